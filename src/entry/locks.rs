@@ -1,0 +1,263 @@
+//! `omp_*_lock` and `omp_*_nest_lock`, in both versions and for Fortran.
+//!
+//! A simple lock is a 32-bit word in all of them. A nestable lock since OMP_3.0 is {word, count, owner task}, 16 bytes; Fortran's
+//! variable holds a pointer to one. In OMP_1.0 it is {word, count} owned by a thread: 8 bytes, and Fortran's holds it itself.
+
+use crate::fault::save::{self, SaveKind};
+use crate::stub;
+use crate::sys::lock::Lock;
+use crate::team::thread::{Thread, current};
+use crate::work::locks::{acquire, release, try_acquire};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
+
+fn done(thr: &'static Thread, r: usize) {
+    save::point(thr, SaveKind::After(r));
+}
+
+/// # Safety
+/// `p` is the program's lock variable.
+unsafe fn simple(p: *mut u32) -> &'static Lock {
+    // SAFETY: `Lock` is one 32-bit word; the program keeps the variable while it is used.
+    unsafe { &*p.cast::<Lock>() }
+}
+
+extern "C" fn init(p: *mut u32) {
+    // SAFETY: the program's variable.
+    unsafe { simple(p) }.reset();
+}
+
+extern "C" fn destroy(_p: *mut u32) {}
+
+extern "C" fn set(p: *mut u32) {
+    let thr = current();
+    // SAFETY: the program's variable.
+    acquire(thr, unsafe { simple(p) });
+    done(thr, 0);
+}
+
+extern "C" fn unset(p: *mut u32) {
+    let thr = current();
+    // SAFETY: the program's variable.
+    release(thr, unsafe { simple(p) });
+    done(thr, 0);
+}
+
+extern "C" fn test(p: *mut u32) -> i32 {
+    let thr = current();
+    // SAFETY: the program's variable.
+    let r = i32::from(try_acquire(thr, unsafe { simple(p) }));
+    done(thr, r as usize);
+    r
+}
+
+/// A nestable lock of OMP_3.0.
+#[repr(C)]
+struct Nest {
+    lock: Lock,
+    count: AtomicU32,
+    owner: AtomicUsize,
+}
+
+impl Nest {
+    fn init(&self) {
+        self.lock.reset();
+        self.count.store(0, Relaxed);
+        self.owner.store(0, Relaxed);
+    }
+    /// Takes it once more if `me` owns it: the new count.
+    fn again(&self, me: usize) -> Option<u32> {
+        // Only the owner itself can find its own identity here.
+        (self.owner.load(Relaxed) == me).then(|| self.count.fetch_add(1, Relaxed) + 1)
+    }
+    fn first(&self, me: usize) -> u32 {
+        self.owner.store(me, Relaxed);
+        self.count.store(1, Relaxed);
+        1
+    }
+    fn set(&self, thr: &'static Thread, me: usize) {
+        if self.again(me).is_none() {
+            acquire(thr, &self.lock);
+            self.first(me);
+        }
+    }
+    fn unset(&self, thr: &'static Thread) {
+        if self.count.fetch_sub(1, Relaxed) == 1 {
+            self.owner.store(0, Relaxed);
+            release(thr, &self.lock);
+        }
+    }
+    fn test(&self, thr: &'static Thread, me: usize) -> i32 {
+        if let Some(n) = self.again(me) {
+            return n as i32;
+        }
+        if try_acquire(thr, &self.lock) { self.first(me) as i32 } else { 0 }
+    }
+}
+
+fn owner(thr: &'static Thread) -> usize {
+    core::ptr::from_ref(thr.task()) as usize
+}
+
+/// # Safety
+/// `p` is the program's nestable lock.
+unsafe fn nest(p: *mut u32) -> &'static Nest {
+    // SAFETY: 16 bytes, by the ABI.
+    unsafe { &*p.cast::<Nest>() }
+}
+
+extern "C" fn nest_init(p: *mut u32) {
+    // SAFETY: the program's variable.
+    unsafe { nest(p) }.init();
+}
+
+extern "C" fn nest_set(p: *mut u32) {
+    let thr = current();
+    // SAFETY: the program's variable.
+    unsafe { nest(p) }.set(thr, owner(thr));
+    done(thr, 0);
+}
+
+extern "C" fn nest_unset(p: *mut u32) {
+    let thr = current();
+    // SAFETY: the program's variable.
+    unsafe { nest(p) }.unset(thr);
+    done(thr, 0);
+}
+
+extern "C" fn nest_test(p: *mut u32) -> i32 {
+    let thr = current();
+    // SAFETY: the program's variable.
+    let r = unsafe { nest(p) }.test(thr, owner(thr));
+    done(thr, r as usize);
+    r
+}
+
+// Fortran: the variable holds a pointer to the lock.
+
+extern "C" fn nest_init_f(p: *mut *mut Nest) {
+    let n = Box::new(Nest { lock: Lock::new(), count: AtomicU32::new(0), owner: AtomicUsize::new(0) });
+    // SAFETY: the program's variable.
+    unsafe { *p = Box::into_raw(n) };
+}
+
+extern "C" fn nest_destroy_f(p: *mut *mut Nest) {
+    // SAFETY: set by `nest_init_f`; the program is done with it.
+    unsafe {
+        if !(*p).is_null() {
+            drop(Box::from_raw(*p));
+            *p = core::ptr::null_mut();
+        }
+    }
+}
+
+extern "C" fn nest_set_f(p: *mut *mut u32) {
+    // SAFETY: set by `nest_init_f`.
+    nest_set(unsafe { *p });
+}
+
+extern "C" fn nest_unset_f(p: *mut *mut u32) {
+    // SAFETY: set by `nest_init_f`.
+    nest_unset(unsafe { *p });
+}
+
+extern "C" fn nest_test_f(p: *mut *mut u32) -> i32 {
+    // SAFETY: set by `nest_init_f`.
+    nest_test(unsafe { *p })
+}
+
+/// A nestable lock of OMP_1.0: {owner thread, count}; the owner's word is a hash of its identity, never 0.
+#[repr(C)]
+struct Nest25 {
+    owner: AtomicU32,
+    count: AtomicU32,
+}
+
+impl Nest25 {
+    fn try_take(&self, me: u32) -> u32 {
+        if self.owner.load(Relaxed) == me || self.owner.compare_exchange(0, me, Acquire, Relaxed).is_ok() {
+            return self.count.fetch_add(1, Relaxed) + 1;
+        }
+        0
+    }
+}
+
+/// # Safety
+/// `p` is the program's OMP_1.0 nestable lock.
+unsafe fn nest25(p: *mut u32) -> &'static Nest25 {
+    // SAFETY: 8 bytes, by the ABI.
+    unsafe { &*p.cast::<Nest25>() }
+}
+
+/// Identifies a logical thread in 32 bits: objects of `Thread` are at least 128 bytes apart.
+fn short_id(thr: &'static Thread) -> u32 {
+    (core::ptr::from_ref(thr) as usize >> 7) as u32 | 1 << 31
+}
+
+extern "C" fn nest25_init(p: *mut u32) {
+    // SAFETY: the program's variable.
+    let n = unsafe { nest25(p) };
+    n.owner.store(0, Relaxed);
+    n.count.store(0, Relaxed);
+}
+
+extern "C" fn nest25_set(p: *mut u32) {
+    let thr = current();
+    // SAFETY: the program's variable.
+    let n = unsafe { nest25(p) };
+    let mut spins = 0u32;
+    while n.try_take(short_id(thr)) == 0 {
+        spins += 1;
+        if spins > 1000 { crate::sys::syscall::sched_yield() } else { core::hint::spin_loop() }
+    }
+    thr.hold(1);
+    done(thr, 0);
+}
+
+extern "C" fn nest25_unset(p: *mut u32) {
+    let thr = current();
+    // SAFETY: the program's variable.
+    let n = unsafe { nest25(p) };
+    if n.count.fetch_sub(1, Relaxed) == 1 {
+        n.owner.store(0, Release);
+    }
+    thr.hold(-1);
+    done(thr, 0);
+}
+
+extern "C" fn nest25_test(p: *mut u32) -> i32 {
+    let thr = current();
+    // SAFETY: the program's variable.
+    let r = unsafe { nest25(p) }.try_take(short_id(thr)) as i32;
+    if r > 0 {
+        thr.hold(1);
+    }
+    done(thr, r as usize);
+    r
+}
+
+stub! {
+    omp_init_lock => init;
+    omp_init_lock_ => init;
+    omp_destroy_lock => destroy;
+    omp_destroy_lock_ => destroy;
+    omp_set_lock => set;
+    omp_set_lock_ => set;
+    omp_unset_lock => unset;
+    omp_unset_lock_ => unset;
+    omp_test_lock => test;
+    omp_test_lock_ => test;
+    omp_init_nest_lock => nest_init;
+    omp_destroy_nest_lock => destroy;
+    omp_set_nest_lock => nest_set;
+    omp_unset_nest_lock => nest_unset;
+    omp_test_nest_lock => nest_test;
+    omp_init_nest_lock_ => nest_init_f;
+    omp_destroy_nest_lock_ => nest_destroy_f;
+    omp_set_nest_lock_ => nest_set_f;
+    omp_unset_nest_lock_ => nest_unset_f;
+    omp_test_nest_lock_ => nest_test_f;
+    promp_nest25_init => nest25_init;
+    promp_nest25_set => nest25_set;
+    promp_nest25_unset => nest25_unset;
+    promp_nest25_test => nest25_test;
+}

@@ -1,0 +1,338 @@
+//! `GOMP_loop_*`: starts of all schedules and widths, `next`, ends. Every `next` is the same function.
+
+use super::call_site;
+use super::parallel::schedule;
+use crate::fault::save::{self, SaveKind};
+use crate::fault::{inject, spec::At};
+use crate::icv::Sched;
+use crate::stub;
+use crate::task::reduction;
+use crate::team::team::Team;
+use crate::team::thread::{Thread, current};
+use crate::work::doacross::Doacross;
+use crate::work::loops::{self, Bounds, Schedule};
+use crate::work::share::{Shape, Share};
+use core::sync::atomic::Ordering::*;
+
+/// Hands out a chunk into the caller's variables and makes the call a save point.
+#[inline]
+fn hand_out(thr: &'static Thread, istart: *mut u64, iend: *mut u64) -> bool {
+    let found = match loops::next_bounds(thr) {
+        Some((lo, hi)) => {
+            // SAFETY: the caller's variables.
+            unsafe {
+                *istart = lo;
+                *iend = hi;
+            }
+            true
+        }
+        None => false,
+    };
+    let kind = if found { SaveKind::Next(istart as usize, iend as usize) } else { SaveKind::After(0) };
+    save::point(thr, kind);
+    found
+}
+
+#[inline]
+fn start(b: Bounds, s: Schedule, ordered: bool, istart: *mut u64, iend: *mut u64) -> bool {
+    let thr = current();
+    loops::enter(thr, |t| loops::loop_shape(t, b, s, ordered, call_site(thr), false), |_| ());
+    hand_out(thr, istart, iend)
+}
+
+extern "C" fn start_long<const KIND: u32, const MONOTONIC: bool, const ORDERED: bool>(
+    first: i64,
+    end: i64,
+    incr: i64,
+    chunk: i64,
+    istart: *mut u64,
+    iend: *mut u64,
+) -> bool {
+    let s = schedule::<KIND, MONOTONIC>(current(), chunk as u64);
+    start(Bounds::long(first, end, incr), s, ORDERED, istart, iend)
+}
+
+extern "C" fn start_long_runtime<const MONOTONIC: bool, const ORDERED: bool>(
+    first: i64,
+    end: i64,
+    incr: i64,
+    istart: *mut u64,
+    iend: *mut u64,
+) -> bool {
+    start_long::<0, MONOTONIC, ORDERED>(first, end, incr, 0, istart, iend)
+}
+
+extern "C" fn start_ull<const KIND: u32, const MONOTONIC: bool, const ORDERED: bool>(
+    up: bool,
+    first: u64,
+    end: u64,
+    incr: u64,
+    chunk: u64,
+    istart: *mut u64,
+    iend: *mut u64,
+) -> bool {
+    let s = schedule::<KIND, MONOTONIC>(current(), chunk);
+    start(Bounds::ull(up, first, end, incr), s, ORDERED, istart, iend)
+}
+
+extern "C" fn start_ull_runtime<const MONOTONIC: bool, const ORDERED: bool>(
+    up: bool,
+    first: u64,
+    end: u64,
+    incr: u64,
+    istart: *mut u64,
+    iend: *mut u64,
+) -> bool {
+    start_ull::<0, MONOTONIC, ORDERED>(up, first, end, incr, 0, istart, iend)
+}
+
+/// The `sched` argument of `GOMP_loop_start`: a kind and the monotonic bit.
+fn coded_schedule(thr: &'static Thread, sched: i64, chunk: u64) -> Schedule {
+    const MONOTONIC: i64 = 0x8000_0000;
+    let monotonic = sched & MONOTONIC != 0;
+    match sched & !MONOTONIC {
+        1 => Schedule { kind: Sched::Static, chunk, monotonic: true },
+        2 => Schedule { kind: Sched::Dynamic, chunk, monotonic },
+        3 => Schedule { kind: Sched::Guided, chunk, monotonic },
+        4 => Schedule { kind: Sched::Auto, chunk: 0, monotonic: true },
+        _ => {
+            let s = Schedule::from(thr.task().icvs.get().sched);
+            Schedule { monotonic: monotonic || s.monotonic, ..s }
+        }
+    }
+}
+
+/// Enters a construct that may have task reductions and scratch memory. The first thread allocates both before the others can
+/// see the construct; they use its memory.
+///
+/// # Safety
+/// `reductions` is null or in the compiler's format; `mem` is null or points to the number of bytes wanted, which the address
+/// of the memory replaces.
+pub(super) unsafe fn enter_with(
+    thr: &'static Thread,
+    shape: impl FnOnce(&'static Team) -> Shape,
+    more: impl FnOnce(&'static Share),
+    reductions: *mut usize,
+    mem: *mut usize,
+) {
+    // SAFETY: by the caller's promise; the closure runs before other threads see the construct.
+    unsafe {
+        let (s, first) = loops::enter(thr, shape, |s| {
+            more(s);
+            if !reductions.is_null() {
+                reduction::begin_workshare(thr, reductions as usize, 0);
+                s.reductions.store(reductions, Release);
+            }
+            if !mem.is_null() {
+                s.zeroed_scratch(*mem);
+            }
+        });
+        if !first && !reductions.is_null() {
+            reduction::begin_workshare(thr, reductions as usize, s.reductions.load(Acquire) as usize);
+        }
+        if !mem.is_null() {
+            *mem = s.scratch.get().0;
+        }
+    }
+}
+
+extern "C" fn start_general<const ORDERED: bool>(
+    first: i64,
+    end: i64,
+    incr: i64,
+    sched: i64,
+    chunk: i64,
+    istart: *mut u64,
+    iend: *mut u64,
+    reductions: *mut usize,
+    mem: *mut usize,
+) -> bool {
+    general(Bounds::long(first, end, incr), sched, chunk as u64, ORDERED, istart, iend, reductions, mem)
+}
+
+extern "C" fn start_ull_general<const ORDERED: bool>(
+    up: bool,
+    first: u64,
+    end: u64,
+    incr: u64,
+    sched: i64,
+    chunk: u64,
+    istart: *mut u64,
+    iend: *mut u64,
+    reductions: *mut usize,
+    mem: *mut usize,
+) -> bool {
+    general(Bounds::ull(up, first, end, incr), sched, chunk, ORDERED, istart, iend, reductions, mem)
+}
+
+#[allow(clippy::too_many_arguments)]
+fn general(
+    b: Bounds,
+    sched: i64,
+    chunk: u64,
+    ordered: bool,
+    istart: *mut u64,
+    iend: *mut u64,
+    reductions: *mut usize,
+    mem: *mut usize,
+) -> bool {
+    let thr = current();
+    let s = coded_schedule(thr, sched, chunk);
+    let shape = |t| loops::loop_shape(t, b, s, ordered, call_site(thr), false);
+    // SAFETY: the compiler's arguments.
+    unsafe { enter_with(thr, shape, |_| (), reductions, mem) };
+    if istart.is_null() {
+        save::point(thr, SaveKind::After(1));
+        return true;
+    }
+    hand_out(thr, istart, iend)
+}
+
+fn doacross(
+    thr: &'static Thread,
+    n: u32,
+    counts: *const u64,
+    s: Schedule,
+    out: (*mut u64, *mut u64),
+    reductions: *mut usize,
+    mem: *mut usize,
+) -> bool {
+    // SAFETY: the compiler passes `n` counts.
+    let counts = unsafe { core::slice::from_raw_parts(counts, n as usize) };
+    let shape = |t| loops::counted_shape(t, counts[0], s, call_site(thr));
+    // SAFETY: the compiler's arguments.
+    unsafe { enter_with(thr, shape, |sh| sh.doacross.set(Some(Doacross::create(counts))), reductions, mem) };
+    if out.0.is_null() {
+        save::point(thr, SaveKind::After(1));
+        return true;
+    }
+    hand_out(thr, out.0, out.1)
+}
+
+extern "C" fn doacross_start<const KIND: u32>(
+    n: u32,
+    counts: *const u64,
+    chunk: u64,
+    istart: *mut u64,
+    iend: *mut u64,
+) -> bool {
+    let thr = current();
+    let s = schedule::<KIND, true>(thr, chunk);
+    doacross(thr, n, counts, s, (istart, iend), core::ptr::null_mut(), core::ptr::null_mut())
+}
+
+extern "C" fn doacross_runtime_start(n: u32, counts: *const u64, istart: *mut u64, iend: *mut u64) -> bool {
+    doacross_start::<0>(n, counts, 0, istart, iend)
+}
+
+extern "C" fn doacross_general(
+    n: u32,
+    counts: *const u64,
+    sched: i64,
+    chunk: u64,
+    istart: *mut u64,
+    iend: *mut u64,
+    reductions: *mut usize,
+    mem: *mut usize,
+) -> bool {
+    let thr = current();
+    let s = coded_schedule(thr, sched, chunk);
+    doacross(thr, n, counts, s, (istart, iend), reductions, mem)
+}
+
+extern "C" fn next(istart: *mut u64, iend: *mut u64) -> bool {
+    hand_out(current(), istart, iend)
+}
+
+extern "C" fn end() {
+    let thr = current();
+    loops::leave(thr, true);
+    super::sync::pass_barrier(thr);
+}
+
+extern "C" fn end_nowait() {
+    let thr = current();
+    loops::leave(thr, false);
+    save::point(thr, SaveKind::After(0));
+}
+
+extern "C" fn end_cancel() -> bool {
+    let thr = current();
+    loops::leave(thr, true);
+    let cancelled = !thr.team().barrier(thr, true);
+    inject::point(thr, At::Barrier);
+    save::point(thr, SaveKind::After(cancelled as usize));
+    cancelled
+}
+
+stub! {
+    GOMP_loop_static_start => start_long::<1, true, false>;
+    GOMP_loop_dynamic_start => start_long::<2, true, false>;
+    GOMP_loop_guided_start => start_long::<3, true, false>;
+    GOMP_loop_runtime_start => start_long_runtime::<true, false>;
+    GOMP_loop_nonmonotonic_dynamic_start => start_long::<2, false, false>;
+    GOMP_loop_nonmonotonic_guided_start => start_long::<3, false, false>;
+    GOMP_loop_nonmonotonic_runtime_start => start_long_runtime::<false, false>;
+    GOMP_loop_maybe_nonmonotonic_runtime_start => start_long_runtime::<false, false>;
+    GOMP_loop_ordered_static_start => start_long::<1, true, true>;
+    GOMP_loop_ordered_dynamic_start => start_long::<2, true, true>;
+    GOMP_loop_ordered_guided_start => start_long::<3, true, true>;
+    GOMP_loop_ordered_runtime_start => start_long_runtime::<true, true>;
+    GOMP_loop_start [3] => start_general::<false>;
+    GOMP_loop_ordered_start [3] => start_general::<true>;
+
+    GOMP_loop_ull_static_start [1] => start_ull::<1, true, false>;
+    GOMP_loop_ull_dynamic_start [1] => start_ull::<2, true, false>;
+    GOMP_loop_ull_guided_start [1] => start_ull::<3, true, false>;
+    GOMP_loop_ull_runtime_start => start_ull_runtime::<true, false>;
+    GOMP_loop_ull_nonmonotonic_dynamic_start [1] => start_ull::<2, false, false>;
+    GOMP_loop_ull_nonmonotonic_guided_start [1] => start_ull::<3, false, false>;
+    GOMP_loop_ull_nonmonotonic_runtime_start => start_ull_runtime::<false, false>;
+    GOMP_loop_ull_maybe_nonmonotonic_runtime_start => start_ull_runtime::<false, false>;
+    GOMP_loop_ull_ordered_static_start [1] => start_ull::<1, true, true>;
+    GOMP_loop_ull_ordered_dynamic_start [1] => start_ull::<2, true, true>;
+    GOMP_loop_ull_ordered_guided_start [1] => start_ull::<3, true, true>;
+    GOMP_loop_ull_ordered_runtime_start => start_ull_runtime::<true, true>;
+    GOMP_loop_ull_start [4] => start_ull_general::<false>;
+    GOMP_loop_ull_ordered_start [4] => start_ull_general::<true>;
+
+    GOMP_loop_doacross_static_start => doacross_start::<1>;
+    GOMP_loop_doacross_dynamic_start => doacross_start::<2>;
+    GOMP_loop_doacross_guided_start => doacross_start::<3>;
+    GOMP_loop_doacross_runtime_start => doacross_runtime_start;
+    GOMP_loop_doacross_start [2] => doacross_general;
+    GOMP_loop_ull_doacross_static_start => doacross_start::<1>;
+    GOMP_loop_ull_doacross_dynamic_start => doacross_start::<2>;
+    GOMP_loop_ull_doacross_guided_start => doacross_start::<3>;
+    GOMP_loop_ull_doacross_runtime_start => doacross_runtime_start;
+    GOMP_loop_ull_doacross_start [2] => doacross_general;
+
+    GOMP_loop_static_next => next;
+    GOMP_loop_dynamic_next => next;
+    GOMP_loop_guided_next => next;
+    GOMP_loop_runtime_next => next;
+    GOMP_loop_nonmonotonic_dynamic_next => next;
+    GOMP_loop_nonmonotonic_guided_next => next;
+    GOMP_loop_nonmonotonic_runtime_next => next;
+    GOMP_loop_maybe_nonmonotonic_runtime_next => next;
+    GOMP_loop_ordered_static_next => next;
+    GOMP_loop_ordered_dynamic_next => next;
+    GOMP_loop_ordered_guided_next => next;
+    GOMP_loop_ordered_runtime_next => next;
+    GOMP_loop_ull_static_next => next;
+    GOMP_loop_ull_dynamic_next => next;
+    GOMP_loop_ull_guided_next => next;
+    GOMP_loop_ull_runtime_next => next;
+    GOMP_loop_ull_nonmonotonic_dynamic_next => next;
+    GOMP_loop_ull_nonmonotonic_guided_next => next;
+    GOMP_loop_ull_nonmonotonic_runtime_next => next;
+    GOMP_loop_ull_maybe_nonmonotonic_runtime_next => next;
+    GOMP_loop_ull_ordered_static_next => next;
+    GOMP_loop_ull_ordered_dynamic_next => next;
+    GOMP_loop_ull_ordered_guided_next => next;
+    GOMP_loop_ull_ordered_runtime_next => next;
+
+    GOMP_loop_end => end;
+    GOMP_loop_end_nowait => end_nowait;
+    GOMP_loop_end_cancel => end_cancel;
+}

@@ -1,0 +1,211 @@
+//! The `omp_*` routines on ICVs, threads, levels, time and devices (OpenMP 5.1, chapter 3). Queries take no stub: they wait
+//! for nobody and change nothing that recovery looks at.
+
+use crate::icv::{Icvs, Sched, globals};
+use crate::team::MAX_ACTIVE_LEVELS;
+use crate::team::member::Member;
+use crate::team::team::Team;
+use crate::team::thread::current;
+use core::sync::atomic::{AtomicI32, Ordering::*};
+
+fn icvs() -> Icvs {
+    current().task().icvs.get()
+}
+
+fn change(f: impl FnOnce(&mut Icvs)) {
+    let task = current().task();
+    let mut i = task.icvs.get();
+    f(&mut i);
+    task.icvs.set(i);
+}
+
+/// Defines exported C functions.
+macro_rules! export {
+    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $t:ty),*) $(-> $r:ty)? $body:block)*) => {
+        $($(#[$doc])* #[unsafe(no_mangle)] pub extern "C" fn $name($($arg: $t),*) $(-> $r)? $body)*
+    };
+}
+pub(crate) use export;
+
+static NUM_TEAMS: AtomicI32 = AtomicI32::new(-1);
+static TEAMS_THREAD_LIMIT: AtomicI32 = AtomicI32::new(-1);
+
+/// nteams-var.
+pub fn num_teams() -> i32 {
+    match NUM_TEAMS.load(Relaxed) {
+        -1 => globals().num_teams,
+        n => n,
+    }
+}
+
+/// teams-thread-limit-var.
+pub fn teams_thread_limit() -> i32 {
+    match TEAMS_THREAD_LIMIT.load(Relaxed) {
+        -1 => globals().teams_thread_limit,
+        n => n,
+    }
+}
+
+/// The membership of the calling thread's ancestor at `level`, if there is one.
+fn ancestor(level: i32) -> Option<&'static Member> {
+    let mut m = current().member();
+    let here = m.team().level.get() as i32;
+    if level < 0 || level > here {
+        return None;
+    }
+    for _ in level..here {
+        m = m.team().parent.get()?;
+    }
+    Some(m)
+}
+
+fn team() -> &'static Team {
+    current().team()
+}
+
+export! {
+    /// Section 3.2.1.
+    fn omp_set_num_threads(n: i32) { change(|i| i.threads = n.max(1) as u32) }
+    /// Section 3.2.2.
+    fn omp_get_num_threads() -> i32 { team().size() as i32 }
+    /// Section 3.2.3.
+    fn omp_get_max_threads() -> i32 { icvs().threads as i32 }
+    /// Section 3.2.4.
+    fn omp_get_thread_num() -> i32 { current().num() as i32 }
+    /// Section 3.2.5.
+    fn omp_in_parallel() -> i32 { i32::from(team().active_level.get() > 0) }
+    /// Section 3.2.6.
+    fn omp_set_dynamic(on: i32) { change(|i| i.dynamic = on != 0) }
+    /// Section 3.2.7.
+    fn omp_get_dynamic() -> i32 { i32::from(icvs().dynamic) }
+    /// Section 3.2.8.
+    fn omp_get_cancellation() -> i32 { i32::from(globals().cancellation) }
+    /// Section 3.2.9.
+    fn omp_set_nested(on: i32) {
+        change(|i| {
+            if on == 0 {
+                i.max_active_levels = 1;
+            } else if i.max_active_levels <= 1 {
+                i.max_active_levels = MAX_ACTIVE_LEVELS;
+            }
+        })
+    }
+    /// Section 3.2.10.
+    fn omp_get_nested() -> i32 {
+        let active = team().active_level.get();
+        i32::from(icvs().max_active_levels > active && icvs().max_active_levels > 1)
+    }
+    /// Section 3.2.11. Bit 31 of the kind is the monotonic modifier.
+    fn omp_set_schedule(kind: u32, chunk: i32) {
+        let k = match kind & 0x7fff_ffff {
+            1 => Sched::Static,
+            2 => Sched::Dynamic,
+            3 => Sched::Guided,
+            4 => Sched::Auto,
+            _ => return,
+        };
+        let chunk = match k {
+            Sched::Static => chunk.max(0),
+            Sched::Auto => 0,
+            _ => chunk.max(1),
+        };
+        change(|i| {
+            i.sched.kind = k;
+            i.sched.chunk = chunk as u64;
+            i.sched.monotonic = kind >> 31 != 0 || k == Sched::Static;
+        })
+    }
+    /// Section 3.2.13.
+    fn omp_get_thread_limit() -> i32 { icvs().thread_limit.min(i32::MAX as u32) as i32 }
+    /// Section 3.2.14.
+    fn omp_get_supported_active_levels() -> i32 { MAX_ACTIVE_LEVELS as i32 }
+    /// Section 3.2.15.
+    fn omp_set_max_active_levels(n: i32) {
+        if n >= 0 {
+            change(|i| i.max_active_levels = (n as u32).min(MAX_ACTIVE_LEVELS));
+        }
+    }
+    /// Section 3.2.16.
+    fn omp_get_max_active_levels() -> i32 { icvs().max_active_levels as i32 }
+    /// Section 3.2.17.
+    fn omp_get_level() -> i32 { team().level.get() as i32 }
+    /// Section 3.2.18.
+    fn omp_get_ancestor_thread_num(level: i32) -> i32 { ancestor(level).map_or(-1, |m| m.num.get() as i32) }
+    /// Section 3.2.19.
+    fn omp_get_team_size(level: i32) -> i32 { ancestor(level).map_or(-1, |m| m.team().size() as i32) }
+    /// Section 3.2.20.
+    fn omp_get_active_level() -> i32 { team().active_level.get() as i32 }
+    /// Section 3.3.1.
+    fn omp_get_proc_bind() -> i32 { icvs().bind as i32 }
+    /// Section 3.4.1.
+    fn omp_get_num_teams() -> i32 { current().league.get().1 as i32 }
+    /// Section 3.4.2.
+    fn omp_get_team_num() -> i32 { current().league.get().0 as i32 }
+    /// Section 3.4.3.
+    fn omp_set_num_teams(n: i32) {
+        if n >= 0 {
+            NUM_TEAMS.store(n, Relaxed);
+        }
+    }
+    /// Section 3.4.4.
+    fn omp_get_max_teams() -> i32 { num_teams() }
+    /// Section 3.4.5.
+    fn omp_set_teams_thread_limit(n: i32) {
+        if n >= 0 {
+            TEAMS_THREAD_LIMIT.store(n, Relaxed);
+        }
+    }
+    /// Section 3.4.6.
+    fn omp_get_teams_thread_limit() -> i32 { teams_thread_limit() }
+    /// Section 3.5.1.
+    fn omp_get_max_task_priority() -> i32 { globals().max_task_priority }
+    /// Section 3.5.3 of OpenMP 5.2.
+    fn omp_in_explicit_task() -> i32 { i32::from(current().task().is_explicit()) }
+    /// Section 3.5.2.
+    fn omp_in_final() -> i32 { i32::from(current().task().in_final.get()) }
+    /// Section 3.7.1.
+    fn omp_get_num_procs() -> i32 { globals().procs as i32 }
+    /// Section 3.7.2.
+    fn omp_set_default_device(n: i32) { change(|i| i.default_device = n.max(0)) }
+    /// Section 3.7.3.
+    fn omp_get_default_device() -> i32 { icvs().default_device }
+    /// Section 3.7.4. The host has no devices beside it.
+    fn omp_get_num_devices() -> i32 { 0 }
+    /// Section 3.7.5.
+    fn omp_get_device_num() -> i32 { 0 }
+    /// Section 3.7.6.
+    fn omp_is_initial_device() -> i32 { 1 }
+    /// Section 3.7.7.
+    fn omp_get_initial_device() -> i32 { 0 }
+    /// Section 3.10.1.
+    fn omp_get_wtime() -> f64 { crate::sys::time::now_ns() as f64 * 1e-9 }
+    /// Section 3.10.2.
+    fn omp_get_wtick() -> f64 { 1e-9 }
+    /// Section 3.6.1. Kinds 1 (soft) and 2 (hard) are known; the workers keep sleeping.
+    fn omp_pause_resource(kind: i32, device: i32) -> i32 {
+        if (1..=2).contains(&kind) && device == 0 && team().level.get() == 0 { 0 } else { -1 }
+    }
+    /// Section 3.6.2.
+    fn omp_pause_resource_all(kind: i32) -> i32 { omp_pause_resource(kind, 0) }
+    /// Section 3.15.
+    fn omp_display_env(verbose: i32) {
+        let text = crate::icv::display::text(globals(), verbose != 0);
+        // SAFETY: the text is readable for its length.
+        unsafe { crate::sys!(libc::SYS_write, 2, text.as_ptr(), text.len()) };
+    }
+}
+
+/// Section 3.2.12. Bit 31 of the kind is the monotonic modifier.
+///
+/// # Safety
+/// Both pointers are writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn omp_get_schedule(kind: *mut u32, chunk: *mut i32) {
+    let s = icvs().sched;
+    let monotonic = if s.monotonic && s.kind != Sched::Static { 1 << 31 } else { 0 };
+    // SAFETY: by the caller's promise.
+    unsafe {
+        *kind = s.kind as u32 | monotonic;
+        *chunk = s.chunk as i32;
+    }
+}

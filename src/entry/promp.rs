@@ -1,0 +1,110 @@
+//! The `promp_*` interface of include/promp.h.
+
+use super::omp::export;
+use crate::fault::{inject, policy, record, report, spec::Kind};
+use crate::icv::{globals, globals_if_ready};
+use crate::team::thread::current;
+use core::sync::atomic::Ordering::*;
+
+/// `struct promp_failure`.
+#[repr(C)]
+pub struct PrompFailure {
+    /// Kind: 1 kill, 2 crash, 3 hang, 4 memory error.
+    pub kind: u32,
+    /// Logical thread number.
+    pub thread: u32,
+    /// Outermost region's ordinal.
+    pub region: u64,
+    /// Iterations that were in flight.
+    pub lost_iterations: u64,
+    /// 1 recomputed, 2 resumed, 5 refused.
+    pub recovery: u32,
+    /// 1 when everything lost is recovered.
+    pub recovered: u32,
+    /// Seconds from the failure to the end of its recovery.
+    pub recovery_s: f64,
+}
+
+/// `struct promp_statistics`.
+#[repr(C)]
+pub struct PrompStatistics {
+    /// Parallel regions started at the outermost level.
+    pub regions: u64,
+    /// Chunks handed out in regions that have ended.
+    pub chunks: u64,
+    /// Failures so far.
+    pub failures: u64,
+    /// Worker threads created.
+    pub workers: u64,
+}
+
+export! {
+    /// The version, as 10000·major + 100·minor + patch.
+    fn promp_version() -> i32 { 100 }
+    /// A place where a checkpoint would be welcome. Without checkpointing it does nothing.
+    fn promp_potential_ckpt() {}
+    /// The next construct may (1) or may not (0) be executed again.
+    fn promp_replayable(yes: i32) { policy::vouch(current(), yes != 0) }
+    /// PR_FRAGS for the next loop: used by the compile side; without it the loop stays whole.
+    fn promp_frags(_m: i32) {}
+    /// PR_SCHE for the next loop: 1 static, 2 dynamic. The setting of PROMP_RECOMPUTE holds for all loops in this version.
+    fn promp_recompute(_kind: i32) {}
+}
+
+/// Makes the team's thread `thread` fail (kinds of `enum promp_fault`). Returns 0, or -1 if there is no such thread or
+/// kind, or fault tolerance is off.
+#[unsafe(no_mangle)]
+pub extern "C" fn promp_fail(thread: i32, kind: i32) -> i32 {
+    let me = current();
+    let team = me.team();
+    let (Some(kind), Ok(num)) = (Kind::from_u32(kind as u32), u32::try_from(thread)) else { return -1 };
+    if !globals().promp.ft || num >= team.size() || kind == Kind::MemErr {
+        return -1;
+    }
+    crate::fault::stop::install_stop_signal();
+    match team.member(num).thread.get() {
+        Some(t) => {
+            inject::send(t, kind);
+            0
+        }
+        None => -1,
+    }
+}
+
+/// Reads the failures so far into `out` (`n` entries); returns how many there are.
+///
+/// # Safety
+/// `out` has room for `n` entries.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn promp_failures(out: *mut PrompFailure, n: usize) -> usize {
+    if globals_if_ready().is_none() {
+        return 0;
+    }
+    let all = record::all();
+    for (i, r) in all.iter().take(n).enumerate() {
+        let took = r.took_ns.load(Acquire);
+        let f = PrompFailure {
+            kind: r.kind as u32,
+            thread: r.place.thread,
+            region: r.place.region,
+            lost_iterations: if r.recovery.get() == record::Recovery::Recompute { r.place.iterations } else { 0 },
+            recovery: r.recovery.get() as u32,
+            recovered: u32::from(took != 0),
+            recovery_s: took as f64 * 1e-9,
+        };
+        // SAFETY: by the caller's promise.
+        unsafe { out.add(i).write(f) };
+    }
+    all.len()
+}
+
+/// Reads the statistics.
+///
+/// # Safety
+/// `out` is writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn promp_stats(out: *mut PrompStatistics) {
+    let s = if globals_if_ready().is_some() { report::statistics() } else { PrompStatistics { regions: 0, chunks: 0, failures: 0, workers: 0 } };
+    // SAFETY: by the caller's promise.
+    unsafe { out.write(s) };
+}

@@ -1,0 +1,61 @@
+//! `GOMP_sections_*`. Sections are numbered from 1; 0 means that none is left.
+
+use super::call_site;
+use super::loops::enter_with;
+use crate::fault::save::{self, SaveKind};
+use crate::fault::{inject, spec::At};
+use crate::stub;
+use crate::team::thread::{Thread, current};
+use crate::work::loops;
+
+fn hand_out(thr: &'static Thread) -> u32 {
+    let n = loops::next(thr, thr.member()).map_or(0, |r| r.lo as u32 + 1);
+    save::point(thr, if n > 0 { SaveKind::Section } else { SaveKind::After(0) });
+    n
+}
+
+extern "C" fn start(count: u32) -> u32 {
+    start_with(count, core::ptr::null_mut(), core::ptr::null_mut())
+}
+
+extern "C" fn start_with(count: u32, reductions: *mut usize, mem: *mut usize) -> u32 {
+    let thr = current();
+    let shape = |t| loops::sections_shape(t, count, call_site(thr), false);
+    // SAFETY: the compiler's arguments.
+    unsafe { enter_with(thr, shape, |_| (), reductions, mem) };
+    hand_out(thr)
+}
+
+extern "C" fn next() -> u32 {
+    hand_out(current())
+}
+
+extern "C" fn end() {
+    let thr = current();
+    loops::leave(thr, true);
+    super::sync::pass_barrier(thr);
+}
+
+extern "C" fn end_nowait() {
+    let thr = current();
+    loops::leave(thr, false);
+    save::point(thr, SaveKind::After(0));
+}
+
+extern "C" fn end_cancel() -> bool {
+    let thr = current();
+    loops::leave(thr, true);
+    let cancelled = !thr.team().barrier(thr, true);
+    inject::point(thr, At::Barrier);
+    save::point(thr, SaveKind::After(cancelled as usize));
+    cancelled
+}
+
+stub! {
+    GOMP_sections_start => start;
+    GOMP_sections2_start => start_with;
+    GOMP_sections_next => next;
+    GOMP_sections_end => end;
+    GOMP_sections_end_nowait => end_nowait;
+    GOMP_sections_end_cancel => end_cancel;
+}

@@ -1,0 +1,62 @@
+//! `GOMP_single_*` and `GOMP_scope_start`.
+
+use super::loops::enter_with;
+use crate::fault::save::{self, SaveKind};
+use crate::fault::{inject, spec::At};
+use crate::stub;
+use crate::team::thread::{Thread, current};
+use crate::work::loops;
+use crate::work::share::Shape;
+use core::sync::atomic::Ordering::*;
+
+/// Enters a construct that one thread executes; true for that one.
+fn elect(thr: &'static Thread) -> bool {
+    let (s, first) = loops::enter(thr, |_| Shape::NONE, |_| ());
+    thr.team().shares.leave(s, thr.team().size());
+    if first {
+        inject::point(thr, At::Single);
+    }
+    first
+}
+
+extern "C" fn start() -> bool {
+    let thr = current();
+    let first = elect(thr);
+    save::point(thr, SaveKind::After(first as usize));
+    first
+}
+
+/// Null for the executing thread; the others wait for its data.
+extern "C" fn copy_start() -> *mut u8 {
+    let thr = current();
+    let data = if elect(thr) {
+        core::ptr::null_mut()
+    } else {
+        thr.team().barrier(thr, false);
+        thr.team().copyprivate.load(Acquire)
+    };
+    save::point(thr, SaveKind::After(data as usize));
+    data
+}
+
+extern "C" fn copy_end(data: *mut u8) {
+    let thr = current();
+    thr.team().copyprivate.store(data, Release);
+    super::sync::pass_barrier(thr);
+}
+
+extern "C" fn scope_start(reductions: *mut usize) {
+    let thr = current();
+    // SAFETY: the compiler's argument.
+    unsafe { enter_with(thr, |_| Shape::NONE, |_| (), reductions, core::ptr::null_mut()) };
+    let s = thr.member().share();
+    thr.team().shares.leave(s, thr.team().size());
+    save::point(thr, SaveKind::After(0));
+}
+
+stub! {
+    GOMP_single_start => start;
+    GOMP_single_copy_start => copy_start;
+    GOMP_single_copy_end => copy_end;
+    GOMP_scope_start => scope_start;
+}

@@ -1,0 +1,172 @@
+//! `GOMP_task*`, `GOMP_taskloop*`, `omp_fulfill_event`.
+
+use crate::fault::save::{self, SaveKind};
+use crate::stub;
+use crate::task::spawn::{self, Spec};
+use crate::task::{depend, flag, group, pool, reduction, taskloop};
+use crate::team::thread::{Thread, current};
+use crate::work::loops::Bounds;
+
+type Copy = Option<unsafe extern "C" fn(usize, usize)>;
+
+fn done(thr: &'static Thread) {
+    save::point(thr, SaveKind::After(0));
+}
+
+#[allow(clippy::too_many_arguments)]
+extern "C" fn task(
+    func: usize,
+    data: usize,
+    copy: Copy,
+    size: i64,
+    align: i64,
+    deferred: bool,
+    flags: u32,
+    depend: *const usize,
+    priority: i32,
+    event: *mut usize,
+) {
+    let thr = current();
+    let (size, align) = (size as usize, align as usize);
+    spawn::spawn(thr, &Spec { func, data, copy, size, align, deferred, flags, depend, priority, event });
+    done(thr);
+}
+
+#[allow(clippy::too_many_arguments)]
+fn any_taskloop(func: usize, data: usize, copy: Copy, size: i64, align: i64, flags: u32, num: u64, priority: i32, b: Bounds) {
+    let thr = current();
+    let base = Spec {
+        func,
+        data,
+        copy,
+        size: size as usize,
+        align: align as usize,
+        deferred: true,
+        flags,
+        depend: core::ptr::null(),
+        priority,
+        event: core::ptr::null_mut(),
+    };
+    taskloop::run(thr, &base, b, num);
+    done(thr);
+}
+
+#[allow(clippy::too_many_arguments)]
+extern "C" fn taskloop_long(
+    func: usize,
+    data: usize,
+    copy: Copy,
+    size: i64,
+    align: i64,
+    flags: u32,
+    num_tasks: u64,
+    priority: i32,
+    start: i64,
+    end: i64,
+    step: i64,
+) {
+    any_taskloop(func, data, copy, size, align, flags, num_tasks, priority, Bounds::long(start, end, step));
+}
+
+#[allow(clippy::too_many_arguments)]
+extern "C" fn taskloop_ull(
+    func: usize,
+    data: usize,
+    copy: Copy,
+    size: i64,
+    align: i64,
+    flags: u32,
+    num_tasks: u64,
+    priority: i32,
+    start: u64,
+    end: u64,
+    step: u64,
+) {
+    let up = flags & flag::UP != 0;
+    any_taskloop(func, data, copy, size, align, flags, num_tasks, priority, Bounds::ull(up, start, end, step));
+}
+
+extern "C" fn taskwait() {
+    let thr = current();
+    pool::taskwait(thr);
+    done(thr);
+}
+
+extern "C" fn taskwait_depend(depend: *const usize) {
+    let thr = current();
+    // SAFETY: the compiler's argument.
+    spawn::wait_for(thr, &unsafe { depend::decode(depend) });
+    done(thr);
+}
+
+extern "C" fn taskwait_depend_nowait(depend: *const usize) {
+    let thr = current();
+    // SAFETY: the compiler's argument.
+    spawn::empty(thr, &unsafe { depend::decode(depend) });
+    done(thr);
+}
+
+extern "C" fn taskyield() {
+    done(current());
+}
+
+extern "C" fn taskgroup_start() {
+    let thr = current();
+    group::start(thr);
+    done(thr);
+}
+
+extern "C" fn taskgroup_end() {
+    let thr = current();
+    group::end(thr);
+    done(thr);
+}
+
+extern "C" fn taskgroup_reduction_register(data: usize) {
+    let thr = current();
+    // SAFETY: the compiler's argument.
+    unsafe { reduction::register_taskgroup(thr, data) };
+    done(thr);
+}
+
+extern "C" fn taskgroup_reduction_unregister(data: usize) {
+    let thr = current();
+    // SAFETY: the compiler's argument, registered before.
+    unsafe { reduction::unregister(data) };
+    done(thr);
+}
+
+extern "C" fn task_reduction_remap(count: usize, originals: usize, ptrs: *mut usize) {
+    let thr = current();
+    // SAFETY: the compiler's arguments.
+    unsafe { reduction::remap(thr, count, originals, ptrs) };
+    done(thr);
+}
+
+extern "C" fn workshare_task_reduction_unregister(cancelled: bool) {
+    let thr = current();
+    reduction::end_workshare(thr, cancelled);
+    done(thr);
+}
+
+extern "C" fn fulfill_event(event: usize) {
+    spawn::fulfill(current(), event);
+}
+
+stub! {
+    GOMP_task [4] => task;
+    GOMP_taskloop [5] => taskloop_long;
+    GOMP_taskloop_ull [5] => taskloop_ull;
+    GOMP_taskwait => taskwait;
+    GOMP_taskwait_depend => taskwait_depend;
+    GOMP_taskwait_depend_nowait => taskwait_depend_nowait;
+    GOMP_taskyield => taskyield;
+    GOMP_taskgroup_start => taskgroup_start;
+    GOMP_taskgroup_end => taskgroup_end;
+    GOMP_taskgroup_reduction_register => taskgroup_reduction_register;
+    GOMP_taskgroup_reduction_unregister => taskgroup_reduction_unregister;
+    GOMP_task_reduction_remap => task_reduction_remap;
+    GOMP_workshare_task_reduction_unregister => workshare_task_reduction_unregister;
+    omp_fulfill_event => fulfill_event;
+    omp_fulfill_event_ => fulfill_event;
+}

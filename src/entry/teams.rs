@@ -1,0 +1,64 @@
+//! The teams construct on the host: a league of initial teams, one after another.
+
+use crate::stub;
+use crate::team::region;
+use crate::team::thread::{Thread, current};
+
+/// Teams when nothing says how many (what libgomp uses).
+const DEFAULT_TEAMS: u32 = 3;
+
+fn limit(thr: &'static Thread, thread_limit: u32) {
+    if thread_limit > 0 {
+        let task = thr.task();
+        let mut icvs = task.icvs.get();
+        icvs.thread_limit = thread_limit.min(i32::MAX as u32);
+        task.icvs.set(icvs);
+    }
+}
+
+extern "C" fn teams_reg(func: usize, data: usize, num_teams: u32, thread_limit: u32, _flags: u32) {
+    let thr = current();
+    let task = thr.task();
+    let (before, league) = (task.icvs.get(), thr.league.get());
+    let limit_icv = super::omp::teams_thread_limit() as u32;
+    limit(thr, if thread_limit > 0 { thread_limit } else { limit_icv });
+    let n = match (num_teams, super::omp::num_teams() as u32) {
+        (0, 0) => DEFAULT_TEAMS,
+        (0, n) => n,
+        (n, _) => n,
+    };
+    let inside = task.icvs.get();
+    for i in 0..n {
+        thr.league.set((i, n));
+        region::activate(thr, (func, data), (0, 0));
+        task.icvs.set(inside);
+    }
+    thr.league.set(league);
+    task.icvs.set(before);
+}
+
+extern "C" fn teams(_num_teams: u32, thread_limit: u32) {
+    limit(current(), thread_limit);
+}
+
+/// True while there is another team to execute.
+extern "C" fn teams4(low: u32, _high: u32, thread_limit: u32, first: bool) -> bool {
+    let thr = current();
+    if first {
+        limit(thr, thread_limit);
+        thr.league.set((0, low.max(1)));
+        return true;
+    }
+    let (i, n) = thr.league.get();
+    if i + 1 >= n {
+        return false;
+    }
+    thr.league.set((i + 1, n));
+    true
+}
+
+stub! {
+    GOMP_teams_reg => teams_reg;
+    GOMP_teams => teams;
+    GOMP_teams4 => teams4;
+}

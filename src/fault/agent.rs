@@ -1,0 +1,192 @@
+//! The agent: a host of its own that sends delayed and random faults and watches for threads that hang. It exists only if
+//! the settings ask for one of these.
+//!
+//! It is made with raw clone and has no libc identity: it uses raw system calls, the arena and atomics only.
+
+use super::inject;
+use super::spec::Kind;
+use crate::icv::{Globals, globals};
+use crate::sys::lock::Locked;
+use crate::sys::{futex, host, signals, time};
+use crate::team::thread::Thread;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
+
+struct Timer {
+    thread: &'static Thread,
+    fault: usize,
+    kind: Kind,
+    due_ns: u64,
+    tentative: bool,
+}
+
+static TIMERS: Locked<Vec<Timer>> = Locked::new(Vec::new());
+/// Changes when a timer is added: the agent looks again.
+static BELL: AtomicU32 = AtomicU32::new(0);
+static RUNNING: AtomicBool = AtomicBool::new(false);
+
+/// Starts the agent if the settings need it.
+pub fn start(g: &'static Globals) {
+    let p = &g.promp;
+    let timed = p.faults.iter().any(|f| f.delay_ns > 0 || f.mtbf_ns.is_some());
+    if (timed || p.watchdog_ns.is_some()) && !RUNNING.swap(true, Relaxed) {
+        let old = signals::block_all();
+        let ok = host::new_stack().is_some_and(|stack| {
+            // SAFETY: a fresh stack; `main` keeps to what a host without identity may do.
+            unsafe { host::spawn(stack, main, 0) }.is_some()
+        });
+        signals::set_mask(old);
+        if !ok {
+            crate::say!("cannot start the thread that injects delayed faults and watches for hangs");
+        }
+    }
+}
+
+/// In a child after fork the agent is gone; faults are the parent's.
+pub fn after_fork() {
+    TIMERS.raw().reset();
+    TIMERS.with(Vec::clear);
+    RUNNING.store(false, Relaxed);
+}
+
+/// Sends a stop to `thread` after `delay_ns`. A tentative one can be taken back.
+pub fn arm(thread: &'static Thread, fault: usize, kind: Kind, delay_ns: u64, tentative: bool) {
+    let due_ns = time::now_ns() + delay_ns;
+    TIMERS.with(|t| t.push(Timer { thread, fault, kind, due_ns, tentative }));
+    BELL.fetch_add(1, Release);
+    futex::wake(&BELL, 1);
+}
+
+/// Takes a tentative strike back.
+pub fn disarm(thread: &'static Thread, fault: usize) {
+    let removed = TIMERS.with(|t| {
+        let before = t.len();
+        t.retain(|x| !(x.tentative && x.fault == fault && core::ptr::eq(x.thread, thread)));
+        before - t.len()
+    });
+    for _ in 0..removed {
+        inject::unclaim(fault);
+    }
+}
+
+/// A bit mixer (the finaliser of SplitMix64).
+pub fn mix(mut x: u64) -> u64 {
+    x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    x = (x ^ x >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    x = (x ^ x >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ x >> 31
+}
+
+/// A seeded stream of random numbers (SplitMix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        mix(self.0)
+    }
+    /// Exponentially distributed with the given mean.
+    fn exponential(&mut self, mean: f64) -> u64 {
+        let u = ((self.next() >> 11) as f64 + 1.0) / (1u64 << 53) as f64;
+        (-u.ln() * mean).max(1.0) as u64
+    }
+}
+
+unsafe extern "C" fn main(_arg: usize) -> ! {
+    // SAFETY: no pointers. The finest timer slack: delays of microseconds are asked for.
+    unsafe { crate::sys!(libc::SYS_prctl, libc::PR_SET_TIMERSLACK, 1) };
+    let p = &globals().promp;
+    let now = time::now_ns();
+    let mut random: Vec<(usize, Random, u64, f64)> = Vec::new();
+    for (i, f) in p.faults.iter().enumerate() {
+        if let Some(mean) = f.mtbf_ns {
+            let mut r = Random(f.seed);
+            let due = now + r.exponential(mean as f64);
+            random.push((i, r, due, mean as f64));
+        }
+    }
+    let tick = p.watchdog_ns.map(|w| (w / 4).max(250_000));
+    let mut next_tick = tick.map_or(u64::MAX, |t| now + t);
+    loop {
+        let bell = BELL.load(Acquire);
+        let now = time::now_ns();
+        send_due(now);
+        for (i, r, due, mean) in &mut random {
+            if now >= *due && strike_random(*i, r) {
+                *due = time::now_ns() + r.exponential(*mean);
+            }
+        }
+        if now >= next_tick {
+            watch(now, p.watchdog_ns.unwrap_or(u64::MAX));
+            next_tick = time::now_ns() + tick.unwrap_or(0);
+        }
+        let timer = TIMERS.with(|t| t.iter().map(|t| t.due_ns).min()).unwrap_or(u64::MAX);
+        let chance = random.iter().map(|(_, _, d, _)| (*d).max(now + 50_000)).min().unwrap_or(u64::MAX);
+        let until = timer.min(chance).min(next_tick);
+        if until == u64::MAX {
+            futex::wait(&BELL, bell);
+        } else if until > time::now_ns() {
+            futex::wait_until(&BELL, bell, until);
+        }
+    }
+}
+
+fn send_due(now: u64) {
+    loop {
+        let due = TIMERS.with(|t| t.iter().position(|x| x.due_ns <= now).map(|i| t.swap_remove(i)));
+        let Some(t) = due else { return };
+        inject::send(t.thread, t.kind);
+    }
+}
+
+fn in_region(thr: &Thread) -> bool {
+    thr.base.load(Relaxed) != 0
+}
+
+/// A random strike, if some thread it may hit is in a region; otherwise it is tried again soon.
+fn strike_random(i: usize, r: &mut Random) -> bool {
+    let f = &globals().promp.faults[i];
+    let mut all = super::threads();
+    all.retain(|t| in_region(t) && f.thread.is_none_or(|n| t.seat.1.load(Relaxed) == n));
+    if all.is_empty() && f.kind != Kind::Die {
+        return false;
+    }
+    if inject::claim_random(i) {
+        match f.kind {
+            Kind::Die => inject::die(),
+            kind => inject::send(all[(r.next() % all.len() as u64) as usize], kind),
+        }
+    }
+    true
+}
+
+/// The watchdog: a thread outside the runtime that has made no call for `limit`, while another member of its team has
+/// waited in the runtime for as long, has failed.
+fn watch(now: u64, limit: u64) {
+    let all = super::threads();
+    let mut stuck: Vec<&'static Thread> = Vec::new();
+    let mut waiting: Vec<usize> = Vec::new();
+    for t in &all {
+        let progress = t.progress.load(Relaxed);
+        let (seen, since) = (&t.inject.seen.0, &t.inject.seen.1);
+        if progress != seen.load(Relaxed) || since.load(Relaxed) == 0 {
+            seen.store(progress, Relaxed);
+            since.store(now, Relaxed);
+        } else if now - since.load(Relaxed) >= limit {
+            if t.in_runtime.load(Relaxed) != 0 {
+                waiting.push(t.seat.0.load(Relaxed));
+            } else if in_region(t) {
+                stuck.push(t);
+            }
+        }
+    }
+    for t in stuck {
+        if waiting.contains(&t.seat.0.load(Relaxed)) {
+            t.inject.seen.1.store(0, Relaxed);
+            t.inject.fence().store(1, Release);
+            futex::wake(t.inject.fence(), 1);
+            if t.inject.kind() != Kind::Hang as u32 {
+                inject::send(t, Kind::Hang);
+            }
+        }
+    }
+}

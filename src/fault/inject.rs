@@ -1,0 +1,203 @@
+//! Fault injection: PROMP_FAULT at exact points, repeatably.
+//!
+//! A fault without delay strikes where the point is reached: the thread is in the runtime, so it stops when the call
+//! returns, with nothing in flight. One with a delay, or with `mtbf`, is sent by the agent, asynchronously.
+
+use super::agent;
+use super::spec::{At, Fault, Kind, POINTS};
+use crate::icv::{Globals, globals};
+use crate::say;
+use crate::sys::own::Own;
+use crate::sys::signals::stop_signal;
+use crate::sys::syscall::{getpid, tgkill};
+use crate::team::region;
+use crate::team::thread::Thread;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
+
+/// Are there faults that strike at points?
+static ACTIVE: AtomicBool = AtomicBool::new(false);
+/// How often each fault has struck.
+static STRUCK: Own<Option<&'static [AtomicU64]>> = Own::new(None);
+
+/// A thread's part of the injection.
+#[derive(Default)]
+pub struct PerThread {
+    /// The kind of stop that was sent to it.
+    kind: AtomicU32,
+    /// The watchdog lets a hung thread go on to fail.
+    fence: AtomicU32,
+    /// The region the counts are of, and how often each point was reached in it.
+    region: Own<u64>,
+    counts: Own<[u64; POINTS]>,
+    /// Save points passed; crashes since the last one.
+    saves: Own<u64>,
+    crashes: Own<(u64, u32)>,
+    /// The watchdog's: progress seen last and since when.
+    pub seen: (AtomicU32, AtomicU64),
+}
+
+impl PerThread {
+    /// What was sent.
+    pub fn kind(&self) -> u32 {
+        self.kind.load(Acquire)
+    }
+    /// It has been received.
+    pub fn clear_kind(&self) {
+        self.kind.store(0, Relaxed);
+    }
+    /// Where a hung thread waits.
+    pub fn fence(&self) -> &AtomicU32 {
+        &self.fence
+    }
+    /// A save point was passed: crashes are counted anew.
+    #[inline]
+    pub fn new_save_point(&self) {
+        self.saves.set(self.saves.get() + 1);
+    }
+    /// One more crash since the last save point.
+    pub fn count_crash(&self) -> u32 {
+        let (at, n) = self.crashes.get();
+        let n = if at == self.saves.get() { n + 1 } else { 1 };
+        self.crashes.set((self.saves.get(), n));
+        n
+    }
+}
+
+/// Prepares the faults of the settings.
+pub fn start(g: &'static Globals) {
+    if g.promp.faults.is_empty() && g.promp.watchdog_ns.is_none() {
+        return;
+    }
+    super::stop::install_stop_signal();
+    STRUCK.set(Some(Box::leak(g.promp.faults.iter().map(|_| AtomicU64::new(0)).collect())));
+    ACTIVE.store(g.promp.faults.iter().any(|f| f.mtbf_ns.is_none()), Release);
+    if g.promp.watchdog_ns.is_none() && g.promp.faults.iter().any(|f| f.kind == Kind::Hang) && g.promp.verbose >= 1 {
+        say!("PROMP_FAULT asks for a hang and PROMP_WATCHDOG is off: nothing will notice it");
+    }
+}
+
+/// Faults that have not struck as often as they should.
+pub fn not_fired() -> u64 {
+    let struck = STRUCK.get().unwrap_or(&[]);
+    globals()
+        .promp
+        .faults
+        .iter()
+        .zip(struck)
+        .filter(|(f, n)| f.mtbf_ns.is_none() && n.load(Relaxed) < f.count)
+        .count() as u64
+}
+
+/// `thr` reaches point `at`.
+#[inline(always)]
+pub fn point(thr: &'static Thread, at: At) {
+    if ACTIVE.load(Relaxed) {
+        reached(thr, at);
+    }
+}
+
+/// `thr` comes to the end of its part of a region.
+#[inline(always)]
+pub fn region_ends(thr: &'static Thread) {
+    if ACTIVE.load(Relaxed) {
+        last_chance(thr);
+    }
+}
+
+/// Takes one of fault `i`'s strikes, if any is left.
+fn claim(i: usize, f: &Fault) -> bool {
+    let n = &STRUCK.get().unwrap_or(&[])[i];
+    n.fetch_update(Relaxed, Relaxed, |n| (n < f.count).then_some(n + 1)).is_ok()
+}
+
+/// Strike `i` of fault `f` was announced but did not happen.
+pub fn unclaim(i: usize) {
+    STRUCK.get().unwrap_or(&[])[i].fetch_sub(1, Relaxed);
+}
+
+/// Claims one strike for the agent.
+pub fn claim_random(i: usize) -> bool {
+    claim(i, &globals().promp.faults[i])
+}
+
+/// Does fault `f` choose this thread? `any` is a seeded choice a region, where every thread reaches the point; at points
+/// that one thread reaches, it is that one.
+fn chooses(f: &Fault, thr: &'static Thread, region: u64, at: At) -> bool {
+    match f.thread {
+        Some(t) => t == thr.num(),
+        None if matches!(at, At::Single | At::Critical | At::Ordered | At::Sections | At::Task | At::Serial) => true,
+        None => agent::mix(f.seed.wrapping_mul(0x9E37).wrapping_add(region)) % u64::from(thr.team().size()) == u64::from(thr.num()),
+    }
+}
+
+#[cold]
+fn reached(thr: &'static Thread, at: At) {
+    let region = if at == At::Serial { region::count() } else { thr.team().region.get() };
+    if thr.team().level.get() == 0 && at != At::Serial {
+        return;
+    }
+    let p = &thr.inject;
+    let mut counts = if p.region.get() == region { p.counts.get() } else { [0; POINTS] };
+    counts[at as usize] += 1;
+    p.region.set(region);
+    p.counts.set(counts);
+    for (i, f) in globals().promp.faults.iter().enumerate() {
+        if f.mtbf_ns.is_some() || f.region.is_some_and(|r| r != region) || !chooses(f, thr, region, at) {
+            continue;
+        }
+        let by_default = f.at.is_none();
+        if by_default && at == At::Chunk && counts[at as usize] == 1 {
+            // The region does hand out chunks: a strike that was set for a region without is taken back.
+            agent::disarm(thr, i);
+        }
+        let nth = counts[at as usize] == f.nth;
+        if by_default && at == At::Region && f.nth == 1 && f.delay_ns > 0 && claim(i, f) {
+            agent::arm(thr, i, f.kind, f.delay_ns, true);
+        } else if nth && f.at.unwrap_or(At::Chunk) == at && claim(i, f) {
+            strike(thr, i, f);
+        }
+    }
+}
+
+/// Default faults of a region that has handed out no chunk to this thread strike at its end.
+#[cold]
+fn last_chance(thr: &'static Thread) {
+    let region = thr.team().region.get();
+    let counts = thr.inject.counts.get();
+    if thr.inject.region.get() != region || counts[At::Chunk as usize] > 0 {
+        return;
+    }
+    for (i, f) in globals().promp.faults.iter().enumerate() {
+        let here = f.region.is_none_or(|r| r == region) && chooses(f, thr, region, At::Region);
+        if f.mtbf_ns.is_none() && f.at.is_none() && f.nth == 1 && f.delay_ns == 0 && here && claim(i, f) {
+            strike(thr, i, f);
+        }
+    }
+}
+
+fn strike(thr: &'static Thread, i: usize, f: &Fault) {
+    if f.delay_ns > 0 {
+        agent::arm(thr, i, f.kind, f.delay_ns, false);
+    } else if f.kind == Kind::Die {
+        die();
+    } else {
+        thr.pending.store(f.kind as u32, Relaxed);
+    }
+}
+
+/// SIGKILL to the whole process.
+pub fn die() {
+    // SAFETY: no pointers.
+    unsafe { crate::sys!(libc::SYS_kill, getpid(), libc::SIGKILL) };
+}
+
+/// Sends a stop of the given kind to the host under `thr`.
+pub fn send(thr: &'static Thread, kind: Kind) {
+    let sig = match kind {
+        Kind::Die => return die(),
+        Kind::Crash => libc::SIGSEGV,
+        Kind::Kill | Kind::Hang | Kind::MemErr => stop_signal(),
+    };
+    thr.inject.kind.store(kind as u32, Release);
+    tgkill(thr.host.load(Relaxed), sig);
+}

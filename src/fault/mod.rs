@@ -1,0 +1,55 @@
+//! Fault tolerance: what fails, how it is noticed, and the recovery ladder. See README.md beside this file for the states
+//! and the order of events.
+
+pub mod after;
+pub mod agent;
+pub mod inject;
+pub mod policy;
+pub mod publish;
+pub mod record;
+pub mod recover;
+pub mod report;
+pub mod resume;
+pub mod save;
+pub mod spec;
+pub mod stop;
+
+use crate::icv::Globals;
+use crate::sys::lock::Locked;
+use crate::team::thread::Thread;
+
+static THREADS: Locked<Vec<&'static Thread>> = Locked::new(Vec::new());
+
+/// Prepares what the settings ask for; runs once, under the initialisation lock.
+pub fn initialise(g: &'static Globals) {
+    report::start(g);
+    if g.promp.ft {
+        stop::install();
+        inject::start(g);
+        agent::start(g);
+    } else if !g.promp.faults.is_empty() && g.promp.verbose >= 1 {
+        crate::say!("PROMP_FAULT is ignored because PROMP_FT=off");
+    }
+}
+
+/// A logical thread has come into being.
+pub fn thread_started(thr: &'static Thread) {
+    THREADS.with(|v| v.push(thr));
+}
+
+/// A thread of the program's own has ended.
+pub fn thread_ended(thr: &'static Thread) {
+    THREADS.with(|v| v.retain(|t| !core::ptr::eq(*t, thr)));
+}
+
+/// All logical threads.
+pub fn threads() -> Vec<&'static Thread> {
+    THREADS.with(|v| v.clone())
+}
+
+/// In a child after fork: only the caller is left, and the agent is gone.
+pub fn after_fork(thr: &'static Thread) {
+    THREADS.raw().reset();
+    THREADS.with(|v| *v = vec![thr]);
+    agent::after_fork();
+}

@@ -1,0 +1,208 @@
+//! May lost work be executed again? (README.md in this folder.)
+
+use super::record::Place;
+use super::save::SaveKind;
+use crate::icv::globals;
+use crate::icv::settings::Replay;
+use crate::sys::maps::{self, Mapping};
+use crate::sys::{asm, code, signals::Interrupted};
+use crate::team::team::Team;
+use crate::team::thread::Thread;
+use core::sync::atomic::{AtomicBool, Ordering::*};
+
+/// Somebody has vouched with `promp_replayable(1)`.
+static VOUCHED: AtomicBool = AtomicBool::new(false);
+
+/// Can survivors be asked to recompute chunks? Then constructs note when they began, and survivors stay in them.
+#[inline]
+pub fn recomputes() -> bool {
+    let p = &globals().promp;
+    p.ft && !p.reproducible && (p.saves_private_state() || VOUCHED.load(Relaxed))
+}
+
+/// `promp_replayable(word)`: 1 the next construct may be executed again, 0 it may not.
+pub fn vouch(thr: &'static Thread, replayable: bool) {
+    thr.vouched.set(if replayable { 1 } else { 2 });
+    if replayable && globals().promp.ft {
+        VOUCHED.store(true, Relaxed);
+        thr.saving.set(true);
+    }
+}
+
+/// A member begins a region: what was said where the region was encountered holds in it.
+#[inline]
+pub fn enter_region(thr: &'static Thread, team: &Team) {
+    let v = team.vouched.get();
+    thr.vouched.set(v);
+    thr.saving.set(v == 1 || globals().promp.saves_private_state());
+}
+
+/// The primary thread is back outside: the word is spent.
+#[inline]
+pub fn leave_region(thr: &'static Thread) {
+    thr.vouched.set(0);
+    thr.saving.set(globals().promp.saves_private_state());
+}
+
+/// A worksharing construct has ended: a word given inside the region is spent.
+#[inline]
+pub fn construct_ended(thr: &'static Thread) {
+    let v = thr.team().vouched.get();
+    if thr.vouched.get() != v {
+        thr.vouched.set(v);
+    }
+}
+
+/// Why work in flight cannot be executed again, and what the user can do.
+#[derive(Debug)]
+pub struct Refusal {
+    /// Completes "thread 1 failed (kill) in region 2 in …".
+    pub why: &'static str,
+    /// A sentence.
+    pub advice: &'static str,
+}
+
+const ADVICE: &str = "Build with promp-cc, or set PROMP_CKPT_DIR, or PROMP_REPLAY=assume if repeating this work is safe.";
+const NEEDS_CKPT: &str = "Repeating it could change the result; only a checkpoint helps here.";
+
+fn refuse<T>(why: &'static str, advice: &'static str) -> Result<T, Refusal> {
+    Err(Refusal { why, advice })
+}
+
+/// Does the user (or a proof) vouch for the work of `thr`'s activation?
+fn vouched(thr: &'static Thread) -> bool {
+    match thr.vouched.get() {
+        1 => true,
+        2 => false,
+        _ => match &globals().promp.replay {
+            Replay::Assume => true,
+            Replay::Proven | Replay::Never => false,
+            Replay::Functions(globs) => maps::function_name(thr.call.get().0)
+                .is_some_and(|n| globs.iter().any(|g| maps::glob(g.as_bytes(), n.as_bytes()))),
+        },
+    }
+}
+
+/// The verdict on a failure in application code, with work in flight.
+pub fn verdict(thr: &'static Thread, at: &Interrupted) -> Result<(), Refusal> {
+    if thr.base.load(Relaxed) == 0 {
+        return refuse("serial work", NEEDS_CKPT);
+    }
+    if globals().promp.replay == Replay::Never || !vouched(thr) {
+        return refuse("work not known to be replayable", ADVICE);
+    }
+    if thr.held.get() > 0 {
+        return refuse("a critical, ordered or lock section", NEEDS_CKPT);
+    }
+    if thr.task().children_may_use_stack() {
+        return refuse("a task whose child tasks may use its variables", NEEDS_CKPT);
+    }
+    let Some(save) = thr.save.current() else { return refuse("work before its first save point", NEEDS_CKPT) };
+    let resume_at = match save.kind.get() {
+        SaveKind::TooLarge => return refuse("a function whose private variables are too large to be saved", NEEDS_CKPT),
+        SaveKind::None => return refuse("work before its first save point", NEEDS_CKPT),
+        SaveKind::Enter => thr.call.get().0,
+        // SAFETY: the saved frame was copied whole; its return address lies behind the pushed registers.
+        _ => unsafe { *((save.frame.get() + asm::FRAME_BYTES) as *const usize) },
+    };
+    let maps = maps::all();
+    if !safe_place(&maps, thr.call.get().0, at.pc) {
+        return refuse("a library function that may hold a lock", NEEDS_CKPT);
+    }
+    let readable = |a: usize, n: usize| maps::find(&maps, a).is_some_and(|m| a + n <= m.end);
+    if code::atomic_between(resume_at, at.pc, &returns_into(&maps, resume_at, thr, at), &readable) {
+        return refuse("work behind an atomic update", NEEDS_CKPT);
+    }
+    Ok(())
+}
+
+/// Can a thread die at `pc` without leaving a lock held or a structure half changed?
+fn safe_place(maps: &[Mapping], func: usize, pc: usize) -> bool {
+    let (Some(at), Some(own)) = (maps::find(maps, pc), maps::find(maps, func)) else { return false };
+    if at.path.is_empty() || at.path.starts_with('[') {
+        return at.start == own.start;
+    }
+    if at.path == own.path {
+        return true;
+    }
+    let name = at.path.rsplit('/').next().unwrap_or("");
+    if name.starts_with("libm.so") || name.starts_with("libm-") || name.starts_with("libmvec") {
+        return true;
+    }
+    if name.starts_with("libc.so") || name.starts_with("libc-") {
+        return is_pure_string_function(pc);
+    }
+    if maps::find(maps, safe_place as *const () as usize).is_some_and(|m| m.path == at.path) {
+        // In this library with `in_runtime` clear: a stub's last instructions or a query such as omp_get_thread_num.
+        return true;
+    }
+    let exe = std::fs::read_link("/proc/self/exe").ok();
+    exe.is_some_and(|e| e.as_os_str() == at.path.as_str())
+}
+
+unsafe extern "C" {
+    fn _Unwind_FindEnclosingFunction(pc: *mut libc::c_void) -> *mut libc::c_void;
+}
+
+/// Is `pc` in one of libc's functions that only move or compare memory? They take no lock and keep no state.
+fn is_pure_string_function(pc: usize) -> bool {
+    const PURE: [&core::ffi::CStr; 10] = [
+        c"memcpy", c"memmove", c"memset", c"memcmp", c"memchr", c"strlen", c"strcmp", c"strncmp", c"strcpy", c"bcmp",
+    ];
+    // SAFETY: looks an address up in the unwind tables; glibc does this without locks.
+    let start = |a: usize| unsafe { _Unwind_FindEnclosingFunction(a as *mut libc::c_void) } as usize;
+    let here = start(pc);
+    here != 0
+        && PURE.iter().any(|n| {
+            // SAFETY: resolves a libc symbol (the variant chosen for this CPU).
+            let f = unsafe { libc::dlsym(libc::RTLD_NEXT, n.as_ptr()) } as usize;
+            f != 0 && start(f + 1) == here
+        })
+}
+
+/// Every address on the stack that could be a return address into the object that holds `resume_at`.
+fn returns_into(maps: &[Mapping], resume_at: usize, thr: &'static Thread, at: &Interrupted) -> Vec<usize> {
+    let mut places = Vec::new();
+    let Some(own) = maps::find(maps, resume_at) else { return places };
+    let (mut sp, base) = (at.sp & !7, thr.base.load(Relaxed));
+    while sp < base && base - sp < 1 << 22 {
+        // SAFETY: between the interrupted stack pointer and the activation's base lies the thread's live stack.
+        let word = unsafe { *(sp as *const usize) };
+        if own.start <= word && word < own.end {
+            places.push(word);
+        }
+        sp += 8;
+    }
+    places
+}
+
+/// Where `thr` is, for the record.
+pub fn place(thr: &'static Thread) -> Place {
+    let (m, team) = (thr.member(), thr.team());
+    let mut p = Place {
+        thread: m.num.get(),
+        region: team.region.get(),
+        construct: "region",
+        ordinal: 0,
+        chunk: None,
+        iterations: 0,
+    };
+    if team.level.get() == 0 {
+        p.construct = "serial";
+        p.region = crate::team::region::count();
+        return p;
+    }
+    if thr.task().is_explicit() {
+        p.construct = "task";
+        return p;
+    }
+    if let (Some((_, r)), Some(s)) = (m.ledger.in_flight(), m.share.get()) {
+        let sh = s.shape.get();
+        p.construct = if sh.sections { "sections" } else { "loop" };
+        p.ordinal = s.ordinal.get();
+        let value = |i: u64| sh.start.wrapping_add(i.wrapping_mul(sh.step)) as i64;
+        p.chunk = Some((value(r.lo), value(r.hi)));
+        p.iterations = r.len();
+    }
+    p
+}

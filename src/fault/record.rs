@@ -1,0 +1,197 @@
+//! Records of failures: for the message, the report and `promp_failures`.
+
+use super::spec::Kind;
+use crate::icv::globals;
+use crate::say;
+use crate::sys::lock::Locked;
+use crate::sys::own::Own;
+use crate::sys::time;
+use core::fmt::Write;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+
+/// Iterations recomputed are counted by thread up to this number; those of higher ones together.
+pub const BY: usize = 64;
+
+/// How the program went on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum Recovery {
+    /// Rung 1: lost work was executed again.
+    Recompute = 1,
+    /// Rung 0: nothing was lost.
+    Resume = 2,
+    /// The process was stopped.
+    Refused = 5,
+}
+
+impl Recovery {
+    /// The report's word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Recovery::Recompute => "recompute",
+            Recovery::Resume => "resume",
+            Recovery::Refused => "refused",
+        }
+    }
+}
+
+/// Where a failure struck.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Logical thread number.
+    pub thread: u32,
+    /// Ordinal of the outermost region; 0 before the first.
+    pub region: u64,
+    /// "loop", "sections", "task", "region" or "serial".
+    pub construct: &'static str,
+    /// Which construct of the region, from 1; 0 if none.
+    pub ordinal: u64,
+    /// The chunk in flight, in the loop's own values.
+    pub chunk: Option<(i64, i64)>,
+    /// Iterations in it.
+    pub iterations: u64,
+}
+
+/// One failure. Written by the failing host and then by those who recover.
+pub struct Record {
+    /// What happened.
+    pub kind: Kind,
+    /// Where.
+    pub place: Place,
+    /// Monotonic time of the failure (ns).
+    pub at_ns: u64,
+    /// How it was recovered.
+    pub recovery: Own<Recovery>,
+    /// Was the lost chunk given to survivors?
+    pub shared: Own<bool>,
+    /// Iterations not executed again yet.
+    pub remaining: AtomicU64,
+    /// Iterations executed again, by thread.
+    pub by: [AtomicU64; BY],
+    /// Time until everything was recovered (ns); 0: not yet.
+    pub took_ns: AtomicU64,
+    said: AtomicU32,
+}
+
+static RECORDS: Locked<Vec<&'static Record>> = Locked::new(Vec::new());
+
+/// All records.
+pub fn all() -> Vec<&'static Record> {
+    RECORDS.with(|v| v.clone())
+}
+
+/// Opens a record; returns its index.
+pub fn open(kind: Kind, place: Place, recovery: Recovery) -> u32 {
+    let r: &'static Record = Box::leak(Box::new(Record {
+        kind,
+        place,
+        at_ns: time::now_ns(),
+        recovery: Own::new(recovery),
+        shared: Own::new(false),
+        remaining: AtomicU64::new(0),
+        by: [const { AtomicU64::new(0) }; BY],
+        took_ns: AtomicU64::new(0),
+        said: AtomicU32::new(0),
+    }));
+    RECORDS.with(|v| {
+        v.push(r);
+        v.len() as u32 - 1
+    })
+}
+
+/// Record number `i`.
+pub fn get(i: u32) -> &'static Record {
+    RECORDS.with(|v| v[i as usize])
+}
+
+/// Thread `by` has executed `n` lost iterations again.
+pub fn credit(i: u32, by: u32, n: u64) {
+    let r = get(i);
+    r.by[(by as usize).min(BY - 1)].fetch_add(n, Relaxed);
+    if r.remaining.fetch_sub(n, AcqRel) == n {
+        close(r);
+    }
+}
+
+/// `n` lost iterations of record `i` were lost again and now count for a later failure.
+pub fn transfer(i: u32, n: u64) {
+    let r = get(i);
+    if r.remaining.fetch_sub(n, AcqRel) == n {
+        close(r);
+    }
+}
+
+/// Everything of this failure is recovered: notes the time and says so.
+pub fn close(r: &'static Record) {
+    r.took_ns.store((time::now_ns() - r.at_ns).max(1), Release);
+    if globals().promp.verbose >= 1 && r.said.swap(1, AcqRel) == 0 {
+        say!("{}", Text(r));
+    }
+}
+
+/// The start of every message about a failure.
+fn head(f: &mut core::fmt::Formatter<'_>, kind: Kind, p: &Place) -> core::fmt::Result {
+    write!(f, "thread {} failed ({}) in ", p.thread, kind.name())?;
+    if p.construct == "serial" {
+        return write!(f, "serial code after region {}", p.region);
+    }
+    write!(f, "region {}", p.region)?;
+    if p.ordinal > 0 {
+        write!(f, ", {} {}", p.construct, p.ordinal)?;
+    } else if p.construct == "task" {
+        f.write_str(", a task")?;
+    }
+    match p.chunk {
+        Some((lo, hi)) => write!(f, ", chunk [{lo},{hi})"),
+        None => Ok(()),
+    }
+}
+
+struct Text(&'static Record);
+
+impl core::fmt::Display for Text {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let r = self.0;
+        head(f, r.kind, &r.place)?;
+        let ms = r.took_ns.load(Relaxed) as f64 / 1e6;
+        match r.recovery.get() {
+            Recovery::Resume => write!(f, "; nothing was lost, it goes on on another host after {ms:.1} ms"),
+            Recovery::Recompute if r.place.chunk.is_some() => {
+                write!(f, "; {} iterations recomputed by ", r.place.iterations)?;
+                let mut who = r.by.iter().enumerate().filter(|(_, n)| n.load(Relaxed) > 0).map(|(i, _)| i).peekable();
+                match who.peek() {
+                    None => write!(f, "thread {}", r.place.thread)?,
+                    Some(_) => {
+                        f.write_str("threads ")?;
+                        for (k, i) in who.enumerate() {
+                            if k > 0 {
+                                f.write_char(',')?;
+                            }
+                            write!(f, "{i}")?;
+                        }
+                    }
+                }
+                write!(f, " in {ms:.1} ms")
+            }
+            Recovery::Recompute => write!(
+                f,
+                "; its work since the last save point is repeated by thread {} on another host, after {ms:.1} ms",
+                r.place.thread
+            ),
+            Recovery::Refused => f.write_str("; stopping"),
+        }
+    }
+}
+
+/// The refusal's message.
+pub fn say_refused(kind: Kind, place: &Place, why: &str, advice: &str) {
+    if globals().promp.verbose >= 1 {
+        struct Head<'a>(Kind, &'a Place);
+        impl core::fmt::Display for Head<'_> {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                head(f, self.0, self.1)
+            }
+        }
+        say!("{} in {why}, and no checkpoint to return to; stopping.\n       {advice}", Head(kind, place));
+    }
+}

@@ -1,0 +1,145 @@
+//! Recovery: what a spare host does until it is the logical thread.
+
+use super::record::{self, Record};
+use super::save::SaveKind;
+use crate::icv::globals;
+use crate::icv::settings::Recompute;
+use crate::sys::asm::{self, FpControl};
+use crate::sys::host::{self, Identity};
+use crate::team::member::tfd;
+use crate::team::thread::Thread;
+use crate::work::dispenser::Orphan;
+use core::sync::atomic::{AtomicU32, Ordering::*};
+
+/// How the new host goes on.
+#[derive(Clone, Copy, Debug)]
+pub enum Way {
+    /// Return `rax` from the call at `frame`: nothing was in flight.
+    Return {
+        /// The live frame.
+        frame: usize,
+        /// The result.
+        rax: usize,
+    },
+    /// Call the activation's function: nothing was in flight.
+    Enter {
+        /// The activation's base.
+        base: usize,
+    },
+    /// Put the saved stack back and make the last call again.
+    Repeat,
+    /// Put the saved argument block back and call the activation's function again.
+    Reenter,
+}
+
+impl Way {
+    /// For work in flight that may be executed again.
+    pub fn again(thr: &'static Thread) -> Way {
+        match thr.save.current().map(|s| s.kind.get()) {
+            Some(SaveKind::Enter) => Way::Reenter,
+            _ => Way::Repeat,
+        }
+    }
+}
+
+/// What the failing host leaves to the spare one.
+pub struct Order {
+    /// The logical thread.
+    pub thread: &'static Thread,
+    /// How to go on.
+    pub way: Way,
+    /// Index of the failure's record.
+    pub failure: u32,
+    /// What to take over.
+    pub identity: Identity,
+    /// The failing host's floating-point control words.
+    pub fp: FpControl,
+    /// The spare host's bootstrap stack, afterwards its alternate signal stack.
+    pub stack: usize,
+    /// Becomes 0 when the failing host has gone.
+    pub gone: AtomicU32,
+}
+
+/// The spare host's entry; `arg` is the order.
+pub unsafe extern "C" fn main(arg: usize) -> ! {
+    // SAFETY: `stop::leave` passed a leaked order.
+    let order: &'static Order = unsafe { &*(arg as *const Order) };
+    host::wait_gone(&order.gone);
+    let thr = order.thread;
+    let rec = record::get(order.failure);
+    if matches!(order.way, Way::Repeat | Way::Reenter) {
+        share_out(thr, order.failure, rec);
+    } else {
+        record::close(rec);
+    }
+    let tid = order.identity.adopt(order.stack as *mut u8);
+    thr.host.store(tid, Relaxed);
+    thr.member().tfd.store(tfd::REHOSTED, Release);
+    // SAFETY: the failed host has gone; this host has the logical thread's identity and runs on a stack of its own; frames
+    // and bases are those of the logical thread's live or restored stack.
+    unsafe {
+        match order.way {
+            Way::Return { frame, rax } => {
+                order.fp.load();
+                order.identity.unblock();
+                asm::promp_return(frame, rax)
+            }
+            Way::Enter { base } => {
+                order.fp.load();
+                let (f, d) = thr.call.get();
+                order.identity.unblock();
+                asm::promp_reenter(base, core::ptr::from_ref(thr) as usize, f, d)
+            }
+            Way::Repeat => {
+                let save = thr.save.current().expect("the verdict found it");
+                save.restore();
+                save.fp.get().load();
+                order.identity.unblock();
+                asm::promp_repeat(save.frame.get(), core::ptr::from_ref(thr) as usize)
+            }
+            Way::Reenter => {
+                let save = thr.save.current().expect("the verdict found it");
+                save.restore();
+                save.fp.get().load();
+                let (f, d) = thr.call.get();
+                order.identity.unblock();
+                asm::promp_reenter(thr.base.load(Relaxed), core::ptr::from_ref(thr) as usize, f, d)
+            }
+        }
+    }
+}
+
+/// Decides who executes the chunk in flight: the survivors, as an orphan; or, where its order or its thread matters, the
+/// logical thread itself.
+fn share_out(thr: &'static Thread, failure: u32, rec: &'static Record) {
+    let m = thr.member();
+    let team = m.team();
+    let in_flight = m.ledger.in_flight();
+    let (Some((seq, r)), Some(s)) = (in_flight, m.share.get()) else {
+        record::close(rec);
+        return;
+    };
+    let shape = s.shape.get();
+    let dispenses = thr.save.current().is_some_and(|s| matches!(s.kind.get(), SaveKind::Next(..) | SaveKind::Section));
+    if !dispenses || s.seq.get() != seq {
+        // The save point lies inside the chunk (behind a critical section, say): the chunk goes on from there.
+        record::close(rec);
+        return;
+    }
+    rec.remaining.store(r.len(), Release);
+    if shape.monotonic || globals().promp.reproducible || team.size() == 1 {
+        m.ledger.lose_again(failure);
+        return;
+    }
+    let survivors = u64::from(team.size() - 1);
+    let block = match globals().promp.recompute {
+        Recompute::Static => r.len().div_ceil(survivors),
+        Recompute::Dynamic => 0,
+    };
+    rec.shared.set(true);
+    s.dispenser.push_orphan(Orphan { range: r, failure, owner: m.num.get(), block });
+    if let Some(earlier) = m.ledger.lose(r.hi == shape.total) {
+        record::transfer(earlier, r.len());
+    }
+    team.event.notify();
+}

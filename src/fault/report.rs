@@ -1,0 +1,142 @@
+//! The report (PROMP_REPORT): one JSON object, written at exit to a temporary file that is then renamed.
+
+use super::record::{self, BY, Recovery};
+use super::{inject, threads};
+use crate::entry::promp::PrompStatistics;
+use crate::icv::{Globals, globals_if_ready};
+use crate::say;
+use crate::sys::own::Own;
+use crate::sys::{syscall, time};
+use crate::team::{pool, region};
+use core::sync::atomic::{AtomicBool, Ordering::*};
+use serde::Serialize;
+
+static STARTED: Own<u64> = Own::new(0);
+static WRITTEN: AtomicBool = AtomicBool::new(false);
+
+#[derive(Serialize)]
+struct Report {
+    promp: &'static str,
+    program: String,
+    pid: u32,
+    threads: u32,
+    wall_s: f64,
+    regions: u64,
+    chunks: u64,
+    faults_not_fired: u64,
+    failures: Vec<Failure>,
+    checkpoints: [(); 0],
+}
+
+#[derive(Serialize)]
+struct Failure {
+    kind: &'static str,
+    thread: u32,
+    region: u64,
+    construct: &'static str,
+    ordinal: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chunk: Option<(i64, i64)>,
+    at_s: f64,
+    recovery: &'static str,
+    lost_iterations: u64,
+    recomputed_by: Vec<By>,
+    recovery_s: f64,
+}
+
+#[derive(Serialize)]
+struct By {
+    thread: usize,
+    iterations: u64,
+}
+
+/// Notes the time and arranges for the report at exit.
+pub fn start(g: &Globals) {
+    STARTED.set(time::now_ns());
+    if g.promp.report.is_some() || !g.promp.faults.is_empty() {
+        // SAFETY: the handler lives as long as the process.
+        unsafe { libc::atexit(at_exit) };
+    }
+}
+
+extern "C" fn at_exit() {
+    let Some(g) = globals_if_ready() else { return };
+    if g.promp.ft && g.promp.verbose >= 1 {
+        let n = inject::not_fired();
+        if n > 0 {
+            say!("{n} of the faults in PROMP_FAULT did not strike: their points were not reached");
+        }
+    }
+    write();
+}
+
+/// Writes the report, once.
+pub fn write() {
+    let Some(path) = globals_if_ready().and_then(|g| g.promp.report.as_deref()) else { return };
+    if WRITTEN.swap(true, AcqRel) {
+        return;
+    }
+    let text = serde_json::to_string_pretty(&collect()).unwrap_or_default() + "\n";
+    if path == "-" {
+        // SAFETY: the text is readable for its length.
+        unsafe { crate::sys!(libc::SYS_write, 2, text.as_ptr(), text.len()) };
+        return;
+    }
+    let temporary = format!("{path}.{}.tmp", syscall::getpid());
+    let done = std::fs::write(&temporary, text).and_then(|()| std::fs::rename(&temporary, path));
+    if let Err(e) = done {
+        let _ = std::fs::remove_file(&temporary);
+        say!("cannot write the report {path}: {e}");
+    }
+}
+
+/// Counts for `promp_stats`.
+pub fn statistics() -> PrompStatistics {
+    PrompStatistics {
+        regions: region::count(),
+        chunks: chunks(),
+        failures: record::all().len() as u64,
+        workers: u64::from(pool::workers()),
+    }
+}
+
+fn chunks() -> u64 {
+    threads().iter().map(|t| t.chunks.get()).sum()
+}
+
+fn collect() -> Report {
+    let began = STARTED.get();
+    let program = std::fs::read_link("/proc/self/exe").map(|p| p.display().to_string()).unwrap_or_default();
+    let records = record::all();
+    let failures = records.iter().map(|r| {
+        let repeated = r.recovery.get() == Recovery::Recompute;
+        Failure {
+            kind: r.kind.name(),
+            thread: r.place.thread,
+            region: r.place.region,
+            construct: r.place.construct,
+            ordinal: r.place.ordinal,
+            chunk: r.place.chunk,
+            at_s: time::seconds(began, r.at_ns),
+            recovery: r.recovery.get().name(),
+            lost_iterations: if repeated { r.place.iterations } else { 0 },
+            recomputed_by: (0..BY)
+                .map(|thread| By { thread, iterations: r.by[thread].load(Relaxed) })
+                .filter(|b| b.iterations > 0)
+                .collect(),
+            recovery_s: r.took_ns.load(Relaxed) as f64 * 1e-9,
+        }
+    });
+    Report {
+        promp: env!("CARGO_PKG_VERSION"),
+        program,
+        pid: syscall::getpid(),
+        threads: pool::workers() + 1,
+        wall_s: time::seconds(began, time::now_ns()),
+        regions: region::count(),
+        chunks: chunks(),
+        faults_not_fired: if globals_if_ready().is_some_and(|g| g.promp.ft) { inject::not_fired() } else { 0 },
+        failures: failures.collect(),
+        checkpoints: [],
+    }
+}

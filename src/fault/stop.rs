@@ -1,0 +1,176 @@
+//! Stops: how a failure reaches a host, and what the host does last.
+//!
+//! `Thread::in_runtime` and `pending` are written and read by the same host (a handler counts as one): program order is
+//! enough. A stop in the runtime sets `pending`; the stub's exit clears `in_runtime` first and then looks at
+//! `pending`, so a signal between the two finds `in_runtime` clear and acts at once. Either way the stop is not lost.
+
+use super::policy::{self, Refusal};
+use super::record::{self, Recovery};
+use super::recover::{self, Order, Way};
+use super::spec::Kind;
+use super::{after, report};
+use crate::icv::globals_if_ready;
+use crate::say;
+use crate::sys::host::{self, Identity};
+use crate::sys::signals::{self, Interrupted};
+use crate::sys::syscall::exit_group;
+use crate::sys::{futex, tls};
+use crate::team::member::tfd;
+use crate::team::thread::Thread;
+use core::sync::atomic::{AtomicU32, Ordering::*};
+
+/// Crashes of one thread at one save point that are taken for faults of the machine; one more is the program's own bug.
+const CRASH_TRIES: u32 = 2;
+
+/// Installs the crash handlers, where the program has none of its own. The stop signal's is installed when it is needed.
+pub fn install() {
+    for sig in signals::CRASHES {
+        signals::install(sig, on_crash, true);
+    }
+}
+
+/// Installs the stop signal's handler.
+pub fn install_stop_signal() {
+    signals::install(signals::stop_signal(), on_signal, false);
+}
+
+fn caller() -> Option<&'static Thread> {
+    // SAFETY: the TLS word is null or a `&'static Thread`.
+    unsafe { tls::get().as_ref() }
+}
+
+/// The stop signal: a kill, or a hang (injected, or found by the watchdog).
+extern "C" fn on_signal(_sig: i32, _info: *mut libc::siginfo_t, ctx: *mut libc::c_void) {
+    let Some(thr) = caller() else { return };
+    let Some(kind) = Kind::from_u32(thr.inject.kind()) else { return };
+    if thr.in_runtime.load(Relaxed) != 0 {
+        thr.pending.store(kind as u32, Relaxed);
+        return;
+    }
+    if kind == Kind::Hang {
+        hang(thr);
+    }
+    // SAFETY: the kernel's context.
+    lose(thr, kind, unsafe { Interrupted::from_context(ctx) });
+}
+
+/// SIGSEGV, SIGBUS, SIGFPE, SIGILL.
+extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mut libc::c_void) {
+    // SAFETY: the kernel's arguments.
+    let (sent, at) = unsafe { ((*info).si_code <= 0, Interrupted::from_context(ctx)) };
+    let give_up = || signals::restore_default(sig);
+    let Some(thr) = caller() else { return give_up() };
+    let injected = sent && thr.inject.kind() == Kind::Crash as u32;
+    if thr.in_runtime.load(Relaxed) != 0 {
+        if injected {
+            thr.pending.store(Kind::Crash as u32, Relaxed);
+        } else {
+            give_up();
+            if sent {
+                crate::sys::syscall::tgkill(crate::sys::syscall::gettid(), sig);
+            }
+        }
+        return;
+    }
+    if injected {
+        lose(thr, Kind::Crash, at);
+    }
+    if sent || globals_if_ready().is_none() {
+        // kill(2) from outside: the program's own affair.
+        give_up();
+        crate::sys::syscall::tgkill(crate::sys::syscall::gettid(), sig);
+        return;
+    }
+    if thr.inject.count_crash() > CRASH_TRIES {
+        say!(
+            "thread {} crashed again at the same save point (signal {sig} at {:#x}): this is the program's own error",
+            thr.num(),
+            at.pc
+        );
+        return give_up();
+    }
+    match policy::verdict(thr, &at) {
+        Ok(()) => lose(thr, Kind::Crash, at),
+        Err(_) => give_up(),
+    }
+}
+
+/// An injected hang: no progress, until the watchdog takes the thread for failed.
+fn hang(thr: &'static Thread) {
+    let fence = thr.inject.fence();
+    while fence.swap(0, Acquire) == 0 {
+        futex::wait(fence, 0);
+    }
+}
+
+/// The thread fails in application code, with work in flight. All signals are blocked.
+fn lose(thr: &'static Thread, kind: Kind, at: Interrupted) -> ! {
+    match policy::verdict(thr, &at) {
+        Ok(()) => leave(thr, kind, Way::again(thr), at.mask),
+        Err(r) => refuse(thr, kind, r),
+    }
+}
+
+/// A stop that waited takes effect at a stub's exit: the new host returns `rax` on the same frame.
+pub extern "C" fn at_exit(thr: &'static Thread, frame: usize, rax: usize) -> ! {
+    stop_idle(thr, Way::Return { frame, rax })
+}
+
+/// A stop that waited takes effect before an activation's function is called: the new host calls it.
+pub extern "C" fn at_enter(thr: &'static Thread, base: usize) -> ! {
+    stop_idle(thr, Way::Enter { base })
+}
+
+fn stop_idle(thr: &'static Thread, way: Way) -> ! {
+    let mask = signals::block_all();
+    let kind = Kind::from_u32(thr.pending.swap(0, Relaxed)).unwrap_or(Kind::Kill);
+    if kind == Kind::Hang {
+        // Not in the runtime any more, as far as the watchdog can see.
+        thr.in_runtime.store(0, Relaxed);
+        hang(thr);
+        thr.in_runtime.store(1, Relaxed);
+    }
+    leave(thr, kind, way, mask)
+}
+
+fn refuse(thr: &'static Thread, kind: Kind, r: Refusal) -> ! {
+    let place = policy::place(thr);
+    record::open(kind, place, Recovery::Refused);
+    record::say_refused(kind, &place, r.why, r.advice);
+    report::write();
+    exit_group(70)
+}
+
+/// Hands the logical thread to a spare host and vanishes.
+fn leave(thr: &'static Thread, kind: Kind, way: Way, mask: u64) -> ! {
+    thr.in_runtime.store(1, Relaxed);
+    thr.inject.clear_kind();
+    let member = thr.member();
+    let lost = matches!(way, Way::Repeat | Way::Reenter);
+    let recovery = if lost { Recovery::Recompute } else { Recovery::Resume };
+    let failure = record::open(kind, policy::place(thr), recovery);
+    member.tfd.store(tfd::FAILED, Release);
+    after::thread_failed();
+    let Some(stack) = host::new_stack() else { cannot_replace(thr, kind) };
+    let order: &'static Order = Box::leak(Box::new(Order {
+        thread: thr,
+        way,
+        failure,
+        identity: Identity::of_caller(mask),
+        fp: crate::sys::asm::FpControl::read(),
+        stack: stack as usize,
+        gone: AtomicU32::new(1),
+    }));
+    // SAFETY: a fresh stack; `recover::main` keeps to what a spare host may do.
+    if unsafe { host::spawn(stack, recover::main, core::ptr::from_ref(order) as usize) }.is_none() {
+        cannot_replace(thr, kind);
+    }
+    host::vanish(&order.gone)
+}
+
+fn cannot_replace(thr: &'static Thread, kind: Kind) -> ! {
+    refuse(thr, kind, Refusal {
+        why: "a process that cannot get another host (thread)",
+        advice: "Raise the limit on threads (ulimit -u) or memory.",
+    })
+}

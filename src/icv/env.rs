@@ -1,0 +1,159 @@
+//! Reads the environment into [`Globals`]: every OMP_* and GOMP_* variable of libgomp 12, with its messages, and ours.
+
+use super::limits;
+use super::parse::{self, boolean, list, positive};
+use super::places::{self, ProcBind};
+use super::settings::{Settings, report_bad};
+use super::{Globals, Icvs, RunSched, Sched};
+use crate::complain;
+use std::ffi::{CStr, CString};
+
+/// The value of an environment variable, as libgomp takes it. Runs before any allocation of std's own environment lock.
+fn get(name: &str) -> Option<String> {
+    let c = CString::new(name).ok()?;
+    // SAFETY: getenv returns null or a C string that nobody changes during initialisation.
+    let p = unsafe { libc::getenv(c.as_ptr()) };
+    // SAFETY: as above.
+    (!p.is_null()).then(|| unsafe { CStr::from_ptr(p) }.to_string_lossy().into_owned())
+}
+
+/// Was the program started with more rights than its user has?
+pub fn secure() -> bool {
+    // SAFETY: reads the auxiliary vector.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+/// Parses variable `name` if it is set; an invalid value is reported and counts as unset.
+fn var<T>(name: &str, parser: impl Fn(&str) -> Option<T>) -> Option<T> {
+    let v = get(name)?;
+    let r = parser(&v);
+    if r.is_none() {
+        complain!("Invalid value for environment variable {name}: {v:?}");
+    }
+    r
+}
+
+fn int(s: &str) -> Option<i32> {
+    let t = s.trim();
+    let (neg, t) = t.strip_prefix('-').map_or((false, t), |t| (true, t));
+    let n = parse::number(t).filter(|&n| n <= i32::MAX as u64)? as i32;
+    Some(if neg { -n } else { n })
+}
+
+/// Reads everything.
+pub fn read() -> Globals {
+    let allowed = limits::affinity_mask();
+    let quota = limits::cgroup_quota();
+    let procs = allowed.len().max(1) as u32;
+    let default_threads = quota.map_or(procs, |q| procs.min(q));
+
+    let threads_list = var("OMP_NUM_THREADS", |s| list(s, positive)).unwrap_or_default();
+    let bind_list = var("OMP_PROC_BIND", |s| list(s, parse::bind)).unwrap_or_default();
+    let places_text = get("OMP_PLACES").or_else(|| get("GOMP_CPU_AFFINITY"));
+    let omp_places = var("OMP_PLACES", |s| places::parse(s, &allowed));
+    let cpu_list = if omp_places.is_none() {
+        var("GOMP_CPU_AFFINITY", |s| places::parse_cpu_list(s, &allowed))
+    } else {
+        None
+    };
+    let bind = bind_list.first().copied().unwrap_or(if omp_places.is_some() || cpu_list.is_some() {
+        ProcBind::True
+    } else {
+        ProcBind::False
+    });
+    let place_list = match omp_places.or(cpu_list) {
+        Some(p) if bind != ProcBind::False => p,
+        None if bind != ProcBind::False => places::parse("cores", &allowed).unwrap_or_default(),
+        _ => Vec::new(),
+    };
+
+    let nested = var("OMP_NESTED", boolean);
+    let active = var("OMP_MAX_ACTIVE_LEVELS", |s| parse::number(s).filter(|&n| n <= i32::MAX as u64));
+    let supported = crate::team::MAX_ACTIVE_LEVELS;
+    let max_active_levels = match (active, nested) {
+        (Some(n), _) => (n as u32).min(supported),
+        (None, Some(true)) => supported,
+        (None, Some(false)) => 1,
+        (None, None) if threads_list.len() > 1 || bind_list.len() > 1 => supported,
+        (None, None) => 1,
+    };
+    let sched = var("OMP_SCHEDULE", parse::schedule).unwrap_or(RunSched {
+        kind: Sched::Dynamic,
+        chunk: 1,
+        monotonic: false,
+    });
+    let initial = Icvs {
+        threads: threads_list.first().copied().unwrap_or(default_threads),
+        list_index: 0,
+        dynamic: var("OMP_DYNAMIC", boolean).unwrap_or(false),
+        bind,
+        max_active_levels,
+        sched,
+        thread_limit: var("OMP_THREAD_LIMIT", positive).unwrap_or(u32::MAX),
+        default_device: var("OMP_DEFAULT_DEVICE", int).unwrap_or(0),
+    };
+    let display_env = match get("OMP_DISPLAY_ENV").as_deref().map(str::trim) {
+        None => 0,
+        Some(v) if v.eq_ignore_ascii_case("true") => 1,
+        Some(v) if v.eq_ignore_ascii_case("verbose") => 2,
+        Some(v) if v.eq_ignore_ascii_case("false") => 0,
+        Some(v) => {
+            complain!("Invalid value for environment variable OMP_DISPLAY_ENV: {v:?}");
+            0
+        }
+    };
+    let promp = if secure() { Settings::default() } else { Settings::read(get, report_bad) };
+    Globals {
+        initial,
+        threads_list,
+        bind_list,
+        places: place_list,
+        places_text,
+        cancellation: var("OMP_CANCELLATION", boolean).unwrap_or(false),
+        max_task_priority: var("OMP_MAX_TASK_PRIORITY", |s| int(s).filter(|&n| n >= 0)).unwrap_or(0),
+        stack_size: var("OMP_STACKSIZE", parse::stack_size)
+            .or_else(|| var("GOMP_STACKSIZE", parse::stack_size))
+            .unwrap_or(0),
+        wait_active: var("OMP_WAIT_POLICY", |s| match s.trim().to_ascii_lowercase().as_str() {
+            "active" => Some(true),
+            "passive" => Some(false),
+            _ => None,
+        }),
+        spin_count: var("GOMP_SPINCOUNT", |s| {
+            let t = s.trim();
+            if t.eq_ignore_ascii_case("infinite") || t.eq_ignore_ascii_case("infinity") {
+                return Some(u64::MAX);
+            }
+            let (t, mul) = match t.bytes().last()?.to_ascii_lowercase() {
+                b'k' => (&t[..t.len() - 1], 1_000),
+                b'm' => (&t[..t.len() - 1], 1_000_000),
+                b'g' => (&t[..t.len() - 1], 1_000_000_000),
+                _ => (t, 1),
+            };
+            parse::number(t)?.checked_mul(mul)
+        }),
+        display_affinity: var("OMP_DISPLAY_AFFINITY", boolean).unwrap_or(false),
+        affinity_format: get("OMP_AFFINITY_FORMAT")
+            .unwrap_or_else(|| "level %L thread %i affinity %A".to_string()),
+        target_offload: var("OMP_TARGET_OFFLOAD", |s| match s.trim().to_ascii_lowercase().as_str() {
+            "default" => Some(0),
+            "mandatory" => Some(1),
+            "disabled" => Some(2),
+            _ => None,
+        })
+        .unwrap_or(0),
+        default_allocator: var("OMP_ALLOCATOR", |s| {
+            const NAMES: [&str; 8] = ["default", "large_cap", "const", "high_bw", "low_lat", "cgroup", "pteam", "thread"];
+            let t = s.trim().to_ascii_lowercase();
+            let name = t.strip_prefix("omp_").and_then(|t| t.strip_suffix("_mem_alloc"));
+            name.and_then(|n| NAMES.iter().position(|m| *m == n)).map(|i| i + 1)
+                .or_else(|| parse::number(s).filter(|&n| (1..=8).contains(&n)).map(|n| n as usize))
+        })
+        .unwrap_or(1),
+        num_teams: var("OMP_NUM_TEAMS", positive).unwrap_or(0) as i32,
+        teams_thread_limit: var("OMP_TEAMS_THREAD_LIMIT", positive).unwrap_or(0) as i32,
+        display_env,
+        procs: default_threads,
+        promp,
+    }
+}

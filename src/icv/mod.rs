@@ -1,0 +1,149 @@
+//! Internal control variables (OpenMP 5.1, section 2.4): the device-wide ones, read once from the environment, and the
+//! set that every task carries; the machine's limits; the runtime's own settings (`PROMP_*`).
+
+pub mod affinity_format;
+pub mod display;
+pub mod env;
+pub mod limits;
+pub mod parse;
+pub mod places;
+pub mod settings;
+
+use crate::sys::own::Own;
+use places::{Place, ProcBind};
+use settings::Settings;
+
+/// Schedule kinds, with the ABI's numbers (`omp_sched_t`; also the `sched` argument of `GOMP_loop_start`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum Sched {
+    /// In blocks decided at the start.
+    Static = 1,
+    /// First come, first served.
+    Dynamic = 2,
+    /// As dynamic, with shrinking chunks.
+    Guided = 3,
+    /// The implementation's choice: static.
+    Auto = 4,
+}
+
+/// The run-sched ICV.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RunSched {
+    /// Kind.
+    pub kind: Sched,
+    /// Chunk size; 0 = the kind's default.
+    pub chunk: u64,
+    /// Was `monotonic` asked for (or `static`, where it is implied)?
+    pub monotonic: bool,
+}
+
+/// The ICVs of a data environment: every task has a copy.
+#[derive(Clone, Copy, Debug)]
+pub struct Icvs {
+    /// nthreads-var; 0 = the default of [`limits::default_threads`].
+    pub threads: u32,
+    /// How far this nesting level is in the list of OMP_NUM_THREADS.
+    pub list_index: u8,
+    /// dyn-var.
+    pub dynamic: bool,
+    /// bind-var.
+    pub bind: ProcBind,
+    /// max-active-levels-var.
+    pub max_active_levels: u32,
+    /// run-sched-var.
+    pub sched: RunSched,
+    /// thread-limit-var.
+    pub thread_limit: u32,
+    /// default-device-var.
+    pub default_device: i32,
+}
+
+/// What is read once, before the first use.
+pub struct Globals {
+    /// The initial task's ICVs.
+    pub initial: Icvs,
+    /// OMP_NUM_THREADS as a list (nesting levels).
+    pub threads_list: Vec<u32>,
+    /// OMP_PROC_BIND as a list.
+    pub bind_list: Vec<ProcBind>,
+    /// The place list; empty when threads are not bound.
+    pub places: Vec<Place>,
+    /// OMP_PLACES or GOMP_CPU_AFFINITY as given.
+    pub places_text: Option<String>,
+    /// cancel-var.
+    pub cancellation: bool,
+    /// OMP_DYNAMIC etc. that have no place in [`Icvs`].
+    pub max_task_priority: i32,
+    /// stacksize-var in bytes; 0 = the system's.
+    pub stack_size: usize,
+    /// OMP_WAIT_POLICY: some(true) active, some(false) passive.
+    pub wait_active: Option<bool>,
+    /// GOMP_SPINCOUNT.
+    pub spin_count: Option<u64>,
+    /// display-affinity-var.
+    pub display_affinity: bool,
+    /// affinity-format-var at start.
+    pub affinity_format: String,
+    /// target-offload-var: 0 default, 1 mandatory, 2 disabled.
+    pub target_offload: u32,
+    /// def-allocator-var's handle.
+    pub default_allocator: usize,
+    /// nteams-var.
+    pub num_teams: i32,
+    /// teams-thread-limit-var.
+    pub teams_thread_limit: i32,
+    /// OMP_DISPLAY_ENV: 0 no, 1 yes, 2 verbose.
+    pub display_env: u32,
+    /// Processors this process may use.
+    pub procs: u32,
+    /// The runtime's own settings.
+    pub promp: Settings,
+}
+
+static GLOBALS: Own<Option<&'static Globals>> = Own::new(None);
+
+/// Installs the globals: called once, by the runtime's initialisation, under its lock.
+pub fn install(g: Globals) -> &'static Globals {
+    let g: &'static Globals = Box::leak(Box::new(g));
+    GLOBALS.set(Some(g));
+    g
+}
+
+/// The globals. The runtime is initialised before any thread can get here.
+#[inline(always)]
+pub fn globals() -> &'static Globals {
+    match GLOBALS.get() {
+        Some(g) => g,
+        None => crate::team::init::runtime(),
+    }
+}
+
+/// The globals, if the runtime was initialised.
+pub fn globals_if_ready() -> Option<&'static Globals> {
+    GLOBALS.get()
+}
+
+/// OMP_DISPLAY_AFFINITY: shows a thread's binding when it starts a region on a host or place it has not shown yet.
+pub fn display_affinity_once(thr: &'static crate::team::thread::Thread) {
+    let m = thr.member();
+    let key = (m.num.get(), m.team().size(), m.place.get().2);
+    if thr.shown.get() != key && m.team().level.get() > 0 {
+        thr.shown.set(key);
+        let text = affinity_format::expand(&globals().affinity_format, &affinity_fields(thr));
+        crate::sys::out::stderr(format_args!("{text}\n"));
+    }
+}
+
+/// The fields of the affinity format for `thr`.
+pub fn affinity_fields(thr: &'static crate::team::thread::Thread) -> affinity_format::Fields {
+    let (m, team) = (thr.member(), thr.team());
+    affinity_format::Fields {
+        team: thr.league.get(),
+        level: team.level.get(),
+        thread: (m.num.get(), team.size()),
+        ancestor: team.parent.get().map_or(-1, |p| p.num.get() as i32),
+        affinity: affinity_format::ranges(&limits::affinity_mask()),
+        native: crate::sys::syscall::gettid(),
+    }
+}

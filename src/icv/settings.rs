@@ -1,0 +1,242 @@
+//! The runtime's own settings: the `PROMP_*` variables (docs/environment.md).
+
+use super::parse;
+use crate::fault::spec::{self, Fault};
+use crate::say;
+
+/// Which work counts as replayable (PROMP_REPLAY).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Replay {
+    /// Only what is proved, or vouched for by `promp_replayable(1)`.
+    Proven,
+    /// Everything: the user vouches.
+    Assume,
+    /// Nothing.
+    Never,
+    /// Regions whose outlined function's name matches one of the globs.
+    Functions(Vec<String>),
+}
+
+/// How orphans are scheduled over the survivors (PROMP_RECOMPUTE; PR_SCHE of P1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Recompute {
+    /// Equal blocks, one a survivor.
+    Static = 1,
+    /// First come, first served, in shrinking pieces.
+    Dynamic = 2,
+}
+
+/// All of them.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// PROMP_FT.
+    pub ft: bool,
+    /// PROMP_REPLAY.
+    pub replay: Replay,
+    /// PROMP_RECOMPUTE.
+    pub recompute: Recompute,
+    /// PROMP_REPRODUCIBLE.
+    pub reproducible: bool,
+    /// PROMP_AFTER=shrink.
+    pub shrink: bool,
+    /// PROMP_WATCHDOG in nanoseconds.
+    pub watchdog_ns: Option<u64>,
+    /// PROMP_FAULT.
+    pub faults: Vec<Fault>,
+    /// PROMP_REPORT.
+    pub report: Option<String>,
+    /// PROMP_VERBOSE.
+    pub verbose: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            ft: true,
+            replay: Replay::Proven,
+            recompute: Recompute::Dynamic,
+            reproducible: false,
+            shrink: false,
+            watchdog_ns: None,
+            faults: Vec::new(),
+            report: None,
+            verbose: 1,
+        }
+    }
+}
+
+/// What a bad value leads to.
+pub enum Bad {
+    /// One line, and the default is used.
+    Warn(String),
+    /// The program stops with exit status 64 before it has done anything.
+    Stop(String),
+}
+
+impl Settings {
+    /// Reads the settings through `get`; bad values are handed to `bad`.
+    pub fn read(get: impl Fn(&str) -> Option<String>, mut bad: impl FnMut(Bad)) -> Self {
+        let mut s = Self::default();
+        let mut choice = |name: &str, accepted: &str, set: &mut dyn FnMut(&str) -> Option<()>| {
+            if let Some(v) = get(name) {
+                if set(v.trim()).is_none() {
+                    bad(Bad::Warn(format!("{name}={v} is not understood: accepted are {accepted}; using the default")));
+                }
+            }
+        };
+        choice("PROMP_FT", "off, on", &mut |v| on_off(v).map(|b| s.ft = b));
+        choice("PROMP_REPLAY", "proven, assume, never, or a list of function-name globs", &mut |v| {
+            replay(v).map(|r| s.replay = r)
+        });
+        choice("PROMP_RECOMPUTE", "dynamic, static", &mut |v| recompute(v).map(|r| s.recompute = r));
+        choice("PROMP_REPRODUCIBLE", "0, 1", &mut |v| zero_one(v).map(|b| s.reproducible = b));
+        choice("PROMP_AFTER", "respawn, shrink", &mut |v| match v {
+            "respawn" => Some(s.shrink = false),
+            "shrink" => Some(s.shrink = true),
+            _ => None,
+        });
+        choice("PROMP_WATCHDOG", "off, or a duration like 20ms or 1.5s (at least 1ms)", &mut |v| match v {
+            "off" => Some(s.watchdog_ns = None),
+            _ => parse::duration_ns(v).filter(|&n| n >= 1_000_000).map(|n| s.watchdog_ns = Some(n)),
+        });
+        choice("PROMP_VERBOSE", "0, 1, 2, 3", &mut |v| {
+            parse::number(v).filter(|&n| n <= 3).map(|n| s.verbose = n as u32)
+        });
+        choice("PROMP_REPORT", "a path, or - for stderr", &mut |v| {
+            (!v.is_empty()).then(|| s.report = Some(v.to_string()))
+        });
+        if let Some(v) = get("PROMP_FAULT") {
+            match spec::parse(&v) {
+                Ok(f) => s.faults = f,
+                Err(e) => bad(Bad::Stop(format!("PROMP_FAULT={v}: {e}"))),
+            }
+        }
+        for name in ["PROMP_CKPT_DIR", "PROMP_CKPT_INTERVAL", "PROMP_MTBF"] {
+            if get(name).is_some() {
+                bad(Bad::Stop(format!("{name} is set, but this version has no checkpoints; unset it to run without")));
+            }
+        }
+        s
+    }
+
+    /// Do logical threads copy their stacks at save points? Without any work that may be replayed, a copy could
+    /// never be used: work in which nothing was in flight goes on from the live stack.
+    pub fn saves_private_state(&self) -> bool {
+        self.ft && matches!(self.replay, Replay::Assume | Replay::Functions(_))
+    }
+}
+
+/// Acts on a bad value: prints, and stops where it must.
+pub fn report_bad(b: Bad) {
+    match b {
+        Bad::Warn(m) => say!("{m}"),
+        Bad::Stop(m) => {
+            say!("{m}");
+            crate::sys::syscall::exit_group(64);
+        }
+    }
+}
+
+fn on_off(v: &str) -> Option<bool> {
+    match v {
+        "on" => Some(true),
+        "off" => Some(false),
+        _ => None,
+    }
+}
+
+fn zero_one(v: &str) -> Option<bool> {
+    match v {
+        "1" => Some(true),
+        "0" => Some(false),
+        _ => None,
+    }
+}
+
+fn recompute(v: &str) -> Option<Recompute> {
+    match v {
+        "dynamic" => Some(Recompute::Dynamic),
+        "static" => Some(Recompute::Static),
+        _ => None,
+    }
+}
+
+fn replay(v: &str) -> Option<Replay> {
+    match v {
+        "" => None,
+        "proven" => Some(Replay::Proven),
+        "assume" => Some(Replay::Assume),
+        "never" => Some(Replay::Never),
+        globs => {
+            let list: Vec<String> = globs.split([',', ':']).map(|g| g.trim().to_string()).collect();
+            let sound = |g: &String| {
+                !g.is_empty() && g.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.$*?@~".contains(&b))
+            };
+            list.iter().all(sound).then_some(Replay::Functions(list))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(pairs: &[(&str, &str)]) -> (Settings, Vec<String>, Vec<String>) {
+        let (mut warn, mut stop) = (vec![], vec![]);
+        let s = Settings::read(
+            |n| pairs.iter().find(|(k, _)| *k == n).map(|(_, v)| v.to_string()),
+            |b| match b {
+                Bad::Warn(m) => warn.push(m),
+                Bad::Stop(m) => stop.push(m),
+            },
+        );
+        (s, warn, stop)
+    }
+
+    #[test]
+    fn good_values() {
+        let (s, w, e) = read(&[
+            ("PROMP_FT", "on"),
+            ("PROMP_REPLAY", "main._omp_fn.*,work?"),
+            ("PROMP_RECOMPUTE", "static"),
+            ("PROMP_AFTER", "shrink"),
+            ("PROMP_WATCHDOG", "20ms"),
+            ("PROMP_FAULT", "kill@thread=1"),
+            ("PROMP_VERBOSE", "3"),
+        ]);
+        assert!(w.is_empty() && e.is_empty(), "{w:?} {e:?}");
+        assert_eq!(s.replay, Replay::Functions(vec!["main._omp_fn.*".into(), "work?".into()]));
+        assert!(s.shrink && s.saves_private_state());
+        assert_eq!((s.watchdog_ns, s.faults.len(), s.verbose), (Some(20_000_000), 1, 3));
+    }
+
+    #[test]
+    fn bad_values_are_named_and_defaulted() {
+        for (name, value) in [
+            ("PROMP_FT", "yes"),
+            ("PROMP_REPLAY", "a b"),
+            ("PROMP_RECOMPUTE", "guided"),
+            ("PROMP_REPRODUCIBLE", "2"),
+            ("PROMP_AFTER", "retire"),
+            ("PROMP_WATCHDOG", "20"),
+            ("PROMP_VERBOSE", "9"),
+            ("PROMP_REPORT", ""),
+        ] {
+            let (_, w, e) = read(&[(name, value)]);
+            assert!(w.len() == 1 && w[0].contains(name) && w[0].contains(value) && e.is_empty(), "{name}: {w:?}");
+        }
+        let (_, _, e) = read(&[("PROMP_FAULT", "explode"), ("PROMP_CKPT_DIR", "x")]);
+        assert_eq!(e.len(), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_taken_or_refused(v in "\\PC{0,30}") {
+            for n in ["PROMP_FT", "PROMP_REPLAY", "PROMP_WATCHDOG", "PROMP_FAULT", "PROMP_VERBOSE"] {
+                let _ = read(&[(n, &v)]);
+            }
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! promp: a fault-tolerant OpenMP runtime, a drop-in replacement for GCC's libgomp.
+//!
+//! The house (docs/architecture.md): a folder a concern, dependencies pointing down only — `entry`, `fault`, `task`, `work`,
+//! `team`, `icv`, `sys`.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+compile_error!("promp runs on x86-64 Linux");
+
+pub mod entry;
+pub mod fault;
+pub mod icv;
+#[macro_use]
+pub mod sys;
+pub mod task;
+pub mod team;
+pub mod work;
+
+/// All of the runtime's own memory.
+#[global_allocator]
+pub static ARENA: sys::arena::Arena = sys::arena::Arena::new();

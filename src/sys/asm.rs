@@ -1,0 +1,250 @@
+//! The border between the application and the runtime, in assembly.
+//!
+//! **Entry stubs** (`stub!`). An exported function that matters to recovery is a naked stub: it pushes the
+//! callee-saved registers, so that everything a logical thread needs to go on is on its stack at one address, the
+//! *frame*; notes the frame in its `Thread`; marks the thread as in the runtime; and calls the Rust function. On the
+//! way back it clears the mark and looks whether a stop is pending. A stop (fault/stop.rs) that comes while the mark is
+//! set waits for this point: no thread dies inside the runtime, and no Rust frame ever returns twice.
+//!
+//! Frame, from low to high addresses: pad, r15, r14, r13, r12, rbx, rbp, return address. The stack arguments, if any,
+//! follow. A logical thread's private state at a call is the memory from its frame to the *base* of its activation.
+//!
+//! **The trampoline** (`promp_call`) calls application code (an outlined function) and notes where its frames begin:
+//! the base. What lies above belongs to the runtime and the caller.
+//!
+//! **Resuming.** `promp_return` continues after a call with a given result; `promp_repeat` continues by making the
+//! call again, through [`crate::fault::resume::redo`]; `promp_reenter` calls the activation's function from its start.
+
+use core::arch::{global_asm, naked_asm};
+
+/// Offsets of the fields of `Thread` that assembly knows; checked there.
+pub const IN_RUNTIME: usize = 0;
+/// See [`IN_RUNTIME`].
+pub const PENDING: usize = 4;
+/// See [`IN_RUNTIME`].
+pub const FRAME: usize = 8;
+/// See [`IN_RUNTIME`].
+pub const BASE: usize = 16;
+/// Bytes of a frame below the return address.
+pub const FRAME_BYTES: usize = 56;
+/// Bytes of a frame with its return address.
+pub const FRAME_TOTAL: usize = FRAME_BYTES + 8;
+
+/// Defines exported entry points as naked stubs around Rust functions of the same arguments. `[k]` says that the
+/// function takes `k` words on the stack (beyond six integer arguments).
+#[macro_export]
+#[doc(hidden)]
+macro_rules! stub {
+    ($($name:ident $([$k:tt])? => $inner:path;)*) => { $($crate::stub_one!($name $([$k])? => $inner);)* };
+}
+
+#[macro_export]
+#[doc(hidden)]
+macro_rules! stub_one {
+    ($name:ident => $inner:path) => { $crate::stub_one!(@ $name, "", "", $inner); };
+    ($name:ident [1] => $inner:path) => {
+        $crate::stub_one!(@ $name, "sub rsp, 8\n push qword ptr [rsp + 72]", "add rsp, 16", $inner);
+    };
+    ($name:ident [2] => $inner:path) => {
+        $crate::stub_one!(@ $name, "push qword ptr [rsp + 72]\n push qword ptr [rsp + 72]", "add rsp, 16", $inner);
+    };
+    ($name:ident [3] => $inner:path) => {
+        $crate::stub_one!(@ $name, "sub rsp, 8\n .rept 3\n push qword ptr [rsp + 88]\n .endr", "add rsp, 32", $inner);
+    };
+    ($name:ident [4] => $inner:path) => {
+        $crate::stub_one!(@ $name, ".rept 4\n push qword ptr [rsp + 88]\n .endr", "add rsp, 32", $inner);
+    };
+    ($name:ident [5] => $inner:path) => {
+        $crate::stub_one!(@ $name, "sub rsp, 8\n .rept 5\n push qword ptr [rsp + 104]\n .endr", "add rsp, 48", $inner);
+    };
+    (@ $name:ident, $copy:expr, $drop:expr, $inner:path) => {
+        #[doc = concat!("Entry stub of `", stringify!($name), "`.")]
+        #[unsafe(naked)]
+        #[unsafe(no_mangle)]
+        #[unsafe(link_section = "promp_stubs")]
+        pub unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                "push rbp", "push rbx", "push r12", "push r13", "push r14", "push r15", "sub rsp, 8",
+                "mov rax, qword ptr [rip + promp_self@GOTTPOFF]",
+                "mov rax, qword ptr fs:[rax]",
+                "test rax, rax",
+                "jz 2f",
+                "mov dword ptr [rax + {in_runtime}], 1",
+                "mov qword ptr [rax + {frame}], rsp",
+                "2:",
+                $copy,
+                "call {inner}",
+                $drop,
+                "mov rcx, qword ptr [rip + promp_self@GOTTPOFF]",
+                "mov rcx, qword ptr fs:[rcx]",
+                "mov dword ptr [rcx + {in_runtime}], 0",
+                "cmp dword ptr [rcx + {pending}], 0",
+                "jne {stop}",
+                "add rsp, 56",
+                "ret",
+                inner = sym $inner,
+                stop = sym $crate::sys::asm::promp_stop_at_exit,
+                in_runtime = const $crate::sys::asm::IN_RUNTIME,
+                pending = const $crate::sys::asm::PENDING,
+                frame = const $crate::sys::asm::FRAME,
+            )
+        }
+    };
+}
+
+/// A stub met a pending stop on its way out: rcx the thread, rax the result, rsp the frame.
+#[unsafe(naked)]
+pub unsafe extern "C" fn promp_stop_at_exit() {
+    naked_asm!(
+        "mov rdi, rcx", "mov rsi, rsp", "mov rdx, rax",
+        "call {f}",
+        "ud2",
+        f = sym crate::fault::stop::at_exit,
+    )
+}
+
+/// Calls `func(data)` for `thread` as the body of an activation. The `BASE` word of the thread is set; the caller keeps
+/// the previous value.
+///
+/// # Safety
+/// `func` must be callable with `data`; `thread` is the calling thread.
+#[unsafe(naked)]
+pub unsafe extern "C" fn promp_call(func: usize, data: usize, thread: *const crate::team::thread::Thread) {
+    naked_asm!(
+        "push rbp", "push rbx", "push r12", "push r13", "push r14", "push r15", "sub rsp, 8",
+        "mov rbx, rdx",
+        "mov r12, rdi",
+        "mov r13, rsi",
+        "mov qword ptr [rbx + {base}], rsp",
+        "xor ebp, ebp",
+        ".globl promp_call_enter",
+        ".hidden promp_call_enter",
+        "promp_call_enter:",
+        "mov dword ptr [rbx + {in_runtime}], 0",
+        "cmp dword ptr [rbx + {pending}], 0",
+        "jne 2f",
+        "mov rdi, r13",
+        "call r12",
+        "mov dword ptr [rbx + {in_runtime}], 1",
+        "mov qword ptr [rbx + {frame}], 0",
+        "add rsp, 8",
+        "pop r15", "pop r14", "pop r13", "pop r12", "pop rbx", "pop rbp",
+        "ret",
+        "2:",
+        "mov rdi, rbx",
+        "mov rsi, rsp",
+        "call {stop}",
+        "ud2",
+        stop = sym crate::fault::stop::at_enter,
+        in_runtime = const IN_RUNTIME,
+        pending = const PENDING,
+        frame = const FRAME,
+        base = const BASE,
+    )
+}
+
+/// Continues on the frame at `frame` as if its call had returned `rax`.
+///
+/// # Safety
+/// The calling host has the frame's thread's identity, the frame is intact, and no other host runs on that stack.
+#[unsafe(naked)]
+pub unsafe extern "C" fn promp_return(frame: usize, rax: usize) -> ! {
+    naked_asm!(
+        "mov rsp, rdi",
+        "mov rax, rsi",
+        ".globl promp_leave_frame",
+        ".hidden promp_leave_frame",
+        "promp_leave_frame:",
+        "mov rcx, qword ptr [rip + promp_self@GOTTPOFF]",
+        "mov rcx, qword ptr fs:[rcx]",
+        "mov dword ptr [rcx + {in_runtime}], 0",
+        "cmp dword ptr [rcx + {pending}], 0",
+        "jne {stop}",
+        "add rsp, 8",
+        "pop r15", "pop r14", "pop r13", "pop r12", "pop rbx", "pop rbp",
+        "ret",
+        stop = sym promp_stop_at_exit,
+        in_runtime = const IN_RUNTIME,
+        pending = const PENDING,
+    )
+}
+
+/// Continues on the frame at `frame` by performing its call again (`redo`), then returning to its caller.
+///
+/// # Safety
+/// As for [`promp_return`].
+#[unsafe(naked)]
+pub unsafe extern "C" fn promp_repeat(frame: usize, thread: usize) -> ! {
+    naked_asm!(
+        "mov rsp, rdi",
+        "mov dword ptr [rsi + {in_runtime}], 1",
+        "mov qword ptr [rsi + {frame}], rsp",
+        "mov rdi, rsi",
+        "call {redo}",
+        "jmp promp_leave_frame",
+        redo = sym crate::fault::resume::redo,
+        in_runtime = const IN_RUNTIME,
+        frame = const FRAME,
+    )
+}
+
+/// Calls an activation's function from its start, on its base.
+///
+/// # Safety
+/// As for [`promp_return`]; `base` is the activation's.
+#[unsafe(naked)]
+pub unsafe extern "C" fn promp_reenter(base: usize, thread: usize, func: usize, data: usize) -> ! {
+    naked_asm!(
+        "mov rsp, rdi", "mov rbx, rsi", "mov r12, rdx", "mov r13, rcx", "xor ebp, ebp", "jmp promp_call_enter",
+    )
+}
+
+// Entry stubs are in a section of their own, whose ends the linker names: a call into it is a save point.
+global_asm!(
+    ".pushsection promp_stubs,\"ax\",@progbits",
+    ".popsection",
+    ".hidden __start_promp_stubs",
+    ".hidden __stop_promp_stubs",
+    ".globl __start_promp_stubs",
+    ".globl __stop_promp_stubs",
+);
+
+unsafe extern "C" {
+    static __start_promp_stubs: u8;
+    static __stop_promp_stubs: u8;
+}
+
+/// Is `addr` the address of an entry stub?
+pub fn is_stub(addr: usize) -> bool {
+    // SAFETY: only the addresses of the section's ends are taken.
+    unsafe { (&raw const __start_promp_stubs).addr() <= addr && addr < (&raw const __stop_promp_stubs).addr() }
+}
+
+/// The SSE and x87 control words (rounding, exception masks, flush-to-zero).
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct FpControl {
+    mxcsr: u32,
+    x87: u16,
+}
+
+impl FpControl {
+    /// The calling host's.
+    #[inline]
+    pub fn read() -> Self {
+        let mut c = Self::default();
+        // SAFETY: both instructions store to the given words.
+        unsafe {
+            core::arch::asm!("stmxcsr [{0}]", "fnstcw [{1}]", in(reg) &raw mut c.mxcsr, in(reg) &raw mut c.x87,
+                             options(nostack, preserves_flags));
+        }
+        c
+    }
+    /// Makes them the calling host's.
+    pub fn load(self) {
+        // SAFETY: the words were read by `read`, so they are valid.
+        unsafe {
+            core::arch::asm!("ldmxcsr [{0}]", "fldcw [{1}]", in(reg) &raw const self.mxcsr, in(reg) &raw const self.x87,
+                             options(nostack));
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Hosts: the operating-system threads under logical threads.
+//!
+//! A spare host is made with raw `clone`: libc does not know it. It starts on a stack of ours and may use only raw
+//! system calls and the arena until it has *adopted* a logical thread: taken its thread pointer, told the kernel
+//! libc's per-thread registrations (tid word, robust list, rseq area), its signal mask and alternate stack. From then
+//! on libc cannot tell it from the host it replaces.
+//!
+//! A host that has failed *vanishes*: it gives those registrations back and exits; the process's first host, whose exit
+//! would turn the process into a zombie leader, parks instead with all signals blocked. It never runs application code again.
+
+use super::syscall::{self, gettid, getpid};
+use super::{futex, signals};
+use crate::sys;
+use core::arch::{asm, naked_asm};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
+
+const CLONE_FLAGS: i32 = libc::CLONE_VM
+    | libc::CLONE_FS
+    | libc::CLONE_FILES
+    | libc::CLONE_SIGHAND
+    | libc::CLONE_THREAD
+    | libc::CLONE_SYSVSEM
+    | libc::CLONE_SETTLS;
+const RSEQ_SIG: u32 = 0x5305_3053;
+const RSEQ_UNREGISTER: u32 = 1;
+/// Bytes of a spare host's bootstrap stack, later its alternate signal stack.
+pub const STACK_BYTES: usize = 256 * 1024;
+
+/// Offset of the cached kernel tid in libc's thread descriptor, found once by [`learn_libc_layout`]; 0 if unknown.
+static TID_OFFSET: AtomicUsize = AtomicUsize::new(0);
+/// Offset of the rseq area from the thread pointer (as a signed number) and its registered length; length 0 if none.
+static RSEQ_OFFSET: AtomicUsize = AtomicUsize::new(0);
+static RSEQ_LEN: AtomicUsize = AtomicUsize::new(0);
+
+/// Finds where libc keeps what belongs to the kernel's thread: call once, on an ordinary thread.
+pub fn learn_libc_layout() {
+    let tp = super::tls::thread_pointer();
+    let tid = gettid();
+    // The tid is a 4-byte word in the first kilobytes of `struct pthread`; its place has been 0x2d0 for many years, and
+    // the kernel's robust-list head (registered by libc, `&pd->robust_head`) lies right behind it.
+    let mut head = 0usize;
+    let mut len = 0usize;
+    // SAFETY: the kernel writes the two words.
+    let known = unsafe { sys!(libc::SYS_get_robust_list, 0, &raw mut head, &raw mut len) } == 0 && head > tp;
+    let last = if known && head - tp < 4096 { head - tp } else { 0x2d0 + 4 };
+    let mut off = 0x200;
+    while off < last {
+        // SAFETY: within libc's thread descriptor, which extends beyond its own robust list head.
+        if unsafe { *((tp + off) as *const u32) } == tid {
+            TID_OFFSET.store(off, Relaxed);
+            break;
+        }
+        off += 4;
+    }
+    // SAFETY: looks up two data symbols that glibc 2.35 and later exports.
+    unsafe {
+        let off = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr()).cast::<isize>();
+        let size = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()).cast::<u32>();
+        if !off.is_null() && !size.is_null() && *size != 0 {
+            RSEQ_OFFSET.store(*off as usize, Relaxed);
+            RSEQ_LEN.store((*size).max(32) as usize, Relaxed);
+        }
+    }
+}
+
+/// What a new host must take over from the one it replaces.
+#[derive(Clone, Copy)]
+pub struct Identity {
+    thread_pointer: usize,
+    robust_head: usize,
+    sigmask: u64,
+}
+
+impl Identity {
+    /// The calling host's identity, with `sigmask` as the signal mask to go on with.
+    pub fn of_caller(sigmask: u64) -> Self {
+        let (mut head, mut len) = (0usize, 0usize);
+        // SAFETY: the kernel writes the two words.
+        unsafe { sys!(libc::SYS_get_robust_list, 0, &raw mut head, &raw mut len) };
+        Self { thread_pointer: super::tls::thread_pointer(), robust_head: head, sigmask }
+    }
+
+    /// Makes the calling spare host the carrier of this identity; `stack` becomes its alternate signal stack.
+    /// Signals stay blocked until [`Identity::unblock`]. Returns the new kernel tid.
+    pub fn adopt(&self, alt_stack: *mut u8) -> u32 {
+        let tid = gettid();
+        // SAFETY: the descriptor belongs to the logical thread whose only host is now the caller; the kernel calls
+        // re-register what libc had registered for it, with the same addresses.
+        unsafe {
+            let off = TID_OFFSET.load(Relaxed);
+            if off != 0 {
+                let word = (self.thread_pointer + off) as *mut u32;
+                *word = tid;
+                sys!(libc::SYS_set_tid_address, word);
+            }
+            if self.robust_head != 0 {
+                sys!(libc::SYS_set_robust_list, self.robust_head, 24);
+            }
+            let len = RSEQ_LEN.load(Relaxed);
+            if len != 0 {
+                let area = self.thread_pointer.wrapping_add(RSEQ_OFFSET.load(Relaxed));
+                sys!(libc::SYS_rseq, area, len, 0, RSEQ_SIG);
+            }
+        }
+        signals::set_alt_stack(alt_stack, STACK_BYTES / 2);
+        tid
+    }
+
+    /// Restores the signal mask; the last step before application code.
+    pub fn unblock(&self) {
+        signals::set_mask(self.sigmask);
+    }
+}
+
+/// Starts a host on `stack` (its lowest address, [`STACK_BYTES`] long) that runs `entry(arg)` with the caller's thread
+/// pointer and all of the caller's blocked signals. `entry` must not return.
+///
+/// # Safety
+/// `stack` is unused memory of that length; `entry` keeps to what a spare host may do.
+pub unsafe fn spawn(stack: *mut u8, entry: unsafe extern "C" fn(usize) -> !, arg: usize) -> Option<u32> {
+    #[unsafe(naked)]
+    unsafe extern "C" fn raw_clone(_flags: usize, _sp: usize, _tls: usize, _entry: usize, _arg: usize) -> isize {
+        naked_asm!(
+            "mov r9, rcx",          // entry
+            "mov r10, r8",          // arg (kept in r12 below for the child)
+            "push r12",
+            "push r13",
+            "mov r12, r9",
+            "mov r13, r10",
+            "mov r8, rdx",          // tls
+            "xor edx, edx",
+            "xor r10d, r10d",
+            "mov eax, 56",
+            "syscall",
+            "test rax, rax",
+            "jnz 2f",
+            "xor ebp, ebp",
+            "mov rdi, r13",
+            "call r12",
+            "ud2",
+            "2:",
+            "pop r13",
+            "pop r12",
+            "ret",
+        )
+    }
+    let top = (stack as usize + STACK_BYTES) & !15;
+    // SAFETY: the child starts on its own stack; by the caller's promise `entry` behaves.
+    let r = unsafe {
+        raw_clone(CLONE_FLAGS as usize, top, super::tls::thread_pointer(), entry as usize, arg)
+    };
+    (r > 0).then_some(r as u32)
+}
+
+/// Ends the calling host for good. All signals must be blocked. `gone` becomes 0 (and is woken) when the host no longer
+/// touches any memory: its stacks may then be used by another.
+pub fn vanish(gone: &AtomicU32) -> ! {
+    // An empty robust list for the kernel to walk: the logical thread's own one goes on elsewhere.
+    static EMPTY: [usize; 3] = [0; 3];
+    // SAFETY: unregisters what `adopt` registers elsewhere; the list head points to itself (set up below).
+    unsafe {
+        let len = RSEQ_LEN.load(Relaxed);
+        if len != 0 {
+            let area = super::tls::thread_pointer().wrapping_add(RSEQ_OFFSET.load(Relaxed));
+            sys!(libc::SYS_rseq, area, len, RSEQ_UNREGISTER, RSEQ_SIG);
+        }
+        // An all-zero head has a null first entry, which the kernel reads as a bad pointer and leaves alone.
+        sys!(libc::SYS_set_robust_list, EMPTY.as_ptr(), 24);
+        let park = gettid() == getpid();
+        sys!(libc::SYS_set_tid_address, if park { core::ptr::null() } else { gone as *const AtomicU32 });
+        asm!(
+            "test {park:e}, {park:e}",
+            "jz 3f",
+            "mov dword ptr [{gone}], 0",
+            "mov rdi, {gone}",
+            "mov esi, 129",        // FUTEX_WAKE | FUTEX_PRIVATE_FLAG
+            "mov edx, 0x7fffffff",
+            "mov eax, 202",
+            "syscall",
+            "2:",
+            "mov eax, 34",         // pause
+            "syscall",
+            "jmp 2b",
+            "3:",
+            "xor edi, edi",
+            "mov eax, 60",         // exit
+            "syscall",
+            "ud2",
+            park = in(reg) park as u32,
+            gone = in(reg) gone as *const AtomicU32,
+            options(noreturn)
+        )
+    }
+}
+
+/// Waits until a host that [`vanish`]es with `gone` has done so. The kernel's wake on exit is not a private one.
+pub fn wait_gone(gone: &AtomicU32) {
+    let mut spins = 0u32;
+    while gone.load(Acquire) != 0 {
+        spins += 1;
+        if spins < 200 {
+            core::hint::spin_loop();
+        } else {
+            futex::wait_until(gone, 1, super::time::now_ns() + 100_000);
+        }
+    }
+}
+
+/// A fresh stack for a spare host; `None` when memory is exhausted.
+pub fn new_stack() -> Option<*mut u8> {
+    syscall::map_anonymous(STACK_BYTES)
+}

@@ -1,0 +1,93 @@
+//! A futex lock (three states, after Drepper, "Futexes Are Tricky") for the runtime's own cold paths and for the
+//! user's locks and critical sections. A logical thread keeps what it holds when its host is replaced.
+
+use super::futex;
+use super::sync::{AtomicU32, Ordering::*, spin_hint};
+
+/// 0 free, 1 held, 2 held and somebody may sleep.
+#[repr(transparent)]
+#[derive(Default)]
+pub struct Lock(AtomicU32);
+
+impl Lock {
+    /// A free lock.
+    pub const fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    /// Takes the lock. The acquire edge pairs with the release in [`Lock::unlock`].
+    #[inline]
+    pub fn lock(&self) {
+        if self.0.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
+            self.lock_slow();
+        }
+    }
+
+    #[cold]
+    fn lock_slow(&self) {
+        for _ in 0..100 {
+            if self.0.load(Relaxed) == 0 && self.0.compare_exchange(0, 1, Acquire, Relaxed).is_ok() {
+                return;
+            }
+            spin_hint();
+        }
+        while self.0.swap(2, Acquire) != 0 {
+            futex::wait(&self.0, 2);
+        }
+    }
+
+    /// Takes the lock if it is free.
+    pub fn try_lock(&self) -> bool {
+        self.0.compare_exchange(0, 1, Acquire, Relaxed).is_ok()
+    }
+
+    /// Gives the lock back.
+    #[inline]
+    pub fn unlock(&self) {
+        if self.0.swap(0, Release) == 2 {
+            futex::wake(&self.0, 1);
+        }
+    }
+
+    /// Holds the lock while `f` runs.
+    pub fn with<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.lock();
+        let r = f();
+        self.unlock();
+        r
+    }
+
+    /// Makes the lock free, whoever held it (a child after fork; `omp_init_lock`).
+    pub fn reset(&self) {
+        self.0.store(0, Relaxed);
+    }
+}
+
+/// Data behind a [`Lock`].
+#[derive(Default)]
+pub struct Locked<T> {
+    lock: Lock,
+    data: core::cell::UnsafeCell<T>,
+}
+
+// SAFETY: the data is reached only with the lock held.
+unsafe impl<T: Send> Sync for Locked<T> {}
+
+impl<T> Locked<T> {
+    /// Guards `data`.
+    pub const fn new(data: T) -> Self {
+        Self { lock: Lock::new(), data: core::cell::UnsafeCell::new(data) }
+    }
+    /// Runs `f` on the data with the lock held. Must not be re-entered from `f`.
+    pub fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
+        self.lock.lock();
+        // SAFETY: the lock is held, so this is the only reference.
+        let r = f(unsafe { &mut *self.data.get() });
+        self.lock.unlock();
+        r
+    }
+    /// The lock itself, for fork handlers.
+    pub fn raw(&self) -> &Lock {
+        &self.lock
+    }
+}

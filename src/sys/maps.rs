@@ -1,0 +1,109 @@
+//! What is mapped where: /proc/self/maps, read with raw system calls into arena memory (no libc locks: the caller may be
+//! the recovery of a thread that died anywhere).
+
+use crate::sys;
+
+/// A file mapping.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// First address.
+    pub start: usize,
+    /// Behind the last.
+    pub end: usize,
+    /// Offset in the file.
+    pub offset: usize,
+    /// The file's path; empty for anonymous memory.
+    pub path: String,
+}
+
+/// Reads a whole file by raw system calls.
+pub fn read_file(path: &core::ffi::CStr) -> Option<Vec<u8>> {
+    // SAFETY: the path is a C string; the buffer is writable.
+    unsafe {
+        let fd = sys!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+        if fd < 0 {
+            return None;
+        }
+        let mut out = Vec::new();
+        let mut buf = vec![0u8; 1 << 16];
+        loop {
+            let n = sys!(libc::SYS_read, fd, buf.as_mut_ptr(), buf.len());
+            if n <= 0 {
+                break;
+            }
+            out.extend_from_slice(&buf[..n as usize]);
+        }
+        sys!(libc::SYS_close, fd);
+        Some(out)
+    }
+}
+
+fn parse(line: &str) -> Option<Mapping> {
+    let mut f = line.splitn(6, ' ');
+    let (start, end) = f.next()?.split_once('-')?;
+    let hex = |s: &str| usize::from_str_radix(s, 16).ok();
+    let (_perms, offset) = (f.next()?, f.next()?);
+    let (_dev, _inode) = (f.next()?, f.next()?);
+    let path = f.next().unwrap_or("").trim_start().to_string();
+    Some(Mapping { start: hex(start)?, end: hex(end)?, offset: hex(offset)?, path })
+}
+
+/// All mappings.
+pub fn all() -> Vec<Mapping> {
+    let text = read_file(c"/proc/self/maps").unwrap_or_default();
+    String::from_utf8_lossy(&text).lines().filter_map(parse).collect()
+}
+
+/// The mapping that holds `addr`.
+pub fn find(maps: &[Mapping], addr: usize) -> Option<&Mapping> {
+    maps.iter().find(|m| m.start <= addr && addr < m.end)
+}
+
+/// The name of the function at `addr`, from the symbol table of the file mapped there.
+pub fn function_name(addr: usize) -> Option<String> {
+    use object::{Object, ObjectSegment, ObjectSymbol};
+    let maps = all();
+    let m = find(&maps, addr)?;
+    let data = read_file(&std::ffi::CString::new(m.path.as_bytes()).ok()?)?;
+    let file = object::File::parse(&*data).ok()?;
+    let in_file = (addr - m.start + m.offset) as u64;
+    let seg = file.segments().find(|s| {
+        let (off, size) = s.file_range();
+        off <= in_file && in_file < off + size
+    })?;
+    let vaddr = in_file - seg.file_range().0 + seg.address();
+    let hit = |s: &object::Symbol<'_, '_>| s.address() <= vaddr && vaddr < s.address() + s.size().max(1);
+    let sym = file.symbols().find(hit).or_else(|| file.dynamic_symbols().find(hit))?;
+    sym.name().ok().map(str::to_string)
+}
+
+/// Does `name` match `glob` (`*` any text, `?` any character)?
+pub fn glob(pattern: &[u8], name: &[u8]) -> bool {
+    match pattern.split_first() {
+        None => name.is_empty(),
+        Some((b'*', rest)) => (0..=name.len()).any(|i| glob(rest, &name[i..])),
+        Some((b'?', rest)) => !name.is_empty() && glob(rest, &name[1..]),
+        Some((c, rest)) => name.first() == Some(c) && glob(rest, &name[1..]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_globs() {
+        let m = parse("55d0-55f0 r-xp 00001000 fe:00 123   /usr/bin/a b").unwrap();
+        assert_eq!((m.start, m.end, m.offset, m.path.as_str()), (0x55d0, 0x55f0, 0x1000, "/usr/bin/a b"));
+        assert_eq!(parse("7f00-7f10 rw-p 00000000 00:00 0").unwrap().path, "");
+        assert!(parse("nonsense").is_none());
+        assert!(glob(b"main._omp_fn.*", b"main._omp_fn.12") && glob(b"*", b"") && glob(b"a?c", b"abc"));
+        assert!(!glob(b"main", b"main._omp_fn.0") && !glob(b"?", b""));
+    }
+
+    #[test]
+    fn this_function_has_a_name() {
+        let name = function_name(this_function_has_a_name as *const () as usize).unwrap();
+        assert!(name.contains("this_function_has_a_name"), "{name}");
+    }
+}

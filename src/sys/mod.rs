@@ -1,0 +1,18 @@
+//! Everything bound to the platform (x86-64 Linux, glibc): system calls, futexes, the arena allocator,
+//! thread-local identity, context capture, hosts, signals. Together with `entry/` this is where `unsafe` lives;
+//! the layers above work with `&'static` references to arena objects that are never unmapped.
+
+pub mod arena;
+pub mod asm;
+pub mod code;
+pub mod futex;
+pub mod host;
+pub mod lock;
+pub mod maps;
+pub mod out;
+pub mod own;
+pub mod signals;
+pub mod sync;
+pub mod syscall;
+pub mod time;
+pub mod tls;

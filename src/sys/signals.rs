@@ -1,0 +1,107 @@
+//! Signals: the stop signal, the crash signals, masks and alternate stacks.
+
+use crate::sys;
+use core::mem::MaybeUninit;
+
+/// The signals that a crash raises.
+pub const CRASHES: [i32; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
+/// Bytes of the alternate stack a thread gets before it can die.
+pub const ALT_STACK_BYTES: usize = 128 * 1024;
+
+/// The signal that stops a host: high in the real-time range, where programs rarely are.
+pub fn stop_signal() -> i32 {
+    libc::SIGRTMAX() - 3
+}
+
+/// A three-argument handler.
+pub type Handler = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);
+
+/// Installs `handler` for `sig` on the alternate stack with every signal blocked, unless the program has a disposition
+/// of its own for it and `only_default` is set. True if installed.
+pub fn install(sig: i32, handler: Handler, only_default: bool) -> bool {
+    // SAFETY: plain sigaction calls with initialised structures.
+    unsafe {
+        let mut old = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
+        if libc::sigaction(sig, core::ptr::null(), &mut old) != 0 {
+            return false;
+        }
+        if only_default && old.sa_sigaction != libc::SIG_DFL {
+            return false;
+        }
+        let mut act = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
+        act.sa_sigaction = handler as *const () as usize;
+        act.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
+        libc::sigfillset(&mut act.sa_mask);
+        libc::sigaction(sig, &act, core::ptr::null_mut()) == 0
+    }
+}
+
+/// Gives `sig` its default disposition back.
+pub fn restore_default(sig: i32) {
+    // SAFETY: as above.
+    unsafe {
+        let mut act = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
+        act.sa_sigaction = libc::SIG_DFL;
+        libc::sigaction(sig, &act, core::ptr::null_mut());
+    }
+}
+
+/// Sets the calling host's signal mask (raw: also the signals libc keeps for itself); returns the old one.
+pub fn set_mask(mask: u64) -> u64 {
+    let mut old = 0u64;
+    // SAFETY: the kernel reads and writes 8 bytes.
+    unsafe { sys!(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &raw const mask, &raw mut old, 8) };
+    old
+}
+
+/// Blocks every signal; returns the old mask.
+pub fn block_all() -> u64 {
+    set_mask(u64::MAX)
+}
+
+/// Makes `[stack, stack + len)` the calling host's alternate signal stack.
+pub fn set_alt_stack(stack: *mut u8, len: usize) {
+    let ss = libc::stack_t { ss_sp: stack.cast(), ss_flags: 0, ss_size: len };
+    // SAFETY: the memory stays the host's for its life.
+    unsafe { sys!(libc::SYS_sigaltstack, &raw const ss, 0) };
+}
+
+/// Gives the calling thread an alternate stack if the program has not given it one.
+pub fn ensure_alt_stack() {
+    // SAFETY: the kernel fills `ss`.
+    unsafe {
+        let mut ss = MaybeUninit::<libc::stack_t>::zeroed().assume_init();
+        sys!(libc::SYS_sigaltstack, 0, &raw mut ss);
+        if ss.ss_flags & libc::SS_DISABLE != 0 {
+            if let Some(p) = sys::syscall::map_anonymous(ALT_STACK_BYTES) {
+                set_alt_stack(p, ALT_STACK_BYTES);
+            }
+        }
+    }
+}
+
+/// What the handler learns of the interrupted code.
+#[derive(Clone, Copy, Default)]
+pub struct Interrupted {
+    /// Program counter.
+    pub pc: usize,
+    /// Stack pointer.
+    pub sp: usize,
+    /// Signal mask of the interrupted code.
+    pub mask: u64,
+}
+
+impl Interrupted {
+    /// Reads a handler's third argument.
+    ///
+    /// # Safety
+    /// `ctx` is the pointer the kernel gave the handler.
+    pub unsafe fn from_context(ctx: *const libc::c_void) -> Self {
+        // SAFETY: by the caller's promise.
+        let uc = unsafe { &*ctx.cast::<libc::ucontext_t>() };
+        let regs = &uc.uc_mcontext.gregs;
+        // SAFETY: the kernel's mask is the first 8 bytes of the set.
+        let mask = unsafe { *(&raw const uc.uc_sigmask).cast::<u64>() };
+        Self { pc: regs[libc::REG_RIP as usize] as usize, sp: regs[libc::REG_RSP as usize] as usize, mask }
+    }
+}

@@ -1,0 +1,82 @@
+//! Raw system calls. They neither touch `errno` nor any other thread-local state, so that they can be made from
+//! signal handlers and from hosts that have not taken a logical thread's identity yet.
+
+use core::arch::asm;
+
+/// Makes system call `nr` with up to six arguments; returns the kernel's value (a negative errno on failure).
+///
+/// # Safety
+/// The caller answers for what the call does: pointers must be valid for the kernel's reads and writes.
+#[inline(always)]
+pub unsafe fn syscall6(nr: i64, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> isize {
+    let ret: isize;
+    // SAFETY: the x86-64 Linux system call convention: rcx and r11 are clobbered, memory may change.
+    unsafe {
+        asm!("syscall", inlateout("rax") nr as isize => ret, in("rdi") a, in("rsi") b, in("rdx") c,
+             in("r10") d, in("r8") e, in("r9") f, lateout("rcx") _, lateout("r11") _, options(nostack));
+    }
+    ret
+}
+
+/// Calls [`syscall6`] with the missing arguments 0.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! sys {
+    ($nr:expr) => { $crate::sys!($nr, 0, 0, 0, 0, 0, 0) };
+    ($nr:expr, $a:expr) => { $crate::sys!($nr, $a, 0, 0, 0, 0, 0) };
+    ($nr:expr, $a:expr, $b:expr) => { $crate::sys!($nr, $a, $b, 0, 0, 0, 0) };
+    ($nr:expr, $a:expr, $b:expr, $c:expr) => { $crate::sys!($nr, $a, $b, $c, 0, 0, 0) };
+    ($nr:expr, $a:expr, $b:expr, $c:expr, $d:expr) => { $crate::sys!($nr, $a, $b, $c, $d, 0, 0) };
+    ($nr:expr, $a:expr, $b:expr, $c:expr, $d:expr, $e:expr, $f:expr) => {
+        $crate::sys::syscall::syscall6($nr as i64, $a as usize, $b as usize, $c as usize, $d as usize, $e as usize, $f as usize)
+    };
+}
+
+/// The kernel's id of the calling host.
+pub fn gettid() -> u32 {
+    // SAFETY: no pointers.
+    unsafe { sys!(libc::SYS_gettid) as u32 }
+}
+
+/// The process id.
+pub fn getpid() -> u32 {
+    // SAFETY: no pointers.
+    unsafe { sys!(libc::SYS_getpid) as u32 }
+}
+
+/// Sends `sig` to host `tid` of this process; true if it was delivered.
+pub fn tgkill(tid: u32, sig: i32) -> bool {
+    // SAFETY: no pointers.
+    unsafe { sys!(libc::SYS_tgkill, getpid(), tid, sig) == 0 }
+}
+
+/// Gives the rest of the time slice away.
+pub fn sched_yield() {
+    // SAFETY: no pointers.
+    unsafe { sys!(libc::SYS_sched_yield) };
+}
+
+/// Ends the whole process at once, without handlers of any kind.
+pub fn exit_group(status: i32) -> ! {
+    loop {
+        // SAFETY: no pointers; does not return.
+        unsafe { sys!(libc::SYS_exit_group, status) };
+    }
+}
+
+/// Maps `len` bytes of zeroed private memory, committed on first touch; `None` when the system has none left.
+pub fn map_anonymous(len: usize) -> Option<*mut u8> {
+    let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
+    // SAFETY: a fresh mapping at an address of the kernel's choice.
+    let p = unsafe { sys!(libc::SYS_mmap, 0, len, prot, flags, usize::MAX, 0) };
+    if (-4095..0).contains(&p) { None } else { Some(p as *mut u8) }
+}
+
+/// Unmaps what [`map_anonymous`] gave.
+///
+/// # Safety
+/// Nothing may use the range afterwards.
+pub unsafe fn unmap(p: *mut u8, len: usize) {
+    // SAFETY: by the caller's promise.
+    unsafe { sys!(libc::SYS_munmap, p, len) };
+}

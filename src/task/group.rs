@@ -1,0 +1,64 @@
+//! Taskgroups (OpenMP 5.1, section 2.19.6).
+
+use super::Task;
+use crate::sys::own::Own;
+use crate::team::thread::Thread;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
+
+/// A taskgroup: counts its descendant tasks that are not done.
+#[derive(Default)]
+pub struct Group {
+    /// The enclosing group.
+    pub outer: Own<Option<&'static Group>>,
+    /// Tasks not done. Release when one is done, acquire by the waiter.
+    pub count: AtomicU32,
+    /// Lock: tasks in the ready list.
+    pub ready: Own<u32>,
+    /// `cancel taskgroup` was encountered.
+    pub cancelled: AtomicBool,
+    /// Task reductions registered in it (head of the chain; see reduction.rs).
+    pub reductions: Own<usize>,
+    /// Stands for a worksharing construct's or a region's reductions.
+    pub workshare: Own<bool>,
+}
+
+impl Group {
+    /// Is this group, or one it is in for a worksharing construct's sake, cancelled?
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Relaxed)
+            || (self.workshare.get() && self.outer.get().is_some_and(|o| o.cancelled.load(Relaxed)))
+    }
+}
+
+/// Begins a group in the current task.
+pub fn start(thr: &'static Thread) -> &'static Group {
+    let task = thr.task();
+    let g: &'static Group = Box::leak(Box::new(Group::default()));
+    g.outer.set(task.group.get());
+    g.reductions.set(task.group.get().map_or(0, |o| o.reductions.get()));
+    task.group.set(Some(g));
+    g
+}
+
+/// Ends the current task's innermost group: waits until its tasks are done, executing them meanwhile.
+pub fn end(thr: &'static Thread) {
+    let task = thr.task();
+    let Some(g) = task.group.get() else { return };
+    let team = thr.team();
+    while g.count.load(Acquire) != 0 {
+        if !team.tasks.run_from(thr, |t: &Task| t.group.get().is_some_and(|x| core::ptr::eq(x, g)), || g.ready.get() > 0) {
+            let ready = || g.count.load(Acquire) == 0 || team.tasks.has_ready();
+            team.event.wait(team.spin.get(), ready);
+            if g.count.load(Acquire) != 0 && team.tasks.has_ready() {
+                // What is ready is not ours: do not burn the processor the others need.
+                core::hint::spin_loop();
+            }
+        }
+    }
+    task.group.set(g.outer.get());
+    if task.children.load(Acquire) == 0 && g.outer.get().is_none() {
+        task.spawned.set(false);
+    }
+    // SAFETY: made by `start`; all tasks that referred to it are done and the task has left it.
+    drop(unsafe { Box::from_raw(core::ptr::from_ref(g).cast_mut()) });
+}

@@ -1,0 +1,176 @@
+//! Creating tasks, waiting for dependences, fulfilling events.
+
+use super::depend::{self, Dep};
+use super::pool::run_body;
+use super::{Task, detach, flag};
+use crate::icv::globals;
+use crate::team::thread::Thread;
+use core::sync::atomic::Ordering::*;
+
+/// Tasks a thread in the team may have outstanding before new ones are executed at once.
+const OUTSTANDING_PER_THREAD: u32 = 64;
+
+/// What `GOMP_task` is given.
+#[derive(Clone, Copy)]
+pub struct Spec {
+    /// Body.
+    pub func: usize,
+    /// The generating task's data.
+    pub data: usize,
+    /// Copies `data` to the task's block, or 0: plain copy.
+    pub copy: Option<unsafe extern "C" fn(usize, usize)>,
+    /// Bytes of the block.
+    pub size: usize,
+    /// Its alignment.
+    pub align: usize,
+    /// The if clause.
+    pub deferred: bool,
+    /// See [`flag`].
+    pub flags: u32,
+    /// Dependences, or null.
+    pub depend: *const usize,
+    /// Priority clause.
+    pub priority: i32,
+    /// Where the event handle goes (detach).
+    pub event: *mut usize,
+}
+
+/// Creates a task, or executes it at once.
+pub fn spawn(thr: &'static Thread, s: &Spec) {
+    let (team, parent) = (thr.team(), thr.task());
+    if globals().cancellation && (team.is_cancelled() || parent.group.get().is_some_and(|g| g.is_cancelled())) {
+        return;
+    }
+    // SAFETY: GCC's format, as the entry point's contract says.
+    let deps = if s.flags & flag::DEPEND != 0 { unsafe { depend::decode(s.depend) } } else { Vec::new() };
+    let detached = s.flags & flag::DETACH != 0;
+    let t = Task::explicit(parent, team);
+    t.in_final.set(parent.in_final.get() || s.flags & flag::FINAL != 0);
+    if s.flags & flag::PRIORITY != 0 {
+        t.priority.set(s.priority.clamp(0, globals().max_task_priority));
+    }
+    if detached {
+        t.detach.store(detach::CLAUSE, Relaxed);
+        let handle = core::ptr::from_ref(t) as usize;
+        // SAFETY: the program's event variable, and the first word of its data, take the handle.
+        unsafe {
+            *s.event = handle;
+            if s.data != 0 {
+                *(s.data as *mut usize) = handle;
+            }
+        }
+    }
+    let at_once = !s.deferred
+        || team.level.get() == 0
+        || parent.in_final.get()
+        || (deps.is_empty() && !detached && team.tasks.outstanding() > OUTSTANDING_PER_THREAD * team.size());
+    if at_once {
+        return execute_now(thr, t, s, &deps);
+    }
+    let p = t.make_block(s.size, s.align);
+    fill(thr, t, s, p as usize);
+    t.call.set((s.func, p as usize));
+    t.args.set((p as usize, s.size));
+    parent.spawned.set(true);
+    team.tasks.add(t, || {
+        if !deps.is_empty() {
+            parent.child_depends.register(t, &deps, true);
+        }
+    });
+    team.event.notify();
+}
+
+fn fill(thr: &'static Thread, t: &'static Task, s: &Spec, block: usize) {
+    match s.copy {
+        Some(copy) => {
+            let (outer, frame) = (thr.task.get(), thr.frame.get());
+            thr.task.set(Some(t));
+            // SAFETY: the compiler's copy function for this block and data.
+            unsafe { copy(block, s.data) };
+            thr.task.set(outer);
+            thr.frame.set(frame);
+            thr.in_runtime.store(1, Relaxed);
+        }
+        // SAFETY: the block has `size` bytes, and so has the data.
+        None if s.size > 0 => unsafe {
+            core::ptr::copy_nonoverlapping(s.data as *const u8, block as *mut u8, s.size);
+        },
+        None => {}
+    }
+}
+
+fn execute_now(thr: &'static Thread, t: &'static Task, s: &Spec, deps: &[Dep]) {
+    if !deps.is_empty() {
+        wait_for(thr, deps);
+    }
+    let arg = match s.copy {
+        Some(_) => {
+            let p = t.make_block(s.size, s.align) as usize;
+            fill(thr, t, s, p);
+            t.args.set((p, s.size));
+            p
+        }
+        None => s.data,
+    };
+    t.call.set((s.func, arg));
+    t.team.set(None);
+    run_body(thr, t);
+    if t.detach.load(Relaxed) & detach::CLAUSE != 0 {
+        t.detach.fetch_or(detach::ENDED, AcqRel);
+        let team = thr.team();
+        while t.detach.load(Acquire) & detach::FULFILLED == 0 {
+            if !team.tasks.run_one(thr, None) {
+                team.event.wait(team.spin.get(), || {
+                    t.detach.load(Acquire) & detach::FULFILLED != 0 || team.tasks.has_ready()
+                });
+            }
+        }
+    }
+    t.release();
+}
+
+/// Waits until the current task's children that `deps` depend on are done, executing children meanwhile.
+pub fn wait_for(thr: &'static Thread, deps: &[Dep]) {
+    let (team, task) = (thr.team(), thr.task());
+    if !task.child_depends.in_use() {
+        return;
+    }
+    let waiter = Task::explicit(task, team);
+    waiter.team.set(None);
+    team.tasks.locked(|| task.child_depends.register(waiter, deps, false));
+    let met = || waiter.unmet.load(Acquire) == 0;
+    let child = |t: &Task| t.parent.get().is_some_and(|p| core::ptr::eq(p, task));
+    while !met() {
+        if !team.tasks.run_from(thr, child, || task.ready_children.get() > 0) {
+            team.event.wait(team.spin.get(), || met() || team.tasks.has_ready());
+        }
+    }
+    // Whoever met the last dependence has let go of the waiter once the lock is free.
+    team.tasks.locked(|| ());
+    waiter.release();
+}
+
+/// `taskwait depend nowait`: an empty task with dependences.
+pub fn empty(thr: &'static Thread, deps: &[Dep]) {
+    let (team, parent) = (thr.team(), thr.task());
+    if team.level.get() == 0 {
+        return;
+    }
+    let t = Task::explicit(parent, team);
+    team.tasks.add(t, || parent.child_depends.register(t, deps, true));
+    team.event.notify();
+}
+
+/// `omp_fulfill_event`.
+pub fn fulfill(thr: &'static Thread, handle: usize) {
+    // SAFETY: the program passes a handle that `spawn` gave it, of a task that is not done before this call.
+    let t: &'static Task = unsafe { &*(handle as *const Task) };
+    let team = t.team.get();
+    let before = t.detach.fetch_or(detach::FULFILLED, AcqRel);
+    match team {
+        Some(team) if before & detach::ENDED != 0 => team.tasks.done(thr, t),
+        Some(team) => team.event.notify(),
+        // Undeferred: its creator waits in its own team.
+        None => thr.team().event.notify(),
+    }
+}

@@ -1,0 +1,103 @@
+//! taskloop (OpenMP 5.1, section 2.12.2): how iterations are dealt to tasks.
+
+use super::spawn::{Spec, spawn};
+use super::{flag, group, reduction};
+use crate::team::thread::Thread;
+use crate::work::loops::Bounds;
+
+/// Numbers of tasks and iterations: `tasks` tasks, the first `larger` of which have `each + 1` iterations, the others `each`;
+/// with `last` > 0 the last one has that many instead (strict grainsize).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deal {
+    tasks: u64,
+    each: u64,
+    larger: u64,
+    last: u64,
+}
+
+/// Deals `n` > 0 iterations. `number` is the grainsize or num_tasks value, 0 for neither.
+pub fn deal(n: u64, number: u64, flags: u32, threads: u64) -> Deal {
+    let (grain, strict) = (flags & flag::GRAINSIZE != 0, flags & flag::STRICT != 0);
+    if grain && strict {
+        let g = number.max(1);
+        let tasks = n.div_ceil(g);
+        return Deal { tasks, each: g.min(n), larger: 0, last: n - (tasks - 1) * g };
+    }
+    let tasks = if grain {
+        (n / number.max(1)).max(1)
+    } else if number == 0 {
+        threads.min(n)
+    } else {
+        number.min(n)
+    };
+    Deal { tasks, each: n / tasks, larger: n % tasks, last: 0 }
+}
+
+/// Creates the tasks. The first two words of each task's block are its bounds; with reductions the third points to their
+/// description.
+pub fn run(thr: &'static Thread, base: &Spec, b: Bounds, number: u64) {
+    let n = b.iterations();
+    if n == 0 {
+        if base.flags & (flag::NOGROUP | flag::REDUCTION) == flag::REDUCTION {
+            group::start(thr);
+            // SAFETY: the block's third word, by the ABI.
+            unsafe { reduction::register_taskgroup(thr, *(base.data as *const usize).add(2)) };
+            group::end(thr);
+        }
+        return;
+    }
+    let d = deal(n, number, base.flags, u64::from(thr.team().size()));
+    let grouped = base.flags & flag::NOGROUP == 0;
+    if grouped {
+        group::start(thr);
+        if base.flags & flag::REDUCTION != 0 {
+            // SAFETY: as above.
+            unsafe { reduction::register_taskgroup(thr, *(base.data as *const usize).add(2)) };
+        }
+    }
+    let spec = Spec { deferred: base.flags & flag::IF != 0, flags: base.flags & !(flag::DEPEND | flag::DETACH), ..*base };
+    let mut at = b.start;
+    for i in 0..d.tasks {
+        let len = if d.last > 0 && i + 1 == d.tasks { d.last } else { d.each + u64::from(i < d.larger) };
+        let next = at.wrapping_add(len.wrapping_mul(b.step));
+        let end = if i + 1 == d.tasks { b.end } else { next };
+        // SAFETY: the generating task's data starts with the two bounds, which every task's copy takes over.
+        unsafe {
+            *(base.data as *mut u64) = at;
+            *(base.data as *mut u64).add(1) = end;
+        }
+        spawn(thr, &spec);
+        at = next;
+    }
+    if grouped {
+        group::end(thr);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sizes(d: Deal) -> Vec<u64> {
+        (0..d.tasks)
+            .map(|i| if d.last > 0 && i + 1 == d.tasks { d.last } else { d.each + u64::from(i < d.larger) })
+            .collect()
+    }
+
+    proptest! {
+        #[test]
+        fn every_iteration_is_dealt_once(n in 1u64..5000, number in 0u64..300, grain: bool, strict: bool, t in 1u64..9) {
+            let flags = if grain { flag::GRAINSIZE } else { 0 } | if strict { flag::STRICT } else { 0 };
+            let s = sizes(deal(n, number, flags, t));
+            prop_assert_eq!(s.iter().sum::<u64>(), n);
+            prop_assert!(s.iter().all(|&x| x > 0));
+            if grain && !strict && number > 0 && n >= number {
+                prop_assert!(s.iter().all(|&x| x >= number && x < 2 * number));
+            }
+            if !grain && number > 0 {
+                prop_assert_eq!(s.len() as u64, number.min(n));
+            }
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Binding hosts to places.
+
+use super::member::Member;
+use super::thread::Thread;
+use crate::icv::places::{ProcBind, assign};
+use crate::icv::{Globals, globals};
+
+/// Binds the host under `thr` to place `place` if it is not there already.
+pub fn bind_host(thr: &Thread, place: u32) {
+    if place == u32::MAX || thr.bound.get() == place {
+        return;
+    }
+    let g = globals();
+    let Some(p) = g.places.get(place as usize) else { return };
+    let mut words = [0u64; 1024];
+    for &c in p {
+        words[c as usize / 64] |= 1 << (c % 64);
+    }
+    // SAFETY: the kernel reads the given bytes.
+    unsafe { crate::sys!(libc::SYS_sched_setaffinity, 0, size_of_val(&words), words.as_ptr()) };
+    thr.bound.set(place);
+}
+
+/// The place triple (offset, length, place) of member `num` of `size` under policy `bind`, given the primary's triple.
+pub fn place_of(g: &Globals, bind: ProcBind, num: u32, size: u32, primary: (u32, u32, u32)) -> (u32, u32, u32) {
+    if g.places.is_empty() || bind == ProcBind::False {
+        return primary;
+    }
+    let (off, len, at) = primary;
+    let at = if at == u32::MAX { off } else { at };
+    let (p, o, l) = assign(bind, num, size, at, off, len);
+    (o, l, p)
+}
+
+/// The triple a thread starts with: all places, on the first one.
+pub fn initial(g: &Globals) -> (u32, u32, u32) {
+    if g.places.is_empty() { (0, 0, u32::MAX) } else { (0, g.places.len() as u32, 0) }
+}
+
+/// Binds the calling member's host to its place.
+pub fn follow(thr: &Thread, m: &Member) {
+    bind_host(thr, m.place.get().2);
+}

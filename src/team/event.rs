@@ -1,0 +1,58 @@
+//! An event count: how the members of a team wait for anything that another member does.
+//!
+//! A waiter spins on its condition, then sleeps on `seq`; who makes a condition true calls [`Event::notify`] afterwards.
+//! No wake-up is lost: the waiter reads `seq`, announces itself in `sleepers`, passes a sequentially consistent fence
+//! and checks its condition once more before it sleeps on the value read; the notifier changes the condition, passes
+//! such a fence and looks at `sleepers`. One of the two fences comes first, so either the waiter sees the condition or
+//! the notifier sees the sleeper and changes `seq`, which makes the sleep return. Model: tests/loom/event.rs.
+
+use crate::sys::futex;
+use crate::sys::sync::{AtomicU32, Ordering::*, fence, spin_hint};
+
+/// See the module's text.
+#[derive(Default)]
+pub struct Event {
+    seq: AtomicU32,
+    sleepers: AtomicU32,
+}
+
+impl Event {
+    /// Returns when `ready()` is true; spins for `spin` rounds before it sleeps.
+    pub fn wait(&self, spin: u32, mut ready: impl FnMut() -> bool) {
+        for _ in 0..spin {
+            if ready() {
+                return;
+            }
+            spin_hint();
+        }
+        while !ready() {
+            let seen = self.seq.load(Relaxed);
+            self.sleepers.fetch_add(1, Relaxed);
+            fence(SeqCst);
+            if !ready() {
+                futex::wait(&self.seq, seen);
+            }
+            self.sleepers.fetch_sub(1, Relaxed);
+        }
+    }
+
+    /// Lets waiters look at their conditions again. Call after the condition has become true.
+    #[inline]
+    pub fn notify(&self) {
+        fence(SeqCst);
+        if self.sleepers.load(Relaxed) != 0 {
+            self.wake();
+        }
+    }
+
+    #[cold]
+    fn wake(&self) {
+        self.seq.fetch_add(1, Release);
+        futex::wake(&self.seq, u32::MAX);
+    }
+
+    /// Somebody sleeps (a hint).
+    pub fn has_sleepers(&self) -> bool {
+        self.sleepers.load(Relaxed) != 0
+    }
+}

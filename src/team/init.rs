@@ -1,0 +1,111 @@
+//! Initialisation, at the first call of a thread; fork; the end of the program's own threads.
+
+use super::member::Member;
+use super::team::Team;
+use super::thread::{HOT_DEPTH, Thread};
+use super::{bind, pool, region};
+use crate::fault;
+use crate::icv::{self, Globals};
+use crate::sys::lock::Lock;
+use crate::sys::own::Own;
+use crate::sys::{host, signals, syscall, tls};
+
+static INIT: Lock = Lock::new();
+static EXIT_KEY: Own<libc::pthread_key_t> = Own::new(0);
+
+/// Initialises the runtime if nobody has. Loading the library alone does nothing.
+#[cold]
+pub fn runtime() -> &'static Globals {
+    INIT.with(|| {
+        if let Some(g) = icv::globals_if_ready() {
+            return g;
+        }
+        let g = icv::install(icv::env::read());
+        // SAFETY: registers handlers that live as long as the library; libpromp is never unloaded (-z nodelete).
+        unsafe {
+            let mut key = 0;
+            libc::pthread_key_create(&mut key, Some(thread_exits));
+            EXIT_KEY.set(key);
+            libc::pthread_atfork(Some(before_fork), Some(after_fork_parent), Some(after_fork_child));
+        }
+        if g.promp.ft {
+            host::learn_libc_layout();
+        }
+        fault::initialise(g);
+        if g.display_env > 0 {
+            let text = icv::display::text(g, g.display_env == 2);
+            // SAFETY: the text is readable for its length.
+            unsafe { crate::sys!(libc::SYS_write, 2, text.as_ptr(), text.len()) };
+        }
+        g
+    })
+}
+
+/// Makes the calling thread of the program a logical thread with a team of its own.
+#[cold]
+pub fn adopt_caller() -> &'static Thread {
+    let g = icv::globals();
+    let thr = pool::take_thread();
+    thr.in_runtime.store(1, core::sync::atomic::Ordering::Relaxed);
+    thr.host.store(syscall::gettid(), core::sync::atomic::Ordering::Relaxed);
+    thr.saving.set(g.promp.saves_private_state());
+    let team = match thr.member.get() {
+        Some(m) => m.team(),
+        None => Team::create(1),
+    };
+    team.size.set(1);
+    team.icvs.set(g.initial);
+    let m: &'static Member = team.member(0);
+    m.thread.set(Some(thr));
+    m.place.set(bind::initial(g));
+    m.implicit.begin_implicit(g.initial, None);
+    thr.enter(m);
+    tls::set(thr);
+    bind::follow(thr, m);
+    if g.promp.ft {
+        signals::ensure_alt_stack();
+    }
+    fault::thread_started(thr);
+    // SAFETY: the key was created by `runtime`.
+    unsafe { libc::pthread_setspecific(EXIT_KEY.get(), (thr as *const Thread).cast()) };
+    thr
+}
+
+extern "C" fn thread_exits(p: *mut libc::c_void) {
+    // SAFETY: `adopt_caller` stored a `&'static Thread`.
+    let thr: &'static Thread = unsafe { &*p.cast_const().cast::<Thread>() };
+    region::release_hot(thr);
+    fault::thread_ended(thr);
+    tls::set(core::ptr::null());
+    pool::give_back_thread(thr);
+}
+
+fn locks() -> [&'static Lock; 3] {
+    [&INIT, pool::fork_lock(), crate::ARENA.fork_lock()]
+}
+
+extern "C" fn before_fork() {
+    locks().iter().for_each(|l| l.lock());
+}
+
+extern "C" fn after_fork_parent() {
+    locks().iter().rev().for_each(|l| l.unlock());
+}
+
+/// The child has one host. Its logical thread keeps its place in the regions it is in; all other threads are gone, so the
+/// pool starts afresh and no team of theirs is used again.
+extern "C" fn after_fork_child() {
+    locks().iter().rev().for_each(|l| l.unlock());
+    pool::forget_workers();
+    // SAFETY: the TLS word is null or a `&'static Thread`.
+    if let Some(thr) = unsafe { tls::get().as_ref() } {
+        thr.host.store(syscall::gettid(), core::sync::atomic::Ordering::Relaxed);
+        let mut hot = thr.hot.get();
+        for slot in hot.iter_mut().skip(thr.depth.get() as usize) {
+            *slot = None;
+        }
+        debug_assert!(hot.len() == HOT_DEPTH);
+        thr.hot.set(hot);
+        fault::after_fork(thr);
+    }
+}

@@ -1,0 +1,82 @@
+//! A logical thread's membership in a team: its number, where it is in the sequence of worksharing constructs, its
+//! ledger, its implicit task and its entry in the team's thread failure descriptor.
+
+use super::team::Team;
+use super::thread::Thread;
+use crate::sys::own::Own;
+use crate::task::Task;
+use crate::work::ledger::Ledger;
+use crate::work::share::Share;
+use core::sync::atomic::AtomicU32;
+
+/// TFD entries (P1's E1 … Ek).
+pub mod tfd {
+    /// The host runs.
+    pub const ALIVE: u32 = 0;
+    /// The host has failed, the logical thread waits for another.
+    pub const FAILED: u32 = 1;
+    /// The host has failed in this region and another one has taken over.
+    pub const REHOSTED: u32 = 2;
+}
+
+/// See the module's text. Fields in [`Own`] are written by the logical thread itself, or by the primary thread while the
+/// member is not in a region.
+#[repr(align(128))]
+pub struct Member {
+    /// The team.
+    pub team: Own<Option<&'static Team>>,
+    /// The thread number.
+    pub num: Own<u32>,
+    /// The logical thread.
+    pub thread: Own<Option<&'static Thread>>,
+    /// Worksharing constructs entered so far in this region.
+    pub share_seq: Own<u64>,
+    /// The construct the thread is in, or was in last.
+    pub share: Own<Option<&'static Share>>,
+    /// The static schedule's position: trips done in the current construct.
+    pub trip: Own<u64>,
+    /// The thread failure descriptor's entry. Set by the failing host (release), reset by the primary at region start.
+    pub tfd: AtomicU32,
+    /// Place partition (offset, length) and place of the implicit task; place `u32::MAX` when not bound.
+    pub place: Own<(u32, u32, u32)>,
+    /// Chunks taken and finished.
+    pub ledger: Ledger,
+    /// The implicit task.
+    pub implicit: Task,
+}
+
+impl Member {
+    /// A member without a team.
+    pub fn new() -> Self {
+        Self {
+            team: Own::new(None),
+            num: Own::new(0),
+            thread: Own::new(None),
+            share_seq: Own::new(0),
+            share: Own::new(None),
+            trip: Own::new(0),
+            tfd: AtomicU32::new(tfd::ALIVE),
+            place: Own::new((0, 0, u32::MAX)),
+            ledger: Ledger::default(),
+            implicit: Task::implicit(),
+        }
+    }
+
+    /// The team; a member in use has one.
+    #[inline(always)]
+    pub fn team(&self) -> &'static Team {
+        self.team.get().expect("a member in use belongs to a team")
+    }
+
+    /// The construct the thread is in; entered before it is asked for.
+    #[inline(always)]
+    pub fn share(&self) -> &'static Share {
+        self.share.get().expect("inside a worksharing construct")
+    }
+}
+
+impl Default for Member {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,15 @@
+//! Teams: logical threads, the pool of workers, region start and end, barriers, places.
+
+pub mod barrier;
+pub mod bind;
+pub mod event;
+pub mod init;
+pub mod member;
+pub mod pool;
+pub mod region;
+#[allow(clippy::module_inception)]
+pub mod team;
+pub mod thread;
+
+/// Nesting levels of active regions supported (`omp_get_supported_active_levels`).
+pub const MAX_ACTIVE_LEVELS: u32 = 255;

@@ -1,0 +1,156 @@
+//! The pool of workers: logical threads with libc threads of their own, kept for the life of the process.
+
+use super::team::Team;
+use super::thread::Thread;
+use crate::fault;
+use crate::icv::{globals, limits};
+use crate::say;
+use crate::sys::lock::Locked;
+use crate::sys::{signals, syscall, tls};
+use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
+
+/// Workers that belong to no team, and teams without a primary thread.
+pub struct Pool {
+    idle: Vec<&'static Thread>,
+    teams: Vec<&'static Team>,
+    threads: Vec<&'static Thread>,
+}
+
+static POOL: Locked<Pool> = Locked::new(Pool { idle: Vec::new(), teams: Vec::new(), threads: Vec::new() });
+static WORKERS: AtomicU32 = AtomicU32::new(0);
+
+/// The pool's lock, for fork handlers.
+pub fn fork_lock() -> &'static crate::sys::lock::Lock {
+    POOL.raw()
+}
+
+/// In a child after fork: the workers are gone.
+pub fn forget_workers() {
+    POOL.with(|p| *p = Pool { idle: Vec::new(), teams: Vec::new(), threads: Vec::new() });
+    WORKERS.store(0, Relaxed);
+}
+
+/// Workers created so far.
+pub fn workers() -> u32 {
+    WORKERS.load(Relaxed)
+}
+
+/// Takes an idle worker or creates one; `None` if the system refuses.
+pub fn take_worker() -> Option<&'static Thread> {
+    if let Some(w) = POOL.with(|p| p.idle.pop()) {
+        return Some(w);
+    }
+    create_worker()
+}
+
+/// Gives workers back.
+pub fn give_back(workers: impl Iterator<Item = &'static Thread>) {
+    POOL.with(|p| p.idle.extend(workers));
+}
+
+/// A team with room for `n`, reused if possible.
+pub fn take_team(n: u32) -> &'static Team {
+    let found = POOL.with(|p| {
+        let i = p.teams.iter().position(|t| t.capacity() >= n)?;
+        Some(p.teams.swap_remove(i))
+    });
+    found.unwrap_or_else(|| Team::create(n.next_power_of_two()))
+}
+
+/// Gives a team back whose members have been given back.
+pub fn give_back_team(t: &'static Team) {
+    POOL.with(|p| p.teams.push(t));
+}
+
+/// A logical thread for a thread of the program's own: a recycled one or new.
+pub fn take_thread() -> &'static Thread {
+    POOL.with(|p| p.threads.pop()).unwrap_or_else(|| Thread::create(false))
+}
+
+/// The program's thread has ended.
+pub fn give_back_thread(t: &'static Thread) {
+    POOL.with(|p| p.threads.push(t));
+}
+
+fn create_worker() -> Option<&'static Thread> {
+    let thr = Thread::create(true);
+    // SAFETY: plain pthread calls; the attribute is initialised before use and the argument lives for ever.
+    let ok = unsafe {
+        let mut attr = MaybeUninit::<libc::pthread_attr_t>::uninit();
+        libc::pthread_attr_init(attr.as_mut_ptr());
+        let mut attr = attr.assume_init();
+        libc::pthread_attr_setdetachstate(&mut attr, libc::PTHREAD_CREATE_DETACHED);
+        let size = globals().stack_size;
+        if size != 0 && libc::pthread_attr_setstacksize(&mut attr, size.next_multiple_of(4096)) != 0 {
+            static SAID: AtomicBool = AtomicBool::new(false);
+            if !SAID.swap(true, Relaxed) {
+                crate::complain!("Stack size of {} bytes is not possible: using the default", size);
+            }
+        }
+        let mut id = 0;
+        let r = libc::pthread_create(&mut id, &attr, worker_start, (thr as *const Thread as *mut Thread).cast());
+        libc::pthread_attr_destroy(&mut attr);
+        r == 0
+    };
+    if ok {
+        WORKERS.fetch_add(1, Relaxed);
+        return Some(thr);
+    }
+    // SAFETY: the thread was never started; nobody else has the reference.
+    drop(unsafe { Box::from_raw((thr as *const Thread).cast_mut()) });
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if !SAID.swap(true, Relaxed) && globals().promp.verbose >= 1 {
+        say!("the system refuses to create another thread; going on with {} worker threads", workers());
+    }
+    None
+}
+
+extern "C" fn worker_start(arg: *mut libc::c_void) -> *mut libc::c_void {
+    // SAFETY: `create_worker` passed a `&'static Thread`.
+    let thr: &'static Thread = unsafe { &*arg.cast_const().cast::<Thread>() };
+    tls::set(thr);
+    thr.host.store(syscall::gettid(), Relaxed);
+    if globals().promp.ft {
+        signals::ensure_alt_stack();
+    }
+    fault::thread_started(thr);
+    let mut seen = 0;
+    loop {
+        let m = thr.dock.wait(seen, dock_spin());
+        seen = seen.wrapping_add(1);
+        super::region::work(thr, m, seen);
+    }
+}
+
+/// Rounds an idle worker spins for its next region.
+fn dock_spin() -> u32 {
+    spin_for(workers() + 1)
+}
+
+/// Rounds to spin when `threads` want to run.
+pub fn spin_for(threads: u32) -> u32 {
+    let g = globals();
+    if let Some(n) = g.spin_count {
+        return n.min(u32::MAX as u64) as u32;
+    }
+    match (g.wait_active, threads <= g.procs.min(machine())) {
+        (Some(false), _) => 0,
+        (Some(true), true) => 50_000_000,
+        (Some(true), false) => 1000,
+        (None, true) => 20_000,
+        (None, false) => 30,
+    }
+}
+
+fn machine() -> u32 {
+    static N: AtomicU32 = AtomicU32::new(0);
+    match N.load(Relaxed) {
+        0 => {
+            let n = limits::affinity_count();
+            N.store(n, Relaxed);
+            n
+        }
+        n => n,
+    }
+}

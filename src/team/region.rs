@@ -1,0 +1,318 @@
+//! Parallel regions: how many threads, start, the implicit tasks, end.
+//!
+//! Start: the primary writes the team's fields, then each worker's order (thread.rs, [`Dock`](super::thread::Dock)).
+//! End: a worker decrements `running` (release) and then, while the region has not finished, helps with explicit tasks;
+//! the primary waits for `running` = 0 (acquire) and for the last task, and stores `finished`. A worker that still helps
+//! cannot meet tasks of a later region: it takes tasks only if the team's epoch is its own, under the pool's lock.
+
+use super::member::{Member, tfd};
+use super::pool;
+use super::team::{Outside, Team};
+use super::thread::{HOT_DEPTH, Thread};
+use super::{MAX_ACTIVE_LEVELS, bind};
+use crate::fault::inject;
+use crate::fault::save;
+use crate::fault::spec::At;
+use crate::fault::{after, policy};
+use crate::icv::places::ProcBind;
+use crate::icv::{Icvs, globals};
+use crate::sys::asm;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*, fence};
+
+/// Outermost regions started so far.
+static REGIONS: AtomicU64 = AtomicU64::new(0);
+/// Threads in regions beyond the initial ones; kept only when there is a thread limit.
+static BUSY: AtomicU32 = AtomicU32::new(0);
+
+/// Outermost regions started so far.
+pub fn count() -> u64 {
+    REGIONS.load(Relaxed)
+}
+
+/// The number of threads for a region encountered by `thr` (OpenMP 5.1, section 2.6.1). `requested` is the
+/// num_threads clause's value, 0 without one.
+pub fn team_size(thr: &'static Thread, requested: u32) -> u32 {
+    if requested == 1 {
+        return 1;
+    }
+    let icvs = thr.task().icvs.get();
+    let team = thr.team();
+    if team.active_level.get() >= icvs.max_active_levels.min(MAX_ACTIVE_LEVELS) {
+        return 1;
+    }
+    let mut n = if requested == 0 { icvs.threads } else { requested };
+    if icvs.dynamic {
+        n = n.min(globals().procs);
+    }
+    n = n.saturating_sub(after::retired()).max(1);
+    if icvs.thread_limit != u32::MAX {
+        let busy = BUSY.load(Relaxed);
+        n = n.min(icvs.thread_limit.saturating_sub(busy)).max(1);
+    }
+    n
+}
+
+/// Starts a region of `n` threads (or fewer, if the system gives no more) executing `call`, with `thr` as its primary
+/// thread, whose current membership it becomes. `flags` carries the proc_bind clause; `prepare` runs on the team before
+/// any other member does.
+pub fn start(
+    thr: &'static Thread,
+    call: (usize, usize),
+    n: u32,
+    flags: u32,
+    prepare: impl FnOnce(&'static Team),
+) -> &'static Team {
+    let g = globals();
+    let outer = thr.member();
+    let outer_team = outer.team();
+    let team = assemble(thr, n);
+    let n = team.size();
+    team.parent.set(Some(outer));
+    team.outside.set(Outside { task: thr.task.get(), base: thr.base.load(Relaxed), call: thr.call.get(), held: thr.held.get() });
+    let level = outer_team.level.get() + 1;
+    team.level.set(level);
+    team.active_level.set(outer_team.active_level.get() + u32::from(n > 1));
+    team.call.set(call);
+    let icvs = inner_icvs(thr.task().icvs.get(), level);
+    team.icvs.set(icvs);
+    team.vouched.set(thr.vouched.get());
+    team.region.set(if level == 1 { REGIONS.fetch_add(1, Relaxed) + 1 } else { outer_team.region.get() });
+    team.spin.set(pool::spin_for(if team.active_level.get() > 1 { pool::workers() + 1 } else { n }));
+    if team.is_cancelled() {
+        team.cancelled.store(0, Relaxed);
+    }
+    team.barrier.reset(n);
+    team.running.store(n - 1, Relaxed);
+    let epoch = team.epoch.load(Relaxed) + 1;
+    team.epoch.store(epoch, Release);
+    if icvs.thread_limit != u32::MAX && n > 1 {
+        BUSY.fetch_add(n - 1, Relaxed);
+    }
+    if !g.places.is_empty() {
+        let policy = ProcBindOf(thr.task().icvs.get().bind, flags).get();
+        for i in 0..n {
+            team.member(i).place.set(bind::place_of(g, policy, i, n, outer.place.get()));
+        }
+    }
+    thr.depth.set(thr.depth.get() + 1);
+    team.combined.set(None);
+    team.group.set(None);
+    begin_implicit(thr, team.member(0), team);
+    prepare(team);
+    if n > 1 {
+        for i in 1..n {
+            let m = team.member(i);
+            worker_of(m).dock.post(m);
+        }
+        fence(SeqCst);
+        for i in 1..n {
+            worker_of(team.member(i)).dock.wake();
+        }
+    }
+    thr.held.set(0);
+    inject::point(thr, At::Region);
+    team
+}
+
+/// Ends the region whose primary thread is `thr`, and returns to the enclosing membership.
+pub fn finish(thr: &'static Thread) {
+    let team = thr.team();
+    end_implicit(thr);
+    let n = team.size();
+    loop {
+        if team.tasks.run_one(thr, None) {
+            continue;
+        }
+        if team.running.load(Acquire) == 0 && team.tasks.idle() {
+            break;
+        }
+        team.event.wait(team.spin.get(), || {
+            team.tasks.has_ready() || (team.running.load(Acquire) == 0 && team.tasks.idle())
+        });
+    }
+    let epoch = team.epoch.load(Relaxed);
+    team.finished.store(epoch, Release);
+    team.event.notify();
+    if team.icvs.get().thread_limit != u32::MAX && n > 1 {
+        BUSY.fetch_sub(n - 1, Relaxed);
+    }
+    let outside = team.outside.get();
+    let outer = team.parent.get().expect("set at start");
+    thr.enter(outer);
+    thr.task.set(outside.task);
+    policy::leave_region(thr);
+    thr.base.store(outside.base, Relaxed);
+    thr.call.set(outside.call);
+    thr.held.set(outside.held);
+    let depth = thr.depth.get() - 1;
+    thr.depth.set(depth);
+    if depth as usize >= HOT_DEPTH {
+        pool::give_back((1..n).map(|i| worker_of(team.member(i))));
+        pool::give_back_team(team);
+    }
+    if outer.team().level.get() == 0 {
+        inject::point(thr, At::Serial);
+    }
+}
+
+/// The body of a worker's region: member `m` of its team, called by order `seen`.
+pub fn work(thr: &'static Thread, m: &'static Member, seen: u32) {
+    thr.in_runtime.store(1, Relaxed);
+    let team = m.team();
+    let epoch = team.epoch.load(Acquire);
+    begin_implicit(thr, m, team);
+    inject::point(thr, At::Region);
+    activate(thr, team.call.get(), (0, 0));
+    end_implicit(thr);
+    let task = thr.task();
+    if team.running.fetch_sub(1, AcqRel) == 1 {
+        team.event.notify();
+    }
+    // Help with what is left, until the primary declares the region finished or calls for another one.
+    let over = || team.finished.load(Acquire) >= epoch || thr.dock.called(seen);
+    while !over() {
+        if team.tasks.run_one(thr, Some(epoch)) {
+            thr.task.set(Some(task));
+            continue;
+        }
+        team.event.wait(team.spin.get(), || over() || team.tasks.has_ready());
+    }
+}
+
+/// Calls `call` as the current activation of `thr` and restores the enclosing one.
+///
+/// `args` is the memory (address, bytes) that the function may change and that belongs to this activation alone: a task's
+/// argument block.
+pub fn activate(thr: &'static Thread, call: (usize, usize), args: (usize, usize)) {
+    let (frame, base, outer) = (thr.frame.get(), thr.base.load(Relaxed), thr.call.get());
+    thr.call.set(call);
+    save::enter(thr, args);
+    // SAFETY: compiled OpenMP code gave the function and its argument for this purpose; `thr` is the caller.
+    unsafe { asm::promp_call(call.0, call.1, thr) };
+    thr.frame.set(frame);
+    thr.base.store(base, Relaxed);
+    thr.call.set(outer);
+}
+
+fn begin_implicit(thr: &'static Thread, m: &'static Member, team: &'static Team) {
+    m.share_seq.set(0);
+    m.share.set(None);
+    m.thread.set(Some(thr));
+    m.tfd.store(tfd::ALIVE, Relaxed);
+    m.ledger.begin_region();
+    m.implicit.begin_implicit(team.icvs.get(), team.outside.get().task);
+    m.implicit.group.set(team.group.get());
+    if let Some(s) = team.combined.get() {
+        m.share_seq.set(1);
+        m.share.set(Some(s));
+        m.trip.set(0);
+        m.ledger.begin_construct();
+    }
+    thr.enter(m);
+    policy::enter_region(thr, team);
+    if m.place.get().2 != thr.bound.get() {
+        bind::follow(thr, m);
+    }
+    if globals().display_affinity {
+        crate::icv::display_affinity_once(thr);
+    }
+}
+
+fn end_implicit(thr: &'static Thread) {
+    let m = thr.member();
+    m.ledger.finish_chunk(m);
+    thr.chunks.set(thr.chunks.get() + m.ledger.end_region());
+    inject::region_ends(thr);
+}
+
+fn worker_of(m: &'static Member) -> &'static Thread {
+    m.thread.get().expect("a member in use has a thread")
+}
+
+/// The team for a region of `n` threads: the one `thr` used last at this depth, brought to size.
+fn assemble(thr: &'static Thread, n: u32) -> &'static Team {
+    let depth = thr.depth.get() as usize;
+    let mut hot = thr.hot.get();
+    let old = hot.get(depth).copied().flatten();
+    if let Some(t) = old {
+        if t.size() == n {
+            return t;
+        }
+    }
+    let team = match old {
+        Some(t) if t.capacity() >= n => t,
+        _ => {
+            let t = pool::take_team(n);
+            t.size.set(1);
+            if let Some(o) = old {
+                for i in 1..o.size().min(n) {
+                    t.member(i).thread.set(o.member(i).thread.get());
+                }
+                pool::give_back((n.min(o.size())..o.size()).map(|i| worker_of(o.member(i))));
+                t.size.set(o.size().min(n));
+                o.size.set(0);
+                pool::give_back_team(o);
+            }
+            t
+        }
+    };
+    let mut have = team.size().max(1);
+    if have > n {
+        pool::give_back((n..have).map(|i| worker_of(team.member(i))));
+        have = n;
+    }
+    while have < n {
+        let Some(w) = pool::take_worker() else { break };
+        team.member(have).thread.set(Some(w));
+        have += 1;
+    }
+    team.size.set(have);
+    if depth < HOT_DEPTH {
+        hot[depth] = Some(team);
+        thr.hot.set(hot);
+    }
+    team
+}
+
+/// ICVs inside a region at `level`: the lists of OMP_NUM_THREADS and OMP_PROC_BIND go on one step a level.
+fn inner_icvs(mut icvs: Icvs, level: u32) -> Icvs {
+    let g = globals();
+    if g.threads_list.len() > 1 || g.bind_list.len() > 1 {
+        let i = level as usize;
+        if let Some(&t) = g.threads_list.get(i) {
+            icvs.threads = t;
+        }
+        if let Some(&b) = g.bind_list.get(i) {
+            icvs.bind = b;
+        }
+    }
+    icvs
+}
+
+/// The binding policy of a region: the proc_bind clause counts unless bind-var is false.
+struct ProcBindOf(ProcBind, u32);
+
+impl ProcBindOf {
+    fn get(self) -> ProcBind {
+        match (self.0, self.1 & 7) {
+            (ProcBind::False, _) => ProcBind::False,
+            (_, 1) => ProcBind::True,
+            (_, 2) => ProcBind::Primary,
+            (_, 3) => ProcBind::Close,
+            (_, 4) => ProcBind::Spread,
+            (b, _) => b,
+        }
+    }
+}
+
+/// Releases what a thread of the program's own kept: called when it ends.
+pub fn release_hot(thr: &'static Thread) {
+    for team in thr.hot.get().into_iter().flatten() {
+        if team.size() > 1 {
+            pool::give_back((1..team.size()).map(|i| worker_of(team.member(i))));
+        }
+        team.size.set(0);
+        pool::give_back_team(team);
+    }
+    thr.hot.set([None; HOT_DEPTH]);
+}

@@ -1,0 +1,185 @@
+//! A team: its members, what they share, and the region it executes.
+
+use super::barrier::Barrier;
+use super::event::Event;
+use super::member::Member;
+use super::thread::Thread;
+use crate::icv::{Icvs, globals};
+use crate::sys::own::Own;
+use crate::task::Task;
+use crate::task::pool::TaskPool;
+use crate::task::group::Group;
+use crate::work::share::{Share, ShareRing};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
+use crossbeam_utils::CachePadded;
+
+/// Teams live in the arena and are reused, never unmapped. [`Own`] fields are written by the primary thread while no
+/// worker is in the region; workers read them after the acquire load of their order.
+pub struct Team {
+    members: Box<[Member]>,
+    /// Number of threads in the region.
+    pub size: Own<u32>,
+    /// The primary thread's membership in the enclosing team.
+    pub parent: Own<Option<&'static Member>>,
+    /// The primary thread's task, base and activation outside the region.
+    pub outside: Own<Outside>,
+    /// Nesting level; 0 for the team of one that executes serial code.
+    pub level: Own<u32>,
+    /// Nesting level of active (more than one thread) regions.
+    pub active_level: Own<u32>,
+    /// The outlined function and its argument.
+    pub call: Own<(usize, usize)>,
+    /// The ICVs every implicit task starts with.
+    pub icvs: Own<Icvs>,
+    /// `promp_replayable` as it stood where the region was encountered.
+    pub vouched: Own<u8>,
+    /// Ordinal of the outermost region.
+    pub region: Own<u64>,
+    /// Rounds a waiting member spins before it sleeps.
+    pub spin: Own<u32>,
+    /// A combined construct's descriptor (`GOMP_parallel_loop_…`): every member starts inside it.
+    pub combined: Own<Option<&'static Share>>,
+    /// The taskgroup of the region's task reductions.
+    pub group: Own<Option<&'static Group>>,
+    /// Number of regions this team has executed; identifies the current one.
+    pub epoch: AtomicU64,
+    /// The last epoch that has ended completely (release by the primary).
+    pub finished: AtomicU64,
+    /// Workers that have not ended their implicit task.
+    pub running: CachePadded<AtomicU32>,
+    /// The team barrier.
+    pub barrier: Barrier,
+    /// What members wait on.
+    pub event: Event,
+    /// Worksharing constructs.
+    pub shares: ShareRing,
+    /// Explicit tasks.
+    pub tasks: TaskPool,
+    /// `cancel parallel` was encountered.
+    pub cancelled: AtomicU32,
+    /// copyprivate's data of the last single.
+    pub copyprivate: AtomicPtr<u8>,
+}
+
+/// What the primary thread returns to at the region's end.
+#[derive(Clone, Copy, Default)]
+pub struct Outside {
+    /// Current task.
+    pub task: Option<&'static Task>,
+    /// Activation base.
+    pub base: usize,
+    /// Activation call.
+    pub call: (usize, usize),
+    /// Locks held.
+    pub held: u32,
+}
+
+impl Team {
+    /// A team for up to `capacity` members.
+    pub fn create(capacity: u32) -> &'static Team {
+        let team: &'static Team = Box::leak(Box::new(Team {
+            members: (0..capacity).map(|_| Member::new()).collect(),
+            size: Own::new(0),
+            parent: Own::new(None),
+            outside: Own::new(Outside::default()),
+            level: Own::new(0),
+            active_level: Own::new(0),
+            call: Own::new((0, 0)),
+            icvs: Own::new(globals().initial),
+            vouched: Own::new(0),
+            region: Own::new(0),
+            spin: Own::new(0),
+            combined: Own::new(None),
+            group: Own::new(None),
+            epoch: AtomicU64::new(0),
+            finished: AtomicU64::new(0),
+            running: CachePadded::new(AtomicU32::new(0)),
+            barrier: Barrier::default(),
+            event: Event::default(),
+            shares: ShareRing::default(),
+            tasks: TaskPool::default(),
+            cancelled: AtomicU32::new(0),
+            copyprivate: AtomicPtr::default(),
+        }));
+        for (i, m) in team.members.iter().enumerate() {
+            m.team.set(Some(team));
+            m.num.set(i as u32);
+        }
+        team
+    }
+
+    /// How many members it has room for.
+    pub fn capacity(&self) -> u32 {
+        self.members.len() as u32
+    }
+
+    /// Member `i` (of the capacity).
+    #[inline(always)]
+    pub fn member(&'static self, i: u32) -> &'static Member {
+        &self.members[i as usize]
+    }
+
+    /// The members of the current region.
+    pub fn members(&'static self) -> &'static [Member] {
+        &self.members[..self.size.get() as usize]
+    }
+
+    /// The primary thread.
+    pub fn primary(&'static self) -> &'static Thread {
+        self.members[0].thread.get().expect("a team in use has a primary thread")
+    }
+
+    /// Number of threads.
+    #[inline(always)]
+    pub fn size(&self) -> u32 {
+        self.size.get()
+    }
+
+    /// Is the region cancelled?
+    #[inline]
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Relaxed) != 0
+    }
+
+    /// The team barrier for `thr`, which executes tasks while it waits. Returns false if the region was cancelled while
+    /// (or before) it waited and `cancellable` is set.
+    pub fn barrier(&'static self, thr: &'static Thread, cancellable: bool) -> bool {
+        let n = self.size();
+        if n == 1 && self.tasks.idle() {
+            return !(cancellable && self.is_cancelled());
+        }
+        let seen = self.barrier.generation();
+        if cancellable && self.is_cancelled() {
+            return false;
+        }
+        // The last one holds the round until all tasks are done: it executes them like everybody else.
+        let last = self.barrier.arrive();
+        let stop = || cancellable && self.is_cancelled();
+        loop {
+            if last {
+                if self.tasks.idle() {
+                    self.barrier.release(n);
+                    self.event.notify();
+                    return true;
+                }
+            } else if self.barrier.passed(seen) {
+                return true;
+            }
+            if stop() {
+                return false;
+            }
+            if self.tasks.run_one(thr, None) {
+                continue;
+            }
+            self.event.wait(self.spin.get(), || {
+                self.tasks.has_ready() || stop() || if last { self.tasks.idle() } else { self.barrier.passed(seen) }
+            });
+        }
+    }
+
+    /// `cancel parallel`: marks the region and wakes those who wait.
+    pub fn cancel(&self) {
+        self.cancelled.store(1, Release);
+        self.event.notify();
+    }
+}

@@ -1,0 +1,210 @@
+//! A logical thread: what the program sees as an OpenMP thread. It owns a stack and thread-local data (a libc thread's),
+//! its memberships in teams, and the place where its private state is saved; the *host*, the kernel's thread under it,
+//! can be replaced.
+//!
+//! Objects of this type live in the arena and are never unmapped, so `&'static Thread` is always valid memory.
+
+use super::member::Member;
+use super::team::Team;
+use crate::fault::save::Save;
+use crate::sys::asm;
+use crate::sys::own::Own;
+use crate::sys::{futex, tls};
+use crate::task::Task;
+use core::mem::offset_of;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*, fence};
+use crossbeam_utils::CachePadded;
+
+/// Teams that a thread keeps ready for its next regions, by nesting depth.
+pub const HOT_DEPTH: usize = 8;
+
+/// See the module's text. [`Own`] fields are written by the logical thread itself unless said otherwise.
+#[repr(C, align(128))]
+pub struct Thread {
+    /// 1 while the host is in the runtime: a stop then waits for the exit. Written by the stubs.
+    pub in_runtime: AtomicU32,
+    /// The kind of a stop that waits (fault::spec::Kind), or 0.
+    pub pending: AtomicU32,
+    /// The frame of the current or last runtime call.
+    pub frame: Own<usize>,
+    /// Where the current activation's frames begin; 0 in serial code.
+    pub base: AtomicUsize,
+    /// Runtime calls made: the watchdog's sign of life.
+    pub progress: AtomicU32,
+    /// Locks, critical and ordered sections held (the ledger of held locks).
+    pub held: Own<u32>,
+    /// The current membership.
+    pub member: Own<Option<&'static Member>>,
+    /// The current team's address and this thread's number in it, for the agent.
+    pub seat: (AtomicUsize, AtomicU32),
+    /// Chunks taken in all regions that have ended.
+    pub chunks: Own<u64>,
+    /// The current task.
+    pub task: Own<Option<&'static Task>>,
+    /// Are stacks copied at save points?
+    pub saving: Own<bool>,
+    /// `promp_replayable`: 0 no word, 1 replayable, 2 not.
+    pub vouched: Own<u8>,
+    /// Function and argument of the current activation.
+    pub call: Own<(usize, usize)>,
+    /// Teams this thread is the primary of, by depth, and how many are in use.
+    pub hot: Own<[Option<&'static Team>; HOT_DEPTH]>,
+    /// Depth of regions this thread is the primary of.
+    pub depth: Own<u32>,
+    /// The host's kernel thread id.
+    pub host: AtomicU32,
+    /// Is this a worker of the pool (not a thread of the program's own)?
+    pub worker: Own<bool>,
+    /// Place the host is bound to; `u32::MAX`: not bound.
+    pub bound: Own<u32>,
+    /// What OMP_DISPLAY_AFFINITY has shown last: (thread, size, place).
+    pub shown: Own<(u32, u32, u32)>,
+    /// Host team's number in a league (teams construct): (team_num, num_teams).
+    pub league: Own<(u32, u32)>,
+    /// Saved private state.
+    pub save: Save,
+    /// State of fault injection.
+    pub inject: crate::fault::inject::PerThread,
+    /// Where the worker waits for regions.
+    pub dock: CachePadded<Dock>,
+}
+
+const _: () = assert!(offset_of!(Thread, in_runtime) == asm::IN_RUNTIME);
+const _: () = assert!(offset_of!(Thread, pending) == asm::PENDING);
+const _: () = assert!(offset_of!(Thread, frame) == asm::FRAME);
+const _: () = assert!(offset_of!(Thread, base) == asm::BASE);
+
+impl Thread {
+    /// A fresh logical thread in the arena.
+    pub fn create(worker: bool) -> &'static Thread {
+        Box::leak(Box::new(Thread {
+            in_runtime: AtomicU32::new(1),
+            pending: AtomicU32::new(0),
+            frame: Own::new(0),
+            base: AtomicUsize::new(0),
+            progress: AtomicU32::new(0),
+            held: Own::new(0),
+            member: Own::new(None),
+            seat: Default::default(),
+            chunks: Own::new(0),
+            task: Own::new(None),
+            saving: Own::new(false),
+            vouched: Own::new(0),
+            call: Own::new((0, 0)),
+            hot: Own::new([None; HOT_DEPTH]),
+            depth: Own::new(0),
+            host: AtomicU32::new(0),
+            worker: Own::new(worker),
+            bound: Own::new(u32::MAX),
+            shown: Own::new((u32::MAX, 0, 0)),
+            league: Own::new((0, 1)),
+            save: Save::default(),
+            inject: Default::default(),
+            dock: CachePadded::new(Dock::default()),
+        }))
+    }
+
+    /// The current membership: every thread that has entered the runtime has one, at least of its own team of one.
+    #[inline(always)]
+    pub fn member(&self) -> &'static Member {
+        self.member.get().expect("a thread in the runtime has a team")
+    }
+
+    /// The current team.
+    #[inline(always)]
+    pub fn team(&self) -> &'static Team {
+        self.member().team()
+    }
+
+    /// The thread number in the current team.
+    #[inline(always)]
+    pub fn num(&self) -> u32 {
+        self.member().num.get()
+    }
+
+    /// The current task.
+    #[inline(always)]
+    pub fn task(&self) -> &'static Task {
+        self.task.get().expect("a thread in the runtime has a task")
+    }
+
+    /// Makes `m` the current membership, with its implicit task.
+    pub fn enter(&'static self, m: &'static Member) {
+        self.member.set(Some(m));
+        self.seat.0.store(m.team() as *const Team as usize, Relaxed);
+        self.seat.1.store(m.num.get(), Relaxed);
+        self.task.set(Some(&m.implicit));
+    }
+
+    /// One more or one fewer lock held.
+    #[inline]
+    pub fn hold(&self, delta: i32) {
+        self.held.set(self.held.get().saturating_add_signed(delta));
+    }
+}
+
+/// The calling logical thread.
+#[inline(always)]
+pub fn current() -> &'static Thread {
+    // SAFETY: the TLS word is null or points to a `Thread`, which is never freed.
+    match unsafe { tls::get().as_ref() } {
+        Some(t) => t,
+        None => super::init::adopt_caller(),
+    }
+}
+
+/// Where a worker waits for its next region.
+///
+/// The primary writes `member`, then `go` (release); the worker loads `go` (acquire). Before it sleeps, the worker
+/// sets `sleeping`, passes a sequentially consistent fence and looks at `go` again; the primary, after it has stored
+/// all `go` words of a team, passes one such fence and wakes those whose `sleeping` is set.
+#[derive(Default)]
+pub struct Dock {
+    go: AtomicU32,
+    sleeping: AtomicU32,
+    member: Own<Option<&'static Member>>,
+}
+
+impl Dock {
+    /// The current count of orders; pass it to [`Dock::wait`].
+    pub fn orders(&self) -> u32 {
+        self.go.load(Relaxed)
+    }
+    /// Primary: hands the worker its membership. Follow with [`Dock::wake`] after a sequentially consistent fence.
+    #[inline]
+    pub fn post(&self, m: &'static Member) {
+        self.member.set(Some(m));
+        self.go.store(self.go.load(Relaxed).wrapping_add(1), Release);
+    }
+    /// Primary: wakes the worker if it sleeps.
+    #[inline]
+    pub fn wake(&self) {
+        if self.sleeping.load(Relaxed) != 0 {
+            self.sleeping.store(0, Relaxed);
+            futex::wake(&self.go, 1);
+        }
+    }
+    /// Worker: has an order come since `seen`?
+    #[inline]
+    pub fn called(&self, seen: u32) -> bool {
+        self.go.load(Acquire) != seen
+    }
+    /// Worker: waits for an order after `seen`.
+    pub fn wait(&self, seen: u32, spin: u32) -> &'static Member {
+        for _ in 0..spin {
+            if self.called(seen) {
+                return self.member.get().expect("posted with the order");
+            }
+            core::hint::spin_loop();
+        }
+        while !self.called(seen) {
+            self.sleeping.store(1, Relaxed);
+            fence(SeqCst);
+            if !self.called(seen) {
+                futex::wait(&self.go, seen);
+            }
+        }
+        self.sleeping.store(0, Relaxed);
+        self.member.get().expect("posted with the order")
+    }
+}

@@ -1,0 +1,124 @@
+//! The dispenser of a worksharing construct: hands out iterations 0..total in chunks, and orphans before them.
+//!
+//! `next` is the first iteration not handed out yet. A chunk is taken by one `fetch_add` (dynamic) or a compare-exchange
+//! (guided, and totals so large that the counter could wrap). Relaxed is enough: the counter publishes nothing, what the
+//! iterations need was published when the construct's descriptor became ready.
+//!
+//! An *orphan* is a range whose owner failed. The recovering host pushes it (under the list's lock) and then raises
+//! `waiting`, which every `next` looks at: a load of the line that it needs anyway. A range is either in the dispenser, in
+//! some thread's ledger, in the orphan list, or done; it moves between these under the lock or by its one owner, so
+//! each iteration is handed out exactly once more for each time it was lost. Model: tests/loom/dispenser.rs.
+
+use crate::sys::lock::Locked;
+use crate::sys::sync::{AtomicU32, AtomicU64, Ordering::*};
+
+/// Iterations [lo, hi), normalised: 0 is the loop's first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// First.
+    pub lo: u64,
+    /// Behind the last.
+    pub hi: u64,
+}
+
+impl Range {
+    /// Number of iterations.
+    pub fn len(self) -> u64 {
+        self.hi - self.lo
+    }
+    /// No iteration at all?
+    pub fn is_empty(self) -> bool {
+        self.hi == self.lo
+    }
+}
+
+/// A lost range on its way to survivors.
+#[derive(Clone, Copy, Debug)]
+pub struct Orphan {
+    /// What is left of it.
+    pub range: Range,
+    /// Index of the failure's record.
+    pub failure: u32,
+    /// The logical thread it was lost by.
+    pub owner: u32,
+    /// Iterations a survivor takes at once; 0: shrinking pieces.
+    pub block: u64,
+}
+
+/// See the module's text.
+#[derive(Default)]
+pub struct Dispenser {
+    next: AtomicU64,
+    waiting: AtomicU32,
+    orphans: Locked<Vec<Orphan>>,
+}
+
+impl Dispenser {
+    /// Starts over. The construct is not visible to others yet.
+    pub fn reset(&self) {
+        self.next.store(0, Relaxed);
+        if self.waiting.load(Relaxed) != 0 {
+            self.orphans.with(Vec::clear);
+            self.waiting.store(0, Relaxed);
+        }
+    }
+
+    /// Takes `chunk` iterations; `total + threads * chunk` must not overflow.
+    #[inline(always)]
+    pub fn take(&self, total: u64, chunk: u64) -> Option<Range> {
+        let lo = self.next.fetch_add(chunk, Relaxed);
+        (lo < total).then(|| Range { lo, hi: (lo + chunk).min(total) })
+    }
+
+    /// Takes what `size(remaining)` says, at least 1.
+    #[inline]
+    pub fn take_sized(&self, total: u64, size: impl Fn(u64) -> u64) -> Option<Range> {
+        let mut lo = self.next.load(Relaxed);
+        loop {
+            if lo >= total {
+                return None;
+            }
+            let hi = lo + size(total - lo).clamp(1, total - lo);
+            match self.next.compare_exchange_weak(lo, hi, Relaxed, Relaxed) {
+                Ok(_) => return Some(Range { lo, hi }),
+                Err(now) => lo = now,
+            }
+        }
+    }
+
+    /// Has everything been handed out (orphans aside)?
+    pub fn exhausted(&self, total: u64) -> bool {
+        self.next.load(Relaxed) >= total
+    }
+
+    /// Are there orphans?
+    #[inline(always)]
+    pub fn has_orphans(&self) -> bool {
+        self.waiting.load(Acquire) != 0
+    }
+
+    /// Adds a lost range.
+    pub fn push_orphan(&self, o: Orphan) {
+        self.orphans.with(|v| {
+            v.push(o);
+            self.waiting.store(v.len() as u32, Release);
+        });
+    }
+
+    /// Takes a piece of an orphan for one of `threads` threads. `own` limits the choice to orphans of that owner.
+    pub fn take_orphan(&self, threads: u64, own: Option<u32>) -> Option<(Range, u32)> {
+        self.orphans.with(|v| {
+            let i = v.iter().position(|o| own.is_none_or(|t| o.owner == t))?;
+            let o = &mut v[i];
+            let piece = if o.block > 0 { o.block } else { (o.range.len() / (2 * threads.max(1))).max(1) };
+            let hi = (o.range.lo + piece).min(o.range.hi);
+            let taken = (Range { lo: o.range.lo, hi }, o.failure);
+            o.range.lo = hi;
+            if o.range.is_empty() {
+                v.swap_remove(i);
+            }
+            self.waiting.store(v.len() as u32, Release);
+            Some(taken)
+        })
+    }
+}

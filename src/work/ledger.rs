@@ -1,0 +1,138 @@
+//! The ledger: which chunk a logical thread has in flight, and how many it has finished (P1's schedule bookkeeping).
+//!
+//! Written by the logical thread; a chunk is done when its owner comes back for the next. `construct` is stored last
+//! (release) when a chunk is taken and first cleared when it is done, so that a reader that sees a construct (acquire)
+//! sees its range. Readers: the recovery of this thread, after its host has gone; survivors that wait for chunks in flight.
+
+use super::dispenser::Range;
+use crate::fault::record;
+use crate::sys::own::Own;
+use crate::team::member::Member;
+use core::sync::atomic::{AtomicU64, Ordering::*};
+
+/// See the module's text.
+#[derive(Default)]
+pub struct Ledger {
+    /// Sequence number + 1 of the construct of the chunk in flight; 0: none.
+    construct: AtomicU64,
+    lo: AtomicU64,
+    hi: AtomicU64,
+    /// The chunk in flight is a piece of an orphan: index + 1 of the failure's record.
+    orphan_of: Own<u32>,
+    /// Recovery wants the chunk in flight executed again by this thread.
+    again: Own<bool>,
+    /// This thread has executed the construct's last iteration: it must not take anything behind it (lastprivate).
+    had_last: Own<bool>,
+    chunks: Own<u64>,
+}
+
+impl Ledger {
+    /// Forgets what was before this region.
+    pub fn begin_region(&self) {
+        self.construct.store(0, Relaxed);
+        self.orphan_of.set(0);
+        self.again.set(false);
+        self.chunks.set(0);
+    }
+
+    /// Forgets what was before this construct.
+    #[inline(always)]
+    pub fn begin_construct(&self) {
+        self.had_last.set(false);
+    }
+
+    /// Chunks taken in the region.
+    pub fn end_region(&self) -> u64 {
+        self.chunks.replace_with_zero()
+    }
+
+    /// Notes that `r` of construct `seq` is in flight.
+    #[inline(always)]
+    pub fn take(&self, seq: u64, r: Range, last: bool) {
+        self.lo.store(r.lo, Relaxed);
+        self.hi.store(r.hi, Relaxed);
+        self.construct.store(seq + 1, Release);
+        self.chunks.set(self.chunks.get() + 1);
+        if last {
+            self.had_last.set(true);
+        }
+    }
+
+    /// Notes that the chunk in flight is a piece of an orphan.
+    pub fn take_orphan(&self, seq: u64, r: Range, last: bool, failure: u32) {
+        self.orphan_of.set(failure + 1);
+        self.take(seq, r, last);
+    }
+
+    /// The chunk in flight is done.
+    #[inline(always)]
+    pub fn finish_chunk(&self, m: &Member) {
+        if self.orphan_of.get() != 0 {
+            self.credit(m);
+        }
+        self.construct.store(0, Release);
+    }
+
+    #[cold]
+    fn credit(&self, m: &Member) {
+        let n = self.hi.load(Relaxed) - self.lo.load(Relaxed);
+        record::credit(self.orphan_of.get() - 1, m.num.get(), n);
+        self.orphan_of.set(0);
+    }
+
+    /// The chunk in flight: (construct's sequence number, range).
+    #[inline]
+    pub fn in_flight(&self) -> Option<(u64, Range)> {
+        match self.construct.load(Acquire) {
+            0 => None,
+            c => Some((c - 1, Range { lo: self.lo.load(Relaxed), hi: self.hi.load(Relaxed) })),
+        }
+    }
+
+    /// Is a chunk of construct `seq` in flight?
+    #[inline]
+    pub fn is_in_flight(&self, seq: u64) -> bool {
+        self.construct.load(Acquire) == seq + 1
+    }
+
+    /// Has this thread executed the last iteration of the construct?
+    #[inline]
+    pub fn had_last(&self) -> bool {
+        self.had_last.get()
+    }
+
+    /// Recovery: the chunk in flight goes to others. Returns the record it belonged to already, if it was an orphan.
+    pub fn lose(&self, had_last: bool) -> Option<u32> {
+        let of = self.orphan_of.get();
+        self.orphan_of.set(0);
+        if had_last {
+            self.had_last.set(false);
+        }
+        self.construct.store(0, Release);
+        of.checked_sub(1)
+    }
+
+    /// Recovery: the logical thread executes its chunk again itself, on the account of record `failure`.
+    pub fn lose_again(&self, failure: u32) {
+        self.orphan_of.set(failure + 1);
+        self.again.set(true);
+    }
+
+    /// The chunk to execute again, once.
+    #[inline(always)]
+    pub fn take_again(&self) -> Option<Range> {
+        if !self.again.get() {
+            return None;
+        }
+        self.again.set(false);
+        self.in_flight().map(|(_, r)| r)
+    }
+}
+
+impl Own<u64> {
+    fn replace_with_zero(&self) -> u64 {
+        let v = self.get();
+        self.set(0);
+        v
+    }
+}

@@ -1,0 +1,311 @@
+//! Loops and sections: entering a construct, the next chunk, leaving. One implementation for all schedules, both integer
+//! widths, ordered, runtime and doacross loops; sections are a dynamic loop with chunks of one.
+
+use super::dispenser::Range;
+use super::share::{Shape, Share};
+use super::site;
+use crate::fault::{inject, policy, spec::At};
+use crate::icv::{RunSched, Sched};
+use crate::sys::time;
+use crate::team::member::Member;
+use crate::team::team::Team;
+use crate::team::thread::Thread;
+use core::sync::atomic::Ordering::*;
+
+/// A schedule with its modifiers, as an entry point or the run-sched ICV gives it.
+#[derive(Clone, Copy, Debug)]
+pub struct Schedule {
+    /// Kind.
+    pub kind: Sched,
+    /// Chunk, 0: default.
+    pub chunk: u64,
+    /// Chunks of a thread must come in increasing order.
+    pub monotonic: bool,
+}
+
+impl From<RunSched> for Schedule {
+    fn from(r: RunSched) -> Self {
+        Self { kind: r.kind, chunk: r.chunk, monotonic: r.monotonic }
+    }
+}
+
+/// The bounds of a loop: `start`, `end` (exclusive) and `step` in two's complement; `up` says which way it runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// First value.
+    pub start: u64,
+    /// End, exclusive.
+    pub end: u64,
+    /// Increment.
+    pub step: u64,
+    /// Counting up?
+    pub up: bool,
+    /// Are the values signed?
+    pub signed: bool,
+}
+
+impl Bounds {
+    /// A loop over signed longs.
+    pub fn long(start: i64, end: i64, step: i64) -> Self {
+        Self { start: start as u64, end: end as u64, step: step as u64, up: step > 0, signed: true }
+    }
+    /// A loop over unsigned long longs.
+    pub fn ull(up: bool, start: u64, end: u64, step: u64) -> Self {
+        Self { start, end, step, up, signed: false }
+    }
+    /// Number of iterations (OpenMP 5.1, section 2.11.1).
+    pub fn iterations(self) -> u64 {
+        let before = |a: u64, b: u64| if self.signed { (a as i64) < (b as i64) } else { a < b };
+        if self.up {
+            if before(self.start, self.end) { self.end.wrapping_sub(self.start).div_ceil(self.step.max(1)) } else { 0 }
+        } else if before(self.end, self.start) {
+            self.start.wrapping_sub(self.end).div_ceil(self.step.wrapping_neg().max(1))
+        } else {
+            0
+        }
+    }
+}
+
+/// The shape of a loop.
+pub fn loop_shape(team: &Team, b: Bounds, s: Schedule, ordered: bool, site: usize, ends: bool) -> Shape {
+    shape(team, b.iterations(), b, s, ordered, site, ends)
+}
+
+/// The shape of a doacross loop over `count` iterations 0, 1, ….
+pub fn counted_shape(team: &Team, count: u64, s: Schedule, site: usize) -> Shape {
+    let b = Bounds::ull(true, 0, count, 1);
+    shape(team, count, b, Schedule { monotonic: true, ..s }, false, site, false)
+}
+
+fn shape(team: &Team, total: u64, b: Bounds, s: Schedule, ordered: bool, site: usize, ends: bool) -> Shape {
+    let n = u64::from(team.size());
+    let chunk = match s.kind {
+        Sched::Static | Sched::Auto => s.chunk.min(total),
+        _ => s.chunk.clamp(1, total.max(1)),
+    };
+    Shape {
+        sched: s.kind,
+        total,
+        chunk,
+        start: b.start,
+        end: b.end,
+        step: b.step,
+        ordered,
+        monotonic: s.monotonic || ordered || matches!(s.kind, Sched::Static | Sched::Auto),
+        wide: total.checked_add(chunk.saturating_mul(n + 1)).is_none(),
+        ends_in_barrier: ends || site::ends_in_barrier(site),
+        site,
+        sections: false,
+        began: if policy::recomputes() { time::now_ns() } else { 0 },
+    }
+}
+
+/// The shape of a sections construct of `count` sections.
+pub fn sections_shape(team: &Team, count: u32, site: usize, ends: bool) -> Shape {
+    let s = Schedule { kind: Sched::Dynamic, chunk: 1, monotonic: false };
+    let b = Bounds::ull(true, 0, u64::from(count), 1);
+    Shape { sections: true, ..loop_shape(team, b, s, false, site, ends) }
+}
+
+/// Enters the next construct; true if `thr` is the first.
+pub fn enter(
+    thr: &'static Thread,
+    make: impl FnOnce(&'static Team) -> Shape,
+    made: impl FnOnce(&'static Share),
+) -> (&'static Share, bool) {
+    let (m, team) = (thr.member(), thr.team());
+    m.ledger.finish_chunk(m);
+    team.shares.enter(m, team.epoch.load(Relaxed), || make(team), made)
+}
+
+/// The next chunk of the current construct for `thr`, in the loop's own values: [start, end).
+#[inline]
+pub fn next_bounds(thr: &'static Thread) -> Option<(u64, u64)> {
+    let m = thr.member();
+    let r = next(thr, m)?;
+    let sh = m.share().shape.get();
+    let end = if r.hi == sh.total { sh.end } else { sh.start.wrapping_add(r.hi.wrapping_mul(sh.step)) };
+    Some((sh.start.wrapping_add(r.lo.wrapping_mul(sh.step)), end))
+}
+
+/// The next chunk of the current construct, normalised.
+#[inline]
+pub fn next(thr: &'static Thread, m: &'static Member) -> Option<Range> {
+    let s = m.share();
+    if let Some(r) = m.ledger.take_again() {
+        return Some(r);
+    }
+    let shape = s.shape.get();
+    if shape.ordered {
+        pass_turn(m, s);
+    }
+    m.ledger.finish_chunk(m);
+    let taken = if s.is_cancelled() || m.team().is_cancelled() { None } else { hand_out(m, s, &shape) };
+    if taken.is_some() {
+        inject::point(thr, if shape.sections { At::Sections } else { At::Chunk });
+    }
+    taken
+}
+
+#[inline]
+fn hand_out(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range> {
+    let seq = s.seq.get();
+    if s.dispenser.has_orphans() {
+        if let Some(r) = orphan(m, s, shape) {
+            return Some(r);
+        }
+    }
+    let team = m.team();
+    let n = u64::from(team.size());
+    let r = match shape.sched {
+        Sched::Dynamic if !shape.wide => s.dispenser.take(shape.total, shape.chunk),
+        Sched::Dynamic => s.dispenser.take_sized(shape.total, |_| shape.chunk),
+        Sched::Guided => s.dispenser.take_sized(shape.total, |left| left.div_ceil(n).max(shape.chunk)),
+        Sched::Static | Sched::Auto => static_chunk(m, shape, n),
+    };
+    match r {
+        Some(r) => {
+            m.ledger.take(seq, r, r.hi == shape.total);
+            Some(r)
+        }
+        None if shape.began != 0 && shape.ends_in_barrier && !shape.monotonic => stay(m, s, shape),
+        None => None,
+    }
+}
+
+/// The static schedule: blocks of the given chunk, dealt round robin, or one block a thread.
+fn static_chunk(m: &Member, shape: &Shape, n: u64) -> Option<Range> {
+    let (trip, num, total) = (m.trip.get(), u64::from(m.num.get()), shape.total);
+    m.trip.set(trip + 1);
+    if shape.chunk == 0 {
+        if trip > 0 {
+            return None;
+        }
+        let (q, rest) = (total / n, total % n);
+        let lo = num * q + num.min(rest);
+        let hi = lo + q + u64::from(num < rest);
+        return (lo < hi).then_some(Range { lo, hi });
+    }
+    let lo = trip.checked_mul(n)?.checked_add(num)?.checked_mul(shape.chunk)?;
+    (lo < total).then(|| Range { lo, hi: lo.saturating_add(shape.chunk).min(total) })
+}
+
+/// A piece of an orphan that `m` may execute. A thread that has had the construct's last iteration takes nothing more:
+/// compiled code looks at the last chunk it got to decide who assigns lastprivate variables.
+#[cold]
+fn orphan(m: &Member, s: &Share, shape: &Shape) -> Option<Range> {
+    if m.ledger.had_last() {
+        return None;
+    }
+    let own = if shape.monotonic { Some(m.num.get()) } else { None };
+    let (r, failure) = s.dispenser.take_orphan(u64::from(m.team().size()), own)?;
+    m.ledger.take_orphan(s.seq.get(), r, r.hi == shape.total, failure);
+    Some(r)
+}
+
+/// Chunks shorter than this are not worth waiting for: if one is lost, its own logical thread repeats it.
+const WORTH_WAITING_NS: u64 = 20_000;
+
+/// Nothing is left to hand out, but the construct ends in a barrier: instead of waiting there, a survivor waits here
+/// while chunks are in flight, so that it can take over those that are lost.
+#[cold]
+fn stay(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range> {
+    let team = m.team();
+    let chunks = shape.total / shape.chunk.max(1) + 1;
+    let per_chunk = time::now_ns().saturating_sub(shape.began) * u64::from(team.size()) / chunks;
+    if per_chunk < WORTH_WAITING_NS || m.ledger.had_last() {
+        return None;
+    }
+    // Others that stay may have waited for the chunk that this thread has just finished.
+    team.event.notify();
+    let seq = s.seq.get();
+    let in_flight = || team.members().iter().any(|o| o.ledger.is_in_flight(seq));
+    loop {
+        if let Some(r) = orphan(m, s, shape) {
+            return Some(r);
+        }
+        if !in_flight() || s.is_cancelled() || team.is_cancelled() {
+            return if s.dispenser.has_orphans() { orphan(m, s, shape) } else { None };
+        }
+        team.event.wait(team.spin.get(), || {
+            s.dispenser.has_orphans() || !in_flight() || s.is_cancelled() || team.is_cancelled()
+        });
+    }
+}
+
+/// Ordered loops: waits until all chunks before the one just executed have passed, and lets the next one go.
+fn pass_turn(m: &'static Member, s: &'static Share) {
+    if let Some((_, r)) = m.ledger.in_flight() {
+        wait_turn(m, s, r.lo);
+        s.ordered_next.store(r.hi, Release);
+        m.team().event.notify();
+    }
+}
+
+fn wait_turn(m: &'static Member, s: &'static Share, lo: u64) {
+    let team = m.team();
+    let ready = || s.ordered_next.load(Acquire) >= lo || s.is_cancelled() || team.is_cancelled();
+    if !ready() {
+        team.event.wait(team.spin.get(), ready);
+    }
+}
+
+/// `ordered`: waits for the turn of the chunk in flight.
+pub fn ordered_start(thr: &'static Thread) {
+    let m = thr.member();
+    if let (Some(s), Some((_, r))) = (m.share.get(), m.ledger.in_flight()) {
+        wait_turn(m, s, r.lo);
+    }
+    thr.hold(1);
+    inject::point(thr, At::Ordered);
+}
+
+/// The end of an ordered section. The turn stays with the chunk until the next one is asked for.
+pub fn ordered_end(thr: &'static Thread) {
+    thr.hold(-1);
+}
+
+/// Leaves the construct without a barrier.
+pub fn leave(thr: &'static Thread, barrier: bool) {
+    let m = thr.member();
+    m.ledger.finish_chunk(m);
+    if let Some(s) = m.share.get() {
+        let shape = s.shape.get();
+        if shape.began != 0 {
+            site::learn(shape.site, barrier);
+            // Survivors that stay in the construct look at the ledgers again.
+            m.team().event.notify();
+        }
+        m.team().shares.leave(s, m.team().size());
+    }
+    policy::construct_ended(thr);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn iterations_agree_with_a_loop(start in -50i64..50, len in -60i64..60, step in 1i64..9, down: bool) {
+            let (end, step) = (start + len, if down { -step } else { step });
+            let mut i = start;
+            let mut n = 0;
+            while if step > 0 { i < end } else { i > end } {
+                n += 1;
+                i += step;
+            }
+            prop_assert_eq!(Bounds::long(start, end, step).iterations(), n);
+        }
+    }
+
+    #[test]
+    fn iterations_at_the_edges() {
+        assert_eq!(Bounds::long(i64::MIN, i64::MAX, 1).iterations(), u64::MAX);
+        assert_eq!(Bounds::long(i64::MAX, i64::MIN, i64::MIN).iterations(), 2);
+        assert_eq!(Bounds::ull(true, 0, u64::MAX, u64::MAX).iterations(), 1);
+        assert_eq!(Bounds::ull(false, u64::MAX, 0, 1u64.wrapping_neg()).iterations(), u64::MAX);
+        assert_eq!(Bounds::ull(true, 5, 5, 1).iterations(), 0);
+    }
+}

@@ -1,0 +1,10 @@
+//! Worksharing: constructs and their descriptors (share), the dispenser of chunks with orphans, the ledger, the schedules,
+//! ordered and doacross, locks and critical sections.
+
+pub mod dispenser;
+pub mod doacross;
+pub mod ledger;
+pub mod locks;
+pub mod loops;
+pub mod share;
+pub mod site;

@@ -1,0 +1,286 @@
+//! Descriptors of worksharing constructs.
+//!
+//! Every member counts the constructs it enters; construct number s uses slot s mod 8 of the team's ring. A slot's
+//! tag says what it holds: (region epoch, s, state), with the states *free* → *making* (one member won the
+//! compare-exchange and fills the descriptor in) → *ready* → *free* (all members have left). A tag of an earlier
+//! epoch counts as free: after a cancelled region nothing needs cleaning.
+//! The tag's store to *ready* is a release, members load it with acquire: they see the descriptor filled in.
+//!
+//! With nowait a member can be more than 8 constructs ahead. It must not wait for the slower ones (they may wait for
+//! it), so such constructs get a descriptor in the slot's overflow list, under a lock.
+
+use super::dispenser::Dispenser;
+use super::doacross::Doacross;
+use crate::icv::Sched;
+use crate::sys::lock::Locked;
+use crate::sys::own::Own;
+use crate::team::member::Member;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
+use crossbeam_utils::CachePadded;
+
+const SLOTS: u64 = 8;
+const FREE: u64 = 0;
+const MAKING: u64 = 1;
+const READY: u64 = 2;
+
+fn tag(epoch: u64, seq: u64, state: u64) -> u64 {
+    epoch << 32 | (seq & 0x3fff_ffff) << 2 | state
+}
+
+/// What a construct is, fixed before it becomes ready. [`Own`] fields are written by the member that makes it.
+#[derive(Clone, Copy)]
+pub struct Shape {
+    /// Schedule.
+    pub sched: Sched,
+    /// Number of iterations.
+    pub total: u64,
+    /// Chunk size; 0 with static: one block a thread.
+    pub chunk: u64,
+    /// First value of the loop variable.
+    pub start: u64,
+    /// End value.
+    pub end: u64,
+    /// Increment (two's complement).
+    pub step: u64,
+    /// Has an ordered clause.
+    pub ordered: bool,
+    /// A thread's chunks must come in increasing order: orphans stay with their owner.
+    pub monotonic: bool,
+    /// `total + threads * chunk` could wrap.
+    pub wide: bool,
+    /// Is known to end in a barrier, or what follows is the region's end.
+    pub ends_in_barrier: bool,
+    /// Call site, for what is learned about it.
+    pub site: usize,
+    /// "loop" or "sections": for messages.
+    pub sections: bool,
+    /// When it began, if anybody may want to know (ns).
+    pub began: u64,
+}
+
+impl Shape {
+    /// A construct without iterations (single, scope).
+    pub const NONE: Shape = Shape {
+        sched: Sched::Static,
+        total: 0,
+        chunk: 0,
+        start: 0,
+        end: 0,
+        step: 1,
+        ordered: false,
+        monotonic: true,
+        wide: false,
+        ends_in_barrier: false,
+        site: 0,
+        sections: false,
+        began: 0,
+    };
+}
+
+/// A construct's descriptor.
+#[repr(align(128))]
+pub struct Share {
+    tag: AtomicU64,
+    left: AtomicU32,
+    /// See [`Shape`].
+    pub shape: Own<Shape>,
+    /// Sequence number in the region.
+    pub seq: Own<u64>,
+    /// Which loop (or sections) of the region this is, from 1: for messages.
+    pub ordinal: Own<u64>,
+    /// Cancelled by `cancel for` or `cancel sections`.
+    pub cancelled: AtomicBool,
+    /// The first iteration whose ordered section has not been passed.
+    pub ordered_next: CachePadded<AtomicU64>,
+    /// Task reductions registered by the first member.
+    pub reductions: AtomicPtr<usize>,
+    /// Scratch memory of the construct (scan): address and bytes.
+    pub scratch: Own<(usize, usize)>,
+    /// Dependences between iterations.
+    pub doacross: Own<Option<&'static Doacross>>,
+    /// Hands out chunks.
+    pub dispenser: CachePadded<Dispenser>,
+    overflow: bool,
+}
+
+impl Share {
+    fn new(overflow: bool) -> Self {
+        Self {
+            tag: AtomicU64::new(FREE),
+            left: AtomicU32::new(0),
+            shape: Own::new(Shape::NONE),
+            seq: Own::new(0),
+            ordinal: Own::new(0),
+            cancelled: AtomicBool::new(false),
+            ordered_next: CachePadded::new(AtomicU64::new(0)),
+            reductions: AtomicPtr::default(),
+            scratch: Own::new((0, 0)),
+            doacross: Own::new(None),
+            dispenser: CachePadded::new(Dispenser::default()),
+            overflow,
+        }
+    }
+
+    fn fill(&self, seq: u64, shape: Shape) {
+        self.left.store(0, Relaxed);
+        self.seq.set(seq);
+        self.ordinal.set(seq + 1);
+        self.cancelled.store(false, Relaxed);
+        self.ordered_next.store(0, Relaxed);
+        self.reductions.store(core::ptr::null_mut(), Relaxed);
+        if let Some(d) = self.doacross.get() {
+            d.retire();
+            self.doacross.set(None);
+        }
+        self.dispenser.reset();
+        self.shape.set(shape);
+    }
+
+    /// Zeroed memory of `size` bytes shared by the members, 64-byte aligned. Called while the descriptor is made.
+    pub fn zeroed_scratch(&self, size: usize) -> *mut u8 {
+        let (old, have) = self.scratch.get();
+        if have < size {
+            let v: Box<[u128]> = vec![0u128; size.div_ceil(16).max(4).next_multiple_of(4)].into_boxed_slice();
+            let bytes = v.len() * 16;
+            if old != 0 {
+                // SAFETY: made by this function from a box of this many bytes; the construct that used it is over.
+                drop(unsafe { Box::from_raw(core::ptr::slice_from_raw_parts_mut(old as *mut u128, have / 16)) });
+            }
+            self.scratch.set((Box::into_raw(v) as *mut u128 as usize, bytes));
+        } else {
+            // SAFETY: the memory has `have` ≥ `size` bytes and belongs to this construct alone.
+            unsafe { (old as *mut u8).write_bytes(0, size) };
+        }
+        self.scratch.get().0 as *mut u8
+    }
+
+    /// Cancels the construct.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Release);
+    }
+
+    /// Is it cancelled?
+    #[inline]
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Relaxed)
+    }
+}
+
+/// The descriptors of a team.
+pub struct ShareRing {
+    slots: Box<[Share]>,
+    more: Locked<Vec<&'static Share>>,
+    /// An overflow descriptor was ever made.
+    overflowing: AtomicU32,
+}
+
+impl Default for ShareRing {
+    fn default() -> Self {
+        Self { slots: (0..SLOTS).map(|_| Share::new(false)).collect(), more: Locked::new(Vec::new()), overflowing: AtomicU32::new(0) }
+    }
+}
+
+impl ShareRing {
+    /// Member `m` enters its next construct. The first to come makes it from `shape`, after which `made` may add to it
+    /// before others see it. Returns the descriptor and whether this member was the first.
+    #[inline]
+    pub fn enter(
+        &'static self,
+        m: &Member,
+        epoch: u64,
+        shape: impl FnOnce() -> Shape,
+        made: impl FnOnce(&'static Share),
+    ) -> (&'static Share, bool) {
+        let (mut shape, mut made) = (Some(shape), Some(made));
+        let seq = m.share_seq.get();
+        m.share_seq.set(seq + 1);
+        m.trip.set(0);
+        m.ledger.begin_construct();
+        let slot = &self.slots[(seq % SLOTS) as usize];
+        let ready = tag(epoch, seq, READY);
+        loop {
+            let now = slot.tag.load(Acquire);
+            if now == ready {
+                m.share.set(Some(slot));
+                return (slot, false);
+            }
+            let making = tag(epoch, seq, MAKING);
+            if now & 3 == FREE || now >> 32 != epoch & 0xffff_ffff {
+                if slot.tag.compare_exchange(now, making, SeqCst, Relaxed).is_ok() {
+                    if self.overflowing.load(SeqCst) != 0 {
+                        if let Some(s) = self.find_overflow(ready) {
+                            slot.tag.store(FREE, Release);
+                            m.share.set(Some(s));
+                            return (s, false);
+                        }
+                    }
+                    slot.fill(seq, shape.take().expect("used once")());
+                    made.take().expect("used once")(slot);
+                    slot.tag.store(ready, Release);
+                    m.share.set(Some(slot));
+                    return (slot, true);
+                }
+            } else if now == making {
+                core::hint::spin_loop();
+            } else if let Some(found) = self.enter_overflow(epoch, seq, &mut shape, &mut made) {
+                m.share.set(Some(found.0));
+                return found;
+            }
+        }
+    }
+
+    #[cold]
+    fn find_overflow(&self, ready: u64) -> Option<&'static Share> {
+        self.more.with(|v| v.iter().find(|s| s.tag.load(Relaxed) == ready).copied())
+    }
+
+    /// Finds or makes the overflow descriptor of construct `seq`; `None` if somebody is making it in the ring after all.
+    ///
+    /// Who takes the ring's slot looks at `overflowing` after its compare-exchange, who makes an overflow descriptor
+    /// looks at the slot after raising `overflowing` (all sequentially consistent): one of them sees the other.
+    #[cold]
+    fn enter_overflow(
+        &'static self,
+        epoch: u64,
+        seq: u64,
+        shape: &mut Option<impl FnOnce() -> Shape>,
+        made: &mut Option<impl FnOnce(&'static Share)>,
+    ) -> Option<(&'static Share, bool)> {
+        let ready = tag(epoch, seq, READY);
+        self.more.with(|v| {
+            if let Some(s) = v.iter().find(|s| s.tag.load(Relaxed) == ready) {
+                return Some((*s, false));
+            }
+            self.overflowing.store(1, SeqCst);
+            let slot = &self.slots[(seq % SLOTS) as usize];
+            if slot.tag.load(SeqCst) & !3 == tag(epoch, seq, 0) {
+                return None;
+            }
+            let free = v.iter().find(|s| {
+                let t = s.tag.load(Relaxed);
+                t & 3 == FREE || t >> 32 != epoch & 0xffff_ffff
+            });
+            let s = free.copied().unwrap_or_else(|| {
+                let s: &'static Share = Box::leak(Box::new(Share::new(true)));
+                v.push(s);
+                s
+            });
+            s.fill(seq, shape.take().expect("used once")());
+            made.take().expect("used once")(s);
+            s.tag.store(ready, Release);
+            Some((s, true))
+        })
+    }
+
+    /// Member leaves construct `s`; the last of `n` frees it.
+    #[inline]
+    pub fn leave(&self, s: &'static Share, n: u32) {
+        if s.left.fetch_add(1, AcqRel) + 1 == n {
+            if s.overflow {
+                self.more.with(|_| s.tag.store(FREE, Release));
+            } else {
+                s.tag.store(FREE, Release);
+            }
+        }
+    }
+}
