@@ -1,1 +1,2 @@
+//! Nothing to do before the version script is generated.
 fn main() {}

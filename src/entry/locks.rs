@@ -52,7 +52,7 @@ extern "C" fn test(p: *mut u32) -> i32 {
 
 /// A nestable lock of OMP_3.0.
 #[repr(C)]
-struct Nest {
+pub struct Nest {
     lock: Lock,
     count: AtomicU32,
     owner: AtomicUsize,
@@ -236,28 +236,45 @@ extern "C" fn nest25_test(p: *mut u32) -> i32 {
 }
 
 stub! {
-    omp_init_lock => init;
-    omp_init_lock_ => init;
-    omp_destroy_lock => destroy;
-    omp_destroy_lock_ => destroy;
     omp_set_lock => set;
     omp_set_lock_ => set;
     omp_unset_lock => unset;
     omp_unset_lock_ => unset;
     omp_test_lock => test;
     omp_test_lock_ => test;
-    omp_init_nest_lock => nest_init;
-    omp_destroy_nest_lock => destroy;
     omp_set_nest_lock => nest_set;
     omp_unset_nest_lock => nest_unset;
     omp_test_nest_lock => nest_test;
-    omp_init_nest_lock_ => nest_init_f;
-    omp_destroy_nest_lock_ => nest_destroy_f;
     omp_set_nest_lock_ => nest_set_f;
     omp_unset_nest_lock_ => nest_unset_f;
     omp_test_nest_lock_ => nest_test_f;
-    promp_nest25_init => nest25_init;
     promp_nest25_set => nest25_set;
     promp_nest25_unset => nest25_unset;
     promp_nest25_test => nest25_test;
+}
+
+// Making and destroying locks concerns no thread: these need no stub.
+macro_rules! plain {
+    ($($name:ident($t:ty) => $inner:ident;)*) => {$(
+        /// See the module's text.
+        ///
+        /// # Safety
+        /// The argument is the program's lock variable.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(p: *mut $t) {
+            $inner(p)
+        }
+    )*};
+}
+
+plain! {
+    omp_init_lock(u32) => init;
+    omp_init_lock_(u32) => init;
+    omp_destroy_lock(u32) => destroy;
+    omp_destroy_lock_(u32) => destroy;
+    omp_init_nest_lock(u32) => nest_init;
+    omp_destroy_nest_lock(u32) => destroy;
+    omp_init_nest_lock_(*mut Nest) => nest_init_f;
+    omp_destroy_nest_lock_(*mut Nest) => nest_destroy_f;
+    promp_nest25_init(u32) => nest25_init;
 }

@@ -28,7 +28,7 @@ extern "C" fn task(
 ) {
     let thr = current();
     let (size, align) = (size as usize, align as usize);
-    spawn::spawn(thr, &Spec { func, data, copy, size, align, deferred, flags, depend, priority, event });
+    spawn::spawn(thr, &Spec { func, data, copy, size, align, deferred, flags, depend, priority, event, bounds: None });
     done(thr);
 }
 
@@ -46,6 +46,7 @@ fn any_taskloop(func: usize, data: usize, copy: Copy, size: i64, align: i64, fla
         depend: core::ptr::null(),
         priority,
         event: core::ptr::null_mut(),
+        bounds: None,
     };
     taskloop::run(thr, &base, b, num);
     done(thr);

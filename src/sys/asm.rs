@@ -216,8 +216,7 @@ unsafe extern "C" {
 
 /// Is `addr` the address of an entry stub?
 pub fn is_stub(addr: usize) -> bool {
-    // SAFETY: only the addresses of the section's ends are taken.
-    unsafe { (&raw const __start_promp_stubs).addr() <= addr && addr < (&raw const __stop_promp_stubs).addr() }
+    (&raw const __start_promp_stubs).addr() <= addr && addr < (&raw const __stop_promp_stubs).addr()
 }
 
 /// The SSE and x87 control words (rounding, exception masks, flush-to-zero).

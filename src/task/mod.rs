@@ -64,6 +64,8 @@ pub struct Task {
     pub args: Own<(usize, usize)>,
     /// The argument block's memory: (address, bytes, alignment).
     block: Own<(usize, usize, usize)>,
+    /// The block was made by the compiler's copy function.
+    pub copied: Own<bool>,
     /// Priority.
     pub priority: Own<i32>,
     /// Children that are not done.
@@ -97,6 +99,7 @@ impl Task {
             call: Own::new((0, 0)),
             args: Own::new((0, 0)),
             block: Own::new((0, 0, 0)),
+            copied: Own::new(false),
             priority: Own::new(0),
             children: AtomicU32::new(0),
             refs: AtomicU32::new(1),

@@ -1,7 +1,7 @@
 //! A team's explicit tasks: the list of ready ones and the counts that barriers wait for.
 
 use super::{Task, detach};
-use crate::fault::{inject, save, spec::At};
+use crate::fault::{inject, spec::At};
 use crate::sys::lock::Locked;
 use crate::team::region;
 use crate::team::thread::Thread;
@@ -166,7 +166,9 @@ impl TaskPool {
     }
 
     fn execute(&'static self, thr: &'static Thread, t: &'static Task) {
-        let cancelled = thr.team().is_cancelled() || t.group.get().is_some_and(|g| g.is_cancelled());
+        // A block made by copy constructors is destroyed by the body: such a task runs even if it is cancelled.
+        let cancelled = !t.copied.get()
+            && (thr.team().is_cancelled() || t.group.get().is_some_and(|g| g.is_cancelled()));
         if t.call.get().0 != 0 && !cancelled {
             run_body(thr, t);
         }
@@ -214,7 +216,6 @@ pub fn run_body(thr: &'static Thread, t: &'static Task) {
     thr.held.set(held);
     thr.task.set(outer);
     thr.member().share.set(share);
-    let _ = save::LIMIT;
 }
 
 /// `taskwait`: waits until the current task's children are done, executing them meanwhile.

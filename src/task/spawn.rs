@@ -33,6 +33,8 @@ pub struct Spec {
     pub priority: i32,
     /// Where the event handle goes (detach).
     pub event: *mut usize,
+    /// A taskloop's task: the first two words of its block.
+    pub bounds: Option<(u64, u64)>,
 }
 
 /// Creates a task, or executes it at once.
@@ -71,6 +73,7 @@ pub fn spawn(thr: &'static Thread, s: &Spec) {
     fill(thr, t, s, p as usize);
     t.call.set((s.func, p as usize));
     t.args.set((p as usize, s.size));
+    t.copied.set(s.copy.is_some());
     parent.spawned.set(true);
     team.tasks.add(t, || {
         if !deps.is_empty() {
@@ -97,6 +100,18 @@ fn fill(thr: &'static Thread, t: &'static Task, s: &Spec, block: usize) {
         },
         None => {}
     }
+    set_bounds(s, block);
+}
+
+/// Writes a taskloop task's bounds into its block: the copy function leaves them out.
+fn set_bounds(s: &Spec, block: usize) {
+    if let Some((lo, hi)) = s.bounds {
+        // SAFETY: a taskloop's block begins with two 8-byte words.
+        unsafe {
+            *(block as *mut u64) = lo;
+            *(block as *mut u64).add(1) = hi;
+        }
+    }
 }
 
 fn execute_now(thr: &'static Thread, t: &'static Task, s: &Spec, deps: &[Dep]) {
@@ -110,7 +125,10 @@ fn execute_now(thr: &'static Thread, t: &'static Task, s: &Spec, deps: &[Dep]) {
             t.args.set((p, s.size));
             p
         }
-        None => s.data,
+        None => {
+            set_bounds(s, s.data);
+            s.data
+        }
     };
     t.call.set((s.func, arg));
     t.team.set(None);

@@ -60,13 +60,7 @@ pub fn run(thr: &'static Thread, base: &Spec, b: Bounds, number: u64) {
     for i in 0..d.tasks {
         let len = if d.last > 0 && i + 1 == d.tasks { d.last } else { d.each + u64::from(i < d.larger) };
         let next = at.wrapping_add(len.wrapping_mul(b.step));
-        let end = if i + 1 == d.tasks { b.end } else { next };
-        // SAFETY: the generating task's data starts with the two bounds, which every task's copy takes over.
-        unsafe {
-            *(base.data as *mut u64) = at;
-            *(base.data as *mut u64).add(1) = end;
-        }
-        spawn(thr, &spec);
+        spawn(thr, &Spec { bounds: Some((at, next)), ..spec });
         at = next;
     }
     if grouped {
