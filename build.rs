@@ -1,2 +1,42 @@
-//! Nothing to do before the version script is generated.
-fn main() {}
+//! Turns the symbol table (abi/symbols.tsv) into the linker's version script.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::{env, fs, path::Path};
+
+fn main() {
+    println!("cargo:rerun-if-changed=abi/symbols.tsv");
+    let table = fs::read_to_string("abi/symbols.tsv").expect("abi/symbols.tsv");
+    let mut nodes: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for line in table.lines().filter(|l| !l.starts_with('#')) {
+        let f: Vec<&str> = line.split('\t').collect();
+        let [name, version, _, status, _] = f[..] else { panic!("abi/symbols.tsv: {line}: expected five columns") };
+        // Old versions get their symbols by .symver (entry/locks.rs); the node must exist.
+        let names = nodes.entry(version.trim_start_matches('@')).or_default();
+        if status == "done" && !version.starts_with('@') {
+            names.push(name);
+        }
+    }
+    let mut script = String::new();
+    let mut family: BTreeMap<String, &str> = BTreeMap::new();
+    for (node, names) in &nodes {
+        if names.is_empty() && *node != "OMP_1.0" {
+            continue;
+        }
+        let kind = node.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').to_string();
+        let parent = family.insert(kind, node).unwrap_or("");
+        let global: String = names.iter().fold(String::new(), |mut s, n| {
+            let _ = write!(s, " {n};");
+            s
+        });
+        let _ = writeln!(script, "{node} {{ global:{global} }} {parent};");
+    }
+    script.push_str("PROMP_1.0 { global: promp_version; promp_potential_ckpt; promp_replayable; promp_frags; promp_recompute; promp_fail; promp_failures; promp_stats; local: promp_old_*; promp_nest25_*; };\n");
+    let out = Path::new(&env::var("OUT_DIR").expect("set by cargo")).join("promp.map");
+    fs::write(&out, script).expect("the build folder is writable");
+    println!("cargo:rustc-cdylib-link-arg=-Wl,--version-script={}", out.display());
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libpromp.so");
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
+    // The stubs' section is found by the names of its ends.
+    println!("cargo:rustc-link-arg=-Wl,-z,nostart-stop-gc");
+}

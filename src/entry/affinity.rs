@@ -37,12 +37,11 @@ export! {
 }
 
 macro_rules! lists {
-    ($($procs:ident, $procs_f:ident, $count_f:ident, $nums:ident: $t:ty;)*) => {$(
+    ($($procs_f:ident, $count_f:ident, $nums:ident: $t:ty;)*) => {$(
         /// Section 3.3.4 (Fortran form).
         ///
         /// # Safety
         /// `ids` has room for the place's processors.
-        #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $procs_f(place: *const $t, ids: *mut $t) {
             // SAFETY: by the caller's promise.
             unsafe { cpus(*place as i32).iter().enumerate().for_each(|(i, &c)| *ids.add(i) = c as $t) }
@@ -51,7 +50,6 @@ macro_rules! lists {
         ///
         /// # Safety
         /// The argument is readable.
-        #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $count_f(place: *const $t) -> i32 {
             // SAFETY: by the caller's promise.
             omp_get_place_num_procs(unsafe { *place } as i32)
@@ -60,24 +58,23 @@ macro_rules! lists {
         ///
         /// # Safety
         /// `nums` has room for the partition's places.
-        #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $nums(nums: *mut $t) {
             // SAFETY: by the caller's promise.
             unsafe { partition().enumerate().for_each(|(i, p)| *nums.add(i) = p as $t) }
         }
+        crate::export_names!($procs_f $count_f $nums);
     )*};
 }
 
 lists! {
-    omp_get_place_proc_ids, omp_get_place_proc_ids_, omp_get_place_num_procs_, omp_get_partition_place_nums_: i32;
-    omp_get_place_proc_ids_8, omp_get_place_proc_ids_8_, omp_get_place_num_procs_8_, omp_get_partition_place_nums_8_: i64;
+    omp_get_place_proc_ids_, omp_get_place_num_procs_, omp_get_partition_place_nums_: i32;
+    omp_get_place_proc_ids_8_, omp_get_place_num_procs_8_, omp_get_partition_place_nums_8_: i64;
 }
 
 /// Section 3.3.4.
 ///
 /// # Safety
 /// `ids` has room for the place's processors.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn omp_get_place_proc_ids(place: i32, ids: *mut i32) {
     // SAFETY: by the caller's promise.
     unsafe { omp_get_place_proc_ids_(&place, ids) }
@@ -87,7 +84,6 @@ pub unsafe extern "C" fn omp_get_place_proc_ids(place: i32, ids: *mut i32) {
 ///
 /// # Safety
 /// `nums` has room for the partition's places.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn omp_get_partition_place_nums(nums: *mut i32) {
     // SAFETY: by the caller's promise.
     unsafe { omp_get_partition_place_nums_(nums) }
@@ -163,10 +159,11 @@ macro_rules! unsafe_export {
         ///
         /// # Safety
         /// The buffers have the lengths given; C strings end in 0.
-        #[unsafe(no_mangle)] pub unsafe extern "C" fn $name($($arg: $t),*) $(-> $r)? {
+        pub unsafe extern "C" fn $name($($arg: $t),*) $(-> $r)? {
             // SAFETY: by the caller's promise.
             unsafe { $body }
-        })*
+        }
+        crate::export_names!($name);)*
     };
 }
 
@@ -197,4 +194,9 @@ unsafe_export! {
     fn omp_capture_affinity_(buf: *mut u8, f: *const u8, size: usize, len: usize) -> i32 {
         put_f(&expand(&text(f, len)), buf, size)
     }
+}
+
+crate::export_names! {
+    omp_get_place_proc_ids
+    omp_get_partition_place_nums
 }

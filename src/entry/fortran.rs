@@ -5,8 +5,8 @@ use super::omp::*;
 macro_rules! query {
     ($($name:ident = $c:ident -> $t:ty;)*) => {$(
         #[doc = concat!("Fortran entry of `", stringify!($c), "`.")]
-        #[unsafe(no_mangle)]
         pub extern "C" fn $name() -> $t { $c() }
+        crate::export_names!($name);
     )*};
 }
 
@@ -16,7 +16,6 @@ macro_rules! by_reference {
         ///
         /// # Safety
         /// The argument is readable.
-        #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(n: *const i32) $(-> $t)? {
             // SAFETY: by the caller's promise.
             $c(unsafe { *n })
@@ -25,11 +24,11 @@ macro_rules! by_reference {
         ///
         /// # Safety
         /// The argument is readable.
-        #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name8(n: *const i64) $(-> $t)? {
             // SAFETY: by the caller's promise.
             $c(unsafe { *n }.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32)
         }
+        crate::export_names!($name $name8);
     )*};
 }
 
@@ -74,7 +73,7 @@ by_reference! {
     omp_set_num_teams_, omp_set_num_teams_8_ = omp_set_num_teams;
     omp_set_teams_thread_limit_, omp_set_teams_thread_limit_8_ = omp_set_teams_thread_limit;
     omp_set_default_device_, omp_set_default_device_8_ = omp_set_default_device;
-    omp_pause_resource_all_, promp_pause_resource_all_8 = omp_pause_resource_all -> i32;
+    omp_pause_resource_all_, omp_pause_resource_all_8_ = omp_pause_resource_all -> i32;
     omp_display_env_, omp_display_env_8_ = omp_display_env;
 }
 
@@ -82,7 +81,6 @@ by_reference! {
 ///
 /// # Safety
 /// The arguments are readable.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn omp_pause_resource_(kind: *const i32, device: *const i32) -> i32 {
     // SAFETY: by the caller's promise.
     unsafe { omp_pause_resource(*kind, *device) }
@@ -92,7 +90,6 @@ pub unsafe extern "C" fn omp_pause_resource_(kind: *const i32, device: *const i3
 ///
 /// # Safety
 /// The arguments are readable.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn omp_set_schedule_(kind: *const i32, chunk: *const i32) {
     // SAFETY: by the caller's promise.
     unsafe { omp_set_schedule(*kind as u32, *chunk) }
@@ -102,7 +99,6 @@ pub unsafe extern "C" fn omp_set_schedule_(kind: *const i32, chunk: *const i32) 
 ///
 /// # Safety
 /// The arguments are readable.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn omp_set_schedule_8_(kind: *const i32, chunk: *const i64) {
     // SAFETY: by the caller's promise.
     unsafe { omp_set_schedule(*kind as u32, (*chunk).clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32) }
@@ -112,7 +108,6 @@ pub unsafe extern "C" fn omp_set_schedule_8_(kind: *const i32, chunk: *const i64
 ///
 /// # Safety
 /// The arguments are writable.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn omp_get_schedule_(kind: *mut u32, chunk: *mut i32) {
     // SAFETY: by the caller's promise.
     unsafe { omp_get_schedule(kind, chunk) }
@@ -122,7 +117,6 @@ pub unsafe extern "C" fn omp_get_schedule_(kind: *mut u32, chunk: *mut i32) {
 ///
 /// # Safety
 /// The arguments are writable.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn omp_get_schedule_8_(kind: *mut u32, chunk: *mut i64) {
     let mut c = 0i32;
     // SAFETY: by the caller's promise.
@@ -130,4 +124,12 @@ pub unsafe extern "C" fn omp_get_schedule_8_(kind: *mut u32, chunk: *mut i64) {
         omp_get_schedule(kind, &mut c);
         *chunk = i64::from(c);
     }
+}
+
+crate::export_names! {
+    omp_pause_resource_
+    omp_set_schedule_
+    omp_set_schedule_8_
+    omp_get_schedule_
+    omp_get_schedule_8_
 }

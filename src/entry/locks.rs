@@ -260,10 +260,10 @@ macro_rules! plain {
         ///
         /// # Safety
         /// The argument is the program's lock variable.
-        #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(p: *mut $t) {
             $inner(p)
         }
+        crate::export_names!($name);
     )*};
 }
 
@@ -277,4 +277,44 @@ plain! {
     omp_init_nest_lock_(*mut Nest) => nest_init_f;
     omp_destroy_nest_lock_(*mut Nest) => nest_destroy_f;
     promp_nest25_init(u32) => nest25_init;
+}
+
+// The OMP_1.0 versions. Simple locks are the same words as today; nestable ones are smaller.
+macro_rules! old_versions {
+    ($($alias:ident = $name:literal => $target:path;)*) => {$(
+        #[doc = concat!("`", $name, "@OMP_1.0`.")]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $alias() {
+            core::arch::naked_asm!(
+                crate::exported_label!($alias),
+                concat!(".symver ", stringify!($alias), ", ", $name, "@OMP_1.0"),
+                "jmp {t}",
+                t = sym $target,
+            )
+        }
+        crate::keep!($alias);
+    )*};
+}
+
+old_versions! {
+    promp_old_init_lock = "omp_init_lock" => omp_init_lock;
+    promp_old_init_lock_f = "omp_init_lock_" => omp_init_lock;
+    promp_old_destroy_lock = "omp_destroy_lock" => omp_destroy_lock;
+    promp_old_destroy_lock_f = "omp_destroy_lock_" => omp_destroy_lock;
+    promp_old_set_lock = "omp_set_lock" => omp_set_lock;
+    promp_old_set_lock_f = "omp_set_lock_" => omp_set_lock;
+    promp_old_unset_lock = "omp_unset_lock" => omp_unset_lock;
+    promp_old_unset_lock_f = "omp_unset_lock_" => omp_unset_lock;
+    promp_old_test_lock = "omp_test_lock" => omp_test_lock;
+    promp_old_test_lock_f = "omp_test_lock_" => omp_test_lock;
+    promp_old_init_nest_lock = "omp_init_nest_lock" => promp_nest25_init;
+    promp_old_init_nest_lock_f = "omp_init_nest_lock_" => promp_nest25_init;
+    promp_old_destroy_nest_lock = "omp_destroy_nest_lock" => omp_destroy_lock;
+    promp_old_destroy_nest_lock_f = "omp_destroy_nest_lock_" => omp_destroy_lock;
+    promp_old_set_nest_lock = "omp_set_nest_lock" => promp_nest25_set;
+    promp_old_set_nest_lock_f = "omp_set_nest_lock_" => promp_nest25_set;
+    promp_old_unset_nest_lock = "omp_unset_nest_lock" => promp_nest25_unset;
+    promp_old_unset_nest_lock_f = "omp_unset_nest_lock_" => promp_nest25_unset;
+    promp_old_test_nest_lock = "omp_test_nest_lock" => promp_nest25_test;
+    promp_old_test_nest_lock_f = "omp_test_nest_lock_" => promp_nest25_test;
 }

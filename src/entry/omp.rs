@@ -22,7 +22,8 @@ fn change(f: impl FnOnce(&mut Icvs)) {
 /// Defines exported C functions.
 macro_rules! export {
     ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $t:ty),*) $(-> $r:ty)? $body:block)*) => {
-        $($(#[$doc])* #[unsafe(no_mangle)] pub extern "C" fn $name($($arg: $t),*) $(-> $r)? $body)*
+        $($(#[$doc])* pub extern "C" fn $name($($arg: $t),*) $(-> $r)? $body
+        $crate::export_names!($name);)*
     };
 }
 pub(crate) use export;
@@ -199,7 +200,6 @@ export! {
 ///
 /// # Safety
 /// Both pointers are writable.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn omp_get_schedule(kind: *mut u32, chunk: *mut i32) {
     let s = icvs().sched;
     let monotonic = if s.monotonic && s.kind != Sched::Static { 1 << 31 } else { 0 };
@@ -208,4 +208,8 @@ pub unsafe extern "C" fn omp_get_schedule(kind: *mut u32, chunk: *mut i32) {
         *kind = s.kind as u32 | monotonic;
         *chunk = s.chunk as i32;
     }
+}
+
+crate::export_names! {
+    omp_get_schedule
 }

@@ -53,7 +53,6 @@ export! {
 
 /// Makes the team's thread `thread` fail (kinds of `enum promp_fault`). Returns 0, or -1 if there is no such thread or
 /// kind, or fault tolerance is off.
-#[unsafe(no_mangle)]
 pub extern "C" fn promp_fail(thread: i32, kind: i32) -> i32 {
     let me = current();
     let team = me.team();
@@ -75,7 +74,6 @@ pub extern "C" fn promp_fail(thread: i32, kind: i32) -> i32 {
 ///
 /// # Safety
 /// `out` has room for `n` entries.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn promp_failures(out: *mut PrompFailure, n: usize) -> usize {
     if globals_if_ready().is_none() {
         return 0;
@@ -102,9 +100,14 @@ pub unsafe extern "C" fn promp_failures(out: *mut PrompFailure, n: usize) -> usi
 ///
 /// # Safety
 /// `out` is writable.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn promp_stats(out: *mut PrompStatistics) {
     let s = if globals_if_ready().is_some() { report::statistics() } else { PrompStatistics { regions: 0, chunks: 0, failures: 0, workers: 0 } };
     // SAFETY: by the caller's promise.
     unsafe { out.write(s) };
+}
+
+crate::export_names! {
+    promp_fail
+    promp_failures
+    promp_stats
 }

@@ -110,7 +110,15 @@ pub fn verdict(thr: &'static Thread, at: &Interrupted) -> Result<(), Refusal> {
         return refuse("a library function that may hold a lock", NEEDS_CKPT);
     }
     let readable = |a: usize, n: usize| maps::find(&maps, a).is_some_and(|m| a + n <= m.end);
-    if code::atomic_between(resume_at, at.pc, &returns_into(&maps, resume_at, thr, at), &readable) {
+    let base = thr.base.load(Relaxed);
+    let frame = if save.kind.get() == SaveKind::Enter { base } else { save.frame.get() };
+    let path = code::Path {
+        from: resume_at,
+        callers: &return_addresses(&maps, frame, base, &readable),
+        pc: at.pc,
+        returns: &return_addresses(&maps, at.sp, base, &readable),
+    };
+    if code::atomic_between(&path, &readable) {
         return refuse("work behind an atomic update", NEEDS_CKPT);
     }
     Ok(())
@@ -160,20 +168,20 @@ fn is_pure_string_function(pc: usize) -> bool {
         })
 }
 
-/// Every address on the stack that could be a return address into the object that holds `resume_at`.
-fn returns_into(maps: &[Mapping], resume_at: usize, thr: &'static Thread, at: &Interrupted) -> Vec<usize> {
-    let mut places = Vec::new();
-    let Some(own) = maps::find(maps, resume_at) else { return places };
-    let (mut sp, base) = (at.sp & !7, thr.base.load(Relaxed));
+/// Every word on the stack between `sp` and `base` that looks like a return address.
+fn return_addresses(maps: &[Mapping], sp: usize, base: usize, readable: code::Readable<'_>) -> Vec<usize> {
+    let mut found = Vec::new();
+    let mut sp = sp & !7;
     while sp < base && base - sp < 1 << 22 {
-        // SAFETY: between the interrupted stack pointer and the activation's base lies the thread's live stack.
+        // SAFETY: between a stack pointer of the activation and its base lies the thread's live stack.
         let word = unsafe { *(sp as *const usize) };
-        if own.start <= word && word < own.end {
-            places.push(word);
+        let in_code = maps::find(maps, word).is_some_and(|m| m.executable);
+        if in_code && code::follows_call(word, readable) {
+            found.push(word);
         }
         sp += 8;
     }
-    places
+    found
 }
 
 /// Where `thr` is, for the record.

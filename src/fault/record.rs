@@ -158,18 +158,16 @@ impl core::fmt::Display for Text {
             Recovery::Resume => write!(f, "; nothing was lost, it goes on on another host after {ms:.1} ms"),
             Recovery::Recompute if r.place.chunk.is_some() => {
                 write!(f, "; {} iterations recomputed by ", r.place.iterations)?;
-                let mut who = r.by.iter().enumerate().filter(|(_, n)| n.load(Relaxed) > 0).map(|(i, _)| i).peekable();
-                match who.peek() {
-                    None => write!(f, "thread {}", r.place.thread)?,
-                    Some(_) => {
-                        f.write_str("threads ")?;
-                        for (k, i) in who.enumerate() {
-                            if k > 0 {
-                                f.write_char(',')?;
-                            }
-                            write!(f, "{i}")?;
-                        }
+                let mut who: Vec<usize> = (0..BY).filter(|&i| r.by[i].load(Relaxed) > 0).collect();
+                if who.is_empty() {
+                    who.push(r.place.thread as usize);
+                }
+                f.write_str(if who.len() == 1 { "thread " } else { "threads " })?;
+                for (k, i) in who.iter().enumerate() {
+                    if k > 0 {
+                        f.write_char(',')?;
                     }
+                    write!(f, "{i}")?;
                 }
                 write!(f, " in {ms:.1} ms")
             }

@@ -60,10 +60,11 @@ macro_rules! stub_one {
     (@ $name:ident, $copy:expr, $drop:expr, $inner:path) => {
         #[doc = concat!("Entry stub of `", stringify!($name), "`.")]
         #[unsafe(naked)]
-        #[unsafe(no_mangle)]
         #[unsafe(link_section = "promp_stubs")]
+        #[allow(non_snake_case)]
         pub unsafe extern "C" fn $name() {
             core::arch::naked_asm!(
+                $crate::exported_label!($name),
                 "push rbp", "push rbx", "push r12", "push r13", "push r14", "push r15", "sub rsp, 8",
                 "mov rax, qword ptr [rip + promp_self@GOTTPOFF]",
                 "mov rax, qword ptr fs:[rax]",
@@ -89,7 +90,45 @@ macro_rules! stub_one {
                 frame = const $crate::sys::asm::FRAME,
             )
         }
+        $crate::keep!($name);
     };
+}
+
+/// The assembly that gives the code behind it an exported name. rustc does not know such names: it would put them into
+/// its own anonymous version script, which wins over ours (build.rs).
+#[macro_export]
+#[doc(hidden)]
+macro_rules! exported_label {
+    ($name:ident) => {
+        concat!(".globl ", stringify!($name), "\n.type ", stringify!($name), ", @function\n", stringify!($name), ":")
+    };
+}
+
+/// Makes the compiler emit a function that only the linker's tables refer to.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! keep {
+    ($name:ident) => {
+        const _: () = {
+            #[used]
+            static KEEP: unsafe extern "C" fn() = $name;
+        };
+    };
+}
+
+/// Exports Rust functions under their own names, as jumps.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! export_names {
+    ($($name:ident)*) => {$(
+        const _: () = {
+            #[unsafe(naked)]
+            unsafe extern "C" fn entry() {
+                core::arch::naked_asm!($crate::exported_label!($name), "jmp {f}", f = sym $name)
+            }
+            $crate::keep!(entry);
+        };
+    )*};
 }
 
 /// A stub met a pending stop on its way out: rcx the thread, rax the result, rsp the frame.
@@ -201,7 +240,9 @@ pub unsafe extern "C" fn promp_reenter(base: usize, thread: usize, func: usize, 
 
 // Entry stubs are in a section of their own, whose ends the linker names: a call into it is a save point.
 global_asm!(
+    // So that the section exists in programs that link no stub (unit tests).
     ".pushsection promp_stubs,\"ax\",@progbits",
+    "ud2",
     ".popsection",
     ".hidden __start_promp_stubs",
     ".hidden __stop_promp_stubs",

@@ -20,9 +20,15 @@ struct Walk<'a> {
     atomics: Vec<usize>,
     /// Something could not be followed.
     blind: bool,
+    /// Control can have returned to a caller.
+    returned: bool,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn new(readable: Readable<'a>) -> Self {
+        Walk { readable, seen: HashSet::new(), atomics: Vec::new(), blind: false, returned: false }
+    }
+
     fn decode(&self, at: usize) -> Option<Instruction> {
         let len = if (self.readable)(at, 15) {
             15
@@ -65,7 +71,12 @@ impl Walk<'_> {
                         todo.push(next);
                     }
                 }
-                FlowControl::Return | FlowControl::Exception | FlowControl::Interrupt => {}
+                FlowControl::Return => self.returned = true,
+                FlowControl::Exception | FlowControl::Interrupt => {}
+                // A tail call through the linkage table: a save point, or like a call and a return.
+                FlowControl::IndirectBranch if self.slot(&i).is_some() => {
+                    self.returned |= !self.slot(&i).is_some_and(asm::is_stub);
+                }
                 FlowControl::IndirectBranch | FlowControl::XbeginXabortXend => self.blind = true,
             }
         }
@@ -102,23 +113,59 @@ fn is_atomic(i: &Instruction) -> bool {
     i.has_lock_prefix() || (i.mnemonic() == Mnemonic::Xchg && (0..2).any(|k| i.op_kind(k) == OpKind::Memory))
 }
 
-/// Can an atomic read-modify-write reachable from `from` (without a save point between) have been executed before control
-/// came to `pc`? If `pc` lies in code called from there, one of `returns` is where the function goes on.
-pub fn atomic_between(from: usize, pc: usize, returns: &[usize], readable: Readable<'_>) -> bool {
-    let mut walk = Walk { readable, seen: HashSet::new(), atomics: Vec::new(), blind: false };
-    walk.run(from);
-    if walk.blind {
-        return true;
+/// Is `addr` the address behind a call instruction?
+pub fn follows_call(addr: usize, readable: Readable<'_>) -> bool {
+    if addr < 8 || !readable(addr - 7, 7) {
+        return false;
     }
-    let here = [pc];
-    let to = if walk.seen.contains(&pc) { &here[..] } else { returns };
-    let mut after = Walk { readable, seen: HashSet::new(), atomics: Vec::new(), blind: false };
-    for a in walk.atomics {
-        if let Some(i) = after.decode(a) {
-            after.run(i.next_ip() as usize);
+    // SAFETY: `readable` vouches for the bytes.
+    let b = unsafe { core::slice::from_raw_parts((addr - 7) as *const u8, 7) };
+    b[2] == 0xe8 || (2..=7).any(|n| b[7 - n] == 0xff && b[8 - n] >> 3 & 7 == 2)
+}
+
+/// Where control was at the save point, and where it is now.
+pub struct Path<'a> {
+    /// Where execution would be resumed.
+    pub from: usize,
+    /// Return addresses of the callers at that time (or more: any word that looks like one).
+    pub callers: &'a [usize],
+    /// The program counter at the failure.
+    pub pc: usize,
+    /// Where the functions between may go on, if the program counter lies in code that they called: likewise.
+    pub returns: &'a [usize],
+}
+
+/// Can an atomic read-modify-write have been executed on the way from the save point to the failure, in the function of
+/// the save point or in one that it has returned to?
+pub fn atomic_between(path: &Path<'_>, readable: Readable<'_>) -> bool {
+    // Control goes outwards: from the save point's function, on its return, to its caller, and so on.
+    let starts: Vec<usize> = core::iter::once(path.from).chain(path.callers.iter().copied()).collect();
+    let mut everywhere = HashSet::new();
+    let mut behind = HashSet::new();
+    for (k, &start) in starts.iter().enumerate() {
+        let mut walk = Walk::new(readable);
+        walk.run(start);
+        let mut after = Walk::new(readable);
+        for a in &walk.atomics {
+            if let Some(i) = after.decode(*a) {
+                after.run(i.next_ip() as usize);
+            }
+        }
+        if after.returned {
+            starts[k + 1..].iter().for_each(|&c| after.run(c));
+        }
+        if walk.blind || after.blind {
+            return true;
+        }
+        everywhere.extend(walk.seen);
+        behind.extend(after.seen);
+        if !walk.returned {
+            break;
         }
     }
-    after.blind || to.iter().any(|t| after.seen.contains(t))
+    let here = [path.pc];
+    let to = if everywhere.contains(&path.pc) { &here[..] } else { path.returns };
+    to.iter().any(|t| behind.contains(t))
 }
 
 #[cfg(test)]
@@ -128,7 +175,8 @@ mod tests {
     fn check(code: &[u8], from: usize, to: usize) -> bool {
         let base = code.as_ptr() as usize;
         let end = base + code.len();
-        atomic_between(base + from, base + to, &[], &|a, n| a >= base && a + n <= end)
+        let path = Path { from: base + from, callers: &[], pc: base + to, returns: &[] };
+        atomic_between(&path, &|a, n| a >= base && a + n <= end)
     }
 
     /// 0: loop body nop; 1: dec ecx; 3: jne 0; 5: lock add [rdi],eax; 8: nop; 9: ret, and padding.
@@ -151,6 +199,26 @@ mod tests {
         let mut code = MERGE;
         code[8..10].copy_from_slice(&[0xeb, 0xf6]); // jmp 0
         assert!(check(&code, 0, 0));
+    }
+
+    #[test]
+    fn what_a_caller_does_after_the_return_counts() {
+        // 0: ret; 1: lock add [rdi],eax; 4: nop; 5: ret
+        let mut code = [0x90u8; 26];
+        code[..6].copy_from_slice(&[0xc3, 0xf0, 0x01, 0x07, 0x90, 0xc3]);
+        let base = code.as_ptr() as usize;
+        let ok = |a: usize, n: usize| a >= base && a + n <= base + 26;
+        let at = |callers: &[usize], pc| atomic_between(&Path { from: base, callers, pc: base + pc, returns: &[] }, &ok);
+        assert!(at(&[base + 1], 4));
+        assert!(!at(&[base + 1], 1));
+    }
+
+    #[test]
+    fn call_sites_are_recognised() {
+        let code = [0x90u8, 0x90, 0xe8, 1, 2, 3, 4, 0x90, 0xff, 0x15, 0, 0, 0, 0, 0x90, 0xff, 0xd0, 0x90];
+        let base = code.as_ptr() as usize;
+        let hits: Vec<usize> = (7..18).filter(|&i| follows_call(base + i, &|_, _| true)).collect();
+        assert!(hits.contains(&7) && hits.contains(&14) && hits.contains(&17) && !hits.contains(&8), "{hits:?}");
     }
 
     #[test]

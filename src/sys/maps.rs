@@ -10,6 +10,8 @@ pub struct Mapping {
     pub start: usize,
     /// Behind the last.
     pub end: usize,
+    /// Holds code.
+    pub executable: bool,
     /// Offset in the file.
     pub offset: usize,
     /// The file's path; empty for anonymous memory.
@@ -42,10 +44,10 @@ fn parse(line: &str) -> Option<Mapping> {
     let mut f = line.splitn(6, ' ');
     let (start, end) = f.next()?.split_once('-')?;
     let hex = |s: &str| usize::from_str_radix(s, 16).ok();
-    let (_perms, offset) = (f.next()?, f.next()?);
+    let (perms, offset) = (f.next()?, f.next()?);
     let (_dev, _inode) = (f.next()?, f.next()?);
     let path = f.next().unwrap_or("").trim_start().to_string();
-    Some(Mapping { start: hex(start)?, end: hex(end)?, offset: hex(offset)?, path })
+    Some(Mapping { start: hex(start)?, end: hex(end)?, executable: perms.contains('x'), offset: hex(offset)?, path })
 }
 
 /// All mappings.

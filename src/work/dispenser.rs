@@ -50,6 +50,7 @@ pub struct Orphan {
 pub struct Dispenser {
     next: AtomicU64,
     waiting: AtomicU32,
+    pushed: AtomicU32,
     orphans: Locked<Vec<Orphan>>,
 }
 
@@ -97,18 +98,24 @@ impl Dispenser {
         self.waiting.load(Acquire) != 0
     }
 
+    /// How many ranges were ever added.
+    pub fn pushed(&self) -> u32 {
+        self.pushed.load(Relaxed)
+    }
+
     /// Adds a lost range.
     pub fn push_orphan(&self, o: Orphan) {
         self.orphans.with(|v| {
             v.push(o);
+            self.pushed.fetch_add(1, Relaxed);
             self.waiting.store(v.len() as u32, Release);
         });
     }
 
-    /// Takes a piece of an orphan for one of `threads` threads. `own` limits the choice to orphans of that owner.
-    pub fn take_orphan(&self, threads: u64, own: Option<u32>) -> Option<(Range, u32)> {
+    /// Takes a piece of an orphan for one of `threads` threads, among those whose owner is `wanted`.
+    pub fn take_orphan(&self, threads: u64, wanted: impl Fn(u32) -> bool) -> Option<(Range, u32)> {
         self.orphans.with(|v| {
-            let i = v.iter().position(|o| own.is_none_or(|t| o.owner == t))?;
+            let i = v.iter().position(|o| wanted(o.owner))?;
             let o = &mut v[i];
             let piece = if o.block > 0 { o.block } else { (o.range.len() / (2 * threads.max(1))).max(1) };
             let hi = (o.range.lo + piece).min(o.range.hi);

@@ -168,9 +168,27 @@ fn hand_out(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Rang
             m.ledger.take(seq, r, r.hi == shape.total);
             Some(r)
         }
-        None if shape.began != 0 && shape.ends_in_barrier && !shape.monotonic => stay(m, s, shape),
+        None if shape.began != 0 && !shape.monotonic => last_resort(m, s, shape),
         None => None,
     }
+}
+
+/// Nothing is left but, perhaps, orphans.
+#[cold]
+fn last_resort(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range> {
+    if shape.ends_in_barrier {
+        if let Some(r) = stay(m, s, shape) {
+            return Some(r);
+        }
+    }
+    // Whoever could have taken this thread's own orphan may have left the construct meanwhile.
+    let mine = |owner| owner == m.num.get();
+    if !s.dispenser.has_orphans() || m.ledger.had_last() {
+        return None;
+    }
+    let (r, failure) = s.dispenser.take_orphan(1, mine)?;
+    m.ledger.take_orphan(s.seq.get(), r, r.hi == shape.total, failure);
+    Some(r)
 }
 
 /// The static schedule: blocks of the given chunk, dealt round robin, or one block a thread.
@@ -191,15 +209,19 @@ fn static_chunk(m: &Member, shape: &Shape, n: u64) -> Option<Range> {
 }
 
 /// A piece of an orphan that `m` may execute. A thread that has had the construct's last iteration takes nothing more:
-/// compiled code looks at the last chunk it got to decide who assigns lastprivate variables.
+/// compiled code looks at the last chunk it got to decide who assigns lastprivate variables. The orphans of `m` itself are for
+/// the survivors, as long as one of them is at work in the construct and will come back.
 #[cold]
 fn orphan(m: &Member, s: &Share, shape: &Shape) -> Option<Range> {
     if m.ledger.had_last() {
         return None;
     }
-    let own = if shape.monotonic { Some(m.num.get()) } else { None };
-    let (r, failure) = s.dispenser.take_orphan(u64::from(m.team().size()), own)?;
-    m.ledger.take_orphan(s.seq.get(), r, r.hi == shape.total, failure);
+    let (me, seq, team) = (m.num.get(), s.seq.get(), m.team());
+    let survivors = || team.members().iter().any(|o| o.num.get() != me && o.ledger.is_in_flight(seq));
+    let own = shape.monotonic || !survivors();
+    let wanted = |owner| if owner == me { own } else { !shape.monotonic };
+    let (r, failure) = s.dispenser.take_orphan(u64::from(team.size()), wanted)?;
+    m.ledger.take_orphan(seq, r, r.hi == shape.total, failure);
     Some(r)
 }
 
@@ -220,16 +242,18 @@ fn stay(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range> {
     team.event.notify();
     let seq = s.seq.get();
     let in_flight = || team.members().iter().any(|o| o.ledger.is_in_flight(seq));
+    let mut orphans = 0;
     loop {
         if let Some(r) = orphan(m, s, shape) {
             return Some(r);
         }
-        if !in_flight() || s.is_cancelled() || team.is_cancelled() {
-            return if s.dispenser.has_orphans() { orphan(m, s, shape) } else { None };
+        let over = || s.is_cancelled() || team.is_cancelled() || (!in_flight() && !s.dispenser.has_orphans());
+        if over() {
+            return None;
         }
-        team.event.wait(team.spin.get(), || {
-            s.dispenser.has_orphans() || !in_flight() || s.is_cancelled() || team.is_cancelled()
-        });
+        // Orphans that are there already are our own: somebody is at work who will take them.
+        team.event.wait(team.spin.get(), || over() || !in_flight() || s.dispenser.pushed() != orphans);
+        orphans = s.dispenser.pushed();
     }
 }
 
