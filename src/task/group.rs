@@ -45,14 +45,13 @@ pub fn end(thr: &'static Thread) {
     let task = thr.task();
     let Some(g) = task.group.get() else { return };
     let team = thr.team();
+    // Tasks of the group may depend on siblings outside it: children of the current task are run as well.
+    let wanted = |t: &Task| {
+        t.group.get().is_some_and(|x| core::ptr::eq(x, g)) || t.parent.get().is_some_and(|p| core::ptr::eq(p, task))
+    };
     while g.count.load(Acquire) != 0 {
-        if !team.tasks.run_from(thr, |t: &Task| t.group.get().is_some_and(|x| core::ptr::eq(x, g)), || g.ready.get() > 0) {
-            let ready = || g.count.load(Acquire) == 0 || team.tasks.has_ready();
-            team.event.wait(team.spin.get(), ready);
-            if g.count.load(Acquire) != 0 && team.tasks.has_ready() {
-                // What is ready is not ours: do not burn the processor the others need.
-                core::hint::spin_loop();
-            }
+        if !team.tasks.run_from(thr, wanted, || g.ready.get() > 0 || task.ready_children.get() > 0) {
+            team.event.wait(team.spin.get(), || g.count.load(Acquire) == 0 || team.tasks.has_ready());
         }
     }
     task.group.set(g.outer.get());

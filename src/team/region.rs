@@ -46,8 +46,10 @@ pub fn team_size(thr: &'static Thread, requested: u32) -> u32 {
     }
     n = n.saturating_sub(after::retired()).max(1);
     if icvs.thread_limit != u32::MAX {
-        let busy = BUSY.load(Relaxed);
-        n = n.min(icvs.thread_limit.saturating_sub(busy)).max(1);
+        // Reserves the threads; `start` gives back what it does not get, `finish` the rest.
+        let allowed = |busy: u32| n.min(icvs.thread_limit.saturating_sub(busy)).max(1);
+        let before = BUSY.fetch_update(Relaxed, Relaxed, |busy| Some(busy + allowed(busy) - 1));
+        n = allowed(before.unwrap_or_else(|b| b));
     }
     n
 }
@@ -66,6 +68,7 @@ pub fn start(
     let outer = thr.member();
     let outer_team = outer.team();
     let team = assemble(thr, n);
+    let wanted = n;
     let n = team.size();
     team.parent.set(Some(outer));
     team.outside.set(Outside { task: thr.task.get(), base: thr.base.load(Relaxed), call: thr.call.get(), held: thr.held.get() });
@@ -85,8 +88,8 @@ pub fn start(
     team.running.store(n - 1, Relaxed);
     let epoch = team.epoch.load(Relaxed) + 1;
     team.epoch.store(epoch, Release);
-    if icvs.thread_limit != u32::MAX && n > 1 {
-        BUSY.fetch_add(n - 1, Relaxed);
+    if icvs.thread_limit != u32::MAX && wanted > n {
+        BUSY.fetch_sub(wanted - n, Relaxed);
     }
     if !g.places.is_empty() {
         let policy = ProcBindOf(thr.task().icvs.get().bind, flags).get();
