@@ -1,0 +1,172 @@
+//! What the integration tests share: building the C, C++ and Fortran programs once, running them with a hard time limit, and
+//! finding the library.
+#![allow(dead_code)]
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+/// The project's folder.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// libpromp.so, built by cargo beside the test binaries.
+pub fn library() -> PathBuf {
+    let exe = std::env::current_exe().expect("this test's path");
+    let dir = exe.parent().and_then(Path::parent).expect("target/PROFILE/deps");
+    let lib = dir.join("libpromp.so");
+    assert!(lib.exists(), "{} is missing: run `cargo build --release` first", lib.display());
+    lib
+}
+
+fn out_dir() -> PathBuf {
+    let d = root().join("target/c-tests");
+    std::fs::create_dir_all(&d).expect("target is writable");
+    d
+}
+
+/// Builds `source` (relative to c-tests/) with `flags`; the same request is built once.
+pub fn build(source: &str, flags: &[&str]) -> PathBuf {
+    static DONE: OnceLock<Mutex<HashMap<String, PathBuf>>> = OnceLock::new();
+    let path = root().join("c-tests").join(source);
+    let name = format!("{source} {}", flags.join(" ")).replace(['/', ' ', '=', '.', '-', ','], "_");
+    let exe = out_dir().join(name.trim_end_matches('_'));
+    let mut done = DONE.get_or_init(Default::default).lock().unwrap_or_else(|e| e.into_inner());
+    if let Some(p) = done.get(&name) {
+        return p.clone();
+    }
+    let newest = |p: &Path| p.metadata().and_then(|m| m.modified()).ok();
+    let header = root().join("c-tests/npb/npb.h");
+    if newest(&exe) < newest(&path).max(newest(&header)) {
+        let compiler = match path.extension().and_then(|e| e.to_str()) {
+            Some("f90") => "gfortran",
+            Some("cpp") => "g++",
+            _ => "gcc",
+        };
+        let tmp = exe.with_extension(format!("{}.tmp", std::process::id()));
+        let run = Command::new(compiler)
+            .args(["-O2", "-fopenmp", "-w"])
+            .args(flags)
+            .args(if compiler == "gfortran" { vec!["-J".into(), out_dir()] } else { vec![] })
+            .args(["-I", root().join("include").to_str().expect("UTF-8")])
+            .args(["-o", tmp.to_str().expect("UTF-8"), path.to_str().expect("UTF-8"), "-lm", "-lpthread", "-ldl"])
+            .output()
+            .unwrap_or_else(|e| panic!("{compiler} is needed to build the test programs: {e}"));
+        assert!(run.status.success(), "{compiler} {source}: {}", String::from_utf8_lossy(&run.stderr));
+        std::fs::rename(&tmp, &exe).expect("moving the program");
+    }
+    done.insert(name, exe.clone());
+    exe
+}
+
+/// What a run did.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// Standard output.
+    pub out: String,
+    /// Standard error.
+    pub err: String,
+    /// Exit status; 128 + signal if it was killed by one.
+    pub status: i32,
+    /// It ran past its limit.
+    pub hung: bool,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// Runs `cmd` with a hard time limit.
+pub fn limited(mut cmd: Command, limit: Duration) -> Run {
+    use std::os::unix::process::{CommandExt, ExitStatusExt};
+    let start = Instant::now();
+    cmd.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut child = cmd.spawn().unwrap_or_else(|e| panic!("{cmd:?}: {e}"));
+    let pid = child.id() as i32;
+    let read = |mut r: Box<dyn std::io::Read + Send>| {
+        std::thread::spawn(move || {
+            let mut v = Vec::new();
+            let _ = r.read_to_end(&mut v);
+            String::from_utf8_lossy(&v).into_owned()
+        })
+    };
+    let o = read(Box::new(child.stdout.take().expect("piped")));
+    let e = read(Box::new(child.stderr.take().expect("piped")));
+    let mut hung = false;
+    let status = loop {
+        if let Some(s) = child.try_wait().expect("waiting for a child") {
+            break s;
+        }
+        if start.elapsed() > limit {
+            hung = true;
+            // SAFETY: signals the process group made above.
+            unsafe { libc::kill(-pid, libc::SIGKILL) };
+            break child.wait().expect("waiting for a child");
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    // SAFETY: as above; grandchildren that still hold the pipes would keep the readers.
+    unsafe { libc::kill(-pid, libc::SIGKILL) };
+    let status = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    Run { out: o.join().unwrap_or_default(), err: e.join().unwrap_or_default(), status, hung, took: start.elapsed() }
+}
+
+/// The environment variables that must not leak into runs.
+fn clean(cmd: &mut Command) {
+    for (k, _) in std::env::vars() {
+        if ["OMP_", "GOMP_", "PROMP_", "LD_"].iter().any(|p| k.starts_with(p)) {
+            cmd.env_remove(k);
+        }
+    }
+}
+
+/// A program with arguments, under the system's libgomp.
+pub fn reference(exe: &Path, args: &[&str], env: &[(&str, &str)]) -> Run {
+    let mut c = Command::new(exe);
+    clean(&mut c);
+    c.args(args).envs(env.iter().copied());
+    limited(c, LIMIT)
+}
+
+/// The same under promp.
+pub fn promp(exe: &Path, args: &[&str], env: &[(&str, &str)]) -> Run {
+    let mut c = Command::new(exe);
+    clean(&mut c);
+    c.args(args).env("LD_PRELOAD", library()).envs(env.iter().copied());
+    limited(c, LIMIT)
+}
+
+/// No run of a test takes this long unless it hangs.
+pub const LIMIT: Duration = Duration::from_secs(60);
+
+/// A seeded stream of numbers for sampling.
+pub struct Seeded(pub u64);
+
+impl Seeded {
+    /// The next number below `n`.
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut x = self.0;
+        x = (x ^ x >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        x = (x ^ x >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (x ^ x >> 31) % n
+    }
+    /// One of `v`.
+    pub fn pick<'a, T>(&mut self, v: &'a [T]) -> &'a T {
+        &v[self.below(v.len() as u64) as usize]
+    }
+}
+
+/// `make test-long` sets PROMP_TEST_LONG: sweeps are larger by this factor.
+pub fn scale() -> u64 {
+    if std::env::var_os("PROMP_TEST_LONG").is_some() { 12 } else { 1 }
+}
+
+/// Waits for a package's program or prints why the test is skipped.
+pub fn available(what: &str, ok: bool) -> bool {
+    if !ok {
+        eprintln!("skipped: {what} is not installed and the registry was out of reach");
+    }
+    ok
+}

@@ -1,0 +1,75 @@
+//! Every construct, under promp and under libgomp: the same output on any number of threads, with fault tolerance on and off,
+//! and with private state saved.
+
+mod common;
+use common::*;
+
+fn same(source: &str, extra: &[(&str, &str)]) {
+    let exe = build(source, &[]);
+    for threads in ["1", "2", "3", "8"] {
+        let mut env = extra.to_vec();
+        env.push(("OMP_NUM_THREADS", threads));
+        let want = reference(&exe, &[], &env);
+        assert_eq!(want.status, 0, "{source} under libgomp: {}", want.err);
+        for mode in [&[("PROMP_FT", "off")][..], &[("PROMP_FT", "on")], &[("PROMP_REPLAY", "assume")]] {
+            let mut env = env.clone();
+            env.extend(mode);
+            let got = promp(&exe, &[], &env);
+            assert!(!got.hung, "{source} {env:?} hung");
+            assert_eq!((got.status, &got.out), (0, &want.out), "{source} {env:?}: {}", got.err);
+        }
+    }
+}
+
+#[test]
+fn parallel() {
+    same("constructs/parallel.c", &[]);
+}
+
+#[test]
+fn loops() {
+    for schedule in ["static", "dynamic,3", "guided", "monotonic:dynamic", "auto", "static,2"] {
+        same("constructs/loops.c", &[("OMP_SCHEDULE", schedule)]);
+    }
+}
+
+#[test]
+fn synchronisation() {
+    same("constructs/sync.c", &[]);
+    same("constructs/sync.c", &[("OMP_WAIT_POLICY", "passive")]);
+}
+
+#[test]
+fn tasks() {
+    same("constructs/tasks.c", &[("OMP_MAX_TASK_PRIORITY", "10")]);
+}
+
+#[test]
+fn cancellation() {
+    same("constructs/cancel.c", &[("OMP_CANCELLATION", "true")]);
+    same("constructs/cancel.c", &[]);
+}
+
+#[test]
+fn cplusplus() {
+    same("constructs/classes.cpp", &[]);
+}
+
+#[test]
+fn fortran() {
+    same("constructs/routines.f90", &[]);
+}
+
+#[test]
+fn kernels_verify() {
+    for k in ["ep", "cg", "mg", "ft", "is"] {
+        for flags in [&[][..], &["-DDYNAMIC=4"]] {
+            let exe = build(&format!("npb/{k}.c"), flags);
+            let run = promp(&exe, &["S"], &[("OMP_NUM_THREADS", "4")]);
+            assert!(run.status == 0 && run.out.contains("verification successful"), "{k}: {run:?}");
+        }
+    }
+    let exe = build("npb/ep.f90", &[]);
+    let run = promp(&exe, &["S"], &[("OMP_NUM_THREADS", "4")]);
+    assert!(run.status == 0 && run.out.contains("verification successful"), "ep.f90: {run:?}");
+}

@@ -1,0 +1,183 @@
+//! Sweeps: each program, each thread, sampled points, kinds and delays. A run either prints what libgomp's run prints, or
+//! refuses with status 70. Nothing is wrong, nothing hangs.
+
+mod common;
+use common::*;
+use std::path::Path;
+
+/// Outcomes of a sweep.
+#[derive(Default, Debug)]
+struct Tally {
+    same: u32,
+    refused: u32,
+    struck: u32,
+    recomputed: u32,
+}
+
+/// Runs one specification; panics on a wrong result or a hang.
+fn one(exe: &Path, args: &[&str], env: &[(&str, &str)], spec: &str, want: &Run, tally: &mut Tally) {
+    let mut env = env.to_vec();
+    env.push(("PROMP_FAULT", spec));
+    let got = promp(exe, args, &env);
+    let what = format!("{} {args:?} {env:?}", exe.display());
+    assert!(!got.hung, "{what}: hung; stderr: {}", got.err);
+    if got.err.contains(" failed (") {
+        tally.struck += 1;
+    }
+    if got.err.contains("recomputed by") || got.err.contains("is repeated") {
+        tally.recomputed += 1;
+    }
+    if got.status == 70 {
+        assert!(got.err.contains("; stopping"), "{what}: a refusal without its message: {}", got.err);
+        eprintln!("refused: {spec}: {}", got.err.trim());
+        tally.refused += 1;
+        return;
+    }
+    assert_eq!((got.status, &got.out), (want.status, &want.out), "{what}: wrong; stderr: {}", got.err);
+    tally.same += 1;
+}
+
+/// A sampled sweep with replayable work vouched for.
+fn sweep(source: &str, flags: &[&str], args: &[&str], points: &[&str], samples: u64) -> Tally {
+    let exe = build(source, flags);
+    let env = [("OMP_NUM_THREADS", "4"), ("PROMP_REPLAY", "assume"), ("PROMP_WATCHDOG", "60ms")];
+    let want = reference(&exe, args, &env[..1]);
+    let mut rng = Seeded(source.len() as u64 * 977 + flags.len() as u64);
+    let mut tally = Tally::default();
+    for i in 0..samples * scale() {
+        let kind = if i % 8 == 7 { "hang" } else { *rng.pick(&["kill", "kill", "crash"]) };
+        let thread = rng.below(4);
+        let region = 1 + rng.below(6);
+        let nth = 1 + rng.below(6);
+        let delay = *rng.pick(&["0", "0", "20us", "100us", "400us", "1500us"]);
+        let at = *rng.pick(points);
+        let spec = format!("{kind}@thread={thread},region={region},nth={nth},delay={delay},at={at}");
+        one(&exe, args, &env, &spec, &want, &mut tally);
+    }
+    eprintln!("{source} {flags:?}: {tally:?}");
+    tally
+}
+
+#[test]
+fn kernels_with_dynamic_schedules() {
+    for k in ["ep", "cg", "mg", "ft", "is"] {
+        let t = sweep(&format!("npb/{k}.c"), &["-DDYNAMIC=2"], &["S"], &["chunk", "chunk", "barrier", "region"], 16);
+        assert!(t.struck > 0 && t.same > t.refused, "{k}: {t:?}");
+    }
+}
+
+#[test]
+fn kernels_with_static_schedules() {
+    let mut struck = 0;
+    for k in ["ep", "cg", "mg", "ft", "is"] {
+        let t = sweep(&format!("npb/{k}.c"), &[], &["S"], &["region", "barrier"], 10);
+        assert!(t.same > t.refused, "{k}: {t:?}");
+        struck += t.struck;
+    }
+    assert!(struck > 0);
+}
+
+#[test]
+fn other_programs() {
+    sweep("ft/jacobi.c", &[], &[], &["region", "barrier"], 10);
+    sweep("ft/jacobi.c", &["-DDYNAMIC=5"], &[], &["chunk", "barrier"], 12);
+    sweep("ft/wavefront.c", &[], &[], &["chunk"], 12);
+    sweep("ft/tasktree.c", &[], &[], &["task", "task", "region", "single"], 16);
+    sweep("ft/nested.c", &[], &[], &["chunk", "region", "barrier"], 12);
+    sweep("ft/reduction.c", &[], &[], &["chunk", "region", "critical"], 24);
+    sweep("ft/big.c", &[], &[], &["chunk"], 10);
+}
+
+#[test]
+fn what_a_failed_thread_holds() {
+    let t = sweep("ft/holders.c", &[], &[], &["critical", "single", "ordered", "sections", "barrier", "chunk"], 40);
+    assert!(t.struck > 0);
+    // Where nothing is in flight the thread goes on with all it holds.
+    let exe = build("ft/holders.c", &[]);
+    let env = [("OMP_NUM_THREADS", "4")];
+    let want = reference(&exe, &[], &env);
+    for at in ["critical", "single", "ordered", "sections", "barrier", "chunk", "region", "serial"] {
+        for nth in 1..=4 * scale() {
+            let mut tally = Tally::default();
+            one(&exe, &[], &env, &format!("kill@at={at},nth={nth}"), &want, &mut tally);
+            assert_eq!(tally.refused, 0, "{at} {nth}");
+        }
+    }
+}
+
+#[test]
+fn several_failures() {
+    let exe = build("npb/cg.c", &["-DDYNAMIC=8"]);
+    let env = [("OMP_NUM_THREADS", "4"), ("PROMP_REPLAY", "assume")];
+    let want = reference(&exe, &["S"], &env[..1]);
+    let mut tally = Tally::default();
+    for spec in [
+        // All but one, at once and one after another; all; the same thread again and again.
+        "kill@thread=1;kill@thread=2;kill@thread=3",
+        "kill@thread=0;kill@thread=1;kill@thread=2",
+        "kill@thread=0,delay=50us;kill@thread=1,delay=50us;kill@thread=2,delay=50us;kill@thread=3,delay=50us",
+        "kill@thread=1,count=5,region=any;kill@thread=2,nth=2;crash@thread=3,nth=3,delay=30us",
+        "kill@thread=1,nth=1;kill@thread=1,nth=2;kill@thread=1,nth=3;kill@thread=1,nth=4",
+        "kill@mtbf=3ms,seed=5,count=20",
+        "crash@mtbf=5ms,seed=9,count=10;kill@mtbf=4ms,seed=2,count=10",
+    ] {
+        one(&exe, &["S"], &env, spec, &want, &mut tally);
+    }
+    assert!(tally.struck >= 6, "{tally:?}");
+    // A failure while others recompute: survivors of a large chunk are hit in turn.
+    let exe = build("npb/ep.c", &["-DDYNAMIC=16"]);
+    let want = reference(&exe, &["S"], &env[..1]);
+    for seed in 1..=6 * scale() {
+        let spec = format!("kill@thread=1,delay=3ms;kill@mtbf=6ms,seed={seed},count=8");
+        one(&exe, &["S"], &env, &spec, &want, &mut tally);
+    }
+    assert!(tally.recomputed > 0, "{tally:?}");
+}
+
+#[test]
+fn reproducible_means_byte_identical() {
+    let exe = build("ft/reduction.c", &[]);
+    let cg = build("npb/cg.c", &["-DDYNAMIC=4"]);
+    for (exe, args) in [(exe, &[][..]), (cg, &["S"])] {
+        let env = [("OMP_NUM_THREADS", "4"), ("PROMP_REPLAY", "assume"), ("PROMP_REPRODUCIBLE", "1")];
+        let want = promp(&exe, args, &env);
+        assert_eq!(want.status, 0);
+        let mut tally = Tally::default();
+        for nth in 1..=5 {
+            for delay in ["0", "60us", "300us"] {
+                let spec = format!("kill@thread={},region=2,nth={nth},delay={delay}", nth % 4);
+                one(&exe, args, &env, &spec, &want, &mut tally);
+            }
+        }
+        assert!(tally.struck > 0, "{tally:?}");
+    }
+}
+
+#[test]
+fn recompute_static_and_shrink() {
+    let exe = build("npb/ep.c", &["-DDYNAMIC=8"]);
+    let want = reference(&exe, &["S"], &[("OMP_NUM_THREADS", "4")]);
+    for extra in [("PROMP_RECOMPUTE", "static"), ("PROMP_AFTER", "shrink")] {
+        let env = [("OMP_NUM_THREADS", "4"), ("PROMP_REPLAY", "assume"), extra];
+        let mut tally = Tally::default();
+        for t in 0..4 {
+            one(&exe, &["S"], &env, &format!("kill@thread={t},delay=5ms"), &want, &mut tally);
+        }
+        assert!(tally.struck > 0 && tally.refused < 4, "{tally:?}");
+    }
+}
+
+#[test]
+fn non_replayable_work_is_never_wrong() {
+    let exe = build("ft/update.c", &[]);
+    let env = [("OMP_NUM_THREADS", "4")];
+    let want = reference(&exe, &[], &env);
+    let (mut idle, mut busy) = (Tally::default(), Tally::default());
+    for i in 0..10 * scale() {
+        one(&exe, &[], &env, &format!("kill@thread={},region={},nth={}", i % 4, 1 + i % 5, 1 + i % 7), &want, &mut idle);
+        let spec = format!("kill@thread={},region={},nth=1,delay={}us", i % 4, 1 + i % 9, 5 + 13 * (i % 6));
+        one(&exe, &[], &env, &spec, &want, &mut busy);
+    }
+    assert_eq!(idle.refused, 0, "nothing was in flight: it goes on: {idle:?}");
+    assert!(busy.refused > 0, "{busy:?}");
+}
