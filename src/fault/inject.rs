@@ -32,6 +32,8 @@ pub struct PerThread {
     /// Save points passed; crashes since the last one.
     saves: Own<u64>,
     crashes: Own<(u64, u32)>,
+    /// A hang came in serial code, where no team could notice it: it waits for the next region.
+    late_hang: Own<bool>,
     /// The watchdog's: progress seen last and since when.
     pub seen: (AtomicU32, AtomicU64),
 }
@@ -48,6 +50,12 @@ impl PerThread {
     /// Where a hung thread waits.
     pub fn fence(&self) -> &AtomicU32 {
         &self.fence
+    }
+    /// A hang in serial code takes effect in the thread's next region: nobody waits for a thread outside one, so
+    /// nothing could tell it from long work.
+    pub fn defer_hang(&self) {
+        self.kind.store(0, Relaxed);
+        self.late_hang.set(true);
     }
     /// A save point was passed: crashes are counted anew.
     #[inline]
@@ -70,7 +78,7 @@ pub fn start(g: &'static Globals) {
     }
     super::stop::install_stop_signal();
     STRUCK.set(Some(Box::leak(g.promp.faults.iter().map(|_| AtomicU64::new(0)).collect())));
-    ACTIVE.store(g.promp.faults.iter().any(|f| f.mtbf_ns.is_none()), Release);
+    ACTIVE.store(!g.promp.faults.is_empty(), Release);
     if g.promp.watchdog_ns.is_none() && g.promp.faults.iter().any(|f| f.kind == Kind::Hang) && g.promp.verbose >= 1 {
         say!("PROMP_FAULT asks for a hang and PROMP_WATCHDOG is off: nothing will notice it");
     }
@@ -137,6 +145,10 @@ fn reached(thr: &'static Thread, at: At) {
         return;
     }
     let p = &thr.inject;
+    if at == At::Region && p.late_hang.get() {
+        p.late_hang.set(false);
+        thr.pending.store(Kind::Hang as u32, Relaxed);
+    }
     let mut counts = if p.region.get() == region { p.counts.get() } else { [0; POINTS] };
     counts[at as usize] += 1;
     p.region.set(region);

@@ -11,6 +11,7 @@ use super::spec::Kind;
 use super::{after, report};
 use crate::icv::globals_if_ready;
 use crate::say;
+use crate::sys::asm;
 use crate::sys::host::{self, Identity};
 use crate::sys::signals::{self, Interrupted};
 use crate::sys::syscall::exit_group;
@@ -48,6 +49,9 @@ extern "C" fn on_signal(_sig: i32, _info: *mut libc::siginfo_t, ctx: *mut libc::
         return;
     }
     if kind == Kind::Hang {
+        if thr.base.load(Relaxed) == 0 {
+            return thr.inject.defer_hang();
+        }
         hang(thr);
     }
     // SAFETY: the kernel's context.
@@ -124,6 +128,12 @@ pub extern "C" fn at_enter(thr: &'static Thread, base: usize) -> ! {
 fn stop_idle(thr: &'static Thread, way: Way) -> ! {
     let mask = signals::block_all();
     let kind = Kind::from_u32(thr.pending.swap(0, Relaxed)).unwrap_or(Kind::Kill);
+    if let (Kind::Hang, 0, Way::Return { frame, rax }) = (kind, thr.base.load(Relaxed), way) {
+        thr.inject.defer_hang();
+        signals::set_mask(mask);
+        // SAFETY: the frame of the call that is returning, on this very host.
+        unsafe { asm::promp_return(frame, rax) }
+    }
     if kind == Kind::Hang {
         // Not in the runtime any more, as far as the watchdog can see.
         thr.in_runtime.store(0, Relaxed);

@@ -1,0 +1,90 @@
+//! `promp report`: a report as text.
+
+use crate::args;
+use crate::{Failure, Outcome};
+use serde::Deserialize;
+use std::fmt::Write;
+
+#[derive(Deserialize)]
+struct Report {
+    promp: String,
+    program: String,
+    pid: u32,
+    threads: u32,
+    wall_s: f64,
+    regions: u64,
+    chunks: u64,
+    #[serde(default)]
+    faults_not_fired: u64,
+    failures: Vec<Failed>,
+}
+
+#[derive(Deserialize)]
+struct Failed {
+    kind: String,
+    thread: u32,
+    region: u64,
+    construct: String,
+    ordinal: u64,
+    at_s: f64,
+    recovery: String,
+    lost_iterations: u64,
+    recomputed_by: Vec<By>,
+    recovery_s: f64,
+}
+
+#[derive(Deserialize)]
+struct By {
+    thread: u32,
+    iterations: u64,
+}
+
+/// Prints the summary.
+pub fn report(r: &args::Report) -> Outcome {
+    let name = r.file.display();
+    let text = std::fs::read_to_string(&r.file).map_err(|e| Failure::new(66, format!("{name} cannot be read: {e}")))?;
+    let damaged = |e: serde_json::Error| Failure::new(65, format!("{name} is not a promp report: {e}"));
+    if r.json {
+        let v: serde_json::Value = serde_json::from_str(&text).map_err(damaged)?;
+        println!("{v}");
+        return Ok(());
+    }
+    print!("{}", summary(&serde_json::from_str(&text).map_err(damaged)?));
+    Ok(())
+}
+
+fn summary(r: &Report) -> String {
+    let mut t = String::new();
+    let _ = writeln!(t, "program    {} (pid {}, promp {})", r.program, r.pid, r.promp);
+    let _ = writeln!(t, "threads    {}    wall time {:.3} s", r.threads, r.wall_s);
+    let _ = writeln!(t, "regions    {}    chunks through the runtime {}", r.regions, r.chunks);
+    if r.faults_not_fired > 0 {
+        let _ = writeln!(t, "not fired  {} of the injected faults", r.faults_not_fired);
+    }
+    if r.failures.is_empty() {
+        t.push_str("failures   none\n");
+        return t;
+    }
+    let _ = writeln!(t, "failures   {}\n", r.failures.len());
+    let _ = writeln!(t, "{:>10}  {:<6} {:>6} {:>7}  {:<11} {:<10} {:>10} {:>9}  by thread", "at", "kind", "thread", "region", "construct", "recovery", "iterations", "took");
+    for f in &r.failures {
+        let by: Vec<String> = f.recomputed_by.iter().map(|b| format!("{}:{}", b.thread, b.iterations)).collect();
+        let construct = if f.ordinal > 0 { format!("{} {}", f.construct, f.ordinal) } else { f.construct.clone() };
+        let _ = writeln!(
+            t,
+            "{:>8.4} s  {:<6} {:>6} {:>7}  {construct:<11} {:<10} {:>10} {:>6.2} ms  {}",
+            f.at_s,
+            f.kind,
+            f.thread,
+            f.region,
+            f.recovery,
+            f.lost_iterations,
+            f.recovery_s * 1e3,
+            by.join(" ")
+        );
+    }
+    let lost: u64 = r.failures.iter().map(|f| f.lost_iterations).sum();
+    let took: f64 = r.failures.iter().map(|f| f.recovery_s).sum();
+    let _ = writeln!(t, "\n{lost} iterations recomputed; {:.2} ms from failure to recovery in all", took * 1e3);
+    t
+}

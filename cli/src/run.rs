@@ -1,0 +1,78 @@
+//! `promp run`.
+
+use crate::args::Run;
+use crate::elf::{self, Kind};
+use crate::{Failure, Outcome, library};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Sets the environment and becomes the program.
+pub fn run(r: &Run) -> Outcome {
+    let lib = library::find()?;
+    let program = locate(&r.command[0])?;
+    check(&program)?;
+    let mut c = Command::new(&program);
+    c.args(&r.command[1..]);
+    let preload = match std::env::var("LD_PRELOAD") {
+        Ok(others) if !others.is_empty() => format!("{}:{others}", lib.display()),
+        _ => lib.display().to_string(),
+    };
+    c.env("LD_PRELOAD", preload);
+    let mut set = |name: &str, value: Option<String>| {
+        if let Some(v) = value {
+            c.env(name, v);
+        }
+    };
+    set("OMP_NUM_THREADS", r.threads.map(|n| n.to_string()));
+    set("PROMP_FAULT", r.fault.clone());
+    set("PROMP_REPLAY", r.replay.clone());
+    set("PROMP_WATCHDOG", r.watchdog.clone());
+    set("PROMP_REPORT", r.report.as_ref().map(|p| p.display().to_string()));
+    let e = c.exec();
+    Err(Failure::new(126, format!("{} cannot be started: {e}", program.display())))
+}
+
+/// The program's file: as given if it has a slash, otherwise by PATH.
+fn locate(name: &str) -> Result<PathBuf, Failure> {
+    if name.contains('/') {
+        let p = PathBuf::from(name);
+        return if p.exists() { Ok(p) } else { Err(Failure::new(127, format!("{name}: there is no such program"))) };
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .map(|d| d.join(name))
+        .find(|p| p.is_file())
+        .ok_or_else(|| Failure::new(127, format!("{name}: not found in PATH")))
+}
+
+/// Programs that the loader would run without the library are refused: they would silently run unprotected.
+fn check(program: &Path) -> Outcome {
+    let name = program.display();
+    let meta = program.metadata().map_err(|e| Failure::new(66, format!("{name}: {e}")))?;
+    if meta.is_dir() {
+        return Err(Failure::new(126, format!("{name} is a directory")));
+    }
+    if meta.mode() & 0o111 == 0 {
+        return Err(Failure::new(126, format!("{name} is not executable (chmod +x)")));
+    }
+    // SAFETY: no pointers.
+    let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
+    if (meta.mode() & 0o4000 != 0 && meta.uid() != uid) || (meta.mode() & 0o2000 != 0 && meta.gid() != gid) || meta.mode() & 0o6000 != 0 {
+        return Err(Failure::new(
+            126,
+            format!("{name} is set-user-ID or set-group-ID: the loader ignores LD_PRELOAD for it, so promp cannot protect it"),
+        ));
+    }
+    match elf::kind(program) {
+        Ok(Kind::Dynamic | Kind::Script) => Ok(()),
+        Ok(Kind::Static) => Err(Failure::new(
+            126,
+            format!("{name} is statically linked: there is no loader that could put libpromp.so into it; link it dynamically, or with -lpromp"),
+        )),
+        Ok(Kind::Foreign) => Err(Failure::new(126, format!("{name} is not a program for x86-64"))),
+        Ok(Kind::Unknown) => Err(Failure::new(126, format!("{name} is neither an ELF program nor a script"))),
+        Err(e) => Err(Failure::new(66, format!("{name} cannot be read: {e}"))),
+    }
+}

@@ -1,0 +1,51 @@
+! The Fortran module of the promp runtime: the routines of promp.h.
+module promp
+  use iso_c_binding, only: c_int, c_double, c_int32_t, c_int64_t, c_size_t
+  implicit none
+  integer(c_int), parameter :: promp_kill = 1, promp_crash = 2, promp_hang = 3, promp_memerr = 4, promp_die = 5
+  integer(c_int), parameter :: promp_static = 1, promp_dynamic = 2
+
+  type, bind(c) :: promp_failure
+    integer(c_int32_t) :: kind, thread
+    integer(c_int64_t) :: region, lost_iterations
+    integer(c_int32_t) :: recovery, recovered
+    real(c_double) :: recovery_s
+  end type
+
+  type, bind(c) :: promp_statistics
+    integer(c_int64_t) :: regions, chunks, failures, workers
+  end type
+
+  interface
+    integer(c_int) function promp_version() bind(c)
+      import :: c_int
+    end function
+    subroutine promp_potential_ckpt() bind(c)
+    end subroutine
+    subroutine promp_replayable(yes) bind(c)
+      import :: c_int
+      integer(c_int), value :: yes
+    end subroutine
+    subroutine promp_frags(m) bind(c)
+      import :: c_int
+      integer(c_int), value :: m
+    end subroutine
+    subroutine promp_recompute(kind) bind(c)
+      import :: c_int
+      integer(c_int), value :: kind
+    end subroutine
+    integer(c_int) function promp_fail(thread, kind) bind(c)
+      import :: c_int
+      integer(c_int), value :: thread, kind
+    end function
+    integer(c_size_t) function promp_failures(list, n) bind(c)
+      import :: c_size_t, promp_failure
+      integer(c_size_t), value :: n
+      type(promp_failure), intent(out) :: list(n)
+    end function
+    subroutine promp_stats(out) bind(c)
+      import :: promp_statistics
+      type(promp_statistics), intent(out) :: out
+    end subroutine
+  end interface
+end module
