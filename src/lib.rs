@@ -20,3 +20,14 @@ pub mod work;
 /// All of the runtime's own memory.
 #[global_allocator]
 pub static ARENA: sys::arena::Arena = sys::arena::Arena::new();
+
+/// A wrong PROMP_FAULT or PROMP_CKPT_* stops the program before it has done anything: looked at when the library is loaded, which
+/// without these variables costs a walk over the environment. Everything else waits for the first use.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static CHECK_AT_LOAD: extern "C" fn() = {
+    extern "C" fn check() {
+        icv::env::check_fatal_settings();
+    }
+    check
+};

@@ -64,7 +64,14 @@ const KERNELS: [(&str, u64); 5] = [("ep", 1), ("cg", 15), ("mg", 1), ("ft", 7), 
 #[test]
 fn kernels_with_dynamic_schedules() {
     for (k, regions) in KERNELS {
-        let t = sweep(&format!("npb/{k}.c"), &["-DDYNAMIC=2"], &["S"], &["chunk", "chunk", "barrier", "region"], regions, 16);
+        let t = sweep(
+            &format!("npb/{k}.c"),
+            &["-DDYNAMIC=2"],
+            &["S"],
+            &["chunk", "chunk", "barrier", "region"],
+            regions,
+            16,
+        );
         assert!(t.struck > 0 && t.same > t.refused, "{k}: {t:?}");
     }
 }
@@ -93,7 +100,14 @@ fn other_programs() {
 
 #[test]
 fn what_a_failed_thread_holds() {
-    let t = sweep("ft/holders.c", &[], &[], &["critical", "single", "ordered", "sections", "barrier", "chunk"], 1, 40);
+    let t = sweep(
+        "ft/holders.c",
+        &[],
+        &[],
+        &["critical", "single", "ordered", "sections", "barrier", "chunk"],
+        1,
+        40,
+    );
     assert!(t.struck > 0);
     // Where nothing is in flight the thread goes on with all it holds.
     let exe = build("ft/holders.c", &[]);
@@ -177,7 +191,14 @@ fn non_replayable_work_is_never_wrong() {
     let want = reference(&exe, &[], &env);
     let (mut idle, mut busy) = (Tally::default(), Tally::default());
     for i in 0..10 * scale() {
-        one(&exe, &[], &env, &format!("kill@thread={},region={},nth={}", i % 4, 1 + i % 5, 1 + i % 7), &want, &mut idle);
+        one(
+            &exe,
+            &[],
+            &env,
+            &format!("kill@thread={},region={},nth={}", i % 4, 1 + i % 5, 1 + i % 7),
+            &want,
+            &mut idle,
+        );
         let spec = format!("kill@thread={},region={},nth=1,delay={}us", i % 4, 1 + i % 9, 5 + 13 * (i % 6));
         one(&exe, &[], &env, &spec, &want, &mut busy);
     }

@@ -30,11 +30,14 @@ fn findings() -> Vec<Finding> {
     let mut add = |what, ok, detail: String| v.push(Finding { what, ok, detail });
     let lib = library::find();
     add("library", lib.is_ok(), lib.map_or_else(|f| f.message, |p| p.display().to_string()));
-    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_string();
+    let release =
+        std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_string();
     let kernel = version(&release);
     add("kernel", kernel >= (5, 3), format!("Linux {release} (5.3 or later wanted)"));
     let flags = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let has = |f: &str| flags.lines().find(|l| l.starts_with("flags")).is_some_and(|l| l.split(' ').any(|w| w == f));
+    let has = |f: &str| {
+        flags.lines().find(|l| l.starts_with("flags")).is_some_and(|l| l.split(' ').any(|w| w == f))
+    };
     add("fsgsbase", has("fsgsbase"), "thread pointer readable and writable without a system call".into());
     add(
         "dirty page tracking",
@@ -42,19 +45,41 @@ fn findings() -> Vec<Finding> {
         "PAGEMAP_SCAN with userfaultfd write protection (Linux 6.7); used by checkpoints, which are not in this version".into(),
     );
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    add("processors", true, format!("{cpus} by affinity mask and cgroup quota: the default number of threads"));
-    for (what, resource) in [("threads limit", libc::RLIMIT_NPROC), ("address space limit", libc::RLIMIT_AS), ("stack limit", libc::RLIMIT_STACK)] {
+    add(
+        "processors",
+        true,
+        format!("{cpus} by affinity mask and cgroup quota: the default number of threads"),
+    );
+    for (what, resource) in [
+        ("threads limit", libc::RLIMIT_NPROC),
+        ("address space limit", libc::RLIMIT_AS),
+        ("stack limit", libc::RLIMIT_STACK),
+    ] {
         add(what, true, limit(resource));
     }
     for c in ["gcc", "g++", "gfortran"] {
         let out = Command::new(c).arg("--version").output();
-        let line = out.ok().and_then(|o| String::from_utf8(o.stdout).ok()?.lines().next().map(str::to_string));
+        let line =
+            out.ok().and_then(|o| String::from_utf8(o.stdout).ok()?.lines().next().map(str::to_string));
         add(c, line.is_some(), line.unwrap_or_else(|| format!("not found: apt-get install {c}")));
     }
-    let plugin = Command::new("gcc").arg("-print-file-name=plugin").output().ok().and_then(|o| String::from_utf8(o.stdout).ok());
-    let headers = plugin.as_deref().map(str::trim).is_some_and(|p| Path::new(p).join("include/gcc-plugin.h").exists());
-    add("gcc plugin headers", headers, "for the compile side, which is not in this version (gcc-12-plugin-dev)".into());
-    let gomp = Command::new("gcc").arg("-print-file-name=libgomp.so.1").output().ok().and_then(|o| String::from_utf8(o.stdout).ok());
+    let plugin = Command::new("gcc")
+        .arg("-print-file-name=plugin")
+        .output()
+        .ok()
+        .and_then(|o| String::from_utf8(o.stdout).ok());
+    let headers =
+        plugin.as_deref().map(str::trim).is_some_and(|p| Path::new(p).join("include/gcc-plugin.h").exists());
+    add(
+        "gcc plugin headers",
+        headers,
+        "for the compile side, which is not in this version (gcc-12-plugin-dev)".into(),
+    );
+    let gomp = Command::new("gcc")
+        .arg("-print-file-name=libgomp.so.1")
+        .output()
+        .ok()
+        .and_then(|o| String::from_utf8(o.stdout).ok());
     let gomp = gomp.map(|g| g.trim().to_string()).filter(|g| g.contains('/'));
     add("libgomp", gomp.is_some(), gomp.unwrap_or_else(|| "not found; only needed to compare with".into()));
     v

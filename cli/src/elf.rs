@@ -49,7 +49,8 @@ pub fn kind(path: &Path) -> io::Result<Kind> {
     let mut headers = vec![0u8; size * count];
     f.read_exact(&mut headers)?;
     const PT_INTERP: u32 = 3;
-    let dynamic = headers.chunks_exact(size).any(|h| u32::from_le_bytes([h[0], h[1], h[2], h[3]]) == PT_INTERP);
+    let dynamic =
+        headers.chunks_exact(size).any(|h| u32::from_le_bytes([h[0], h[1], h[2], h[3]]) == PT_INTERP);
     Ok(if dynamic { Kind::Dynamic } else { Kind::Static })
 }
 

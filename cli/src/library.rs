@@ -12,13 +12,18 @@ pub fn find() -> Result<PathBuf, Failure> {
         if let Some(dir) = std::env::current_exe().ok().and_then(|e| e.parent().map(PathBuf::from)) {
             tried.extend([dir.join("libpromp.so"), dir.join("../lib/libpromp.so")]);
         }
-        tried.extend(["/usr/local/lib/libpromp.so", "/usr/lib/x86_64-linux-gnu/libpromp.so"].map(PathBuf::from));
+        tried.extend(
+            ["/usr/local/lib/libpromp.so", "/usr/lib/x86_64-linux-gnu/libpromp.so"].map(PathBuf::from),
+        );
     }
     let list = || tried.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ");
     let Some(found) = tried.iter().find(|p| p.exists()) else {
         return Err(Failure::new(
             69,
-            format!("libpromp.so was not found (looked for {}); build it with `cargo build --release`, or set PROMP_LIBRARY", list()),
+            format!(
+                "libpromp.so was not found (looked for {}); build it with `cargo build --release`, or set PROMP_LIBRARY",
+                list()
+            ),
         ));
     };
     match std::fs::File::open(found) {

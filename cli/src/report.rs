@@ -42,7 +42,8 @@ struct By {
 /// Prints the summary.
 pub fn report(r: &args::Report) -> Outcome {
     let name = r.file.display();
-    let text = std::fs::read_to_string(&r.file).map_err(|e| Failure::new(66, format!("{name} cannot be read: {e}")))?;
+    let text = std::fs::read_to_string(&r.file)
+        .map_err(|e| Failure::new(66, format!("{name} cannot be read: {e}")))?;
     let damaged = |e: serde_json::Error| Failure::new(65, format!("{name} is not a promp report: {e}"));
     if r.json {
         let v: serde_json::Value = serde_json::from_str(&text).map_err(damaged)?;
@@ -66,10 +67,16 @@ fn summary(r: &Report) -> String {
         return t;
     }
     let _ = writeln!(t, "failures   {}\n", r.failures.len());
-    let _ = writeln!(t, "{:>10}  {:<6} {:>6} {:>7}  {:<11} {:<10} {:>10} {:>9}  by thread", "at", "kind", "thread", "region", "construct", "recovery", "iterations", "took");
+    let _ = writeln!(
+        t,
+        "{:>10}  {:<6} {:>6} {:>7}  {:<11} {:<10} {:>10} {:>9}  by thread",
+        "at", "kind", "thread", "region", "construct", "recovery", "iterations", "took"
+    );
     for f in &r.failures {
-        let by: Vec<String> = f.recomputed_by.iter().map(|b| format!("{}:{}", b.thread, b.iterations)).collect();
-        let construct = if f.ordinal > 0 { format!("{} {}", f.construct, f.ordinal) } else { f.construct.clone() };
+        let by: Vec<String> =
+            f.recomputed_by.iter().map(|b| format!("{}:{}", b.thread, b.iterations)).collect();
+        let construct =
+            if f.ordinal > 0 { format!("{} {}", f.construct, f.ordinal) } else { f.construct.clone() };
         let _ = writeln!(
             t,
             "{:>8.4} s  {:<6} {:>6} {:>7}  {construct:<11} {:<10} {:>10} {:>6.2} ms  {}",
@@ -85,6 +92,7 @@ fn summary(r: &Report) -> String {
     }
     let lost: u64 = r.failures.iter().map(|f| f.lost_iterations).sum();
     let took: f64 = r.failures.iter().map(|f| f.recovery_s).sum();
-    let _ = writeln!(t, "\n{lost} iterations recomputed; {:.2} ms from failure to recovery in all", took * 1e3);
+    let _ =
+        writeln!(t, "\n{lost} iterations recomputed; {:.2} ms from failure to recovery in all", took * 1e3);
     t
 }

@@ -38,7 +38,11 @@ pub fn run(r: &Run) -> Outcome {
 fn locate(name: &str) -> Result<PathBuf, Failure> {
     if name.contains('/') {
         let p = PathBuf::from(name);
-        return if p.exists() { Ok(p) } else { Err(Failure::new(127, format!("{name}: there is no such program"))) };
+        return if p.exists() {
+            Ok(p)
+        } else {
+            Err(Failure::new(127, format!("{name}: there is no such program")))
+        };
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
@@ -59,17 +63,24 @@ fn check(program: &Path) -> Outcome {
     }
     // SAFETY: no pointers.
     let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
-    if (meta.mode() & 0o4000 != 0 && meta.uid() != uid) || (meta.mode() & 0o2000 != 0 && meta.gid() != gid) || meta.mode() & 0o6000 != 0 {
+    if (meta.mode() & 0o4000 != 0 && meta.uid() != uid)
+        || (meta.mode() & 0o2000 != 0 && meta.gid() != gid)
+        || meta.mode() & 0o6000 != 0
+    {
         return Err(Failure::new(
             126,
-            format!("{name} is set-user-ID or set-group-ID: the loader ignores LD_PRELOAD for it, so promp cannot protect it"),
+            format!(
+                "{name} is set-user-ID or set-group-ID: the loader ignores LD_PRELOAD for it, so promp cannot protect it"
+            ),
         ));
     }
     match elf::kind(program) {
         Ok(Kind::Dynamic | Kind::Script) => Ok(()),
         Ok(Kind::Static) => Err(Failure::new(
             126,
-            format!("{name} is statically linked: there is no loader that could put libpromp.so into it; link it dynamically, or with -lpromp"),
+            format!(
+                "{name} is statically linked: there is no loader that could put libpromp.so into it; link it dynamically, or with -lpromp"
+            ),
         )),
         Ok(Kind::Foreign) => Err(Failure::new(126, format!("{name} is not a program for x86-64"))),
         Ok(Kind::Unknown) => Err(Failure::new(126, format!("{name} is neither an ELF program nor a script"))),

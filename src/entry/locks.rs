@@ -283,6 +283,9 @@ plain! {
 macro_rules! old_versions {
     ($($alias:ident = $name:literal => $target:path;)*) => {$(
         #[doc = concat!("`", $name, "@OMP_1.0`.")]
+        ///
+        /// # Safety
+        /// The argument is the program's lock variable.
         #[unsafe(naked)]
         pub unsafe extern "C" fn $alias() {
             core::arch::naked_asm!(

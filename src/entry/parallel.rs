@@ -14,7 +14,13 @@ use crate::work::share::Shape;
 use core::sync::atomic::Ordering::Relaxed;
 
 /// Executes a whole region.
-fn execute(thr: &'static Thread, call: (usize, usize), threads: u32, flags: u32, prepare: impl FnOnce(&'static Team)) {
+fn execute(
+    thr: &'static Thread,
+    call: (usize, usize),
+    threads: u32,
+    flags: u32,
+    prepare: impl FnOnce(&'static Team),
+) {
     let n = region::team_size(thr, threads);
     region::start(thr, call, n, flags, prepare);
     region::activate(thr, call, (0, 0));
@@ -135,12 +141,21 @@ extern "C" fn parallel_loop_start<const KIND: u32>(
     begin((func, data), threads, |t| combined_loop(t, Bounds::long(start, end, incr), s));
 }
 
-extern "C" fn parallel_loop_runtime_start(func: usize, data: usize, threads: u32, start: i64, end: i64, incr: i64) {
+extern "C" fn parallel_loop_runtime_start(
+    func: usize,
+    data: usize,
+    threads: u32,
+    start: i64,
+    end: i64,
+    incr: i64,
+) {
     parallel_loop_start::<0>(func, data, threads, start, end, incr, 0);
 }
 
 extern "C" fn parallel_sections(func: usize, data: usize, threads: u32, count: u32, flags: u32) {
-    execute(current(), (func, data), threads, flags, |t| combined(t, |t| loops::sections_shape(t, count, 0, true)));
+    execute(current(), (func, data), threads, flags, |t| {
+        combined(t, |t| loops::sections_shape(t, count, 0, true))
+    });
 }
 
 extern "C" fn parallel_sections_start(func: usize, data: usize, threads: u32, count: u32) {

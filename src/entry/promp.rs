@@ -85,7 +85,11 @@ pub unsafe extern "C" fn promp_failures(out: *mut PrompFailure, n: usize) -> usi
             kind: r.kind as u32,
             thread: r.place.thread,
             region: r.place.region,
-            lost_iterations: if r.recovery.get() == record::Recovery::Recompute { r.place.iterations } else { 0 },
+            lost_iterations: if r.recovery.get() == record::Recovery::Recompute {
+                r.place.iterations
+            } else {
+                0
+            },
             recovery: r.recovery.get() as u32,
             recovered: u32::from(took != 0),
             recovery_s: took as f64 * 1e-9,
@@ -101,7 +105,11 @@ pub unsafe extern "C" fn promp_failures(out: *mut PrompFailure, n: usize) -> usi
 /// # Safety
 /// `out` is writable.
 pub unsafe extern "C" fn promp_stats(out: *mut PrompStatistics) {
-    let s = if globals_if_ready().is_some() { report::statistics() } else { PrompStatistics { regions: 0, chunks: 0, failures: 0, workers: 0 } };
+    let s = if globals_if_ready().is_some() {
+        report::statistics()
+    } else {
+        PrompStatistics { regions: 0, chunks: 0, failures: 0, workers: 0 }
+    };
     // SAFETY: by the caller's promise.
     unsafe { out.write(s) };
 }

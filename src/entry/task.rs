@@ -28,12 +28,25 @@ extern "C" fn task(
 ) {
     let thr = current();
     let (size, align) = (size as usize, align as usize);
-    spawn::spawn(thr, &Spec { func, data, copy, size, align, deferred, flags, depend, priority, event, bounds: None });
+    spawn::spawn(
+        thr,
+        &Spec { func, data, copy, size, align, deferred, flags, depend, priority, event, bounds: None },
+    );
     done(thr);
 }
 
 #[allow(clippy::too_many_arguments)]
-fn any_taskloop(func: usize, data: usize, copy: Copy, size: i64, align: i64, flags: u32, num: u64, priority: i32, b: Bounds) {
+fn any_taskloop(
+    func: usize,
+    data: usize,
+    copy: Copy,
+    size: i64,
+    align: i64,
+    flags: u32,
+    num: u64,
+    priority: i32,
+    b: Bounds,
+) {
     let thr = current();
     let base = Spec {
         func,
@@ -84,7 +97,17 @@ extern "C" fn taskloop_ull(
     step: u64,
 ) {
     let up = flags & flag::UP != 0;
-    any_taskloop(func, data, copy, size, align, flags, num_tasks, priority, Bounds::ull(up, start, end, step));
+    any_taskloop(
+        func,
+        data,
+        copy,
+        size,
+        align,
+        flags,
+        num_tasks,
+        priority,
+        Bounds::ull(up, start, end, step),
+    );
 }
 
 extern "C" fn taskwait() {

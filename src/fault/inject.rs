@@ -79,7 +79,10 @@ pub fn start(g: &'static Globals) {
     super::stop::install_stop_signal();
     STRUCK.set(Some(Box::leak(g.promp.faults.iter().map(|_| AtomicU64::new(0)).collect())));
     ACTIVE.store(!g.promp.faults.is_empty(), Release);
-    if g.promp.watchdog_ns.is_none() && g.promp.faults.iter().any(|f| f.kind == Kind::Hang) && g.promp.verbose >= 1 {
+    if g.promp.watchdog_ns.is_none()
+        && g.promp.faults.iter().any(|f| f.kind == Kind::Hang)
+        && g.promp.verbose >= 1
+    {
         say!("PROMP_FAULT asks for a hang and PROMP_WATCHDOG is off: nothing will notice it");
     }
 }
@@ -133,8 +136,17 @@ pub fn claim_random(i: usize) -> bool {
 fn chooses(f: &Fault, thr: &'static Thread, region: u64, at: At) -> bool {
     match f.thread {
         Some(t) => t == thr.num(),
-        None if matches!(at, At::Single | At::Critical | At::Ordered | At::Sections | At::Task | At::Serial) => true,
-        None => agent::mix(f.seed.wrapping_mul(0x9E37).wrapping_add(region)) % u64::from(thr.team().size()) == u64::from(thr.num()),
+        None if matches!(
+            at,
+            At::Single | At::Critical | At::Ordered | At::Sections | At::Task | At::Serial
+        ) =>
+        {
+            true
+        }
+        None => {
+            agent::mix(f.seed.wrapping_mul(0x9E37).wrapping_add(region)) % u64::from(thr.team().size())
+                == u64::from(thr.num())
+        }
     }
 }
 

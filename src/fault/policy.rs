@@ -62,7 +62,8 @@ pub struct Refusal {
     pub advice: &'static str,
 }
 
-const ADVICE: &str = "Build with promp-cc, or set PROMP_CKPT_DIR, or PROMP_REPLAY=assume if repeating this work is safe.";
+const ADVICE: &str =
+    "Build with promp-cc, or set PROMP_CKPT_DIR, or PROMP_REPLAY=assume if repeating this work is safe.";
 const NEEDS_CKPT: &str = "Repeating it could change the result; only a checkpoint helps here.";
 
 fn refuse<T>(why: &'static str, advice: &'static str) -> Result<T, Refusal> {
@@ -97,26 +98,29 @@ pub fn verdict(thr: &'static Thread, at: &Interrupted) -> Result<(), Refusal> {
     if thr.task().children_may_use_stack() {
         return refuse("a task whose child tasks may use its variables", NEEDS_CKPT);
     }
-    let Some(save) = thr.save.current() else { return refuse("work before its first save point", NEEDS_CKPT) };
+    let Some(save) = thr.save.current() else {
+        return refuse("work before its first save point", NEEDS_CKPT);
+    };
     let resume_at = match save.kind.get() {
-        SaveKind::TooLarge => return refuse("a function whose private variables are too large to be saved", NEEDS_CKPT),
+        SaveKind::TooLarge => {
+            return refuse("a function whose private variables are too large to be saved", NEEDS_CKPT);
+        }
         SaveKind::None => return refuse("work before its first save point", NEEDS_CKPT),
         SaveKind::Enter => thr.call.get().0,
-        // SAFETY: the saved frame was copied whole; its return address lies behind the pushed registers.
-        _ => unsafe { *((save.frame.get() + asm::FRAME_BYTES) as *const usize) },
+        // The saved frame was copied whole; its return address lies behind the pushed registers.
+        _ => save.words()[asm::FRAME_BYTES / 8],
     };
     let maps = maps::all();
     if !safe_place(&maps, thr.call.get().0, at.pc) {
         return refuse("a library function that may hold a lock", NEEDS_CKPT);
     }
     let readable = |a: usize, n: usize| maps::find(&maps, a).is_some_and(|m| a + n <= m.end);
-    let base = thr.base.load(Relaxed);
-    let frame = if save.kind.get() == SaveKind::Enter { base } else { save.frame.get() };
+    let saved: &[usize] = if save.kind.get() == SaveKind::Enter { &[] } else { save.words() };
     let path = code::Path {
         from: resume_at,
-        callers: &return_addresses(&maps, frame, base, &readable),
+        callers: &return_addresses(&maps, saved.iter().copied().skip(asm::FRAME_TOTAL / 8), &readable),
         pc: at.pc,
-        returns: &return_addresses(&maps, at.sp, base, &readable),
+        returns: &return_addresses(&maps, live_stack(at.sp, thr.base.load(Relaxed)), &readable),
     };
     if code::atomic_between(&path, &readable) {
         return refuse("work behind an atomic update", NEEDS_CKPT);
@@ -155,7 +159,8 @@ unsafe extern "C" {
 /// Is `pc` in one of libc's functions that only move or compare memory? They take no lock and keep no state.
 fn is_pure_string_function(pc: usize) -> bool {
     const PURE: [&core::ffi::CStr; 10] = [
-        c"memcpy", c"memmove", c"memset", c"memcmp", c"memchr", c"strlen", c"strcmp", c"strncmp", c"strcpy", c"bcmp",
+        c"memcpy", c"memmove", c"memset", c"memcmp", c"memchr", c"strlen", c"strcmp", c"strncmp", c"strcpy",
+        c"bcmp",
     ];
     // SAFETY: looks an address up in the unwind tables; glibc does this without locks.
     let start = |a: usize| unsafe { _Unwind_FindEnclosingFunction(a as *mut libc::c_void) } as usize;
@@ -168,20 +173,42 @@ fn is_pure_string_function(pc: usize) -> bool {
         })
 }
 
-/// Every word on the stack between `sp` and `base` that looks like a return address.
-fn return_addresses(maps: &[Mapping], sp: usize, base: usize, readable: code::Readable<'_>) -> Vec<usize> {
-    let mut found = Vec::new();
-    let mut sp = sp & !7;
-    while sp < base && base - sp < 1 << 22 {
-        // SAFETY: between a stack pointer of the activation and its base lies the thread's live stack.
-        let word = unsafe { *(sp as *const usize) };
-        let in_code = maps::find(maps, word).is_some_and(|m| m.executable);
-        if in_code && code::follows_call(word, readable) {
-            found.push(word);
-        }
-        sp += 8;
-    }
-    found
+/// Libraries whose code never merges a program's reductions: what stands on the stack of them (often stale words in unused
+/// parts of a frame) does not matter to [`code::atomic_between`].
+fn is_system_library(path: &str) -> bool {
+    const NAMES: [&str; 12] = [
+        "libc.so",
+        "libc-",
+        "libm.so",
+        "libm-",
+        "libmvec",
+        "ld-linux",
+        "libpthread",
+        "libpromp",
+        "libgomp",
+        "libgcc_s",
+        "libstdc++",
+        "libgfortran",
+    ];
+    let name = path.rsplit('/').next().unwrap_or("");
+    path.starts_with('[') || NAMES.iter().any(|n| name.starts_with(n))
+}
+
+/// The words of the live stack between `sp` and `base`.
+fn live_stack(sp: usize, base: usize) -> impl Iterator<Item = usize> {
+    let sp = sp & !7;
+    // SAFETY: between a stack pointer of the activation and its base lies the failed thread's stack; its host has stopped.
+    (sp..base.min(sp + (1 << 22))).step_by(8).map(|a| unsafe { *(a as *const usize) })
+}
+
+/// Those of `words` that look like return addresses into the program or its libraries.
+fn return_addresses(
+    maps: &[Mapping],
+    words: impl Iterator<Item = usize>,
+    readable: code::Readable<'_>,
+) -> Vec<usize> {
+    let in_code = |w: usize| maps::find(maps, w).is_some_and(|m| m.executable && !is_system_library(&m.path));
+    words.filter(|&w| in_code(w) && code::follows_call(w, readable)).collect()
 }
 
 /// Where `thr` is, for the record.

@@ -61,6 +61,9 @@ pub struct Order {
 }
 
 /// The spare host's entry; `arg` is the order.
+///
+/// # Safety
+/// For [`host::spawn`] with a leaked [`Order`].
 pub unsafe extern "C" fn main(arg: usize) -> ! {
     // SAFETY: `stop::leave` passed a leaked order.
     let order: &'static Order = unsafe { &*(arg as *const Order) };
@@ -120,7 +123,8 @@ fn share_out(thr: &'static Thread, failure: u32, rec: &'static Record) {
         return;
     };
     let shape = s.shape.get();
-    let dispenses = thr.save.current().is_some_and(|s| matches!(s.kind.get(), SaveKind::Next(..) | SaveKind::Section));
+    let dispenses =
+        thr.save.current().is_some_and(|s| matches!(s.kind.get(), SaveKind::Next(..) | SaveKind::Section));
     if !dispenses || s.seq.get() != seq {
         // The save point lies inside the chunk (behind a critical section, say): the chunk goes on from there.
         record::close(rec);

@@ -135,7 +135,11 @@ fn collect() -> Report {
         wall_s: time::seconds(began, time::now_ns()),
         regions: region::count(),
         chunks: chunks(),
-        faults_not_fired: if globals_if_ready().is_some_and(|g| g.promp.ft) { inject::not_fired() } else { 0 },
+        faults_not_fired: if globals_if_ready().is_some_and(|g| g.promp.ft) {
+            inject::not_fired()
+        } else {
+            0
+        },
         failures: failures.collect(),
         checkpoints: [],
     }

@@ -93,6 +93,15 @@ impl Slot {
         }
     }
 
+    /// The saved memory as words. After the call has returned, the live stack no longer holds it.
+    pub fn words(&self) -> &[usize] {
+        match self.copy.get().0 {
+            0 => &[],
+            // SAFETY: the copy holds at least `range.1` bytes and starts at an allocation's beginning.
+            p => unsafe { core::slice::from_raw_parts(p as *const usize, self.range.get().1 / 8) },
+        }
+    }
+
     /// Puts the saved memory back.
     ///
     /// # Safety

@@ -146,7 +146,10 @@ fn fault(text: &str) -> Result<Fault, String> {
             }
             "nth" => f.nth = least_one().ok_or_else(|| wrong("a number from 1"))?,
             "delay" if value == "0" => f.delay_ns = 0,
-            "delay" => f.delay_ns = parse::duration_ns(value).ok_or_else(|| wrong("a duration like 250us or 20ms"))?,
+            "delay" => {
+                f.delay_ns =
+                    parse::duration_ns(value).ok_or_else(|| wrong("a duration like 250us or 20ms"))?
+            }
             "count" => f.count = least_one().ok_or_else(|| wrong("a number from 1"))?,
             "mtbf" => {
                 let n = parse::duration_ns(value).filter(|&n| n >= 1000);

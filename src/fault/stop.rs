@@ -179,8 +179,12 @@ fn leave(thr: &'static Thread, kind: Kind, way: Way, mask: u64) -> ! {
 }
 
 fn cannot_replace(thr: &'static Thread, kind: Kind) -> ! {
-    refuse(thr, kind, Refusal {
-        why: "a process that cannot get another host (thread)",
-        advice: "Raise the limit on threads (ulimit -u) or memory.",
-    })
+    refuse(
+        thr,
+        kind,
+        Refusal {
+            why: "a process that cannot get another host (thread)",
+            advice: "Raise the limit on threads (ulimit -u) or memory.",
+        },
+    )
 }

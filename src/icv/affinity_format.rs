@@ -28,7 +28,11 @@ pub fn ranges(cpus: &[u32]) -> String {
             j += 1;
         }
         let sep = if out.is_empty() { "" } else { "," };
-        let _ = if i == j { write!(out, "{sep}{}", cpus[i]) } else { write!(out, "{sep}{}-{}", cpus[i], cpus[j]) };
+        let _ = if i == j {
+            write!(out, "{sep}{}", cpus[i])
+        } else {
+            write!(out, "{sep}{}-{}", cpus[i], cpus[j])
+        };
         i = j + 1;
     }
     out
@@ -100,7 +104,10 @@ mod tests {
 
     #[test]
     fn fields_expand() {
-        assert_eq!(expand("L%L n%03n/%.4N %A %%|%{thread_num}|%x", &fields()), "L1 n002/   4 0-3,8 %|2|undefined");
+        assert_eq!(
+            expand("L%L n%03n/%.4N %A %%|%{thread_num}|%x", &fields()),
+            "L1 n002/   4 0-3,8 %|2|undefined"
+        );
         assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0-2,5,7-8");
     }
 

@@ -22,20 +22,32 @@ pub fn text(g: &Globals, verbose: bool) -> String {
     };
     line("OMP_DYNAMIC", yes(i.dynamic).into());
     line("OMP_NESTED", yes(i.max_active_levels > 1).into());
-    line("OMP_NUM_THREADS", if g.threads_list.is_empty() {
-        i.threads.to_string()
-    } else {
-        join(g.threads_list.iter().map(u32::to_string).collect())
-    });
+    line(
+        "OMP_NUM_THREADS",
+        if g.threads_list.is_empty() {
+            i.threads.to_string()
+        } else {
+            join(g.threads_list.iter().map(u32::to_string).collect())
+        },
+    );
     line("OMP_SCHEDULE", schedule(i.sched));
-    line("OMP_PROC_BIND", if g.bind_list.is_empty() {
-        format!("{:?}", i.bind).to_uppercase()
-    } else {
-        join(g.bind_list.iter().map(|b| format!("{b:?}").to_uppercase()).collect())
-    });
-    line("OMP_PLACES", join(g.places.iter().map(|p| {
-        format!("{{{}}}", join(p.iter().map(u32::to_string).collect()))
-    }).collect()));
+    line(
+        "OMP_PROC_BIND",
+        if g.bind_list.is_empty() {
+            format!("{:?}", i.bind).to_uppercase()
+        } else {
+            join(g.bind_list.iter().map(|b| format!("{b:?}").to_uppercase()).collect())
+        },
+    );
+    line(
+        "OMP_PLACES",
+        join(
+            g.places
+                .iter()
+                .map(|p| format!("{{{}}}", join(p.iter().map(u32::to_string).collect())))
+                .collect(),
+        ),
+    );
     line("OMP_STACKSIZE", g.stack_size.to_string());
     line("OMP_WAIT_POLICY", if g.wait_active == Some(true) { "ACTIVE" } else { "PASSIVE" }.into());
     line("OMP_THREAD_LIMIT", i.thread_limit.to_string());
@@ -56,12 +68,15 @@ pub fn text(g: &Globals, verbose: bool) -> String {
     }
     let p = &g.promp;
     line("PROMP_FT", if p.ft { "on" } else { "off" }.into());
-    line("PROMP_REPLAY", match &p.replay {
-        Replay::Proven => "proven".into(),
-        Replay::Assume => "assume".into(),
-        Replay::Never => "never".into(),
-        Replay::Functions(f) => f.join(","),
-    });
+    line(
+        "PROMP_REPLAY",
+        match &p.replay {
+            Replay::Proven => "proven".into(),
+            Replay::Assume => "assume".into(),
+            Replay::Never => "never".into(),
+            Replay::Functions(f) => f.join(","),
+        },
+    );
     line("PROMP_RECOMPUTE", format!("{:?}", p.recompute).to_lowercase());
     line("PROMP_REPRODUCIBLE", u32::from(p.reproducible).to_string());
     line("PROMP_AFTER", if p.shrink { "shrink" } else { "respawn" }.into());

@@ -3,7 +3,7 @@
 use super::limits;
 use super::parse::{self, boolean, list, positive};
 use super::places::{self, ProcBind};
-use super::settings::{Settings, report_bad};
+use super::settings::{Bad, Settings, report_bad};
 use super::{Globals, Icvs, RunSched, Sched};
 use crate::complain;
 use std::ffi::{CStr, CString};
@@ -21,6 +21,20 @@ fn get(name: &str) -> Option<String> {
 pub fn secure() -> bool {
     // SAFETY: reads the auxiliary vector.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+/// Stops the process if a variable whose value must not be wrong is wrong.
+pub fn check_fatal_settings() {
+    const STRICT: [&CStr; 4] = [c"PROMP_FAULT", c"PROMP_CKPT_DIR", c"PROMP_CKPT_INTERVAL", c"PROMP_MTBF"];
+    // SAFETY: getenv on constant names, before the program's main.
+    let any = STRICT.iter().any(|n| unsafe { !libc::getenv(n.as_ptr()).is_null() });
+    if any && !secure() {
+        Settings::read(get, |bad| {
+            if matches!(bad, Bad::Stop(_)) {
+                report_bad(bad);
+            }
+        });
+    }
 }
 
 /// Parses variable `name` if it is set; an invalid value is reported and counts as unset.
@@ -143,10 +157,12 @@ pub fn read() -> Globals {
         })
         .unwrap_or(0),
         default_allocator: var("OMP_ALLOCATOR", |s| {
-            const NAMES: [&str; 8] = ["default", "large_cap", "const", "high_bw", "low_lat", "cgroup", "pteam", "thread"];
+            const NAMES: [&str; 8] =
+                ["default", "large_cap", "const", "high_bw", "low_lat", "cgroup", "pteam", "thread"];
             let t = s.trim().to_ascii_lowercase();
             let name = t.strip_prefix("omp_").and_then(|t| t.strip_suffix("_mem_alloc"));
-            name.and_then(|n| NAMES.iter().position(|m| *m == n)).map(|i| i + 1)
+            name.and_then(|n| NAMES.iter().position(|m| *m == n))
+                .map(|i| i + 1)
                 .or_else(|| parse::number(s).filter(|&n| (1..=8).contains(&n)).map(|n| n as usize))
         })
         .unwrap_or(1),

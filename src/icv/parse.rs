@@ -131,7 +131,16 @@ mod tests {
         assert_eq!(schedule("monotonic:guided,3"), s(Sched::Guided, 3, true));
         assert_eq!(schedule("nonmonotonic: dynamic,0"), s(Sched::Dynamic, 1, false));
         assert_eq!(schedule("auto"), s(Sched::Auto, 0, false));
-        for bad in ["", "auto,3", "dynamic,", "dynamic,-1", "dynamic,99999999999", "fast", "mono:static", "static,1,2"] {
+        for bad in [
+            "",
+            "auto,3",
+            "dynamic,",
+            "dynamic,-1",
+            "dynamic,99999999999",
+            "fast",
+            "mono:static",
+            "static,1,2",
+        ] {
             assert_eq!(schedule(bad), None, "{bad}");
         }
     }

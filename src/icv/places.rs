@@ -80,7 +80,8 @@ pub fn parse_cpu_list(s: &str, allowed: &[u32]) -> Option<Vec<Place>> {
 fn grouped(allowed: &[u32], file: &str) -> Vec<Place> {
     let mut groups: Vec<(String, Place)> = Vec::new();
     for &c in allowed {
-        let key = std::fs::read_to_string(format!("/sys/devices/system/cpu/cpu{c}/{file}")).unwrap_or(c.to_string());
+        let key = std::fs::read_to_string(format!("/sys/devices/system/cpu/cpu{c}/{file}"))
+            .unwrap_or(c.to_string());
         match groups.iter_mut().find(|(k, _)| *k == key) {
             Some((_, p)) => p.push(c),
             None => groups.push((key, vec![c])),
@@ -177,7 +178,14 @@ impl Explicit<'_> {
 /// The place of member `num` of a team of `size` and the place partition it works in, when the primary thread is on
 /// `primary` and works in the partition `[part_off, part_off + part_len)` (OpenMP 5.1, section 2.6.2).
 /// Returns (place, partition offset, partition length).
-pub fn assign(bind: ProcBind, num: u32, size: u32, primary: u32, part_off: u32, part_len: u32) -> (u32, u32, u32) {
+pub fn assign(
+    bind: ProcBind,
+    num: u32,
+    size: u32,
+    primary: u32,
+    part_off: u32,
+    part_len: u32,
+) -> (u32, u32, u32) {
     let (p, t) = (u64::from(part_len.max(1)), u64::from(size.max(1)));
     let start = u64::from(primary.saturating_sub(part_off));
     let n = u64::from(num);
@@ -194,7 +202,11 @@ pub fn assign(bind: ProcBind, num: u32, size: u32, primary: u32, part_off: u32, 
             let (small, extra) = (p / t, p % t);
             let begin = n * small + n.min(extra);
             let len = small + u64::from(n < extra);
-            if n == 0 { (primary, part_off + start as u32, len as u32) } else { (at(begin), at(begin), len as u32) }
+            if n == 0 {
+                (primary, part_off + start as u32, len as u32)
+            } else {
+                (at(begin), at(begin), len as u32)
+            }
         }
         ProcBind::Spread => {
             let i = group_of(n, t, p);
@@ -223,7 +235,8 @@ mod tests {
         assert_eq!(parse("{0},{1},!{0}", &all), Some(vec![vec![1]]));
         assert_eq!(parse("{0},{99}", &all), Some(vec![vec![0]]));
         assert_eq!(parse("threads(2)", &all), Some(vec![vec![0], vec![1]]));
-        for bad in ["", "{", "{}", "{0", "{0}x", "{0}:0", "threads(0)", "threads(", "chairs", "{0:}", "{-1}"] {
+        for bad in ["", "{", "{}", "{0", "{0}x", "{0}:0", "threads(0)", "threads(", "chairs", "{0:}", "{-1}"]
+        {
             assert_eq!(parse(bad, &all), None, "{bad}");
         }
         assert_eq!(parse_cpu_list("0 3 1-2 4-8:2", &all).unwrap().concat(), [0, 3, 1, 2, 4, 6, 8]);

@@ -79,10 +79,12 @@ impl Settings {
     pub fn read(get: impl Fn(&str) -> Option<String>, mut bad: impl FnMut(Bad)) -> Self {
         let mut s = Self::default();
         let mut choice = |name: &str, accepted: &str, set: &mut dyn FnMut(&str) -> Option<()>| {
-            if let Some(v) = get(name) {
-                if set(v.trim()).is_none() {
-                    bad(Bad::Warn(format!("{name}={v} is not understood: accepted are {accepted}; using the default")));
-                }
+            if let Some(v) = get(name)
+                && set(v.trim()).is_none()
+            {
+                bad(Bad::Warn(format!(
+                    "{name}={v} is not understood: accepted are {accepted}; using the default"
+                )));
             }
         };
         choice("PROMP_FT", "off, on", &mut |v| on_off(v).map(|b| s.ft = b));
@@ -92,12 +94,14 @@ impl Settings {
         choice("PROMP_RECOMPUTE", "dynamic, static", &mut |v| recompute(v).map(|r| s.recompute = r));
         choice("PROMP_REPRODUCIBLE", "0, 1", &mut |v| zero_one(v).map(|b| s.reproducible = b));
         choice("PROMP_AFTER", "respawn, shrink", &mut |v| match v {
-            "respawn" => Some(s.shrink = false),
-            "shrink" => Some(s.shrink = true),
+            "respawn" | "shrink" => {
+                s.shrink = v == "shrink";
+                Some(())
+            }
             _ => None,
         });
         choice("PROMP_WATCHDOG", "off, or a duration like 20ms or 1.5s (at least 1ms)", &mut |v| match v {
-            "off" => Some(s.watchdog_ns = None),
+            "off" => Some(()),
             _ => parse::duration_ns(v).filter(|&n| n >= 1_000_000).map(|n| s.watchdog_ns = Some(n)),
         });
         choice("PROMP_VERBOSE", "0, 1, 2, 3", &mut |v| {
@@ -113,8 +117,10 @@ impl Settings {
             }
         }
         for name in ["PROMP_CKPT_DIR", "PROMP_CKPT_INTERVAL", "PROMP_MTBF"] {
-            if get(name).is_some() {
-                bad(Bad::Stop(format!("{name} is set, but this version has no checkpoints; unset it to run without")));
+            if let Some(v) = get(name) {
+                bad(Bad::Stop(format!(
+                    "{name}={v}: this version has no checkpoints; unset it to run without"
+                )));
             }
         }
         s
@@ -225,7 +231,10 @@ mod tests {
             ("PROMP_REPORT", ""),
         ] {
             let (_, w, e) = read(&[(name, value)]);
-            assert!(w.len() == 1 && w[0].contains(name) && w[0].contains(value) && e.is_empty(), "{name}: {w:?}");
+            assert!(
+                w.len() == 1 && w[0].contains(name) && w[0].contains(value) && e.is_empty(),
+                "{name}: {w:?}"
+            );
         }
         let (_, _, e) = read(&[("PROMP_FAULT", "explode"), ("PROMP_CKPT_DIR", "x")]);
         assert_eq!(e.len(), 2);

@@ -40,7 +40,10 @@ impl Default for Arena {
 impl Arena {
     /// An arena that has mapped nothing yet.
     pub const fn new() -> Self {
-        Self { lock: Lock::new(), state: UnsafeCell::new(State { free: [null_mut(); CLASSES], bump: 0, end: 0 }) }
+        Self {
+            lock: Lock::new(),
+            state: UnsafeCell::new(State { free: [null_mut(); CLASSES], bump: 0, end: 0 }),
+        }
     }
 
     /// For fork handlers: no other thread is inside the allocator while this is held.
@@ -119,7 +122,7 @@ mod tests {
                 // SAFETY: blocks are written within their size and freed with their layout.
                 unsafe {
                     let (p, q) = (a.alloc(l), a.alloc(l));
-                    assert!(!p.is_null() && !q.is_null() && (p as usize) % align == 0);
+                    assert!(!p.is_null() && !q.is_null() && (p as usize).is_multiple_of(align));
                     assert!(p.addr().abs_diff(q.addr()) >= size);
                     p.write_bytes(1, size);
                     q.write_bytes(2, size);

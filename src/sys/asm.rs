@@ -59,6 +59,9 @@ macro_rules! stub_one {
     };
     (@ $name:ident, $copy:expr, $drop:expr, $inner:path) => {
         #[doc = concat!("Entry stub of `", stringify!($name), "`.")]
+        ///
+        /// # Safety
+        /// For compiled OpenMP code: the arguments are what the ABI says.
         #[unsafe(naked)]
         #[unsafe(link_section = "promp_stubs")]
         #[allow(non_snake_case)]
@@ -100,7 +103,15 @@ macro_rules! stub_one {
 #[doc(hidden)]
 macro_rules! exported_label {
     ($name:ident) => {
-        concat!(".globl ", stringify!($name), "\n.type ", stringify!($name), ", @function\n", stringify!($name), ":")
+        concat!(
+            ".globl ",
+            stringify!($name),
+            "\n.type ",
+            stringify!($name),
+            ", @function\n",
+            stringify!($name),
+            ":"
+        )
     };
 }
 
@@ -132,6 +143,9 @@ macro_rules! export_names {
 }
 
 /// A stub met a pending stop on its way out: rcx the thread, rax the result, rsp the frame.
+///
+/// # Safety
+/// For the stubs only.
 #[unsafe(naked)]
 pub unsafe extern "C" fn promp_stop_at_exit() {
     naked_asm!(
@@ -234,7 +248,12 @@ pub unsafe extern "C" fn promp_repeat(frame: usize, thread: usize) -> ! {
 #[unsafe(naked)]
 pub unsafe extern "C" fn promp_reenter(base: usize, thread: usize, func: usize, data: usize) -> ! {
     naked_asm!(
-        "mov rsp, rdi", "mov rbx, rsi", "mov r12, rdx", "mov r13, rcx", "xor ebp, ebp", "jmp promp_call_enter",
+        "mov rsp, rdi",
+        "mov rbx, rsi",
+        "mov r12, rdx",
+        "mov r13, rcx",
+        "xor ebp, ebp",
+        "jmp promp_call_enter",
     )
 }
 

@@ -181,8 +181,8 @@ mod tests {
 
     /// 0: loop body nop; 1: dec ecx; 3: jne 0; 5: lock add [rdi],eax; 8: nop; 9: ret, and padding.
     const MERGE: [u8; 26] = [
-        0x90, 0xff, 0xc9, 0x75, 0xfb, 0xf0, 0x01, 0x07, 0x90, 0xc3, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
-        0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
+        0x90, 0xff, 0xc9, 0x75, 0xfb, 0xf0, 0x01, 0x07, 0x90, 0xc3, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
+        0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
     ];
 
     #[test]
@@ -208,7 +208,9 @@ mod tests {
         code[..6].copy_from_slice(&[0xc3, 0xf0, 0x01, 0x07, 0x90, 0xc3]);
         let base = code.as_ptr() as usize;
         let ok = |a: usize, n: usize| a >= base && a + n <= base + 26;
-        let at = |callers: &[usize], pc| atomic_between(&Path { from: base, callers, pc: base + pc, returns: &[] }, &ok);
+        let at = |callers: &[usize], pc| {
+            atomic_between(&Path { from: base, callers, pc: base + pc, returns: &[] }, &ok)
+        };
         assert!(at(&[base + 1], 4));
         assert!(!at(&[base + 1], 1));
     }
@@ -218,7 +220,10 @@ mod tests {
         let code = [0x90u8, 0x90, 0xe8, 1, 2, 3, 4, 0x90, 0xff, 0x15, 0, 0, 0, 0, 0x90, 0xff, 0xd0, 0x90];
         let base = code.as_ptr() as usize;
         let hits: Vec<usize> = (7..18).filter(|&i| follows_call(base + i, &|_, _| true)).collect();
-        assert!(hits.contains(&7) && hits.contains(&14) && hits.contains(&17) && !hits.contains(&8), "{hits:?}");
+        assert!(
+            hits.contains(&7) && hits.contains(&14) && hits.contains(&17) && !hits.contains(&8),
+            "{hits:?}"
+        );
     }
 
     #[test]

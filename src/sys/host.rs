@@ -8,7 +8,7 @@
 //! A host that has failed *vanishes*: it gives those registrations back and exits; the process's first host, whose exit
 //! would turn the process into a zombie leader, parks instead with all signals blocked. It never runs application code again.
 
-use super::syscall::{self, gettid, getpid};
+use super::syscall::{self, getpid, gettid};
 use super::{futex, signals};
 use crate::sys;
 use core::arch::{asm, naked_asm};
@@ -119,15 +119,21 @@ impl Identity {
 /// `stack` is unused memory of that length; `entry` keeps to what a spare host may do.
 pub unsafe fn spawn(stack: *mut u8, entry: unsafe extern "C" fn(usize) -> !, arg: usize) -> Option<u32> {
     #[unsafe(naked)]
-    unsafe extern "C" fn raw_clone(_flags: usize, _sp: usize, _tls: usize, _entry: usize, _arg: usize) -> isize {
+    unsafe extern "C" fn raw_clone(
+        _flags: usize,
+        _sp: usize,
+        _tls: usize,
+        _entry: usize,
+        _arg: usize,
+    ) -> isize {
         naked_asm!(
-            "mov r9, rcx",          // entry
-            "mov r10, r8",          // arg (kept in r12 below for the child)
+            "mov r9, rcx", // entry
+            "mov r10, r8", // arg (kept in r12 below for the child)
             "push r12",
             "push r13",
             "mov r12, r9",
             "mov r13, r10",
-            "mov r8, rdx",          // tls
+            "mov r8, rdx", // tls
             "xor edx, edx",
             "xor r10d, r10d",
             "mov eax, 56",
@@ -146,9 +152,8 @@ pub unsafe fn spawn(stack: *mut u8, entry: unsafe extern "C" fn(usize) -> !, arg
     }
     let top = (stack as usize + STACK_BYTES) & !15;
     // SAFETY: the child starts on its own stack; by the caller's promise `entry` behaves.
-    let r = unsafe {
-        raw_clone(CLONE_FLAGS as usize, top, super::tls::thread_pointer(), entry as usize, arg)
-    };
+    let r =
+        unsafe { raw_clone(CLONE_FLAGS as usize, top, super::tls::thread_pointer(), entry as usize, arg) };
     (r > 0).then_some(r as u32)
 }
 

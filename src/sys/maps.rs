@@ -47,7 +47,13 @@ fn parse(line: &str) -> Option<Mapping> {
     let (perms, offset) = (f.next()?, f.next()?);
     let (_dev, _inode) = (f.next()?, f.next()?);
     let path = f.next().unwrap_or("").trim_start().to_string();
-    Some(Mapping { start: hex(start)?, end: hex(end)?, executable: perms.contains('x'), offset: hex(offset)?, path })
+    Some(Mapping {
+        start: hex(start)?,
+        end: hex(end)?,
+        executable: perms.contains('x'),
+        offset: hex(offset)?,
+        path,
+    })
 }
 
 /// All mappings.

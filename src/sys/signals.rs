@@ -72,10 +72,10 @@ pub fn ensure_alt_stack() {
     unsafe {
         let mut ss = MaybeUninit::<libc::stack_t>::zeroed().assume_init();
         sys!(libc::SYS_sigaltstack, 0, &raw mut ss);
-        if ss.ss_flags & libc::SS_DISABLE != 0 {
-            if let Some(p) = sys::syscall::map_anonymous(ALT_STACK_BYTES) {
-                set_alt_stack(p, ALT_STACK_BYTES);
-            }
+        if ss.ss_flags & libc::SS_DISABLE != 0
+            && let Some(p) = sys::syscall::map_anonymous(ALT_STACK_BYTES)
+        {
+            set_alt_stack(p, ALT_STACK_BYTES);
         }
     }
 }

@@ -66,7 +66,8 @@ pub fn exit_group(status: i32) -> ! {
 
 /// Maps `len` bytes of zeroed private memory, committed on first touch; `None` when the system has none left.
 pub fn map_anonymous(len: usize) -> Option<*mut u8> {
-    let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
+    let (prot, flags) =
+        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE);
     // SAFETY: a fresh mapping at an address of the kernel's choice.
     let p = unsafe { sys!(libc::SYS_mmap, 0, len, prot, flags, usize::MAX, 0) };
     if (-4095..0).contains(&p) { None } else { Some(p as *mut u8) }

@@ -45,6 +45,8 @@ pub fn set(p: *const Thread) {
 pub fn thread_pointer() -> usize {
     let p: usize;
     // SAFETY: the x86-64 TLS ABI stores the thread pointer at fs:0.
-    unsafe { asm!("mov {0}, qword ptr fs:[0]", out(reg) p, options(pure, readonly, nostack, preserves_flags)) };
+    unsafe {
+        asm!("mov {0}, qword ptr fs:[0]", out(reg) p, options(pure, readonly, nostack, preserves_flags))
+    };
     p
 }

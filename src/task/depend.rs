@@ -86,11 +86,12 @@ impl Node {
 }
 
 type Touch = (Kind, &'static Task);
+type Map = HashMap<usize, Vec<Touch>>;
 
 /// Address → the tasks that touch it, in creation order. Guarded by the pool's lock.
 #[derive(Default)]
 pub struct DependMap {
-    map: UnsafeCell<Option<Box<HashMap<usize, Vec<Touch>>>>>,
+    map: UnsafeCell<Option<Box<Map>>>,
     used: Own<bool>,
 }
 
@@ -104,7 +105,7 @@ impl DependMap {
     }
 
     #[allow(clippy::mut_from_ref)]
-    fn map(&self) -> &mut HashMap<usize, Vec<Touch>> {
+    fn map(&self) -> &mut Map {
         self.used.set(true);
         // SAFETY: the pool's lock is held by every caller.
         unsafe { (*self.map.get()).get_or_insert_default() }

@@ -47,7 +47,8 @@ pub fn end(thr: &'static Thread) {
     let team = thr.team();
     // Tasks of the group may depend on siblings outside it: children of the current task are run as well.
     let wanted = |t: &Task| {
-        t.group.get().is_some_and(|x| core::ptr::eq(x, g)) || t.parent.get().is_some_and(|p| core::ptr::eq(p, task))
+        t.group.get().is_some_and(|x| core::ptr::eq(x, g))
+            || t.parent.get().is_some_and(|p| core::ptr::eq(p, task))
     };
     while g.count.load(Acquire) != 0 {
         if !team.tasks.run_from(thr, wanted, || g.ready.get() > 0 || task.ready_children.get() > 0) {

@@ -167,8 +167,8 @@ impl TaskPool {
 
     fn execute(&'static self, thr: &'static Thread, t: &'static Task) {
         // A block made by copy constructors is destroyed by the body: such a task runs even if it is cancelled.
-        let cancelled = !t.copied.get()
-            && (thr.team().is_cancelled() || t.group.get().is_some_and(|g| g.is_cancelled()));
+        let cancelled =
+            !t.copied.get() && (thr.team().is_cancelled() || t.group.get().is_some_and(|g| g.is_cancelled()));
         if t.call.get().0 != 0 && !cancelled {
             run_body(thr, t);
         }

@@ -29,7 +29,8 @@ unsafe fn register(data: usize, outer: usize, shared: usize, threads: u32) {
         loop {
             if first.is_null() {
                 let size = *d.add(1) * threads as usize;
-                let layout = Layout::from_size_align(size.max(1), (*d.add(2)).max(8)).expect("alignment of a C type");
+                let layout =
+                    Layout::from_size_align(size.max(1), (*d.add(2)).max(8)).expect("alignment of a C type");
                 let p = alloc_zeroed(layout) as usize;
                 // The layout is needed again when the memory is freed.
                 *d.add(3) = layout.align();
@@ -134,7 +135,9 @@ pub unsafe fn remap(thr: &'static Thread, count: usize, originals: usize, ptrs: 
         unsafe {
             let ptr = *ptrs.add(i);
             let Some((copy, original)) = find(chain as *const usize, ptr, id) else {
-                complain!("couldn't find matching task_reduction or reduction with task modifier for {ptr:#x}");
+                complain!(
+                    "couldn't find matching task_reduction or reduction with task modifier for {ptr:#x}"
+                );
                 exit_group(1);
             };
             *ptrs.add(i) = copy;

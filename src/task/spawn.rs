@@ -40,7 +40,8 @@ pub struct Spec {
 /// Creates a task, or executes it at once.
 pub fn spawn(thr: &'static Thread, s: &Spec) {
     let (team, parent) = (thr.team(), thr.task());
-    if globals().cancellation && (team.is_cancelled() || parent.group.get().is_some_and(|g| g.is_cancelled())) {
+    if globals().cancellation && (team.is_cancelled() || parent.group.get().is_some_and(|g| g.is_cancelled()))
+    {
         return;
     }
     // SAFETY: GCC's format, as the entry point's contract says.

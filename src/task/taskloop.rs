@@ -55,7 +55,11 @@ pub fn run(thr: &'static Thread, base: &Spec, b: Bounds, number: u64) {
             unsafe { reduction::register_taskgroup(thr, *(base.data as *const usize).add(2)) };
         }
     }
-    let spec = Spec { deferred: base.flags & flag::IF != 0, flags: base.flags & !(flag::DEPEND | flag::DETACH), ..*base };
+    let spec = Spec {
+        deferred: base.flags & flag::IF != 0,
+        flags: base.flags & !(flag::DEPEND | flag::DETACH),
+        ..*base
+    };
     let mut at = b.start;
     for i in 0..d.tasks {
         let len = if d.last > 0 && i + 1 == d.tasks { d.last } else { d.each + u64::from(i < d.larger) };

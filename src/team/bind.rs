@@ -22,7 +22,13 @@ pub fn bind_host(thr: &Thread, place: u32) {
 }
 
 /// The place triple (offset, length, place) of member `num` of `size` under policy `bind`, given the primary's triple.
-pub fn place_of(g: &Globals, bind: ProcBind, num: u32, size: u32, primary: (u32, u32, u32)) -> (u32, u32, u32) {
+pub fn place_of(
+    g: &Globals,
+    bind: ProcBind,
+    num: u32,
+    size: u32,
+    primary: (u32, u32, u32),
+) -> (u32, u32, u32) {
     if g.places.is_empty() || bind == ProcBind::False {
         return primary;
     }

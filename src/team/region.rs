@@ -71,7 +71,12 @@ pub fn start(
     let wanted = n;
     let n = team.size();
     team.parent.set(Some(outer));
-    team.outside.set(Outside { task: thr.task.get(), base: thr.base.load(Relaxed), call: thr.call.get(), held: thr.held.get() });
+    team.outside.set(Outside {
+        task: thr.task.get(),
+        base: thr.base.load(Relaxed),
+        call: thr.call.get(),
+        held: thr.held.get(),
+    });
     let level = outer_team.level.get() + 1;
     team.level.set(level);
     team.active_level.set(outer_team.active_level.get() + u32::from(n > 1));
@@ -237,10 +242,10 @@ fn assemble(thr: &'static Thread, n: u32) -> &'static Team {
     let depth = thr.depth.get() as usize;
     let mut hot = thr.hot.get();
     let old = hot.get(depth).copied().flatten();
-    if let Some(t) = old {
-        if t.size() == n {
-            return t;
-        }
+    if let Some(t) = old
+        && t.size() == n
+    {
+        return t;
     }
     let team = match old {
         Some(t) if t.capacity() >= n => t,

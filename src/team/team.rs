@@ -7,8 +7,8 @@ use super::thread::Thread;
 use crate::icv::{Icvs, globals};
 use crate::sys::own::Own;
 use crate::task::Task;
-use crate::task::pool::TaskPool;
 use crate::task::group::Group;
+use crate::task::pool::TaskPool;
 use crate::work::share::{Share, ShareRing};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use crossbeam_utils::CachePadded;
@@ -172,7 +172,9 @@ impl Team {
                 continue;
             }
             self.event.wait(self.spin.get(), || {
-                self.tasks.has_ready() || stop() || if last { self.tasks.idle() } else { self.barrier.passed(seen) }
+                self.tasks.has_ready()
+                    || stop()
+                    || if last { self.tasks.idle() } else { self.barrier.passed(seen) }
             });
         }
     }

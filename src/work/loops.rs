@@ -57,7 +57,11 @@ impl Bounds {
     pub fn iterations(self) -> u64 {
         let before = |a: u64, b: u64| if self.signed { (a as i64) < (b as i64) } else { a < b };
         if self.up {
-            if before(self.start, self.end) { self.end.wrapping_sub(self.start).div_ceil(self.step.max(1)) } else { 0 }
+            if before(self.start, self.end) {
+                self.end.wrapping_sub(self.start).div_ceil(self.step.max(1))
+            } else {
+                0
+            }
         } else if before(self.end, self.start) {
             self.start.wrapping_sub(self.end).div_ceil(self.step.wrapping_neg().max(1))
         } else {
@@ -150,10 +154,10 @@ pub fn next(thr: &'static Thread, m: &'static Member) -> Option<Range> {
 #[inline]
 fn hand_out(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range> {
     let seq = s.seq.get();
-    if s.dispenser.has_orphans() {
-        if let Some(r) = orphan(m, s, shape) {
-            return Some(r);
-        }
+    if s.dispenser.has_orphans()
+        && let Some(r) = orphan(m, s, shape)
+    {
+        return Some(r);
     }
     let team = m.team();
     let n = u64::from(team.size());
@@ -176,10 +180,10 @@ fn hand_out(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Rang
 /// Nothing is left but, perhaps, orphans.
 #[cold]
 fn last_resort(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range> {
-    if shape.ends_in_barrier {
-        if let Some(r) = stay(m, s, shape) {
-            return Some(r);
-        }
+    if shape.ends_in_barrier
+        && let Some(r) = stay(m, s, shape)
+    {
+        return Some(r);
     }
     // Whoever could have taken this thread's own orphan may have left the construct meanwhile.
     let mine = |owner| owner == m.num.get();

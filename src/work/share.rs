@@ -144,7 +144,9 @@ impl Share {
             let bytes = v.len() * 16;
             if old != 0 {
                 // SAFETY: made by this function from a box of this many bytes; the construct that used it is over.
-                drop(unsafe { Box::from_raw(core::ptr::slice_from_raw_parts_mut(old as *mut u128, have / 16)) });
+                drop(unsafe {
+                    Box::from_raw(core::ptr::slice_from_raw_parts_mut(old as *mut u128, have / 16))
+                });
             }
             self.scratch.set((Box::into_raw(v) as *mut u128 as usize, bytes));
         } else {
@@ -176,7 +178,11 @@ pub struct ShareRing {
 
 impl Default for ShareRing {
     fn default() -> Self {
-        Self { slots: (0..SLOTS).map(|_| Share::new(false)).collect(), more: Locked::new(Vec::new()), overflowing: AtomicU32::new(0) }
+        Self {
+            slots: (0..SLOTS).map(|_| Share::new(false)).collect(),
+            more: Locked::new(Vec::new()),
+            overflowing: AtomicU32::new(0),
+        }
     }
 }
 
@@ -207,12 +213,12 @@ impl ShareRing {
             let making = tag(epoch, seq, MAKING);
             if now & 3 == FREE || now >> 32 != epoch & 0xffff_ffff {
                 if slot.tag.compare_exchange(now, making, SeqCst, Relaxed).is_ok() {
-                    if self.overflowing.load(SeqCst) != 0 {
-                        if let Some(s) = self.find_overflow(ready) {
-                            slot.tag.store(FREE, Release);
-                            m.share.set(Some(s));
-                            return (s, false);
-                        }
+                    if self.overflowing.load(SeqCst) != 0
+                        && let Some(s) = self.find_overflow(ready)
+                    {
+                        slot.tag.store(FREE, Release);
+                        m.share.set(Some(s));
+                        return (s, false);
                     }
                     slot.fill(seq, shape.take().expect("used once")());
                     made.take().expect("used once")(slot);

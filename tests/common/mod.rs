@@ -52,7 +52,14 @@ pub fn build(source: &str, flags: &[&str]) -> PathBuf {
             .args(flags)
             .args(if compiler == "gfortran" { vec!["-J".into(), out_dir()] } else { vec![] })
             .args(["-I", root().join("include").to_str().expect("UTF-8")])
-            .args(["-o", tmp.to_str().expect("UTF-8"), path.to_str().expect("UTF-8"), "-lm", "-lpthread", "-ldl"])
+            .args([
+                "-o",
+                tmp.to_str().expect("UTF-8"),
+                path.to_str().expect("UTF-8"),
+                "-lm",
+                "-lpthread",
+                "-ldl",
+            ])
             .output()
             .unwrap_or_else(|e| panic!("{compiler} is needed to build the test programs: {e}"));
         assert!(run.status.success(), "{compiler} {source}: {}", String::from_utf8_lossy(&run.stderr));
@@ -109,7 +116,13 @@ pub fn limited(mut cmd: Command, limit: Duration) -> Run {
     // SAFETY: as above; grandchildren that still hold the pipes would keep the readers.
     unsafe { libc::kill(-pid, libc::SIGKILL) };
     let status = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-    Run { out: o.join().unwrap_or_default(), err: e.join().unwrap_or_default(), status, hung, took: start.elapsed() }
+    Run {
+        out: o.join().unwrap_or_default(),
+        err: e.join().unwrap_or_default(),
+        status,
+        hung,
+        took: start.elapsed(),
+    }
 }
 
 /// The environment variables that must not leak into runs.

@@ -1,0 +1,45 @@
+# promp: every target does its own set-up (tools/setup.sh installs missing Debian packages when run as root).
+CARGO ?= cargo
+RUN   := target/release/promp
+
+.PHONY: all build setup setup-tests demo test test-long lint loom bench bench-ft clean
+
+all: build
+
+build:
+	$(CARGO) build --release --workspace
+
+setup:
+	@tools/setup.sh compilers
+
+setup-tests: setup
+	@tools/setup.sh packages
+
+# Builds everything and shows a failure being survived, step by step.
+demo: setup build
+	@tools/demo.sh
+
+# Everything that must hold: formatting, lints, unit tests, loom models, programs, sweeps, other people's software.
+test: setup-tests lint build loom
+	$(CARGO) test --release --workspace
+
+# The same sweeps with twelve times the samples, and larger classes. About twenty minutes on two cores.
+test-long: setup-tests build loom
+	PROMP_TEST_LONG=1 $(CARGO) test --release --workspace -- --test-threads 1
+
+lint:
+	$(CARGO) fmt --all -- --check
+	$(CARGO) clippy --release --workspace --all-targets -- -D warnings
+
+loom:
+	$(CARGO) test --release --manifest-path tests/loom/Cargo.toml
+
+# What fault tolerance costs without failures: NPB kernels, PROMP_FT on against off, interleaved.
+bench-ft: setup build
+	@bench/ft_cost.py
+
+bench: bench-ft
+
+clean:
+	$(CARGO) clean
+	rm -rf tests/loom/target .venv

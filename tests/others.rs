@@ -1,0 +1,143 @@
+//! Programs nobody here wrote, from Debian and PyPI: the same results as with their own OpenMP runtime.
+
+mod common;
+use common::*;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn compile(source: &str, libs: &[&str]) -> Option<PathBuf> {
+    let exe = root().join("target/c-tests").join(source.replace(['/', '.'], "_"));
+    std::fs::create_dir_all(exe.parent().unwrap()).unwrap();
+    let out = Command::new("gcc")
+        .args(["-O2", "-fopenmp", "-w", "-o"])
+        .arg(&exe)
+        .arg(root().join("c-tests").join(source))
+        .args(libs)
+        .arg("-lm")
+        .output()
+        .ok()?;
+    out.status.success().then_some(exe)
+}
+
+/// Same output and status under libgomp and promp, also with private state saved and with threads dying between chunks.
+fn same(exe: &Path, args: &[&str], extra: &[(&str, &str)]) {
+    for threads in ["2", "4"] {
+        let mut env = extra.to_vec();
+        env.push(("OMP_NUM_THREADS", threads));
+        let want = reference(exe, args, &env);
+        assert_eq!(want.status, 0, "{}: {}", exe.display(), want.err);
+        for mode in
+            [&[][..], &[("PROMP_REPLAY", "assume")], &[("PROMP_FAULT", "kill@thread=1,at=region,region=1")]]
+        {
+            let mut env = env.clone();
+            env.extend(mode);
+            let got = promp(exe, args, &env);
+            assert_eq!((got.status, &got.out), (0, &want.out), "{} {env:?}: {}", exe.display(), got.err);
+        }
+    }
+}
+
+#[test]
+fn openblas() {
+    let dirs = ["/usr/lib/x86_64-linux-gnu/openblas-openmp"];
+    let Some(dir) = dirs.iter().find(|d| Path::new(d).join("libopenblas.so").exists()) else {
+        available("OpenBLAS (libopenblas-openmp-dev)", false);
+        return;
+    };
+    let lib = format!("-L{dir}");
+    let run = format!("-Wl,-rpath,{dir}");
+    let exe = compile("others/openblas.c", &[&lib, "-lopenblas", &run]).expect("the program builds");
+    same(&exe, &[], &[]);
+}
+
+#[test]
+fn fftw() {
+    match compile("others/fftw.c", &["-lfftw3_omp", "-lfftw3"]) {
+        Some(exe) => same(&exe, &[], &[]),
+        None => {
+            available("FFTW (libfftw3-dev)", false);
+        }
+    }
+}
+
+#[test]
+fn imagemagick() {
+    let exe = Path::new("/usr/bin/convert");
+    let real = std::fs::canonicalize(exe)
+        .is_ok_and(|p| p.display().to_string().contains("im6") || p.display().to_string().contains("magick"));
+    if !available("ImageMagick", real) {
+        return;
+    }
+    let args = [
+        "-size",
+        "400x300",
+        "plasma:tomato-steelblue",
+        "-seed",
+        "7",
+        "-blur",
+        "0x3",
+        "-resize",
+        "250x",
+        "-rotate",
+        "12",
+        "-depth",
+        "8",
+        "rgb:-",
+    ];
+    let args: Vec<&str> = [&["-seed", "7"][..], &args[..]].concat();
+    let sum = |run: Run| {
+        (
+            run.status,
+            run.out.len(),
+            run.out.bytes().fold(0u64, |h, b| h.wrapping_mul(31).wrapping_add(b.into())),
+        )
+    };
+    let want = sum(reference(exe, &args, &[("OMP_NUM_THREADS", "1")]));
+    assert!(want.0 == 0 && want.1 > 1000);
+    for threads in ["1", "4"] {
+        let env = [("OMP_NUM_THREADS", threads)];
+        // Plasma draws random numbers thread by thread: compare with libgomp on one thread, where the order is fixed, and
+        // for more threads only that it succeeds.
+        let got = sum(promp(exe, &args, &env));
+        assert_eq!(got.0, 0);
+        if threads == "1" {
+            assert_eq!(got, want);
+        }
+    }
+    let fixed = [
+        "-size",
+        "640x480",
+        "gradient:red-blue",
+        "-swirl",
+        "90",
+        "-gaussian-blur",
+        "0x2",
+        "-depth",
+        "8",
+        "rgb:-",
+    ];
+    let want = sum(reference(exe, &fixed, &[("OMP_NUM_THREADS", "4")]));
+    for mode in ["on", "off"] {
+        assert_eq!(sum(promp(exe, &fixed, &[("OMP_NUM_THREADS", "4"), ("PROMP_FT", mode)])), want);
+    }
+}
+
+#[test]
+fn scikit_learn() {
+    let python = root().join(".venv/bin/python");
+    let have =
+        Command::new(&python).args(["-c", "import sklearn"]).output().is_ok_and(|o| o.status.success());
+    if !available("scikit-learn (pip)", have) {
+        return;
+    }
+    let script = root().join("c-tests/others/kmeans.py");
+    let script = script.to_str().unwrap();
+    let env = [("OMP_NUM_THREADS", "4"), ("OPENBLAS_NUM_THREADS", "1")];
+    let want = reference(&python, &[script], &env);
+    assert_eq!(want.status, 0, "{}", want.err);
+    let got = promp(&python, &[script], &env);
+    assert_eq!((got.status, &got.out), (0, &want.out), "{}", got.err);
+    // A child that fits after its parent did: hangs under libgomp.
+    let fork = promp(&python, &[script, "fork"], &env);
+    assert!(fork.status == 0 && fork.out.contains("child agrees True"), "{fork:?}");
+}

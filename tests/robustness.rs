@@ -1,0 +1,311 @@
+//! What users run into: forks, signals, exit in a region, threads of the program's own, limits, odd settings; and each refusal.
+
+mod common;
+use common::*;
+use std::path::Path;
+use std::process::Command;
+
+fn shell(script: &str, exe: &Path, env: &[(&str, &str)]) -> Run {
+    let mut c = Command::new("bash");
+    c.arg("-c").arg(script).arg("bash").arg(exe).env("LIB", library()).envs(env.iter().copied());
+    limited(c, LIMIT)
+}
+
+#[test]
+fn forks() {
+    let exe = build("ft/fork.c", &[]);
+    let rounds = (60 * scale()).to_string();
+    for env in [
+        &[("OMP_NUM_THREADS", "4")][..],
+        &[("OMP_NUM_THREADS", "3"), ("PROMP_REPLAY", "assume")],
+        &[("PROMP_FT", "off")],
+    ] {
+        let run = promp(&exe, &[&rounds], env);
+        assert_eq!(run.out, "forks bad 0 inside 0\n", "{env:?} {run:?}");
+    }
+}
+
+#[test]
+fn own_threads_own_handlers_exit() {
+    for source in ["ft/threads.c", "ft/handler.c", "ft/exit.c"] {
+        let exe = build(source, &[]);
+        let want = reference(&exe, &[], &[("OMP_NUM_THREADS", "4")]);
+        for env in [&[("OMP_NUM_THREADS", "4")][..], &[("OMP_NUM_THREADS", "4"), ("PROMP_REPLAY", "assume")]]
+        {
+            let run = promp(&exe, &[], env);
+            assert_eq!((run.status, &run.out), (want.status, &want.out), "{source} {env:?}: {}", run.err);
+        }
+    }
+}
+
+#[test]
+fn a_killed_thread_of_the_programs_own_is_joined_all_the_same() {
+    let exe = build("ft/threads.c", &[]);
+    let want = reference(&exe, &[], &[]);
+    for spec in [
+        "kill@thread=0,region=3,count=3",
+        "kill@thread=0,region=any,at=region,count=20,nth=1",
+        "kill@thread=2,region=any,count=30",
+    ] {
+        let run = promp(&exe, &[], &[("PROMP_FAULT", spec), ("PROMP_REPLAY", "assume")]);
+        assert_eq!((run.status, &run.out), (0, &want.out), "{spec}: {}", run.err);
+        assert!(run.err.contains("failed (kill)"), "{spec}");
+    }
+}
+
+#[test]
+fn a_programs_own_error_keeps_its_signal() {
+    let exe = build("ft/bug.c", &[]);
+    for replay in ["proven", "assume", "never"] {
+        let run = promp(&exe, &[], &[("PROMP_REPLAY", replay), ("OMP_NUM_THREADS", "3")]);
+        assert_eq!(
+            (run.status, run.out.as_str()),
+            (128 + libc::SIGSEGV, "before\n"),
+            "{replay}: {}",
+            run.err
+        );
+        if replay == "assume" {
+            assert!(run.err.contains("the program's own error"), "{}", run.err);
+        }
+    }
+}
+
+#[test]
+fn too_few_threads_to_be_had() {
+    let exe = build("constructs/parallel.c", &[]);
+    // Address space for few stacks: threads cannot be created; the program goes on with fewer and says so once.
+    let run =
+        shell("ulimit -v 400000; LD_PRELOAD=$LIB OMP_STACKSIZE=100M OMP_NUM_THREADS=16 \"$1\"", &exe, &[]);
+    assert_eq!(run.status, 0, "{run:?}");
+    assert_eq!(run.err.matches("refuses to create another thread").count(), 1, "{}", run.err);
+}
+
+#[test]
+fn many_threads_and_stack_sizes() {
+    let exe = build("ft/reduction.c", &[]);
+    let want = reference(&exe, &[], &[("OMP_NUM_THREADS", "2")]);
+    for env in [
+        &[("OMP_NUM_THREADS", "200")][..],
+        &[("OMP_NUM_THREADS", "4"), ("OMP_STACKSIZE", "64K")],
+        &[("OMP_NUM_THREADS", "4"), ("OMP_STACKSIZE", "1G")],
+        &[("OMP_NUM_THREADS", "4"), ("OMP_STACKSIZE", "1")],
+        &[("OMP_NUM_THREADS", "4"), ("OMP_WAIT_POLICY", "active")],
+        &[("OMP_NUM_THREADS", "4"), ("OMP_WAIT_POLICY", "passive")],
+        &[("OMP_NUM_THREADS", "4"), ("GOMP_SPINCOUNT", "0")],
+        &[("OMP_NUM_THREADS", "4"), ("OMP_PROC_BIND", "spread"), ("OMP_PLACES", "threads")],
+        &[("OMP_THREAD_LIMIT", "2"), ("OMP_NUM_THREADS", "8")],
+        &[("OMP_DYNAMIC", "true"), ("OMP_NUM_THREADS", "8")],
+    ] {
+        let run = promp(&exe, &[], env);
+        assert_eq!((run.status, &run.out), (0, &want.out), "{env:?}: {}", run.err);
+    }
+}
+
+#[test]
+fn bad_settings_are_named_and_the_program_runs() {
+    let exe = build("ft/reduction.c", &[]);
+    for (name, value) in [
+        ("OMP_NUM_THREADS", "many"),
+        ("OMP_NUM_THREADS", "0"),
+        ("OMP_NUM_THREADS", "-3"),
+        ("OMP_SCHEDULE", "sometimes,4"),
+        ("OMP_STACKSIZE", "1Q"),
+        ("OMP_DYNAMIC", "perhaps"),
+        ("OMP_PROC_BIND", "glue"),
+        ("OMP_PLACES", "{0,"),
+        ("OMP_THREAD_LIMIT", "0"),
+        ("OMP_WAIT_POLICY", "lazy"),
+        ("OMP_CANCELLATION", "2"),
+        ("OMP_MAX_ACTIVE_LEVELS", "x"),
+        ("GOMP_SPINCOUNT", "lots"),
+        ("GOMP_CPU_AFFINITY", "a-b"),
+        ("PROMP_FT", "maybe"),
+        ("PROMP_REPLAY", "a b"),
+        ("PROMP_RECOMPUTE", "guided"),
+        ("PROMP_AFTER", "later"),
+        ("PROMP_WATCHDOG", "5"),
+        ("PROMP_VERBOSE", "loud"),
+    ] {
+        let run = promp(&exe, &[], &[(name, value)]);
+        assert_eq!(run.status, 0, "{name}={value}: {run:?}");
+        assert!(run.err.contains(name) && run.out.starts_with("dynamic "), "{name}={value}: {}", run.err);
+    }
+}
+
+#[test]
+fn bad_fault_specifications_stop_the_program_before_it_does_anything() {
+    let exe = build("ft/exit.c", &[]);
+    for (name, value) in [
+        ("PROMP_FAULT", "explode"),
+        ("PROMP_FAULT", "kill@nth=0"),
+        ("PROMP_FAULT", "memerr"),
+        ("PROMP_CKPT_DIR", "/tmp/x"),
+    ] {
+        let run = promp(&exe, &[], &[(name, value)]);
+        assert_eq!((run.status, run.out.as_str()), (64, ""), "{name}={value}: {run:?}");
+        assert!(run.err.contains(name) && run.err.contains(value), "{}", run.err);
+    }
+    // Also a program that never gets to its first region.
+    let run = promp(Path::new("/bin/echo"), &["hello"], &[("PROMP_FAULT", "explode")]);
+    assert_eq!((run.status, run.out.as_str()), (64, ""), "{run:?}");
+}
+
+#[test]
+fn settings_are_shown() {
+    let exe = build("ft/exit.c", &[]);
+    let run = promp(
+        &exe,
+        &[],
+        &[("OMP_DISPLAY_ENV", "verbose"), ("PROMP_REPLAY", "assume"), ("OMP_SCHEDULE", "guided,4")],
+    );
+    for line in [
+        "OPENMP DISPLAY ENVIRONMENT BEGIN",
+        "OMP_SCHEDULE = 'GUIDED,4'",
+        "GOMP_SPINCOUNT",
+        "PROMP_REPLAY = 'assume'",
+        "OPENMP DISPLAY ENVIRONMENT END",
+    ] {
+        assert!(run.err.contains(line), "{line}: {}", run.err);
+    }
+}
+
+#[test]
+fn reports() {
+    let exe = build("npb/ep.c", &["-DDYNAMIC=8"]);
+    let file = root().join("target/c-tests/report.json");
+    let path = file.to_str().unwrap();
+    let env = [
+        ("PROMP_REPORT", path),
+        ("PROMP_FAULT", "kill@thread=1,delay=4ms;kill@region=99"),
+        ("PROMP_REPLAY", "assume"),
+        ("OMP_NUM_THREADS", "4"),
+    ];
+    let run = promp(&exe, &["S"], &env);
+    assert_eq!(run.status, 0, "{run:?}");
+    assert!(run.err.contains("1 of the faults in PROMP_FAULT did not strike"), "{}", run.err);
+    let r: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    for key in [
+        "promp",
+        "program",
+        "pid",
+        "threads",
+        "wall_s",
+        "regions",
+        "chunks",
+        "faults_not_fired",
+        "failures",
+        "checkpoints",
+    ] {
+        assert!(!r[key].is_null(), "{key}");
+    }
+    assert_eq!((r["regions"].as_u64(), r["faults_not_fired"].as_u64()), (Some(1), Some(1)));
+    let f = &r["failures"][0];
+    for key in [
+        "kind",
+        "thread",
+        "region",
+        "construct",
+        "ordinal",
+        "at_s",
+        "recovery",
+        "lost_iterations",
+        "recomputed_by",
+        "recovery_s",
+    ] {
+        assert!(!f[key].is_null(), "{key}");
+    }
+    assert_eq!(
+        (f["kind"].as_str(), f["thread"].as_u64(), f["recovery"].as_str()),
+        (Some("kill"), Some(1), Some("recompute"))
+    );
+    let by: u64 =
+        f["recomputed_by"].as_array().unwrap().iter().map(|b| b["iterations"].as_u64().unwrap()).sum();
+    assert_eq!(f["lost_iterations"].as_u64(), Some(by));
+    let dash = promp(&exe, &["S"], &[("PROMP_REPORT", "-")]);
+    assert!(dash.err.trim_start().starts_with('{'), "{}", dash.err);
+    let bad = promp(&exe, &["S"], &[("PROMP_REPORT", "/nonexistent/x.json")]);
+    assert!(bad.status == 0 && bad.err.contains("/nonexistent/x.json"), "{bad:?}");
+}
+
+#[test]
+fn a_hang_is_noticed_by_the_watchdog() {
+    let exe = build("npb/ep.c", &["-DDYNAMIC=8"]);
+    let want = reference(&exe, &["S"], &[]);
+    for spec in ["hang@thread=1", "hang@thread=2,delay=3ms", "hang@thread=0,delay=2ms"] {
+        let env = [
+            ("PROMP_WATCHDOG", "300ms"),
+            ("PROMP_FAULT", spec),
+            ("PROMP_REPLAY", "assume"),
+            ("OMP_NUM_THREADS", "4"),
+        ];
+        let run = promp(&exe, &["S"], &env);
+        assert!(!run.hung && run.status == 0 && run.out == want.out, "{spec}: {run:?}");
+        assert!(run.err.contains("failed (hang)"), "{spec}: {}", run.err);
+    }
+}
+
+#[test]
+fn replay_can_be_limited_to_functions_or_forbidden() {
+    let exe = build("npb/ep.c", &["-DDYNAMIC=8"]);
+    let want = reference(&exe, &["S"], &[]);
+    for (replay, status) in [("main._omp_fn.*", 0), ("other*", 70), ("never", 70), ("proven", 70)] {
+        let env =
+            [("PROMP_FAULT", "kill@thread=1,delay=4ms"), ("PROMP_REPLAY", replay), ("OMP_NUM_THREADS", "4")];
+        let run = promp(&exe, &["S"], &env);
+        assert_eq!(run.status, status, "{replay}: {}", run.err);
+        assert_eq!(run.out, if status == 0 { want.out.clone() } else { String::new() }, "{replay}");
+    }
+}
+
+#[test]
+fn serial_work_is_refused() {
+    let exe = build("npb/cg.c", &[]);
+    let run = promp(
+        &exe,
+        &["W"],
+        &[("PROMP_FAULT", "kill@at=serial,delay=1us,count=200"), ("PROMP_REPLAY", "assume")],
+    );
+    assert!(run.status == 70 && run.err.contains("in serial work") || run.status == 0, "{run:?}");
+}
+
+#[test]
+fn the_c_interface() {
+    let exe = build("ft/api.c", &[]);
+    let alone = reference(&exe, &[], &[]);
+    assert_eq!((alone.status, alone.out.as_str()), (0, "present 0\nsum 999500.0\n"));
+    let run = promp(&exe, &[], &[("OMP_NUM_THREADS", "3")]);
+    assert_eq!((run.status, run.out.as_str()), (0, "present 1\nsum 999500.0\n"), "{}", run.err);
+    assert!(run.err.contains("version 100 failures 1 regions 1 chunks 1"), "{}", run.err);
+    for (compiler, std, ext) in [("gcc", "-std=c99", "c"), ("g++", "-std=c++11", "cpp")] {
+        let src = root().join(format!("target/c-tests/header.{ext}"));
+        std::fs::write(
+            &src,
+            "#include \"promp.h\"\nint main(void) { PROMP_CALL(promp_frags(2)); return 0; }\n",
+        )
+        .unwrap();
+        let ok = Command::new(compiler)
+            .args([std, "-Wall", "-Wextra", "-Werror", "-pedantic", "-I"])
+            .arg(root().join("include"))
+            .args(["-o", "/dev/null"])
+            .arg(&src)
+            .status()
+            .unwrap();
+        assert!(ok.success(), "{compiler}");
+    }
+}
+
+#[test]
+fn memory_is_clean_under_valgrind() {
+    let have = Command::new("valgrind").arg("--version").output().is_ok();
+    if !available("valgrind", have) {
+        return;
+    }
+    for source in ["constructs/sync.c", "constructs/tasks.c"] {
+        let exe = build(source, &[]);
+        let mut c = Command::new("valgrind");
+        c.args(["-q", "--error-exitcode=9", "--undef-value-errors=yes"]).arg(&exe);
+        c.env("LD_PRELOAD", library()).env("OMP_NUM_THREADS", "2").env("PROMP_FT", "off");
+        let run = limited(c, LIMIT);
+        assert!(run.status == 0 && !run.err.contains("Invalid"), "{source}: {run:?}");
+    }
+}

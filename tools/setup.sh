@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Installs what is missing, by package name: `setup.sh compilers` (gcc, g++, gfortran, cargo) or `setup.sh packages` (the
+# software of others that the tests run). As root on Debian it uses apt-get; otherwise it says what to install.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+missing=()
+need() { # need COMMAND PACKAGE
+    command -v "$1" >/dev/null 2>&1 || missing+=("$2")
+}
+need_file() { # need_file GLOB PACKAGE
+    compgen -G "$1" >/dev/null || missing+=("$2")
+}
+
+install_missing() { # install_missing required|optional
+    [ ${#missing[@]} -eq 0 ] && return 0
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+        echo "setup: installing ${missing[*]}" >&2
+        if (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}") >/tmp/promp-setup.log 2>&1; then
+            return 0
+        fi
+        echo "setup: apt-get could not install ${missing[*]}; see /tmp/promp-setup.log" >&2
+    else
+        echo "setup: please install these packages: ${missing[*]} (on Debian, as root: apt-get install ${missing[*]})" >&2
+    fi
+    [ "$1" = optional ]
+}
+
+case "${1:-}" in
+compilers)
+    need gcc gcc
+    need g++ g++
+    need gfortran gfortran
+    need make make
+    need python3 python3
+    need cargo cargo
+    install_missing required
+    ;;
+packages)
+    need_file '/usr/lib/*-linux-gnu/openblas-openmp/libopenblas.so' libopenblas-openmp-dev
+    need_file '/usr/include/fftw3.h' libfftw3-dev
+    need convert imagemagick
+    need valgrind valgrind
+    need_file '/usr/lib/*-linux-gnu/libomp.so.5' libomp5-14
+    install_missing optional
+    if [ ! -x .venv/bin/python ]; then
+        python3 -m venv .venv >/tmp/promp-venv.log 2>&1 || { rm -rf .venv; echo "setup: no Python venv (apt-get install python3-venv)" >&2; exit 0; }
+    fi
+    if ! .venv/bin/python -c 'import sklearn' 2>/dev/null; then
+        echo "setup: installing scikit-learn into .venv" >&2
+        .venv/bin/pip install -q --disable-pip-version-check scikit-learn >/tmp/promp-pip.log 2>&1 || echo "setup: pip could not install scikit-learn; see /tmp/promp-pip.log" >&2
+    fi
+    ;;
+*)
+    echo "usage: tools/setup.sh compilers|packages" >&2
+    exit 64
+    ;;
+esac
