@@ -160,7 +160,8 @@ fn strike_random(i: usize, r: &mut Random) -> bool {
 }
 
 /// The watchdog: a thread outside the runtime that has made no call for `limit`, while another member of its team has
-/// waited in the runtime for as long, has failed.
+/// waited in the runtime for as long, has failed. Each time the same work is taken for hung again, the patience with it
+/// doubles: work that takes longer than the limit comes to its end.
 fn watch(now: u64, limit: u64) {
     let all = super::threads();
     let mut stuck: Vec<&'static Thread> = Vec::new();
@@ -168,13 +169,18 @@ fn watch(now: u64, limit: u64) {
     for t in &all {
         let progress = t.progress.load(Relaxed);
         let (seen, since) = (&t.inject.seen.0, &t.inject.seen.1);
-        if progress != seen.load(Relaxed) || since.load(Relaxed) == 0 {
+        let moved = progress != seen.load(Relaxed);
+        if moved || since.load(Relaxed) == 0 {
             seen.store(progress, Relaxed);
             since.store(now, Relaxed);
+            if moved {
+                t.inject.patience.store(0, Relaxed);
+            }
         } else if now - since.load(Relaxed) >= limit {
+            let enough = limit.saturating_mul(1 << t.inject.patience.load(Relaxed).min(20));
             if t.in_runtime.load(Relaxed) != 0 {
                 waiting.push(t.seat.0.load(Relaxed));
-            } else if in_region(t) {
+            } else if in_region(t) && now - since.load(Relaxed) >= enough {
                 stuck.push(t);
             }
         }
@@ -182,6 +188,7 @@ fn watch(now: u64, limit: u64) {
     for t in stuck {
         if waiting.contains(&t.seat.0.load(Relaxed)) {
             t.inject.seen.1.store(0, Relaxed);
+            t.inject.patience.fetch_add(1, Relaxed);
             t.inject.fence().store(1, Release);
             futex::wake(t.inject.fence(), 1);
             if t.inject.kind() != Kind::Hang as u32 {

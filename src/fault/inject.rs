@@ -36,6 +36,8 @@ pub struct PerThread {
     late_hang: Own<bool>,
     /// The watchdog's: progress seen last and since when.
     pub seen: (AtomicU32, AtomicU64),
+    /// The watchdog's: how often it has doubled its patience since the last progress.
+    pub patience: AtomicU32,
 }
 
 impl PerThread {

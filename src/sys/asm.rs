@@ -25,6 +25,8 @@ pub const PENDING: usize = 4;
 pub const FRAME: usize = 8;
 /// See [`IN_RUNTIME`].
 pub const BASE: usize = 16;
+/// See [`IN_RUNTIME`].
+pub const PROGRESS: usize = 24;
 /// Bytes of a frame below the return address.
 pub const FRAME_BYTES: usize = 56;
 /// Bytes of a frame with its return address.
@@ -75,6 +77,7 @@ macro_rules! stub_one {
                 "jz 2f",
                 "mov dword ptr [rax + {in_runtime}], 1",
                 "mov qword ptr [rax + {frame}], rsp",
+                "add dword ptr [rax + {progress}], 1",
                 "2:",
                 $copy,
                 "call {inner}",
@@ -91,6 +94,7 @@ macro_rules! stub_one {
                 in_runtime = const $crate::sys::asm::IN_RUNTIME,
                 pending = const $crate::sys::asm::PENDING,
                 frame = const $crate::sys::asm::FRAME,
+                progress = const $crate::sys::asm::PROGRESS,
             )
         }
         $crate::keep!($name);

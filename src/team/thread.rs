@@ -29,7 +29,7 @@ pub struct Thread {
     pub frame: Own<usize>,
     /// Where the current activation's frames begin; 0 in serial code.
     pub base: AtomicUsize,
-    /// Runtime calls made: the watchdog's sign of life.
+    /// Runtime calls made, counted by the stubs: the watchdog's sign of life.
     pub progress: AtomicU32,
     /// Locks, critical and ordered sections held (the ledger of held locks).
     pub held: Own<u32>,
@@ -73,6 +73,7 @@ const _: () = assert!(offset_of!(Thread, in_runtime) == asm::IN_RUNTIME);
 const _: () = assert!(offset_of!(Thread, pending) == asm::PENDING);
 const _: () = assert!(offset_of!(Thread, frame) == asm::FRAME);
 const _: () = assert!(offset_of!(Thread, base) == asm::BASE);
+const _: () = assert!(offset_of!(Thread, progress) == asm::PROGRESS);
 
 impl Thread {
     /// A fresh logical thread in the arena.
