@@ -132,6 +132,7 @@ pub(super) unsafe fn enter_with(
         }
         if !mem.is_null() {
             *mem = s.scratch.get().0;
+            thr.member().scanning.set(true);
         }
     }
 }

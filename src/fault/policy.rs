@@ -98,6 +98,14 @@ pub fn verdict(thr: &'static Thread, at: &Interrupted) -> Result<(), Refusal> {
     if thr.task().children_may_use_stack() {
         return refuse("a task whose child tasks may use its variables", NEEDS_CKPT);
     }
+    if thr.task().group.get().is_some_and(|g| g.reductions.get() != 0) {
+        // The private copies lie in memory of the runtime, not on the stack: what was added to them is not taken back.
+        return refuse("work with task reductions", NEEDS_CKPT);
+    }
+    if thr.member().scanning.get() {
+        // The compiler's code for scans updates the scratch memory in place.
+        return refuse("a scan or a conditional lastprivate", NEEDS_CKPT);
+    }
     let Some(save) = thr.save.current() else {
         return refuse("work before its first save point", NEEDS_CKPT);
     };
@@ -131,6 +139,10 @@ pub fn verdict(thr: &'static Thread, at: &Interrupted) -> Result<(), Refusal> {
 /// Can a thread die at `pc` without leaving a lock held or a structure half changed?
 fn safe_place(maps: &[Mapping], func: usize, pc: usize) -> bool {
     let (Some(at), Some(own)) = (maps::find(maps, pc), maps::find(maps, func)) else { return false };
+    if at.path == "[vdso]" {
+        // Reads the clock.
+        return true;
+    }
     if at.path.is_empty() || at.path.starts_with('[') {
         return at.start == own.start;
     }
@@ -142,7 +154,7 @@ fn safe_place(maps: &[Mapping], func: usize, pc: usize) -> bool {
         return true;
     }
     if name.starts_with("libc.so") || name.starts_with("libc-") {
-        return is_pure_string_function(pc);
+        return is_harmless_libc_function(pc);
     }
     if maps::find(maps, safe_place as *const () as usize).is_some_and(|m| m.path == at.path) {
         // In this library with `in_runtime` clear: a stub's last instructions or a query such as omp_get_thread_num.
@@ -156,17 +168,38 @@ unsafe extern "C" {
     fn _Unwind_FindEnclosingFunction(pc: *mut libc::c_void) -> *mut libc::c_void;
 }
 
-/// Is `pc` in one of libc's functions that only move or compare memory? They take no lock and keep no state.
-fn is_pure_string_function(pc: usize) -> bool {
-    const PURE: [&core::ffi::CStr; 10] = [
-        c"memcpy", c"memmove", c"memset", c"memcmp", c"memchr", c"strlen", c"strcmp", c"strncmp", c"strcpy",
+/// Is `pc` in one of libc's functions that take no lock and keep no state: those that move or compare memory, sleep, or ask for
+/// the time?
+fn is_harmless_libc_function(pc: usize) -> bool {
+    const HARMLESS: [&core::ffi::CStr; 22] = [
+        c"memcpy",
+        c"memmove",
+        c"memset",
+        c"memcmp",
+        c"memchr",
+        c"strlen",
+        c"strcmp",
+        c"strncmp",
+        c"strcpy",
         c"bcmp",
+        c"clock_nanosleep",
+        c"nanosleep",
+        c"usleep",
+        c"sleep",
+        c"sched_yield",
+        c"poll",
+        c"select",
+        c"clock_gettime",
+        c"gettimeofday",
+        c"time",
+        c"abs",
+        c"rand_r",
     ];
     // SAFETY: looks an address up in the unwind tables; glibc does this without locks.
     let start = |a: usize| unsafe { _Unwind_FindEnclosingFunction(a as *mut libc::c_void) } as usize;
     let here = start(pc);
     here != 0
-        && PURE.iter().any(|n| {
+        && HARMLESS.iter().any(|n| {
             // SAFETY: resolves a libc symbol (the variant chosen for this CPU).
             let f = unsafe { libc::dlsym(libc::RTLD_NEXT, n.as_ptr()) } as usize;
             f != 0 && start(f + 1) == here

@@ -35,6 +35,8 @@ pub struct Member {
     pub share: Own<Option<&'static Share>>,
     /// The static schedule's position: trips done in the current construct.
     pub trip: Own<u64>,
+    /// Inside a construct with scratch memory (scan).
+    pub scanning: Own<bool>,
     /// The thread failure descriptor's entry. Set by the failing host (release), reset by the primary at region start.
     pub tfd: AtomicU32,
     /// Place partition (offset, length) and place of the implicit task; place `u32::MAX` when not bound.
@@ -55,6 +57,7 @@ impl Member {
             share_seq: Own::new(0),
             share: Own::new(None),
             trip: Own::new(0),
+            scanning: Own::new(false),
             tfd: AtomicU32::new(tfd::ALIVE),
             place: Own::new((0, 0, u32::MAX)),
             ledger: Ledger::default(),

@@ -205,6 +205,7 @@ pub fn activate(thr: &'static Thread, call: (usize, usize), args: (usize, usize)
 fn begin_implicit(thr: &'static Thread, m: &'static Member, team: &'static Team) {
     m.share_seq.set(0);
     m.share.set(None);
+    m.scanning.set(false);
     m.thread.set(Some(thr));
     m.tfd.store(tfd::ALIVE, Relaxed);
     m.ledger.begin_region();

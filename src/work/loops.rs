@@ -297,6 +297,7 @@ pub fn ordered_end(thr: &'static Thread) {
 pub fn leave(thr: &'static Thread, barrier: bool) {
     let m = thr.member();
     m.ledger.finish_chunk(m);
+    m.scanning.set(false);
     if let Some(s) = m.share.get() {
         let shape = s.shape.get();
         if shape.began != 0 {
