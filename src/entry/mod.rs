@@ -2,7 +2,9 @@
 //! symbols and versions is abi/symbols.tsv.
 
 pub mod affinity;
+pub mod alloc;
 pub mod cancel;
+pub mod error;
 pub mod fortran;
 pub mod locks;
 pub mod loops;
@@ -12,6 +14,7 @@ pub mod promp;
 pub mod sections;
 pub mod single;
 pub mod sync;
+pub mod target;
 pub mod task;
 pub mod teams;
 

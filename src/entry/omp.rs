@@ -22,7 +22,7 @@ fn change(f: impl FnOnce(&mut Icvs)) {
 /// Defines exported C functions.
 macro_rules! export {
     ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $t:ty),*) $(-> $r:ty)? $body:block)*) => {
-        $($(#[$doc])* pub extern "C" fn $name($($arg: $t),*) $(-> $r)? $body
+        $($(#[$doc])* #[allow(non_snake_case)] pub extern "C" fn $name($($arg: $t),*) $(-> $r)? $body
         $crate::export_names!($name);)*
     };
 }
@@ -182,9 +182,14 @@ export! {
     fn omp_get_wtime() -> f64 { crate::sys::time::now_ns() as f64 * 1e-9 }
     /// Section 3.10.2.
     fn omp_get_wtick() -> f64 { 1e-9 }
-    /// Section 3.6.1. Kinds 1 (soft) and 2 (hard) are known; the workers keep sleeping.
+    /// Section 3.6.1: ends the workers that are not in a region. Kinds: 1 soft, 2 hard.
     fn omp_pause_resource(kind: i32, device: i32) -> i32 {
-        if (1..=2).contains(&kind) && device == 0 && team().level.get() == 0 { 0 } else { -1 }
+        if !(1..=2).contains(&kind) || device != 0 || team().level.get() != 0 {
+            return -1;
+        }
+        crate::team::region::release_hot(current());
+        crate::team::pool::dismiss_idle();
+        0
     }
     /// Section 3.6.2.
     fn omp_pause_resource_all(kind: i32) -> i32 { omp_pause_resource(kind, 0) }

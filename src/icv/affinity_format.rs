@@ -77,7 +77,10 @@ pub fn expand(format: &str, f: &Fields) -> String {
             _ => ("undefined".to_string(), false),
         };
         let _ = match (zero && numeric, right) {
-            (true, _) => write!(out, "{value:0>width$}"),
+            (true, _) => match value.strip_prefix('-') {
+                Some(digits) => write!(out, "-{digits:0>0$}", width.saturating_sub(1)),
+                None => write!(out, "{value:0>width$}"),
+            },
             (_, true) => write!(out, "{value:>width$}"),
             _ => write!(out, "{value:<width$}"),
         };

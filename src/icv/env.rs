@@ -105,6 +105,16 @@ pub fn read() -> Globals {
         sched,
         thread_limit: var("OMP_THREAD_LIMIT", positive).unwrap_or(u32::MAX),
         default_device: var("OMP_DEFAULT_DEVICE", int).unwrap_or(0),
+        allocator: var("OMP_ALLOCATOR", |s| {
+            const NAMES: [&str; 8] =
+                ["default", "large_cap", "const", "high_bw", "low_lat", "cgroup", "pteam", "thread"];
+            let t = s.trim().to_ascii_lowercase();
+            let name = t.strip_prefix("omp_").and_then(|t| t.strip_suffix("_mem_alloc"));
+            name.and_then(|n| NAMES.iter().position(|m| *m == n))
+                .map(|i| i + 1)
+                .or_else(|| parse::number(s).filter(|&n| (1..=8).contains(&n)).map(|n| n as usize))
+        })
+        .unwrap_or(1),
     };
     let display_env = match get("OMP_DISPLAY_ENV").as_deref().map(str::trim) {
         None => 0,
@@ -156,16 +166,6 @@ pub fn read() -> Globals {
             _ => None,
         })
         .unwrap_or(0),
-        default_allocator: var("OMP_ALLOCATOR", |s| {
-            const NAMES: [&str; 8] =
-                ["default", "large_cap", "const", "high_bw", "low_lat", "cgroup", "pteam", "thread"];
-            let t = s.trim().to_ascii_lowercase();
-            let name = t.strip_prefix("omp_").and_then(|t| t.strip_suffix("_mem_alloc"));
-            name.and_then(|n| NAMES.iter().position(|m| *m == n))
-                .map(|i| i + 1)
-                .or_else(|| parse::number(s).filter(|&n| (1..=8).contains(&n)).map(|n| n as usize))
-        })
-        .unwrap_or(1),
         num_teams: var("OMP_NUM_TEAMS", positive).unwrap_or(0) as i32,
         teams_thread_limit: var("OMP_TEAMS_THREAD_LIMIT", positive).unwrap_or(0) as i32,
         display_env,

@@ -57,6 +57,8 @@ pub struct Icvs {
     pub thread_limit: u32,
     /// default-device-var.
     pub default_device: i32,
+    /// def-allocator-var: a handle.
+    pub allocator: usize,
 }
 
 /// What is read once, before the first use.
@@ -87,8 +89,6 @@ pub struct Globals {
     pub affinity_format: String,
     /// target-offload-var: 0 default, 1 mandatory, 2 disabled.
     pub target_offload: u32,
-    /// def-allocator-var's handle.
-    pub default_allocator: usize,
     /// nteams-var.
     pub num_teams: i32,
     /// teams-thread-limit-var.

@@ -49,6 +49,16 @@ pub fn give_back(workers: impl Iterator<Item = &'static Thread>) {
     POOL.with(|p| p.idle.extend(workers));
 }
 
+/// Ends all idle workers (`omp_pause_resource`), and waits until they no longer count.
+pub fn dismiss_idle() {
+    let idle = POOL.with(|p| core::mem::take(&mut p.idle));
+    let left = workers() - idle.len() as u32;
+    idle.iter().for_each(|w| w.dock.dismiss());
+    while workers() > left {
+        syscall::sched_yield();
+    }
+}
+
 /// A team with room for `n`, reused if possible.
 pub fn take_team(n: u32) -> &'static Team {
     let found = POOL.with(|p| {
@@ -118,10 +128,14 @@ extern "C" fn worker_start(arg: *mut libc::c_void) -> *mut libc::c_void {
     fault::thread_started(thr);
     let mut seen = 0;
     loop {
-        let m = thr.dock.wait(seen, dock_spin());
+        let Some(m) = thr.dock.wait(seen, dock_spin()) else { break };
         seen = seen.wrapping_add(1);
         super::region::work(thr, m, seen);
     }
+    fault::thread_ended(thr);
+    tls::set(core::ptr::null());
+    WORKERS.fetch_sub(1, Relaxed);
+    core::ptr::null_mut()
 }
 
 /// Rounds an idle worker spins for its next region.

@@ -84,6 +84,7 @@ pub fn start(
     let icvs = inner_icvs(thr.task().icvs.get(), level);
     team.icvs.set(icvs);
     team.vouched.set(thr.vouched.get());
+    team.league.set(thr.league.get());
     team.region.set(if level == 1 { REGIONS.fetch_add(1, Relaxed) + 1 } else { outer_team.region.get() });
     team.spin.set(pool::spin_for(if team.active_level.get() > 1 { pool::workers() + 1 } else { n }));
     if team.is_cancelled() {
@@ -206,6 +207,7 @@ fn begin_implicit(thr: &'static Thread, m: &'static Member, team: &'static Team)
     m.share_seq.set(0);
     m.share.set(None);
     m.scanning.set(false);
+    thr.league.set(team.league.get());
     m.thread.set(Some(thr));
     m.tfd.store(tfd::ALIVE, Relaxed);
     m.ledger.begin_region();

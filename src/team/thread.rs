@@ -190,11 +190,18 @@ impl Dock {
     pub fn called(&self, seen: u32) -> bool {
         self.go.load(Acquire) != seen
     }
-    /// Worker: waits for an order after `seen`.
-    pub fn wait(&self, seen: u32, spin: u32) -> &'static Member {
+    /// Primary: tells the worker to end.
+    pub fn dismiss(&self) {
+        self.member.set(None);
+        self.go.store(self.go.load(Relaxed).wrapping_add(1), Release);
+        fence(SeqCst);
+        self.wake();
+    }
+    /// Worker: waits for an order after `seen`; `None` tells it to end.
+    pub fn wait(&self, seen: u32, spin: u32) -> Option<&'static Member> {
         for _ in 0..spin {
             if self.called(seen) {
-                return self.member.get().expect("posted with the order");
+                return self.member.get();
             }
             core::hint::spin_loop();
         }
@@ -206,6 +213,6 @@ impl Dock {
             }
         }
         self.sleeping.store(0, Relaxed);
-        self.member.get().expect("posted with the order")
+        self.member.get()
     }
 }
