@@ -2,7 +2,8 @@
 CARGO ?= cargo
 RUN   := target/release/promp
 
-.PHONY: all build setup setup-tests demo test test-long lint loom bench bench-ft clean
+
+.PHONY: conformance all build setup setup-tests demo test test-long lint loom bench bench-ft clean
 
 all: build
 
@@ -26,6 +27,10 @@ test: setup-tests lint build loom
 # The same sweeps with twelve times the samples, and larger classes. About twenty minutes on two cores.
 test-long: setup-tests build loom
 	PROMP_TEST_LONG=1 $(CARGO) test --release --workspace -- --test-threads 1
+
+# GCC's own libgomp test suite under libgomp and promp; writes docs/conformance.md. About twenty minutes.
+conformance: setup build
+	@tools/conformance.sh
 
 lint:
 	$(CARGO) fmt --all -- --check

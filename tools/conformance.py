@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""GCC's own libgomp test suite under libgomp and under promp.
+
+    tools/conformance.py fetch DIR              download and unpack the suite of Debian's gcc-12 source package into DIR
+    tools/conformance.py build DIR [-j N]       build its run-type tests for C, C++ and Fortran
+    tools/conformance.py run DIR NAME [--preload LIB] [--env K=V ...] [-j N] [--timeout S] [--only GLOB]
+    tools/conformance.py table DIR REFERENCE NAME...   compare runs, as Markdown
+
+Nothing of the suite becomes part of this project: it is unpacked outside the tree.
+"""
+import argparse
+import collections
+import concurrent.futures
+import fnmatch
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+SUBSUITES = [
+    ("libgomp.c", "gcc", (".c",)),
+    ("libgomp.c-c++-common", "gcc", (".c",)),
+    ("libgomp.c++", "g++", (".C", ".c")),
+    ("libgomp.fortran", "gfortran", (".f90", ".f", ".F90", ".F", ".f95", ".f03", ".f08")),
+]
+UNSUPPORTED = r"offload_device|nvptx|gcn|vect_simd|avx512|cuda|ia32|sync_int_long_stack|openacc"
+
+
+def fetch(a):
+    os.makedirs(a.dir, exist_ok=True)
+    sources = "/etc/apt/sources.list.d/promp-conformance.sources"
+    base = open("/etc/apt/sources.list.d/debian.sources").read()
+    open(sources, "w").write(base.replace("Types: deb\n", "Types: deb-src\n"))
+    try:
+        subprocess.run(["apt-get", "update", "-qq"], check=True)
+        subprocess.run(["apt-get", "source", "--download-only", "-qq", "gcc-12"], cwd=a.dir, check=True)
+    finally:
+        os.unlink(sources)
+        subprocess.run(["apt-get", "update", "-qq"])
+    outer = glob.glob(a.dir + "/gcc-12_*.orig.tar.gz")[0]
+    subprocess.run(["tar", "xzf", outer, "--wildcards", "*/gcc-12*.tar.xz"], cwd=a.dir, check=True)
+    inner = os.path.relpath(glob.glob(a.dir + "/gcc-12*/gcc-12*.tar.xz")[0], a.dir)
+    subprocess.run(["tar", "xJf", inner, "--wildcards", "*/libgomp/testsuite/*"], cwd=a.dir, check=True)
+
+
+def words(text):
+    return re.findall(r'"((?:[^"\\]|\\.)*)"', text)
+
+
+def plan(suite):
+    """The tests that DejaGnu would run here, with their options, as dictionaries."""
+    tests = []
+    for sub, compiler, extensions in SUBSUITES:
+        base = os.path.join(suite, sub)
+        for root, _, files in os.walk(base):
+            for f in sorted(files):
+                if f.endswith(extensions):
+                    t = one(os.path.join(root, f), base, sub, compiler)
+                    if t:
+                        tests.append(t)
+    return tests
+
+
+def one(path, base, sub, compiler):
+    text = open(path, errors="replace").read()
+    t = dict(name=sub + "/" + os.path.relpath(path, base), cc=compiler, opts=["-O2", "-fopenmp"], srcs=[path], env={},
+             fail=False, skip=None, dir=os.path.dirname(path))
+    kind = "run"
+    for d, arg in re.findall(r"\{\s*(dg-[a-z-]+)\s+(.*)\}\s*(?:\*/)?\s*$", text, re.M):
+        if d == "dg-do":
+            kind = arg.split()[0]
+            if "xfail" in arg:
+                t["skip"] = "xfail"
+        elif d == "dg-options" and "target" not in arg:
+            t["opts"] = ["-fopenmp"] + (words(arg)[0].split() if words(arg) else [])
+        elif d == "dg-additional-options":
+            other_target = "target" in arg and not re.search(r"x86|i\?86|native|pthread|fopenmp", arg)
+            if not other_target and "offload" not in arg and words(arg):
+                t["opts"] += words(arg)[0].split()
+        elif d == "dg-additional-sources":
+            names = (words(arg)[0] if words(arg) else arg.split("{")[0]).split()
+            t["srcs"] += [os.path.join(t["dir"], n.strip('"')) for n in names]
+        elif d == "dg-set-target-env-var":
+            w = arg.replace('"', " ").split()
+            if len(w) >= 2:
+                t["env"][w[0]] = w[1]
+        elif d == "dg-shouldfail":
+            t["fail"] = True
+        elif d == "dg-require-effective-target" and re.search(UNSUPPORTED, arg):
+            t["skip"] = arg
+    return t if kind == "run" else None
+
+
+def build(a):
+    suites = glob.glob(a.dir + "/*/libgomp/testsuite")
+    if not suites:
+        sys.exit(f"{a.dir}: no libgomp/testsuite; run `fetch` first")
+    os.makedirs(a.dir + "/bin", exist_ok=True)
+
+    def make(t):
+        if t["skip"]:
+            return t, "skipped"
+        exe = t["exe"] = os.path.abspath(a.dir + "/bin/" + t["name"].replace("/", "__"))
+        if os.path.exists(exe):
+            return t, "built"
+        work = exe + ".dir"
+        os.makedirs(work, exist_ok=True)
+        cmd = [t["cc"], *t["opts"], *(["-J", work] if t["cc"] == "gfortran" else []), "-I", t["dir"], "-w", "-o", exe]
+        try:
+            r = subprocess.run(cmd + [os.path.abspath(s) for s in t["srcs"]] + ["-lm"], capture_output=True, timeout=120, cwd=work)
+        except subprocess.TimeoutExpired:
+            return t, "compiler timed out"
+        return t, "built" if r.returncode == 0 else "does not build here"
+
+    with concurrent.futures.ThreadPoolExecutor(a.j) as pool:
+        done = list(pool.map(make, plan(suites[0])))
+    json.dump([t for t, s in done if s == "built"], open(a.dir + "/tests.json", "w"))
+    print(dict(collections.Counter(s for _, s in done)))
+
+
+def run(a):
+    tests = json.load(open(a.dir + "/tests.json"))
+    if a.only:
+        tests = [t for t in tests if fnmatch.fnmatch(t["name"], a.only)]
+    count = [0]
+
+    def go(t):
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "GOMP_", "PROMP_", "LD_"))}
+        env.update(kv.split("=", 1) for kv in a.env)
+        env.update(t["env"])
+        if a.preload:
+            env["LD_PRELOAD"] = os.path.abspath(a.preload)
+        work = t["exe"] + ".dir"
+        os.makedirs(work, exist_ok=True)
+        start = time.time()
+        try:
+            r = subprocess.run([t["exe"]], env=env, capture_output=True, timeout=a.timeout, cwd=work, stdin=subprocess.DEVNULL)
+            good = (r.returncode != 0) == t["fail"]
+            result = "PASS" if good else f"FAIL {r.returncode}"
+        except subprocess.TimeoutExpired:
+            result = "TIMEOUT"
+        count[0] += 1
+        if sys.stderr.isatty():
+            print(f"\r{a.name}: {count[0]}/{len(tests)}", end="", file=sys.stderr)
+        return t["name"], result, time.time() - start
+
+    with concurrent.futures.ThreadPoolExecutor(a.j) as pool:
+        results = list(pool.map(go, tests))
+    with open(f"{a.dir}/{a.name}.tsv", "w") as f:
+        f.writelines(f"{n}\t{r}\t{s:.2f}\n" for n, r, s in results)
+    print(f"{a.name}: {sum(r == 'PASS' for _, r, _ in results)} of {len(results)} pass")
+
+
+def table(a):
+    load = lambda n: dict(line.split("\t")[:2] for line in open(f"{a.dir}/{n}.tsv"))
+    runs = {n: load(n) for n in [a.reference, *a.names]}
+    ref = runs[a.reference]
+    print("| run | pass | of | passes that libgomp has and it has not |\n|---|---|---|---|")
+    for n, r in runs.items():
+        lost = sorted(k for k in r if ref.get(k) == "PASS" and r[k] != "PASS")
+        print(f"| {n} | {sum(v == 'PASS' for v in r.values())} | {len(r)} | {', '.join(lost) or 'none'} |")
+    print(f"\nTests that {a.reference} itself does not pass here:\n")
+    head = " | ".join(runs)
+    print(f"| test | {head} |\n|---|{'---|' * len(runs)}")
+    for k in sorted(ref):
+        if ref[k] != "PASS":
+            print(f"| {k} | " + " | ".join(runs[n].get(k, "-") for n in runs) + " |")
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    s = p.add_subparsers(required=True)
+    c = s.add_parser("fetch"); c.add_argument("dir"); c.set_defaults(do=fetch)
+    c = s.add_parser("build"); c.add_argument("dir"); c.add_argument("-j", type=int, default=os.cpu_count()); c.set_defaults(do=build)
+    c = s.add_parser("run"); c.add_argument("dir"); c.add_argument("name"); c.add_argument("--preload")
+    c.add_argument("--env", action="append", default=[]); c.add_argument("-j", type=int, default=os.cpu_count())
+    c.add_argument("--timeout", type=float, default=60); c.add_argument("--only"); c.set_defaults(do=run)
+    c = s.add_parser("table"); c.add_argument("dir"); c.add_argument("reference"); c.add_argument("names", nargs="+"); c.set_defaults(do=table)
+    a = p.parse_args()
+    a.do(a)
+
+
+main()

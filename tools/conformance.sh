@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# GCC's libgomp tests under libgomp and promp; writes docs/conformance.md. The suite is kept outside the tree.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+dir=${PROMP_CONFORMANCE_DIR:-${TMPDIR:-/tmp}/promp-conformance}
+tool=tools/conformance.py
+compgen -G "$dir/*/libgomp/testsuite" >/dev/null || $tool fetch "$dir"
+$tool build "$dir"
+lib=target/release/libpromp.so
+$tool run "$dir" libgomp
+$tool run "$dir" ft-on --preload $lib
+$tool run "$dir" ft-off --preload $lib --env PROMP_FT=off
+$tool run "$dir" saving --preload $lib --env PROMP_REPLAY=assume
+for n in 1 3 16; do $tool run "$dir" threads-$n --preload $lib --env OMP_NUM_THREADS=$n; done
+$tool run "$dir" active --preload $lib --env OMP_WAIT_POLICY=active
+$tool run "$dir" passive --preload $lib --env OMP_WAIT_POLICY=passive
+for i in 2 3 4 5; do $tool run "$dir" ft-on-again-$i --preload $lib; done
+{
+    sed '/^<!-- generated -->/q' docs/conformance.md
+    echo
+    $tool table "$dir" libgomp ft-on ft-off saving threads-1 threads-3 threads-16 active passive ft-on-again-{2,3,4,5}
+} >docs/conformance.md.new
+mv docs/conformance.md.new docs/conformance.md
