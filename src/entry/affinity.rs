@@ -161,7 +161,7 @@ macro_rules! unsafe_export {
         /// The buffers have the lengths given; C strings end in 0.
         pub unsafe extern "C" fn $name($($arg: $t),*) $(-> $r)? {
             // SAFETY: by the caller's promise.
-            unsafe { $body }
+            super::guarded(|| unsafe { $body })
         }
         crate::export_names!($name);)*
     };

@@ -113,21 +113,19 @@ fn allocate(align: usize, size: usize, handle: usize, zeroed: bool) -> *mut u8 {
         let a = own(handle);
         let align = align.max(a.map_or(1, |a| a.alignment)).max(16);
         let total = size.checked_add(size_of::<Header>() + align);
-        if let Some(total) = total {
-            if a.is_none_or(|a| reserve(a, total)) {
-                // SAFETY: plain libc allocation.
-                let base = unsafe { if zeroed { libc::calloc(1, total) } else { libc::malloc(total) } };
-                if !base.is_null() {
-                    let p = (base as usize + size_of::<Header>()).next_multiple_of(align);
-                    // SAFETY: the header lies between the block's start and `p`.
-                    unsafe {
-                        (p as *mut Header).sub(1).write(Header { base, size, allocator: handle, total })
-                    };
-                    return p as *mut u8;
-                }
-                if let Some(a) = a.filter(|a| a.pool_size != usize::MAX) {
-                    a.used.fetch_sub(total, Relaxed);
-                }
+        if let Some(total) = total
+            && a.is_none_or(|a| reserve(a, total))
+        {
+            // SAFETY: plain libc allocation.
+            let base = unsafe { if zeroed { libc::calloc(1, total) } else { libc::malloc(total) } };
+            if !base.is_null() {
+                let p = (base as usize + size_of::<Header>()).next_multiple_of(align);
+                // SAFETY: the header lies between the block's start and `p`.
+                unsafe { (p as *mut Header).sub(1).write(Header { base, size, allocator: handle, total }) };
+                return p as *mut u8;
+            }
+            if let Some(a) = a.filter(|a| a.pool_size != usize::MAX) {
+                a.used.fetch_sub(total, Relaxed);
             }
         }
         match a.map_or(value::NULL_FB, |a| a.fallback) {
@@ -164,13 +162,13 @@ export! {
         if space > LAST_SPACE {
             return 0;
         }
-        make(traits).map_or(0, |a| Box::into_raw(Box::new(a)) as usize)
+        super::guarded(|| make(traits).map_or(0, |a| Box::into_raw(Box::new(a)) as usize))
     }
     /// Section 3.13.3.
     fn omp_destroy_allocator(handle: usize) {
         if handle > LAST_PREDEFINED {
             // SAFETY: made by `omp_init_allocator`; the program is done with it.
-            drop(unsafe { Box::from_raw(handle as *mut Allocator) });
+            super::guarded(|| drop(unsafe { Box::from_raw(handle as *mut Allocator) }));
         }
     }
     /// Section 3.13.4.

@@ -135,7 +135,9 @@ extern "C" fn nest_test(p: *mut u32) -> i32 {
 // Fortran: the variable holds a pointer to the lock.
 
 extern "C" fn nest_init_f(p: *mut *mut Nest) {
-    let n = Box::new(Nest { lock: Lock::new(), count: AtomicU32::new(0), owner: AtomicUsize::new(0) });
+    let n = super::guarded(|| {
+        Box::new(Nest { lock: Lock::new(), count: AtomicU32::new(0), owner: AtomicUsize::new(0) })
+    });
     // SAFETY: the program's variable.
     unsafe { *p = Box::into_raw(n) };
 }
@@ -144,7 +146,7 @@ extern "C" fn nest_destroy_f(p: *mut *mut Nest) {
     // SAFETY: set by `nest_init_f`; the program is done with it.
     unsafe {
         if !(*p).is_null() {
-            drop(Box::from_raw(*p));
+            super::guarded(|| drop(Box::from_raw(*p)));
             *p = core::ptr::null_mut();
         }
     }

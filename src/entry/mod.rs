@@ -18,8 +18,22 @@ pub mod target;
 pub mod task;
 pub mod teams;
 
+use crate::fault::stop;
 use crate::sys::asm;
-use crate::team::thread::Thread;
+use crate::team::thread::{Thread, current};
+use core::sync::atomic::Ordering::Relaxed;
+
+/// Runs the body of an exported function that has no stub but takes locks or allocates: a stop waits until it is done.
+fn guarded<R>(f: impl FnOnce() -> R) -> R {
+    let thr = current();
+    let before = thr.in_runtime.swap(1, Relaxed);
+    let r = f();
+    thr.in_runtime.store(before, Relaxed);
+    if before == 0 && thr.pending.load(Relaxed) != 0 {
+        stop::deliver(thr);
+    }
+    r
+}
 
 /// Where the current runtime call was made.
 fn call_site(thr: &'static Thread) -> usize {

@@ -22,7 +22,7 @@ fn change(f: impl FnOnce(&mut Icvs)) {
 /// Defines exported C functions.
 macro_rules! export {
     ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $t:ty),*) $(-> $r:ty)? $body:block)*) => {
-        $($(#[$doc])* #[allow(non_snake_case)] pub extern "C" fn $name($($arg: $t),*) $(-> $r)? $body
+        $($(#[$doc])* #[allow(non_snake_case, clippy::not_unsafe_ptr_arg_deref)] pub extern "C" fn $name($($arg: $t),*) $(-> $r)? $body
         $crate::export_names!($name);)*
     };
 }
@@ -187,17 +187,21 @@ export! {
         if !(1..=2).contains(&kind) || device != 0 || team().level.get() != 0 {
             return -1;
         }
-        crate::team::region::release_hot(current());
-        crate::team::pool::dismiss_idle();
+        super::guarded(|| {
+            crate::team::region::release_hot(current());
+            crate::team::pool::dismiss_idle();
+        });
         0
     }
     /// Section 3.6.2.
     fn omp_pause_resource_all(kind: i32) -> i32 { omp_pause_resource(kind, 0) }
     /// Section 3.15.
     fn omp_display_env(verbose: i32) {
-        let text = crate::icv::display::text(globals(), verbose != 0);
-        // SAFETY: the text is readable for its length.
-        unsafe { crate::sys!(libc::SYS_write, 2, text.as_ptr(), text.len()) };
+        super::guarded(|| {
+            let text = crate::icv::display::text(globals(), verbose != 0);
+            // SAFETY: the text is readable for its length.
+            unsafe { crate::sys!(libc::SYS_write, 2, text.as_ptr(), text.len()) };
+        })
     }
 }
 

@@ -78,7 +78,7 @@ pub unsafe extern "C" fn promp_failures(out: *mut PrompFailure, n: usize) -> usi
     if globals_if_ready().is_none() {
         return 0;
     }
-    let all = record::all();
+    let all = super::guarded(record::all);
     for (i, r) in all.iter().take(n).enumerate() {
         let took = r.took_ns.load(Acquire);
         let f = PrompFailure {
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn promp_failures(out: *mut PrompFailure, n: usize) -> usi
 /// `out` is writable.
 pub unsafe extern "C" fn promp_stats(out: *mut PrompStatistics) {
     let s = if globals_if_ready().is_some() {
-        report::statistics()
+        super::guarded(report::statistics)
     } else {
         PrompStatistics { regions: 0, chunks: 0, failures: 0, workers: 0 }
     };

@@ -174,7 +174,9 @@ extern "C" fn workshare_task_reduction_unregister(cancelled: bool) {
 }
 
 extern "C" fn fulfill_event(event: usize) {
-    spawn::fulfill(current(), event);
+    let thr = current();
+    spawn::fulfill(thr, event);
+    done(thr);
 }
 
 stub! {

@@ -1,5 +1,6 @@
 //! The teams construct on the host: a league of initial teams, one after another.
 
+use crate::fault::save::{self, SaveKind};
 use crate::stub;
 use crate::team::region;
 use crate::team::thread::{Thread, current};
@@ -35,26 +36,28 @@ extern "C" fn teams_reg(func: usize, data: usize, num_teams: u32, thread_limit: 
     }
     thr.league.set(league);
     task.icvs.set(before);
+    save::point(thr, SaveKind::After(0));
 }
 
 extern "C" fn teams(_num_teams: u32, thread_limit: u32) {
-    limit(current(), thread_limit);
+    let thr = current();
+    limit(thr, thread_limit);
+    save::point(thr, SaveKind::After(0));
 }
 
 /// True while there is another team to execute.
 extern "C" fn teams4(low: u32, _high: u32, thread_limit: u32, first: bool) -> bool {
     let thr = current();
+    let (i, n) = thr.league.get();
+    let more = first || i + 1 < n;
     if first {
         limit(thr, thread_limit);
         thr.league.set((0, low.max(1)));
-        return true;
+    } else if more {
+        thr.league.set((i + 1, n));
     }
-    let (i, n) = thr.league.get();
-    if i + 1 >= n {
-        return false;
-    }
-    thr.league.set((i + 1, n));
-    true
+    save::point(thr, SaveKind::After(more as usize));
+    more
 }
 
 stub! {

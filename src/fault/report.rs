@@ -60,6 +60,11 @@ pub fn start(g: &Globals) {
 }
 
 extern "C" fn at_exit() {
+    // SAFETY: the TLS word is null or a `&'static Thread`.
+    if let Some(thr) = unsafe { crate::sys::tls::get().as_ref() } {
+        // A stop would find the arena's lock held: from here on it waits.
+        thr.in_runtime.store(1, Relaxed);
+    }
     let Some(g) = globals_if_ready() else { return };
     if g.promp.ft && g.promp.verbose >= 1 {
         let n = inject::not_fired();

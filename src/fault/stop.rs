@@ -8,7 +8,7 @@ use super::policy::{self, Refusal};
 use super::record::{self, Recovery};
 use super::recover::{self, Order, Way};
 use super::spec::Kind;
-use super::{after, report};
+use super::{after, inject, report};
 use crate::icv::globals_if_ready;
 use crate::say;
 use crate::sys::asm;
@@ -112,6 +112,14 @@ fn lose(thr: &'static Thread, kind: Kind, at: Interrupted) -> ! {
     match policy::verdict(thr, &at) {
         Ok(()) => leave(thr, kind, Way::again(thr), at.mask),
         Err(r) => refuse(thr, kind, r),
+    }
+}
+
+/// A stop that waited in a function without a stub: it is sent again, and strikes at once.
+#[cold]
+pub fn deliver(thr: &'static Thread) {
+    if let Some(kind) = Kind::from_u32(thr.pending.swap(0, Relaxed)) {
+        inject::send(thr, kind);
     }
 }
 

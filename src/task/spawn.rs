@@ -128,6 +128,7 @@ fn execute_now(thr: &'static Thread, t: &'static Task, s: &Spec, deps: &[Dep]) {
         }
         None => {
             set_bounds(s, s.data);
+            t.args.set((s.data, s.size));
             s.data
         }
     };

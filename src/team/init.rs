@@ -9,6 +9,7 @@ use crate::icv::{self, Globals};
 use crate::sys::lock::Lock;
 use crate::sys::own::Own;
 use crate::sys::{host, signals, syscall, tls};
+use core::sync::atomic::Ordering::Relaxed;
 
 static INIT: Lock = Lock::new();
 static EXIT_KEY: Own<libc::pthread_key_t> = Own::new(0);
@@ -46,8 +47,8 @@ pub fn runtime() -> &'static Globals {
 pub fn adopt_caller() -> &'static Thread {
     let g = icv::globals();
     let thr = pool::take_thread();
-    thr.in_runtime.store(1, core::sync::atomic::Ordering::Relaxed);
-    thr.host.store(syscall::gettid(), core::sync::atomic::Ordering::Relaxed);
+    thr.in_runtime.store(1, Relaxed);
+    thr.host.store(syscall::gettid(), Relaxed);
     thr.saving.set(g.promp.saves_private_state());
     let team = match thr.member.get() {
         Some(m) => m.team(),
@@ -74,6 +75,7 @@ pub fn adopt_caller() -> &'static Thread {
 extern "C" fn thread_exits(p: *mut libc::c_void) {
     // SAFETY: `adopt_caller` stored a `&'static Thread`.
     let thr: &'static Thread = unsafe { &*p.cast_const().cast::<Thread>() };
+    thr.in_runtime.store(1, Relaxed);
     region::release_hot(thr);
     fault::thread_ended(thr);
     tls::set(core::ptr::null());
@@ -84,12 +86,22 @@ fn locks() -> [&'static Lock; 3] {
     [&INIT, pool::fork_lock(), crate::ARENA.fork_lock()]
 }
 
+/// While the locks are held, a stop of the calling thread waits.
+fn mark_in_runtime(yes: bool) {
+    // SAFETY: the TLS word is null or a `&'static Thread`.
+    if let Some(thr) = unsafe { tls::get().as_ref() } {
+        thr.in_runtime.store(u32::from(yes), Relaxed);
+    }
+}
+
 extern "C" fn before_fork() {
+    mark_in_runtime(true);
     locks().iter().for_each(|l| l.lock());
 }
 
 extern "C" fn after_fork_parent() {
     locks().iter().rev().for_each(|l| l.unlock());
+    mark_in_runtime(false);
 }
 
 /// The child has one host. Its logical thread keeps its place in the regions it is in; all other threads are gone, so the
@@ -99,7 +111,7 @@ extern "C" fn after_fork_child() {
     pool::forget_workers();
     // SAFETY: the TLS word is null or a `&'static Thread`.
     if let Some(thr) = unsafe { tls::get().as_ref() } {
-        thr.host.store(syscall::gettid(), core::sync::atomic::Ordering::Relaxed);
+        thr.host.store(syscall::gettid(), Relaxed);
         let mut hot = thr.hot.get();
         for slot in hot.iter_mut().skip(thr.depth.get() as usize) {
             *slot = None;
@@ -108,4 +120,5 @@ extern "C" fn after_fork_child() {
         thr.hot.set(hot);
         fault::after_fork(thr);
     }
+    mark_in_runtime(false);
 }

@@ -127,8 +127,7 @@ extern "C" fn worker_start(arg: *mut libc::c_void) -> *mut libc::c_void {
     }
     fault::thread_started(thr);
     let mut seen = 0;
-    loop {
-        let Some(m) = thr.dock.wait(seen, dock_spin()) else { break };
+    while let Some(m) = thr.dock.wait(seen, dock_spin()) {
         seen = seen.wrapping_add(1);
         super::region::work(thr, m, seen);
     }
@@ -153,7 +152,7 @@ pub fn spin_for(threads: u32) -> u32 {
         (Some(false), _) => 0,
         (Some(true), true) => 50_000_000,
         (Some(true), false) => 1000,
-        (None, true) => 20_000,
+        (None, true) => 4_000,
         (None, false) => 30,
     }
 }
