@@ -1,8 +1,6 @@
 # promp: every target does its own set-up (tools/setup.sh installs missing Debian packages when run as root).
 CARGO ?= cargo
 RUN   := target/release/promp
-
-
 .PHONY: conformance all build setup setup-tests demo test test-long lint loom bench bench-ft clean
 
 all: build

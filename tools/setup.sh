@@ -33,14 +33,20 @@ compilers)
     need gfortran gfortran
     need make make
     need python3 python3
-    need cargo cargo
     install_missing required
+    # Debian's own cargo is too old; Rust's installer is the way, and not ours to run.
+    have=$(cargo --version 2>/dev/null | awk '{print $2}' || true)
+    if [ -z "$have" ] || [ "$(printf '1.90.0\n%s\n' "$have" | sort -V | head -n 1)" != 1.90.0 ]; then
+        echo "setup: Rust 1.90 or later is needed (found: ${have:-none}); install it with rustup, https://rustup.rs" >&2
+        exit 1
+    fi
     ;;
 packages)
     need_file '/usr/lib/*-linux-gnu/openblas-openmp/libopenblas.so' libopenblas-openmp-dev
     need_file '/usr/include/fftw3.h' libfftw3-dev
     need convert imagemagick
     need valgrind valgrind
+    python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
     need_file '/usr/lib/*-linux-gnu/libomp.so.5' libomp5-14
     install_missing optional
     if [ ! -x .venv/bin/python ]; then

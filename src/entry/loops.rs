@@ -3,7 +3,6 @@
 use super::call_site;
 use super::parallel::schedule;
 use crate::fault::save::{self, SaveKind};
-use crate::fault::{inject, spec::At};
 use crate::icv::Sched;
 use crate::stub;
 use crate::task::reduction;
@@ -245,25 +244,22 @@ extern "C" fn next(istart: *mut u64, iend: *mut u64) -> bool {
     hand_out(current(), istart, iend)
 }
 
-extern "C" fn end() {
+pub(super) extern "C" fn end() {
     let thr = current();
     loops::leave(thr, true);
     super::sync::pass_barrier(thr);
 }
 
-extern "C" fn end_nowait() {
+pub(super) extern "C" fn end_nowait() {
     let thr = current();
     loops::leave(thr, false);
     save::point(thr, SaveKind::After(0));
 }
 
-extern "C" fn end_cancel() -> bool {
+pub(super) extern "C" fn end_cancel() -> bool {
     let thr = current();
     loops::leave(thr, true);
-    let cancelled = !thr.team().barrier(thr, true);
-    inject::point(thr, At::Barrier);
-    save::point(thr, SaveKind::After(cancelled as usize));
-    cancelled
+    super::sync::pass_cancellable_barrier(thr)
 }
 
 stub! {

@@ -1,9 +1,8 @@
 //! `GOMP_sections_*`. Sections are numbered from 1; 0 means that none is left.
 
 use super::call_site;
-use super::loops::enter_with;
+use super::loops::{end, end_cancel, end_nowait, enter_with};
 use crate::fault::save::{self, SaveKind};
-use crate::fault::{inject, spec::At};
 use crate::stub;
 use crate::team::thread::{Thread, current};
 use crate::work::loops;
@@ -28,27 +27,6 @@ extern "C" fn start_with(count: u32, reductions: *mut usize, mem: *mut usize) ->
 
 extern "C" fn next() -> u32 {
     hand_out(current())
-}
-
-extern "C" fn end() {
-    let thr = current();
-    loops::leave(thr, true);
-    super::sync::pass_barrier(thr);
-}
-
-extern "C" fn end_nowait() {
-    let thr = current();
-    loops::leave(thr, false);
-    save::point(thr, SaveKind::After(0));
-}
-
-extern "C" fn end_cancel() -> bool {
-    let thr = current();
-    loops::leave(thr, true);
-    let cancelled = !thr.team().barrier(thr, true);
-    inject::point(thr, At::Barrier);
-    save::point(thr, SaveKind::After(cancelled as usize));
-    cancelled
 }
 
 stub! {

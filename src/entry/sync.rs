@@ -25,12 +25,16 @@ extern "C" fn barrier() {
     pass_barrier(current());
 }
 
-extern "C" fn barrier_cancel() -> bool {
-    let thr = current();
+/// A barrier that `cancel parallel` ends early, as the end of a call: true if it did.
+pub(super) fn pass_cancellable_barrier(thr: &'static Thread) -> bool {
     let cancelled = !thr.team().barrier(thr, true);
     inject::point(thr, At::Barrier);
     save::point(thr, SaveKind::After(cancelled as usize));
     cancelled
+}
+
+extern "C" fn barrier_cancel() -> bool {
+    pass_cancellable_barrier(current())
 }
 
 /// A named critical section's lock is the first word of the program's variable.
