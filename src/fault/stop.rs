@@ -186,6 +186,17 @@ fn leave(thr: &'static Thread, kind: Kind, way: Way, mask: u64) -> ! {
     host::vanish(&order.gone)
 }
 
+/// The last member leaves a construct in which a lost chunk was not executed again. It cannot happen as far as we know; should
+/// it, the result would be wrong, so the process ends.
+#[cold]
+pub fn orphans_left_behind() -> ! {
+    say!(
+        "a lost chunk was not executed again before its loop ended; stopping, for the result would be wrong"
+    );
+    report::write();
+    exit_group(70)
+}
+
 fn cannot_replace(thr: &'static Thread, kind: Kind) -> ! {
     refuse(
         thr,

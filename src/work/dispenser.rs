@@ -112,10 +112,12 @@ impl Dispenser {
         });
     }
 
-    /// Takes a piece of an orphan for one of `threads` threads, among those whose owner is `wanted`.
+    /// Takes a piece of an orphan for one of `threads` threads, among those whose owner is `wanted`: the lowest one, so that
+    /// the construct's last iteration comes last.
     pub fn take_orphan(&self, threads: u64, wanted: impl Fn(u32) -> bool) -> Option<(Range, u32)> {
         self.orphans.with(|v| {
-            let i = v.iter().position(|o| wanted(o.owner))?;
+            let candidates = v.iter().enumerate().filter(|(_, o)| wanted(o.owner));
+            let (i, _) = candidates.min_by_key(|(_, o)| o.range.lo)?;
             let o = &mut v[i];
             let piece = if o.block > 0 { o.block } else { (o.range.len() / (2 * threads.max(1))).max(1) };
             let hi = (o.range.lo + piece).min(o.range.hi);

@@ -172,7 +172,9 @@ fn hand_out(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Rang
             m.ledger.take(seq, r, r.hi == shape.total);
             Some(r)
         }
-        None if shape.began != 0 && !shape.monotonic => last_resort(m, s, shape),
+        None if !shape.monotonic && (shape.began != 0 || s.dispenser.has_orphans()) => {
+            last_resort(m, s, shape)
+        }
         None => None,
     }
 }
@@ -180,7 +182,8 @@ fn hand_out(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Rang
 /// Nothing is left but, perhaps, orphans.
 #[cold]
 fn last_resort(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range> {
-    if shape.ends_in_barrier
+    if shape.began != 0
+        && shape.ends_in_barrier
         && let Some(r) = stay(m, s, shape)
     {
         return Some(r);
@@ -304,6 +307,10 @@ pub fn leave(thr: &'static Thread, barrier: bool) {
             site::learn(shape.site, barrier);
             // Survivors that stay in the construct look at the ledgers again.
             m.team().event.notify();
+        }
+        if m.team().is_cancelled() {
+            // Chunks that were not handed out, or lost, do not matter any more.
+            s.cancel();
         }
         m.team().shares.leave(s, m.team().size());
     }

@@ -282,6 +282,9 @@ impl ShareRing {
     #[inline]
     pub fn leave(&self, s: &'static Share, n: u32) {
         if s.left.fetch_add(1, AcqRel) + 1 == n {
+            if s.dispenser.has_orphans() && !s.is_cancelled() {
+                crate::fault::stop::orphans_left_behind();
+            }
             if s.overflow {
                 self.more.with(|_| s.tag.store(FREE, Release));
             } else {
