@@ -22,7 +22,7 @@ demo: setup build
 test: setup-tests lint build loom
 	$(CARGO) test --release --workspace
 
-# The same sweeps with twelve times the samples, and larger classes. About twenty minutes on two cores.
+# The same sweeps with twelve times the samples, and larger classes. About six minutes on two cores.
 test-long: setup-tests build loom
 	PROMP_TEST_LONG=1 $(CARGO) test --release --workspace -- --test-threads 1
 
