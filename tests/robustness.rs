@@ -295,6 +295,23 @@ fn the_c_interface() {
 }
 
 #[test]
+fn recompute_schedules_of_one_loop() {
+    let exe = build("ft/sched.c", &[]);
+    let largest = |args: &[&str]| {
+        let run = promp(&exe, args, &[("PROMP_REPORT", "-")]);
+        assert_eq!((run.status, run.out.as_str()), (0, "79800\n"), "{}", run.err);
+        let json = &run.err[run.err.find('{').expect("the report")..];
+        let r: serde_json::Value = serde_json::from_str(json).unwrap();
+        let by = r["failures"][0]["recomputed_by"].as_array().unwrap().clone();
+        assert_eq!(by.iter().map(|b| b["iterations"].as_u64().unwrap()).sum::<u64>(), 100);
+        // Static: at most one block of half the chunk at a time, so whole blocks only.
+        by.iter().all(|b| b["iterations"].as_u64().unwrap() % 50 == 0)
+    };
+    assert!(largest(&["static"]));
+    largest(&[]);
+}
+
+#[test]
 fn memory_is_clean_under_valgrind() {
     let have = Command::new("valgrind").arg("--version").output().is_ok();
     if !available("valgrind", have) {

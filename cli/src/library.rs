@@ -1,6 +1,7 @@
 //! Finding libpromp.so.
 
 use crate::Failure;
+use crate::elf::{self, Kind};
 use std::path::PathBuf;
 
 /// The library: PROMP_LIBRARY, or beside this command, or in ../lib of it, or where the system keeps libraries.
@@ -26,7 +27,11 @@ pub fn find() -> Result<PathBuf, Failure> {
             ),
         ));
     };
-    match std::fs::File::open(found) {
+    match elf::kind(found) {
+        // The loader only warns about a file that it cannot preload, and runs the program unprotected.
+        Ok(kind) if !matches!(kind, Kind::Static | Kind::Dynamic) => {
+            Err(Failure::new(69, format!("{} is not a library for x86-64", found.display())))
+        }
         Ok(_) => found.canonicalize().map_err(|e| Failure::new(69, format!("{}: {e}", found.display()))),
         Err(e) => Err(Failure::new(69, format!("the library {} cannot be read: {e}", found.display()))),
     }

@@ -47,8 +47,8 @@ export! {
     fn promp_replayable(yes: i32) { policy::vouch(current(), yes != 0) }
     /// PR_FRAGS for the next loop: used by the compile side; without it the loop stays whole.
     fn promp_frags(_m: i32) {}
-    /// PR_SCHE for the next loop: 1 static, 2 dynamic. The setting of PROMP_RECOMPUTE holds for all loops in this version.
-    fn promp_recompute(_kind: i32) {}
+    /// PR_SCHE for the next loop: 1 static, 2 dynamic; anything else: as PROMP_RECOMPUTE says.
+    fn promp_recompute(kind: i32) { current().recompute.set(if (1..=2).contains(&kind) { kind as u8 } else { 0 }) }
 }
 
 /// Makes the team's thread `thread` fail (kinds of `enum promp_fault`). Returns 0, or -1 if there is no such thread or

@@ -136,10 +136,11 @@ fn share_out(thr: &'static Thread, failure: u32, rec: &'static Record) {
         return;
     }
     let survivors = u64::from(team.size() - 1);
-    let block = match globals().promp.recompute {
-        Recompute::Static => r.len().div_ceil(survivors),
-        Recompute::Dynamic => 0,
+    let fixed = match shape.recompute {
+        0 => globals().promp.recompute == Recompute::Static,
+        n => n == Recompute::Static as u8,
     };
+    let block = if fixed { r.len().div_ceil(survivors) } else { 0 };
     rec.shared.set(true);
     s.dispenser.push_orphan(Orphan { range: r, failure, owner: m.num.get(), block });
     if let Some(earlier) = m.ledger.lose(r.hi == shape.total) {

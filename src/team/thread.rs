@@ -45,6 +45,8 @@ pub struct Thread {
     pub saving: Own<bool>,
     /// `promp_replayable`: 0 no word, 1 replayable, 2 not.
     pub vouched: Own<u8>,
+    /// `promp_recompute` for the next construct: 0 nothing said, or the number of `settings::Recompute`.
+    pub recompute: Own<u8>,
     /// Function and argument of the current activation.
     pub call: Own<(usize, usize)>,
     /// Teams this thread is the primary of, by depth, and how many are in use.
@@ -91,6 +93,7 @@ impl Thread {
             task: Own::new(None),
             saving: Own::new(false),
             vouched: Own::new(0),
+            recompute: Own::new(0),
             call: Own::new((0, 0)),
             hot: Own::new([None; HOT_DEPTH]),
             depth: Own::new(0),

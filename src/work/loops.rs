@@ -100,6 +100,7 @@ fn shape(team: &Team, total: u64, b: Bounds, s: Schedule, ordered: bool, site: u
         ends_in_barrier: ends || site::ends_in_barrier(site),
         site,
         sections: false,
+        recompute: 0,
         began: if policy::recomputes() { time::now_ns() } else { 0 },
     }
 }
@@ -119,7 +120,11 @@ pub fn enter(
 ) -> (&'static Share, bool) {
     let (m, team) = (thr.member(), thr.team());
     m.ledger.finish_chunk(m);
-    team.shares.enter(m, team.epoch.load(Relaxed), || make(team), made)
+    let recompute = thr.recompute.get();
+    if recompute != 0 {
+        thr.recompute.set(0);
+    }
+    team.shares.enter(m, team.epoch.load(Relaxed), || Shape { recompute, ..make(team) }, made)
 }
 
 /// The next chunk of the current construct for `thr`, in the loop's own values: [start, end).

@@ -54,6 +54,8 @@ pub struct Shape {
     pub site: usize,
     /// "loop" or "sections": for messages.
     pub sections: bool,
+    /// `promp_recompute`'s word for it, 0 if none was given.
+    pub recompute: u8,
     /// When it began, if anybody may want to know (ns).
     pub began: u64,
 }
@@ -73,6 +75,7 @@ impl Shape {
         ends_in_barrier: false,
         site: 0,
         sections: false,
+        recompute: 0,
         began: 0,
     };
 }
