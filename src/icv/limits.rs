@@ -1,7 +1,5 @@
 //! What this process may use of the machine: processors by affinity mask and by cgroup CPU quota.
 
-use core::mem::MaybeUninit;
-
 /// Number of processors in the calling thread's affinity mask, at least 1.
 pub fn affinity_count() -> u32 {
     affinity_mask().len().max(1) as u32
@@ -72,16 +70,6 @@ fn ceil_quota(quota: i64, period: i64) -> Option<u32> {
 pub fn default_threads() -> u32 {
     let a = affinity_count();
     cgroup_quota().map_or(a, |q| a.min(q))
-}
-
-/// The soft limit on stack size in bytes, if there is one.
-pub fn stack_rlimit() -> Option<usize> {
-    // SAFETY: getrlimit fills the structure.
-    unsafe {
-        let mut r = MaybeUninit::<libc::rlimit>::zeroed().assume_init();
-        (libc::getrlimit(libc::RLIMIT_STACK, &mut r) == 0 && r.rlim_cur != libc::RLIM_INFINITY)
-            .then_some(r.rlim_cur as usize)
-    }
 }
 
 #[cfg(test)]

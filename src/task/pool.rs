@@ -178,12 +178,11 @@ impl TaskPool {
                 return;
             }
         }
-        self.done(thr, t);
+        self.done(t);
     }
 
     /// Task `t` is done: its dependents may become ready, who waits for it may go on.
-    pub fn done(&'static self, thr: &'static Thread, t: &'static Task) {
-        let _ = thr;
+    pub fn done(&'static self, t: &'static Task) {
         let team = t.team.get().expect("an explicit task has a team");
         self.list.with(|list| {
             for d in t.depends.take_dependents() {

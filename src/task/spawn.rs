@@ -188,7 +188,7 @@ pub fn fulfill(thr: &'static Thread, handle: usize) {
     let team = t.team.get();
     let before = t.detach.fetch_or(detach::FULFILLED, AcqRel);
     match team {
-        Some(team) if before & detach::ENDED != 0 => team.tasks.done(thr, t),
+        Some(team) if before & detach::ENDED != 0 => team.tasks.done(t),
         Some(team) => team.event.notify(),
         // Undeferred: its creator waits in its own team.
         None => thr.team().event.notify(),

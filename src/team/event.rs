@@ -50,9 +50,4 @@ impl Event {
         self.seq.fetch_add(1, Release);
         futex::wake(&self.seq, u32::MAX);
     }
-
-    /// Somebody sleeps (a hint).
-    pub fn has_sleepers(&self) -> bool {
-        self.sleepers.load(Relaxed) != 0
-    }
 }

@@ -98,7 +98,7 @@ pub fn start(
         BUSY.fetch_sub(wanted - n, Relaxed);
     }
     if !g.places.is_empty() {
-        let policy = ProcBindOf(thr.task().icvs.get().bind, flags).get();
+        let policy = policy_of(thr.task().icvs.get().bind, flags);
         for i in 0..n {
             team.member(i).place.set(bind::place_of(g, policy, i, n, outer.place.get()));
         }
@@ -300,19 +300,15 @@ fn inner_icvs(mut icvs: Icvs, level: u32) -> Icvs {
     icvs
 }
 
-/// The binding policy of a region: the proc_bind clause counts unless bind-var is false.
-struct ProcBindOf(ProcBind, u32);
-
-impl ProcBindOf {
-    fn get(self) -> ProcBind {
-        match (self.0, self.1 & 7) {
-            (ProcBind::False, _) => ProcBind::False,
-            (_, 1) => ProcBind::True,
-            (_, 2) => ProcBind::Primary,
-            (_, 3) => ProcBind::Close,
-            (_, 4) => ProcBind::Spread,
-            (b, _) => b,
-        }
+/// The binding policy of a region: the proc_bind clause in `flags` counts unless bind-var is false.
+fn policy_of(bind: ProcBind, flags: u32) -> ProcBind {
+    match (bind, flags & 7) {
+        (ProcBind::False, _) => ProcBind::False,
+        (_, 1) => ProcBind::True,
+        (_, 2) => ProcBind::Primary,
+        (_, 3) => ProcBind::Close,
+        (_, 4) => ProcBind::Spread,
+        (b, _) => b,
     }
 }
 

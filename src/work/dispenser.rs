@@ -87,11 +87,6 @@ impl Dispenser {
         }
     }
 
-    /// Has everything been handed out (orphans aside)?
-    pub fn exhausted(&self, total: u64) -> bool {
-        self.next.load(Relaxed) >= total
-    }
-
     /// Are there orphans?
     #[inline(always)]
     pub fn has_orphans(&self) -> bool {
