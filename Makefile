@@ -1,7 +1,7 @@
 # promp: every target does its own set-up (tools/setup.sh installs missing Debian packages when run as root).
 CARGO ?= cargo
 RUN   := target/release/promp
-.PHONY: conformance all build setup setup-tests demo test test-long lint loom bench bench-ft clean
+.PHONY: setup-long docs conformance all build setup setup-tests demo test test-long lint loom bench bench-ft clean
 
 all: build
 
@@ -22,13 +22,20 @@ demo: setup build
 test: setup-tests lint build loom
 	$(CARGO) test --release --workspace
 
-# The same sweeps with twelve times the samples, and larger classes. About six minutes on two cores.
-test-long: setup-tests build loom
+setup-long: setup-tests
+	@tools/setup.sh long
+
+# The same sweeps with twelve times the samples, larger classes, XGBoost, LightGBM and GROMACS. About ten minutes on two cores.
+test-long: setup-long build loom
 	PROMP_TEST_LONG=1 $(CARGO) test --release --workspace -- --test-threads 1
 
-# GCC's own libgomp test suite under libgomp and promp; writes docs/conformance.md. About twenty minutes.
+# GCC's own libgomp test suite under libgomp and promp; writes docs/conformance.md. About half an hour.
 conformance: setup build
 	@tools/conformance.sh
+
+# The documents that are made from tables.
+docs: build
+	PROMP_WRITE_DOCS=1 $(CARGO) test --release --test abi the_documents_list
 
 lint:
 	$(CARGO) fmt --all -- --check

@@ -8,6 +8,7 @@
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 compile_error!("promp runs on x86-64 Linux");
 
+pub mod acc;
 pub mod entry;
 pub mod fault;
 pub mod icv;
@@ -28,6 +29,7 @@ pub static ARENA: sys::arena::Arena = sys::arena::Arena::new();
 static CHECK_AT_LOAD: extern "C" fn() = {
     extern "C" fn check() {
         icv::env::check_fatal_settings();
+        acc::at_load();
     }
     check
 };

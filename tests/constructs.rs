@@ -60,6 +60,57 @@ fn fortran() {
     same("constructs/routines.f90", &[]);
 }
 
+const OPENACC: [&str; 3] = ["-fno-openmp", "-fopenacc", "-foffload=disable"];
+
+#[test]
+fn openacc_events() {
+    let exe = build("constructs/openacc_events.c", &OPENACC);
+    for first in 0..=22 {
+        let args = [&*first.to_string()];
+        let (want, got) = (reference(&exe, &args, &[]), promp(&exe, &args, &[]));
+        assert_eq!((got.status, &got.out), (want.status, &want.out), "{first}: {}", got.err);
+        assert!(want.out.contains("\nend "), "{want:?}");
+    }
+}
+
+/// Case by case as under libgomp; where that one crashes or fails an assertion, promp must not.
+#[test]
+fn openacc_routines() {
+    let exe = build("constructs/openacc_api.c", &OPENACC);
+    let cases = |out: &str| -> Vec<String> { out.split('@').skip(1).map(|c| c.trim().into()).collect() };
+    for env in [
+        &[][..],
+        &[("ACC_DEVICE_TYPE", "host")],
+        &[("ACC_DEVICE_TYPE", "nvidia")],
+        &[("ACC_DEVICE_TYPE", "bogus")],
+        &[("ACC_DEVICE_NUM", "1")],
+    ] {
+        // The addresses in messages are the same without randomisation.
+        let run = |preload: bool| {
+            let mut c = std::process::Command::new("setarch");
+            c.arg("-R")
+                .arg("env")
+                .args(preload.then(|| format!("LD_PRELOAD={}", library().display())))
+                .arg(&exe)
+                .envs(env.iter().copied());
+            limited(c, LIMIT)
+        };
+        let (want, got) = (run(false), run(true));
+        let (want, got) = (cases(&want.out), cases(&got.out));
+        let mut compared = 0;
+        for (w, g) in want.iter().zip(&got) {
+            let crashed = [" status 6", " status b", " status e"].iter().any(|s| w.ends_with(s));
+            if crashed {
+                assert!(g.ends_with(" status 100") || !g.contains("status"), "{g}");
+            } else {
+                assert_eq!(w, g, "{env:?}");
+                compared += 1;
+            }
+        }
+        assert!(want.len() == got.len() && compared > 100, "{} {} {compared}", want.len(), got.len());
+    }
+}
+
 #[test]
 fn kernels_verify() {
     for k in ["ep", "cg", "mg", "ft", "is"] {

@@ -141,3 +141,74 @@ fn scikit_learn() {
     let fork = promp(&python, &[script, "fork"], &env);
     assert!(fork.status == 0 && fork.out.contains("child agrees True"), "{fork:?}");
 }
+
+fn python_script(name: &str, module: &str, args: &[&str]) {
+    let python = root().join(".venv/bin/python");
+    let import = format!("import {module}");
+    let have = Command::new(&python).args(["-c", &import]).output().is_ok_and(|o| o.status.success());
+    if !available(&format!("{module} (pip)"), have) {
+        return;
+    }
+    let script = root().join("c-tests/others").join(name);
+    let args: Vec<&str> = [&[script.to_str().unwrap()][..], args].concat();
+    let env = [("OMP_NUM_THREADS", "4")];
+    let want = reference(&python, &args, &env);
+    assert_eq!(want.status, 0, "{}", want.err);
+    for mode in ["on", "off"] {
+        let got = promp(&python, &args, &[env[0], ("PROMP_FT", mode)]);
+        assert_eq!((got.status, &got.out), (0, &want.out), "{}", got.err);
+    }
+}
+
+#[test]
+fn numpy_over_openblas() {
+    let have = Path::new("/usr/lib/x86_64-linux-gnu/openblas-openmp/libopenblas.so").exists();
+    if available("OpenBLAS, OpenMP build", have) {
+        python_script("numpy_openblas.py", "numpy", &[]);
+    }
+}
+
+/// Long: the wheels are large. `make setup-long` installs them.
+#[test]
+fn xgboost() {
+    if long() {
+        python_script("boosting.py", "xgboost", &["xgboost"]);
+    }
+}
+
+/// Long, see `xgboost`.
+#[test]
+fn lightgbm() {
+    if long() {
+        python_script("boosting.py", "lightgbm", &["lightgbm"]);
+    }
+}
+
+/// Long: Debian's package is large. The same state and energies to the last digit (`-reprod`).
+#[test]
+fn gromacs() {
+    if !long() || !available("GROMACS", Path::new("/usr/bin/gmx").exists()) {
+        return;
+    }
+    let script = root().join("c-tests/others/gromacs.sh");
+    let dir = std::env::temp_dir().join(format!("promp-gromacs-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let run = |args: &[&str], preload: bool, env: &[(&str, &str)]| {
+        let mut c = Command::new(&script);
+        c.args(args).current_dir(&dir).envs(env.iter().copied());
+        if preload {
+            c.env("LD_PRELOAD", library());
+        }
+        limited(c, LIMIT)
+    };
+    assert_eq!(run(&["prepare"], false, &[]).status, 0);
+    for threads in ["1", "4"] {
+        let want = run(&["run", threads], false, &[]);
+        assert!(want.status == 0 && want.out.contains("Total Energy"), "{want:?}");
+        for mode in ["on", "off"] {
+            let got = run(&["run", threads], true, &[("PROMP_FT", mode)]);
+            assert_eq!((got.status, &got.out), (0, &want.out), "{}", got.err);
+        }
+    }
+    let _ = std::fs::remove_dir_all(&dir);
+}

@@ -6,7 +6,9 @@ dir=${PROMP_CONFORMANCE_DIR:-${TMPDIR:-/tmp}/promp-conformance}
 tool=tools/conformance.py
 compgen -G "$dir/*/libgomp/testsuite" >/dev/null || $tool fetch "$dir"
 $tool build "$dir"
-lib=target/release/libpromp.so
+# A copy: a build meanwhile does not disturb the runs.
+lib=$dir/libpromp.so
+cp target/release/libpromp.so "$lib"
 $tool run "$dir" libgomp
 $tool run "$dir" ft-on --preload $lib
 $tool run "$dir" ft-off --preload $lib --env PROMP_FT=off

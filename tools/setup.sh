@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs what is missing, by package name: `setup.sh compilers` (gcc, g++, gfortran, cargo) or `setup.sh packages` (the
-# software of others that the tests run). As root on Debian it uses apt-get; otherwise it says what to install.
+# Installs what is missing, by package name: `setup.sh compilers` (gcc, g++, gfortran, cargo), `setup.sh packages` (the
+# software of others that the tests run) or `setup.sh long` (larger packages for the long tests). As root on Debian it uses
+# apt-get; otherwise it says what to install.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -57,8 +58,19 @@ packages)
         .venv/bin/pip install -q --disable-pip-version-check scikit-learn >/tmp/promp-pip.log 2>&1 || echo "setup: pip could not install scikit-learn; see /tmp/promp-pip.log" >&2
     fi
     ;;
+long)
+    need gmx gromacs
+    install_missing optional
+    for module in xgboost lightgbm; do
+        if [ -x .venv/bin/pip ] && ! .venv/bin/python -c "import $module" 2>/dev/null; then
+            echo "setup: installing $module into .venv" >&2
+            # Without what it needs for devices only; narwhals is LightGBM's.
+            .venv/bin/pip install -q --disable-pip-version-check --no-deps $module narwhals >/tmp/promp-pip.log 2>&1 || echo "setup: pip could not install $module; see /tmp/promp-pip.log" >&2
+        fi
+    done
+    ;;
 *)
-    echo "usage: tools/setup.sh compilers|packages" >&2
+    echo "usage: tools/setup.sh compilers|packages|long" >&2
     exit 64
     ;;
 esac

@@ -1,11 +1,13 @@
 //! The exported symbols: thin. Each converts its arguments and calls down; one file a construct family. The table of
 //! symbols and versions is abi/symbols.tsv.
 
+pub mod acc;
 pub mod affinity;
 pub mod alloc;
 pub mod cancel;
 pub mod error;
 pub mod fortran;
+pub mod goacc;
 pub mod locks;
 pub mod loops;
 pub mod omp;
@@ -24,7 +26,7 @@ use crate::team::thread::{Thread, current};
 use core::sync::atomic::Ordering::Relaxed;
 
 /// Runs the body of an exported function that has no stub but takes locks or allocates: a stop waits until it is done.
-fn guarded<R>(f: impl FnOnce() -> R) -> R {
+pub fn guarded<R>(f: impl FnOnce() -> R) -> R {
     let thr = current();
     let before = thr.in_runtime.swap(1, Relaxed);
     let r = f();

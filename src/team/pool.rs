@@ -44,9 +44,13 @@ pub fn take_worker() -> Option<&'static Thread> {
     create_worker()
 }
 
-/// Gives workers back.
+/// Gives workers back, with those that they keep for their own nested regions: else these would be out of reach for as
+/// long as the worker serves in a place where it starts none.
 pub fn give_back(workers: impl Iterator<Item = &'static Thread>) {
-    POOL.with(|p| p.idle.extend(workers));
+    for w in workers {
+        super::region::release_hot(w);
+        POOL.with(|p| p.idle.push(w));
+    }
 }
 
 /// Ends all idle workers (`omp_pause_resource`), and waits until they no longer count.

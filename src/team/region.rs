@@ -312,14 +312,19 @@ fn policy_of(bind: ProcBind, flags: u32) -> ProcBind {
     }
 }
 
-/// Releases what a thread of the program's own kept: called when it ends.
+/// Releases the teams that a thread keeps for its regions: when it ends, or goes back to the pool. In the second case
+/// the caller has seen the thread's last region end, which orders what that thread wrote.
 pub fn release_hot(thr: &'static Thread) {
-    for team in thr.hot.get().into_iter().flatten() {
+    let kept = thr.hot.get();
+    if kept.iter().all(Option::is_none) {
+        return;
+    }
+    thr.hot.set([None; HOT_DEPTH]);
+    for team in kept.into_iter().flatten() {
         if team.size() > 1 {
             pool::give_back((1..team.size()).map(|i| worker_of(team.member(i))));
         }
         team.size.set(0);
         pool::give_back_team(team);
     }
-    thr.hot.set([None; HOT_DEPTH]);
 }

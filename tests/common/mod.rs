@@ -173,7 +173,12 @@ impl Seeded {
 
 /// `make test-long` sets PROMP_TEST_LONG: sweeps are larger by this factor.
 pub fn scale() -> u64 {
-    if std::env::var_os("PROMP_TEST_LONG").is_some() { 12 } else { 1 }
+    if long() { 12 } else { 1 }
+}
+
+/// Are the long tests asked for (`make test-long`)?
+pub fn long() -> bool {
+    std::env::var_os("PROMP_TEST_LONG").is_some()
 }
 
 /// Waits for a package's program or prints why the test is skipped.

@@ -1,0 +1,172 @@
+//! OpenACC with the host as the only device: it shares the program's memory, so data constructs have nothing to move and
+//! compute constructs run in the encountering thread. What remains is the device's state and the profiling events.
+
+pub mod profile;
+
+use crate::complain;
+use crate::entry::guarded;
+use core::fmt::Arguments;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use profile::Construct;
+
+/// acc_device_t.
+pub const NONE: i32 = 0;
+/// acc_device_default.
+pub const DEFAULT: i32 = 1;
+/// acc_device_host.
+pub const HOST: i32 = 2;
+const NOT_HOST: i32 = 4;
+const NVIDIA: i32 = 5;
+const RADEON: i32 = 8;
+
+/// acc_async_sync.
+pub const SYNC: i32 = -2;
+
+/// Is the host device initialised? Read and set with Relaxed order: it guards no data.
+static ACTIVE: AtomicBool = AtomicBool::new(false);
+
+/// Are tools being told of the initialisation? Then there is no current device yet.
+static STARTING: AtomicBool = AtomicBool::new(false);
+
+/// acc_get_device_type.
+pub fn current_type() -> i32 {
+    if STARTING.load(Relaxed) {
+        return NONE;
+    }
+    if !ACTIVE.load(Relaxed) {
+        resolve(DEFAULT);
+    }
+    HOST
+}
+
+/// acc_get_device_num: what was set, or the default.
+pub fn current_number(device_type: i32) -> i32 {
+    resolve(device_type);
+    if ACTIVE.load(Relaxed) { 0 } else { default_number() }
+}
+
+/// Prints the message and ends the program like libgomp: with status 1, running its exit handlers.
+pub fn fatal(message: Arguments) -> ! {
+    complain!("{message}");
+    // SAFETY: ends the process like any C program.
+    unsafe { libc::exit(1) }
+}
+
+fn variable(name: &str) -> Option<String> {
+    guarded(|| std::env::var(name).ok().filter(|v| !v.is_empty()))
+}
+
+/// ACC_DEVICE_NUM (OpenACC 2.6, section 4.2); a malformed value was complained about at start.
+pub fn default_number() -> i32 {
+    variable("ACC_DEVICE_NUM").and_then(|v| v.trim().parse().ok()).filter(|&n| n >= 0).unwrap_or(0)
+}
+
+/// What libgomp does when it is loaded: complains about a malformed ACC_DEVICE_NUM, loads the tools of ACC_PROFLIB.
+pub fn at_load() {
+    // SAFETY: getenv on a constant name, before the program's main.
+    let set = |name: &core::ffi::CStr| unsafe { !libc::getenv(name.as_ptr()).is_null() };
+    if set(c"ACC_DEVICE_NUM") && variable("ACC_DEVICE_NUM").is_some_and(|v| v.trim().parse::<i32>().is_err())
+    {
+        complain!("Invalid value for environment variable ACC_DEVICE_NUM");
+    }
+    if set(c"ACC_PROFLIB") && !crate::icv::env::secure() {
+        profile::load_libraries();
+    }
+}
+
+/// Why a device type cannot be used here.
+fn why_not(device_type: i32) -> Option<String> {
+    let named = |name: &str| format!("device type {name} not supported");
+    match device_type {
+        DEFAULT => match variable("ACC_DEVICE_TYPE") {
+            Some(name) if !name.eq_ignore_ascii_case("host") => Some(named(&name)),
+            _ => None,
+        },
+        HOST => None,
+        NONE => Some(named("none")),
+        NOT_HOST => Some("no device found".into()),
+        NVIDIA => Some(named("nvidia")),
+        RADEON => Some(named("radeon")),
+        other => Some(format!("unknown device type {}", other as u32)),
+    }
+}
+
+/// Is this one of acc_device_t's types?
+pub fn is_known(device_type: i32) -> bool {
+    matches!(device_type, NONE | DEFAULT | HOST | NOT_HOST | NVIDIA | RADEON)
+}
+
+/// The number of devices of a type; unknown types end the program.
+pub fn count(device_type: i32) -> i32 {
+    match device_type {
+        NONE | NOT_HOST | NVIDIA | RADEON => 0,
+        _ => match why_not(device_type) {
+            None => 1,
+            Some(_) if device_type == DEFAULT => 0,
+            Some(why) => fatal(format_args!("{why}")),
+        },
+    }
+}
+
+/// Ends the program unless the type is one that exists here.
+pub fn resolve(device_type: i32) {
+    if let Some(why) = why_not(device_type) {
+        fatal(format_args!("{why}"));
+    }
+}
+
+/// Ends the program unless `number` is a device of the existing type `device_type`.
+pub fn resolve_number(device_type: i32, number: i32) {
+    resolve(device_type);
+    let number = if number < 0 { default_number() } else { number };
+    if number >= 1 {
+        fatal(format_args!("device {number} out of range"));
+    }
+}
+
+/// Makes the device active without telling tools (acc_set_device_type, acc_set_device_num).
+pub fn attach() {
+    ACTIVE.store(true, Relaxed);
+}
+
+/// acc_init.
+pub fn init(device_type: i32) {
+    resolve_number(device_type, -1);
+    if ACTIVE.load(Relaxed) {
+        fatal(format_args!("device already active"));
+    }
+    start(device_type, Construct::RuntimeApi, false);
+}
+
+fn start(device_type: i32, construct: Construct, implicit: bool) {
+    let event = profile::Event { device_type, construct, implicit, queue: SYNC };
+    STARTING.store(true, Relaxed);
+    event.around(profile::DEVICE_INIT, || ACTIVE.store(true, Relaxed));
+    STARTING.store(false, Relaxed);
+}
+
+/// The device is needed: it is initialised if it was not.
+pub fn need() {
+    if !ACTIVE.load(Relaxed) {
+        resolve_number(DEFAULT, -1);
+        start(DEFAULT, Construct::Parallel, true);
+    }
+}
+
+/// acc_shutdown.
+pub fn shutdown(device_type: i32) {
+    resolve(device_type);
+    if !ACTIVE.swap(false, Relaxed) {
+        fatal(format_args!("no device initialized"));
+    }
+}
+
+/// An async argument of a routine that wants an active device.
+pub fn check_queue(queue: i32) {
+    if !ACTIVE.load(Relaxed) {
+        fatal(format_args!("no device active"));
+    }
+    if queue < SYNC {
+        fatal(format_args!("invalid async-argument: {queue}"));
+    }
+}

@@ -1,0 +1,209 @@
+//! Limits: few and many threads, small and large stacks, malformed settings, leaks, forks by the thousand, libraries that come
+//! and go, cancelled threads, exceptions.
+
+mod common;
+use common::*;
+use std::path::Path;
+use std::process::Command;
+
+fn same(source: &str, args: &[&str], env: &[(&str, &str)]) {
+    let exe = build(source, &[]);
+    let want = reference(&exe, args, env);
+    for mode in [("PROMP_FT", "on"), ("PROMP_FT", "off"), ("PROMP_REPLAY", "assume")] {
+        let env: Vec<_> = env.iter().copied().chain([mode]).collect();
+        let run = promp(&exe, args, &env);
+        assert_eq!((run.status, &run.out), (want.status, &want.out), "{source} {env:?}: {}", run.err);
+    }
+}
+
+#[test]
+fn a_thousand_and_twenty_four_threads() {
+    same("ft/reduction.c", &[], &[("OMP_NUM_THREADS", "1024")]);
+    same("constructs/sync.c", &[], &[("OMP_NUM_THREADS", "300"), ("OMP_STACKSIZE", "64K")]);
+}
+
+/// Limits on processes do not hold for root: the program runs as somebody else.
+#[test]
+fn no_more_processes_allowed() {
+    let exe = build("constructs/parallel.c", &[]);
+    let dir = std::env::temp_dir().join(format!("promp-nproc-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("a temporary folder");
+    for (from, name) in [(exe, "program"), (library(), "libpromp.so")] {
+        std::fs::copy(from, dir.join(name)).expect("copying");
+    }
+    let script = "chmod 755 . program libpromp.so; run() { prlimit --nproc=3 env LD_PRELOAD=$PWD/libpromp.so OMP_NUM_THREADS=16 ./program; }
+        if [ $(id -u) = 0 ]; then export -f run; setpriv --reuid=61234 --regid=61234 --clear-groups bash -c run; else run; fi";
+    let mut c = Command::new("bash");
+    c.arg("-c").arg(script).current_dir(&dir);
+    let run = limited(c, LIMIT);
+    let _ = std::fs::remove_dir_all(&dir);
+    assert_eq!(run.status, 0, "{run:?}");
+    assert_eq!(run.err.matches("refuses to create another thread").count(), 1, "{}", run.err);
+}
+
+/// Wherever libgomp complains about a value, promp names the variable too and goes on; the answers are the same.
+#[test]
+fn malformed_settings() {
+    let exe = build("ft/reduction.c", &[]);
+    let names = [
+        "OMP_NUM_THREADS",
+        "OMP_SCHEDULE",
+        "OMP_DYNAMIC",
+        "OMP_NESTED",
+        "OMP_MAX_ACTIVE_LEVELS",
+        "OMP_THREAD_LIMIT",
+        "OMP_STACKSIZE",
+        "GOMP_STACKSIZE",
+        "OMP_WAIT_POLICY",
+        "OMP_PROC_BIND",
+        "OMP_PLACES",
+        "GOMP_CPU_AFFINITY",
+        "GOMP_SPINCOUNT",
+        "OMP_CANCELLATION",
+        "OMP_MAX_TASK_PRIORITY",
+        "OMP_DEFAULT_DEVICE",
+        "OMP_TARGET_OFFLOAD",
+        "OMP_DISPLAY_ENV",
+        "OMP_DISPLAY_AFFINITY",
+        "OMP_AFFINITY_FORMAT",
+        "OMP_NUM_TEAMS",
+        "OMP_TEAMS_THREAD_LIMIT",
+        "OMP_ALLOCATOR",
+        "ACC_DEVICE_NUM",
+        "GOMP_RTEMS_THREAD_POOLS",
+    ];
+    let values = [
+        "",
+        " ",
+        "x",
+        "-1",
+        "0",
+        "1,",
+        ",",
+        "99999999999999999999",
+        "{",
+        "{0",
+        "{0}:",
+        "1-",
+        "true,",
+        "\u{fffd}",
+        "4 4",
+        "0x",
+    ];
+    for name in names {
+        for value in values {
+            let env = [(name, value), ("OMP_STACKSIZE", "1M")];
+            let env = if name == "OMP_STACKSIZE" { &env[..1] } else { &env[..] };
+            let (want, got) = (reference(&exe, &[], env), promp(&exe, &[], env));
+            assert_eq!(got.status, 0, "{name}={value:?}: {}", got.err);
+            // libgomp itself gives up on some.
+            assert!(want.status != 0 || got.out == want.out, "{name}={value:?}: {} {}", want.err, got.err);
+            if want.err.contains(name) && name != "OMP_DISPLAY_ENV" {
+                assert!(
+                    got.err.contains(name),
+                    "{name}={value:?}: libgomp says {:?}, promp {:?}",
+                    want.err,
+                    got.err
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn regions_by_the_hundred_thousand_leak_nothing() {
+    let exe = build("limits/leak.c", &[]);
+    let n = (20_000 * scale().min(5)).to_string();
+    for mode in [("PROMP_FT", "on"), ("PROMP_FT", "off"), ("PROMP_REPLAY", "assume")] {
+        let run = promp(&exe, &[&n], &[mode]);
+        assert_eq!((run.status, run.out.as_str()), (0, "ok\n"), "{mode:?}: {run:?}");
+    }
+}
+
+#[test]
+fn a_thousand_forks() {
+    let exe = build("ft/fork.c", &[]);
+    let run = promp(&exe, &["1000"], &[("OMP_NUM_THREADS", "3")]);
+    assert_eq!(run.out, "forks bad 0 inside 0\n", "{run:?}");
+}
+
+#[test]
+fn libraries_come_and_go() {
+    let plugin = build("limits/plugin.c", &["-shared", "-fPIC"]);
+    let exe = build("limits/loader.c", &[]);
+    let plugin = plugin.to_str().expect("UTF-8");
+    for env in
+        [&[][..], &[("PROMP_FAULT", "kill@thread=1,count=12,nth=2,region=any"), ("PROMP_REPLAY", "assume")]]
+    {
+        let run = promp(&exe, &[plugin], env);
+        assert_eq!((run.status, run.out.as_str()), (0, "unloaded\n"), "{env:?}: {run:?}");
+    }
+}
+
+#[test]
+fn a_library_linked_with_lpromp_can_be_unloaded() {
+    let dir = library().parent().expect("its folder").to_path_buf();
+    let rpath = format!("-Wl,-rpath,{}", dir.display());
+    let source = root().join("c-tests/limits/plugin.c");
+    let plugin = root().join("target/c-tests/plugin_promp.so");
+    let built = Command::new("gcc")
+        .args(["-O2", "-fopenmp", "-shared", "-fPIC", "-o"])
+        .args([&plugin, &source])
+        .args(["-L", dir.to_str().expect("UTF-8"), &rpath, "-Wl,--no-as-needed", "-lpromp"])
+        .status();
+    assert!(built.is_ok_and(|s| s.success()));
+    // The program itself knows nothing of OpenMP: promp comes with the library, and must survive its unloading.
+    let run = reference(&build("limits/loader.c", &["-fno-openmp"]), &[plugin.to_str().expect("UTF-8")], &[]);
+    assert_eq!((run.status, run.out.as_str()), (0, "unloaded\n"), "{run:?}");
+}
+
+#[test]
+fn cancelled_threads() {
+    same("limits/cancelled.c", &[], &[("OMP_NUM_THREADS", "3")]);
+}
+
+#[test]
+fn exceptions() {
+    same("limits/exceptions.cpp", &[], &[]);
+    same("limits/exceptions.cpp", &["leave"], &[]);
+}
+
+#[test]
+fn recursion_through_nested_regions() {
+    same("limits/recursion.c", &[], &[]);
+}
+
+/// Nothing of ours is reported by memcheck, on any of the programs that show every construct.
+#[test]
+fn programs_are_clean_under_valgrind() {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        eprintln!("SKIPPED: valgrind is not installed");
+        return;
+    }
+    let all = [
+        "constructs/parallel.c",
+        "constructs/loops.c",
+        "constructs/sync.c",
+        "constructs/tasks.c",
+        "constructs/cancel.c",
+        "constructs/classes.cpp",
+        "constructs/routines.f90",
+        "constructs/openacc_events.c",
+        "limits/exceptions.cpp",
+        "limits/recursion.c",
+    ];
+    let some = if scale() > 1 { &all[..] } else { &all[3..5] };
+    for source in some {
+        let flags: &[&str] =
+            if source.contains("openacc") { &["-fopenacc", "-foffload=disable", "-fno-openmp"] } else { &[] };
+        let exe = build(source, flags);
+        let mut c = Command::new("valgrind");
+        c.args(["-q", "--error-exitcode=99", "--fair-sched=yes"])
+            .arg(&exe)
+            .env("OMP_NUM_THREADS", "3")
+            .env("LD_PRELOAD", library());
+        let run = limited(c, LIMIT * 10);
+        assert!(run.status != 99 && !run.hung && !run.err.contains("=="), "{source}: {}", run.err);
+    }
+    assert!(Path::new("/usr/bin/valgrind").exists());
+}
