@@ -9,6 +9,7 @@
 compile_error!("promp runs on x86-64 Linux");
 
 pub mod acc;
+pub mod ckpt;
 pub mod entry;
 pub mod fault;
 pub mod icv;
@@ -26,9 +27,10 @@ pub static ARENA: sys::arena::Arena = sys::arena::Arena::new();
 /// without these variables costs a walk over the environment. Everything else waits for the first use.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static CHECK_AT_LOAD: extern "C" fn() = {
-    extern "C" fn check() {
+static CHECK_AT_LOAD: extern "C" fn(i32, *const *const libc::c_char) = {
+    extern "C" fn check(_count: i32, arguments: *const *const libc::c_char) {
         icv::env::check_fatal_settings();
+        ckpt::restart::at_load(arguments);
         acc::at_load();
     }
     check

@@ -1,6 +1,7 @@
 //! The `promp_*` interface of include/promp.h.
 
 use super::omp::export;
+use crate::ckpt;
 use crate::fault::{inject, policy, record, report, spec::Kind};
 use crate::icv::{globals, globals_if_ready};
 use crate::team::thread::current;
@@ -42,7 +43,7 @@ export! {
     /// The version, as 10000·major + 100·minor + patch.
     fn promp_version() -> i32 { 100 }
     /// A place where a checkpoint would be welcome. Without checkpointing it does nothing.
-    fn promp_potential_ckpt() {}
+    fn promp_potential_ckpt() { ckpt::potential() }
     /// The next construct may (1) or may not (0) be executed again.
     fn promp_replayable(yes: i32) { policy::vouch(current(), yes != 0) }
     /// PR_FRAGS for the next loop: used by the compile side; without it the loop stays whole.

@@ -5,6 +5,7 @@
 
 use super::inject;
 use super::spec::Kind;
+use crate::ckpt::keep;
 use crate::icv::{Globals, globals};
 use crate::sys::lock::Locked;
 use crate::sys::{futex, host, signals, time};
@@ -17,6 +18,8 @@ struct Timer {
     kind: Kind,
     due_ns: u64,
     tentative: bool,
+    /// Rollbacks at the time it was set: what was set before one does not count after it.
+    epoch: u32,
 }
 
 static TIMERS: Locked<Vec<Timer>> = Locked::new(Vec::new());
@@ -30,7 +33,10 @@ pub fn start(g: &'static Globals) {
     let timed = p.faults.iter().any(|f| f.delay_ns > 0 || f.mtbf_ns.is_some());
     if (timed || p.watchdog_ns.is_some()) && !RUNNING.swap(true, Relaxed) {
         let old = signals::block_all();
-        let ok = host::new_stack().is_some_and(|stack| {
+        if let Some(k) = keep::if_on() {
+            k.agent.store(1, Release);
+        }
+        let ok = host::new_kept_stack().is_some_and(|stack| {
             // SAFETY: a fresh stack; `main` keeps to what a host without identity may do.
             unsafe { host::spawn(stack, main, 0) }.is_some()
         });
@@ -51,9 +57,28 @@ pub fn after_fork() {
 /// Sends a stop to `thread` after `delay_ns`. A tentative one can be taken back.
 pub fn arm(thread: &'static Thread, fault: usize, kind: Kind, delay_ns: u64, tentative: bool) {
     let due_ns = time::now_ns() + delay_ns;
-    TIMERS.with(|t| t.push(Timer { thread, fault, kind, due_ns, tentative }));
+    TIMERS.with(|t| t.push(Timer { thread, fault, kind, due_ns, tentative, epoch: epoch() }));
+    ring();
+}
+
+fn epoch() -> u32 {
+    keep::if_on().map_or(0, |k| k.epoch.load(Relaxed))
+}
+
+/// Makes the agent look again.
+pub fn ring() {
     BELL.fetch_add(1, Release);
     futex::wake(&BELL, 1);
+}
+
+/// A checkpoint or a rollback is under way: the agent keeps still, holding nothing.
+fn rest() {
+    let Some(k) = keep::if_on() else { return };
+    if k.agent_rests.compare_exchange(1, 2, AcqRel, Relaxed).is_ok() {
+        while k.agent_rests.load(Acquire) == 2 {
+            futex::wait(&k.agent_rests, 2);
+        }
+    }
 }
 
 /// Takes a tentative strike back.
@@ -106,8 +131,12 @@ unsafe extern "C" fn main(_arg: usize) -> ! {
     }
     let tick = p.watchdog_ns.map(|w| (w / 4).max(250_000));
     let mut next_tick = tick.map_or(u64::MAX, |t| now + t);
+    if let Some(k) = keep::if_on() {
+        k.own_hosts[1].store(crate::sys::syscall::gettid(), Release);
+    }
     loop {
         let bell = BELL.load(Acquire);
+        rest();
         let now = time::now_ns();
         send_due(now);
         for (i, r, due, mean) in &mut random {
@@ -134,7 +163,9 @@ fn send_due(now: u64) {
     loop {
         let due = TIMERS.with(|t| t.iter().position(|x| x.due_ns <= now).map(|i| t.swap_remove(i)));
         let Some(t) = due else { return };
-        inject::send(t.thread, t.kind);
+        if t.epoch == epoch() {
+            inject::send(t.thread, t.kind);
+        }
     }
 }
 

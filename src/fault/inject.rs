@@ -5,6 +5,7 @@
 
 use super::agent;
 use super::spec::{At, Fault, Kind, POINTS};
+use crate::ckpt;
 use crate::icv::{Globals, globals};
 use crate::say;
 use crate::sys::own::Own;
@@ -79,7 +80,12 @@ pub fn start(g: &'static Globals) {
         return;
     }
     super::stop::install_stop_signal();
-    STRUCK.set(Some(Box::leak(g.promp.faults.iter().map(|_| AtomicU64::new(0)).collect())));
+    // With checkpoints, the counts outlive rollbacks and the process.
+    let n = g.promp.faults.len();
+    STRUCK.set(Some(match ckpt::keep::if_on() {
+        Some(_) if n < ckpt::state().len() => &ckpt::state()[1..=n],
+        _ => Box::leak(g.promp.faults.iter().map(|_| AtomicU64::new(0)).collect()),
+    }));
     ACTIVE.store(!g.promp.faults.is_empty(), Release);
     if g.promp.watchdog_ns.is_none()
         && g.promp.faults.iter().any(|f| f.kind == Kind::Hang)

@@ -14,8 +14,10 @@ pub mod save;
 pub mod spec;
 pub mod stop;
 
+use crate::ckpt;
 use crate::icv::Globals;
 use crate::sys::lock::Locked;
+use crate::sys::syscall;
 use crate::team::thread::Thread;
 
 static THREADS: Locked<Vec<&'static Thread>> = Locked::new(Vec::new());
@@ -23,6 +25,7 @@ static THREADS: Locked<Vec<&'static Thread>> = Locked::new(Vec::new());
 /// Prepares what the settings ask for; runs once, under the initialisation lock.
 pub fn initialise(g: &'static Globals) {
     report::start(g);
+    ckpt::start(g);
     if g.promp.ft {
         stop::install();
         inject::start(g);
@@ -35,10 +38,13 @@ pub fn initialise(g: &'static Globals) {
 /// A logical thread has come into being.
 pub fn thread_started(thr: &'static Thread) {
     THREADS.with(|v| v.push(thr));
+    ckpt::keep::seat(thr, syscall::gettid());
+    ckpt::first();
 }
 
 /// A thread of the program's own has ended.
 pub fn thread_ended(thr: &'static Thread) {
+    ckpt::keep::unseat(thr);
     THREADS.with(|v| v.retain(|t| !core::ptr::eq(*t, thr)));
 }
 
@@ -51,5 +57,6 @@ pub fn threads() -> Vec<&'static Thread> {
 pub fn after_fork(thr: &'static Thread) {
     THREADS.raw().reset();
     THREADS.with(|v| *v = vec![thr]);
+    ckpt::after_fork(thr);
     agent::after_fork();
 }

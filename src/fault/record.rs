@@ -1,13 +1,14 @@
 //! Records of failures: for the message, the report and `promp_failures`.
 
 use super::spec::Kind;
+use crate::ckpt;
 use crate::icv::globals;
 use crate::say;
-use crate::sys::lock::Locked;
 use crate::sys::own::Own;
-use crate::sys::time;
+use crate::sys::{keep, time};
 use core::fmt::Write;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 
 /// Iterations recomputed are counted by thread up to this number; those of higher ones together.
 pub const BY: usize = 64;
@@ -20,6 +21,10 @@ pub enum Recovery {
     Recompute = 1,
     /// Rung 0: nothing was lost.
     Resume = 2,
+    /// Rung 2: memory was put back to a checkpoint.
+    Rollback = 3,
+    /// Rung 3: a new process went on from a checkpoint.
+    Restart = 4,
     /// The process was stopped.
     Refused = 5,
 }
@@ -30,6 +35,8 @@ impl Recovery {
         match self {
             Recovery::Recompute => "recompute",
             Recovery::Resume => "resume",
+            Recovery::Rollback => "rollback",
+            Recovery::Restart => "restart",
             Recovery::Refused => "refused",
         }
     }
@@ -70,19 +77,36 @@ pub struct Record {
     pub by: [AtomicU64; BY],
     /// Time until everything was recovered (ns); 0: not yet.
     pub took_ns: AtomicU64,
+    /// The checkpoint gone back to: its number, its region, nanoseconds of work lost.
+    pub back_to: Own<(u64, u64, u64)>,
     said: AtomicU32,
 }
 
-static RECORDS: Locked<Vec<&'static Record>> = Locked::new(Vec::new());
+/// Most failures that are recorded; later ones share the last record.
+const MOST: usize = 1 << 16;
+
+/// The records, in memory that rollbacks leave alone. Zeroed memory is the empty list.
+pub struct List {
+    count: AtomicU32,
+    /// Release store after the record is whole.
+    records: [AtomicPtr<Record>; MOST],
+}
+
+static LIST: List = List { count: AtomicU32::new(0), records: [const { AtomicPtr::new(null_mut()) }; MOST] };
+
+fn list() -> &'static List {
+    ckpt::keep::if_on().map_or(&LIST, |k| &k.records)
+}
 
 /// All records.
 pub fn all() -> Vec<&'static Record> {
-    RECORDS.with(|v| v.clone())
+    let l = list();
+    (0..(l.count.load(Acquire) as usize).min(MOST) as u32).map(get).collect()
 }
 
 /// Opens a record; returns its index.
 pub fn open(kind: Kind, place: Place, recovery: Recovery) -> u32 {
-    let r: &'static Record = Box::leak(Box::new(Record {
+    let r: &'static Record = keep::leak(Record {
         kind,
         place,
         at_ns: time::now_ns(),
@@ -91,17 +115,24 @@ pub fn open(kind: Kind, place: Place, recovery: Recovery) -> u32 {
         remaining: AtomicU64::new(0),
         by: [const { AtomicU64::new(0) }; BY],
         took_ns: AtomicU64::new(0),
+        back_to: Own::new((0, 0, 0)),
         said: AtomicU32::new(0),
-    }));
-    RECORDS.with(|v| {
-        v.push(r);
-        v.len() as u32 - 1
-    })
+    });
+    let l = list();
+    let i = (l.count.fetch_add(1, AcqRel) as usize).min(MOST - 1);
+    l.records[i].store(core::ptr::from_ref(r).cast_mut(), Release);
+    i as u32
 }
 
 /// Record number `i`.
 pub fn get(i: u32) -> &'static Record {
-    RECORDS.with(|v| v[i as usize])
+    loop {
+        // SAFETY: null, or a record that is never freed.
+        if let Some(r) = unsafe { list().records[i as usize].load(Acquire).as_ref() } {
+            return r;
+        }
+        core::hint::spin_loop();
+    }
 }
 
 /// Thread `by` has executed `n` lost iterations again.
@@ -176,6 +207,15 @@ impl core::fmt::Display for Text {
                 "; its work since the last save point is repeated by thread {} on another host, after {ms:.1} ms",
                 r.place.thread
             ),
+            Recovery::Rollback => {
+                let (number, region, lost) = r.back_to.get();
+                write!(
+                    f,
+                    "; rolled back to checkpoint {number} (region {region}, {:.1} s of work) in {ms:.0} ms",
+                    lost as f64 / 1e9
+                )
+            }
+            Recovery::Restart => write!(f, "; restarted from checkpoint {}", r.back_to.get().0),
             Recovery::Refused => f.write_str("; stopping"),
         }
     }

@@ -2,6 +2,7 @@
 
 use super::record::{self, Record};
 use super::save::SaveKind;
+use crate::ckpt;
 use crate::icv::globals;
 use crate::icv::settings::Recompute;
 use crate::sys::asm::{self, FpControl};
@@ -77,6 +78,7 @@ pub unsafe extern "C" fn main(arg: usize) -> ! {
     }
     let tid = order.identity.adopt(order.stack as *mut u8);
     thr.host.store(tid, Relaxed);
+    ckpt::transition_ends(thr, tid);
     thr.member().tfd.store(tfd::REHOSTED, Release);
     // SAFETY: the failed host has gone; this host has the logical thread's identity and runs on a stack of its own; frames
     // and bases are those of the logical thread's live or restored stack.

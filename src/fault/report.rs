@@ -2,6 +2,7 @@
 
 use super::record::{self, BY, Recovery};
 use super::{inject, threads};
+use crate::ckpt;
 use crate::entry::promp::PrompStatistics;
 use crate::icv::{Globals, globals_if_ready};
 use crate::say;
@@ -25,7 +26,7 @@ struct Report {
     chunks: u64,
     faults_not_fired: u64,
     failures: Vec<Failure>,
-    checkpoints: [(); 0],
+    checkpoints: Vec<Checkpoint>,
 }
 
 #[derive(Serialize)]
@@ -45,6 +46,16 @@ struct Failure {
 }
 
 #[derive(Serialize)]
+struct Checkpoint {
+    generation: u64,
+    at_s: f64,
+    bytes: u64,
+    dirty_pages: u64,
+    stop_s: f64,
+    write_s: f64,
+}
+
+#[derive(Serialize)]
 struct By {
     thread: usize,
     iterations: u64,
@@ -53,7 +64,7 @@ struct By {
 /// Notes the time and arranges for the report at exit.
 pub fn start(g: &Globals) {
     STARTED.set(time::now_ns());
-    if g.promp.report.is_some() || !g.promp.faults.is_empty() {
+    if g.promp.report.is_some() || !g.promp.faults.is_empty() || g.promp.checkpoints.is_some() {
         // SAFETY: the handler lives as long as the process.
         unsafe { libc::atexit(at_exit) };
     }
@@ -66,6 +77,7 @@ extern "C" fn at_exit() {
         thr.in_runtime.store(1, Relaxed);
     }
     let Some(g) = globals_if_ready() else { return };
+    ckpt::program_ends();
     if g.promp.ft && g.promp.verbose >= 1 {
         let n = inject::not_fired();
         if n > 0 {
@@ -146,6 +158,16 @@ fn collect() -> Report {
             0
         },
         failures: failures.collect(),
-        checkpoints: [],
+        checkpoints: ckpt::taken()
+            .iter()
+            .map(|t| Checkpoint {
+                generation: t.generation,
+                at_s: time::seconds(began, t.at_ns),
+                bytes: t.bytes,
+                dirty_pages: t.dirty_pages,
+                stop_s: t.stop_ns as f64 / 1e9,
+                write_s: t.write_ns as f64 / 1e9,
+            })
+            .collect(),
     }
 }

@@ -105,7 +105,7 @@ fn fault(text: &str) -> Result<Fault, String> {
         "crash" => Kind::Crash,
         "hang" => Kind::Hang,
         "die" => Kind::Die,
-        "memerr" => return Err("memerr needs checkpoints, which this version does not have".into()),
+        "memerr" => Kind::MemErr,
         k => return Err(format!("unknown kind \"{k}\"; accepted are kill, crash, hang, memerr, die")),
     };
     let mut f = Fault {
@@ -214,7 +214,7 @@ mod tests {
             ("kill@nth=1,nth=2", "twice"),
             ("kill@mtbf=1s,nth=2", "mtbf"),
             ("kill;", "kind"),
-            ("memerr", "checkpoints"),
+            ("memerr@at=now", "at=now"),
         ] {
             let e = parse(spec).unwrap_err();
             assert!(e.contains(word), "{spec}: {e}");

@@ -9,6 +9,7 @@ use super::record::{self, Recovery};
 use super::recover::{self, Order, Way};
 use super::spec::Kind;
 use super::{after, inject, report};
+use crate::ckpt;
 use crate::icv::globals_if_ready;
 use crate::say;
 use crate::sys::asm;
@@ -95,24 +96,64 @@ extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mut libc::c_v
     }
     match policy::verdict(thr, &at) {
         Ok(()) => lose(thr, Kind::Crash, at),
-        Err(_) => give_up(),
+        Err(_) if ckpt::may_roll_back_a_crash() => ckpt::roll_back(thr, Kind::Crash),
+        Err(_) => {
+            if ckpt::can_roll_back() {
+                say!(
+                    "thread {} crashed again after {} rollbacks to the same checkpoint (signal {sig} at {:#x}): this is the program's own error",
+                    thr.num(),
+                    2,
+                    at.pc
+                );
+            }
+            give_up();
+        }
     }
 }
 
 /// An injected hang: no progress, until the watchdog takes the thread for failed.
 fn hang(thr: &'static Thread) {
     let fence = thr.inject.fence();
+    // A hung thread can still be stopped for a checkpoint or a rollback.
+    let mask = signals::set_mask(!(1u64 << (ckpt::seats::signal() - 1)));
     while fence.swap(0, Acquire) == 0 {
         futex::wait(fence, 0);
     }
+    signals::set_mask(mask);
 }
 
 /// The thread fails in application code, with work in flight. All signals are blocked.
 fn lose(thr: &'static Thread, kind: Kind, at: Interrupted) -> ! {
+    if kind == Kind::MemErr {
+        lose_memory(thr, at.sp);
+    }
     match policy::verdict(thr, &at) {
         Ok(()) => leave(thr, kind, Way::again(thr), at.mask),
         Err(r) => refuse(thr, kind, r),
     }
+}
+
+/// An uncorrectable memory error: a page of the thread's working set, here of its stack, is lost. Only older content helps.
+fn lose_memory(thr: &'static Thread, sp: usize) -> ! {
+    if !ckpt::can_roll_back() {
+        refuse(
+            thr,
+            Kind::MemErr,
+            Refusal { why: "memory whose content is lost", advice: "Set PROMP_CKPT_DIR." },
+        );
+    }
+    let page = (sp & !4095) as *mut u8;
+    let handler: usize;
+    // SAFETY: reads the stack pointer; then destroys a page of the failed thread's stack, on which nothing runs any more
+    // unless the handler itself does.
+    unsafe {
+        core::arch::asm!("mov {0}, rsp", out(reg) handler, options(nomem, nostack, preserves_flags));
+        if handler.abs_diff(page as usize) > 64 * 1024 {
+            page.write_bytes(0xdb, 4096);
+            crate::sys!(libc::SYS_mprotect, page, 4096, libc::PROT_NONE);
+        }
+    }
+    ckpt::roll_back(thr, Kind::MemErr)
 }
 
 /// A stop that waited in a function without a stub: it is sent again, and strikes at once.
@@ -148,10 +189,19 @@ fn stop_idle(thr: &'static Thread, way: Way) -> ! {
         hang(thr);
         thr.in_runtime.store(1, Relaxed);
     }
+    if kind == Kind::MemErr {
+        let (Way::Return { frame: sp, .. } | Way::Enter { base: sp }) = way else {
+            unreachable!("idle ways only")
+        };
+        lose_memory(thr, sp);
+    }
     leave(thr, kind, way, mask)
 }
 
 fn refuse(thr: &'static Thread, kind: Kind, r: Refusal) -> ! {
+    if ckpt::can_roll_back() {
+        ckpt::roll_back(thr, kind);
+    }
     let place = policy::place(thr);
     record::open(kind, place, Recovery::Refused);
     record::say_refused(kind, &place, r.why, r.advice);
@@ -163,6 +213,8 @@ fn refuse(thr: &'static Thread, kind: Kind, r: Refusal) -> ! {
 fn leave(thr: &'static Thread, kind: Kind, way: Way, mask: u64) -> ! {
     thr.in_runtime.store(1, Relaxed);
     thr.inject.clear_kind();
+    ckpt::transition_begins();
+    ckpt::note_parked();
     let member = thr.member();
     let lost = matches!(way, Way::Repeat | Way::Reenter);
     let recovery = if lost { Recovery::Recompute } else { Recovery::Resume };

@@ -9,7 +9,7 @@ use crate::complain;
 use std::ffi::{CStr, CString};
 
 /// The value of an environment variable, as libgomp takes it. Runs before any allocation of std's own environment lock.
-fn get(name: &str) -> Option<String> {
+pub fn get(name: &str) -> Option<String> {
     let c = CString::new(name).ok()?;
     // SAFETY: getenv returns null or a C string that nobody changes during initialisation.
     let p = unsafe { libc::getenv(c.as_ptr()) };
@@ -25,7 +25,8 @@ pub fn secure() -> bool {
 
 /// Stops the process if a variable whose value must not be wrong is wrong.
 pub fn check_fatal_settings() {
-    const STRICT: [&CStr; 4] = [c"PROMP_FAULT", c"PROMP_CKPT_DIR", c"PROMP_CKPT_INTERVAL", c"PROMP_MTBF"];
+    const STRICT: [&CStr; 5] =
+        [c"PROMP_FAULT", c"PROMP_CKPT_DIR", c"PROMP_CKPT_INTERVAL", c"PROMP_CKPT_TRACK", c"PROMP_MTBF"];
     // SAFETY: getenv on constant names, before the program's main.
     let any = STRICT.iter().any(|n| unsafe { !libc::getenv(n.as_ptr()).is_null() });
     if any && !secure() {

@@ -1,6 +1,7 @@
 //! The runtime's own settings: the `PROMP_*` variables (docs/environment.md).
 
 use super::parse;
+use crate::ckpt;
 use crate::fault::spec::{self, Fault};
 use crate::say;
 
@@ -48,6 +49,8 @@ pub struct Settings {
     pub report: Option<String>,
     /// PROMP_VERBOSE.
     pub verbose: u32,
+    /// PROMP_CKPT_DIR and what belongs to it.
+    pub checkpoints: Option<ckpt::Settings>,
 }
 
 impl Default for Settings {
@@ -62,6 +65,7 @@ impl Default for Settings {
             faults: Vec::new(),
             report: None,
             verbose: 1,
+            checkpoints: None,
         }
     }
 }
@@ -116,13 +120,7 @@ impl Settings {
                 Err(e) => bad(Bad::Stop(format!("PROMP_FAULT={v}: {e}"))),
             }
         }
-        for name in ["PROMP_CKPT_DIR", "PROMP_CKPT_INTERVAL", "PROMP_MTBF"] {
-            if let Some(v) = get(name) {
-                bad(Bad::Stop(format!(
-                    "{name}={v}: this version has no checkpoints; unset it to run without"
-                )));
-            }
-        }
+        s.checkpoints = checkpoints(&get, s.verbose, |why| bad(Bad::Stop(why)));
         s
     }
 
@@ -142,6 +140,53 @@ pub fn report_bad(b: Bad) {
             crate::sys::syscall::exit_group(64);
         }
     }
+}
+
+/// The settings of checkpoints; bad values are handed to `bad`.
+fn checkpoints(
+    get: &impl Fn(&str) -> Option<String>,
+    verbose: u32,
+    mut bad: impl FnMut(String),
+) -> Option<ckpt::Settings> {
+    const DEFAULT_NS: u64 = 30_000_000_000;
+    let mut least = |name: &str, least_ns: u64| {
+        let v = get(name)?;
+        let n = parse::duration_ns(v.trim()).filter(|&n| n >= least_ns);
+        if n.is_none() {
+            bad(format!(
+                "{name}={v}: expected a duration like 20ms or 1.5s, at least {}ms",
+                least_ns / 1_000_000
+            ));
+        }
+        n
+    };
+    let mtbf = least("PROMP_MTBF", 1_000_000);
+    let interval = match get("PROMP_CKPT_INTERVAL").as_deref().map(str::trim) {
+        // T = -ln(0.99) MTBF: with failures at rate 1/MTBF, none strikes within T with probability 0.99 (P3).
+        Some("auto") => match mtbf {
+            Some(m) => (-(0.99f64.ln()) * m as f64) as u64,
+            None => {
+                bad("PROMP_CKPT_INTERVAL=auto needs PROMP_MTBF, the mean time between failures".into());
+                DEFAULT_NS
+            }
+        },
+        _ => least("PROMP_CKPT_INTERVAL", 1_000_000).unwrap_or(DEFAULT_NS),
+    };
+    let compare = match get("PROMP_CKPT_TRACK").as_deref().map(str::trim) {
+        None | Some("auto") => false,
+        Some("compare") => true,
+        Some(v) => {
+            bad(format!("PROMP_CKPT_TRACK={v}: accepted are auto, compare"));
+            false
+        }
+    };
+    let dir = get("PROMP_CKPT_DIR")?;
+    if dir.is_empty() {
+        bad("PROMP_CKPT_DIR=: expected a directory".into());
+        return None;
+    }
+    let dir = std::path::absolute(dir).unwrap_or_default();
+    Some(ckpt::Settings { dir, interval_ns: interval.max(1_000_000), compare, verbose, threads: 0 })
 }
 
 fn on_off(v: &str) -> Option<bool> {
@@ -236,8 +281,21 @@ mod tests {
                 "{name}: {w:?}"
             );
         }
-        let (_, _, e) = read(&[("PROMP_FAULT", "explode"), ("PROMP_CKPT_DIR", "x")]);
-        assert_eq!(e.len(), 2);
+        for (name, value) in [
+            ("PROMP_FAULT", "explode"),
+            ("PROMP_CKPT_DIR", ""),
+            ("PROMP_CKPT_INTERVAL", "5"),
+            ("PROMP_CKPT_INTERVAL", "auto"),
+            ("PROMP_MTBF", "soon"),
+            ("PROMP_CKPT_TRACK", "magic"),
+        ] {
+            let (_, _, e) = read(&[(name, value)]);
+            assert!(e.len() == 1 && e[0].contains(name), "{name}: {e:?}");
+        }
+        let (s, _, e) =
+            read(&[("PROMP_CKPT_DIR", "/x"), ("PROMP_CKPT_INTERVAL", "auto"), ("PROMP_MTBF", "100s")]);
+        assert!(e.is_empty());
+        assert_eq!(s.checkpoints.unwrap().interval_ns / 1_000_000, 1005);
     }
 
     proptest! {

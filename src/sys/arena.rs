@@ -6,15 +6,19 @@
 //! lock, because stops take effect at the runtime's exit (fault/stop.rs).
 
 use super::lock::Lock;
-use super::syscall;
+use super::{keep, syscall};
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
 use core::ptr::null_mut;
 
 const MIN_SHIFT: u32 = 4;
+/// Larger blocks than this are mapped one by one, but in the region that rollbacks leave alone.
 const MAX_SHIFT: u32 = 16;
-const CLASSES: usize = (MAX_SHIFT - MIN_SHIFT + 1) as usize;
+const KEEP_MAX_SHIFT: u32 = 35;
+const CLASSES: usize = (KEEP_MAX_SHIFT - MIN_SHIFT + 1) as usize;
 const SPAN: usize = 1 << 20;
+/// Freed blocks of this size in the kept region give their memory back to the system.
+const DROP: usize = 1 << 20;
 
 struct State {
     free: [*mut u8; CLASSES],
@@ -26,6 +30,7 @@ struct State {
 pub struct Arena {
     lock: Lock,
     state: UnsafeCell<State>,
+    kept: bool,
 }
 
 // SAFETY: the state is reached only with the lock held.
@@ -43,7 +48,13 @@ impl Arena {
         Self {
             lock: Lock::new(),
             state: UnsafeCell::new(State { free: [null_mut(); CLASSES], bump: 0, end: 0 }),
+            kept: false,
         }
+    }
+
+    /// The arena of the region that rollbacks leave alone (keep.rs).
+    pub const fn in_keep() -> Self {
+        Self { kept: true, ..Self::new() }
     }
 
     /// For fork handlers: no other thread is inside the allocator while this is held.
@@ -51,10 +62,21 @@ impl Arena {
         &self.lock
     }
 
-    fn class(layout: Layout) -> Option<u32> {
+    /// The arena for a new block: the kept one for code that runs on a stack there.
+    fn chosen(&self) -> &Self {
+        if keep::on_its_stack() { keep::arena() } else { self }
+    }
+
+    /// The arena that a block came from.
+    fn owner(&self, p: *mut u8) -> &Self {
+        if keep::holds(p as usize) { keep::arena() } else { self }
+    }
+
+    fn class(&self, layout: Layout) -> Option<u32> {
         let size = layout.size().max(layout.align()).max(1 << MIN_SHIFT);
         let shift = usize::BITS - (size - 1).leading_zeros();
-        (shift <= MAX_SHIFT && layout.align() <= 4096).then_some(shift)
+        let max = if self.kept { KEEP_MAX_SHIFT } else { MAX_SHIFT };
+        (shift <= max && layout.align() <= 4096).then_some(shift)
     }
 
     /// # Safety
@@ -72,8 +94,10 @@ impl Arena {
         let size = 1usize << shift;
         let mut at = st.bump.next_multiple_of(size.min(4096));
         if at + size > st.end {
-            let Some(span) = syscall::map_anonymous(SPAN) else { return null_mut() };
-            st.end = span as usize + SPAN;
+            let len = SPAN.max(size);
+            let span = if self.kept { keep::pages(len) } else { syscall::map_anonymous(len) };
+            let Some(span) = span else { return null_mut() };
+            st.end = span as usize + len;
             at = span as usize;
         }
         st.bump = at + size;
@@ -85,20 +109,26 @@ impl Arena {
 // until freed.
 unsafe impl GlobalAlloc for Arena {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        match Self::class(layout) {
+        let a = self.chosen();
+        match a.class(layout) {
             // SAFETY: under the lock.
-            Some(shift) => self.lock.with(|| unsafe { self.take(shift) }),
+            Some(shift) => a.lock.with(|| unsafe { a.take(shift) }),
+            None if a.kept => null_mut(),
             None if layout.align() <= 4096 => syscall::map_anonymous(layout.size()).unwrap_or(null_mut()),
             None => null_mut(),
         }
     }
 
     unsafe fn dealloc(&self, p: *mut u8, layout: Layout) {
-        match Self::class(layout) {
-            Some(shift) => self.lock.with(|| {
+        let a = self.owner(p);
+        match a.class(layout) {
+            Some(shift) => a.lock.with(|| {
                 // SAFETY: under the lock; the block is the caller's to give back and at least 16 bytes long.
                 unsafe {
-                    let head = &mut (*self.state.get()).free[(shift - MIN_SHIFT) as usize];
+                    if 1usize << shift >= DROP {
+                        crate::sys!(libc::SYS_madvise, p, 1usize << shift, libc::MADV_DONTNEED);
+                    }
+                    let head = &mut (*a.state.get()).free[(shift - MIN_SHIFT) as usize];
                     *p.cast::<*mut u8>() = *head;
                     *head = p;
                 }
@@ -128,7 +158,7 @@ mod tests {
                     q.write_bytes(2, size);
                     assert_eq!(*p.add(size - 1), 1);
                     a.dealloc(p, l);
-                    if Arena::class(l).is_some() {
+                    if a.class(l).is_some() {
                         assert_eq!(a.alloc(l), p);
                     }
                     a.dealloc(q, l);

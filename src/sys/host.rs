@@ -66,9 +66,12 @@ pub fn learn_libc_layout() {
 /// What a new host must take over from the one it replaces.
 #[derive(Clone, Copy)]
 pub struct Identity {
-    thread_pointer: usize,
-    robust_head: usize,
-    sigmask: u64,
+    /// Thread pointer (FS base).
+    pub thread_pointer: usize,
+    /// Head of libc's robust list, 0 if none.
+    pub robust_head: usize,
+    /// Signal mask to go on with.
+    pub sigmask: u64,
 }
 
 impl Identity {
@@ -83,7 +86,28 @@ impl Identity {
     /// Makes the calling spare host the carrier of this identity; `stack` becomes its alternate signal stack.
     /// Signals stay blocked until [`Identity::unblock`]. Returns the new kernel tid.
     pub fn adopt(&self, alt_stack: *mut u8) -> u32 {
+        self.register();
+        signals::set_alt_stack(alt_stack, STACK_BYTES / 2);
+        gettid()
+    }
+
+    /// Takes the thread pointer and tells the kernel libc's registrations of that thread. Those that the calling host has
+    /// already are made again without effect.
+    pub fn register(&self) {
         let tid = gettid();
+        let len = RSEQ_LEN.load(Relaxed);
+        let area = |tp: usize| tp.wrapping_add(RSEQ_OFFSET.load(Relaxed));
+        let before = super::tls::thread_pointer();
+        if before != self.thread_pointer {
+            // SAFETY: unregisters the area of the thread that this host leaves (fails if it has none), and sets FS.
+            unsafe {
+                if len != 0 {
+                    sys!(libc::SYS_rseq, area(before), len, RSEQ_UNREGISTER, RSEQ_SIG);
+                }
+                const ARCH_SET_FS: usize = 0x1002;
+                sys!(libc::SYS_arch_prctl, ARCH_SET_FS, self.thread_pointer);
+            }
+        }
         // SAFETY: the descriptor belongs to the logical thread whose only host is now the caller; the kernel calls
         // re-register what libc had registered for it, with the same addresses.
         unsafe {
@@ -96,14 +120,10 @@ impl Identity {
             if self.robust_head != 0 {
                 sys!(libc::SYS_set_robust_list, self.robust_head, 24);
             }
-            let len = RSEQ_LEN.load(Relaxed);
             if len != 0 {
-                let area = self.thread_pointer.wrapping_add(RSEQ_OFFSET.load(Relaxed));
-                sys!(libc::SYS_rseq, area, len, 0, RSEQ_SIG);
+                sys!(libc::SYS_rseq, area(self.thread_pointer), len, 0, RSEQ_SIG);
             }
         }
-        signals::set_alt_stack(alt_stack, STACK_BYTES / 2);
-        tid
     }
 
     /// Restores the signal mask; the last step before application code.
@@ -118,6 +138,20 @@ impl Identity {
 /// # Safety
 /// `stack` is unused memory of that length; `entry` keeps to what a spare host may do.
 pub unsafe fn spawn(stack: *mut u8, entry: unsafe extern "C" fn(usize) -> !, arg: usize) -> Option<u32> {
+    // SAFETY: by the caller's promise.
+    unsafe { spawn_with(stack, super::tls::thread_pointer(), entry, arg) }
+}
+
+/// Like [`spawn`], with a thread pointer of its own.
+///
+/// # Safety
+/// As for [`spawn`]; `thread_pointer` is a thread control block that is good for what `entry` does.
+pub unsafe fn spawn_with(
+    stack: *mut u8,
+    thread_pointer: usize,
+    entry: unsafe extern "C" fn(usize) -> !,
+    arg: usize,
+) -> Option<u32> {
     #[unsafe(naked)]
     unsafe extern "C" fn raw_clone(
         _flags: usize,
@@ -152,8 +186,7 @@ pub unsafe fn spawn(stack: *mut u8, entry: unsafe extern "C" fn(usize) -> !, arg
     }
     let top = (stack as usize + STACK_BYTES) & !15;
     // SAFETY: the child starts on its own stack; by the caller's promise `entry` behaves.
-    let r =
-        unsafe { raw_clone(CLONE_FLAGS as usize, top, super::tls::thread_pointer(), entry as usize, arg) };
+    let r = unsafe { raw_clone(CLONE_FLAGS as usize, top, thread_pointer, entry as usize, arg) };
     (r > 0).then_some(r as u32)
 }
 
@@ -214,4 +247,28 @@ pub fn wait_gone(gone: &AtomicU32) {
 /// A fresh stack for a spare host; `None` when memory is exhausted.
 pub fn new_stack() -> Option<*mut u8> {
     syscall::map_anonymous(STACK_BYTES)
+}
+
+/// A fresh stack for a host of the runtime's own, which goes on through rollbacks.
+pub fn new_kept_stack() -> Option<*mut u8> {
+    if super::keep::on() { super::keep::pages(STACK_BYTES) } else { new_stack() }
+}
+
+/// A thread control block for a host that is no thread of the program: `errno` and libc's system call wrappers work, nothing
+/// else of libc may be used. The stack protector's and the pointer guard's words are the caller's.
+pub fn own_thread_pointer() -> Option<usize> {
+    const BELOW: usize = 48 * 1024;
+    const BYTES: usize = 64 * 1024;
+    let tp = super::keep::pages(BYTES)? as usize + BELOW;
+    let mine = super::tls::thread_pointer();
+    // SAFETY: fresh zeroed memory; the words of the ABI's thread control block header.
+    unsafe {
+        for offset in [0usize, 16] {
+            *((tp + offset) as *mut usize) = tp;
+        }
+        for offset in [0x28usize, 0x30] {
+            *((tp + offset) as *mut usize) = *((mine + offset) as *const usize);
+        }
+    }
+    Some(tp)
 }

@@ -7,6 +7,7 @@ pub mod asm;
 pub mod code;
 pub mod futex;
 pub mod host;
+pub mod keep;
 pub mod lock;
 pub mod maps;
 pub mod out;

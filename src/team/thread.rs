@@ -61,6 +61,8 @@ pub struct Thread {
     pub bound: Own<u32>,
     /// What OMP_DISPLAY_AFFINITY has shown last: (thread, size, place).
     pub shown: Own<(u32, u32, u32)>,
+    /// Its seat for checkpoints (ckpt/seats.rs), from 1; 0 if it has none.
+    pub seat_number: Own<u32>,
     /// Are OpenACC's tools not told of this thread's events?
     pub tools_off: Own<bool>,
     /// Host team's number in a league (teams construct): (team_num, num_teams).
@@ -103,6 +105,7 @@ impl Thread {
             worker: Own::new(worker),
             bound: Own::new(u32::MAX),
             shown: Own::new((u32::MAX, 0, 0)),
+            seat_number: Own::new(0),
             tools_off: Own::new(false),
             league: Own::new((0, 1)),
             save: Save::default(),

@@ -1,0 +1,433 @@
+//! The image on disk: what a checkpoint directory holds, and how it is read back and verified.
+//!
+//! ```text
+//! DIR/pages     memory pages in slots of 4 KiB; a slot that the last whole generation refers to is never overwritten
+//! DIR/gen-N     generation N: header, description (JSON), index (page, slot, checksum); written aside, synced, renamed
+//! DIR/state     counters that outlive the process (faults that have struck; has the program ended by itself?)
+//! DIR/lock      held (flock) by the process that writes
+//! ```
+//!
+//! Every byte of a generation is under a checksum: the header under its own, description and index under two in the header,
+//! each page under one in the index that is seeded with the page's number. A kill between any two instructions leaves the last
+//! generation that was renamed whole.
+
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+/// Bytes of a page and of a slot.
+pub const PAGE: usize = 4096;
+const MAGIC: [u8; 8] = *b"prompckp";
+/// Version of the format.
+pub const VERSION: u32 = 1;
+const HEADER: usize = 64;
+/// Bytes of an index entry.
+pub const ENTRY: usize = 24;
+
+/// One saved page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Address divided by [`PAGE`].
+    pub page: u64,
+    /// Its slot in `pages`.
+    pub slot: u64,
+    /// Checksum of its content, seeded with `page`.
+    pub sum: u64,
+}
+
+/// A mapping of the program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Map {
+    /// First address.
+    pub start: usize,
+    /// Behind the last.
+    pub end: usize,
+    /// PROT_* bits.
+    pub prot: i32,
+    /// Shared (read-only files only).
+    pub shared: bool,
+    /// Offset in the file.
+    pub offset: usize,
+    /// Device of the file, as in /proc/self/maps.
+    pub dev: String,
+    /// Inode of the file; 0: anonymous memory.
+    pub inode: u64,
+    /// Path of the file, `[heap]`, `[stack]`, or empty.
+    pub path: String,
+}
+
+/// A logical thread's context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Context {
+    /// Number of its seat.
+    pub seat: u32,
+    /// Address of its `Thread`.
+    pub thread: usize,
+    /// Address of the kernel's signal context on its stack.
+    pub context: usize,
+    /// Its thread pointer.
+    pub thread_pointer: usize,
+    /// Its robust list's head.
+    pub robust_head: usize,
+    /// Is it the one that the program began with?
+    pub initial: bool,
+}
+
+/// An open file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenFile {
+    /// Descriptor.
+    pub fd: i32,
+    /// Path, or what it is (`pipe:[1]`).
+    pub path: String,
+    /// Is it a regular file (with an offset to go back to)?
+    pub regular: bool,
+    /// Flags of open(2).
+    pub flags: i32,
+    /// File offset.
+    pub offset: u64,
+    /// Length of the file.
+    pub length: u64,
+}
+
+/// A file that is mapped, and how to know it again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MappedFile {
+    /// Path.
+    pub path: String,
+    /// Length.
+    pub length: u64,
+    /// Checksum of the content; 0 for files too large to read, which are known by length and time of change.
+    pub sum: u64,
+    /// Time of the last change, nanoseconds since 1970; compared where `sum` is 0.
+    pub changed: i128,
+}
+
+/// A signal's disposition, as the kernel has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Disposition {
+    /// Signal number.
+    pub signal: i32,
+    /// Handler, flags, restorer, mask.
+    pub action: [u64; 4],
+}
+
+/// What a generation is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Description {
+    /// Version of promp that wrote it.
+    pub promp: String,
+    /// The program's file.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Its environment, `NAME=value`.
+    pub environment: Vec<String>,
+    /// Its working directory.
+    pub directory: String,
+    /// File creation mask.
+    pub umask: u32,
+    /// Its process id.
+    pub pid: u32,
+    /// Seconds since 1970.
+    pub written: u64,
+    /// Seconds since the program's start.
+    pub at_s: Seconds,
+    /// Outermost regions started.
+    pub region: u64,
+    /// OMP_NUM_THREADS' value or the default.
+    pub threads: u32,
+    /// The break.
+    pub brk: usize,
+    /// Address of the kernel's vDSO.
+    pub vdso: usize,
+    /// CPU features, as in /proc/cpuinfo.
+    pub cpu: Vec<String>,
+    /// Mappings.
+    pub maps: Vec<Map>,
+    /// Mapped files.
+    pub mapped: Vec<MappedFile>,
+    /// Threads.
+    pub contexts: Vec<Context>,
+    /// Open files.
+    pub files: Vec<OpenFile>,
+    /// Signal dispositions.
+    pub signals: Vec<Disposition>,
+}
+
+/// Seconds; compared in tests only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Seconds(pub f64);
+impl Eq for Seconds {}
+
+/// A generation as read from its file.
+#[derive(Debug)]
+pub struct Generation {
+    /// Its number.
+    pub number: u64,
+    /// What it is about.
+    pub about: Description,
+    /// Its pages, by address.
+    pub index: Vec<Entry>,
+}
+
+/// The checksum of a page.
+pub fn page_sum(page: u64, content: &[u8]) -> u64 {
+    xxh3_64_with_seed(content, page)
+}
+
+/// The checksum of anything else.
+pub fn sum(content: &[u8]) -> u64 {
+    xxh3_64(content)
+}
+
+/// The bytes of a generation's file.
+pub fn encode(number: u64, about: &Description, index: &[Entry]) -> Vec<u8> {
+    let json = serde_json::to_vec(about).expect("plain data");
+    let mut out = vec![0u8; HEADER];
+    out.extend_from_slice(&json);
+    let at = out.len();
+    out.reserve(index.len() * ENTRY);
+    for e in index {
+        out.extend_from_slice(&e.page.to_le_bytes());
+        out.extend_from_slice(&e.slot.to_le_bytes());
+        out.extend_from_slice(&e.sum.to_le_bytes());
+    }
+    let words = [number, json.len() as u64, xxh3_64(&json), index.len() as u64, xxh3_64(&out[at..])];
+    out[..8].copy_from_slice(&MAGIC);
+    out[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    out[12..16].copy_from_slice(&(PAGE as u32).to_le_bytes());
+    for (i, w) in words.iter().enumerate() {
+        out[16 + 8 * i..24 + 8 * i].copy_from_slice(&w.to_le_bytes());
+    }
+    let s = xxh3_64(&out[..HEADER - 8]);
+    out[HEADER - 8..HEADER].copy_from_slice(&s.to_le_bytes());
+    out
+}
+
+/// Reads a generation's file; the error says what is wrong with it.
+pub fn decode(bytes: &[u8]) -> Result<Generation, String> {
+    let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"));
+    if bytes.len() < HEADER {
+        return Err(format!("truncated: {} bytes, a header has {HEADER}", bytes.len()));
+    }
+    if bytes[..8] != MAGIC {
+        return Err("not an image of promp (the first bytes are wrong)".into());
+    }
+    if word(HEADER - 8) != xxh3_64(&bytes[..HEADER - 8]) {
+        return Err("the header is damaged (checksum)".into());
+    }
+    let version = word(8) as u32;
+    if version != VERSION || (word(8) >> 32) as usize != PAGE {
+        return Err(format!(
+            "format version {version}; this promp reads version {VERSION} with pages of {PAGE} bytes"
+        ));
+    }
+    let (json_len, entries) = (word(24) as usize, word(40) as usize);
+    let want = entries.checked_mul(ENTRY).and_then(|n| n.checked_add(json_len)?.checked_add(HEADER));
+    if want != Some(bytes.len()) {
+        return Err(format!("truncated: {} bytes, expected {}", bytes.len(), want.unwrap_or(usize::MAX)));
+    }
+    let (json, index) = bytes[HEADER..].split_at(json_len);
+    if xxh3_64(json) != word(32) {
+        return Err("the description is damaged (checksum)".into());
+    }
+    if xxh3_64(index) != word(48) {
+        return Err("the index is damaged (checksum)".into());
+    }
+    let about = serde_json::from_slice(json).map_err(|e| format!("the description cannot be read: {e}"))?;
+    let index = index
+        .chunks_exact(ENTRY)
+        .map(|c| {
+            let w = |i: usize| u64::from_le_bytes(c[i..i + 8].try_into().expect("8 bytes"));
+            Entry { page: w(0), slot: w(8), sum: w(16) }
+        })
+        .collect();
+    Ok(Generation { number: word(16), about, index })
+}
+
+/// Refuses a directory or file that somebody else could have written: `what` names it in the message.
+fn check_owner(path: &Path, directory: bool) -> Result<(), String> {
+    let m = fs::symlink_metadata(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let shown = path.display();
+    if m.file_type().is_symlink() {
+        return Err(format!("{shown} is a symbolic link; images are not followed through links"));
+    }
+    if directory != m.is_dir() || (!directory && !m.is_file()) {
+        return Err(format!("{shown} is not a {}", if directory { "directory" } else { "regular file" }));
+    }
+    // SAFETY: no pointers.
+    let me = unsafe { libc::geteuid() };
+    if m.uid() != me {
+        return Err(format!("{shown} belongs to user {}, expected {me}", m.uid()));
+    }
+    if m.mode() & 0o077 != 0 {
+        let want = if directory { 0o700 } else { 0o600 };
+        return Err(format!(
+            "{shown} has mode {:o}: others could have changed it; expected {want:o}",
+            m.mode() & 0o777
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses a directory that is not safely the caller's own.
+pub fn check_directory(path: &Path) -> Result<(), String> {
+    check_owner(path, true)
+}
+
+/// Numbers of the generations whose files are in `dir`, newest first.
+pub fn generation_files(dir: &Path) -> Vec<u64> {
+    let number = |e: fs::DirEntry| e.file_name().to_str()?.strip_prefix("gen-")?.parse().ok();
+    let mut all: Vec<u64> = fs::read_dir(dir).into_iter().flatten().flatten().filter_map(number).collect();
+    all.sort_unstable_by(|a, b| b.cmp(a));
+    all
+}
+
+/// Opens a file of an image directory for reading, without following links.
+fn open(path: &Path) -> Result<File, String> {
+    check_owner(path, false)?;
+    fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
+        .open(path)
+        .map_err(|e| format!("{}: {e}", path.display()))
+}
+
+/// A checkpoint directory, for reading.
+pub struct Directory {
+    /// Where.
+    pub path: PathBuf,
+    pages: File,
+}
+
+impl Directory {
+    /// Opens it; refuses what is not safely the caller's own.
+    pub fn open(path: &Path) -> Result<Self, String> {
+        check_owner(path, true)?;
+        Ok(Self { path: path.into(), pages: open(&path.join("pages"))? })
+    }
+
+    /// The numbers of the generations whose files are there, newest first.
+    pub fn generations(&self) -> Vec<u64> {
+        generation_files(&self.path)
+    }
+
+    /// Reads generation `number`, without its pages.
+    pub fn read(&self, number: u64) -> Result<Generation, String> {
+        let path = self.path.join(format!("gen-{number}"));
+        let mut bytes = Vec::new();
+        open(&path)?.read_to_end(&mut bytes).map_err(|e| format!("{}: {e}", path.display()))?;
+        let g = decode(&bytes).map_err(|e| format!("{}: {e}", path.display()))?;
+        if g.number != number {
+            return Err(format!("{} says it is generation {}", path.display(), g.number));
+        }
+        Ok(g)
+    }
+
+    /// Reads the page of `e` and compares its checksum.
+    pub fn page(&self, e: &Entry, content: &mut [u8; PAGE]) -> Result<(), String> {
+        let at = |what: &str| format!("page {:#x} in slot {}: {what}", e.page << 12, e.slot);
+        self.pages
+            .read_exact_at(content, e.slot * PAGE as u64)
+            .map_err(|x| at(&format!("truncated or unreadable: {x}")))?;
+        if page_sum(e.page, content) != e.sum {
+            return Err(at("damaged (checksum)"));
+        }
+        Ok(())
+    }
+
+    /// Reads every page of `g`; `progress` is told how many are done.
+    pub fn verify(&self, g: &Generation, mut progress: impl FnMut(usize)) -> Result<(), String> {
+        let mut content = [0; PAGE];
+        for (i, e) in g.index.iter().enumerate() {
+            self.page(e, &mut content)?;
+            if i % 4096 == 0 {
+                progress(i);
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of the page store.
+    pub fn store_bytes(&self) -> u64 {
+        (&self.pages).seek(SeekFrom::End(0)).unwrap_or(0)
+    }
+
+    /// Has the program ended by itself?
+    pub fn finished(&self) -> bool {
+        let mut word = [0u8; 8];
+        open(&self.path.join("state")).is_ok_and(|f| f.read_exact_at(&mut word, 0).is_ok()) && word != [0; 8]
+    }
+
+    /// The newest generation that can be read and whose pages are whole; what is wrong with newer ones is told to `say`.
+    pub fn newest(&self, mut say: impl FnMut(String)) -> Option<Generation> {
+        self.generations().into_iter().find_map(|n| {
+            let g = self.read(n).and_then(|g| self.verify(&g, |_| ()).map(|()| g));
+            g.map_err(|e| say(format!("checkpoint {n} is not used: {e}"))).ok()
+        })
+    }
+}
+
+/// How to know a mapped file again.
+pub fn recognise(path: &str) -> Option<MappedFile> {
+    const TOO_LARGE: u64 = 256 << 20;
+    let m = fs::metadata(path).ok()?;
+    let sum = if m.len() > TOO_LARGE { 0 } else { xxh3_64(&fs::read(path).ok()?) };
+    let changed = i128::from(m.mtime()) * 1_000_000_000 + i128::from(m.mtime_nsec());
+    Some(MappedFile { path: path.into(), length: m.len(), sum, changed })
+}
+
+/// Features of this machine's CPUs.
+pub fn cpu_features() -> Vec<String> {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let flags = text.lines().find_map(|l| l.strip_prefix("flags")?.split_once(':').map(|x| x.1.to_string()));
+    flags.unwrap_or_default().split_whitespace().map(str::to_string).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sample() -> Vec<u8> {
+        let about = Description { program: "/bin/true".into(), region: 3, ..Default::default() };
+        let index: Vec<Entry> = (0..5).map(|i| Entry { page: 100 + i, slot: i, sum: i * 7 }).collect();
+        encode(9, &about, &index)
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let g = decode(&sample()).unwrap();
+        assert_eq!((g.number, g.about.region, g.index.len(), g.index[4].page), (9, 3, 5, 104));
+    }
+
+    #[test]
+    fn every_flipped_bit_and_every_truncation_is_noticed() {
+        let good = sample();
+        for i in 0..good.len() {
+            for bit in 0..8 {
+                let mut bad = good.clone();
+                bad[i] ^= 1 << bit;
+                assert!(decode(&bad).is_err(), "byte {i} bit {bit}");
+            }
+            assert!(decode(&good[..i]).is_err(), "{i}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(v in proptest::collection::vec(any::<u8>(), 0..300), header in any::<bool>()) {
+            let mut v = v;
+            if header && v.len() >= HEADER {
+                v[..8].copy_from_slice(&MAGIC);
+                let s = xxh3_64(&v[..HEADER - 8]);
+                v[HEADER - 8..HEADER].copy_from_slice(&s.to_le_bytes());
+            }
+            let _ = decode(&v);
+        }
+    }
+}

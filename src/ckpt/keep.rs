@@ -1,0 +1,105 @@
+//! What is kept through a rollback, beside the keeper's own data: seats, counters, records.
+
+use super::seats::{SEATS, Seat};
+use crate::fault::record::List;
+use crate::sys::keep as region;
+use crate::team::thread::Thread;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
+
+/// The state of the checkpoint protocol and what outlives rollbacks. Zeroed memory is its initial state.
+#[repr(C)]
+pub struct Keep {
+    /// CKPT_Started: threads freeze for a checkpoint or a rollback.
+    pub started: AtomicU32,
+    /// CKPT_Counter: threads that have not arrived yet.
+    pub counter: AtomicU32,
+    /// Hosts that are being replaced: no checkpoint while it is not 0.
+    pub transitions: AtomicU32,
+    /// Changes when the keeper has something to do.
+    pub bell: AtomicU32,
+    /// 1: the agent is asked to rest; 2: it rests; 0: it works (or there is none).
+    pub agent_rests: AtomicU32,
+    /// Is there an agent?
+    pub agent: AtomicU32,
+    /// Rollbacks so far: what was arranged before one does not count after it.
+    pub epoch: AtomicU32,
+    /// The keeper works.
+    pub ready: AtomicU32,
+    /// Failures that ask for a rollback.
+    pub failed: AtomicU32,
+    /// Somebody asks for a checkpoint; attempts made since the start.
+    pub wanted: AtomicU32,
+    /// See `wanted`.
+    pub attempts: AtomicU32,
+    /// The last whole checkpoint, 0 if none.
+    pub generation: AtomicU64,
+    /// Monotonic time when it was taken.
+    pub taken_ns: AtomicU64,
+    /// Rollbacks to it.
+    pub rollbacks: AtomicU32,
+    /// Hosts that ended for good while parked (the first one): their word.
+    pub parked: AtomicU32,
+    /// Kernel ids of the runtime's own hosts without a seat (keeper, agent).
+    pub own_hosts: [AtomicU32; 4],
+    /// Failures.
+    pub records: List,
+    /// Seats.
+    pub seats: [Seat; SEATS],
+}
+
+static KEEP: AtomicPtr<Keep> = AtomicPtr::new(core::ptr::null_mut());
+const _: () = assert!(size_of::<AtomicUsize>() == 8);
+
+/// Makes it, at the first place of the region. The pointer is the same in every process.
+pub fn create() -> bool {
+    match region::pages(size_of::<Keep>()) {
+        Some(p) => {
+            KEEP.store(p.cast(), Release);
+            true
+        }
+        None => false,
+    }
+}
+
+/// It, if there are checkpoints.
+#[inline]
+pub fn if_on() -> Option<&'static Keep> {
+    region::on().then(get)
+}
+
+/// It.
+#[inline]
+pub fn get() -> &'static Keep {
+    // SAFETY: callers know that checkpoints are on, so `create` has run; zeroed memory is a valid `Keep`.
+    unsafe { &*KEEP.load(Relaxed) }
+}
+
+/// The seat of `thr`.
+pub fn seat_of(thr: &'static Thread) -> Option<&'static Seat> {
+    let n = thr.seat_number.get();
+    (n > 0).then(|| &get().seats[n as usize - 1])
+}
+
+/// A logical thread begins on the calling host: it gets a seat.
+pub fn seat(thr: &'static Thread, tid: u32) {
+    let Some(k) = if_on() else { return };
+    let p = core::ptr::from_ref(thr).cast_mut();
+    let free = |s: &&Seat| s.thread.compare_exchange(core::ptr::null_mut(), p, AcqRel, Relaxed).is_ok();
+    if let Some((i, s)) = k.seats.iter().enumerate().find(|(_, s)| free(s)) {
+        thr.seat_number.set(i as u32 + 1);
+        if !s.occupy(thr, tid) {
+            unseat(thr);
+        }
+    }
+}
+
+/// The logical thread ends.
+pub fn unseat(thr: &'static Thread) {
+    if region::on()
+        && let Some(s) = seat_of(thr)
+    {
+        thr.seat_number.set(0);
+        s.host.store(0, Relaxed);
+        s.thread.store(core::ptr::null_mut(), Release);
+    }
+}

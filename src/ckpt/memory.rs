@@ -1,0 +1,424 @@
+//! The program's memory: its mappings, which pages have content, which have changed since the last checkpoint.
+//!
+//! Two trackers. `Written` lets the kernel note writes: PAGEMAP_SCAN with userfaultfd's asynchronous write protection
+//! (Linux 6.7). `Compare` (older kernels, or PROMP_CKPT_TRACK=compare) takes every page for changed and finds out by comparing
+//! checksums. Write protection by mprotect with a SIGSEGV handler is not used: system calls that write to a protected page
+//! (read(2) into a buffer) fail with EFAULT instead of raising the signal, so a program would see errors it never has.
+
+use super::image::{Map, PAGE};
+use crate::sys;
+use crate::sys::{keep, maps};
+
+/// All mappings that belong to the program, or the runtime's ordinary memory: not the kernel's own, not the kept region.
+pub fn mappings() -> Vec<Map> {
+    let text = maps::read_file(c"/proc/self/maps").unwrap_or_default();
+    String::from_utf8_lossy(&text).lines().filter_map(parse).filter(|m| !is_foreign(m)).collect()
+}
+
+fn is_foreign(m: &Map) -> bool {
+    keep::holds(m.start) || m.path.starts_with("[v") || m.path == "[uprobes]"
+}
+
+/// Address of the kernel's vDSO.
+pub fn vdso() -> usize {
+    // SAFETY: reads the auxiliary vector.
+    unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) as usize }
+}
+
+fn parse(line: &str) -> Option<Map> {
+    let mut f = line.splitn(6, ' ');
+    let (start, end) = f.next()?.split_once('-')?;
+    let hex = |s: &str| usize::from_str_radix(s, 16).ok();
+    let (perms, offset, dev, inode) = (f.next()?.as_bytes(), f.next()?, f.next()?, f.next()?);
+    let bit = |i: usize, c: u8, b: i32| if perms.get(i) == Some(&c) { b } else { 0 };
+    Some(Map {
+        start: hex(start)?,
+        end: hex(end)?,
+        prot: bit(0, b'r', libc::PROT_READ) | bit(1, b'w', libc::PROT_WRITE) | bit(2, b'x', libc::PROT_EXEC),
+        shared: perms.get(3) == Some(&b's'),
+        offset: hex(offset)?,
+        dev: dev.into(),
+        inode: inode.parse().ok()?,
+        path: f.next().unwrap_or("").trim_start().into(),
+    })
+}
+
+/// A run of pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// First address.
+    pub start: usize,
+    /// Behind the last.
+    pub end: usize,
+    /// Changed since the last checkpoint, as far as is known.
+    pub changed: bool,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default, Debug)]
+struct Region {
+    start: u64,
+    end: u64,
+    categories: u64,
+}
+
+#[repr(C)]
+#[derive(Default)]
+struct ScanArg {
+    size: u64,
+    flags: u64,
+    start: u64,
+    end: u64,
+    walk_end: u64,
+    vec: u64,
+    vec_len: u64,
+    max_pages: u64,
+    category_inverted: u64,
+    category_mask: u64,
+    category_anyof_mask: u64,
+    return_mask: u64,
+}
+
+const PAGEMAP_SCAN: u64 = 0xc060_6610;
+const WRITTEN: u64 = 1 << 1;
+const FILE: u64 = 1 << 2;
+const PRESENT: u64 = 1 << 3;
+const SWAPPED: u64 = 1 << 4;
+const ZERO: u64 = 1 << 5;
+const WP_MATCHING: u64 = 1;
+
+#[repr(C)]
+struct UffdApi {
+    api: u64,
+    features: u64,
+    ioctls: u64,
+}
+
+#[repr(C)]
+struct UffdRegister {
+    start: u64,
+    len: u64,
+    mode: u64,
+    ioctls: u64,
+}
+
+const UFFDIO_API: u64 = 0xc018_aa3f;
+const UFFDIO_REGISTER: u64 = 0xc020_aa00;
+const MODE_WP: u64 = 2;
+const WP_ASYNC: u64 = 1 << 15;
+const USER_MODE_ONLY: i32 = 1;
+
+/// How changes are found.
+#[derive(Debug)]
+pub struct Tracker {
+    /// userfaultfd, or -1: compare.
+    pub uffd: i32,
+    pagemap: i32,
+    regions: Vec<Region>,
+}
+
+fn ioctl<T>(fd: i32, request: u64, arg: &mut T) -> isize {
+    // SAFETY: the requests above take a pointer to the structure they are used with.
+    unsafe { sys!(libc::SYS_ioctl, fd, request, arg as *mut T) }
+}
+
+/// The kernel lets go of low descriptor numbers: programs use those, and some close all that they do not know.
+pub fn high(fd: isize) -> i32 {
+    if fd < 0 {
+        return -1;
+    }
+    // SAFETY: plain calls on a descriptor of ours.
+    unsafe {
+        let r = sys!(libc::SYS_fcntl, fd, libc::F_DUPFD_CLOEXEC, 700);
+        if r >= 0 {
+            sys!(libc::SYS_close, fd);
+            return r as i32;
+        }
+    }
+    fd as i32
+}
+
+impl Tracker {
+    /// The best tracker this kernel has; `compare` asks for the other one.
+    pub fn new(compare: bool) -> Self {
+        // SAFETY: plain calls.
+        let pagemap = high(unsafe {
+            sys!(
+                libc::SYS_openat,
+                libc::AT_FDCWD,
+                c"/proc/self/pagemap".as_ptr(),
+                libc::O_RDONLY | libc::O_CLOEXEC
+            )
+        });
+        let mut t = Self { uffd: -1, pagemap, regions: vec![Region::default(); 4096] };
+        if compare || !t.can_scan() {
+            return t;
+        }
+        // SAFETY: plain call.
+        let fd =
+            high(unsafe { sys!(libc::SYS_userfaultfd, libc::O_CLOEXEC | libc::O_NONBLOCK | USER_MODE_ONLY) });
+        let mut api = UffdApi { api: 0xaa, features: WP_ASYNC, ioctls: 0 };
+        if fd >= 0 && ioctl(fd, UFFDIO_API, &mut api) == 0 {
+            t.uffd = fd;
+        }
+        t
+    }
+
+    fn can_scan(&self) -> bool {
+        let here = [0u8; 8];
+        let at = here.as_ptr() as u64 & !(PAGE as u64 - 1);
+        let mut arg = ScanArg {
+            size: size_of::<ScanArg>() as u64,
+            start: at,
+            end: at + PAGE as u64,
+            category_anyof_mask: PRESENT | SWAPPED,
+            return_mask: PRESENT,
+            ..Default::default()
+        };
+        ioctl(self.pagemap, PAGEMAP_SCAN, &mut arg) >= 0
+    }
+
+    /// Does the kernel note writes?
+    pub fn notes_writes(&self) -> bool {
+        self.uffd >= 0
+    }
+
+    /// Descriptors of ours, which are no files of the program.
+    pub fn descriptors(&self) -> [i32; 2] {
+        [self.uffd, self.pagemap]
+    }
+
+    /// The pages of mapping `m` that have content of their own (not the file's, not zero by never having been touched), in order.
+    /// From here on writes are noted anew if `rearm`.
+    pub fn runs(&mut self, m: &Map, rearm: bool, out: &mut Vec<Run>) {
+        if m.shared {
+            return;
+        }
+        if self.notes_writes() && rearm {
+            let mut r = UffdRegister {
+                start: m.start as u64,
+                len: (m.end - m.start) as u64,
+                mode: MODE_WP,
+                ioctls: 0,
+            };
+            ioctl(self.uffd, UFFDIO_REGISTER, &mut r);
+        }
+        let (mut at, first) = (m.start as u64, out.len());
+        while at < m.end as u64 {
+            let mut arg = ScanArg {
+                size: size_of::<ScanArg>() as u64,
+                flags: 0,
+                start: at,
+                end: m.end as u64,
+                vec: self.regions.as_mut_ptr() as u64,
+                vec_len: self.regions.len() as u64,
+                category_anyof_mask: PRESENT | SWAPPED,
+                return_mask: WRITTEN | FILE | ZERO,
+                ..Default::default()
+            };
+            let n = ioctl(self.pagemap, PAGEMAP_SCAN, &mut arg);
+            if n < 0 {
+                // No scan here: the whole mapping, if it can be read; the reader skips what is zero.
+                if m.prot & libc::PROT_READ != 0 && (m.inode == 0 || m.prot & libc::PROT_WRITE != 0) {
+                    out.push(Run { start: at as usize, end: m.end, changed: true });
+                }
+                return;
+            }
+            for r in &self.regions[..n as usize] {
+                if r.categories & (FILE | ZERO) == 0 {
+                    let changed = !self.notes_writes() || r.categories & WRITTEN != 0;
+                    push(out, first, Run { start: r.start as usize, end: r.end as usize, changed });
+                }
+            }
+            at = if arg.walk_end > at { arg.walk_end } else { m.end as u64 };
+        }
+    }
+
+    /// Notes writes to `m`'s pages from here on. The threads are frozen.
+    pub fn rearm(&mut self, m: &Map) {
+        if !self.notes_writes() || m.shared {
+            return;
+        }
+        let mut at = m.start as u64;
+        while at < m.end as u64 {
+            let mut arg = ScanArg {
+                size: size_of::<ScanArg>() as u64,
+                flags: WP_MATCHING,
+                start: at,
+                end: m.end as u64,
+                vec: self.regions.as_mut_ptr() as u64,
+                vec_len: self.regions.len() as u64,
+                category_mask: WRITTEN,
+                // Not pages without content: they would get a marker that looks like a swapped page.
+                category_anyof_mask: PRESENT | SWAPPED,
+                return_mask: WRITTEN,
+                ..Default::default()
+            };
+            if ioctl(self.pagemap, PAGEMAP_SCAN, &mut arg) < 0 || arg.walk_end <= at {
+                return;
+            }
+            at = arg.walk_end;
+        }
+    }
+}
+
+fn push(out: &mut Vec<Run>, first: usize, r: Run) {
+    match out[first..].last_mut() {
+        Some(l) if l.end == r.start && l.changed == r.changed => l.end = r.end,
+        _ => out.push(r),
+    }
+}
+
+/// The process' memory as a file: also what is not readable or writable by its protection.
+#[derive(Debug)]
+pub struct Door(pub i32);
+
+impl Door {
+    /// Opens it.
+    pub fn open() -> Self {
+        // SAFETY: plain call.
+        Self(high(unsafe {
+            sys!(libc::SYS_openat, libc::AT_FDCWD, c"/proc/self/mem".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC)
+        }))
+    }
+
+    /// Reads the memory at `from`; false if it cannot be read.
+    pub fn read(&self, from: usize, to: &mut [u8]) -> bool {
+        // SAFETY: the kernel checks the addresses.
+        let n = unsafe { sys!(libc::SYS_pread64, self.0, to.as_mut_ptr(), to.len(), from) };
+        n == to.len() as isize
+    }
+
+    /// Writes to the memory at `to`, whatever its protection; false if it cannot be written.
+    pub fn write(&self, to: usize, from: &[u8]) -> bool {
+        // SAFETY: the kernel checks the addresses; the caller means to replace that memory, and its threads are frozen.
+        let n = unsafe { sys!(libc::SYS_pwrite64, self.0, from.as_ptr(), from.len(), to) };
+        n == from.len() as isize
+    }
+}
+
+/// Makes the mappings what they were: what is too much goes, what is missing comes back (without its content), protections are
+/// set. The error names the mapping that could not be made.
+pub fn reshape(want: &[Map], brk: usize) -> Result<(), String> {
+    // SAFETY (whole function): the threads are frozen; the kept region, the kernel's mappings and what is in `want` unchanged
+    // are not touched, and the code that runs lies in mappings of both.
+    unsafe {
+        sys!(libc::SYS_brk, brk);
+    }
+    let have = mappings();
+    let same = |a: &Map, b: &Map| {
+        a.inode == b.inode
+            && a.dev == b.dev
+            && a.shared == b.shared
+            && (a.inode == 0 || a.start.wrapping_sub(a.offset) == b.start.wrapping_sub(b.offset))
+    };
+    // Cut the address space at every border of either list and look at each piece.
+    let mut borders: Vec<usize> = have.iter().chain(want).flat_map(|m| [m.start, m.end]).collect();
+    borders.sort_unstable();
+    borders.dedup();
+    for w in borders.windows(2) {
+        let (a, b) = (w[0], w[1]);
+        let covers = |m: &&Map| m.start <= a && b <= m.end;
+        match (have.iter().find(covers), want.iter().find(covers)) {
+            (Some(h), None) if h.path != "[stack]" => unsafe {
+                sys!(libc::SYS_munmap, a, b - a);
+            },
+            (Some(h), Some(t)) if same(h, t) => {
+                if h.prot != t.prot {
+                    // SAFETY: see above.
+                    unsafe { sys!(libc::SYS_mprotect, a, b - a, t.prot) };
+                }
+            }
+            (h, Some(t)) => {
+                if t.path == "[stack]" && h.is_none() {
+                    // It grows by being written to.
+                    continue;
+                }
+                map(t, a, b)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn map(t: &Map, a: usize, b: usize) -> Result<(), String> {
+    let failed =
+        |why: isize| Err(format!("mapping {a:x}-{b:x} {} cannot be made again (error {})", t.path, -why));
+    let mut fd = -1isize;
+    let mut flags = libc::MAP_FIXED | if t.shared { libc::MAP_SHARED } else { libc::MAP_PRIVATE };
+    if t.inode == 0 {
+        flags |= libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    } else {
+        let Ok(path) = std::ffi::CString::new(t.path.as_bytes()) else { return failed(-2) };
+        // SAFETY: a C string.
+        fd = unsafe {
+            sys!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC)
+        };
+        if fd < 0 {
+            return failed(fd);
+        }
+    }
+    // SAFETY: see `reshape`.
+    let p = unsafe { sys!(libc::SYS_mmap, a, b - a, t.prot, flags, fd, t.offset + (a - t.start)) };
+    if fd >= 0 {
+        // SAFETY: opened here.
+        unsafe { sys!(libc::SYS_close, fd) };
+    }
+    if p != a as isize { failed(p) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_maps() {
+        let m = parse("7f00-7f10 rw-p 00001000 fe:00 12   /a b").unwrap();
+        assert_eq!(
+            (m.start, m.prot, m.shared, m.offset, m.inode, m.path.as_str()),
+            (0x7f00, 3, false, 0x1000, 12, "/a b")
+        );
+        assert!(parse("7f00-7f10 r--s 0 fe:00 12").unwrap().shared);
+    }
+
+    #[test]
+    fn writes_are_noted_where_the_kernel_can() {
+        let mut t = Tracker::new(false);
+        if !t.notes_writes() {
+            eprintln!("SKIPPED: this kernel does not note writes (PAGEMAP_SCAN with userfaultfd)");
+            return;
+        }
+        let len = 16 * PAGE;
+        let p = sys::syscall::map_anonymous(len).unwrap();
+        let m = Map {
+            start: p as usize,
+            end: p as usize + len,
+            prot: 3,
+            shared: false,
+            offset: 0,
+            dev: String::new(),
+            inode: 0,
+            path: String::new(),
+        };
+        // SAFETY: memory mapped above.
+        unsafe {
+            p.add(PAGE).write(1);
+            p.add(5 * PAGE).write(1);
+        }
+        let list = |t: &mut Tracker, rearm: bool| {
+            let mut v = vec![];
+            t.runs(&m, rearm, &mut v);
+            v.iter().map(|r| ((r.start - m.start) / PAGE, r.changed)).collect::<Vec<_>>()
+        };
+        assert_eq!(list(&mut t, true), [(1, true), (5, true)]);
+        t.rearm(&m);
+        assert_eq!(list(&mut t, true), [(1, false), (5, false)]);
+        // SAFETY: as above.
+        unsafe {
+            p.add(5 * PAGE).write(2);
+            p.add(7 * PAGE).write(2);
+        }
+        assert_eq!(list(&mut t, true), [(1, false), (5, true), (7, true)]);
+    }
+}

@@ -1,0 +1,289 @@
+//! Checkpoints: rungs 2 (roll back in process) and 3 (restart after the process died) of the recovery ladder. docs/checkpoints.md
+//! has the protocol and the reasons.
+
+pub mod files;
+pub mod image;
+pub mod keep;
+pub mod keeper;
+pub mod memory;
+pub mod restart;
+pub mod seats;
+pub mod store;
+
+use crate::fault::record::{self, Recovery};
+use crate::fault::spec::Kind;
+use crate::icv::{Globals, globals};
+use crate::say;
+use crate::sys;
+use crate::sys::{futex, host, keep as region, signals, syscall};
+use crate::team::thread::Thread;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
+use keeper::{Keeper, Taken};
+use std::path::PathBuf;
+use store::Store;
+
+/// Rollbacks by a crash to one checkpoint before the crash is taken for the program's own error.
+const CRASHES: u32 = 2;
+
+/// What the settings say of checkpoints.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// PROMP_CKPT_DIR.
+    pub dir: PathBuf,
+    /// PROMP_CKPT_INTERVAL.
+    pub interval_ns: u64,
+    /// PROMP_CKPT_TRACK=compare.
+    pub compare: bool,
+    /// PROMP_VERBOSE.
+    pub verbose: u32,
+    /// Default number of threads of a region.
+    pub threads: u32,
+}
+
+/// Checkpoints taken in this process, for the report; in the kept region. Zeroed memory is the empty list.
+pub struct TakenList {
+    count: AtomicU32,
+    list: [[AtomicU64; 6]; TakenList::MOST],
+}
+
+impl TakenList {
+    const MOST: usize = 1 << 14;
+
+    /// Adds one; beyond the list's size the last is replaced.
+    pub fn push(&self, t: Taken) {
+        let i = (self.count.load(Relaxed) as usize).min(Self::MOST - 1);
+        let words = [t.generation, t.at_ns, t.bytes, t.dirty_pages, t.stop_ns, t.write_ns];
+        for (w, v) in self.list[i].iter().zip(words) {
+            w.store(v, Relaxed);
+        }
+        self.count.store(i as u32 + 1, Release);
+    }
+
+    fn all(&self) -> Vec<Taken> {
+        let n = self.count.load(Acquire) as usize;
+        let get = |i: usize| self.list[i].each_ref().map(|w| w.load(Relaxed));
+        (0..n)
+            .map(get)
+            .map(|[generation, at_ns, bytes, dirty_pages, stop_ns, write_ns]| Taken {
+                generation,
+                at_ns,
+                bytes,
+                dirty_pages,
+                stop_ns,
+                write_ns,
+            })
+            .collect()
+    }
+}
+
+/// The list's address; the same before and after every rollback.
+static TAKEN: AtomicPtr<TakenList> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Checkpoints taken so far.
+pub fn taken() -> Vec<Taken> {
+    // SAFETY: null, or memory of the kept region.
+    match unsafe { TAKEN.load(Acquire).as_ref() } {
+        Some(t) if region::on() => t.all(),
+        _ => Vec::new(),
+    }
+}
+
+/// The counters that outlive the process: [0] the program has ended by itself, [1..] faults that have struck.
+pub fn state() -> &'static [AtomicU64; 512] {
+    // SAFETY: mapped when checkpoints are on; callers know that.
+    unsafe { &*(region::STATE as *const [AtomicU64; 512]) }
+}
+
+/// What the keeper's host starts with.
+pub struct Start {
+    settings: Settings,
+    job: restart::Job,
+}
+
+impl Start {
+    /// The keeper's life; on its own stack.
+    pub fn work(&'static self) -> ! {
+        match &self.job {
+            restart::Job::Fresh => match Store::open(&self.settings.dir, None)
+                .and_then(|s| s.map_state(region::STATE, true).map(|()| s))
+            {
+                Ok(store) => {
+                    let mut k = Keeper::new(self.settings.clone(), store, list());
+                    keep::get().ready.store(1, Release);
+                    futex::wake(&keep::get().ready, u32::MAX);
+                    k.run()
+                }
+                Err(why) => {
+                    say!("PROMP_CKPT_DIR={}: {why}", self.settings.dir.display());
+                    syscall::exit_group(64)
+                }
+            },
+            restart::Job::Restart(first) => restart::work(&self.settings, first),
+        }
+    }
+}
+
+fn list() -> &'static TakenList {
+    // SAFETY: `start` has made it.
+    unsafe { &*TAKEN.load(Acquire) }
+}
+
+fn region_ready() -> bool {
+    if !region::map() || !keep::create() {
+        return false;
+    }
+    match region::pages(size_of::<TakenList>()) {
+        Some(p) => {
+            TAKEN.store(p.cast(), Release);
+            true
+        }
+        None => false,
+    }
+}
+
+/// Starts the keeper's host. All signals are blocked in it.
+fn spawn(start: Start) -> bool {
+    let start = region::leak(start);
+    let old = signals::block_all();
+    let ok = match (host::new_kept_stack(), host::own_thread_pointer()) {
+        // SAFETY: a fresh stack and a control block of its own; `main` keeps to what such a host may do.
+        (Some(stack), Some(tp)) => unsafe {
+            host::spawn_with(stack, tp, keeper::main, core::ptr::from_ref(start) as usize).is_some()
+        },
+        _ => false,
+    };
+    signals::set_mask(old);
+    ok
+}
+
+/// Turns checkpoints on if the settings ask for them: called once, while the program has one thread in the runtime.
+pub fn start(g: &'static Globals) {
+    let Some(settings) = g.promp.checkpoints.clone() else { return };
+    if !g.promp.ft {
+        if g.promp.verbose >= 1 {
+            say!("PROMP_CKPT_DIR is ignored because PROMP_FT=off");
+        }
+        return;
+    }
+    if !region_ready() {
+        say!("no checkpoints: the system does not give the address space for them (ulimit -v?)");
+        return;
+    }
+    seats::install();
+    let threads = g.initial.threads;
+    if !spawn(Start { settings: Settings { threads, ..settings }, job: restart::Job::Fresh }) {
+        say!("no checkpoints: cannot start the thread that takes them");
+        region::forget();
+        return;
+    }
+    let k = keep::get();
+    while k.ready.load(Acquire) == 0 {
+        futex::wait(&k.ready, 0);
+    }
+}
+
+/// The first checkpoint: as soon as the program's thread has its seat.
+pub fn first() {
+    if let Some(k) = keep::if_on()
+        && k.attempts.load(Relaxed) == 0
+    {
+        ask_and_wait(k);
+    }
+}
+
+fn ask_and_wait(k: &keep::Keep) {
+    let before = k.attempts.load(Acquire);
+    k.wanted.store(1, Release);
+    ring(k);
+    while k.attempts.load(Acquire) == before {
+        futex::wait(&k.attempts, before);
+    }
+}
+
+fn ring(k: &keep::Keep) {
+    k.bell.fetch_add(1, Release);
+    futex::wake(&k.bell, 1);
+}
+
+/// `promp_potential_ckpt`: a good place for a checkpoint; taken if half the interval has gone by since the last one.
+pub fn potential() {
+    let Some(k) = keep::if_on() else { return };
+    let interval = globals().promp.checkpoints.as_ref().map_or(u64::MAX, |c| c.interval_ns);
+    if sys::time::now_ns().saturating_sub(k.taken_ns.load(Relaxed)) >= interval / 2 {
+        ask_and_wait(k);
+    }
+}
+
+/// Is there a checkpoint to go back to?
+pub fn can_roll_back() -> bool {
+    keep::if_on().is_some_and(|k| k.generation.load(Acquire) > 0)
+}
+
+/// May a crash of the program's own be answered by a rollback?
+pub fn may_roll_back_a_crash() -> bool {
+    can_roll_back() && keep::get().rollbacks.load(Acquire) < CRASHES
+}
+
+/// The calling host fails in a way that only a rollback helps. All signals are blocked.
+pub fn roll_back(thr: &'static Thread, kind: Kind) -> ! {
+    let k = keep::get();
+    record::open(kind, crate::fault::policy::place(thr), Recovery::Rollback);
+    let Some(seat) = keep::seat_of(thr) else { syscall::exit_group(70) };
+    note_parked();
+    seat.going.store(1, Relaxed);
+    k.failed.fetch_add(1, AcqRel);
+    seat.host.store(0, Release);
+    ring(k);
+    // The keeper may wait for this thread to arrive.
+    futex::wake(&k.counter, 1);
+    host::vanish(&seat.going)
+}
+
+/// The calling host is about to vanish: the process' first one parks instead.
+pub fn note_parked() {
+    if let Some(k) = keep::if_on()
+        && syscall::gettid() == syscall::getpid()
+    {
+        k.parked.store(syscall::getpid(), Release);
+    }
+}
+
+/// A host begins to be replaced: no checkpoint until [`transition_ends`]. Called with all signals blocked.
+pub fn transition_begins() {
+    let Some(k) = keep::if_on() else { return };
+    loop {
+        k.transitions.fetch_add(1, SeqCst);
+        if k.started.load(SeqCst) == 0 {
+            return;
+        }
+        k.transitions.fetch_sub(1, SeqCst);
+        // Lets the freeze find this thread here.
+        let mask = signals::set_mask(!(1u64 << (seats::signal() - 1)));
+        syscall::sched_yield();
+        signals::set_mask(mask);
+    }
+}
+
+/// The thread has its new host.
+pub fn transition_ends(thr: &'static Thread, tid: u32) {
+    let Some(k) = keep::if_on() else { return };
+    if let Some(s) = keep::seat_of(thr) {
+        s.host.store(tid, Release);
+    }
+    k.transitions.fetch_sub(1, SeqCst);
+}
+
+/// In a child after fork: checkpoints are the parent's.
+pub fn after_fork(thr: &'static Thread) {
+    if region::on() {
+        region::forget();
+        thr.seat_number.set(0);
+    }
+}
+
+/// The program ends by itself: there is nothing to restart.
+pub fn program_ends() {
+    if region::on() {
+        state()[0].store(1, Release);
+    }
+}

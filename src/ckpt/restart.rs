@@ -1,0 +1,182 @@
+//! Restart: a new process of the same program becomes the one that a checkpoint describes.
+//!
+//! Memory must lie at the same addresses, so address-space randomisation is off whenever checkpoints are on: the library
+//! re-executes the program once, at load. A restarting process is stopped at load too, before the program has done
+//! anything: the keeper replaces its memory by the checkpoint's and its first host takes the saved context up.
+
+use super::image::{self, Description, Directory, Generation};
+use super::keeper::Keeper;
+use super::seats::Seat;
+use super::store::Store;
+use super::{Settings, Start, keep, memory};
+use crate::say;
+use crate::sys;
+use crate::sys::{host, keep as region, signals, syscall};
+use core::sync::atomic::Ordering::*;
+use std::ffi::CString;
+use std::path::Path;
+
+/// Exit status when a restart is refused.
+pub const REFUSED: i32 = 71;
+/// The variable by which `promp restart` tells the library the generation.
+pub const VARIABLE: &str = "PROMP_RESTART";
+
+/// What the keeper's host does first.
+pub enum Job {
+    /// A new run.
+    Fresh,
+    /// Go on from the checkpoint; the process' first host waits in this seat.
+    Restart(&'static Seat),
+}
+
+/// Why generation `g` of `dir` cannot go on on this machine; `None` if it can. `threads`: OMP_NUM_THREADS of the restart.
+pub fn obstacle(about: &Description, threads: Option<&str>) -> Option<String> {
+    if about.promp != env!("CARGO_PKG_VERSION") {
+        return Some(format!(
+            "it was written by promp {}, this is {}",
+            about.promp,
+            env!("CARGO_PKG_VERSION")
+        ));
+    }
+    let saved = about.environment.iter().find_map(|e| e.strip_prefix("OMP_NUM_THREADS="));
+    if threads.is_some() && threads != saved {
+        return Some(format!(
+            "OMP_NUM_THREADS={} differs from the run's ({}): the threads of the checkpoint cannot become more or fewer; unset it",
+            threads.unwrap_or(""),
+            saved.unwrap_or("unset")
+        ));
+    }
+    let have = image::cpu_features();
+    let missing: Vec<&str> =
+        about.cpu.iter().filter(|f| matters(f) && !have.contains(f)).map(String::as_str).collect();
+    if !missing.is_empty() {
+        return Some(format!(
+            "this machine's CPUs lack features that the run may use: {}",
+            missing.join(" ")
+        ));
+    }
+    for f in &about.mapped {
+        match image::recognise(&f.path) {
+            None => return Some(format!("{} is gone", f.path)),
+            Some(now) => {
+                let same = now.length == f.length
+                    && if f.sum != 0 { now.sum == f.sum } else { now.changed == f.changed };
+                if !same {
+                    return Some(format!("{} has changed since the checkpoint", f.path));
+                }
+            }
+        }
+    }
+    for f in &about.files {
+        if f.fd > 2 && (!f.path.starts_with('/') || f.path.ends_with(" (deleted)")) {
+            return Some(format!("descriptor {} ({}) cannot be opened again", f.fd, f.path));
+        }
+    }
+    None
+}
+
+/// Features that programs use; the others are the kernel's.
+fn matters(feature: &str) -> bool {
+    const PREFIXES: [&str; 18] = [
+        "sse", "ssse", "avx", "fma", "bmi", "aes", "pclmul", "popcnt", "movbe", "f16c", "sha", "vaes",
+        "vpclmul", "gfni", "amx", "rdrand", "rdseed", "abm",
+    ];
+    PREFIXES.iter().any(|p| feature.starts_with(p))
+}
+
+/// At load, before the program has done anything: re-executes it without address-space randomisation if checkpoints are on
+/// and it has it, and hands over to the keeper if this process is to go on from a checkpoint.
+pub fn at_load(arguments: *const *const libc::c_char) {
+    let set = |name: &str| crate::icv::env::get(name);
+    if crate::icv::env::secure()
+        || set("PROMP_CKPT_DIR").is_none()
+        || set("PROMP_FT").is_some_and(|v| v == "off")
+    {
+        return;
+    }
+    const NO_RANDOMIZE: usize = 0x004_0000;
+    const QUERY: usize = 0xffff_ffff;
+    // SAFETY: plain calls; the arguments and the environment are those of this process.
+    unsafe {
+        let now = sys!(libc::SYS_personality, QUERY);
+        if now >= 0
+            && now as usize & NO_RANDOMIZE == 0
+            && sys!(libc::SYS_personality, now as usize | NO_RANDOMIZE) >= 0
+        {
+            unsafe extern "C" {
+                static environ: *const *const libc::c_char;
+            }
+            if let Ok(path) = std::fs::read_link("/proc/self/exe")
+                .map(|p| CString::new(p.into_os_string().into_encoded_bytes()))
+            {
+                sys!(libc::SYS_execve, path.unwrap_or_default().as_ptr(), arguments, environ);
+            }
+            // It goes on with randomisation: rollbacks work, restarts are refused.
+            sys!(libc::SYS_personality, now);
+        }
+    }
+    if let Some(generation) = set(VARIABLE) {
+        restart(&generation);
+    }
+}
+
+fn refuse(why: &str) -> ! {
+    say!("restart refused: {why}");
+    syscall::exit_group(REFUSED)
+}
+
+fn restart(_generation: &str) -> ! {
+    let dir = crate::icv::env::get("PROMP_CKPT_DIR").unwrap_or_default();
+    host::learn_libc_layout();
+    signals::block_all();
+    if !super::region_ready() {
+        refuse("the system does not give the address space for checkpoints");
+    }
+    let settings = crate::icv::settings::Settings::read(crate::icv::env::get, |_| ());
+    let Some(settings) = settings.checkpoints else { refuse(&format!("PROMP_CKPT_DIR={dir}")) };
+    let k = keep::get();
+    let first = &k.seats[super::seats::SEATS - 1];
+    first.host.store(syscall::gettid(), Release);
+    if !super::spawn(Start { settings, job: Job::Restart(first) }) {
+        refuse("cannot start the thread that restores the checkpoint");
+    }
+    // SAFETY: all signals are blocked.
+    unsafe { super::seats::wait_to_be_replaced(first) }
+}
+
+/// The keeper of a restarting process.
+pub fn work(settings: &Settings, first: &'static Seat) -> ! {
+    let number: u64 = crate::icv::env::get(VARIABLE).and_then(|v| v.parse().ok()).unwrap_or(0);
+    let read = || -> Result<Generation, String> {
+        let dir = Directory::open(&settings.dir)?;
+        let g = dir.read(number)?;
+        match obstacle(&g.about, None) {
+            Some(why) => Err(why),
+            None => Ok(g),
+        }
+    };
+    let g = read().unwrap_or_else(|why| refuse(&why));
+    if memory::vdso() != g.about.vdso {
+        refuse("the kernel's vDSO lies at another address: the kernel has changed, or randomises addresses");
+    }
+    let store = Store::open(Path::new(&settings.dir), Some((number, g.index.clone())))
+        .unwrap_or_else(|why| refuse(&why));
+    store.map_state(region::STATE, false).unwrap_or_else(|why| refuse(&why));
+    let region_of = g.about.region;
+    let settings = Settings { threads: g.about.threads, ..settings.clone() };
+    let verbose = settings.verbose;
+    let mut k = Keeper::new(settings, store, super::list());
+    k.resume_from(g);
+    while first.state.load(Acquire) != super::seats::FROZEN {
+        syscall::sched_yield();
+    }
+    // Its last use of the memory that goes was before; now it waits without a stack.
+    if let Err(why) = k.become_generation(first) {
+        refuse(&why);
+    }
+    if verbose >= 1 {
+        say!("restarted from checkpoint {number} (region {region_of})");
+    }
+    keep::get().ready.store(1, Release);
+    k.run()
+}

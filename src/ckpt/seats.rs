@@ -1,0 +1,242 @@
+//! Seats: where hosts are while they are frozen, and how they go on.
+//!
+//! Every logical thread has a seat in the kept region. To freeze, the keeper sends each seat's host the freeze signal; the
+//! handler notes where the kernel put the interrupted context, counts down [`Keep::counter`](super::keep::Keep) and waits on
+//! its seat without touching any stack, so that all memory can be replaced under it. To go on, the keeper writes an order to
+//! the seat:
+//!
+//! ```text
+//! running --signal--> frozen --Go----> running (the same context: sigreturn)
+//!                            --Take--> running (the seat's context of a checkpoint, on memory put back; also by a new host)
+//!                            --Leave-> gone    (a thread that the checkpoint does not know)
+//! ```
+//!
+//! `order` is the edge: the keeper's release store orders its writes to seat and memory before the host's acquire load.
+//! `state` is the edge back: the host's release store of `FROZEN` orders the noted context before the keeper's reading.
+
+use crate::sys;
+use crate::sys::host::{self, Identity};
+use crate::sys::{futex, syscall};
+use crate::team::thread::Thread;
+use core::arch::naked_asm;
+use core::mem::offset_of;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::*};
+
+/// Bytes of the stack on which a host takes its context up.
+const STACK: usize = 16 * 1024;
+/// Most logical threads that can be saved.
+pub const SEATS: usize = 2048;
+
+/// The host runs.
+pub const RUNNING: u32 = 0;
+/// The host waits in the handler.
+pub const FROZEN: u32 = 1;
+
+/// No order yet.
+const NONE: u32 = 0;
+/// Go on as before.
+pub const GO: u32 = 1;
+/// Become the thread described in the seat.
+pub const TAKE: u32 = 2;
+/// End this host.
+pub const LEAVE: u32 = 3;
+
+/// One seat.
+#[repr(C, align(128))]
+pub struct Seat {
+    order: AtomicU32,
+    /// [`RUNNING`] or [`FROZEN`].
+    pub state: AtomicU32,
+    /// The kernel's signal context of the frozen thread, or of the one to become.
+    pub context: AtomicUsize,
+    stack: AtomicUsize,
+    /// Thread pointer of the frozen thread, or of the one to become.
+    pub thread_pointer: AtomicUsize,
+    /// Robust list's head of the frozen thread, or of the one to become.
+    pub robust_head: AtomicUsize,
+    /// The logical thread; null: the seat is free.
+    pub thread: AtomicPtr<Thread>,
+    /// Kernel id of the host; 0 when it has failed and not been replaced.
+    pub host: AtomicU32,
+    /// 1 while a failed host may still touch memory.
+    pub going: AtomicU32,
+    /// Is it the thread that the program began with?
+    pub initial: AtomicU32,
+}
+
+impl Seat {
+    /// Gives the seat a stack, once.
+    fn ensure_stack(&self) -> bool {
+        if self.stack.load(Relaxed) == 0 {
+            let Some(p) = sys::keep::pages(STACK) else { return false };
+            self.stack.store(p as usize + STACK - 64, Relaxed);
+        }
+        true
+    }
+
+    /// Seats `thr`, whose host is the caller or a host that the caller speaks for.
+    pub fn occupy(&self, thr: &'static Thread, tid: u32) -> bool {
+        if !self.ensure_stack() {
+            return false;
+        }
+        self.initial.store(u32::from(!thr.worker.get() && tid == syscall::getpid()), Relaxed);
+        self.state.store(RUNNING, Relaxed);
+        self.order.store(NONE, Relaxed);
+        self.host.store(tid, Release);
+        true
+    }
+
+    /// Does a thread that the program has made itself sit here?
+    pub fn is_the_programs_own(&self) -> bool {
+        // SAFETY: threads are never freed.
+        let thr = unsafe { self.thread.load(Relaxed).as_ref() };
+        self.initial.load(Relaxed) == 0 && thr.is_some_and(|t| !t.worker.get())
+    }
+
+    /// Orders the frozen host to go on.
+    pub fn order(&self, what: u32) {
+        self.state.store(RUNNING, Relaxed);
+        self.order.store(what, Release);
+        futex::wake(&self.order, 1);
+    }
+
+    /// Orders a new host, made for this seat, to become the thread described in it.
+    pub fn send_new_host(&self) -> bool {
+        let Some(stack) = sys::keep::pages(host::STACK_BYTES) else { return false };
+        if !self.ensure_stack() {
+            return false;
+        }
+        self.state.store(RUNNING, Relaxed);
+        self.order.store(TAKE, Release);
+        // SAFETY: a fresh stack; `take_up` keeps to what a spare host may do.
+        unsafe { host::spawn(stack, take_up_entry, core::ptr::from_ref(self) as usize) }.is_some()
+    }
+}
+
+/// The freeze signal: next to the stop signal.
+pub fn signal() -> i32 {
+    libc::SIGRTMAX() - 4
+}
+
+/// Installs the freeze signal's handler.
+pub fn install() {
+    // SAFETY: a handler of the three-argument kind.
+    let handler: sys::signals::Handler = unsafe { core::mem::transmute(freeze as *const ()) };
+    sys::signals::install(signal(), handler, false);
+}
+
+/// The handler. What it does after `arrive` uses registers only.
+#[unsafe(naked)]
+unsafe extern "C" fn freeze(_sig: i32, _info: usize, _context: usize) {
+    naked_asm!(
+        "sub rsp, 8",
+        "mov rdi, rdx",
+        "call {arrive}",
+        "test rax, rax",
+        "jz 4f",
+        "mov rbx, rax",
+        "jmp {wait}",
+        "4:",
+        "add rsp, 8",
+        "ret",
+        arrive = sym arrive,
+        wait = sym wait_frozen,
+    )
+}
+
+/// Waits for an order to the seat in rbx, without a stack, and carries it out.
+#[unsafe(naked)]
+unsafe extern "C" fn wait_frozen() {
+    naked_asm!(
+        "2:",
+        "mov r12d, dword ptr [rbx + {order}]",
+        "test r12d, r12d",
+        "jnz 3f",
+        "lea rdi, [rbx + {order}]",
+        "mov esi, 128", // FUTEX_WAIT | FUTEX_PRIVATE_FLAG
+        "xor edx, edx",
+        "xor r10d, r10d",
+        "mov eax, 202",
+        "syscall",
+        "jmp 2b",
+        "3:",
+        "cmp r12d, {leave}",
+        "je 5f",
+        "mov rsp, qword ptr [rbx + {stack}]",
+        "mov rdi, rbx",
+        "call {take_up}",
+        "ud2",
+        "5:",
+        "xor edi, edi",
+        "mov eax, 60", // exit
+        "syscall",
+        "ud2",
+        order = const offset_of!(Seat, order),
+        stack = const offset_of!(Seat, stack),
+        leave = const LEAVE,
+        take_up = sym take_up,
+    )
+}
+
+/// A new process' first host waits for what a checkpoint makes of it; it never returns.
+///
+/// # Safety
+/// All signals are blocked; the seat is ready.
+pub unsafe fn wait_to_be_replaced(seat: &'static Seat) -> ! {
+    seat.ensure_stack();
+    seat.state.store(FROZEN, Release);
+    // SAFETY: as for the handler.
+    unsafe {
+        core::arch::asm!("mov rbx, {0}", "jmp {wait}", in(reg) core::ptr::from_ref(seat), wait = sym wait_frozen, options(noreturn))
+    }
+}
+
+/// Notes the context; null if the thread has no seat.
+extern "C" fn arrive(context: usize) -> *const Seat {
+    // SAFETY: the TLS word is null or a `&'static Thread`.
+    let Some(thr) = (unsafe { sys::tls::get().as_ref() }) else { return core::ptr::null() };
+    let Some(seat) = super::keep::seat_of(thr) else { return core::ptr::null() };
+    if super::keep::get().started.load(Acquire) == 0 {
+        // A signal that came late, for a freeze that was given up.
+        return core::ptr::null();
+    }
+    let id = Identity::of_caller(0);
+    seat.context.store(context, Relaxed);
+    seat.thread_pointer.store(id.thread_pointer, Relaxed);
+    seat.robust_head.store(id.robust_head, Relaxed);
+    seat.order.store(NONE, Relaxed);
+    seat.state.store(FROZEN, Release);
+    let k = super::keep::get();
+    if k.counter.fetch_sub(1, AcqRel) == 1 {
+        futex::wake(&k.counter, 1);
+    }
+    seat
+}
+
+unsafe extern "C" fn take_up_entry(seat: usize) -> ! {
+    // SAFETY: `send_new_host` passed a `&'static Seat`.
+    take_up(unsafe { &*(seat as *const Seat) })
+}
+
+/// Goes on in the seat's context. Runs on the seat's stack (a new host: on its own), with all signals blocked.
+extern "C" fn take_up(seat: &'static Seat) -> ! {
+    if seat.order.swap(NONE, Acquire) == TAKE {
+        let id = Identity {
+            thread_pointer: seat.thread_pointer.load(Relaxed),
+            robust_head: seat.robust_head.load(Relaxed),
+            sigmask: 0,
+        };
+        id.register();
+        let tid = syscall::gettid();
+        seat.host.store(tid, Release);
+        // SAFETY: memory has been put back: the thread exists as it did then.
+        if let Some(thr) = unsafe { seat.thread.load(Relaxed).as_ref() } {
+            thr.host.store(tid, Relaxed);
+        }
+    }
+    // SAFETY: the kernel made this context when the thread was frozen, and memory is as it was then; rt_sigreturn finds it
+    // where the handler's return would.
+    unsafe {
+        core::arch::asm!("mov rsp, {0}", "mov eax, 15", "syscall", "ud2", in(reg) seat.context.load(Relaxed), options(noreturn))
+    }
+}

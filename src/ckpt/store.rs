@@ -1,0 +1,286 @@
+//! The page store being written: slots, and the generations that refer to them (image.rs has the format).
+
+use super::image::{self, Description, Entry, PAGE, page_sum};
+use super::memory::high;
+use crate::sys;
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// What went wrong, for the message.
+pub type Problem = String;
+
+fn c(path: &Path) -> CString {
+    CString::new(path.as_os_str().as_bytes()).unwrap_or_default()
+}
+
+fn problem(what: &str, path: &Path, error: isize) -> Problem {
+    format!("{what} {}: {}", path.display(), std::io::Error::from_raw_os_error(-error as i32))
+}
+
+/// The store.
+#[derive(Debug)]
+pub struct Store {
+    dir: PathBuf,
+    dir_fd: i32,
+    pages: i32,
+    lock: i32,
+    /// The pages of the last whole generation, by address.
+    pub index: Vec<Entry>,
+    /// Slots that it refers to.
+    used: Vec<bool>,
+    /// Where to look for a free slot next.
+    cursor: usize,
+    /// Numbers of the generations whose files are there.
+    files: Vec<u64>,
+}
+
+impl Store {
+    /// Opens `dir` for writing, made (mode 0700) if it is not there. A store that is written by another process is refused; what
+    /// an earlier process left is removed, unless `keep` says which generation goes on.
+    pub fn open(dir: &Path, keep: Option<(u64, Vec<Entry>)>) -> Result<Self, Problem> {
+        let path = c(dir);
+        // SAFETY (all calls): C strings and descriptors of ours.
+        unsafe {
+            let r = sys!(libc::SYS_mkdir, path.as_ptr(), 0o700);
+            if r < 0 && r != -(libc::EEXIST as isize) {
+                return Err(problem("cannot make the directory", dir, r));
+            }
+            image::check_directory(dir)?;
+            let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_RDONLY;
+            let r = sys!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags);
+            if r < 0 {
+                return Err(problem("cannot open", dir, r));
+            }
+            let dir_fd = high(r);
+            let file = |name: &core::ffi::CStr| {
+                let flags = libc::O_RDWR | libc::O_CREAT | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+                let r = sys!(libc::SYS_openat, dir_fd, name.as_ptr(), flags, 0o600);
+                if r < 0 {
+                    Err(problem("cannot write to", &dir.join(name.to_str().unwrap_or("")), r))
+                } else {
+                    Ok(high(r))
+                }
+            };
+            let lock = file(c"lock")?;
+            if sys!(libc::SYS_flock, lock, libc::LOCK_EX | libc::LOCK_NB) < 0 {
+                return Err(format!("{} is in use by another process", dir.display()));
+            }
+            let pages = file(c"pages")?;
+            let mut s = Self {
+                dir: dir.into(),
+                dir_fd,
+                pages,
+                lock,
+                index: Vec::new(),
+                used: Vec::new(),
+                cursor: 0,
+                files: Vec::new(),
+            };
+            let (number, index) = keep.unwrap_or_default();
+            for g in image::generation_files(dir) {
+                if g == number { s.files.push(g) } else { s.unlink(&format!("gen-{g}")) }
+            }
+            if number == 0 {
+                sys!(libc::SYS_ftruncate, pages, 0);
+            }
+            s.accept(index);
+            Ok(s)
+        }
+    }
+
+    /// Descriptors of ours, which are no files of the program.
+    pub fn descriptors(&self) -> [i32; 3] {
+        [self.dir_fd, self.pages, self.lock]
+    }
+
+    fn unlink(&self, name: &str) {
+        let name = CString::new(name).unwrap_or_default();
+        // SAFETY: a C string and a descriptor of ours.
+        unsafe { sys!(libc::SYS_unlinkat, self.dir_fd, name.as_ptr(), 0) };
+    }
+
+    fn accept(&mut self, index: Vec<Entry>) {
+        let top = index.iter().map(|e| e.slot as usize + 1).max().unwrap_or(0);
+        self.used.clear();
+        self.used.resize(top, false);
+        for e in &index {
+            self.used[e.slot as usize] = true;
+        }
+        self.cursor = 0;
+        self.index = index;
+    }
+
+    /// Before slots are overwritten: generations other than the last one, `current`, are no longer whole.
+    pub fn drop_older(&mut self, current: u64) {
+        for g in core::mem::take(&mut self.files) {
+            if g == current { self.files.push(g) } else { self.unlink(&format!("gen-{g}")) }
+        }
+    }
+
+    /// A free slot and how many free ones follow it, at most `want`.
+    fn free_run(&mut self, want: usize) -> (usize, usize) {
+        while self.cursor < self.used.len() && self.used[self.cursor] {
+            self.cursor += 1;
+        }
+        let start = self.cursor;
+        while self.cursor - start < want && self.used.get(self.cursor) != Some(&true) {
+            self.cursor += 1;
+        }
+        (start, self.cursor - start)
+    }
+
+    /// Writes pages that lie one behind the other in `content`; `pages` has their numbers, and entries for them are added to
+    /// `entries`. The slots used are free for the last whole generation.
+    pub fn write(&mut self, content: &[u8], pages: &[u64], entries: &mut Vec<Entry>) -> Result<(), Problem> {
+        let mut done = 0;
+        while done < pages.len() {
+            let (slot, n) = self.free_run(pages.len() - done);
+            let bytes = &content[done * PAGE..(done + n) * PAGE];
+            let mut at = 0;
+            while at < bytes.len() {
+                // SAFETY: the slice is readable.
+                let r = unsafe {
+                    sys!(
+                        libc::SYS_pwrite64,
+                        self.pages,
+                        bytes[at..].as_ptr(),
+                        bytes.len() - at,
+                        slot * PAGE + at
+                    )
+                };
+                if r <= 0 {
+                    return Err(problem(
+                        "cannot write to",
+                        &self.dir.join("pages"),
+                        if r == 0 { -(libc::ENOSPC as isize) } else { r },
+                    ));
+                }
+                at += r as usize;
+            }
+            for (i, chunk) in bytes.chunks_exact(PAGE).enumerate() {
+                let page = pages[done + i];
+                entries.push(Entry { page, slot: (slot + i) as u64, sum: page_sum(page, chunk) });
+            }
+            done += n;
+        }
+        Ok(())
+    }
+
+    /// Makes `index` generation `number`: written aside, synced, renamed. Afterwards slots of the one before are free again
+    /// as soon as that one is dropped.
+    pub fn commit(&mut self, number: u64, about: &Description, index: Vec<Entry>) -> Result<u64, Problem> {
+        let bytes = image::encode(number, about, &index);
+        let (name, temporary) = (format!("gen-{number}"), format!("new-{number}"));
+        let path = self.dir.join(&temporary);
+        let cname = |s: &str| CString::new(s).unwrap_or_default();
+        // SAFETY: C strings, readable slices, descriptors of ours.
+        unsafe {
+            let r = sys!(libc::SYS_fdatasync, self.pages);
+            if r < 0 {
+                return Err(problem("cannot sync", &self.dir.join("pages"), r));
+            }
+            let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+            let fd = sys!(libc::SYS_openat, self.dir_fd, cname(&temporary).as_ptr(), flags, 0o600);
+            if fd < 0 {
+                return Err(problem("cannot write", &path, fd));
+            }
+            let mut at = 0;
+            let mut error = 0;
+            while at < bytes.len() && error == 0 {
+                let r = sys!(libc::SYS_write, fd, bytes[at..].as_ptr(), bytes.len() - at);
+                if r > 0 {
+                    at += r as usize
+                } else {
+                    error = if r == 0 { -(libc::ENOSPC as isize) } else { r }
+                }
+            }
+            if error == 0 {
+                error = sys!(libc::SYS_fsync, fd);
+            }
+            sys!(libc::SYS_close, fd);
+            if error == 0 {
+                error = sys!(
+                    libc::SYS_renameat,
+                    self.dir_fd,
+                    cname(&temporary).as_ptr(),
+                    self.dir_fd,
+                    cname(&name).as_ptr()
+                );
+            }
+            if error < 0 {
+                self.unlink(&temporary);
+                return Err(problem("cannot write", &path, error));
+            }
+            sys!(libc::SYS_fsync, self.dir_fd);
+        }
+        self.files.push(number);
+        let size = index.len() * PAGE + bytes.len();
+        self.accept(index);
+        Ok(size as u64)
+    }
+
+    /// Reads consecutive slots into memory at `to` by way of `door`.
+    pub fn read(&self, slot: u64, content: &mut [u8]) -> Result<(), Problem> {
+        let mut at = 0;
+        while at < content.len() {
+            // SAFETY: the slice is writable.
+            let r = unsafe {
+                sys!(
+                    libc::SYS_pread64,
+                    self.pages,
+                    content[at..].as_mut_ptr(),
+                    content.len() - at,
+                    slot as usize * PAGE + at
+                )
+            };
+            if r <= 0 {
+                return Err(problem("cannot read from", &self.dir.join("pages"), r));
+            }
+            at += r as usize;
+        }
+        Ok(())
+    }
+
+    /// Makes the counters that outlive the process available at `at`.
+    pub fn map_state(&self, at: usize, fresh: bool) -> Result<(), Problem> {
+        let path = self.dir.join("state");
+        // SAFETY: a file of ours, mapped where nothing else is.
+        unsafe {
+            let flags = libc::O_RDWR
+                | libc::O_CREAT
+                | libc::O_NOFOLLOW
+                | libc::O_CLOEXEC
+                | if fresh { libc::O_TRUNC } else { 0 };
+            let fd = sys!(libc::SYS_openat, self.dir_fd, c"state".as_ptr(), flags, 0o600);
+            if fd < 0 {
+                return Err(problem("cannot write to", &path, fd));
+            }
+            let r = sys!(libc::SYS_ftruncate, fd, PAGE);
+            let p = sys!(
+                libc::SYS_mmap,
+                at,
+                PAGE,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED | libc::MAP_FIXED_NOREPLACE,
+                fd,
+                0
+            );
+            sys!(libc::SYS_close, fd);
+            if r < 0 || p != at as isize {
+                return Err(problem("cannot map", &path, r.min(p)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Are the descriptors still ours? Some programs close everything they do not know.
+    pub fn intact(&self) -> bool {
+        let is = |fd: i32, name: &str| {
+            let link = std::fs::read_link(format!("/proc/self/fd/{fd}")).unwrap_or_default();
+            let want = self.dir.canonicalize().unwrap_or_default();
+            link == if name.is_empty() { want } else { want.join(name) }
+        };
+        is(self.dir_fd, "") && is(self.pages, "pages") && is(self.lock, "lock")
+    }
+}
