@@ -13,7 +13,7 @@ pub struct Cli {
 }
 
 const STATUSES: &str = "Exit statuses: that of the program run; 64 bad usage or setting, 66 a file cannot be read, 69 the \
-library is missing, 70 a failure could not be recovered, 74 input/output error, 126 the program cannot be run under \
+library is missing, 70 a failure could not be recovered, 71 a restart was refused, 74 input/output error, 126 the program cannot be run under \
 promp, 127 it was not found.";
 
 /// The subcommands.
@@ -21,6 +21,10 @@ promp, 127 it was not found.";
 pub enum Command {
     /// Run a program with libpromp.so in place of its OpenMP runtime.
     Run(Run),
+    /// Continue a program from its last checkpoint.
+    Restart(Restart),
+    /// Show what a checkpoint directory holds.
+    Inspect(Inspect),
     /// Summarise a report that PROMP_REPORT (or `promp run --report`) has written.
     Report(Report),
     /// Say what this machine supports.
@@ -52,9 +56,41 @@ pub struct Run {
     /// Take a thread for failed that holds up its team longer than this (PROMP_WATCHDOG), e.g. `500ms`.
     #[arg(long, value_name = "DURATION")]
     pub watchdog: Option<String>,
+    /// Take checkpoints and keep them in this directory (PROMP_CKPT_DIR).
+    #[arg(long, value_name = "DIR")]
+    pub ckpt: Option<PathBuf>,
+    /// How often (PROMP_CKPT_INTERVAL), e.g. `30s`.
+    #[arg(long, value_name = "DURATION", requires = "ckpt")]
+    pub every: Option<String>,
+    /// When a signal kills the program, continue it from its last checkpoint, at most this often.
+    #[arg(long, value_name = "N", requires = "ckpt")]
+    pub auto_restart: Option<u32>,
     /// The program and its arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
     pub command: Vec<String>,
+}
+
+/// `promp restart`.
+#[derive(Args)]
+pub struct Restart {
+    /// The checkpoint directory.
+    pub dir: PathBuf,
+    /// When a signal kills the program again, continue it again, at most this often.
+    #[arg(long, value_name = "N")]
+    pub auto_restart: Option<u32>,
+}
+
+/// `promp inspect`.
+#[derive(Args)]
+pub struct Inspect {
+    /// The checkpoint directory.
+    pub dir: PathBuf,
+    /// Read every page and compare its checksum.
+    #[arg(long)]
+    pub verify: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `promp report`.

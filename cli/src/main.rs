@@ -3,8 +3,10 @@
 mod args;
 mod doctor;
 mod elf;
+mod inspect;
 mod library;
 mod report;
+mod restart;
 mod run;
 
 use args::{Cli, Command};
@@ -32,6 +34,8 @@ pub type Outcome = Result<(), Failure>;
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Run(r) => run::run(&r),
+        Command::Restart(r) => restart::restart(&r),
+        Command::Inspect(i) => inspect::inspect(&i),
         Command::Report(r) => report::report(&r),
         Command::Doctor(d) => doctor::doctor(&d),
         Command::Completions { shell } => {

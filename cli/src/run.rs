@@ -2,7 +2,7 @@
 
 use crate::args::Run;
 use crate::elf::{self, Kind};
-use crate::{Failure, Outcome, library};
+use crate::{Failure, Outcome, library, restart};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -30,6 +30,11 @@ pub fn run(r: &Run) -> Outcome {
     set("PROMP_REPLAY", r.replay.clone());
     set("PROMP_WATCHDOG", r.watchdog.clone());
     set("PROMP_REPORT", r.report.as_ref().map(|p| p.display().to_string()));
+    set("PROMP_CKPT_DIR", r.ckpt.as_ref().map(|p| p.display().to_string()));
+    set("PROMP_CKPT_INTERVAL", r.every.clone());
+    if let (Some(dir), Some(n)) = (&r.ckpt, r.auto_restart) {
+        return restart::supervise(c, dir, n);
+    }
     let e = c.exec();
     Err(Failure::new(126, format!("{} cannot be started: {e}", program.display())))
 }

@@ -2,21 +2,23 @@
 
 use super::image::{Disposition, OpenFile};
 use crate::sys;
+use crate::sys::maps;
 use std::ffi::CString;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
-/// Open descriptors but those in `ours`; the error says what cannot be saved.
-pub fn open_files(ours: &[i32]) -> Result<Vec<OpenFile>, String> {
+/// Numbers of the open descriptors.
+pub fn numbers() -> Vec<i32> {
+    let mut all: Vec<i32> = maps::names(c"/proc/self/fd").iter().filter_map(|n| n.parse().ok()).collect();
+    all.sort_unstable();
+    all
+}
+
+/// Open descriptors but those in `ours`; the error says what cannot be saved. Streams among `inherited`, which the program was
+/// started with, are its surroundings: they stay as they are.
+pub fn open_files(ours: &[i32], inherited: &[i32]) -> Result<Vec<OpenFile>, String> {
     let mut all = Vec::new();
-    let mut numbers: Vec<i32> = fs::read_dir("/proc/self/fd")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|e| e.file_name().to_str()?.parse().ok())
-        .collect();
-    numbers.sort_unstable();
-    for fd in numbers {
+    for fd in numbers() {
         if ours.contains(&fd) {
             continue;
         }
@@ -28,6 +30,11 @@ pub fn open_files(ours: &[i32]) -> Result<Vec<OpenFile>, String> {
             |name: &str| info.lines().find_map(|l| l.strip_prefix(name)).unwrap_or("0").trim().to_string();
         let path = link.to_string_lossy().into_owned();
         let t = meta.file_type();
+        let surroundings = inherited.contains(&fd) && !t.is_file() && !t.is_dir();
+        if surroundings && unread(fd) == 0 {
+            all.push(OpenFile { fd, path, inherited: true, ..Default::default() });
+            continue;
+        }
         if t.is_socket() {
             return Err(format!("descriptor {fd} is a socket ({path})"));
         }
@@ -46,6 +53,7 @@ pub fn open_files(ours: &[i32]) -> Result<Vec<OpenFile>, String> {
         all.push(OpenFile {
             fd,
             path,
+            inherited: false,
             regular: t.is_file(),
             flags: i32::from_str_radix(&field("flags:"), 8).unwrap_or(0),
             offset: field("pos:").parse().unwrap_or(0),
@@ -92,12 +100,7 @@ pub fn obstacles(pid: u32) -> Option<String> {
 
 /// Puts open files back; the error names the one that could not be.
 pub fn put_back(saved: &[OpenFile], ours: &[i32], new_process: bool) -> Result<(), String> {
-    let now: Vec<i32> = fs::read_dir("/proc/self/fd")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|e| e.file_name().to_str()?.parse().ok())
-        .collect();
+    let now = numbers();
     for fd in now {
         if !ours.contains(&fd) && !saved.iter().any(|s| s.fd == fd) {
             // SAFETY: a descriptor that the program did not have then.
@@ -107,8 +110,7 @@ pub fn put_back(saved: &[OpenFile], ours: &[i32], new_process: bool) -> Result<(
     for s in saved {
         let there =
             fs::read_link(format!("/proc/self/fd/{}", s.fd)).is_ok_and(|l| l.to_string_lossy() == s.path);
-        let inherited = s.fd <= 2 && !s.regular;
-        if !there && !inherited {
+        if !there && !s.inherited {
             reopen(s)?;
         }
         if s.regular {

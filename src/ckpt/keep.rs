@@ -35,8 +35,8 @@ pub struct Keep {
     pub generation: AtomicU64,
     /// Monotonic time when it was taken.
     pub taken_ns: AtomicU64,
-    /// Rollbacks to it.
-    pub rollbacks: AtomicU32,
+    /// Rollbacks to it that a crash of the program's own code asked for.
+    pub crashes: AtomicU32,
     /// Hosts that ended for good while parked (the first one): their word.
     pub parked: AtomicU32,
     /// Kernel ids of the runtime's own hosts without a seat (keeper, agent).

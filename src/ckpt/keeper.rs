@@ -55,6 +55,8 @@ pub struct Keeper {
     unknown: bool,
     staging: Vec<u8>,
     refused: Vec<String>,
+    /// A thread without a seat, and since when it has been seen.
+    stranger: Option<(u32, u64)>,
     taken: &'static super::TakenList,
     mapped: Vec<image::MappedFile>,
     cpu: Vec<String>,
@@ -82,6 +84,7 @@ impl Keeper {
             unknown: true,
             staging: Vec::new(),
             refused: Vec::new(),
+            stranger: None,
             taken,
             mapped: Vec::new(),
             cpu: image::cpu_features(),
@@ -149,7 +152,7 @@ impl Keeper {
         let k = keep::get();
         // Pairs with `Transition::begin`: whoever sees the other one's word gives way.
         k.started.store(1, SeqCst);
-        if k.transitions.load(SeqCst) > 0 {
+        if k.transitions.load(SeqCst) > 0 || k.seats.iter().any(|s| s.going.load(Acquire) != 0) {
             self.thaw(&[]);
             return Err(No::Later);
         }
@@ -215,14 +218,19 @@ impl Keeper {
         Ok(seats.into_iter().filter(|s| s.state.load(Acquire) == FROZEN).collect())
     }
 
-    fn stranger(&self, tid: u32) -> No {
-        // A new worker takes its seat within microseconds; an ending one leaves as fast.
-        static SEEN: core::sync::atomic::AtomicU64 = core::sync::atomic::AtomicU64::new(0);
-        let before = SEEN.swap(u64::from(tid), Relaxed);
-        if before != u64::from(tid) {
-            No::Later
-        } else {
-            No::Refused("the program has threads of its own".into())
+    /// Kernel thread `tid` has no seat. A new worker takes its seat, and a failed host ends, within microseconds.
+    fn stranger(&mut self, tid: u32) -> No {
+        const PASSING_NS: u64 = 100_000_000;
+        let now = time::now_ns();
+        match self.stranger {
+            Some((t, since)) if t == tid && now - since > PASSING_NS => {
+                No::Refused(format!("the program has threads of its own (kernel thread {tid})"))
+            }
+            Some((t, _)) if t == tid => No::Later,
+            _ => {
+                self.stranger = Some((tid, now));
+                No::Later
+            }
         }
     }
 
@@ -285,7 +293,7 @@ impl Keeper {
                 m.start, m.end, m.path
             )));
         }
-        let files = files::open_files(&self.ours()).map_err(No::Refused)?;
+        let files = files::open_files(&self.ours(), &self.settings.inherited).map_err(No::Refused)?;
         if let Some(why) = files::obstacles(syscall::getpid()) {
             return Err(No::Refused(why));
         }
@@ -383,21 +391,9 @@ impl Keeper {
                 initial: s.initial.load(Relaxed) != 0,
             })
             .collect();
-        let list = |bytes: Vec<u8>| -> Vec<String> {
-            bytes
-                .split(|&b| b == 0)
-                .filter(|s| !s.is_empty())
-                .map(|s| String::from_utf8_lossy(s).into_owned())
-                .collect()
-        };
         let read = |p: &core::ffi::CStr| sys::maps::read_file(p).unwrap_or_default();
-        let mut arguments: Vec<String> = read(c"/proc/self/cmdline")
-            .split(|&b| b == 0)
-            .map(|s| String::from_utf8_lossy(s).into_owned())
-            .collect();
-        arguments.pop();
-        let link =
-            |p: &str| std::fs::read_link(p).map(|l| l.to_string_lossy().into_owned()).unwrap_or_default();
+        let (program, arguments, environment) = self.command();
+        let directory = std::fs::read_link("/proc/self/cwd").map(|l| l.to_string_lossy().into_owned());
         let status = String::from_utf8_lossy(&read(c"/proc/self/status")).into_owned();
         let umask =
             status.lines().find_map(|l| u32::from_str_radix(l.strip_prefix("Umask:")?.trim(), 8).ok());
@@ -405,10 +401,10 @@ impl Keeper {
         let brk = unsafe { sys!(libc::SYS_brk, 0) } as usize;
         Description {
             promp: env!("CARGO_PKG_VERSION").into(),
-            program: link("/proc/self/exe"),
+            program,
             arguments,
-            environment: list(read(c"/proc/self/environ")),
-            directory: link("/proc/self/cwd"),
+            environment,
+            directory: directory.unwrap_or_default(),
             umask: umask.unwrap_or(0o022),
             pid: syscall::getpid(),
             written: std::time::SystemTime::now()
@@ -426,6 +422,25 @@ impl Keeper {
             files,
             signals: files::dispositions(),
         }
+    }
+
+    /// The program, its arguments and its environment, as they were when it began. The kernel shows a restarted process' own.
+    fn command(&self) -> (String, Vec<String>, Vec<String>) {
+        if self.generation > 0 {
+            let l = &self.last;
+            return (l.program.clone(), l.arguments.clone(), l.environment.clone());
+        }
+        let list = |p: &core::ffi::CStr| {
+            let bytes = sys::maps::read_file(p).unwrap_or_default();
+            let mut words: Vec<String> =
+                bytes.split(|&b| b == 0).map(|s| String::from_utf8_lossy(s).into_owned()).collect();
+            words.pop();
+            words
+        };
+        let program = std::fs::read_link("/proc/self/exe")
+            .map(|l| l.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        (program, list(c"/proc/self/cmdline"), list(c"/proc/self/environ"))
     }
 
     /// Writes what was copied, and makes it the last whole checkpoint.
@@ -458,7 +473,7 @@ impl Keeper {
         let bytes = self.store.commit(number, &about, entries)? - (total - dirty_pages) * PAGE as u64;
         self.generation = number;
         self.last = about;
-        k.rollbacks.store(0, Relaxed);
+        k.crashes.store(0, Relaxed);
         k.taken_ns.store(began, Relaxed);
         k.generation.store(number, Release);
         self.taken.push(Taken {
@@ -511,7 +526,6 @@ impl Keeper {
             stop(&why);
         }
         let lost = began.saturating_sub(k.taken_ns.load(Relaxed));
-        k.rollbacks.fetch_add(1, Relaxed);
         k.taken_ns.store(time::now_ns(), Relaxed);
         for r in record::all() {
             if r.recovery.get() == Recovery::Rollback && r.took_ns.load(Acquire) == 0 {
@@ -717,8 +731,7 @@ fn is_zero(page: &[u8]) -> bool {
 
 /// Kernel ids of all hosts of the process.
 fn hosts() -> Vec<u32> {
-    let tid = |e: std::fs::DirEntry| e.file_name().to_str()?.parse().ok();
-    std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten().filter_map(tid).collect()
+    sys::maps::names(c"/proc/self/task").iter().filter_map(|n| n.parse().ok()).collect()
 }
 
 /// A rollback that cannot be finished leaves nothing to go on with.

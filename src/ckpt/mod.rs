@@ -1,8 +1,10 @@
 //! Checkpoints: rungs 2 (roll back in process) and 3 (restart after the process died) of the recovery ladder. docs/checkpoints.md
 //! has the protocol and the reasons.
+//!
+//! The keeper's code must not call what uses the program's `malloc` (`opendir`, `realpath`): its lock may be held by a frozen
+//! thread. Files are read and written by system calls that libc merely wraps, directories by `sys::maps::names`.
 
 pub mod files;
-pub mod image;
 pub mod keep;
 pub mod keeper;
 pub mod memory;
@@ -19,6 +21,7 @@ use crate::sys::{futex, host, keep as region, signals, syscall};
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use keeper::{Keeper, Taken};
+pub use promp_image as image;
 use std::path::PathBuf;
 use store::Store;
 
@@ -38,6 +41,8 @@ pub struct Settings {
     pub verbose: u32,
     /// Default number of threads of a region.
     pub threads: u32,
+    /// Descriptors that the program was started with.
+    pub inherited: Vec<i32>,
 }
 
 /// Checkpoints taken in this process, for the report; in the kept region. Zeroed memory is the empty list.
@@ -171,7 +176,10 @@ pub fn start(g: &'static Globals) {
     }
     seats::install();
     let threads = g.initial.threads;
-    if !spawn(Start { settings: Settings { threads, ..settings }, job: restart::Job::Fresh }) {
+    if !spawn(Start {
+        settings: Settings { threads, inherited: restart::inherited(), ..settings },
+        job: restart::Job::Fresh,
+    }) {
         say!("no checkpoints: cannot start the thread that takes them");
         region::forget();
         return;
@@ -219,19 +227,34 @@ pub fn can_roll_back() -> bool {
     keep::if_on().is_some_and(|k| k.generation.load(Acquire) > 0)
 }
 
+/// Has a thread failed for which memory will be put back?
+pub fn rollback_is_due() -> bool {
+    keep::if_on().is_some_and(|k| k.failed.load(Acquire) > 0)
+}
+
 /// May a crash of the program's own be answered by a rollback?
 pub fn may_roll_back_a_crash() -> bool {
-    can_roll_back() && keep::get().rollbacks.load(Acquire) < CRASHES
+    if !can_roll_back() {
+        return false;
+    }
+    let k = keep::get();
+    k.crashes.fetch_add(1, AcqRel) < CRASHES
 }
 
 /// The calling host fails in a way that only a rollback helps. All signals are blocked.
 pub fn roll_back(thr: &'static Thread, kind: Kind) -> ! {
+    roll_back_after(thr, kind, || ())
+}
+
+/// Like [`roll_back`]; `spoil` runs when the failure is known, so that what others suffer from it counts as the same one.
+pub fn roll_back_after(thr: &'static Thread, kind: Kind, spoil: impl FnOnce()) -> ! {
     let k = keep::get();
     record::open(kind, crate::fault::policy::place(thr), Recovery::Rollback);
     let Some(seat) = keep::seat_of(thr) else { syscall::exit_group(70) };
     note_parked();
     seat.going.store(1, Relaxed);
     k.failed.fetch_add(1, AcqRel);
+    spoil();
     seat.host.store(0, Release);
     ring(k);
     // The keeper may wait for this thread to arrive.

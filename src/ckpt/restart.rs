@@ -4,15 +4,16 @@
 //! re-executes the program once, at load. A restarting process is stopped at load too, before the program has done
 //! anything: the keeper replaces its memory by the checkpoint's and its first host takes the saved context up.
 
-use super::image::{self, Description, Directory, Generation};
 use super::keeper::Keeper;
 use super::seats::Seat;
 use super::store::Store;
 use super::{Settings, Start, keep, memory};
 use crate::say;
 use crate::sys;
+use crate::sys::lock::Locked;
 use crate::sys::{host, keep as region, signals, syscall};
 use core::sync::atomic::Ordering::*;
+use promp_image::{Directory, Generation};
 use std::ffi::CString;
 use std::path::Path;
 
@@ -29,59 +30,12 @@ pub enum Job {
     Restart(&'static Seat),
 }
 
-/// Why generation `g` of `dir` cannot go on on this machine; `None` if it can. `threads`: OMP_NUM_THREADS of the restart.
-pub fn obstacle(about: &Description, threads: Option<&str>) -> Option<String> {
-    if about.promp != env!("CARGO_PKG_VERSION") {
-        return Some(format!(
-            "it was written by promp {}, this is {}",
-            about.promp,
-            env!("CARGO_PKG_VERSION")
-        ));
-    }
-    let saved = about.environment.iter().find_map(|e| e.strip_prefix("OMP_NUM_THREADS="));
-    if threads.is_some() && threads != saved {
-        return Some(format!(
-            "OMP_NUM_THREADS={} differs from the run's ({}): the threads of the checkpoint cannot become more or fewer; unset it",
-            threads.unwrap_or(""),
-            saved.unwrap_or("unset")
-        ));
-    }
-    let have = image::cpu_features();
-    let missing: Vec<&str> =
-        about.cpu.iter().filter(|f| matters(f) && !have.contains(f)).map(String::as_str).collect();
-    if !missing.is_empty() {
-        return Some(format!(
-            "this machine's CPUs lack features that the run may use: {}",
-            missing.join(" ")
-        ));
-    }
-    for f in &about.mapped {
-        match image::recognise(&f.path) {
-            None => return Some(format!("{} is gone", f.path)),
-            Some(now) => {
-                let same = now.length == f.length
-                    && if f.sum != 0 { now.sum == f.sum } else { now.changed == f.changed };
-                if !same {
-                    return Some(format!("{} has changed since the checkpoint", f.path));
-                }
-            }
-        }
-    }
-    for f in &about.files {
-        if f.fd > 2 && (!f.path.starts_with('/') || f.path.ends_with(" (deleted)")) {
-            return Some(format!("descriptor {} ({}) cannot be opened again", f.fd, f.path));
-        }
-    }
-    None
-}
+/// Descriptors open at load, before the program has opened any.
+static INHERITED: Locked<Vec<i32>> = Locked::new(Vec::new());
 
-/// Features that programs use; the others are the kernel's.
-fn matters(feature: &str) -> bool {
-    const PREFIXES: [&str; 18] = [
-        "sse", "ssse", "avx", "fma", "bmi", "aes", "pclmul", "popcnt", "movbe", "f16c", "sha", "vaes",
-        "vpclmul", "gfni", "amx", "rdrand", "rdseed", "abm",
-    ];
-    PREFIXES.iter().any(|p| feature.starts_with(p))
+/// See [`INHERITED`].
+pub fn inherited() -> Vec<i32> {
+    INHERITED.with(|v| v.clone())
 }
 
 /// At load, before the program has done anything: re-executes it without address-space randomisation if checkpoints are on
@@ -115,6 +69,7 @@ pub fn at_load(arguments: *const *const libc::c_char) {
             sys!(libc::SYS_personality, now);
         }
     }
+    INHERITED.with(|v| *v = super::files::numbers());
     if let Some(generation) = set(VARIABLE) {
         restart(&generation);
     }
@@ -150,7 +105,7 @@ pub fn work(settings: &Settings, first: &'static Seat) -> ! {
     let read = || -> Result<Generation, String> {
         let dir = Directory::open(&settings.dir)?;
         let g = dir.read(number)?;
-        match obstacle(&g.about, None) {
+        match promp_image::fit::obstacle(&g.about, None) {
             Some(why) => Err(why),
             None => Ok(g),
         }
@@ -163,7 +118,8 @@ pub fn work(settings: &Settings, first: &'static Seat) -> ! {
         .unwrap_or_else(|why| refuse(&why));
     store.map_state(region::STATE, false).unwrap_or_else(|why| refuse(&why));
     let region_of = g.about.region;
-    let settings = Settings { threads: g.about.threads, ..settings.clone() };
+    let inherited = g.about.files.iter().filter(|f| f.inherited).map(|f| f.fd).collect();
+    let settings = Settings { threads: g.about.threads, inherited, ..settings.clone() };
     let verbose = settings.verbose;
     let mut k = Keeper::new(settings, store, super::list());
     k.resume_from(g);

@@ -22,6 +22,8 @@ fn problem(what: &str, path: &Path, error: isize) -> Problem {
 #[derive(Debug)]
 pub struct Store {
     dir: PathBuf,
+    /// Its path without links.
+    real: PathBuf,
     dir_fd: i32,
     pages: i32,
     lock: i32,
@@ -69,6 +71,7 @@ impl Store {
             let pages = file(c"pages")?;
             let mut s = Self {
                 dir: dir.into(),
+                real: std::fs::read_link(format!("/proc/self/fd/{dir_fd}")).unwrap_or_default(),
                 dir_fd,
                 pages,
                 lock,
@@ -78,7 +81,13 @@ impl Store {
                 files: Vec::new(),
             };
             let (number, index) = keep.unwrap_or_default();
-            for g in image::generation_files(dir) {
+            for name in sys::maps::names(&path) {
+                let Some(g) = name.strip_prefix("gen-").and_then(|n| n.parse().ok()) else {
+                    if name.starts_with("new-") {
+                        s.unlink(&name);
+                    }
+                    continue;
+                };
                 if g == number { s.files.push(g) } else { s.unlink(&format!("gen-{g}")) }
             }
             if number == 0 {
@@ -278,8 +287,7 @@ impl Store {
     pub fn intact(&self) -> bool {
         let is = |fd: i32, name: &str| {
             let link = std::fs::read_link(format!("/proc/self/fd/{fd}")).unwrap_or_default();
-            let want = self.dir.canonicalize().unwrap_or_default();
-            link == if name.is_empty() { want } else { want.join(name) }
+            link == if name.is_empty() { self.real.clone() } else { self.real.join(name) }
         };
         is(self.dir_fd, "") && is(self.pages, "pages") && is(self.lock, "lock")
     }

@@ -63,9 +63,13 @@ extern "C" fn on_signal(_sig: i32, _info: *mut libc::siginfo_t, ctx: *mut libc::
 extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mut libc::c_void) {
     // SAFETY: the kernel's arguments.
     let (sent, at) = unsafe { ((*info).si_code <= 0, Interrupted::from_context(ctx)) };
-    let give_up = || signals::restore_default(sig);
+    let give_up = || signals::give_back(sig);
     let Some(thr) = caller() else { return give_up() };
     let injected = sent && thr.inject.kind() == Kind::Crash as u32;
+    if !sent && ckpt::rollback_is_due() {
+        // On memory that is lost already: part of the same failure, wherever it strikes.
+        ckpt::roll_back(thr, Kind::Crash);
+    }
     if thr.in_runtime.load(Relaxed) != 0 {
         if injected {
             thr.pending.store(Kind::Crash as u32, Relaxed);
@@ -142,18 +146,19 @@ fn lose_memory(thr: &'static Thread, sp: usize) -> ! {
             Refusal { why: "memory whose content is lost", advice: "Set PROMP_CKPT_DIR." },
         );
     }
-    let page = (sp & !4095) as *mut u8;
-    let handler: usize;
-    // SAFETY: reads the stack pointer; then destroys a page of the failed thread's stack, on which nothing runs any more
-    // unless the handler itself does.
-    unsafe {
-        core::arch::asm!("mov {0}, rsp", out(reg) handler, options(nomem, nostack, preserves_flags));
-        if handler.abs_diff(page as usize) > 64 * 1024 {
-            page.write_bytes(0xdb, 4096);
-            crate::sys!(libc::SYS_mprotect, page, 4096, libc::PROT_NONE);
+    ckpt::roll_back_after(thr, Kind::MemErr, || {
+        let page = (sp & !4095) as *mut u8;
+        let handler: usize;
+        // SAFETY: reads the stack pointer; then destroys a page of the failed thread's stack, unless the handler itself runs
+        // there.
+        unsafe {
+            core::arch::asm!("mov {0}, rsp", out(reg) handler, options(nomem, nostack, preserves_flags));
+            if handler.abs_diff(page as usize) > 64 * 1024 {
+                page.write_bytes(0xdb, 4096);
+                crate::sys!(libc::SYS_mprotect, page, 4096, libc::PROT_NONE);
+            }
         }
-    }
-    ckpt::roll_back(thr, Kind::MemErr)
+    })
 }
 
 /// A stop that waited in a function without a stub: it is sent again, and strikes at once.

@@ -186,7 +186,7 @@ fn checkpoints(
         return None;
     }
     let dir = std::path::absolute(dir).unwrap_or_default();
-    Some(ckpt::Settings { dir, interval_ns: interval.max(1_000_000), compare, verbose, threads: 0 })
+    Some(ckpt::Settings { dir, interval_ns: interval.max(1_000_000), compare, verbose, ..Default::default() })
 }
 
 fn on_off(v: &str) -> Option<bool> {

@@ -40,6 +40,40 @@ pub fn read_file(path: &core::ffi::CStr) -> Option<Vec<u8>> {
     }
 }
 
+/// The names in a directory, by raw system calls: libc's `opendir` would call the program's `malloc`.
+pub fn names(path: &core::ffi::CStr) -> Vec<String> {
+    const NAME: usize = 19; // offset of d_name in linux_dirent64
+    let mut out = Vec::new();
+    // SAFETY: a C string; the kernel fills the buffer with whole records.
+    unsafe {
+        let fd = sys!(
+            libc::SYS_openat,
+            libc::AT_FDCWD,
+            path.as_ptr(),
+            libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC
+        );
+        if fd < 0 {
+            return out;
+        }
+        let mut buf = vec![0u8; 1 << 15];
+        loop {
+            let n = sys!(libc::SYS_getdents64, fd, buf.as_mut_ptr(), buf.len());
+            if n <= 0 {
+                break;
+            }
+            let mut at = 0;
+            while at < n as usize {
+                let len = usize::from(u16::from_le_bytes([buf[at + 16], buf[at + 17]]));
+                let name = buf[at + NAME..at + len].split(|&b| b == 0).next().unwrap_or(&[]);
+                out.push(String::from_utf8_lossy(name).into_owned());
+                at += len;
+            }
+        }
+        sys!(libc::SYS_close, fd);
+    }
+    out
+}
+
 fn parse(line: &str) -> Option<Mapping> {
     let mut f = line.splitn(6, ' ');
     let (start, end) = f.next()?.split_once('-')?;

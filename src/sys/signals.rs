@@ -1,5 +1,6 @@
 //! Signals: the stop signal, the crash signals, masks and alternate stacks.
 
+use super::own::Own;
 use crate::sys;
 use core::mem::MaybeUninit;
 
@@ -25,8 +26,11 @@ pub fn install(sig: i32, handler: Handler, only_default: bool) -> bool {
         if libc::sigaction(sig, core::ptr::null(), &mut old) != 0 {
             return false;
         }
-        if only_default && old.sa_sigaction != libc::SIG_DFL {
+        if only_default && old.sa_sigaction != libc::SIG_DFL && !only_reports(old.sa_sigaction) {
             return false;
+        }
+        if let Some(i) = CRASHES.iter().position(|&c| c == sig) {
+            BEFORE[i].set(Some(old));
         }
         let mut act = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
         act.sa_sigaction = handler as *const () as usize;
@@ -36,12 +40,26 @@ pub fn install(sig: i32, handler: Handler, only_default: bool) -> bool {
     }
 }
 
-/// Gives `sig` its default disposition back.
-pub fn restore_default(sig: i32) {
+/// What the crash signals had before; written once, before threads exist.
+static BEFORE: [Own<Option<libc::sigaction>>; 4] = [const { Own::new(None) }; 4];
+
+/// Is `handler` one that prints a message and lets the program die? gfortran's programs have such handlers without asking.
+fn only_reports(handler: usize) -> bool {
+    let maps = super::maps::all();
+    super::maps::find(&maps, handler)
+        .is_some_and(|m| m.path.rsplit('/').next().unwrap_or("").starts_with("libgfortran"))
+}
+
+/// Gives the crash signal `sig` the disposition back that it had before.
+pub fn give_back(sig: i32) {
+    let before = CRASHES.iter().position(|&c| c == sig).and_then(|i| BEFORE[i].get());
     // SAFETY: as above.
     unsafe {
-        let mut act = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
-        act.sa_sigaction = libc::SIG_DFL;
+        let act = before.unwrap_or_else(|| {
+            let mut act = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
+            act.sa_sigaction = libc::SIG_DFL;
+            act
+        });
         libc::sigaction(sig, &act, core::ptr::null_mut());
     }
 }

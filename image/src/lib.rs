@@ -11,6 +11,8 @@
 //! each page under one in the index that is seeded with the page's number. A kill between any two instructions leaves the last
 //! generation that was renamed whole.
 
+pub mod fit;
+
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
@@ -77,12 +79,14 @@ pub struct Context {
 }
 
 /// An open file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenFile {
     /// Descriptor.
     pub fd: i32,
     /// Path, or what it is (`pipe:[1]`).
     pub path: String,
+    /// A stream that the program was started with.
+    pub inherited: bool,
     /// Is it a regular file (with an offset to go back to)?
     pub regular: bool,
     /// Flags of open(2).

@@ -1,0 +1,92 @@
+//! `promp inspect`: what a checkpoint directory holds.
+
+use crate::{Failure, Outcome, args};
+use indicatif::{ProgressBar, ProgressStyle};
+use promp_image::{Directory, Generation, PAGE};
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Seen {
+    generation: u64,
+    problem: Option<String>,
+    verified: bool,
+    pages: usize,
+    bytes: usize,
+    about: Option<promp_image::Description>,
+}
+
+/// Shows the generations; fails if none can be used.
+pub fn inspect(i: &args::Inspect) -> Outcome {
+    let d = Directory::open(&i.dir).map_err(|e| Failure::new(66, e))?;
+    let seen: Vec<Seen> = d.generations().into_iter().map(|n| look(&d, n, i)).collect();
+    if i.json {
+        println!("{}", serde_json::to_string_pretty(&seen).map_err(|e| Failure::new(74, e.to_string()))?);
+    } else {
+        println!(
+            "{}: {} generations, page store of {}",
+            i.dir.display(),
+            seen.len(),
+            size(d.store_bytes() as usize)
+        );
+        if d.finished() {
+            println!("The program has ended by itself: there is nothing to continue.");
+        }
+        seen.iter().for_each(show);
+    }
+    if seen.iter().any(|s| s.problem.is_none()) {
+        Ok(())
+    } else {
+        Err(Failure::new(66, format!("{} holds no checkpoint that is whole", i.dir.display())))
+    }
+}
+
+fn look(d: &Directory, n: u64, i: &args::Inspect) -> Seen {
+    let verify = |g: Generation| -> Result<Generation, String> {
+        if i.verify {
+            let style = ProgressStyle::with_template("checkpoint {msg}: {bar:40} {pos}/{len} pages");
+            let bar = ProgressBar::new(g.index.len() as u64).with_message(n.to_string());
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            d.verify(&g, |k| bar.set_position(k as u64))?;
+            bar.finish_and_clear();
+        }
+        Ok(g)
+    };
+    match d.read(n).and_then(verify) {
+        Ok(g) => Seen {
+            generation: n,
+            problem: None,
+            verified: i.verify,
+            pages: g.index.len(),
+            bytes: g.index.len() * PAGE,
+            about: Some(g.about),
+        },
+        Err(e) => Seen { generation: n, problem: Some(e), verified: false, pages: 0, bytes: 0, about: None },
+    }
+}
+
+fn size(bytes: usize) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} bytes"),
+        10_000..10_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}
+
+fn show(s: &Seen) {
+    println!();
+    if let Some(p) = &s.problem {
+        println!("checkpoint {}: not usable: {p}", s.generation);
+        return;
+    }
+    let Some(a) = &s.about else { return };
+    let word = if s.verified { "every page verified" } else { "header, description and index verified" };
+    println!("checkpoint {}: {} in {} pages; {word}", s.generation, size(s.bytes), s.pages);
+    println!("  program     {}", a.arguments.join(" "));
+    println!("  taken       {:.1} s after its start, in region {}", a.at_s.0, a.region);
+    println!("  threads     {} saved, regions of {}", a.contexts.len(), a.threads);
+    let private = a.maps.iter().filter(|m| !m.shared).map(|m| m.end - m.start).sum();
+    println!("  mappings    {} ({} of address space), {} files", a.maps.len(), size(private), a.mapped.len());
+    for f in a.files.iter().filter(|f| f.regular) {
+        println!("  open file   {} {} at {} of {}", f.fd, f.path, f.offset, size(f.length as usize));
+    }
+}

@@ -1,0 +1,90 @@
+//! `promp restart`, and running a program again and again until it ends by itself.
+
+use crate::{Failure, Outcome, args};
+use promp_image::{Directory, Generation, fit};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::Command;
+
+const REFUSED: u8 = 71;
+
+/// Continues the program from its last whole checkpoint.
+pub fn restart(r: &args::Restart) -> Outcome {
+    let mut c = command(&r.dir)?;
+    match r.auto_restart {
+        Some(n) => supervise(c, &r.dir, n),
+        None => {
+            let e = c.exec();
+            Err(Failure::new(126, format!("the program cannot be started: {e}")))
+        }
+    }
+}
+
+fn refused(why: impl std::fmt::Display) -> Failure {
+    Failure::new(REFUSED, format!("restart refused: {why}"))
+}
+
+/// The command that makes a process go on from the newest whole generation in `dir`.
+fn command(dir: &Path) -> Result<Command, Failure> {
+    let d = Directory::open(dir).map_err(refused)?;
+    if d.finished() {
+        return Err(refused(format_args!(
+            "the program of {} has ended by itself: there is nothing to continue",
+            dir.display()
+        )));
+    }
+    let g = d.newest(|problem| eprintln!("promp: {problem}")).ok_or_else(|| {
+        refused(format_args!(
+            "{} holds no checkpoint that is whole (`promp inspect --verify` says more)",
+            dir.display()
+        ))
+    })?;
+    let threads = std::env::var("OMP_NUM_THREADS").ok();
+    if let Some(why) = fit::obstacle(&g.about, threads.as_deref()) {
+        return Err(refused(why));
+    }
+    Ok(process(dir, &g))
+}
+
+fn process(dir: &Path, g: &Generation) -> Command {
+    let a = &g.about;
+    let mut c = Command::new(&a.program);
+    if let Some((name, rest)) = a.arguments.split_first() {
+        c.arg0(name).args(rest);
+    }
+    c.env_clear().envs(a.environment.iter().filter_map(|e| e.split_once('=')));
+    c.env("PROMP_CKPT_DIR", std::path::absolute(dir).unwrap_or_else(|_| dir.into()));
+    c.env("PROMP_RESTART", g.number.to_string());
+    c.current_dir(&a.directory);
+    let umask = a.umask;
+    // SAFETY: only system calls between fork and exec.
+    unsafe {
+        c.pre_exec(move || {
+            libc::umask(umask);
+            const NO_RANDOMIZE: libc::c_ulong = 0x004_0000;
+            libc::personality(libc::personality(0xffff_ffff) as libc::c_ulong | NO_RANDOMIZE);
+            Ok(())
+        });
+    }
+    c
+}
+
+/// Runs `c`; each time a signal kills it, continues from `dir`, at most `most` times. Ends with the program's own status.
+pub fn supervise(mut c: Command, dir: &Path, most: u32) -> Outcome {
+    for done in 0.. {
+        let status =
+            c.status().map_err(|e| Failure::new(126, format!("the program cannot be started: {e}")))?;
+        let Some(signal) = status.signal() else {
+            std::process::exit(status.code().unwrap_or(1));
+        };
+        if done == most {
+            eprintln!(
+                "promp: the program was killed by signal {signal}; restarted {done} times already, giving up"
+            );
+            std::process::exit(128 + signal);
+        }
+        eprintln!("promp: the program was killed by signal {signal}; continuing from its last checkpoint");
+        c = command(dir)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! Does a machine, with its files, fit an image?
+
+use crate::Description;
+
+/// Why a process cannot go on here from the generation that `about` describes; `None` if it can. `threads`: the
+/// OMP_NUM_THREADS of the restart, if it is set.
+pub fn obstacle(about: &Description, threads: Option<&str>) -> Option<String> {
+    if about.promp != env!("CARGO_PKG_VERSION") {
+        return Some(format!(
+            "it was written by promp {}, this is {}",
+            about.promp,
+            env!("CARGO_PKG_VERSION")
+        ));
+    }
+    let saved = about.environment.iter().find_map(|e| e.strip_prefix("OMP_NUM_THREADS="));
+    if threads.is_some() && threads != saved {
+        return Some(format!(
+            "OMP_NUM_THREADS={} differs from the run's ({}): the threads of the checkpoint cannot become more or fewer; unset it",
+            threads.unwrap_or(""),
+            saved.unwrap_or("unset")
+        ));
+    }
+    let have = crate::cpu_features();
+    let missing: Vec<&str> =
+        about.cpu.iter().filter(|f| matters(f) && !have.contains(f)).map(String::as_str).collect();
+    if !missing.is_empty() {
+        return Some(format!(
+            "this machine's CPUs lack features that the run may use: {}",
+            missing.join(" ")
+        ));
+    }
+    for f in &about.mapped {
+        match crate::recognise(&f.path) {
+            None => return Some(format!("{} is gone", f.path)),
+            Some(now) => {
+                let same = now.length == f.length
+                    && if f.sum != 0 { now.sum == f.sum } else { now.changed == f.changed };
+                if !same {
+                    return Some(format!("{} has changed since the checkpoint", f.path));
+                }
+            }
+        }
+    }
+    for f in &about.files {
+        if !f.inherited && (!f.path.starts_with('/') || f.path.ends_with(" (deleted)")) {
+            return Some(format!("descriptor {} ({}) cannot be opened again", f.fd, f.path));
+        }
+    }
+    None
+}
+
+/// Features that programs use; the others are the kernel's.
+fn matters(feature: &str) -> bool {
+    const PREFIXES: [&str; 18] = [
+        "sse", "ssse", "avx", "fma", "bmi", "aes", "pclmul", "popcnt", "movbe", "f16c", "sha", "vaes",
+        "vpclmul", "gfni", "amx", "rdrand", "rdseed", "abm",
+    ];
+    PREFIXES.iter().any(|p| feature.starts_with(p))
+}
