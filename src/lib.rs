@@ -35,3 +35,13 @@ static CHECK_AT_LOAD: extern "C" fn(i32, *const *const libc::c_char) = {
     }
     check
 };
+
+/// The program ends by itself.
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static AT_END: extern "C" fn() = {
+    extern "C" fn end() {
+        ckpt::program_ends();
+    }
+    end
+};

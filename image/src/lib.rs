@@ -255,7 +255,7 @@ pub fn decode(bytes: &[u8]) -> Result<Generation, String> {
 
 /// Refuses a directory or file that somebody else could have written: `what` names it in the message.
 fn check_owner(path: &Path, directory: bool) -> Result<(), String> {
-    let m = fs::symlink_metadata(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let m = fs::symlink_metadata(path).map_err(|e| format!("{}: {}", path.display(), e.kind()))?;
     let shown = path.display();
     if m.file_type().is_symlink() {
         return Err(format!("{shown} is a symbolic link; images are not followed through links"));
@@ -298,7 +298,7 @@ fn open(path: &Path) -> Result<File, String> {
         .read(true)
         .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
         .open(path)
-        .map_err(|e| format!("{}: {e}", path.display()))
+        .map_err(|e| format!("{}: {}", path.display(), e.kind()))
 }
 
 /// A checkpoint directory, for reading.
@@ -324,8 +324,8 @@ impl Directory {
     pub fn read(&self, number: u64) -> Result<Generation, String> {
         let path = self.path.join(format!("gen-{number}"));
         let mut bytes = Vec::new();
-        open(&path)?.read_to_end(&mut bytes).map_err(|e| format!("{}: {e}", path.display()))?;
-        let g = decode(&bytes).map_err(|e| format!("{}: {e}", path.display()))?;
+        open(&path)?.read_to_end(&mut bytes).map_err(|e| format!("{}: {}", path.display(), e.kind()))?;
+        let g = decode(&bytes).map_err(|e| format!("{}: {}", path.display(), e))?;
         if g.number != number {
             return Err(format!("{} says it is generation {}", path.display(), g.number));
         }
@@ -337,7 +337,7 @@ impl Directory {
         let at = |what: &str| format!("page {:#x} in slot {}: {what}", e.page << 12, e.slot);
         self.pages
             .read_exact_at(content, e.slot * PAGE as u64)
-            .map_err(|x| at(&format!("truncated or unreadable: {x}")))?;
+            .map_err(|x| at(&format!("truncated or unreadable: {}", x.kind())))?;
         if page_sum(e.page, content) != e.sum {
             return Err(at("damaged (checksum)"));
         }

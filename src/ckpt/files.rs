@@ -10,6 +10,9 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 /// Numbers of the open descriptors.
 pub fn numbers() -> Vec<i32> {
     let mut all: Vec<i32> = maps::names(c"/proc/self/fd").iter().filter_map(|n| n.parse().ok()).collect();
+    // The listing's own descriptor is closed by now.
+    // SAFETY: plain call.
+    all.retain(|fd| unsafe { sys!(libc::SYS_fcntl, *fd, libc::F_GETFD) } >= 0);
     all.sort_unstable();
     all
 }
@@ -53,7 +56,7 @@ pub fn open_files(ours: &[i32], inherited: &[i32]) -> Result<Vec<OpenFile>, Stri
         all.push(OpenFile {
             fd,
             path,
-            inherited: false,
+            inherited: inherited.contains(&fd),
             regular: t.is_file(),
             flags: i32::from_str_radix(&field("flags:"), 8).unwrap_or(0),
             offset: field("pos:").parse().unwrap_or(0),
@@ -113,16 +116,18 @@ pub fn put_back(saved: &[OpenFile], ours: &[i32], new_process: bool) -> Result<(
         if !there && !s.inherited {
             reopen(s)?;
         }
+        if s.inherited && new_process && !(there && length_of(s.fd) >= s.length) {
+            // The one who restarts has redirected it, or emptied the file: its affair.
+            continue;
+        }
         if s.regular {
-            let wrong = |what: &str, e: isize| {
-                format!("{}: cannot {what}: {}", s.path, std::io::Error::from_raw_os_error(-e as i32))
-            };
+            let wrong = |what: &str, e: isize| format!("{}: cannot {what}: {}", s.path, sys::why(e));
             // SAFETY (both): a descriptor of the program.
             let r = unsafe { sys!(libc::SYS_lseek, s.fd, s.offset, libc::SEEK_SET) };
             if r < 0 {
                 return Err(wrong("go back to the saved offset", r));
             }
-            let length = fs::metadata(format!("/proc/self/fd/{}", s.fd)).map_or(0, |m| m.size());
+            let length = length_of(s.fd);
             if length < s.length && new_process {
                 return Err(format!("{} has {length} bytes; it had {} at the checkpoint", s.path, s.length));
             }
@@ -137,15 +142,13 @@ pub fn put_back(saved: &[OpenFile], ours: &[i32], new_process: bool) -> Result<(
     Ok(())
 }
 
+fn length_of(fd: i32) -> u64 {
+    fs::metadata(format!("/proc/self/fd/{fd}")).map_or(0, |m| m.size())
+}
+
 fn reopen(s: &OpenFile) -> Result<(), String> {
-    let failed = |e: isize| {
-        format!(
-            "{} (descriptor {}) cannot be opened again: {}",
-            s.path,
-            s.fd,
-            std::io::Error::from_raw_os_error(-e as i32)
-        )
-    };
+    let failed =
+        |e: isize| format!("{} (descriptor {}) cannot be opened again: {}", s.path, s.fd, sys::why(e));
     if !s.path.starts_with('/') || s.path.ends_with(" (deleted)") {
         return Err(format!("descriptor {} ({}) cannot be opened again", s.fd, s.path));
     }

@@ -18,7 +18,7 @@ use crate::say;
 use crate::sys;
 use crate::sys::{futex, host, signals, syscall, time};
 use crate::team::region;
-use core::sync::atomic::Ordering::*;
+use core::sync::atomic::{Ordering::*, fence};
 
 /// How long threads may take to answer the freeze signal.
 const PATIENCE_NS: u64 = 2_000_000_000;
@@ -152,6 +152,7 @@ impl Keeper {
         let k = keep::get();
         // Pairs with `Transition::begin`: whoever sees the other one's word gives way.
         k.started.store(1, SeqCst);
+        fence(SeqCst);
         if k.transitions.load(SeqCst) > 0 || k.seats.iter().any(|s| s.going.load(Acquire) != 0) {
             self.thaw(&[]);
             return Err(No::Later);
@@ -259,8 +260,9 @@ impl Keeper {
         }
         let began = time::now_ns();
         let seats = self.freeze()?;
-        if k.failed.load(Acquire) > 0 {
-            // One failed while the others were being stopped: first the rollback.
+        if k.failed.load(Acquire) > 0 || seats.iter().any(|s| s.is_about_to_stop()) {
+            // One failed while the others were being stopped: first the rollback. Or a stop waits for a call's exit: saved, it
+            // would strike again after every rollback.
             self.thaw(&seats);
             return Err(No::Later);
         }

@@ -323,12 +323,10 @@ pub fn reshape(want: &[Map], brk: usize) -> Result<(), String> {
             (Some(h), None) if h.path != "[stack]" => unsafe {
                 sys!(libc::SYS_munmap, a, b - a);
             },
-            (Some(h), Some(t)) if same(h, t) => {
-                if h.prot != t.prot {
-                    // SAFETY: see above.
-                    unsafe { sys!(libc::SYS_mprotect, a, b - a, t.prot) };
-                }
-            }
+            (Some(h), Some(t)) if same(h, t) && h.prot == t.prot => {}
+            (Some(h), Some(t)) if same(h, t) => unsafe {
+                sys!(libc::SYS_mprotect, a, b - a, t.prot);
+            },
             (h, Some(t)) => {
                 if t.path == "[stack]" && h.is_none() {
                     // It grows by being written to.

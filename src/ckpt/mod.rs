@@ -19,7 +19,7 @@ use crate::say;
 use crate::sys;
 use crate::sys::{futex, host, keep as region, signals, syscall};
 use crate::team::thread::Thread;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*, fence};
 use keeper::{Keeper, Taken};
 pub use promp_image as image;
 use std::path::PathBuf;
@@ -276,6 +276,8 @@ pub fn transition_begins() {
     let Some(k) = keep::if_on() else { return };
     loop {
         k.transitions.fetch_add(1, SeqCst);
+        // Pairs with the one in `Keeper::freeze` (loom model: a freeze and a replacement exclude each other).
+        fence(SeqCst);
         if k.started.load(SeqCst) == 0 {
             return;
         }
@@ -305,8 +307,13 @@ pub fn after_fork(thr: &'static Thread) {
 }
 
 /// The program ends by itself: there is nothing to restart.
+///
+/// Called by the library's destructor, one of the last things of a process. Output that waits in buffers is written first: after the
+/// mark nothing would write it.
 pub fn program_ends() {
     if region::on() {
+        // SAFETY: flushes all streams.
+        unsafe { libc::fflush(core::ptr::null_mut()) };
         state()[0].store(1, Release);
     }
 }

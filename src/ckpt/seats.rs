@@ -12,7 +12,7 @@
 //! ```
 //!
 //! `order` is the edge: the keeper's release store orders its writes to seat and memory before the host's acquire load.
-//! `state` is the edge back: the host's release store of `FROZEN` orders the noted context before the keeper's reading.
+//! The edge back is the countdown: the host's locked subtraction orders the noted context and `state` before the keeper's reading.
 
 use crate::sys;
 use crate::sys::host::{self, Identity};
@@ -50,6 +50,7 @@ pub struct Seat {
     /// The kernel's signal context of the frozen thread, or of the one to become.
     pub context: AtomicUsize,
     stack: AtomicUsize,
+    counter: AtomicUsize,
     /// Thread pointer of the frozen thread, or of the one to become.
     pub thread_pointer: AtomicUsize,
     /// Robust list's head of the frozen thread, or of the one to become.
@@ -84,6 +85,17 @@ impl Seat {
         self.order.store(NONE, Relaxed);
         self.host.store(tid, Release);
         true
+    }
+
+    /// Where the arrival is counted.
+    fn count_at(&self, counter: &'static AtomicU32) {
+        self.counter.store(core::ptr::from_ref(counter) as usize, Relaxed);
+    }
+
+    /// Is a stop of the frozen thread due at the exit of the call that it is in?
+    pub fn is_about_to_stop(&self) -> bool {
+        // SAFETY: threads are never freed.
+        unsafe { self.thread.load(Relaxed).as_ref() }.is_some_and(|t| t.pending.load(Relaxed) != 0)
     }
 
     /// Does a thread that the program has made itself sit here?
@@ -144,10 +156,19 @@ unsafe extern "C" fn freeze(_sig: i32, _info: usize, _context: usize) {
     )
 }
 
-/// Waits for an order to the seat in rbx, without a stack, and carries it out.
+/// Says that the seat in rbx is taken, waits for an order to it and carries it out. From the first instruction on no stack is
+/// used: as soon as the keeper knows of the arrival it may replace all memory.
 #[unsafe(naked)]
 unsafe extern "C" fn wait_frozen() {
     naked_asm!(
+        "mov rdi, qword ptr [rbx + {counter}]",
+        "mov dword ptr [rbx + {state}], {frozen}",
+        "lock sub dword ptr [rdi], 1",
+        "jnz 2f",
+        "mov esi, 129", // FUTEX_WAKE | FUTEX_PRIVATE_FLAG
+        "mov edx, 1",
+        "mov eax, 202",
+        "syscall",
         "2:",
         "mov r12d, dword ptr [rbx + {order}]",
         "test r12d, r12d",
@@ -171,6 +192,9 @@ unsafe extern "C" fn wait_frozen() {
         "mov eax, 60", // exit
         "syscall",
         "ud2",
+        counter = const offset_of!(Seat, counter),
+        state = const offset_of!(Seat, state),
+        frozen = const FROZEN,
         order = const offset_of!(Seat, order),
         stack = const offset_of!(Seat, stack),
         leave = const LEAVE,
@@ -184,7 +208,7 @@ unsafe extern "C" fn wait_frozen() {
 /// All signals are blocked; the seat is ready.
 pub unsafe fn wait_to_be_replaced(seat: &'static Seat) -> ! {
     seat.ensure_stack();
-    seat.state.store(FROZEN, Release);
+    seat.count_at(&super::keep::get().counter);
     // SAFETY: as for the handler.
     unsafe {
         core::arch::asm!("mov rbx, {0}", "jmp {wait}", in(reg) core::ptr::from_ref(seat), wait = sym wait_frozen, options(noreturn))
@@ -205,11 +229,7 @@ extern "C" fn arrive(context: usize) -> *const Seat {
     seat.thread_pointer.store(id.thread_pointer, Relaxed);
     seat.robust_head.store(id.robust_head, Relaxed);
     seat.order.store(NONE, Relaxed);
-    seat.state.store(FROZEN, Release);
-    let k = super::keep::get();
-    if k.counter.fetch_sub(1, AcqRel) == 1 {
-        futex::wake(&k.counter, 1);
-    }
+    seat.count_at(&super::keep::get().counter);
     seat
 }
 

@@ -15,7 +15,7 @@ fn c(path: &Path) -> CString {
 }
 
 fn problem(what: &str, path: &Path, error: isize) -> Problem {
-    format!("{what} {}: {}", path.display(), std::io::Error::from_raw_os_error(-error as i32))
+    format!("{what} {}: {}", path.display(), sys::why(error))
 }
 
 /// The store.
@@ -265,7 +265,12 @@ impl Store {
             if fd < 0 {
                 return Err(problem("cannot write to", &path, fd));
             }
-            let r = sys!(libc::SYS_ftruncate, fd, PAGE);
+            // Written, not only made long: a full file system must say so here, not by a signal later.
+            let mut r = sys!(libc::SYS_ftruncate, fd, PAGE);
+            let zero = [0u8; PAGE];
+            if fresh && r >= 0 {
+                r = sys!(libc::SYS_pwrite64, fd, zero.as_ptr(), PAGE, 0);
+            }
             let p = sys!(
                 libc::SYS_mmap,
                 at,

@@ -64,7 +64,7 @@ struct By {
 /// Notes the time and arranges for the report at exit.
 pub fn start(g: &Globals) {
     STARTED.set(time::now_ns());
-    if g.promp.report.is_some() || !g.promp.faults.is_empty() || g.promp.checkpoints.is_some() {
+    if g.promp.report.is_some() || !g.promp.faults.is_empty() {
         // SAFETY: the handler lives as long as the process.
         unsafe { libc::atexit(at_exit) };
     }
@@ -77,7 +77,6 @@ extern "C" fn at_exit() {
         thr.in_runtime.store(1, Relaxed);
     }
     let Some(g) = globals_if_ready() else { return };
-    ckpt::program_ends();
     if g.promp.ft && g.promp.verbose >= 1 {
         let n = inject::not_fired();
         if n > 0 {

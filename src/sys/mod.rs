@@ -17,3 +17,8 @@ pub mod sync;
 pub mod syscall;
 pub mod time;
 pub mod tls;
+
+/// What a negative system call result means. Not by libc's `strerror`, which needs a thread of libc's own.
+pub fn why(result: isize) -> std::io::ErrorKind {
+    std::io::Error::from_raw_os_error(-result as i32).kind()
+}

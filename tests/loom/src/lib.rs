@@ -65,4 +65,5 @@ mod event;
 #[path = "../../../src/fault/publish.rs"]
 mod publish;
 
+mod checkpoint;
 mod models;

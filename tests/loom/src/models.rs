@@ -110,11 +110,18 @@ fn event_loses_no_wake_up() {
 fn dispenser_ledger_and_orphans() {
     const TOTAL: u64 = 3;
     check(2, || {
-        let s = Arc::new((Dispenser::default(), [(); TOTAL as usize].map(|()| AtomicU32::new(0)), Event::default(), AtomicU32::new(0)));
+        let s = Arc::new((
+            Dispenser::default(),
+            [(); TOTAL as usize].map(|()| AtomicU32::new(0)),
+            Event::default(),
+            AtomicU32::new(0),
+        ));
         type Shared = (Dispenser, [AtomicU32; TOTAL as usize], Event, AtomicU32);
-        let finish = |s: &Shared, r: Range| (r.lo..r.hi).for_each(|i| {
-            s.1[i as usize].fetch_add(1, Relaxed);
-        });
+        let finish = |s: &Shared, r: Range| {
+            (r.lo..r.hi).for_each(|i| {
+                s.1[i as usize].fetch_add(1, Relaxed);
+            })
+        };
         let t = s.clone();
         // The failing member: its first chunk is lost; the recovery hands it out and then says that it is over.
         let failing = thread::spawn(move || {

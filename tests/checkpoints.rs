@@ -1,0 +1,618 @@
+//! Checkpoints: rollbacks in process, restarts after SIGKILL, refusals, damaged images.
+
+mod common;
+use common::*;
+use promp_image::Directory;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A folder of a test's own, removed at its end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let d = std::env::temp_dir().join(format!("promp-test-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&d);
+        fs::create_dir_all(&d).expect("a temporary folder");
+        Self(d)
+    }
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn text(p: &Path) -> &str {
+    p.to_str().expect("UTF-8")
+}
+
+/// The programs of the sweeps, with arguments that make them run for a few tenths of a second.
+fn programs() -> Vec<(PathBuf, Vec<&'static str>)> {
+    let mut v = Vec::new();
+    for k in ["ep", "cg", "mg", "ft", "is"] {
+        for flags in [&[][..], &["-DDYNAMIC=8"]] {
+            v.push((build(&format!("npb/{k}.c"), flags), vec!["W"]));
+        }
+    }
+    v.push((build("npb/ep.f90", &[]), vec!["W"]));
+    v.push((build("ft/jacobi.c", &[]), vec!["400", "800"]));
+    v.push((build("ft/wavefront.c", &[]), vec!["300"]));
+    v.push((build("ft/tasktree.c", &[]), vec!["12"]));
+    v.push((build("ft/update.c", &[]), vec![]));
+    v
+}
+
+const THREADS: (&str, &str) = ("OMP_NUM_THREADS", "4");
+
+fn checkpointed(exe: &Path, args: &[&str], dir: &Path, extra: &[(&str, &str)]) -> Run {
+    let mut env = vec![THREADS, ("PROMP_CKPT_DIR", text(dir)), ("PROMP_CKPT_INTERVAL", "100ms")];
+    env.extend(extra);
+    let _ = fs::remove_dir_all(dir);
+    promp(exe, args, &env)
+}
+
+/// Every program, killed, crashed and with lost memory at random times: the answer is the failure-free one. At the default
+/// PROMP_REPLAY=proven nothing is executed again without a rollback.
+#[test]
+fn rollbacks() {
+    let s = Scratch::new("rollbacks");
+    let mut back = 0;
+    for (exe, args) in programs() {
+        let want = reference(&exe, &args, &[THREADS]);
+        let seeds = if long() { 200 } else { 4 };
+        for seed in 0..seeds {
+            let kind = ["kill", "crash", "memerr"][seed % 3];
+            let fault = format!("{kind}@mtbf=60ms,seed={},count=4", seed + 1);
+            let run = checkpointed(&exe, &args, &s.path("ckpt"), &[("PROMP_FAULT", &fault)]);
+            assert!(!run.hung, "{} {fault} hung: {}", exe.display(), run.err);
+            assert_eq!((run.status, &run.out), (0, &want.out), "{} {fault}: {}", exe.display(), run.err);
+            back += run.err.matches("rolled back to checkpoint").count();
+        }
+    }
+    assert!(back > 20, "only {back} rollbacks: the faults do not strike");
+}
+
+/// The same with the tracker that compares.
+#[test]
+fn rollbacks_without_the_kernels_help() {
+    let s = Scratch::new("compare");
+    let exe = build("npb/mg.c", &[]);
+    let want = reference(&exe, &["W"], &[THREADS]);
+    for seed in 0..4 * scale() {
+        let fault = format!("kill@mtbf=50ms,seed={seed},count=4");
+        let run = checkpointed(
+            &exe,
+            &["W"],
+            &s.path("ckpt"),
+            &[("PROMP_FAULT", &fault), ("PROMP_CKPT_TRACK", "compare")],
+        );
+        assert_eq!((run.status, &run.out), (0, &want.out), "{fault}: {}", run.err);
+    }
+}
+
+/// What PROMP_REPLAY=proven refuses without a checkpoint is survived with one; exact points, all threads.
+#[test]
+fn work_that_cannot_be_repeated() {
+    let s = Scratch::new("update");
+    let exe = build("ft/update.c", &[]);
+    let want = reference(&exe, &[], &[THREADS]);
+    for thread in 0..4 {
+        for kind in ["kill", "crash", "memerr"] {
+            let fault = format!("{kind}@thread={thread},region=2,at=region,delay=300us");
+            let run = checkpointed(&exe, &[], &s.path("ckpt"), &[("PROMP_FAULT", &fault)]);
+            assert_eq!((run.status, &run.out), (0, &want.out), "{fault}: {}", run.err);
+        }
+    }
+}
+
+#[test]
+fn hangs_roll_back() {
+    let s = Scratch::new("hang");
+    let exe = build("npb/mg.c", &[]);
+    let want = reference(&exe, &["W"], &[THREADS]);
+    for seed in 0..3 * scale() {
+        let fault = format!("hang@mtbf=80ms,seed={seed},count=2");
+        let run = checkpointed(
+            &exe,
+            &["W"],
+            &s.path("ckpt"),
+            &[("PROMP_FAULT", &fault), ("PROMP_WATCHDOG", "30ms")],
+        );
+        assert_eq!((run.status, run.hung, &run.out), (0, false, &want.out), "{fault}: {}", run.err);
+    }
+}
+
+#[test]
+fn a_crash_that_comes_back_is_the_programs_own() {
+    let s = Scratch::new("crash");
+    let exe = build("ckpt/crash.c", &[]);
+    let run = checkpointed(&exe, &[], &s.path("ckpt"), &[]);
+    assert_eq!(run.status, 128 + libc::SIGSEGV, "{run:?}");
+    assert_eq!(run.err.matches("rolled back").count(), 2, "{}", run.err);
+    assert!(run.err.contains("the program's own error"), "{}", run.err);
+    let run = checkpointed(&exe, &["handler"], &s.path("ckpt"), &[]);
+    assert_eq!((run.status, run.out.as_str()), (9, "before\nmine\n"), "{run:?}");
+}
+
+fn with_files(s: &Scratch) -> (PathBuf, String, String) {
+    let exe = build("ckpt/files.c", &[]);
+    let input: String = (0..60).map(|i| format!("{}\n", i * 37 % 11)).collect();
+    let run = |name: &str| {
+        fs::create_dir_all(s.path(name)).expect("a folder");
+        fs::write(s.path(name).join("input"), &input).expect("the input");
+        s.path(name)
+    };
+    let want = run("want");
+    assert_eq!(reference(&exe, &[text(&want)], &[THREADS]).status, 0);
+    let read = |f: &str| fs::read_to_string(want.join(f)).expect("written by the program");
+    run("got");
+    (exe, read("log"), read("middle"))
+}
+
+#[test]
+fn files_are_as_if_nothing_had_happened() {
+    let s = Scratch::new("files");
+    let (exe, log, middle) = with_files(&s);
+    let dir = s.path("got");
+    for seed in 0..2 * scale() {
+        let fault = format!("kill@mtbf=80ms,seed={seed},count=5");
+        let run = checkpointed(&exe, &[text(&dir)], &s.path("ckpt"), &[("PROMP_FAULT", &fault)]);
+        assert_eq!((run.status, run.out.as_str()), (0, "finished\n"), "{fault}: {}", run.err);
+        assert!(fs::read_to_string(dir.join("log")).unwrap() == log, "{fault}");
+        assert!(fs::read_to_string(dir.join("middle")).unwrap() == middle, "{fault}");
+        assert!(run.err.contains("rolled back"), "{fault}: {}", run.err);
+    }
+}
+
+fn command() -> PathBuf {
+    library().with_file_name("promp")
+}
+
+/// Starts `cmd` with its output going to `out`, kills it after `after` (`None`: lets it end); its status if it ended.
+fn start(mut cmd: Command, out: &Path, after: Option<Duration>) -> Option<std::process::ExitStatus> {
+    for (k, _) in std::env::vars().filter(|(k, _)| ["OMP_", "PROMP_", "LD_"].iter().any(|p| k.starts_with(p)))
+    {
+        cmd.env_remove(k);
+    }
+    let file = fs::OpenOptions::new()
+        .create(true)
+        .append(false)
+        .write(true)
+        .truncate(false)
+        .open(out)
+        .expect("the output");
+    let errors = fs::File::create(out.with_extension("err")).expect("the messages");
+    let mut child = cmd.stdin(Stdio::null()).stdout(file).stderr(errors).spawn().expect("the command");
+    let began = Instant::now();
+    loop {
+        if let Some(s) = child.try_wait().expect("a child") {
+            return Some(s);
+        }
+        if began.elapsed() > after.unwrap_or(LIMIT) {
+            child.kill().expect("a child");
+            child.wait().expect("a child");
+            assert!(after.is_some(), "{cmd:?} hangs");
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn first_run(exe: &Path, args: &[&str], dir: &Path) -> Command {
+    let mut c = Command::new(command());
+    c.args(["run", "--threads", "4", "--every", "50ms", "--ckpt"]).arg(dir).arg("--").arg(exe).args(args);
+    c
+}
+
+fn restart(dir: &Path) -> Command {
+    let mut c = Command::new(command());
+    c.arg("restart").arg(dir);
+    c
+}
+
+fn has_generation(dir: &Path) -> bool {
+    !promp_image::generation_files(dir).is_empty()
+}
+
+/// kill -9 at random times, restarting until the program has finished: the same output.
+#[test]
+fn restarts() {
+    let s = Scratch::new("restarts");
+    let mut random = Seeded(11);
+    let (mut kills, mut restarts) = (0, 0);
+    let rounds = if long() { 100 } else { 1 };
+    for (exe, args) in programs() {
+        let want = reference(&exe, &args, &[THREADS]);
+        for _ in 0..rounds {
+            let (dir, out) = (s.path("ckpt"), s.path("out"));
+            let _ = fs::remove_dir_all(&dir);
+            let _ = fs::remove_file(&out);
+            let mut cmd = first_run(&exe, &args, &dir);
+            let mut round = 0;
+            let status = loop {
+                round += 1;
+                let wait = Duration::from_millis(60 + random.below(240));
+                if let Some(status) = start(cmd, &out, (round < 8).then_some(wait)) {
+                    break status;
+                }
+                kills += 1;
+                if has_generation(&dir) {
+                    restarts += 1;
+                    cmd = restart(&dir);
+                } else {
+                    let _ = fs::remove_file(&out);
+                    cmd = first_run(&exe, &args, &dir);
+                }
+            };
+            let err = fs::read_to_string(out.with_extension("err")).unwrap_or_default();
+            // Killed after its last word, it has nothing to continue.
+            let over = status.code() == Some(71) && err.contains("has ended by itself");
+            assert!(status.success() || over, "{} {status}: {err}", exe.display());
+            assert_eq!(fs::read_to_string(&out).unwrap(), want.out, "{}: {err}", exe.display());
+        }
+    }
+    assert!(kills > 10 && restarts > 10, "{kills} kills, {restarts} restarts");
+}
+
+#[test]
+fn automatic_restarts_and_death_by_injection() {
+    let s = Scratch::new("auto");
+    let exe = build("npb/mg.c", &[]);
+    let want = reference(&exe, &["W"], &[THREADS]);
+    let mut c = first_run(&exe, &["W"], &s.path("ckpt"));
+    // The fault counts as struck in the restarted process: it does not die for ever.
+    c = {
+        let mut d = Command::new(c.get_program());
+        d.args([
+            "run",
+            "--threads",
+            "4",
+            "--every",
+            "20ms",
+            "--auto-restart",
+            "5",
+            "--fault",
+            "die@region=1,at=barrier,nth=20,thread=0,count=2",
+        ]);
+        d.args(["--ckpt", text(&s.path("ckpt")), "--", text(&exe), "W"]);
+        d
+    };
+    let status = start(c, &s.path("out"), None).expect("ends");
+    let err = fs::read_to_string(s.path("out.err")).unwrap_or_default();
+    let _ = status;
+    assert!(status.success(), "{status}: {err} {}", fs::read_to_string(s.path("err")).unwrap_or_default());
+    assert_eq!(fs::read_to_string(s.path("out")).unwrap(), want.out);
+}
+
+#[test]
+fn files_after_a_restart() {
+    let s = Scratch::new("files-restart");
+    let (exe, log, middle) = with_files(&s);
+    let (dir, out) = (s.path("got"), s.path("out"));
+    let mut cmd = first_run(&exe, &[text(&dir)], &s.path("ckpt"));
+    for i in 0..20 {
+        match start(cmd, &out, (i < 6).then_some(Duration::from_millis(200))) {
+            Some(status) => {
+                assert!(status.success(), "{}", fs::read_to_string(s.path("out.err")).unwrap_or_default());
+                break;
+            }
+            None => cmd = restart(&s.path("ckpt")),
+        }
+    }
+    assert_eq!(fs::read_to_string(&out).unwrap(), "finished\n");
+    assert!(fs::read_to_string(dir.join("log")).unwrap() == log);
+    assert!(fs::read_to_string(dir.join("middle")).unwrap() == middle);
+}
+
+/// What cannot be saved: the checkpoint is refused with a reason, the run goes on.
+#[test]
+fn state_that_cannot_be_saved() {
+    let s = Scratch::new("refuse");
+    let exe = build("ckpt/refuse.c", &[]);
+    for (what, reason) in [
+        ("thread", "threads of its own"),
+        ("socket", "is a socket"),
+        ("pipe", "that nobody has read"),
+        ("shared", "shared with others"),
+        ("child", "child process"),
+        ("alarm", "interval timer"),
+        ("timer", "timer_create"),
+        ("memfd", "/memfd:"),
+        ("closes", "closed descriptors"),
+    ] {
+        let run = checkpointed(&exe, &[what], &s.path("ckpt"), &[]);
+        assert_eq!((run.status, run.out.as_str()), (0, "done 0\n"), "{what}: {run:?}");
+        let said = run.err.contains("no checkpoint now") && run.err.contains(reason);
+        assert!(said, "{what}: expected \"{reason}\": {}", run.err);
+    }
+    let run = checkpointed(&exe, &["nothing"], &s.path("ckpt"), &[]);
+    assert!(!run.err.contains("no checkpoint"), "{}", run.err);
+}
+
+#[test]
+fn directories_that_cannot_be_used() {
+    let s = Scratch::new("dirs");
+    let exe = build("ckpt/refuse.c", &[]);
+    let expect = |dir: &Path, word: &str| {
+        let run = promp(&exe, &["nothing"], &[("PROMP_CKPT_DIR", text(dir))]);
+        assert_eq!((run.status, run.out.as_str()), (64, ""), "{}: {run:?}", dir.display());
+        assert!(run.err.contains(word) && run.err.contains("PROMP_CKPT_DIR"), "{word}: {}", run.err);
+    };
+    let open = s.path("open");
+    fs::create_dir(&open).unwrap();
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o755)).unwrap();
+    expect(&open, "mode 755");
+    let file = s.path("file");
+    fs::write(&file, "").unwrap();
+    expect(&file, "not a directory");
+    fs::create_dir(s.path("real")).unwrap();
+    symlink(s.path("real"), s.path("link")).unwrap();
+    expect(&s.path("link"), "symbolic link");
+    expect(Path::new("/proc/promp"), "cannot make the directory");
+    // A link in the place of a file.
+    let dir = s.path("linked");
+    fs::create_dir(&dir).unwrap();
+    fs::set_permissions(&dir, fs::Permissions::from_mode(0o700)).unwrap();
+    symlink("/etc/passwd", dir.join("pages")).unwrap();
+    expect(&dir, "pages");
+    // A second process on the same directory.
+    let dir = s.path("busy");
+    let mut first = Command::new(&exe);
+    first
+        .args(["nothing", "3"])
+        .env("LD_PRELOAD", library())
+        .env("PROMP_CKPT_DIR", &dir)
+        .stdout(Stdio::null());
+    let mut child = first.spawn().unwrap();
+    while !has_generation(&dir) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    expect(&dir, "in use by another process");
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// A file system without room: the run goes on; a read-only one: refused at once. Needs the right to mount.
+#[test]
+fn no_space_and_read_only() {
+    let s = Scratch::new("space");
+    let exe = build("npb/mg.c", &[]);
+    let script = format!(
+        "mount -t tmpfs -o size=6m,mode=700 none {d} || exit 99
+         PROMP_CKPT_DIR={d}/c PROMP_CKPT_INTERVAL=20ms OMP_NUM_THREADS=4 LD_PRELOAD={lib} {exe} W; echo status $?
+         mount -o remount,ro {d}
+         PROMP_CKPT_DIR={d}/e LD_PRELOAD={lib} {exe} S; echo status $?",
+        d = s.0.display(),
+        lib = library().display(),
+        exe = exe.display()
+    );
+    let mut c = Command::new("unshare");
+    c.args(["-m", "bash", "-c", &script]);
+    let run = limited(c, LIMIT);
+    if run.status == 99 || run.out.is_empty() {
+        eprintln!("SKIPPED: no right to mount a file system: {}", run.err);
+        return;
+    }
+    assert!(run.out.contains("verification successful\nstatus 0\nstatus 64\n"), "{run:?}");
+    assert!(run.err.contains("no storage space") && run.err.contains("read-only filesystem"), "{}", run.err);
+}
+
+/// A directory with one checkpoint of a killed program.
+fn killed(s: &Scratch, exe: &Path) -> PathBuf {
+    let dir = s.path("killed");
+    let mut c = Command::new(exe);
+    c.args(["nothing", "30"])
+        .env("LD_PRELOAD", library())
+        .envs([THREADS, ("PROMP_CKPT_INTERVAL", "20ms")])
+        .env("PROMP_CKPT_DIR", &dir);
+    let mut child = c.stdout(Stdio::null()).spawn().unwrap();
+    let began = Instant::now();
+    while promp_image::generation_files(&dir).first().is_none_or(|&g| g < 5) {
+        assert!(began.elapsed() < LIMIT, "no checkpoints");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    dir
+}
+
+fn copy_dir(from: &Path, to: &Path) {
+    let _ = fs::remove_dir_all(to);
+    fs::create_dir(to).unwrap();
+    fs::set_permissions(to, fs::Permissions::from_mode(0o700)).unwrap();
+    for e in fs::read_dir(from).unwrap().flatten() {
+        fs::copy(e.path(), to.join(e.file_name())).unwrap();
+    }
+}
+
+fn refused(s: &Scratch, dir: &Path, word: &str) {
+    let status = start(restart(dir), &s.path("out"), None).expect("refused at once");
+    let err = fs::read_to_string(s.path("out.err")).unwrap_or_default();
+    assert_eq!(status.code(), Some(71), "{word}: {err}");
+    assert!(err.contains(word), "expected \"{word}\": {err}");
+}
+
+/// Every refusal of a restart, and every kind of damage.
+#[test]
+fn restarts_that_are_refused() {
+    let s = Scratch::new("damage");
+    let exe = s.path("program");
+    fs::copy(build("ckpt/refuse.c", &[]), &exe).unwrap();
+    let good = killed(&s, &exe);
+    // Only the newest generation, so that a damaged one has no older one to give way to.
+    let d = Directory::open(&good).unwrap();
+    let newest = d.generations()[0];
+    for g in &d.generations()[1..] {
+        fs::remove_file(good.join(format!("gen-{g}"))).unwrap();
+    }
+    let gen_file = format!("gen-{newest}");
+    let g = d.read(newest).unwrap();
+    d.verify(&g, |_| ()).unwrap();
+    let bad = s.path("bad");
+    let bytes = fs::read(good.join(&gen_file)).unwrap();
+    let json = u64::from_le_bytes(bytes[24..32].try_into().unwrap()) as usize;
+    for (at, word) in [
+        (3, "first bytes"),
+        (20, "header is damaged"),
+        (70, "description is damaged"),
+        (64 + json + 30, "index is damaged"),
+    ] {
+        copy_dir(&good, &bad);
+        let mut b = bytes.clone();
+        b[at] ^= 0x10;
+        fs::write(bad.join(&gen_file), b).unwrap();
+        refused(&s, &bad, word);
+    }
+    copy_dir(&good, &bad);
+    fs::write(bad.join(&gen_file), &bytes[..bytes.len() - 100]).unwrap();
+    refused(&s, &bad, "truncated");
+    // A page.
+    copy_dir(&good, &bad);
+    let mut pages = fs::read(good.join("pages")).unwrap();
+    let at = g.index[g.index.len() / 2].slot as usize * 4096 + 1234;
+    pages[at] ^= 1;
+    fs::write(bad.join("pages"), &pages).unwrap();
+    refused(&s, &bad, "damaged (checksum)");
+    let inspect = |args: &[&str]| {
+        let mut c = Command::new(command());
+        c.arg("inspect").args(args).arg(&bad);
+        limited(c, LIMIT)
+    };
+    assert_eq!(inspect(&[]).status, 0);
+    let run = inspect(&["--verify"]);
+    assert!(run.status == 66 && run.out.contains("damaged (checksum)"), "{run:?}");
+    pages[at] ^= 1;
+    let last = g.index.iter().map(|e| e.slot).max().unwrap();
+    fs::write(bad.join("pages"), &pages[..last as usize * 4096 + 100]).unwrap();
+    refused(&s, &bad, "truncated");
+    // Rights, owners, links.
+    copy_dir(&good, &bad);
+    fs::set_permissions(bad.join(&gen_file), fs::Permissions::from_mode(0o644)).unwrap();
+    refused(&s, &bad, "mode 644");
+    copy_dir(&good, &bad);
+    fs::set_permissions(&bad, fs::Permissions::from_mode(0o755)).unwrap();
+    refused(&s, &bad, "mode 755");
+    copy_dir(&good, &bad);
+    fs::remove_file(bad.join("pages")).unwrap();
+    symlink(good.join("pages"), bad.join("pages")).unwrap();
+    refused(&s, &bad, "symbolic link");
+    copy_dir(&good, &bad);
+    if std::os::unix::fs::chown(bad.join("pages"), Some(1), None).is_ok() {
+        refused(&s, &bad, "belongs to user 1");
+    }
+    // Another machine, other settings.
+    copy_dir(&good, &bad);
+    let mut about = g.about.clone();
+    about.cpu.push("avx9000".into());
+    fs::write(bad.join(&gen_file), promp_image::encode(newest, &about, &g.index)).unwrap();
+    refused(&s, &bad, "avx9000");
+    let mut about = g.about.clone();
+    about.vdso += 4096;
+    fs::write(bad.join(&gen_file), promp_image::encode(newest, &about, &g.index)).unwrap();
+    refused(&s, &bad, "vDSO");
+    copy_dir(&good, &bad);
+    let mut c = Command::new(command());
+    c.arg("restart").arg(&bad).env("OMP_NUM_THREADS", "7");
+    let run = limited(c, LIMIT);
+    assert!(run.status == 71 && run.err.contains("OMP_NUM_THREADS=7"), "{run:?}");
+    // The program has changed.
+    let mut program = fs::read(&exe).unwrap();
+    let n = program.len();
+    program[n - 1] ^= 1;
+    fs::write(&exe, program).unwrap();
+    refused(&s, &bad, "has changed since the checkpoint");
+    fs::remove_file(&exe).unwrap();
+    refused(&s, &bad, "is gone");
+}
+
+#[test]
+fn a_program_that_has_ended_is_not_restarted() {
+    let s = Scratch::new("ended");
+    let run = checkpointed(&build("ckpt/refuse.c", &[]), &["nothing"], &s.path("ckpt"), &[]);
+    assert_eq!(run.status, 0);
+    refused(&s, &s.path("ckpt"), "ended by itself");
+    refused(&s, &s.path("nowhere"), "nowhere");
+}
+
+#[test]
+fn bad_settings_stop_the_program() {
+    let exe = build("ckpt/refuse.c", &[]);
+    for (name, value) in [
+        ("PROMP_CKPT_DIR", ""),
+        ("PROMP_CKPT_INTERVAL", "soon"),
+        ("PROMP_CKPT_INTERVAL", "auto"),
+        ("PROMP_CKPT_TRACK", "x"),
+    ] {
+        let run = promp(&exe, &["nothing"], &[(name, value)]);
+        assert!(run.status == 64 && run.err.contains(name), "{name}={value}: {run:?}");
+    }
+}
+
+#[test]
+fn the_report_lists_checkpoints() {
+    let s = Scratch::new("report");
+    let report = s.path("report.json");
+    let exe = build("npb/mg.c", &[]);
+    let env = [
+        ("PROMP_REPORT", text(&report)),
+        ("PROMP_FAULT", "kill@thread=1,region=1,at=barrier,nth=9,delay=2ms"),
+    ];
+    let run = checkpointed(&exe, &["W"], &s.path("ckpt"), &env);
+    assert_eq!(run.status, 0, "{}", run.err);
+    let v: serde_json::Value = serde_json::from_str(&fs::read_to_string(&report).unwrap()).unwrap();
+    let list = v["checkpoints"].as_array().unwrap();
+    assert!(
+        !list.is_empty() && list[0]["generation"] == 1 && list[0]["bytes"].as_u64().unwrap() > 4096,
+        "{v}"
+    );
+    assert!(list[0]["stop_s"].as_f64().unwrap() > 0.0);
+    assert_eq!(v["failures"][0]["kind"], "kill", "{v}");
+}
+
+/// OpenBLAS solves a linear system: killed and rolled back; killed -9 and restarted.
+#[test]
+fn openblas() {
+    let out = Command::new("gcc")
+        .args(["-O2", "-fopenmp", "-w", "-o"])
+        .arg(root().join("target/c-tests/openblas_ckpt"))
+        .arg(root().join("c-tests/others/openblas.c"))
+        .args([
+            "-L/usr/lib/x86_64-linux-gnu/openblas-openmp",
+            "-Wl,-rpath,/usr/lib/x86_64-linux-gnu/openblas-openmp",
+            "-lopenblas",
+            "-lm",
+        ])
+        .output();
+    if !available("OpenBLAS, OpenMP build", out.is_ok_and(|o| o.status.success())) {
+        return;
+    }
+    let s = Scratch::new("openblas");
+    let exe = root().join("target/c-tests/openblas_ckpt");
+    let want = reference(&exe, &[], &[THREADS]);
+    for seed in 0..4 * scale() {
+        let fault = format!("kill@mtbf=20ms,seed={seed},count=3");
+        let run = checkpointed(&exe, &[], &s.path("ckpt"), &[("PROMP_FAULT", &fault)]);
+        assert_eq!((run.status, &run.out), (0, &want.out), "{fault}: {}", run.err);
+    }
+    let (dir, out) = (s.path("ckpt9"), s.path("out"));
+    let mut cmd = first_run(&exe, &[], &dir);
+    for i in 0.. {
+        match start(cmd, &out, (i < 5).then_some(Duration::from_millis(70))) {
+            Some(status) => {
+                assert!(status.success(), "{}", fs::read_to_string(s.path("out.err")).unwrap_or_default());
+                break;
+            }
+            None if has_generation(&dir) => cmd = restart(&dir),
+            None => cmd = first_run(&exe, &[], &dir),
+        }
+    }
+    assert_eq!(fs::read_to_string(&out).unwrap(), want.out);
+}

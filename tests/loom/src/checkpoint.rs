@@ -1,0 +1,203 @@
+//! The checkpoint protocol: the published one, whose two holes these models show, and ours (src/ckpt/keeper.rs, seats.rs).
+//!
+//! Both have CKPT_Started and CKPT_Counter. A thread is a small program of steps on shared data; a checkpoint is right if the
+//! data it holds are what the threads' saved positions say: a thread saved before its writes has written nothing, one
+//! saved after the first has written that one.
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU32, Ordering::*, fence};
+use loom::thread;
+
+const WORKERS: usize = 2;
+
+/// What the threads share.
+#[derive(Default)]
+struct World {
+    started: AtomicU32,
+    counter: AtomicU32,
+    /// Lets frozen threads go (ours: the order in a seat).
+    go: AtomicU32,
+    /// The program's data: two words a worker.
+    data: [[AtomicU32; 2]; WORKERS],
+    /// The position at which a worker was saved.
+    saved: [AtomicU32; WORKERS],
+    /// The program's barrier.
+    arrived: AtomicU32,
+}
+
+fn model(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
+    let mut b = loom::model::Builder::new();
+    b.preemption_bound = Some(preemptions);
+    b.check(f);
+}
+
+/// The snapshot that the master has copied against the saved positions.
+fn consistent(w: &World, snapshot: &[[u32; 2]], workers: usize) {
+    for (i, s) in snapshot.iter().enumerate().take(workers) {
+        let position = w.saved[i].load(SeqCst);
+        assert_eq!(
+            *s,
+            [u32::from(position >= 1), u32::from(position >= 2)],
+            "worker {i} saved at {position}"
+        );
+    }
+}
+
+fn copy(w: &World) -> [[u32; 2]; WORKERS] {
+    core::array::from_fn(|i| core::array::from_fn(|k| w.data[i][k].load(Acquire)))
+}
+
+/// P3: at its point a worker that sees Started saves itself and counts down; before its next write it waits for
+/// Counter = 0 — not for the master's copy.
+fn literal_worker(w: &World, i: usize) {
+    if w.started.load(Acquire) == 1 {
+        w.saved[i].store(0, SeqCst);
+        w.counter.fetch_sub(1, AcqRel);
+        while w.counter.load(Acquire) != 0 {
+            thread::yield_now();
+        }
+    }
+    w.data[i][0].store(1, Release);
+    w.data[i][1].store(1, Release);
+}
+
+/// The first hole: the worker writes while the master still copies, so the checkpoint mixes old and new.
+#[test]
+#[should_panic(expected = "saved at 0")]
+fn the_published_protocol_mixes_old_and_new_data() {
+    model(3, || {
+        let w = Arc::new(World::default());
+        // Started is set by the first thread at its point: here before the worker reaches its own.
+        w.counter.store(2, Relaxed);
+        w.started.store(1, Release);
+        let v = w.clone();
+        let worker = thread::spawn(move || literal_worker(&v, 0));
+        w.counter.fetch_sub(1, AcqRel);
+        while w.counter.load(Acquire) != 0 {
+            thread::yield_now();
+        }
+        let snapshot = copy(&w);
+        w.started.store(0, Release);
+        worker.join().unwrap();
+        consistent(&w, &snapshot, 1);
+    });
+}
+
+/// The second hole: a thread that passed its point just before Started was set waits in a barrier for the master, and the
+/// master waits for it. (The waits are states here, not loops: when both are waited in, nobody is left to end either.)
+#[test]
+#[should_panic(expected = "each waits for the other")]
+fn the_published_protocol_deadlocks_with_a_barrier() {
+    model(3, || {
+        let w = Arc::new(World::default());
+        let v = w.clone();
+        let worker = thread::spawn(move || {
+            if v.started.load(Acquire) == 1 {
+                v.counter.fetch_sub(1, AcqRel);
+            }
+            // From here on it waits in the barrier, which is no point, until two have arrived.
+            v.arrived.fetch_add(1, AcqRel);
+        });
+        w.counter.store(2, Relaxed);
+        w.started.store(1, Release);
+        w.counter.fetch_sub(1, AcqRel);
+        worker.join().unwrap();
+        // The master waits for Counter = 0 before it goes to the barrier.
+        let (master_waits, worker_waits) = (w.counter.load(Acquire) != 0, w.arrived.load(Acquire) < 2);
+        assert!(!(master_waits && worker_waits), "each waits for the other");
+    });
+}
+
+/// Ours: the freeze signal can find a thread before any of its steps and in any wait. It notes its position, counts down
+/// and waits until it is let go.
+fn maybe_frozen(w: &World, i: usize, position: u32, done: &mut bool) {
+    if !*done && w.started.load(Acquire) == 1 {
+        *done = true;
+        w.saved[i].store(position, SeqCst);
+        w.counter.fetch_sub(1, AcqRel);
+        while w.go.load(Acquire) == 0 {
+            thread::yield_now();
+        }
+    }
+}
+
+fn our_worker(w: &World, i: usize, members: u32) {
+    let mut done = false;
+    maybe_frozen(w, i, 0, &mut done);
+    w.data[i][0].store(1, Release);
+    maybe_frozen(w, i, 1, &mut done);
+    w.data[i][1].store(1, Release);
+    maybe_frozen(w, i, 2, &mut done);
+    w.arrived.fetch_add(1, AcqRel);
+    while w.arrived.load(Acquire) < members {
+        maybe_frozen(w, i, 2, &mut done);
+        thread::yield_now();
+    }
+    // A thread that is sent the signal always comes to it: at the latest here, where it waits for what is next.
+    while !done {
+        maybe_frozen(w, i, 2, &mut done);
+        thread::yield_now();
+    }
+}
+
+fn ours(workers: usize, preemptions: usize) {
+    model(preemptions, move || {
+        let w = Arc::new(World::default());
+        let threads: Vec<_> = (0..workers)
+            .map(|i| {
+                let v = w.clone();
+                thread::spawn(move || our_worker(&v, i, workers as u32))
+            })
+            .collect();
+        w.counter.store(workers as u32, Relaxed);
+        w.started.store(1, Release);
+        while w.counter.load(Acquire) != 0 {
+            thread::yield_now();
+        }
+        let snapshot = copy(&w);
+        w.started.store(0, Release);
+        w.go.store(1, Release);
+        consistent(&w, &snapshot, workers);
+        for t in threads {
+            t.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn our_protocol_with_two_threads() {
+    ours(1, 3);
+}
+
+#[test]
+fn our_protocol_with_three_threads() {
+    ours(2, 2);
+}
+
+/// A host that is being replaced (`transition_begins`) and a freeze that starts (`Keeper::freeze`): at most one goes on.
+#[test]
+fn a_freeze_and_a_replacement_exclude_each_other() {
+    model(4, || {
+        let w = Arc::new((AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0)));
+        let v = w.clone();
+        let failing = thread::spawn(move || {
+            let (started, transitions, busy) = (&v.0, &v.1, &v.2);
+            transitions.fetch_add(1, SeqCst);
+            fence(SeqCst);
+            if started.load(SeqCst) == 0 {
+                assert_eq!(busy.fetch_add(1, AcqRel), 0);
+                busy.fetch_sub(1, AcqRel);
+            }
+            transitions.fetch_sub(1, SeqCst);
+        });
+        let (started, transitions, busy) = (&w.0, &w.1, &w.2);
+        started.store(1, SeqCst);
+        fence(SeqCst);
+        if transitions.load(SeqCst) == 0 {
+            assert_eq!(busy.fetch_add(1, AcqRel), 0);
+            busy.fetch_sub(1, AcqRel);
+        }
+        started.store(0, SeqCst);
+        failing.join().unwrap();
+    });
+}
