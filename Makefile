@@ -1,7 +1,7 @@
 # promp: every target does its own set-up (tools/setup.sh installs missing Debian packages when run as root).
 CARGO ?= cargo
 RUN   := target/release/promp
-.PHONY: setup-long docs conformance all build setup setup-tests demo test test-long lint loom bench bench-ft clean
+.PHONY: bench-ckpt setup-long docs conformance all build setup setup-tests demo test test-long lint loom bench bench-ft clean
 
 all: build
 
@@ -47,6 +47,10 @@ loom:
 # What fault tolerance costs without failures: NPB kernels, PROMP_FT on against off, interleaved.
 bench-ft: setup build
 	@bench/ft_cost.py
+
+# What checkpoints cost, beside the machine's limits.
+bench-ckpt: setup build
+	@bench/checkpoints.py
 
 bench: bench-ft
 

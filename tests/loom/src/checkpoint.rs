@@ -4,11 +4,14 @@
 //! data it holds are what the threads' saved positions say: a thread saved before its writes has written nothing, one
 //! saved after the first has written that one.
 
+use crate::sys::futex;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering::*, fence};
 use loom::thread;
 
 const WORKERS: usize = 2;
+/// Added to the barrier's word by the signal: a sleep that is about to begin does not.
+const SIGNALLED: u32 = 100;
 
 /// What the threads share.
 #[derive(Default)]
@@ -115,8 +118,9 @@ fn maybe_frozen(w: &World, i: usize, position: u32, done: &mut bool) {
         *done = true;
         w.saved[i].store(position, SeqCst);
         w.counter.fetch_sub(1, AcqRel);
+        futex::wake(&w.counter, 1);
         while w.go.load(Acquire) == 0 {
-            thread::yield_now();
+            futex::wait(&w.go, 0);
         }
     }
 }
@@ -129,15 +133,21 @@ fn our_worker(w: &World, i: usize, members: u32) {
     w.data[i][1].store(1, Release);
     maybe_frozen(w, i, 2, &mut done);
     w.arrived.fetch_add(1, AcqRel);
-    while w.arrived.load(Acquire) < members {
+    futex::wake(&w.arrived, u32::MAX);
+    loop {
+        let n = w.arrived.load(Acquire);
+        if n % SIGNALLED >= members {
+            break;
+        }
         maybe_frozen(w, i, 2, &mut done);
-        thread::yield_now();
+        // The signal ends this sleep too.
+        futex::wait(&w.arrived, n);
     }
     // A thread that is sent the signal always comes to it: at the latest here, where it waits for what is next.
-    while !done {
-        maybe_frozen(w, i, 2, &mut done);
-        thread::yield_now();
+    while w.started.load(Acquire) == 0 && !done && w.go.load(Acquire) == 0 {
+        futex::wait(&w.started, 0);
     }
+    maybe_frozen(w, i, 2, &mut done);
 }
 
 fn ours(workers: usize, preemptions: usize) {
@@ -151,12 +161,20 @@ fn ours(workers: usize, preemptions: usize) {
             .collect();
         w.counter.store(workers as u32, Relaxed);
         w.started.store(1, Release);
-        while w.counter.load(Acquire) != 0 {
-            thread::yield_now();
+        // The signal: whatever sleeps wakes up and looks.
+        futex::wake(&w.started, u32::MAX);
+        w.arrived.fetch_add(SIGNALLED, AcqRel);
+        futex::wake(&w.arrived, u32::MAX);
+        loop {
+            let left = w.counter.load(Acquire);
+            if left == 0 {
+                break;
+            }
+            futex::wait(&w.counter, left);
         }
         let snapshot = copy(&w);
-        w.started.store(0, Release);
         w.go.store(1, Release);
+        futex::wake(&w.go, u32::MAX);
         consistent(&w, &snapshot, workers);
         for t in threads {
             t.join().unwrap();

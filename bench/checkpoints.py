@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""What checkpoints cost: stop, write and restore times, bytes, slow-down, beside the machine's limits measured in the same run.
+
+    bench/checkpoints.py [--class A] [--gib 1] [--intervals 1,5,30] [--rounds 3] [--json FILE]
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LIB = ROOT + "/target/release/libpromp.so"
+CLI = ROOT + "/target/release/promp"
+
+LIMITS = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + t.tv_nsec * 1e-9; }
+int main(int argc, char **argv) {
+    size_t n = 256 << 20;
+    char *a = mmap(0, n, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *b = mmap(0, n, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memset(a, 1, n); memset(b, 2, n);
+    double best = 1e9;
+    for (int i = 0; i < 5; i++) { double t = now(); for (size_t p = 0; p < n; p += 4096) memcpy(b + p, a + p, 4096); t = now() - t; if (t < best) best = t; }
+    printf("%.3f ", n / best / 1e9);
+    mprotect(a, n, PROT_READ); mprotect(a, n, 3);
+    double t = now(); for (size_t p = 0; p < n; p += 4096) a[p] = 3; printf("%.3f ", (now() - t) / (n / 4096) * 1e6);
+    int f = open(argv[1], O_RDWR | O_CREAT | O_TRUNC, 0600);
+    t = now(); for (size_t p = 0; p < n; p += 1 << 20) if (write(f, a + p, 1 << 20) < 0) return 1;
+    double w = now() - t; fdatasync(f); printf("%.3f %.3f\n", n / w / 1e9, n / (now() - t) / 1e9);
+    unlink(argv[1]);
+}
+"""
+
+
+def build(source, *flags):
+    exe = f"{ROOT}/target/bench/{os.path.basename(source)}"
+    os.makedirs(os.path.dirname(exe), exist_ok=True)
+    subprocess.run(["gcc", "-O2", "-fopenmp", "-w", *flags, "-o", exe, f"{ROOT}/c-tests/{source}", "-lm"], check=True)
+    return exe
+
+
+def clean():
+    return {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "PROMP_", "LD_", "GOMP_"))}
+
+
+def run(cmd, interval=None, threads=2, extra=None, directory=None):
+    """Seconds and the report (None without checkpoints)."""
+    env = dict(clean(), OMP_NUM_THREADS=str(threads), LD_PRELOAD=LIB, **(extra or {}))
+    with tempfile.TemporaryDirectory(dir=directory) as d:
+        if interval:
+            env.update(PROMP_CKPT_DIR=d + "/ckpt", PROMP_CKPT_INTERVAL=interval)
+        env["PROMP_REPORT"] = d + "/report"
+        t = time.time()
+        r = subprocess.run(cmd, env=env, capture_output=True, text=True)
+        t = time.time() - t
+        if r.returncode:
+            sys.exit(f"{cmd}: {r.returncode} {r.stderr}")
+        return t, json.load(open(d + "/report"))
+
+
+def limits(directory):
+    with tempfile.TemporaryDirectory(dir=directory) as d:
+        open(d + "/l.c", "w").write(LIMITS)
+        subprocess.run(["gcc", "-O2", "-w", "-o", d + "/l", d + "/l.c"], check=True)
+        v = subprocess.run([d + "/l", d + "/file"], capture_output=True, text=True, check=True).stdout.split()
+    return dict(zip(["copy_GB_s", "write_protected_us", "file_GB_s", "file_synced_GB_s"], map(float, v)))
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--class", dest="size", default="A")
+    p.add_argument("--gib", type=float, default=1)
+    p.add_argument("--intervals", default="1,5,30")
+    p.add_argument("--rounds", type=int, default=3)
+    p.add_argument("--dir", default=None, help="where images go (default: the temporary folder)")
+    p.add_argument("--json")
+    a = p.parse_args()
+    out = {"limits": limits(a.dir)}
+    copy = out["limits"]["copy_GB_s"]
+    print("limits:", out["limits"])
+    print("\n| program | checkpoint | pages | MB | stop ms | limit ms (1.5 x copy + 5) | write ms |\n|---|---|---|---|---|---|---|")
+    ok = []
+
+    def rows(name, report):
+        done = report["checkpoints"]
+        pick = done[:1] + (sorted(done[1:], key=lambda c: c["stop_s"])[len(done[1:]) // 2:][:1] if len(done) > 1 else [])
+        for label, c in zip(["first", "median of the others"], pick):
+            limit = 1.5 * c["dirty_pages"] * 4096 / copy / 1e6 + 5
+            ok.append(c["stop_s"] * 1e3 <= limit)
+            print(f"| {name} | {label} | {c['dirty_pages']} | {c['bytes'] / 1e6:.1f} | {c['stop_s'] * 1e3:.1f} | {limit:.1f} | {c['write_s'] * 1e3:.1f} |", flush=True)
+        out.setdefault("checkpoints", {})[name] = done
+
+    kernels = {k: build(f"npb/{k}.c") for k in ["cg", "ft", "mg"]}
+    for k, exe in kernels.items():
+        rows(f"{k.upper()}.{a.size}", run([exe, a.size], "200ms", directory=a.dir)[1])
+    dirty = build("ckpt/dirty.c")
+    for percent in [1, 10, 100]:
+        rows(f"{a.gib:g} GiB, {percent} %", run([dirty, str(int(a.gib * 1024)), str(percent), "1", "5"], "1s", directory=a.dir)[1])
+    print(f"\nwithin the limit: {sum(ok)} of {len(ok)}")
+
+    print("\n| program | without s | " + " | ".join(f"every {i} s" for i in a.intervals.split(",")) + " |")
+    print("|---" * (2 + len(a.intervals.split(","))) + "|")
+    for k, exe in kernels.items():
+        times = {i: [] for i in [None, *a.intervals.split(",")]}
+        for _ in range(a.rounds):
+            for i in times:
+                times[i].append(run([exe, a.size], i and i + "s", directory=a.dir)[0])
+        base = statistics.median(times[None])
+        out.setdefault("slowdown", {})[k] = times = {str(i): statistics.median(t) for i, t in times.items()}
+        print(f"| {k.upper()}.{a.size} | {base:.2f} | " + " | ".join(f"{times[i] / base:.3f}" for i in a.intervals.split(",")) + " |", flush=True)
+
+    print("\n| program | rollback ms (median) |\n|---|---|")
+    for k, exe in kernels.items():
+        r = run([exe, a.size], "200ms", extra={"PROMP_FAULT": "kill@mtbf=150ms,count=10"}, directory=a.dir)[1]
+        took = [f["recovery_s"] * 1e3 for f in r["failures"] if f["recovery"] == "rollback"]
+        if took:
+            print(f"| {k.upper()}.{a.size} | {statistics.median(took):.1f} |")
+    if a.json:
+        json.dump(out, open(a.json, "w"), indent=1)
+
+
+main()
