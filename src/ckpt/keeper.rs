@@ -11,6 +11,7 @@ use super::image::{Context, Description, Entry, Map, OpenFile, PAGE, Seconds};
 use super::keep::{self, Keep};
 use super::memory::{self, Door, Run, Tracker};
 use super::seats::{self, FROZEN, GO, LEAVE, Seat, TAKE};
+use super::staging::Staging;
 use super::store::Store;
 use super::{Settings, image};
 use crate::fault::record::{self, Recovery};
@@ -22,8 +23,9 @@ use core::sync::atomic::{Ordering::*, fence};
 
 /// How long threads may take to answer the freeze signal.
 const PATIENCE_NS: u64 = 2_000_000_000;
-/// Copied while the threads are frozen, at most; what is more goes to the file at once.
-const STAGING: usize = 1 << 30;
+
+/// When something is under way: tried again after this time.
+const RETRY_NS: u64 = 500_000;
 
 /// One checkpoint, for the report.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +55,7 @@ pub struct Keeper {
     generation: u64,
     /// What has changed since the last checkpoint is not known: everything may have.
     unknown: bool,
-    staging: Vec<u8>,
+    staging: Staging,
     refused: Vec<String>,
     /// A thread without a seat, and since when it has been seen.
     stranger: Option<(u32, u64)>,
@@ -82,7 +84,7 @@ impl Keeper {
             last: Description::default(),
             generation: 0,
             unknown: true,
-            staging: Vec::new(),
+            staging: Staging::new(),
             refused: Vec::new(),
             stranger: None,
             taken,
@@ -115,19 +117,23 @@ impl Keeper {
             let wanted = k.wanted.load(Acquire) > 0;
             let now = time::now_ns();
             if wanted || now >= due {
-                let soon = match self.take() {
+                k.busy.store(1, Release);
+                let taken = self.take();
+                k.busy.store(0, Release);
+                futex::wake(&k.busy, u32::MAX);
+                let soon = match taken {
                     Ok(()) => self.settings.interval_ns,
-                    Err(No::Later) => 1_000_000,
+                    Err(No::Later) => RETRY_NS,
                     Err(No::Refused(why)) => {
                         self.refuse(why);
                         self.settings.interval_ns.max(50_000_000)
                     }
                 };
                 due = time::now_ns() + soon;
-                if soon != 1_000_000 || !wanted {
-                    k.wanted.store(0, Release);
-                    k.attempts.fetch_add(1, Release);
-                    futex::wake(&k.attempts, u32::MAX);
+                if soon != RETRY_NS {
+                    self.answer();
+                } else if wanted {
+                    futex::wait_until(&k.bell, k.bell.load(Acquire), due);
                 }
                 continue;
             }
@@ -258,6 +264,8 @@ impl Keeper {
         if !self.store.intact() {
             return Err(No::Refused("the program has closed descriptors of the runtime's".into()));
         }
+        let expected = self.estimate();
+        self.staging.prepare(expected);
         let began = time::now_ns();
         let seats = self.freeze()?;
         if k.failed.load(Acquire) > 0 || seats.iter().any(|s| s.is_about_to_stop()) {
@@ -273,6 +281,7 @@ impl Keeper {
         self.thaw(&seats);
         let stop_ns = time::now_ns() - began;
         let (about, held, entries) = copied?;
+        self.answer();
         let dirty_pages = held.pages.len() + entries.len();
         self.finish(about, held, entries, stop_ns, began).map_err(No::Refused)?;
         self.unknown = false;
@@ -284,6 +293,25 @@ impl Keeper {
             );
         }
         Ok(())
+    }
+
+    /// Bytes that a checkpoint taken now would copy, and something for what changes meanwhile.
+    fn estimate(&mut self) -> usize {
+        let mut runs = Vec::new();
+        for m in &memory::mappings() {
+            self.tracker.runs(m, false, &mut runs);
+        }
+        let bytes: usize = runs.iter().filter(|r| r.changed || self.unknown).map(|r| r.end - r.start).sum();
+        bytes + bytes / 8 + (1 << 20)
+    }
+
+    /// Those who asked for a checkpoint go on: it is safe in memory, or there is none.
+    fn answer(&self) {
+        let k = keep::get();
+        if k.wanted.swap(0, AcqRel) != 0 {
+            k.attempts.fetch_add(1, Release);
+            futex::wake(&k.attempts, u32::MAX);
+        }
     }
 
     /// Describes the frozen process and copies the pages that have changed.
@@ -306,13 +334,11 @@ impl Keeper {
         }
         let mut held = Held { pages: Vec::new(), kept: Vec::new() };
         let mut entries = Vec::new();
-        let mut buffer = core::mem::take(&mut self.staging);
-        buffer.clear();
+        self.staging.clear();
         self.store.drop_older(self.generation);
         let old = core::mem::take(&mut self.store.index);
-        let result = self.copy_runs(&maps, &runs, &old, &mut buffer, &mut held, &mut entries);
+        let result = self.copy_runs(&maps, &runs, &old, &mut held, &mut entries);
         self.store.index = old;
-        self.staging = buffer;
         if let Err(why) = result {
             self.unknown = true;
             return Err(No::Refused(why));
@@ -328,7 +354,6 @@ impl Keeper {
         maps: &[Map],
         runs: &[Run],
         old: &[Entry],
-        buffer: &mut Vec<u8>,
         held: &mut Held,
         entries: &mut Vec<Entry>,
     ) -> Result<(), String> {
@@ -338,7 +363,7 @@ impl Keeper {
             while maps[map].end <= r.start {
                 map += 1;
             }
-            let readable = maps[map].prot & libc::PROT_READ != 0;
+            let (readable, anonymous) = (maps[map].prot & libc::PROT_READ != 0, maps[map].inode == 0);
             let mut p = r.start;
             while p < r.end {
                 let page = (p / PAGE) as u64;
@@ -351,28 +376,32 @@ impl Keeper {
                     p += PAGE;
                     continue;
                 }
-                if buffer.len() + PAGE > STAGING {
-                    self.store.write(buffer, &held.pages, entries)?;
-                    buffer.clear();
+                if self.staging.is_full() {
+                    self.store.write(self.staging.content(), &held.pages, entries)?;
+                    self.staging.clear();
                     held.pages.clear();
                 }
-                let from = buffer.len();
-                buffer.resize(from + PAGE, 0);
-                let slot = &mut buffer[from..];
+                let slot = self.staging.next();
                 if readable {
                     // SAFETY: a present, readable page; the threads that could write it are frozen.
-                    unsafe { core::ptr::copy_nonoverlapping(p as *const u8, slot.as_mut_ptr(), PAGE) };
+                    let page = unsafe { core::slice::from_raw_parts(p as *const u8, PAGE) };
+                    if anonymous && is_zero(page) {
+                        p += PAGE;
+                        continue;
+                    }
+                    slot.copy_from_slice(page);
                 } else if !self.door.read(p, slot) {
                     return Err(format!("the page at {p:x} cannot be read"));
+                } else if anonymous && is_zero(slot) {
+                    p += PAGE;
+                    continue;
                 }
-                if maps[map].inode == 0 && is_zero(slot) {
-                    buffer.truncate(from);
-                } else if let Some(e) = known.filter(|e| self.unknown && image::page_sum(page, slot) == e.sum)
-                {
-                    held.kept.push(*e);
-                    buffer.truncate(from);
-                } else {
-                    held.pages.push(page);
+                match known.filter(|e| self.unknown && image::page_sum(page, slot) == e.sum) {
+                    Some(e) => held.kept.push(*e),
+                    None => {
+                        held.pages.push(page);
+                        self.staging.keep();
+                    }
                 }
                 p += PAGE;
             }
@@ -456,15 +485,8 @@ impl Keeper {
     ) -> Result<(), String> {
         let t = time::now_ns();
         let k = keep::get();
-        let mut buffer = core::mem::take(&mut self.staging);
-        let written = self.store.write(&buffer, &held.pages, &mut entries);
-        buffer.clear();
-        const KEPT: usize = 64 << 20;
-        if buffer.capacity() > KEPT {
-            buffer = Vec::new();
-        }
-        self.staging = buffer;
-        written?;
+        self.store.write(self.staging.content(), &held.pages, &mut entries)?;
+        self.staging.clear();
         let dirty_pages = entries.len() as u64;
         about.mapped = self.recognise(&about.maps);
         // Two sorted lists; pages that had no slot before may lie anywhere.

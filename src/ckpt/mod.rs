@@ -10,6 +10,7 @@ pub mod keeper;
 pub mod memory;
 pub mod restart;
 pub mod seats;
+pub mod staging;
 pub mod store;
 
 use crate::fault::record::{self, Recovery};
@@ -224,7 +225,12 @@ pub fn potential() {
 
 /// Is there a checkpoint to go back to?
 pub fn can_roll_back() -> bool {
-    keep::if_on().is_some_and(|k| k.generation.load(Acquire) > 0)
+    let Some(k) = keep::if_on() else { return false };
+    // The first one is safe in memory, and soon whole on disk.
+    while k.generation.load(Acquire) == 0 && k.busy.load(Acquire) != 0 {
+        futex::wait_until(&k.busy, 1, sys::time::now_ns() + 10_000_000);
+    }
+    k.generation.load(Acquire) > 0
 }
 
 /// Has a thread failed for which memory will be put back?
