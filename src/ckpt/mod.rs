@@ -204,7 +204,8 @@ fn ask_and_wait(k: &keep::Keep) {
     let before = k.attempts.load(Acquire);
     k.wanted.store(1, Release);
     ring(k);
-    while k.attempts.load(Acquire) == before {
+    // `wanted` too: in a process that goes on from the checkpoint that is asked for here, nobody has asked.
+    while k.wanted.load(Acquire) != 0 && k.attempts.load(Acquire) == before {
         futex::wait(&k.attempts, before);
     }
 }

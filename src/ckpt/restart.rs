@@ -121,6 +121,8 @@ pub fn work(settings: &Settings, first: &'static Seat) -> ! {
     let inherited = g.about.files.iter().filter(|f| f.inherited).map(|f| f.fd).collect();
     let settings = Settings { threads: g.about.threads, inherited, ..settings.clone() };
     let verbose = settings.verbose;
+    // A thread may have been saved while it slept until this changes.
+    keep::get().attempts.store(crate::sys::time::now_ns() as u32 | 1, Release);
     let mut k = Keeper::new(settings, store, super::list());
     k.resume_from(g);
     while first.state.load(Acquire) != super::seats::FROZEN {
