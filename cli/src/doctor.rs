@@ -42,7 +42,7 @@ fn findings() -> Vec<Finding> {
     add(
         "dirty page tracking",
         kernel >= (6, 7),
-        "PAGEMAP_SCAN with userfaultfd write protection (Linux 6.7); used by checkpoints, which are not in this version".into(),
+        "PAGEMAP_SCAN with userfaultfd write protection (Linux 6.7); without it checkpoints compare all pages".into(),
     );
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     add(

@@ -120,7 +120,8 @@ pub fn put_back(saved: &[OpenFile], ours: &[i32], new_process: bool) -> Result<(
             // The one who restarts has redirected it, or emptied the file: its affair.
             continue;
         }
-        if s.regular {
+        // Messages stay where they are: also ours about failures.
+        if s.regular && s.fd != 2 {
             let wrong = |what: &str, e: isize| format!("{}: cannot {what}: {}", s.path, sys::why(e));
             // SAFETY (both): a descriptor of the program.
             let r = unsafe { sys!(libc::SYS_lseek, s.fd, s.offset, libc::SEEK_SET) };

@@ -381,7 +381,7 @@ impl Keeper {
                     self.staging.clear();
                     held.pages.clear();
                 }
-                let slot = self.staging.next();
+                let slot = self.staging.place();
                 if readable {
                     // SAFETY: a present, readable page; the threads that could write it are frozen.
                     let page = unsafe { core::slice::from_raw_parts(p as *const u8, PAGE) };

@@ -55,12 +55,12 @@ impl Staging {
     }
 
     /// The place of the next page; it counts after [`Staging::keep`].
-    pub fn next(&mut self) -> &mut [u8] {
+    pub fn place(&mut self) -> &mut [u8] {
         // SAFETY: the caller has asked `is_full`; the memory is ours alone.
         unsafe { core::slice::from_raw_parts_mut((self.base + self.len) as *mut u8, PAGE) }
     }
 
-    /// The page that was written to [`Staging::next`] counts.
+    /// The page that was written to [`Staging::place`] counts.
     pub fn keep(&mut self) {
         self.len += PAGE;
         self.ready = self.ready.max(self.len);
