@@ -445,7 +445,9 @@ fn refused(s: &Scratch, dir: &Path, word: &str) {
 fn restarts_that_are_refused() {
     let s = Scratch::new("damage");
     let exe = s.path("program");
-    fs::copy(build("ckpt/refuse.c", &[]), &exe).unwrap();
+    // By another process: a file that this one has open for writing, if only for an instant in a child of another test, cannot be
+    // executed (ETXTBSY).
+    assert!(Command::new("cp").arg(build("ckpt/refuse.c", &[])).arg(&exe).status().unwrap().success());
     let good = killed(&s, &exe);
     // Only the newest generation, so that a damaged one has no older one to give way to.
     let d = Directory::open(&good).unwrap();
