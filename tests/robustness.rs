@@ -138,8 +138,8 @@ fn bad_fault_specifications_stop_the_program_before_it_does_anything() {
     for (name, value) in [
         ("PROMP_FAULT", "explode"),
         ("PROMP_FAULT", "kill@nth=0"),
-        ("PROMP_FAULT", "memerr"),
-        ("PROMP_CKPT_DIR", "/tmp/x"),
+        ("PROMP_FAULT", "memerr@at=now"),
+        ("PROMP_CKPT_INTERVAL", "soon"),
     ] {
         let run = promp(&exe, &[], &[(name, value)]);
         assert_eq!((run.status, run.out.as_str()), (64, ""), "{name}={value}: {run:?}");
