@@ -546,9 +546,14 @@ impl Keeper {
             }
         }
         k.failed.store(0, Release);
-        if let Err(why) = self.put_back(&seats) {
+        if let Err(why) = self.put_back(&seats, began) {
             stop(&why);
         }
+    }
+
+    /// Says what the rollback that began at `began` has done for those who asked for it.
+    fn close_records(&self, began: u64) {
+        let k = keep::get();
         let lost = began.saturating_sub(k.taken_ns.load(Relaxed));
         k.taken_ns.store(time::now_ns(), Relaxed);
         for r in record::all() {
@@ -560,7 +565,7 @@ impl Keeper {
     }
 
     /// Memory, files, dispositions and threads become what they were; threads that are frozen in `seats` take their contexts.
-    fn put_back(&mut self, seats: &[&'static Seat]) -> Result<(), String> {
+    fn put_back(&mut self, seats: &[&'static Seat], began: u64) -> Result<(), String> {
         let k = keep::get();
         let contexts = self.last.contexts.clone();
         // Threads that did not exist then go first: the kernel writes to their memory as they end.
@@ -582,6 +587,8 @@ impl Keeper {
         self.put_memory_back()?;
         files::put_back(&self.last.files, &self.ours(), false)?;
         files::dispose(&self.last.signals);
+        // Before the threads go on: the program may end at once.
+        self.close_records(began);
         self.hand_out(&contexts, &carriers)
     }
 
