@@ -122,6 +122,21 @@ fn what_a_failed_thread_holds() {
     }
 }
 
+/// Stops of two kinds that are under way to the same threads at the same time.
+#[test]
+fn kinds_that_meet() {
+    let exe = build("npb/cg.c", &["-DDYNAMIC=8"]);
+    let env = [("OMP_NUM_THREADS", "4"), ("PROMP_REPLAY", "assume")];
+    let want = reference(&exe, &["S"], &env[..1]);
+    let mut tally = Tally::default();
+    for seed in 1..=4 * scale() {
+        let spec =
+            format!("crash@mtbf=300us,seed={seed},count=100;kill@mtbf=300us,seed={},count=100", seed + 50);
+        one(&exe, &["S"], &env, &spec, &want, &mut tally);
+    }
+    assert!(tally.struck >= 2, "{tally:?}");
+}
+
 #[test]
 fn several_failures() {
     let exe = build("npb/cg.c", &["-DDYNAMIC=8"]);

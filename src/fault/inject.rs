@@ -9,8 +9,8 @@ use crate::ckpt;
 use crate::icv::{Globals, globals};
 use crate::say;
 use crate::sys::own::Own;
-use crate::sys::signals::stop_signal;
-use crate::sys::syscall::{getpid, tgkill};
+use crate::sys::signals::{stop_signal, value_of};
+use crate::sys::syscall::{getpid, tgqueue};
 use crate::team::region;
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
@@ -23,8 +23,8 @@ static STRUCK: Own<Option<&'static [AtomicU64]>> = Own::new(None);
 /// A thread's part of the injection.
 #[derive(Default)]
 pub struct PerThread {
-    /// The kind of stop that was sent to it.
-    kind: AtomicU32,
+    /// It is in a hang that was injected.
+    hanging: AtomicBool,
     /// The watchdog lets a hung thread go on to fail.
     fence: AtomicU32,
     /// The region the counts are of, and how often each point was reached in it.
@@ -42,13 +42,9 @@ pub struct PerThread {
 }
 
 impl PerThread {
-    /// What was sent.
-    pub fn kind(&self) -> u32 {
-        self.kind.load(Acquire)
-    }
-    /// It has been received.
-    pub fn clear_kind(&self) {
-        self.kind.store(0, Relaxed);
+    /// Is it in an injected hang?
+    pub fn hanging(&self) -> &AtomicBool {
+        &self.hanging
     }
     /// Where a hung thread waits.
     pub fn fence(&self) -> &AtomicU32 {
@@ -57,7 +53,6 @@ impl PerThread {
     /// A hang in serial code takes effect in the thread's next region: nobody waits for a thread outside one, so
     /// nothing could tell it from long work.
     pub fn defer_hang(&self) {
-        self.kind.store(0, Relaxed);
         self.late_hang.set(true);
     }
     /// A save point was passed: crashes are counted anew.
@@ -223,13 +218,25 @@ pub fn die() {
     unsafe { crate::sys!(libc::SYS_kill, getpid(), libc::SIGKILL) };
 }
 
-/// Sends a stop of the given kind to the host under `thr`.
+/// Marks the values of the signals that are stops.
+const MARK: u64 = 0x7072_6f6d << 32;
+
+/// Sends a stop of the given kind to the host under `thr`. The signal carries the kind: several can be under way at once.
 pub fn send(thr: &'static Thread, kind: Kind) {
     let sig = match kind {
         Kind::Die => return die(),
         Kind::Crash => libc::SIGSEGV,
         Kind::Kill | Kind::Hang | Kind::MemErr => stop_signal(),
     };
-    thr.inject.kind.store(kind as u32, Release);
-    tgkill(thr.host.load(Relaxed), sig);
+    tgqueue(thr.host.load(Relaxed), sig, MARK | kind as u64);
+}
+
+/// The kind of stop that a signal stands for; `None` if it is not one of ours.
+///
+/// # Safety
+/// `info` is the pointer the kernel gave the handler.
+pub unsafe fn sent(info: *const libc::siginfo_t) -> Option<Kind> {
+    // SAFETY: by the caller's promise.
+    let value = unsafe { value_of(info) }?;
+    if value >> 32 == MARK >> 32 { Kind::from_u32(value as u32) } else { None }
 }

@@ -42,9 +42,10 @@ fn caller() -> Option<&'static Thread> {
 }
 
 /// The stop signal: a kill, or a hang (injected, or found by the watchdog).
-extern "C" fn on_signal(_sig: i32, _info: *mut libc::siginfo_t, ctx: *mut libc::c_void) {
+extern "C" fn on_signal(_sig: i32, info: *mut libc::siginfo_t, ctx: *mut libc::c_void) {
     let Some(thr) = caller() else { return };
-    let Some(kind) = Kind::from_u32(thr.inject.kind()) else { return };
+    // SAFETY: the kernel's argument.
+    let Some(kind) = (unsafe { inject::sent(info) }) else { return };
     if thr.in_runtime.load(Relaxed) != 0 {
         thr.pending.store(kind as u32, Relaxed);
         return;
@@ -65,7 +66,8 @@ extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mut libc::c_v
     let (sent, at) = unsafe { ((*info).si_code <= 0, Interrupted::from_context(ctx)) };
     let give_up = || signals::give_back(sig);
     let Some(thr) = caller() else { return give_up() };
-    let injected = sent && thr.inject.kind() == Kind::Crash as u32;
+    // SAFETY: the kernel's argument.
+    let injected = sent && unsafe { inject::sent(info) } == Some(Kind::Crash);
     if !sent && ckpt::rollback_is_due() {
         // On memory that is lost already: part of the same failure, wherever it strikes.
         ckpt::roll_back(thr, Kind::Crash);
@@ -120,9 +122,11 @@ fn hang(thr: &'static Thread) {
     let fence = thr.inject.fence();
     // A hung thread can still be stopped for a checkpoint or a rollback.
     let mask = signals::set_mask(!(1u64 << (ckpt::seats::signal() - 1)));
+    thr.inject.hanging().store(true, Relaxed);
     while fence.swap(0, Acquire) == 0 {
         futex::wait(fence, 0);
     }
+    thr.inject.hanging().store(false, Relaxed);
     signals::set_mask(mask);
 }
 
@@ -217,7 +221,6 @@ fn refuse(thr: &'static Thread, kind: Kind, r: Refusal) -> ! {
 /// Hands the logical thread to a spare host and vanishes.
 fn leave(thr: &'static Thread, kind: Kind, way: Way, mask: u64) -> ! {
     thr.in_runtime.store(1, Relaxed);
-    thr.inject.clear_kind();
     ckpt::transition_begins();
     ckpt::note_parked();
     let member = thr.member();

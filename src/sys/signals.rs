@@ -98,6 +98,16 @@ pub fn ensure_alt_stack() {
     }
 }
 
+/// The value that was sent with a signal ([`super::syscall::tgqueue`], sigqueue(3)); `None` for one that the kernel raised or
+/// that came without a value.
+///
+/// # Safety
+/// `info` is the pointer the kernel gave the handler.
+pub unsafe fn value_of(info: *const libc::siginfo_t) -> Option<u64> {
+    // SAFETY: by the caller's promise.
+    unsafe { ((*info).si_code == libc::SI_QUEUE).then(|| (*info).si_value().sival_ptr as u64) }
+}
+
 /// What the handler learns of the interrupted code.
 #[derive(Clone, Copy, Default)]
 pub struct Interrupted {

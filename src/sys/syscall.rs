@@ -50,6 +50,32 @@ pub fn tgkill(tid: u32, sig: i32) -> bool {
     unsafe { sys!(libc::SYS_tgkill, getpid(), tid, sig) == 0 }
 }
 
+/// Sends `sig` with `value` to host `tid` of this process (`si_code` is `SI_QUEUE`); true if it was delivered.
+pub fn tgqueue(tid: u32, sig: i32, value: u64) -> bool {
+    #[repr(C, align(8))]
+    struct Info {
+        signo: i32,
+        errno: i32,
+        code: i32,
+        _pad: i32,
+        sender: [u32; 2],
+        value: u64,
+        _rest: [u64; 12],
+    }
+    let info = Info {
+        signo: sig,
+        errno: 0,
+        code: libc::SI_QUEUE,
+        _pad: 0,
+        sender: [getpid(), 0],
+        value,
+        _rest: [0; 12],
+    };
+    const _: () = assert!(size_of::<Info>() == size_of::<libc::siginfo_t>());
+    // SAFETY: the kernel reads a siginfo_t, whose layout this is for SI_QUEUE on 64-bit Linux.
+    unsafe { sys!(libc::SYS_rt_tgsigqueueinfo, getpid(), tid, sig, &raw const info) == 0 }
+}
+
 /// Gives the rest of the time slice away.
 pub fn sched_yield() {
     // SAFETY: no pointers.
