@@ -3,7 +3,9 @@
 mod common;
 use common::*;
 use promp_image::Directory;
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -267,29 +269,51 @@ fn automatic_restarts_and_death_by_injection() {
     let s = Scratch::new("auto");
     let exe = build("npb/mg.c", &[]);
     let want = reference(&exe, &["W"], &[THREADS]);
-    let mut c = first_run(&exe, &["W"], &s.path("ckpt"));
     // The fault counts as struck in the restarted process: it does not die for ever.
-    c = {
-        let mut d = Command::new(c.get_program());
-        d.args([
-            "run",
-            "--threads",
-            "4",
-            "--every",
-            "20ms",
-            "--auto-restart",
-            "5",
-            "--fault",
-            "die@region=1,at=barrier,nth=20,thread=0,count=2",
-        ]);
-        d.args(["--ckpt", text(&s.path("ckpt")), "--", text(&exe), "W"]);
-        d
-    };
+    let mut c = Command::new(command());
+    c.args(["run", "--threads", "4", "--every", "20ms", "--auto-restart", "5"]);
+    c.args(["--fault", "die@region=1,at=barrier,nth=20,thread=0,count=2"]);
+    c.args(["--ckpt", text(&s.path("ckpt")), "--", text(&exe), "W"]);
     let status = start(c, &s.path("out"), None).expect("ends");
     let err = fs::read_to_string(s.path("out.err")).unwrap_or_default();
-    let _ = status;
-    assert!(status.success(), "{status}: {err} {}", fs::read_to_string(s.path("err")).unwrap_or_default());
+    assert!(status.success(), "{status}: {err}");
     assert_eq!(fs::read_to_string(s.path("out")).unwrap(), want.out);
+}
+
+/// Arguments and environment are those of the original, byte for byte; children that use OpenMP go on without checkpoints.
+#[test]
+fn families_and_bytes() {
+    let s = Scratch::new("family");
+    let exe = build("ckpt/family.c", &[]);
+    let odd = OsStr::from_bytes(b"a\xff\xfe b");
+    let odd_env = OsStr::from_bytes(b"\x80=\xc3(");
+    let with = |mut c: Command| {
+        c.arg(odd).env("FAMILY_ODD", odd_env);
+        c
+    };
+    let mut plain = with(Command::new(&exe));
+    plain.env("OMP_NUM_THREADS", "4");
+    assert!(start(plain, &s.path("want"), None).expect("ends").success());
+    let mut cmd = with(first_run(&exe, &[], &s.path("ckpt")));
+    cmd.env("PROMP_VERBOSE", "1");
+    let mut said = String::new();
+    for i in 0..20 {
+        let ended = start(cmd, &s.path("got"), (i < 3).then_some(Duration::from_millis(120)));
+        said += &fs::read_to_string(s.path("got.err")).unwrap_or_default();
+        match ended {
+            Some(status) => {
+                assert!(status.success(), "{said}");
+                break;
+            }
+            None => cmd = restart(&s.path("ckpt")),
+        }
+    }
+    assert_eq!(
+        fs::read_to_string(s.path("got")).unwrap(),
+        fs::read_to_string(s.path("want")).unwrap(),
+        "{said}"
+    );
+    assert!(said.contains("of the same family"), "{said}");
 }
 
 #[test]

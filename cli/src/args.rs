@@ -1,6 +1,7 @@
 //! The command line's one definition; completions and the man page come from it.
 
 use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Runs OpenMP programs so that they survive the death of a thread.
@@ -67,7 +68,7 @@ pub struct Run {
     pub auto_restart: Option<u32>,
     /// The program and its arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
-    pub command: Vec<String>,
+    pub command: Vec<OsString>,
 }
 
 /// `promp restart`.

@@ -2,7 +2,7 @@
 
 use crate::{Failure, Outcome, args};
 use indicatif::{ProgressBar, ProgressStyle};
-use promp_image::{Directory, Generation, PAGE};
+use promp_image::{Directory, Generation, PAGE, Word};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -81,7 +81,7 @@ fn show(s: &Seen) {
     let Some(a) = &s.about else { return };
     let word = if s.verified { "every page verified" } else { "header, description and index verified" };
     println!("checkpoint {}: {} in {} pages; {word}", s.generation, size(s.bytes), s.pages);
-    println!("  program     {}", a.arguments.join(" "));
+    println!("  program     {}", a.arguments.iter().map(Word::to_string).collect::<Vec<_>>().join(" "));
     println!("  taken       {:.1} s after its start, in region {}", a.at_s.0, a.region);
     println!("  threads     {} saved, regions of {}", a.contexts.len(), a.threads);
     let private = a.maps.iter().filter(|m| !m.shared).map(|m| m.end - m.start).sum();

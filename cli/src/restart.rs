@@ -1,7 +1,9 @@
 //! `promp restart`, and running a program again and again until it ends by itself.
 
 use crate::{Failure, Outcome, args};
-use promp_image::{Directory, Generation, fit};
+use promp_image::{Directory, Generation, Word, fit};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::Command;
@@ -46,13 +48,20 @@ fn command(dir: &Path) -> Result<Command, Failure> {
     Ok(process(dir, &g))
 }
 
+/// Name and value of a line of the environment.
+fn variable(line: &Word) -> Option<(&OsStr, &OsStr)> {
+    let bytes = line.as_os_str().as_bytes();
+    let i = bytes.iter().position(|&b| b == b'=')?;
+    Some((OsStr::from_bytes(&bytes[..i]), OsStr::from_bytes(&bytes[i + 1..])))
+}
+
 fn process(dir: &Path, g: &Generation) -> Command {
     let a = &g.about;
     let mut c = Command::new(&a.program);
     if let Some((name, rest)) = a.arguments.split_first() {
-        c.arg0(name).args(rest);
+        c.arg0(name.as_os_str()).args(rest.iter().map(Word::as_os_str));
     }
-    c.env_clear().envs(a.environment.iter().filter_map(|e| e.split_once('=')));
+    c.env_clear().envs(a.environment.iter().filter_map(variable));
     c.env("PROMP_CKPT_DIR", std::path::absolute(dir).unwrap_or_else(|_| dir.into()));
     c.env("PROMP_RESTART", g.number.to_string());
     c.current_dir(&a.directory);

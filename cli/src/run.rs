@@ -3,6 +3,8 @@
 use crate::args::Run;
 use crate::elf::{self, Kind};
 use crate::{Failure, Outcome, library, restart};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -15,23 +17,24 @@ pub fn run(r: &Run) -> Outcome {
     check(&program)?;
     let mut c = Command::new(&program);
     c.args(&r.command[1..]);
-    let preload = match std::env::var("LD_PRELOAD") {
-        Ok(others) if !others.is_empty() => format!("{}:{others}", lib.display()),
-        _ => lib.display().to_string(),
-    };
+    let mut preload = lib.into_os_string();
+    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|o| !o.is_empty()) {
+        preload.push(":");
+        preload.push(others);
+    }
     c.env("LD_PRELOAD", preload);
-    let mut set = |name: &str, value: Option<String>| {
+    fn set(c: &mut Command, name: &str, value: Option<impl AsRef<OsStr>>) {
         if let Some(v) = value {
             c.env(name, v);
         }
-    };
-    set("OMP_NUM_THREADS", r.threads.map(|n| n.to_string()));
-    set("PROMP_FAULT", r.fault.clone());
-    set("PROMP_REPLAY", r.replay.clone());
-    set("PROMP_WATCHDOG", r.watchdog.clone());
-    set("PROMP_REPORT", r.report.as_ref().map(|p| p.display().to_string()));
-    set("PROMP_CKPT_DIR", r.ckpt.as_ref().map(|p| p.display().to_string()));
-    set("PROMP_CKPT_INTERVAL", r.every.clone());
+    }
+    set(&mut c, "OMP_NUM_THREADS", r.threads.map(|n| n.to_string()));
+    set(&mut c, "PROMP_FAULT", r.fault.as_ref());
+    set(&mut c, "PROMP_REPLAY", r.replay.as_ref());
+    set(&mut c, "PROMP_WATCHDOG", r.watchdog.as_ref());
+    set(&mut c, "PROMP_REPORT", r.report.as_ref());
+    set(&mut c, "PROMP_CKPT_DIR", r.ckpt.as_ref());
+    set(&mut c, "PROMP_CKPT_INTERVAL", r.every.as_ref());
     if let (Some(dir), Some(n)) = (&r.ckpt, r.auto_restart) {
         return restart::supervise(c, dir, n);
     }
@@ -40,20 +43,21 @@ pub fn run(r: &Run) -> Outcome {
 }
 
 /// The program's file: as given if it has a slash, otherwise by PATH.
-fn locate(name: &str) -> Result<PathBuf, Failure> {
-    if name.contains('/') {
+fn locate(name: &OsStr) -> Result<PathBuf, Failure> {
+    let shown = name.display();
+    if name.as_bytes().contains(&b'/') {
         let p = PathBuf::from(name);
         return if p.exists() {
             Ok(p)
         } else {
-            Err(Failure::new(127, format!("{name}: there is no such program")))
+            Err(Failure::new(127, format!("{shown}: there is no such program")))
         };
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
         .map(|d| d.join(name))
         .find(|p| p.is_file())
-        .ok_or_else(|| Failure::new(127, format!("{name}: not found in PATH")))
+        .ok_or_else(|| Failure::new(127, format!("{shown}: not found in PATH")))
 }
 
 /// Programs that the loader would run without the library are refused: they would silently run unprotected.

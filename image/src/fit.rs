@@ -12,7 +12,8 @@ pub fn obstacle(about: &Description, threads: Option<&str>) -> Option<String> {
             env!("CARGO_PKG_VERSION")
         ));
     }
-    let saved = about.environment.iter().find_map(|e| e.strip_prefix("OMP_NUM_THREADS="));
+    let saved =
+        about.environment.iter().find_map(|e| e.as_os_str().to_str()?.strip_prefix("OMP_NUM_THREADS="));
     if threads.is_some() && threads != saved {
         return Some(format!(
             "OMP_NUM_THREADS={} differs from the run's ({}): the threads of the checkpoint cannot become more or fewer; unset it",

@@ -14,8 +14,11 @@
 pub mod fit;
 
 use serde::{Deserialize, Serialize};
+use std::ffi::OsStr;
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
@@ -119,6 +122,38 @@ pub struct Disposition {
     pub action: [u64; 4],
 }
 
+/// An argument or a line of the environment: text, or bytes where it is not UTF-8.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Word {
+    /// UTF-8.
+    Text(String),
+    /// Anything else.
+    Bytes(Vec<u8>),
+}
+
+impl Word {
+    /// As the system has it.
+    pub fn as_os_str(&self) -> &OsStr {
+        OsStr::from_bytes(match self {
+            Self::Text(t) => t.as_bytes(),
+            Self::Bytes(b) => b,
+        })
+    }
+}
+
+impl From<&[u8]> for Word {
+    fn from(b: &[u8]) -> Self {
+        core::str::from_utf8(b).map_or_else(|_| Self::Bytes(b.into()), |t| Self::Text(t.into()))
+    }
+}
+
+impl fmt::Display for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_os_str().display().fmt(f)
+    }
+}
+
 /// What a generation is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Description {
@@ -127,9 +162,9 @@ pub struct Description {
     /// The program's file.
     pub program: String,
     /// Its arguments.
-    pub arguments: Vec<String>,
+    pub arguments: Vec<Word>,
     /// Its environment, `NAME=value`.
-    pub environment: Vec<String>,
+    pub environment: Vec<Word>,
     /// Its working directory.
     pub directory: String,
     /// File creation mask.

@@ -82,10 +82,12 @@ fn unread(fd: i32) -> i32 {
 }
 
 /// Other things of the process that could not be put back.
-pub fn obstacles(pid: u32) -> Option<String> {
-    let children = fs::read_to_string(format!("/proc/self/task/{pid}/children")).unwrap_or_default();
-    if let Some(c) = children.split_whitespace().next() {
-        return Some(format!("the program has a child process ({c})"));
+pub fn obstacles() -> Option<String> {
+    for host in sys::maps::names(c"/proc/self/task") {
+        let children = fs::read_to_string(format!("/proc/self/task/{host}/children")).unwrap_or_default();
+        if let Some(c) = children.split_whitespace().next() {
+            return Some(format!("the program has a child process ({c})"));
+        }
     }
     if fs::read_to_string("/proc/self/timers").is_ok_and(|t| !t.is_empty()) {
         return Some("the program has a timer (timer_create)".into());

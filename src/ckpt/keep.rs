@@ -4,14 +4,14 @@ use super::seats::{SEATS, Seat};
 use crate::fault::record::List;
 use crate::sys::keep as region;
 use crate::team::thread::Thread;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 
 /// The state of the checkpoint protocol and what outlives rollbacks. Zeroed memory is its initial state.
 #[repr(C)]
 pub struct Keep {
     /// CKPT_Started: threads freeze for a checkpoint or a rollback.
     pub started: AtomicU32,
-    /// CKPT_Counter: threads that have not arrived yet.
+    /// CKPT_Counter: threads that have not arrived yet; what the keeper sleeps on while they come.
     pub counter: AtomicU32,
     /// Hosts that are being replaced: no checkpoint while it is not 0.
     pub transitions: AtomicU32,
@@ -50,7 +50,6 @@ pub struct Keep {
 }
 
 static KEEP: AtomicPtr<Keep> = AtomicPtr::new(core::ptr::null_mut());
-const _: () = assert!(size_of::<AtomicUsize>() == 8);
 
 /// Makes it, at the first place of the region. The pointer is the same in every process.
 pub fn create() -> bool {

@@ -11,8 +11,9 @@ use crate::sys::{keep, maps};
 
 /// All mappings that belong to the program, or the runtime's ordinary memory: not the kernel's own, not the kept region.
 pub fn mappings() -> Vec<Map> {
-    let text = maps::read_file(c"/proc/self/maps").unwrap_or_default();
-    String::from_utf8_lossy(&text).lines().filter_map(parse).filter(|m| !is_foreign(m)).collect()
+    let mut all = maps::all();
+    all.retain(|m| !is_foreign(m));
+    all
 }
 
 fn is_foreign(m: &Map) -> bool {
@@ -23,24 +24,6 @@ fn is_foreign(m: &Map) -> bool {
 pub fn vdso() -> usize {
     // SAFETY: reads the auxiliary vector.
     unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) as usize }
-}
-
-fn parse(line: &str) -> Option<Map> {
-    let mut f = line.splitn(6, ' ');
-    let (start, end) = f.next()?.split_once('-')?;
-    let hex = |s: &str| usize::from_str_radix(s, 16).ok();
-    let (perms, offset, dev, inode) = (f.next()?.as_bytes(), f.next()?, f.next()?, f.next()?);
-    let bit = |i: usize, c: u8, b: i32| if perms.get(i) == Some(&c) { b } else { 0 };
-    Some(Map {
-        start: hex(start)?,
-        end: hex(end)?,
-        prot: bit(0, b'r', libc::PROT_READ) | bit(1, b'w', libc::PROT_WRITE) | bit(2, b'x', libc::PROT_EXEC),
-        shared: perms.get(3) == Some(&b's'),
-        offset: hex(offset)?,
-        dev: dev.into(),
-        inode: inode.parse().ok()?,
-        path: f.next().unwrap_or("").trim_start().into(),
-    })
 }
 
 /// A run of pages.
@@ -369,16 +352,6 @@ fn map(t: &Map, a: usize, b: usize) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lines_of_maps() {
-        let m = parse("7f00-7f10 rw-p 00001000 fe:00 12   /a b").unwrap();
-        assert_eq!(
-            (m.start, m.prot, m.shared, m.offset, m.inode, m.path.as_str()),
-            (0x7f00, 3, false, 0x1000, 12, "/a b")
-        );
-        assert!(parse("7f00-7f10 r--s 0 fe:00 12").unwrap().shared);
-    }
 
     #[test]
     fn writes_are_noted_where_the_kernel_can() {

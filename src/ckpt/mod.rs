@@ -120,13 +120,45 @@ impl Start {
                     k.run()
                 }
                 Err(why) => {
-                    say!("PROMP_CKPT_DIR={}: {why}", self.settings.dir.display());
-                    syscall::exit_group(64)
+                    let dir = self.settings.dir.display();
+                    match Store::holder(&self.settings.dir).filter(|&pid| is_relative(pid)) {
+                        Some(pid) => {
+                            if self.settings.verbose >= 1 {
+                                say!(
+                                    "no checkpoints of this process: PROMP_CKPT_DIR={dir} serves process {pid}, of the same family"
+                                );
+                            }
+                            keep::get().ready.store(NOT_READY, Release);
+                            futex::wake(&keep::get().ready, u32::MAX);
+                            syscall::exit()
+                        }
+                        None => {
+                            say!("PROMP_CKPT_DIR={dir}: {why}");
+                            syscall::exit_group(64)
+                        }
+                    }
                 }
             },
             restart::Job::Restart(first) => restart::work(&self.settings, first),
         }
     }
+}
+
+/// [`keep::Keep::ready`] of a process that gets no checkpoints.
+const NOT_READY: u32 = 2;
+
+/// Is process `pid` an ancestor or a descendant of this one? A program that starts others hands PROMP_CKPT_DIR down to them.
+fn is_relative(pid: u32) -> bool {
+    let parent = |pid: u32| -> Option<u32> {
+        let path = std::ffi::CString::new(format!("/proc/{pid}/stat")).ok()?;
+        let text = sys::maps::read_file(&path)?;
+        // The name, in parentheses, may hold anything.
+        let text = String::from_utf8_lossy(&text);
+        text.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    };
+    let descends = |from: u32, of: u32| core::iter::successors(Some(from), |&p| parent(p)).any(|p| p == of);
+    let me = syscall::getpid();
+    pid != me && (descends(me, pid) || descends(pid, me))
 }
 
 fn list() -> &'static TakenList {
@@ -188,6 +220,9 @@ pub fn start(g: &'static Globals) {
     let k = keep::get();
     while k.ready.load(Acquire) == 0 {
         futex::wait(&k.ready, 0);
+    }
+    if k.ready.load(Acquire) == NOT_READY {
+        region::forget();
     }
 }
 

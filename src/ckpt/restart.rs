@@ -70,8 +70,8 @@ pub fn at_load(arguments: *const *const libc::c_char) {
         }
     }
     INHERITED.with(|v| *v = super::files::numbers());
-    if let Some(generation) = set(VARIABLE) {
-        restart(&generation);
+    if set(VARIABLE).is_some() {
+        restart();
     }
 }
 
@@ -80,7 +80,7 @@ fn refuse(why: &str) -> ! {
     syscall::exit_group(REFUSED)
 }
 
-fn restart(_generation: &str) -> ! {
+fn restart() -> ! {
     let dir = crate::icv::env::get("PROMP_CKPT_DIR").unwrap_or_default();
     host::learn_libc_layout();
     signals::block_all();
@@ -125,7 +125,7 @@ pub fn work(settings: &Settings, first: &'static Seat) -> ! {
     keep::get().attempts.store(crate::sys::time::now_ns() as u32 | 1, Release);
     let mut k = Keeper::new(settings, store, super::list());
     k.resume_from(g);
-    while first.state.load(Acquire) != super::seats::FROZEN {
+    while !first.hold() {
         syscall::sched_yield();
     }
     // Its last use of the memory that goes was before; now it waits without a stack.

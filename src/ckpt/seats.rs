@@ -1,19 +1,26 @@
 //! Seats: where hosts are while they are frozen, and how they go on.
 //!
 //! Every logical thread has a seat in the kept region. To freeze, the keeper sends each seat's host the freeze signal; the
-//! handler notes where the kernel put the interrupted context, counts down [`Keep::counter`](super::keep::Keep) and waits on
-//! its seat without touching any stack, so that all memory can be replaced under it. To go on, the keeper writes an order to
-//! the seat:
+//! handler notes where the kernel put the interrupted context, says that it is frozen and waits on its seat without touching
+//! any stack, so that all memory can be replaced under it. The keeper holds the seat, and later writes an order to it:
 //!
 //! ```text
-//! running --signal--> frozen --Go----> running (the same context: sigreturn)
-//!                            --Take--> running (the seat's context of a checkpoint, on memory put back; also by a new host)
-//!                            --Leave-> gone    (a thread that the checkpoint does not know)
+//! running --signal--> frozen --the keeper holds it--> held --Go----> running (the same context: sigreturn)
+//!                       |                                  --Take--> running (the seat's context of a checkpoint, on memory
+//!                       |                                                     put back; also by a new host)
+//!                       |                                  --Leave-> gone    (a thread that the checkpoint does not know)
+//!                       +--Started is cleared------------------------> running (it came too late: the freeze was given up)
 //! ```
 //!
-//! `order` is the edge: the keeper's release store orders its writes to seat and memory before the host's acquire load.
-//! The edge back is the countdown: the host's locked subtraction orders the noted context and `state` before the keeper's reading.
+//! Both ways out of *frozen* are a compare-and-swap of `state`: a host that came late either goes on by itself or is held,
+//! never both (loom model: a late host is neither forgotten nor held while it runs). That it does one of them: it writes
+//! `state` before it reads Started, with a locked instruction between; the keeper clears Started before it looks at `state`.
+//!
+//! `order` is the edge to the host: the keeper's release store orders its writes to seat and memory before the host's acquire
+//! load. The edge back is `state`: the host's store (x86: a release) orders the noted context before the keeper's
+//! acquiring compare-and-swap. [`Keep::counter`](super::keep::Keep) only wakes the keeper.
 
+use super::keep::Keep;
 use crate::sys;
 use crate::sys::host::{self, Identity};
 use crate::sys::{futex, syscall};
@@ -28,9 +35,11 @@ const STACK: usize = 16 * 1024;
 pub const SEATS: usize = 2048;
 
 /// The host runs.
-pub const RUNNING: u32 = 0;
-/// The host waits in the handler.
-pub const FROZEN: u32 = 1;
+const RUNNING: u32 = 0;
+/// The host waits in the handler, and goes on when Started is cleared.
+const FROZEN: u32 = 1;
+/// The host waits for an order.
+const HELD: u32 = 2;
 
 /// No order yet.
 const NONE: u32 = 0;
@@ -45,12 +54,14 @@ pub const LEAVE: u32 = 3;
 #[repr(C, align(128))]
 pub struct Seat {
     order: AtomicU32,
-    /// [`RUNNING`] or [`FROZEN`].
-    pub state: AtomicU32,
+    /// [`RUNNING`], [`FROZEN`] or [`HELD`].
+    state: AtomicU32,
     /// The kernel's signal context of the frozen thread, or of the one to become.
     pub context: AtomicUsize,
     stack: AtomicUsize,
+    /// Addresses of CKPT_Counter and CKPT_Started, for code without a stack.
     counter: AtomicUsize,
+    started: AtomicUsize,
     /// Thread pointer of the frozen thread, or of the one to become.
     pub thread_pointer: AtomicUsize,
     /// Robust list's head of the frozen thread, or of the one to become.
@@ -87,9 +98,15 @@ impl Seat {
         true
     }
 
-    /// Where the arrival is counted.
-    fn count_at(&self, counter: &'static AtomicU32) {
-        self.counter.store(core::ptr::from_ref(counter) as usize, Relaxed);
+    /// What [`wait_frozen`] looks at.
+    fn arrives_in(&self, k: &'static Keep) {
+        self.counter.store(core::ptr::from_ref(&k.counter) as usize, Relaxed);
+        self.started.store(core::ptr::from_ref(&k.started) as usize, Relaxed);
+    }
+
+    /// Holds the host if it has arrived; true if it is held. Only the keeper calls this.
+    pub fn hold(&self) -> bool {
+        self.state.compare_exchange(FROZEN, HELD, AcqRel, Acquire).is_ok() || self.state.load(Relaxed) == HELD
     }
 
     /// Is a stop of the frozen thread due at the exit of the call that it is in?
@@ -105,7 +122,7 @@ impl Seat {
         self.initial.load(Relaxed) == 0 && thr.is_some_and(|t| !t.worker.get())
     }
 
-    /// Orders the frozen host to go on.
+    /// Orders the host that is held to go on.
     pub fn order(&self, what: u32) {
         self.state.store(RUNNING, Relaxed);
         self.order.store(what, Release);
@@ -156,8 +173,8 @@ unsafe extern "C" fn freeze(_sig: i32, _info: usize, _context: usize) {
     )
 }
 
-/// Says that the seat in rbx is taken, waits for an order to it and carries it out. From the first instruction on no stack is
-/// used: as soon as the keeper knows of the arrival it may replace all memory.
+/// Says that the host of the seat in rbx is frozen, waits for an order or for the end of the freeze, and goes on. From the first
+/// instruction on no stack is used: as soon as the keeper holds the seat it may replace all memory.
 #[unsafe(naked)]
 unsafe extern "C" fn wait_frozen() {
     naked_asm!(
@@ -173,6 +190,14 @@ unsafe extern "C" fn wait_frozen() {
         "mov r12d, dword ptr [rbx + {order}]",
         "test r12d, r12d",
         "jnz 3f",
+        "mov rdi, qword ptr [rbx + {started}]",
+        "cmp dword ptr [rdi], 0",
+        "jne 6f",
+        "mov eax, {frozen}",
+        "mov ecx, {running}",
+        "lock cmpxchg dword ptr [rbx + {state}], ecx",
+        "je 3f",
+        "6:",
         "lea rdi, [rbx + {order}]",
         "mov esi, 128", // FUTEX_WAIT | FUTEX_PRIVATE_FLAG
         "xor edx, edx",
@@ -195,6 +220,8 @@ unsafe extern "C" fn wait_frozen() {
         counter = const offset_of!(Seat, counter),
         state = const offset_of!(Seat, state),
         frozen = const FROZEN,
+        running = const RUNNING,
+        started = const offset_of!(Seat, started),
         order = const offset_of!(Seat, order),
         stack = const offset_of!(Seat, stack),
         leave = const LEAVE,
@@ -208,7 +235,9 @@ unsafe extern "C" fn wait_frozen() {
 /// All signals are blocked; the seat is ready.
 pub unsafe fn wait_to_be_replaced(seat: &'static Seat) -> ! {
     seat.ensure_stack();
-    seat.count_at(&super::keep::get().counter);
+    let k = super::keep::get();
+    seat.arrives_in(k);
+    k.started.store(1, SeqCst);
     // SAFETY: as for the handler.
     unsafe {
         core::arch::asm!("mov rbx, {0}", "jmp {wait}", in(reg) core::ptr::from_ref(seat), wait = sym wait_frozen, options(noreturn))
@@ -229,7 +258,7 @@ extern "C" fn arrive(context: usize) -> *const Seat {
     seat.thread_pointer.store(id.thread_pointer, Relaxed);
     seat.robust_head.store(id.robust_head, Relaxed);
     seat.order.store(NONE, Relaxed);
-    seat.count_at(&super::keep::get().counter);
+    seat.arrives_in(super::keep::get());
     seat
 }
 

@@ -66,8 +66,11 @@ impl Store {
             };
             let lock = file(c"lock")?;
             if sys!(libc::SYS_flock, lock, libc::LOCK_EX | libc::LOCK_NB) < 0 {
-                return Err(format!("{} is in use by another process", dir.display()));
+                let by = Self::holder(dir).map_or(String::new(), |pid| format!(" ({pid})"));
+                return Err(format!("{} is in use by another process{by}", dir.display()));
             }
+            let pid = format!("{:<10}\n", sys::syscall::getpid());
+            sys!(libc::SYS_pwrite64, lock, pid.as_ptr(), pid.len(), 0);
             let pages = file(c"pages")?;
             let mut s = Self {
                 dir: dir.into(),
@@ -96,6 +99,12 @@ impl Store {
             s.accept(index);
             Ok(s)
         }
+    }
+
+    /// The process that writes to `dir`, or the last one that did.
+    pub fn holder(dir: &Path) -> Option<u32> {
+        let text = sys::maps::read_file(&c(&dir.join("lock")))?;
+        core::str::from_utf8(&text).ok()?.trim().parse().ok()
     }
 
     /// Descriptors of ours, which are no files of the program.

@@ -90,6 +90,13 @@ pub fn start(g: &'static Globals) {
     }
 }
 
+/// In a child after fork: its strikes do not count as the parent's.
+pub fn after_fork() {
+    if let Some(struck) = STRUCK.get() {
+        STRUCK.set(Some(Box::leak(struck.iter().map(|n| AtomicU64::new(n.load(Relaxed))).collect())));
+    }
+}
+
 /// Faults that have not struck as often as they should.
 pub fn not_fired() -> u64 {
     let struck = STRUCK.get().unwrap_or(&[]);

@@ -59,4 +59,5 @@ pub fn after_fork(thr: &'static Thread) {
     THREADS.with(|v| *v = vec![thr]);
     ckpt::after_fork(thr);
     agent::after_fork();
+    inject::after_fork();
 }

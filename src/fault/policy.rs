@@ -240,7 +240,9 @@ fn return_addresses(
     words: impl Iterator<Item = usize>,
     readable: code::Readable<'_>,
 ) -> Vec<usize> {
-    let in_code = |w: usize| maps::find(maps, w).is_some_and(|m| m.executable && !is_system_library(&m.path));
+    let in_code = |w: usize| {
+        maps::find(maps, w).is_some_and(|m| m.prot & libc::PROT_EXEC != 0 && !is_system_library(&m.path))
+    };
     words.filter(|&w| in_code(w) && code::follows_call(w, readable)).collect()
 }
 

@@ -3,20 +3,7 @@
 
 use crate::sys;
 
-/// A file mapping.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mapping {
-    /// First address.
-    pub start: usize,
-    /// Behind the last.
-    pub end: usize,
-    /// Holds code.
-    pub executable: bool,
-    /// Offset in the file.
-    pub offset: usize,
-    /// The file's path; empty for anonymous memory.
-    pub path: String,
-}
+pub use promp_image::Map as Mapping;
 
 /// Reads a whole file by raw system calls.
 pub fn read_file(path: &core::ffi::CStr) -> Option<Vec<u8>> {
@@ -78,15 +65,17 @@ fn parse(line: &str) -> Option<Mapping> {
     let mut f = line.splitn(6, ' ');
     let (start, end) = f.next()?.split_once('-')?;
     let hex = |s: &str| usize::from_str_radix(s, 16).ok();
-    let (perms, offset) = (f.next()?, f.next()?);
-    let (_dev, _inode) = (f.next()?, f.next()?);
-    let path = f.next().unwrap_or("").trim_start().to_string();
+    let (perms, offset, dev, inode) = (f.next()?.as_bytes(), f.next()?, f.next()?, f.next()?);
+    let bit = |i: usize, c: u8, b: i32| if perms.get(i) == Some(&c) { b } else { 0 };
     Some(Mapping {
         start: hex(start)?,
         end: hex(end)?,
-        executable: perms.contains('x'),
+        prot: bit(0, b'r', libc::PROT_READ) | bit(1, b'w', libc::PROT_WRITE) | bit(2, b'x', libc::PROT_EXEC),
+        shared: perms.get(3) == Some(&b's'),
         offset: hex(offset)?,
-        path,
+        dev: dev.into(),
+        inode: inode.parse().ok()?,
+        path: f.next().unwrap_or("").trim_start().into(),
     })
 }
 
@@ -137,6 +126,8 @@ mod tests {
     fn lines_and_globs() {
         let m = parse("55d0-55f0 r-xp 00001000 fe:00 123   /usr/bin/a b").unwrap();
         assert_eq!((m.start, m.end, m.offset, m.path.as_str()), (0x55d0, 0x55f0, 0x1000, "/usr/bin/a b"));
+        assert_eq!((m.prot, m.shared, m.inode), (libc::PROT_READ | libc::PROT_EXEC, false, 123));
+        assert!(parse("7f00-7f10 r--s 0 fe:00 12").unwrap().shared);
         assert_eq!(parse("7f00-7f10 rw-p 00000000 00:00 0").unwrap().path, "");
         assert!(parse("nonsense").is_none());
         assert!(glob(b"main._omp_fn.*", b"main._omp_fn.12") && glob(b"*", b"") && glob(b"a?c", b"abc"));

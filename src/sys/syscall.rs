@@ -82,6 +82,14 @@ pub fn sched_yield() {
     unsafe { sys!(libc::SYS_sched_yield) };
 }
 
+/// Ends the calling host, which has no libc identity and whose stack is never used again.
+pub fn exit() -> ! {
+    loop {
+        // SAFETY: no pointers; does not return.
+        unsafe { sys!(libc::SYS_exit, 0) };
+    }
+}
+
 /// Ends the whole process at once, without handlers of any kind.
 pub fn exit_group(status: i32) -> ! {
     loop {

@@ -219,3 +219,83 @@ fn a_freeze_and_a_replacement_exclude_each_other() {
         failing.join().unwrap();
     });
 }
+
+/// States of a seat, and orders to it (src/ckpt/seats.rs).
+const RUNNING: u32 = 0;
+const FROZEN: u32 = 1;
+const HELD: u32 = 2;
+const GO: u32 = 1;
+
+#[derive(Default)]
+struct OneSeat {
+    started: AtomicU32,
+    state: AtomicU32,
+    order: AtomicU32,
+    /// Times the host has gone on.
+    gone_on: AtomicU32,
+}
+
+impl OneSeat {
+    /// The handler, entered for a signal that may be an old one.
+    fn freeze(&self) {
+        if self.started.load(Acquire) == 0 {
+            return;
+        }
+        self.order.store(0, Relaxed);
+        self.state.store(FROZEN, Release);
+        fence(SeqCst); // the locked countdown
+        loop {
+            if self.order.load(Acquire) == GO {
+                break;
+            }
+            if self.started.load(SeqCst) == 0
+                && self.state.compare_exchange(FROZEN, RUNNING, AcqRel, Relaxed).is_ok()
+            {
+                break;
+            }
+            futex::wait(&self.order, 0);
+        }
+        self.gone_on.fetch_add(1, AcqRel);
+    }
+
+    fn hold(&self) -> bool {
+        self.state.compare_exchange(FROZEN, HELD, AcqRel, Acquire).is_ok()
+            || self.state.load(Relaxed) == HELD
+    }
+
+    fn thaw(&self) {
+        self.started.store(0, SeqCst);
+        fence(SeqCst);
+        if self.hold() {
+            self.state.store(RUNNING, Relaxed);
+            self.order.store(GO, Release);
+            futex::wake(&self.order, 1);
+        }
+    }
+}
+
+/// A freeze that is given up, and another one after it, with a host that answers the first signal late: it always goes on, and
+/// never runs while it is held.
+#[test]
+fn a_late_host_is_neither_forgotten_nor_held_while_it_runs() {
+    model(4, || {
+        let seat = Arc::new(OneSeat::default());
+        let s = seat.clone();
+        let host = thread::spawn(move || {
+            s.freeze();
+            s.freeze();
+        });
+        // Given up at once.
+        seat.started.store(1, SeqCst);
+        seat.thaw();
+        // The next one: what is held does not run.
+        seat.started.store(1, SeqCst);
+        if seat.hold() {
+            let before = seat.gone_on.load(Acquire);
+            thread::yield_now();
+            assert_eq!(before, seat.gone_on.load(Acquire), "it runs and is held");
+        }
+        seat.thaw();
+        host.join().unwrap();
+    });
+}

@@ -1,0 +1,173 @@
+//! The keeper: a host of its own that takes checkpoints and rolls back. It lives in the kept region and has no part in what
+//! it saves.
+//!
+//! Taking a checkpoint (the repaired protocol; docs/checkpoints.md): Started is set; every thread arrives — wherever it is, the
+//! freeze signal finds it, so nobody waits for one who waits for him — and counts Counter down; the keeper waits for
+//! everybody, notes the contexts, copies what has changed, arms the tracking of writes anew, and only then lets the
+//! threads go and clears Started: what they write afterwards belongs to the next checkpoint. Writing to disk comes after.
+
+mod freeze;
+mod restore;
+mod take;
+
+use super::Settings;
+use super::image::{self, Description};
+use super::keep::{self, Keep};
+use super::memory::{Door, Tracker};
+use super::seats::Seat;
+use super::staging::Staging;
+use super::store::Store;
+use crate::say;
+use crate::sys::{futex, signals, syscall, time};
+use core::sync::atomic::Ordering::*;
+
+/// When something is under way: tried again after this time.
+const RETRY_NS: u64 = 500_000;
+
+/// One checkpoint, for the report.
+#[derive(Clone, Copy, Debug)]
+pub struct Taken {
+    /// Generation.
+    pub generation: u64,
+    /// Monotonic time.
+    pub at_ns: u64,
+    /// Bytes written.
+    pub bytes: u64,
+    /// Pages written.
+    pub dirty_pages: u64,
+    /// How long the threads were frozen.
+    pub stop_ns: u64,
+    /// How long writing took.
+    pub write_ns: u64,
+}
+
+/// The keeper's own data.
+pub struct Keeper {
+    settings: Settings,
+    store: Store,
+    tracker: Tracker,
+    door: Door,
+    /// What was saved last, but for the pages.
+    last: Description,
+    generation: u64,
+    /// What has changed since the last checkpoint is not known: everything may have.
+    unknown: bool,
+    staging: Staging,
+    refused: Vec<String>,
+    /// A thread without a seat, and since when it has been seen.
+    stranger: Option<(u32, u64)>,
+    taken: &'static super::TakenList,
+    mapped: Vec<image::MappedFile>,
+    cpu: Vec<String>,
+    started_ns: u64,
+}
+
+/// Why there is no checkpoint now.
+enum No {
+    /// Try again soon: something is under way.
+    Later,
+    /// Not possible in this state of the program.
+    Refused(String),
+}
+
+impl Keeper {
+    /// A keeper for `settings`, with the page store open. On the keeper's own stack.
+    pub fn new(settings: Settings, store: Store, taken: &'static super::TakenList) -> Self {
+        let tracker = Tracker::new(settings.compare);
+        Self {
+            door: Door::open(),
+            store,
+            tracker,
+            last: Description::default(),
+            generation: 0,
+            unknown: true,
+            staging: Staging::new(),
+            refused: Vec::new(),
+            stranger: None,
+            taken,
+            mapped: Vec::new(),
+            cpu: image::cpu_features(),
+            started_ns: time::now_ns(),
+            settings,
+        }
+    }
+
+    /// Goes on from a generation that a new process has been made from.
+    pub fn resume_from(&mut self, g: image::Generation) {
+        self.generation = g.number;
+        self.last = g.about;
+        keep::get().generation.store(g.number, Release);
+        keep::get().taken_ns.store(time::now_ns(), Release);
+    }
+
+    /// The loop.
+    pub fn run(&mut self) -> ! {
+        let k = keep::get();
+        let mut due = time::now_ns() + self.settings.interval_ns;
+        loop {
+            let bell = k.bell.load(Acquire);
+            if k.failed.load(Acquire) > 0 {
+                self.roll_back();
+                due = time::now_ns() + self.settings.interval_ns;
+                continue;
+            }
+            let wanted = k.wanted.load(Acquire) > 0;
+            let now = time::now_ns();
+            if wanted || now >= due {
+                k.busy.store(1, Release);
+                let taken = self.take();
+                k.busy.store(0, Release);
+                futex::wake(&k.busy, u32::MAX);
+                let soon = match taken {
+                    Ok(()) => self.settings.interval_ns,
+                    Err(No::Later) => RETRY_NS,
+                    Err(No::Refused(why)) => {
+                        self.refuse(why);
+                        self.settings.interval_ns.max(50_000_000)
+                    }
+                };
+                due = time::now_ns() + soon;
+                if soon != RETRY_NS {
+                    self.answer();
+                } else if wanted {
+                    futex::wait_until(&k.bell, k.bell.load(Acquire), due);
+                }
+                continue;
+            }
+            futex::wait_until(&k.bell, bell, due);
+        }
+    }
+
+    /// Says why there is no checkpoint, once for each reason.
+    fn refuse(&mut self, why: String) {
+        if self.settings.verbose >= 1 && !self.refused.contains(&why) {
+            say!("no checkpoint now: {why}; the run goes on");
+            self.refused.push(why);
+        }
+    }
+
+    /// Descriptors that are no files of the program.
+    fn ours(&self) -> Vec<i32> {
+        [&self.store.descriptors()[..], &self.tracker.descriptors(), &[self.door.0]].concat()
+    }
+}
+
+impl Keep {
+    /// The number of a seat.
+    pub fn number(&self, s: &Seat) -> u32 {
+        ((core::ptr::from_ref(s) as usize - self.seats.as_ptr() as usize) / size_of::<Seat>()) as u32
+    }
+}
+
+/// The keeper's host.
+///
+/// # Safety
+/// For [`host::spawn_with`]; `arg` is a leaked [`super::Start`].
+pub unsafe extern "C" fn main(arg: usize) -> ! {
+    // SAFETY: by the caller's promise.
+    let start = unsafe { &*(arg as *const super::Start) };
+    let k = keep::get();
+    k.own_hosts[0].store(syscall::gettid(), Relaxed);
+    signals::block_all();
+    start.work()
+}

@@ -1,0 +1,243 @@
+//! Putting everything back to a checkpoint: a rollback in process, or a new process that becomes the old one.
+
+use super::super::image::{self, Context, Entry, Map, PAGE};
+use super::super::memory::{self, Run};
+use super::super::seats::{self, LEAVE, Seat, TAKE};
+use super::super::{files, keep};
+use super::{Keeper, No};
+use crate::fault::record::{self, Recovery};
+use crate::say;
+use crate::sys;
+use crate::sys::{futex, syscall, time};
+use core::sync::atomic::Ordering::*;
+
+impl Keeper {
+    /// Puts everything back to the last checkpoint.
+    pub(super) fn roll_back(&mut self) {
+        let k = keep::get();
+        let began = time::now_ns();
+        let seats = loop {
+            match self.freeze() {
+                Ok(s) => break s,
+                Err(No::Later) => syscall::sched_yield(),
+                Err(No::Refused(why)) => {
+                    stop(&format!("the threads cannot be stopped for a rollback: {why}"))
+                }
+            }
+        };
+        // Hosts that have failed may still be on their way out, on stacks that will be written to.
+        for s in &k.seats {
+            while s.going.load(Acquire) != 0 {
+                futex::wait_until(&s.going, 1, time::now_ns() + 100_000);
+            }
+        }
+        k.failed.store(0, Release);
+        if let Err(why) = self.put_back(&seats, began) {
+            stop(&why);
+        }
+    }
+
+    /// Says what the rollback that began at `began` has done for those who asked for it.
+    fn close_records(&self, began: u64) {
+        let k = keep::get();
+        let lost = began.saturating_sub(k.taken_ns.load(Relaxed));
+        k.taken_ns.store(time::now_ns(), Relaxed);
+        for r in record::all() {
+            if r.recovery.get() == Recovery::Rollback && r.took_ns.load(Acquire) == 0 {
+                r.back_to.set((self.generation, self.last.region, lost));
+                record::close(r);
+            }
+        }
+    }
+
+    /// Memory, files, dispositions and threads become what they were; threads that are frozen in `seats` take their contexts.
+    fn put_back(&mut self, seats: &[&'static Seat], began: u64) -> Result<(), String> {
+        let k = keep::get();
+        let contexts = self.last.contexts.clone();
+        // Threads that did not exist then go first: the kernel writes to their memory as they end.
+        let stays = |s: &Seat| contexts.iter().any(|c| c.thread_pointer == s.thread_pointer.load(Relaxed));
+        for s in seats.iter().filter(|s| !stays(s)) {
+            let tid = s.host.load(Relaxed);
+            s.order(LEAVE);
+            if tid != syscall::getpid() {
+                while syscall::tgkill(tid, 0) {
+                    syscall::sched_yield();
+                }
+            }
+        }
+        let carriers: Vec<(u32, usize)> = seats
+            .iter()
+            .filter(|s| stays(s))
+            .map(|s| (k.number(s), s.thread_pointer.load(Relaxed)))
+            .collect();
+        self.put_memory_back()?;
+        files::put_back(&self.last.files, &self.ours(), false)?;
+        files::dispose(&self.last.signals);
+        // Before the threads go on: the program may end at once.
+        self.close_records(began);
+        self.hand_out(&contexts, &carriers)
+    }
+
+    /// Gives every context a host: the frozen one of the same thread, or a new one. `carriers`: seats of frozen hosts, with
+    /// the threads they carry.
+    fn hand_out(&mut self, contexts: &[Context], carriers: &[(u32, usize)]) -> Result<(), String> {
+        let k = keep::get();
+        // A thread that has got another seat since: its host waits in that one.
+        let mut orders: Vec<(&'static Seat, bool)> = Vec::new();
+        let mut taken: Vec<u32> = carriers.iter().map(|(n, _)| *n).collect();
+        let hosts: Vec<u32> = carriers.iter().map(|(n, _)| k.seats[*n as usize].host.load(Relaxed)).collect();
+        for s in &k.seats {
+            s.thread.store(core::ptr::null_mut(), Relaxed);
+        }
+        for c in contexts {
+            let carrier = carriers.iter().position(|(_, tp)| *tp == c.thread_pointer);
+            let seat = match carrier {
+                Some(i) => carriers[i].0,
+                None => core::iter::once(c.seat)
+                    .chain(0..seats::SEATS as u32)
+                    .find(|n| !taken.contains(n))
+                    .ok_or("too many threads")?,
+            };
+            taken.push(seat);
+            let s = &k.seats[seat as usize];
+            s.context.store(c.context, Relaxed);
+            s.thread_pointer.store(c.thread_pointer, Relaxed);
+            s.robust_head.store(c.robust_head, Relaxed);
+            s.thread.store(c.thread as *mut _, Relaxed);
+            s.initial.store(u32::from(c.initial), Relaxed);
+            s.host.store(carrier.map_or(u32::MAX, |i| hosts[i]), Relaxed);
+            // The thread's own note of its seat, in memory that was put back.
+            // SAFETY: the thread existed at the checkpoint; its memory is as it was; nobody runs.
+            unsafe { (*(c.thread as *const crate::team::thread::Thread)).seat_number.set(seat + 1) };
+            orders.push((s, carrier.is_some()));
+        }
+        k.epoch.fetch_add(1, Relaxed);
+        k.started.store(0, SeqCst);
+        for (s, has_host) in orders {
+            if has_host {
+                s.order(TAKE);
+            } else if !s.send_new_host() {
+                return Err("the system gives no thread for one that failed".into());
+            }
+        }
+        self.wake_agent();
+        Ok(())
+    }
+
+    fn put_memory_back(&mut self) -> Result<(), String> {
+        memory::reshape(&self.last.maps, self.last.brk)?;
+        let maps = self.last.maps.clone();
+        let index = core::mem::take(&mut self.store.index);
+        let mut runs = Vec::new();
+        for m in &maps {
+            self.tracker.runs(m, true, &mut runs);
+        }
+        let r = self.put_pages_back(&maps, &runs, &index);
+        self.store.index = index;
+        r?;
+        for m in &maps {
+            self.tracker.rearm(m);
+        }
+        self.unknown = !self.tracker.notes_writes();
+        Ok(())
+    }
+
+    fn put_pages_back(&mut self, maps: &[Map], runs: &[Run], index: &[Entry]) -> Result<(), String> {
+        // Present pages that the checkpoint does not have were zero, or the file's.
+        let mut i = 0;
+        let mut unchanged: Vec<(u64, u64)> = Vec::new(); // page ranges that are as they were
+        for r in runs {
+            let (mut p, end) = ((r.start / PAGE) as u64, (r.end / PAGE) as u64);
+            if !r.changed && !self.unknown {
+                unchanged.push((p, end));
+            }
+            while p < end {
+                while i < index.len() && index[i].page < p {
+                    i += 1;
+                }
+                let next = index.get(i).map_or(end, |e| e.page.min(end));
+                if next > p {
+                    self.empty(maps, p as usize * PAGE, next as usize * PAGE)?;
+                }
+                p = next.max(p + 1);
+            }
+        }
+        // The rest: saved pages but those that have not changed.
+        let mut content = vec![0u8; 1 << 20];
+        let mut u = 0;
+        let mut i = 0;
+        while i < index.len() {
+            let e = index[i];
+            while u < unchanged.len() && unchanged[u].1 <= e.page {
+                u += 1;
+            }
+            let stop = match unchanged.get(u) {
+                Some((a, b)) if *a <= e.page => {
+                    i += index[i..].partition_point(|x| x.page < *b);
+                    continue;
+                }
+                Some((a, _)) => *a,
+                None => u64::MAX,
+            };
+            let mut n = 1;
+            while n < content.len() / PAGE
+                && index.get(i + n).is_some_and(|x| {
+                    x.page == e.page + n as u64 && x.slot == e.slot + n as u64 && x.page < stop
+                })
+            {
+                n += 1;
+            }
+            let bytes = &mut content[..n * PAGE];
+            self.store.read(e.slot, bytes)?;
+            for (k, chunk) in bytes.chunks_exact(PAGE).enumerate() {
+                if image::page_sum(e.page + k as u64, chunk) != index[i + k].sum {
+                    return Err(format!(
+                        "page {:x} of the checkpoint is damaged (checksum)",
+                        (e.page + k as u64) * PAGE as u64
+                    ));
+                }
+            }
+            let to = e.page as usize * PAGE;
+            if !self.door.write(to, bytes) {
+                return Err(format!("the memory at {to:x} cannot be written"));
+            }
+            i += n;
+        }
+        Ok(())
+    }
+
+    /// Makes pages what they are without a saved content.
+    fn empty(&self, maps: &[Map], a: usize, b: usize) -> Result<(), String> {
+        // SAFETY: private memory of the program, whose threads are frozen.
+        let r = unsafe { sys!(libc::SYS_madvise, a, b - a, libc::MADV_DONTNEED) };
+        if r < 0 {
+            let zero = [0u8; PAGE];
+            let anonymous = maps.iter().any(|m| m.start <= a && b <= m.end && m.inode == 0);
+            if !anonymous || !(a..b).step_by(PAGE).all(|p| self.door.write(p, &zero)) {
+                return Err(format!("the memory at {a:x} cannot be emptied (error {})", -r));
+            }
+        }
+        Ok(())
+    }
+
+    /// In a new process: makes it the one that `generation` describes. The first host waits in `first`.
+    pub fn become_generation(&mut self, first: &'static Seat) -> Result<(), String> {
+        let contexts = self.last.contexts.clone();
+        self.unknown = true;
+        self.put_memory_back()?;
+        files::put_back(&self.last.files, &self.ours(), true)?;
+        files::dispose(&self.last.signals);
+        let tp = contexts.iter().find(|c| c.initial).map_or(0, |c| c.thread_pointer);
+        let k = keep::get();
+        let number = k.number(first);
+        self.hand_out(&contexts, &[(number, tp)])
+    }
+}
+
+/// A rollback that cannot be finished leaves nothing to go on with.
+fn stop(why: &str) -> ! {
+    say!(
+        "the rollback failed: {why}; stopping. `promp restart` may still go on from the checkpoint directory."
+    );
+    syscall::exit_group(70)
+}

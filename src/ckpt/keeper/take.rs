@@ -1,0 +1,292 @@
+//! Taking a checkpoint.
+
+use super::super::image::{self, Context, Description, Entry, Map, OpenFile, PAGE, Seconds, Word};
+use super::super::memory::{self, Run};
+use super::super::seats::Seat;
+use super::super::{files, keep};
+use super::{Keeper, No, Taken};
+use crate::say;
+use crate::sys;
+use crate::sys::{futex, syscall, time};
+use crate::team::region;
+use core::sync::atomic::Ordering::*;
+
+/// Pages copied but not written yet, and those that are as they were.
+struct Held {
+    pages: Vec<u64>,
+    kept: Vec<Entry>,
+}
+
+impl Keeper {
+    pub(super) fn take(&mut self) -> Result<(), No> {
+        let k = keep::get();
+        if !self.store.intact() {
+            return Err(No::Refused("the program has closed descriptors of the runtime's".into()));
+        }
+        let expected = self.estimate();
+        self.staging.prepare(expected);
+        let began = time::now_ns();
+        let seats = self.freeze()?;
+        if k.failed.load(Acquire) > 0 || seats.iter().any(|s| s.is_about_to_stop()) {
+            // One failed while the others were being stopped: first the rollback. Or a stop waits for a call's exit: saved, it
+            // would strike again after every rollback.
+            self.thaw(&seats);
+            return Err(No::Later);
+        }
+        let copied = self.copy(&seats);
+        if copied.is_ok() {
+            self.unknown = true; // until it is whole
+        }
+        self.thaw(&seats);
+        let stop_ns = time::now_ns() - began;
+        let (about, held, entries) = copied?;
+        self.answer();
+        let dirty_pages = held.pages.len() + entries.len();
+        self.finish(about, held, entries, stop_ns, began).map_err(No::Refused)?;
+        self.unknown = false;
+        if self.settings.verbose >= 2 {
+            say!(
+                "checkpoint {} taken: {dirty_pages} pages, {:.1} ms stopped",
+                self.generation,
+                stop_ns as f64 / 1e6
+            );
+        }
+        Ok(())
+    }
+
+    /// Bytes that a checkpoint taken now would copy, and something for what changes meanwhile.
+    fn estimate(&mut self) -> usize {
+        let mut runs = Vec::new();
+        for m in &memory::mappings() {
+            self.tracker.runs(m, false, &mut runs);
+        }
+        let bytes: usize = runs.iter().filter(|r| r.changed || self.unknown).map(|r| r.end - r.start).sum();
+        bytes + bytes / 8 + (1 << 20)
+    }
+
+    /// Those who asked for a checkpoint go on: it is safe in memory, or there is none.
+    pub(super) fn answer(&self) {
+        let k = keep::get();
+        if k.wanted.swap(0, AcqRel) != 0 {
+            k.attempts.fetch_add(1, Release);
+            futex::wake(&k.attempts, u32::MAX);
+        }
+    }
+
+    /// Describes the frozen process and copies the pages that have changed.
+    fn copy(&mut self, seats: &[&'static Seat]) -> Result<(Description, Held, Vec<Entry>), No> {
+        let maps = memory::mappings();
+        if let Some(m) = maps.iter().find(|m| m.shared && m.prot & libc::PROT_WRITE != 0) {
+            return Err(No::Refused(format!(
+                "memory is shared with others ({:x}-{:x} {})",
+                m.start, m.end, m.path
+            )));
+        }
+        let files = files::open_files(&self.ours(), &self.settings.inherited).map_err(No::Refused)?;
+        if let Some(why) = files::obstacles() {
+            return Err(No::Refused(why));
+        }
+        let about = self.describe(&maps, files, seats);
+        let mut runs: Vec<Run> = Vec::new();
+        for m in &maps {
+            self.tracker.runs(m, true, &mut runs);
+        }
+        let mut held = Held { pages: Vec::new(), kept: Vec::new() };
+        let mut entries = Vec::new();
+        self.staging.clear();
+        self.store.drop_older(self.generation);
+        let old = core::mem::take(&mut self.store.index);
+        let result = self.copy_runs(&maps, &runs, &old, &mut held, &mut entries);
+        self.store.index = old;
+        if let Err(why) = result {
+            self.unknown = true;
+            return Err(No::Refused(why));
+        }
+        for m in &maps {
+            self.tracker.rearm(m);
+        }
+        Ok((about, held, entries))
+    }
+
+    fn copy_runs(
+        &mut self,
+        maps: &[Map],
+        runs: &[Run],
+        old: &[Entry],
+        held: &mut Held,
+        entries: &mut Vec<Entry>,
+    ) -> Result<(), String> {
+        let mut at = 0; // in `old`
+        let mut map = 0;
+        for r in runs {
+            while maps[map].end <= r.start {
+                map += 1;
+            }
+            let (readable, anonymous) = (maps[map].prot & libc::PROT_READ != 0, maps[map].inode == 0);
+            let mut p = r.start;
+            while p < r.end {
+                let page = (p / PAGE) as u64;
+                while at < old.len() && old[at].page < page {
+                    at += 1;
+                }
+                let known = old.get(at).filter(|e| e.page == page);
+                if let (false, false, Some(e)) = (r.changed, self.unknown, known) {
+                    held.kept.push(*e);
+                    p += PAGE;
+                    continue;
+                }
+                if self.staging.is_full() {
+                    self.store.write(self.staging.content(), &held.pages, entries)?;
+                    self.staging.clear();
+                    held.pages.clear();
+                }
+                let slot = self.staging.place();
+                if readable {
+                    // SAFETY: a present, readable page; the threads that could write it are frozen.
+                    let page = unsafe { core::slice::from_raw_parts(p as *const u8, PAGE) };
+                    if anonymous && is_zero(page) {
+                        p += PAGE;
+                        continue;
+                    }
+                    slot.copy_from_slice(page);
+                } else if !self.door.read(p, slot) {
+                    return Err(format!("the page at {p:x} cannot be read"));
+                } else if anonymous && is_zero(slot) {
+                    p += PAGE;
+                    continue;
+                }
+                match known.filter(|e| self.unknown && image::page_sum(page, slot) == e.sum) {
+                    Some(e) => held.kept.push(*e),
+                    None => {
+                        held.pages.push(page);
+                        self.staging.keep();
+                    }
+                }
+                p += PAGE;
+            }
+        }
+        Ok(())
+    }
+
+    fn describe(&mut self, maps: &[Map], files: Vec<OpenFile>, seats: &[&'static Seat]) -> Description {
+        let k = keep::get();
+        let contexts = seats
+            .iter()
+            .map(|s| Context {
+                seat: k.number(s),
+                thread: s.thread.load(Relaxed) as usize,
+                context: s.context.load(Relaxed),
+                thread_pointer: s.thread_pointer.load(Relaxed),
+                robust_head: s.robust_head.load(Relaxed),
+                initial: s.initial.load(Relaxed) != 0,
+            })
+            .collect();
+        let read = |p: &core::ffi::CStr| sys::maps::read_file(p).unwrap_or_default();
+        let (program, arguments, environment) = self.command();
+        let directory = std::fs::read_link("/proc/self/cwd").map(|l| l.to_string_lossy().into_owned());
+        let status = String::from_utf8_lossy(&read(c"/proc/self/status")).into_owned();
+        let umask =
+            status.lines().find_map(|l| u32::from_str_radix(l.strip_prefix("Umask:")?.trim(), 8).ok());
+        // SAFETY: asks for the break.
+        let brk = unsafe { sys!(libc::SYS_brk, 0) } as usize;
+        Description {
+            promp: env!("CARGO_PKG_VERSION").into(),
+            program,
+            arguments,
+            environment,
+            directory: directory.unwrap_or_default(),
+            umask: umask.unwrap_or(0o022),
+            pid: syscall::getpid(),
+            written: std::time::SystemTime::now()
+                .duration_since(std::time::UNIX_EPOCH)
+                .map_or(0, |d| d.as_secs()),
+            at_s: Seconds((time::now_ns() - self.started_ns) as f64 / 1e9),
+            region: region::count(),
+            threads: self.settings.threads,
+            brk,
+            vdso: memory::vdso(),
+            cpu: self.cpu.clone(),
+            maps: maps.to_vec(),
+            mapped: Vec::new(),
+            contexts,
+            files,
+            signals: files::dispositions(),
+        }
+    }
+
+    /// The program, its arguments and its environment, as they were when it began. The kernel shows a restarted process' own.
+    fn command(&self) -> (String, Vec<Word>, Vec<Word>) {
+        if self.generation > 0 {
+            let l = &self.last;
+            return (l.program.clone(), l.arguments.clone(), l.environment.clone());
+        }
+        let list = |p: &core::ffi::CStr| {
+            let bytes = sys::maps::read_file(p).unwrap_or_default();
+            let mut words: Vec<Word> = bytes.split(|&b| b == 0).map(Word::from).collect();
+            words.pop();
+            words
+        };
+        let program = std::fs::read_link("/proc/self/exe")
+            .map(|l| l.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        (program, list(c"/proc/self/cmdline"), list(c"/proc/self/environ"))
+    }
+
+    /// Writes what was copied, and makes it the last whole checkpoint.
+    fn finish(
+        &mut self,
+        mut about: Description,
+        held: Held,
+        mut entries: Vec<Entry>,
+        stop_ns: u64,
+        began: u64,
+    ) -> Result<(), String> {
+        let t = time::now_ns();
+        let k = keep::get();
+        self.store.write(self.staging.content(), &held.pages, &mut entries)?;
+        self.staging.clear();
+        let dirty_pages = entries.len() as u64;
+        about.mapped = self.recognise(&about.maps);
+        // Two sorted lists; pages that had no slot before may lie anywhere.
+        entries.extend(held.kept);
+        entries.sort_unstable_by_key(|e| e.page);
+        let number = self.generation + 1;
+        let total = entries.len() as u64;
+        let bytes = self.store.commit(number, &about, entries)? - (total - dirty_pages) * PAGE as u64;
+        self.generation = number;
+        self.last = about;
+        k.crashes.store(0, Relaxed);
+        k.taken_ns.store(began, Relaxed);
+        k.generation.store(number, Release);
+        self.taken.push(Taken {
+            generation: number,
+            at_ns: began,
+            bytes,
+            dirty_pages,
+            stop_ns,
+            write_ns: time::now_ns() - t,
+        });
+        Ok(())
+    }
+
+    fn recognise(&mut self, maps: &[Map]) -> Vec<image::MappedFile> {
+        let mut out: Vec<image::MappedFile> = Vec::new();
+        for m in maps.iter().filter(|m| m.inode != 0) {
+            if out.iter().any(|f| f.path == m.path) {
+                continue;
+            }
+            let known = self.mapped.iter().find(|f| f.path == m.path).cloned();
+            if let Some(f) = known.or_else(|| image::recognise(&m.path)) {
+                out.push(f);
+            }
+        }
+        self.mapped.clone_from(&out);
+        out
+    }
+}
+
+fn is_zero(page: &[u8]) -> bool {
+    // SAFETY: any bytes are words.
+    let (head, words, tail) = unsafe { page.align_to::<u64>() };
+    head.iter().chain(tail).all(|&b| b == 0) && words.iter().all(|&w| w == 0)
+}
