@@ -10,8 +10,8 @@ bold() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 fail() { echo "demo: $*" >&2; exit 1; }
 
 bold "1. Building two NAS Parallel Benchmarks with the ordinary compilers"
-echo '   gfortran -O2 -fopenmp c-tests/npb/ep.f90;  gcc -O2 -fopenmp -DDYNAMIC=64 c-tests/npb/cg.c'
-gfortran -O2 -fopenmp -J $out -o $out/ep c-tests/npb/ep.f90 || fail "gfortran failed"
+echo '   gfortran -cpp -DDYNAMIC=4 -O2 -fopenmp c-tests/npb/ep.f90;  gcc -O2 -fopenmp -DDYNAMIC=64 c-tests/npb/cg.c'
+gfortran -cpp -DDYNAMIC=4 -O2 -fopenmp -J $out -o $out/ep c-tests/npb/ep.f90 || fail "gfortran failed"
 gcc -O2 -fopenmp -DDYNAMIC=64 -o $out/cg c-tests/npb/cg.c -lm || fail "gcc failed"
 gcc -O2 -fopenmp -o $out/update c-tests/ft/update.c || fail "gcc failed"
 

@@ -39,7 +39,8 @@ pub fn build(source: &str, flags: &[&str]) -> PathBuf {
         return p.clone();
     }
     let newest = |p: &Path| p.metadata().and_then(|m| m.modified()).ok();
-    let header = root().join("c-tests/npb/npb.h");
+    let fortran = source.ends_with(".f90");
+    let header = root().join("c-tests/npb").join(if fortran { "npb.f90.inc" } else { "npb.h" });
     if newest(&exe) < newest(&path).max(newest(&header)) {
         let compiler = match path.extension().and_then(|e| e.to_str()) {
             Some("f90") => "gfortran",
@@ -47,10 +48,12 @@ pub fn build(source: &str, flags: &[&str]) -> PathBuf {
             _ => "gcc",
         };
         let tmp = exe.with_extension(format!("{}.tmp", std::process::id()));
+        let modules = tmp.with_extension("mod");
+        std::fs::create_dir_all(&modules).expect("target is writable");
         let run = Command::new(compiler)
             .args(["-O2", "-fopenmp", "-w"])
             .args(flags)
-            .args(if compiler == "gfortran" { vec!["-J".into(), out_dir()] } else { vec![] })
+            .args(if fortran { vec!["-cpp".as_ref(), "-J".as_ref(), modules.as_os_str()] } else { vec![] })
             .args(["-I", root().join("include").to_str().expect("UTF-8")])
             .args([
                 "-o",
@@ -63,6 +66,7 @@ pub fn build(source: &str, flags: &[&str]) -> PathBuf {
             .output()
             .unwrap_or_else(|e| panic!("{compiler} is needed to build the test programs: {e}"));
         assert!(run.status.success(), "{compiler} {source}: {}", String::from_utf8_lossy(&run.stderr));
+        let _ = std::fs::remove_dir_all(&modules);
         std::fs::rename(&tmp, &exe).expect("moving the program");
     }
     done.insert(name, exe.clone());
