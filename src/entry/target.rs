@@ -44,7 +44,7 @@ fn fallback(thr: &'static Thread, call: (usize, usize), thread_limit: u32) {
     }
     team.epoch.fetch_add(1, core::sync::atomic::Ordering::Relaxed);
     m.ledger.begin_region();
-    m.implicit.begin_implicit(icvs, None);
+    m.implicit.begin_implicit(thr, icvs, None);
     thr.enter(m);
     thr.league.set((0, 1));
     region::activate(thr, call, (0, 0));

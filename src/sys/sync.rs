@@ -8,3 +8,11 @@ pub use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 pub fn spin_hint() {
     core::hint::spin_loop();
 }
+
+/// A sequentially consistent fence. On x86 every locked instruction is one, and a locked OR of nothing to the stack's top, which
+/// is in the cache, takes half as long as the `mfence` that `fence(SeqCst)` becomes.
+#[inline(always)]
+pub fn full_fence() {
+    // SAFETY: changes no memory.
+    unsafe { core::arch::asm!("lock or dword ptr [rsp], 0", options(nostack)) }
+}

@@ -4,7 +4,6 @@
 //! mutexinoutset is taken as inout, which also excludes the tasks from each other, in creation order.
 
 use super::Task;
-use crate::sys::own::Own;
 use core::sync::atomic::Ordering::*;
 use std::cell::UnsafeCell;
 use std::collections::HashMap;
@@ -60,60 +59,62 @@ pub unsafe fn decode(depend: *const usize) -> Vec<Dep> {
     out
 }
 
-/// A task's part in the graph. Guarded by the pool's lock.
+/// A task's part in the graph: the addresses it depends on, and the tasks that wait for it. Guarded by the pool's lock.
 #[derive(Default)]
 pub struct Node {
-    inner: UnsafeCell<(Vec<usize>, Vec<&'static Task>)>,
+    addresses: Guarded<Vec<usize>>,
+    dependents: Guarded<Vec<&'static Task>>,
 }
 
-// SAFETY: used under the pool's lock only.
-unsafe impl Sync for Node {}
-
 impl Node {
-    /// # Safety
-    /// The pool's lock is held.
-    #[allow(clippy::mut_from_ref)]
-    unsafe fn get(&self) -> &mut (Vec<usize>, Vec<&'static Task>) {
-        // SAFETY: by the caller's promise.
-        unsafe { &mut *self.inner.get() }
-    }
-
     /// The tasks that wait for this one; called under the lock, once.
     pub fn take_dependents(&self) -> Vec<&'static Task> {
-        // SAFETY: `TaskPool::done` holds the lock.
-        core::mem::take(&mut unsafe { self.get() }.1)
+        core::mem::take(self.dependents.get())
+    }
+}
+
+/// Data guarded by the pool's lock, which every user of this module holds.
+#[derive(Default)]
+struct Guarded<T>(UnsafeCell<T>);
+
+// SAFETY: used under the pool's lock only.
+unsafe impl<T: Send> Sync for Guarded<T> {}
+
+impl<T> Guarded<T> {
+    #[allow(clippy::mut_from_ref)]
+    fn get(&self) -> &mut T {
+        // SAFETY: the lock is held, and no caller keeps the reference.
+        unsafe { &mut *self.0.get() }
     }
 }
 
 type Touch = (Kind, &'static Task);
-type Map = HashMap<usize, Vec<Touch>>;
 
-/// Address → the tasks that touch it, in creation order. Guarded by the pool's lock.
+/// The dependences among a task's children: address → the tasks that touch it, in creation order. Guarded by the pool's lock.
 #[derive(Default)]
-pub struct DependMap {
-    map: UnsafeCell<Option<Box<Map>>>,
-    used: Own<bool>,
+pub struct Children {
+    map: Guarded<HashMap<usize, Vec<Touch>>>,
 }
 
-// SAFETY: used under the pool's lock only.
-unsafe impl Sync for DependMap {}
-
-impl DependMap {
-    /// Has any child had dependences?
-    pub fn in_use(&self) -> bool {
-        self.used.get()
-    }
-
-    #[allow(clippy::mut_from_ref)]
-    fn map(&self) -> &mut Map {
-        self.used.set(true);
-        // SAFETY: the pool's lock is held by every caller.
-        unsafe { (*self.map.get()).get_or_insert_default() }
+impl Children {
+    /// Those of `parent`'s children; made when they are needed first.
+    pub fn of(parent: &Task) -> &'static Children {
+        parent.depends.get().unwrap_or_else(|| {
+            let c: &'static Children = Box::leak(Box::default());
+            parent.depends.set(Some(c));
+            c
+        })
     }
 
     /// Makes `t` wait for what `deps` say. With `enter`, later tasks wait for it in turn. Under the lock.
     pub fn register(&self, t: &'static Task, deps: &[Dep], enter: bool) {
-        let map = self.map();
+        t.unmet.store(0, Relaxed);
+        let map = self.map.get();
+        let node = enter.then(|| {
+            let n: &'static Node = Box::leak(Box::default());
+            t.node.set(Some(n));
+            n
+        });
         for &(addr, kind) in deps {
             let touches = map.entry(addr).or_default();
             for &(k, before) in touches.iter() {
@@ -121,34 +122,27 @@ impl DependMap {
                     (Kind::In, Kind::In) | (Kind::Set, Kind::Set) => false,
                     _ => !core::ptr::eq(before, t),
                 };
-                if ordered {
-                    // SAFETY: under the lock.
-                    unsafe { before.depends.get() }.1.push(t);
+                if ordered && let Some(b) = before.node.get() {
+                    b.dependents.get().push(t);
                     t.unmet.fetch_add(1, Relaxed);
                 }
             }
-            if enter {
-                if kind == Kind::Out {
-                    // Whoever comes later waits for `t`, which waits for these.
-                    touches.retain(|(_, b)| core::ptr::eq(*b, t));
-                }
-                if !touches.iter().any(|(k, b)| core::ptr::eq(*b, t) && (*k == kind || *k == Kind::Out)) {
-                    touches.push((kind, t));
-                }
-                // SAFETY: under the lock.
-                unsafe { t.depends.get() }.0.push(addr);
+            let Some(node) = node else { continue };
+            if kind == Kind::Out {
+                // Whoever comes later waits for `t`, which waits for these.
+                touches.retain(|(_, b)| core::ptr::eq(*b, t));
             }
+            if !touches.iter().any(|(k, b)| core::ptr::eq(*b, t) && (*k == kind || *k == Kind::Out)) {
+                touches.push((kind, t));
+            }
+            node.addresses.get().push(addr);
         }
     }
 
     /// `t` is done: nobody waits for it any more. Under the lock.
-    pub fn forget(&self, t: &'static Task) {
-        if !self.used.get() {
-            return;
-        }
-        let map = self.map();
-        // SAFETY: under the lock.
-        for addr in core::mem::take(&mut unsafe { t.depends.get() }.0) {
+    pub fn forget(&self, t: &'static Task, node: &Node) {
+        let map = self.map.get();
+        for addr in core::mem::take(node.addresses.get()) {
             if let Some(touches) = map.get_mut(&addr) {
                 touches.retain(|(_, b)| !core::ptr::eq(*b, t));
                 if touches.is_empty() {

@@ -1,6 +1,6 @@
 //! Taskgroups (OpenMP 5.1, section 2.19.6).
 
-use super::Task;
+use super::pool::TaskPool;
 use crate::sys::own::Own;
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
@@ -12,8 +12,6 @@ pub struct Group {
     pub outer: Own<Option<&'static Group>>,
     /// Tasks not done. Release when one is done, acquire by the waiter.
     pub count: AtomicU32,
-    /// Lock: tasks in the ready list.
-    pub ready: Own<u32>,
     /// `cancel taskgroup` was encountered.
     pub cancelled: AtomicBool,
     /// Task reductions registered in it (head of the chain; see reduction.rs).
@@ -44,19 +42,9 @@ pub fn start(thr: &'static Thread) -> &'static Group {
 pub fn end(thr: &'static Thread) {
     let task = thr.task();
     let Some(g) = task.group.get() else { return };
-    let team = thr.team();
-    // Tasks of the group may depend on siblings outside it: children of the current task are run as well.
-    let wanted = |t: &Task| {
-        t.group.get().is_some_and(|x| core::ptr::eq(x, g))
-            || t.parent.get().is_some_and(|p| core::ptr::eq(p, task))
-    };
-    while g.count.load(Acquire) != 0 {
-        if !team.tasks.run_from(thr, wanted, || g.ready.get() > 0 || task.ready_children.get() > 0) {
-            team.event.wait(team.spin.get(), || g.count.load(Acquire) == 0 || team.tasks.has_ready());
-        }
-    }
+    TaskPool::wait_below(thr, || g.count.load(Acquire) == 0);
     task.group.set(g.outer.get());
-    if task.children.load(Acquire) == 0 && g.outer.get().is_none() {
+    if task.children.all_gone() && g.outer.get().is_none() {
         task.spawned.set(false);
     }
     // SAFETY: made by `start`; all tasks that referred to it are done and the task has left it.

@@ -1,23 +1,35 @@
 //! Tasks (OpenMP 5.1, section 2.12): explicit tasks with dependences, priorities, taskgroups, detachment, taskloop and task
 //! reductions; and the implicit task of every member.
 //!
-//! Life of an explicit task: *waiting* for dependences → *ready* (in the pool's list) → *running* → *done*, or *detached*
-//! between its body's end and the event's fulfilment. All transitions but the start of the body happen under the pool's lock.
-//! A task's memory lives until it is done and all of its children are (`refs`).
+//! Life of an explicit task: *waiting* for dependences → *ready* (in its creator's deque, or in the team's list) → *running* → *done*,
+//! or *detached* between its body's end and the event's fulfilment. A task's memory comes from its creator's slab and goes back
+//! when it is done and nobody refers to it any more (count.rs).
+//!
+//! A thread that waits in a task executes only tasks below it (descendants). So the stack holds no more activations than the
+//! tree of tasks is deep, and the chain of who waits for whom goes strictly down the tree: it ends at a task that runs. (docs/tasks.md)
 
+pub mod count;
 pub mod depend;
+pub mod deque;
 pub mod group;
 pub mod pool;
 pub mod reduction;
+pub mod slab;
 pub mod spawn;
 pub mod taskloop;
+#[cfg(test)]
+mod tests;
 
 use crate::icv::{Icvs, globals};
 use crate::sys::own::Own;
 use crate::team::team::Team;
-use core::sync::atomic::{AtomicU32, Ordering::*};
-use depend::DependMap;
+use crate::team::thread::Thread;
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
+use count::Count;
+use depend::{Children, Node};
 use group::Group;
+use slab::Slab;
 use std::alloc::{Layout, alloc, dealloc};
 
 /// Flags of `GOMP_task` and `GOMP_taskloop`.
@@ -45,102 +57,163 @@ pub mod detach {
     pub const FULFILLED: u32 = 4;
 }
 
-/// A task. [`Own`] fields are written by the thread that creates or executes the task, or under the pool's lock (marked).
+/// Words of an argument block inside the task.
+const INLINE: usize = 24;
+
+/// Memory of an argument block.
+#[repr(C, align(16))]
+struct Inline(UnsafeCell<[u64; INLINE]>);
+
+// SAFETY: written by the creator before the task is published, then used by the one thread that executes it.
+unsafe impl Sync for Inline {}
+
+/// A task. [`Own`] fields are written by the thread that creates or executes the task, or under the pool's lock (marked). Thieves
+/// may look at `parent` and `depth` of a task that is no more: the memory always holds a task.
+#[repr(align(64))]
 pub struct Task {
-    /// Data environment.
-    pub icvs: Own<Icvs>,
-    /// The generating task.
-    pub parent: Own<Option<&'static Task>>,
-    /// The team whose pool it is in; `None` for implicit tasks.
+    parent: AtomicPtr<Task>,
+    /// Tasks above it in its region.
+    depth: AtomicU32,
+    /// See [`detach`].
+    pub detach: AtomicU32,
+    /// The logical thread that executes it.
+    owner: AtomicPtr<Thread>,
+    /// Children, and what keeps the memory.
+    pub children: Count,
+    /// The team whose pool it is in; `None` for implicit and undeferred tasks.
     pub team: Own<Option<&'static Team>>,
-    explicit: bool,
-    /// Is it (in) a final task?
-    pub in_final: Own<bool>,
     /// The innermost taskgroup it is in.
     pub group: Own<Option<&'static Group>>,
     /// Body: function, argument; the argument block is (address, bytes).
     pub call: Own<(usize, usize)>,
     /// See `call`.
     pub args: Own<(usize, usize)>,
-    /// The argument block's memory: (address, bytes, alignment).
-    block: Own<(usize, usize, usize)>,
+    /// Is it (in) a final task?
+    pub in_final: Own<bool>,
     /// The block was made by the compiler's copy function.
     pub copied: Own<bool>,
-    /// Priority.
-    pub priority: Own<i32>,
-    /// Children that are not done.
-    pub children: AtomicU32,
-    refs: AtomicU32,
     /// Child tasks were created that may still use this task's variables.
     pub spawned: Own<bool>,
-    /// Lock: children in the ready list.
-    pub ready_children: Own<u32>,
+    /// Priority.
+    pub priority: Own<i32>,
+    /// The argument block's memory if it is not in the task: (address, bytes, alignment).
+    block: Own<(usize, usize, usize)>,
+    /// Data environment.
+    pub icvs: Own<Icvs>,
     /// Lock: dependences not met.
     pub unmet: AtomicU32,
-    /// Lock: links of the ready list.
+    /// Lock: links of the ready list; the first one also of a slab's list.
     pub links: Own<(Option<&'static Task>, Option<&'static Task>)>,
-    /// Lock: dependences among its children, and what depends on it.
-    pub depends: depend::Node,
-    /// Lock: the map of its children's dependences.
-    pub child_depends: DependMap,
-    /// See [`detach`].
-    pub detach: AtomicU32,
+    /// Lock: what depends on it; if it has dependences.
+    pub node: Own<Option<&'static Node>>,
+    /// Lock: the dependences among its children, if they have any.
+    pub depends: Own<Option<&'static Children>>,
+    /// The slab its memory goes back to; `None` for implicit tasks.
+    home: Option<&'static Slab>,
+    inline: Inline,
 }
 
 impl Task {
-    fn blank(explicit: bool, icvs: Icvs) -> Task {
+    fn blank(home: Option<&'static Slab>) -> Task {
         Task {
-            icvs: Own::new(icvs),
-            parent: Own::new(None),
+            parent: AtomicPtr::default(),
+            depth: AtomicU32::new(0),
+            detach: AtomicU32::new(0),
+            owner: AtomicPtr::default(),
+            children: Count::default(),
             team: Own::new(None),
-            explicit,
-            in_final: Own::new(false),
             group: Own::new(None),
             call: Own::new((0, 0)),
             args: Own::new((0, 0)),
-            block: Own::new((0, 0, 0)),
+            in_final: Own::new(false),
             copied: Own::new(false),
-            priority: Own::new(0),
-            children: AtomicU32::new(0),
-            refs: AtomicU32::new(1),
             spawned: Own::new(false),
-            ready_children: Own::new(0),
+            priority: Own::new(0),
+            block: Own::new((0, 0, 0)),
+            icvs: Own::new(globals().initial),
             unmet: AtomicU32::new(0),
             links: Own::new((None, None)),
-            depends: depend::Node::default(),
-            child_depends: DependMap::default(),
-            detach: AtomicU32::new(0),
+            node: Own::new(None),
+            depends: Own::new(None),
+            home,
+            inline: Inline(UnsafeCell::new([0; INLINE])),
         }
     }
 
     /// A member's implicit task.
     pub fn implicit() -> Task {
-        Task::blank(false, globals().initial)
+        Task::blank(None)
     }
 
-    /// Starts the implicit task of a region.
-    pub fn begin_implicit(&self, icvs: Icvs, parent: Option<&'static Task>) {
+    /// Starts the implicit task of a region, executed by `thr`.
+    pub fn begin_implicit(&self, thr: &'static Thread, icvs: Icvs, parent: Option<&'static Task>) {
+        self.set_parent(parent);
+        self.run_by(thr);
         self.icvs.set(icvs);
-        self.parent.set(parent);
         self.in_final.set(false);
         self.group.set(None);
         self.spawned.set(false);
     }
 
-    /// A new explicit task, child of `parent`.
-    pub fn explicit(parent: &'static Task, team: &'static Team) -> &'static Task {
-        let t = Box::leak(Box::new(Task::blank(true, parent.icvs.get())));
-        parent.refs.fetch_add(1, Relaxed);
-        t.parent.set(Some(parent));
-        t.team.set(Some(team));
-        t.in_final.set(parent.in_final.get());
+    /// A new explicit task for the team of `thr`, child of its current task.
+    pub fn explicit(thr: &'static Thread) -> &'static Task {
+        let parent = thr.task();
+        let t = thr.slab.take();
+        t.set_parent(Some(parent));
+        t.depth.store(parent.depth.load(Relaxed) + 1, Relaxed);
+        t.detach.store(0, Relaxed);
+        t.children.reset();
+        t.team.set(Some(thr.team()));
         t.group.set(parent.group.get());
+        t.in_final.set(parent.in_final.get());
+        t.copied.set(false);
+        t.spawned.set(false);
+        t.priority.set(0);
+        t.icvs.set(parent.icvs.get());
         t
+    }
+
+    fn set_parent(&self, parent: Option<&'static Task>) {
+        let p = parent.map_or(core::ptr::null_mut(), |p| core::ptr::from_ref(p).cast_mut());
+        self.parent.store(p, Relaxed);
+    }
+
+    /// The generating task.
+    #[inline]
+    pub fn parent(&self) -> Option<&'static Task> {
+        // SAFETY: null or a task; tasks' memory always holds one.
+        unsafe { self.parent.load(Relaxed).as_ref() }
+    }
+
+    /// `thr` executes it from here on.
+    #[inline]
+    pub fn run_by(&self, thr: &'static Thread) {
+        self.owner.store(core::ptr::from_ref(thr).cast_mut(), Relaxed);
+    }
+
+    /// Is it executed by `thr`?
+    #[inline]
+    pub fn is_run_by(&self, thr: &Thread) -> bool {
+        core::ptr::eq(self.owner.load(Relaxed), thr)
     }
 
     /// Is it an explicit task?
     pub fn is_explicit(&self) -> bool {
-        self.explicit
+        self.home.is_some()
+    }
+
+    /// Is it a descendant of `above`?
+    pub fn is_below(&self, above: &Task) -> bool {
+        let depth = above.depth.load(Relaxed);
+        let (mut t, mut left) = (self, self.depth.load(Relaxed).saturating_sub(depth));
+        while left > 0 {
+            match t.parent() {
+                Some(p) => t = p,
+                None => return false,
+            }
+            left -= 1;
+        }
+        core::ptr::eq(t, above) && !core::ptr::eq(self, above)
     }
 
     /// Could a child task use variables on this task's stack?
@@ -148,34 +221,51 @@ impl Task {
         self.spawned.get()
     }
 
-    /// Allocates the argument block.
-    pub fn make_block(&self, size: usize, align: usize) -> *mut u8 {
-        let layout = Layout::from_size_align(size.max(1), align.max(8)).expect("alignment of a C type");
+    /// Makes room for the argument block.
+    #[inline]
+    pub fn make_block(&self, size: usize, align: usize) -> usize {
+        if size <= size_of::<Inline>() && align <= align_of::<Inline>() {
+            return self.inline.0.get() as usize;
+        }
+        let layout = Layout::from_size_align(size, align.max(8)).expect("alignment of a C type");
         // SAFETY: the size is not zero.
         let p = unsafe { alloc(layout) };
         if p.is_null() {
             std::alloc::handle_alloc_error(layout);
         }
         self.block.set((p as usize, layout.size(), layout.align()));
-        p
+        p as usize
     }
 
-    /// Drops one reference; the last one frees an explicit task.
-    pub fn release(&'static self) {
-        if self.refs.fetch_sub(1, AcqRel) != 1 || !self.explicit {
-            return;
-        }
-        let parent = self.parent.get();
-        let (p, size, align) = self.block.get();
-        // SAFETY: the last reference is gone; block and task were allocated by `make_block` and `explicit`.
-        unsafe {
+    /// `thr` gives the memory of an explicit task back to which nobody refers, and of those above that only it kept.
+    pub fn free(&'static self, thr: &'static Thread, kept_parent: bool) {
+        let (mut t, mut kept) = (self, kept_parent);
+        loop {
+            let parent = t.parent();
+            let (p, size, align) = t.block.get();
             if p != 0 {
-                dealloc(p as *mut u8, Layout::from_size_align_unchecked(size, align));
+                // SAFETY: allocated by `make_block`; the task is done.
+                unsafe { dealloc(p as *mut u8, Layout::from_size_align_unchecked(size, align)) };
+                t.block.set((0, 0, 0));
             }
-            drop(Box::from_raw(core::ptr::from_ref(self).cast_mut()));
-        }
-        if let Some(p) = parent {
-            p.release();
+            // SAFETY: made by depend.rs with Box; the task and its children are done.
+            unsafe {
+                if let Some(n) = t.node.get() {
+                    drop(Box::from_raw(core::ptr::from_ref(n).cast_mut()));
+                    t.node.set(None);
+                }
+                if let Some(c) = t.depends.get() {
+                    drop(Box::from_raw(core::ptr::from_ref(c).cast_mut()));
+                    t.depends.set(None);
+                }
+            }
+            if let Some(home) = t.home {
+                home.give(t, core::ptr::eq(home, &thr.slab));
+            }
+            match parent {
+                Some(p) if kept && p.children.let_go() => (t, kept) = (p, true),
+                _ => return,
+            }
         }
     }
 }

@@ -1,20 +1,79 @@
-//! A team's explicit tasks: the list of ready ones and the counts that barriers wait for.
+//! Where a team's ready tasks are, who may execute which, and when all are done.
+//!
+//! A ready task lies in the deque of the thread that created it, or in the team's list: tasks with a priority, with dependences,
+//! or whose event came from elsewhere. Every member counts the tasks it has created and those it has done; all are done when
+//! the sums are equal. The sums can be taken while others count: first of what is done, then of what was created. What is done was
+//! created before, so if they are equal they were so at a time in between, when nobody could create any. (That everybody has
+//! arrived, and so creates none by the implicit tasks, the barrier knows.)
 
+use super::deque::Deque;
 use super::{Task, detach};
 use crate::fault::{inject, spec::At};
 use crate::sys::lock::Locked;
+use crate::sys::own::Own;
 use crate::team::region;
+use crate::team::team::Team;
 use crate::team::thread::Thread;
-use core::sync::atomic::{AtomicU32, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 
-/// See the module's text.
+/// Most tasks in a thread's deque.
+const PLACES: usize = 256;
+
+/// The team's part. See the module's text.
 #[derive(Default)]
 pub struct TaskPool {
+    /// Was any task created in this region?
+    used: AtomicBool,
     list: Locked<List>,
     /// Tasks in the list (hint; changed under the lock).
-    ready: AtomicU32,
-    /// Tasks created and not done. Release when one is done; acquire by who waits for all.
-    outstanding: AtomicU32,
+    listed: AtomicU32,
+    /// Tasks done by threads that are not members.
+    ended_elsewhere: AtomicU64,
+}
+
+/// A member's part. [`Own`] fields are the member's thread's.
+#[derive(Default)]
+pub struct MemberTasks {
+    deque: Deque<PLACES>,
+    /// Where the deque's entries of the current task begin.
+    floor: Own<u64>,
+    /// Whose deque had something last.
+    victim: Own<u32>,
+    /// Deferred tasks created in this region (release: before the task can be taken).
+    made: AtomicU64,
+    /// Tasks done (release: what they did).
+    ended: AtomicU64,
+}
+
+impl MemberTasks {
+    /// A region begins for the member.
+    pub fn begin_region(&self) {
+        self.made.store(0, Relaxed);
+        self.ended.store(0, Relaxed);
+        self.floor.set(self.deque.floor());
+    }
+
+    fn count(n: &AtomicU64) {
+        n.store(n.load(Relaxed) + 1, Release);
+    }
+}
+
+/// Which tasks may be executed.
+#[derive(Clone, Copy)]
+pub enum Scope {
+    /// Any of the team, in this region of it: the thread is in a barrier.
+    Any(u64),
+    /// Those below this task, which waits.
+    Below(&'static Task),
+}
+
+impl Scope {
+    fn allows(self, t: &Task) -> bool {
+        match self {
+            Self::Any(_) => true,
+            Self::Below(above) => t.is_below(above),
+        }
+    }
 }
 
 /// The ready list, highest priority and then newest last. Guarded by the pool's lock, like everything that says so in
@@ -48,12 +107,6 @@ impl List {
             Some(b) => b.links.set((Some(t), b.links.get().1)),
             None => self.tail = Some(t),
         }
-        if let Some(p) = t.parent.get() {
-            p.ready_children.set(p.ready_children.get() + 1);
-        }
-        if let Some(g) = t.group.get() {
-            g.ready.set(g.ready.get() + 1);
-        }
     }
 
     fn remove(&mut self, t: &'static Task) {
@@ -66,60 +119,79 @@ impl List {
             Some(n) => n.links.set((prev, n.links.get().1)),
             None => self.tail = prev,
         }
-        if let Some(p) = t.parent.get() {
-            p.ready_children.set(p.ready_children.get() - 1);
-        }
-        if let Some(g) = t.group.get() {
-            g.ready.set(g.ready.get() - 1);
-        }
     }
 
-    /// The task to run next among those `wanted`.
-    fn find(&self, wanted: impl Fn(&Task) -> bool) -> Option<&'static Task> {
-        let mut at = self.tail;
-        while let Some(t) = at {
-            if wanted(t) {
-                return Some(t);
-            }
-            at = t.links.get().0;
-        }
-        None
+    /// The task to run next in `scope`.
+    fn find(&self, scope: Scope) -> Option<&'static Task> {
+        core::iter::successors(self.tail, |t| t.links.get().0).find(|t| scope.allows(t))
     }
 }
 
+fn word(t: &'static Task) -> u64 {
+    core::ptr::from_ref(t).addr() as u64
+}
+
+/// The task that a deque's entry stands for.
+fn task(word: u64) -> &'static Task {
+    // SAFETY: entries are made by `word`; a task's memory always holds one.
+    unsafe { &*(word as *const Task) }
+}
+
 impl TaskPool {
-    /// No task is waiting, ready or running?
+    /// A region begins; its members are not in it yet.
+    pub fn begin_region(&self) {
+        self.used.store(false, Relaxed);
+        self.ended_elsewhere.store(0, Relaxed);
+    }
+
+    /// Is no task waiting, ready or running? Asked when all members have arrived.
     #[inline]
-    pub fn idle(&self) -> bool {
-        self.outstanding.load(Acquire) == 0
+    pub fn idle(&self, team: &'static Team) -> bool {
+        !self.used.load(Relaxed) || self.all_ended(team)
     }
 
-    /// Is there something to run?
+    fn all_ended(&self, team: &'static Team) -> bool {
+        let members = || team.members().iter().map(|m| &m.tasks);
+        let ended =
+            members().map(|m| m.ended.load(Acquire)).sum::<u64>() + self.ended_elsewhere.load(Acquire);
+        ended == members().map(|m| m.made.load(Acquire)).sum::<u64>()
+    }
+
+    /// Does `thr` have so many tasks waiting that it should execute a new one itself?
+    pub fn is_enough(&self, thr: &'static Thread) -> bool {
+        let most = (4 * u64::from(thr.team().size())).clamp(64, PLACES as u64);
+        thr.member().tasks.deque.holds(most) || u64::from(self.listed.load(Relaxed)) >= 2 * most
+    }
+
+    /// Adds a deferred task of the caller's current task.
     #[inline]
-    pub fn has_ready(&self) -> bool {
-        self.ready.load(Relaxed) != 0
+    pub fn add(&self, thr: &'static Thread, t: &'static Task) {
+        self.count_new(thr, t);
+        if t.priority.get() > 0 || !thr.member().tasks.deque.push(word(t)) {
+            self.list.with(|list| self.push(list, t));
+        }
     }
 
-    /// Tasks created and not done.
-    pub fn outstanding(&self) -> u32 {
-        self.outstanding.load(Relaxed)
-    }
-
-    /// Adds a deferred task: `register` runs under the lock and adds its dependences.
-    pub fn add(&self, t: &'static Task, register: impl FnOnce()) {
+    /// Adds one that may have to wait: `register` runs under the lock and says what for.
+    pub fn add_dependent(&self, thr: &'static Thread, t: &'static Task, register: impl FnOnce()) {
+        self.count_new(thr, t);
         self.list.with(|list| {
-            if let Some(p) = t.parent.get() {
-                p.children.fetch_add(1, Relaxed);
-            }
-            if let Some(g) = t.group.get() {
-                g.count.fetch_add(1, Relaxed);
-            }
-            self.outstanding.fetch_add(1, Relaxed);
             register();
             if t.unmet.load(Relaxed) == 0 {
                 self.push(list, t);
             }
         });
+    }
+
+    fn count_new(&self, thr: &'static Thread, t: &'static Task) {
+        thr.task().children.add();
+        if let Some(g) = t.group.get() {
+            g.count.fetch_add(1, Relaxed);
+        }
+        MemberTasks::count(&thr.member().tasks.made);
+        if !self.used.load(Relaxed) {
+            self.used.store(true, Relaxed);
+        }
     }
 
     /// Runs `f` under the pool's lock.
@@ -129,40 +201,98 @@ impl TaskPool {
 
     fn push(&self, list: &mut List, t: &'static Task) {
         list.push(t);
-        self.ready.fetch_add(1, Relaxed);
+        self.listed.fetch_add(1, Relaxed);
     }
 
-    /// Runs one ready task of any kind; with `epoch`, only if the team is still in that region. False if there was none.
+    /// Takes a ready task in `scope`: from the list, the thread's own deque, or another's.
     #[inline]
-    pub fn run_one(&'static self, thr: &'static Thread, epoch: Option<u64>) -> bool {
-        if !self.has_ready() {
-            return false;
+    fn take(&'static self, thr: &'static Thread, scope: Scope) -> Option<&'static Task> {
+        let mine = &thr.member().tasks;
+        if self.listed.load(Relaxed) != 0
+            && let Some(t) = self.take_listed(scope)
+        {
+            return Some(t);
         }
-        let team = thr.team();
-        self.run_from(thr, |_| true, || epoch.is_none_or(|e| team.epoch.load(Relaxed) == e))
+        match mine.deque.pop(mine.floor.get()) {
+            Some(t) => Some(task(t)),
+            None => self.steal(thr, scope),
+        }
     }
 
-    /// Runs one ready task that is `wanted`, if `allowed` (asked under the lock). False if there was none.
-    pub fn run_from(
-        &'static self,
-        thr: &'static Thread,
-        wanted: impl Fn(&Task) -> bool,
-        allowed: impl Fn() -> bool,
-    ) -> bool {
-        if !self.has_ready() {
+    #[cold]
+    fn take_listed(&self, scope: Scope) -> Option<&'static Task> {
+        self.list.with(|list| {
+            let t = list.find(scope)?;
+            list.remove(t);
+            self.listed.fetch_sub(1, Relaxed);
+            Some(t)
+        })
+    }
+
+    #[inline(never)]
+    fn steal(&'static self, thr: &'static Thread, scope: Scope) -> Option<&'static Task> {
+        let (me, team) = (thr.member(), thr.team());
+        let (n, first) = (team.size(), me.tasks.victim.get());
+        for i in 0..n {
+            let v = (first + i) % n;
+            if v == me.num.get() {
+                continue;
+            }
+            if let Some(t) = team.member(v).tasks.deque.steal(|t| scope.allows(task(t))) {
+                me.tasks.victim.set(v);
+                return Some(task(t));
+            }
+        }
+        None
+    }
+
+    /// Runs one ready task in `scope`. False if there was none.
+    #[inline]
+    pub fn run_one(&'static self, thr: &'static Thread, scope: Scope) -> bool {
+        if !self.used.load(Relaxed) {
             return false;
         }
-        let found = self.list.with(|list| {
-            let t = if allowed() { list.find(wanted) } else { None };
-            if let Some(t) = t {
-                list.remove(t);
-                self.ready.fetch_sub(1, Relaxed);
-            }
-            t
-        });
-        let Some(t) = found else { return false };
+        let Some(t) = self.take(thr, scope) else { return false };
+        if let Scope::Any(epoch) = scope
+            && thr.team().epoch.load(Relaxed) != epoch
+        {
+            // Of the team's next region, which the thread has not begun: for those who have. (Before, no region of the team
+            // could begin without the task being done.)
+            self.list.with(|list| self.push(list, t));
+            thr.team().event.notify();
+            return false;
+        }
         self.execute(thr, t);
         true
+    }
+
+    /// Would [`TaskPool::run_one`] find something? For those who wait.
+    pub fn has_ready(&'static self, thr: &'static Thread, scope: Scope) -> bool {
+        if !self.used.load(Relaxed) {
+            return false;
+        }
+        let listed = || match scope {
+            Scope::Any(_) => true,
+            Scope::Below(_) => self.list.with(|l| l.find(scope).is_some()),
+        };
+        if self.listed.load(Relaxed) != 0 && listed() {
+            return true;
+        }
+        let me = thr.member();
+        let others = thr.team().members().iter().filter(|m| !core::ptr::eq(*m, me));
+        others.into_iter().any(|m| m.tasks.deque.offers(|t| scope.allows(task(t))))
+    }
+
+    /// Waits in the current task until `done`, executing tasks below it meanwhile.
+    #[inline]
+    pub fn wait_below(thr: &'static Thread, done: impl Fn() -> bool) {
+        let team = thr.team();
+        let scope = Scope::Below(thr.task());
+        while !done() {
+            if !team.tasks.run_one(thr, scope) {
+                team.event.wait(team.spin.get(), || done() || team.tasks.has_ready(thr, scope));
+            }
+        }
     }
 
     fn execute(&'static self, thr: &'static Thread, t: &'static Task) {
@@ -173,60 +303,103 @@ impl TaskPool {
             run_body(thr, t);
         }
         if t.detach.load(Relaxed) & detach::CLAUSE != 0 {
+            t.children.close();
             let before = t.detach.fetch_or(detach::ENDED, AcqRel);
             if before & detach::FULFILLED == 0 && !cancelled {
                 return;
             }
         }
-        self.done(t);
+        self.done(thr, t);
     }
 
-    /// Task `t` is done: its dependents may become ready, who waits for it may go on.
-    pub fn done(&'static self, t: &'static Task) {
-        let team = t.team.get().expect("an explicit task has a team");
-        self.list.with(|list| {
-            for d in t.depends.take_dependents() {
-                if d.unmet.fetch_sub(1, AcqRel) == 1 && d.team.get().is_some() {
-                    self.push(list, d);
+    /// Task `t` of this pool is done, as `thr` has seen to: its dependents may become ready, who waits for it may go on.
+    pub fn done(&'static self, thr: &'static Thread, t: &'static Task) {
+        let team = t.team.get().expect("a deferred task has a team");
+        let parent = t.parent().expect("an explicit task has a parent");
+        let mut wake = false;
+        if let Some(node) = t.node.get() {
+            wake = self.list.with(|list| {
+                let mut ready = false;
+                for d in node.take_dependents() {
+                    if d.unmet.fetch_sub(1, AcqRel) == 1 {
+                        ready = true;
+                        if d.team.get().is_some() {
+                            self.push(list, d);
+                        }
+                    }
                 }
-            }
-            if let Some(p) = t.parent.get() {
-                p.child_depends.forget(t);
-                p.children.fetch_sub(1, Release);
-            }
-            if let Some(g) = t.group.get() {
-                g.count.fetch_sub(1, Release);
-            }
-        });
-        t.release();
-        self.outstanding.fetch_sub(1, Release);
-        team.event.notify();
+                if let Some(c) = parent.depends.get() {
+                    c.forget(t, node);
+                }
+                ready
+            });
+        }
+        if let Some(g) = t.group.get() {
+            wake |= g.count.fetch_sub(1, Release) == 1;
+        }
+        wake |= end(thr, t, true);
+        if core::ptr::eq(thr.team(), team) {
+            MemberTasks::count(&thr.member().tasks.ended);
+        } else {
+            self.ended_elsewhere.fetch_add(1, Release);
+            wake = true;
+        }
+        if wake {
+            team.event.notify();
+        }
     }
+}
+
+/// Task `t` is done; its memory goes when nobody needs it. `counted`: it is one of its parent's children. True if another thread may
+/// wait for that.
+pub fn end(thr: &'static Thread, t: &'static Task, counted: bool) -> bool {
+    let parent = t.parent().expect("an explicit task has a parent");
+    let closed = t.detach.load(Relaxed) & detach::CLAUSE != 0;
+    let own = parent.is_run_by(thr);
+    let child_done = || {
+        if counted && parent.children.child_done(own) {
+            parent.free(thr, true);
+        }
+    };
+    if !closed && t.children.all_gone() {
+        child_done();
+        t.free(thr, false);
+    } else {
+        // Its children refer to it, and it to its parent.
+        parent.children.keep();
+        child_done();
+        if !closed {
+            t.children.close();
+        }
+        if t.children.done() {
+            t.free(thr, true);
+        }
+    }
+    counted && !own
 }
 
 /// Runs a task's body as an activation of its own.
 pub fn run_body(thr: &'static Thread, t: &'static Task) {
     let (outer, held) = (thr.task.get(), thr.held.get());
-    let share = thr.member().share.get();
+    let m = thr.member();
+    let (share, floor) = (m.share.get(), m.tasks.floor.get());
+    m.tasks.floor.set(m.tasks.deque.floor());
+    t.run_by(thr);
     thr.task.set(Some(t));
     thr.held.set(0);
     inject::point(thr, At::Task);
     region::activate(thr, t.call.get(), t.args.get());
     thr.held.set(held);
     thr.task.set(outer);
-    thr.member().share.set(share);
+    m.share.set(share);
+    m.tasks.floor.set(floor);
 }
 
 /// `taskwait`: waits until the current task's children are done, executing them meanwhile.
 pub fn taskwait(thr: &'static Thread) {
-    let (task, team) = (thr.task(), thr.team());
-    while task.children.load(Acquire) != 0 {
-        let child = |t: &Task| t.parent.get().is_some_and(|p| core::ptr::eq(p, task));
-        if !team.tasks.run_from(thr, child, || task.ready_children.get() > 0) {
-            team.event.wait(team.spin.get(), || task.children.load(Acquire) == 0 || team.tasks.has_ready());
-        }
-    }
-    if team.tasks.idle() {
+    let task = thr.task();
+    TaskPool::wait_below(thr, || task.children.none());
+    if task.children.all_gone() {
         task.spawned.set(false);
     }
 }

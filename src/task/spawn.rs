@@ -1,14 +1,11 @@
 //! Creating tasks, waiting for dependences, fulfilling events.
 
-use super::depend::{self, Dep};
-use super::pool::run_body;
+use super::depend::{self, Children, Dep};
+use super::pool::{self, TaskPool, run_body};
 use super::{Task, detach, flag};
 use crate::icv::globals;
 use crate::team::thread::Thread;
 use core::sync::atomic::Ordering::*;
-
-/// Tasks a thread in the team may have outstanding before new ones are executed at once.
-const OUTSTANDING_PER_THREAD: u32 = 64;
 
 /// What `GOMP_task` is given.
 #[derive(Clone, Copy)]
@@ -47,8 +44,10 @@ pub fn spawn(thr: &'static Thread, s: &Spec) {
     // SAFETY: GCC's format, as the entry point's contract says.
     let deps = if s.flags & flag::DEPEND != 0 { unsafe { depend::decode(s.depend) } } else { Vec::new() };
     let detached = s.flags & flag::DETACH != 0;
-    let t = Task::explicit(parent, team);
-    t.in_final.set(parent.in_final.get() || s.flags & flag::FINAL != 0);
+    let t = Task::explicit(thr);
+    if s.flags & flag::FINAL != 0 {
+        t.in_final.set(true);
+    }
     if s.flags & flag::PRIORITY != 0 {
         t.priority.set(s.priority.clamp(0, globals().max_task_priority));
     }
@@ -66,21 +65,21 @@ pub fn spawn(thr: &'static Thread, s: &Spec) {
     let at_once = !s.deferred
         || team.level.get() == 0
         || parent.in_final.get()
-        || (deps.is_empty() && !detached && team.tasks.outstanding() > OUTSTANDING_PER_THREAD * team.size());
+        || (deps.is_empty() && !detached && team.tasks.is_enough(thr));
     if at_once {
         return execute_now(thr, t, s, &deps);
     }
     let p = t.make_block(s.size, s.align);
-    fill(thr, t, s, p as usize);
-    t.call.set((s.func, p as usize));
-    t.args.set((p as usize, s.size));
+    fill(thr, t, s, p);
+    t.call.set((s.func, p));
+    t.args.set((p, s.size));
     t.copied.set(s.copy.is_some());
     parent.spawned.set(true);
-    team.tasks.add(t, || {
-        if !deps.is_empty() {
-            parent.child_depends.register(t, &deps, true);
-        }
-    });
+    if deps.is_empty() {
+        team.tasks.add(thr, t);
+    } else {
+        team.tasks.add_dependent(thr, t, || Children::of(parent).register(t, &deps, true));
+    }
     team.event.notify();
 }
 
@@ -121,7 +120,7 @@ fn execute_now(thr: &'static Thread, t: &'static Task, s: &Spec, deps: &[Dep]) {
     }
     let arg = match s.copy {
         Some(_) => {
-            let p = t.make_block(s.size, s.align) as usize;
+            let p = t.make_block(s.size, s.align);
             fill(thr, t, s, p);
             t.args.set((p, s.size));
             p
@@ -137,37 +136,23 @@ fn execute_now(thr: &'static Thread, t: &'static Task, s: &Spec, deps: &[Dep]) {
     run_body(thr, t);
     if t.detach.load(Relaxed) & detach::CLAUSE != 0 {
         t.detach.fetch_or(detach::ENDED, AcqRel);
-        let team = thr.team();
-        while t.detach.load(Acquire) & detach::FULFILLED == 0 {
-            if !team.tasks.run_one(thr, None) {
-                team.event.wait(team.spin.get(), || {
-                    t.detach.load(Acquire) & detach::FULFILLED != 0 || team.tasks.has_ready()
-                });
-            }
-        }
+        TaskPool::wait_below(thr, || t.detach.load(Acquire) & detach::FULFILLED != 0);
+        t.children.close();
     }
-    t.release();
+    pool::end(thr, t, false);
 }
 
 /// Waits until the current task's children that `deps` depend on are done, executing children meanwhile.
 pub fn wait_for(thr: &'static Thread, deps: &[Dep]) {
     let (team, task) = (thr.team(), thr.task());
-    if !task.child_depends.in_use() {
-        return;
-    }
-    let waiter = Task::explicit(task, team);
+    let Some(children) = task.depends.get() else { return };
+    let waiter = Task::explicit(thr);
     waiter.team.set(None);
-    team.tasks.locked(|| task.child_depends.register(waiter, deps, false));
-    let met = || waiter.unmet.load(Acquire) == 0;
-    let child = |t: &Task| t.parent.get().is_some_and(|p| core::ptr::eq(p, task));
-    while !met() {
-        if !team.tasks.run_from(thr, child, || task.ready_children.get() > 0) {
-            team.event.wait(team.spin.get(), || met() || team.tasks.has_ready());
-        }
-    }
+    team.tasks.locked(|| children.register(waiter, deps, false));
+    TaskPool::wait_below(thr, || waiter.unmet.load(Acquire) == 0);
     // Whoever met the last dependence has let go of the waiter once the lock is free.
     team.tasks.locked(|| ());
-    waiter.release();
+    waiter.free(thr, false);
 }
 
 /// `taskwait depend nowait`: an empty task with dependences.
@@ -176,8 +161,9 @@ pub fn empty(thr: &'static Thread, deps: &[Dep]) {
     if team.level.get() == 0 {
         return;
     }
-    let t = Task::explicit(parent, team);
-    team.tasks.add(t, || parent.child_depends.register(t, deps, true));
+    let t = Task::explicit(thr);
+    t.call.set((0, 0));
+    team.tasks.add_dependent(thr, t, || Children::of(parent).register(t, deps, true));
     team.event.notify();
 }
 
@@ -188,7 +174,7 @@ pub fn fulfill(thr: &'static Thread, handle: usize) {
     let team = t.team.get();
     let before = t.detach.fetch_or(detach::FULFILLED, AcqRel);
     match team {
-        Some(team) if before & detach::ENDED != 0 => team.tasks.done(t),
+        Some(team) if before & detach::ENDED != 0 => team.tasks.done(thr, t),
         Some(team) => team.event.notify(),
         // Undeferred: its creator waits in its own team.
         None => thr.team().event.notify(),

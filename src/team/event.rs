@@ -7,7 +7,7 @@
 //! the notifier sees the sleeper and changes `seq`, which makes the sleep return. Model: tests/loom/event.rs.
 
 use crate::sys::futex;
-use crate::sys::sync::{AtomicU32, Ordering::*, fence, spin_hint};
+use crate::sys::sync::{AtomicU32, Ordering::*, full_fence, spin_hint};
 
 /// See the module's text.
 #[derive(Default)]
@@ -28,7 +28,7 @@ impl Event {
         while !ready() {
             let seen = self.seq.load(Relaxed);
             self.sleepers.fetch_add(1, Relaxed);
-            fence(SeqCst);
+            full_fence();
             if !ready() {
                 futex::wait(&self.seq, seen);
             }
@@ -39,7 +39,7 @@ impl Event {
     /// Lets waiters look at their conditions again. Call after the condition has become true.
     #[inline]
     pub fn notify(&self) {
-        fence(SeqCst);
+        full_fence();
         if self.sleepers.load(Relaxed) != 0 {
             self.wake();
         }

@@ -59,7 +59,7 @@ pub fn adopt_caller() -> &'static Thread {
     let m: &'static Member = team.member(0);
     m.thread.set(Some(thr));
     m.place.set(bind::initial(g));
-    m.implicit.begin_implicit(g.initial, None);
+    m.implicit.begin_implicit(thr, g.initial, None);
     thr.enter(m);
     tls::set(thr);
     bind::follow(thr, m);

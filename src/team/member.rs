@@ -5,6 +5,7 @@ use super::team::Team;
 use super::thread::Thread;
 use crate::sys::own::Own;
 use crate::task::Task;
+use crate::task::pool::MemberTasks;
 use crate::work::ledger::Ledger;
 use crate::work::share::Share;
 use core::sync::atomic::AtomicU32;
@@ -41,6 +42,8 @@ pub struct Member {
     pub tfd: AtomicU32,
     /// Place partition (offset, length) and place of the implicit task; place `u32::MAX` when not bound.
     pub place: Own<(u32, u32, u32)>,
+    /// Tasks created and done, and those that are ready.
+    pub tasks: MemberTasks,
     /// Chunks taken and finished.
     pub ledger: Ledger,
     /// The implicit task.
@@ -60,6 +63,7 @@ impl Member {
             scanning: Own::new(false),
             tfd: AtomicU32::new(tfd::ALIVE),
             place: Own::new((0, 0, u32::MAX)),
+            tasks: MemberTasks::default(),
             ledger: Ledger::default(),
             implicit: Task::implicit(),
         }

@@ -90,6 +90,7 @@ pub fn start(
     if team.is_cancelled() {
         team.cancelled.store(0, Relaxed);
     }
+    team.tasks.begin_region();
     team.barrier.reset(n);
     team.running.store(n - 1, Relaxed);
     let epoch = team.epoch.load(Relaxed) + 1;
@@ -128,18 +129,8 @@ pub fn finish(thr: &'static Thread) {
     let team = thr.team();
     end_implicit(thr);
     let n = team.size();
-    loop {
-        if team.tasks.run_one(thr, None) {
-            continue;
-        }
-        if team.running.load(Acquire) == 0 && team.tasks.idle() {
-            break;
-        }
-        team.event.wait(team.spin.get(), || {
-            team.tasks.has_ready() || (team.running.load(Acquire) == 0 && team.tasks.idle())
-        });
-    }
     let epoch = team.epoch.load(Relaxed);
+    team.wait_at_end(thr, epoch, || team.running.load(Acquire) == 0 && team.tasks.idle(team));
     team.finished.store(epoch, Release);
     team.event.notify();
     if team.icvs.get().thread_limit != u32::MAX && n > 1 {
@@ -173,19 +164,12 @@ pub fn work(thr: &'static Thread, m: &'static Member, seen: u32) {
     inject::point(thr, At::Region);
     activate(thr, team.call.get(), (0, 0));
     end_implicit(thr);
-    let task = thr.task();
     if team.running.fetch_sub(1, AcqRel) == 1 {
         team.event.notify();
     }
     // Help with what is left, until the primary declares the region finished or calls for another one.
     let over = || team.finished.load(Acquire) >= epoch || thr.dock.called(seen);
-    while !over() {
-        if team.tasks.run_one(thr, Some(epoch)) {
-            thr.task.set(Some(task));
-            continue;
-        }
-        team.event.wait(team.spin.get(), || over() || team.tasks.has_ready());
-    }
+    team.wait_at_end(thr, epoch, over);
 }
 
 /// Calls `call` as the current activation of `thr` and restores the enclosing one.
@@ -211,7 +195,8 @@ fn begin_implicit(thr: &'static Thread, m: &'static Member, team: &'static Team)
     m.thread.set(Some(thr));
     m.tfd.store(tfd::ALIVE, Relaxed);
     m.ledger.begin_region();
-    m.implicit.begin_implicit(team.icvs.get(), team.outside.get().task);
+    m.tasks.begin_region();
+    m.implicit.begin_implicit(thr, team.icvs.get(), team.outside.get().task);
     m.implicit.group.set(team.group.get());
     if let Some(s) = team.combined.get() {
         m.share_seq.set(1);

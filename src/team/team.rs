@@ -8,7 +8,7 @@ use crate::icv::{Icvs, globals};
 use crate::sys::own::Own;
 use crate::task::Task;
 use crate::task::group::Group;
-use crate::task::pool::TaskPool;
+use crate::task::pool::{Scope, TaskPool};
 use crate::work::share::{Share, ShareRing};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use crossbeam_utils::CachePadded;
@@ -148,7 +148,7 @@ impl Team {
     /// (or before) it waited and `cancellable` is set.
     pub fn barrier(&'static self, thr: &'static Thread, cancellable: bool) -> bool {
         let n = self.size();
-        if n == 1 && self.tasks.idle() {
+        if n == 1 && self.tasks.idle(self) {
             return !(cancellable && self.is_cancelled());
         }
         let seen = self.barrier.generation();
@@ -158,27 +158,35 @@ impl Team {
         // The last one holds the round until all tasks are done: it executes them like everybody else.
         let last = self.barrier.arrive();
         let stop = || cancellable && self.is_cancelled();
-        loop {
-            if last {
-                if self.tasks.idle() {
-                    self.barrier.release(n);
-                    self.event.notify();
-                    return true;
-                }
-            } else if self.barrier.passed(seen) {
-                return true;
-            }
-            if stop() {
-                return false;
-            }
-            if self.tasks.run_one(thr, None) {
+        self.wait_at_end(thr, self.epoch.load(Relaxed), || {
+            stop() || if last { self.tasks.idle(self) } else { self.barrier.passed(seen) }
+        });
+        if stop() && !self.barrier.passed(seen) {
+            return false;
+        }
+        if last {
+            self.barrier.release(n);
+            self.event.notify();
+        }
+        true
+    }
+
+    /// Waits in a barrier of region `epoch` until `done`, executing any of the team's tasks meanwhile.
+    pub fn wait_at_end(&'static self, thr: &'static Thread, epoch: u64, done: impl Fn() -> bool) {
+        let scope = Scope::Any(epoch);
+        let mut worked = false;
+        while !done() {
+            if self.tasks.run_one(thr, scope) {
+                worked = true;
                 continue;
             }
-            self.event.wait(self.spin.get(), || {
-                self.tasks.has_ready()
-                    || stop()
-                    || if last { self.tasks.idle() } else { self.barrier.passed(seen) }
-            });
+            if worked {
+                // Somebody may wait for these to be the last tasks.
+                worked = false;
+                self.event.notify();
+                continue;
+            }
+            self.event.wait(self.spin.get(), || done() || self.tasks.has_ready(thr, scope));
         }
     }
 

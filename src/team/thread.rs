@@ -11,6 +11,7 @@ use crate::sys::asm;
 use crate::sys::own::Own;
 use crate::sys::{futex, tls};
 use crate::task::Task;
+use crate::task::slab::Slab;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*, fence};
 use crossbeam_utils::CachePadded;
@@ -67,6 +68,8 @@ pub struct Thread {
     pub tools_off: Own<bool>,
     /// Host team's number in a league (teams construct): (team_num, num_teams).
     pub league: Own<(u32, u32)>,
+    /// Memory of the tasks it creates.
+    pub slab: Slab,
     /// Saved private state.
     pub save: Save,
     /// State of fault injection.
@@ -108,6 +111,7 @@ impl Thread {
             seat_number: Own::new(0),
             tools_off: Own::new(false),
             league: Own::new((0, 1)),
+            slab: Slab::default(),
             save: Save::default(),
             inject: Default::default(),
             dock: CachePadded::new(Dock::default()),

@@ -7,6 +7,9 @@
 mod sys {
     pub mod sync {
         pub use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+        pub fn full_fence() {
+            fence(Ordering::SeqCst);
+        }
         pub fn spin_hint() {
             loom::thread::yield_now();
         }
@@ -59,6 +62,12 @@ mod barrier;
 #[path = "../../../src/work/dispenser.rs"]
 #[allow(dead_code)]
 mod dispenser;
+#[path = "../../../src/task/count.rs"]
+#[allow(dead_code)]
+mod count;
+#[path = "../../../src/task/deque.rs"]
+#[allow(dead_code)]
+mod deque;
 #[path = "../../../src/team/event.rs"]
 #[allow(dead_code)]
 mod event;

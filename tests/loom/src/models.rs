@@ -1,6 +1,8 @@
 //! The models. Sizes are the smallest that show the races; loom explores every interleaving and every allowed reordering.
 
 use crate::barrier::Barrier;
+use crate::count::Count;
+use crate::deque::Deque;
 use crate::dispenser::{Dispenser, Orphan, Range};
 use crate::event::Event;
 use crate::publish::Turn;
@@ -207,5 +209,75 @@ fn publication_of_private_state() {
         let (a, b) = (s.1[i].0.with(|p| unsafe { *p }), s.1[i].1.with(|p| unsafe { *p }));
         assert_eq!((a, b), (1, 1));
         owner.join().unwrap();
+    });
+}
+
+/// Owner and two thieves: every entry is taken once, what was written before it was pushed is seen.
+#[test]
+fn deque() {
+    check(3, || {
+        let s = Arc::new((Deque::<2>::default(), [const2(), const2(), const2()], AtomicU32::new(0)));
+        let take = |s: &(Deque<2>, [UnsafeCell<u32>; 3], AtomicU32), x: Option<u64>| {
+            if let Some(x) = x {
+                assert_eq!(s.1[x as usize].with(|p| unsafe { *p }), 7);
+                let before = s.2.fetch_or(1 << x, Relaxed);
+                assert_eq!(before & 1 << x, 0, "{x} is taken twice");
+            }
+        };
+        let thieves: Vec<_> = (0..2)
+            .map(|_| {
+                let t = s.clone();
+                thread::spawn(move || take(&t, t.0.steal(|_| true)))
+            })
+            .collect();
+        for x in 0..2 {
+            s.1[x].with_mut(|p| unsafe { *p = 7 });
+            assert!(s.0.push(x as u64));
+        }
+        take(&s, s.0.pop(0));
+        take(&s, s.0.pop(0));
+        for t in thieves {
+            t.join().unwrap();
+        }
+        take(&s, s.0.pop(0));
+        assert_eq!(s.2.load(Relaxed), 3, "one is lost");
+    });
+}
+
+/// A task with two children, one done by its owner and one by another thread, that ends without waiting for them: its memory is
+/// given back once, and not before both are done.
+#[test]
+fn memory_of_a_task() {
+    check(3, || {
+        // The task's memory, and how often it was given back.
+        let s = Arc::new((Count::default(), const2(), AtomicU32::new(0)));
+        s.0.add();
+        s.0.add();
+        let free = |s: &(Count, UnsafeCell<u32>, AtomicU32)| {
+            s.1.with_mut(|p| unsafe { *p = 0 });
+            assert_eq!(s.2.fetch_add(1, Relaxed), 0);
+        };
+        let t = s.clone();
+        let other = thread::spawn(move || {
+            assert_ne!(t.1.with(|p| unsafe { *p }), 5);
+            if t.0.child_done(false) {
+                free(&t);
+            }
+        });
+        if s.0.none() {
+            unreachable!("the owner's child is not done");
+        }
+        s.0.close();
+        if s.0.done() {
+            free(&s);
+        } else {
+            // The owner's other child refers to it still.
+            s.1.with(|_| ());
+            if s.0.child_done(true) {
+                free(&s);
+            }
+        }
+        other.join().unwrap();
+        assert_eq!(s.2.load(Relaxed), 1);
     });
 }
