@@ -53,6 +53,12 @@ impl Count {
         self.own.store(self.own.load(Relaxed).wrapping_add(1), Relaxed);
     }
 
+    /// Another thread than the owner creates one (a taskgroup's task).
+    #[inline]
+    pub fn add_by_other(&self) {
+        self.shared.fetch_add(1, Relaxed);
+    }
+
     /// A child is done, by the owner if `owner`. True if that was the last reference to the task.
     #[inline]
     pub fn child_done(&self, owner: bool) -> bool {

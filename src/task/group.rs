@@ -1,17 +1,20 @@
 //! Taskgroups (OpenMP 5.1, section 2.19.6).
 
+use super::count::Count;
 use super::pool::TaskPool;
 use crate::sys::own::Own;
 use crate::team::thread::Thread;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
+use core::sync::atomic::{AtomicBool, Ordering::*};
 
 /// A taskgroup: counts its descendant tasks that are not done.
 #[derive(Default)]
 pub struct Group {
     /// The enclosing group.
     pub outer: Own<Option<&'static Group>>,
-    /// Tasks not done. Release when one is done, acquire by the waiter.
-    pub count: AtomicU32,
+    /// The thread that began it and waits at its end.
+    owner: Own<Option<&'static Thread>>,
+    /// Tasks not done.
+    count: Count,
     /// `cancel taskgroup` was encountered.
     pub cancelled: AtomicBool,
     /// Task reductions registered in it (head of the chain; see reduction.rs).
@@ -21,6 +24,24 @@ pub struct Group {
 }
 
 impl Group {
+    /// `thr` creates a task in it.
+    #[inline]
+    pub fn add(&self, thr: &'static Thread) {
+        if self.is_of(thr) { self.count.add() } else { self.count.add_by_other() }
+    }
+
+    /// `thr` has done one of its tasks. True if another thread may wait for that.
+    #[inline]
+    pub fn task_done(&self, thr: &'static Thread) -> bool {
+        let own = self.is_of(thr);
+        self.count.child_done(own);
+        !own
+    }
+
+    fn is_of(&self, thr: &Thread) -> bool {
+        self.owner.get().is_some_and(|o| core::ptr::eq(o, thr))
+    }
+
     /// Is this group, or one it is in for a worksharing construct's sake, cancelled?
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Relaxed)
@@ -32,6 +53,7 @@ impl Group {
 pub fn start(thr: &'static Thread) -> &'static Group {
     let task = thr.task();
     let g: &'static Group = Box::leak(Box::new(Group::default()));
+    g.owner.set(Some(thr));
     g.outer.set(task.group.get());
     g.reductions.set(task.group.get().map_or(0, |o| o.reductions.get()));
     task.group.set(Some(g));
@@ -42,7 +64,7 @@ pub fn start(thr: &'static Thread) -> &'static Group {
 pub fn end(thr: &'static Thread) {
     let task = thr.task();
     let Some(g) = task.group.get() else { return };
-    TaskPool::wait_below(thr, || g.count.load(Acquire) == 0);
+    TaskPool::wait_below(thr, || g.count.none());
     task.group.set(g.outer.get());
     if task.children.all_gone() && g.outer.get().is_none() {
         task.spawned.set(false);

@@ -185,6 +185,12 @@ impl Task {
         unsafe { self.parent.load(Relaxed).as_ref() }
     }
 
+    /// The generating task of an explicit task.
+    #[inline]
+    pub fn parent_task(&self) -> &'static Task {
+        self.parent().expect("an explicit task has a parent")
+    }
+
     /// `thr` executes it from here on.
     #[inline]
     pub fn run_by(&self, thr: &'static Thread) {
@@ -237,34 +243,45 @@ impl Task {
         p as usize
     }
 
-    /// `thr` gives the memory of an explicit task back to which nobody refers, and of those above that only it kept.
-    pub fn free(&'static self, thr: &'static Thread, kept_parent: bool) {
-        let (mut t, mut kept) = (self, kept_parent);
-        loop {
-            let parent = t.parent();
-            let (p, size, align) = t.block.get();
+    /// `thr` gives the memory of an explicit task back to which nobody refers. With `kept`, that of its parent was kept for it,
+    /// and may go too.
+    #[inline]
+    pub fn free(&'static self, thr: &'static Thread, kept: bool) {
+        let parent = self.parent();
+        if self.block.get().0 != 0 || self.node.get().is_some() || self.depends.get().is_some() {
+            self.free_extras();
+        }
+        if let Some(home) = self.home {
+            home.give(self, core::ptr::eq(home, &thr.slab));
+        }
+        if kept && let Some(p) = parent {
+            p.let_go(thr);
+        }
+    }
+
+    #[cold]
+    fn let_go(&'static self, thr: &'static Thread) {
+        if self.children.let_go() {
+            self.free(thr, true);
+        }
+    }
+
+    #[cold]
+    fn free_extras(&self) {
+        let (p, size, align) = self.block.get();
+        // SAFETY: allocated by `make_block`, and made by depend.rs with Box; the task and its children are done.
+        unsafe {
             if p != 0 {
-                // SAFETY: allocated by `make_block`; the task is done.
-                unsafe { dealloc(p as *mut u8, Layout::from_size_align_unchecked(size, align)) };
-                t.block.set((0, 0, 0));
+                dealloc(p as *mut u8, Layout::from_size_align_unchecked(size, align));
+                self.block.set((0, 0, 0));
             }
-            // SAFETY: made by depend.rs with Box; the task and its children are done.
-            unsafe {
-                if let Some(n) = t.node.get() {
-                    drop(Box::from_raw(core::ptr::from_ref(n).cast_mut()));
-                    t.node.set(None);
-                }
-                if let Some(c) = t.depends.get() {
-                    drop(Box::from_raw(core::ptr::from_ref(c).cast_mut()));
-                    t.depends.set(None);
-                }
+            if let Some(n) = self.node.get() {
+                drop(Box::from_raw(core::ptr::from_ref(n).cast_mut()));
+                self.node.set(None);
             }
-            if let Some(home) = t.home {
-                home.give(t, core::ptr::eq(home, &thr.slab));
-            }
-            match parent {
-                Some(p) if kept && p.children.let_go() => (t, kept) = (p, true),
-                _ => return,
+            if let Some(c) = self.depends.get() {
+                drop(Box::from_raw(core::ptr::from_ref(c).cast_mut()));
+                self.depends.set(None);
             }
         }
     }

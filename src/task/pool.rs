@@ -6,6 +6,7 @@
 //! created before, so if they are equal they were so at a time in between, when nobody could create any. (That everybody has
 //! arrived, and so creates none by the implicit tasks, the barrier knows.)
 
+use super::depend::Node;
 use super::deque::Deque;
 use super::{Task, detach};
 use crate::fault::{inject, spec::At};
@@ -186,7 +187,7 @@ impl TaskPool {
     fn count_new(&self, thr: &'static Thread, t: &'static Task) {
         thr.task().children.add();
         if let Some(g) = t.group.get() {
-            g.count.fetch_add(1, Relaxed);
+            g.add(thr);
         }
         MemberTasks::count(&thr.member().tasks.made);
         if !self.used.load(Relaxed) {
@@ -315,29 +316,12 @@ impl TaskPool {
     /// Task `t` of this pool is done, as `thr` has seen to: its dependents may become ready, who waits for it may go on.
     pub fn done(&'static self, thr: &'static Thread, t: &'static Task) {
         let team = t.team.get().expect("a deferred task has a team");
-        let parent = t.parent().expect("an explicit task has a parent");
-        let mut wake = false;
-        if let Some(node) = t.node.get() {
-            wake = self.list.with(|list| {
-                let mut ready = false;
-                for d in node.take_dependents() {
-                    if d.unmet.fetch_sub(1, AcqRel) == 1 {
-                        ready = true;
-                        if d.team.get().is_some() {
-                            self.push(list, d);
-                        }
-                    }
-                }
-                if let Some(c) = parent.depends.get() {
-                    c.forget(t, node);
-                }
-                ready
-            });
-        }
+        let parent = t.parent_task();
+        let mut wake = t.node.get().is_some_and(|node| self.let_dependents_go(t, node, parent));
         if let Some(g) = t.group.get() {
-            wake |= g.count.fetch_sub(1, Release) == 1;
+            wake |= g.task_done(thr);
         }
-        wake |= end(thr, t, true);
+        wake |= end(thr, t, parent, true);
         if core::ptr::eq(thr.team(), team) {
             MemberTasks::count(&thr.member().tasks.ended);
         } else {
@@ -348,12 +332,32 @@ impl TaskPool {
             team.event.notify();
         }
     }
+
+    /// Task `t`, which has dependences, is done. True if another task, or who waits for it, may go on.
+    #[cold]
+    fn let_dependents_go(&self, t: &'static Task, node: &Node, parent: &Task) -> bool {
+        self.list.with(|list| {
+            let mut ready = false;
+            for d in node.take_dependents() {
+                if d.unmet.fetch_sub(1, AcqRel) == 1 {
+                    ready = true;
+                    if d.team.get().is_some() {
+                        self.push(list, d);
+                    }
+                }
+            }
+            if let Some(c) = parent.depends.get() {
+                c.forget(t, node);
+            }
+            ready
+        })
+    }
 }
 
 /// Task `t` is done; its memory goes when nobody needs it. `counted`: it is one of its parent's children. True if another thread may
 /// wait for that.
-pub fn end(thr: &'static Thread, t: &'static Task, counted: bool) -> bool {
-    let parent = t.parent().expect("an explicit task has a parent");
+#[inline]
+pub fn end(thr: &'static Thread, t: &'static Task, parent: &'static Task, counted: bool) -> bool {
     let closed = t.detach.load(Relaxed) & detach::CLAUSE != 0;
     let own = parent.is_run_by(thr);
     let child_done = || {
@@ -365,17 +369,28 @@ pub fn end(thr: &'static Thread, t: &'static Task, counted: bool) -> bool {
         child_done();
         t.free(thr, false);
     } else {
-        // Its children refer to it, and it to its parent.
-        parent.children.keep();
-        child_done();
-        if !closed {
-            t.children.close();
-        }
-        if t.children.done() {
-            t.free(thr, true);
-        }
+        end_before_children(thr, t, parent, closed, child_done);
     }
     counted && !own
+}
+
+/// The children of `t` refer to it, and it to its parent.
+#[cold]
+fn end_before_children(
+    thr: &'static Thread,
+    t: &'static Task,
+    parent: &'static Task,
+    closed: bool,
+    child_done: impl Fn(),
+) {
+    parent.children.keep();
+    child_done();
+    if !closed {
+        t.children.close();
+    }
+    if t.children.done() {
+        t.free(thr, true);
+    }
 }
 
 /// Runs a task's body as an activation of its own.

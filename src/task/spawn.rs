@@ -35,10 +35,49 @@ pub struct Spec {
 }
 
 /// Creates a task, or executes it at once.
+#[inline(always)]
 pub fn spawn(thr: &'static Thread, s: &Spec) {
+    if s.flags & (flag::DEPEND | flag::DETACH | flag::PRIORITY) != 0 {
+        return spawn_special(thr, s);
+    }
     let (team, parent) = (thr.team(), thr.task());
-    if globals().cancellation && (team.is_cancelled() || parent.group.get().is_some_and(|g| g.is_cancelled()))
-    {
+    if is_cancelled(thr, parent) {
+        return;
+    }
+    let t = Task::explicit(thr);
+    if s.flags & flag::FINAL != 0 {
+        t.in_final.set(true);
+    }
+    if !s.deferred || team.level.get() == 0 || parent.in_final.get() || team.tasks.is_enough(thr) {
+        return execute_now(thr, t, s, &[]);
+    }
+    prepare(thr, t, s);
+    team.tasks.add(thr, t);
+    team.event.notify();
+}
+
+#[inline]
+fn is_cancelled(thr: &'static Thread, parent: &Task) -> bool {
+    globals().cancellation
+        && (thr.team().is_cancelled() || parent.group.get().is_some_and(|g| g.is_cancelled()))
+}
+
+/// Makes the argument block of a task that will be executed later.
+#[inline(always)]
+fn prepare(thr: &'static Thread, t: &'static Task, s: &Spec) {
+    let p = t.make_block(s.size, s.align);
+    fill(thr, t, s, p);
+    t.call.set((s.func, p));
+    t.args.set((p, s.size));
+    t.copied.set(s.copy.is_some());
+    thr.task().spawned.set(true);
+}
+
+/// Tasks with dependences, a priority or an event.
+#[inline(never)]
+fn spawn_special(thr: &'static Thread, s: &Spec) {
+    let (team, parent) = (thr.team(), thr.task());
+    if is_cancelled(thr, parent) {
         return;
     }
     // SAFETY: GCC's format, as the entry point's contract says.
@@ -62,19 +101,11 @@ pub fn spawn(thr: &'static Thread, s: &Spec) {
             }
         }
     }
-    let at_once = !s.deferred
-        || team.level.get() == 0
-        || parent.in_final.get()
-        || (deps.is_empty() && !detached && team.tasks.is_enough(thr));
-    if at_once {
+    let enough = || deps.is_empty() && !detached && team.tasks.is_enough(thr);
+    if !s.deferred || team.level.get() == 0 || parent.in_final.get() || enough() {
         return execute_now(thr, t, s, &deps);
     }
-    let p = t.make_block(s.size, s.align);
-    fill(thr, t, s, p);
-    t.call.set((s.func, p));
-    t.args.set((p, s.size));
-    t.copied.set(s.copy.is_some());
-    parent.spawned.set(true);
+    prepare(thr, t, s);
     if deps.is_empty() {
         team.tasks.add(thr, t);
     } else {
@@ -83,6 +114,7 @@ pub fn spawn(thr: &'static Thread, s: &Spec) {
     team.event.notify();
 }
 
+#[inline(always)]
 fn fill(thr: &'static Thread, t: &'static Task, s: &Spec, block: usize) {
     match s.copy {
         Some(copy) => {
@@ -95,12 +127,30 @@ fn fill(thr: &'static Thread, t: &'static Task, s: &Spec, block: usize) {
             thr.in_runtime.store(1, Relaxed);
         }
         // SAFETY: the block has `size` bytes, and so has the data.
-        None if s.size > 0 => unsafe {
-            core::ptr::copy_nonoverlapping(s.data as *const u8, block as *mut u8, s.size);
-        },
-        None => {}
+        None => unsafe { copy_block(s.data, block, s.size) },
     }
     set_bounds(s, block);
+}
+
+/// Copies an argument block. Most are a few words: no call then.
+///
+/// # Safety
+/// `size` bytes can be read at `from` and written at `to`.
+#[inline(always)]
+unsafe fn copy_block(from: usize, to: usize, size: usize) {
+    macro_rules! words {
+        ($($n:literal)*) => {
+            // SAFETY: by the caller's promise.
+            match size {
+                0 => {}
+                $(n if n == 8 * $n => unsafe {
+                    (to as *mut [u64; $n]).write_unaligned((from as *const [u64; $n]).read_unaligned());
+                },)*
+                _ => unsafe { core::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, size) },
+            }
+        };
+    }
+    words!(1 2 3 4 5 6 7 8)
 }
 
 /// Writes a taskloop task's bounds into its block: the copy function leaves them out.
@@ -114,6 +164,7 @@ fn set_bounds(s: &Spec, block: usize) {
     }
 }
 
+#[inline(never)]
 fn execute_now(thr: &'static Thread, t: &'static Task, s: &Spec, deps: &[Dep]) {
     if !deps.is_empty() {
         wait_for(thr, deps);
@@ -139,7 +190,7 @@ fn execute_now(thr: &'static Thread, t: &'static Task, s: &Spec, deps: &[Dep]) {
         TaskPool::wait_below(thr, || t.detach.load(Acquire) & detach::FULFILLED != 0);
         t.children.close();
     }
-    pool::end(thr, t, false);
+    pool::end(thr, t, t.parent_task(), false);
 }
 
 /// Waits until the current task's children that `deps` depend on are done, executing children meanwhile.
