@@ -2,7 +2,8 @@
 
 use super::omp::export;
 use crate::ckpt;
-use crate::fault::{inject, policy, record, report, spec::Kind};
+use crate::fault::undo::{self, Grid};
+use crate::fault::{inject, policy, record, report, spec::Kind, tables};
 use crate::icv::{globals, globals_if_ready};
 use crate::team::thread::current;
 use core::sync::atomic::Ordering::*;
@@ -46,10 +47,42 @@ export! {
     fn promp_potential_ckpt() { ckpt::potential() }
     /// The next construct may (1) or may not (0) be executed again.
     fn promp_replayable(yes: i32) { policy::vouch(current(), yes != 0) }
-    /// PR_FRAGS for the next loop: used by the compile side; without it the loop stays whole.
-    fn promp_frags(_m: i32) {}
+    /// PR_FRAGS for the next loop: static chunks are handed out in m fragments; below 1: as the runtime sees fit.
+    fn promp_frags(m: i32) { current().fragments.set(m.max(0) as u32) }
     /// PR_SCHE for the next loop: 1 static, 2 dynamic; anything else: as PROMP_RECOMPUTE says.
     fn promp_recompute(kind: i32) { current().recompute.set(if (1..=2).contains(&kind) { kind as u8 } else { 0 }) }
+}
+
+/// Constructors may run before the runtime is wanted: they must not be what starts it.
+fn when_loading(f: impl FnOnce()) {
+    if globals_if_ready().is_some() { super::guarded(f) } else { f() }
+}
+
+/// An object built with promp-cc is loaded: its tables lie from `start` to `stop`; `undo` is what it calls to save old values.
+///
+/// # Safety
+/// For the code that promp-cc adds.
+pub unsafe extern "C" fn promp_register_segments(start: *const i32, stop: *const i32, undo: usize) {
+    // SAFETY: by the caller's promise.
+    when_loading(|| unsafe { tables::register(start, stop, undo != 0) });
+}
+
+/// Such an object goes.
+pub extern "C" fn promp_unregister_segments(start: *const i32) {
+    when_loading(|| tables::unregister(start));
+}
+
+/// Saves the old values of `count0` elements of `size` bytes, `stride0` bytes apart, and that `count1` times.
+///
+/// # Safety
+/// For the code that promp-cc adds: the elements are about to be written.
+pub unsafe extern "C" fn promp_undo(start: usize, size: usize, count0: usize, stride0: isize, count1: usize, stride1: isize) {
+    let thr = current();
+    if thr.saving.get() {
+        let g = Grid { start, size, count: [count0, count1], stride: [stride0, stride1] };
+        // SAFETY: by the caller's promise.
+        super::guarded(|| unsafe { undo::save(thr, g) });
+    }
 }
 
 /// Makes the team's thread `thread` fail (kinds of `enum promp_fault`). Returns 0, or -1 if there is no such thread or
@@ -119,4 +152,7 @@ crate::export_names! {
     promp_fail
     promp_failures
     promp_stats
+    promp_register_segments
+    promp_unregister_segments
+    promp_undo
 }

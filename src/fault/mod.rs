@@ -13,6 +13,8 @@ pub mod resume;
 pub mod save;
 pub mod spec;
 pub mod stop;
+pub mod tables;
+pub mod undo;
 
 use crate::ckpt;
 use crate::icv::Globals;

@@ -2,8 +2,9 @@
 
 use super::record::Place;
 use super::save::SaveKind;
+use super::tables;
 use crate::icv::globals;
-use crate::icv::settings::Replay;
+use crate::icv::settings::{Replay, Settings};
 use crate::sys::maps::{self, Mapping};
 use crate::sys::{asm, code, signals::Interrupted};
 use crate::team::team::Team;
@@ -13,11 +14,22 @@ use core::sync::atomic::{AtomicBool, Ordering::*};
 /// Somebody has vouched with `promp_replayable(1)`.
 static VOUCHED: AtomicBool = AtomicBool::new(false);
 
+/// Do logical threads copy their stacks at save points? Without any work that may be executed again a copy could never be
+/// used: work in which nothing was in flight goes on from the live stack.
+#[inline]
+pub fn saves_private_state(p: &Settings) -> bool {
+    p.ft && match p.replay {
+        Replay::Assume | Replay::Functions(_) => true,
+        Replay::Proven => tables::any(),
+        Replay::Never => false,
+    }
+}
+
 /// Can survivors be asked to recompute chunks? Then constructs note when they began, and survivors stay in them.
 #[inline]
 pub fn recomputes() -> bool {
     let p = &globals().promp;
-    p.ft && !p.reproducible && (p.saves_private_state() || VOUCHED.load(Relaxed))
+    p.ft && !p.reproducible && (saves_private_state(p) || VOUCHED.load(Relaxed))
 }
 
 /// `promp_replayable(word)`: 1 the next construct may be executed again, 0 it may not.
@@ -34,14 +46,14 @@ pub fn vouch(thr: &'static Thread, replayable: bool) {
 pub fn enter_region(thr: &'static Thread, team: &Team) {
     let v = team.vouched.get();
     thr.vouched.set(v);
-    thr.saving.set(v == 1 || globals().promp.saves_private_state());
+    thr.saving.set(v == 1 || saves_private_state(&globals().promp));
 }
 
 /// The primary thread is back outside: the word is spent.
 #[inline]
 pub fn leave_region(thr: &'static Thread) {
     thr.vouched.set(0);
-    thr.saving.set(globals().promp.saves_private_state());
+    thr.saving.set(saves_private_state(&globals().promp));
 }
 
 /// A worksharing construct has ended: a word given inside the region is spent.
@@ -70,17 +82,38 @@ fn refuse<T>(why: &'static str, advice: &'static str) -> Result<T, Refusal> {
     Err(Refusal { why, advice })
 }
 
-/// Does the user (or a proof) vouch for the work of `thr`'s activation?
-fn vouched(thr: &'static Thread) -> bool {
-    match thr.vouched.get() {
+/// Does the user, or a proof, vouch for the work of `thr`'s activation since its save point?
+fn vouched(thr: &'static Thread) -> Result<(), Refusal> {
+    let user = match thr.vouched.get() {
         1 => true,
         2 => false,
         _ => match &globals().promp.replay {
             Replay::Assume => true,
-            Replay::Proven | Replay::Never => false,
+            Replay::Never => false,
+            Replay::Proven => return proven(thr),
             Replay::Functions(globs) => maps::function_name(thr.call.get().0)
                 .is_some_and(|n| globs.iter().any(|g| maps::glob(g.as_bytes(), n.as_bytes()))),
         },
+    };
+    if user { Ok(()) } else { refuse("work not known to be replayable", ADVICE) }
+}
+
+/// What promp-cc has found out about the segment behind the save point.
+fn proven(thr: &'static Thread) -> Result<(), Refusal> {
+    let segment = thr.save.current().and_then(|s| match s.kind.get() {
+        SaveKind::Enter => tables::at_entry(thr.call.get().0),
+        SaveKind::None | SaveKind::TooLarge => None,
+        _ => s.resumes_at().and_then(tables::behind_call),
+    });
+    match segment {
+        None => refuse("work not known to be replayable", ADVICE),
+        Some(s) if s.verdict == tables::Verdict::Opaque => {
+            refuse("work that cannot be executed again", String::leak(format!("{}. {NEEDS_CKPT}", s.text())))
+        }
+        Some(s) if s.verdict == tables::Verdict::Undo && thr.undo.is_lost() => {
+            refuse("work whose old values were too many to be saved", String::leak(format!("{}. {NEEDS_CKPT}", s.text())))
+        }
+        Some(_) => Ok(()),
     }
 }
 
@@ -89,9 +122,10 @@ pub fn verdict(thr: &'static Thread, at: &Interrupted) -> Result<(), Refusal> {
     if thr.base.load(Relaxed) == 0 {
         return refuse("serial work", NEEDS_CKPT);
     }
-    if globals().promp.replay == Replay::Never || !vouched(thr) {
+    if globals().promp.replay == Replay::Never {
         return refuse("work not known to be replayable", ADVICE);
     }
+    vouched(thr)?;
     if thr.held.get() > 0 {
         return refuse("a critical, ordered or lock section", NEEDS_CKPT);
     }
@@ -115,8 +149,7 @@ pub fn verdict(thr: &'static Thread, at: &Interrupted) -> Result<(), Refusal> {
         }
         SaveKind::None => return refuse("work before its first save point", NEEDS_CKPT),
         SaveKind::Enter => thr.call.get().0,
-        // The saved frame was copied whole; its return address lies behind the pushed registers.
-        _ => save.words()[asm::FRAME_BYTES / 8],
+        _ => save.resumes_at().expect("a saved frame has a return address"),
     };
     let maps = maps::all();
     if !safe_place(&maps, thr.call.get().0, at.pc) {

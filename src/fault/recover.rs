@@ -72,6 +72,8 @@ pub unsafe extern "C" fn main(arg: usize) -> ! {
     let thr = order.thread;
     let rec = record::get(order.failure);
     if matches!(order.way, Way::Repeat | Way::Reenter) {
+        // SAFETY: the failed host has gone, and the work has not been handed out yet.
+        unsafe { thr.undo.put_back() };
         share_out(thr, order.failure, rec);
     } else {
         record::close(rec);

@@ -7,7 +7,7 @@
 //! The copy goes to the spare one of two buffers and is then published (publish.rs).
 
 use super::publish::Turn;
-use crate::sys::asm::FpControl;
+use crate::sys::asm::{self, FpControl};
 use crate::sys::own::Own;
 use crate::team::thread::Thread;
 use core::sync::atomic::Ordering::Relaxed;
@@ -102,6 +102,11 @@ impl Slot {
         }
     }
 
+    /// The return address of the call it was saved in: the saved frame was copied whole.
+    pub fn resumes_at(&self) -> Option<usize> {
+        self.words().get(asm::FRAME_BYTES / 8).copied()
+    }
+
     /// Puts the saved memory back.
     ///
     /// # Safety
@@ -123,6 +128,7 @@ pub fn point(thr: &'static Thread, kind: SaveKind) {
 
 #[inline(never)]
 fn save(thr: &'static Thread, kind: SaveKind) {
+    thr.undo.clear();
     let (frame, base) = (thr.frame.get(), thr.base.load(Relaxed));
     if base <= frame || frame == 0 {
         thr.save.put(SaveKind::None, 0, 0, (0, 0));
@@ -138,6 +144,7 @@ fn save(thr: &'static Thread, kind: SaveKind) {
 #[inline(always)]
 pub fn enter(thr: &'static Thread, args: (usize, usize)) {
     if thr.saving.get() {
+        thr.undo.clear();
         let kind = if args.1 > LIMIT { SaveKind::TooLarge } else { SaveKind::Enter };
         thr.save.put(kind, 0, 0, if kind == SaveKind::Enter { args } else { (0, 0) });
         thr.inject.new_save_point();

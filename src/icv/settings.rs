@@ -123,12 +123,6 @@ impl Settings {
         s.checkpoints = checkpoints(&get, s.verbose, |why| bad(Bad::Stop(why)));
         s
     }
-
-    /// Do logical threads copy their stacks at save points? Without any work that may be replayed, a copy could
-    /// never be used: work in which nothing was in flight goes on from the live stack.
-    pub fn saves_private_state(&self) -> bool {
-        self.ft && matches!(self.replay, Replay::Assume | Replay::Functions(_))
-    }
 }
 
 /// Acts on a bad value: prints, and stops where it must.
@@ -259,7 +253,7 @@ mod tests {
         ]);
         assert!(w.is_empty() && e.is_empty(), "{w:?} {e:?}");
         assert_eq!(s.replay, Replay::Functions(vec!["main._omp_fn.*".into(), "work?".into()]));
-        assert!(s.shrink && s.saves_private_state());
+        assert!(s.shrink);
         assert_eq!((s.watchdog_ns, s.faults.len(), s.verbose), (Some(20_000_000), 1, 3));
     }
 

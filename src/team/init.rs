@@ -49,7 +49,7 @@ pub fn adopt_caller() -> &'static Thread {
     let thr = pool::take_thread();
     thr.in_runtime.store(1, Relaxed);
     thr.host.store(syscall::gettid(), Relaxed);
-    thr.saving.set(g.promp.saves_private_state());
+    thr.saving.set(crate::fault::policy::saves_private_state(&g.promp));
     let team = match thr.member.get() {
         Some(m) => m.team(),
         None => Team::create(1),

@@ -36,6 +36,8 @@ pub struct Member {
     pub share: Own<Option<&'static Share>>,
     /// The static schedule's position: trips done in the current construct.
     pub trip: Own<u64>,
+    /// What is left of the current chunk of a static schedule that is handed out in fragments: (first iteration, end).
+    pub rest: Own<(u64, u64)>,
     /// Inside a construct with scratch memory (scan).
     pub scanning: Own<bool>,
     /// The thread failure descriptor's entry. Set by the failing host (release), reset by the primary at region start.
@@ -60,6 +62,7 @@ impl Member {
             share_seq: Own::new(0),
             share: Own::new(None),
             trip: Own::new(0),
+            rest: Own::new((0, 0)),
             scanning: Own::new(false),
             tfd: AtomicU32::new(tfd::ALIVE),
             place: Own::new((0, 0, u32::MAX)),

@@ -202,6 +202,7 @@ fn begin_implicit(thr: &'static Thread, m: &'static Member, team: &'static Team)
         m.share_seq.set(1);
         m.share.set(Some(s));
         m.trip.set(0);
+        m.rest.set((0, 0));
         m.ledger.begin_construct();
     }
     thr.enter(m);

@@ -7,6 +7,7 @@
 use super::member::Member;
 use super::team::Team;
 use crate::fault::save::Save;
+use crate::fault::undo;
 use crate::sys::asm;
 use crate::sys::own::Own;
 use crate::sys::{futex, tls};
@@ -48,6 +49,8 @@ pub struct Thread {
     pub vouched: Own<u8>,
     /// `promp_recompute` for the next construct: 0 nothing said, or the number of `settings::Recompute`.
     pub recompute: Own<u8>,
+    /// `promp_frags` for the next construct: 0 nothing said.
+    pub fragments: Own<u32>,
     /// Function and argument of the current activation.
     pub call: Own<(usize, usize)>,
     /// Teams this thread is the primary of, by depth, and how many are in use.
@@ -72,6 +75,8 @@ pub struct Thread {
     pub slab: Slab,
     /// Saved private state.
     pub save: Save,
+    /// Old values of what it overwrites.
+    pub undo: undo::Log,
     /// State of fault injection.
     pub inject: crate::fault::inject::PerThread,
     /// Where the worker waits for regions.
@@ -101,6 +106,7 @@ impl Thread {
             saving: Own::new(false),
             vouched: Own::new(0),
             recompute: Own::new(0),
+            fragments: Own::new(0),
             call: Own::new((0, 0)),
             hot: Own::new([None; HOT_DEPTH]),
             depth: Own::new(0),
@@ -113,6 +119,7 @@ impl Thread {
             league: Own::new((0, 1)),
             slab: Slab::default(),
             save: Save::default(),
+            undo: undo::Log::default(),
             inject: Default::default(),
             dock: CachePadded::new(Dock::default()),
         }))

@@ -56,6 +56,8 @@ pub struct Shape {
     pub sections: bool,
     /// `promp_recompute`'s word for it, 0 if none was given.
     pub recompute: u8,
+    /// Fragments that a static chunk is handed out in.
+    pub fragments: u64,
     /// When it began, if anybody may want to know (ns).
     pub began: u64,
 }
@@ -76,6 +78,7 @@ impl Shape {
         site: 0,
         sections: false,
         recompute: 0,
+        fragments: 1,
         began: 0,
     };
 }
@@ -204,6 +207,7 @@ impl ShareRing {
         let seq = m.share_seq.get();
         m.share_seq.set(seq + 1);
         m.trip.set(0);
+        m.rest.set((0, 0));
         m.ledger.begin_construct();
         let slot = &self.slots[(seq % SLOTS) as usize];
         let ready = tag(epoch, seq, READY);

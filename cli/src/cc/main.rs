@@ -1,0 +1,171 @@
+//! The compiler drivers promp-cc, promp-c++ and promp-fc, one program under three names: find the plugin and the library, pass everything else through, become the compiler.
+//!
+//! With `-fopenmp` the plugin is loaded and, where code is optimised, GCC's points-to analysis looks at the whole unit
+//! (`-fipa-pta`), so that it sees through the regions' data blocks. When linking, libpromp comes before libgomp.
+//! Options of our own: `-fpromp-report`, `-fno-promp-runtime`.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, exit};
+
+/// A driver.
+struct Driver {
+    name: &'static str,
+    variable: &'static str,
+    compiler: &'static str,
+}
+
+/// By the end of the name that the program was called by; the first is the default.
+const DRIVERS: [Driver; 3] = [
+    Driver { name: "promp-cc", variable: "PROMP_CC", compiler: "gcc" },
+    Driver { name: "promp-c++", variable: "PROMP_CXX", compiler: "g++" },
+    Driver { name: "promp-fc", variable: "PROMP_FC", compiler: "gfortran" },
+];
+
+/// Everything the command line says that matters here.
+#[derive(Default, Debug, PartialEq, Eq)]
+struct Wishes {
+    openmp: bool,
+    optimises: bool,
+    links: bool,
+    report: bool,
+    runtime: bool,
+}
+
+/// Options whose argument is the next word: it is not an input file.
+const WITH_ARGUMENT: [&str; 22] = [
+    "-o", "-x", "-I", "-L", "-D", "-U", "-include", "-imacros", "-isystem", "-iquote", "-idirafter", "-MF", "-MT", "-MQ",
+    "-J", "-T", "-u", "-z", "-e", "-Xlinker", "-Xassembler", "-Xpreprocessor",
+];
+
+/// Splits the arguments into what they ask for and what goes to the compiler.
+fn read(args: &[OsString]) -> (Wishes, Vec<OsString>) {
+    let mut w = Wishes { links: true, runtime: true, ..Wishes::default() };
+    let (mut rest, mut inputs, mut skip) = (Vec::new(), false, false);
+    for a in args {
+        let s = a.to_string_lossy();
+        if std::mem::take(&mut skip) {
+            rest.push(a.clone());
+            continue;
+        }
+        match &*s {
+            "-fpromp-report" => {
+                w.report = true;
+                continue;
+            }
+            "-fpromp-runtime" | "-fno-promp-runtime" => {
+                w.runtime = s == "-fpromp-runtime";
+                continue;
+            }
+            "-fopenmp" => w.openmp = true,
+            "-fno-openmp" => w.openmp = false,
+            "-c" | "-S" | "-E" | "-M" | "-MM" | "-fsyntax-only" | "-r" => w.links = false,
+            "-static" | "-nostdlib" | "-nodefaultlibs" => w.runtime = false,
+            o if o.starts_with("-O") => w.optimises = o != "-O0",
+            o if WITH_ARGUMENT.contains(&o) => skip = true,
+            "-" => inputs = true,
+            o if !o.starts_with('-') => inputs = true,
+            _ => {}
+        }
+        rest.push(a.clone());
+    }
+    w.links &= inputs;
+    (w, rest)
+}
+
+/// Looks for `file` next to this program and where an installation has it.
+fn find(file: &str) -> Option<PathBuf> {
+    let exe = std::env::current_exe().ok()?.canonicalize().ok()?;
+    let bin = exe.parent()?;
+    ["", "../lib/promp", "../lib"].iter().map(|d| bin.join(d).join(file)).find(|p| p.exists())
+}
+
+fn option(prefix: &str, value: &Path) -> OsString {
+    let mut o = OsString::from(prefix);
+    o.push(value);
+    o
+}
+
+fn fail(d: &Driver, message: &str) -> ! {
+    eprintln!("{}: {message}", d.name);
+    exit(1)
+}
+
+/// The version the compiler says it has, or why it says none.
+fn version(compiler: &OsStr) -> Result<String, String> {
+    let out = Command::new(compiler).args(["-dumpfullversion", "-dumpversion"]).output();
+    let out = out.map_err(|e| format!("{} cannot be executed: {e}", compiler.to_string_lossy()))?;
+    Ok(String::from_utf8_lossy(&out.stdout).trim().to_string())
+}
+
+/// Runs the compiler in this process's place.
+fn main() {
+    let mut args = std::env::args_os();
+    let called = args.next().unwrap_or_default();
+    let called = Path::new(&called).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let d = DRIVERS.iter().find(|d| called.ends_with(d.name)).unwrap_or(&DRIVERS[0]);
+    let args: Vec<OsString> = args.collect();
+    let compiler = std::env::var_os(d.variable).filter(|v| !v.is_empty()).unwrap_or_else(|| d.compiler.into());
+    let (w, mut rest) = read(&args);
+    if w.openmp {
+        let Some(plugin) = std::env::var_os("PROMP_PLUGIN").map(PathBuf::from).or_else(|| find("promp_plugin.so")) else {
+            fail(d, "promp_plugin.so is not there; build it with `make plugin` (needs gcc-12-plugin-dev or the like)");
+        };
+        if let Ok(wanted) = std::fs::read_to_string(plugin.with_extension("gcc")) {
+            match version(&compiler) {
+                Err(e) => fail(d, &e),
+                Ok(v) if v != wanted.trim() => {
+                    let (c, v) = (compiler.to_string_lossy(), if v.is_empty() { "no version of GCC" } else { &v });
+                    fail(d, &format!("the plugin is for GCC {}, and {c} is {v}; set {} to that compiler, or build promp with yours (GCC 12 or later)", wanted.trim(), d.variable));
+                }
+                Ok(_) => {}
+            }
+        }
+        let mut ours = vec![option("-fplugin=", &plugin)];
+        if w.optimises {
+            ours.push("-fipa-pta".into());
+        }
+        if w.report {
+            ours.push("-fplugin-arg-promp_plugin-report".into());
+        }
+        if w.links && w.runtime {
+            let Some(dir) = find("libpromp.so").and_then(|l| l.parent().map(Path::to_path_buf)) else {
+                fail(d, "libpromp.so is not there; build it with `make`, or link without it: -fno-promp-runtime");
+            };
+            // In front of -lgomp, which the compiler adds at the end.
+            rest.extend([option("-L", &dir), "-Wl,--push-state,--no-as-needed".into(), "-lpromp".into(), "-Wl,--pop-state".into(), option("-Wl,-rpath,", &dir)]);
+        }
+        if w.links {
+            // Names of the runtime stay open, so that a preloaded one is found.
+            rest.push("-Wl,-z,dynamic-undefined-weak".into());
+        }
+        ours.append(&mut rest);
+        rest = ours;
+    }
+    let e = Command::new(&compiler).args(rest).exec();
+    fail(d, &format!("{} cannot be executed: {e}", compiler.to_string_lossy()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wishes(line: &str) -> (Wishes, String) {
+        let (w, r) = read(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+        (w, r.iter().map(|a| a.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn command_lines_are_understood() {
+        let (w, r) = wishes("-O2 -fopenmp -fpromp-report -c a.c -o a.o");
+        assert_eq!(w, Wishes { openmp: true, optimises: true, links: false, report: true, runtime: true });
+        assert_eq!(r, "-O2 -fopenmp -c a.c -o a.o");
+        assert!(wishes("-fopenmp a.o b.o -o a").0.links);
+        assert!(!wishes("-fopenmp -o a").0.links, "no input: a question to the compiler");
+        assert!(!wishes("-fopenmp -O2 -O0 a.c").0.optimises);
+        assert!(!wishes("-fopenmp -fno-promp-runtime a.c").0.runtime);
+        assert!(!wishes("a.c -fopenmp -fno-openmp").0.openmp);
+        assert!(!wishes("-fopenmp -static a.c").0.runtime);
+    }
+}

@@ -1,0 +1,128 @@
+//! The interface to the plugin's C++ side (plugin/src/analysis.h has the same declarations).
+
+use crate::graph::Graph;
+use crate::replay::{self, Access, Effect, Place, Segment, Verdict};
+use core::ffi::{CStr, c_char, c_void};
+
+/// A location.
+#[repr(C)]
+pub struct CPlace {
+    object: u32,
+    /// Nonzero: offset and length are the same whenever the segment is executed.
+    fixed: u32,
+    offset: i64,
+    length: i64,
+}
+
+/// An access; flags: 1 writes, 2 whole, 4 atomic.
+#[repr(C)]
+pub struct CAccess {
+    node: u32,
+    place: u32,
+    flags: u32,
+    line: u32,
+}
+
+/// An effect.
+#[repr(C)]
+pub struct CEffect {
+    what: *const c_char,
+    line: u32,
+    node: u32,
+    /// 0, or a node + 1.
+    excused: u32,
+}
+
+/// A segment. Edges are pairs of nodes.
+#[repr(C)]
+pub struct CSegment {
+    nodes: usize,
+    edges: *const [u32; 2],
+    edge_count: usize,
+    places: *const CPlace,
+    place_count: usize,
+    accesses: *const CAccess,
+    access_count: usize,
+    effects: *const CEffect,
+    effect_count: usize,
+    asks: *const u32,
+    ask_count: usize,
+    may_overlap: extern "C" fn(*mut c_void, u32, u32) -> bool,
+    context: *mut c_void,
+}
+
+/// The answer: 0 idempotent, 1 undo, 2 opaque.
+#[repr(C)]
+pub struct CVerdict {
+    verdict: u32,
+    /// Undo: the accesses that may meet; opaque: the line.
+    read: u32,
+    write: u32,
+    line: u32,
+    why: [c_char; 200],
+}
+
+/// # Safety
+/// `p` is null or points to `n` elements.
+unsafe fn slice<'a, T>(p: *const T, n: usize) -> &'a [T] {
+    if n == 0 {
+        return &[];
+    }
+    // SAFETY: by the caller's promise.
+    unsafe { core::slice::from_raw_parts(p, n) }
+}
+
+/// Decides on a segment. `undo` has one byte an access, set to 1 where the old value must be saved.
+///
+/// # Safety
+/// All pointers are valid for their counts, node and place numbers in range, texts end in zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn promp_analysis_decide(s: *const CSegment, undo: *mut u8, out: *mut CVerdict) {
+    // SAFETY: by the caller's promise.
+    let (s, out, undo) = unsafe { (&*s, &mut *out, core::slice::from_raw_parts_mut(undo, (*s).access_count.max(1))) };
+    // SAFETY: likewise.
+    let segment = unsafe {
+        Segment {
+            graph: Graph::new(
+                s.nodes,
+                slice(s.edges, s.edge_count).iter().map(|e| (e[0] as usize, e[1] as usize)),
+            ),
+            places: slice(s.places, s.place_count)
+                .iter()
+                .map(|p| Place { object: p.object, fixed: (p.fixed != 0).then_some((p.offset, p.length)) })
+                .collect(),
+            accesses: slice(s.accesses, s.access_count)
+                .iter()
+                .map(|a| Access {
+                    node: a.node as usize,
+                    place: a.place as usize,
+                    writes: a.flags & 1 != 0,
+                    whole: a.flags & 2 != 0,
+                    atomic: a.flags & 4 != 0,
+                    line: a.line,
+                })
+                .collect(),
+            effects: slice(s.effects, s.effect_count)
+                .iter()
+                .map(|e| Effect { what: CStr::from_ptr(e.what).to_string_lossy().into_owned(), line: e.line, node: e.node as usize, excused: (e.excused as usize).checked_sub(1) })
+                .collect(),
+            asks: slice(s.asks, s.ask_count).iter().map(|&n| n as usize).collect(),
+        }
+    };
+    let aliases = |a: u32, b: u32| (s.may_overlap)(s.context, a, b);
+    match replay::decide(&segment, &aliases) {
+        Verdict::Idempotent => out.verdict = 0,
+        Verdict::Undo { writes, because } => {
+            out.verdict = 1;
+            (out.read, out.write) = (because.0 as u32, because.1 as u32);
+            writes.iter().for_each(|&w| undo[w] = 1);
+        }
+        Verdict::Opaque { why, line } => {
+            out.verdict = 2;
+            out.line = line;
+            let n = why.len().min(out.why.len() - 1);
+            out.why[..n].iter_mut().zip(why.bytes()).for_each(|(c, b)| *c = b as c_char);
+            out.why[n] = 0;
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! May a segment be executed again?
+//!
+//! A *segment* is the code that can be executed between one runtime call (its entry) and the next ones. After a failure in it
+//! the private state (registers, stack) is put back to what it was at the entry, and the segment is executed again. That gives
+//! the failure-free result if no location that is *exposed* (read before the segment itself has written it) is one that the segment
+//! writes: a partial execution then leaves every value that will be read as it was.
+//!
+//! - **Idempotent**: no write can touch an exposed location.
+//! - **Undo**: some may; the old values of those writes are saved before they happen and put back before the segment is
+//!   executed again. Which reads they could have met does not matter then: at a race-free program's replay every location this
+//!   segment writes holds its value from the entry, and no other thread touches it.
+//! - **Opaque**: the segment does something that memory does not show (input and output, unknown functions, volatile accesses).
+//!
+//! The rule is on whole segments, not on single iterations: it does not lean on the iterations' independence.
+//!
+//! A read is covered only by a write of the *same expression* that dominates it within the segment. In SSA form the two then name
+//! the same location: on a path between them no name in the expression can get a new value, since each definition dominates the write and a path
+//! from it to the read leads through the write.
+
+use crate::graph::Graph;
+
+/// A location, as an expression of the program.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The variable, or what a pointer points to.
+    pub object: u32,
+    /// Bytes within the object, if they are the same whenever the segment is executed: offset and length. A variable, or a
+    /// pointer that does not change.
+    pub fixed: Option<(i64, i64)>,
+}
+
+/// An access to memory that others can see.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// In this node of the segment's graph; accesses of a node come in program order.
+    pub node: usize,
+    /// To this location.
+    pub place: usize,
+    /// Does it write (or read)?
+    pub writes: bool,
+    /// The location is written whole, whenever control passes: reads behind it are covered.
+    pub whole: bool,
+    /// An atomic read-modify-write. The runtime never executes work behind one again; where nothing follows, it does not count.
+    pub atomic: bool,
+    /// Source line.
+    pub line: u32,
+}
+
+/// Something that cannot be executed twice.
+#[derive(Clone, Debug)]
+pub struct Effect {
+    /// Completes "opaque: ".
+    pub what: String,
+    /// Source line.
+    pub line: u32,
+    /// Where it is.
+    pub node: usize,
+    /// Freeing memory may be repeated if its allocation, in this node, is repeated before it.
+    pub excused: Option<usize>,
+}
+
+/// A segment.
+#[derive(Clone, Debug, Default)]
+pub struct Segment {
+    /// Control flow; node 0 is the entry.
+    pub graph: Graph,
+    /// Locations.
+    pub places: Vec<Place>,
+    /// Accesses, grouped by node, in program order.
+    pub accesses: Vec<Access>,
+    /// Effects.
+    pub effects: Vec<Effect>,
+    /// Nodes that end where more work of the same construct is asked for.
+    pub asks: Vec<usize>,
+}
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// May be executed again as it is.
+    Idempotent,
+    /// May be executed again when the old values of these accesses have been put back.
+    Undo {
+        /// Indices of accesses, ascending.
+        writes: Vec<usize>,
+        /// An exposed read and a write that may meet.
+        because: (usize, usize),
+    },
+    /// May not be executed again.
+    Opaque {
+        /// Completes "opaque: ".
+        why: String,
+        /// Source line.
+        line: u32,
+    },
+}
+
+/// What is known about objects.
+pub trait Aliases {
+    /// Can two objects overlap? An object overlaps itself.
+    fn may_overlap(&self, a: u32, b: u32) -> bool;
+}
+
+impl<F: Fn(u32, u32) -> bool> Aliases for F {
+    fn may_overlap(&self, a: u32, b: u32) -> bool {
+        self(a, b)
+    }
+}
+
+/// Decides on `s`.
+pub fn decide(s: &Segment, aliases: &dyn Aliases) -> Verdict {
+    let dom = s.graph.dominators();
+    if let Some(e) = s.effects.iter().find(|e| !e.excused.is_some_and(|n| dom[e.node].contains(n))) {
+        return Verdict::Opaque { why: e.what.clone(), line: e.line };
+    }
+    if let Some(a) = s.accesses.iter().enumerate().find(|(i, a)| a.atomic && goes_on_behind(s, *i)) {
+        return Verdict::Opaque { why: "atomic update".into(), line: a.1.line };
+    }
+    let exposed: Vec<usize> = exposed(s);
+    let mut because = None;
+    let mut writes = Vec::new();
+    for (w, write) in s.accesses.iter().enumerate().filter(|(_, a)| a.writes && !a.atomic) {
+        if let Some(&r) = exposed.iter().find(|&&r| meet(s, aliases, s.accesses[r].place, write.place)) {
+            because.get_or_insert((r, w));
+            writes.push(w);
+        }
+    }
+    match because {
+        None => Verdict::Idempotent,
+        Some(because) => Verdict::Undo { writes, because },
+    }
+}
+
+fn meet(s: &Segment, aliases: &dyn Aliases, a: usize, b: usize) -> bool {
+    let (a, b) = (&s.places[a], &s.places[b]);
+    match (a.fixed, b.fixed) {
+        (Some((x, n)), Some((y, m))) if a.object == b.object => x < y.saturating_add(m) && y < x.saturating_add(n),
+        _ => aliases.may_overlap(a.object, b.object),
+    }
+}
+
+/// The reads that can see a value from before the segment.
+pub fn exposed(s: &Segment) -> Vec<usize> {
+    let dom = s.graph.dominators();
+    let covers = |w: usize, r: usize| {
+        let (a, b) = (&s.accesses[w], &s.accesses[r]);
+        a.writes
+            && a.whole
+            && !a.atomic
+            && a.place == b.place
+            && if a.node == b.node { w < r } else { dom[b.node].contains(a.node) }
+    };
+    (0..s.accesses.len())
+        .filter(|&r| !s.accesses[r].writes && !s.accesses[r].atomic)
+        .filter(|&r| !(0..s.accesses.len()).any(|w| covers(w, r)))
+        .collect()
+}
+
+/// Is there a write, or a request for more work, behind the access?
+fn goes_on_behind(s: &Segment, access: usize) -> bool {
+    let a = &s.accesses[access];
+    let behind = s.graph.behind(a.node);
+    let later = |i: usize, b: &Access| if b.node == a.node { i > access || (behind[b.node] && !b.atomic) } else { behind[b.node] };
+    s.accesses.iter().enumerate().any(|(i, b)| i != access && b.writes && !b.atomic && later(i, b))
+        || s.asks.iter().any(|&n| n == a.node || behind[n])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(node: usize, place: usize) -> Access {
+        Access { node, place, writes: false, whole: false, atomic: false, line: 1 }
+    }
+    fn write(node: usize, place: usize) -> Access {
+        Access { node, place, writes: true, whole: true, atomic: false, line: 2 }
+    }
+    fn variable(object: u32) -> Place {
+        Place { object, fixed: None }
+    }
+    fn straight(accesses: Vec<Access>) -> Segment {
+        Segment {
+            graph: Graph::new(2, [(0, 1)]),
+            places: (0..4).map(variable).collect(),
+            accesses,
+            ..Segment::default()
+        }
+    }
+    const APART: fn(u32, u32) -> bool = |a, b| a == b;
+
+    #[test]
+    fn reading_one_and_writing_another_is_idempotent() {
+        let s = straight(vec![read(0, 0), write(0, 1)]);
+        assert_eq!(decide(&s, &APART), Verdict::Idempotent);
+    }
+
+    #[test]
+    fn an_update_needs_undo() {
+        let s = straight(vec![read(0, 0), write(0, 0)]);
+        assert_eq!(decide(&s, &APART), Verdict::Undo { writes: vec![1], because: (0, 1) });
+    }
+
+    #[test]
+    fn a_read_behind_the_write_is_covered() {
+        assert_eq!(decide(&straight(vec![write(0, 0), read(1, 0)]), &APART), Verdict::Idempotent);
+        assert_eq!(decide(&straight(vec![write(0, 0), read(0, 0), write(1, 0)]), &APART), Verdict::Idempotent);
+    }
+
+    #[test]
+    fn a_conditional_write_covers_nothing() {
+        // 0 -> 1 (writes) -> 2 (reads), 0 -> 2
+        let mut s = straight(vec![write(1, 0), read(2, 0)]);
+        s.graph = Graph::new(3, [(0, 1), (1, 2), (0, 2)]);
+        assert!(matches!(decide(&s, &APART), Verdict::Undo { .. }));
+    }
+
+    #[test]
+    fn a_write_in_a_later_iteration_meets_an_earlier_read() {
+        // A loop at node 1: reads before it writes.
+        let mut s = straight(vec![read(1, 0), write(2, 0)]);
+        s.graph = Graph::new(4, [(0, 1), (1, 2), (2, 1), (1, 3)]);
+        assert!(matches!(decide(&s, &APART), Verdict::Undo { .. }));
+    }
+
+    #[test]
+    fn possible_aliases_count() {
+        let s = straight(vec![read(0, 0), write(0, 1)]);
+        assert!(matches!(decide(&s, &|_, _| true), Verdict::Undo { .. }));
+    }
+
+    #[test]
+    fn parts_of_one_object_are_told_apart() {
+        let mut s = straight(vec![read(0, 0), write(0, 1)]);
+        s.places = vec![Place { object: 7, fixed: Some((0, 8)) }, Place { object: 7, fixed: Some((8, 8)) }];
+        assert_eq!(decide(&s, &APART), Verdict::Idempotent);
+        s.places[1].fixed = Some((7, 8));
+        assert!(matches!(decide(&s, &APART), Verdict::Undo { .. }));
+    }
+
+    #[test]
+    fn an_atomic_at_the_end_is_the_runtimes_affair_one_in_a_loop_is_not() {
+        let merge = Access { atomic: true, ..write(1, 0) };
+        let mut s = straight(vec![read(0, 1), merge]);
+        assert_eq!(decide(&s, &APART), Verdict::Idempotent);
+        s.graph = Graph::new(2, [(0, 1), (1, 1)]);
+        assert_eq!(decide(&s, &APART), Verdict::Idempotent, "its own retry loop");
+        s.asks = vec![1];
+        assert!(matches!(decide(&s, &APART), Verdict::Opaque { .. }));
+    }
+
+    #[test]
+    fn freeing_what_was_allocated_in_the_same_segment_can_be_repeated() {
+        let mut s = straight(vec![]);
+        s.effects.push(Effect { what: "calls free".into(), line: 3, node: 1, excused: Some(0) });
+        assert_eq!(decide(&s, &APART), Verdict::Idempotent);
+        // 0 -> 1 frees -> 2 allocates -> 1
+        s.graph = Graph::new(3, [(0, 1), (1, 2), (2, 1)]);
+        s.effects[0].excused = Some(2);
+        assert!(matches!(decide(&s, &APART), Verdict::Opaque { .. }));
+    }
+
+    #[test]
+    fn effects_are_opaque() {
+        let mut s = straight(vec![]);
+        s.effects.push(Effect { what: "calls printf".into(), line: 3, node: 0, excused: None });
+        assert_eq!(decide(&s, &APART), Verdict::Opaque { why: "calls printf".into(), line: 3 });
+    }
+
+    // Executes a segment's accesses along a path: what is read goes into what is written.
+    fn run(s: &Segment, path: &[usize], memory: &mut [u64], stop: usize, log: Option<&[usize]>) -> Vec<(usize, u64)> {
+        let (mut register, mut steps, mut old) = (1u64, 0, Vec::new());
+        for &n in path {
+            for (i, a) in s.accesses.iter().enumerate().filter(|(_, a)| a.node == n) {
+                if steps == stop {
+                    return old;
+                }
+                steps += 1;
+                let at = s.places[a.place].object as usize;
+                if a.writes {
+                    if log.is_some_and(|l| l.contains(&i)) {
+                        old.push((at, memory[at]));
+                    }
+                    register = register.wrapping_mul(31).wrapping_add(i as u64);
+                    memory[at] = register;
+                } else {
+                    register = register.wrapping_mul(17).wrapping_add(memory[at]);
+                }
+            }
+        }
+        old
+    }
+
+    proptest! {
+        /// By interpretation: stopped anywhere, undone as the verdict says, and executed again, every path gives the same memory.
+        #[test]
+        fn executing_again_gives_the_same_memory(
+            edges in prop::collection::vec((0usize..5, 0usize..5), 1..12),
+            raw in prop::collection::vec((0usize..5, 0usize..3, any::<bool>()), 0..10),
+            steps in prop::collection::vec(0usize..4, 0..12),
+            stop in 0usize..30,
+        ) {
+            let mut accesses: Vec<Access> = raw.iter().map(|&(n, p, w)| if w { write(n, p) } else { read(n, p) }).collect();
+            accesses.sort_by_key(|a| a.node);
+            let s = Segment { graph: Graph::new(5, edges), places: (0..3).map(variable).collect(), accesses, ..Segment::default() };
+            let mut path = vec![0];
+            for k in steps {
+                let next = s.graph.successors(*path.last().unwrap());
+                if next.is_empty() { break; }
+                path.push(next[k % next.len()]);
+            }
+            let undo = match decide(&s, &APART) { Verdict::Undo { writes, .. } => writes, _ => vec![] };
+            let first = [11u64, 22, 33];
+            let mut expected = first;
+            run(&s, &path, &mut expected, usize::MAX, None);
+            let mut memory = first;
+            for (at, v) in run(&s, &path, &mut memory, stop, Some(&undo)).into_iter().rev() {
+                memory[at] = v;
+            }
+            run(&s, &path, &mut memory, usize::MAX, None);
+            prop_assert_eq!(memory, expected);
+        }
+    }
+}

@@ -1,0 +1,30 @@
+// The interface to the Rust side (plugin/analysis/src/ffi.rs has the same declarations).
+#ifndef PROMP_ANALYSIS_H
+#define PROMP_ANALYSIS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+extern "C" {
+
+struct promp_place { uint32_t object, fixed; int64_t offset, length; };
+enum { ACCESS_WRITES = 1, ACCESS_WHOLE = 2, ACCESS_ATOMIC = 4 };
+struct promp_access { uint32_t node, place, flags, line; };
+/// `excused`: 1 + the node of an allocation; the effect (freeing it) counts only where that does not come before it.
+struct promp_effect { const char *what; uint32_t line, node, excused; };
+struct promp_segment {
+  size_t nodes;
+  const uint32_t (*edges)[2]; size_t edge_count;
+  const promp_place *places; size_t place_count;
+  const promp_access *accesses; size_t access_count;
+  const promp_effect *effects; size_t effect_count;
+  const uint32_t *asks; size_t ask_count;
+  bool (*may_overlap) (void *, uint32_t, uint32_t);
+  void *context;
+};
+enum { VERDICT_IDEMPOTENT, VERDICT_UNDO, VERDICT_OPAQUE };
+struct promp_verdict { uint32_t verdict, read, write, line; char why[200]; };
+
+void promp_analysis_decide (const promp_segment *, uint8_t *undo, promp_verdict *);
+}
+#endif

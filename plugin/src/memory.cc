@@ -1,0 +1,434 @@
+// What a statement does to memory that others can see.
+//
+// Private memory (automatic variables of the function itself) is put back with the stack: it does not count. Everything else
+// belongs to an object: a variable, or what an SSA pointer points to. Two objects overlap unless GCC's points-to analysis says they
+// do not. Only whole objects are compared, because an SSA name stands for another value in every iteration; parts of an object
+// are told apart only where offsets are constants from a base that does not change.
+//
+// The data block of a region (*.omp_data_i) is made by the compiler; no pointer of the program leads into it.
+
+#include "memory.h"
+#include "summary.h"
+#include "gimple-walk.h"
+#include "ssa.h"
+#include "tree-ssa-alias.h"
+#include "tree-dfa.h"
+#include "fold-const.h"
+#include "cgraph.h"
+#include "print-tree.h"
+#include "tree-pretty-print.h"
+#include "internal-fn.h"
+#include "tree-eh.h"
+
+namespace promp {
+
+const unsigned PRIVATE = ~0u;
+
+static bool starts_with (const char *s, const char *prefix) { return !strncmp (s, prefix, strlen (prefix)); }
+
+const char *callee_name (gimple *stmt)
+{
+  tree decl = is_gimple_call (stmt) ? gimple_call_fndecl (stmt) : NULL_TREE;
+  const char *name = decl && DECL_NAME (decl) ? IDENTIFIER_POINTER (DECL_NAME (decl)) : "";
+  return starts_with (name, "__builtin_") ? name + strlen ("__builtin_") : name;
+}
+
+bool is_save_point (gimple *stmt) { return starts_with (callee_name (stmt), "GOMP_"); }
+
+bool is_outlined (function *fn)
+{
+  return DECL_NAME (fn->decl) && strstr (IDENTIFIER_POINTER (DECL_NAME (fn->decl)), "._omp_fn.") != nullptr;
+}
+
+Memory::Memory (function *fn) : fn_ (fn), omp_data_ (NULL_TREE)
+{
+  tree parm = DECL_ARGUMENTS (fn->decl);
+  if (is_outlined (fn) && parm)
+    omp_data_ = ssa_default_def (fn, parm);
+  object (NULL_TREE);
+}
+
+unsigned Memory::object (tree key)
+{
+  for (unsigned i = 0; i < objects_.size (); i++)
+    if (objects_[i] == key)
+      return i;
+  objects_.push_back (key);
+  return objects_.size () - 1;
+}
+
+/// On this thread's stack, hence saved and put back with it?
+bool Memory::is_private (tree decl) const
+{
+  return (VAR_P (decl) || TREE_CODE (decl) == PARM_DECL || TREE_CODE (decl) == RESULT_DECL) && !DECL_BY_REFERENCE (decl)
+         && auto_var_in_fn_p (decl, fn_->decl);
+}
+
+/// Does the pointer lead to this thread's stack: to a private variable, or to what alloca gave?
+bool Memory::is_private_pointer (tree t) const
+{
+  for (int depth = 0; depth < 64; depth++)
+    {
+      if (TREE_CODE (t) == ADDR_EXPR)
+        {
+          tree b = get_base_address (TREE_OPERAND (t, 0));
+          if (!b || TREE_CODE (b) != MEM_REF)
+            return b && DECL_P (b) && is_private (b);
+          t = TREE_OPERAND (b, 0);
+          continue;
+        }
+      if (TREE_CODE (t) != SSA_NAME || SSA_NAME_IS_DEFAULT_DEF (t))
+        return false;
+      gimple *def = SSA_NAME_DEF_STMT (t);
+      if (gimple_call_builtin_p (def, BUILT_IN_ALLOCA) || gimple_call_builtin_p (def, BUILT_IN_ALLOCA_WITH_ALIGN)
+          || gimple_call_builtin_p (def, BUILT_IN_ALLOCA_WITH_ALIGN_AND_MAX))
+        return true;
+      gassign *a = dyn_cast<gassign *> (def);
+      if (!a || !POINTER_TYPE_P (TREE_TYPE (gimple_assign_rhs1 (a)))
+          || (gimple_assign_rhs_code (a) != POINTER_PLUS_EXPR && gimple_assign_rhs_code (a) != ADDR_EXPR
+              && !gimple_assign_ssa_name_copy_p (a) && !CONVERT_EXPR_CODE_P (gimple_assign_rhs_code (a))))
+        return false;
+      t = gimple_assign_rhs1 (a);
+    }
+  return false;
+}
+
+/// `argument` is the address of a private descriptor: does every pointer ever put into it lead to this thread's stack?
+bool Memory::is_private_behind (tree argument) const
+{
+  tree d = TREE_CODE (argument) == ADDR_EXPR ? TREE_OPERAND (argument, 0) : NULL_TREE;
+  if (!d || !VAR_P (d) || !is_private (d))
+    return false;
+  basic_block bb;
+  FOR_EACH_BB_FN (bb, fn_)
+    for (gimple_stmt_iterator i = gsi_start_bb (bb); !gsi_end_p (i); gsi_next (&i))
+      {
+        gimple *s = gsi_stmt (i);
+        if (is_gimple_debug (s) || gimple_clobber_p (s))
+          continue;
+        if (gcall *c = dyn_cast<gcall *> (s))
+          {
+            if (gimple_call_lhs (c) && get_base_address (gimple_call_lhs (c)) == d)
+              return false;
+            for (unsigned k = 0; k < gimple_call_num_args (c); k++)
+              if (tree a = gimple_call_arg (c, k))
+                if (TREE_CODE (a) == ADDR_EXPR && get_base_address (TREE_OPERAND (a, 0)) == d)
+                  {
+                    const Summary *g = summary_of (c);
+                    if (!g || g->runtime || !g->effect.empty ())
+                      return false;
+                    for (int w : g->writes)
+                      if (argument_of (c, w) == a)
+                        return false;
+                  }
+            continue;
+          }
+        gassign *a = dyn_cast<gassign *> (s);
+        if (a && get_base_address (gimple_assign_lhs (a)) == d)
+          {
+            tree r = gimple_assign_rhs1 (a);
+            if (!gimple_assign_single_p (a) || (POINTER_TYPE_P (TREE_TYPE (r)) && !is_private_pointer (r))
+                || AGGREGATE_TYPE_P (TREE_TYPE (r)))
+              return false;
+            continue;
+          }
+        // Its address must not go anywhere else.
+        for (unsigned k = 0; k < gimple_num_ops (s); k++)
+          if (tree o = gimple_op (s, k))
+            if (TREE_CODE (o) == ADDR_EXPR && get_base_address (TREE_OPERAND (o, 0)) == d)
+              return false;
+        if (gphi *p = dyn_cast<gphi *> (s))
+          for (unsigned k = 0; k < gimple_phi_num_args (p); k++)
+            if (tree o = gimple_phi_arg_def (p, k))
+              if (TREE_CODE (o) == ADDR_EXPR && get_base_address (TREE_OPERAND (o, 0)) == d)
+                return false;
+      }
+  return true;
+}
+
+unsigned Memory::place (tree ref)
+{
+  tree base = get_base_address (ref);
+  if (!base)
+    base = NULL_TREE;
+  else if (TREE_CODE (base) == MEM_REF || TREE_CODE (base) == TARGET_MEM_REF)
+    {
+      tree p = TREE_OPERAND (base, 0);
+      base = TREE_CODE (p) == ADDR_EXPR ? get_base_address (TREE_OPERAND (p, 0)) : p;
+    }
+  else if (CONSTANT_CLASS_P (base) || TREE_CODE (base) == CONST_DECL)
+    return PRIVATE;
+  bool known = base && (DECL_P (base) || TREE_CODE (base) == SSA_NAME);
+  if (known && TREE_CODE (base) == SSA_NAME && is_private_pointer (base))
+    return PRIVATE;
+  if (known && DECL_P (base) && is_private (base))
+    return PRIVATE;
+  if (known && VAR_P (base) && TREE_READONLY (base) && TREE_STATIC (base) && !DECL_THREAD_LOCAL_P (base))
+    return PRIVATE; // a constant
+  promp_place p = { object (known ? base : NULL_TREE), 0, 0, 0 };
+  poly_int64 offset, size, max_size;
+  bool reverse;
+  if (known && (DECL_P (base) || SSA_NAME_IS_DEFAULT_DEF (base)))
+    {
+      get_ref_base_and_extent (ref, &offset, &size, &max_size, &reverse);
+      HOST_WIDE_INT o, n;
+      if (offset.is_constant (&o) && size.is_constant (&n) && known_size_p (max_size) && known_eq (size, max_size))
+        {
+          p.fixed = 1;
+          p.offset = o;
+          p.length = n; // in bits
+        }
+    }
+  for (unsigned i = 0; i < places_.size (); i++)
+    if (places_[i].object == p.object && expressions_[i] && operand_equal_p (expressions_[i], ref, 0))
+      return i;
+  places_.push_back (p);
+  expressions_.push_back (ref);
+  return places_.size () - 1;
+}
+
+void Memory::add (Deed &deed, gimple *stmt, tree ref, unsigned flags)
+{
+  unsigned p = place (ref);
+  if (p != PRIVATE)
+    deed.items.push_back ({ stmt, p, flags });
+}
+
+/// Memory somewhere behind a pointer.
+void Memory::add_pointed (Deed &deed, gimple *stmt, tree pointer, unsigned flags)
+{
+  tree base = pointer;
+  if (pointer && is_private_pointer (pointer))
+    return;
+  if (pointer && TREE_CODE (pointer) == ADDR_EXPR)
+    {
+      base = get_base_address (TREE_OPERAND (pointer, 0));
+      if (base && TREE_CODE (base) == MEM_REF)
+        base = TREE_OPERAND (base, 0);
+      if (base && DECL_P (base) && is_private (base))
+        return;
+    }
+  if (!base || !(DECL_P (base) || TREE_CODE (base) == SSA_NAME))
+    base = NULL_TREE;
+  places_.push_back ({ object (base), 0, 0, 0 });
+  expressions_.push_back (NULL_TREE);
+  deed.items.push_back ({ stmt, (unsigned) places_.size () - 1, flags });
+}
+
+/// Queries of the runtime: they read its own state alone.
+static bool is_query (const char *name)
+{
+  static const char *const names[]
+    = { "omp_get_thread_num", "omp_get_num_threads", "omp_get_max_threads", "omp_get_num_procs", "omp_in_parallel",
+        "omp_get_level", "omp_get_active_level", "omp_get_team_num", "omp_get_num_teams", "omp_get_ancestor_thread_num",
+        "omp_get_team_size", "omp_get_dynamic", "omp_get_nested", "omp_in_final", "omp_get_cancellation" };
+  for (const char *n : names)
+    if (!strcmp (name, n) || (starts_with (name, n) && !strcmp (name + strlen (n), "_")))
+      return true;
+  return false;
+}
+
+void Memory::call (Deed &deed, gcall *stmt)
+{
+  if (is_save_point (stmt))
+    return; // the segment's end
+  if (gimple_call_internal_p (stmt))
+    {
+      if (!strncmp (internal_fn_name (gimple_call_internal_fn (stmt)), "ATOMIC_", 7))
+        add_pointed (deed, stmt, gimple_call_arg (stmt, 0), ACCESS_WRITES | ACCESS_ATOMIC);
+      else if (gimple_vuse (stmt))
+        deed.effect = std::string ("uses ") + internal_fn_name (gimple_call_internal_fn (stmt));
+      return;
+    }
+  const char *name = callee_name (stmt);
+  if (!gimple_vuse (stmt) || is_query (name))
+    return;
+  if (gimple_call_builtin_p (stmt, BUILT_IN_NORMAL))
+    switch (DECL_FUNCTION_CODE (gimple_call_fndecl (stmt)))
+      {
+      case BUILT_IN_MEMCPY:
+      case BUILT_IN_MEMMOVE:
+        add_pointed (deed, stmt, gimple_call_arg (stmt, 1), 0);
+        add_pointed (deed, stmt, gimple_call_arg (stmt, 0), ACCESS_WRITES);
+        return;
+      case BUILT_IN_MEMSET:
+        add_pointed (deed, stmt, gimple_call_arg (stmt, 0), ACCESS_WRITES);
+        return;
+      // Memory that nobody else knows yet; if the work is repeated, the first block stays unused.
+      case BUILT_IN_MALLOC:
+      case BUILT_IN_CALLOC:
+      case BUILT_IN_ALIGNED_ALLOC:
+      case BUILT_IN_UNREACHABLE:
+      case BUILT_IN_TRAP:
+      case BUILT_IN_PREFETCH:
+      case BUILT_IN_ALLOCA:
+      case BUILT_IN_ALLOCA_WITH_ALIGN:
+      case BUILT_IN_ALLOCA_WITH_ALIGN_AND_MAX:
+      case BUILT_IN_STACK_SAVE:
+      case BUILT_IN_STACK_RESTORE:
+        return;
+      default:
+        break;
+      }
+  if (gimple_call_flags (stmt) & ECF_NORETURN && !stmt_could_throw_p (fn_, stmt))
+    return; // the program ends
+  if (gimple_call_builtin_p (stmt, BUILT_IN_NORMAL)
+      && (starts_with (name, "__atomic_") || starts_with (name, "__sync_")))
+    {
+      // A reduction's merge loads the shared value and compares and swaps. Behind an atomic read, too, nothing may follow.
+      if (gimple_call_num_args (stmt) < 2)
+        deed.effect = "synchronises by a fence";
+      else
+        add_pointed (deed, stmt, gimple_call_arg (stmt, 0),
+                     starts_with (name, "__atomic_load") ? ACCESS_ATOMIC : ACCESS_WRITES | ACCESS_ATOMIC);
+      return;
+    }
+  int flags = gimple_call_flags (stmt);
+  if ((flags & (ECF_PURE | ECF_CONST)) && !(flags & ECF_LOOPING_CONST_OR_PURE))
+    {
+      // Reads anything.
+      add_pointed (deed, stmt, NULL_TREE, 0);
+      return;
+    }
+  if (gimple_call_builtin_p (stmt, BUILT_IN_NORMAL))
+    {
+      // Mathematical functions may set errno, which is the thread's own and read by nobody in between: no exposed read.
+      tree decl = gimple_call_fndecl (stmt);
+      tree type = TREE_TYPE (TREE_TYPE (decl));
+      bool numbers = SCALAR_FLOAT_TYPE_P (type) || INTEGRAL_TYPE_P (type);
+      bool floats = false;
+      for (unsigned i = 0; i < gimple_call_num_args (stmt); i++)
+        {
+          tree t = TREE_TYPE (gimple_call_arg (stmt, i));
+          numbers = numbers && (SCALAR_FLOAT_TYPE_P (t) || INTEGRAL_TYPE_P (t));
+          floats = floats || SCALAR_FLOAT_TYPE_P (t);
+        }
+      if (numbers && floats)
+        return;
+      // sincos and the like write through pointers to their results.
+      switch (DECL_FUNCTION_CODE (decl))
+        {
+        CASE_FLT_FN (BUILT_IN_SINCOS):
+          add_pointed (deed, stmt, gimple_call_arg (stmt, 1), ACCESS_WRITES);
+          add_pointed (deed, stmt, gimple_call_arg (stmt, 2), ACCESS_WRITES);
+          return;
+        CASE_FLT_FN (BUILT_IN_MODF):
+        CASE_FLT_FN (BUILT_IN_FREXP):
+          add_pointed (deed, stmt, gimple_call_arg (stmt, 1), ACCESS_WRITES);
+          return;
+        default:
+          break;
+        }
+    }
+  if (const Summary *s = summary_of (stmt))
+    {
+      if (s->runtime)
+        deed.effect = before_first_call (stmt);
+      else
+        deed.effect = s->effect;
+      if (s->reads_more || s->runtime)
+        add_pointed (deed, stmt, NULL_TREE, 0);
+      if (!s->runtime)
+        {
+          auto through = [&] (int k, unsigned flags) {
+            tree a = argument_of (stmt, k % BEHIND);
+            if (k < BEHIND)
+              add_pointed (deed, stmt, a, flags);
+            else if (!a || !is_private_behind (a))
+              add_pointed (deed, stmt, NULL_TREE, flags);
+          };
+          for (int k : s->reads)
+            through (k, 0);
+          for (int k : s->writes)
+            through (k, ACCESS_WRITES);
+        }
+      return;
+    }
+  deed.effect = *name ? std::string ("calls ") + name : std::string ("calls through a pointer");
+}
+
+static bool load (gimple *, tree, tree ref, void *data)
+{
+  ((std::vector<tree> *) data)->push_back (ref);
+  return false;
+}
+
+Memory::Deed Memory::look (gimple *stmt)
+{
+  Deed deed;
+  if (is_gimple_debug (stmt) || gimple_clobber_p (stmt) || gimple_code (stmt) == GIMPLE_LABEL
+      || gimple_code (stmt) == GIMPLE_PREDICT || gimple_code (stmt) == GIMPLE_NOP)
+    return deed;
+  if (gimple_code (stmt) == GIMPLE_ASM)
+    {
+      deed.effect = "inline assembly";
+      return deed;
+    }
+  if (gimple_has_volatile_ops (stmt))
+    {
+      deed.effect = "a volatile access";
+      return deed;
+    }
+  std::vector<tree> loads, stores;
+  walk_stmt_load_store_ops (stmt, &loads, load, nullptr);
+  walk_stmt_load_store_ops (stmt, &stores, nullptr, load);
+  for (tree r : loads)
+    add (deed, stmt, r, 0);
+  if (gcall *c = dyn_cast<gcall *> (stmt))
+    call (deed, c);
+  for (tree r : stores)
+    add (deed, stmt, r, ACCESS_WRITES | ACCESS_WHOLE);
+  return deed;
+}
+
+bool Memory::may_overlap (unsigned a, unsigned b) const
+{
+  tree x = objects_[a], y = objects_[b];
+  if (x == y || !x || !y)
+    return true;
+  if (x == omp_data_ || y == omp_data_)
+    return false;
+  if (DECL_P (x) && DECL_P (y))
+    {
+      // Two names of one variable: by alias attributes.
+      symtab_node *m = symtab_node::get (x), *n = symtab_node::get (y);
+      return m && n && m->equal_address_to (n) != 0;
+    }
+  if (DECL_P (x))
+    std::swap (x, y);
+  if (DECL_P (y))
+    {
+      ao_ref r, s;
+      ao_ref_init_from_ptr_and_size (&r, x, NULL_TREE);
+      ao_ref_init (&s, y);
+      return refs_may_alias_p_1 (&r, &s, false);
+    }
+  return ptr_derefs_may_alias_p (x, y);
+}
+
+std::string Memory::name (unsigned o) const
+{
+  tree t = objects_[o];
+  if (!t)
+    return "memory";
+  if (TREE_CODE (t) == SSA_NAME && !SSA_NAME_VAR (t))
+    {
+      // A pointer taken from the region's data block, or a step behind one that has a name.
+      for (int depth = 0; depth < 16 && TREE_CODE (t) == SSA_NAME && !SSA_NAME_VAR (t); depth++)
+        {
+          gassign *def = dyn_cast<gassign *> (SSA_NAME_DEF_STMT (t));
+          if (!def)
+            break;
+          t = gimple_assign_rhs1 (def);
+        }
+      if (TREE_CODE (t) == COMPONENT_REF)
+        t = TREE_OPERAND (t, 1);
+    }
+  if (TREE_CODE (t) == SSA_NAME)
+    t = SSA_NAME_VAR (t) ? SSA_NAME_VAR (t) : t;
+  if (DECL_P (t) && DECL_NAME (t))
+    return IDENTIFIER_POINTER (DECL_NAME (t));
+  return "memory";
+}
+
+} // namespace promp

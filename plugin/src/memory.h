@@ -1,0 +1,67 @@
+// What a statement does to memory that others can see (memory.cc).
+#ifndef PROMP_MEMORY_H
+#define PROMP_MEMORY_H
+
+#include "promp-plugin.h"
+#include "analysis.h"
+#include <string>
+#include <vector>
+
+namespace promp {
+
+/// Numbers the objects and locations of a function.
+class Memory
+{
+public:
+  explicit Memory (function *fn);
+
+  /// An access of a statement.
+  struct Item
+  {
+    gimple *stmt;
+    unsigned place, flags;
+  };
+  /// What a statement does: accesses, or an effect that cannot be repeated (a text, else empty).
+  struct Deed
+  {
+    std::vector<Item> items;
+    std::string effect;
+  };
+  Deed look (gimple *stmt);
+
+  const std::vector<promp_place> &places () const { return places_; }
+  /// The expression of a location, NULL_TREE where there is none (memory that a call touches).
+  tree expression (unsigned place) const { return expressions_[place]; }
+  /// What the object is: a declaration, an SSA name (what it points to), or NULL_TREE: anything.
+  tree key (unsigned object) const { return objects_[object]; }
+  bool may_overlap (unsigned a, unsigned b) const;
+  /// For messages.
+  std::string name (unsigned object) const;
+
+private:
+  unsigned object (tree key);
+  /// The location's number; ANY_PLACE for private memory, which need not be looked at.
+  unsigned place (tree ref);
+  void add (Deed &, gimple *, tree ref, unsigned flags);
+  void add_pointed (Deed &, gimple *, tree pointer, unsigned flags);
+  void call (Deed &, gcall *);
+  bool is_private (tree decl) const;
+  bool is_private_pointer (tree pointer) const;
+  bool is_private_behind (tree argument) const;
+
+  function *fn_;
+  tree omp_data_; ///< the pointer to the region's data block, if the function is an outlined one
+  std::vector<tree> objects_; ///< a declaration, an SSA name (what it points to), or NULL_TREE: anything
+  std::vector<promp_place> places_;
+  std::vector<tree> expressions_;
+};
+
+/// The name of the function that is called, without a leading __builtin_; empty if it is not known.
+const char *callee_name (gimple *stmt);
+/// Is it a call of the runtime that is a save point?
+bool is_save_point (gimple *stmt);
+/// Is the function one that GCC made of a construct's body?
+bool is_outlined (function *fn);
+
+} // namespace promp
+#endif

@@ -1,0 +1,34 @@
+// What the files of the plugin share.
+#ifndef PROMP_PLUGIN_H
+#define PROMP_PLUGIN_H
+
+#include "gcc-plugin.h"
+#include "tree.h"
+#include "gimple.h"
+#include "gimple-iterator.h"
+#include "tree-pass.h"
+#include "context.h"
+
+namespace promp {
+
+/// Options: -fplugin-arg-promp_plugin-NAME[=VALUE].
+struct Options {
+  bool report = false; ///< print a verdict for each construct
+};
+extern Options options;
+
+/// Makes statically scheduled loops visible: marks them before OpenMP lowering (visible.cc) ...
+opt_pass *make_visible_pass ();
+/// ... and gives the calls that come of it their right names (rename.cc).
+opt_pass *make_rename_pass ();
+/// Proves replayability, saves old values, writes the tables (segments.cc).
+opt_pass *make_segments_pass ();
+/// Writes what the tables of this unit need once: registration and the call into the runtime (tables.cc).
+void finish_unit ();
+
+/// The schedule(static) loops travel through GCC's expansion as schedule(monotonic:dynamic, MARK | chunk).
+const unsigned HOST_WIDE_INT MARK = HOST_WIDE_INT_UC (0x5052) << 48;
+const unsigned HOST_WIDE_INT MARK_MASK = HOST_WIDE_INT_UC (0xffff) << 48;
+
+} // namespace promp
+#endif

@@ -1,0 +1,325 @@
+// Segments: for each runtime call of a function, the code behind it up to the next ones. Describes them to the analysis,
+// adds the saving of old values, and marks the calls for the tables.
+
+#include "memory.h"
+#include "summary.h"
+#include "tables.h"
+#include "undo.h"
+#include "share.h"
+#include "ssa.h"
+#include "cfgloop.h"
+#include "cfganal.h"
+#include "tree-cfg.h"
+#include "tree-ssa-loop.h"
+#include "tree-ssa-loop-manip.h"
+#include "tree-scalar-evolution.h"
+#include "tree-into-ssa.h"
+#include "tree-eh.h"
+#include "tree-ssa-alias.h"
+#include "diagnostic-core.h"
+#include <map>
+#include <array>
+
+namespace promp {
+namespace {
+
+/// One node of a segment: statements of a block, from `first` to a runtime call or the block's end.
+struct Node
+{
+  basic_block bb;
+  gimple_stmt_iterator first;
+  gimple *terminator;
+};
+
+struct Segment
+{
+  gimple *site; ///< the call at its start; null: the function's entry
+  std::vector<Node> nodes;
+  std::vector<std::array<uint32_t, 2>> edges;
+  std::vector<promp_access> accesses;
+  std::vector<gimple *> statements; ///< of the accesses
+  std::vector<promp_effect> effects;
+  std::vector<uint32_t> asks;
+  std::vector<uint8_t> undo;
+  promp_verdict verdict;
+};
+
+unsigned line_of (gimple *stmt) { return LOCATION_LINE (gimple_location (stmt)); }
+
+/// The fields of ours in a lasting copy of a text.
+const char *keep (const std::string &s) { return ggc_strdup (s.c_str ()); }
+
+class Analysis
+{
+public:
+  explicit Analysis (function *fn) : fn_ (fn), memory_ (fn) {}
+
+  void run ()
+  {
+    basic_block bb;
+    FOR_EACH_BB_FN (bb, fn_)
+      for (gimple_stmt_iterator i = gsi_start_bb (bb); !gsi_end_p (i); gsi_next (&i))
+        if (is_save_point (gsi_stmt (i)))
+          calls_.push_back (gsi_stmt (i));
+    if (is_outlined (fn_))
+      segments_.push_back (segment (nullptr));
+    for (gimple *call : calls_)
+      if (!(gimple_call_flags (call) & ECF_NORETURN))
+        segments_.push_back (segment (call));
+    Undo undo (fn_, memory_, calls_);
+    for (Segment &s : segments_)
+      {
+        decide (s);
+        if (s.verdict.verdict == VERDICT_UNDO)
+          for (size_t i = 0; i < s.accesses.size (); i++)
+            if (s.undo[i])
+              undo.want (s.statements[i], s.accesses[i].place);
+      }
+    undo.plan ();
+    for (Segment &s : segments_)
+      if (s.verdict.verdict == VERDICT_UNDO)
+        for (size_t i = 0; i < s.accesses.size (); i++)
+          if (s.undo[i] && !undo.can (s.statements[i]))
+            {
+              s.verdict.verdict = VERDICT_OPAQUE;
+              s.verdict.line = s.accesses[i].line;
+              snprintf (s.verdict.why, sizeof s.verdict.why, "the extent of what is written to %s is not known",
+                        memory_.name (memory_.places ()[s.accesses[i].place].object).c_str ());
+              break;
+            }
+    // Sharing is decided before anything is inserted.
+    std::vector<bool> shared;
+    for (Segment &s : segments_)
+      shared.push_back (s.verdict.verdict != VERDICT_OPAQUE && s.site && is_share_of_team (fn_, s.site));
+    undo.insert ();
+    for (size_t i = 0; i < segments_.size (); i++)
+      {
+        Segment &s = segments_[i];
+        std::string text = describe (s);
+        mark (s.site, fn_, s.verdict.verdict, shared[i], location (s), text);
+        if (options.report && reported (s.site))
+          inform (location (s), "promp: %s: %s%s", construct (s.site), text.c_str (), shared[i] ? " (shared)" : "");
+      }
+  }
+
+private:
+  static const char *construct (gimple *site)
+  {
+    if (!site)
+      return "region";
+    const char *n = callee_name (site);
+    return strstr (n, "loop") ? "loop" : strstr (n, "section") ? "sections" : strstr (n, "single") ? "single" : n;
+  }
+
+  /// One line a construct.
+  static bool reported (gimple *site)
+  {
+    if (!site)
+      return true;
+    const char *n = callee_name (site);
+    return strstr (n, "_start") || strstr (n, "_barrier");
+  }
+
+  /// The call's own location, or else (loops) that of the first statement behind it that has one.
+  location_t location (const Segment &s) const
+  {
+    location_t best = s.site ? gimple_location (s.site) : DECL_SOURCE_LOCATION (fn_->decl);
+    for (const Node &n : s.nodes)
+      for (gimple_stmt_iterator i = n.first; !gsi_end_p (i) && LOCATION_LINE (best) <= 0; gsi_next (&i))
+        if (!is_gimple_debug (gsi_stmt (i)))
+          best = gimple_location (gsi_stmt (i));
+    return best;
+  }
+
+  std::string describe (const Segment &s) const
+  {
+    auto what = [&] (unsigned access) {
+      return memory_.name (memory_.places ()[s.accesses[access].place].object);
+    };
+    switch (s.verdict.verdict)
+      {
+      case VERDICT_IDEMPOTENT:
+        return "idempotent";
+      case VERDICT_UNDO:
+        {
+          std::string r = what (s.verdict.read), w = what (s.verdict.write);
+          std::string at = std::to_string (s.accesses[s.verdict.write].line);
+          return r == w ? "undo: " + w + " is read and written, line " + at : "undo: " + r + " may alias " + w + " written at line " + at;
+        }
+      default:
+        return std::string ("opaque: ") + s.verdict.why
+               + (s.verdict.line ? " at line " + std::to_string (s.verdict.line) : "");
+      }
+  }
+
+  Segment segment (gimple *site)
+  {
+    Segment s;
+    s.site = site;
+    std::map<basic_block, uint32_t> index;
+    std::vector<uint32_t> todo;
+    auto node = [&] (basic_block bb, gimple_stmt_iterator first) {
+      s.nodes.push_back ({ bb, first, nullptr });
+      todo.push_back (s.nodes.size () - 1);
+      return (uint32_t) s.nodes.size () - 1;
+    };
+    if (site)
+      {
+        gimple_stmt_iterator i = gsi_for_stmt (site);
+        gsi_next (&i);
+        node (gimple_bb (site), i);
+      }
+    else
+      {
+        basic_block bb = single_succ (ENTRY_BLOCK_PTR_FOR_FN (fn_));
+        index[bb] = node (bb, gsi_start_bb (bb));
+      }
+    while (!todo.empty ())
+      {
+        uint32_t n = todo.back ();
+        todo.pop_back ();
+        Node at = s.nodes[n];
+        for (gimple_stmt_iterator i = at.first; !gsi_end_p (i); gsi_next (&i))
+          {
+            gimple *stmt = gsi_stmt (i);
+            if (is_save_point (stmt))
+              {
+                s.nodes[n].terminator = stmt;
+                const char *name = callee_name (stmt);
+                if (strstr (name, "_next"))
+                  s.asks.push_back (n);
+                break;
+              }
+            statement (s, n, stmt);
+            if (gcall *c = dyn_cast<gcall *> (stmt))
+              if (always_meets_runtime (c))
+                {
+                  s.nodes[n].terminator = stmt;
+                  break;
+                }
+          }
+        if (s.nodes[n].terminator)
+          continue;
+        edge e;
+        edge_iterator ei;
+        FOR_EACH_EDGE (e, ei, at.bb->succs)
+          {
+            if (e->dest == EXIT_BLOCK_PTR_FOR_FN (fn_))
+              {
+                if (!is_outlined (fn_))
+                  {
+                    std::string what = after_return (fn_);
+                    if (!what.empty ())
+                      effect (s, n, last_stmt (e->src), what);
+                  }
+                continue;
+              }
+            if (e->flags & (EDGE_ABNORMAL | EDGE_EH))
+              effect (s, n, last_stmt (e->src), "may leave by an exception");
+            auto known = index.find (e->dest);
+            uint32_t to = known != index.end () ? known->second : (index[e->dest] = node (e->dest, gsi_start_bb (e->dest)));
+            s.edges.push_back ({ n, to });
+          }
+      }
+    excuse (s);
+    return s;
+  }
+
+  void effect (Segment &s, uint32_t n, gimple *stmt, const std::string &what)
+  {
+    s.effects.push_back ({ keep (what), stmt ? line_of (stmt) : 0, n, 0 });
+    if (stmt && gimple_call_builtin_p (stmt, BUILT_IN_FREE))
+      frees_.push_back ({ s.effects.size () - 1, gimple_call_arg (stmt, 0) });
+  }
+
+  /// The allocations of what is freed in the segment.
+  void excuse (Segment &s)
+  {
+    for (auto &f : frees_)
+      {
+        gimple *from = TREE_CODE (f.second) == SSA_NAME ? SSA_NAME_DEF_STMT (f.second) : nullptr;
+        if (!gimple_call_builtin_p (from, BUILT_IN_MALLOC) && !gimple_call_builtin_p (from, BUILT_IN_CALLOC))
+          continue;
+        for (uint32_t n = 0; n < s.nodes.size (); n++)
+          for (gimple_stmt_iterator i = s.nodes[n].first; !gsi_end_p (i) && gsi_stmt (i) != s.nodes[n].terminator; gsi_next (&i))
+            if (gsi_stmt (i) == from)
+              s.effects[f.first].excused = n + 1;
+      }
+    frees_.clear ();
+  }
+
+  void statement (Segment &s, uint32_t n, gimple *stmt)
+  {
+    auto known = deeds_.find (stmt);
+    if (known == deeds_.end ())
+      known = deeds_.emplace (stmt, memory_.look (stmt)).first;
+    const Memory::Deed &deed = known->second;
+    if (!deed.effect.empty ())
+      effect (s, n, stmt, deed.effect);
+    for (const Memory::Item &i : deed.items)
+      {
+        s.accesses.push_back ({ n, i.place, i.flags, line_of (stmt) });
+        s.statements.push_back (stmt);
+      }
+  }
+
+  static bool overlap (void *self, uint32_t a, uint32_t b) { return ((Analysis *) self)->memory_.may_overlap (a, b); }
+
+  void decide (Segment &s)
+  {
+    promp_segment c = { s.nodes.size (),
+                        (const uint32_t (*)[2]) s.edges.data (),
+                        s.edges.size (),
+                        memory_.places ().data (),
+                        memory_.places ().size (),
+                        s.accesses.data (),
+                        s.accesses.size (),
+                        s.effects.data (),
+                        s.effects.size (),
+                        s.asks.data (),
+                        s.asks.size (),
+                        overlap,
+                        this };
+    s.undo.assign (s.accesses.size () + 1, 0);
+    memset (&s.verdict, 0, sizeof s.verdict);
+    promp_analysis_decide (&c, s.undo.data (), &s.verdict);
+  }
+
+  function *fn_;
+  Memory memory_;
+  std::vector<gimple *> calls_;
+  std::vector<Segment> segments_;
+  std::map<gimple *, Memory::Deed> deeds_;
+  std::vector<std::pair<size_t, tree>> frees_;
+};
+
+const pass_data DATA
+  = { GIMPLE_PASS, "promp_segments", OPTGROUP_OMP, TV_NONE, PROP_cfg | PROP_ssa, 0, 0, 0, TODO_update_ssa_only_virtuals };
+
+struct Segments : gimple_opt_pass
+{
+  Segments () : gimple_opt_pass (DATA, g) {}
+  bool gate (function *) final override { return flag_openmp; }
+  unsigned execute (function *fn) final override
+  {
+    bool any = is_outlined (fn);
+    basic_block bb;
+    FOR_EACH_BB_FN (bb, fn)
+      for (gimple_stmt_iterator i = gsi_start_bb (bb); !gsi_end_p (i) && !any; gsi_next (&i))
+        any = is_save_point (gsi_stmt (i));
+    if (!any)
+      return 0;
+    loop_optimizer_init (LOOPS_NORMAL | LOOPS_HAVE_RECORDED_EXITS);
+    scev_initialize ();
+    Analysis (fn).run ();
+    scev_finalize ();
+    loop_optimizer_finalize ();
+    mark_virtual_operands_for_renaming (fn);
+    return 0;
+  }
+};
+
+} // namespace
+
+opt_pass *make_segments_pass () { return new Segments; }
+} // namespace promp

@@ -1,0 +1,37 @@
+// What the functions of the unit do (summary.cc).
+#ifndef PROMP_SUMMARY_H
+#define PROMP_SUMMARY_H
+
+#include "promp-plugin.h"
+#include <set>
+#include <string>
+
+namespace promp {
+
+/// Parameter k + BEHIND stands for what a pointer found behind parameter k leads to (an array behind its descriptor).
+const int BEHIND = 1000;
+
+/// What a call of a function does to memory that is not its own.
+struct Summary
+{
+  std::string effect; ///< something that cannot be executed twice; else empty
+  std::set<int> reads, writes; ///< parameters it reads and writes through
+  bool reads_more = false; ///< it reads other memory, too
+  bool runtime = false; ///< it makes runtime calls (itself, or in functions it calls)
+};
+
+/// Looks at all functions, after interprocedural optimisation.
+void summarise_unit ();
+/// The summary of what `call` calls; null if nothing is known. `argument(k)` of the result's parameter k is found by argument_of.
+const Summary *summary_of (gcall *call);
+/// The argument that stands for parameter `k` of the summary, NULL_TREE if there is none any more.
+tree argument_of (gcall *call, int k);
+/// Does control always meet a runtime call in the called function?
+bool always_meets_runtime (gcall *call);
+/// What happens in the called function before its first runtime call that cannot be repeated; empty: nothing.
+std::string before_first_call (gcall *call);
+/// The same from the function's return to the next runtime call, in all its callers.
+std::string after_return (function *fn);
+
+} // namespace promp
+#endif

@@ -1,0 +1,127 @@
+// The tables that the runtime reads: section promp_segments, one entry a segment (src/fault/tables.rs has the layout):
+//
+//   .long first - .    the call's return address lies behind this label ...
+//   .long last - .     ... and not behind this one (both the function's own address for the segment at its entry)
+//   .long verdict      0 idempotent, 1 undo, 2 opaque; 0x100 shared; 0x200 entry
+//   .long text - .     "file:line: verdict", for messages
+//
+// Entries are position independent and written by assembler statements around the call, so that they follow it wherever the compiler
+// moves or copies it. An object file registers its entries when it is loaded, if the runtime is there: all names of the runtime
+// are weak, under another runtime nothing happens.
+
+#include "tables.h"
+#include "output.h"
+#include "varasm.h"
+#include "stringpool.h"
+#include "cgraph.h"
+#include "ssa.h"
+#include "tree-cfg.h"
+
+namespace promp {
+
+static bool any_entry, any_undo;
+
+static gasm *assembler (const std::string &text)
+{
+  gasm *a = gimple_build_asm_vec (ggc_strdup (text.c_str ()), nullptr, nullptr, nullptr, nullptr);
+  gimple_asm_set_volatile (a, true);
+  gimple_asm_set_inline (a, true);
+  return a;
+}
+
+/// `text` as an assembler string within an asm template (where % is special).
+static std::string quoted (const std::string &text)
+{
+  std::string s = "\"";
+  for (char c : text)
+    if (c == '%')
+      s += "%%";
+    else if (c == '"' || c == '\\')
+      (s += '\\') += c;
+    else if ((unsigned char) c >= ' ' && c != '{' && c != '|' && c != '}')
+      s += c;
+    else
+      s += '?';
+  return s + "\"";
+}
+
+void mark (gimple *site, function *fn, unsigned verdict, bool shared, location_t where, const std::string &text)
+{
+  any_entry = true;
+  expanded_location at = expand_location (where);
+  const char *file = at.file ? strrchr (at.file, '/') : nullptr;
+  std::string full = std::string (file ? file + 1 : at.file ? at.file : "?") + ":" + std::to_string (at.line) + ": " + text;
+  unsigned flags = verdict | (shared ? 0x100 : 0) | (site ? 0 : 0x200);
+  std::string first = "7701b", last = "7702b";
+  if (!site)
+    first = last = IDENTIFIER_POINTER (DECL_ASSEMBLER_NAME (fn->decl)) + (*IDENTIFIER_POINTER (DECL_ASSEMBLER_NAME (fn->decl)) == '*');
+  std::string entry = "\t.pushsection .rodata.promp,\"aMS\",@progbits,1\n7703:\t.string " + quoted (full)
+                      + "\n\t.popsection\n\t.pushsection promp_segments,\"a\",@progbits\n\t.balign 4\n\t.long " + first
+                      + "-.\n\t.long " + last + "-.\n\t.long " + std::to_string (flags)
+                      + "\n\t.long 7703b-.\n\t.popsection";
+  if (!site)
+    {
+      gimple_stmt_iterator i = gsi_after_labels (single_succ (ENTRY_BLOCK_PTR_FOR_FN (fn)));
+      gsi_insert_before (&i, assembler (entry), GSI_NEW_STMT);
+      return;
+    }
+  gimple_stmt_iterator i = gsi_for_stmt (site);
+  gsi_insert_before (&i, assembler ("7701:"), GSI_SAME_STMT);
+  if (stmt_ends_bb_p (site))
+    {
+      // In front of everything else on the way on.
+      edge e = find_fallthru_edge (gimple_bb (site)->succs);
+      if (e)
+        gsi_insert_on_edge_immediate (e, assembler ("7702:\n" + entry));
+      return;
+    }
+  gsi_insert_after (&i, assembler ("7702:\n" + entry), GSI_SAME_STMT);
+}
+
+tree undo_function ()
+{
+  static tree decl;
+  any_undo = true;
+  if (!decl)
+    {
+      tree l = long_integer_type_node;
+      tree type = build_function_type_list (void_type_node, ptr_type_node, l, l, l, l, l, NULL_TREE);
+      decl = build_fn_decl ("__promp_undo", type);
+      TREE_NOTHROW (decl) = 1;
+      DECL_VISIBILITY (decl) = VISIBILITY_HIDDEN;
+      DECL_VISIBILITY_SPECIFIED (decl) = 1;
+    }
+  return decl;
+}
+
+void finish_unit ()
+{
+  if (!asm_out_file || !any_entry)
+    return;
+  if (any_undo)
+    fputs ("\t.section .text.__promp_undo,\"axG\",@progbits,__promp_undo,comdat\n"
+           "\t.weak __promp_undo\n\t.hidden __promp_undo\n\t.type __promp_undo, @function\n"
+           "__promp_undo:\n"
+           "\tmovq promp_undo@GOTPCREL(%rip), %rax\n\ttestq %rax, %rax\n\tje 1f\n\tjmp *%rax\n1:\tret\n"
+           "\t.size __promp_undo, .-__promp_undo\n\t.weak promp_undo\n",
+           asm_out_file);
+  for (int leaving = 0; leaving < 2; leaving++)
+    {
+      const char *name = leaving ? "__promp_leave" : "__promp_enter";
+      const char *call = leaving ? "promp_unregister_segments" : "promp_register_segments";
+      fprintf (asm_out_file,
+               "\t.section .text.%s,\"axG\",@progbits,%s,comdat\n"
+               "\t.weak %s\n\t.hidden %s\n\t.type %s, @function\n"
+               "%s:\n"
+               "\tmovq %s@GOTPCREL(%%rip), %%rax\n\ttestq %%rax, %%rax\n\tje 1f\n"
+               "\tleaq __start_promp_segments(%%rip), %%rdi\n\tleaq __stop_promp_segments(%%rip), %%rsi\n"
+               "\tmovq promp_undo@GOTPCREL(%%rip), %%rdx\n"
+               "\tjmp *%%rax\n1:\tret\n\t.size %s, .-%s\n"
+               "\t.weak %s\n\t.weak promp_undo\n\t.hidden __start_promp_segments\n\t.hidden __stop_promp_segments\n"
+               "\t.section .%s_array,\"awG\",@%s_array,%s,comdat\n\t.balign 8\n\t.quad %s\n",
+               name, name, name, name, name, name, call, name, name, call, leaving ? "fini" : "init",
+               leaving ? "fini" : "init", name, name);
+    }
+}
+
+} // namespace promp

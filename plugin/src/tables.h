@@ -1,0 +1,18 @@
+// The tables that the runtime reads (tables.cc).
+#ifndef PROMP_TABLES_H
+#define PROMP_TABLES_H
+
+#include "promp-plugin.h"
+#include <string>
+
+namespace promp {
+
+/// Notes the verdict (analysis.h) on the segment behind `site`, or, if that is null, on the one at the function's entry.
+/// `shared`: what is lost of a chunk may be executed by other threads of the team.
+void mark (gimple *site, function *fn, unsigned verdict, bool shared, location_t where, const std::string &text);
+
+/// The declaration of the function that saves old values.
+tree undo_function ();
+
+} // namespace promp
+#endif

@@ -1,0 +1,317 @@
+// Saving old values before they are overwritten.
+//
+// A write's old values are saved by promp_undo(start, size, count0, stride0, count1, stride1): elements of `size` bytes on a grid
+// of at most two dimensions. The call stands in front of the write, or, better, in front of the outermost loop for which the
+// grid is exact: the write is executed in every iteration, its address is an affine function of the iteration, and the
+// number of iterations is known. Exact, because an element that this thread does not write may be another one's. Loops with runtime
+// calls in them are never left: each segment saves what it writes itself.
+
+#include "undo.h"
+#include "tables.h"
+#include "summary.h"
+#include "ssa.h"
+#include "tree-phinodes.h"
+#include "ssa-iterators.h"
+#include "cfgloop.h"
+#include "fold-const.h"
+#include "gimplify.h"
+#include "gimplify-me.h"
+#include "tree-cfg.h"
+#include "tree-eh.h"
+#include "tree-ssa-loop.h"
+#include "tree-ssa-loop-niter.h"
+#include "tree-scalar-evolution.h"
+#include "tree-chrec.h"
+#include "tree-data-ref.h"
+#include "tree-ssa-loop-manip.h"
+#include "tree-ssa-loop-ivopts.h"
+
+namespace promp {
+
+Undo::Undo (function *fn, Memory &memory, const std::vector<gimple *> &calls) : fn_ (fn), memory_ (memory), calls_ (calls)
+{
+  calculate_dominance_info (CDI_DOMINATORS);
+}
+
+void Undo::want (gimple *stmt, unsigned place) { wanted_[stmt] = place; }
+
+bool Undo::can (gimple *stmt) const
+{
+  auto p = plans_.find (stmt);
+  return p != plans_.end () && p->second.possible;
+}
+
+bool Undo::has_call (class loop *l) const
+{
+  for (gimple *c : calls_)
+    if (flow_bb_inside_loop_p (l, gimple_bb (c)))
+      return true;
+  return false;
+}
+
+/// How often `bb`, which is executed in every iteration, is executed when the loop is entered once; NULL_TREE: unknown.
+static tree executions (class loop *l, basic_block bb)
+{
+  edge exit = single_exit (l);
+  if (!exit || !dominated_by_p (CDI_DOMINATORS, l->latch, bb))
+    return NULL_TREE;
+  tree n = number_of_latch_executions (l);
+  if (!n || chrec_contains_undetermined (n) || TREE_CODE (n) == SCEV_NOT_KNOWN)
+    return NULL_TREE;
+  n = fold_convert (sizetype, n);
+  if (dominated_by_p (CDI_DOMINATORS, exit->src, bb))
+    return fold_build2 (PLUS_EXPR, sizetype, n, size_one_node);
+  return n;
+}
+
+/// Can control leave the loop in the middle?
+static bool leaves_early (class loop *l)
+{
+  basic_block *body = get_loop_body (l);
+  bool found = false;
+  for (unsigned i = 0; i < l->num_nodes && !found; i++)
+    for (gimple_stmt_iterator g = gsi_start_bb (body[i]); !gsi_end_p (g) && !found; gsi_next (&g))
+      {
+        gimple *s = gsi_stmt (g);
+        found = stmt_could_throw_p (cfun, s)
+                || (is_gimple_call (s) && gimple_vdef (s) && !gimple_call_builtin_p (s, BUILT_IN_NORMAL)
+                    && !gimple_call_internal_p (s));
+      }
+  free (body);
+  return found;
+}
+
+/// `expr` as it evolves in `l`: its value in the first iteration and its step, both computed outside of it.
+static bool affine (class loop *l, tree expr, tree *first, tree *step)
+{
+  STRIP_NOPS (expr);
+  if (expr_invariant_in_loop_p (l, expr))
+    {
+      *first = expr;
+      *step = size_zero_node;
+      return true;
+    }
+  if (TREE_CODE (expr) == SSA_NAME)
+    {
+      affine_iv iv;
+      if (!simple_iv (l, l, expr, &iv, false))
+        return false;
+      *first = iv.base;
+      *step = iv.step;
+      return true;
+    }
+  tree a, b, c, d;
+  switch (TREE_CODE (expr))
+    {
+    case POINTER_PLUS_EXPR:
+    case PLUS_EXPR:
+    case MINUS_EXPR:
+      if (!affine (l, TREE_OPERAND (expr, 0), &a, &b) || !affine (l, TREE_OPERAND (expr, 1), &c, &d))
+        return false;
+      *first = fold_build2 (TREE_CODE (expr), TREE_TYPE (expr), fold_convert (TREE_TYPE (TREE_OPERAND (expr, 0)), a),
+                            fold_convert (TREE_TYPE (TREE_OPERAND (expr, 1)), c));
+      *step = fold_build2 (TREE_CODE (expr) == MINUS_EXPR ? MINUS_EXPR : PLUS_EXPR, sizetype, fold_convert (sizetype, b),
+                           fold_convert (sizetype, d));
+      return true;
+    case MULT_EXPR:
+      {
+        tree f = TREE_OPERAND (expr, 1), v = TREE_OPERAND (expr, 0);
+        if (!expr_invariant_in_loop_p (l, f))
+          std::swap (f, v);
+        if (!expr_invariant_in_loop_p (l, f) || !affine (l, v, &a, &b))
+          return false;
+        *first = fold_build2 (MULT_EXPR, TREE_TYPE (expr), fold_convert (TREE_TYPE (expr), a), fold_convert (TREE_TYPE (expr), f));
+        *step = fold_build2 (MULT_EXPR, sizetype, fold_convert (sizetype, b), fold_convert (sizetype, f));
+        return true;
+      }
+    CASE_CONVERT:
+      {
+        // A narrower variable that wraps would not be affine in the wider type: only where it cannot wrap.
+        tree v = TREE_OPERAND (expr, 0);
+        if (!INTEGRAL_TYPE_P (TREE_TYPE (v)) || !INTEGRAL_TYPE_P (TREE_TYPE (expr)))
+          return false;
+        bool same = TYPE_PRECISION (TREE_TYPE (v)) >= TYPE_PRECISION (TREE_TYPE (expr));
+        if (TREE_CODE (v) == SSA_NAME)
+          {
+            affine_iv iv;
+            if (!simple_iv (l, l, v, &iv, false) || (!same && !iv.no_overflow))
+              return false;
+            *first = fold_convert (TREE_TYPE (expr), iv.base);
+            *step = fold_convert (sizetype, fold_convert (ssizetype, iv.step));
+            return true;
+          }
+        if (!same && !TYPE_OVERFLOW_UNDEFINED (TREE_TYPE (v)))
+          return false;
+        if (!affine (l, v, &a, &b))
+          return false;
+        *first = fold_convert (TREE_TYPE (expr), fold_convert (TREE_TYPE (v), a));
+        *step = b;
+        return true;
+      }
+    default:
+      return false;
+    }
+}
+
+/// The address of `ref` as an expression of constants and SSA names: base pointer plus offset in bytes.
+static tree address (tree ref, tree *size)
+{
+  poly_int64 bits, pos;
+  tree offset;
+  machine_mode mode;
+  int unsignedp, reversep, volatilep;
+  tree base = get_inner_reference (ref, &bits, &pos, &offset, &mode, &unsignedp, &reversep, &volatilep);
+  HOST_WIDE_INT b, p;
+  if (!bits.is_constant (&b) || !pos.is_constant (&p) || b % 8 || p % 8 || b <= 0)
+    return NULL_TREE;
+  *size = size_int (b / 8);
+  tree start;
+  if (TREE_CODE (base) == MEM_REF)
+    start = fold_build_pointer_plus (TREE_OPERAND (base, 0), fold_convert (sizetype, TREE_OPERAND (base, 1)));
+  else if (DECL_P (base))
+    start = build_fold_addr_expr (base);
+  else
+    return NULL_TREE;
+  if (offset)
+    start = fold_build_pointer_plus (start, fold_convert (sizetype, offset));
+  return fold_build_pointer_plus (start, size_int (p / 8));
+}
+
+/// Is the pointer used by this function and by functions that only read and write through it?
+static bool stays_here (tree p, int depth = 0)
+{
+  if (depth > 8)
+    return false;
+  imm_use_iterator it;
+  use_operand_p use;
+  FOR_EACH_IMM_USE_FAST (use, it, p)
+    {
+      gimple *s = USE_STMT (use);
+      if (is_gimple_debug (s) || gimple_code (s) == GIMPLE_COND || gimple_call_builtin_p (s, BUILT_IN_FREE))
+        continue;
+      if (gassign *a = dyn_cast<gassign *> (s))
+        {
+          tree lhs = gimple_assign_lhs (a);
+          if (gimple_assign_rhs1 (a) == p && TREE_CODE (lhs) != SSA_NAME)
+            return false; // stored
+          if (TREE_CODE (lhs) == SSA_NAME && POINTER_TYPE_P (TREE_TYPE (lhs)) && !gimple_assign_load_p (a)
+              && !stays_here (lhs, depth + 1))
+            return false;
+          continue;
+        }
+      gcall *c = dyn_cast<gcall *> (s);
+      const Summary *f = c ? summary_of (c) : nullptr;
+      if (!f || f->runtime || !f->effect.empty ())
+        return false;
+      for (int w : f->writes)
+        if (w >= BEHIND || argument_of (c, w) != p)
+          return false; // it might be stored there
+    }
+  return true;
+}
+
+/// What is written, nobody knows how much, is a block that this function allocated for itself: it is saved whole.
+bool Undo::own_block (gimple *stmt, unsigned place, Plan &plan) const
+{
+  tree p = memory_.key (memory_.places ()[place].object);
+  gimple *def = p && TREE_CODE (p) == SSA_NAME ? SSA_NAME_DEF_STMT (p) : nullptr;
+  if (!gimple_call_builtin_p (def, BUILT_IN_MALLOC) || !stays_here (p))
+    return false;
+  plan.start = p;
+  plan.size = fold_convert (sizetype, gimple_call_arg (def, 0));
+  for (class loop *l = gimple_bb (stmt)->loop_father; loop_outer (l) && !has_call (l); l = loop_outer (l))
+    if (!flow_bb_inside_loop_p (l, gimple_bb (def)))
+      plan.around = l;
+    else
+      break;
+  return plan.possible = true;
+}
+
+Undo::Plan Undo::plan_for (gimple *stmt, unsigned place) const
+{
+  Plan plan;
+  tree ref = memory_.expression (place);
+  if (!ref)
+    {
+      // A block that a library function writes: its arguments say which.
+      if (gimple_call_builtin_p (stmt, BUILT_IN_MEMCPY) || gimple_call_builtin_p (stmt, BUILT_IN_MEMMOVE)
+          || gimple_call_builtin_p (stmt, BUILT_IN_MEMSET))
+        {
+          plan.possible = true;
+          plan.start = gimple_call_arg (stmt, 0);
+          plan.size = fold_convert (sizetype, gimple_call_arg (stmt, 2));
+        }
+      else
+        own_block (stmt, place, plan);
+      return plan;
+    }
+  plan.start = address (unshare_expr (ref), &plan.size);
+  if (!plan.start)
+    return plan;
+  plan.possible = true;
+  basic_block bb = gimple_bb (stmt);
+  for (class loop *l = bb->loop_father; loop_outer (l) && plan.dimensions.size () < 2; l = loop_outer (l))
+    {
+      if (has_call (l) || leaves_early (l))
+        break;
+      tree count = executions (l, bb);
+      tree first, step;
+      if (!count || !affine (l, plan.start, &first, &step))
+        break;
+      bool fixed = true;
+      for (const Dimension &d : plan.dimensions)
+        fixed = fixed && expr_invariant_in_loop_p (l, d.count) && expr_invariant_in_loop_p (l, d.stride);
+      if (!fixed)
+        break;
+      plan.dimensions.push_back ({ count, step });
+      plan.start = first;
+      plan.around = l;
+      bb = loop_preheader_edge (l)->src;
+    }
+  return plan;
+}
+
+void Undo::plan ()
+{
+  for (auto &w : wanted_)
+    plans_[w.first] = plan_for (w.first, w.second);
+}
+
+void Undo::insert ()
+{
+  for (auto &w : wanted_)
+    {
+      const Plan &p = plans_[w.first];
+      if (!p.possible)
+        continue;
+      tree one = build_int_cst (long_integer_type_node, 1), zero = build_int_cst (long_integer_type_node, 0);
+      std::vector<tree> args = { p.start, fold_convert (long_integer_type_node, p.size) };
+      for (unsigned i = 0; i < 2; i++)
+        {
+          bool has = i < p.dimensions.size ();
+          args.push_back (has ? fold_convert (long_integer_type_node, p.dimensions[i].count) : one);
+          args.push_back (has ? fold_convert (long_integer_type_node, p.dimensions[i].stride) : zero);
+        }
+      gimple_seq seq = nullptr;
+      vec<tree> v = vNULL;
+      for (tree a : args)
+        {
+          gimple_seq s = nullptr;
+          v.safe_push (force_gimple_operand (unshare_expr (a), &s, true, NULL_TREE));
+          gimple_seq_add_seq (&seq, s);
+        }
+      gcall *call = gimple_build_call_vec (undo_function (), v);
+      v.release ();
+      gimple_set_location (call, gimple_location (w.first));
+      gimple_seq_add_stmt (&seq, call);
+      if (p.around)
+        gsi_insert_seq_on_edge_immediate (loop_preheader_edge (p.around), seq);
+      else
+        {
+          gimple_stmt_iterator i = gsi_for_stmt (w.first);
+          gsi_insert_seq_before (&i, seq, GSI_SAME_STMT);
+        }
+    }
+}
+
+} // namespace promp

@@ -1,0 +1,173 @@
+//! What promp-cc has proved: the tables of the loaded objects.
+//!
+//! An object built with promp-cc has a section `promp_segments` with one entry a *segment*, the code between a runtime call and
+//! the next ones (plugin/src/tables.cc writes it), and registers it when it is loaded. An entry is four 32-bit words: offsets, each
+//! from its own place, of two labels around the call (both of the function, for the segment at its entry); the verdict; the
+//! offset of a text. Lookups happen at failures, and once for each call site of a worksharing construct (work/site.rs).
+//!
+//! The list of entries is replaced as a whole: a release store after it is made, acquire loads. Old lists are kept: a reader
+//! may be at work, and objects are loaded rarely.
+
+use crate::sys::lock::Locked;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
+
+/// A segment's verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// May be executed again.
+    Idempotent,
+    /// May be executed again when the saved old values have been put back.
+    Undo,
+    /// May not.
+    Opaque,
+}
+
+/// An entry, with absolute addresses.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// The return address of the call at the segment's start lies behind this one …
+    first: usize,
+    /// … and not behind this one.
+    last: usize,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// What is lost of a chunk may be executed by any thread of the team.
+    pub shared: bool,
+    entry: bool,
+    text: usize,
+}
+
+impl Entry {
+    /// "file:line: verdict".
+    pub fn text(&self) -> &'static str {
+        // SAFETY: a text in the object's constant data; the object is loaded while its entries are in the list.
+        unsafe { core::ffi::CStr::from_ptr(self.text as *const libc::c_char) }.to_str().unwrap_or("?")
+    }
+}
+
+static LIST: AtomicPtr<Vec<Entry>> = AtomicPtr::new(core::ptr::null_mut());
+/// The sections that make it up: (start, entries).
+static OBJECTS: Locked<Vec<(usize, Vec<Entry>)>> = Locked::new(Vec::new());
+/// Changes with the list: what was learned of call sites before is out of date.
+static GENERATION: AtomicU32 = AtomicU32::new(0);
+
+fn list() -> &'static [Entry] {
+    // SAFETY: null, or a list that is never freed.
+    unsafe { LIST.load(Acquire).as_ref() }.map_or(&[], |v| v)
+}
+
+/// Has any object tables?
+#[inline]
+pub fn any() -> bool {
+    !LIST.load(Relaxed).is_null()
+}
+
+/// Changes whenever objects come or go.
+#[inline]
+pub fn generation() -> u32 {
+    GENERATION.load(Relaxed)
+}
+
+/// Reads a section of `words`, 4 an entry. `undoes`: the object's code can save old values in this runtime.
+///
+/// # Safety
+/// A section as promp-cc writes it.
+unsafe fn read(words: &[i32], undoes: bool) -> Vec<Entry> {
+    let target = |w: &i32| (core::ptr::from_ref(w) as usize).wrapping_add_signed(*w as isize);
+    words
+        .chunks_exact(4)
+        .map(|e| Entry {
+            first: target(&e[0]),
+            last: target(&e[1]),
+            verdict: match e[2] & 0xff {
+                0 => Verdict::Idempotent,
+                1 if undoes => Verdict::Undo,
+                _ => Verdict::Opaque,
+            },
+            shared: e[2] & 0x100 != 0,
+            entry: e[2] & 0x200 != 0,
+            text: target(&e[3]),
+        })
+        .collect()
+}
+
+fn change(f: impl FnOnce(&mut Vec<(usize, Vec<Entry>)>)) {
+    OBJECTS.with(|objects| {
+        f(objects);
+        let mut all: Vec<Entry> = objects.iter().flat_map(|o| o.1.iter().copied()).collect();
+        all.sort_by_key(|e| (e.last, e.entry));
+        LIST.store(Box::into_raw(Box::new(all)), Release);
+        GENERATION.fetch_add(1, Release);
+    });
+}
+
+/// An object has been loaded whose section lies from `start` to `stop`.
+///
+/// # Safety
+/// As the code that promp-cc adds calls it.
+pub unsafe fn register(start: *const i32, stop: *const i32, undoes: bool) {
+    // SAFETY: by the caller's promise.
+    let entries = unsafe { read(core::slice::from_raw_parts(start, stop.offset_from(start) as usize), undoes) };
+    change(|o| {
+        o.retain(|(s, _)| *s != start as usize);
+        o.push((start as usize, entries));
+    });
+}
+
+/// An object goes.
+pub fn unregister(start: *const i32) {
+    change(|o| o.retain(|(s, _)| *s != start as usize));
+}
+
+/// The segment behind the call that returns to `address`.
+pub fn behind_call(address: usize) -> Option<Entry> {
+    find(list(), address)
+}
+
+fn find(list: &[Entry], address: usize) -> Option<Entry> {
+    let i = list.partition_point(|e| e.last < address);
+    list[i..].iter().take_while(|e| e.last == list[i].last).find(|e| !e.entry && e.first < address).copied()
+}
+
+/// The segment at the start of the outlined function at `address`.
+pub fn at_entry(address: usize) -> Option<Entry> {
+    let l = list();
+    let i = l.partition_point(|e| e.last < address);
+    l[i..].iter().take_while(|e| e.last == address).find(|e| e.entry).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(first: usize, last: usize) -> Entry {
+        Entry { first, last, verdict: Verdict::Idempotent, shared: false, entry: false, text: 0 }
+    }
+
+    #[test]
+    fn only_a_return_address_between_the_labels_counts() {
+        let l = [call(10, 20), call(30, 42)];
+        assert_eq!(find(&l, 15).map(|e| e.last), Some(20));
+        assert_eq!(find(&l, 20).map(|e| e.last), Some(20));
+        assert!(find(&l, 10).is_none() && find(&l, 25).is_none() && find(&l, 30).is_none() && find(&l, 43).is_none());
+        assert_eq!(find(&l, 31).map(|e| e.last), Some(42));
+    }
+
+    #[test]
+    fn sections_are_read_as_written() {
+        let mut words = vec![0i32; 8];
+        let base = words.as_ptr() as usize;
+        for (i, (target, flags)) in [(base + 100, 1), (base + 300, 0x302)].into_iter().enumerate() {
+            for (k, t) in [(0, target), (1, target + 8), (3, target + 64)] {
+                words[i * 4 + k] = (t as isize - (base + (i * 4 + k) * 4) as isize) as i32;
+            }
+            words[i * 4 + 2] = flags;
+        }
+        // SAFETY: well formed.
+        let e = unsafe { read(&words, true) };
+        assert_eq!((e[0].first, e[0].last, e[0].verdict, e[0].entry), (base + 100, base + 108, Verdict::Undo, false));
+        assert_eq!((e[1].text, e[1].verdict, e[1].entry, e[1].shared), (base + 364, Verdict::Opaque, true, true));
+        // SAFETY: well formed.
+        assert_eq!(unsafe { read(&words, false) }[0].verdict, Verdict::Opaque);
+    }
+}

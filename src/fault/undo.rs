@@ -1,0 +1,215 @@
+//! Old values: what code built with promp-cc saves before it overwrites values that it has read.
+//!
+//! A log a logical thread, emptied at every save point. A record is the grid of elements it came from, the elements, and the length
+//! of both, last, so that the log can be read backwards: what was saved first is put back last.
+//!
+//! Only the logical thread writes it, inside the runtime (no stop can come in between); recovery reads it after the host
+//! has gone.
+
+use crate::sys::own::Own;
+use crate::team::thread::Thread;
+
+/// Larger logs are given up: the work is then not executed again.
+const LIMIT: usize = 256 << 20;
+
+/// Elements of `size` bytes: `count[0]` of them `stride[0]` bytes apart, and that `count[1]` times, `stride[1]` bytes apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Grid {
+    /// The first element.
+    pub start: usize,
+    /// Bytes.
+    pub size: usize,
+    /// Elements, rows.
+    pub count: [usize; 2],
+    /// Bytes from one to the next.
+    pub stride: [isize; 2],
+}
+
+const HEAD: usize = size_of::<Grid>();
+const TAIL: usize = size_of::<usize>();
+
+impl Grid {
+    fn bytes(&self) -> Option<usize> {
+        self.size.checked_mul(self.count[0])?.checked_mul(self.count[1]).filter(|&n| n <= LIMIT)
+    }
+
+    /// Calls `f(address, bytes)` for each piece that lies together, in order.
+    fn pieces(&self, mut f: impl FnMut(usize, usize)) {
+        let row = |at: usize, f: &mut dyn FnMut(usize, usize)| {
+            if self.stride[0] == self.size as isize {
+                f(at, self.size * self.count[0]);
+            } else {
+                (0..self.count[0]).for_each(|i| f(at.wrapping_add_signed(self.stride[0].wrapping_mul(i as isize)), self.size));
+            }
+        };
+        for j in 0..self.count[1] {
+            row(self.start.wrapping_add_signed(self.stride[1].wrapping_mul(j as isize)), &mut f);
+        }
+    }
+}
+
+/// A thread's log.
+#[derive(Default)]
+pub struct Log {
+    memory: Own<(usize, usize)>,
+    used: Own<usize>,
+    lost: Own<bool>,
+}
+
+impl Log {
+    /// Forgets everything: what was saved is history.
+    #[inline(always)]
+    pub fn clear(&self) {
+        self.used.set(0);
+        if self.lost.get() {
+            self.lost.set(false);
+        }
+    }
+
+    /// Is there anything that could not be kept?
+    pub fn is_lost(&self) -> bool {
+        self.lost.get()
+    }
+
+    /// Saves the elements of `g`.
+    ///
+    /// # Safety
+    /// They are readable.
+    pub unsafe fn save(&self, g: Grid) {
+        let used = self.used.get();
+        let Some(n) = g.bytes().filter(|n| used + n + HEAD + TAIL <= LIMIT) else {
+            self.lost.set(true);
+            return;
+        };
+        if n == 0 {
+            return;
+        }
+        let padded = n.next_multiple_of(8);
+        let total = HEAD + padded + TAIL;
+        if used + total > self.memory.get().1 {
+            self.grow(used + total);
+        }
+        let at = self.memory.get().0 + used;
+        // SAFETY: there is room for `total` bytes at `at`, which is aligned to 8; the elements are readable.
+        unsafe {
+            (at as *mut Grid).write(g);
+            let mut to = at + HEAD;
+            g.pieces(|p, n| {
+                copy(p, to, n);
+                to += n;
+            });
+            ((at + HEAD + padded) as *mut usize).write(total);
+        }
+        self.used.set(used + total);
+    }
+
+    #[cold]
+    fn grow(&self, need: usize) {
+        let (old, have) = self.memory.get();
+        let mut v: Vec<u64> = vec![0; need.next_power_of_two().max(1 << 16) / 8];
+        let (p, n) = (v.as_mut_ptr() as usize, v.len() * 8);
+        core::mem::forget(v);
+        if have > 0 {
+            // SAFETY: the old memory is a vector of that many words, made here, and the new one is larger.
+            unsafe {
+                core::ptr::copy_nonoverlapping(old as *const u8, p as *mut u8, self.used.get());
+                drop(Vec::from_raw_parts(old as *mut u64, 0, have / 8));
+            }
+        }
+        self.memory.set((p, n));
+    }
+
+    /// Puts everything back, the newest first, and forgets it.
+    ///
+    /// # Safety
+    /// No host executes the work that saved it; the elements are writable.
+    pub unsafe fn put_back(&self) {
+        let (start, mut used) = (self.memory.get().0, self.used.get());
+        while used > 0 {
+            // SAFETY: records were written by `save`, of the lengths they say; the elements by the caller's promise.
+            unsafe {
+                let total = *((start + used - TAIL) as *const usize);
+                used -= total;
+                let g = *((start + used) as *const Grid);
+                let mut from = start + used + HEAD;
+                g.pieces(|p, n| {
+                    copy(from, p, n);
+                    from += n;
+                });
+            }
+        }
+        self.clear();
+    }
+}
+
+/// # Safety
+/// `n` readable and writable bytes that do not overlap.
+#[inline(always)]
+unsafe fn copy(from: usize, to: usize, n: usize) {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        match n {
+            8 => (to as *mut u64).write_unaligned((from as *const u64).read_unaligned()),
+            4 => (to as *mut u32).write_unaligned((from as *const u32).read_unaligned()),
+            _ => core::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, n),
+        }
+    }
+}
+
+/// Saves old values of `thr`'s work, if it may be executed again at all.
+///
+/// # Safety
+/// The elements are readable.
+#[inline]
+pub unsafe fn save(thr: &'static Thread, g: Grid) {
+    if thr.saving.get() {
+        // SAFETY: by the caller's promise.
+        unsafe { thr.undo.save(g) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Whatever is overwritten after it was saved comes back.
+        #[test]
+        fn what_was_saved_comes_back(
+            grids in prop::collection::vec((0usize..64, 1usize..9, 0usize..6, 0usize..6, -9isize..10, -30isize..31), 0..8),
+            junk: u8,
+        ) {
+            let mut memory: Vec<u8> = (0..400u32).map(|i| (i * 7) as u8).collect();
+            let before = memory.clone();
+            let log = Log::default();
+            let base = memory.as_mut_ptr() as usize;
+            for (at, size, n0, n1, s0, s1) in grids {
+                let g = Grid { start: base + 160 + at, size, count: [n0, n1], stride: [s0, s1] };
+                let mut inside = true;
+                g.pieces(|p, n| inside &= p >= base && p + n <= base + 400);
+                if inside {
+                    // SAFETY: within `memory`.
+                    unsafe {
+                        log.save(g);
+                        g.pieces(|p, n| core::ptr::write_bytes(p as *mut u8, junk, n));
+                    }
+                }
+            }
+            // SAFETY: within `memory`.
+            unsafe { log.put_back() };
+            prop_assert_eq!(memory, before);
+        }
+    }
+
+    #[test]
+    fn too_much_is_given_up_and_forgotten_at_the_next_save_point() {
+        let log = Log::default();
+        // SAFETY: nothing is read of a grid beyond the limit.
+        unsafe { log.save(Grid { start: 8, size: usize::MAX, count: [2, 2], stride: [1, 1] }) };
+        assert!(log.is_lost());
+        log.clear();
+        assert!(!log.is_lost());
+    }
+}
