@@ -9,7 +9,8 @@ extern "C" {
 
 struct promp_place { uint32_t object, fixed; int64_t offset, length; };
 enum { ACCESS_WRITES = 1, ACCESS_WHOLE = 2, ACCESS_ATOMIC = 4 };
-struct promp_access { uint32_t node, place, flags, line; };
+/// `fill`: 1 + the access that has filled a block at the same pointer before, on every way; 0: none.
+struct promp_access { uint32_t node, place, flags, line, fill; };
 /// `excused`: 1 + the node of an allocation; the effect (freeing it) counts only where that does not come before it.
 struct promp_effect { const char *what; uint32_t line, node, excused; };
 struct promp_segment {
@@ -25,6 +26,7 @@ struct promp_segment {
 enum { VERDICT_IDEMPOTENT, VERDICT_UNDO, VERDICT_OPAQUE };
 struct promp_verdict { uint32_t verdict, read, write, line; char why[200]; };
 
+/// `undo`, one byte an access: 1 its old value must be saved, 2 only where it lies outside of the block of its fill.
 void promp_analysis_decide (const promp_segment *, uint8_t *undo, promp_verdict *);
 }
 #endif

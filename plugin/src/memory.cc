@@ -381,12 +381,68 @@ Memory::Deed Memory::look (gimple *stmt)
   return deed;
 }
 
+/// Where the pointer comes from: a parameter, a variable, or what an allocation gave; NULL_TREE if it is not known.
+tree Memory::root (tree t) const
+{
+  for (int depth = 0; depth < 64; depth++)
+    {
+      if (DECL_P (t))
+        return t;
+      if (TREE_CODE (t) == ADDR_EXPR)
+        {
+          tree b = get_base_address (TREE_OPERAND (t, 0));
+          if (!b || TREE_CODE (b) != MEM_REF)
+            return b && DECL_P (b) ? b : NULL_TREE;
+          t = TREE_OPERAND (b, 0);
+          continue;
+        }
+      if (TREE_CODE (t) != SSA_NAME)
+        return NULL_TREE;
+      if (SSA_NAME_IS_DEFAULT_DEF (t))
+        return SSA_NAME_VAR (t) && TREE_CODE (SSA_NAME_VAR (t)) == PARM_DECL ? SSA_NAME_VAR (t) : NULL_TREE;
+      gimple *def = SSA_NAME_DEF_STMT (t);
+      if (gimple_call_builtin_p (def, BUILT_IN_MALLOC) || gimple_call_builtin_p (def, BUILT_IN_CALLOC))
+        return t;
+      gassign *a = dyn_cast<gassign *> (def);
+      if (!a || !POINTER_TYPE_P (TREE_TYPE (gimple_assign_rhs1 (a)))
+          || (gimple_assign_rhs_code (a) != POINTER_PLUS_EXPR && gimple_assign_rhs_code (a) != ADDR_EXPR
+              && !gimple_assign_ssa_name_copy_p (a) && !CONVERT_EXPR_CODE_P (gimple_assign_rhs_code (a))))
+        return NULL_TREE;
+      t = gimple_assign_rhs1 (a);
+    }
+  return NULL_TREE;
+}
+
+/// Do pointers from these roots lead to different objects?
+///
+/// By restrict (Fortran's dummy arguments have it): what is modified through one parameter is not reached by another way while the
+/// function runs; one of the two accesses that are compared is always a write. Or because they are at every call.
+bool Memory::roots_apart (tree x, tree y) const
+{
+  if (!x || !y || x == y)
+    return false;
+  auto restricted = [] (tree t) { return TREE_CODE (t) == PARM_DECL && TYPE_RESTRICT (TREE_TYPE (t)); };
+  if (restricted (x) || restricted (y))
+    return true;
+  if (TREE_CODE (x) != PARM_DECL || TREE_CODE (y) != PARM_DECL)
+    return false;
+  auto number = [&] (tree t) {
+    unsigned k = 0;
+    for (tree p = DECL_ARGUMENTS (fn_->decl); p && p != t; p = DECL_CHAIN (p))
+      k++;
+    return k;
+  };
+  return parameters_apart (fn_, number (x), number (y));
+}
+
 bool Memory::may_overlap (unsigned a, unsigned b) const
 {
   tree x = objects_[a], y = objects_[b];
   if (x == y || !x || !y)
     return true;
   if (x == omp_data_ || y == omp_data_)
+    return false;
+  if (roots_apart (root (x), root (y)))
     return false;
   if (DECL_P (x) && DECL_P (y))
     {

@@ -40,6 +40,8 @@ public:
 
 private:
   unsigned object (tree key);
+  tree root (tree pointer) const;
+  bool roots_apart (tree x, tree y) const;
   /// The location's number; ANY_PLACE for private memory, which need not be looked at.
   unsigned place (tree ref);
   void add (Deed &, gimple *, tree ref, unsigned flags);

@@ -29,15 +29,17 @@ __attribute__ ((visibility ("default"))) int plugin_init (plugin_name_args *args
   for (int i = 0; i < args->argc; i++)
     if (!strcmp (args->argv[i].key, "report"))
       options.report = true;
+    else if (!strcmp (args->argv[i].key, "elements"))
+      options.elements = true;
     else
       {
-        error ("promp: unknown plugin option %qs (known: report)", args->argv[i].key);
+        error ("promp: unknown plugin option %qs (known: report, elements)", args->argv[i].key);
         return 1;
       }
   add (args->base_name, make_visible_pass (), "omplower", PASS_POS_INSERT_BEFORE);
   add (args->base_name, make_rename_pass (), "ssa", PASS_POS_INSERT_AFTER);
+  add (args->base_name, make_summary_pass (), "simdclone", PASS_POS_INSERT_BEFORE);
   add (args->base_name, make_segments_pass (), "laddress", PASS_POS_INSERT_AFTER);
-  register_callback (args->base_name, PLUGIN_ALL_IPA_PASSES_END, [] (void *, void *) { summarise_unit (); }, nullptr);
   register_callback (args->base_name, PLUGIN_FINISH_UNIT, [] (void *, void *) { finish_unit (); }, nullptr);
   return 0;
 }

@@ -3,6 +3,7 @@
 #include "promp-plugin.h"
 #include "ssa.h"
 #include "fold-const.h"
+#include "diagnostic-core.h"
 #include <map>
 
 namespace promp {
@@ -55,7 +56,14 @@ struct Rename : gimple_opt_pass
           gcall *call = dyn_cast<gcall *> (gsi_stmt (i));
           bool wide = call && gimple_call_builtin_p (call, BUILT_IN_GOMP_LOOP_ULL_DYNAMIC_START);
           if (!wide && !(call && gimple_call_builtin_p (call, BUILT_IN_GOMP_LOOP_DYNAMIC_START)))
-            continue;
+            {
+              // A mark anywhere else would be taken for a chunk size.
+              for (unsigned a = 0; call && a < gimple_call_num_args (call); a++)
+                if (TREE_CODE (gimple_call_arg (call, a)) == INTEGER_CST && marked_chunk (gimple_call_arg (call, a)))
+                  fatal_error (gimple_location (call), "promp: a static loop was started by %qD, which is not known",
+                               gimple_call_fndecl (call));
+              continue;
+            }
           unsigned at = wide ? 4 : 3;
           tree chunk = marked_chunk (gimple_call_arg (call, at));
           if (!chunk)

@@ -73,7 +73,8 @@ public:
         if (s.verdict.verdict == VERDICT_UNDO)
           for (size_t i = 0; i < s.accesses.size (); i++)
             if (s.undo[i])
-              undo.want (s.statements[i], s.accesses[i].place);
+              undo.want (s.statements[i], s.accesses[i].place,
+                         s.undo[i] == 2 ? s.statements[s.accesses[i].fill - 1] : nullptr);
       }
     undo.plan ();
     for (Segment &s : segments_)
@@ -83,7 +84,10 @@ public:
             {
               s.verdict.verdict = VERDICT_OPAQUE;
               s.verdict.line = s.accesses[i].line;
-              snprintf (s.verdict.why, sizeof s.verdict.why, "the extent of what is written to %s is not known",
+              snprintf (s.verdict.why, sizeof s.verdict.why,
+                        undo.is_too_expensive (s.statements[i])
+                          ? "saving what is written to %s one by one would slow the loop down (-fpromp-elements does it)"
+                          : "the extent of what is written to %s is not known",
                         memory_.name (memory_.places ()[s.accesses[i].place].object).c_str ());
               break;
             }
@@ -258,15 +262,69 @@ private:
       effect (s, n, stmt, deed.effect);
     for (const Memory::Item &i : deed.items)
       {
-        s.accesses.push_back ({ n, i.place, i.flags, line_of (stmt) });
+        s.accesses.push_back ({ n, i.place, i.flags, line_of (stmt), 0 });
         s.statements.push_back (stmt);
       }
+  }
+
+  /// 1 + the access that fills a block at the pointer that access `w` goes through, on every way from the segment's start to it.
+  uint32_t cover (const Segment &s, size_t w) const
+  {
+    tree key = memory_.key (memory_.places ()[s.accesses[w].place].object);
+    if (!key || TREE_CODE (key) != SSA_NAME)
+      return 0;
+    // The access may go through a pointer that was made from the block's.
+    for (gassign *a; (a = dyn_cast<gassign *> (SSA_NAME_DEF_STMT (key))) && gimple_assign_rhs_code (a) == POINTER_PLUS_EXPR
+                     && TREE_CODE (gimple_assign_rhs1 (a)) == SSA_NAME;)
+      {
+        if (uint32_t i = filler (s, key, w))
+          return i;
+        key = gimple_assign_rhs1 (a);
+      }
+    return filler (s, key, w);
+  }
+
+  uint32_t filler (const Segment &s, tree key, size_t w) const
+  {
+    for (size_t i = 0; i < s.accesses.size (); i++)
+      {
+        gimple *c = s.statements[i];
+        if ((gimple_call_builtin_p (c, BUILT_IN_MEMSET) || gimple_call_builtin_p (c, BUILT_IN_MEMCPY)
+             || gimple_call_builtin_p (c, BUILT_IN_MEMMOVE))
+            && gimple_call_arg (c, 0) == key && (s.accesses[i].flags & ACCESS_WRITES)
+            && (s.accesses[i].node == s.accesses[w].node ? i < w : leads_through (s, s.accesses[i].node, s.accesses[w].node)))
+          return i + 1;
+      }
+    return 0;
+  }
+
+  /// Do all ways from the segment's start to `to` lead through `through`?
+  static bool leads_through (const Segment &s, uint32_t through, uint32_t to)
+  {
+    std::vector<bool> seen (s.nodes.size ());
+    std::vector<uint32_t> todo;
+    if (through != 0)
+      todo.push_back (0);
+    while (!todo.empty ())
+      {
+        uint32_t n = todo.back ();
+        todo.pop_back ();
+        if (seen[n] || n == through)
+          continue;
+        seen[n] = true;
+        for (auto &e : s.edges)
+          if (e[0] == n)
+            todo.push_back (e[1]);
+      }
+    return !seen[to];
   }
 
   static bool overlap (void *self, uint32_t a, uint32_t b) { return ((Analysis *) self)->memory_.may_overlap (a, b); }
 
   void decide (Segment &s)
   {
+    for (size_t i = 0; i < s.accesses.size (); i++)
+      s.accesses[i].fill = cover (s, i);
     promp_segment c = { s.nodes.size (),
                         (const uint32_t (*)[2]) s.edges.data (),
                         s.edges.size (),

@@ -16,6 +16,7 @@
 #include "varasm.h"
 #include "ipa-param-manipulation.h"
 #include "cfgloop.h"
+#include "tree-ssa-alias.h"
 #include <map>
 #include <memory>
 #include <vector>
@@ -38,6 +39,9 @@ struct Function
   /// For each call in it of a function that makes runtime calls: what follows, up to the next runtime call or the return.
   struct Rest { tree callee; std::string effect; bool returns; };
   std::vector<Rest> rests;
+  /// For each call in it: for each argument the parameter of this function it comes from, or -1; which pairs are apart.
+  struct Call { tree callee; std::vector<int> from; std::set<std::pair<unsigned, unsigned>> apart; };
+  std::vector<Call> calls;
   bool known_callers = false, outlined = false;
 };
 
@@ -180,6 +184,26 @@ std::string walk (function *fn, Memory &m, Point start, bool &returns)
   return effect;
 }
 
+/// What a call hands over.
+Function::Call arguments (function *fn, gcall *c)
+{
+  Function::Call r = { gimple_call_fndecl (c), {}, {} };
+  unsigned n = gimple_call_num_args (c);
+  for (unsigned i = 0; i < n; i++)
+    {
+      tree a = gimple_call_arg (c, i);
+      int k = POINTER_TYPE_P (TREE_TYPE (a)) ? parameter (fn, a) : -1;
+      r.from.push_back (k >= 0 && k < BEHIND ? k : -1);
+      for (unsigned j = 0; j < i; j++)
+        {
+          tree b = gimple_call_arg (c, j);
+          if (POINTER_TYPE_P (TREE_TYPE (a)) && POINTER_TYPE_P (TREE_TYPE (b)) && !ptr_derefs_may_alias_p (a, b))
+            r.apart.insert ({ j, i });
+        }
+    }
+  return r;
+}
+
 void summarise (cgraph_node *node)
 {
   function *fn = DECL_STRUCT_FUNCTION (node->decl);
@@ -199,6 +223,9 @@ void summarise (cgraph_node *node)
             f.whole.runtime = true;
             continue;
           }
+        if (gcall *c = dyn_cast<gcall *> (s))
+          if (gimple_call_fndecl (c))
+            f.calls.push_back (arguments (fn, c));
         if (gcall *c = dyn_cast<gcall *> (s))
           if (const Summary *g = summary_of (c))
             {
@@ -238,7 +265,7 @@ void visit (cgraph_node *node, std::set<cgraph_node *> &seen)
     return;
   for (cgraph_edge *e = node->callees; e; e = e->next_callee)
     visit (e->callee->ultimate_alias_target (), seen);
-  node->get_untransformed_body ();
+  node->get_body ();
   function *fn = DECL_STRUCT_FUNCTION (node->decl);
   if (fn && fn->cfg && gimple_in_ssa_p (fn))
     summarise (node);
@@ -263,12 +290,52 @@ const Function *find (gcall *call)
 
 } // namespace
 
-void summarise_unit ()
+static const pass_data DATA = { SIMPLE_IPA_PASS, "promp_summary", OPTGROUP_OMP, TV_NONE, 0, 0, 0, 0, 0 };
+
+struct Summaries : simple_ipa_opt_pass
 {
-  std::set<cgraph_node *> seen;
-  cgraph_node *node;
-  FOR_EACH_FUNCTION_WITH_GIMPLE_BODY (node)
-    visit (node, seen);
+  Summaries () : simple_ipa_opt_pass (DATA, g) {}
+  bool gate (function *) final override { return flag_openmp && optimize; }
+  unsigned execute (function *) final override
+  {
+    std::set<cgraph_node *> seen;
+    cgraph_node *node;
+    FOR_EACH_FUNCTION_WITH_GIMPLE_BODY (node)
+      visit (node, seen);
+    return 0;
+  }
+};
+
+opt_pass *make_summary_pass () { return new Summaries; }
+
+bool parameters_apart (function *fn, unsigned i, unsigned j)
+{
+  typedef std::pair<tree, std::pair<unsigned, unsigned>> Question;
+  std::set<Question> seen;
+  std::vector<Question> todo = { { fn->decl, { std::min (i, j), std::max (i, j) } } };
+  while (!todo.empty ())
+    {
+      Question q = todo.back ();
+      todo.pop_back ();
+      if (!seen.insert (q).second)
+        continue;
+      auto f = functions.find (q.first);
+      if (f == functions.end () || !f->second.known_callers || f->second.outlined)
+        return false;
+      for (auto &caller : functions)
+        for (auto &c : caller.second.calls)
+          {
+            if (c.callee != q.first || c.apart.count (q.second))
+              continue;
+            if (q.second.second >= c.from.size ())
+              return false;
+            int x = c.from[q.second.first], y = c.from[q.second.second];
+            if (x < 0 || y < 0 || x == y)
+              return false;
+            todo.push_back ({ caller.first, { (unsigned) std::min (x, y), (unsigned) std::max (x, y) } });
+          }
+    }
+  return true;
 }
 
 const Summary *summary_of (gcall *call)

@@ -20,8 +20,8 @@ struct Summary
   bool runtime = false; ///< it makes runtime calls (itself, or in functions it calls)
 };
 
-/// Looks at all functions, after interprocedural optimisation.
-void summarise_unit ();
+/// The pass that looks at all functions, after interprocedural optimisation and points-to analysis.
+opt_pass *make_summary_pass ();
 /// The summary of what `call` calls; null if nothing is known. `argument(k)` of the result's parameter k is found by argument_of.
 const Summary *summary_of (gcall *call);
 /// The argument that stands for parameter `k` of the summary, NULL_TREE if there is none any more.
@@ -32,6 +32,9 @@ bool always_meets_runtime (gcall *call);
 std::string before_first_call (gcall *call);
 /// The same from the function's return to the next runtime call, in all its callers.
 std::string after_return (function *fn);
+
+/// Do the pointers that `fn` gets as parameters `i` and `j` lead to different objects at every call?
+bool parameters_apart (function *fn, unsigned i, unsigned j);
 
 } // namespace promp
 #endif

@@ -13,6 +13,9 @@
 #include "tree-phinodes.h"
 #include "ssa-iterators.h"
 #include "cfgloop.h"
+#include "cfghooks.h"
+#include "cfgloopmanip.h"
+#include "dominance.h"
 #include "fold-const.h"
 #include "gimplify.h"
 #include "gimplify-me.h"
@@ -33,7 +36,20 @@ Undo::Undo (function *fn, Memory &memory, const std::vector<gimple *> &calls) : 
   calculate_dominance_info (CDI_DOMINATORS);
 }
 
-void Undo::want (gimple *stmt, unsigned place) { wanted_[stmt] = place; }
+void Undo::want (gimple *stmt, unsigned place, gimple *cover)
+{
+  auto known = wanted_.find (stmt);
+  if (known == wanted_.end ())
+    wanted_[stmt] = { place, cover };
+  else if (known->second.cover != cover)
+    known->second.cover = nullptr;
+}
+
+bool Undo::is_too_expensive (gimple *stmt) const
+{
+  auto p = plans_.find (stmt);
+  return p != plans_.end () && p->second.expensive;
+}
 
 bool Undo::can (gimple *stmt) const
 {
@@ -55,12 +71,19 @@ static tree executions (class loop *l, basic_block bb)
   edge exit = single_exit (l);
   if (!exit || !dominated_by_p (CDI_DOMINATORS, l->latch, bb))
     return NULL_TREE;
-  tree n = number_of_latch_executions (l);
-  if (!n || chrec_contains_undetermined (n) || TREE_CODE (n) == SCEV_NOT_KNOWN)
+  tree_niter_desc d;
+  if (!number_of_iterations_exit_assumptions (l, exit, &d, nullptr, false) || !d.niter
+      || TREE_CODE (d.niter) == SCEV_NOT_KNOWN || chrec_contains_undetermined (d.niter))
     return NULL_TREE;
-  n = fold_convert (sizetype, n);
+  tree n = fold_convert (sizetype, d.niter);
+  if (!integer_zerop (d.may_be_zero))
+    n = fold_build3 (COND_EXPR, sizetype, d.may_be_zero, size_zero_node, n);
   if (dominated_by_p (CDI_DOMINATORS, exit->src, bb))
-    return fold_build2 (PLUS_EXPR, sizetype, n, size_one_node);
+    n = fold_build2 (PLUS_EXPR, sizetype, n, size_one_node);
+  // Where the count rests on an assumption (that n is not the largest integer, say), it is checked when the program runs:
+  // a log that cannot hold what it should makes the runtime refuse.
+  if (!integer_nonzerop (d.assumptions))
+    n = fold_build3 (COND_EXPR, sizetype, d.assumptions, n, build_int_cst (sizetype, HOST_WIDE_INT_1 << 62));
   return n;
 }
 
@@ -73,9 +96,10 @@ static bool leaves_early (class loop *l)
     for (gimple_stmt_iterator g = gsi_start_bb (body[i]); !gsi_end_p (g) && !found; gsi_next (&g))
       {
         gimple *s = gsi_stmt (g);
-        found = stmt_could_throw_p (cfun, s)
-                || (is_gimple_call (s) && gimple_vdef (s) && !gimple_call_builtin_p (s, BUILT_IN_NORMAL)
-                    && !gimple_call_internal_p (s));
+        gcall *c = dyn_cast<gcall *> (s);
+        bool harmless = !c || !gimple_vdef (s) || gimple_call_builtin_p (s, BUILT_IN_NORMAL) || gimple_call_internal_p (s)
+                        || (gimple_call_flags (s) & ECF_NORETURN) || summary_of (c);
+        found = stmt_could_throw_p (cfun, s) || !harmless;
       }
   free (body);
   return found;
@@ -94,7 +118,7 @@ static bool affine (class loop *l, tree expr, tree *first, tree *step)
   if (TREE_CODE (expr) == SSA_NAME)
     {
       affine_iv iv;
-      if (!simple_iv (l, l, expr, &iv, false))
+      if (!simple_iv (l, l, expr, &iv, true))
         return false;
       *first = iv.base;
       *step = iv.step;
@@ -134,7 +158,7 @@ static bool affine (class loop *l, tree expr, tree *first, tree *step)
         if (TREE_CODE (v) == SSA_NAME)
           {
             affine_iv iv;
-            if (!simple_iv (l, l, v, &iv, false) || (!same && !iv.no_overflow))
+            if (!simple_iv (l, l, v, &iv, true) || (!same && !iv.no_overflow))
               return false;
             *first = fold_convert (TREE_TYPE (expr), iv.base);
             *step = fold_convert (sizetype, fold_convert (ssizetype, iv.step));
@@ -210,7 +234,7 @@ static bool stays_here (tree p, int depth = 0)
   return true;
 }
 
-/// What is written, nobody knows how much, is a block that this function allocated for itself: it is saved whole.
+/// Is what is written (part of) a block that this function allocated for itself? It can be saved whole, outside of all loops.
 bool Undo::own_block (gimple *stmt, unsigned place, Plan &plan) const
 {
   tree p = memory_.key (memory_.places ()[place].object);
@@ -245,6 +269,9 @@ Undo::Plan Undo::plan_for (gimple *stmt, unsigned place) const
         own_block (stmt, place, plan);
       return plan;
     }
+  if (own_block (stmt, place, plan) && plan.around)
+    return plan; // once for all that is written to it
+  plan = Plan ();
   plan.start = address (unshare_expr (ref), &plan.size);
   if (!plan.start)
     return plan;
@@ -274,15 +301,51 @@ Undo::Plan Undo::plan_for (gimple *stmt, unsigned place) const
 void Undo::plan ()
 {
   for (auto &w : wanted_)
-    plans_[w.first] = plan_for (w.first, w.second);
+    {
+      Plan &p = plans_[w.first] = plan_for (w.first, w.second.place);
+      if (!p.possible || p.around)
+        continue;
+      // One by one: cheap enough where the write is not in a loop within the loop that the runtime cuts.
+      unsigned depth = 0;
+      for (class loop *l = gimple_bb (w.first)->loop_father; loop_outer (l) && !has_call (l); l = loop_outer (l))
+        depth++;
+      p.cover = w.second.cover;
+      p.expensive = depth > 1 && !p.cover && !options.elements;
+      p.possible = !p.expensive;
+    }
+}
+
+/// A place in front of `stmt` that is only reached if what it writes lies outside of the block that `p.cover` has written.
+gimple_stmt_iterator Undo::outside (const Plan &p, gimple *stmt) const
+{
+  gimple_stmt_iterator i = gsi_for_stmt (stmt);
+  tree base = gimple_call_arg (p.cover, 0), length = gimple_call_arg (p.cover, 2);
+  gimple_seq seq = nullptr, more = nullptr;
+  tree start = force_gimple_operand (fold_convert (sizetype, unshare_expr (p.start)), &seq, true, NULL_TREE);
+  tree from = fold_build2 (MINUS_EXPR, sizetype, start, fold_convert (sizetype, base));
+  from = force_gimple_operand (from, &more, true, NULL_TREE);
+  gimple_seq_add_seq (&seq, more);
+  gsi_insert_seq_before (&i, seq, GSI_SAME_STMT);
+  tree condition = fold_build2 (GE_EXPR, boolean_type_node, from, fold_convert (sizetype, length));
+  gsi_prev (&i);
+  edge e = split_block (gimple_bb (stmt), gsi_stmt (i));
+  edge out = create_empty_if_region_on_edge (e, condition);
+  basic_block join = out->src;
+  basic_block test = get_immediate_dominator (CDI_DOMINATORS, join);
+  edge yes = EDGE_SUCC (test, 0)->flags & EDGE_TRUE_VALUE ? EDGE_SUCC (test, 0) : EDGE_SUCC (test, 1);
+  edge no = EDGE_SUCC (test, 0) == yes ? EDGE_SUCC (test, 1) : EDGE_SUCC (test, 0);
+  yes->probability = profile_probability::very_unlikely ();
+  no->probability = yes->probability.invert ();
+  return gsi_last_bb (yes->dest);
 }
 
 void Undo::insert ()
 {
+  std::set<std::pair<tree, class loop *>> blocks;
   for (auto &w : wanted_)
     {
       const Plan &p = plans_[w.first];
-      if (!p.possible)
+      if (!p.possible || (p.around && p.dimensions.empty () && !blocks.insert ({ p.start, p.around }).second))
         continue;
       tree one = build_int_cst (long_integer_type_node, 1), zero = build_int_cst (long_integer_type_node, 0);
       std::vector<tree> args = { p.start, fold_convert (long_integer_type_node, p.size) };
@@ -309,6 +372,8 @@ void Undo::insert ()
       else
         {
           gimple_stmt_iterator i = gsi_for_stmt (w.first);
+          if (p.cover)
+            i = outside (p, w.first);
           gsi_insert_seq_before (&i, seq, GSI_SAME_STMT);
         }
     }

@@ -60,21 +60,14 @@ void make_visible (gomp_for *loop)
       OMP_CLAUSE_CHAIN (clause) = gimple_omp_for_clauses (loop);
       gimple_omp_for_set_clauses (loop, clause);
     }
+  // Not folded: with a constant chunk, GCC would start region and loop with one call, and there would be no call that stands
+  // for the loop.
   tree mark = build_int_cst (long_integer_type_node, MARK);
   OMP_CLAUSE_SCHEDULE_KIND (clause)
     = (omp_clause_schedule_kind) (OMP_CLAUSE_SCHEDULE_DYNAMIC | OMP_CLAUSE_SCHEDULE_MONOTONIC);
   OMP_CLAUSE_SCHEDULE_SIMD (clause) = 0;
   OMP_CLAUSE_SCHEDULE_CHUNK_EXPR (clause)
-    = fold_build2 (BIT_IOR_EXPR, long_integer_type_node, fold_convert (long_integer_type_node, chunk), mark);
-}
-
-/// Loops of `distribute parallel for` take their bounds from the parallel construct: it must stay combined.
-tree find_inner (gimple_stmt_iterator *gsi, bool *, walk_stmt_info *info)
-{
-  if (gomp_for *loop = dyn_cast<gomp_for *> (gsi_stmt (*gsi)))
-    if (gimple_omp_for_kind (loop) == GF_OMP_FOR_KIND_FOR && gimple_omp_for_combined_into_p (loop))
-      *(bool *) info->info = true;
-  return NULL_TREE;
+    = build2 (BIT_IOR_EXPR, long_integer_type_node, fold_convert (long_integer_type_node, chunk), mark);
 }
 
 tree visit (gimple_stmt_iterator *gsi, bool *handled, walk_stmt_info *)
@@ -82,21 +75,8 @@ tree visit (gimple_stmt_iterator *gsi, bool *handled, walk_stmt_info *)
   *handled = false;
   gimple *stmt = gsi_stmt (*gsi);
   if (gomp_for *loop = dyn_cast<gomp_for *> (stmt))
-    {
-      if (!must_stay (loop))
-        make_visible (loop);
-    }
-  else if (gimple_code (stmt) == GIMPLE_OMP_PARALLEL && gimple_omp_parallel_combined_p (stmt))
-    {
-      // The construct is started by a call of its own, so that there is a place in the program that stands for it.
-      bool inner = false;
-      walk_stmt_info info;
-      memset (&info, 0, sizeof info);
-      info.info = &inner;
-      walk_gimple_seq (gimple_omp_body (stmt), find_inner, nullptr, &info);
-      if (!inner)
-        gimple_omp_parallel_set_combined_p (stmt, false);
-    }
+    if (!must_stay (loop))
+      make_visible (loop);
   return NULL_TREE;
 }
 

@@ -2,7 +2,7 @@
 
 use super::omp::export;
 use crate::ckpt;
-use crate::fault::undo::{self, Grid};
+use crate::fault::undo::Grid;
 use crate::fault::{inject, policy, record, report, spec::Kind, tables};
 use crate::icv::{globals, globals_if_ready};
 use crate::team::thread::current;
@@ -78,10 +78,15 @@ pub extern "C" fn promp_unregister_segments(start: *const i32) {
 /// For the code that promp-cc adds: the elements are about to be written.
 pub unsafe extern "C" fn promp_undo(start: usize, size: usize, count0: usize, stride0: isize, count1: usize, stride1: isize) {
     let thr = current();
-    if thr.saving.get() {
+    // Serial work is never executed again.
+    if thr.saving.get() && thr.base.load(Relaxed) != 0 {
         let g = Grid { start, size, count: [count0, count1], stride: [stride0, stride1] };
+        // With room, a record is whole before it counts: a stop in the middle finds the log as it was, and nothing has been
+        // overwritten yet. Only growing must not be interrupted.
         // SAFETY: by the caller's promise.
-        super::guarded(|| unsafe { undo::save(thr, g) });
+        unsafe {
+            if thr.undo.has_room(&g) { thr.undo.save(g) } else { super::guarded(|| thr.undo.save(g)) }
+        }
     }
 }
 

@@ -3,11 +3,11 @@
 //! A log a logical thread, emptied at every save point. A record is the grid of elements it came from, the elements, and the length
 //! of both, last, so that the log can be read backwards: what was saved first is put back last.
 //!
-//! Only the logical thread writes it, inside the runtime (no stop can come in between); recovery reads it after the host
-//! has gone.
+//! Only the logical thread writes it. A record counts when it is whole (`used` is set last), and nothing is overwritten before
+//! its old value is recorded: a stop may come at any instruction. Recovery reads the log after the host has gone.
 
 use crate::sys::own::Own;
-use crate::team::thread::Thread;
+use core::sync::atomic::{Ordering::Release, compiler_fence};
 
 /// Larger logs are given up: the work is then not executed again.
 const LIMIT: usize = 256 << 20;
@@ -75,7 +75,7 @@ impl Log {
     /// Saves the elements of `g`.
     ///
     /// # Safety
-    /// They are readable.
+    /// The calling thread is about to write them.
     pub unsafe fn save(&self, g: Grid) {
         let used = self.used.get();
         let Some(n) = g.bytes().filter(|n| used + n + HEAD + TAIL <= LIMIT) else {
@@ -94,14 +94,27 @@ impl Log {
         // SAFETY: there is room for `total` bytes at `at`, which is aligned to 8; the elements are readable.
         unsafe {
             (at as *mut Grid).write(g);
-            let mut to = at + HEAD;
+            let (mut to, mut page) = (at + HEAD, usize::MAX);
             g.pieces(|p, n| {
+                let last = (p + n - 1) / PAGE;
+                if p / PAGE != page || last != page {
+                    touch(p, n);
+                    page = last;
+                }
                 copy(p, to, n);
                 to += n;
             });
             ((at + HEAD + padded) as *mut usize).write(total);
         }
+        // One host, and signal handlers on it: the compiler's order is enough.
+        compiler_fence(Release);
         self.used.set(used + total);
+    }
+
+    /// Is there room for the elements of `g` without growing?
+    #[inline(always)]
+    pub fn has_room(&self, g: &Grid) -> bool {
+        g.bytes().is_some_and(|n| self.used.get() + n + (HEAD + TAIL + 8) <= self.memory.get().1)
     }
 
     #[cold]
@@ -143,6 +156,23 @@ impl Log {
     }
 }
 
+const PAGE: usize = 4096;
+
+/// Makes the pages of `n` bytes at `p` writable, by writing what is there: to read a page first that nobody has written yet
+/// would map the page of zeros, and the write that follows would fault again and interrupt all other CPUs.
+///
+/// # Safety
+/// This thread is about to write these elements, and no other one does.
+#[inline(always)]
+unsafe fn touch(p: usize, n: usize) {
+    let mut at = p;
+    while at < p + n {
+        // SAFETY: by the caller's promise.
+        unsafe { core::arch::asm!("or byte ptr [{}], 0", in(reg) at, options(nostack)) };
+        at = (at / PAGE + 1) * PAGE;
+    }
+}
+
 /// # Safety
 /// `n` readable and writable bytes that do not overlap.
 #[inline(always)]
@@ -154,18 +184,6 @@ unsafe fn copy(from: usize, to: usize, n: usize) {
             4 => (to as *mut u32).write_unaligned((from as *const u32).read_unaligned()),
             _ => core::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, n),
         }
-    }
-}
-
-/// Saves old values of `thr`'s work, if it may be executed again at all.
-///
-/// # Safety
-/// The elements are readable.
-#[inline]
-pub unsafe fn save(thr: &'static Thread, g: Grid) {
-    if thr.saving.get() {
-        // SAFETY: by the caller's promise.
-        unsafe { thr.undo.save(g) }
     }
 }
 

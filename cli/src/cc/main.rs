@@ -2,7 +2,7 @@
 //!
 //! With `-fopenmp` the plugin is loaded and, where code is optimised, GCC's points-to analysis looks at the whole unit
 //! (`-fipa-pta`), so that it sees through the regions' data blocks. When linking, libpromp comes before libgomp.
-//! Options of our own: `-fpromp-report`, `-fno-promp-runtime`.
+//! Options of our own: `-fpromp-report`, `-fpromp-elements`, `-fno-promp-runtime`.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
@@ -30,6 +30,7 @@ struct Wishes {
     optimises: bool,
     links: bool,
     report: bool,
+    elements: bool,
     runtime: bool,
 }
 
@@ -52,6 +53,10 @@ fn read(args: &[OsString]) -> (Wishes, Vec<OsString>) {
         match &*s {
             "-fpromp-report" => {
                 w.report = true;
+                continue;
+            }
+            "-fpromp-elements" => {
+                w.elements = true;
                 continue;
             }
             "-fpromp-runtime" | "-fno-promp-runtime" => {
@@ -129,6 +134,9 @@ fn main() {
         if w.report {
             ours.push("-fplugin-arg-promp_plugin-report".into());
         }
+        if w.elements {
+            ours.push("-fplugin-arg-promp_plugin-elements".into());
+        }
         if w.links && w.runtime {
             let Some(dir) = find("libpromp.so").and_then(|l| l.parent().map(Path::to_path_buf)) else {
                 fail(d, "libpromp.so is not there; build it with `make`, or link without it: -fno-promp-runtime");
@@ -159,7 +167,7 @@ mod tests {
     #[test]
     fn command_lines_are_understood() {
         let (w, r) = wishes("-O2 -fopenmp -fpromp-report -c a.c -o a.o");
-        assert_eq!(w, Wishes { openmp: true, optimises: true, links: false, report: true, runtime: true });
+        assert_eq!(w, Wishes { openmp: true, optimises: true, links: false, report: true, elements: false, runtime: true });
         assert_eq!(r, "-O2 -fopenmp -c a.c -o a.o");
         assert!(wishes("-fopenmp a.o b.o -o a").0.links);
         assert!(!wishes("-fopenmp -o a").0.links, "no input: a question to the compiler");

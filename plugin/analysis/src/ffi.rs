@@ -21,6 +21,8 @@ pub struct CAccess {
     place: u32,
     flags: u32,
     line: u32,
+    /// 0, or an access + 1.
+    fill: u32,
 }
 
 /// An effect.
@@ -72,7 +74,8 @@ unsafe fn slice<'a, T>(p: *const T, n: usize) -> &'a [T] {
     unsafe { core::slice::from_raw_parts(p, n) }
 }
 
-/// Decides on a segment. `undo` has one byte an access, set to 1 where the old value must be saved.
+/// Decides on a segment. `undo` has one byte an access: 1 where the old value must be saved, 2 where
+/// that is so outside of the block of its fill.
 ///
 /// # Safety
 /// All pointers are valid for their counts, node and place numbers in range, texts end in zero.
@@ -100,6 +103,7 @@ pub unsafe extern "C" fn promp_analysis_decide(s: *const CSegment, undo: *mut u8
                     whole: a.flags & 2 != 0,
                     atomic: a.flags & 4 != 0,
                     line: a.line,
+                    fill: (a.fill as usize).checked_sub(1),
                 })
                 .collect(),
             effects: slice(s.effects, s.effect_count)
@@ -115,7 +119,7 @@ pub unsafe extern "C" fn promp_analysis_decide(s: *const CSegment, undo: *mut u8
         Verdict::Undo { writes, because } => {
             out.verdict = 1;
             (out.read, out.write) = (because.0 as u32, because.1 as u32);
-            writes.iter().for_each(|&w| undo[w] = 1);
+            writes.iter().for_each(|&(w, outside)| undo[w] = if outside { 2 } else { 1 });
         }
         Verdict::Opaque { why, line } => {
             out.verdict = 2;
