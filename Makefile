@@ -1,12 +1,17 @@
 # promp: every target does its own set-up (tools/setup.sh installs missing Debian packages when run as root).
 CARGO ?= cargo
 RUN   := target/release/promp
-.PHONY: bench-ckpt setup-long docs conformance all build setup setup-tests demo test test-long lint loom bench bench-ft clean
+.PHONY: plugin bench-ckpt setup-long docs conformance all build setup setup-tests demo test test-long lint loom bench bench-ft clean
 
-all: build
+all: build plugin
 
 build:
 	$(CARGO) build --release --workspace
+
+# The GCC plugin behind promp-cc, promp-c++ and promp-fc. Without the compiler's plugin headers it is left out, with a message.
+plugin: build
+	@if [ -e "$$(gcc -print-file-name=plugin)/include/gcc-plugin.h" ]; then $(MAKE) -s -C plugin; \
+	else echo "plugin: no headers for GCC plugins (Debian: gcc-$$(gcc -dumpversion)-plugin-dev): promp-cc is left out" >&2; fi
 
 setup:
 	@tools/setup.sh compilers
@@ -19,14 +24,14 @@ demo: setup build
 	@tools/demo.sh
 
 # Everything that must hold: formatting, lints, unit tests, loom models, programs, sweeps, other people's software.
-test: setup-tests lint build loom
+test: setup-tests lint build plugin loom
 	$(CARGO) test --release --workspace
 
 setup-long: setup-tests
 	@tools/setup.sh long
 
 # The same sweeps with twelve times the samples, larger classes, XGBoost, LightGBM and GROMACS. About ten minutes on two cores.
-test-long: setup-long build loom
+test-long: setup-long build plugin loom
 	PROMP_TEST_LONG=1 $(CARGO) test --release --workspace -- --test-threads 1
 
 # GCC's own libgomp test suite under libgomp and promp; writes docs/conformance.md. About half an hour.

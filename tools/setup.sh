@@ -35,6 +35,10 @@ compilers)
     need make make
     need python3 python3
     install_missing required
+    missing=()
+    # The compile side is built where the compiler's plugin headers are.
+    need_file "$(gcc -print-file-name=plugin)/include/gcc-plugin.h" "gcc-$(gcc -dumpversion | cut -d. -f1)-plugin-dev"
+    install_missing optional
     # Debian's own cargo is too old; Rust's installer is the way, and not ours to run.
     have=$(cargo --version 2>/dev/null | awk '{print $2}' || true)
     if [ -z "$have" ] || [ "$(printf '1.90.0\n%s\n' "$have" | sort -V | head -n 1)" != 1.90.0 ]; then

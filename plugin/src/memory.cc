@@ -283,6 +283,30 @@ void Memory::call (Deed &deed, gcall *stmt)
                      starts_with (name, "__atomic_load") ? ACCESS_ATOMIC : ACCESS_WRITES | ACCESS_ATOMIC);
       return;
     }
+  if (const Summary *s = summary_of (stmt))
+    {
+      if (s->runtime)
+        deed.effect = before_first_call (stmt);
+      else
+        deed.effect = s->effect;
+      if (s->reads_more || s->runtime)
+        add_pointed (deed, stmt, NULL_TREE, 0);
+      if (!s->runtime)
+        {
+          auto through = [&] (int k, unsigned flags) {
+            tree a = argument_of (stmt, k % BEHIND);
+            if (k < BEHIND)
+              add_pointed (deed, stmt, a, flags);
+            else if (!a || !is_private_behind (a))
+              add_pointed (deed, stmt, NULL_TREE, flags);
+          };
+          for (int k : s->reads)
+            through (k, 0);
+          for (int k : s->writes)
+            through (k, ACCESS_WRITES);
+        }
+      return;
+    }
   int flags = gimple_call_flags (stmt);
   if ((flags & (ECF_PURE | ECF_CONST)) && !(flags & ECF_LOOPING_CONST_OR_PURE))
     {
@@ -319,30 +343,6 @@ void Memory::call (Deed &deed, gcall *stmt)
         default:
           break;
         }
-    }
-  if (const Summary *s = summary_of (stmt))
-    {
-      if (s->runtime)
-        deed.effect = before_first_call (stmt);
-      else
-        deed.effect = s->effect;
-      if (s->reads_more || s->runtime)
-        add_pointed (deed, stmt, NULL_TREE, 0);
-      if (!s->runtime)
-        {
-          auto through = [&] (int k, unsigned flags) {
-            tree a = argument_of (stmt, k % BEHIND);
-            if (k < BEHIND)
-              add_pointed (deed, stmt, a, flags);
-            else if (!a || !is_private_behind (a))
-              add_pointed (deed, stmt, NULL_TREE, flags);
-          };
-          for (int k : s->reads)
-            through (k, 0);
-          for (int k : s->writes)
-            through (k, ACCESS_WRITES);
-        }
-      return;
     }
   deed.effect = *name ? std::string ("calls ") + name : std::string ("calls through a pointer");
 }

@@ -2,6 +2,7 @@
 
 #include "promp-plugin.h"
 #include "summary.h"
+#include "directives.h"
 #include "plugin-version.h"
 #include "diagnostic-core.h"
 
@@ -40,6 +41,7 @@ __attribute__ ((visibility ("default"))) int plugin_init (plugin_name_args *args
   add (args->base_name, make_rename_pass (), "ssa", PASS_POS_INSERT_AFTER);
   add (args->base_name, make_summary_pass (), "simdclone", PASS_POS_INSERT_BEFORE);
   add (args->base_name, make_segments_pass (), "laddress", PASS_POS_INSERT_AFTER);
+  register_callback (args->base_name, PLUGIN_PRAGMAS, [] (void *, void *) { register_directives (); }, nullptr);
   register_callback (args->base_name, PLUGIN_FINISH_UNIT, [] (void *, void *) { finish_unit (); }, nullptr);
   return 0;
 }

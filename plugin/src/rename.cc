@@ -1,6 +1,7 @@
 // After OpenMP expansion: the calls of marked loops (visible.cc) become calls of the static schedule.
 
 #include "promp-plugin.h"
+#include "tables.h"
 #include "ssa.h"
 #include "fold-const.h"
 #include "diagnostic-core.h"
@@ -38,6 +39,21 @@ tree marked_chunk (tree arg)
   return NULL_TREE;
 }
 
+/// Calls of promp.h's functions for directives go through functions that do nothing without the runtime (directives.cc).
+void through_ours (gcall *call)
+{
+  tree decl = gimple_call_fndecl (call);
+  if (!decl || !DECL_EXTERNAL (decl) || !TREE_PUBLIC (decl))
+    return;
+  const char *name = IDENTIFIER_POINTER (DECL_ASSEMBLER_NAME (decl));
+  for (const char *known : { "promp_frags", "promp_recompute", "promp_potential_ckpt" })
+    if (!strcmp (name, known))
+      {
+        gimple_call_set_fndecl (call, runtime_function (known, gimple_call_num_args (call) > 0));
+        update_stmt (call);
+      }
+}
+
 const pass_data DATA = { GIMPLE_PASS, "promp_rename", OPTGROUP_OMP, TV_NONE, PROP_ssa, 0, 0, 0, TODO_update_ssa };
 
 struct Rename : gimple_opt_pass
@@ -54,6 +70,8 @@ struct Rename : gimple_opt_pass
       for (gimple_stmt_iterator i = gsi_start_bb (bb); !gsi_end_p (i); gsi_next (&i))
         {
           gcall *call = dyn_cast<gcall *> (gsi_stmt (i));
+          if (call)
+            through_ours (call);
           bool wide = call && gimple_call_builtin_p (call, BUILT_IN_GOMP_LOOP_ULL_DYNAMIC_START);
           if (!wide && !(call && gimple_call_builtin_p (call, BUILT_IN_GOMP_LOOP_DYNAMIC_START)))
             {

@@ -102,7 +102,8 @@ public:
         std::string text = describe (s);
         mark (s.site, fn_, s.verdict.verdict, shared[i], location (s), text);
         if (options.report && reported (s.site))
-          inform (location (s), "promp: %s: %s%s", construct (s.site), text.c_str (), shared[i] ? " (shared)" : "");
+          inform (location (s), "promp: %s in %s: %s%s", construct (s.site), function_name ().c_str (), text.c_str (),
+                  shared[i] ? " (shared)" : "");
       }
   }
 
@@ -115,11 +116,26 @@ private:
     return strstr (n, "loop") ? "loop" : strstr (n, "section") ? "sections" : strstr (n, "single") ? "single" : n;
   }
 
-  /// One line a construct.
-  static bool reported (gimple *site)
+  /// Without what GCC appends to outlined functions.
+  std::string function_name () const
+  {
+    std::string s = DECL_NAME (fn_->decl) ? IDENTIFIER_POINTER (DECL_NAME (fn_->decl)) : "?";
+    return s.substr (0, s.find ("._omp"));
+  }
+
+  /// One line a construct. Of a combined parallel construct there is no call that starts it.
+  bool reported (gimple *site) const
   {
     if (!site)
       return true;
+    if (!strcmp (callee_name (site), "GOMP_sections_next") || strstr (callee_name (site), "dynamic_next")
+        || strstr (callee_name (site), "guided_next") || strstr (callee_name (site), "runtime_next"))
+      {
+        for (gimple *c : calls_)
+          if (strstr (callee_name (c), "_start"))
+            return false;
+        return true;
+      }
     const char *n = callee_name (site);
     return strstr (n, "_start") || strstr (n, "_barrier");
   }
@@ -242,7 +258,8 @@ private:
     for (auto &f : frees_)
       {
         gimple *from = TREE_CODE (f.second) == SSA_NAME ? SSA_NAME_DEF_STMT (f.second) : nullptr;
-        if (!gimple_call_builtin_p (from, BUILT_IN_MALLOC) && !gimple_call_builtin_p (from, BUILT_IN_CALLOC))
+        if (!from
+            || (!gimple_call_builtin_p (from, BUILT_IN_MALLOC) && !gimple_call_builtin_p (from, BUILT_IN_CALLOC)))
           continue;
         for (uint32_t n = 0; n < s.nodes.size (); n++)
           for (gimple_stmt_iterator i = s.nodes[n].first; !gsi_end_p (i) && gsi_stmt (i) != s.nodes[n].terminator; gsi_next (&i))

@@ -15,11 +15,12 @@
 #include "stringpool.h"
 #include "cgraph.h"
 #include "ssa.h"
+#include <set>
 #include "tree-cfg.h"
 
 namespace promp {
 
-static bool any_entry, any_undo;
+static bool any_entry;
 
 static gasm *assembler (const std::string &text)
 {
@@ -78,33 +79,48 @@ void mark (gimple *site, function *fn, unsigned verdict, bool shared, location_t
   gsi_insert_after (&i, assembler ("7702:\n" + entry), GSI_SAME_STMT);
 }
 
+/// The runtime's functions that are called here: NAME is called as __NAME.
+static std::set<std::string> called;
+
+static tree declare (const char *name, tree type)
+{
+  called.insert (name);
+  tree decl = build_fn_decl (("__" + std::string (name)).c_str (), type);
+  TREE_NOTHROW (decl) = 1;
+  DECL_VISIBILITY (decl) = VISIBILITY_HIDDEN;
+  DECL_VISIBILITY_SPECIFIED (decl) = 1;
+  return decl;
+}
+
 tree undo_function ()
 {
-  static tree decl;
-  any_undo = true;
-  if (!decl)
-    {
-      tree l = long_integer_type_node;
-      tree type = build_function_type_list (void_type_node, ptr_type_node, l, l, l, l, l, NULL_TREE);
-      decl = build_fn_decl ("__promp_undo", type);
-      TREE_NOTHROW (decl) = 1;
-      DECL_VISIBILITY (decl) = VISIBILITY_HIDDEN;
-      DECL_VISIBILITY_SPECIFIED (decl) = 1;
-    }
-  return decl;
+  tree l = long_integer_type_node;
+  return declare ("promp_undo", build_function_type_list (void_type_node, ptr_type_node, l, l, l, l, l, NULL_TREE));
+}
+
+tree runtime_function (const char *name, bool argument)
+{
+  return declare (name, argument ? build_function_type_list (void_type_node, integer_type_node, NULL_TREE)
+                                 : build_function_type_list (void_type_node, NULL_TREE));
 }
 
 void finish_unit ()
 {
-  if (!asm_out_file || !any_entry)
+  if (!asm_out_file)
     return;
-  if (any_undo)
-    fputs ("\t.section .text.__promp_undo,\"axG\",@progbits,__promp_undo,comdat\n"
-           "\t.weak __promp_undo\n\t.hidden __promp_undo\n\t.type __promp_undo, @function\n"
-           "__promp_undo:\n"
-           "\tmovq promp_undo@GOTPCREL(%rip), %rax\n\ttestq %rax, %rax\n\tje 1f\n\tjmp *%rax\n1:\tret\n"
-           "\t.size __promp_undo, .-__promp_undo\n\t.weak promp_undo\n",
-           asm_out_file);
+  for (const std::string &name : called)
+    {
+      const char *n = name.c_str ();
+      fprintf (asm_out_file,
+               "\t.section .text.__%s,\"axG\",@progbits,__%s,comdat\n"
+               "\t.weak __%s\n\t.hidden __%s\n\t.type __%s, @function\n"
+               "__%s:\n"
+               "\tmovq %s@GOTPCREL(%%rip), %%rax\n\ttestq %%rax, %%rax\n\tje 1f\n\tjmp *%%rax\n1:\tret\n"
+               "\t.size __%s, .-__%s\n\t.weak %s\n",
+               n, n, n, n, n, n, n, n, n, n);
+    }
+  if (!any_entry)
+    return;
   for (int leaving = 0; leaving < 2; leaving++)
     {
       const char *name = leaving ? "__promp_leave" : "__promp_enter";

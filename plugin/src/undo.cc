@@ -239,7 +239,7 @@ bool Undo::own_block (gimple *stmt, unsigned place, Plan &plan) const
 {
   tree p = memory_.key (memory_.places ()[place].object);
   gimple *def = p && TREE_CODE (p) == SSA_NAME ? SSA_NAME_DEF_STMT (p) : nullptr;
-  if (!gimple_call_builtin_p (def, BUILT_IN_MALLOC) || !stays_here (p))
+  if (!def || !gimple_call_builtin_p (def, BUILT_IN_MALLOC) || !stays_here (p))
     return false;
   plan.start = p;
   plan.size = fold_convert (sizetype, gimple_call_arg (def, 0));

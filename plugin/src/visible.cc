@@ -6,6 +6,7 @@
 // and _next instead, which libgomp has too: they hand out what the inline code would have computed.
 
 #include "promp-plugin.h"
+#include "directives.h"
 #include "gimple-walk.h"
 #include "fold-const.h"
 #include "gomp-constants.h"
@@ -74,6 +75,7 @@ tree visit (gimple_stmt_iterator *gsi, bool *handled, walk_stmt_info *)
 {
   *handled = false;
   gimple *stmt = gsi_stmt (*gsi);
+  check_directives (stmt);
   if (gomp_for *loop = dyn_cast<gomp_for *> (stmt))
     if (!must_stay (loop))
       make_visible (loop);

@@ -76,7 +76,14 @@ pub extern "C" fn promp_unregister_segments(start: *const i32) {
 ///
 /// # Safety
 /// For the code that promp-cc adds: the elements are about to be written.
-pub unsafe extern "C" fn promp_undo(start: usize, size: usize, count0: usize, stride0: isize, count1: usize, stride1: isize) {
+pub unsafe extern "C" fn promp_undo(
+    start: usize,
+    size: usize,
+    count0: usize,
+    stride0: isize,
+    count1: usize,
+    stride1: isize,
+) {
     let thr = current();
     // Serial work is never executed again.
     if thr.saving.get() && thr.base.load(Relaxed) != 0 {
@@ -84,9 +91,7 @@ pub unsafe extern "C" fn promp_undo(start: usize, size: usize, count0: usize, st
         // With room, a record is whole before it counts: a stop in the middle finds the log as it was, and nothing has been
         // overwritten yet. Only growing must not be interrupted.
         // SAFETY: by the caller's promise.
-        unsafe {
-            if thr.undo.has_room(&g) { thr.undo.save(g) } else { super::guarded(|| thr.undo.save(g)) }
-        }
+        unsafe { if thr.undo.has_room(&g) { thr.undo.save(g) } else { super::guarded(|| thr.undo.save(g)) } }
     }
 }
 

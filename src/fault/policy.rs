@@ -46,6 +46,9 @@ pub fn vouch(thr: &'static Thread, replayable: bool) {
 pub fn enter_region(thr: &'static Thread, team: &Team) {
     let v = team.vouched.get();
     thr.vouched.set(v);
+    let (recompute, fragments) = team.wishes.get();
+    thr.recompute.set(recompute);
+    thr.fragments.set(fragments);
     thr.saving.set(v == 1 || saves_private_state(&globals().promp));
 }
 
@@ -53,6 +56,8 @@ pub fn enter_region(thr: &'static Thread, team: &Team) {
 #[inline]
 pub fn leave_region(thr: &'static Thread) {
     thr.vouched.set(0);
+    thr.recompute.set(0);
+    thr.fragments.set(0);
     thr.saving.set(saves_private_state(&globals().promp));
 }
 
@@ -110,9 +115,10 @@ fn proven(thr: &'static Thread) -> Result<(), Refusal> {
         Some(s) if s.verdict == tables::Verdict::Opaque => {
             refuse("work that cannot be executed again", String::leak(format!("{}. {NEEDS_CKPT}", s.text())))
         }
-        Some(s) if s.verdict == tables::Verdict::Undo && thr.undo.is_lost() => {
-            refuse("work whose old values were too many to be saved", String::leak(format!("{}. {NEEDS_CKPT}", s.text())))
-        }
+        Some(s) if s.verdict == tables::Verdict::Undo && thr.undo.is_lost() => refuse(
+            "work whose old values were too many to be saved",
+            String::leak(format!("{}. {NEEDS_CKPT}", s.text())),
+        ),
         Some(_) => Ok(()),
     }
 }

@@ -107,7 +107,8 @@ fn change(f: impl FnOnce(&mut Vec<(usize, Vec<Entry>)>)) {
 /// As the code that promp-cc adds calls it.
 pub unsafe fn register(start: *const i32, stop: *const i32, undoes: bool) {
     // SAFETY: by the caller's promise.
-    let entries = unsafe { read(core::slice::from_raw_parts(start, stop.offset_from(start) as usize), undoes) };
+    let entries =
+        unsafe { read(core::slice::from_raw_parts(start, stop.offset_from(start) as usize), undoes) };
     change(|o| {
         o.retain(|(s, _)| *s != start as usize);
         o.push((start as usize, entries));
@@ -149,7 +150,12 @@ mod tests {
         let l = [call(10, 20), call(30, 42)];
         assert_eq!(find(&l, 15).map(|e| e.last), Some(20));
         assert_eq!(find(&l, 20).map(|e| e.last), Some(20));
-        assert!(find(&l, 10).is_none() && find(&l, 25).is_none() && find(&l, 30).is_none() && find(&l, 43).is_none());
+        assert!(
+            find(&l, 10).is_none()
+                && find(&l, 25).is_none()
+                && find(&l, 30).is_none()
+                && find(&l, 43).is_none()
+        );
         assert_eq!(find(&l, 31).map(|e| e.last), Some(42));
     }
 
@@ -165,8 +171,14 @@ mod tests {
         }
         // SAFETY: well formed.
         let e = unsafe { read(&words, true) };
-        assert_eq!((e[0].first, e[0].last, e[0].verdict, e[0].entry), (base + 100, base + 108, Verdict::Undo, false));
-        assert_eq!((e[1].text, e[1].verdict, e[1].entry, e[1].shared), (base + 364, Verdict::Opaque, true, true));
+        assert_eq!(
+            (e[0].first, e[0].last, e[0].verdict, e[0].entry),
+            (base + 100, base + 108, Verdict::Undo, false)
+        );
+        assert_eq!(
+            (e[1].text, e[1].verdict, e[1].entry, e[1].shared),
+            (base + 364, Verdict::Opaque, true, true)
+        );
         // SAFETY: well formed.
         assert_eq!(unsafe { read(&words, false) }[0].verdict, Verdict::Opaque);
     }

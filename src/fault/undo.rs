@@ -40,7 +40,9 @@ impl Grid {
             if self.stride[0] == self.size as isize {
                 f(at, self.size * self.count[0]);
             } else {
-                (0..self.count[0]).for_each(|i| f(at.wrapping_add_signed(self.stride[0].wrapping_mul(i as isize)), self.size));
+                (0..self.count[0]).for_each(|i| {
+                    f(at.wrapping_add_signed(self.stride[0].wrapping_mul(i as isize)), self.size)
+                });
             }
         };
         for j in 0..self.count[1] {

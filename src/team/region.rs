@@ -84,6 +84,7 @@ pub fn start(
     let icvs = inner_icvs(thr.task().icvs.get(), level);
     team.icvs.set(icvs);
     team.vouched.set(thr.vouched.get());
+    team.wishes.set((thr.recompute.get(), thr.fragments.get()));
     team.league.set(thr.league.get());
     team.region.set(if level == 1 { REGIONS.fetch_add(1, Relaxed) + 1 } else { outer_team.region.get() });
     team.spin.set(pool::spin_for(if team.active_level.get() > 1 { pool::workers() + 1 } else { n }));

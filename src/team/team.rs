@@ -33,6 +33,8 @@ pub struct Team {
     pub icvs: Own<Icvs>,
     /// `promp_replayable` as it stood where the region was encountered.
     pub vouched: Own<u8>,
+    /// `promp_recompute` and `promp_frags` in front of the region: for its first construct.
+    pub wishes: Own<(u8, u32)>,
     /// The primary thread's place in a league of teams.
     pub league: Own<(u32, u32)>,
     /// Ordinal of the outermost region.
@@ -89,6 +91,7 @@ impl Team {
             call: Own::new((0, 0)),
             icvs: Own::new(globals().initial),
             vouched: Own::new(0),
+            wishes: Own::new((0, 0)),
             league: Own::new((0, 1)),
             region: Own::new(0),
             spin: Own::new(0),

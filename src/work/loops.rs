@@ -285,7 +285,7 @@ const WORTH_WAITING_NS: u64 = 20_000;
 #[cold]
 fn stay(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range> {
     let team = m.team();
-    let chunks = if shape.chunk == 0 { u64::from(team.size()) } else { shape.total / shape.chunk + 1 };
+    let chunks = shape.total.checked_div(shape.chunk).map_or(u64::from(team.size()), |n| n + 1);
     let per_chunk = time::now_ns().saturating_sub(shape.began) * u64::from(team.size()) / chunks;
     if per_chunk < WORTH_WAITING_NS || m.ledger.had_last() {
         return None;

@@ -36,8 +36,28 @@ struct Wishes {
 
 /// Options whose argument is the next word: it is not an input file.
 const WITH_ARGUMENT: [&str; 22] = [
-    "-o", "-x", "-I", "-L", "-D", "-U", "-include", "-imacros", "-isystem", "-iquote", "-idirafter", "-MF", "-MT", "-MQ",
-    "-J", "-T", "-u", "-z", "-e", "-Xlinker", "-Xassembler", "-Xpreprocessor",
+    "-o",
+    "-x",
+    "-I",
+    "-L",
+    "-D",
+    "-U",
+    "-include",
+    "-imacros",
+    "-isystem",
+    "-iquote",
+    "-idirafter",
+    "-MF",
+    "-MT",
+    "-MQ",
+    "-J",
+    "-T",
+    "-u",
+    "-z",
+    "-e",
+    "-Xlinker",
+    "-Xassembler",
+    "-Xpreprocessor",
 ];
 
 /// Splits the arguments into what they ask for and what goes to the compiler.
@@ -111,18 +131,32 @@ fn main() {
     let called = Path::new(&called).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let d = DRIVERS.iter().find(|d| called.ends_with(d.name)).unwrap_or(&DRIVERS[0]);
     let args: Vec<OsString> = args.collect();
-    let compiler = std::env::var_os(d.variable).filter(|v| !v.is_empty()).unwrap_or_else(|| d.compiler.into());
+    let compiler =
+        std::env::var_os(d.variable).filter(|v| !v.is_empty()).unwrap_or_else(|| d.compiler.into());
     let (w, mut rest) = read(&args);
     if w.openmp {
-        let Some(plugin) = std::env::var_os("PROMP_PLUGIN").map(PathBuf::from).or_else(|| find("promp_plugin.so")) else {
-            fail(d, "promp_plugin.so is not there; build it with `make plugin` (needs gcc-12-plugin-dev or the like)");
+        let Some(plugin) =
+            std::env::var_os("PROMP_PLUGIN").map(PathBuf::from).or_else(|| find("promp_plugin.so"))
+        else {
+            fail(
+                d,
+                "promp_plugin.so is not there; build it with `make plugin` (needs gcc-12-plugin-dev or the like)",
+            );
         };
         if let Ok(wanted) = std::fs::read_to_string(plugin.with_extension("gcc")) {
             match version(&compiler) {
                 Err(e) => fail(d, &e),
                 Ok(v) if v != wanted.trim() => {
-                    let (c, v) = (compiler.to_string_lossy(), if v.is_empty() { "no version of GCC" } else { &v });
-                    fail(d, &format!("the plugin is for GCC {}, and {c} is {v}; set {} to that compiler, or build promp with yours (GCC 12 or later)", wanted.trim(), d.variable));
+                    let (c, v) =
+                        (compiler.to_string_lossy(), if v.is_empty() { "no version of GCC" } else { &v });
+                    fail(
+                        d,
+                        &format!(
+                            "the plugin is for GCC {}, and {c} is {v}; set {} to that compiler, or build promp with yours (GCC 12 or later)",
+                            wanted.trim(),
+                            d.variable
+                        ),
+                    );
                 }
                 Ok(_) => {}
             }
@@ -139,10 +173,19 @@ fn main() {
         }
         if w.links && w.runtime {
             let Some(dir) = find("libpromp.so").and_then(|l| l.parent().map(Path::to_path_buf)) else {
-                fail(d, "libpromp.so is not there; build it with `make`, or link without it: -fno-promp-runtime");
+                fail(
+                    d,
+                    "libpromp.so is not there; build it with `make`, or link without it: -fno-promp-runtime",
+                );
             };
             // In front of -lgomp, which the compiler adds at the end.
-            rest.extend([option("-L", &dir), "-Wl,--push-state,--no-as-needed".into(), "-lpromp".into(), "-Wl,--pop-state".into(), option("-Wl,-rpath,", &dir)]);
+            rest.extend([
+                option("-L", &dir),
+                "-Wl,--push-state,--no-as-needed".into(),
+                "-lpromp".into(),
+                "-Wl,--pop-state".into(),
+                option("-Wl,-rpath,", &dir),
+            ]);
         }
         if w.links {
             // Names of the runtime stay open, so that a preloaded one is found.
@@ -167,7 +210,17 @@ mod tests {
     #[test]
     fn command_lines_are_understood() {
         let (w, r) = wishes("-O2 -fopenmp -fpromp-report -c a.c -o a.o");
-        assert_eq!(w, Wishes { openmp: true, optimises: true, links: false, report: true, elements: false, runtime: true });
+        assert_eq!(
+            w,
+            Wishes {
+                openmp: true,
+                optimises: true,
+                links: false,
+                report: true,
+                elements: false,
+                runtime: true
+            }
+        );
         assert_eq!(r, "-O2 -fopenmp -c a.c -o a.o");
         assert!(wishes("-fopenmp a.o b.o -o a").0.links);
         assert!(!wishes("-fopenmp -o a").0.links, "no input: a question to the compiler");

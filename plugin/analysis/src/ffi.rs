@@ -82,7 +82,8 @@ unsafe fn slice<'a, T>(p: *const T, n: usize) -> &'a [T] {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn promp_analysis_decide(s: *const CSegment, undo: *mut u8, out: *mut CVerdict) {
     // SAFETY: by the caller's promise.
-    let (s, out, undo) = unsafe { (&*s, &mut *out, core::slice::from_raw_parts_mut(undo, (*s).access_count.max(1))) };
+    let (s, out, undo) =
+        unsafe { (&*s, &mut *out, core::slice::from_raw_parts_mut(undo, (*s).access_count.max(1))) };
     // SAFETY: likewise.
     let segment = unsafe {
         Segment {
@@ -108,7 +109,12 @@ pub unsafe extern "C" fn promp_analysis_decide(s: *const CSegment, undo: *mut u8
                 .collect(),
             effects: slice(s.effects, s.effect_count)
                 .iter()
-                .map(|e| Effect { what: CStr::from_ptr(e.what).to_string_lossy().into_owned(), line: e.line, node: e.node as usize, excused: (e.excused as usize).checked_sub(1) })
+                .map(|e| Effect {
+                    what: CStr::from_ptr(e.what).to_string_lossy().into_owned(),
+                    line: e.line,
+                    node: e.node as usize,
+                    excused: (e.excused as usize).checked_sub(1),
+                })
                 .collect(),
             asks: slice(s.asks, s.ask_count).iter().map(|&n| n as usize).collect(),
         }

@@ -144,7 +144,9 @@ pub fn decide(s: &Segment, aliases: &dyn Aliases) -> Verdict {
 fn meet(s: &Segment, aliases: &dyn Aliases, a: usize, b: usize) -> bool {
     let (a, b) = (&s.places[a], &s.places[b]);
     match (a.fixed, b.fixed) {
-        (Some((x, n)), Some((y, m))) if a.object == b.object => x < y.saturating_add(m) && y < x.saturating_add(n),
+        (Some((x, n)), Some((y, m))) if a.object == b.object => {
+            x < y.saturating_add(m) && y < x.saturating_add(n)
+        }
         _ => aliases.may_overlap(a.object, b.object),
     }
 }
@@ -170,7 +172,9 @@ pub fn exposed(s: &Segment) -> Vec<usize> {
 fn goes_on_behind(s: &Segment, access: usize) -> bool {
     let a = &s.accesses[access];
     let behind = s.graph.behind(a.node);
-    let later = |i: usize, b: &Access| if b.node == a.node { i > access || (behind[b.node] && !b.atomic) } else { behind[b.node] };
+    let later = |i: usize, b: &Access| {
+        if b.node == a.node { i > access || (behind[b.node] && !b.atomic) } else { behind[b.node] }
+    };
     s.accesses.iter().enumerate().any(|(i, b)| i != access && b.writes && !b.atomic && later(i, b))
         || s.asks.iter().any(|&n| n == a.node || behind[n])
 }
@@ -214,7 +218,10 @@ mod tests {
     #[test]
     fn a_read_behind_the_write_is_covered() {
         assert_eq!(decide(&straight(vec![write(0, 0), read(1, 0)]), &APART), Verdict::Idempotent);
-        assert_eq!(decide(&straight(vec![write(0, 0), read(0, 0), write(1, 0)]), &APART), Verdict::Idempotent);
+        assert_eq!(
+            decide(&straight(vec![write(0, 0), read(0, 0), write(1, 0)]), &APART),
+            Verdict::Idempotent
+        );
     }
 
     #[test]
@@ -292,7 +299,13 @@ mod tests {
     }
 
     // Executes a segment's accesses along a path: what is read goes into what is written.
-    fn run(s: &Segment, path: &[usize], memory: &mut [u64], stop: usize, log: Option<&[usize]>) -> Vec<(usize, u64)> {
+    fn run(
+        s: &Segment,
+        path: &[usize],
+        memory: &mut [u64],
+        stop: usize,
+        log: Option<&[usize]>,
+    ) -> Vec<(usize, u64)> {
         let (mut register, mut steps, mut old) = (1u64, 0, Vec::new());
         for &n in path {
             for (i, a) in s.accesses.iter().enumerate().filter(|(_, a)| a.node == n) {

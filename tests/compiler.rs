@@ -1,0 +1,287 @@
+//! The compile side: verdicts on constructs, kernels built with the drivers and killed, objects under the system's libgomp.
+
+mod common;
+use common::*;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// `promp-cc`, `promp-c++` or `promp-fc` beside the library, if the plugin was built.
+fn driver(name: &str) -> Option<PathBuf> {
+    let dir = library().parent().expect("a folder").to_path_buf();
+    if !dir.join("promp_plugin.so").exists() {
+        println!(
+            "SKIPPED: promp_plugin.so is not there (make plugin; it needs gcc-12-plugin-dev or the like)"
+        );
+        return None;
+    }
+    Some(dir.join(name))
+}
+
+/// Compiles with a driver; what it printed.
+fn compile(driver: &Path, args: &[&str]) -> String {
+    let mut c = Command::new(driver);
+    c.args(args);
+    let r = limited(c, Duration::from_secs(120));
+    assert_eq!(r.status, 0, "{driver:?} {args:?}: {}", r.err);
+    r.err
+}
+
+/// A program built with a driver, not linked against libpromp: tests preload it, or not.
+fn built(driver: &Path, source: &str, flags: &[&str]) -> PathBuf {
+    let path = root().join("c-tests").join(source);
+    let dir = root().join("target/c-tests/compiled");
+    let name = format!("{source} {}", flags.join(" ")).replace(['/', ' ', '=', '.', '-', ',', '+'], "_");
+    let exe = dir.join(&name);
+    let modules = dir.join(format!("{name}.mod"));
+    std::fs::create_dir_all(&modules).expect("target is writable");
+    let mut args = vec!["-O2", "-fopenmp", "-w", "-fno-promp-runtime"];
+    args.extend(flags);
+    let (exe_s, path_s) = (exe.to_str().expect("UTF-8"), path.to_str().expect("UTF-8"));
+    if source.ends_with("90") {
+        args.extend(["-cpp", "-J", modules.to_str().expect("UTF-8")]);
+    }
+    args.extend(["-o", exe_s, path_s, "-lm"]);
+    compile(driver, &args);
+    exe
+}
+
+#[test]
+fn no_verdict_is_optimistic() {
+    let Some(cc) = driver("promp-cc") else { return };
+    let source = root().join("c-tests/compiler/verdicts.c");
+    let text = std::fs::read_to_string(&source).expect("the programs");
+    let object = root().join("target/c-tests/verdicts.o");
+    let rank = |v: &str| ["idempotent", "undo", "opaque"].iter().position(|x| *x == v).expect("a verdict");
+    // Functions whose construct is in another function.
+    let elsewhere = HashMap::from([
+        ("with_distinct_arguments", "two_pointers"),
+        ("with_one_aliased_call", "alias_at_one_call"),
+    ]);
+    for level in ["-O1", "-O2", "-O3", "-Os"] {
+        let report = compile(
+            &cc,
+            &[
+                level,
+                "-fopenmp",
+                "-fpromp-report",
+                "-c",
+                "-o",
+                object.to_str().unwrap(),
+                source.to_str().unwrap(),
+            ],
+        );
+        let mut found: HashMap<&str, &str> = HashMap::new();
+        for line in report.lines() {
+            let Some((_, m)) = line.split_once("promp: ") else { continue };
+            let words: Vec<&str> = m.splitn(5, [' ', ':']).collect();
+            let [kind, "in", function, _, rest] = words[..] else { continue };
+            if ["loop", "sections", "single"].contains(&kind) {
+                let v = rest.trim_start().split([':', ' ']).next().unwrap_or("");
+                // The least optimistic of a function's constructs would hide others: the most optimistic one counts.
+                let best = found.entry(function).or_insert(v);
+                if rank(v) < rank(best) {
+                    *best = v;
+                }
+            }
+        }
+        let (mut seen, mut wrong) = (0, Vec::new());
+        for line in text.lines() {
+            let Some((verdict, rest)) = line.strip_prefix("/* ").and_then(|l| l.split_once(" */ ")) else {
+                continue;
+            };
+            let (truth, expected) = verdict.split_once(", reported ").unwrap_or((verdict, verdict));
+            if !["idempotent", "undo", "opaque"].contains(&truth) {
+                continue;
+            }
+            let name = rest.split('(').next().unwrap().rsplit([' ', '*']).next().unwrap();
+            let Some(got) = found.get(elsewhere.get(name).unwrap_or(&name)) else {
+                wrong.push(format!("{name}: no verdict"));
+                continue;
+            };
+            seen += 1;
+            if rank(got) < rank(truth) {
+                wrong.push(format!("{name}: {got} is optimistic, it is {truth}"));
+            } else if level == "-O2" && *got != expected {
+                wrong.push(format!("{name}: reported {got}, expected {expected}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{level}: {wrong:#?}");
+        assert!(seen >= 75, "{seen} programs");
+    }
+}
+
+/// The NPB kernels with their default schedules, built with the drivers, killed at random times: verified, or refused with
+/// a reason. Returns (recovered, refused).
+fn kernel(exe: &Path, class: &str, rounds: u64) -> (u32, u32) {
+    let (mut recovered, mut refused) = (0, 0);
+    for seed in 1..=rounds {
+        let fault = format!("kill@mtbf={}ms,seed={seed},count=4", 5 + seed % 20);
+        let r = promp(
+            exe,
+            &[class],
+            &[("OMP_NUM_THREADS", "4"), ("PROMP_FAULT", &fault), ("PROMP_VERBOSE", "1")],
+        );
+        assert!(!r.hung, "{exe:?} {fault}: hangs\n{}", r.err);
+        if r.status == 70 {
+            assert!(r.err.contains("stopping"), "{exe:?} {fault}: {}", r.err);
+            refused += 1;
+        } else {
+            assert!(
+                r.status == 0 && r.out.contains("successful"),
+                "{exe:?} {fault}: {} {}\n{}",
+                r.status,
+                r.out,
+                r.err
+            );
+            recovered += u32::from(r.err.contains("recomputed") || r.err.contains("repeated"));
+        }
+    }
+    (recovered, refused)
+}
+
+#[test]
+fn kernels_with_static_schedules_survive() {
+    let (Some(cc), Some(fc)) = (driver("promp-cc"), driver("promp-fc")) else { return };
+    let rounds = if long() { 200 } else { 6 };
+    let (mut recovered, mut refused, mut runs) = (0, 0, 0);
+    for k in ["cg", "ft", "mg", "is", "ep"] {
+        for (driver, ext) in [(&cc, "c"), (&fc, "f90")] {
+            let exe = built(driver, &format!("npb/{k}.{ext}"), &[]);
+            // The same object under the system's libgomp.
+            let r = reference(&exe, &["S"], &[("OMP_NUM_THREADS", "3")]);
+            assert!(
+                r.status == 0 && r.out.contains("successful"),
+                "{exe:?} under libgomp: {} {}",
+                r.out,
+                r.err
+            );
+            let (a, b) = kernel(&exe, if k == "ep" || !long() { "S" } else { "W" }, rounds);
+            println!("{k}.{ext}: work recomputed in {a} of {rounds} runs, {b} refused");
+            (recovered, refused, runs) = (recovered + a, refused + b, runs + rounds as u32);
+        }
+    }
+    assert!(recovered > 0 && refused * 10 <= runs, "{recovered} recovered, {refused} refused of {runs}");
+}
+
+#[test]
+fn an_update_is_recovered_by_undo() {
+    let Some(cc) = driver("promp-cc") else { return };
+    let expected = reference(&build("ft/update.c", &[]), &[], &[]);
+    // Built by gcc it is refused, built by promp-cc it is recovered.
+    let mut met = [false, false];
+    for (i, exe) in [build("ft/update.c", &[]), built(&cc, "ft/update.c", &[])].iter().enumerate() {
+        for seed in 1..=400 {
+            let fault = format!("kill@mtbf=3ms,seed={seed},count=3");
+            let r = promp(exe, &[], &[("OMP_NUM_THREADS", "4"), ("PROMP_FAULT", &fault)]);
+            if r.status == 70 {
+                assert!(i == 0, "refused: {}", r.err);
+                met[0] = true;
+            } else {
+                assert_eq!((r.status, &r.out), (0, &expected.out), "{fault}: {}", r.err);
+                met[i] |= i == 1 && r.err.contains("recomputed");
+            }
+            if met[i] && seed >= 20 {
+                break;
+            }
+        }
+    }
+    assert_eq!(met, [true, true], "refused without, recovered with the compile side");
+}
+
+#[test]
+fn static_iterations_stay_with_their_threads() {
+    let Some(cc) = driver("promp-cc") else { return };
+    for level in ["-O0", "-O2"] {
+        let (ours, gcc) = (built(&cc, "compiler/visible.c", &[level]), build("compiler/visible.c", &[level]));
+        for args in [["1000", "7"], ["1234", "5"], ["3", "1"], ["97", "1000"]] {
+            for threads in ["1", "3", "4"] {
+                let env = [("OMP_NUM_THREADS", threads)];
+                let expected = reference(&gcc, &args, &env);
+                assert_eq!(expected.status, 0);
+                assert_eq!(
+                    reference(&ours, &args, &env).out,
+                    expected.out,
+                    "{level} {args:?} {threads} under libgomp"
+                );
+                assert_eq!(
+                    promp(&ours, &args, &env).out,
+                    expected.out,
+                    "{level} {args:?} {threads} under promp"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_drivers_pass_everything_else_through() {
+    let Some(cc) = driver("promp-cc") else { return };
+    let dir = root().join("target/c-tests/driver");
+    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::write(dir.join("a.cc"), "#include <vector>\nint main() { std::vector<int> v(1000, 1); int s = 0;\n#pragma omp parallel for reduction(+ : s)\nfor (auto i = v.begin(); i < v.end(); ++i) s += *i;\n#pragma omp parallel for reduction(+ : s)\nfor (int x : v) s += x;\nreturn s == 2000 ? 0 : 1; }\n").unwrap();
+    let file = |n: &str| dir.join(n).to_str().unwrap().to_string();
+    let cxx = cc.with_file_name("promp-c++");
+    compile(&cxx, &["-O2", "-fopenmp", "-o", &file("a"), &file("a.cc")]);
+    assert_eq!(reference(Path::new(&file("a")), &[], &[]).status, 0, "linked against libpromp by the driver");
+    // Separate compilation, no OpenMP at all, and questions to the compiler.
+    compile(&cxx, &["-O2", "-fopenmp", "-c", "-o", &file("a.o"), &file("a.cc")]);
+    compile(&cxx, &["-fopenmp", "-o", &file("b"), &file("a.o")]);
+    assert_eq!(reference(Path::new(&file("b")), &[], &[]).status, 0);
+    compile(&cxx, &["-o", &file("c"), &file("a.cc")]);
+    assert_eq!(reference(Path::new(&file("c")), &[], &[]).status, 0);
+    assert!(Command::new(&cc).arg("--version").output().unwrap().stdout.starts_with(b"gcc"));
+    // A compiler that the plugin is not for.
+    let r = Command::new(&cc).env("PROMP_CC", "/bin/true").args(["-fopenmp", "-c", "x.c"]).output().unwrap();
+    let e = String::from_utf8_lossy(&r.stderr).into_owned();
+    assert!(
+        r.status.code() == Some(1) && e.contains("the plugin is for GCC") && e.contains("PROMP_CC"),
+        "{e}"
+    );
+}
+
+#[test]
+fn directives_reach_the_runtime() {
+    let Some(cc) = driver("promp-cc") else { return };
+    let exe = built(&cc, "compiler/directives.c", &[]);
+    let expected = reference(&exe, &[], &[]);
+    assert_eq!((expected.status, expected.out.trim()), (0, "143988040.0"), "{}", expected.err);
+    for threads in [1u64, 2, 4] {
+        let r = promp(
+            &exe,
+            &[],
+            &[("OMP_NUM_THREADS", &threads.to_string()), ("PROMP_REPORT", "-"), ("PROMP_REPRODUCIBLE", "1")],
+        );
+        assert_eq!((r.status, &r.out), (0, &expected.out));
+        let report: serde_json::Value = serde_json::from_str(&r.err).expect("a report");
+        // Five fragments and three a thread, and a whole chunk each in the last loop (reproducible: nothing is cut unasked).
+        assert_eq!(report["chunks"].as_u64(), Some(threads * (5 + 3 + 1)));
+    }
+}
+
+#[test]
+fn misused_directives_are_errors_with_a_place() {
+    let Some(cc) = driver("promp-cc") else { return };
+    for language in ["c", "c++"] {
+        let mut c = Command::new(&cc);
+        c.args(["-fopenmp", "-x", language, "-c", "-o", "/dev/null"])
+            .arg(root().join("c-tests/compiler/misuse.c"));
+        let r = limited(c, Duration::from_secs(60));
+        assert_eq!(r.status, 1);
+        for (line, text) in [
+            (1, "belongs inside a function"),
+            (3, "expects the number of fragments"),
+            (4, "expects the number of fragments"),
+            (5, "expects (static) or (dynamic)"),
+            (6, "takes no argument"),
+            (11, "not allowed inside"),
+        ] {
+            let found = r
+                .err
+                .lines()
+                .any(|l| l.contains(&format!("misuse.c:{line}:")) && l.contains("error") && l.contains(text));
+            assert!(found, "{language}, line {line}, {text}: {}", r.err);
+        }
+    }
+}

@@ -1,0 +1,453 @@
+//! Random programs against the compile side: worksharing loops that read what they write, through pointers that may alias, through
+//! indices, in inner loops, under conditions, in functions; built with promp-cc and killed at random times. The expected result comes
+//! from interpreting the program here, serially.
+
+mod common;
+use common::*;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+const ARRAYS: usize = 4;
+const WIDTH: usize = 8;
+
+/// Where an element lies: arrays have `n * WIDTH` of them.
+#[derive(Clone, Copy, PartialEq)]
+enum Index {
+    /// i
+    Own,
+    /// perm[i]
+    Permuted,
+    /// i * WIDTH + (j + k) % WIDTH, in an inner loop over j
+    Row(usize),
+    /// A fixed distance from i, anywhere in the array: only of arrays that the loop does not write.
+    Far(usize),
+}
+
+#[derive(Clone)]
+enum Expr {
+    Constant(i64),
+    I,
+    Load(usize, Index),
+    Sum(Box<Expr>, Box<Expr>),
+    Product(Box<Expr>, i64),
+    /// A function that reads through a pointer.
+    Peek(usize, Index),
+}
+
+#[derive(Clone)]
+enum Statement {
+    Store(usize, Index, Expr),
+    Add(usize, Index, Expr),
+    If(Expr, Box<Statement>),
+    /// for j in 0..WIDTH
+    Inner(Vec<Statement>),
+    /// A function that writes (false) or updates (true) through a pointer.
+    Call(bool, usize, Index, Expr),
+    /// A private array is filled and summed into an element.
+    Scratch(usize, Index, Expr),
+    /// Exchanges two elements.
+    Swap(usize, usize, Index),
+}
+
+struct Loop {
+    /// Parameter k stands for this array; two may be the same.
+    parameters: Option<[usize; ARRAYS]>,
+    schedule: &'static str,
+    body: Vec<Statement>,
+    sum: Option<Expr>,
+}
+
+struct Program {
+    n: usize,
+    rounds: usize,
+    loops: Vec<Loop>,
+}
+
+/// How the loop reaches each array: None: only reads, anywhere.
+type Kinds = [Option<Index>; ARRAYS];
+
+fn index(r: &mut Seeded, kind: Option<Index>, inner: bool, n: usize) -> Index {
+    match kind {
+        Some(Index::Row(_)) if inner => Index::Row(r.below(WIDTH as u64) as usize),
+        Some(k) => k,
+        None if inner && r.below(2) == 0 => Index::Row(r.below(WIDTH as u64) as usize),
+        None => Index::Far(r.below((n * WIDTH) as u64) as usize),
+    }
+}
+
+/// May array `a` be touched here?
+fn usable(kinds: &Kinds, a: usize, inner: bool) -> bool {
+    inner || !matches!(kinds[a], Some(Index::Row(_)))
+}
+
+fn expr(r: &mut Seeded, kinds: &Kinds, inner: bool, n: usize, depth: u32) -> Expr {
+    let a = r.below(ARRAYS as u64) as usize;
+    match r.below(if depth == 0 { 4 } else { 7 }) {
+        0 => Expr::Constant(r.below(100) as i64),
+        1 => Expr::I,
+        2 | 3 if usable(kinds, a, inner) => {
+            let at = index(r, kinds[a], inner, n);
+            if r.below(4) == 0 { Expr::Peek(a, at) } else { Expr::Load(a, at) }
+        }
+        2 | 3 => Expr::Constant(7),
+        4 | 5 => Expr::Sum(
+            Box::new(expr(r, kinds, inner, n, depth - 1)),
+            Box::new(expr(r, kinds, inner, n, depth - 1)),
+        ),
+        _ => Expr::Product(Box::new(expr(r, kinds, inner, n, depth - 1)), 1 + r.below(9) as i64),
+    }
+}
+
+fn statement(r: &mut Seeded, kinds: &Kinds, inner: bool, n: usize, depth: u32) -> Statement {
+    let written: Vec<usize> =
+        (0..ARRAYS).filter(|&a| kinds[a].is_some() && usable(kinds, a, inner)).collect();
+    if written.is_empty() || (!inner && depth > 0 && r.below(3) == 0) {
+        let k = 1 + r.below(2);
+        return Statement::Inner((0..k).map(|_| statement(r, kinds, true, n, 0)).collect());
+    }
+    let a = *r.pick(&written);
+    let at = index(r, kinds[a], inner, n);
+    let e = expr(r, kinds, inner, n, 2);
+    match r.below(if depth > 0 { 9 } else { 8 }) {
+        0 | 1 => Statement::Store(a, at, e),
+        2 | 3 => Statement::Add(a, at, e),
+        4 => Statement::Call(r.below(2) == 0, a, at, e),
+        5 => Statement::Scratch(a, at, e),
+        6 | 7 => {
+            let others: Vec<usize> = written.iter().copied().filter(|&b| kinds[b] == kinds[a]).collect();
+            Statement::Swap(a, *r.pick(&others), at)
+        }
+        _ => Statement::If(e, Box::new(statement(r, kinds, inner, n, depth - 1))),
+    }
+}
+
+fn program(seed: u64) -> Program {
+    let mut r = Seeded(seed * 6007 + 13);
+    let n = 500 + r.below(3500) as usize;
+    let loops = (0..3 + r.below(4))
+        .map(|_| {
+            let mut kinds: Kinds = [None; ARRAYS];
+            for _ in 0..1 + r.below(3) {
+                let a = r.below(ARRAYS as u64) as usize;
+                kinds[a] = Some(*r.pick(&[Index::Own, Index::Own, Index::Permuted, Index::Row(0)]));
+            }
+            // Parameters with two names for one array: only where both are reached in the same way.
+            let parameters = (r.below(2) == 0).then(|| {
+                let mut p = [0, 1, 2, 3];
+                if r.below(2) == 0 {
+                    let (a, b) = (r.below(ARRAYS as u64) as usize, r.below(ARRAYS as u64) as usize);
+                    if kinds[a].is_some() || kinds[b].is_none() {
+                        kinds[b] = kinds[a];
+                        p[b] = p[a];
+                    }
+                }
+                p
+            });
+            let body = (0..1 + r.below(3)).map(|_| statement(&mut r, &kinds, false, n, 2)).collect();
+            let sum = (r.below(3) == 0).then(|| expr(&mut r, &kinds, false, n, 1));
+            let schedule =
+                *r.pick(&["", "", "", "schedule(static,5)", "schedule(dynamic,3)", "schedule(guided)"]);
+            Loop { parameters, schedule, body, sum }
+        })
+        .collect();
+    Program { n, rounds: 4 + r.below(12) as usize, loops }
+}
+
+// --- The interpreter -----------------------------------------------------------------------------------------------
+
+struct Machine<'a> {
+    p: &'a Program,
+    arrays: Vec<Vec<i64>>,
+    perm: Vec<usize>,
+    map: [usize; ARRAYS],
+    i: usize,
+    j: usize,
+}
+
+impl Machine<'_> {
+    fn at(&self, k: Index) -> usize {
+        match k {
+            Index::Own => self.i,
+            Index::Permuted => self.perm[self.i],
+            Index::Row(k) => self.i * WIDTH + (self.j + k) % WIDTH,
+            Index::Far(k) => (self.i + k) % (self.p.n * WIDTH),
+        }
+    }
+    fn eval(&self, e: &Expr) -> i64 {
+        match e {
+            Expr::Constant(c) => *c,
+            Expr::I => self.i as i64,
+            Expr::Load(a, k) => self.arrays[self.map[*a]][self.at(*k)],
+            Expr::Peek(a, k) => self.arrays[self.map[*a]][self.at(*k)].wrapping_mul(3).wrapping_add(1),
+            Expr::Sum(a, b) => self.eval(a).wrapping_add(self.eval(b)),
+            Expr::Product(a, c) => self.eval(a).wrapping_mul(*c),
+        }
+    }
+    fn run(&mut self, s: &Statement) {
+        match s {
+            Statement::Store(a, k, e) | Statement::Call(false, a, k, e) => {
+                let (v, at) = (self.eval(e), self.at(*k));
+                self.arrays[self.map[*a]][at] = v;
+            }
+            Statement::Add(a, k, e) | Statement::Call(true, a, k, e) => {
+                let (v, at) = (self.eval(e), self.at(*k));
+                let x = &mut self.arrays[self.map[*a]][at];
+                *x = x.wrapping_add(v);
+            }
+            Statement::If(e, s) => {
+                if self.eval(e) & 1 != 0 {
+                    self.run(s);
+                }
+            }
+            Statement::Inner(body) => {
+                for j in 0..WIDTH {
+                    self.j = j;
+                    body.iter().for_each(|s| self.run(s));
+                }
+            }
+            Statement::Scratch(a, k, e) => {
+                let v = self.eval(e);
+                let t = (0..WIDTH as i64).fold(0i64, |t, w| t.wrapping_add(v.wrapping_mul(w + 1)));
+                let at = self.at(*k);
+                self.arrays[self.map[*a]][at] = t;
+            }
+            Statement::Swap(a, b, k) => {
+                let at = self.at(*k);
+                let (x, y) = (self.arrays[self.map[*a]][at], self.arrays[self.map[*b]][at]);
+                self.arrays[self.map[*a]][at] = y;
+                self.arrays[self.map[*b]][at] = x.wrapping_add(1);
+            }
+        }
+    }
+}
+
+fn interpret(p: &Program) -> String {
+    let n = p.n;
+    let arrays =
+        (0..ARRAYS).map(|a| (0..n * WIDTH).map(|x| ((x * 7 + a * 13) % 101) as i64).collect()).collect();
+    let mut m =
+        Machine { p, arrays, perm: (0..n).map(|i| n - 1 - i).collect(), map: [0, 1, 2, 3], i: 0, j: 0 };
+    let mut total = 0i64;
+    for _ in 0..p.rounds {
+        for l in &p.loops {
+            m.map = l.parameters.unwrap_or([0, 1, 2, 3]);
+            let mut sum = 0i64;
+            for i in 0..n {
+                m.i = i;
+                l.body.iter().for_each(|s| m.run(s));
+                if let Some(e) = &l.sum {
+                    sum = sum.wrapping_add(m.eval(e));
+                }
+            }
+            total = total.wrapping_mul(3).wrapping_add(sum);
+        }
+    }
+    let hash = m.arrays.iter().flatten().fold(0i64, |h, &x| h.wrapping_mul(31).wrapping_add(x));
+    format!("{} {}\n", hash as u64, total as u64)
+}
+
+// --- The C program -------------------------------------------------------------------------------------------------
+
+fn c_index(k: Index, n: usize) -> String {
+    match k {
+        Index::Own => "i".into(),
+        Index::Permuted => "perm[i]".into(),
+        Index::Row(0) => format!("i * {WIDTH} + j"),
+        Index::Row(k) => format!("i * {WIDTH} + (j + {k}) % {WIDTH}"),
+        Index::Far(k) => format!("(i + {k}) % {}", n * WIDTH),
+    }
+}
+
+fn c_expr(e: &Expr, n: usize) -> String {
+    match e {
+        Expr::Constant(c) => format!("{c}ul"),
+        Expr::I => "(unsigned long)i".into(),
+        Expr::Load(a, k) => format!("a{a}[{}]", c_index(*k, n)),
+        Expr::Peek(a, k) => format!("peek(&a{a}[{}])", c_index(*k, n)),
+        Expr::Sum(a, b) => format!("({} + {})", c_expr(a, n), c_expr(b, n)),
+        Expr::Product(a, c) => format!("{} * {c}ul", c_expr(a, n)),
+    }
+}
+
+fn c_statement(s: &Statement, n: usize) -> String {
+    match s {
+        Statement::Store(a, k, e) => format!("a{a}[{}] = {};", c_index(*k, n), c_expr(e, n)),
+        Statement::Add(a, k, e) => format!("a{a}[{}] += {};", c_index(*k, n), c_expr(e, n)),
+        Statement::If(e, s) => format!("if ({} & 1) {{ {} }}", c_expr(e, n), c_statement(s, n)),
+        Statement::Inner(body) => format!(
+            "for (int j = 0; j < {WIDTH}; j++) {{ {} }}",
+            body.iter().map(|s| c_statement(s, n)).collect::<Vec<_>>().join(" ")
+        ),
+        Statement::Call(update, a, k, e) => {
+            format!("{}(&a{a}[{}], {});", if *update { "bump" } else { "poke" }, c_index(*k, n), c_expr(e, n))
+        }
+        Statement::Scratch(a, k, e) => format!(
+            "{{ unsigned long t[{WIDTH}], v = {}, r = 0; fill(t, v); for (int w = 0; w < {WIDTH}; w++) r += t[w]; a{a}[{}] = r; }}",
+            c_expr(e, n),
+            c_index(*k, n)
+        ),
+        Statement::Swap(a, b, k) => {
+            let k = c_index(*k, n);
+            format!("{{ unsigned long x = a{a}[{k}], y = a{b}[{k}]; a{a}[{k}] = y; a{b}[{k}] = x + 1; }}")
+        }
+    }
+}
+
+fn c_program(p: &Program, seed: u64) -> String {
+    let (n, mut r) = (p.n, Seeded(seed + 99));
+    let mut c = format!(
+        "#include <stdio.h>\n#include <stdlib.h>\ntypedef unsigned long W;\n#define SMALL __attribute__((noinline)) static\n\
+         SMALL W peek(const W *p) {{ return *p * 3 + 1; }}\nSMALL void poke(W *p, W v) {{ *p = v; }}\n\
+         SMALL void bump(W *p, W v) {{ *p += v; }}\n\
+         SMALL void fill(W *t, W v) {{ for (int w = 0; w < {WIDTH}; w++) t[w] = v * (w + 1); }}\n\
+         static int perm[{n}];\nstatic W total;\n"
+    );
+    let heap = r.below(2) == 0;
+    let names: Vec<String> = (0..ARRAYS).map(|a| format!("a{a}")).collect();
+    for a in &names {
+        let _ =
+            if heap { writeln!(c, "static W *{a};") } else { writeln!(c, "static W {a}[{}];", n * WIDTH) };
+    }
+    for (k, l) in p.loops.iter().enumerate() {
+        let body: String = l.body.iter().map(|s| c_statement(s, n)).collect::<Vec<_>>().join("\n        ");
+        let (clause, add) = match &l.sum {
+            Some(e) => ("reduction(+ : s)", format!("s += {};", c_expr(e, n))),
+            None => ("", String::new()),
+        };
+        let parameters =
+            if l.parameters.is_some() { "W *a0, W *a1, W *a2, W *a3".to_string() } else { "void".into() };
+        let inside = r.below(2) == 0;
+        let head = if inside {
+            format!("#pragma omp parallel\n    {{\n#pragma omp for {} {clause}", l.schedule)
+        } else {
+            format!("#pragma omp parallel for {} {clause}", l.schedule)
+        };
+        let _ = writeln!(
+            c,
+            "static void loop{k}({parameters}) {{\n    W s = 0;\n{head}\n    for (int i = 0; i < {n}; i++) {{\n        {body}\n        {add}\n    }}\n{}    total = total * 3 + s;\n}}",
+            if inside { "    }\n" } else { "" }
+        );
+    }
+    let _ = writeln!(c, "int main(void) {{");
+    for (a, name) in names.iter().enumerate() {
+        if heap {
+            let _ = writeln!(c, "    {name} = malloc(sizeof(W) * {});", n * WIDTH);
+        }
+        let _ =
+            writeln!(c, "    for (int x = 0; x < {}; x++) {name}[x] = (x * 7 + {a} * 13) % 101;", n * WIDTH);
+    }
+    let _ = writeln!(c, "    for (int i = 0; i < {n}; i++) perm[i] = {n} - 1 - i;");
+    let _ = writeln!(c, "    for (int round = 0; round < {}; round++) {{", p.rounds);
+    for (k, l) in p.loops.iter().enumerate() {
+        let args = l.parameters.map_or(String::new(), |p| p.map(|a| format!("a{a}")).join(", "));
+        let _ = writeln!(c, "        loop{k}({args});");
+    }
+    let _ = writeln!(c, "    }}\n    W h = 0;");
+    for a in &names {
+        let _ = writeln!(c, "    for (int x = 0; x < {}; x++) h = h * 31 + {a}[x];", n * WIDTH);
+    }
+    let _ = writeln!(c, "    printf(\"%lu %lu\\n\", h, total);\n    return 0;\n}}");
+    c
+}
+
+// --- The test ------------------------------------------------------------------------------------------------------
+
+/// What became of the runs.
+#[derive(Default, Debug)]
+struct Tally {
+    recomputed: u32,
+    undamaged: u32,
+    refused: u32,
+}
+
+fn check(cc: &Path, dir: &Path, seed: u64, kills: u64, tally: &mut Tally) {
+    let p = program(seed);
+    let expected = interpret(&p);
+    let (source, exe) = (dir.join(format!("{seed}.c")), dir.join(format!("{seed}")));
+    std::fs::write(&source, c_program(&p, seed)).expect("target is writable");
+    let level = ["-O2", "-O2", "-O3", "-O1", "-O0"][seed as usize % 5];
+    let mut c = Command::new(cc);
+    c.args([level, "-fopenmp", "-fno-promp-runtime", "-w", "-o"]).arg(&exe).arg(&source);
+    let r = limited(c, Duration::from_secs(60));
+    assert_eq!(r.status, 0, "program {seed}: {}", r.err);
+    let r = reference(&exe, &[], &[("OMP_NUM_THREADS", "3")]);
+    assert_eq!((r.status, &r.out), (0, &expected), "program {seed} ({level}) under libgomp");
+    for k in 0..kills {
+        let threads = ["2", "3", "4"][(seed + k) as usize % 3];
+        // At a chunk, and a while later: in the middle of it, or of a later one.
+        let fault = match k % 3 {
+            0 => format!(
+                "kill@thread={},region={},delay={}us",
+                k % 2,
+                1 + (seed + k * 5) % 9,
+                1 + seed * 7 % 60
+            ),
+            1 => format!("kill@mtbf={}us,seed={seed},count=6", 200 + seed % 400),
+            _ => format!("crash@thread=1,region={},nth={},delay={}us", 1 + seed % 7, 1 + k % 3, seed % 30),
+        };
+        let r = promp(&exe, &[], &[("OMP_NUM_THREADS", threads), ("PROMP_FAULT", &fault)]);
+        assert!(!r.hung, "program {seed} ({level}) {fault}: hangs");
+        if r.status == 70 {
+            tally.refused += 1;
+        } else {
+            assert_eq!(
+                (r.status, &r.out),
+                (0, &expected),
+                "program {seed} ({level}) {threads} threads, {fault}: {}",
+                r.err
+            );
+            if r.err.contains("recomputed") || r.err.contains("repeated") {
+                tally.recomputed += 1;
+            } else {
+                tally.undamaged += 1;
+            }
+        }
+    }
+    let _ = std::fs::remove_file(&exe);
+    let _ = std::fs::remove_file(&source);
+}
+
+#[test]
+fn random_loops_give_what_interpretation_gives() {
+    let cc: PathBuf = library().with_file_name("promp-cc");
+    if !library().with_file_name("promp_plugin.so").exists() {
+        println!(
+            "SKIPPED: promp_plugin.so is not there (make plugin; it needs gcc-12-plugin-dev or the like)"
+        );
+        return;
+    }
+    let dir = root().join("target/c-tests/random_loops");
+    std::fs::create_dir_all(&dir).expect("target is writable");
+    let (first, programs) = (
+        std::env::var("PROMP_TEST_FIRST").ok().and_then(|v| v.parse().ok()).unwrap_or(1u64),
+        std::env::var("PROMP_TEST_PROGRAMS").ok().and_then(|v| v.parse().ok()).unwrap_or(if long() {
+            2000
+        } else {
+            40
+        }),
+    );
+    let tally: Vec<Tally> = std::thread::scope(|s| {
+        let workers: Vec<_> = (0..2u64)
+            .map(|w| {
+                let (cc, dir) = (&cc, &dir);
+                s.spawn(move || {
+                    let mut t = Tally::default();
+                    (first..first + programs)
+                        .filter(|n| n % 2 == w)
+                        .for_each(|n| check(cc, dir, n, 6, &mut t));
+                    t
+                })
+            })
+            .collect();
+        workers.into_iter().map(|w| w.join().unwrap_or_else(|e| std::panic::resume_unwind(e))).collect()
+    });
+    let all = |f: fn(&Tally) -> u32| tally.iter().map(f).sum::<u32>();
+    let (recomputed, refused) = (all(|t| t.recomputed), all(|t| t.refused));
+    println!(
+        "{programs} programs: {recomputed} runs recomputed, {refused} refused, {} without loss",
+        all(|t| t.undamaged)
+    );
+    assert!(recomputed as u64 > programs / 4, "too few failures struck work in flight");
+}
