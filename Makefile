@@ -1,7 +1,7 @@
 # promp: every target does its own set-up (tools/setup.sh installs missing Debian packages when run as root).
 CARGO ?= cargo
 RUN   := target/release/promp
-.PHONY: plugin bench-ckpt setup-long docs conformance all build setup setup-tests demo test test-long lint loom bench bench-ft clean
+.PHONY: plugin bench-recovery bench-ckpt setup-long docs conformance all build setup setup-tests demo test test-long lint loom bench bench-ft clean
 
 all: build plugin
 
@@ -56,6 +56,10 @@ bench-ft: setup build
 # What checkpoints cost, beside the machine's limits.
 bench-ckpt: setup build
 	@bench/checkpoints.py
+
+# What one failure costs in NPB EP built with promp-cc.
+bench-recovery: setup plugin
+	@bench/recovery.py
 
 bench: bench-ft
 

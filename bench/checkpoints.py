@@ -101,7 +101,7 @@ def main():
             print(f"| {name} | {label} | {c['dirty_pages']} | {c['bytes'] / 1e6:.1f} | {c['stop_s'] * 1e3:.1f} | {limit:.1f} | {c['write_s'] * 1e3:.1f} |", flush=True)
         out.setdefault("checkpoints", {})[name] = done
 
-    kernels = {k: build(f"npb/{k}.c") for k in ["cg", "ft", "mg"]}
+    kernels = {k: build(f"npb/{k}.c") for k in ["cg", "ft", "mg", "adi"]}
     for k, exe in kernels.items():
         rows(f"{k.upper()}.{a.size}", run([exe, a.size], "200ms", directory=a.dir)[1])
     dirty = build("ckpt/dirty.c")

@@ -81,6 +81,9 @@ fn nothing_of_ours_leaks_into_the_program() {
         "promp_fail",
         "promp_failures",
         "promp_stats",
+        "promp_register_segments",
+        "promp_unregister_segments",
+        "promp_undo",
     ];
     for s in exported() {
         let name = s.split('@').next().unwrap();

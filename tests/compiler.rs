@@ -243,20 +243,25 @@ fn the_drivers_pass_everything_else_through() {
 
 #[test]
 fn directives_reach_the_runtime() {
-    let Some(cc) = driver("promp-cc") else { return };
-    let exe = built(&cc, "compiler/directives.c", &[]);
-    let expected = reference(&exe, &[], &[]);
-    assert_eq!((expected.status, expected.out.trim()), (0, "143988040.0"), "{}", expected.err);
-    for threads in [1u64, 2, 4] {
-        let r = promp(
-            &exe,
-            &[],
-            &[("OMP_NUM_THREADS", &threads.to_string()), ("PROMP_REPORT", "-"), ("PROMP_REPRODUCIBLE", "1")],
-        );
-        assert_eq!((r.status, &r.out), (0, &expected.out));
-        let report: serde_json::Value = serde_json::from_str(&r.err).expect("a report");
-        // Five fragments and three a thread, and a whole chunk each in the last loop (reproducible: nothing is cut unasked).
-        assert_eq!(report["chunks"].as_u64(), Some(threads * (5 + 3 + 1)));
+    let (Some(cc), Some(fc)) = (driver("promp-cc"), driver("promp-fc")) else { return };
+    for exe in [built(&cc, "compiler/directives.c", &[]), built(&fc, "compiler/directives.f90", &[])] {
+        let expected = reference(&exe, &[], &[]);
+        assert_eq!((expected.status, expected.out.trim()), (0, "143988040.0"), "{}", expected.err);
+        for threads in [1u64, 2, 4] {
+            let r = promp(
+                &exe,
+                &[],
+                &[
+                    ("OMP_NUM_THREADS", &threads.to_string()),
+                    ("PROMP_REPORT", "-"),
+                    ("PROMP_REPRODUCIBLE", "1"),
+                ],
+            );
+            assert_eq!((r.status, &r.out), (0, &expected.out));
+            let report: serde_json::Value = serde_json::from_str(&r.err).expect("a report");
+            // Five fragments and three a thread, and a whole chunk each in the last loop (reproducible: nothing is cut unasked).
+            assert_eq!(report["chunks"].as_u64(), Some(threads * (5 + 3 + 1)), "{exe:?}");
+        }
     }
 }
 

@@ -125,6 +125,7 @@ static atomic_int tickets;
 /* opaque */ void assembler(void) { LOOP { int r; __asm__ volatile("movl $1, %0" : "=r"(r)); table[i] = r; } }
 /* undo, reported opaque */ void histogram(void) { LOOP for (int j = 0; j < M; j++) table[(int)h[i][j] & 511] += 1; }
 /* opaque */ void files(FILE *f) { LOOP fputc(i, f); }
+/* opaque */ void warns(void) { LOOP { a[i] = 1; _Pragma("omp error at(execution) severity(warning)") } }
 /* opaque */ void fence(void) { LOOP { a[i] = 1; atomic_thread_fence(memory_order_seq_cst); } }
 /* undo */ void thread_local_variable(void) { LOOP { own += 1; a[i] = own; } }
 /* undo */ double reduction_by_hand(double *partial) { LOOP partial[omp_get_thread_num()] += a[i]; return partial[0]; }

@@ -70,11 +70,7 @@ fn findings() -> Vec<Finding> {
         .and_then(|o| String::from_utf8(o.stdout).ok());
     let headers =
         plugin.as_deref().map(str::trim).is_some_and(|p| Path::new(p).join("include/gcc-plugin.h").exists());
-    add(
-        "gcc plugin headers",
-        headers,
-        "for the compile side, which is not in this version (gcc-12-plugin-dev)".into(),
-    );
+    add("gcc plugin headers", headers, "for building the compile side, promp-cc (gcc-12-plugin-dev)".into());
     let gomp = Command::new("gcc")
         .arg("-print-file-name=libgomp.so.1")
         .output()

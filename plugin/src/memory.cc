@@ -33,7 +33,15 @@ const char *callee_name (gimple *stmt)
   return starts_with (name, "__builtin_") ? name + strlen ("__builtin_") : name;
 }
 
-bool is_save_point (gimple *stmt) { return starts_with (callee_name (stmt), "GOMP_"); }
+bool is_save_point (gimple *stmt)
+{
+  const char *name = callee_name (stmt);
+  // These are ordinary functions of the runtime: no save point, and not to be executed twice.
+  for (const char *n : { "GOMP_alloc", "GOMP_free", "GOMP_warning", "GOMP_error" })
+    if (!strcmp (name, n))
+      return false;
+  return starts_with (name, "GOMP_");
+}
 
 bool is_outlined (function *fn)
 {

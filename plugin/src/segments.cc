@@ -19,6 +19,9 @@
 #include "diagnostic-core.h"
 #include <map>
 #include <array>
+#include <set>
+#include "tree-phinodes.h"
+#include "ssa-iterators.h"
 
 namespace promp {
 namespace {
@@ -67,6 +70,7 @@ public:
       if (!(gimple_call_flags (call) & ECF_NORETURN))
         segments_.push_back (segment (call));
     Undo undo (fn_, memory_, calls_);
+    undo_ = &undo;
     for (Segment &s : segments_)
       {
         decide (s);
@@ -74,7 +78,8 @@ public:
           for (size_t i = 0; i < s.accesses.size (); i++)
             if (s.undo[i])
               undo.want (s.statements[i], s.accesses[i].place,
-                         s.undo[i] == 2 ? s.statements[s.accesses[i].fill - 1] : nullptr);
+                         s.undo[i] == 2 ? s.statements[s.accesses[i].fill - 1] : nullptr,
+                         s.undo[i] == 2 ? s.accesses[s.accesses[i].fill - 1].place : 0);
       }
     undo.plan ();
     for (Segment &s : segments_)
@@ -248,7 +253,7 @@ private:
   void effect (Segment &s, uint32_t n, gimple *stmt, const std::string &what)
   {
     s.effects.push_back ({ keep (what), stmt ? line_of (stmt) : 0, n, 0 });
-    if (stmt && gimple_call_builtin_p (stmt, BUILT_IN_FREE))
+    if (stmt && (gimple_call_builtin_p (stmt, BUILT_IN_FREE) || gimple_call_builtin_p (stmt, BUILT_IN_REALLOC)))
       frees_.push_back ({ s.effects.size () - 1, gimple_call_arg (stmt, 0) });
   }
 
@@ -257,16 +262,82 @@ private:
   {
     for (auto &f : frees_)
       {
-        gimple *from = TREE_CODE (f.second) == SSA_NAME ? SSA_NAME_DEF_STMT (f.second) : nullptr;
-        if (!from
-            || (!gimple_call_builtin_p (from, BUILT_IN_MALLOC) && !gimple_call_builtin_p (from, BUILT_IN_CALLOC)))
-          continue;
-        for (uint32_t n = 0; n < s.nodes.size (); n++)
-          for (gimple_stmt_iterator i = s.nodes[n].first; !gsi_end_p (i) && gsi_stmt (i) != s.nodes[n].terminator; gsi_next (&i))
-            if (gsi_stmt (i) == from)
-              s.effects[f.first].excused = n + 1;
+        // The names through which the pointer comes from its allocations. If none of them can carry a value from before the
+        // segment, every block that is freed was allocated in the segment.
+        std::set<tree> names;
+        bool safe = allocated (f.second, names);
+        for (tree name : names)
+          safe = safe && !comes_in (s, name);
+        if (safe)
+          s.effects[f.first].excused = s.effects[f.first].node + 1;
       }
     frees_.clear ();
+  }
+
+  /// Does `t` come from allocations (or is null) only? Collects the names on the way.
+  static bool allocated (tree t, std::set<tree> &names)
+  {
+    if (integer_zerop (t))
+      return true;
+    if (TREE_CODE (t) != SSA_NAME || SSA_NAME_IS_DEFAULT_DEF (t))
+      return false;
+    if (!names.insert (t).second)
+      return true;
+    gimple *def = SSA_NAME_DEF_STMT (t);
+    if (gimple_call_builtin_p (def, BUILT_IN_MALLOC) || gimple_call_builtin_p (def, BUILT_IN_CALLOC)
+        || gimple_call_builtin_p (def, BUILT_IN_REALLOC))
+      return true;
+    if (gassign *a = dyn_cast<gassign *> (def))
+      return (gimple_assign_ssa_name_copy_p (a) || CONVERT_EXPR_CODE_P (gimple_assign_rhs_code (a)))
+             && allocated (gimple_assign_rhs1 (a), names);
+    gphi *phi = dyn_cast<gphi *> (def);
+    for (unsigned i = 0; phi && i < gimple_phi_num_args (phi); i++)
+      if (!allocated (gimple_phi_arg_def (phi, i), names))
+        return false;
+    return phi != nullptr;
+  }
+
+  /// Can a use of `name` in the segment see a value from before it: is it reached without the name's definition?
+  static bool comes_in (const Segment &s, tree name)
+  {
+    gimple *def = SSA_NAME_DEF_STMT (name);
+    std::vector<bool> seen (s.nodes.size ());
+    std::vector<uint32_t> todo = { 0 };
+    while (!todo.empty ())
+      {
+        uint32_t n = todo.back ();
+        todo.pop_back ();
+        if (seen[n])
+          continue;
+        seen[n] = true;
+        const Node &at = s.nodes[n];
+        bool whole = at.first.ptr == gsi_start_bb (at.bb).ptr && (n > 0 || !s.site);
+        bool defined = whole && gimple_code (def) == GIMPLE_PHI && gimple_bb (def) == at.bb;
+        for (gimple_stmt_iterator i = at.first; !defined && !gsi_end_p (i); gsi_next (&i))
+          {
+            gimple *g = gsi_stmt (i);
+            use_operand_p use;
+            ssa_op_iter it;
+            FOR_EACH_SSA_USE_OPERAND (use, g, it, SSA_OP_USE)
+              if (USE_FROM_PTR (use) == name && !is_gimple_debug (g))
+                return true;
+            if (g == at.terminator)
+              break;
+            defined = g == def;
+          }
+        if (defined || at.terminator)
+          continue;
+        edge e;
+        edge_iterator ei;
+        FOR_EACH_EDGE (e, ei, at.bb->succs)
+          for (gphi_iterator p = gsi_start_phis (e->dest); !gsi_end_p (p); gsi_next (&p))
+            if (PHI_ARG_DEF_FROM_EDGE (p.phi (), e) == name)
+              return true;
+        for (auto &edge : s.edges)
+          if (edge[0] == n)
+            todo.push_back (edge[1]);
+      }
+    return false;
   }
 
   void statement (Segment &s, uint32_t n, gimple *stmt)
@@ -306,12 +377,34 @@ private:
     for (size_t i = 0; i < s.accesses.size (); i++)
       {
         gimple *c = s.statements[i];
+        // The block's bounds are used at the access: they must be known there.
+        if (i == w || !(s.accesses[i].flags & ACCESS_WRITES) || c == s.statements[w]
+            || !dominated_by_p (CDI_DOMINATORS, gimple_bb (s.statements[w]), gimple_bb (c)))
+          continue;
+        if (is_gimple_assign (c) && memory_.key (memory_.places ()[s.accesses[i].place].object) == key)
+          {
+            class loop *l = undo_->filling_loop (c, s.accesses[i].place);
+            // The whole loop must be behind the access, not only one of its iterations.
+            uint32_t behind = l && !flow_bb_inside_loop_p (l, gimple_bb (s.statements[w])) ? node_of (s, single_exit (l)->dest) : 0;
+            if (behind && (behind == s.accesses[w].node || leads_through (s, behind, s.accesses[w].node)))
+              return i + 1;
+            continue;
+          }
         if ((gimple_call_builtin_p (c, BUILT_IN_MEMSET) || gimple_call_builtin_p (c, BUILT_IN_MEMCPY)
              || gimple_call_builtin_p (c, BUILT_IN_MEMMOVE))
             && gimple_call_arg (c, 0) == key && (s.accesses[i].flags & ACCESS_WRITES)
             && (s.accesses[i].node == s.accesses[w].node ? i < w : leads_through (s, s.accesses[i].node, s.accesses[w].node)))
           return i + 1;
       }
+    return 0;
+  }
+
+  /// The node that is the whole block `bb`; 0: there is none.
+  static uint32_t node_of (const Segment &s, basic_block bb)
+  {
+    for (uint32_t n = 1; n < s.nodes.size (); n++)
+      if (s.nodes[n].bb == bb)
+        return n;
     return 0;
   }
 
@@ -364,6 +457,7 @@ private:
   Memory memory_;
   std::vector<gimple *> calls_;
   std::vector<Segment> segments_;
+  Undo *undo_ = nullptr;
   std::map<gimple *, Memory::Deed> deeds_;
   std::vector<std::pair<size_t, tree>> frees_;
 };

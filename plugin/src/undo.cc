@@ -36,8 +36,10 @@ Undo::Undo (function *fn, Memory &memory, const std::vector<gimple *> &calls) : 
   calculate_dominance_info (CDI_DOMINATORS);
 }
 
-void Undo::want (gimple *stmt, unsigned place, gimple *cover)
+void Undo::want (gimple *stmt, unsigned place, gimple *cover, unsigned cover_place)
 {
+  if (cover && !is_gimple_call (cover))
+    fills_[cover] = cover_place;
   auto known = wanted_.find (stmt);
   if (known == wanted_.end ())
     wanted_[stmt] = { place, cover };
@@ -271,13 +273,21 @@ Undo::Plan Undo::plan_for (gimple *stmt, unsigned place) const
     }
   if (own_block (stmt, place, plan) && plan.around)
     return plan; // once for all that is written to it
-  plan = Plan ();
+  return grid (stmt, place, 2);
+}
+
+Undo::Plan Undo::grid (gimple *stmt, unsigned place, unsigned dimensions) const
+{
+  Plan plan;
+  tree ref = memory_.expression (place);
+  if (!ref)
+    return plan;
   plan.start = address (unshare_expr (ref), &plan.size);
   if (!plan.start)
     return plan;
   plan.possible = true;
   basic_block bb = gimple_bb (stmt);
-  for (class loop *l = bb->loop_father; loop_outer (l) && plan.dimensions.size () < 2; l = loop_outer (l))
+  for (class loop *l = bb->loop_father; loop_outer (l) && plan.dimensions.size () < dimensions; l = loop_outer (l))
     {
       if (has_call (l) || leaves_early (l))
         break;
@@ -298,6 +308,42 @@ Undo::Plan Undo::plan_for (gimple *stmt, unsigned place) const
   return plan;
 }
 
+class loop *Undo::filling_loop (gimple *stmt, unsigned place) const
+{
+  if (!is_gimple_assign (stmt))
+    return nullptr;
+  Plan p = grid (stmt, place, 1);
+  if (!p.possible || p.dimensions.size () != 1 || !operand_equal_p (p.dimensions[0].stride, p.size, 0))
+    return nullptr;
+  return p.around;
+}
+
+/// First byte and length of what `cover` has written; computed in front of a filling loop.
+void Undo::block (gimple *cover, tree *base, tree *length)
+{
+  if (is_gimple_call (cover))
+    {
+      *base = gimple_call_arg (cover, 0);
+      *length = gimple_call_arg (cover, 2);
+      return;
+    }
+  auto known = blocks_.find (cover);
+  if (known == blocks_.end ())
+    {
+      Plan p = grid (cover, fills_[cover], 1);
+      gimple_seq seq = nullptr, more = nullptr;
+      tree b = force_gimple_operand (fold_convert (sizetype, unshare_expr (p.start)), &seq, true, NULL_TREE);
+      tree n = fold_build2 (MULT_EXPR, sizetype, fold_convert (sizetype, unshare_expr (p.dimensions[0].count)), p.size);
+      n = force_gimple_operand (n, &more, true, NULL_TREE);
+      gimple_seq_add_seq (&seq, more);
+      if (seq)
+        gsi_insert_seq_on_edge_immediate (loop_preheader_edge (p.around), seq);
+      known = blocks_.insert ({ cover, { b, n } }).first;
+    }
+  *base = known->second.first;
+  *length = known->second.second;
+}
+
 void Undo::plan ()
 {
   for (auto &w : wanted_)
@@ -316,10 +362,11 @@ void Undo::plan ()
 }
 
 /// A place in front of `stmt` that is only reached if what it writes lies outside of the block that `p.cover` has written.
-gimple_stmt_iterator Undo::outside (const Plan &p, gimple *stmt) const
+gimple_stmt_iterator Undo::outside (const Plan &p, gimple *stmt)
 {
+  tree base, length;
+  block (p.cover, &base, &length);
   gimple_stmt_iterator i = gsi_for_stmt (stmt);
-  tree base = gimple_call_arg (p.cover, 0), length = gimple_call_arg (p.cover, 2);
   gimple_seq seq = nullptr, more = nullptr;
   tree start = force_gimple_operand (fold_convert (sizetype, unshare_expr (p.start)), &seq, true, NULL_TREE);
   tree from = fold_build2 (MINUS_EXPR, sizetype, start, fold_convert (sizetype, base));

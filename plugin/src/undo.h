@@ -12,9 +12,12 @@ class Undo
 {
 public:
   Undo (function *fn, Memory &memory, const std::vector<gimple *> &calls);
-  /// The old value of what `stmt` writes to `place` must be saved. `cover`: a call that has written a block at the same pointer
-  /// before, in every segment in which the statement is: what lies in the block need not be saved. Null: none.
-  void want (gimple *stmt, unsigned place, gimple *cover);
+  /// The old value of what `stmt` writes to `place` must be saved. `cover`: a call, or a write in a filling loop, that has
+  /// written a block at the same pointer before, in every segment in which the statement is: what lies in the block need not be
+  /// saved. Null: none.
+  void want (gimple *stmt, unsigned place, gimple *cover, unsigned cover_place);
+  /// The loop that writes a block without gaps from its first byte to its last by executing `stmt`, null if it is none.
+  class loop *filling_loop (gimple *stmt, unsigned place) const;
   /// Is saving possible in principle, but too expensive?
   bool is_too_expensive (gimple *stmt) const;
   /// Finds places for the calls, as far outside of loops as the writes are an exact grid of elements.
@@ -38,9 +41,11 @@ private:
     std::vector<Dimension> dimensions; ///< innermost first
   };
   Plan plan_for (gimple *stmt, unsigned place) const;
+  Plan grid (gimple *stmt, unsigned place, unsigned dimensions) const;
+  void block (gimple *cover, tree *base, tree *length);
   bool own_block (gimple *stmt, unsigned place, Plan &plan) const;
   bool has_call (class loop *) const;
-  gimple_stmt_iterator outside (const Plan &p, gimple *stmt) const;
+  gimple_stmt_iterator outside (const Plan &p, gimple *stmt);
 
   function *fn_;
   Memory &memory_;
@@ -52,6 +57,8 @@ private:
   };
   std::map<gimple *, Wish> wanted_;
   std::map<gimple *, Plan> plans_;
+  std::map<gimple *, unsigned> fills_; ///< writes in filling loops that cover others, and what they write
+  std::map<gimple *, std::pair<tree, tree>> blocks_; ///< their blocks, once computed
 };
 
 } // namespace promp

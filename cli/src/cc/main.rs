@@ -4,6 +4,8 @@
 //! (`-fipa-pta`), so that it sees through the regions' data blocks. When linking, libpromp comes before libgomp.
 //! Options of our own: `-fpromp-report`, `-fpromp-elements`, `-fno-promp-runtime`.
 
+mod fortran;
+
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -124,6 +126,43 @@ fn version(compiler: &OsStr) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&out.stdout).trim().to_string())
 }
 
+/// Replaces Fortran files that have `!$promp` lines by copies in which these are calls; returns the folder of the copies.
+fn with_calls(d: &Driver, args: &mut Vec<OsString>) -> Option<PathBuf> {
+    let dir = std::env::temp_dir().join(format!("promp-fc-{}", std::process::id()));
+    let mut folders = Vec::new();
+    for (i, a) in args.iter_mut().enumerate() {
+        let name = a.to_string_lossy().into_owned();
+        if !fortran::is_source(&name) {
+            continue;
+        }
+        let Ok(text) = std::fs::read_to_string(&name) else { continue };
+        match fortran::rewrite(&name, &text) {
+            Err(e) => {
+                let _ = std::fs::remove_dir_all(&dir);
+                fail(d, &e)
+            }
+            Ok(None) => {}
+            Ok(Some(new)) => {
+                // The same file name: the compiler names its output after it.
+                let at = dir.join(i.to_string());
+                let path = at.join(Path::new(&name).file_name().unwrap_or_default());
+                if let Err(e) = std::fs::create_dir_all(&at).and_then(|()| std::fs::write(&path, new)) {
+                    fail(d, &format!("{} cannot be written: {e}", path.display()));
+                }
+                let folder = Path::new(&name).parent().filter(|p| !p.as_os_str().is_empty());
+                folders.push(option("-I", folder.unwrap_or(Path::new("."))));
+                *a = path.into();
+            }
+        }
+    }
+    if folders.is_empty() {
+        return None;
+    }
+    args.append(&mut folders);
+    args.push("-ffree-line-length-none".into());
+    Some(dir)
+}
+
 /// Runs the compiler in this process's place.
 fn main() {
     let mut args = std::env::args_os();
@@ -193,6 +232,15 @@ fn main() {
         }
         ours.append(&mut rest);
         rest = ours;
+    }
+    let copies = if w.openmp && d.name == "promp-fc" { with_calls(d, &mut rest) } else { None };
+    if let Some(dir) = copies {
+        let status = Command::new(&compiler).args(rest).status();
+        let _ = std::fs::remove_dir_all(dir);
+        match status {
+            Ok(s) => exit(s.code().unwrap_or(1)),
+            Err(e) => fail(d, &format!("{} cannot be executed: {e}", compiler.to_string_lossy())),
+        }
     }
     let e = Command::new(&compiler).args(rest).exec();
     fail(d, &format!("{} cannot be executed: {e}", compiler.to_string_lossy()))

@@ -15,6 +15,8 @@ use core::sync::atomic::Ordering::*;
 struct Held {
     pages: Vec<u64>,
     kept: Vec<Entry>,
+    /// Ranges of the last checkpoint's index of which everything is as it was.
+    ranges: Vec<(usize, usize)>,
 }
 
 impl Keeper {
@@ -91,7 +93,7 @@ impl Keeper {
         for m in &maps {
             self.tracker.runs(m, true, &mut runs);
         }
-        let mut held = Held { pages: Vec::new(), kept: Vec::new() };
+        let mut held = Held { pages: Vec::new(), kept: Vec::new(), ranges: Vec::new() };
         let mut entries = Vec::new();
         self.staging.clear();
         self.store.drop_older(self.generation);
@@ -121,6 +123,17 @@ impl Keeper {
         for r in runs {
             while maps[map].end <= r.start {
                 map += 1;
+            }
+            if !r.changed && !self.unknown {
+                // Runs of known pages are looked at when the threads go on again.
+                let (a, b) = ((r.start / PAGE) as u64, (r.end / PAGE) as u64);
+                let first = at + old[at..].partition_point(|e| e.page < a);
+                let last = first + old[first..].partition_point(|e| e.page < b);
+                if (last - first) as u64 == b - a {
+                    held.ranges.push((first, last));
+                    at = last;
+                    continue;
+                }
             }
             let (readable, anonymous) = (maps[map].prot & libc::PROT_READ != 0, maps[map].inode == 0);
             let mut p = r.start;
@@ -249,6 +262,9 @@ impl Keeper {
         about.mapped = self.recognise(&about.maps);
         // Two sorted lists; pages that had no slot before may lie anywhere.
         entries.extend(held.kept);
+        for &(first, last) in &held.ranges {
+            entries.extend_from_slice(&self.store.index[first..last]);
+        }
         entries.sort_unstable_by_key(|e| e.page);
         let number = self.generation + 1;
         let total = entries.len() as u64;
