@@ -338,7 +338,13 @@ fn families_and_bytes() {
                 assert!(status.success(), "{said}");
                 break;
             }
-            None => cmd = restart(&s.path("ckpt")),
+            None if has_generation(&s.path("ckpt")) => cmd = restart(&s.path("ckpt")),
+            None => {
+                // Killed before its first checkpoint.
+                let _ = fs::remove_file(s.path("got"));
+                cmd = with(first_run(&exe, &[], &s.path("ckpt")));
+                cmd.env("PROMP_VERBOSE", "1");
+            }
         }
     }
     assert_eq!(

@@ -23,7 +23,9 @@ use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*, fence};
 use keeper::{Keeper, Taken};
 pub use promp_image as image;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use store::Store;
 
 /// Rollbacks by a crash to one checkpoint before the crash is taken for the program's own error.
@@ -124,9 +126,7 @@ impl Start {
                     match Store::holder(&self.settings.dir).filter(|&pid| is_relative(pid)) {
                         Some(pid) => {
                             if self.settings.verbose >= 1 {
-                                say!(
-                                    "no checkpoints of this process: PROMP_CKPT_DIR={dir} serves process {pid}, of the same family"
-                                );
+                                say_of_family(&self.settings.dir, pid);
                             }
                             keep::get().ready.store(NOT_READY, Release);
                             futex::wake(&keep::get().ready, u32::MAX);
@@ -203,12 +203,19 @@ pub fn start(g: &'static Globals) {
         }
         return;
     }
+    if let Some(pid) = ancestor_with(&settings.dir) {
+        if g.promp.verbose >= 1 {
+            say_of_family(&settings.dir, pid);
+        }
+        return;
+    }
     if !region_ready() {
         say!("no checkpoints: the system does not give the address space for them (ulimit -v?)");
         return;
     }
     seats::install();
     let threads = g.initial.threads;
+    let dir = settings.dir.clone();
     if !spawn(Start {
         settings: Settings { threads, inherited: restart::inherited(), ..settings },
         job: restart::Job::Fresh,
@@ -223,7 +230,33 @@ pub fn start(g: &'static Globals) {
     }
     if k.ready.load(Acquire) == NOT_READY {
         region::forget();
+        return;
     }
+    let mut owner = OsString::from(format!("{}:", syscall::getpid()));
+    owner.push(&dir);
+    // SAFETY: initialisation: either the program has not begun yet, or it is in its first call of the runtime.
+    unsafe { std::env::set_var(OWNER, owner) };
+}
+
+/// Tells descendants that the directory in their PROMP_CKPT_DIR serves an ancestor: "pid:directory". The lock alone would not do: a child
+/// that outlives the ancestor, or has yet to start when it is killed, would find the directory free and overwrite what the ancestor
+/// is to be restarted from.
+const OWNER: &str = "PROMP_CKPT_OWNER";
+
+/// The ancestor that `dir` serves.
+fn ancestor_with(dir: &Path) -> Option<u32> {
+    let owner = std::env::var_os(OWNER)?;
+    let bytes = owner.as_bytes();
+    let colon = bytes.iter().position(|&b| b == b':')?;
+    let pid: u32 = core::str::from_utf8(&bytes[..colon]).ok()?.parse().ok()?;
+    (pid != syscall::getpid() && &bytes[colon + 1..] == dir.as_os_str().as_bytes()).then_some(pid)
+}
+
+fn say_of_family(dir: &Path, pid: u32) {
+    say!(
+        "no checkpoints of this process: PROMP_CKPT_DIR={} serves process {pid}, of the same family",
+        dir.display()
+    );
 }
 
 /// The first checkpoint: as soon as the program's thread has its seat.
