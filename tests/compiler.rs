@@ -176,8 +176,10 @@ fn an_update_is_recovered_by_undo() {
             let fault = format!("kill@mtbf=3ms,seed={seed},count=3");
             let r = promp(exe, &[], &[("OMP_NUM_THREADS", "4"), ("PROMP_FAULT", &fault)]);
             if r.status == 70 {
-                assert!(i == 0, "refused: {}", r.err);
-                met[0] = true;
+                // A thread that dies in the middle of libc is refused in either case.
+                let elsewhere = r.err.contains("library function that may hold a lock");
+                assert!(i == 0 || elsewhere, "refused: {}", r.err);
+                met[0] |= !elsewhere;
             } else {
                 assert_eq!((r.status, &r.out), (0, &expected.out), "{fault}: {}", r.err);
                 met[i] |= i == 1 && r.err.contains("recomputed");

@@ -40,18 +40,32 @@ tree marked_chunk (tree arg)
 }
 
 /// Calls of promp.h's functions for directives go through functions that do nothing without the runtime (directives.cc).
-void through_ours (gcall *call)
+void through_ours (gimple_stmt_iterator *at, gcall *call)
 {
   tree decl = gimple_call_fndecl (call);
   if (!decl || !DECL_EXTERNAL (decl) || !TREE_PUBLIC (decl))
     return;
   const char *name = IDENTIFIER_POINTER (DECL_ASSEMBLER_NAME (decl));
   for (const char *known : { "promp_frags", "promp_recompute", "promp_potential_ckpt" })
-    if (!strcmp (name, known))
-      {
-        gimple_call_set_fndecl (call, runtime_function (known, gimple_call_num_args (call) > 0));
-        update_stmt (call);
-      }
+    {
+      size_t n = strlen (known);
+      if (strncmp (name, known, n) || (name[n] && strcmp (name + n, "_")))
+        continue;
+      if (name[n] && gimple_call_num_args (call) > 0)
+        {
+          // From Fortran, without an interface: the argument is a reference.
+          tree type = integer_type_node;
+          tree from = build2 (MEM_REF, type, gimple_call_arg (call, 0), build_int_cst (build_pointer_type (type), 0));
+          gassign *load = gimple_build_assign (make_ssa_name (type), from);
+          gimple_set_vuse (load, gimple_vuse (call));
+          gsi_insert_before (at, load, GSI_SAME_STMT);
+          gimple_call_set_arg (call, 0, gimple_assign_lhs (load));
+        }
+      tree ours = runtime_function (known, gimple_call_num_args (call) > 0);
+      gimple_call_set_fndecl (call, ours);
+      gimple_call_set_fntype (call, TREE_TYPE (ours));
+      update_stmt (call);
+    }
 }
 
 const pass_data DATA = { GIMPLE_PASS, "promp_rename", OPTGROUP_OMP, TV_NONE, PROP_ssa, 0, 0, 0, TODO_update_ssa };
@@ -71,7 +85,7 @@ struct Rename : gimple_opt_pass
         {
           gcall *call = dyn_cast<gcall *> (gsi_stmt (i));
           if (call)
-            through_ours (call);
+            through_ours (&i, call);
           bool wide = call && gimple_call_builtin_p (call, BUILT_IN_GOMP_LOOP_ULL_DYNAMIC_START);
           if (!wide && !(call && gimple_call_builtin_p (call, BUILT_IN_GOMP_LOOP_DYNAMIC_START)))
             {

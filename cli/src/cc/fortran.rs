@@ -1,5 +1,5 @@
 //! `!$promp` lines in free-form Fortran: the compiler takes them for comments, so the driver hands it a copy of the file in which each
-//! is a call, on the same line.
+//! is a call, on the same line. (The plugin knows these calls, with an interface or without: rename.cc.)
 
 use std::path::Path;
 
@@ -38,27 +38,18 @@ pub fn rewrite(name: &str, text: &str) -> Result<Option<String>, String> {
 }
 
 fn call(directive: &str) -> Option<String> {
-    let with_argument = |function: &str, value: &str| {
-        format!(
-            "block; interface; subroutine {function}(m) bind(c); use iso_c_binding; integer(c_int), value :: m; end subroutine; \
-             end interface; call {function}({value}); end block"
-        )
-    };
     let lower = directive.to_lowercase().replace(' ', "");
     let argument = |name: &str| {
         let at = directive.to_lowercase().find(name)? + name.len();
         Some(directive[at..].trim().strip_prefix('(')?.strip_suffix(')')?.trim().to_string())
     };
     match &*lower {
-        "checkpoint" => Some(
-            "block; interface; subroutine promp_potential_ckpt() bind(c); end subroutine; end interface; call promp_potential_ckpt(); end block"
-                .into(),
-        ),
-        "recompute(static)" => Some(with_argument("promp_recompute", "1")),
-        "recompute(dynamic)" => Some(with_argument("promp_recompute", "2")),
+        "checkpoint" => Some("call promp_potential_ckpt()".into()),
+        "recompute(static)" => Some("call promp_recompute(1)".into()),
+        "recompute(dynamic)" => Some("call promp_recompute(2)".into()),
         l if l.starts_with("frags(") => {
             let m = argument("frags").filter(|m| !m.is_empty() && !m.contains(['\'', '"', '!', ';']))?;
-            Some(with_argument("promp_frags", &format!("int({m}, kind=4)")))
+            Some(format!("call promp_frags(int({m}, kind=4))"))
         }
         _ => None,
     }
@@ -75,8 +66,8 @@ mod tests {
         let lines: Vec<&str> = new.lines().collect();
         assert_eq!(lines.len(), 7);
         assert_eq!(lines[0], "# 1 \"p.f90\"");
-        assert!(lines[2].ends_with("call promp_frags(int(2 * n, kind=4)); end block"), "{}", lines[2]);
-        assert!(lines[4].ends_with("call promp_recompute(1); end block"), "{}", lines[4]);
+        assert!(lines[2].ends_with("call promp_frags(int(2 * n, kind=4))"), "{}", lines[2]);
+        assert!(lines[4].ends_with("call promp_recompute(1)"), "{}", lines[4]);
         assert_eq!((lines[3], lines[5]), ("!$OMP parallel do", "! !$promp frags(1)"));
     }
 

@@ -227,8 +227,9 @@ fn main() {
             ]);
         }
         if w.links {
-            // Names of the runtime stay open, so that a preloaded one is found.
-            rest.push("-Wl,-z,dynamic-undefined-weak".into());
+            // Names of the runtime stay open, so that a preloaded one is found. Functions are bound when the program is loaded: a
+            // thread that dies while the dynamic linker binds one at its first call could not be recovered.
+            rest.push("-Wl,-z,dynamic-undefined-weak,-z,now".into());
         }
         ours.append(&mut rest);
         rest = ours;
