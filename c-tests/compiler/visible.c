@@ -38,6 +38,13 @@ int main(int argc, char **argv) {
     for (int i = 0; i < n; i++) a[i] += 1;
 #pragma omp distribute parallel for
     for (int i = 0; i < n; i++) a[i] += 1;
+    /* Loops that GCC's calls of the runtime get wrong, or make of other constructs: they stay inline. */
+    long down = 0;
+#pragma omp parallel for reduction(+ : down)
+    for (unsigned i = 4294967295u; i > 4294967290u; i--) down += i - 4294967290u;
+#pragma omp parallel loop
+    for (int i = 0; i < n; i++) early[i] += 1;
+    printf("%ld ", down);
     unsigned long h = 0;
     for (int i = 0; i < n; i++) h = h * 31 + own[i] + 7 * early[i];
     printf("%g %d %ld %g %lu\n", s, last, t, a[n - 1], h);

@@ -26,6 +26,9 @@ bool must_stay (gomp_for *loop)
       {
       case OMP_CLAUSE_ORDERED:
         return true; // a call already
+      case OMP_CLAUSE_ORDER:
+      case OMP_CLAUSE_BIND:
+        return true; // made of a loop construct
       case OMP_CLAUSE_REDUCTION:
         if (OMP_CLAUSE_REDUCTION_TASK (c) || OMP_CLAUSE_REDUCTION_INSCAN (c))
           return true;
@@ -38,8 +41,15 @@ bool must_stay (gomp_for *loop)
         break;
       }
   for (size_t i = 0; i < gimple_omp_for_collapse (loop); i++)
-    if (TREE_CODE (gimple_omp_for_initial (loop, i)) == TREE_VEC || TREE_CODE (gimple_omp_for_final (loop, i)) == TREE_VEC)
-      return true;
+    {
+      if (TREE_CODE (gimple_omp_for_initial (loop, i)) == TREE_VEC || TREE_CODE (gimple_omp_for_final (loop, i)) == TREE_VEC)
+        return true;
+      // GCC 12 passes the step of such a loop as a large positive number where it calls the runtime (it does nothing then, with
+      // schedule(dynamic), too).
+      tree_code condition = gimple_omp_for_cond (loop, i);
+      if (TYPE_UNSIGNED (TREE_TYPE (gimple_omp_for_index (loop, i))) && (condition == GT_EXPR || condition == GE_EXPR))
+        return true;
+    }
   return false;
 }
 
