@@ -193,6 +193,27 @@ fn an_update_is_recovered_by_undo() {
 }
 
 #[test]
+fn inline_functions_of_several_units_keep_their_verdicts() {
+    let Some(cxx) = driver("promp-c++") else { return };
+    let dir = root().join("target/c-tests/inline");
+    std::fs::create_dir_all(&dir).unwrap();
+    let source = |n: &str| root().join("c-tests/compiler").join(n).to_str().unwrap().to_string();
+    let exe = dir.join("inline");
+    let (main, other) = (source("inline_main.cpp"), source("inline_other.cpp"));
+    compile(&cxx, &["-O2", "-fopenmp", "-fno-promp-runtime", "-o", exe.to_str().unwrap(), &main, &other]);
+    let expected = reference(&exe, &[], &[]);
+    assert_eq!(expected.status, 0);
+    let recovered = (1..=400).find(|seed| {
+        let fault = format!("kill@mtbf=3ms,seed={seed},count=3");
+        let r = promp(&exe, &[], &[("OMP_NUM_THREADS", "4"), ("PROMP_FAULT", &fault)]);
+        let refused = r.status == 70 && r.err.contains("library function that may hold a lock");
+        assert!(refused || (r.status, &r.out) == (0, &expected.out), "{fault}: {} {}", r.status, r.err);
+        r.err.contains("recomputed")
+    });
+    assert!(recovered.is_some(), "never recovered");
+}
+
+#[test]
 fn static_iterations_stay_with_their_threads() {
     let Some(cc) = driver("promp-cc") else { return };
     for level in ["-O0", "-O2"] {

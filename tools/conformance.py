@@ -2,8 +2,10 @@
 """GCC's own libgomp test suite under libgomp and under promp.
 
     tools/conformance.py fetch DIR              download and unpack the suite of Debian's gcc-12 source package into DIR
-    tools/conformance.py build DIR [-j N]       build its run-type tests for C, C++ and Fortran
-    tools/conformance.py run DIR NAME [--preload LIB] [--env K=V ...] [-j N] [--timeout S] [--only GLOB]
+    tools/conformance.py build DIR [-j N] [--drivers FOLDER]
+                                                build its run-type tests for C, C++ and Fortran; with --drivers by the promp-cc,
+                                                promp-c++ and promp-fc found there, OpenMP only, as programs that any runtime can run
+    tools/conformance.py run DIR NAME [--preload LIB] [--env K=V ...] [-j N] [--timeout S] [--only GLOB] [--driven]
     tools/conformance.py table DIR REFERENCE NAME...   compare runs, as Markdown
 
 Nothing of the suite becomes part of this project: it is unpacked outside the tree.
@@ -34,6 +36,7 @@ SUBSUITES = [
     ("libgomp.oacc-c++", "g++", (".C", ".c"), OPENACC),
     ("libgomp.oacc-fortran", "gfortran", FORTRAN, OPENACC),
 ]
+DRIVERS = {"gcc": "promp-cc", "g++": "promp-c++", "gfortran": "promp-fc"}
 UNSUPPORTED = r"offload_device|nvptx|gcn|vect_simd|avx512|cuda|ia32|sync_int_long_stack|openacc_(nvidia|radeon)"
 
 
@@ -111,31 +114,35 @@ def build(a):
     suites = glob.glob(a.dir + "/*/libgomp/testsuite")
     if not suites:
         sys.exit(f"{a.dir}: no libgomp/testsuite; run `fetch` first")
-    os.makedirs(a.dir + "/bin", exist_ok=True)
+    bin = a.dir + ("/bin-driven/" if a.drivers else "/bin/")
+    os.makedirs(bin, exist_ok=True)
 
     def make(t):
-        if t["skip"]:
+        if t["skip"] or a.drivers and "-fopenacc" in t["opts"]:
             return t, "skipped"
-        exe = t["exe"] = os.path.abspath(a.dir + "/bin/" + t["name"].replace("/", "__"))
+        exe = t["exe"] = os.path.abspath(bin + t["name"].replace("/", "__"))
         if os.path.exists(exe):
             return t, "built"
         work = exe + ".dir"
         os.makedirs(work, exist_ok=True)
-        cmd = [t["cc"], *t["opts"], *(["-J", work] if t["cc"] == "gfortran" else []), "-I", t["dir"], "-w", "-o", exe]
+        compiler = [os.path.join(os.path.abspath(a.drivers), DRIVERS[t["cc"]]), "-fno-promp-runtime"] if a.drivers else [t["cc"]]
+        cmd = [*compiler, *t["opts"], *(["-J", work] if t["cc"] == "gfortran" else []), "-I", t["dir"], "-w", "-o", exe]
         try:
             r = subprocess.run(cmd + [os.path.abspath(s) for s in t["srcs"]] + ["-lm"], capture_output=True, timeout=120, cwd=work)
         except subprocess.TimeoutExpired:
             return t, "compiler timed out"
+        if r.returncode and a.drivers:
+            print(t["name"], r.stderr.decode(errors="replace")[-300:])
         return t, "built" if r.returncode == 0 else "does not build here"
 
     with concurrent.futures.ThreadPoolExecutor(a.j) as pool:
         done = list(pool.map(make, plan(suites[0])))
-    json.dump([t for t, s in done if s == "built"], open(a.dir + "/tests.json", "w"))
+    json.dump([t for t, s in done if s == "built"], open(a.dir + ("/driven.json" if a.drivers else "/tests.json"), "w"))
     print(dict(collections.Counter(s for _, s in done)))
 
 
 def run(a):
-    tests = json.load(open(a.dir + "/tests.json"))
+    tests = json.load(open(a.dir + ("/driven.json" if a.driven else "/tests.json")))
     if a.only:
         tests = [t for t in tests if fnmatch.fnmatch(t["name"], a.only)]
     count = [0]
@@ -203,10 +210,12 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     s = p.add_subparsers(required=True)
     c = s.add_parser("fetch"); c.add_argument("dir"); c.set_defaults(do=fetch)
-    c = s.add_parser("build"); c.add_argument("dir"); c.add_argument("-j", type=int, default=os.cpu_count()); c.set_defaults(do=build)
+    c = s.add_parser("build"); c.add_argument("dir"); c.add_argument("-j", type=int, default=os.cpu_count())
+    c.add_argument("--drivers"); c.set_defaults(do=build)
     c = s.add_parser("run"); c.add_argument("dir"); c.add_argument("name"); c.add_argument("--preload")
     c.add_argument("--env", action="append", default=[]); c.add_argument("-j", type=int, default=os.cpu_count())
-    c.add_argument("--timeout", type=float, default=60); c.add_argument("--only"); c.set_defaults(do=run)
+    c.add_argument("--timeout", type=float, default=60); c.add_argument("--only"); c.add_argument("--driven", action="store_true")
+    c.set_defaults(do=run)
     c = s.add_parser("table"); c.add_argument("dir"); c.add_argument("reference"); c.add_argument("names", nargs="+"); c.set_defaults(do=table)
     a = p.parse_args()
     a.do(a)

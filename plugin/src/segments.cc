@@ -168,8 +168,9 @@ private:
       case VERDICT_UNDO:
         {
           std::string r = what (s.verdict.read), w = what (s.verdict.write);
-          std::string at = std::to_string (s.accesses[s.verdict.write].line);
-          return r == w ? "undo: " + w + " is read and written, line " + at : "undo: " + r + " may alias " + w + " written at line " + at;
+          unsigned line = s.accesses[s.verdict.write].line; // none for what the compiler has moved out of a loop
+          return "undo: " + (r == w ? w + " is read and written" : r + " may alias " + w)
+                 + (line ? " at line " + std::to_string (line) : "");
         }
       default:
         return std::string ("opaque: ") + s.verdict.why

@@ -5,9 +5,10 @@
 //   .long verdict      0 idempotent, 1 undo, 2 opaque; 0x100 shared; 0x200 entry
 //   .long text - .     "file:line: verdict", for messages
 //
-// Entries are position independent and written by assembler statements around the call, so that they follow it wherever the compiler
-// moves or copies it. An object file registers its entries when it is loaded, if the runtime is there: all names of the runtime
-// are weak, under another runtime nothing happens.
+// Entries belong to the section group of their function (flag ?): the linker keeps one of several copies of an inline function or
+// template, with its entries. They are position independent and written by assembler statements around the call, so that they follow
+// it wherever the compiler moves or copies it. An object file registers its entries when it is loaded, if the runtime is there: all
+// names of the runtime are weak, under another runtime nothing happens.
 
 #include "tables.h"
 #include "output.h"
@@ -57,7 +58,7 @@ void mark (gimple *site, function *fn, unsigned verdict, bool shared, location_t
   if (!site)
     first = last = IDENTIFIER_POINTER (DECL_ASSEMBLER_NAME (fn->decl)) + (*IDENTIFIER_POINTER (DECL_ASSEMBLER_NAME (fn->decl)) == '*');
   std::string entry = "\t.pushsection .rodata.promp,\"aMS\",@progbits,1\n7703:\t.string " + quoted (full)
-                      + "\n\t.popsection\n\t.pushsection promp_segments,\"a\",@progbits\n\t.balign 4\n\t.long " + first
+                      + "\n\t.popsection\n\t.pushsection promp_segments,\"a?\",@progbits\n\t.balign 4\n\t.long " + first
                       + "-.\n\t.long " + last + "-.\n\t.long " + std::to_string (flags)
                       + "\n\t.long 7703b-.\n\t.popsection";
   if (!site)

@@ -1,0 +1,58 @@
+/* What the suites share: a row is a function that does something n times; its time is the median of several blocks that are each long
+   enough to be measured. Prints "row<TAB>nanoseconds". */
+#include <math.h>
+#include <omp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { BLOCKS = 7, BLOCK_NS = 3000000 };
+
+static inline double now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
+}
+
+/* Something that the compiler cannot leave out and that takes no time. */
+#define NOTHING() __asm__ volatile("")
+
+/* About `n` additions that depend on each other. */
+static inline double work(int n) {
+    volatile double a = 0;
+    for (int i = 0; i < n; i++) a = a + i;
+    return a;
+}
+
+static int compare(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static const char *only; /* first argument of the program: rows with this in their name */
+
+/* Times body(n), which does `per * n` things. */
+static void row(const char *name, double per, void (*body)(long n)) {
+    if (only && !strstr(name, only)) return;
+    long n = 1;
+    double t;
+    body(1);
+    for (;;) {
+        t = now_ns();
+        body(n);
+        t = now_ns() - t;
+        if (t >= BLOCK_NS / 2) break;
+        n = t < BLOCK_NS / 20 ? n * 8 : (long)((double)n * BLOCK_NS / t) + 1;
+    }
+    double times[BLOCKS];
+    for (int b = 0; b < BLOCKS; b++) {
+        t = now_ns();
+        body(n);
+        times[b] = (now_ns() - t) / ((double)n * per);
+    }
+    qsort(times, BLOCKS, sizeof *times, compare);
+    printf("%s\t%.2f\n", name, times[BLOCKS / 2]);
+    fflush(stdout);
+}
