@@ -11,9 +11,11 @@ static struct { _Alignas(128) volatile uint32_t v; } ping, pong;
 static volatile long rounds;
 static pthread_t partner;
 
+static cpu_set_t allowed;
+
+/* The calling thread to the n-th of the CPUs that the program may use. */
 static void pin(int cpu) {
-    cpu_set_t allowed, one;
-    sched_getaffinity(0, sizeof allowed, &allowed);
+    cpu_set_t one;
     CPU_ZERO(&one);
     for (int c = 0; c < CPU_SETSIZE; c++)
         if (CPU_ISSET(c, &allowed) && cpu-- == 0) CPU_SET(c, &one);
@@ -74,6 +76,8 @@ static double wake_round_trip(void) {
 }
 
 int main(void) {
+    sched_getaffinity(0, sizeof allowed, &allowed);
+    if (CPU_COUNT(&allowed) < 2) return 1;
     double a[BLOCKS], b[BLOCKS], c[BLOCKS];
     size_t size = 64 << 20;
     char *from = malloc(size), *to = malloc(size);

@@ -3,11 +3,11 @@
 
 static long count;
 
-#define LOOP(name, type, clause)                                                                                                    \
-    static void name(long n) {                                                                                                      \
-        _Pragma("omp parallel") for (long k = 0; k < n; k++) {                                                                      \
-            _Pragma(#clause) for (type i = 0; i < (type)count; i++) NOTHING();                                                      \
-        }                                                                                                                           \
+#define LOOP(name, type, clause) \
+    static void name(long n) { \
+        _Pragma("omp parallel") for (long k = 0; k < n; k++) { \
+            _Pragma(#clause) for (type i = 0; i < (type)count; i++) NOTHING(); \
+        } \
     }
 LOOP(fixed, long, omp for schedule(static))
 LOOP(fixed_1, long, omp for schedule(static, 1))

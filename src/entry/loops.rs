@@ -14,7 +14,7 @@ use crate::work::share::{Shape, Share};
 use core::sync::atomic::Ordering::*;
 
 /// Hands out a chunk into the caller's variables and makes the call a save point.
-#[inline]
+#[inline(never)]
 fn hand_out(thr: &'static Thread, istart: *mut u64, iend: *mut u64) -> bool {
     let found = match loops::next_bounds(thr) {
         Some((lo, hi)) => {
@@ -241,7 +241,16 @@ extern "C" fn doacross_general(
 }
 
 extern "C" fn next(istart: *mut u64, iend: *mut u64) -> bool {
-    hand_out(current(), istart, iend)
+    let thr = current();
+    if let Some((lo, hi)) = loops::next_in_batch(thr) {
+        // SAFETY: the caller's variables.
+        unsafe {
+            *istart = lo;
+            *iend = hi;
+        }
+        return true;
+    }
+    hand_out(thr, istart, iend)
 }
 
 pub(super) extern "C" fn end() {

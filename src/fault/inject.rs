@@ -117,6 +117,12 @@ pub fn point(thr: &'static Thread, at: At) {
     }
 }
 
+/// Are there faults to inject?
+#[inline(always)]
+pub fn is_active() -> bool {
+    ACTIVE.load(Relaxed)
+}
+
 /// `thr` comes to the end of its part of a region.
 #[inline(always)]
 pub fn region_ends(thr: &'static Thread) {

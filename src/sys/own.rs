@@ -27,6 +27,12 @@ impl<T: Copy> Own<T> {
         // SAFETY: by the contract no write is concurrent.
         unsafe { *self.0.get() }
     }
+    /// The value in place. Who calls this answers for there being no write while the reference lives.
+    #[inline(always)]
+    pub fn peek(&self) -> &T {
+        // SAFETY: by the contract no write is concurrent.
+        unsafe { &*self.0.get() }
+    }
     /// Replaces the value.
     #[inline(always)]
     pub fn set(&self, v: T) {

@@ -76,6 +76,24 @@ pub fn tgqueue(tid: u32, sig: i32, value: u64) -> bool {
     unsafe { sys!(libc::SYS_rt_tgsigqueueinfo, getpid(), tid, sig, &raw const info) == 0 }
 }
 
+/// The CPU that the calling host runs on.
+pub fn cpu() -> u32 {
+    let mut cpu = 0u32;
+    // SAFETY: the kernel writes one word.
+    unsafe { sys!(libc::SYS_getcpu, &raw mut cpu) };
+    cpu
+}
+
+/// Lets the calling host run on `cpus` only.
+pub fn run_on(cpus: &[u32]) {
+    let mut words = [0u64; 1024];
+    for &c in cpus {
+        words[c as usize / 64] |= 1 << (c % 64);
+    }
+    // SAFETY: the kernel reads the given bytes.
+    unsafe { sys!(libc::SYS_sched_setaffinity, 0, size_of_val(&words), words.as_ptr()) };
+}
+
 /// Gives the rest of the time slice away.
 pub fn sched_yield() {
     // SAFETY: no pointers.

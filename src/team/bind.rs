@@ -12,12 +12,7 @@ pub fn bind_host(thr: &Thread, place: u32) {
     }
     let g = globals();
     let Some(p) = g.places.get(place as usize) else { return };
-    let mut words = [0u64; 1024];
-    for &c in p {
-        words[c as usize / 64] |= 1 << (c % 64);
-    }
-    // SAFETY: the kernel reads the given bytes.
-    unsafe { crate::sys!(libc::SYS_sched_setaffinity, 0, size_of_val(&words), words.as_ptr()) };
+    crate::sys::syscall::run_on(p);
     thr.bound.set(place);
 }
 

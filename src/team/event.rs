@@ -6,6 +6,7 @@
 //! such a fence and looks at `sleepers`. One of the two fences comes first, so either the waiter sees the condition or
 //! the notifier sees the sleeper and changes `seq`, which makes the sleep return. Model: tests/loom/event.rs.
 
+use super::{pool, room};
 use crate::sys::futex;
 use crate::sys::sync::{AtomicU32, Ordering::*, full_fence, spin_hint};
 
@@ -14,6 +15,8 @@ use crate::sys::sync::{AtomicU32, Ordering::*, full_fence, spin_hint};
 pub struct Event {
     seq: AtomicU32,
     sleepers: AtomicU32,
+    /// The CPU of who woke the sleepers last.
+    waker: AtomicU32,
 }
 
 impl Event {
@@ -31,6 +34,9 @@ impl Event {
             full_fence();
             if !ready() {
                 futex::wait(&self.seq, seen);
+                if spin > pool::CROWDED_SPIN {
+                    room::step_aside(self.waker.load(Relaxed));
+                }
             }
             self.sleepers.fetch_sub(1, Relaxed);
         }
@@ -47,6 +53,7 @@ impl Event {
 
     #[cold]
     fn wake(&self) {
+        self.waker.store(room::here(), Relaxed);
         self.seq.fetch_add(1, Release);
         futex::wake(&self.seq, u32::MAX);
     }

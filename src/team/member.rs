@@ -6,9 +6,11 @@ use super::thread::Thread;
 use crate::sys::own::Own;
 use crate::task::Task;
 use crate::task::pool::MemberTasks;
+use crate::work::batch::{self, Batch};
 use crate::work::ledger::Ledger;
 use crate::work::share::Share;
 use core::sync::atomic::AtomicU32;
+use crossbeam_utils::CachePadded;
 
 /// TFD entries (P1's E1 … Ek).
 pub mod tfd {
@@ -38,6 +40,10 @@ pub struct Member {
     pub trip: Own<u64>,
     /// What is left of the current chunk of a static schedule that is handed out in fragments: (first iteration, end).
     pub rest: Own<(u64, u64)>,
+    /// Chunks of the current dynamic loop taken and not begun; others take from it, too.
+    pub batch: CachePadded<Batch>,
+    /// The loop that `batch` is of.
+    pub batched: Own<batch::Loop>,
     /// Inside a construct with scratch memory (scan).
     pub scanning: Own<bool>,
     /// The thread failure descriptor's entry. Set by the failing host (release), reset by the primary at region start.
@@ -63,6 +69,8 @@ impl Member {
             share: Own::new(None),
             trip: Own::new(0),
             rest: Own::new((0, 0)),
+            batch: CachePadded::new(Batch::default()),
+            batched: Own::new(batch::Loop::default()),
             scanning: Own::new(false),
             tfd: AtomicU32::new(tfd::ALIVE),
             place: Own::new((0, 0, u32::MAX)),

@@ -7,6 +7,7 @@ pub mod init;
 pub mod member;
 pub mod pool;
 pub mod region;
+pub mod room;
 #[allow(clippy::module_inception)]
 pub mod team;
 pub mod thread;

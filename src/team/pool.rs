@@ -89,6 +89,7 @@ pub fn give_back_thread(t: &'static Thread) {
 
 fn create_worker() -> Option<&'static Thread> {
     let thr = Thread::create(true);
+    thr.dock.from_here();
     // SAFETY: plain pthread calls; the attribute is initialised before use and the argument lives for ever.
     let ok = unsafe {
         let mut attr = MaybeUninit::<libc::pthread_attr_t>::uninit();
@@ -110,6 +111,10 @@ fn create_worker() -> Option<&'static Thread> {
     };
     if ok {
         WORKERS.fetch_add(1, Relaxed);
+        if dock_spin() > CROWDED_SPIN {
+            // If the kernel has put it on this CPU, it can step aside at once.
+            syscall::sched_yield();
+        }
         return Some(thr);
     }
     // SAFETY: the thread was never started; nobody else has the reference.
@@ -130,6 +135,9 @@ extern "C" fn worker_start(arg: *mut libc::c_void) -> *mut libc::c_void {
         signals::ensure_alt_stack();
     }
     fault::thread_started(thr);
+    if dock_spin() > CROWDED_SPIN {
+        thr.dock.step_aside();
+    }
     let mut seen = 0;
     while let Some(m) = thr.dock.wait(seen, dock_spin()) {
         seen = seen.wrapping_add(1);
@@ -146,6 +154,9 @@ fn dock_spin() -> u32 {
     spin_for(workers() + 1)
 }
 
+/// The most rounds that threads spin where there are more of them than CPUs.
+pub const CROWDED_SPIN: u32 = 1000;
+
 /// Rounds to spin when `threads` want to run.
 pub fn spin_for(threads: u32) -> u32 {
     let g = globals();
@@ -155,7 +166,7 @@ pub fn spin_for(threads: u32) -> u32 {
     match (g.wait_active, threads <= g.procs.min(machine())) {
         (Some(false), _) => 0,
         (Some(true), true) => 50_000_000,
-        (Some(true), false) => 1000,
+        (Some(true), false) => CROWDED_SPIN,
         (None, true) => 4_000,
         (None, false) => 30,
     }

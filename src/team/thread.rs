@@ -6,6 +6,7 @@
 
 use super::member::Member;
 use super::team::Team;
+use super::{pool, room};
 use crate::fault::save::Save;
 use crate::fault::undo;
 use crate::sys::asm;
@@ -63,6 +64,8 @@ pub struct Thread {
     pub worker: Own<bool>,
     /// Place the host is bound to; `u32::MAX`: not bound.
     pub bound: Own<u32>,
+    /// When it stepped aside last (team/room.rs), in nanoseconds.
+    pub moved: Own<u64>,
     /// What OMP_DISPLAY_AFFINITY has shown last: (thread, size, place).
     pub shown: Own<(u32, u32, u32)>,
     /// Its seat for checkpoints (ckpt/seats.rs), from 1; 0 if it has none.
@@ -113,6 +116,7 @@ impl Thread {
             host: AtomicU32::new(0),
             worker: Own::new(worker),
             bound: Own::new(u32::MAX),
+            moved: Own::new(0),
             shown: Own::new((u32::MAX, 0, 0)),
             seat_number: Own::new(0),
             tools_off: Own::new(false),
@@ -183,6 +187,8 @@ pub fn current() -> &'static Thread {
 pub struct Dock {
     go: AtomicU32,
     sleeping: AtomicU32,
+    /// The CPU of who created or woke the worker last.
+    waker: AtomicU32,
     member: Own<Option<&'static Member>>,
 }
 
@@ -201,9 +207,18 @@ impl Dock {
     #[inline]
     pub fn wake(&self) {
         if self.sleeping.load(Relaxed) != 0 {
+            self.from_here();
             self.sleeping.store(0, Relaxed);
             futex::wake(&self.go, 1);
         }
+    }
+    /// The primary is about to create or wake the worker.
+    pub fn from_here(&self) {
+        self.waker.store(room::here(), Relaxed);
+    }
+    /// Worker: leaves the CPU to the primary.
+    pub fn step_aside(&self) {
+        room::step_aside(self.waker.load(Relaxed));
     }
     /// Worker: has an order come since `seen`?
     #[inline]
@@ -230,6 +245,9 @@ impl Dock {
             fence(SeqCst);
             if !self.called(seen) {
                 futex::wait(&self.go, seen);
+                if spin > pool::CROWDED_SPIN {
+                    self.step_aside();
+                }
             }
         }
         self.sleeping.store(0, Relaxed);

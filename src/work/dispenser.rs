@@ -5,12 +5,15 @@
 //! iterations need was published when the construct's descriptor became ready.
 //!
 //! An *orphan* is a range whose owner failed. The recovering host pushes it (under the list's lock) and then raises
-//! `waiting`, which every `next` looks at: a load of the line that it needs anyway. A range is either in the dispenser, in
+//! `waiting`, which every `next` looks at. It does not share a line with `next`: a load in front of the `fetch_add` would fetch that
+//! line twice, once to read and once to write. A range is either in the dispenser, in
 //! some thread's ledger, in the orphan list, or done; it moves between these under the lock or by its one owner, so
 //! each iteration is handed out exactly once more for each time it was lost. Model: tests/loom/dispenser.rs.
 
+use super::batch;
 use crate::sys::lock::Locked;
 use crate::sys::sync::{AtomicU32, AtomicU64, Ordering::*};
+use crossbeam_utils::CachePadded;
 
 /// Iterations [lo, hi), normalised: 0 is the loop's first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +51,7 @@ pub struct Orphan {
 /// See the module's text.
 #[derive(Default)]
 pub struct Dispenser {
-    next: AtomicU64,
+    next: CachePadded<AtomicU64>,
     waiting: AtomicU32,
     pushed: AtomicU32,
     orphans: Locked<Vec<Orphan>>,
@@ -69,6 +72,18 @@ impl Dispenser {
     pub fn take(&self, total: u64, chunk: u64) -> Option<Range> {
         let lo = self.next.fetch_add(chunk, Relaxed);
         (lo < total).then(|| Range { lo, hi: (lo + chunk).min(total) })
+    }
+
+    /// Takes a batch of chunks of `chunk` iterations: the first one's number, how many. Leaves every one of `threads` threads several times
+    /// as much. `total + threads * chunk * batch::MOST` must not overflow.
+    pub fn take_several(&self, total: u64, chunk: u64, threads: u64) -> Option<(u64, u64)> {
+        let now = self.next.load(Relaxed);
+        if now >= total {
+            return None;
+        }
+        let n = ((total - now) / (4 * threads * chunk)).clamp(1, batch::MOST);
+        let lo = self.next.fetch_add(n * chunk, Relaxed);
+        (lo < total).then(|| (lo / chunk, n.min((total - lo).div_ceil(chunk))))
     }
 
     /// Takes what `size(remaining)` says, at least 1.

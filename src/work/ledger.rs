@@ -64,6 +64,12 @@ impl Ledger {
         self.take(seq, r, last);
     }
 
+    /// Is the chunk in flight nothing lost (and so to be executed again, or credited)?
+    #[inline(always)]
+    pub fn is_plain(&self) -> bool {
+        self.orphan_of.get() == 0
+    }
+
     /// The chunk in flight is done.
     #[inline(always)]
     pub fn finish_chunk(&self, m: &Member) {

@@ -1,11 +1,12 @@
 //! Loops and sections: entering a construct, the next chunk, leaving. One implementation for all schedules, both integer
 //! widths, ordered, runtime and doacross loops; sections are a dynamic loop with chunks of one.
 
+use super::batch;
 use super::dispenser::Range;
 use super::share::{Shape, Share};
 use super::site;
 use crate::fault::{inject, policy, spec::At};
-use crate::icv::{RunSched, Sched};
+use crate::icv::{RunSched, Sched, globals};
 use crate::sys::time;
 use crate::team::member::Member;
 use crate::team::team::Team;
@@ -89,6 +90,7 @@ fn shape(team: &Team, total: u64, b: Bounds, s: Schedule, ordered: bool, site: u
     };
     let fixed = matches!(s.kind, Sched::Static | Sched::Auto);
     let facts = site::facts(site);
+    let wide = total.checked_add(chunk.saturating_mul(n + 1)).is_none();
     Shape {
         sched: s.kind,
         total,
@@ -99,7 +101,13 @@ fn shape(team: &Team, total: u64, b: Bounds, s: Schedule, ordered: bool, site: u
         ordered,
         // The iterations of a static schedule belong to their threads, unless it is known that this makes no difference.
         monotonic: ordered || if fixed { !facts.shared } else { s.monotonic },
-        wide: total.checked_add(chunk.saturating_mul(n + 1)).is_none(),
+        wide,
+        quick: s.kind == Sched::Dynamic
+            && !ordered
+            && !s.monotonic
+            && !globals().cancellation
+            && total.checked_add(chunk.saturating_mul(batch::MOST * (n + 1))).is_some()
+            && total / chunk < batch::MOST_CHUNKS - batch::MOST * (n + 1),
         ends_in_barrier: ends || facts.ends_in_barrier,
         site,
         sections: false,
@@ -143,24 +151,38 @@ pub fn enter(
 pub fn next_bounds(thr: &'static Thread) -> Option<(u64, u64)> {
     let m = thr.member();
     let r = next(thr, m)?;
-    let sh = m.share().shape.get();
+    let sh = m.share().shape.peek();
     let end = if r.hi == sh.total { sh.end } else { sh.start.wrapping_add(r.hi.wrapping_mul(sh.step)) };
     Some((sh.start.wrapping_add(r.lo.wrapping_mul(sh.step)), end))
+}
+
+/// The next chunk from the thread's own batch, if there is nothing else to think of.
+#[inline(always)]
+pub fn next_in_batch(thr: &'static Thread) -> Option<(u64, u64)> {
+    let m = thr.member();
+    if thr.saving.get() || inject::is_active() || !m.ledger.is_plain() {
+        return None;
+    }
+    let l = m.batched.peek();
+    let r = l.range(m.batch.take(l.construct)?);
+    m.ledger.take(l.construct, r, l.is_last(r));
+    Some(l.bounds(r))
 }
 
 /// The next chunk of the current construct, normalised.
 #[inline]
 pub fn next(thr: &'static Thread, m: &'static Member) -> Option<Range> {
     let s = m.share();
+    // Nobody writes it before the last thread has left the construct.
+    let shape = s.shape.peek();
     if let Some(r) = m.ledger.take_again() {
         return Some(r);
     }
-    let shape = s.shape.get();
     if shape.ordered {
         pass_turn(m, s);
     }
     m.ledger.finish_chunk(m);
-    let taken = if s.is_cancelled() || m.team().is_cancelled() { None } else { hand_out(m, s, &shape) };
+    let taken = if s.is_cancelled() || m.team().is_cancelled() { None } else { hand_out(m, s, shape) };
     if taken.is_some() {
         inject::point(thr, if shape.sections { At::Sections } else { At::Chunk });
     }
@@ -178,6 +200,7 @@ fn hand_out(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Rang
     let team = m.team();
     let n = u64::from(team.size());
     let r = match shape.sched {
+        Sched::Dynamic if shape.quick => batched(m, s, shape),
         Sched::Dynamic if !shape.wide => s.dispenser.take(shape.total, shape.chunk),
         Sched::Dynamic => s.dispenser.take_sized(shape.total, |_| shape.chunk),
         Sched::Guided => s.dispenser.take_sized(shape.total, |left| left.div_ceil(n).max(shape.chunk)),
@@ -194,6 +217,31 @@ fn hand_out(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Rang
         }
         None => None,
     }
+}
+
+/// The next chunk of a loop in batches: from the thread's own batch, the dispenser or another's batch.
+fn batched(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range> {
+    let (construct, team) = (s.seq.get(), m.team());
+    let l = batch::Loop {
+        construct,
+        total: shape.total,
+        chunk: shape.chunk,
+        values: (shape.start, shape.end, shape.step),
+    };
+    if let Some(number) = m.batch.take(construct) {
+        return Some(l.range(number));
+    }
+    let threads = team.size();
+    let steal = || {
+        // Behind the last iteration a thread takes nothing more (lastprivate).
+        if m.ledger.had_last() {
+            return None;
+        }
+        (1..threads).find_map(|i| team.member((m.num.get() + i) % threads).batch.steal(construct))
+    };
+    let (first, n) = s.dispenser.take_several(l.total, l.chunk, u64::from(threads)).or_else(steal)?;
+    m.batched.set(l);
+    Some(l.range(m.batch.fill(construct, first, n)))
 }
 
 /// Nothing is left but, perhaps, orphans.
@@ -347,7 +395,7 @@ pub fn leave(thr: &'static Thread, barrier: bool) {
     m.ledger.finish_chunk(m);
     m.scanning.set(false);
     if let Some(s) = m.share.get() {
-        let shape = s.shape.get();
+        let shape = s.shape.peek();
         if shape.began != 0 {
             site::learn(shape.site, barrier, || time::now_ns().saturating_sub(shape.began));
             // Survivors that stay in the construct look at the ledgers again.
@@ -368,6 +416,23 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #[test]
+        fn chunks_of_a_batch_are_taken_once(first in 0..batch::MOST_CHUNKS - batch::MOST, n in 1..=batch::MOST, construct: u64, steps in proptest::collection::vec(any::<bool>(), 1..100)) {
+            let b = batch::Batch::default();
+            let mut got = vec![b.fill(construct, first, n)];
+            prop_assert!(b.steal(construct.wrapping_add(1)).is_none());
+            prop_assert!(b.take(construct.wrapping_add(1)).is_none());
+            for own in steps.into_iter().chain([true; batch::MOST as usize]) {
+                if own {
+                    got.extend(b.take(construct));
+                } else if let Some((f, n)) = b.steal(construct) {
+                    got.extend(f..f + n);
+                }
+            }
+            got.sort_unstable();
+            prop_assert_eq!(got, (first..first + n).collect::<Vec<_>>());
+        }
+
         #[test]
         fn iterations_agree_with_a_loop(start in -50i64..50, len in -60i64..60, step in 1i64..9, down: bool) {
             let (end, step) = (start + len, if down { -step } else { step });

@@ -1,6 +1,7 @@
 //! Worksharing: constructs and their descriptors (share), the dispenser of chunks with orphans, the ledger, the schedules,
 //! ordered and doacross, locks and critical sections.
 
+pub mod batch;
 pub mod dispenser;
 pub mod doacross;
 pub mod ledger;

@@ -48,6 +48,8 @@ pub struct Shape {
     pub monotonic: bool,
     /// `total + threads * chunk` could wrap.
     pub wide: bool,
+    /// Chunks are taken in batches: dynamic, in any order.
+    pub quick: bool,
     /// Is known to end in a barrier, or what follows is the region's end.
     pub ends_in_barrier: bool,
     /// Call site, for what is learned about it.
@@ -74,6 +76,7 @@ impl Shape {
         ordered: false,
         monotonic: true,
         wide: false,
+        quick: false,
         ends_in_barrier: false,
         site: 0,
         sections: false,
@@ -139,7 +142,8 @@ impl Share {
             self.doacross.set(None);
         }
         self.dispenser.reset();
-        self.shape.set(shape);
+        // Threads can be any number of constructs apart in these: no batches.
+        self.shape.set(Shape { quick: shape.quick && !self.overflow, ..shape });
     }
 
     /// Zeroed memory of `size` bytes shared by the members, 64-byte aligned. Called while the descriptor is made.

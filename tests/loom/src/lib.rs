@@ -56,9 +56,23 @@ mod sys {
     }
 }
 
+/// Where threads run does not matter to the models.
+mod room {
+    pub fn here() -> u32 {
+        0
+    }
+    pub fn step_aside(_other: u32) {}
+}
+mod pool {
+    pub const CROWDED_SPIN: u32 = 1000;
+}
+
 #[path = "../../../src/team/barrier.rs"]
 #[allow(dead_code)]
 mod barrier;
+#[path = "../../../src/work/batch.rs"]
+#[allow(dead_code)]
+mod batch;
 #[path = "../../../src/work/dispenser.rs"]
 #[allow(dead_code)]
 mod dispenser;

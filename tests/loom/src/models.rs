@@ -1,6 +1,7 @@
 //! The models. Sizes are the smallest that show the races; loom explores every interleaving and every allowed reordering.
 
 use crate::barrier::Barrier;
+use crate::batch::Batch;
 use crate::count::Count;
 use crate::deque::Deque;
 use crate::dispenser::{Dispenser, Orphan, Range};
@@ -51,6 +52,45 @@ fn barrier() {
 
 fn const2() -> UnsafeCell<u32> {
     UnsafeCell::new(0)
+}
+
+/// Two threads take the chunks of two loops, one after the other without a barrier between, from the dispenser, from their batches and
+/// from each other's: every chunk of each loop is taken once. A thread may be in the second loop while the other one still looks
+/// for chunks of the first.
+#[test]
+fn batches() {
+    const CHUNKS: u64 = 5;
+    struct State {
+        dispensers: [Dispenser; 2],
+        batches: [Batch; 2],
+        taken: [[AtomicU32; CHUNKS as usize]; 2],
+    }
+    check(3, || {
+        let s = Arc::new(State {
+            dispensers: Default::default(),
+            batches: Default::default(),
+            taken: [(); 2].map(|()| [(); CHUNKS as usize].map(|()| AtomicU32::new(0))),
+        });
+        let run = |s: &State, me: usize| {
+            for (k, taken) in s.taken.iter().enumerate() {
+                let construct = k as u64;
+                let other = || s.batches[1 - me].steal(construct);
+                // Threads that always take three at once, where the library's count on there being enough for all.
+                let more = || s.dispensers[k].take(CHUNKS, 3).map(|r| (r.lo, r.len())).or_else(other);
+                while let Some(c) = s.batches[me]
+                    .take(construct)
+                    .or_else(|| more().map(|(first, n)| s.batches[me].fill(construct, first, n)))
+                {
+                    assert_eq!(taken[c as usize].fetch_add(1, Relaxed), 0);
+                }
+            }
+        };
+        let t = s.clone();
+        let h = thread::spawn(move || run(&t, 1));
+        run(&s, 0);
+        h.join().unwrap();
+        assert!(s.taken.iter().flatten().all(|n| n.load(Relaxed) == 1));
+    });
 }
 
 /// A member's host fails before it has arrived: another host makes the arrival for the logical thread. The round ends

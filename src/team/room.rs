@@ -1,0 +1,50 @@
+//! A CPU for each thread.
+//!
+//! The kernel may leave two threads of a team on one CPU while another is free: a new thread waits on its creator's, a woken one on its
+//! waker's. Members that wait for each other then take turns, a sleep and a wake-up for every barrier (a hundred microseconds
+//! instead of a tenth), and the kernel's balancing takes its time, because both have just run. So a thread that begins or wakes up on the
+//! CPU of the one that started or woke it steps aside, to an allowed CPU on which none of the runtime's threads was seen lately. Its affinity
+//! mask is the same afterwards. Only where a thread has slept, at most once in a millisecond, and not
+//! if there are more threads than CPUs or threads are bound.
+
+use crate::icv::limits;
+use crate::sys::{syscall, time, tls};
+use core::sync::atomic::{AtomicU32, Ordering::*};
+
+const CPUS: usize = 1024;
+const INTERVAL_NS: u64 = 1_000_000;
+
+/// When a thread of the runtime was last seen to begin or wake up on each CPU, in milliseconds; 0: never. Hints.
+static SEEN: [AtomicU32; CPUS] = [const { AtomicU32::new(0) }; CPUS];
+
+/// The CPU that the caller runs on, for [`step_aside`].
+pub fn here() -> u32 {
+    syscall::cpu()
+}
+
+/// The caller begins or wakes up; `other` is where the one that caused it was.
+#[cold]
+pub fn step_aside(other: u32) {
+    // SAFETY: null or a `Thread`, which is never freed.
+    let Some(thr) = (unsafe { tls::get().as_ref() }) else { return };
+    let (cpu, now) = (here(), time::now_ns());
+    note(cpu, now);
+    if cpu != other || thr.bound.get() != u32::MAX || now < thr.moved.get() + INTERVAL_NS {
+        return;
+    }
+    thr.moved.set(now);
+    let allowed = limits::affinity_mask();
+    let after = |c: &u32| c.wrapping_sub(cpu + 1); // the ones behind this one first
+    let free = allowed.iter().filter(|&&c| c != cpu && (c as usize) < CPUS);
+    if let Some(&to) = free.min_by_key(|c| (SEEN[**c as usize].load(Relaxed), after(c))) {
+        syscall::run_on(&[to]);
+        syscall::run_on(&allowed);
+        note(to, now);
+    }
+}
+
+fn note(cpu: u32, now: u64) {
+    if let Some(seen) = SEEN.get(cpu as usize) {
+        seen.store((now / 1_000_000) as u32, Relaxed);
+    }
+}
