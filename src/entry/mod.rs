@@ -8,6 +8,7 @@ pub mod cancel;
 pub mod error;
 pub mod fortran;
 pub mod goacc;
+pub mod light;
 pub mod locks;
 pub mod loops;
 pub mod omp;

@@ -161,7 +161,7 @@ export! {
     /// Section 3.5.1.
     fn omp_get_max_task_priority() -> i32 { globals().max_task_priority }
     /// Section 3.5.3 of OpenMP 5.2.
-    fn omp_in_explicit_task() -> i32 { i32::from(current().task().is_explicit()) }
+    fn omp_in_explicit_task() -> i32 { i32::from(current().in_explicit_task()) }
     /// Section 3.5.2.
     fn omp_in_final() -> i32 { i32::from(current().task().in_final.get()) }
     /// Section 3.7.1.

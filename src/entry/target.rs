@@ -7,7 +7,7 @@ use crate::fault::save::{self, SaveKind};
 use crate::icv::globals;
 use crate::stub;
 use crate::sys::syscall::exit_group;
-use crate::task::{depend, spawn};
+use crate::task::{depend, included, spawn};
 use crate::team::thread::{Thread, current};
 use crate::team::{pool, region};
 
@@ -26,7 +26,7 @@ fn check_offload(thr: &'static Thread, device: i32) {
 
 /// Runs `call` as the initial task of an initial team of its own: the enclosing regions are not visible in it.
 fn fallback(thr: &'static Thread, call: (usize, usize), thread_limit: u32) {
-    let (member, task, league, held) = (thr.member(), thr.task.get(), thr.league.get(), thr.held.get());
+    let (member, task, league, held) = (thr.member(), Some(thr.task()), thr.league.get(), thr.held.get());
     let team = pool::take_team(1);
     team.size.set(1);
     team.level.set(0);
@@ -46,10 +46,12 @@ fn fallback(thr: &'static Thread, call: (usize, usize), thread_limit: u32) {
     m.ledger.begin_region();
     m.implicit.begin_implicit(thr, icvs, None);
     thr.enter(m);
+    included::lighten(thr);
     thr.league.set((0, 1));
     region::activate(thr, call, (0, 0));
     thr.enter(member);
     thr.task.set(task);
+    included::lighten(thr);
     thr.league.set(league);
     thr.held.set(held);
     team.size.set(0);

@@ -13,8 +13,9 @@ fn done(thr: &'static Thread) {
     save::point(thr, SaveKind::After(0));
 }
 
+/// True if the task is to be executed at once, by the caller.
 #[allow(clippy::too_many_arguments)]
-extern "C" fn task(
+pub(super) extern "C" fn task(
     func: usize,
     data: usize,
     copy: Copy,
@@ -25,14 +26,16 @@ extern "C" fn task(
     depend: *const usize,
     priority: i32,
     event: *mut usize,
-) {
+) -> bool {
     let thr = current();
     let (size, align) = (size as usize, align as usize);
-    spawn::spawn(
-        thr,
-        &Spec { func, data, copy, size, align, deferred, flags, depend, priority, event, bounds: None },
-    );
+    let s = Spec { func, data, copy, size, align, deferred, flags, depend, priority, event, bounds: None };
+    if spawn::is_just_a_call(thr, &s) {
+        return true;
+    }
+    spawn::spawn(thr, &s);
     done(thr);
+    false
 }
 
 #[allow(clippy::too_many_arguments)]
@@ -110,7 +113,7 @@ extern "C" fn taskloop_ull(
     );
 }
 
-extern "C" fn taskwait() {
+pub(super) extern "C" fn taskwait() {
     let thr = current();
     pool::taskwait(thr);
     done(thr);
@@ -130,7 +133,7 @@ extern "C" fn taskwait_depend_nowait(depend: *const usize) {
     done(thr);
 }
 
-extern "C" fn taskyield() {
+pub(super) extern "C" fn taskyield() {
     done(current());
 }
 
@@ -180,13 +183,10 @@ extern "C" fn fulfill_event(event: usize) {
 }
 
 stub! {
-    GOMP_task [4] => task;
     GOMP_taskloop [5] => taskloop_long;
     GOMP_taskloop_ull [5] => taskloop_ull;
-    GOMP_taskwait => taskwait;
     GOMP_taskwait_depend => taskwait_depend;
     GOMP_taskwait_depend_nowait => taskwait_depend_nowait;
-    GOMP_taskyield => taskyield;
     GOMP_taskgroup_start => taskgroup_start;
     GOMP_taskgroup_end => taskgroup_end;
     GOMP_taskgroup_reduction_register => taskgroup_reduction_register;

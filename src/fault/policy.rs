@@ -7,6 +7,7 @@ use crate::icv::globals;
 use crate::icv::settings::{Replay, Settings};
 use crate::sys::maps::{self, Mapping};
 use crate::sys::{asm, code, signals::Interrupted};
+use crate::task::{Task, included};
 use crate::team::team::Team;
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicBool, Ordering::*};
@@ -38,6 +39,7 @@ pub fn vouch(thr: &'static Thread, replayable: bool) {
     if replayable && globals().promp.ft {
         VOUCHED.store(true, Relaxed);
         thr.saving.set(true);
+        included::lighten(thr);
     }
 }
 
@@ -50,6 +52,7 @@ pub fn enter_region(thr: &'static Thread, team: &Team) {
     thr.recompute.set(recompute);
     thr.fragments.set(fragments);
     thr.saving.set(v == 1 || saves_private_state(&globals().promp));
+    included::lighten(thr);
 }
 
 /// The primary thread is back outside: the word is spent.
@@ -59,6 +62,7 @@ pub fn leave_region(thr: &'static Thread) {
     thr.recompute.set(0);
     thr.fragments.set(0);
     thr.saving.set(saves_private_state(&globals().promp));
+    included::lighten(thr);
 }
 
 /// A worksharing construct has ended: a word given inside the region is spent.
@@ -135,10 +139,11 @@ pub fn verdict(thr: &'static Thread, at: &Interrupted) -> Result<(), Refusal> {
     if thr.held.get() > 0 {
         return refuse("a critical, ordered or lock section", NEEDS_CKPT);
     }
-    if thr.task().children_may_use_stack() {
+    let task = thr.task.get();
+    if task.is_some_and(Task::children_may_use_stack) {
         return refuse("a task whose child tasks may use its variables", NEEDS_CKPT);
     }
-    if thr.task().group.get().is_some_and(|g| g.reductions.get() != 0) {
+    if task.and_then(|t| t.group.get()).is_some_and(|g| g.reductions.get() != 0) {
         // The private copies lie in memory of the runtime, not on the stack: what was added to them is not taken back.
         return refuse("work with task reductions", NEEDS_CKPT);
     }
@@ -301,7 +306,7 @@ pub fn place(thr: &'static Thread) -> Place {
         p.region = crate::team::region::count();
         return p;
     }
-    if thr.task().is_explicit() {
+    if thr.in_explicit_task() {
         p.construct = "task";
         return p;
     }

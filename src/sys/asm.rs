@@ -27,6 +27,12 @@ pub const FRAME: usize = 8;
 pub const BASE: usize = 16;
 /// See [`IN_RUNTIME`].
 pub const PROGRESS: usize = 24;
+/// See [`IN_RUNTIME`].
+pub const LIGHT: usize = 28;
+/// See [`IN_RUNTIME`].
+pub const TASK: usize = 32;
+/// See [`IN_RUNTIME`].
+pub const LAZY: usize = 40;
 /// Bytes of a frame below the return address.
 pub const FRAME_BYTES: usize = 56;
 /// Bytes of a frame with its return address.

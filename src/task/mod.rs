@@ -12,6 +12,7 @@ pub mod count;
 pub mod depend;
 pub mod deque;
 pub mod group;
+pub mod included;
 pub mod pool;
 pub mod reduction;
 pub mod slab;
@@ -94,6 +95,8 @@ pub struct Task {
     pub copied: Own<bool>,
     /// Child tasks were created that may still use this task's variables.
     pub spawned: Own<bool>,
+    /// The floor of the thread's deque outside of it, if it was executed at once and then made.
+    pub outer_floor: Own<u64>,
     /// Priority.
     pub priority: Own<i32>,
     /// The argument block's memory if it is not in the task: (address, bytes, alignment).
@@ -113,6 +116,9 @@ pub struct Task {
     inline: Inline,
 }
 
+/// Where `spawned` lies, for entry/light.rs.
+pub const SPAWNED: usize = core::mem::offset_of!(Task, spawned);
+
 impl Task {
     fn blank(home: Option<&'static Slab>) -> Task {
         Task {
@@ -128,6 +134,7 @@ impl Task {
             in_final: Own::new(false),
             copied: Own::new(false),
             spawned: Own::new(false),
+            outer_floor: Own::new(0),
             priority: Own::new(0),
             block: Own::new((0, 0, 0)),
             icvs: Own::new(globals().initial),

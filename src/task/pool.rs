@@ -8,7 +8,7 @@
 
 use super::depend::Node;
 use super::deque::Deque;
-use super::{Task, detach};
+use super::{Task, detach, included};
 use crate::fault::{inject, spec::At};
 use crate::sys::lock::Locked;
 use crate::sys::own::Own;
@@ -52,6 +52,18 @@ impl MemberTasks {
         self.made.store(0, Relaxed);
         self.ended.store(0, Relaxed);
         self.floor.set(self.deque.floor());
+    }
+
+    /// What the thread pushes from here on is the current task's; where that began before.
+    pub fn raise_floor(&self) -> u64 {
+        let before = self.floor.get();
+        self.floor.set(self.deque.floor());
+        before
+    }
+
+    /// Back to what [`MemberTasks::raise_floor`] gave.
+    pub fn set_floor(&self, floor: u64) {
+        self.floor.set(floor);
     }
 
     fn count(n: &AtomicU64) {
@@ -397,17 +409,23 @@ fn end_before_children(
 pub fn run_body(thr: &'static Thread, t: &'static Task) {
     let (outer, held) = (thr.task.get(), thr.held.get());
     let m = thr.member();
-    let (share, floor) = (m.share.get(), m.tasks.floor.get());
-    m.tasks.floor.set(m.tasks.deque.floor());
+    let (share, floor) = (m.share.get(), m.tasks.raise_floor());
     t.run_by(thr);
     thr.task.set(Some(t));
     thr.held.set(0);
+    let last = t.in_final.get() != t.parent_task().in_final.get();
+    if last {
+        included::lighten(thr);
+    }
     inject::point(thr, At::Task);
     region::activate(thr, t.call.get(), t.args.get());
     thr.held.set(held);
     thr.task.set(outer);
     m.share.set(share);
-    m.tasks.floor.set(floor);
+    m.tasks.set_floor(floor);
+    if last {
+        included::lighten(thr);
+    }
 }
 
 /// `taskwait`: waits until the current task's children are done, executing them meanwhile.

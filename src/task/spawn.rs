@@ -2,8 +2,10 @@
 
 use super::depend::{self, Children, Dep};
 use super::pool::{self, TaskPool, run_body};
+use super::included::{self, INCLUDED, SPECIAL};
 use super::{Task, detach, flag};
 use crate::icv::globals;
+use crate::team::region;
 use crate::team::thread::Thread;
 use core::sync::atomic::Ordering::*;
 
@@ -32,6 +34,24 @@ pub struct Spec {
     pub event: *mut usize,
     /// A taskloop's task: the first two words of its block.
     pub bounds: Option<(u64, u64)>,
+}
+
+/// Is the task to be executed at once, and no more than a call of its function (included.rs)?
+#[inline(always)]
+pub fn is_just_a_call(thr: &'static Thread, s: &Spec) -> bool {
+    let light = thr.light.get();
+    let at_once = || !s.deferred || light & INCLUDED != 0 || thr.team().tasks.is_enough(thr);
+    light != 0 && s.copy.is_none() && s.flags & SPECIAL == 0 && at_once()
+}
+
+/// Executes a task that was found to be just a call, as an activation.
+pub fn execute_at_once(thr: &'static Thread, call: (usize, usize)) {
+    thr.lazy.set(thr.lazy.get() + 1);
+    region::activate(thr, call, (0, 0));
+    match thr.lazy.get() {
+        0 => included::end_settled(thr),
+        n => thr.lazy.set(n - 1),
+    }
 }
 
 /// Creates a task, or executes it at once.

@@ -1,6 +1,7 @@
 //! taskloop (OpenMP 5.1, section 2.12.2): how iterations are dealt to tasks.
 
-use super::spawn::{Spec, spawn};
+use super::included::Several;
+use super::spawn::{Spec, is_just_a_call, spawn};
 use super::{flag, group, reduction};
 use crate::team::thread::Thread;
 use crate::work::loops::Bounds;
@@ -33,6 +34,22 @@ pub fn deal(n: u64, number: u64, flags: u32, threads: u64) -> Deal {
     Deal { tasks, each: n / tasks, larger: n % tasks, last: 0 }
 }
 
+impl Deal {
+    /// Iterations of task `i`, and of how many tasks from there on.
+    fn run_from(self, i: u64) -> (u64, u64) {
+        if self.last > 0 && i + 1 == self.tasks {
+            (self.last, 1)
+        } else if i < self.larger {
+            (self.each + 1, self.larger - i)
+        } else {
+            (self.each, self.tasks - i - u64::from(self.last > 0))
+        }
+    }
+}
+
+/// Most tasks that are executed at once before it is looked again whether others need some.
+const AT_ONCE: u64 = 16;
+
 /// Creates the tasks. The first two words of each task's block are its bounds; with reductions the third points to their
 /// description.
 pub fn run(thr: &'static Thread, base: &Spec, b: Bounds, number: u64) {
@@ -60,12 +77,21 @@ pub fn run(thr: &'static Thread, base: &Spec, b: Bounds, number: u64) {
         flags: base.flags & !(flag::DEPEND | flag::DETACH),
         ..*base
     };
-    let mut at = b.start;
-    for i in 0..d.tasks {
-        let len = if d.last > 0 && i + 1 == d.tasks { d.last } else { d.each + u64::from(i < d.larger) };
+    let (mut at, mut i) = (b.start, 0);
+    while i < d.tasks {
+        let (len, alike) = d.run_from(i);
         let next = at.wrapping_add(len.wrapping_mul(b.step));
-        spawn(thr, &Spec { bounds: Some((at, next)), ..spec });
-        at = next;
+        if is_just_a_call(thr, &spec) {
+            let count = alike.min(AT_ONCE);
+            let step = len.wrapping_mul(b.step);
+            Several { thr, call: (spec.func, spec.data), count, bounds: (at, next, step) }.run();
+            at = at.wrapping_add(step.wrapping_mul(count));
+            i += count;
+        } else {
+            spawn(thr, &Spec { bounds: Some((at, next)), ..spec });
+            at = next;
+            i += 1;
+        }
     }
     if grouped {
         group::end(thr);
@@ -79,7 +105,11 @@ mod tests {
 
     fn sizes(d: Deal) -> Vec<u64> {
         (0..d.tasks)
-            .map(|i| if d.last > 0 && i + 1 == d.tasks { d.last } else { d.each + u64::from(i < d.larger) })
+            .map(|i| {
+                let (len, alike) = d.run_from(i);
+                assert!((i..i + alike).all(|j| j < d.tasks && d.run_from(j).0 == len));
+                len
+            })
             .collect()
     }
 

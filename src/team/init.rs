@@ -9,6 +9,7 @@ use crate::icv::{self, Globals};
 use crate::sys::lock::Lock;
 use crate::sys::own::Own;
 use crate::sys::{host, signals, syscall, tls};
+use crate::task::included;
 use core::sync::atomic::Ordering::Relaxed;
 
 static INIT: Lock = Lock::new();
@@ -61,6 +62,7 @@ pub fn adopt_caller() -> &'static Thread {
     m.place.set(bind::initial(g));
     m.implicit.begin_implicit(thr, g.initial, None);
     thr.enter(m);
+    included::lighten(thr);
     tls::set(thr);
     bind::follow(thr, m);
     if g.promp.ft {

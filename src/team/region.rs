@@ -72,7 +72,7 @@ pub fn start(
     let n = team.size();
     team.parent.set(Some(outer));
     team.outside.set(Outside {
-        task: thr.task.get(),
+        task: Some(thr.task()),
         base: thr.base.load(Relaxed),
         call: thr.call.get(),
         held: thr.held.get(),

@@ -12,7 +12,7 @@ use crate::fault::undo;
 use crate::sys::asm;
 use crate::sys::own::Own;
 use crate::sys::{futex, tls};
-use crate::task::Task;
+use crate::task::{Task, included};
 use crate::task::slab::Slab;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*, fence};
@@ -34,6 +34,12 @@ pub struct Thread {
     pub base: AtomicUsize,
     /// Runtime calls made, counted by the stubs: the watchdog's sign of life.
     pub progress: AtomicU32,
+    /// What calls may be light here (task/included.rs).
+    pub light: Own<u32>,
+    /// The current task; see [`Thread::task`].
+    pub task: Own<Option<&'static Task>>,
+    /// Tasks below it that it is in and that are no tasks yet (task/included.rs).
+    pub lazy: Own<u32>,
     /// Locks, critical and ordered sections held (the ledger of held locks).
     pub held: Own<u32>,
     /// The current membership.
@@ -42,8 +48,6 @@ pub struct Thread {
     pub seat: (AtomicUsize, AtomicU32),
     /// Chunks taken in all regions that have ended.
     pub chunks: Own<u64>,
-    /// The current task.
-    pub task: Own<Option<&'static Task>>,
     /// Are stacks copied at save points?
     pub saving: Own<bool>,
     /// `promp_replayable`: 0 no word, 1 replayable, 2 not.
@@ -91,6 +95,9 @@ const _: () = assert!(offset_of!(Thread, pending) == asm::PENDING);
 const _: () = assert!(offset_of!(Thread, frame) == asm::FRAME);
 const _: () = assert!(offset_of!(Thread, base) == asm::BASE);
 const _: () = assert!(offset_of!(Thread, progress) == asm::PROGRESS);
+const _: () = assert!(offset_of!(Thread, light) == asm::LIGHT);
+const _: () = assert!(offset_of!(Thread, task) == asm::TASK);
+const _: () = assert!(offset_of!(Thread, lazy) == asm::LAZY);
 
 impl Thread {
     /// A fresh logical thread in the arena.
@@ -101,11 +108,13 @@ impl Thread {
             frame: Own::new(0),
             base: AtomicUsize::new(0),
             progress: AtomicU32::new(0),
+            light: Own::new(0),
+            task: Own::new(None),
+            lazy: Own::new(0),
             held: Own::new(0),
             member: Own::new(None),
             seat: Default::default(),
             chunks: Own::new(0),
-            task: Own::new(None),
             saving: Own::new(false),
             vouched: Own::new(0),
             recompute: Own::new(0),
@@ -149,7 +158,10 @@ impl Thread {
 
     /// The current task.
     #[inline(always)]
-    pub fn task(&self) -> &'static Task {
+    pub fn task(&'static self) -> &'static Task {
+        if self.lazy.get() != 0 {
+            included::settle(self);
+        }
         self.task.get().expect("a thread in the runtime has a task")
     }
 
@@ -159,6 +171,11 @@ impl Thread {
         self.seat.0.store(m.team() as *const Team as usize, Relaxed);
         self.seat.1.store(m.num.get(), Relaxed);
         self.task.set(Some(&m.implicit));
+    }
+
+    /// Is it in an explicit task?
+    pub fn in_explicit_task(&self) -> bool {
+        self.lazy.get() != 0 || self.task.get().is_some_and(Task::is_explicit)
     }
 
     /// One more or one fewer lock held.

@@ -1,0 +1,108 @@
+//! Tasks that are executed at once, as calls.
+//!
+//! Such a task is a call of its function and little else, so it becomes one: no activation, and no [`Task`]. The thread counts those that
+//! it is in ([`Thread::lazy`]); they are the innermost ones it executes. Only if one does something for which it must be
+//! a task of its own (creates another, starts a region, sets an ICV …: whatever asks for [`Thread::task`]), all that are counted are
+//! made, in [`settle`], and the count is 0. When the function returns and the count is 0, this has happened to its task, which
+//! is then ended in [`end_settled`]; else the count goes down. The calls themselves are in entry/light.rs.
+//!
+//! As far as fault tolerance is concerned, what happens in them is work of the caller. That is right only where calls are not save points
+//! and faults are not injected at them; [`Thread::light`] says so:
+//!
+//! | bit | meaning |
+//! |---|---|
+//! | [`PLAIN`] | calls are not save points: an undeferred task may be executed so |
+//! | [`INCLUDED`] | … and so may every task: the current one is final, or there is no team |
+
+use super::{Task, flag, pool};
+use crate::fault::inject;
+use crate::icv::globals;
+use crate::team::region;
+use crate::team::thread::Thread;
+use core::sync::atomic::Ordering::*;
+
+/// See the module's table.
+pub const PLAIN: u32 = 1;
+/// See the module's table.
+pub const INCLUDED: u32 = 2;
+
+/// Flags of tasks that are more than a call.
+pub const SPECIAL: u32 = flag::FINAL | flag::DEPEND | flag::PRIORITY | flag::DETACH;
+
+/// Works [`Thread::light`] out. Call when the thread's team, its current task or whether it saves has changed.
+#[inline]
+pub fn lighten(thr: &'static Thread) {
+    let (Some(m), Some(task)) = (thr.member.get(), thr.task.get()) else { return };
+    let plain = !thr.saving.get() && !inject::is_active() && !globals().cancellation;
+    let all = m.team().level.get() == 0 || task.in_final.get();
+    thr.light.set(if plain { PLAIN | if all { INCLUDED } else { 0 } } else { 0 });
+}
+
+/// Makes the tasks that are only counted; the innermost is the current one then.
+#[cold]
+#[inline(never)]
+pub fn settle(thr: &'static Thread) {
+    let m = thr.member();
+    let count = thr.lazy.get();
+    thr.lazy.set(0);
+    for _ in 0..count {
+        let t = Task::explicit(thr);
+        t.team.set(None);
+        t.run_by(thr);
+        t.outer_floor.set(m.tasks.raise_floor());
+        thr.task.set(Some(t));
+    }
+}
+
+/// The current task, which [`settle`] has made, is over.
+pub fn end_settled(thr: &'static Thread) {
+    let t = thr.task();
+    let parent = t.parent_task();
+    thr.member().tasks.set_floor(t.outer_floor.get());
+    thr.task.set(Some(parent));
+    pool::end(thr, t, parent, false);
+}
+
+/// A taskloop's tasks that are executed at once.
+pub struct Several {
+    /// The thread.
+    pub thr: &'static Thread,
+    /// Body and block.
+    pub call: (usize, usize),
+    /// How many.
+    pub count: u64,
+    /// The first one's bounds, and what leads from one's to the next one's.
+    pub bounds: (u64, u64, u64),
+}
+
+impl Several {
+    /// Calls the body for each, in one activation.
+    pub fn run(&self) {
+        region::activate(self.thr, (Self::body as *const () as usize, core::ptr::from_ref(self) as usize), (0, 0));
+    }
+
+    /// # Safety
+    /// `this` is a [`Several`].
+    unsafe extern "C" fn body(this: &Several) {
+        let (thr, block) = (this.thr, this.call.1 as *mut u64);
+        let (mut lo, mut hi, step) = this.bounds;
+        for _ in 0..this.count {
+            thr.lazy.set(thr.lazy.get() + 1);
+            // SAFETY: compiled OpenMP code gave function and block for this purpose; a taskloop's block begins with the bounds.
+            unsafe {
+                *block = lo;
+                *block.add(1) = hi;
+                core::mem::transmute::<usize, extern "C" fn(*mut u64)>(this.call.0)(block);
+            }
+            (lo, hi) = (hi, hi.wrapping_add(step));
+            match thr.lazy.get() {
+                0 => {
+                    thr.in_runtime.store(1, Relaxed);
+                    end_settled(thr);
+                    thr.in_runtime.store(0, Relaxed);
+                }
+                n => thr.lazy.set(n - 1),
+            }
+        }
+    }
+}
