@@ -174,14 +174,6 @@ static void doacross(long n) {
 #pragma omp ordered depend(source)
     }
 }
-static void thread_number(long n) {
-#pragma omp parallel
-    for (long i = 0; i < n; i++) {
-        omp_get_thread_num();
-        omp_get_num_threads();
-    }
-}
-
 int main(int argc, char **argv) {
     only = argc > 1 ? argv[1] : 0;
     omp_init_lock(&lock);
@@ -211,6 +203,5 @@ int main(int argc, char **argv) {
     row("atomic, 16 bytes", threads, atomic_wide);
     row("ordered", 1, ordered);
     row("doacross", 1, doacross);
-    row("thread number, number of threads", 1, thread_number);
     return sink < 0;
 }

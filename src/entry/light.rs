@@ -1,14 +1,25 @@
-//! Light ways through the calls that task programs make most, without a frame: a task that is executed at once
-//! (task/included.rs), `taskwait` with nothing to wait for, `taskyield`. Where [`Thread::light`] does not allow them, and for all that
-//! is more than that, the calls go on to the usual stubs.
+//! Light ways through calls that are often made and mostly have little to do, without a frame: a task that is executed at once
+//! (task/included.rs), `taskwait` with nothing to wait for, `taskyield`, `single`, locks that are free. Where
+//! [`Thread::light`](crate::team::thread::Thread::light) does not allow them, and for all that is more than that, the calls go on to the
+//! usual stubs.
+//!
+//! A stop finds a thread in one of these as if it were in application code: nothing here leaves the runtime's state half changed but for
+//! the count of held locks, which matters only where calls are save points, and there these ways are closed.
 
+use super::locks::{set, unset};
+use super::single::start as single;
+use super::sync::{atomic_end, atomic_start, critical_end, critical_start};
 use super::task::{task, taskwait, taskyield};
 use crate::sys::asm::{FRAME, IN_RUNTIME, LAZY, LIGHT, PENDING, PROGRESS, TASK};
+use crate::task::SPAWNED;
 use crate::task::included::{self, PLAIN, SPECIAL};
-use crate::task::{SPAWNED, spawn};
-use crate::team::thread::current;
+use crate::team::member::Member;
+use crate::team::team::Team;
+use crate::team::thread::{Thread, current};
+use crate::work::locks::{ATOMIC, CRITICAL};
 use crate::{exported_label, keep, stub};
 use core::arch::naked_asm;
+use core::mem::offset_of;
 
 /// `GOMP_task`. Registers: rdi function, rsi data, rdx copy function, r9 if clause; on the stack the flags. The usual way says
 /// whether the task is to be executed at once, too: then it is called from here, with the frame gone. Should a stop be pending
@@ -115,7 +126,7 @@ keep!(GOMP_task);
 
 /// Executes a task within the runtime call.
 extern "C" fn within(func: usize, data: usize) {
-    spawn::execute_at_once(current(), (func, data));
+    included::call(current(), (func, data));
 }
 
 /// A task that began as a call and had to be made is over.
@@ -188,8 +199,156 @@ pub unsafe extern "C" fn GOMP_taskyield() {
 }
 keep!(GOMP_taskyield);
 
+/// `GOMP_single_start`: see single.rs.
+///
+/// # Safety
+/// For compiled OpenMP code.
+#[unsafe(naked)]
+#[unsafe(link_section = "promp_stubs")]
+#[allow(non_snake_case)]
+pub unsafe extern "C" fn GOMP_single_start() {
+    naked_asm!(
+        exported_label!(GOMP_single_start),
+        "mov rcx, qword ptr [rip + promp_self@GOTTPOFF]",
+        "mov rcx, qword ptr fs:[rcx]",
+        "test rcx, rcx",
+        "jz 3f",
+        "test byte ptr [rcx + {light}], {plain}",
+        "jz 3f",
+        "add dword ptr [rcx + {progress}], 1",
+        "mov rdx, qword ptr [rcx + {member}]",
+        "mov eax, dword ptr [rdx + {own}]",
+        "lea ecx, [rax + 1]",
+        "mov dword ptr [rdx + {own}], ecx",
+        "mov rdx, qword ptr [rdx + {team}]",
+        "cmp dword ptr [rdx + {met}], eax",
+        "jne 2f",
+        "lock cmpxchg dword ptr [rdx + {met}], ecx",
+        "2:",
+        "sete al",
+        "movzx eax, al",
+        "ret",
+        "3:",
+        "jmp {usual}",
+        plain = const PLAIN,
+        light = const LIGHT,
+        progress = const PROGRESS,
+        member = const offset_of!(Thread, member),
+        own = const offset_of!(Member, singles),
+        team = const offset_of!(Member, team),
+        met = const offset_of!(Team, singles),
+        usual = sym promp_single_start,
+    )
+}
+keep!(GOMP_single_start);
+
+/// Taking a lock that is free: rdi is its word, which becomes 1. With `of` the word is a static of the runtime's.
+macro_rules! take {
+    ($($name:ident $(of $word:path)? => $usual:path;)*) => {$( take!(@ $name, $usual $(, "lea rdi, [rip + {word}]", $word)?); )*};
+    (@ $name:ident, $usual:path $(, $load:literal, $word:path)?) => {
+        #[doc = concat!("`", stringify!($name), "`.")]
+        ///
+        /// # Safety
+        /// For compiled OpenMP code: the argument is the program's lock.
+        #[unsafe(naked)]
+        #[unsafe(link_section = "promp_stubs")]
+        #[allow(non_snake_case)]
+        pub unsafe extern "C" fn $name() {
+            naked_asm!(
+                exported_label!($name),
+                $($load,)?
+                "mov rcx, qword ptr [rip + promp_self@GOTTPOFF]",
+                "mov rcx, qword ptr fs:[rcx]",
+                "test rcx, rcx",
+                "jz 2f",
+                "test byte ptr [rcx + {light}], {plain}",
+                "jz 2f",
+                "xor eax, eax",
+                "mov edx, 1",
+                "lock cmpxchg dword ptr [rdi], edx",
+                "jne 2f",
+                "add dword ptr [rcx + {held}], 1",
+                "add dword ptr [rcx + {progress}], 1",
+                "ret",
+                "2:",
+                "jmp {usual}",
+                plain = const PLAIN,
+                light = const LIGHT,
+                held = const offset_of!(Thread, held),
+                progress = const PROGRESS,
+                usual = sym $usual,
+                $(word = sym $word,)?
+            )
+        }
+        keep!($name);
+    };
+}
+
+/// Giving back a lock for which nobody sleeps.
+macro_rules! give {
+    ($($name:ident $(of $word:path)? => $usual:path;)*) => {$( give!(@ $name, $usual $(, "lea rdi, [rip + {word}]", $word)?); )*};
+    (@ $name:ident, $usual:path $(, $load:literal, $word:path)?) => {
+        #[doc = concat!("`", stringify!($name), "`.")]
+        ///
+        /// # Safety
+        /// For compiled OpenMP code: the argument is the program's lock.
+        #[unsafe(naked)]
+        #[unsafe(link_section = "promp_stubs")]
+        #[allow(non_snake_case)]
+        pub unsafe extern "C" fn $name() {
+            naked_asm!(
+                exported_label!($name),
+                $($load,)?
+                "mov rcx, qword ptr [rip + promp_self@GOTTPOFF]",
+                "mov rcx, qword ptr fs:[rcx]",
+                "test rcx, rcx",
+                "jz 2f",
+                "test byte ptr [rcx + {light}], {plain}",
+                "jz 2f",
+                "mov eax, 1",
+                "xor edx, edx",
+                "lock cmpxchg dword ptr [rdi], edx",
+                "jne 2f",
+                "sub dword ptr [rcx + {held}], 1",
+                "ret",
+                "2:",
+                "jmp {usual}",
+                plain = const PLAIN,
+                light = const LIGHT,
+                held = const offset_of!(Thread, held),
+                usual = sym $usual,
+                $(word = sym $word,)?
+            )
+        }
+        keep!($name);
+    };
+}
+
+// A named critical section's lock is the first word of a variable that the compiler reserves for the name.
+take! {
+    omp_set_lock => promp_set_lock;
+    omp_set_lock_ => promp_set_lock;
+    GOMP_critical_start of CRITICAL => promp_critical_start;
+    GOMP_critical_name_start => promp_set_lock;
+    GOMP_atomic_start of ATOMIC => promp_atomic_start;
+}
+give! {
+    omp_unset_lock => promp_unset_lock;
+    omp_unset_lock_ => promp_unset_lock;
+    GOMP_critical_end of CRITICAL => promp_critical_end;
+    GOMP_critical_name_end => promp_unset_lock;
+    GOMP_atomic_end of ATOMIC => promp_atomic_end;
+}
+
 stub! {
     promp_task_settled => settled;
     promp_taskwait => taskwait;
     promp_taskyield => taskyield;
+    promp_single_start => single;
+    promp_set_lock => set;
+    promp_unset_lock => unset;
+    promp_critical_start => critical_start;
+    promp_critical_end => critical_end;
+    promp_atomic_start => atomic_start;
+    promp_atomic_end => atomic_end;
 }

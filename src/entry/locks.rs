@@ -3,6 +3,7 @@
 //! A simple lock is a 32-bit word in all of them. A nestable lock since OMP_3.0 is {word, count, owner task}, 16 bytes; Fortran's
 //! variable holds a pointer to one. In OMP_1.0 it is {word, count} owned by a thread: 8 bytes, and Fortran's holds it itself.
 
+use super::light;
 use crate::fault::save::{self, SaveKind};
 use crate::stub;
 use crate::sys::lock::Lock;
@@ -28,14 +29,14 @@ extern "C" fn init(p: *mut u32) {
 
 extern "C" fn destroy(_p: *mut u32) {}
 
-extern "C" fn set(p: *mut u32) {
+pub(super) extern "C" fn set(p: *mut u32) {
     let thr = current();
     // SAFETY: the program's variable.
     acquire(thr, unsafe { simple(p) });
     done(thr, 0);
 }
 
-extern "C" fn unset(p: *mut u32) {
+pub(super) extern "C" fn unset(p: *mut u32) {
     let thr = current();
     // SAFETY: the program's variable.
     release(thr, unsafe { simple(p) });
@@ -238,10 +239,6 @@ extern "C" fn nest25_test(p: *mut u32) -> i32 {
 }
 
 stub! {
-    omp_set_lock => set;
-    omp_set_lock_ => set;
-    omp_unset_lock => unset;
-    omp_unset_lock_ => unset;
     omp_test_lock => test;
     omp_test_lock_ => test;
     omp_set_nest_lock => nest_set;
@@ -306,10 +303,10 @@ old_versions! {
     promp_old_init_lock_f = "omp_init_lock_" => omp_init_lock;
     promp_old_destroy_lock = "omp_destroy_lock" => omp_destroy_lock;
     promp_old_destroy_lock_f = "omp_destroy_lock_" => omp_destroy_lock;
-    promp_old_set_lock = "omp_set_lock" => omp_set_lock;
-    promp_old_set_lock_f = "omp_set_lock_" => omp_set_lock;
-    promp_old_unset_lock = "omp_unset_lock" => omp_unset_lock;
-    promp_old_unset_lock_f = "omp_unset_lock_" => omp_unset_lock;
+    promp_old_set_lock = "omp_set_lock" => light::omp_set_lock;
+    promp_old_set_lock_f = "omp_set_lock_" => light::omp_set_lock;
+    promp_old_unset_lock = "omp_unset_lock" => light::omp_unset_lock;
+    promp_old_unset_lock_f = "omp_unset_lock_" => light::omp_unset_lock;
     promp_old_test_lock = "omp_test_lock" => omp_test_lock;
     promp_old_test_lock_f = "omp_test_lock_" => omp_test_lock;
     promp_old_init_nest_lock = "omp_init_nest_lock" => promp_nest25_init;

@@ -5,21 +5,25 @@ use crate::fault::save::{self, SaveKind};
 use crate::fault::{inject, spec::At};
 use crate::stub;
 use crate::team::thread::{Thread, current};
-use crate::work::loops;
 use crate::work::share::Shape;
 use core::sync::atomic::Ordering::*;
 
-/// Enters a construct that one thread executes; true for that one.
+/// Enters a construct that one thread executes; true for that one: the first to come. Members count the constructs of this kind
+/// they come to, the team those that somebody has come to; they need nothing else, however far apart the members are.
 fn elect(thr: &'static Thread) -> bool {
-    let (s, first) = loops::enter(thr, |_| Shape::NONE, |_| ());
-    thr.team().shares.leave(s, thr.team().size());
+    let m = thr.member();
+    m.ledger.finish_chunk(m);
+    let (seq, met) = (m.singles.get(), &thr.team().singles);
+    m.singles.set(seq + 1);
+    // Relaxed: what the construct before left behind is ordered by its barrier, if it has one.
+    let first = met.load(Relaxed) == seq && met.compare_exchange(seq, seq + 1, Relaxed, Relaxed).is_ok();
     if first {
         inject::point(thr, At::Single);
     }
     first
 }
 
-extern "C" fn start() -> bool {
+pub(super) extern "C" fn start() -> bool {
     let thr = current();
     let first = elect(thr);
     save::point(thr, SaveKind::After(first as usize));
@@ -55,7 +59,6 @@ extern "C" fn scope_start(reductions: *mut usize) {
 }
 
 stub! {
-    GOMP_single_start => start;
     GOMP_single_copy_start => copy_start;
     GOMP_single_copy_end => copy_end;
     GOMP_scope_start => scope_start;

@@ -3,11 +3,11 @@
 use crate::fault::save::{self, SaveKind};
 use crate::fault::{inject, spec::At};
 use crate::stub;
-use crate::sys::lock::Lock;
 use crate::team::thread::{Thread, current};
 use crate::work::locks::{ATOMIC, CRITICAL, acquire, release};
 use crate::work::loops;
 use core::arch::naked_asm;
+use smallvec::SmallVec;
 
 fn done(thr: &'static Thread) {
     save::point(thr, SaveKind::After(0));
@@ -37,48 +37,25 @@ extern "C" fn barrier_cancel() -> bool {
     pass_cancellable_barrier(current())
 }
 
-/// A named critical section's lock is the first word of the program's variable.
-///
-/// # Safety
-/// `name` points to the zero-initialised pointer-sized variable that the compiler reserves for a name.
-unsafe fn named(name: *mut usize) -> &'static Lock {
-    // SAFETY: a common symbol lives as long as the program; `Lock` is one 32-bit word, all zero when free.
-    unsafe { &*name.cast::<Lock>() }
-}
-
-extern "C" fn critical_start() {
+pub(super) extern "C" fn critical_start() {
     let thr = current();
     acquire(thr, &CRITICAL);
     done(thr);
 }
 
-extern "C" fn critical_end() {
+pub(super) extern "C" fn critical_end() {
     let thr = current();
     release(thr, &CRITICAL);
     done(thr);
 }
 
-extern "C" fn critical_name_start(name: *mut usize) {
-    let thr = current();
-    // SAFETY: the compiler's argument.
-    acquire(thr, unsafe { named(name) });
-    done(thr);
-}
-
-extern "C" fn critical_name_end(name: *mut usize) {
-    let thr = current();
-    // SAFETY: the compiler's argument.
-    release(thr, unsafe { named(name) });
-    done(thr);
-}
-
-extern "C" fn atomic_start() {
+pub(super) extern "C" fn atomic_start() {
     let thr = current();
     acquire(thr, &ATOMIC);
     done(thr);
 }
 
-extern "C" fn atomic_end() {
+pub(super) extern "C" fn atomic_end() {
     let thr = current();
     release(thr, &ATOMIC);
     done(thr);
@@ -109,10 +86,15 @@ extern "C" fn doacross_post(counts: *const u64) {
 extern "C" fn doacross_wait(registers: *const u64, stack: *const u64) {
     let thr = current();
     if let Some(d) = thr.member().share.get().and_then(|s| s.doacross.get()) {
+        const IN_REGISTERS: usize = 6;
+        let n = d.depth();
         // SAFETY: the compiler passes one count a loop of the nest, six in registers.
-        let v: Vec<u64> = (0..d.depth())
-            .map(|i| unsafe { if i < 6 { *registers.add(i) } else { *stack.add(i - 6) } })
-            .collect();
+        let (first, rest) = unsafe {
+            let rest = n.saturating_sub(IN_REGISTERS);
+            let first = core::slice::from_raw_parts(registers, n - rest);
+            (first, core::slice::from_raw_parts(stack, rest))
+        };
+        let v: SmallVec<[u64; IN_REGISTERS]> = first.iter().chain(rest).copied().collect();
         d.wait(thr.team(), &v);
     }
     done(thr);
@@ -138,12 +120,6 @@ unsafe extern "C" fn spill_and_wait() {
 stub! {
     GOMP_barrier => barrier;
     GOMP_barrier_cancel => barrier_cancel;
-    GOMP_critical_start => critical_start;
-    GOMP_critical_end => critical_end;
-    GOMP_critical_name_start => critical_name_start;
-    GOMP_critical_name_end => critical_name_end;
-    GOMP_atomic_start => atomic_start;
-    GOMP_atomic_end => atomic_end;
     GOMP_ordered_start => ordered_start;
     GOMP_ordered_end => ordered_end;
     GOMP_doacross_post => doacross_post;

@@ -1,9 +1,10 @@
 //! `GOMP_task*`, `GOMP_taskloop*`, `omp_fulfill_event`.
 
 use crate::fault::save::{self, SaveKind};
+use crate::icv::globals;
 use crate::stub;
 use crate::task::spawn::{self, Spec};
-use crate::task::{depend, flag, group, pool, reduction, taskloop};
+use crate::task::{depend, flag, group, included, pool, reduction, taskloop};
 use crate::team::thread::{Thread, current};
 use crate::work::loops::Bounds;
 
@@ -11,6 +12,12 @@ type Copy = Option<unsafe extern "C" fn(usize, usize)>;
 
 fn done(thr: &'static Thread) {
     save::point(thr, SaveKind::After(0));
+}
+
+/// Where all tasks have the same priority (OMP_MAX_TASK_PRIORITY is 0, as it is by default), none has one.
+#[inline]
+fn without_priority(flags: u32) -> u32 {
+    if globals().max_task_priority == 0 { flags & !flag::PRIORITY } else { flags }
 }
 
 /// True if the task is to be executed at once, by the caller.
@@ -28,10 +35,16 @@ pub(super) extern "C" fn task(
     event: *mut usize,
 ) -> bool {
     let thr = current();
-    let (size, align) = (size as usize, align as usize);
+    let (size, align, flags) = (size as usize, align as usize, without_priority(flags));
     let s = Spec { func, data, copy, size, align, deferred, flags, depend, priority, event, bounds: None };
     if spawn::is_just_a_call(thr, &s) {
-        return true;
+        if s.copy.is_none() {
+            return true;
+        }
+        if included::with_copy(thr, &s) {
+            done(thr);
+            return false;
+        }
     }
     spawn::spawn(thr, &s);
     done(thr);
@@ -58,7 +71,7 @@ fn any_taskloop(
         size: size as usize,
         align: align as usize,
         deferred: true,
-        flags,
+        flags: without_priority(flags),
         depend: core::ptr::null(),
         priority,
         event: core::ptr::null_mut(),

@@ -1,10 +1,15 @@
 //! Task dependences (OpenMP 5.1, section 2.19.11): the clause's encoding, and a map per generating task from addresses to
-//! the sibling tasks that touch them and are not done.
+//! the sibling tasks that touch them and are not done. The map has a lock, which a task's creation and its end take once each.
 //!
 //! mutexinoutset is taken as inout, which also excludes the tasks from each other, in creation order.
+//!
+//! Memory is kept for reuse: that of a task's node with the task, an address's entry in the map for as long as not too many lie idle.
 
 use super::Task;
+use crate::sys::lock::Locked;
+use core::hash::{BuildHasherDefault, Hasher};
 use core::sync::atomic::Ordering::*;
+use smallvec::SmallVec;
 use std::cell::UnsafeCell;
 use std::collections::HashMap;
 
@@ -22,12 +27,15 @@ pub enum Kind {
 /// One dependence.
 pub type Dep = (usize, Kind);
 
+/// A clause's dependences: most have a few.
+pub type Deps = SmallVec<[Dep; 8]>;
+
 /// Decodes a `depend` argument of `GOMP_task`.
 ///
 /// # Safety
 /// `depend` points to an array in the format that GCC emits.
-pub unsafe fn decode(depend: *const usize) -> Vec<Dep> {
-    let mut out = Vec::new();
+pub unsafe fn decode(depend: *const usize) -> Deps {
+    let mut out = Deps::new();
     // SAFETY: by the caller's promise the counts at the front describe the array; a depobj is two words.
     unsafe {
         let word = |i: usize| *depend.add(i);
@@ -59,25 +67,22 @@ pub unsafe fn decode(depend: *const usize) -> Vec<Dep> {
     out
 }
 
-/// A task's part in the graph: the addresses it depends on, and the tasks that wait for it. Guarded by the pool's lock.
+/// A task's part in the graph, guarded by the lock of its parent's map.
 #[derive(Default)]
 pub struct Node {
-    addresses: Guarded<Vec<usize>>,
-    dependents: Guarded<Vec<&'static Task>>,
+    /// Is the task in the graph, and not done?
+    active: Guarded<bool>,
+    /// Entries of the addresses it depends on.
+    touched: Guarded<SmallVec<[u32; 4]>>,
+    /// The tasks that wait for it.
+    dependents: Guarded<SmallVec<[&'static Task; 4]>>,
 }
 
-impl Node {
-    /// The tasks that wait for this one; called under the lock, once.
-    pub fn take_dependents(&self) -> Vec<&'static Task> {
-        core::mem::take(self.dependents.get())
-    }
-}
-
-/// Data guarded by the pool's lock, which every user of this module holds.
+/// Data guarded by the map's lock, which every user of this module holds.
 #[derive(Default)]
 struct Guarded<T>(UnsafeCell<T>);
 
-// SAFETY: used under the pool's lock only.
+// SAFETY: used under the map's lock only.
 unsafe impl<T: Send> Sync for Guarded<T> {}
 
 impl<T> Guarded<T> {
@@ -88,16 +93,78 @@ impl<T> Guarded<T> {
     }
 }
 
-type Touch = (Kind, &'static Task);
-
-/// The dependences among a task's children: address → the tasks that touch it, in creation order. Guarded by the pool's lock.
+/// The tasks that touch an address and are not done, in creation order; those before the last `Out` are left out.
 #[derive(Default)]
-pub struct Children {
-    map: Guarded<HashMap<usize, Vec<Touch>>>,
+struct Entry {
+    address: usize,
+    touches: SmallVec<[(Kind, &'static Task); 2]>,
 }
 
+/// Entries without tasks that are kept.
+const IDLE: usize = 1024;
+
+#[derive(Default)]
+struct Map {
+    index: HashMap<usize, u32, BuildHasherDefault<Multiply>>,
+    entries: Vec<Entry>,
+    /// Entries of no address.
+    free: Vec<u32>,
+    /// Entries of an address that no task touches.
+    idle: usize,
+}
+
+impl Map {
+    fn entry(&mut self, address: usize) -> u32 {
+        let (free, entries, idle) = (&mut self.free, &mut self.entries, &mut self.idle);
+        let i = *self.index.entry(address).or_insert_with(|| {
+            *idle += 1;
+            free.pop().unwrap_or_else(|| {
+                entries.push(Entry::default());
+                (entries.len() - 1) as u32
+            })
+        });
+        self.entries[i as usize].address = address;
+        i
+    }
+
+    fn forget(&mut self, t: &'static Task, i: u32) {
+        let e = &mut self.entries[i as usize];
+        let before = e.touches.len();
+        e.touches.retain(|(_, b)| !core::ptr::eq(*b, t));
+        if before > 0 && e.touches.is_empty() {
+            self.idle += 1;
+            if self.idle > IDLE {
+                self.idle -= 1;
+                self.index.remove(&e.address);
+                self.free.push(i);
+            }
+        }
+    }
+}
+
+/// Addresses are hashed by a multiplication (Knuth, The Art of Computer Programming, vol. 3, section 6.4): they come from the program itself.
+#[derive(Default)]
+struct Multiply(u64);
+
+impl Hasher for Multiply {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&b| self.write_usize(b.into()));
+    }
+    fn write_usize(&mut self, n: usize) {
+        let x = (self.0 ^ n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = x ^ x >> 32;
+    }
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// The dependences among a task's children.
+#[derive(Default)]
+pub struct Children(Locked<Map>);
+
 impl Children {
-    /// Those of `parent`'s children; made when they are needed first.
+    /// Those of `parent`'s children; made when they are needed first, by the thread that executes it.
     pub fn of(parent: &Task) -> &'static Children {
         parent.depends.get().unwrap_or_else(|| {
             let c: &'static Children = Box::leak(Box::default());
@@ -106,49 +173,67 @@ impl Children {
         })
     }
 
-    /// Makes `t` wait for what `deps` say. With `enter`, later tasks wait for it in turn. Under the lock.
-    pub fn register(&self, t: &'static Task, deps: &[Dep], enter: bool) {
-        t.unmet.store(0, Relaxed);
-        let map = self.map.get();
-        let node = enter.then(|| {
-            let n: &'static Node = Box::leak(Box::default());
-            t.node.set(Some(n));
-            n
-        });
-        for &(addr, kind) in deps {
-            let touches = map.entry(addr).or_default();
-            for &(k, before) in touches.iter() {
-                let ordered = match (k, kind) {
-                    (Kind::In, Kind::In) | (Kind::Set, Kind::Set) => false,
-                    _ => !core::ptr::eq(before, t),
-                };
-                if ordered && let Some(b) = before.node.get() {
-                    b.dependents.get().push(t);
-                    t.unmet.fetch_add(1, Relaxed);
+    /// Makes `t` wait for what `deps` say. With `enter`, later tasks wait for it in turn. True if it has nothing to wait for.
+    pub fn register(&self, t: &'static Task, deps: &[Dep], enter: bool) -> bool {
+        self.0.with(|map| {
+            let mut unmet = 0;
+            for &(address, kind) in deps {
+                let i = map.entry(address);
+                let touches = &mut map.entries[i as usize].touches;
+                for &(k, before) in touches.iter() {
+                    let free = matches!((k, kind), (Kind::In, Kind::In) | (Kind::Set, Kind::Set));
+                    if !free && !core::ptr::eq(before, t) {
+                        before.node.dependents.get().push(t);
+                        unmet += 1;
+                    }
                 }
+                if !enter {
+                    continue;
+                }
+                if touches.is_empty() {
+                    map.idle -= 1;
+                }
+                if kind == Kind::Out {
+                    // Whoever comes later waits for `t`, which waits for these.
+                    touches.retain(|(_, b)| core::ptr::eq(*b, t));
+                }
+                if !touches.iter().any(|(k, b)| core::ptr::eq(*b, t) && (*k == kind || *k == Kind::Out)) {
+                    touches.push((kind, t));
+                }
+                t.node.touched.get().push(i);
             }
-            let Some(node) = node else { continue };
-            if kind == Kind::Out {
-                // Whoever comes later waits for `t`, which waits for these.
-                touches.retain(|(_, b)| core::ptr::eq(*b, t));
-            }
-            if !touches.iter().any(|(k, b)| core::ptr::eq(*b, t) && (*k == kind || *k == Kind::Out)) {
-                touches.push((kind, t));
-            }
-            node.addresses.get().push(addr);
-        }
+            *t.node.active.get() = enter;
+            t.unmet.store(unmet, Relaxed);
+            unmet == 0
+        })
     }
 
-    /// `t` is done: nobody waits for it any more. Under the lock.
-    pub fn forget(&self, t: &'static Task, node: &Node) {
-        let map = self.map.get();
-        for addr in core::mem::take(node.addresses.get()) {
-            if let Some(touches) = map.get_mut(&addr) {
-                touches.retain(|(_, b)| !core::ptr::eq(*b, t));
-                if touches.is_empty() {
-                    map.remove(&addr);
+    /// `t` is done: nobody waits for it any more. `next` gets the tasks that have nothing to wait for now.
+    pub fn done(&self, t: &'static Task, mut next: impl FnMut(&'static Task)) {
+        self.0.with(|map| {
+            *t.node.active.get() = false;
+            for d in t.node.dependents.get().drain(..) {
+                if d.unmet.fetch_sub(1, AcqRel) == 1 {
+                    next(d);
                 }
             }
-        }
+            for i in t.node.touched.get().drain(..) {
+                map.forget(t, i);
+            }
+        });
+    }
+
+    /// Returns when nobody is in [`Children::done`] who began before.
+    pub fn settle(&self) {
+        self.0.with(|_| ());
+    }
+}
+
+impl Node {
+    /// Is the task in the graph? Asked by the thread that has executed it.
+    #[inline]
+    pub fn is_active(&self) -> bool {
+        // SAFETY: written when the task is registered, before it can be executed, and when it is done, by its thread.
+        unsafe { *self.active.0.get() }
     }
 }

@@ -14,11 +14,15 @@
 //! | [`PLAIN`] | calls are not save points: an undeferred task may be executed so |
 //! | [`INCLUDED`] | … and so may every task: the current one is final, or there is no team |
 
+use super::pool::SHORT_TICKS;
+use super::spawn::Spec;
 use super::{Task, flag, pool};
 use crate::fault::inject;
 use crate::icv::globals;
+use crate::sys::time;
 use crate::team::region;
 use crate::team::thread::Thread;
+use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering::*;
 
 /// See the module's table.
@@ -63,6 +67,46 @@ pub fn end_settled(thr: &'static Thread) {
     pool::end(thr, t, parent, false);
 }
 
+/// Executes a task as a call within the runtime call.
+pub fn call(thr: &'static Thread, call: (usize, usize)) {
+    thr.lazy.set(thr.lazy.get() + 1);
+    region::activate(thr, call, (0, 0));
+    match thr.lazy.get() {
+        0 => end_settled(thr),
+        n => thr.lazy.set(n - 1),
+    }
+}
+
+/// Executes a task whose block a function of the compiler's makes. False if the block is too large for the stack.
+pub fn with_copy(thr: &'static Thread, s: &Spec) -> bool {
+    const WORDS: usize = 32;
+    #[repr(align(64))]
+    #[allow(dead_code)] // the compiled functions write and read it
+    struct Block(MaybeUninit<[u64; WORDS]>);
+    struct Both<'a> {
+        spec: &'a Spec,
+        block: Block,
+    }
+    /// # Safety
+    /// `b` is a [`Both`] with a copy function.
+    unsafe extern "C" fn body(b: &mut Both) {
+        let block = core::ptr::from_mut(&mut b.block) as usize;
+        // SAFETY: compiled OpenMP code gave both functions for this purpose; the block is large enough.
+        unsafe {
+            if let Some(copy) = b.spec.copy {
+                copy(block, b.spec.data);
+            }
+            core::mem::transmute::<usize, extern "C" fn(usize)>(b.spec.func)(block);
+        }
+    }
+    if s.size > size_of::<Block>() || s.align > align_of::<Block>() {
+        return false;
+    }
+    let mut both = Both { spec: s, block: Block(MaybeUninit::uninit()) };
+    call(thr, (body as *const () as usize, core::ptr::from_mut(&mut both) as usize));
+    true
+}
+
 /// A taskloop's tasks that are executed at once.
 pub struct Several {
     /// The thread.
@@ -76,17 +120,21 @@ pub struct Several {
 }
 
 impl Several {
-    /// Calls the body for each, in one activation.
-    pub fn run(&self) {
-        region::activate(self.thr, (Self::body as *const () as usize, core::ptr::from_ref(self) as usize), (0, 0));
+    /// Calls the body for each, in one activation; ends early if they take long. How many were executed.
+    pub fn run(mut self) -> u64 {
+        let this = core::ptr::from_mut(&mut self) as usize;
+        region::activate(self.thr, (Self::body as *const () as usize, this), (0, 0));
+        self.count
     }
 
     /// # Safety
     /// `this` is a [`Several`].
-    unsafe extern "C" fn body(this: &Several) {
+    unsafe extern "C" fn body(this: &mut Several) {
+        const LOOK: u64 = 4; // how often to look at the clock
         let (thr, block) = (this.thr, this.call.1 as *mut u64);
         let (mut lo, mut hi, step) = this.bounds;
-        for _ in 0..this.count {
+        let mut last = time::ticks();
+        for i in 1..=this.count {
             thr.lazy.set(thr.lazy.get() + 1);
             // SAFETY: compiled OpenMP code gave function and block for this purpose; a taskloop's block begins with the bounds.
             unsafe {
@@ -102,6 +150,14 @@ impl Several {
                     thr.in_runtime.store(0, Relaxed);
                 }
                 n => thr.lazy.set(n - 1),
+            }
+            if i.is_multiple_of(LOOK) || i == 1 {
+                let now = time::ticks();
+                if now.wrapping_sub(last) > SHORT_TICKS * LOOK {
+                    this.count = i;
+                    break;
+                }
+                last = now;
             }
         }
     }

@@ -103,13 +103,13 @@ pub struct Task {
     block: Own<(usize, usize, usize)>,
     /// Data environment.
     pub icvs: Own<Icvs>,
-    /// Lock: dependences not met.
+    /// Dependences not met (depend.rs).
     pub unmet: AtomicU32,
     /// Lock: links of the ready list; the first one also of a slab's list.
     pub links: Own<(Option<&'static Task>, Option<&'static Task>)>,
-    /// Lock: what depends on it; if it has dependences.
-    pub node: Own<Option<&'static Node>>,
-    /// Lock: the dependences among its children, if they have any.
+    /// What depends on it.
+    pub node: Node,
+    /// The dependences among its children, if they have any.
     pub depends: Own<Option<&'static Children>>,
     /// The slab its memory goes back to; `None` for implicit tasks.
     home: Option<&'static Slab>,
@@ -140,7 +140,7 @@ impl Task {
             icvs: Own::new(globals().initial),
             unmet: AtomicU32::new(0),
             links: Own::new((None, None)),
-            node: Own::new(None),
+            node: Node::default(),
             depends: Own::new(None),
             home,
             inline: Inline(UnsafeCell::new([0; INLINE])),
@@ -255,7 +255,7 @@ impl Task {
     #[inline]
     pub fn free(&'static self, thr: &'static Thread, kept: bool) {
         let parent = self.parent();
-        if self.block.get().0 != 0 || self.node.get().is_some() || self.depends.get().is_some() {
+        if self.block.get().0 != 0 || self.depends.get().is_some() {
             self.free_extras();
         }
         if let Some(home) = self.home {
@@ -281,10 +281,6 @@ impl Task {
             if p != 0 {
                 dealloc(p as *mut u8, Layout::from_size_align_unchecked(size, align));
                 self.block.set((0, 0, 0));
-            }
-            if let Some(n) = self.node.get() {
-                drop(Box::from_raw(core::ptr::from_ref(n).cast_mut()));
-                self.node.set(None);
             }
             if let Some(c) = self.depends.get() {
                 drop(Box::from_raw(core::ptr::from_ref(c).cast_mut()));

@@ -6,19 +6,38 @@
 //! created before, so if they are equal they were so at a time in between, when nobody could create any. (That everybody has
 //! arrived, and so creates none by the implicit tasks, the barrier knows.)
 
-use super::depend::Node;
+use super::depend::{Children, Dep};
 use super::deque::Deque;
 use super::{Task, detach, included};
 use crate::fault::{inject, spec::At};
 use crate::sys::lock::Locked;
 use crate::sys::own::Own;
+use crate::sys::time;
 use crate::team::region;
 use crate::team::team::Team;
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
+use crossbeam_utils::CachePadded;
 
 /// Most tasks in a thread's deque.
 const PLACES: usize = 256;
+
+/// Clock ticks (about a third of a nanosecond) that a task may take to count as short; that handing one over costs is about as much.
+pub const SHORT_TICKS: u64 = 600;
+/// From one new task to the next, with the first one's execution: no longer short.
+pub const LONG_TICKS: u64 = 1500;
+/// Short tasks in a row that are convincing.
+const ENOUGH: u32 = 16;
+
+/// What is known about the length of a member's tasks.
+#[derive(Default)]
+struct Short {
+    /// Short ones stolen in a row (hint). The thieves' line.
+    seen: CachePadded<AtomicU32>,
+    /// The owner's: when it executed one at once last, 0: it does not; how often it was asked.
+    last: Own<u64>,
+    asked: Own<u32>,
+}
 
 /// The team's part. See the module's text.
 #[derive(Default)]
@@ -40,6 +59,8 @@ pub struct MemberTasks {
     floor: Own<u64>,
     /// Whose deque had something last.
     victim: Own<u32>,
+    /// See [`MemberTasks::are_short`].
+    short: Short,
     /// Deferred tasks created in this region (release: before the task can be taken).
     made: AtomicU64,
     /// Tasks done (release: what they did).
@@ -64,6 +85,43 @@ impl MemberTasks {
     /// Back to what [`MemberTasks::raise_floor`] gave.
     pub fn set_floor(&self, floor: u64) {
         self.floor.set(floor);
+    }
+
+    /// Are the member's tasks so short that it costs less to execute them than to hand them over? Asked for each new one.
+    ///
+    /// Thieves measure what they steal. After enough short tasks in a row the owner executes new ones at once, and looks at the clock at
+    /// each: after the first long one it lets them have the tasks again.
+    #[inline]
+    pub fn are_short(&self) -> bool {
+        let s = &self.short;
+        if s.last.get() != 0 {
+            let now = time::ticks();
+            let still = now.wrapping_sub(s.last.get()) < LONG_TICKS;
+            s.last.set(if still { now } else { 0 });
+            if !still {
+                s.seen.store(0, Relaxed);
+            }
+            return still;
+        }
+        s.asked.set(s.asked.get().wrapping_add(1));
+        if s.asked.get().is_multiple_of(ENOUGH) && s.seen.load(Relaxed) >= ENOUGH {
+            s.last.set(time::ticks());
+            return true;
+        }
+        false
+    }
+
+    /// A thief has spent `ticks` on one of the member's tasks.
+    fn measured(&self, ticks: u64) {
+        let seen = &self.short.seen;
+        let n = seen.load(Relaxed);
+        if ticks >= SHORT_TICKS {
+            if n != 0 {
+                seen.store(0, Relaxed);
+            }
+        } else if n < ENOUGH {
+            seen.store(n + 1, Relaxed);
+        }
     }
 
     fn count(n: &AtomicU64) {
@@ -140,6 +198,9 @@ impl List {
     }
 }
 
+/// A task to execute, and whose deque it was stolen from.
+type Taken = (&'static Task, Option<&'static MemberTasks>);
+
 fn word(t: &'static Task) -> u64 {
     core::ptr::from_ref(t).addr() as u64
 }
@@ -185,15 +246,14 @@ impl TaskPool {
         }
     }
 
-    /// Adds one that may have to wait: `register` runs under the lock and says what for.
-    pub fn add_dependent(&self, thr: &'static Thread, t: &'static Task, register: impl FnOnce()) {
+    /// Adds one with dependences, a child of the current task, among whose `children` they are.
+    pub fn add_dependent(&self, thr: &'static Thread, t: &'static Task, children: &Children, deps: &[Dep]) {
         self.count_new(thr, t);
-        self.list.with(|list| {
-            register();
-            if t.unmet.load(Relaxed) == 0 {
-                self.push(list, t);
-            }
-        });
+        let ready = children.register(t, deps, true);
+        // Else whoever meets the last one sees to it.
+        if ready && (t.priority.get() > 0 || !thr.member().tasks.deque.push(word(t))) {
+            self.list.with(|list| self.push(list, t));
+        }
     }
 
     fn count_new(&self, thr: &'static Thread, t: &'static Task) {
@@ -207,11 +267,6 @@ impl TaskPool {
         }
     }
 
-    /// Runs `f` under the pool's lock.
-    pub fn locked<R>(&self, f: impl FnOnce() -> R) -> R {
-        self.list.with(|_| f())
-    }
-
     fn push(&self, list: &mut List, t: &'static Task) {
         list.push(t);
         self.listed.fetch_add(1, Relaxed);
@@ -219,15 +274,15 @@ impl TaskPool {
 
     /// Takes a ready task in `scope`: from the list, the thread's own deque, or another's.
     #[inline]
-    fn take(&'static self, thr: &'static Thread, scope: Scope) -> Option<&'static Task> {
+    fn take(&'static self, thr: &'static Thread, scope: Scope) -> Option<Taken> {
         let mine = &thr.member().tasks;
         if self.listed.load(Relaxed) != 0
             && let Some(t) = self.take_listed(scope)
         {
-            return Some(t);
+            return Some((t, None));
         }
         match mine.deque.pop(mine.floor.get()) {
-            Some(t) => Some(task(t)),
+            Some(t) => Some((task(t), None)),
             None => self.steal(thr, scope),
         }
     }
@@ -243,7 +298,7 @@ impl TaskPool {
     }
 
     #[inline(never)]
-    fn steal(&'static self, thr: &'static Thread, scope: Scope) -> Option<&'static Task> {
+    fn steal(&'static self, thr: &'static Thread, scope: Scope) -> Option<Taken> {
         let (me, team) = (thr.member(), thr.team());
         let (n, first) = (team.size(), me.tasks.victim.get());
         for i in 0..n {
@@ -251,9 +306,10 @@ impl TaskPool {
             if v == me.num.get() {
                 continue;
             }
-            if let Some(t) = team.member(v).tasks.deque.steal(|t| scope.allows(task(t))) {
+            let victim = &team.member(v).tasks;
+            if let Some(t) = victim.deque.steal(|t| scope.allows(task(t))) {
                 me.tasks.victim.set(v);
-                return Some(task(t));
+                return Some((task(t), Some(victim)));
             }
         }
         None
@@ -265,7 +321,7 @@ impl TaskPool {
         if !self.used.load(Relaxed) {
             return false;
         }
-        let Some(t) = self.take(thr, scope) else { return false };
+        let Some((t, victim)) = self.take(thr, scope) else { return false };
         if let Scope::Any(epoch) = scope
             && thr.team().epoch.load(Relaxed) != epoch
         {
@@ -275,7 +331,14 @@ impl TaskPool {
             thr.team().event.notify();
             return false;
         }
-        self.execute(thr, t);
+        match victim {
+            None => self.execute(thr, t),
+            Some(v) => {
+                let began = time::ticks();
+                self.execute(thr, t);
+                v.measured(time::ticks().wrapping_sub(began));
+            }
+        }
         true
     }
 
@@ -308,7 +371,17 @@ impl TaskPool {
         }
     }
 
+    /// Executes `t`, and then one after the other what it was that the task before was waited for by.
     fn execute(&'static self, thr: &'static Thread, t: &'static Task) {
+        let mut next = Some(t);
+        while let Some(t) = next {
+            next = self.execute_one(thr, t);
+        }
+    }
+
+    /// Executes `t`; gives a task that has become ready by that, for the caller to execute.
+    #[inline]
+    fn execute_one(&'static self, thr: &'static Thread, t: &'static Task) -> Option<&'static Task> {
         // A block made by copy constructors is destroyed by the body: such a task runs even if it is cancelled.
         let cancelled =
             !t.copied.get() && (thr.team().is_cancelled() || t.group.get().is_some_and(|g| g.is_cancelled()));
@@ -319,17 +392,29 @@ impl TaskPool {
             t.children.close();
             let before = t.detach.fetch_or(detach::ENDED, AcqRel);
             if before & detach::FULFILLED == 0 && !cancelled {
-                return;
+                return None;
             }
         }
-        self.done(thr, t);
+        let mut next = None;
+        self.end(thr, t, &mut next);
+        next
     }
 
     /// Task `t` of this pool is done, as `thr` has seen to: its dependents may become ready, who waits for it may go on.
     pub fn done(&'static self, thr: &'static Thread, t: &'static Task) {
+        let mut next = None;
+        self.end(thr, t, &mut next);
+        if let Some(t) = next {
+            self.list.with(|list| self.push(list, t));
+            t.team.get().expect("a deferred task has a team").event.notify();
+        }
+    }
+
+    #[inline]
+    fn end(&'static self, thr: &'static Thread, t: &'static Task, next: &mut Option<&'static Task>) {
         let team = t.team.get().expect("a deferred task has a team");
         let parent = t.parent_task();
-        let mut wake = t.node.get().is_some_and(|node| self.let_dependents_go(t, node, parent));
+        let mut wake = t.node.is_active() && self.let_dependents_go(t, parent, next);
         if let Some(g) = t.group.get() {
             wake |= g.task_done(thr);
         }
@@ -345,24 +430,32 @@ impl TaskPool {
         }
     }
 
-    /// Task `t`, which has dependences, is done. True if another task, or who waits for it, may go on.
+    /// Task `t`, which has dependences, is done. The first task that becomes ready by that is `next`, others go to the list. True if
+    /// there are others, or if who waits may go on.
     #[cold]
-    fn let_dependents_go(&self, t: &'static Task, node: &Node, parent: &Task) -> bool {
-        self.list.with(|list| {
-            let mut ready = false;
-            for d in node.take_dependents() {
-                if d.unmet.fetch_sub(1, AcqRel) == 1 {
-                    ready = true;
-                    if d.team.get().is_some() {
-                        self.push(list, d);
-                    }
+    fn let_dependents_go(&self, t: &'static Task, parent: &Task, next: &mut Option<&'static Task>) -> bool {
+        let Some(children) = parent.depends.get() else { return false };
+        let (mut others, mut wake) = (None, false);
+        children.done(t, |d| {
+            if d.team.get().is_none() {
+                wake = true; // somebody who waits
+            } else if next.is_none() && d.priority.get() == 0 {
+                *next = Some(d);
+            } else {
+                d.links.set((others, None));
+                others = Some(d);
+            }
+        });
+        if others.is_some() {
+            wake = true;
+            self.list.with(|list| {
+                while let Some(d) = others {
+                    others = d.links.get().0;
+                    self.push(list, d);
                 }
-            }
-            if let Some(c) = parent.depends.get() {
-                c.forget(t, node);
-            }
-            ready
-        })
+            });
+        }
+        wake
     }
 }
 

@@ -1,11 +1,10 @@
 //! Creating tasks, waiting for dependences, fulfilling events.
 
-use super::depend::{self, Children, Dep};
+use super::depend::{self, Children, Dep, Deps};
+use super::included::{INCLUDED, SPECIAL};
 use super::pool::{self, TaskPool, run_body};
-use super::included::{self, INCLUDED, SPECIAL};
 use super::{Task, detach, flag};
 use crate::icv::globals;
-use crate::team::region;
 use crate::team::thread::Thread;
 use core::sync::atomic::Ordering::*;
 
@@ -40,18 +39,13 @@ pub struct Spec {
 #[inline(always)]
 pub fn is_just_a_call(thr: &'static Thread, s: &Spec) -> bool {
     let light = thr.light.get();
-    let at_once = || !s.deferred || light & INCLUDED != 0 || thr.team().tasks.is_enough(thr);
-    light != 0 && s.copy.is_none() && s.flags & SPECIAL == 0 && at_once()
-}
-
-/// Executes a task that was found to be just a call, as an activation.
-pub fn execute_at_once(thr: &'static Thread, call: (usize, usize)) {
-    thr.lazy.set(thr.lazy.get() + 1);
-    region::activate(thr, call, (0, 0));
-    match thr.lazy.get() {
-        0 => included::end_settled(thr),
-        n => thr.lazy.set(n - 1),
-    }
+    let at_once = || {
+        !s.deferred
+            || light & INCLUDED != 0
+            || thr.member().tasks.are_short()
+            || thr.team().tasks.is_enough(thr)
+    };
+    light != 0 && s.flags & SPECIAL == 0 && at_once()
 }
 
 /// Creates a task, or executes it at once.
@@ -101,7 +95,7 @@ fn spawn_special(thr: &'static Thread, s: &Spec) {
         return;
     }
     // SAFETY: GCC's format, as the entry point's contract says.
-    let deps = if s.flags & flag::DEPEND != 0 { unsafe { depend::decode(s.depend) } } else { Vec::new() };
+    let deps = if s.flags & flag::DEPEND != 0 { unsafe { depend::decode(s.depend) } } else { Deps::new() };
     let detached = s.flags & flag::DETACH != 0;
     let t = Task::explicit(thr);
     if s.flags & flag::FINAL != 0 {
@@ -129,7 +123,7 @@ fn spawn_special(thr: &'static Thread, s: &Spec) {
     if deps.is_empty() {
         team.tasks.add(thr, t);
     } else {
-        team.tasks.add_dependent(thr, t, || Children::of(parent).register(t, &deps, true));
+        team.tasks.add_dependent(thr, t, Children::of(parent), &deps);
     }
     team.event.notify();
 }
@@ -215,14 +209,15 @@ fn execute_now(thr: &'static Thread, t: &'static Task, s: &Spec, deps: &[Dep]) {
 
 /// Waits until the current task's children that `deps` depend on are done, executing children meanwhile.
 pub fn wait_for(thr: &'static Thread, deps: &[Dep]) {
-    let (team, task) = (thr.team(), thr.task());
+    let task = thr.task();
     let Some(children) = task.depends.get() else { return };
     let waiter = Task::explicit(thr);
     waiter.team.set(None);
-    team.tasks.locked(|| children.register(waiter, deps, false));
-    TaskPool::wait_below(thr, || waiter.unmet.load(Acquire) == 0);
-    // Whoever met the last dependence has let go of the waiter once the lock is free.
-    team.tasks.locked(|| ());
+    if !children.register(waiter, deps, false) {
+        TaskPool::wait_below(thr, || waiter.unmet.load(Acquire) == 0);
+        // Whoever met the last dependence has let go of the waiter once it has left.
+        children.settle();
+    }
     waiter.free(thr, false);
 }
 
@@ -234,7 +229,7 @@ pub fn empty(thr: &'static Thread, deps: &[Dep]) {
     }
     let t = Task::explicit(thr);
     t.call.set((0, 0));
-    team.tasks.add_dependent(thr, t, || Children::of(parent).register(t, deps, true));
+    team.tasks.add_dependent(thr, t, Children::of(parent), deps);
     team.event.notify();
 }
 

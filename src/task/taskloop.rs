@@ -1,6 +1,6 @@
 //! taskloop (OpenMP 5.1, section 2.12.2): how iterations are dealt to tasks.
 
-use super::included::Several;
+use super::included::{SPECIAL, Several};
 use super::spawn::{Spec, is_just_a_call, spawn};
 use super::{flag, group, reduction};
 use crate::team::thread::Thread;
@@ -47,6 +47,9 @@ impl Deal {
     }
 }
 
+/// Tasks for each thread that are many.
+const MANY: u64 = 64;
+
 /// Most tasks that are executed at once before it is looked again whether others need some.
 const AT_ONCE: u64 = 16;
 
@@ -78,15 +81,19 @@ pub fn run(thr: &'static Thread, base: &Spec, b: Bounds, number: u64) {
         ..*base
     };
     let (mut at, mut i) = (b.start, 0);
+    // Of many tasks the first are tried out: as long as they are short, they are not worth handing over.
+    let may = spec.flags & SPECIAL == 0 && spec.copy.is_none();
+    let mut short = may && thr.light.get() != 0 && d.tasks >= MANY * u64::from(thr.team().size());
     while i < d.tasks {
         let (len, alike) = d.run_from(i);
-        let next = at.wrapping_add(len.wrapping_mul(b.step));
-        if is_just_a_call(thr, &spec) {
-            let count = alike.min(AT_ONCE);
-            let step = len.wrapping_mul(b.step);
-            Several { thr, call: (spec.func, spec.data), count, bounds: (at, next, step) }.run();
-            at = at.wrapping_add(step.wrapping_mul(count));
-            i += count;
+        let step = len.wrapping_mul(b.step);
+        let next = at.wrapping_add(step);
+        if short || may && is_just_a_call(thr, &spec) {
+            let count = alike.min(if short { MANY } else { AT_ONCE });
+            let done = Several { thr, call: (spec.func, spec.data), count, bounds: (at, next, step) }.run();
+            short &= done == count;
+            at = at.wrapping_add(step.wrapping_mul(done));
+            i += done;
         } else {
             spawn(thr, &Spec { bounds: Some((at, next)), ..spec });
             at = next;

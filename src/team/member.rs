@@ -34,6 +34,8 @@ pub struct Member {
     pub thread: Own<Option<&'static Thread>>,
     /// Worksharing constructs entered so far in this region.
     pub share_seq: Own<u64>,
+    /// Single constructs come to so far in this region.
+    pub singles: Own<u32>,
     /// The construct the thread is in, or was in last.
     pub share: Own<Option<&'static Share>>,
     /// The static schedule's position: trips done in the current construct.
@@ -66,6 +68,7 @@ impl Member {
             num: Own::new(0),
             thread: Own::new(None),
             share_seq: Own::new(0),
+            singles: Own::new(0),
             share: Own::new(None),
             trip: Own::new(0),
             rest: Own::new((0, 0)),

@@ -92,6 +92,7 @@ pub fn start(
         team.cancelled.store(0, Relaxed);
     }
     team.tasks.begin_region();
+    team.singles.store(0, Relaxed);
     team.barrier.reset(n);
     team.running.store(n - 1, Relaxed);
     let epoch = team.epoch.load(Relaxed) + 1;
@@ -190,6 +191,7 @@ pub fn activate(thr: &'static Thread, call: (usize, usize), args: (usize, usize)
 
 fn begin_implicit(thr: &'static Thread, m: &'static Member, team: &'static Team) {
     m.share_seq.set(0);
+    m.singles.set(0);
     m.share.set(None);
     m.scanning.set(false);
     thr.league.set(team.league.get());

@@ -39,6 +39,8 @@ pub struct Team {
     pub league: Own<(u32, u32)>,
     /// Ordinal of the outermost region.
     pub region: Own<u64>,
+    /// Single constructs that some member has come to, in this region.
+    pub singles: CachePadded<AtomicU32>,
     /// Rounds a waiting member spins before it sleeps.
     pub spin: Own<u32>,
     /// A combined construct's descriptor (`GOMP_parallel_loop_…`): every member starts inside it.
@@ -94,6 +96,7 @@ impl Team {
             wishes: Own::new((0, 0)),
             league: Own::new((0, 1)),
             region: Own::new(0),
+            singles: CachePadded::new(AtomicU32::new(0)),
             spin: Own::new(0),
             combined: Own::new(None),
             group: Own::new(None),

@@ -46,9 +46,22 @@ impl Doacross {
         v.iter().zip(counts).skip(1).fold(0u64, |acc, (&i, &n)| acc.wrapping_mul(n).wrapping_add(i))
     }
 
+    /// The counter of outer iteration `i`. Neighbours, which different threads write at the same time, are on different cache lines.
+    fn counter(&self, i: u64) -> Option<&'static AtomicU64> {
+        const A_LINE: usize = 8;
+        let p = self.posted.get()?;
+        let lines = p.len() / A_LINE;
+        let at = if (i as usize) < lines * A_LINE {
+            i as usize % lines * A_LINE + i as usize / lines
+        } else {
+            i as usize
+        };
+        p.get(at)
+    }
+
     /// Iteration `v` is done as far as its dependents care.
     pub fn post(&self, team: &Team, v: &[u64]) {
-        if let Some(c) = self.posted.get().and_then(|p| p.get(v[0] as usize)) {
+        if let Some(c) = self.counter(v[0]) {
             let done = self.inner(v) + 1;
             if c.load(Relaxed) < done {
                 c.store(done, Release);
@@ -59,7 +72,7 @@ impl Doacross {
 
     /// Waits until iteration `v` is posted.
     pub fn wait(&self, team: &Team, v: &[u64]) {
-        if let Some(c) = self.posted.get().and_then(|p| p.get(v[0] as usize)) {
+        if let Some(c) = self.counter(v[0]) {
             let need = self.inner(v);
             let ready = || c.load(Acquire) > need || team.is_cancelled();
             if !ready() {

@@ -4,11 +4,12 @@
 use crate::fault::{inject, spec::At};
 use crate::sys::lock::Lock;
 use crate::team::thread::Thread;
+use crossbeam_utils::CachePadded;
 
 /// The unnamed critical section.
-pub static CRITICAL: Lock = Lock::new();
+pub static CRITICAL: CachePadded<Lock> = CachePadded::new(Lock::new());
 /// What `GOMP_atomic_start` locks.
-pub static ATOMIC: Lock = Lock::new();
+pub static ATOMIC: CachePadded<Lock> = CachePadded::new(Lock::new());
 
 /// Takes `lock` for `thr`.
 #[inline]

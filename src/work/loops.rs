@@ -76,6 +76,9 @@ pub fn loop_shape(team: &Team, b: Bounds, s: Schedule, ordered: bool, site: usiz
     shape(team, b.iterations(), b, s, ordered, site, ends)
 }
 
+/// Chunks for each thread that are too few for batches.
+const FEW: u64 = 8;
+
 /// The shape of a doacross loop over `count` iterations 0, 1, ….
 pub fn counted_shape(team: &Team, count: u64, s: Schedule, site: usize) -> Shape {
     let b = Bounds::ull(true, 0, count, 1);
@@ -105,6 +108,7 @@ fn shape(team: &Team, total: u64, b: Bounds, s: Schedule, ordered: bool, site: u
         quick: s.kind == Sched::Dynamic
             && !ordered
             && !s.monotonic
+            && total / chunk > FEW * n
             && !globals().cancellation
             && total.checked_add(chunk.saturating_mul(batch::MOST * (n + 1))).is_some()
             && total / chunk < batch::MOST_CHUNKS - batch::MOST * (n + 1),

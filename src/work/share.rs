@@ -6,17 +6,20 @@
 //! epoch counts as free: after a cancelled region nothing needs cleaning.
 //! The tag's store to *ready* is a release, members load it with acquire: they see the descriptor filled in.
 //!
-//! With nowait a member can be more than 8 constructs ahead. It must not wait for the slower ones (they may wait for
-//! it), so such constructs get a descriptor in the slot's overflow list, under a lock.
+//! With nowait a member can be more than 8 constructs ahead. It must not wait for the slower ones without end (they may wait for
+//! it), so such constructs get overflow descriptors, under a lock; but where there are many of these already, it
+//! gives the others a little time for each.
 
 use super::dispenser::Dispenser;
 use super::doacross::Doacross;
 use crate::icv::Sched;
 use crate::sys::lock::Locked;
 use crate::sys::own::Own;
+use crate::sys::syscall;
 use crate::team::member::Member;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use crossbeam_utils::CachePadded;
+use std::collections::HashMap;
 
 const SLOTS: u64 = 8;
 const FREE: u64 = 0;
@@ -178,11 +181,25 @@ impl Share {
     }
 }
 
+/// Descriptors beyond the ring.
+#[derive(Default)]
+struct Overflow {
+    /// Those in use, by tag.
+    live: HashMap<u64, &'static Share>,
+    free: Vec<&'static Share>,
+    /// Whose regions `live` is of.
+    epoch: u64,
+}
+
+/// So many overflow descriptors make a member that wants another one wait for a while, and for how many rounds.
+const FAR_AHEAD: u32 = 16;
+const ROUNDS: u32 = 2000;
+
 /// The descriptors of a team.
 pub struct ShareRing {
     slots: Box<[Share]>,
-    more: Locked<Vec<&'static Share>>,
-    /// An overflow descriptor was ever made.
+    more: Locked<Overflow>,
+    /// Overflow descriptors in use.
     overflowing: AtomicU32,
 }
 
@@ -190,7 +207,7 @@ impl Default for ShareRing {
     fn default() -> Self {
         Self {
             slots: (0..SLOTS).map(|_| Share::new(false)).collect(),
-            more: Locked::new(Vec::new()),
+            more: Locked::default(),
             overflowing: AtomicU32::new(0),
         }
     }
@@ -215,6 +232,7 @@ impl ShareRing {
         m.ledger.begin_construct();
         let slot = &self.slots[(seq % SLOTS) as usize];
         let ready = tag(epoch, seq, READY);
+        let mut patience = ROUNDS;
         loop {
             let now = slot.tag.load(Acquire);
             if now == ready {
@@ -239,6 +257,9 @@ impl ShareRing {
                 }
             } else if now == making {
                 core::hint::spin_loop();
+            } else if patience > 0 && self.overflowing.load(Relaxed) >= FAR_AHEAD {
+                patience -= 1;
+                if patience.is_multiple_of(64) { syscall::sched_yield() } else { core::hint::spin_loop() }
             } else if let Some(found) = self.enter_overflow(epoch, seq, &mut shape, &mut made) {
                 m.share.set(Some(found.0));
                 return found;
@@ -248,7 +269,7 @@ impl ShareRing {
 
     #[cold]
     fn find_overflow(&self, ready: u64) -> Option<&'static Share> {
-        self.more.with(|v| v.iter().find(|s| s.tag.load(Relaxed) == ready).copied())
+        self.more.with(|o| o.live.get(&ready).copied())
     }
 
     /// Finds or makes the overflow descriptor of construct `seq`; `None` if somebody is making it in the ring after all.
@@ -264,27 +285,27 @@ impl ShareRing {
         made: &mut Option<impl FnOnce(&'static Share)>,
     ) -> Option<(&'static Share, bool)> {
         let ready = tag(epoch, seq, READY);
-        self.more.with(|v| {
-            if let Some(s) = v.iter().find(|s| s.tag.load(Relaxed) == ready) {
+        self.more.with(|o| {
+            if o.epoch != epoch {
+                // Left behind by cancelled regions.
+                self.overflowing.fetch_sub(o.live.len() as u32, SeqCst);
+                o.free.extend(o.live.drain().map(|(_, s)| s));
+                o.epoch = epoch;
+            }
+            if let Some(s) = o.live.get(&ready) {
                 return Some((*s, false));
             }
-            self.overflowing.store(1, SeqCst);
+            self.overflowing.fetch_add(1, SeqCst);
             let slot = &self.slots[(seq % SLOTS) as usize];
             if slot.tag.load(SeqCst) & !3 == tag(epoch, seq, 0) {
+                self.overflowing.fetch_sub(1, SeqCst);
                 return None;
             }
-            let free = v.iter().find(|s| {
-                let t = s.tag.load(Relaxed);
-                t & 3 == FREE || t >> 32 != epoch & 0xffff_ffff
-            });
-            let s = free.copied().unwrap_or_else(|| {
-                let s: &'static Share = Box::leak(Box::new(Share::new(true)));
-                v.push(s);
-                s
-            });
+            let s = o.free.pop().unwrap_or_else(|| Box::leak(Box::new(Share::new(true))));
             s.fill(seq, shape.take().expect("used once")());
             made.take().expect("used once")(s);
             s.tag.store(ready, Release);
+            o.live.insert(ready, s);
             Some((s, true))
         })
     }
@@ -297,7 +318,13 @@ impl ShareRing {
                 crate::fault::stop::orphans_left_behind();
             }
             if s.overflow {
-                self.more.with(|_| s.tag.store(FREE, Release));
+                self.more.with(|o| {
+                    if o.live.remove(&s.tag.load(Relaxed)).is_some() {
+                        self.overflowing.fetch_sub(1, SeqCst);
+                        o.free.push(s);
+                    }
+                    s.tag.store(FREE, Release);
+                });
             } else {
                 s.tag.store(FREE, Release);
             }
