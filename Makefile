@@ -61,7 +61,10 @@ bench-ckpt: setup build
 bench-recovery: setup plugin
 	@bench/recovery.py
 
-bench: bench-ft
+# Speed beside libgomp and libomp; BENCH=--quick takes three minutes instead of forty. Writes bench/results and README's table.
+bench: setup build
+	@tools/setup.sh bench
+	@bench/run.py $(if $(BENCH),$(BENCH),--readme)
 
 clean:
 	$(CARGO) clean

@@ -154,6 +154,26 @@ fn hangs_roll_back() {
     }
 }
 
+/// A checkpoint taken while a thread hangs: back in it, the thread goes on.
+#[test]
+fn a_checkpoint_of_a_hang_is_no_trap() {
+    let s = Scratch::new("trap");
+    let exe = build("npb/mg.c", &[]);
+    let want = reference(&exe, &["W"], &[THREADS]);
+    let run = checkpointed(
+        &exe,
+        &["W"],
+        &s.path("ckpt"),
+        &[
+            ("PROMP_FAULT", "hang@mtbf=100ms,seed=1"),
+            ("PROMP_WATCHDOG", "300ms"),
+            ("PROMP_CKPT_INTERVAL", "30ms"),
+        ],
+    );
+    assert_eq!((run.status, &run.out), (0, &want.out), "{}", run.err);
+    assert!(run.err.contains("failed (hang)") && run.err.contains("rolled back"), "{}", run.err);
+}
+
 #[test]
 fn a_crash_that_comes_back_is_the_programs_own() {
     let s = Scratch::new("crash");

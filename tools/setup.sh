@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing, by package name: `setup.sh compilers` (gcc, g++, gfortran, cargo), `setup.sh packages` (the
-# software of others that the tests run) or `setup.sh long` (larger packages for the long tests). As root on Debian it uses
-# apt-get; otherwise it says what to install.
+# software of others that the tests run), `setup.sh long` (larger packages for the long tests) or `setup.sh bench` (what speed
+# is measured against). As root on Debian it uses apt-get; otherwise it says what to install.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -45,6 +45,11 @@ compilers)
         echo "setup: Rust 1.90 or later is needed (found: ${have:-none}); install it with rustup, https://rustup.rs" >&2
         exit 1
     fi
+    ;;
+bench)
+    need_file '/usr/lib/*-linux-gnu/libomp.so.5' libomp5-14
+    python3 -c 'import matplotlib' 2>/dev/null || missing+=(python3-matplotlib)
+    install_missing optional
     ;;
 packages)
     need_file '/usr/lib/*-linux-gnu/openblas-openmp/libopenblas.so' libopenblas-openmp-dev

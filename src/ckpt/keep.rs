@@ -39,6 +39,10 @@ pub struct Keep {
     pub taken_ns: AtomicU64,
     /// Rollbacks to it that a crash of the program's own code asked for.
     pub crashes: AtomicU32,
+    /// Times that work after checkpoint `hung_in` was taken for hung.
+    pub hangs: AtomicU32,
+    /// See `hangs`.
+    pub hung_in: AtomicU64,
     /// Hosts that ended for good while parked (the first one): their word.
     pub parked: AtomicU32,
     /// Kernel ids of the runtime's own hosts without a seat (keeper, agent).

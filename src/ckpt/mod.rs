@@ -337,6 +337,11 @@ pub fn roll_back_after(thr: &'static Thread, kind: Kind, spoil: impl FnOnce()) -
     host::vanish(&seat.going)
 }
 
+/// Rollbacks so far: what was arranged before one does not count after it.
+pub fn epoch() -> u32 {
+    keep::if_on().map_or(0, |k| k.epoch.load(Relaxed))
+}
+
 /// The calling host is about to vanish: the process' first one parks instead.
 pub fn note_parked() {
     if let Some(k) = keep::if_on()

@@ -5,7 +5,7 @@
 
 use super::inject;
 use super::spec::Kind;
-use crate::ckpt::keep;
+use crate::ckpt::{self, keep};
 use crate::icv::{Globals, globals};
 use crate::sys::lock::Locked;
 use crate::sys::{futex, host, signals, time};
@@ -57,12 +57,8 @@ pub fn after_fork() {
 /// Sends a stop to `thread` after `delay_ns`. A tentative one can be taken back.
 pub fn arm(thread: &'static Thread, fault: usize, kind: Kind, delay_ns: u64, tentative: bool) {
     let due_ns = time::now_ns() + delay_ns;
-    TIMERS.with(|t| t.push(Timer { thread, fault, kind, due_ns, tentative, epoch: epoch() }));
+    TIMERS.with(|t| t.push(Timer { thread, fault, kind, due_ns, tentative, epoch: ckpt::epoch() }));
     ring();
-}
-
-fn epoch() -> u32 {
-    keep::if_on().map_or(0, |k| k.epoch.load(Relaxed))
 }
 
 /// Makes the agent look again.
@@ -163,7 +159,7 @@ fn send_due(now: u64) {
     loop {
         let due = TIMERS.with(|t| t.iter().position(|x| x.due_ns <= now).map(|i| t.swap_remove(i)));
         let Some(t) = due else { return };
-        if t.epoch == epoch() {
+        if t.epoch == ckpt::epoch() {
             inject::send(t.thread, t.kind);
         }
     }
@@ -190,9 +186,24 @@ fn strike_random(i: usize, r: &mut Random) -> bool {
     true
 }
 
+/// How often work has been taken for hung since the last checkpoint was taken: a rollback undoes what a thread's own count says.
+fn hangs_since_checkpoint() -> u32 {
+    keep::if_on()
+        .filter(|k| k.hung_in.load(Relaxed) == k.generation.load(Relaxed))
+        .map_or(0, |k| k.hangs.load(Relaxed))
+}
+
+fn note_hang() {
+    if let Some(k) = keep::if_on() {
+        let n = hangs_since_checkpoint();
+        k.hung_in.store(k.generation.load(Relaxed), Relaxed);
+        k.hangs.store(n + 1, Relaxed);
+    }
+}
+
 /// The watchdog: a thread outside the runtime that has made no call for `limit`, while another member of its team has
 /// waited in the runtime for as long, has failed. Each time the same work is taken for hung again, the patience with it
-/// doubles: work that takes longer than the limit comes to its end.
+/// doubles, through rollbacks, too: work that takes longer than the limit comes to its end.
 fn watch(now: u64, limit: u64) {
     let all = super::threads();
     let mut stuck: Vec<&'static Thread> = Vec::new();
@@ -208,7 +219,8 @@ fn watch(now: u64, limit: u64) {
                 t.inject.patience.store(0, Relaxed);
             }
         } else if now - since.load(Relaxed) >= limit {
-            let enough = limit.saturating_mul(1 << t.inject.patience.load(Relaxed).min(20));
+            let times = t.inject.patience.load(Relaxed).max(hangs_since_checkpoint());
+            let enough = limit.saturating_mul(1 << times.min(20));
             if t.in_runtime.load(Relaxed) != 0 {
                 waiting.push(t.seat.0.load(Relaxed));
             } else if in_region(t) && now - since.load(Relaxed) >= enough {
@@ -220,6 +232,7 @@ fn watch(now: u64, limit: u64) {
         if waiting.contains(&t.seat.0.load(Relaxed)) {
             t.inject.seen.1.store(0, Relaxed);
             t.inject.patience.fetch_add(1, Relaxed);
+            note_hang();
             t.inject.fence().store(1, Release);
             futex::wake(t.inject.fence(), 1);
             // One that hangs already has only to be let go on to fail; of two stops, the second finds nobody.

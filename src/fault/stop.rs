@@ -54,7 +54,9 @@ extern "C" fn on_signal(_sig: i32, info: *mut libc::siginfo_t, ctx: *mut libc::c
         if thr.base.load(Relaxed) == 0 {
             return thr.inject.defer_hang();
         }
-        hang(thr);
+        if !hang(thr) {
+            return;
+        }
     }
     // SAFETY: the kernel's context.
     lose(thr, kind, unsafe { Interrupted::from_context(ctx) });
@@ -117,17 +119,20 @@ extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mut libc::c_v
     }
 }
 
-/// An injected hang: no progress, until the watchdog takes the thread for failed.
-fn hang(thr: &'static Thread) {
+/// An injected hang: no progress, until the watchdog takes the thread for failed. False if a checkpoint was taken meanwhile and the
+/// thread is back in it: then the failure that followed is undone with all the rest, and the thread goes on.
+fn hang(thr: &'static Thread) -> bool {
+    let epoch = ckpt::epoch();
     let fence = thr.inject.fence();
     // A hung thread can still be stopped for a checkpoint or a rollback.
     let mask = signals::set_mask(!(1u64 << (ckpt::seats::signal() - 1)));
     thr.inject.hanging().store(true, Relaxed);
-    while fence.swap(0, Acquire) == 0 {
+    while ckpt::epoch() == epoch && fence.swap(0, Acquire) == 0 {
         futex::wait(fence, 0);
     }
     thr.inject.hanging().store(false, Relaxed);
     signals::set_mask(mask);
+    ckpt::epoch() == epoch
 }
 
 /// The thread fails in application code, with work in flight. All signals are blocked.
@@ -195,8 +200,22 @@ fn stop_idle(thr: &'static Thread, way: Way) -> ! {
     if kind == Kind::Hang {
         // Not in the runtime any more, as far as the watchdog can see.
         thr.in_runtime.store(0, Relaxed);
-        hang(thr);
+        let failed = hang(thr);
         thr.in_runtime.store(1, Relaxed);
+        if !failed {
+            signals::set_mask(mask);
+            // SAFETY: frame and base are those of the call that is returning or being made, on this very host.
+            unsafe {
+                match way {
+                    Way::Enter { base } => {
+                        let (f, d) = thr.call.get();
+                        asm::promp_reenter(base, core::ptr::from_ref(thr) as usize, f, d)
+                    }
+                    Way::Return { frame, rax } => asm::promp_return(frame, rax),
+                    _ => unreachable!("idle ways only"),
+                }
+            }
+        }
     }
     if kind == Kind::MemErr {
         let (Way::Return { frame: sp, .. } | Way::Enter { base: sp }) = way else {

@@ -84,14 +84,39 @@ pub fn cpu() -> u32 {
     cpu
 }
 
-/// Lets the calling host run on `cpus` only.
-pub fn run_on(cpus: &[u32]) {
-    let mut words = [0u64; 1024];
-    for &c in cpus {
-        words[c as usize / 64] |= 1 << (c % 64);
+/// CPUs that a host may run on.
+pub struct CpuSet([u64; 128]);
+
+impl CpuSet {
+    /// These.
+    pub fn of(cpus: &[u32]) -> Self {
+        let mut words = [0; 128];
+        for &c in cpus {
+            if let Some(w) = words.get_mut(c as usize / 64) {
+                *w |= 1 << (c % 64);
+            }
+        }
+        Self(words)
     }
-    // SAFETY: the kernel reads the given bytes.
-    unsafe { sys!(libc::SYS_sched_setaffinity, 0, size_of_val(&words), words.as_ptr()) };
+
+    /// Is `cpu` among them?
+    pub fn has(&self, cpu: u32) -> bool {
+        self.0.get(cpu as usize / 64).is_some_and(|w| w >> (cpu % 64) & 1 == 1)
+    }
+
+    /// Lets the calling host run on them only.
+    pub fn apply(&self) {
+        // SAFETY: the kernel reads the given bytes.
+        unsafe { sys!(libc::SYS_sched_setaffinity, 0, size_of_val(&self.0), self.0.as_ptr()) };
+    }
+}
+
+/// Where the calling host may run; `None` if there are more CPUs than [`CpuSet`] holds.
+pub fn affinity() -> Option<CpuSet> {
+    let mut set = CpuSet([0; 128]);
+    // SAFETY: the kernel fills at most the given bytes.
+    let n = unsafe { sys!(libc::SYS_sched_getaffinity, 0, size_of_val(&set.0), set.0.as_mut_ptr()) };
+    (n > 0).then_some(set)
 }
 
 /// Gives the rest of the time slice away.

@@ -12,7 +12,7 @@ pub fn bind_host(thr: &Thread, place: u32) {
     }
     let g = globals();
     let Some(p) = g.places.get(place as usize) else { return };
-    crate::sys::syscall::run_on(p);
+    crate::sys::syscall::CpuSet::of(p).apply();
     thr.bound.set(place);
 }
 

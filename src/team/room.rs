@@ -7,8 +7,8 @@
 //! mask is the same afterwards. Only where a thread has slept, at most once in a millisecond, and not
 //! if there are more threads than CPUs or threads are bound.
 
-use crate::icv::limits;
-use crate::sys::{syscall, time, tls};
+use crate::sys::syscall::{self, CpuSet};
+use crate::sys::{time, tls};
 use core::sync::atomic::{AtomicU32, Ordering::*};
 
 const CPUS: usize = 1024;
@@ -33,12 +33,12 @@ pub fn step_aside(other: u32) {
         return;
     }
     thr.moved.set(now);
-    let allowed = limits::affinity_mask();
+    let Some(allowed) = syscall::affinity() else { return };
     let after = |c: &u32| c.wrapping_sub(cpu + 1); // the ones behind this one first
-    let free = allowed.iter().filter(|&&c| c != cpu && (c as usize) < CPUS);
-    if let Some(&to) = free.min_by_key(|c| (SEEN[**c as usize].load(Relaxed), after(c))) {
-        syscall::run_on(&[to]);
-        syscall::run_on(&allowed);
+    let free = (0..CPUS as u32).filter(|&c| c != cpu && allowed.has(c));
+    if let Some(to) = free.min_by_key(|c| (SEEN[*c as usize].load(Relaxed), after(c))) {
+        CpuSet::of(&[to]).apply();
+        allowed.apply();
         note(to, now);
     }
 }
