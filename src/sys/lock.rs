@@ -4,6 +4,17 @@
 use super::futex;
 use super::sync::{AtomicU32, Ordering::*, spin_hint};
 
+/// Rounds to spin for a lock before sleeping. Sections are mostly short: sleeping pays off only where the holder needs the CPU.
+static SPIN: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(CROWDED);
+const CROWDED: u32 = 100;
+const ROOMY: u32 = 2000;
+const MOST_PAUSE: u32 = 16;
+
+/// Are there more threads than CPUs?
+pub fn crowded(yes: bool) {
+    SPIN.store(if yes { CROWDED } else { ROOMY }, std::sync::atomic::Ordering::Relaxed);
+}
+
 /// 0 free, 1 held, 2 held and somebody may sleep.
 #[repr(transparent)]
 #[derive(Default)]
@@ -25,11 +36,17 @@ impl Lock {
 
     #[cold]
     fn lock_slow(&self) {
-        for _ in 0..100 {
+        // Look less and less often: each look takes the line, and what lies beside the lock, away from the holder.
+        let (mut left, mut pause) = (SPIN.load(Relaxed), 1);
+        while left > 0 {
+            for _ in 0..pause {
+                spin_hint();
+            }
             if self.0.load(Relaxed) == 0 && self.0.compare_exchange(0, 1, Acquire, Relaxed).is_ok() {
                 return;
             }
-            spin_hint();
+            left = left.saturating_sub(pause);
+            pause = (2 * pause).min(MOST_PAUSE);
         }
         while self.0.swap(2, Acquire) != 0 {
             futex::wait(&self.0, 2);

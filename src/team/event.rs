@@ -8,7 +8,7 @@
 
 use super::{pool, room};
 use crate::sys::futex;
-use crate::sys::sync::{AtomicU32, Ordering::*, full_fence, spin_hint};
+use crate::sys::sync::{AtomicU32, Ordering::*, full_fence, spin_hint, yield_now};
 
 /// See the module's text.
 #[derive(Default)]
@@ -28,13 +28,22 @@ impl Event {
             }
             spin_hint();
         }
+        if pool::is_crowded(spin) {
+            // Whoever is waited for may want this very CPU: that costs less than going to sleep and being woken.
+            for _ in 0..pool::YIELDS {
+                if ready() {
+                    return;
+                }
+                yield_now();
+            }
+        }
         while !ready() {
             let seen = self.seq.load(Relaxed);
             self.sleepers.fetch_add(1, Relaxed);
             full_fence();
             if !ready() {
                 futex::wait(&self.seq, seen);
-                if spin > pool::CROWDED_SPIN {
+                if !pool::is_crowded(spin) {
                     room::step_aside(self.waker.load(Relaxed));
                 }
             }

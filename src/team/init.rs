@@ -10,10 +10,12 @@ use crate::sys::lock::Lock;
 use crate::sys::own::Own;
 use crate::sys::{host, signals, syscall, tls};
 use crate::task::included;
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicBool, Ordering::*};
 
 static INIT: Lock = Lock::new();
 static EXIT_KEY: Own<libc::pthread_key_t> = Own::new(0);
+/// Is the runtime initialised as a whole? (The globals can be seen before.)
+static COMPLETE: AtomicBool = AtomicBool::new(false);
 
 /// Initialises the runtime if nobody has. Loading the library alone does nothing.
 #[cold]
@@ -39,6 +41,7 @@ pub fn runtime() -> &'static Globals {
             // SAFETY: the text is readable for its length.
             unsafe { crate::sys!(libc::SYS_write, 2, text.as_ptr(), text.len()) };
         }
+        COMPLETE.store(true, Release);
         g
     })
 }
@@ -47,6 +50,10 @@ pub fn runtime() -> &'static Globals {
 #[cold]
 pub fn adopt_caller() -> &'static Thread {
     let g = icv::globals();
+    if !COMPLETE.load(Acquire) {
+        // Another thread is about to finish it.
+        INIT.with(|| ());
+    }
     let thr = pool::take_thread();
     thr.in_runtime.store(1, Relaxed);
     thr.host.store(syscall::gettid(), Relaxed);

@@ -38,7 +38,7 @@ pub struct Member {
     pub singles: Own<u32>,
     /// The construct the thread is in, or was in last.
     pub share: Own<Option<&'static Share>>,
-    /// The static schedule's position: trips done in the current construct.
+    /// Position in the current construct. Static schedules: trips done; loops in batches: how far the dispenser was.
     pub trip: Own<u64>,
     /// What is left of the current chunk of a static schedule that is handed out in fragments: (first iteration, end).
     pub rest: Own<(u64, u64)>,

@@ -5,7 +5,7 @@ use super::thread::Thread;
 use crate::fault;
 use crate::icv::{globals, limits};
 use crate::say;
-use crate::sys::lock::Locked;
+use crate::sys::lock::{self, Locked};
 use crate::sys::{signals, syscall, tls};
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
@@ -111,7 +111,8 @@ fn create_worker() -> Option<&'static Thread> {
     };
     if ok {
         WORKERS.fetch_add(1, Relaxed);
-        if dock_spin() > CROWDED_SPIN {
+        lock::crowded(is_crowded(dock_spin()));
+        if !is_crowded(dock_spin()) {
             // If the kernel has put it on this CPU, it can step aside at once.
             syscall::sched_yield();
         }
@@ -135,7 +136,7 @@ extern "C" fn worker_start(arg: *mut libc::c_void) -> *mut libc::c_void {
         signals::ensure_alt_stack();
     }
     fault::thread_started(thr);
-    if dock_spin() > CROWDED_SPIN {
+    if !is_crowded(dock_spin()) {
         thr.dock.step_aside();
     }
     let mut seen = 0;
@@ -156,6 +157,15 @@ fn dock_spin() -> u32 {
 
 /// The most rounds that threads spin where there are more of them than CPUs.
 pub const CROWDED_SPIN: u32 = 1000;
+
+/// How often a thread then gives its CPU to others before it sleeps.
+pub const YIELDS: u32 = 32;
+
+/// Does a thread that is to spin for `spin` rounds share its CPU with others? (Threads that are to sleep at once do not care.)
+#[inline]
+pub fn is_crowded(spin: u32) -> bool {
+    0 < spin && spin <= CROWDED_SPIN
+}
 
 /// Rounds to spin when `threads` want to run.
 pub fn spin_for(threads: u32) -> u32 {

@@ -11,7 +11,7 @@ use crate::fault::save::Save;
 use crate::fault::undo;
 use crate::sys::asm;
 use crate::sys::own::Own;
-use crate::sys::{futex, tls};
+use crate::sys::{futex, syscall, tls};
 use crate::task::slab::Slab;
 use crate::task::{Task, included};
 use core::mem::offset_of;
@@ -257,12 +257,20 @@ impl Dock {
             }
             core::hint::spin_loop();
         }
+        if pool::is_crowded(spin) {
+            for _ in 0..pool::YIELDS {
+                if self.called(seen) {
+                    return self.member.get();
+                }
+                syscall::sched_yield();
+            }
+        }
         while !self.called(seen) {
             self.sleeping.store(1, Relaxed);
             fence(SeqCst);
             if !self.called(seen) {
                 futex::wait(&self.go, seen);
-                if spin > pool::CROWDED_SPIN {
+                if !pool::is_crowded(spin) {
                     self.step_aside();
                 }
             }

@@ -74,15 +74,23 @@ impl Dispenser {
         (lo < total).then(|| Range { lo, hi: (lo + chunk).min(total) })
     }
 
-    /// Takes a batch of chunks of `chunk` iterations: the first one's number, how many. Leaves every one of `threads` threads several times
-    /// as much. `total + threads * chunk * batch::MOST` must not overflow.
-    pub fn take_several(&self, total: u64, chunk: u64, threads: u64) -> Option<(u64, u64)> {
-        let now = self.next.load(Relaxed);
-        if now >= total {
+    /// Takes a batch of chunks of `chunk` iterations: the first one's number, how many. `position` is how far the dispenser was when the
+    /// thread took its last batch, 0 at first, and is set: it says how large the batch is, so that the line is touched once. Leaves as
+    /// much for each of `threads` threads, as far as can be told. `total + threads * chunk * batch::MOST` must not overflow.
+    pub fn take_several(
+        &self,
+        total: u64,
+        chunk: u64,
+        threads: u64,
+        position: &mut u64,
+    ) -> Option<(u64, u64)> {
+        let left = total.saturating_sub(*position);
+        if left == 0 {
             return None;
         }
-        let n = ((total - now) / (4 * threads * chunk)).clamp(1, batch::MOST);
+        let n = (left / (2 * threads * chunk)).clamp(1, batch::MOST);
         let lo = self.next.fetch_add(n * chunk, Relaxed);
+        *position = lo + n * chunk;
         (lo < total).then(|| (lo / chunk, n.min((total - lo).div_ceil(chunk))))
     }
 

@@ -243,7 +243,10 @@ fn batched(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range
         }
         (1..threads).find_map(|i| team.member((m.num.get() + i) % threads).batch.steal(construct))
     };
-    let (first, n) = s.dispenser.take_several(l.total, l.chunk, u64::from(threads)).or_else(steal)?;
+    let mut position = m.trip.get();
+    let own = s.dispenser.take_several(l.total, l.chunk, u64::from(threads), &mut position);
+    m.trip.set(position);
+    let (first, n) = own.or_else(steal)?;
     m.batched.set(l);
     Some(l.range(m.batch.fill(construct, first, n)))
 }

@@ -10,6 +10,9 @@ mod sys {
         pub fn full_fence() {
             fence(Ordering::SeqCst);
         }
+        pub fn yield_now() {
+            loom::thread::yield_now();
+        }
         pub fn spin_hint() {
             loom::thread::yield_now();
         }
@@ -64,7 +67,10 @@ mod room {
     pub fn step_aside(_other: u32) {}
 }
 mod pool {
-    pub const CROWDED_SPIN: u32 = 1000;
+    pub const YIELDS: u32 = 0;
+    pub fn is_crowded(_spin: u32) -> bool {
+        false
+    }
 }
 
 #[path = "../../../src/team/barrier.rs"]
