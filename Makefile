@@ -61,10 +61,10 @@ bench-ckpt: setup build
 bench-recovery: setup plugin
 	@bench/recovery.py
 
-# Speed beside libgomp and libomp; BENCH=--quick takes three minutes instead of forty. Writes bench/results and README's table.
+# Speed beside libgomp and libomp; BENCH=--quick takes a minute, the whole about twenty. Writes bench/results and README's table.
 bench: setup build
 	@tools/setup.sh bench
-	@bench/run.py $(if $(BENCH),$(BENCH),--readme)
+	@$(or $(wildcard .venv/bin/python),python3) bench/run.py $(if $(BENCH),$(BENCH),--readme)
 
 clean:
 	$(CARGO) clean

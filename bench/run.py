@@ -5,7 +5,7 @@ Every binary is run under each runtime in turn, round by round in changing order
 ratio is that of two medians, with the quartiles of the rounds' ratios beside it. Writes bench/results/bench.json, bench.md and
 an SVG for each suite, and with --readme the table in README.md.
 
-usage: bench/run.py [--quick] [--rounds N] [--threads N] [--only SUITE,...] [--readme]
+usage: bench/run.py [--quick] [--rounds N] [--threads N] [--only SUITE,...] [--readme] [--render]
 """
 import argparse
 import json
@@ -269,21 +269,8 @@ def machine(a, limits):
             "rounds": a.rounds, "date": time.strftime("%Y-%m-%d"), "limits": limits}
 
 
-def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--quick", action="store_true", help="smaller programs, three rounds: under three minutes")
-    p.add_argument("--rounds", type=int)
-    p.add_argument("--threads", type=int, default=min(2, len(os.sched_getaffinity(0))))
-    p.add_argument("--only", help="suites, separated by commas")
-    p.add_argument("--readme", action="store_true", help="write the table in README.md")
-    a = p.parse_args()
-    a.rounds = a.rounds or (3 if a.quick else 9)
-    os.makedirs(OUT, exist_ok=True)
-    os.makedirs(RESULTS, exist_ok=True)
-    names = list(RUNTIMES)
-    if not libomp():
-        print("libomp is left out: libomp.so.5 is not there (Debian: libomp5-14)", file=sys.stderr)
-        names.remove("libomp")
+def measure(a, names):
+    """Runs everything; facts about the machine, and the rows."""
     limits = {}
     if len(os.sched_getaffinity(0)) > 1:
         out, _ = run([build("bench/suites/limits.c")], "libgomp", 1)
@@ -297,14 +284,39 @@ def main():
             order.shuffle(turn)
             for n in turn:
                 done += 1
-                print(f"\r\033[K{done}/{total} {j.suite}: {j.label} under {n}", end="", file=sys.stderr)
+                if sys.stderr.isatty():
+                    print(f"\r\033[K{done}/{total} {j.suite}: {j.label} under {n}", end="", file=sys.stderr)
                 j.measure(n, a.threads)
-    print("\r\033[K", end="", file=sys.stderr)
-    rows = [r for j in todo for r in summarise(j, names)]
-    facts = machine(a, limits)
-    text = markdown(rows, names, facts)
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr)
+    return machine(a, limits), [r for j in todo for r in summarise(j, names)]
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--quick", action="store_true", help="smaller programs, three rounds: under three minutes")
+    p.add_argument("--rounds", type=int)
+    p.add_argument("--threads", type=int, default=min(2, len(os.sched_getaffinity(0))))
+    p.add_argument("--only", help="suites, separated by commas")
+    p.add_argument("--readme", action="store_true", help="write the table in README.md")
+    p.add_argument("--render", action="store_true", help="write table and plots from the last run's JSON again")
+    a = p.parse_args()
+    a.rounds = a.rounds or (3 if a.quick else 9)
+    os.makedirs(OUT, exist_ok=True)
+    os.makedirs(RESULTS, exist_ok=True)
+    names = list(RUNTIMES)
+    if not libomp():
+        print("libomp is left out: libomp.so.5 is not there (Debian: libomp5-14)", file=sys.stderr)
+        names.remove("libomp")
     name = "quick" if a.quick else "bench"
-    json.dump({"machine": facts, "rows": rows}, open(os.path.join(RESULTS, name + ".json"), "w"), indent=1)
+    stored = os.path.join(RESULTS, name + ".json")
+    if a.render:
+        last = json.load(open(stored))
+        facts, rows = last["machine"], last["rows"]
+    else:
+        facts, rows = measure(a, names)
+        json.dump({"machine": facts, "rows": rows}, open(stored, "w"), indent=1)
+    text = markdown(rows, names, facts)
     open(os.path.join(RESULTS, name + ".md"), "w").write(text)
     if not a.quick:
         plots(rows, names)
@@ -313,7 +325,7 @@ def main():
     if a.readme:
         path = os.path.join(ROOT, "README.md")
         old = open(path).read()
-        new = re.sub(r"(<!-- bench -->\n).*?(\n<!-- /bench -->)", lambda m: m[1] + readme(rows, facts) + m[2], old, flags=re.S)
+        new = re.sub(r"(<!-- bench -->\n).*?(<!-- /bench -->)", lambda m: m[1] + readme(rows, facts) + "\n" + m[2], old, flags=re.S)
         open(path, "w").write(new)
 
 

@@ -17,9 +17,16 @@ for n in 1 3 16; do $tool run "$dir" threads-$n --preload $lib --env OMP_NUM_THR
 $tool run "$dir" active --preload $lib --env OMP_WAIT_POLICY=active
 $tool run "$dir" passive --preload $lib --env OMP_WAIT_POLICY=passive
 for i in 2 3 4 5; do $tool run "$dir" ft-on-again-$i --preload $lib; done
+# The OpenMP tests again, built by promp-cc, promp-c++ and promp-fc: loops with static schedules go through the runtime.
+if [ -e target/release/promp_plugin.so ]; then
+    $tool build "$dir" --drivers target/release
+    $tool run "$dir" driven-libgomp --driven
+    $tool run "$dir" driven --driven --preload $lib
+    driven="driven-libgomp driven"
+fi
 {
     sed '/^<!-- generated -->/q' docs/conformance.md
     echo
-    $tool table "$dir" libgomp ft-on ft-off saving threads-1 threads-3 threads-16 active passive ft-on-again-{2,3,4,5}
+    $tool table "$dir" libgomp ft-on ft-off saving threads-1 threads-3 threads-16 active passive ft-on-again-{2,3,4,5} ${driven:-}
 } >docs/conformance.md.new
 mv docs/conformance.md.new docs/conformance.md

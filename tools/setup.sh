@@ -48,8 +48,11 @@ compilers)
     ;;
 bench)
     need_file '/usr/lib/*-linux-gnu/libomp.so.5' libomp5-14
-    python3 -c 'import matplotlib' 2>/dev/null || missing+=(python3-matplotlib)
+    python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
     install_missing optional
+    [ -x .venv/bin/python ] || python3 -m venv .venv >/tmp/promp-venv.log 2>&1 || exit 0
+    .venv/bin/python -c 'import matplotlib' 2>/dev/null || .venv/bin/pip install -q matplotlib >/tmp/promp-venv.log 2>&1 ||
+        echo "setup: no matplotlib from PyPI (/tmp/promp-venv.log): plots are left out" >&2
     ;;
 packages)
     need_file '/usr/lib/*-linux-gnu/openblas-openmp/libopenblas.so' libopenblas-openmp-dev

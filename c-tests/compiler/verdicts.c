@@ -18,6 +18,7 @@ static union { double d[N]; long l[N]; } u;
 double shared_scalar;
 static _Thread_local double own;
 
+#define ORPHANED _Pragma("omp for") for (int i = 0; i < N; i++)
 #define LOOP _Pragma("omp parallel for") for (int i = 0; i < N; i++)
 
 /* --- nothing is both read and written ------------------------------------------------------------------------------ */
@@ -43,6 +44,12 @@ static _Thread_local double own;
 /* idempotent, reported undo */ void different_fields(void) { LOOP s[i].x = s[i].n; }
 /* idempotent */ double reduction(void) { double r = 0; _Pragma("omp parallel for reduction(+ : r)") for (int i = 0; i < N; i++) r += a[i]; return r; }
 /* idempotent */ int last(void) { int l = 0; _Pragma("omp parallel for lastprivate(l)") for (int i = 0; i < N; i++) { l = idx[i]; a[i] = l; } return l; }
+/* idempotent */ void orphaned_restricted(double *restrict p, double *const *q) { ORPHANED p[i] = *q[i]; }
+/* undo */ void orphaned_restricted_that_escapes(double *restrict p, double **q) { q[0] = p; ORPHANED p[i] = *q[i] + 1; }
+/* undo */ void orphaned_not_restricted(double *p, double *const *q) { ORPHANED p[i] = *q[i]; }
+static __attribute__((noinline)) double first_of(double *const *q) { return **q; }
+/* idempotent */ void orphaned_restricted_and_a_call(double *restrict p, double *const *q) { ORPHANED p[i] = first_of(q + i); }
+/* undo */ void orphaned_restricted_and_a_call_with_it(double *restrict p, int n) { double *at[1] = {p}; ORPHANED p[i] = first_of(at) + n; }
 /* idempotent, reported undo */ void restricted(double *restrict p, const double *restrict q) { LOOP p[i] = q[i]; }
 static __attribute__((noinline)) void fill_row(double *row, double v) { for (int j = 0; j < M; j++) row[j] = v; }
 /* idempotent */ void calls_a_writer(void) { LOOP fill_row(g[i], b[i]); }

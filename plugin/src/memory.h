@@ -4,6 +4,7 @@
 
 #include "promp-plugin.h"
 #include "analysis.h"
+#include <map>
 #include <string>
 #include <vector>
 
@@ -40,13 +41,16 @@ public:
 
 private:
   unsigned object (tree key);
-  tree root (tree pointer) const;
+  tree root (tree pointer, bool *loaded = nullptr) const;
   bool roots_apart (tree x, tree y) const;
+  bool is_reached_by_itself_only (tree parameter) const;
   /// The location's number; ANY_PLACE for private memory, which need not be looked at.
   unsigned place (tree ref);
   void add (Deed &, gimple *, tree ref, unsigned flags);
   void add_pointed (Deed &, gimple *, tree pointer, unsigned flags);
   void call (Deed &, gcall *);
+  /// Restrict parameters: do they stay in the function?
+  mutable std::map<tree, bool> kept_;
   bool is_private (tree decl) const;
   bool is_private_pointer (tree pointer) const;
   bool is_private_behind (tree argument) const;
