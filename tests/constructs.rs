@@ -45,6 +45,15 @@ fn tasks() {
 }
 
 #[test]
+fn tasks_executed_at_once() {
+    for threads in ["1", "2", "4"] {
+        same("constructs/included.c", &[("OMP_NUM_THREADS", threads)]);
+    }
+    same("constructs/included.c", &[("OMP_CANCELLATION", "true")]);
+    same("constructs/included.c", &[("PROMP_REPLAY", "assume")]);
+}
+
+#[test]
 fn cancellation() {
     same("constructs/cancel.c", &[("OMP_CANCELLATION", "true")]);
     same("constructs/cancel.c", &[]);

@@ -24,18 +24,10 @@ pub mod teams;
 use crate::fault::stop;
 use crate::sys::asm;
 use crate::team::thread::{Thread, current};
-use core::sync::atomic::Ordering::Relaxed;
 
 /// Runs the body of an exported function that has no stub but takes locks or allocates: a stop waits until it is done.
 pub fn guarded<R>(f: impl FnOnce() -> R) -> R {
-    let thr = current();
-    let before = thr.in_runtime.swap(1, Relaxed);
-    let r = f();
-    thr.in_runtime.store(before, Relaxed);
-    if before == 0 && thr.pending.load(Relaxed) != 0 {
-        stop::deliver(thr);
-    }
-    r
+    stop::hold_off(current(), f)
 }
 
 /// Where the current runtime call was made.

@@ -170,6 +170,19 @@ fn lose_memory(thr: &'static Thread, sp: usize) -> ! {
     })
 }
 
+/// Does what must not be stopped half way, because it takes locks or memory, whether a runtime call is in progress or not: a stop waits
+/// until it is done.
+pub fn hold_off<R>(thr: &'static Thread, f: impl FnOnce() -> R) -> R {
+    let before = thr.in_runtime.load(Relaxed);
+    thr.in_runtime.store(1, Relaxed);
+    let r = f();
+    thr.in_runtime.store(before, Relaxed);
+    if before == 0 && thr.pending.load(Relaxed) != 0 {
+        deliver(thr);
+    }
+    r
+}
+
 /// A stop that waited in a function without a stub: it is sent again, and strikes at once.
 #[cold]
 pub fn deliver(thr: &'static Thread) {

@@ -17,13 +17,12 @@
 use super::pool::SHORT_TICKS;
 use super::spawn::Spec;
 use super::{Task, flag, pool};
-use crate::fault::inject;
+use crate::fault::{inject, stop};
 use crate::icv::globals;
 use crate::sys::time;
 use crate::team::region;
 use crate::team::thread::Thread;
 use core::mem::MaybeUninit;
-use core::sync::atomic::Ordering::*;
 
 /// See the module's table.
 pub const PLAIN: u32 = 1;
@@ -46,16 +45,18 @@ pub fn lighten(thr: &'static Thread) {
 #[cold]
 #[inline(never)]
 pub fn settle(thr: &'static Thread) {
-    let m = thr.member();
-    let count = thr.lazy.get();
-    thr.lazy.set(0);
-    for _ in 0..count {
-        let t = Task::explicit(thr);
-        t.team.set(None);
-        t.run_by(thr);
-        t.outer_floor.set(m.tasks.raise_floor());
-        thr.task.set(Some(t));
-    }
+    stop::hold_off(thr, || {
+        let m = thr.member();
+        let count = thr.lazy.get();
+        thr.lazy.set(0);
+        for _ in 0..count {
+            let t = Task::explicit(thr);
+            t.team.set(None);
+            t.run_by(thr);
+            t.outer_floor.set(m.tasks.raise_floor());
+            thr.task.set(Some(t));
+        }
+    });
 }
 
 /// The current task, which [`settle`] has made, is over.
@@ -144,11 +145,7 @@ impl Several {
             }
             (lo, hi) = (hi, hi.wrapping_add(step));
             match thr.lazy.get() {
-                0 => {
-                    thr.in_runtime.store(1, Relaxed);
-                    end_settled(thr);
-                    thr.in_runtime.store(0, Relaxed);
-                }
+                0 => stop::hold_off(thr, || end_settled(thr)),
                 n => thr.lazy.set(n - 1),
             }
             if i.is_multiple_of(LOOK) || i == 1 {
