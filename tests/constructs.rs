@@ -34,6 +34,12 @@ fn loops() {
 }
 
 #[test]
+fn loops_in_batches() {
+    same("constructs/batches.c", &[]);
+    same("constructs/batches.c", &[("PROMP_REPLAY", "assume")]);
+}
+
+#[test]
 fn synchronisation() {
     same("constructs/sync.c", &[]);
     same("constructs/sync.c", &[("OMP_WAIT_POLICY", "passive")]);
