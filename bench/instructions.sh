@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# What fault tolerance costs in instructions: callgrind counts of the NPB kernels (class S, one thread, dynamic schedules), as ratios
-# to PROMP_FT=off. Repeatable where times are not. Needs valgrind and the programs that bench/ft_cost.py builds.
+# Instructions, counted by callgrind: repeatable where times are not. Needs valgrind.
+#   instructions.sh          what fault tolerance costs: the NPB kernels that bench/ft_cost.py builds (class S, one thread, dynamic
+#                            schedules), as ratios to PROMP_FT=off
+#   instructions.sh calls    what a task construct costs, under libgomp and promp: 11,000 less 1,000 of them, by one thread
 set -euo pipefail
 cd "$(dirname "$0")/.."
 lib=$PWD/target/release/libpromp.so
@@ -8,6 +10,25 @@ count() { # count EXE VAR=VALUE
     env OMP_NUM_THREADS=1 "$2" LD_PRELOAD="$lib" valgrind --tool=callgrind --callgrind-out-file=/dev/null "$1" S 2>&1 |
         awk '/refs/ {gsub(",", "", $NF); print $NF}'
 }
+if [ "${1:-}" = calls ]; then
+    mkdir -p target/bench
+    gcc -O2 -fopenmp -o target/bench/calls bench/programs/calls.c
+    refs() { # refs PRELOAD N WHICH
+        OMP_NUM_THREADS=1 LD_PRELOAD=$1 valgrind --tool=callgrind --callgrind-out-file=/dev/null target/bench/calls "$2" "$3" 2>&1 |
+            awk '/refs/ {gsub(",", "", $NF); print $NF}'
+    }
+    printf '| | libgomp | promp |\n|---|---|---|\n'
+    which=0
+    for name in 'undeferred task' 'task' 'iteration of a taskloop with grainsize(1)' 'taskwait without children'; do
+        printf '| %s ' "$name"
+        for preload in '' "$lib"; do
+            printf '| %s ' $((($(refs "$preload" 11000 $which) - $(refs "$preload" 1000 $which)) / 10000))
+        done
+        echo '|'
+        which=$((which + 1))
+    done
+    exit
+fi
 printf '| kernel | on/off | saving/off |\n|---|---|---|\n'
 for k in ep cg is mg ft; do
     exe=target/bench/$k-dynamic

@@ -23,17 +23,15 @@ pub mod work;
 #[global_allocator]
 pub static ARENA: sys::arena::Arena = sys::arena::Arena::new();
 
-/// A wrong PROMP_FAULT or PROMP_CKPT_* stops the program before it has done anything: looked at when the library is loaded, which
-/// without these variables costs a walk over the environment. Everything else waits for the first use.
+/// The library is loaded.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static CHECK_AT_LOAD: extern "C" fn(i32, *const *const libc::c_char) = {
-    extern "C" fn check(_count: i32, arguments: *const *const libc::c_char) {
-        icv::env::check_fatal_settings();
-        ckpt::restart::at_load(arguments);
+static AT_LOAD: extern "C" fn() = {
+    extern "C" fn loaded() {
+        team::init::prepare();
         acc::at_load();
     }
-    check
+    loaded
 };
 
 /// The program ends by itself.

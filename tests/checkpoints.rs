@@ -233,6 +233,7 @@ fn start_with(
     {
         cmd.env_remove(k);
     }
+    cmd.stdin(Stdio::null());
     set(&mut cmd);
     let file = fs::OpenOptions::new()
         .create(true)
@@ -242,7 +243,7 @@ fn start_with(
         .open(out)
         .expect("the output");
     let errors = fs::File::create(out.with_extension("err")).expect("the messages");
-    let mut child = cmd.stdin(Stdio::null()).stdout(file).stderr(errors).spawn().expect("the command");
+    let mut child = cmd.stdout(file).stderr(errors).spawn().expect("the command");
     let began = Instant::now();
     loop {
         if let Some(s) = child.try_wait().expect("a child") {
@@ -390,6 +391,36 @@ fn files_after_a_restart() {
     assert_eq!(fs::read_to_string(&out).unwrap(), "finished\n");
     assert!(fs::read_to_string(dir.join("log")).unwrap() == log);
     assert!(fs::read_to_string(dir.join("middle")).unwrap() == middle);
+}
+
+/// The runtime is used by a library's constructor, before its own: this process is still the one that restarts, and what it was
+/// started with, here a pipe, is still its surroundings.
+#[test]
+fn a_library_that_uses_openmp_when_loaded() {
+    let s = Scratch::new("loaded");
+    let library = s.path("libloaded.so");
+    let compile = |exe: &Path, args: &[&str]| {
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-O2", "-fopenmp", "-o"]).arg(exe).arg(root().join("c-tests/ckpt/loaded.c")).args(args);
+        assert!(gcc.status().expect("gcc").success());
+    };
+    compile(&library, &["-DLIBRARY", "-shared", "-fPIC"]);
+    let exe = s.path("loaded");
+    compile(&exe, &[text(&library), &format!("-Wl,-rpath,{}", s.path("").display())]);
+    let want = reference(&exe, &[], &[THREADS]);
+    let (dir, out) = (s.path("ckpt"), s.path("out"));
+    let piped = start_with(first_run(&exe, &[], &dir), &out, Some(Duration::from_millis(300)), |c| {
+        c.stdin(Stdio::piped());
+    });
+    assert!(piped.is_none() && has_generation(&dir), "it must have been killed: {piped:?}");
+    for i in 0.. {
+        if let Some(status) = start(restart(&dir), &out, (i < 2).then_some(Duration::from_millis(150))) {
+            let err = fs::read_to_string(s.path("out.err")).unwrap_or_default();
+            assert!(status.success(), "{err}");
+            break;
+        }
+    }
+    assert_eq!(fs::read_to_string(&out).unwrap(), want.out);
 }
 
 /// What cannot be saved: the checkpoint is refused with a reason, the run goes on.

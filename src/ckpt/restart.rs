@@ -11,7 +11,7 @@ use super::{Settings, Start, keep, memory};
 use crate::say;
 use crate::sys;
 use crate::sys::lock::Locked;
-use crate::sys::{host, keep as region, signals, syscall};
+use crate::sys::{host, keep as region, maps, signals, syscall};
 use core::sync::atomic::Ordering::*;
 use promp_image::{Directory, Generation};
 use std::ffi::CString;
@@ -30,7 +30,7 @@ pub enum Job {
     Restart(&'static Seat),
 }
 
-/// Descriptors open at load, before the program has opened any.
+/// Descriptors open before the program has opened any.
 static INHERITED: Locked<Vec<i32>> = Locked::new(Vec::new());
 
 /// See [`INHERITED`].
@@ -38,9 +38,9 @@ pub fn inherited() -> Vec<i32> {
     INHERITED.with(|v| v.clone())
 }
 
-/// At load, before the program has done anything: re-executes it without address-space randomisation if checkpoints are on
-/// and it has it, and hands over to the keeper if this process is to go on from a checkpoint.
-pub fn at_load(arguments: *const *const libc::c_char) {
+/// Before the program has done anything: re-executes it without address-space randomisation if checkpoints are on and it has
+/// it, and hands over to the keeper if this process is to go on from a checkpoint.
+pub fn prepare() {
     let set = |name: &str| crate::icv::env::get(name);
     if crate::icv::env::secure()
         || set("PROMP_CKPT_DIR").is_none()
@@ -50,7 +50,7 @@ pub fn at_load(arguments: *const *const libc::c_char) {
     }
     const NO_RANDOMIZE: usize = 0x004_0000;
     const QUERY: usize = 0xffff_ffff;
-    // SAFETY: plain calls; the arguments and the environment are those of this process.
+    // SAFETY: plain calls; the arguments, each ended by a zero byte, and the environment are those of this process.
     unsafe {
         let now = sys!(libc::SYS_personality, QUERY);
         if now >= 0
@@ -63,7 +63,10 @@ pub fn at_load(arguments: *const *const libc::c_char) {
             if let Ok(path) = std::fs::read_link("/proc/self/exe")
                 .map(|p| CString::new(p.into_os_string().into_encoded_bytes()))
             {
-                sys!(libc::SYS_execve, path.unwrap_or_default().as_ptr(), arguments, environ);
+                let text = maps::read_file(c"/proc/self/cmdline").unwrap_or_default();
+                let mut arguments: Vec<_> = text.split_inclusive(|&b| b == 0).map(<[u8]>::as_ptr).collect();
+                arguments.push(core::ptr::null());
+                sys!(libc::SYS_execve, path.unwrap_or_default().as_ptr(), arguments.as_ptr(), environ);
             }
             // It goes on with randomisation: rollbacks work, restarts are refused.
             sys!(libc::SYS_personality, now);

@@ -10,6 +10,7 @@ use super::locks::{set, unset};
 use super::single::start as single;
 use super::sync::{atomic_end, atomic_start, critical_end, critical_start};
 use super::task::{task, taskwait, taskyield};
+use crate::fault::save::{self, SaveKind};
 use crate::sys::asm::{FRAME, IN_RUNTIME, LAZY, LIGHT, PENDING, PROGRESS, TASK};
 use crate::task::SPAWNED;
 use crate::task::included::{self, PLAIN, SPECIAL};
@@ -131,214 +132,132 @@ extern "C" fn within(func: usize, data: usize) {
 
 /// A task that began as a call and had to be made is over.
 extern "C" fn settled() {
-    included::end_settled(current());
+    let thr = current();
+    included::end_settled(thr);
+    // Calls may have become save points meanwhile: none that lies in the task counts any more.
+    save::point(thr, SaveKind::After(0));
 }
 
-/// `GOMP_taskwait`: a task that is only counted has no children, others may have none since they last waited.
-///
-/// # Safety
-/// For compiled OpenMP code.
-#[unsafe(naked)]
-#[unsafe(link_section = "promp_stubs")]
-#[allow(non_snake_case)]
-pub unsafe extern "C" fn GOMP_taskwait() {
-    naked_asm!(
-        exported_label!(GOMP_taskwait),
-        "mov rax, qword ptr [rip + promp_self@GOTTPOFF]",
-        "mov rax, qword ptr fs:[rax]",
-        "test rax, rax",
-        "jz 3f",
-        "test byte ptr [rax + {light}], {plain}",
-        "jz 3f",
-        "add dword ptr [rax + {progress}], 1",
-        "cmp dword ptr [rax + {lazy}], 0",
-        "jne 2f",
-        "mov rcx, qword ptr [rax + {task}]",
-        "cmp byte ptr [rcx + {spawned}], 0",
+/// A light way into `$usual`: the lines, with the thread in rcx, which end in `ret` or go on behind them, where the usual way begins.
+macro_rules! light {
+    ($(#[$doc:meta])* $name:ident => $usual:path, [$($line:literal),*] $(, $($operand:tt)*)?) => {
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// For compiled OpenMP code: the arguments are what the ABI says.
+        #[unsafe(naked)]
+        #[unsafe(link_section = "promp_stubs")]
+        #[allow(non_snake_case)]
+        pub unsafe extern "C" fn $name() {
+            naked_asm!(
+                exported_label!($name),
+                "mov rcx, qword ptr [rip + promp_self@GOTTPOFF]",
+                "mov rcx, qword ptr fs:[rcx]",
+                "test rcx, rcx",
+                "jz 2f",
+                "test byte ptr [rcx + {light}], {plain}",
+                "jz 2f",
+                "add dword ptr [rcx + {progress}], 1",
+                $($line,)*
+                "2:",
+                "jmp {usual}",
+                plain = const PLAIN,
+                light = const LIGHT,
+                progress = const PROGRESS,
+                usual = sym $usual,
+                $($($operand)*)?
+            )
+        }
+        keep!($name);
+    };
+}
+
+light! {
+    /// `GOMP_taskwait`: a task that is only counted has no children, others may have none since they last waited.
+    GOMP_taskwait => promp_taskwait,
+    [
+        "cmp dword ptr [rcx + {lazy}], 0",
         "jne 3f",
-        "2:",
-        "ret",
+        "mov rdx, qword ptr [rcx + {task}]",
+        "cmp byte ptr [rdx + {spawned}], 0",
+        "jne 2f",
         "3:",
-        "jmp {usual}",
-        plain = const PLAIN,
-        light = const LIGHT,
-        lazy = const LAZY,
-        progress = const PROGRESS,
-        task = const TASK,
-        spawned = const SPAWNED,
-        usual = sym promp_taskwait,
-    )
+        "ret"
+    ],
+    lazy = const LAZY,
+    task = const TASK,
+    spawned = const SPAWNED,
 }
-keep!(GOMP_taskwait);
 
-/// `GOMP_taskyield`: a task goes on here, whatever else is ready.
-///
-/// # Safety
-/// For compiled OpenMP code.
-#[unsafe(naked)]
-#[unsafe(link_section = "promp_stubs")]
-#[allow(non_snake_case)]
-pub unsafe extern "C" fn GOMP_taskyield() {
-    naked_asm!(
-        exported_label!(GOMP_taskyield),
-        "mov rax, qword ptr [rip + promp_self@GOTTPOFF]",
-        "mov rax, qword ptr fs:[rax]",
-        "test rax, rax",
-        "jz 2f",
-        "test byte ptr [rax + {light}], {plain}",
-        "jz 2f",
-        "add dword ptr [rax + {progress}], 1",
-        "ret",
-        "2:",
-        "jmp {usual}",
-        plain = const PLAIN,
-        light = const LIGHT,
-        progress = const PROGRESS,
-        usual = sym promp_taskyield,
-    )
+light! {
+    /// `GOMP_taskyield`: a task goes on here, whatever else is ready.
+    GOMP_taskyield => promp_taskyield, ["ret"]
 }
-keep!(GOMP_taskyield);
 
-/// `GOMP_single_start`: see single.rs.
-///
-/// # Safety
-/// For compiled OpenMP code.
-#[unsafe(naked)]
-#[unsafe(link_section = "promp_stubs")]
-#[allow(non_snake_case)]
-pub unsafe extern "C" fn GOMP_single_start() {
-    naked_asm!(
-        exported_label!(GOMP_single_start),
-        "mov rcx, qword ptr [rip + promp_self@GOTTPOFF]",
-        "mov rcx, qword ptr fs:[rcx]",
-        "test rcx, rcx",
-        "jz 3f",
-        "test byte ptr [rcx + {light}], {plain}",
-        "jz 3f",
-        "add dword ptr [rcx + {progress}], 1",
+light! {
+    /// `GOMP_single_start`: see single.rs.
+    GOMP_single_start => promp_single_start,
+    [
         "mov rdx, qword ptr [rcx + {member}]",
         "mov eax, dword ptr [rdx + {own}]",
         "lea ecx, [rax + 1]",
         "mov dword ptr [rdx + {own}], ecx",
         "mov rdx, qword ptr [rdx + {team}]",
         "cmp dword ptr [rdx + {met}], eax",
-        "jne 2f",
+        "jne 3f",
         "lock cmpxchg dword ptr [rdx + {met}], ecx",
-        "2:",
+        "3:",
         "sete al",
         "movzx eax, al",
-        "ret",
-        "3:",
-        "jmp {usual}",
-        plain = const PLAIN,
-        light = const LIGHT,
-        progress = const PROGRESS,
-        member = const offset_of!(Thread, member),
-        own = const offset_of!(Member, singles),
-        team = const offset_of!(Member, team),
-        met = const offset_of!(Team, singles),
-        usual = sym promp_single_start,
-    )
+        "ret"
+    ],
+    member = const offset_of!(Thread, member),
+    own = const offset_of!(Member, singles),
+    team = const offset_of!(Member, team),
+    met = const offset_of!(Team, singles),
 }
-keep!(GOMP_single_start);
 
-/// Taking a lock that is free: rdi is its word, which becomes 1. With `of` the word is a static of the runtime's.
-macro_rules! take {
-    ($($name:ident $(of $word:path)? => $usual:path;)*) => {$( take!(@ $name, $usual $(, "lea rdi, [rip + {word}]", $word)?); )*};
-    (@ $name:ident, $usual:path $(, $load:literal, $word:path)?) => {
-        #[doc = concat!("`", stringify!($name), "`.")]
-        ///
-        /// # Safety
-        /// For compiled OpenMP code: the argument is the program's lock.
-        #[unsafe(naked)]
-        #[unsafe(link_section = "promp_stubs")]
-        #[allow(non_snake_case)]
-        pub unsafe extern "C" fn $name() {
-            naked_asm!(
-                exported_label!($name),
-                $($load,)?
-                "mov rcx, qword ptr [rip + promp_self@GOTTPOFF]",
-                "mov rcx, qword ptr fs:[rcx]",
-                "test rcx, rcx",
-                "jz 2f",
-                "test byte ptr [rcx + {light}], {plain}",
-                "jz 2f",
-                "xor eax, eax",
-                "mov edx, 1",
-                "lock cmpxchg dword ptr [rdi], edx",
-                "jne 2f",
-                "add dword ptr [rcx + {held}], 1",
-                "add dword ptr [rcx + {progress}], 1",
-                "ret",
-                "2:",
-                "jmp {usual}",
-                plain = const PLAIN,
-                light = const LIGHT,
-                held = const offset_of!(Thread, held),
-                progress = const PROGRESS,
-                usual = sym $usual,
-                $(word = sym $word,)?
-            )
-        }
-        keep!($name);
+/// Changes a lock's word from one value to the other, and the count of locks held by as much: takes a lock that is free, or gives one
+/// back for which nobody sleeps. rdi is the word; with `of` it is a static of the runtime's.
+macro_rules! lock_word {
+    ($name:ident => $usual:path, $from:literal to $to:literal) => {
+        lock_word! { @ $name, $usual, $from, $to, [], [] }
     };
-}
-
-/// Giving back a lock for which nobody sleeps.
-macro_rules! give {
-    ($($name:ident $(of $word:path)? => $usual:path;)*) => {$( give!(@ $name, $usual $(, "lea rdi, [rip + {word}]", $word)?); )*};
-    (@ $name:ident, $usual:path $(, $load:literal, $word:path)?) => {
-        #[doc = concat!("`", stringify!($name), "`.")]
-        ///
-        /// # Safety
-        /// For compiled OpenMP code: the argument is the program's lock.
-        #[unsafe(naked)]
-        #[unsafe(link_section = "promp_stubs")]
-        #[allow(non_snake_case)]
-        pub unsafe extern "C" fn $name() {
-            naked_asm!(
-                exported_label!($name),
+    ($name:ident of $word:path => $usual:path, $from:literal to $to:literal) => {
+        lock_word! { @ $name, $usual, $from, $to, ["lea rdi, [rip + {word}]",], [word = sym $word,] }
+    };
+    (@ $name:ident, $usual:path, $from:literal, $to:literal, [$($load:literal,)?], [$($word:tt)*]) => {
+        light! {
+            #[doc = concat!("`", stringify!($name), "`.")]
+            $name => $usual,
+            [
                 $($load,)?
-                "mov rcx, qword ptr [rip + promp_self@GOTTPOFF]",
-                "mov rcx, qword ptr fs:[rcx]",
-                "test rcx, rcx",
-                "jz 2f",
-                "test byte ptr [rcx + {light}], {plain}",
-                "jz 2f",
-                "mov eax, 1",
-                "xor edx, edx",
+                "mov eax, {from}",
+                "mov edx, {to}",
                 "lock cmpxchg dword ptr [rdi], edx",
                 "jne 2f",
-                "sub dword ptr [rcx + {held}], 1",
-                "ret",
-                "2:",
-                "jmp {usual}",
-                plain = const PLAIN,
-                light = const LIGHT,
-                held = const offset_of!(Thread, held),
-                usual = sym $usual,
-                $(word = sym $word,)?
-            )
+                "add dword ptr [rcx + {held}], {to} - {from}",
+                "ret"
+            ],
+            from = const $from,
+            to = const $to,
+            held = const offset_of!(Thread, held),
+            $($word)*
         }
-        keep!($name);
     };
 }
 
 // A named critical section's lock is the first word of a variable that the compiler reserves for the name.
-take! {
-    omp_set_lock => promp_set_lock;
-    omp_set_lock_ => promp_set_lock;
-    GOMP_critical_start of CRITICAL => promp_critical_start;
-    GOMP_critical_name_start => promp_set_lock;
-    GOMP_atomic_start of ATOMIC => promp_atomic_start;
-}
-give! {
-    omp_unset_lock => promp_unset_lock;
-    omp_unset_lock_ => promp_unset_lock;
-    GOMP_critical_end of CRITICAL => promp_critical_end;
-    GOMP_critical_name_end => promp_unset_lock;
-    GOMP_atomic_end of ATOMIC => promp_atomic_end;
-}
+lock_word! { omp_set_lock => promp_set_lock, 0 to 1 }
+lock_word! { omp_set_lock_ => promp_set_lock, 0 to 1 }
+lock_word! { omp_unset_lock => promp_unset_lock, 1 to 0 }
+lock_word! { omp_unset_lock_ => promp_unset_lock, 1 to 0 }
+lock_word! { GOMP_critical_name_start => promp_set_lock, 0 to 1 }
+lock_word! { GOMP_critical_name_end => promp_unset_lock, 1 to 0 }
+lock_word! { GOMP_critical_start of CRITICAL => promp_critical_start, 0 to 1 }
+lock_word! { GOMP_critical_end of CRITICAL => promp_critical_end, 1 to 0 }
+lock_word! { GOMP_atomic_start of ATOMIC => promp_atomic_start, 0 to 1 }
+lock_word! { GOMP_atomic_end of ATOMIC => promp_atomic_end, 1 to 0 }
 
 stub! {
     promp_task_settled => settled;

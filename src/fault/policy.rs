@@ -7,7 +7,7 @@ use crate::icv::globals;
 use crate::icv::settings::{Replay, Settings};
 use crate::sys::maps::{self, Mapping};
 use crate::sys::{asm, code, signals::Interrupted};
-use crate::task::{Task, included};
+use crate::task::Task;
 use crate::team::team::Team;
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicBool, Ordering::*};
@@ -38,8 +38,9 @@ pub fn vouch(thr: &'static Thread, replayable: bool) {
     thr.vouched.set(if replayable { 1 } else { 2 });
     if replayable && globals().promp.ft {
         VOUCHED.store(true, Relaxed);
-        thr.saving.set(true);
-        included::lighten(thr);
+        // Behind a save point a task that is only counted could end twice.
+        thr.task();
+        thr.set_saving(true);
     }
 }
 
@@ -51,8 +52,7 @@ pub fn enter_region(thr: &'static Thread, team: &Team) {
     let (recompute, fragments) = team.wishes.get();
     thr.recompute.set(recompute);
     thr.fragments.set(fragments);
-    thr.saving.set(v == 1 || saves_private_state(&globals().promp));
-    included::lighten(thr);
+    thr.set_saving(v == 1 || saves_private_state(&globals().promp));
 }
 
 /// The primary thread is back outside: the word is spent.
@@ -61,8 +61,7 @@ pub fn leave_region(thr: &'static Thread) {
     thr.vouched.set(0);
     thr.recompute.set(0);
     thr.fragments.set(0);
-    thr.saving.set(saves_private_state(&globals().promp));
-    included::lighten(thr);
+    thr.set_saving(saves_private_state(&globals().promp));
 }
 
 /// A worksharing construct has ended: a word given inside the region is spent.
@@ -311,11 +310,10 @@ pub fn place(thr: &'static Thread) -> Place {
         return p;
     }
     if let (Some((_, r)), Some(s)) = (m.ledger.in_flight(), m.share.get()) {
-        let sh = s.shape.get();
+        let sh = s.shape.peek();
         p.construct = if sh.sections { "sections" } else { "loop" };
         p.ordinal = s.ordinal.get();
-        let value = |i: u64| sh.start.wrapping_add(i.wrapping_mul(sh.step)) as i64;
-        p.chunk = Some((value(r.lo), value(r.hi)));
+        p.chunk = Some((sh.value(r.lo) as i64, sh.value(r.hi) as i64));
         p.iterations = r.len();
     }
     p

@@ -61,6 +61,24 @@ pub struct Order {
     pub gone: AtomicU32,
 }
 
+/// Goes on where a call returns or an activation is entered.
+///
+/// # Safety
+/// The calling host is that of `thr`; frame and base are those of its live stack.
+pub unsafe fn go_on(thr: &'static Thread, way: Way) -> ! {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        match way {
+            Way::Return { frame, rax } => asm::promp_return(frame, rax),
+            Way::Enter { base } => {
+                let (f, d) = thr.call.get();
+                asm::promp_reenter(base, core::ptr::from_ref(thr) as usize, f, d)
+            }
+            Way::Repeat | Way::Reenter => unreachable!("idle ways only"),
+        }
+    }
+}
+
 /// The spare host's entry; `arg` is the order.
 ///
 /// # Safety
@@ -86,16 +104,10 @@ pub unsafe extern "C" fn main(arg: usize) -> ! {
     // and bases are those of the logical thread's live or restored stack.
     unsafe {
         match order.way {
-            Way::Return { frame, rax } => {
+            Way::Return { .. } | Way::Enter { .. } => {
                 order.fp.load();
                 order.identity.unblock();
-                asm::promp_return(frame, rax)
-            }
-            Way::Enter { base } => {
-                order.fp.load();
-                let (f, d) = thr.call.get();
-                order.identity.unblock();
-                asm::promp_reenter(base, core::ptr::from_ref(thr) as usize, f, d)
+                go_on(thr, order.way)
             }
             Way::Repeat => {
                 let save = thr.save.current().expect("the verdict found it");

@@ -12,7 +12,6 @@ use super::{after, inject, report};
 use crate::ckpt;
 use crate::icv::globals_if_ready;
 use crate::say;
-use crate::sys::asm;
 use crate::sys::host::{self, Identity};
 use crate::sys::signals::{self, Interrupted};
 use crate::sys::syscall::exit_group;
@@ -204,30 +203,21 @@ pub extern "C" fn at_enter(thr: &'static Thread, base: usize) -> ! {
 fn stop_idle(thr: &'static Thread, way: Way) -> ! {
     let mask = signals::block_all();
     let kind = Kind::from_u32(thr.pending.swap(0, Relaxed)).unwrap_or(Kind::Kill);
-    if let (Kind::Hang, 0, Way::Return { frame, rax }) = (kind, thr.base.load(Relaxed), way) {
-        thr.inject.defer_hang();
-        signals::set_mask(mask);
-        // SAFETY: the frame of the call that is returning, on this very host.
-        unsafe { asm::promp_return(frame, rax) }
-    }
     if kind == Kind::Hang {
-        // Not in the runtime any more, as far as the watchdog can see.
-        thr.in_runtime.store(0, Relaxed);
-        let failed = hang(thr);
-        thr.in_runtime.store(1, Relaxed);
+        let failed = if let (0, Way::Return { .. }) = (thr.base.load(Relaxed), way) {
+            thr.inject.defer_hang();
+            false
+        } else {
+            // Not in the runtime any more, as far as the watchdog can see.
+            thr.in_runtime.store(0, Relaxed);
+            let failed = hang(thr);
+            thr.in_runtime.store(1, Relaxed);
+            failed
+        };
         if !failed {
             signals::set_mask(mask);
-            // SAFETY: frame and base are those of the call that is returning or being made, on this very host.
-            unsafe {
-                match way {
-                    Way::Enter { base } => {
-                        let (f, d) = thr.call.get();
-                        asm::promp_reenter(base, core::ptr::from_ref(thr) as usize, f, d)
-                    }
-                    Way::Return { frame, rax } => asm::promp_return(frame, rax),
-                    _ => unreachable!("idle ways only"),
-                }
-            }
+            // SAFETY: the frame of the call that is returning, or the base of the activation that is entered, on this very host.
+            unsafe { recover::go_on(thr, way) }
         }
     }
     if kind == Kind::MemErr {

@@ -7,15 +7,11 @@ pub fn affinity_count() -> u32 {
 
 /// The processors of the calling thread's affinity mask, in order.
 pub fn affinity_mask() -> Vec<u32> {
-    let mut words = [0u64; 1024];
-    // SAFETY: the kernel fills at most the given bytes.
-    let n = unsafe { crate::sys!(libc::SYS_sched_getaffinity, 0, size_of_val(&words), words.as_mut_ptr()) };
-    if n <= 0 {
+    match crate::sys::syscall::affinity() {
+        Some(set) => set.cpus().collect(),
         // SAFETY: no pointers.
-        let n = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
-        return (0..n.max(1) as u32).collect();
+        None => (0..unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as u32).collect(),
     }
-    (0..n as u32 * 8).filter(|&c| words[c as usize / 64] >> (c % 64) & 1 == 1).collect()
 }
 
 /// The CPU quota of the process's cgroups in whole processors, rounded up; `None` without one. Containers set it; the

@@ -104,6 +104,11 @@ impl CpuSet {
         self.0.get(cpu as usize / 64).is_some_and(|w| w >> (cpu % 64) & 1 == 1)
     }
 
+    /// They, in order.
+    pub fn cpus(&self) -> impl Iterator<Item = u32> {
+        (0..64 * self.0.len() as u32).filter(|&c| self.has(c))
+    }
+
     /// Lets the calling host run on them only.
     pub fn apply(&self) {
         // SAFETY: the kernel reads the given bytes.

@@ -14,7 +14,7 @@
 //! | [`PLAIN`] | calls are not save points: an undeferred task may be executed so |
 //! | [`INCLUDED`] | … and so may every task: the current one is final, or there is no team |
 
-use super::pool::SHORT_TICKS;
+use super::lengths::SHORT_TICKS;
 use super::spawn::Spec;
 use super::{Task, flag, pool};
 use crate::fault::{inject, stop};
@@ -68,14 +68,20 @@ pub fn end_settled(thr: &'static Thread) {
     pool::end(thr, t, parent, false);
 }
 
-/// Executes a task as a call within the runtime call.
-pub fn call(thr: &'static Thread, call: (usize, usize)) {
+/// A task that is only counted, as long as it need not be made, is what `f` does.
+#[inline]
+fn counted(thr: &'static Thread, f: impl FnOnce()) {
     thr.lazy.set(thr.lazy.get() + 1);
-    region::activate(thr, call, (0, 0));
+    f();
     match thr.lazy.get() {
-        0 => end_settled(thr),
+        0 => stop::hold_off(thr, || end_settled(thr)),
         n => thr.lazy.set(n - 1),
     }
+}
+
+/// Executes a task as a call within the runtime call.
+pub fn call(thr: &'static Thread, call: (usize, usize)) {
+    counted(thr, || region::activate(thr, call, (0, 0)));
 }
 
 /// Executes a task whose block a function of the compiler's makes. False if the block is too large for the stack.
@@ -136,18 +142,15 @@ impl Several {
         let (mut lo, mut hi, step) = this.bounds;
         let mut last = time::ticks();
         for i in 1..=this.count {
-            thr.lazy.set(thr.lazy.get() + 1);
-            // SAFETY: compiled OpenMP code gave function and block for this purpose; a taskloop's block begins with the bounds.
-            unsafe {
-                *block = lo;
-                *block.add(1) = hi;
-                core::mem::transmute::<usize, extern "C" fn(*mut u64)>(this.call.0)(block);
-            }
+            counted(thr, || {
+                // SAFETY: compiled OpenMP code gave function and block for this purpose; a taskloop's block begins with the bounds.
+                unsafe {
+                    *block = lo;
+                    *block.add(1) = hi;
+                    core::mem::transmute::<usize, extern "C" fn(*mut u64)>(this.call.0)(block);
+                }
+            });
             (lo, hi) = (hi, hi.wrapping_add(step));
-            match thr.lazy.get() {
-                0 => stop::hold_off(thr, || end_settled(thr)),
-                n => thr.lazy.set(n - 1),
-            }
             if i.is_multiple_of(LOOK) || i == 1 {
                 let now = time::ticks();
                 if now.wrapping_sub(last) > SHORT_TICKS * LOOK {

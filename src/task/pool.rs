@@ -8,6 +8,7 @@
 
 use super::depend::{Children, Dep};
 use super::deque::Deque;
+use super::lengths::Lengths;
 use super::{Task, detach, included};
 use crate::fault::{inject, spec::At};
 use crate::sys::lock::Locked;
@@ -17,27 +18,9 @@ use crate::team::region;
 use crate::team::team::Team;
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
-use crossbeam_utils::CachePadded;
 
 /// Most tasks in a thread's deque.
 const PLACES: usize = 256;
-
-/// Clock ticks (about a third of a nanosecond) that a task may take to count as short; that handing one over costs is about as much.
-pub const SHORT_TICKS: u64 = 600;
-/// From one new task to the next, with the first one's execution: no longer short.
-pub const LONG_TICKS: u64 = 1500;
-/// Short tasks in a row that are convincing.
-const ENOUGH: u32 = 16;
-
-/// What is known about the length of a member's tasks.
-#[derive(Default)]
-struct Short {
-    /// Short ones stolen in a row (hint). The thieves' line.
-    seen: CachePadded<AtomicU32>,
-    /// The owner's: when it executed one at once last, 0: it does not; how often it was asked.
-    last: Own<u64>,
-    asked: Own<u32>,
-}
 
 /// The team's part. See the module's text.
 #[derive(Default)]
@@ -59,8 +42,8 @@ pub struct MemberTasks {
     floor: Own<u64>,
     /// Whose deque had something last.
     victim: Own<u32>,
-    /// See [`MemberTasks::are_short`].
-    short: Short,
+    /// Are the tasks it creates short?
+    pub lengths: Lengths,
     /// Deferred tasks created in this region (release: before the task can be taken).
     made: AtomicU64,
     /// Tasks done (release: what they did).
@@ -85,43 +68,6 @@ impl MemberTasks {
     /// Back to what [`MemberTasks::raise_floor`] gave.
     pub fn set_floor(&self, floor: u64) {
         self.floor.set(floor);
-    }
-
-    /// Are the member's tasks so short that it costs less to execute them than to hand them over? Asked for each new one.
-    ///
-    /// Thieves measure what they steal. After enough short tasks in a row the owner executes new ones at once, and looks at the clock at
-    /// each: after the first long one it lets them have the tasks again.
-    #[inline]
-    pub fn are_short(&self) -> bool {
-        let s = &self.short;
-        if s.last.get() != 0 {
-            let now = time::ticks();
-            let still = now.wrapping_sub(s.last.get()) < LONG_TICKS;
-            s.last.set(if still { now } else { 0 });
-            if !still {
-                s.seen.store(0, Relaxed);
-            }
-            return still;
-        }
-        s.asked.set(s.asked.get().wrapping_add(1));
-        if s.asked.get().is_multiple_of(ENOUGH) && s.seen.load(Relaxed) >= ENOUGH {
-            s.last.set(time::ticks());
-            return true;
-        }
-        false
-    }
-
-    /// A thief has spent `ticks` on one of the member's tasks.
-    fn measured(&self, ticks: u64) {
-        let seen = &self.short.seen;
-        let n = seen.load(Relaxed);
-        if ticks >= SHORT_TICKS {
-            if n != 0 {
-                seen.store(0, Relaxed);
-            }
-        } else if n < ENOUGH {
-            seen.store(n + 1, Relaxed);
-        }
     }
 
     fn count(n: &AtomicU64) {
@@ -336,7 +282,7 @@ impl TaskPool {
             Some(v) => {
                 let began = time::ticks();
                 self.execute(thr, t);
-                v.measured(time::ticks().wrapping_sub(began));
+                v.lengths.measured(time::ticks().wrapping_sub(began));
             }
         }
         true
@@ -366,7 +312,7 @@ impl TaskPool {
         let scope = Scope::Below(thr.task());
         while !done() {
             if !team.tasks.run_one(thr, scope) {
-                team.event.wait(team.spin.get(), || done() || team.tasks.has_ready(thr, scope));
+                team.event.wait(team.patience.get(), || done() || team.tasks.has_ready(thr, scope));
             }
         }
     }

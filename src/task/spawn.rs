@@ -42,7 +42,7 @@ pub fn is_just_a_call(thr: &'static Thread, s: &Spec) -> bool {
     let at_once = || {
         !s.deferred
             || light & INCLUDED != 0
-            || thr.member().tasks.are_short()
+            || thr.member().tasks.lengths.are_short()
             || thr.team().tasks.is_enough(thr)
     };
     light != 0 && s.flags & SPECIAL == 0 && at_once()

@@ -6,36 +6,58 @@
 //! such a fence and looks at `sleepers`. One of the two fences comes first, so either the waiter sees the condition or
 //! the notifier sees the sleeper and changes `seq`, which makes the sleep return. Model: tests/loom/event.rs.
 
-use super::{pool, room};
+use super::room::Waker;
 use crate::sys::futex;
 use crate::sys::sync::{AtomicU32, Ordering::*, full_fence, spin_hint, yield_now};
+
+/// How long a thread stays awake for what it waits for.
+#[derive(Clone, Copy, Default)]
+pub struct Patience {
+    /// Rounds it spins; 0: it sleeps at once.
+    pub rounds: u32,
+    /// Are there more threads than CPUs? Then it gives its CPU to others before it sleeps, and stays where the kernel puts it.
+    pub crowded: bool,
+}
+
+/// How often.
+const YIELDS: u32 = 32;
+
+impl Patience {
+    /// Waits awake; true as soon as `ready()` is.
+    #[inline]
+    pub fn stay(self, mut ready: impl FnMut() -> bool) -> bool {
+        for _ in 0..self.rounds {
+            if ready() {
+                return true;
+            }
+            spin_hint();
+        }
+        if self.crowded && self.rounds > 0 {
+            // Whoever is waited for may want this very CPU: that costs less than going to sleep and being woken.
+            for _ in 0..YIELDS {
+                if ready() {
+                    return true;
+                }
+                yield_now();
+            }
+        }
+        false
+    }
+}
 
 /// See the module's text.
 #[derive(Default)]
 pub struct Event {
     seq: AtomicU32,
     sleepers: AtomicU32,
-    /// The CPU of who woke the sleepers last.
-    waker: AtomicU32,
+    waker: Waker,
 }
 
 impl Event {
-    /// Returns when `ready()` is true; spins for `spin` rounds before it sleeps.
-    pub fn wait(&self, spin: u32, mut ready: impl FnMut() -> bool) {
-        for _ in 0..spin {
-            if ready() {
-                return;
-            }
-            spin_hint();
-        }
-        if pool::is_crowded(spin) {
-            // Whoever is waited for may want this very CPU: that costs less than going to sleep and being woken.
-            for _ in 0..pool::YIELDS {
-                if ready() {
-                    return;
-                }
-                yield_now();
-            }
+    /// Returns when `ready()` is true; sleeps when `patience` is at its end.
+    pub fn wait(&self, patience: Patience, mut ready: impl FnMut() -> bool) {
+        if patience.stay(&mut ready) {
+            return;
         }
         while !ready() {
             let seen = self.seq.load(Relaxed);
@@ -43,9 +65,7 @@ impl Event {
             full_fence();
             if !ready() {
                 futex::wait(&self.seq, seen);
-                if !pool::is_crowded(spin) {
-                    room::step_aside(self.waker.load(Relaxed));
-                }
+                self.waker.leave_cpu_to(patience);
             }
             self.sleepers.fetch_sub(1, Relaxed);
         }
@@ -62,7 +82,7 @@ impl Event {
 
     #[cold]
     fn wake(&self) {
-        self.waker.store(room::here(), Relaxed);
+        self.waker.is_here();
         self.seq.fetch_add(1, Release);
         futex::wake(&self.seq, u32::MAX);
     }

@@ -9,7 +9,6 @@ use crate::icv::{self, Globals};
 use crate::sys::lock::Lock;
 use crate::sys::own::Own;
 use crate::sys::{host, signals, syscall, tls};
-use crate::task::included;
 use core::sync::atomic::{AtomicBool, Ordering::*};
 
 static INIT: Lock = Lock::new();
@@ -17,13 +16,33 @@ static EXIT_KEY: Own<libc::pthread_key_t> = Own::new(0);
 /// Is the runtime initialised as a whole? (The globals can be seen before.)
 static COMPLETE: AtomicBool = AtomicBool::new(false);
 
-/// Initialises the runtime if nobody has. Loading the library alone does nothing.
+/// Has [`prepare`] been done?
+static PREPARED: Own<bool> = Own::new(false);
+
+/// What must come before all else, a restart above all: done when the library is loaded, or at the first use where a
+/// constructor of another library, which ran before ours, uses OpenMP. A wrong PROMP_FAULT or PROMP_CKPT_* stops the program here.
+/// Without these variables it costs a walk over the environment; everything else waits for the first use.
+pub fn prepare() {
+    INIT.with(prepare_once);
+}
+
+/// The caller holds [`INIT`].
+fn prepare_once() {
+    if !PREPARED.get() {
+        PREPARED.set(true);
+        icv::env::check_fatal_settings();
+        crate::ckpt::restart::prepare();
+    }
+}
+
+/// Initialises the runtime if nobody has. Loading the library alone does not.
 #[cold]
 pub fn runtime() -> &'static Globals {
     INIT.with(|| {
         if let Some(g) = icv::globals_if_ready() {
             return g;
         }
+        prepare_once();
         let g = icv::install(icv::env::read());
         // SAFETY: registers handlers that live as long as the library; libpromp is never unloaded (-z nodelete).
         unsafe {
@@ -57,7 +76,6 @@ pub fn adopt_caller() -> &'static Thread {
     let thr = pool::take_thread();
     thr.in_runtime.store(1, Relaxed);
     thr.host.store(syscall::gettid(), Relaxed);
-    thr.saving.set(crate::fault::policy::saves_private_state(&g.promp));
     let team = match thr.member.get() {
         Some(m) => m.team(),
         None => Team::create(1),
@@ -69,7 +87,7 @@ pub fn adopt_caller() -> &'static Thread {
     m.place.set(bind::initial(g));
     m.implicit.begin_implicit(thr, g.initial, None);
     thr.enter(m);
-    included::lighten(thr);
+    thr.set_saving(fault::policy::saves_private_state(&g.promp));
     tls::set(thr);
     bind::follow(thr, m);
     if g.promp.ft {

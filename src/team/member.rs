@@ -6,9 +6,9 @@ use super::thread::Thread;
 use crate::sys::own::Own;
 use crate::task::Task;
 use crate::task::pool::MemberTasks;
-use crate::work::batch::{self, Batch};
+use crate::work::batch::Batch;
 use crate::work::ledger::Ledger;
-use crate::work::share::Share;
+use crate::work::share::{Shape, Share};
 use core::sync::atomic::AtomicU32;
 use crossbeam_utils::CachePadded;
 
@@ -44,8 +44,8 @@ pub struct Member {
     pub rest: Own<(u64, u64)>,
     /// Chunks of the current dynamic loop taken and not begun; others take from it, too.
     pub batch: CachePadded<Batch>,
-    /// The loop that `batch` is of.
-    pub batched: Own<batch::Loop>,
+    /// The loop that `batch` is of, and its sequence number: next to it, so that the next chunk needs nothing else.
+    pub batched: Own<(u64, Shape)>,
     /// Inside a construct with scratch memory (scan).
     pub scanning: Own<bool>,
     /// The thread failure descriptor's entry. Set by the failing host (release), reset by the primary at region start.
@@ -73,7 +73,7 @@ impl Member {
             trip: Own::new(0),
             rest: Own::new((0, 0)),
             batch: CachePadded::new(Batch::default()),
-            batched: Own::new(batch::Loop::default()),
+            batched: Own::new((0, Shape::NONE)),
             scanning: Own::new(false),
             tfd: AtomicU32::new(tfd::ALIVE),
             place: Own::new((0, 0, u32::MAX)),

@@ -1,5 +1,6 @@
 //! The pool of workers: logical threads with libc threads of their own, kept for the life of the process.
 
+use super::event::Patience;
 use super::team::Team;
 use super::thread::Thread;
 use crate::fault;
@@ -89,7 +90,7 @@ pub fn give_back_thread(t: &'static Thread) {
 
 fn create_worker() -> Option<&'static Thread> {
     let thr = Thread::create(true);
-    thr.dock.from_here();
+    thr.dock.waker().is_here();
     // SAFETY: plain pthread calls; the attribute is initialised before use and the argument lives for ever.
     let ok = unsafe {
         let mut attr = MaybeUninit::<libc::pthread_attr_t>::uninit();
@@ -111,8 +112,9 @@ fn create_worker() -> Option<&'static Thread> {
     };
     if ok {
         WORKERS.fetch_add(1, Relaxed);
-        lock::crowded(is_crowded(dock_spin()));
-        if !is_crowded(dock_spin()) {
+        let crowded = idle_patience().crowded;
+        lock::crowded(crowded);
+        if !crowded {
             // If the kernel has put it on this CPU, it can step aside at once.
             syscall::sched_yield();
         }
@@ -136,11 +138,9 @@ extern "C" fn worker_start(arg: *mut libc::c_void) -> *mut libc::c_void {
         signals::ensure_alt_stack();
     }
     fault::thread_started(thr);
-    if !is_crowded(dock_spin()) {
-        thr.dock.step_aside();
-    }
+    thr.dock.waker().leave_cpu_to(idle_patience());
     let mut seen = 0;
-    while let Some(m) = thr.dock.wait(seen, dock_spin()) {
+    while let Some(m) = thr.dock.wait(seen, idle_patience()) {
         seen = seen.wrapping_add(1);
         super::region::work(thr, m, seen);
     }
@@ -150,36 +150,24 @@ extern "C" fn worker_start(arg: *mut libc::c_void) -> *mut libc::c_void {
     core::ptr::null_mut()
 }
 
-/// Rounds an idle worker spins for its next region.
-fn dock_spin() -> u32 {
-    spin_for(workers() + 1)
+/// That of an idle worker for its next region.
+fn idle_patience() -> Patience {
+    patience(workers() + 1)
 }
 
-/// The most rounds that threads spin where there are more of them than CPUs.
-pub const CROWDED_SPIN: u32 = 1000;
-
-/// How often a thread then gives its CPU to others before it sleeps.
-pub const YIELDS: u32 = 32;
-
-/// Does a thread that is to spin for `spin` rounds share its CPU with others? (Threads that are to sleep at once do not care.)
-#[inline]
-pub fn is_crowded(spin: u32) -> bool {
-    0 < spin && spin <= CROWDED_SPIN
-}
-
-/// Rounds to spin when `threads` want to run.
-pub fn spin_for(threads: u32) -> u32 {
+/// How long threads wait awake when `threads` want to run.
+pub fn patience(threads: u32) -> Patience {
     let g = globals();
-    if let Some(n) = g.spin_count {
-        return n.min(u32::MAX as u64) as u32;
-    }
-    match (g.wait_active, threads <= g.procs.min(machine())) {
-        (Some(false), _) => 0,
-        (Some(true), true) => 50_000_000,
-        (Some(true), false) => CROWDED_SPIN,
-        (None, true) => 4_000,
-        (None, false) => 30,
-    }
+    let crowded = threads > g.procs.min(machine());
+    let rounds = match (g.spin_count, g.wait_active, crowded) {
+        (Some(n), _, _) => n.min(u32::MAX as u64) as u32,
+        (None, Some(false), _) => 0,
+        (None, Some(true), false) => 50_000_000,
+        (None, Some(true), true) => 1000,
+        (None, None, false) => 4_000,
+        (None, None, true) => 30,
+    };
+    Patience { rounds, crowded }
 }
 
 fn machine() -> u32 {

@@ -87,7 +87,7 @@ pub fn start(
     team.wishes.set((thr.recompute.get(), thr.fragments.get()));
     team.league.set(thr.league.get());
     team.region.set(if level == 1 { REGIONS.fetch_add(1, Relaxed) + 1 } else { outer_team.region.get() });
-    team.spin.set(pool::spin_for(if team.active_level.get() > 1 { pool::workers() + 1 } else { n }));
+    team.patience.set(pool::patience(if team.active_level.get() > 1 { pool::workers() + 1 } else { n }));
     if team.is_cancelled() {
         team.cancelled.store(0, Relaxed);
     }

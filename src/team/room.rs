@@ -7,6 +7,7 @@
 //! mask is the same afterwards. Only where a thread has slept, at most once in a millisecond, and not
 //! if there are more threads than CPUs or threads are bound.
 
+use super::event::Patience;
 use crate::sys::syscall::{self, CpuSet};
 use crate::sys::{time, tls};
 use core::sync::atomic::{AtomicU32, Ordering::*};
@@ -17,17 +18,30 @@ const INTERVAL_NS: u64 = 1_000_000;
 /// When a thread of the runtime was last seen to begin or wake up on each CPU, in milliseconds; 0: never. Hints.
 static SEEN: [AtomicU32; CPUS] = [const { AtomicU32::new(0) }; CPUS];
 
-/// The CPU that the caller runs on, for [`step_aside`].
-pub fn here() -> u32 {
-    syscall::cpu()
+/// Who starts or wakes a thread: the CPU that it was on.
+#[derive(Default)]
+pub struct Waker(AtomicU32);
+
+impl Waker {
+    /// The caller is about to.
+    pub fn is_here(&self) {
+        self.0.store(syscall::cpu(), Relaxed);
+    }
+
+    /// The caller has been started or woken, and means to wait with `patience`.
+    pub fn leave_cpu_to(&self, patience: Patience) {
+        if !patience.crowded {
+            step_aside(self.0.load(Relaxed));
+        }
+    }
 }
 
-/// The caller begins or wakes up; `other` is where the one that caused it was.
+/// Leaves CPU `other`.
 #[cold]
-pub fn step_aside(other: u32) {
+fn step_aside(other: u32) {
     // SAFETY: null or a `Thread`, which is never freed.
     let Some(thr) = (unsafe { tls::get().as_ref() }) else { return };
-    let (cpu, now) = (here(), time::now_ns());
+    let (cpu, now) = (syscall::cpu(), time::now_ns());
     note(cpu, now);
     if cpu != other || thr.bound.get() != u32::MAX || now < thr.moved.get() + INTERVAL_NS {
         return;
@@ -35,7 +49,7 @@ pub fn step_aside(other: u32) {
     thr.moved.set(now);
     let Some(allowed) = syscall::affinity() else { return };
     let after = |c: &u32| c.wrapping_sub(cpu + 1); // the ones behind this one first
-    let free = (0..CPUS as u32).filter(|&c| c != cpu && allowed.has(c));
+    let free = allowed.cpus().filter(|&c| c != cpu && (c as usize) < CPUS);
     if let Some(to) = free.min_by_key(|c| (SEEN[*c as usize].load(Relaxed), after(c))) {
         CpuSet::of(&[to]).apply();
         allowed.apply();

@@ -1,7 +1,7 @@
 //! A team: its members, what they share, and the region it executes.
 
 use super::barrier::Barrier;
-use super::event::Event;
+use super::event::{Event, Patience};
 use super::member::Member;
 use super::thread::Thread;
 use crate::icv::{Icvs, globals};
@@ -41,8 +41,8 @@ pub struct Team {
     pub region: Own<u64>,
     /// Single constructs that some member has come to, in this region.
     pub singles: CachePadded<AtomicU32>,
-    /// Rounds a waiting member spins before it sleeps.
-    pub spin: Own<u32>,
+    /// How long a waiting member stays awake.
+    pub patience: Own<Patience>,
     /// A combined construct's descriptor (`GOMP_parallel_loop_…`): every member starts inside it.
     pub combined: Own<Option<&'static Share>>,
     /// The taskgroup of the region's task reductions.
@@ -97,7 +97,7 @@ impl Team {
             league: Own::new((0, 1)),
             region: Own::new(0),
             singles: CachePadded::new(AtomicU32::new(0)),
-            spin: Own::new(0),
+            patience: Own::default(),
             combined: Own::new(None),
             group: Own::new(None),
             epoch: AtomicU64::new(0),
@@ -192,7 +192,7 @@ impl Team {
                 self.event.notify();
                 continue;
             }
-            self.event.wait(self.spin.get(), || done() || self.tasks.has_ready(thr, scope));
+            self.event.wait(self.patience.get(), || done() || self.tasks.has_ready(thr, scope));
         }
     }
 

@@ -4,14 +4,15 @@
 //!
 //! Objects of this type live in the arena and are never unmapped, so `&'static Thread` is always valid memory.
 
+use super::event::Patience;
 use super::member::Member;
+use super::room::Waker;
 use super::team::Team;
-use super::{pool, room};
 use crate::fault::save::Save;
 use crate::fault::undo;
 use crate::sys::asm;
 use crate::sys::own::Own;
-use crate::sys::{futex, syscall, tls};
+use crate::sys::{futex, tls};
 use crate::task::slab::Slab;
 use crate::task::{Task, included};
 use core::mem::offset_of;
@@ -173,6 +174,12 @@ impl Thread {
         self.task.set(Some(&m.implicit));
     }
 
+    /// Are stacks copied at its save points from here on? Its calls are light only if not.
+    pub fn set_saving(&'static self, yes: bool) {
+        self.saving.set(yes);
+        included::lighten(self);
+    }
+
     /// Is it in an explicit task?
     pub fn in_explicit_task(&self) -> bool {
         self.lazy.get() != 0 || self.task.get().is_some_and(Task::is_explicit)
@@ -204,8 +211,8 @@ pub fn current() -> &'static Thread {
 pub struct Dock {
     go: AtomicU32,
     sleeping: AtomicU32,
-    /// The CPU of who created or woke the worker last.
-    waker: AtomicU32,
+    /// Who created or woke the worker last.
+    waker: Waker,
     member: Own<Option<&'static Member>>,
 }
 
@@ -224,18 +231,14 @@ impl Dock {
     #[inline]
     pub fn wake(&self) {
         if self.sleeping.load(Relaxed) != 0 {
-            self.from_here();
+            self.waker.is_here();
             self.sleeping.store(0, Relaxed);
             futex::wake(&self.go, 1);
         }
     }
-    /// The primary is about to create or wake the worker.
-    pub fn from_here(&self) {
-        self.waker.store(room::here(), Relaxed);
-    }
-    /// Worker: leaves the CPU to the primary.
-    pub fn step_aside(&self) {
-        room::step_aside(self.waker.load(Relaxed));
+    /// Where its creator is, and who wakes it.
+    pub fn waker(&self) -> &Waker {
+        &self.waker
     }
     /// Worker: has an order come since `seen`?
     #[inline]
@@ -250,29 +253,16 @@ impl Dock {
         self.wake();
     }
     /// Worker: waits for an order after `seen`; `None` tells it to end.
-    pub fn wait(&self, seen: u32, spin: u32) -> Option<&'static Member> {
-        for _ in 0..spin {
-            if self.called(seen) {
-                return self.member.get();
-            }
-            core::hint::spin_loop();
-        }
-        if pool::is_crowded(spin) {
-            for _ in 0..pool::YIELDS {
-                if self.called(seen) {
-                    return self.member.get();
-                }
-                syscall::sched_yield();
-            }
+    pub fn wait(&self, seen: u32, patience: Patience) -> Option<&'static Member> {
+        if patience.stay(|| self.called(seen)) {
+            return self.member.get();
         }
         while !self.called(seen) {
             self.sleeping.store(1, Relaxed);
             fence(SeqCst);
             if !self.called(seen) {
                 futex::wait(&self.go, seen);
-                if !pool::is_crowded(spin) {
-                    self.step_aside();
-                }
+                self.waker.leave_cpu_to(patience);
             }
         }
         self.sleeping.store(0, Relaxed);

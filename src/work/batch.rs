@@ -16,7 +16,6 @@
 //! a batch twice, and what is lost by a failure goes to the dispenser's orphans. Relaxed is enough: the word publishes nothing.
 //! Model: tests/loom/models.rs.
 
-use super::dispenser::Range;
 use crate::sys::sync::{AtomicU64, Ordering::*};
 
 /// Most chunks in a batch.
@@ -28,42 +27,6 @@ pub const MOST_CHUNKS: u64 = 1 << 36;
 /// See the module's text.
 #[derive(Default)]
 pub struct Batch(AtomicU64);
-
-/// What a thread knows about the loop whose chunks are in its batch: next to it, so that the next chunk needs nothing else.
-#[derive(Clone, Copy, Default)]
-pub struct Loop {
-    /// The construct's sequence number.
-    pub construct: u64,
-    /// Iterations.
-    pub total: u64,
-    /// Iterations in a chunk.
-    pub chunk: u64,
-    /// First value of the loop variable, value behind the last, increment.
-    pub values: (u64, u64, u64),
-}
-
-impl Loop {
-    /// The iterations of chunk `number`.
-    #[inline(always)]
-    pub fn range(&self, number: u64) -> Range {
-        let lo = number * self.chunk;
-        Range { lo, hi: (lo + self.chunk).min(self.total) }
-    }
-
-    /// Is `r` the end of the loop?
-    #[inline(always)]
-    pub fn is_last(&self, r: Range) -> bool {
-        r.hi == self.total
-    }
-
-    /// The loop variable's values for `r`: first, end.
-    #[inline(always)]
-    pub fn bounds(&self, r: Range) -> (u64, u64) {
-        let (start, end, step) = self.values;
-        let value = |i: u64| start.wrapping_add(i.wrapping_mul(step));
-        (value(r.lo), if self.is_last(r) { end } else { value(r.hi) })
-    }
-}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Word(u64);

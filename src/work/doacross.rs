@@ -76,7 +76,7 @@ impl Doacross {
             let need = self.inner(v);
             let ready = || c.load(Acquire) > need || team.is_cancelled();
             if !ready() {
-                team.event.wait(team.spin.get(), ready);
+                team.event.wait(team.patience.get(), ready);
             }
         }
     }

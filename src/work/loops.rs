@@ -93,7 +93,8 @@ fn shape(team: &Team, total: u64, b: Bounds, s: Schedule, ordered: bool, site: u
     };
     let fixed = matches!(s.kind, Sched::Static | Sched::Auto);
     let facts = site::facts(site);
-    let wide = total.checked_add(chunk.saturating_mul(n + 1)).is_none();
+    // Can each thread overshoot the end by so many chunks?
+    let fits = |chunks: u64| total.checked_add(chunk.saturating_mul(chunks * (n + 1))).is_some();
     Shape {
         sched: s.kind,
         total,
@@ -104,13 +105,13 @@ fn shape(team: &Team, total: u64, b: Bounds, s: Schedule, ordered: bool, site: u
         ordered,
         // The iterations of a static schedule belong to their threads, unless it is known that this makes no difference.
         monotonic: ordered || if fixed { !facts.shared } else { s.monotonic },
-        wide,
+        wide: !fits(1),
         quick: s.kind == Sched::Dynamic
             && !ordered
             && !s.monotonic
             && total / chunk > FEW * n
             && !globals().cancellation
-            && total.checked_add(chunk.saturating_mul(batch::MOST * (n + 1))).is_some()
+            && fits(batch::MOST)
             && total / chunk < batch::MOST_CHUNKS - batch::MOST * (n + 1),
         ends_in_barrier: ends || facts.ends_in_barrier,
         site,
@@ -155,9 +156,7 @@ pub fn enter(
 pub fn next_bounds(thr: &'static Thread) -> Option<(u64, u64)> {
     let m = thr.member();
     let r = next(thr, m)?;
-    let sh = m.share().shape.peek();
-    let end = if r.hi == sh.total { sh.end } else { sh.start.wrapping_add(r.hi.wrapping_mul(sh.step)) };
-    Some((sh.start.wrapping_add(r.lo.wrapping_mul(sh.step)), end))
+    Some(m.share().shape.peek().values(r))
 }
 
 /// The next chunk from the thread's own batch, if there is nothing else to think of.
@@ -167,10 +166,10 @@ pub fn next_in_batch(thr: &'static Thread) -> Option<(u64, u64)> {
     if thr.saving.get() || inject::is_active() || !m.ledger.is_plain() {
         return None;
     }
-    let l = m.batched.peek();
-    let r = l.range(m.batch.take(l.construct)?);
-    m.ledger.take(l.construct, r, l.is_last(r));
-    Some(l.bounds(r))
+    let (construct, shape) = m.batched.peek();
+    let r = shape.range(m.batch.take(*construct)?);
+    m.ledger.take(*construct, r, shape.is_last(r));
+    Some(shape.values(r))
 }
 
 /// The next chunk of the current construct, normalised.
@@ -213,7 +212,7 @@ fn hand_out(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Rang
     };
     match r {
         Some(r) => {
-            m.ledger.take(seq, r, r.hi == shape.total);
+            m.ledger.take(seq, r, shape.is_last(r));
             Some(r)
         }
         None if !shape.monotonic && (shape.began != 0 || s.dispenser.has_orphans()) => {
@@ -226,14 +225,8 @@ fn hand_out(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Rang
 /// The next chunk of a loop in batches: from the thread's own batch, the dispenser or another's batch.
 fn batched(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range> {
     let (construct, team) = (s.seq.get(), m.team());
-    let l = batch::Loop {
-        construct,
-        total: shape.total,
-        chunk: shape.chunk,
-        values: (shape.start, shape.end, shape.step),
-    };
     if let Some(number) = m.batch.take(construct) {
-        return Some(l.range(number));
+        return Some(shape.range(number));
     }
     let threads = team.size();
     let steal = || {
@@ -244,11 +237,11 @@ fn batched(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range
         (1..threads).find_map(|i| team.member((m.num.get() + i) % threads).batch.steal(construct))
     };
     let mut position = m.trip.get();
-    let own = s.dispenser.take_several(l.total, l.chunk, u64::from(threads), &mut position);
+    let own = s.dispenser.take_several(shape.total, shape.chunk, u64::from(threads), &mut position);
     m.trip.set(position);
     let (first, n) = own.or_else(steal)?;
-    m.batched.set(l);
-    Some(l.range(m.batch.fill(construct, first, n)))
+    m.batched.set((construct, *shape));
+    Some(shape.range(m.batch.fill(construct, first, n)))
 }
 
 /// Nothing is left but, perhaps, orphans.
@@ -266,7 +259,7 @@ fn last_resort(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<R
         return None;
     }
     let (r, failure) = s.dispenser.take_orphan(1, mine)?;
-    m.ledger.take_orphan(s.seq.get(), r, r.hi == shape.total, failure);
+    m.ledger.take_orphan(s.seq.get(), r, shape.is_last(r), failure);
     Some(r)
 }
 
@@ -328,7 +321,7 @@ fn orphan(m: &Member, s: &Share, shape: &Shape) -> Option<Range> {
     let own = shape.monotonic || !survivors();
     let wanted = |owner| if owner == me { own } else { !shape.monotonic };
     let (r, failure) = s.dispenser.take_orphan(u64::from(team.size()), wanted)?;
-    m.ledger.take_orphan(seq, r, r.hi == shape.total, failure);
+    m.ledger.take_orphan(seq, r, shape.is_last(r), failure);
     Some(r)
 }
 
@@ -359,7 +352,7 @@ fn stay(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range> {
             return None;
         }
         // Orphans that are there already are our own: somebody is at work who will take them.
-        team.event.wait(team.spin.get(), || over() || !in_flight() || s.dispenser.pushed() != orphans);
+        team.event.wait(team.patience.get(), || over() || !in_flight() || s.dispenser.pushed() != orphans);
         orphans = s.dispenser.pushed();
     }
 }
@@ -377,7 +370,7 @@ fn wait_turn(m: &'static Member, s: &'static Share, lo: u64) {
     let team = m.team();
     let ready = || s.ordered_next.load(Acquire) >= lo || s.is_cancelled() || team.is_cancelled();
     if !ready() {
-        team.event.wait(team.spin.get(), ready);
+        team.event.wait(team.patience.get(), ready);
     }
 }
 

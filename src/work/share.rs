@@ -10,7 +10,7 @@
 //! it), so such constructs get overflow descriptors, under a lock; but where there are many of these already, it
 //! gives the others a little time for each.
 
-use super::dispenser::Dispenser;
+use super::dispenser::{Dispenser, Range};
 use super::doacross::Doacross;
 use crate::icv::Sched;
 use crate::sys::lock::Locked;
@@ -68,6 +68,31 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// The loop variable's value in iteration `i`.
+    #[inline(always)]
+    pub fn value(&self, i: u64) -> u64 {
+        self.start.wrapping_add(i.wrapping_mul(self.step))
+    }
+
+    /// The loop variable's values for `r`: [first, end).
+    #[inline(always)]
+    pub fn values(&self, r: Range) -> (u64, u64) {
+        (self.value(r.lo), if self.is_last(r) { self.end } else { self.value(r.hi) })
+    }
+
+    /// Does `r` have the last iteration?
+    #[inline(always)]
+    pub fn is_last(&self, r: Range) -> bool {
+        r.hi == self.total
+    }
+
+    /// The iterations of chunk `number`.
+    #[inline(always)]
+    pub fn range(&self, number: u64) -> Range {
+        let lo = number * self.chunk;
+        Range { lo, hi: (lo + self.chunk).min(self.total) }
+    }
+
     /// A construct without iterations (single, scope).
     pub const NONE: Shape = Shape {
         sched: Sched::Static,

@@ -61,15 +61,12 @@ mod sys {
 
 /// Where threads run does not matter to the models.
 mod room {
-    pub fn here() -> u32 {
-        0
-    }
-    pub fn step_aside(_other: u32) {}
-}
-mod pool {
-    pub const YIELDS: u32 = 0;
-    pub fn is_crowded(_spin: u32) -> bool {
-        false
+    #[derive(Default)]
+    pub struct Waker;
+
+    impl Waker {
+        pub fn is_here(&self) {}
+        pub fn leave_cpu_to(&self, _patience: crate::event::Patience) {}
     }
 }
 

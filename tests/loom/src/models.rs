@@ -5,7 +5,7 @@ use crate::batch::Batch;
 use crate::count::Count;
 use crate::deque::Deque;
 use crate::dispenser::{Dispenser, Orphan, Range};
-use crate::event::Event;
+use crate::event::{Event, Patience};
 use crate::publish::Turn;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -25,7 +25,7 @@ fn pass(b: &Barrier, e: &Event, n: u32) {
         b.release(n);
         e.notify();
     } else {
-        e.wait(0, || b.passed(seen));
+        e.wait(Patience::default(), || b.passed(seen));
     }
 }
 
@@ -142,7 +142,7 @@ fn event_loses_no_wake_up() {
             t.1.store(1, Release);
             t.0.notify();
         });
-        s.0.wait(0, || s.1.load(Acquire) == 1);
+        s.0.wait(Patience::default(), || s.1.load(Acquire) == 1);
         h.join().unwrap();
     });
 }
@@ -188,7 +188,7 @@ fn dispenser_ledger_and_orphans() {
             if s.3.load(Acquire) == 1 && !s.0.has_orphans() {
                 break;
             }
-            s.2.wait(0, || s.0.has_orphans() || s.3.load(Acquire) == 1);
+            s.2.wait(Patience::default(), || s.0.has_orphans() || s.3.load(Acquire) == 1);
         }
         failing.join().unwrap();
         for h in &s.1 {
