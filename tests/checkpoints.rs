@@ -51,6 +51,8 @@ fn programs() -> Vec<(PathBuf, Vec<&'static str>)> {
     v.push((build("ft/wavefront.c", &[]), vec!["300"]));
     v.push((build("ft/tasktree.c", &[]), vec!["12"]));
     v.push((build("ft/update.c", &[]), vec![]));
+    v.push((build("ckpt/scattered.c", &[]), vec![]));
+    v.push((build("ckpt/memory.c", &[]), vec!["7"]));
     // Part of a long run: PROMP_TEST_ONLY=f90.
     let only = std::env::var("PROMP_TEST_ONLY").unwrap_or_default();
     v.retain(|(exe, _)| text(exe).contains(&only));
@@ -120,6 +122,43 @@ fn rollbacks_without_the_kernels_help() {
         );
         assert_eq!((run.status, &run.out), (0, &want.out), "{fault}: {}", run.err);
     }
+}
+
+/// Writes to pages here and there: thousands of ranges in one mapping.
+#[test]
+fn scattered_writes_roll_back() {
+    let s = Scratch::new("scattered");
+    let exe = build("ckpt/scattered.c", &[]);
+    let want = reference(&exe, &[], &[THREADS]);
+    let mut back = 0;
+    for seed in 0..4 * scale() {
+        let fault = format!("kill@mtbf=60ms,seed={},count=5", seed + 1);
+        let set = [("PROMP_FAULT", &*fault), ("PROMP_CKPT_INTERVAL", "20ms")];
+        let run = checkpointed(&exe, &[], &s.path("ckpt"), &set);
+        assert_eq!((run.status, &run.out), (0, &want.out), "{fault}: {}", run.err);
+        back += run.err.matches("rolled back to checkpoint").count();
+    }
+    assert!(back > 0, "the faults do not strike");
+}
+
+/// Blocks and mappings that come, go, move, grow and are protected at random while threads fail.
+#[test]
+fn any_use_of_memory_rolls_back() {
+    let s = Scratch::new("memory");
+    let exe = build("ckpt/memory.c", &[]);
+    let mut back = 0;
+    for seed in 0..12 * scale() {
+        let number = (seed + 1).to_string();
+        let want = reference(&exe, &[&number], &[THREADS]);
+        let kind = ["kill", "crash", "memerr"][seed as usize % 3];
+        let fault = format!("{kind}@mtbf=80ms,seed={number},count=5");
+        let track = if seed % 6 == 5 { "compare" } else { "auto" };
+        let set = [("PROMP_FAULT", &*fault), ("PROMP_CKPT_INTERVAL", "20ms"), ("PROMP_CKPT_TRACK", track)];
+        let run = checkpointed(&exe, &[&number], &s.path("ckpt"), &set);
+        assert_eq!((run.status, &run.out), (0, &want.out), "{number} {fault}: {}", run.err);
+        back += run.err.matches("rolled back to checkpoint").count();
+    }
+    assert!(back > 0, "the faults do not strike");
 }
 
 /// What PROMP_REPLAY=proven refuses without a checkpoint is survived with one; exact points, all threads.

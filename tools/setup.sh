@@ -72,6 +72,8 @@ packages)
     ;;
 long)
     need gmx gromacs
+    need cmake cmake
+    need perl perl
     install_missing optional
     for module in xgboost lightgbm; do
         if [ -x .venv/bin/pip ] && ! .venv/bin/python -c "import $module" 2>/dev/null; then

@@ -60,6 +60,61 @@ static __attribute__((noinline)) void scratch(double *t, double v) { for (int j 
 /* idempotent */ void conditional_write(void) { LOOP if (b[i] > 0) a[i] = b[i]; }
 /* idempotent */ void copies_rows(void) { LOOP memcpy(g[i], h[i], sizeof g[i]); }
 /* idempotent */ void clears_rows(void) { LOOP memset(g[i], 0, sizeof g[i]); }
+/* undo */ void reads_behind_its_row(void) { /* what lies behind the row is the next one, which is cleared next */
+#pragma omp parallel for
+    for (int i = 0; i < N - 1; i++) {
+        double *row = &g[0][0] + i * M;
+        memset(row, 0, sizeof g[i]);
+        double sum = 0;
+        for (int j = 0; j < M; j++) sum += row[table[j]];
+        a[i] = sum;
+    }
+}
+static double *rows;
+void allocate_rows(void) { rows = calloc(N * M, sizeof *rows); }
+/* undo */ void updates_a_row_that_is_cleared_or_not(void) {
+#pragma omp parallel for
+    for (int i = 0; i < N - 1; i++) {
+        double *row = rows + i * M;
+        int n = idx[i] % M;
+        for (int j = 0; j < n; j++) row[j] = 0;
+        for (int j = 0; j < M; j++) row[table[j]] += 1;
+    }
+}
+/* undo */ void reads_a_row_that_is_cleared_or_not(void) {
+#pragma omp parallel for
+    for (int i = 0; i < N - 1; i++) {
+        double *row = rows + i * M, sum = 0;
+        int n = idx[i] % M;
+        for (int j = 0; j < n; j++) row[j] = 0;
+        for (int j = 0; j < M; j++) sum += row[table[j]];
+        a[i] = sum;
+    }
+}
+/* idempotent */ void works_in_new_blocks(void) {
+#pragma omp parallel for
+    for (int i = 0; i < N; i++) {
+        int *v = malloc((M + i % 3) * sizeof *v);
+        if (i % 2) v = realloc(v, 2 * M * sizeof *v);
+        for (int j = 0; j < M; j++) v[j] = table[j];
+        for (int j = 0; j < M; j++) v[j % 3] = v[j % 5] * 2 + 1;
+        a[i] = v[0] + v[2];
+        free(v);
+    }
+}
+/* opaque */ void works_in_a_block_of_before(void) {
+#pragma omp parallel
+    {
+        int *v = calloc(M, sizeof *v);
+#pragma omp for
+        for (int i = 0; i < N; i++) {
+            if (idx[i] > 3) v = realloc(v, 2 * M * sizeof *v);
+            for (int j = 0; j < M; j++) v[table[j] % M] += 1;
+            a[i] = v[0];
+        }
+        free(v);
+    }
+}
 /* idempotent */ void allocates(void) { LOOP { double *t = malloc(sizeof(double) * M); for (int j = 0; j < M; j++) t[j] = 1; h[i][0] = 2; free(t); } }
 static __attribute__((noinline)) void two_pointers(double *p, double *q) { LOOP p[i] = q[i]; }
 /* idempotent */ void with_distinct_arguments(void) { two_pointers(a, b); two_pointers(c, b); }

@@ -44,6 +44,7 @@ struct Segment
   std::vector<promp_effect> effects;
   std::vector<uint32_t> asks;
   std::vector<uint8_t> undo;
+  std::vector<bool> sure; ///< has the access' block been filled on every way to it?
   promp_verdict verdict;
 };
 
@@ -77,9 +78,11 @@ public:
         if (s.verdict.verdict == VERDICT_UNDO)
           for (size_t i = 0; i < s.accesses.size (); i++)
             if (s.undo[i])
-              undo.want (s.statements[i], s.accesses[i].place,
-                         s.undo[i] == 2 ? s.statements[s.accesses[i].fill - 1] : nullptr,
-                         s.undo[i] == 2 ? s.accesses[s.accesses[i].fill - 1].place : 0);
+              {
+                uint32_t fill = s.undo[i] == 2 ? s.accesses[i].fill : 0;
+                undo.want (s.statements[i], s.accesses[i].place, fill ? s.statements[fill - 1] : nullptr,
+                           fill ? s.accesses[fill - 1].place : 0, s.sure[i]);
+              }
       }
     undo.plan ();
     for (Segment &s : segments_)
@@ -248,31 +251,68 @@ private:
           }
       }
     excuse (s);
+    forget_new_blocks (s);
     return s;
   }
 
   void effect (Segment &s, uint32_t n, gimple *stmt, const std::string &what)
   {
     s.effects.push_back ({ keep (what), stmt ? line_of (stmt) : 0, n, 0 });
-    if (stmt && (gimple_call_builtin_p (stmt, BUILT_IN_FREE) || gimple_call_builtin_p (stmt, BUILT_IN_REALLOC)))
+    if (stmt && (gimple_call_builtin_p (stmt, BUILT_IN_FREE) || is_realloc (stmt)))
       frees_.push_back ({ s.effects.size () - 1, gimple_call_arg (stmt, 0) });
   }
 
-  /// The allocations of what is freed in the segment.
+  /// What the segment frees may be freed again if it is allocated again before.
   void excuse (Segment &s)
   {
     for (auto &f : frees_)
-      {
-        // The names through which the pointer comes from its allocations. If none of them can carry a value from before the
-        // segment, every block that is freed was allocated in the segment.
-        std::set<tree> names;
-        bool safe = allocated (f.second, names);
-        for (tree name : names)
-          safe = safe && !comes_in (s, name);
-        if (safe)
-          s.effects[f.first].excused = s.effects[f.first].node + 1;
-      }
+      if (is_new (s, f.second))
+        s.effects[f.first].excused = s.effects[f.first].node + 1;
     frees_.clear ();
+  }
+
+  /// gfortran declares it with its parameters exchanged, so GCC's own test of the types fails.
+  static bool is_realloc (gimple *stmt)
+  {
+    gcall *c = dyn_cast<gcall *> (stmt);
+    tree f = c ? gimple_call_fndecl (c) : NULL_TREE;
+    return f && fndecl_built_in_p (f, BUILT_IN_REALLOC) && gimple_call_num_args (c) == 2;
+  }
+
+  /// Does `t` lead to a block that the segment has allocated, on every way (or is null)?
+  bool is_new (const Segment &s, tree t) const
+  {
+    std::set<tree> names;
+    bool yes = allocated (t, names);
+    for (tree name : names)
+      yes = yes && !comes_in (s, name);
+    return yes;
+  }
+
+  /// Leaves out what happens in blocks that the segment has allocated: when it is executed again it has other blocks, and no
+  /// way to the first ones, since what it had stored of them is put back or written anew.
+  void forget_new_blocks (Segment &s)
+  {
+    std::map<tree, bool> known;
+    size_t to = 0;
+    for (size_t i = 0; i < s.accesses.size (); i++)
+      {
+        tree key = memory_.key (memory_.places ()[s.accesses[i].place].object);
+        bool drop = false;
+        if (key && TREE_CODE (key) == SSA_NAME && !(s.accesses[i].flags & ACCESS_ATOMIC))
+          {
+            auto k = known.find (key);
+            if (k == known.end ())
+              k = known.insert ({ key, is_new (s, key) }).first;
+            drop = k->second;
+          }
+        if (drop)
+          continue;
+        s.accesses[to] = s.accesses[i];
+        s.statements[to++] = s.statements[i];
+      }
+    s.accesses.resize (to);
+    s.statements.resize (to);
   }
 
   /// Does `t` come from allocations (or is null) only? Collects the names on the way.
@@ -285,11 +325,11 @@ private:
     if (!names.insert (t).second)
       return true;
     gimple *def = SSA_NAME_DEF_STMT (t);
-    if (gimple_call_builtin_p (def, BUILT_IN_MALLOC) || gimple_call_builtin_p (def, BUILT_IN_CALLOC)
-        || gimple_call_builtin_p (def, BUILT_IN_REALLOC))
+    if (gimple_call_builtin_p (def, BUILT_IN_MALLOC) || gimple_call_builtin_p (def, BUILT_IN_CALLOC) || is_realloc (def))
       return true;
     if (gassign *a = dyn_cast<gassign *> (def))
-      return (gimple_assign_ssa_name_copy_p (a) || CONVERT_EXPR_CODE_P (gimple_assign_rhs_code (a)))
+      return (gimple_assign_ssa_name_copy_p (a) || CONVERT_EXPR_CODE_P (gimple_assign_rhs_code (a))
+              || gimple_assign_rhs_code (a) == POINTER_PLUS_EXPR)
              && allocated (gimple_assign_rhs1 (a), names);
     gphi *phi = dyn_cast<gphi *> (def);
     for (unsigned i = 0; phi && i < gimple_phi_num_args (phi); i++)
@@ -356,45 +396,69 @@ private:
       }
   }
 
-  /// 1 + the access that fills a block at the pointer that access `w` goes through, on every way from the segment's start to it.
-  uint32_t cover (const Segment &s, size_t w) const
+  /// 1 + the access that fills a block at the pointer that access `w` goes through. `sure`: on every way from the segment's start
+  /// to it.
+  uint32_t cover (const Segment &s, size_t w, bool sure) const
   {
     tree key = memory_.key (memory_.places ()[s.accesses[w].place].object);
     if (!key || TREE_CODE (key) != SSA_NAME)
       return 0;
     // The access may go through a pointer that was made from the block's.
-    for (gassign *a; (a = dyn_cast<gassign *> (SSA_NAME_DEF_STMT (key))) && gimple_assign_rhs_code (a) == POINTER_PLUS_EXPR
-                     && TREE_CODE (gimple_assign_rhs1 (a)) == SSA_NAME;)
-      {
-        if (uint32_t i = filler (s, key, w))
-          return i;
-        key = gimple_assign_rhs1 (a);
-      }
-    return filler (s, key, w);
+    for (; key; key = made_from (key))
+      if (uint32_t i = filler (s, key, w, sure))
+        return i;
+    return 0;
   }
 
-  uint32_t filler (const Segment &s, tree key, size_t w) const
+  /// The pointer that `p` is an offset from, null if it is none.
+  static tree made_from (tree p)
+  {
+    gassign *a = TREE_CODE (p) == SSA_NAME ? dyn_cast<gassign *> (SSA_NAME_DEF_STMT (p)) : nullptr;
+    return a && gimple_assign_rhs_code (a) == POINTER_PLUS_EXPR && TREE_CODE (gimple_assign_rhs1 (a)) == SSA_NAME
+             ? gimple_assign_rhs1 (a) : NULL_TREE;
+  }
+
+  /// Is `bb`, but for one condition (that there is something to fill), executed before `to` on every way? Where fills are seldom,
+  /// saving what is written outside of them would cost too much.
+  static bool but_for_one_condition (basic_block bb, basic_block to)
+  {
+    basic_block guard = get_immediate_dominator (CDI_DOMINATORS, bb);
+    return guard && dominated_by_p (CDI_DOMINATORS, to, guard);
+  }
+
+  static bool goes_through (tree p, tree key)
+  {
+    while (p && p != key)
+      p = made_from (p);
+    return p;
+  }
+
+  uint32_t filler (const Segment &s, tree key, size_t w, bool sure) const
   {
     for (size_t i = 0; i < s.accesses.size (); i++)
       {
         gimple *c = s.statements[i];
         // The block's bounds are used at the access: they must be known there.
         if (i == w || !(s.accesses[i].flags & ACCESS_WRITES) || c == s.statements[w]
-            || !dominated_by_p (CDI_DOMINATORS, gimple_bb (s.statements[w]), gimple_bb (c)))
+            || (sure && !dominated_by_p (CDI_DOMINATORS, gimple_bb (s.statements[w]), gimple_bb (c))))
           continue;
-        if (is_gimple_assign (c) && memory_.key (memory_.places ()[s.accesses[i].place].object) == key)
+        if (is_gimple_assign (c) && goes_through (memory_.key (memory_.places ()[s.accesses[i].place].object), key))
           {
             class loop *l = undo_->filling_loop (c, s.accesses[i].place);
             // The whole loop must be behind the access, not only one of its iterations.
-            uint32_t behind = l && !flow_bb_inside_loop_p (l, gimple_bb (s.statements[w])) ? node_of (s, single_exit (l)->dest) : 0;
-            if (behind && (behind == s.accesses[w].node || leads_through (s, behind, s.accesses[w].node)))
+            if (!l || flow_bb_inside_loop_p (l, gimple_bb (s.statements[w])))
+              continue;
+            uint32_t behind = node_of (s, single_exit (l)->dest);
+            if (sure ? behind && (behind == s.accesses[w].node || leads_through (s, behind, s.accesses[w].node))
+                     : but_for_one_condition (loop_preheader_edge (l)->src, gimple_bb (s.statements[w])))
               return i + 1;
             continue;
           }
         if ((gimple_call_builtin_p (c, BUILT_IN_MEMSET) || gimple_call_builtin_p (c, BUILT_IN_MEMCPY)
              || gimple_call_builtin_p (c, BUILT_IN_MEMMOVE))
-            && gimple_call_arg (c, 0) == key && (s.accesses[i].flags & ACCESS_WRITES)
-            && (s.accesses[i].node == s.accesses[w].node ? i < w : leads_through (s, s.accesses[i].node, s.accesses[w].node)))
+            && gimple_call_arg (c, 0) == key
+            && (!sure ? but_for_one_condition (gimple_bb (c), gimple_bb (s.statements[w]))
+                : s.accesses[i].node == s.accesses[w].node ? i < w : leads_through (s, s.accesses[i].node, s.accesses[w].node)))
           return i + 1;
       }
     return 0;
@@ -434,8 +498,10 @@ private:
 
   void decide (Segment &s)
   {
+    s.sure.assign (s.accesses.size (), true);
     for (size_t i = 0; i < s.accesses.size (); i++)
-      s.accesses[i].fill = cover (s, i);
+      if (!(s.accesses[i].fill = cover (s, i, true)) && (s.accesses[i].fill = cover (s, i, false)))
+        s.sure[i] = false;
     promp_segment c = { s.nodes.size (),
                         (const uint32_t (*)[2]) s.edges.data (),
                         s.edges.size (),
@@ -485,6 +551,7 @@ struct Segments : gimple_opt_pass
     scev_finalize ();
     loop_optimizer_finalize ();
     mark_virtual_operands_for_renaming (fn);
+    update_ssa (TODO_update_ssa);
     return 0;
   }
 };

@@ -36,15 +36,19 @@ Undo::Undo (function *fn, Memory &memory, const std::vector<gimple *> &calls) : 
   calculate_dominance_info (CDI_DOMINATORS);
 }
 
-void Undo::want (gimple *stmt, unsigned place, gimple *cover, unsigned cover_place)
+void Undo::want (gimple *stmt, unsigned place, gimple *cover, unsigned cover_place, bool sure)
 {
   if (cover && !is_gimple_call (cover))
     fills_[cover] = cover_place;
   auto known = wanted_.find (stmt);
   if (known == wanted_.end ())
-    wanted_[stmt] = { place, cover };
-  else if (known->second.cover != cover)
-    known->second.cover = nullptr;
+    wanted_[stmt] = { place, cover, sure };
+  else
+    {
+      if (known->second.cover != cover)
+        known->second.cover = nullptr;
+      known->second.sure = known->second.sure && sure;
+    }
 }
 
 bool Undo::is_too_expensive (gimple *stmt) const
@@ -344,6 +348,62 @@ void Undo::block (gimple *cover, tree *base, tree *length)
   *length = known->second.second;
 }
 
+/// Inserts copies of `seq` wherever a segment starts.
+void Undo::when_segments_start (gimple_seq seq)
+{
+  gsi_insert_seq_on_edge_immediate (single_succ_edge (ENTRY_BLOCK_PTR_FOR_FN (fn_)), gimple_seq_copy (seq));
+  basic_block bb;
+  std::vector<gimple *> starts;
+  FOR_EACH_BB_FN (bb, fn_)
+    for (gimple_stmt_iterator i = gsi_start_bb (bb); !gsi_end_p (i); gsi_next (&i))
+      if (gcall *c = dyn_cast<gcall *> (gsi_stmt (i)))
+        {
+          const Summary *f = summary_of (c);
+          if (is_save_point (c) || (f && f->runtime))
+            starts.push_back (c);
+        }
+  for (gimple *c : starts)
+    {
+      gimple_stmt_iterator i = gsi_for_stmt (c);
+      if (!stmt_ends_bb_p (c))
+        gsi_insert_seq_after (&i, gimple_seq_copy (seq), GSI_SAME_STMT);
+      else if (edge e = find_fallthru_edge (gimple_bb (c)->succs))
+        gsi_insert_seq_on_edge_immediate (e, gimple_seq_copy (seq));
+    }
+}
+
+/// First byte and length of what `cover` has written last in the segment; the length is 0 if it has not been executed in it.
+void Undo::last_block (gimple *cover, tree *base, tree *length)
+{
+  auto known = last_blocks_.find (cover);
+  if (known == last_blocks_.end ())
+    {
+      tree b, n, base_now = create_tmp_reg (sizetype, "promp_block"), length_now = create_tmp_reg (sizetype, "promp_length");
+      block (cover, &b, &n);
+      gimple_seq seq = nullptr, start = nullptr;
+      auto assign = [] (gimple_seq *to, tree variable, tree value) {
+        gimple_seq before = nullptr;
+        value = force_gimple_operand (fold_convert (sizetype, value), &before, true, NULL_TREE);
+        gimple_seq_add_seq (to, before);
+        gimple_seq_add_stmt (to, gimple_build_assign (variable, value));
+      };
+      assign (&seq, base_now, b);
+      assign (&seq, length_now, n);
+      assign (&start, length_now, size_zero_node);
+      if (is_gimple_call (cover))
+        {
+          gimple_stmt_iterator i = gsi_for_stmt (cover);
+          gsi_insert_seq_after (&i, seq, GSI_SAME_STMT);
+        }
+      else
+        gsi_insert_seq_on_edge_immediate (loop_preheader_edge (gimple_bb (cover)->loop_father), seq);
+      when_segments_start (start);
+      known = last_blocks_.insert ({ cover, { base_now, length_now } }).first;
+    }
+  *base = known->second.first;
+  *length = known->second.second;
+}
+
 void Undo::plan ()
 {
   for (auto &w : wanted_)
@@ -356,6 +416,7 @@ void Undo::plan ()
       for (class loop *l = gimple_bb (w.first)->loop_father; loop_outer (l) && !has_call (l); l = loop_outer (l))
         depth++;
       p.cover = w.second.cover;
+      p.sure = w.second.sure;
       p.expensive = depth > 1 && !p.cover && !options.elements;
       p.possible = !p.expensive;
     }
@@ -365,7 +426,10 @@ void Undo::plan ()
 gimple_stmt_iterator Undo::outside (const Plan &p, gimple *stmt)
 {
   tree base, length;
-  block (p.cover, &base, &length);
+  if (p.sure)
+    block (p.cover, &base, &length);
+  else
+    last_block (p.cover, &base, &length);
   gimple_stmt_iterator i = gsi_for_stmt (stmt);
   gimple_seq seq = nullptr, more = nullptr;
   tree start = force_gimple_operand (fold_convert (sizetype, unshare_expr (p.start)), &seq, true, NULL_TREE);

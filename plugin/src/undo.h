@@ -12,10 +12,10 @@ class Undo
 {
 public:
   Undo (function *fn, Memory &memory, const std::vector<gimple *> &calls);
-  /// The old value of what `stmt` writes to `place` must be saved. `cover`: a call, or a write in a filling loop, that has
-  /// written a block at the same pointer before, in every segment in which the statement is: what lies in the block need not be
-  /// saved. Null: none.
-  void want (gimple *stmt, unsigned place, gimple *cover, unsigned cover_place);
+  /// The old value of what `stmt` writes to `place` must be saved. `cover`: a call, or a write in a filling loop, that writes a
+  /// block at the same pointer before, in every segment in which the statement is: what lies in the block need not be
+  /// saved. Null: none. `sure`: it has done so on every way from the segment's start.
+  void want (gimple *stmt, unsigned place, gimple *cover, unsigned cover_place, bool sure);
   /// The loop that writes a block without gaps from its first byte to its last by executing `stmt`, null if it is none.
   class loop *filling_loop (gimple *stmt, unsigned place) const;
   /// Is saving possible in principle, but too expensive?
@@ -36,6 +36,7 @@ private:
   {
     bool possible = false, expensive = false;
     gimple *cover = nullptr;
+    bool sure = true;
     class loop *around = nullptr; ///< in front of this loop; null: in front of the statement
     tree start = NULL_TREE, size = NULL_TREE;
     std::vector<Dimension> dimensions; ///< innermost first
@@ -43,6 +44,8 @@ private:
   Plan plan_for (gimple *stmt, unsigned place) const;
   Plan grid (gimple *stmt, unsigned place, unsigned dimensions) const;
   void block (gimple *cover, tree *base, tree *length);
+  void last_block (gimple *cover, tree *base, tree *length);
+  void when_segments_start (gimple_seq seq);
   bool own_block (gimple *stmt, unsigned place, Plan &plan) const;
   bool has_call (class loop *) const;
   gimple_stmt_iterator outside (const Plan &p, gimple *stmt);
@@ -54,11 +57,13 @@ private:
   {
     unsigned place;
     gimple *cover;
+    bool sure;
   };
   std::map<gimple *, Wish> wanted_;
   std::map<gimple *, Plan> plans_;
   std::map<gimple *, unsigned> fills_; ///< writes in filling loops that cover others, and what they write
   std::map<gimple *, std::pair<tree, tree>> blocks_; ///< their blocks, once computed
+  std::map<gimple *, std::pair<tree, tree>> last_blocks_; ///< variables: the block last written in the segment, its length 0 before
 };
 
 } // namespace promp

@@ -63,6 +63,7 @@ struct ScanArg {
 }
 
 const PAGEMAP_SCAN: u64 = 0xc060_6610;
+const WP_ALLOWED: u64 = 1 << 0;
 const WRITTEN: u64 = 1 << 1;
 const FILE: u64 = 1 << 2;
 const PRESENT: u64 = 1 << 3;
@@ -85,8 +86,16 @@ struct UffdRegister {
     ioctls: u64,
 }
 
+#[repr(C)]
+struct UffdWriteProtect {
+    start: u64,
+    len: u64,
+    mode: u64,
+}
+
 const UFFDIO_API: u64 = 0xc018_aa3f;
 const UFFDIO_REGISTER: u64 = 0xc020_aa00;
+const UFFDIO_WRITEPROTECT: u64 = 0xc018_aa06;
 const MODE_WP: u64 = 2;
 const WP_ASYNC: u64 = 1 << 15;
 const USER_MODE_ONLY: i32 = 1;
@@ -98,6 +107,8 @@ pub struct Tracker {
     pub uffd: i32,
     pagemap: i32,
     regions: Vec<Region>,
+    /// Starts of the mappings with pages whose writes were not noted when they were last looked at.
+    unwatched: Vec<usize>,
 }
 
 fn ioctl<T>(fd: i32, request: u64, arg: &mut T) -> isize {
@@ -133,7 +144,7 @@ impl Tracker {
                 libc::O_RDONLY | libc::O_CLOEXEC
             )
         });
-        let mut t = Self { uffd: -1, pagemap, regions: vec![Region::default(); 4096] };
+        let mut t = Self { uffd: -1, pagemap, regions: vec![Region::default(); 4096], unwatched: Vec::new() };
         if compare || !t.can_scan() {
             return t;
         }
@@ -172,20 +183,11 @@ impl Tracker {
     }
 
     /// The pages of mapping `m` that have content of their own (not the file's, not zero by never having been touched), in order.
-    /// From here on writes are noted anew if `rearm`.
-    pub fn runs(&mut self, m: &Map, rearm: bool, out: &mut Vec<Run>) {
+    pub fn runs(&mut self, m: &Map, out: &mut Vec<Run>) {
         if m.shared {
             return;
         }
-        if self.notes_writes() && rearm {
-            let mut r = UffdRegister {
-                start: m.start as u64,
-                len: (m.end - m.start) as u64,
-                mode: MODE_WP,
-                ioctls: 0,
-            };
-            ioctl(self.uffd, UFFDIO_REGISTER, &mut r);
-        }
+        let mut watched = true;
         let (mut at, first) = (m.start as u64, out.len());
         while at < m.end as u64 {
             let mut arg = ScanArg {
@@ -196,7 +198,7 @@ impl Tracker {
                 vec: self.regions.as_mut_ptr() as u64,
                 vec_len: self.regions.len() as u64,
                 category_anyof_mask: PRESENT | SWAPPED,
-                return_mask: WRITTEN | FILE | ZERO,
+                return_mask: WP_ALLOWED | WRITTEN | FILE | ZERO,
                 ..Default::default()
             };
             let n = ioctl(self.pagemap, PAGEMAP_SCAN, &mut arg);
@@ -209,15 +211,39 @@ impl Tracker {
             }
             for r in &self.regions[..n as usize] {
                 if r.categories & (FILE | ZERO) == 0 {
-                    let changed = !self.notes_writes() || r.categories & WRITTEN != 0;
+                    // Memory that has been moved here: its pages may bear the marks of where they were.
+                    let noted = r.categories & WP_ALLOWED != 0;
+                    watched &= noted;
+                    let changed = !self.notes_writes() || !noted || r.categories & WRITTEN != 0;
                     push(out, first, Run { start: r.start as usize, end: r.end as usize, changed });
                 }
             }
-            at = if arg.walk_end > at { arg.walk_end } else { m.end as u64 };
+            // Linux (seen with 6.18) leaves `walk_end` behind when the walk went on after its buffer of 512 regions was full once: what
+            // it has told of must not be asked for again.
+            let told = self.regions[..n as usize].last().map_or(at, |r| r.end);
+            let reached = arg.walk_end.max(told);
+            at = if reached > at { reached } else { m.end as u64 };
+        }
+        if !watched && !self.unwatched.contains(&m.start) {
+            self.unwatched.push(m.start);
         }
     }
 
-    /// Notes writes to `m`'s pages from here on. The threads are frozen.
+    /// Has the kernel note writes to `m`, whose runs have been asked for, once it is armed.
+    pub fn watch(&mut self, m: &Map) {
+        if !self.notes_writes() || m.shared {
+            return;
+        }
+        let (start, len) = (m.start as u64, (m.end - m.start) as u64);
+        ioctl(self.uffd, UFFDIO_REGISTER, &mut UffdRegister { start, len, mode: MODE_WP, ioctls: 0 });
+        if let Some(i) = self.unwatched.iter().position(|s| *s == m.start) {
+            self.unwatched.swap_remove(i);
+            // A mark from elsewhere would keep a page from being armed.
+            ioctl(self.uffd, UFFDIO_WRITEPROTECT, &mut UffdWriteProtect { start, len, mode: 0 });
+        }
+    }
+
+    /// Notes writes to `m`'s pages, which is watched, from here on. The threads are frozen.
     pub fn rearm(&mut self, m: &Map) {
         if !self.notes_writes() || m.shared {
             return;
@@ -323,13 +349,28 @@ pub fn reshape(want: &[Map], brk: usize) -> Result<(), String> {
     Ok(())
 }
 
+/// Mappings of `want` that have become several for the kernel, because what filled a gap does not go together with what is beside
+/// it: `mremap` would fail on them. They are made anew, without content, and returned.
+pub fn join(want: &[Map]) -> Result<Vec<Map>, String> {
+    let have = mappings();
+    let mut joined = Vec::new();
+    for t in want.iter().filter(|t| t.inode == 0 && !t.shared && t.path.is_empty()) {
+        let first = have.partition_point(|h| h.end <= t.start);
+        if have.get(first).is_some_and(|h| h.end < t.end) {
+            map(t, t.start, t.end)?;
+            joined.push(t.clone());
+        }
+    }
+    Ok(joined)
+}
+
 fn map(t: &Map, a: usize, b: usize) -> Result<(), String> {
     let failed =
         |why: isize| Err(format!("mapping {a:x}-{b:x} {} cannot be made again (error {})", t.path, -why));
     let mut fd = -1isize;
     let mut flags = libc::MAP_FIXED | if t.shared { libc::MAP_SHARED } else { libc::MAP_PRIVATE };
     if t.inode == 0 {
-        flags |= libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        flags |= libc::MAP_ANONYMOUS;
     } else {
         let Ok(path) = std::ffi::CString::new(t.path.as_bytes()) else { return failed(-2) };
         // SAFETY: a C string.
@@ -341,7 +382,14 @@ fn map(t: &Map, a: usize, b: usize) -> Result<(), String> {
         }
     }
     // SAFETY: see `reshape`.
-    let p = unsafe { sys!(libc::SYS_mmap, a, b - a, t.prot, flags, fd, t.offset + (a - t.start)) };
+    let make =
+        |more| unsafe { sys!(libc::SYS_mmap, a, b - a, t.prot, flags | more, fd, t.offset + (a - t.start)) };
+    // Without more flags it becomes one with what is left of the mapping, which `mremap` needs; address space that is only
+    // reserved may be more than the kernel grants so.
+    let mut p = make(0);
+    if p == -(libc::ENOMEM as isize) {
+        p = make(libc::MAP_NORESERVE);
+    }
     if fd >= 0 {
         // SAFETY: opened here.
         unsafe { sys!(libc::SYS_close, fd) };
@@ -377,19 +425,20 @@ mod tests {
             p.add(PAGE).write(1);
             p.add(5 * PAGE).write(1);
         }
-        let list = |t: &mut Tracker, rearm: bool| {
+        let list = |t: &mut Tracker| {
             let mut v = vec![];
-            t.runs(&m, rearm, &mut v);
+            t.runs(&m, &mut v);
             v.iter().map(|r| ((r.start - m.start) / PAGE, r.changed)).collect::<Vec<_>>()
         };
-        assert_eq!(list(&mut t, true), [(1, true), (5, true)]);
+        assert_eq!(list(&mut t), [(1, true), (5, true)]);
+        t.watch(&m);
         t.rearm(&m);
-        assert_eq!(list(&mut t, true), [(1, false), (5, false)]);
+        assert_eq!(list(&mut t), [(1, false), (5, false)]);
         // SAFETY: as above.
         unsafe {
             p.add(5 * PAGE).write(2);
             p.add(7 * PAGE).write(2);
         }
-        assert_eq!(list(&mut t, true), [(1, false), (5, true), (7, true)]);
+        assert_eq!(list(&mut t), [(1, false), (5, true), (7, true)]);
     }
 }

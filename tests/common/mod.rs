@@ -22,6 +22,18 @@ pub fn library() -> PathBuf {
     lib
 }
 
+/// `promp-cc`, `promp-c++` or `promp-fc` beside the library, if the plugin was built.
+pub fn driver(name: &str) -> Option<PathBuf> {
+    let dir = library().parent().expect("a folder").to_path_buf();
+    if !dir.join("promp_plugin.so").exists() {
+        println!(
+            "SKIPPED: promp_plugin.so is not there (make plugin; it needs gcc-12-plugin-dev or the like)"
+        );
+        return None;
+    }
+    Some(dir.join(name))
+}
+
 fn out_dir() -> PathBuf {
     let d = root().join("target/c-tests");
     std::fs::create_dir_all(&d).expect("target is writable");

@@ -44,8 +44,8 @@ pub struct Access {
     pub atomic: bool,
     /// Source line.
     pub line: u32,
-    /// An access that has written a block (memset, memcpy) through the same pointer before, on every way from the entry. Within the
-    /// block, reads are covered; whether an access lies within it is seen when the program runs.
+    /// An access that writes a block (memset, memcpy) through the same pointer before. Within the block it has written last, reads
+    /// are covered; whether an access lies within it is seen when the program runs.
     pub fill: Option<usize>,
 }
 
@@ -123,11 +123,10 @@ pub fn decide(s: &Segment, aliases: &dyn Aliases) -> Verdict {
     let mut because = None;
     let mut writes = Vec::new();
     for (w, write) in s.accesses.iter().enumerate().filter(|(_, a)| a.writes && !a.atomic) {
-        // Reads behind a fill are exposed outside of its block only: they cannot meet the fill itself.
         let met: Vec<usize> = exposed
             .iter()
             .copied()
-            .filter(|&r| s.accesses[r].fill != Some(w) && meet(s, aliases, s.accesses[r].place, write.place))
+            .filter(|&r| !behind_its_fill(s, r, w) && meet(s, aliases, s.accesses[r].place, write.place))
             .collect();
         if let Some(&r) = met.first() {
             because.get_or_insert((r, w));
@@ -139,6 +138,17 @@ pub fn decide(s: &Segment, aliases: &dyn Aliases) -> Verdict {
         None => Verdict::Idempotent,
         Some(because) => Verdict::Undo { writes, because },
     }
+}
+
+/// Is `w` the fill of read `r`, and can it not change what `r` has read? Such a read is exposed outside of the block last filled only.
+/// There the next fill of a loop could strike, unless a write of the same expression follows the read: its old value is saved.
+fn behind_its_fill(s: &Segment, r: usize, w: usize) -> bool {
+    let (read, fill) = (&s.accesses[r], &s.accesses[w]);
+    read.fill == Some(w)
+        && (!(s.graph.behind(read.node)[fill.node] || (fill.node == read.node && w > r))
+            || s.accesses[r + 1..].iter().any(|x| {
+                x.writes && !x.atomic && x.node == read.node && x.place == read.place && x.fill == read.fill
+            }))
 }
 
 fn meet(s: &Segment, aliases: &dyn Aliases, a: usize, b: usize) -> bool {
@@ -278,6 +288,22 @@ mod tests {
         assert_eq!(decide(&s, &same), Verdict::Undo { writes: vec![(2, true)], because: (1, 2) });
         let Verdict::Undo { writes, .. } = decide(&s, &|_, _| true) else { panic!("they may meet") };
         assert_eq!(writes, [(0, false), (2, false)]);
+    }
+
+    #[test]
+    fn a_read_outside_of_its_block_meets_the_next_fill() {
+        // A loop at node 1 fills a block and reads.
+        let fill = Access { whole: false, ..write(1, 0) };
+        let behind = |a: Access| Access { fill: Some(0), ..a };
+        let mut s = straight(vec![fill, behind(read(1, 1))]);
+        s.graph = Graph::new(2, [(0, 1)]);
+        let same = |a: u32, b: u32| a / 2 == b / 2;
+        assert_eq!(decide(&s, &same), Verdict::Idempotent);
+        s.graph = Graph::new(2, [(0, 1), (1, 1)]);
+        assert_eq!(decide(&s, &same), Verdict::Undo { writes: vec![(0, false)], because: (1, 0) });
+        // Updated, its old value is saved outside of the block.
+        s.accesses.push(behind(write(1, 1)));
+        assert_eq!(decide(&s, &same), Verdict::Undo { writes: vec![(2, true)], because: (1, 2) });
     }
 
     #[test]

@@ -130,7 +130,14 @@ impl Keeper {
         let index = core::mem::take(&mut self.store.index);
         let mut runs = Vec::new();
         for m in &maps {
-            self.tracker.runs(m, true, &mut runs);
+            self.tracker.runs(m, &mut runs);
+        }
+        for m in &maps {
+            self.tracker.watch(m);
+        }
+        for m in memory::join(&maps)? {
+            self.tracker.watch(&m);
+            runs.retain(|r| r.end <= m.start || m.end <= r.start);
         }
         let r = self.put_pages_back(&maps, &runs, &index);
         self.store.index = index;

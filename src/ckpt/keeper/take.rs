@@ -60,7 +60,7 @@ impl Keeper {
     fn estimate(&mut self) -> usize {
         let mut runs = Vec::new();
         for m in &memory::mappings() {
-            self.tracker.runs(m, false, &mut runs);
+            self.tracker.runs(m, &mut runs);
         }
         let bytes: usize = runs.iter().filter(|r| r.changed || self.unknown).map(|r| r.end - r.start).sum();
         bytes + bytes / 8 + (1 << 20)
@@ -91,7 +91,7 @@ impl Keeper {
         let about = self.describe(&maps, files, seats);
         let mut runs: Vec<Run> = Vec::new();
         for m in &maps {
-            self.tracker.runs(m, true, &mut runs);
+            self.tracker.runs(m, &mut runs);
         }
         let mut held = Held { pages: Vec::new(), kept: Vec::new(), ranges: Vec::new() };
         let mut entries = Vec::new();
@@ -105,6 +105,7 @@ impl Keeper {
             return Err(No::Refused(why));
         }
         for m in &maps {
+            self.tracker.watch(m);
             self.tracker.rearm(m);
         }
         Ok((about, held, entries))
@@ -266,6 +267,9 @@ impl Keeper {
             entries.extend_from_slice(&self.store.index[first..last]);
         }
         entries.sort_unstable_by_key(|e| e.page);
+        if let Some(w) = entries.windows(2).find(|w| w[0].page == w[1].page) {
+            return Err(format!("the kernel has told of the page at {:x} twice", w[0].page as usize * PAGE));
+        }
         let number = self.generation + 1;
         let total = entries.len() as u64;
         let bytes = self.store.commit(number, &about, entries)? - (total - dirty_pages) * PAGE as u64;
