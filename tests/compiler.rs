@@ -129,6 +129,21 @@ fn kernel(exe: &Path, class: &str, rounds: u64) -> (u32, u32) {
     (recovered, refused)
 }
 
+/// The share of the time spent in loops that the report says is idempotent or undo.
+fn share_that_can_be_repeated(exe: &Path) -> f64 {
+    let report = exe.with_extension("report");
+    let r = promp(exe, &["S"], &[("PROMP_REPORT", report.to_str().expect("UTF-8"))]);
+    assert_eq!(r.status, 0, "{}", r.err);
+    let report: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&report).expect("the report")).expect("JSON");
+    let loops = report["loops"].as_array().expect("loops");
+    let time = |verdicts: &[&str]| -> f64 {
+        let matching = loops.iter().filter(|l| verdicts.contains(&l["verdict"].as_str().expect("a verdict")));
+        matching.map(|l| l["seconds"].as_f64().expect("a time")).sum()
+    };
+    time(&["idempotent", "undo"]) / time(&["idempotent", "undo", "opaque", "unknown"])
+}
+
 #[test]
 fn kernels_with_static_schedules_survive() {
     let (Some(cc), Some(fc)) = (driver("promp-cc"), driver("promp-fc")) else { return };
@@ -145,6 +160,8 @@ fn kernels_with_static_schedules_survive() {
                 r.out,
                 r.err
             );
+            let share = share_that_can_be_repeated(&exe);
+            assert!(share >= 0.9, "{exe:?}: only {share:.2} of the loops' time is idempotent or undo");
             let (a, b) = kernel(&exe, if k == "ep" || !long() { "S" } else { "W" }, rounds);
             println!("{k}.{ext}: work recomputed in {a} of {rounds} runs, {b} refused");
             (recovered, refused, runs) = (recovered + a, refused + b, runs + rounds as u32);

@@ -45,11 +45,34 @@ enum Statement {
     Inner(Vec<Statement>),
     /// A function that writes (false) or updates (true) through a pointer.
     Call(bool, usize, Index, Expr),
-    /// A private array is filled and summed into an element.
-    Scratch(usize, Index, Expr),
+    /// A private array, or a block that is allocated for it (true), is filled and summed into an element.
+    Scratch(bool, usize, Index, Expr),
+    /// Each half of the iteration's row is cleared and used, also behind its end.
+    Halves(usize, Clearing, Use, Expr),
     /// Exchanges two elements.
     Swap(usize, usize, Index),
 }
+
+/// How a half row is cleared.
+#[derive(Clone, Copy)]
+enum Clearing {
+    /// By memset.
+    Whole,
+    /// By a loop over as many elements as the first one says, perhaps none.
+    Part,
+    /// By memset, if the first one is odd.
+    Perhaps,
+}
+
+/// What is done with a half row, at four subscripts (j * step + k), up to the row's end.
+#[derive(Clone, Copy)]
+struct Use {
+    updates: bool,
+    step: usize,
+    k: usize,
+}
+
+const HALF: usize = WIDTH / 2;
 
 struct Loop {
     /// Parameter k stands for this array; two may be the same.
@@ -101,6 +124,12 @@ fn expr(r: &mut Seeded, kinds: &Kinds, inner: bool, n: usize, depth: u32) -> Exp
 }
 
 fn statement(r: &mut Seeded, kinds: &Kinds, inner: bool, n: usize, depth: u32) -> Statement {
+    let rows: Vec<usize> = (0..ARRAYS).filter(|&a| matches!(kinds[a], Some(Index::Row(_)))).collect();
+    if !inner && !rows.is_empty() && r.below(3) == 0 {
+        let clearing = *r.pick(&[Clearing::Whole, Clearing::Part, Clearing::Perhaps]);
+        let way = Use { updates: r.below(2) == 0, step: 1 + r.below(3) as usize, k: r.below(4) as usize };
+        return Statement::Halves(*r.pick(&rows), clearing, way, expr(r, kinds, false, n, 1));
+    }
     let written: Vec<usize> =
         (0..ARRAYS).filter(|&a| kinds[a].is_some() && usable(kinds, a, inner)).collect();
     if written.is_empty() || (!inner && depth > 0 && r.below(3) == 0) {
@@ -114,7 +143,7 @@ fn statement(r: &mut Seeded, kinds: &Kinds, inner: bool, n: usize, depth: u32) -
         0 | 1 => Statement::Store(a, at, e),
         2 | 3 => Statement::Add(a, at, e),
         4 => Statement::Call(r.below(2) == 0, a, at, e),
-        5 => Statement::Scratch(a, at, e),
+        5 => Statement::Scratch(r.below(2) == 0, a, at, e),
         6 | 7 => {
             let others: Vec<usize> = written.iter().copied().filter(|&b| kinds[b] == kinds[a]).collect();
             Statement::Swap(a, *r.pick(&others), at)
@@ -207,7 +236,33 @@ impl Machine<'_> {
                     body.iter().for_each(|s| self.run(s));
                 }
             }
-            Statement::Scratch(a, k, e) => {
+            Statement::Halves(a, clearing, way, e) => {
+                let v = self.eval(e);
+                let mut sum = 0i64;
+                let array = self.map[*a];
+                for h in 0..2 {
+                    let row = &mut self.arrays[array][self.i * WIDTH + h * HALF..(self.i + 1) * WIDTH];
+                    let cleared = match clearing {
+                        Clearing::Whole => HALF,
+                        Clearing::Part => row[0] as u64 as usize % (HALF + 1),
+                        Clearing::Perhaps => HALF * (row[0] as usize & 1),
+                    };
+                    row[..cleared].fill(0);
+                    let length = row.len();
+                    for j in 0..4 {
+                        let x = &mut row[(j * way.step + way.k) % length];
+                        if way.updates {
+                            *x = x.wrapping_mul(3).wrapping_add(v);
+                        } else {
+                            sum = sum.wrapping_add(*x);
+                        }
+                    }
+                }
+                if !way.updates {
+                    self.arrays[array][self.i * WIDTH + WIDTH - 1] = sum;
+                }
+            }
+            Statement::Scratch(_, a, k, e) => {
                 let v = self.eval(e);
                 let t = (0..WIDTH as i64).fold(0i64, |t, w| t.wrapping_add(v.wrapping_mul(w + 1)));
                 let at = self.at(*k);
@@ -283,11 +338,38 @@ fn c_statement(s: &Statement, n: usize) -> String {
         Statement::Call(update, a, k, e) => {
             format!("{}(&a{a}[{}], {});", if *update { "bump" } else { "poke" }, c_index(*k, n), c_expr(e, n))
         }
-        Statement::Scratch(a, k, e) => format!(
-            "{{ unsigned long t[{WIDTH}], v = {}, r = 0; fill(t, v); for (int w = 0; w < {WIDTH}; w++) r += t[w]; a{a}[{}] = r; }}",
-            c_expr(e, n),
-            c_index(*k, n)
-        ),
+        Statement::Scratch(heap, a, k, e) => {
+            let (declared, freed) = if *heap {
+                let grow = format!("if (v & 1) t = realloc(t, 2 * {WIDTH} * sizeof *t);");
+                (format!("*t = malloc({WIDTH} * sizeof *t), v = {}, r = 0; {grow}", c_expr(e, n)), "free(t);")
+            } else {
+                (format!("t[{WIDTH}], v = {}, r = 0;", c_expr(e, n)), "")
+            };
+            let at = c_index(*k, n);
+            format!(
+                "{{ W {declared} fill(t, v); for (int w = 0; w < {WIDTH}; w++) r += t[w]; {freed} a{a}[{at}] = r; }}"
+            )
+        }
+        Statement::Halves(a, clearing, way, e) => {
+            let clear = match clearing {
+                Clearing::Whole => format!("memset(row, 0, {HALF} * sizeof *row);"),
+                Clearing::Part => {
+                    format!("for (int x = 0, y = row[0] % {}; x < y; x++) row[x] = 0;", HALF + 1)
+                }
+                Clearing::Perhaps => format!("if (row[0] & 1) memset(row, 0, {HALF} * sizeof *row);"),
+            };
+            let element = format!("row[(j * {} + {}) % ({WIDTH} - h * {HALF})]", way.step, way.k);
+            let (used, end) = if way.updates {
+                (format!("{element} = {element} * 3 + v;"), String::new())
+            } else {
+                (format!("sum += {element};"), format!("a{a}[i * {WIDTH} + {}] = sum;", WIDTH - 1))
+            };
+            let v = c_expr(e, n);
+            format!(
+                "{{ W sum = 0, v = {v}; for (int h = 0; h < 2; h++) {{ W *row = a{a} + i * {WIDTH} + h * {HALF}; {clear} \
+                 for (int j = 0; j < 4; j++) {used} }} {end} }}"
+            )
+        }
         Statement::Swap(a, b, k) => {
             let k = c_index(*k, n);
             format!("{{ unsigned long x = a{a}[{k}], y = a{b}[{k}]; a{a}[{k}] = y; a{b}[{k}] = x + 1; }}")
@@ -298,7 +380,7 @@ fn c_statement(s: &Statement, n: usize) -> String {
 fn c_program(p: &Program, seed: u64) -> String {
     let (n, mut r) = (p.n, Seeded(seed + 99));
     let mut c = format!(
-        "#include <stdio.h>\n#include <stdlib.h>\ntypedef unsigned long W;\n#define SMALL __attribute__((noinline)) static\n\
+        "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\ntypedef unsigned long W;\n#define SMALL __attribute__((noinline)) static\n\
          SMALL W peek(const W *p) {{ return *p * 3 + 1; }}\nSMALL void poke(W *p, W v) {{ *p = v; }}\n\
          SMALL void bump(W *p, W v) {{ *p += v; }}\n\
          SMALL void fill(W *t, W v) {{ for (int w = 0; w < {WIDTH}; w++) t[w] = v * (w + 1); }}\n\

@@ -17,6 +17,18 @@ struct Report {
     #[serde(default)]
     faults_not_fired: u64,
     failures: Vec<Failed>,
+    #[serde(default)]
+    loops: Vec<Loop>,
+}
+
+#[derive(Deserialize)]
+struct Loop {
+    at: String,
+    verdict: String,
+    #[serde(default)]
+    why: String,
+    times: u64,
+    seconds: f64,
 }
 
 #[derive(Deserialize)]
@@ -54,6 +66,28 @@ pub fn report(r: &args::Report) -> Outcome {
     Ok(())
 }
 
+/// The loops' time by verdict, and those that cannot be executed again.
+fn loops(t: &mut String, loops: &[Loop]) {
+    let time = |verdict: &str| loops.iter().filter(|l| l.verdict == verdict).map(|l| l.seconds).sum::<f64>();
+    let all: f64 = loops.iter().map(|l| l.seconds).sum();
+    if all == 0.0 {
+        return;
+    }
+    let shares: Vec<String> = ["idempotent", "undo", "opaque", "unknown"]
+        .iter()
+        .filter(|v| loops.iter().any(|l| l.verdict == **v))
+        .map(|v| format!("{:.1} % {v}", time(v) / all * 100.0))
+        .collect();
+    let _ = writeln!(t, "loops      {:.3} s: {}", all, shares.join(", "));
+    for l in loops.iter().filter(|l| l.verdict == "opaque") {
+        let _ = writeln!(
+            t,
+            "           {:.3} s in {} executions at {}, opaque: {}",
+            l.seconds, l.times, l.at, l.why
+        );
+    }
+}
+
 fn summary(r: &Report) -> String {
     let mut t = String::new();
     let _ = writeln!(t, "program    {} (pid {}, promp {})", r.program, r.pid, r.promp);
@@ -62,6 +96,7 @@ fn summary(r: &Report) -> String {
     if r.faults_not_fired > 0 {
         let _ = writeln!(t, "not fired  {} of the injected faults", r.faults_not_fired);
     }
+    loops(&mut t, &r.loops);
     if r.failures.is_empty() {
         t.push_str("failures   none\n");
         return t;

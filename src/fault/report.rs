@@ -1,7 +1,7 @@
 //! The report (PROMP_REPORT): one JSON object, written at exit to a temporary file that is then renamed.
 
 use super::record::{self, BY, Recovery};
-use super::{inject, threads};
+use super::{inject, tables, threads};
 use crate::ckpt;
 use crate::entry::promp::PrompStatistics;
 use crate::icv::{Globals, globals_if_ready};
@@ -9,6 +9,7 @@ use crate::say;
 use crate::sys::own::Own;
 use crate::sys::{syscall, time};
 use crate::team::{pool, region};
+use crate::work::site;
 use core::sync::atomic::{AtomicBool, Ordering::*};
 use serde::Serialize;
 
@@ -27,6 +28,31 @@ struct Report {
     faults_not_fired: u64,
     failures: Vec<Failure>,
     checkpoints: Vec<Checkpoint>,
+    loops: Vec<Loop>,
+}
+
+/// Loops and sections that the runtime hands out, by call site, where the compile side has said something about the program.
+#[derive(Serialize)]
+struct Loop {
+    /// "file:line".
+    at: &'static str,
+    /// idempotent, undo, opaque; unknown: built without the compile side.
+    verdict: &'static str,
+    /// Why it is opaque or needs undo.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    why: &'static str,
+    times: u64,
+    /// As the team's thread 0 sees it, without a barrier at the end.
+    seconds: f64,
+}
+
+impl Loop {
+    fn new((site, times, ns): (usize, u64, u64)) -> Self {
+        let text = tables::behind_call(site).map_or("", |e| e.text());
+        let (at, rest) = text.split_once(": ").unwrap_or(("?", "unknown"));
+        let (verdict, why) = rest.split_once(": ").unwrap_or((rest, ""));
+        Self { at, verdict, why, times, seconds: ns as f64 * 1e-9 }
+    }
 }
 
 #[derive(Serialize)]
@@ -64,6 +90,9 @@ struct By {
 /// Notes the time and arranges for the report at exit.
 pub fn start(g: &Globals) {
     STARTED.set(time::now_ns());
+    if g.promp.report.is_some() {
+        site::keep_accounts();
+    }
     if g.promp.report.is_some() || !g.promp.faults.is_empty() {
         // SAFETY: the handler lives as long as the process.
         unsafe { libc::atexit(at_exit) };
@@ -168,5 +197,6 @@ fn collect() -> Report {
                 write_s: t.write_ns as f64 / 1e9,
             })
             .collect(),
+        loops: site::accounts().into_iter().map(Loop::new).collect(),
     }
 }

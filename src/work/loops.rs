@@ -397,7 +397,11 @@ pub fn leave(thr: &'static Thread, barrier: bool) {
     if let Some(s) = m.share.get() {
         let shape = s.shape.peek();
         if shape.began != 0 {
-            site::learn(shape.site, barrier, || time::now_ns().saturating_sub(shape.began));
+            let took = || time::now_ns().saturating_sub(shape.began);
+            site::learn(shape.site, barrier, took);
+            if site::keeps_accounts() && m.num.get() == 0 && shape.site != 0 {
+                site::account(shape.site, took());
+            }
             // Survivors that stay in the construct look at the ledgers again.
             m.team().event.notify();
         }

@@ -4,7 +4,7 @@
 //! A direct-mapped table of return addresses; a collision forgets. Relaxed: an entry is complete in one word.
 
 use crate::fault::tables::{self, Verdict};
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 const SIZE: usize = 512;
 static TABLE: [AtomicU64; SIZE] = [const { AtomicU64::new(0) }; SIZE];
@@ -101,4 +101,51 @@ pub fn learn(site: usize, barrier: bool, took_ns: impl FnOnce() -> u64) {
     if v != new {
         s.store(new, Relaxed);
     }
+}
+
+/// What the constructs started at a site have taken, for the report. A construct's first thread accounts for it.
+struct Total {
+    site: AtomicUsize,
+    times: AtomicU64,
+    ns: AtomicU64,
+}
+
+static TOTALS: [Total; SIZE] =
+    [const { Total { site: AtomicUsize::new(0), times: AtomicU64::new(0), ns: AtomicU64::new(0) } }; SIZE];
+static ACCOUNTS: AtomicBool = AtomicBool::new(false);
+
+/// Accounts for the time of constructs from here on.
+pub fn keep_accounts() {
+    ACCOUNTS.store(true, Relaxed);
+}
+
+/// Is the time of constructs accounted for?
+#[inline]
+pub fn keeps_accounts() -> bool {
+    ACCOUNTS.load(Relaxed)
+}
+
+/// A construct started at `site` has taken `ns`. Where the table is full of other sites it is left out.
+#[cold]
+pub fn account(site: usize, ns: u64) {
+    let first = (site >> 2).wrapping_mul(0x9E37_79B9) % SIZE;
+    for t in TOTALS.iter().cycle().skip(first).take(SIZE) {
+        let had = t.site.compare_exchange(0, site, Relaxed, Relaxed).unwrap_or_else(|other| other);
+        if had == 0 || had == site {
+            t.times.fetch_add(1, Relaxed);
+            t.ns.fetch_add(ns, Relaxed);
+            return;
+        }
+    }
+}
+
+/// Sites with how often constructs were started there, and their time (ns), the longest first.
+pub fn accounts() -> Vec<(usize, u64, u64)> {
+    let mut all: Vec<_> = TOTALS
+        .iter()
+        .map(|t| (t.site.load(Relaxed), t.times.load(Relaxed), t.ns.load(Relaxed)))
+        .filter(|t| t.0 != 0)
+        .collect();
+    all.sort_by_key(|t| core::cmp::Reverse(t.2));
+    all
 }
