@@ -164,6 +164,12 @@ impl TaskPool {
         self.ended_elsewhere.store(0, Relaxed);
     }
 
+    /// Has the region had tasks?
+    #[inline]
+    pub fn has_been_used(&self) -> bool {
+        self.used.load(Relaxed)
+    }
+
     /// Is no task waiting, ready or running? Asked when all members have arrived.
     #[inline]
     pub fn idle(&self, team: &'static Team) -> bool {

@@ -38,6 +38,8 @@ pub struct Member {
     pub singles: Own<u32>,
     /// The construct the thread is in, or was in last.
     pub share: Own<Option<&'static Share>>,
+    /// Barriers that the member has come to while the team had two.
+    pub rounds: Own<u64>,
     /// Position in the current construct. Static schedules: trips done; loops in batches: how far the dispenser was.
     pub trip: Own<u64>,
     /// What is left of the current chunk of a static schedule that is handed out in fragments: (first iteration, end).
@@ -70,6 +72,7 @@ impl Member {
             share_seq: Own::new(0),
             singles: Own::new(0),
             share: Own::new(None),
+            rounds: Own::new(0),
             trip: Own::new(0),
             rest: Own::new((0, 0)),
             batch: CachePadded::new(Batch::default()),

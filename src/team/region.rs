@@ -17,7 +17,8 @@ use crate::fault::{after, policy};
 use crate::icv::places::ProcBind;
 use crate::icv::{Icvs, globals};
 use crate::sys::asm;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*, fence};
+use crate::sys::sync::light_fence;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
 /// Outermost regions started so far.
 static REGIONS: AtomicU64 = AtomicU64::new(0);
@@ -90,6 +91,11 @@ pub fn start(
     team.patience.set(pool::patience(if team.active_level.get() > 1 { pool::workers() + 1 } else { n }));
     if team.is_cancelled() {
         team.cancelled.store(0, Relaxed);
+        // One member may have come to a barrier that the other has left out.
+        team.barrier.forget();
+        for i in 0..team.capacity() {
+            team.member(i).rounds.set(0);
+        }
     }
     team.tasks.begin_region();
     team.singles.store(0, Relaxed);
@@ -116,7 +122,7 @@ pub fn start(
             let m = team.member(i);
             worker_of(m).dock.post(m);
         }
-        fence(SeqCst);
+        light_fence();
         for i in 1..n {
             worker_of(team.member(i)).dock.wake();
         }

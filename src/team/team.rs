@@ -157,10 +157,15 @@ impl Team {
         if n == 1 && self.tasks.idle(self) {
             return !(cancellable && self.is_cancelled());
         }
-        let seen = self.barrier.generation();
         if cancellable && self.is_cancelled() {
             return false;
         }
+        if n == 2
+            && let Some(passed) = self.meet(thr, cancellable)
+        {
+            return passed;
+        }
+        let seen = self.barrier.generation();
         // The last one holds the round until all tasks are done: it executes them like everybody else.
         let last = self.barrier.arrive();
         let stop = || cancellable && self.is_cancelled();
@@ -175,6 +180,23 @@ impl Team {
             self.event.notify();
         }
         true
+    }
+
+    /// The barrier of two members; `None`: they go on to the one that waits for tasks.
+    #[inline]
+    fn meet(&'static self, thr: &'static Thread, cancellable: bool) -> Option<bool> {
+        let m = thr.member();
+        let (me, round, busy) = (m.num.get() as usize, m.rounds.get() + 1, self.tasks.has_been_used());
+        m.rounds.set(round);
+        self.barrier.tell(me, round, busy);
+        self.event.notify();
+        let met = || self.barrier.is_met(me, round);
+        let stop = || cancellable && self.is_cancelled();
+        self.wait_at_end(thr, self.epoch.load(Relaxed), || met() || stop());
+        if !met() {
+            return Some(false);
+        }
+        if self.barrier.goes_on(me, round, busy) { None } else { Some(true) }
     }
 
     /// Waits in a barrier of region `epoch` until `done`, executing any of the team's tasks meanwhile.

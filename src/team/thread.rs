@@ -16,7 +16,8 @@ use crate::sys::{futex, tls};
 use crate::task::slab::Slab;
 use crate::task::{Task, included};
 use core::mem::offset_of;
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*, fence};
+use crate::sys::sync::{heavy_fence, light_fence};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
 use crossbeam_utils::CachePadded;
 
 /// Teams that a thread keeps ready for its next regions, by nesting depth.
@@ -205,8 +206,8 @@ pub fn current() -> &'static Thread {
 /// Where a worker waits for its next region.
 ///
 /// The primary writes `member`, then `go` (release); the worker loads `go` (acquire). Before it sleeps, the worker
-/// sets `sleeping`, passes a sequentially consistent fence and looks at `go` again; the primary, after it has stored
-/// all `go` words of a team, passes one such fence and wakes those whose `sleeping` is set.
+/// sets `sleeping`, passes the heavy one of a pair of fences and looks at `go` again; the primary, after it has stored
+/// all `go` words of a team, passes the light one and wakes those whose `sleeping` is set.
 #[derive(Default)]
 pub struct Dock {
     go: AtomicU32,
@@ -221,7 +222,7 @@ impl Dock {
     pub fn orders(&self) -> u32 {
         self.go.load(Relaxed)
     }
-    /// Primary: hands the worker its membership. Follow with [`Dock::wake`] after a sequentially consistent fence.
+    /// Primary: hands the worker its membership. Follow with [`Dock::wake`] after a light fence.
     #[inline]
     pub fn post(&self, m: &'static Member) {
         self.member.set(Some(m));
@@ -249,7 +250,7 @@ impl Dock {
     pub fn dismiss(&self) {
         self.member.set(None);
         self.go.store(self.go.load(Relaxed).wrapping_add(1), Release);
-        fence(SeqCst);
+        light_fence();
         self.wake();
     }
     /// Worker: waits for an order after `seen`; `None` tells it to end.
@@ -259,9 +260,9 @@ impl Dock {
         }
         while !self.called(seen) {
             self.sleeping.store(1, Relaxed);
-            fence(SeqCst);
+            let sure = heavy_fence();
             if !self.called(seen) {
-                futex::wait(&self.go, seen);
+                futex::sleep(&self.go, seen, sure);
                 self.waker.leave_cpu_to(patience);
             }
         }

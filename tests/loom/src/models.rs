@@ -50,6 +50,38 @@ fn barrier() {
     });
 }
 
+/// What `Team::meet` does: two members exchange notes; where one says that there have been tasks, both go on to the counter.
+#[test]
+fn barrier_of_two() {
+    check(3, || {
+        let s = Arc::new((Barrier::default(), Event::default(), [const2(), const2()]));
+        s.0.reset(2);
+        let run = |s: &(Barrier, Event, [UnsafeCell<u32>; 2]), me: usize| {
+            let meet = |round: u64| {
+                let busy = me == 0 && round >= 3;
+                s.0.tell(me, round, busy);
+                s.1.notify();
+                s.1.wait(Patience::default(), || s.0.is_met(me, round));
+                let goes_on = s.0.goes_on(me, round, busy);
+                assert_eq!(goes_on, round >= 3);
+                if goes_on {
+                    pass(&s.0, &s.1, 2);
+                }
+            };
+            for round in 1..=2 {
+                s.2[me].with_mut(|p| unsafe { *p = round });
+                meet(2 * u64::from(round) - 1);
+                assert_eq!(s.2[1 - me].with(|p| unsafe { *p }), round);
+                meet(2 * u64::from(round));
+            }
+        };
+        let t = s.clone();
+        let h = thread::spawn(move || run(&t, 1));
+        run(&s, 0);
+        h.join().unwrap();
+    });
+}
+
 fn const2() -> UnsafeCell<u32> {
     UnsafeCell::new(0)
 }
