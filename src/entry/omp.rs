@@ -55,7 +55,7 @@ fn ancestor(level: i32) -> Option<&'static Member> {
         return None;
     }
     for _ in level..here {
-        m = m.team().parent.get()?;
+        m = m.team().primary.parent.get()?;
     }
     Some(m)
 }

@@ -43,8 +43,8 @@ fn begin(call: (usize, usize), threads: u32, prepare: impl FnOnce(&'static Team)
 
 /// Puts every member inside a construct of the given shape.
 fn combined(team: &'static Team, shape: impl FnOnce(&'static Team) -> Shape) {
-    let (s, _) = loops::enter(team.primary(), shape, |_| ());
-    team.combined.set(Some(s));
+    let (s, _) = loops::enter(team.primary_thread(), shape, |_| ());
+    team.primary.combined.set(Some(s));
 }
 
 fn combined_loop(team: &'static Team, b: Bounds, s: Schedule) {
@@ -79,7 +79,7 @@ extern "C" fn parallel_reductions(func: usize, data: usize, threads: u32, flags:
             group.reductions.set(reductions);
         }
         group.workshare.set(true);
-        team.group.set(Some(group));
+        team.primary.group.set(Some(group));
         team.member(0).implicit.group.set(Some(group));
     });
     // SAFETY: made above; the region and all its tasks have ended.

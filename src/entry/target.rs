@@ -31,7 +31,7 @@ fn fallback(thr: &'static Thread, call: (usize, usize), thread_limit: u32) {
     team.size.set(1);
     team.level.set(0);
     team.active_level.set(0);
-    team.parent.set(None);
+    team.primary.parent.set(None);
     let m = team.member(0);
     m.thread.set(Some(thr));
     m.share_seq.set(0);
@@ -44,7 +44,7 @@ fn fallback(thr: &'static Thread, call: (usize, usize), thread_limit: u32) {
     if thread_limit > 0 {
         icvs.thread_limit = thread_limit;
     }
-    team.epoch.fetch_add(1, core::sync::atomic::Ordering::Relaxed);
+    m.epoch.set(team.primary.epoch.fetch_add(1, core::sync::atomic::Ordering::Relaxed) + 1);
     m.ledger.begin_region();
     m.implicit.begin_implicit(thr, icvs, None);
     thr.enter(m);

@@ -168,7 +168,7 @@ fn chooses(f: &Fault, thr: &'static Thread, region: u64, at: At) -> bool {
 
 #[cold]
 fn reached(thr: &'static Thread, at: At) {
-    let region = if at == At::Serial { region::count() } else { thr.team().region.get() };
+    let region = if at == At::Serial { region::count() } else { thr.team().primary.region.get() };
     if thr.team().level.get() == 0 && at != At::Serial {
         return;
     }
@@ -202,7 +202,7 @@ fn reached(thr: &'static Thread, at: At) {
 /// Default faults of a region that has handed out no chunk to this thread strike at its end.
 #[cold]
 fn last_chance(thr: &'static Thread) {
-    let region = thr.team().region.get();
+    let region = thr.team().primary.region.get();
     let counts = thr.inject.counts.get();
     if thr.inject.region.get() != region || counts[At::Chunk as usize] > 0 {
         return;

@@ -294,7 +294,7 @@ pub fn place(thr: &'static Thread) -> Place {
     let (m, team) = (thr.member(), thr.team());
     let mut p = Place {
         thread: m.num.get(),
-        region: team.region.get(),
+        region: team.primary.region.get(),
         construct: "region",
         ordinal: 0,
         chunk: None,

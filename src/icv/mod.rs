@@ -39,7 +39,7 @@ pub struct RunSched {
 }
 
 /// The ICVs of a data environment: every task has a copy.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Icvs {
     /// nthreads-var; 0 = the default of [`limits::default_threads`].
     pub threads: u32,
@@ -142,7 +142,7 @@ pub fn affinity_fields(thr: &'static crate::team::thread::Thread) -> affinity_fo
         team: thr.league.get(),
         level: team.level.get(),
         thread: (m.num.get(), team.size()),
-        ancestor: team.parent.get().map_or(-1, |p| p.num.get() as i32),
+        ancestor: team.primary.parent.get().map_or(-1, |p| p.num.get() as i32),
         affinity: affinity_format::ranges(&limits::affinity_mask()),
         native: crate::sys::syscall::gettid(),
     }

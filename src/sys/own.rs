@@ -16,6 +16,16 @@ unsafe impl<T: Copy> Sync for Own<T> {}
 // SAFETY: as above; the values are plain data or `&'static` references.
 unsafe impl<T: Copy> Send for Own<T> {}
 
+impl<T> Own<Option<&'static T>> {
+    /// [`Own::update`] for references: to another object.
+    #[inline(always)]
+    pub fn refer_to(&self, v: Option<&'static T>) {
+        if self.get().map(core::ptr::from_ref) != v.map(core::ptr::from_ref) {
+            self.set(v);
+        }
+    }
+}
+
 impl<T: Copy> Own<T> {
     /// A cell holding `v`.
     pub const fn new(v: T) -> Self {
@@ -32,6 +42,16 @@ impl<T: Copy> Own<T> {
     pub fn peek(&self) -> &T {
         // SAFETY: by the contract no write is concurrent.
         unsafe { &*self.0.get() }
+    }
+    /// Replaces the value if it is another: a line that others have read stays theirs where nothing changes.
+    #[inline(always)]
+    pub fn update(&self, v: T)
+    where
+        T: PartialEq,
+    {
+        if self.get() != v {
+            self.set(v);
+        }
     }
     /// Replaces the value.
     #[inline(always)]

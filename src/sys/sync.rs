@@ -2,8 +2,8 @@
 //! against their own version of this module, which re-exports loom's types.
 
 use super::syscall;
-pub use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use core::sync::atomic::{AtomicBool, Ordering::*, compiler_fence};
+pub use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Does the kernel put a full fence into all running threads of the process for one that asks for it?
 static ASYMMETRIC: AtomicBool = AtomicBool::new(false);
@@ -30,7 +30,9 @@ pub fn light_fence() {
 pub fn heavy_fence() -> bool {
     full_fence();
     // A process that came into being by fork or a restart has not registered.
-    !ASYMMETRIC.load(Relaxed) || syscall::membarrier() || (syscall::register_membarrier() && syscall::membarrier())
+    !ASYMMETRIC.load(Relaxed)
+        || syscall::membarrier()
+        || (syscall::register_membarrier() && syscall::membarrier())
 }
 
 /// Tells the CPU that the caller spins.

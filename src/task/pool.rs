@@ -160,8 +160,10 @@ fn task(word: u64) -> &'static Task {
 impl TaskPool {
     /// A region begins; its members are not in it yet.
     pub fn begin_region(&self) {
-        self.used.store(false, Relaxed);
-        self.ended_elsewhere.store(0, Relaxed);
+        if self.used.load(Relaxed) {
+            self.used.store(false, Relaxed);
+            self.ended_elsewhere.store(0, Relaxed);
+        }
     }
 
     /// Has the region had tasks?
@@ -275,7 +277,7 @@ impl TaskPool {
         }
         let Some((t, victim)) = self.take(thr, scope) else { return false };
         if let Scope::Any(epoch) = scope
-            && thr.team().epoch.load(Relaxed) != epoch
+            && thr.team().primary.epoch.load(Relaxed) != epoch
         {
             // Of the team's next region, which the thread has not begun: for those who have. (Before, no region of the team
             // could begin without the task being done.)

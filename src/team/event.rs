@@ -11,7 +11,7 @@ use crate::sys::futex;
 use crate::sys::sync::{AtomicU32, Ordering::*, heavy_fence, light_fence, spin_hint, yield_now};
 
 /// How long a thread stays awake for what it waits for.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq)]
 pub struct Patience {
     /// Rounds it spins; 0: it sleeps at once.
     pub rounds: u32,

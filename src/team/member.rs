@@ -9,7 +9,7 @@ use crate::task::pool::MemberTasks;
 use crate::work::batch::Batch;
 use crate::work::ledger::Ledger;
 use crate::work::share::{Shape, Share};
-use core::sync::atomic::AtomicU32;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 use crossbeam_utils::CachePadded;
 
 /// TFD entries (P1's E1 … Ek).
@@ -24,7 +24,8 @@ pub mod tfd {
 
 /// See the module's text. Fields in [`Own`] are written by the logical thread itself, or by the primary thread while the
 /// member is not in a region.
-#[repr(align(128))]
+/// The first ones seldom change: the primary reads them at every region's start.
+#[repr(C, align(128))]
 pub struct Member {
     /// The team.
     pub team: Own<Option<&'static Team>>,
@@ -32,6 +33,12 @@ pub struct Member {
     pub num: Own<u32>,
     /// The logical thread.
     pub thread: Own<Option<&'static Thread>>,
+    /// Place partition (offset, length) and place of the implicit task; place `u32::MAX` when not bound.
+    pub place: Own<(u32, u32, u32)>,
+    /// The last region of the team that the member has come to the end of (release by the member).
+    pub done: CachePadded<AtomicU64>,
+    /// The team's current region.
+    pub epoch: Own<u64>,
     /// Worksharing constructs entered so far in this region.
     pub share_seq: Own<u64>,
     /// Single constructs come to so far in this region.
@@ -52,8 +59,6 @@ pub struct Member {
     pub scanning: Own<bool>,
     /// The thread failure descriptor's entry. Set by the failing host (release), reset by the primary at region start.
     pub tfd: AtomicU32,
-    /// Place partition (offset, length) and place of the implicit task; place `u32::MAX` when not bound.
-    pub place: Own<(u32, u32, u32)>,
     /// Tasks created and done, and those that are ready.
     pub tasks: MemberTasks,
     /// Chunks taken and finished.
@@ -69,6 +74,9 @@ impl Member {
             team: Own::new(None),
             num: Own::new(0),
             thread: Own::new(None),
+            place: Own::new((0, 0, u32::MAX)),
+            done: Default::default(),
+            epoch: Own::new(0),
             share_seq: Own::new(0),
             singles: Own::new(0),
             share: Own::new(None),
@@ -79,7 +87,6 @@ impl Member {
             batched: Own::new((0, Shape::NONE)),
             scanning: Own::new(false),
             tfd: AtomicU32::new(tfd::ALIVE),
-            place: Own::new((0, 0, u32::MAX)),
             tasks: MemberTasks::default(),
             ledger: Ledger::default(),
             implicit: Task::implicit(),

@@ -140,9 +140,9 @@ extern "C" fn worker_start(arg: *mut libc::c_void) -> *mut libc::c_void {
     fault::thread_started(thr);
     thr.dock.waker().leave_cpu_to(idle_patience());
     let mut seen = 0;
-    while let Some(m) = thr.dock.wait(seen, idle_patience()) {
+    while let Some(order) = thr.dock.wait(seen, idle_patience()) {
         seen = seen.wrapping_add(1);
-        super::region::work(thr, m, seen);
+        super::region::work(thr, order, seen);
     }
     fault::thread_ended(thr);
     tls::set(core::ptr::null());

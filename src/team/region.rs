@@ -1,14 +1,15 @@
 //! Parallel regions: how many threads, start, the implicit tasks, end.
 //!
 //! Start: the primary writes the team's fields, then each worker's order (thread.rs, [`Dock`](super::thread::Dock)).
-//! End: a worker decrements `running` (release) and then, while the region has not finished, helps with explicit tasks;
-//! the primary waits for `running` = 0 (acquire) and for the last task, and stores `finished`. A worker that still helps
+//! End: a worker stores the region's number in `done` (release) and then, while the region has not finished, helps with explicit tasks;
+//! the primary waits for all `done` (acquire) and for the last task, and stores `finished`. A worker that still helps
 //! cannot meet tasks of a later region: it takes tasks only if the team's epoch is its own, under the pool's lock.
 
+use super::event::Patience;
 use super::member::{Member, tfd};
 use super::pool;
 use super::team::{Outside, Team};
-use super::thread::{HOT_DEPTH, Thread};
+use super::thread::{HOT_DEPTH, Order, Thread};
 use super::{MAX_ACTIVE_LEVELS, bind};
 use crate::fault::inject;
 use crate::fault::save;
@@ -18,6 +19,8 @@ use crate::icv::places::ProcBind;
 use crate::icv::{Icvs, globals};
 use crate::sys::asm;
 use crate::sys::sync::light_fence;
+use crate::task::group::Group;
+use crate::work::share::Share;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
 /// Outermost regions started so far.
@@ -71,26 +74,29 @@ pub fn start(
     let team = assemble(thr, n);
     let wanted = n;
     let n = team.size();
-    team.parent.set(Some(outer));
-    team.outside.set(Outside {
-        task: Some(thr.task()),
+    team.primary.parent.set(Some(outer));
+    let task = thr.task();
+    team.parent_task.refer_to(Some(task));
+    team.primary.outside.set(Outside {
+        task: Some(task),
         base: thr.base.load(Relaxed),
         call: thr.call.get(),
         held: thr.held.get(),
     });
     let level = outer_team.level.get() + 1;
-    team.level.set(level);
-    team.active_level.set(outer_team.active_level.get() + u32::from(n > 1));
-    team.call.set(call);
-    let icvs = inner_icvs(thr.task().icvs.get(), level);
-    team.icvs.set(icvs);
-    team.vouched.set(thr.vouched.get());
-    team.wishes.set((thr.recompute.get(), thr.fragments.get()));
-    team.league.set(thr.league.get());
-    team.region.set(if level == 1 { REGIONS.fetch_add(1, Relaxed) + 1 } else { outer_team.region.get() });
-    team.patience.set(pool::patience(if team.active_level.get() > 1 { pool::workers() + 1 } else { n }));
+    team.level.update(level);
+    team.active_level.update(outer_team.active_level.get() + u32::from(n > 1));
+    let icvs = inner_icvs(task.icvs.get(), level);
+    team.icvs.update(icvs);
+    team.vouched.update(thr.vouched.get());
+    team.wishes.update((thr.recompute.get(), thr.fragments.get()));
+    team.league.update(thr.league.get());
+    let region = if level == 1 { REGIONS.fetch_add(1, Relaxed) + 1 } else { outer_team.primary.region.get() };
+    team.primary.region.set(region);
+    team.patience.update(pool::patience(if team.active_level.get() > 1 { pool::workers() + 1 } else { n }));
     if team.is_cancelled() {
         team.cancelled.store(0, Relaxed);
+        team.primary.counted.set(0);
         // One member may have come to a barrier that the other has left out.
         team.barrier.forget();
         for i in 0..team.capacity() {
@@ -98,11 +104,15 @@ pub fn start(
         }
     }
     team.tasks.begin_region();
-    team.singles.store(0, Relaxed);
-    team.barrier.reset(n);
-    team.running.store(n - 1, Relaxed);
-    let epoch = team.epoch.load(Relaxed) + 1;
-    team.epoch.store(epoch, Release);
+    if team.singles.load(Relaxed) != 0 {
+        team.singles.store(0, Relaxed);
+    }
+    if team.primary.counted.get() != n {
+        team.primary.counted.set(n);
+        team.barrier.reset(n);
+    }
+    let epoch = team.primary.epoch.load(Relaxed) + 1;
+    team.primary.epoch.store(epoch, Relaxed);
     if icvs.thread_limit != u32::MAX && wanted > n {
         BUSY.fetch_sub(wanted - n, Relaxed);
     }
@@ -113,14 +123,16 @@ pub fn start(
         }
     }
     thr.depth.set(thr.depth.get() + 1);
-    team.combined.set(None);
-    team.group.set(None);
-    begin_implicit(thr, team.member(0), team);
+    team.primary.combined.set(None);
+    team.primary.group.set(None);
+    begin_implicit(thr, team.member(0), team, epoch, (None, None));
     prepare(team);
+    team.combined.refer_to(team.primary.combined.get());
+    team.group.refer_to(team.primary.group.get());
     if n > 1 {
         for i in 1..n {
-            let m = team.member(i);
-            worker_of(m).dock.post(m);
+            let member = team.member(i);
+            worker_of(member).dock.post(Order { member, epoch, call });
         }
         light_fence();
         for i in 1..n {
@@ -137,15 +149,16 @@ pub fn finish(thr: &'static Thread) {
     let team = thr.team();
     end_implicit(thr);
     let n = team.size();
-    let epoch = team.epoch.load(Relaxed);
-    team.wait_at_end(thr, epoch, || team.running.load(Acquire) == 0 && team.tasks.idle(team));
+    let epoch = team.primary.epoch.load(Relaxed);
+    let all_done = || team.members()[1..].iter().all(|m| m.done.load(Acquire) >= epoch);
+    team.wait_at_end(thr, team.patience.get(), || all_done() && team.tasks.idle(team));
     team.finished.store(epoch, Release);
     team.event.notify();
     if team.icvs.get().thread_limit != u32::MAX && n > 1 {
         BUSY.fetch_sub(n - 1, Relaxed);
     }
-    let outside = team.outside.get();
-    let outer = team.parent.get().expect("set at start");
+    let outside = team.primary.outside.get();
+    let outer = team.primary.parent.get().expect("set at start");
     thr.enter(outer);
     thr.task.set(outside.task);
     policy::leave_region(thr);
@@ -163,21 +176,30 @@ pub fn finish(thr: &'static Thread) {
     }
 }
 
-/// The body of a worker's region: member `m` of its team, called by order `seen`.
-pub fn work(thr: &'static Thread, m: &'static Member, seen: u32) {
+/// How many rounds an idle worker waits between two looks at `finished`: the primary shall find that line in its own cache.
+const SELDOM: u32 = 64;
+
+/// The body of a worker's region, called by its order number `seen`.
+pub fn work(thr: &'static Thread, order: Order, seen: u32) {
     thr.in_runtime.store(1, Relaxed);
-    let team = m.team();
-    let epoch = team.epoch.load(Acquire);
-    begin_implicit(thr, m, team);
+    let Order { member, epoch, call } = order;
+    let team = member.team();
+    begin_implicit(thr, member, team, epoch, (team.combined.get(), team.group.get()));
     inject::point(thr, At::Region);
-    activate(thr, team.call.get(), (0, 0));
+    activate(thr, call, (0, 0));
     end_implicit(thr);
-    if team.running.fetch_sub(1, AcqRel) == 1 {
-        team.event.notify();
-    }
+    member.done.store(epoch, Release);
+    team.event.notify();
     // Help with what is left, until the primary declares the region finished or calls for another one.
-    let over = || team.finished.load(Acquire) >= epoch || thr.dock.called(seen);
-    team.wait_at_end(thr, epoch, over);
+    let over = || thr.dock.called(seen) || team.finished.load(Acquire) >= epoch;
+    let mut round = 0;
+    let awake = team.patience.get().stay(|| {
+        round += 1;
+        thr.dock.called(seen) || team.tasks.has_been_used() || (round % SELDOM == 0 && over())
+    });
+    let patience = team.patience.get();
+    let patience = if awake { patience } else { Patience { rounds: 0, ..patience } };
+    team.wait_at_end(thr, patience, over);
 }
 
 /// Calls `call` as the current activation of `thr` and restores the enclosing one.
@@ -195,19 +217,26 @@ pub fn activate(thr: &'static Thread, call: (usize, usize), args: (usize, usize)
     thr.call.set(outer);
 }
 
-fn begin_implicit(thr: &'static Thread, m: &'static Member, team: &'static Team) {
+fn begin_implicit(
+    thr: &'static Thread,
+    m: &'static Member,
+    team: &'static Team,
+    epoch: u64,
+    (combined, group): (Option<&'static Share>, Option<&'static Group>),
+) {
+    m.epoch.set(epoch);
     m.share_seq.set(0);
     m.singles.set(0);
     m.share.set(None);
     m.scanning.set(false);
     thr.league.set(team.league.get());
-    m.thread.set(Some(thr));
+    m.thread.refer_to(Some(thr));
     m.tfd.store(tfd::ALIVE, Relaxed);
     m.ledger.begin_region();
     m.tasks.begin_region();
-    m.implicit.begin_implicit(thr, team.icvs.get(), team.outside.get().task);
-    m.implicit.group.set(team.group.get());
-    if let Some(s) = team.combined.get() {
+    m.implicit.begin_implicit(thr, team.icvs.get(), team.parent_task.get());
+    m.implicit.group.set(group);
+    if let Some(s) = combined {
         m.share_seq.set(1);
         m.share.set(Some(s));
         m.trip.set(0);

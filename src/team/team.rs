@@ -14,45 +14,41 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use crossbeam_utils::CachePadded;
 
 /// Teams live in the arena and are reused, never unmapped. [`Own`] fields are written by the primary thread while no
-/// worker is in the region; workers read them after the acquire load of their order.
+/// worker is in the region; workers read them after the acquire load of their order. The first ones are mostly the same from region to
+/// region and only written where they are not, so that the workers keep their lines; what changes stands apart.
+#[repr(C)]
 pub struct Team {
     members: Box<[Member]>,
     /// Number of threads in the region.
     pub size: Own<u32>,
-    /// The primary thread's membership in the enclosing team.
-    pub parent: Own<Option<&'static Member>>,
-    /// The primary thread's task, base and activation outside the region.
-    pub outside: Own<Outside>,
     /// Nesting level; 0 for the team of one that executes serial code.
     pub level: Own<u32>,
     /// Nesting level of active (more than one thread) regions.
     pub active_level: Own<u32>,
-    /// The outlined function and its argument.
-    pub call: Own<(usize, usize)>,
-    /// The ICVs every implicit task starts with.
-    pub icvs: Own<Icvs>,
     /// `promp_replayable` as it stood where the region was encountered.
     pub vouched: Own<u8>,
     /// `promp_recompute` and `promp_frags` in front of the region: for its first construct.
     pub wishes: Own<(u8, u32)>,
+    /// The ICVs every implicit task starts with.
+    pub icvs: Own<Icvs>,
+    /// The task that encountered the region.
+    pub parent_task: Own<Option<&'static Task>>,
     /// The primary thread's place in a league of teams.
     pub league: Own<(u32, u32)>,
-    /// Ordinal of the outermost region.
-    pub region: Own<u64>,
-    /// Single constructs that some member has come to, in this region.
-    pub singles: CachePadded<AtomicU32>,
     /// How long a waiting member stays awake.
     pub patience: Own<Patience>,
     /// A combined construct's descriptor (`GOMP_parallel_loop_…`): every member starts inside it.
     pub combined: Own<Option<&'static Share>>,
     /// The taskgroup of the region's task reductions.
     pub group: Own<Option<&'static Group>>,
-    /// Number of regions this team has executed; identifies the current one.
-    pub epoch: AtomicU64,
-    /// The last epoch that has ended completely (release by the primary).
-    pub finished: AtomicU64,
-    /// Workers that have not ended their implicit task.
-    pub running: CachePadded<AtomicU32>,
+    /// Was `cancel parallel` encountered?
+    pub cancelled: AtomicU32,
+    /// The primary thread's own notes.
+    pub primary: CachePadded<Primary>,
+    /// The last epoch that has ended completely (release by the primary). Idle workers look at it now and then only.
+    pub finished: CachePadded<AtomicU64>,
+    /// Single constructs that some member has come to, in this region.
+    pub singles: CachePadded<AtomicU32>,
     /// The team barrier.
     pub barrier: Barrier,
     /// What members wait on.
@@ -61,10 +57,27 @@ pub struct Team {
     pub shares: ShareRing,
     /// Explicit tasks.
     pub tasks: TaskPool,
-    /// `cancel parallel` was encountered.
-    pub cancelled: AtomicU32,
     /// copyprivate's data of the last single.
     pub copyprivate: AtomicPtr<u8>,
+}
+
+/// What changes with every region; workers need none of it unless a thread fails.
+#[derive(Default)]
+pub struct Primary {
+    /// The primary thread's membership in the enclosing team.
+    pub parent: Own<Option<&'static Member>>,
+    /// What it returns to outside the region.
+    pub outside: Own<Outside>,
+    /// Ordinal of the outermost region.
+    pub region: Own<u64>,
+    /// What [`Team::combined`] and [`Team::group`] are to be in the region that starts.
+    pub combined: Own<Option<&'static Share>>,
+    /// See `combined`.
+    pub group: Own<Option<&'static Group>>,
+    /// Number of regions this team has executed; identifies the current one.
+    pub epoch: AtomicU64,
+    /// The number of members that the barrier's counter is set to.
+    pub counted: Own<u32>,
 }
 
 /// What the primary thread returns to at the region's end.
@@ -86,28 +99,24 @@ impl Team {
         let team: &'static Team = Box::leak(Box::new(Team {
             members: (0..capacity).map(|_| Member::new()).collect(),
             size: Own::new(0),
-            parent: Own::new(None),
-            outside: Own::new(Outside::default()),
             level: Own::new(0),
             active_level: Own::new(0),
-            call: Own::new((0, 0)),
-            icvs: Own::new(globals().initial),
             vouched: Own::new(0),
             wishes: Own::new((0, 0)),
+            icvs: Own::new(globals().initial),
+            parent_task: Own::new(None),
             league: Own::new((0, 1)),
-            region: Own::new(0),
-            singles: CachePadded::new(AtomicU32::new(0)),
             patience: Own::default(),
             combined: Own::new(None),
             group: Own::new(None),
-            epoch: AtomicU64::new(0),
-            finished: AtomicU64::new(0),
-            running: CachePadded::new(AtomicU32::new(0)),
+            cancelled: AtomicU32::new(0),
+            primary: Default::default(),
+            finished: Default::default(),
+            singles: Default::default(),
             barrier: Barrier::default(),
             event: Event::default(),
             shares: ShareRing::default(),
             tasks: TaskPool::default(),
-            cancelled: AtomicU32::new(0),
             copyprivate: AtomicPtr::default(),
         }));
         for (i, m) in team.members.iter().enumerate() {
@@ -134,7 +143,7 @@ impl Team {
     }
 
     /// The primary thread.
-    pub fn primary(&'static self) -> &'static Thread {
+    pub fn primary_thread(&'static self) -> &'static Thread {
         self.members[0].thread.get().expect("a team in use has a primary thread")
     }
 
@@ -169,7 +178,7 @@ impl Team {
         // The last one holds the round until all tasks are done: it executes them like everybody else.
         let last = self.barrier.arrive();
         let stop = || cancellable && self.is_cancelled();
-        self.wait_at_end(thr, self.epoch.load(Relaxed), || {
+        self.wait_at_end(thr, self.patience.get(), || {
             stop() || if last { self.tasks.idle(self) } else { self.barrier.passed(seen) }
         });
         if stop() && !self.barrier.passed(seen) {
@@ -192,16 +201,16 @@ impl Team {
         self.event.notify();
         let met = || self.barrier.is_met(me, round);
         let stop = || cancellable && self.is_cancelled();
-        self.wait_at_end(thr, self.epoch.load(Relaxed), || met() || stop());
+        self.wait_at_end(thr, self.patience.get(), || met() || stop());
         if !met() {
             return Some(false);
         }
         if self.barrier.goes_on(me, round, busy) { None } else { Some(true) }
     }
 
-    /// Waits in a barrier of region `epoch` until `done`, executing any of the team's tasks meanwhile.
-    pub fn wait_at_end(&'static self, thr: &'static Thread, epoch: u64, done: impl Fn() -> bool) {
-        let scope = Scope::Any(epoch);
+    /// Waits at the end of a piece of the region until `done`, executing any of the team's tasks meanwhile.
+    pub fn wait_at_end(&'static self, thr: &'static Thread, patience: Patience, done: impl Fn() -> bool) {
+        let scope = Scope::Any(thr.member().epoch.get());
         let mut worked = false;
         while !done() {
             if self.tasks.run_one(thr, scope) {
@@ -214,7 +223,7 @@ impl Team {
                 self.event.notify();
                 continue;
             }
-            self.event.wait(self.patience.get(), || done() || self.tasks.has_ready(thr, scope));
+            self.event.wait(patience, || done() || self.tasks.has_ready(thr, scope));
         }
     }
 

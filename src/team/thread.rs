@@ -12,11 +12,11 @@ use crate::fault::save::Save;
 use crate::fault::undo;
 use crate::sys::asm;
 use crate::sys::own::Own;
+use crate::sys::sync::{heavy_fence, light_fence};
 use crate::sys::{futex, tls};
 use crate::task::slab::Slab;
 use crate::task::{Task, included};
 use core::mem::offset_of;
-use crate::sys::sync::{heavy_fence, light_fence};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
 use crossbeam_utils::CachePadded;
 
@@ -205,7 +205,7 @@ pub fn current() -> &'static Thread {
 
 /// Where a worker waits for its next region.
 ///
-/// The primary writes `member`, then `go` (release); the worker loads `go` (acquire). Before it sleeps, the worker
+/// The primary writes `order`, then `go` (release); the worker loads `go` (acquire). Before it sleeps, the worker
 /// sets `sleeping`, passes the heavy one of a pair of fences and looks at `go` again; the primary, after it has stored
 /// all `go` words of a team, passes the light one and wakes those whose `sleeping` is set.
 #[derive(Default)]
@@ -214,18 +214,31 @@ pub struct Dock {
     sleeping: AtomicU32,
     /// Who created or woke the worker last.
     waker: Waker,
-    member: Own<Option<&'static Member>>,
+    order: Own<Option<Order>>,
 }
+
+/// What a worker is called for: all that changes from region to region, in one line with the word that it waits on.
+#[derive(Clone, Copy)]
+pub struct Order {
+    /// The membership.
+    pub member: &'static Member,
+    /// The team's region.
+    pub epoch: u64,
+    /// The outlined function and its argument.
+    pub call: (usize, usize),
+}
+
+const _: () = assert!(size_of::<Dock>() <= 64);
 
 impl Dock {
     /// The current count of orders; pass it to [`Dock::wait`].
     pub fn orders(&self) -> u32 {
         self.go.load(Relaxed)
     }
-    /// Primary: hands the worker its membership. Follow with [`Dock::wake`] after a light fence.
+    /// Primary: hands the worker its order. Follow with [`Dock::wake`] after a light fence.
     #[inline]
-    pub fn post(&self, m: &'static Member) {
-        self.member.set(Some(m));
+    pub fn post(&self, order: Order) {
+        self.order.set(Some(order));
         self.go.store(self.go.load(Relaxed).wrapping_add(1), Release);
     }
     /// Primary: wakes the worker if it sleeps.
@@ -248,15 +261,15 @@ impl Dock {
     }
     /// Primary: tells the worker to end.
     pub fn dismiss(&self) {
-        self.member.set(None);
+        self.order.set(None);
         self.go.store(self.go.load(Relaxed).wrapping_add(1), Release);
         light_fence();
         self.wake();
     }
     /// Worker: waits for an order after `seen`; `None` tells it to end.
-    pub fn wait(&self, seen: u32, patience: Patience) -> Option<&'static Member> {
+    pub fn wait(&self, seen: u32, patience: Patience) -> Option<Order> {
         if patience.stay(|| self.called(seen)) {
-            return self.member.get();
+            return self.order.get();
         }
         while !self.called(seen) {
             self.sleeping.store(1, Relaxed);
@@ -267,6 +280,6 @@ impl Dock {
             }
         }
         self.sleeping.store(0, Relaxed);
-        self.member.get()
+        self.order.get()
     }
 }

@@ -148,7 +148,7 @@ pub fn enter(
         let s = make(team);
         Shape { recompute, fragments: if fragments != 0 { u64::from(fragments) } else { s.fragments }, ..s }
     };
-    team.shares.enter(m, team.epoch.load(Relaxed), shape, made)
+    team.shares.enter(m, m.epoch.get(), shape, made)
 }
 
 /// The next chunk of the current construct for `thr`, in the loop's own values: [start, end).
