@@ -26,6 +26,8 @@ pub struct Store {
     real: PathBuf,
     dir_fd: i32,
     pages: i32,
+    /// The same file without the system's cache; -1: the file system has no such thing.
+    direct: i32,
     lock: i32,
     /// The pages of the last whole generation, by address.
     pub index: Vec<Entry>,
@@ -55,9 +57,12 @@ impl Store {
                 return Err(problem("cannot open", dir, r));
             }
             let dir_fd = high(r);
-            let file = |name: &core::ffi::CStr| {
+            let open = |name: &core::ffi::CStr, more: i32| {
                 let flags = libc::O_RDWR | libc::O_CREAT | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-                let r = sys!(libc::SYS_openat, dir_fd, name.as_ptr(), flags, 0o600);
+                sys!(libc::SYS_openat, dir_fd, name.as_ptr(), flags | more, 0o600)
+            };
+            let file = |name: &core::ffi::CStr| {
+                let r = open(name, 0);
                 if r < 0 {
                     Err(problem("cannot write to", &dir.join(name.to_str().unwrap_or("")), r))
                 } else {
@@ -72,11 +77,13 @@ impl Store {
             let pid = format!("{:<10}\n", sys::syscall::getpid());
             sys!(libc::SYS_pwrite64, lock, pid.as_ptr(), pid.len(), 0);
             let pages = file(c"pages")?;
+            let direct = high(open(c"pages", libc::O_DIRECT));
             let mut s = Self {
                 dir: dir.into(),
                 real: std::fs::read_link(format!("/proc/self/fd/{dir_fd}")).unwrap_or_default(),
                 dir_fd,
                 pages,
+                direct,
                 lock,
                 index: Vec::new(),
                 used: Vec::new(),
@@ -108,8 +115,8 @@ impl Store {
     }
 
     /// Descriptors of ours, which are no files of the program.
-    pub fn descriptors(&self) -> [i32; 3] {
-        [self.dir_fd, self.pages, self.lock]
+    pub fn descriptors(&self) -> [i32; 4] {
+        [self.dir_fd, self.pages, self.direct, self.lock]
     }
 
     fn unlink(&self, name: &str) {
@@ -148,6 +155,30 @@ impl Store {
         (start, self.cursor - start)
     }
 
+    /// Writes to the file of pages. Long pieces go past the system's cache: copying them there and writing them back from there costs
+    /// several times as much of the CPUs' time, which the program wants. Short ones would wait for the disk one by one.
+    fn write_at(&mut self, mut bytes: &[u8], mut offset: usize) -> Result<(), isize> {
+        const LONG: usize = 256 << 10;
+        while !bytes.is_empty() {
+            let past = self.direct >= 0 && bytes.len() >= LONG;
+            let fd = if past { self.direct } else { self.pages };
+            // SAFETY: the slice is readable.
+            let r = unsafe { sys!(libc::SYS_pwrite64, fd, bytes.as_ptr(), bytes.len(), offset) };
+            if past && r == -(libc::EINVAL as isize) {
+                // The memory or the length does not suit the device.
+                // SAFETY: a descriptor of ours, not used again.
+                unsafe { sys!(libc::SYS_close, core::mem::replace(&mut self.direct, -1)) };
+                continue;
+            }
+            if r <= 0 {
+                return Err(if r == 0 { -(libc::ENOSPC as isize) } else { r });
+            }
+            bytes = &bytes[r as usize..];
+            offset += r as usize;
+        }
+        Ok(())
+    }
+
     /// Writes pages that lie one behind the other in `content`; `pages` has their numbers, and entries for them are added to
     /// `entries`. The slots used are free for the last whole generation.
     pub fn write(&mut self, content: &[u8], pages: &[u64], entries: &mut Vec<Entry>) -> Result<(), Problem> {
@@ -155,27 +186,8 @@ impl Store {
         while done < pages.len() {
             let (slot, n) = self.free_run(pages.len() - done);
             let bytes = &content[done * PAGE..(done + n) * PAGE];
-            let mut at = 0;
-            while at < bytes.len() {
-                // SAFETY: the slice is readable.
-                let r = unsafe {
-                    sys!(
-                        libc::SYS_pwrite64,
-                        self.pages,
-                        bytes[at..].as_ptr(),
-                        bytes.len() - at,
-                        slot * PAGE + at
-                    )
-                };
-                if r <= 0 {
-                    return Err(problem(
-                        "cannot write to",
-                        &self.dir.join("pages"),
-                        if r == 0 { -(libc::ENOSPC as isize) } else { r },
-                    ));
-                }
-                at += r as usize;
-            }
+            self.write_at(bytes, slot * PAGE)
+                .map_err(|e| problem("cannot write to", &self.dir.join("pages"), e))?;
             for (i, chunk) in bytes.chunks_exact(PAGE).enumerate() {
                 let page = pages[done + i];
                 entries.push(Entry { page, slot: (slot + i) as u64, sum: page_sum(page, chunk) });
@@ -303,6 +315,7 @@ impl Store {
             let link = std::fs::read_link(format!("/proc/self/fd/{fd}")).unwrap_or_default();
             link == if name.is_empty() { self.real.clone() } else { self.real.join(name) }
         };
-        is(self.dir_fd, "") && is(self.pages, "pages") && is(self.lock, "lock")
+        let direct = self.direct < 0 || is(self.direct, "pages");
+        is(self.dir_fd, "") && is(self.pages, "pages") && direct && is(self.lock, "lock")
     }
 }
