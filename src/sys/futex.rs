@@ -2,7 +2,6 @@
 
 use super::sync::AtomicU32;
 use crate::sys;
-use crate::sys::time;
 
 const WAIT: i32 = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
 const WAKE: i32 = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
@@ -11,11 +10,6 @@ const WAKE: i32 = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
 pub fn wait(word: &AtomicU32, expected: u32) {
     // SAFETY: `word` is a live, aligned 32-bit word; no timeout.
     unsafe { sys!(libc::SYS_futex, word as *const AtomicU32, WAIT, expected, 0, 0, u32::MAX) };
-}
-
-/// Like [`wait`]; not for long if a wake-up might be missed.
-pub fn sleep(word: &AtomicU32, expected: u32, sure: bool) {
-    if sure { wait(word, expected) } else { wait_until(word, expected, time::now_ns() + 1_000_000) }
 }
 
 /// Like [`wait`], until `deadline_ns` of the monotonic clock at the latest.

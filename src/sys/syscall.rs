@@ -163,18 +163,3 @@ pub unsafe fn unmap(p: *mut u8, len: usize) {
     // SAFETY: by the caller's promise.
     unsafe { sys!(libc::SYS_munmap, p, len) };
 }
-
-const MEMBARRIER_PRIVATE_EXPEDITED: usize = 1 << 3;
-const MEMBARRIER_REGISTER_PRIVATE_EXPEDITED: usize = 1 << 4;
-
-/// A full fence in all running threads of the process; false if the kernel refuses.
-pub fn membarrier() -> bool {
-    // SAFETY: touches no memory.
-    unsafe { sys!(libc::SYS_membarrier, MEMBARRIER_PRIVATE_EXPEDITED, 0, 0) == 0 }
-}
-
-/// Asks the kernel for [`membarrier`]; false if it has none.
-pub fn register_membarrier() -> bool {
-    // SAFETY: touches no memory.
-    unsafe { sys!(libc::SYS_membarrier, MEMBARRIER_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 }
-}

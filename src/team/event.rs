@@ -1,14 +1,14 @@
 //! An event count: how the members of a team wait for anything that another member does.
 //!
 //! A waiter spins on its condition, then sleeps on `seq`; who makes a condition true calls [`Event::notify`] afterwards.
-//! No wake-up is lost: the waiter reads `seq`, announces itself in `sleepers`, passes the heavy one of a pair of fences
+//! No wake-up is lost: the waiter reads `seq`, announces itself in `sleepers`, passes a sequentially consistent fence
 //! and checks its condition once more before it sleeps on the value read; the notifier changes the condition, passes
-//! the light one and looks at `sleepers`. One of the two fences comes first, so either the waiter sees the condition or
+//! such a fence and looks at `sleepers`. One of the two fences comes first, so either the waiter sees the condition or
 //! the notifier sees the sleeper and changes `seq`, which makes the sleep return. Model: tests/loom/event.rs.
 
 use super::room::Waker;
 use crate::sys::futex;
-use crate::sys::sync::{AtomicU32, Ordering::*, heavy_fence, light_fence, spin_hint, yield_now};
+use crate::sys::sync::{AtomicU32, Ordering::*, full_fence, spin_hint, yield_now};
 
 /// How long a thread stays awake for what it waits for.
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -62,9 +62,9 @@ impl Event {
         while !ready() {
             let seen = self.seq.load(Relaxed);
             self.sleepers.fetch_add(1, Relaxed);
-            let sure = heavy_fence();
+            full_fence();
             if !ready() {
-                futex::sleep(&self.seq, seen, sure);
+                futex::wait(&self.seq, seen);
                 self.waker.leave_cpu_to(patience);
             }
             self.sleepers.fetch_sub(1, Relaxed);
@@ -74,7 +74,7 @@ impl Event {
     /// Lets waiters look at their conditions again. Call after the condition has become true.
     #[inline]
     pub fn notify(&self) {
-        light_fence();
+        full_fence();
         if self.sleepers.load(Relaxed) != 0 {
             self.wake();
         }

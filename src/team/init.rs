@@ -8,7 +8,7 @@ use crate::fault;
 use crate::icv::{self, Globals};
 use crate::sys::lock::Lock;
 use crate::sys::own::Own;
-use crate::sys::{host, signals, sync, syscall, tls};
+use crate::sys::{host, signals, syscall, tls};
 use core::sync::atomic::{AtomicBool, Ordering::*};
 
 static INIT: Lock = Lock::new();
@@ -54,7 +54,6 @@ pub fn runtime() -> &'static Globals {
         if g.promp.ft {
             host::learn_libc_layout();
         }
-        sync::use_membarrier();
         fault::initialise(g);
         if g.display_env > 0 {
             let text = icv::display::text(g, g.display_env == 2);

@@ -18,7 +18,7 @@ use crate::fault::{after, policy};
 use crate::icv::places::ProcBind;
 use crate::icv::{Icvs, globals};
 use crate::sys::asm;
-use crate::sys::sync::light_fence;
+use crate::sys::sync::full_fence;
 use crate::task::group::Group;
 use crate::work::share::Share;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
@@ -134,7 +134,7 @@ pub fn start(
             let member = team.member(i);
             worker_of(member).dock.post(Order { member, epoch, call });
         }
-        light_fence();
+        full_fence();
         for i in 1..n {
             worker_of(team.member(i)).dock.wake();
         }

@@ -198,10 +198,17 @@ impl Team {
         let (me, round, busy) = (m.num.get() as usize, m.rounds.get() + 1, self.tasks.has_been_used());
         m.rounds.set(round);
         self.barrier.tell(me, round, busy);
-        self.event.notify();
         let met = || self.barrier.is_met(me, round);
         let stop = || cancellable && self.is_cancelled();
-        self.wait_at_end(thr, self.patience.get(), || met() || stop());
+        let patience = self.patience.get();
+        // Only one that has come before can be asleep, and its note is there then. So the fence of the notice comes when the lines have
+        // crossed: before, it would wait for the own line's way.
+        let awake = patience.stay(|| met() || stop() || self.tasks.has_been_used());
+        self.event.notify();
+        if !met() {
+            let patience = if awake { patience } else { Patience { rounds: 0, ..patience } };
+            self.wait_at_end(thr, patience, || met() || stop());
+        }
         if !met() {
             return Some(false);
         }

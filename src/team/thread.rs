@@ -12,7 +12,7 @@ use crate::fault::save::Save;
 use crate::fault::undo;
 use crate::sys::asm;
 use crate::sys::own::Own;
-use crate::sys::sync::{heavy_fence, light_fence};
+use crate::sys::sync::full_fence;
 use crate::sys::{futex, tls};
 use crate::task::slab::Slab;
 use crate::task::{Task, included};
@@ -206,8 +206,8 @@ pub fn current() -> &'static Thread {
 /// Where a worker waits for its next region.
 ///
 /// The primary writes `order`, then `go` (release); the worker loads `go` (acquire). Before it sleeps, the worker
-/// sets `sleeping`, passes the heavy one of a pair of fences and looks at `go` again; the primary, after it has stored
-/// all `go` words of a team, passes the light one and wakes those whose `sleeping` is set.
+/// sets `sleeping`, passes a sequentially consistent fence and looks at `go` again; the primary, after it has stored
+/// all `go` words of a team, passes one such fence and wakes those whose `sleeping` is set.
 #[derive(Default)]
 pub struct Dock {
     go: AtomicU32,
@@ -235,7 +235,7 @@ impl Dock {
     pub fn orders(&self) -> u32 {
         self.go.load(Relaxed)
     }
-    /// Primary: hands the worker its order. Follow with [`Dock::wake`] after a light fence.
+    /// Primary: hands the worker its order. Follow with [`Dock::wake`] after a full fence.
     #[inline]
     pub fn post(&self, order: Order) {
         self.order.set(Some(order));
@@ -263,7 +263,7 @@ impl Dock {
     pub fn dismiss(&self) {
         self.order.set(None);
         self.go.store(self.go.load(Relaxed).wrapping_add(1), Release);
-        light_fence();
+        full_fence();
         self.wake();
     }
     /// Worker: waits for an order after `seen`; `None` tells it to end.
@@ -273,9 +273,9 @@ impl Dock {
         }
         while !self.called(seen) {
             self.sleeping.store(1, Relaxed);
-            let sure = heavy_fence();
+            full_fence();
             if !self.called(seen) {
-                futex::sleep(&self.go, seen, sure);
+                futex::wait(&self.go, seen);
                 self.waker.leave_cpu_to(patience);
             }
         }

@@ -10,13 +10,6 @@ mod sys {
         pub fn full_fence() {
             fence(Ordering::SeqCst);
         }
-        pub fn light_fence() {
-            full_fence();
-        }
-        pub fn heavy_fence() -> bool {
-            full_fence();
-            true
-        }
         pub fn yield_now() {
             loom::thread::yield_now();
         }
@@ -40,10 +33,6 @@ mod sys {
             if word.load(SeqCst) == expected {
                 drop(KERNEL.1.wait(guard).unwrap());
             }
-        }
-
-        pub fn sleep(word: &AtomicU32, expected: u32, _sure: bool) {
-            wait(word, expected);
         }
 
         pub fn wake(_word: &AtomicU32, _n: u32) {

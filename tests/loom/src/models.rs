@@ -60,6 +60,8 @@ fn barrier_of_two() {
             let meet = |round: u64| {
                 let busy = me == 0 && round >= 3;
                 s.0.tell(me, round, busy);
+                // Awake for a while, or not.
+                let _ = Patience { rounds: me as u32, crowded: false }.stay(|| s.0.is_met(me, round));
                 s.1.notify();
                 s.1.wait(Patience::default(), || s.0.is_met(me, round));
                 let goes_on = s.0.goes_on(me, round, busy);
