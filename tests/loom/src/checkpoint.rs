@@ -259,8 +259,7 @@ impl OneSeat {
     }
 
     fn hold(&self) -> bool {
-        self.state.compare_exchange(FROZEN, HELD, AcqRel, Acquire).is_ok()
-            || self.state.load(Relaxed) == HELD
+        self.state.compare_exchange(FROZEN, HELD, AcqRel, Acquire).is_ok() || self.state.load(Relaxed) == HELD
     }
 
     fn thaw(&self) {

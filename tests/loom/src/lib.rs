@@ -76,15 +76,15 @@ mod barrier;
 #[path = "../../../src/work/batch.rs"]
 #[allow(dead_code)]
 mod batch;
-#[path = "../../../src/work/dispenser.rs"]
-#[allow(dead_code)]
-mod dispenser;
 #[path = "../../../src/task/count.rs"]
 #[allow(dead_code)]
 mod count;
 #[path = "../../../src/task/deque.rs"]
 #[allow(dead_code)]
 mod deque;
+#[path = "../../../src/work/dispenser.rs"]
+#[allow(dead_code)]
+mod dispenser;
 #[path = "../../../src/team/event.rs"]
 #[allow(dead_code)]
 mod event;
