@@ -2,7 +2,7 @@
 """promp beside libgomp and libomp: constructs, task programs, kernels, more threads than CPUs, start-up.
 
 Every binary is run under each runtime in turn, round by round in changing order, on this machine. Figures are medians over the rounds; a
-ratio is that of two medians, with the quartiles of the rounds' ratios beside it. Writes bench/results/bench.json, bench.md and
+ratio is the median of the rounds' ratios, with their quartiles beside it. Writes bench/results/bench.json, bench.md and
 an SVG for each suite, and with --readme the table in README.md.
 
 usage: bench/run.py [--quick] [--rounds N] [--threads N] [--only SUITE,...] [--readme] [--render]
@@ -160,19 +160,21 @@ def jobs(a):
 
 def summarise(job, names):
     for row, samples in job.samples.items():
-        r = {"suite": job.suite, "row": row, "unit": job.unit}
-        for n in names:
-            if n in samples:
-                r[n] = statistics.median(samples[n])
-                r[n + " samples"] = samples[n]
-        for peer in [*PEERS, "promp off"]:
-            if peer in samples and "promp" in samples:
-                q = sorted(x / y for x, y in zip(samples["promp"], samples[peer]) if y)
-                if not q:
-                    continue
-                r["promp/" + peer] = r["promp"] / r[peer] if r[peer] else math.inf
+        yield compare({"suite": job.suite, "row": row, "unit": job.unit} | {n + " samples": samples[n] for n in names if n in samples})
+
+
+def compare(r):
+    """Medians, and the medians and quartiles of the rounds' ratios: runs of one round follow each other, so a change of the machine's speed
+    between two rounds does not count."""
+    samples = {k.removesuffix(" samples"): v for k, v in r.items() if k.endswith(" samples")}
+    r.update({n: statistics.median(v) for n, v in samples.items()})
+    for peer in [*PEERS, "promp off"]:
+        if peer in samples and "promp" in samples:
+            q = sorted(x / y for x, y in zip(samples["promp"], samples[peer]) if y)
+            if q:
+                r["promp/" + peer] = statistics.median(q)
                 r["spread " + peer] = [q[len(q) // 4], q[-1 - len(q) // 4]]
-        yield r
+    return r
 
 
 def number(x, unit):
@@ -312,7 +314,7 @@ def main():
     stored = os.path.join(RESULTS, name + ".json")
     if a.render:
         last = json.load(open(stored))
-        facts, rows = last["machine"], last["rows"]
+        facts, rows = last["machine"], [compare(r) for r in last["rows"]]
     else:
         facts, rows = measure(a, names)
         json.dump({"machine": facts, "rows": rows}, open(stored, "w"), indent=1)
