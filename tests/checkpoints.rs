@@ -124,41 +124,42 @@ fn rollbacks_without_the_kernels_help() {
     }
 }
 
-/// Writes to pages here and there: thousands of ranges in one mapping.
-#[test]
-fn scattered_writes_roll_back() {
-    let s = Scratch::new("scattered");
-    let exe = build("ckpt/scattered.c", &[]);
-    let want = reference(&exe, &[], &[THREADS]);
+/// A program that takes a seed, with checkpoints every 20 ms, failures of each of `kinds` and each of `trackers` in turn.
+fn any_seed_rolls_back(
+    source: &str,
+    seeds: u64,
+    mtbf: &str,
+    kinds: &[&'static str],
+    trackers: &[&'static str],
+) {
+    let exe = build(source, &[]);
+    let s = Scratch::new(exe.file_name().and_then(OsStr::to_str).expect("a name"));
     let mut back = 0;
-    for seed in 0..4 * scale() {
-        let fault = format!("kill@mtbf=60ms,seed={},count=5", seed + 1);
-        let set = [("PROMP_FAULT", &*fault), ("PROMP_CKPT_INTERVAL", "20ms")];
-        let run = checkpointed(&exe, &[], &s.path("ckpt"), &set);
+    for seed in 0..seeds * scale() {
+        let number = (seed + 1).to_string();
+        let want = reference(&exe, &[&number], &[THREADS]);
+        let of = |list: &[&'static str]| list[seed as usize % list.len()];
+        let fault = format!("{}@mtbf={mtbf},seed={number},count=5", of(kinds));
+        let set =
+            [("PROMP_FAULT", &*fault), ("PROMP_CKPT_INTERVAL", "20ms"), ("PROMP_CKPT_TRACK", of(trackers))];
+        let run = checkpointed(&exe, &[&number], &s.path("ckpt"), &set);
         assert_eq!((run.status, &run.out), (0, &want.out), "{fault}: {}", run.err);
         back += run.err.matches("rolled back to checkpoint").count();
     }
     assert!(back > 0, "the faults do not strike");
 }
 
+/// Writes to pages here and there: thousands of ranges in one mapping.
+#[test]
+fn scattered_writes_roll_back() {
+    any_seed_rolls_back("ckpt/scattered.c", 4, "60ms", &["kill"], &["auto"]);
+}
+
 /// Blocks and mappings that come, go, move, grow and are protected at random while threads fail.
 #[test]
 fn any_use_of_memory_rolls_back() {
-    let s = Scratch::new("memory");
-    let exe = build("ckpt/memory.c", &[]);
-    let mut back = 0;
-    for seed in 0..12 * scale() {
-        let number = (seed + 1).to_string();
-        let want = reference(&exe, &[&number], &[THREADS]);
-        let kind = ["kill", "crash", "memerr"][seed as usize % 3];
-        let fault = format!("{kind}@mtbf=80ms,seed={number},count=5");
-        let track = if seed % 6 == 5 { "compare" } else { "auto" };
-        let set = [("PROMP_FAULT", &*fault), ("PROMP_CKPT_INTERVAL", "20ms"), ("PROMP_CKPT_TRACK", track)];
-        let run = checkpointed(&exe, &[&number], &s.path("ckpt"), &set);
-        assert_eq!((run.status, &run.out), (0, &want.out), "{number} {fault}: {}", run.err);
-        back += run.err.matches("rolled back to checkpoint").count();
-    }
-    assert!(back > 0, "the faults do not strike");
+    let trackers = ["auto", "auto", "auto", "auto", "auto", "compare"];
+    any_seed_rolls_back("ckpt/memory.c", 12, "80ms", &["kill", "crash", "memerr"], &trackers);
 }
 
 /// What PROMP_REPLAY=proven refuses without a checkpoint is survived with one; exact points, all threads.

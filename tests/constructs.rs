@@ -50,6 +50,16 @@ fn tasks() {
     same("constructs/tasks.c", &[("OMP_MAX_TASK_PRIORITY", "10")]);
 }
 
+/// Barriers of members that come and go: the ways for two members, for more, with tasks and with cancellation, one after the other.
+#[test]
+fn regions_of_changing_size() {
+    for (variable, value) in
+        [("OMP_CANCELLATION", "false"), ("OMP_CANCELLATION", "true"), ("OMP_WAIT_POLICY", "passive")]
+    {
+        same("constructs/sizes.c", &[(variable, value)]);
+    }
+}
+
 #[test]
 fn tasks_executed_at_once() {
     for threads in ["1", "2", "4"] {

@@ -72,31 +72,35 @@ bool Memory::is_private (tree decl) const
          && auto_var_in_fn_p (decl, fn_->decl);
 }
 
+tree step_back (tree t)
+{
+  if (TREE_CODE (t) == ADDR_EXPR)
+    {
+      tree b = get_base_address (TREE_OPERAND (t, 0));
+      return !b ? NULL_TREE : TREE_CODE (b) == MEM_REF ? TREE_OPERAND (b, 0) : DECL_P (b) ? b : NULL_TREE;
+    }
+  gassign *a = TREE_CODE (t) == SSA_NAME && !SSA_NAME_IS_DEFAULT_DEF (t) ? dyn_cast<gassign *> (SSA_NAME_DEF_STMT (t)) : nullptr;
+  if (!a || !POINTER_TYPE_P (TREE_TYPE (gimple_assign_rhs1 (a)))
+      || (gimple_assign_rhs_code (a) != POINTER_PLUS_EXPR && gimple_assign_rhs_code (a) != ADDR_EXPR
+          && !gimple_assign_ssa_name_copy_p (a) && !CONVERT_EXPR_CODE_P (gimple_assign_rhs_code (a))))
+    return NULL_TREE;
+  return gimple_assign_rhs1 (a);
+}
+
 /// Does the pointer lead to this thread's stack: to a private variable, or to what alloca gave?
 bool Memory::is_private_pointer (tree t) const
 {
+  if (DECL_P (t))
+    return false; // its value, not its address
   for (int depth = 0; depth < 64; depth++)
     {
-      if (TREE_CODE (t) == ADDR_EXPR)
-        {
-          tree b = get_base_address (TREE_OPERAND (t, 0));
-          if (!b || TREE_CODE (b) != MEM_REF)
-            return b && DECL_P (b) && is_private (b);
-          t = TREE_OPERAND (b, 0);
-          continue;
-        }
-      if (TREE_CODE (t) != SSA_NAME || SSA_NAME_IS_DEFAULT_DEF (t))
-        return false;
-      gimple *def = SSA_NAME_DEF_STMT (t);
-      if (gimple_call_builtin_p (def, BUILT_IN_ALLOCA) || gimple_call_builtin_p (def, BUILT_IN_ALLOCA_WITH_ALIGN)
-          || gimple_call_builtin_p (def, BUILT_IN_ALLOCA_WITH_ALIGN_AND_MAX))
+      if (!t || DECL_P (t))
+        return t && is_private (t);
+      gimple *def = TREE_CODE (t) == SSA_NAME ? SSA_NAME_DEF_STMT (t) : nullptr;
+      if (def && (gimple_call_builtin_p (def, BUILT_IN_ALLOCA) || gimple_call_builtin_p (def, BUILT_IN_ALLOCA_WITH_ALIGN)
+                  || gimple_call_builtin_p (def, BUILT_IN_ALLOCA_WITH_ALIGN_AND_MAX)))
         return true;
-      gassign *a = dyn_cast<gassign *> (def);
-      if (!a || !POINTER_TYPE_P (TREE_TYPE (gimple_assign_rhs1 (a)))
-          || (gimple_assign_rhs_code (a) != POINTER_PLUS_EXPR && gimple_assign_rhs_code (a) != ADDR_EXPR
-              && !gimple_assign_ssa_name_copy_p (a) && !CONVERT_EXPR_CODE_P (gimple_assign_rhs_code (a))))
-        return false;
-      t = gimple_assign_rhs1 (a);
+      t = step_back (t);
     }
   return false;
 }

@@ -64,6 +64,9 @@ private:
 
 /// The name of the function that is called, without a leading __builtin_; empty if it is not known.
 const char *callee_name (gimple *stmt);
+/// One step towards where the pointer `t` comes from: what it is an offset from, a copy or a conversion of, or the variable whose address it
+/// is; NULL_TREE: nothing of these.
+tree step_back (tree t);
 /// Is it a call of the runtime that is a save point?
 bool is_save_point (gimple *stmt);
 /// Is the function one that GCC made of a construct's body?

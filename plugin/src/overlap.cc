@@ -20,31 +20,19 @@ tree Memory::root (tree t, bool *loaded) const
 {
   for (int depth = 0; depth < 64; depth++)
     {
-      if (DECL_P (t))
+      if (!t || DECL_P (t))
         return t;
-      if (TREE_CODE (t) == ADDR_EXPR)
+      if (TREE_CODE (t) == SSA_NAME)
         {
-          tree b = get_base_address (TREE_OPERAND (t, 0));
-          if (!b || TREE_CODE (b) != MEM_REF)
-            return b && DECL_P (b) ? b : NULL_TREE;
-          t = TREE_OPERAND (b, 0);
-          continue;
+          if (SSA_NAME_IS_DEFAULT_DEF (t))
+            return SSA_NAME_VAR (t) && TREE_CODE (SSA_NAME_VAR (t)) == PARM_DECL ? SSA_NAME_VAR (t) : NULL_TREE;
+          gimple *def = SSA_NAME_DEF_STMT (t);
+          if (gimple_call_builtin_p (def, BUILT_IN_MALLOC) || gimple_call_builtin_p (def, BUILT_IN_CALLOC))
+            return t;
+          if (loaded && gimple_assign_load_p (def))
+            *loaded = true;
         }
-      if (TREE_CODE (t) != SSA_NAME)
-        return NULL_TREE;
-      if (SSA_NAME_IS_DEFAULT_DEF (t))
-        return SSA_NAME_VAR (t) && TREE_CODE (SSA_NAME_VAR (t)) == PARM_DECL ? SSA_NAME_VAR (t) : NULL_TREE;
-      gimple *def = SSA_NAME_DEF_STMT (t);
-      if (gimple_call_builtin_p (def, BUILT_IN_MALLOC) || gimple_call_builtin_p (def, BUILT_IN_CALLOC))
-        return t;
-      gassign *a = dyn_cast<gassign *> (def);
-      if (a && loaded && gimple_assign_load_p (a))
-        *loaded = true;
-      if (!a || !POINTER_TYPE_P (TREE_TYPE (gimple_assign_rhs1 (a)))
-          || (gimple_assign_rhs_code (a) != POINTER_PLUS_EXPR && gimple_assign_rhs_code (a) != ADDR_EXPR
-              && !gimple_assign_ssa_name_copy_p (a) && !CONVERT_EXPR_CODE_P (gimple_assign_rhs_code (a))))
-        return NULL_TREE;
-      t = gimple_assign_rhs1 (a);
+      t = step_back (t);
     }
   return NULL_TREE;
 }

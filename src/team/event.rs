@@ -43,6 +43,12 @@ impl Patience {
         }
         false
     }
+
+    /// What is left of it after [`Patience::stay`] has given `awake`.
+    #[inline]
+    pub fn after(self, awake: bool) -> Self {
+        if awake { self } else { Self { rounds: 0, ..self } }
+    }
 }
 
 /// See the module's text.

@@ -5,7 +5,6 @@
 //! the primary waits for all `done` (acquire) and for the last task, and stores `finished`. A worker that still helps
 //! cannot meet tasks of a later region: it takes tasks only if the team's epoch is its own, under the pool's lock.
 
-use super::event::Patience;
 use super::member::{Member, tfd};
 use super::pool;
 use super::team::{Outside, Team};
@@ -192,14 +191,12 @@ pub fn work(thr: &'static Thread, order: Order, seen: u32) {
     team.event.notify();
     // Help with what is left, until the primary declares the region finished or calls for another one.
     let over = || thr.dock.called(seen) || team.finished.load(Acquire) >= epoch;
-    let mut round = 0;
-    let awake = team.patience.get().stay(|| {
+    let (patience, mut round) = (team.patience.get(), 0);
+    let awake = patience.stay(|| {
         round += 1;
         thr.dock.called(seen) || team.tasks.has_been_used() || (round % SELDOM == 0 && over())
     });
-    let patience = team.patience.get();
-    let patience = if awake { patience } else { Patience { rounds: 0, ..patience } };
-    team.wait_at_end(thr, patience, over);
+    team.wait_at_end(thr, patience.after(awake), over);
 }
 
 /// Calls `call` as the current activation of `thr` and restores the enclosing one.

@@ -206,8 +206,7 @@ impl Team {
         let awake = patience.stay(|| met() || stop() || self.tasks.has_been_used());
         self.event.notify();
         if !met() {
-            let patience = if awake { patience } else { Patience { rounds: 0, ..patience } };
-            self.wait_at_end(thr, patience, || met() || stop());
+            self.wait_at_end(thr, patience.after(awake), || met() || stop());
         }
         if !met() {
             return Some(false);

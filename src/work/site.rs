@@ -43,8 +43,12 @@ pub struct Facts {
     pub length: Length,
 }
 
+fn hash(site: usize) -> usize {
+    (site >> 2).wrapping_mul(0x9E37_79B9) % SIZE
+}
+
 fn slot(site: usize) -> &'static AtomicU64 {
-    &TABLE[(site >> 2).wrapping_mul(0x9E37_79B9) % SIZE]
+    &TABLE[hash(site)]
 }
 
 /// A word without facts: the site, and the generation of promp-cc's tables.
@@ -128,8 +132,7 @@ pub fn keeps_accounts() -> bool {
 /// A construct started at `site` has taken `ns`. Where the table is full of other sites it is left out.
 #[cold]
 pub fn account(site: usize, ns: u64) {
-    let first = (site >> 2).wrapping_mul(0x9E37_79B9) % SIZE;
-    for t in TOTALS.iter().cycle().skip(first).take(SIZE) {
+    for t in TOTALS.iter().cycle().skip(hash(site)).take(SIZE) {
         let had = t.site.compare_exchange(0, site, Relaxed, Relaxed).unwrap_or_else(|other| other);
         if had == 0 || had == site {
             t.times.fetch_add(1, Relaxed);
