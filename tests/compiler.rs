@@ -18,6 +18,11 @@ fn compile(driver: &Path, args: &[&str]) -> String {
 
 /// A program built with a driver, not linked against libpromp: tests preload it, or not.
 fn built(driver: &Path, source: &str, flags: &[&str]) -> PathBuf {
+    built_and_reported(driver, source, flags).0
+}
+
+/// Likewise, and what the driver said.
+fn built_and_reported(driver: &Path, source: &str, flags: &[&str]) -> (PathBuf, String) {
     let path = root().join("c-tests").join(source);
     let dir = root().join("target/c-tests/compiled");
     let name = format!("{source} {}", flags.join(" ")).replace(['/', ' ', '=', '.', '-', ',', '+'], "_");
@@ -31,8 +36,8 @@ fn built(driver: &Path, source: &str, flags: &[&str]) -> PathBuf {
         args.extend(["-cpp", "-J", modules.to_str().expect("UTF-8")]);
     }
     args.extend(["-o", exe_s, path_s, "-lm"]);
-    compile(driver, &args);
-    exe
+    let report = compile(driver, &args);
+    (exe, report)
 }
 
 #[test]
@@ -195,6 +200,51 @@ fn recovered_by_undo(source: &str) {
         }
     }
     assert_eq!(met, [true, true], "{source}: refused without, recovered with the compile side");
+}
+
+#[test]
+fn old_values_are_saved_where_a_loop_writes_what_it_reads() {
+    let Some(cc) = driver("promp-cc") else { return };
+    for flags in ["-O1", "-O2", "-O3", "-Os", "-O2 -fwrapv", "-O3 -ffast-math"] {
+        for elements in ["-fpromp-report", "-fpromp-elements -fpromp-report"] {
+            let mut flags: Vec<&str> = flags.split(' ').collect();
+            flags.extend(elements.split(' '));
+            let (exe, report) = built_and_reported(&cc, "compiler/apart.c", &flags);
+            let opaque: Vec<&str> = report
+                .lines()
+                .filter(|l| l.contains(": opaque: "))
+                .filter_map(|l| l.split("promp: loop in ").nth(1)?.split(':').next())
+                .collect();
+            assert!(opaque.is_empty() || !elements.contains("elements"), "{flags:?}: {opaque:?}");
+            let mut run = Command::new(exe);
+            run.args(&opaque);
+            let r = limited(run, Duration::from_secs(60));
+            assert!(r.status == 0 && r.out.contains(" 0 missed, 0 wrong"), "{flags:?}: {}", r.out);
+            let needless: Vec<&str> = r.out.lines().filter_map(|l| l.strip_prefix("needless: ")).collect();
+            for known in ["shifted", "backwards", "halved", "right_shift", "third_from_the_end"] {
+                assert!(
+                    flags.contains(&"-fwrapv") || !needless.contains(&known),
+                    "{flags:?} saves needlessly: {needless:?}"
+                );
+            }
+            let whole = [
+                "transposed",
+                "mirrored",
+                "stencil",
+                "stepwise",
+                "wide",
+                "running",
+                "until_found",
+                "some_reads",
+            ];
+            if flags[0] == "-O2" && flags.len() == 2 {
+                assert!(
+                    !whole.iter().any(|x| needless.contains(x)),
+                    "{flags:?} saves needlessly: {needless:?}"
+                );
+            }
+        }
+    }
 }
 
 #[test]

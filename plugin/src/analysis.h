@@ -13,6 +13,8 @@ enum { ACCESS_WRITES = 1, ACCESS_WHOLE = 2, ACCESS_ATOMIC = 4 };
 struct promp_access { uint32_t node, place, flags, line, fill; };
 /// `excused`: 1 + the node of an allocation; the effect (freeing it) counts only where that does not come before it.
 struct promp_effect { const char *what; uint32_t line, node, excused; };
+/// A write whose old value must be saved, `outside`: only outside of the block of its fill; and the reads that it may meet.
+struct promp_saved { uint32_t write, outside; const uint32_t *meets; size_t count; };
 struct promp_segment {
   size_t nodes;
   const uint32_t (*edges)[2]; size_t edge_count;
@@ -21,12 +23,13 @@ struct promp_segment {
   const promp_effect *effects; size_t effect_count;
   const uint32_t *asks; size_t ask_count;
   bool (*may_overlap) (void *, uint32_t, uint32_t);
+  void (*save) (void *, const struct promp_saved *);
   void *context;
 };
 enum { VERDICT_IDEMPOTENT, VERDICT_UNDO, VERDICT_OPAQUE };
 struct promp_verdict { uint32_t verdict, read, write, line; char why[200]; };
 
-/// `undo`, one byte an access: 1 its old value must be saved, 2 only where it lies outside of the block of its fill.
-void promp_analysis_decide (const promp_segment *, uint8_t *undo, promp_verdict *);
+/// Calls the segment's `save` for each write whose old value must be saved.
+void promp_analysis_decide (const promp_segment *, promp_verdict *);
 }
 #endif

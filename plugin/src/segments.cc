@@ -43,7 +43,13 @@ struct Segment
   std::vector<gimple *> statements; ///< of the accesses
   std::vector<promp_effect> effects;
   std::vector<uint32_t> asks;
-  std::vector<uint8_t> undo;
+  struct Saved
+  {
+    uint32_t write;
+    bool outside;
+    std::vector<uint32_t> meets;
+  };
+  std::vector<Saved> saved; ///< writes whose old values are needed
   std::vector<bool> sure; ///< has the access' block been filled on every way to it?
   promp_verdict verdict;
 };
@@ -75,30 +81,23 @@ public:
     for (Segment &s : segments_)
       {
         decide (s);
-        if (s.verdict.verdict == VERDICT_UNDO)
-          for (size_t i = 0; i < s.accesses.size (); i++)
-            if (s.undo[i])
-              {
-                uint32_t fill = s.undo[i] == 2 ? s.accesses[i].fill : 0;
-                undo.want (s.statements[i], s.accesses[i].place, fill ? s.statements[fill - 1] : nullptr,
-                           fill ? s.accesses[fill - 1].place : 0, s.sure[i]);
-              }
+        for (const Segment::Saved &w : s.saved)
+          want (s, w);
       }
     undo.plan ();
     for (Segment &s : segments_)
-      if (s.verdict.verdict == VERDICT_UNDO)
-        for (size_t i = 0; i < s.accesses.size (); i++)
-          if (s.undo[i] && !undo.can (s.statements[i]))
-            {
-              s.verdict.verdict = VERDICT_OPAQUE;
-              s.verdict.line = s.accesses[i].line;
-              snprintf (s.verdict.why, sizeof s.verdict.why,
-                        undo.is_too_expensive (s.statements[i])
-                          ? "saving what is written to %s one by one would slow the loop down (-fpromp-elements does it)"
-                          : "the extent of what is written to %s is not known",
-                        memory_.name (memory_.places ()[s.accesses[i].place].object).c_str ());
-              break;
-            }
+      for (const Segment::Saved &w : s.saved)
+        if (gimple *stmt = s.statements[w.write]; !undo.can (stmt))
+          {
+            s.verdict.verdict = VERDICT_OPAQUE;
+            s.verdict.line = s.accesses[w.write].line;
+            snprintf (s.verdict.why, sizeof s.verdict.why,
+                      undo.is_too_expensive (stmt)
+                        ? "saving what is written to %s one by one would slow the loop down (-fpromp-elements does it)"
+                        : "the extent of what is written to %s is not known",
+                      memory_.name (memory_.places ()[s.accesses[w.write].place].object).c_str ());
+            break;
+          }
     // Sharing is decided before anything is inserted.
     std::vector<bool> shared;
     for (Segment &s : segments_)
@@ -116,6 +115,48 @@ public:
   }
 
 private:
+  void want (const Segment &s, const Segment::Saved &w)
+  {
+    const promp_access &write = s.accesses[w.write];
+    gimple *stmt = s.statements[w.write];
+    uint32_t fill = w.outside ? write.fill : 0;
+    std::vector<Location> meets;
+    for (uint32_t r : w.meets)
+      meets.push_back ({ s.statements[r], s.accesses[r].place });
+    // What is found out in front of the loop around the write holds for the segment if the loop is not executed again in it.
+    class loop *l = undo_->outermost (stmt);
+    undo_->want ({ stmt, write.place }, fill ? s.statements[fill - 1] : nullptr, fill ? s.accesses[fill - 1].place : 0,
+                 s.sure[w.write], meets, l && !comes_back (s, loop_preheader_edge (l)->src));
+  }
+
+  /// Can the segment execute `bb` to its end twice?
+  static bool comes_back (const Segment &s, basic_block bb)
+  {
+    std::vector<bool> seen (s.nodes.size ());
+    std::vector<uint32_t> todo;
+    auto follow = [&] (uint32_t n) {
+      for (auto &e : s.edges)
+        if (e[0] == n)
+          todo.push_back (e[1]);
+    };
+    auto is_bb = [&] (uint32_t n) { return s.nodes[n].bb == bb && !s.nodes[n].terminator; };
+    for (uint32_t n = 0; n < s.nodes.size (); n++)
+      if (is_bb (n))
+        follow (n);
+    while (!todo.empty ())
+      {
+        uint32_t n = todo.back ();
+        todo.pop_back ();
+        if (seen[n])
+          continue;
+        if (is_bb (n))
+          return true;
+        seen[n] = true;
+        follow (n);
+      }
+    return false;
+  }
+
   static const char *construct (gimple *site)
   {
     if (!site)
@@ -494,7 +535,21 @@ private:
     return !seen[to];
   }
 
-  static bool overlap (void *self, uint32_t a, uint32_t b) { return ((Analysis *) self)->memory_.may_overlap (a, b); }
+  struct Context
+  {
+    Analysis *self;
+    Segment *segment;
+  };
+
+  static void save (void *context, const promp_saved *w)
+  {
+    ((Context *) context)->segment->saved.push_back ({ w->write, w->outside != 0, { w->meets, w->meets + w->count } });
+  }
+
+  static bool overlap (void *context, uint32_t a, uint32_t b)
+  {
+    return ((Context *) context)->self->memory_.may_overlap (a, b);
+  }
 
   void decide (Segment &s)
   {
@@ -502,6 +557,7 @@ private:
     for (size_t i = 0; i < s.accesses.size (); i++)
       if (!(s.accesses[i].fill = cover (s, i, true)) && (s.accesses[i].fill = cover (s, i, false)))
         s.sure[i] = false;
+    Context context = { this, &s };
     promp_segment c = { s.nodes.size (),
                         (const uint32_t (*)[2]) s.edges.data (),
                         s.edges.size (),
@@ -514,10 +570,10 @@ private:
                         s.asks.data (),
                         s.asks.size (),
                         overlap,
-                        this };
-    s.undo.assign (s.accesses.size () + 1, 0);
+                        save,
+                        &context };
     memset (&s.verdict, 0, sizeof s.verdict);
-    promp_analysis_decide (&c, s.undo.data (), &s.verdict);
+    promp_analysis_decide (&c, &s.verdict);
   }
 
   function *fn_;

@@ -28,6 +28,7 @@
 #include "tree-data-ref.h"
 #include "tree-ssa-loop-manip.h"
 #include "tree-ssa-loop-ivopts.h"
+#include <algorithm>
 
 namespace promp {
 
@@ -36,19 +37,48 @@ Undo::Undo (function *fn, Memory &memory, const std::vector<gimple *> &calls) : 
   calculate_dominance_info (CDI_DOMINATORS);
 }
 
-void Undo::want (gimple *stmt, unsigned place, gimple *cover, unsigned cover_place, bool sure)
+void Undo::want (const Location &write, gimple *cover, unsigned cover_place, bool sure, const std::vector<Location> &meets, bool once)
 {
   if (cover && !is_gimple_call (cover))
     fills_[cover] = cover_place;
-  auto known = wanted_.find (stmt);
-  if (known == wanted_.end ())
-    wanted_[stmt] = { place, cover, sure };
-  else
+  Wish &w = wanted_.insert ({ write.stmt, { write.place, cover, sure, once, {} } }).first->second;
+  if (w.cover != cover)
+    w.cover = nullptr;
+  w.sure = w.sure && sure;
+  w.once = w.once && once;
+  for (const Location &r : meets)
+    if (std::none_of (w.meets.begin (), w.meets.end (), [&] (const Location &x) { return x.stmt == r.stmt && x.place == r.place; }))
+      w.meets.push_back (r);
+}
+
+class loop *Undo::outermost (gimple *stmt) const
+{
+  class loop *found = nullptr;
+  for (class loop *l = gimple_bb (stmt)->loop_father; loop_outer (l) && !has_call (l); l = loop_outer (l))
+    found = l;
+  return found;
+}
+
+/// A condition, to be computed in front of the outermost loop around the write: may it meet a read of its segment? Null: that is not known
+/// before it happens.
+tree Undo::meets (gimple *stmt, const Wish &w, gimple_seq *seq) const
+{
+  const unsigned too_many = 64;
+  class loop *l = outermost (stmt);
+  if (!l || !w.once || w.meets.size () > too_many)
+    return NULL_TREE;
+  Extents extents (l, seq);
+  Extent written, read;
+  if (!extents.of ({ stmt, w.place }, memory_, &written))
+    return NULL_TREE;
+  tree any = boolean_false_node;
+  for (const Location &r : w.meets)
     {
-      if (known->second.cover != cover)
-        known->second.cover = nullptr;
-      known->second.sure = known->second.sure && sure;
+      if (r.place == w.place || !extents.of (r, memory_, &read))
+        return NULL_TREE;
+      any = extents.emit (fold_build2 (BIT_IOR_EXPR, boolean_type_node, any, extents.may_meet (written, read)));
     }
+  return any;
 }
 
 bool Undo::is_too_expensive (gimple *stmt) const
@@ -181,30 +211,6 @@ static bool affine (class loop *l, tree expr, tree *first, tree *step)
     default:
       return false;
     }
-}
-
-/// The address of `ref` as an expression of constants and SSA names: base pointer plus offset in bytes.
-static tree address (tree ref, tree *size)
-{
-  poly_int64 bits, pos;
-  tree offset;
-  machine_mode mode;
-  int unsignedp, reversep, volatilep;
-  tree base = get_inner_reference (ref, &bits, &pos, &offset, &mode, &unsignedp, &reversep, &volatilep);
-  HOST_WIDE_INT b, p;
-  if (!bits.is_constant (&b) || !pos.is_constant (&p) || b % 8 || p % 8 || b <= 0)
-    return NULL_TREE;
-  *size = size_int (b / 8);
-  tree start;
-  if (TREE_CODE (base) == MEM_REF)
-    start = fold_build_pointer_plus (TREE_OPERAND (base, 0), fold_convert (sizetype, TREE_OPERAND (base, 1)));
-  else if (DECL_P (base))
-    start = build_fold_addr_expr (base);
-  else
-    return NULL_TREE;
-  if (offset)
-    start = fold_build_pointer_plus (start, fold_convert (sizetype, offset));
-  return fold_build_pointer_plus (start, size_int (p / 8));
 }
 
 /// Is the pointer used by this function and by functions that only read and write through it?
@@ -409,17 +415,47 @@ void Undo::plan ()
   for (auto &w : wanted_)
     {
       Plan &p = plans_[w.first] = plan_for (w.first, w.second.place);
-      if (!p.possible || p.around)
-        continue;
-      // One by one: cheap enough where the write is not in a loop within the loop that the runtime cuts.
-      unsigned depth = 0;
-      for (class loop *l = gimple_bb (w.first)->loop_father; loop_outer (l) && !has_call (l); l = loop_outer (l))
-        depth++;
-      p.cover = w.second.cover;
-      p.sure = w.second.sure;
-      p.expensive = depth > 1 && !p.cover && !options.elements;
-      p.possible = !p.expensive;
+      if (!w.second.cover && !(p.meets = meets (w.first, w.second, &p.finding_out)))
+        gimple_seq_discard (p.finding_out), p.finding_out = nullptr;
+      if (p.possible && !p.around)
+        one_by_one (w.first, w.second, p);
+      if (!p.possible && p.meets)
+        {
+          p.possible = p.refuse = true;
+          p.expensive = false;
+        }
     }
+}
+
+/// In front of the write itself: cheap enough where the write is not in a loop within the loop that the runtime cuts.
+void Undo::one_by_one (gimple *stmt, const Wish &w, Plan &p) const
+{
+  unsigned depth = 0;
+  for (class loop *l = gimple_bb (stmt)->loop_father; loop_outer (l) && !has_call (l); l = loop_outer (l))
+    depth++;
+  p.cover = w.cover;
+  p.sure = w.sure;
+  p.expensive = depth > 1 && !p.cover && !options.elements;
+  p.possible = !p.expensive;
+}
+/// A place on `e` that is only reached if the condition holds, which is seldom.
+static gimple_stmt_iterator only_if (edge e, tree condition)
+{
+  basic_block join = create_empty_if_region_on_edge (e, condition)->src;
+  basic_block test = get_immediate_dominator (CDI_DOMINATORS, join);
+  edge yes = EDGE_SUCC (test, 0)->flags & EDGE_TRUE_VALUE ? EDGE_SUCC (test, 0) : EDGE_SUCC (test, 1);
+  edge no = EDGE_SUCC (test, 0) == yes ? EDGE_SUCC (test, 1) : EDGE_SUCC (test, 0);
+  yes->probability = profile_probability::very_unlikely ();
+  no->probability = yes->probability.invert ();
+  return gsi_last_bb (yes->dest);
+}
+
+/// The edge that leads to `stmt`.
+static edge in_front_of (gimple *stmt)
+{
+  gimple_stmt_iterator i = gsi_for_stmt (stmt);
+  gsi_prev (&i);
+  return gsi_end_p (i) ? split_block_after_labels (gimple_bb (stmt)) : split_block (gimple_bb (stmt), gsi_stmt (i));
 }
 
 /// A place in front of `stmt` that is only reached if what it writes lies outside of the block that `p.cover` has written.
@@ -437,17 +473,7 @@ gimple_stmt_iterator Undo::outside (const Plan &p, gimple *stmt)
   from = force_gimple_operand (from, &more, true, NULL_TREE);
   gimple_seq_add_seq (&seq, more);
   gsi_insert_seq_before (&i, seq, GSI_SAME_STMT);
-  tree condition = fold_build2 (GE_EXPR, boolean_type_node, from, fold_convert (sizetype, length));
-  gsi_prev (&i);
-  edge e = split_block (gimple_bb (stmt), gsi_stmt (i));
-  edge out = create_empty_if_region_on_edge (e, condition);
-  basic_block join = out->src;
-  basic_block test = get_immediate_dominator (CDI_DOMINATORS, join);
-  edge yes = EDGE_SUCC (test, 0)->flags & EDGE_TRUE_VALUE ? EDGE_SUCC (test, 0) : EDGE_SUCC (test, 1);
-  edge no = EDGE_SUCC (test, 0) == yes ? EDGE_SUCC (test, 1) : EDGE_SUCC (test, 0);
-  yes->probability = profile_probability::very_unlikely ();
-  no->probability = yes->probability.invert ();
-  return gsi_last_bb (yes->dest);
+  return only_if (in_front_of (stmt), fold_build2 (GE_EXPR, boolean_type_node, from, fold_convert (sizetype, length)));
 }
 
 void Undo::insert ()
@@ -455,14 +481,16 @@ void Undo::insert ()
   std::set<std::pair<tree, class loop *>> blocks;
   for (auto &w : wanted_)
     {
-      const Plan &p = plans_[w.first];
+      Plan &p = plans_[w.first];
       if (!p.possible || (p.around && p.dimensions.empty () && !blocks.insert ({ p.start, p.around }).second))
         continue;
       tree one = build_int_cst (long_integer_type_node, 1), zero = build_int_cst (long_integer_type_node, 0);
       std::vector<tree> args = { p.start, fold_convert (long_integer_type_node, p.size) };
+      if (p.refuse)
+        args = { null_pointer_node, TYPE_MAX_VALUE (long_integer_type_node) }; // more than a log can hold
       for (unsigned i = 0; i < 2; i++)
         {
-          bool has = i < p.dimensions.size ();
+          bool has = i < p.dimensions.size () && !p.refuse;
           args.push_back (has ? fold_convert (long_integer_type_node, p.dimensions[i].count) : one);
           args.push_back (has ? fold_convert (long_integer_type_node, p.dimensions[i].stride) : zero);
         }
@@ -478,15 +506,18 @@ void Undo::insert ()
       v.release ();
       gimple_set_location (call, gimple_location (w.first));
       gimple_seq_add_stmt (&seq, call);
-      if (p.around)
-        gsi_insert_seq_on_edge_immediate (loop_preheader_edge (p.around), seq);
-      else
+      if (p.finding_out)
+        gsi_insert_seq_on_edge_immediate (loop_preheader_edge (outermost (w.first)), p.finding_out);
+      class loop *l = p.refuse ? outermost (w.first) : p.around;
+      if (l && !p.meets)
         {
-          gimple_stmt_iterator i = gsi_for_stmt (w.first);
-          if (p.cover)
-            i = outside (p, w.first);
-          gsi_insert_seq_before (&i, seq, GSI_SAME_STMT);
+          gsi_insert_seq_on_edge_immediate (loop_preheader_edge (l), seq);
+          continue;
         }
+      gimple_stmt_iterator i = !p.meets ? p.cover ? outside (p, w.first) : gsi_for_stmt (w.first)
+                                        : only_if (l ? loop_preheader_edge (l) : in_front_of (w.first),
+                                                   fold_build2 (NE_EXPR, boolean_type_node, p.meets, boolean_false_node));
+      gsi_insert_seq_before (&i, seq, GSI_SAME_STMT);
     }
 }
 

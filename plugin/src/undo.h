@@ -2,7 +2,7 @@
 #ifndef PROMP_UNDO_H
 #define PROMP_UNDO_H
 
-#include "memory.h"
+#include "extent.h"
 #include <map>
 #include <set>
 
@@ -12,10 +12,13 @@ class Undo
 {
 public:
   Undo (function *fn, Memory &memory, const std::vector<gimple *> &calls);
-  /// The old value of what `stmt` writes to `place` must be saved. `cover`: a call, or a write in a filling loop, that writes a
+  /// The old value of what is written must be saved. `cover`: a call, or a write in a filling loop, that writes a
   /// block at the same pointer before, in every segment in which the statement is: what lies in the block need not be
-  /// saved. Null: none. `sure`: it has done so on every way from the segment's start.
-  void want (gimple *stmt, unsigned place, gimple *cover, unsigned cover_place, bool sure);
+  /// saved. Null: none. `sure`: it has done so on every way from the segment's start. `meets`: the reads that could see
+  /// what is written; `once`: the outermost loop around the write is entered at most once in a segment.
+  void want (const Location &write, gimple *cover, unsigned cover_place, bool sure, const std::vector<Location> &meets, bool once);
+  /// The outermost loop around `stmt` without runtime calls, null: there is none.
+  class loop *outermost (gimple *stmt) const;
   /// The loop that writes a block without gaps from its first byte to its last by executing `stmt`, null if it is none.
   class loop *filling_loop (gimple *stmt, unsigned place) const;
   /// Is saving possible in principle, but too expensive?
@@ -37,6 +40,9 @@ private:
     bool possible = false, expensive = false;
     gimple *cover = nullptr;
     bool sure = true;
+    bool refuse = false; ///< cannot be saved: where it meets a read, the segment is not to be executed again
+    tree meets = NULL_TREE; ///< may it meet a read of its segment? Null: always
+    gimple_seq finding_out = nullptr; ///< computes it, in front of the outermost loop
     class loop *around = nullptr; ///< in front of this loop; null: in front of the statement
     tree start = NULL_TREE, size = NULL_TREE;
     std::vector<Dimension> dimensions; ///< innermost first
@@ -58,7 +64,12 @@ private:
     unsigned place;
     gimple *cover;
     bool sure;
+    bool once;
+    std::vector<Location> meets;
   };
+  tree meets (gimple *stmt, const Wish &w, gimple_seq *seq) const;
+  void one_by_one (gimple *stmt, const Wish &w, Plan &plan) const;
+
   std::map<gimple *, Wish> wanted_;
   std::map<gimple *, Plan> plans_;
   std::map<gimple *, unsigned> fills_; ///< writes in filling loops that cover others, and what they write

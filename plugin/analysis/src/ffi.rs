@@ -50,7 +50,18 @@ pub struct CSegment {
     asks: *const u32,
     ask_count: usize,
     may_overlap: extern "C" fn(*mut c_void, u32, u32) -> bool,
+    save: extern "C" fn(*mut c_void, *const CSaved),
     context: *mut c_void,
+}
+
+/// A write whose old value must be saved, and the `count` reads that it may meet.
+#[repr(C)]
+pub struct CSaved {
+    write: u32,
+    /// Nonzero: only outside of the block of its fill.
+    outside: u32,
+    meets: *const u32,
+    count: usize,
 }
 
 /// The answer: 0 idempotent, 1 undo, 2 opaque.
@@ -74,16 +85,14 @@ unsafe fn slice<'a, T>(p: *const T, n: usize) -> &'a [T] {
     unsafe { core::slice::from_raw_parts(p, n) }
 }
 
-/// Decides on a segment. `undo` has one byte an access: 1 where the old value must be saved, 2 where
-/// that is so outside of the block of its fill.
+/// Decides on a segment. Its `save` is called for each write whose old value must be saved.
 ///
 /// # Safety
 /// All pointers are valid for their counts, node and place numbers in range, texts end in zero.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn promp_analysis_decide(s: *const CSegment, undo: *mut u8, out: *mut CVerdict) {
+pub unsafe extern "C" fn promp_analysis_decide(s: *const CSegment, out: *mut CVerdict) {
     // SAFETY: by the caller's promise.
-    let (s, out, undo) =
-        unsafe { (&*s, &mut *out, core::slice::from_raw_parts_mut(undo, (*s).access_count.max(1))) };
+    let (s, out) = unsafe { (&*s, &mut *out) };
     // SAFETY: likewise.
     let segment = unsafe {
         Segment {
@@ -125,7 +134,11 @@ pub unsafe extern "C" fn promp_analysis_decide(s: *const CSegment, undo: *mut u8
         Verdict::Undo { writes, because } => {
             out.verdict = 1;
             (out.read, out.write) = (because.0 as u32, because.1 as u32);
-            writes.iter().for_each(|&(w, outside)| undo[w] = if outside { 2 } else { 1 });
+            for w in writes {
+                let meets: Vec<u32> = w.meets.iter().map(|&r| r as u32).collect();
+                let (write, outside) = (w.write as u32, w.outside as u32);
+                (s.save)(s.context, &CSaved { write, outside, meets: meets.as_ptr(), count: meets.len() });
+            }
         }
         Verdict::Opaque { why, line } => {
             out.verdict = 2;

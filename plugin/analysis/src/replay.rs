@@ -84,8 +84,8 @@ pub enum Verdict {
     Idempotent,
     /// May be executed again when the old values of these accesses have been put back.
     Undo {
-        /// Indices of accesses, ascending; true: only where the access lies outside of the block of its fill.
-        writes: Vec<(usize, bool)>,
+        /// In the order of the accesses.
+        writes: Vec<Saved>,
         /// An exposed read and a write that may meet.
         because: (usize, usize),
     },
@@ -96,6 +96,17 @@ pub enum Verdict {
         /// Source line.
         line: u32,
     },
+}
+
+/// A write whose old value must be saved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Saved {
+    /// An access.
+    pub write: usize,
+    /// Only where the access lies outside of the block of its fill.
+    pub outside: bool,
+    /// The exposed reads that it may meet. If it turns out when the program runs that it meets none of them, nothing needs to be saved.
+    pub meets: Vec<usize>,
 }
 
 /// What is known about objects.
@@ -131,7 +142,7 @@ pub fn decide(s: &Segment, aliases: &dyn Aliases) -> Verdict {
         if let Some(&r) = met.first() {
             because.get_or_insert((r, w));
             let outside = write.fill.is_some() && met.iter().all(|&r| s.accesses[r].fill == write.fill);
-            writes.push((w, outside));
+            writes.push(Saved { write: w, outside, meets: met });
         }
     }
     match because {
@@ -212,6 +223,9 @@ mod tests {
         }
     }
     const APART: fn(u32, u32) -> bool = |a, b| a == b;
+    fn saved(write: usize, outside: bool, meets: &[usize]) -> Saved {
+        Saved { write, outside, meets: meets.to_vec() }
+    }
 
     #[test]
     fn reading_one_and_writing_another_is_idempotent() {
@@ -222,7 +236,10 @@ mod tests {
     #[test]
     fn an_update_needs_undo() {
         let s = straight(vec![read(0, 0), write(0, 0)]);
-        assert_eq!(decide(&s, &APART), Verdict::Undo { writes: vec![(1, false)], because: (0, 1) });
+        assert_eq!(
+            decide(&s, &APART),
+            Verdict::Undo { writes: vec![saved(1, false, &[0])], because: (0, 1) }
+        );
     }
 
     #[test]
@@ -285,9 +302,9 @@ mod tests {
         s.accesses[2].fill = Some(0);
         s.accesses[2].whole = false;
         let same = |a: u32, b: u32| a == b || (a < 2 && b < 2);
-        assert_eq!(decide(&s, &same), Verdict::Undo { writes: vec![(2, true)], because: (1, 2) });
+        assert_eq!(decide(&s, &same), Verdict::Undo { writes: vec![saved(2, true, &[1])], because: (1, 2) });
         let Verdict::Undo { writes, .. } = decide(&s, &|_, _| true) else { panic!("they may meet") };
-        assert_eq!(writes, [(0, false), (2, false)]);
+        assert_eq!(writes, [saved(0, false, &[3]), saved(2, false, &[1, 3])]);
     }
 
     #[test]
@@ -300,10 +317,10 @@ mod tests {
         let same = |a: u32, b: u32| a / 2 == b / 2;
         assert_eq!(decide(&s, &same), Verdict::Idempotent);
         s.graph = Graph::new(2, [(0, 1), (1, 1)]);
-        assert_eq!(decide(&s, &same), Verdict::Undo { writes: vec![(0, false)], because: (1, 0) });
+        assert_eq!(decide(&s, &same), Verdict::Undo { writes: vec![saved(0, false, &[1])], because: (1, 0) });
         // Updated, its old value is saved outside of the block.
         s.accesses.push(behind(write(1, 1)));
-        assert_eq!(decide(&s, &same), Verdict::Undo { writes: vec![(2, true)], because: (1, 2) });
+        assert_eq!(decide(&s, &same), Verdict::Undo { writes: vec![saved(2, true, &[1])], because: (1, 2) });
     }
 
     #[test]
@@ -372,7 +389,7 @@ mod tests {
                 if next.is_empty() { break; }
                 path.push(next[k % next.len()]);
             }
-            let undo = match decide(&s, &APART) { Verdict::Undo { writes, .. } => writes.into_iter().map(|(w, _)| w).collect(), _ => vec![] };
+            let undo = match decide(&s, &APART) { Verdict::Undo { writes, .. } => writes.into_iter().map(|w| w.write).collect(), _ => vec![] };
             let first = [11u64, 22, 33];
             let mut expected = first;
             run(&s, &path, &mut expected, usize::MAX, None);
