@@ -447,6 +447,7 @@ static gimple_stmt_iterator only_if (edge e, tree condition)
   edge no = EDGE_SUCC (test, 0) == yes ? EDGE_SUCC (test, 1) : EDGE_SUCC (test, 0);
   yes->probability = profile_probability::very_unlikely ();
   no->probability = yes->probability.invert ();
+  yes->dest->count = test->count.apply_probability (yes->probability);
   return gsi_last_bb (yes->dest);
 }
 
@@ -456,6 +457,23 @@ static edge in_front_of (gimple *stmt)
   gimple_stmt_iterator i = gsi_for_stmt (stmt);
   gsi_prev (&i);
   return gsi_end_p (i) ? split_block_after_labels (gimple_bb (stmt)) : split_block (gimple_bb (stmt), gsi_stmt (i));
+}
+
+/// The load of what `stmt` overwrites, if nothing but arithmetic is between them, else `stmt`: what is inserted in front of an update as a whole
+/// leaves it one instruction.
+static gimple *start_of_update (gimple *stmt)
+{
+  gimple *start = stmt;
+  gimple_stmt_iterator i = gsi_for_stmt (stmt);
+  for (gsi_prev (&i); is_gimple_assign (stmt) && !gsi_end_p (i); gsi_prev (&i))
+    {
+      gimple *s = gsi_stmt (i);
+      if (!is_gimple_debug (s) && (!is_gimple_assign (s) || gimple_vdef (s)))
+        break;
+      if (gimple_assign_load_p (s) && operand_equal_p (gimple_assign_rhs1 (s), gimple_assign_lhs (stmt), 0))
+        start = s;
+    }
+  return start;
 }
 
 /// A place in front of `stmt` that is only reached if what it writes lies outside of the block that `p.cover` has written.
@@ -514,8 +532,9 @@ void Undo::insert ()
           gsi_insert_seq_on_edge_immediate (loop_preheader_edge (l), seq);
           continue;
         }
-      gimple_stmt_iterator i = !p.meets ? p.cover ? outside (p, w.first) : gsi_for_stmt (w.first)
-                                        : only_if (l ? loop_preheader_edge (l) : in_front_of (w.first),
+      gimple *start = start_of_update (w.first);
+      gimple_stmt_iterator i = !p.meets ? p.cover ? outside (p, start) : gsi_for_stmt (start)
+                                        : only_if (l ? loop_preheader_edge (l) : in_front_of (start),
                                                    fold_build2 (NE_EXPR, boolean_type_node, p.meets, boolean_false_node));
       gsi_insert_seq_before (&i, seq, GSI_SAME_STMT);
     }
