@@ -294,17 +294,16 @@ fn fragment(m: &Member, shape: &Shape, n: u64) -> Option<Range> {
 }
 
 /// Into how many fragments a static chunk of `len` iterations is cut if nobody has said it: only where losing one instead of the whole
-/// is worth its price (about 0.1 µs), as far as is known about the call site.
+/// is worth its price, as far as is known about the call site.
 fn fragments(len: u64, facts: site::Facts) -> u64 {
     const FIRST_TIME: u64 = 16;
-    const LONG: u64 = 64;
     if !facts.proved || !policy::recomputes() {
         return 1;
     }
-    match facts.length {
-        site::Length::Unknown if len >= 4 * FIRST_TIME => FIRST_TIME,
-        site::Length::Long => LONG.min(len.max(1)),
-        _ => 1,
+    match facts.pieces {
+        None if len >= 4 * FIRST_TIME => FIRST_TIME,
+        None => 1,
+        Some(pieces) => pieces.min(len.max(1)),
     }
 }
 

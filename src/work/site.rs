@@ -12,23 +12,15 @@ static TABLE: [AtomicU64; SIZE] = [const { AtomicU64::new(0) }; SIZE];
 const BARRIER: u64 = 1;
 const SHARED: u64 = 2;
 const PROVED: u64 = 4;
-const SHORT: u64 = 8;
-const LONG: u64 = 16;
+const TIMED: u64 = 8;
+/// Where the binary logarithm of the number of fragments is.
+const PIECES: u32 = 4;
 const FACTS: u64 = 0xff;
 
-/// Constructs that take longer than this are long (ns).
-const LONG_NS: u64 = 300_000;
-
-/// How long a construct takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Length {
-    /// It has not ended yet.
-    Unknown,
-    /// Shorter than 0.3 ms the first time.
-    Short,
-    /// Longer.
-    Long,
-}
+/// A fragment is worth its price (about 0.1 µs) if it takes at least this long (ns).
+const PIECE_NS: u64 = 32_000;
+/// The most fragments, as a binary logarithm.
+const MOST_PIECES: u32 = 6;
 
 /// What is known about a call site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +31,8 @@ pub struct Facts {
     pub proved: bool,
     /// Proved: a chunk does the same whichever thread of the team executes it.
     pub shared: bool,
-    /// How long it takes, learned of proved constructs.
-    pub length: Length,
+    /// Into how many fragments a thread's chunk of a proved construct is worth cutting, learned from the time it took the first time.
+    pub pieces: Option<u64>,
 }
 
 fn hash(site: usize) -> usize {
@@ -58,14 +50,8 @@ fn key(site: usize) -> u64 {
 
 fn read(v: u64) -> Facts {
     let has = |bit| v & bit != 0;
-    let length = if has(LONG) {
-        Length::Long
-    } else if has(SHORT) {
-        Length::Short
-    } else {
-        Length::Unknown
-    };
-    Facts { ends_in_barrier: has(BARRIER), proved: has(PROVED), shared: has(SHARED), length }
+    let pieces = has(TIMED).then(|| 1 << ((v & FACTS) >> PIECES));
+    Facts { ends_in_barrier: has(BARRIER), proved: has(PROVED), shared: has(SHARED), pieces }
 }
 
 /// What is known about `site`.
@@ -99,8 +85,9 @@ pub fn learn(site: usize, barrier: bool, took_ns: impl FnOnce() -> u64) {
         return;
     }
     let mut new = v & !BARRIER | if barrier { BARRIER } else { 0 };
-    if v & (PROVED | SHORT | LONG) == PROVED {
-        new |= if took_ns() > LONG_NS { LONG } else { SHORT };
+    if v & (PROVED | TIMED) == PROVED {
+        let pieces = (took_ns() / PIECE_NS).max(1).ilog2().min(MOST_PIECES);
+        new |= TIMED | u64::from(pieces) << PIECES;
     }
     if v != new {
         s.store(new, Relaxed);
