@@ -24,10 +24,14 @@ void promp_undo(char *start, long size, long count0, long stride0, long count1, 
         _Pragma("omp parallel for num_threads(1)") \
         for (int i = 0; i < n; i++) { __VA_ARGS__; } \
     }
+#define HELPER(name, value) static __attribute__((noinline)) double name(const double *b, int i, int m) { return value; }
+#define CALL(name, i, m) name(b, i, m)
 #define PUT(k, x) (a[k] = (x))
 #define GET(k) b[k]
 #include "shapes.h"
 #undef SHAPE
+#undef HELPER
+#undef CALL
 #undef PUT
 #undef GET
 
@@ -43,10 +47,14 @@ static void put(double *p, double x) {
     static __attribute__((noipa)) void name##_watched(double *a, double *b, int n, int m) { \
         for (int i = 0; i < n; i++) { __VA_ARGS__; } \
     }
+#define HELPER(name, value) static double name##_watched(const double *b, int i, int m) { return value; }
+#define CALL(name, i, m) name##_watched(b, i, m)
 #define PUT(k, x) put(&a[k], (x))
 #define GET(k) get((double *)&b[k])
 #include "shapes.h"
 #undef SHAPE
+#undef HELPER
+#define HELPER(...)
 
 static int tested, missed, wrong;
 

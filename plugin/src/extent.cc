@@ -118,7 +118,7 @@ tree Extents::fixed (tree expr)
 
 bool Extents::range (tree expr, Range *r)
 {
-  const unsigned too_many = 200;
+  const unsigned too_many = 500;
   if (++steps_ > too_many)
     return false;
   tree type = TREE_TYPE (expr);
@@ -202,6 +202,7 @@ bool Extents::operation (enum tree_code code, tree type, tree x, tree y, Range *
         return to >= precision && keeps && range (x, r);
       }
     case SSA_NAME:
+    case NON_LVALUE_EXPR:
       return range (x, r);
     default:
       return false;

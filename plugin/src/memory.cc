@@ -19,6 +19,7 @@
 #include "tree-pretty-print.h"
 #include "internal-fn.h"
 #include "tree-eh.h"
+#include <algorithm>
 
 namespace promp {
 
@@ -206,8 +207,8 @@ void Memory::add (Deed &deed, gimple *stmt, tree ref, unsigned flags)
     deed.items.push_back ({ stmt, p, flags });
 }
 
-/// Memory somewhere behind a pointer.
-void Memory::add_pointed (Deed &deed, gimple *stmt, tree pointer, unsigned flags)
+/// Memory somewhere behind a pointer, at `ref` if that is known.
+void Memory::add_pointed (Deed &deed, gimple *stmt, tree pointer, unsigned flags, tree ref)
 {
   tree base = pointer;
   if (pointer && is_private_pointer (pointer))
@@ -223,7 +224,7 @@ void Memory::add_pointed (Deed &deed, gimple *stmt, tree pointer, unsigned flags
   if (!base || !(DECL_P (base) || TREE_CODE (base) == SSA_NAME))
     base = NULL_TREE;
   places_.push_back ({ object (base), 0, 0, 0 });
-  expressions_.push_back (NULL_TREE);
+  expressions_.push_back (ref);
   deed.items.push_back ({ stmt, (unsigned) places_.size () - 1, flags });
 }
 
@@ -305,15 +306,24 @@ void Memory::call (Deed &deed, gcall *stmt)
         add_pointed (deed, stmt, NULL_TREE, 0);
       if (!s->runtime)
         {
-          auto through = [&] (int k, unsigned flags) {
+          auto through = [&] (int k, unsigned flags, tree place = NULL_TREE) {
             tree a = argument_of (stmt, k % BEHIND);
             if (k < BEHIND)
-              add_pointed (deed, stmt, a, flags);
+              add_pointed (deed, stmt, a, flags, place);
             else if (!a || !is_private_behind (a))
               add_pointed (deed, stmt, NULL_TREE, flags);
           };
           for (int k : s->reads)
-            through (k, 0);
+            {
+              // In known places, if all are; else somewhere behind the pointer.
+              std::vector<tree> places;
+              for (tree p : s->places.at (k))
+                places.push_back (place_at (stmt, p));
+              if (places.size () > 64 || std::find (places.begin (), places.end (), NULL_TREE) != places.end ())
+                places = { NULL_TREE };
+              for (tree p : places)
+                through (k, 0, p);
+            }
           for (int k : s->writes)
             through (k, ACCESS_WRITES);
         }

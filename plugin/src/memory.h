@@ -47,7 +47,7 @@ private:
   /// The location's number; ANY_PLACE for private memory, which need not be looked at.
   unsigned place (tree ref);
   void add (Deed &, gimple *, tree ref, unsigned flags);
-  void add_pointed (Deed &, gimple *, tree pointer, unsigned flags);
+  void add_pointed (Deed &, gimple *, tree pointer, unsigned flags, tree ref = NULL_TREE);
   void call (Deed &, gcall *);
   /// Restrict parameters: do they stay in the function?
   mutable std::map<tree, bool> kept_;

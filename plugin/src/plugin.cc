@@ -2,6 +2,7 @@
 
 #include "promp-plugin.h"
 #include "summary.h"
+#include "outside.h"
 #include "directives.h"
 #include "plugin-version.h"
 #include "diagnostic-core.h"
@@ -43,5 +44,6 @@ __attribute__ ((visibility ("default"))) int plugin_init (plugin_name_args *args
   add (args->base_name, make_segments_pass (), "pre", PASS_POS_INSERT_BEFORE);
   register_callback (args->base_name, PLUGIN_PRAGMAS, [] (void *, void *) { register_directives (); }, nullptr);
   register_callback (args->base_name, PLUGIN_FINISH_UNIT, [] (void *, void *) { finish_unit (); }, nullptr);
+  register_callback (args->base_name, PLUGIN_GGC_MARKING, [] (void *, void *) { keep_references (); }, nullptr);
   return 0;
 }

@@ -6,6 +6,7 @@
 
 #include "summary.h"
 #include "memory.h"
+#include "outside.h"
 #include "ssa.h"
 #include "cgraph.h"
 #include "tree-cfg.h"
@@ -43,6 +44,7 @@ struct Function
   struct Call { tree callee; std::vector<int> from; std::set<std::pair<unsigned, unsigned>> apart; };
   std::vector<Call> calls;
   bool known_callers = false, outlined = false;
+  std::vector<tree> parameters;
 };
 
 std::map<tree, Function> functions;
@@ -126,7 +128,10 @@ void add (Summary &s, function *fn, const Memory &m, const Memory::Item &i, cons
         s.effect = std::string ("calls ") + name + ", which writes " + m.name (m.places ()[i.place].object);
     }
   else if (k >= 0)
-    s.reads.insert (k);
+    {
+      s.reads.insert (k);
+      s.places[k].push_back (k < BEHIND ? in_parameters (fn, m.expression (i.place)) : NULL_TREE);
+    }
   else
     s.reads_more = true;
 }
@@ -211,6 +216,8 @@ void summarise (cgraph_node *node)
   Function f;
   Memory m (fn);
   f.outlined = is_outlined (fn);
+  for (tree p = DECL_ARGUMENTS (node->decl); p; p = DECL_CHAIN (p))
+    f.parameters.push_back (p);
   f.known_callers = !TREE_PUBLIC (node->decl) && !node->externally_visible && !node->address_taken && !node->alias;
   const char *name = name_of (node->decl);
   basic_block bb;
@@ -359,6 +366,12 @@ tree argument_of (gcall *call, int k)
       return NULL_TREE;
     }
   return (unsigned) k < gimple_call_num_args (call) ? gimple_call_arg (call, k) : NULL_TREE;
+}
+
+tree place_at (gcall *call, tree place)
+{
+  const Function *f = find (call);
+  return f && place ? in_arguments (f->parameters, place, call) : NULL_TREE;
 }
 
 bool always_meets_runtime (gcall *call)

@@ -3,8 +3,10 @@
 #define PROMP_SUMMARY_H
 
 #include "promp-plugin.h"
+#include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace promp {
 
@@ -16,6 +18,8 @@ struct Summary
 {
   std::string effect; ///< something that cannot be executed twice; else empty
   std::set<int> reads, writes; ///< parameters it reads and writes through
+  /// Where it reads through a parameter, in terms of parameters (outside.h); a null among them: elsewhere, too.
+  std::map<int, std::vector<tree>> places;
   bool reads_more = false; ///< it reads other memory, too
   bool runtime = false; ///< it makes runtime calls (itself, or in functions it calls)
 };
@@ -32,6 +36,9 @@ bool always_meets_runtime (gcall *call);
 std::string before_first_call (gcall *call);
 /// The same from the function's return to the next runtime call, in all its callers.
 std::string after_return (function *fn);
+
+/// A place of a summary, as it is meant at a call; NULL_TREE: not known.
+tree place_at (gcall *call, tree place);
 
 /// Do the pointers that `fn` gets as parameters `i` and `j` lead to different objects at every call?
 bool parameters_apart (function *fn, unsigned i, unsigned j);
