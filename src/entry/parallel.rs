@@ -13,13 +13,16 @@ use crate::work::loops::{self, Bounds, Schedule};
 use crate::work::share::Shape;
 use core::sync::atomic::Ordering::Relaxed;
 
+/// Nothing to prepare.
+const PLAIN: Option<fn(&'static Team)> = None;
+
 /// Executes a whole region.
 fn execute(
     thr: &'static Thread,
     call: (usize, usize),
     threads: u32,
     flags: u32,
-    prepare: impl FnOnce(&'static Team),
+    prepare: Option<impl FnOnce(&'static Team)>,
 ) {
     let n = region::team_size(thr, threads);
     region::start(thr, call, n, flags, prepare);
@@ -29,7 +32,7 @@ fn execute(
 }
 
 /// Starts a region whose primary thread calls the function itself.
-fn begin(call: (usize, usize), threads: u32, prepare: impl FnOnce(&'static Team)) {
+fn begin(call: (usize, usize), threads: u32, prepare: Option<impl FnOnce(&'static Team)>) {
     let thr = current();
     let n = region::team_size(thr, threads);
     region::start(thr, call, n, 0, prepare);
@@ -52,11 +55,11 @@ fn combined_loop(team: &'static Team, b: Bounds, s: Schedule) {
 }
 
 extern "C" fn parallel(func: usize, data: usize, threads: u32, flags: u32) {
-    execute(current(), (func, data), threads, flags, |_| ());
+    execute(current(), (func, data), threads, flags, PLAIN);
 }
 
 extern "C" fn parallel_start(func: usize, data: usize, threads: u32) {
-    begin((func, data), threads, |_| ());
+    begin((func, data), threads, PLAIN);
 }
 
 extern "C" fn parallel_end() {
@@ -70,7 +73,7 @@ extern "C" fn parallel_reductions(func: usize, data: usize, threads: u32, flags:
     let thr = current();
     let mut n = 0;
     let group: &'static Group = Box::leak(Box::new(Group::default()));
-    execute(thr, (func, data), threads, flags, |team| {
+    let prepare = |team: &'static Team| {
         n = team.size();
         // SAFETY: the first word of the data points to the reductions, by the ABI.
         unsafe {
@@ -81,7 +84,8 @@ extern "C" fn parallel_reductions(func: usize, data: usize, threads: u32, flags:
         group.workshare.set(true);
         team.primary.group.set(Some(group));
         team.member(0).implicit.group.set(Some(group));
-    });
+    };
+    execute(thr, (func, data), threads, flags, Some(prepare));
     // SAFETY: made above; the region and all its tasks have ended.
     drop(unsafe { Box::from_raw(core::ptr::from_ref(group).cast_mut()) });
     n
@@ -113,7 +117,7 @@ extern "C" fn parallel_loop<const KIND: u32, const MONOTONIC: bool>(
 ) {
     let thr = current();
     let s = schedule::<KIND, MONOTONIC>(thr, chunk as u64);
-    execute(thr, (func, data), threads, flags, |t| combined_loop(t, Bounds::long(start, end, incr), s));
+    execute(thr, (func, data), threads, flags, Some(|t| combined_loop(t, Bounds::long(start, end, incr), s)));
 }
 
 extern "C" fn parallel_loop_runtime<const MONOTONIC: bool>(
@@ -138,7 +142,7 @@ extern "C" fn parallel_loop_start<const KIND: u32>(
     chunk: i64,
 ) {
     let s = schedule::<KIND, true>(current(), chunk as u64);
-    begin((func, data), threads, |t| combined_loop(t, Bounds::long(start, end, incr), s));
+    begin((func, data), threads, Some(|t| combined_loop(t, Bounds::long(start, end, incr), s)));
 }
 
 extern "C" fn parallel_loop_runtime_start(
@@ -153,13 +157,12 @@ extern "C" fn parallel_loop_runtime_start(
 }
 
 extern "C" fn parallel_sections(func: usize, data: usize, threads: u32, count: u32, flags: u32) {
-    execute(current(), (func, data), threads, flags, |t| {
-        combined(t, |t| loops::sections_shape(t, count, 0, true))
-    });
+    let prepare = |t| combined(t, |t| loops::sections_shape(t, count, 0, true));
+    execute(current(), (func, data), threads, flags, Some(prepare));
 }
 
 extern "C" fn parallel_sections_start(func: usize, data: usize, threads: u32, count: u32) {
-    begin((func, data), threads, |t| combined(t, |t| loops::sections_shape(t, count, 0, true)));
+    begin((func, data), threads, Some(|t| combined(t, |t| loops::sections_shape(t, count, 0, true))));
 }
 
 stub! {

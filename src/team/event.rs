@@ -81,6 +81,12 @@ impl Event {
     #[inline]
     pub fn notify(&self) {
         full_fence();
+        self.wake_sleepers();
+    }
+
+    /// [`Event::notify`] behind the caller's own fence.
+    #[inline]
+    pub fn wake_sleepers(&self) {
         if self.sleepers.load(Relaxed) != 0 {
             self.wake();
         }

@@ -80,6 +80,10 @@ pub fn give_back_team(t: &'static Team) {
 
 /// A logical thread for a thread of the program's own: a recycled one or new.
 pub fn take_thread() -> &'static Thread {
+    static ONE: AtomicBool = AtomicBool::new(false);
+    if ONE.swap(true, Relaxed) {
+        super::region::several_primaries();
+    }
     POOL.with(|p| p.threads.pop()).unwrap_or_else(|| Thread::create(false))
 }
 

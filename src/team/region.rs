@@ -20,16 +20,34 @@ use crate::sys::asm;
 use crate::sys::sync::full_fence;
 use crate::task::group::Group;
 use crate::work::share::Share;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 
 /// Outermost regions started so far.
 static REGIONS: AtomicU64 = AtomicU64::new(0);
+/// Have several of the program's own threads used the runtime?
+static SEVERAL: AtomicBool = AtomicBool::new(false);
 /// Threads in regions beyond the initial ones; kept only when there is a thread limit.
 static BUSY: AtomicU32 = AtomicU32::new(0);
 
 /// Outermost regions started so far.
 pub fn count() -> u64 {
     REGIONS.load(Relaxed)
+}
+
+/// Another of the program's own threads uses the runtime.
+pub fn several_primaries() {
+    SEVERAL.store(true, Relaxed);
+}
+
+/// The ordinal of an outermost region that starts. One thread alone needs no atomic update; two regions that start while a second
+/// thread comes could get the same number, which only messages and fault specifications show.
+fn next_ordinal() -> u64 {
+    if SEVERAL.load(Relaxed) {
+        return REGIONS.fetch_add(1, Relaxed) + 1;
+    }
+    let n = REGIONS.load(Relaxed) + 1;
+    REGIONS.store(n, Relaxed);
+    n
 }
 
 /// The number of threads for a region encountered by `thr` (OpenMP 5.1, section 2.6.1). `requested` is the
@@ -58,14 +76,14 @@ pub fn team_size(thr: &'static Thread, requested: u32) -> u32 {
 }
 
 /// Starts a region of `n` threads (or fewer, if the system gives no more) executing `call`, with `thr` as its primary
-/// thread, whose current membership it becomes. `flags` carries the proc_bind clause; `prepare` runs on the team before
-/// any other member does.
+/// thread, whose current membership it becomes. `flags` carries the proc_bind clause; `prepare` runs on the team, with the primary thread
+/// in it, before any other member does. Without it the workers get their orders first: the primary begins while these are on their way.
 pub fn start(
     thr: &'static Thread,
     call: (usize, usize),
     n: u32,
     flags: u32,
-    prepare: impl FnOnce(&'static Team),
+    prepare: Option<impl FnOnce(&'static Team)>,
 ) -> &'static Team {
     let g = globals();
     let outer = thr.member();
@@ -76,12 +94,6 @@ pub fn start(
     team.primary.parent.set(Some(outer));
     let task = thr.task();
     team.parent_task.refer_to(Some(task));
-    team.primary.outside.set(Outside {
-        task: Some(task),
-        base: thr.base.load(Relaxed),
-        call: thr.call.get(),
-        held: thr.held.get(),
-    });
     let level = outer_team.level.get() + 1;
     team.level.update(level);
     team.active_level.update(outer_team.active_level.get() + u32::from(n > 1));
@@ -90,7 +102,7 @@ pub fn start(
     team.vouched.update(thr.vouched.get());
     team.wishes.update((thr.recompute.get(), thr.fragments.get()));
     team.league.update(thr.league.get());
-    let region = if level == 1 { REGIONS.fetch_add(1, Relaxed) + 1 } else { outer_team.primary.region.get() };
+    let region = if level == 1 { next_ordinal() } else { outer_team.primary.region.get() };
     team.primary.region.set(region);
     team.patience.update(pool::patience(if team.active_level.get() > 1 { pool::workers() + 1 } else { n }));
     if team.is_cancelled() {
@@ -121,26 +133,56 @@ pub fn start(
             team.member(i).place.set(bind::place_of(g, policy, i, n, outer.place.get()));
         }
     }
-    thr.depth.set(thr.depth.get() + 1);
-    team.primary.combined.set(None);
-    team.primary.group.set(None);
-    begin_implicit(thr, team.member(0), team, epoch, (None, None));
-    prepare(team);
-    team.combined.refer_to(team.primary.combined.get());
-    team.group.refer_to(team.primary.group.get());
-    if n > 1 {
-        for i in 1..n {
-            let member = team.member(i);
-            worker_of(member).dock.post(Order { member, epoch, call });
-        }
-        full_fence();
-        for i in 1..n {
-            worker_of(team.member(i)).dock.wake();
-        }
+    let m = team.member(0);
+    take_part(thr, m, epoch);
+    if let Some(prepare) = prepare {
+        team.primary.combined.set(None);
+        team.primary.group.set(None);
+        enter(thr, m, team);
+        prepare(team);
+        team.combined.refer_to(team.primary.combined.get());
+        team.group.refer_to(team.primary.group.get());
+        call_workers(team, n, epoch, call);
+    } else {
+        team.combined.refer_to(None);
+        team.group.refer_to(None);
+        call_workers(team, n, epoch, call);
+        enter(thr, m, team);
     }
-    thr.held.set(0);
     inject::point(thr, At::Region);
     team
+}
+
+/// The workers' orders. Everything that a member reads of the team, and of other members, has been written.
+#[inline(always)]
+fn call_workers(team: &'static Team, n: u32, epoch: u64, call: (usize, usize)) {
+    if n == 1 {
+        return;
+    }
+    for i in 1..n {
+        let member = team.member(i);
+        worker_of(member).dock.post(Order { member, epoch, call });
+    }
+    full_fence();
+    for i in 1..n {
+        worker_of(team.member(i)).dock.wake();
+    }
+    // One may sleep at the end of the last region: see `finish`.
+    team.event.wake_sleepers();
+}
+
+/// The primary thread enters the region.
+#[inline(always)]
+fn enter(thr: &'static Thread, m: &'static Member, team: &'static Team) {
+    team.primary.outside.set(Outside {
+        task: Some(thr.task()),
+        base: thr.base.load(Relaxed),
+        call: thr.call.get(),
+        held: thr.held.get(),
+    });
+    thr.depth.set(thr.depth.get() + 1);
+    thr.held.set(0);
+    begin_implicit(thr, m, team, (None, None));
 }
 
 /// Ends the region whose primary thread is `thr`, and returns to the enclosing membership.
@@ -152,7 +194,9 @@ pub fn finish(thr: &'static Thread) {
     let all_done = || team.members()[1..].iter().all(|m| m.done.load(Acquire) >= epoch);
     team.wait_at_end(thr, team.patience.get(), || all_done() && team.tasks.idle(team));
     team.finished.store(epoch, Release);
-    team.event.notify();
+    // Without a fence this may miss a worker that is about to sleep, which does no harm: whoever calls it next looks again, behind a fence
+    // (`call_workers`; before it can be called from elsewhere, `dismiss`).
+    team.event.wake_sleepers();
     if team.icvs.get().thread_limit != u32::MAX && n > 1 {
         BUSY.fetch_sub(n - 1, Relaxed);
     }
@@ -167,7 +211,7 @@ pub fn finish(thr: &'static Thread) {
     let depth = thr.depth.get() - 1;
     thr.depth.set(depth);
     if depth as usize >= HOT_DEPTH {
-        pool::give_back((1..n).map(|i| worker_of(team.member(i))));
+        dismiss(team, 1..n);
         pool::give_back_team(team);
     }
     if outer.team().level.get() == 0 {
@@ -183,7 +227,8 @@ pub fn work(thr: &'static Thread, order: Order, seen: u32) {
     thr.in_runtime.store(1, Relaxed);
     let Order { member, epoch, call } = order;
     let team = member.team();
-    begin_implicit(thr, member, team, epoch, (team.combined.get(), team.group.get()));
+    take_part(thr, member, epoch);
+    begin_implicit(thr, member, team, (team.combined.get(), team.group.get()));
     inject::point(thr, At::Region);
     activate(thr, call, (0, 0));
     end_implicit(thr);
@@ -214,23 +259,27 @@ pub fn activate(thr: &'static Thread, call: (usize, usize), args: (usize, usize)
     thr.call.set(outer);
 }
 
-fn begin_implicit(
-    thr: &'static Thread,
-    m: &'static Member,
-    team: &'static Team,
-    epoch: u64,
-    (combined, group): (Option<&'static Share>, Option<&'static Group>),
-) {
+/// What others may look at of a member, as it is when its region begins.
+#[inline(always)]
+fn take_part(thr: &'static Thread, m: &'static Member, epoch: u64) {
     m.epoch.set(epoch);
     m.share_seq.set(0);
     m.singles.set(0);
     m.share.set(None);
     m.scanning.set(false);
-    thr.league.set(team.league.get());
     m.thread.refer_to(Some(thr));
     m.tfd.store(tfd::ALIVE, Relaxed);
     m.ledger.begin_region();
     m.tasks.begin_region();
+}
+
+fn begin_implicit(
+    thr: &'static Thread,
+    m: &'static Member,
+    team: &'static Team,
+    (combined, group): (Option<&'static Share>, Option<&'static Group>),
+) {
+    thr.league.set(team.league.get());
     m.implicit.begin_implicit(thr, team.icvs.get(), team.parent_task.get());
     m.implicit.group.set(group);
     if let Some(s) = combined {
@@ -261,6 +310,13 @@ fn worker_of(m: &'static Member) -> &'static Thread {
     m.thread.get().expect("a member in use has a thread")
 }
 
+/// Gives workers of a team back to the pool: `members`, which may be none. None of the team's workers sleeps at the end of its last region
+/// then, where only the team's primary thread would wake it.
+fn dismiss(team: &'static Team, members: core::ops::Range<u32>) {
+    team.event.notify();
+    pool::give_back(members.map(|i| worker_of(team.member(i))));
+}
+
 /// The team for a region of `n` threads: the one `thr` used last at this depth, brought to size.
 fn assemble(thr: &'static Thread, n: u32) -> &'static Team {
     let depth = thr.depth.get() as usize;
@@ -280,7 +336,7 @@ fn assemble(thr: &'static Thread, n: u32) -> &'static Team {
                 for i in 1..o.size().min(n) {
                     t.member(i).thread.set(o.member(i).thread.get());
                 }
-                pool::give_back((n.min(o.size())..o.size()).map(|i| worker_of(o.member(i))));
+                dismiss(o, n.min(o.size())..o.size());
                 t.size.set(o.size().min(n));
                 o.size.set(0);
                 pool::give_back_team(o);
@@ -290,7 +346,7 @@ fn assemble(thr: &'static Thread, n: u32) -> &'static Team {
     };
     let mut have = team.size().max(1);
     if have > n {
-        pool::give_back((n..have).map(|i| worker_of(team.member(i))));
+        dismiss(team, n..have);
         have = n;
     }
     while have < n {
@@ -343,7 +399,7 @@ pub fn release_hot(thr: &'static Thread) {
     thr.hot.set([None; HOT_DEPTH]);
     for team in kept.into_iter().flatten() {
         if team.size() > 1 {
-            pool::give_back((1..team.size()).map(|i| worker_of(team.member(i))));
+            dismiss(team, 1..team.size());
         }
         team.size.set(0);
         pool::give_back_team(team);

@@ -7,6 +7,7 @@ use crate::deque::Deque;
 use crate::dispenser::{Dispenser, Orphan, Range};
 use crate::event::{Event, Patience};
 use crate::publish::Turn;
+use crate::sys::sync::full_fence;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering::*};
@@ -178,6 +179,37 @@ fn event_loses_no_wake_up() {
         s.0.wait(Patience::default(), || s.1.load(Acquire) == 1);
         h.join().unwrap();
     });
+}
+
+/// A worker that goes to sleep at the end of a region while the primary thread ends it without a fence, and starts the next one.
+fn next_region(looks_again: bool) {
+    check(4, move || {
+        let s = Arc::new((Event::default(), AtomicU32::new(0), AtomicU32::new(0)));
+        let t = s.clone();
+        let primary = thread::spawn(move || {
+            let (event, finished, go) = &*t;
+            finished.store(1, Release);
+            event.wake_sleepers();
+            go.store(1, Release);
+            full_fence();
+            if looks_again {
+                event.wake_sleepers();
+            }
+        });
+        s.0.wait(Patience::default(), || s.1.load(Acquire) == 1 || s.2.load(Acquire) == 1);
+        primary.join().unwrap();
+    });
+}
+
+#[test]
+fn a_region_that_ends_without_a_fence_loses_no_worker() {
+    next_region(true);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn it_would_if_the_next_one_did_not_look_again() {
+    next_region(false);
 }
 
 /// Two survivors and a member that fails with a chunk in flight: every iteration is executed to its end exactly once.
