@@ -371,6 +371,28 @@ fn automatic_restarts_and_death_by_injection() {
     assert_eq!(fs::read_to_string(s.path("out")).unwrap(), want.out);
 }
 
+/// What a program did before its first checkpoint may not be fit to be done twice: that is for the user to say.
+#[test]
+fn death_before_the_first_checkpoint_is_told() {
+    let s = Scratch::new("early");
+    let mut c = Command::new(command());
+    c.args([
+        "run",
+        "--auto-restart",
+        "5",
+        "--ckpt",
+        text(&s.path("ckpt")),
+        "--",
+        "/bin/sh",
+        "-c",
+        "kill -9 $$",
+    ]);
+    let status = start(c, &s.path("out"), None).expect("ends");
+    let err = fs::read_to_string(s.path("out.err")).unwrap_or_default();
+    assert_eq!(status.code(), Some(71), "{err}");
+    assert!(err.contains("died before its first one was complete"), "{err}");
+}
+
 /// Arguments and environment are those of the original, byte for byte; children that use OpenMP go on without checkpoints.
 #[test]
 fn families_and_bytes() {

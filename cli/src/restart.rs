@@ -9,6 +9,8 @@ use std::path::Path;
 use std::process::Command;
 
 const REFUSED: u8 = 71;
+const NONE_YET: &str = "holds no checkpoint: the program died before its first one was complete. Start it again from its beginning, if \
+                        what it did before may be done twice.";
 
 /// Continues the program from its last whole checkpoint.
 pub fn restart(r: &args::Restart) -> Outcome {
@@ -36,10 +38,12 @@ fn command(dir: &Path) -> Result<Command, Failure> {
         )));
     }
     let g = d.newest(|problem| eprintln!("promp: {problem}")).ok_or_else(|| {
-        refused(format_args!(
-            "{} holds no checkpoint that is whole (`promp inspect --verify` says more)",
-            dir.display()
-        ))
+        let why = if d.generations().is_empty() {
+            NONE_YET
+        } else {
+            "holds no checkpoint that is whole (`promp inspect --verify` says more)"
+        };
+        refused(format_args!("{} {why}", dir.display()))
     })?;
     let threads = std::env::var("OMP_NUM_THREADS").ok();
     if let Some(why) = fit::obstacle(&g.about, threads.as_deref()) {
@@ -93,6 +97,9 @@ pub fn supervise(mut c: Command, dir: &Path, most: u32) -> Outcome {
             std::process::exit(128 + signal);
         }
         eprintln!("promp: the program was killed by signal {signal}; continuing from its last checkpoint");
+        if !dir.join("pages").exists() {
+            return Err(refused(format_args!("{} {NONE_YET}", dir.display())));
+        }
         c = command(dir)?;
     }
     Ok(())
