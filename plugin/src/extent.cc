@@ -1,11 +1,7 @@
 // Where an access can be while a loop is executed: the range of its address, by interval arithmetic over the loops within.
 
 #include "extent.h"
-#include "ssa.h"
 #include "cfgloop.h"
-#include "dominance.h"
-#include "fold-const.h"
-#include "tree-eh.h"
 #include "tree-ssa-loop.h"
 #include "tree-ssa-loop-niter.h"
 #include "tree-scalar-evolution.h"

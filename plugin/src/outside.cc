@@ -4,9 +4,6 @@
 #include "outside.h"
 #include "extent.h"
 #include "summary.h"
-#include "ssa.h"
-#include "fold-const.h"
-#include "ggc.h"
 #include "gimplify.h"
 #include <algorithm>
 #include <functional>

@@ -6,53 +6,18 @@
 #include "tables.h"
 #include "undo.h"
 #include "share.h"
+#include "segment.h"
 #include "ssa.h"
 #include "cfgloop.h"
-#include "cfganal.h"
 #include "tree-cfg.h"
-#include "tree-ssa-loop.h"
-#include "tree-ssa-loop-manip.h"
 #include "tree-scalar-evolution.h"
 #include "tree-into-ssa.h"
-#include "tree-eh.h"
-#include "tree-ssa-alias.h"
 #include "diagnostic-core.h"
 #include <map>
-#include <array>
 #include <set>
-#include "tree-phinodes.h"
-#include "ssa-iterators.h"
 
 namespace promp {
 namespace {
-
-/// One node of a segment: statements of a block, from `first` to a runtime call or the block's end.
-struct Node
-{
-  basic_block bb;
-  gimple_stmt_iterator first;
-  gimple *terminator;
-};
-
-struct Segment
-{
-  gimple *site; ///< the call at its start; null: the function's entry
-  std::vector<Node> nodes;
-  std::vector<std::array<uint32_t, 2>> edges;
-  std::vector<promp_access> accesses;
-  std::vector<gimple *> statements; ///< of the accesses
-  std::vector<promp_effect> effects;
-  std::vector<uint32_t> asks;
-  struct Saved
-  {
-    uint32_t write;
-    bool outside;
-    std::vector<uint32_t> meets;
-  };
-  std::vector<Saved> saved; ///< writes whose old values are needed
-  std::vector<bool> sure; ///< has the access' block been filled on every way to it?
-  promp_verdict verdict;
-};
 
 unsigned line_of (gimple *stmt) { return LOCATION_LINE (gimple_location (stmt)); }
 
@@ -126,35 +91,7 @@ private:
     // What is found out in front of the loop around the write holds for the segment if the loop is not executed again in it.
     class loop *l = undo_->outermost (stmt);
     undo_->want ({ stmt, write.place }, fill ? s.statements[fill - 1] : nullptr, fill ? s.accesses[fill - 1].place : 0,
-                 s.sure[w.write], meets, l && !comes_back (s, loop_preheader_edge (l)->src));
-  }
-
-  /// Can the segment execute `bb` to its end twice?
-  static bool comes_back (const Segment &s, basic_block bb)
-  {
-    std::vector<bool> seen (s.nodes.size ());
-    std::vector<uint32_t> todo;
-    auto follow = [&] (uint32_t n) {
-      for (auto &e : s.edges)
-        if (e[0] == n)
-          todo.push_back (e[1]);
-    };
-    auto is_bb = [&] (uint32_t n) { return s.nodes[n].bb == bb && !s.nodes[n].terminator; };
-    for (uint32_t n = 0; n < s.nodes.size (); n++)
-      if (is_bb (n))
-        follow (n);
-    while (!todo.empty ())
-      {
-        uint32_t n = todo.back ();
-        todo.pop_back ();
-        if (seen[n])
-          continue;
-        if (is_bb (n))
-          return true;
-        seen[n] = true;
-        follow (n);
-      }
-    return false;
+                 s.sure[w.write], meets, l && !s.comes_back (loop_preheader_edge (l)->src));
   }
 
   static const char *construct (gimple *site)
@@ -307,27 +244,9 @@ private:
   void excuse (Segment &s)
   {
     for (auto &f : frees_)
-      if (is_new (s, f.second))
+      if (s.is_new (f.second))
         s.effects[f.first].excused = s.effects[f.first].node + 1;
     frees_.clear ();
-  }
-
-  /// gfortran declares it with its parameters exchanged, so GCC's own test of the types fails.
-  static bool is_realloc (gimple *stmt)
-  {
-    gcall *c = dyn_cast<gcall *> (stmt);
-    tree f = c ? gimple_call_fndecl (c) : NULL_TREE;
-    return f && fndecl_built_in_p (f, BUILT_IN_REALLOC) && gimple_call_num_args (c) == 2;
-  }
-
-  /// Does `t` lead to a block that the segment has allocated, on every way (or is null)?
-  bool is_new (const Segment &s, tree t) const
-  {
-    std::set<tree> names;
-    bool yes = allocated (t, names);
-    for (tree name : names)
-      yes = yes && !comes_in (s, name);
-    return yes;
   }
 
   /// Leaves out what happens in blocks that the segment has allocated: when it is executed again it has other blocks, and no
@@ -344,7 +263,7 @@ private:
           {
             auto k = known.find (key);
             if (k == known.end ())
-              k = known.insert ({ key, is_new (s, key) }).first;
+              k = known.insert ({ key, s.is_new (key) }).first;
             drop = k->second;
           }
         if (drop)
@@ -354,72 +273,6 @@ private:
       }
     s.accesses.resize (to);
     s.statements.resize (to);
-  }
-
-  /// Does `t` come from allocations (or is null) only? Collects the names on the way.
-  static bool allocated (tree t, std::set<tree> &names)
-  {
-    if (integer_zerop (t))
-      return true;
-    if (TREE_CODE (t) != SSA_NAME || SSA_NAME_IS_DEFAULT_DEF (t))
-      return false;
-    if (!names.insert (t).second)
-      return true;
-    gimple *def = SSA_NAME_DEF_STMT (t);
-    if (gimple_call_builtin_p (def, BUILT_IN_MALLOC) || gimple_call_builtin_p (def, BUILT_IN_CALLOC) || is_realloc (def))
-      return true;
-    if (gassign *a = dyn_cast<gassign *> (def))
-      return (gimple_assign_ssa_name_copy_p (a) || CONVERT_EXPR_CODE_P (gimple_assign_rhs_code (a))
-              || gimple_assign_rhs_code (a) == POINTER_PLUS_EXPR)
-             && allocated (gimple_assign_rhs1 (a), names);
-    gphi *phi = dyn_cast<gphi *> (def);
-    for (unsigned i = 0; phi && i < gimple_phi_num_args (phi); i++)
-      if (!allocated (gimple_phi_arg_def (phi, i), names))
-        return false;
-    return phi != nullptr;
-  }
-
-  /// Can a use of `name` in the segment see a value from before it: is it reached without the name's definition?
-  static bool comes_in (const Segment &s, tree name)
-  {
-    gimple *def = SSA_NAME_DEF_STMT (name);
-    std::vector<bool> seen (s.nodes.size ());
-    std::vector<uint32_t> todo = { 0 };
-    while (!todo.empty ())
-      {
-        uint32_t n = todo.back ();
-        todo.pop_back ();
-        if (seen[n])
-          continue;
-        seen[n] = true;
-        const Node &at = s.nodes[n];
-        bool whole = at.first.ptr == gsi_start_bb (at.bb).ptr && (n > 0 || !s.site);
-        bool defined = whole && gimple_code (def) == GIMPLE_PHI && gimple_bb (def) == at.bb;
-        for (gimple_stmt_iterator i = at.first; !defined && !gsi_end_p (i); gsi_next (&i))
-          {
-            gimple *g = gsi_stmt (i);
-            use_operand_p use;
-            ssa_op_iter it;
-            FOR_EACH_SSA_USE_OPERAND (use, g, it, SSA_OP_USE)
-              if (USE_FROM_PTR (use) == name && !is_gimple_debug (g))
-                return true;
-            if (g == at.terminator)
-              break;
-            defined = g == def;
-          }
-        if (defined || at.terminator)
-          continue;
-        edge e;
-        edge_iterator ei;
-        FOR_EACH_EDGE (e, ei, at.bb->succs)
-          for (gphi_iterator p = gsi_start_phis (e->dest); !gsi_end_p (p); gsi_next (&p))
-            if (PHI_ARG_DEF_FROM_EDGE (p.phi (), e) == name)
-              return true;
-        for (auto &edge : s.edges)
-          if (edge[0] == n)
-            todo.push_back (edge[1]);
-      }
-    return false;
   }
 
   void statement (Segment &s, uint32_t n, gimple *stmt)
@@ -489,8 +342,8 @@ private:
             // The whole loop must be behind the access, not only one of its iterations.
             if (!l || flow_bb_inside_loop_p (l, gimple_bb (s.statements[w])))
               continue;
-            uint32_t behind = node_of (s, single_exit (l)->dest);
-            if (sure ? behind && (behind == s.accesses[w].node || leads_through (s, behind, s.accesses[w].node))
+            uint32_t behind = s.node_of (single_exit (l)->dest);
+            if (sure ? behind && (behind == s.accesses[w].node || s.leads_through (behind, s.accesses[w].node))
                      : but_for_one_condition (loop_preheader_edge (l)->src, gimple_bb (s.statements[w])))
               return i + 1;
             continue;
@@ -499,40 +352,10 @@ private:
              || gimple_call_builtin_p (c, BUILT_IN_MEMMOVE))
             && gimple_call_arg (c, 0) == key
             && (!sure ? but_for_one_condition (gimple_bb (c), gimple_bb (s.statements[w]))
-                : s.accesses[i].node == s.accesses[w].node ? i < w : leads_through (s, s.accesses[i].node, s.accesses[w].node)))
+                : s.accesses[i].node == s.accesses[w].node ? i < w : s.leads_through (s.accesses[i].node, s.accesses[w].node)))
           return i + 1;
       }
     return 0;
-  }
-
-  /// The node that is the whole block `bb`; 0: there is none.
-  static uint32_t node_of (const Segment &s, basic_block bb)
-  {
-    for (uint32_t n = 1; n < s.nodes.size (); n++)
-      if (s.nodes[n].bb == bb)
-        return n;
-    return 0;
-  }
-
-  /// Do all ways from the segment's start to `to` lead through `through`?
-  static bool leads_through (const Segment &s, uint32_t through, uint32_t to)
-  {
-    std::vector<bool> seen (s.nodes.size ());
-    std::vector<uint32_t> todo;
-    if (through != 0)
-      todo.push_back (0);
-    while (!todo.empty ())
-      {
-        uint32_t n = todo.back ();
-        todo.pop_back ();
-        if (seen[n] || n == through)
-          continue;
-        seen[n] = true;
-        for (auto &e : s.edges)
-          if (e[0] == n)
-            todo.push_back (e[1]);
-      }
-    return !seen[to];
   }
 
   struct Context

@@ -1,0 +1,56 @@
+// A segment's control flow and accesses (segment.cc).
+#ifndef PROMP_SEGMENT_H
+#define PROMP_SEGMENT_H
+
+#include "promp-plugin.h"
+#include "analysis.h"
+#include <array>
+#include <vector>
+
+namespace promp {
+
+/// One node of a segment: statements of a block, from `first` to a runtime call or the block's end.
+struct Node
+{
+  basic_block bb;
+  gimple_stmt_iterator first;
+  gimple *terminator;
+};
+
+/// The code that can be executed between one runtime call and the next ones.
+struct Segment
+{
+  gimple *site; ///< the call at its start; null: the function's entry
+  std::vector<Node> nodes;
+  std::vector<std::array<uint32_t, 2>> edges;
+  std::vector<promp_access> accesses;
+  std::vector<gimple *> statements; ///< of the accesses
+  std::vector<promp_effect> effects;
+  std::vector<uint32_t> asks;
+  struct Saved
+  {
+    uint32_t write;
+    bool outside;
+    std::vector<uint32_t> meets;
+  };
+  std::vector<Saved> saved; ///< writes whose old values are needed
+  std::vector<bool> sure; ///< has the access' block been filled on every way to it?
+  promp_verdict verdict;
+
+  /// The node that is the whole block `bb`; 0: there is none.
+  uint32_t node_of (basic_block bb) const;
+  /// Do all ways from the segment's start to `to` lead through `through`?
+  bool leads_through (uint32_t through, uint32_t to) const;
+  /// Can the segment execute `bb` to its end twice?
+  bool comes_back (basic_block bb) const;
+  /// Can a use of `name` in the segment see a value from before it: is it reached without the name's definition?
+  bool comes_in (tree name) const;
+  /// Does `t` lead to a block that the segment has allocated, on every way (or is null)?
+  bool is_new (tree t) const;
+};
+
+/// gfortran declares it with its parameters exchanged, so GCC's own test of the types fails.
+bool is_realloc (gimple *stmt);
+
+} // namespace promp
+#endif
