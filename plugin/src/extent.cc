@@ -126,8 +126,9 @@ bool Extents::range (tree expr, Range *r)
       return true;
     }
   if (TREE_CODE (expr) != SSA_NAME)
-    return operation (TREE_CODE (expr), type, TREE_OPERAND (expr, 0), TREE_OPERAND_LENGTH (expr) > 1 ? TREE_OPERAND (expr, 1) : NULL_TREE,
-                      r);
+    return EXPR_P (expr)
+           && operation (TREE_CODE (expr), type, TREE_OPERAND (expr, 0), TREE_OPERAND_LENGTH (expr) > 1 ? TREE_OPERAND (expr, 1) : NULL_TREE,
+                         r);
   gimple *def = SSA_NAME_DEF_STMT (expr);
   if (gassign *a = dyn_cast<gassign *> (def))
     return gimple_num_ops (a) <= 3 && operation (gimple_assign_rhs_code (a), type, gimple_assign_rhs1 (a), gimple_assign_rhs2 (a), r);
@@ -154,7 +155,8 @@ bool Extents::operation (enum tree_code code, tree type, tree x, tree y, Range *
     case LSHIFT_EXPR:
       if (code == LSHIFT_EXPR)
         {
-          if (!tree_fits_uhwi_p (y) || tree_to_uhwi (y) > 31)
+          // GCC lets narrow values wrap here, signed ones, too.
+          if (TYPE_PRECISION (type) != TYPE_PRECISION (sizetype) || !tree_fits_uhwi_p (y) || tree_to_uhwi (y) > 31)
             return false;
           y = build_int_cst (sizetype, HOST_WIDE_INT_1 << tree_to_uhwi (y));
         }
