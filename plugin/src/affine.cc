@@ -14,24 +14,29 @@
 
 namespace promp {
 
-tree executions (class loop *l, basic_block bb)
+tree repetitions (class loop *l, edge exit, bool every_iteration)
 {
-  edge exit = single_exit (l);
-  if (!exit || !dominated_by_p (CDI_DOMINATORS, l->latch, bb))
-    return NULL_TREE;
   tree_niter_desc d;
-  if (!number_of_iterations_exit_assumptions (l, exit, &d, nullptr, false) || !d.niter
+  if (!number_of_iterations_exit_assumptions (l, exit, &d, nullptr, every_iteration) || !d.niter
       || TREE_CODE (d.niter) == SCEV_NOT_KNOWN || chrec_contains_undetermined (d.niter))
     return NULL_TREE;
   tree n = fold_convert (sizetype, d.niter);
   if (!integer_zerop (d.may_be_zero))
     n = fold_build3 (COND_EXPR, sizetype, d.may_be_zero, size_zero_node, n);
-  if (dominated_by_p (CDI_DOMINATORS, exit->src, bb))
-    n = fold_build2 (PLUS_EXPR, sizetype, n, size_one_node);
-  // Where the count rests on an assumption (that n is not the largest integer, say), it is checked when the program runs:
-  // a log that cannot hold what it should makes the runtime refuse.
   if (!integer_nonzerop (d.assumptions))
     n = fold_build3 (COND_EXPR, sizetype, d.assumptions, n, build_int_cst (sizetype, HOST_WIDE_INT_1 << 62));
+  return n;
+}
+
+tree executions (class loop *l, basic_block bb)
+{
+  edge exit = single_exit (l);
+  if (!exit || !dominated_by_p (CDI_DOMINATORS, l->latch, bb))
+    return NULL_TREE;
+  // Without its assumption the number is one that no log can hold: the runtime refuses.
+  tree n = repetitions (l, exit, false);
+  if (n && dominated_by_p (CDI_DOMINATORS, exit->src, bb))
+    n = fold_build2 (PLUS_EXPR, sizetype, n, size_one_node);
   return n;
 }
 

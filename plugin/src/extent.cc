@@ -1,11 +1,10 @@
 // Where an access can be while a loop is executed: the range of its address, by interval arithmetic over the loops within.
 
 #include "extent.h"
+#include "affine.h"
 #include "cfgloop.h"
 #include "tree-ssa-loop.h"
-#include "tree-ssa-loop-niter.h"
 #include "tree-scalar-evolution.h"
-#include "tree-chrec.h"
 #include "tree-ssa-loop-ivopts.h"
 #include "gimplify.h"
 #include "gimplify-me.h"
@@ -235,16 +234,8 @@ tree Extents::iterations (class loop *l)
   auto_vec<edge> exits = get_loop_exit_edges (l);
   for (edge e : exits)
     {
-      tree_niter_desc d;
-      if (!number_of_iterations_exit_assumptions (l, e, &d, nullptr, true) || !d.niter || TREE_CODE (d.niter) == SCEV_NOT_KNOWN
-          || chrec_contains_undetermined (d.niter))
-        continue;
-      tree n = fold_convert (sizetype, d.niter);
-      if (!integer_zerop (d.may_be_zero))
-        n = fold_build3 (COND_EXPR, sizetype, d.may_be_zero, size_zero_node, n);
-      if (!integer_nonzerop (d.assumptions))
-        n = fold_build3 (COND_EXPR, sizetype, d.assumptions, n, TYPE_MAX_VALUE (sizetype));
-      if (!(n = fixed (n)))
+      tree n = repetitions (l, e, true);
+      if (!n || !(n = fixed (n)))
         continue;
       tree times = number (n);
       // Behind the test that ends the loop: one time less.
@@ -256,7 +247,7 @@ tree Extents::iterations (class loop *l)
   return NULL_TREE;
 }
 
-bool Extents::of (const Location &access, const Memory &memory, Extent *out)
+bool Extents::of (const Memory::Item &access, const Memory &memory, Extent *out)
 {
   tree size, ref = memory.expression (access.place), at = ref ? address (unshare_expr (ref), &size) : NULL_TREE;
   Range r;

@@ -6,13 +6,6 @@
 
 namespace promp {
 
-/// An access.
-struct Location
-{
-  gimple *stmt;
-  unsigned place;
-};
-
 /// The address of `ref` as an expression of constants and SSA names: base pointer plus offset in bytes. NULL_TREE: it has none in whole
 /// bytes.
 tree address (tree ref, tree *size);
@@ -31,7 +24,7 @@ class Extents
 public:
   Extents (class loop *around, gimple_seq *seq) : around_ (around), seq_ (seq) {}
   /// False: it is not known.
-  bool of (const Location &, const Memory &, Extent *out);
+  bool of (const Memory::Item &, const Memory &, Extent *out);
   /// True if the two may have bytes in common.
   tree may_meet (const Extent &a, const Extent &b);
   /// The value of an expression.

@@ -87,30 +87,37 @@ bool Segment::is_new (tree t) const
   return yes;
 }
 
-bool Segment::comes_back (basic_block bb) const
+std::vector<bool> Segment::reached (std::vector<uint32_t> todo, uint32_t avoided) const
 {
   std::vector<bool> seen (nodes.size ());
-  std::vector<uint32_t> todo;
-  auto follow = [&] (uint32_t n) {
-    for (auto &e : edges)
-      if (e[0] == n)
-        todo.push_back (e[1]);
-  };
-  auto is_bb = [&] (uint32_t n) { return nodes[n].bb == bb && !nodes[n].terminator; };
-  for (uint32_t n = 0; n < nodes.size (); n++)
-    if (is_bb (n))
-      follow (n);
   while (!todo.empty ())
     {
       uint32_t n = todo.back ();
       todo.pop_back ();
-      if (seen[n])
+      if (seen[n] || n == avoided)
         continue;
-      if (is_bb (n))
-        return true;
       seen[n] = true;
-      follow (n);
+      for (auto &e : edges)
+        if (e[0] == n)
+          todo.push_back (e[1]);
     }
+  return seen;
+}
+
+bool Segment::comes_back (basic_block bb) const
+{
+  for (uint32_t n = 0; n < nodes.size (); n++)
+    if (nodes[n].bb == bb && !nodes[n].terminator)
+      {
+        std::vector<uint32_t> next;
+        for (auto &e : edges)
+          if (e[0] == n)
+            next.push_back (e[1]);
+        std::vector<bool> seen = reached (next, NONE);
+        for (uint32_t m = 0; m < nodes.size (); m++)
+          if (seen[m] && nodes[m].bb == bb && !nodes[m].terminator)
+            return true;
+      }
   return false;
 }
 
@@ -122,24 +129,6 @@ uint32_t Segment::node_of (basic_block bb) const
   return 0;
 }
 
-bool Segment::leads_through (uint32_t through, uint32_t to) const
-{
-  std::vector<bool> seen (nodes.size ());
-  std::vector<uint32_t> todo;
-  if (through != 0)
-    todo.push_back (0);
-  while (!todo.empty ())
-    {
-      uint32_t n = todo.back ();
-      todo.pop_back ();
-      if (seen[n] || n == through)
-        continue;
-      seen[n] = true;
-      for (auto &e : edges)
-        if (e[0] == n)
-          todo.push_back (e[1]);
-    }
-  return !seen[to];
-}
+bool Segment::leads_through (uint32_t through, uint32_t to) const { return !reached ({ 0 }, through)[to]; }
 
 } // namespace promp

@@ -20,6 +20,7 @@ struct Node
 /// The code that can be executed between one runtime call and the next ones.
 struct Segment
 {
+  static const uint32_t NONE = ~0u;
   gimple *site; ///< the call at its start; null: the function's entry
   std::vector<Node> nodes;
   std::vector<std::array<uint32_t, 2>> edges;
@@ -37,6 +38,8 @@ struct Segment
   std::vector<bool> sure; ///< has the access' block been filled on every way to it?
   promp_verdict verdict;
 
+  /// The nodes that can be reached from some without going through one.
+  std::vector<bool> reached (std::vector<uint32_t> from, uint32_t avoided) const;
   /// The node that is the whole block `bb`; 0: there is none.
   uint32_t node_of (basic_block bb) const;
   /// Do all ways from the segment's start to `to` lead through `through`?

@@ -85,12 +85,12 @@ private:
     const promp_access &write = s.accesses[w.write];
     gimple *stmt = s.statements[w.write];
     uint32_t fill = w.outside ? write.fill : 0;
-    std::vector<Location> meets;
+    std::vector<Memory::Item> meets;
     for (uint32_t r : w.meets)
-      meets.push_back ({ s.statements[r], s.accesses[r].place });
+      meets.push_back ({ s.statements[r], s.accesses[r].place, s.accesses[r].flags });
     // What is found out in front of the loop around the write holds for the segment if the loop is not executed again in it.
     class loop *l = undo_->outermost (stmt);
-    undo_->want ({ stmt, write.place }, fill ? s.statements[fill - 1] : nullptr, fill ? s.accesses[fill - 1].place : 0,
+    undo_->want ({ stmt, write.place, write.flags }, fill ? s.statements[fill - 1] : nullptr, fill ? s.accesses[fill - 1].place : 0,
                  s.sure[w.write], meets, l && !s.comes_back (loop_preheader_edge (l)->src));
   }
 

@@ -25,7 +25,7 @@ Undo::Undo (function *fn, Memory &memory, const std::vector<gimple *> &calls) : 
   calculate_dominance_info (CDI_DOMINATORS);
 }
 
-void Undo::want (const Location &write, gimple *cover, unsigned cover_place, bool sure, const std::vector<Location> &meets, bool once)
+void Undo::want (const Memory::Item &write, gimple *cover, unsigned cover_place, bool sure, const std::vector<Memory::Item> &meets, bool once)
 {
   if (cover && !is_gimple_call (cover))
     fills_[cover] = cover_place;
@@ -34,8 +34,8 @@ void Undo::want (const Location &write, gimple *cover, unsigned cover_place, boo
     w.cover = nullptr;
   w.sure = w.sure && sure;
   w.once = w.once && once;
-  for (const Location &r : meets)
-    if (std::none_of (w.meets.begin (), w.meets.end (), [&] (const Location &x) { return x.stmt == r.stmt && x.place == r.place; }))
+  for (const Memory::Item &r : meets)
+    if (std::none_of (w.meets.begin (), w.meets.end (), [&] (const Memory::Item &x) { return x.stmt == r.stmt && x.place == r.place; }))
       w.meets.push_back (r);
 }
 
@@ -57,10 +57,10 @@ tree Undo::meets (gimple *stmt, const Wish &w, gimple_seq *seq) const
     return NULL_TREE;
   Extents extents (l, seq);
   Extent written, read;
-  if (!extents.of ({ stmt, w.place }, memory_, &written))
+  if (!extents.of ({ stmt, w.place, ACCESS_WRITES }, memory_, &written))
     return NULL_TREE;
   tree any = boolean_false_node;
-  for (const Location &r : w.meets)
+  for (const Memory::Item &r : w.meets)
     {
       if (r.place == w.place || !extents.of (r, memory_, &read))
         return NULL_TREE;
@@ -306,12 +306,10 @@ void Undo::plan ()
 /// In front of the write itself: cheap enough where the write is not in a loop within the loop that the runtime cuts.
 void Undo::one_by_one (gimple *stmt, const Wish &w, Plan &p) const
 {
-  unsigned depth = 0;
-  for (class loop *l = gimple_bb (stmt)->loop_father; loop_outer (l) && !has_call (l); l = loop_outer (l))
-    depth++;
+  class loop *l = outermost (stmt);
   p.cover = w.cover;
   p.sure = w.sure;
-  p.expensive = depth > 1 && !p.cover && !options.elements;
+  p.expensive = l && l != gimple_bb (stmt)->loop_father && !p.cover && !options.elements;
   p.possible = !p.expensive;
 }
 /// A place on `e` that is only reached if the condition holds, which is seldom.

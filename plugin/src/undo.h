@@ -16,7 +16,7 @@ public:
   /// block at the same pointer before, in every segment in which the statement is: what lies in the block need not be
   /// saved. Null: none. `sure`: it has done so on every way from the segment's start. `meets`: the reads that could see
   /// what is written; `once`: the outermost loop around the write is entered at most once in a segment.
-  void want (const Location &write, gimple *cover, unsigned cover_place, bool sure, const std::vector<Location> &meets, bool once);
+  void want (const Memory::Item &write, gimple *cover, unsigned cover_place, bool sure, const std::vector<Memory::Item> &meets, bool once);
   /// The outermost loop around `stmt` without runtime calls, null: there is none.
   class loop *outermost (gimple *stmt) const;
   /// The loop that writes a block without gaps from its first byte to its last by executing `stmt`, null if it is none.
@@ -65,7 +65,7 @@ private:
     gimple *cover;
     bool sure;
     bool once;
-    std::vector<Location> meets;
+    std::vector<Memory::Item> meets;
   };
   tree meets (gimple *stmt, const Wish &w, gimple_seq *seq) const;
   void one_by_one (gimple *stmt, const Wish &w, Plan &plan) const;
