@@ -105,33 +105,41 @@ fn no_verdict_is_optimistic() {
     }
 }
 
-/// The NPB kernels with their default schedules, built with the drivers, killed at random times: verified, or refused with
-/// a reason. Returns (recovered, refused).
-fn kernel(exe: &Path, class: &str, rounds: u64) -> (u32, u32) {
-    let (mut recovered, mut refused) = (0, 0);
-    for seed in 1..=rounds {
-        let fault = format!("kill@mtbf={}ms,seed={seed},count=4", 5 + seed % 20);
-        let r = promp(
-            exe,
-            &[class],
-            &[("OMP_NUM_THREADS", "4"), ("PROMP_FAULT", &fault), ("PROMP_VERBOSE", "1")],
-        );
+/// Runs of a kernel in which a thread failed.
+#[derive(Default, Debug)]
+struct Killed {
+    runs: u32,
+    recomputed: u32,
+    refused: u32,
+}
+
+impl Killed {
+    /// One run of a kernel with its default schedules, built with the drivers: verified, or refused with a reason.
+    fn run(&mut self, exe: &Path, class: &str, fault: &str) {
+        let r =
+            promp(exe, &[class], &[("OMP_NUM_THREADS", "4"), ("PROMP_FAULT", fault), ("PROMP_VERBOSE", "1")]);
         assert!(!r.hung, "{exe:?} {fault}: hangs\n{}", r.err);
+        self.runs += 1;
         if r.status == 70 {
             assert!(r.err.contains("stopping"), "{exe:?} {fault}: {}", r.err);
-            refused += 1;
-        } else {
-            assert!(
-                r.status == 0 && r.out.contains("successful"),
-                "{exe:?} {fault}: {} {}\n{}",
-                r.status,
-                r.out,
-                r.err
-            );
-            recovered += u32::from(r.err.contains("recomputed") || r.err.contains("repeated"));
+            println!("{exe:?} {fault}: {}", r.err);
+            self.refused += 1;
+            return;
         }
+        let verified = r.status == 0 && r.out.contains("successful");
+        assert!(verified, "{exe:?} {fault}: {} {}\n{}", r.status, r.out, r.err);
+        self.recomputed += u32::from(r.err.contains("recomputed") || r.err.contains("repeated"));
     }
-    (recovered, refused)
+}
+
+/// How many regions a kernel has.
+fn regions(exe: &Path, class: &str) -> u64 {
+    let report = exe.with_extension("regions");
+    let r = promp(exe, &[class], &[("PROMP_REPORT", report.to_str().expect("UTF-8"))]);
+    assert_eq!(r.status, 0, "{}", r.err);
+    let report: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&report).expect("the report")).expect("JSON");
+    report["regions"].as_u64().expect("a number")
 }
 
 /// The share of the time spent in loops that the report says is idempotent or undo.
@@ -152,8 +160,8 @@ fn share_that_can_be_repeated(exe: &Path) -> f64 {
 #[test]
 fn kernels_with_static_schedules_survive() {
     let (Some(cc), Some(fc)) = (driver("promp-cc"), driver("promp-fc")) else { return };
-    let rounds = if long() { 200 } else { 6 };
-    let (mut recovered, mut refused, mut runs) = (0, 0, 0);
+    let rounds = if long() { 200 } else { 4 };
+    let mut at_random = Killed::default();
     for k in ["cg", "ft", "mg", "is", "ep"] {
         for (driver, ext) in [(&cc, "c"), (&fc, "f90")] {
             let exe = built(driver, &format!("npb/{k}.{ext}"), &[]);
@@ -167,12 +175,26 @@ fn kernels_with_static_schedules_survive() {
             );
             let share = share_that_can_be_repeated(&exe);
             assert!(share >= 0.9, "{exe:?}: only {share:.2} of the loops' time is idempotent or undo");
-            let (a, b) = kernel(&exe, if k == "ep" || !long() { "S" } else { "W" }, rounds);
-            println!("{k}.{ext}: work recomputed in {a} of {rounds} runs, {b} refused");
-            (recovered, refused, runs) = (recovered + a, refused + b, runs + rounds as u32);
+            let class = if k == "ep" || !long() { "S" } else { "W" };
+            for seed in 1..=rounds {
+                at_random.run(&exe, class, &format!("kill@mtbf={}ms,seed={seed},count=4", 5 + seed % 20));
+            }
+            let mut swept = Killed::default();
+            let regions = regions(&exe, class);
+            let mut rng = Seeded(rounds);
+            for i in 0..rounds {
+                let (thread, region, nth) = (i % 4, 1 + rng.below(regions), 1 + rng.below(3));
+                // The primary thread can be behind the region after a delay: in serial work.
+                let delay = if thread == 0 { 0 } else { *rng.pick(&[0, 20, 150, 600]) };
+                let at = format!("thread={thread},region={region},nth={nth},delay={delay}us");
+                swept.run(&exe, class, &format!("kill@{at}"));
+            }
+            println!("{k}.{ext}: {swept:?}, at random so far: {at_random:?}");
+            assert_eq!(swept.refused, 0, "{exe:?}");
         }
     }
-    assert!(recovered > 0 && refused * 10 <= runs, "{recovered} recovered, {refused} refused of {runs}");
+    // What is refused struck serial work between two regions.
+    assert!(at_random.recomputed > 0 && at_random.refused * 10 <= at_random.runs, "{at_random:?}");
 }
 
 /// Built by gcc it is refused, built by promp-cc it is recovered.

@@ -122,6 +122,32 @@ fn what_a_failed_thread_holds() {
     }
 }
 
+/// A thread that is stopped in a call of a library (the allocator with its one arena locked, a block being moved, the program called
+/// back) is stopped when the call has returned. One that crashes there cannot wait: refused, and nobody waits for its lock.
+#[test]
+fn calls_of_libraries() {
+    let exe = build("ft/library.c", &[]);
+    let mut env = vec![("OMP_NUM_THREADS", "4"), ("PROMP_REPLAY", "assume"), ("MALLOC_ARENA_MAX", "1")];
+    let want = reference(&exe, &[], &env[..1]);
+    env.push(("PROMP_WATCHDOG", "100ms"));
+    let mut rng = Seeded(23);
+    let mut waited = Tally::default();
+    let mut crashed = Tally::default();
+    for i in 0..40 * scale() {
+        let kind = *rng.pick(&["kill", "kill", "hang"]);
+        let (thread, region, nth) = (1 + rng.below(3), 1 + rng.below(4), 1 + rng.below(20));
+        let delay = rng.below(1000);
+        let at = format!("thread={thread},region={region},nth={nth},delay={delay}us");
+        one(&exe, &[], &env, &format!("{kind}@{at}"), &want, &mut waited);
+        if i % 2 == 0 {
+            one(&exe, &[], &env, &format!("crash@{at}"), &want, &mut crashed);
+        }
+    }
+    eprintln!("{waited:?} {crashed:?}");
+    assert!(waited.refused == 0 && waited.recomputed * 4 > waited.struck, "{waited:?}");
+    assert!(crashed.refused > 0, "{crashed:?}");
+}
+
 /// Stops of two kinds that are under way to the same threads at the same time.
 #[test]
 fn kinds_that_meet() {

@@ -59,6 +59,9 @@ packages)
     need_file '/usr/include/fftw3.h' libfftw3-dev
     need convert imagemagick
     need valgrind valgrind
+    need fasttreeMP fasttree
+    need clustalo clustalo
+    need muscle muscle
     python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
     need_file '/usr/lib/*-linux-gnu/libomp.so.5' libomp5-14
     install_missing optional

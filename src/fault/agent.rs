@@ -47,6 +47,11 @@ pub fn start(g: &'static Globals) {
     }
 }
 
+/// Is there an agent?
+pub fn runs() -> bool {
+    RUNNING.load(Relaxed)
+}
+
 /// In a child after fork the agent is gone; faults are the parent's.
 pub fn after_fork() {
     TIMERS.raw().reset();

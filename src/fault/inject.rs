@@ -3,8 +3,8 @@
 //! A fault without delay strikes where the point is reached: the thread is in the runtime, so it stops when the call
 //! returns, with nothing in flight. One with a delay, or with `mtbf`, is sent by the agent, asynchronously.
 
-use super::agent;
 use super::spec::{At, Fault, Kind, POINTS};
+use super::{agent, library};
 use crate::ckpt;
 use crate::icv::{Globals, globals};
 use crate::say;
@@ -35,6 +35,8 @@ pub struct PerThread {
     crashes: Own<(u64, u32)>,
     /// A hang came in serial code, where no team could notice it: it waits for the next region.
     late_hang: Own<bool>,
+    /// A stop that waits for a library's function to return.
+    pub library: library::Waiting,
     /// The watchdog's: progress seen last and since when.
     pub seen: (AtomicU32, AtomicU64),
     /// The watchdog's: how often it has doubled its patience since the last progress.

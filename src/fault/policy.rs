@@ -2,7 +2,8 @@
 
 use super::record::Place;
 use super::save::SaveKind;
-use super::tables;
+use super::spec::Kind;
+use super::{library, tables};
 use crate::icv::globals;
 use crate::icv::settings::{Replay, Settings};
 use crate::sys::maps::{self, Mapping};
@@ -127,7 +128,7 @@ fn proven(thr: &'static Thread) -> Result<(), Refusal> {
 }
 
 /// The verdict on a failure in application code, with work in flight.
-pub fn verdict(thr: &'static Thread, at: &Interrupted) -> Result<(), Refusal> {
+pub fn verdict(thr: &'static Thread, at: &Interrupted, kind: Kind) -> Result<(), Refusal> {
     if thr.base.load(Relaxed) == 0 {
         return refuse("serial work", NEEDS_CKPT);
     }
@@ -162,7 +163,7 @@ pub fn verdict(thr: &'static Thread, at: &Interrupted) -> Result<(), Refusal> {
         _ => save.resumes_at().expect("a saved frame has a return address"),
     };
     let maps = maps::all();
-    if !safe_place(&maps, thr.call.get().0, at.pc) {
+    if library::in_progress(thr, &maps, at, kind) {
         return refuse("a library function that may hold a lock", NEEDS_CKPT);
     }
     let readable = |a: usize, n: usize| maps::find(&maps, a).is_some_and(|m| a + n <= m.end);
@@ -177,76 +178,6 @@ pub fn verdict(thr: &'static Thread, at: &Interrupted) -> Result<(), Refusal> {
         return refuse("work behind an atomic update", NEEDS_CKPT);
     }
     Ok(())
-}
-
-/// Can a thread die at `pc` without leaving a lock held or a structure half changed?
-fn safe_place(maps: &[Mapping], func: usize, pc: usize) -> bool {
-    let (Some(at), Some(own)) = (maps::find(maps, pc), maps::find(maps, func)) else { return false };
-    if at.path == "[vdso]" {
-        // Reads the clock.
-        return true;
-    }
-    if at.path.is_empty() || at.path.starts_with('[') {
-        return at.start == own.start;
-    }
-    if at.path == own.path {
-        return true;
-    }
-    let name = at.path.rsplit('/').next().unwrap_or("");
-    if name.starts_with("libm.so") || name.starts_with("libm-") || name.starts_with("libmvec") {
-        return true;
-    }
-    if name.starts_with("libc.so") || name.starts_with("libc-") {
-        return is_harmless_libc_function(pc);
-    }
-    if maps::find(maps, safe_place as *const () as usize).is_some_and(|m| m.path == at.path) {
-        // In this library with `in_runtime` clear: a stub's last instructions or a query such as omp_get_thread_num.
-        return true;
-    }
-    let exe = std::fs::read_link("/proc/self/exe").ok();
-    exe.is_some_and(|e| e.as_os_str() == at.path.as_str())
-}
-
-unsafe extern "C" {
-    fn _Unwind_FindEnclosingFunction(pc: *mut libc::c_void) -> *mut libc::c_void;
-}
-
-/// Is `pc` in one of libc's functions that take no lock and keep no state: those that move or compare memory, sleep, or ask for
-/// the time?
-fn is_harmless_libc_function(pc: usize) -> bool {
-    const HARMLESS: [&core::ffi::CStr; 22] = [
-        c"memcpy",
-        c"memmove",
-        c"memset",
-        c"memcmp",
-        c"memchr",
-        c"strlen",
-        c"strcmp",
-        c"strncmp",
-        c"strcpy",
-        c"bcmp",
-        c"clock_nanosleep",
-        c"nanosleep",
-        c"usleep",
-        c"sleep",
-        c"sched_yield",
-        c"poll",
-        c"select",
-        c"clock_gettime",
-        c"gettimeofday",
-        c"time",
-        c"abs",
-        c"rand_r",
-    ];
-    // SAFETY: looks an address up in the unwind tables; glibc does this without locks.
-    let start = |a: usize| unsafe { _Unwind_FindEnclosingFunction(a as *mut libc::c_void) } as usize;
-    let here = start(pc);
-    here != 0
-        && HARMLESS.iter().any(|n| {
-            // SAFETY: resolves a libc symbol (the variant chosen for this CPU).
-            let f = unsafe { libc::dlsym(libc::RTLD_NEXT, n.as_ptr()) } as usize;
-            f != 0 && start(f + 1) == here
-        })
 }
 
 /// Libraries whose code never merges a program's reductions: what stands on the stack of them (often stale words in unused

@@ -8,7 +8,7 @@ use super::policy::{self, Refusal};
 use super::record::{self, Recovery};
 use super::recover::{self, Order, Way};
 use super::spec::Kind;
-use super::{after, inject, report};
+use super::{after, inject, library, report};
 use crate::ckpt;
 use crate::icv::globals_if_ready;
 use crate::say;
@@ -49,6 +49,11 @@ extern "C" fn on_signal(_sig: i32, info: *mut libc::siginfo_t, ctx: *mut libc::c
         thr.pending.store(kind as u32, Relaxed);
         return;
     }
+    // SAFETY: the kernel's context.
+    let at = unsafe { Interrupted::from_context(ctx) };
+    if kind != Kind::MemErr && library::waits(thr, kind, &at) {
+        return;
+    }
     if kind == Kind::Hang {
         if thr.base.load(Relaxed) == 0 {
             return thr.inject.defer_hang();
@@ -57,8 +62,7 @@ extern "C" fn on_signal(_sig: i32, info: *mut libc::siginfo_t, ctx: *mut libc::c
             return;
         }
     }
-    // SAFETY: the kernel's context.
-    lose(thr, kind, unsafe { Interrupted::from_context(ctx) });
+    lose(thr, kind, at);
 }
 
 /// SIGSEGV, SIGBUS, SIGFPE, SIGILL.
@@ -101,7 +105,7 @@ extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mut libc::c_v
         );
         return give_up();
     }
-    match policy::verdict(thr, &at) {
+    match policy::verdict(thr, &at, Kind::Crash) {
         Ok(()) => lose(thr, Kind::Crash, at),
         Err(_) if ckpt::may_roll_back_a_crash() => ckpt::roll_back(thr, Kind::Crash),
         Err(_) => {
@@ -139,7 +143,7 @@ fn lose(thr: &'static Thread, kind: Kind, at: Interrupted) -> ! {
     if kind == Kind::MemErr {
         lose_memory(thr, at.sp);
     }
-    match policy::verdict(thr, &at) {
+    match policy::verdict(thr, &at, kind) {
         Ok(()) => leave(thr, kind, Way::again(thr), at.mask),
         Err(r) => refuse(thr, kind, r),
     }

@@ -17,6 +17,7 @@ pub mod sync;
 pub mod syscall;
 pub mod time;
 pub mod tls;
+pub mod unwind;
 
 /// What a negative system call result means. Not by libc's `strerror`, which needs a thread of libc's own.
 pub fn why(result: isize) -> std::io::ErrorKind {

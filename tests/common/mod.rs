@@ -2,6 +2,8 @@
 //! finding the library.
 #![allow(dead_code)]
 
+pub mod saved;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

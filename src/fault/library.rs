@@ -1,0 +1,181 @@
+//! Calls of library functions. A thread that dies in one may leave a lock held or a structure half changed: the allocator's, a
+//! stream's, those of any library that the program uses.
+//!
+//! A stop from outside waits until the call has returned, as it does for the runtime's own calls, only that nobody tells when
+//! this is: the agent sends it again and again. A crash, or a thread that really hangs, cannot wait.
+
+use super::agent;
+use super::spec::Kind;
+use crate::sys::maps::{self, Mapping};
+use crate::sys::own::Own;
+use crate::sys::signals::Interrupted;
+use crate::sys::time;
+use crate::sys::unwind::{self, Frame};
+use crate::team::thread::Thread;
+use core::ops::ControlFlow;
+use core::sync::atomic::Ordering::*;
+
+/// How often a stop is sent again before it strikes where it is: after at least a tenth of a second.
+const TRIES: u32 = 5000;
+/// The thread goes on for so many ns between two looks, and for so many times the duration of a look: several stops can wait for
+/// the same thread.
+const PAUSE_NS: u64 = 20_000;
+const PAUSE_LOOKS: u64 = 8;
+
+/// A thread's stop that waits.
+#[derive(Default)]
+pub struct Waiting {
+    /// How often it was sent again.
+    tries: Own<u32>,
+    /// The addresses of the library that it was last found in.
+    library: Own<(usize, usize)>,
+}
+
+/// Whose code is it?
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Code {
+    /// The program's, or that of the library with the region's function.
+    Application,
+    /// A function that takes no lock and keeps no state.
+    Pure,
+    /// This library: with `Thread::in_runtime` clear a stub's last instructions, a query such as omp_get_thread_num, or the caller of the
+    /// activation's function.
+    Runtime,
+    /// Anything else.
+    Library,
+}
+
+/// What [`Code`] is at which address.
+struct Classes<'a> {
+    maps: &'a [Mapping],
+    func: usize,
+    exe: String,
+}
+
+impl<'a> Classes<'a> {
+    fn new(maps: &'a [Mapping], func: usize) -> Self {
+        let exe = std::fs::read_link("/proc/self/exe").ok();
+        let exe = exe.map(|e| e.to_string_lossy().into_owned()).unwrap_or_default();
+        Self { maps, func, exe }
+    }
+
+    fn of(&self, pc: usize) -> Code {
+        let (Some(at), Some(own)) = (maps::find(self.maps, pc), maps::find(self.maps, self.func)) else {
+            return Code::Library;
+        };
+        let or_library = |yes: bool, code: Code| if yes { code } else { Code::Library };
+        if at.path == "[vdso]" {
+            // Reads the clock.
+            return Code::Pure;
+        }
+        if at.path.is_empty() || at.path.starts_with('[') {
+            return or_library(at.start == own.start, Code::Application);
+        }
+        if at.path == own.path || at.path == self.exe {
+            return Code::Application;
+        }
+        let name = at.path.rsplit('/').next().unwrap_or("");
+        if ["libm.so", "libm-", "libmvec"].iter().any(|n| name.starts_with(n)) {
+            return Code::Pure;
+        }
+        if name.starts_with("libc.so") || name.starts_with("libc-") {
+            return or_library(is_pure_libc_function(pc), Code::Pure);
+        }
+        let runtime = maps::find(self.maps, Self::new as *const () as usize);
+        or_library(runtime.is_some_and(|m| m.path == at.path), Code::Runtime)
+    }
+}
+
+/// Is `pc` in one of libc's functions that take no lock and keep no state: those that move or compare memory, sleep, or ask for
+/// the time?
+fn is_pure_libc_function(pc: usize) -> bool {
+    const PURE: [&core::ffi::CStr; 22] = [
+        c"memcpy",
+        c"memmove",
+        c"memset",
+        c"memcmp",
+        c"memchr",
+        c"strlen",
+        c"strcmp",
+        c"strncmp",
+        c"strcpy",
+        c"bcmp",
+        c"clock_nanosleep",
+        c"nanosleep",
+        c"usleep",
+        c"sleep",
+        c"sched_yield",
+        c"poll",
+        c"select",
+        c"clock_gettime",
+        c"gettimeofday",
+        c"time",
+        c"abs",
+        c"rand_r",
+    ];
+    let here = unwind::function_around(pc);
+    here != 0
+        && PURE.iter().any(|n| {
+            // SAFETY: resolves a libc symbol (the variant chosen for this CPU).
+            let f = unsafe { libc::dlsym(libc::RTLD_NEXT, n.as_ptr()) } as usize;
+            f != 0 && unwind::function_around(f + 1) == here
+        })
+}
+
+/// Is a library's function in progress in `thr`'s activation, interrupted at `at`, that must not end here? It is not enough to look at
+/// the innermost function: `realloc` copies with `memcpy` while it holds a lock, `qsort` calls the program back.
+///
+/// A crash can have destroyed the stack: what lies outside the innermost function of the application is not looked at then.
+pub fn in_progress(thr: &'static Thread, maps: &[Mapping], at: &Interrupted, kind: Kind) -> bool {
+    let classes = Classes::new(maps, thr.call.get().0);
+    let base = thr.base.load(Relaxed);
+    let (mut library, mut application) = (false, false);
+    unwind::interrupted(at.pc, &mut |f: Frame| {
+        let code = if f.sp < base { classes.of(f.pc) } else { Code::Runtime };
+        library |= code == Code::Library;
+        application |= matches!(code, Code::Application | Code::Runtime);
+        if library || code == Code::Runtime || (application && kind == Kind::Crash) {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    });
+    // Where the tables say nothing of the functions around a library's, they say nothing of what called it.
+    library || (!application && !matches!(classes.of(at.pc), Code::Application | Code::Runtime))
+}
+
+/// May a stop of `thr` in the middle of application code wait, because a library's function is in progress? Then it is sent again.
+pub fn waits(thr: &'static Thread, kind: Kind, at: &Interrupted) -> bool {
+    let began = time::now_ns();
+    let w = &thr.inject.library;
+    let real_hang = kind == Kind::Hang && thr.inject.fence().load(Relaxed) != 0;
+    let may = thr.base.load(Relaxed) != 0 && agent::runs() && !real_hang && w.tries.get() < TRIES;
+    if !may || !(w.is_still_in(at.pc) || w.looks(thr, kind, at)) {
+        w.tries.set(0);
+        w.library.set((0, 0));
+        return false;
+    }
+    w.tries.set(w.tries.get() + 1);
+    let pause = PAUSE_NS + PAUSE_LOOKS * (time::now_ns() - began);
+    agent::arm(thr, usize::MAX, kind, pause, false);
+    true
+}
+
+impl Waiting {
+    /// The quick answer, which needs no list of mappings.
+    fn is_still_in(&self, pc: usize) -> bool {
+        let (start, end) = self.library.get();
+        start <= pc && pc < end
+    }
+
+    fn looks(&self, thr: &'static Thread, kind: Kind, at: &Interrupted) -> bool {
+        let maps = maps::all();
+        let yes = in_progress(thr, &maps, at, kind);
+        if let Some(m) = maps::find(&maps, at.pc)
+            && yes
+            && Classes::new(&maps, thr.call.get().0).of(at.pc) == Code::Library
+        {
+            self.library.set((m.start, m.end));
+        }
+        yes
+    }
+}

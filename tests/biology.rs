@@ -1,0 +1,121 @@
+//! Programs nobody here wrote, which compare sequences (Debian: FastTree, Clustal Omega, MUSCLE), with threads that are killed or
+//! crash and processes that die: the output that they write under libgomp, or, without checkpoints, a refusal.
+
+mod common;
+use common::saved::*;
+use common::*;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// Relatives of one random ancestor in FASTA format; letters change, and are lost, with these chances in percent.
+fn family(letters: &[u8], members: u64, length: u64, changed: u64, lost: u64) -> String {
+    let mut rng = Seeded(members * length);
+    let ancestor: Vec<u8> = (0..length).map(|_| *rng.pick(letters)).collect();
+    let mut text = String::new();
+    for i in 0..members {
+        text += &format!(">s{i}\n");
+        for &letter in &ancestor {
+            if rng.below(100) >= lost {
+                text.push(char::from(if rng.below(100) < changed { *rng.pick(letters) } else { letter }));
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
+const PROTEINS: &str = "proteins.fa";
+const GENES: &str = "genes.fa";
+
+/// A program, what it reads and its arguments; it writes to standard output or, if it cannot, to the file `out`.
+const PROGRAMS: [(&str, &[&str]); 3] = [
+    ("/usr/bin/fasttreeMP", &["-nt", "-quiet", "-nosupport", GENES]),
+    ("/usr/bin/clustalo", &["-i", PROTEINS, "--threads=4", "--force", "-o", "out"]),
+    ("/usr/bin/muscle", &["-align", PROTEINS, "-output", "out", "-threads", "4"]),
+];
+
+struct Case<'a> {
+    s: &'a Scratch,
+    args: &'a [&'static str],
+    want: String,
+}
+
+impl Case<'_> {
+    /// One run: its exit status, what it wrote, its messages. `wrapped` is the command that runs the program.
+    fn run(&self, mut wrapped: Command, what: &str) -> (Option<i32>, String, String) {
+        let _ = fs::remove_dir_all(self.s.path("ckpt"));
+        let (result, log) = (self.s.path("out"), self.s.path("log"));
+        for f in [&result, &log] {
+            let _ = fs::remove_file(f);
+        }
+        wrapped.args(self.args).current_dir(&self.s.0).env(THREADS.0, THREADS.1);
+        let status = start(wrapped, &log, None).unwrap_or_else(|| panic!("{what}: hangs"));
+        let written = if self.args.contains(&"out") { result } else { log.clone() };
+        let read = |p: &Path| String::from_utf8_lossy(&fs::read(p).unwrap_or_default()).into_owned();
+        (status.code(), read(&written), read(&log.with_extension("err")))
+    }
+
+    /// The failure-free output, or a refusal where one is allowed. True if a thread or the process failed and the program went on.
+    fn survives(&self, wrapped: Command, may_refuse: bool, what: &str) -> bool {
+        let (status, out, err) = self.run(wrapped, what);
+        if status == Some(70) && may_refuse {
+            assert!(err.contains("stopping"), "{what}: {err}");
+            return false;
+        }
+        assert!(status == Some(0) && out == self.want, "{what}: {status:?} {err}");
+        err.contains(" failed (") || err.contains("restarting")
+    }
+}
+
+#[test]
+fn programs_that_compare_sequences() {
+    let s = Scratch::new("biology");
+    let (proteins, genes) = if long() { ((24, 220), (60, 1200)) } else { ((16, 150), (30, 600)) };
+    let amino_acids = b"ACDEFGHIKLMNPQRSTVWY";
+    fs::write(s.path(PROTEINS), family(amino_acids, proteins.0, proteins.1, 30, 5)).expect("a file");
+    fs::write(s.path(GENES), family(b"ACGT", genes.0, genes.1, 20, 0)).expect("a file");
+    let rounds = if long() { 20 } else { 2 };
+    for (program, args) in PROGRAMS {
+        if !available(program, Path::new(program).exists()) {
+            continue;
+        }
+        let mut case = Case { s: &s, args, want: String::new() };
+        let (status, want, err) = case.run(Command::new(program), program);
+        assert!(status == Some(0) && want.len() > 500, "{program}: {err}");
+        case.want = want;
+        let preloaded = || {
+            let mut c = Command::new(program);
+            c.env("LD_PRELOAD", library());
+            c
+        };
+        case.survives(preloaded(), false, program);
+        let ckpt = s.path("ckpt");
+        let mut survived = 0;
+        for seed in 1..=rounds {
+            for (kind, checkpoints) in [("kill", false), ("kill", true), ("crash", true), ("memerr", true)] {
+                let fault = format!("{kind}@mtbf=100ms,seed={seed},count=3");
+                let what = format!("{program} {fault}, checkpoints: {checkpoints}");
+                let mut c = preloaded();
+                c.env("PROMP_FAULT", &fault).env("PROMP_VERBOSE", "1");
+                if checkpoints {
+                    c.env("PROMP_CKPT_DIR", &ckpt).env("PROMP_CKPT_INTERVAL", "50ms");
+                }
+                survived += u32::from(case.survives(c, !checkpoints, &what));
+            }
+            // The whole process dies, after its first checkpoint.
+            let mut c = Command::new(command());
+            let fault = format!("die@mtbf=150ms,seed={seed},count=2");
+            c.args(["run", "--threads", "4", "--every", "50ms", "--auto-restart", "9", "--fault", &fault]);
+            c.args(["--ckpt", text(&ckpt), "--", program]);
+            let (status, out, err) = case.run(c, &fault);
+            let too_early = status == Some(71) && err.contains("died before its first one was complete");
+            assert!(
+                too_early || (status == Some(0) && out == case.want),
+                "{program} {fault}: {status:?} {err}"
+            );
+        }
+        println!("{program}: failed and went on in {survived} of {} runs", rounds * 4);
+        assert!(survived > 0, "{program}: the faults do not strike");
+    }
+}

@@ -1,0 +1,118 @@
+//! Runs with checkpoints: under LD_PRELOAD with a folder for the images, killed after a while, restarted.
+
+use super::*;
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+
+/// A folder of a test's own, removed at its end.
+pub struct Scratch(pub PathBuf);
+
+impl Scratch {
+    pub fn new(name: &str) -> Self {
+        let d = std::env::temp_dir().join(format!("promp-test-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&d);
+        fs::create_dir_all(&d).expect("a temporary folder");
+        Self(d)
+    }
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+pub fn text(p: &Path) -> &str {
+    p.to_str().expect("UTF-8")
+}
+
+pub const THREADS: (&str, &str) = ("OMP_NUM_THREADS", "4");
+
+/// A run with checkpoints in `dir`. Its output goes to a file, which a rollback cuts: what a pipe has taken is sent twice, and
+/// Fortran programs write every line at once.
+pub fn checkpointed(exe: &Path, args: &[&str], dir: &Path, extra: &[(&str, &str)]) -> Run {
+    let _ = fs::remove_dir_all(dir);
+    let out = dir.with_extension("out");
+    let _ = fs::remove_file(&out);
+    let mut c = Command::new(exe);
+    c.args(args);
+    let began = Instant::now();
+    let status = start_with(c, &out, None, |c| {
+        c.env("LD_PRELOAD", library()).env(THREADS.0, THREADS.1);
+        c.env("PROMP_CKPT_DIR", dir).env("PROMP_CKPT_INTERVAL", "100ms").envs(extra.iter().copied());
+    })
+    .expect("it hangs or ends");
+    let read = |p: &Path| String::from_utf8_lossy(&fs::read(p).unwrap_or_default()).into_owned();
+    Run {
+        out: read(&out),
+        err: read(&out.with_extension("err")),
+        status: status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
+        hung: false,
+        took: began.elapsed(),
+    }
+}
+
+pub fn command() -> PathBuf {
+    library().with_file_name("promp")
+}
+
+/// Starts `cmd` with its output going to `out`, kills it after `after` (`None`: lets it end); its status if it ended.
+pub fn start(cmd: Command, out: &Path, after: Option<Duration>) -> Option<std::process::ExitStatus> {
+    start_with(cmd, out, after, |_| ())
+}
+
+/// Like [`start`]; `set` adds to the environment, from which our variables have been removed.
+pub fn start_with(
+    mut cmd: Command,
+    out: &Path,
+    after: Option<Duration>,
+    set: impl FnOnce(&mut Command),
+) -> Option<std::process::ExitStatus> {
+    for (k, _) in std::env::vars().filter(|(k, _)| ["OMP_", "PROMP_", "LD_"].iter().any(|p| k.starts_with(p)))
+    {
+        cmd.env_remove(k);
+    }
+    cmd.stdin(Stdio::null());
+    set(&mut cmd);
+    let file = fs::OpenOptions::new()
+        .create(true)
+        .append(false)
+        .write(true)
+        .truncate(false)
+        .open(out)
+        .expect("the output");
+    let errors = fs::File::create(out.with_extension("err")).expect("the messages");
+    let mut child = cmd.stdout(file).stderr(errors).spawn().expect("the command");
+    let began = Instant::now();
+    loop {
+        if let Some(s) = child.try_wait().expect("a child") {
+            return Some(s);
+        }
+        if began.elapsed() > after.unwrap_or(LIMIT) {
+            child.kill().expect("a child");
+            child.wait().expect("a child");
+            assert!(after.is_some(), "{cmd:?} hangs");
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+pub fn first_run(exe: &Path, args: &[&str], dir: &Path) -> Command {
+    let mut c = Command::new(command());
+    c.args(["run", "--threads", "4", "--every", "50ms", "--ckpt"]).arg(dir).arg("--").arg(exe).args(args);
+    c
+}
+
+pub fn restart(dir: &Path) -> Command {
+    let mut c = Command::new(command());
+    c.arg("restart").arg(dir);
+    c
+}
+
+pub fn has_generation(dir: &Path) -> bool {
+    !promp_image::generation_files(dir).is_empty()
+}
