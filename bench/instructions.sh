@@ -2,12 +2,14 @@
 # Instructions, counted by callgrind: repeatable where times are not. Needs valgrind.
 #   instructions.sh          what fault tolerance costs: the NPB kernels that bench/ft_cost.py builds (class S, one thread, dynamic
 #                            schedules), as ratios to PROMP_FT=off
+#   instructions.sh drivers  what being built by the drivers costs: the kernels that bench/compile_cost.py builds (static schedules, class
+#                            W, one thread), as ratios to GCC's builds; minutes
 #   instructions.sh calls    what a task construct costs, under libgomp and promp: 11,000 less 1,000 of them, by one thread
 set -euo pipefail
 cd "$(dirname "$0")/.."
 lib=$PWD/target/release/libpromp.so
-count() { # count EXE VAR=VALUE
-    env OMP_NUM_THREADS=1 "$2" LD_PRELOAD="$lib" valgrind --tool=callgrind --callgrind-out-file=/dev/null "$1" S 2>&1 |
+count() { # count EXE VAR=VALUE [CLASS]
+    env OMP_NUM_THREADS=1 "$2" LD_PRELOAD="$lib" valgrind --tool=callgrind --callgrind-out-file=/dev/null "$1" "${3:-S}" 2>&1 |
         awk '/refs/ {gsub(",", "", $NF); print $NF}'
 }
 if [ "${1:-}" = calls ]; then
@@ -26,6 +28,17 @@ if [ "${1:-}" = calls ]; then
         done
         echo '|'
         which=$((which + 1))
+    done
+    exit
+fi
+if [ "${1:-}" = drivers ]; then
+    printf '| kernel | instructions, GCC | drivers | ratio |\n|---|---|---|---|\n'
+    for k in ep cg is mg ft; do
+        for built in c-gcc:c-promp-cc f90-gfortran:f90-promp-fc; do
+            gcc=$(count "target/bench/$k-${built%:*}" PROMP_FT=on W)
+            drivers=$(count "target/bench/$k-${built#*:}" PROMP_FT=on W)
+            awk -v k="${k^^}.${built%%-*}" -v a="$gcc" -v b="$drivers" 'BEGIN {printf "| %s | %.4g | %.4g | %.4f |\n", k, a, b, b / a}'
+        done
     done
     exit
 fi

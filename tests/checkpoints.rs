@@ -26,6 +26,7 @@ fn programs() -> Vec<(PathBuf, Vec<&'static str>)> {
     v.push((build("ft/update.c", &[]), vec![]));
     v.push((build("ckpt/scattered.c", &[]), vec![]));
     v.push((build("ckpt/memory.c", &[]), vec!["7"]));
+    v.push((build("ckpt/loading.c", &[]), vec!["31"]));
     // Part of a long run: PROMP_TEST_ONLY=f90.
     let only = std::env::var("PROMP_TEST_ONLY").unwrap_or_default();
     v.retain(|(exe, _)| text(exe).contains(&only));
@@ -107,6 +108,12 @@ fn scattered_writes_roll_back() {
 fn any_use_of_memory_rolls_back() {
     let trackers = ["auto", "auto", "auto", "auto", "auto", "compare"];
     any_seed_rolls_back("ckpt/memory.c", 12, "80ms", &["kill", "crash", "memerr"], &trackers);
+}
+
+/// The locks of the dynamic loader note the kernel's thread that holds them: they are held on by another.
+#[test]
+fn the_loaders_locks_change_hands() {
+    any_seed_rolls_back("ckpt/loading.c", 8, "50ms", &["kill"], &["auto"]);
 }
 
 /// What PROMP_REPLAY=proven refuses without a checkpoint is survived with one; exact points, all threads.

@@ -8,6 +8,7 @@ pub mod code;
 pub mod futex;
 pub mod host;
 pub mod keep;
+pub mod loader;
 pub mod lock;
 pub mod maps;
 pub mod out;

@@ -1,0 +1,95 @@
+//! The dynamic loader's locks. They are recursive: each notes the kernel thread id of its owner, which the owner's descriptor has, too. A
+//! logical thread that goes on on another host, in the middle of dlopen, say, has another id from then on, and could neither take
+//! such a lock again nor give it back. So the notes are brought up to date with the descriptor.
+
+use super::maps;
+use core::sync::atomic::{AtomicUsize, Ordering::*};
+
+/// The loader's data from its table of locks on, [start, end); zeros if they are not known.
+static DATA: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+
+/// The words of a `pthread_mutex_t` (x86-64 ABI of glibc; fixed, since programs contain such objects).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Mutex {
+    lock: u32,
+    count: u32,
+    owner: u32,
+    users: u32,
+    kind: u32,
+}
+
+const WORDS: usize = size_of::<Mutex>() / 4;
+const RECURSIVE: u32 = 1;
+/// More levels of recursion than a lock of the loader's has.
+const DEEP: u32 = 1 << 16;
+
+/// Finds the loader's data: call once, on an ordinary thread.
+pub fn learn() {
+    // SAFETY: looks up a symbol.
+    let start = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_rtld_global".as_ptr()) } as usize;
+    if let Some(m) = maps::find(&maps::all(), start).filter(|m| m.prot & libc::PROT_WRITE != 0) {
+        DATA[1].store(m.end, Relaxed);
+        DATA[0].store(start, Relaxed);
+    }
+}
+
+/// Those of `words` that are the owners of recursive locks held by thread `id`.
+fn owners(words: &[u32], id: u32) -> impl Iterator<Item = usize> + '_ {
+    words.windows(WORDS).enumerate().filter_map(move |(i, w)| {
+        let m = Mutex { lock: w[0], count: w[1], owner: w[2], users: w[3], kind: w[4] };
+        let held = matches!(m.lock, 1 | 2) && (1..DEEP).contains(&m.count) && m.users >= 1;
+        (held && m.owner == id && m.kind == RECURSIVE).then_some(i + 2)
+    })
+}
+
+/// The logical thread whose id was `before` has the id `now`.
+pub fn owner_has_moved(before: u32, now: u32) {
+    let (start, end) = (DATA[0].load(Relaxed), DATA[1].load(Relaxed));
+    if start == 0 || before == now || before == 0 {
+        return;
+    }
+    // SAFETY: the loader's data stays mapped. Others may take and give locks back meanwhile, but not those that `before` holds.
+    unsafe {
+        let words = core::slice::from_raw_parts(start as *const u32, (end - start) / 4);
+        for i in owners(words, before) {
+            *(start as *mut u32).add(i) = now;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn held_recursive_locks_are_found() {
+        let words = [7, 1, 2, 41, 1, 1, 0, 0, 41, 0, 0, 1, 41, 1, 0, 1, 1, 41, 1, 1];
+        assert_eq!(owners(&words, 41).collect::<Vec<_>>(), [3, 17]);
+        assert_eq!(owners(&words, 40).count(), 0);
+    }
+
+    /// glibc holds one of the loader's locks while it visits the loaded objects.
+    #[test]
+    fn a_lock_of_the_loader_is_found_while_it_is_held() {
+        learn();
+        let (start, end) = (DATA[0].load(Relaxed), DATA[1].load(Relaxed));
+        assert!(start != 0, "the loader's data are not where they are looked for");
+        extern "C" fn visit(_: *mut libc::dl_phdr_info, _: usize, held: *mut libc::c_void) -> i32 {
+            let (start, end) = (DATA[0].load(Relaxed), DATA[1].load(Relaxed));
+            // SAFETY: the loader's data; `held` is the caller's variable.
+            unsafe {
+                let words = core::slice::from_raw_parts(start as *const u32, (end - start) / 4);
+                *held.cast::<usize>() = owners(words, crate::sys::syscall::gettid()).count();
+            }
+            1
+        }
+        assert!(end - start >= 2048);
+        let mut held = 0usize;
+        // SAFETY: the visitor keeps to the interface.
+        unsafe {
+            libc::dl_iterate_phdr(Some(core::mem::transmute(visit as *const ())), (&raw mut held).cast())
+        };
+        assert_eq!(held, 1);
+    }
+}
