@@ -333,3 +333,31 @@ fn memory_is_clean_under_valgrind() {
         assert!(run.status == 0 && !run.err.contains("Invalid"), "{source}: {run:?}");
     }
 }
+
+/// A program built with AddressSanitizer, which replaces libc's functions and fences variables in: with stacks saved at every runtime
+/// call, and with threads killed.
+#[test]
+fn programs_with_address_sanitizer() {
+    let dir = library().parent().expect("a folder").to_str().expect("UTF-8").to_string();
+    let (folder, path) = (format!("-L{dir}"), format!("-Wl,-rpath,{dir}"));
+    let flags = ["-fsanitize=address", &folder, &path, "-Wl,--no-as-needed", "-lpromp"];
+    let mut struck = 0;
+    for (source, args) in
+        [("ft/jacobi.c", &["100", "200"][..]), ("ft/tasktree.c", &["10"]), ("ft/library.c", &[])]
+    {
+        let env = [("OMP_NUM_THREADS", "4")];
+        let want = reference(&build(source, &[]), args, &env);
+        let exe = build(source, &flags);
+        for seed in 0..=3 * scale() {
+            let fault = format!("kill@mtbf=30ms,seed={seed},count=2");
+            // The sanitizer's library must come first: nothing is preloaded.
+            let leaks = ("ASAN_OPTIONS", "detect_leaks=0");
+            let env = [env[0], leaks, ("PROMP_REPLAY", "assume"), ("PROMP_FAULT", &fault)];
+            let run = reference(&exe, args, &env[..if seed == 0 { 3 } else { 4 }]);
+            let refused = run.status == 70 && run.err.contains("; stopping");
+            struck += u32::from(run.err.contains(" failed ("));
+            assert!(refused || (run.status, &run.out) == (0, &want.out), "{source} {fault}: {run:?}");
+        }
+    }
+    assert!(struck > 0, "the faults do not strike");
+}

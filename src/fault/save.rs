@@ -70,7 +70,7 @@ impl Save {
             s.grow(len);
         }
         // SAFETY: `range` is live memory of the calling thread's own activation, the copy has room for it.
-        unsafe { core::ptr::copy_nonoverlapping(from as *const u8, s.copy.get().0 as *mut u8, len) };
+        unsafe { asm::copy_stack(from, s.copy.get().0, len) };
         s.kind.set(kind);
         s.frame.set(frame);
         s.base.set(base);
@@ -114,7 +114,7 @@ impl Slot {
     pub unsafe fn restore(&self) {
         let (to, len) = self.range.get();
         // SAFETY: the range was the activation's when it was copied, and by the caller's promise is free to write.
-        unsafe { core::ptr::copy_nonoverlapping(self.copy.get().0 as *const u8, to as *mut u8, len) };
+        unsafe { asm::copy_stack(self.copy.get().0, to, len) };
     }
 }
 

@@ -15,7 +15,7 @@ use crate::say;
 use crate::sys::host::{self, Identity};
 use crate::sys::signals::{self, Interrupted};
 use crate::sys::syscall::exit_group;
-use crate::sys::{futex, tls};
+use crate::sys::{futex, sanitizer, tls};
 use crate::team::member::tfd;
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicU32, Ordering::*};
@@ -144,7 +144,10 @@ fn lose(thr: &'static Thread, kind: Kind, at: Interrupted) -> ! {
         lose_memory(thr, at.sp);
     }
     match policy::verdict(thr, &at, kind) {
-        Ok(()) => leave(thr, kind, Way::again(thr), at.mask),
+        Ok(()) => {
+            sanitizer::forget_frames(at.sp, thr.base.load(Relaxed));
+            leave(thr, kind, Way::again(thr), at.mask)
+        }
         Err(r) => refuse(thr, kind, r),
     }
 }

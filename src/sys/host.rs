@@ -9,7 +9,7 @@
 //! would turn the process into a zombie leader, parks instead with all signals blocked. It never runs application code again.
 
 use super::syscall::{self, getpid, gettid};
-use super::{futex, loader, signals};
+use super::{futex, loader, sanitizer, signals};
 use crate::sys;
 use core::arch::{asm, naked_asm};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
@@ -35,6 +35,7 @@ static RSEQ_LEN: AtomicUsize = AtomicUsize::new(0);
 /// Finds where libc keeps what belongs to the kernel's thread: call once, on an ordinary thread.
 pub fn learn_libc_layout() {
     loader::learn();
+    sanitizer::learn();
     let tp = super::tls::thread_pointer();
     let tid = gettid();
     // The tid is a 4-byte word in the first kilobytes of `struct pthread`; its place has been 0x2d0 for many years, and

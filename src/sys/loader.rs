@@ -75,7 +75,7 @@ mod tests {
         learn();
         let (start, end) = (DATA[0].load(Relaxed), DATA[1].load(Relaxed));
         assert!(start != 0, "the loader's data are not where they are looked for");
-        extern "C" fn visit(_: *mut libc::dl_phdr_info, _: usize, held: *mut libc::c_void) -> i32 {
+        unsafe extern "C" fn visit(_: *mut libc::dl_phdr_info, _: usize, held: *mut libc::c_void) -> i32 {
             let (start, end) = (DATA[0].load(Relaxed), DATA[1].load(Relaxed));
             // SAFETY: the loader's data; `held` is the caller's variable.
             unsafe {
@@ -87,9 +87,7 @@ mod tests {
         assert!(end - start >= 2048);
         let mut held = 0usize;
         // SAFETY: the visitor keeps to the interface.
-        unsafe {
-            libc::dl_iterate_phdr(Some(core::mem::transmute(visit as *const ())), (&raw mut held).cast())
-        };
+        unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut held).cast()) };
         assert_eq!(held, 1);
     }
 }

@@ -13,6 +13,7 @@ pub mod lock;
 pub mod maps;
 pub mod out;
 pub mod own;
+pub mod sanitizer;
 pub mod signals;
 pub mod sync;
 pub mod syscall;
