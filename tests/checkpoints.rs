@@ -250,17 +250,19 @@ fn restarts() {
 #[test]
 fn automatic_restarts_and_death_by_injection() {
     let s = Scratch::new("auto");
-    let exe = build("npb/mg.c", &[]);
-    let want = reference(&exe, &["W"], &[THREADS]);
+    let exe = build("ckpt/patient.c", &[]);
+    let want = reference(&exe, &[], &[THREADS]);
+    let dir = s.path("ckpt");
     // The fault counts as struck in the restarted process: it does not die for ever.
     let mut c = Command::new(command());
     c.args(["run", "--threads", "4", "--every", "20ms", "--auto-restart", "5"]);
-    c.args(["--fault", "die@region=1,at=barrier,nth=20,thread=0,count=2"]);
-    c.args(["--ckpt", text(&s.path("ckpt")), "--", text(&exe), "W"]);
+    c.args(["--fault", "die@region=2,at=barrier,nth=20,thread=0,count=2"]);
+    c.args(["--ckpt", text(&dir), "--", text(&exe), text(&dir)]);
     let status = start(c, &s.path("out"), None).expect("ends");
     let err = fs::read_to_string(s.path("out.err")).unwrap_or_default();
     assert!(status.success(), "{status}: {err}");
     assert_eq!(fs::read_to_string(s.path("out")).unwrap(), want.out);
+    assert_eq!(err.matches("was killed by signal 9; continuing").count(), 2, "{err}");
 }
 
 /// What a program did before its first checkpoint may not be fit to be done twice: that is for the user to say.

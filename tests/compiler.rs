@@ -132,23 +132,17 @@ impl Killed {
     }
 }
 
-/// How many regions a kernel has.
-fn regions(exe: &Path, class: &str) -> u64 {
-    let report = exe.with_extension("regions");
-    let r = promp(exe, &[class], &[("PROMP_REPORT", report.to_str().expect("UTF-8"))]);
+/// The report of a run.
+fn report(exe: &Path, class: &str) -> serde_json::Value {
+    let file = exe.with_extension("report");
+    let r = promp(exe, &[class], &[("PROMP_REPORT", file.to_str().expect("UTF-8"))]);
     assert_eq!(r.status, 0, "{}", r.err);
-    let report: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(&report).expect("the report")).expect("JSON");
-    report["regions"].as_u64().expect("a number")
+    serde_json::from_slice(&std::fs::read(&file).expect("the report")).expect("JSON")
 }
 
 /// The share of the time spent in loops that the report says is idempotent or undo.
 fn share_that_can_be_repeated(exe: &Path) -> f64 {
-    let report = exe.with_extension("report");
-    let r = promp(exe, &["S"], &[("PROMP_REPORT", report.to_str().expect("UTF-8"))]);
-    assert_eq!(r.status, 0, "{}", r.err);
-    let report: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(&report).expect("the report")).expect("JSON");
+    let report = report(exe, "S");
     let loops = report["loops"].as_array().expect("loops");
     let time = |verdicts: &[&str]| -> f64 {
         let matching = loops.iter().filter(|l| verdicts.contains(&l["verdict"].as_str().expect("a verdict")));
@@ -180,7 +174,7 @@ fn kernels_with_static_schedules_survive() {
                 at_random.run(&exe, class, &format!("kill@mtbf={}ms,seed={seed},count=4", 5 + seed % 20));
             }
             let mut swept = Killed::default();
-            let regions = regions(&exe, class);
+            let regions = report(&exe, class)["regions"].as_u64().expect("a number");
             let mut rng = Seeded(rounds);
             for i in 0..rounds {
                 let (thread, region, nth) = (i % 4, 1 + rng.below(regions), 1 + rng.below(3));

@@ -1,8 +1,8 @@
 //! Where changed pages wait between the copy, during which the threads are frozen, and the file: so that threads are frozen for
 //! as long as a memory copy takes, not a write. The memory stays resident from one checkpoint to the next, since touching it for
 //! the first time costs as much as the copy; it is as large as what a checkpoint saves, up to half of what the system has left.
-//! It has no huge pages: a virtual machine that has not used memory lately must ask its host for it, which took 2.5 ms for a MiB of
-//! huge pages and 0.4 ms for a MiB of small ones; the copy is as fast into either (docs/checkpoints.md, "Cost").
+//! It has no huge pages: a virtual machine that has not used memory lately must ask its host for it, which takes several times as
+//! long for huge pages as for small ones; the copy is as fast into either (docs/checkpoints.md, "Cost").
 
 use super::image::PAGE;
 use crate::sys;

@@ -84,6 +84,23 @@ impl<'a> Classes<'a> {
         let runtime = maps::find(self.maps, Self::new as *const () as usize);
         or_library(runtime.is_some_and(|m| m.path == at.path), Code::Runtime)
     }
+
+    /// See the function of this name.
+    fn in_progress(&self, thr: &'static Thread, at: &Interrupted, kind: Kind) -> bool {
+        let base = thr.base.load(Relaxed);
+        let (mut library, mut application) = (false, false);
+        unwind::interrupted(at.pc, &mut |f: Frame| {
+            let code = if f.sp < base { self.of(f.pc) } else { Code::Runtime };
+            library |= code == Code::Library;
+            application |= matches!(code, Code::Application | Code::Runtime);
+            if library || code == Code::Runtime || (application && kind == Kind::Crash) {
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        });
+        // Where the tables say nothing of the functions around a library's, they say nothing of what called it.
+        library || (!application && !matches!(self.of(at.pc), Code::Application | Code::Runtime))
+    }
 }
 
 /// Is `pc` in one of libc's functions that take no lock and keep no state: those that move or compare memory, sleep, or ask for
@@ -127,20 +144,7 @@ fn is_pure_libc_function(pc: usize) -> bool {
 ///
 /// A crash can have destroyed the stack: what lies outside the innermost function of the application is not looked at then.
 pub fn in_progress(thr: &'static Thread, maps: &[Mapping], at: &Interrupted, kind: Kind) -> bool {
-    let classes = Classes::new(maps, thr.call.get().0);
-    let base = thr.base.load(Relaxed);
-    let (mut library, mut application) = (false, false);
-    unwind::interrupted(at.pc, &mut |f: Frame| {
-        let code = if f.sp < base { classes.of(f.pc) } else { Code::Runtime };
-        library |= code == Code::Library;
-        application |= matches!(code, Code::Application | Code::Runtime);
-        if library || code == Code::Runtime || (application && kind == Kind::Crash) {
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
-    });
-    // Where the tables say nothing of the functions around a library's, they say nothing of what called it.
-    library || (!application && !matches!(classes.of(at.pc), Code::Application | Code::Runtime))
+    Classes::new(maps, thr.call.get().0).in_progress(thr, at, kind)
 }
 
 /// May a stop of `thr` in the middle of application code wait, because a library's function is in progress? Then it is sent again.
@@ -169,10 +173,11 @@ impl Waiting {
 
     fn looks(&self, thr: &'static Thread, kind: Kind, at: &Interrupted) -> bool {
         let maps = maps::all();
-        let yes = in_progress(thr, &maps, at, kind);
-        if let Some(m) = maps::find(&maps, at.pc)
-            && yes
-            && Classes::new(&maps, thr.call.get().0).of(at.pc) == Code::Library
+        let classes = Classes::new(&maps, thr.call.get().0);
+        let yes = classes.in_progress(thr, at, kind);
+        if yes
+            && classes.of(at.pc) == Code::Library
+            && let Some(m) = maps::find(&maps, at.pc)
         {
             self.library.set((m.start, m.end));
         }

@@ -2,10 +2,9 @@
 //! logical thread that goes on on another host, in the middle of dlopen, say, has another id from then on, and could neither take
 //! such a lock again nor give it back. So the notes are brought up to date with the descriptor.
 
-use super::maps;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
 
-/// The loader's data from its table of locks on, [start, end); zeros if they are not known.
+/// The loader's data (`_rtld_global`), [start, end); zeros if they are not known.
 static DATA: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
 /// The words of a `pthread_mutex_t` (x86-64 ABI of glibc; fixed, since programs contain such objects).
@@ -24,13 +23,31 @@ const RECURSIVE: u32 = 1;
 /// More levels of recursion than a lock of the loader's has.
 const DEEP: u32 = 1 << 16;
 
-/// Finds the loader's data: call once, on an ordinary thread.
+unsafe extern "C" {
+    /// See dladdr(3); glibc.
+    fn dladdr1(
+        addr: *const libc::c_void,
+        info: *mut libc::Dl_info,
+        more: *mut *const libc::Elf64_Sym,
+        flags: i32,
+    ) -> i32;
+}
+const RTLD_DL_SYMENT: i32 = 1;
+
+/// Finds the loader's data, by the symbol table: call once, on an ordinary thread.
 pub fn learn() {
-    // SAFETY: looks up a symbol.
-    let start = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_rtld_global".as_ptr()) } as usize;
-    if let Some(m) = maps::find(&maps::all(), start).filter(|m| m.prot & libc::PROT_WRITE != 0) {
-        DATA[1].store(m.end, Relaxed);
-        DATA[0].store(start, Relaxed);
+    let mut info = core::mem::MaybeUninit::<libc::Dl_info>::uninit();
+    let mut symbol = core::ptr::null::<libc::Elf64_Sym>();
+    // SAFETY: looks up a symbol; both results are written before they are read.
+    unsafe {
+        let start = libc::dlsym(libc::RTLD_DEFAULT, c"_rtld_global".as_ptr());
+        if !start.is_null()
+            && dladdr1(start, info.as_mut_ptr(), &raw mut symbol, RTLD_DL_SYMENT) != 0
+            && !symbol.is_null()
+        {
+            DATA[1].store(start as usize + (*symbol).st_size as usize, Relaxed);
+            DATA[0].store(start as usize, Relaxed);
+        }
     }
 }
 
