@@ -173,10 +173,10 @@ export! {
     }
     /// Section 3.13.4.
     fn omp_set_default_allocator(handle: usize) {
-        let task = current().task();
-        let mut icvs = task.icvs.get();
+        let thr = current();
+        let mut icvs = thr.task().icvs.get();
         icvs.allocator = if handle == 0 { 1 } else { handle };
-        task.icvs.set(icvs);
+        thr.set_icvs(icvs);
     }
     /// Section 3.13.5.
     fn omp_get_default_allocator() -> usize { default_allocator() }

@@ -13,10 +13,9 @@ fn icvs() -> Icvs {
 }
 
 fn change(f: impl FnOnce(&mut Icvs)) {
-    let task = current().task();
-    let mut i = task.icvs.get();
+    let mut i = icvs();
     f(&mut i);
-    task.icvs.set(i);
+    current().set_icvs(i);
 }
 
 /// Defines exported C functions.
@@ -188,7 +187,7 @@ export! {
             return -1;
         }
         super::guarded(|| {
-            crate::team::region::release_hot(current());
+            crate::team::setup::release_hot(current());
             crate::team::pool::dismiss_idle();
         });
         0

@@ -24,8 +24,7 @@ fn execute(
     flags: u32,
     prepare: Option<impl FnOnce(&'static Team)>,
 ) {
-    let n = region::team_size(thr, threads);
-    region::start(thr, call, n, flags, prepare);
+    region::start(thr, call, threads, flags, prepare);
     region::activate(thr, call, (0, 0));
     region::finish(thr);
     save::point(thr, SaveKind::After(0));
@@ -34,8 +33,7 @@ fn execute(
 /// Starts a region whose primary thread calls the function itself.
 fn begin(call: (usize, usize), threads: u32, prepare: Option<impl FnOnce(&'static Team)>) {
     let thr = current();
-    let n = region::team_size(thr, threads);
-    region::start(thr, call, n, 0, prepare);
+    region::start(thr, call, threads, 0, prepare);
     // The activation is the caller's: what is private to the region lies below this call's frame.
     thr.call.set(call);
     if thr.frame.get() != 0 {

@@ -48,9 +48,17 @@ export! {
     /// The next construct may (1) or may not (0) be executed again.
     fn promp_replayable(yes: i32) { policy::vouch(current(), yes != 0) }
     /// PR_FRAGS for the next loop: static chunks are handed out in m fragments; below 1: as the runtime sees fit.
-    fn promp_frags(m: i32) { current().fragments.set(m.max(0) as u32) }
+    fn promp_frags(m: i32) {
+        let thr = current();
+        thr.fragments.set(m.max(0) as u32);
+        thr.unprepare();
+    }
     /// PR_SCHE for the next loop: 1 static, 2 dynamic; anything else: as PROMP_RECOMPUTE says.
-    fn promp_recompute(kind: i32) { current().recompute.set(if (1..=2).contains(&kind) { kind as u8 } else { 0 }) }
+    fn promp_recompute(kind: i32) {
+        let thr = current();
+        thr.recompute.set(if (1..=2).contains(&kind) { kind as u8 } else { 0 });
+        thr.unprepare();
+    }
 }
 
 /// Constructors may run before the runtime is wanted: they must not be what starts it.

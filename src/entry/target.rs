@@ -49,12 +49,12 @@ fn fallback(thr: &'static Thread, call: (usize, usize), thread_limit: u32) {
     m.implicit.begin_implicit(thr, icvs, None);
     thr.enter(m);
     included::lighten(thr);
-    thr.league.set((0, 1));
+    thr.set_league((0, 1));
     region::activate(thr, call, (0, 0));
     thr.enter(member);
     thr.task.set(task);
     included::lighten(thr);
-    thr.league.set(league);
+    thr.set_league(league);
     thr.held.set(held);
     team.size.set(0);
     pool::give_back_team(team);

@@ -10,10 +10,9 @@ const DEFAULT_TEAMS: u32 = 3;
 
 fn limit(thr: &'static Thread, thread_limit: u32) {
     if thread_limit > 0 {
-        let task = thr.task();
-        let mut icvs = task.icvs.get();
+        let mut icvs = thr.task().icvs.get();
         icvs.thread_limit = thread_limit.min(i32::MAX as u32);
-        task.icvs.set(icvs);
+        thr.set_icvs(icvs);
     }
 }
 
@@ -30,12 +29,12 @@ extern "C" fn teams_reg(func: usize, data: usize, num_teams: u32, thread_limit: 
     };
     let inside = task.icvs.get();
     for i in 0..n {
-        thr.league.set((i, n));
+        thr.set_league((i, n));
         region::activate(thr, (func, data), (0, 0));
-        task.icvs.set(inside);
+        thr.set_icvs(inside);
     }
-    thr.league.set(league);
-    task.icvs.set(before);
+    thr.set_league(league);
+    thr.set_icvs(before);
     save::point(thr, SaveKind::After(0));
 }
 
@@ -52,9 +51,9 @@ extern "C" fn teams4(low: u32, _high: u32, thread_limit: u32, first: bool) -> bo
     let more = first || i + 1 < n;
     if first {
         limit(thr, thread_limit);
-        thr.league.set((0, low.max(1)));
+        thr.set_league((0, low.max(1)));
     } else if more {
-        thr.league.set((i + 1, n));
+        thr.set_league((i + 1, n));
     }
     save::point(thr, SaveKind::After(more as usize));
     more

@@ -37,6 +37,7 @@ pub fn recomputes() -> bool {
 /// `promp_replayable(word)`: 1 the next construct may be executed again, 0 it may not.
 pub fn vouch(thr: &'static Thread, replayable: bool) {
     thr.vouched.set(if replayable { 1 } else { 2 });
+    thr.unprepare();
     if replayable && globals().promp.ft {
         VOUCHED.store(true, Relaxed);
         // Behind a save point a task that is only counted could end twice.

@@ -158,8 +158,14 @@ impl Task {
         self.set_parent(parent);
         self.run_by(thr);
         self.icvs.set(icvs);
+        self.begin_region(None);
+    }
+
+    /// The same when thread, ICVs and parent are those of the last region.
+    #[inline(always)]
+    pub fn begin_region(&self, group: Option<&'static Group>) {
         self.in_final.set(false);
-        self.group.set(None);
+        self.group.set(group);
         self.spawned.set(false);
     }
 

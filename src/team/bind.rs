@@ -10,8 +10,13 @@ pub fn bind_host(thr: &Thread, place: u32) {
     if place == u32::MAX || thr.bound.get() == place {
         return;
     }
-    let g = globals();
-    let Some(p) = g.places.get(place as usize) else { return };
+    move_host(thr, place);
+}
+
+#[cold]
+#[inline(never)]
+fn move_host(thr: &Thread, place: u32) {
+    let Some(p) = globals().places.get(place as usize) else { return };
     crate::sys::syscall::CpuSet::of(p).apply();
     thr.bound.set(place);
 }

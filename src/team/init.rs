@@ -3,7 +3,7 @@
 use super::member::Member;
 use super::team::Team;
 use super::thread::{HOT_DEPTH, Thread};
-use super::{bind, pool, region};
+use super::{bind, pool, setup};
 use crate::fault;
 use crate::icv::{self, Globals};
 use crate::sys::lock::Lock;
@@ -103,7 +103,7 @@ extern "C" fn thread_exits(p: *mut libc::c_void) {
     // SAFETY: `adopt_caller` stored a `&'static Thread`.
     let thr: &'static Thread = unsafe { &*p.cast_const().cast::<Thread>() };
     thr.in_runtime.store(1, Relaxed);
-    region::release_hot(thr);
+    setup::release_hot(thr);
     fault::thread_ended(thr);
     tls::set(core::ptr::null());
     pool::give_back_thread(thr);
@@ -145,6 +145,7 @@ extern "C" fn after_fork_child() {
         }
         debug_assert!(hot.len() == HOT_DEPTH);
         thr.hot.set(hot);
+        thr.unprepare();
         fault::after_fork(thr);
     }
     mark_in_runtime(false);

@@ -8,6 +8,7 @@ pub mod member;
 pub mod pool;
 pub mod region;
 pub mod room;
+pub mod setup;
 #[allow(clippy::module_inception)]
 pub mod team;
 pub mod thread;

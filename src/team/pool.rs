@@ -49,7 +49,7 @@ pub fn take_worker() -> Option<&'static Thread> {
 /// long as the worker serves in a place where it starts none.
 pub fn give_back(workers: impl Iterator<Item = &'static Thread>) {
     for w in workers {
-        super::region::release_hot(w);
+        super::setup::release_hot(w);
         POOL.with(|p| p.idle.push(w));
     }
 }
@@ -144,7 +144,7 @@ extern "C" fn worker_start(arg: *mut libc::c_void) -> *mut libc::c_void {
     fault::thread_started(thr);
     thr.dock.waker().leave_cpu_to(idle_patience());
     let mut seen = 0;
-    while let Some(order) = thr.dock.wait(seen, idle_patience()) {
+    while let Some(order) = thr.dock.wait(seen, idle_patience) {
         seen = seen.wrapping_add(1);
         super::region::work(thr, order, seen);
     }

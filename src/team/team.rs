@@ -3,6 +3,7 @@
 use super::barrier::Barrier;
 use super::event::{Event, Patience};
 use super::member::Member;
+use super::setup::Asked;
 use super::thread::Thread;
 use crate::icv::{Icvs, globals};
 use crate::sys::own::Own;
@@ -70,6 +71,10 @@ pub struct Primary {
     pub outside: Own<Outside>,
     /// Ordinal of the outermost region.
     pub region: Own<u64>,
+    /// What the team was set up from (setup.rs).
+    pub asked: Own<Asked>,
+    /// The number of that setting-up.
+    pub since: Own<u64>,
     /// What [`Team::combined`] and [`Team::group`] are to be in the region that starts.
     pub combined: Own<Option<&'static Share>>,
     /// See `combined`.
@@ -91,6 +96,8 @@ pub struct Outside {
     pub call: (usize, usize),
     /// Locks held.
     pub held: u32,
+    /// What calls may be light.
+    pub light: u32,
 }
 
 impl Team {

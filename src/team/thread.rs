@@ -10,6 +10,7 @@ use super::room::Waker;
 use super::team::Team;
 use crate::fault::save::Save;
 use crate::fault::undo;
+use crate::icv::Icvs;
 use crate::sys::asm;
 use crate::sys::own::Own;
 use crate::sys::sync::full_fence;
@@ -62,6 +63,8 @@ pub struct Thread {
     pub call: Own<(usize, usize)>,
     /// Teams this thread is the primary of, by depth, and how many are in use.
     pub hot: Own<[Option<&'static Team>; HOT_DEPTH]>,
+    /// The membership, and the number of the setting-up, that it is prepared for: see setup.rs.
+    pub prepared: Own<Option<(&'static Member, u64)>>,
     /// Depth of regions this thread is the primary of.
     pub depth: Own<u32>,
     /// The host's kernel thread id.
@@ -123,6 +126,7 @@ impl Thread {
             fragments: Own::new(0),
             call: Own::new((0, 0)),
             hot: Own::new([None; HOT_DEPTH]),
+            prepared: Own::new(None),
             depth: Own::new(0),
             host: AtomicU32::new(0),
             worker: Own::new(worker),
@@ -165,6 +169,31 @@ impl Thread {
             included::settle(self);
         }
         self.task.get().expect("a thread in the runtime has a task")
+    }
+
+    /// Is `task` the current task?
+    #[inline(always)]
+    pub fn is_in(&self, task: Option<&'static Task>) -> bool {
+        let address = |t: Option<&'static Task>| t.map(core::ptr::from_ref);
+        self.lazy.get() == 0 && address(self.task.get()) == address(task)
+    }
+
+    /// Something that regions are set up from has changed (setup.rs).
+    #[inline]
+    pub fn unprepare(&self) {
+        self.prepared.set(None);
+    }
+
+    /// Replaces the current task's ICVs.
+    pub fn set_icvs(&'static self, icvs: Icvs) {
+        self.task().icvs.set(icvs);
+        self.unprepare();
+    }
+
+    /// Another place in a league.
+    pub fn set_league(&self, league: (u32, u32)) {
+        self.league.set(league);
+        self.unprepare();
     }
 
     /// Makes `m` the current membership, with its implicit task.
@@ -224,6 +253,8 @@ pub struct Order {
     pub member: &'static Member,
     /// The team's region.
     pub epoch: u64,
+    /// The setting-up that it comes from.
+    pub since: u64,
     /// The outlined function and its argument.
     pub call: (usize, usize),
 }
@@ -267,7 +298,13 @@ impl Dock {
         self.wake();
     }
     /// Worker: waits for an order after `seen`; `None` tells it to end.
-    pub fn wait(&self, seen: u32, patience: Patience) -> Option<Order> {
+    #[inline]
+    pub fn wait(&self, seen: u32, patience: impl FnOnce() -> Patience) -> Option<Order> {
+        if self.called(seen) { self.order.get() } else { self.wait_longer(seen, patience()) }
+    }
+    #[cold]
+    #[inline(never)]
+    fn wait_longer(&self, seen: u32, patience: Patience) -> Option<Order> {
         if patience.stay(|| self.called(seen)) {
             return self.order.get();
         }

@@ -1,0 +1,238 @@
+//! What a region needs before it begins: how many threads, which team, its level, ICVs and places.
+//!
+//! Most regions need the same as the one before. What they are set up from is
+//!  - what the construct asks for, and what changes outside of the thread: [`Asked`], compared at every start;
+//!  - the encountering task and its ICVs, the promises that `promp_*` calls make, the place in a league, the teams that the thread
+//!    keeps: whoever changes one of these calls [`Thread::unprepare`].
+//!
+//! While both stay, a region *again* uses what the last setting-up has left in the team, in its members' implicit tasks and in the
+//! workers' `Thread`s. Setting-ups have numbers (`Primary::since`), which travel with the orders: so a worker knows whether it is
+//! prepared for this one. A region that hangs on more than the above is set up each time.
+
+use super::member::Member;
+use super::team::Team;
+use super::thread::{HOT_DEPTH, Thread};
+use super::{MAX_ACTIVE_LEVELS, bind, pool};
+use crate::fault::{after, tables};
+use crate::icv::places::ProcBind;
+use crate::icv::{Icvs, globals};
+use core::sync::atomic::{AtomicU32, Ordering::*};
+
+/// Threads in regions beyond the initial ones; kept only when there is a thread limit.
+static BUSY: AtomicU32 = AtomicU32::new(0);
+
+/// See the module's text.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Asked {
+    /// The num_threads clause's value, 0 without one.
+    threads: u32,
+    /// The proc_bind clause, as the ABI has it.
+    flags: u32,
+    /// By how many threads teams are smaller, for those that have failed.
+    retired: u32,
+    /// Which objects have tables of the compile side: whether private state is saved hangs on it.
+    tables: u32,
+}
+
+/// The team for a region that `thr` encounters, set up, and whether it is the same again. `threads` is the num_threads clause's value, 0
+/// without one; `flags` carries the proc_bind clause.
+#[inline(always)]
+pub fn team_for(thr: &'static Thread, threads: u32, flags: u32) -> (&'static Team, bool) {
+    let asked = Asked { threads, flags, retired: after::retired(), tables: tables::generation() };
+    if let Some((m, _)) = thr.prepared.get() {
+        let team = m.team();
+        if thr.is_in(team.parent_task.get()) && team.primary.asked.get() == asked && !team.is_cancelled() {
+            return (team, true);
+        }
+    }
+    (set_up(thr, asked), false)
+}
+
+#[inline(never)]
+fn set_up(thr: &'static Thread, asked: Asked) -> &'static Team {
+    let g = globals();
+    let outer = thr.member();
+    let outer_team = outer.team();
+    let task = thr.task();
+    let wanted = team_size(thr, asked);
+    let team = assemble(thr, wanted);
+    let n = team.size();
+    team.primary.parent.set(Some(outer));
+    team.parent_task.refer_to(Some(task));
+    let level = outer_team.level.get() + 1;
+    team.level.update(level);
+    team.active_level.update(outer_team.active_level.get() + u32::from(n > 1));
+    let icvs = inner_icvs(task.icvs.get(), level);
+    team.icvs.update(icvs);
+    team.vouched.update(thr.vouched.get());
+    team.wishes.update((thr.recompute.get(), thr.fragments.get()));
+    team.league.update(thr.league.get());
+    team.patience.update(pool::patience(if team.active_level.get() > 1 { pool::workers() + 1 } else { n }));
+    if team.is_cancelled() {
+        team.cancelled.store(0, Relaxed);
+        team.primary.counted.set(0);
+        // One member may have come to a barrier that the other has left out.
+        team.barrier.forget();
+        for i in 0..team.capacity() {
+            team.member(i).rounds.set(0);
+        }
+    }
+    if team.primary.counted.get() != n {
+        team.primary.counted.set(n);
+        team.barrier.reset(n);
+    }
+    if icvs.thread_limit != u32::MAX && wanted > n {
+        BUSY.fetch_sub(wanted - n, Relaxed);
+    }
+    if !g.places.is_empty() {
+        let policy = policy_of(task.icvs.get().bind, asked.flags);
+        for i in 0..n {
+            team.member(i).place.set(bind::place_of(g, policy, i, n, outer.place.get()));
+        }
+    }
+    team.primary.asked.set(asked);
+    team.primary.since.set(team.primary.since.get() + 1);
+    let again = outer_team.level.get() == 0
+        && core::ptr::eq(task, &outer.implicit)
+        && team.vouched.get() == 0
+        && team.wishes.get() == (0, 0)
+        && icvs.thread_limit == u32::MAX
+        && wanted == n;
+    thr.prepared.set(again.then(|| (team.member(0), team.primary.since.get())));
+    team
+}
+
+/// A region of `team` has ended.
+#[inline(always)]
+pub fn ended(team: &'static Team) {
+    let n = team.size();
+    if team.icvs.peek().thread_limit != u32::MAX && n > 1 {
+        BUSY.fetch_sub(n - 1, Relaxed);
+    }
+}
+
+/// The number of threads for a region encountered by `thr` (OpenMP 5.1, section 2.6.1).
+fn team_size(thr: &'static Thread, asked: Asked) -> u32 {
+    if asked.threads == 1 {
+        return 1;
+    }
+    let icvs = thr.task().icvs.get();
+    if thr.team().active_level.get() >= icvs.max_active_levels.min(MAX_ACTIVE_LEVELS) {
+        return 1;
+    }
+    let mut n = if asked.threads == 0 { icvs.threads } else { asked.threads };
+    if icvs.dynamic {
+        n = n.min(globals().procs);
+    }
+    n = n.saturating_sub(asked.retired).max(1);
+    if icvs.thread_limit != u32::MAX {
+        // Reserves the threads; `set_up` gives back what it does not get, `ended` the rest.
+        let allowed = |busy: u32| n.min(icvs.thread_limit.saturating_sub(busy)).max(1);
+        let before = BUSY.fetch_update(Relaxed, Relaxed, |busy| Some(busy + allowed(busy) - 1));
+        n = allowed(before.unwrap_or_else(|b| b));
+    }
+    n
+}
+
+/// The team for a region of `n` threads: the one `thr` used last at this depth, brought to size.
+fn assemble(thr: &'static Thread, n: u32) -> &'static Team {
+    let depth = thr.depth.get() as usize;
+    let mut hot = thr.hot.get();
+    let old = hot.get(depth).copied().flatten();
+    if let Some(t) = old
+        && t.size() == n
+    {
+        return t;
+    }
+    let team = match old {
+        Some(t) if t.capacity() >= n => t,
+        _ => {
+            let t = pool::take_team(n);
+            t.size.set(1);
+            if let Some(o) = old {
+                for i in 1..o.size().min(n) {
+                    t.member(i).thread.set(o.member(i).thread.get());
+                }
+                dismiss(o, n.min(o.size())..o.size());
+                t.size.set(o.size().min(n));
+                o.size.set(0);
+                pool::give_back_team(o);
+            }
+            t
+        }
+    };
+    let mut have = team.size().max(1);
+    if have > n {
+        dismiss(team, n..have);
+        have = n;
+    }
+    while have < n {
+        let Some(w) = pool::take_worker() else { break };
+        team.member(have).thread.set(Some(w));
+        have += 1;
+    }
+    team.size.set(have);
+    if depth < HOT_DEPTH {
+        hot[depth] = Some(team);
+        thr.hot.set(hot);
+    }
+    team
+}
+
+/// The worker of a member in use.
+#[inline(always)]
+pub fn worker_of(m: &'static Member) -> &'static Thread {
+    m.thread.get().expect("a member in use has a thread")
+}
+
+/// Gives workers of a team back to the pool: `members`, which may be none. None of the team's workers sleeps at the end of its last region
+/// then, where only the team's primary thread would wake it.
+pub fn dismiss(team: &'static Team, members: core::ops::Range<u32>) {
+    team.event.notify();
+    pool::give_back(members.map(|i| worker_of(team.member(i))));
+}
+
+/// Releases the teams that a thread keeps for its regions: when it ends, or goes back to the pool. In the second case
+/// the caller has seen the thread's last region end, which orders what that thread wrote.
+pub fn release_hot(thr: &'static Thread) {
+    thr.unprepare();
+    let kept = thr.hot.get();
+    if kept.iter().all(Option::is_none) {
+        return;
+    }
+    thr.hot.set([None; HOT_DEPTH]);
+    for team in kept.into_iter().flatten() {
+        if team.size() > 1 {
+            dismiss(team, 1..team.size());
+        }
+        team.size.set(0);
+        pool::give_back_team(team);
+    }
+}
+
+/// ICVs inside a region at `level`: the lists of OMP_NUM_THREADS and OMP_PROC_BIND go on one step a level.
+fn inner_icvs(mut icvs: Icvs, level: u32) -> Icvs {
+    let g = globals();
+    if g.threads_list.len() > 1 || g.bind_list.len() > 1 {
+        let i = level as usize;
+        if let Some(&t) = g.threads_list.get(i) {
+            icvs.threads = t;
+        }
+        if let Some(&b) = g.bind_list.get(i) {
+            icvs.bind = b;
+        }
+    }
+    icvs
+}
+
+/// The binding policy of a region: the proc_bind clause in `flags` counts unless bind-var is false.
+fn policy_of(bind: ProcBind, flags: u32) -> ProcBind {
+    match (bind, flags & 7) {
+        (ProcBind::False, _) => ProcBind::False,
+        (_, 1) => ProcBind::True,
+        (_, 2) => ProcBind::Primary,
+        (_, 3) => ProcBind::Close,
+        (_, 4) => ProcBind::Spread,
+        (b, _) => b,
+    }
+}
