@@ -251,13 +251,14 @@ fn restarts() {
 fn automatic_restarts_and_death_by_injection() {
     let s = Scratch::new("auto");
     let exe = build("ckpt/patient.c", &[]);
-    let want = reference(&exe, &[], &[THREADS]);
+    let bound = ("OMP_PROC_BIND", "spread");
+    let want = reference(&exe, &[], &[THREADS, bound]);
     let dir = s.path("ckpt");
-    // The fault counts as struck in the restarted process: it does not die for ever.
+    // The fault counts as struck in the restarted process: it does not die for ever. Threads are where they were.
     let mut c = Command::new(command());
     c.args(["run", "--threads", "4", "--every", "20ms", "--auto-restart", "5"]);
     c.args(["--fault", "die@region=2,at=barrier,nth=20,thread=0,count=2"]);
-    c.args(["--ckpt", text(&dir), "--", text(&exe), text(&dir)]);
+    c.args(["--ckpt", text(&dir), "--", text(&exe), text(&dir)]).env(bound.0, bound.1);
     let status = start(c, &s.path("out"), None).expect("ends");
     let err = fs::read_to_string(s.path("out.err")).unwrap_or_default();
     assert!(status.success(), "{status}: {err}");

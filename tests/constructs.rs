@@ -26,6 +26,20 @@ fn parallel() {
     same("constructs/parallel.c", &[]);
 }
 
+/// What regions are set up from changes from one to the next, and not what is kept for the next one.
+#[test]
+fn regions_that_differ() {
+    same("constructs/setup.c", &[]);
+    for (name, value) in [
+        ("OMP_CANCELLATION", "true"),
+        ("OMP_PROC_BIND", "spread"),
+        ("OMP_PROC_BIND", "primary,close"),
+        ("OMP_NUM_THREADS", "3,2"),
+    ] {
+        same("constructs/setup.c", &[(name, value)]);
+    }
+}
+
 #[test]
 fn loops() {
     for schedule in ["static", "dynamic,3", "guided", "monotonic:dynamic", "auto", "static,2"] {

@@ -22,6 +22,20 @@ fn a_thousand_and_twenty_four_threads() {
     same("constructs/sync.c", &[], &[("OMP_NUM_THREADS", "300"), ("OMP_STACKSIZE", "64K")]);
 }
 
+/// libgomp, which programs load in any case, binds the initial thread before anything of ours runs.
+#[test]
+fn binding_hides_no_cpus() {
+    for places in ["", "cores", "threads", "{0}", "{0},{1}"] {
+        for bind in ["", "true", "false", "spread", "close"] {
+            let env: Vec<_> = [("OMP_PLACES", places), ("OMP_PROC_BIND", bind)]
+                .into_iter()
+                .filter(|(_, v)| !v.is_empty())
+                .collect();
+            same("limits/cpus.c", &[], &env);
+        }
+    }
+}
+
 /// Limits on processes do not hold for root: the program runs as somebody else.
 #[test]
 fn no_more_processes_allowed() {

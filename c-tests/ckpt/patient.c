@@ -1,7 +1,10 @@
+#define _GNU_SOURCE
 /* Waits for its first checkpoint, in a region with barriers; then adds up a series in a second region, with a barrier a term.
-   argv[1] = the directory of the checkpoints. What is printed does not depend on how long the first region took. */
+   argv[1] = the directory of the checkpoints. What is printed does not depend on how long the first region took: the sum, and the
+   CPUs that each thread may run on. */
 #include <dirent.h>
 #include <omp.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 static int complete(const char *dir) {
@@ -27,5 +30,16 @@ int main(int argc, char **argv) {
     }
     for (int t = 0; t < 4; t++) total += sum[t * 8];
     printf("%.12f\n", total);
+#pragma omp parallel for ordered schedule(static, 1) num_threads(4)
+    for (int t = 0; t < 4; t++)
+#pragma omp ordered
+    {
+        cpu_set_t set;
+        sched_getaffinity(0, sizeof set, &set);
+        printf("%d:", t);
+        for (int c = 0; c < CPU_SETSIZE; c++)
+            if (CPU_ISSET(c, &set)) printf(" %d", c);
+        puts("");
+    }
     return 0;
 }

@@ -66,6 +66,7 @@ pub fn prepare() {
                 let text = maps::read_file(c"/proc/self/cmdline").unwrap_or_default();
                 let mut arguments: Vec<_> = text.split_inclusive(|&b| b == 0).map(<[u8]>::as_ptr).collect();
                 arguments.push(core::ptr::null());
+                sys::allowed::use_all();
                 sys!(libc::SYS_execve, path.unwrap_or_default().as_ptr(), arguments.as_ptr(), environ);
             }
             // It goes on with randomisation: rollbacks work, restarts are refused.

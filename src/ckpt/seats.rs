@@ -24,6 +24,7 @@ use super::keep::Keep;
 use crate::sys;
 use crate::sys::host::{self, Identity};
 use crate::sys::{futex, syscall};
+use crate::team::bind;
 use crate::team::thread::Thread;
 use core::arch::naked_asm;
 use core::mem::offset_of;
@@ -281,6 +282,7 @@ extern "C" fn take_up(seat: &'static Seat) -> ! {
         // SAFETY: memory has been put back: the thread exists as it did then.
         if let Some(thr) = unsafe { seat.thread.load(Relaxed).as_ref() } {
             thr.host.store(tid, Relaxed);
+            bind::bind_again(thr);
         }
     }
     // SAFETY: the kernel made this context when the thread was frozen, and memory is as it was then; rt_sigreturn finds it

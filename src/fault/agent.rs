@@ -8,7 +8,7 @@ use super::spec::Kind;
 use crate::ckpt::{self, keep};
 use crate::icv::{Globals, globals};
 use crate::sys::lock::Locked;
-use crate::sys::{futex, host, signals, time};
+use crate::sys::{allowed, futex, host, signals, time};
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 
@@ -120,6 +120,7 @@ impl Random {
 unsafe extern "C" fn main(_arg: usize) -> ! {
     // SAFETY: no pointers. The finest timer slack: delays of microseconds are asked for.
     unsafe { crate::sys!(libc::SYS_prctl, libc::PR_SET_TIMERSLACK, 1) };
+    allowed::use_all();
     let p = &globals().promp;
     let now = time::now_ns();
     let mut random: Vec<(usize, Random, u64, f64)> = Vec::new();

@@ -57,7 +57,7 @@ fn int(s: &str) -> Option<i32> {
 
 /// Reads everything.
 pub fn read() -> Globals {
-    let allowed = limits::affinity_mask();
+    let allowed = limits::allowed();
     let quota = limits::cgroup_quota();
     let procs = allowed.len().max(1) as u32;
     let default_threads = quota.map_or(procs, |q| procs.min(q));

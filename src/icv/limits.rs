@@ -1,17 +1,20 @@
 //! What this process may use of the machine: processors by affinity mask and by cgroup CPU quota.
 
-/// Number of processors in the calling thread's affinity mask, at least 1.
-pub fn affinity_count() -> u32 {
-    affinity_mask().len().max(1) as u32
+use crate::sys::{allowed, syscall};
+
+/// The processors that the process may use, in order.
+pub fn allowed() -> Vec<u32> {
+    allowed::at_load().map_or_else(online, |set| set.cpus().collect())
 }
 
 /// The processors of the calling thread's affinity mask, in order.
 pub fn affinity_mask() -> Vec<u32> {
-    match crate::sys::syscall::affinity() {
-        Some(set) => set.cpus().collect(),
-        // SAFETY: no pointers.
-        None => (0..unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as u32).collect(),
-    }
+    syscall::affinity().map_or_else(online, |set| set.cpus().collect())
+}
+
+fn online() -> Vec<u32> {
+    // SAFETY: no pointers.
+    (0..unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as u32).collect()
 }
 
 /// The CPU quota of the process's cgroups in whole processors, rounded up; `None` without one. Containers set it; the
@@ -60,12 +63,6 @@ fn parse_cpu_max(s: &str) -> Option<u32> {
 
 fn ceil_quota(quota: i64, period: i64) -> Option<u32> {
     (quota > 0 && period > 0).then(|| (quota as u64).div_ceil(period as u64).clamp(1, 1 << 16) as u32)
-}
-
-/// The default team size: min(affinity, ceil(cgroup quota)).
-pub fn default_threads() -> u32 {
-    let a = affinity_count();
-    cgroup_quota().map_or(a, |q| a.min(q))
 }
 
 #[cfg(test)]

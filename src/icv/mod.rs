@@ -41,7 +41,7 @@ pub struct RunSched {
 /// The ICVs of a data environment: every task has a copy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Icvs {
-    /// nthreads-var; 0 = the default of [`limits::default_threads`].
+    /// nthreads-var.
     pub threads: u32,
     /// How far this nesting level is in the list of OMP_NUM_THREADS.
     pub list_index: u8,

@@ -2,6 +2,7 @@
 //! thread-local identity, context capture, hosts, signals. Together with `entry/` this is where `unsafe` lives;
 //! the layers above work with `&'static` references to arena objects that are never unmapped.
 
+pub mod allowed;
 pub mod arena;
 pub mod asm;
 pub mod code;

@@ -85,6 +85,7 @@ pub fn cpu() -> u32 {
 }
 
 /// CPUs that a host may run on.
+#[repr(transparent)]
 pub struct CpuSet([u64; 128]);
 
 impl CpuSet {

@@ -62,7 +62,7 @@ fn set_up(thr: &'static Thread, asked: Asked) -> &'static Team {
     let level = outer_team.level.get() + 1;
     team.level.update(level);
     team.active_level.update(outer_team.active_level.get() + u32::from(n > 1));
-    let icvs = inner_icvs(task.icvs.get(), level);
+    let icvs = inner_icvs(task.icvs.get(), level, asked.flags);
     team.icvs.update(icvs);
     team.vouched.update(thr.vouched.get());
     team.wishes.update((thr.recompute.get(), thr.fragments.get()));
@@ -210,18 +210,15 @@ pub fn release_hot(thr: &'static Thread) {
     }
 }
 
-/// ICVs inside a region at `level`: the lists of OMP_NUM_THREADS and OMP_PROC_BIND go on one step a level.
-fn inner_icvs(mut icvs: Icvs, level: u32) -> Icvs {
+/// ICVs inside a region at `level`: the lists of OMP_NUM_THREADS and OMP_PROC_BIND go on one step a level; where the latter is at its end, the
+/// proc_bind clause in `flags` holds for the regions inside, too (as with libgomp).
+fn inner_icvs(mut icvs: Icvs, level: u32, flags: u32) -> Icvs {
     let g = globals();
-    if g.threads_list.len() > 1 || g.bind_list.len() > 1 {
-        let i = level as usize;
-        if let Some(&t) = g.threads_list.get(i) {
-            icvs.threads = t;
-        }
-        if let Some(&b) = g.bind_list.get(i) {
-            icvs.bind = b;
-        }
-    }
+    let i = level as usize;
+    icvs.threads =
+        g.threads_list.get(i).filter(|_| g.threads_list.len() > 1).copied().unwrap_or(icvs.threads);
+    let listed = g.bind_list.get(i).filter(|_| g.bind_list.len() > 1).copied();
+    icvs.bind = listed.unwrap_or_else(|| policy_of(icvs.bind, flags));
     icvs
 }
 

@@ -18,7 +18,7 @@ use super::seats::Seat;
 use super::staging::Staging;
 use super::store::Store;
 use crate::say;
-use crate::sys::{futex, signals, syscall, time};
+use crate::sys::{allowed, futex, signals, syscall, time};
 use core::sync::atomic::Ordering::*;
 
 /// When something is under way: tried again after this time.
@@ -169,5 +169,6 @@ pub unsafe extern "C" fn main(arg: usize) -> ! {
     let k = keep::get();
     k.own_hosts[0].store(syscall::gettid(), Relaxed);
     signals::block_all();
+    allowed::use_all();
     start.work()
 }
