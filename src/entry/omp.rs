@@ -104,15 +104,14 @@ export! {
             4 => Sched::Auto,
             _ => return,
         };
-        let chunk = match k {
-            Sched::Static => chunk.max(0),
-            Sched::Auto => 0,
-            _ => chunk.max(1),
-        };
         change(|i| {
             i.sched.kind = k;
-            i.sched.chunk = chunk as u64;
-            i.sched.monotonic = kind >> 31 != 0 || k == Sched::Static;
+            i.sched.chunk = match k {
+                Sched::Static => chunk.max(0) as u64,
+                Sched::Auto => i.sched.chunk,
+                _ => chunk.max(1) as u64,
+            };
+            i.sched.monotonic = kind >> 31 != 0;
         })
     }
     /// Section 3.2.13.
@@ -210,7 +209,7 @@ export! {
 /// Both pointers are writable.
 pub unsafe extern "C" fn omp_get_schedule(kind: *mut u32, chunk: *mut i32) {
     let s = icvs().sched;
-    let monotonic = if s.monotonic && s.kind != Sched::Static { 1 << 31 } else { 0 };
+    let monotonic = if s.monotonic { 1 << 31 } else { 0 };
     // SAFETY: by the caller's promise.
     unsafe {
         *kind = s.kind as u32 | monotonic;

@@ -9,14 +9,20 @@ use crate::work::share::Shape;
 use core::sync::atomic::Ordering::*;
 
 /// Enters a construct that one thread executes; true for that one: the first to come. Members count the constructs of this kind
-/// they come to, the team those that somebody has come to; they need nothing else, however far apart the members are.
+/// they come to, the team those that somebody has come to; they need nothing else, however far apart the members are. A member that
+/// has fallen behind looks at the team's count once for all that the others have come to since.
 fn elect(thr: &'static Thread) -> bool {
     let m = thr.member();
     m.ledger.finish_chunk(m);
-    let (seq, met) = (m.singles.get(), &thr.team().singles);
+    let seq = m.singles.get();
     m.singles.set(seq + 1);
+    if m.singles_met.get() != seq {
+        return false;
+    }
     // Relaxed: what the construct before left behind is ordered by its barrier, if it has one.
-    let first = met.load(Relaxed) == seq && met.compare_exchange(seq, seq + 1, Relaxed, Relaxed).is_ok();
+    let found = thr.team().singles.compare_exchange(seq, seq + 1, Relaxed, Relaxed);
+    m.singles_met.set(found.map_or_else(|met| met, |_| seq + 1));
+    let first = found.is_ok();
     if first {
         inject::point(thr, At::Single);
     }

@@ -36,6 +36,7 @@ fn fallback(thr: &'static Thread, call: (usize, usize), thread_limit: u32) {
     m.thread.set(Some(thr));
     m.share_seq.set(0);
     m.singles.set(0);
+    m.singles_met.set(0);
     team.singles.store(0, core::sync::atomic::Ordering::Relaxed);
     m.share.set(None);
     m.place.set(member.place.get());

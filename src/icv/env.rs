@@ -63,7 +63,7 @@ pub fn read() -> Globals {
     let default_threads = quota.map_or(procs, |q| procs.min(q));
 
     let threads_list = var("OMP_NUM_THREADS", |s| list(s, positive)).unwrap_or_default();
-    let bind_list = var("OMP_PROC_BIND", |s| list(s, parse::bind)).unwrap_or_default();
+    let bind_list = var("OMP_PROC_BIND", parse::binds).unwrap_or_default();
     let places_text = get("OMP_PLACES").or_else(|| get("GOMP_CPU_AFFINITY"));
     let omp_places = var("OMP_PLACES", |s| places::parse(s, &allowed));
     let cpu_list = if omp_places.is_none() {
@@ -105,7 +105,7 @@ pub fn read() -> Globals {
         max_active_levels,
         sched,
         thread_limit: var("OMP_THREAD_LIMIT", positive).unwrap_or(u32::MAX),
-        default_device: var("OMP_DEFAULT_DEVICE", int).unwrap_or(0),
+        default_device: var("OMP_DEFAULT_DEVICE", |s| int(s).filter(|&n| n >= 0)).unwrap_or(0),
         allocator: var("OMP_ALLOCATOR", |s| {
             const NAMES: [&str; 8] =
                 ["default", "large_cap", "const", "high_bw", "low_lat", "cgroup", "pteam", "thread"];

@@ -34,7 +34,7 @@ pub struct RunSched {
     pub kind: Sched,
     /// Chunk size; 0 = the kind's default.
     pub chunk: u64,
-    /// Was `monotonic` asked for (or `static`, where it is implied)?
+    /// Was `monotonic` asked for (in OMP_SCHEDULE also by `static` without a modifier, as with libgomp)?
     pub monotonic: bool,
 }
 

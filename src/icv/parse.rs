@@ -76,12 +76,19 @@ pub fn schedule(s: &str) -> Option<RunSched> {
         Some("nonmonotonic") => false,
         Some(_) => return None,
     };
-    let default = u64::from(matches!(kind, Sched::Dynamic | Sched::Guided));
+    let default = u64::from(kind != Sched::Static);
     let chunk = match chunk {
         Some(0) | None => default,
         Some(c) => c,
     };
     Some(RunSched { kind, chunk, monotonic })
+}
+
+/// OMP_PROC_BIND: one policy, or a list of those that say where threads go (OpenMP 5.1, section 6.4).
+pub fn binds(s: &str) -> Option<Vec<ProcBind>> {
+    let all = list(s, bind)?;
+    let somewhere = |b: &ProcBind| !matches!(b, ProcBind::False | ProcBind::True);
+    (all.len() == 1 || all.iter().all(somewhere)).then_some(all)
 }
 
 /// One item of OMP_PROC_BIND.
@@ -130,7 +137,7 @@ mod tests {
         assert_eq!(schedule(" Static , 7 "), s(Sched::Static, 7, true));
         assert_eq!(schedule("monotonic:guided,3"), s(Sched::Guided, 3, true));
         assert_eq!(schedule("nonmonotonic: dynamic,0"), s(Sched::Dynamic, 1, false));
-        assert_eq!(schedule("auto"), s(Sched::Auto, 0, false));
+        assert_eq!(schedule("auto"), s(Sched::Auto, 1, false));
         for bad in [
             "",
             "auto,3",

@@ -171,7 +171,8 @@ impl Explicit<'_> {
                 return None;
             }
         }
-        Some(all.into_iter().map(|p| p.into_iter().filter(|&c| c >= 0).map(|c| c as u32).collect()).collect())
+        let place = |p: Vec<i64>| p.into_iter().map(|c| u32::try_from(c).ok()).collect();
+        all.into_iter().map(place).collect()
     }
 }
 
@@ -191,6 +192,7 @@ pub fn assign(
     let n = u64::from(num);
     let at = |i: u64| part_off + ((start + i) % p) as u32;
     match bind {
+        _ if t == 1 => (primary, part_off, part_len),
         ProcBind::False | ProcBind::Primary => (primary, part_off, part_len),
         ProcBind::True | ProcBind::Close => {
             // ceil/floor groups of consecutive threads a place when there are more threads than places.
@@ -198,15 +200,14 @@ pub fn assign(
             (at(i), part_off, part_len)
         }
         ProcBind::Spread if t <= p => {
-            // T subpartitions of floor or ceil(P/T) consecutive places; the primary keeps its own.
+            // T subpartitions of floor or ceil(P/T) consecutive places. The primary stays where it is, in one of them; the others go to
+            // the first places of the next ones, around the end.
             let (small, extra) = (p / t, p % t);
-            let begin = n * small + n.min(extra);
-            let len = small + u64::from(n < extra);
-            if n == 0 {
-                (primary, part_off + start as u32, len as u32)
-            } else {
-                (at(begin), at(begin), len as u32)
-            }
+            let begin = |i: u64| i * small + i.min(extra);
+            let own = (0..t).rfind(|&i| begin(i) <= start).unwrap_or(0);
+            let i = (own + n) % t;
+            let (first, len) = (part_off + begin(i) as u32, (begin(i + 1) - begin(i)) as u32);
+            (if n == 0 { primary } else { first }, first, len)
         }
         ProcBind::Spread => {
             let i = group_of(n, t, p);
@@ -250,6 +251,13 @@ mod tests {
         assert_eq!((0..4).map(|n| place(ProcBind::Close, n, 4)).collect::<Vec<_>>(), [0, 1, 2, 3]);
         assert_eq!((0..4).map(|n| place(ProcBind::Primary, n, 4)).collect::<Vec<_>>(), [0, 0, 0, 0]);
         assert_eq!((0..12).map(|n| place(ProcBind::Close, n, 12)).max(), Some(7));
+        // A primary thread in the middle of its partition stays there, in the subpartition that has its place.
+        let spread = |at: u32, p, t| {
+            (0..t).map(|n| assign(ProcBind::Spread, n, t, 10 + at, 10, p)).collect::<Vec<_>>()
+        };
+        assert_eq!(spread(1, 4, 2), [(11, 10, 2), (12, 12, 2)]);
+        assert_eq!(spread(3, 5, 2), [(13, 13, 2), (10, 10, 3)]);
+        assert_eq!(spread(3, 5, 1), [(13, 10, 5)]);
     }
 
     proptest! {
@@ -262,7 +270,7 @@ mod tests {
             let size = n + extra;
             for b in [ProcBind::True, ProcBind::Primary, ProcBind::Close, ProcBind::Spread] {
                 let (p, o, l) = assign(b, n, size, off + at % len, off, len);
-                prop_assert!(p >= off && p < off + len && o >= off && l >= 1 && l <= len);
+                prop_assert!(p >= o && p < o + l && o >= off && o + l <= off + len);
             }
         }
     }

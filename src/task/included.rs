@@ -137,7 +137,8 @@ impl Several {
     /// # Safety
     /// `this` is a [`Several`].
     unsafe extern "C" fn body(this: &mut Several) {
-        const LOOK: u64 = 4; // how often to look at the clock
+        const LOOK: u64 = 8; // how often to look at the clock
+        const FIRST: u64 = 4; // so many times as long may the first one take, for what it finds cold
         let (thr, block) = (this.thr, this.call.1 as *mut u64);
         let (mut lo, mut hi, step) = this.bounds;
         let mut last = time::ticks();
@@ -153,7 +154,7 @@ impl Several {
             (lo, hi) = (hi, hi.wrapping_add(step));
             if i.is_multiple_of(LOOK) || i == 1 {
                 let now = time::ticks();
-                if now.wrapping_sub(last) > SHORT_TICKS * LOOK {
+                if now.wrapping_sub(last) > SHORT_TICKS * if i == 1 { FIRST } else { LOOK } {
                     this.count = i;
                     break;
                 }

@@ -81,19 +81,23 @@ pub fn run(thr: &'static Thread, base: &Spec, b: Bounds, number: u64) {
         ..*base
     };
     let (mut at, mut i) = (b.start, 0);
-    // Of many tasks the first are tried out: as long as they are short, they are not worth handing over.
+    // Of many tasks the first are tried out, and now and then one again: as long as they are short, they are not worth handing over.
     let may = spec.flags & SPECIAL == 0 && spec.copy.is_none();
-    let mut short = may && thr.light.get() != 0 && d.tasks >= MANY * u64::from(thr.team().size());
+    let many = may && thr.light.get() != 0 && d.tasks >= MANY * u64::from(thr.team().size());
+    let mut trial = 0;
     while i < d.tasks {
         let (len, alike) = d.run_from(i);
         let step = len.wrapping_mul(b.step);
         let next = at.wrapping_add(step);
+        let short = many && i >= trial;
         if short || may && is_just_a_call(thr, &spec) {
             let count = alike.min(if short { MANY } else { AT_ONCE });
             let done = Several { thr, call: (spec.func, spec.data), count, bounds: (at, next, step) }.run();
-            short &= done == count;
             at = at.wrapping_add(step.wrapping_mul(done));
             i += done;
+            if short && done < count {
+                trial = i + MANY;
+            }
         } else {
             spawn(thr, &Spec { bounds: Some((at, next)), ..spec });
             at = next;

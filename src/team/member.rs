@@ -8,6 +8,7 @@ use crate::task::Task;
 use crate::task::pool::MemberTasks;
 use crate::work::batch::Batch;
 use crate::work::ledger::Ledger;
+use crate::work::pace::Pace;
 use crate::work::share::{Shape, Share};
 use core::sync::atomic::{AtomicU32, AtomicU64};
 use crossbeam_utils::CachePadded;
@@ -43,6 +44,8 @@ pub struct Member {
     pub share_seq: Own<u64>,
     /// Single constructs come to so far in this region.
     pub singles: Own<u32>,
+    /// Those that somebody had come to when this member looked last, if it is not ahead.
+    pub singles_met: Own<u32>,
     /// The construct the thread is in, or was in last.
     pub share: Own<Option<&'static Share>>,
     /// Barriers that the member has come to while the team had two.
@@ -55,6 +58,8 @@ pub struct Member {
     pub batch: CachePadded<Batch>,
     /// The loop that `batch` is of, and its sequence number: next to it, so that the next chunk needs nothing else.
     pub batched: Own<(u64, Shape)>,
+    /// How many chunks of a monotonic loop it takes at once.
+    pub pace: Pace,
     /// Inside a construct with scratch memory (scan).
     pub scanning: Own<bool>,
     /// The thread failure descriptor's entry. Set by the failing host (release), reset by the primary at region start.
@@ -79,12 +84,14 @@ impl Member {
             epoch: Own::new(0),
             share_seq: Own::new(0),
             singles: Own::new(0),
+            singles_met: Own::new(0),
             share: Own::new(None),
             rounds: Own::new(0),
             trip: Own::new(0),
             rest: Own::new((0, 0)),
             batch: CachePadded::new(Batch::default()),
             batched: Own::new((0, Shape::NONE)),
+            pace: Pace::default(),
             scanning: Own::new(false),
             tfd: AtomicU32::new(tfd::ALIVE),
             tasks: MemberTasks::default(),

@@ -144,7 +144,7 @@ pub fn finish(thr: &'static Thread) {
     let outer = team.primary.parent.get().expect("set at start");
     thr.enter(outer);
     thr.task.set(outside.task);
-    if thr.prepared.get().is_some() {
+    if setup::is_prepared(thr, team) {
         // Nothing was promised, and so nothing saved that would not be saved outside.
         thr.light.set(outside.light);
     } else {
@@ -215,6 +215,7 @@ fn take_part(thr: &'static Thread, m: &'static Member, epoch: u64) {
     m.epoch.set(epoch);
     m.share_seq.set(0);
     m.singles.set(0);
+    m.singles_met.set(0);
     m.share.set(None);
     m.scanning.set(false);
     m.thread.refer_to(Some(thr));

@@ -32,13 +32,28 @@ pub struct Asked {
     retired: u32,
     /// Which objects have tables of the compile side: whether private state is saved hangs on it.
     tables: u32,
+    /// How many workers there are: how long members of nested teams wait awake hangs on it.
+    workers: u32,
+}
+
+impl Asked {
+    #[inline(always)]
+    fn now(threads: u32, flags: u32) -> Self {
+        Self {
+            threads,
+            flags,
+            retired: after::retired(),
+            tables: tables::generation(),
+            workers: pool::workers(),
+        }
+    }
 }
 
 /// The team for a region that `thr` encounters, set up, and whether it is the same again. `threads` is the num_threads clause's value, 0
 /// without one; `flags` carries the proc_bind clause.
 #[inline(always)]
 pub fn team_for(thr: &'static Thread, threads: u32, flags: u32) -> (&'static Team, bool) {
-    let asked = Asked { threads, flags, retired: after::retired(), tables: tables::generation() };
+    let asked = Asked::now(threads, flags);
     if let Some((m, _)) = thr.prepared.get() {
         let team = m.team();
         if thr.is_in(team.parent_task.get()) && team.primary.asked.get() == asked && !team.is_cancelled() {
@@ -46,6 +61,12 @@ pub fn team_for(thr: &'static Thread, threads: u32, flags: u32) -> (&'static Tea
         }
     }
     (set_up(thr, asked), false)
+}
+
+/// Is `thr`, in the region of `team` whose primary thread it is, prepared for another one like it?
+#[inline(always)]
+pub fn is_prepared(thr: &'static Thread, team: &'static Team) -> bool {
+    thr.prepared.get().is_some_and(|(m, _)| core::ptr::eq(m, team.member(0)))
 }
 
 #[inline(never)]
@@ -90,10 +111,12 @@ fn set_up(thr: &'static Thread, asked: Asked) -> &'static Team {
             team.member(i).place.set(bind::place_of(g, policy, i, n, outer.place.get()));
         }
     }
-    team.primary.asked.set(asked);
+    // Workers may have been made for it.
+    team.primary.asked.set(Asked { workers: pool::workers(), ..asked });
     team.primary.since.set(team.primary.since.get() + 1);
-    let again = outer_team.level.get() == 0
-        && core::ptr::eq(task, &outer.implicit)
+    // An implicit task begins anew with each region, and its thread is prepared for that one then.
+    let again = core::ptr::eq(task, &outer.implicit)
+        && (thr.depth.get() as usize) < HOT_DEPTH
         && team.vouched.get() == 0
         && team.wishes.get() == (0, 0)
         && icvs.thread_limit == u32::MAX

@@ -10,7 +10,6 @@
 //! some thread's ledger, in the orphan list, or done; it moves between these under the lock or by its one owner, so
 //! each iteration is handed out exactly once more for each time it was lost. Model: tests/loom/dispenser.rs.
 
-use super::batch;
 use crate::sys::lock::Locked;
 use crate::sys::sync::{AtomicU32, AtomicU64, Ordering::*};
 use crossbeam_utils::CachePadded;
@@ -74,7 +73,7 @@ impl Dispenser {
         (lo < total).then(|| Range { lo, hi: (lo + chunk).min(total) })
     }
 
-    /// Takes a batch of chunks of `chunk` iterations: the first one's number, how many. `position` is how far the dispenser was when the
+    /// Takes a batch of at most `most` chunks of `chunk` iterations: the first one's number, how many. `position` is how far the dispenser was when the
     /// thread took its last batch, 0 at first, and is set: it says how large the batch is, so that the line is touched once. Leaves as
     /// much for each of `threads` threads, as far as can be told. `total + threads * chunk * batch::MOST` must not overflow.
     pub fn take_several(
@@ -82,13 +81,14 @@ impl Dispenser {
         total: u64,
         chunk: u64,
         threads: u64,
+        most: u64,
         position: &mut u64,
     ) -> Option<(u64, u64)> {
         let left = total.saturating_sub(*position);
         if left == 0 {
             return None;
         }
-        let n = (left / (2 * threads * chunk)).clamp(1, batch::MOST);
+        let n = (left / (2 * threads * chunk)).clamp(1, most);
         let lo = self.next.fetch_add(n * chunk, Relaxed);
         *position = lo + n * chunk;
         (lo < total).then(|| (lo / chunk, n.min((total - lo).div_ceil(chunk))))

@@ -26,7 +26,8 @@ pub struct Schedule {
 
 impl From<RunSched> for Schedule {
     fn from(r: RunSched) -> Self {
-        Self { kind: r.kind, chunk: r.chunk, monotonic: r.monotonic }
+        let chunk = if r.kind == Sched::Auto { 0 } else { r.chunk };
+        Self { kind: r.kind, chunk, monotonic: r.monotonic }
     }
 }
 
@@ -82,7 +83,8 @@ const FEW: u64 = 8;
 /// The shape of a doacross loop over `count` iterations 0, 1, ….
 pub fn counted_shape(team: &Team, count: u64, s: Schedule, site: usize) -> Shape {
     let b = Bounds::ull(true, 0, count, 1);
-    shape(team, count, b, Schedule { monotonic: true, ..s }, false, site, false)
+    // Iterations wait for those before: one at a time.
+    Shape { quick: false, ..shape(team, count, b, Schedule { monotonic: true, ..s }, false, site, false) }
 }
 
 fn shape(team: &Team, total: u64, b: Bounds, s: Schedule, ordered: bool, site: usize, ends: bool) -> Shape {
@@ -108,7 +110,6 @@ fn shape(team: &Team, total: u64, b: Bounds, s: Schedule, ordered: bool, site: u
         wide: !fits(1),
         quick: s.kind == Sched::Dynamic
             && !ordered
-            && !s.monotonic
             && total / chunk > FEW * n
             && !globals().cancellation
             && fits(batch::MOST)
@@ -222,7 +223,7 @@ fn hand_out(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Rang
     }
 }
 
-/// The next chunk of a loop in batches: from the thread's own batch, the dispenser or another's batch.
+/// The next chunk of a loop in batches: from the thread's own batch, the dispenser or, if the loop is not monotonic, another's batch.
 fn batched(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range> {
     let (construct, team) = (s.seq.get(), m.team());
     if let Some(number) = m.batch.take(construct) {
@@ -231,15 +232,17 @@ fn batched(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range
     let threads = team.size();
     let steal = || {
         // Behind the last iteration a thread takes nothing more (lastprivate).
-        if m.ledger.had_last() {
+        if shape.monotonic || m.ledger.had_last() {
             return None;
         }
         (1..threads).find_map(|i| team.member((m.num.get() + i) % threads).batch.steal(construct))
     };
     let mut position = m.trip.get();
-    let own = s.dispenser.take_several(shape.total, shape.chunk, u64::from(threads), &mut position);
+    let most = if shape.monotonic { m.pace.most(position == 0) } else { batch::MOST };
+    let own = s.dispenser.take_several(shape.total, shape.chunk, u64::from(threads), most, &mut position);
     m.trip.set(position);
     let (first, n) = own.or_else(steal)?;
+    m.pace.took(n);
     m.batched.set((construct, *shape));
     Some(shape.range(m.batch.fill(construct, first, n)))
 }

@@ -7,5 +7,6 @@ pub mod doacross;
 pub mod ledger;
 pub mod locks;
 pub mod loops;
+pub mod pace;
 pub mod share;
 pub mod site;

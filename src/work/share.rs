@@ -51,7 +51,7 @@ pub struct Shape {
     pub monotonic: bool,
     /// `total + threads * chunk` could wrap.
     pub wide: bool,
-    /// Chunks are taken in batches: dynamic, in any order.
+    /// Chunks are taken in batches: dynamic, and nobody waits for the iterations before.
     pub quick: bool,
     /// Is known to end in a barrier, or what follows is the region's end.
     pub ends_in_barrier: bool,

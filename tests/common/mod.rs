@@ -189,6 +189,13 @@ impl Seeded {
     }
 }
 
+/// Has the process fewer CPUs by a cgroup's quota than by its affinity mask? promp goes by both, libgomp by the mask.
+pub fn cpu_quota() -> bool {
+    let read = |f: &str| std::fs::read_to_string(f).unwrap_or_default();
+    let (v2, v1) = (read("/sys/fs/cgroup/cpu.max"), read("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"));
+    v2.starts_with(|c: char| c.is_ascii_digit()) || v1.starts_with(|c: char| c.is_ascii_digit())
+}
+
 /// `make test-long` sets PROMP_TEST_LONG: sweeps are larger by this factor.
 pub fn scale() -> u64 {
     if long() { 12 } else { 1 }
