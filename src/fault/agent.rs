@@ -113,7 +113,7 @@ impl Random {
     /// Exponentially distributed with the given mean.
     fn exponential(&mut self, mean: f64) -> u64 {
         let u = ((self.next() >> 11) as f64 + 1.0) / (1u64 << 53) as f64;
-        (-u.ln() * mean).max(1.0) as u64
+        (-libm::log(u) * mean).max(1.0) as u64
     }
 }
 

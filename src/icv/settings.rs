@@ -158,7 +158,7 @@ fn checkpoints(
     let interval = match get("PROMP_CKPT_INTERVAL").as_deref().map(str::trim) {
         // T = -ln(0.99) MTBF: with failures at rate 1/MTBF, none strikes within T with probability 0.99 (P3).
         Some("auto") => match mtbf {
-            Some(m) => (-(0.99f64.ln()) * m as f64) as u64,
+            Some(m) => (-libm::log(0.99) * m as f64) as u64,
             None => {
                 bad("PROMP_CKPT_INTERVAL=auto needs PROMP_MTBF, the mean time between failures".into());
                 DEFAULT_NS

@@ -60,6 +60,8 @@ pub struct Team {
     pub tasks: TaskPool,
     /// copyprivate's data of the last single.
     pub copyprivate: AtomicPtr<u8>,
+    /// The number of the member that they are of (a hint).
+    pub copier: AtomicU32,
 }
 
 /// What changes with every region; workers need none of it unless a thread fails.
@@ -125,6 +127,7 @@ impl Team {
             shares: ShareRing::default(),
             tasks: TaskPool::default(),
             copyprivate: AtomicPtr::default(),
+            copier: AtomicU32::new(0),
         }));
         for (i, m) in team.members.iter().enumerate() {
             m.team.set(Some(team));
