@@ -4,7 +4,7 @@
 #                            schedules), as ratios to PROMP_FT=off
 #   instructions.sh drivers  what being built by the drivers costs: the kernels that bench/compile_cost.py builds (static schedules, class
 #                            W, one thread), as ratios to GCC's builds; minutes
-#   instructions.sh calls    what a task construct costs, under libgomp and promp: 11,000 less 1,000 of them, by one thread
+#   instructions.sh calls    what a construct costs, under libgomp and promp: 11,000 less 1,000 of them, by one thread
 set -euo pipefail
 cd "$(dirname "$0")/.."
 lib=$PWD/target/release/libpromp.so
@@ -21,7 +21,8 @@ if [ "${1:-}" = calls ]; then
     }
     printf '| | libgomp | promp |\n|---|---|---|\n'
     which=0
-    for name in 'undeferred task' 'task' 'iteration of a taskloop with grainsize(1)' 'taskwait without children'; do
+    for name in 'undeferred task' 'task' 'iteration of a taskloop with grainsize(1)' 'taskwait without children' \
+        'region of one thread'; do
         printf '| %s ' "$name"
         for preload in '' "$lib"; do
             printf '| %s ' $((($(refs "$preload" 11000 $which) - $(refs "$preload" 1000 $which)) / 10000))

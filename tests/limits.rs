@@ -39,6 +39,20 @@ fn binding_hides_no_cpus() {
     }
 }
 
+/// A program that binds its threads itself; and one that does it before it uses OpenMP gets one thread for its one CPU, not two on it.
+#[test]
+fn programs_that_bind_themselves() {
+    if cpu_quota() {
+        return eprintln!("skipped: libgomp does not see CPU quotas, promp does");
+    }
+    for bind in [&[][..], &[("OMP_PROC_BIND", "false")], &[("OMP_PROC_BIND", "true")]] {
+        same("limits/pinned.c", &[], bind);
+        same("limits/pinned.c", &["main"], bind);
+    }
+    let exe = build("limits/pinned_default.c", &[]);
+    assert_eq!(promp(&exe, &[], &[]).out, "1 thread, 1 processor\n");
+}
+
 /// Limits on processes do not hold for root: the program runs as somebody else.
 #[test]
 fn no_more_processes_allowed() {

@@ -3,6 +3,13 @@
 
 int main(int argc, char **argv) {
     int n = argc > 2 ? atoi(argv[1]) : 0, which = argc > 2 ? atoi(argv[2]) : 0;
+    if (which == 4) {
+        for (int i = 0; i < n; i++) {
+#pragma omp parallel num_threads(1)
+            __asm__ volatile("");
+        }
+        return 0;
+    }
 #pragma omp parallel num_threads(1)
     switch (which) {
     case 0:

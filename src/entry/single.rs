@@ -4,7 +4,7 @@ use super::loops::enter_with;
 use crate::fault::save::{self, SaveKind};
 use crate::fault::{inject, spec::At};
 use crate::stub;
-use crate::sys::sync::spin_hint;
+use crate::team::event::Patience;
 use crate::team::thread::{Thread, current};
 use crate::work::share::Shape;
 use core::sync::atomic::Ordering::*;
@@ -38,7 +38,7 @@ pub(super) extern "C" fn start() -> bool {
 }
 
 /// How long a member waits for the one that executed the last construct with copyprivate: longer than a line's way.
-const ROUNDS: u32 = 8;
+const BRIEFLY: Patience = Patience { rounds: 8, crowded: false };
 
 /// The data of copyprivate come from the executing thread's memory. If that is the same one each time, large data lie in its cache and
 /// go one way only; so the others let it go first, if it comes at about the same time.
@@ -46,11 +46,7 @@ fn let_last_one_go_first(thr: &'static Thread) {
     let (m, team) = (thr.member(), thr.team());
     let (last, me, seq) = (team.copier.load(Relaxed), m.num.get(), m.singles.get());
     if last != me && last < team.size() && m.singles_met.get() == seq {
-        let mut left = ROUNDS;
-        while left > 0 && team.singles.load(Relaxed) == seq {
-            spin_hint();
-            left -= 1;
-        }
+        BRIEFLY.stay(|| team.singles.load(Relaxed) != seq);
     }
 }
 

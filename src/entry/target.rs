@@ -33,21 +33,14 @@ fn fallback(thr: &'static Thread, call: (usize, usize), thread_limit: u32) {
     team.active_level.set(0);
     team.primary.parent.set(None);
     let m = team.member(0);
-    m.thread.set(Some(thr));
-    m.share_seq.set(0);
-    m.singles.set(0);
-    m.singles_met.set(0);
-    team.singles.store(0, core::sync::atomic::Ordering::Relaxed);
-    m.share.set(None);
     m.place.set(member.place.get());
     let mut icvs = globals().initial;
     icvs.default_device = thr.task().icvs.get().default_device;
     if thread_limit > 0 {
         icvs.thread_limit = thread_limit;
     }
-    m.epoch.set(team.primary.epoch.fetch_add(1, core::sync::atomic::Ordering::Relaxed) + 1);
-    m.ledger.begin_region();
-    m.implicit.begin_implicit(thr, icvs, None);
+    region::take_part(thr, m, team.begin_region());
+    m.implicit.begin_initial(thr, icvs);
     thr.enter(m);
     included::lighten(thr);
     thr.set_league((0, 1));

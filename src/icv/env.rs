@@ -57,14 +57,14 @@ fn int(s: &str) -> Option<i32> {
 
 /// Reads everything.
 pub fn read() -> Globals {
-    let allowed = limits::allowed();
-    let quota = limits::cgroup_quota();
-    let procs = allowed.len().max(1) as u32;
-    let default_threads = quota.map_or(procs, |q| procs.min(q));
-
     let threads_list = var("OMP_NUM_THREADS", |s| list(s, positive)).unwrap_or_default();
     let bind_list = var("OMP_PROC_BIND", parse::binds).unwrap_or_default();
     let places_text = get("OMP_PLACES").or_else(|| get("GOMP_CPU_AFFINITY"));
+    // Where threads are to be bound, libgomp has bound this one already. Elsewhere its mask is the program's own wish.
+    let binds = bind_list.first().map_or(places_text.is_some(), |&b| b != ProcBind::False);
+    let allowed = if binds { limits::at_load() } else { limits::affinity_mask() };
+    let procs = allowed.len().max(1) as u32;
+    let default_threads = limits::cgroup_quota().map_or(procs, |q| procs.min(q));
     let omp_places = var("OMP_PLACES", |s| places::parse(s, &allowed));
     let cpu_list = if omp_places.is_none() {
         var("GOMP_CPU_AFFINITY", |s| places::parse_cpu_list(s, &allowed))

@@ -2,8 +2,8 @@
 
 use crate::sys::{allowed, syscall};
 
-/// The processors that the process may use, in order.
-pub fn allowed() -> Vec<u32> {
+/// The processors that the process could use when it was loaded, in order: before libgomp may have bound the initial thread.
+pub fn at_load() -> Vec<u32> {
     allowed::at_load().map_or_else(online, |set| set.cpus().collect())
 }
 

@@ -204,8 +204,7 @@ pub fn assign(
             // the first places of the next ones, around the end.
             let (small, extra) = (p / t, p % t);
             let begin = |i: u64| i * small + i.min(extra);
-            let own = (0..t).rfind(|&i| begin(i) <= start).unwrap_or(0);
-            let i = (own + n) % t;
+            let i = (group_of(start, p, t) + n) % t;
             let (first, len) = (part_off + begin(i) as u32, (begin(i + 1) - begin(i)) as u32);
             (if n == 0 { primary } else { first }, first, len)
         }
@@ -216,9 +215,9 @@ pub fn assign(
     }
 }
 
-/// Which of `p` groups thread `n` of `t` ≥ `p` is in, the first `t % p` groups one larger.
-fn group_of(n: u64, t: u64, p: u64) -> u64 {
-    let (small, extra) = (t / p, t % p);
+/// Which of `groups` groups of consecutive ones number `n` of `all` ≥ `groups` is in, the first `all % groups` groups one larger.
+fn group_of(n: u64, all: u64, groups: u64) -> u64 {
+    let (small, extra) = (all / groups, all % groups);
     if n < extra * (small + 1) { n / (small + 1) } else { extra + (n - extra * (small + 1)) / small }
 }
 

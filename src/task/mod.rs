@@ -153,15 +153,20 @@ impl Task {
         Task::blank(None)
     }
 
-    /// Starts the implicit task of a region, executed by `thr`.
-    pub fn begin_implicit(&self, thr: &'static Thread, icvs: Icvs, parent: Option<&'static Task>) {
-        self.set_parent(parent);
-        self.run_by(thr);
-        self.icvs.set(icvs);
+    /// Starts an initial task, executed by `thr`.
+    pub fn begin_initial(&self, thr: &'static Thread, icvs: Icvs) {
+        self.belong(thr, icvs, None);
         self.begin_region(None);
     }
 
-    /// The same when thread, ICVs and parent are those of the last region.
+    /// Gives an implicit task what is the same from region to region; see [`Task::begin_region`].
+    pub fn belong(&self, thr: &'static Thread, icvs: Icvs, parent: Option<&'static Task>) {
+        self.set_parent(parent);
+        self.run_by(thr);
+        self.icvs.set(icvs);
+    }
+
+    /// Starts an implicit task, within taskgroup `group`.
     #[inline(always)]
     pub fn begin_region(&self, group: Option<&'static Group>) {
         self.in_final.set(false);

@@ -85,7 +85,7 @@ pub fn adopt_caller() -> &'static Thread {
     let m: &'static Member = team.member(0);
     m.thread.set(Some(thr));
     m.place.set(bind::initial(g));
-    m.implicit.begin_implicit(thr, g.initial, None);
+    m.implicit.begin_initial(thr, g.initial);
     thr.enter(m);
     thr.set_saving(fault::policy::saves_private_state(&g.promp));
     tls::set(thr);

@@ -178,7 +178,9 @@ fn machine() -> u32 {
     static N: AtomicU32 = AtomicU32::new(0);
     match N.load(Relaxed) {
         0 => {
-            let n = limits::allowed().len() as u32;
+            let g = globals();
+            // Bound threads run on their places, whatever the caller's mask.
+            let n = if g.places.is_empty() { limits::affinity_mask().len() as u32 } else { g.procs };
             N.store(n, Relaxed);
             n
         }

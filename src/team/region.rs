@@ -62,12 +62,7 @@ pub fn start(
     let outer_team = thr.team();
     let region = if outer_team.level.get() == 0 { next_ordinal() } else { outer_team.primary.region.get() };
     team.primary.region.set(region);
-    team.tasks.begin_region();
-    if team.singles.load(Relaxed) != 0 {
-        team.singles.store(0, Relaxed);
-    }
-    let epoch = team.primary.epoch.load(Relaxed) + 1;
-    team.primary.epoch.store(epoch, Relaxed);
+    let epoch = team.begin_region();
     let m = team.member(0);
     take_part(thr, m, epoch);
     if let Some(prepare) = prepare {
@@ -144,7 +139,7 @@ pub fn finish(thr: &'static Thread) {
     let outer = team.primary.parent.get().expect("set at start");
     thr.enter(outer);
     thr.task.set(outside.task);
-    if setup::is_prepared(thr, team) {
+    if setup::is_prepared(thr, team.member(0), team.primary.since.get()) {
         // Nothing was promised, and so nothing saved that would not be saved outside.
         thr.light.set(outside.light);
     } else {
@@ -173,8 +168,7 @@ pub fn work(thr: &'static Thread, order: Order, seen: u32) {
     let Order { member, epoch, since, call } = order;
     let team = member.team();
     take_part(thr, member, epoch);
-    let prepared = thr.prepared.get().is_some_and(|(m, s)| core::ptr::eq(m, member) && s == since);
-    if !prepared {
+    if !setup::is_prepared(thr, member, since) {
         belong(thr, member, team);
         thr.prepared.set(Some((member, since)));
     }
@@ -211,7 +205,7 @@ pub fn activate(thr: &'static Thread, call: (usize, usize), args: (usize, usize)
 
 /// What others may look at of a member, as it is when its region begins.
 #[inline(always)]
-fn take_part(thr: &'static Thread, m: &'static Member, epoch: u64) {
+pub fn take_part(thr: &'static Thread, m: &'static Member, epoch: u64) {
     m.epoch.set(epoch);
     m.share_seq.set(0);
     m.singles.set(0);
@@ -227,7 +221,7 @@ fn take_part(thr: &'static Thread, m: &'static Member, epoch: u64) {
 /// Gives a member what it has from the setting-up (setup.rs).
 fn belong(thr: &'static Thread, m: &'static Member, team: &'static Team) {
     thr.league.set(team.league.get());
-    m.implicit.begin_implicit(thr, team.icvs.get(), team.parent_task.get());
+    m.implicit.belong(thr, team.icvs.get(), team.parent_task.get());
     thr.enter(m);
     policy::enter_region(thr, team);
     if globals().display_affinity {

@@ -63,10 +63,10 @@ pub fn team_for(thr: &'static Thread, threads: u32, flags: u32) -> (&'static Tea
     (set_up(thr, asked), false)
 }
 
-/// Is `thr`, in the region of `team` whose primary thread it is, prepared for another one like it?
+/// Is `thr` prepared for regions of setting-up `since` as member `m`?
 #[inline(always)]
-pub fn is_prepared(thr: &'static Thread, team: &'static Team) -> bool {
-    thr.prepared.get().is_some_and(|(m, _)| core::ptr::eq(m, team.member(0)))
+pub fn is_prepared(thr: &'static Thread, m: &'static Member, since: u64) -> bool {
+    thr.prepared.get().is_some_and(|(of, s)| core::ptr::eq(of, m) && s == since)
 }
 
 #[inline(never)]

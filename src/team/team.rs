@@ -163,6 +163,18 @@ impl Team {
         self.size.get()
     }
 
+    /// The next region begins, no member is in it yet: its epoch.
+    #[inline(always)]
+    pub fn begin_region(&self) -> u64 {
+        self.tasks.begin_region();
+        if self.singles.load(Relaxed) != 0 {
+            self.singles.store(0, Relaxed);
+        }
+        let epoch = self.primary.epoch.load(Relaxed) + 1;
+        self.primary.epoch.store(epoch, Relaxed);
+        epoch
+    }
+
     /// Is the region cancelled?
     #[inline]
     pub fn is_cancelled(&self) -> bool {
