@@ -1,5 +1,6 @@
 //! What is kept through a rollback, beside the keeper's own data: seats, counters, records.
 
+use super::crew;
 use super::seats::{SEATS, Seat};
 use crate::fault::record::List;
 use crate::sys::keep as region;
@@ -47,6 +48,8 @@ pub struct Keep {
     pub parked: AtomicU32,
     /// Kernel ids of the runtime's own hosts without a seat (keeper, agent).
     pub own_hosts: [AtomicU32; 4],
+    /// Those of the crew.
+    pub crew: [AtomicU32; crew::MOST - 1],
     /// Failures.
     pub records: List,
     /// Seats.

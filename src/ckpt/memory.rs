@@ -5,6 +5,7 @@
 //! checksums. Write protection by mprotect with a SIGSEGV handler is not used: system calls that write to a protected page
 //! (read(2) into a buffer) fail with EFAULT instead of raising the signal, so a program would see errors it never has.
 
+use super::crew::Crew;
 use super::image::{Map, PAGE};
 use crate::sys;
 use crate::sys::{keep, maps};
@@ -243,20 +244,37 @@ impl Tracker {
         }
     }
 
-    /// Notes writes to `m`'s pages, which is watched, from here on. The threads are frozen.
-    pub fn rearm(&mut self, m: &Map) {
-        if !self.notes_writes() || m.shared {
+    /// Notes writes to the pages of `maps`, which are watched, from here on. The threads are frozen.
+    pub fn rearm(&self, maps: &[Map], crew: &Crew) {
+        /// Bytes that one host goes through at once.
+        const PIECE: usize = 32 << 20;
+        /// Address space that is only reserved, which may be terabytes, shall not make more pieces of a mapping.
+        const MOST: usize = 64;
+        if !self.notes_writes() {
             return;
         }
-        let mut at = m.start as u64;
-        while at < m.end as u64 {
+        let pieces: Vec<(usize, usize)> = maps
+            .iter()
+            .filter(|m| !m.shared)
+            .flat_map(|m| {
+                let len = PIECE.max((m.end - m.start) / MOST).next_multiple_of(PAGE);
+                (m.start..m.end).step_by(len).map(move |a| (a, m.end.min(a + len)))
+            })
+            .collect();
+        crew.share(pieces.len(), &|i| self.protect(pieces[i].0, pieces[i].1));
+    }
+
+    fn protect(&self, start: usize, end: usize) {
+        let mut regions = [Region::default(); 64];
+        let mut at = start as u64;
+        while at < end as u64 {
             let mut arg = ScanArg {
                 size: size_of::<ScanArg>() as u64,
                 flags: WP_MATCHING,
                 start: at,
-                end: m.end as u64,
-                vec: self.regions.as_mut_ptr() as u64,
-                vec_len: self.regions.len() as u64,
+                end: end as u64,
+                vec: regions.as_mut_ptr() as u64,
+                vec_len: regions.len() as u64,
                 category_mask: WRITTEN,
                 // Not pages without content: they would get a marker that looks like a swapped page.
                 category_anyof_mask: PRESENT | SWAPPED,
@@ -432,7 +450,7 @@ mod tests {
         };
         assert_eq!(list(&mut t), [(1, true), (5, true)]);
         t.watch(&m);
-        t.rearm(&m);
+        t.rearm(core::slice::from_ref(&m), &Crew::default());
         assert_eq!(list(&mut t), [(1, false), (5, false)]);
         // SAFETY: as above.
         unsafe {

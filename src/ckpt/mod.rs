@@ -4,11 +4,13 @@
 //! The keeper's code must not call what uses the program's `malloc` (`opendir`, `realpath`): its lock may be held by a frozen
 //! thread. Files are read and written by system calls that libc merely wraps, directories by `sys::maps::names`.
 
+pub mod crew;
 pub mod files;
 pub mod keep;
 pub mod keeper;
 pub mod memory;
 pub mod restart;
+pub mod round;
 pub mod seats;
 pub mod staging;
 pub mod store;

@@ -4,7 +4,8 @@
 //! It has no huge pages: a virtual machine that has not used memory lately must ask its host for it, which takes several times as
 //! long for huge pages as for small ones; the copy is as fast into either (docs/checkpoints.md, "Cost").
 
-use super::image::PAGE;
+use super::crew::Crew;
+use super::image::{Entry, PAGE};
 use crate::sys;
 use crate::sys::{keep, maps};
 
@@ -13,7 +14,7 @@ const MOST: usize = 16 << 30;
 /// At least so much, and so much is touched at once.
 const STEP: usize = 2 << 20;
 
-/// A buffer of pages in the kept region.
+/// A buffer of pages in the kept region, with an index entry for each.
 #[derive(Debug)]
 pub struct Staging {
     base: usize,
@@ -21,65 +22,91 @@ pub struct Staging {
     limit: usize,
     /// Bytes that have been touched.
     ready: usize,
-    len: usize,
+    /// One for each page of `limit`.
+    entries: Vec<Entry>,
 }
 
 impl Staging {
     /// An empty one; of no size if the region has no room.
     pub fn new() -> Self {
-        let Some(p) = keep::pages(MOST) else { return Self { base: 0, limit: 0, ready: 0, len: 0 } };
-        let base = p as usize;
-        // SAFETY: memory of ours.
-        unsafe { sys!(libc::SYS_madvise, base, MOST, libc::MADV_NOHUGEPAGE) };
-        Self { base, limit: STEP, ready: 0, len: 0 }
+        let base = keep::pages(MOST).map_or(0, |p| p as usize);
+        if base != 0 {
+            // SAFETY: memory of ours.
+            unsafe { sys!(libc::SYS_madvise, base, MOST, libc::MADV_NOHUGEPAGE) };
+        }
+        Self { base, limit: 0, ready: 0, entries: Vec::new() }
     }
 
-    /// Makes room for `bytes`, as far as the system has memory, and touches it. Before the threads are stopped.
-    pub fn prepare(&mut self, bytes: usize) {
+    /// Makes room for `bytes`, as far as the system has memory, and touches it, with the help of `crew`. Before the threads are stopped.
+    /// There is room for an eighth more, which is touched when it is used.
+    pub fn prepare(&mut self, bytes: usize, crew: &Crew) {
         if self.base == 0 {
             return;
         }
-        self.limit = bytes.max(STEP).min(available() / 2 + self.ready).min(MOST) & !(PAGE - 1);
-        while self.ready < bytes.min(self.limit) {
-            let len = (self.limit - self.ready).min(STEP);
+        let most = (available() / 2 + self.ready).min(MOST);
+        self.limit = (bytes + bytes / 8 + STEP).min(most) & !(PAGE - 1);
+        self.entries.resize(self.limit / PAGE, Entry { page: 0, slot: 0, sum: 0 });
+        let (from, to) = (self.base + self.ready, self.base + bytes.min(self.limit));
+        if from >= to {
+            return;
+        }
+        crew.share((to - from).div_ceil(STEP), &|i| {
+            let at = from + i * STEP;
+            let len = STEP.min(to - at);
             // SAFETY: within the reserved memory, which is ours. Linux has the advice since 5.14; before, each page is written to.
             unsafe {
-                if sys!(libc::SYS_madvise, self.base + self.ready, len, libc::MADV_POPULATE_WRITE) != 0 {
+                if sys!(libc::SYS_madvise, at, len, libc::MADV_POPULATE_WRITE) != 0 {
                     for page in (0..len).step_by(PAGE) {
-                        ((self.base + self.ready + page) as *mut u8).write_volatile(0);
+                        ((at + page) as *mut u8).write_volatile(0);
                     }
                 }
             }
-            self.ready += len;
+        });
+        self.ready = to.next_multiple_of(PAGE) - self.base;
+    }
+
+    /// Pages that it has room for.
+    pub fn room(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Its places, to be written to by several hosts at the same time.
+    pub fn places(&mut self) -> Places {
+        Places { base: self.base, entries: self.entries.as_mut_ptr() }
+    }
+
+    /// The first `n` pages, which have been written to, and their entries.
+    pub fn content(&mut self, n: usize) -> (&[u8], &mut [Entry]) {
+        self.ready = self.ready.max(n * PAGE);
+        // SAFETY: written before, not changed while borrowed.
+        let content = unsafe { core::slice::from_raw_parts(self.base.max(1) as *const u8, n * PAGE) };
+        (content, &mut self.entries[..n])
+    }
+}
+
+/// See [`Staging::places`].
+pub struct Places {
+    base: usize,
+    entries: *mut Entry,
+}
+
+// SAFETY: hosts that share it write to different places.
+unsafe impl Sync for Places {}
+
+impl Places {
+    /// Place `i`: a page and its entry.
+    ///
+    /// # Safety
+    /// `i` is below [`Staging::room`], nobody else uses the same place, and the buffer is not used otherwise meanwhile.
+    #[expect(clippy::mut_from_ref, reason = "see above")]
+    pub unsafe fn place(&self, i: usize) -> (&mut [u8], &mut Entry) {
+        // SAFETY: by the caller's promise, in memory that is ours.
+        unsafe {
+            (
+                core::slice::from_raw_parts_mut((self.base + i * PAGE) as *mut u8, PAGE),
+                &mut *self.entries.add(i),
+            )
         }
-    }
-
-    /// Forgets the content.
-    pub fn clear(&mut self) {
-        self.len = 0;
-    }
-
-    /// Is there no room for another page?
-    pub fn is_full(&self) -> bool {
-        self.len + PAGE > self.limit
-    }
-
-    /// The place of the next page; it counts after [`Staging::keep`].
-    pub fn place(&mut self) -> &mut [u8] {
-        // SAFETY: the caller has asked `is_full`; the memory is ours alone.
-        unsafe { core::slice::from_raw_parts_mut((self.base + self.len) as *mut u8, PAGE) }
-    }
-
-    /// The page that was written to [`Staging::place`] counts.
-    pub fn keep(&mut self) {
-        self.len += PAGE;
-        self.ready = self.ready.max(self.len);
-    }
-
-    /// What it holds.
-    pub fn content(&self) -> &[u8] {
-        // SAFETY: written before; not changed while borrowed.
-        unsafe { core::slice::from_raw_parts(self.base.max(1) as *const u8, self.len) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The page store being written: slots, and the generations that refer to them (image.rs has the format).
 
-use super::image::{self, Description, Entry, PAGE, page_sum};
+use super::image::{self, Description, Entry, PAGE};
 use super::memory::high;
 use crate::sys;
 use std::ffi::CString;
@@ -17,6 +17,9 @@ fn c(path: &Path) -> CString {
 fn problem(what: &str, path: &Path, error: isize) -> Problem {
     format!("{what} {}: {}", path.display(), sys::why(error))
 }
+
+/// The slot of a page that has none yet.
+pub const UNPLACED: u64 = u64::MAX;
 
 /// The store.
 #[derive(Debug)]
@@ -179,20 +182,22 @@ impl Store {
         Ok(())
     }
 
-    /// Writes pages that lie one behind the other in `content`; `pages` has their numbers, and entries for them are added to
-    /// `entries`. The slots used are free for the last whole generation.
-    pub fn write(&mut self, content: &[u8], pages: &[u64], entries: &mut Vec<Entry>) -> Result<(), Problem> {
-        let mut done = 0;
-        while done < pages.len() {
-            let (slot, n) = self.free_run(pages.len() - done);
-            let bytes = &content[done * PAGE..(done + n) * PAGE];
-            self.write_at(bytes, slot * PAGE)
-                .map_err(|e| problem("cannot write to", &self.dir.join("pages"), e))?;
-            for (i, chunk) in bytes.chunks_exact(PAGE).enumerate() {
-                let page = pages[done + i];
-                entries.push(Entry { page, slot: (slot + i) as u64, sum: page_sum(page, chunk) });
+    /// Writes the pages of `content` whose entries have no slot yet ([`UNPLACED`]) and gives them slots that are free for the last whole
+    /// generation.
+    pub fn write(&mut self, content: &[u8], entries: &mut [Entry]) -> Result<(), Problem> {
+        let mut at = 0;
+        while at < entries.len() {
+            let end = at + entries[at..].iter().take_while(|e| e.slot == UNPLACED).count();
+            while at < end {
+                let (slot, n) = self.free_run(end - at);
+                self.write_at(&content[at * PAGE..(at + n) * PAGE], slot * PAGE)
+                    .map_err(|e| problem("cannot write to", &self.dir.join("pages"), e))?;
+                for (i, e) in entries[at..at + n].iter_mut().enumerate() {
+                    e.slot = (slot + i) as u64;
+                }
+                at += n;
             }
-            done += n;
+            at += 1;
         }
         Ok(())
     }

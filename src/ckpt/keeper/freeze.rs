@@ -38,7 +38,7 @@ impl Keeper {
         let strangers = |tids: &[u32]| {
             tids.iter().copied().find(|&t| {
                 !seats.iter().any(|s| s.host.load(Relaxed) == t)
-                    && !k.own_hosts.iter().any(|o| o.load(Relaxed) == t)
+                    && !k.own_hosts.iter().chain(&k.crew).any(|o| o.load(Relaxed) == t)
                     && k.parked.load(Relaxed) != t
             })
         };

@@ -6,11 +6,13 @@
 //! everybody, notes the contexts, copies what has changed, arms the tracking of writes anew, and only then lets the
 //! threads go and clears Started: what they write afterwards belongs to the next checkpoint. Writing to disk comes after.
 
+mod copy;
 mod freeze;
 mod restore;
 mod take;
 
 use super::Settings;
+use super::crew::Crew;
 use super::image::{self, Description};
 use super::keep::{self, Keep};
 use super::memory::{Door, Tracker};
@@ -53,6 +55,7 @@ pub struct Keeper {
     /// What has changed since the last checkpoint is not known: everything may have.
     unknown: bool,
     staging: Staging,
+    crew: Crew,
     refused: Vec<String>,
     /// A thread without a seat, and since when it has been seen.
     stranger: Option<(u32, u64)>,
@@ -82,6 +85,7 @@ impl Keeper {
             generation: 0,
             unknown: true,
             staging: Staging::new(),
+            crew: Crew::default(),
             refused: Vec::new(),
             stranger: None,
             taken,

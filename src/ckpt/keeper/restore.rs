@@ -142,9 +142,7 @@ impl Keeper {
         let r = self.put_pages_back(&maps, &runs, &index);
         self.store.index = index;
         r?;
-        for m in &maps {
-            self.tracker.rearm(m);
-        }
+        self.tracker.rearm(&maps, &self.crew);
         self.unknown = !self.tracker.notes_writes();
         Ok(())
     }

@@ -1,9 +1,10 @@
 //! Taking a checkpoint.
 
-use super::super::image::{self, Context, Description, Entry, Map, OpenFile, PAGE, Seconds, Word};
+use super::super::image::{self, Context, Description, Map, OpenFile, PAGE, Seconds, Word};
 use super::super::memory::{self, Run};
 use super::super::seats::Seat;
 use super::super::{files, keep};
+use super::copy::Held;
 use super::{Keeper, No, Taken};
 use crate::say;
 use crate::sys;
@@ -11,13 +12,8 @@ use crate::sys::{futex, syscall, time};
 use crate::team::region;
 use core::sync::atomic::Ordering::*;
 
-/// Pages copied but not written yet, and those that are as they were.
-struct Held {
-    pages: Vec<u64>,
-    kept: Vec<Entry>,
-    /// Ranges of the last checkpoint's index of which everything is as it was.
-    ranges: Vec<(usize, usize)>,
-}
+/// Bytes from which on the crew is worth having.
+const WORTH_SHARING: usize = 8 << 20;
 
 impl Keeper {
     pub(super) fn take(&mut self) -> Result<(), No> {
@@ -26,7 +22,10 @@ impl Keeper {
             return Err(No::Refused("the program has closed descriptors of the runtime's".into()));
         }
         let expected = self.estimate();
-        self.staging.prepare(expected);
+        if expected >= WORTH_SHARING {
+            self.crew.hire();
+        }
+        self.staging.prepare(expected, &self.crew);
         let began = time::now_ns();
         let seats = self.freeze()?;
         if k.failed.load(Acquire) > 0 || seats.iter().any(|s| s.is_about_to_stop()) {
@@ -41,10 +40,9 @@ impl Keeper {
         }
         self.thaw(&seats);
         let stop_ns = time::now_ns() - began;
-        let (about, held, entries) = copied?;
+        let (about, held) = copied?;
         self.answer();
-        let dirty_pages = held.pages.len() + entries.len();
-        self.finish(about, held, entries, stop_ns, began).map_err(No::Refused)?;
+        let dirty_pages = self.finish(about, held, stop_ns, began).map_err(No::Refused)?;
         self.unknown = false;
         if self.settings.verbose >= 2 {
             say!(
@@ -56,14 +54,13 @@ impl Keeper {
         Ok(())
     }
 
-    /// Bytes that a checkpoint taken now would copy, and something for what changes meanwhile.
+    /// Bytes that a checkpoint taken now would copy.
     fn estimate(&mut self) -> usize {
         let mut runs = Vec::new();
         for m in &memory::mappings() {
             self.tracker.runs(m, &mut runs);
         }
-        let bytes: usize = runs.iter().filter(|r| r.changed || self.unknown).map(|r| r.end - r.start).sum();
-        bytes + bytes / 8 + (1 << 20)
+        runs.iter().filter(|r| r.changed || self.unknown).map(|r| r.end - r.start).sum()
     }
 
     /// Those who asked for a checkpoint go on: it is safe in memory, or there is none.
@@ -76,7 +73,7 @@ impl Keeper {
     }
 
     /// Describes the frozen process and copies the pages that have changed.
-    fn copy(&mut self, seats: &[&'static Seat]) -> Result<(Description, Held, Vec<Entry>), No> {
+    fn copy(&mut self, seats: &[&'static Seat]) -> Result<(Description, Held), No> {
         let maps = memory::mappings();
         if let Some(m) = maps.iter().find(|m| m.shared && m.prot & libc::PROT_WRITE != 0) {
             return Err(No::Refused(format!(
@@ -93,93 +90,19 @@ impl Keeper {
         for m in &maps {
             self.tracker.runs(m, &mut runs);
         }
-        let mut held = Held { pages: Vec::new(), kept: Vec::new(), ranges: Vec::new() };
-        let mut entries = Vec::new();
-        self.staging.clear();
         self.store.drop_older(self.generation);
         let old = core::mem::take(&mut self.store.index);
-        let result = self.copy_runs(&maps, &runs, &old, &mut held, &mut entries);
+        let held = self.copy_runs(&maps, &runs, &old);
         self.store.index = old;
-        if let Err(why) = result {
+        let held = held.map_err(|why| {
             self.unknown = true;
-            return Err(No::Refused(why));
-        }
+            No::Refused(why)
+        })?;
         for m in &maps {
             self.tracker.watch(m);
-            self.tracker.rearm(m);
         }
-        Ok((about, held, entries))
-    }
-
-    fn copy_runs(
-        &mut self,
-        maps: &[Map],
-        runs: &[Run],
-        old: &[Entry],
-        held: &mut Held,
-        entries: &mut Vec<Entry>,
-    ) -> Result<(), String> {
-        let mut at = 0; // in `old`
-        let mut map = 0;
-        for r in runs {
-            while maps[map].end <= r.start {
-                map += 1;
-            }
-            if !r.changed && !self.unknown {
-                // Runs of known pages are looked at when the threads go on again.
-                let (a, b) = ((r.start / PAGE) as u64, (r.end / PAGE) as u64);
-                let first = at + old[at..].partition_point(|e| e.page < a);
-                let last = first + old[first..].partition_point(|e| e.page < b);
-                if (last - first) as u64 == b - a {
-                    held.ranges.push((first, last));
-                    at = last;
-                    continue;
-                }
-            }
-            let (readable, anonymous) = (maps[map].prot & libc::PROT_READ != 0, maps[map].inode == 0);
-            let mut p = r.start;
-            while p < r.end {
-                let page = (p / PAGE) as u64;
-                while at < old.len() && old[at].page < page {
-                    at += 1;
-                }
-                let known = old.get(at).filter(|e| e.page == page);
-                if let (false, false, Some(e)) = (r.changed, self.unknown, known) {
-                    held.kept.push(*e);
-                    p += PAGE;
-                    continue;
-                }
-                if self.staging.is_full() {
-                    self.store.write(self.staging.content(), &held.pages, entries)?;
-                    self.staging.clear();
-                    held.pages.clear();
-                }
-                let slot = self.staging.place();
-                if readable {
-                    // SAFETY: a present, readable page; the threads that could write it are frozen.
-                    let page = unsafe { core::slice::from_raw_parts(p as *const u8, PAGE) };
-                    if anonymous && is_zero(page) {
-                        p += PAGE;
-                        continue;
-                    }
-                    slot.copy_from_slice(page);
-                } else if !self.door.read(p, slot) {
-                    return Err(format!("the page at {p:x} cannot be read"));
-                } else if anonymous && is_zero(slot) {
-                    p += PAGE;
-                    continue;
-                }
-                match known.filter(|e| self.unknown && image::page_sum(page, slot) == e.sum) {
-                    Some(e) => held.kept.push(*e),
-                    None => {
-                        held.pages.push(page);
-                        self.staging.keep();
-                    }
-                }
-                p += PAGE;
-            }
-        }
-        Ok(())
+        self.tracker.rearm(&maps, &self.crew);
+        Ok((about, held))
     }
 
     fn describe(&mut self, maps: &[Map], files: Vec<OpenFile>, seats: &[&'static Seat]) -> Description {
@@ -250,19 +173,16 @@ impl Keeper {
     fn finish(
         &mut self,
         mut about: Description,
-        held: Held,
-        mut entries: Vec<Entry>,
+        mut held: Held,
         stop_ns: u64,
         began: u64,
-    ) -> Result<(), String> {
+    ) -> Result<u64, String> {
         let t = time::now_ns();
         let k = keep::get();
-        self.store.write(self.staging.content(), &held.pages, &mut entries)?;
-        self.staging.clear();
-        let dirty_pages = entries.len() as u64;
+        self.write(&mut held)?;
+        let dirty_pages = held.written;
         about.mapped = self.recognise(&about.maps);
-        // Two sorted lists; pages that had no slot before may lie anywhere.
-        entries.extend(held.kept);
+        let mut entries = held.done;
         for &(first, last) in &held.ranges {
             entries.extend_from_slice(&self.store.index[first..last]);
         }
@@ -286,7 +206,7 @@ impl Keeper {
             stop_ns,
             write_ns: time::now_ns() - t,
         });
-        Ok(())
+        Ok(dirty_pages)
     }
 
     fn recognise(&mut self, maps: &[Map]) -> Vec<image::MappedFile> {
@@ -303,10 +223,4 @@ impl Keeper {
         self.mapped.clone_from(&out);
         out
     }
-}
-
-fn is_zero(page: &[u8]) -> bool {
-    // SAFETY: any bytes are words.
-    let (head, words, tail) = unsafe { page.align_to::<u64>() };
-    head.iter().chain(tail).all(|&b| b == 0) && words.iter().all(|&w| w == 0)
 }

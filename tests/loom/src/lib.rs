@@ -90,6 +90,9 @@ mod dispenser;
 mod event;
 #[path = "../../../src/fault/publish.rs"]
 mod publish;
+#[path = "../../../src/ckpt/round.rs"]
+#[allow(dead_code)]
+mod round;
 
 mod checkpoint;
 mod models;

@@ -7,6 +7,7 @@ use crate::deque::Deque;
 use crate::dispenser::{Dispenser, Orphan, Range};
 use crate::event::{Event, Patience};
 use crate::publish::Turn;
+use crate::round::Round;
 use crate::sys::sync::full_fence;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -384,5 +385,44 @@ fn memory_of_a_task() {
         }
         other.join().unwrap();
         assert_eq!(s.2.load(Relaxed), 1);
+    });
+}
+
+/// Two rounds of shared work: helpers inside a round see what it is about, the host that closes it sees what they have done, and
+/// nobody is inside when it prepares the next one. A helper may sleep through a round.
+#[test]
+fn rounds_of_shared_work() {
+    check(3, || {
+        // The round, what it is about, and pieces done, each by one host.
+        let s = Arc::new((Round::new(), const2(), AtomicU32::new(0), const2()));
+        let take_part = |s: &(Round, UnsafeCell<u32>, AtomicU32, UnsafeCell<u32>), round: Option<u32>| {
+            let about = s.1.with(|p| unsafe { *p });
+            assert!(round.is_none_or(|r| r == about));
+            if s.2.fetch_add(1, Relaxed) == 0 {
+                s.3.with_mut(|p| unsafe { *p += 10 * about });
+            }
+        };
+        let helpers = [s.clone(), s.clone()].map(|s| {
+            thread::spawn(move || {
+                let mut seen = 0;
+                if s.0.join(&mut seen) {
+                    take_part(&s, None);
+                    s.0.leave();
+                }
+            })
+        });
+        let mut sum = s.3.with(|p| unsafe { *p });
+        for round in 1..=2 {
+            s.1.with_mut(|p| unsafe { *p = round });
+            s.2.store(0, Relaxed);
+            s.0.open();
+            take_part(&s, Some(round));
+            s.0.close();
+            sum += 10 * round;
+            assert_eq!(s.3.with(|p| unsafe { *p }), sum, "a piece is lost or done twice");
+        }
+        for h in helpers {
+            h.join().unwrap();
+        }
     });
 }

@@ -1,0 +1,145 @@
+//! Copying the pages that have changed, while the threads are frozen: first it is listed what is to be copied, then the crew copies it
+//! piece by piece into the staging buffer, in the list's order, with checksums.
+
+use super::super::image::{self, Entry, Map, PAGE};
+use super::super::memory::Run;
+use super::super::store::UNPLACED;
+use super::Keeper;
+use core::sync::atomic::{AtomicUsize, Ordering::*};
+
+/// The slot of a page that turned out to be empty: it is not saved.
+const EMPTY: u64 = UNPLACED - 1;
+/// Pages that a host copies at once.
+const PIECE: u64 = 128;
+
+/// What belongs to the checkpoint being taken.
+#[derive(Default)]
+pub(super) struct Held {
+    /// Pages in the staging buffer.
+    staged: usize,
+    /// Entries of pages that have a slot.
+    pub done: Vec<Entry>,
+    /// Ranges of the last checkpoint's index of which everything is as it was.
+    pub ranges: Vec<(usize, usize)>,
+    /// Pages written so far.
+    pub written: u64,
+}
+
+/// Consecutive pages of a mapping.
+struct Piece {
+    page: u64,
+    len: usize,
+    /// Its first place in the staging buffer.
+    place: usize,
+    readable: bool,
+    anonymous: bool,
+}
+
+impl Keeper {
+    /// Copies what has changed in `runs` of `maps` since the checkpoint with the index `old`. What there is no room for is written.
+    pub(super) fn copy_runs(&mut self, maps: &[Map], runs: &[Run], old: &[Entry]) -> Result<Held, String> {
+        let mut held = Held::default();
+        let mut pieces: Vec<Piece> = Vec::new();
+        let mut known = old;
+        let mut map = 0;
+        for r in runs {
+            while maps[map].end <= r.start {
+                map += 1;
+            }
+            let (mut page, end) = ((r.start / PAGE) as u64, (r.end / PAGE) as u64);
+            if !r.changed && !self.unknown {
+                // A page that is not in the index was empty then, and still is.
+                let first = old.len() - known.len() + known.partition_point(|e| e.page < page);
+                let last = first + old[first..].partition_point(|e| e.page < end);
+                held.ranges.push((first, last));
+                known = &old[last..];
+                continue;
+            }
+            let (readable, anonymous) = (maps[map].prot & libc::PROT_READ != 0, maps[map].inode == 0);
+            while page < end {
+                let room = self.staging.room() - held.staged;
+                if room == 0 {
+                    self.copy_pieces(&pieces, old)?;
+                    pieces.clear();
+                    self.write(&mut held)?;
+                    if self.staging.room() == 0 {
+                        return Err("the system has no memory for it".into());
+                    }
+                    continue;
+                }
+                let len = (end - page).min(PIECE).min(room as u64);
+                pieces.push(Piece { page, len: len as usize, place: held.staged, readable, anonymous });
+                held.staged += len as usize;
+                page += len;
+            }
+        }
+        self.copy_pieces(&pieces, old)?;
+        Ok(held)
+    }
+
+    /// Fills the staging buffer.
+    fn copy_pieces(&mut self, pieces: &[Piece], old: &[Entry]) -> Result<(), String> {
+        let places = self.staging.places();
+        let (door, unreadable) = (&self.door, AtomicUsize::new(0));
+        // Where it is not known what has changed, sums are compared.
+        let old = if self.unknown { old } else { &[] };
+        self.crew.share(pieces.len(), &|i| {
+            let piece = &pieces[i];
+            let mut known = &old[old.partition_point(|e| e.page < piece.page)..];
+            for (n, page) in (piece.page..).take(piece.len).enumerate() {
+                // SAFETY: a place of this piece's own; no piece goes beyond the room there is.
+                let (place, entry) = unsafe { places.place(piece.place + n) };
+                *entry = match known {
+                    [e, rest @ ..] if e.page == page => {
+                        known = rest;
+                        *e
+                    }
+                    _ => Entry { page, slot: UNPLACED, sum: 0 },
+                };
+                let from = page as usize * PAGE;
+                if !piece.readable && !door.read(from, place) {
+                    unreadable.store(from, Relaxed);
+                    continue;
+                }
+                let content = match piece.readable {
+                    // SAFETY: one of the program's present pages; the threads that could write to it are frozen.
+                    true => unsafe { core::slice::from_raw_parts(from as *const u8, PAGE) },
+                    false => &*place,
+                };
+                if piece.anonymous && is_zero(content) {
+                    entry.slot = EMPTY;
+                    continue;
+                }
+                let sum = image::page_sum(page, content);
+                if entry.slot == UNPLACED || entry.sum != sum {
+                    (entry.slot, entry.sum) = (UNPLACED, sum);
+                    if piece.readable {
+                        // SAFETY: as above; a page of the program is none of the staging buffer.
+                        unsafe {
+                            core::ptr::copy_nonoverlapping(from as *const u8, place.as_mut_ptr(), PAGE)
+                        };
+                    }
+                }
+            }
+        });
+        match unreadable.into_inner() {
+            0 => Ok(()),
+            at => Err(format!("the page at {at:x} cannot be read")),
+        }
+    }
+
+    /// Writes what is in the staging buffer, which is free afterwards.
+    pub(super) fn write(&mut self, held: &mut Held) -> Result<(), String> {
+        let (content, entries) = self.staging.content(core::mem::take(&mut held.staged));
+        held.written += entries.iter().filter(|e| e.slot == UNPLACED).count() as u64;
+        self.store.write(content, entries)?;
+        held.done.extend(entries.iter().filter(|e| e.slot != EMPTY));
+        Ok(())
+    }
+}
+
+fn is_zero(page: &[u8]) -> bool {
+    // SAFETY: any bytes are words.
+    let (head, words, tail) = unsafe { page.align_to::<u64>() };
+    head.iter().chain(tail).all(|&b| b == 0) && words.iter().all(|&w| w == 0)
+}
