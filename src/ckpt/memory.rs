@@ -9,6 +9,7 @@ use super::crew::Crew;
 use super::image::{Map, PAGE};
 use crate::sys;
 use crate::sys::{keep, maps};
+use std::sync::OnceLock;
 
 /// All mappings that belong to the program, or the runtime's ordinary memory: not the kernel's own, not the kept region.
 pub fn mappings() -> Vec<Map> {
@@ -107,7 +108,6 @@ pub struct Tracker {
     /// userfaultfd, or -1: compare.
     pub uffd: i32,
     pagemap: i32,
-    regions: Vec<Region>,
     /// Starts of the mappings with pages whose writes were not noted when they were last looked at.
     unwatched: Vec<usize>,
 }
@@ -145,7 +145,7 @@ impl Tracker {
                 libc::O_RDONLY | libc::O_CLOEXEC
             )
         });
-        let mut t = Self { uffd: -1, pagemap, regions: vec![Region::default(); 4096], unwatched: Vec::new() };
+        let mut t = Self { uffd: -1, pagemap, unwatched: Vec::new() };
         if compare || !t.can_scan() {
             return t;
         }
@@ -183,51 +183,82 @@ impl Tracker {
         [self.uffd, self.pagemap]
     }
 
-    /// The pages of mapping `m` that have content of their own (not the file's, not zero by never having been touched), in order.
-    pub fn runs(&mut self, m: &Map, out: &mut Vec<Run>) {
-        if m.shared {
-            return;
+    /// The pages of `maps` that have content of their own (not the file's, not zero by never having been touched), in order.
+    pub fn runs(&mut self, maps: &[Map], crew: &Crew) -> Vec<Run> {
+        let private: Vec<&Map> = maps.iter().filter(|m| !m.shared).collect();
+        let pieces: Vec<(&Map, usize, usize)> = private
+            .iter()
+            .flat_map(|m| pieces(m.start, m.end).map(move |(start, end)| (*m, start, end)))
+            .collect();
+        let found: Vec<OnceLock<(Vec<Run>, bool)>> = pieces.iter().map(|_| OnceLock::new()).collect();
+        crew.share(pieces.len(), &|i| {
+            let (m, start, end) = pieces[i];
+            let _ = found[i].set(self.scan(m, start, end)); // nobody else does this piece
+        });
+        let mut out: Vec<Run> = Vec::new();
+        let mut first = 0;
+        for (i, ((m, start, _), found)) in pieces.iter().zip(found).enumerate() {
+            let (runs, watched) = found.into_inner().unwrap_or_default();
+            if i == 0 || *start == m.start {
+                first = out.len();
+            }
+            runs.into_iter().for_each(|r| push(&mut out, first, r));
+            if !watched && !self.unwatched.contains(&m.start) {
+                self.unwatched.push(m.start);
+            }
         }
+        out
+    }
+
+    /// The runs of [start, end) in mapping `m`, and whether writes to all of them were noted.
+    fn scan(&self, m: &Map, start: usize, end: usize) -> (Vec<Run>, bool) {
+        let mut regions = [Region::default(); 512];
+        let mut out = Vec::new();
         let mut watched = true;
-        let (mut at, first) = (m.start as u64, out.len());
-        while at < m.end as u64 {
+        let mut at = start as u64;
+        while at < end as u64 {
             let mut arg = ScanArg {
                 size: size_of::<ScanArg>() as u64,
                 flags: 0,
                 start: at,
-                end: m.end as u64,
-                vec: self.regions.as_mut_ptr() as u64,
-                vec_len: self.regions.len() as u64,
+                end: end as u64,
+                vec: regions.as_mut_ptr() as u64,
+                vec_len: regions.len() as u64,
                 category_anyof_mask: PRESENT | SWAPPED,
                 return_mask: WP_ALLOWED | WRITTEN | FILE | ZERO,
                 ..Default::default()
             };
             let n = ioctl(self.pagemap, PAGEMAP_SCAN, &mut arg);
             if n < 0 {
-                // No scan here: the whole mapping, if it can be read; the reader skips what is zero.
+                // No scan here: everything, if it can be read; the reader skips what is zero.
                 if m.prot & libc::PROT_READ != 0 && (m.inode == 0 || m.prot & libc::PROT_WRITE != 0) {
-                    out.push(Run { start: at as usize, end: m.end, changed: true });
+                    out.push(Run { start: at as usize, end, changed: true });
                 }
-                return;
+                break;
             }
-            for r in &self.regions[..n as usize] {
-                if r.categories & (FILE | ZERO) == 0 {
-                    // Memory that has been moved here: its pages may bear the marks of where they were.
-                    let noted = r.categories & WP_ALLOWED != 0;
-                    watched &= noted;
-                    let changed = !self.notes_writes() || !noted || r.categories & WRITTEN != 0;
-                    push(out, first, Run { start: r.start as usize, end: r.end as usize, changed });
-                }
+            let told = &regions[..n as usize];
+            for r in told.iter().filter(|r| r.categories & (FILE | ZERO) == 0) {
+                // Memory that has been moved here: its pages may bear the marks of where they were.
+                let noted = r.categories & WP_ALLOWED != 0;
+                watched &= noted;
+                let changed = !self.notes_writes() || !noted || r.categories & WRITTEN != 0;
+                push(&mut out, 0, Run { start: r.start as usize, end: r.end as usize, changed });
             }
             // Linux (seen with 6.18) leaves `walk_end` behind when the walk went on after its buffer of 512 regions was full once: what
             // it has told of must not be asked for again.
-            let told = self.regions[..n as usize].last().map_or(at, |r| r.end);
-            let reached = arg.walk_end.max(told);
-            at = if reached > at { reached } else { m.end as u64 };
+            let reached = arg.walk_end.max(told.last().map_or(at, |r| r.end));
+            at = if reached > at { reached } else { end as u64 };
         }
-        if !watched && !self.unwatched.contains(&m.start) {
-            self.unwatched.push(m.start);
+        (out, watched)
+    }
+
+    /// Watches the mappings of `maps`, whose runs have been asked for, and arms all of their pages.
+    pub fn watch_all(&mut self, maps: &[Map], crew: &Crew) {
+        for m in maps {
+            self.watch(m);
         }
+        let ranges: Vec<_> = maps.iter().filter(|m| !m.shared).map(|m| (m.start, m.end)).collect();
+        self.arm(&ranges, crew);
     }
 
     /// Has the kernel note writes to `m`, whose runs have been asked for, once it is armed.
@@ -244,24 +275,12 @@ impl Tracker {
         }
     }
 
-    /// Notes writes to the pages of `maps`, which are watched, from here on. The threads are frozen.
-    pub fn rearm(&self, maps: &[Map], crew: &Crew) {
-        /// Bytes that one host goes through at once.
-        const PIECE: usize = 32 << 20;
-        /// Address space that is only reserved, which may be terabytes, shall not make more pieces of a mapping.
-        const MOST: usize = 64;
-        if !self.notes_writes() {
-            return;
+    /// Has the kernel note writes to the pages of `ranges`, in watched mappings, from here on.
+    pub fn arm(&self, ranges: &[(usize, usize)], crew: &Crew) {
+        if self.notes_writes() {
+            let pieces: Vec<_> = ranges.iter().flat_map(|r| pieces(r.0, r.1)).collect();
+            crew.share(pieces.len(), &|i| self.protect(pieces[i].0, pieces[i].1));
         }
-        let pieces: Vec<(usize, usize)> = maps
-            .iter()
-            .filter(|m| !m.shared)
-            .flat_map(|m| {
-                let len = PIECE.max((m.end - m.start) / MOST).next_multiple_of(PAGE);
-                (m.start..m.end).step_by(len).map(move |a| (a, m.end.min(a + len)))
-            })
-            .collect();
-        crew.share(pieces.len(), &|i| self.protect(pieces[i].0, pieces[i].1));
     }
 
     fn protect(&self, start: usize, end: usize) {
@@ -287,6 +306,15 @@ impl Tracker {
             at = arg.walk_end;
         }
     }
+}
+
+/// [start, end) in pieces for the crew.
+fn pieces(start: usize, end: usize) -> impl Iterator<Item = (usize, usize)> {
+    const PIECE: usize = 32 << 20;
+    /// Address space that is only reserved, which may be terabytes, shall not make more pieces.
+    const MOST: usize = 64;
+    let len = PIECE.max((end - start) / MOST).next_multiple_of(PAGE);
+    (start..end).step_by(len).map(move |a| (a, end.min(a + len)))
 }
 
 fn push(out: &mut Vec<Run>, first: usize, r: Run) {
@@ -444,13 +472,12 @@ mod tests {
             p.add(5 * PAGE).write(1);
         }
         let list = |t: &mut Tracker| {
-            let mut v = vec![];
-            t.runs(&m, &mut v);
+            let v = t.runs(core::slice::from_ref(&m), &Crew::default());
             v.iter().map(|r| ((r.start - m.start) / PAGE, r.changed)).collect::<Vec<_>>()
         };
         assert_eq!(list(&mut t), [(1, true), (5, true)]);
         t.watch(&m);
-        t.rearm(core::slice::from_ref(&m), &Crew::default());
+        t.arm(&[(m.start, m.end)], &Crew::default());
         assert_eq!(list(&mut t), [(1, false), (5, false)]);
         // SAFETY: as above.
         unsafe {

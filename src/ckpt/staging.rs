@@ -65,6 +65,11 @@ impl Staging {
         self.ready = to.next_multiple_of(PAGE) - self.base;
     }
 
+    /// Bytes that have been touched.
+    pub fn ready(&self) -> usize {
+        self.ready
+    }
+
     /// Pages that it has room for.
     pub fn room(&self) -> usize {
         self.entries.len()

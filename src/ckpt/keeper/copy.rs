@@ -5,72 +5,126 @@ use super::super::image::{self, Entry, Map, PAGE};
 use super::super::memory::Run;
 use super::super::store::UNPLACED;
 use super::Keeper;
+use super::ahead::Ahead;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
 
 /// The slot of a page that turned out to be empty: it is not saved.
-const EMPTY: u64 = UNPLACED - 1;
+pub(super) const EMPTY: u64 = UNPLACED - 1;
+/// The slot of a page that could not be read.
+pub(super) const UNREADABLE: u64 = UNPLACED - 2;
 /// Pages that a host copies at once.
-const PIECE: u64 = 128;
+pub(super) const PIECE: u64 = 128;
 
 /// What belongs to the checkpoint being taken.
 #[derive(Default)]
 pub(super) struct Held {
     /// Pages in the staging buffer.
     staged: usize,
-    /// Entries of pages that have a slot.
-    pub done: Vec<Entry>,
+    /// Entries of pages that were written from there.
+    done: Vec<Entry>,
+    /// What was noted and written ahead.
+    ahead: Ahead,
+    /// Ranges of its entries that hold still.
+    ranges_ahead: Vec<(usize, usize)>,
     /// Ranges of the last checkpoint's index of which everything is as it was.
-    pub ranges: Vec<(usize, usize)>,
-    /// Pages written so far.
-    pub written: u64,
+    ranges: Vec<(usize, usize)>,
+    /// Pages written from there so far.
+    written: u64,
+}
+
+impl Held {
+    /// Pages [page, end) have not changed since the checkpoint with the index `old` or, if they were noted ahead, since then. Those that
+    /// were noted but not written are returned: what they hold is not known.
+    fn unchanged(&mut self, page: u64, end: u64, old: &[Entry]) -> Vec<(u64, u64)> {
+        let mut wanted: Vec<(u64, u64)> = Vec::new();
+        let written = &self.ahead.entries;
+        self.ahead.parts(page, end, |a, b, noted| {
+            let range =
+                |of: &[Entry]| (of.partition_point(|e| e.page < a), of.partition_point(|e| e.page < b));
+            if !noted {
+                // A page that is not in the index was empty then, and still is.
+                self.ranges.push(range(old));
+                return;
+            }
+            let (first, last) = range(written);
+            self.ranges_ahead.push((first, last));
+            let mut next = a;
+            for e in &written[first..last] {
+                wanted.extend((next < e.page).then_some((next, e.page)));
+                next = e.page + 1;
+            }
+            wanted.extend((next < b).then_some((next, b)));
+        });
+        wanted
+    }
+
+    /// Pages written for the checkpoint, when all are.
+    pub fn pages_written(&self) -> u64 {
+        self.written + self.ahead.entries.iter().filter(|e| e.slot != EMPTY).count() as u64
+    }
+
+    /// The index of the checkpoint; `old` is the last one's.
+    pub fn index(mut self, old: &[Entry]) -> Vec<Entry> {
+        for &(first, last) in &self.ranges_ahead {
+            self.done.extend(self.ahead.entries[first..last].iter().filter(|e| e.slot != EMPTY));
+        }
+        for &(first, last) in &self.ranges {
+            self.done.extend_from_slice(&old[first..last]);
+        }
+        // Sorted lists; pages that had no slot before may lie anywhere.
+        self.done.sort_unstable_by_key(|e| e.page);
+        self.done
+    }
 }
 
 /// Consecutive pages of a mapping.
-struct Piece {
-    page: u64,
-    len: usize,
+pub(super) struct Piece {
+    pub page: u64,
+    pub len: usize,
     /// Its first place in the staging buffer.
-    place: usize,
-    readable: bool,
-    anonymous: bool,
+    pub place: usize,
+    pub readable: bool,
+    pub anonymous: bool,
 }
 
 impl Keeper {
-    /// Copies what has changed in `runs` of `maps` since the checkpoint with the index `old`. What there is no room for is written.
-    pub(super) fn copy_runs(&mut self, maps: &[Map], runs: &[Run], old: &[Entry]) -> Result<Held, String> {
-        let mut held = Held::default();
+    /// Copies what has changed in `runs` of `maps` since the checkpoint with the index `old`, but for what was written `ahead`. What there
+    /// is no room for is written.
+    pub(super) fn copy_runs(
+        &mut self,
+        maps: &[Map],
+        runs: &[Run],
+        old: &[Entry],
+        ahead: Ahead,
+    ) -> Result<Held, String> {
+        let mut held = Held { ahead, ..Held::default() };
         let mut pieces: Vec<Piece> = Vec::new();
-        let mut known = old;
         let mut map = 0;
         for r in runs {
             while maps[map].end <= r.start {
                 map += 1;
             }
-            let (mut page, end) = ((r.start / PAGE) as u64, (r.end / PAGE) as u64);
-            if !r.changed && !self.unknown {
-                // A page that is not in the index was empty then, and still is.
-                let first = old.len() - known.len() + known.partition_point(|e| e.page < page);
-                let last = first + old[first..].partition_point(|e| e.page < end);
-                held.ranges.push((first, last));
-                known = &old[last..];
-                continue;
-            }
+            let (page, end) = ((r.start / PAGE) as u64, (r.end / PAGE) as u64);
+            let wanted =
+                if r.changed || self.unknown { vec![(page, end)] } else { held.unchanged(page, end, old) };
             let (readable, anonymous) = (maps[map].prot & libc::PROT_READ != 0, maps[map].inode == 0);
-            while page < end {
-                let room = self.staging.room() - held.staged;
-                if room == 0 {
-                    self.copy_pieces(&pieces, old)?;
-                    pieces.clear();
-                    self.write(&mut held)?;
-                    if self.staging.room() == 0 {
-                        return Err("the system has no memory for it".into());
+            for (mut page, end) in wanted {
+                while page < end {
+                    let room = self.staging.room() - held.staged;
+                    if room == 0 {
+                        self.copy_pieces(&pieces, old)?;
+                        pieces.clear();
+                        self.write(&mut held)?;
+                        if self.staging.room() == 0 {
+                            return Err("the system has no memory for it".into());
+                        }
+                        continue;
                     }
-                    continue;
+                    let len = (end - page).min(PIECE).min(room as u64);
+                    pieces.push(Piece { page, len: len as usize, place: held.staged, readable, anonymous });
+                    held.staged += len as usize;
+                    page += len;
                 }
-                let len = (end - page).min(PIECE).min(room as u64);
-                pieces.push(Piece { page, len: len as usize, place: held.staged, readable, anonymous });
-                held.staged += len as usize;
-                page += len;
             }
         }
         self.copy_pieces(&pieces, old)?;
@@ -78,7 +132,7 @@ impl Keeper {
     }
 
     /// Fills the staging buffer.
-    fn copy_pieces(&mut self, pieces: &[Piece], old: &[Entry]) -> Result<(), String> {
+    pub(super) fn copy_pieces(&mut self, pieces: &[Piece], old: &[Entry]) -> Result<(), String> {
         let places = self.staging.places();
         let (door, unreadable) = (&self.door, AtomicUsize::new(0));
         // Where it is not known what has changed, sums are compared.
@@ -98,6 +152,7 @@ impl Keeper {
                 };
                 let from = page as usize * PAGE;
                 if !piece.readable && !door.read(from, place) {
+                    entry.slot = UNREADABLE;
                     unreadable.store(from, Relaxed);
                     continue;
                 }

@@ -6,6 +6,7 @@
 //! everybody, notes the contexts, copies what has changed, arms the tracking of writes anew, and only then lets the
 //! threads go and clears Started: what they write afterwards belongs to the next checkpoint. Writing to disk comes after.
 
+mod ahead;
 mod copy;
 mod freeze;
 mod restore;
@@ -56,6 +57,11 @@ pub struct Keeper {
     unknown: bool,
     staging: Staging,
     crew: Crew,
+    ahead: Option<ahead::Ahead>,
+    /// A checkpoint has needed much more staging memory than there was; the next one may again.
+    grows: bool,
+    /// The generation after which it was tried to note what had changed.
+    tried: u64,
     refused: Vec<String>,
     /// A thread without a seat, and since when it has been seen.
     stranger: Option<(u32, u64)>,
@@ -86,6 +92,9 @@ impl Keeper {
             unknown: true,
             staging: Staging::new(),
             crew: Crew::default(),
+            ahead: None,
+            grows: true,
+            tried: 0,
             refused: Vec::new(),
             stranger: None,
             taken,
@@ -138,7 +147,12 @@ impl Keeper {
                 }
                 continue;
             }
-            futex::wait_until(&k.bell, bell, due);
+            let noting = self.time_to_note(due);
+            if now >= noting {
+                self.note();
+                continue;
+            }
+            futex::wait_until(&k.bell, bell, due.min(noting));
         }
     }
 

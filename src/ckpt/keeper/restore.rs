@@ -125,13 +125,12 @@ impl Keeper {
     }
 
     fn put_memory_back(&mut self) -> Result<(), String> {
+        // What was noted ahead is not noted as changed any more.
+        self.unknown |= self.ahead.take().is_some();
         memory::reshape(&self.last.maps, self.last.brk)?;
         let maps = self.last.maps.clone();
         let index = core::mem::take(&mut self.store.index);
-        let mut runs = Vec::new();
-        for m in &maps {
-            self.tracker.runs(m, &mut runs);
-        }
+        let mut runs = self.tracker.runs(&maps, &self.crew);
         for m in &maps {
             self.tracker.watch(m);
         }
@@ -142,7 +141,7 @@ impl Keeper {
         let r = self.put_pages_back(&maps, &runs, &index);
         self.store.index = index;
         r?;
-        self.tracker.rearm(&maps, &self.crew);
+        self.tracker.watch_all(&maps, &self.crew);
         self.unknown = !self.tracker.notes_writes();
         Ok(())
     }

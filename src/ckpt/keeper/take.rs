@@ -1,9 +1,10 @@
 //! Taking a checkpoint.
 
 use super::super::image::{self, Context, Description, Map, OpenFile, PAGE, Seconds, Word};
-use super::super::memory::{self, Run};
+use super::super::memory;
 use super::super::seats::Seat;
 use super::super::{files, keep};
+use super::ahead::WORTH_IT;
 use super::copy::Held;
 use super::{Keeper, No, Taken};
 use crate::say;
@@ -21,7 +22,9 @@ impl Keeper {
         if !self.store.intact() {
             return Err(No::Refused("the program has closed descriptors of the runtime's".into()));
         }
-        let expected = self.estimate();
+        let expected = self.write_ahead()?;
+        let noting_ns = self.ahead.as_ref().map_or(0, |a| a.stop_ns);
+        let had = self.staging.ready();
         if expected >= WORTH_SHARING {
             self.crew.hire();
         }
@@ -39,11 +42,12 @@ impl Keeper {
             self.unknown = true; // until it is whole
         }
         self.thaw(&seats);
-        let stop_ns = time::now_ns() - began;
+        let stop_ns = time::now_ns() - began + noting_ns;
         let (about, held) = copied?;
         self.answer();
         let dirty_pages = self.finish(about, held, stop_ns, began).map_err(No::Refused)?;
         self.unknown = false;
+        self.grows |= self.staging.ready() >= had + WORTH_IT;
         if self.settings.verbose >= 2 {
             say!(
                 "checkpoint {} taken: {dirty_pages} pages, {:.1} ms stopped",
@@ -52,15 +56,6 @@ impl Keeper {
             );
         }
         Ok(())
-    }
-
-    /// Bytes that a checkpoint taken now would copy.
-    fn estimate(&mut self) -> usize {
-        let mut runs = Vec::new();
-        for m in &memory::mappings() {
-            self.tracker.runs(m, &mut runs);
-        }
-        runs.iter().filter(|r| r.changed || self.unknown).map(|r| r.end - r.start).sum()
     }
 
     /// Those who asked for a checkpoint go on: it is safe in memory, or there is none.
@@ -86,22 +81,17 @@ impl Keeper {
             return Err(No::Refused(why));
         }
         let about = self.describe(&maps, files, seats);
-        let mut runs: Vec<Run> = Vec::new();
-        for m in &maps {
-            self.tracker.runs(m, &mut runs);
-        }
+        let runs = self.tracker.runs(&maps, &self.crew);
         self.store.drop_older(self.generation);
         let old = core::mem::take(&mut self.store.index);
-        let held = self.copy_runs(&maps, &runs, &old);
+        let ahead = self.ahead.take().unwrap_or_default();
+        let held = self.copy_runs(&maps, &runs, &old, ahead);
         self.store.index = old;
         let held = held.map_err(|why| {
             self.unknown = true;
             No::Refused(why)
         })?;
-        for m in &maps {
-            self.tracker.watch(m);
-        }
-        self.tracker.rearm(&maps, &self.crew);
+        self.tracker.watch_all(&maps, &self.crew);
         Ok((about, held))
     }
 
@@ -180,19 +170,16 @@ impl Keeper {
         let t = time::now_ns();
         let k = keep::get();
         self.write(&mut held)?;
-        let dirty_pages = held.written;
+        let dirty_pages = held.pages_written();
         about.mapped = self.recognise(&about.maps);
-        let mut entries = held.done;
-        for &(first, last) in &held.ranges {
-            entries.extend_from_slice(&self.store.index[first..last]);
-        }
-        entries.sort_unstable_by_key(|e| e.page);
+        let entries = held.index(&self.store.index);
         if let Some(w) = entries.windows(2).find(|w| w[0].page == w[1].page) {
             return Err(format!("the kernel has told of the page at {:x} twice", w[0].page as usize * PAGE));
         }
         let number = self.generation + 1;
         let total = entries.len() as u64;
-        let bytes = self.store.commit(number, &about, entries)? - (total - dirty_pages) * PAGE as u64;
+        let bytes =
+            self.store.commit(number, &about, entries)? + dirty_pages * PAGE as u64 - total * PAGE as u64;
         self.generation = number;
         self.last = about;
         k.crashes.store(0, Relaxed);

@@ -1,0 +1,171 @@
+//! Writing ahead: staging memory only for pages that the program goes on writing to.
+//!
+//! Half an interval before a checkpoint that would need much more staging memory than there is, the pages changed so far are noted and
+//! their writes noted anew. When the checkpoint is due, those that have not been written to since are read
+//! and written to the file, still while the program runs; then everything is stopped. What was written ahead and has not changed until
+//! then is as it is in the file; all else goes by way of the staging buffer. Memory that is filled once and only read from then on so
+//! needs no staging memory: touching that for the first time is what the first large checkpoint costs most (docs/checkpoints.md, "Cost").
+//!
+//! From the noting until a checkpoint is whole, what the kernel notes is not all that has changed since the last one: a rollback in
+//! between puts everything back.
+
+use super::super::image::{Entry, PAGE};
+use super::super::keep;
+use super::super::memory;
+use super::copy::{PIECE, Piece, UNREADABLE};
+use super::{Keeper, No};
+use crate::sys::time;
+use core::sync::atomic::Ordering::*;
+
+/// Bytes that the staging buffer would have to grow by.
+pub(super) const WORTH_IT: usize = 1 << 20;
+/// Bytes written at once.
+const BATCH: usize = 4 << 20;
+
+/// What was noted and written ahead.
+#[derive(Default)]
+pub(super) struct Ahead {
+    /// Pages that had changed when it was noted, in order: [first, behind the last).
+    noted: Vec<(u64, u64)>,
+    /// Those of them that have been written, or found empty, in order.
+    pub entries: Vec<Entry>,
+    /// How long threads were stopped for the noting.
+    pub stop_ns: u64,
+}
+
+impl Ahead {
+    /// The parts of pages [page, end) that were noted and those that were not, in order.
+    pub fn parts(&self, mut page: u64, end: u64, mut part: impl FnMut(u64, u64, bool)) {
+        let mut i = self.noted.partition_point(|n| n.1 <= page);
+        while page < end {
+            let next = self.noted.get(i).map_or((end, end), |n| (n.0.clamp(page, end), n.1.min(end)));
+            if page < next.0 {
+                part(page, next.0, false);
+            }
+            if next.0 < next.1 {
+                part(next.0, next.1, true);
+            }
+            page = next.1.max(next.0);
+            i += 1;
+        }
+    }
+}
+
+impl Keeper {
+    /// When to note what has changed, for a checkpoint that is due at `due`.
+    pub(super) fn time_to_note(&self, due: u64) -> u64 {
+        let useful = self.grows && !self.unknown && self.tracker.notes_writes();
+        if useful && self.tried < self.generation { due - self.settings.interval_ns / 2 } else { u64::MAX }
+    }
+
+    /// Notes what has changed, if the next checkpoint would need much more staging memory. Threads are stopped meanwhile: watching a part
+    /// of a mapping that is growing would make it two for the kernel.
+    pub(super) fn note(&mut self) {
+        self.tried = self.generation;
+        self.crew.hire();
+        let began = time::now_ns();
+        let Ok(seats) = self.freeze() else { return };
+        let maps = memory::mappings();
+        let mut runs = self.tracker.runs(&maps, &self.crew);
+        runs.retain(|r| r.changed);
+        self.grows = runs.iter().map(|r| r.end - r.start).sum::<usize>() >= self.staging.ready() + WORTH_IT;
+        if self.grows {
+            for m in &maps {
+                self.tracker.watch(m);
+            }
+        }
+        self.thaw(&seats);
+        if !self.grows {
+            return;
+        }
+        // Exactly these: what is written to elsewhere from now on has changed since the last checkpoint, too.
+        let noted: Vec<(usize, usize)> = runs.iter().map(|r| (r.start, r.end)).collect();
+        self.ahead = Some(Ahead {
+            noted: noted.iter().map(|n| ((n.0 / PAGE) as u64, (n.1 / PAGE) as u64)).collect(),
+            entries: Vec::new(),
+            stop_ns: time::now_ns() - began,
+        });
+        self.tracker.arm(&noted, &self.crew);
+    }
+
+    /// Writes noted pages that have not been written to since. Returns the bytes that have to be staged.
+    pub(super) fn write_ahead(&mut self) -> Result<usize, No> {
+        let maps = memory::mappings();
+        let runs = self.tracker.runs(&maps, &self.crew);
+        let changed = runs.iter().filter(|r| r.changed || self.unknown).map(|r| r.end - r.start).sum();
+        // Written already, for a checkpoint that could not be taken then.
+        let Some(mut ahead) = self.ahead.take_if(|a| a.entries.is_empty()) else { return Ok(changed) };
+        self.store.drop_older(self.generation);
+        let mut pieces = Vec::new();
+        let mut staged = 0;
+        let mut map = 0;
+        let mut left = 0;
+        self.staging.prepare(BATCH, &self.crew);
+        for r in runs.iter().filter(|r| !r.changed) {
+            while maps[map].end <= r.start {
+                map += 1;
+            }
+            let anonymous = maps[map].inode == 0;
+            let mut parts = Vec::new();
+            ahead.parts((r.start / PAGE) as u64, (r.end / PAGE) as u64, |a, b, noted| {
+                parts.extend(noted.then_some((a, b)));
+            });
+            for (mut page, end) in parts {
+                while page < end {
+                    let len = (end - page).min(PIECE).min((BATCH / PAGE - staged) as u64) as usize;
+                    // Through the kernel: it may be gone by now.
+                    pieces.push(Piece { page, len, place: staged, readable: false, anonymous });
+                    staged += len;
+                    page += len as u64;
+                    if staged == BATCH / PAGE {
+                        left += self.write_pieces(&mut pieces, &mut staged, &mut ahead)?;
+                    }
+                }
+            }
+        }
+        left += self.write_pieces(&mut pieces, &mut staged, &mut ahead)?;
+        self.ahead = Some(ahead);
+        Ok(changed + left)
+    }
+
+    /// Reads and writes `pieces`, whose pages are not changing. Returns the bytes of pages that could not be read.
+    fn write_pieces(
+        &mut self,
+        pieces: &mut Vec<Piece>,
+        staged: &mut usize,
+        ahead: &mut Ahead,
+    ) -> Result<usize, No> {
+        if keep::get().failed.load(Acquire) > 0 {
+            self.unknown = true;
+            return Err(No::Later);
+        }
+        let _ = self.copy_pieces(pieces, &[]); // what cannot be read is counted below
+        pieces.clear();
+        let (content, entries) = self.staging.content(core::mem::take(staged));
+        if let Err(why) = self.store.write(content, entries) {
+            self.unknown = true;
+            return Err(No::Refused(why));
+        }
+        ahead.entries.extend(entries.iter().filter(|e| e.slot != UNREADABLE));
+        Ok(entries.iter().filter(|e| e.slot == UNREADABLE).count() * PAGE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_page_is_in_one_part() {
+        let ahead = Ahead { noted: vec![(3, 5), (5, 6), (9, 20), (30, 31)], ..Ahead::default() };
+        for (a, b) in (0..40).flat_map(|a| (a..40).map(move |b| (a, b))) {
+            let mut pages = Vec::new();
+            ahead.parts(a, b, |from, to, noted| {
+                assert!(from < to);
+                pages.extend((from..to).map(|p| (p, noted)));
+            });
+            let noted = |p: u64| ahead.noted.iter().any(|n| (n.0..n.1).contains(&p));
+            assert_eq!(pages, (a..b).map(|p| (p, noted(p))).collect::<Vec<_>>(), "{a} to {b}");
+        }
+    }
+}
