@@ -61,14 +61,18 @@ pub fn command() -> PathBuf {
 
 /// Starts `cmd` with its output going to `out`, kills it after `after` (`None`: lets it end); its status if it ended.
 pub fn start(cmd: Command, out: &Path, after: Option<Duration>) -> Option<std::process::ExitStatus> {
-    start_with(cmd, out, after, |_| ())
+    match after {
+        Some(after) => start_with(cmd, out, Some(&|since| since > after), |_| ()),
+        None => start_with(cmd, out, None, |_| ()),
+    }
 }
 
-/// Like [`start`]; `set` adds to the environment, from which our variables have been removed.
+/// Like [`start`], but kills it as soon as `kill` says so, which gets the time since the start; `set` adds to the environment, from which
+/// our variables have been removed.
 pub fn start_with(
     mut cmd: Command,
     out: &Path,
-    after: Option<Duration>,
+    kill: Option<&dyn Fn(Duration) -> bool>,
     set: impl FnOnce(&mut Command),
 ) -> Option<std::process::ExitStatus> {
     for (k, _) in std::env::vars().filter(|(k, _)| ["OMP_", "PROMP_", "LD_"].iter().any(|p| k.starts_with(p)))
@@ -91,10 +95,11 @@ pub fn start_with(
         if let Some(s) = child.try_wait().expect("a child") {
             return Some(s);
         }
-        if began.elapsed() > after.unwrap_or(LIMIT) {
+        let (late, due) = (began.elapsed() > LIMIT, kill.is_some_and(|kill| kill(began.elapsed())));
+        if late || due {
             child.kill().expect("a child");
             child.wait().expect("a child");
-            assert!(after.is_some(), "{cmd:?} hangs");
+            assert!(due, "{cmd:?} hangs");
             return None;
         }
         std::thread::sleep(Duration::from_millis(1));
