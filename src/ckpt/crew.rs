@@ -28,7 +28,7 @@ unsafe impl Sync for Shared {}
 pub struct Crew(Option<&'static Shared>);
 
 impl Crew {
-    /// Makes the helpers' hosts, if they are not there. Not while threads are frozen: the system would look for them.
+    /// Makes the helpers' hosts, if they are not there. By the keeper, which looks for hosts that it does not know only afterwards.
     pub fn hire(&mut self) {
         if self.0.is_some() {
             return;

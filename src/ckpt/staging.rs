@@ -8,6 +8,7 @@ use super::crew::Crew;
 use super::image::{Entry, PAGE};
 use crate::sys;
 use crate::sys::{keep, maps};
+use core::sync::atomic::Ordering::*;
 
 /// Address space for it.
 const MOST: usize = 16 << 30;
@@ -38,19 +39,23 @@ impl Staging {
     }
 
     /// Makes room for `bytes`, as far as the system has memory, and touches it, with the help of `crew`. Before the threads are stopped.
-    /// There is room for an eighth more, which is touched when it is used.
+    /// There is room for an eighth more, which is touched when it is used. It may take seconds; a failure that asks for a rollback ends it.
     pub fn prepare(&mut self, bytes: usize, crew: &Crew) {
         if self.base == 0 {
             return;
         }
         let most = (available() / 2 + self.ready).min(MOST);
-        self.limit = (bytes + bytes / 8 + STEP).min(most) & !(PAGE - 1);
+        self.limit = (bytes + bytes / 8 + STEP).max(self.ready).min(most) & !(PAGE - 1);
         self.entries.resize(self.limit / PAGE, Entry { page: 0, slot: 0, sum: 0 });
         let (from, to) = (self.base + self.ready, self.base + bytes.min(self.limit));
         if from >= to {
             return;
         }
+        let failed = &super::keep::get().failed;
         crew.share((to - from).div_ceil(STEP), &|i| {
+            if failed.load(Acquire) > 0 {
+                return;
+            }
             let at = from + i * STEP;
             let len = STEP.min(to - at);
             // SAFETY: within the reserved memory, which is ours. Linux has the advice since 5.14; before, each page is written to.
@@ -62,6 +67,9 @@ impl Staging {
                 }
             }
         });
+        if failed.load(Acquire) > 0 {
+            return;
+        }
         self.ready = to.next_multiple_of(PAGE) - self.base;
     }
 

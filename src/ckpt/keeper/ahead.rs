@@ -1,10 +1,10 @@
 //! Writing ahead: staging memory only for pages that the program goes on writing to.
 //!
 //! Half an interval before a checkpoint that would need much more staging memory than there is, the pages changed so far are noted and
-//! their writes noted anew. When the checkpoint is due, those that have not been written to since are read
-//! and written to the file, still while the program runs; then everything is stopped. What was written ahead and has not changed until
-//! then is as it is in the file; all else goes by way of the staging buffer. Memory that is filled once and only read from then on so
-//! needs no staging memory: touching that for the first time is what the first large checkpoint costs most (docs/checkpoints.md, "Cost").
+//! their writes noted anew. When the checkpoint is due, those that have not been written to since are read and written to the file,
+//! still while the program runs; then everything is stopped. What was written ahead and has not changed until then is as it is in the
+//! file; all else goes by way of the staging buffer. Memory that is filled once and only read from then on so needs no staging memory:
+//! touching that for the first time is what the first large checkpoint costs most (docs/checkpoints.md, "Cost").
 //!
 //! From the noting until a checkpoint is whole, what the kernel notes is not all that has changed since the last one: a rollback in
 //! between puts everything back.
@@ -26,7 +26,7 @@ const BATCH: usize = 4 << 20;
 #[derive(Default)]
 pub(super) struct Ahead {
     /// Pages that had changed when it was noted, in order: [first, behind the last).
-    noted: Vec<(u64, u64)>,
+    pub noted: Vec<(u64, u64)>,
     /// Those of them that have been written, or found empty, in order.
     pub entries: Vec<Entry>,
     /// How long threads were stopped for the noting.
@@ -62,7 +62,6 @@ impl Keeper {
     /// of a mapping that is growing would make it two for the kernel.
     pub(super) fn note(&mut self) {
         self.tried = self.generation;
-        self.crew.hire();
         let began = time::now_ns();
         let Ok(seats) = self.freeze() else { return };
         let maps = memory::mappings();
@@ -78,6 +77,7 @@ impl Keeper {
         if !self.grows {
             return;
         }
+        self.crew.hire();
         // Exactly these: what is written to elsewhere from now on has changed since the last checkpoint, too.
         let noted: Vec<(usize, usize)> = runs.iter().map(|r| (r.start, r.end)).collect();
         self.ahead = Some(Ahead {
@@ -95,12 +95,17 @@ impl Keeper {
         let changed = runs.iter().filter(|r| r.changed || self.unknown).map(|r| r.end - r.start).sum();
         // Written already, for a checkpoint that could not be taken then.
         let Some(mut ahead) = self.ahead.take_if(|a| a.entries.is_empty()) else { return Ok(changed) };
+        self.staging.prepare(BATCH, &self.crew);
+        let batch = self.staging.room().min(BATCH / PAGE);
+        if batch == 0 {
+            self.ahead = Some(ahead);
+            return Ok(changed);
+        }
         self.store.drop_older(self.generation);
         let mut pieces = Vec::new();
         let mut staged = 0;
         let mut map = 0;
         let mut left = 0;
-        self.staging.prepare(BATCH, &self.crew);
         for r in runs.iter().filter(|r| !r.changed) {
             while maps[map].end <= r.start {
                 map += 1;
@@ -112,12 +117,12 @@ impl Keeper {
             });
             for (mut page, end) in parts {
                 while page < end {
-                    let len = (end - page).min(PIECE).min((BATCH / PAGE - staged) as u64) as usize;
+                    let len = (end - page).min(PIECE).min((batch - staged) as u64) as usize;
                     // Through the kernel: it may be gone by now.
                     pieces.push(Piece { page, len, place: staged, readable: false, anonymous });
                     staged += len;
                     page += len as u64;
-                    if staged == BATCH / PAGE {
+                    if staged == batch {
                         left += self.write_pieces(&mut pieces, &mut staged, &mut ahead)?;
                     }
                 }

@@ -198,3 +198,29 @@ fn is_zero(page: &[u8]) -> bool {
     let (head, words, tail) = unsafe { page.align_to::<u64>() };
     head.iter().chain(tail).all(|&b| b == 0) && words.iter().all(|&w| w == 0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pages 0 to 20 are in the last index but for 4; 3 to 8 and 10 were noted ahead, of which 3, 5, 6 were written and 7 was empty; 12 to 15
+    /// changed.
+    #[test]
+    fn an_index_of_what_was_where() {
+        let entry = |page, slot| Entry { page, slot, sum: page };
+        let old: Vec<Entry> = (0..20).filter(|&p| p != 4).map(|p| entry(p, 100 + p)).collect();
+        let entries =
+            [(3, 203), (5, 205), (6, 206), (7, EMPTY)].map(|(page, slot)| entry(page, slot)).to_vec();
+        let ahead = Ahead { noted: vec![(3, 8), (10, 11)], entries, stop_ns: 0 };
+        let mut held = Held { ahead, ..Held::default() };
+        assert_eq!(held.unchanged(0, 12, &old), [(4, 5), (10, 11)]);
+        assert_eq!(held.unchanged(15, 18, &old), []);
+        held.done = vec![entry(12, 300), entry(4, 301), entry(10, 302)]; // what was staged, written
+        assert_eq!(held.pages_written(), 3);
+        let index = held.index(&old);
+        let want = [(0, 100), (1, 101), (2, 102), (3, 203), (4, 301), (5, 205), (6, 206), (8, 108)];
+        let rest = [(9, 109), (10, 302), (11, 111), (12, 300), (15, 115), (16, 116), (17, 117)];
+        let slots: Vec<_> = index.iter().map(|e| (e.page, e.slot)).collect();
+        assert_eq!(slots, [&want[..], &rest].concat());
+    }
+}
