@@ -40,16 +40,17 @@ impl Staging {
 
     /// Makes room for `bytes`, as far as the system has memory, and touches it, with the help of `crew`. Before the threads are stopped.
     /// There is room for an eighth more, which is touched when it is used. It may take seconds; a failure that asks for a rollback ends it.
-    pub fn prepare(&mut self, bytes: usize, crew: &Crew) {
+    /// Returns whether memory was touched.
+    pub fn prepare(&mut self, bytes: usize, crew: &Crew) -> bool {
         if self.base == 0 {
-            return;
+            return false;
         }
         let most = (available() / 2 + self.ready).min(MOST);
         self.limit = (bytes + bytes / 8 + STEP).max(self.ready).min(most) & !(PAGE - 1);
         self.entries.resize(self.limit / PAGE, Entry { page: 0, slot: 0, sum: 0 });
         let (from, to) = (self.base + self.ready, self.base + bytes.min(self.limit));
         if from >= to {
-            return;
+            return false;
         }
         let failed = &super::keep::get().failed;
         crew.share((to - from).div_ceil(STEP), &|i| {
@@ -68,9 +69,10 @@ impl Staging {
             }
         });
         if failed.load(Acquire) > 0 {
-            return;
+            return false;
         }
         self.ready = to.next_multiple_of(PAGE) - self.base;
+        true
     }
 
     /// Bytes that have been touched.

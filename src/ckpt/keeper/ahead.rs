@@ -29,6 +29,8 @@ pub(super) struct Ahead {
     pub noted: Vec<(u64, u64)>,
     /// Those of them that have been written, or found empty, in order.
     pub entries: Vec<Entry>,
+    /// Bytes of those that could not be read.
+    left: usize,
     /// How long threads were stopped for the noting.
     pub stop_ns: u64,
 }
@@ -55,57 +57,65 @@ impl Keeper {
     /// When to note what has changed, for a checkpoint that is due at `due`.
     pub(super) fn time_to_note(&self, due: u64) -> u64 {
         let useful = self.grows && !self.unknown && self.tracker.notes_writes();
-        if useful && self.tried < self.generation { due - self.settings.interval_ns / 2 } else { u64::MAX }
+        if useful && self.tried < self.generation {
+            due.saturating_sub(self.settings.interval_ns / 2)
+        } else {
+            u64::MAX
+        }
     }
 
-    /// Notes what has changed, if the next checkpoint would need much more staging memory. Threads are stopped meanwhile: watching a part
-    /// of a mapping that is growing would make it two for the kernel.
+    /// Notes what has changed, if the next checkpoint would need much more staging memory. Threads are stopped while the mappings are
+    /// looked at and watched: watching a part of one that is growing would make it two for the kernel.
     pub(super) fn note(&mut self) {
         self.tried = self.generation;
-        let began = time::now_ns();
-        let Ok(seats) = self.freeze() else { return };
-        let maps = memory::mappings();
-        let mut runs = self.tracker.runs(&maps, &self.crew);
-        runs.retain(|r| r.changed);
-        self.grows = runs.iter().map(|r| r.end - r.start).sum::<usize>() >= self.staging.ready() + WORTH_IT;
-        if self.grows {
-            for m in &maps {
-                self.tracker.watch(m);
-            }
-        }
-        self.thaw(&seats);
+        self.grows = self.expected() >= self.staging.ready() + WORTH_IT;
         if !self.grows {
             return;
         }
         self.crew.hire();
-        // Exactly these: what is written to elsewhere from now on has changed since the last checkpoint, too.
+        let began = time::now_ns();
+        let Ok(seats) = self.freeze() else { return };
+        let maps = memory::mappings();
+        let mut runs = self.tracker.runs(&maps, &self.crew);
+        for m in &maps {
+            self.tracker.watch(m);
+        }
+        self.thaw(&seats);
+        let stop_ns = time::now_ns() - began;
+        // Exactly what is noted is armed: what is written to elsewhere from now on has changed since the last checkpoint, too.
+        runs.retain(|r| r.changed);
         let noted: Vec<(usize, usize)> = runs.iter().map(|r| (r.start, r.end)).collect();
         self.ahead = Some(Ahead {
             noted: noted.iter().map(|n| ((n.0 / PAGE) as u64, (n.1 / PAGE) as u64)).collect(),
-            entries: Vec::new(),
-            stop_ns: time::now_ns() - began,
+            stop_ns,
+            ..Ahead::default()
         });
         self.tracker.arm(&noted, &self.crew);
     }
 
-    /// Writes noted pages that have not been written to since. Returns the bytes that have to be staged.
-    pub(super) fn write_ahead(&mut self) -> Result<usize, No> {
+    /// Bytes that a checkpoint taken now would stage.
+    pub(super) fn expected(&mut self) -> usize {
+        let runs = self.tracker.runs(&memory::mappings(), &self.crew);
+        let changed: usize = runs.iter().filter(|r| r.changed || self.unknown).map(|r| r.end - r.start).sum();
+        changed + self.ahead.as_ref().map_or(0, |a| a.left)
+    }
+
+    /// Writes noted pages that have not been written to since.
+    pub(super) fn write_ahead(&mut self) -> Result<(), No> {
+        // Unless they are written already, for a checkpoint that could not be taken then.
+        let Some(mut ahead) = self.ahead.take_if(|a| a.entries.is_empty()) else { return Ok(()) };
         let maps = memory::mappings();
         let runs = self.tracker.runs(&maps, &self.crew);
-        let changed = runs.iter().filter(|r| r.changed || self.unknown).map(|r| r.end - r.start).sum();
-        // Written already, for a checkpoint that could not be taken then.
-        let Some(mut ahead) = self.ahead.take_if(|a| a.entries.is_empty()) else { return Ok(changed) };
         self.staging.prepare(BATCH, &self.crew);
         let batch = self.staging.room().min(BATCH / PAGE);
         if batch == 0 {
             self.ahead = Some(ahead);
-            return Ok(changed);
+            return Ok(());
         }
         self.store.drop_older(self.generation);
         let mut pieces = Vec::new();
         let mut staged = 0;
         let mut map = 0;
-        let mut left = 0;
         for r in runs.iter().filter(|r| !r.changed) {
             while maps[map].end <= r.start {
                 map += 1;
@@ -123,23 +133,23 @@ impl Keeper {
                     staged += len;
                     page += len as u64;
                     if staged == batch {
-                        left += self.write_pieces(&mut pieces, &mut staged, &mut ahead)?;
+                        self.write_pieces(&mut pieces, &mut staged, &mut ahead)?;
                     }
                 }
             }
         }
-        left += self.write_pieces(&mut pieces, &mut staged, &mut ahead)?;
+        self.write_pieces(&mut pieces, &mut staged, &mut ahead)?;
         self.ahead = Some(ahead);
-        Ok(changed + left)
+        Ok(())
     }
 
-    /// Reads and writes `pieces`, whose pages are not changing. Returns the bytes of pages that could not be read.
+    /// Reads and writes `pieces`, whose pages are not changing.
     fn write_pieces(
         &mut self,
         pieces: &mut Vec<Piece>,
         staged: &mut usize,
         ahead: &mut Ahead,
-    ) -> Result<usize, No> {
+    ) -> Result<(), No> {
         if keep::get().failed.load(Acquire) > 0 {
             self.unknown = true;
             return Err(No::Later);
@@ -152,7 +162,8 @@ impl Keeper {
             return Err(No::Refused(why));
         }
         ahead.entries.extend(entries.iter().filter(|e| e.slot != UNREADABLE));
-        Ok(entries.iter().filter(|e| e.slot == UNREADABLE).count() * PAGE)
+        ahead.left += entries.iter().filter(|e| e.slot == UNREADABLE).count() * PAGE;
+        Ok(())
     }
 }
 

@@ -211,7 +211,8 @@ mod tests {
         let old: Vec<Entry> = (0..20).filter(|&p| p != 4).map(|p| entry(p, 100 + p)).collect();
         let entries =
             [(3, 203), (5, 205), (6, 206), (7, EMPTY)].map(|(page, slot)| entry(page, slot)).to_vec();
-        let ahead = Ahead { noted: vec![(3, 8), (10, 11)], entries, stop_ns: 0 };
+        let mut ahead = Ahead::default();
+        (ahead.noted, ahead.entries) = (vec![(3, 8), (10, 11)], entries);
         let mut held = Held { ahead, ..Held::default() };
         assert_eq!(held.unchanged(0, 12, &old), [(4, 5), (10, 11)]);
         assert_eq!(held.unchanged(15, 18, &old), []);

@@ -22,13 +22,19 @@ impl Keeper {
         if !self.store.intact() {
             return Err(No::Refused("the program has closed descriptors of the runtime's".into()));
         }
-        let expected = self.write_ahead()?;
+        self.write_ahead()?;
         let noting_ns = self.ahead.as_ref().map_or(0, |a| a.stop_ns);
         let had = self.staging.ready();
-        if expected >= WORTH_SHARING {
-            self.crew.hire();
+        // While it grows, more may change.
+        for _ in 0..4 {
+            let expected = self.expected();
+            if expected >= WORTH_SHARING {
+                self.crew.hire();
+            }
+            if !self.staging.prepare(expected, &self.crew) {
+                break;
+            }
         }
-        self.staging.prepare(expected, &self.crew);
         let began = time::now_ns();
         let seats = self.freeze()?;
         if k.failed.load(Acquire) > 0 || seats.iter().any(|s| s.is_about_to_stop()) {
