@@ -111,6 +111,28 @@ fn any_use_of_memory_rolls_back() {
 }
 
 /// The locks of the dynamic loader note the kernel's thread that holds them: they are held on by another.
+/// Address space that is only reserved stays empty where a program locks its memory.
+#[test]
+fn a_program_that_locks_its_memory() {
+    let s = Scratch::new("locked");
+    let exe = build("ckpt/locked.c", &[]);
+    let want = reference(&exe, &["60"], &[THREADS]);
+    if want.out.contains("cannot lock") {
+        return eprintln!("skipped: locking memory is not allowed here");
+    }
+    let mut back = 0;
+    for fault in ["kill@mtbf=200ms,seed=1", "crash@mtbf=200ms,seed=2", "memerr@mtbf=200ms,seed=3"] {
+        let run = checkpointed(&exe, &["60"], &s.path("ckpt"), &[("PROMP_FAULT", fault)]);
+        assert!(!run.hung, "{fault} hung: {}", run.err);
+        assert_eq!((run.status, &run.out), (0, &want.out), "{fault}: {}", run.err);
+        let resident = run.err.lines().find_map(|l| l.strip_prefix("resident: ")?.strip_suffix(" MiB"));
+        let resident: u32 = resident.and_then(|n| n.parse().ok()).expect("it says what is resident");
+        assert!(resident < 500, "{resident} MiB resident");
+        back += run.err.matches("rolled back to checkpoint").count();
+    }
+    assert!(back > 0, "the faults do not strike");
+}
+
 #[test]
 fn the_loaders_locks_change_hands() {
     any_seed_rolls_back("ckpt/loading.c", 8, "50ms", &["kill"], &["auto"]);

@@ -252,27 +252,26 @@ impl Tracker {
         (out, watched)
     }
 
-    /// Watches the mappings of `maps`, whose runs have been asked for, and arms all of their pages.
-    pub fn watch_all(&mut self, maps: &[Map], crew: &Crew) {
-        for m in maps {
-            self.watch(m);
-        }
-        let ranges: Vec<_> = maps.iter().filter(|m| !m.shared).map(|m| (m.start, m.end)).collect();
-        self.arm(&ranges, crew);
-    }
-
-    /// Has the kernel note writes to `m`, whose runs have been asked for, once it is armed.
-    pub fn watch(&mut self, m: &Map) {
-        if !self.notes_writes() || m.shared {
+    /// Has the kernel note writes to `maps`, whose runs have been asked for, once they are armed.
+    pub fn watch(&mut self, maps: &[Map]) {
+        if !self.notes_writes() {
             return;
         }
-        let (start, len) = (m.start as u64, (m.end - m.start) as u64);
-        ioctl(self.uffd, UFFDIO_REGISTER, &mut UffdRegister { start, len, mode: MODE_WP, ioctls: 0 });
-        if let Some(i) = self.unwatched.iter().position(|s| *s == m.start) {
-            self.unwatched.swap_remove(i);
-            // A mark from elsewhere would keep a page from being armed.
-            ioctl(self.uffd, UFFDIO_WRITEPROTECT, &mut UffdWriteProtect { start, len, mode: 0 });
+        for m in maps.iter().filter(|m| !m.shared) {
+            let (start, len) = (m.start as u64, (m.end - m.start) as u64);
+            ioctl(self.uffd, UFFDIO_REGISTER, &mut UffdRegister { start, len, mode: MODE_WP, ioctls: 0 });
+            if let Some(i) = self.unwatched.iter().position(|s| *s == m.start) {
+                self.unwatched.swap_remove(i);
+                // A mark from elsewhere would keep a page from being armed.
+                ioctl(self.uffd, UFFDIO_WRITEPROTECT, &mut UffdWriteProtect { start, len, mode: 0 });
+            }
         }
+    }
+
+    /// Arms all pages of `maps`; see [`Tracker::arm`].
+    pub fn arm_all(&self, maps: &[Map], crew: &Crew) {
+        let ranges: Vec<_> = maps.iter().filter(|m| !m.shared).map(|m| (m.start, m.end)).collect();
+        self.arm(&ranges, crew);
     }
 
     /// Has the kernel note writes to the pages of `ranges`, in watched mappings, from here on.
@@ -476,7 +475,7 @@ mod tests {
             v.iter().map(|r| ((r.start - m.start) / PAGE, r.changed)).collect::<Vec<_>>()
         };
         assert_eq!(list(&mut t), [(1, true), (5, true)]);
-        t.watch(&m);
+        t.watch(core::slice::from_ref(&m));
         t.arm(&[(m.start, m.end)], &Crew::default());
         assert_eq!(list(&mut t), [(1, false), (5, false)]);
         // SAFETY: as above.

@@ -7,18 +7,20 @@
 use super::crew::Crew;
 use super::image::{Entry, PAGE};
 use crate::sys;
-use crate::sys::{keep, maps};
+use crate::sys::keep::{self, RESERVED};
+use crate::sys::maps;
 use core::sync::atomic::Ordering::*;
 
-/// Address space for it.
-const MOST: usize = 16 << 30;
+/// Where it is.
+const BASE: usize = RESERVED.start;
 /// At least so much, and so much is touched at once.
 const STEP: usize = 2 << 20;
 
 /// A buffer of pages in the kept region, with an index entry for each.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Staging {
-    base: usize,
+    /// Bytes that the system has made usable.
+    usable: usize,
     /// Bytes that may be used now.
     limit: usize,
     /// Bytes that have been touched.
@@ -28,27 +30,15 @@ pub struct Staging {
 }
 
 impl Staging {
-    /// An empty one; of no size if the region has no room.
-    pub fn new() -> Self {
-        let base = keep::pages(MOST).map_or(0, |p| p as usize);
-        if base != 0 {
-            // SAFETY: memory of ours.
-            unsafe { sys!(libc::SYS_madvise, base, MOST, libc::MADV_NOHUGEPAGE) };
-        }
-        Self { base, limit: 0, ready: 0, entries: Vec::new() }
-    }
-
     /// Makes room for `bytes`, as far as the system has memory, and touches it, with the help of `crew`. Before the threads are stopped.
     /// There is room for an eighth more, which is touched when it is used. It may take seconds; a failure that asks for a rollback ends it.
     /// Returns whether memory was touched.
     pub fn prepare(&mut self, bytes: usize, crew: &Crew) -> bool {
-        if self.base == 0 {
-            return false;
-        }
-        let most = (available() / 2 + self.ready).min(MOST);
+        let most = (available() / 2 + self.ready).min(RESERVED.len());
         self.limit = (bytes + bytes / 8 + STEP).max(self.ready).min(most) & !(PAGE - 1);
+        self.limit = self.limit.min(self.open(self.limit));
         self.entries.resize(self.limit / PAGE, Entry { page: 0, slot: 0, sum: 0 });
-        let (from, to) = (self.base + self.ready, self.base + bytes.min(self.limit));
+        let (from, to) = (BASE + self.ready, BASE + bytes.min(self.limit));
         if from >= to {
             return false;
         }
@@ -71,8 +61,19 @@ impl Staging {
         if failed.load(Acquire) > 0 {
             return false;
         }
-        self.ready = to.next_multiple_of(PAGE) - self.base;
+        self.ready = to.next_multiple_of(PAGE) - BASE;
         true
+    }
+
+    /// Makes `bytes` usable. Returns how many are.
+    fn open(&mut self, bytes: usize) -> usize {
+        let at = BASE + self.usable;
+        if bytes > self.usable && keep::commit(at, bytes - self.usable) {
+            // SAFETY: memory of ours.
+            unsafe { sys!(libc::SYS_madvise, at, bytes - self.usable, libc::MADV_NOHUGEPAGE) };
+            self.usable = bytes;
+        }
+        self.usable
     }
 
     /// Bytes that have been touched.
@@ -87,21 +88,20 @@ impl Staging {
 
     /// Its places, to be written to by several hosts at the same time.
     pub fn places(&mut self) -> Places {
-        Places { base: self.base, entries: self.entries.as_mut_ptr() }
+        Places { entries: self.entries.as_mut_ptr() }
     }
 
     /// The first `n` pages, which have been written to, and their entries.
     pub fn content(&mut self, n: usize) -> (&[u8], &mut [Entry]) {
         self.ready = self.ready.max(n * PAGE);
         // SAFETY: written before, not changed while borrowed.
-        let content = unsafe { core::slice::from_raw_parts(self.base.max(1) as *const u8, n * PAGE) };
+        let content = unsafe { core::slice::from_raw_parts(BASE as *const u8, n * PAGE) };
         (content, &mut self.entries[..n])
     }
 }
 
 /// See [`Staging::places`].
 pub struct Places {
-    base: usize,
     entries: *mut Entry,
 }
 
@@ -117,17 +117,8 @@ impl Places {
     pub unsafe fn place(&self, i: usize) -> (&mut [u8], &mut Entry) {
         // SAFETY: by the caller's promise, in memory that is ours.
         unsafe {
-            (
-                core::slice::from_raw_parts_mut((self.base + i * PAGE) as *mut u8, PAGE),
-                &mut *self.entries.add(i),
-            )
+            (core::slice::from_raw_parts_mut((BASE + i * PAGE) as *mut u8, PAGE), &mut *self.entries.add(i))
         }
-    }
-}
-
-impl Default for Staging {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

@@ -15,6 +15,8 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 pub const BASE: usize = 0x1000_0000_0000;
 /// Its size; memory is committed as it is used.
 pub const SIZE: usize = 64 << 30;
+/// Its end is address space only, made usable with [`commit`]: until then even a program that locks all of its memory has no pages there.
+pub const RESERVED: core::ops::Range<usize> = BASE + SIZE - (16 << 30)..BASE + SIZE;
 /// Where the counters that outlive the process are mapped (a page of DIR/state, shared).
 pub const STATE: usize = BASE + SIZE;
 const COMMIT: usize = 1 << 20;
@@ -79,7 +81,8 @@ pub fn map() -> bool {
     true
 }
 
-fn commit(at: usize, len: usize) -> bool {
+/// Makes `len` bytes at `at`, whole pages of the region, usable. False if the system refuses.
+pub fn commit(at: usize, len: usize) -> bool {
     // SAFETY: within the region, which is ours.
     unsafe { sys!(libc::SYS_mprotect, at, len, libc::PROT_READ | libc::PROT_WRITE) == 0 }
 }
@@ -99,7 +102,7 @@ pub fn pages(len: usize) -> Option<*mut u8> {
     let len = len.next_multiple_of(4096);
     let at = head().next.fetch_add(len, Relaxed);
     let end = at + len;
-    if end > BASE + SIZE {
+    if end > RESERVED.start {
         return None;
     }
     loop {
@@ -107,7 +110,7 @@ pub fn pages(len: usize) -> Option<*mut u8> {
         if end <= done {
             return Some(at as *mut u8);
         }
-        let upto = end.next_multiple_of(COMMIT).min(BASE + SIZE);
+        let upto = end.next_multiple_of(COMMIT).min(RESERVED.start);
         if !commit(done, upto.saturating_sub(done)) {
             return None;
         }

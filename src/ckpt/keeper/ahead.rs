@@ -12,7 +12,7 @@
 use super::super::image::{Entry, PAGE};
 use super::super::keep;
 use super::super::memory;
-use super::copy::{PIECE, Piece, UNREADABLE};
+use super::copy::{List, UNREADABLE};
 use super::{Keeper, No};
 use crate::sys::time;
 use core::sync::atomic::Ordering::*;
@@ -77,9 +77,7 @@ impl Keeper {
         let Ok(seats) = self.freeze() else { return };
         let maps = memory::mappings();
         let mut runs = self.tracker.runs(&maps, &self.crew);
-        for m in &maps {
-            self.tracker.watch(m);
-        }
+        self.tracker.watch(&maps);
         self.thaw(&seats);
         let stop_ns = time::now_ns() - began;
         // Exactly what is noted is armed: what is written to elsewhere from now on has changed since the last checkpoint, too.
@@ -113,8 +111,7 @@ impl Keeper {
             return Ok(());
         }
         self.store.drop_older(self.generation);
-        let mut pieces = Vec::new();
-        let mut staged = 0;
+        let mut list = List::new(batch);
         let mut map = 0;
         for r in runs.iter().filter(|r| !r.changed) {
             while maps[map].end <= r.start {
@@ -123,40 +120,28 @@ impl Keeper {
             let anonymous = maps[map].inode == 0;
             let mut parts = Vec::new();
             ahead.parts((r.start / PAGE) as u64, (r.end / PAGE) as u64, |a, b, noted| {
-                parts.extend(noted.then_some((a, b)));
+                parts.extend(noted.then_some(a..b));
             });
-            for (mut page, end) in parts {
-                while page < end {
-                    let len = (end - page).min(PIECE).min((batch - staged) as u64) as usize;
-                    // Through the kernel: it may be gone by now.
-                    pieces.push(Piece { page, len, place: staged, readable: false, anonymous });
-                    staged += len;
-                    page += len as u64;
-                    if staged == batch {
-                        self.write_pieces(&mut pieces, &mut staged, &mut ahead)?;
-                    }
+            for mut pages in parts {
+                // Through the kernel: it may be gone by now.
+                while list.add(&mut pages, false, anonymous) {
+                    self.write_list(&mut list, &mut ahead)?;
                 }
             }
         }
-        self.write_pieces(&mut pieces, &mut staged, &mut ahead)?;
+        self.write_list(&mut list, &mut ahead)?;
         self.ahead = Some(ahead);
         Ok(())
     }
 
-    /// Reads and writes `pieces`, whose pages are not changing.
-    fn write_pieces(
-        &mut self,
-        pieces: &mut Vec<Piece>,
-        staged: &mut usize,
-        ahead: &mut Ahead,
-    ) -> Result<(), No> {
+    /// Reads and writes what is in `list`, pages that are not changing.
+    fn write_list(&mut self, list: &mut List, ahead: &mut Ahead) -> Result<(), No> {
         if keep::get().failed.load(Acquire) > 0 {
             self.unknown = true;
             return Err(No::Later);
         }
-        let _ = self.copy_pieces(pieces, &[]); // what cannot be read is counted below
-        pieces.clear();
-        let (content, entries) = self.staging.content(core::mem::take(staged));
+        let _ = self.copy_list(list, &[]); // what cannot be read is counted below
+        let (content, entries) = self.staging.content(list.clear());
         if let Err(why) = self.store.write(content, entries) {
             self.unknown = true;
             return Err(No::Refused(why));

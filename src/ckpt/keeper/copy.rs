@@ -6,6 +6,7 @@ use super::super::memory::Run;
 use super::super::store::UNPLACED;
 use super::Keeper;
 use super::ahead::Ahead;
+use core::ops::Range;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
 
 /// The slot of a page that turned out to be empty: it is not saved.
@@ -13,7 +14,7 @@ pub(super) const EMPTY: u64 = UNPLACED - 1;
 /// The slot of a page that could not be read.
 pub(super) const UNREADABLE: u64 = UNPLACED - 2;
 /// Pages that a host copies at once.
-pub(super) const PIECE: u64 = 128;
+const PIECE: u64 = 128;
 
 /// What belongs to the checkpoint being taken.
 #[derive(Default)]
@@ -35,8 +36,8 @@ pub(super) struct Held {
 impl Held {
     /// Pages [page, end) have not changed since the checkpoint with the index `old` or, if they were noted ahead, since then. Those that
     /// were noted but not written are returned: what they hold is not known.
-    fn unchanged(&mut self, page: u64, end: u64, old: &[Entry]) -> Vec<(u64, u64)> {
-        let mut wanted: Vec<(u64, u64)> = Vec::new();
+    fn unchanged(&mut self, page: u64, end: u64, old: &[Entry]) -> Vec<Range<u64>> {
+        let mut wanted: Vec<Range<u64>> = Vec::new();
         let written = &self.ahead.entries;
         self.ahead.parts(page, end, |a, b, noted| {
             let range =
@@ -50,10 +51,10 @@ impl Held {
             self.ranges_ahead.push((first, last));
             let mut next = a;
             for e in &written[first..last] {
-                wanted.extend((next < e.page).then_some((next, e.page)));
+                wanted.extend((next < e.page).then_some(next..e.page));
                 next = e.page + 1;
             }
-            wanted.extend((next < b).then_some((next, b)));
+            wanted.extend((next < b).then_some(next..b));
         });
         wanted
     }
@@ -78,13 +79,46 @@ impl Held {
 }
 
 /// Consecutive pages of a mapping.
-pub(super) struct Piece {
-    pub page: u64,
-    pub len: usize,
+struct Piece {
+    page: u64,
+    len: usize,
     /// Its first place in the staging buffer.
-    pub place: usize,
-    pub readable: bool,
-    pub anonymous: bool,
+    place: usize,
+    readable: bool,
+    anonymous: bool,
+}
+
+/// What is to be copied next, in the order of its places in the staging buffer.
+pub(super) struct List {
+    pieces: Vec<Piece>,
+    /// Places taken.
+    staged: usize,
+    /// Places that there are.
+    room: usize,
+}
+
+impl List {
+    pub fn new(room: usize) -> Self {
+        Self { pieces: Vec::new(), staged: 0, room }
+    }
+
+    /// Adds `pages` as far as there is room, and takes them off there. True if some are left.
+    pub fn add(&mut self, pages: &mut Range<u64>, readable: bool, anonymous: bool) -> bool {
+        while !pages.is_empty() && self.staged < self.room {
+            let len = (pages.end - pages.start).min(PIECE).min((self.room - self.staged) as u64);
+            let (page, place) = (pages.start, self.staged);
+            self.pieces.push(Piece { page, len: len as usize, place, readable, anonymous });
+            self.staged += len as usize;
+            pages.start += len;
+        }
+        !pages.is_empty()
+    }
+
+    /// Empties it. Returns the places that were taken.
+    pub fn clear(&mut self) -> usize {
+        self.pieces.clear();
+        core::mem::take(&mut self.staged)
+    }
 }
 
 impl Keeper {
@@ -98,47 +132,43 @@ impl Keeper {
         ahead: Ahead,
     ) -> Result<Held, String> {
         let mut held = Held { ahead, ..Held::default() };
-        let mut pieces: Vec<Piece> = Vec::new();
+        let mut list = List::new(self.staging.room());
         let mut map = 0;
         for r in runs {
             while maps[map].end <= r.start {
                 map += 1;
             }
             let (page, end) = ((r.start / PAGE) as u64, (r.end / PAGE) as u64);
-            let wanted =
-                if r.changed || self.unknown { vec![(page, end)] } else { held.unchanged(page, end, old) };
+            let wanted = if r.changed || self.unknown {
+                core::iter::once(page..end).collect()
+            } else {
+                held.unchanged(page, end, old)
+            };
             let (readable, anonymous) = (maps[map].prot & libc::PROT_READ != 0, maps[map].inode == 0);
-            for (mut page, end) in wanted {
-                while page < end {
-                    let room = self.staging.room() - held.staged;
-                    if room == 0 {
-                        self.copy_pieces(&pieces, old)?;
-                        pieces.clear();
-                        self.write(&mut held)?;
-                        if self.staging.room() == 0 {
-                            return Err("the system has no memory for it".into());
-                        }
-                        continue;
+            for mut pages in wanted {
+                while list.add(&mut pages, readable, anonymous) {
+                    if self.staging.room() == 0 {
+                        return Err("the system has no memory for it".into());
                     }
-                    let len = (end - page).min(PIECE).min(room as u64);
-                    pieces.push(Piece { page, len: len as usize, place: held.staged, readable, anonymous });
-                    held.staged += len as usize;
-                    page += len;
+                    self.copy_list(&list, old)?;
+                    held.staged = list.clear();
+                    self.write(&mut held)?;
                 }
             }
         }
-        self.copy_pieces(&pieces, old)?;
+        self.copy_list(&list, old)?;
+        held.staged = list.clear();
         Ok(held)
     }
 
     /// Fills the staging buffer.
-    pub(super) fn copy_pieces(&mut self, pieces: &[Piece], old: &[Entry]) -> Result<(), String> {
+    pub(super) fn copy_list(&mut self, list: &List, old: &[Entry]) -> Result<(), String> {
         let places = self.staging.places();
         let (door, unreadable) = (&self.door, AtomicUsize::new(0));
         // Where it is not known what has changed, sums are compared.
         let old = if self.unknown { old } else { &[] };
-        self.crew.share(pieces.len(), &|i| {
-            let piece = &pieces[i];
+        self.crew.share(list.pieces.len(), &|i| {
+            let piece = &list.pieces[i];
             let mut known = &old[old.partition_point(|e| e.page < piece.page)..];
             for (n, page) in (piece.page..).take(piece.len).enumerate() {
                 // SAFETY: a place of this piece's own; no piece goes beyond the room there is.
@@ -214,7 +244,7 @@ mod tests {
         let mut ahead = Ahead::default();
         (ahead.noted, ahead.entries) = (vec![(3, 8), (10, 11)], entries);
         let mut held = Held { ahead, ..Held::default() };
-        assert_eq!(held.unchanged(0, 12, &old), [(4, 5), (10, 11)]);
+        assert_eq!(held.unchanged(0, 12, &old), [4..5, 10..11]);
         assert_eq!(held.unchanged(15, 18, &old), []);
         held.done = vec![entry(12, 300), entry(4, 301), entry(10, 302)]; // what was staged, written
         assert_eq!(held.pages_written(), 3);

@@ -90,7 +90,7 @@ impl Keeper {
             last: Description::default(),
             generation: 0,
             unknown: true,
-            staging: Staging::new(),
+            staging: Staging::default(),
             crew: Crew::default(),
             ahead: None,
             grows: true,

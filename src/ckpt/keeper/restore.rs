@@ -131,17 +131,15 @@ impl Keeper {
         let maps = self.last.maps.clone();
         let index = core::mem::take(&mut self.store.index);
         let mut runs = self.tracker.runs(&maps, &self.crew);
-        for m in &maps {
-            self.tracker.watch(m);
-        }
+        self.tracker.watch(&maps);
         for m in memory::join(&maps)? {
-            self.tracker.watch(&m);
+            self.tracker.watch(core::slice::from_ref(&m));
             runs.retain(|r| r.end <= m.start || m.end <= r.start);
         }
         let r = self.put_pages_back(&maps, &runs, &index);
         self.store.index = index;
         r?;
-        self.tracker.watch_all(&maps, &self.crew);
+        self.tracker.arm_all(&maps, &self.crew);
         self.unknown = !self.tracker.notes_writes();
         Ok(())
     }

@@ -97,7 +97,8 @@ impl Keeper {
             self.unknown = true;
             No::Refused(why)
         })?;
-        self.tracker.watch_all(&maps, &self.crew);
+        self.tracker.watch(&maps);
+        self.tracker.arm_all(&maps, &self.crew);
         Ok((about, held))
     }
 
