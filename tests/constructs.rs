@@ -54,6 +54,12 @@ fn loops_in_batches() {
 }
 
 #[test]
+fn doacross() {
+    same("constructs/doacross.c", &[]);
+    same("constructs/doacross.c", &[("OMP_WAIT_POLICY", "passive"), ("OMP_SCHEDULE", "static,3")]);
+}
+
+#[test]
 fn synchronisation() {
     same("constructs/sync.c", &[]);
     same("constructs/sync.c", &[("OMP_WAIT_POLICY", "passive")]);

@@ -9,11 +9,13 @@
 use super::locks::{set, unset};
 use super::single::start as single;
 use super::sync::{atomic_end, atomic_start, critical_end, critical_start};
-use super::task::{task, taskwait, taskyield};
+use super::task::{task, task_reduction_remap, taskwait, taskyield};
 use crate::fault::save::{self, SaveKind};
 use crate::sys::asm::{FRAME, IN_RUNTIME, LAZY, LIGHT, PENDING, PROGRESS, TASK};
-use crate::task::SPAWNED;
-use crate::task::included::{self, PLAIN, SPECIAL};
+use crate::task::group::Group;
+use crate::task::included::{self, INCLUDED, PLAIN, SPECIAL};
+use crate::task::pool::ENOUGH;
+use crate::task::{GROUP, SPAWNED};
 use crate::team::member::Member;
 use crate::team::team::Team;
 use crate::team::thread::{Thread, current};
@@ -43,12 +45,18 @@ pub unsafe extern "C" fn GOMP_task() {
         "test dword ptr [rsp + 8], {special}",
         "jnz 5f",
         "mov r10d, dword ptr [rax + {light}]",
-        "test r9b, r9b",
-        "jz 2f",
-        "shr r10d, 1",
-        "2:",
         "test r10b, {plain}",
         "jz 5f",
+        "test r9b, r9b",
+        "jz 3f",
+        "test r10b, {included}",
+        "jnz 3f",
+        // Are enough waiting? A hint: thieves may be at it.
+        "mov r10, qword ptr [rax + {member}]",
+        "mov r11, qword ptr [r10 + {bottom}]",
+        "sub r11, qword ptr [r10 + {top}]",
+        "cmp r11, qword ptr [r10 + {enough}]",
+        "jb 5f",
         // At once: a call.
         "3:",
         "add dword ptr [rax + {lazy}], 1",
@@ -111,6 +119,11 @@ pub unsafe extern "C" fn GOMP_task() {
         "jmp {stop}",
         special = const SPECIAL,
         plain = const PLAIN,
+        included = const INCLUDED,
+        member = const offset_of!(Thread, member),
+        top = const offset_of!(Member, tasks) + ENOUGH[0],
+        bottom = const offset_of!(Member, tasks) + ENOUGH[1],
+        enough = const offset_of!(Member, tasks) + ENOUGH[2],
         light = const LIGHT,
         lazy = const LAZY,
         in_runtime = const IN_RUNTIME,
@@ -171,6 +184,7 @@ macro_rules! light {
         keep!($name);
     };
 }
+pub(super) use light;
 
 light! {
     /// `GOMP_taskwait`: a task that is only counted has no children, others may have none since they last waited.
@@ -192,6 +206,50 @@ light! {
 light! {
     /// `GOMP_taskyield`: a task goes on here, whatever else is ready.
     GOMP_taskyield => promp_taskyield, ["ret"]
+}
+
+light! {
+    /// `GOMP_task_reduction_remap`: rdi pointers at rdx, mostly to the variables of the innermost registration, in its order, of which only
+    /// the copies are asked for (task/reduction.rs has the format). A pointer that has been replaced already may be given again.
+    GOMP_task_reduction_remap => promp_task_reduction_remap,
+    [
+        "test rdi, rdi",
+        "jz 2f",
+        "test rsi, rsi",
+        "jnz 2f",
+        "mov rax, qword ptr [rcx + {task}]",
+        "mov rax, qword ptr [rax + {group}]",
+        "test rax, rax",
+        "jz 2f",
+        "mov rax, qword ptr [rax + {reductions}]",
+        "test rax, rax",
+        "jz 2f",
+        // The thread's block.
+        "mov r9, qword ptr [rcx + {member}]",
+        "mov r9d, dword ptr [r9 + {num}]",
+        "imul r9, qword ptr [rax + 8]",
+        "add r9, qword ptr [rax + 8 * 2]",
+        "xor r10d, r10d",
+        "3:",
+        "cmp r10, qword ptr [rax]",
+        "jae 2f",
+        "lea r11, [r10 + 2 * r10]",
+        "mov r8, qword ptr [rdx + 8 * r10]",
+        "cmp r8, qword ptr [rax + 8 * r11 + 8 * 7]",
+        "jne 2f",
+        "mov r8, qword ptr [rax + 8 * r11 + 8 * 8]",
+        "add r8, r9",
+        "mov qword ptr [rdx + 8 * r10], r8",
+        "add r10, 1",
+        "cmp r10, rdi",
+        "jb 3b",
+        "ret"
+    ],
+    task = const TASK,
+    group = const GROUP,
+    reductions = const offset_of!(Group, reductions),
+    member = const offset_of!(Thread, member),
+    num = const offset_of!(Member, num),
 }
 
 light! {
@@ -266,6 +324,7 @@ stub! {
     promp_task_settled => settled;
     promp_taskwait => taskwait;
     promp_taskyield => taskyield;
+    promp_task_reduction_remap => task_reduction_remap;
     promp_single_start => single;
     promp_set_lock => set;
     promp_unset_lock => unset;

@@ -5,6 +5,7 @@ pub mod acc;
 pub mod affinity;
 pub mod alloc;
 pub mod cancel;
+pub mod doacross;
 pub mod error;
 pub mod fortran;
 pub mod goacc;

@@ -176,7 +176,7 @@ extern "C" fn taskgroup_reduction_unregister(data: usize) {
     done(thr);
 }
 
-extern "C" fn task_reduction_remap(count: usize, originals: usize, ptrs: *mut usize) {
+pub(super) extern "C" fn task_reduction_remap(count: usize, originals: usize, ptrs: *mut usize) {
     let thr = current();
     // SAFETY: the compiler's arguments.
     unsafe { reduction::remap(thr, count, originals, ptrs) };
@@ -204,7 +204,6 @@ stub! {
     GOMP_taskgroup_end => taskgroup_end;
     GOMP_taskgroup_reduction_register => taskgroup_reduction_register;
     GOMP_taskgroup_reduction_unregister => taskgroup_reduction_unregister;
-    GOMP_task_reduction_remap => task_reduction_remap;
     GOMP_workshare_task_reduction_unregister => workshare_task_reduction_unregister;
     omp_fulfill_event => fulfill_event;
     omp_fulfill_event_ => fulfill_event;

@@ -19,6 +19,12 @@ pub struct Deque<const N: usize> {
     slots: [AtomicU64; N],
 }
 
+impl<const N: usize> Deque<N> {
+    /// Where `top` and `bottom` lie, for entry/light.rs.
+    pub const OFFSETS: (usize, usize) =
+        (core::mem::offset_of!(Deque<N>, top), core::mem::offset_of!(Deque<N>, bottom));
+}
+
 impl<const N: usize> Default for Deque<N> {
     fn default() -> Self {
         const { assert!(N.is_power_of_two()) };

@@ -119,6 +119,8 @@ pub struct Task {
 
 /// Where `spawned` lies, for entry/light.rs.
 pub const SPAWNED: usize = core::mem::offset_of!(Task, spawned);
+/// Where `group` lies, likewise.
+pub const GROUP: usize = core::mem::offset_of!(Task, group);
 
 impl Task {
     fn blank(home: Option<&'static Slab>) -> Task {

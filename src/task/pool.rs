@@ -17,10 +17,13 @@ use crate::sys::time;
 use crate::team::region;
 use crate::team::team::Team;
 use crate::team::thread::Thread;
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 
 /// Most tasks in a thread's deque.
 const PLACES: usize = 256;
+/// Tasks in a thread's deque that are enough for the others, if they are few.
+const LEAST_ENOUGH: u64 = 64;
 
 /// The team's part. See the module's text.
 #[derive(Default)]
@@ -35,9 +38,10 @@ pub struct TaskPool {
 }
 
 /// A member's part. [`Own`] fields are the member's thread's.
-#[derive(Default)]
 pub struct MemberTasks {
     deque: Deque<PLACES>,
+    /// Tasks in the deque from which on the thread executes new ones at once.
+    enough: Own<u64>,
     /// Where the deque's entries of the current task begin.
     floor: Own<u64>,
     /// Whose deque had something last.
@@ -50,7 +54,33 @@ pub struct MemberTasks {
     ended: AtomicU64,
 }
 
+/// What entry/light.rs looks at to see whether a thread has enough tasks waiting: top and bottom of its deque, and how many are enough.
+pub const ENOUGH: [usize; 3] = [
+    offset_of!(MemberTasks, deque) + Deque::<PLACES>::OFFSETS.0,
+    offset_of!(MemberTasks, deque) + Deque::<PLACES>::OFFSETS.1,
+    offset_of!(MemberTasks, enough),
+];
+
+impl Default for MemberTasks {
+    fn default() -> Self {
+        Self {
+            deque: Deque::default(),
+            enough: Own::new(LEAST_ENOUGH),
+            floor: Own::default(),
+            victim: Own::default(),
+            lengths: Lengths::default(),
+            made: AtomicU64::default(),
+            ended: AtomicU64::default(),
+        }
+    }
+}
+
 impl MemberTasks {
+    /// The team has `n` members.
+    pub fn share_with(&self, n: u32) {
+        self.enough.set((4 * u64::from(n)).clamp(LEAST_ENOUGH, PLACES as u64));
+    }
+
     /// A region begins for the member.
     pub fn begin_region(&self) {
         self.made.store(0, Relaxed);
@@ -187,8 +217,9 @@ impl TaskPool {
 
     /// Does `thr` have so many tasks waiting that it should execute a new one itself?
     pub fn is_enough(&self, thr: &'static Thread) -> bool {
-        let most = (4 * u64::from(thr.team().size())).clamp(64, PLACES as u64);
-        thr.member().tasks.deque.holds(most) || u64::from(self.listed.load(Relaxed)) >= 2 * most
+        let mine = &thr.member().tasks;
+        let enough = mine.enough.get();
+        mine.deque.holds(enough) || u64::from(self.listed.load(Relaxed)) >= 2 * enough
     }
 
     /// Adds a deferred task of the caller's current task.

@@ -59,6 +59,9 @@ pub struct Event {
     waker: Waker,
 }
 
+/// Where `sleepers` lies, for entry/doacross.rs.
+pub const SLEEPERS: usize = core::mem::offset_of!(Event, sleepers);
+
 impl Event {
     /// Returns when `ready()` is true; sleeps when `patience` is at its end.
     pub fn wait(&self, patience: Patience, mut ready: impl FnMut() -> bool) {

@@ -169,7 +169,7 @@ pub fn patience(threads: u32) -> Patience {
         (None, Some(true), false) => 50_000_000,
         (None, Some(true), true) => 1000,
         (None, None, false) => 4_000,
-        (None, None, true) => 30,
+        (None, None, true) => 4,
     };
     Patience { rounds, crowded }
 }

@@ -101,6 +101,9 @@ fn set_up(thr: &'static Thread, asked: Asked) -> &'static Team {
     if team.primary.counted.get() != n {
         team.primary.counted.set(n);
         team.barrier.reset(n);
+        for i in 0..n {
+            team.member(i).tasks.share_with(n);
+        }
     }
     if icvs.thread_limit != u32::MAX && wanted > n {
         BUSY.fetch_sub(wanted - n, Relaxed);

@@ -17,6 +17,7 @@ use crate::sys::lock::Locked;
 use crate::sys::own::Own;
 use crate::sys::syscall;
 use crate::team::member::Member;
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use crossbeam_utils::CachePadded;
 use std::collections::HashMap;
@@ -134,7 +135,7 @@ pub struct Share {
     /// Scratch memory of the construct (scan): address and bytes.
     pub scratch: Own<(usize, usize)>,
     /// Dependences between iterations.
-    pub doacross: Own<Option<&'static Doacross>>,
+    pub doacross: Own<Option<NonNull<Doacross>>>,
     /// Hands out chunks.
     pub dispenser: CachePadded<Dispenser>,
     overflow: bool,
@@ -166,8 +167,9 @@ impl Share {
         self.ordered_next.store(0, Relaxed);
         self.reductions.store(core::ptr::null_mut(), Relaxed);
         if let Some(d) = self.doacross.get() {
-            d.retire();
             self.doacross.set(None);
+            // SAFETY: made for the construct that the descriptor was of before, which all members have left.
+            unsafe { Doacross::retire(d) };
         }
         self.dispenser.reset();
         // Threads can be any number of constructs apart in these: no batches.
@@ -192,6 +194,13 @@ impl Share {
             unsafe { (old as *mut u8).write_bytes(0, size) };
         }
         self.scratch.get().0 as *mut u8
+    }
+
+    /// Dependences between iterations of the construct, in which the caller is.
+    #[inline]
+    pub fn doacross(&self) -> Option<&Doacross> {
+        // SAFETY: it lives until the descriptor is filled anew, when all have left.
+        self.doacross.get().map(|d| unsafe { d.as_ref() })
     }
 
     /// Cancels the construct.

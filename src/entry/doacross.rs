@@ -1,0 +1,197 @@
+//! `GOMP_doacross_*`.
+//!
+//! A nest of one or two loops has light ways (see light.rs): to post is a store and a look at whether somebody sleeps, to wait is a load
+//! and, for a while, another one. From seeing a note to writing one's own nothing else then lies on the way: in a loop whose iterations wait
+//! for each other that is what counts.
+
+use super::light::light;
+use crate::fault::save::{self, SaveKind};
+use crate::stub;
+use crate::sys::asm::{LIGHT, PROGRESS};
+use crate::task::included::PLAIN;
+use crate::team::event::{Patience, SLEEPERS};
+use crate::team::member::Member;
+use crate::team::team::Team;
+use crate::team::thread::{Thread, current};
+use crate::work::doacross::{Doacross, Quick};
+use crate::work::share::Share;
+use crate::{exported_label, keep};
+use core::arch::naked_asm;
+use core::mem::offset_of;
+use smallvec::SmallVec;
+
+fn done(thr: &'static Thread) {
+    save::point(thr, SaveKind::After(0));
+}
+
+extern "C" fn post(counts: *const u64) {
+    let thr = current();
+    if let Some(d) = thr.member().share.get().and_then(|s| s.doacross()) {
+        // SAFETY: the compiler passes one count a loop of the nest.
+        d.post(thr.team(), unsafe { core::slice::from_raw_parts(counts, d.depth()) });
+    }
+    done(thr);
+}
+
+/// `registers`: the first six arguments; `stack`: the others.
+extern "C" fn wait(registers: *const u64, stack: *const u64) {
+    let thr = current();
+    if let Some(d) = thr.member().share.get().and_then(|s| s.doacross()) {
+        const IN_REGISTERS: usize = 6;
+        let n = d.depth();
+        // SAFETY: the compiler passes one count a loop of the nest, six in registers.
+        let (first, rest) = unsafe {
+            let rest = n.saturating_sub(IN_REGISTERS);
+            let first = core::slice::from_raw_parts(registers, n - rest);
+            (first, core::slice::from_raw_parts(stack, rest))
+        };
+        let v: SmallVec<[u64; IN_REGISTERS]> = first.iter().chain(rest).copied().collect();
+        d.wait(thr.team(), &v);
+    }
+    done(thr);
+}
+
+/// The body of the variadic entries: spills the register arguments into an array. On entry rsp is the frame.
+#[unsafe(naked)]
+unsafe extern "C" fn spill_and_wait() {
+    naked_asm!(
+        // At [rsp]: the return address into the stub, then the frame (56 bytes) and the caller's return address.
+        "lea rax, [rsp + 72]",
+        "push r9", "push r8", "push rcx", "push rdx", "push rsi", "push rdi",
+        "mov rdi, rsp",
+        "mov rsi, rax",
+        "sub rsp, 8",
+        "call {f}",
+        "add rsp, 56",
+        "ret",
+        f = sym wait,
+    )
+}
+
+const QUICK: usize = offset_of!(Doacross, quick);
+
+macro_rules! light_post {
+    ($($name:ident)*) => { $(light! {
+        /// Posts: rdi points to the iteration's numbers.
+        $name => promp_doacross_post,
+        [
+            "mov rdx, qword ptr [rcx + {member}]",
+            "mov rax, qword ptr [rdx + {share}]",
+            "test rax, rax",
+            "jz 2f",
+            "mov rax, qword ptr [rax + {doacross}]",
+            "test rax, rax",
+            "jz 2f",
+            "mov r8, qword ptr [rdi]",
+            "cmp r8, qword ptr [rax + {outer}]",
+            "jae 2f",
+            "imul r8, qword ptr [rax + {stride}]",
+            "and r8, qword ptr [rax + {mask}]",
+            "mov r9, qword ptr [rax + {base}]",
+            "mov rsi, qword ptr [rax + {second_at}]",
+            "mov rsi, qword ptr [rdi + rsi]",
+            "and rsi, qword ptr [rax + {second}]",
+            "add rsi, 1",
+            // Unless it is posted already: release, by the architecture. The fence: see event.rs.
+            "cmp qword ptr [r9 + 8 * r8], rsi",
+            "jae 2f",
+            "mov qword ptr [r9 + 8 * r8], rsi",
+            "lock or dword ptr [rsp], 0",
+            "mov rdx, qword ptr [rdx + {team}]",
+            "cmp dword ptr [rdx + {sleepers}], 0",
+            "jne 2f",
+            "ret"
+        ],
+        member = const offset_of!(Thread, member),
+        share = const offset_of!(Member, share),
+        team = const offset_of!(Member, team),
+        doacross = const offset_of!(Share, doacross),
+        outer = const QUICK + offset_of!(Quick, outer),
+        base = const QUICK + offset_of!(Quick, base),
+        stride = const QUICK + offset_of!(Quick, stride),
+        mask = const QUICK + offset_of!(Quick, mask),
+        second = const QUICK + offset_of!(Quick, second),
+        second_at = const QUICK + offset_of!(Quick, second_at),
+        sleepers = const offset_of!(Team, event) + SLEEPERS,
+    })* };
+}
+
+macro_rules! light_wait {
+    ($($name:ident)*) => { $(
+        /// Waits: rdi, rsi and so on are the iteration's numbers; they stay as they are for the usual way.
+        ///
+        /// # Safety
+        /// For compiled OpenMP code: the arguments are what the ABI says.
+        #[unsafe(naked)]
+        #[unsafe(link_section = "promp_stubs")]
+        #[allow(non_snake_case)]
+        pub unsafe extern "C" fn $name() {
+            naked_asm!(
+                exported_label!($name),
+                "mov rax, qword ptr [rip + promp_self@GOTTPOFF]",
+                "mov rax, qword ptr fs:[rax]",
+                "test rax, rax",
+                "jz 2f",
+                "test byte ptr [rax + {light}], {plain}",
+                "jz 2f",
+                "add dword ptr [rax + {progress}], 1",
+                "mov r11, qword ptr [rax + {member}]",
+                "mov rax, qword ptr [r11 + {share}]",
+                "test rax, rax",
+                "jz 2f",
+                "mov rax, qword ptr [rax + {doacross}]",
+                "test rax, rax",
+                "jz 2f",
+                "cmp rdi, qword ptr [rax + {outer}]",
+                "jae 2f",
+                "mov r10, rdi",
+                "imul r10, qword ptr [rax + {stride}]",
+                "and r10, qword ptr [rax + {mask}]",
+                "shl r10, 3",
+                "add r10, qword ptr [rax + {base}]",
+                "mov rax, qword ptr [rax + {second}]",
+                "and rax, rsi",
+                // Acquire, by the architecture.
+                "cmp qword ptr [r10], rax",
+                "ja 4f",
+                "mov r11, qword ptr [r11 + {team}]",
+                "mov r11d, dword ptr [r11 + {rounds}]",
+                "shr r11d, 1",
+                "jz 2f",
+                "3:",
+                "cmp qword ptr [r10], rax",
+                "ja 4f",
+                "pause",
+                "sub r11d, 1",
+                "jnz 3b",
+                "2:",
+                "jmp {usual}",
+                "4:",
+                "ret",
+                light = const LIGHT,
+                plain = const PLAIN,
+                progress = const PROGRESS,
+                member = const offset_of!(Thread, member),
+                share = const offset_of!(Member, share),
+                team = const offset_of!(Member, team),
+                doacross = const offset_of!(Share, doacross),
+                outer = const QUICK + offset_of!(Quick, outer),
+                base = const QUICK + offset_of!(Quick, base),
+                stride = const QUICK + offset_of!(Quick, stride),
+                mask = const QUICK + offset_of!(Quick, mask),
+                second = const QUICK + offset_of!(Quick, second),
+                rounds = const offset_of!(Team, patience) + offset_of!(Patience, rounds),
+                usual = sym promp_doacross_wait,
+            )
+        }
+        keep!($name);
+    )* };
+}
+
+light_post! { GOMP_doacross_post GOMP_doacross_ull_post }
+light_wait! { GOMP_doacross_wait GOMP_doacross_ull_wait }
+
+stub! {
+    promp_doacross_post => post;
+    promp_doacross_wait => spill_and_wait;
+}
