@@ -33,9 +33,7 @@ macro_rules! by_reference {
 }
 
 query! {
-    omp_get_num_threads_ = omp_get_num_threads -> i32;
     omp_get_max_threads_ = omp_get_max_threads -> i32;
-    omp_get_thread_num_ = omp_get_thread_num -> i32;
     omp_in_parallel_ = omp_in_parallel -> i32;
     omp_get_dynamic_ = omp_get_dynamic -> i32;
     omp_get_cancellation_ = omp_get_cancellation -> i32;

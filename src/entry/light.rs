@@ -7,6 +7,7 @@
 //! the count of held locks, which matters only where calls are save points, and there these ways are closed.
 
 use super::locks::{set, unset};
+use super::omp::{num_threads, thread_num};
 use super::single::start as single;
 use super::sync::{atomic_end, atomic_start, critical_end, critical_start};
 use super::task::{task, task_reduction_remap, taskwait, taskyield};
@@ -277,6 +278,44 @@ light! {
     team = const offset_of!(Member, team),
     met = const offset_of!(Team, singles),
 }
+
+/// What programs ask in their innermost loops: a number in the member or its team.
+macro_rules! light_query {
+    ($($name:ident => $usual:path, [$($line:literal),*], $operand:ident = $at:expr;)*) => { $(
+        #[doc = concat!("`", stringify!($name), "`.")]
+        ///
+        /// # Safety
+        /// Like a C function without arguments.
+        #[unsafe(naked)]
+        #[unsafe(link_section = "promp_stubs")]
+        pub unsafe extern "C" fn $name() {
+            naked_asm!(
+                exported_label!($name),
+                "mov rax, qword ptr [rip + promp_self@GOTTPOFF]",
+                "mov rax, qword ptr fs:[rax]",
+                "test rax, rax",
+                "jz 2f",
+                "mov rax, qword ptr [rax + {member}]",
+                $($line,)*
+                "ret",
+                "2:",
+                "jmp {usual}",
+                member = const offset_of!(Thread, member),
+                $operand = const $at,
+                usual = sym $usual,
+            )
+        }
+        keep!($name);
+    )* };
+}
+
+light_query! {
+    omp_get_thread_num => thread_num, ["mov eax, dword ptr [rax + {num}]"], num = offset_of!(Member, num);
+    omp_get_thread_num_ => thread_num, ["mov eax, dword ptr [rax + {num}]"], num = offset_of!(Member, num);
+    omp_get_num_threads => num_threads, ["mov rax, qword ptr [rax]", "mov eax, dword ptr [rax + {size}]"], size = offset_of!(Team, size);
+    omp_get_num_threads_ => num_threads, ["mov rax, qword ptr [rax]", "mov eax, dword ptr [rax + {size}]"], size = offset_of!(Team, size);
+}
+const _: () = assert!(offset_of!(Member, team) == 0);
 
 /// Changes a lock's word from one value to the other, and the count of locks held by as much: takes a lock that is free, or gives one
 /// back for which nobody sleeps. rdi is the word; with `of` it is a static of the runtime's.

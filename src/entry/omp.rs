@@ -63,15 +63,21 @@ fn team() -> &'static Team {
     current().team()
 }
 
+/// `omp_get_num_threads` (section 3.2.2), behind the light way.
+pub(super) extern "C" fn num_threads() -> i32 {
+    team().size() as i32
+}
+
+/// `omp_get_thread_num` (section 3.2.4), behind the light way.
+pub(super) extern "C" fn thread_num() -> i32 {
+    current().num() as i32
+}
+
 export! {
     /// Section 3.2.1.
     fn omp_set_num_threads(n: i32) { change(|i| i.threads = n.max(1) as u32) }
-    /// Section 3.2.2.
-    fn omp_get_num_threads() -> i32 { team().size() as i32 }
     /// Section 3.2.3.
     fn omp_get_max_threads() -> i32 { icvs().threads as i32 }
-    /// Section 3.2.4.
-    fn omp_get_thread_num() -> i32 { current().num() as i32 }
     /// Section 3.2.5.
     fn omp_in_parallel() -> i32 { i32::from(team().active_level.get() > 0) }
     /// Section 3.2.6.

@@ -142,24 +142,34 @@ impl Several {
         let (thr, block) = (this.thr, this.call.1 as *mut u64);
         let (mut lo, mut hi, step) = this.bounds;
         let mut last = time::ticks();
-        for i in 1..=this.count {
-            counted(thr, || {
+        // One is counted throughout: where one ends the next one begins.
+        let mut outside = thr.lazy.get();
+        thr.lazy.set(outside + 1);
+        let (mut left, mut some, mut limit) = (this.count, 1, FIRST * SHORT_TICKS);
+        while left > 0 {
+            some = left.min(some);
+            for _ in 0..some {
                 // SAFETY: compiled OpenMP code gave function and block for this purpose; a taskloop's block begins with the bounds.
                 unsafe {
                     *block = lo;
                     *block.add(1) = hi;
                     core::mem::transmute::<usize, extern "C" fn(*mut u64)>(this.call.0)(block);
                 }
-            });
-            (lo, hi) = (hi, hi.wrapping_add(step));
-            if i.is_multiple_of(LOOK) || i == 1 {
-                let now = time::ticks();
-                if now.wrapping_sub(last) > SHORT_TICKS * if i == 1 { FIRST } else { LOOK } {
-                    this.count = i;
-                    break;
+                if thr.lazy.get() == 0 {
+                    stop::hold_off(thr, || end_settled(thr));
+                    outside = 0;
+                    thr.lazy.set(1);
                 }
-                last = now;
+                (lo, hi) = (hi, hi.wrapping_add(step));
             }
+            left -= some;
+            let now = time::ticks();
+            if now.wrapping_sub(last) > limit {
+                break;
+            }
+            (last, some, limit) = (now, LOOK, LOOK * SHORT_TICKS);
         }
+        this.count -= left;
+        thr.lazy.set(outside);
     }
 }
