@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """What checkpoints cost: stop, write and restore times, bytes, slow-down, beside the machine's limits measured in the same run.
 
-    bench/checkpoints.py [--class A] [--gib 1] [--intervals 1,5,30] [--rounds 3] [--json FILE]
+    bench/checkpoints.py [--class A] [--gib 1] [--intervals 1,5,30] [--rounds 3] [--json FILE] [--criu COMMAND]
+
+Beside CRIU, if it is installed and runs on this kernel: one image of each kernel half-way through, under libgomp, as root.
 """
 import argparse
 import json
 import os
+import shlex
 import statistics
 import subprocess
 import sys
@@ -77,6 +80,54 @@ def limits(directory):
     return dict(zip(["copy_GB_s", "write_protected_us", "file_GB_s", "file_synced_GB_s"], map(float, v)))
 
 
+def varints(data):
+    """Field numbers and values of a protocol-buffer message without anything but numbers and messages."""
+    def number(i):
+        v = shift = 0
+        while True:
+            v |= (data[i] & 127) << shift
+            i, shift = i + 1, shift + 7
+            if not data[i - 1] & 128:
+                return v, i
+    i, out = 0, {}
+    while i < len(data):
+        key, i = number(i)
+        value, i = number(i)
+        if key & 7 == 2:
+            value, i = data[i:i + value], i + value
+        out[key >> 3] = value
+    return out
+
+
+def criu(command, cmd, directory):
+    """One image by CRIU of a program half-way through: seconds that it was frozen and that all took, bytes; or why there is none."""
+    command = shlex.split(command)
+    try:
+        check = subprocess.run([*command, "check"], capture_output=True, text=True)
+    except FileNotFoundError:
+        return f"{command[0]} is not installed"
+    if check.returncode:
+        return "`criu check`: " + "; ".join(check.stderr.strip().splitlines())
+    env = dict(clean(), OMP_NUM_THREADS="2")
+    quiet = dict(stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    t = time.time()
+    subprocess.run(cmd, env=env, check=True, **quiet)
+    half = (time.time() - t) / 2
+    with tempfile.TemporaryDirectory(dir=directory) as d:
+        p = subprocess.Popen(cmd, env=env, **quiet)
+        time.sleep(half)
+        t = time.time()
+        r = subprocess.run([*command, "dump", "-t", str(p.pid), "-D", d, "--leave-running"], capture_output=True, text=True)
+        took = time.time() - t
+        p.kill()
+        p.wait()
+        if r.returncode:
+            return "`criu dump`: " + "; ".join(r.stderr.strip().splitlines())
+        stats = open(d + "/stats-dump", "rb").read()[12:]  # behind two magic numbers and the length
+        frozen = varints(varints(stats)[1])[2] / 1e6
+        return frozen, took, sum(e.stat().st_size for e in os.scandir(d))
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--class", dest="size", default="A")
@@ -86,6 +137,7 @@ def main():
     p.add_argument("--rounds", type=int, default=3)
     p.add_argument("--dir", default=None, help="where images go (default: the temporary folder)")
     p.add_argument("--json")
+    p.add_argument("--criu", default="criu", help="how CRIU is called")
     a = p.parse_args()
     out = {"limits": limits(a.dir)}
     copy = out["limits"]["copy_GB_s"]
@@ -131,6 +183,12 @@ def main():
         took = [f["recovery_s"] * 1e3 for f in r["failures"] if f["recovery"] == "rollback"]
         if took:
             print(f"| {k.upper()}.{a.size} | {statistics.median(took):.1f} |")
+    print("\n| program | CRIU: frozen ms | in all ms | MB |\n|---|---|---|---|")
+    for k, exe in kernels.items():
+        got = criu(a.criu, [exe, a.size], a.dir)
+        cells = got if isinstance(got, str) else "{:.1f} | {:.1f} | {:.1f}".format(got[0] * 1e3, got[1] * 1e3, got[2] / 1e6)
+        print(f"| {k.upper()}.{a.size} | {cells} |", flush=True)
+        out.setdefault("criu", {})[k] = got
     if a.json:
         json.dump(out, open(a.json, "w"), indent=1)
 

@@ -7,15 +7,12 @@
 use super::light::light;
 use crate::fault::save::{self, SaveKind};
 use crate::stub;
-use crate::sys::asm::{LIGHT, PROGRESS};
-use crate::task::included::PLAIN;
 use crate::team::event::{Patience, SLEEPERS};
 use crate::team::member::Member;
 use crate::team::team::Team;
 use crate::team::thread::{Thread, current};
 use crate::work::doacross::{Doacross, Quick};
 use crate::work::share::Share;
-use crate::{exported_label, keep};
 use core::arch::naked_asm;
 use core::mem::offset_of;
 use smallvec::SmallVec;
@@ -117,75 +114,54 @@ macro_rules! light_post {
 }
 
 macro_rules! light_wait {
-    ($($name:ident)*) => { $(
+    ($($name:ident)*) => { $(light! {
         /// Waits: rdi, rsi and so on are the iteration's numbers; they stay as they are for the usual way.
-        ///
-        /// # Safety
-        /// For compiled OpenMP code: the arguments are what the ABI says.
-        #[unsafe(naked)]
-        #[unsafe(link_section = "promp_stubs")]
-        #[allow(non_snake_case)]
-        pub unsafe extern "C" fn $name() {
-            naked_asm!(
-                exported_label!($name),
-                "mov rax, qword ptr [rip + promp_self@GOTTPOFF]",
-                "mov rax, qword ptr fs:[rax]",
-                "test rax, rax",
-                "jz 2f",
-                "test byte ptr [rax + {light}], {plain}",
-                "jz 2f",
-                "add dword ptr [rax + {progress}], 1",
-                "mov r11, qword ptr [rax + {member}]",
-                "mov rax, qword ptr [r11 + {share}]",
-                "test rax, rax",
-                "jz 2f",
-                "mov rax, qword ptr [rax + {doacross}]",
-                "test rax, rax",
-                "jz 2f",
-                "cmp rdi, qword ptr [rax + {outer}]",
-                "jae 2f",
-                "mov r10, rdi",
-                "imul r10, qword ptr [rax + {stride}]",
-                "and r10, qword ptr [rax + {mask}]",
-                "shl r10, 3",
-                "add r10, qword ptr [rax + {base}]",
-                "mov rax, qword ptr [rax + {second}]",
-                "and rax, rsi",
-                // Acquire, by the architecture.
-                "cmp qword ptr [r10], rax",
-                "ja 4f",
-                "mov r11, qword ptr [r11 + {team}]",
-                "mov r11d, dword ptr [r11 + {rounds}]",
-                "shr r11d, 1",
-                "jz 2f",
-                "3:",
-                "cmp qword ptr [r10], rax",
-                "ja 4f",
-                "pause",
-                "sub r11d, 1",
-                "jnz 3b",
-                "2:",
-                "jmp {usual}",
-                "4:",
-                "ret",
-                light = const LIGHT,
-                plain = const PLAIN,
-                progress = const PROGRESS,
-                member = const offset_of!(Thread, member),
-                share = const offset_of!(Member, share),
-                team = const offset_of!(Member, team),
-                doacross = const offset_of!(Share, doacross),
-                outer = const QUICK + offset_of!(Quick, outer),
-                base = const QUICK + offset_of!(Quick, base),
-                stride = const QUICK + offset_of!(Quick, stride),
-                mask = const QUICK + offset_of!(Quick, mask),
-                second = const QUICK + offset_of!(Quick, second),
-                rounds = const offset_of!(Team, patience) + offset_of!(Patience, rounds),
-                usual = sym promp_doacross_wait,
-            )
-        }
-        keep!($name);
-    )* };
+        $name => promp_doacross_wait, thread in "rax",
+        [
+            "mov r11, qword ptr [rax + {member}]",
+            "mov rax, qword ptr [r11 + {share}]",
+            "test rax, rax",
+            "jz 2f",
+            "mov rax, qword ptr [rax + {doacross}]",
+            "test rax, rax",
+            "jz 2f",
+            "cmp rdi, qword ptr [rax + {outer}]",
+            "jae 2f",
+            "mov r10, rdi",
+            "imul r10, qword ptr [rax + {stride}]",
+            "and r10, qword ptr [rax + {mask}]",
+            "shl r10, 3",
+            "add r10, qword ptr [rax + {base}]",
+            "mov rax, qword ptr [rax + {second}]",
+            "and rax, rsi",
+            // Acquire, by the architecture.
+            "cmp qword ptr [r10], rax",
+            "ja 4f",
+            "mov r11, qword ptr [r11 + {team}]",
+            "mov r11d, dword ptr [r11 + {rounds}]",
+            "shr r11d, 1",
+            "jz 2f",
+            "3:",
+            "cmp qword ptr [r10], rax",
+            "ja 4f",
+            "pause",
+            "sub r11d, 1",
+            "jnz 3b",
+            "jmp 2f",
+            "4:",
+            "ret"
+        ],
+        member = const offset_of!(Thread, member),
+        share = const offset_of!(Member, share),
+        team = const offset_of!(Member, team),
+        doacross = const offset_of!(Share, doacross),
+        outer = const QUICK + offset_of!(Quick, outer),
+        base = const QUICK + offset_of!(Quick, base),
+        stride = const QUICK + offset_of!(Quick, stride),
+        mask = const QUICK + offset_of!(Quick, mask),
+        second = const QUICK + offset_of!(Quick, second),
+        rounds = const offset_of!(Team, patience) + offset_of!(Patience, rounds),
+    })* };
 }
 
 light_post! { GOMP_doacross_post GOMP_doacross_ull_post }

@@ -152,9 +152,13 @@ extern "C" fn settled() {
     save::point(thr, SaveKind::After(0));
 }
 
-/// A light way into `$usual`: the lines, with the thread in rcx, which end in `ret` or go on behind them, where the usual way begins.
+/// A light way into `$usual`: the lines, with the thread in rcx or the register that is named, which end in `ret` or go on behind them, where
+/// the usual way begins.
 macro_rules! light {
     ($(#[$doc:meta])* $name:ident => $usual:path, [$($line:literal),*] $(, $($operand:tt)*)?) => {
+        light! { $(#[$doc])* $name => $usual, thread in "rcx", [$($line),*] $(, $($operand)*)? }
+    };
+    ($(#[$doc:meta])* $name:ident => $usual:path, thread in $r:literal, [$($line:literal),*] $(, $($operand:tt)*)?) => {
         $(#[$doc])*
         ///
         /// # Safety
@@ -163,26 +167,26 @@ macro_rules! light {
         #[unsafe(link_section = "promp_stubs")]
         #[allow(non_snake_case)]
         pub unsafe extern "C" fn $name() {
-            naked_asm!(
-                exported_label!($name),
-                "mov rcx, qword ptr [rip + promp_self@GOTTPOFF]",
-                "mov rcx, qword ptr fs:[rcx]",
-                "test rcx, rcx",
+            core::arch::naked_asm!(
+                $crate::exported_label!($name),
+                concat!("mov ", $r, ", qword ptr [rip + promp_self@GOTTPOFF]"),
+                concat!("mov ", $r, ", qword ptr fs:[", $r, "]"),
+                concat!("test ", $r, ", ", $r),
                 "jz 2f",
-                "test byte ptr [rcx + {light}], {plain}",
+                concat!("test byte ptr [", $r, " + {light}], {plain}"),
                 "jz 2f",
-                "add dword ptr [rcx + {progress}], 1",
+                concat!("add dword ptr [", $r, " + {progress}], 1"),
                 $($line,)*
                 "2:",
                 "jmp {usual}",
-                plain = const PLAIN,
-                light = const LIGHT,
-                progress = const PROGRESS,
+                light = const $crate::sys::asm::LIGHT,
+                plain = const $crate::task::included::PLAIN,
+                progress = const $crate::sys::asm::PROGRESS,
                 usual = sym $usual,
                 $($($operand)*)?
             )
         }
-        keep!($name);
+        $crate::keep!($name);
     };
 }
 pub(super) use light;

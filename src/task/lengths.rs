@@ -18,6 +18,8 @@ const LONG_TICKS: u64 = 1500;
 const PERHAPS_SHORT_TICKS: u64 = 16 * SHORT_TICKS;
 /// Perhaps short tasks in a row after which one is tried.
 const ENOUGH: u32 = 16;
+/// How often at most the distance of trials is doubled.
+const MOST_DOUBLINGS: u32 = 8;
 
 /// See the module's text. [`Own`] fields are the member's thread's.
 #[derive(Default)]
@@ -28,8 +30,10 @@ pub struct Lengths {
     last: Own<u64>,
     /// Which is the first.
     trial: Own<bool>,
-    /// How often it was asked.
+    /// How often it was asked since the last trial.
     asked: Own<u32>,
+    /// Vain trials in a row.
+    vain: Own<u32>,
 }
 
 impl Lengths {
@@ -38,22 +42,28 @@ impl Lengths {
     pub fn are_short(&self) -> bool {
         if self.last.get() != 0 {
             let now = time::ticks();
-            let limit = if self.trial.get() { SHORT_TICKS } else { LONG_TICKS };
+            let trial = self.trial.get();
+            let limit = if trial { SHORT_TICKS } else { LONG_TICKS };
             let still = now.wrapping_sub(self.last.get()) < limit;
             self.last.set(if still { now } else { 0 });
-            self.trial.set(false);
+            if trial {
+                self.trial.set(false);
+                self.vain.set(if still { 0 } else { (self.vain.get() + 1).min(MOST_DOUBLINGS) });
+            }
             if !still {
                 self.perhaps.store(0, Relaxed);
             }
             return still;
         }
-        self.asked.set(self.asked.get().wrapping_add(1));
-        if self.asked.get().is_multiple_of(ENOUGH) && self.perhaps.load(Relaxed) >= ENOUGH {
-            self.last.set(time::ticks());
-            self.trial.set(true);
-            return true;
+        let asked = self.asked.get() + 1;
+        if asked < ENOUGH << self.vain.get() || self.perhaps.load(Relaxed) < ENOUGH {
+            self.asked.set(asked.min(ENOUGH << MOST_DOUBLINGS));
+            return false;
         }
-        false
+        self.asked.set(0);
+        self.trial.set(true);
+        self.last.set(time::ticks());
+        true
     }
 
     /// A thief has spent `ticks` on one of the member's tasks.
@@ -66,5 +76,29 @@ impl Lengths {
         } else if n < ENOUGH {
             self.perhaps.store(n + 1, Relaxed);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_vain_trial_makes_the_next_one_rarer() {
+        let l = Lengths::default();
+        let asked_until_trial = || {
+            (0..ENOUGH).for_each(|_| l.measured(PERHAPS_SHORT_TICKS - 1));
+            (1..=4 * ENOUGH).find(|_| l.are_short())
+        };
+        for n in [ENOUGH, 2 * ENOUGH, 4 * ENOUGH] {
+            assert_eq!(asked_until_trial(), Some(n));
+            std::thread::sleep(Duration::from_millis(1)); // the task
+            assert!(!l.are_short());
+        }
+        // Long ones are not tried.
+        (0..ENOUGH).for_each(|_| l.measured(PERHAPS_SHORT_TICKS - 1));
+        l.measured(PERHAPS_SHORT_TICKS);
+        assert!((0..1000).all(|_| !l.are_short()));
     }
 }
