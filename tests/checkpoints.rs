@@ -110,7 +110,6 @@ fn any_use_of_memory_rolls_back() {
     any_seed_rolls_back("ckpt/memory.c", 12, "80ms", &["kill", "crash", "memerr"], &trackers);
 }
 
-/// The locks of the dynamic loader note the kernel's thread that holds them: they are held on by another.
 /// Address space that is only reserved stays empty where a program locks its memory.
 #[test]
 fn a_program_that_locks_its_memory() {
@@ -133,6 +132,7 @@ fn a_program_that_locks_its_memory() {
     assert!(back > 0, "the faults do not strike");
 }
 
+/// The locks of the dynamic loader note the kernel's thread that holds them: they are held on by another.
 #[test]
 fn the_loaders_locks_change_hands() {
     any_seed_rolls_back("ckpt/loading.c", 8, "50ms", &["kill"], &["auto"]);

@@ -67,56 +67,15 @@ unsafe extern "C" fn spill_and_wait() {
 
 const QUICK: usize = offset_of!(Doacross, quick);
 
-macro_rules! light_post {
-    ($($name:ident)*) => { $(light! {
-        /// Posts: rdi points to the iteration's numbers.
-        $name => promp_doacross_post,
-        [
-            "mov rdx, qword ptr [rcx + {member}]",
-            "mov rax, qword ptr [rdx + {share}]",
-            "test rax, rax",
-            "jz 2f",
-            "mov rax, qword ptr [rax + {doacross}]",
-            "test rax, rax",
-            "jz 2f",
-            "mov r8, qword ptr [rdi]",
-            "cmp r8, qword ptr [rax + {outer}]",
-            "jae 2f",
-            "imul r8, qword ptr [rax + {stride}]",
-            "and r8, qword ptr [rax + {mask}]",
-            "mov r9, qword ptr [rax + {base}]",
-            "mov rsi, qword ptr [rax + {second_at}]",
-            "mov rsi, qword ptr [rdi + rsi]",
-            "and rsi, qword ptr [rax + {second}]",
-            "add rsi, 1",
-            // Unless it is posted already: release, by the architecture. The fence: see event.rs.
-            "cmp qword ptr [r9 + 8 * r8], rsi",
-            "jae 2f",
-            "mov qword ptr [r9 + 8 * r8], rsi",
-            "lock or dword ptr [rsp], 0",
-            "mov rdx, qword ptr [rdx + {team}]",
-            "cmp dword ptr [rdx + {sleepers}], 0",
-            "jne 2f",
-            "ret"
-        ],
-        member = const offset_of!(Thread, member),
-        share = const offset_of!(Member, share),
-        team = const offset_of!(Member, team),
-        doacross = const offset_of!(Share, doacross),
-        outer = const QUICK + offset_of!(Quick, outer),
-        base = const QUICK + offset_of!(Quick, base),
-        stride = const QUICK + offset_of!(Quick, stride),
-        mask = const QUICK + offset_of!(Quick, mask),
-        second = const QUICK + offset_of!(Quick, second),
-        second_at = const QUICK + offset_of!(Quick, second_at),
-        sleepers = const offset_of!(Team, event) + SLEEPERS,
-    })* };
-}
-
-macro_rules! light_wait {
-    ($($name:ident)*) => { $(light! {
-        /// Waits: rdi, rsi and so on are the iteration's numbers; they stay as they are for the usual way.
-        $name => promp_doacross_wait, thread in "rax",
+/// A light way for a nest of one or two loops: the lines, with the member in r11, the `Doacross` in rax and the address of the counter of the outer
+/// iteration `$outer` in r10. rdi to r9 are as the call has them.
+macro_rules! light_doacross {
+    ($($name:ident)* => $usual:ident, $outer:literal, $lines:tt, $operands:tt) => {
+        $(light_doacross! { @ $name => $usual, $outer, $lines, $operands })*
+    };
+    (@ $name:ident => $usual:ident, $outer:literal, [$($line:literal),*], [$($operand:tt)*]) => { light! {
+        /// See the module's text.
+        $name => $usual, thread in "rax",
         [
             "mov r11, qword ptr [rax + {member}]",
             "mov rax, qword ptr [r11 + {share}]",
@@ -125,31 +84,14 @@ macro_rules! light_wait {
             "mov rax, qword ptr [rax + {doacross}]",
             "test rax, rax",
             "jz 2f",
-            "cmp rdi, qword ptr [rax + {outer}]",
+            $outer,
+            "cmp r10, qword ptr [rax + {outer}]",
             "jae 2f",
-            "mov r10, rdi",
             "imul r10, qword ptr [rax + {stride}]",
             "and r10, qword ptr [rax + {mask}]",
             "shl r10, 3",
             "add r10, qword ptr [rax + {base}]",
-            "mov rax, qword ptr [rax + {second}]",
-            "and rax, rsi",
-            // Acquire, by the architecture.
-            "cmp qword ptr [r10], rax",
-            "ja 4f",
-            "mov r11, qword ptr [r11 + {team}]",
-            "mov r11d, dword ptr [r11 + {rounds}]",
-            "shr r11d, 1",
-            "jz 2f",
-            "3:",
-            "cmp qword ptr [r10], rax",
-            "ja 4f",
-            "pause",
-            "sub r11d, 1",
-            "jnz 3b",
-            "jmp 2f",
-            "4:",
-            "ret"
+            $($line),*
         ],
         member = const offset_of!(Thread, member),
         share = const offset_of!(Member, share),
@@ -160,12 +102,58 @@ macro_rules! light_wait {
         stride = const QUICK + offset_of!(Quick, stride),
         mask = const QUICK + offset_of!(Quick, mask),
         second = const QUICK + offset_of!(Quick, second),
-        rounds = const offset_of!(Team, patience) + offset_of!(Patience, rounds),
-    })* };
+        $($operand)*
+    } };
 }
 
-light_post! { GOMP_doacross_post GOMP_doacross_ull_post }
-light_wait! { GOMP_doacross_wait GOMP_doacross_ull_wait }
+light_doacross! {
+    // rdi points to the iteration's numbers.
+    GOMP_doacross_post GOMP_doacross_ull_post => promp_doacross_post, "mov r10, qword ptr [rdi]",
+    [
+        // The second number, if there are two loops: it is not there otherwise.
+        "mov rdx, qword ptr [rax + {second}]",
+        "mov ecx, edx",
+        "and ecx, 8",
+        "and rdx, qword ptr [rdi + rcx]",
+        "add rdx, 1",
+        // Unless it is posted already: release, by the architecture. The fence: see event.rs.
+        "cmp qword ptr [r10], rdx",
+        "jae 2f",
+        "mov qword ptr [r10], rdx",
+        "lock or dword ptr [rsp], 0",
+        "mov r11, qword ptr [r11 + {team}]",
+        "cmp dword ptr [r11 + {sleepers}], 0",
+        "jne 2f",
+        "ret"
+    ],
+    [sleepers = const offset_of!(Team, event) + SLEEPERS,]
+}
+
+light_doacross! {
+    // rdi, rsi and so on are the iteration's numbers; they stay as they are for the usual way.
+    GOMP_doacross_wait GOMP_doacross_ull_wait => promp_doacross_wait, "mov r10, rdi",
+    [
+        "mov rax, qword ptr [rax + {second}]",
+        "and rax, rsi",
+        // Acquire, by the architecture.
+        "cmp qword ptr [r10], rax",
+        "ja 4f",
+        "mov r11, qword ptr [r11 + {team}]",
+        "mov r11d, dword ptr [r11 + {rounds}]",
+        "shr r11d, 1",
+        "jz 2f",
+        "3:",
+        "cmp qword ptr [r10], rax",
+        "ja 4f",
+        "pause",
+        "sub r11d, 1",
+        "jnz 3b",
+        "jmp 2f",
+        "4:",
+        "ret"
+    ],
+    [rounds = const offset_of!(Team, patience) + offset_of!(Patience, rounds),]
+}
 
 stub! {
     promp_doacross_post => post;

@@ -25,7 +25,6 @@ pub struct Doacross {
 }
 
 /// Where iteration v of a nest of one or two loops is noted: counter v0 × stride & mask, and its number there: v1 & second.
-#[derive(Default)]
 pub struct Quick {
     /// Outer iterations; 0 for other nests.
     pub outer: u64,
@@ -37,28 +36,23 @@ pub struct Quick {
     pub mask: u64,
     /// All bits with two loops, else none.
     pub second: u64,
-    /// Where v1 is behind v0, in bytes; with one loop v0 itself.
-    pub second_at: u64,
 }
 
 impl Doacross {
     /// For a loop nest of the given counts.
     pub fn create(counts: &[u64]) -> NonNull<Self> {
         let outer = counts.first().copied().unwrap_or(0);
-        let stride = if outer as usize <= FEW { A_LINE } else { STRIDE };
-        let places = match stride {
-            A_LINE => outer as usize * A_LINE,
-            _ => outer as usize,
+        let (stride, places) = match outer as usize {
+            n if n <= FEW => (A_LINE, n * A_LINE),
+            n => (STRIDE, n),
         };
         let posted: Box<[AtomicU64]> = (0..places.next_power_of_two()).map(|_| AtomicU64::new(0)).collect();
-        let two = counts.len() == 2;
         let quick = Quick {
             outer: if counts.len() <= 2 { outer } else { 0 },
             base: posted.as_ptr() as usize,
             stride: stride as u64,
             mask: posted.len() as u64 - 1,
-            second: if two { u64::MAX } else { 0 },
-            second_at: if two { 8 } else { 0 },
+            second: if counts.len() == 2 { u64::MAX } else { 0 },
         };
         NonNull::from(Box::leak(Box::new(Self { counts: counts.into(), posted, quick })))
     }
