@@ -6,13 +6,14 @@
 //! A stop finds a thread in one of these as if it were in application code: nothing here leaves the runtime's state half changed but for
 //! the count of held locks, which matters only where calls are save points, and there these ways are closed.
 
-use super::locks::{set, unset};
+use super::locks::{set, unset, wake_for};
 use super::omp::{num_threads, thread_num};
 use super::single::start as single;
 use super::sync::{atomic_end, atomic_start, critical_end, critical_start};
 use super::task::{task, task_reduction_remap, taskwait, taskyield};
 use crate::fault::save::{self, SaveKind};
-use crate::sys::asm::{FRAME, IN_RUNTIME, LAZY, LIGHT, PENDING, PROGRESS, TASK};
+use crate::sys::asm::{FRAME, HELD, IN_RUNTIME, LAZY, LIGHT, PENDING, PROGRESS, TASK};
+use crate::sys::lock::CONTENDED;
 use crate::task::group::Group;
 use crate::task::included::{self, INCLUDED, PLAIN, SPECIAL};
 use crate::task::pool::ENOUGH;
@@ -153,12 +154,19 @@ extern "C" fn settled() {
 }
 
 /// A light way into `$usual`: the lines, with the thread in rcx or the register that is named, which end in `ret` or go on behind them, where
-/// the usual way begins.
+/// the usual way begins. Calls are counted here unless the lines do it.
 macro_rules! light {
     ($(#[$doc:meta])* $name:ident => $usual:path, [$($line:literal),*] $(, $($operand:tt)*)?) => {
         light! { $(#[$doc])* $name => $usual, thread in "rcx", [$($line),*] $(, $($operand)*)? }
     };
     ($(#[$doc:meta])* $name:ident => $usual:path, thread in $r:literal, [$($line:literal),*] $(, $($operand:tt)*)?) => {
+        light! {
+            $(#[$doc])* $name => $usual, thread in $r, counted by
+            [concat!("add dword ptr [", $r, " + {progress}], 1") $(, $line)*],
+            progress = const $crate::sys::asm::PROGRESS, $($($operand)*)?
+        }
+    };
+    ($(#[$doc:meta])* $name:ident => $usual:path, thread in $r:literal, counted by [$($line:expr),*], $($operand:tt)*) => {
         $(#[$doc])*
         ///
         /// # Safety
@@ -168,6 +176,8 @@ macro_rules! light {
         #[allow(non_snake_case)]
         pub unsafe extern "C" fn $name() {
             core::arch::naked_asm!(
+                // One line of the cache for most of these.
+                ".p2align 6",
                 $crate::exported_label!($name),
                 concat!("mov ", $r, ", qword ptr [rip + promp_self@GOTTPOFF]"),
                 concat!("mov ", $r, ", qword ptr fs:[", $r, "]"),
@@ -175,15 +185,13 @@ macro_rules! light {
                 "jz 2f",
                 concat!("test byte ptr [", $r, " + {light}], {plain}"),
                 "jz 2f",
-                concat!("add dword ptr [", $r, " + {progress}], 1"),
                 $($line,)*
                 "2:",
                 "jmp {usual}",
                 light = const $crate::sys::asm::LIGHT,
                 plain = const $crate::task::included::PLAIN,
-                progress = const $crate::sys::asm::PROGRESS,
                 usual = sym $usual,
-                $($($operand)*)?
+                $($operand)*
             )
         }
         $crate::keep!($name);
@@ -321,47 +329,67 @@ light_query! {
 }
 const _: () = assert!(offset_of!(Member, team) == 0);
 
-/// Changes a lock's word from one value to the other, and the count of locks held by as much: takes a lock that is free, or gives one
-/// back for which nobody sleeps. rdi is the word; with `of` it is a static of the runtime's.
-macro_rules! lock_word {
-    ($name:ident => $usual:path, $from:literal to $to:literal) => {
-        lock_word! { @ $name, $usual, $from, $to, [], [] }
+/// What is done to a lock's word, whose address is in rdi, and then, with both counts as one word, to the counts of locks held and of calls:
+/// `$counts` is added. With `of` the word is a static of the runtime's.
+macro_rules! light_lock {
+    ($name:ident => $usual:path, $counts:literal, $lines:tt, $operands:tt) => {
+        light_lock! { @ $name, $usual, $counts, [], $lines, [], $operands }
     };
-    ($name:ident of $word:path => $usual:path, $from:literal to $to:literal) => {
-        lock_word! { @ $name, $usual, $from, $to, ["lea rdi, [rip + {word}]",], [word = sym $word,] }
+    ($name:ident of $word:path => $usual:path, $counts:literal, $lines:tt, $operands:tt) => {
+        light_lock! { @ $name, $usual, $counts, ["lea rdi, [rip + {word}]",], $lines, [word = sym $word,], $operands }
     };
-    (@ $name:ident, $usual:path, $from:literal, $to:literal, [$($load:literal,)?], [$($word:tt)*]) => {
+    (@ $name:ident, $usual:path, $counts:literal, [$($load:literal,)?], [$($line:literal),*], [$($word:tt)*], [$($operand:tt)*]) => {
         light! {
             #[doc = concat!("`", stringify!($name), "`.")]
-            $name => $usual,
+            $name => $usual, thread in "rcx", counted by
             [
                 $($load,)?
-                "mov eax, {from}",
-                "mov edx, {to}",
-                "lock cmpxchg dword ptr [rdi], edx",
-                "jne 2f",
-                "add dword ptr [rcx + {held}], {to} - {from}",
+                $($line,)*
+                concat!("mov rdx, ", $counts),
+                "add qword ptr [rcx + {held}], rdx",
                 "ret"
             ],
-            from = const $from,
-            to = const $to,
-            held = const offset_of!(Thread, held),
+            held = const HELD,
+            $($operand)*
             $($word)*
         }
     };
 }
 
+/// Takes a lock that is free.
+macro_rules! light_take {
+    ($($name:ident $(of $word:path)? => $usual:path;)*) => { $(light_lock! {
+        $name $(of $word)? => $usual, "0x100000001",
+        ["xor eax, eax", "mov edx, 1", "lock cmpxchg dword ptr [rdi], edx", "jne 2f"],
+        []
+    })* };
+}
+
+/// Gives a lock back. Where somebody may sleep for it the thread counts as its holder until it has woken one: should it fail before that, nobody
+/// believes that all locks are free. (The lower count's carry is what the upper one counts.)
+macro_rules! light_give {
+    ($($name:ident $(of $word:path)? => $usual:path;)*) => { $(light_lock! {
+        $name $(of $word)? => $usual, "0xFFFFFFFF",
+        ["xor edx, edx", "xchg dword ptr [rdi], edx", "cmp edx, {contended}", "je {wake}"],
+        [contended = const CONTENDED, wake = sym promp_wake_for_lock,]
+    })* };
+}
+
 // A named critical section's lock is the first word of a variable that the compiler reserves for the name.
-lock_word! { omp_set_lock => promp_set_lock, 0 to 1 }
-lock_word! { omp_set_lock_ => promp_set_lock, 0 to 1 }
-lock_word! { omp_unset_lock => promp_unset_lock, 1 to 0 }
-lock_word! { omp_unset_lock_ => promp_unset_lock, 1 to 0 }
-lock_word! { GOMP_critical_name_start => promp_set_lock, 0 to 1 }
-lock_word! { GOMP_critical_name_end => promp_unset_lock, 1 to 0 }
-lock_word! { GOMP_critical_start of CRITICAL => promp_critical_start, 0 to 1 }
-lock_word! { GOMP_critical_end of CRITICAL => promp_critical_end, 1 to 0 }
-lock_word! { GOMP_atomic_start of ATOMIC => promp_atomic_start, 0 to 1 }
-lock_word! { GOMP_atomic_end of ATOMIC => promp_atomic_end, 1 to 0 }
+light_take! {
+    omp_set_lock => promp_set_lock;
+    omp_set_lock_ => promp_set_lock;
+    GOMP_critical_name_start => promp_set_lock;
+    GOMP_critical_start of CRITICAL => promp_critical_start;
+    GOMP_atomic_start of ATOMIC => promp_atomic_start;
+}
+light_give! {
+    omp_unset_lock => promp_unset_lock;
+    omp_unset_lock_ => promp_unset_lock;
+    GOMP_critical_name_end => promp_unset_lock;
+    GOMP_critical_end of CRITICAL => promp_critical_end;
+    GOMP_atomic_end of ATOMIC => promp_atomic_end;
+}
 
 stub! {
     promp_task_settled => settled;
@@ -371,6 +399,7 @@ stub! {
     promp_single_start => single;
     promp_set_lock => set;
     promp_unset_lock => unset;
+    promp_wake_for_lock => wake_for;
     promp_critical_start => critical_start;
     promp_critical_end => critical_end;
     promp_atomic_start => atomic_start;

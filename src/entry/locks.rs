@@ -43,6 +43,15 @@ pub(super) extern "C" fn unset(p: *mut u32) {
     done(thr, 0);
 }
 
+/// The rest of `unset` where the lock is free again and somebody may sleep for it.
+pub(super) extern "C" fn wake_for(p: *mut u32) {
+    let thr = current();
+    // SAFETY: the program's variable.
+    unsafe { simple(p) }.wake();
+    thr.hold(-1);
+    done(thr, 0);
+}
+
 extern "C" fn test(p: *mut u32) -> i32 {
     let thr = current();
     // SAFETY: the program's variable.

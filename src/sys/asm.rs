@@ -26,13 +26,15 @@ pub const FRAME: usize = 8;
 /// See [`IN_RUNTIME`].
 pub const BASE: usize = 16;
 /// See [`IN_RUNTIME`].
-pub const PROGRESS: usize = 24;
+pub const HELD: usize = 24;
 /// See [`IN_RUNTIME`].
-pub const LIGHT: usize = 28;
+pub const PROGRESS: usize = 28;
 /// See [`IN_RUNTIME`].
 pub const TASK: usize = 32;
 /// See [`IN_RUNTIME`].
 pub const LAZY: usize = 40;
+/// See [`IN_RUNTIME`].
+pub const LIGHT: usize = 44;
 /// Bytes of a frame below the return address.
 pub const FRAME_BYTES: usize = 56;
 /// Bytes of a frame with its return address.

@@ -15,7 +15,10 @@ pub fn crowded(yes: bool) {
     SPIN.store(if yes { CROWDED } else { ROOMY }, std::sync::atomic::Ordering::Relaxed);
 }
 
-/// 0 free, 1 held, 2 held and somebody may sleep.
+/// The word of a lock that is held and for which somebody may sleep.
+pub const CONTENDED: u32 = 2;
+
+/// 0 free, 1 held, [`CONTENDED`].
 #[repr(transparent)]
 #[derive(Default)]
 pub struct Lock(AtomicU32);
@@ -48,8 +51,8 @@ impl Lock {
             left = left.saturating_sub(pause);
             pause = (2 * pause).min(MOST_PAUSE);
         }
-        while self.0.swap(2, Acquire) != 0 {
-            futex::wait(&self.0, 2);
+        while self.0.swap(CONTENDED, Acquire) != 0 {
+            futex::wait(&self.0, CONTENDED);
         }
     }
 
@@ -61,9 +64,15 @@ impl Lock {
     /// Gives the lock back.
     #[inline]
     pub fn unlock(&self) {
-        if self.0.swap(0, Release) == 2 {
-            futex::wake(&self.0, 1);
+        if self.0.swap(0, Release) == CONTENDED {
+            self.wake();
         }
+    }
+
+    /// Wakes one that sleeps, after the lock has become free.
+    #[cold]
+    pub fn wake(&self) {
+        futex::wake(&self.0, 1);
     }
 
     /// Holds the lock while `f` runs.

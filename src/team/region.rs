@@ -129,7 +129,12 @@ pub fn finish(thr: &'static Thread) {
     end_implicit(thr);
     let epoch = team.primary.epoch.load(Relaxed);
     let all_done = || team.members()[1..].iter().all(|m| m.done.load(Acquire) >= epoch);
-    team.wait_at_end(thr, team.patience.get(), || all_done() && team.tasks.idle(team));
+    // Until somebody makes a task there is nothing else to look at.
+    let patience = team.patience.get();
+    let awake = patience.stay(|| all_done() || team.tasks.has_been_used());
+    if !awake || team.tasks.has_been_used() {
+        team.wait_at_end(thr, patience.after(awake), || all_done() && team.tasks.idle(team));
+    }
     team.finished.store(epoch, Release);
     // Without a fence this may miss a worker that is about to sleep, which does no harm: whoever calls it next looks again, behind a fence
     // (`call_workers`; before it can be called from elsewhere, `dismiss`).

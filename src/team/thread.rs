@@ -35,16 +35,16 @@ pub struct Thread {
     pub frame: Own<usize>,
     /// Where the current activation's frames begin; 0 in serial code.
     pub base: AtomicUsize,
+    /// Locks, critical and ordered sections held (the ledger of held locks). With `progress` one word for those that change both.
+    pub held: Own<u32>,
     /// Runtime calls made, counted by the stubs: the watchdog's sign of life.
     pub progress: AtomicU32,
-    /// What calls may be light here (task/included.rs).
-    pub light: Own<u32>,
     /// The current task; see [`Thread::task`].
     pub task: Own<Option<&'static Task>>,
     /// Tasks below it that it is in and that are no tasks yet (task/included.rs).
     pub lazy: Own<u32>,
-    /// Locks, critical and ordered sections held (the ledger of held locks).
-    pub held: Own<u32>,
+    /// What calls may be light here (task/included.rs).
+    pub light: Own<u32>,
     /// The current membership.
     pub member: Own<Option<&'static Member>>,
     /// The current team's address and this thread's number in it, for the agent.
@@ -99,7 +99,8 @@ const _: () = assert!(offset_of!(Thread, in_runtime) == asm::IN_RUNTIME);
 const _: () = assert!(offset_of!(Thread, pending) == asm::PENDING);
 const _: () = assert!(offset_of!(Thread, frame) == asm::FRAME);
 const _: () = assert!(offset_of!(Thread, base) == asm::BASE);
-const _: () = assert!(offset_of!(Thread, progress) == asm::PROGRESS);
+const _: () = assert!(offset_of!(Thread, held) == asm::HELD);
+const _: () = assert!(offset_of!(Thread, progress) == asm::PROGRESS && asm::PROGRESS == asm::HELD + 4);
 const _: () = assert!(offset_of!(Thread, light) == asm::LIGHT);
 const _: () = assert!(offset_of!(Thread, task) == asm::TASK);
 const _: () = assert!(offset_of!(Thread, lazy) == asm::LAZY);
@@ -112,11 +113,11 @@ impl Thread {
             pending: AtomicU32::new(0),
             frame: Own::new(0),
             base: AtomicUsize::new(0),
+            held: Own::new(0),
             progress: AtomicU32::new(0),
-            light: Own::new(0),
             task: Own::new(None),
             lazy: Own::new(0),
-            held: Own::new(0),
+            light: Own::new(0),
             member: Own::new(None),
             seat: Default::default(),
             chunks: Own::new(0),
