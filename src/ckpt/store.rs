@@ -21,6 +21,9 @@ fn problem(what: &str, path: &Path, error: isize) -> Problem {
 /// The slot of a page that has none yet.
 pub const UNPLACED: u64 = u64::MAX;
 
+/// Pages in a row that are many.
+const MANY: usize = 256;
+
 /// The store.
 #[derive(Debug)]
 pub struct Store {
@@ -34,11 +37,13 @@ pub struct Store {
     lock: i32,
     /// The pages of the last whole generation, by address.
     pub index: Vec<Entry>,
+    /// Where they are many in a row: [start, end) in memory, in order.
+    pub dense: Vec<(usize, usize)>,
     /// Slots that it refers to.
     used: Vec<bool>,
     /// Where to look for a free slot next.
     cursor: usize,
-    /// Numbers of the generations whose files are there.
+    /// Numbers of the generations whose files are there, the last one last.
     files: Vec<u64>,
 }
 
@@ -89,6 +94,7 @@ impl Store {
                 direct,
                 lock,
                 index: Vec::new(),
+                dense: Vec::new(),
                 used: Vec::new(),
                 cursor: 0,
                 files: Vec::new(),
@@ -136,13 +142,19 @@ impl Store {
             self.used[e.slot as usize] = true;
         }
         self.cursor = 0;
+        self.dense = index
+            .chunk_by(|a, b| a.page + 1 == b.page)
+            .filter(|row| row.len() >= MANY)
+            .map(|row| (row[0].page as usize * PAGE, (row[row.len() - 1].page as usize + 1) * PAGE))
+            .collect();
         self.index = index;
     }
 
-    /// Before slots are overwritten: generations other than the last one, `current`, are no longer whole.
-    pub fn drop_older(&mut self, current: u64) {
-        for g in core::mem::take(&mut self.files) {
-            if g == current { self.files.push(g) } else { self.unlink(&format!("gen-{g}")) }
+    /// Before slots are overwritten: generations other than the last one are no longer whole.
+    fn drop_older(&mut self) {
+        while self.files.len() > 1 {
+            let g = self.files.remove(0);
+            self.unlink(&format!("gen-{g}"));
         }
     }
 
@@ -183,8 +195,9 @@ impl Store {
     }
 
     /// Writes the pages of `content` whose entries have no slot yet ([`UNPLACED`]) and gives them slots that are free for the last whole
-    /// generation.
+    /// generation: the only one from here on.
     pub fn write(&mut self, content: &[u8], entries: &mut [Entry]) -> Result<(), Problem> {
+        self.drop_older();
         let mut at = 0;
         while at < entries.len() {
             let end = at + entries[at..].iter().take_while(|e| e.slot == UNPLACED).count();

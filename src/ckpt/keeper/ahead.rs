@@ -76,7 +76,7 @@ impl Keeper {
         let began = time::now_ns();
         let Ok(seats) = self.freeze() else { return };
         let maps = memory::mappings();
-        let mut runs = self.tracker.runs(&maps, &self.crew);
+        let mut runs = self.tracker.runs(&maps, &self.store.dense, &self.crew);
         self.tracker.watch(&maps);
         self.thaw(&seats);
         let stop_ns = time::now_ns() - began;
@@ -93,7 +93,7 @@ impl Keeper {
 
     /// Bytes that a checkpoint taken now would stage.
     pub(super) fn expected(&mut self) -> usize {
-        let runs = self.tracker.runs(&memory::mappings(), &self.crew);
+        let runs = self.tracker.runs(&memory::mappings(), &self.store.dense, &self.crew);
         let changed: usize = runs.iter().filter(|r| r.changed || self.unknown).map(|r| r.end - r.start).sum();
         changed + self.ahead.as_ref().map_or(0, |a| a.left)
     }
@@ -103,14 +103,13 @@ impl Keeper {
         // Unless they are written already, for a checkpoint that could not be taken then.
         let Some(mut ahead) = self.ahead.take_if(|a| a.entries.is_empty()) else { return Ok(()) };
         let maps = memory::mappings();
-        let runs = self.tracker.runs(&maps, &self.crew);
+        let runs = self.tracker.runs(&maps, &self.store.dense, &self.crew);
         self.staging.prepare(BATCH, &self.crew);
         let batch = self.staging.room().min(BATCH / PAGE);
         if batch == 0 {
             self.ahead = Some(ahead);
             return Ok(());
         }
-        self.store.drop_older(self.generation);
         let mut list = List::new(batch);
         let mut map = 0;
         for r in runs.iter().filter(|r| !r.changed) {

@@ -27,27 +27,25 @@ pub(super) struct Held {
     ahead: Ahead,
     /// Ranges of its entries that hold still.
     ranges_ahead: Vec<(usize, usize)>,
-    /// Ranges of the last checkpoint's index of which everything is as it was.
-    ranges: Vec<(usize, usize)>,
+    /// Pages, in order, that are as they were in the last checkpoint.
+    as_before: Vec<Range<u64>>,
     /// Pages written from there so far.
     written: u64,
 }
 
 impl Held {
-    /// Pages [page, end) have not changed since the checkpoint with the index `old` or, if they were noted ahead, since then. Those that
-    /// were noted but not written are returned: what they hold is not known.
-    fn unchanged(&mut self, page: u64, end: u64, old: &[Entry]) -> Vec<Range<u64>> {
+    /// Pages [page, end) have not changed since the last checkpoint or, if they were noted ahead, since then. Those that were noted but not
+    /// written are returned: what they hold is not known.
+    fn unchanged(&mut self, page: u64, end: u64) -> Vec<Range<u64>> {
         let mut wanted: Vec<Range<u64>> = Vec::new();
         let written = &self.ahead.entries;
         self.ahead.parts(page, end, |a, b, noted| {
-            let range =
-                |of: &[Entry]| (of.partition_point(|e| e.page < a), of.partition_point(|e| e.page < b));
             if !noted {
-                // A page that is not in the index was empty then, and still is.
-                self.ranges.push(range(old));
+                self.as_before.push(a..b);
                 return;
             }
-            let (first, last) = range(written);
+            let (first, last) =
+                (written.partition_point(|e| e.page < a), written.partition_point(|e| e.page < b));
             self.ranges_ahead.push((first, last));
             let mut next = a;
             for e in &written[first..last] {
@@ -69,8 +67,11 @@ impl Held {
         for &(first, last) in &self.ranges_ahead {
             self.done.extend(self.ahead.entries[first..last].iter().filter(|e| e.slot != EMPTY));
         }
-        for &(first, last) in &self.ranges {
-            self.done.extend_from_slice(&old[first..last]);
+        // A page that is not in the index was empty then, and still is.
+        let mut entries = old.iter().peekable();
+        for pages in &self.as_before {
+            while entries.next_if(|e| e.page < pages.start).is_some() {}
+            self.done.extend(core::iter::from_fn(|| entries.next_if(|e| e.page < pages.end)));
         }
         // Sorted lists; pages that had no slot before may lie anywhere.
         self.done.sort_unstable_by_key(|e| e.page);
@@ -142,7 +143,7 @@ impl Keeper {
             let wanted = if r.changed || self.unknown {
                 core::iter::once(page..end).collect()
             } else {
-                held.unchanged(page, end, old)
+                held.unchanged(page, end)
             };
             let (readable, anonymous) = (maps[map].prot & libc::PROT_READ != 0, maps[map].inode == 0);
             for mut pages in wanted {
@@ -244,8 +245,8 @@ mod tests {
         let mut ahead = Ahead::default();
         (ahead.noted, ahead.entries) = (vec![(3, 8), (10, 11)], entries);
         let mut held = Held { ahead, ..Held::default() };
-        assert_eq!(held.unchanged(0, 12, &old), [4..5, 10..11]);
-        assert_eq!(held.unchanged(15, 18, &old), []);
+        assert_eq!(held.unchanged(0, 12), [4..5, 10..11]);
+        assert_eq!(held.unchanged(15, 18), []);
         held.done = vec![entry(12, 300), entry(4, 301), entry(10, 302)]; // what was staged, written
         assert_eq!(held.pages_written(), 3);
         let index = held.index(&old);

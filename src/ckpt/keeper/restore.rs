@@ -130,7 +130,7 @@ impl Keeper {
         memory::reshape(&self.last.maps, self.last.brk)?;
         let maps = self.last.maps.clone();
         let index = core::mem::take(&mut self.store.index);
-        let mut runs = self.tracker.runs(&maps, &self.crew);
+        let mut runs = self.tracker.runs(&maps, &self.store.dense, &self.crew);
         self.tracker.watch(&maps);
         for m in memory::join(&maps)? {
             self.tracker.watch(core::slice::from_ref(&m));

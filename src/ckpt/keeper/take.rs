@@ -87,8 +87,8 @@ impl Keeper {
             return Err(No::Refused(why));
         }
         let about = self.describe(&maps, files, seats);
-        let runs = self.tracker.runs(&maps, &self.crew);
-        self.store.drop_older(self.generation);
+        // From here on it must go well, or it is not known what has changed.
+        let runs = self.tracker.runs_anew(&maps, &self.store.dense, &self.crew);
         let old = core::mem::take(&mut self.store.index);
         let ahead = self.ahead.take().unwrap_or_default();
         let held = self.copy_runs(&maps, &runs, &old, ahead);
@@ -97,8 +97,7 @@ impl Keeper {
             self.unknown = true;
             No::Refused(why)
         })?;
-        self.tracker.watch(&maps);
-        self.tracker.arm_all(&maps, &self.crew);
+        self.tracker.watch_rest(&maps, &self.crew);
         Ok((about, held))
     }
 
