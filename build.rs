@@ -1,8 +1,8 @@
-//! Turns the symbol table (abi/symbols.tsv) into the linker's version script.
+//! Turns the symbol table (abi/symbols.tsv) into the linker's version script, and finds the unwinder.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::{env, fs, path::Path};
+use std::{env, fs, path::Path, process::Command};
 
 fn main() {
     println!("cargo:rerun-if-changed=abi/symbols.tsv");
@@ -37,6 +37,22 @@ fn main() {
     println!("cargo:rustc-cdylib-link-arg=-Wl,--version-script={}", out.display());
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libpromp.so");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
+    link_unwinder();
     // The stubs' section is found by the names of its ends.
     println!("cargo:rustc-link-arg=-Wl,-z,nostart-stop-gc");
+}
+
+/// Links the unwinder into the library: loading libgcc_s for it was half of what the library cost a program that starts. Where the compiler has no
+/// such archive it stays libgcc_s's.
+fn link_unwinder() {
+    println!("cargo:rerun-if-env-changed=CC");
+    let cc = env::var("CC").unwrap_or_else(|_| "cc".into());
+    let Ok(out) = Command::new(cc).arg("-print-file-name=libgcc_eh.a").output() else { return };
+    let answer = String::from_utf8_lossy(&out.stdout);
+    // The bare name: it does not know one.
+    let archive = Path::new(answer.trim());
+    if let Some(dir) = archive.parent().filter(|_| archive.is_absolute()) {
+        println!("cargo:rustc-link-search=native={}", dir.display());
+        println!("cargo:rustc-link-lib=static:+whole-archive,-bundle=gcc_eh");
+    }
 }

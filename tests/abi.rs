@@ -133,6 +133,18 @@ fn links_with_lpromp() {
     assert_eq!(limited(Command::new(&exe), LIMIT).out, want.out);
 }
 
+/// Every further library would be loaded into every program.
+#[test]
+fn needs_only_libc() {
+    let out = Command::new("readelf").args(["-d", "-W"]).arg(library()).output().expect("readelf");
+    let text = String::from_utf8_lossy(&out.stdout);
+    let needed: Vec<&str> =
+        text.lines().filter(|l| l.contains("(NEEDED)")).filter_map(|l| l.split(['[', ']']).nth(1)).collect();
+    let other: Vec<_> =
+        needed.iter().filter(|n| !["libc.so.6", "ld-linux-x86-64.so.2"].contains(n)).collect();
+    assert!(needed.contains(&"libc.so.6") && other.is_empty(), "{needed:?}");
+}
+
 #[test]
 fn loading_costs_nothing_and_starts_nothing() {
     let run = promp(

@@ -63,13 +63,13 @@ pub fn default_number() -> i32 {
 
 /// What libgomp does when it is loaded: complains about a malformed ACC_DEVICE_NUM, loads the tools of ACC_PROFLIB.
 pub fn at_load() {
-    // SAFETY: getenv on a constant name, before the program's main.
-    let set = |name: &core::ffi::CStr| unsafe { !libc::getenv(name.as_ptr()).is_null() };
-    if set(c"ACC_DEVICE_NUM") && variable("ACC_DEVICE_NUM").is_some_and(|v| v.trim().parse::<i32>().is_err())
+    use crate::icv::env::is_set;
+    if is_set(c"ACC_DEVICE_NUM")
+        && variable("ACC_DEVICE_NUM").is_some_and(|v| v.trim().parse::<i32>().is_err())
     {
         complain!("Invalid value for environment variable ACC_DEVICE_NUM");
     }
-    if set(c"ACC_PROFLIB") && !crate::icv::env::secure() {
+    if is_set(c"ACC_PROFLIB") && !crate::icv::env::secure() {
         profile::load_libraries();
     }
 }

@@ -41,11 +41,8 @@ pub fn inherited() -> Vec<i32> {
 /// Before the program has done anything: re-executes it without address-space randomisation if checkpoints are on and it has
 /// it, and hands over to the keeper if this process is to go on from a checkpoint.
 pub fn prepare() {
-    let set = |name: &str| crate::icv::env::get(name);
-    if crate::icv::env::secure()
-        || set("PROMP_CKPT_DIR").is_none()
-        || set("PROMP_FT").is_some_and(|v| v == "off")
-    {
+    use crate::icv::env;
+    if env::secure() || !env::is_set(c"PROMP_CKPT_DIR") || env::get("PROMP_FT").is_some_and(|v| v == "off") {
         return;
     }
     const NO_RANDOMIZE: usize = 0x004_0000;
@@ -74,7 +71,7 @@ pub fn prepare() {
         }
     }
     INHERITED.with(|v| *v = super::files::numbers());
-    if set(VARIABLE).is_some() {
+    if env::get(VARIABLE).is_some() {
         restart();
     }
 }

@@ -27,15 +27,19 @@ pub fn secure() -> bool {
 pub fn check_fatal_settings() {
     const STRICT: [&CStr; 5] =
         [c"PROMP_FAULT", c"PROMP_CKPT_DIR", c"PROMP_CKPT_INTERVAL", c"PROMP_CKPT_TRACK", c"PROMP_MTBF"];
-    // SAFETY: getenv on constant names, before the program's main.
-    let any = STRICT.iter().any(|n| unsafe { !libc::getenv(n.as_ptr()).is_null() });
-    if any && !secure() {
+    if STRICT.iter().any(|n| is_set(n)) && !secure() {
         Settings::read(get, |bad| {
             if matches!(bad, Bad::Stop(_)) {
                 report_bad(bad);
             }
         });
     }
+}
+
+/// Is the variable set? Needs no memory: asked when the library is loaded.
+pub fn is_set(name: &CStr) -> bool {
+    // SAFETY: getenv on a C string.
+    unsafe { !libc::getenv(name.as_ptr()).is_null() }
 }
 
 /// Parses variable `name` if it is set; an invalid value is reported and counts as unset.

@@ -1,4 +1,5 @@
-//! The frames of the code that a signal has interrupted, innermost first, by the unwind tables that every x86-64 program carries.
+//! The frames of the code that a signal has interrupted, innermost first, by the unwind tables that every x86-64 program carries. The unwinder
+//! is libgcc's, a copy of our own (build.rs): it does not know of frames that a just-in-time compiler has told libgcc_s of.
 
 use core::ffi::{c_int, c_void};
 use core::ops::ControlFlow;
