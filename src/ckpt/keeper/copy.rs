@@ -8,6 +8,7 @@ use super::Keeper;
 use super::ahead::Ahead;
 use core::ops::Range;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
+use smallvec::{SmallVec, smallvec};
 
 /// The slot of a page that turned out to be empty: it is not saved.
 pub(super) const EMPTY: u64 = UNPLACED - 1;
@@ -15,6 +16,9 @@ pub(super) const EMPTY: u64 = UNPLACED - 1;
 pub(super) const UNREADABLE: u64 = UNPLACED - 2;
 /// Pages that a host copies at once.
 const PIECE: u64 = 128;
+
+/// Ranges of pages: mostly one.
+type Pages = SmallVec<[Range<u64>; 1]>;
 
 /// What belongs to the checkpoint being taken.
 #[derive(Default)]
@@ -36,8 +40,8 @@ pub(super) struct Held {
 impl Held {
     /// Pages [page, end) have not changed since the last checkpoint or, if they were noted ahead, since then. Those that were noted but not
     /// written are returned: what they hold is not known.
-    fn unchanged(&mut self, page: u64, end: u64) -> Vec<Range<u64>> {
-        let mut wanted: Vec<Range<u64>> = Vec::new();
+    fn unchanged(&mut self, page: u64, end: u64) -> Pages {
+        let mut wanted = Pages::new();
         let written = &self.ahead.entries;
         self.ahead.parts(page, end, |a, b, noted| {
             if !noted {
@@ -140,11 +144,8 @@ impl Keeper {
                 map += 1;
             }
             let (page, end) = ((r.start / PAGE) as u64, (r.end / PAGE) as u64);
-            let wanted = if r.changed || self.unknown {
-                core::iter::once(page..end).collect()
-            } else {
-                held.unchanged(page, end)
-            };
+            let wanted =
+                if r.changed || self.unknown { smallvec![page..end] } else { held.unchanged(page, end) };
             let (readable, anonymous) = (maps[map].prot & libc::PROT_READ != 0, maps[map].inode == 0);
             for mut pages in wanted {
                 while list.add(&mut pages, readable, anonymous) {
@@ -245,8 +246,8 @@ mod tests {
         let mut ahead = Ahead::default();
         (ahead.noted, ahead.entries) = (vec![(3, 8), (10, 11)], entries);
         let mut held = Held { ahead, ..Held::default() };
-        assert_eq!(held.unchanged(0, 12), [4..5, 10..11]);
-        assert_eq!(held.unchanged(15, 18), []);
+        assert_eq!(held.unchanged(0, 12)[..], [4..5, 10..11]);
+        assert!(held.unchanged(15, 18).is_empty());
         held.done = vec![entry(12, 300), entry(4, 301), entry(10, 302)]; // what was staged, written
         assert_eq!(held.pages_written(), 3);
         let index = held.index(&old);
