@@ -103,6 +103,12 @@ fn scattered_writes_roll_back() {
     any_seed_rolls_back("ckpt/scattered.c", 4, "60ms", &["kill"], &["auto"]);
 }
 
+/// Pages that are neither content nor readable, in mappings that allow everything.
+#[test]
+fn guard_pages() {
+    any_seed_rolls_back("ckpt/guards.c", 9, "150ms", &["kill", "crash"], &["auto", "auto", "compare"]);
+}
+
 /// Blocks and mappings that come, go, move, grow and are protected at random while threads fail.
 #[test]
 fn any_use_of_memory_rolls_back() {

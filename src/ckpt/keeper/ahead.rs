@@ -12,7 +12,7 @@
 use super::super::image::{Entry, PAGE};
 use super::super::keep;
 use super::super::memory;
-use super::copy::{List, UNREADABLE};
+use super::copy::{List, Reading, UNREADABLE};
 use super::{Keeper, No};
 use crate::sys::time;
 use core::sync::atomic::Ordering::*;
@@ -116,14 +116,14 @@ impl Keeper {
             while maps[map].end <= r.start {
                 map += 1;
             }
-            let anonymous = maps[map].inode == 0;
+            // Through the kernel: it may be gone by now.
+            let how = Reading { direct: false, must: true, anonymous: maps[map].inode == 0 };
             let mut parts = Vec::new();
             ahead.parts((r.start / PAGE) as u64, (r.end / PAGE) as u64, |a, b, noted| {
                 parts.extend(noted.then_some(a..b));
             });
             for mut pages in parts {
-                // Through the kernel: it may be gone by now.
-                while list.add(&mut pages, false, anonymous) {
+                while list.add(&mut pages, how) {
                     self.write_list(&mut list, &mut ahead)?;
                 }
             }

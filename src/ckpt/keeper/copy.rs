@@ -83,14 +83,24 @@ impl Held {
     }
 }
 
+/// How pages are to be read.
+#[derive(Clone, Copy)]
+pub(super) struct Reading {
+    /// Directly; otherwise through the kernel.
+    pub direct: bool,
+    /// Is it an error if that is not possible? What is not present and cannot be read has no content.
+    pub must: bool,
+    /// Pages of a mapping without a file: zero is no content.
+    pub anonymous: bool,
+}
+
 /// Consecutive pages of a mapping.
 struct Piece {
     page: u64,
     len: usize,
     /// Its first place in the staging buffer.
     place: usize,
-    readable: bool,
-    anonymous: bool,
+    how: Reading,
 }
 
 /// What is to be copied next, in the order of its places in the staging buffer.
@@ -108,11 +118,11 @@ impl List {
     }
 
     /// Adds `pages` as far as there is room, and takes them off there. True if some are left.
-    pub fn add(&mut self, pages: &mut Range<u64>, readable: bool, anonymous: bool) -> bool {
+    pub fn add(&mut self, pages: &mut Range<u64>, how: Reading) -> bool {
         while !pages.is_empty() && self.staged < self.room {
             let len = (pages.end - pages.start).min(PIECE).min((self.room - self.staged) as u64);
             let (page, place) = (pages.start, self.staged);
-            self.pieces.push(Piece { page, len: len as usize, place, readable, anonymous });
+            self.pieces.push(Piece { page, len: len as usize, place, how });
             self.staged += len as usize;
             pages.start += len;
         }
@@ -146,9 +156,10 @@ impl Keeper {
             let (page, end) = ((r.start / PAGE) as u64, (r.end / PAGE) as u64);
             let wanted =
                 if r.changed || self.unknown { smallvec![page..end] } else { held.unchanged(page, end) };
-            let (readable, anonymous) = (maps[map].prot & libc::PROT_READ != 0, maps[map].inode == 0);
+            let direct = r.present && maps[map].prot & libc::PROT_READ != 0;
+            let how = Reading { direct, must: r.present, anonymous: maps[map].inode == 0 };
             for mut pages in wanted {
-                while list.add(&mut pages, readable, anonymous) {
+                while list.add(&mut pages, how) {
                     if self.staging.room() == 0 {
                         return Err("the system has no memory for it".into());
                     }
@@ -183,24 +194,27 @@ impl Keeper {
                     _ => Entry { page, slot: UNPLACED, sum: 0 },
                 };
                 let from = page as usize * PAGE;
-                if !piece.readable && !door.read(from, place) {
-                    entry.slot = UNREADABLE;
-                    unreadable.store(from, Relaxed);
+                let how = piece.how;
+                if !how.direct && !door.read(from, place) {
+                    entry.slot = if how.must { UNREADABLE } else { EMPTY };
+                    if how.must {
+                        unreadable.store(from, Relaxed);
+                    }
                     continue;
                 }
-                let content = match piece.readable {
+                let content = match how.direct {
                     // SAFETY: one of the program's present pages; the threads that could write to it are frozen.
                     true => unsafe { core::slice::from_raw_parts(from as *const u8, PAGE) },
                     false => &*place,
                 };
-                if piece.anonymous && is_zero(content) {
+                if how.anonymous && is_zero(content) {
                     entry.slot = EMPTY;
                     continue;
                 }
                 let sum = image::page_sum(page, content);
                 if entry.slot == UNPLACED || entry.sum != sum {
                     (entry.slot, entry.sum) = (UNPLACED, sum);
-                    if piece.readable {
+                    if how.direct {
                         // SAFETY: as above; a page of the program is none of the staging buffer.
                         unsafe {
                             core::ptr::copy_nonoverlapping(from as *const u8, place.as_mut_ptr(), PAGE)

@@ -11,6 +11,9 @@ use crate::sys;
 use crate::sys::{futex, syscall, time};
 use core::sync::atomic::Ordering::*;
 
+/// Linux 6.13; libc has no name for it yet.
+const MADV_GUARD_REMOVE: i32 = 103;
+
 impl Keeper {
     /// Puts everything back to the last checkpoint.
     pub(super) fn roll_back(&mut self) {
@@ -200,7 +203,13 @@ impl Keeper {
                 }
             }
             let to = e.page as usize * PAGE;
-            if !self.door.write(to, bytes) {
+            let wrote = self.door.write(to, bytes) || {
+                // They may have become guards since.
+                // SAFETY: private memory of the program, whose threads are frozen.
+                unsafe { sys!(libc::SYS_madvise, to, bytes.len(), MADV_GUARD_REMOVE) };
+                self.door.write(to, bytes)
+            };
+            if !wrote {
                 return Err(format!("the memory at {to:x} cannot be written"));
             }
             i += n;
