@@ -103,6 +103,12 @@ fn scattered_writes_roll_back() {
     any_seed_rolls_back("ckpt/scattered.c", 4, "60ms", &["kill"], &["auto"]);
 }
 
+/// Blocks that change all the time, and then no longer.
+#[test]
+fn busy_memory_rolls_back() {
+    any_seed_rolls_back("ckpt/phases.c", 6, "150ms", &["kill", "crash", "memerr"], &["auto"]);
+}
+
 /// Pages that are neither content nor readable, in mappings that allow everything.
 #[test]
 fn guard_pages() {

@@ -209,16 +209,23 @@ impl Tracker {
     /// ranges of pages, in order, that had content when the kernel began to note writes to them: there it is only asked for what is
     /// different now, which takes a third of the time.
     pub fn runs(&mut self, maps: &[Map], dense: &[(usize, usize)], crew: &Crew) -> Vec<Run> {
-        self.list(maps, dense, crew, 0)
+        self.list(maps, &stretches(dense, &[]), crew, 0)
     }
 
     /// As [`Tracker::runs`], while nobody can write to them; the kernel notes writes anew from here on to what it has noted writes to until
-    /// now. Follow with [`Tracker::watch_rest`].
-    pub fn runs_anew(&mut self, maps: &[Map], dense: &[(usize, usize)], crew: &Crew) -> Vec<Run> {
-        self.list(maps, dense, crew, if self.notes_writes() { WP_MATCHING | CHECK_WPASYNC } else { 0 })
+    /// now, but for `unarmed` parts of `dense`, which count as changed. Follow with [`Tracker::watch_rest`].
+    pub fn runs_anew(
+        &mut self,
+        maps: &[Map],
+        dense: &[(usize, usize)],
+        unarmed: &[(usize, usize)],
+        crew: &Crew,
+    ) -> Vec<Run> {
+        let flags = if self.notes_writes() { WP_MATCHING | CHECK_WPASYNC } else { 0 };
+        self.list(maps, &stretches(dense, unarmed), crew, flags)
     }
 
-    fn list(&mut self, maps: &[Map], dense: &[(usize, usize)], crew: &Crew, flags: u64) -> Vec<Run> {
+    fn list(&mut self, maps: &[Map], dense: &[Stretch], crew: &Crew, flags: u64) -> Vec<Run> {
         let dense = if self.notes_writes() { dense } else { &[] };
         let private: Vec<&Map> = maps.iter().filter(|m| !m.shared).collect();
         let pieces: Vec<(&Map, usize, usize)> = private
@@ -245,14 +252,15 @@ impl Tracker {
         out
     }
 
-    fn scan(&self, m: &Map, (start, end): (usize, usize), dense: &[(usize, usize)], flags: u64) -> Found {
+    fn scan(&self, m: &Map, (start, end): (usize, usize), dense: &[Stretch], flags: u64) -> Found {
         let mut found = Found::default();
         let mut at = start;
-        let first = dense.partition_point(|d| d.1 <= start);
+        let first = dense.partition_point(|d| d.end <= start);
         // Of a file's mapping it must be asked whose each page is.
-        for d in dense[first..].iter().take_while(|d| m.inode == 0 && d.0 < end) {
-            self.scan_sparse(m, (at, d.0), flags, &mut found);
-            at = self.scan_dense((d.0.max(at), d.1.min(end)), flags, &mut found);
+        for d in dense[first..].iter().take_while(|d| m.inode == 0 && d.start < end) {
+            self.scan_sparse(m, (at, d.start), flags, &mut found);
+            let flags = if d.arm { flags } else { flags & !WP_MATCHING };
+            at = self.scan_dense((d.start.max(at), d.end.min(end)), flags, &mut found);
         }
         self.scan_sparse(m, (at, end), flags, &mut found);
         found
@@ -415,6 +423,28 @@ impl Tracker {
             at = arg.walk_end;
         }
     }
+}
+
+/// Pages that had content at the last checkpoint.
+struct Stretch {
+    start: usize,
+    end: usize,
+    arm: bool,
+}
+
+/// `dense`, cut where `unarmed` ranges begin and end, which lie in it.
+fn stretches(dense: &[(usize, usize)], unarmed: &[(usize, usize)]) -> Vec<Stretch> {
+    let mut out = Vec::with_capacity(dense.len() + 2 * unarmed.len());
+    let mut unarmed = unarmed.iter().peekable();
+    for &(mut at, end) in dense {
+        while let Some(&(a, b)) = unarmed.next_if(|u| u.0 < end) {
+            out.extend((at < a).then_some(Stretch { start: at, end: a, arm: true }));
+            out.push(Stretch { start: a, end: b, arm: false });
+            at = b;
+        }
+        out.extend((at < end).then_some(Stretch { start: at, end, arm: true }));
+    }
+    out
 }
 
 /// [start, end) in pieces for the crew.

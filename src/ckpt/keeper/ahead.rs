@@ -11,7 +11,7 @@
 
 use super::super::image::{Entry, PAGE};
 use super::super::keep;
-use super::super::memory;
+use super::super::memory::{self, Run};
 use super::copy::{List, Reading, UNREADABLE};
 use super::{Keeper, No};
 use crate::sys::time;
@@ -68,7 +68,8 @@ impl Keeper {
     /// looked at and watched: watching a part of one that is growing would make it two for the kernel.
     pub(super) fn note(&mut self) {
         self.tried = self.generation;
-        self.grows = self.expected() >= self.staging.ready() + WORTH_IT;
+        let runs = self.look();
+        self.grows = self.expected(&runs) >= self.staging.ready() + WORTH_IT;
         if !self.grows {
             return;
         }
@@ -91,9 +92,13 @@ impl Keeper {
         self.tracker.arm(&noted, &self.crew);
     }
 
-    /// Bytes that a checkpoint taken now would stage.
-    pub(super) fn expected(&mut self) -> usize {
-        let runs = self.tracker.runs(&memory::mappings(), &self.store.dense, &self.crew);
+    /// The memory as it is, while the program runs.
+    pub(super) fn look(&mut self) -> Vec<Run> {
+        self.tracker.runs(&memory::mappings(), &self.store.dense, &self.crew)
+    }
+
+    /// Bytes that a checkpoint taken now, with memory in these runs, would stage.
+    pub(super) fn expected(&self, runs: &[Run]) -> usize {
         let changed: usize = runs.iter().filter(|r| r.changed || self.unknown).map(|r| r.end - r.start).sum();
         changed + self.ahead.as_ref().map_or(0, |a| a.left)
     }

@@ -13,6 +13,7 @@ mod restore;
 mod take;
 
 use super::Settings;
+use super::busy::Busy;
 use super::crew::Crew;
 use super::image::{self, Description};
 use super::keep::{self, Keep};
@@ -49,6 +50,7 @@ pub struct Keeper {
     settings: Settings,
     store: Store,
     tracker: Tracker,
+    busy: Busy,
     door: Door,
     /// What was saved last, but for the pages.
     last: Description,
@@ -87,6 +89,7 @@ impl Keeper {
             door: Door::open(),
             store,
             tracker,
+            busy: Busy::default(),
             last: Description::default(),
             generation: 0,
             unknown: true,

@@ -1,5 +1,6 @@
 //! Taking a checkpoint.
 
+use super::super::busy::Busy;
 use super::super::image::{self, Context, Description, Map, OpenFile, PAGE, Seconds, Word};
 use super::super::memory;
 use super::super::seats::Seat;
@@ -27,7 +28,13 @@ impl Keeper {
         let had = self.staging.ready();
         // While it grows, more may change.
         for _ in 0..4 {
-            let expected = self.expected();
+            let runs = self.look();
+            if self.unknown {
+                self.busy = Busy::default();
+            } else {
+                self.busy.look(&runs, &self.store.dense, self.generation + 1);
+            }
+            let expected = self.expected(&runs);
             if expected >= WORTH_SHARING {
                 self.crew.hire();
             }
@@ -35,6 +42,7 @@ impl Keeper {
                 break;
             }
         }
+        let unarmed = self.busy.unarmed(self.generation + 1);
         let began = time::now_ns();
         let seats = self.freeze()?;
         if k.failed.load(Acquire) > 0 || seats.iter().any(|s| s.is_about_to_stop()) {
@@ -43,7 +51,7 @@ impl Keeper {
             self.thaw(&seats);
             return Err(No::Later);
         }
-        let copied = self.copy(&seats);
+        let copied = self.copy(&seats, &unarmed);
         if copied.is_ok() {
             self.unknown = true; // until it is whole
         }
@@ -73,8 +81,12 @@ impl Keeper {
         }
     }
 
-    /// Describes the frozen process and copies the pages that have changed.
-    fn copy(&mut self, seats: &[&'static Seat]) -> Result<(Description, Held), No> {
+    /// Describes the frozen process and copies the pages that have changed. Those of `unarmed` are not armed anew.
+    fn copy(
+        &mut self,
+        seats: &[&'static Seat],
+        unarmed: &[(usize, usize)],
+    ) -> Result<(Description, Held), No> {
         let maps = memory::mappings();
         if let Some(m) = maps.iter().find(|m| m.shared && m.prot & libc::PROT_WRITE != 0) {
             return Err(No::Refused(format!(
@@ -88,7 +100,7 @@ impl Keeper {
         }
         let about = self.describe(&maps, files, seats);
         // From here on it must go well, or it is not known what has changed.
-        let runs = self.tracker.runs_anew(&maps, &self.store.dense, &self.crew);
+        let runs = self.tracker.runs_anew(&maps, &self.store.dense, unarmed, &self.crew);
         let old = core::mem::take(&mut self.store.index);
         let ahead = self.ahead.take().unwrap_or_default();
         let held = self.copy_runs(&maps, &runs, &old, ahead);

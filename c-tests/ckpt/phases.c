@@ -1,0 +1,40 @@
+/* Memory that changes as a whole for a while, then here and there, then not at all, or is given back (argument: seed), by work that cannot be
+   repeated. Prints a sum over all of it from time to time and at the end. */
+#define _GNU_SOURCE
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+enum { BLOCK = 2 << 20, BLOCKS = 8, LONGS = BLOCK / 8, PAGE = 4096, PHASES = 24 };
+static uint64_t state;
+static uint64_t below(uint64_t n) {
+    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+    return state % n;
+}
+int main(int argc, char **argv) {
+    state = 88172645463325252u + (argc > 1 ? strtoull(argv[1], NULL, 10) : 0) * 0x9e3779b97f4a7c15u;
+    uint64_t *m = mmap(NULL, BLOCKS * BLOCK + BLOCK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (m == MAP_FAILED) return 1;
+    for (int phase = 0; phase < PHASES; phase++) {
+        /* What each block does in this phase: 0 all of it changes, 1 every fifth page, 2 nothing, 3 it is given back first, then as 0. */
+        int does[BLOCKS + 1], steps = 4 + below(12);
+        for (int b = 0; b <= BLOCKS; b++) {
+            uint64_t r = below(8);
+            does[b] = phase == 0 || r < 4 ? 0 : r < 5 ? 1 : r < 7 ? 2 : 3;
+            if (does[b] == 3) madvise((char *)m + b * BLOCK, BLOCK, MADV_DONTNEED);
+        }
+        for (int step = 0; step < steps; step++)
+#pragma omp parallel for schedule(dynamic)
+            for (int p = 0; p < (BLOCKS + 1) * (BLOCK / PAGE); p++) {
+                int what = does[p / (BLOCK / PAGE)];
+                if (what == 2 || (what == 1 && p % 5)) continue;
+                for (int k = 0; k < PAGE / 8; k += 3) m[p * (PAGE / 8) + k] = m[p * (PAGE / 8) + k] * 3 + p + step + 1;
+            }
+        if (phase % 6 == 5) {
+            uint64_t sum = 0;
+            for (long k = 0; k < (BLOCKS + 1L) * LONGS; k += 11) sum = sum * 31 + m[k];
+            printf("%d: %016llx\n", phase, (unsigned long long)sum);
+        }
+    }
+    return 0;
+}
