@@ -15,6 +15,8 @@ int main(int argc, char **argv) {
     state = 88172645463325252u + (argc > 1 ? strtoull(argv[1], NULL, 10) : 0) * 0x9e3779b97f4a7c15u;
     uint64_t *m = mmap(NULL, BLOCKS * BLOCK + BLOCK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (m == MAP_FAILED) return 1;
+    /* As NumPy does with large arrays. */
+    if (below(2)) madvise(m, BLOCKS * BLOCK + BLOCK, MADV_HUGEPAGE);
     for (int phase = 0; phase < PHASES; phase++) {
         /* What each block does in this phase: 0 all of it changes, 1 every fifth page, 2 nothing, 3 it is given back first, then as 0. */
         int does[BLOCKS + 1], steps = 4 + below(12);

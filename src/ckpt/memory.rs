@@ -7,6 +7,7 @@
 
 use super::crew::Crew;
 use super::image::{Map, PAGE};
+use super::ranges;
 use crate::sys;
 use crate::sys::{keep, maps};
 use std::sync::OnceLock;
@@ -432,17 +433,11 @@ struct Stretch {
     arm: bool,
 }
 
-/// `dense`, cut where `unarmed` ranges begin and end, which lie in it.
+/// `dense`, cut where `unarmed` ranges begin and end.
 fn stretches(dense: &[(usize, usize)], unarmed: &[(usize, usize)]) -> Vec<Stretch> {
     let mut out = Vec::with_capacity(dense.len() + 2 * unarmed.len());
-    let mut unarmed = unarmed.iter().peekable();
-    for &(mut at, end) in dense {
-        while let Some(&(a, b)) = unarmed.next_if(|u| u.0 < end) {
-            out.extend((at < a).then_some(Stretch { start: at, end: a, arm: true }));
-            out.push(Stretch { start: a, end: b, arm: false });
-            at = b;
-        }
-        out.extend((at < end).then_some(Stretch { start: at, end, arm: true }));
+    for &(start, end) in dense {
+        ranges::parts(unarmed, start, end, |start, end, rests| out.push(Stretch { start, end, arm: !rests }));
     }
     out
 }

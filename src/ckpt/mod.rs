@@ -10,6 +10,7 @@ pub mod files;
 pub mod keep;
 pub mod keeper;
 pub mod memory;
+pub mod ranges;
 pub mod restart;
 pub mod round;
 pub mod seats;

@@ -12,6 +12,7 @@
 use super::super::image::{Entry, PAGE};
 use super::super::keep;
 use super::super::memory::{self, Run};
+use super::super::ranges;
 use super::copy::{List, Reading, UNREADABLE};
 use super::{Keeper, No};
 use crate::sys::time;
@@ -33,24 +34,6 @@ pub(super) struct Ahead {
     left: usize,
     /// How long threads were stopped for the noting.
     pub stop_ns: u64,
-}
-
-impl Ahead {
-    /// The parts of pages [page, end) that were noted and those that were not, in order.
-    pub fn parts(&self, mut page: u64, end: u64, mut part: impl FnMut(u64, u64, bool)) {
-        let mut i = self.noted.partition_point(|n| n.1 <= page);
-        while page < end {
-            let next = self.noted.get(i).map_or((end, end), |n| (n.0.clamp(page, end), n.1.min(end)));
-            if page < next.0 {
-                part(page, next.0, false);
-            }
-            if next.0 < next.1 {
-                part(next.0, next.1, true);
-            }
-            page = next.1.max(next.0);
-            i += 1;
-        }
-    }
 }
 
 impl Keeper {
@@ -124,7 +107,7 @@ impl Keeper {
             // Through the kernel: it may be gone by now.
             let how = Reading { direct: false, must: true, anonymous: maps[map].inode == 0 };
             let mut parts = Vec::new();
-            ahead.parts((r.start / PAGE) as u64, (r.end / PAGE) as u64, |a, b, noted| {
+            ranges::parts(&ahead.noted, (r.start / PAGE) as u64, (r.end / PAGE) as u64, |a, b, noted| {
                 parts.extend(noted.then_some(a..b));
             });
             for mut pages in parts {
@@ -153,24 +136,5 @@ impl Keeper {
         ahead.entries.extend(entries.iter().filter(|e| e.slot != UNREADABLE));
         ahead.left += entries.iter().filter(|e| e.slot == UNREADABLE).count() * PAGE;
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_page_is_in_one_part() {
-        let ahead = Ahead { noted: vec![(3, 5), (5, 6), (9, 20), (30, 31)], ..Ahead::default() };
-        for (a, b) in (0..40).flat_map(|a| (a..40).map(move |b| (a, b))) {
-            let mut pages = Vec::new();
-            ahead.parts(a, b, |from, to, noted| {
-                assert!(from < to);
-                pages.extend((from..to).map(|p| (p, noted)));
-            });
-            let noted = |p: u64| ahead.noted.iter().any(|n| (n.0..n.1).contains(&p));
-            assert_eq!(pages, (a..b).map(|p| (p, noted(p))).collect::<Vec<_>>(), "{a} to {b}");
-        }
     }
 }

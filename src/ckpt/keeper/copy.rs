@@ -3,6 +3,7 @@
 
 use super::super::image::{self, Entry, Map, PAGE};
 use super::super::memory::Run;
+use super::super::ranges;
 use super::super::store::UNPLACED;
 use super::Keeper;
 use super::ahead::Ahead;
@@ -43,7 +44,7 @@ impl Held {
     fn unchanged(&mut self, page: u64, end: u64) -> Pages {
         let mut wanted = Pages::new();
         let written = &self.ahead.entries;
-        self.ahead.parts(page, end, |a, b, noted| {
+        ranges::parts(&self.ahead.noted, page, end, |a, b, noted| {
             if !noted {
                 self.as_before.push(a..b);
                 return;

@@ -1,0 +1,36 @@
+//! Lists of ranges: [first, behind the last), in order, apart from each other.
+
+/// Tells `part` of the parts of [from, end) that lie in `ranges` and of those that do not, in order: where each begins and ends, and which it is.
+pub fn parts<T: Copy + Ord>(ranges: &[(T, T)], mut from: T, end: T, mut part: impl FnMut(T, T, bool)) {
+    let mut i = ranges.partition_point(|r| r.1 <= from);
+    while from < end {
+        let next = ranges.get(i).map_or((end, end), |r| (r.0.clamp(from, end), r.1.min(end)));
+        if from < next.0 {
+            part(from, next.0, false);
+        }
+        if next.0 < next.1 {
+            part(next.0, next.1, true);
+        }
+        from = next.1.max(next.0);
+        i += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_is_in_one_part() {
+        let ranges = [(3, 5), (5, 6), (9, 20), (30, 31)];
+        for (a, b) in (0..40).flat_map(|a| (a..40).map(move |b| (a, b))) {
+            let mut all = Vec::new();
+            parts(&ranges, a, b, |from, to, inside| {
+                assert!(from < to);
+                all.extend((from..to).map(|p| (p, inside)));
+            });
+            let inside = |p: u64| ranges.iter().any(|r| (r.0..r.1).contains(&p));
+            assert_eq!(all, (a..b).map(|p| (p, inside(p))).collect::<Vec<_>>(), "{a} to {b}");
+        }
+    }
+}
