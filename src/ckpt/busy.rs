@@ -3,7 +3,7 @@
 //! they still change: at first after three, then after twice as many each time.
 
 use super::image::PAGE;
-use super::memory::Run;
+use super::tracker::Run;
 
 /// Bytes of a block: what one page of the kernel's tables describes.
 const BLOCK: usize = 512 * PAGE;

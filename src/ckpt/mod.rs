@@ -16,6 +16,7 @@ pub mod round;
 pub mod seats;
 pub mod staging;
 pub mod store;
+pub mod tracker;
 
 use crate::fault::record::{self, Recovery};
 use crate::fault::spec::Kind;

@@ -1,8 +1,8 @@
 //! The page store being written: slots, and the generations that refer to them (image.rs has the format).
 
 use super::image::{self, Description, Entry, PAGE};
-use super::memory::high;
 use crate::sys;
+use crate::sys::syscall::high;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};

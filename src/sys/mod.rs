@@ -5,6 +5,7 @@
 pub mod allowed;
 pub mod arena;
 pub mod asm;
+pub mod cache;
 pub mod code;
 pub mod futex;
 pub mod host;
@@ -14,6 +15,7 @@ pub mod lock;
 pub mod maps;
 pub mod out;
 pub mod own;
+pub mod pagemap;
 pub mod sanitizer;
 pub mod signals;
 pub mod sync;

@@ -164,3 +164,19 @@ pub unsafe fn unmap(p: *mut u8, len: usize) {
     // SAFETY: by the caller's promise.
     unsafe { sys!(libc::SYS_munmap, p, len) };
 }
+
+/// The kernel lets go of low descriptor numbers: programs use those, and some close all that they do not know.
+pub fn high(fd: isize) -> i32 {
+    if fd < 0 {
+        return -1;
+    }
+    // SAFETY: plain calls on a descriptor of ours.
+    unsafe {
+        let r = sys!(libc::SYS_fcntl, fd, libc::F_DUPFD_CLOEXEC, 700);
+        if r >= 0 {
+            sys!(libc::SYS_close, fd);
+            return r as i32;
+        }
+    }
+    fd as i32
+}

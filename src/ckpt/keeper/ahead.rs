@@ -11,8 +11,9 @@
 
 use super::super::image::{Entry, PAGE};
 use super::super::keep;
-use super::super::memory::{self, Run};
+use super::super::memory;
 use super::super::ranges;
+use super::super::tracker::Run;
 use super::copy::{List, Reading, UNREADABLE};
 use super::{Keeper, No};
 use crate::sys::time;

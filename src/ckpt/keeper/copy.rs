@@ -2,11 +2,12 @@
 //! piece by piece into the staging buffer, in the list's order, with checksums.
 
 use super::super::image::{self, Entry, Map, PAGE};
-use super::super::memory::Run;
 use super::super::ranges;
 use super::super::store::UNPLACED;
+use super::super::tracker::Run;
 use super::Keeper;
 use super::ahead::Ahead;
+use crate::sys::cache;
 use core::ops::Range;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
 use smallvec::{SmallVec, smallvec};
@@ -16,7 +17,9 @@ pub(super) const EMPTY: u64 = UNPLACED - 1;
 /// The slot of a page that could not be read.
 pub(super) const UNREADABLE: u64 = UNPLACED - 2;
 /// Pages that a host copies at once.
-const PIECE: u64 = 128;
+const BATCH: usize = 128;
+/// Cache lines of a page that lies alone which are fetched while the page before it is copied. Of pages in a row the CPU does so by itself.
+const FETCH: usize = 16;
 
 /// Ranges of pages: mostly one.
 type Pages = SmallVec<[Range<u64>; 1]>;
@@ -120,14 +123,22 @@ impl List {
 
     /// Adds `pages` as far as there is room, and takes them off there. True if some are left.
     pub fn add(&mut self, pages: &mut Range<u64>, how: Reading) -> bool {
-        while !pages.is_empty() && self.staged < self.room {
-            let len = (pages.end - pages.start).min(PIECE).min((self.room - self.staged) as u64);
-            let (page, place) = (pages.start, self.staged);
-            self.pieces.push(Piece { page, len: len as usize, place, how });
-            self.staged += len as usize;
-            pages.start += len;
+        let len = ((pages.end - pages.start) as usize).min(self.room - self.staged);
+        if len > 0 {
+            self.pieces.push(Piece { page: pages.start, len, place: self.staged, how });
+            self.staged += len;
+            pages.start += len as u64;
         }
         !pages.is_empty()
+    }
+
+    /// The pages for places [first, end) in the staging buffer, their places, how they are to be read.
+    fn pages(&self, first: usize, end: usize) -> impl Iterator<Item = (u64, usize, Reading)> {
+        let from = self.pieces.partition_point(|p| p.place + p.len <= first);
+        self.pieces[from..].iter().take_while(move |p| p.place < end).flat_map(move |p| {
+            let places = p.place.max(first)..(p.place + p.len).min(end);
+            places.map(|place| (p.page + (place - p.place) as u64, place, p.how))
+        })
     }
 
     /// Empties it. Returns the places that were taken.
@@ -181,21 +192,21 @@ impl Keeper {
         let (door, unreadable) = (&self.door, AtomicUsize::new(0));
         // Where it is not known what has changed, sums are compared.
         let old = if self.unknown { old } else { &[] };
-        self.crew.share(list.pieces.len(), &|i| {
-            let piece = &list.pieces[i];
-            let mut known = &old[old.partition_point(|e| e.page < piece.page)..];
-            for (n, page) in (piece.page..).take(piece.len).enumerate() {
-                // SAFETY: a place of this piece's own; no piece goes beyond the room there is.
-                let (place, entry) = unsafe { places.place(piece.place + n) };
-                *entry = match known {
-                    [e, rest @ ..] if e.page == page => {
-                        known = rest;
-                        *e
-                    }
-                    _ => Entry { page, slot: UNPLACED, sum: 0 },
-                };
+        self.crew.share(list.staged.div_ceil(BATCH), &|i| {
+            let (first, end) = (i * BATCH, list.staged.min((i + 1) * BATCH));
+            let mut pages = list.pages(first, end).peekable();
+            let begin = pages.peek().map_or(0, |p| p.0);
+            let mut known = old[old.partition_point(|e| e.page < begin)..].iter().copied().peekable();
+            while let Some((page, n, how)) = pages.next() {
+                if let Some(next) = pages.peek().filter(|next| next.2.direct && next.0 != page + 1) {
+                    cache::fetch(next.0 as usize * PAGE, FETCH);
+                }
+                // SAFETY: a place of this batch's own, of those that there is room for.
+                let (place, entry) = unsafe { places.place(n) };
+                while known.next_if(|e| e.page < page).is_some() {}
+                let before = known.next_if(|e| e.page == page);
+                *entry = before.unwrap_or(Entry { page, slot: UNPLACED, sum: 0 });
                 let from = page as usize * PAGE;
-                let how = piece.how;
                 if !how.direct && !door.read(from, place) {
                     entry.slot = if how.must { UNREADABLE } else { EMPTY };
                     if how.must {
@@ -217,12 +228,11 @@ impl Keeper {
                     (entry.slot, entry.sum) = (UNPLACED, sum);
                     if how.direct {
                         // SAFETY: as above; a page of the program is none of the staging buffer.
-                        unsafe {
-                            core::ptr::copy_nonoverlapping(from as *const u8, place.as_mut_ptr(), PAGE)
-                        };
+                        unsafe { cache::copy_past(from as *const u8, place.as_mut_ptr(), PAGE) };
                     }
                 }
             }
+            cache::done();
         });
         match unreadable.into_inner() {
             0 => Ok(()),

@@ -1,8 +1,9 @@
 //! Putting everything back to a checkpoint: a rollback in process, or a new process that becomes the old one.
 
 use super::super::image::{self, Context, Entry, Map, PAGE};
-use super::super::memory::{self, Run};
+use super::super::memory;
 use super::super::seats::{self, LEAVE, Seat, TAKE};
+use super::super::tracker::Run;
 use super::super::{files, keep};
 use super::{Keeper, No};
 use crate::fault::record::{self, Recovery};

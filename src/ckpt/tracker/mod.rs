@@ -1,0 +1,205 @@
+//! Which pages of the program have content, and which have changed since the last checkpoint.
+//!
+//! Two trackers. `Written` lets the kernel note writes: PAGEMAP_SCAN with userfaultfd's asynchronous write protection
+//! (Linux 6.7). `Compare` (older kernels, or PROMP_CKPT_TRACK=compare) takes every page for changed and finds out by comparing
+//! checksums. Write protection by mprotect with a SIGSEGV handler is not used: system calls that write to a protected page
+//! (read(2) into a buffer) fail with EFAULT instead of raising the signal, so a program would see errors it never has.
+
+mod scan;
+
+use super::crew::Crew;
+use super::image::{Map, PAGE};
+use super::ranges;
+use crate::sys::pagemap::{CHECK_WPASYNC, Pagemap, Uffd, WP_MATCHING};
+use scan::{Found, Scan, Stretch};
+use std::sync::OnceLock;
+
+/// A run of pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// First address.
+    pub start: usize,
+    /// Behind the last.
+    pub end: usize,
+    /// Changed since the last checkpoint, as far as is known.
+    pub changed: bool,
+    /// In memory. What is not may be in the swap space, or nothing that could be read (MADV_GUARD_INSTALL).
+    pub present: bool,
+}
+
+/// How changes are found.
+#[derive(Debug)]
+pub struct Tracker {
+    /// None: compare.
+    uffd: Option<Uffd>,
+    pagemap: Pagemap,
+    /// Starts of the mappings with pages whose writes were not noted when they were last looked at.
+    unwatched: Vec<usize>,
+}
+
+impl Tracker {
+    /// The best tracker this kernel has; `compare` asks for the other one.
+    pub fn new(compare: bool) -> Self {
+        let pagemap = Pagemap::open();
+        let uffd = Some(()).filter(|()| !compare && scan::works(&pagemap)).and_then(|()| Uffd::open());
+        Self { uffd, pagemap, unwatched: Vec::new() }
+    }
+
+    /// Does the kernel note writes?
+    pub fn notes_writes(&self) -> bool {
+        self.uffd.is_some()
+    }
+
+    /// Descriptors of ours, which are no files of the program.
+    pub fn descriptors(&self) -> [i32; 2] {
+        [self.uffd.as_ref().map_or(-1, |u| u.0), self.pagemap.0]
+    }
+
+    /// The pages of `maps` that have content of their own (not the file's, not zero by never having been touched), in order. `dense` are
+    /// ranges of pages, in order, that had content when the kernel began to note writes to them: there it is only asked for what is
+    /// different now, which takes a third of the time.
+    pub fn runs(&mut self, maps: &[Map], dense: &[(usize, usize)], crew: &Crew) -> Vec<Run> {
+        self.list(maps, &stretches(dense, &[]), crew, 0)
+    }
+
+    /// As [`Tracker::runs`], while nobody can write to them; the kernel notes writes anew from here on to what it has noted writes to until
+    /// now, but for `unarmed` parts of `dense`, which count as changed. Follow with [`Tracker::watch_rest`].
+    pub fn runs_anew(
+        &mut self,
+        maps: &[Map],
+        dense: &[(usize, usize)],
+        unarmed: &[(usize, usize)],
+        crew: &Crew,
+    ) -> Vec<Run> {
+        let flags = if self.notes_writes() { WP_MATCHING | CHECK_WPASYNC } else { 0 };
+        self.list(maps, &stretches(dense, unarmed), crew, flags)
+    }
+
+    fn list(&mut self, maps: &[Map], dense: &[Stretch], crew: &Crew, flags: u64) -> Vec<Run> {
+        let dense = if self.notes_writes() { dense } else { &[] };
+        let private: Vec<&Map> = maps.iter().filter(|m| !m.shared).collect();
+        let pieces: Vec<(&Map, usize, usize)> = private
+            .iter()
+            .flat_map(|m| pieces(m.start, m.end).map(move |(start, end)| (*m, start, end)))
+            .collect();
+        let found: Vec<OnceLock<Found>> = pieces.iter().map(|_| OnceLock::new()).collect();
+        let scan = Scan { pagemap: &self.pagemap, noted: self.notes_writes() };
+        crew.share(pieces.len(), &|i| {
+            let (m, start, end) = pieces[i];
+            let _ = found[i].set(scan.piece(m, (start, end), dense, flags)); // nobody else does this piece
+        });
+        let mut out: Vec<Run> = Vec::new();
+        let mut first = 0;
+        for (i, ((m, start, _), found)) in pieces.iter().zip(found).enumerate() {
+            let Found { runs, unwatched } = found.into_inner().unwrap_or_default();
+            if i == 0 || *start == m.start {
+                first = out.len();
+            }
+            runs.into_iter().for_each(|r| scan::push(&mut out, first, r));
+            if unwatched && !self.unwatched.contains(&m.start) {
+                self.unwatched.push(m.start);
+            }
+        }
+        out
+    }
+
+    /// Has the kernel note writes to `maps`, whose runs have been asked for, once they are armed. Returns those to which it has not until now.
+    pub fn watch(&mut self, maps: &[Map]) -> Vec<(usize, usize)> {
+        let Some(uffd) = &self.uffd else { return Vec::new() };
+        let mut new = Vec::new();
+        for m in maps.iter().filter(|m| !m.shared) {
+            uffd.watch(m.start, m.end);
+            if let Some(i) = self.unwatched.iter().position(|s| *s == m.start) {
+                self.unwatched.swap_remove(i);
+                // A mark from elsewhere would keep a page from being armed.
+                uffd.clear(m.start, m.end);
+                new.push((m.start, m.end));
+            }
+        }
+        new
+    }
+
+    /// Has the kernel note writes to the rest of `maps`, too, after [`Tracker::runs_anew`].
+    pub fn watch_rest(&mut self, maps: &[Map], crew: &Crew) {
+        let new = self.watch(maps);
+        self.arm(&new, crew);
+    }
+
+    /// Arms all pages of `maps`; see [`Tracker::arm`].
+    pub fn arm_all(&self, maps: &[Map], crew: &Crew) {
+        let ranges: Vec<_> = maps.iter().filter(|m| !m.shared).map(|m| (m.start, m.end)).collect();
+        self.arm(&ranges, crew);
+    }
+
+    /// Has the kernel note writes to the pages of `ranges`, in watched mappings, from here on.
+    pub fn arm(&self, ranges: &[(usize, usize)], crew: &Crew) {
+        if self.notes_writes() {
+            let pieces: Vec<_> = ranges.iter().flat_map(|r| pieces(r.0, r.1)).collect();
+            crew.share(pieces.len(), &|i| scan::arm(&self.pagemap, pieces[i]));
+        }
+    }
+}
+
+/// `dense`, cut where `unarmed` ranges begin and end.
+fn stretches(dense: &[(usize, usize)], unarmed: &[(usize, usize)]) -> Vec<Stretch> {
+    let mut out = Vec::with_capacity(dense.len() + 2 * unarmed.len());
+    for &(start, end) in dense {
+        ranges::parts(unarmed, start, end, |start, end, rests| out.push(Stretch { start, end, arm: !rests }));
+    }
+    out
+}
+
+/// [start, end) in pieces for the crew.
+fn pieces(start: usize, end: usize) -> impl Iterator<Item = (usize, usize)> {
+    const PIECE: usize = 32 << 20;
+    /// Address space that is only reserved, which may be terabytes, shall not make more pieces.
+    const MOST: usize = 64;
+    let len = PIECE.max((end - start) / MOST).next_multiple_of(PAGE);
+    (start..end).step_by(len).map(move |a| (a, end.min(a + len)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::syscall;
+
+    #[test]
+    fn writes_are_noted_where_the_kernel_can() {
+        let mut t = Tracker::new(false);
+        if !t.notes_writes() {
+            eprintln!("SKIPPED: this kernel does not note writes (PAGEMAP_SCAN with userfaultfd)");
+            return;
+        }
+        let len = 16 * PAGE;
+        let p = syscall::map_anonymous(len).unwrap();
+        let m = Map {
+            start: p as usize,
+            end: p as usize + len,
+            prot: 3,
+            shared: false,
+            offset: 0,
+            dev: String::new(),
+            inode: 0,
+            path: String::new(),
+        };
+        // SAFETY: memory mapped above.
+        unsafe {
+            p.add(PAGE).write(1);
+            p.add(5 * PAGE).write(1);
+        }
+        let list = |t: &mut Tracker| {
+            let v = t.runs(core::slice::from_ref(&m), &[], &Crew::default());
+            v.iter().map(|r| ((r.start - m.start) / PAGE, r.changed)).collect::<Vec<_>>()
+        };
+        assert_eq!(list(&mut t), [(1, true), (5, true)]);
+        t.watch(core::slice::from_ref(&m));
+        t.arm(&[(m.start, m.end)], &Crew::default());
+        assert_eq!(list(&mut t), [(1, false), (5, false)]);
+        // SAFETY: as above.
+        unsafe {
+            p.add(5 * PAGE).write(2);
+            p.add(7 * PAGE).write(2);
+        }
+        assert_eq!(list(&mut t), [(1, false), (5, true), (7, true)]);
+    }
+}
