@@ -1,15 +1,16 @@
 //! Where changed pages wait between the copy, during which the threads are frozen, and the file: so that threads are frozen for
 //! as long as a memory copy takes, not a write. The memory stays resident from one checkpoint to the next, since touching it for
-//! the first time costs as much as the copy; it is as large as what a checkpoint saves, up to half of what the system has left.
+//! the first time costs as much as the copy; it is as large as what a checkpoint saves, up to half of what the system and the process'
+//! cgroups have left. Where that is much of it, the memory is offered to the system between two checkpoints: what it needs it takes back.
 //! It has no huge pages: a virtual machine that has not used memory lately must ask its host for it, which takes several times as
 //! long for huge pages as for small ones; the copy is as fast into either (docs/checkpoints.md, "Cost").
 
 use super::crew::Crew;
 use super::image::{Entry, PAGE};
+use crate::icv::limits;
 use crate::sys;
 use crate::sys::keep::{self, RESERVED};
-use crate::sys::maps;
-use core::sync::atomic::Ordering::*;
+use core::sync::atomic::{AtomicBool, Ordering::*};
 
 /// Where it is.
 const BASE: usize = RESERVED.start;
@@ -25,6 +26,10 @@ pub struct Staging {
     limit: usize,
     /// Bytes that have been touched.
     ready: usize,
+    /// It is a large part of the memory that there is.
+    scarce: bool,
+    /// The system may have taken some of it back.
+    offered: bool,
     /// One for each page of `limit`.
     entries: Vec<Entry>,
 }
@@ -34,21 +39,23 @@ impl Staging {
     /// There is room for an eighth more, which is touched when it is used. It may take seconds; a failure that asks for a rollback ends it.
     /// Returns whether memory was touched.
     pub fn prepare(&mut self, bytes: usize, crew: &Crew) -> bool {
-        let most = (available() / 2 + self.ready).min(RESERVED.len());
+        // What is offered is among what is left.
+        let left = limits::memory_left() + if self.offered { 0 } else { self.ready };
+        let most = (left / 2).min(RESERVED.len());
         self.limit = (bytes + bytes / 8 + STEP).max(self.ready).min(most) & !(PAGE - 1);
         self.limit = self.limit.min(self.open(self.limit));
+        self.scarce = self.limit > left / 8;
         self.entries.resize(self.limit / PAGE, Entry { page: 0, slot: 0, sum: 0 });
-        let (from, to) = (BASE + self.ready, BASE + bytes.min(self.limit));
-        if from >= to {
-            return false;
-        }
-        let failed = &super::keep::get().failed;
-        crew.share((to - from).div_ceil(STEP), &|i| {
-            if failed.load(Acquire) > 0 {
-                return;
-            }
+        let known = if self.offered { 0 } else { self.ready };
+        let (from, to) = (BASE + known, BASE + bytes.min(self.limit));
+        let (failed, touched) = (&super::keep::get().failed, AtomicBool::new(false));
+        crew.share(to.saturating_sub(from).div_ceil(STEP), &|i| {
             let at = from + i * STEP;
             let len = STEP.min(to - at);
+            if failed.load(Acquire) > 0 || is_there(at, len) {
+                return;
+            }
+            touched.store(true, Relaxed);
             // SAFETY: within the reserved memory, which is ours. Linux has the advice since 5.14; before, each page is written to.
             unsafe {
                 if sys!(libc::SYS_madvise, at, len, libc::MADV_POPULATE_WRITE) != 0 {
@@ -61,8 +68,18 @@ impl Staging {
         if failed.load(Acquire) > 0 {
             return false;
         }
-        self.ready = to.next_multiple_of(PAGE) - BASE;
-        true
+        self.ready = self.ready.max((to - BASE).next_multiple_of(PAGE));
+        touched.into_inner()
+    }
+
+    /// Nobody needs its content any more: where memory is scarce, the system may take it back when the program wants more. Doing so everywhere would make
+    /// the next copy a fifth slower.
+    pub fn offer(&mut self) {
+        self.offered = self.scarce;
+        if self.offered {
+            // SAFETY: memory of ours, to be written to before it is read again.
+            unsafe { sys!(libc::SYS_madvise, BASE, self.ready, libc::MADV_FREE) };
+        }
     }
 
     /// Makes `bytes` usable. Returns how many are.
@@ -122,12 +139,11 @@ impl Places {
     }
 }
 
-/// Bytes of memory that the system has left.
-fn available() -> usize {
-    let text = maps::read_file(c"/proc/meminfo").unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
-    let kb = text
-        .lines()
-        .find_map(|l| l.strip_prefix("MemAvailable:")?.trim().split(' ').next()?.parse::<usize>().ok());
-    kb.unwrap_or(0) * 1024
+/// Is all of the memory in [at, at + len) touched? At most [`STEP`].
+fn is_there(at: usize, len: usize) -> bool {
+    let mut there = [0u8; STEP / PAGE];
+    let pages = len.div_ceil(PAGE);
+    // SAFETY: a byte a page, for memory of ours.
+    let r = unsafe { sys!(libc::SYS_mincore, at, len, there.as_mut_ptr()) };
+    r == 0 && there[..pages].iter().all(|p| p & 1 != 0)
 }

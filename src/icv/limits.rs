@@ -1,5 +1,7 @@
-//! What this process may use of the machine: processors by affinity mask and by cgroup CPU quota.
+//! What this process may use of the machine: processors by affinity mask and by cgroup CPU quota, memory by what the system and its cgroups have
+//! left.
 
+use super::cgroup::{Group, groups};
 use crate::sys::{allowed, syscall};
 
 /// The processors that the process could use when it was loaded, in order: before libgomp may have bound the initial thread.
@@ -20,39 +22,38 @@ fn online() -> Vec<u32> {
 /// The CPU quota of the process's cgroups in whole processors, rounded up; `None` without one. Containers set it; the
 /// affinity mask does not show it.
 pub fn cgroup_quota() -> Option<u32> {
-    let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    let mut least: Option<u32> = None;
-    for line in own.lines() {
-        let mut parts = line.splitn(3, ':');
-        let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
-        let (root, v2) = match controllers {
-            "" => ("/sys/fs/cgroup".to_string(), true),
-            c if c.split(',').any(|c| c == "cpu") => (format!("/sys/fs/cgroup/{c}"), false),
-            _ => continue,
-        };
-        let mut dir = path.to_string();
-        loop {
-            let base = format!("{root}{}", dir.trim_end_matches('/'));
-            if let Some(q) = if v2 { quota_v2(&base) } else { quota_v1(&base) } {
-                least = Some(least.map_or(q, |l| l.min(q)));
-            }
-            match dir.rfind('/') {
-                Some(0) if dir.len() > 1 => dir = "/".into(),
-                Some(i) if i > 0 => dir.truncate(i),
-                _ => break,
-            }
-        }
-    }
-    least
+    let quota = |g: &Group| match g.unified {
+        true => parse_cpu_max(&g.text("cpu.max")?),
+        false => ceil_quota(g.number("cpu.cfs_quota_us")?, g.number("cpu.cfs_period_us")?),
+    };
+    groups("cpu").iter().filter_map(quota).min()
 }
 
-fn quota_v2(dir: &str) -> Option<u32> {
-    parse_cpu_max(&std::fs::read_to_string(format!("{dir}/cpu.max")).ok()?)
+/// Bytes of memory that the process can still get: of the system and within its cgroups.
+pub fn memory_left() -> usize {
+    let system = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let system = field(&system, "MemAvailable:").unwrap_or(0) * 1024;
+    groups("memory").iter().filter_map(left).fold(system, i64::min).max(0) as usize
 }
 
-fn quota_v1(dir: &str) -> Option<u32> {
-    let read = |f: &str| std::fs::read_to_string(format!("{dir}/{f}")).ok()?.trim().parse::<i64>().ok();
-    ceil_quota(read("cpu.cfs_quota_us")?, read("cpu.cfs_period_us")?)
+/// Bytes that a cgroup has left; `None` without a limit.
+fn left(g: &Group) -> Option<i64> {
+    let (limits, used, cached): (&[&str], _, _) = match g.unified {
+        true => (&["memory.max", "memory.high"], "memory.current", "inactive_file"),
+        false => (&["memory.limit_in_bytes"], "memory.usage_in_bytes", "total_inactive_file"),
+    };
+    let limit = limits.iter().filter_map(|file| g.number(file)).min()?;
+    // The system takes this back before it refuses memory.
+    let cached = field(&g.text("memory.stat")?, cached).unwrap_or(0);
+    Some(limit - (g.number(used)? - cached).max(0))
+}
+
+/// The number behind `name` in lines of names and numbers.
+fn field(text: &str, name: &str) -> Option<i64> {
+    text.lines().find_map(|l| {
+        let mut words = l.split_ascii_whitespace();
+        (words.next()? == name).then(|| words.next()?.parse().ok())?
+    })
 }
 
 /// The content of `cpu.max`: `max PERIOD` or `QUOTA PERIOD`.
@@ -76,5 +77,15 @@ mod tests {
         assert_eq!(parse_cpu_max("50000 100000"), Some(1));
         assert_eq!(parse_cpu_max(""), None);
         assert_eq!(parse_cpu_max("-1 0"), None);
+    }
+
+    #[test]
+    fn fields_of_lists() {
+        let meminfo = "MemTotal:       24676400 kB\nMemAvailable:   22889876 kB\nCached\n";
+        assert_eq!(field(meminfo, "MemAvailable:"), Some(22889876));
+        assert_eq!(field(meminfo, "Cached"), None);
+        assert_eq!(field("file 3\ninactive_file 4096\n", "inactive_file"), Some(4096));
+        assert_eq!(field(meminfo, "inactive_file"), None);
+        assert!(memory_left() > 1 << 20);
     }
 }

@@ -2,6 +2,7 @@
 //! set that every task carries; the machine's limits; the runtime's own settings (`PROMP_*`).
 
 pub mod affinity_format;
+mod cgroup;
 pub mod display;
 pub mod env;
 pub mod limits;

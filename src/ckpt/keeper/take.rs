@@ -59,7 +59,9 @@ impl Keeper {
         let stop_ns = time::now_ns() - began + noting_ns;
         let (about, held) = copied?;
         self.answer();
-        let dirty_pages = self.finish(about, held, stop_ns, began).map_err(No::Refused)?;
+        let finished = self.finish(about, held, stop_ns, began);
+        self.staging.offer();
+        let dirty_pages = finished.map_err(No::Refused)?;
         self.unknown = false;
         self.grows |= self.staging.ready() >= had + WORTH_IT;
         if self.settings.verbose >= 2 {
