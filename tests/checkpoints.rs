@@ -122,60 +122,6 @@ fn any_use_of_memory_rolls_back() {
     any_seed_rolls_back("ckpt/memory.c", 12, "80ms", &["kill", "crash", "memerr"], &trackers);
 }
 
-/// A control group with a limit for memory.
-struct Limited(PathBuf);
-
-impl Limited {
-    fn new(mib: u64) -> Option<Self> {
-        let old = ("/sys/fs/cgroup/memory", "memory.limit_in_bytes");
-        let new = ("/sys/fs/cgroup", "memory.max");
-        [old, new].into_iter().find_map(|(root, file)| {
-            let group = Self(Path::new(root).join(format!("promp-test-{}", std::process::id())));
-            fs::create_dir(&group.0).ok()?;
-            // Not in a group without the controller: writing makes no files there.
-            fs::write(group.0.join(file), (mib << 20).to_string()).ok().map(|()| group)
-        })
-    }
-}
-
-impl Drop for Limited {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir(&self.0);
-    }
-}
-
-/// With checkpoints a program can have as much of a container's memory as without: what the runtime has for the copies it gives back.
-#[test]
-fn the_memory_of_a_container() {
-    let s = Scratch::new("container");
-    let (exe, dir) = (build("ckpt/grows.c", &[]), s.path("ckpt"));
-    for fault in [None, Some("kill@mtbf=700ms,seed=1,count=4")] {
-        let Some(group) = Limited::new(700) else {
-            return eprintln!("SKIPPED: no cgroup with a limit for memory can be made here");
-        };
-        let _ = fs::remove_dir_all(&dir);
-        let mut c = Command::new("/bin/sh");
-        c.args([
-            "-c",
-            "echo $$ >\"$0/cgroup.procs\" && exec \"$@\"",
-            text(&group.0),
-            text(&command()),
-            "run",
-        ]);
-        c.args(["--threads", "2", "--every", "200ms", "--ckpt", text(&dir)]);
-        c.args(fault.iter().flat_map(|f| ["--fault", f]));
-        c.args(["--", text(&exe), "200", "560", "1.5"]);
-        let out = s.path("out");
-        let _ = fs::remove_file(&out);
-        let status = start(c, &out, None).expect("ends");
-        let err = fs::read_to_string(out.with_extension("err")).unwrap_or_default();
-        assert!(status.success(), "{fault:?} {status}: {err}");
-        assert_eq!(fs::read_to_string(&out).unwrap(), "all changes are there\n", "{fault:?}: {err}");
-        assert!(has_generation(&dir), "{fault:?}: {err}");
-        assert!(fault.is_none() || err.contains("rolled back"), "{err}");
-    }
-}
-
 /// Address space that is only reserved stays empty where a program locks its memory.
 #[test]
 fn a_program_that_locks_its_memory() {

@@ -41,8 +41,14 @@ fn findings() -> Vec<Finding> {
     add("fsgsbase", has("fsgsbase"), "thread pointer readable and writable without a system call".into());
     add(
         "dirty page tracking",
-        kernel >= (6, 7),
-        "PAGEMAP_SCAN with userfaultfd write protection (Linux 6.7); without it checkpoints compare all pages".into(),
+        kernel >= (6, 7) && userfaultfd(),
+        "PAGEMAP_SCAN with userfaultfd write protection (Linux 6.7, and allowed here); without it checkpoints compare all pages".into(),
+    );
+    add(
+        "restarts",
+        fixed_addresses(),
+        "address-space randomisation can be switched off (personality(2), which containers may forbid); without it there are only rollbacks"
+            .into(),
     );
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     add(
@@ -85,6 +91,27 @@ fn findings() -> Vec<Finding> {
 fn version(release: &str) -> (u32, u32) {
     let mut parts = release.split(['.', '-']).map(|p| p.parse().unwrap_or(0));
     (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
+}
+
+/// Can a userfaultfd for what happens in user mode be had? Containers may forbid it.
+fn userfaultfd() -> bool {
+    const USER_MODE_ONLY: libc::c_int = 1;
+    // SAFETY: makes a descriptor, which is closed.
+    unsafe {
+        let fd = libc::syscall(libc::SYS_userfaultfd, libc::O_CLOEXEC | USER_MODE_ONLY);
+        fd >= 0 && libc::close(fd as libc::c_int) == 0
+    }
+}
+
+/// Can programs be started without address-space randomisation?
+fn fixed_addresses() -> bool {
+    const NO_RANDOMIZE: libc::c_ulong = 0x004_0000;
+    // SAFETY: plain calls; what is changed is put back.
+    unsafe {
+        let now = libc::personality(0xffff_ffff);
+        let changed = now >= 0 && libc::personality(now as libc::c_ulong | NO_RANDOMIZE) >= 0;
+        changed && libc::personality(now as libc::c_ulong) >= 0
+    }
 }
 
 fn limit(resource: libc::__rlimit_resource_t) -> String {

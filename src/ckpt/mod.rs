@@ -218,6 +218,12 @@ pub fn start(g: &'static Globals) {
         say!("no checkpoints: the system does not give the address space for them (ulimit -v?)");
         return;
     }
+    if settings.verbose >= 1 && restart::randomised() {
+        say!(
+            "{}: failures are rolled back, but no restart is possible if the process dies",
+            restart::RANDOMISED
+        );
+    }
     seats::install();
     let threads = g.initial.threads;
     let dir = settings.dir.clone();

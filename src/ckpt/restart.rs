@@ -38,6 +38,22 @@ pub fn inherited() -> Vec<i32> {
     INHERITED.with(|v| v.clone())
 }
 
+const NO_RANDOMIZE: usize = 0x004_0000;
+/// The argument of personality(2) that changes nothing.
+const QUERY: usize = 0xffff_ffff;
+
+/// Are this process' addresses random? Then rollbacks work, but no other process can take its place. The filter for system calls that containers
+/// have (Docker's and Kubernetes' default) does not let a process change that.
+pub fn randomised() -> bool {
+    // SAFETY: plain call.
+    let now = unsafe { sys!(libc::SYS_personality, QUERY) };
+    let off = maps::read_file(c"/proc/sys/kernel/randomize_va_space").is_some_and(|v| v.starts_with(b"0"));
+    now as usize & NO_RANDOMIZE == 0 && !off
+}
+
+/// What to do about it.
+pub const RANDOMISED: &str = "addresses are random here, and the process may not change that (personality(2); for Docker and Podman: --security-opt seccomp=unconfined)";
+
 /// Before the program has done anything: re-executes it without address-space randomisation if checkpoints are on and it has
 /// it, and hands over to the keeper if this process is to go on from a checkpoint.
 pub fn prepare() {
@@ -45,8 +61,6 @@ pub fn prepare() {
     if env::secure() || !env::is_set(c"PROMP_CKPT_DIR") || env::get("PROMP_FT").is_some_and(|v| v == "off") {
         return;
     }
-    const NO_RANDOMIZE: usize = 0x004_0000;
-    const QUERY: usize = 0xffff_ffff;
     // SAFETY: plain calls; the arguments, each ended by a zero byte, and the environment are those of this process.
     unsafe {
         let now = sys!(libc::SYS_personality, QUERY);
@@ -66,7 +80,7 @@ pub fn prepare() {
                 sys::allowed::use_all();
                 sys!(libc::SYS_execve, path.unwrap_or_default().as_ptr(), arguments.as_ptr(), environ);
             }
-            // It goes on with randomisation: rollbacks work, restarts are refused.
+            // It goes on with randomisation: see `randomised`.
             sys!(libc::SYS_personality, now);
         }
     }
@@ -113,6 +127,9 @@ pub fn work(settings: &Settings, first: &'static Seat) -> ! {
     };
     let g = read().unwrap_or_else(|why| refuse(&why));
     if memory::vdso() != g.about.vdso {
+        if randomised() {
+            refuse(RANDOMISED);
+        }
         refuse("the kernel's vDSO lies at another address: the kernel has changed, or randomises addresses");
     }
     let store = Store::open(Path::new(&settings.dir), Some((number, g.index.clone())))

@@ -15,6 +15,12 @@ use core::sync::atomic::Ordering::*;
 /// Linux 6.13; libc has no name for it yet.
 const MADV_GUARD_REMOVE: i32 = 103;
 
+/// How long a rollback tries to stop all threads. A checkpoint can do without one that comes or goes and has no CPU, or waits for a slow disk;
+/// here the program would end.
+const PATIENCE_NS: u64 = 10_000_000_000;
+/// Between two attempts.
+const PAUSE_NS: u64 = 50_000;
+
 impl Keeper {
     /// Puts everything back to the last checkpoint.
     pub(super) fn roll_back(&mut self) {
@@ -23,9 +29,12 @@ impl Keeper {
         let seats = loop {
             match self.freeze() {
                 Ok(s) => break s,
-                Err(No::Later) => syscall::sched_yield(),
-                Err(No::Refused(why)) => {
+                Err(No::Refused(why)) if time::now_ns() - began > PATIENCE_NS => {
                     stop(&format!("the threads cannot be stopped for a rollback: {why}"))
+                }
+                Err(_) => {
+                    let bell = k.bell.load(Acquire);
+                    futex::wait_until(&k.bell, bell, time::now_ns() + PAUSE_NS);
                 }
             }
         };

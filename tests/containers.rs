@@ -1,0 +1,138 @@
+//! Checkpoints where a container limits what a process may have and do.
+
+mod common;
+use common::saved::*;
+use common::*;
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A control group with a limit for memory.
+struct Limited(PathBuf);
+
+impl Limited {
+    fn new(mib: u64) -> Option<Self> {
+        let old = ("/sys/fs/cgroup/memory", "memory.limit_in_bytes");
+        let new = ("/sys/fs/cgroup", "memory.max");
+        [old, new].into_iter().find_map(|(root, file)| {
+            let group = Self(Path::new(root).join(format!("promp-test-{}", std::process::id())));
+            fs::create_dir(&group.0).ok()?;
+            // Not in a group without the controller: writing makes no files there.
+            fs::write(group.0.join(file), (mib << 20).to_string()).ok().map(|()| group)
+        })
+    }
+}
+
+impl Drop for Limited {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+/// With checkpoints a program can have as much of a container's memory as without: what the runtime has for the copies it gives back.
+#[test]
+fn the_memory_of_a_container() {
+    let s = Scratch::new("container");
+    let (exe, dir) = (build("ckpt/grows.c", &[]), s.path("ckpt"));
+    for fault in [None, Some("kill@mtbf=700ms,seed=1,count=4")] {
+        let Some(group) = Limited::new(700) else {
+            return eprintln!("SKIPPED: no cgroup with a limit for memory can be made here");
+        };
+        let _ = fs::remove_dir_all(&dir);
+        let mut c = Command::new("/bin/sh");
+        c.args([
+            "-c",
+            "echo $$ >\"$0/cgroup.procs\" && exec \"$@\"",
+            text(&group.0),
+            text(&command()),
+            "run",
+        ]);
+        c.args(["--threads", "2", "--every", "200ms", "--ckpt", text(&dir)]);
+        c.args(fault.iter().flat_map(|f| ["--fault", f]));
+        c.args(["--", text(&exe), "200", "560", "1.5"]);
+        let out = s.path("out");
+        let _ = fs::remove_file(&out);
+        let status = start(c, &out, None).expect("ends");
+        let err = fs::read_to_string(out.with_extension("err")).unwrap_or_default();
+        assert!(status.success(), "{fault:?} {status}: {err}");
+        assert_eq!(fs::read_to_string(&out).unwrap(), "all changes are there\n", "{fault:?}: {err}");
+        assert!(has_generation(&dir), "{fault:?}: {err}");
+        assert!(fault.is_none() || err.contains("rolled back"), "{err}");
+    }
+}
+
+/// Has system calls refused that the default filter of Docker, Podman and Kubernetes refuses and the runtime uses: userfaultfd(2), and
+/// personality(2) but for asking. clone3(2) is unknown to it.
+fn forbid(c: &mut Command) {
+    use libc::*;
+    let load = |k| sock_filter { code: (BPF_LD | BPF_W | BPF_ABS) as u16, jt: 0, jf: 0, k };
+    let equal = |k: u32, jt, jf| sock_filter { code: (BPF_JMP | BPF_JEQ | BPF_K) as u16, jt, jf, k };
+    let answer = |k| sock_filter { code: (BPF_RET | BPF_K) as u16, jt: 0, jf: 0, k };
+    const FIRST_ARGUMENT: u32 = 16;
+    let filter = [
+        load(0),
+        equal(SYS_userfaultfd as u32, 5, 0),
+        equal(SYS_clone3 as u32, 5, 0),
+        equal(SYS_personality as u32, 0, 2),
+        load(FIRST_ARGUMENT),
+        equal(u32::MAX, 0, 1),
+        answer(SECCOMP_RET_ALLOW),
+        answer(SECCOMP_RET_ERRNO | EPERM as u32),
+        answer(SECCOMP_RET_ERRNO | ENOSYS as u32),
+    ];
+    // SAFETY: two system calls between fork and exec, on memory of the closure.
+    unsafe {
+        c.pre_exec(move || {
+            let program = sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
+            prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+            match prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            }
+        });
+    }
+}
+
+/// Failures are rolled back without the kernel's notes. That a dead process cannot be continued is said at the beginning, and when it is tried.
+#[test]
+fn system_calls_that_containers_forbid() {
+    let s = Scratch::new("forbidden");
+    let exe = build("ft/update.c", &[]);
+    let want = reference(&exe, &[], &[THREADS]);
+    let (dir, out) = (s.path("ckpt"), s.path("out"));
+    let random = fs::read_to_string("/proc/sys/kernel/randomize_va_space").is_ok_and(|v| v.trim() != "0");
+    const MESSAGE: &str = "addresses are random here";
+    let mut back = 0;
+    for (seed, kind) in ["kill", "crash", "memerr", "kill"].iter().enumerate() {
+        let _ = fs::remove_dir_all(&dir);
+        let _ = fs::remove_file(&out);
+        let mut c = Command::new(&exe);
+        forbid(&mut c);
+        let fault = format!("{kind}@mtbf=60ms,seed={},count=4", seed + 1);
+        let status = start_with(c, &out, None, |c| {
+            c.env("LD_PRELOAD", library()).env(THREADS.0, THREADS.1).env("PROMP_FAULT", &fault);
+            c.env("PROMP_CKPT_DIR", &dir).env("PROMP_CKPT_INTERVAL", "50ms");
+        });
+        let err = fs::read_to_string(out.with_extension("err")).unwrap_or_default();
+        assert!(status.expect("ends").success(), "{fault}: {err}");
+        assert_eq!(fs::read_to_string(&out).unwrap(), want.out, "{fault}: {err}");
+        assert_eq!(err.contains(MESSAGE), random, "{fault}: {err}");
+        back += err.matches("rolled back to checkpoint").count();
+    }
+    assert!(back > 3, "only {back} rollbacks");
+    if !random {
+        return;
+    }
+    let _ = fs::remove_dir_all(&dir);
+    let mut c = first_run(&exe, &[], &dir);
+    forbid(&mut c);
+    let killed = start_with(c, &out, Some(&|_| has_generation(&dir)), |_| ());
+    assert!(killed.is_none(), "no checkpoint before its end");
+    let mut c = restart(&dir);
+    forbid(&mut c);
+    let status = start(c, &out, None).expect("refused at once");
+    let err = fs::read_to_string(out.with_extension("err")).unwrap_or_default();
+    assert_eq!(status.code(), Some(71), "{err}");
+    assert!(err.contains(MESSAGE), "{err}");
+}
