@@ -41,7 +41,7 @@ impl Tracker {
     /// The best tracker this kernel has; `compare` asks for the other one.
     pub fn new(compare: bool) -> Self {
         let pagemap = Pagemap::open();
-        let uffd = Some(()).filter(|()| !compare && scan::works(&pagemap)).and_then(|()| Uffd::open());
+        let uffd = if compare || !scan::works(&pagemap) { None } else { Uffd::open() };
         Self { uffd, pagemap, unwatched: Vec::new() }
     }
 
