@@ -136,3 +136,24 @@ fn system_calls_that_containers_forbid() {
     assert_eq!(status.code(), Some(71), "{err}");
     assert!(err.contains(MESSAGE), "{err}");
 }
+
+/// Without /proc there are no checkpoints, which is said, and failures are answered without them.
+#[test]
+fn no_proc() {
+    let s = Scratch::new("no-proc");
+    let exe = build("ft/update.c", &[]);
+    let want = reference(&exe, &[], &[THREADS]);
+    let out = s.path("out");
+    let mut c = Command::new("unshare");
+    c.args(["--map-root-user", "--mount", "/bin/sh", "-c"]);
+    c.args(["mount -t tmpfs none /proc || exit 125; exec \"$@\"", "sh", "env"]);
+    c.args([&format!("LD_PRELOAD={}", library().display()), "PROMP_FAULT=kill@mtbf=60ms,seed=1,count=4"]);
+    c.args([&format!("PROMP_CKPT_DIR={}", s.path("ckpt").display()), "OMP_NUM_THREADS=4", text(&exe)]);
+    let status = start(c, &out, None).expect("ends");
+    let err = fs::read_to_string(out.with_extension("err")).unwrap_or_default();
+    if status.code() == Some(125) || err.contains("unshare: ") {
+        return eprintln!("SKIPPED: /proc cannot be hidden from a process here: {err}");
+    }
+    assert!(status.success() && err.contains("is /proc mounted?"), "{status}: {err}");
+    assert_eq!(fs::read_to_string(&out).unwrap(), want.out, "{err}");
+}

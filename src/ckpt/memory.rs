@@ -5,6 +5,9 @@ use crate::sys;
 use crate::sys::syscall::high;
 use crate::sys::{keep, maps};
 
+/// Why there are no mappings.
+pub const NO_MAPS: &str = "/proc/self/maps cannot be read (is /proc mounted?)";
+
 /// All mappings that belong to the program, or the runtime's ordinary memory: not the kernel's own, not the kept region.
 pub fn mappings() -> Vec<Map> {
     let mut all = maps::all();
@@ -59,6 +62,9 @@ pub fn reshape(want: &[Map], brk: usize) -> Result<(), String> {
         sys!(libc::SYS_brk, brk);
     }
     let have = mappings();
+    if have.is_empty() {
+        return Err(NO_MAPS.into());
+    }
     let same = |a: &Map, b: &Map| {
         a.inode == b.inode
             && a.dev == b.dev

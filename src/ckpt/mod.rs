@@ -214,6 +214,10 @@ pub fn start(g: &'static Globals) {
         }
         return;
     }
+    if memory::mappings().is_empty() {
+        say!("no checkpoints: {}", memory::NO_MAPS);
+        return;
+    }
     if !region_ready() {
         say!("no checkpoints: the system does not give the address space for them (ulimit -v?)");
         return;

@@ -90,6 +90,9 @@ impl Keeper {
         unarmed: &[(usize, usize)],
     ) -> Result<(Description, Held), No> {
         let maps = memory::mappings();
+        if maps.is_empty() {
+            return Err(No::Refused(memory::NO_MAPS.into()));
+        }
         if let Some(m) = maps.iter().find(|m| m.shared && m.prot & libc::PROT_WRITE != 0) {
             return Err(No::Refused(format!(
                 "memory is shared with others ({:x}-{:x} {})",
