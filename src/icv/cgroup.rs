@@ -6,7 +6,8 @@ use std::path::Path;
 /// A group.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Group {
-    dir: String,
+    /// Its folder.
+    pub dir: String,
     /// Has it the files of the interface's second version?
     pub unified: bool,
 }

@@ -80,6 +80,32 @@ mod tests {
     }
 
     #[test]
+    fn what_cgroups_have_left() {
+        let dir = std::env::temp_dir().join(format!("promp-cgroup-{}", std::process::id()));
+        let left_with = |unified, files: &[(&str, &str)]| {
+            let _ = std::fs::remove_dir_all(&dir);
+            std::fs::create_dir(&dir).unwrap();
+            files.iter().for_each(|(name, text)| std::fs::write(dir.join(name), text).unwrap());
+            let left = left(&Group { dir: dir.to_str().unwrap().into(), unified });
+            std::fs::remove_dir_all(&dir).unwrap();
+            left
+        };
+        let new = [("memory.current", "700\n"), ("memory.stat", "anon 5\ninactive_file 100\n")];
+        let with = |more: &[(&'static str, &'static str)]| [&new, more].concat();
+        assert_eq!(left_with(true, &with(&[("memory.max", "1000\n"), ("memory.high", "max\n")])), Some(400));
+        assert_eq!(left_with(true, &with(&[("memory.max", "1000\n"), ("memory.high", "500\n")])), Some(-100));
+        assert_eq!(left_with(true, &with(&[("memory.max", "max\n"), ("memory.high", "max\n")])), None);
+        assert_eq!(left_with(true, &new), None);
+        let old = [
+            ("memory.limit_in_bytes", "1000\n"),
+            ("memory.usage_in_bytes", "900\n"),
+            ("memory.stat", "inactive_file 1\ntotal_inactive_file 300\n"),
+        ];
+        assert_eq!(left_with(false, &old), Some(400));
+        assert_eq!(left_with(true, &old), None);
+    }
+
+    #[test]
     fn fields_of_lists() {
         let meminfo = "MemTotal:       24676400 kB\nMemAvailable:   22889876 kB\nCached\n";
         assert_eq!(field(meminfo, "MemAvailable:"), Some(22889876));
