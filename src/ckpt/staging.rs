@@ -75,11 +75,9 @@ impl Staging {
     /// Nobody needs its content any more: where memory is scarce, the system may take it back when the program wants more. Doing so everywhere would make
     /// the next copy a fifth slower.
     pub fn offer(&mut self) {
-        self.offered = self.scarce;
-        if self.offered {
-            // SAFETY: memory of ours, to be written to before it is read again.
-            unsafe { sys!(libc::SYS_madvise, BASE, self.ready, libc::MADV_FREE) };
-        }
+        // SAFETY: memory of ours, to be written to before it is read again.
+        self.offered =
+            self.scarce && unsafe { sys!(libc::SYS_madvise, BASE, self.ready, libc::MADV_FREE) } == 0;
     }
 
     /// Makes `bytes` usable. Returns how many are.
