@@ -105,7 +105,7 @@ impl Keeper {
         }
         let about = self.describe(&maps, files, seats);
         // From here on it must go well, or it is not known what has changed.
-        let runs = self.tracker.runs_anew(&maps, &self.store.dense, unarmed, &self.crew);
+        let runs = self.tracker.runs_anew(&maps, &self.store.dense, unarmed);
         let old = core::mem::take(&mut self.store.index);
         let ahead = self.ahead.take().unwrap_or_default();
         let held = self.copy_runs(&maps, &runs, &old, ahead);

@@ -63,16 +63,16 @@ impl Tracker {
     }
 
     /// As [`Tracker::runs`], while nobody can write to them; the kernel notes writes anew from here on to what it has noted writes to until
-    /// now, but for `unarmed` parts of `dense`, which count as changed. Follow with [`Tracker::watch_rest`].
+    /// now, but for `unarmed` parts of `dense`, which count as changed. Follow with [`Tracker::watch_rest`]. On one CPU: for what it arms the kernel
+    /// has all other CPUs forget their translations of addresses, one after the other, unless they have nothing to do.
     pub fn runs_anew(
         &mut self,
         maps: &[Map],
         dense: &[(usize, usize)],
         unarmed: &[(usize, usize)],
-        crew: &Crew,
     ) -> Vec<Run> {
         let flags = if self.notes_writes() { WP_MATCHING | CHECK_WPASYNC } else { 0 };
-        self.list(maps, &stretches(dense, unarmed), crew, flags)
+        self.list(maps, &stretches(dense, unarmed), &Crew::default(), flags)
     }
 
     fn list(&mut self, maps: &[Map], dense: &[Stretch], crew: &Crew, flags: u64) -> Vec<Run> {
