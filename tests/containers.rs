@@ -50,7 +50,8 @@ fn the_memory_of_a_container() {
         ]);
         c.args(["--threads", "2", "--every", "200ms", "--ckpt", text(&dir)]);
         c.args(fault.iter().flat_map(|f| ["--fault", f]));
-        c.args(["--", text(&exe), "200", "560", "1.5"]);
+        // While a checkpoint is being written, its copies take up to half of what the program has left.
+        c.args(["--", text(&exe), "200", "400", "520"]);
         let out = s.path("out");
         let _ = fs::remove_file(&out);
         let status = start(c, &out, None).expect("ends");

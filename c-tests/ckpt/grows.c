@@ -1,30 +1,33 @@
-/* Changes a block of memory again and again for some seconds, then takes more and changes that: argv = MiB at first, MiB in the end, seconds of each.
- * The sum of all bytes tells whether any change was lost. */
+/* Changes a block of memory again and again, then takes more and changes that, and so on: argv = MiB of each part. Before it takes more it lets
+ * checkpoints of what it has be taken. Every byte looked at counts the passes: whether all do in the end tells if a change was lost. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+__attribute__((weak)) void promp_potential_ckpt(void);
+
 int main(int argc, char **argv) {
-    if (argc != 4) return 64;
-    size_t first = (size_t)atol(argv[1]) << 20, last = (size_t)atol(argv[2]) << 20;
-    double seconds = atof(argv[3]);
-    size_t bytes = 0, sum = 0, want = 0;
-    unsigned char *m = NULL;
-    for (int part = 0; part < 2; part++) {
-        size_t more = part ? last : first;
+    size_t bytes = 0, lost = 0;
+    unsigned char *m = NULL, passes = 0;
+    for (int part = 1; part < argc; part++) {
+        size_t more = (size_t)atol(argv[part]) << 20;
         m = realloc(m, more);
         if (!m) return 1;
 #pragma omp parallel for
-        for (size_t i = bytes; i < more; i += 64) m[i] = 0;
+        for (size_t i = bytes; i < more; i += 64) m[i] = passes;
         bytes = more;
-        double end = omp_get_wtime() + seconds;
-        for (int pass = 0; pass < 4 || omp_get_wtime() < end; pass++) {
+        for (int time = 0; time < 4; time++) {
+            double end = omp_get_wtime() + 0.25;
+            do {
+                passes++;
 #pragma omp parallel for schedule(static, 4096)
-            for (size_t i = 0; i < bytes; i += 64) m[i] += pass < 4;
+                for (size_t i = 0; i < bytes; i += 64) m[i]++;
+            } while (omp_get_wtime() < end);
+            if (promp_potential_ckpt) promp_potential_ckpt();
         }
-        want += part ? 4 * (last / 64) : 4 * (first / 64);
     }
-#pragma omp parallel for reduction(+ : sum)
-    for (size_t i = 0; i < bytes; i += 64) sum += m[i];
-    printf("%s\n", sum == want ? "all changes are there" : "changes are lost");
-    return sum != want;
+#pragma omp parallel for reduction(+ : lost)
+    for (size_t i = 0; i < bytes; i += 64) lost += m[i] != passes;
+    printf("%s\n", lost ? "changes are lost" : "all changes are there");
+    return lost != 0;
 }
