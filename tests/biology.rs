@@ -52,8 +52,7 @@ impl Case<'_> {
         wrapped.args(self.args).current_dir(&self.s.0).env(THREADS.0, THREADS.1);
         let status = start(wrapped, &log, None).unwrap_or_else(|| panic!("{what}: hangs"));
         let written = if self.args.contains(&"out") { result } else { log.clone() };
-        let read = |p: &Path| String::from_utf8_lossy(&fs::read(p).unwrap_or_default()).into_owned();
-        (status.code(), read(&written), read(&log.with_extension("err")))
+        (status.code(), read(&written), messages(&log))
     }
 
     /// The failure-free output, or a refusal where one is allowed. True if a thread failed and the program went on.

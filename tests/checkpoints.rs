@@ -271,7 +271,7 @@ fn restarts() {
                     cmd = first_run(&exe, &args, &dir);
                 }
             };
-            let err = fs::read_to_string(out.with_extension("err")).unwrap_or_default();
+            let err = messages(&out);
             // Killed after its last word, it has nothing to continue.
             let over = status.code() == Some(71) && err.contains("has ended by itself");
             assert!(status.success() || over, "{} {status}: {err}", exe.display());
@@ -294,7 +294,7 @@ fn automatic_restarts_and_death_by_injection() {
     c.args(["--fault", "die@region=2,at=barrier,nth=20,thread=0,count=2"]);
     c.args(["--ckpt", text(&dir), "--", text(&exe), text(&dir)]).env(bound.0, bound.1);
     let status = start(c, &s.path("out"), None).expect("ends");
-    let err = fs::read_to_string(s.path("out.err")).unwrap_or_default();
+    let err = messages(&s.path("out"));
     assert!(status.success(), "{status}: {err}");
     assert_eq!(fs::read_to_string(s.path("out")).unwrap(), want.out);
     assert_eq!(err.matches("was killed by signal 9; continuing").count(), 2, "{err}");
@@ -317,7 +317,7 @@ fn death_before_the_first_checkpoint_is_told() {
         "kill -9 $$",
     ]);
     let status = start(c, &s.path("out"), None).expect("ends");
-    let err = fs::read_to_string(s.path("out.err")).unwrap_or_default();
+    let err = messages(&s.path("out"));
     assert_eq!(status.code(), Some(71), "{err}");
     assert!(err.contains("died before its first one was complete"), "{err}");
 }
@@ -375,7 +375,7 @@ fn files_after_a_restart() {
         let kill: Option<&dyn Fn(Duration) -> bool> = if i < 6 { Some(&saved) } else { None };
         match start_with(cmd, &out, kill, |_| ()) {
             Some(status) => {
-                assert!(status.success(), "{}", fs::read_to_string(s.path("out.err")).unwrap_or_default());
+                assert!(status.success(), "{}", messages(&s.path("out")));
                 break;
             }
             None => cmd = restart(&s.path("ckpt")),
@@ -409,7 +409,7 @@ fn a_library_that_uses_openmp_when_loaded() {
     assert!(piped.is_none(), "it must have been killed: {piped:?}");
     for i in 0.. {
         if let Some(status) = start(restart(&dir), &out, (i < 2).then_some(Duration::from_millis(150))) {
-            let err = fs::read_to_string(s.path("out.err")).unwrap_or_default();
+            let err = messages(&s.path("out"));
             assert!(status.success(), "{err}");
             break;
         }
@@ -468,7 +468,7 @@ fn openblas() {
     for i in 0.. {
         match start(cmd, &out, (i < 5).then_some(Duration::from_millis(70))) {
             Some(status) => {
-                assert!(status.success(), "{}", fs::read_to_string(s.path("out.err")).unwrap_or_default());
+                assert!(status.success(), "{}", messages(&s.path("out")));
                 break;
             }
             None if has_generation(&dir) => cmd = restart(&dir),

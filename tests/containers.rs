@@ -55,7 +55,7 @@ fn the_memory_of_a_container() {
         let out = s.path("out");
         let _ = fs::remove_file(&out);
         let status = start(c, &out, None).expect("ends");
-        let err = fs::read_to_string(out.with_extension("err")).unwrap_or_default();
+        let err = messages(&out);
         assert!(status.success(), "{fault:?} {status}: {err}");
         assert_eq!(fs::read_to_string(&out).unwrap(), "all changes are there\n", "{fault:?}: {err}");
         assert!(has_generation(&dir), "{fault:?}: {err}");
@@ -115,7 +115,7 @@ fn system_calls_that_containers_forbid() {
             c.env("LD_PRELOAD", library()).env(THREADS.0, THREADS.1).env("PROMP_FAULT", &fault);
             c.env("PROMP_CKPT_DIR", &dir).env("PROMP_CKPT_INTERVAL", "50ms");
         });
-        let err = fs::read_to_string(out.with_extension("err")).unwrap_or_default();
+        let err = messages(&out);
         assert!(status.expect("ends").success(), "{fault}: {err}");
         assert_eq!(fs::read_to_string(&out).unwrap(), want.out, "{fault}: {err}");
         assert_eq!(err.contains(MESSAGE), random, "{fault}: {err}");
@@ -126,16 +126,13 @@ fn system_calls_that_containers_forbid() {
         return;
     }
     let _ = fs::remove_dir_all(&dir);
-    let mut c = first_run(&exe, &[], &dir);
+    let mut c = first_run(&build("ckpt/refuse.c", &[]), &["nothing", "30"], &dir); // it lasts
     forbid(&mut c);
     let killed = start_with(c, &out, Some(&|_| has_generation(&dir)), |_| ());
     assert!(killed.is_none(), "no checkpoint before its end");
     let mut c = restart(&dir);
     forbid(&mut c);
-    let status = start(c, &out, None).expect("refused at once");
-    let err = fs::read_to_string(out.with_extension("err")).unwrap_or_default();
-    assert_eq!(status.code(), Some(71), "{err}");
-    assert!(err.contains(MESSAGE), "{err}");
+    refused(c, &out, MESSAGE);
 }
 
 /// Without /proc there are no checkpoints, which is said, and failures are answered without them.
@@ -151,7 +148,7 @@ fn no_proc() {
     c.args([&format!("LD_PRELOAD={}", library().display()), "PROMP_FAULT=kill@mtbf=60ms,seed=1,count=4"]);
     c.args([&format!("PROMP_CKPT_DIR={}", s.path("ckpt").display()), "OMP_NUM_THREADS=4", text(&exe)]);
     let status = start(c, &out, None).expect("ends");
-    let err = fs::read_to_string(out.with_extension("err")).unwrap_or_default();
+    let err = messages(&out);
     if status.code() == Some(125) || err.contains("unshare: ") {
         return eprintln!("SKIPPED: /proc cannot be hidden from a process here: {err}");
     }

@@ -135,13 +135,6 @@ fn copy_dir(from: &Path, to: &Path) {
     }
 }
 
-fn refused(s: &Scratch, dir: &Path, word: &str) {
-    let status = start(restart(dir), &s.path("out"), None).expect("refused at once");
-    let err = fs::read_to_string(s.path("out.err")).unwrap_or_default();
-    assert_eq!(status.code(), Some(71), "{word}: {err}");
-    assert!(err.contains(word), "expected \"{word}\": {err}");
-}
-
 /// Every refusal of a restart, and every kind of damage.
 #[test]
 fn restarts_that_are_refused() {
@@ -173,18 +166,18 @@ fn restarts_that_are_refused() {
         let mut b = bytes.clone();
         b[at] ^= 0x10;
         fs::write(bad.join(&gen_file), b).unwrap();
-        refused(&s, &bad, word);
+        refused(restart(&bad), &s.path("out"), word);
     }
     copy_dir(&good, &bad);
     fs::write(bad.join(&gen_file), &bytes[..bytes.len() - 100]).unwrap();
-    refused(&s, &bad, "truncated");
+    refused(restart(&bad), &s.path("out"), "truncated");
     // A page.
     copy_dir(&good, &bad);
     let mut pages = fs::read(good.join("pages")).unwrap();
     let at = g.index[g.index.len() / 2].slot as usize * 4096 + 1234;
     pages[at] ^= 1;
     fs::write(bad.join("pages"), &pages).unwrap();
-    refused(&s, &bad, "damaged (checksum)");
+    refused(restart(&bad), &s.path("out"), "damaged (checksum)");
     let inspect = |args: &[&str]| {
         let mut c = Command::new(command());
         c.arg("inspect").args(args).arg(&bad);
@@ -196,32 +189,32 @@ fn restarts_that_are_refused() {
     pages[at] ^= 1;
     let last = g.index.iter().map(|e| e.slot).max().unwrap();
     fs::write(bad.join("pages"), &pages[..last as usize * 4096 + 100]).unwrap();
-    refused(&s, &bad, "truncated");
+    refused(restart(&bad), &s.path("out"), "truncated");
     // Rights, owners, links.
     copy_dir(&good, &bad);
     fs::set_permissions(bad.join(&gen_file), fs::Permissions::from_mode(0o644)).unwrap();
-    refused(&s, &bad, "mode 644");
+    refused(restart(&bad), &s.path("out"), "mode 644");
     copy_dir(&good, &bad);
     fs::set_permissions(&bad, fs::Permissions::from_mode(0o755)).unwrap();
-    refused(&s, &bad, "mode 755");
+    refused(restart(&bad), &s.path("out"), "mode 755");
     copy_dir(&good, &bad);
     fs::remove_file(bad.join("pages")).unwrap();
     symlink(good.join("pages"), bad.join("pages")).unwrap();
-    refused(&s, &bad, "symbolic link");
+    refused(restart(&bad), &s.path("out"), "symbolic link");
     copy_dir(&good, &bad);
     if std::os::unix::fs::chown(bad.join("pages"), Some(1), None).is_ok() {
-        refused(&s, &bad, "belongs to user 1");
+        refused(restart(&bad), &s.path("out"), "belongs to user 1");
     }
     // Another machine, other settings.
     copy_dir(&good, &bad);
     let mut about = g.about.clone();
     about.cpu.push("avx9000".into());
     fs::write(bad.join(&gen_file), promp_image::encode(newest, &about, &g.index)).unwrap();
-    refused(&s, &bad, "avx9000");
+    refused(restart(&bad), &s.path("out"), "avx9000");
     let mut about = g.about.clone();
     about.vdso += 4096;
     fs::write(bad.join(&gen_file), promp_image::encode(newest, &about, &g.index)).unwrap();
-    refused(&s, &bad, "vDSO");
+    refused(restart(&bad), &s.path("out"), "vDSO");
     copy_dir(&good, &bad);
     let mut c = Command::new(command());
     c.arg("restart").arg(&bad).env("OMP_NUM_THREADS", "7");
@@ -232,9 +225,9 @@ fn restarts_that_are_refused() {
     let n = program.len();
     program[n - 1] ^= 1;
     fs::write(&exe, program).unwrap();
-    refused(&s, &bad, "has changed since the checkpoint");
+    refused(restart(&bad), &s.path("out"), "has changed since the checkpoint");
     fs::remove_file(&exe).unwrap();
-    refused(&s, &bad, "is gone");
+    refused(restart(&bad), &s.path("out"), "is gone");
 }
 
 #[test]
@@ -242,8 +235,8 @@ fn a_program_that_has_ended_is_not_restarted() {
     let s = Scratch::new("ended");
     let run = checkpointed(&build("ckpt/refuse.c", &[]), &["nothing"], &s.path("ckpt"), &[]);
     assert_eq!(run.status, 0);
-    refused(&s, &s.path("ckpt"), "ended by itself");
-    refused(&s, &s.path("nowhere"), "nowhere");
+    refused(restart(&s.path("ckpt")), &s.path("out"), "ended by itself");
+    refused(restart(&s.path("nowhere")), &s.path("out"), "nowhere");
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn findings() -> Vec<Finding> {
     );
     add(
         "restarts",
-        fixed_addresses(),
+        crate::restart::fix_addresses(),
         "address-space randomisation can be switched off (personality(2), which containers may forbid); without it there are only rollbacks"
             .into(),
     );
@@ -100,17 +100,6 @@ fn userfaultfd() -> bool {
     unsafe {
         let fd = libc::syscall(libc::SYS_userfaultfd, libc::O_CLOEXEC | USER_MODE_ONLY);
         fd >= 0 && libc::close(fd as libc::c_int) == 0
-    }
-}
-
-/// Can programs be started without address-space randomisation?
-fn fixed_addresses() -> bool {
-    const NO_RANDOMIZE: libc::c_ulong = 0x004_0000;
-    // SAFETY: plain calls; what is changed is put back.
-    unsafe {
-        let now = libc::personality(0xffff_ffff);
-        let changed = now >= 0 && libc::personality(now as libc::c_ulong | NO_RANDOMIZE) >= 0;
-        changed && libc::personality(now as libc::c_ulong) >= 0
     }
 }
 

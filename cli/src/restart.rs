@@ -52,6 +52,15 @@ fn command(dir: &Path) -> Result<Command, Failure> {
     Ok(process(dir, &g))
 }
 
+/// Switches address-space randomisation off for what this process executes from here on. False: not allowed.
+pub fn fix_addresses() -> bool {
+    // SAFETY: plain calls.
+    unsafe {
+        let now = libc::personality(0xffff_ffff);
+        now >= 0 && libc::personality((now | libc::ADDR_NO_RANDOMIZE) as libc::c_ulong) >= 0
+    }
+}
+
 /// Name and value of a line of the environment.
 fn variable(line: &Word) -> Option<(&OsStr, &OsStr)> {
     let bytes = line.as_os_str().as_bytes();
@@ -74,8 +83,7 @@ fn process(dir: &Path, g: &Generation) -> Command {
     unsafe {
         c.pre_exec(move || {
             libc::umask(umask);
-            const NO_RANDOMIZE: libc::c_ulong = 0x004_0000;
-            libc::personality(libc::personality(0xffff_ffff) as libc::c_ulong | NO_RANDOMIZE);
+            fix_addresses();
             Ok(())
         });
     }

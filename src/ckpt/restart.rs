@@ -38,7 +38,7 @@ pub fn inherited() -> Vec<i32> {
     INHERITED.with(|v| v.clone())
 }
 
-const NO_RANDOMIZE: usize = 0x004_0000;
+const NO_RANDOMIZE: usize = libc::ADDR_NO_RANDOMIZE as usize;
 /// The argument of personality(2) that changes nothing.
 const QUERY: usize = 0xffff_ffff;
 
@@ -51,8 +51,9 @@ pub fn randomised() -> bool {
     now as usize & NO_RANDOMIZE == 0 && !off
 }
 
-/// What to do about it.
-pub const RANDOMISED: &str = "addresses are random here, and the process may not change that (personality(2); for Docker and Podman: --security-opt seccomp=unconfined)";
+/// What a user is told where [`randomised`] says yes: why, and what to do.
+pub const RANDOMISED: &str = "addresses are random here, and the process may not change that \
+                              (personality(2); for Docker and Podman: --security-opt seccomp=unconfined)";
 
 /// Before the program has done anything: re-executes it without address-space randomisation if checkpoints are on and it has
 /// it, and hands over to the keeper if this process is to go on from a checkpoint.

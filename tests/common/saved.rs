@@ -45,14 +45,31 @@ pub fn checkpointed(exe: &Path, args: &[&str], dir: &Path, extra: &[(&str, &str)
         c.env("PROMP_CKPT_DIR", dir).env("PROMP_CKPT_INTERVAL", "100ms").envs(extra.iter().copied());
     })
     .expect("it hangs or ends");
-    let read = |p: &Path| String::from_utf8_lossy(&fs::read(p).unwrap_or_default()).into_owned();
     Run {
         out: read(&out),
-        err: read(&out.with_extension("err")),
+        err: messages(&out),
         status: status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
         hung: false,
         took: began.elapsed(),
     }
+}
+
+/// The text of a file; none if it cannot be read.
+pub fn read(p: &Path) -> String {
+    String::from_utf8_lossy(&fs::read(p).unwrap_or_default()).into_owned()
+}
+
+/// What a command wrote to standard error that was started with its output going to `out`.
+pub fn messages(out: &Path) -> String {
+    read(&out.with_extension("err"))
+}
+
+/// `cmd`, a restart, ends at once with the status for a refusal and says `word`.
+pub fn refused(cmd: Command, out: &Path, word: &str) {
+    let status = start(cmd, out, None).expect("refused at once");
+    let err = messages(out);
+    assert_eq!(status.code(), Some(71), "{word}: {err}");
+    assert!(err.contains(word), "expected \"{word}\": {err}");
 }
 
 pub fn command() -> PathBuf {
