@@ -76,8 +76,9 @@ def run(cmd, runtime, threads):
 class Job:
     """A command whose output, or time, gives rows."""
 
-    def __init__(self, suite, cmd, unit, read, threads=None, rounds=None):
+    def __init__(self, suite, cmd, unit, read, threads=None, rounds=None, others=0):
         self.suite, self.cmd, self.unit, self.read, self.threads, self.rounds = suite, cmd, unit, read, threads, rounds
+        self.others = others  # processes that compute meanwhile
         self.label = os.path.basename(cmd[0])
         self.samples = {}  # row -> runtime -> one value a round
         self.dropped = set()  # runtimes that took too long
@@ -86,7 +87,13 @@ class Job:
     def measure(self, runtime, threads):
         if runtime in self.dropped:
             return
-        out, took = run(self.cmd, runtime, self.threads or threads)
+        others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(self.others)]
+        try:
+            out, took = run(self.cmd, runtime, self.threads or threads)
+        finally:
+            for o in others:
+                o.kill()
+                o.wait()
         if out is None:
             self.dropped.add(runtime)
             return
@@ -144,6 +151,11 @@ def jobs(a):
             Job("crowded", [build(f"c-tests/npb/{k}.c", f"{k}-static"), "S" if quick else "W"], "s",
                 verified(f"{k.upper()}, {n} threads"), threads=n, rounds=min(a.rounds, 3))
             for k in ("adi", "cg") for n in ((2, 8) if quick else (2, 4, 8, 16))
+        ],
+        "shared": lambda: [
+            Job("shared", [build(f"c-tests/npb/{k}.c", f"{k}-static"), "S"], "s", verified(f"{k.upper()}, {n} threads"),
+                threads=n, rounds=min(a.rounds, 3), others=len(os.sched_getaffinity(0)))
+            for k in ("adi", "cg", "mg") for n in ((4,) if quick else (2, 4))
         ],
         "start": lambda: [
             Job("start", [build("bench/programs/launch.c"), "50" if quick else "200", build("bench/programs/start.c")], "µs",
@@ -216,7 +228,8 @@ def mean(rows, peer):
 WHAT = {
     "sync": "regions, barriers, loops, single, critical, locks", "sched": "loop schedules", "array": "data clauses on arrays",
     "tasks": "task constructs", "programs": "task programs", "kernels": "NPB kernels, class A",
-    "crowded": "2 to 16 threads on the machine's CPUs", "start": "start-up and idle memory",
+    "crowded": "2 to 16 threads on the machine's CPUs",
+    "shared": "CPUs that other processes use, too", "start": "start-up and idle memory",
 }
 
 

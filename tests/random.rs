@@ -63,18 +63,8 @@ fn program(seed: u64) -> String {
 }
 
 fn compile(seed: u64, openmp: bool) -> PathBuf {
-    let dir = root().join("target/c-tests/random");
-    std::fs::create_dir_all(&dir).unwrap();
-    let source = dir.join(format!("p{seed}.c"));
-    let exe = dir.join(format!("p{seed}{}", if openmp { "" } else { "-serial" }));
-    std::fs::write(&source, program(seed)).unwrap();
-    let mut c = Command::new("gcc");
-    c.args(["-O2", "-w", "-o"]).arg(&exe).arg(&source);
-    if openmp {
-        c.arg("-fopenmp");
-    }
-    assert!(c.status().unwrap().success(), "program {seed} does not compile:\n{}", program(seed));
-    exe
+    let (name, flags) = if openmp { ("p", &["-fopenmp"][..]) } else { ("serial", &[][..]) };
+    compiled("random", &format!("{name}{seed}"), &program(seed), flags)
 }
 
 #[test]

@@ -16,9 +16,3 @@ pub fn full_fence() {
     // SAFETY: changes no memory.
     unsafe { core::arch::asm!("lock or dword ptr [rsp], 0", options(nostack)) }
 }
-
-/// Gives the CPU to another thread that wants it.
-#[inline]
-pub fn yield_now() {
-    super::syscall::sched_yield();
-}

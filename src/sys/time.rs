@@ -1,11 +1,21 @@
 //! The monotonic clock.
 
+#[inline]
+fn read(clock: libc::clockid_t) -> u64 {
+    let mut ts = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `ts` is writable; glibc serves the monotonic clock from the vDSO without touching thread-local state on success.
+    unsafe { libc::clock_gettime(clock, &mut ts) };
+    ts.tv_sec as u64 * 1_000_000_000 + ts.tv_nsec as u64
+}
+
 /// Nanoseconds of the monotonic clock.
 pub fn now_ns() -> u64 {
-    let mut ts = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `ts` is writable; glibc serves this from the vDSO without touching thread-local state on success.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut ts) };
-    ts.tv_sec as u64 * 1_000_000_000 + ts.tv_nsec as u64
+    read(libc::CLOCK_MONOTONIC)
+}
+
+/// Nanoseconds of CPU time that the process has used.
+pub fn of_this_process_ns() -> u64 {
+    read(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
 /// The processor's time stamp counter: ticks of a constant rate, two to four in a nanosecond.

@@ -6,9 +6,10 @@
 //! such a fence and looks at `sleepers`. One of the two fences comes first, so either the waiter sees the condition or
 //! the notifier sees the sleeper and changes `seq`, which makes the sleep return. Model: tests/loom/event.rs.
 
+use super::aside::step_aside;
 use super::room::Waker;
 use crate::sys::futex;
-use crate::sys::sync::{AtomicU32, Ordering::*, full_fence, spin_hint, yield_now};
+use crate::sys::sync::{AtomicU32, Ordering::*, full_fence, spin_hint};
 
 /// How long a thread stays awake for what it waits for.
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -38,7 +39,9 @@ impl Patience {
                 if ready() {
                     return true;
                 }
-                yield_now();
+                if !step_aside() {
+                    break;
+                }
             }
         }
         false

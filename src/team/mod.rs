@@ -1,5 +1,6 @@
 //! Teams: logical threads, the pool of workers, region start and end, barriers, places.
 
+pub mod aside;
 pub mod barrier;
 pub mod bind;
 pub mod event;

@@ -1,5 +1,6 @@
 //! The pool of workers: logical threads with libc threads of their own, kept for the life of the process.
 
+use super::aside::step_aside;
 use super::event::Patience;
 use super::team::Team;
 use super::thread::Thread;
@@ -119,8 +120,8 @@ fn create_worker() -> Option<&'static Thread> {
         let crowded = idle_patience().crowded;
         lock::crowded(crowded);
         if !crowded {
-            // If the kernel has put it on this CPU, it can step aside at once.
-            syscall::sched_yield();
+            // If the kernel has put it on this CPU, it can leave it at once.
+            step_aside();
         }
         return Some(thr);
     }
@@ -162,7 +163,7 @@ fn idle_patience() -> Patience {
 /// How long threads wait awake when `threads` want to run.
 pub fn patience(threads: u32) -> Patience {
     let g = globals();
-    let crowded = threads > g.procs.min(machine());
+    let crowded = threads > cpus();
     let rounds = match (g.spin_count, g.wait_active, crowded) {
         (Some(n), _, _) => n.min(u32::MAX as u64) as u32,
         (None, Some(false), _) => 0,
@@ -172,6 +173,11 @@ pub fn patience(threads: u32) -> Patience {
         (None, None, true) => 4,
     };
     Patience { rounds, crowded }
+}
+
+/// How many CPUs the process' threads may use at the same time.
+pub fn cpus() -> u32 {
+    globals().procs.min(machine())
 }
 
 fn machine() -> u32 {

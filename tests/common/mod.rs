@@ -87,6 +87,17 @@ pub fn build(source: &str, flags: &[&str]) -> PathBuf {
     exe
 }
 
+/// Builds a generated program, `text`, in a folder of `target/c-tests`.
+pub fn compiled(folder: &str, name: &str, text: &str, flags: &[&str]) -> PathBuf {
+    let dir = out_dir().join(folder);
+    std::fs::create_dir_all(&dir).expect("target is writable");
+    let (source, exe) = (dir.join(format!("{name}.c")), dir.join(name));
+    std::fs::write(&source, text).expect("target is writable");
+    let done = Command::new("gcc").args(["-O2", "-w"]).args(flags).arg("-o").arg(&exe).arg(&source).status();
+    assert!(done.expect("gcc").success(), "{name} does not compile:\n{text}");
+    exe
+}
+
 /// What a run did.
 #[derive(Debug, Clone)]
 pub struct Run {

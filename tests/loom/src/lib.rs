@@ -10,9 +10,6 @@ mod sys {
         pub fn full_fence() {
             fence(Ordering::SeqCst);
         }
-        pub fn yield_now() {
-            loom::thread::yield_now();
-        }
         pub fn spin_hint() {
             loom::thread::yield_now();
         }
@@ -56,6 +53,13 @@ mod sys {
                 f(&mut self.0.lock().unwrap())
             }
         }
+    }
+}
+
+mod aside {
+    pub fn step_aside() -> bool {
+        loom::thread::yield_now();
+        true
     }
 }
 
