@@ -159,7 +159,7 @@ impl Writer {
 
 fn program(seed: u64) -> String {
     let mut w = Writer { r: Seeded(seed * 104_729 + 3), text: String::from(PRELUDE) };
-    w.line("int main(void) {\nfor (word round = 0; round < 40; round++) {");
+    w.line("int main(void) {\nfor (word round = 0; round < 250; round++) {");
     for _ in 0..2 + w.r.below(4) {
         w.region();
     }

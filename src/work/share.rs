@@ -15,7 +15,7 @@ use super::doacross::Doacross;
 use crate::icv::Sched;
 use crate::sys::lock::Locked;
 use crate::sys::own::Own;
-use crate::sys::syscall;
+use crate::team::aside::step_aside;
 use crate::team::member::Member;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
@@ -293,7 +293,11 @@ impl ShareRing {
                 core::hint::spin_loop();
             } else if patience > 0 && self.overflowing.load(Relaxed) >= FAR_AHEAD {
                 patience -= 1;
-                if patience.is_multiple_of(64) { syscall::sched_yield() } else { core::hint::spin_loop() }
+                if !patience.is_multiple_of(64) {
+                    core::hint::spin_loop();
+                } else if !step_aside() {
+                    patience = 0;
+                }
             } else if let Some(found) = self.enter_overflow(epoch, seq, &mut shape, &mut made) {
                 m.share.set(Some(found.0));
                 return found;
