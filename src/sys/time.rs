@@ -1,4 +1,4 @@
-//! The monotonic clock.
+//! Clocks.
 
 #[inline]
 fn read(clock: libc::clockid_t) -> u64 {

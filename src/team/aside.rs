@@ -21,7 +21,6 @@ const WINDOW: (u64, u64) = (16_000_000, 64_000_000);
 const PAUSE: (u64, u64) = (50_000_000, 800_000_000);
 
 /// What was seen of it. All relaxed: hints; an update that is lost costs a slice.
-#[derive(Default)]
 struct Aside {
     /// Since when slices are counted, and what CPU time the process had used by then.
     since: AtomicU64,
@@ -34,14 +33,7 @@ struct Aside {
     until: AtomicU64,
 }
 
-static ASIDE: Aside = Aside {
-    since: AtomicU64::new(0),
-    used: AtomicU64::new(0),
-    lost: AtomicU32::new(0),
-    seen: AtomicBool::new(false),
-    pause: AtomicU64::new(0),
-    until: AtomicU64::new(0),
-};
+static ASIDE: Aside = Aside::new();
 
 /// Gives the CPU to another thread that wants it. False if the caller had better sleep.
 pub fn step_aside() -> bool {
@@ -51,10 +43,21 @@ pub fn step_aside() -> bool {
     }
     syscall::sched_yield();
     let now = now_ns();
-    now - began < LONG || !ASIDE.lost_a_slice(now, u64::from(cpus()), of_this_process_ns)
+    now.saturating_sub(began) < LONG || !ASIDE.lost_a_slice(now, u64::from(cpus()), of_this_process_ns)
 }
 
 impl Aside {
+    const fn new() -> Self {
+        Self {
+            since: AtomicU64::new(0),
+            used: AtomicU64::new(0),
+            lost: AtomicU32::new(0),
+            seen: AtomicBool::new(false),
+            pause: AtomicU64::new(0),
+            until: AtomicU64::new(0),
+        }
+    }
+
     fn is_paused(&self, now: u64) -> bool {
         // Not `<`: in a process that was restarted after a reboot the clock may be far behind.
         self.until.load(Relaxed).wrapping_sub(now) <= PAUSE.1
@@ -101,26 +104,26 @@ mod tests {
 
     #[test]
     fn slices_lost_now_and_then_are_accidents() {
-        let a = Aside::default();
+        let a = Aside::new();
         assert!(!lost(&a, (1000..9000).step_by(30), 0));
     }
 
     #[test]
     fn nothing_is_lost_to_threads_of_the_same_process() {
-        let a = Aside::default();
+        let a = Aside::new();
         assert!(!lost(&a, 1000..1500, 2));
         assert!(lost(&a, 2000..2100, 1));
     }
 
     #[test]
     fn many_at_once_say_nothing() {
-        let a = Aside::default();
+        let a = Aside::new();
         assert!((0..1000).all(|i| !a.lost_a_slice(1000 * MS + i, 2, || 0)));
     }
 
     #[test]
     fn the_pause_doubles_while_slices_are_lost_and_is_short_again_afterwards() {
-        let a = Aside::default();
+        let a = Aside::new();
         let mut now = 1_000;
         for (slices, pause) in [(4, 50), (2, 100), (2, 200), (2, 400), (2, 800), (2, 800)] {
             let last = now + 16 * (slices - 1);
@@ -136,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_begins_anew_ends_the_pause() {
-        let a = Aside::default();
+        let a = Aside::new();
         assert!(lost(&a, (1_000_000..1_000_100).step_by(5), 0));
         assert!(!a.is_paused(5 * MS));
     }

@@ -56,6 +56,7 @@ mod sys {
     }
 }
 
+/// To step aside is always a good idea here.
 mod aside {
     pub fn step_aside() -> bool {
         loom::thread::yield_now();
