@@ -171,15 +171,11 @@ fn send_due(now: u64) {
     }
 }
 
-fn in_region(thr: &Thread) -> bool {
-    thr.base.load(Relaxed) != 0
-}
-
 /// A random strike, if some thread it may hit is in a region; otherwise it is tried again soon.
 fn strike_random(i: usize, r: &mut Random) -> bool {
     let f = &globals().promp.faults[i];
     let mut all = super::threads();
-    all.retain(|t| in_region(t) && f.thread.is_none_or(|n| t.seat.1.load(Relaxed) == n));
+    all.retain(|t| t.is_in_region() && f.thread.is_none_or(|n| t.seat.1.load(Relaxed) == n));
     if all.is_empty() && f.kind != Kind::Die {
         return false;
     }
@@ -229,7 +225,7 @@ fn watch(now: u64, limit: u64) {
             let enough = limit.saturating_mul(1 << times.min(20));
             if t.in_runtime.load(Relaxed) != 0 {
                 waiting.push(t.seat.0.load(Relaxed));
-            } else if in_region(t) && now - since.load(Relaxed) >= enough {
+            } else if t.is_in_region() && now - since.load(Relaxed) >= enough {
                 stuck.push(t);
             }
         }

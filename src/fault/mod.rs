@@ -53,7 +53,12 @@ pub fn thread_ended(thr: &'static Thread) {
 
 /// All logical threads.
 pub fn threads() -> Vec<&'static Thread> {
-    THREADS.with(|v| v.clone())
+    with_threads(<[_]>::to_vec)
+}
+
+/// [`threads`], without a copy.
+pub fn with_threads<R>(f: impl FnOnce(&[&'static Thread]) -> R) -> R {
+    THREADS.with(|v| f(v))
 }
 
 /// In a child after fork: only the caller is left, and the agent is gone.

@@ -2,13 +2,15 @@
 //!
 //! With more threads than CPUs, a thread that waits gives its CPU away: whoever it waits for may want it, and that costs less than sleeping and
 //! being woken. Where another process computes on the same CPU it is wrong: that one keeps the CPU for a whole slice of time (1.4 to 4 ms), while
-//! a sleeper that is woken gets it at once, since the kernel knows that it has had less than its share. So where slices are lost again and
-//! again, and not to threads of this process, nobody steps aside for a while, and for longer if it is still so afterwards
-//! (docs/performance.md, "Beside other processes").
+//! a sleeper that is woken gets it at once, since the kernel knows that it has had less than its share. It is the same with threads of the
+//! program's own beside a team. So where slices are lost again and again, and not to members of teams, nobody steps aside for a while, and for
+//! longer if it is still so afterwards (docs/performance.md, "Beside others").
 
 use super::pool::cpus;
+use super::thread::Thread;
+use crate::fault;
 use crate::sys::syscall;
-use crate::sys::time::{now_ns, of_this_process_ns};
+use crate::sys::time::{now_ns, of_thread_ns};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 
 /// Nanoseconds after which the CPU did not come back soon.
@@ -22,9 +24,8 @@ const PAUSE: (u64, u64) = (50_000_000, 800_000_000);
 
 /// What was seen of it. All relaxed: hints; an update that is lost costs a slice.
 struct Aside {
-    /// Since when slices are counted, and what CPU time the process had used by then.
+    /// Since when slices are counted.
     since: AtomicU64,
-    used: AtomicU64,
     lost: AtomicU32,
     /// Has been looked at.
     seen: AtomicBool,
@@ -43,14 +44,23 @@ pub fn step_aside() -> bool {
     }
     syscall::sched_yield();
     let now = now_ns();
-    now.saturating_sub(began) < LONG || !ASIDE.lost_a_slice(now, u64::from(cpus()), of_this_process_ns)
+    now.saturating_sub(began) < LONG || !ASIDE.lost_a_slice(now, u64::from(cpus()), used_by_members)
+}
+
+/// What CPU time the pool's workers, and other threads that are in a region or begin or end one now, have used since it was asked last.
+fn used_by_members() -> u64 {
+    let used = |t: &&Thread| {
+        let now = of_thread_ns(t.host.load(Relaxed));
+        let since = now.saturating_sub(t.used.swap(now, Relaxed));
+        if t.worker.get() || t.is_in_region() || t.in_runtime.load(Relaxed) != 0 { since } else { 0 }
+    };
+    fault::with_threads(|all| all.iter().map(used).sum())
 }
 
 impl Aside {
     const fn new() -> Self {
         Self {
             since: AtomicU64::new(0),
-            used: AtomicU64::new(0),
             lost: AtomicU32::new(0),
             seen: AtomicBool::new(false),
             pause: AtomicU64::new(0),
@@ -63,12 +73,13 @@ impl Aside {
         self.until.load(Relaxed).wrapping_sub(now) <= PAUSE.1
     }
 
-    /// Notes that a slice was lost at `now`; `used` tells what CPU time the process has used, of `cpus` CPUs. True if that is no accident.
+    /// Notes that a slice was lost at `now`; `used` tells what CPU time of `cpus` CPUs
+    /// members of teams have used since it was asked last. True if that is no accident.
     fn lost_a_slice(&self, now: u64, cpus: u64, used: impl FnOnce() -> u64) -> bool {
         let time = now.wrapping_sub(self.since.load(Relaxed));
         if time > WINDOW.1 {
             self.since.store(now, Relaxed);
-            self.used.store(used(), Relaxed);
+            used();
             self.lost.store(1, Relaxed);
             self.seen.store(false, Relaxed);
             return false;
@@ -81,8 +92,8 @@ impl Aside {
         if lost < often || time < WINDOW.0 || self.seen.swap(true, Relaxed) {
             return false;
         }
-        // Nothing is lost where threads of this process had the CPUs.
-        if used().wrapping_sub(self.used.load(Relaxed)) > time * cpus / 8 * 5 {
+        // Nothing is lost where members had the CPUs.
+        if used() > time * cpus / 8 * 5 {
             return false;
         }
         self.pause.store(pause, Relaxed);
@@ -97,9 +108,12 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Slices lost at these times, in ms, while the process used so many ms of CPU time each ms.
+    /// Slices lost at these times, in ms, while members used so many ms of CPU time each ms.
     fn lost(a: &Aside, times: impl IntoIterator<Item = u64>, share: u64) -> bool {
-        times.into_iter().fold(false, |p, t| p | a.lost_a_slice(t * MS, 2, || t * MS * share))
+        let mut asked = 0;
+        times.into_iter().fold(false, |p, t| {
+            p | a.lost_a_slice(t * MS, 2, || share * MS * (t - core::mem::replace(&mut asked, t)))
+        })
     }
 
     #[test]
@@ -109,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_lost_to_threads_of_the_same_process() {
+    fn nothing_is_lost_to_members() {
         let a = Aside::new();
         assert!(!lost(&a, 1000..1500, 2));
         assert!(lost(&a, 2000..2100, 1));

@@ -18,7 +18,7 @@ use crate::sys::{futex, tls};
 use crate::task::slab::Slab;
 use crate::task::{Task, included};
 use core::mem::offset_of;
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
 use crossbeam_utils::CachePadded;
 
 /// Teams that a thread keeps ready for its next regions, by nesting depth.
@@ -73,6 +73,8 @@ pub struct Thread {
     pub worker: Own<bool>,
     /// Place the host is bound to; `u32::MAX`: not bound.
     pub bound: Own<u32>,
+    /// The host's CPU time when it was looked at last (team/aside.rs), in nanoseconds.
+    pub used: AtomicU64,
     /// When it stepped aside last (team/room.rs), in nanoseconds.
     pub moved: Own<u64>,
     /// What OMP_DISPLAY_AFFINITY has shown last: (thread, size, place).
@@ -132,6 +134,7 @@ impl Thread {
             host: AtomicU32::new(0),
             worker: Own::new(worker),
             bound: Own::new(u32::MAX),
+            used: AtomicU64::new(0),
             moved: Own::new(0),
             shown: Own::new((u32::MAX, 0, 0)),
             seat_number: Own::new(0),
@@ -209,6 +212,11 @@ impl Thread {
     pub fn set_saving(&'static self, yes: bool) {
         self.saving.set(yes);
         included::lighten(self);
+    }
+
+    /// Does it execute a region's function, or a task? Others may ask.
+    pub fn is_in_region(&self) -> bool {
+        self.base.load(Relaxed) != 0
     }
 
     /// Is it in an explicit task?
