@@ -57,7 +57,7 @@ bench)
 packages)
     need_file '/usr/lib/*-linux-gnu/openblas-openmp/libopenblas.so' libopenblas-openmp-dev
     need_file '/usr/include/fftw3.h' libfftw3-dev
-    need convert imagemagick
+    need_file '/usr/bin/convert*' imagemagick
     need valgrind valgrind
     need fasttreeMP fasttree
     need clustalo clustalo

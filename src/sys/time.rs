@@ -1,22 +1,27 @@
 //! Clocks.
 
-#[inline]
-fn read(clock: libc::clockid_t) -> u64 {
-    let mut ts = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `ts` is writable; glibc serves the monotonic clock from the vDSO without touching thread-local state on success.
-    unsafe { libc::clock_gettime(clock, &mut ts) };
+use crate::sys;
+
+fn ns(ts: libc::timespec) -> u64 {
     ts.tv_sec as u64 * 1_000_000_000 + ts.tv_nsec as u64
 }
 
 /// Nanoseconds of the monotonic clock.
 pub fn now_ns() -> u64 {
-    read(libc::CLOCK_MONOTONIC)
+    let mut ts = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `ts` is writable; glibc serves the monotonic clock from the vDSO without touching thread-local state on success.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut ts) };
+    ns(ts)
 }
 
 /// Nanoseconds of CPU time that a thread of this process has used; 0 if there is none with this kernel thread id.
 pub fn of_thread_ns(tid: u32) -> u64 {
     // How the kernel numbers the clock CPUCLOCK_SCHED of a single thread (linux/posix-timers.h).
-    read(!(tid as libc::clockid_t) << 3 | 4 | 2)
+    let clock = !(tid as libc::clockid_t) << 3 | 4 | 2;
+    let mut ts = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `ts` is writable. Not libc's function: it would change `errno`.
+    unsafe { sys!(libc::SYS_clock_gettime, clock, &raw mut ts) };
+    ns(ts)
 }
 
 /// The processor's time stamp counter: ticks of a constant rate, two to four in a nanosecond.
