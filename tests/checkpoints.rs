@@ -27,10 +27,16 @@ fn programs() -> Vec<(PathBuf, Vec<&'static str>)> {
     v.push((build("ckpt/scattered.c", &[]), vec![]));
     v.push((build("ckpt/memory.c", &[]), vec!["7"]));
     v.push((build("ckpt/loading.c", &[]), vec!["31"]));
+    v.push((build("ckpt/own.c", &[]), vec!["600"]));
     // Part of a long run: PROMP_TEST_ONLY=f90.
     let only = std::env::var("PROMP_TEST_ONLY").unwrap_or_default();
     v.retain(|(exe, _)| text(exe).contains(&only));
     v
+}
+
+/// Whose threads are saved: one of [`programs`] has threads of its own.
+fn threads(exe: &Path) -> (&'static str, &'static str) {
+    ("PROMP_CKPT_THREADS", if text(exe).ends_with("own_c") { "all" } else { "team" })
 }
 
 /// Every program, killed, crashed and with lost memory at random times: the answer is the failure-free one. At the default
@@ -45,7 +51,8 @@ fn rollbacks() {
         for seed in 0..seeds {
             let kind = ["kill", "crash", "memerr"][seed % 3];
             let fault = format!("{kind}@mtbf=60ms,seed={},count=4", seed + 1);
-            let run = checkpointed(&exe, &args, &s.path("ckpt"), &[("PROMP_FAULT", &fault)]);
+            let set = [("PROMP_FAULT", &*fault), threads(&exe)];
+            let run = checkpointed(&exe, &args, &s.path("ckpt"), &set);
             assert!(!run.hung, "{} {fault} hung: {}", exe.display(), run.err);
             assert_eq!((run.status, &run.out), (0, &want.out), "{} {fault}: {}", exe.display(), run.err);
             back += run.err.matches("rolled back to checkpoint").count();
@@ -254,7 +261,12 @@ fn restarts() {
             let (dir, out) = (s.path("ckpt"), s.path("out"));
             let _ = fs::remove_dir_all(&dir);
             let _ = fs::remove_file(&out);
-            let mut cmd = first_run(&exe, &args, &dir);
+            let first = || {
+                let mut c = first_run(&exe, &args, &dir);
+                c.env(threads(&exe).0, threads(&exe).1);
+                c
+            };
+            let mut cmd = first();
             let mut round = 0;
             let status = loop {
                 round += 1;
@@ -268,7 +280,7 @@ fn restarts() {
                     cmd = restart(&dir);
                 } else {
                     let _ = fs::remove_file(&out);
-                    cmd = first_run(&exe, &args, &dir);
+                    cmd = first();
                 }
             };
             let err = messages(&out);

@@ -17,6 +17,9 @@ fn state_that_cannot_be_saved() {
     let exe = build("ckpt/refuse.c", &[]);
     for (what, reason) in [
         ("thread", "threads of its own"),
+        ("thread", "PROMP_CKPT_THREADS=all"),
+        ("blocks", "blocks signals"),
+        ("clone", "without libc"),
         ("socket", "is a socket"),
         ("pipe", "that nobody has read"),
         ("shared", "shared with others"),
@@ -27,10 +30,11 @@ fn state_that_cannot_be_saved() {
         ("closes", "closed descriptors"),
     ] {
         // The first checkpoint is due after 0.1 s, and a thread without a seat may be one on its way for as long: too short on a busy machine.
-        let mut run = checkpointed(&exe, &[what, "0.25"], &s.path("ckpt"), &[]);
+        let threads = ("PROMP_CKPT_THREADS", if what == "thread" { "team" } else { "all" });
+        let mut run = checkpointed(&exe, &[what, "0.25"], &s.path("ckpt"), &[threads]);
         let said = |run: &Run| run.err.contains("no checkpoint now") && run.err.contains(reason);
         if !said(&run) {
-            run = checkpointed(&exe, &[what, "5"], &s.path("ckpt"), &[]);
+            run = checkpointed(&exe, &[what, "5"], &s.path("ckpt"), &[threads]);
         }
         assert_eq!((run.status, run.out.as_str()), (0, "done 0\n"), "{what}: {run:?}");
         assert!(said(&run), "{what}: expected \"{reason}\": {}", run.err);
@@ -247,6 +251,7 @@ fn bad_settings_stop_the_program() {
         ("PROMP_CKPT_INTERVAL", "soon"),
         ("PROMP_CKPT_INTERVAL", "auto"),
         ("PROMP_CKPT_TRACK", "x"),
+        ("PROMP_CKPT_THREADS", "x"),
     ] {
         let run = promp(&exe, &["nothing"], &[(name, value)]);
         assert!(run.status == 64 && run.err.contains(name), "{name}={value}: {run:?}");

@@ -1,6 +1,7 @@
 //! Programs nobody here wrote, from Debian and PyPI: the same results as with their own OpenMP runtime.
 
 mod common;
+use common::saved::*;
 use common::*;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -140,6 +141,32 @@ fn scikit_learn() {
     // A child that fits after its parent did: hangs under libgomp.
     let fork = promp(&python, &[script, "fork"], &env);
     assert!(fork.status == 0 && fork.out.contains("child agrees True"), "{fork:?}");
+}
+
+/// numpy brings an OpenBLAS with threads of its own. They are saved and rolled back with the rest.
+#[test]
+fn scikit_learn_with_checkpoints() {
+    let python = root().join(".venv/bin/python");
+    let have =
+        Command::new(&python).args(["-c", "import sklearn"]).output().is_ok_and(|o| o.status.success());
+    if !available("scikit-learn (pip)", have) {
+        return;
+    }
+    let s = Scratch::new("sklearn");
+    let fit = "from kmeans import fit; print([fit() for _ in range(3)])";
+    let scripts = root().join("c-tests/others");
+    let env = [THREADS, ("PYTHONPATH", text(&scripts))];
+    let want = reference(&python, &["-c", fit], &env);
+    assert_eq!(want.status, 0, "{}", want.err);
+    let mut back = 0;
+    for seed in 0..2 * scale() {
+        let fault = format!("{}@mtbf=200ms,seed={seed},count=5", ["kill", "crash"][seed as usize % 2]);
+        let set = [env[1], ("PROMP_CKPT_THREADS", "all"), ("PROMP_FAULT", &fault)];
+        let run = checkpointed(&python, &["-c", fit], &s.path("ckpt"), &set);
+        assert_eq!((run.status, &run.out), (0, &want.out), "{fault}: {}", run.err);
+        back += run.err.matches("rolled back to checkpoint").count();
+    }
+    assert!(back > 0, "the faults do not strike");
 }
 
 fn python_script(name: &str, module: &str, args: &[&str]) {

@@ -2,12 +2,14 @@
 #define _GNU_SOURCE
 #include <omp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -15,12 +17,28 @@ static void *idle(void *p) {
     for (;;) pause();
     return p;
 }
+/* Made without libc: nothing but system calls. */
+static int asleep(void *p) {
+    (void)p;
+    for (;;) syscall(SYS_pause);
+    return 0;
+}
 int main(int argc, char **argv) {
     const char *what = argv[1];
     int fds[2];
     if (!strcmp(what, "thread")) {
         pthread_t t;
         pthread_create(&t, NULL, idle, NULL);
+    } else if (!strcmp(what, "blocks")) {
+        pthread_t t;
+        sigset_t all, old;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &old);
+        pthread_create(&t, NULL, idle, NULL);
+        pthread_sigmask(SIG_SETMASK, &old, NULL);
+    } else if (!strcmp(what, "clone")) {
+        static char stack[65536] __attribute__((aligned(64)));
+        clone(asleep, stack + sizeof stack, CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM, NULL);
     } else if (!strcmp(what, "socket")) {
         if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds)) return 1;
     } else if (!strcmp(what, "pipe")) {

@@ -63,6 +63,9 @@ pub struct Run {
     /// How often (PROMP_CKPT_INTERVAL), e.g. `30s`.
     #[arg(long, value_name = "DURATION", requires = "ckpt")]
     pub every: Option<String>,
+    /// Save the program's own threads, too (PROMP_CKPT_THREADS=all).
+    #[arg(long, requires = "ckpt")]
+    pub all_threads: bool,
     /// When a signal kills the program, continue it from its last checkpoint, at most this often.
     #[arg(long, value_name = "N", requires = "ckpt")]
     pub auto_restart: Option<u32>,

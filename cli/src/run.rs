@@ -35,6 +35,7 @@ pub fn run(r: &Run) -> Outcome {
     set(&mut c, "PROMP_REPORT", r.report.as_ref());
     set(&mut c, "PROMP_CKPT_DIR", r.ckpt.as_ref());
     set(&mut c, "PROMP_CKPT_INTERVAL", r.every.as_ref());
+    set(&mut c, "PROMP_CKPT_THREADS", r.all_threads.then_some("all"));
     if let (Some(dir), Some(n)) = (&r.ckpt, r.auto_restart) {
         return restart::supervise(c, dir, n);
     }

@@ -91,13 +91,8 @@ pub fn seat_of(thr: &'static Thread) -> Option<&'static Seat> {
 /// A logical thread begins on the calling host: it gets a seat.
 pub fn seat(thr: &'static Thread, tid: u32) {
     let Some(k) = if_on() else { return };
-    let p = core::ptr::from_ref(thr).cast_mut();
-    let free = |s: &&Seat| s.thread.compare_exchange(core::ptr::null_mut(), p, AcqRel, Relaxed).is_ok();
-    if let Some((i, s)) = k.seats.iter().enumerate().find(|(_, s)| free(s)) {
+    if let Some(i) = k.seats.iter().position(|s| s.occupy(Some(thr), tid)) {
         thr.seat_number.set(i as u32 + 1);
-        if !s.occupy(thr, tid) {
-            unseat(thr);
-        }
     }
 }
 
@@ -107,7 +102,6 @@ pub fn unseat(thr: &'static Thread) {
         && let Some(s) = seat_of(thr)
     {
         thr.seat_number.set(0);
-        s.host.store(0, Relaxed);
-        s.thread.store(core::ptr::null_mut(), Release);
+        s.leave();
     }
 }

@@ -45,6 +45,8 @@ pub struct Settings {
     pub interval_ns: u64,
     /// PROMP_CKPT_TRACK=compare.
     pub compare: bool,
+    /// PROMP_CKPT_THREADS=all.
+    pub all_threads: bool,
     /// PROMP_VERBOSE.
     pub verbose: u32,
     /// Default number of threads of a region.

@@ -1,8 +1,9 @@
 //! Seats: where hosts are while they are frozen, and how they go on.
 //!
-//! Every logical thread has a seat in the kept region. To freeze, the keeper sends each seat's host the freeze signal; the
-//! handler notes where the kernel put the interrupted context, says that it is frozen and waits on its seat without touching
-//! any stack, so that all memory can be replaced under it. The keeper holds the seat, and later writes an order to it:
+//! Every logical thread has a seat in the kept region; with PROMP_CKPT_THREADS=all the program's other threads get one when a
+//! freeze finds them (keeper/strangers.rs). To freeze, the keeper sends each seat's host the freeze signal; the handler notes
+//! where the kernel put the interrupted context, says that it is frozen and waits on its seat without touching any stack, so that
+//! all memory can be replaced under it. The keeper holds the seat, and later writes an order to it:
 //!
 //! ```text
 //! running --signal--> frozen --the keeper holds it--> held --Go----> running (the same context: sigreturn)
@@ -51,6 +52,9 @@ pub const TAKE: u32 = 2;
 /// End this host.
 pub const LEAVE: u32 = 3;
 
+/// Who sits in a seat that has no logical thread: one of the program's own that has never come to the runtime.
+const STRANGER: *mut Thread = core::ptr::without_provenance_mut(align_of::<Thread>());
+
 /// One seat.
 #[repr(C, align(128))]
 pub struct Seat {
@@ -67,14 +71,16 @@ pub struct Seat {
     pub thread_pointer: AtomicUsize,
     /// Robust list's head of the frozen thread, or of the one to become.
     pub robust_head: AtomicUsize,
-    /// The logical thread; null: the seat is free.
-    pub thread: AtomicPtr<Thread>,
+    /// The logical thread; null: the seat is free; [`STRANGER`].
+    thread: AtomicPtr<Thread>,
     /// Kernel id of the host; 0 when it has failed and not been replaced.
     pub host: AtomicU32,
     /// 1 while a failed host may still touch memory.
     pub going: AtomicU32,
     /// Is it the thread that the program began with?
     pub initial: AtomicU32,
+    /// Has libc made the frozen thread?
+    pub libcs: AtomicU32,
 }
 
 impl Seat {
@@ -87,16 +93,52 @@ impl Seat {
         true
     }
 
-    /// Seats `thr`, whose host is the caller or a host that the caller speaks for.
-    pub fn occupy(&self, thr: &'static Thread, tid: u32) -> bool {
-        if !self.ensure_stack() {
+    /// Seats `thr` (`None`: a stranger), whose host is the caller or a host that the caller speaks for. False if somebody sits here, or there is
+    /// no memory.
+    pub fn occupy(&self, thr: Option<&'static Thread>, tid: u32) -> bool {
+        let who = thr.map_or(STRANGER, |t| core::ptr::from_ref(t).cast_mut());
+        if self.thread.compare_exchange(core::ptr::null_mut(), who, AcqRel, Relaxed).is_err() {
             return false;
         }
-        self.initial.store(u32::from(!thr.worker.get() && tid == syscall::getpid()), Relaxed);
+        if !self.ensure_stack() {
+            self.leave();
+            return false;
+        }
+        let of_the_pool = thr.is_some_and(|t| t.worker.get());
+        self.initial.store(u32::from(!of_the_pool && tid == syscall::getpid()), Relaxed);
         self.state.store(RUNNING, Relaxed);
         self.order.store(NONE, Relaxed);
         self.host.store(tid, Release);
         true
+    }
+
+    /// The seat is free again.
+    pub fn leave(&self) {
+        self.host.store(0, Relaxed);
+        self.thread.store(core::ptr::null_mut(), Release);
+    }
+
+    /// Nobody may sit here: a rollback has put those who did elsewhere.
+    pub fn clear(&self) {
+        self.thread.store(core::ptr::null_mut(), Relaxed);
+    }
+
+    /// The thread at address `thread` sits here (0: a stranger), because a checkpoint says so.
+    pub fn assign(&self, thread: usize) {
+        let who = if thread == 0 { STRANGER } else { core::ptr::with_exposed_provenance_mut(thread) };
+        self.thread.store(who, Relaxed);
+    }
+
+    /// Does a thread sit here that has never come to the runtime?
+    pub fn is_strangers(&self) -> bool {
+        self.thread.load(Acquire) == STRANGER
+    }
+
+    /// The logical thread that sits here.
+    pub fn logical(&self) -> Option<&'static Thread> {
+        let p = self.thread.load(Acquire);
+        // SAFETY: neither null nor the mark; threads are never freed.
+        (!p.is_null() && p != STRANGER).then(|| unsafe { &*p })
     }
 
     /// What [`wait_frozen`] looks at.
@@ -112,15 +154,12 @@ impl Seat {
 
     /// Is a stop of the frozen thread due at the exit of the call that it is in?
     pub fn is_about_to_stop(&self) -> bool {
-        // SAFETY: threads are never freed.
-        unsafe { self.thread.load(Relaxed).as_ref() }.is_some_and(|t| t.pending.load(Relaxed) != 0)
+        self.logical().is_some_and(|t| t.pending.load(Relaxed) != 0)
     }
 
     /// Does a thread that the program has made itself sit here?
     pub fn is_the_programs_own(&self) -> bool {
-        // SAFETY: threads are never freed.
-        let thr = unsafe { self.thread.load(Relaxed).as_ref() };
-        self.initial.load(Relaxed) == 0 && thr.is_some_and(|t| !t.worker.get())
+        self.initial.load(Relaxed) == 0 && self.logical().is_some_and(|t| !t.worker.get())
     }
 
     /// Orders the host that is held to go on.
@@ -247,14 +286,19 @@ pub unsafe fn wait_to_be_replaced(seat: &'static Seat) -> ! {
 
 /// Notes the context; null if the thread has no seat.
 extern "C" fn arrive(context: usize) -> *const Seat {
+    let k = super::keep::get();
+    let tid = syscall::gettid();
     // SAFETY: the TLS word is null or a `&'static Thread`.
-    let Some(thr) = (unsafe { sys::tls::get().as_ref() }) else { return core::ptr::null() };
-    let Some(seat) = super::keep::seat_of(thr) else { return core::ptr::null() };
-    if super::keep::get().started.load(Acquire) == 0 {
-        // A signal that came late, for a freeze that was given up.
-        return core::ptr::null();
-    }
+    let thr = unsafe { sys::tls::get().as_ref() };
+    let seat = thr
+        .and_then(super::keep::seat_of)
+        // A thread made without thread-local memory of its own finds its creator's.
+        .filter(|s| s.host.load(Relaxed) == tid)
+        .or_else(|| k.seats.iter().find(|s| s.is_strangers() && s.host.load(Relaxed) == tid));
+    // Started is not set if the signal came late, for a freeze that was given up.
+    let Some(seat) = seat.filter(|_| k.started.load(Acquire) != 0) else { return core::ptr::null() };
     let id = Identity::of_caller(0);
+    seat.libcs.store(u32::from(id.is_libcs()), Relaxed);
     seat.context.store(context, Relaxed);
     seat.thread_pointer.store(id.thread_pointer, Relaxed);
     seat.robust_head.store(id.robust_head, Relaxed);
@@ -279,8 +323,8 @@ extern "C" fn take_up(seat: &'static Seat) -> ! {
         id.register();
         let tid = syscall::gettid();
         seat.host.store(tid, Release);
-        // SAFETY: memory has been put back: the thread exists as it did then.
-        if let Some(thr) = unsafe { seat.thread.load(Relaxed).as_ref() } {
+        // Memory has been put back: the thread exists as it did then.
+        if let Some(thr) = seat.logical() {
             thr.host.store(tid, Relaxed);
             bind::bind_again(thr);
         }

@@ -25,8 +25,14 @@ pub fn secure() -> bool {
 
 /// Stops the process if a variable whose value must not be wrong is wrong.
 pub fn check_fatal_settings() {
-    const STRICT: [&CStr; 5] =
-        [c"PROMP_FAULT", c"PROMP_CKPT_DIR", c"PROMP_CKPT_INTERVAL", c"PROMP_CKPT_TRACK", c"PROMP_MTBF"];
+    const STRICT: [&CStr; 6] = [
+        c"PROMP_FAULT",
+        c"PROMP_CKPT_DIR",
+        c"PROMP_CKPT_INTERVAL",
+        c"PROMP_CKPT_TRACK",
+        c"PROMP_CKPT_THREADS",
+        c"PROMP_MTBF",
+    ];
     if STRICT.iter().any(|n| is_set(n)) && !secure() {
         Settings::read(get, |bad| {
             if matches!(bad, Bad::Stop(_)) {

@@ -166,21 +166,31 @@ fn checkpoints(
         },
         _ => least("PROMP_CKPT_INTERVAL", 1_000_000).unwrap_or(DEFAULT_NS),
     };
-    let compare = match get("PROMP_CKPT_TRACK").as_deref().map(str::trim) {
-        None | Some("auto") => false,
-        Some("compare") => true,
+    let mut second = |name: &str, words: [&str; 2]| match get(name).as_deref().map(str::trim) {
+        None => false,
         Some(v) => {
-            bad(format!("PROMP_CKPT_TRACK={v}: accepted are auto, compare"));
-            false
+            if !words.contains(&v) {
+                bad(format!("{name}={v}: accepted are {}, {}", words[0], words[1]));
+            }
+            v == words[1]
         }
     };
+    let compare = second("PROMP_CKPT_TRACK", ["auto", "compare"]);
+    let all_threads = second("PROMP_CKPT_THREADS", ["team", "all"]);
     let dir = get("PROMP_CKPT_DIR")?;
     if dir.is_empty() {
         bad("PROMP_CKPT_DIR=: expected a directory".into());
         return None;
     }
     let dir = std::path::absolute(dir).unwrap_or_default();
-    Some(ckpt::Settings { dir, interval_ns: interval.max(1_000_000), compare, verbose, ..Default::default() })
+    Some(ckpt::Settings {
+        dir,
+        interval_ns: interval.max(1_000_000),
+        compare,
+        all_threads,
+        verbose,
+        ..Default::default()
+    })
 }
 
 fn on_off(v: &str) -> Option<bool> {
@@ -282,6 +292,7 @@ mod tests {
             ("PROMP_CKPT_INTERVAL", "auto"),
             ("PROMP_MTBF", "soon"),
             ("PROMP_CKPT_TRACK", "magic"),
+            ("PROMP_CKPT_THREADS", "some"),
         ] {
             let (_, _, e) = read(&[(name, value)]);
             assert!(e.len() == 1 && e[0].contains(name), "{name}: {e:?}");

@@ -85,6 +85,14 @@ impl Identity {
         Self { thread_pointer: super::tls::thread_pointer(), robust_head: head, sigmask }
     }
 
+    /// Has libc made the calling host, so that its registrations are where libc's are?
+    pub fn is_libcs(&self) -> bool {
+        let off = TID_OFFSET.load(Relaxed);
+        // SAFETY: behind the thread pointer lies libc's thread descriptor, or whatever the thread has that was made in another way: the caller has read
+        // thread-local memory in front of it, and the word is in the same page or the next.
+        off != 0 && unsafe { *((self.thread_pointer + off) as *const u32) } == gettid()
+    }
+
     /// Makes the calling spare host the carrier of this identity; `stack` becomes its alternate signal stack.
     /// Signals stay blocked until [`Identity::unblock`]. Returns the new kernel tid.
     pub fn adopt(&self, alt_stack: *mut u8) -> u32 {

@@ -2,8 +2,8 @@
 
 use super::super::keep;
 use super::super::seats::{self, GO, Seat};
+use super::strangers::{OWN, has_ended, strangers};
 use super::{Keeper, No};
-use crate::sys;
 use crate::sys::{futex, syscall, time};
 use core::sync::atomic::{Ordering::*, fence};
 
@@ -29,28 +29,13 @@ impl Keeper {
                 syscall::sched_yield();
             }
         }
-        let seats: Vec<&'static Seat> = k
-            .seats
-            .iter()
-            .filter(|s| !s.thread.load(Acquire).is_null() && s.host.load(Acquire) != 0)
-            .collect();
-        // Threads without a seat: of the program's own, or on their way (a worker that is being made).
-        let strangers = |tids: &[u32]| {
-            tids.iter().copied().find(|&t| {
-                !seats.iter().any(|s| s.host.load(Relaxed) == t)
-                    && !k.own_hosts.iter().chain(&k.crew).any(|o| o.load(Relaxed) == t)
-                    && k.parked.load(Relaxed) != t
-            })
+        let seats = match self.seats() {
+            Ok(seats) => seats,
+            Err(no) => {
+                self.thaw(&[]);
+                return Err(no);
+            }
         };
-        if let Some(t) = strangers(&hosts()) {
-            self.thaw(&[]);
-            return Err(self.stranger(t));
-        }
-        if let Some(s) = seats.iter().find(|s| s.is_the_programs_own()) {
-            let t = s.host.load(Relaxed);
-            self.thaw(&[]);
-            return Err(No::Refused(format!("the program has threads of its own (kernel thread {t})")));
-        }
         k.counter.store(seats.len() as u32, Release);
         for s in &seats {
             syscall::tgkill(s.host.load(Relaxed), seats::signal());
@@ -59,7 +44,7 @@ impl Keeper {
         loop {
             let left = k.counter.load(Acquire);
             // One that failed meanwhile does not arrive.
-            if seats.iter().all(|s| s.hold() || s.host.load(Acquire) == 0) {
+            if seats.iter().all(|s| s.hold() || s.host.load(Acquire) == 0 || has_ended(s)) {
                 break;
             }
             if time::now_ns() > until || k.transitions.load(SeqCst) > 0 {
@@ -74,28 +59,18 @@ impl Keeper {
             futex::wait_until(&k.counter, left, time::now_ns() + 200_000);
         }
         // Threads made while the others were stopped.
-        let all = hosts();
-        if let Some(t) = strangers(&all) {
+        let late = strangers(&seats).first().copied();
+        if let Some(t) = late {
             self.thaw(&seats);
-            return Err(self.stranger(t));
+            return Err(self.stranger(t, OWN));
         }
-        Ok(seats.into_iter().filter(|s| s.hold()).collect())
-    }
-
-    /// Kernel thread `tid` has no seat. A new worker takes its seat, and a failed host ends, within microseconds.
-    fn stranger(&mut self, tid: u32) -> No {
-        const PASSING_NS: u64 = 100_000_000;
-        let now = time::now_ns();
-        match self.stranger {
-            Some((t, since)) if t == tid && now - since > PASSING_NS => {
-                No::Refused(format!("the program has threads of its own (kernel thread {tid})"))
-            }
-            Some((t, _)) if t == tid => No::Later,
-            _ => {
-                self.stranger = Some((tid, now));
-                No::Later
-            }
+        let held: Vec<_> = seats.iter().copied().filter(|s| s.hold()).collect();
+        if let Some(s) = held.iter().find(|s| s.is_strangers() && s.libcs.load(Relaxed) == 0) {
+            let why = format!("kernel thread {} was made without libc", s.host.load(Relaxed));
+            self.thaw(&seats);
+            return Err(No::Refused(why));
         }
+        Ok(held)
     }
 
     /// Lets the threads go on as before. One that arrives later finds Started cleared and goes on by itself.
@@ -116,9 +91,4 @@ impl Keeper {
         k.agent_rests.store(0, Release);
         futex::wake(&k.agent_rests, 1);
     }
-}
-
-/// Kernel ids of all hosts of the process.
-fn hosts() -> Vec<u32> {
-    sys::maps::names(c"/proc/self/task").iter().filter_map(|n| n.parse().ok()).collect()
 }

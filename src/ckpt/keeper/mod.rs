@@ -10,6 +10,7 @@ mod ahead;
 mod copy;
 mod freeze;
 mod restore;
+mod strangers;
 mod take;
 
 use super::Settings;

@@ -100,7 +100,7 @@ impl Keeper {
         let mut taken: Vec<u32> = carriers.iter().map(|(n, _)| *n).collect();
         let hosts: Vec<u32> = carriers.iter().map(|(n, _)| k.seats[*n as usize].host.load(Relaxed)).collect();
         for s in &k.seats {
-            s.thread.store(core::ptr::null_mut(), Relaxed);
+            s.clear();
         }
         for c in contexts {
             let carrier = carriers.iter().position(|(_, tp)| *tp == c.thread_pointer);
@@ -116,12 +116,13 @@ impl Keeper {
             s.context.store(c.context, Relaxed);
             s.thread_pointer.store(c.thread_pointer, Relaxed);
             s.robust_head.store(c.robust_head, Relaxed);
-            s.thread.store(c.thread as *mut _, Relaxed);
+            s.assign(c.thread);
             s.initial.store(u32::from(c.initial), Relaxed);
             s.host.store(carrier.map_or(u32::MAX, |i| hosts[i]), Relaxed);
             // The thread's own note of its seat, in memory that was put back.
-            // SAFETY: the thread existed at the checkpoint; its memory is as it was; nobody runs.
-            unsafe { (*(c.thread as *const crate::team::thread::Thread)).seat_number.set(seat + 1) };
+            if let Some(thr) = s.logical() {
+                thr.seat_number.set(seat + 1);
+            }
             orders.push((s, carrier.is_some()));
         }
         k.epoch.fetch_add(1, Relaxed);

@@ -124,7 +124,7 @@ impl Keeper {
             .iter()
             .map(|s| Context {
                 seat: k.number(s),
-                thread: s.thread.load(Relaxed) as usize,
+                thread: s.logical().map_or(0, |t| core::ptr::from_ref(t).expose_provenance()),
                 context: s.context.load(Relaxed),
                 thread_pointer: s.thread_pointer.load(Relaxed),
                 robust_head: s.robust_head.load(Relaxed),

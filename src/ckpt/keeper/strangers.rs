@@ -1,0 +1,110 @@
+//! Threads that are not the runtime's: those that the program has made itself.
+//!
+//! What such a thread waits for may lie outside of the process (another process' answer, the clock, a device) and does not go back with it,
+//! which only the user can judge. So checkpoints are refused while there are any, unless PROMP_CKPT_THREADS=all says that they may be
+//! saved and rolled back like the others. Those that have come to the runtime have logical threads and seats; the rest get seats here.
+
+use super::super::keep;
+use super::super::seats::Seat;
+use super::{Keeper, No};
+use crate::sys;
+use crate::sys::{syscall, time};
+use core::sync::atomic::Ordering::*;
+
+/// Why there is no checkpoint with a thread of the program's own.
+pub(super) const OWN: &str = "the program has threads of its own";
+const BLOCKS: &str = "a thread of the program's own blocks signals";
+
+impl Keeper {
+    /// The seats of all threads; strangers get theirs if they may be saved.
+    pub(super) fn seats(&mut self) -> Result<Vec<&'static Seat>, No> {
+        let k = keep::get();
+        let all = self.settings.all_threads;
+        let known = |s: &&Seat| s.logical().is_some() && s.host.load(Acquire) != 0;
+        let mut seats: Vec<&'static Seat> = k.seats.iter().filter(known).collect();
+        let strangers = strangers(&seats);
+        if !all {
+            if let Some(&t) = strangers.first() {
+                return Err(self.stranger(t, OWN));
+            }
+            return match seats.iter().find(|s| s.is_the_programs_own()) {
+                Some(s) => Err(No::Refused(own(OWN, s.host.load(Relaxed)))),
+                None => Ok(seats),
+            };
+        }
+        // The host of a thread that has just been put back has not said yet who it is.
+        if seats.iter().any(|s| s.host.load(Relaxed) == u32::MAX) {
+            return Err(No::Later);
+        }
+        for s in k.seats.iter().filter(|s| s.is_strangers()) {
+            if s.host.load(Relaxed) == u32::MAX {
+                return Err(No::Later);
+            }
+            if !strangers.contains(&s.host.load(Relaxed)) {
+                s.leave();
+            }
+        }
+        for t in strangers {
+            // So do a worker that is being made, and a host that ends.
+            if blocks_signals(t) {
+                return Err(self.stranger(t, BLOCKS));
+            }
+            let has = |s: &&Seat| s.is_strangers() && s.host.load(Relaxed) == t;
+            match k.seats.iter().find(has).or_else(|| k.seats.iter().find(|s| s.occupy(None, t))) {
+                Some(s) => seats.push(s),
+                None => return Err(No::Refused("the program has too many threads".into())),
+            }
+        }
+        Ok(seats)
+    }
+
+    /// Kernel thread `tid` cannot be saved. If it is a worker that is being made, or a failed host, that is over within microseconds.
+    pub(super) fn stranger(&mut self, tid: u32, why: &str) -> No {
+        const PASSING_NS: u64 = 100_000_000;
+        let now = time::now_ns();
+        match self.stranger {
+            Some((t, since)) if t == tid && now - since > PASSING_NS => No::Refused(own(why, tid)),
+            Some((t, _)) if t == tid => No::Later,
+            _ => {
+                self.stranger = Some((tid, now));
+                No::Later
+            }
+        }
+    }
+}
+
+fn own(why: &str, tid: u32) -> String {
+    let advice = if why == OWN { "; PROMP_CKPT_THREADS=all saves them, too" } else { "" };
+    format!("{why} (kernel thread {tid}){advice}")
+}
+
+/// Kernel ids of the process' threads that have no seat among `seats`, and are none of the runtime's own hosts.
+pub(super) fn strangers(seats: &[&'static Seat]) -> Vec<u32> {
+    let k = keep::get();
+    let mut tids: Vec<u32> =
+        sys::maps::names(c"/proc/self/task").iter().filter_map(|n| n.parse().ok()).collect();
+    tids.retain(|&t| {
+        !seats.iter().any(|s| s.host.load(Relaxed) == t)
+            && !k.own_hosts.iter().chain(&k.crew).any(|o| o.load(Relaxed) == t)
+            && k.parked.load(Relaxed) != t
+    });
+    tids
+}
+
+/// Has a stranger ended since it got its seat?
+pub(super) fn has_ended(s: &Seat) -> bool {
+    let gone = s.is_strangers() && !syscall::tgkill(s.host.load(Relaxed), 0);
+    if gone {
+        s.leave();
+    }
+    gone
+}
+
+/// Does thread `tid` block the freeze signal now?
+fn blocks_signals(tid: u32) -> bool {
+    let path = std::ffi::CString::new(format!("/proc/self/task/{tid}/status")).unwrap_or_default();
+    let text = sys::maps::read_file(&path).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let mask = text.lines().find_map(|l| u64::from_str_radix(l.strip_prefix("SigBlk:")?.trim(), 16).ok());
+    mask.is_none_or(|m| m >> (super::super::seats::signal() - 1) & 1 != 0)
+}
