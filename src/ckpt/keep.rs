@@ -88,7 +88,7 @@ pub fn seat_of(thr: &'static Thread) -> Option<&'static Seat> {
     (n > 0).then(|| &get().seats[n as usize - 1])
 }
 
-/// A logical thread begins on the calling host: it gets a seat.
+/// A logical thread begins on the calling host: it gets a seat. All signals are blocked.
 pub fn seat(thr: &'static Thread, tid: u32) {
     let Some(k) = if_on() else { return };
     if let Some(i) = k.seats.iter().position(|s| s.occupy(Some(thr), tid)) {
@@ -96,7 +96,7 @@ pub fn seat(thr: &'static Thread, tid: u32) {
     }
 }
 
-/// The logical thread ends.
+/// The logical thread ends. All signals are blocked.
 pub fn unseat(thr: &'static Thread) {
     if region::on()
         && let Some(s) = seat_of(thr)

@@ -24,7 +24,7 @@
 use super::keep::Keep;
 use crate::sys;
 use crate::sys::host::{self, Identity};
-use crate::sys::{futex, syscall};
+use crate::sys::{futex, signals, syscall};
 use crate::team::bind;
 use crate::team::thread::Thread;
 use core::arch::naked_asm;
@@ -149,7 +149,13 @@ impl Seat {
 
     /// Holds the host if it has arrived; true if it is held. Only the keeper calls this.
     pub fn hold(&self) -> bool {
-        self.state.compare_exchange(FROZEN, HELD, AcqRel, Acquire).is_ok() || self.state.load(Relaxed) == HELD
+        match self.state.load(Relaxed) {
+            RUNNING => false,
+            _ => {
+                self.state.compare_exchange(FROZEN, HELD, AcqRel, Acquire).is_ok()
+                    || self.state.load(Relaxed) == HELD
+            }
+        }
     }
 
     /// Is a stop of the frozen thread due at the exit of the call that it is in?
@@ -190,8 +196,8 @@ pub fn signal() -> i32 {
 /// Installs the freeze signal's handler.
 pub fn install() {
     // SAFETY: a handler of the three-argument kind.
-    let handler: sys::signals::Handler = unsafe { core::mem::transmute(freeze as *const ()) };
-    sys::signals::install(signal(), handler, false);
+    let handler: signals::Handler = unsafe { core::mem::transmute(freeze as *const ()) };
+    signals::install(signal(), handler, false);
 }
 
 /// The handler. What it does after `arrive` uses registers only.
@@ -321,6 +327,8 @@ extern "C" fn take_up(seat: &'static Seat) -> ! {
             sigmask: 0,
         };
         id.register();
+        // The context has the thread's, but if it had none the kernel may have noted one of no bytes, and would refuse to take it back.
+        signals::no_alt_stack();
         let tid = syscall::gettid();
         seat.host.store(tid, Release);
         // Memory has been put back: the thread exists as it did then.

@@ -20,8 +20,9 @@ pub mod undo;
 use crate::ckpt;
 use crate::icv::Globals;
 use crate::sys::lock::Locked;
-use crate::sys::syscall;
+use crate::sys::{signals, syscall};
 use crate::team::thread::Thread;
+use core::sync::atomic::Ordering::Relaxed;
 
 static THREADS: Locked<Vec<&'static Thread>> = Locked::new(Vec::new());
 
@@ -38,16 +39,27 @@ pub fn initialise(g: &'static Globals) {
     }
 }
 
-/// A logical thread has come into being.
+/// The calling host carries a logical thread from here on.
 pub fn thread_started(thr: &'static Thread) {
     THREADS.with(|v| v.push(thr));
-    ckpt::keep::seat(thr, syscall::gettid());
+    unfrozen(|| {
+        let tid = syscall::gettid();
+        thr.host.store(tid, Relaxed);
+        ckpt::keep::seat(thr, tid);
+    });
     ckpt::first();
 }
 
-/// A thread of the program's own has ended.
+/// No checkpoint finds the caller in the middle of `f`: a rollback would clear the seats, but not what it has read of them.
+fn unfrozen(f: impl FnOnce()) {
+    let mask = signals::block_all();
+    f();
+    signals::set_mask(mask);
+}
+
+/// The calling host no longer carries a logical thread.
 pub fn thread_ended(thr: &'static Thread) {
-    ckpt::keep::unseat(thr);
+    unfrozen(|| ckpt::keep::unseat(thr));
     THREADS.with(|v| v.retain(|t| !core::ptr::eq(*t, thr)));
 }
 

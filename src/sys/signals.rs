@@ -84,6 +84,13 @@ pub fn set_alt_stack(stack: *mut u8, len: usize) {
     unsafe { sys!(libc::SYS_sigaltstack, &raw const ss, 0) };
 }
 
+/// Takes the calling host's alternate signal stack away.
+pub fn no_alt_stack() {
+    let ss = libc::stack_t { ss_sp: core::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
+    // SAFETY: the caller does not run on it.
+    unsafe { sys!(libc::SYS_sigaltstack, &raw const ss, 0) };
+}
+
 /// Gives the calling thread an alternate stack if the program has not given it one.
 pub fn ensure_alt_stack() {
     // SAFETY: the kernel fills `ss`.

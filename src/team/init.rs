@@ -75,7 +75,6 @@ pub fn adopt_caller() -> &'static Thread {
     }
     let thr = pool::take_thread();
     thr.in_runtime.store(1, Relaxed);
-    thr.host.store(syscall::gettid(), Relaxed);
     let team = match thr.member.get() {
         Some(m) => m.team(),
         None => Team::create(1),

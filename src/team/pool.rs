@@ -138,7 +138,6 @@ extern "C" fn worker_start(arg: *mut libc::c_void) -> *mut libc::c_void {
     // SAFETY: `create_worker` passed a `&'static Thread`.
     let thr: &'static Thread = unsafe { &*arg.cast_const().cast::<Thread>() };
     tls::set(thr);
-    thr.host.store(syscall::gettid(), Relaxed);
     if globals().promp.ft {
         signals::ensure_alt_stack();
     }

@@ -59,11 +59,13 @@ impl Keeper {
         }
         self.crew.hire();
         let began = time::now_ns();
-        let Ok(seats) = self.freeze() else { return };
+        if self.freeze().is_err() {
+            return;
+        }
         let maps = memory::mappings();
         let mut runs = self.tracker.runs(&maps, &self.store.dense, &self.crew);
         self.tracker.watch(&maps);
-        self.thaw(&seats);
+        self.thaw();
         let stop_ns = time::now_ns() - began;
         // Exactly what is noted is armed: what is written to elsewhere from now on has changed since the last checkpoint, too.
         runs.retain(|r| r.changed);

@@ -2,7 +2,7 @@
 
 use super::super::keep;
 use super::super::seats::{self, GO, Seat};
-use super::strangers::{OWN, has_ended, strangers};
+use super::strangers::{OWN, has_come_to_the_runtime, has_ended, strangers};
 use super::{Keeper, No};
 use crate::sys::{futex, syscall, time};
 use core::sync::atomic::{Ordering::*, fence};
@@ -18,7 +18,7 @@ impl Keeper {
         k.started.store(1, SeqCst);
         fence(SeqCst);
         if k.transitions.load(SeqCst) > 0 || k.seats.iter().any(|s| s.going.load(Acquire) != 0) {
-            self.thaw(&[]);
+            self.thaw();
             return Err(No::Later);
         }
         if k.agent.load(Acquire) != 0 {
@@ -32,7 +32,7 @@ impl Keeper {
         let seats = match self.seats() {
             Ok(seats) => seats,
             Err(no) => {
-                self.thaw(&[]);
+                self.thaw();
                 return Err(no);
             }
         };
@@ -47,13 +47,13 @@ impl Keeper {
             if seats.iter().all(|s| s.hold() || s.host.load(Acquire) == 0 || has_ended(s)) {
                 break;
             }
-            if time::now_ns() > until || k.transitions.load(SeqCst) > 0 {
-                let late = k.transitions.load(SeqCst) == 0;
-                self.thaw(&seats);
-                return Err(if late {
-                    No::Refused("a thread does not answer (it blocks signals)".into())
-                } else {
+            let busy = k.transitions.load(SeqCst) > 0 || seats.iter().any(|s| has_come_to_the_runtime(s));
+            if busy || time::now_ns() > until {
+                self.thaw();
+                return Err(if busy {
                     No::Later
+                } else {
+                    No::Refused("a thread does not answer (it blocks signals)".into())
                 });
             }
             futex::wait_until(&k.counter, left, time::now_ns() + 200_000);
@@ -61,26 +61,25 @@ impl Keeper {
         // Threads made while the others were stopped.
         let late = strangers(&seats).first().copied();
         if let Some(t) = late {
-            self.thaw(&seats);
+            self.thaw();
             return Err(self.stranger(t, OWN));
         }
         let held: Vec<_> = seats.iter().copied().filter(|s| s.hold()).collect();
         if let Some(s) = held.iter().find(|s| s.is_strangers() && s.libcs.load(Relaxed) == 0) {
             let why = format!("kernel thread {} was made without libc", s.host.load(Relaxed));
-            self.thaw(&seats);
+            self.thaw();
             return Err(No::Refused(why));
         }
         Ok(held)
     }
 
     /// Lets the threads go on as before. One that arrives later finds Started cleared and goes on by itself.
-    pub(super) fn thaw(&self, seats: &[&'static Seat]) {
+    pub(super) fn thaw(&self) {
         let k = keep::get();
         k.started.store(0, SeqCst);
-        for s in seats {
-            if s.hold() {
-                s.order(GO);
-            }
+        // All seats: one may have answered late, and wait though this time nobody has called it.
+        for s in k.seats.iter().filter(|s| s.hold()) {
+            s.order(GO);
         }
         self.wake_agent();
     }

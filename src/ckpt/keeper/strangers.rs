@@ -20,9 +20,11 @@ impl Keeper {
     pub(super) fn seats(&mut self) -> Result<Vec<&'static Seat>, No> {
         let k = keep::get();
         let all = self.settings.all_threads;
+        // In this order: who sits down meanwhile is no stranger.
+        let all_hosts = hosts();
         let known = |s: &&Seat| s.logical().is_some() && s.host.load(Acquire) != 0;
         let mut seats: Vec<&'static Seat> = k.seats.iter().filter(known).collect();
-        let strangers = strangers(&seats);
+        let strangers = without_seat(all_hosts, &seats);
         if !all {
             if let Some(&t) = strangers.first() {
                 return Err(self.stranger(t, OWN));
@@ -80,15 +82,27 @@ fn own(why: &str, tid: u32) -> String {
 
 /// Kernel ids of the process' threads that have no seat among `seats`, and are none of the runtime's own hosts.
 pub(super) fn strangers(seats: &[&'static Seat]) -> Vec<u32> {
+    without_seat(hosts(), seats)
+}
+
+fn hosts() -> Vec<u32> {
+    sys::maps::names(c"/proc/self/task").iter().filter_map(|n| n.parse().ok()).collect()
+}
+
+fn without_seat(mut tids: Vec<u32>, seats: &[&'static Seat]) -> Vec<u32> {
     let k = keep::get();
-    let mut tids: Vec<u32> =
-        sys::maps::names(c"/proc/self/task").iter().filter_map(|n| n.parse().ok()).collect();
     tids.retain(|&t| {
         !seats.iter().any(|s| s.host.load(Relaxed) == t)
             && !k.own_hosts.iter().chain(&k.crew).any(|o| o.load(Relaxed) == t)
             && k.parked.load(Relaxed) != t
     });
     tids
+}
+
+/// Has a stranger that is to freeze in its seat got one of its own meanwhile, in which it answers?
+pub(super) fn has_come_to_the_runtime(s: &Seat) -> bool {
+    let tid = s.host.load(Relaxed);
+    s.is_strangers() && keep::get().seats.iter().any(|o| o.logical().is_some() && o.host.load(Relaxed) == tid)
 }
 
 /// Has a stranger ended since it got its seat?

@@ -48,14 +48,14 @@ impl Keeper {
         if k.failed.load(Acquire) > 0 || seats.iter().any(|s| s.is_about_to_stop()) {
             // One failed while the others were being stopped: first the rollback. Or a stop waits for a call's exit: saved, it
             // would strike again after every rollback.
-            self.thaw(&seats);
+            self.thaw();
             return Err(No::Later);
         }
         let copied = self.copy(&seats, &unarmed);
         if copied.is_ok() {
             self.unknown = true; // until it is whole
         }
-        self.thaw(&seats);
+        self.thaw();
         let stop_ns = time::now_ns() - began + noting_ns;
         let (about, held) = copied?;
         self.answer();
