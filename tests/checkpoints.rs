@@ -450,6 +450,21 @@ fn the_report_lists_checkpoints() {
     assert_eq!(v["failures"][0]["kind"], "kill", "{v}");
 }
 
+/// Where a library's constructor has begun the runtime, gfortran's handlers come after ours. They only report: a crash is survived all the same.
+#[test]
+fn crashes_of_fortran_programs_that_begin_early() {
+    let s = Scratch::new("early");
+    let early = root().join("c-tests/ft/early.c");
+    let exe = build("npb/cg.f90", &[text(&early)]);
+    let want = reference(&exe, &["W"], &[THREADS]);
+    for seed in 0..2 * scale() {
+        let fault = format!("crash@mtbf=60ms,seed={seed},count=2");
+        let run = checkpointed(&exe, &["W"], &s.path("ckpt"), &[("PROMP_FAULT", &fault)]);
+        assert_eq!((run.status, &run.out), (0, &want.out), "{fault}: {}", run.err);
+        assert!(run.err.contains("(crash)"), "{fault} does not strike: {}", run.err);
+    }
+}
+
 /// OpenBLAS solves a linear system: killed and rolled back; killed -9 and restarted.
 #[test]
 fn openblas() {

@@ -23,7 +23,9 @@ use core::sync::atomic::{AtomicU32, Ordering::*};
 /// Crashes of one thread at one save point that are taken for faults of the machine; one more is the program's own bug.
 const CRASH_TRIES: u32 = 2;
 
-/// Installs the crash handlers, where the program has none of its own. The stop signal's is installed when it is needed.
+/// Installs the crash handlers, where the program has none of its own. Once at the beginning, and once more before the first worker is made: where a
+/// library's constructor has used OpenMP, a Fortran program installs its handlers, which only report, after the first time. The stop signal's is
+/// installed when it is needed.
 pub fn install() {
     for sig in signals::CRASHES {
         signals::install(sig, on_crash, true);

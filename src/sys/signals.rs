@@ -26,6 +26,9 @@ pub fn install(sig: i32, handler: Handler, only_default: bool) -> bool {
         if libc::sigaction(sig, core::ptr::null(), &mut old) != 0 {
             return false;
         }
+        if old.sa_sigaction == handler as *const () as usize {
+            return true;
+        }
         if only_default && old.sa_sigaction != libc::SIG_DFL && !only_reports(old.sa_sigaction) {
             return false;
         }
@@ -40,7 +43,7 @@ pub fn install(sig: i32, handler: Handler, only_default: bool) -> bool {
     }
 }
 
-/// What the crash signals had before; written once, before threads exist.
+/// What the crash signals had before; written before there are workers.
 static BEFORE: [Own<Option<libc::sigaction>>; 4] = [const { Own::new(None) }; 4];
 
 /// Is `handler` one that prints a message and lets the program die? gfortran's programs have such handlers without asking.

@@ -94,6 +94,9 @@ pub fn give_back_thread(t: &'static Thread) {
 }
 
 fn create_worker() -> Option<&'static Thread> {
+    if workers() == 0 && globals().promp.ft {
+        fault::stop::install();
+    }
     let thr = Thread::create(true);
     thr.dock.waker().is_here();
     // SAFETY: plain pthread calls; the attribute is initialised before use and the argument lives for ever.
