@@ -38,6 +38,27 @@ fn own_threads_own_handlers_exit() {
     }
 }
 
+/// Whose a crash is for which the program has a handler.
+#[test]
+fn handlers_that_report_crashes() {
+    let exe = build("ft/reporter.c", &[]);
+    let want = reference(&exe, &[], &[("OMP_NUM_THREADS", "4")]);
+    let fault = "crash@thread=1,region=2,delay=2ms";
+    let run = |whose| {
+        let set = [("PROMP_FAULT", fault), ("PROMP_CRASHES", whose), ("PROMP_REPLAY", "assume")];
+        promp(&exe, &[], &[&set[..], &[("OMP_NUM_THREADS", "4")]].concat())
+    };
+    let (theirs, ours) = (run("program"), run("runtime"));
+    assert_eq!((theirs.status, &*theirs.err), (3, "crashed\n"), "{theirs:?}");
+    assert_eq!((ours.status, &ours.out), (0, &want.out), "{ours:?}");
+    assert!(ours.err.contains("failed (crash)") && !ours.err.contains("crashed"), "{ours:?}");
+    // A handler that the program lives by, and a crash in serial code.
+    let exe = build("ft/handler.c", &[]);
+    let want = reference(&exe, &[], &[("OMP_NUM_THREADS", "4")]);
+    let run = promp(&exe, &[], &[("OMP_NUM_THREADS", "4"), ("PROMP_CRASHES", "runtime")]);
+    assert_eq!((run.status, &run.out), (0, &want.out), "{run:?}");
+}
+
 #[test]
 fn a_killed_thread_of_the_programs_own_is_joined_all_the_same() {
     let exe = build("ft/threads.c", &[]);
@@ -123,6 +144,7 @@ fn bad_settings_are_named_and_the_program_runs() {
         ("PROMP_REPLAY", "a b"),
         ("PROMP_RECOMPUTE", "guided"),
         ("PROMP_AFTER", "later"),
+        ("PROMP_CRASHES", "never"),
         ("PROMP_WATCHDOG", "5"),
         ("PROMP_VERBOSE", "loud"),
     ] {

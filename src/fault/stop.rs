@@ -23,12 +23,12 @@ use core::sync::atomic::{AtomicU32, Ordering::*};
 /// Crashes of one thread at one save point that are taken for faults of the machine; one more is the program's own bug.
 const CRASH_TRIES: u32 = 2;
 
-/// Installs the crash handlers, where the program has none of its own. Once at the beginning, and once more before the first worker is made: where a
+/// Installs the crash handlers, where the program has none of its own or PROMP_CRASHES says that they come first. Once at the beginning, and once more before the first worker is made: where a
 /// library's constructor has used OpenMP, a Fortran program installs its handlers, which only report, after the first time. The stop signal's is
 /// installed when it is needed.
-pub fn install() {
+pub fn install(before_the_programs: bool) {
     for sig in signals::CRASHES {
-        signals::install(sig, on_crash, true);
+        signals::install(sig, on_crash, !before_the_programs);
     }
 }
 

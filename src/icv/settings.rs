@@ -41,6 +41,8 @@ pub struct Settings {
     pub reproducible: bool,
     /// PROMP_AFTER=shrink.
     pub shrink: bool,
+    /// PROMP_CRASHES=runtime.
+    pub takes_crashes: bool,
     /// PROMP_WATCHDOG in nanoseconds.
     pub watchdog_ns: Option<u64>,
     /// PROMP_FAULT.
@@ -61,6 +63,7 @@ impl Default for Settings {
             recompute: Recompute::Dynamic,
             reproducible: false,
             shrink: false,
+            takes_crashes: false,
             watchdog_ns: None,
             faults: Vec::new(),
             report: None,
@@ -97,12 +100,11 @@ impl Settings {
         });
         choice("PROMP_RECOMPUTE", "dynamic, static", &mut |v| recompute(v).map(|r| s.recompute = r));
         choice("PROMP_REPRODUCIBLE", "0, 1", &mut |v| zero_one(v).map(|b| s.reproducible = b));
-        choice("PROMP_AFTER", "respawn, shrink", &mut |v| match v {
-            "respawn" | "shrink" => {
-                s.shrink = v == "shrink";
-                Some(())
-            }
-            _ => None,
+        choice("PROMP_AFTER", "respawn, shrink", &mut |v| {
+            second(v, ["respawn", "shrink"]).map(|b| s.shrink = b)
+        });
+        choice("PROMP_CRASHES", "program, runtime", &mut |v| {
+            second(v, ["program", "runtime"]).map(|b| s.takes_crashes = b)
         });
         choice("PROMP_WATCHDOG", "off, or a duration like 20ms or 1.5s (at least 1ms)", &mut |v| match v {
             "off" => Some(()),
@@ -166,17 +168,15 @@ fn checkpoints(
         },
         _ => least("PROMP_CKPT_INTERVAL", 1_000_000).unwrap_or(DEFAULT_NS),
     };
-    let mut second = |name: &str, words: [&str; 2]| match get(name).as_deref().map(str::trim) {
-        None => false,
-        Some(v) => {
-            if !words.contains(&v) {
-                bad(format!("{name}={v}: accepted are {}, {}", words[0], words[1]));
-            }
-            v == words[1]
-        }
+    let mut choice = |name: &str, words: [&str; 2]| {
+        let Some(v) = get(name) else { return false };
+        second(v.trim(), words).unwrap_or_else(|| {
+            bad(format!("{name}={v}: accepted are {}, {}", words[0], words[1]));
+            false
+        })
     };
-    let compare = second("PROMP_CKPT_TRACK", ["auto", "compare"]);
-    let all_threads = second("PROMP_CKPT_THREADS", ["team", "all"]);
+    let compare = choice("PROMP_CKPT_TRACK", ["auto", "compare"]);
+    let all_threads = choice("PROMP_CKPT_THREADS", ["team", "all"]);
     let dir = get("PROMP_CKPT_DIR")?;
     if dir.is_empty() {
         bad("PROMP_CKPT_DIR=: expected a directory".into());
@@ -193,20 +193,17 @@ fn checkpoints(
     })
 }
 
+/// Is it the second of the two?
+fn second(v: &str, words: [&str; 2]) -> Option<bool> {
+    words.iter().position(|&w| w == v).map(|i| i == 1)
+}
+
 fn on_off(v: &str) -> Option<bool> {
-    match v {
-        "on" => Some(true),
-        "off" => Some(false),
-        _ => None,
-    }
+    second(v, ["off", "on"])
 }
 
 fn zero_one(v: &str) -> Option<bool> {
-    match v {
-        "1" => Some(true),
-        "0" => Some(false),
-        _ => None,
-    }
+    second(v, ["0", "1"])
 }
 
 fn recompute(v: &str) -> Option<Recompute> {
@@ -257,6 +254,7 @@ mod tests {
             ("PROMP_REPLAY", "main._omp_fn.*,work?"),
             ("PROMP_RECOMPUTE", "static"),
             ("PROMP_AFTER", "shrink"),
+            ("PROMP_CRASHES", "runtime"),
             ("PROMP_WATCHDOG", "20ms"),
             ("PROMP_FAULT", "kill@thread=1"),
             ("PROMP_VERBOSE", "3"),
@@ -275,6 +273,7 @@ mod tests {
             ("PROMP_RECOMPUTE", "guided"),
             ("PROMP_REPRODUCIBLE", "2"),
             ("PROMP_AFTER", "retire"),
+            ("PROMP_CRASHES", "mine"),
             ("PROMP_WATCHDOG", "20"),
             ("PROMP_VERBOSE", "9"),
             ("PROMP_REPORT", ""),
