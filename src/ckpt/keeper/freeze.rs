@@ -36,18 +36,20 @@ impl Keeper {
                 return Err(no);
             }
         };
-        k.counter.store(seats.len() as u32, Release);
-        for s in &seats {
-            syscall::tgkill(s.host.load(Relaxed), seats::signal());
+        let called: Vec<_> = seats.into_iter().map(|s| (s, s.host.load(Relaxed))).collect();
+        k.counter.store(called.len() as u32, Release);
+        for (_, tid) in &called {
+            syscall::tgkill(*tid, seats::signal());
         }
         let until = time::now_ns() + PATIENCE_NS;
         loop {
             let left = k.counter.load(Acquire);
-            // One that failed meanwhile does not arrive.
-            if seats.iter().all(|s| s.hold() || s.host.load(Acquire) == 0 || has_ended(s)) {
+            // One that has failed or ended meanwhile does not arrive; another may have taken its seat.
+            if called.iter().all(|(s, tid)| s.hold() || s.host.load(Acquire) != *tid || has_ended(s)) {
                 break;
             }
-            let busy = k.transitions.load(SeqCst) > 0 || seats.iter().any(|s| has_come_to_the_runtime(s));
+            let busy =
+                k.transitions.load(SeqCst) > 0 || called.iter().any(|(s, _)| has_come_to_the_runtime(s));
             if busy || time::now_ns() > until {
                 self.thaw();
                 return Err(if busy {
@@ -58,13 +60,12 @@ impl Keeper {
             }
             futex::wait_until(&k.counter, left, time::now_ns() + 200_000);
         }
+        let held: Vec<_> = called.into_iter().map(|(s, _)| s).filter(|s| s.hold()).collect();
         // Threads made while the others were stopped.
-        let late = strangers(&seats).first().copied();
-        if let Some(t) = late {
+        if let Some(&t) = strangers(&held).first() {
             self.thaw();
             return Err(self.stranger(t, OWN));
         }
-        let held: Vec<_> = seats.iter().copied().filter(|s| s.hold()).collect();
         if let Some(s) = held.iter().find(|s| s.is_strangers() && s.libcs.load(Relaxed) == 0) {
             let why = format!("kernel thread {} was made without libc", s.host.load(Relaxed));
             self.thaw();
