@@ -30,7 +30,7 @@ test: setup-tests lint build plugin loom
 setup-long: setup-tests
 	@tools/setup.sh long
 
-# The same sweeps with twelve times the samples, larger classes, XGBoost, LightGBM and GROMACS. About ten minutes on two cores.
+# The same sweeps with twelve times the samples, larger classes, XGBoost, LightGBM and GROMACS. More than an hour on two cores.
 test-long: setup-long build plugin loom
 	PROMP_TEST_LONG=1 $(CARGO) test --release --workspace -- --test-threads 1
 

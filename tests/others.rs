@@ -123,14 +123,17 @@ fn imagemagick() {
     }
 }
 
+/// A Python that has `module`, from PyPI.
+fn python_with(module: &str) -> Option<PathBuf> {
+    let python = root().join(".venv/bin/python");
+    let import = format!("import {module}");
+    let have = Command::new(&python).args(["-c", &import]).output().is_ok_and(|o| o.status.success());
+    available(&format!("{module} (pip)"), have).then_some(python)
+}
+
 #[test]
 fn scikit_learn() {
-    let python = root().join(".venv/bin/python");
-    let have =
-        Command::new(&python).args(["-c", "import sklearn"]).output().is_ok_and(|o| o.status.success());
-    if !available("scikit-learn (pip)", have) {
-        return;
-    }
+    let Some(python) = python_with("sklearn") else { return };
     let script = root().join("c-tests/others/kmeans.py");
     let script = script.to_str().unwrap();
     let env = [("OMP_NUM_THREADS", "4"), ("OPENBLAS_NUM_THREADS", "1")];
@@ -146,12 +149,7 @@ fn scikit_learn() {
 /// numpy brings an OpenBLAS with threads of its own. They are saved and rolled back with the rest.
 #[test]
 fn scikit_learn_with_checkpoints() {
-    let python = root().join(".venv/bin/python");
-    let have =
-        Command::new(&python).args(["-c", "import sklearn"]).output().is_ok_and(|o| o.status.success());
-    if !available("scikit-learn (pip)", have) {
-        return;
-    }
+    let Some(python) = python_with("sklearn") else { return };
     let s = Scratch::new("sklearn");
     let fit = "from kmeans import fit; print([fit() for _ in range(3)])";
     let scripts = root().join("c-tests/others");
@@ -172,12 +170,7 @@ fn scikit_learn_with_checkpoints() {
 }
 
 fn python_script(name: &str, module: &str, args: &[&str]) {
-    let python = root().join(".venv/bin/python");
-    let import = format!("import {module}");
-    let have = Command::new(&python).args(["-c", &import]).output().is_ok_and(|o| o.status.success());
-    if !available(&format!("{module} (pip)"), have) {
-        return;
-    }
+    let Some(python) = python_with(module) else { return };
     let script = root().join("c-tests/others").join(name);
     let args: Vec<&str> = [&[script.to_str().unwrap()][..], args].concat();
     let env = [("OMP_NUM_THREADS", "4")];

@@ -118,11 +118,6 @@ impl Seat {
         self.thread.store(core::ptr::null_mut(), Release);
     }
 
-    /// Nobody may sit here: a rollback has put those who did elsewhere.
-    pub fn clear(&self) {
-        self.thread.store(core::ptr::null_mut(), Relaxed);
-    }
-
     /// The thread at address `thread` sits here (0: a stranger), because a checkpoint says so.
     pub fn assign(&self, thread: usize) {
         let who = if thread == 0 { STRANGER } else { core::ptr::with_exposed_provenance_mut(thread) };

@@ -94,7 +94,7 @@ pub unsafe extern "C" fn promp_undo(
 ) {
     let thr = current();
     // Serial work is never executed again.
-    if thr.saving.get() && thr.base.load(Relaxed) != 0 {
+    if thr.saving.get() && thr.is_in_region() {
         let g = Grid { start, size, count: [count0, count1], stride: [stride0, stride1] };
         // With room, a record is whole before it counts: a stop in the middle finds the log as it was, and nothing has been
         // overwritten yet. Only growing must not be interrupted.

@@ -152,7 +152,7 @@ pub fn waits(thr: &'static Thread, kind: Kind, at: &Interrupted) -> bool {
     let began = time::now_ns();
     let w = &thr.inject.library;
     let real_hang = kind == Kind::Hang && thr.inject.fence().load(Relaxed) != 0;
-    let may = thr.base.load(Relaxed) != 0 && agent::runs() && !real_hang && w.tries.get() < TRIES;
+    let may = thr.is_in_region() && agent::runs() && !real_hang && w.tries.get() < TRIES;
     if !may || !(w.is_still_in(at.pc) || w.looks(thr, kind, at)) {
         w.tries.set(0);
         w.library.set((0, 0));

@@ -130,7 +130,7 @@ fn proven(thr: &'static Thread) -> Result<(), Refusal> {
 
 /// The verdict on a failure in application code, with work in flight.
 pub fn verdict(thr: &'static Thread, at: &Interrupted, kind: Kind) -> Result<(), Refusal> {
-    if thr.base.load(Relaxed) == 0 {
+    if !thr.is_in_region() {
         return refuse("serial work", NEEDS_CKPT);
     }
     if globals().promp.replay == Replay::Never {

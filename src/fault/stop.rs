@@ -57,7 +57,7 @@ extern "C" fn on_signal(_sig: i32, info: *mut libc::siginfo_t, ctx: *mut libc::c
         return;
     }
     if kind == Kind::Hang {
-        if thr.base.load(Relaxed) == 0 {
+        if !thr.is_in_region() {
             return thr.inject.defer_hang();
         }
         if !hang(thr) {

@@ -73,8 +73,8 @@ impl Aside {
         self.until.load(Relaxed).wrapping_sub(now) <= PAUSE.1
     }
 
-    /// Notes that a slice was lost at `now`; `used` tells what CPU time of `cpus` CPUs
-    /// members of teams have used since it was asked last. True if that is no accident.
+    /// Notes that a slice was lost at `now`; `used` tells what CPU time of `cpus` CPUs members of teams have used since
+    /// it was asked last. True if that is no accident.
     fn lost_a_slice(&self, now: u64, cpus: u64, used: impl FnOnce() -> u64) -> bool {
         let time = now.wrapping_sub(self.since.load(Relaxed));
         if time > WINDOW.1 {

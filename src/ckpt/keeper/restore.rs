@@ -100,7 +100,7 @@ impl Keeper {
         let mut taken: Vec<u32> = carriers.iter().map(|(n, _)| *n).collect();
         let hosts: Vec<u32> = carriers.iter().map(|(n, _)| k.seats[*n as usize].host.load(Relaxed)).collect();
         for s in &k.seats {
-            s.clear();
+            s.leave();
         }
         for c in contexts {
             let carrier = carriers.iter().position(|(_, tp)| *tp == c.thread_pointer);

@@ -105,13 +105,9 @@ pub(super) fn has_come_to_the_runtime(s: &Seat) -> bool {
     s.is_strangers() && keep::get().seats.iter().any(|o| o.logical().is_some() && o.host.load(Relaxed) == tid)
 }
 
-/// Has a stranger ended since it got its seat?
+/// Has a stranger ended since it got its seat? The next freeze takes it from it.
 pub(super) fn has_ended(s: &Seat) -> bool {
-    let gone = s.is_strangers() && !syscall::tgkill(s.host.load(Relaxed), 0);
-    if gone {
-        s.leave();
-    }
-    gone
+    s.is_strangers() && !syscall::tgkill(s.host.load(Relaxed), 0)
 }
 
 /// Does thread `tid` block the freeze signal now?
