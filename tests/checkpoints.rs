@@ -218,36 +218,6 @@ fn a_crash_that_comes_back_is_the_programs_own() {
     assert_eq!((run.status, run.out.as_str()), (9, "before\nmine\n"), "{run:?}");
 }
 
-fn with_files(s: &Scratch) -> (PathBuf, String, String) {
-    let exe = build("ckpt/files.c", &[]);
-    let input: String = (0..60).map(|i| format!("{}\n", i * 37 % 11)).collect();
-    let run = |name: &str| {
-        fs::create_dir_all(s.path(name)).expect("a folder");
-        fs::write(s.path(name).join("input"), &input).expect("the input");
-        s.path(name)
-    };
-    let want = run("want");
-    assert_eq!(reference(&exe, &[text(&want)], &[THREADS]).status, 0);
-    let read = |f: &str| fs::read_to_string(want.join(f)).expect("written by the program");
-    run("got");
-    (exe, read("log"), read("middle"))
-}
-
-#[test]
-fn files_are_as_if_nothing_had_happened() {
-    let s = Scratch::new("files");
-    let (exe, log, middle) = with_files(&s);
-    let dir = s.path("got");
-    for seed in 0..2 * scale() {
-        let fault = format!("kill@mtbf=80ms,seed={seed},count=5");
-        let run = checkpointed(&exe, &[text(&dir)], &s.path("ckpt"), &[("PROMP_FAULT", &fault)]);
-        assert_eq!((run.status, run.out.as_str()), (0, "finished\n"), "{fault}: {}", run.err);
-        assert!(fs::read_to_string(dir.join("log")).unwrap() == log, "{fault}");
-        assert!(fs::read_to_string(dir.join("middle")).unwrap() == middle, "{fault}");
-        assert!(run.err.contains("rolled back"), "{fault}: {}", run.err);
-    }
-}
-
 /// kill -9 at random times, restarting until the program has finished: the same output.
 #[test]
 fn restarts() {
@@ -374,28 +344,6 @@ fn families_and_bytes() {
         "{said}"
     );
     assert!(said.contains("of the same family"), "{said}");
-}
-
-#[test]
-fn files_after_a_restart() {
-    let s = Scratch::new("files-restart");
-    let (exe, log, middle) = with_files(&s);
-    let (dir, out) = (s.path("got"), s.path("out"));
-    let mut cmd = first_run(&exe, &[text(&dir)], &s.path("ckpt"));
-    let saved = |since| since > Duration::from_millis(200) && has_generation(&s.path("ckpt"));
-    for i in 0..20 {
-        let kill: Option<&dyn Fn(Duration) -> bool> = if i < 6 { Some(&saved) } else { None };
-        match start_with(cmd, &out, kill, |_| ()) {
-            Some(status) => {
-                assert!(status.success(), "{}", messages(&s.path("out")));
-                break;
-            }
-            None => cmd = restart(&s.path("ckpt")),
-        }
-    }
-    assert_eq!(fs::read_to_string(&out).unwrap(), "finished\n");
-    assert!(fs::read_to_string(dir.join("log")).unwrap() == log);
-    assert!(fs::read_to_string(dir.join("middle")).unwrap() == middle);
 }
 
 /// The runtime is used by a library's constructor, before its own: this process is still the one that restarts, and what it was

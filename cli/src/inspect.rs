@@ -87,6 +87,7 @@ fn show(s: &Seen) {
     let private = a.maps.iter().filter(|m| !m.shared).map(|m| m.end - m.start).sum();
     println!("  mappings    {} ({} of address space), {} files", a.maps.len(), size(private), a.mapped.len());
     for f in a.files.iter().filter(|f| f.regular) {
-        println!("  open file   {} {} at {} of {}", f.fd, f.path, f.offset, size(f.length as usize));
+        let saved = if f.content.is_some() { ", saved" } else { "" };
+        println!("  open file   {} {} at {} of {}{saved}", f.fd, f.path, f.offset, size(f.length as usize));
     }
 }

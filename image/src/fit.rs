@@ -43,7 +43,7 @@ pub fn obstacle(about: &Description, threads: Option<&str>) -> Option<String> {
         }
     }
     for f in &about.files {
-        if !f.inherited && (!f.path.starts_with('/') || f.path.ends_with(" (deleted)")) {
+        if !f.can_be_opened_again() {
             return Some(format!("descriptor {} ({}) cannot be opened again", f.fd, f.path));
         }
     }

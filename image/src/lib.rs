@@ -1,7 +1,7 @@
 //! The image on disk: what a checkpoint directory holds, and how it is read back and verified.
 //!
 //! ```text
-//! DIR/pages     memory pages in slots of 4 KiB; a slot that the last whole generation refers to is never overwritten
+//! DIR/pages     pages of memory and of files in slots of 4 KiB; a slot that the last whole generation refers to is never overwritten
 //! DIR/gen-N     generation N: header, description (JSON), index (page, slot, checksum); written aside, synced, renamed
 //! DIR/state     counters that outlive the process (faults that have struck; has the program ended by itself?)
 //! DIR/lock      held (flock) by the process that writes
@@ -18,6 +18,7 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -27,15 +28,32 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 pub const PAGE: usize = 4096;
 const MAGIC: [u8; 8] = *b"prompckp";
 /// Version of the format.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 const HEADER: usize = 64;
 /// Bytes of an index entry.
 pub const ENTRY: usize = 24;
 
+/// Pages from this number on, above all addresses, are parts of files: see [`file_pages`].
+pub const FILES: u64 = 1 << 50;
+const FILE_BITS: u32 = 28;
+/// Bytes of the longest file whose content can be saved.
+pub const LONGEST_FILE: u64 = (PAGE as u64) << FILE_BITS;
+
+/// The numbers of the pages of a file of `length` bytes whose content has number `content`.
+pub fn file_pages(content: u32, length: u64) -> Range<u64> {
+    let first = FILES + (u64::from(content) << FILE_BITS);
+    first..first + length.div_ceil(PAGE as u64)
+}
+
+/// Where in its file a page lies, in bytes.
+pub fn file_offset(page: u64) -> u64 {
+    (page & ((1 << FILE_BITS) - 1)) * PAGE as u64
+}
+
 /// One saved page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Address divided by [`PAGE`].
+    /// Address divided by [`PAGE`]; from [`FILES`] on: a page of a file.
     pub page: u64,
     /// Its slot in `pages`.
     pub slot: u64,
@@ -98,6 +116,38 @@ pub struct OpenFile {
     pub offset: u64,
     /// Length of the file.
     pub length: u64,
+    /// Device of the file.
+    pub device: u64,
+    /// Inode of the file.
+    pub inode: u64,
+    /// Its permissions.
+    pub mode: u32,
+    /// The number of its content, if that is saved ([`file_pages`]); all descriptors of a file have the same.
+    pub content: Option<u32>,
+    /// A descriptor with a smaller number that has the same offset and flags, because one was made from the other.
+    pub same_as: Option<i32>,
+}
+
+impl OpenFile {
+    /// Can it be read from?
+    pub fn is_readable(&self) -> bool {
+        self.flags & libc::O_ACCMODE != libc::O_WRONLY
+    }
+
+    /// Can it be written to?
+    pub fn is_writable(&self) -> bool {
+        self.flags & libc::O_ACCMODE != libc::O_RDONLY
+    }
+
+    /// Does no name lead to it?
+    pub fn has_no_name(&self) -> bool {
+        !self.path.starts_with('/') || self.path.ends_with(" (deleted)")
+    }
+
+    /// Can a new process open it?
+    pub fn can_be_opened_again(&self) -> bool {
+        self.inherited || !self.has_no_name() || self.content.is_some()
+    }
 }
 
 /// A file that is mapped, and how to know it again.
@@ -369,7 +419,8 @@ impl Directory {
 
     /// Reads the page of `e` and compares its checksum.
     pub fn page(&self, e: &Entry, content: &mut [u8; PAGE]) -> Result<(), String> {
-        let at = |what: &str| format!("page {:#x} in slot {}: {what}", e.page << 12, e.slot);
+        let whose = if e.page < FILES { "page" } else { "page of a file," };
+        let at = |what: &str| format!("{whose} {:#x} in slot {}: {what}", e.page << 12, e.slot);
         self.pages
             .read_exact_at(content, e.slot * PAGE as u64)
             .map_err(|x| at(&format!("truncated or unreadable: {}", x.kind())))?;
@@ -436,6 +487,15 @@ mod tests {
         let about = Description { program: "/bin/true".into(), region: 3, ..Default::default() };
         let index: Vec<Entry> = (0..5).map(|i| Entry { page: 100 + i, slot: i, sum: i * 7 }).collect();
         encode(9, &about, &index)
+    }
+
+    #[test]
+    fn pages_of_files_are_apart() {
+        let a = file_pages(1, 2 * PAGE as u64 + 1);
+        let b = file_pages(2, LONGEST_FILE);
+        assert_eq!((a.end - a.start, file_offset(a.start), file_offset(a.end)), (3, 0, 3 * PAGE as u64));
+        assert!(a.end < b.start && file_offset(b.end - 1) == LONGEST_FILE - PAGE as u64);
+        assert!(FILES < a.start && b.end < u64::MAX / PAGE as u64);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Open files and what else the kernel keeps for a process: what can be put back, and what makes a checkpoint impossible.
 
+use super::contents;
 use super::image::{Disposition, OpenFile};
+use super::store::Store;
 use crate::sys;
 use crate::sys::maps;
 use std::ffi::CString;
@@ -29,8 +31,7 @@ pub fn open_files(ours: &[i32], inherited: &[i32]) -> Result<Vec<OpenFile>, Stri
         let Ok(link) = fs::read_link(format!("/proc/self/fd/{fd}")) else { continue };
         let Ok(info) = fs::read_to_string(format!("/proc/self/fdinfo/{fd}")) else { continue };
         let Ok(meta) = fs::metadata(format!("/proc/self/fd/{fd}")) else { continue };
-        let field =
-            |name: &str| info.lines().find_map(|l| l.strip_prefix(name)).unwrap_or("0").trim().to_string();
+        let offset = info.lines().find_map(|l| l.strip_prefix("pos:"));
         let path = link.to_string_lossy().into_owned();
         let t = meta.file_type();
         let surroundings = inherited.contains(&fd) && !t.is_file() && !t.is_dir();
@@ -53,14 +54,21 @@ pub fn open_files(ours: &[i32], inherited: &[i32]) -> Result<Vec<OpenFile>, Stri
         if t.is_block_device() || (t.is_char_device() && !harmless_device(&path)) {
             return Err(format!("descriptor {fd} is the device {path}"));
         }
+        let same_as =
+            all.iter().find(|f| (f.device, f.inode) == (meta.dev(), meta.ino()) && is_one(f.fd, fd));
         all.push(OpenFile {
             fd,
-            path,
             inherited: inherited.contains(&fd),
             regular: t.is_file(),
-            flags: i32::from_str_radix(&field("flags:"), 8).unwrap_or(0),
-            offset: field("pos:").parse().unwrap_or(0),
+            flags: flags_in(&info),
+            offset: offset.and_then(|n| n.trim().parse().ok()).unwrap_or(0),
             length: meta.size(),
+            device: meta.dev(),
+            inode: meta.ino(),
+            mode: meta.mode() & 0o7777,
+            content: None,
+            same_as: same_as.map(|f| f.fd),
+            path,
         });
     }
     Ok(all)
@@ -103,67 +111,151 @@ pub fn obstacles() -> Option<String> {
     None
 }
 
-/// Puts open files back; the error names the one that could not be.
-pub fn put_back(saved: &[OpenFile], ours: &[i32], new_process: bool) -> Result<(), String> {
-    let now = numbers();
-    for fd in now {
+/// Do two descriptors share their offset and flags, because one was made from the other? No, where the system does not tell.
+fn is_one(a: i32, b: i32) -> bool {
+    const KCMP_FILE: usize = 0;
+    let me = sys::syscall::getpid();
+    // SAFETY: plain call.
+    unsafe { sys!(libc::SYS_kcmp, me, me, KCMP_FILE, a, b, 0) == 0 }
+}
+
+/// Opens a file for ourselves or the program; the error is the system's.
+pub fn open(path: &str, flags: i32, mode: u32) -> Result<i32, isize> {
+    let path = CString::new(path).unwrap_or_default();
+    // SAFETY: a C string.
+    let fd = unsafe { sys!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, mode) };
+    if fd < 0 { Err(fd) } else { Ok(fd as i32) }
+}
+
+/// Length of the file behind a descriptor.
+pub fn length_of(fd: i32) -> u64 {
+    fs::metadata(format!("/proc/self/fd/{fd}")).map_or(0, |m| m.size())
+}
+
+/// Puts open files back, with the content that `store` has of them; the error names the one that could not be.
+pub fn put_back(saved: &[OpenFile], ours: &[i32], new_process: bool, store: &Store) -> Result<(), String> {
+    for fd in numbers() {
         if !ours.contains(&fd) && !saved.iter().any(|s| s.fd == fd) {
             // SAFETY: a descriptor that the program did not have then.
             unsafe { sys!(libc::SYS_close, fd) };
         }
     }
-    for s in saved {
-        let there =
-            fs::read_link(format!("/proc/self/fd/{}", s.fd)).is_ok_and(|l| l.to_string_lossy() == s.path);
-        if !there && !s.inherited {
-            reopen(s)?;
+    let mut there: Vec<bool> = (0..saved.len()).map(|i| is_there(saved, i, new_process)).collect();
+    // The one who restarts has redirected it, or emptied the file: its affair.
+    let elsewhere = |i: usize, there: &[bool]| {
+        let s = &saved[i];
+        s.inherited && new_process && !(there[i] && length_of(s.fd) >= s.length)
+    };
+    let left: Vec<bool> = (0..saved.len()).map(|i| elsewhere(i, &there)).collect();
+    for i in 0..saved.len() {
+        if !there[i] && !saved[i].inherited {
+            let same = |j: &usize| there[*j] && saved[i].regular && is_same(&saved[*j], &saved[i]);
+            reopen(&saved[i], (0..saved.len()).find(same).map(|j| saved[j].fd))?;
+            there[i] = true;
         }
-        if s.inherited && new_process && !(there && length_of(s.fd) >= s.length) {
-            // The one who restarts has redirected it, or emptied the file: its affair.
-            continue;
+    }
+    let back: Vec<OpenFile> =
+        saved.iter().zip(&left).filter(|(_, left)| !**left).map(|(s, _)| s.clone()).collect();
+    contents::put_back(&back, store)?;
+    // Messages stay where they are: also ours about failures.
+    back.iter().filter(|s| s.regular && s.fd != 2).try_for_each(put_length_back)
+}
+
+fn is_same(a: &OpenFile, b: &OpenFile) -> bool {
+    (a.device, a.inode) == (b.device, b.inode)
+}
+
+/// Is the file of `all[i]` open by its number, as it was?
+fn is_there(all: &[OpenFile], i: usize, new_process: bool) -> bool {
+    let s = &all[i];
+    if !fs::read_link(format!("/proc/self/fd/{}", s.fd)).is_ok_and(|l| l.to_string_lossy() == s.path) {
+        return false;
+    }
+    if s.inherited {
+        return true;
+    }
+    let same_file = || {
+        let meta = fs::metadata(format!("/proc/self/fd/{}", s.fd));
+        meta.is_ok_and(|m| (m.dev(), m.ino()) == (s.device, s.inode))
+    };
+    let flags = flags_in(&fs::read_to_string(format!("/proc/self/fdinfo/{}", s.fd)).unwrap_or_default());
+    let shares = |g: &OpenFile| s.same_as == Some(g.fd) || (s.same_as.is_some() && s.same_as == g.same_as);
+    let as_then =
+        all[..i].iter().filter(|g| g.regular && is_same(g, s)).all(|g| is_one(g.fd, s.fd) == shares(g));
+    if (flags ^ s.flags) & libc::O_ACCMODE != 0 || !(new_process || same_file()) || (s.regular && !as_then) {
+        return false;
+    }
+    if flags != s.flags {
+        let close = if s.flags & libc::O_CLOEXEC != 0 { libc::FD_CLOEXEC } else { 0 };
+        // SAFETY: plain calls, with a descriptor of the program.
+        unsafe {
+            sys!(libc::SYS_fcntl, s.fd, libc::F_SETFL, s.flags);
+            sys!(libc::SYS_fcntl, s.fd, libc::F_SETFD, close);
         }
-        // Messages stay where they are: also ours about failures.
-        if s.regular && s.fd != 2 {
-            let wrong = |what: &str, e: isize| format!("{}: cannot {what}: {}", s.path, sys::why(e));
-            // SAFETY (both): a descriptor of the program.
-            let r = unsafe { sys!(libc::SYS_lseek, s.fd, s.offset, libc::SEEK_SET) };
-            if r < 0 {
-                return Err(wrong("go back to the saved offset", r));
-            }
-            let length = length_of(s.fd);
-            if length < s.length && new_process {
-                return Err(format!("{} has {length} bytes; it had {} at the checkpoint", s.path, s.length));
-            }
-            if s.flags & libc::O_ACCMODE != libc::O_RDONLY && length > s.length {
-                let r = unsafe { sys!(libc::SYS_ftruncate, s.fd, s.length) };
-                if r < 0 {
-                    return Err(wrong("cut it to the saved length", r));
-                }
-            }
+    }
+    true
+}
+
+/// The flags that a descriptor was opened with, as far as they matter afterwards.
+fn flags_in(fdinfo: &str) -> i32 {
+    let flags = fdinfo.lines().find_map(|l| l.strip_prefix("flags:"));
+    let flags = flags.and_then(|f| i32::from_str_radix(f.trim(), 8).ok()).unwrap_or(0);
+    const TMPFILE: i32 = libc::O_TMPFILE & !libc::O_DIRECTORY;
+    flags & if flags & TMPFILE != 0 { !libc::O_TMPFILE } else { !0 }
+}
+
+/// The offset and the length.
+fn put_length_back(s: &OpenFile) -> Result<(), String> {
+    let wrong = |what: &str, e: isize| format!("{}: cannot {what}: {}", s.path, sys::why(e));
+    // SAFETY (both): a descriptor of the program.
+    let r = unsafe { sys!(libc::SYS_lseek, s.fd, s.offset, libc::SEEK_SET) };
+    if r < 0 {
+        return Err(wrong("go back to the saved offset", r));
+    }
+    let length = length_of(s.fd);
+    if length < s.length && !s.inherited {
+        return Err(format!("{} has {length} bytes; it had {} at the checkpoint", s.path, s.length));
+    }
+    if s.is_writable() && length > s.length {
+        let r = unsafe { sys!(libc::SYS_ftruncate, s.fd, s.length) };
+        if r < 0 {
+            return Err(wrong("cut it to the saved length", r));
         }
     }
     Ok(())
 }
 
-fn length_of(fd: i32) -> u64 {
-    fs::metadata(format!("/proc/self/fd/{fd}")).map_or(0, |m| m.size())
-}
-
-fn reopen(s: &OpenFile) -> Result<(), String> {
+/// Opens the file of `s` by its number; `other`: a descriptor for the same file.
+fn reopen(s: &OpenFile, other: Option<i32>) -> Result<(), String> {
     let failed =
         |e: isize| format!("{} (descriptor {}) cannot be opened again: {}", s.path, s.fd, sys::why(e));
-    if !s.path.starts_with('/') || s.path.ends_with(" (deleted)") {
+    if !s.can_be_opened_again() {
         return Err(format!("descriptor {} ({}) cannot be opened again", s.fd, s.path));
     }
-    let path = CString::new(s.path.as_bytes()).unwrap_or_default();
     let flags = s.flags & !(libc::O_CREAT | libc::O_EXCL | libc::O_TRUNC | libc::O_NOFOLLOW);
-    // SAFETY: a C string; descriptors of the program.
-    unsafe {
-        let fd = sys!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags);
-        if fd < 0 {
-            return Err(failed(fd));
+    let again = |fd: i32| open(&format!("/proc/self/fd/{fd}"), flags, 0);
+    let fd = match (s.same_as, other) {
+        (Some(first), _) => {
+            // SAFETY: plain call.
+            let fd = unsafe { sys!(libc::SYS_fcntl, first, libc::F_DUPFD_CLOEXEC, 0) };
+            if fd < 0 { Err(fd) } else { Ok(fd as i32) }
         }
-        if fd as i32 != s.fd {
+        (None, Some(other)) => again(other),
+        (None, None) if s.has_no_name() => without_a_name(s).and_then(|fd| {
+            let r = again(fd);
+            // SAFETY: a descriptor of ours.
+            unsafe { sys!(libc::SYS_close, fd) };
+            r
+        }),
+        (None, None) => open(&s.path, flags, 0).or_else(|e| {
+            let missing = e == -(libc::ENOENT as isize) && s.content.is_some();
+            if missing { open(&s.path, flags | libc::O_CREAT, s.mode) } else { Err(e) }
+        }),
+    };
+    let fd = fd.map_err(failed)?;
+    if fd != s.fd {
+        // SAFETY: descriptors of the program.
+        unsafe {
             let r = sys!(libc::SYS_dup3, fd, s.fd, s.flags & libc::O_CLOEXEC);
             sys!(libc::SYS_close, fd);
             if r < 0 {
@@ -172,6 +264,22 @@ fn reopen(s: &OpenFile) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// A new file without a name where the one of `s` was.
+fn without_a_name(s: &OpenFile) -> Result<i32, isize> {
+    let folder = s.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let folder = if folder.is_empty() { "/" } else { folder };
+    let flags = libc::O_RDWR | libc::O_CLOEXEC;
+    open(folder, flags | libc::O_TMPFILE, s.mode).or_else(|_| {
+        // File systems that have no such thing.
+        let name = format!("{folder}/.promp-{}-{}", sys::syscall::getpid(), s.fd);
+        let fd = open(&name, flags | libc::O_CREAT | libc::O_EXCL, s.mode)?;
+        let name = CString::new(name).unwrap_or_default();
+        // SAFETY: a C string.
+        unsafe { sys!(libc::SYS_unlink, name.as_ptr()) };
+        Ok(fd)
+    })
 }
 
 /// All dispositions that are not the default.

@@ -5,6 +5,7 @@
 //! thread. Files are read and written by system calls that libc merely wraps, directories by `sys::maps::names`.
 
 pub mod busy;
+pub mod contents;
 pub mod crew;
 pub mod files;
 pub mod keep;
@@ -47,6 +48,8 @@ pub struct Settings {
     pub compare: bool,
     /// PROMP_CKPT_THREADS=all.
     pub all_threads: bool,
+    /// PROMP_CKPT_FILES: bytes of the files whose content is saved.
+    pub files: u64,
     /// PROMP_VERBOSE.
     pub verbose: u32,
     /// Default number of threads of a region.

@@ -144,7 +144,7 @@ impl Store {
         self.cursor = 0;
         self.dense = index
             .chunk_by(|a, b| a.page + 1 == b.page)
-            .filter(|row| row.len() >= MANY)
+            .filter(|row| row.len() >= MANY && row[0].page < image::FILES)
             .map(|row| (row[0].page as usize * PAGE, (row[row.len() - 1].page as usize + 1) * PAGE))
             .collect();
         self.index = index;
@@ -268,8 +268,9 @@ impl Store {
         Ok(size as u64)
     }
 
-    /// Reads consecutive slots into memory at `to` by way of `door`.
-    pub fn read(&self, slot: u64, content: &mut [u8]) -> Result<(), Problem> {
+    /// Reads the pages of `entries`, which lie in consecutive slots, and compares their checksums.
+    pub fn read(&self, entries: &[Entry], content: &mut [u8]) -> Result<(), Problem> {
+        let slot = entries.first().map_or(0, |e| e.slot as usize);
         let mut at = 0;
         while at < content.len() {
             // SAFETY: the slice is writable.
@@ -279,7 +280,7 @@ impl Store {
                     self.pages,
                     content[at..].as_mut_ptr(),
                     content.len() - at,
-                    slot as usize * PAGE + at
+                    slot * PAGE + at
                 )
             };
             if r <= 0 {
@@ -287,7 +288,16 @@ impl Store {
             }
             at += r as usize;
         }
-        Ok(())
+        match entries
+            .iter()
+            .zip(content.chunks_exact(PAGE))
+            .find(|(e, c)| image::page_sum(e.page, c) != e.sum)
+        {
+            Some((e, _)) => {
+                Err(format!("page {:x} of the checkpoint is damaged (checksum)", e.page * PAGE as u64))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Makes the counters that outlive the process available at `at`.

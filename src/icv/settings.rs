@@ -145,6 +145,7 @@ fn checkpoints(
     mut bad: impl FnMut(String),
 ) -> Option<ckpt::Settings> {
     const DEFAULT_NS: u64 = 30_000_000_000;
+    const FILES: u64 = 64 << 20;
     let mut least = |name: &str, least_ns: u64| {
         let v = get(name)?;
         let n = parse::duration_ns(v.trim()).filter(|&n| n >= least_ns);
@@ -177,6 +178,14 @@ fn checkpoints(
     };
     let compare = choice("PROMP_CKPT_TRACK", ["auto", "compare"]);
     let all_threads = choice("PROMP_CKPT_THREADS", ["team", "all"]);
+    let files = get("PROMP_CKPT_FILES").map_or(Some(FILES), |v| parse::stack_size(&v).map(|n| n as u64));
+    let files = files.unwrap_or_else(|| {
+        bad(format!(
+            "PROMP_CKPT_FILES={}: expected a size like 64M",
+            get("PROMP_CKPT_FILES").unwrap_or_default()
+        ));
+        FILES
+    });
     let dir = get("PROMP_CKPT_DIR")?;
     if dir.is_empty() {
         bad("PROMP_CKPT_DIR=: expected a directory".into());
@@ -188,6 +197,7 @@ fn checkpoints(
         interval_ns: interval.max(1_000_000),
         compare,
         all_threads,
+        files,
         verbose,
         ..Default::default()
     })
@@ -292,6 +302,7 @@ mod tests {
             ("PROMP_MTBF", "soon"),
             ("PROMP_CKPT_TRACK", "magic"),
             ("PROMP_CKPT_THREADS", "some"),
+            ("PROMP_CKPT_FILES", "many"),
         ] {
             let (_, _, e) = read(&[(name, value)]);
             assert!(e.len() == 1 && e[0].contains(name), "{name}: {e:?}");

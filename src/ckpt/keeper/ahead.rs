@@ -9,12 +9,13 @@
 //! From the noting until a checkpoint is whole, what the kernel notes is not all that has changed since the last one: a rollback in
 //! between puts everything back.
 
+use super::super::contents;
 use super::super::image::{Entry, PAGE};
 use super::super::keep;
 use super::super::memory;
 use super::super::ranges;
 use super::super::tracker::Run;
-use super::copy::{List, Reading, UNREADABLE};
+use super::copy::{List, Reading, Source, UNREADABLE};
 use super::{Keeper, No};
 use crate::sys::time;
 use core::sync::atomic::Ordering::*;
@@ -86,7 +87,7 @@ impl Keeper {
     /// Bytes that a checkpoint taken now, with memory in these runs, would stage.
     pub(super) fn expected(&self, runs: &[Run]) -> usize {
         let changed: usize = runs.iter().filter(|r| r.changed || self.unknown).map(|r| r.end - r.start).sum();
-        changed + self.ahead.as_ref().map_or(0, |a| a.left)
+        changed + self.ahead.as_ref().map_or(0, |a| a.left) + contents::bytes(&self.last.files)
     }
 
     /// Writes noted pages that have not been written to since.
@@ -108,7 +109,7 @@ impl Keeper {
                 map += 1;
             }
             // Through the kernel: it may be gone by now.
-            let how = Reading { direct: false, must: true, anonymous: maps[map].inode == 0 };
+            let how = Reading { source: Source::Door, must: true, anonymous: maps[map].inode == 0 };
             let mut parts = Vec::new();
             ranges::parts(&ahead.noted, (r.start / PAGE) as u64, (r.end / PAGE) as u64, |a, b, noted| {
                 parts.extend(noted.then_some(a..b));
@@ -125,7 +126,7 @@ impl Keeper {
     }
 
     /// Reads and writes what is in `list`, pages that are not changing.
-    fn write_list(&mut self, list: &mut List, ahead: &mut Ahead) -> Result<(), No> {
+    fn write_list(&mut self, list: &mut List<'_>, ahead: &mut Ahead) -> Result<(), No> {
         if keep::get().failed.load(Acquire) > 0 {
             self.unknown = true;
             return Err(No::Later);

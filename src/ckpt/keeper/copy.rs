@@ -1,6 +1,7 @@
 //! Copying the pages that have changed, while the threads are frozen: first it is listed what is to be copied, then the crew copies it
 //! piece by piece into the staging buffer, in the list's order, with checksums.
 
+use super::super::contents::Opened;
 use super::super::image::{self, Entry, Map, PAGE};
 use super::super::ranges;
 use super::super::store::UNPLACED;
@@ -87,42 +88,58 @@ impl Held {
     }
 }
 
+/// Where pages are to be read.
+#[derive(Clone, Copy)]
+pub(super) enum Source<'a> {
+    /// In memory.
+    Memory,
+    /// In memory that may not be readable, through the kernel.
+    Door,
+    /// In a file.
+    File(&'a Opened),
+}
+
 /// How pages are to be read.
 #[derive(Clone, Copy)]
-pub(super) struct Reading {
-    /// Directly; otherwise through the kernel.
-    pub direct: bool,
+pub(super) struct Reading<'a> {
+    pub source: Source<'a>,
     /// Is it an error if that is not possible? What is not present and cannot be read has no content.
     pub must: bool,
-    /// Pages of a mapping without a file: zero is no content.
+    /// Is zero no content? Not in a mapping of a file.
     pub anonymous: bool,
 }
 
+impl Reading<'_> {
+    fn is_direct(&self) -> bool {
+        matches!(self.source, Source::Memory)
+    }
+}
+
 /// Consecutive pages of a mapping.
-struct Piece {
+struct Piece<'a> {
     page: u64,
     len: usize,
     /// Its first place in the staging buffer.
     place: usize,
-    how: Reading,
+    how: Reading<'a>,
 }
 
 /// What is to be copied next, in the order of its places in the staging buffer.
-pub(super) struct List {
-    pieces: Vec<Piece>,
+pub(super) struct List<'a> {
+    pieces: Vec<Piece<'a>>,
     /// Places taken.
     staged: usize,
     /// Places that there are.
     room: usize,
 }
 
-impl List {
+impl<'a> List<'a> {
     pub fn new(room: usize) -> Self {
         Self { pieces: Vec::new(), staged: 0, room }
     }
 
     /// Adds `pages` as far as there is room, and takes them off there. True if some are left.
-    pub fn add(&mut self, pages: &mut Range<u64>, how: Reading) -> bool {
+    pub fn add(&mut self, pages: &mut Range<u64>, how: Reading<'a>) -> bool {
         let len = ((pages.end - pages.start) as usize).min(self.room - self.staged);
         if len > 0 {
             self.pieces.push(Piece { page: pages.start, len, place: self.staged, how });
@@ -133,7 +150,7 @@ impl List {
     }
 
     /// The pages for places [first, end) in the staging buffer, their places, how they are to be read.
-    fn pages(&self, first: usize, end: usize) -> impl Iterator<Item = (u64, usize, Reading)> {
+    fn pages(&self, first: usize, end: usize) -> impl Iterator<Item = (u64, usize, Reading<'a>)> {
         let from = self.pieces.partition_point(|p| p.place + p.len <= first);
         self.pieces[from..].iter().take_while(move |p| p.place < end).flat_map(move |p| {
             let places = p.place.max(first)..(p.place + p.len).min(end);
@@ -149,12 +166,13 @@ impl List {
 }
 
 impl Keeper {
-    /// Copies what has changed in `runs` of `maps` since the checkpoint with the index `old`, but for what was written `ahead`. What there
-    /// is no room for is written.
-    pub(super) fn copy_runs(
+    /// Copies what has changed in `runs` of `maps` and in `files` since the checkpoint with the index `old`, but for what was written
+    /// `ahead`. What there is no room for is written.
+    pub(super) fn copy_changes(
         &mut self,
         maps: &[Map],
         runs: &[Run],
+        files: &[(Range<u64>, Opened)],
         old: &[Entry],
         ahead: Ahead,
     ) -> Result<Held, String> {
@@ -169,36 +187,54 @@ impl Keeper {
             let wanted =
                 if r.changed || self.unknown { smallvec![page..end] } else { held.unchanged(page, end) };
             let direct = r.present && maps[map].prot & libc::PROT_READ != 0;
-            let how = Reading { direct, must: r.present, anonymous: maps[map].inode == 0 };
-            for mut pages in wanted {
-                while list.add(&mut pages, how) {
-                    if self.staging.room() == 0 {
-                        return Err("the system has no memory for it".into());
-                    }
-                    self.copy_list(&list, old)?;
-                    held.staged = list.clear();
-                    self.write(&mut held)?;
-                }
+            let source = if direct { Source::Memory } else { Source::Door };
+            let how = Reading { source, must: r.present, anonymous: maps[map].inode == 0 };
+            for pages in wanted {
+                self.copy_pages(&mut list, pages, how, old, &mut held)?;
             }
+        }
+        for (pages, file) in files {
+            let how = Reading { source: Source::File(file), must: true, anonymous: true };
+            self.copy_pages(&mut list, pages.clone(), how, old, &mut held)?;
         }
         self.copy_list(&list, old)?;
         held.staged = list.clear();
         Ok(held)
     }
 
+    /// Adds `pages` to `list`; as often as there is no room, what is listed is copied and written.
+    fn copy_pages<'a>(
+        &mut self,
+        list: &mut List<'a>,
+        mut pages: Range<u64>,
+        how: Reading<'a>,
+        old: &[Entry],
+        held: &mut Held,
+    ) -> Result<(), String> {
+        while list.add(&mut pages, how) {
+            if self.staging.room() == 0 {
+                return Err("the system has no memory for it".into());
+            }
+            self.copy_list(list, old)?;
+            held.staged = list.clear();
+            self.write(held)?;
+        }
+        Ok(())
+    }
+
     /// Fills the staging buffer.
     pub(super) fn copy_list(&mut self, list: &List, old: &[Entry]) -> Result<(), String> {
         let places = self.staging.places();
         let (door, unreadable) = (&self.door, AtomicUsize::new(0));
-        // Where it is not known what has changed, sums are compared.
-        let old = if self.unknown { old } else { &[] };
+        // Where it is not known what has changed, sums are compared: in files, always.
+        let old = if self.unknown { old } else { &old[old.partition_point(|e| e.page < image::FILES)..] };
         self.crew.share(list.staged.div_ceil(BATCH), &|i| {
             let (first, end) = (i * BATCH, list.staged.min((i + 1) * BATCH));
             let mut pages = list.pages(first, end).peekable();
             let begin = pages.peek().map_or(0, |p| p.0);
             let mut known = old[old.partition_point(|e| e.page < begin)..].iter().copied().peekable();
             while let Some((page, n, how)) = pages.next() {
-                if let Some(next) = pages.peek().filter(|next| next.2.direct && next.0 != page + 1) {
+                if let Some(next) = pages.peek().filter(|next| next.2.is_direct() && next.0 != page + 1) {
                     cache::fetch(next.0 as usize * PAGE, FETCH);
                 }
                 // SAFETY: a place of this batch's own, of those that there is room for.
@@ -207,14 +243,19 @@ impl Keeper {
                 let before = known.next_if(|e| e.page == page);
                 *entry = before.unwrap_or(Entry { page, slot: UNPLACED, sum: 0 });
                 let from = page as usize * PAGE;
-                if !how.direct && !door.read(from, place) {
+                let there = match how.source {
+                    Source::Memory => true,
+                    Source::Door => door.read(from, place),
+                    Source::File(file) => file.read(page, place),
+                };
+                if !there {
                     entry.slot = if how.must { UNREADABLE } else { EMPTY };
                     if how.must {
                         unreadable.store(from, Relaxed);
                     }
                     continue;
                 }
-                let content = match how.direct {
+                let content = match how.is_direct() {
                     // SAFETY: one of the program's present pages; the threads that could write to it are frozen.
                     true => unsafe { core::slice::from_raw_parts(from as *const u8, PAGE) },
                     false => &*place,
@@ -226,7 +267,7 @@ impl Keeper {
                 let sum = image::page_sum(page, content);
                 if entry.slot == UNPLACED || entry.sum != sum {
                     (entry.slot, entry.sum) = (UNPLACED, sum);
-                    if how.direct {
+                    if how.is_direct() {
                         // SAFETY: as above; a page of the program is none of the staging buffer.
                         unsafe { cache::copy_past(from as *const u8, place.as_mut_ptr(), PAGE) };
                     }
@@ -236,7 +277,8 @@ impl Keeper {
         });
         match unreadable.into_inner() {
             0 => Ok(()),
-            at => Err(format!("the page at {at:x} cannot be read")),
+            at if at / PAGE < image::FILES as usize => Err(format!("the page at {at:x} cannot be read")),
+            _ => Err("a file that the program writes to cannot be read".into()),
         }
     }
 

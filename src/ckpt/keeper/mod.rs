@@ -66,7 +66,10 @@ pub struct Keeper {
     grows: bool,
     /// The generation after which it was tried to note what had changed.
     tried: u64,
-    refused: Vec<String>,
+    /// What users have been told, once.
+    told: Vec<String>,
+    /// Files whose content is not part of the checkpoint just taken, and why.
+    left_out: Vec<String>,
     /// A thread without a seat, and since when it has been seen.
     stranger: Option<(u32, u64)>,
     taken: &'static super::TakenList,
@@ -100,7 +103,8 @@ impl Keeper {
             ahead: None,
             grows: true,
             tried: 0,
-            refused: Vec::new(),
+            told: Vec::new(),
+            left_out: Vec::new(),
             stranger: None,
             taken,
             mapped: Vec::new(),
@@ -140,7 +144,7 @@ impl Keeper {
                     Ok(()) => self.settings.interval_ns,
                     Err(No::Later) => RETRY_NS,
                     Err(No::Refused(why)) => {
-                        self.refuse(why);
+                        self.tell(&format!("no checkpoint now: {why}; the run goes on"));
                         self.settings.interval_ns.max(50_000_000)
                     }
                 };
@@ -161,11 +165,11 @@ impl Keeper {
         }
     }
 
-    /// Says why there is no checkpoint, once for each reason.
-    fn refuse(&mut self, why: String) {
-        if self.settings.verbose >= 1 && !self.refused.contains(&why) {
-            say!("no checkpoint now: {why}; the run goes on");
-            self.refused.push(why);
+    /// Says something about checkpoints, once.
+    fn tell(&mut self, what: &str) {
+        if self.settings.verbose >= 1 && !self.told.iter().any(|t| t == what) {
+            say!("{what}");
+            self.told.push(what.into());
         }
     }
 

@@ -84,7 +84,7 @@ impl Keeper {
             .map(|s| (k.number(s), s.thread_pointer.load(Relaxed)))
             .collect();
         self.put_memory_back()?;
-        files::put_back(&self.last.files, &self.ours(), false)?;
+        files::put_back(&self.last.files, &self.ours(), false, &self.store)?;
         files::dispose(&self.last.signals);
         // Before the threads go on: the program may end at once.
         self.close_records(began);
@@ -150,7 +150,8 @@ impl Keeper {
             self.tracker.watch(core::slice::from_ref(&m));
             runs.retain(|r| r.end <= m.start || m.end <= r.start);
         }
-        let r = self.put_pages_back(&maps, &runs, &index);
+        let memory = index.partition_point(|e| e.page < image::FILES);
+        let r = self.put_pages_back(&maps, &runs, &index[..memory]);
         self.store.index = index;
         r?;
         self.tracker.arm_all(&maps, &self.crew);
@@ -204,15 +205,7 @@ impl Keeper {
                 n += 1;
             }
             let bytes = &mut content[..n * PAGE];
-            self.store.read(e.slot, bytes)?;
-            for (k, chunk) in bytes.chunks_exact(PAGE).enumerate() {
-                if image::page_sum(e.page + k as u64, chunk) != index[i + k].sum {
-                    return Err(format!(
-                        "page {:x} of the checkpoint is damaged (checksum)",
-                        (e.page + k as u64) * PAGE as u64
-                    ));
-                }
-            }
+            self.store.read(&index[i..i + n], bytes)?;
             let to = e.page as usize * PAGE;
             let wrote = self.door.write(to, bytes) || {
                 // They may have become guards since.
@@ -247,7 +240,7 @@ impl Keeper {
         let contexts = self.last.contexts.clone();
         self.unknown = true;
         self.put_memory_back()?;
-        files::put_back(&self.last.files, &self.ours(), true)?;
+        files::put_back(&self.last.files, &self.ours(), true, &self.store)?;
         files::dispose(&self.last.signals);
         let tp = contexts.iter().find(|c| c.initial).map_or(0, |c| c.thread_pointer);
         let k = keep::get();

@@ -4,7 +4,7 @@ use super::super::busy::Busy;
 use super::super::image::{self, Context, Description, Map, OpenFile, PAGE, Seconds, Word};
 use super::super::memory;
 use super::super::seats::Seat;
-use super::super::{files, keep};
+use super::super::{contents, files, keep};
 use super::ahead::WORTH_IT;
 use super::copy::Held;
 use super::{Keeper, No, Taken};
@@ -59,6 +59,9 @@ impl Keeper {
         let stop_ns = time::now_ns() - began + noting_ns;
         let (about, held) = copied?;
         self.answer();
+        for why in core::mem::take(&mut self.left_out) {
+            self.tell(&why);
+        }
         let finished = self.finish(about, held, stop_ns, began);
         self.staging.offer();
         let dirty_pages = finished.map_err(No::Refused)?;
@@ -99,22 +102,24 @@ impl Keeper {
                 m.start, m.end, m.path
             )));
         }
-        let files = files::open_files(&self.ours(), &self.settings.inherited).map_err(No::Refused)?;
+        let mut files = files::open_files(&self.ours(), &self.settings.inherited).map_err(No::Refused)?;
         if let Some(why) = files::obstacles() {
             return Err(No::Refused(why));
         }
+        let chosen = contents::choose(&mut files, self.settings.files);
         let about = self.describe(&maps, files, seats);
         // From here on it must go well, or it is not known what has changed.
         let runs = self.tracker.runs_anew(&maps, &self.store.dense, unarmed);
         let old = core::mem::take(&mut self.store.index);
         let ahead = self.ahead.take().unwrap_or_default();
-        let held = self.copy_runs(&maps, &runs, &old, ahead);
+        let held = self.copy_changes(&maps, &runs, &chosen.files, &old, ahead);
         self.store.index = old;
         let held = held.map_err(|why| {
             self.unknown = true;
             No::Refused(why)
         })?;
         self.tracker.watch_rest(&maps, &self.crew);
+        self.left_out = chosen.left_out;
         Ok((about, held))
     }
 

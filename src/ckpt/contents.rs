@@ -1,0 +1,160 @@
+//! The content of files that the program writes to: what it changes in them after a checkpoint is undone with its memory, or a program that
+//! reads a part of a file, changes it and writes it back would change it twice.
+//!
+//! A file is saved like memory, in pages of the store, whose numbers lie above all addresses ([`image::file_pages`]). Every checkpoint
+//! reads all of it while the threads are frozen — nobody says what has changed in a file — and writes the pages whose checksums are
+//! different. So there is a limit for what is saved (PROMP_CKPT_FILES).
+
+use super::files;
+use super::image::{self, Entry, OpenFile, PAGE};
+use super::store::Store;
+use crate::sys;
+use core::ops::Range;
+
+/// The kernel's files: what they hold is not what was written to them.
+const NOT_SAVED: [&str; 3] = ["/proc/", "/sys/", "/dev/"];
+const SAVED: &str = "/dev/shm/";
+
+/// What [`choose`] has found.
+#[derive(Default)]
+pub struct Chosen {
+    /// The files whose content is saved, with the numbers of their pages.
+    pub files: Vec<(Range<u64>, Opened)>,
+    /// Why others are not, although the program may read what it has written to them.
+    pub left_out: Vec<String>,
+}
+
+/// Chooses the files of `all` whose content is saved and gives each a number. `limit`: bytes for all of them.
+///
+/// First come files that are open for reading, too, or that no name leads to, then the others; in both the small ones first.
+pub fn choose(all: &mut [OpenFile], limit: u64) -> Chosen {
+    let of = |f: &OpenFile| (f.device, f.inode);
+    let messages = all.iter().find(|f| f.fd == 2).map(of);
+    let mut wanted: Vec<(bool, u64, usize)> = Vec::new();
+    for (i, f) in all.iter().enumerate() {
+        let kernels = NOT_SAVED.iter().any(|p| f.path.starts_with(p)) && !f.path.starts_with(SAVED);
+        let known = wanted.iter().any(|w| of(&all[w.2]) == of(f));
+        if f.regular && f.is_writable() && !kernels && !known && Some(of(f)) != messages {
+            let read = f.has_no_name() || all.iter().any(|g| of(g) == of(f) && g.is_readable());
+            wanted.push((!read, f.length, i));
+        }
+    }
+    wanted.sort_unstable();
+    let (mut left, mut chosen) = (limit, Chosen::default());
+    for (only_written, length, i) in wanted {
+        let opened = if length > left.min(image::LONGEST_FILE) {
+            Err(format!("PROMP_CKPT_FILES allows {limit} bytes for all files"))
+        } else {
+            // For writing, too: as a rollback needs it.
+            Opened::new(all[i].fd, true).map_err(|e| sys::why(e).to_string())
+        };
+        match opened {
+            Ok(opened) => {
+                left -= length;
+                let (number, file) = (chosen.files.len() as u32 + 1, of(&all[i]));
+                chosen.files.push((image::file_pages(number, length), opened));
+                all.iter_mut().filter(|f| f.regular && of(f) == file).for_each(|f| f.content = Some(number));
+            }
+            Err(why) if !only_written => {
+                chosen
+                    .left_out
+                    .push(format!("what is overwritten in {} will not be put back: {why}", all[i].path));
+            }
+            Err(_) => {}
+        }
+    }
+    chosen
+}
+
+/// The files of `all` whose content is saved: each once, by a descriptor that can be written to, with its pages.
+pub fn saved(all: &[OpenFile]) -> impl Iterator<Item = (&OpenFile, Range<u64>)> {
+    all.iter().enumerate().filter_map(|(i, f)| {
+        let first = f.is_writable() && !all[..i].iter().any(|g| g.content == f.content && g.is_writable());
+        let number = f.content.filter(|_| first)?;
+        Some((f, image::file_pages(number, f.length)))
+    })
+}
+
+/// Bytes of them.
+pub fn bytes(all: &[OpenFile]) -> usize {
+    saved(all).map(|(f, _)| f.length as usize).sum()
+}
+
+/// A descriptor of ours for a file that the program has open: it reads and writes at any place, whatever the program's allows.
+pub struct Opened(i32);
+
+impl Opened {
+    /// Opens the file behind the program's descriptor `fd`, for writing, too, if `write`; the error is the system's.
+    pub fn new(fd: i32, write: bool) -> Result<Self, isize> {
+        let flags = libc::O_CLOEXEC | if write { libc::O_RDWR } else { libc::O_RDONLY };
+        files::open(&format!("/proc/self/fd/{fd}"), flags, 0).map(Self)
+    }
+
+    /// Reads a page; what lies behind the file's end is zero. False if it cannot be read.
+    pub fn read(&self, page: u64, to: &mut [u8]) -> bool {
+        let mut done = 0;
+        while done < to.len() {
+            let (rest, at) = (&mut to[done..], image::file_offset(page) + done as u64);
+            // SAFETY: the slice is writable.
+            let n = unsafe { sys!(libc::SYS_pread64, self.0, rest.as_mut_ptr(), rest.len(), at) };
+            match n {
+                0 => break,
+                n if n < 0 => return false,
+                n => done += n as usize,
+            }
+        }
+        to[done..].fill(0);
+        true
+    }
+
+    /// Writes the beginning of a page; the error is the system's.
+    fn write(&self, page: u64, mut from: &[u8]) -> Result<(), isize> {
+        let mut at = image::file_offset(page);
+        while !from.is_empty() {
+            // SAFETY: the slice is readable.
+            let n = unsafe { sys!(libc::SYS_pwrite64, self.0, from.as_ptr(), from.len(), at) };
+            if n <= 0 {
+                return Err(if n == 0 { -(libc::ENOSPC as isize) } else { n });
+            }
+            from = &from[n as usize..];
+            at += n as u64;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        // SAFETY: a descriptor of ours.
+        unsafe { sys!(libc::SYS_close, self.0) };
+    }
+}
+
+/// Makes the content of files what it was when `store`'s last generation was taken. They are open by the numbers that they had then.
+pub fn put_back(all: &[OpenFile], store: &Store) -> Result<(), String> {
+    let mut now = vec![0; PAGE];
+    let mut then = vec![0; PAGE];
+    for (f, pages) in saved(all) {
+        let wrong = |what: &str, e: isize| format!("{}: cannot {what}: {}", f.path, sys::why(e));
+        let opened = Opened::new(f.fd, true).map_err(|e| wrong("be opened for its content", e))?;
+        let length = files::length_of(f.fd);
+        let first = store.index.partition_point(|e: &Entry| e.page < pages.start);
+        let mut entries = store.index[first..].iter().peekable();
+        for p in pages {
+            match entries.next_if(|e| e.page == p) {
+                Some(e) => store.read(core::slice::from_ref(e), &mut then)?,
+                None => then.fill(0),
+            }
+            if !opened.read(p, &mut now) {
+                return Err(format!("{}: cannot be read", f.path));
+            }
+            let at = image::file_offset(p);
+            let len = (f.length - at).min(PAGE as u64);
+            // What is zero because it lies behind the end is not there.
+            if now[..len as usize] != then[..len as usize] || at + len > length {
+                opened.write(p, &then[..len as usize]).map_err(|e| wrong("write its content", e))?;
+            }
+        }
+    }
+    Ok(())
+}
