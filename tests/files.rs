@@ -6,15 +6,28 @@ use common::*;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
-/// Files by name, with their content.
-type Files = BTreeMap<String, Vec<u8>>;
+/// What is in a folder by name: content, or where a link leads; nothing of folders.
+type Files = BTreeMap<PathBuf, Vec<u8>>;
 
+/// Without temporary files: one that a killed program has just made may be left.
 fn files_in(folder: &Path) -> Files {
-    let all = fs::read_dir(folder).expect("a folder").map(|e| e.expect("an entry").path());
-    let name = |p: &PathBuf| p.file_name().expect("a name").to_string_lossy().into_owned();
-    all.map(|p| (name(&p), fs::read(&p).expect("a file"))).collect()
+    let mut all = Files::new();
+    for e in fs::read_dir(folder).expect("a folder") {
+        let p = e.expect("an entry").path();
+        let kind = fs::symlink_metadata(&p).expect("an entry").file_type();
+        if kind.is_symlink() {
+            all.insert(p.clone(), fs::read_link(&p).expect("a link").into_os_string().into_encoded_bytes());
+        } else if kind.is_dir() {
+            all.insert(p.clone(), Vec::new());
+            all.append(&mut files_in(&p));
+        } else if !text(&p).contains("/temporary") {
+            all.insert(p.clone(), fs::read(&p).expect("a file"));
+        }
+    }
+    all
 }
 
 /// A folder with what the programs read.
@@ -26,16 +39,22 @@ fn prepared(folder: PathBuf) -> PathBuf {
     folder
 }
 
-/// Programs that get a folder and a number of steps.
+/// Programs that get a folder, a number of steps and a seed.
 fn programs() -> Vec<(PathBuf, &'static str)> {
-    let files = [("ckpt/files.c", "60"), ("ckpt/updates.c", "150"), ("ckpt/direct.f90", "150")];
-    files.map(|(source, steps)| (build(source, &[]), steps)).into()
+    let sources = [
+        ("ckpt/files.c", "60"),
+        ("ckpt/updates.c", "150"),
+        ("ckpt/direct.f90", "150"),
+        ("ckpt/names.c", "200"),
+        ("ckpt/units.f90", "150"),
+    ];
+    sources.map(|(source, steps)| (build(source, &[]), steps)).into()
 }
 
 /// What a program prints and leaves in its folder, under libgomp.
-fn wanted(exe: &Path, steps: &str, s: &Scratch) -> (String, Files) {
+fn wanted(exe: &Path, steps: &str, seed: &str, s: &Scratch) -> (String, Files) {
     let folder = prepared(s.path("files"));
-    let run = reference(exe, &[text(&folder), steps], &[THREADS]);
+    let run = reference(exe, &[text(&folder), steps, seed], &[THREADS]);
     assert_eq!(run.status, 0, "{}: {}", exe.display(), run.err);
     (run.out, files_in(&folder))
 }
@@ -44,14 +63,15 @@ fn wanted(exe: &Path, steps: &str, s: &Scratch) -> (String, Files) {
 fn files_are_rolled_back() {
     let s = Scratch::new("files");
     for (exe, steps) in programs() {
-        let (out, files) = wanted(&exe, steps, &s);
         let mut back = 0;
-        for seed in 0..3 * scale() {
+        for seed in 1..=3 * scale() {
+            let number = seed.to_string();
+            let (out, files) = wanted(&exe, steps, &number, &s);
             let kind = ["kill", "crash", "memerr"][seed as usize % 3];
-            let fault = format!("{kind}@mtbf=60ms,seed={},count=5", seed + 1);
+            let fault = format!("{kind}@mtbf=60ms,seed={number},count=5");
             let folder = prepared(s.path("files"));
             let set = [("PROMP_FAULT", &*fault), ("PROMP_CKPT_INTERVAL", "40ms")];
-            let run = checkpointed(&exe, &[text(&folder), steps], &s.path("ckpt"), &set);
+            let run = checkpointed(&exe, &[text(&folder), steps, &number], &s.path("ckpt"), &set);
             let what = format!("{} {fault}: {}", exe.display(), run.err);
             assert_eq!((run.status, &run.out), (0, &out), "{what}");
             assert!(files_in(&folder) == files, "{what}");
@@ -68,12 +88,13 @@ fn files_after_restarts() {
     let mut random = Seeded(5);
     let mut restarts = 0;
     for (exe, steps) in programs() {
-        let (want, files) = wanted(&exe, steps, &s);
-        for _ in 0..scale() {
+        for seed in 1..=scale() {
+            let number = seed.to_string();
+            let (want, files) = wanted(&exe, steps, &number, &s);
             let (folder, dir, out) = (prepared(s.path("files")), s.path("ckpt"), s.path("out"));
             let _ = fs::remove_dir_all(&dir);
             let _ = fs::remove_file(&out);
-            let mut cmd = first_run(&exe, &[text(&folder), steps], &dir);
+            let mut cmd = first_run(&exe, &[text(&folder), steps, &number], &dir);
             let mut kills = 0;
             let status = loop {
                 let wait = Duration::from_millis(20 + random.below(200));
@@ -110,4 +131,56 @@ fn a_limit_for_files() {
     assert_eq!(run.err.matches(&said).count(), 1, "{}", run.err);
     assert!(run.err.contains("PROMP_CKPT_FILES allows 102400 bytes"), "{}", run.err);
     assert!(!run.err.contains("pair will not"), "{}", run.err);
+    // The same for files that are replaced: said by a rollback.
+    let exe = build("ckpt/names.c", &[]);
+    let folder = prepared(s.path("files"));
+    let fault = ("PROMP_FAULT", "kill@mtbf=150ms,seed=2,count=6");
+    let set = [("PROMP_CKPT_FILES", "1B"), ("PROMP_CKPT_INTERVAL", "80ms"), fault];
+    let run = checkpointed(&exe, &[text(&folder), "300", "3"], &s.path("ckpt"), &set);
+    assert!(
+        run.err.contains("was overwritten or removed after the checkpoint and is not put back"),
+        "{}",
+        run.err
+    );
+}
+
+/// A database in the hands of an interpreter: the library that updates it comes by dlopen, holds its files open and a recursive mutex while it
+/// writes, makes and removes a journal of its own in every step.
+#[test]
+fn databases() {
+    let s = Scratch::new("database");
+    let library_of_work = build("ckpt/work.c", &["-shared", "-fPIC"]);
+    let code = include_str!("../c-tests/ckpt/database.py");
+    let code = format!("library = {:?}\n{code}", text(&library_of_work));
+    let run = |set: &[(&str, &str)]| {
+        let (folder, out) = (prepared(s.path("files")), s.path("out"));
+        let _ = fs::remove_dir_all(s.path("ckpt"));
+        let _ = fs::remove_file(&out);
+        let mut c = Command::new("python3");
+        c.args(["-c", &code]).arg(&folder).arg("100");
+        let status = start_with(c, &out, None, |c| {
+            c.env(THREADS.0, THREADS.1).envs(set.iter().copied());
+        });
+        (status.expect("it ends").code(), read(&out), files_in(&folder), messages(&out))
+    };
+    let want = run(&[]);
+    if !available("python3 with sqlite3", want.0 == Some(0)) {
+        return;
+    }
+    let (promp, dir) = (library(), s.path("ckpt"));
+    let mut back = 0;
+    for seed in 1..=2 * scale() {
+        let fault = format!("kill@mtbf=150ms,seed={seed},count=4");
+        let set = [
+            ("LD_PRELOAD", text(&promp)),
+            ("PROMP_CKPT_DIR", text(&dir)),
+            ("PROMP_CKPT_INTERVAL", "60ms"),
+            ("PROMP_FAULT", &fault),
+        ];
+        let got = run(&set);
+        assert_eq!((got.0, &got.1), (want.0, &want.1), "{fault}: {}", got.3);
+        assert!(got.2 == want.2, "{fault}: {}", got.3);
+        back += got.3.matches("rolled back to checkpoint").count();
+    }
+    assert!(back > 0, "the faults do not strike");
 }

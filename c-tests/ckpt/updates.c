@@ -54,6 +54,7 @@ int main(int argc, char **argv) {
     int log = path(3, O_RDWR | O_CREAT | O_TRUNC | O_APPEND), shrinks = path(4, O_RDWR | O_CREAT | O_TRUNC);
     FILE *again = fopen(names[2], "w"), *scratch = tmpfile();
     need(again && scratch, "a file");
+    uint64_t seen = 0;
     for (int step = 0; step < steps; step++) {
         /* a block of the matrix */
         off_t at = below(BLOCKS) * (off_t)sizeof block;
@@ -87,9 +88,18 @@ int main(int argc, char **argv) {
         off_t length = lseek(shrinks, 0, SEEK_END);
         need(write(shrinks, block, below(sizeof block)) >= 0, "short");
         if (below(6) == 0) need(ftruncate(shrinks, length / 3) == 0, "short");
+        /* the number of a descriptor that means something else for a while */
+        if (below(8) == 0) {
+            close(matrix);
+            int fd = path(0, O_RDONLY);
+            wait_a_little();
+            seen = seen * 3 + sum_of(fd);
+            close(fd);
+            matrix = path(0, O_RDWR);
+        }
     }
     fclose(again);
-    printf("%llx\n", (unsigned long long)sum_of(fileno(scratch)));
+    printf("%llx %llx\n", (unsigned long long)seen, (unsigned long long)sum_of(fileno(scratch)));
     for (int i = 0; i < 5; i++) printf("%s %llx\n", files[i], (unsigned long long)sum_of(path(i, O_RDONLY)));
     return 0;
 }

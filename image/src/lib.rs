@@ -3,6 +3,7 @@
 //! ```text
 //! DIR/pages     pages of memory and of files in slots of 4 KiB; a slot that the last whole generation refers to is never overwritten
 //! DIR/gen-N     generation N: header, description (JSON), index (page, slot, checksum); written aside, synced, renamed
+//! DIR/undo-E    what has become of files in era E of the journal; undo-E-N: what they held
 //! DIR/state     counters that outlive the process (faults that have struck; has the program ended by itself?)
 //! DIR/lock      held (flock) by the process that writes
 //! ```
@@ -243,6 +244,8 @@ pub struct Description {
     pub contexts: Vec<Context>,
     /// Open files.
     pub files: Vec<OpenFile>,
+    /// The era of the journal of files that begins with it (`DIR/undo-ERA`).
+    pub era: u64,
     /// Signal dispositions.
     pub signals: Vec<Disposition>,
 }

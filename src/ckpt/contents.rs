@@ -9,6 +9,7 @@ use super::files;
 use super::image::{self, Entry, OpenFile, PAGE};
 use super::store::Store;
 use crate::sys;
+use crate::sys::locks;
 use core::ops::Range;
 
 /// The kernel's files: what they hold is not what was written to them.
@@ -45,8 +46,9 @@ pub fn choose(all: &mut [OpenFile], limit: u64) -> Chosen {
         let opened = if length > left.min(image::LONGEST_FILE) {
             Err(format!("PROMP_CKPT_FILES allows {limit} bytes for all files"))
         } else {
-            // For writing, too: as a rollback needs it.
-            Opened::new(all[i].fd, true).map_err(|e| sys::why(e).to_string())
+            // One that can be read from, if there is one.
+            let mut same = all.iter().filter(|g| g.regular && of(g) == of(&all[i]) && g.is_writable());
+            Opened::new(same.find(|g| g.is_readable()).unwrap_or(&all[i]))
         };
         match opened {
             Ok(opened) => {
@@ -66,11 +68,14 @@ pub fn choose(all: &mut [OpenFile], limit: u64) -> Chosen {
     chosen
 }
 
-/// The files of `all` whose content is saved: each once, by a descriptor that can be written to, with its pages.
+/// The files of `all` whose content is saved: each once, by a descriptor that can be written to and, if there is one, read from.
 pub fn saved(all: &[OpenFile]) -> impl Iterator<Item = (&OpenFile, Range<u64>)> {
-    all.iter().enumerate().filter_map(|(i, f)| {
-        let first = f.is_writable() && !all[..i].iter().any(|g| g.content == f.content && g.is_writable());
-        let number = f.content.filter(|_| first)?;
+    let rank = |f: &OpenFile| (f.is_writable(), f.is_readable());
+    all.iter().enumerate().filter_map(move |(i, f)| {
+        let better = |(k, g): (usize, &OpenFile)| {
+            g.content == f.content && (rank(g) > rank(f) || (rank(g) == rank(f) && k < i))
+        };
+        let number = f.content.filter(|_| f.is_writable() && !all.iter().enumerate().any(better))?;
         Some((f, image::file_pages(number, f.length)))
     })
 }
@@ -80,14 +85,38 @@ pub fn bytes(all: &[OpenFile]) -> usize {
     saved(all).map(|(f, _)| f.length as usize).sum()
 }
 
-/// A descriptor of ours for a file that the program has open: it reads and writes at any place, whatever the program's allows.
-pub struct Opened(i32);
+/// A file that the program has open, for reading and writing at any place.
+///
+/// By the program's own descriptor where that can do both: to close another one would give back the locks that the process holds on the file
+/// (fcntl(2), F_SETLK).
+pub struct Opened {
+    fd: i32,
+    is_ours: bool,
+    /// The flags of the program's descriptor.
+    flags: i32,
+}
 
 impl Opened {
-    /// Opens the file behind the program's descriptor `fd`, for writing, too, if `write`; the error is the system's.
-    pub fn new(fd: i32, write: bool) -> Result<Self, isize> {
-        let flags = libc::O_CLOEXEC | if write { libc::O_RDWR } else { libc::O_RDONLY };
-        files::open(&format!("/proc/self/fd/{fd}"), flags, 0).map(Self)
+    /// Opens the file behind a descriptor of the program's that can be written to; the error says why that is not possible.
+    pub fn new(f: &OpenFile) -> Result<Self, String> {
+        if f.is_readable() {
+            return Ok(Self { fd: f.fd, is_ours: false, flags: f.flags });
+        }
+        if locks::held(f.inode) {
+            return Err("it is locked, and open for writing only".into());
+        }
+        let fd = files::open(&format!("/proc/self/fd/{}", f.fd), libc::O_RDWR | libc::O_CLOEXEC, 0);
+        Ok(Self { fd: fd.map_err(|e| sys::why(e).to_string())?, is_ours: true, flags: 0 })
+    }
+
+    /// Takes off the program's descriptor what keeps it from being written to at any place, or puts that back.
+    fn set_anywhere(&self, yes: bool) {
+        const NOT_ANYWHERE: i32 = libc::O_APPEND | libc::O_DIRECT;
+        if self.flags & NOT_ANYWHERE != 0 {
+            let flags = if yes { self.flags & !NOT_ANYWHERE } else { self.flags };
+            // SAFETY: plain call.
+            unsafe { sys!(libc::SYS_fcntl, self.fd, libc::F_SETFL, flags) };
+        }
     }
 
     /// Reads a page; what lies behind the file's end is zero. False if it cannot be read.
@@ -96,7 +125,7 @@ impl Opened {
         while done < to.len() {
             let (rest, at) = (&mut to[done..], image::file_offset(page) + done as u64);
             // SAFETY: the slice is writable.
-            let n = unsafe { sys!(libc::SYS_pread64, self.0, rest.as_mut_ptr(), rest.len(), at) };
+            let n = unsafe { sys!(libc::SYS_pread64, self.fd, rest.as_mut_ptr(), rest.len(), at) };
             match n {
                 0 => break,
                 n if n < 0 => return false,
@@ -112,7 +141,7 @@ impl Opened {
         let mut at = image::file_offset(page);
         while !from.is_empty() {
             // SAFETY: the slice is readable.
-            let n = unsafe { sys!(libc::SYS_pwrite64, self.0, from.as_ptr(), from.len(), at) };
+            let n = unsafe { sys!(libc::SYS_pwrite64, self.fd, from.as_ptr(), from.len(), at) };
             if n <= 0 {
                 return Err(if n == 0 { -(libc::ENOSPC as isize) } else { n });
             }
@@ -125,8 +154,10 @@ impl Opened {
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        // SAFETY: a descriptor of ours.
-        unsafe { sys!(libc::SYS_close, self.0) };
+        if self.is_ours {
+            // SAFETY: a descriptor of ours.
+            unsafe { sys!(libc::SYS_close, self.fd) };
+        }
     }
 }
 
@@ -136,7 +167,9 @@ pub fn put_back(all: &[OpenFile], store: &Store) -> Result<(), String> {
     let mut then = vec![0; PAGE];
     for (f, pages) in saved(all) {
         let wrong = |what: &str, e: isize| format!("{}: cannot {what}: {}", f.path, sys::why(e));
-        let opened = Opened::new(f.fd, true).map_err(|e| wrong("be opened for its content", e))?;
+        let opened =
+            Opened::new(f).map_err(|why| format!("{}: cannot be opened for its content: {why}", f.path))?;
+        opened.set_anywhere(true);
         let length = files::length_of(f.fd);
         let first = store.index.partition_point(|e: &Entry| e.page < pages.start);
         let mut entries = store.index[first..].iter().peekable();
@@ -155,6 +188,7 @@ pub fn put_back(all: &[OpenFile], store: &Store) -> Result<(), String> {
                 opened.write(p, &then[..len as usize]).map_err(|e| wrong("write its content", e))?;
             }
         }
+        opened.set_anywhere(false);
     }
     Ok(())
 }

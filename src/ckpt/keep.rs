@@ -1,6 +1,7 @@
 //! What is kept through a rollback, beside the keeper's own data: seats, counters, records.
 
 use super::crew;
+use super::journal::Journal;
 use super::seats::{SEATS, Seat};
 use crate::fault::record::List;
 use crate::sys::keep as region;
@@ -14,7 +15,7 @@ pub struct Keep {
     pub started: AtomicU32,
     /// CKPT_Counter: threads that have not arrived yet; what the keeper sleeps on while they come.
     pub counter: AtomicU32,
-    /// Hosts that are being replaced: no checkpoint while it is not 0.
+    /// Hosts that are being replaced, and calls that are being noted: no checkpoint while it is not 0.
     pub transitions: AtomicU32,
     /// Changes when the keeper has something to do.
     pub bell: AtomicU32,
@@ -50,6 +51,8 @@ pub struct Keep {
     pub own_hosts: [AtomicU32; 4],
     /// Those of the crew.
     pub crew: [AtomicU32; crew::MOST - 1],
+    /// What becomes of files by name.
+    pub journal: Journal,
     /// Failures.
     pub records: List,
     /// Seats.

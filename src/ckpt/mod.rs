@@ -8,6 +8,7 @@ pub mod busy;
 pub mod contents;
 pub mod crew;
 pub mod files;
+pub mod journal;
 pub mod keep;
 pub mod keeper;
 pub mod memory;
@@ -252,6 +253,7 @@ pub fn start(g: &'static Globals) {
         region::forget();
         return;
     }
+    journal::calls::begin(&k.journal);
     let mut owner = OsString::from(format!("{}:", syscall::getpid()));
     owner.push(&dir);
     // SAFETY: initialisation: either the program has not begun yet, or it is in its first call of the runtime.
@@ -371,7 +373,7 @@ pub fn note_parked() {
     }
 }
 
-/// A host begins to be replaced: no checkpoint until [`transition_ends`]. Called with all signals blocked.
+/// A host begins to be replaced, or a call that changes files is noted: no checkpoint until [`transition_ends`] or [`transition_is_over`]. Called with all signals blocked.
 pub fn transition_begins() {
     let Some(k) = keep::if_on() else { return };
     loop {
@@ -396,6 +398,13 @@ pub fn transition_ends(thr: &'static Thread, tid: u32) {
         s.host.store(tid, Release);
     }
     k.transitions.fetch_sub(1, SeqCst);
+}
+
+/// What began with [`transition_begins`] is over: no host has changed.
+pub fn transition_is_over() {
+    if let Some(k) = keep::if_on() {
+        k.transitions.fetch_sub(1, SeqCst);
+    }
 }
 
 /// In a child after fork: checkpoints are the parent's.

@@ -62,6 +62,14 @@ pub fn prepare() {
     if env::secure() || !env::is_set(c"PROMP_CKPT_DIR") || env::get("PROMP_FT").is_some_and(|v| v == "off") {
         return;
     }
+    // The program may go to another folder before its first use of the runtime.
+    if let Some(dir) =
+        std::env::var_os("PROMP_CKPT_DIR").filter(|d| !d.is_empty() && Path::new(d).is_relative())
+        && let Ok(dir) = std::path::absolute(dir)
+    {
+        // SAFETY: the library is being loaded, or is used for the first time.
+        unsafe { std::env::set_var("PROMP_CKPT_DIR", dir) };
+    }
     // SAFETY: plain calls; the arguments, each ended by a zero byte, and the environment are those of this process.
     unsafe {
         let now = sys!(libc::SYS_personality, QUERY);

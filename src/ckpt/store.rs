@@ -1,6 +1,7 @@
 //! The page store being written: slots, and the generations that refer to them (image.rs has the format).
 
 use super::image::{self, Description, Entry, PAGE};
+use super::journal::era_of;
 use crate::sys;
 use crate::sys::syscall::high;
 use std::ffi::CString;
@@ -102,7 +103,7 @@ impl Store {
             let (number, index) = keep.unwrap_or_default();
             for name in sys::maps::names(&path) {
                 let Some(g) = name.strip_prefix("gen-").and_then(|n| n.parse().ok()) else {
-                    if name.starts_with("new-") {
+                    if name.starts_with("new-") || (number == 0 && era_of(&name).is_some()) {
                         s.unlink(&name);
                     }
                     continue;

@@ -91,6 +91,10 @@ impl<'a> Classes<'a> {
         let (mut library, mut application) = (false, false);
         unwind::interrupted(at.pc, &mut |f: Frame| {
             let code = if f.sp < base { self.of(f.pc) } else { Code::Runtime };
+            if code == Code::Runtime && f.sp < base && !application {
+                // A library may have made this call: one of libc's that is noted (ckpt/journal).
+                return ControlFlow::Continue(());
+            }
             library |= code == Code::Library;
             application |= matches!(code, Code::Application | Code::Runtime);
             if library || code == Code::Runtime || (application && kind == Kind::Crash) {

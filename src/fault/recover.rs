@@ -7,6 +7,7 @@ use crate::icv::globals;
 use crate::icv::settings::Recompute;
 use crate::sys::asm::{self, FpControl};
 use crate::sys::host::{self, Identity};
+use crate::sys::mutexes;
 use crate::team::member::tfd;
 use crate::team::thread::Thread;
 use crate::work::dispenser::Orphan;
@@ -97,6 +98,7 @@ pub unsafe extern "C" fn main(arg: usize) -> ! {
         record::close(rec);
     }
     let tid = order.identity.adopt(order.stack as *mut u8);
+    mutexes::follow();
     thr.host.store(tid, Relaxed);
     ckpt::transition_ends(thr, tid);
     thr.member().tfd.store(tfd::REHOSTED, Release);

@@ -9,7 +9,7 @@
 //! would turn the process into a zombie leader, parks instead with all signals blocked. It never runs application code again.
 
 use super::syscall::{self, getpid, gettid};
-use super::{futex, loader, sanitizer, signals};
+use super::{futex, loader, mutexes, sanitizer, signals};
 use crate::sys;
 use core::arch::{asm, naked_asm};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
@@ -35,6 +35,7 @@ static RSEQ_LEN: AtomicUsize = AtomicUsize::new(0);
 /// Finds where libc keeps what belongs to the kernel's thread: call once, on an ordinary thread.
 pub fn learn_libc_layout() {
     loader::learn();
+    mutexes::learn();
     sanitizer::learn();
     let tp = super::tls::thread_pointer();
     let tid = gettid();
@@ -62,6 +63,15 @@ pub fn learn_libc_layout() {
             RSEQ_OFFSET.store(*off as usize, Relaxed);
             RSEQ_LEN.store((*size).max(32) as usize, Relaxed);
         }
+    }
+}
+
+/// The calling thread's id as libc knows it; 0 where libc's layout is not known.
+pub fn id_for_libc() -> u32 {
+    match TID_OFFSET.load(Relaxed) {
+        0 => 0,
+        // SAFETY: the word of libc's thread descriptor.
+        off => unsafe { *((super::tls::thread_pointer() + off) as *const u32) },
     }
 }
 
@@ -124,7 +134,10 @@ impl Identity {
             let off = TID_OFFSET.load(Relaxed);
             if off != 0 {
                 let word = (self.thread_pointer + off) as *mut u32;
-                loader::owner_has_moved(*word, tid);
+                if *word != tid {
+                    loader::owner_has_moved(*word, tid);
+                    mutexes::note(self.thread_pointer, *word);
+                }
                 *word = tid;
                 sys!(libc::SYS_set_tid_address, word);
             }

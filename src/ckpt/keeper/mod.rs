@@ -18,12 +18,12 @@ use super::busy::Busy;
 use super::crew::Crew;
 use super::image::{self, Description};
 use super::keep::{self, Keep};
-use super::memory::Door;
 use super::seats::Seat;
 use super::staging::Staging;
 use super::store::Store;
 use super::tracker::Tracker;
 use crate::say;
+use crate::sys::door::Door;
 use crate::sys::{allowed, futex, signals, syscall, time};
 use core::sync::atomic::Ordering::*;
 
@@ -90,6 +90,7 @@ impl Keeper {
     /// A keeper for `settings`, with the page store open. On the keeper's own stack.
     pub fn new(settings: Settings, store: Store, taken: &'static super::TakenList) -> Self {
         let tracker = Tracker::new(settings.compare);
+        keep::get().journal.begin(&settings.dir, settings.files);
         Self {
             door: Door::open(),
             store,

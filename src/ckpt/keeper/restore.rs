@@ -9,7 +9,7 @@ use super::{Keeper, No};
 use crate::fault::record::{self, Recovery};
 use crate::say;
 use crate::sys;
-use crate::sys::{futex, syscall, time};
+use crate::sys::{futex, mutexes, syscall, time};
 use core::sync::atomic::Ordering::*;
 
 /// Linux 6.13; libc has no name for it yet.
@@ -84,7 +84,7 @@ impl Keeper {
             .map(|s| (k.number(s), s.thread_pointer.load(Relaxed)))
             .collect();
         self.put_memory_back()?;
-        files::put_back(&self.last.files, &self.ours(), false, &self.store)?;
+        self.put_the_rest_back(false)?;
         files::dispose(&self.last.signals);
         // Before the threads go on: the program may end at once.
         self.close_records(began);
@@ -135,6 +135,14 @@ impl Keeper {
             }
         }
         self.wake_agent();
+        Ok(())
+    }
+
+    fn put_the_rest_back(&mut self, new_process: bool) -> Result<(), String> {
+        keep::get().journal.undo(&self.settings.dir, self.last.era, self.settings.files)?;
+        files::put_back(&self.last.files, &self.ours(), new_process, &self.store)?;
+        // Some threads get new hosts.
+        mutexes::follow();
         Ok(())
     }
 
@@ -240,7 +248,7 @@ impl Keeper {
         let contexts = self.last.contexts.clone();
         self.unknown = true;
         self.put_memory_back()?;
-        files::put_back(&self.last.files, &self.ours(), true, &self.store)?;
+        self.put_the_rest_back(true)?;
         files::dispose(&self.last.signals);
         let tp = contexts.iter().find(|c| c.initial).map_or(0, |c| c.thread_pointer);
         let k = keep::get();

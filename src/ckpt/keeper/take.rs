@@ -4,7 +4,7 @@ use super::super::busy::Busy;
 use super::super::image::{self, Context, Description, Map, OpenFile, PAGE, Seconds, Word};
 use super::super::memory;
 use super::super::seats::Seat;
-use super::super::{contents, files, keep};
+use super::super::{contents, files, journal, keep};
 use super::ahead::WORTH_IT;
 use super::copy::Held;
 use super::{Keeper, No, Taken};
@@ -106,6 +106,9 @@ impl Keeper {
         if let Some(why) = files::obstacles() {
             return Err(No::Refused(why));
         }
+        let journal = &keep::get().journal;
+        journal::calls::catch(journal, &maps, &self.door);
+        journal.next_era(self.settings.files);
         let chosen = contents::choose(&mut files, self.settings.files);
         let about = self.describe(&maps, files, seats);
         // From here on it must go well, or it is not known what has changed.
@@ -165,6 +168,7 @@ impl Keeper {
             mapped: Vec::new(),
             contexts,
             files,
+            era: k.journal.era.load(Relaxed),
             signals: files::dispositions(),
         }
     }
@@ -209,6 +213,8 @@ impl Keeper {
         let bytes =
             self.store.commit(number, &about, entries)? + dirty_pages * PAGE as u64 - total * PAGE as u64;
         self.generation = number;
+        // The generation before it may still be gone back to, should this one be damaged.
+        journal::undo::forget(&self.settings.dir, self.last.era);
         self.last = about;
         k.crashes.store(0, Relaxed);
         k.taken_ns.store(began, Relaxed);

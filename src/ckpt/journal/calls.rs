@@ -1,0 +1,254 @@
+//! The calls that are noted before they are made: libc's functions that make, open for writing, cut, rename and remove files.
+//!
+//! They are caught where programs and libraries keep libc's addresses, in the tables that the loader fills for every object (`sys/tables.rs`):
+//! those entries lead here instead. So only processes with checkpoints have it, and nothing more is exported than an OpenMP runtime's
+//! symbols. Objects that are loaded later get it when `dlopen` returns (if the name says where the object is; for others the
+//! loader looks at who asks) or at the next checkpoint.
+
+use super::Journal;
+use super::note::{Hold, Intent, Name};
+use crate::ckpt::keep;
+use crate::sys::door::Door;
+use crate::sys::maps::{self, Mapping};
+use crate::sys::tables::{self, Instead};
+use crate::sys::{mutexes, signals};
+use core::arch::naked_asm;
+use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_void};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
+
+const HERE: c_int = libc::AT_FDCWD;
+/// Objects that are remembered.
+const OBJECTS: usize = 512;
+
+/// Objects whose tables lead here: a key and the place of one entry each (0: it has none).
+pub struct Done([(AtomicU64, AtomicUsize); OBJECTS]);
+
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
+}
+const PTHREAD_CANCEL_DISABLE: c_int = 1;
+
+/// Makes a call, after the note if it `matters` and there are checkpoints. Cancelled threads end behind it: what is held here must be
+/// given back.
+fn noted<R>(matters: bool, note: impl FnOnce(&Journal) -> Hold, call: impl FnOnce() -> R) -> R {
+    let mut cancel = 0;
+    // SAFETY: plain call; likewise below.
+    unsafe { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &mut cancel) };
+    let r = match keep::if_on().filter(|_| matters) {
+        None => call(),
+        Some(k) => {
+            let mask = signals::block_all();
+            crate::ckpt::transition_begins();
+            if note(&k.journal) {
+                let r = call();
+                crate::ckpt::transition_is_over();
+                signals::set_mask(mask);
+                r
+            } else {
+                crate::ckpt::transition_is_over();
+                signals::set_mask(mask);
+                call()
+            }
+        }
+    };
+    // SAFETY: see above.
+    unsafe { pthread_setcancelstate(cancel, core::ptr::null_mut()) };
+    r
+}
+
+/// The functions, with what is noted before each; `if`: only then. `after`: the name is known only then; less is lost without the note than without
+/// the call.
+macro_rules! calls {
+    ($(fn $name:ident($($arg:ident: $t:ty),*) -> $r:ty; $(if $matters:expr;)? |$j:ident| $note:expr; $(after |$k:ident| $after:expr;)?)*) => {
+        /// Their names.
+        const NAMES: &[&CStr] = &[$(c_name(concat!(stringify!($name), "\0")),)* c"dlopen"];
+        /// Libc's own.
+        static REAL: [AtomicUsize; NAMES.len()] = [const { AtomicUsize::new(0) }; NAMES.len()];
+        /// What is called instead.
+        fn instead() -> [Instead; NAMES.len()] {
+            let addresses = [$(noting::$name as *const () as usize,)* dlopen as *const () as usize];
+            core::array::from_fn(|i| Instead { name: NAMES[i], version: None, real: &REAL[i], address: addresses[i] })
+        }
+        mod noting {
+            use super::*;
+            $(
+                #[allow(unused_unsafe)]
+                pub unsafe extern "C" fn $name($($arg: $t),*) -> $r {
+                    const AT: usize = number_of(concat!(stringify!($name), "\0"));
+                    #[allow(unused_mut, unused_assignments)]
+                    let mut matters = true;
+                    $(matters = $matters;)?
+                    // SAFETY: libc's function of this name, with the caller's arguments.
+                    let call = || unsafe {
+                        core::mem::transmute::<usize, unsafe extern "C" fn($($t),*) -> $r>(REAL[AT].load(Relaxed))($($arg),*)
+                    };
+                    // SAFETY: the caller's arguments, which are what libc's function expects.
+                    noted(matters, |$j| unsafe { $note }, || {
+                        let r = call();
+                        $(
+                            if let Some(k) = keep::if_on() {
+                                let $k = &k.journal;
+                                // SAFETY: as above.
+                                unsafe { $after }
+                            }
+                        )?
+                        r
+                    })
+                }
+            )*
+        }
+    };
+}
+
+const fn c_name(name: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(name.as_bytes()) {
+        Ok(n) => n,
+        Err(_) => panic!("a name with its zero"),
+    }
+}
+
+const fn number_of(name: &str) -> usize {
+    let mut i = 0;
+    while i < NAMES.len() {
+        let (a, b) = (NAMES[i].to_bytes_with_nul(), name.as_bytes());
+        let mut k = 0;
+        while k < a.len() && k < b.len() && a[k] == b[k] {
+            k += 1;
+        }
+        if k == a.len() && k == b.len() {
+            return i;
+        }
+        i += 1;
+    }
+    panic!("one of the names")
+}
+
+type Path = *const c_char;
+type Stream = *mut c_void;
+
+/// The intent of fopen(3).
+///
+/// # Safety
+/// `mode` is a C string.
+unsafe fn of_mode(mode: Path) -> Intent {
+    // SAFETY: by the caller's promise.
+    Intent::of_mode(unsafe { CStr::from_ptr(mode) })
+}
+
+calls! {
+    fn open(path: Path, flags: c_int, mode: c_uint) -> c_int;
+        if Intent::of_flags(flags).matters(); |j| j.opening(Name::of(HERE, path), Intent::of_flags(flags));
+    fn open64(path: Path, flags: c_int, mode: c_uint) -> c_int;
+        if Intent::of_flags(flags).matters(); |j| j.opening(Name::of(HERE, path), Intent::of_flags(flags));
+    fn __open_2(path: Path, flags: c_int) -> c_int;
+        if Intent::of_flags(flags).matters(); |j| j.opening(Name::of(HERE, path), Intent::of_flags(flags));
+    fn __open64_2(path: Path, flags: c_int) -> c_int;
+        if Intent::of_flags(flags).matters(); |j| j.opening(Name::of(HERE, path), Intent::of_flags(flags));
+    fn openat(at: c_int, path: Path, flags: c_int, mode: c_uint) -> c_int;
+        if Intent::of_flags(flags).matters(); |j| j.opening(Name::of(at, path), Intent::of_flags(flags));
+    fn openat64(at: c_int, path: Path, flags: c_int, mode: c_uint) -> c_int;
+        if Intent::of_flags(flags).matters(); |j| j.opening(Name::of(at, path), Intent::of_flags(flags));
+    fn creat(path: Path, mode: c_uint) -> c_int;
+        |j| j.opening(Name::of(HERE, path), Intent::of_mode(c"w"));
+    fn creat64(path: Path, mode: c_uint) -> c_int;
+        |j| j.opening(Name::of(HERE, path), Intent::of_mode(c"w"));
+    fn fopen(path: Path, mode: Path) -> Stream;
+        if unsafe { of_mode(mode) }.matters(); |j| j.opening(Name::of(HERE, path), of_mode(mode));
+    fn fopen64(path: Path, mode: Path) -> Stream;
+        if unsafe { of_mode(mode) }.matters(); |j| j.opening(Name::of(HERE, path), of_mode(mode));
+    fn freopen(path: Path, mode: Path, stream: Stream) -> Stream;
+        if !path.is_null() && unsafe { of_mode(mode) }.matters(); |j| j.opening(Name::of(HERE, path), of_mode(mode));
+    fn freopen64(path: Path, mode: Path, stream: Stream) -> Stream;
+        if !path.is_null() && unsafe { of_mode(mode) }.matters(); |j| j.opening(Name::of(HERE, path), of_mode(mode));
+    fn truncate(path: Path, length: c_long) -> c_int; |j| j.cutting(Name::of(HERE, path));
+    fn truncate64(path: Path, length: c_long) -> c_int; |j| j.cutting(Name::of(HERE, path));
+    fn ftruncate(fd: c_int, length: c_long) -> c_int; |j| j.cutting(Name::of_descriptor(fd));
+    fn ftruncate64(fd: c_int, length: c_long) -> c_int; |j| j.cutting(Name::of_descriptor(fd));
+    fn mkdir(path: Path, mode: c_uint) -> c_int; |j| j.making(Name::of(HERE, path), true);
+    fn mkdirat(at: c_int, path: Path, mode: c_uint) -> c_int; |j| j.making(Name::of(at, path), true);
+    fn link(from: Path, to: Path) -> c_int; |j| j.making(Name::of(HERE, to), false);
+    fn symlink(text: Path, path: Path) -> c_int; |j| j.making(Name::of(HERE, path), false);
+    fn unlink(path: Path) -> c_int; |j| j.removing(Name::of(HERE, path));
+    fn unlinkat(at: c_int, path: Path, flags: c_int) -> c_int; |j| j.removing(Name::of(at, path));
+    fn remove(path: Path) -> c_int; |j| j.removing(Name::of(HERE, path));
+    fn rmdir(path: Path) -> c_int; |j| j.removing(Name::of(HERE, path));
+    fn rename(from: Path, to: Path) -> c_int; |j| j.renaming(Name::of(HERE, from), Name::of(HERE, to));
+    fn mkstemp(path: Path) -> c_int; |_j| true; after |j| j.made(Name::of(HERE, path));
+    fn mkstemp64(path: Path) -> c_int; |_j| true; after |j| j.made(Name::of(HERE, path));
+    fn mkstemps(path: Path, suffix: c_int) -> c_int; |_j| true; after |j| j.made(Name::of(HERE, path));
+    fn mkstemps64(path: Path, suffix: c_int) -> c_int; |_j| true; after |j| j.made(Name::of(HERE, path));
+    fn mkostemp(path: Path, flags: c_int) -> c_int; |_j| true; after |j| j.made(Name::of(HERE, path));
+    fn mkostemp64(path: Path, flags: c_int) -> c_int; |_j| true; after |j| j.made(Name::of(HERE, path));
+    fn mkostemps(path: Path, suffix: c_int, flags: c_int) -> c_int; |_j| true; after |j| j.made(Name::of(HERE, path));
+    fn mkostemps64(path: Path, suffix: c_int, flags: c_int) -> c_int; |_j| true; after |j| j.made(Name::of(HERE, path));
+    fn mkdtemp(path: Path) -> *mut c_char; |_j| true; after |j| j.made(Name::of(HERE, path));
+    fn renameat(a: c_int, from: Path, b: c_int, to: Path) -> c_int;
+        |j| j.renaming(Name::of(a, from), Name::of(b, to));
+}
+
+const DLOPEN: usize = NAMES.len() - 1;
+
+/// dlopen(3). Where the loader looks for an object without a folder depends on who calls, so that call goes on as it is.
+#[unsafe(naked)]
+unsafe extern "C" fn dlopen(path: Path, flags: c_int) -> *mut c_void {
+    naked_asm!(
+        "push rdi",
+        "push rsi",
+        "sub rsp, 8",
+        "call {says_where}",
+        "add rsp, 8",
+        "pop rsi",
+        "pop rdi",
+        "test al, al",
+        "jnz {load}",
+        "mov rax, qword ptr [rip + {real} + {at}]",
+        "jmp rax",
+        says_where = sym says_where,
+        load = sym load,
+        real = sym REAL,
+        at = const DLOPEN * size_of::<usize>(),
+    )
+}
+
+unsafe extern "C" fn says_where(path: Path) -> bool {
+    // SAFETY: null or a C string.
+    let name = (!path.is_null()).then(|| unsafe { CStr::from_ptr(path) }.to_bytes());
+    name.is_some_and(|n| n.contains(&b'/') && !n.contains(&b'$'))
+}
+
+unsafe extern "C" fn load(path: Path, flags: c_int) -> *mut c_void {
+    // SAFETY: libc's function, with the caller's arguments.
+    let r = unsafe {
+        core::mem::transmute::<usize, unsafe extern "C" fn(Path, c_int) -> *mut c_void>(
+            REAL[DLOPEN].load(Relaxed),
+        )(path, flags)
+    };
+    if let Some(k) = keep::if_on() {
+        catch(&k.journal, &maps::all(), &Door::open());
+    }
+    r
+}
+
+/// Finds libc's functions and makes the program's calls lead here. Once, while the program has one thread in the runtime.
+pub fn begin(j: &Journal) {
+    instead().iter().for_each(Instead::learn);
+    catch(j, &maps::all(), &Door::open());
+}
+
+/// Makes the calls of objects in `maps` lead here that do not yet.
+pub fn catch(j: &Journal, maps: &[Mapping], door: &Door) {
+    let list = [&instead()[..], &mutexes::instead()].concat();
+    for object in tables::objects(maps) {
+        let key =
+            (object.start as u64 ^ object.inode.rotate_left(48)).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let (known, entry) = &j.done.0[(key >> 40) as usize % OBJECTS];
+        // An object may have been loaded anew where it was.
+        let still = |at: usize| {
+            at == 0 || tables::word(door, at).is_some_and(|w| list.iter().any(|i| i.address == w))
+        };
+        if known.load(Acquire) != key || !still(entry.load(Relaxed)) {
+            entry.store(tables::lead(maps, object, &list, door).unwrap_or(0), Relaxed);
+            known.store(key, Release);
+        }
+    }
+}

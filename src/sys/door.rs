@@ -1,0 +1,39 @@
+//! The process' memory as a file.
+
+use super::syscall::high;
+use crate::sys;
+
+/// The process' memory as a file: also what is not readable or writable by its protection.
+#[derive(Debug)]
+pub struct Door(pub i32);
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        // SAFETY: a descriptor of ours.
+        unsafe { sys!(libc::SYS_close, self.0) };
+    }
+}
+
+impl Door {
+    /// Opens it.
+    pub fn open() -> Self {
+        // SAFETY: plain call.
+        Self(high(unsafe {
+            sys!(libc::SYS_openat, libc::AT_FDCWD, c"/proc/self/mem".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC)
+        }))
+    }
+
+    /// Reads the memory at `from`; false if it cannot be read.
+    pub fn read(&self, from: usize, to: &mut [u8]) -> bool {
+        // SAFETY: the kernel checks the addresses.
+        let n = unsafe { sys!(libc::SYS_pread64, self.0, to.as_mut_ptr(), to.len(), from) };
+        n == to.len() as isize
+    }
+
+    /// Writes to the memory at `to`, whatever its protection; false if it cannot be written.
+    pub fn write(&self, to: usize, from: &[u8]) -> bool {
+        // SAFETY: the kernel checks the addresses; the caller means to replace that memory, and its threads are frozen.
+        let n = unsafe { sys!(libc::SYS_pwrite64, self.0, from.as_ptr(), from.len(), to) };
+        n == from.len() as isize
+    }
+}
