@@ -144,6 +144,35 @@ fn a_limit_for_files() {
     );
 }
 
+/// A journal that has been changed by somebody else is not believed; one whose last record is cut off is: that call was never made.
+#[test]
+fn a_damaged_journal() {
+    let s = Scratch::new("files-journal");
+    let exe = build("ckpt/names.c", &[]);
+    let (want, files) = wanted(&exe, "200", "4", &s);
+    let (folder, dir, out) = (prepared(s.path("files")), s.path("ckpt"), s.path("out"));
+    let (promp, path) = (library(), dir.join("undo-1"));
+    let mut first = Command::new(&exe);
+    first.args([text(&folder), "200", "4"]);
+    let noted = |_| fs::metadata(&path).is_ok_and(|m| m.len() > 3000) && has_generation(&dir);
+    let killed = start_with(first, &out, Some(&noted), |c| {
+        c.env("LD_PRELOAD", promp).env("PROMP_CKPT_DIR", &dir).env("PROMP_CKPT_INTERVAL", "60s");
+    });
+    assert!(killed.is_none(), "it has ended too early: {}", messages(&out));
+    let good = fs::read(&path).expect("a journal");
+    for at in [50, good.len() / 2] {
+        let mut bad = good.clone();
+        bad[at] ^= 4;
+        fs::write(&path, bad).expect("a journal");
+        refused(restart(&dir), &out, "is damaged (checksum)");
+    }
+    fs::write(&path, [&good[..], &good[..30]].concat()).expect("a journal");
+    let status = start(restart(&dir), &out, None).expect("it ends");
+    assert!(status.success(), "{}", messages(&out));
+    assert_eq!(read(&out), want);
+    assert!(files_in(&folder) == files);
+}
+
 /// A database in the hands of an interpreter: the library that updates it comes by dlopen, holds its files open and a recursive mutex while it
 /// writes, makes and removes a journal of its own in every step.
 #[test]

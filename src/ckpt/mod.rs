@@ -107,7 +107,7 @@ pub fn taken() -> Vec<Taken> {
     }
 }
 
-/// The counters that outlive the process: [0] the program has ended by itself, [1..] faults that have struck.
+/// The counters that outlive the process: [0] the program has ended by itself, [1..] faults that have struck, the last: journal::broken.
 pub fn state() -> &'static [AtomicU64; 512] {
     // SAFETY: mapped when checkpoints are on; callers know that.
     unsafe { &*(region::STATE as *const [AtomicU64; 512]) }

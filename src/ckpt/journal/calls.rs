@@ -168,11 +168,15 @@ calls! {
     fn mkdirat(at: c_int, path: Path, mode: c_uint) -> c_int; |j| j.making(Name::of(at, path), true);
     fn link(from: Path, to: Path) -> c_int; |j| j.making(Name::of(HERE, to), false);
     fn symlink(text: Path, path: Path) -> c_int; |j| j.making(Name::of(HERE, path), false);
+    fn linkat(a: c_int, from: Path, b: c_int, to: Path, flags: c_int) -> c_int; |j| j.making(Name::of(b, to), false);
+    fn symlinkat(text: Path, at: c_int, path: Path) -> c_int; |j| j.making(Name::of(at, path), false);
     fn unlink(path: Path) -> c_int; |j| j.removing(Name::of(HERE, path));
     fn unlinkat(at: c_int, path: Path, flags: c_int) -> c_int; |j| j.removing(Name::of(at, path));
     fn remove(path: Path) -> c_int; |j| j.removing(Name::of(HERE, path));
     fn rmdir(path: Path) -> c_int; |j| j.removing(Name::of(HERE, path));
     fn rename(from: Path, to: Path) -> c_int; |j| j.renaming(Name::of(HERE, from), Name::of(HERE, to));
+    fn renameat2(a: c_int, from: Path, b: c_int, to: Path, flags: c_uint) -> c_int;
+        |j| j.renaming(Name::of(a, from), Name::of(b, to));
     fn mkstemp(path: Path) -> c_int; |_j| true; after |j| j.made(Name::of(HERE, path));
     fn mkstemp64(path: Path) -> c_int; |_j| true; after |j| j.made(Name::of(HERE, path));
     fn mkstemps(path: Path, suffix: c_int) -> c_int; |_j| true; after |j| j.made(Name::of(HERE, path));

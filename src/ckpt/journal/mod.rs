@@ -34,8 +34,6 @@ pub struct Journal {
     copies: AtomicU32,
     /// Bytes that may still be copied in this era.
     left: AtomicU64,
-    /// A note of the era before this one could not be written; 0: none.
-    broken: AtomicU64,
     /// See [`SEEN`].
     seen: [AtomicU64; SEEN],
     /// Objects whose tables of addresses are done: see `calls.rs`.
@@ -57,6 +55,12 @@ impl Journal {
         self.copies.store(0, Relaxed);
         self.left.store(limit, Relaxed);
     }
+}
+
+/// A note of the era before this one could not be written; 0: all were. Outlives the process.
+fn broken() -> &'static AtomicU64 {
+    let state = super::state();
+    &state[state.len() - 1]
 }
 
 /// What has been done, or is about to be.

@@ -207,7 +207,7 @@ pub type Hold = bool;
 impl Journal {
     /// A file will be opened. Signals are blocked, and no checkpoint is taken.
     pub fn opening(&self, name: Option<Name>, intent: Intent) -> Hold {
-        let Some(mut n) = name else { return true };
+        let Some(mut n) = name else { return false };
         if n.follow().is_none() || self.is_out_of_scope(&n) {
             return false;
         }
@@ -401,7 +401,7 @@ impl Journal {
             }
             if wrote != whole as isize {
                 // What follows cannot be undone: no way back behind it.
-                self.broken.store(self.era.load(Relaxed) + 1, Relaxed);
+                super::broken().store(self.era.load(Relaxed) + 1, Relaxed);
             }
         }
     }

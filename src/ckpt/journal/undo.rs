@@ -57,7 +57,7 @@ pub fn forget(dir: &Path, era: u64) {
 impl Journal {
     /// Undoes what was noted from `era` on, the last call first; then another era begins. `limit`: bytes for copies in it.
     pub fn undo(&self, dir: &Path, era: u64, limit: u64) -> Result<(), String> {
-        if self.broken.load(Relaxed) > era {
+        if super::broken().load(Relaxed) > era {
             return Err(
                 "what has become of files since the checkpoint could not be noted (is the disk full?)".into(),
             );
@@ -65,9 +65,11 @@ impl Journal {
         let mut eras: Vec<u64> = files(dir).into_iter().map(|f| f.0).filter(|&e| e >= era).collect();
         eras.sort_unstable();
         eras.dedup();
+        // All of it can be read before anything is undone.
+        let noted: Vec<Vec<Read>> = eras.iter().map(|&e| records(dir, e)).collect::<Result<_, _>>()?;
         let mut lost = BTreeSet::new();
-        for &e in eras.iter().rev() {
-            undo_era(dir, e, &mut lost)?;
+        for (&e, records) in eras.iter().zip(&noted).rev() {
+            undo_era(dir, e, records, &mut lost)?;
         }
         for path in lost {
             say!(
@@ -81,19 +83,22 @@ impl Journal {
     }
 }
 
-/// `lost`: files that could not be made what they were, by the names that they have when the records so far are undone.
-fn undo_era(dir: &Path, era: u64, lost: &mut BTreeSet<PathBuf>) -> Result<(), String> {
+/// What was noted in an era.
+fn records(dir: &Path, era: u64) -> Result<Vec<Read>, String> {
     let path = dir.join(prefix(era));
-    let of = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
-    let open = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NOFOLLOW).open(&path);
-    if let Ok(file) = open {
-        let c = std::ffi::CString::new(path.as_os_str().as_bytes()).unwrap_or_default();
-        let bytes = sys::maps::read_file(&c).unwrap_or_default();
-        for r in parse(&bytes).map_err(|e| of(&e))?.iter().rev() {
-            undo_one(&dir.join(format!("{}-{}", prefix(era), r.record.copy)), r, lost)?;
-            // Whoever is killed now does not begin anew.
-            file.set_len(r.at as u64).map_err(|e| of(&e.kind()))?;
-        }
+    let c = std::ffi::CString::new(path.as_os_str().as_bytes()).unwrap_or_default();
+    let bytes = sys::maps::read_file(&c).unwrap_or_default();
+    parse(&bytes).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+/// `lost`: files that could not be made what they were, by the names that they have when the records so far are undone.
+fn undo_era(dir: &Path, era: u64, records: &[Read], lost: &mut BTreeSet<PathBuf>) -> Result<(), String> {
+    let path = dir.join(prefix(era));
+    for r in records.iter().rev() {
+        undo_one(&dir.join(format!("{}-{}", prefix(era), r.record.copy)), r, lost)?;
+        // Whoever is killed now does not begin anew.
+        let open = OpenOptions::new().write(true).custom_flags(libc::O_NOFOLLOW).open(&path);
+        open.and_then(|f| f.set_len(r.at as u64)).map_err(|e| format!("{}: {}", path.display(), e.kind()))?;
     }
     for (of, name) in files(dir) {
         if of == era {

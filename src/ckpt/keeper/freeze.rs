@@ -9,6 +9,8 @@ use core::sync::atomic::{Ordering::*, fence};
 
 /// How long threads may take to answer the freeze signal.
 const PATIENCE_NS: u64 = 2_000_000_000;
+/// How long calls that are being noted, and hosts that are being replaced, are waited for at once.
+const DRAIN_NS: u64 = 1_000_000;
 
 impl Keeper {
     /// Stops every thread. Afterwards exactly those that have arrived must be let go.
@@ -17,6 +19,11 @@ impl Keeper {
         // Pairs with `transition_begins`: whoever sees the other one's word gives way.
         k.started.store(1, SeqCst);
         fence(SeqCst);
+        // Those that have begun end by themselves, and none begins any more: a program that makes files all the time would otherwise never be caught.
+        let until = time::now_ns() + DRAIN_NS;
+        while k.transitions.load(SeqCst) > 0 && time::now_ns() < until {
+            syscall::sched_yield();
+        }
         if k.transitions.load(SeqCst) > 0 || k.seats.iter().any(|s| s.going.load(Acquire) != 0) {
             self.thaw();
             return Err(No::Later);
