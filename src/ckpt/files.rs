@@ -74,6 +74,12 @@ pub fn open_files(ours: &[i32], inherited: &[i32]) -> Result<Vec<OpenFile>, Stri
     Ok(all)
 }
 
+/// Is it one of the kernel's files, or a device? What they hold is not what was written to them. (Memory in /dev/shm is like a file.)
+pub fn is_the_kernels(path: &[u8]) -> bool {
+    let any = |prefixes: &[&str]| prefixes.iter().any(|p| path.starts_with(p.as_bytes()));
+    any(&["/proc/", "/sys/", "/dev/"]) && !any(&["/dev/shm/"])
+}
+
 fn harmless_device(path: &str) -> bool {
     const NAMES: [&str; 7] =
         ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/console"];

@@ -7,18 +7,8 @@ use core::sync::atomic::{AtomicUsize, Ordering::*};
 /// The loader's data (`_rtld_global`), [start, end); zeros if they are not known.
 static DATA: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
-/// The words of a `pthread_mutex_t` (x86-64 ABI of glibc; fixed, since programs contain such objects).
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Mutex {
-    lock: u32,
-    count: u32,
-    owner: u32,
-    users: u32,
-    kind: u32,
-}
-
-const WORDS: usize = size_of::<Mutex>() / 4;
+/// Words of a mutex that matter (see [`super::mutexes::Mutex`]).
+const WORDS: usize = 5;
 const RECURSIVE: u32 = 1;
 /// More levels of recursion than a lock of the loader's has.
 const DEEP: u32 = 1 << 16;
@@ -54,9 +44,9 @@ pub fn learn() {
 /// Those of `words` that are the owners of recursive locks held by thread `id`.
 fn owners(words: &[u32], id: u32) -> impl Iterator<Item = usize> + '_ {
     words.windows(WORDS).enumerate().filter_map(move |(i, w)| {
-        let m = Mutex { lock: w[0], count: w[1], owner: w[2], users: w[3], kind: w[4] };
-        let held = matches!(m.lock, 1 | 2) && (1..DEEP).contains(&m.count) && m.users >= 1;
-        (held && m.owner == id && m.kind == RECURSIVE).then_some(i + 2)
+        let &[lock, count, owner, users, kind] = w else { return None };
+        let held = matches!(lock, 1 | 2) && (1..DEEP).contains(&count) && users >= 1;
+        (held && owner == id && kind == RECURSIVE).then_some(i + 2)
     })
 }
 

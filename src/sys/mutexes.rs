@@ -37,7 +37,7 @@ fn had(thread_pointer: usize, id: u32) -> bool {
 
 /// The words of a `pthread_mutex_t` (x86-64 ABI of glibc; fixed, since programs contain such objects).
 #[repr(C)]
-struct Mutex {
+pub struct Mutex {
     lock: AtomicU32,
     count: AtomicU32,
     owner: AtomicU32,

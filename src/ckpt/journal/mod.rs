@@ -102,6 +102,8 @@ pub struct Record {
     mode: u32,
     /// Length of the file.
     length: u64,
+    /// When it was written to last, in ns since 1970.
+    written: i64,
     device: u64,
     inode: u64,
     /// Number of the copy; 0: none.

@@ -1,6 +1,7 @@
 //! Writing down what a call will change. On the program's threads, also in its signal handlers: system calls and memory of the stack only.
 
 use super::{Journal, Record, What};
+use crate::ckpt::files;
 use crate::sys;
 use crate::sys::locks;
 use core::ffi::CStr;
@@ -10,9 +11,6 @@ use core::sync::atomic::Ordering::*;
 const MOST: usize = libc::PATH_MAX as usize;
 /// Links that are followed.
 const LINKS: u32 = 20;
-/// The kernel's files, and devices.
-const NOT_NOTED: [&[u8]; 3] = [b"/proc/", b"/sys/", b"/dev/"];
-const NOTED: &[u8] = b"/dev/shm/";
 
 /// An absolute path, a C string.
 pub struct Name {
@@ -379,7 +377,7 @@ impl Journal {
         // SAFETY: a C string that stays.
         let dir = unsafe { CStr::from_ptr(dir) }.to_bytes();
         let ours = n.bytes().strip_prefix(dir).is_some_and(|rest| rest.first() == Some(&b'/'));
-        ours || (NOT_NOTED.iter().any(|p| n.bytes().starts_with(p)) && !n.bytes().starts_with(NOTED))
+        ours || files::is_the_kernels(n.bytes())
     }
 
     /// Adds a record.
@@ -409,13 +407,23 @@ impl Journal {
 
 impl Record {
     fn of(what: What) -> Self {
-        Self { what: what as u32, mode: 0, length: 0, device: 0, inode: 0, copy: 0, names: [0; 2] }
+        Self {
+            what: what as u32,
+            mode: 0,
+            length: 0,
+            written: 0,
+            device: 0,
+            inode: 0,
+            copy: 0,
+            names: [0; 2],
+        }
     }
 
     fn about(what: What, s: &libc::stat) -> Self {
         Self {
             mode: s.st_mode & 0o7777,
             length: s.st_size as u64,
+            written: s.st_mtime * 1_000_000_000 + s.st_mtime_nsec,
             device: s.st_dev,
             inode: s.st_ino,
             ..Self::of(what)

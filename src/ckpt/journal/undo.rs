@@ -117,7 +117,7 @@ fn undo_one(copy: &Path, r: &Read, lost: &mut BTreeSet<PathBuf>) -> Result<(), S
     let [a, b] = &r.names;
     let Some(what) = What::from_number(r.record.what) else { return Ok(()) };
     match what {
-        What::Lost => _ = lost.insert(a.clone()),
+        What::Lost if !r.is_as_it_was(a) => _ = lost.insert(a.clone()),
         What::Made | What::Removed | What::Content => _ = lost.remove(a),
         What::Renamed if lost.remove(b) => _ = lost.insert(a.clone()),
         _ => {}
@@ -157,6 +157,15 @@ impl Read {
         m.is_ok_and(|m| (m.dev(), m.ino()) == (self.record.device, self.record.inode))
     }
 
+    /// Has nobody written to it? Some programs open what they only read for writing, too.
+    fn is_as_it_was(&self, path: &Path) -> bool {
+        let written = |m: &fs::Metadata| m.mtime() * 1_000_000_000 + m.mtime_nsec();
+        fs::metadata(path).is_ok_and(|m| {
+            let r = &self.record;
+            (m.dev(), m.ino(), m.len(), written(&m)) == (r.device, r.inode, r.length, r.written)
+        })
+    }
+
     /// Makes `path` hold what `copy` holds, if there is one.
     fn fill(&self, path: &Path, copy: &Path) -> io::Result<()> {
         use std::os::fd::AsRawFd;
@@ -190,6 +199,7 @@ mod tests {
             what: What::Renamed as u32,
             mode: 0o644,
             length: 5,
+            written: 6,
             device: 1,
             inode: 2,
             copy: 3,
