@@ -118,6 +118,34 @@ fn files_after_restarts() {
     assert!(restarts > 5, "{restarts} restarts");
 }
 
+/// A file that the program was started with, at a place that it has read up to, and that it has closed when it goes back.
+#[test]
+fn an_input_that_is_closed() {
+    let s = Scratch::new("files-closed");
+    let exe = build("ckpt/closes.c", &[]);
+    let input = prepared(s.path("files")).join("input");
+    let run = |set: &[(&str, &str)]| {
+        let (dir, out) = (s.path("ckpt"), s.path("out"));
+        let _ = fs::remove_dir_all(&dir);
+        let _ = fs::remove_file(&out);
+        let status = start_with(Command::new(&exe), &out, None, |c| {
+            c.stdin(fs::File::open(&input).expect("the input")).env(THREADS.0, THREADS.1);
+            c.env("PROMP_CKPT_DIR", &dir).env("PROMP_CKPT_INTERVAL", "120ms").envs(set.iter().copied());
+        });
+        (status.expect("it ends").code(), read(&out), messages(&out))
+    };
+    let want = run(&[]);
+    let promp = library();
+    let mut back = 0;
+    for seed in 1..=4 * scale() {
+        let fault = format!("kill@mtbf=60ms,seed={seed},count=6");
+        let got = run(&[("LD_PRELOAD", text(&promp)), ("PROMP_FAULT", &fault)]);
+        assert_eq!((got.0, &got.1), (Some(0), &want.1), "{fault}: {}", got.2);
+        back += got.2.matches("rolled back to checkpoint").count();
+    }
+    assert!(back > 0, "the faults do not strike");
+}
+
 /// What is too large is not saved, which is said once.
 #[test]
 fn a_limit_for_files() {

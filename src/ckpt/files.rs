@@ -148,13 +148,13 @@ pub fn put_back(saved: &[OpenFile], ours: &[i32], new_process: bool, store: &Sto
     }
     let mut there: Vec<bool> = (0..saved.len()).map(|i| is_there(saved, i, new_process)).collect();
     // The one who restarts has redirected it, or emptied the file: its affair.
-    let elsewhere = |i: usize, there: &[bool]| {
-        let s = &saved[i];
-        s.inherited && new_process && !(there[i] && length_of(s.fd) >= s.length)
+    let elsewhere = |(s, there): (&OpenFile, &bool)| {
+        s.inherited && new_process && !(*there && length_of(s.fd) >= s.length)
     };
-    let left: Vec<bool> = (0..saved.len()).map(|i| elsewhere(i, &there)).collect();
+    let left: Vec<bool> = saved.iter().zip(&there).map(elsewhere).collect();
     for i in 0..saved.len() {
-        if !there[i] && !saved[i].inherited {
+        // Streams that the program has closed itself since come back only if they have a name.
+        if !there[i] && (!saved[i].inherited || (saved[i].regular && !new_process)) {
             let same = |j: &usize| there[*j] && saved[i].regular && is_same(&saved[*j], &saved[i]);
             reopen(&saved[i], (0..saved.len()).find(same).map(|j| saved[j].fd))?;
             there[i] = true;

@@ -5,7 +5,7 @@
 //! that the caller has had before gets its present one. The dynamic loader's own locks are another matter (`loader.rs`).
 
 use super::door::Door;
-use super::tables::{self, Instead};
+use super::tables::{self, Instead, c_name};
 use super::{host, maps, syscall, tls};
 use core::arch::naked_asm;
 use core::ffi::CStr;
@@ -73,10 +73,7 @@ unsafe extern "C" fn settle(m: *const Mutex) {
 /// finds nothing of ours on its stack.
 macro_rules! mutex_calls {
     ($($name:ident $version:expr, $register:literal;)*) => {
-        const NAMES: &[(&CStr, Option<&CStr>)] = &[$((
-            match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) { Ok(n) => n, Err(_) => panic!() },
-            $version,
-        )),*];
+        const NAMES: &[(&CStr, Option<&CStr>)] = &[$((c_name(concat!(stringify!($name), "\0")), $version)),*];
         static REAL: [AtomicUsize; NAMES.len()] = [const { AtomicUsize::new(0) }; NAMES.len()];
         mod settled {
             use super::*;

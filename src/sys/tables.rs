@@ -3,6 +3,7 @@
 
 use super::door::Door;
 use super::maps::{Mapping, find};
+use crate::sys;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
 
@@ -51,11 +52,31 @@ pub fn lead(maps: &[Mapping], object: &Mapping, list: &[Instead], door: &Door) -
     let all = entries(maps, object, &names, &|at, to| door.read(at, to)).unwrap_or_default();
     for &(at, which) in &all {
         let i = &list[which];
-        if i.real.load(Relaxed) != 0 && word(door, at) != Some(i.address) {
-            door.write(at, &i.address.to_le_bytes());
+        if i.real.load(Relaxed) != 0
+            && word(door, at) != Some(i.address)
+            && !door.write(at, &i.address.to_le_bytes())
+        {
+            // Tables that the loader has made read-only, where the system does not let a process write to those through the door.
+            let prot = find(maps, at).map_or(0, |m| m.prot);
+            let page = at & !(PAGE - 1);
+            // SAFETY: a page of the object's table; nobody else changes its protection, since the loader is done with it.
+            unsafe {
+                if sys!(libc::SYS_mprotect, page, PAGE, prot | libc::PROT_WRITE) == 0 {
+                    (*(at as *const AtomicUsize)).store(i.address, Relaxed);
+                    sys!(libc::SYS_mprotect, page, PAGE, prot);
+                }
+            }
         }
     }
     all.first().map(|e| e.0)
+}
+
+/// The C string of a text that ends with a zero byte.
+pub const fn c_name(text: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(text.as_bytes()) {
+        Ok(name) => name,
+        Err(_) => panic!("a name with its zero byte"),
+    }
 }
 
 /// The word at an address, if there is one.
@@ -70,6 +91,7 @@ pub type Entry = (usize, usize);
 /// Reads memory of the process; false if it cannot be read.
 pub type Reader<'a> = &'a dyn Fn(usize, &mut [u8]) -> bool;
 
+const PAGE: usize = 4096;
 const HEADER: usize = 64;
 const SEGMENT: usize = 56;
 const LOAD: u32 = 1;

@@ -10,7 +10,7 @@ use super::note::{Hold, Intent, Name};
 use crate::ckpt::keep;
 use crate::sys::door::Door;
 use crate::sys::maps::{self, Mapping};
-use crate::sys::tables::{self, Instead};
+use crate::sys::tables::{self, Instead, c_name};
 use crate::sys::{mutexes, signals};
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_void};
@@ -71,16 +71,17 @@ macro_rules! calls {
         }
         mod noting {
             use super::*;
+            #[allow(non_camel_case_types)]
+            enum Number { $($name),* }
             $(
                 #[allow(unused_unsafe)]
                 pub unsafe extern "C" fn $name($($arg: $t),*) -> $r {
-                    const AT: usize = number_of(concat!(stringify!($name), "\0"));
                     #[allow(unused_mut, unused_assignments)]
                     let mut matters = true;
                     $(matters = $matters;)?
                     // SAFETY: libc's function of this name, with the caller's arguments.
                     let call = || unsafe {
-                        core::mem::transmute::<usize, unsafe extern "C" fn($($t),*) -> $r>(REAL[AT].load(Relaxed))($($arg),*)
+                        core::mem::transmute::<usize, unsafe extern "C" fn($($t),*) -> $r>(REAL[Number::$name as usize].load(Relaxed))($($arg),*)
                     };
                     // SAFETY: the caller's arguments, which are what libc's function expects.
                     noted(matters, |$j| unsafe { $note }, || {
@@ -98,29 +99,6 @@ macro_rules! calls {
             )*
         }
     };
-}
-
-const fn c_name(name: &'static str) -> &'static CStr {
-    match CStr::from_bytes_with_nul(name.as_bytes()) {
-        Ok(n) => n,
-        Err(_) => panic!("a name with its zero"),
-    }
-}
-
-const fn number_of(name: &str) -> usize {
-    let mut i = 0;
-    while i < NAMES.len() {
-        let (a, b) = (NAMES[i].to_bytes_with_nul(), name.as_bytes());
-        let mut k = 0;
-        while k < a.len() && k < b.len() && a[k] == b[k] {
-            k += 1;
-        }
-        if k == a.len() && k == b.len() {
-            return i;
-        }
-        i += 1;
-    }
-    panic!("one of the names")
 }
 
 type Path = *const c_char;
