@@ -17,8 +17,9 @@ use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_void};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
 
 const HERE: c_int = libc::AT_FDCWD;
-/// Objects that are remembered.
+/// Objects that are remembered, and how many places there are for each.
 const OBJECTS: usize = 512;
+const PLACES: usize = 16;
 
 /// Objects whose tables lead here: a key and the place of one entry each (0: it has none).
 pub struct Done([(AtomicU64, AtomicUsize); OBJECTS]);
@@ -223,7 +224,9 @@ pub fn catch(j: &Journal, maps: &[Mapping], door: &Door) {
     for object in tables::objects(maps) {
         let key =
             (object.start as u64 ^ object.inode.rotate_left(48)).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-        let (known, entry) = &j.done.0[(key >> 40) as usize % OBJECTS];
+        let place = |i: usize| &j.done.0[((key >> 40) as usize + i) % OBJECTS];
+        let with = |key: u64| (0..PLACES).map(place).find(|p| p.0.load(Acquire) == key);
+        let (known, entry) = with(key).or_else(|| with(0)).unwrap_or(place(0));
         // An object may have been loaded anew where it was.
         let still = |at: usize| {
             at == 0 || tables::word(door, at).is_some_and(|w| list.iter().any(|i| i.address == w))
