@@ -45,9 +45,7 @@ pub fn choose(all: &mut [OpenFile], limit: u64) -> Chosen {
         let opened = if length > left.min(image::LONGEST_FILE) {
             Err(format!("PROMP_CKPT_FILES allows {limit} bytes for all files"))
         } else {
-            // One that can be read from, if there is one.
-            let mut same = all.iter().filter(|g| g.regular && of(g) == of(&all[i]) && g.is_writable());
-            Opened::new(same.find(|g| g.is_readable()).unwrap_or(&all[i]))
+            Opened::new(best(all, |f| f.regular && of(f) == of(&all[i])).unwrap_or(&all[i]))
         };
         match opened {
             Ok(opened) => {
@@ -67,15 +65,17 @@ pub fn choose(all: &mut [OpenFile], limit: u64) -> Chosen {
     chosen
 }
 
-/// The files of `all` whose content is saved: each once, by a descriptor that can be written to and, if there is one, read from.
+/// The descriptor among those that are `one`s for a file with which most can be done: writing, then reading.
+fn best(all: &[OpenFile], one: impl Fn(&OpenFile) -> bool) -> Option<&OpenFile> {
+    all.iter().filter(|f| one(f)).rev().max_by_key(|f| (f.is_writable(), f.is_readable()))
+}
+
+/// The files of `all` whose content is saved: each once, by the descriptor with which most can be done, with its pages.
 pub fn saved(all: &[OpenFile]) -> impl Iterator<Item = (&OpenFile, Range<u64>)> {
-    let rank = |f: &OpenFile| (f.is_writable(), f.is_readable());
-    all.iter().enumerate().filter_map(move |(i, f)| {
-        let better = |(k, g): (usize, &OpenFile)| {
-            g.content == f.content && (rank(g) > rank(f) || (rank(g) == rank(f) && k < i))
-        };
-        let number = f.content.filter(|_| f.is_writable() && !all.iter().enumerate().any(better))?;
-        Some((f, image::file_pages(number, f.length)))
+    all.iter().filter_map(|f| {
+        let number = f.content.filter(|_| f.is_writable())?;
+        let chosen = best(all, |g| g.content == f.content)?;
+        core::ptr::eq(chosen, f).then(|| (f, image::file_pages(number, f.length)))
     })
 }
 

@@ -373,7 +373,8 @@ pub fn note_parked() {
     }
 }
 
-/// A host begins to be replaced, or a call that changes files is noted: no checkpoint until [`transition_ends`] or [`transition_is_over`]. Called with all signals blocked.
+/// A host begins to be replaced, or a call that changes files is noted: no checkpoint until [`transition_ends`] or
+/// [`transition_is_over`]. Called with all signals blocked.
 pub fn transition_begins() {
     let Some(k) = keep::if_on() else { return };
     loop {
@@ -393,11 +394,12 @@ pub fn transition_begins() {
 
 /// The thread has its new host.
 pub fn transition_ends(thr: &'static Thread, tid: u32) {
-    let Some(k) = keep::if_on() else { return };
-    if let Some(s) = keep::seat_of(thr) {
+    if keep::if_on().is_some()
+        && let Some(s) = keep::seat_of(thr)
+    {
         s.host.store(tid, Release);
     }
-    k.transitions.fetch_sub(1, SeqCst);
+    transition_is_over();
 }
 
 /// What began with [`transition_begins`] is over: no host has changed.

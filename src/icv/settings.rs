@@ -178,14 +178,14 @@ fn checkpoints(
     };
     let compare = choice("PROMP_CKPT_TRACK", ["auto", "compare"]);
     let all_threads = choice("PROMP_CKPT_THREADS", ["team", "all"]);
-    let files = get("PROMP_CKPT_FILES").map_or(Some(FILES), |v| parse::stack_size(&v).map(|n| n as u64));
-    let files = files.unwrap_or_else(|| {
-        bad(format!(
-            "PROMP_CKPT_FILES={}: expected a size like 64M",
-            get("PROMP_CKPT_FILES").unwrap_or_default()
-        ));
-        FILES
-    });
+    let files = match get("PROMP_CKPT_FILES").map(|v| (parse::stack_size(&v), v)) {
+        Some((None, v)) => {
+            bad(format!("PROMP_CKPT_FILES={v}: expected a size like 64M"));
+            FILES
+        }
+        Some((Some(bytes), _)) => bytes as u64,
+        None => FILES,
+    };
     let dir = get("PROMP_CKPT_DIR")?;
     if dir.is_empty() {
         bad("PROMP_CKPT_DIR=: expected a directory".into());

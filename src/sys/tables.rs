@@ -6,6 +6,9 @@ use super::maps::{Mapping, find};
 use crate::sys;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
+use object::LittleEndian;
+use object::elf::{self, Dyn64, FileHeader64, ProgramHeader64, Rela64, Sym64};
+use object::pod::{self, Pod};
 
 /// A function of the C library's, and one of this library's that is to be called instead.
 #[derive(Clone, Copy)]
@@ -92,99 +95,79 @@ pub type Entry = (usize, usize);
 pub type Reader<'a> = &'a dyn Fn(usize, &mut [u8]) -> bool;
 
 const PAGE: usize = 4096;
-const HEADER: usize = 64;
-const SEGMENT: usize = 56;
-const LOAD: u32 = 1;
-const DYNAMIC: u32 = 2;
-const EXECUTABLE: u32 = 1;
-const RELOCATION: usize = 24;
-const SYMBOL: usize = 24;
-/// More of anything is not a table but nonsense.
+/// More bytes are not a table but nonsense.
 const LARGEST: usize = 256 << 20;
+/// Kinds of relocations that are an address.
+const KINDS: [u32; 3] = [elf::R_X86_64_64, elf::R_X86_64_GLOB_DAT, elf::R_X86_64_JUMP_SLOT];
 
-/// Kinds of relocations that are an address: R_X86_64_64, GLOB_DAT, JUMP_SLOT.
-const KINDS: [u32; 3] = [1, 6, 7];
-
-/// Tags of the dynamic section (the System V ABI).
-mod tag {
-    pub const PLTRELSZ: u64 = 2;
-    pub const STRTAB: u64 = 5;
-    pub const SYMTAB: u64 = 6;
-    pub const RELA: u64 = 7;
-    pub const RELASZ: u64 = 8;
-    pub const STRSZ: u64 = 10;
-    pub const JMPREL: u64 = 23;
-    pub const RELACOUNT: u64 = 0x6fff_fff9;
-}
-
-fn number<const N: usize>(b: &[u8], at: usize) -> u64 {
-    let mut word = [0; 8];
-    word[..N].copy_from_slice(&b[at..at + N]);
-    u64::from_le_bytes(word)
-}
-
-fn get(read: Reader, at: usize, len: usize) -> Option<Vec<u8>> {
-    let mut bytes = vec![0; Some(len).filter(|n| *n <= LARGEST)?];
-    read(at, &mut bytes).then_some(bytes)
+/// `n` of the tables' items at an address.
+fn get<T: Pod>(read: Reader, at: usize, n: usize) -> Option<Vec<T>> {
+    if n.checked_mul(size_of::<T>())? > LARGEST {
+        return None;
+    }
+    // SAFETY: zeros are a value of plain data.
+    let mut items: Vec<T> = (0..n).map(|_| unsafe { core::mem::zeroed() }).collect();
+    read(at, pod::bytes_of_slice_mut(&mut items)).then_some(items)
 }
 
 /// The entries of the object at `object`, one of `maps`, that are for functions of other objects called as in `names`. None if no object has been
 /// loaded there.
 pub fn entries(maps: &[Mapping], object: &Mapping, names: &[&CStr], read: Reader) -> Option<Vec<Entry>> {
-    let head = get(read, object.start, HEADER)?;
-    // 64 bits, little-endian, for this machine, a program or a library.
-    if head[..6] != *b"\x7fELF\x02\x01"
-        || number::<2>(&head, 18) != 62
-        || ![2, 3].contains(&number::<2>(&head, 16))
+    let e = LittleEndian;
+    let head = get::<FileHeader64<LittleEndian>>(read, object.start, 1)?.pop()?;
+    let kind = head.e_type.get(e);
+    if head.e_ident.magic != elf::ELFMAG
+        || (head.e_ident.class, head.e_ident.data) != (elf::ELFCLASS64, elf::ELFDATA2LSB)
+        || head.e_machine.get(e) != elf::EM_X86_64
+        || (kind != elf::ET_EXEC && kind != elf::ET_DYN)
     {
         return None;
     }
-    let segments =
-        get(read, object.start + number::<8>(&head, 32) as usize, number::<2>(&head, 56) as usize * SEGMENT)?;
-    let segments: Vec<&[u8]> = segments.chunks_exact(SEGMENT).collect();
-    let page = |n: u64| n as usize & !4095;
-    let of = |kind: u32| segments.iter().filter(move |s| number::<4>(s, 0) as u32 == kind);
-    let (offset, address) = (|s: &[u8]| number::<8>(s, 8), |s: &[u8]| number::<8>(s, 16));
-    let first = of(LOAD).find(|s| page(offset(s)) == 0)?;
-    let bias = object.start.wrapping_sub(page(address(first)));
+    let segments: Vec<ProgramHeader64<LittleEndian>> =
+        get(read, object.start + head.e_phoff.get(e) as usize, head.e_phnum.get(e).into())?;
+    let of = |kind: u32| segments.iter().filter(move |s| s.p_type.get(e) == kind);
+    let page = |n: u64| n as usize & !(PAGE - 1);
+    let first = of(elf::PT_LOAD).find(|s| page(s.p_offset.get(e)) == 0)?;
+    let bias = object.start.wrapping_sub(page(first.p_vaddr.get(e)));
     // A file that is only looked at has no code where its code belongs.
-    let code = of(LOAD).find(|s| number::<4>(s, 4) as u32 & EXECUTABLE != 0)?;
-    let there = find(maps, bias.wrapping_add(page(address(code))))?;
+    let code = of(elf::PT_LOAD).find(|s| s.p_flags.get(e) & elf::PF_X != 0)?;
+    let there = find(maps, bias.wrapping_add(page(code.p_vaddr.get(e))))?;
     let same = (there.inode, &there.dev) == (object.inode, &object.dev);
-    if !same || there.prot & libc::PROT_EXEC == 0 || there.offset != page(offset(code)) {
+    if !same || there.prot & libc::PROT_EXEC == 0 || there.offset != page(code.p_offset.get(e)) {
         return None;
     }
-    let dynamic = of(DYNAMIC).next()?;
-    let dynamic = get(read, bias.wrapping_add(address(dynamic) as usize), number::<8>(dynamic, 40) as usize)?;
-    let value = |tag: u64| {
-        let mut words = dynamic.chunks_exact(16).take_while(|d| number::<8>(d, 0) != 0);
-        words.find(|d| number::<8>(d, 0) == tag).map(|d| number::<8>(d, 8) as usize)
+    let section = of(elf::PT_DYNAMIC).next()?;
+    let items = section.p_memsz.get(e) as usize / size_of::<Dyn64<LittleEndian>>();
+    let dynamic: Vec<Dyn64<LittleEndian>> =
+        get(read, bias.wrapping_add(section.p_vaddr.get(e) as usize), items)?;
+    let value = |tag: u32| {
+        let mut before_the_end = dynamic.iter().take_while(|d| d.d_tag.get(e) != u64::from(elf::DT_NULL));
+        before_the_end.find(|d| d.d_tag.get(e) == u64::from(tag)).map(|d| d.d_val.get(e) as usize)
     };
     // The loader has made most of these addresses; some loaders leave them as they are in the file.
-    let table = |tag: u64| value(tag).map(|a| if a < object.start { a.wrapping_add(bias) } else { a });
-    let mut all = Vec::new();
-    let relative = value(tag::RELACOUNT).unwrap_or(0) * RELOCATION;
-    for (at, len, skip) in
-        [(table(tag::JMPREL), value(tag::PLTRELSZ), 0), (table(tag::RELA), value(tag::RELASZ), relative)]
+    let table = |tag: u32| value(tag).map(|a| if a < object.start { a.wrapping_add(bias) } else { a });
+    // Those that come first are relative to the object, for no function.
+    let relative = value(elf::DT_RELACOUNT).unwrap_or(0);
+    let mut wanted = Vec::new();
+    for (at, bytes, skip) in [(elf::DT_JMPREL, elf::DT_PLTRELSZ, 0), (elf::DT_RELA, elf::DT_RELASZ, relative)]
     {
-        if let (Some(at), Some(len)) = (at, len) {
-            all.extend(get(read, at + skip, len.saturating_sub(skip))?);
-        }
+        let (Some(at), Some(bytes)) = (table(at), value(bytes)) else { continue };
+        const SIZE: usize = size_of::<Rela64<LittleEndian>>();
+        let all: Vec<Rela64<LittleEndian>> =
+            get(read, at + skip * SIZE, (bytes / SIZE).saturating_sub(skip))?;
+        let addresses = all.iter().filter(|r| KINDS.contains(&r.r_type(e, false)) && r.r_addend.get(e) == 0);
+        // Where, which symbol.
+        wanted.extend(
+            addresses.map(|r| (bias.wrapping_add(r.r_offset.get(e) as usize), r.r_sym(e, false) as usize)),
+        );
     }
-    // Where, which symbol.
-    let wanted: Vec<(usize, usize)> = all
-        .chunks_exact(RELOCATION)
-        .filter(|r| KINDS.contains(&(number::<4>(r, 8) as u32)) && number::<8>(r, 16) == 0)
-        .map(|r| (bias.wrapping_add(number::<8>(r, 0) as usize), number::<4>(r, 12) as usize))
-        .collect();
     let most = wanted.iter().map(|w| w.1 + 1).max().unwrap_or(0);
-    let symbols = get(read, table(tag::SYMTAB)?, most * SYMBOL)?;
-    let strings = get(read, table(tag::STRTAB)?, value(tag::STRSZ)?)?;
+    let symbols: Vec<Sym64<LittleEndian>> = get(read, table(elf::DT_SYMTAB)?, most)?;
+    let strings: Vec<u8> = get(read, table(elf::DT_STRTAB)?, value(elf::DT_STRSZ)?)?;
     let which = |symbol: usize| {
-        let s = &symbols[symbol * SYMBOL..][..SYMBOL];
-        let elsewhere = number::<2>(s, 6) == 0;
-        let name = CStr::from_bytes_until_nul(strings.get(number::<4>(s, 0) as usize..)?).ok()?;
-        names.iter().position(|n| *n == name).filter(|_| elsewhere)
+        let s = &symbols[symbol];
+        let name = CStr::from_bytes_until_nul(strings.get(s.st_name.get(e) as usize..)?).ok()?;
+        names.iter().position(|n| *n == name).filter(|_| s.st_shndx.get(e) == elf::SHN_UNDEF)
     };
     Some(wanted.into_iter().filter_map(|(at, symbol)| Some((at, which(symbol)?))).collect())
 }

@@ -6,7 +6,8 @@
 //! loader looks at who asks) or at the next checkpoint.
 
 use super::Journal;
-use super::note::{Hold, Intent, Name};
+use super::name::Name;
+use super::note::{Hold, Intent};
 use crate::ckpt::keep;
 use crate::sys::door::Door;
 use crate::sys::maps::{self, Mapping};

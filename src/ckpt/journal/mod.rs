@@ -15,6 +15,7 @@
 //! their names. Content is noted once an era and file.
 
 pub mod calls;
+mod name;
 pub mod note;
 pub mod undo;
 
