@@ -23,6 +23,8 @@ fn state_that_cannot_be_saved() {
         ("socket", "is a socket"),
         ("pipe", "that nobody has read"),
         ("shared", "shared with others"),
+        ("named", "shared with others"),
+        ("grandchild", "/dev/shm/sem."),
         ("child", "child process"),
         ("alarm", "interval timer"),
         ("timer", "timer_create"),

@@ -169,6 +169,28 @@ fn scikit_learn_with_checkpoints() {
     assert!(back > 0, "the faults do not strike");
 }
 
+/// Compiled while it runs; tqdm has a thread and locks that other processes could share.
+#[test]
+fn numba_with_checkpoints() {
+    let Some(python) = python_with("numba, tqdm") else { return };
+    let s = Scratch::new("numba");
+    let script = root().join("c-tests/others/jit.py");
+    let args = [text(&script), "400"];
+    let env = [THREADS, ("NUMBA_NUM_THREADS", "4")];
+    let want = reference(&python, &args, &env);
+    assert_eq!(want.status, 0, "{}", want.err);
+    let mut back = 0;
+    for seed in 0..3 * scale() {
+        let fault =
+            format!("{}@mtbf=200ms,seed={seed},count=3", ["kill", "crash", "memerr"][seed as usize % 3]);
+        let set = [env[1], ("PROMP_CKPT_THREADS", "all"), ("PROMP_FAULT", &fault)];
+        let run = checkpointed(&python, &args, &s.path("ckpt"), &set);
+        assert_eq!((run.status, &run.out), (0, &want.out), "{fault}: {}", run.err);
+        back += run.err.matches("rolled back to checkpoint").count();
+    }
+    assert!(back > 0, "the faults do not strike");
+}
+
 fn python_script(name: &str, module: &str, args: &[&str]) {
     let Some(python) = python_with(module) else { return };
     let script = root().join("c-tests/others").join(name);

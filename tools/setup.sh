@@ -68,9 +68,14 @@ packages)
     if [ ! -x .venv/bin/python ]; then
         python3 -m venv .venv >/tmp/promp-venv.log 2>&1 || { rm -rf .venv; echo "setup: no Python venv (apt-get install python3-venv)" >&2; exit 0; }
     fi
-    if ! .venv/bin/python -c 'import sklearn' 2>/dev/null; then
-        echo "setup: installing scikit-learn into .venv" >&2
-        .venv/bin/pip install -q --disable-pip-version-check scikit-learn >/tmp/promp-pip.log 2>&1 || echo "setup: pip could not install scikit-learn; see /tmp/promp-pip.log" >&2
+    # Each alone if they cannot be had together.
+    python_packages="scikit-learn numba tqdm"
+    if ! .venv/bin/python -c 'import sklearn, numba, tqdm' 2>/dev/null; then
+        echo "setup: installing $python_packages into .venv" >&2
+        .venv/bin/pip install -q --disable-pip-version-check $python_packages >/tmp/promp-pip.log 2>&1 ||
+            for package in $python_packages; do
+                .venv/bin/pip install -q --disable-pip-version-check $package >/tmp/promp-pip.log 2>&1 || echo "setup: pip could not install $package; see /tmp/promp-pip.log" >&2
+            done
     fi
     ;;
 long)

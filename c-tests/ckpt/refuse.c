@@ -1,8 +1,10 @@
 /* Programs whose state cannot be saved: argv[1] says what they have. They go on, and print "done". */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <omp.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +13,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 static void *idle(void *p) {
@@ -23,6 +26,13 @@ static int asleep(void *p) {
     for (;;) syscall(SYS_pause);
     return 0;
 }
+static sem_t *semaphore;
+static void remove_name(void) {
+    char name[32];
+    snprintf(name, sizeof name, "/promp-%d", getpid());
+    sem_unlink(name);
+}
+static void let_go(void) { sem_post(semaphore); }
 int main(int argc, char **argv) {
     const char *what = argv[1];
     int fds[2];
@@ -45,6 +55,27 @@ int main(int argc, char **argv) {
         if (pipe(fds) || write(fds[1], "unread", 6) != 6) return 1;
     } else if (!strcmp(what, "shared")) {
         *(int *)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0) = 1;
+    } else if (!strcmp(what, "named") || !strcmp(what, "grandchild")) {
+        char name[32];
+        snprintf(name, sizeof name, "/promp-%d", getpid());
+        semaphore = sem_open(name, O_CREAT | O_EXCL, 0600, 0);
+        if (semaphore == SEM_FAILED) return 1;
+        if (!strcmp(what, "named"))
+            atexit(remove_name);
+        else if (sem_unlink(name))
+            return 1;
+        if (!strcmp(what, "grandchild")) {
+            pid_t child = fork();
+            if (!child) {
+                if (fork()) _exit(0);
+                closefrom(0);
+                struct timespec end = {time(NULL) + 60, 0};
+                sem_timedwait(semaphore, &end);
+                _exit(0);
+            }
+            if (waitpid(child, NULL, 0) != child) return 1;
+            atexit(let_go);
+        }
     } else if (!strcmp(what, "child")) {
         if (fork() == 0) {
             sleep(60);

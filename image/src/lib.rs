@@ -71,7 +71,7 @@ pub struct Map {
     pub end: usize,
     /// PROT_* bits.
     pub prot: i32,
-    /// Shared (read-only files only).
+    /// Shared (files that are only read, and semaphores).
     pub shared: bool,
     /// Offset in the file.
     pub offset: usize,
@@ -81,6 +81,25 @@ pub struct Map {
     pub inode: u64,
     /// Path of the file, `[heap]`, `[stack]`, or empty.
     pub path: String,
+}
+
+/// A mapping of the memory that a semaphore gets which is put back.
+pub const SEMAPHORE: &std::ffi::CStr = c"promp-semaphore";
+
+impl Map {
+    /// Is it a POSIX semaphore whose first name is gone, or one that was put back?
+    pub fn is_semaphore(&self) -> bool {
+        let name = self.path.strip_suffix(" (deleted)");
+        let made = name.and_then(|n| n.strip_prefix("/memfd:"));
+        let kind = name.is_some_and(|n| n.starts_with("/dev/shm/sem."))
+            || made.is_some_and(|n| n.as_bytes() == SEMAPHORE.to_bytes());
+        self.shared && self.prot & libc::PROT_WRITE != 0 && self.end - self.start == PAGE && kind
+    }
+
+    /// Is its content part of a checkpoint, as far as it is not a file's?
+    pub fn is_saved(&self) -> bool {
+        !self.shared || self.is_semaphore()
+    }
 }
 
 /// A logical thread's context.

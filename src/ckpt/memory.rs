@@ -53,6 +53,8 @@ pub fn reshape(want: &[Map], brk: usize) -> Result<(), String> {
             (Some(h), None) if h.path != "[stack]" => unsafe {
                 sys!(libc::SYS_munmap, a, b - a);
             },
+            // See `renew`.
+            (_, Some(t)) if t.is_semaphore() => {}
             (Some(h), Some(t)) if same(h, t) && h.prot == t.prot => {}
             (Some(h), Some(t)) if same(h, t) => unsafe {
                 sys!(libc::SYS_mprotect, a, b - a, t.prot);
@@ -70,19 +72,20 @@ pub fn reshape(want: &[Map], brk: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Mappings of `want` that have become several for the kernel, because what filled a gap does not go together with what is beside
-/// it: `mremap` would fail on them. They are made anew, without content, and returned.
-pub fn join(want: &[Map]) -> Result<Vec<Map>, String> {
+/// After [`reshape`]: makes those mappings of `want` anew that are not one mapping any more, because what filled a gap does not go together with what is
+/// beside it (`mremap` would fail on them), and semaphores, which children made since may have. They are returned; they have no content.
+pub fn renew(want: &[Map]) -> Result<Vec<Map>, String> {
     let have = mappings();
-    let mut joined = Vec::new();
-    for t in want.iter().filter(|t| t.inode == 0 && !t.shared && t.path.is_empty()) {
+    let is_cut = |t: &Map| {
         let first = have.partition_point(|h| h.end <= t.start);
-        if have.get(first).is_some_and(|h| h.end < t.end) {
-            map(t, t.start, t.end)?;
-            joined.push(t.clone());
-        }
+        t.inode == 0 && !t.shared && t.path.is_empty() && have.get(first).is_some_and(|h| h.end < t.end)
+    };
+    let mut made = Vec::new();
+    for t in want.iter().filter(|t| t.is_semaphore() || is_cut(t)) {
+        map(t, t.start, t.end)?;
+        made.push(t.clone());
     }
-    Ok(joined)
+    Ok(made)
 }
 
 fn map(t: &Map, a: usize, b: usize) -> Result<(), String> {
@@ -90,8 +93,19 @@ fn map(t: &Map, a: usize, b: usize) -> Result<(), String> {
         |why: isize| Err(format!("mapping {a:x}-{b:x} {} cannot be made again (error {})", t.path, -why));
     let mut fd = -1isize;
     let mut flags = libc::MAP_FIXED | if t.shared { libc::MAP_SHARED } else { libc::MAP_PRIVATE };
+    let mut offset = t.offset + (a - t.start);
     if t.inode == 0 {
         flags |= libc::MAP_ANONYMOUS;
+    } else if t.is_semaphore() {
+        // SAFETY: a C string; a descriptor of ours.
+        unsafe {
+            fd = sys!(libc::SYS_memfd_create, super::image::SEMAPHORE.as_ptr(), libc::MFD_CLOEXEC);
+            sys!(libc::SYS_ftruncate, fd, b - a);
+        }
+        offset = 0;
+        if fd < 0 {
+            return failed(fd);
+        }
     } else {
         let Ok(path) = std::ffi::CString::new(t.path.as_bytes()) else { return failed(-2) };
         // SAFETY: a C string.
@@ -103,8 +117,7 @@ fn map(t: &Map, a: usize, b: usize) -> Result<(), String> {
         }
     }
     // SAFETY: see `reshape`.
-    let make =
-        |more| unsafe { sys!(libc::SYS_mmap, a, b - a, t.prot, flags | more, fd, t.offset + (a - t.start)) };
+    let make = |more| unsafe { sys!(libc::SYS_mmap, a, b - a, t.prot, flags | more, fd, offset) };
     // Without more flags it becomes one with what is left of the mapping, which `mremap` needs; address space that is only
     // reserved may be more than the kernel grants so.
     let mut p = make(0);

@@ -27,8 +27,16 @@ pub fn read_file(path: &core::ffi::CStr) -> Option<Vec<u8>> {
     }
 }
 
+/// A name in a directory.
+pub struct Name {
+    /// The name.
+    pub name: String,
+    /// The file's number.
+    pub inode: u64,
+}
+
 /// The names in a directory, by raw system calls: libc's `opendir` would call the program's `malloc`.
-pub fn names(path: &core::ffi::CStr) -> Vec<String> {
+pub fn entries(path: &core::ffi::CStr) -> Vec<Name> {
     const NAME: usize = 19; // offset of d_name in linux_dirent64
     let mut out = Vec::new();
     // SAFETY: a C string; the kernel fills the buffer with whole records.
@@ -50,15 +58,22 @@ pub fn names(path: &core::ffi::CStr) -> Vec<String> {
             }
             let mut at = 0;
             while at < n as usize {
-                let len = usize::from(u16::from_le_bytes([buf[at + 16], buf[at + 17]]));
-                let name = buf[at + NAME..at + len].split(|&b| b == 0).next().unwrap_or(&[]);
-                out.push(String::from_utf8_lossy(name).into_owned());
+                let record = &buf[at..];
+                let inode = record[..8].try_into().map_or(0, u64::from_ne_bytes);
+                let len = usize::from(u16::from_le_bytes([record[16], record[17]]));
+                let name = record[NAME..len].split(|&b| b == 0).next().unwrap_or(&[]);
+                out.push(Name { name: String::from_utf8_lossy(name).into_owned(), inode });
                 at += len;
             }
         }
         sys!(libc::SYS_close, fd);
     }
     out
+}
+
+/// As [`entries`]; the names alone.
+pub fn names(path: &core::ffi::CStr) -> Vec<String> {
+    entries(path).into_iter().map(|e| e.name).collect()
 }
 
 fn parse(line: &str) -> Option<Mapping> {
@@ -81,7 +96,16 @@ fn parse(line: &str) -> Option<Mapping> {
 
 /// All mappings.
 pub fn all() -> Vec<Mapping> {
-    let text = read_file(c"/proc/self/maps").unwrap_or_default();
+    in_file(c"/proc/self/maps")
+}
+
+/// Those of another process; none if they may not be read.
+pub fn of(pid: u32) -> Vec<Mapping> {
+    in_file(&std::ffi::CString::new(format!("/proc/{pid}/maps")).unwrap_or_default())
+}
+
+fn in_file(path: &core::ffi::CStr) -> Vec<Mapping> {
+    let text = read_file(path).unwrap_or_default();
     String::from_utf8_lossy(&text).lines().filter_map(parse).collect()
 }
 

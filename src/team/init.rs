@@ -121,6 +121,7 @@ fn mark_in_runtime(yes: bool) {
 }
 
 extern "C" fn before_fork() {
+    crate::ckpt::note_fork();
     mark_in_runtime(true);
     locks().iter().for_each(|l| l.lock());
 }
@@ -128,6 +129,7 @@ extern "C" fn before_fork() {
 extern "C" fn after_fork_parent() {
     locks().iter().rev().for_each(|l| l.unlock());
     mark_in_runtime(false);
+    crate::ckpt::note_fork();
 }
 
 /// The child has one host. Its logical thread keeps its place in the regions it is in; all other threads are gone, so the

@@ -81,7 +81,9 @@ impl Keeper {
 
     /// The memory as it is, while the program runs.
     pub(super) fn look(&mut self) -> Vec<Run> {
-        self.tracker.runs(&memory::mappings(), &self.store.dense, &self.crew)
+        let maps = memory::mappings();
+        self.semaphores.look(&maps);
+        self.tracker.runs(&maps, &self.store.dense, &self.crew)
     }
 
     /// Bytes that a checkpoint taken now, with memory in these runs, would stage.

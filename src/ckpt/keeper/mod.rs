@@ -19,6 +19,7 @@ use super::crew::Crew;
 use super::image::{self, Description};
 use super::keep::{self, Keep};
 use super::seats::Seat;
+use super::semaphores::Semaphores;
 use super::staging::Staging;
 use super::store::Store;
 use super::tracker::Tracker;
@@ -72,6 +73,7 @@ pub struct Keeper {
     left_out: Vec<String>,
     /// A thread without a seat, and since when it has been seen.
     stranger: Option<(u32, u64)>,
+    semaphores: Semaphores,
     taken: &'static super::TakenList,
     mapped: Vec<image::MappedFile>,
     cpu: Vec<String>,
@@ -107,6 +109,7 @@ impl Keeper {
             told: Vec::new(),
             left_out: Vec::new(),
             stranger: None,
+            semaphores: Semaphores::default(),
             taken,
             mapped: Vec::new(),
             cpu: image::cpu_features(),

@@ -154,7 +154,7 @@ impl Keeper {
         let index = core::mem::take(&mut self.store.index);
         let mut runs = self.tracker.runs(&maps, &self.store.dense, &self.crew);
         self.tracker.watch(&maps);
-        for m in memory::join(&maps)? {
+        for m in memory::renew(&maps)? {
             self.tracker.watch(core::slice::from_ref(&m));
             runs.retain(|r| r.end <= m.start || m.end <= r.start);
         }

@@ -4,6 +4,7 @@ use super::super::busy::Busy;
 use super::super::image::{self, Context, Description, Map, OpenFile, PAGE, Seconds, Word};
 use super::super::memory;
 use super::super::seats::Seat;
+use super::super::semaphores::Obstacle;
 use super::super::{contents, files, journal, keep};
 use super::ahead::WORTH_IT;
 use super::copy::Held;
@@ -96,11 +97,16 @@ impl Keeper {
         if maps.is_empty() {
             return Err(No::Refused(memory::NO_MAPS.into()));
         }
-        if let Some(m) = maps.iter().find(|m| m.shared && m.prot & libc::PROT_WRITE != 0) {
-            return Err(No::Refused(format!(
-                "memory is shared with others ({:x}-{:x} {})",
-                m.start, m.end, m.path
-            )));
+        for m in &maps {
+            match self.semaphores.obstacle(m) {
+                None => {}
+                Some(Obstacle::Unknown) => return Err(No::Later),
+                Some(Obstacle::Shared) => {
+                    let (start, end, path) = (m.start, m.end, &m.path);
+                    let why = format!("memory is shared with others ({start:x}-{end:x} {path})");
+                    return Err(No::Refused(why));
+                }
+            }
         }
         let mut files = files::open_files(&self.ours(), &self.settings.inherited).map_err(No::Refused)?;
         if let Some(why) = files::obstacles() {
@@ -232,7 +238,7 @@ impl Keeper {
 
     fn recognise(&mut self, maps: &[Map]) -> Vec<image::MappedFile> {
         let mut out: Vec<image::MappedFile> = Vec::new();
-        for m in maps.iter().filter(|m| m.inode != 0) {
+        for m in maps.iter().filter(|m| m.inode != 0 && !m.is_semaphore()) {
             if out.iter().any(|f| f.path == m.path) {
                 continue;
             }

@@ -77,10 +77,10 @@ impl Tracker {
 
     fn list(&mut self, maps: &[Map], dense: &[Stretch], crew: &Crew, flags: u64) -> Vec<Run> {
         let dense = if self.notes_writes() { dense } else { &[] };
-        let private: Vec<&Map> = maps.iter().filter(|m| !m.shared).collect();
-        let pieces: Vec<(&Map, usize, usize)> = private
+        let pieces: Vec<(&Map, usize, usize)> = maps
             .iter()
-            .flat_map(|m| pieces(m.start, m.end).map(move |(start, end)| (*m, start, end)))
+            .filter(|m| m.is_saved())
+            .flat_map(|m| pieces(m.start, m.end).map(move |(start, end)| (m, start, end)))
             .collect();
         let found: Vec<OnceLock<Found>> = pieces.iter().map(|_| OnceLock::new()).collect();
         let scan = Scan { pagemap: &self.pagemap, noted: self.notes_writes() };

@@ -43,6 +43,11 @@ impl Scan<'_> {
     /// What [start, end) of a mapping holds.
     pub fn piece(&self, m: &Map, (start, end): (usize, usize), dense: &[Stretch], flags: u64) -> Found {
         let mut found = Found::default();
+        if m.shared {
+            // What the kernel tells is about this process only, whose pages may have come and gone.
+            found.push((start as u64, end as u64), true, false);
+            return found;
+        }
         let mut at = start;
         let first = dense.partition_point(|d| d.end <= start);
         // Of a file's mapping it must be asked whose each page is.
