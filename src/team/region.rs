@@ -15,7 +15,7 @@ use crate::fault::save;
 use crate::fault::spec::At;
 use crate::icv::globals;
 use crate::sys::asm;
-use crate::sys::sync::full_fence;
+use crate::sys::sync::{fetch_to_write, full_fence};
 use crate::task::group::Group;
 use crate::task::included;
 use crate::work::share::Share;
@@ -59,6 +59,7 @@ pub fn start(
     prepare: Option<impl FnOnce(&'static Team)>,
 ) {
     let (team, again) = setup::team_for(thr, threads, flags);
+    expect_orders(team);
     let outer_team = thr.team();
     let region = if outer_team.level.get() == 0 { next_ordinal() } else { outer_team.primary.region.get() };
     team.primary.region.set(region);
@@ -82,6 +83,16 @@ pub fn start(
     inject::point(thr, At::Region);
 }
 
+/// How many orders ahead the lines for them are fetched, which takes as long as an order's way to its worker: they come at the same time. Not all at
+/// once, since the workers look at these lines again and again.
+const AHEAD: u32 = 8;
+
+/// Orders will be handed over soon: to the first workers, which are all of a small team.
+#[inline(always)]
+fn expect_orders(team: &'static Team) {
+    (1..team.size().min(AHEAD)).for_each(|i| setup::worker_of(team.member(i)).dock.expect());
+}
+
 /// The workers' orders. Everything that a member reads of the team, and of other members, has been written.
 #[inline(always)]
 fn call_workers(team: &'static Team, epoch: u64, call: (usize, usize)) {
@@ -91,6 +102,9 @@ fn call_workers(team: &'static Team, epoch: u64, call: (usize, usize)) {
     }
     let since = team.primary.since.get();
     for i in 1..n {
+        if i + AHEAD <= n {
+            setup::worker_of(team.member(i + AHEAD - 1)).dock.expect();
+        }
         let member = team.member(i);
         setup::worker_of(member).dock.post(Order { member, epoch, since, call });
     }
@@ -135,6 +149,8 @@ pub fn finish(thr: &'static Thread) {
     if !awake || team.tasks.has_been_used() {
         team.wait_at_end(thr, patience.after(awake), || all_done() && team.tasks.idle(team));
     }
+    // The next region may follow at once.
+    expect_orders(team);
     team.finished.store(epoch, Release);
     // Without a fence this may miss a worker that is about to sleep, which does no harm: whoever calls it next looks again, behind a fence
     // (`call_workers`; before it can be called from elsewhere, `dismiss`).
@@ -171,6 +187,7 @@ const SELDOM: u32 = 64;
 pub fn work(thr: &'static Thread, order: Order, seen: u32) {
     thr.in_runtime.store(1, Relaxed);
     let Order { member, epoch, since, call } = order;
+    fetch_to_write(&member.done);
     let team = member.team();
     take_part(thr, member, epoch);
     if !setup::is_prepared(thr, member, since) {

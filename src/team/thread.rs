@@ -13,7 +13,7 @@ use crate::fault::undo;
 use crate::icv::Icvs;
 use crate::sys::asm;
 use crate::sys::own::Own;
-use crate::sys::sync::full_fence;
+use crate::sys::sync::{fetch_to_write, full_fence};
 use crate::sys::{futex, tls};
 use crate::task::slab::Slab;
 use crate::task::{Task, included};
@@ -274,6 +274,11 @@ impl Dock {
     /// The current count of orders; pass it to [`Dock::wait`].
     pub fn orders(&self) -> u32 {
         self.go.load(Relaxed)
+    }
+    /// Primary: an order will be handed over soon.
+    #[inline(always)]
+    pub fn expect(&self) {
+        fetch_to_write(&self.go);
     }
     /// Primary: hands the worker its order. Follow with [`Dock::wake`] after a full fence.
     #[inline]
