@@ -58,20 +58,20 @@ impl Semaphores {
         let forks = FORKS.load(Acquire);
         let same = forks == self.forks;
         self.forks = forks;
-        self.seen.retain(|s| s.own && same && maps.iter().any(|m| m.is_semaphore() && s.is(m)));
+        // In this process, too, it must be in one place.
+        let once = |s: &Seen| maps.iter().filter(|m| s.is(m)).count() == 1;
+        self.seen.retain(|s| s.own && same && once(s));
         let known = self.seen.len();
         for m in maps.iter().filter(|m| m.is_semaphore()) {
             if !self.seen.iter().any(|s| s.is(m)) {
-                self.seen.push(Seen { dev: m.dev.clone(), inode: m.inode, own: true });
+                let mut s = Seen { dev: m.dev.clone(), inode: m.inode, own: false };
+                s.own = once(&s) && !may_have_a_name(m);
+                self.seen.push(s);
             }
         }
         let new = &mut self.seen[known..];
         if new.is_empty() {
             return;
-        }
-        for s in &mut *new {
-            // In this process, too, it must be in one place.
-            s.own = maps.iter().filter(|m| s.is(m)).count() == 1 && !has_name(s.inode);
         }
         for m in processes().flat_map(maps::of) {
             if let Some(s) = new.iter_mut().find(|s| s.is(&m)) {
@@ -95,19 +95,87 @@ impl Semaphores {
     }
 }
 
-/// Is there still a name for a file of this number where semaphores are, or can that not be known?
-fn has_name(inode: u64) -> bool {
+/// Is there still a name for it where semaphores have theirs, or can that not be known?
+fn may_have_a_name(m: &Map) -> bool {
     const FOLDER: &core::ffi::CStr = c"/dev/shm";
+    if !m.path.as_bytes().starts_with(FOLDER.to_bytes()) {
+        return false;
+    }
     // SAFETY: numbers only; the kernel fills it in.
     let mut about: libc::statfs = unsafe { core::mem::zeroed() };
     // SAFETY: a C string; see above.
     let r = unsafe { sys!(libc::SYS_statfs, FOLDER.as_ptr(), &raw mut about) };
     // Other file systems may show other numbers.
-    r < 0 || about.f_type != libc::TMPFS_MAGIC || maps::entries(FOLDER).iter().any(|e| e.inode == inode)
+    r < 0 || about.f_type != libc::TMPFS_MAGIC || maps::entries(FOLDER).iter().any(|e| e.inode == m.inode)
 }
 
 /// All processes but this one.
 fn processes() -> impl Iterator<Item = u32> {
     let here = syscall::getpid();
     maps::entries(c"/proc").into_iter().filter_map(|e| e.name.parse().ok()).filter(move |&pid| pid != here)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::image::{PAGE, SEMAPHORE};
+    use super::*;
+
+    #[test]
+    fn who_has_it() {
+        // SAFETY (all): memory and a process of this test's own; the child makes system calls only.
+        let (fd, at) = unsafe {
+            let fd = libc::memfd_create(SEMAPHORE.as_ptr(), libc::MFD_CLOEXEC);
+            libc::ftruncate(fd, PAGE as i64);
+            (fd, map(fd))
+        };
+        let mut known = Semaphores::default();
+        let asked = |known: &Semaphores| {
+            let all = maps::all();
+            known.obstacle(maps::find(&all, at).unwrap())
+        };
+        assert_eq!(asked(&known), Some(Obstacle::Unknown));
+        known.look(&maps::all());
+        assert_eq!(asked(&known), None);
+        let second = unsafe { map(fd) };
+        known.look(&maps::all());
+        assert_eq!(asked(&known), Some(Obstacle::Shared), "in two places");
+        unsafe { libc::munmap(second as *mut libc::c_void, PAGE) };
+        known.look(&maps::all());
+        assert_eq!(asked(&known), None);
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            loop {
+                unsafe { libc::pause() };
+            }
+        }
+        note_fork();
+        assert_eq!(asked(&known), Some(Obstacle::Unknown));
+        known.look(&maps::all());
+        assert_eq!(asked(&known), Some(Obstacle::Shared), "a child has it");
+        unsafe {
+            libc::kill(child, libc::SIGKILL);
+            libc::waitpid(child, core::ptr::null_mut(), 0);
+        }
+        known.look(&maps::all());
+        assert_eq!(asked(&known), None);
+        let all = maps::all();
+        let code = all.iter().find(|m| m.prot & libc::PROT_EXEC != 0).unwrap();
+        assert_eq!(known.obstacle(code), None);
+    }
+
+    unsafe fn map(fd: i32) -> usize {
+        // SAFETY: a new mapping.
+        let p = unsafe {
+            libc::mmap(
+                core::ptr::null_mut(),
+                PAGE,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                fd,
+                0,
+            )
+        };
+        assert_ne!(p, libc::MAP_FAILED);
+        p as usize
+    }
 }
