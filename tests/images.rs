@@ -43,6 +43,10 @@ fn state_that_cannot_be_saved() {
     }
     let run = checkpointed(&exe, &["nothing"], &s.path("ckpt"), &[]);
     assert!(!run.err.contains("no checkpoint"), "{}", run.err);
+    // A reason is told once, whatever the child's number.
+    let run = checkpointed(&exe, &["children"], &s.path("ckpt"), &[("PROMP_CKPT_INTERVAL", "20ms")]);
+    assert_eq!((run.status, run.out.as_str()), (0, "done 0\n"), "{run:?}");
+    assert_eq!(run.err.matches("child process").count(), 1, "{}", run.err);
 }
 
 #[test]

@@ -98,7 +98,15 @@ int main(int argc, char **argv) {
     }
     double end = omp_get_wtime() + (argc > 2 ? atof(argv[2]) : 0.25);
     long sum = 0;
-    while (omp_get_wtime() < end) {
+    int children = 0;
+    while (omp_get_wtime() < end || (!strcmp(what, "children") && children < 8)) {
+        if (!strcmp(what, "children") && waitpid(-1, NULL, WNOHANG)) { /* one after the other */
+            children++;
+            if (fork() == 0) {
+                usleep(200000);
+                _exit(0);
+            }
+        }
 #pragma omp parallel for reduction(+ : sum)
         for (int i = 0; i < 1000; i++) sum += i % 3 == 5;
     }

@@ -67,7 +67,7 @@ pub struct Keeper {
     grows: bool,
     /// The generation after which it was tried to note what had changed.
     tried: u64,
-    /// What users have been told, once.
+    /// What users have been told: once of a kind.
     told: Vec<String>,
     /// Files whose content is not part of the checkpoint just taken, and why.
     left_out: Vec<String>,
@@ -148,7 +148,7 @@ impl Keeper {
                     Ok(()) => self.settings.interval_ns,
                     Err(No::Later) => RETRY_NS,
                     Err(No::Refused(why)) => {
-                        self.tell(&format!("no checkpoint now: {why}; the run goes on"));
+                        self.tell(&format!("no checkpoint now: {why}; the run goes on"), &kind(&why));
                         self.settings.interval_ns.max(50_000_000)
                     }
                 };
@@ -169,11 +169,11 @@ impl Keeper {
         }
     }
 
-    /// Says something about checkpoints, once.
-    fn tell(&mut self, what: &str) {
-        if self.settings.verbose >= 1 && !self.told.iter().any(|t| t == what) {
+    /// Says something about checkpoints, once of a kind.
+    fn tell(&mut self, what: &str, kind: &str) {
+        if self.settings.verbose >= 1 && !self.told.iter().any(|t| t == kind) {
             say!("{what}");
-            self.told.push(what.into());
+            self.told.push(kind.into());
         }
     }
 
@@ -181,6 +181,11 @@ impl Keeper {
     fn ours(&self) -> Vec<i32> {
         [&self.store.descriptors()[..], &self.tracker.descriptors(), &[self.door.0]].concat()
     }
+}
+
+/// What a reason has in common with others of its kind: no numbers of processes and descriptors, no names.
+fn kind(why: &str) -> String {
+    why.chars().take_while(|&c| c != '(').filter(|c| !c.is_ascii_digit()).collect()
 }
 
 impl Keep {

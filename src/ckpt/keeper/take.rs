@@ -61,7 +61,7 @@ impl Keeper {
         let (about, held) = copied?;
         self.answer();
         for why in core::mem::take(&mut self.left_out) {
-            self.tell(&why);
+            self.tell(&why, &why);
         }
         let finished = self.finish(about, held, stop_ns, began);
         self.staging.offer();
