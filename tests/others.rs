@@ -146,49 +146,45 @@ fn scikit_learn() {
     assert!(fork.status == 0 && fork.out.contains("child agrees True"), "{fork:?}");
 }
 
-/// numpy brings an OpenBLAS with threads of its own. They are saved and rolled back with the rest.
-#[test]
-fn scikit_learn_with_checkpoints() {
-    let Some(python) = python_with("sklearn") else { return };
-    let s = Scratch::new("sklearn");
-    let fit = "from kmeans import fit; print([fit() for _ in range(3)])";
-    let scripts = root().join("c-tests/others");
-    let env = [THREADS, ("PYTHONPATH", text(&scripts))];
-    let want = reference(&python, &["-c", fit], &env);
+/// A Python program is rolled back with the threads of its own, and has the same results.
+fn python_rolls_back(python: &Path, args: &[&str], env: (&str, &str), mtbf: &str, s: &Scratch) {
+    let want = reference(python, args, &[THREADS, env]);
     assert_eq!(want.status, 0, "{}", want.err);
     let mut back = 0;
     for seed in 0..3 * scale() {
         // A kill often finds a thread where nothing is lost; lost memory always needs a rollback.
         let fault =
-            format!("{}@mtbf=60ms,seed={seed},count=3", ["memerr", "kill", "crash"][seed as usize % 3]);
-        let set = [env[1], ("PROMP_CKPT_THREADS", "all"), ("PROMP_FAULT", &fault)];
-        let run = checkpointed(&python, &["-c", fit], &s.path("ckpt"), &set);
+            format!("{}@mtbf={mtbf},seed={seed},count=3", ["memerr", "kill", "crash"][seed as usize % 3]);
+        let set = [env, ("PROMP_CKPT_THREADS", "all"), ("PROMP_FAULT", &fault)];
+        let run = checkpointed(python, args, &s.path("ckpt"), &set);
         assert_eq!((run.status, &run.out), (0, &want.out), "{fault}: {}", run.err);
         back += run.err.matches("rolled back to checkpoint").count();
     }
     assert!(back > 0, "the faults do not strike");
 }
 
+/// numpy brings an OpenBLAS with threads of its own. They are saved and rolled back with the rest.
+#[test]
+fn scikit_learn_with_checkpoints() {
+    let Some(python) = python_with("sklearn") else { return };
+    let fit = "from kmeans import fit; print([fit() for _ in range(3)])";
+    let scripts = root().join("c-tests/others");
+    python_rolls_back(
+        &python,
+        &["-c", fit],
+        ("PYTHONPATH", text(&scripts)),
+        "60ms",
+        &Scratch::new("sklearn"),
+    );
+}
+
 /// Compiled while it runs; tqdm has a thread and locks that other processes could share.
 #[test]
 fn numba_with_checkpoints() {
     let Some(python) = python_with("numba, tqdm") else { return };
-    let s = Scratch::new("numba");
     let script = root().join("c-tests/others/jit.py");
-    let args = [text(&script), "400"];
-    let env = [THREADS, ("NUMBA_NUM_THREADS", "4")];
-    let want = reference(&python, &args, &env);
-    assert_eq!(want.status, 0, "{}", want.err);
-    let mut back = 0;
-    for seed in 0..3 * scale() {
-        let fault =
-            format!("{}@mtbf=200ms,seed={seed},count=3", ["kill", "crash", "memerr"][seed as usize % 3]);
-        let set = [env[1], ("PROMP_CKPT_THREADS", "all"), ("PROMP_FAULT", &fault)];
-        let run = checkpointed(&python, &args, &s.path("ckpt"), &set);
-        assert_eq!((run.status, &run.out), (0, &want.out), "{fault}: {}", run.err);
-        back += run.err.matches("rolled back to checkpoint").count();
-    }
-    assert!(back > 0, "the faults do not strike");
+    let threads = ("NUMBA_NUM_THREADS", "4");
+    python_rolls_back(&python, &[text(&script), "400"], threads, "200ms", &Scratch::new("numba"));
 }
 
 fn python_script(name: &str, module: &str, args: &[&str]) {

@@ -1,5 +1,6 @@
 /* launch N PROGRAM [ARGS]: starts the program N times, prints the median time of a run in microseconds. */
 #define _GNU_SOURCE
+#include "../median.h"
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,11 +8,6 @@
 #include <time.h>
 
 extern char **environ;
-
-static int compare(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 int main(int argc, char **argv) {
     int n = argc > 2 ? atoi(argv[1]) : 0;
@@ -29,7 +25,6 @@ int main(int argc, char **argv) {
         clock_gettime(CLOCK_MONOTONIC, &b);
         times[i] = 1e6 * (double)(b.tv_sec - a.tv_sec) + 1e-3 * (double)(b.tv_nsec - a.tv_nsec);
     }
-    qsort(times, (size_t)n, sizeof *times, compare);
-    printf("start\t%.3f\n", times[n / 2]);
+    printf("start\t%.3f\n", sorted(times, n)[n / 2]);
     return 0;
 }

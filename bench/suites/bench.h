@@ -1,10 +1,10 @@
 /* What the suites share: a row is a function that does something n times; its time is the median of several blocks that are each long
    enough to be measured. Prints "row<TAB>nanoseconds". */
+#include "../median.h"
 #include <math.h>
 #include <omp.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -28,11 +28,6 @@ static inline void work(int n) {
     }
 }
 
-static int compare(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static const char *only; /* first argument of the program: rows with this in their name */
 
 /* Times body(n), which does `per * n` things. */
@@ -54,7 +49,6 @@ __attribute__((unused)) static void row(const char *name, double per, void (*bod
         body(n);
         times[b] = (now_ns() - t) / ((double)n * per);
     }
-    qsort(times, BLOCKS, sizeof *times, compare);
-    printf("%s\t%.2f\n", name, times[BLOCKS / 2]);
+    printf("%s\t%.2f\n", name, sorted(times, BLOCKS)[BLOCKS / 2]);
     fflush(stdout);
 }

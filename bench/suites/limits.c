@@ -91,11 +91,8 @@ int main(void) {
         c[i] = (double)size / (now_ns() - t);
         from[i] = to[size - 1];
     }
-    qsort(a, BLOCKS, sizeof *a, compare);
-    qsort(b, BLOCKS, sizeof *b, compare);
-    qsort(c, BLOCKS, sizeof *c, compare);
-    printf("cache line, there and back\t%.2f\n", a[BLOCKS / 2]);
-    printf("futex wake, there and back\t%.2f\n", b[BLOCKS / 2]);
-    printf("memory copy (GB/s)\t%.2f\n", c[BLOCKS / 2]);
+    printf("cache line, there and back\t%.2f\n", sorted(a, BLOCKS)[BLOCKS / 2]);
+    printf("futex wake, there and back\t%.2f\n", sorted(b, BLOCKS)[BLOCKS / 2]);
+    printf("memory copy (GB/s)\t%.2f\n", sorted(c, BLOCKS)[BLOCKS / 2]);
     return 0;
 }

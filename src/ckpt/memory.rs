@@ -100,12 +100,12 @@ fn map(t: &Map, a: usize, b: usize) -> Result<(), String> {
         // SAFETY: a C string; a descriptor of ours.
         unsafe {
             fd = sys!(libc::SYS_memfd_create, super::image::SEMAPHORE.as_ptr(), libc::MFD_CLOEXEC);
+            if fd < 0 {
+                return failed(fd);
+            }
             sys!(libc::SYS_ftruncate, fd, b - a);
         }
         offset = 0;
-        if fd < 0 {
-            return failed(fd);
-        }
     } else {
         let Ok(path) = std::ffi::CString::new(t.path.as_bytes()) else { return failed(-2) };
         // SAFETY: a C string.

@@ -1,7 +1,9 @@
 /* How near a region and a barrier of two threads come to what the machine allows: a cache line, there and back, measured in the same
  * process in turn with both. Medians and quartiles of ROUNDS; the ratio is 1 for a region that needs one way there and back, and for a
  * barrier that needs half of it.
- *     limit ROUNDS */
+ *     near ROUNDS [NS]
+ * NS: serial work between the regions, which is not counted. */
+#include "../median.h"
 #include <omp.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -31,13 +33,20 @@ static double round_trip(void) {
     return took / TIMES * 1e9;
 }
 
+static double gap; /* seconds */
+
 static double region(void) {
-    double began = omp_get_wtime();
+    double took = 0, began = omp_get_wtime();
     for (int i = 0; i < TIMES; i++) {
+        if (gap > 0) {
+            took += omp_get_wtime() - began;
+            for (began = omp_get_wtime(); omp_get_wtime() < began + gap;) {}
+            began = omp_get_wtime();
+        }
 #pragma omp parallel num_threads(2)
         counts[omp_get_thread_num()][0]++;
     }
-    return (omp_get_wtime() - began) / TIMES * 1e9;
+    return (took + omp_get_wtime() - began) / TIMES * 1e9;
 }
 
 static double barrier(void) {
@@ -54,18 +63,14 @@ static double barrier(void) {
     return took / TIMES * 1e9;
 }
 
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void say(const char *what, double *list, int n) {
-    qsort(list, n, sizeof *list, ascending);
+    sorted(list, n);
     printf("%-22s %7.2f [%.2f, %.2f]\n", what, list[n / 2], list[n / 4], list[3 * n / 4]);
 }
 
 int main(int argc, char **argv) {
     int rounds = argc > 1 ? atoi(argv[1]) : 100;
+    gap = argc > 2 ? atof(argv[2]) * 1e-9 : 0;
     double *list[5];
     for (int i = 0; i < 5; i++) list[i] = calloc(rounds, sizeof **list);
     round_trip(), region();
