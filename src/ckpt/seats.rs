@@ -289,9 +289,7 @@ pub unsafe fn wait_to_be_replaced(seat: &'static Seat) -> ! {
 extern "C" fn arrive(context: usize) -> *const Seat {
     let k = super::keep::get();
     let tid = syscall::gettid();
-    // SAFETY: the TLS word is null or a `&'static Thread`.
-    let thr = unsafe { sys::tls::get().as_ref() };
-    let seat = thr
+    let seat = sys::tls::get()
         .and_then(super::keep::seat_of)
         // A thread made without thread-local memory of its own finds its creator's.
         .filter(|s| s.host.load(Relaxed) == tid)

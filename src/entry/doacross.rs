@@ -93,7 +93,7 @@ macro_rules! light_doacross {
             "add r10, qword ptr [rax + {base}]",
             $($line),*
         ],
-        member = const offset_of!(Thread, member),
+        member = const crate::sys::asm::MEMBER,
         share = const offset_of!(Member, share),
         team = const offset_of!(Member, team),
         doacross = const offset_of!(Share, doacross),

@@ -12,7 +12,7 @@ use super::single::start as single;
 use super::sync::{atomic_end, atomic_start, critical_end, critical_start};
 use super::task::{task, task_reduction_remap, taskwait, taskyield};
 use crate::fault::save::{self, SaveKind};
-use crate::sys::asm::{FRAME, HELD, IN_RUNTIME, LAZY, LIGHT, PENDING, PROGRESS, TASK};
+use crate::sys::asm::{FRAME, HELD, IN_RUNTIME, LAZY, LIGHT, MEMBER, PENDING, PROGRESS, TASK};
 use crate::sys::lock::CONTENDED;
 use crate::task::group::Group;
 use crate::task::included::{self, INCLUDED, PLAIN, SPECIAL};
@@ -20,7 +20,7 @@ use crate::task::pool::ENOUGH;
 use crate::task::{GROUP, SPAWNED};
 use crate::team::member::Member;
 use crate::team::team::Team;
-use crate::team::thread::{Thread, current};
+use crate::team::thread::current;
 use crate::work::locks::{ATOMIC, CRITICAL};
 use crate::{exported_label, keep, stub};
 use core::arch::naked_asm;
@@ -40,8 +40,6 @@ pub unsafe extern "C" fn GOMP_task() {
         exported_label!(GOMP_task),
         "mov rax, qword ptr [rip + promp_self@GOTTPOFF]",
         "mov rax, qword ptr fs:[rax]",
-        "test rax, rax",
-        "jz 5f",
         "test rdx, rdx",
         "jnz 5f",
         "test dword ptr [rsp + 8], {special}",
@@ -63,28 +61,25 @@ pub unsafe extern "C" fn GOMP_task() {
         "3:",
         "add dword ptr [rax + {lazy}], 1",
         "add dword ptr [rax + {progress}], 1",
-        "sub rsp, 8",
+        "push rbx",
+        "mov rbx, rax",
         "mov rax, rdi",
         "mov rdi, rsi",
         "call rax",
-        "add rsp, 8",
-        "mov rax, qword ptr [rip + promp_self@GOTTPOFF]",
-        "mov rax, qword ptr fs:[rax]",
-        "sub dword ptr [rax + {lazy}], 1",
+        "sub dword ptr [rbx + {lazy}], 1",
         "jc 4f",
+        "pop rbx",
         "ret",
         "4:",
-        "mov dword ptr [rax + {lazy}], 0",
+        "mov dword ptr [rbx + {lazy}], 0",
+        "pop rbx",
         "jmp {end}",
         // The usual way.
         "5:",
         "push rbp", "push rbx", "push r12", "push r13", "push r14", "push r15", "sub rsp, 8",
-        "test rax, rax",
-        "jz 6f",
         "mov dword ptr [rax + {in_runtime}], 1",
         "mov qword ptr [rax + {frame}], rsp",
         "add dword ptr [rax + {progress}], 1",
-        "6:",
         "mov r12, rdi",
         "mov r13, rsi",
         ".rept 4", "push qword ptr [rsp + 88]", ".endr",
@@ -122,7 +117,7 @@ pub unsafe extern "C" fn GOMP_task() {
         special = const SPECIAL,
         plain = const PLAIN,
         included = const INCLUDED,
-        member = const offset_of!(Thread, member),
+        member = const MEMBER,
         top = const offset_of!(Member, tasks) + ENOUGH[0],
         bottom = const offset_of!(Member, tasks) + ENOUGH[1],
         enough = const offset_of!(Member, tasks) + ENOUGH[2],
@@ -181,8 +176,6 @@ macro_rules! light {
                 $crate::exported_label!($name),
                 concat!("mov ", $r, ", qword ptr [rip + promp_self@GOTTPOFF]"),
                 concat!("mov ", $r, ", qword ptr fs:[", $r, "]"),
-                concat!("test ", $r, ", ", $r),
-                "jz 2f",
                 concat!("test byte ptr [", $r, " + {light}], {plain}"),
                 "jz 2f",
                 $($line,)*
@@ -261,7 +254,7 @@ light! {
     task = const TASK,
     group = const GROUP,
     reductions = const offset_of!(Group, reductions),
-    member = const offset_of!(Thread, member),
+    member = const MEMBER,
     num = const offset_of!(Member, num),
 }
 
@@ -284,7 +277,7 @@ light! {
         "movzx eax, al",
         "ret"
     ],
-    member = const offset_of!(Thread, member),
+    member = const MEMBER,
     own = const offset_of!(Member, singles),
     known = const offset_of!(Member, singles_met),
     team = const offset_of!(Member, team),
@@ -305,14 +298,14 @@ macro_rules! light_query {
                 exported_label!($name),
                 "mov rax, qword ptr [rip + promp_self@GOTTPOFF]",
                 "mov rax, qword ptr fs:[rax]",
+                "mov rax, qword ptr [rax + {member}]",
                 "test rax, rax",
                 "jz 2f",
-                "mov rax, qword ptr [rax + {member}]",
                 $($line,)*
                 "ret",
                 "2:",
                 "jmp {usual}",
-                member = const offset_of!(Thread, member),
+                member = const MEMBER,
                 $operand = const $at,
                 usual = sym $usual,
             )

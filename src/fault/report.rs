@@ -100,8 +100,7 @@ pub fn start(g: &Globals) {
 }
 
 extern "C" fn at_exit() {
-    // SAFETY: the TLS word is null or a `&'static Thread`.
-    if let Some(thr) = unsafe { crate::sys::tls::get().as_ref() } {
+    if let Some(thr) = crate::sys::tls::get() {
         // A stop would find the arena's lock held: from here on it waits.
         thr.in_runtime.store(1, Relaxed);
     }

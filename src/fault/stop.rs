@@ -37,14 +37,9 @@ pub fn install_stop_signal() {
     signals::install(signals::stop_signal(), on_signal, false);
 }
 
-fn caller() -> Option<&'static Thread> {
-    // SAFETY: the TLS word is null or a `&'static Thread`.
-    unsafe { tls::get().as_ref() }
-}
-
 /// The stop signal: a kill, or a hang (injected, or found by the watchdog).
 extern "C" fn on_signal(_sig: i32, info: *mut libc::siginfo_t, ctx: *mut libc::c_void) {
-    let Some(thr) = caller() else { return };
+    let Some(thr) = tls::get() else { return };
     // SAFETY: the kernel's argument.
     let Some(kind) = (unsafe { inject::sent(info) }) else { return };
     if thr.in_runtime.load(Relaxed) != 0 {
@@ -72,7 +67,7 @@ extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mut libc::c_v
     // SAFETY: the kernel's arguments.
     let (sent, at) = unsafe { ((*info).si_code <= 0, Interrupted::from_context(ctx)) };
     let give_up = || signals::give_back(sig);
-    let Some(thr) = caller() else { return give_up() };
+    let Some(thr) = tls::get() else { return give_up() };
     // SAFETY: the kernel's argument.
     let injected = sent && unsafe { inject::sent(info) } == Some(Kind::Crash);
     if !sent && ckpt::rollback_is_due() {

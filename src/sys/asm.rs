@@ -35,6 +35,10 @@ pub const TASK: usize = 32;
 pub const LAZY: usize = 40;
 /// See [`IN_RUNTIME`].
 pub const LIGHT: usize = 44;
+/// See [`IN_RUNTIME`].
+pub const MEMBER: usize = 48;
+/// Bytes of a `Thread` that stubs may look at or write to, whether it is one or nobody (tls.rs).
+pub const STUBS_KNOW: usize = 64;
 /// Bytes of a frame below the return address.
 pub const FRAME_BYTES: usize = 56;
 /// Bytes of a frame with its return address.
@@ -81,12 +85,9 @@ macro_rules! stub_one {
                 "push rbp", "push rbx", "push r12", "push r13", "push r14", "push r15", "sub rsp, 8",
                 "mov rax, qword ptr [rip + promp_self@GOTTPOFF]",
                 "mov rax, qword ptr fs:[rax]",
-                "test rax, rax",
-                "jz 2f",
                 "mov dword ptr [rax + {in_runtime}], 1",
                 "mov qword ptr [rax + {frame}], rsp",
                 "add dword ptr [rax + {progress}], 1",
-                "2:",
                 $copy,
                 "call {inner}",
                 $drop,

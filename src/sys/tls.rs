@@ -1,41 +1,55 @@
-//! The one thread-local word of the runtime: a pointer to the calling logical thread's [`Thread`].
+//! The one thread-local word of the runtime: a pointer to the calling logical thread's [`Thread`], or, before its first call, to [`NOBODY`].
 //!
 //! It is an initial-exec TLS symbol (one load through the GOT, no `__tls_get_addr`) defined in assembly, and lies in
 //! the application's TLS block: it belongs to the logical thread, so a new host that takes over the thread pointer
 //! finds the same value.
 
+use super::asm;
 use crate::team::thread::Thread;
-use core::arch::{asm, global_asm};
+use core::arch;
+use core::cell::UnsafeCell;
 
-global_asm!(
-    ".pushsection .tbss.promp_self,\"awT\",@nobits",
+arch::global_asm!(
+    ".pushsection .tdata.promp_self,\"awT\",@progbits",
     ".globl promp_self",
     ".hidden promp_self",
     ".type promp_self,@object",
     ".size promp_self,8",
     ".balign 8",
     "promp_self:",
-    ".zero 8",
+    ".quad {nobody}",
     ".popsection",
+    nobody = sym NOBODY,
 );
 
-/// The calling logical thread, or null if it has not called the runtime yet.
+/// What stubs note of a thread that the runtime does not know, they note here, where nobody looks, and what they look at is 0: no call is light.
+/// So they need not ask whether it is known.
+static NOBODY: Nobody = Nobody(UnsafeCell::new([0; asm::STUBS_KNOW]));
+
+#[repr(C, align(64))]
+struct Nobody(UnsafeCell<[u8; asm::STUBS_KNOW]>);
+
+// SAFETY: written to by stubs only, in assembly, and never read but for what is never written to.
+unsafe impl Sync for Nobody {}
+
+/// The calling logical thread; None if it has not called the runtime yet.
 #[inline(always)]
-pub fn get() -> *const Thread {
+pub fn get() -> Option<&'static Thread> {
     let p: *const Thread;
-    // SAFETY: reads the TLS word defined above.
+    // SAFETY: reads the TLS word defined above, which is the address of `NOBODY` or of a `Thread`; those are never freed.
     unsafe {
-        asm!("mov {0}, qword ptr [rip + promp_self@GOTTPOFF]", "mov {0}, qword ptr fs:[{0}]", out(reg) p,
+        arch::asm!("mov {0}, qword ptr [rip + promp_self@GOTTPOFF]", "mov {0}, qword ptr fs:[{0}]", out(reg) p,
              options(pure, readonly, nostack, preserves_flags));
+        if p.cast() == &raw const NOBODY { None } else { Some(&*p) }
     }
-    p
 }
 
 /// Sets the calling thread's identity.
-pub fn set(p: *const Thread) {
+pub fn set(thr: Option<&'static Thread>) {
+    let p = thr.map_or((&raw const NOBODY).cast(), core::ptr::from_ref);
     // SAFETY: writes the TLS word defined above.
     unsafe {
-        asm!("mov {0}, qword ptr [rip + promp_self@GOTTPOFF]", "mov qword ptr fs:[{0}], {1}", out(reg) _, in(reg) p,
+        arch::asm!("mov {0}, qword ptr [rip + promp_self@GOTTPOFF]", "mov qword ptr fs:[{0}], {1}", out(reg) _, in(reg) p,
              options(nostack, preserves_flags));
     }
 }
@@ -46,7 +60,7 @@ pub fn thread_pointer() -> usize {
     let p: usize;
     // SAFETY: the x86-64 TLS ABI stores the thread pointer at fs:0.
     unsafe {
-        asm!("mov {0}, qword ptr fs:[0]", out(reg) p, options(pure, readonly, nostack, preserves_flags))
+        arch::asm!("mov {0}, qword ptr fs:[0]", out(reg) p, options(pure, readonly, nostack, preserves_flags))
     };
     p
 }

@@ -87,7 +87,7 @@ pub fn adopt_caller() -> &'static Thread {
     m.implicit.begin_initial(thr, g.initial);
     thr.enter(m);
     thr.set_saving(fault::policy::saves_private_state(&g.promp));
-    tls::set(thr);
+    tls::set(Some(thr));
     bind::follow(thr, m);
     if g.promp.ft {
         signals::ensure_alt_stack();
@@ -104,7 +104,7 @@ extern "C" fn thread_exits(p: *mut libc::c_void) {
     thr.in_runtime.store(1, Relaxed);
     setup::release_hot(thr);
     fault::thread_ended(thr);
-    tls::set(core::ptr::null());
+    tls::set(None);
     pool::give_back_thread(thr);
 }
 
@@ -114,8 +114,7 @@ fn locks() -> [&'static Lock; 3] {
 
 /// While the locks are held, a stop of the calling thread waits.
 fn mark_in_runtime(yes: bool) {
-    // SAFETY: the TLS word is null or a `&'static Thread`.
-    if let Some(thr) = unsafe { tls::get().as_ref() } {
+    if let Some(thr) = tls::get() {
         thr.in_runtime.store(u32::from(yes), Relaxed);
     }
 }
@@ -137,8 +136,7 @@ extern "C" fn after_fork_parent() {
 extern "C" fn after_fork_child() {
     locks().iter().rev().for_each(|l| l.unlock());
     pool::forget_workers();
-    // SAFETY: the TLS word is null or a `&'static Thread`.
-    if let Some(thr) = unsafe { tls::get().as_ref() } {
+    if let Some(thr) = tls::get() {
         thr.host.store(syscall::gettid(), Relaxed);
         let mut hot = thr.hot.get();
         for slot in hot.iter_mut().skip(thr.depth.get() as usize) {

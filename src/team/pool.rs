@@ -140,7 +140,7 @@ fn create_worker() -> Option<&'static Thread> {
 extern "C" fn worker_start(arg: *mut libc::c_void) -> *mut libc::c_void {
     // SAFETY: `create_worker` passed a `&'static Thread`.
     let thr: &'static Thread = unsafe { &*arg.cast_const().cast::<Thread>() };
-    tls::set(thr);
+    tls::set(Some(thr));
     if globals().promp.ft {
         signals::ensure_alt_stack();
     }
@@ -152,7 +152,7 @@ extern "C" fn worker_start(arg: *mut libc::c_void) -> *mut libc::c_void {
         super::region::work(thr, order, seen);
     }
     fault::thread_ended(thr);
-    tls::set(core::ptr::null());
+    tls::set(None);
     WORKERS.fetch_sub(1, Relaxed);
     core::ptr::null_mut()
 }

@@ -39,8 +39,7 @@ impl Waker {
 /// Leaves CPU `other`.
 #[cold]
 fn step_aside(other: u32) {
-    // SAFETY: null or a `Thread`, which is never freed.
-    let Some(thr) = (unsafe { tls::get().as_ref() }) else { return };
+    let Some(thr) = tls::get() else { return };
     let (cpu, now) = (syscall::cpu(), time::now_ns());
     note(cpu, now);
     if cpu != other || thr.bound.get() != u32::MAX || now < thr.moved.get() + INTERVAL_NS {

@@ -106,6 +106,7 @@ const _: () = assert!(offset_of!(Thread, progress) == asm::PROGRESS && asm::PROG
 const _: () = assert!(offset_of!(Thread, light) == asm::LIGHT);
 const _: () = assert!(offset_of!(Thread, task) == asm::TASK);
 const _: () = assert!(offset_of!(Thread, lazy) == asm::LAZY);
+const _: () = assert!(offset_of!(Thread, member) == asm::MEMBER && asm::MEMBER < asm::STUBS_KNOW);
 
 impl Thread {
     /// A fresh logical thread in the arena.
@@ -234,8 +235,7 @@ impl Thread {
 /// The calling logical thread.
 #[inline(always)]
 pub fn current() -> &'static Thread {
-    // SAFETY: the TLS word is null or points to a `Thread`, which is never freed.
-    match unsafe { tls::get().as_ref() } {
+    match tls::get() {
         Some(t) => t,
         None => super::init::adopt_caller(),
     }
