@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What checkpoints cost: stop, write and restore times, bytes, slow-down, beside the machine's limits measured in the same run.
 
-    bench/checkpoints.py [--class A] [--gib 1] [--intervals 1,5,30] [--rounds 3] [--json FILE] [--criu COMMAND]
+    bench/checkpoints.py [--class A] [--gib 1] [--intervals 1,5,30] [--rounds 3] [--json FILE] [--criu COMMAND] [--full-memory]
 
 Beside CRIU, if it is installed and runs on this kernel: one image of each kernel half-way through, under libgomp, as root.
 """
@@ -51,6 +51,19 @@ def build(source, *flags):
     os.makedirs(os.path.dirname(exe), exist_ok=True)
     subprocess.run(["gcc", "-O2", "-fopenmp", "-w", *flags, "-o", exe, f"{ROOT}/c-tests/{source}", "-lm"], check=True)
     return exe
+
+
+def free():
+    """Bytes of memory that nothing is in, not even a file's pages."""
+    return next(int(line.split()[1]) * 1024 for line in open("/proc/meminfo") if line.startswith("MemFree:"))
+
+
+def fill(holes):
+    """Fills free memory with pages of a file of holes, as on a machine that has been up for a while: new memory then comes from those,
+    which are given up at once, and not from a virtual machine's host."""
+    holes.seek(0)
+    while free() > 256 << 20 and holes.read(64 << 20):
+        pass
 
 
 def clean():
@@ -138,6 +151,7 @@ def main():
     p.add_argument("--dir", default=None, help="where images go (default: the temporary folder)")
     p.add_argument("--json")
     p.add_argument("--criu", default="criu", help="how CRIU is called")
+    p.add_argument("--full-memory", action="store_true", help="slow-down: fill free memory with a file's pages before each run")
     a = p.parse_args()
     out = {"limits": limits(a.dir)}
     copy = out["limits"]["copy_GB_s"]
@@ -164,6 +178,8 @@ def main():
         rows(f"{a.gib:g} GiB, {percent} %", run([dirty, str(int(a.gib * 1024)), str(percent), "1", seconds], "1s", directory=a.dir)[1])
     print(f"\nwithin the limit: {sum(ok)} of {len(ok)}")
 
+    holes = tempfile.TemporaryFile(dir=a.dir)
+    holes.truncate(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     print("\nSlow-down: median [least, most] of the rounds' ratios")
     print("\n| program | without s | " + " | ".join(f"every {i} s" for i in a.intervals.split(",")) + " |")
     print("|---" * (2 + len(a.intervals.split(","))) + "|")
@@ -171,6 +187,8 @@ def main():
         times = {i: [] for i in [None, *a.intervals.split(",")]}
         for _ in range(a.rounds):
             for i in times:
+                if a.full_memory:
+                    fill(holes)
                 times[i].append(run([exe, a.size], i and i + "s", directory=a.dir)[0])
         out.setdefault("slowdown", {})[k] = {str(i): t for i, t in times.items()}
         cells = []

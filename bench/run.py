@@ -131,11 +131,13 @@ def verified(name):
 
 def jobs(a):
     quick = a.quick
+    # A round of these takes a second, in which a line's way may take three times as long as in the next one.
+    constructs = a.rounds if quick else 5 * a.rounds
     suites = {
-        "sync": lambda: [Job("sync", [build("bench/suites/sync.c")], "ns", lines)],
-        "sched": lambda: [Job("sched", [build("bench/suites/sched.c")], "ns", lines)],
-        "array": lambda: [Job("array", [build("bench/suites/array.c")], "ns", lines)],
-        "tasks": lambda: [Job("tasks", [build("bench/suites/tasks.c")], "ns", lines)],
+        "sync": lambda: [Job("sync", [build("bench/suites/sync.c")], "ns", lines, rounds=constructs)],
+        "sched": lambda: [Job("sched", [build("bench/suites/sched.c")], "ns", lines, rounds=constructs)],
+        "array": lambda: [Job("array", [build("bench/suites/array.c")], "ns", lines, rounds=constructs)],
+        "tasks": lambda: [Job("tasks", [build("bench/suites/tasks.c")], "ns", lines, rounds=constructs)],
         "programs": lambda: [
             Job("programs", [build(f"bench/programs/{n}.c"), size[quick]], "s", program(label))
             for n, label, size in (

@@ -30,6 +30,7 @@ fn programs() -> Vec<(PathBuf, Vec<&'static str>)> {
     v.push((build("ckpt/own.c", &[]), vec!["600"]));
     v.push((build("ckpt/recursive.c", &[]), vec!["150"]));
     v.push((build("ckpt/semaphores.c", &[]), vec!["150"]));
+    v.push((build("ckpt/attributes.c", &[]), vec!["100"]));
     // Part of a long run: PROMP_TEST_ONLY=f90.
     let only = std::env::var("PROMP_TEST_ONLY").unwrap_or_default();
     v.retain(|(exe, _)| text(exe).contains(&only));

@@ -240,6 +240,32 @@ fn restarts_that_are_refused() {
     refused(restart(&bad), &s.path("out"), "is gone");
 }
 
+/// `cmd` with this soft limit on the stack, in bytes.
+fn with_stack(limit: &str, cmd: &Command) -> Command {
+    let mut c = Command::new("prlimit");
+    c.arg(format!("--stack={limit}")).arg(cmd.get_program()).args(cmd.get_args());
+    c
+}
+
+/// The kernel lays mappings out by the limit on the stack, which is as it was in a restarted process; if that may not be, it is refused.
+#[test]
+fn another_stack_limit() {
+    let exe = build("npb/cg.c", &[]);
+    for (run, hard, lower) in
+        [("unlimited:unlimited", "unlimited", "8388608"), ("50331648:50331648", "67108864", "4194304")]
+    {
+        let s = Scratch::new("stack");
+        let (dir, out) = (s.path("ckpt"), s.path("out"));
+        let saved = |_| promp_image::generation_files(&dir).first().is_some_and(|&g| g > 1);
+        let ended = start_with(with_stack(run, &first_run(&exe, &["W"], &dir)), &out, Some(&saved), |_| ());
+        assert!(ended.is_none(), "{ended:?}: {}", messages(&out));
+        refused(with_stack(&format!("{lower}:{lower}"), &restart(&dir)), &out, "ulimit -H -s");
+        let status = start(with_stack(&format!("{lower}:{hard}"), &restart(&dir)), &out, None);
+        assert!(status.is_some_and(|s| s.success()), "{status:?}: {}", messages(&out));
+        assert!(read(&out).contains("verification successful"), "{}", read(&out));
+    }
+}
+
 #[test]
 fn a_program_that_has_ended_is_not_restarted() {
     let s = Scratch::new("ended");

@@ -61,6 +61,17 @@ pub fn fix_addresses() -> bool {
     }
 }
 
+/// It depends on the limit on the stack where the mappings of what is executed from here on lie.
+fn limit_stack(soft: u64) {
+    let mut stack = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: plain calls.
+    unsafe {
+        libc::getrlimit(libc::RLIMIT_STACK, &mut stack);
+        stack.rlim_cur = soft.min(stack.rlim_max);
+        libc::setrlimit(libc::RLIMIT_STACK, &stack);
+    }
+}
+
 /// Name and value of a line of the environment.
 fn variable(line: &Word) -> Option<(&OsStr, &OsStr)> {
     let bytes = line.as_os_str().as_bytes();
@@ -78,11 +89,12 @@ fn process(dir: &Path, g: &Generation) -> Command {
     c.env("PROMP_CKPT_DIR", std::path::absolute(dir).unwrap_or_else(|_| dir.into()));
     c.env("PROMP_RESTART", g.number.to_string());
     c.current_dir(&a.directory);
-    let umask = a.umask;
+    let (umask, stack) = (a.umask, a.stack_limit);
     // SAFETY: only system calls between fork and exec.
     unsafe {
         c.pre_exec(move || {
             libc::umask(umask);
+            limit_stack(stack);
             fix_addresses();
             Ok(())
         });

@@ -21,6 +21,15 @@ pub fn obstacle(about: &Description, threads: Option<&str>) -> Option<String> {
             saved.unwrap_or("unset")
         ));
     }
+    let mut stack = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: fills the structure.
+    unsafe { libc::getrlimit(libc::RLIMIT_STACK, &mut stack) };
+    if stack.rlim_max < about.stack_limit {
+        return Some(format!(
+            "the run's limit on the stack was {} bytes, here it cannot be more than {} (ulimit -H -s)",
+            about.stack_limit, stack.rlim_max
+        ));
+    }
     let have = crate::cpu_features();
     let missing: Vec<&str> =
         about.cpu.iter().filter(|f| matters(f) && !have.contains(f)).map(String::as_str).collect();

@@ -102,8 +102,41 @@ impl Map {
     }
 }
 
-/// A logical thread's context.
+/// What the kernel keeps of a thread for everybody to see.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attributes {
+    /// Its name, as in /proc/PID/task/TID/comm.
+    pub name: Word,
+    /// The CPUs that it may use, if they are others than the process began with.
+    pub cpus: Option<Vec<u32>>,
+    /// How it is scheduled, if in another way than the process began with.
+    pub scheduling: Option<Scheduling>,
+}
+
+/// How a thread is scheduled: of sched_setattr(2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scheduling {
+    /// SCHED_OTHER (0), SCHED_FIFO …
+    pub policy: u32,
+    /// Nice value.
+    pub nice: i32,
+    /// Priority of a real-time policy.
+    pub priority: u32,
+}
+
+/// A limit on a resource of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limit {
+    /// RLIMIT_CPU (0) …
+    pub resource: u32,
+    /// The soft limit; `u64::MAX`: none.
+    pub soft: u64,
+    /// Has the program set it itself?
+    pub own: bool,
+}
+
+/// A logical thread's context.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Context {
     /// Number of its seat.
     pub seat: u32,
@@ -117,6 +150,8 @@ pub struct Context {
     pub robust_head: usize,
     /// Is it the one that the program began with?
     pub initial: bool,
+    /// What the kernel keeps of it for everybody to see.
+    pub attributes: Attributes,
 }
 
 /// An open file.
@@ -239,6 +274,10 @@ pub struct Description {
     pub directory: String,
     /// File creation mask.
     pub umask: u32,
+    /// The soft limit on the stack when it began, on which it depends where mappings lie; `u64::MAX`: none.
+    pub stack_limit: u64,
+    /// Its limits.
+    pub limits: Vec<Limit>,
     /// Its process id.
     pub pid: u32,
     /// Seconds since 1970.

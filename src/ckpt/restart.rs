@@ -7,7 +7,7 @@
 use super::keeper::Keeper;
 use super::seats::Seat;
 use super::store::Store;
-use super::{Settings, Start, keep, memory};
+use super::{Settings, Start, attributes, keep, memory};
 use crate::say;
 use crate::sys;
 use crate::sys::lock::Locked;
@@ -94,6 +94,7 @@ pub fn prepare() {
         }
     }
     INHERITED.with(|v| *v = super::files::numbers());
+    attributes::begin();
     if env::get(VARIABLE).is_some() {
         restart();
     }

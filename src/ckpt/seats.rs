@@ -25,7 +25,6 @@ use super::keep::Keep;
 use crate::sys;
 use crate::sys::host::{self, Identity};
 use crate::sys::{futex, signals, syscall};
-use crate::team::bind;
 use crate::team::thread::Thread;
 use core::arch::naked_asm;
 use core::mem::offset_of;
@@ -170,16 +169,15 @@ impl Seat {
         futex::wake(&self.order, 1);
     }
 
-    /// Orders a new host, made for this seat, to become the thread described in it.
-    pub fn send_new_host(&self) -> bool {
-        let Some(stack) = sys::keep::pages(host::STACK_BYTES) else { return false };
+    /// Makes a new host for this seat, which waits for its order. Its id, if the system grants it.
+    pub fn make_host(&self) -> Option<u32> {
+        let stack = sys::keep::pages(host::STACK_BYTES)?;
         if !self.ensure_stack() {
-            return false;
+            return None;
         }
-        self.state.store(RUNNING, Relaxed);
-        self.order.store(TAKE, Release);
+        self.order.store(NONE, Relaxed);
         // SAFETY: a fresh stack; `take_up` keeps to what a spare host may do.
-        unsafe { host::spawn(stack, take_up_entry, core::ptr::from_ref(self) as usize) }.is_some()
+        unsafe { host::spawn(stack, take_up_entry, core::ptr::from_ref(self) as usize) }
     }
 }
 
@@ -307,8 +305,12 @@ extern "C" fn arrive(context: usize) -> *const Seat {
 }
 
 unsafe extern "C" fn take_up_entry(seat: usize) -> ! {
-    // SAFETY: `send_new_host` passed a `&'static Seat`.
-    take_up(unsafe { &*(seat as *const Seat) })
+    // SAFETY: `make_host` passed a `&'static Seat`.
+    let seat = unsafe { &*(seat as *const Seat) };
+    while seat.order.load(Acquire) == NONE {
+        futex::wait(&seat.order, NONE);
+    }
+    take_up(seat)
 }
 
 /// Goes on in the seat's context. Runs on the seat's stack (a new host: on its own), with all signals blocked.
@@ -327,7 +329,6 @@ extern "C" fn take_up(seat: &'static Seat) -> ! {
         // Memory has been put back: the thread exists as it did then.
         if let Some(thr) = seat.logical() {
             thr.host.store(tid, Relaxed);
-            bind::bind_again(thr);
         }
     }
     // SAFETY: the kernel made this context when the thread was frozen, and memory is as it was then; rt_sigreturn finds it

@@ -2,7 +2,8 @@
 //! left.
 
 use super::cgroup::{Group, groups};
-use crate::sys::{allowed, syscall};
+use crate::sys::allowed;
+use crate::sys::syscall::CpuSet;
 
 /// The processors that the process could use when it was loaded, in order: before libgomp may have bound the initial thread.
 pub fn at_load() -> Vec<u32> {
@@ -11,7 +12,7 @@ pub fn at_load() -> Vec<u32> {
 
 /// The processors of the calling thread's affinity mask, in order.
 pub fn affinity_mask() -> Vec<u32> {
-    syscall::affinity().map_or_else(online, |set| set.cpus().collect())
+    CpuSet::of_host(0).map_or_else(online, |set| set.cpus().collect())
 }
 
 fn online() -> Vec<u32> {

@@ -63,7 +63,7 @@ pub fn at_load() -> Option<&'static CpuSet> {
 /// Lets the calling host, one of the runtime's own, run on all of them: its creator may have been bound.
 pub fn use_all() {
     if let Some(set) = at_load() {
-        set.apply();
+        set.apply(0);
     }
 }
 
@@ -71,7 +71,7 @@ pub fn use_all() {
 mod tests {
     #[test]
     fn is_this_thread_s_where_nobody_binds() {
-        let now: Vec<u32> = crate::sys::syscall::affinity().expect("fits").cpus().collect();
+        let now: Vec<u32> = crate::sys::syscall::CpuSet::of_host(0).expect("fits").cpus().collect();
         assert_eq!(super::at_load().expect("fits").cpus().collect::<Vec<_>>(), now);
     }
 }

@@ -86,6 +86,7 @@ pub fn cpu() -> u32 {
 
 /// CPUs that a host may run on.
 #[repr(transparent)]
+#[derive(PartialEq, Eq)]
 pub struct CpuSet([u64; 128]);
 
 impl CpuSet {
@@ -110,19 +111,19 @@ impl CpuSet {
         (0..64 * self.0.len() as u32).filter(|&c| self.has(c))
     }
 
-    /// Lets the calling host run on them only.
-    pub fn apply(&self) {
+    /// Lets host `tid` (0: the caller) run on them only.
+    pub fn apply(&self, tid: u32) {
         // SAFETY: the kernel reads the given bytes.
-        unsafe { sys!(libc::SYS_sched_setaffinity, 0, size_of_val(&self.0), self.0.as_ptr()) };
+        unsafe { sys!(libc::SYS_sched_setaffinity, tid, size_of_val(&self.0), self.0.as_ptr()) };
     }
-}
 
-/// Where the calling host may run; `None` if there are more CPUs than [`CpuSet`] holds.
-pub fn affinity() -> Option<CpuSet> {
-    let mut set = CpuSet([0; 128]);
-    // SAFETY: the kernel fills at most the given bytes.
-    let n = unsafe { sys!(libc::SYS_sched_getaffinity, 0, size_of_val(&set.0), set.0.as_mut_ptr()) };
-    (n > 0).then_some(set)
+    /// Where host `tid` (0: the caller) may run; `None` if there are more CPUs than fit, or no such host.
+    pub fn of_host(tid: u32) -> Option<Self> {
+        let mut set = Self([0; 128]);
+        // SAFETY: the kernel fills at most the given bytes.
+        let n = unsafe { sys!(libc::SYS_sched_getaffinity, tid, size_of_val(&set.0), set.0.as_mut_ptr()) };
+        (n > 0).then_some(set)
+    }
 }
 
 /// Gives the rest of the time slice away.

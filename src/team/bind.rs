@@ -13,19 +13,11 @@ pub fn bind_host(thr: &Thread, place: u32) {
     move_host(thr, place);
 }
 
-/// `thr` goes on on another host: the calling one.
-pub fn bind_again(thr: &Thread) {
-    let place = thr.bound.get();
-    if place != u32::MAX {
-        move_host(thr, place);
-    }
-}
-
 #[cold]
 #[inline(never)]
 fn move_host(thr: &Thread, place: u32) {
     let Some(p) = globals().places.get(place as usize) else { return };
-    crate::sys::syscall::CpuSet::of(p).apply();
+    crate::sys::syscall::CpuSet::of(p).apply(0);
     thr.bound.set(place);
 }
 

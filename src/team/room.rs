@@ -46,12 +46,12 @@ fn step_aside(other: u32) {
         return;
     }
     thr.moved.set(now);
-    let Some(allowed) = syscall::affinity() else { return };
+    let Some(allowed) = syscall::CpuSet::of_host(0) else { return };
     let after = |c: &u32| c.wrapping_sub(cpu + 1); // the ones behind this one first
     let free = allowed.cpus().filter(|&c| c != cpu && (c as usize) < CPUS);
     if let Some(to) = free.min_by_key(|c| (SEEN[*c as usize].load(Relaxed), after(c))) {
-        CpuSet::of(&[to]).apply();
-        allowed.apply();
+        CpuSet::of(&[to]).apply(0);
+        allowed.apply(0);
         note(to, now);
     }
 }

@@ -1,10 +1,10 @@
 //! Putting everything back to a checkpoint: a rollback in process, or a new process that becomes the old one.
 
-use super::super::image::{self, Context, Entry, Map, PAGE};
+use super::super::image::{self, Attributes, Context, Entry, Map, PAGE};
 use super::super::memory;
 use super::super::seats::{self, LEAVE, Seat, TAKE};
 use super::super::tracker::Run;
-use super::super::{files, keep};
+use super::super::{attributes, files, keep};
 use super::{Keeper, No};
 use crate::fault::record::{self, Recovery};
 use crate::say;
@@ -96,7 +96,7 @@ impl Keeper {
     fn hand_out(&mut self, contexts: &[Context], carriers: &[(u32, usize)]) -> Result<(), String> {
         let k = keep::get();
         // A thread that has got another seat since: its host waits in that one.
-        let mut orders: Vec<(&'static Seat, bool)> = Vec::new();
+        let mut orders: Vec<(&'static Seat, bool, &Attributes)> = Vec::new();
         let mut taken: Vec<u32> = carriers.iter().map(|(n, _)| *n).collect();
         let hosts: Vec<u32> = carriers.iter().map(|(n, _)| k.seats[*n as usize].host.load(Relaxed)).collect();
         for s in &k.seats {
@@ -123,22 +123,24 @@ impl Keeper {
             if let Some(thr) = s.logical() {
                 thr.seat_number.set(seat + 1);
             }
-            orders.push((s, carrier.is_some()));
+            orders.push((s, carrier.is_some(), &c.attributes));
         }
         k.epoch.fetch_add(1, Relaxed);
         k.started.store(0, SeqCst);
-        for (s, has_host) in orders {
-            if has_host {
-                s.order(TAKE);
-            } else if !s.send_new_host() {
-                return Err("the system gives no thread for one that failed".into());
-            }
+        for (s, has_host, of_thread) in orders {
+            let tid = match has_host {
+                true => s.host.load(Relaxed),
+                false => s.make_host().ok_or("the system gives no thread for one that failed")?,
+            };
+            attributes::put_back(tid, of_thread);
+            s.order(TAKE);
         }
         self.wake_agent();
         Ok(())
     }
 
     fn put_the_rest_back(&mut self, new_process: bool) -> Result<(), String> {
+        attributes::put_limits_back(&self.last.limits, new_process);
         keep::get().journal.undo(&self.settings.dir, self.last.era, self.settings.files)?;
         files::put_back(&self.last.files, &self.ours(), new_process, &self.store)?;
         // Some threads get new hosts.

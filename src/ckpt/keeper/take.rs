@@ -5,7 +5,7 @@ use super::super::image::{self, Context, Description, Map, OpenFile, PAGE, Secon
 use super::super::memory;
 use super::super::seats::Seat;
 use super::super::semaphores::Obstacle;
-use super::super::{contents, files, journal, keep};
+use super::super::{attributes, contents, files, journal, keep};
 use super::ahead::WORTH_IT;
 use super::copy::Held;
 use super::{Keeper, No, Taken};
@@ -143,6 +143,7 @@ impl Keeper {
                 thread_pointer: s.thread_pointer.load(Relaxed),
                 robust_head: s.robust_head.load(Relaxed),
                 initial: s.initial.load(Relaxed) != 0,
+                attributes: attributes::of(s.host.load(Relaxed)),
             })
             .collect();
         let read = |p: &core::ffi::CStr| sys::maps::read_file(p).unwrap_or_default();
@@ -160,6 +161,8 @@ impl Keeper {
             environment,
             directory: directory.unwrap_or_default(),
             umask: umask.unwrap_or(0o022),
+            stack_limit: attributes::stack_limit(),
+            limits: attributes::limits(),
             pid: syscall::getpid(),
             written: std::time::SystemTime::now()
                 .duration_since(std::time::UNIX_EPOCH)
