@@ -25,9 +25,11 @@ pub fn obstacle(about: &Description, threads: Option<&str>) -> Option<String> {
     // SAFETY: fills the structure.
     unsafe { libc::getrlimit(libc::RLIMIT_STACK, &mut stack) };
     if stack.rlim_max < about.stack_limit {
+        let bytes = |n| if n == u64::MAX { "unlimited".into() } else { format!("{n} bytes") };
         return Some(format!(
-            "the run's limit on the stack was {} bytes, here it cannot be more than {} (ulimit -H -s)",
-            about.stack_limit, stack.rlim_max
+            "the run began with a stack limit of {}, here it cannot be more than {} (ulimit -H -s)",
+            bytes(about.stack_limit),
+            bytes(stack.rlim_max)
         ));
     }
     let have = crate::cpu_features();
