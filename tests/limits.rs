@@ -283,3 +283,13 @@ fn beside_own_threads() {
     let cpus = std::thread::available_parallelism().expect("known").get();
     keeps_up(&build("limits/beside.c", &[]), &cpus.to_string(), cpus, Duration::from_secs(2));
 }
+
+/// The runtime is loaded into a program whose threads are there already: they have its thread-local memory then, as it must be at first.
+#[test]
+fn loaded_when_there_are_threads() {
+    let exe = build("limits/late.c", &["-fno-openmp"]);
+    let want = reference(&exe, &["libgomp.so.1"], &[]);
+    let run = reference(&exe, &[library().to_str().expect("UTF-8")], &[]);
+    assert_eq!((want.status, want.out.as_str()), (0, "sum 24\n"), "{want:?}");
+    assert_eq!((run.status, &run.out), (0, &want.out), "{run:?}");
+}
