@@ -58,6 +58,13 @@ def free():
     return next(int(line.split()[1]) * 1024 for line in open("/proc/meminfo") if line.startswith("MemFree:"))
 
 
+def as_large_as_memory(directory):
+    """A file of holes."""
+    holes = tempfile.TemporaryFile(dir=directory)
+    holes.truncate(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return holes
+
+
 def fill(holes):
     """Fills free memory with pages of a file of holes, as on a machine that has been up for a while: new memory then comes from those,
     which are given up at once, and not from a virtual machine's host."""
@@ -178,8 +185,7 @@ def main():
         rows(f"{a.gib:g} GiB, {percent} %", run([dirty, str(int(a.gib * 1024)), str(percent), "1", seconds], "1s", directory=a.dir)[1])
     print(f"\nwithin the limit: {sum(ok)} of {len(ok)}")
 
-    holes = tempfile.TemporaryFile(dir=a.dir)
-    holes.truncate(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    holes = as_large_as_memory(a.dir) if a.full_memory else None
     print("\nSlow-down: median [least, most] of the rounds' ratios")
     print("\n| program | without s | " + " | ".join(f"every {i} s" for i in a.intervals.split(",")) + " |")
     print("|---" * (2 + len(a.intervals.split(","))) + "|")
@@ -187,7 +193,7 @@ def main():
         times = {i: [] for i in [None, *a.intervals.split(",")]}
         for _ in range(a.rounds):
             for i in times:
-                if a.full_memory:
+                if holes:
                     fill(holes)
                 times[i].append(run([exe, a.size], i and i + "s", directory=a.dir)[0])
         out.setdefault("slowdown", {})[k] = {str(i): t for i, t in times.items()}

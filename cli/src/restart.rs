@@ -63,13 +63,10 @@ pub fn fix_addresses() -> bool {
 
 /// It depends on the limit on the stack where the mappings of what is executed from here on lie.
 fn limit_stack(soft: u64) {
-    let mut stack = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: plain calls.
-    unsafe {
-        libc::getrlimit(libc::RLIMIT_STACK, &mut stack);
-        stack.rlim_cur = soft.min(stack.rlim_max);
-        libc::setrlimit(libc::RLIMIT_STACK, &stack);
-    }
+    let mut stack = fit::stack_limit();
+    stack.rlim_cur = soft.min(stack.rlim_max);
+    // SAFETY: reads the structure.
+    unsafe { libc::setrlimit(libc::RLIMIT_STACK, &stack) };
 }
 
 /// Name and value of a line of the environment.

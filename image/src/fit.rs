@@ -21,9 +21,7 @@ pub fn obstacle(about: &Description, threads: Option<&str>) -> Option<String> {
             saved.unwrap_or("unset")
         ));
     }
-    let mut stack = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: fills the structure.
-    unsafe { libc::getrlimit(libc::RLIMIT_STACK, &mut stack) };
+    let stack = stack_limit();
     if stack.rlim_max < about.stack_limit {
         let bytes = |n| if n == u64::MAX { "unlimited".into() } else { format!("{n} bytes") };
         return Some(format!(
@@ -59,6 +57,14 @@ pub fn obstacle(about: &Description, threads: Option<&str>) -> Option<String> {
         }
     }
     None
+}
+
+/// This process' limits on the stack.
+pub fn stack_limit() -> libc::rlimit {
+    let mut stack = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: fills the structure.
+    unsafe { libc::getrlimit(libc::RLIMIT_STACK, &mut stack) };
+    stack
 }
 
 /// Features that programs use; the others are the kernel's.

@@ -90,12 +90,12 @@ pub fn put_back(tid: u32, a: &Attributes) {
 
 /// The process' limits.
 pub fn limits() -> Vec<Limit> {
-    let limit = |(i, r): (usize, Resource)| Limit {
-        resource: i as u32,
-        soft: r.soft,
-        own: BEGAN.with(|b| b.limits.get(i).is_some_and(|l| *l != r.soft)),
-    };
-    (0..).map_while(resource).enumerate().map(limit).collect()
+    let now = (0..).map_while(|number| Some((number, resource(number)?.soft)));
+    BEGAN.with(|b| {
+        now.zip(&b.limits)
+            .map(|((resource, soft), &began)| Limit { resource, soft, own: soft != began })
+            .collect()
+    })
 }
 
 /// Puts the process' limits back, as far as the hard ones allow it. A new process keeps what it has been given more of, unless the program has set
