@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! DIR/pages     pages of memory and of files in slots of 4 KiB; a slot that the last whole generation refers to is never overwritten
-//! DIR/gen-N     generation N: header, description (JSON), index (page, slot, checksum); written aside, synced, renamed
+//! DIR/gen-N     generation N: header, description (JSON), index (page, slot, checksums); written aside, synced, renamed
 //! DIR/undo-E    what has become of files in era E of the journal; undo-E-N: what they held
 //! DIR/state     counters that outlive the process (faults that have struck; has the program ended by itself?)
 //! DIR/lock      held (flock) by the process that writes
@@ -29,10 +29,12 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 pub const PAGE: usize = 4096;
 const MAGIC: [u8; 8] = *b"prompckp";
 /// Version of the format.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 const HEADER: usize = 64;
-/// Bytes of an index entry.
-pub const ENTRY: usize = 24;
+/// The most pages of a row in the index: consecutive pages in consecutive slots.
+const ROW: usize = 1 << 16;
+/// Bits of a slot's number.
+const SLOT_BITS: u32 = 48;
 
 /// Pages from this number on, above all addresses, are parts of files: see [`file_pages`].
 pub const FILES: u64 = 1 << 50;
@@ -334,19 +336,24 @@ pub fn sum(content: &[u8]) -> u64 {
     xxh3_64(content)
 }
 
-/// The bytes of a generation's file.
+/// The bytes of a generation's file. The index is a list of rows, in the order of their pages: the first page, its slot with the number of
+/// further pages above it (16 bits), the checksum of each page. All numbers are little-endian words.
 pub fn encode(number: u64, about: &Description, index: &[Entry]) -> Vec<u8> {
     let json = serde_json::to_vec(about).expect("plain data");
-    let mut out = vec![0u8; HEADER];
+    let rows = || {
+        index.chunk_by(|a, b| (a.page + 1, a.slot + 1) == (b.page, b.slot)).flat_map(|row| row.chunks(ROW))
+    };
+    let index_len = 8 * (index.len() + 2 * rows().count());
+    let mut out = Vec::with_capacity(HEADER + json.len() + index_len);
+    out.resize(HEADER, 0);
     out.extend_from_slice(&json);
-    let at = out.len();
-    out.reserve(index.len() * ENTRY);
-    for e in index {
-        out.extend_from_slice(&e.page.to_le_bytes());
-        out.extend_from_slice(&e.slot.to_le_bytes());
-        out.extend_from_slice(&e.sum.to_le_bytes());
+    for row in rows() {
+        out.extend_from_slice(&row[0].page.to_le_bytes());
+        out.extend_from_slice(&(row[0].slot | (row.len() as u64 - 1) << SLOT_BITS).to_le_bytes());
+        row.iter().for_each(|e| out.extend_from_slice(&e.sum.to_le_bytes()));
     }
-    let words = [number, json.len() as u64, xxh3_64(&json), index.len() as u64, xxh3_64(&out[at..])];
+    let index_sum = xxh3_64(&out[HEADER + json.len()..]);
+    let words = [number, json.len() as u64, xxh3_64(&json), index_len as u64, index_sum];
     out[..8].copy_from_slice(&MAGIC);
     out[8..12].copy_from_slice(&VERSION.to_le_bytes());
     out[12..16].copy_from_slice(&(PAGE as u32).to_le_bytes());
@@ -356,6 +363,19 @@ pub fn encode(number: u64, about: &Description, index: &[Entry]) -> Vec<u8> {
     let s = xxh3_64(&out[..HEADER - 8]);
     out[HEADER - 8..HEADER].copy_from_slice(&s.to_le_bytes());
     out
+}
+
+/// The index that `bytes` hold; see [`encode`].
+fn decode_index(bytes: &[u8]) -> Option<Vec<Entry>> {
+    let mut index = Vec::with_capacity(bytes.len() / 8);
+    let mut words = bytes.chunks_exact(8).map(|c| u64::from_le_bytes(c.try_into().expect("8 bytes")));
+    while let Some(page) = words.next() {
+        let (slot, more) = words.next().map(|w| (w & ((1 << SLOT_BITS) - 1), w >> SLOT_BITS))?;
+        for i in 0..=more {
+            index.push(Entry { page: page.checked_add(i)?, slot: slot + i, sum: words.next()? });
+        }
+    }
+    Some(index)
 }
 
 /// Reads a generation's file; the error says what is wrong with it.
@@ -376,8 +396,8 @@ pub fn decode(bytes: &[u8]) -> Result<Generation, String> {
             "format version {version}; this promp reads version {VERSION} with pages of {PAGE} bytes"
         ));
     }
-    let (json_len, entries) = (word(24) as usize, word(40) as usize);
-    let want = entries.checked_mul(ENTRY).and_then(|n| n.checked_add(json_len)?.checked_add(HEADER));
+    let (json_len, index_len) = (word(24) as usize, word(40) as usize);
+    let want = index_len.checked_add(json_len).and_then(|n| n.checked_add(HEADER));
     if want != Some(bytes.len()) {
         return Err(format!("truncated: {} bytes, expected {}", bytes.len(), want.unwrap_or(usize::MAX)));
     }
@@ -389,13 +409,7 @@ pub fn decode(bytes: &[u8]) -> Result<Generation, String> {
         return Err("the index is damaged (checksum)".into());
     }
     let about = serde_json::from_slice(json).map_err(|e| format!("the description cannot be read: {e}"))?;
-    let index = index
-        .chunks_exact(ENTRY)
-        .map(|c| {
-            let w = |i: usize| u64::from_le_bytes(c[i..i + 8].try_into().expect("8 bytes"));
-            Entry { page: w(0), slot: w(8), sum: w(16) }
-        })
-        .collect();
+    let index = decode_index(index).ok_or("the index cannot be read")?;
     Ok(Generation { number: word(16), about, index })
 }
 
@@ -563,6 +577,26 @@ mod tests {
     fn what_is_written_is_read() {
         let g = decode(&sample()).unwrap();
         assert_eq!((g.number, g.about.region, g.index.len(), g.index[4].page), (9, 3, 5, 104));
+    }
+
+    /// Rows end where pages or slots do, and where they are as long as one can be.
+    #[test]
+    fn an_index_of_rows_is_read_as_it_was() {
+        let entry = |page, slot| Entry { page, slot, sum: page ^ slot << 20 };
+        let mut index: Vec<Entry> = (0..2 * ROW as u64 + 3).map(|i| entry(100 + i, 7 + i)).collect();
+        index.extend(
+            [(300_000, 5), (300_001, 4), (300_003, 300), (FILES + 1, 301), (FILES + 2, 302)]
+                .map(|e| entry(e.0, e.1)),
+        );
+        let bytes = encode(1, &Description::default(), &index);
+        assert_eq!(decode(&bytes).unwrap().index, index);
+        let json = serde_json::to_vec(&Description::default()).unwrap().len();
+        assert_eq!(bytes.len(), HEADER + json + 8 * (index.len() + 2 * 7));
+        // Checksums are right, what they are about is not.
+        for index in [&[1u64][..], &[1, 2], &[1, 2 | 1 << SLOT_BITS, 3], &[u64::MAX, 1 << SLOT_BITS, 3, 4]] {
+            let bytes: Vec<u8> = index.iter().flat_map(|w| w.to_le_bytes()).collect();
+            assert!(decode_index(&bytes).is_none(), "{index:?}");
+        }
     }
 
     #[test]

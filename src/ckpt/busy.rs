@@ -25,7 +25,7 @@ struct Block {
 pub struct Busy(Vec<Block>);
 
 impl Busy {
-    /// Looks at the runs of memory before checkpoint `number`; `dense` is what had content at the last one.
+    /// Looks at the runs of memory before checkpoint `number`; `dense` is what had content when the kernel began to note writes to it.
     pub fn look(&mut self, runs: &[Run], dense: &[(usize, usize)], number: u64) {
         let mut old = core::mem::take(&mut self.0).into_iter().peekable();
         for start in full(runs, dense) {

@@ -38,6 +38,13 @@ pub(super) struct Ahead {
     pub stop_ns: u64,
 }
 
+impl Ahead {
+    /// Where what was noted lies in memory.
+    pub fn noted_memory(&self) -> Vec<(usize, usize)> {
+        self.noted.iter().map(|n| (n.0 as usize * PAGE, n.1 as usize * PAGE)).collect()
+    }
+}
+
 impl Keeper {
     /// When to note what has changed, for a checkpoint that is due at `due`.
     pub(super) fn time_to_note(&self, due: u64) -> u64 {

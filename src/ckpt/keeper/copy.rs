@@ -82,8 +82,8 @@ impl Held {
             while entries.next_if(|e| e.page < pages.start).is_some() {}
             self.done.extend(core::iter::from_fn(|| entries.next_if(|e| e.page < pages.end)));
         }
-        // Sorted lists; pages that had no slot before may lie anywhere.
-        self.done.sort_unstable_by_key(|e| e.page);
+        // Three sorted lists, which a stable sort finds and merges.
+        self.done.sort_by_key(|e| e.page);
         self.done
     }
 }

@@ -6,7 +6,7 @@ use super::super::memory;
 use super::super::seats::Seat;
 use super::super::semaphores::Obstacle;
 use super::super::{attributes, contents, files, journal, keep};
-use super::ahead::WORTH_IT;
+use super::ahead::{Ahead, WORTH_IT};
 use super::copy::Held;
 use super::{Keeper, No, Taken};
 use crate::say;
@@ -33,7 +33,8 @@ impl Keeper {
             if self.unknown {
                 self.busy = Busy::default();
             } else {
-                self.busy.look(&runs, &self.store.dense, self.generation + 1);
+                let noted = self.ahead.as_ref().map(Ahead::noted_memory);
+                self.busy.look(&runs, noted.as_ref().unwrap_or(&self.store.dense), self.generation + 1);
             }
             let expected = self.expected(&runs);
             if expected >= WORTH_SHARING {

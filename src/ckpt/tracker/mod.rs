@@ -63,7 +63,7 @@ impl Tracker {
     }
 
     /// As [`Tracker::runs`], while nobody can write to them; the kernel notes writes anew from here on to what it has noted writes to until
-    /// now, but for `unarmed` parts of `dense`, which count as changed. Follow with [`Tracker::watch_rest`]. On one CPU: for what it arms the kernel
+    /// now, but for `unarmed` ranges, which stay as they are. Follow with [`Tracker::watch_rest`]. On one CPU: for what it arms the kernel
     /// has all other CPUs forget their translations of addresses, one after the other, unless they have nothing to do.
     pub fn runs_anew(
         &mut self,
@@ -140,12 +140,20 @@ impl Tracker {
     }
 }
 
-/// `dense`, cut where `unarmed` ranges begin and end.
+/// What is `dense` or `unarmed`, cut where ranges begin and end, in order.
 fn stretches(dense: &[(usize, usize)], unarmed: &[(usize, usize)]) -> Vec<Stretch> {
     let mut out = Vec::with_capacity(dense.len() + 2 * unarmed.len());
     for &(start, end) in dense {
-        ranges::parts(unarmed, start, end, |start, end, rests| out.push(Stretch { start, end, arm: !rests }));
+        ranges::parts(unarmed, start, end, |start, end, rests| {
+            out.push(Stretch { start, end, dense: true, arm: !rests });
+        });
     }
+    for &(start, end) in unarmed {
+        ranges::parts(dense, start, end, |start, end, dense| {
+            out.extend((!dense).then_some(Stretch { start, end, dense, arm: false }));
+        });
+    }
+    out.sort_by_key(|s| s.start);
     out
 }
 
@@ -162,6 +170,26 @@ fn pieces(start: usize, end: usize) -> impl Iterator<Item = (usize, usize)> {
 mod tests {
     use super::*;
     use crate::sys::syscall;
+
+    #[test]
+    fn stretches_are_cut_where_ranges_begin_and_end() {
+        let (dense, unarmed) = ([(10, 20), (30, 40)], [(5, 12), (15, 17), (19, 31), (50, 60)]);
+        let got: Vec<_> =
+            stretches(&dense, &unarmed).iter().map(|s| (s.start, s.end, s.dense, s.arm)).collect();
+        let want = [
+            (5, 10, false, false),
+            (10, 12, true, false),
+            (12, 15, true, true),
+            (15, 17, true, false),
+            (17, 19, true, true),
+            (19, 20, true, false),
+            (20, 30, false, false),
+            (30, 31, true, false),
+            (31, 40, true, true),
+            (50, 60, false, false),
+        ];
+        assert_eq!(got, want);
+    }
 
     #[test]
     fn writes_are_noted_where_the_kernel_can() {

@@ -25,10 +25,13 @@ impl Found {
     }
 }
 
-/// Pages that had content at the last checkpoint.
+/// Pages of which something is known.
 pub struct Stretch {
     pub start: usize,
     pub end: usize,
+    /// They had content when the kernel began to note writes to them.
+    pub dense: bool,
+    /// May they be armed?
     pub arm: bool,
 }
 
@@ -41,7 +44,7 @@ pub struct Scan<'a> {
 
 impl Scan<'_> {
     /// What [start, end) of a mapping holds.
-    pub fn piece(&self, m: &Map, (start, end): (usize, usize), dense: &[Stretch], flags: u64) -> Found {
+    pub fn piece(&self, m: &Map, (start, end): (usize, usize), known: &[Stretch], flags: u64) -> Found {
         let mut found = Found::default();
         if m.shared {
             // What the kernel tells is about this process only, whose pages may have come and gone.
@@ -49,12 +52,18 @@ impl Scan<'_> {
             return found;
         }
         let mut at = start;
-        let first = dense.partition_point(|d| d.end <= start);
+        let first = known.partition_point(|s| s.end <= start);
         // Of a file's mapping it must be asked whose each page is.
-        for d in dense[first..].iter().take_while(|d| m.inode == 0 && d.start < end) {
-            self.sparse(m, (at, d.start), flags, &mut found);
-            let flags = if d.arm { flags } else { flags & !WP_MATCHING };
-            at = self.dense((d.start.max(at), d.end.min(end)), flags, &mut found);
+        for s in known[first..].iter().take_while(|s| m.inode == 0 && s.start < end) {
+            self.sparse(m, (at, s.start), flags, &mut found);
+            let flags = if s.arm { flags } else { flags & !WP_MATCHING };
+            let (from, to) = (s.start.max(at), s.end.min(end));
+            at = if s.dense {
+                self.dense((from, to), flags, &mut found)
+            } else {
+                self.sparse(m, (from, to), flags, &mut found);
+                to
+            };
         }
         self.sparse(m, (at, end), flags, &mut found);
         found
