@@ -16,9 +16,25 @@ pub fn parts<T: Copy + Ord>(ranges: &[(T, T)], mut from: T, end: T, mut part: im
     }
 }
 
+/// What is in `ranges` but not in `others`.
+pub fn without<T: Copy + Ord>(ranges: &[(T, T)], others: &[(T, T)]) -> Vec<(T, T)> {
+    let mut out = Vec::with_capacity(ranges.len() + others.len());
+    for &(from, end) in ranges {
+        parts(others, from, end, |from, end, inside| out.extend((!inside).then_some((from, end))));
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_in_one_list_only() {
+        let (a, b) = ([(0, 10), (20, 30), (30, 31), (40, 50)], [(0, 2), (5, 6), (9, 21), (25, 45), (60, 70)]);
+        assert_eq!(without(&a, &b), [(2, 5), (6, 9), (21, 25), (45, 50)]);
+        assert_eq!(without(&a, &[]), a);
+    }
 
     #[test]
     fn everything_is_in_one_part() {

@@ -1,14 +1,16 @@
 //! Writing ahead: staging memory only for pages that the program goes on writing to.
 //!
 //! Half an interval before a checkpoint that would need much more staging memory than there is, the pages changed so far are noted and
-//! their writes noted anew. When the checkpoint is due, those that have not been written to since are read and written to the file,
-//! still while the program runs; then everything is stopped. What was written ahead and has not changed until then is as it is in the
+//! their writes noted anew; of whole blocks that have changed, a sample at first (busy.rs). When the checkpoint is due, blocks whose samples have not been
+//! written to since are noted as a whole. Then what is noted and has not been written to is read and written to the file, still while the
+//! program runs; then everything is stopped. What was written ahead and has not changed until then is as it is in the
 //! file; all else goes by way of the staging buffer. Memory that is filled once and only read from then on so needs no staging memory:
 //! touching that for the first time is what the first large checkpoint costs most (docs/checkpoints.md, "Cost").
 //!
 //! From the noting until a checkpoint is whole, what the kernel notes is not all that has changed since the last one: a rollback in
 //! between puts everything back.
 
+use super::super::busy::Busy;
 use super::super::contents;
 use super::super::image::{Entry, PAGE};
 use super::super::keep;
@@ -28,7 +30,11 @@ const BATCH: usize = 4 << 20;
 /// What was noted and written ahead.
 #[derive(Default)]
 pub(super) struct Ahead {
-    /// Pages that had changed when it was noted, in order: [first, behind the last).
+    /// Memory that had changed when it was looked at, in order: [start, end).
+    pub changed: Vec<(usize, usize)>,
+    /// Parts of it that have not been armed.
+    unarmed: Vec<(usize, usize)>,
+    /// The rest, in pages.
     pub noted: Vec<(u64, u64)>,
     /// Those of them that have been written, or found empty, in order.
     pub entries: Vec<Entry>,
@@ -39,9 +45,10 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    /// Where what was noted lies in memory.
-    pub fn noted_memory(&self) -> Vec<(usize, usize)> {
-        self.noted.iter().map(|n| (n.0 as usize * PAGE, n.1 as usize * PAGE)).collect()
+    /// `armed` parts of what had changed are noted; nobody else has noted them.
+    fn note(&mut self, armed: &[(usize, usize)]) {
+        self.noted.extend(armed.iter().map(|r| ((r.0 / PAGE) as u64, (r.1 / PAGE) as u64)));
+        self.noted.sort();
     }
 }
 
@@ -71,19 +78,31 @@ impl Keeper {
             return;
         }
         let maps = memory::mappings();
-        let mut runs = self.tracker.runs(&maps, &self.store.dense, &self.crew);
+        let runs = self.tracker.runs(&maps, &self.store.dense, &self.crew);
         self.tracker.watch(&maps);
         self.thaw();
         let stop_ns = time::now_ns() - began;
         // Exactly what is noted is armed: what is written to elsewhere from now on has changed since the last checkpoint, too.
-        runs.retain(|r| r.changed);
-        let noted: Vec<(usize, usize)> = runs.iter().map(|r| (r.start, r.end)).collect();
-        self.ahead = Some(Ahead {
-            noted: noted.iter().map(|n| ((n.0 / PAGE) as u64, (n.1 / PAGE) as u64)).collect(),
-            stop_ns,
-            ..Ahead::default()
-        });
-        self.tracker.arm(&noted, &self.crew);
+        let changed: Vec<_> = runs.iter().filter(|r| r.changed).map(|r| (r.start, r.end)).collect();
+        self.busy = Busy::default();
+        self.busy.look(&runs, &changed, self.generation);
+        let unarmed = self.busy.unarmed(self.generation);
+        self.busy.left_alone();
+        let armed = ranges::without(&changed, &unarmed);
+        self.tracker.arm(&armed, &self.crew);
+        let ahead = self.ahead.insert(Ahead { changed, unarmed, stop_ns, ..Ahead::default() });
+        ahead.note(&armed);
+    }
+
+    /// Notes the rest of blocks that have not changed since their samples were armed.
+    fn note_quiet(&mut self, ahead: &mut Ahead) {
+        let runs = self.look();
+        self.busy.look(&runs, &ahead.changed, self.generation + 1);
+        let unarmed = self.busy.unarmed(self.generation);
+        let quiet = ranges::without(&ahead.unarmed, &unarmed);
+        ahead.unarmed = unarmed;
+        self.tracker.arm(&quiet, &self.crew);
+        ahead.note(&quiet);
     }
 
     /// The memory as it is, while the program runs.
@@ -103,6 +122,7 @@ impl Keeper {
     pub(super) fn write_ahead(&mut self) -> Result<(), No> {
         // Unless they are written already, for a checkpoint that could not be taken then.
         let Some(mut ahead) = self.ahead.take_if(|a| a.entries.is_empty()) else { return Ok(()) };
+        self.note_quiet(&mut ahead);
         let maps = memory::mappings();
         let runs = self.tracker.runs(&maps, &self.store.dense, &self.crew);
         self.staging.prepare(BATCH, &self.crew);

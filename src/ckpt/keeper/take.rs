@@ -6,7 +6,7 @@ use super::super::memory;
 use super::super::seats::Seat;
 use super::super::semaphores::Obstacle;
 use super::super::{attributes, contents, files, journal, keep};
-use super::ahead::{Ahead, WORTH_IT};
+use super::ahead::WORTH_IT;
 use super::copy::Held;
 use super::{Keeper, No, Taken};
 use crate::say;
@@ -33,8 +33,8 @@ impl Keeper {
             if self.unknown {
                 self.busy = Busy::default();
             } else {
-                let noted = self.ahead.as_ref().map(Ahead::noted_memory);
-                self.busy.look(&runs, noted.as_ref().unwrap_or(&self.store.dense), self.generation + 1);
+                let armed = self.ahead.as_ref().map_or(&self.store.dense, |a| &a.changed);
+                self.busy.look(&runs, armed, self.generation + 1);
             }
             let expected = self.expected(&runs);
             if expected >= WORTH_SHARING {
@@ -120,6 +120,7 @@ impl Keeper {
         let about = self.describe(&maps, files, seats);
         // From here on it must go well, or it is not known what has changed.
         let runs = self.tracker.runs_anew(&maps, &self.store.dense, unarmed);
+        self.busy.left_alone();
         let old = core::mem::take(&mut self.store.index);
         let ahead = self.ahead.take().unwrap_or_default();
         let held = self.copy_changes(&maps, &runs, &chosen.files, &old, ahead);

@@ -148,11 +148,8 @@ fn stretches(dense: &[(usize, usize)], unarmed: &[(usize, usize)]) -> Vec<Stretc
             out.push(Stretch { start, end, dense: true, arm: !rests });
         });
     }
-    for &(start, end) in unarmed {
-        ranges::parts(dense, start, end, |start, end, dense| {
-            out.extend((!dense).then_some(Stretch { start, end, dense, arm: false }));
-        });
-    }
+    let others = ranges::without(unarmed, dense);
+    out.extend(others.iter().map(|&(start, end)| Stretch { start, end, dense: false, arm: false }));
     out.sort_by_key(|s| s.start);
     out
 }
