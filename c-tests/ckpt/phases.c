@@ -1,4 +1,4 @@
-/* Memory that changes as a whole for a while, then here and there, then not at all, or is given back (argument: seed), by work that cannot be
+/* Memory that changes as a whole for a while, then here and there or in part, then not at all, or is given back (argument: seed), by work that cannot be
    repeated. Prints a sum over all of it from time to time and at the end. */
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -18,18 +18,20 @@ int main(int argc, char **argv) {
     /* As NumPy does with large arrays. */
     if (below(2)) madvise(m, BLOCKS * BLOCK + BLOCK, MADV_HUGEPAGE);
     for (int phase = 0; phase < PHASES; phase++) {
-        /* What each block does in this phase: 0 all of it changes, 1 every fifth page, 2 nothing, 3 it is given back first, then as 0. */
-        int does[BLOCKS + 1], steps = 4 + below(12);
+        /* What each block does in this phase: 0 all of it changes, 1 every fifth page, 2 nothing, 3 it is given back first, then as 0,
+           4 its first, 5 its last `part` pages. */
+        int does[BLOCKS + 1], part[BLOCKS + 1], steps = 4 + below(12);
         for (int b = 0; b <= BLOCKS; b++) {
-            uint64_t r = below(8);
-            does[b] = phase == 0 || r < 4 ? 0 : r < 5 ? 1 : r < 7 ? 2 : 3;
+            uint64_t r = below(10);
+            does[b] = phase == 0 || r < 4 ? 0 : r < 5 ? 1 : r < 7 ? 2 : r < 8 ? 3 : r < 9 ? 4 : 5;
+            part[b] = below(BLOCK / PAGE);
             if (does[b] == 3) madvise((char *)m + b * BLOCK, BLOCK, MADV_DONTNEED);
         }
         for (int step = 0; step < steps; step++)
 #pragma omp parallel for schedule(dynamic)
             for (int p = 0; p < (BLOCKS + 1) * (BLOCK / PAGE); p++) {
-                int what = does[p / (BLOCK / PAGE)];
-                if (what == 2 || (what == 1 && p % 5)) continue;
+                int b = p / (BLOCK / PAGE), i = p % (BLOCK / PAGE), what = does[b];
+                if (what == 2 || (what == 1 && p % 5) || (what == 4 && i >= part[b]) || (what == 5 && i < BLOCK / PAGE - part[b])) continue;
                 for (int k = 0; k < PAGE / 8; k += 3) m[p * (PAGE / 8) + k] = m[p * (PAGE / 8) + k] * 3 + p + step + 1;
             }
         if (phase % 6 == 5) {
