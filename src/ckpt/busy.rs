@@ -1,70 +1,67 @@
-//! Blocks of memory that change from checkpoint to checkpoint. Noting writes to them is in vain and costs the program a fault for every page after
-//! every checkpoint. So they are left as they are, written, which means changed, but for a sample of each: while that changes, the
-//! block counts as changed. The sample is another part of the block every time.
+//! Blocks of memory that change from checkpoint to checkpoint. Noting writes to them is in vain: it costs the program a fault for every page after
+//! every checkpoint, and has the kernel take its huge pages apart. So they are left as they are, written, which means changed. What has
+//! not changed is found out by the checksums of what is copied; a block of which much has not is armed again.
 
-use super::image::PAGE;
+use super::image::{Entry, PAGE};
 use super::ranges;
+use super::store::UNPLACED;
 use super::tracker::Run;
 
-/// Bytes of a block: what one page of the kernel's tables describes.
-const BLOCK: usize = 512 * PAGE;
-/// Bytes of its sample.
-const SAMPLE: usize = BLOCK / 16;
+/// Bytes of a block: what one page of the kernel's tables describes, and a huge page.
+pub const BLOCK: usize = 512 * PAGE;
 
-/// The sample that checkpoint `number` arms of the block at `start`.
-fn sample(start: usize, number: u64) -> (usize, usize) {
-    // Each part before one again, none next to the one before.
-    let at = start + (number as usize * 5) % (BLOCK / SAMPLE) * SAMPLE;
-    (at, at + SAMPLE)
+/// Seven eighths of a block.
+const NEARLY_ALL: usize = BLOCK / 8 * 7;
+
+struct Block {
+    start: usize,
+    /// Changed pages in what has been copied of it.
+    changed: usize,
 }
 
-/// Starts of blocks, in order.
+/// See the module's text. In order.
 #[derive(Default)]
-pub struct Busy {
-    /// Those that have been left alone but for their samples.
-    sampled: Vec<usize>,
-    /// Those that turned out to be busy since.
-    found: Vec<usize>,
-}
+pub struct Busy(Vec<Block>);
 
 impl Busy {
-    /// Looks at the runs of memory before checkpoint `number`; `dense` is what had content when the kernel began to note writes to it.
-    pub fn look(&mut self, runs: &[Run], dense: &[(usize, usize)], number: u64) {
+    /// Those among the runs of memory that have changed nearly as a whole, as far as the kernel knows; `dense` is what had content when
+    /// writes to it were first noted.
+    pub fn look(runs: &[Run], dense: &[(usize, usize)]) -> Self {
         let changed: Vec<_> = runs.iter().filter(|r| r.changed).map(|r| (r.start, r.end)).collect();
-        self.found.clear();
-        let nearly_all = |(from, to): (usize, usize)| {
+        let is_busy = |start: &usize| {
             let mut bytes = 0;
-            ranges::parts(&changed, from, to, |a, b, changed| bytes += if changed { b - a } else { 0 });
-            bytes >= (to - from) / 8 * 7
+            ranges::parts(&changed, *start, start + BLOCK, |a, b, is| bytes += if is { b - a } else { 0 });
+            bytes >= NEARLY_ALL
         };
-        for &(from, to) in dense {
-            let blocks = (from.next_multiple_of(BLOCK)..).step_by(BLOCK).take_while(|b| b + BLOCK <= to);
-            self.found.extend(blocks.filter(|&start| {
-                nearly_all((start, start + BLOCK))
-                    && (self.sampled.binary_search(&start).is_err() || nearly_all(sample(start, number - 1)))
-            }));
+        let blocks = dense.iter().flat_map(|&(from, to)| {
+            (from.next_multiple_of(BLOCK)..).step_by(BLOCK).take_while(move |b| b + BLOCK <= to)
+        });
+        Self(blocks.filter(is_busy).map(|start| Block { start, changed: 0 }).collect())
+    }
+
+    /// Where they begin.
+    pub fn starts(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().map(|b| b.start)
+    }
+
+    /// What is not armed: [start, end), in order.
+    pub fn unarmed(&self) -> Vec<(usize, usize)> {
+        ranges::joined(self.starts().map(|start| (start, start + BLOCK)))
+    }
+
+    /// `entries`, in order, are of pages that have been copied.
+    pub fn count(&mut self, entries: &[Entry]) {
+        let first = |address: usize| entries.partition_point(|e| e.page < (address / PAGE) as u64);
+        for b in &mut self.0 {
+            let pages = &entries[first(b.start)..first(b.start + BLOCK)];
+            b.changed += pages.iter().filter(|e| e.slot == UNPLACED).count();
         }
     }
 
-    /// What checkpoint `number` does not arm: [start, end), in order.
-    pub fn unarmed(&self, number: u64) -> Vec<(usize, usize)> {
-        let mut out: Vec<(usize, usize)> = Vec::with_capacity(2 * self.found.len());
-        for &start in &self.found {
-            let (from, to) = sample(start, number);
-            for part in [(start, from), (to, start + BLOCK)] {
-                match out.last_mut() {
-                    Some(last) if last.1 == part.0 => last.1 = part.1,
-                    _ => out.push(part),
-                }
-            }
-        }
-        out.retain(|part| part.0 < part.1);
-        out
-    }
-
-    /// The checkpoint has armed the rest.
-    pub fn left_alone(&mut self) {
-        core::mem::swap(&mut self.sampled, &mut self.found);
+    /// When all has been copied: blocks that are not busy any more. They are to be armed: [start, end), in order.
+    pub fn calm(self) -> Vec<(usize, usize)> {
+        let calm = self.0.into_iter().filter(|b| b.changed * PAGE < NEARLY_ALL);
+        ranges::joined(calm.map(|b| (b.start, b.start + BLOCK)))
     }
 }
 
@@ -77,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_busy_where_content_has_changed() {
+    fn blocks_are_busy_while_their_content_changes() {
         let dense = [(100 * PAGE, 3000 * PAGE), (3072 * PAGE, 3584 * PAGE), (4096 * PAGE, 4500 * PAGE)];
         // Blocks from 512, 1024, 1536, 2048 lie in the first, 3072 in the second, none in the third.
         let runs = [
@@ -90,38 +87,18 @@ mod tests {
             run(2130, 2560, false),
             run(3000, 5000, true),
         ];
-        let mut busy = Busy::default();
-        busy.look(&runs, &dense, 2);
-        assert_eq!(busy.found, [512 * PAGE, 1536 * PAGE, 3072 * PAGE]);
-    }
-
-    /// A block of which a part stops changing is found out when that part is the sample, at the latest after 16 checkpoints.
-    #[test]
-    fn they_are_busy_while_their_samples_change() {
-        let dense = [(0, 2 * BLOCK)];
-        let mut busy = Busy::default();
-        let mut seen = Vec::new();
-        for number in 2..18 {
-            busy.look(&[run(0, 1024, true)], &dense, number);
-            assert_eq!(busy.found, [0, BLOCK]);
-            let unarmed = busy.unarmed(number);
-            assert_eq!(unarmed.iter().map(|u| u.1 - u.0).sum::<usize>(), 2 * (BLOCK - SAMPLE));
-            busy.left_alone();
-            let armed = sample(0, number);
-            assert!(unarmed.iter().all(|u| u.1 <= armed.0 || armed.1 <= u.0) && armed.1 <= BLOCK);
-            seen.push(armed.0 / SAMPLE);
-        }
-        seen.sort_unstable();
-        assert_eq!(seen, Vec::from_iter(0..16));
-        // The sample of checkpoint 17 in the second block is as it was: what is not armed counts as changed all the same.
-        let (from, to) = sample(BLOCK, 17);
-        let runs =
-            [run(0, from / PAGE, true), run(from / PAGE, to / PAGE, false), run(to / PAGE, 1024, true)];
-        busy.look(&runs, &dense, 18);
-        assert_eq!(busy.found, [0]);
-        busy.left_alone();
-        // It has been armed as a whole, and changes again.
-        busy.look(&[run(0, 1024, true)], &dense, 19);
-        assert_eq!(busy.found, [0, BLOCK]);
+        let mut busy = Busy::look(&runs, &dense);
+        assert_eq!(
+            busy.unarmed(),
+            [(512, 1024), (1536, 2048), (3072, 3584)].map(|r| (r.0 * PAGE, r.1 * PAGE))
+        );
+        // Copied in two parts: of the first block all has changed, of the second three quarters, of the last nearly all.
+        let entry = |page: u64| {
+            let same = (1600..1720).contains(&page) || (3100..3150).contains(&page);
+            Entry { page, slot: if same { 7 } else { UNPLACED }, sum: 0 }
+        };
+        busy.count(&(0..1800).map(entry).collect::<Vec<_>>());
+        busy.count(&(1800..4000).map(entry).collect::<Vec<_>>());
+        assert_eq!(busy.calm(), [(1536 * PAGE, 2048 * PAGE)]);
     }
 }

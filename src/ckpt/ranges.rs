@@ -25,6 +25,18 @@ pub fn without<T: Copy + Ord>(ranges: &[(T, T)], others: &[(T, T)]) -> Vec<(T, T
     out
 }
 
+/// `ranges`, in order, as few as they can be.
+pub fn joined<T: Copy + PartialEq>(ranges: impl Iterator<Item = (T, T)>) -> Vec<(T, T)> {
+    let mut out: Vec<(T, T)> = Vec::new();
+    for r in ranges {
+        match out.last_mut() {
+            Some(last) if last.1 == r.0 => last.1 = r.1,
+            _ => out.push(r),
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,6 +46,7 @@ mod tests {
         let (a, b) = ([(0, 10), (20, 30), (30, 31), (40, 50)], [(0, 2), (5, 6), (9, 21), (25, 45), (60, 70)]);
         assert_eq!(without(&a, &b), [(2, 5), (6, 9), (21, 25), (45, 50)]);
         assert_eq!(without(&a, &[]), a);
+        assert_eq!(joined(a.into_iter()), [(0, 10), (20, 31), (40, 50)]);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Writing ahead: staging memory only for pages that the program goes on writing to.
 //!
 //! Half an interval before a checkpoint that would need much more staging memory than there is, the pages changed so far are noted and
-//! their writes noted anew; of whole blocks that have changed, a sample at first (busy.rs). When the checkpoint is due, blocks whose samples have not been
-//! written to since are noted as a whole. Then what is noted and has not been written to is read and written to the file, still while the
+//! their writes noted anew, but for whole blocks (busy.rs): of those a sample is looked at, now and when the checkpoint is due, and the
+//! block is noted then if that is as it was. Then what is noted and has not been written to is read and written to the file, still while the
 //! program runs; then everything is stopped. What was written ahead and has not changed until then is as it is in the
 //! file; all else goes by way of the staging buffer. Memory that is filled once and only read from then on so needs no staging memory:
 //! touching that for the first time is what the first large checkpoint costs most (docs/checkpoints.md, "Cost").
@@ -10,9 +10,9 @@
 //! From the noting until a checkpoint is whole, what the kernel notes is not all that has changed since the last one: a rollback in
 //! between puts everything back.
 
-use super::super::busy::Busy;
+use super::super::busy::{BLOCK, Busy};
 use super::super::contents;
-use super::super::image::{Entry, PAGE};
+use super::super::image::{self, Entry, PAGE};
 use super::super::keep;
 use super::super::memory;
 use super::super::ranges;
@@ -26,15 +26,17 @@ use core::sync::atomic::Ordering::*;
 pub(super) const WORTH_IT: usize = 1 << 20;
 /// Bytes written at once.
 const BATCH: usize = 4 << 20;
+/// Pages of a block that are looked at.
+const SAMPLE: usize = 4;
 
 /// What was noted and written ahead.
 #[derive(Default)]
 pub(super) struct Ahead {
     /// Memory that had changed when it was looked at, in order: [start, end).
     pub changed: Vec<(usize, usize)>,
-    /// Parts of it that have not been armed.
-    unarmed: Vec<(usize, usize)>,
-    /// The rest, in pages.
+    /// Where blocks of it begin whose writes are not noted, with checksums of samples.
+    samples: Vec<(usize, Option<u64>)>,
+    /// The rest, in pages, in order: [first, behind the last).
     pub noted: Vec<(u64, u64)>,
     /// Those of them that have been written, or found empty, in order.
     pub entries: Vec<Entry>,
@@ -84,25 +86,27 @@ impl Keeper {
         let stop_ns = time::now_ns() - began;
         // Exactly what is noted is armed: what is written to elsewhere from now on has changed since the last checkpoint, too.
         let changed: Vec<_> = runs.iter().filter(|r| r.changed).map(|r| (r.start, r.end)).collect();
-        self.busy = Busy::default();
-        self.busy.look(&runs, &changed, self.generation);
-        let unarmed = self.busy.unarmed(self.generation);
-        self.busy.left_alone();
-        let armed = ranges::without(&changed, &unarmed);
+        let busy = Busy::look(&runs, &changed);
+        let samples = busy.starts().map(|start| (start, self.sample(start))).collect();
+        let armed = ranges::without(&changed, &busy.unarmed());
         self.tracker.arm(&armed, &self.crew);
-        let ahead = self.ahead.insert(Ahead { changed, unarmed, stop_ns, ..Ahead::default() });
+        let ahead = self.ahead.insert(Ahead { changed, samples, stop_ns, ..Ahead::default() });
         ahead.note(&armed);
     }
 
-    /// Notes the rest of blocks that have not changed since their samples were armed.
+    /// Notes the blocks whose samples are as they were.
     fn note_quiet(&mut self, ahead: &mut Ahead) {
-        let runs = self.look();
-        self.busy.look(&runs, &ahead.changed, self.generation + 1);
-        let unarmed = self.busy.unarmed(self.generation);
-        let quiet = ranges::without(&ahead.unarmed, &unarmed);
-        ahead.unarmed = unarmed;
+        let quiet = ahead.samples.extract_if(.., |s| s.1.is_some() && self.sample(s.0) == s.1);
+        let quiet = ranges::joined(quiet.map(|(start, _)| (start, start + BLOCK)));
         self.tracker.arm(&quiet, &self.crew);
         ahead.note(&quiet);
+    }
+
+    /// The checksum of some pages of the block at `start`; none if they cannot be read.
+    fn sample(&self, start: usize) -> Option<u64> {
+        let mut content = [0; SAMPLE * PAGE];
+        let mut places = content.chunks_exact_mut(PAGE).zip((start..).step_by(BLOCK / SAMPLE + PAGE));
+        places.all(|(place, from)| self.door.read(from, place)).then(|| image::sum(&content))
     }
 
     /// The memory as it is, while the program runs.

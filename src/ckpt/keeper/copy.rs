@@ -1,6 +1,7 @@
 //! Copying the pages that have changed, while the threads are frozen: first it is listed what is to be copied, then the crew copies it
 //! piece by piece into the staging buffer, in the list's order, with checksums.
 
+use super::super::busy::Busy;
 use super::super::contents::Opened;
 use super::super::image::{self, Entry, Map, PAGE};
 use super::super::ranges;
@@ -40,9 +41,15 @@ pub(super) struct Held {
     as_before: Vec<Range<u64>>,
     /// Pages written from there so far.
     written: u64,
+    /// Blocks that are not armed.
+    pub busy: Busy,
 }
 
 impl Held {
+    pub fn new(ahead: Ahead, busy: Busy) -> Self {
+        Self { ahead, busy, ..Self::default() }
+    }
+
     /// Pages [page, end) have not changed since the last checkpoint or, if they were noted ahead, since then. Those that were noted but not
     /// written are returned: what they hold is not known.
     fn unchanged(&mut self, page: u64, end: u64) -> Pages {
@@ -167,16 +174,15 @@ impl<'a> List<'a> {
 
 impl Keeper {
     /// Copies what has changed in `runs` of `maps` and in `files` since the checkpoint with the index `old`, but for what was written
-    /// `ahead`. What there is no room for is written.
+    /// ahead of what is `held`. What there is no room for is written.
     pub(super) fn copy_changes(
         &mut self,
         maps: &[Map],
         runs: &[Run],
         files: &[(Range<u64>, Opened)],
         old: &[Entry],
-        ahead: Ahead,
-    ) -> Result<Held, String> {
-        let mut held = Held { ahead, ..Held::default() };
+        held: &mut Held,
+    ) -> Result<(), String> {
         let mut list = List::new(self.staging.room());
         let mut map = 0;
         for r in runs {
@@ -190,16 +196,14 @@ impl Keeper {
             let source = if direct { Source::Memory } else { Source::Door };
             let how = Reading { source, must: r.present, anonymous: maps[map].inode == 0 };
             for pages in wanted {
-                self.copy_pages(&mut list, pages, how, old, &mut held)?;
+                self.copy_pages(&mut list, pages, how, old, held)?;
             }
         }
         for (pages, file) in files {
             let how = Reading { source: Source::File(file), must: true, anonymous: true };
-            self.copy_pages(&mut list, pages.clone(), how, old, &mut held)?;
+            self.copy_pages(&mut list, pages.clone(), how, old, held)?;
         }
-        self.copy_list(&list, old)?;
-        held.staged = list.clear();
-        Ok(held)
+        self.stage(&mut list, old, held)
     }
 
     /// Adds `pages` to `list`; as often as there is no room, what is listed is copied and written.
@@ -215,19 +219,24 @@ impl Keeper {
             if self.staging.room() == 0 {
                 return Err("the system has no memory for it".into());
             }
-            self.copy_list(list, old)?;
-            held.staged = list.clear();
+            self.stage(list, old, held)?;
             self.write(held)?;
         }
         Ok(())
     }
 
-    /// Fills the staging buffer.
+    /// Copies what is in `list`, which is empty afterwards.
+    fn stage(&mut self, list: &mut List, old: &[Entry], held: &mut Held) -> Result<(), String> {
+        self.copy_list(list, old)?;
+        held.staged = list.clear();
+        held.busy.count(self.staging.content(held.staged).1);
+        Ok(())
+    }
+
+    /// Fills the staging buffer. What is as it was according to the index `old` and the checksums keeps its slot and is not copied.
     pub(super) fn copy_list(&mut self, list: &List, old: &[Entry]) -> Result<(), String> {
         let places = self.staging.places();
         let (door, unreadable) = (&self.door, AtomicUsize::new(0));
-        // Where it is not known what has changed, sums are compared: in files, always.
-        let old = if self.unknown { old } else { &old[old.partition_point(|e| e.page < image::FILES)..] };
         self.crew.share(list.staged.div_ceil(BATCH), &|i| {
             let (first, end) = (i * BATCH, list.staged.min((i + 1) * BATCH));
             let mut pages = list.pages(first, end).peekable();
@@ -312,7 +321,7 @@ mod tests {
             [(3, 203), (5, 205), (6, 206), (7, EMPTY)].map(|(page, slot)| entry(page, slot)).to_vec();
         let mut ahead = Ahead::default();
         (ahead.noted, ahead.entries) = (vec![(3, 8), (10, 11)], entries);
-        let mut held = Held { ahead, ..Held::default() };
+        let mut held = Held::new(ahead, Busy::default());
         assert_eq!(held.unchanged(0, 12)[..], [4..5, 10..11]);
         assert!(held.unchanged(15, 18).is_empty());
         held.done = vec![entry(12, 300), entry(4, 301), entry(10, 302)]; // what was staged, written

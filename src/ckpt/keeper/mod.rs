@@ -14,7 +14,6 @@ mod strangers;
 mod take;
 
 use super::Settings;
-use super::busy::Busy;
 use super::crew::Crew;
 use super::image::{self, Description};
 use super::keep::{self, Keep};
@@ -53,7 +52,6 @@ pub struct Keeper {
     settings: Settings,
     store: Store,
     tracker: Tracker,
-    busy: Busy,
     door: Door,
     /// What was saved last, but for the pages.
     last: Description,
@@ -97,7 +95,6 @@ impl Keeper {
             door: Door::open(),
             store,
             tracker,
-            busy: Busy::default(),
             last: Description::default(),
             generation: 0,
             unknown: true,

@@ -27,14 +27,12 @@ impl Keeper {
         self.write_ahead()?;
         let noting_ns = self.ahead.as_ref().map_or(0, |a| a.stop_ns);
         let had = self.staging.ready();
+        let mut busy = Busy::default();
         // While it grows, more may change.
         for _ in 0..4 {
             let runs = self.look();
-            if self.unknown {
-                self.busy = Busy::default();
-            } else {
-                let armed = self.ahead.as_ref().map_or(&self.store.dense, |a| &a.changed);
-                self.busy.look(&runs, armed, self.generation + 1);
+            if !self.unknown {
+                busy = Busy::look(&runs, self.ahead.as_ref().map_or(&self.store.dense, |a| &a.changed));
             }
             let expected = self.expected(&runs);
             if expected >= WORTH_SHARING {
@@ -44,7 +42,6 @@ impl Keeper {
                 break;
             }
         }
-        let unarmed = self.busy.unarmed(self.generation + 1);
         let began = time::now_ns();
         let seats = self.freeze()?;
         if k.failed.load(Acquire) > 0 || seats.iter().any(|s| s.is_about_to_stop()) {
@@ -53,7 +50,7 @@ impl Keeper {
             self.thaw();
             return Err(No::Later);
         }
-        let copied = self.copy(&seats, &unarmed);
+        let copied = self.copy(&seats, busy);
         if copied.is_ok() {
             self.unknown = true; // until it is whole
         }
@@ -88,12 +85,8 @@ impl Keeper {
         }
     }
 
-    /// Describes the frozen process and copies the pages that have changed. Those of `unarmed` are not armed anew.
-    fn copy(
-        &mut self,
-        seats: &[&'static Seat],
-        unarmed: &[(usize, usize)],
-    ) -> Result<(Description, Held), No> {
+    /// Describes the frozen process and copies the pages that have changed. Blocks that are `busy` are not armed anew.
+    fn copy(&mut self, seats: &[&'static Seat], busy: Busy) -> Result<(Description, Held), No> {
         let maps = memory::mappings();
         if maps.is_empty() {
             return Err(No::Refused(memory::NO_MAPS.into()));
@@ -119,16 +112,16 @@ impl Keeper {
         let chosen = contents::choose(&mut files, self.settings.files);
         let about = self.describe(&maps, files, seats);
         // From here on it must go well, or it is not known what has changed.
-        let runs = self.tracker.runs_anew(&maps, &self.store.dense, unarmed);
-        self.busy.left_alone();
+        let runs = self.tracker.runs_anew(&maps, &self.store.dense, &busy.unarmed());
         let old = core::mem::take(&mut self.store.index);
-        let ahead = self.ahead.take().unwrap_or_default();
-        let held = self.copy_changes(&maps, &runs, &chosen.files, &old, ahead);
+        let mut held = Held::new(self.ahead.take().unwrap_or_default(), busy);
+        let copied = self.copy_changes(&maps, &runs, &chosen.files, &old, &mut held);
         self.store.index = old;
-        let held = held.map_err(|why| {
+        copied.map_err(|why| {
             self.unknown = true;
             No::Refused(why)
         })?;
+        self.tracker.arm(&core::mem::take(&mut held.busy).calm(), &self.crew);
         self.tracker.watch_rest(&maps, &self.crew);
         self.left_out = chosen.left_out;
         Ok((about, held))
