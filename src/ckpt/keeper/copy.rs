@@ -241,16 +241,16 @@ impl Keeper {
             let (first, end) = (i * BATCH, list.staged.min((i + 1) * BATCH));
             let mut pages = list.pages(first, end).peekable();
             let begin = pages.peek().map_or(0, |p| p.0);
-            let mut known = old[old.partition_point(|e| e.page < begin)..].iter().copied().peekable();
+            let mut known = &old[old.partition_point(|e| e.page < begin)..];
             while let Some((page, n, how)) = pages.next() {
                 if let Some(next) = pages.peek().filter(|next| next.2.is_direct() && next.0 != page + 1) {
                     cache::fetch(next.0 as usize * PAGE, FETCH);
                 }
                 // SAFETY: a place of this batch's own, of those that there is room for.
                 let (place, entry) = unsafe { places.place(n) };
-                while known.next_if(|e| e.page < page).is_some() {}
-                let before = known.next_if(|e| e.page == page);
-                *entry = before.unwrap_or(Entry { page, slot: UNPLACED, sum: 0 });
+                known = from_page(known, page);
+                let before = known.first().filter(|e| e.page == page);
+                *entry = before.copied().unwrap_or(Entry { page, slot: UNPLACED, sum: 0 });
                 let from = page as usize * PAGE;
                 let there = match how.source {
                     Source::Memory => true,
@@ -301,6 +301,12 @@ impl Keeper {
     }
 }
 
+/// `entries` without those of pages before `page`: as many as there are pages between, at most.
+fn from_page(entries: &[Entry], page: u64) -> &[Entry] {
+    let most = entries.first().map_or(0, |e| page.saturating_sub(e.page).min(entries.len() as u64) as usize);
+    &entries[entries[..most].partition_point(|e| e.page < page)..]
+}
+
 fn is_zero(page: &[u8]) -> bool {
     // SAFETY: any bytes are words.
     let (head, words, tail) = unsafe { page.align_to::<u64>() };
@@ -310,6 +316,15 @@ fn is_zero(page: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn entries_are_skipped_up_to_a_page() {
+        let entries = [2, 3, 7, 8, 20].map(|page| Entry { page, slot: 0, sum: 0 });
+        for page in 0..25 {
+            assert!(from_page(&entries, page).iter().eq(entries.iter().filter(|e| e.page >= page)), "{page}");
+        }
+        assert!(from_page(&[], 5).is_empty());
+    }
 
     /// Pages 0 to 20 are in the last index but for 4; 3 to 8 and 10 were noted ahead, of which 3, 5, 6 were written and 7 was empty; 12 to 15
     /// changed.
