@@ -142,7 +142,8 @@ impl Keeper {
                 map += 1;
             }
             // Through the kernel: it may be gone by now.
-            let how = Reading { source: Source::Door, must: true, anonymous: maps[map].inode == 0 };
+            let how =
+                Reading { source: Source::Door, must: true, anonymous: maps[map].inode == 0, compare: false };
             let mut parts = Vec::new();
             ranges::parts(&ahead.noted, (r.start / PAGE) as u64, (r.end / PAGE) as u64, |a, b, noted| {
                 parts.extend(noted.then_some(a..b));

@@ -114,6 +114,8 @@ pub(super) struct Reading<'a> {
     pub must: bool,
     /// Is zero no content? Not in a mapping of a file.
     pub anonymous: bool,
+    /// Is it not known whether they have changed? Checksums tell.
+    pub compare: bool,
 }
 
 impl Reading<'_> {
@@ -147,7 +149,7 @@ impl<'a> List<'a> {
 
     /// Adds `pages` as far as there is room, and takes them off there. True if some are left.
     pub fn add(&mut self, pages: &mut Range<u64>, how: Reading<'a>) -> bool {
-        let len = ((pages.end - pages.start) as usize).min(self.room - self.staged);
+        let len = (pages.end.saturating_sub(pages.start) as usize).min(self.room - self.staged);
         if len > 0 {
             self.pieces.push(Piece { page: pages.start, len, place: self.staged, how });
             self.staged += len;
@@ -184,6 +186,7 @@ impl Keeper {
         held: &mut Held,
     ) -> Result<(), String> {
         let mut list = List::new(self.staging.room());
+        let unarmed = held.busy.unarmed();
         let mut map = 0;
         for r in runs {
             while maps[map].end <= r.start {
@@ -194,13 +197,27 @@ impl Keeper {
                 if r.changed || self.unknown { smallvec![page..end] } else { held.unchanged(page, end) };
             let direct = r.present && maps[map].prot & libc::PROT_READ != 0;
             let source = if direct { Source::Memory } else { Source::Door };
-            let how = Reading { source, must: r.present, anonymous: maps[map].inode == 0 };
+            let how =
+                Reading { source, must: r.present, anonymous: maps[map].inode == 0, compare: self.unknown };
+            let mut parts = Vec::with_capacity(1);
+            ranges::parts(&unarmed, r.start, r.end, |start, end, busy| {
+                parts.push(((start / PAGE) as u64..(end / PAGE) as u64, busy));
+            });
             for pages in wanted {
-                self.copy_pages(&mut list, pages, how, old, held)?;
+                for (part, busy) in &parts {
+                    let pages = pages.start.max(part.start)..pages.end.min(part.end);
+                    self.copy_pages(
+                        &mut list,
+                        pages,
+                        Reading { compare: how.compare || *busy, ..how },
+                        old,
+                        held,
+                    )?;
+                }
             }
         }
         for (pages, file) in files {
-            let how = Reading { source: Source::File(file), must: true, anonymous: true };
+            let how = Reading { source: Source::File(file), must: true, anonymous: true, compare: true };
             self.copy_pages(&mut list, pages.clone(), how, old, held)?;
         }
         self.stage(&mut list, old, held)
@@ -233,7 +250,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// Fills the staging buffer. What is as it was according to the index `old` and the checksums keeps its slot and is not copied.
+    /// Fills the staging buffer. What is to be compared and is as it was, according to the index `old`, keeps its slot
+    /// and is not copied.
     pub(super) fn copy_list(&mut self, list: &List, old: &[Entry]) -> Result<(), String> {
         let places = self.staging.places();
         let (door, unreadable) = (&self.door, AtomicUsize::new(0));
@@ -248,8 +266,12 @@ impl Keeper {
                 }
                 // SAFETY: a place of this batch's own, of those that there is room for.
                 let (place, entry) = unsafe { places.place(n) };
-                known = from_page(known, page);
-                let before = known.first().filter(|e| e.page == page);
+                let before = if how.compare {
+                    known = from_page(known, page);
+                    known.first().filter(|e| e.page == page)
+                } else {
+                    None
+                };
                 *entry = before.copied().unwrap_or(Entry { page, slot: UNPLACED, sum: 0 });
                 let from = page as usize * PAGE;
                 let there = match how.source {
