@@ -199,7 +199,7 @@ impl Keeper {
             let source = if direct { Source::Memory } else { Source::Door };
             let how =
                 Reading { source, must: r.present, anonymous: maps[map].inode == 0, compare: self.unknown };
-            let mut parts = Vec::with_capacity(1);
+            let mut parts: SmallVec<[(Range<u64>, bool); 1]> = SmallVec::new(); // mostly one
             ranges::parts(&unarmed, r.start, r.end, |start, end, busy| {
                 parts.push(((start / PAGE) as u64..(end / PAGE) as u64, busy));
             });
