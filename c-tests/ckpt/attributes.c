@@ -1,6 +1,6 @@
 /* attributes STEPS: everything that a process and its threads can set in the kernel for themselves, set at the beginning and looked at in every
    step: rounding and flushing to zero, names, CPUs, nice values, signal masks, dispositions, limits, the file creation mask, flags of
-   descriptors. */
+   descriptors; and whether the kernel tells each thread the CPU that it runs on (rseq), where libc asks for that. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <fenv.h>
@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +20,11 @@
 
 enum { MOST = 64, FILES = 700, HIGH = 690 };
 
+extern const ptrdiff_t __rseq_offset __attribute__((weak)); /* glibc 2.35 */
+
 struct thread {
     unsigned csr;
-    int rounding, nice;
+    int rounding, nice, cpu;
     char name[16];
     cpu_set_t cpus;
     sigset_t blocked;
@@ -43,6 +46,8 @@ static void look(struct thread *t) {
     t->nice = getpriority(PRIO_PROCESS, 0);
     prctl(PR_GET_NAME, t->name);
     sched_getaffinity(0, sizeof t->cpus, &t->cpus);
+    struct { unsigned at_start, now; } volatile *cpu = (void *)((char *)__builtin_thread_pointer() + (&__rseq_offset ? __rseq_offset : 0));
+    t->cpu = &__rseq_offset ? (int)cpu->now : sched_getcpu();
     sigset_t now;
     pthread_sigmask(SIG_SETMASK, 0, &now);
     for (int s = 1; s < 32; s++)
@@ -120,6 +125,7 @@ int main(int argc, char **argv) {
             expect("nice", now.nice, then->nice);
             expect("name", strcmp(now.name, then->name), 0);
             expect("CPUs", CPU_EQUAL(&now.cpus, &then->cpus), 1);
+            expect("CPU", now.cpu, then->cpu);
             expect("signal mask", memcmp(&now.blocked, &then->blocked, sizeof now.blocked), 0);
         }
         expect("RLIMIT_CORE", limit(RLIMIT_CORE).rlim_cur, 0);

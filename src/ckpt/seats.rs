@@ -80,6 +80,9 @@ pub struct Seat {
     pub initial: AtomicU32,
     /// Has libc made the frozen thread?
     pub libcs: AtomicU32,
+    /// Had the frozen thread an rseq area? It has none while it is frozen: the kernel would write to it, while it is copied, when the host is given a
+    /// CPU once more for its last steps to the wait.
+    rseq: AtomicU32,
 }
 
 impl Seat {
@@ -299,6 +302,7 @@ extern "C" fn arrive(context: usize) -> *const Seat {
     seat.context.store(context, Relaxed);
     seat.thread_pointer.store(id.thread_pointer, Relaxed);
     seat.robust_head.store(id.robust_head, Relaxed);
+    seat.rseq.store(u32::from(host::unregister_rseq()), Relaxed);
     seat.order.store(NONE, Relaxed);
     seat.arrives_in(super::keep::get());
     seat
@@ -330,6 +334,8 @@ extern "C" fn take_up(seat: &'static Seat) -> ! {
         if let Some(thr) = seat.logical() {
             thr.host.store(tid, Relaxed);
         }
+    } else if seat.rseq.load(Relaxed) != 0 {
+        host::register_rseq();
     }
     // SAFETY: the kernel made this context when the thread was frozen, and memory is as it was then; rt_sigreturn finds it
     // where the handler's return would.

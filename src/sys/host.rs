@@ -75,6 +75,31 @@ pub fn id_for_libc() -> u32 {
     }
 }
 
+/// The rseq area that libc registers for the thread with this thread pointer.
+fn rseq_area(thread_pointer: usize) -> usize {
+    thread_pointer.wrapping_add(RSEQ_OFFSET.load(Relaxed))
+}
+
+/// Has the kernel watch the calling host's rseq area, where libc has it. Nothing if it does already.
+pub fn register_rseq() {
+    let len = RSEQ_LEN.load(Relaxed);
+    if len != 0 {
+        // SAFETY: the area belongs to the calling host's thread, for which libc had registered it.
+        unsafe { sys!(libc::SYS_rseq, rseq_area(super::tls::thread_pointer()), len, 0, RSEQ_SIG) };
+    }
+}
+
+/// Has the kernel leave the calling host's rseq area alone: it writes to a registered one whenever the host goes on after another has had its CPU.
+/// Returns whether it was registered. A critical section that the host is in has been aborted if the caller is a signal handler.
+pub fn unregister_rseq() -> bool {
+    let len = RSEQ_LEN.load(Relaxed);
+    // SAFETY: fails unless it is what libc has registered.
+    len != 0
+        && unsafe {
+            sys!(libc::SYS_rseq, rseq_area(super::tls::thread_pointer()), len, RSEQ_UNREGISTER, RSEQ_SIG)
+        } == 0
+}
+
 /// What a new host must take over from the one it replaces.
 #[derive(Clone, Copy)]
 pub struct Identity {
@@ -115,18 +140,11 @@ impl Identity {
     /// already are made again without effect.
     pub fn register(&self) {
         let tid = gettid();
-        let len = RSEQ_LEN.load(Relaxed);
-        let area = |tp: usize| tp.wrapping_add(RSEQ_OFFSET.load(Relaxed));
-        let before = super::tls::thread_pointer();
-        if before != self.thread_pointer {
-            // SAFETY: unregisters the area of the thread that this host leaves (fails if it has none), and sets FS.
-            unsafe {
-                if len != 0 {
-                    sys!(libc::SYS_rseq, area(before), len, RSEQ_UNREGISTER, RSEQ_SIG);
-                }
-                const ARCH_SET_FS: usize = 0x1002;
-                sys!(libc::SYS_arch_prctl, ARCH_SET_FS, self.thread_pointer);
-            }
+        if super::tls::thread_pointer() != self.thread_pointer {
+            unregister_rseq(); // of the thread that this host leaves
+            const ARCH_SET_FS: usize = 0x1002;
+            // SAFETY: the thread pointer of a thread that only this host carries from now on.
+            unsafe { sys!(libc::SYS_arch_prctl, ARCH_SET_FS, self.thread_pointer) };
         }
         // SAFETY: the descriptor belongs to the logical thread whose only host is now the caller; the kernel calls
         // re-register what libc had registered for it, with the same addresses.
@@ -144,10 +162,8 @@ impl Identity {
             if self.robust_head != 0 {
                 sys!(libc::SYS_set_robust_list, self.robust_head, 24);
             }
-            if len != 0 {
-                sys!(libc::SYS_rseq, area(self.thread_pointer), len, 0, RSEQ_SIG);
-            }
         }
+        register_rseq();
     }
 
     /// Restores the signal mask; the last step before application code.
@@ -219,13 +235,9 @@ pub unsafe fn spawn_with(
 pub fn vanish(gone: &AtomicU32) -> ! {
     // An empty robust list for the kernel to walk: the logical thread's own one goes on elsewhere.
     static EMPTY: [usize; 3] = [0; 3];
-    // SAFETY: unregisters what `adopt` registers elsewhere; the list head points to itself (set up below).
+    unregister_rseq(); // `adopt` registers it elsewhere
+    // SAFETY: the list head points to itself (set up below).
     unsafe {
-        let len = RSEQ_LEN.load(Relaxed);
-        if len != 0 {
-            let area = super::tls::thread_pointer().wrapping_add(RSEQ_OFFSET.load(Relaxed));
-            sys!(libc::SYS_rseq, area, len, RSEQ_UNREGISTER, RSEQ_SIG);
-        }
         // An all-zero head has a null first entry, which the kernel reads as a bad pointer and leaves alone.
         sys!(libc::SYS_set_robust_list, EMPTY.as_ptr(), 24);
         let park = gettid() == getpid();
