@@ -185,23 +185,24 @@ def main():
         rows(f"{a.gib:g} GiB, {percent} %", run([dirty, str(int(a.gib * 1024)), str(percent), "1", seconds], "1s", directory=a.dir)[1])
     print(f"\nwithin the limit: {sum(ok)} of {len(ok)}")
 
-    holes = as_large_as_memory(a.dir) if a.full_memory else None
-    print("\nSlow-down: median [least, most] of the rounds' ratios")
-    print("\n| program | without s | " + " | ".join(f"every {i} s" for i in a.intervals.split(",")) + " |")
-    print("|---" * (2 + len(a.intervals.split(","))) + "|")
-    for k, exe in kernels.items():
-        times = {i: [] for i in [None, *a.intervals.split(",")]}
-        for _ in range(a.rounds):
-            for i in times:
-                if holes:
-                    fill(holes)
-                times[i].append(run([exe, a.size], i and i + "s", directory=a.dir)[0])
-        out.setdefault("slowdown", {})[k] = {str(i): t for i, t in times.items()}
-        cells = []
-        for i in a.intervals.split(","):
-            ratios = sorted(with_ / without for with_, without in zip(times[i], times[None]))
-            cells.append(f"{statistics.median(ratios):.2f} [{ratios[0]:.2f}, {ratios[-1]:.2f}]")
-        print(f"| {k.upper()}.{a.size} | {statistics.median(times[None]):.2f} | " + " | ".join(cells) + " |", flush=True)
+    if a.rounds:
+        holes = as_large_as_memory(a.dir) if a.full_memory else None
+        print("\nSlow-down: median [least, most] of the rounds' ratios")
+        print("\n| program | without s | " + " | ".join(f"every {i} s" for i in a.intervals.split(",")) + " |")
+        print("|---" * (2 + len(a.intervals.split(","))) + "|")
+        for k, exe in kernels.items():
+            times = {i: [] for i in [None, *a.intervals.split(",")]}
+            for _ in range(a.rounds):
+                for i in times:
+                    if holes:
+                        fill(holes)
+                    times[i].append(run([exe, a.size], i and i + "s", directory=a.dir)[0])
+            out.setdefault("slowdown", {})[k] = {str(i): t for i, t in times.items()}
+            cells = []
+            for i in a.intervals.split(","):
+                ratios = sorted(with_ / without for with_, without in zip(times[i], times[None]))
+                cells.append(f"{statistics.median(ratios):.2f} [{ratios[0]:.2f}, {ratios[-1]:.2f}]")
+            print(f"| {k.upper()}.{a.size} | {statistics.median(times[None]):.2f} | " + " | ".join(cells) + " |", flush=True)
 
     print("\n| program | rollback ms (median) |\n|---|---|")
     for k, exe in kernels.items():
