@@ -289,3 +289,113 @@ fn bad_settings_stop_the_program() {
         assert!(run.status == 64 && run.err.contains(name), "{name}={value}: {run:?}");
     }
 }
+
+/// Links in `folder` to the libraries of `objects`, by the names that they are looked up by.
+fn link_libraries(folder: &Path, objects: &[&Path], which: impl Fn(&str) -> bool) {
+    fs::create_dir(folder).unwrap();
+    for object in objects {
+        let told = Command::new("ldd").arg(object).output().expect("ldd");
+        for line in String::from_utf8_lossy(&told.stdout).lines() {
+            let mut words = line.split_whitespace();
+            if let (Some(name), Some("=>"), Some(path)) = (words.next(), words.next(), words.next())
+                && which(name)
+            {
+                let _ = std::os::unix::fs::symlink(path, folder.join(name)); // or there is one already
+            }
+        }
+    }
+}
+
+/// A directory with a checkpoint of a killed program whose libraries were looked up in `folder` first.
+fn killed_with(folder: &Path, exe: &Path, s: &Scratch, out: &Path) -> PathBuf {
+    let dir = s.path("ckpt");
+    let saved = |_| promp_image::generation_files(&dir).first().is_some_and(|&g| g > 1);
+    let ended = start_with(first_run(exe, &["W"], &dir), out, Some(&saved), |c| {
+        c.env("LD_LIBRARY_PATH", folder);
+    });
+    assert!(ended.is_none(), "{ended:?}: {}", messages(out));
+    dir
+}
+
+/// The program that was killed ends as if it had not been.
+fn continues(restart: Command, out: &Path) {
+    let status = start(restart, out, None);
+    assert!(status.is_some_and(|s| s.success()), "{status:?}: {}", messages(out));
+    assert!(read(out).contains("verification successful"), "{}", read(out));
+}
+
+/// The loader maps /etc/ld.so.cache where it looks libraries up in it, but not where it finds them in LD_LIBRARY_PATH: other memory of its own
+/// lies elsewhere then.
+#[test]
+fn libraries_found_in_another_way() {
+    let exe = build("npb/cg.c", &[]);
+    for before in [true, false] {
+        let s = Scratch::new("loader");
+        let (out, folder) = (s.path("out"), s.path("libraries"));
+        let make = || link_libraries(&folder, &[&exe, &library()], |_| true);
+        if before {
+            make();
+        }
+        let dir = killed_with(&folder, &exe, &s, &out);
+        if before {
+            fs::remove_dir_all(&folder).unwrap();
+        } else {
+            make();
+        }
+        continues(restart(&dir), &out);
+    }
+}
+
+/// With a cache longer by megabytes libc lies elsewhere, too. LD_PRELOAD, by which it is brought to its place, cannot name what lies in a folder
+/// with a space in its name.
+#[test]
+fn libraries_at_other_addresses() {
+    let exe = build("npb/cg.c", &[]);
+    for name in ["libraries", "a space"] {
+        let s = Scratch::new("cache");
+        let (out, folder) = (s.path("out"), s.path(name));
+        link_libraries(&folder, &[&exe], |library| library.starts_with("libm."));
+        let dir = killed_with(&folder, &exe, &s, &out);
+        let longer = |then: &str| {
+            let script = format!(
+                "cd {d} && cp /etc/ld.so.cache cache && truncate -s 4M cache && mount --bind cache /etc/ld.so.cache || exit 99
+                 {then}",
+                d = s.0.display()
+            );
+            let mut c = Command::new("unshare");
+            c.args(["-m", "bash", "-c", &script]);
+            c
+        };
+        let right = limited(longer("true"), LIMIT);
+        if right.status != 0 {
+            eprintln!("SKIPPED: no right to mount a file: {}", right.err);
+            return;
+        }
+        let again = longer(&format!("exec {} restart {}", command().display(), dir.display()));
+        match name {
+            "a space" => refused(again, &out, "does it read the same as then"),
+            _ => continues(again, &out),
+        }
+    }
+}
+
+/// The same content in another file, as after the installation of the same package.
+#[test]
+fn libraries_installed_anew() {
+    let exe = build("npb/cg.c", &[]);
+    let s = Scratch::new("anew");
+    let (dir, out, copy) = (s.path("ckpt"), s.path("out"), s.path("libpromp.so"));
+    fs::copy(library(), &copy).unwrap();
+    let mut c = Command::new(&exe);
+    c.arg("W");
+    let saved = |_| promp_image::generation_files(&dir).first().is_some_and(|&g| g > 1);
+    let ended = start_with(c, &out, Some(&saved), |c| {
+        c.env("LD_PRELOAD", &copy).env(THREADS.0, THREADS.1);
+        c.env("PROMP_CKPT_DIR", &dir).env("PROMP_CKPT_INTERVAL", "50ms");
+    });
+    assert!(ended.is_none(), "{ended:?}: {}", messages(&out));
+    let other = s.path("other");
+    fs::copy(library(), &other).unwrap();
+    fs::rename(&other, &copy).unwrap();
+    continues(restart(&dir), &out);
+}

@@ -24,6 +24,18 @@ pub fn vdso() -> usize {
     unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) as usize }
 }
 
+/// In a new process: files of `maps` that it has mapped are the same as then, whatever number they have now: they may have been copied or
+/// installed anew since. Otherwise [`reshape`] would map the code that runs anew.
+pub fn number_anew(maps: &mut [Map]) {
+    let have = mappings();
+    for m in maps.iter_mut().filter(|m| m.inode != 0 && !m.is_semaphore()) {
+        if let Some(h) = have.iter().find(|h| h.inode != 0 && h.path == m.path) {
+            m.dev.clone_from(&h.dev);
+            m.inode = h.inode;
+        }
+    }
+}
+
 /// Makes the mappings what they were: what is too much goes, what is missing comes back (without its content), protections are
 /// set. The error names the mapping that could not be made.
 pub fn reshape(want: &[Map], brk: usize) -> Result<(), String> {

@@ -12,6 +12,7 @@ pub mod files;
 pub mod journal;
 pub mod keep;
 pub mod keeper;
+pub mod layout;
 pub mod memory;
 pub mod ranges;
 pub mod restart;
@@ -153,7 +154,7 @@ impl Start {
                     }
                 }
             },
-            restart::Job::Restart(first) => restart::work(&self.settings, first),
+            restart::Job::Restart(first, libraries) => restart::work(&self.settings, first, libraries),
         }
     }
 }

@@ -7,10 +7,11 @@
 use super::keeper::Keeper;
 use super::seats::Seat;
 use super::store::Store;
-use super::{Settings, Start, attributes, keep, memory};
+use super::{Settings, Start, attributes, keep, layout, memory};
 use crate::say;
 use crate::sys;
 use crate::sys::lock::Locked;
+use crate::sys::objects::{self, Object};
 use crate::sys::{host, keep as region, maps, signals, syscall};
 use core::sync::atomic::Ordering::*;
 use promp_image::{Directory, Generation};
@@ -26,8 +27,8 @@ pub const VARIABLE: &str = "PROMP_RESTART";
 pub enum Job {
     /// A new run.
     Fresh,
-    /// Go on from the checkpoint; the process' first host waits in this seat.
-    Restart(&'static Seat),
+    /// Go on from the checkpoint; the process' first host waits in this seat. The libraries that it has loaded.
+    Restart(&'static Seat, Vec<Object>),
 }
 
 /// Descriptors open before the program has opened any.
@@ -70,7 +71,7 @@ pub fn prepare() {
         // SAFETY: the library is being loaded, or is used for the first time.
         unsafe { std::env::set_var("PROMP_CKPT_DIR", dir) };
     }
-    // SAFETY: plain calls; the arguments, each ended by a zero byte, and the environment are those of this process.
+    // SAFETY: plain calls; the environment is that of this process.
     unsafe {
         let now = sys!(libc::SYS_personality, QUERY);
         if now >= 0
@@ -80,15 +81,7 @@ pub fn prepare() {
             unsafe extern "C" {
                 static environ: *const *const libc::c_char;
             }
-            if let Ok(path) = std::fs::read_link("/proc/self/exe")
-                .map(|p| CString::new(p.into_os_string().into_encoded_bytes()))
-            {
-                let text = maps::read_file(c"/proc/self/cmdline").unwrap_or_default();
-                let mut arguments: Vec<_> = text.split_inclusive(|&b| b == 0).map(<[u8]>::as_ptr).collect();
-                arguments.push(core::ptr::null());
-                sys::allowed::use_all();
-                sys!(libc::SYS_execve, path.unwrap_or_default().as_ptr(), arguments.as_ptr(), environ);
-            }
+            execute(environ);
             // It goes on with randomisation: see `randomised`.
             sys!(libc::SYS_personality, now);
         }
@@ -98,6 +91,21 @@ pub fn prepare() {
     if env::get(VARIABLE).is_some() {
         restart();
     }
+}
+
+/// Executes this process' program again, with its arguments. Comes back only if that is not possible.
+///
+/// # Safety
+/// `environment` is a list of C strings with a null at its end.
+pub unsafe fn execute(environment: *const *const libc::c_char) {
+    let Ok(path) = std::fs::read_link("/proc/self/exe") else { return };
+    let path = CString::new(path.into_os_string().into_encoded_bytes()).unwrap_or_default();
+    let text = maps::read_file(c"/proc/self/cmdline").unwrap_or_default();
+    let mut arguments: Vec<_> = text.split_inclusive(|&b| b == 0).map(<[u8]>::as_ptr).collect();
+    arguments.push(core::ptr::null());
+    sys::allowed::use_all();
+    // SAFETY: the arguments, each ended by a zero byte, are those of this process; the rest by the caller's promise.
+    unsafe { sys!(libc::SYS_execve, path.as_ptr(), arguments.as_ptr(), environment) };
 }
 
 fn refuse(why: &str) -> ! {
@@ -117,7 +125,7 @@ fn restart() -> ! {
     let k = keep::get();
     let first = &k.seats[super::seats::SEATS - 1];
     first.host.store(syscall::gettid(), Release);
-    if !super::spawn(Start { settings, job: Job::Restart(first) }) {
+    if !super::spawn(Start { settings, job: Job::Restart(first, objects::loaded()) }) {
         refuse("cannot start the thread that restores the checkpoint");
     }
     // SAFETY: all signals are blocked.
@@ -125,7 +133,7 @@ fn restart() -> ! {
 }
 
 /// The keeper of a restarting process.
-pub fn work(settings: &Settings, first: &'static Seat) -> ! {
+pub fn work(settings: &Settings, first: &'static Seat, libraries: &[Object]) -> ! {
     let number: u64 = crate::icv::env::get(VARIABLE).and_then(|v| v.parse().ok()).unwrap_or(0);
     let read = || -> Result<Generation, String> {
         let dir = Directory::open(&settings.dir)?;
@@ -135,13 +143,15 @@ pub fn work(settings: &Settings, first: &'static Seat) -> ! {
             None => Ok(g),
         }
     };
-    let g = read().unwrap_or_else(|why| refuse(&why));
+    let mut g = read().unwrap_or_else(|why| refuse(&why));
     if memory::vdso() != g.about.vdso {
         if randomised() {
             refuse(RANDOMISED);
         }
         refuse("the kernel's vDSO lies at another address: the kernel has changed, or randomises addresses");
     }
+    layout::settle(&g.about.maps, libraries).unwrap_or_else(|why| refuse(&why));
+    memory::number_anew(&mut g.about.maps);
     let store = Store::open(Path::new(&settings.dir), Some((number, g.index.clone())))
         .unwrap_or_else(|why| refuse(&why));
     store.map_state(region::STATE, false).unwrap_or_else(|why| refuse(&why));

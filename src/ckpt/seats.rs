@@ -278,6 +278,8 @@ unsafe extern "C" fn wait_frozen() {
 pub unsafe fn wait_to_be_replaced(seat: &'static Seat) -> ! {
     seat.ensure_stack();
     let k = super::keep::get();
+    // The area may lie elsewhere in the process to be, and the kernel would write to what is not there any more.
+    host::unregister_rseq();
     seat.arrives_in(k);
     k.started.store(1, SeqCst);
     // SAFETY: as for the handler.

@@ -89,15 +89,23 @@ pub fn register_rseq() {
     }
 }
 
+/// The kernel's note of the calling host's thread pointer. What it points to may be gone.
+fn noted_thread_pointer() -> usize {
+    const ARCH_GET_FS: usize = 0x1003;
+    let mut p = 0usize;
+    // SAFETY: the kernel writes the word.
+    unsafe { sys!(libc::SYS_arch_prctl, ARCH_GET_FS, &raw mut p) };
+    p
+}
+
 /// Has the kernel leave the calling host's rseq area alone: it writes to a registered one whenever the host goes on after another has had its CPU.
 /// Returns whether it was registered. A critical section that the host is in has been aborted if the caller is a signal handler.
 pub fn unregister_rseq() -> bool {
     let len = RSEQ_LEN.load(Relaxed);
     // SAFETY: fails unless it is what libc has registered.
     len != 0
-        && unsafe {
-            sys!(libc::SYS_rseq, rseq_area(super::tls::thread_pointer()), len, RSEQ_UNREGISTER, RSEQ_SIG)
-        } == 0
+        && unsafe { sys!(libc::SYS_rseq, rseq_area(noted_thread_pointer()), len, RSEQ_UNREGISTER, RSEQ_SIG) }
+            == 0
 }
 
 /// What a new host must take over from the one it replaces.
@@ -140,7 +148,7 @@ impl Identity {
     /// already are made again without effect.
     pub fn register(&self) {
         let tid = gettid();
-        if super::tls::thread_pointer() != self.thread_pointer {
+        if noted_thread_pointer() != self.thread_pointer {
             unregister_rseq(); // of the thread that this host leaves
             const ARCH_SET_FS: usize = 0x1002;
             // SAFETY: the thread pointer of a thread that only this host carries from now on.

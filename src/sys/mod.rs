@@ -16,6 +16,7 @@ pub mod lock;
 pub mod locks;
 pub mod maps;
 pub mod mutexes;
+pub mod objects;
 pub mod out;
 pub mod own;
 pub mod pagemap;

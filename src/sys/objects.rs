@@ -1,0 +1,131 @@
+//! Shared objects: those that the loader has loaded, and one that does nothing but take up addresses.
+
+use crate::sys;
+use core::ffi::{CStr, c_int, c_void};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::FromRawFd;
+
+/// A shared object in memory.
+pub struct Object {
+    /// Its file, as the loader was told or has found it.
+    pub path: String,
+    /// Its first address.
+    pub start: usize,
+}
+
+/// Those that the loader has loaded for the program, in that order; neither the program nor the loader itself. For
+/// threads of libc's only: the loader looks at the caller's thread-local memory.
+pub fn loaded() -> Vec<Object> {
+    unsafe extern "C" fn note(info: *mut libc::dl_phdr_info, _size: usize, list: *mut c_void) -> c_int {
+        // SAFETY: the loader describes an object; `list` is the list below.
+        let (info, list) = unsafe { (&*info, &mut *list.cast::<Vec<Object>>()) };
+        // SAFETY: as above; the loader's name and headers of the object.
+        let (name, headers) = unsafe {
+            (
+                if info.dlpi_name.is_null() { c"" } else { CStr::from_ptr(info.dlpi_name) },
+                core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)),
+            )
+        };
+        let first = headers.iter().find(|h| h.p_type == libc::PT_LOAD);
+        let start = first.map_or(0, |h| (info.dlpi_addr + h.p_vaddr) as usize);
+        let path = name.to_string_lossy().into_owned();
+        // The program has no name, the kernel's object no path.
+        if path.contains('/') && start != loader() {
+            list.push(Object { path, start });
+        }
+        0
+    }
+    let mut list: Vec<Object> = Vec::new();
+    // SAFETY: `note` gets the list.
+    unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut list).cast()) };
+    list
+}
+
+/// The loader's own first address.
+pub fn loader() -> usize {
+    // SAFETY: reads the auxiliary vector.
+    unsafe { libc::getauxval(libc::AT_BASE) as usize }
+}
+
+/// The file of a shared object that takes up `pages` pages, without a name in any folder: a descriptor that is open in
+/// programs executed from here, too.
+pub fn spacer(pages: usize) -> io::Result<c_int> {
+    // SAFETY: a name.
+    let fd = unsafe { sys!(libc::SYS_memfd_create, c"promp-spacer".as_ptr(), 0) } as c_int;
+    if fd < 0 {
+        return Err(io::Error::from_raw_os_error(-fd));
+    }
+    // SAFETY: just made. It is not closed: others are to open it by its number.
+    let mut file = core::mem::ManuallyDrop::new(unsafe { File::from_raw_fd(fd) });
+    let bytes = pages as u64 * 4096;
+    file.set_len(bytes)?;
+    file.write_all(&image(bytes))?;
+    Ok(fd)
+}
+
+/// The beginning of a shared object of `bytes` bytes, at most a page: no code, no symbols (System V ABI, chapters 4 and 5).
+fn image(bytes: u64) -> Vec<u8> {
+    const HEADER: u64 = 64;
+    const PROGRAM_HEADER: u64 = 56;
+    const SYMBOL: u64 = 24;
+    // The loader reads the addresses of the symbols and of their names without asking whether there are any.
+    const DYNAMIC: u64 = HEADER + 3 * PROGRAM_HEADER;
+    const SYMBOLS: u64 = DYNAMIC + 5 * 16;
+    const NAMES: u64 = SYMBOLS + SYMBOL;
+    const READ_WRITE: u32 = libc::PF_R | libc::PF_W;
+    const DT: [(u64, u64); 5] = [(5, NAMES), (6, SYMBOLS), (10, 1), (11, SYMBOL), (0, 0)]; // STRTAB, SYMTAB, STRSZ, SYMENT, NULL
+    let mut out = Vec::new();
+    out.extend([0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]); // 64 bits, little-endian
+    out.extend([3u16, 62].map(u16::to_le_bytes).as_flattened()); // a shared object for x86-64
+    out.extend(1u32.to_le_bytes());
+    out.extend([0, HEADER, 0].map(u64::to_le_bytes).as_flattened()); // entry, program headers, sections
+    out.extend(0u32.to_le_bytes());
+    out.extend([HEADER as u16, PROGRAM_HEADER as u16, 3, 0, 0, 0].map(u16::to_le_bytes).as_flattened());
+    let dynamic = (SYMBOLS - DYNAMIC, DYNAMIC);
+    for (kind, (len, at)) in
+        [(libc::PT_LOAD, (bytes, 0)), (libc::PT_DYNAMIC, dynamic), (libc::PT_GNU_STACK, (0, 0))]
+    {
+        out.extend([kind, READ_WRITE].map(u32::to_le_bytes).as_flattened());
+        let align = if kind == libc::PT_LOAD { 4096 } else { 8 };
+        out.extend([at, at, at, len, len, align].map(u64::to_le_bytes).as_flattened());
+    }
+    out.extend(DT.map(|(tag, value)| [tag, value].map(u64::to_le_bytes)).as_flattened().as_flattened());
+    out.resize(NAMES as usize + 1, 0);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::CString;
+
+    #[test]
+    fn the_loader_takes_a_spacer() {
+        for pages in [1, 11, 5000] {
+            let fd = spacer(pages).expect("a file");
+            let path = format!("/proc/self/fd/{fd}");
+            let name = CString::new(&*path).expect("a path");
+            // SAFETY: the object has no code.
+            let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW) };
+            assert!(!handle.is_null(), "{pages} pages");
+            let start = loaded().iter().find(|o| o.path == path).expect("it is loaded").start;
+            let end = |at| crate::sys::maps::find(&crate::sys::maps::all(), at).map_or(0, |m| m.end);
+            assert_eq!(end(start), start + pages * 4096);
+            // SAFETY: opened above.
+            unsafe {
+                libc::dlclose(handle);
+                libc::close(fd);
+            }
+        }
+    }
+
+    #[test]
+    fn libc_is_loaded() {
+        let list = loaded();
+        let at = libc::abort as *const () as usize;
+        let before = list.iter().filter(|o| o.start <= at).max_by_key(|o| o.start).expect("one");
+        assert!(before.path.contains("libc"), "{}", before.path);
+        assert!(list.iter().all(|o| o.start != loader()));
+    }
+}
