@@ -2,7 +2,8 @@
 
 mod common;
 use common::*;
-use std::process::Command;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
 
 fn cli(args: &[&str], env: &[(&str, &str)]) -> Run {
     let exe = library().with_file_name("promp");
@@ -111,4 +112,18 @@ fn doctor_man_and_completions() {
     assert!(json.as_array().unwrap().len() > 5);
     assert!(cli(&["man"], &[]).out.contains(".TH promp"));
     assert!(cli(&["completions", "bash"], &[]).out.contains("_promp"));
+}
+
+/// `promp ... | head`: nobody reads any more.
+#[test]
+fn output_that_nobody_reads() {
+    for args in [&["doctor"][..], &["man"], &["completions", "bash"]] {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let mut c = Command::new(library().with_file_name("promp"));
+        let out =
+            c.args(args).stdout(writer).stderr(Stdio::piped()).spawn().and_then(|c| c.wait_with_output());
+        let out = out.expect("the command");
+        assert_eq!((out.status.signal(), &*out.stderr), (Some(libc::SIGPIPE), &b""[..]), "{args:?}");
+    }
 }

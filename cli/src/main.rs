@@ -31,8 +31,19 @@ impl Failure {
 /// What a subcommand comes to.
 pub type Outcome = Result<(), Failure>;
 
+/// Who reads the output may have seen enough (`promp inspect DIR | head`): the process then ends like any other that writes to a pipe.
+fn end_with_the_reader() {
+    // SAFETY: the disposition that processes begin with.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+}
+
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
+    let command = Cli::parse().command;
+    // Those that run a program outlive their own output.
+    if !matches!(command, Command::Run(_) | Command::Restart(_)) {
+        end_with_the_reader();
+    }
+    let outcome = match command {
         Command::Run(r) => run::run(&r),
         Command::Restart(r) => restart::restart(&r),
         Command::Inspect(i) => inspect::inspect(&i),
