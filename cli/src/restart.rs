@@ -101,6 +101,8 @@ fn process(dir: &Path, g: &Generation) -> Command {
 
 /// Runs `c`; each time a signal kills it, continues from `dir`, at most `most` times. Ends with the program's own status.
 pub fn supervise(mut c: Command, dir: &Path, most: u32) -> Outcome {
+    let input = Watch::standard_input();
+    let mut read = false;
     for done in 0.. {
         let status =
             c.status().map_err(|e| Failure::new(126, format!("the program cannot be started: {e}")))?;
@@ -118,6 +120,30 @@ pub fn supervise(mut c: Command, dir: &Path, most: u32) -> Outcome {
             return Err(refused(format_args!("{} {NONE_YET}", dir.display())));
         }
         c = command(dir)?;
+        read |= input.was_read();
+        if read {
+            c.env("PROMP_RESTART_INPUT", "read");
+        }
     }
     Ok(())
+}
+
+/// Whether somebody has read from standard input: where it is a pipe, a new process cannot read that again.
+struct Watch(libc::c_int);
+
+impl Watch {
+    fn standard_input() -> Self {
+        // SAFETY: plain calls with a C string. A watch of a descriptor that is not there is none.
+        unsafe {
+            let fd = libc::inotify_init1(libc::IN_NONBLOCK | libc::IN_CLOEXEC);
+            libc::inotify_add_watch(fd, c"/proc/self/fd/0".as_ptr(), libc::IN_ACCESS | libc::IN_ONESHOT);
+            Self(fd)
+        }
+    }
+
+    fn was_read(&self) -> bool {
+        let mut event = [0u8; 64];
+        // SAFETY: a buffer of that length.
+        unsafe { libc::read(self.0, event.as_mut_ptr().cast(), event.len()) > 0 }
+    }
 }

@@ -183,6 +183,12 @@ pub struct OpenFile {
     pub content: Option<u32>,
     /// A descriptor with a smaller number that has the same offset and flags, because one was made from the other.
     pub same_as: Option<i32>,
+    /// A pipe from which the program has read.
+    #[serde(default)]
+    pub was_read: bool,
+    /// A pipe from which nothing more can come.
+    #[serde(default)]
+    pub has_ended: bool,
 }
 
 impl OpenFile {

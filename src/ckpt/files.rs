@@ -1,4 +1,4 @@
-//! Open files and what else the kernel keeps for a process: what can be put back, and what makes a checkpoint impossible.
+//! Open files: what can be put back, and what makes a checkpoint impossible.
 
 use super::contents;
 use super::image::{Disposition, OpenFile};
@@ -19,9 +19,18 @@ pub fn numbers() -> Vec<i32> {
     all
 }
 
+/// A descriptor that the program was started with, and the device and inode of what was behind it: `dup2` and `freopen` may have put something else there.
+pub type Inherited = (i32, u64, u64);
+
+/// What is behind `fds` now.
+pub fn behind(fds: impl IntoIterator<Item = i32>) -> Vec<Inherited> {
+    let meta = |fd| fs::metadata(format!("/proc/self/fd/{fd}")).ok().map(|m| (fd, m.dev(), m.ino()));
+    fds.into_iter().filter_map(meta).collect()
+}
+
 /// Open descriptors but those in `ours`; the error says what cannot be saved. Streams among `inherited`, which the program was
 /// started with, are its surroundings: they stay as they are.
-pub fn open_files(ours: &[i32], inherited: &[i32]) -> Result<Vec<OpenFile>, String> {
+pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>, String> {
     let mut all = Vec::new();
     for fd in numbers() {
         if ours.contains(&fd) {
@@ -34,9 +43,11 @@ pub fn open_files(ours: &[i32], inherited: &[i32]) -> Result<Vec<OpenFile>, Stri
         let offset = info.lines().find_map(|l| l.strip_prefix("pos:"));
         let path = link.to_string_lossy().into_owned();
         let t = meta.file_type();
-        let surroundings = inherited.contains(&fd) && !t.is_file() && !t.is_dir();
+        let inherited = inherited.contains(&(fd, meta.dev(), meta.ino()));
+        let surroundings = inherited && !t.is_file() && !t.is_dir();
         if surroundings && unread(fd) == 0 {
-            all.push(OpenFile { fd, path, inherited: true, ..Default::default() });
+            let flags = flags_in(&info);
+            all.push(OpenFile { fd, path, inherited: true, flags, ..Default::default() });
             continue;
         }
         if t.is_socket() {
@@ -58,7 +69,7 @@ pub fn open_files(ours: &[i32], inherited: &[i32]) -> Result<Vec<OpenFile>, Stri
             all.iter().find(|f| (f.device, f.inode) == (meta.dev(), meta.ino()) && is_one(f.fd, fd));
         all.push(OpenFile {
             fd,
-            inherited: inherited.contains(&fd),
+            inherited,
             regular: t.is_file(),
             flags: flags_in(&info),
             offset: offset.and_then(|n| n.trim().parse().ok()).unwrap_or(0),
@@ -69,6 +80,7 @@ pub fn open_files(ours: &[i32], inherited: &[i32]) -> Result<Vec<OpenFile>, Stri
             content: None,
             same_as: same_as.map(|f| f.fd),
             path,
+            ..Default::default()
         });
     }
     Ok(all)
@@ -86,35 +98,24 @@ fn harmless_device(path: &str) -> bool {
     NAMES.contains(&path) || path.starts_with("/dev/pts/")
 }
 
-fn unread(fd: i32) -> i32 {
+/// Is it a pipe, with a name or without?
+pub fn is_pipe(fd: i32) -> bool {
+    fs::metadata(format!("/proc/self/fd/{fd}")).is_ok_and(|m| m.file_type().is_fifo())
+}
+
+/// Was it opened for reading?
+pub fn is_readable(fd: i32) -> bool {
+    // SAFETY: plain call.
+    let flags = unsafe { sys!(libc::SYS_fcntl, fd, libc::F_GETFL) } as i32;
+    flags & libc::O_ACCMODE != libc::O_WRONLY
+}
+
+/// Bytes that can be read from a pipe or socket.
+pub fn unread(fd: i32) -> i32 {
     let mut n = 0i32;
     // SAFETY: the kernel writes an integer; it fails for the writing end.
     unsafe { sys!(libc::SYS_ioctl, fd, libc::FIONREAD, &raw mut n) };
-    // SAFETY: plain call.
-    let flags = unsafe { sys!(libc::SYS_fcntl, fd, libc::F_GETFL) } as i32;
-    if flags & libc::O_ACCMODE == libc::O_WRONLY { 0 } else { n }
-}
-
-/// Other things of the process that could not be put back.
-pub fn obstacles() -> Option<String> {
-    for host in sys::maps::names(c"/proc/self/task") {
-        let children = fs::read_to_string(format!("/proc/self/task/{host}/children")).unwrap_or_default();
-        if let Some(c) = children.split_whitespace().next() {
-            return Some(format!("the program has a child process ({c})"));
-        }
-    }
-    if fs::read_to_string("/proc/self/timers").is_ok_and(|t| !t.is_empty()) {
-        return Some("the program has a timer (timer_create)".into());
-    }
-    for which in 0..3 {
-        let mut t = [0i64; 4];
-        // SAFETY: the kernel writes an itimerval.
-        unsafe { sys!(libc::SYS_getitimer, which, t.as_mut_ptr()) };
-        if t[2] != 0 || t[3] != 0 {
-            return Some("the program has an interval timer (setitimer or alarm)".into());
-        }
-    }
-    None
+    if is_readable(fd) { n } else { 0 }
 }
 
 /// Do two descriptors share their offset and flags, because one was made from the other? No, where the system does not tell.
@@ -140,6 +141,9 @@ pub fn length_of(fd: i32) -> u64 {
 
 /// Puts open files back, with the content that `store` has of them; the error names the one that could not be.
 pub fn put_back(saved: &[OpenFile], ours: &[i32], new_process: bool, store: &Store) -> Result<(), String> {
+    if !new_process {
+        saved.iter().filter(|s| s.inherited && !s.regular && !s.path.is_empty()).try_for_each(stream_back)?;
+    }
     for fd in numbers() {
         if !ours.contains(&fd) && !saved.iter().any(|s| s.fd == fd) {
             // SAFETY: a descriptor that the program did not have then.
@@ -165,6 +169,28 @@ pub fn put_back(saved: &[OpenFile], ours: &[i32], new_process: bool, store: &Sto
     contents::put_back(&back, store)?;
     // Messages stay where they are: also ours about failures.
     back.iter().filter(|s| s.regular && s.fd != 2).try_for_each(put_length_back)
+}
+
+/// A stream that the program was started with, and has closed since or put something else in its place (`freopen`). There may be a duplicate, or it has
+/// a name. Where it is gone for good, the program has done with it what it was to do: what it does again leads nowhere.
+fn stream_back(s: &OpenFile) -> Result<(), String> {
+    let leads_there = |fd: i32| {
+        let info = fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).unwrap_or_default();
+        fs::read_link(format!("/proc/self/fd/{fd}")).is_ok_and(|l| l.as_os_str() == s.path.as_str())
+            && (flags_in(&info) ^ s.flags) & libc::O_ACCMODE == 0
+    };
+    if leads_there(s.fd) {
+        return Ok(());
+    }
+    match numbers().into_iter().find(|&fd| leads_there(fd)) {
+        // SAFETY: descriptors of the program.
+        Some(other) => match unsafe { sys!(libc::SYS_dup3, other, s.fd, s.flags & libc::O_CLOEXEC) } {
+            r if r < 0 => Err(format!("descriptor {} ({}): {}", s.fd, s.path, sys::why(r))),
+            _ => Ok(()),
+        },
+        None if s.path.starts_with('/') => reopen(s, None),
+        None => reopen(&OpenFile { path: "/dev/null".into(), ..s.clone() }, None),
+    }
 }
 
 fn is_same(a: &OpenFile, b: &OpenFile) -> bool {

@@ -14,6 +14,7 @@ pub mod keep;
 pub mod keeper;
 pub mod layout;
 pub mod memory;
+pub mod process;
 pub mod ranges;
 pub mod restart;
 pub mod round;
@@ -21,6 +22,7 @@ pub mod seats;
 pub mod semaphores;
 pub mod staging;
 pub mod store;
+pub mod streams;
 pub mod tracker;
 
 use crate::fault::record::{self, Recovery};
@@ -60,7 +62,7 @@ pub struct Settings {
     /// Default number of threads of a region.
     pub threads: u32,
     /// Descriptors that the program was started with.
-    pub inherited: Vec<i32>,
+    pub inherited: Vec<files::Inherited>,
 }
 
 /// Checkpoints taken in this process, for the report; in the kept region. Zeroed memory is the empty list.

@@ -4,10 +4,11 @@
 //! re-executes the program once, at load. A restarting process is stopped at load too, before the program has done
 //! anything: the keeper replaces its memory by the checkpoint's and its first host takes the saved context up.
 
+use super::files::{self, Inherited};
 use super::keeper::Keeper;
 use super::seats::Seat;
 use super::store::Store;
-use super::{Settings, Start, attributes, keep, layout, memory};
+use super::{Settings, Start, attributes, keep, layout, memory, streams};
 use crate::say;
 use crate::sys;
 use crate::sys::lock::Locked;
@@ -15,13 +16,15 @@ use crate::sys::objects::{self, Object};
 use crate::sys::{host, keep as region, maps, signals, syscall};
 use core::sync::atomic::Ordering::*;
 use promp_image::{Directory, Generation};
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::path::Path;
 
 /// Exit status when a restart is refused.
 pub const REFUSED: i32 = 71;
 /// The variable by which `promp restart` tells the library the generation.
 pub const VARIABLE: &str = "PROMP_RESTART";
+/// Set by a supervisor who has seen that standard input was read from.
+const READ: &CStr = c"PROMP_RESTART_INPUT";
 
 /// What the keeper's host does first.
 pub enum Job {
@@ -32,10 +35,10 @@ pub enum Job {
 }
 
 /// Descriptors open before the program has opened any.
-static INHERITED: Locked<Vec<i32>> = Locked::new(Vec::new());
+static INHERITED: Locked<Vec<Inherited>> = Locked::new(Vec::new());
 
 /// See [`INHERITED`].
-pub fn inherited() -> Vec<i32> {
+pub fn inherited() -> Vec<Inherited> {
     INHERITED.with(|v| v.clone())
 }
 
@@ -86,7 +89,9 @@ pub fn prepare() {
             sys!(libc::SYS_personality, now);
         }
     }
-    INHERITED.with(|v| *v = super::files::numbers());
+    let inherited = files::numbers();
+    streams::begin(&inherited);
+    INHERITED.with(|v| *v = files::behind(inherited));
     attributes::begin();
     if env::get(VARIABLE).is_some() {
         restart();
@@ -150,13 +155,15 @@ pub fn work(settings: &Settings, first: &'static Seat, libraries: &[Object]) -> 
         }
         refuse("the kernel's vDSO lies at another address: the kernel has changed, or randomises addresses");
     }
+    let read_since = crate::icv::env::is_set(READ);
+    let said = streams::fit(&g.about.files, read_since).unwrap_or_else(|why| refuse(&why));
     layout::settle(&g.about.maps, libraries).unwrap_or_else(|why| refuse(&why));
     memory::number_anew(&mut g.about.maps);
     let store = Store::open(Path::new(&settings.dir), Some((number, g.index.clone())))
         .unwrap_or_else(|why| refuse(&why));
     store.map_state(region::STATE, false).unwrap_or_else(|why| refuse(&why));
     let region_of = g.about.region;
-    let inherited = g.about.files.iter().filter(|f| f.inherited).map(|f| f.fd).collect();
+    let inherited = files::behind(g.about.files.iter().filter(|f| f.inherited).map(|f| f.fd));
     let settings = Settings { threads: g.about.threads, inherited, ..settings.clone() };
     let verbose = settings.verbose;
     // A thread may have been saved while it slept until this changes.
@@ -171,6 +178,7 @@ pub fn work(settings: &Settings, first: &'static Seat, libraries: &[Object]) -> 
         refuse(&why);
     }
     if verbose >= 1 {
+        said.iter().for_each(|what| say!("{what}"));
         say!("restarted from checkpoint {number} (region {region_of})");
     }
     keep::get().ready.store(1, Release);

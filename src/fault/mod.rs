@@ -31,7 +31,7 @@ pub fn initialise(g: &'static Globals) {
     report::start(g);
     ckpt::start(g);
     if g.promp.ft {
-        stop::install(g.promp.takes_crashes);
+        let _ = stop::install(g.promp.takes_crashes);
         inject::start(g);
         agent::start(g);
     } else if !g.promp.faults.is_empty() && g.promp.verbose >= 1 {

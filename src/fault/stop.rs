@@ -7,10 +7,10 @@
 use super::policy::{self, Refusal};
 use super::record::{self, Recovery};
 use super::recover::{self, Order, Way};
-use super::spec::Kind;
+use super::spec::{Fault, Kind};
 use super::{after, inject, library, report};
 use crate::ckpt;
-use crate::icv::globals_if_ready;
+use crate::icv::{globals, globals_if_ready};
 use crate::say;
 use crate::sys::host::{self, Identity};
 use crate::sys::signals::{self, Interrupted};
@@ -23,12 +23,26 @@ use core::sync::atomic::{AtomicU32, Ordering::*};
 /// Crashes of one thread at one save point that are taken for faults of the machine; one more is the program's own bug.
 const CRASH_TRIES: u32 = 2;
 
-/// Installs the crash handlers, where the program has none of its own or PROMP_CRASHES says that they come first. Once at the beginning, and once more before the first worker is made: where a
+/// Installs the crash handlers, where the program has none of its own or PROMP_CRASHES says that they come first; returns the
+/// signals left to the program. Once at the beginning, and once more before the first worker is made: where a
 /// library's constructor has used OpenMP, a Fortran program installs its handlers, which only report, after the first time. The stop signal's is
 /// installed when it is needed.
-pub fn install(before_the_programs: bool) {
-    for sig in signals::CRASHES {
-        signals::install(sig, on_crash, !before_the_programs);
+pub fn install(before_the_programs: bool) -> impl Iterator<Item = i32> {
+    let theirs = signals::CRASHES.map(|sig| !signals::install(sig, on_crash, !before_the_programs));
+    signals::CRASHES.into_iter().zip(theirs).filter(|&(_, theirs)| theirs).map(|(sig, _)| sig)
+}
+
+/// Before the first worker is made: installs the crash handlers where that is possible only now. Where failures are to be survived (checkpoints, or
+/// faults that crash), says that the program's crashes are its own affair.
+pub fn install_at_last() {
+    let p = &globals().promp;
+    let left = install(p.takes_crashes).count();
+    let crash = |f: &Fault| matches!(f.kind, Kind::Crash | Kind::MemErr);
+    if left > 0 && p.verbose >= 1 && (ckpt::keep::if_on().is_some() || p.faults.iter().any(crash)) {
+        say!(
+            "the program has handlers of its own for crashes (SIGSEGV, SIGBUS, SIGFPE or SIGILL), which get them first; \
+             PROMP_CRASHES=runtime has crashes in regions survived instead"
+        );
     }
 }
 

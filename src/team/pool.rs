@@ -95,7 +95,7 @@ pub fn give_back_thread(t: &'static Thread) {
 
 fn create_worker() -> Option<&'static Thread> {
     if workers() == 0 && globals().promp.ft {
-        fault::stop::install(globals().promp.takes_crashes);
+        fault::stop::install_at_last();
     }
     let thr = Thread::create(true);
     thr.dock.waker().is_here();

@@ -155,7 +155,7 @@ pub fn limited(mut cmd: Command, limit: Duration) -> Run {
 }
 
 /// The environment variables that must not leak into runs.
-fn clean(cmd: &mut Command) {
+pub fn clean(cmd: &mut Command) {
     for (k, _) in std::env::vars() {
         if ["OMP_", "GOMP_", "PROMP_", "LD_"].iter().any(|p| k.starts_with(p)) {
             cmd.env_remove(k);

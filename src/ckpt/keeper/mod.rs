@@ -21,6 +21,7 @@ use super::seats::Seat;
 use super::semaphores::Semaphores;
 use super::staging::Staging;
 use super::store::Store;
+use super::streams::Streams;
 use super::tracker::Tracker;
 use crate::say;
 use crate::sys::door::Door;
@@ -72,6 +73,9 @@ pub struct Keeper {
     /// A thread without a seat, and since when it has been seen.
     stranger: Option<(u32, u64)>,
     semaphores: Semaphores,
+    streams: Streams,
+    /// [`super::process::children_ended`] at the last checkpoint.
+    children_ended: u64,
     taken: &'static super::TakenList,
     mapped: Vec<image::MappedFile>,
     cpu: Vec<String>,
@@ -107,6 +111,8 @@ impl Keeper {
             left_out: Vec::new(),
             stranger: None,
             semaphores: Semaphores::default(),
+            streams: Streams::inherited(),
+            children_ended: 0,
             taken,
             mapped: Vec::new(),
             cpu: image::cpu_features(),
@@ -176,7 +182,12 @@ impl Keeper {
 
     /// Descriptors that are no files of the program.
     fn ours(&self) -> Vec<i32> {
-        [&self.store.descriptors()[..], &self.tracker.descriptors(), &[self.door.0]].concat()
+        [
+            &self.store.descriptors()[..],
+            &self.tracker.descriptors(),
+            &[self.door.0, self.streams.descriptor()],
+        ]
+        .concat()
     }
 }
 

@@ -4,7 +4,7 @@ use super::super::image::{self, Attributes, Context, Entry, Map, PAGE};
 use super::super::memory;
 use super::super::seats::{self, LEAVE, Seat, TAKE};
 use super::super::tracker::Run;
-use super::super::{attributes, files, keep};
+use super::super::{attributes, files, keep, process, streams};
 use super::{Keeper, No};
 use crate::fault::record::{self, Recovery};
 use crate::say;
@@ -45,9 +45,21 @@ impl Keeper {
             }
         }
         k.failed.store(0, Release);
-        if let Err(why) = self.put_back(&seats, began) {
-            stop(&why);
+        let since = self.streams.since(self.generation, &self.last.files);
+        if let Some(what) = since.lost {
+            stop_for_want_of(&what);
         }
+        let mut again = since.again;
+        let ended = process::end_children().unwrap_or_else(|why| stop(&why));
+        let now = process::children_ended();
+        if ended > 0 || now != self.children_ended {
+            again.push(format!(
+                "the program has started other processes since checkpoint {} ({ended} were ended now); what they have done is done again",
+                self.generation
+            ));
+        }
+        self.children_ended = now;
+        self.put_back(&seats, began, &again).unwrap_or_else(|why| stop(&why));
     }
 
     /// Says what the rollback that began at `began` has done for those who asked for it.
@@ -63,8 +75,9 @@ impl Keeper {
         }
     }
 
-    /// Memory, files, dispositions and threads become what they were; threads that are frozen in `seats` take their contexts.
-    fn put_back(&mut self, seats: &[&'static Seat], began: u64) -> Result<(), String> {
+    /// Memory, files, dispositions and threads become what they were; threads that are frozen in `seats` take their contexts. `again`: what
+    /// others see twice.
+    fn put_back(&mut self, seats: &[&'static Seat], began: u64, again: &[String]) -> Result<(), String> {
         let k = keep::get();
         let contexts = self.last.contexts.clone();
         // Threads that did not exist then go first: the kernel writes to their memory as they end.
@@ -88,6 +101,9 @@ impl Keeper {
         files::dispose(&self.last.signals);
         // Before the threads go on: the program may end at once.
         self.close_records(began);
+        if self.settings.verbose >= 1 {
+            again.iter().for_each(|what| say!("{what}"));
+        }
         self.hand_out(&contexts, &carriers)
     }
 
@@ -142,7 +158,17 @@ impl Keeper {
     fn put_the_rest_back(&mut self, new_process: bool) -> Result<(), String> {
         attributes::put_limits_back(&self.last.limits, new_process);
         keep::get().journal.undo(&self.settings.dir, self.last.era, self.settings.files)?;
+        if !new_process {
+            process::put_back(&self.last)?;
+        }
         files::put_back(&self.last.files, &self.ours(), new_process, &self.store)?;
+        if new_process {
+            // It has been given others in their place.
+            for f in self.last.files.iter_mut().filter(|f| f.inherited && !f.regular) {
+                f.path = streams::path_of(f.fd);
+            }
+        }
+        self.streams.go_back(&self.last.files);
         // Some threads get new hosts.
         mutexes::follow();
         Ok(())
@@ -257,6 +283,15 @@ impl Keeper {
         let number = k.number(first);
         self.hand_out(&contexts, &[(number, tp)])
     }
+}
+
+/// A rollback needs input that is gone.
+fn stop_for_want_of(input: &str) -> ! {
+    say!(
+        "no rollback: {input}, and what it has taken from there cannot be read again; stopping. Programs that read their input from a \
+         file (./app <file) can be rolled back."
+    );
+    syscall::exit_group(70)
 }
 
 /// A rollback that cannot be finished leaves nothing to go on with.

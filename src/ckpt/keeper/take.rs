@@ -5,7 +5,7 @@ use super::super::image::{self, Context, Description, Map, OpenFile, PAGE, Secon
 use super::super::memory;
 use super::super::seats::Seat;
 use super::super::semaphores::Obstacle;
-use super::super::{attributes, contents, files, journal, keep};
+use super::super::{attributes, contents, files, journal, keep, process};
 use super::ahead::WORTH_IT;
 use super::copy::Held;
 use super::{Keeper, No, Taken};
@@ -51,6 +51,7 @@ impl Keeper {
             return Err(No::Later);
         }
         let copied = self.copy(&seats, busy);
+        let children_ended = process::children_ended();
         if copied.is_ok() {
             self.unknown = true; // until it is whole
         }
@@ -64,6 +65,7 @@ impl Keeper {
         let finished = self.finish(about, held, stop_ns, began);
         self.staging.offer();
         let dirty_pages = finished.map_err(No::Refused)?;
+        self.children_ended = children_ended;
         self.unknown = false;
         self.grows |= self.staging.ready() >= had + WORTH_IT;
         if self.settings.verbose >= 2 {
@@ -103,7 +105,8 @@ impl Keeper {
             }
         }
         let mut files = files::open_files(&self.ours(), &self.settings.inherited).map_err(No::Refused)?;
-        if let Some(why) = files::obstacles() {
+        self.streams.look(&mut files).map_err(No::Refused)?;
+        if let Some(why) = process::obstacles() {
             return Err(No::Refused(why));
         }
         let journal = &keep::get().journal;
@@ -141,12 +144,7 @@ impl Keeper {
                 attributes: attributes::of(s.host.load(Relaxed)),
             })
             .collect();
-        let read = |p: &core::ffi::CStr| sys::maps::read_file(p).unwrap_or_default();
         let (program, arguments, environment) = self.command();
-        let directory = std::fs::read_link("/proc/self/cwd").map(|l| l.to_string_lossy().into_owned());
-        let status = String::from_utf8_lossy(&read(c"/proc/self/status")).into_owned();
-        let umask =
-            status.lines().find_map(|l| u32::from_str_radix(l.strip_prefix("Umask:")?.trim(), 8).ok());
         // SAFETY: asks for the break.
         let brk = unsafe { sys!(libc::SYS_brk, 0) } as usize;
         Description {
@@ -154,8 +152,8 @@ impl Keeper {
             program,
             arguments,
             environment,
-            directory: directory.unwrap_or_default(),
-            umask: umask.unwrap_or(0o022),
+            directory: process::directory(),
+            umask: process::umask().unwrap_or(0o022),
             stack_limit: attributes::stack_limit(),
             limits: attributes::limits(),
             pid: syscall::getpid(),
@@ -217,6 +215,7 @@ impl Keeper {
         let bytes =
             self.store.commit(number, &about, entries)? + dirty_pages * PAGE as u64 - total * PAGE as u64;
         self.generation = number;
+        self.streams.whole();
         // The generation before it may still be gone back to, should this one be damaged.
         journal::undo::forget(&self.settings.dir, self.last.era);
         self.last = about;

@@ -1,0 +1,104 @@
+/* A program that changes what the kernel keeps of it: its folder, its umask, timers, children, where its output goes. In each of its steps one of these,
+   with work that must not be repeated before and after. It gets the name of a file, and prints what it finds. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { N = 50000 };
+static double a[N];
+static char start[4096];
+
+static void work(long x) {
+#pragma omp parallel for schedule(dynamic, 500)
+    for (int i = 0; i < N; i++)
+        for (int k = 0; k < 200; k++) a[i] = a[i] * 0.5 + i % 7 + x;
+}
+static void need(int ok, const char *what) {
+    if (!ok) {
+        perror(what);
+        exit(3);
+    }
+}
+static void create(const char *file) {
+    int fd = open(file, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    _exit(fd >= 0 && write(fd, "x", 1) == 1 ? 7 : 8);
+}
+static long size_of(const char *file) {
+    struct stat s;
+    return stat(file, &s) ? 0 : (long)s.st_size;
+}
+
+static void folder(int step) {
+    char now[4096];
+    need(getcwd(now, sizeof now) != NULL, "getcwd");
+    mode_t mask = umask(0);
+    umask(mask);
+    printf("%d: in %s %03o\n", step, strncmp(now, start, strlen(start)) ? now : now + strlen(start), (unsigned)mask);
+    need(!chdir(step % 2 ? start : "/"), "chdir");
+    umask(step % 2 ? 022 : 077);
+}
+static void timers(int step) {
+    struct itimerval soon = {{0, 0}, {0, 150000}}, none = {{0, 0}, {0, 0}};
+    struct sigevent e = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+    struct itimerspec then = {{0, 0}, {0, 150000000}};
+    timer_t t;
+    need(!setitimer(ITIMER_REAL, &soon, NULL), "setitimer");
+    need(!timer_create(CLOCK_MONOTONIC, &e, &t) && !timer_settime(t, 0, &then, NULL), "timer");
+    work(step);
+    need(!timer_delete(t) && !setitimer(ITIMER_REAL, &none, NULL), "no timers");
+}
+static void children(int step, const char *file) {
+    int status = 0;
+    unlink(file); /* what another of the kind has left behind */
+    pid_t child = fork();
+    if (!child) {
+        pid_t its = fork();
+        usleep(step % 2 ? 20000 : 0);
+        if (!its) create(file);
+        waitpid(its, &status, 0);
+        _exit(WEXITSTATUS(status));
+    }
+    work(step);
+    pid_t ended = wait(&status);
+    printf("%d: %d %d, %ld\n", step, ended == child, WEXITSTATUS(status), size_of(file));
+    need(wait(&status) < 0, "one child only");
+}
+static void output(int step, const char *file) {
+    fflush(stdout);
+    int old = dup(1), other = open(file, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    need(old >= 0 && dup2(other, 1) == 1, "dup2");
+    close(other);
+    work(step);
+    printf("elsewhere\n");
+    fflush(stdout);
+    need(dup2(old, 1) == 1, "dup2");
+    close(old);
+    printf("%d: %ld in the file\n", step, size_of(file));
+}
+
+int main(int argc, char **argv) {
+    const char *mode = argc > 1 ? argv[1] : "", *file = argc > 2 ? argv[2] : "";
+    int steps = argc > 3 ? atoi(argv[3]) : 4;
+    need(getcwd(start, sizeof start) != NULL, "getcwd");
+    for (int i = 0; i < steps; i++) {
+        work(i);
+        if (!strcmp(mode, "folder")) folder(i);
+        if (!strcmp(mode, "timers")) timers(i);
+        if (!strcmp(mode, "children")) children(i, file);
+        if (!strcmp(mode, "output")) output(i, file);
+        work(i + 1);
+    }
+    usleep(250000); /* what is left over would strike now */
+    double all = size_of(file);
+    for (int i = 0; i < N; i++) all += a[i];
+    printf("%.3f\n", all);
+    return 0;
+}

@@ -1,0 +1,57 @@
+/* A program between others: it reads from pipes, a terminal or a socket, before or after the checkpoint that its first region begins with, and sends.
+   After each step it works in a way that must not be repeated. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { N = 100000 };
+static double a[N];
+
+static void work(long x) {
+#pragma omp parallel for schedule(dynamic, 500)
+    for (int i = 0; i < N; i++)
+        for (int k = 0; k < 300; k++) a[i] = a[i] * 0.5 + i % 7 + x;
+}
+
+/* How many numbers follow, and the numbers. */
+static long read_from(FILE *f) {
+    long n = 0, x, sum = 0;
+    if (fscanf(f, "%ld", &n) != 1) return -1;
+    while (n-- > 0 && fscanf(f, "%ld", &x) == 1) sum += x;
+    return sum;
+}
+
+int main(int argc, char **argv) {
+    const char *mode = argc > 1 ? argv[1] : "never";
+    int is = 0, own[2];
+    long sum = 0;
+    FILE *f = stdin;
+#define MODE(name) (is = !strcmp(mode, name))
+    if (MODE("before") || MODE("twice")) sum += read_from(stdin);
+    if (MODE("opened")) f = fopen(argv[2], "r");
+    if (MODE("own") && pipe(own)) return 2;
+    work(1);
+    if (MODE("after") || MODE("twice") || MODE("opened")) sum += read_from(f);
+    if (MODE("opens")) {
+        f = fopen(argv[2], "r");
+        sum += read_from(f);
+    }
+    if (MODE("own") && write(own[1], "x", 1) != 1) return 2;
+    if (MODE("says")) {
+        puts("a line");
+        fflush(stdout);
+    }
+    work(sum);
+    if (MODE("own")) {
+        int n;
+        if (ioctl(own[0], FIONREAD, &n)) return 2;
+        sum += n;
+    }
+    work(sum + 1);
+    (void)is;
+    double all = 0;
+    for (int i = 0; i < N; i++) all += a[i];
+    printf("%ld %.3f\n", sum, all);
+    return 0;
+}

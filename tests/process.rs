@@ -1,0 +1,93 @@
+//! What the kernel keeps of a process goes back with it: its folder, umask, timers, children, where its output goes.
+
+mod common;
+use common::saved::*;
+use common::*;
+use std::fs;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+const MODES: [&str; 4] = ["folder", "timers", "children", "output"];
+
+#[test]
+fn what_the_kernel_keeps_of_a_process() {
+    let s = Scratch::new("process");
+    let exe = build("ckpt/process.c", &[]);
+    let (file, rounds) = (s.path("file"), if long() { 60 } else { 5 });
+    for mode in MODES {
+        let args = [mode, text(&file), "6"];
+        let fresh = || {
+            let _ = fs::remove_file(&file);
+        };
+        fresh();
+        let want = reference(&exe, &args, &[THREADS]);
+        assert_eq!(want.status, 0, "{mode}: {want:?}");
+        // In the first step, with the checkpoint that the first region begins with; then anywhere.
+        let mut faults: Vec<(String, &str)> =
+            (2..5).map(|r| (format!("kill@thread=1,region={r},delay=1ms"), "1h")).collect();
+        faults.extend((0..rounds).map(|r| (format!("kill@mtbf=40ms,seed={r},count=4"), "20ms")));
+        let (mut back, mut said) = (0, false);
+        for (fault, interval) in &faults {
+            fresh();
+            let env = [("PROMP_FAULT", fault.as_str()), ("PROMP_CKPT_INTERVAL", interval)];
+            let run = checkpointed(&exe, &args, &s.path("ckpt"), &env);
+            assert_eq!((run.status, &run.out), (0, &want.out), "{mode} {fault}: {}", run.err);
+            back += run.err.matches("rolled back").count();
+            said |= run.err.contains("started other processes since checkpoint");
+        }
+        assert_eq!(said, mode == "children");
+        assert!(back >= 3 + rounds, "{mode}: {back} rollbacks");
+    }
+}
+
+/// The same after kill -9. (Children of the dead process go on, so that mode is left out.)
+#[test]
+fn restarts() {
+    let s = Scratch::new("process-restarts");
+    let exe = build("ckpt/process.c", &[]);
+    let (file, dir, out) = (s.path("file"), s.path("ckpt"), s.path("out"));
+    for mode in ["folder", "timers", "output"] {
+        let args = [mode, text(&file), "6"];
+        let _ = fs::remove_file(&file);
+        let want = reference(&exe, &args, &[THREADS]);
+        for round in 0..if long() { 40 } else { 3 } {
+            for f in [&file, &out] {
+                let _ = fs::remove_file(f);
+            }
+            let _ = fs::remove_dir_all(&dir);
+            let after = |i: u64| Duration::from_millis(60 + (round * 37 + i * 23) % 80);
+            let saved = |since| since > after(0) && has_generation(&dir);
+            let mut ended = start_with(first_run(&exe, &args, &dir), &out, Some(&saved), |_| ());
+            let mut i = 0;
+            while ended.is_none() {
+                i += 1;
+                ended = start(restart(&dir), &out, (i < 4).then_some(after(i)));
+            }
+            let err = messages(&out);
+            assert!(ended.is_some_and(|e| e.success()) && read(&out) == want.out, "{mode} {round}: {err}");
+        }
+    }
+}
+
+/// A stream that the program has put something else in the place of, here a pipe, comes back from its duplicate.
+#[test]
+fn a_pipe_that_was_redirected() {
+    let s = Scratch::new("redirected");
+    let exe = build("ckpt/process.c", &[]);
+    let file = s.path("file");
+    let want = reference(&exe, &["output", text(&file), "1"], &[THREADS]);
+    for region in [1, 2] {
+        let _ = fs::remove_file(&file);
+        let mut c = Command::new(&exe);
+        clean(&mut c);
+        c.args(["output", text(&file), "1"]).env("LD_PRELOAD", library()).env(THREADS.0, THREADS.1);
+        c.env("PROMP_FAULT", format!("kill@thread=1,region={region},delay=1ms"));
+        c.env("PROMP_CKPT_DIR", s.path("ckpt")).env("PROMP_CKPT_INTERVAL", "1h");
+        let o = c.stdin(Stdio::null()).output().expect("the program");
+        let err = String::from_utf8_lossy(&o.stderr);
+        assert!(o.status.success() && err.contains("rolled back"), "{err}");
+        assert_eq!(String::from_utf8_lossy(&o.stdout), want.out, "{err}");
+        assert_eq!(read(&file), "elsewhere\n");
+        let _ = fs::remove_dir_all(s.path("ckpt"));
+    }
+}

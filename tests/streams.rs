@@ -1,0 +1,265 @@
+//! Programs between others: what has been read from a pipe cannot be read again, so a rollback or a restart that would need it is refused.
+
+mod common;
+use common::saved::*;
+use common::*;
+use std::fs;
+use std::io::{Read, Write};
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Strikes while the work after the checkpoint is done, which must not be repeated.
+const KILL: &str = "kill@thread=1,region=2,delay=2ms";
+const DIE: &str = "die@region=2,delay=2ms";
+
+/// What the program prints if its sum is that of 5 and 7, or nothing.
+fn wanted(mode: &str, input: &str) -> String {
+    let exe = build("ckpt/streams.c", &[]);
+    let mut c = Command::new(exe);
+    c.arg(mode).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = c.spawn().expect("the program");
+    child.stdin.take().expect("piped").write_all(input.as_bytes()).expect("a pipe");
+    String::from_utf8(child.wait_with_output().expect("its end").stdout).expect("text")
+}
+
+struct Case {
+    s: Scratch,
+    dir: PathBuf,
+}
+
+impl Case {
+    fn new(name: &str) -> Self {
+        let s = Scratch::new(name);
+        Self { dir: s.path("ckpt"), s }
+    }
+
+    /// The program with one checkpoint, at its first region, and `fault` after it.
+    fn program(&self, args: &[&str], fault: &str) -> Command {
+        let mut c = Command::new(build("ckpt/streams.c", &[]));
+        clean(&mut c);
+        c.args(args).env("LD_PRELOAD", library()).env(THREADS.0, THREADS.1).env("PROMP_FAULT", fault);
+        c.env("PROMP_CKPT_DIR", &self.dir).env("PROMP_CKPT_INTERVAL", "1h").process_group(0);
+        c.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let _ = fs::remove_dir_all(&self.dir);
+        c
+    }
+
+    /// Starts `c`, and waits for the checkpoint.
+    fn start(&self, c: &mut Command) -> Child {
+        let child = c.spawn().expect("the program");
+        let began = Instant::now();
+        while !has_generation(&self.dir) {
+            assert!(began.elapsed() < LIMIT, "no checkpoint");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        child
+    }
+}
+
+/// Status, output and messages of `child`; killed if it hangs.
+fn end(child: Child) -> Run {
+    let (pid, began) = (child.id() as i32, Instant::now());
+    let (ended, when) = std::sync::mpsc::channel::<()>();
+    let guard = std::thread::spawn(move || {
+        let hangs = when.recv_timeout(LIMIT) == Err(std::sync::mpsc::RecvTimeoutError::Timeout);
+        if hangs {
+            // SAFETY: plain call.
+            unsafe { libc::kill(-pid, libc::SIGKILL) };
+        }
+        hangs
+    });
+    let o = child.wait_with_output().expect("its end");
+    drop(ended);
+    let text = |b: Vec<u8>| String::from_utf8_lossy(&b).into_owned();
+    let hung = guard.join().expect("the guard");
+    assert!(!hung, "it hangs: {}", text(o.stderr.clone()));
+    Run {
+        out: text(o.stdout),
+        err: text(o.stderr),
+        status: o.status.code().unwrap_or_else(|| 128 + o.status.signal().unwrap_or(0)),
+        hung,
+        took: began.elapsed(),
+    }
+}
+
+fn pair() -> (OwnedFd, OwnedFd) {
+    let mut fds = [0i32; 2];
+    // SAFETY: two integers, which become descriptors of ours.
+    unsafe {
+        assert_eq!(libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC), 0);
+        (OwnedFd::from_raw_fd(fds[0]), OwnedFd::from_raw_fd(fds[1]))
+    }
+}
+
+fn send(to: impl Into<OwnedFd>, what: &str) {
+    fs::File::from(to.into()).write_all(what.as_bytes()).expect("a pipe");
+}
+
+#[test]
+fn input_that_was_read_since_the_checkpoint() {
+    let t = Case::new("input");
+    let gone = |run: Run, what: &str| {
+        assert_eq!((run.status, run.out.as_str()), (70, ""), "{run:?}");
+        assert!(run.err.contains("no rollback: the program has") && run.err.contains(what), "{}", run.err);
+    };
+    // From a pipe: at once, and after some that belongs to the checkpoint.
+    for mode in ["after", "twice"] {
+        let (from, to) = pair();
+        if mode == "twice" {
+            send(to.try_clone().expect("a pipe"), "1 3\n");
+        }
+        let child = t.start(t.program(&[mode], KILL).stdin(from));
+        send(to, "2 5 7\n");
+        gone(end(child), "read from pipe:");
+    }
+    // From one with a name, opened before the checkpoint or after it.
+    let fifo = t.s.path("fifo");
+    let name = std::ffi::CString::new(text(&fifo)).expect("a name");
+    // SAFETY: a C string.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+    for (mode, what) in [("opened", "read from /"), ("opens", "opened /")] {
+        let to = fs::OpenOptions::new().read(true).write(true).open(&fifo).expect("the pipe");
+        let child = t.start(&mut t.program(&[mode, text(&fifo)], KILL));
+        // As long as somebody has it open, it keeps what it holds.
+        send(to.try_clone().expect("the pipe"), "2 5 7\n");
+        gone(end(child), what);
+        drop(to);
+    }
+}
+
+#[test]
+fn input_that_a_rollback_does_not_need() {
+    let t = Case::new("idle");
+    let fine = |child: Child, want: &str| {
+        let run = end(child);
+        assert_eq!((run.status, run.out.as_str()), (0, want), "{run:?}");
+        assert!(run.err.contains("failed (kill)") && run.err.contains("rolled back"), "{}", run.err);
+    };
+    // Nobody sends anything, or sends it while nobody reads.
+    let want = wanted("never", "");
+    for sent in ["", "2 5 7\n"] {
+        let (from, to) = pair();
+        let child = t.start(t.program(&["never"], KILL).stdin(from));
+        send(to.try_clone().expect("a pipe"), sent);
+        fine(child, &want);
+    }
+    // It was read before, and the pipe is open or has ended.
+    let want = wanted("before", "2 5 7\n");
+    for open in [true, false] {
+        let (from, to) = pair();
+        send(to.try_clone().expect("a pipe"), "2 5 7\n");
+        let keep = open.then_some(to);
+        fine(t.start(t.program(&["before"], KILL).stdin(from)), &want);
+        drop(keep);
+    }
+    // What a program sends itself it sends again, once.
+    fine(t.start(&mut t.program(&["own"], KILL)), &wanted("own", ""));
+}
+
+#[test]
+fn what_others_see_again() {
+    let t = Case::new("again");
+    let run = end(t.start(&mut t.program(&["says"], KILL)));
+    assert_eq!(run.status, 0, "{run:?}");
+    assert_eq!(run.out, format!("a line\n{}", wanted("says", "")), "a pipe keeps what it has taken");
+    assert!(run.err.contains("what was sent to pipe:") && run.err.contains("sent again"), "{}", run.err);
+    // A file does not.
+    let out = t.s.path("out");
+    let run = end(t.start(t.program(&["says"], KILL).stdout(fs::File::create(&out).expect("a file"))));
+    assert_eq!((run.status, read(&out)), (0, wanted("says", "")), "{run:?}");
+    assert!(!run.err.contains("sent again"), "{}", run.err);
+}
+
+#[test]
+fn what_was_typed_is_asked_for_again() {
+    let t = Case::new("typed");
+    // SAFETY: plain calls; the descriptor becomes ours, and the name is copied.
+    let (mut master, name) = unsafe {
+        let fd = libc::posix_openpt(libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC);
+        assert!(fd >= 0 && libc::grantpt(fd) == 0 && libc::unlockpt(fd) == 0);
+        let name = std::ffi::CStr::from_ptr(libc::ptsname(fd)).to_owned();
+        (fs::File::from_raw_fd(fd), name)
+    };
+    let terminal = fs::OpenOptions::new().read(true).write(true).open(name.to_str().expect("a name"));
+    let mut child = t.start(t.program(&["after"], KILL).stdin(terminal.expect("the terminal")));
+    master.write_all(b"2 5 7\n").expect("the terminal");
+    let mut messages = child.stderr.take().expect("piped");
+    let mut said = String::new();
+    while !said.contains("is asked for again") {
+        let mut some = [0u8; 512];
+        let n = messages.read(&mut some).expect("a pipe");
+        assert!(n > 0, "{said}");
+        said.push_str(&String::from_utf8_lossy(&some[..n]));
+    }
+    master.write_all(b"2 5 7\n").expect("the terminal");
+    let run = end(child);
+    assert_eq!((run.status, run.out), (0, wanted("after", "2 5 7\n")), "{said}");
+}
+
+#[test]
+fn sockets_as_standard_input() {
+    let t = Case::new("sockets");
+    let (ours, its) = UnixStream::pair().expect("sockets");
+    let run = end(t.program(&["never"], "kill@region=9").stdin(OwnedFd::from(its)).spawn().expect("it"));
+    assert_eq!((run.status, run.out), (0, wanted("never", "")), "{}", run.err);
+    assert!(run.err.contains("no checkpoint now: descriptor 0 is a socket whose other side"), "{}", run.err);
+    drop(ours);
+    let (ours, its) = UnixStream::pair().expect("sockets");
+    ours.shutdown(std::net::Shutdown::Write).expect("a socket");
+    let run = end(t.start(t.program(&["never"], KILL).stdin(OwnedFd::from(its))));
+    assert_eq!((run.status, run.out), (0, wanted("never", "")), "{}", run.err);
+    assert!(run.err.contains("rolled back"), "{}", run.err);
+}
+
+/// The process dies; what it has read since the checkpoint is gone if the new one gets the same pipe.
+#[test]
+fn restarts_of_programs_that_read_from_pipes() {
+    let t = Case::new("restarted");
+    let supervised = |mode: &str, dir: &Path| {
+        let mut c = Command::new(command());
+        clean(&mut c);
+        let _ = fs::remove_dir_all(dir);
+        c.args(["run", "--threads", "4", "--every", "1h", "--auto-restart", "3", "--fault", DIE, "--ckpt"]);
+        c.arg(dir).arg("--").arg(build("ckpt/streams.c", &[])).arg(mode).process_group(0);
+        c.stdout(Stdio::piped()).stderr(Stdio::piped());
+        c
+    };
+    for (mode, status, said) in [
+        ("never", 0, "restarted from"),
+        ("after", 71, "the program reads from"),
+        ("before", 71, "reads from"),
+    ] {
+        let (from, to) = pair();
+        if mode == "before" {
+            send(to.try_clone().expect("a pipe"), "2 5 7\n");
+        }
+        let child = t.start(supervised(mode, &t.dir).stdin(from));
+        if mode == "after" {
+            send(to.try_clone().expect("a pipe"), "2 5 7\n");
+        }
+        let run = end(child);
+        let want = if status == 0 { wanted(mode, "") } else { String::new() };
+        assert_eq!((run.status, run.out.as_str()), (status, want.as_str()), "{mode}: {run:?}");
+        assert!(run.err.contains(said), "{mode}: {}", run.err);
+        // By hand, with the rest of the input from elsewhere: nothing, here.
+        if mode == "before" {
+            let mut c = restart(&t.dir);
+            clean(&mut c);
+            c.env("PROMP_FAULT", "").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            let run = end(c.process_group(0).spawn().expect("promp"));
+            assert_eq!((run.status, run.out), (0, wanted(mode, "2 5 7\n")), "{}", run.err);
+            assert!(run.err.contains("goes on reading from /dev/null"), "{}", run.err);
+        }
+        drop(to);
+    }
+    // All of it was there at the beginning, and it has ended: there is nothing to lose.
+    let (from, to) = pair();
+    send(to, "2 5 7\n");
+    let run = end(t.start(supervised("before", &t.dir).stdin(from)));
+    assert_eq!((run.status, run.out), (0, wanted("before", "2 5 7\n")), "{}", run.err);
+    assert!(run.err.contains("restarted from"), "{}", run.err);
+}
