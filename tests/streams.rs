@@ -160,18 +160,21 @@ fn input_that_a_rollback_does_not_need() {
     fine(t.start(&mut t.program(&["own"], KILL)), &wanted("own", ""));
 }
 
+/// tests/output.rs has more of pipes.
 #[test]
 fn what_others_see_again() {
     let t = Case::new("again");
-    let run = end(t.start(&mut t.program(&["says"], KILL)));
-    assert_eq!(run.status, 0, "{run:?}");
-    assert_eq!(run.out, format!("a line\n{}", wanted("says", "")), "a pipe keeps what it has taken");
-    assert!(run.err.contains("what was sent to pipe:") && run.err.contains("sent again"), "{}", run.err);
-    // A file does not.
     let out = t.s.path("out");
-    let run = end(t.start(t.program(&["says"], KILL).stdout(fs::File::create(&out).expect("a file"))));
-    assert_eq!((run.status, read(&out)), (0, wanted("says", "")), "{run:?}");
-    assert!(!run.err.contains("sent again"), "{}", run.err);
+    let pipe = end(t.start(&mut t.program(&["says"], KILL)));
+    let file = end(t.start(t.program(&["says"], KILL).stdout(fs::File::create(&out).expect("a file"))));
+    for (run, out) in [(&pipe, pipe.out.clone()), (&file, read(&out))] {
+        assert_eq!((run.status, out), (0, wanted("says", "")), "{run:?}");
+        assert!(run.err.contains("rolled back") && !run.err.contains("again"), "{}", run.err);
+    }
+    // A call that nobody knows of.
+    let run = end(t.start(&mut t.program(&["calls"], KILL)));
+    assert_eq!((run.status, run.out), (0, format!("a line\n{}", wanted("calls", ""))), "{}", run.err);
+    assert!(run.err.contains("what was sent to pipe:") && run.err.contains("sent again"), "{}", run.err);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! ```text
 //! DIR/pages     pages of memory and of files in slots of 4 KiB; a slot that the last whole generation refers to is never overwritten
 //! DIR/gen-N     generation N: header, description (JSON), index (page, slot, checksums); written aside, synced, renamed
+//! DIR/sent-N    the last 64 MiB that were sent to a pipe, in a ring
 //! DIR/undo-E    what has become of files in era E of the journal; undo-E-N: what they held
 //! DIR/state     counters that outlive the process (faults that have struck; has the program ended by itself?)
 //! DIR/lock      held (flock) by the process that writes
@@ -183,6 +184,9 @@ pub struct OpenFile {
     pub content: Option<u32>,
     /// A descriptor with a smaller number that has the same offset and flags, because one was made from the other.
     pub same_as: Option<i32>,
+    /// The descriptor that the program was started with, of which this is a duplicate; for streams without a name.
+    #[serde(default)]
+    pub duplicate_of: Option<i32>,
     /// A pipe from which the program has read.
     #[serde(default)]
     pub was_read: bool,
@@ -314,6 +318,39 @@ pub struct Description {
     pub era: u64,
     /// Signal dispositions.
     pub signals: Vec<Disposition>,
+    /// The run of the system that it was written in.
+    #[serde(default)]
+    pub boot: String,
+    /// Where the program was in its output to pipes.
+    #[serde(default)]
+    pub sent: Vec<Sent>,
+}
+
+/// How much the program has sent to a pipe that it was started with. The last 64 MiB of it are in `DIR/sent-SLOT`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sent {
+    /// Slot.
+    pub slot: u32,
+    /// Device of the pipe.
+    pub device: u64,
+    /// Inode of the pipe.
+    pub inode: u64,
+    /// Bytes.
+    pub position: u64,
+    /// Where its output differs from what it was before a rollback.
+    #[serde(default)]
+    pub lines: Option<SentLines>,
+}
+
+/// Lines that the program is expected to send once more.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentLines {
+    /// Their checksums.
+    pub sums: Vec<u64>,
+    /// The pipe ends with a part of a line that does not go on.
+    pub cut: bool,
+    /// What has not been sent of the program's line because it is as it was: its place in the stream, and its length.
+    pub held: [u64; 2],
 }
 
 /// Seconds; compared in tests only.

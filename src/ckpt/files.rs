@@ -19,13 +19,32 @@ pub fn numbers() -> Vec<i32> {
     all
 }
 
-/// A descriptor that the program was started with, and the device and inode of what was behind it: `dup2` and `freopen` may have put something else there.
-pub type Inherited = (i32, u64, u64);
+/// A descriptor that the program was started with, and what was behind it: `dup2` and `freopen` may have put something else there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inherited {
+    /// Descriptor.
+    pub fd: i32,
+    /// Device and inode.
+    pub file: (u64, u64),
+    /// Is it a pipe?
+    pub pipe: bool,
+    /// O_RDONLY, O_WRONLY or O_RDWR.
+    pub access: i32,
+}
 
 /// What is behind `fds` now.
 pub fn behind(fds: impl IntoIterator<Item = i32>) -> Vec<Inherited> {
-    let meta = |fd| fs::metadata(format!("/proc/self/fd/{fd}")).ok().map(|m| (fd, m.dev(), m.ino()));
-    fds.into_iter().filter_map(meta).collect()
+    let it = |fd| {
+        let m = fs::metadata(format!("/proc/self/fd/{fd}")).ok()?;
+        let (file, pipe) = ((m.dev(), m.ino()), m.file_type().is_fifo());
+        Some(Inherited { fd, file, pipe, access: flags_of(fd) & libc::O_ACCMODE })
+    };
+    fds.into_iter().filter_map(it).collect()
+}
+
+fn flags_of(fd: i32) -> i32 {
+    // SAFETY: plain call.
+    unsafe { sys!(libc::SYS_fcntl, fd, libc::F_GETFL) as i32 }
 }
 
 /// Open descriptors but those in `ours`; the error says what cannot be saved. Streams among `inherited`, which the program was
@@ -43,11 +62,19 @@ pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>
         let offset = info.lines().find_map(|l| l.strip_prefix("pos:"));
         let path = link.to_string_lossy().into_owned();
         let t = meta.file_type();
-        let inherited = inherited.contains(&(fd, meta.dev(), meta.ino()));
+        let file = (meta.dev(), meta.ino());
+        // Where there is no name, a duplicate of one is the same to the program.
+        let same = |i: &&Inherited| {
+            let access = flags_in(&info) & libc::O_ACCMODE;
+            i.file == file && (i.fd == fd || (!path.starts_with('/') && i.access == access))
+        };
+        let of = inherited.iter().find(|i| i.fd == fd && i.file == file).or(inherited.iter().find(same));
+        let inherited = of.is_some();
+        let duplicate_of = of.map(|i| i.fd).filter(|of| *of != fd);
         let surroundings = inherited && !t.is_file() && !t.is_dir();
         if surroundings && unread(fd) == 0 {
             let flags = flags_in(&info);
-            all.push(OpenFile { fd, path, inherited: true, flags, ..Default::default() });
+            all.push(OpenFile { fd, path, inherited: true, duplicate_of, flags, ..Default::default() });
             continue;
         }
         if t.is_socket() {
@@ -105,9 +132,7 @@ pub fn is_pipe(fd: i32) -> bool {
 
 /// Was it opened for reading?
 pub fn is_readable(fd: i32) -> bool {
-    // SAFETY: plain call.
-    let flags = unsafe { sys!(libc::SYS_fcntl, fd, libc::F_GETFL) } as i32;
-    flags & libc::O_ACCMODE != libc::O_WRONLY
+    flags_of(fd) & libc::O_ACCMODE != libc::O_WRONLY
 }
 
 /// Bytes that can be read from a pipe or socket.
@@ -141,8 +166,12 @@ pub fn length_of(fd: i32) -> u64 {
 
 /// Puts open files back, with the content that `store` has of them; the error names the one that could not be.
 pub fn put_back(saved: &[OpenFile], ours: &[i32], new_process: bool, store: &Store) -> Result<(), String> {
-    if !new_process {
-        saved.iter().filter(|s| s.inherited && !s.regular && !s.path.is_empty()).try_for_each(stream_back)?;
+    match new_process {
+        true => duplicate(saved)?,
+        false => saved
+            .iter()
+            .filter(|s| s.inherited && !s.regular && !s.path.is_empty())
+            .try_for_each(stream_back)?,
     }
     for fd in numbers() {
         if !ours.contains(&fd) && !saved.iter().any(|s| s.fd == fd) {
@@ -169,6 +198,32 @@ pub fn put_back(saved: &[OpenFile], ours: &[i32], new_process: bool, store: &Sto
     contents::put_back(&back, store)?;
     // Messages stay where they are: also ours about failures.
     back.iter().filter(|s| s.regular && s.fd != 2).try_for_each(put_length_back)
+}
+
+/// In a new process: what the program had made duplicates of, it has duplicates of again.
+fn duplicate(saved: &[OpenFile]) -> Result<(), String> {
+    let failed = |s: &OpenFile, e: isize| format!("descriptor {} ({}): {}", s.fd, s.path, sys::why(e));
+    // Two may have changed places.
+    let of = |s: &OpenFile| {
+        let first = s.duplicate_of?;
+        // SAFETY: plain call.
+        let copy = unsafe { sys!(libc::SYS_fcntl, first, libc::F_DUPFD_CLOEXEC, 0) };
+        Some((s.clone(), sys::syscall::high(copy)))
+    };
+    let copies: Vec<(OpenFile, i32)> = saved.iter().filter_map(of).collect();
+    for (s, copy) in copies {
+        // SAFETY: descriptors of ours and of the program's.
+        let r = unsafe {
+            let r = sys!(libc::SYS_dup3, copy, s.fd, s.flags & libc::O_CLOEXEC);
+            sys!(libc::SYS_close, copy);
+            r
+        };
+        // There is none here: so it is with the first.
+        if r < 0 && r != -(libc::EBADF as isize) {
+            return Err(failed(&s, r));
+        }
+    }
+    Ok(())
 }
 
 /// A stream that the program was started with, and has closed since or put something else in its place (`freopen`). There may be a duplicate, or it has

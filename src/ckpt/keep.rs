@@ -3,6 +3,7 @@
 use super::crew;
 use super::journal::Journal;
 use super::seats::{SEATS, Seat};
+use super::sent::Sent;
 use crate::fault::record::List;
 use crate::sys::keep as region;
 use crate::team::thread::Thread;
@@ -53,6 +54,8 @@ pub struct Keep {
     pub crew: [AtomicU32; crew::MOST - 1],
     /// What becomes of files by name.
     pub journal: Journal,
+    /// Output to pipes.
+    pub sent: Sent,
     /// Failures.
     pub records: List,
     /// Seats.

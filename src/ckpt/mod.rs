@@ -20,6 +20,7 @@ pub mod restart;
 pub mod round;
 pub mod seats;
 pub mod semaphores;
+pub mod sent;
 pub mod staging;
 pub mod store;
 pub mod streams;
@@ -113,7 +114,7 @@ pub fn taken() -> Vec<Taken> {
     }
 }
 
-/// The counters that outlive the process: [0] the program has ended by itself, [1..] faults that have struck, the last: journal::broken.
+/// The counters that outlive the process: [0] the program has ended by itself, [1..] faults that have struck, the last: journal::broken, before it: sent::WORDS.
 pub fn state() -> &'static [AtomicU64; 512] {
     // SAFETY: mapped when checkpoints are on; callers know that.
     unsafe { &*(region::STATE as *const [AtomicU64; 512]) }
@@ -134,6 +135,8 @@ impl Start {
             {
                 Ok(store) => {
                     let mut k = Keeper::new(self.settings.clone(), store, list());
+                    let s = &self.settings;
+                    keep::get().sent.begin(&s.dir, &s.inherited, None, s.verbose);
                     keep::get().ready.store(1, Release);
                     futex::wake(&keep::get().ready, u32::MAX);
                     k.run()
@@ -303,6 +306,14 @@ fn ask_and_wait(k: &keep::Keep) {
     // `wanted` too: in a process that goes on from the checkpoint that is asked for here, nobody has asked.
     while k.wanted.load(Acquire) != 0 && k.attempts.load(Acquire) == before {
         futex::wait(&k.attempts, before);
+    }
+}
+
+/// Asks for a checkpoint, and does not wait for it.
+pub fn ask() {
+    if let Some(k) = keep::if_on() {
+        k.wanted.store(1, Release);
+        ring(k);
     }
 }
 

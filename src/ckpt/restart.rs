@@ -156,19 +156,21 @@ pub fn work(settings: &Settings, first: &'static Seat, libraries: &[Object]) -> 
         refuse("the kernel's vDSO lies at another address: the kernel has changed, or randomises addresses");
     }
     let read_since = crate::icv::env::is_set(READ);
-    let said = streams::fit(&g.about.files, read_since).unwrap_or_else(|why| refuse(&why));
+    let mut said = streams::fit(&g.about.files, read_since).unwrap_or_else(|why| refuse(&why));
     layout::settle(&g.about.maps, libraries).unwrap_or_else(|why| refuse(&why));
     memory::number_anew(&mut g.about.maps);
     let store = Store::open(Path::new(&settings.dir), Some((number, g.index.clone())))
         .unwrap_or_else(|why| refuse(&why));
     store.map_state(region::STATE, false).unwrap_or_else(|why| refuse(&why));
     let region_of = g.about.region;
-    let inherited = files::behind(g.about.files.iter().filter(|f| f.inherited).map(|f| f.fd));
+    let inherited =
+        files::behind(g.about.files.iter().filter(|f| f.inherited).map(|f| f.duplicate_of.unwrap_or(f.fd)));
     let settings = Settings { threads: g.about.threads, inherited, ..settings.clone() };
     let verbose = settings.verbose;
     // A thread may have been saved while it slept until this changes.
     keep::get().attempts.store(crate::sys::time::now_ns() as u32 | 1, Release);
-    let mut k = Keeper::new(settings, store, super::list());
+    let mut k = Keeper::new(settings.clone(), store, super::list());
+    said.extend(keep::get().sent.begin(&settings.dir, &settings.inherited, Some(&g.about), settings.verbose));
     k.resume_from(g);
     while !first.hold() {
         syscall::sched_yield();

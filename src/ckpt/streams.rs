@@ -5,7 +5,7 @@
 //! on. Who shares the stream counts like the program itself.
 
 use super::image::OpenFile;
-use super::{files, image};
+use super::{files, image, keep};
 use crate::sys;
 use crate::sys::lock::Locked;
 use std::ffi::CString;
@@ -154,7 +154,7 @@ impl Streams {
     }
 
     /// What has happened since the last whole checkpoint, number `generation`. The threads are frozen.
-    pub fn since(&mut self, generation: u64, saved: &[OpenFile]) -> Since {
+    pub fn since(&mut self, generation: u64, saved: &image::Description) -> Since {
         self.note();
         let mut s = Since::default();
         let cannot_tell = |w: &&Stream| w.kind == Kind::Input && w.number < 0 && !has_ended(w.fd);
@@ -163,10 +163,11 @@ impl Streams {
             match w.kind {
                 Kind::Input => s.lost = Some(format!("the program has read from {what}")),
                 Kind::Terminal => s.again.push(format!("what was typed at {what} is asked for again")),
+                Kind::Output if is_kept_back(w.fd, &saved.sent) => {}
                 Kind::Output => s.again.push(format!("what was sent to {what} is sent again")),
             }
         }
-        let new = files::numbers().into_iter().filter(|fd| !saved.iter().any(|f| f.fd == *fd));
+        let new = files::numbers().into_iter().filter(|fd| !saved.files.iter().any(|f| f.fd == *fd));
         for fd in new {
             let path = path_of(fd);
             if path.starts_with('/') && files::is_pipe(fd) && files::is_readable(fd) {
@@ -241,6 +242,13 @@ fn is_own(f: &OpenFile, all: &[OpenFile]) -> bool {
     f.path.starts_with("pipe:") && has(OpenFile::is_readable) && has(OpenFile::is_writable)
 }
 
+/// Is it known what was sent by `fd` since the program was where it is in `saved`? That is not sent again.
+fn is_kept_back(fd: i32, saved: &[image::Sent]) -> bool {
+    let sent = keep::if_on().and_then(|k| k.sent.since(fd, saved));
+    // Something was sent, and not by a call that is known? Our own messages are, too.
+    sent.is_some_and(|n| n > 0 || files::behind([fd, 2]).windows(2).any(|w| w[0].file == w[1].file))
+}
+
 /// What the kernel calls what is behind `fd`; nothing if it is closed.
 pub fn path_of(fd: i32) -> String {
     fs::read_link(format!("/proc/self/fd/{fd}")).unwrap_or_default().display().to_string()
@@ -259,9 +267,9 @@ fn has_ended(fd: i32) -> bool {
 pub fn fit(saved: &[image::OpenFile], read_since: bool) -> Result<Vec<String>, String> {
     let mut say = Vec::new();
     for f in saved.iter().filter(|f| f.inherited && !f.has_ended) {
-        let now = path_of(f.fd);
+        let (fd, path) = (f.duplicate_of.unwrap_or(f.fd), &f.path);
+        let now = path_of(fd);
         let same = now == f.path;
-        let (fd, path) = (f.fd, &f.path);
         if same && (f.was_read || (read_since && fd == 0 && path.starts_with("pipe:"))) {
             return Err(format!(
                 "the program reads from {path} (descriptor {fd}); what it has read since the checkpoint cannot be read again. \
@@ -293,13 +301,18 @@ mod tests {
         OpenFile { fd, path: path_of(fd), inherited: true, flags, ..Default::default() }
     }
 
+    fn about(files: &[OpenFile]) -> image::Description {
+        image::Description { files: files.to_vec(), ..Default::default() }
+    }
+
     #[test]
     fn input_that_is_gone_and_output_that_comes_again() {
         let ((from, other), (another, to)) = (pipe(), pipe());
         let mut all = [open(from, libc::O_RDONLY), open(to, libc::O_WRONLY)];
         let mut s = Streams::new();
         let quiet = |s: &mut Streams| {
-            let since = s.since(1, &files::numbers().iter().map(|&fd| open(fd, 0)).collect::<Vec<_>>());
+            let since =
+                s.since(1, &about(&files::numbers().iter().map(|&fd| open(fd, 0)).collect::<Vec<_>>()));
             since.lost.is_none() && since.again.is_empty()
         };
         s.look(&mut all).expect("watched");
@@ -313,19 +326,19 @@ mod tests {
         // A checkpoint that does not become whole changes nothing; one that does makes it a part of it.
         for _ in 0..2 {
             s.look(&mut all).expect("watched");
-            let why = s.since(7, &all).lost.expect("gone");
+            let why = s.since(7, &about(&all)).lost.expect("gone");
             assert!(why.contains("pipe:") && why.ends_with("since checkpoint 7"), "{why}");
         }
         s.whole();
         assert!(quiet(&mut s) && all[0].was_read && !all[0].has_ended);
         read(from);
         send(to);
-        let since = s.since(8, &all);
+        let since = s.since(8, &about(&all));
         assert!(since.lost.is_some() && since.again.len() == 1);
         s.go_back(&all);
         assert!(quiet(&mut s));
         send(to);
-        assert_eq!(s.since(8, &all).again.len(), 1, "watched anew");
+        assert_eq!(s.since(8, &about(&all)).again.len(), 1, "watched anew");
         assert!(fit(&all, false).is_err(), "the same pipe");
         all[0].path = "pipe:[0]".into();
         assert_eq!(fit(&all, false).map(|said| said.len()), Ok(1), "another one");

@@ -19,6 +19,11 @@ pub const SIZE: usize = 64 << 30;
 pub const RESERVED: core::ops::Range<usize> = BASE + SIZE - (16 << 30)..BASE + SIZE;
 /// Where the counters that outlive the process are mapped (a page of DIR/state, shared).
 pub const STATE: usize = BASE + SIZE;
+/// Where notes of output are mapped (files of the same directory, shared), one behind the other.
+pub const OUTPUT: usize = STATE + (1 << 21);
+/// Bytes of one.
+pub const OUTPUT_SIZE: usize = 64 << 20;
+const END: usize = OUTPUT + crate::ckpt::sent::STREAMS * OUTPUT_SIZE;
 const COMMIT: usize = 1 << 20;
 
 /// Is the region there? Never changes after the runtime's initialisation, except in a child after fork.
@@ -46,7 +51,7 @@ pub fn on() -> bool {
 /// Is `addr` in it?
 #[inline]
 pub fn holds(addr: usize) -> bool {
-    addr.wrapping_sub(BASE) < SIZE + super::super::ckpt::image::PAGE
+    (BASE..END).contains(&addr)
 }
 
 /// Does the caller run on a stack of the region?

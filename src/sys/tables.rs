@@ -55,23 +55,45 @@ pub fn lead(maps: &[Mapping], object: &Mapping, list: &[Instead], door: &Door) -
     let all = entries(maps, object, &names, &|at, to| door.read(at, to)).unwrap_or_default();
     for &(at, which) in &all {
         let i = &list[which];
-        if i.real.load(Relaxed) != 0
-            && word(door, at) != Some(i.address)
-            && !door.write(at, &i.address.to_le_bytes())
-        {
-            // Tables that the loader has made read-only, where the system does not let a process write to those through the door.
-            let prot = find(maps, at).map_or(0, |m| m.prot);
-            let page = at & !(PAGE - 1);
-            // SAFETY: a page of the object's table; nobody else changes its protection, since the loader is done with it.
-            unsafe {
-                if sys!(libc::SYS_mprotect, page, PAGE, prot | libc::PROT_WRITE) == 0 {
-                    (*(at as *const AtomicUsize)).store(i.address, Relaxed);
-                    sys!(libc::SYS_mprotect, page, PAGE, prot);
-                }
-            }
+        if i.real.load(Relaxed) != 0 && word(door, at) != Some(i.address) {
+            put(maps, at, i.address, door);
         }
     }
     all.first().map(|e| e.0)
+}
+
+/// Makes an entry of a table `address`.
+fn put(maps: &[Mapping], at: usize, address: usize, door: &Door) {
+    if door.write(at, &address.to_le_bytes()) {
+        return;
+    }
+    // Tables that the loader has made read-only, where the system does not let a process write to those through the door.
+    let prot = find(maps, at).map_or(0, |m| m.prot);
+    let page = at & !(PAGE - 1);
+    // SAFETY: a page of the object's table; nobody else changes its protection, since the loader is done with it.
+    unsafe {
+        if sys!(libc::SYS_mprotect, page, PAGE, prot | libc::PROT_WRITE) == 0 {
+            (*(at as *const AtomicUsize)).store(address, Relaxed);
+            sys!(libc::SYS_mprotect, page, PAGE, prot);
+        }
+    }
+}
+
+/// Makes the entries of an object's own tables for its function `real` (where it calls that by a pointer) lead to `address`.
+pub fn lead_own(maps: &[Mapping], real: usize, address: usize, door: &Door) {
+    let Some(code) = find(maps, real) else { return };
+    let data = |m: &&Mapping| {
+        (m.inode, &m.dev) == (code.inode, &code.dev) && m.prot & libc::PROT_EXEC == 0 && !m.shared
+    };
+    let mut page = [0u8; PAGE];
+    for at in maps.iter().filter(data).flat_map(|m| (m.start..m.end).step_by(PAGE)) {
+        if !door.read(at, &mut page) {
+            continue;
+        }
+        for (i, _) in page.chunks_exact(8).enumerate().filter(|(_, w)| *w == real.to_le_bytes()) {
+            put(maps, at + 8 * i, address, door);
+        }
+    }
 }
 
 /// The C string of a text that ends with a zero byte.

@@ -2,7 +2,6 @@
 
 use super::*;
 use std::fs;
-use std::os::unix::process::ExitStatusExt;
 
 /// A folder of a test's own, removed at its end.
 pub struct Scratch(pub PathBuf);
@@ -31,27 +30,12 @@ pub fn text(p: &Path) -> &str {
 
 pub const THREADS: (&str, &str) = ("OMP_NUM_THREADS", "4");
 
-/// A run with checkpoints in `dir`. Its output goes to a file, which a rollback cuts: what a pipe has taken is sent twice, and
-/// Fortran programs write every line at once.
+/// A run with checkpoints in `dir`, between others: its output goes to pipes, which keep what they have taken.
 pub fn checkpointed(exe: &Path, args: &[&str], dir: &Path, extra: &[(&str, &str)]) -> Run {
     let _ = fs::remove_dir_all(dir);
-    let out = dir.with_extension("out");
-    let _ = fs::remove_file(&out);
-    let mut c = Command::new(exe);
-    c.args(args);
-    let began = Instant::now();
-    let status = start_with(c, &out, None, |c| {
-        c.env("LD_PRELOAD", library()).env(THREADS.0, THREADS.1);
-        c.env("PROMP_CKPT_DIR", dir).env("PROMP_CKPT_INTERVAL", "100ms").envs(extra.iter().copied());
-    })
-    .expect("it hangs or ends");
-    Run {
-        out: read(&out),
-        err: messages(&out),
-        status: status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
-        hung: false,
-        took: began.elapsed(),
-    }
+    let mut env = vec![THREADS, ("PROMP_CKPT_DIR", text(dir)), ("PROMP_CKPT_INTERVAL", "100ms")];
+    env.extend(extra);
+    promp(exe, args, &env)
 }
 
 /// The text of a file; none if it cannot be read.

@@ -8,7 +8,7 @@
 use super::Journal;
 use super::name::Name;
 use super::note::{Hold, Intent};
-use crate::ckpt::keep;
+use crate::ckpt::{keep, sent};
 use crate::sys::door::Door;
 use crate::sys::maps::{self, Mapping};
 use crate::sys::tables::{self, Instead, c_name};
@@ -33,10 +33,7 @@ const PTHREAD_CANCEL_DISABLE: c_int = 1;
 /// Makes a call, after the note if it `matters` and there are checkpoints. Cancelled threads end behind it: what is held here must be
 /// given back.
 fn noted<R>(matters: bool, note: impl FnOnce(&Journal) -> Hold, call: impl FnOnce() -> R) -> R {
-    let mut cancel = 0;
-    // SAFETY: plain call; likewise below.
-    unsafe { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &mut cancel) };
-    let r = match keep::if_on().filter(|_| matters) {
+    uncancelled(|| match keep::if_on().filter(|_| matters) {
         None => call(),
         Some(k) => {
             let mask = signals::block_all();
@@ -52,7 +49,15 @@ fn noted<R>(matters: bool, note: impl FnOnce(&Journal) -> Hold, call: impl FnOnc
                 call()
             }
         }
-    };
+    })
+}
+
+/// Runs `f`, which is not a point at which its thread can be cancelled.
+pub fn uncancelled<R>(f: impl FnOnce() -> R) -> R {
+    let mut cancel = 0;
+    // SAFETY: plain call; likewise below.
+    unsafe { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &mut cancel) };
+    let r = f();
     // SAFETY: see above.
     unsafe { pthread_setcancelstate(cancel, core::ptr::null_mut()) };
     r
@@ -215,13 +220,15 @@ unsafe extern "C" fn load(path: Path, flags: c_int) -> *mut c_void {
 
 /// Finds libc's functions and makes the program's calls lead here. Once, while the program has one thread in the runtime.
 pub fn begin(j: &Journal) {
-    instead().iter().for_each(Instead::learn);
-    catch(j, &maps::all(), &Door::open());
+    instead().iter().chain(&sent::calls::instead()).for_each(Instead::learn);
+    let (maps, door) = (maps::all(), Door::open());
+    sent::calls::begin(&maps, &door);
+    catch(j, &maps, &door);
 }
 
 /// Makes the calls of objects in `maps` lead here that do not yet.
 pub fn catch(j: &Journal, maps: &[Mapping], door: &Door) {
-    let list = [&instead()[..], &mutexes::instead()].concat();
+    let list = [&instead()[..], &mutexes::instead(), &sent::calls::instead()].concat();
     for object in tables::objects(maps) {
         let key =
             (object.start as u64 ^ object.inode.rotate_left(48)).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;

@@ -45,7 +45,7 @@ impl Keeper {
             }
         }
         k.failed.store(0, Release);
-        let since = self.streams.since(self.generation, &self.last.files);
+        let since = self.streams.since(self.generation, &self.last);
         if let Some(what) = since.lost {
             stop_for_want_of(&what);
         }
@@ -169,6 +169,11 @@ impl Keeper {
             }
         }
         self.streams.go_back(&self.last.files);
+        match new_process {
+            // It has been put where it was.
+            true => self.last.sent = keep::get().sent.positions(),
+            false => keep::get().sent.go_back(&self.last.sent),
+        }
         // Some threads get new hosts.
         mutexes::follow();
         Ok(())

@@ -5,7 +5,7 @@ use super::super::image::{self, Context, Description, Map, OpenFile, PAGE, Secon
 use super::super::memory;
 use super::super::seats::Seat;
 use super::super::semaphores::Obstacle;
-use super::super::{attributes, contents, files, journal, keep, process};
+use super::super::{attributes, contents, files, journal, keep, process, sent};
 use super::ahead::WORTH_IT;
 use super::copy::Held;
 use super::{Keeper, No, Taken};
@@ -113,7 +113,8 @@ impl Keeper {
         journal::calls::catch(journal, &maps, &self.door);
         journal.next_era(self.settings.files);
         let chosen = contents::choose(&mut files, self.settings.files);
-        let about = self.describe(&maps, files, seats);
+        let sent = keep::get().sent.positions();
+        let about = Description { sent, ..self.describe(&maps, files, seats) };
         // From here on it must go well, or it is not known what has changed.
         let runs = self.tracker.runs_anew(&maps, &self.store.dense, &busy.unarmed());
         let old = core::mem::take(&mut self.store.index);
@@ -171,6 +172,8 @@ impl Keeper {
             contexts,
             files,
             era: k.journal.era.load(Relaxed),
+            boot: sent::boot(),
+            sent: Vec::new(),
             signals: files::dispositions(),
         }
     }
@@ -219,6 +222,7 @@ impl Keeper {
         // The generation before it may still be gone back to, should this one be damaged.
         journal::undo::forget(&self.settings.dir, self.last.era);
         self.last = about;
+        k.sent.whole(&self.last.sent);
         k.crashes.store(0, Relaxed);
         k.taken_ns.store(began, Relaxed);
         k.generation.store(number, Release);

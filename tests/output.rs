@@ -1,0 +1,228 @@
+//! Output to pipes: what a pipe has taken before a rollback or a restart is not sent again.
+
+mod common;
+use common::saved::*;
+use common::*;
+use std::fs;
+use std::io::Read;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+const KINDS: [&str; 3] = ["kill", "crash", "memerr"];
+
+/// Without our own messages.
+fn of_the_program(text: &str) -> String {
+    text.split_inclusive('\n').filter(|l| !l.starts_with("promp: ")).collect()
+}
+
+fn fault(seed: usize) -> String {
+    format!("{}@mtbf=60ms,seed={},count=4", KINDS[seed % 3], seed + 1)
+}
+
+/// Whatever makes it: libc's streams with any buffer, write, writev, gfortran's library.
+#[test]
+fn output_goes_out_once() {
+    let s = Scratch::new("once");
+    let (c, fortran) = (build("ckpt/output.c", &[]), build("ckpt/output.f90", &[]));
+    let modes = ["line", "none", "full", "write", "parts", "large", "both"];
+    let mut programs: Vec<_> = modes.iter().map(|m| (&c, vec![*m, "150"])).collect();
+    programs.push((&fortran, vec![]));
+    let mut back = 0;
+    for (n, (exe, args)) in programs.iter().enumerate() {
+        let want = reference(exe, args, &[THREADS]);
+        for seed in 0..(2 * scale() as usize) {
+            let fault = fault(n + seed);
+            let run = checkpointed(exe, args, &s.path("ckpt"), &[("PROMP_FAULT", &fault)]);
+            let what = format!("{args:?} {fault}: {}", run.err);
+            assert_eq!((run.status, &run.out), (0, &want.out), "{what}");
+            assert_eq!(of_the_program(&run.err), want.err, "{what}");
+            assert!(!run.err.contains("again"), "{what}");
+            back += run.err.matches("rolled back to checkpoint").count();
+        }
+    }
+    assert!(back > 16, "only {back} rollbacks: the faults do not strike");
+}
+
+/// A program whose two streams are one pipe, with a reader who leaves it full for a while.
+#[test]
+fn a_pipe_that_is_full() {
+    let s = Scratch::new("full");
+    let exe = build("ckpt/output.c", &[]);
+    let mut c = Command::new(&exe);
+    clean(&mut c);
+    c.args(["both", "400"]).env("LD_PRELOAD", library()).env(THREADS.0, THREADS.1);
+    let want = {
+        let (both, pipe) = pair();
+        let mut c = Command::new(&exe);
+        clean(&mut c);
+        c.args(["both", "400"]).env(THREADS.0, THREADS.1);
+        let mut child =
+            c.stdout(pipe.try_clone().expect("a pipe")).stderr(pipe).spawn().expect("the program");
+        drop(c);
+        let text = all_of(both);
+        assert!(child.wait().expect("its end").success());
+        text
+    };
+    let (both, pipe) = pair();
+    // The smallest that there is: a page.
+    // SAFETY: a descriptor of ours.
+    unsafe { libc::fcntl(std::os::fd::AsRawFd::as_raw_fd(&both), libc::F_SETPIPE_SZ, 4096) };
+    c.env("PROMP_CKPT_DIR", s.path("ckpt")).env("PROMP_CKPT_INTERVAL", "50ms").env("PROMP_FAULT", fault(0));
+    let mut child = c.stdout(pipe.try_clone().expect("a pipe")).stderr(pipe).spawn().expect("the program");
+    drop(c);
+    // Longer than it takes to fill it: it waits, and is rolled back while it does.
+    std::thread::sleep(Duration::from_millis(700));
+    let text = all_of(both);
+    assert!(child.wait().expect("its end").success(), "{text}");
+    assert!(text.contains("rolled back to checkpoint"), "{text}");
+    assert_eq!(of_the_program(&text), want);
+}
+
+fn all_of(pipe: OwnedFd) -> String {
+    let mut text = String::new();
+    fs::File::from(pipe).read_to_string(&mut text).expect("text");
+    text
+}
+
+fn pair() -> (OwnedFd, OwnedFd) {
+    let mut fds = [0i32; 2];
+    // SAFETY: two integers, which become descriptors of ours.
+    unsafe {
+        assert_eq!(libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC), 0);
+        (OwnedFd::from_raw_fd(fds[0]), OwnedFd::from_raw_fd(fds[1]))
+    }
+}
+
+/// Lines in any order, lines that are never the same: none is lost, and none but these comes twice.
+#[test]
+fn output_that_is_not_the_same_again() {
+    let s = Scratch::new("other");
+    let exe = build("ckpt/output.c", &[]);
+    let (mut said, mut back) = (0, 0);
+    for mode in ["order", "times"] {
+        let want = reference(&exe, &[mode, "150"], &[THREADS]);
+        let lines = |text: &str| {
+            let mut all: Vec<String> =
+                text.lines().filter(|l| !l.starts_with("clock")).map(String::from).collect();
+            all.sort();
+            all
+        };
+        for seed in 0..(4 * scale() as usize) {
+            let fault = fault(seed);
+            let run = checkpointed(&exe, &[mode, "150"], &s.path("ckpt"), &[("PROMP_FAULT", &fault)]);
+            assert_eq!(run.status, 0, "{mode} {fault}: {}", run.err);
+            let (got, want_lines) = (lines(&run.out), lines(&want.out));
+            let other: Vec<_> = got.iter().filter(|l| !want_lines.contains(l)).collect();
+            assert!(got == want_lines, "{mode} {fault}: {} lines, {other:?}: {}", got.len(), run.err);
+            let clocks = |t: &str| t.lines().filter(|l| l.starts_with("clock")).count();
+            assert!(clocks(&run.out) >= clocks(&want.out), "{mode} {fault}: {}", run.out);
+            said += run.err.matches("has other output than before").count();
+            back += run.err.matches("rolled back to checkpoint").count();
+        }
+    }
+    assert!(said > 0 && said <= back, "{said} of {back}");
+}
+
+/// Runs `c`, and kills the process that has checkpoints in `dir` when there is one and `after` has gone by. Nothing if it ends before
+/// (a slow disk).
+fn killed(c: Command, dir: &Path, after: Duration) -> Option<Run> {
+    let _ = fs::remove_dir_all(dir);
+    let (dir, ended) = (dir.to_owned(), Arc::new(AtomicBool::new(false)));
+    let over = ended.clone();
+    let killer = std::thread::spawn(move || {
+        while !has_generation(&dir) && !over.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(after);
+        let pid: i32 = read(&dir.join("lock")).trim().parse().expect("a process");
+        // SAFETY: plain call.
+        !over.load(Ordering::Relaxed) && unsafe { libc::kill(pid, libc::SIGKILL) == 0 }
+    });
+    let run = limited(c, LIMIT);
+    ended.store(true, Ordering::Relaxed);
+    killer.join().expect("no panic").then_some(run)
+}
+
+/// `out` is `want`, but for at most `twice` bytes that come twice in a row.
+fn is_but_for(out: &str, want: &str, twice: usize) -> bool {
+    let same = |(a, b): &(u8, u8)| a == b;
+    let begin = out.bytes().zip(want.bytes()).take_while(same).count();
+    let end = out.bytes().rev().zip(want.bytes().rev()).take_while(same).count();
+    let more = out.len().checked_sub(want.len());
+    more.is_some_and(|more| more <= twice) && begin + end >= want.len()
+}
+
+/// The process dies. A new one with the same pipe does not send again what the old one has sent; one with another pipe does, and says so.
+#[test]
+fn restarts() {
+    let s = Scratch::new("restarts");
+    let dir = s.path("ckpt");
+    let until_killed = |after: u64, c: &dyn Fn() -> Command| {
+        (0..10)
+            .find_map(|_| killed(c(), &dir, Duration::from_millis(after)))
+            .expect("a checkpoint in ten runs")
+    };
+    for (source, args) in [("ckpt/output.c", &["line", "1000"][..]), ("ckpt/output.f90", &["1000"])] {
+        let exe = build(source, &[]);
+        let want = reference(&exe, args, &[THREADS]).out;
+        for round in 0..(3 * scale()) {
+            let run = until_killed(1 + 37 * round % 300, &|| {
+                let mut c = Command::new(command());
+                clean(&mut c);
+                c.args(["run", "--threads", "4", "--every", "50ms", "--auto-restart", "3", "--ckpt"]);
+                c.arg(&dir).arg("--").arg(&exe).args(args);
+                c
+            });
+            // It may die between sending something and noting that.
+            let doubt = run.err.split("promp: up to ").nth(1).and_then(|t| t.split(' ').next()?.parse().ok());
+            let exact = is_but_for(&run.out, &want, doubt.unwrap_or(0));
+            assert!(run.status == 0 && exact, "{source} {round}: {}", run.err);
+            assert!(run.err.contains("restarted from"), "{source} {round}: {}", run.err);
+            assert!(!run.err.contains("again"), "{source} {round}: {}", run.err);
+        }
+    }
+    let (exe, args) = (build("ckpt/output.c", &[]), ["line", "1000"]);
+    let first = until_killed(50, &|| {
+        let mut c = Command::new(&exe);
+        clean(&mut c);
+        c.args(args).env("LD_PRELOAD", library()).env(THREADS.0, THREADS.1);
+        c.env("PROMP_CKPT_DIR", &dir).env("PROMP_CKPT_INTERVAL", "1h");
+        c
+    });
+    assert_eq!(first.status, 128 + libc::SIGKILL, "{}", first.err);
+    let mut c = restart(&dir);
+    clean(&mut c);
+    let second = limited(c, LIMIT);
+    let want = reference(&exe, &args, &[THREADS]).out;
+    assert_eq!(second.status, 0, "{}", second.err);
+    assert!(second.err.contains(" bytes that were sent to pipe:["), "{}", second.err);
+    assert!(want.starts_with(&first.out) && want.ends_with(&second.out));
+    assert!(first.out.len() + second.out.len() > want.len(), "nothing was sent after the checkpoint");
+}
+
+/// Standard output is a file for a while, and the pipe a duplicate on another descriptor.
+#[test]
+fn a_duplicate_of_the_pipe() {
+    let s = Scratch::new("duplicate");
+    let (exe, file, dir) = (build("ckpt/process.c", &[]), s.path("file"), s.path("ckpt"));
+    let args = ["output", text(&file), "12"];
+    let want = reference(&exe, &args, &[THREADS]).out;
+    let lines = read(&file);
+    for round in 0..(4 * scale()) {
+        let run = (0..10).find_map(|_| {
+            let _ = fs::remove_file(&file);
+            let mut c = Command::new(command());
+            clean(&mut c);
+            c.args(["run", "--threads", "4", "--every", "20ms", "--auto-restart", "3", "--ckpt"]);
+            c.arg(&dir).arg("--").arg(&exe).args(args);
+            killed(c, &dir, Duration::from_millis(20 + 29 * round % 200))
+        });
+        let run = run.expect("a checkpoint in ten runs");
+        assert_eq!((run.status, &run.out, read(&file)), (0, &want, lines.clone()), "{round}: {}", run.err);
+        assert!(run.err.contains("restarted from"), "{round}: {}", run.err);
+    }
+}
