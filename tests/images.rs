@@ -29,6 +29,7 @@ fn state_that_cannot_be_saved() {
         ("alarm", "interval timer"),
         ("timer", "timer_create"),
         ("memfd", "/memfd:"),
+        ("queue", "is the message queue"),
         ("closes", "closed descriptors"),
     ] {
         // The first checkpoint is due after 0.1 s, and a thread without a seat may be one on its way for as long: too short on a busy machine.

@@ -28,7 +28,7 @@ fn fault(seed: usize) -> String {
 fn output_goes_out_once() {
     let s = Scratch::new("once");
     let (c, fortran) = (build("ckpt/output.c", &[]), build("ckpt/output.f90", &[]));
-    let modes = ["line", "none", "full", "write", "parts", "large", "both"];
+    let modes = ["line", "none", "full", "write", "number", "parts", "large", "both"];
     let mut programs: Vec<_> = modes.iter().map(|m| (&c, vec![*m, "150"])).collect();
     programs.push((&fortran, vec![]));
     let mut back = 0;

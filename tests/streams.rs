@@ -106,15 +106,22 @@ fn input_that_was_read_since_the_checkpoint() {
         assert_eq!((run.status, run.out.as_str()), (70, ""), "{run:?}");
         assert!(run.err.contains("no rollback: the program has") && run.err.contains(what), "{}", run.err);
     };
-    // From a pipe: at once, and after some that belongs to the checkpoint.
-    for mode in ["after", "twice"] {
+    // From a pipe, in a way that nobody knows of, or after a question whose answer would not know of what is read again (tests/input.rs has the others).
+    for mode in ["direct", "polls"] {
         let (from, to) = pair();
-        if mode == "twice" {
-            send(to.try_clone().expect("a pipe"), "1 3\n");
-        }
         let child = t.start(t.program(&[mode], KILL).stdin(from));
         send(to, "2 5 7\n");
         gone(end(child), "read from pipe:");
+    }
+    for mode in ["after", "twice"] {
+        let (from, to) = pair();
+        let first = if mode == "twice" { "1 3\n" } else { "" };
+        send(to.try_clone().expect("a pipe"), first);
+        let child = t.start(t.program(&[mode], KILL).stdin(from));
+        send(to, "2 5 7\n");
+        let run = end(child);
+        assert_eq!((run.status, run.out), (0, wanted(mode, &format!("{first}2 5 7\n"))), "{}", run.err);
+        assert!(run.err.contains("rolled back"), "{}", run.err);
     }
     // From one with a name, opened before the checkpoint or after it.
     let fifo = t.s.path("fifo");

@@ -1,10 +1,11 @@
 /* A program that says something in every step, in one of the ways that output goes out. Its steps work in regions that must not be repeated.
      output MODE STEPS
-   MODE: line, none, full (libc's stream, with such a buffer), write, parts (writev), large (5000 bytes at once), both (to standard error, too), times (some
+   MODE: line, none, full (libc's stream, with such a buffer), write, number (syscall), parts (writev), large (5000 bytes at once), both (to standard error, too), times (some
    lines are never the same), order (by several threads, in any order). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -42,6 +43,8 @@ int main(int argc, char **argv) {
         int n = snprintf(text, sizeof text, "step %d: %ld\n", i, sum);
         if (IS("write")) {
             all(text, (size_t)n);
+        } else if (IS("number")) {
+            if (syscall(SYS_write, 1, text, n) != n) return 3;
         } else if (IS("parts")) {
             struct iovec parts[3] = {{text, 5}, {text + 5, 0}, {text + 5, (size_t)n - 5}};
             if (writev(1, parts, 3) != n) return 3;

@@ -1,6 +1,7 @@
 /* Programs whose state cannot be saved: argv[1] says what they have. They go on, and print "done". */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <mqueue.h>
 #include <omp.h>
 #include <pthread.h>
 #include <sched.h>
@@ -51,6 +52,12 @@ int main(int argc, char **argv) {
         clone(asleep, stack + sizeof stack, CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM, NULL);
     } else if (!strcmp(what, "socket")) {
         if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds)) return 1;
+    } else if (!strcmp(what, "queue")) {
+        char name[32];
+        snprintf(name, sizeof name, "/promp-%d", getpid());
+        mqd_t q = mq_open(name, O_RDWR | O_CREAT, 0600, NULL);
+        mq_unlink(name);
+        if (q < 0) return 1;
     } else if (!strcmp(what, "pipe")) {
         if (pipe(fds) || write(fds[1], "unread", 6) != 6) return 1;
     } else if (!strcmp(what, "shared")) {

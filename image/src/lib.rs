@@ -324,6 +324,20 @@ pub struct Description {
     /// Where the program was in its output to pipes.
     #[serde(default)]
     pub sent: Vec<Sent>,
+    /// Where it was in its input from pipes.
+    #[serde(default)]
+    pub received: Vec<Received>,
+}
+
+/// How much the program has read from a pipe that it was started with.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Received {
+    /// Device of the pipe.
+    pub device: u64,
+    /// Inode of the pipe.
+    pub inode: u64,
+    /// Bytes.
+    pub position: u64,
 }
 
 /// How much the program has sent to a pipe that it was started with. The last 64 MiB of it are in `DIR/sent-SLOT`.

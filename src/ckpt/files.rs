@@ -72,10 +72,14 @@ pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>
         let inherited = of.is_some();
         let duplicate_of = of.map(|i| i.fd).filter(|of| *of != fd);
         let surroundings = inherited && !t.is_file() && !t.is_dir();
-        if surroundings && unread(fd) == 0 {
+        // What a pipe from outside holds stays there.
+        if surroundings && (t.is_fifo() || unread(fd) == 0) {
             let flags = flags_in(&info);
             all.push(OpenFile { fd, path, inherited: true, duplicate_of, flags, ..Default::default() });
             continue;
+        }
+        if t.is_file() && is_queue(fd) {
+            return Err(format!("descriptor {fd} is the message queue {path}"));
         }
         if t.is_socket() {
             return Err(format!("descriptor {fd} is a socket ({path})"));
@@ -111,6 +115,16 @@ pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>
         });
     }
     Ok(all)
+}
+
+/// Is it a POSIX message queue? It looks like a file.
+fn is_queue(fd: i32) -> bool {
+    const MQUEUE_MAGIC: i64 = 0x1980_0202;
+    // SAFETY: zeros are a value of it; the kernel writes it.
+    unsafe {
+        let mut s: libc::statfs = core::mem::zeroed();
+        sys!(libc::SYS_fstatfs, fd, &raw mut s) == 0 && s.f_type == MQUEUE_MAGIC
+    }
 }
 
 /// Is it one of the kernel's files, or a device? What they hold is not what was written to them. (Memory in /dev/shm is like a file.)

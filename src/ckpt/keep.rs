@@ -2,6 +2,7 @@
 
 use super::crew;
 use super::journal::Journal;
+use super::received::Received;
 use super::seats::{SEATS, Seat};
 use super::sent::Sent;
 use crate::fault::record::List;
@@ -54,6 +55,8 @@ pub struct Keep {
     pub crew: [AtomicU32; crew::MOST - 1],
     /// What becomes of files by name.
     pub journal: Journal,
+    /// Input from pipes.
+    pub received: Received,
     /// Output to pipes.
     pub sent: Sent,
     /// Failures.

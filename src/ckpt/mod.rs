@@ -16,6 +16,7 @@ pub mod layout;
 pub mod memory;
 pub mod process;
 pub mod ranges;
+pub mod received;
 pub mod restart;
 pub mod round;
 pub mod seats;
@@ -137,6 +138,7 @@ impl Start {
                     let mut k = Keeper::new(self.settings.clone(), store, list());
                     let s = &self.settings;
                     keep::get().sent.begin(&s.dir, &s.inherited, None, s.verbose);
+                    keep::get().received.begin(&s.inherited);
                     keep::get().ready.store(1, Release);
                     futex::wake(&keep::get().ready, u32::MAX);
                     k.run()

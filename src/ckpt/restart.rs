@@ -171,6 +171,8 @@ pub fn work(settings: &Settings, first: &'static Seat, libraries: &[Object]) -> 
     keep::get().attempts.store(crate::sys::time::now_ns() as u32 | 1, Release);
     let mut k = Keeper::new(settings.clone(), store, super::list());
     said.extend(keep::get().sent.begin(&settings.dir, &settings.inherited, Some(&g.about), settings.verbose));
+    keep::get().received.begin(&settings.inherited);
+    g.about.received = keep::get().received.positions();
     k.resume_from(g);
     while !first.hold() {
         syscall::sched_yield();

@@ -153,14 +153,16 @@ impl Streams {
         }
     }
 
-    /// What has happened since the last whole checkpoint, number `generation`. The threads are frozen.
-    pub fn since(&mut self, generation: u64, saved: &image::Description) -> Since {
+    /// What has happened since the last whole checkpoint, number `generation`. The threads are frozen. `others`: there were other processes, which may
+    /// have read, too.
+    pub fn since(&mut self, generation: u64, saved: &image::Description, others: bool) -> Since {
         self.note();
         let mut s = Since::default();
         let cannot_tell = |w: &&Stream| w.kind == Kind::Input && w.number < 0 && !has_ended(w.fd);
         for w in self.watched.iter().filter(|w| w.since || cannot_tell(w)) {
             let what = format!("{} (descriptor {}) since checkpoint {generation}", w.path, w.fd);
             match w.kind {
+                Kind::Input if !others && is_read_again(w.fd, &saved.received) => {}
                 Kind::Input => s.lost = Some(format!("the program has read from {what}")),
                 Kind::Terminal => s.again.push(format!("what was typed at {what} is asked for again")),
                 Kind::Output if is_kept_back(w.fd, &saved.sent) => {}
@@ -242,6 +244,11 @@ fn is_own(f: &OpenFile, all: &[OpenFile]) -> bool {
     f.path.starts_with("pipe:") && has(OpenFile::is_readable) && has(OpenFile::is_writable)
 }
 
+/// Is it known what was read by `fd` since the program was where it is in `saved`? It can read that again.
+fn is_read_again(fd: i32, saved: &[image::Received]) -> bool {
+    keep::if_on().is_some_and(|k| k.received.covers(fd, saved))
+}
+
 /// Is it known what was sent by `fd` since the program was where it is in `saved`? That is not sent again.
 fn is_kept_back(fd: i32, saved: &[image::Sent]) -> bool {
     let sent = keep::if_on().and_then(|k| k.sent.since(fd, saved));
@@ -311,8 +318,11 @@ mod tests {
         let mut all = [open(from, libc::O_RDONLY), open(to, libc::O_WRONLY)];
         let mut s = Streams::new();
         let quiet = |s: &mut Streams| {
-            let since =
-                s.since(1, &about(&files::numbers().iter().map(|&fd| open(fd, 0)).collect::<Vec<_>>()));
+            let since = s.since(
+                1,
+                &about(&files::numbers().iter().map(|&fd| open(fd, 0)).collect::<Vec<_>>()),
+                false,
+            );
             since.lost.is_none() && since.again.is_empty()
         };
         s.look(&mut all).expect("watched");
@@ -326,19 +336,19 @@ mod tests {
         // A checkpoint that does not become whole changes nothing; one that does makes it a part of it.
         for _ in 0..2 {
             s.look(&mut all).expect("watched");
-            let why = s.since(7, &about(&all)).lost.expect("gone");
+            let why = s.since(7, &about(&all), false).lost.expect("gone");
             assert!(why.contains("pipe:") && why.ends_with("since checkpoint 7"), "{why}");
         }
         s.whole();
         assert!(quiet(&mut s) && all[0].was_read && !all[0].has_ended);
         read(from);
         send(to);
-        let since = s.since(8, &about(&all));
+        let since = s.since(8, &about(&all), false);
         assert!(since.lost.is_some() && since.again.len() == 1);
         s.go_back(&all);
         assert!(quiet(&mut s));
         send(to);
-        assert_eq!(s.since(8, &about(&all)).again.len(), 1, "watched anew");
+        assert_eq!(s.since(8, &about(&all), false).again.len(), 1, "watched anew");
         assert!(fit(&all, false).is_err(), "the same pipe");
         all[0].path = "pipe:[0]".into();
         assert_eq!(fit(&all, false).map(|said| said.len()), Ok(1), "another one");

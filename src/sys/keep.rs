@@ -19,11 +19,11 @@ pub const SIZE: usize = 64 << 30;
 pub const RESERVED: core::ops::Range<usize> = BASE + SIZE - (16 << 30)..BASE + SIZE;
 /// Where the counters that outlive the process are mapped (a page of DIR/state, shared).
 pub const STATE: usize = BASE + SIZE;
-/// Where notes of output are mapped (files of the same directory, shared), one behind the other.
+/// Where notes of output (files of the same directory, shared) and of input are, one behind the other.
 pub const OUTPUT: usize = STATE + (1 << 21);
 /// Bytes of one.
 pub const OUTPUT_SIZE: usize = 64 << 20;
-const END: usize = OUTPUT + crate::ckpt::sent::STREAMS * OUTPUT_SIZE;
+const END: usize = OUTPUT + (crate::ckpt::sent::STREAMS + crate::ckpt::received::STREAMS) * OUTPUT_SIZE;
 const COMMIT: usize = 1 << 20;
 
 /// Is the region there? Never changes after the runtime's initialisation, except in a child after fork.

@@ -143,3 +143,13 @@ impl Interrupted {
         Self { pc: regs[libc::REG_RIP as usize] as usize, sp: regs[libc::REG_RSP as usize] as usize, mask }
     }
 }
+
+/// Does the program have a handler after which system calls are not made again?
+pub fn any_interrupts() -> bool {
+    (1..65).any(|signal| {
+        let mut action = [0u64; 4];
+        // SAFETY: the kernel writes 32 bytes: handler, flags, restorer, mask.
+        let r = unsafe { sys!(libc::SYS_rt_sigaction, signal, 0, action.as_mut_ptr(), 8) };
+        r == 0 && action[0] > libc::SIG_IGN as u64 && action[1] & libc::SA_RESTART as u64 == 0
+    })
+}

@@ -8,7 +8,7 @@
 use super::Journal;
 use super::name::Name;
 use super::note::{Hold, Intent};
-use crate::ckpt::{keep, sent};
+use crate::ckpt::{keep, received, sent};
 use crate::sys::door::Door;
 use crate::sys::maps::{self, Mapping};
 use crate::sys::tables::{self, Instead, c_name};
@@ -218,17 +218,23 @@ unsafe extern "C" fn load(path: Path, flags: c_int) -> *mut c_void {
     r
 }
 
+/// All calls that are caught as long as there are checkpoints.
+fn all() -> Vec<Instead> {
+    [&instead()[..], &sent::calls::instead(), &received::calls::instead()].concat()
+}
+
 /// Finds libc's functions and makes the program's calls lead here. Once, while the program has one thread in the runtime.
 pub fn begin(j: &Journal) {
-    instead().iter().chain(&sent::calls::instead()).for_each(Instead::learn);
+    all().iter().for_each(Instead::learn);
     let (maps, door) = (maps::all(), Door::open());
     sent::calls::begin(&maps, &door);
+    received::calls::begin(&maps, &door);
     catch(j, &maps, &door);
 }
 
 /// Makes the calls of objects in `maps` lead here that do not yet.
 pub fn catch(j: &Journal, maps: &[Mapping], door: &Door) {
-    let list = [&instead()[..], &mutexes::instead(), &sent::calls::instead()].concat();
+    let list = [&all()[..], &mutexes::instead()].concat();
     for object in tables::objects(maps) {
         let key =
             (object.start as u64 ^ object.inode.rotate_left(48)).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;

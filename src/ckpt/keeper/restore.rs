@@ -45,14 +45,15 @@ impl Keeper {
             }
         }
         k.failed.store(0, Release);
-        let since = self.streams.since(self.generation, &self.last);
+        let ended = process::end_children().unwrap_or_else(|why| stop(&why));
+        let now = process::children_ended();
+        let others = ended > 0 || now != self.children_ended;
+        let since = self.streams.since(self.generation, &self.last, others);
         if let Some(what) = since.lost {
             stop_for_want_of(&what);
         }
         let mut again = since.again;
-        let ended = process::end_children().unwrap_or_else(|why| stop(&why));
-        let now = process::children_ended();
-        if ended > 0 || now != self.children_ended {
+        if others {
             again.push(format!(
                 "the program has started other processes since checkpoint {} ({ended} were ended now); what they have done is done again",
                 self.generation
@@ -172,7 +173,10 @@ impl Keeper {
         match new_process {
             // It has been put where it was.
             true => self.last.sent = keep::get().sent.positions(),
-            false => keep::get().sent.go_back(&self.last.sent),
+            false => {
+                keep::get().sent.go_back(&self.last.sent);
+                keep::get().received.go_back(&self.last.received);
+            }
         }
         // Some threads get new hosts.
         mutexes::follow();

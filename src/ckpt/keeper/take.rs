@@ -114,7 +114,8 @@ impl Keeper {
         journal.next_era(self.settings.files);
         let chosen = contents::choose(&mut files, self.settings.files);
         let sent = keep::get().sent.positions();
-        let about = Description { sent, ..self.describe(&maps, files, seats) };
+        let received = keep::get().received.positions();
+        let about = Description { sent, received, ..self.describe(&maps, files, seats) };
         // From here on it must go well, or it is not known what has changed.
         let runs = self.tracker.runs_anew(&maps, &self.store.dense, &busy.unarmed());
         let old = core::mem::take(&mut self.store.index);
@@ -174,6 +175,7 @@ impl Keeper {
             era: k.journal.era.load(Relaxed),
             boot: sent::boot(),
             sent: Vec::new(),
+            received: Vec::new(),
             signals: files::dispositions(),
         }
     }
@@ -223,6 +225,7 @@ impl Keeper {
         journal::undo::forget(&self.settings.dir, self.last.era);
         self.last = about;
         k.sent.whole(&self.last.sent);
+        k.received.whole(&self.last.received);
         k.crashes.store(0, Relaxed);
         k.taken_ns.store(began, Relaxed);
         k.generation.store(number, Release);

@@ -8,13 +8,13 @@ use crate::sys::door::Door;
 use crate::sys::maps::Mapping;
 use crate::sys::signals;
 use crate::sys::tables::{self, Instead};
-use core::ffi::{c_int, c_void};
+use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering::*};
 
 static WRITE: AtomicUsize = AtomicUsize::new(0);
 static UNDER_WRITE: AtomicUsize = AtomicUsize::new(0);
 static WRITEV: AtomicUsize = AtomicUsize::new(0);
-static FILE_WRITE: AtomicUsize = AtomicUsize::new(0);
+static FILE_WRITE: OfStreams = OfStreams::new(c"_IO_file_write");
 
 /// The functions and what is called instead.
 pub fn instead() -> [Instead; 3] {
@@ -25,38 +25,80 @@ pub fn instead() -> [Instead; 3] {
     ]
 }
 
-/// Finds the function of libc's streams and has it call ours. Once.
+/// Has libc's streams call our function. Once.
 pub fn begin(maps: &[Mapping], door: &Door) {
-    // SAFETY: looks up a symbol.
-    let real = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_IO_file_write".as_ptr()) } as usize;
-    if real != 0 && FILE_WRITE.load(Relaxed) == 0 {
-        FILE_WRITE.store(real, Relaxed);
-        tables::lead_own(maps, real, file_write as *const () as usize, door);
-    }
+    FILE_WRITE.lead(maps, file_write as *const () as usize, door);
 }
 
 /// Sends `len` bytes at `at`, all of them if the pipe is one that waits. Returns how many it has taken; the error, if none.
-fn send(pipe: &Pipe, fd: c_int, at: usize, len: usize) -> Result<usize, c_int> {
+fn send(pipe: &Pipe, fd: c_int, at: usize, len: usize, interrupts: bool) -> Result<usize, c_int> {
     let mut done = 0;
     while done < len {
-        let mask = signals::block_all();
-        ckpt::transition_begins();
-        let n = pipe.take(at + done, len - done);
-        ckpt::transition_is_over();
-        signals::set_mask(mask);
-        if n > 0 {
-            done += n as usize;
-        } else if n == -(libc::EAGAIN as isize) && waits(fd) {
-            let mut p = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
-            // SAFETY: one entry.
-            unsafe { sys!(libc::SYS_poll, &raw mut p, 1, usize::MAX) };
-        } else if done > 0 {
-            break;
-        } else {
-            return Err(-n as c_int);
+        match transfer(fd, libc::POLLOUT, len - done, interrupts, |left| pipe.take(at + done, left)) {
+            Ok(n) => done += n,
+            Err(e) if done == 0 => return Err(e),
+            Err(_) => break,
         }
     }
     Ok(done)
+}
+
+/// Has `take`, which does not wait, take some of `len` bytes; waits for `event` if there is nothing to be had and `fd` is to be waited for.
+/// `interrupts`: a signal may end that. A thread that is cancelled ends behind it.
+pub fn transfer(
+    fd: c_int,
+    event: i16,
+    len: usize,
+    interrupts: bool,
+    take: impl Fn(usize) -> isize,
+) -> Result<usize, c_int> {
+    ckpt::journal::calls::uncancelled(|| {
+        loop {
+            let mask = signals::block_all();
+            ckpt::transition_begins();
+            let n = take(len);
+            ckpt::transition_is_over();
+            signals::set_mask(mask);
+            if n >= 0 {
+                return Ok(n as usize);
+            }
+            if n != -(libc::EAGAIN as isize) || !waits(fd) {
+                return Err(-n as c_int);
+            }
+            let mut p = libc::pollfd { fd, events: event, revents: 0 };
+            // SAFETY: one entry.
+            let r = unsafe { sys!(libc::SYS_poll, &raw mut p, 1, usize::MAX) };
+            // The freeze signal may have been the one; but who has such handlers reckons with it.
+            if r == -(libc::EINTR as isize) && interrupts && signals::any_interrupts() {
+                return Err(libc::EINTR);
+            }
+        }
+    })
+}
+
+/// A function of libc's own streams, which they call by a table.
+pub struct OfStreams(&'static CStr, AtomicUsize);
+
+impl OfStreams {
+    /// The one of this name.
+    pub const fn new(name: &'static CStr) -> Self {
+        Self(name, AtomicUsize::new(0))
+    }
+
+    /// Its address.
+    pub fn real(&self) -> usize {
+        self.1.load(Relaxed)
+    }
+
+    /// Has them call `address` instead. Once.
+    pub fn lead(&self, maps: &[Mapping], address: usize, door: &Door) {
+        // SAFETY: looks up a symbol.
+        let real = unsafe { libc::dlsym(libc::RTLD_DEFAULT, self.0.as_ptr()) } as usize;
+        if real != 0 && self.real() == 0 {
+            self.1.store(real, Relaxed);
+            tables::lead_own(maps, real, address, door);
+        }
+    }
 }
 
 fn waits(fd: c_int) -> bool {
@@ -69,7 +111,8 @@ fn set_errno(e: c_int) {
     unsafe { *libc::__errno_location() = e };
 }
 
-fn result(r: Result<usize, c_int>) -> isize {
+/// What such a call returns.
+pub fn result(r: Result<usize, c_int>) -> isize {
     match r {
         Ok(n) => n as isize,
         Err(e) => {
@@ -79,11 +122,15 @@ fn result(r: Result<usize, c_int>) -> isize {
     }
 }
 
+/// Writes to a pipe that is followed.
+pub fn write_at(fd: c_int, at: usize, len: usize) -> Option<isize> {
+    let pipe = (len > 0).then(|| Pipe::behind(fd)).flatten()?;
+    Some(result(send(&pipe, fd, at, len, true)))
+}
+
 unsafe extern "C" fn write(fd: c_int, at: *const c_void, len: usize) -> isize {
-    if len > 0
-        && let Some(pipe) = Pipe::behind(fd)
-    {
-        return ckpt::journal::calls::uncancelled(|| result(send(&pipe, fd, at as usize, len)));
+    if let Some(n) = write_at(fd, at as usize, len) {
+        return n;
     }
     // SAFETY: libc's function, with the caller's arguments.
     unsafe {
@@ -118,24 +165,22 @@ unsafe extern "C" fn writev(fd: c_int, parts: *const libc::iovec, count: c_int) 
             n += part.len();
         }
         let at = text.as_ptr() as usize;
-        return ckpt::journal::calls::uncancelled(|| result(send(&pipe, fd, at, n)));
+        return result(send(&pipe, fd, at, n, true));
     }
-    ckpt::journal::calls::uncancelled(|| {
-        let mut done = 0;
-        for p in parts {
-            match send(&pipe, fd, p.iov_base as usize, p.iov_len) {
-                Ok(n) => {
-                    done += n;
-                    if n < p.iov_len {
-                        break;
-                    }
+    let mut done = 0;
+    for p in parts {
+        match send(&pipe, fd, p.iov_base as usize, p.iov_len, true) {
+            Ok(n) => {
+                done += n;
+                if n < p.iov_len {
+                    break;
                 }
-                Err(_) if done > 0 => break,
-                Err(e) => return result(Err(e)),
             }
+            Err(_) if done > 0 => break,
+            Err(e) => return result(Err(e)),
         }
-        done as isize
-    })
+    }
+    done as isize
 }
 
 /// The flag of a stream that has met an error, in its first word (`<bits/types/struct_FILE.h>`: the layout is part of libc's interface).
@@ -149,23 +194,21 @@ unsafe extern "C" fn file_write(stream: *mut libc::FILE, at: *const c_void, len:
         // SAFETY: libc's function, with its arguments.
         return unsafe {
             core::mem::transmute::<usize, unsafe extern "C" fn(*mut libc::FILE, *const c_void, isize) -> isize>(
-                FILE_WRITE.load(Relaxed),
+                FILE_WRITE.real(),
             )(stream, at, len)
         };
     };
-    ckpt::journal::calls::uncancelled(|| {
-        let mut done = 0;
-        while done < len {
-            match send(&pipe, fd, at as usize + done as usize, (len - done) as usize) {
-                Ok(n) => done += n as isize,
-                Err(e) => {
-                    set_errno(e);
-                    // SAFETY: the stream's first word; its lock is held.
-                    unsafe { *stream.cast::<c_int>() |= ERROR_SEEN };
-                    break;
-                }
+    let mut done = 0;
+    while done < len {
+        match send(&pipe, fd, at as usize + done as usize, (len - done) as usize, false) {
+            Ok(n) => done += n as isize,
+            Err(e) => {
+                set_errno(e);
+                // SAFETY: the stream's first word; its lock is held.
+                unsafe { *stream.cast::<c_int>() |= ERROR_SEEN };
+                break;
             }
         }
-        done
-    })
+    }
+    done
 }

@@ -13,8 +13,8 @@
 
 pub mod calls;
 mod lines;
-mod piece;
-mod ring;
+pub mod piece;
+pub mod ring;
 
 use super::files::Inherited;
 use super::image;

@@ -52,6 +52,19 @@ impl Ring {
         p == at as isize && length >= 0
     }
 
+    /// Makes it memory that ends with the process.
+    pub fn reserve(&self, slot: usize) -> bool {
+        let at = OUTPUT + slot * OUTPUT_SIZE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+        // SAFETY: mapped where nothing else is.
+        let p = unsafe {
+            sys!(libc::SYS_mmap, at, SIZE, libc::PROT_READ | libc::PROT_WRITE, flags, usize::MAX, 0)
+        };
+        self.at.store(at as u64, Relaxed);
+        self.ready.store(SIZE, Relaxed);
+        p == at as isize
+    }
+
     fn file(&self, more: i32) -> isize {
         let flags = libc::O_RDWR | libc::O_NOFOLLOW | libc::O_CLOEXEC | more;
         // SAFETY: a C string.

@@ -1,0 +1,78 @@
+//! Input from pipes: what was read since a checkpoint is read again after a rollback. (tests/streams.rs has what cannot be.)
+
+mod common;
+use common::saved::*;
+use common::*;
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// The program's run with `input` by a pipe, in pieces of some lines, the first as it starts.
+fn fed(mut c: Command, input: &str) -> Run {
+    let mut child = {
+        let (from, to) = std::io::pipe().expect("a pipe");
+        c.stdin(from).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = c.spawn().expect("the program");
+        drop(c);
+        let input = input.to_owned();
+        std::thread::spawn(move || {
+            let mut to = to;
+            for piece in input.as_bytes().chunks(700) {
+                if to.write_all(piece).is_err() {
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        });
+        child
+    };
+    let began = std::time::Instant::now();
+    while child.try_wait().expect("a child").is_none() {
+        if began.elapsed() > LIMIT {
+            child.kill().expect("a child");
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let hung = began.elapsed() > LIMIT;
+    let o = child.wait_with_output().expect("its end");
+    let text = |b: Vec<u8>| String::from_utf8_lossy(&b).into_owned();
+    Run {
+        out: text(o.stdout),
+        err: text(o.stderr),
+        status: o.status.code().unwrap_or(128),
+        hung,
+        took: began.elapsed(),
+    }
+}
+
+#[test]
+fn input_is_read_again() {
+    let s = Scratch::new("input");
+    let exe = build("ckpt/input.c", &[]);
+    let input: String = (0..4000).map(|i| format!("{}\n", 1_000_000 + i * 7919 % 65537)).collect();
+    let mut back = 0;
+    for (n, mode) in ["lines", "numbers", "bytes", "read", "number", "parts"].into_iter().enumerate() {
+        let command = || {
+            let mut c = Command::new(&exe);
+            clean(&mut c);
+            c.arg(mode).env(THREADS.0, THREADS.1);
+            c
+        };
+        let want = fed(command(), &input);
+        assert_eq!(want.status, 0, "{mode}: {want:?}");
+        for seed in 0..(2 * scale() as usize) {
+            let dir = s.path("ckpt");
+            let _ = std::fs::remove_dir_all(&dir);
+            let fault =
+                format!("{}@mtbf=30ms,seed={seed},count=4", ["kill", "crash", "memerr"][(n + seed) % 3]);
+            let mut c = command();
+            c.env("LD_PRELOAD", library()).env("PROMP_CKPT_DIR", &dir).env("PROMP_CKPT_INTERVAL", "25ms");
+            c.env("PROMP_FAULT", &fault);
+            let run = fed(c, &input);
+            assert!(!run.hung, "{mode} {fault}: {}", run.err);
+            assert_eq!((run.status, &run.out), (0, &want.out), "{mode} {fault}: {}", run.err);
+            back += run.err.matches("rolled back to checkpoint").count();
+        }
+    }
+    assert!(back > 12, "only {back} rollbacks: the faults do not strike");
+}
