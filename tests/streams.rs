@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Strikes while the work after the checkpoint is done, which must not be repeated.
-const KILL: &str = "kill@thread=1,region=2,delay=2ms";
+const FAIL: &str = "memerr@thread=1,region=2,delay=2ms";
 const DIE: &str = "die@region=2,delay=2ms";
 
 /// What the program prints if its sum is that of 5 and 7, or nothing.
@@ -109,7 +109,7 @@ fn input_that_was_read_since_the_checkpoint() {
     // From a pipe, in a way that nobody knows of, or after a question whose answer would not know of what is read again (tests/input.rs has the others).
     for mode in ["direct", "polls"] {
         let (from, to) = pair();
-        let child = t.start(t.program(&[mode], KILL).stdin(from));
+        let child = t.start(t.program(&[mode], FAIL).stdin(from));
         send(to, "2 5 7\n");
         gone(end(child), "read from pipe:");
     }
@@ -117,7 +117,7 @@ fn input_that_was_read_since_the_checkpoint() {
         let (from, to) = pair();
         let first = if mode == "twice" { "1 3\n" } else { "" };
         send(to.try_clone().expect("a pipe"), first);
-        let child = t.start(t.program(&[mode], KILL).stdin(from));
+        let child = t.start(t.program(&[mode], FAIL).stdin(from));
         send(to, "2 5 7\n");
         let run = end(child);
         assert_eq!((run.status, run.out), (0, wanted(mode, &format!("{first}2 5 7\n"))), "{}", run.err);
@@ -130,7 +130,7 @@ fn input_that_was_read_since_the_checkpoint() {
     assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
     for (mode, what) in [("opened", "read from /"), ("opens", "opened /")] {
         let to = fs::OpenOptions::new().read(true).write(true).open(&fifo).expect("the pipe");
-        let child = t.start(&mut t.program(&[mode, text(&fifo)], KILL));
+        let child = t.start(&mut t.program(&[mode, text(&fifo)], FAIL));
         // As long as somebody has it open, it keeps what it holds.
         send(to.try_clone().expect("the pipe"), "2 5 7\n");
         gone(end(child), what);
@@ -144,13 +144,13 @@ fn input_that_a_rollback_does_not_need() {
     let fine = |child: Child, want: &str| {
         let run = end(child);
         assert_eq!((run.status, run.out.as_str()), (0, want), "{run:?}");
-        assert!(run.err.contains("failed (kill)") && run.err.contains("rolled back"), "{}", run.err);
+        assert!(run.err.contains("failed (memerr)") && run.err.contains("rolled back"), "{}", run.err);
     };
     // Nobody sends anything, or sends it while nobody reads.
     let want = wanted("never", "");
     for sent in ["", "2 5 7\n"] {
         let (from, to) = pair();
-        let child = t.start(t.program(&["never"], KILL).stdin(from));
+        let child = t.start(t.program(&["never"], FAIL).stdin(from));
         send(to.try_clone().expect("a pipe"), sent);
         fine(child, &want);
     }
@@ -160,11 +160,11 @@ fn input_that_a_rollback_does_not_need() {
         let (from, to) = pair();
         send(to.try_clone().expect("a pipe"), "2 5 7\n");
         let keep = open.then_some(to);
-        fine(t.start(t.program(&["before"], KILL).stdin(from)), &want);
+        fine(t.start(t.program(&["before"], FAIL).stdin(from)), &want);
         drop(keep);
     }
     // What a program sends itself it sends again, once.
-    fine(t.start(&mut t.program(&["own"], KILL)), &wanted("own", ""));
+    fine(t.start(&mut t.program(&["own"], FAIL)), &wanted("own", ""));
 }
 
 /// tests/output.rs has more of pipes.
@@ -172,14 +172,14 @@ fn input_that_a_rollback_does_not_need() {
 fn what_others_see_again() {
     let t = Case::new("again");
     let out = t.s.path("out");
-    let pipe = end(t.start(&mut t.program(&["says"], KILL)));
-    let file = end(t.start(t.program(&["says"], KILL).stdout(fs::File::create(&out).expect("a file"))));
+    let pipe = end(t.start(&mut t.program(&["says"], FAIL)));
+    let file = end(t.start(t.program(&["says"], FAIL).stdout(fs::File::create(&out).expect("a file"))));
     for (run, out) in [(&pipe, pipe.out.clone()), (&file, read(&out))] {
         assert_eq!((run.status, out), (0, wanted("says", "")), "{run:?}");
         assert!(run.err.contains("rolled back") && !run.err.contains("again"), "{}", run.err);
     }
     // A call that nobody knows of.
-    let run = end(t.start(&mut t.program(&["calls"], KILL)));
+    let run = end(t.start(&mut t.program(&["calls"], FAIL)));
     assert_eq!((run.status, run.out), (0, format!("a line\n{}", wanted("calls", ""))), "{}", run.err);
     assert!(run.err.contains("what was sent to pipe:") && run.err.contains("sent again"), "{}", run.err);
 }
@@ -195,7 +195,7 @@ fn what_was_typed_is_asked_for_again() {
         (fs::File::from_raw_fd(fd), name)
     };
     let terminal = fs::OpenOptions::new().read(true).write(true).open(name.to_str().expect("a name"));
-    let mut child = t.start(t.program(&["after"], KILL).stdin(terminal.expect("the terminal")));
+    let mut child = t.start(t.program(&["after"], FAIL).stdin(terminal.expect("the terminal")));
     master.write_all(b"2 5 7\n").expect("the terminal");
     let mut messages = child.stderr.take().expect("piped");
     let mut said = String::new();
@@ -214,13 +214,13 @@ fn what_was_typed_is_asked_for_again() {
 fn sockets_as_standard_input() {
     let t = Case::new("sockets");
     let (ours, its) = UnixStream::pair().expect("sockets");
-    let run = end(t.program(&["never"], "kill@region=9").stdin(OwnedFd::from(its)).spawn().expect("it"));
-    assert_eq!((run.status, run.out), (0, wanted("never", "")), "{}", run.err);
+    let run = end(t.program(&["quick"], "memerr@region=9").stdin(OwnedFd::from(its)).spawn().expect("it"));
+    assert_eq!((run.status, run.out), (0, wanted("quick", "")), "{}", run.err);
     assert!(run.err.contains("no checkpoint now: descriptor 0 is a socket whose other side"), "{}", run.err);
     drop(ours);
     let (ours, its) = UnixStream::pair().expect("sockets");
     ours.shutdown(std::net::Shutdown::Write).expect("a socket");
-    let run = end(t.start(t.program(&["never"], KILL).stdin(OwnedFd::from(its))));
+    let run = end(t.start(t.program(&["never"], FAIL).stdin(OwnedFd::from(its))));
     assert_eq!((run.status, run.out), (0, wanted("never", "")), "{}", run.err);
     assert!(run.err.contains("rolled back"), "{}", run.err);
 }
