@@ -9,40 +9,19 @@ use std::time::Duration;
 
 /// The program's run with `input` by a pipe, in pieces of some lines, the first as it starts.
 fn fed(mut c: Command, input: &str) -> Run {
-    let mut child = {
-        let (from, to) = std::io::pipe().expect("a pipe");
-        c.stdin(from).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = c.spawn().expect("the program");
-        drop(c);
-        let input = input.to_owned();
-        std::thread::spawn(move || {
-            let mut to = to;
-            for piece in input.as_bytes().chunks(700) {
-                if to.write_all(piece).is_err() {
-                    return;
-                }
-                std::thread::sleep(Duration::from_millis(2));
+    let (from, mut to) = std::io::pipe().expect("a pipe");
+    let child = started(c.stdin(from).stdout(Stdio::piped()).stderr(Stdio::piped()));
+    drop(c);
+    let input = input.to_owned();
+    std::thread::spawn(move || {
+        for piece in input.as_bytes().chunks(700) {
+            if to.write_all(piece).is_err() {
+                return;
             }
-        });
-        child
-    };
-    let began = std::time::Instant::now();
-    while child.try_wait().expect("a child").is_none() {
-        if began.elapsed() > LIMIT {
-            child.kill().expect("a child");
+            std::thread::sleep(Duration::from_millis(2));
         }
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    let hung = began.elapsed() > LIMIT;
-    let o = child.wait_with_output().expect("its end");
-    let text = |b: Vec<u8>| String::from_utf8_lossy(&b).into_owned();
-    Run {
-        out: text(o.stdout),
-        err: text(o.stderr),
-        status: o.status.code().unwrap_or(128),
-        hung,
-        took: began.elapsed(),
-    }
+    });
+    ended(child, LIMIT)
 }
 
 #[test]

@@ -5,7 +5,7 @@ use common::saved::*;
 use common::*;
 use std::fs;
 use std::io::Read;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -56,18 +56,18 @@ fn a_pipe_that_is_full() {
     clean(&mut c);
     c.args(["both", "400"]).env("LD_PRELOAD", library()).env(THREADS.0, THREADS.1);
     let want = {
-        let (both, pipe) = pair();
+        let (both, pipe) = std::io::pipe().expect("a pipe");
         let mut c = Command::new(&exe);
         clean(&mut c);
         c.args(["both", "400"]).env(THREADS.0, THREADS.1);
         let mut child =
             c.stdout(pipe.try_clone().expect("a pipe")).stderr(pipe).spawn().expect("the program");
         drop(c);
-        let text = all_of(both);
+        let text = all_of(both.into());
         assert!(child.wait().expect("its end").success());
         text
     };
-    let (both, pipe) = pair();
+    let (both, pipe) = std::io::pipe().expect("a pipe");
     // The smallest that there is: a page.
     // SAFETY: a descriptor of ours.
     unsafe { libc::fcntl(std::os::fd::AsRawFd::as_raw_fd(&both), libc::F_SETPIPE_SZ, 4096) };
@@ -76,7 +76,7 @@ fn a_pipe_that_is_full() {
     drop(c);
     // Longer than it takes to fill it: it waits, and is rolled back while it does.
     std::thread::sleep(Duration::from_millis(700));
-    let text = all_of(both);
+    let text = all_of(both.into());
     assert!(child.wait().expect("its end").success(), "{text}");
     assert!(text.contains("rolled back to checkpoint"), "{text}");
     assert_eq!(of_the_program(&text), want);
@@ -86,15 +86,6 @@ fn all_of(pipe: OwnedFd) -> String {
     let mut text = String::new();
     fs::File::from(pipe).read_to_string(&mut text).expect("text");
     text
-}
-
-fn pair() -> (OwnedFd, OwnedFd) {
-    let mut fds = [0i32; 2];
-    // SAFETY: two integers, which become descriptors of ours.
-    unsafe {
-        assert_eq!(libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC), 0);
-        (OwnedFd::from_raw_fd(fds[0]), OwnedFd::from_raw_fd(fds[1]))
-    }
 }
 
 /// Lines in any order, lines that are never the same: none is lost, and none but these comes twice.

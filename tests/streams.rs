@@ -4,10 +4,9 @@ mod common;
 use common::saved::*;
 use common::*;
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{Read, Write, pipe};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -42,7 +41,7 @@ impl Case {
         let mut c = Command::new(build("ckpt/streams.c", &[]));
         clean(&mut c);
         c.args(args).env("LD_PRELOAD", library()).env(THREADS.0, THREADS.1).env("PROMP_FAULT", fault);
-        c.env("PROMP_CKPT_DIR", &self.dir).env("PROMP_CKPT_INTERVAL", "1h").process_group(0);
+        c.env("PROMP_CKPT_DIR", &self.dir).env("PROMP_CKPT_INTERVAL", "1h");
         c.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let _ = fs::remove_dir_all(&self.dir);
         c
@@ -50,7 +49,7 @@ impl Case {
 
     /// Starts `c`, and waits for the checkpoint.
     fn start(&self, c: &mut Command) -> Child {
-        let child = c.spawn().expect("the program");
+        let child = started(c);
         let began = Instant::now();
         while !has_generation(&self.dir) {
             assert!(began.elapsed() < LIMIT, "no checkpoint");
@@ -60,39 +59,11 @@ impl Case {
     }
 }
 
-/// Status, output and messages of `child`; killed if it hangs.
+/// Status, output and messages of `child`, which does not hang.
 fn end(child: Child) -> Run {
-    let (pid, began) = (child.id() as i32, Instant::now());
-    let (ended, when) = std::sync::mpsc::channel::<()>();
-    let guard = std::thread::spawn(move || {
-        let hangs = when.recv_timeout(LIMIT) == Err(std::sync::mpsc::RecvTimeoutError::Timeout);
-        if hangs {
-            // SAFETY: plain call.
-            unsafe { libc::kill(-pid, libc::SIGKILL) };
-        }
-        hangs
-    });
-    let o = child.wait_with_output().expect("its end");
-    drop(ended);
-    let text = |b: Vec<u8>| String::from_utf8_lossy(&b).into_owned();
-    let hung = guard.join().expect("the guard");
-    assert!(!hung, "it hangs: {}", text(o.stderr.clone()));
-    Run {
-        out: text(o.stdout),
-        err: text(o.stderr),
-        status: o.status.code().unwrap_or_else(|| 128 + o.status.signal().unwrap_or(0)),
-        hung,
-        took: began.elapsed(),
-    }
-}
-
-fn pair() -> (OwnedFd, OwnedFd) {
-    let mut fds = [0i32; 2];
-    // SAFETY: two integers, which become descriptors of ours.
-    unsafe {
-        assert_eq!(libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC), 0);
-        (OwnedFd::from_raw_fd(fds[0]), OwnedFd::from_raw_fd(fds[1]))
-    }
+    let run = ended(child, LIMIT);
+    assert!(!run.hung, "it hangs: {}", run.err);
+    run
 }
 
 fn send(to: impl Into<OwnedFd>, what: &str) {
@@ -108,13 +79,13 @@ fn input_that_was_read_since_the_checkpoint() {
     };
     // From a pipe, in a way that nobody knows of, or after a question whose answer would not know of what is read again (tests/input.rs has the others).
     for mode in ["direct", "polls"] {
-        let (from, to) = pair();
+        let (from, to) = pipe().expect("a pipe");
         let child = t.start(t.program(&[mode], FAIL).stdin(from));
         send(to, "2 5 7\n");
         gone(end(child), "read from pipe:");
     }
     for mode in ["after", "twice"] {
-        let (from, to) = pair();
+        let (from, to) = pipe().expect("a pipe");
         let first = if mode == "twice" { "1 3\n" } else { "" };
         send(to.try_clone().expect("a pipe"), first);
         let child = t.start(t.program(&[mode], FAIL).stdin(from));
@@ -149,7 +120,7 @@ fn input_that_a_rollback_does_not_need() {
     // Nobody sends anything, or sends it while nobody reads.
     let want = wanted("never", "");
     for sent in ["", "2 5 7\n"] {
-        let (from, to) = pair();
+        let (from, to) = pipe().expect("a pipe");
         let child = t.start(t.program(&["never"], FAIL).stdin(from));
         send(to.try_clone().expect("a pipe"), sent);
         fine(child, &want);
@@ -157,7 +128,7 @@ fn input_that_a_rollback_does_not_need() {
     // It was read before, and the pipe is open or has ended.
     let want = wanted("before", "2 5 7\n");
     for open in [true, false] {
-        let (from, to) = pair();
+        let (from, to) = pipe().expect("a pipe");
         send(to.try_clone().expect("a pipe"), "2 5 7\n");
         let keep = open.then_some(to);
         fine(t.start(t.program(&["before"], FAIL).stdin(from)), &want);
@@ -214,7 +185,7 @@ fn what_was_typed_is_asked_for_again() {
 fn sockets_as_standard_input() {
     let t = Case::new("sockets");
     let (ours, its) = UnixStream::pair().expect("sockets");
-    let run = end(t.program(&["quick"], "memerr@region=9").stdin(OwnedFd::from(its)).spawn().expect("it"));
+    let run = end(started(t.program(&["quick"], "memerr@region=9").stdin(OwnedFd::from(its))));
     assert_eq!((run.status, run.out), (0, wanted("quick", "")), "{}", run.err);
     assert!(run.err.contains("no checkpoint now: descriptor 0 is a socket whose other side"), "{}", run.err);
     drop(ours);
@@ -234,7 +205,7 @@ fn restarts_of_programs_that_read_from_pipes() {
         clean(&mut c);
         let _ = fs::remove_dir_all(dir);
         c.args(["run", "--threads", "4", "--every", "1h", "--auto-restart", "3", "--fault", DIE, "--ckpt"]);
-        c.arg(dir).arg("--").arg(build("ckpt/streams.c", &[])).arg(mode).process_group(0);
+        c.arg(dir).arg("--").arg(build("ckpt/streams.c", &[])).arg(mode);
         c.stdout(Stdio::piped()).stderr(Stdio::piped());
         c
     };
@@ -243,7 +214,7 @@ fn restarts_of_programs_that_read_from_pipes() {
         ("after", 71, "the program reads from"),
         ("before", 71, "reads from"),
     ] {
-        let (from, to) = pair();
+        let (from, to) = pipe().expect("a pipe");
         if mode == "before" {
             send(to.try_clone().expect("a pipe"), "2 5 7\n");
         }
@@ -260,14 +231,14 @@ fn restarts_of_programs_that_read_from_pipes() {
             let mut c = restart(&t.dir);
             clean(&mut c);
             c.env("PROMP_FAULT", "").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-            let run = end(c.process_group(0).spawn().expect("promp"));
+            let run = end(started(&mut c));
             assert_eq!((run.status, run.out), (0, wanted(mode, "2 5 7\n")), "{}", run.err);
             assert!(run.err.contains("goes on reading from /dev/null"), "{}", run.err);
         }
         drop(to);
     }
     // All of it was there at the beginning, and it has ended: there is nothing to lose.
-    let (from, to) = pair();
+    let (from, to) = pipe().expect("a pipe");
     send(to, "2 5 7\n");
     let run = end(t.start(supervised("before", &t.dir).stdin(from)));
     assert_eq!((run.status, run.out), (0, wanted("before", "2 5 7\n")), "{}", run.err);

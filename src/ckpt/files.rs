@@ -42,7 +42,8 @@ pub fn behind(fds: impl IntoIterator<Item = i32>) -> Vec<Inherited> {
     fds.into_iter().filter_map(it).collect()
 }
 
-fn flags_of(fd: i32) -> i32 {
+/// The status flags of a descriptor, with its access mode.
+pub fn flags_of(fd: i32) -> i32 {
     // SAFETY: plain call.
     unsafe { sys!(libc::SYS_fcntl, fd, libc::F_GETFL) as i32 }
 }
@@ -66,7 +67,7 @@ pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>
         // Where there is no name, a duplicate of one is the same to the program.
         let same = |i: &&Inherited| {
             let access = flags_in(&info) & libc::O_ACCMODE;
-            i.file == file && (i.fd == fd || (!path.starts_with('/') && i.access == access))
+            i.file == file && !path.starts_with('/') && i.access == access
         };
         let of = inherited.iter().find(|i| i.fd == fd && i.file == file).or(inherited.iter().find(same));
         let inherited = of.is_some();

@@ -2,9 +2,9 @@
 
 use super::crew;
 use super::journal::Journal;
-use super::received::Received;
+use super::pipes::received::Received;
+use super::pipes::sent::Sent;
 use super::seats::{SEATS, Seat};
-use super::sent::Sent;
 use crate::fault::record::List;
 use crate::sys::keep as region;
 use crate::team::thread::Thread;

@@ -14,14 +14,13 @@ pub mod keep;
 pub mod keeper;
 pub mod layout;
 pub mod memory;
+pub mod pipes;
 pub mod process;
 pub mod ranges;
-pub mod received;
 pub mod restart;
 pub mod round;
 pub mod seats;
 pub mod semaphores;
-pub mod sent;
 pub mod staging;
 pub mod store;
 pub mod streams;
@@ -115,7 +114,7 @@ pub fn taken() -> Vec<Taken> {
     }
 }
 
-/// The counters that outlive the process: [0] the program has ended by itself, [1..] faults that have struck, the last: journal::broken, before it: sent::WORDS.
+/// The counters that outlive the process: [0] the program has ended by itself, [1..] faults that have struck, the last: journal::broken, before it: pipes::sent::WORDS.
 pub fn state() -> &'static [AtomicU64; 512] {
     // SAFETY: mapped when checkpoints are on; callers know that.
     unsafe { &*(region::STATE as *const [AtomicU64; 512]) }

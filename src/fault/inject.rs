@@ -80,7 +80,7 @@ pub fn start(g: &'static Globals) {
     // With checkpoints, the counts outlive rollbacks and the process.
     let n = g.promp.faults.len();
     STRUCK.set(Some(match ckpt::keep::if_on() {
-        Some(_) if n < ckpt::state().len() - 1 - ckpt::sent::WORDS => &ckpt::state()[1..=n],
+        Some(_) if n < ckpt::state().len() - 1 - ckpt::pipes::sent::WORDS => &ckpt::state()[1..=n],
         _ => Box::leak(g.promp.faults.iter().map(|_| AtomicU64::new(0)).collect()),
     }));
     ACTIVE.store(!g.promp.faults.is_empty(), Release);

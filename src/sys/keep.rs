@@ -23,7 +23,9 @@ pub const STATE: usize = BASE + SIZE;
 pub const OUTPUT: usize = STATE + (1 << 21);
 /// Bytes of one.
 pub const OUTPUT_SIZE: usize = 64 << 20;
-const END: usize = OUTPUT + (crate::ckpt::sent::STREAMS + crate::ckpt::received::STREAMS) * OUTPUT_SIZE;
+/// How many there is room for.
+pub const OUTPUTS: usize = 8;
+const END: usize = OUTPUT + OUTPUTS * OUTPUT_SIZE;
 const COMMIT: usize = 1 << 20;
 
 /// Is the region there? Never changes after the runtime's initialisation, except in a child after fork.

@@ -104,6 +104,42 @@ pub const fn c_name(text: &'static str) -> &'static CStr {
     }
 }
 
+/// Defines functions that are called instead of libc's of the same names, and `instead`, the list of them. `real` calls libc's, with the
+/// caller's arguments.
+macro_rules! calls_instead {
+    ($(fn $name:ident($($arg:ident: $t:ty),*) -> $r:ty = |$real:ident| $body:expr;)*) => {
+        /// The functions and what is called instead.
+        pub fn instead() -> Vec<$crate::sys::tables::Instead> {
+            let all = [$(
+                (concat!(stringify!($name), "\0"), &caught::REAL[caught::Number::$name as usize], caught::$name as *const () as usize)
+            ),*];
+            let one = |(name, real, address)| {
+                $crate::sys::tables::Instead { name: $crate::sys::tables::c_name(name), version: None, real, address }
+            };
+            all.map(one).into()
+        }
+        mod caught {
+            use super::*;
+            #[allow(non_camel_case_types)]
+            pub enum Number { $($name,)* Count }
+            pub static REAL: [core::sync::atomic::AtomicUsize; Number::Count as usize] =
+                [const { core::sync::atomic::AtomicUsize::new(0) }; Number::Count as usize];
+            $(
+                pub unsafe extern "C" fn $name($($arg: $t),*) -> $r {
+                    // SAFETY: libc's function of this name, with the caller's arguments.
+                    let $real = || unsafe {
+                        core::mem::transmute::<usize, unsafe extern "C" fn($($t),*) -> $r>(
+                            REAL[Number::$name as usize].load(core::sync::atomic::Ordering::Relaxed),
+                        )($($arg),*)
+                    };
+                    $body
+                }
+            )*
+        }
+    };
+}
+pub(crate) use calls_instead;
+
 /// The word at an address, if there is one.
 pub fn word(door: &Door, at: usize) -> Option<usize> {
     let mut bytes = [0; 8];

@@ -5,8 +5,9 @@
 pub mod saved;
 
 use std::collections::HashMap;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -115,20 +116,27 @@ pub struct Run {
 
 /// Runs `cmd` with a hard time limit.
 pub fn limited(mut cmd: Command, limit: Duration) -> Run {
-    use std::os::unix::process::{CommandExt, ExitStatusExt};
-    let start = Instant::now();
-    cmd.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    let mut child = cmd.spawn().unwrap_or_else(|e| panic!("{cmd:?}: {e}"));
-    let pid = child.id() as i32;
-    let read = |mut r: Box<dyn std::io::Read + Send>| {
+    cmd.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    ended(started(&mut cmd), limit)
+}
+
+/// Starts `cmd` for [`ended`].
+pub fn started(cmd: &mut Command) -> Child {
+    cmd.process_group(0).spawn().unwrap_or_else(|e| panic!("{cmd:?}: {e}"))
+}
+
+/// Reads what `child`, which leads its process group, writes to pipes of ours, until it ends, at the latest `limit` from now.
+pub fn ended(mut child: Child, limit: Duration) -> Run {
+    let (start, pid) = (Instant::now(), child.id() as i32);
+    let read = |r: Option<Box<dyn std::io::Read + Send>>| {
         std::thread::spawn(move || {
             let mut v = Vec::new();
-            let _ = r.read_to_end(&mut v);
+            let _ = r.map(|mut r| r.read_to_end(&mut v));
             String::from_utf8_lossy(&v).into_owned()
         })
     };
-    let o = read(Box::new(child.stdout.take().expect("piped")));
-    let e = read(Box::new(child.stderr.take().expect("piped")));
+    let o = read(child.stdout.take().map(|o| Box::new(o) as _));
+    let e = read(child.stderr.take().map(|e| Box::new(e) as _));
     let mut hung = false;
     let status = loop {
         if let Some(s) = child.try_wait().expect("waiting for a child") {
@@ -136,7 +144,7 @@ pub fn limited(mut cmd: Command, limit: Duration) -> Run {
         }
         if start.elapsed() > limit {
             hung = true;
-            // SAFETY: signals the process group made above.
+            // SAFETY: signals the process group of the child.
             unsafe { libc::kill(-pid, libc::SIGKILL) };
             break child.wait().expect("waiting for a child");
         }

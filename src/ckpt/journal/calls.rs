@@ -8,10 +8,11 @@
 use super::Journal;
 use super::name::Name;
 use super::note::{Hold, Intent};
-use crate::ckpt::{keep, received, sent};
+use crate::ckpt::keep;
+use crate::ckpt::pipes::{received, sent};
 use crate::sys::door::Door;
 use crate::sys::maps::{self, Mapping};
-use crate::sys::tables::{self, Instead, c_name};
+use crate::sys::tables::{self, Instead, calls_instead};
 use crate::sys::{mutexes, signals};
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_void};
@@ -65,45 +66,25 @@ pub fn uncancelled<R>(f: impl FnOnce() -> R) -> R {
 
 /// The functions, with what is noted before each; `if`: only then. `after`: the name is known only then; less is lost without the note than without
 /// the call.
-macro_rules! calls {
+macro_rules! noted_calls {
     ($(fn $name:ident($($arg:ident: $t:ty),*) -> $r:ty; $(if $matters:expr;)? |$j:ident| $note:expr; $(after |$k:ident| $after:expr;)?)*) => {
-        /// Their names.
-        const NAMES: &[&CStr] = &[$(c_name(concat!(stringify!($name), "\0")),)* c"dlopen"];
-        /// Libc's own.
-        static REAL: [AtomicUsize; NAMES.len()] = [const { AtomicUsize::new(0) }; NAMES.len()];
-        /// What is called instead.
-        fn instead() -> [Instead; NAMES.len()] {
-            let addresses = [$(noting::$name as *const () as usize,)* dlopen as *const () as usize];
-            core::array::from_fn(|i| Instead { name: NAMES[i], version: None, real: &REAL[i], address: addresses[i] })
-        }
-        mod noting {
-            use super::*;
-            #[allow(non_camel_case_types)]
-            enum Number { $($name),* }
-            $(
+        calls_instead! {
+            $(fn $name($($arg: $t),*) -> $r = |real| {
+                let call = || {
+                    let r = real();
+                    $(
+                        if let Some(k) = keep::if_on() {
+                            let $k = &k.journal;
+                            // SAFETY: the caller's arguments, which are what libc's function expects.
+                            unsafe { $after }
+                        }
+                    )?
+                    r
+                };
+                // SAFETY (both): as above.
                 #[allow(unused_unsafe)]
-                pub unsafe extern "C" fn $name($($arg: $t),*) -> $r {
-                    #[allow(unused_mut, unused_assignments)]
-                    let mut matters = true;
-                    $(matters = $matters;)?
-                    // SAFETY: libc's function of this name, with the caller's arguments.
-                    let call = || unsafe {
-                        core::mem::transmute::<usize, unsafe extern "C" fn($($t),*) -> $r>(REAL[Number::$name as usize].load(Relaxed))($($arg),*)
-                    };
-                    // SAFETY: the caller's arguments, which are what libc's function expects.
-                    noted(matters, |$j| unsafe { $note }, || {
-                        let r = call();
-                        $(
-                            if let Some(k) = keep::if_on() {
-                                let $k = &k.journal;
-                                // SAFETY: as above.
-                                unsafe { $after }
-                            }
-                        )?
-                        r
-                    })
-                }
-            )*
+                noted(true $(&& unsafe { $matters })?, |$j| unsafe { $note }, call)
+            };)*
         }
     };
 }
@@ -120,7 +101,7 @@ unsafe fn of_mode(mode: Path) -> Intent {
     Intent::of_mode(unsafe { CStr::from_ptr(mode) })
 }
 
-calls! {
+noted_calls! {
     fn open(path: Path, flags: c_int, mode: c_uint) -> c_int;
         if Intent::of_flags(flags).matters(); |j| j.opening(Name::of(HERE, path), Intent::of_flags(flags));
     fn open64(path: Path, flags: c_int, mode: c_uint) -> c_int;
@@ -138,13 +119,13 @@ calls! {
     fn creat64(path: Path, mode: c_uint) -> c_int;
         |j| j.opening(Name::of(HERE, path), Intent::of_mode(c"w"));
     fn fopen(path: Path, mode: Path) -> Stream;
-        if unsafe { of_mode(mode) }.matters(); |j| j.opening(Name::of(HERE, path), of_mode(mode));
+        if of_mode(mode).matters(); |j| j.opening(Name::of(HERE, path), of_mode(mode));
     fn fopen64(path: Path, mode: Path) -> Stream;
-        if unsafe { of_mode(mode) }.matters(); |j| j.opening(Name::of(HERE, path), of_mode(mode));
+        if of_mode(mode).matters(); |j| j.opening(Name::of(HERE, path), of_mode(mode));
     fn freopen(path: Path, mode: Path, stream: Stream) -> Stream;
-        if !path.is_null() && unsafe { of_mode(mode) }.matters(); |j| j.opening(Name::of(HERE, path), of_mode(mode));
+        if !path.is_null() && of_mode(mode).matters(); |j| j.opening(Name::of(HERE, path), of_mode(mode));
     fn freopen64(path: Path, mode: Path, stream: Stream) -> Stream;
-        if !path.is_null() && unsafe { of_mode(mode) }.matters(); |j| j.opening(Name::of(HERE, path), of_mode(mode));
+        if !path.is_null() && of_mode(mode).matters(); |j| j.opening(Name::of(HERE, path), of_mode(mode));
     fn truncate(path: Path, length: c_long) -> c_int; |j| j.cutting(Name::of(HERE, path));
     fn truncate64(path: Path, length: c_long) -> c_int; |j| j.cutting(Name::of(HERE, path));
     fn ftruncate(fd: c_int, length: c_long) -> c_int; |j| j.cutting(Name::of_descriptor(fd));
@@ -175,7 +156,8 @@ calls! {
         |j| j.renaming(Name::of(a, from), Name::of(b, to));
 }
 
-const DLOPEN: usize = NAMES.len() - 1;
+/// Libc's dlopen.
+static DLOPEN: AtomicUsize = AtomicUsize::new(0);
 
 /// dlopen(3). Where the loader looks for an object without a folder depends on who calls, so that call goes on as it is.
 #[unsafe(naked)]
@@ -190,12 +172,11 @@ unsafe extern "C" fn dlopen(path: Path, flags: c_int) -> *mut c_void {
         "pop rdi",
         "test al, al",
         "jnz {load}",
-        "mov rax, qword ptr [rip + {real} + {at}]",
+        "mov rax, qword ptr [rip + {real}]",
         "jmp rax",
         says_where = sym says_where,
         load = sym load,
-        real = sym REAL,
-        at = const DLOPEN * size_of::<usize>(),
+        real = sym DLOPEN,
     )
 }
 
@@ -208,9 +189,9 @@ unsafe extern "C" fn says_where(path: Path) -> bool {
 unsafe extern "C" fn load(path: Path, flags: c_int) -> *mut c_void {
     // SAFETY: libc's function, with the caller's arguments.
     let r = unsafe {
-        core::mem::transmute::<usize, unsafe extern "C" fn(Path, c_int) -> *mut c_void>(
-            REAL[DLOPEN].load(Relaxed),
-        )(path, flags)
+        core::mem::transmute::<usize, unsafe extern "C" fn(Path, c_int) -> *mut c_void>(DLOPEN.load(Relaxed))(
+            path, flags,
+        )
     };
     if let Some(k) = keep::if_on() {
         catch(&k.journal, &maps::all(), &Door::open());
@@ -220,7 +201,9 @@ unsafe extern "C" fn load(path: Path, flags: c_int) -> *mut c_void {
 
 /// All calls that are caught as long as there are checkpoints.
 fn all() -> Vec<Instead> {
-    [&instead()[..], &sent::calls::instead(), &received::calls::instead()].concat()
+    let dlopen =
+        Instead { name: c"dlopen", version: None, real: &DLOPEN, address: dlopen as *const () as usize };
+    [instead(), vec![dlopen], sent::calls::instead(), received::calls::instead()].concat()
 }
 
 /// Finds libc's functions and makes the program's calls lead here. Once, while the program has one thread in the runtime.

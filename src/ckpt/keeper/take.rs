@@ -5,10 +5,11 @@ use super::super::image::{self, Context, Description, Map, OpenFile, PAGE, Secon
 use super::super::memory;
 use super::super::seats::Seat;
 use super::super::semaphores::Obstacle;
-use super::super::{attributes, contents, files, journal, keep, process, sent};
+use super::super::{attributes, contents, files, journal, keep, process};
 use super::ahead::WORTH_IT;
 use super::copy::Held;
 use super::{Keeper, No, Taken};
+use crate::ckpt::pipes::sent;
 use crate::say;
 use crate::sys;
 use crate::sys::{futex, syscall, time};

@@ -1,52 +1,24 @@
 //! The calls by which input comes: `read` and `readv` as programs and libraries call them, and the function by which libc's own streams read. Calls that ask
 //! whether there is input, or take it in another way, are noted: they would not know of what is read again.
 
-use super::Input;
-use crate::ckpt::sent::calls::{OfStreams, result, transfer, write_at};
+use super::super::sent::calls::write_at;
+use super::super::transfer::{OfStreams, Way, result, transfer};
+use super::{Input, any};
 use crate::sys::door::Door;
 use crate::sys::maps::Mapping;
-use crate::sys::tables::Instead;
+use crate::sys::tables::calls_instead;
 use core::ffi::{c_int, c_long, c_ulong, c_void};
-use core::sync::atomic::{AtomicUsize, Ordering::*};
-
-/// Functions that are called instead of libc's: those that read, and those after which it is not known who waits for what.
-macro_rules! calls {
-    ($(fn $name:ident($($arg:ident: $t:ty),*) -> $r:ty = |$real:ident| $body:expr;)*) => {
-        #[allow(non_camel_case_types)]
-        enum Number { $($name),* }
-        const NAMES: &[&core::ffi::CStr] =
-            &[$(crate::sys::tables::c_name(concat!(stringify!($name), "\0"))),*];
-        static REAL: [AtomicUsize; NAMES.len()] = [const { AtomicUsize::new(0) }; NAMES.len()];
-
-        /// The functions and what is called instead.
-        pub fn instead() -> [Instead; NAMES.len()] {
-            let addresses = [$($name as *const () as usize),*];
-            core::array::from_fn(|i| Instead { name: NAMES[i], version: None, real: &REAL[i], address: addresses[i] })
-        }
-        $(
-            unsafe extern "C" fn $name($($arg: $t),*) -> $r {
-                // SAFETY: libc's function of this name, with the caller's arguments.
-                let $real = || unsafe {
-                    core::mem::transmute::<usize, unsafe extern "C" fn($($t),*) -> $r>(
-                        REAL[Number::$name as usize].load(Relaxed),
-                    )($($arg),*)
-                };
-                $body
-            }
-        )*
-    };
-}
 
 type Polled = *mut libc::pollfd;
 type Set = *mut libc::fd_set;
 
-calls! {
+calls_instead! {
     fn read(fd: c_int, at: *mut c_void, len: usize) -> isize = |real| read_at(fd, at, len).unwrap_or_else(real);
     fn __read(fd: c_int, at: *mut c_void, len: usize) -> isize = |real| read_at(fd, at, len).unwrap_or_else(real);
     fn __read_chk(fd: c_int, at: *mut c_void, len: usize, size: usize) -> isize = |real|
         read_at(fd, at, if len <= size { len } else { 0 }).unwrap_or_else(real);
     fn readv(fd: c_int, parts: *const libc::iovec, count: c_int) -> isize = |real| {
-        if !super::any() {
+        if !any() {
             return real();
         }
         // One part is as good as all: the caller has to reckon with less.
@@ -99,8 +71,7 @@ calls! {
 /// Reads from a pipe that is followed.
 fn read_at(fd: c_int, at: *mut c_void, len: usize) -> Option<isize> {
     let pipe = (len > 0).then(|| Input::behind(fd)).flatten()?;
-    let take = |left: usize| pipe.take(at as usize, left);
-    Some(result(transfer(fd, libc::POLLIN, len, true, take)))
+    Some(result(transfer(Way::In, fd, true, || pipe.take(at as usize, len))))
 }
 
 fn asks(fd: c_int) {
@@ -110,7 +81,7 @@ fn asks(fd: c_int) {
 }
 
 fn polls(list: Polled, n: c_ulong) {
-    if super::any() && !list.is_null() {
+    if any() && !list.is_null() {
         // SAFETY: the caller's list.
         let list = unsafe { core::slice::from_raw_parts(list, n as usize) };
         list.iter().filter(|p| p.events & libc::POLLIN != 0).for_each(|p| asks(p.fd));
@@ -118,7 +89,7 @@ fn polls(list: Polled, n: c_ulong) {
 }
 
 fn selects(n: c_int, read: Set) {
-    if super::any() && !read.is_null() {
+    if any() && !read.is_null() {
         // SAFETY: the caller's set, of at least so many descriptors.
         (0..n.min(libc::FD_SETSIZE as c_int))
             .filter(|fd| unsafe { libc::FD_ISSET(*fd, read) })
@@ -138,10 +109,7 @@ unsafe extern "C" fn file_read(stream: *mut libc::FILE, at: *mut c_void, len: is
     // SAFETY: a stream, by libc's promise.
     let fd = unsafe { libc::fileno(stream) };
     match (len > 0).then(|| Input::behind(fd)).flatten() {
-        Some(pipe) => {
-            let take = |left: usize| pipe.take(at as usize, left);
-            result(transfer(fd, libc::POLLIN, len as usize, false, take))
-        }
+        Some(pipe) => result(transfer(Way::In, fd, false, || pipe.take(at as usize, len as usize))),
         // SAFETY: libc's function, with its arguments.
         None => unsafe {
             core::mem::transmute::<usize, unsafe extern "C" fn(*mut libc::FILE, *mut c_void, isize) -> isize>(
