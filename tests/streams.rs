@@ -244,3 +244,27 @@ fn restarts_of_programs_that_read_from_pipes() {
     assert_eq!((run.status, run.out), (0, wanted("before", "2 5 7\n")), "{}", run.err);
     assert!(run.err.contains("restarted from"), "{}", run.err);
 }
+
+/// The thread waits in libc's call, also where a pipe is followed, and a checkpoint may freeze it at any moment.
+#[test]
+fn threads_that_are_cancelled_while_they_wait() {
+    let t = Case::new("cancelled");
+    let exe = build("ckpt/cancel.c", &[]);
+    for mode in ["own", "read", "gets", "full", "puts", "sleep", "jump"] {
+        let run = |library: Option<&Path>| {
+            let ((from, _to), (_out, into)) = (pipe().expect("a pipe"), pipe().expect("a pipe"));
+            let mut c = Command::new(&exe);
+            clean(&mut c);
+            c.arg(mode).env(THREADS.0, THREADS.1).stdin(from).stdout(into).stderr(Stdio::piped());
+            if let Some(library) = library {
+                let _ = fs::remove_dir_all(&t.dir);
+                c.env("LD_PRELOAD", library).env("PROMP_CKPT_DIR", &t.dir).env("PROMP_CKPT_THREADS", "all");
+                c.env("PROMP_CKPT_INTERVAL", "5ms").env("PROMP_VERBOSE", "1");
+            }
+            end(started(&mut c))
+        };
+        let (want, got) = (run(None), run(Some(&library())));
+        assert_eq!((want.status, want.err.matches(", 0 locked, enabled").count()), (0, 1), "{}", want.err);
+        assert_eq!((got.status, got.err), (0, want.err));
+    }
+}

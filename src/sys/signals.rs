@@ -38,7 +38,8 @@ pub fn install(sig: i32, handler: Handler, only_default: bool) -> bool {
         let mut act = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
         act.sa_sigaction = handler as *const () as usize;
         act.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
-        libc::sigfillset(&mut act.sa_mask);
+        // All of them: sigfillset leaves out the one that pthread_cancel sends, and a thread would be unwound from within our handler.
+        (&raw mut act.sa_mask).write_bytes(0xff, 1);
         libc::sigaction(sig, &act, core::ptr::null_mut()) == 0
     }
 }

@@ -105,7 +105,8 @@ pub const fn c_name(text: &'static str) -> &'static CStr {
 }
 
 /// Defines functions that are called instead of libc's of the same names, and `instead`, the list of them. `real` calls libc's, with the
-/// caller's arguments.
+/// caller's arguments. In there the thread may be cancelled or jump away, past
+/// frames that have nothing to be dropped. (Not "C-unwind": where panics abort, that has the compiler abort there.)
 macro_rules! calls_instead {
     ($(fn $name:ident($($arg:ident: $t:ty),*) -> $r:ty = |$real:ident| $body:expr;)*) => {
         /// The functions and what is called instead.

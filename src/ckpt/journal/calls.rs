@@ -31,30 +31,23 @@ unsafe extern "C" {
 }
 const PTHREAD_CANCEL_DISABLE: c_int = 1;
 
-/// Makes a call, after the note if it `matters` and there are checkpoints. Cancelled threads end behind it: what is held here must be
-/// given back.
-fn noted<R>(matters: bool, note: impl FnOnce(&Journal) -> Hold, call: impl FnOnce() -> R) -> R {
-    uncancelled(|| match keep::if_on().filter(|_| matters) {
-        None => call(),
-        Some(k) => {
-            let mask = signals::block_all();
-            crate::ckpt::transition_begins();
-            if note(&k.journal) {
-                let r = call();
-                crate::ckpt::transition_is_over();
-                signals::set_mask(mask);
-                r
-            } else {
-                crate::ckpt::transition_is_over();
-                signals::set_mask(mask);
-                call()
-            }
-        }
-    })
+/// Makes a call, after the note if it `matters` and there are checkpoints. Where something is held during the call, the thread is not cancelled before
+/// it is given back.
+fn noted<R>(matters: bool, note: impl FnOnce(&Journal) -> Hold, call: impl Fn() -> R) -> R {
+    let Some(k) = keep::if_on().filter(|_| matters) else { return call() };
+    let mask = signals::block_all();
+    let held = uncancelled(|| {
+        crate::ckpt::transition_begins();
+        let r = note(&k.journal).then(&call);
+        crate::ckpt::transition_is_over();
+        r
+    });
+    signals::set_mask(mask);
+    held.unwrap_or_else(call)
 }
 
 /// Runs `f`, which is not a point at which its thread can be cancelled.
-pub fn uncancelled<R>(f: impl FnOnce() -> R) -> R {
+fn uncancelled<R>(f: impl FnOnce() -> R) -> R {
     let mut cancel = 0;
     // SAFETY: plain call; likewise below.
     unsafe { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &mut cancel) };

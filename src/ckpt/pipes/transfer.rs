@@ -1,8 +1,8 @@
 //! Moving bytes through a pipe on the program's threads, also in its signal handlers: one step for checkpoints and rollbacks, which waits for nothing;
 //! who finds nothing to be had waits between two steps. And libc's streams, which write and read by a table of functions.
 
-use super::super::{files, journal};
 use crate::ckpt;
+use crate::ckpt::files;
 use crate::sys;
 use crate::sys::door::Door;
 use crate::sys::maps::Mapping;
@@ -46,7 +46,9 @@ impl Way {
         if !OLD.contains(&(-n as i32)) {
             return n;
         }
-        match poll(fd, self.event(), 0) {
+        let mut p = libc::pollfd { fd, events: self.event(), revents: 0 };
+        // SAFETY: one entry, and no waiting.
+        match unsafe { sys!(libc::SYS_poll, &raw mut p, 1, 0) } {
             0 => -(libc::EAGAIN as isize),
             // SAFETY: as above.
             _ => unsafe { sys!(old, fd, at, most) },
@@ -54,37 +56,35 @@ impl Way {
     }
 }
 
-/// Waits for `event`, so long (in ms; negative: for ever).
-fn poll(fd: c_int, event: i16, timeout: isize) -> isize {
+/// Waits for `fd`; true if a signal has come first. Libc's call, in which the thread may be cancelled, and a signal handler may jump away.
+fn wait(fd: c_int, event: i16) -> bool {
     let mut p = libc::pollfd { fd, events: event, revents: 0 };
-    // SAFETY: one entry.
-    unsafe { sys!(libc::SYS_poll, &raw mut p, 1, timeout) }
+    // SAFETY: one entry; the calling thread's own error.
+    unsafe { libc::poll(&mut p, 1, -1) < 0 && *libc::__errno_location() == libc::EINTR }
 }
 
 /// Has `step`, which does not wait, move some bytes; waits if there is nothing to be had and `fd` is one to be waited for.
-/// `interrupts`: a signal may end that. A thread that is cancelled ends behind it. The error is the system's.
+/// `interrupts`: a signal may end that. The error is the system's.
 pub fn transfer(way: Way, fd: c_int, interrupts: bool, step: impl Fn() -> isize) -> Result<usize, c_int> {
-    journal::calls::uncancelled(|| {
-        loop {
-            let mask = signals::block_all();
-            ckpt::transition_begins();
-            let n = step();
-            ckpt::transition_is_over();
-            signals::set_mask(mask);
-            if n >= 0 {
-                return Ok(n as usize);
-            }
-            let waits = files::flags_of(fd) & libc::O_NONBLOCK == 0;
-            if n != -(libc::EAGAIN as isize) || !waits {
-                return Err(-n as c_int);
-            }
-            // The freeze signal may have been the one; but who has such handlers reckons with it.
-            let interrupted = poll(fd, way.event(), -1) == -(libc::EINTR as isize);
-            if interrupted && interrupts && signals::any_interrupts() {
-                return Err(libc::EINTR);
-            }
+    loop {
+        // No point at which it can be cancelled: nothing of libc's.
+        let mask = signals::block_all();
+        ckpt::transition_begins();
+        let n = step();
+        ckpt::transition_is_over();
+        signals::set_mask(mask);
+        if n >= 0 {
+            return Ok(n as usize);
         }
-    })
+        let waits = files::flags_of(fd) & libc::O_NONBLOCK == 0;
+        if n != -(libc::EAGAIN as isize) || !waits {
+            return Err(-n as c_int);
+        }
+        // The freeze signal may have been the one; but who has such handlers reckons with it.
+        if wait(fd, way.event()) && interrupts && signals::any_interrupts() {
+            return Err(libc::EINTR);
+        }
+    }
 }
 
 /// What a function of libc's returns.
