@@ -245,26 +245,40 @@ fn restarts_of_programs_that_read_from_pipes() {
     assert!(run.err.contains("restarted from"), "{}", run.err);
 }
 
-/// The thread waits in libc's call, also where a pipe is followed, and a checkpoint may freeze it at any moment.
+/// The program that waits in libc's calls, under libgomp and with a checkpoint every 5 ms.
+fn waits(t: &Case, mode: &str) -> [Run; 2] {
+    [None, Some(library())].map(|library| {
+        let ((from, _to), (_out, into)) = (pipe().expect("a pipe"), pipe().expect("a pipe"));
+        let mut c = Command::new(build("ckpt/cancel.c", &[]));
+        clean(&mut c);
+        c.arg(mode).env(THREADS.0, THREADS.1).stdin(from).stdout(into).stderr(Stdio::piped());
+        if let Some(library) = library {
+            let _ = fs::remove_dir_all(&t.dir);
+            c.env("LD_PRELOAD", library).env("PROMP_CKPT_DIR", &t.dir).env("PROMP_CKPT_THREADS", "all");
+            c.env("PROMP_CKPT_INTERVAL", "5ms").env("PROMP_VERBOSE", "1");
+        }
+        end(started(&mut c))
+    })
+}
+
+/// Also where a pipe is followed; a checkpoint may freeze the thread at any moment, and does not end the wait.
 #[test]
 fn threads_that_are_cancelled_while_they_wait() {
     let t = Case::new("cancelled");
-    let exe = build("ckpt/cancel.c", &[]);
-    for mode in ["own", "read", "gets", "full", "puts", "sleep", "jump"] {
-        let run = |library: Option<&Path>| {
-            let ((from, _to), (_out, into)) = (pipe().expect("a pipe"), pipe().expect("a pipe"));
-            let mut c = Command::new(&exe);
-            clean(&mut c);
-            c.arg(mode).env(THREADS.0, THREADS.1).stdin(from).stdout(into).stderr(Stdio::piped());
-            if let Some(library) = library {
-                let _ = fs::remove_dir_all(&t.dir);
-                c.env("LD_PRELOAD", library).env("PROMP_CKPT_DIR", &t.dir).env("PROMP_CKPT_THREADS", "all");
-                c.env("PROMP_CKPT_INTERVAL", "5ms").env("PROMP_VERBOSE", "1");
-            }
-            end(started(&mut c))
-        };
-        let (want, got) = (run(None), run(Some(&library())));
+    for mode in ["own", "read", "gets", "full", "puts", "sleep", "usleep", "poll", "timed", "select", "jump"]
+    {
+        let [want, got] = waits(&t, mode);
         assert_eq!((want.status, want.err.matches(", 0 locked, enabled").count()), (0, 1), "{}", want.err);
         assert_eq!((got.status, got.err), (0, want.err));
     }
+}
+
+/// Waits that a checkpoint interrupts are as long as they should be, but for the time up to its first one.
+#[test]
+fn waits_take_their_time() {
+    let t = Case::new("waits");
+    let [_, run] = waits(&t, "times");
+    let times: Vec<f64> = run.err.split([' ', ',']).filter_map(|w| w.parse().ok()).collect();
+    assert_eq!((run.status, times.len()), (0, 3), "{}", run.err);
+    assert!(times[0] >= 60.0 && times[1] < 600.0, "{}", run.err);
 }

@@ -23,6 +23,8 @@ pub struct Keep {
     pub bell: AtomicU32,
     /// 1: the agent is asked to rest; 2: it rests; 0: it works (or there is none).
     pub agent_rests: AtomicU32,
+    /// Does the program have signal handlers (as of the last freeze)?
+    pub handlers: AtomicU32,
     /// Is there an agent?
     pub agent: AtomicU32,
     /// Rollbacks so far: what was arranged before one does not count after it.

@@ -4,6 +4,7 @@
 //! The keeper's code must not call what uses the program's `malloc` (`opendir`, `realpath`): its lock may be held by a frozen
 //! thread. Files are read and written by system calls that libc merely wraps, directories by `sys::maps::names`.
 
+pub mod again;
 pub mod attributes;
 pub mod busy;
 pub mod contents;

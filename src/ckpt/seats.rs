@@ -21,6 +21,7 @@
 //! load. The edge back is `state`: the host's store (x86: a release) orders the noted context before the keeper's
 //! acquiring compare-and-swap. [`Keep::counter`](super::keep::Keep) only wakes the keeper.
 
+use super::again::{self, Due};
 use super::keep::Keep;
 use crate::sys;
 use crate::sys::host::{self, Identity};
@@ -83,6 +84,8 @@ pub struct Seat {
     /// Had the frozen thread an rseq area? It has none while it is frozen: the kernel would write to it, while it is copied, when the host is given a
     /// CPU once more for its last steps to the wait.
     rseq: AtomicU32,
+    /// When a wait of the thread's ends.
+    due: Due,
 }
 
 impl Seat {
@@ -297,6 +300,10 @@ extern "C" fn arrive(context: usize) -> *const Seat {
         // A thread made without thread-local memory of its own finds its creator's.
         .filter(|s| s.host.load(Relaxed) == tid)
         .or_else(|| k.seats.iter().find(|s| s.is_strangers() && s.host.load(Relaxed) == tid));
+    if let Some(seat) = seat.filter(|_| k.handlers.load(Relaxed) == 0) {
+        // SAFETY: the handler's context.
+        unsafe { again::make(context, &seat.due) };
+    }
     // Started is not set if the signal came late, for a freeze that was given up.
     let Some(seat) = seat.filter(|_| k.started.load(Acquire) != 0) else { return core::ptr::null() };
     let id = Identity::of_caller(0);

@@ -147,10 +147,26 @@ impl Interrupted {
 
 /// Does the program have a handler after which system calls are not made again?
 pub fn any_interrupts() -> bool {
+    any(|_, flags| flags & libc::SA_RESTART as u64 == 0)
+}
+
+/// Does the program have handlers, but for errors (gfortran's programs have those without asking)? `ours`: signals of ours.
+pub fn has_handlers(ours: &[i32]) -> bool {
+    const ERRORS: [i32; 6] =
+        [libc::SIGQUIT, libc::SIGABRT, libc::SIGTRAP, libc::SIGSYS, libc::SIGXCPU, libc::SIGXFSZ];
+    // Before those that programs can have there are libc's own.
+    let of_libc = 32..libc::SIGRTMIN();
+    let others =
+        |s: i32| of_libc.contains(&s) || ours.contains(&s) || CRASHES.contains(&s) || ERRORS.contains(&s);
+    any(|signal, _| !others(signal))
+}
+
+/// Is there a handler for a signal that `is` says it is, by its flags?
+fn any(is: impl Fn(i32, u64) -> bool) -> bool {
     (1..65).any(|signal| {
         let mut action = [0u64; 4];
         // SAFETY: the kernel writes 32 bytes: handler, flags, restorer, mask.
         let r = unsafe { sys!(libc::SYS_rt_sigaction, signal, 0, action.as_mut_ptr(), 8) };
-        r == 0 && action[0] > libc::SIG_IGN as u64 && action[1] & libc::SA_RESTART as u64 == 0
+        r == 0 && action[0] > libc::SIG_IGN as u64 && is(signal, action[1])
     })
 }

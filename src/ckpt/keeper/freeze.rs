@@ -4,7 +4,7 @@ use super::super::keep;
 use super::super::seats::{self, GO, Seat};
 use super::strangers::{OWN, has_come_to_the_runtime, has_ended, strangers};
 use super::{Keeper, No};
-use crate::sys::{futex, syscall, time};
+use crate::sys::{futex, signals, syscall, time};
 use core::sync::atomic::{Ordering::*, fence};
 
 /// How long threads may take to answer the freeze signal.
@@ -16,6 +16,8 @@ impl Keeper {
     /// Stops every thread. Afterwards exactly those that have arrived must be let go.
     pub(super) fn freeze(&mut self) -> Result<Vec<&'static Seat>, No> {
         let k = keep::get();
+        k.handlers
+            .store(u32::from(signals::has_handlers(&[signals::stop_signal(), seats::signal()])), Relaxed);
         // Pairs with `transition_begins`: whoever sees the other one's word gives way.
         k.started.store(1, SeqCst);
         fence(SeqCst);
