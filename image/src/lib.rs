@@ -114,6 +114,9 @@ pub struct Attributes {
     pub cpus: Option<Vec<u32>>,
     /// How it is scheduled, if in another way than the process began with.
     pub scheduling: Option<Scheduling>,
+    /// Signals that have been sent to it and that it blocks, a bit a signal.
+    #[serde(default)]
+    pub pending: u64,
 }
 
 /// How a thread is scheduled: of sched_setattr(2).
@@ -318,6 +321,9 @@ pub struct Description {
     pub era: u64,
     /// Signal dispositions.
     pub signals: Vec<Disposition>,
+    /// Signals that have been sent to the process and that everybody blocks, a bit a signal.
+    #[serde(default)]
+    pub pending: u64,
     /// The run of the system that it was written in.
     #[serde(default)]
     pub boot: String,

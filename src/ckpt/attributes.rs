@@ -5,10 +5,11 @@
 //! value. So CPUs and scheduling are saved only where they differ from what the process began with.
 
 use super::image::{Attributes, Limit, Scheduling, Word};
+use super::seats;
 use crate::sys;
 use crate::sys::lock::Locked;
 use crate::sys::syscall::CpuSet;
-use crate::sys::{allowed, maps};
+use crate::sys::{allowed, maps, pending, syscall};
 use core::mem::size_of;
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -62,8 +63,9 @@ pub fn stack_limit() -> u64 {
     BEGAN.with(|b| b.limits.get(libc::RLIMIT_STACK as usize).copied().unwrap_or(u64::MAX))
 }
 
-/// Those of thread `tid`.
-pub fn of(tid: u32) -> Attributes {
+/// Those of thread `tid`, which blocks the signals `blocked`.
+pub fn of(tid: u32, blocked: u64) -> Attributes {
+    let ours = seats::signals();
     let name = maps::read_file(&comm(tid)).unwrap_or_default();
     let began = BEGAN.with(|b| b.scheduling);
     Attributes {
@@ -72,10 +74,11 @@ pub fn of(tid: u32) -> Attributes {
             .filter(|set| Some(set) != allowed::at_load())
             .map(|set| set.cpus().collect()),
         scheduling: scheduling(tid).filter(|s| *s != began),
+        pending: if blocked & !ours == 0 { 0 } else { pending::of_host(tid, ours) & blocked },
     }
 }
 
-/// Gives them to thread `tid`, as far as the system allows it.
+/// Gives them to thread `tid`, which blocks all signals, as far as the system allows it.
 pub fn put_back(tid: u32, a: &Attributes) {
     let _ = std::fs::write(OsStr::from_bytes(comm(tid).as_bytes()), a.name.as_os_str().as_bytes());
     match &a.cpus {
@@ -85,6 +88,9 @@ pub fn put_back(tid: u32, a: &Attributes) {
     let wanted = a.scheduling.unwrap_or(BEGAN.with(|b| b.scheduling));
     if scheduling(tid) != Some(wanted) {
         schedule(tid, wanted);
+    }
+    for signal in pending::of_set(a.pending) {
+        syscall::tgkill(tid, signal);
     }
 }
 

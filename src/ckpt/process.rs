@@ -3,7 +3,7 @@
 use super::image::Description;
 use crate::sys;
 use crate::sys::maps;
-use crate::sys::{syscall, time};
+use crate::sys::{pending, signals, syscall, time};
 use std::ffi::CString;
 use std::fs;
 
@@ -83,9 +83,8 @@ pub fn end_children() -> Result<usize, String> {
             next = children_of(syscall::getpid()).into_iter().filter(|pid| !all.contains(pid)).collect();
         }
     }
-    let ignore = [libc::SIG_IGN as u64, 0, 0, 0];
-    // SAFETY: what the kernel takes for a disposition; no signal is left to the program's handler.
-    unsafe { sys!(libc::SYS_rt_sigaction, libc::SIGCHLD, ignore.as_ptr(), 0, 8) };
+    // No signal is left to the program's handler.
+    signals::ignore(libc::SIGCHLD);
     all.iter().rev().for_each(|&pid| send(pid, libc::SIGKILL));
     let began = time::now_ns();
     while has_children() {
@@ -100,6 +99,20 @@ pub fn end_children() -> Result<usize, String> {
         }
     }
     Ok(all.len())
+}
+
+/// Signals that have been sent to the process and that everybody blocks, of whom `blocked` tells.
+pub fn pending(blocked: impl Iterator<Item = u64>) -> u64 {
+    let blocked = blocked.reduce(|a, b| a & b).unwrap_or(0);
+    if blocked == 0 { 0 } else { pending::set_of(0, "ShdPnd").unwrap_or(0) & blocked }
+}
+
+/// Sends those in `set` that do not wait.
+pub fn send_pending(set: u64) {
+    if set != 0 {
+        let there = pending::set_of(0, "ShdPnd").unwrap_or(0);
+        pending::of_set(set & !there).for_each(|s| send(syscall::getpid(), s));
+    }
 }
 
 /// Changes whenever a child of the program has ended and the program has asked for it.

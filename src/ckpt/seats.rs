@@ -25,7 +25,7 @@ use super::again::{self, Due};
 use super::keep::Keep;
 use crate::sys;
 use crate::sys::host::{self, Identity};
-use crate::sys::{futex, signals, syscall};
+use crate::sys::{futex, pending, signals, syscall};
 use crate::team::thread::Thread;
 use core::arch::naked_asm;
 use core::mem::offset_of;
@@ -158,6 +158,13 @@ impl Seat {
         }
     }
 
+    /// The signals that the frozen thread blocks.
+    pub fn blocked(&self) -> u64 {
+        let context = self.context.load(Relaxed) as *const libc::c_void;
+        // SAFETY: the kernel's, of a thread that is frozen.
+        unsafe { signals::Interrupted::from_context(context) }.mask
+    }
+
     /// Is a stop of the frozen thread due at the exit of the call that it is in?
     pub fn is_about_to_stop(&self) -> bool {
         self.logical().is_some_and(|t| t.pending.load(Relaxed) != 0)
@@ -190,6 +197,11 @@ impl Seat {
 /// The freeze signal: next to the stop signal.
 pub fn signal() -> i32 {
     libc::SIGRTMAX() - 4
+}
+
+/// Our signals: the freeze signal and the stop signal.
+pub fn signals() -> u64 {
+    pending::bit(signal()) | pending::bit(signals::stop_signal())
 }
 
 /// Installs the freeze signal's handler.

@@ -159,7 +159,9 @@ impl Streams {
         self.note();
         let mut s = Since::default();
         let cannot_tell = |w: &&Stream| w.kind == Kind::Input && w.number < 0 && !has_ended(w.fd);
-        for w in self.watched.iter().filter(|w| w.since || cannot_tell(w)) {
+        // An attempt that has failed may have seen others, which the program makes anew.
+        let was_there = |w: &&Stream| saved.files.iter().any(|f| f.path == w.path);
+        for w in self.watched.iter().filter(|w| w.since || cannot_tell(w)).filter(was_there) {
             let what = format!("{} (descriptor {}) since checkpoint {generation}", w.path, w.fd);
             match w.kind {
                 Kind::Input if !others && is_read_again(w.fd, &saved.received) => {}
@@ -339,6 +341,7 @@ mod tests {
             let why = s.since(7, &about(&all), false).lost.expect("gone");
             assert!(why.contains("pipe:") && why.ends_with("since checkpoint 7"), "{why}");
         }
+        assert!(s.since(7, &about(&[]), false).lost.is_none(), "it was not there at the checkpoint");
         s.whole();
         assert!(quiet(&mut s) && all[0].was_read && !all[0].has_ended);
         read(from);

@@ -7,7 +7,7 @@ use crate::icv::globals;
 use crate::icv::settings::Recompute;
 use crate::sys::asm::{self, FpControl};
 use crate::sys::host::{self, Identity};
-use crate::sys::mutexes;
+use crate::sys::{mutexes, pending};
 use crate::team::member::tfd;
 use crate::team::thread::Thread;
 use crate::work::dispenser::Orphan;
@@ -58,6 +58,8 @@ pub struct Order {
     pub fp: FpControl,
     /// The spare host's bootstrap stack, afterwards its alternate signal stack.
     pub stack: usize,
+    /// Signals that it had not taken yet.
+    pub signals: Vec<pending::Info>,
     /// Becomes 0 when the failing host has gone.
     pub gone: AtomicU32,
 }
@@ -98,6 +100,7 @@ pub unsafe extern "C" fn main(arg: usize) -> ! {
         record::close(rec);
     }
     let tid = order.identity.adopt(order.stack as *mut u8);
+    pending::give(&order.signals);
     mutexes::follow();
     thr.host.store(tid, Relaxed);
     ckpt::transition_ends(thr, tid);

@@ -15,7 +15,7 @@ use crate::say;
 use crate::sys::host::{self, Identity};
 use crate::sys::signals::{self, Interrupted};
 use crate::sys::syscall::exit_group;
-use crate::sys::{futex, sanitizer, tls};
+use crate::sys::{futex, pending, sanitizer, tls};
 use crate::team::member::tfd;
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicU32, Ordering::*};
@@ -275,6 +275,7 @@ fn leave(thr: &'static Thread, kind: Kind, way: Way, mask: u64) -> ! {
         way,
         failure,
         identity: Identity::of_caller(mask),
+        signals: pending::take(ckpt::seats::signals()),
         fp: crate::sys::asm::FpControl::read(),
         stack: stack as usize,
         gone: AtomicU32::new(1),

@@ -20,6 +20,7 @@ pub mod objects;
 pub mod out;
 pub mod own;
 pub mod pagemap;
+pub mod pending;
 pub mod sanitizer;
 pub mod signals;
 pub mod sync;

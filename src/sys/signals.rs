@@ -145,6 +145,13 @@ impl Interrupted {
     }
 }
 
+/// Makes `signal` one that is ignored; what waits of it is gone.
+pub fn ignore(signal: i32) {
+    let ignore = [libc::SIG_IGN as u64, 0, 0, 0];
+    // SAFETY: what the kernel takes for a disposition.
+    unsafe { sys!(libc::SYS_rt_sigaction, signal, ignore.as_ptr(), 0, 8) };
+}
+
 /// Does the program have a handler after which system calls are not made again?
 pub fn any_interrupts() -> bool {
     any(|_, flags| flags & libc::SA_RESTART as u64 == 0)

@@ -9,7 +9,7 @@ use super::{Keeper, No};
 use crate::fault::record::{self, Recovery};
 use crate::say;
 use crate::sys;
-use crate::sys::{futex, mutexes, syscall, time};
+use crate::sys::{futex, mutexes, pending, syscall, time};
 use core::sync::atomic::Ordering::*;
 
 /// Linux 6.13; libc has no name for it yet.
@@ -99,6 +99,11 @@ impl Keeper {
             .collect();
         self.put_memory_back()?;
         self.put_the_rest_back(false)?;
+        // What threads have been sent since, they will be sent again.
+        let ours = seats::signals();
+        let hosts = carriers.iter().map(|(n, _)| k.seats[*n as usize].host.load(Relaxed));
+        let waiting = hosts.fold(0, |set, tid| set | pending::of_host(tid, ours));
+        pending::forget(waiting & !pending::set_of(0, "ShdPnd").unwrap_or(0));
         files::dispose(&self.last.signals);
         // Before the threads go on: the program may end at once.
         self.close_records(began);
@@ -142,6 +147,7 @@ impl Keeper {
             }
             orders.push((s, carrier.is_some(), &c.attributes));
         }
+        process::send_pending(self.last.pending);
         k.epoch.fetch_add(1, Relaxed);
         k.started.store(0, SeqCst);
         for (s, has_host, of_thread) in orders {

@@ -8,7 +8,7 @@ use super::super::keep;
 use super::super::seats::Seat;
 use super::{Keeper, No};
 use crate::sys;
-use crate::sys::{syscall, time};
+use crate::sys::{pending, syscall, time};
 use core::sync::atomic::Ordering::*;
 
 /// Why there is no checkpoint with a thread of the program's own.
@@ -112,9 +112,5 @@ pub(super) fn has_ended(s: &Seat) -> bool {
 
 /// Does thread `tid` block the freeze signal now?
 fn blocks_signals(tid: u32) -> bool {
-    let path = std::ffi::CString::new(format!("/proc/self/task/{tid}/status")).unwrap_or_default();
-    let text = sys::maps::read_file(&path).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
-    let mask = text.lines().find_map(|l| u64::from_str_radix(l.strip_prefix("SigBlk:")?.trim(), 16).ok());
-    mask.is_none_or(|m| m >> (super::super::seats::signal() - 1) & 1 != 0)
+    pending::set_of(tid, "SigBlk").is_none_or(|m| m & pending::bit(super::super::seats::signal()) != 0)
 }

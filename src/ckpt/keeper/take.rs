@@ -12,7 +12,7 @@ use super::{Keeper, No, Taken};
 use crate::ckpt::pipes::sent;
 use crate::say;
 use crate::sys;
-use crate::sys::{futex, syscall, time};
+use crate::sys::{futex, pending, syscall, time};
 use crate::team::region;
 use core::sync::atomic::Ordering::*;
 
@@ -117,6 +117,11 @@ impl Keeper {
         let sent = keep::get().sent.positions();
         let received = keep::get().received.positions();
         let about = Description { sent, received, ..self.describe(&maps, files, seats) };
+        let waiting = about.contexts.iter().fold(about.pending, |set, c| set | c.attributes.pending);
+        // The kernel does not tell how often they wait, and with which values.
+        if let Some(signal) = pending::of_set(waiting).find(|s| *s >= libc::SIGRTMIN()) {
+            return Err(No::Refused(format!("signal {signal} has been sent to a thread that blocks it")));
+        }
         // From here on it must go well, or it is not known what has changed.
         let runs = self.tracker.runs_anew(&maps, &self.store.dense, &busy.unarmed());
         let old = core::mem::take(&mut self.store.index);
@@ -144,7 +149,7 @@ impl Keeper {
                 thread_pointer: s.thread_pointer.load(Relaxed),
                 robust_head: s.robust_head.load(Relaxed),
                 initial: s.initial.load(Relaxed) != 0,
-                attributes: attributes::of(s.host.load(Relaxed)),
+                attributes: attributes::of(s.host.load(Relaxed), s.blocked()),
             })
             .collect();
         let (program, arguments, environment) = self.command();
@@ -174,6 +179,7 @@ impl Keeper {
             contexts,
             files,
             era: k.journal.era.load(Relaxed),
+            pending: process::pending(seats.iter().map(|s| s.blocked())),
             boot: sent::boot(),
             sent: Vec::new(),
             received: Vec::new(),

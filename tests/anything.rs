@@ -1,0 +1,86 @@
+//! Programs that do whatever programs do — memory, files, signals, threads, children, libraries — between regions, drawn by a seed, with failures at random
+//! times: what they print, and what is in their files, is what libgomp gives. PROMP_TEST_FIRST has the first seed.
+
+mod common;
+use common::saved::*;
+use common::*;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn program() -> PathBuf {
+    build("ckpt/anything.c", &[])
+}
+
+/// The program's arguments, for a folder of its own that is empty.
+fn arguments(c: &mut Command, seed: u64, steps: u32, folder: &Path) {
+    let _ = std::fs::remove_dir_all(folder);
+    std::fs::create_dir_all(folder).expect("a folder");
+    c.arg(seed.to_string()).arg(steps.to_string()).arg(folder);
+}
+
+fn wanted(seed: u64, steps: u32, folder: &Path) -> Run {
+    let mut c = Command::new(program());
+    clean(&mut c);
+    c.env(THREADS.0, THREADS.1);
+    arguments(&mut c, seed, steps, folder);
+    let run = limited(c, LIMIT);
+    assert_eq!(run.status, 0, "{seed} under libgomp: {}", run.err);
+    run
+}
+
+fn seeds(most: u64) -> std::ops::Range<u64> {
+    let first = std::env::var("PROMP_TEST_FIRST").ok().and_then(|v| v.parse().ok()).unwrap_or(1);
+    first..first + most * scale()
+}
+
+#[test]
+fn rollbacks() {
+    let s = Scratch::new("anything");
+    let (mut back, mut on) = (0, 0);
+    for seed in seeds(8) {
+        let want = wanted(seed, 300, &s.path("files"));
+        for kind in ["kill", "crash", "memerr"] {
+            let dir = s.path("ckpt");
+            let _ = std::fs::remove_dir_all(&dir);
+            let fault = format!("{kind}@mtbf=40ms,seed={seed},count=5");
+            let mut c = Command::new(program());
+            clean(&mut c);
+            c.env(THREADS.0, THREADS.1).env("LD_PRELOAD", library()).env("PROMP_FAULT", &fault);
+            c.env("PROMP_CKPT_DIR", &dir).env("PROMP_CKPT_INTERVAL", "20ms").env("PROMP_CKPT_THREADS", "all");
+            c.env("PROMP_VERBOSE", "1");
+            arguments(&mut c, seed, 300, &s.path("files"));
+            let run = limited(c, LIMIT);
+            assert_eq!((run.status, &run.out), (0, &want.out), "{seed} {fault}: {}", run.err);
+            back += run.err.matches("rolled back to checkpoint").count();
+            on += run.err.matches("goes on on another host").count();
+        }
+    }
+    assert!(back > 8 && on > 8, "only {back} rollbacks, {on} new hosts: the faults do not strike");
+}
+
+#[test]
+fn restarts() {
+    let s = Scratch::new("anything-again");
+    let (mut again, mut early) = (0, 0);
+    for seed in seeds(8) {
+        let want = wanted(seed, 400, &s.path("files"));
+        let mut c = Command::new(command());
+        clean(&mut c);
+        let dir = s.path("ckpt");
+        let _ = std::fs::remove_dir_all(&dir);
+        let fault = format!("die@mtbf=200ms,seed={seed}");
+        c.args(["run", "--threads", "4", "--every", "20ms", "--all-threads", "--auto-restart", "9"]);
+        c.args(["--fault", &fault, "--ckpt"]).arg(&dir).arg("--").arg(program());
+        arguments(&mut c, seed, 400, &s.path("files"));
+        let run = limited(c, LIMIT);
+        if run.status == 71 && run.err.contains("died before its first one was complete") {
+            early += 1;
+            continue;
+        }
+        let twice = run.err.contains("may be sent twice");
+        assert!(run.status == 0 && (run.out == want.out || twice), "{seed} {fault}: {run:?}");
+        again += run.err.matches("restarted from checkpoint").count();
+    }
+    println!("{again} restarts; {early} programs died before their first checkpoint");
+    assert!(again > 4, "only {again} restarts, {early} too early: the faults do not strike");
+}
