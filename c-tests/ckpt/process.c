@@ -84,6 +84,25 @@ static void output(int step, const char *file) {
     printf("%d: %ld in the file\n", step, size_of(file));
 }
 
+/* Open in two steps of three, empty between them. */
+static void pipes(int step) {
+    static int fds[3];
+    char text[9] = "";
+    if (step % 3 == 0) {
+        need(!pipe(fds) && (fds[2] = dup(fds[1])) >= 0, "pipe");
+        need(!fcntl(fds[0], F_SETFL, O_NONBLOCK), "fcntl");
+    }
+    need(read(fds[0], text, 1) < 0 && write(fds[2], "abc", 3) == 3 && read(fds[0], text, 8) == 3, "empty");
+    printf("%d: %s\n", step, text);
+    if (step % 3 == 1)
+        for (int i = 0; i < 3; i++) close(fds[i]);
+    if (step % 3 == 1) need(!pipe(fds) && !close(fds[0]) && !close(fds[1]), "another");
+    if (step % 3 == 1) need(!pipe(fds) && (fds[2] = dup(fds[1])) >= 0 && !fcntl(fds[0], F_SETFL, O_NONBLOCK), "pipe");
+    work(step);
+    if (step % 3 == 2)
+        for (int i = 0; i < 3; i++) close(fds[i]);
+}
+
 int main(int argc, char **argv) {
     const char *mode = argc > 1 ? argv[1] : "", *file = argc > 2 ? argv[2] : "";
     int steps = argc > 3 ? atoi(argv[3]) : 4;
@@ -94,6 +113,7 @@ int main(int argc, char **argv) {
         if (!strcmp(mode, "timers")) timers(i);
         if (!strcmp(mode, "children")) children(i, file);
         if (!strcmp(mode, "output")) output(i, file);
+        if (!strcmp(mode, "pipes")) pipes(i);
         work(i + 1);
     }
     usleep(strcmp(mode, "timers") ? 50000 : 700000); /* what is left over would strike now */

@@ -216,7 +216,12 @@ impl OpenFile {
 
     /// Can a new process open it?
     pub fn can_be_opened_again(&self) -> bool {
-        self.inherited || !self.has_no_name() || self.content.is_some()
+        self.inherited || !self.has_no_name() || self.content.is_some() || self.is_own_pipe()
+    }
+
+    /// Is it a pipe that the program has made itself? It was empty: a new one does as well.
+    pub fn is_own_pipe(&self) -> bool {
+        !self.inherited && self.path.starts_with("pipe:")
     }
 }
 

@@ -200,6 +200,7 @@ pub fn put_back(saved: &[OpenFile], ours: &[i32], new_process: bool, store: &Sto
         s.inherited && new_process && !(*there && length_of(s.fd) >= s.length)
     };
     let left: Vec<bool> = saved.iter().zip(&there).map(elsewhere).collect();
+    own_pipes_back(saved, &mut there)?;
     for i in 0..saved.len() {
         // Streams that the program has closed itself since come back only if they have a name.
         if !there[i] && (!saved[i].inherited || (saved[i].regular && !new_process)) {
@@ -213,6 +214,37 @@ pub fn put_back(saved: &[OpenFile], ours: &[i32], new_process: bool, store: &Sto
     contents::put_back(&back, store)?;
     // Messages stay where they are: also ours about failures.
     back.iter().filter(|s| s.regular && s.fd != 2).try_for_each(put_length_back)
+}
+
+/// Pipes of the program's own of which an end is missing: new ones, with all their ends.
+fn own_pipes_back(saved: &[OpenFile], there: &mut [bool]) -> Result<(), String> {
+    for i in 0..saved.len() {
+        if there[i] || !saved[i].is_own_pipe() {
+            continue;
+        }
+        let mut pair = [0i32; 2];
+        // SAFETY: two integers.
+        let r = unsafe { sys!(libc::SYS_pipe2, pair.as_mut_ptr(), libc::O_CLOEXEC) };
+        if r < 0 {
+            return Err(format!("descriptor {} ({}): {}", saved[i].fd, saved[i].path, sys::why(r)));
+        }
+        let [from, to] = pair.map(|fd| sys::syscall::high(fd as isize));
+        for (s, there) in saved.iter().zip(&mut *there).filter(|(s, _)| s.path == saved[i].path) {
+            let end = if s.is_writable() { to } else { from };
+            // SAFETY: descriptors of ours and of the program.
+            unsafe {
+                sys!(libc::SYS_dup3, end, s.fd, s.flags & libc::O_CLOEXEC);
+                sys!(libc::SYS_fcntl, s.fd, libc::F_SETFL, s.flags);
+            }
+            *there = true;
+        }
+        // SAFETY: descriptors of ours.
+        unsafe {
+            sys!(libc::SYS_close, from);
+            sys!(libc::SYS_close, to);
+        }
+    }
+    Ok(())
 }
 
 /// In a new process: what the program had made duplicates of, it has duplicates of again.
