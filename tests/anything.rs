@@ -12,18 +12,15 @@ fn program() -> PathBuf {
 }
 
 /// The program's arguments, for a folder of its own that is empty.
-fn arguments(c: &mut Command, seed: u64, steps: u32, folder: &Path) {
+fn arguments(seed: u64, steps: u32, folder: &Path) -> [String; 3] {
     let _ = std::fs::remove_dir_all(folder);
     std::fs::create_dir_all(folder).expect("a folder");
-    c.arg(seed.to_string()).arg(steps.to_string()).arg(folder);
+    [seed.to_string(), steps.to_string(), folder.display().to_string()]
 }
 
 fn wanted(seed: u64, steps: u32, folder: &Path) -> Run {
-    let mut c = Command::new(program());
-    clean(&mut c);
-    c.env(THREADS.0, THREADS.1);
-    arguments(&mut c, seed, steps, folder);
-    let run = limited(c, LIMIT);
+    let args = arguments(seed, steps, folder);
+    let run = reference(&program(), &args.each_ref().map(String::as_str), &[THREADS]);
     assert_eq!(run.status, 0, "{seed} under libgomp: {}", run.err);
     run
 }
@@ -40,16 +37,15 @@ fn rollbacks() {
     for seed in seeds(8) {
         let want = wanted(seed, 300, &s.path("files"));
         for kind in ["kill", "crash", "memerr"] {
-            let dir = s.path("ckpt");
-            let _ = std::fs::remove_dir_all(&dir);
             let fault = format!("{kind}@mtbf=40ms,seed={seed},count=5");
-            let mut c = Command::new(program());
-            clean(&mut c);
-            c.env(THREADS.0, THREADS.1).env("LD_PRELOAD", library()).env("PROMP_FAULT", &fault);
-            c.env("PROMP_CKPT_DIR", &dir).env("PROMP_CKPT_INTERVAL", "20ms").env("PROMP_CKPT_THREADS", "all");
-            c.env("PROMP_VERBOSE", "1");
-            arguments(&mut c, seed, 300, &s.path("files"));
-            let run = limited(c, LIMIT);
+            let args = arguments(seed, 300, &s.path("files"));
+            let env = [
+                ("PROMP_FAULT", fault.as_str()),
+                ("PROMP_CKPT_INTERVAL", "20ms"),
+                ("PROMP_CKPT_THREADS", "all"),
+                ("PROMP_VERBOSE", "1"),
+            ];
+            let run = checkpointed(&program(), &args.each_ref().map(String::as_str), &s.path("ckpt"), &env);
             assert_eq!((run.status, &run.out), (0, &want.out), "{seed} {fault}: {}", run.err);
             back += run.err.matches("rolled back to checkpoint").count();
             on += run.err.matches("goes on on another host").count();
@@ -71,7 +67,7 @@ fn restarts() {
         let fault = format!("die@mtbf=200ms,seed={seed}");
         c.args(["run", "--threads", "4", "--every", "20ms", "--all-threads", "--auto-restart", "9"]);
         c.args(["--fault", &fault, "--ckpt"]).arg(&dir).arg("--").arg(program());
-        arguments(&mut c, seed, 400, &s.path("files"));
+        c.args(arguments(seed, 400, &s.path("files")));
         let run = limited(c, LIMIT);
         if run.status == 71 && run.err.contains("died before its first one was complete") {
             early += 1;

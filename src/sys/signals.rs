@@ -1,6 +1,7 @@
 //! Signals: the stop signal, the crash signals, masks and alternate stacks.
 
 use super::own::Own;
+use super::pending;
 use crate::sys;
 use core::mem::MaybeUninit;
 
@@ -157,14 +158,15 @@ pub fn any_interrupts() -> bool {
     any(|_, flags| flags & libc::SA_RESTART as u64 == 0)
 }
 
-/// Does the program have handlers, but for errors (gfortran's programs have those without asking)? `ours`: signals of ours.
-pub fn has_handlers(ours: &[i32]) -> bool {
+/// Does the program have handlers, but for errors (gfortran's programs have those without asking)? `ours`: the set of our signals.
+pub fn has_handlers(ours: u64) -> bool {
     const ERRORS: [i32; 6] =
         [libc::SIGQUIT, libc::SIGABRT, libc::SIGTRAP, libc::SIGSYS, libc::SIGXCPU, libc::SIGXFSZ];
     // Before those that programs can have there are libc's own.
     let of_libc = 32..libc::SIGRTMIN();
-    let others =
-        |s: i32| of_libc.contains(&s) || ours.contains(&s) || CRASHES.contains(&s) || ERRORS.contains(&s);
+    let others = |s: i32| {
+        of_libc.contains(&s) || ours & pending::bit(s) != 0 || CRASHES.contains(&s) || ERRORS.contains(&s)
+    };
     any(|signal, _| !others(signal))
 }
 

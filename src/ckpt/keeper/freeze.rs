@@ -16,8 +16,7 @@ impl Keeper {
     /// Stops every thread. Afterwards exactly those that have arrived must be let go.
     pub(super) fn freeze(&mut self) -> Result<Vec<&'static Seat>, No> {
         let k = keep::get();
-        k.handlers
-            .store(u32::from(signals::has_handlers(&[signals::stop_signal(), seats::signal()])), Relaxed);
+        k.handlers.store(u32::from(signals::has_handlers(seats::signals())), Relaxed);
         // Pairs with `transition_begins`: whoever sees the other one's word gives way.
         k.started.store(1, SeqCst);
         fence(SeqCst);
