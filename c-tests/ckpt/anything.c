@@ -300,7 +300,7 @@ static void library(void)
         break;
     }
     case 4: mix(gmtime(&day)->tm_yday); break;
-    case 5: mix(below(2)), mix(localeconv()->decimal_point[0]); break; /* setlocale: ROADMAP.md, known limits */
+    case 5: setlocale(LC_ALL, below(2) ? "C" : "C.UTF-8"), mix(localeconv()->decimal_point[0]); break;
     default:
         if ((m = dlopen("libm.so.6", RTLD_NOW))) {
             mix(((double (*)(double))dlsym(m, "cbrt"))(27.0) * 1000);

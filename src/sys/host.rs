@@ -9,7 +9,7 @@
 //! would turn the process into a zombie leader, parks instead with all signals blocked. It never runs application code again.
 
 use super::syscall::{self, getpid, gettid};
-use super::{futex, loader, mutexes, sanitizer, signals};
+use super::{futex, libc_locks, mutexes, sanitizer, signals};
 use crate::sys;
 use core::arch::{asm, naked_asm};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
@@ -34,7 +34,7 @@ static RSEQ_LEN: AtomicUsize = AtomicUsize::new(0);
 
 /// Finds where libc keeps what belongs to the kernel's thread: call once, on an ordinary thread.
 pub fn learn_libc_layout() {
-    loader::learn();
+    libc_locks::learn();
     mutexes::learn();
     sanitizer::learn();
     let tp = super::tls::thread_pointer();
@@ -161,7 +161,7 @@ impl Identity {
             if off != 0 {
                 let word = (self.thread_pointer + off) as *mut u32;
                 if *word != tid {
-                    loader::owner_has_moved(*word, tid);
+                    libc_locks::owner_has_moved(*word, tid);
                     mutexes::note(self.thread_pointer, *word);
                 }
                 *word = tid;

@@ -11,7 +11,7 @@ pub mod door;
 pub mod futex;
 pub mod host;
 pub mod keep;
-pub mod loader;
+pub mod libc_locks;
 pub mod lock;
 pub mod locks;
 pub mod maps;

@@ -1,8 +1,9 @@
-//! Mutexes that note who holds them (recursive ones, and those that check for errors) note the kernel's thread id. A logical thread that goes on
-//! on another host has another id: it could neither take such a mutex again nor give it back, and all others would wait for ever.
+//! Mutexes that note who holds them (recursive and robust ones, and those that check for errors) note the kernel's thread id, and so do read-write locks that
+//! are held for writing. A logical thread that goes on on another host has another id: it could neither take such a lock again nor give it
+//! back, and all others would wait for ever.
 //!
-//! So from the first change of a host on, the program's calls of libc's functions for mutexes lead here (`tables.rs`): a mutex whose owner is an id
-//! that the caller has had before gets its present one. The dynamic loader's own locks are another matter (`loader.rs`).
+//! So from the first change of a host on, the program's calls of libc's functions for these locks lead here (`tables.rs`): a lock whose owner is an id
+//! that the caller has had before gets its present one. The locks that libc itself takes are another matter (`libc_locks.rs`).
 
 use super::door::Door;
 use super::tables::{self, Instead, c_name};
@@ -45,9 +46,32 @@ pub struct Mutex {
     kind: AtomicU32,
 }
 
-/// Recursive, or checking for errors; of neither of the kinds (robust, with priorities) whose owner the kernel knows, too.
-const KIND: u32 = 0x7f;
-const NOTING: [u32; 2] = [1, 2];
+/// The words of a `pthread_rwlock_t` that matter here.
+#[repr(C)]
+pub struct RwLock {
+    readers: AtomicU32,
+    others: [AtomicU32; 5],
+    writer: AtomicU32,
+}
+
+/// Of a mutex's kind: what it does when its owner takes it again; what the kernel knows of it.
+const KIND: u32 = 3;
+const RECURSIVE: u32 = 1;
+const CHECKING: u32 = 2;
+const ROBUST: u32 = 16;
+const BY_PRIORITY: u32 = 32;
+/// The owner's id in the first word of a robust mutex.
+const ID: u32 = 0x3fff_ffff;
+
+/// The id of the calling thread, if `owner` is one that it has had before.
+fn present_id_of(owner: u32) -> Option<u32> {
+    let id = host::id_for_libc();
+    if owner == 0 || owner == id || !had(tls::thread_pointer(), owner) {
+        return None;
+    }
+    // Another thread of the process may have got the id since; but not that of the first host, which parks when it has failed.
+    (owner == syscall::getpid() || !syscall::tgkill(owner, 0)).then_some(id)
+}
 
 /// Before a call on `m`: if its owner is the calling thread by a former id, it is by its present one.
 ///
@@ -56,23 +80,37 @@ const NOTING: [u32; 2] = [1, 2];
 unsafe extern "C" fn settle(m: *const Mutex) {
     // SAFETY: by the caller's promise.
     let m = unsafe { &*m };
-    if !NOTING.contains(&(m.kind.load(Relaxed) & KIND)) {
+    let kind = m.kind.load(Relaxed);
+    let robust = kind & ROBUST != 0;
+    if kind & BY_PRIORITY != 0 || !(robust || matches!(kind & KIND, RECURSIVE | CHECKING)) {
         return;
     }
-    let (owner, id) = (m.owner.load(Relaxed), host::id_for_libc());
-    if owner == 0 || owner == id || !had(tls::thread_pointer(), owner) {
-        return;
-    }
-    // Another thread of the process may have got the id since; but not that of the first host, which parks when it has failed.
-    if owner == syscall::getpid() || !syscall::tgkill(owner, 0) {
+    if let Some(id) = present_id_of(m.owner.load(Relaxed)) {
         m.owner.store(id, Relaxed);
+    }
+    if robust {
+        // Who begins to wait sets a bit beside the id.
+        let _ = m.lock.fetch_update(Relaxed, Relaxed, |w| Some(w & !ID | present_id_of(w & ID)?));
     }
 }
 
-/// Defines the functions that are called instead: by the register in which the mutex comes. They jump on, so that who waits in libc's and is cancelled
+/// Before a call on `l`: the same.
+///
+/// # Safety
+/// `l` is a read-write lock.
+unsafe extern "C" fn settle_writer(l: *const RwLock) {
+    // SAFETY: by the caller's promise.
+    let l = unsafe { &*l };
+    if let Some(id) = present_id_of(l.writer.load(Relaxed)) {
+        l.writer.store(id, Relaxed);
+    }
+}
+
+/// Defines the functions that are called instead: by the register in which the lock comes, and what
+/// is done to it before. They jump on, so that who waits in libc's and is cancelled
 /// finds nothing of ours on its stack.
-macro_rules! mutex_calls {
-    ($($name:ident $version:expr, $register:literal;)*) => {
+macro_rules! lock_calls {
+    ($($name:ident $version:expr, $register:literal, $settle:ident;)*) => {
         const NAMES: &[(&CStr, Option<&CStr>)] = &[$((c_name(concat!(stringify!($name), "\0")), $version)),*];
         static REAL: [AtomicUsize; NAMES.len()] = [const { AtomicUsize::new(0) }; NAMES.len()];
         mod settled {
@@ -89,7 +127,7 @@ macro_rules! mutex_calls {
                         "add rsp, 8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
                         "mov rax, qword ptr [rip + {real} + {at}]",
                         "jmp rax",
-                        settle = sym settle,
+                        settle = sym $settle,
                         real = sym REAL,
                         at = const Number::$name as usize * size_of::<usize>(),
                     )
@@ -107,15 +145,30 @@ macro_rules! mutex_calls {
     };
 }
 
-mutex_calls! {
-    pthread_mutex_lock None, "rdi";
-    pthread_mutex_trylock None, "rdi";
-    pthread_mutex_timedlock None, "rdi";
-    pthread_mutex_clocklock None, "rdi";
-    pthread_mutex_unlock None, "rdi";
-    pthread_cond_wait Some(c"GLIBC_2.3.2"), "rsi";
-    pthread_cond_timedwait Some(c"GLIBC_2.3.2"), "rsi";
-    pthread_cond_clockwait None, "rsi";
+lock_calls! {
+    pthread_mutex_lock None, "rdi", settle;
+    pthread_mutex_trylock None, "rdi", settle;
+    pthread_mutex_timedlock None, "rdi", settle;
+    pthread_mutex_clocklock None, "rdi", settle;
+    pthread_mutex_unlock None, "rdi", settle;
+    pthread_cond_wait Some(c"GLIBC_2.3.2"), "rsi", settle;
+    pthread_cond_timedwait Some(c"GLIBC_2.3.2"), "rsi", settle;
+    pthread_cond_clockwait None, "rsi", settle;
+    mtx_lock None, "rdi", settle;
+    mtx_trylock None, "rdi", settle;
+    mtx_timedlock None, "rdi", settle;
+    mtx_unlock None, "rdi", settle;
+    cnd_wait None, "rsi", settle;
+    cnd_timedwait None, "rsi", settle;
+    pthread_rwlock_rdlock None, "rdi", settle_writer;
+    pthread_rwlock_tryrdlock None, "rdi", settle_writer;
+    pthread_rwlock_timedrdlock None, "rdi", settle_writer;
+    pthread_rwlock_clockrdlock None, "rdi", settle_writer;
+    pthread_rwlock_wrlock None, "rdi", settle_writer;
+    pthread_rwlock_trywrlock None, "rdi", settle_writer;
+    pthread_rwlock_timedwrlock None, "rdi", settle_writer;
+    pthread_rwlock_clockwrlock None, "rdi", settle_writer;
+    pthread_rwlock_unlock None, "rdi", settle_writer;
 }
 
 /// Finds libc's functions: when the runtime is initialised.
@@ -142,35 +195,58 @@ pub fn follow() {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_recursive_mutex_of_a_former_id() {
+    // No thread has these ids: the kernel gives none so large.
+    const FORMER: u32 = 0x3fff_fff0;
+    const OTHERS: u32 = FORMER + 1;
+
+    /// The calling thread's id, after it has had another.
+    fn present_id() -> u32 {
         host::learn_libc_layout();
-        let (tp, id) = (tls::thread_pointer(), host::id_for_libc());
-        assert_eq!(id, syscall::gettid());
-        // No thread has this id: the kernel gives none so large.
-        const FORMER: u32 = 0x3fff_fff0;
-        let mutex = |kind, owner| Mutex {
-            lock: AtomicU32::new(1),
-            count: AtomicU32::new(1),
-            owner: AtomicU32::new(owner),
-            users: AtomicU32::new(1),
-            kind: AtomicU32::new(kind),
-        };
-        note(tp, FORMER);
-        note(tp + 1, FORMER + 1);
-        // Kind, owner, owner afterwards.
-        for (kind, owner, then) in [
-            (1, FORMER, id),
-            (2, FORMER, id),
-            (0, FORMER, FORMER),
-            (1 | 32, FORMER, FORMER),
-            (1, FORMER + 1, FORMER + 1),
-            (1, 0, 0),
+        note(tls::thread_pointer(), FORMER);
+        note(tls::thread_pointer() + 1, OTHERS);
+        assert_eq!(host::id_for_libc(), syscall::gettid());
+        syscall::gettid()
+    }
+
+    #[test]
+    fn mutexes_of_a_former_id() {
+        let id = present_id();
+        let waiters = 1 << 31;
+        // Kind, first word and owner; both afterwards.
+        for (kind, before, then) in [
+            (1, (1, FORMER), (1, id)),
+            (2, (1, FORMER), (1, id)),
+            (0, (1, FORMER), (1, FORMER)),
+            (1 | 32, (FORMER, FORMER), (FORMER, FORMER)),
+            (1, (1, OTHERS), (1, OTHERS)),
+            (1, (1, 0), (1, 0)),
+            (16, (FORMER, FORMER), (id, id)),
+            (16 | 1, (waiters | FORMER, FORMER), (waiters | id, id)),
+            (16, (OTHERS, OTHERS), (OTHERS, OTHERS)),
+            (16, (0, 0), (0, 0)),
         ] {
-            let m = mutex(kind, owner);
+            let m = Mutex {
+                lock: AtomicU32::new(before.0),
+                count: AtomicU32::new(1),
+                owner: AtomicU32::new(before.1),
+                users: AtomicU32::new(1),
+                kind: AtomicU32::new(kind),
+            };
             // SAFETY: a mutex.
             unsafe { settle(&m) };
-            assert_eq!(m.owner.load(Relaxed), then, "kind {kind}, owner {owner:x}");
+            assert_eq!((m.lock.into_inner(), m.owner.into_inner()), then, "kind {kind}, {before:x?}");
+        }
+    }
+
+    #[test]
+    fn read_write_locks_of_a_former_id() {
+        let id = present_id();
+        for (before, then) in [(FORMER, id), (OTHERS, OTHERS), (id, id), (0, 0)] {
+            let word = AtomicU32::new;
+            let l = RwLock { readers: word(3), others: [0; 5].map(word), writer: word(before) };
+            // SAFETY: a read-write lock.
+            unsafe { settle_writer(&l) };
+            assert_eq!(l.writer.into_inner(), then);
         }
     }
 }
