@@ -155,3 +155,46 @@ fn no_proc() {
     assert!(status.success() && err.contains("is /proc mounted?"), "{status}: {err}");
     assert_eq!(fs::read_to_string(&out).unwrap(), want.out, "{err}");
 }
+
+/// A shell in a container whose first processes' ids have gone to others: `script` runs after `others` more.
+fn numbered(others: u32, script: &str, arguments: &[&str]) -> Command {
+    let mut c = Command::new("unshare");
+    c.args(["--map-root-user", "--mount-proc", "--pid", "--fork", "--kill-child", "bash", "-c"]);
+    c.arg(format!("for ((i = 0; i < {others}; i++)); do /bin/true; done; {script}"));
+    c.arg("bash").args(arguments);
+    c
+}
+
+/// In a container that has just begun ids of threads are the same as in the one before, but other threads': locks that note their holders' ids
+/// (held all the time by c-tests/ckpt/recursive.c) still belong to whom they belonged.
+#[test]
+fn ids_of_other_threads() {
+    let s = Scratch::new("ids");
+    let (exe, dir, out) = (build("ckpt/recursive.c", &[]), s.path("ckpt"), s.path("out"));
+    let want = reference(&exe, &["100"], &[THREADS]);
+    let own = command();
+    for others in 0..8 {
+        for f in [&dir, &out] {
+            let _ = fs::remove_dir_all(f).or_else(|_| fs::remove_file(f));
+        }
+        let killed = format!(
+            "\"$@\" & while ! ls {0}/gen-* >{0}.ls 2>&1 && kill -0 $!; do sleep 0.01; done; kill -9 $!; wait",
+            text(&dir)
+        );
+        let mut first =
+            vec![text(&own), "run", "--threads", "4", "--every", "50ms", "--ckpt", text(&dir), "--"];
+        first.extend([text(&exe), "100"]);
+        start(numbered(3, &killed, &first), &out, None);
+        if !has_generation(&dir) {
+            return eprintln!(
+                "SKIPPED: no namespace for ids of processes can be made here: {}",
+                messages(&out)
+            );
+        }
+        let again = numbered(others, "\"$@\"; exit $?", &[text(&own), "restart", text(&dir)]);
+        let status = start(again, &out, None).expect("ends");
+        let err = messages(&out);
+        assert!(status.success(), "{others}: {status}: {err}");
+        assert_eq!(fs::read_to_string(&out).unwrap(), want.out, "{others}: {err}");
+    }
+}

@@ -10,6 +10,7 @@
 //!                       |                                  --Take--> running (the seat's context of a checkpoint, on memory
 //!                       |                                                     put back; also by a new host)
 //!                       |                                  --Leave-> gone    (a thread that the checkpoint does not know)
+//!                       |                                  --Park--> parked  (a process' first host, which cannot go alone)
 //!                       +--Started is cleared------------------------> running (it came too late: the freeze was given up)
 //! ```
 //!
@@ -51,6 +52,8 @@ pub const GO: u32 = 1;
 pub const TAKE: u32 = 2;
 /// End this host.
 pub const LEAVE: u32 = 3;
+/// Wait for the end of the process.
+pub const PARK: u32 = 4;
 
 /// Who sits in a seat that has no logical thread: one of the program's own that has never come to the runtime.
 const STRANGER: *mut Thread = core::ptr::without_provenance_mut(align_of::<Thread>());
@@ -265,6 +268,8 @@ unsafe extern "C" fn wait_frozen() {
         "3:",
         "cmp r12d, {leave}",
         "je 5f",
+        "cmp r12d, {park}",
+        "je 7f",
         "mov rsp, qword ptr [rbx + {stack}]",
         "mov rdi, rbx",
         "call {take_up}",
@@ -274,6 +279,10 @@ unsafe extern "C" fn wait_frozen() {
         "mov eax, 60", // exit
         "syscall",
         "ud2",
+        "7:",
+        "mov eax, 34", // pause
+        "syscall",
+        "jmp 7b",
         counter = const offset_of!(Seat, counter),
         state = const offset_of!(Seat, state),
         frozen = const FROZEN,
@@ -282,6 +291,7 @@ unsafe extern "C" fn wait_frozen() {
         order = const offset_of!(Seat, order),
         stack = const offset_of!(Seat, stack),
         leave = const LEAVE,
+        park = const PARK,
         take_up = sym take_up,
     )
 }

@@ -68,10 +68,40 @@ pub fn learn_libc_layout() {
 
 /// The calling thread's id as libc knows it; 0 where libc's layout is not known.
 pub fn id_for_libc() -> u32 {
-    match TID_OFFSET.load(Relaxed) {
-        0 => 0,
-        // SAFETY: the word of libc's thread descriptor.
-        off => unsafe { *((super::tls::thread_pointer() + off) as *const u32) },
+    // SAFETY: the caller's.
+    unsafe { id_of(super::tls::thread_pointer()) }.unwrap_or(0)
+}
+
+/// The id that libc has for the thread with this thread pointer: its last host's. `None` where libc's layout is not known.
+///
+/// # Safety
+/// It is the thread pointer of a thread that libc has made.
+pub unsafe fn id_of(thread_pointer: usize) -> Option<u32> {
+    let off = TID_OFFSET.load(Relaxed);
+    // SAFETY: by the caller's promise: the word of libc's thread descriptor.
+    (off != 0).then(|| unsafe { *((thread_pointer + off) as *const u32) })
+}
+
+/// Ids are given out in ascending order, so those that lie this far ahead are soon given to new threads.
+const SOON: u32 = 4096;
+
+/// Has the system give away ids that it would soon give to new threads, until none of `former` is among the next ones.
+pub fn use_up(former: &[u32]) {
+    unsafe extern "C" fn end(_: usize) -> ! {
+        // SAFETY: ends the host, which has done nothing.
+        unsafe { sys!(libc::SYS_exit, 0) };
+        unreachable!()
+    }
+    let Some(stack) = new_kept_stack() else { return };
+    loop {
+        // SAFETY: an unused stack (the host before has ended); the entry does nothing.
+        let Some(id) = (unsafe { spawn(stack, end, 0) }) else { return };
+        while syscall::tgkill(id, 0) {
+            syscall::sched_yield();
+        }
+        if !former.iter().any(|f| (id..id.saturating_add(SOON)).contains(f)) {
+            return;
+        }
     }
 }
 

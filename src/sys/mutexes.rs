@@ -3,7 +3,8 @@
 //! back, and all others would wait for ever.
 //!
 //! So from the first change of a host on, the program's calls of libc's functions for these locks lead here (`tables.rs`): a lock whose owner is an id
-//! that the caller has had before gets its present one. The locks that libc itself takes are another matter (`libc_locks.rs`).
+//! that the caller has had before gets its present one. A restart sees to it that no thread gets an id that another one has had
+//! ([`ids_before`], `host::use_up`). The locks that libc itself takes are another matter (`libc_locks.rs`).
 
 use super::door::Door;
 use super::tables::{self, Instead, c_name};
@@ -23,6 +24,9 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// Do the program's calls lead here?
 static FOLLOWED: AtomicBool = AtomicBool::new(false);
 
+/// The keeper's host, which holds none of these locks. In a new process it may have an id that a thread of the old one had.
+static KEEPER: AtomicU32 = AtomicU32::new(0);
+
 /// The thread with this thread pointer had the id `before`.
 pub fn note(thread_pointer: usize, before: u32) {
     let (tp, id) = &IDS_BEFORE[COUNT.fetch_add(1, Relaxed) % IDS];
@@ -32,8 +36,14 @@ pub fn note(thread_pointer: usize, before: u32) {
 }
 
 fn had(thread_pointer: usize, id: u32) -> bool {
+    ids_before().any(|before| before == (thread_pointer, id))
+}
+
+/// All that are remembered: thread pointers and ids.
+pub fn ids_before() -> impl Iterator<Item = (usize, u32)> {
     let n = COUNT.load(Relaxed).min(IDS);
-    IDS_BEFORE[..n].iter().any(|(tp, i)| i.load(Acquire) == id && tp.load(Acquire) == thread_pointer)
+    let noted = IDS_BEFORE[..n].iter().map(|(tp, id)| (id.load(Acquire), tp.load(Acquire)));
+    noted.filter(|(id, _)| *id != 0).map(|(id, tp)| (tp, id))
 }
 
 /// The words of a `pthread_mutex_t` (x86-64 ABI of glibc; fixed, since programs contain such objects).
@@ -70,7 +80,8 @@ fn present_id_of(owner: u32) -> Option<u32> {
         return None;
     }
     // Another thread of the process may have got the id since; but not that of the first host, which parks when it has failed.
-    (owner == syscall::getpid() || !syscall::tgkill(owner, 0)).then_some(id)
+    let nobodys = owner == syscall::getpid() || owner == KEEPER.load(Relaxed);
+    (nobodys || !syscall::tgkill(owner, 0)).then_some(id)
 }
 
 /// Before a call on `m`: if its owner is the calling thread by a former id, it is by its present one.
@@ -179,6 +190,12 @@ pub fn learn() {
 /// What objects that are loaded from now on are to call; nothing while no host has changed.
 pub fn instead() -> Vec<Instead> {
     if FOLLOWED.load(Acquire) { all() } else { Vec::new() }
+}
+
+/// The keeper has put memory back, and goes on with other hosts.
+pub fn follow_after_return() {
+    KEEPER.store(syscall::gettid(), Relaxed);
+    follow();
 }
 
 /// A thread goes on on another host: from now on the program's calls lead here.

@@ -2,14 +2,14 @@
 
 use super::super::image::{self, Attributes, Context, Entry, Map, PAGE};
 use super::super::memory;
-use super::super::seats::{self, LEAVE, Seat, TAKE};
+use super::super::seats::{self, LEAVE, PARK, Seat, TAKE};
 use super::super::tracker::Run;
 use super::super::{attributes, files, keep, process, streams};
 use super::{Keeper, No};
 use crate::fault::record::{self, Recovery};
 use crate::say;
 use crate::sys;
-use crate::sys::{futex, mutexes, pending, syscall, time};
+use crate::sys::{futex, host, mutexes, pending, syscall, time};
 use core::sync::atomic::Ordering::*;
 
 /// Linux 6.13; libc has no name for it yet.
@@ -185,7 +185,7 @@ impl Keeper {
             }
         }
         // Some threads get new hosts.
-        mutexes::follow();
+        mutexes::follow_after_return();
         Ok(())
     }
 
@@ -293,11 +293,31 @@ impl Keeper {
         self.put_memory_back()?;
         self.put_the_rest_back(true)?;
         files::dispose(&self.last.signals);
+        // Locks note their holders' ids of then: none of these must be another thread's now. In a container that has just begun the next ids are the same.
+        let former = former_ids(&contexts);
+        host::use_up(&former.iter().map(|(_, id)| *id).collect::<Vec<_>>());
         let tp = contexts.iter().find(|c| c.initial).map_or(0, |c| c.thread_pointer);
         let k = keep::get();
+        let me = syscall::getpid();
+        if former.iter().any(|(whose, id)| *id == me && *whose != tp) {
+            // As if its first host had failed.
+            k.parked.store(me, Release);
+            first.order(PARK);
+            return self.hand_out(&contexts, &[]);
+        }
         let number = k.number(first);
         self.hand_out(&contexts, &[(number, tp)])
     }
+}
+
+/// The ids that threads had when they were saved, and before: thread pointers and ids.
+fn former_ids(contexts: &[Context]) -> Vec<(usize, u32)> {
+    let saved = contexts.iter().filter_map(|c| {
+        // SAFETY: libc has made all threads that are saved, and their memory has been put back.
+        let id = unsafe { host::id_of(c.thread_pointer) }?;
+        Some((c.thread_pointer, id))
+    });
+    saved.chain(mutexes::ids_before()).collect()
 }
 
 /// A rollback needs input that is gone.
