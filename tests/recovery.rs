@@ -122,6 +122,30 @@ fn what_a_failed_thread_holds() {
     }
 }
 
+/// The control flow of a `switch` is followed through its table of jumps: what may be repeated is. What counts in between is not.
+#[test]
+fn loops_of_switches() {
+    let env = [("OMP_NUM_THREADS", "4"), ("PROMP_REPLAY", "assume")];
+    let mut rng = Seeded(31);
+    for flags in [&["-O2"][..], &["-O0"], &["-O3", "-fno-pie", "-no-pie"], &["-O0", "-fno-pie", "-no-pie"]] {
+        let exe = build("ft/switch.c", flags);
+        for what in ["pure", "merges", "counts"] {
+            let want = reference(&exe, &[what], &env[..1]);
+            let mut tally = Tally::default();
+            for _ in 0..12 * scale() {
+                let kind = *rng.pick(&["kill", "kill", "crash"]);
+                let (mtbf, seed) = (200 + rng.below(800), rng.below(1000));
+                let spec = format!("{kind}@mtbf={mtbf}us,seed={seed},count=4");
+                one(&exe, &[what], &env, &spec, &want, &mut tally);
+            }
+            eprintln!("{what} {flags:?}: {tally:?}");
+            if what == "pure" {
+                assert!(tally.refused == 0 && tally.recomputed > 2, "{flags:?}: {tally:?}");
+            }
+        }
+    }
+}
+
 /// A thread that is stopped in a call of a library (the allocator with its one arena locked, a block being moved, the program called
 /// back) is stopped when the call has returned. One that crashes there cannot wait: refused, and nobody waits for its lock.
 #[test]

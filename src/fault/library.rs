@@ -139,7 +139,7 @@ fn is_pure_libc_function(pc: usize) -> bool {
         && PURE.iter().any(|n| {
             // SAFETY: resolves a libc symbol (the variant chosen for this CPU).
             let f = unsafe { libc::dlsym(libc::RTLD_NEXT, n.as_ptr()) } as usize;
-            f != 0 && unwind::function_around(f + 1) == here
+            f != 0 && unwind::function_around(f) == here
         })
 }
 

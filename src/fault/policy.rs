@@ -167,7 +167,9 @@ pub fn verdict(thr: &'static Thread, at: &Interrupted, kind: Kind) -> Result<(),
     if library::in_progress(thr, &maps, at, kind) {
         return refuse("a library function that may hold a lock", NEEDS_CKPT);
     }
-    let readable = |a: usize, n: usize| maps::find(&maps, a).is_some_and(|m| a + n <= m.end);
+    let readable = |a: usize, n: usize| {
+        maps::find(&maps, a).is_some_and(|m| m.prot & libc::PROT_READ != 0 && a + n <= m.end)
+    };
     let saved: &[usize] = if save.kind.get() == SaveKind::Enter { &[] } else { save.words() };
     let path = code::Path {
         from: resume_at,

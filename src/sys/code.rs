@@ -3,9 +3,12 @@
 //! GCC merges the private results of a reduction into the shared variable with such an instruction (`lock add`, a
 //! `lock cmpxchg` loop), outside any runtime call. Work after it must not be executed again. The walk follows the control flow from
 //! the resume point, steps over calls, and ends where an entry stub is called: that is a save point, the resume point would
-//! be there. An indirect jump cannot be followed: then the answer is that it can have been executed.
+//! be there. The jump of a `switch` goes wherever its table says (jumps.rs); another indirect jump cannot be followed: then the answer is that it
+//! can have been executed.
 
 use super::asm;
+use super::jumps::{self, Jumps};
+use super::unwind;
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
 use std::collections::HashSet;
 
@@ -16,6 +19,7 @@ pub type Readable<'a> = &'a dyn Fn(usize, usize) -> bool;
 
 struct Walk<'a> {
     readable: Readable<'a>,
+    jumps: &'a Jumps,
     seen: HashSet<usize>,
     atomics: Vec<usize>,
     /// Something could not be followed.
@@ -25,8 +29,8 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(readable: Readable<'a>) -> Self {
-        Walk { readable, seen: HashSet::new(), atomics: Vec::new(), blind: false, returned: false }
+    fn new(readable: Readable<'a>, jumps: &'a Jumps) -> Self {
+        Walk { readable, jumps, seen: HashSet::new(), atomics: Vec::new(), blind: false, returned: false }
     }
 
     fn decode(&self, at: usize) -> Option<Instruction> {
@@ -77,9 +81,23 @@ impl<'a> Walk<'a> {
                 FlowControl::IndirectBranch if self.slot(&i).is_some() => {
                     self.returned |= !self.slot(&i).is_some_and(asm::is_stub);
                 }
-                FlowControl::IndirectBranch | FlowControl::XbeginXabortXend => self.blind = true,
+                FlowControl::IndirectBranch => match self.targets(&i) {
+                    Some(targets) => todo.extend(targets),
+                    None => self.blind = true,
+                },
+                FlowControl::XbeginXabortXend => self.blind = true,
             }
         }
+    }
+
+    /// Where the jump of a `switch` can go.
+    fn targets(&self, jump: &Instruction) -> Option<Vec<usize>> {
+        let code = jumps::Code {
+            decode: &|at| self.decode(at),
+            readable: self.readable,
+            function: &unwind::function_around,
+        };
+        self.jumps.targets(jump, &code)
     }
 
     /// Where a call goes, through the procedure linkage table if need be.
@@ -140,12 +158,13 @@ pub struct Path<'a> {
 pub fn atomic_between(path: &Path<'_>, readable: Readable<'_>) -> bool {
     // Control goes outwards: from the save point's function, on its return, to its caller, and so on.
     let starts: Vec<usize> = core::iter::once(path.from).chain(path.callers.iter().copied()).collect();
+    let jumps = Jumps::default();
     let mut everywhere = HashSet::new();
     let mut behind = HashSet::new();
     for (k, &start) in starts.iter().enumerate() {
-        let mut walk = Walk::new(readable);
+        let mut walk = Walk::new(readable, &jumps);
         walk.run(start);
-        let mut after = Walk::new(readable);
+        let mut after = Walk::new(readable, &jumps);
         for a in &walk.atomics {
             if let Some(i) = after.decode(*a) {
                 after.run(i.next_ip() as usize);

@@ -10,6 +10,7 @@ pub mod code;
 pub mod door;
 pub mod futex;
 pub mod host;
+pub mod jumps;
 pub mod keep;
 pub mod libc_locks;
 pub mod lock;

@@ -53,10 +53,11 @@ pub fn interrupted(pc: usize, visit: &mut dyn FnMut(Frame) -> ControlFlow<()>) {
     unsafe { _Unwind_Backtrace(step, (&raw mut walk).cast()) };
 }
 
-/// The first address of the function around `pc`; 0 where the unwind tables know none.
+/// The first address of the function that `pc` lies in; 0 where the unwind tables know none.
 pub fn function_around(pc: usize) -> usize {
+    // It takes a return address, which may lie behind a function's last instruction.
     // SAFETY: looks an address up in the unwind tables.
-    unsafe { _Unwind_FindEnclosingFunction(pc as *mut c_void) as usize }
+    unsafe { _Unwind_FindEnclosingFunction((pc + 1) as *mut c_void) as usize }
 }
 
 #[cfg(test)]
@@ -84,7 +85,7 @@ mod tests {
     #[test]
     fn from_libc_to_the_caller() {
         signals::install(libc::SIGURG, handler, false);
-        RAISED_BY.store(from_libc_to_the_caller as *const () as usize + 1, Relaxed);
+        RAISED_BY.store(from_libc_to_the_caller as *const () as usize, Relaxed);
         // SAFETY: the handler above.
         unsafe { libc::raise(libc::SIGURG) };
         let n = FRAMES.load(Relaxed);
