@@ -27,8 +27,12 @@ fn program(seed: u64) -> String {
         ]);
         let (a, b) = (r.below(4), 4 + r.below(4));
         let (c, d, work) = (1 + r.below(97), r.below(1000), 10 + r.below(400));
+        let switch = format!(
+            "switch (x % 9) {{ case 0: x = x * 3 + {d}; break; case 1: x ^= i; break; case 2: x += v[{a}][(i + 1) % {n}]; break; case 3: x -= i * {c}; break; case 5: x = -x; break; case 6: for (int w = 0; w < {c}; w++) x = x * 5 % 10007; break; case 7: x = v[{a}][x % 100] - x; break; default: x++; }}"
+        );
+        let switch = if r.below(2) == 0 { &switch } else { "" };
         let statement = format!(
-            "{{ long x = v[{a}][i]; for (int w = 0; w < {work}; w++) x = (x * 31 + {c} + w) % 1000003; v[{b}][i] = x + {d}; }}"
+            "{{ long x = v[{a}][i]; for (int w = 0; w < {work}; w++) x = (x * 31 + {c} + w) % 1000003; {switch} v[{b}][i] = x + {d}; }}"
         );
         let loop_ = format!("for (long i = 0; i < {n}; i++)");
         let _ = match r.below(6) {
