@@ -7,7 +7,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-const MODES: [&str; 5] = ["folder", "timers", "children", "output", "pipes"];
+const MODES: [&str; 6] = ["folder", "timers", "children", "output", "pipes", "itself"];
 
 #[test]
 fn what_the_kernel_keeps_of_a_process() {
@@ -46,7 +46,7 @@ fn restarts() {
     let s = Scratch::new("process-restarts");
     let exe = build("ckpt/process.c", &[]);
     let (file, dir, out) = (s.path("file"), s.path("ckpt"), s.path("out"));
-    for mode in ["folder", "timers", "output", "pipes"] {
+    for mode in ["folder", "timers", "output", "pipes", "itself"] {
         let args = [mode, text(&file), "6"];
         let _ = fs::remove_file(&file);
         let want = reference(&exe, &args, &[THREADS]);

@@ -103,6 +103,20 @@ static void pipes(int step) {
         for (int i = 0; i < 3; i++) close(fds[i]);
 }
 
+/* What the kernel tells of this process, in files that stay open. */
+static void itself(int step) {
+    static int status, folder;
+    char text[64] = "", name[64] = "";
+    if (step == 0) {
+        need((status = open("/proc/self/stat", O_RDONLY)) >= 0, "status");
+        need((folder = open("/proc/self/fdinfo", O_RDONLY | O_DIRECTORY)) >= 0, "folder");
+    }
+    work(step);
+    sprintf(name, "%d", status);
+    need(pread(status, text, sizeof text - 1, 0) > 0, "of itself");
+    printf("%d: %d %d\n", step, atoi(text) == getpid(), faccessat(folder, name, R_OK, 0));
+}
+
 int main(int argc, char **argv) {
     const char *mode = argc > 1 ? argv[1] : "", *file = argc > 2 ? argv[2] : "";
     int steps = argc > 3 ? atoi(argv[3]) : 4;
@@ -114,6 +128,7 @@ int main(int argc, char **argv) {
         if (!strcmp(mode, "children")) children(i, file);
         if (!strcmp(mode, "output")) output(i, file);
         if (!strcmp(mode, "pipes")) pipes(i);
+        if (!strcmp(mode, "itself")) itself(i);
         work(i + 1);
     }
     usleep(strcmp(mode, "timers") ? 50000 : 700000); /* what is left over would strike now */

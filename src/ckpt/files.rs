@@ -48,6 +48,13 @@ pub fn flags_of(fd: i32) -> i32 {
     unsafe { sys!(libc::SYS_fcntl, fd, libc::F_GETFL) as i32 }
 }
 
+/// The name of what is behind a descriptor. What the kernel tells of this process has the name that it has in any process.
+fn name_behind(fd: i32) -> Option<String> {
+    let link = fs::read_link(format!("/proc/self/fd/{fd}")).ok()?.to_string_lossy().into_owned();
+    let own = format!("/proc/{}/", sys::syscall::getpid());
+    Some(link.strip_prefix(&own).map(|of_itself| format!("/proc/self/{of_itself}")).unwrap_or(link))
+}
+
 /// Open descriptors but those in `ours`; the error says what cannot be saved. Streams among `inherited`, which the program was
 /// started with, are its surroundings: they stay as they are.
 pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>, String> {
@@ -57,11 +64,10 @@ pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>
             continue;
         }
         // Closed meanwhile: it was the directory being read.
-        let Ok(link) = fs::read_link(format!("/proc/self/fd/{fd}")) else { continue };
+        let Some(path) = name_behind(fd) else { continue };
         let Ok(info) = fs::read_to_string(format!("/proc/self/fdinfo/{fd}")) else { continue };
         let Ok(meta) = fs::metadata(format!("/proc/self/fd/{fd}")) else { continue };
         let offset = info.lines().find_map(|l| l.strip_prefix("pos:"));
-        let path = link.to_string_lossy().into_owned();
         let t = meta.file_type();
         let file = (meta.dev(), meta.ino());
         // Where there is no name, a duplicate of one is the same to the program.
@@ -278,7 +284,7 @@ fn duplicate(saved: &[OpenFile]) -> Result<(), String> {
 fn stream_back(s: &OpenFile) -> Result<(), String> {
     let leads_there = |fd: i32| {
         let info = fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).unwrap_or_default();
-        fs::read_link(format!("/proc/self/fd/{fd}")).is_ok_and(|l| l.as_os_str() == s.path.as_str())
+        name_behind(fd).is_some_and(|name| name == s.path)
             && (flags_in(&info) ^ s.flags) & libc::O_ACCMODE == 0
     };
     if leads_there(s.fd) {
@@ -302,7 +308,7 @@ fn is_same(a: &OpenFile, b: &OpenFile) -> bool {
 /// Is the file of `all[i]` open by its number, as it was?
 fn is_there(all: &[OpenFile], i: usize, new_process: bool) -> bool {
     let s = &all[i];
-    if !fs::read_link(format!("/proc/self/fd/{}", s.fd)).is_ok_and(|l| l.to_string_lossy() == s.path) {
+    if name_behind(s.fd).is_none_or(|name| name != s.path) {
         return false;
     }
     if s.inherited {

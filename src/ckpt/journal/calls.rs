@@ -35,15 +35,20 @@ const PTHREAD_CANCEL_DISABLE: c_int = 1;
 /// it is given back.
 fn noted<R>(matters: bool, note: impl FnOnce(&Journal) -> Hold, call: impl Fn() -> R) -> R {
     let Some(k) = keep::if_on().filter(|_| matters) else { return call() };
+    undisturbed(|| note(&k.journal).then(&call)).unwrap_or_else(call)
+}
+
+/// Runs `f`, during which there is no checkpoint, no signal and no cancelling.
+fn undisturbed<R>(f: impl FnOnce() -> R) -> R {
     let mask = signals::block_all();
-    let held = uncancelled(|| {
+    let r = uncancelled(|| {
         crate::ckpt::transition_begins();
-        let r = note(&k.journal).then(&call);
+        let r = f();
         crate::ckpt::transition_is_over();
         r
     });
     signals::set_mask(mask);
-    held.unwrap_or_else(call)
+    r
 }
 
 /// Runs `f`, which is not a point at which its thread can be cancelled.
@@ -187,7 +192,8 @@ unsafe extern "C" fn load(path: Path, flags: c_int) -> *mut c_void {
         )
     };
     if let Some(k) = keep::if_on() {
-        catch(&k.journal, &maps::all(), &Door::open());
+        // What is open meanwhile, and what has been read of it, is nothing that a checkpoint could have.
+        undisturbed(|| catch(&k.journal, &maps::all(), &Door::open()));
     }
     r
 }
