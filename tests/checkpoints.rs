@@ -28,6 +28,7 @@ fn programs() -> Vec<(PathBuf, Vec<&'static str>)> {
     v.push((build("ckpt/memory.c", &[]), vec!["7"]));
     v.push((build("ckpt/loading.c", &[]), vec!["31"]));
     v.push((build("ckpt/own.c", &[]), vec!["600"]));
+    v.push((build("ckpt/anonymous.c", &[]), vec!["150"]));
     v.push((build("ckpt/recursive.c", &[]), vec!["150"]));
     v.push((build("ckpt/semaphores.c", &[]), vec!["150"]));
     v.push((build("ckpt/attributes.c", &[]), vec!["100"]));
@@ -37,9 +38,10 @@ fn programs() -> Vec<(PathBuf, Vec<&'static str>)> {
     v
 }
 
-/// Whose threads are saved: one of [`programs`] has threads of its own.
+/// Whose threads are saved: some of [`programs`] have threads of their own.
 fn threads(exe: &Path) -> (&'static str, &'static str) {
-    ("PROMP_CKPT_THREADS", if text(exe).ends_with("own_c") { "all" } else { "team" })
+    let own = ["own_c", "anonymous_c"].iter().any(|name| text(exe).ends_with(name));
+    ("PROMP_CKPT_THREADS", if own { "all" } else { "team" })
 }
 
 /// Every program, killed, crashed and with lost memory at random times: the answer is the failure-free one. At the default

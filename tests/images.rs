@@ -29,6 +29,8 @@ fn state_that_cannot_be_saved() {
         ("alarm", "interval timer"),
         ("timer", "timer_create"),
         ("memfd", "/memfd:"),
+        ("inotify", "anon_inode:inotify"),
+        ("watches", "waits for a file"),
         ("queue", "is the message queue"),
         ("closes", "closed descriptors"),
     ] {

@@ -7,10 +7,13 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/inotify.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -40,13 +43,12 @@ int main(int argc, char **argv) {
     if (!strcmp(what, "thread")) {
         pthread_t t;
         pthread_create(&t, NULL, idle, NULL);
-    } else if (!strcmp(what, "blocks")) {
+    } else if (!strcmp(what, "blocks")) { /* without libc: its own calls leave the runtime's signals out */
         pthread_t t;
-        sigset_t all, old;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &old);
+        uint64_t all = ~0ull, old;
+        syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, 8);
         pthread_create(&t, NULL, idle, NULL);
-        pthread_sigmask(SIG_SETMASK, &old, NULL);
+        syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, 8);
     } else if (!strcmp(what, "clone")) {
         static char stack[65536] __attribute__((aligned(64)));
         clone(asleep, stack + sizeof stack, CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM, NULL);
@@ -97,6 +99,12 @@ int main(int argc, char **argv) {
         timer_create(CLOCK_MONOTONIC, &e, &t);
     } else if (!strcmp(what, "memfd")) {
         if (memfd_create("x", 0) < 0) return 1;
+    } else if (!strcmp(what, "inotify")) {
+        if (inotify_init1(0) < 0) return 1;
+    } else if (!strcmp(what, "watches")) {
+        struct epoll_event e = {.events = EPOLLIN};
+        int set = epoll_create1(0);
+        if (pipe(fds) || epoll_ctl(set, EPOLL_CTL_ADD, fds[0], &e) || dup(fds[0]) < 0 || close(fds[0])) return 1;
     } else if (!strcmp(what, "closes")) {
         int n = 0;
 #pragma omp parallel reduction(+ : n)

@@ -196,6 +196,49 @@ pub struct OpenFile {
     /// A pipe from which nothing more can come.
     #[serde(default)]
     pub has_ended: bool,
+    /// What it is, if it is no file but an object of the kernel's that only this process has.
+    #[serde(default)]
+    pub object: Option<Object>,
+}
+
+/// An object of the kernel's behind a descriptor.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Object {
+    /// eventfd(2).
+    Event {
+        /// Its count.
+        count: u64,
+        /// Does a read take one only?
+        semaphore: bool,
+    },
+    /// timerfd_create(2). Times in seconds and nanoseconds.
+    Timer {
+        /// Its clock.
+        clock: i32,
+        /// How often it has expired since it was last read.
+        ticks: u64,
+        /// Its interval.
+        every: [u64; 2],
+        /// The time until it expires next.
+        left: [u64; 2],
+    },
+    /// signalfd(2): the signals.
+    Signals(u64),
+    /// epoll(7).
+    Watches(Vec<Watched>),
+}
+
+/// A descriptor in a set of epoll(7).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Watched {
+    /// Descriptor.
+    pub fd: i32,
+    /// What is waited for.
+    pub events: u32,
+    /// What the program is told then.
+    pub data: u64,
+    /// Inode of the file.
+    pub inode: u64,
 }
 
 impl OpenFile {
@@ -216,7 +259,11 @@ impl OpenFile {
 
     /// Can a new process open it?
     pub fn can_be_opened_again(&self) -> bool {
-        self.inherited || !self.has_no_name() || self.content.is_some() || self.is_own_pipe()
+        self.inherited
+            || !self.has_no_name()
+            || self.content.is_some()
+            || self.object.is_some()
+            || self.is_own_pipe()
     }
 
     /// Is it a pipe that the program has made itself? It was empty: a new one does as well.

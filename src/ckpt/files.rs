@@ -1,8 +1,9 @@
 //! Open files: what can be put back, and what makes a checkpoint impossible.
 
-use super::contents;
+use super::anonymous::Anonymous;
 use super::image::{Disposition, OpenFile};
 use super::store::Store;
+use super::{anonymous, contents};
 use crate::sys;
 use crate::sys::maps;
 use std::ffi::CString;
@@ -58,7 +59,8 @@ fn name_behind(fd: i32) -> Option<String> {
 /// Open descriptors but those in `ours`; the error says what cannot be saved. Streams among `inherited`, which the program was
 /// started with, are its surroundings: they stay as they are.
 pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>, String> {
-    let mut all = Vec::new();
+    let mut all: Vec<OpenFile> = Vec::new();
+    let mut anonymous = Anonymous::default();
     for fd in numbers() {
         if ours.contains(&fd) {
             continue;
@@ -97,8 +99,17 @@ pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>
                 unread(fd)
             ));
         }
-        if path.starts_with("anon_inode:") || path.starts_with("/memfd:") {
-            return Err(format!("descriptor {fd} is {path}"));
+        let object = match path.starts_with("anon_inode:") || path.starts_with("/memfd:") {
+            true => Some(
+                anonymous.behind(fd, &path, &info).map_err(|what| format!("descriptor {fd} is {what}"))?,
+            ),
+            false => None,
+        };
+        let alike = |f: &&OpenFile| f.object.is_some() && f.path == path;
+        if object.is_some() && all.iter().filter(alike).any(|f| compared(f.fd, fd).is_none()) {
+            return Err(format!(
+                "descriptor {fd} is {path}, and may be a duplicate; the system does not tell"
+            ));
         }
         if t.is_block_device() || (t.is_char_device() && !harmless_device(&path)) {
             return Err(format!("descriptor {fd} is the device {path}"));
@@ -116,6 +127,7 @@ pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>
             inode: meta.ino(),
             mode: meta.mode() & 0o7777,
             content: None,
+            object,
             same_as: same_as.map(|f| f.fd),
             path,
             ..Default::default()
@@ -166,10 +178,16 @@ pub fn unread(fd: i32) -> i32 {
 
 /// Do two descriptors share their offset and flags, because one was made from the other? No, where the system does not tell.
 fn is_one(a: i32, b: i32) -> bool {
+    compared(a, b) == Some(true)
+}
+
+/// The same, where the system tells.
+fn compared(a: i32, b: i32) -> Option<bool> {
     const KCMP_FILE: usize = 0;
     let me = sys::syscall::getpid();
     // SAFETY: plain call.
-    unsafe { sys!(libc::SYS_kcmp, me, me, KCMP_FILE, a, b, 0) == 0 }
+    let r = unsafe { sys!(libc::SYS_kcmp, me, me, KCMP_FILE, a, b, 0) };
+    (r >= 0).then_some(r == 0)
 }
 
 /// Opens a file for ourselves or the program; the error is the system's.
@@ -209,7 +227,10 @@ pub fn put_back(saved: &[OpenFile], ours: &[i32], new_process: bool, store: &Sto
     own_pipes_back(saved, &mut there)?;
     for i in 0..saved.len() {
         // Streams that the program has closed itself since come back only if they have a name.
-        if !there[i] && (!saved[i].inherited || (saved[i].regular && !new_process)) {
+        if !there[i]
+            && saved[i].object.is_none()
+            && (!saved[i].inherited || (saved[i].regular && !new_process))
+        {
             let same = |j: &usize| there[*j] && saved[i].regular && is_same(&saved[*j], &saved[i]);
             reopen(&saved[i], (0..saved.len()).find(same).map(|j| saved[j].fd))?;
             there[i] = true;
@@ -218,6 +239,7 @@ pub fn put_back(saved: &[OpenFile], ours: &[i32], new_process: bool, store: &Sto
     let back: Vec<OpenFile> =
         saved.iter().zip(&left).filter(|(_, left)| !**left).map(|(s, _)| s.clone()).collect();
     contents::put_back(&back, store)?;
+    anonymous::put_back(saved)?;
     // Messages stay where they are: also ours about failures.
     back.iter().filter(|s| s.regular && s.fd != 2).try_for_each(put_length_back)
 }

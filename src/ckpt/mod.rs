@@ -5,6 +5,7 @@
 //! thread. Files are read and written by system calls that libc merely wraps, directories by `sys::maps::names`.
 
 pub mod again;
+pub mod anonymous;
 pub mod attributes;
 pub mod busy;
 pub mod contents;
@@ -14,7 +15,9 @@ pub mod journal;
 pub mod keep;
 pub mod keeper;
 pub mod layout;
+pub mod masks;
 pub mod memory;
+
 pub mod pipes;
 pub mod process;
 pub mod ranges;

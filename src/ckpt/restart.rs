@@ -8,7 +8,7 @@ use super::files::{self, Inherited};
 use super::keeper::Keeper;
 use super::seats::Seat;
 use super::store::Store;
-use super::{Settings, Start, attributes, keep, layout, memory, streams};
+use super::{Settings, Start, attributes, keep, layout, masks, memory, streams};
 use crate::say;
 use crate::sys;
 use crate::sys::lock::Locked;
@@ -96,6 +96,7 @@ pub fn prepare() {
     if env::get(VARIABLE).is_some() {
         restart();
     }
+    masks::begin();
 }
 
 /// Executes this process' program again, with its arguments. Comes back only if that is not possible.

@@ -105,10 +105,10 @@ pub const fn c_name(text: &'static str) -> &'static CStr {
 }
 
 /// Defines functions that are called instead of libc's of the same names, and `instead`, the list of them. `real` calls libc's, with the
-/// caller's arguments. In there the thread may be cancelled or jump away, past
+/// caller's arguments, or what the definitions before it have made of them. In there the thread may be cancelled or jump away, past
 /// frames that have nothing to be dropped. (Not "C-unwind": where panics abort, that has the compiler abort there.)
 macro_rules! calls_instead {
-    ($(fn $name:ident($($arg:ident: $t:ty),*) -> $r:ty = |$real:ident| $body:expr;)*) => {
+    ($(fn $name:ident($($arg:ident: $t:ty),*) -> $r:ty $({ $(let $other:ident = $value:expr;)* })? = |$real:ident| $body:expr;)*) => {
         /// The functions and what is called instead.
         pub fn instead() -> Vec<$crate::sys::tables::Instead> {
             let all = [$(
@@ -127,7 +127,9 @@ macro_rules! calls_instead {
                 [const { core::sync::atomic::AtomicUsize::new(0) }; Number::Count as usize];
             $(
                 pub unsafe extern "C" fn $name($($arg: $t),*) -> $r {
-                    // SAFETY: libc's function of this name, with the caller's arguments.
+                    // SAFETY: the caller's arguments, which are what libc's function expects.
+                    $($(#[allow(unused_unsafe)] let $other = unsafe { $value };)*)?
+                    // SAFETY: libc's function of this name, with such arguments.
                     let $real = || unsafe {
                         core::mem::transmute::<usize, unsafe extern "C" fn($($t),*) -> $r>(
                             REAL[Number::$name as usize].load(core::sync::atomic::Ordering::Relaxed),

@@ -8,8 +8,8 @@
 use super::Journal;
 use super::name::Name;
 use super::note::{Hold, Intent};
-use crate::ckpt::keep;
 use crate::ckpt::pipes::{received, sent};
+use crate::ckpt::{keep, masks};
 use crate::sys::door::Door;
 use crate::sys::maps::{self, Mapping};
 use crate::sys::tables::{self, Instead, calls_instead};
@@ -191,18 +191,23 @@ unsafe extern "C" fn load(path: Path, flags: c_int) -> *mut c_void {
             path, flags,
         )
     };
-    if let Some(k) = keep::if_on() {
+    match keep::if_on() {
         // What is open meanwhile, and what has been read of it, is nothing that a checkpoint could have.
-        undisturbed(|| catch(&k.journal, &maps::all(), &Door::open()));
+        Some(k) => undisturbed(|| catch(&k.journal, &maps::all(), &Door::open())),
+        None => masks::look(),
     }
     r
 }
 
+/// What is called instead of dlopen(3).
+pub fn of_dlopen() -> Instead {
+    Instead { name: c"dlopen", version: None, real: &DLOPEN, address: dlopen as *const () as usize }
+}
+
 /// All calls that are caught as long as there are checkpoints.
 fn all() -> Vec<Instead> {
-    let dlopen =
-        Instead { name: c"dlopen", version: None, real: &DLOPEN, address: dlopen as *const () as usize };
-    [instead(), vec![dlopen], sent::calls::instead(), received::calls::instead()].concat()
+    [instead(), vec![of_dlopen()], masks::instead(), sent::calls::instead(), received::calls::instead()]
+        .concat()
 }
 
 /// Finds libc's functions and makes the program's calls lead here. Once, while the program has one thread in the runtime.

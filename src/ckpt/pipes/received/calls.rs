@@ -4,10 +4,12 @@
 use super::super::sent::calls::write_at;
 use super::super::transfer::{OfStreams, Way, result, transfer};
 use super::{Input, any};
+use crate::ckpt::masks::Filtered;
 use crate::sys::door::Door;
 use crate::sys::maps::Mapping;
 use crate::sys::tables::calls_instead;
 use core::ffi::{c_int, c_long, c_ulong, c_void};
+use libc::sigset_t;
 
 type Polled = *mut libc::pollfd;
 type Set = *mut libc::fd_set;
@@ -28,7 +30,7 @@ calls_instead! {
     };
     fn poll(list: Polled, n: c_ulong, timeout: c_int) -> c_int = |real| { polls(list, n); real() };
     fn __poll_chk(list: Polled, n: c_ulong, timeout: c_int, size: usize) -> c_int = |real| { polls(list, n); real() };
-    fn ppoll(list: Polled, n: c_ulong, timeout: *const c_void, mask: *const c_void) -> c_int = |real| {
+    fn ppoll(list: Polled, n: c_ulong, timeout: *const c_void, mask: *const sigset_t) -> c_int { let own = Filtered::of(mask); let mask = own.set(); } = |real| {
         polls(list, n);
         real()
     };
@@ -36,7 +38,7 @@ calls_instead! {
         selects(n, read);
         real()
     };
-    fn pselect(n: c_int, read: Set, write: Set, other: Set, timeout: *const c_void, mask: *const c_void) -> c_int = |real| {
+    fn pselect(n: c_int, read: Set, write: Set, other: Set, timeout: *const c_void, mask: *const sigset_t) -> c_int { let own = Filtered::of(mask); let mask = own.set(); } = |real| {
         selects(n, read);
         real()
     };

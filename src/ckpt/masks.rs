@@ -1,0 +1,93 @@
+//! Threads that block all signals, as helpers of libraries do which leave them to the program's other threads (GLib, ZeroMQ, libuv), must be found by a freeze all the
+//! same. So our signals stay out of the sets that the program blocks, or waits for: its calls lead here (sys/tables.rs).
+//!
+//! Sets that libc passes to the kernel by itself are as they were: while it makes a thread, in its own helpers (`timer_create` with SIGEV_THREAD, asynchronous
+//! input and output), and those of handlers (`sa_mask`). A thread that blocks the freeze signal there is waited for, or there is no checkpoint.
+//!
+//! It begins when the library is loaded: such helpers may be there before the first region, with which checkpoints begin.
+
+use super::journal::calls;
+use super::seats;
+use crate::sys::door::Door;
+use crate::sys::lock::Locked;
+use crate::sys::tables::{self, Instead, calls_instead};
+use crate::sys::{maps, signals};
+use core::ffi::{c_int, c_void};
+use libc::{epoll_event, sigset_t, timespec};
+
+/// A set without our signals, and whether there is one.
+pub struct Filtered(sigset_t, bool);
+
+impl Filtered {
+    /// Of what a caller passes to libc.
+    ///
+    /// # Safety
+    /// Null or a set.
+    pub unsafe fn of(set: *const sigset_t) -> Self {
+        // SAFETY: by the caller's promise; zeros are a set, too, and the kernel's part of one is its first word.
+        unsafe {
+            let mut own = if set.is_null() { core::mem::zeroed() } else { *set };
+            *(&raw mut own).cast::<u64>() &= !seats::signals();
+            Self(own, !set.is_null())
+        }
+    }
+
+    /// What to pass on.
+    pub fn set(&self) -> *const sigset_t {
+        if self.1 { &raw const self.0 } else { core::ptr::null() }
+    }
+}
+
+type Set = *const sigset_t;
+
+/// Calls with a set, whose name is in brackets.
+macro_rules! calls_with_sets {
+    ($(fn $name:ident[$set:ident]($($arg:ident: $t:ty),*);)*) => {
+        calls_instead! {
+            $(fn $name($($arg: $t),*) -> c_int { let own = Filtered::of($set); let $set = own.set(); } = |real| real();)*
+        }
+    };
+}
+
+calls_with_sets! {
+    fn pthread_sigmask[set](how: c_int, set: Set, old: *mut sigset_t);
+    fn sigprocmask[set](how: c_int, set: Set, old: *mut sigset_t);
+    fn pthread_attr_setsigmask_np[set](attributes: *mut c_void, set: Set);
+    fn sigsuspend[set](set: Set);
+    fn sigwait[set](set: Set, signal: *mut c_int);
+    fn sigwaitinfo[set](set: Set, info: *mut c_void);
+    fn sigtimedwait[set](set: Set, info: *mut c_void, limit: *const timespec);
+    fn epoll_pwait[set](fd: c_int, events: *mut epoll_event, most: c_int, limit: c_int, set: Set);
+    fn epoll_pwait2[set](fd: c_int, events: *mut epoll_event, most: c_int, limit: *const timespec, set: Set);
+}
+
+/// Objects whose calls lead here: where they begin, and their inodes.
+static SEEN: Locked<Vec<(usize, u64)>> = Locked::new(Vec::new());
+
+/// The process begins, which will have checkpoints. It may have been started with all signals blocked.
+pub fn begin() {
+    let before = signals::block_all();
+    signals::set_mask(before & !seats::signals());
+    all().iter().for_each(Instead::learn);
+    look();
+}
+
+/// Makes the calls of objects lead here that have been loaded since. Once there are checkpoints they see to it.
+pub fn look() {
+    let (maps, door, list) = (maps::all(), Door::open(), all());
+    for object in tables::objects(&maps) {
+        let new = SEEN.with(|seen| {
+            let it = (object.start, object.inode);
+            let new = !seen.contains(&it);
+            seen.extend(new.then_some(it));
+            new
+        });
+        if new {
+            tables::lead(&maps, object, &list, &door);
+        }
+    }
+}
+
+fn all() -> Vec<Instead> {
+    [instead(), vec![calls::of_dlopen()]].concat()
+}
