@@ -4,8 +4,10 @@ mod common;
 use common::saved::*;
 use common::*;
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const MODES: [&str; 6] = ["folder", "timers", "children", "output", "pipes", "itself"];
 
@@ -66,6 +68,51 @@ fn restarts() {
             let err = messages(&out);
             assert!(ended.is_some_and(|e| e.success()) && read(&out) == want.out, "{mode} {round}: {err}");
         }
+    }
+}
+
+/// A process that goes on has the number that it had, where the system lets it be chosen; `promp restart` stands for it.
+#[test]
+fn the_number_of_a_process() {
+    let s = Scratch::new("number");
+    let (exe, dir, out) = (build("ckpt/process.c", &[]), s.path("ckpt"), s.path("out"));
+    // SAFETY: plain call.
+    if unsafe { libc::geteuid() } != 0 {
+        return eprintln!("skipped: only root may choose the number of a process");
+    }
+    let saved = |since| since > Duration::from_millis(200) && has_generation(&dir);
+    assert!(start_with(first_run(&exe, &["number", "-", "60"], &dir), &out, Some(&saved), |_| ()).is_none());
+    let ended = start(restart(&dir), &out, None).expect("it ends");
+    let text = read(&out);
+    let numbers: Vec<&str> = text.lines().take(60).collect();
+    assert!(ended.success() && numbers.len() == 60 && numbers.iter().all(|n| *n == numbers[0]), "{text}");
+    // What it is sent, the program gets; and where it is killed, so is the program.
+    for signal in [libc::SIGTERM, libc::SIGKILL] {
+        let _ = (fs::remove_file(&out), fs::remove_dir_all(&dir));
+        let args = ["number", "-", "100000"];
+        assert!(start_with(first_run(&exe, &args, &dir), &out, Some(&saved), |_| ()).is_none());
+        let mut c = restart(&dir);
+        clean(&mut c);
+        let quiet = c.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut promp = quiet.spawn().expect("promp");
+        let pid = promp.id() as i32;
+        let wait = |at: &mut dyn FnMut() -> bool| {
+            let begin = Instant::now();
+            while !at() {
+                assert!(begin.elapsed() < LIMIT, "{signal}");
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        };
+        let children = || fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        let mut child = String::new();
+        wait(&mut || {
+            child = children().trim().into();
+            fs::read_to_string(format!("/proc/{child}/comm")).is_ok_and(|c| c.contains("ckpt_process"))
+        });
+        // SAFETY: our own child.
+        unsafe { libc::kill(pid, signal) };
+        assert_eq!(promp.wait().expect("promp").signal(), Some(signal));
+        wait(&mut || !Path::new(&format!("/proc/{child}/exe")).exists());
     }
 }
 

@@ -84,10 +84,15 @@ static void output(int step, const char *file) {
     printf("%d: %ld in the file\n", step, size_of(file));
 }
 
-/* Open in two steps of three, empty between them. */
+/* One is open in two steps of three, empty between them; the other is a queue. */
 static void pipes(int step) {
-    static int fds[3];
-    char text[9] = "";
+    static int fds[3], queue[2];
+    char text[9] = "", old[5] = "";
+    if (step == 0) need(!pipe(queue), "queue");
+    sprintf(old, "%03d;", step);
+    need(write(queue[1], old, 4) == 4, "write");
+    if (step > 1) need(read(queue[0], old, 4) == 4, "read");
+    printf("%d: %s\n", step, old);
     if (step % 3 == 0) {
         need(!pipe(fds) && (fds[2] = dup(fds[1])) >= 0, "pipe");
         need(!fcntl(fds[0], F_SETFL, O_NONBLOCK), "fcntl");
@@ -129,6 +134,7 @@ int main(int argc, char **argv) {
         if (!strcmp(mode, "output")) output(i, file);
         if (!strcmp(mode, "pipes")) pipes(i);
         if (!strcmp(mode, "itself")) itself(i);
+        if (!strcmp(mode, "number")) printf("%d\n", getpid());
         work(i + 1);
     }
     usleep(strcmp(mode, "timers") ? 50000 : 700000); /* what is left over would strike now */

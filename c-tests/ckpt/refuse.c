@@ -61,7 +61,7 @@ int main(int argc, char **argv) {
         mq_unlink(name);
         if (q < 0) return 1;
     } else if (!strcmp(what, "pipe")) {
-        if (pipe(fds) || write(fds[1], "unread", 6) != 6) return 1;
+        if (pipe2(fds, O_DIRECT) || write(fds[1], "unread", 6) != 6) return 1;
     } else if (!strcmp(what, "shared")) {
         *(int *)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0) = 1;
     } else if (!strcmp(what, "named") || !strcmp(what, "grandchild")) {

@@ -1,5 +1,7 @@
 //! `promp restart`, and running a program again and again until it ends by itself.
 
+mod same_process;
+
 use crate::{Failure, Outcome, args};
 use promp_image::{Directory, Generation, Word, fit};
 use std::ffi::OsStr;
@@ -14,22 +16,23 @@ const NONE_YET: &str = "holds no checkpoint: the program died before its first o
 
 /// Continues the program from its last whole checkpoint.
 pub fn restart(r: &args::Restart) -> Outcome {
-    let mut c = command(&r.dir)?;
+    let (c, pid) = command(&r.dir)?;
     match r.auto_restart {
-        Some(n) => supervise(c, &r.dir, n),
-        None => {
-            let e = c.exec();
-            Err(Failure::new(126, format!("the program cannot be started: {e}")))
-        }
+        Some(n) => supervise(c, Some(pid), &r.dir, n),
+        None => same_process::run(c, pid),
     }
+}
+
+fn cannot_start(e: &std::io::Error) -> Failure {
+    Failure::new(126, format!("the program cannot be started: {e}"))
 }
 
 fn refused(why: impl std::fmt::Display) -> Failure {
     Failure::new(REFUSED, format!("restart refused: {why}"))
 }
 
-/// The command that makes a process go on from the newest whole generation in `dir`.
-fn command(dir: &Path) -> Result<Command, Failure> {
+/// The command that makes a process go on from the newest whole generation in `dir`, and the number that the process had.
+fn command(dir: &Path) -> Result<(Command, u32), Failure> {
     let d = Directory::open(dir).map_err(refused)?;
     if d.finished() {
         return Err(refused(format_args!(
@@ -49,7 +52,7 @@ fn command(dir: &Path) -> Result<Command, Failure> {
     if let Some(why) = fit::obstacle(&g.about, threads.as_deref()) {
         return Err(refused(why));
     }
-    Ok(process(dir, &g))
+    Ok((process(dir, &g), g.about.pid))
 }
 
 /// Switches address-space randomisation off for what this process executes from here on. False: not allowed.
@@ -99,13 +102,12 @@ fn process(dir: &Path, g: &Generation) -> Command {
     c
 }
 
-/// Runs `c`; each time a signal kills it, continues from `dir`, at most `most` times. Ends with the program's own status.
-pub fn supervise(mut c: Command, dir: &Path, most: u32) -> Outcome {
+/// Runs `c`, if possible as process `pid`; each time a signal kills it, continues from `dir`, at most `most` times. Ends with the program's own status.
+pub fn supervise(mut c: Command, mut pid: Option<u32>, dir: &Path, most: u32) -> Outcome {
     let input = Watch::standard_input();
     let mut read = false;
     for done in 0.. {
-        let status =
-            c.status().map_err(|e| Failure::new(126, format!("the program cannot be started: {e}")))?;
+        let status = same_process::status(&mut c, pid).map_err(|e| cannot_start(&e))?;
         let Some(signal) = status.signal() else {
             std::process::exit(status.code().unwrap_or(1));
         };
@@ -119,7 +121,8 @@ pub fn supervise(mut c: Command, dir: &Path, most: u32) -> Outcome {
         if !dir.join("pages").exists() {
             return Err(refused(format_args!("{} {NONE_YET}", dir.display())));
         }
-        c = command(dir)?;
+        let (again, before) = command(dir)?;
+        (c, pid) = (again, Some(before));
         read |= input.was_read();
         if read {
             c.env("PROMP_RESTART_INPUT", "read");

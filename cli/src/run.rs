@@ -37,7 +37,7 @@ pub fn run(r: &Run) -> Outcome {
     set(&mut c, "PROMP_CKPT_INTERVAL", r.every.as_ref());
     set(&mut c, "PROMP_CKPT_THREADS", r.all_threads.then_some("all"));
     if let (Some(dir), Some(n)) = (&r.ckpt, r.auto_restart) {
-        return restart::supervise(c, dir, n);
+        return restart::supervise(c, None, dir, n);
     }
     let e = c.exec();
     Err(Failure::new(126, format!("{} cannot be started: {e}", program.display())))

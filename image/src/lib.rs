@@ -196,6 +196,9 @@ pub struct OpenFile {
     /// A pipe from which nothing more can come.
     #[serde(default)]
     pub has_ended: bool,
+    /// What it holds, if it is a pipe of the program's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unread: Vec<u8>,
     /// What it is, if it is no file but an object of the kernel's that only this process has.
     #[serde(default)]
     pub object: Option<Object>,

@@ -2,6 +2,7 @@
 
 use super::anonymous::Anonymous;
 use super::image::{Disposition, OpenFile};
+use super::pipes::own;
 use super::store::Store;
 use super::{anonymous, contents};
 use crate::sys;
@@ -93,12 +94,6 @@ pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>
         if t.is_socket() {
             return Err(format!("descriptor {fd} is a socket ({path})"));
         }
-        if t.is_fifo() && unread(fd) > 0 {
-            return Err(format!(
-                "the pipe behind descriptor {fd} holds {} bytes that nobody has read",
-                unread(fd)
-            ));
-        }
         let object = match path.starts_with("anon_inode:") || path.starts_with("/memfd:") {
             true => Some(
                 anonymous.behind(fd, &path, &info).map_err(|what| format!("descriptor {fd} is {what}"))?,
@@ -133,6 +128,7 @@ pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>
             ..Default::default()
         });
     }
+    own::look(&mut all)?;
     Ok(all)
 }
 
@@ -225,6 +221,7 @@ pub fn put_back(saved: &[OpenFile], ours: &[i32], new_process: bool, store: &Sto
     };
     let left: Vec<bool> = saved.iter().zip(&there).map(elsewhere).collect();
     own_pipes_back(saved, &mut there)?;
+    own::put_back(saved)?;
     for i in 0..saved.len() {
         // Streams that the program has closed itself since come back only if they have a name.
         if !there[i]

@@ -4,6 +4,7 @@ use super::image::{self, Description, Entry, PAGE};
 use super::journal::era_of;
 use crate::sys;
 use crate::sys::syscall::high;
+use crate::sys::time;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -79,7 +80,13 @@ impl Store {
                 }
             };
             let lock = file(c"lock")?;
-            if sys!(libc::SYS_flock, lock, libc::LOCK_EX | libc::LOCK_NB) < 0 {
+            // The process that is to be continued may be about to die.
+            let until = time::now_ns() + if keep.is_some() { 1_000_000_000 } else { 0 };
+            while sys!(libc::SYS_flock, lock, libc::LOCK_EX | libc::LOCK_NB) < 0 {
+                if time::now_ns() < until {
+                    sys::syscall::sched_yield();
+                    continue;
+                }
                 let by = Self::holder(dir).map_or(String::new(), |pid| format!(" ({pid})"));
                 return Err(format!("{} is in use by another process{by}", dir.display()));
             }

@@ -145,12 +145,6 @@ impl Streams {
                 Some(Stream { number, fd: f.fd, path, kind, since: false, ever: f.was_read })
             })
             .collect();
-        for f in saved.iter().filter(|f| is_own(f, saved) && f.is_readable()) {
-            // Empty at every checkpoint.
-            let mut rest = vec![0u8; files::unread(f.fd).max(0) as usize];
-            // SAFETY: a buffer of that length; so much is there.
-            unsafe { sys!(libc::SYS_read, f.fd, rest.as_mut_ptr(), rest.len()) };
-        }
     }
 
     /// What has happened since the last whole checkpoint, number `generation`. The threads are frozen. `others`: there were other processes, which may
@@ -241,7 +235,7 @@ fn kind(f: &OpenFile, all: &[OpenFile]) -> Option<Kind> {
 }
 
 /// A pipe by which the program sends itself something: that it sends again.
-fn is_own(f: &OpenFile, all: &[OpenFile]) -> bool {
+pub fn is_own(f: &OpenFile, all: &[OpenFile]) -> bool {
     let has = |end: fn(&OpenFile) -> bool| all.iter().any(|g| g.path == f.path && end(g));
     f.path.starts_with("pipe:") && has(OpenFile::is_readable) && has(OpenFile::is_writable)
 }
@@ -264,7 +258,7 @@ pub fn path_of(fd: i32) -> String {
 }
 
 /// Is there nothing to be read any more, and nobody who could send?
-fn has_ended(fd: i32) -> bool {
+pub fn has_ended(fd: i32) -> bool {
     let mut p = libc::pollfd { fd, events: libc::POLLIN | libc::POLLRDHUP, revents: 0 };
     // SAFETY: one entry, and no waiting.
     let r = unsafe { sys!(libc::SYS_poll, &raw mut p, 1, 0) };
