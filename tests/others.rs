@@ -61,6 +61,52 @@ fn fftw() {
     }
 }
 
+/// Libraries with event loops and threads of their own, which block all signals: rolled back, and restarted after the process died.
+#[test]
+fn event_loops() {
+    let s = Scratch::new("loops");
+    for (source, library, package) in
+        [("others/libuv.c", "-luv", "libuv1-dev"), ("others/zeromq.c", "-lzmq", "libzmq3-dev")]
+    {
+        let exe = compile(source, &[library, "-lpthread"]);
+        if !available(package, exe.is_some()) {
+            continue;
+        }
+        let exe = exe.expect("compiled");
+        same(&exe, &[], &[]);
+        let want = reference(&exe, &[], &[THREADS]);
+        let mut back = 0;
+        for seed in 1..=6 * scale() {
+            let kind = ["kill", "crash", "memerr"][seed as usize % 3];
+            let fault = format!("{kind}@mtbf=60ms,seed={seed},count=4");
+            let set =
+                [("PROMP_FAULT", &*fault), ("PROMP_CKPT_INTERVAL", "20ms"), ("PROMP_CKPT_THREADS", "all")];
+            let run = checkpointed(&exe, &[], &s.path("ckpt"), &set);
+            assert_eq!((run.status, &run.out), (0, &want.out), "{source} {fault}: {run:?}");
+            back += run.err.matches("rolled back to checkpoint").count();
+        }
+        assert!(back > 3, "{source}: only {back} rollbacks");
+        // ZeroMQ takes a process with another number for a child made by fork, and only root may choose it.
+        // SAFETY: plain call.
+        if unsafe { libc::geteuid() } != 0 {
+            println!("SKIPPED: restarts with the same process number, as an ordinary user");
+            continue;
+        }
+        let (dir, out) = (s.path("again"), s.path("out"));
+        for round in 0..4 * scale() {
+            let _ = (std::fs::remove_dir_all(&dir), std::fs::remove_file(&out));
+            let mut c = Command::new(command());
+            c.args(["run", "--threads", "4", "--every", "15ms", "--all-threads", "--ckpt"]);
+            c.arg(&dir).arg("--").arg(&exe);
+            let after = std::time::Duration::from_millis(80 + 60 * round % 250);
+            let kill = |since| since > after && has_generation(&dir);
+            let ended = start_with(c, &out, Some(&kill), |_| ()).or_else(|| start(restart(&dir), &out, None));
+            let good = ended.is_some_and(|e| e.success()) && read(&out) == want.out;
+            assert!(good, "{source} {round}: {ended:?} {} {}", read(&out), messages(&out));
+        }
+    }
+}
+
 #[test]
 fn imagemagick() {
     let exe = Path::new("/usr/bin/convert");

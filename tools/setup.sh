@@ -57,6 +57,8 @@ bench)
 packages)
     need_file '/usr/lib/*-linux-gnu/openblas-openmp/libopenblas.so' libopenblas-openmp-dev
     need_file '/usr/include/fftw3.h' libfftw3-dev
+    need_file '/usr/include/uv.h' libuv1-dev
+    need_file '/usr/include/zmq.h' libzmq3-dev
     need_file '/usr/bin/convert*' imagemagick
     need valgrind valgrind
     need fasttreeMP fasttree
