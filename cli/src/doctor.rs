@@ -50,6 +50,12 @@ fn findings() -> Vec<Finding> {
         "address-space randomisation can be switched off (personality(2), which containers may forbid); without it there are only rollbacks"
             .into(),
     );
+    add(
+        "same process number",
+        crate::restart::may_choose_number(),
+        "a restarted program has the process number that it had (CAP_CHECKPOINT_RESTORE or root); without it, it has another"
+            .into(),
+    );
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     add(
         "processors",

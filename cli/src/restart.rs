@@ -64,6 +64,8 @@ pub fn fix_addresses() -> bool {
     }
 }
 
+pub use same_process::may_choose_number;
+
 /// It depends on the limit on the stack where the mappings of what is executed from here on lie.
 fn limit_stack(soft: u64) {
     let mut stack = fit::stack_limit();

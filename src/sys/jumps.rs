@@ -2,7 +2,9 @@
 //!
 //! GCC and Clang make two kinds of tables. In position-independent code a table has distances from its own beginning, in 32 bits:
 //!
-//!     lea  table(%rip), %b  …  movslq (%b,%i,4), %r ;  add %b, %r ;  jmp *%r
+//! ```text
+//! lea  table(%rip), %b  …  movslq (%b,%i,4), %r ;  add %b, %r ;  jmp *%r
+//! ```
 //!
 //! and in code for a fixed place addresses: `jmp *table(,%i,8)`. The `lea` may stand far before the jump, and the number of entries nowhere. So
 //! every object whose address the function takes is tried as a table, up to the next one of them, and read for as long as its entries lead to

@@ -119,6 +119,13 @@ pub fn restart(dir: &Path) -> Command {
     c
 }
 
+/// May the number of a process be chosen here (`promp doctor`)?
+pub fn may_choose_number() -> bool {
+    let out = Command::new(command()).arg("doctor").output().expect("promp doctor");
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    text.lines().find(|l| l.contains("same process number")).expect("it says so").starts_with("yes")
+}
+
 pub fn has_generation(dir: &Path) -> bool {
     !promp_image::generation_files(dir).is_empty()
 }

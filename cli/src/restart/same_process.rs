@@ -26,6 +26,16 @@ pub fn status(c: &mut Command, pid: Option<u32>) -> io::Result<ExitStatus> {
     }
 }
 
+/// May this process choose the number of a new one?
+pub fn may_choose_number() -> bool {
+    const SYS_ADMIN: u64 = 1 << 21;
+    const CHECKPOINT_RESTORE: u64 = 1 << 40;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let word = status.lines().find_map(|l| l.strip_prefix("CapEff:")).map(str::trim);
+    let set = word.and_then(|w| u64::from_str_radix(w, 16).ok()).unwrap_or(0);
+    set & (SYS_ADMIN | CHECKPOINT_RESTORE) != 0
+}
+
 /// A process made by [`Child::start`]. Signals wait until it has ended: they are for it.
 struct Child {
     pid: libc::pid_t,
