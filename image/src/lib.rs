@@ -269,7 +269,7 @@ impl OpenFile {
             || self.is_own_pipe()
     }
 
-    /// Is it a pipe that the program has made itself? It was empty: a new one does as well.
+    /// Is it a pipe that the program has made itself? A new one that holds the same does as well.
     pub fn is_own_pipe(&self) -> bool {
         !self.inherited && self.path.starts_with("pipe:")
     }

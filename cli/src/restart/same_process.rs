@@ -93,7 +93,9 @@ impl Child {
                         libc::raise(libc::SIGSTOP);
                         continue;
                     }
-                    _ => {
+                    pid => {
+                        // Somebody else has taken its end: it is not known how it was.
+                        let status = if pid < 0 { 126 << 8 } else { status };
                         libc::sigprocmask(libc::SIG_SETMASK, &self.mask, core::ptr::null_mut());
                         return ExitStatus::from_raw(status);
                     }
