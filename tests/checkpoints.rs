@@ -134,6 +134,60 @@ fn any_use_of_memory_rolls_back() {
     any_seed_rolls_back("ckpt/memory.c", 12, "80ms", &["kill", "crash", "memerr"], &trackers);
 }
 
+/// Large memory that changes as a whole is copied while the program runs, whatever happens to it meanwhile: failures, then kill -9.
+#[test]
+fn memory_that_is_copied_while_the_program_runs() {
+    let s = Scratch::new("running");
+    let exe = build("ckpt/running.c", &[]);
+    let mut random = Seeded(5);
+    let (mut back, mut running, mut restarts) = (0, 0, 0);
+    for seed in 1..=3 * scale() {
+        let number = seed.to_string();
+        let want = reference(&exe, &[&number], &[THREADS]);
+        let kind = ["kill", "crash", "memerr"][seed as usize % 3];
+        let fault = format!("{kind}@mtbf=150ms,seed={seed},count=5");
+        let set = [("PROMP_CKPT_INTERVAL", "20ms"), ("PROMP_CKPT_COPY", "running"), ("PROMP_VERBOSE", "2")];
+        let run = checkpointed(
+            &exe,
+            &[&number],
+            &s.path("ckpt"),
+            &[&[("PROMP_FAULT", &*fault)][..], &set].concat(),
+        );
+        assert!(!run.hung, "{fault} hung: {}", run.err);
+        assert_eq!((run.status, &run.out), (0, &want.out), "{fault}: {}", run.err);
+        back += run.err.matches("rolled back to checkpoint").count();
+        running += run.err.matches("looked at while it ran").count();
+        let (dir, out) = (s.path("killed"), s.path("out"));
+        let _ = fs::remove_dir_all(&dir);
+        let mut cmd = first_run(&exe, &[&number], &dir);
+        cmd.envs(set);
+        let mut rounds = 0;
+        while start(cmd, &out, (rounds < 3).then(|| Duration::from_millis(200 + random.below(300)))).is_none()
+        {
+            assert!(has_generation(&dir), "killed before its first checkpoint");
+            (rounds, restarts) = (rounds + 1, restarts + 1);
+            cmd = restart(&dir);
+        }
+        let err = messages(&out);
+        assert_eq!(fs::read_to_string(&out).unwrap(), want.out, "{number}: {err}");
+    }
+    assert!(back > 3 && restarts > 3, "{back} rollbacks, {restarts} restarts");
+    if !cli_says("copying while running") {
+        return eprintln!(
+            "SKIPPED: in part: no permission to hold writes of system calls here (userfaultfd)"
+        );
+    }
+    assert!(running > 10, "only {running} checkpoints were copied while the program ran");
+}
+
+/// What `promp doctor` says of something.
+fn cli_says(what: &str) -> bool {
+    let out = Command::new(command()).args(["doctor", "--json"]).output().expect("the command runs").stdout;
+    let all: serde_json::Value = serde_json::from_slice(&out).expect("JSON");
+    let finding = all.as_array().and_then(|a| a.iter().find(|f| f["what"] == what)).expect("it is found");
+    finding["ok"] == true
+}
+
 /// Address space that is only reserved stays empty where a program locks its memory.
 #[test]
 fn a_program_that_locks_its_memory() {

@@ -286,6 +286,7 @@ fn bad_settings_stop_the_program() {
         ("PROMP_CKPT_INTERVAL", "soon"),
         ("PROMP_CKPT_INTERVAL", "auto"),
         ("PROMP_CKPT_TRACK", "x"),
+        ("PROMP_CKPT_COPY", "x"),
         ("PROMP_CKPT_THREADS", "x"),
     ] {
         let run = promp(&exe, &["nothing"], &[(name, value)]);

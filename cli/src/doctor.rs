@@ -41,8 +41,16 @@ fn findings() -> Vec<Finding> {
     add("fsgsbase", has("fsgsbase"), "thread pointer readable and writable without a system call".into());
     add(
         "dirty page tracking",
-        kernel >= (6, 7) && userfaultfd(),
+        kernel >= (6, 7) && userfaultfd(USER_MODE_ONLY),
         "PAGEMAP_SCAN with userfaultfd write protection (Linux 6.7, and allowed here); without it checkpoints compare all pages".into(),
+    );
+    let device = || std::fs::File::options().read(true).write(true).open("/dev/userfaultfd").is_ok();
+    add(
+        "copying while running",
+        kernel >= (6, 7) && (userfaultfd(0) || device()),
+        "writes by system calls can be held, too (root, CAP_SYS_PTRACE, vm.unprivileged_userfaultfd=1, or /dev/userfaultfd); without it \
+         memory that changes as a whole is copied while the threads are stopped, and needs as much memory again"
+            .into(),
     );
     add(
         "restarts",
@@ -99,12 +107,14 @@ fn version(release: &str) -> (u32, u32) {
     (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
 }
 
-/// Can a userfaultfd for what happens in user mode be had? Containers may forbid it.
-fn userfaultfd() -> bool {
-    const USER_MODE_ONLY: libc::c_int = 1;
+/// For what happens in user mode only.
+const USER_MODE_ONLY: libc::c_int = 1;
+
+/// Can a userfaultfd with `flags` be had? Containers may forbid it.
+fn userfaultfd(flags: libc::c_int) -> bool {
     // SAFETY: makes a descriptor, which is closed.
     unsafe {
-        let fd = libc::syscall(libc::SYS_userfaultfd, libc::O_CLOEXEC | USER_MODE_ONLY);
+        let fd = libc::syscall(libc::SYS_userfaultfd, libc::O_CLOEXEC | flags);
         fd >= 0 && libc::close(fd as libc::c_int) == 0
     }
 }

@@ -3,8 +3,8 @@
 //! not changed is found out by the checksums of what is copied; a block of which much has not is armed again.
 
 use super::image::{Entry, PAGE};
+use super::pages::UNPLACED;
 use super::ranges;
-use super::store::UNPLACED;
 use super::tracker::Run;
 
 /// Bytes of a block: what one page of the kernel's tables describes, and a huge page.
@@ -12,6 +12,11 @@ pub const BLOCK: usize = 512 * PAGE;
 
 /// Seven eighths of a block.
 const NEARLY_ALL: usize = BLOCK / 8 * 7;
+
+/// Has so much of a block not changed, of which `changed` pages have, that writes to it are worth noting?
+pub fn is_calm(changed: usize) -> bool {
+    changed * PAGE < NEARLY_ALL
+}
 
 struct Block {
     start: usize,
@@ -58,9 +63,16 @@ impl Busy {
         }
     }
 
+    /// What is in `ranges`, in order, is somebody else's affair.
+    pub fn forget(&mut self, ranges: &[(usize, usize)]) {
+        self.0.retain(|b| {
+            ranges.get(ranges.partition_point(|r| r.1 <= b.start)).is_none_or(|r| r.0 >= b.start + BLOCK)
+        });
+    }
+
     /// When all has been copied: blocks that are not busy any more. They are to be armed: [start, end), in order.
     pub fn calm(self) -> Vec<(usize, usize)> {
-        let calm = self.0.into_iter().filter(|b| b.changed * PAGE < NEARLY_ALL);
+        let calm = self.0.into_iter().filter(|b| is_calm(b.changed));
         ranges::joined(calm.map(|b| (b.start, b.start + BLOCK)))
     }
 }

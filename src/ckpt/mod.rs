@@ -7,8 +7,10 @@
 pub mod again;
 pub mod anonymous;
 pub mod attributes;
+pub mod bell;
 pub mod busy;
 pub mod contents;
+pub mod cow;
 pub mod crew;
 pub mod files;
 pub mod journal;
@@ -17,7 +19,7 @@ pub mod keeper;
 pub mod layout;
 pub mod masks;
 pub mod memory;
-
+pub mod pages;
 pub mod pipes;
 pub mod process;
 pub mod ranges;
@@ -25,6 +27,7 @@ pub mod restart;
 pub mod round;
 pub mod seats;
 pub mod semaphores;
+pub mod slots;
 pub mod staging;
 pub mod store;
 pub mod streams;
@@ -38,7 +41,7 @@ use crate::sys;
 use crate::sys::{futex, host, keep as region, signals, syscall};
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*, fence};
-use keeper::{Keeper, Taken};
+use keeper::{Copying, Keeper, Taken};
 pub use promp_image as image;
 pub use semaphores::note_fork;
 use std::ffi::OsString;
@@ -58,6 +61,8 @@ pub struct Settings {
     pub interval_ns: u64,
     /// PROMP_CKPT_TRACK=compare.
     pub compare: bool,
+    /// PROMP_CKPT_COPY.
+    pub copying: Copying,
     /// PROMP_CKPT_THREADS=all.
     pub all_threads: bool,
     /// PROMP_CKPT_FILES: bytes of the files whose content is saved.

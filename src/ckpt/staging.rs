@@ -10,7 +10,9 @@ use super::image::{Entry, PAGE};
 use crate::icv::limits;
 use crate::sys;
 use crate::sys::keep::{self, RESERVED};
-use core::sync::atomic::{AtomicBool, Ordering::*};
+use crate::sys::time;
+use core::ops::Range;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 
 /// Where it is.
 const BASE: usize = RESERVED.start;
@@ -32,23 +34,27 @@ pub struct Staging {
     offered: bool,
     /// One for each page of `limit`.
     entries: Vec<Entry>,
+    /// What touching a page for the first time has cost lately, in nanoseconds of a CPU.
+    price_ns: u64,
 }
 
 impl Staging {
     /// Makes room for `bytes`, as far as the system has memory, and touches it, with the help of `crew`. Before the threads are stopped.
-    /// There is room for an eighth more, which is touched when it is used. It may take seconds; a failure that asks for a rollback ends it.
-    /// Returns whether memory was touched.
-    pub fn prepare(&mut self, bytes: usize, crew: &Crew) -> bool {
+    /// There is room for an eighth and `more` bytes on top of it, which are touched when they are used. It may take seconds; a failure that asks for a
+    /// rollback ends it. Returns whether memory was touched.
+    pub fn prepare(&mut self, bytes: usize, more: usize, crew: &Crew) -> bool {
         // What is offered is among what is left.
         let left = limits::memory_left() + if self.offered { 0 } else { self.ready };
         let most = (left / 2).min(RESERVED.len());
-        self.limit = (bytes + bytes / 8 + STEP).max(self.ready).min(most) & !(PAGE - 1);
+        let touched = (bytes + bytes / 8 + STEP).max(self.ready).min(most);
+        self.scarce = touched > left / 8;
+        self.limit = (touched + more).min(most) & !(PAGE - 1);
         self.limit = self.limit.min(self.open(self.limit));
-        self.scarce = self.limit > left / 8;
         self.entries.resize(self.limit / PAGE, Entry { page: 0, slot: 0, sum: 0 });
         let known = if self.offered { 0 } else { self.ready };
         let (from, to) = (BASE + known, BASE + bytes.min(self.limit));
         let (failed, touched) = (&super::keep::get().failed, AtomicBool::new(false));
+        let (pages, ns) = (AtomicU64::new(0), AtomicU64::new(0));
         crew.share(to.saturating_sub(from).div_ceil(STEP), &|i| {
             let at = from + i * STEP;
             let len = STEP.min(to - at);
@@ -56,6 +62,7 @@ impl Staging {
                 return;
             }
             touched.store(true, Relaxed);
+            let began = time::now_ns();
             // SAFETY: within the reserved memory, which is ours. Linux has the advice since 5.14; before, each page is written to.
             unsafe {
                 if sys!(libc::SYS_madvise, at, len, libc::MADV_POPULATE_WRITE) != 0 {
@@ -64,7 +71,10 @@ impl Staging {
                     }
                 }
             }
+            pages.fetch_add((len / PAGE) as u64, Relaxed);
+            ns.fetch_add(time::now_ns() - began, Relaxed);
         });
+        self.price_ns = ns.into_inner().checked_div(pages.into_inner()).unwrap_or(self.price_ns);
         if failed.load(Acquire) > 0 {
             return false;
         }
@@ -91,9 +101,19 @@ impl Staging {
         self.usable
     }
 
+    /// What touching a page for the first time has cost lately, in nanoseconds of a CPU.
+    pub fn price_ns(&self) -> u64 {
+        self.price_ns
+    }
+
     /// Bytes that have been touched.
     pub fn ready(&self) -> usize {
         self.ready
+    }
+
+    /// So many places have been written to.
+    pub fn touched(&mut self, places: usize) {
+        self.ready = self.ready.max(places * PAGE);
     }
 
     /// Pages that it has room for.
@@ -106,33 +126,49 @@ impl Staging {
         Places { entries: self.entries.as_mut_ptr() }
     }
 
-    /// The first `n` pages, which have been written to, and their entries.
-    pub fn content(&mut self, n: usize) -> (&[u8], &mut [Entry]) {
-        self.ready = self.ready.max(n * PAGE);
+    /// The pages of `places`, which have been written to, and their entries.
+    pub fn content(&mut self, places: Range<usize>) -> (&[u8], &mut [Entry]) {
+        self.touched(places.end);
+        let (at, len) = (BASE + places.start * PAGE, places.len() * PAGE);
         // SAFETY: written before, not changed while borrowed.
-        let content = unsafe { core::slice::from_raw_parts(BASE as *const u8, n * PAGE) };
-        (content, &mut self.entries[..n])
+        let content = unsafe { core::slice::from_raw_parts(at as *const u8, len) };
+        (content, &mut self.entries[places])
     }
 }
 
 /// See [`Staging::places`].
+#[derive(Clone, Copy)]
 pub struct Places {
     entries: *mut Entry,
 }
 
 // SAFETY: hosts that share it write to different places.
 unsafe impl Sync for Places {}
+// SAFETY: as above.
+unsafe impl Send for Places {}
 
 impl Places {
     /// Place `i`: a page and its entry.
     ///
     /// # Safety
-    /// `i` is below [`Staging::room`], nobody else uses the same place, and the buffer is not used otherwise meanwhile.
+    /// See [`Places::row`].
     #[expect(clippy::mut_from_ref, reason = "see above")]
     pub unsafe fn place(&self, i: usize) -> (&mut [u8], &mut Entry) {
+        // SAFETY: by the caller's promise.
+        let (content, entries) = unsafe { self.row(i, 1) };
+        (content, &mut entries[0])
+    }
+
+    /// Places [i, i + n): pages and their entries.
+    ///
+    /// # Safety
+    /// They are below [`Staging::room`], and nobody else uses the same places.
+    #[expect(clippy::mut_from_ref, reason = "see above")]
+    pub unsafe fn row(&self, i: usize, n: usize) -> (&mut [u8], &mut [Entry]) {
         // SAFETY: by the caller's promise, in memory that is ours.
         unsafe {
-            (core::slice::from_raw_parts_mut((BASE + i * PAGE) as *mut u8, PAGE), &mut *self.entries.add(i))
+            let content = core::slice::from_raw_parts_mut((BASE + i * PAGE) as *mut u8, n * PAGE);
+            (content, core::slice::from_raw_parts_mut(self.entries.add(i), n))
         }
     }
 }

@@ -2,12 +2,15 @@
 
 use super::image::{self, Description, Entry, PAGE};
 use super::journal::era_of;
+use super::pages::UNPLACED;
+use super::slots::{Row, Slots};
 use crate::sys;
 use crate::sys::syscall::high;
 use crate::sys::time;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What went wrong, for the message.
 pub type Problem = String;
@@ -20,9 +23,6 @@ fn problem(what: &str, path: &Path, error: isize) -> Problem {
     format!("{what} {}: {}", path.display(), sys::why(error))
 }
 
-/// The slot of a page that has none yet.
-pub const UNPLACED: u64 = u64::MAX;
-
 /// Pages in a row that are many.
 const MANY: usize = 256;
 
@@ -33,9 +33,7 @@ pub struct Store {
     /// Its path without links.
     real: PathBuf,
     dir_fd: i32,
-    pages: i32,
-    /// The same file without the system's cache; -1: the file system has no such thing.
-    direct: i32,
+    slots: Arc<Slots>,
     lock: i32,
     /// The pages of the last whole generation, by address.
     pub index: Vec<Entry>,
@@ -98,8 +96,7 @@ impl Store {
                 dir: dir.into(),
                 real: std::fs::read_link(format!("/proc/self/fd/{dir_fd}")).unwrap_or_default(),
                 dir_fd,
-                pages,
-                direct,
+                slots: Arc::new(Slots::new(pages, direct, dir.join("pages"))),
                 lock,
                 index: Vec::new(),
                 dense: Vec::new(),
@@ -133,7 +130,7 @@ impl Store {
 
     /// Descriptors of ours, which are no files of the program.
     pub fn descriptors(&self) -> [i32; 4] {
-        [self.dir_fd, self.pages, self.direct, self.lock]
+        [self.dir_fd, self.slots.file, self.slots.direct, self.lock]
     }
 
     fn unlink(&self, name: &str) {
@@ -178,49 +175,35 @@ impl Store {
         (start, self.cursor - start)
     }
 
-    /// Writes to the file of pages. Long pieces go past the system's cache: copying them there and writing them back from there costs
-    /// several times as much of the CPUs' time, which the program wants. Short ones would wait for the disk one by one.
-    fn write_at(&mut self, mut bytes: &[u8], mut offset: usize) -> Result<(), isize> {
-        const LONG: usize = 256 << 10;
-        while !bytes.is_empty() {
-            let past = self.direct >= 0 && bytes.len() >= LONG;
-            let fd = if past { self.direct } else { self.pages };
-            // SAFETY: the slice is readable.
-            let r = unsafe { sys!(libc::SYS_pwrite64, fd, bytes.as_ptr(), bytes.len(), offset) };
-            if past && r == -(libc::EINVAL as isize) {
-                // The memory or the length does not suit the device.
-                // SAFETY: a descriptor of ours, not used again.
-                unsafe { sys!(libc::SYS_close, core::mem::replace(&mut self.direct, -1)) };
-                continue;
-            }
-            if r <= 0 {
-                return Err(if r == 0 { -(libc::ENOSPC as isize) } else { r });
-            }
-            bytes = &bytes[r as usize..];
-            offset += r as usize;
-        }
-        Ok(())
-    }
-
     /// Writes the pages of `content` whose entries have no slot yet ([`UNPLACED`]) and gives them slots that are free for the last whole
     /// generation: the only one from here on.
     pub fn write(&mut self, content: &[u8], entries: &mut [Entry]) -> Result<(), Problem> {
+        let rows = self.place(entries);
+        self.slots.write(content, &rows)
+    }
+
+    /// Gives the pages of `entries` that have no slot yet slots that are free for the last whole generation: the only one from here on.
+    pub fn place(&mut self, entries: &mut [Entry]) -> Vec<Row> {
         self.drop_older();
-        let mut at = 0;
+        let (mut at, mut rows) = (0, Vec::new());
         while at < entries.len() {
             let end = at + entries[at..].iter().take_while(|e| e.slot == UNPLACED).count();
             while at < end {
                 let (slot, n) = self.free_run(end - at);
-                self.write_at(&content[at * PAGE..(at + n) * PAGE], slot * PAGE)
-                    .map_err(|e| problem("cannot write to", &self.dir.join("pages"), e))?;
                 for (i, e) in entries[at..at + n].iter_mut().enumerate() {
                     e.slot = (slot + i) as u64;
                 }
+                rows.push(Row { at, n, slot });
                 at += n;
             }
             at += 1;
         }
-        Ok(())
+        rows
+    }
+
+    /// The file of pages.
+    pub fn slots(&self) -> Arc<Slots> {
+        self.slots.clone()
     }
 
     /// Makes `index` generation `number`: written aside, synced, renamed. Afterwards slots of the one before are free again
@@ -232,7 +215,7 @@ impl Store {
         let cname = |s: &str| CString::new(s).unwrap_or_default();
         // SAFETY: C strings, readable slices, descriptors of ours.
         unsafe {
-            let r = sys!(libc::SYS_fdatasync, self.pages);
+            let r = sys!(libc::SYS_fdatasync, self.slots.file);
             if r < 0 {
                 return Err(problem("cannot sync", &self.dir.join("pages"), r));
             }
@@ -285,7 +268,7 @@ impl Store {
             let r = unsafe {
                 sys!(
                     libc::SYS_pread64,
-                    self.pages,
+                    self.slots.file,
                     content[at..].as_mut_ptr(),
                     content.len() - at,
                     slot * PAGE + at
@@ -351,7 +334,7 @@ impl Store {
             let link = std::fs::read_link(format!("/proc/self/fd/{fd}")).unwrap_or_default();
             link == if name.is_empty() { self.real.clone() } else { self.real.join(name) }
         };
-        let direct = self.direct < 0 || is(self.direct, "pages");
-        is(self.dir_fd, "") && is(self.pages, "pages") && direct && is(self.lock, "lock")
+        let direct = self.slots.direct < 0 || is(self.slots.direct, "pages");
+        is(self.dir_fd, "") && is(self.slots.file, "pages") && direct && is(self.lock, "lock")
     }
 }

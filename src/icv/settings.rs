@@ -2,6 +2,7 @@
 
 use super::parse;
 use crate::ckpt;
+use crate::ckpt::keeper::Copying;
 use crate::fault::spec::{self, Fault};
 use crate::say;
 
@@ -169,15 +170,18 @@ fn checkpoints(
         },
         _ => least("PROMP_CKPT_INTERVAL", 1_000_000).unwrap_or(DEFAULT_NS),
     };
-    let mut choice = |name: &str, words: [&str; 2]| {
-        let Some(v) = get(name) else { return false };
-        second(v.trim(), words).unwrap_or_else(|| {
-            bad(format!("{name}={v}: accepted are {}, {}", words[0], words[1]));
-            false
+    // Which of the words; the first is the default.
+    let mut choice = |name: &str, words: &[&str]| {
+        let Some(v) = get(name) else { return 0 };
+        words.iter().position(|&w| w == v.trim()).unwrap_or_else(|| {
+            bad(format!("{name}={v}: accepted are {}", words.join(", ")));
+            0
         })
     };
-    let compare = choice("PROMP_CKPT_TRACK", ["auto", "compare"]);
-    let all_threads = choice("PROMP_CKPT_THREADS", ["team", "all"]);
+    let compare = choice("PROMP_CKPT_TRACK", &["auto", "compare"]) == 1;
+    let copying = [Copying::Auto, Copying::Stopped, Copying::Running]
+        [choice("PROMP_CKPT_COPY", &["auto", "stopped", "running"])];
+    let all_threads = choice("PROMP_CKPT_THREADS", &["team", "all"]) == 1;
     let files = match get("PROMP_CKPT_FILES").map(|v| (parse::stack_size(&v), v)) {
         Some((None, v)) => {
             bad(format!("PROMP_CKPT_FILES={v}: expected a size like 64M"));
@@ -196,6 +200,7 @@ fn checkpoints(
         dir,
         interval_ns: interval.max(1_000_000),
         compare,
+        copying,
         all_threads,
         files,
         verbose,
@@ -301,6 +306,7 @@ mod tests {
             ("PROMP_CKPT_INTERVAL", "auto"),
             ("PROMP_MTBF", "soon"),
             ("PROMP_CKPT_TRACK", "magic"),
+            ("PROMP_CKPT_COPY", "later"),
             ("PROMP_CKPT_THREADS", "some"),
             ("PROMP_CKPT_FILES", "many"),
         ] {

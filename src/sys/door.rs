@@ -30,6 +30,25 @@ impl Door {
         n == to.len() as isize
     }
 
+    /// Reads the memory at `from`, which must be readable by its protection, in half the time that [`Door::read`] takes: it is copied once.
+    pub fn copy(&self, from: usize, to: &mut [u8]) -> bool {
+        let here = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: to.len() };
+        let there = libc::iovec { iov_base: from as *mut _, iov_len: to.len() };
+        // SAFETY: the kernel checks the addresses.
+        let n = unsafe {
+            sys!(
+                libc::SYS_process_vm_readv,
+                sys::syscall::getpid(),
+                &raw const here,
+                1,
+                &raw const there,
+                1,
+                0
+            )
+        };
+        n == to.len() as isize
+    }
+
     /// Writes to the memory at `to`, whatever its protection; false if it cannot be written.
     pub fn write(&self, to: usize, from: &[u8]) -> bool {
         // SAFETY: the kernel checks the addresses; the caller means to replace that memory, and its threads are frozen.

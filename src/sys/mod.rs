@@ -29,6 +29,7 @@ pub mod syscall;
 pub mod tables;
 pub mod time;
 pub mod tls;
+pub mod uffd;
 pub mod unwind;
 
 /// What a negative system call result means. Not by libc's `strerror`, which needs a thread of libc's own.

@@ -1,5 +1,4 @@
-//! What the kernel tells of pages, and its noting of writes to them: PAGEMAP_SCAN (Linux 6.7) and userfaultfd's asynchronous write
-//! protection.
+//! What the kernel tells of pages: PAGEMAP_SCAN (Linux 6.7). The writes that it notes are those of uffd.rs.
 
 use super::syscall::high;
 use crate::sys;
@@ -65,12 +64,6 @@ pub const CHECK_WPASYNC: u64 = 1 << 1;
 
 const PAGEMAP_SCAN: u64 = 0xc060_6610;
 
-/// `request` takes a pointer to a `T`.
-fn ioctl<T>(fd: i32, request: u64, arg: &mut T) -> isize {
-    // SAFETY: the requests in this file are used with the structures they take.
-    unsafe { sys!(libc::SYS_ioctl, fd, request, arg as *mut T) }
-}
-
 /// /proc/self/pagemap.
 #[derive(Debug)]
 pub struct Pagemap(pub i32);
@@ -101,7 +94,8 @@ impl Pagemap {
             question,
             ..ScanArg::default()
         };
-        let n = ioctl(self.0, PAGEMAP_SCAN, &mut arg);
+        // SAFETY: the request takes this structure.
+        let n = unsafe { sys!(libc::SYS_ioctl, self.0, PAGEMAP_SCAN, &raw mut arg) };
         if n < 0 {
             return Err(-n as i32);
         }
@@ -110,61 +104,5 @@ impl Pagemap {
         // it has told of must not be asked for again.
         let reached = arg.walk_end.max(told.last().map_or(at, |r| r.end));
         if reached > at { Ok((told, reached)) } else { Err(libc::EIO) }
-    }
-}
-
-/// A userfaultfd that notes writes.
-#[derive(Debug)]
-pub struct Uffd(pub i32);
-
-#[repr(C)]
-struct Api {
-    api: u64,
-    features: u64,
-    ioctls: u64,
-}
-
-#[repr(C)]
-struct Register {
-    start: u64,
-    len: u64,
-    mode: u64,
-    ioctls: u64,
-}
-
-#[repr(C)]
-struct WriteProtect {
-    start: u64,
-    len: u64,
-    mode: u64,
-}
-
-const UFFDIO_API: u64 = 0xc018_aa3f;
-const UFFDIO_REGISTER: u64 = 0xc020_aa00;
-const UFFDIO_WRITEPROTECT: u64 = 0xc018_aa06;
-const MODE_WP: u64 = 2;
-const WP_ASYNC: u64 = 1 << 15;
-const USER_MODE_ONLY: i32 = 1;
-
-impl Uffd {
-    /// Opens one, if this kernel can note writes.
-    pub fn open() -> Option<Self> {
-        let flags = libc::O_CLOEXEC | libc::O_NONBLOCK | USER_MODE_ONLY;
-        // SAFETY: plain call.
-        let fd = high(unsafe { sys!(libc::SYS_userfaultfd, flags) });
-        let mut api = Api { api: 0xaa, features: WP_ASYNC, ioctls: 0 };
-        (fd >= 0 && ioctl(fd, UFFDIO_API, &mut api) == 0).then_some(Self(fd))
-    }
-
-    /// Has writes to the mappings in [start, end) noted, once their pages are armed.
-    pub fn watch(&self, start: usize, end: usize) {
-        let (start, len) = (start as u64, (end - start) as u64);
-        ioctl(self.0, UFFDIO_REGISTER, &mut Register { start, len, mode: MODE_WP, ioctls: 0 });
-    }
-
-    /// Takes marks off the pages of [start, end), which is watched: all are written then.
-    pub fn clear(&self, start: usize, end: usize) {
-        let (start, len) = (start as u64, (end - start) as u64);
-        ioctl(self.0, UFFDIO_WRITEPROTECT, &mut WriteProtect { start, len, mode: 0 });
     }
 }

@@ -30,10 +30,17 @@ pub fn text(p: &Path) -> &str {
 
 pub const THREADS: (&str, &str) = ("OMP_NUM_THREADS", "4");
 
+/// How memory is copied: PROMP_TEST_COPY=running for tests of programs with little of it.
+fn copy() -> String {
+    std::env::var("PROMP_TEST_COPY").unwrap_or("auto".into())
+}
+
 /// A run with checkpoints in `dir`, between others: its output goes to pipes, which keep what they have taken.
 pub fn checkpointed(exe: &Path, args: &[&str], dir: &Path, extra: &[(&str, &str)]) -> Run {
     let _ = fs::remove_dir_all(dir);
+    let copy = copy();
     let mut env = vec![THREADS, ("PROMP_CKPT_DIR", text(dir)), ("PROMP_CKPT_INTERVAL", "100ms")];
+    env.push(("PROMP_CKPT_COPY", &copy));
     env.extend(extra);
     promp(exe, args, &env)
 }
@@ -110,6 +117,7 @@ pub fn start_with(
 pub fn first_run(exe: &Path, args: &[&str], dir: &Path) -> Command {
     let mut c = Command::new(command());
     c.args(["run", "--threads", "4", "--every", "50ms", "--ckpt"]).arg(dir).arg("--").arg(exe).args(args);
+    c.env("PROMP_CKPT_COPY", copy());
     c
 }
 

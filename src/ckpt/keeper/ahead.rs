@@ -12,12 +12,13 @@
 
 use super::super::busy::{BLOCK, Busy};
 use super::super::contents;
-use super::super::image::{self, Entry, PAGE};
+use super::super::image::{self, Entry, Map, PAGE};
 use super::super::keep;
 use super::super::memory;
+use super::super::pages::UNREADABLE;
 use super::super::ranges;
 use super::super::tracker::Run;
-use super::copy::{List, Reading, Source, UNREADABLE};
+use super::copy::{List, Reading, Source};
 use super::{Keeper, No};
 use crate::sys::time;
 use core::sync::atomic::Ordering::*;
@@ -69,8 +70,10 @@ impl Keeper {
     /// looked at and watched: watching a part of one that is growing would make it two for the kernel.
     pub(super) fn note(&mut self) {
         self.tried = self.generation;
-        let runs = self.look();
-        self.grows = self.expected(&runs) >= self.staging.ready() + WORTH_IT;
+        let (maps, runs) = self.look();
+        let (staged, running) = self.expected(&maps, &runs);
+        // What is copied while the program runs needs little of it.
+        self.grows = running == 0 && staged >= self.staging.ready() + WORTH_IT;
         if !self.grows {
             return;
         }
@@ -86,6 +89,7 @@ impl Keeper {
         let stop_ns = time::now_ns() - began;
         // Exactly what is noted is armed: what is written to elsewhere from now on has changed since the last checkpoint, too.
         let changed: Vec<_> = runs.iter().filter(|r| r.changed).map(|r| (r.start, r.end)).collect();
+        let changed = ranges::without(&changed, self.tracker.held());
         let busy = Busy::look(&runs, &changed);
         let samples = busy.starts().map(|start| (start, self.sample(start))).collect();
         let armed = ranges::without(&changed, &busy.unarmed());
@@ -110,16 +114,19 @@ impl Keeper {
     }
 
     /// The memory as it is, while the program runs.
-    pub(super) fn look(&mut self) -> Vec<Run> {
+    pub(super) fn look(&mut self) -> (Vec<Map>, Vec<Run>) {
         let maps = memory::mappings();
         self.semaphores.look(&maps);
-        self.tracker.runs(&maps, &self.store.dense, &self.crew)
+        let runs = self.tracker.runs(&maps, &self.store.dense, &self.crew);
+        (maps, runs)
     }
 
-    /// Bytes that a checkpoint taken now, with memory in these runs, would stage.
-    pub(super) fn expected(&self, runs: &[Run]) -> usize {
+    /// Bytes that a checkpoint taken now, with memory in these runs of `maps`, would stage, and those that it would copy while the program runs.
+    pub(super) fn expected(&self, maps: &[Map], runs: &[Run]) -> (usize, usize) {
         let changed: usize = runs.iter().filter(|r| r.changed || self.unknown).map(|r| r.end - r.start).sum();
-        changed + self.ahead.as_ref().map_or(0, |a| a.left) + contents::bytes(&self.last.files)
+        let running = self.expected_running(maps, runs);
+        let all = changed + self.ahead.as_ref().map_or(0, |a| a.left) + contents::bytes(&self.last.files);
+        (all - running, running)
     }
 
     /// Writes noted pages that have not been written to since.
@@ -129,7 +136,7 @@ impl Keeper {
         self.note_quiet(&mut ahead);
         let maps = memory::mappings();
         let runs = self.tracker.runs(&maps, &self.store.dense, &self.crew);
-        self.staging.prepare(BATCH, &self.crew);
+        self.staging.prepare(BATCH, 0, &self.crew);
         let batch = self.staging.room().min(BATCH / PAGE);
         if batch == 0 {
             self.ahead = Some(ahead);
@@ -166,7 +173,7 @@ impl Keeper {
             return Err(No::Later);
         }
         let _ = self.copy_list(list, &[]); // what cannot be read is counted below
-        let (content, entries) = self.staging.content(list.clear());
+        let (content, entries) = self.staging.content(0..list.clear());
         if let Err(why) = self.store.write(content, entries) {
             self.unknown = true;
             return Err(No::Refused(why));

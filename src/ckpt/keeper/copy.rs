@@ -4,20 +4,17 @@
 use super::super::busy::Busy;
 use super::super::contents::Opened;
 use super::super::image::{self, Entry, Map, PAGE};
+use super::super::pages::{self, EMPTY, UNPLACED, UNREADABLE};
 use super::super::ranges;
-use super::super::store::UNPLACED;
 use super::super::tracker::Run;
 use super::Keeper;
 use super::ahead::Ahead;
+use super::running::Running;
 use crate::sys::cache;
 use core::ops::Range;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
 use smallvec::{SmallVec, smallvec};
 
-/// The slot of a page that turned out to be empty: it is not saved.
-pub(super) const EMPTY: u64 = UNPLACED - 1;
-/// The slot of a page that could not be read.
-pub(super) const UNREADABLE: u64 = UNPLACED - 2;
 /// Pages that a host copies at once.
 const BATCH: usize = 128;
 /// Cache lines of a page that lies alone which are fetched while the page before it is copied. Of pages in a row the CPU does so by itself.
@@ -28,7 +25,7 @@ type Pages = SmallVec<[Range<u64>; 1]>;
 
 /// What belongs to the checkpoint being taken.
 #[derive(Default)]
-pub(super) struct Held {
+pub struct Held {
     /// Pages in the staging buffer.
     staged: usize,
     /// Entries of pages that were written from there.
@@ -43,10 +40,12 @@ pub(super) struct Held {
     written: u64,
     /// Blocks that are not armed.
     pub busy: Busy,
+    /// What is still to be copied when the threads go on.
+    pub(super) running: Option<Running>,
 }
 
 impl Held {
-    pub fn new(ahead: Ahead, busy: Busy) -> Self {
+    pub(super) fn new(ahead: Ahead, busy: Busy) -> Self {
         Self { ahead, busy, ..Self::default() }
     }
 
@@ -71,6 +70,17 @@ impl Held {
             wanted.extend((next < b).then_some(next..b));
         });
         wanted
+    }
+
+    /// Pages with these `entries` are in the file now; `changed` of them had to be written.
+    pub fn wrote(&mut self, entries: &[Entry], changed: usize) {
+        self.written += changed as u64;
+        self.done.extend(entries.iter().filter(|e| e.slot != EMPTY));
+    }
+
+    /// Pages in the staging buffer.
+    pub fn staged(&self) -> usize {
+        self.staged
     }
 
     /// Pages written for the checkpoint, when all are.
@@ -186,7 +196,9 @@ impl Keeper {
         held: &mut Held,
     ) -> Result<(), String> {
         let mut list = List::new(self.staging.room());
-        let unarmed = held.busy.unarmed();
+        // Where writes are held it is known of blocks only what has changed.
+        let mut unarmed = [held.busy.unarmed(), self.tracker.held().to_vec()].concat();
+        unarmed.sort_unstable();
         let mut map = 0;
         for r in runs {
             while maps[map].end <= r.start {
@@ -246,7 +258,7 @@ impl Keeper {
     fn stage(&mut self, list: &mut List, old: &[Entry], held: &mut Held) -> Result<(), String> {
         self.copy_list(list, old)?;
         held.staged = list.clear();
-        held.busy.count(self.staging.content(held.staged).1);
+        held.busy.count(self.staging.content(0..held.staged).1);
         Ok(())
     }
 
@@ -257,11 +269,11 @@ impl Keeper {
         let (door, unreadable) = (&self.door, AtomicUsize::new(0));
         self.crew.share(list.staged.div_ceil(BATCH), &|i| {
             let (first, end) = (i * BATCH, list.staged.min((i + 1) * BATCH));
-            let mut pages = list.pages(first, end).peekable();
-            let begin = pages.peek().map_or(0, |p| p.0);
+            let mut listed = list.pages(first, end).peekable();
+            let begin = listed.peek().map_or(0, |p| p.0);
             let mut known = &old[old.partition_point(|e| e.page < begin)..];
-            while let Some((page, n, how)) = pages.next() {
-                if let Some(next) = pages.peek().filter(|next| next.2.is_direct() && next.0 != page + 1) {
+            while let Some((page, n, how)) = listed.next() {
+                if let Some(next) = listed.peek().filter(|next| next.2.is_direct() && next.0 != page + 1) {
                     cache::fetch(next.0 as usize * PAGE, FETCH);
                 }
                 // SAFETY: a place of this batch's own, of those that there is room for.
@@ -272,7 +284,6 @@ impl Keeper {
                 } else {
                     None
                 };
-                *entry = before.copied().unwrap_or(Entry { page, slot: UNPLACED, sum: 0 });
                 let from = page as usize * PAGE;
                 let there = match how.source {
                     Source::Memory => true,
@@ -280,7 +291,7 @@ impl Keeper {
                     Source::File(file) => file.read(page, place),
                 };
                 if !there {
-                    entry.slot = if how.must { UNREADABLE } else { EMPTY };
+                    *entry = Entry { page, slot: if how.must { UNREADABLE } else { EMPTY }, sum: 0 };
                     if how.must {
                         unreadable.store(from, Relaxed);
                     }
@@ -291,17 +302,10 @@ impl Keeper {
                     true => unsafe { core::slice::from_raw_parts(from as *const u8, PAGE) },
                     false => &*place,
                 };
-                if how.anonymous && is_zero(content) {
-                    entry.slot = EMPTY;
-                    continue;
-                }
-                let sum = image::page_sum(page, content);
-                if entry.slot == UNPLACED || entry.sum != sum {
-                    (entry.slot, entry.sum) = (UNPLACED, sum);
-                    if how.is_direct() {
-                        // SAFETY: as above; a page of the program is none of the staging buffer.
-                        unsafe { cache::copy_past(from as *const u8, place.as_mut_ptr(), PAGE) };
-                    }
+                *entry = pages::entry(page, content, how.anonymous, before);
+                if entry.slot == UNPLACED && how.is_direct() {
+                    // SAFETY: as above; a page of the program is none of the staging buffer.
+                    unsafe { cache::copy_past(from as *const u8, place.as_mut_ptr(), PAGE) };
                 }
             }
             cache::done();
@@ -315,10 +319,10 @@ impl Keeper {
 
     /// Writes what is in the staging buffer, which is free afterwards.
     pub(super) fn write(&mut self, held: &mut Held) -> Result<(), String> {
-        let (content, entries) = self.staging.content(core::mem::take(&mut held.staged));
-        held.written += entries.iter().filter(|e| e.slot == UNPLACED).count() as u64;
+        let (content, entries) = self.staging.content(0..core::mem::take(&mut held.staged));
+        let changed = entries.iter().filter(|e| e.slot == UNPLACED).count();
         self.store.write(content, entries)?;
-        held.done.extend(entries.iter().filter(|e| e.slot != EMPTY));
+        held.wrote(entries, changed);
         Ok(())
     }
 }
@@ -327,12 +331,6 @@ impl Keeper {
 fn from_page(entries: &[Entry], page: u64) -> &[Entry] {
     let most = entries.first().map_or(0, |e| page.saturating_sub(e.page).min(entries.len() as u64) as usize);
     &entries[entries[..most].partition_point(|e| e.page < page)..]
-}
-
-fn is_zero(page: &[u8]) -> bool {
-    // SAFETY: any bytes are words.
-    let (head, words, tail) = unsafe { page.align_to::<u64>() };
-    head.iter().chain(tail).all(|&b| b == 0) && words.iter().all(|&w| w == 0)
 }
 
 #[cfg(test)]

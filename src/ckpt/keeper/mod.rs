@@ -10,6 +10,7 @@ mod ahead;
 mod copy;
 mod freeze;
 mod restore;
+mod running;
 mod strangers;
 mod take;
 
@@ -26,7 +27,10 @@ use super::tracker::Tracker;
 use crate::say;
 use crate::sys::door::Door;
 use crate::sys::{allowed, futex, signals, syscall, time};
+pub use copy::Held;
 use core::sync::atomic::Ordering::*;
+pub use running::Copying;
+use std::sync::Arc;
 
 /// When something is under way: tried again after this time.
 const RETRY_NS: u64 = 500_000;
@@ -53,7 +57,7 @@ pub struct Keeper {
     settings: Settings,
     store: Store,
     tracker: Tracker,
-    door: Door,
+    door: Arc<Door>,
     /// What was saved last, but for the pages.
     last: Description,
     generation: u64,
@@ -61,6 +65,9 @@ pub struct Keeper {
     unknown: bool,
     staging: Staging,
     crew: Crew,
+    /// There is somebody who attends to threads that wait to write.
+    guarded: bool,
+    stopped: running::Stopped,
     ahead: Option<ahead::Ahead>,
     /// A checkpoint has needed much more staging memory than there was; the next one may again.
     grows: bool,
@@ -93,10 +100,10 @@ enum No {
 impl Keeper {
     /// A keeper for `settings`, with the page store open. On the keeper's own stack.
     pub fn new(settings: Settings, store: Store, taken: &'static super::TakenList) -> Self {
-        let tracker = Tracker::new(settings.compare);
+        let tracker = Tracker::new(settings.compare, settings.copying != Copying::Stopped);
         keep::get().journal.begin(&settings.dir, settings.files);
         Self {
-            door: Door::open(),
+            door: Arc::new(Door::open()),
             store,
             tracker,
             last: Description::default(),
@@ -104,6 +111,8 @@ impl Keeper {
             unknown: true,
             staging: Staging::default(),
             crew: Crew::default(),
+            guarded: false,
+            stopped: running::Stopped::default(),
             ahead: None,
             grows: true,
             tried: 0,

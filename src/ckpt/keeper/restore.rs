@@ -195,7 +195,9 @@ impl Keeper {
         memory::reshape(&self.last.maps, self.last.brk)?;
         let maps = self.last.maps.clone();
         let index = core::mem::take(&mut self.store.index);
+        self.unknown |= !self.tracker.find_held(&maps);
         let mut runs = self.tracker.runs(&maps, &self.store.dense, &self.crew);
+        self.tracker.let_go(&maps);
         self.tracker.watch(&maps);
         for m in memory::renew(&maps)? {
             self.tracker.watch(core::slice::from_ref(&m));

@@ -1,6 +1,7 @@
 //! Taking a checkpoint.
 
-use super::super::busy::Busy;
+use super::super::busy::{BLOCK, Busy};
+use super::super::cow::{CLOSED, PAGES, PLACES};
 use super::super::image::{self, Context, Description, Map, OpenFile, PAGE, Seconds, Word};
 use super::super::memory;
 use super::super::seats::Seat;
@@ -31,15 +32,19 @@ impl Keeper {
         let mut busy = Busy::default();
         // While it grows, more may change.
         for _ in 0..4 {
-            let runs = self.look();
+            let (maps, runs) = self.look();
             if !self.unknown {
                 busy = Busy::look(&runs, self.ahead.as_ref().map_or(&self.store.dense, |a| &a.changed));
             }
-            let expected = self.expected(&runs);
-            if expected >= WORTH_SHARING {
+            let (staged, running) = self.expected(&maps, &runs);
+            if staged + running >= WORTH_SHARING {
                 self.crew.hire();
             }
-            if !self.staging.prepare(expected, &self.crew) {
+            let places = if running > 0 { PLACES * BLOCK } else { 0 };
+            if running > 0 && !self.guarded {
+                self.guarded = self.tracker.guard().is_some_and(|g| g.hire());
+            }
+            if !self.staging.prepare(staged + places, running, &self.crew) {
                 break;
             }
         }
@@ -57,8 +62,12 @@ impl Keeper {
             self.unknown = true; // until it is whole
         }
         self.thaw();
-        let stop_ns = time::now_ns() - began + noting_ns;
-        let (about, held) = copied?;
+        let mut stop_ns = time::now_ns() - began + noting_ns;
+        let (about, mut held) = copied?;
+        let running = held.running.as_ref().map_or(0, |r| r.blocks().len() * PAGES);
+        if let Some(running) = held.running.take() {
+            stop_ns += self.copy_running(running, &mut held)?;
+        }
         self.answer();
         for why in core::mem::take(&mut self.left_out) {
             self.tell(&why, &why);
@@ -68,13 +77,15 @@ impl Keeper {
         let dirty_pages = finished.map_err(No::Refused)?;
         self.children_ended = children_ended;
         self.unknown = false;
+        self.stopped.checkpoints = self.stopped.checkpoints.saturating_sub(1);
         self.grows |= self.staging.ready() >= had + WORTH_IT;
         if self.settings.verbose >= 2 {
-            say!(
-                "checkpoint {} taken: {dirty_pages} pages, {:.1} ms stopped",
-                self.generation,
-                stop_ns as f64 / 1e6
-            );
+            let stop = stop_ns as f64 / 1e6;
+            let running = match running {
+                0 => String::new(),
+                n => format!(", {n} looked at while it ran"),
+            };
+            say!("checkpoint {} taken: {dirty_pages} pages, {stop:.1} ms stopped{running}", self.generation);
         }
         Ok(())
     }
@@ -123,15 +134,24 @@ impl Keeper {
             return Err(No::Refused(format!("signal {signal} has been sent to a thread that blocks it")));
         }
         // From here on it must go well, or it is not known what has changed.
+        if !self.tracker.find_held(&maps) {
+            self.in_vain(CLOSED);
+            self.unknown = true;
+            self.tracker.let_go(&maps);
+        }
         let runs = self.tracker.runs_anew(&maps, &self.store.dense, &busy.unarmed());
+        let mut running = self.hold(&maps, &runs);
+        let runs = running.rest(runs);
         let old = core::mem::take(&mut self.store.index);
         let mut held = Held::new(self.ahead.take().unwrap_or_default(), busy);
+        held.busy.forget(self.tracker.held());
         let copied = self.copy_changes(&maps, &runs, &chosen.files, &old, &mut held);
         self.store.index = old;
-        copied.map_err(|why| {
+        copied.and_then(|()| self.expect(&mut running, &mut held)).map_err(|why| {
             self.unknown = true;
             No::Refused(why)
         })?;
+        held.running = Some(running).filter(|r| !r.blocks().is_empty());
         self.tracker.arm(&core::mem::take(&mut held.busy).calm(), &self.crew);
         self.tracker.watch_rest(&maps, &self.crew);
         self.left_out = chosen.left_out;

@@ -5,12 +5,16 @@
 //! checksums. Write protection by mprotect with a SIGSEGV handler is not used: system calls that write to a protected page
 //! (read(2) into a buffer) fail with EFAULT instead of raising the signal, so a program would see errors it never has.
 
+mod holding;
 mod scan;
 
+use super::busy::BLOCK;
+use super::cow::Guard;
 use super::crew::Crew;
-use super::image::{Map, PAGE};
+use super::image::Map;
 use super::ranges;
-use crate::sys::pagemap::{CHECK_WPASYNC, Pagemap, Uffd, WP_MATCHING};
+use crate::sys::pagemap::{CHECK_WPASYNC, Pagemap, WP_MATCHING};
+use crate::sys::uffd::Uffd;
 use scan::{Found, Scan, Stretch};
 use std::sync::OnceLock;
 
@@ -32,17 +36,21 @@ pub struct Run {
 pub struct Tracker {
     /// None: compare.
     uffd: Option<Uffd>,
+    guard: Option<&'static Guard>,
+    /// Mappings whose writes are held instead of noted, in order.
+    held: Vec<(usize, usize)>,
     pagemap: Pagemap,
     /// Starts of the mappings with pages whose writes were not noted when they were last looked at.
     unwatched: Vec<usize>,
 }
 
 impl Tracker {
-    /// The best tracker this kernel has; `compare` asks for the other one.
-    pub fn new(compare: bool) -> Self {
+    /// The best tracker this kernel has; `compare` asks for the other one. Shall it `hold` writes, too, if that is possible? (In the kept region.)
+    pub fn new(compare: bool, hold: bool) -> Self {
         let pagemap = Pagemap::open();
-        let uffd = if compare || !scan::works(&pagemap) { None } else { Uffd::open() };
-        Self { uffd, pagemap, unwatched: Vec::new() }
+        let uffd = if compare || !scan::works(&pagemap) { None } else { Uffd::noting() };
+        let guard = uffd.as_ref().filter(|_| hold).and_then(|_| Guard::new());
+        Self { uffd, guard, held: Vec::new(), pagemap, unwatched: Vec::new() }
     }
 
     /// Does the kernel note writes?
@@ -51,8 +59,8 @@ impl Tracker {
     }
 
     /// Descriptors of ours, which are no files of the program.
-    pub fn descriptors(&self) -> [i32; 2] {
-        [self.uffd.as_ref().map_or(-1, |u| u.0), self.pagemap.0]
+    pub fn descriptors(&self) -> [i32; 3] {
+        [self.uffd.as_ref().map_or(-1, |u| u.0), self.guard.map_or(-1, |g| g.uffd.0), self.pagemap.0]
     }
 
     /// The pages of `maps` that have content of their own (not the file's, not zero by never having been touched), in order. `dense` are
@@ -83,10 +91,14 @@ impl Tracker {
             .flat_map(|m| pieces(m.start, m.end).map(move |(start, end)| (m, start, end)))
             .collect();
         let found: Vec<OnceLock<Found>> = pieces.iter().map(|_| OnceLock::new()).collect();
-        let scan = Scan { pagemap: &self.pagemap, noted: self.notes_writes() };
+        let scan = Scan { pagemap: &self.pagemap, noted: self.notes_writes(), held: false };
         crew.share(pieces.len(), &|i| {
             let (m, start, end) = pieces[i];
-            let _ = found[i].set(scan.piece(m, (start, end), dense, flags)); // nobody else does this piece
+            let found_here = match holding::is_among(&self.held, m) {
+                true => Scan { held: true, ..scan }.piece(m, (start, end), dense, 0),
+                false => scan.piece(m, (start, end), dense, flags),
+            };
+            let _ = found[i].set(found_here); // nobody else does this piece
         });
         let mut out: Vec<Run> = Vec::new();
         let mut first = 0;
@@ -107,12 +119,12 @@ impl Tracker {
     pub fn watch(&mut self, maps: &[Map]) -> Vec<(usize, usize)> {
         let Some(uffd) = &self.uffd else { return Vec::new() };
         let mut new = Vec::new();
-        for m in maps.iter().filter(|m| !m.shared) {
-            uffd.watch(m.start, m.end);
+        for m in maps.iter().filter(|m| !m.shared && !holding::is_among(&self.held, m)) {
+            uffd.watch((m.start, m.end));
             if let Some(i) = self.unwatched.iter().position(|s| *s == m.start) {
                 self.unwatched.swap_remove(i);
                 // A mark from elsewhere would keep a page from being armed.
-                uffd.clear(m.start, m.end);
+                let _ = uffd.clear((m.start, m.end)); // nobody holds these
                 new.push((m.start, m.end));
             }
         }
@@ -154,18 +166,20 @@ fn stretches(dense: &[(usize, usize)], unarmed: &[(usize, usize)]) -> Vec<Stretc
     out
 }
 
-/// [start, end) in pieces for the crew.
+/// [start, end) in pieces for the crew, which do not cut huge pages.
 fn pieces(start: usize, end: usize) -> impl Iterator<Item = (usize, usize)> {
     const PIECE: usize = 32 << 20;
     /// Address space that is only reserved, which may be terabytes, shall not make more pieces.
     const MOST: usize = 64;
-    let len = PIECE.max((end - start) / MOST).next_multiple_of(PAGE);
-    (start..end).step_by(len).map(move |a| (a, end.min(a + len)))
+    let len = PIECE.max((end - start) / MOST).next_multiple_of(BLOCK);
+    let borders = (start / BLOCK * BLOCK..end).step_by(len);
+    borders.map(move |a| (a.max(start), end.min(a + len)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ckpt::image::PAGE;
     use crate::sys::syscall;
 
     #[test]
@@ -190,7 +204,7 @@ mod tests {
 
     #[test]
     fn writes_are_noted_where_the_kernel_can() {
-        let mut t = Tracker::new(false);
+        let mut t = Tracker::new(false, false);
         if !t.notes_writes() {
             eprintln!("SKIPPED: this kernel does not note writes (PAGEMAP_SCAN with userfaultfd)");
             return;

@@ -36,10 +36,13 @@ pub struct Stretch {
 }
 
 /// Who asks.
+#[derive(Clone, Copy)]
 pub struct Scan<'a> {
     pub pagemap: &'a Pagemap,
     /// Does the kernel note writes?
     pub noted: bool,
+    /// Of a mapping whose writes are held.
+    pub held: bool,
 }
 
 impl Scan<'_> {
@@ -72,6 +75,7 @@ impl Scan<'_> {
     /// As far as writes are noted: where it ends.
     fn dense(&self, (start, end): (usize, usize), flags: u64, found: &mut Found) -> usize {
         let mut at = start as u64;
+        let check = if self.held { 0 } else { CHECK_WPASYNC };
         while at < end as u64 {
             let mut regions = [Region::default(); REGIONS];
             let question = Question {
@@ -82,7 +86,7 @@ impl Scan<'_> {
                 ..Question::default()
             };
             let Ok((told, reached)) =
-                self.pagemap.ask((at, end as u64), flags | CHECK_WPASYNC, question, &mut regions)
+                self.pagemap.ask((at, end as u64), flags | check, question, &mut regions)
             else {
                 break;
             };
@@ -117,7 +121,7 @@ impl Scan<'_> {
                 Ok((told, reached)) => {
                     for r in told.iter().filter(|r| r.categories & (FILE | ZERO) == 0) {
                         // Memory that has been moved here: its pages may bear the marks of where they were.
-                        let noted = r.categories & WP_ALLOWED != 0;
+                        let noted = self.held || r.categories & WP_ALLOWED != 0;
                         found.unwatched |= !noted;
                         let changed = !self.noted || !noted || r.categories & WRITTEN != 0;
                         found.push((r.start, r.end), changed, r.categories & PRESENT != 0);
@@ -144,6 +148,20 @@ pub fn works(pagemap: &Pagemap) -> bool {
     let at = here.as_ptr() as u64 & !(PAGE as u64 - 1);
     let question = Question { any: PRESENT | SWAPPED, tell: PRESENT, ..Question::default() };
     pagemap.ask((at, at + PAGE as u64), 0, question, &mut [Region::default()]).is_ok()
+}
+
+/// What of [start, end) has content and has not been written to since it was armed, or protected: [start, end), in order.
+pub fn unwritten(pagemap: &Pagemap, (start, end): (usize, usize)) -> Vec<(usize, usize)> {
+    let question =
+        Question { inverted: WRITTEN, all: WRITTEN, any: PRESENT | SWAPPED, tell: PRESENT | SWAPPED };
+    let (mut at, mut found) = (start as u64, Vec::new());
+    let mut regions = [Region::default(); REGIONS];
+    while at < end as u64 {
+        let Ok((told, reached)) = pagemap.ask((at, end as u64), 0, question, &mut regions) else { break };
+        found.extend(told.iter().map(|r| (r.start as usize, r.end as usize)));
+        at = reached;
+    }
+    found
 }
 
 /// Has the kernel note writes anew to the pages of [start, end) that were written to.

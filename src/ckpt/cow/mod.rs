@@ -1,0 +1,312 @@
+//! Copying while the program runs: blocks of memory that have changed as a whole are not copied while the threads are frozen. Writes to
+//! them are held by the kernel (`sys/uffd.rs`) until the block has been copied; the copies wait in the staging buffer until they are written,
+//! and give their places to others then.
+//!
+//! The *guard*, a host of its own, hears from the kernel who waits to write where. A block's states, all under one lock:
+//!
+//! | from | when | to |
+//! |---|---|---|
+//! | waiting | a helper or the keeper has a place for it: those first to which a thread waits to write | moving |
+//! | moving | it is copied; it is new, or much of it is as it was; nobody waits to write to it | kept |
+//! | moving | it is copied | open |
+//! | kept | a thread wants to write to it | open |
+//!
+//! Open blocks are written to freely and count as changed; those that are kept, and what else the mapping holds, are known to be as they were
+//! saved for as long as nobody has written to them: until the next checkpoint asks the kernel.
+//!
+//! What is given back to the system, or moved, before it is copied ends the attempt. The kernel tells of memory that is unmapped when it is gone
+//! already, and something else may be there when the copy is made. But it takes no change of a mapping's protection until somebody has heard of
+//! that, so a copy counts when such a change has been made after it.
+
+mod window;
+mod work;
+
+use super::bell::Bell;
+use super::busy;
+use super::image::PAGE;
+use super::keep as kept;
+use super::pages::{self, UNPLACED};
+use crate::sys::uffd::{Event, Uffd};
+use crate::sys::{cache, host, keep, syscall};
+use core::fmt;
+use core::sync::atomic::Ordering::*;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+pub use window::{Figures, Window};
+pub use work::{Failure, How, PAGES, PLACES, Pool};
+use work::{State, Work};
+
+/// How long the guard waits before it tries again what the kernel did not take.
+const AGAIN_NS: u64 = 50_000;
+
+/// A part of a block that stays in a CPU's own cache from when it is read until it is copied, past the caches: as in a stop (copy.rs), but through the
+/// kernel, since the memory may be gone.
+#[repr(align(4096))]
+struct Buffer([u8; Buffer::PAGES * PAGE]);
+
+impl Buffer {
+    const PAGES: usize = 16;
+    const NEW: Self = Self([0; Self::PAGES * PAGE]);
+}
+
+/// The guard's descriptor is not ours any more.
+pub const CLOSED: &str = "the program has closed a descriptor of the runtime's";
+
+/// What guard, keeper and helpers share.
+pub struct Guard {
+    /// What holds the writes.
+    pub uffd: Uffd,
+    /// A page of ours, which it watches.
+    sign: (usize, usize),
+    work: Mutex<Work>,
+    /// There may be something to do.
+    bell: Bell,
+}
+
+impl fmt::Debug for Guard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.uffd.fmt(f)
+    }
+}
+
+impl Guard {
+    /// With nothing to guard. In the kept region, for good. `None` where the system does not let writes be held.
+    pub fn new() -> Option<&'static Self> {
+        let uffd = Uffd::holding()?;
+        let page = keep::pages(PAGE)? as usize;
+        let sign = (page, page + PAGE);
+        let (work, bell) = (Mutex::new(Work::default()), Bell::new());
+        uffd.watch(sign).then(|| keep::leak(Self { uffd, sign, work, bell }) as &Self)
+    }
+
+    /// Makes its host. While the threads run.
+    pub fn hire(&'static self) -> bool {
+        let (Some(stack), Some(tp)) = (host::new_kept_stack(), host::own_thread_pointer()) else {
+            return false;
+        };
+        // SAFETY: a fresh stack and a control block of its own; `main` keeps to what such a host may do.
+        let tid = unsafe { host::spawn_with(stack, tp, main, core::ptr::from_ref(self) as usize) };
+        if let Some(tid) = tid {
+            kept::get().own_hosts[2].store(tid, Relaxed);
+        }
+        tid.is_some()
+    }
+
+    /// Does it still watch what it has to? Not if the program has closed the descriptor.
+    pub fn is_intact(&self, noting: &Uffd) -> bool {
+        let lost = noting.watch(self.sign);
+        if lost {
+            noting.unwatch(self.sign);
+        }
+        !lost
+    }
+
+    fn work(&self) -> MutexGuard<'_, Work> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The mappings whose writes are held from now on, in order. While nobody can write to them.
+    pub fn hold(&self, held: &[(usize, usize)]) {
+        self.work().held = held.into();
+    }
+
+    /// Where mappings have been moved to since this was asked for. They are held there, and their marks say nothing of what is saved.
+    pub fn moved(&self) -> Vec<usize> {
+        core::mem::take(&mut self.work().moved)
+    }
+
+    /// `blocks`, in order, of what is held are to be copied, by way of the places in `pool`. What was to be copied before is forgotten, and opened if
+    /// somebody wants to write to it.
+    pub fn expect(&self, blocks: &[usize], how: How, pool: Pool) {
+        self.work().begin(blocks, Some(how), pool);
+    }
+
+    /// The guard's life.
+    pub fn attend(&self) -> ! {
+        let mut buffer = Buffer::NEW;
+        loop {
+            let again = !self.work().shut.is_empty();
+            self.uffd.wait(again.then_some(AGAIN_NS));
+            // The descriptor may have been closed, and be another file's.
+            if !matches!(self.uffd.hold(self.sign), Ok(()) | Err(libc::EAGAIN)) {
+                let mut w = self.work();
+                w.fail(Failure::Lost(CLOSED));
+                self.ring(&mut w);
+                drop(w);
+                syscall::exit();
+            }
+            self.hear();
+            while self.work().is_urgent() {
+                drop(self.copy_one(&mut buffer, true));
+                self.hear();
+            }
+        }
+    }
+
+    /// Hears what has happened to the mappings. Under the lock from the moment when it is heard of: who did it goes on then.
+    fn hear(&self) {
+        loop {
+            let mut w = self.work();
+            match self.uffd.read() {
+                None => {
+                    // One the guard copies itself.
+                    if w.urgent.len() > 1 {
+                        self.ring(&mut w);
+                    }
+                    break;
+                }
+                Some(Event::Write(at)) => self.wanted(w, at),
+                Some(Event::Gone(start, end)) => {
+                    if w.is_uncopied((start, end)) {
+                        w.fail(Failure::Lost(
+                            "the program has given back memory that was still to be copied",
+                        ));
+                    }
+                }
+                Some(Event::Moved(from, to, len)) => {
+                    if w.is_uncopied((from, from + len)) {
+                        w.fail(Failure::Lost("the program has moved memory that was still to be copied"));
+                    }
+                    // It is held there, too, with its marks; how long it is now is not told.
+                    w.held.push((to, to + len));
+                    w.moved.push(to);
+                }
+            }
+        }
+        let shut = {
+            let mut w = self.work();
+            if w.failed.is_some() {
+                self.ring(&mut w);
+            }
+            core::mem::take(&mut w.shut)
+        };
+        shut.into_iter().for_each(|range| self.open(range));
+    }
+
+    fn open(&self, range: (usize, usize)) {
+        match self.uffd.clear(range) {
+            Ok(()) => {}
+            Err(libc::EAGAIN) => self.work().shut.push(range),
+            // A part of it is gone.
+            Err(_) => {
+                for page in (range.0..range.1).step_by(PAGE).map(|at| (at, at + PAGE)) {
+                    if self.uffd.clear(page) == Err(libc::EAGAIN) {
+                        self.work().shut.push(page);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Nothing is to be copied any more: threads that wait go on.
+    fn give_up(&self) {
+        let blocks = self.work().begin(&[], None, Pool::default());
+        let uncopied = blocks.iter().filter(|b| matches!(b.state, State::Waiting | State::Moving));
+        uncopied.for_each(|b| self.open(b.range()));
+    }
+
+    /// A thread waits to write at `at`.
+    fn wanted(&self, mut w: MutexGuard<Work>, at: usize) {
+        let range = match w.block(at) {
+            None => w.around(at),
+            Some(i) => {
+                w.blocks[i].wanted = true;
+                match w.blocks[i].state {
+                    State::Waiting => return w.urgent.push_back(i),
+                    State::Moving => return,
+                    // Those that are open: it has been opened since, or is about to be.
+                    State::Kept | State::Open => w.blocks[i].state = State::Open,
+                }
+                w.blocks[i].range()
+            }
+        };
+        drop(w);
+        self.open(range);
+    }
+
+    /// Copies one block, if there is one and a place for it: by the guard, or somebody else.
+    fn copy_one(&self, buffer: &mut Buffer, by_guard: bool) -> MutexGuard<'_, Work> {
+        let mut w = self.work();
+        let (Some(how), Some((i, place))) = (w.how.clone(), w.claim()) else { return w };
+        let start = w.blocks[i].start;
+        drop(w);
+        // SAFETY: a place that the claim has given to this host alone, and its entries.
+        let (content, entries) = unsafe { how.places.row(how.base + place * PAGES, PAGES) };
+        let first = (start / PAGE) as u64;
+        let mut known = &how.old[how.old.partition_point(|e| e.page < first)..];
+        let is_new = known.first().is_none_or(|e| e.page >= first + PAGES as u64);
+        let (mut read, mut changed) = (true, 0);
+        for (part, entries) in entries.chunks_mut(Buffer::PAGES).enumerate() {
+            let from = start + part * buffer.0.len();
+            read &= how.door.copy(from, &mut buffer.0) || how.door.read(from, &mut buffer.0);
+            for (n, (entry, now)) in entries.iter_mut().zip(buffer.0.chunks_exact(PAGE)).enumerate() {
+                let n = part * Buffer::PAGES + n;
+                let page = first + n as u64;
+                let before = known.first().filter(|e| e.page == page);
+                known = &known[usize::from(before.is_some())..];
+                *entry = pages::entry(page, now, true, before);
+                if entry.slot == UNPLACED {
+                    changed += 1;
+                    // SAFETY: pages of the buffer and of the place, which are apart and aligned.
+                    unsafe { cache::copy_past(now.as_ptr(), content[n * PAGE..].as_mut_ptr(), PAGE) };
+                }
+            }
+        }
+        cache::done();
+        drop(how);
+        let counts = self.settle(by_guard);
+        let mut w = self.work();
+        w.moving -= 1;
+        if !is_new {
+            w.copied = (w.copied.0 + PAGES, w.copied.1 + changed);
+        }
+        if !read || !counts {
+            w.fail(Failure::Lost("memory that was to be copied cannot be read"));
+        }
+        w.full.push_back(place);
+        let b = &mut w.blocks[i];
+        let keep = (is_new || busy::is_calm(changed)) && !b.wanted;
+        b.state = if keep { State::Kept } else { State::Open };
+        let range = b.range();
+        self.ring(&mut w);
+        if !keep {
+            drop(w);
+            self.open(range);
+            w = self.work();
+        }
+        w
+    }
+
+    /// Waits until whatever has happened to the mappings has been heard of. False if the descriptor is not ours any more.
+    fn settle(&self, by_guard: bool) -> bool {
+        loop {
+            match self.uffd.hold(self.sign) {
+                Err(libc::EAGAIN) if by_guard => self.hear(),
+                Err(libc::EAGAIN) => syscall::sched_yield(),
+                done => return done.is_ok(),
+            }
+        }
+    }
+
+    /// Wakes those who have nothing to do.
+    fn ring(&self, w: &mut Work) {
+        self.bell.ring(&mut w.asleep);
+    }
+
+    /// Waits for the bell.
+    fn sleep<'a>(&'a self, mut w: MutexGuard<'a, Work>) -> MutexGuard<'a, Work> {
+        let heard = self.bell.heard();
+        w.asleep += 1;
+        drop(w);
+        self.bell.wait(heard);
+        self.work()
+    }
+}
+
+/// The guard's host. Signals are blocked in it, as in the keeper's, from which it is made.
+///
+/// # Safety
+/// For [`host::spawn_with`]; `arg` is a leaked [`Guard`].
+unsafe extern "C" fn main(arg: usize) -> ! {
+    // SAFETY: by the caller's promise.
+    unsafe { &*(arg as *const Guard) }.attend()
+}

@@ -1,0 +1,113 @@
+//! The time in which everything is copied and written.
+
+use super::super::keeper::Held;
+use super::super::pages::UNPLACED;
+use super::super::slots::Slots;
+use super::super::staging::Places;
+use super::super::store::Store;
+use super::work::{AHEAD, Failure, PAGES};
+use super::{Buffer, Guard};
+use crate::sys::time;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// See [`Window::figures`].
+pub struct Figures {
+    /// Places that were used.
+    pub places: usize,
+    /// Copied pages of blocks of which the last checkpoint has some,
+    pub known: usize,
+    /// and those of them that had changed.
+    pub changed: usize,
+}
+
+/// The time from the moment when the threads go on until everything is copied and written. Keeper and helpers do the same: they copy, and
+/// they write what is copied. Whoever has written copies next, so that all have as much to do: their CPUs are the program's, whose threads wait
+/// for each other. One at least is not writing, for the threads that wait.
+pub struct Window<'a> {
+    guard: &'a Guard,
+    places: Places,
+    base: usize,
+    store: Mutex<&'a mut Store>,
+    slots: Arc<Slots>,
+    held: Mutex<&'a mut Held>,
+}
+
+impl<'a> Window<'a> {
+    /// For what [`Guard::expect`] has been told of.
+    pub fn open(
+        guard: &'a Guard,
+        (places, base): (Places, usize),
+        store: &'a mut Store,
+        held: &'a mut Held,
+    ) -> Self {
+        let slots = store.slots();
+        Self { guard, places, base, store: Mutex::new(store), slots, held: Mutex::new(held) }
+    }
+
+    /// A part of the work, until there is nothing more to do.
+    pub fn work(&self) {
+        let mut buffer = Buffer::NEW;
+        let mut w = self.guard.work();
+        loop {
+            let failed = w.failed.is_some();
+            let waits = w.waits();
+            let may_copy = waits && w.has_place() && (w.full.len() < AHEAD || !w.urgent.is_empty());
+            let first_write = w.full.len() >= AHEAD / 2 && w.urgent.is_empty();
+            if !failed && !w.full.is_empty() && (first_write || !may_copy) {
+                let place = w.full.pop_front().unwrap_or_default();
+                w.writing += 1;
+                drop(w);
+                let began = time::now_ns();
+                let written = self.write(place);
+                w = self.guard.work();
+                w.writing -= 1;
+                w.has_taken(time::now_ns() - began);
+                w.free.push(place);
+                if let Err(why) = written {
+                    w.fail(Failure::Store(why));
+                }
+            } else if !failed && may_copy {
+                drop(w);
+                w = self.guard.copy_one(&mut buffer, false);
+            } else if w.moving + w.writing > 0 || (waits && !failed) {
+                w = self.guard.sleep(w);
+                continue;
+            } else {
+                break;
+            }
+            self.guard.ring(&mut w);
+        }
+        self.guard.ring(&mut w);
+    }
+
+    /// What it took; or why what was to be saved is not.
+    ///
+    /// # Errors
+    /// See [`Failure`].
+    pub fn close(self) -> Result<Figures, Failure> {
+        let mut w = self.guard.work();
+        w.how = None;
+        let figures = Figures { places: w.used, known: w.copied.0, changed: w.copied.1 };
+        let failed = w.failed.take();
+        drop(w);
+        failed.map_or(Ok(figures), |why| {
+            self.guard.give_up();
+            Err(why)
+        })
+    }
+
+    /// Writes what is in a place.
+    fn write(&self, place: usize) -> Result<(), String> {
+        // SAFETY: nobody else uses the place until it is given back.
+        let (content, entries) = unsafe { self.places.row(self.base + place * PAGES, PAGES) };
+        let changed = entries.iter().filter(|e| e.slot == UNPLACED).count();
+        let rows = locked(&self.store).place(entries);
+        self.slots.write(content, &rows)?;
+        locked(&self.held).wrote(entries, changed);
+        Ok(())
+    }
+}
+
+fn locked<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
+    m.lock().unwrap_or_else(PoisonError::into_inner)
+}

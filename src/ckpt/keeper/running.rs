@@ -1,0 +1,257 @@
+//! Copying while the program runs (cow.rs): what to copy so, and the time from the moment when the threads go on until all is copied.
+//!
+//! A mapping with memory that has changed as a whole is taken from the userfaultfd that notes writes when it is first copied so, and its
+//! writes are held from then on; going from one to the other costs 0.1 µs a page. If it turns out that little changes there, its writes are noted again.
+
+use super::super::busy::BLOCK;
+use super::super::cow::{CLOSED, Failure, How, PAGES, PLACES, Pool, Window};
+use super::super::image::{Entry, Map, PAGE};
+use super::super::memory;
+use super::super::ranges;
+use super::super::tracker::Run;
+use super::copy::Held;
+use super::{Keeper, No};
+use crate::say;
+use crate::sys::time;
+use std::sync::Arc;
+
+/// Bytes from which on it is worth a second stop, and bytes of one mapping.
+const WORTH_IT: usize = 64 << 20;
+const WORTH_A_MAPPING: usize = 16 << 20;
+
+/// Checkpoints that are taken otherwise at most after something was lost.
+const MOST_STOPPED: u32 = 1 << 10;
+
+/// When memory is copied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Copying {
+    /// While the program runs, where much has changed as a whole.
+    #[default]
+    Auto,
+    /// While the threads are frozen.
+    Stopped,
+    /// While the program runs, wherever that is possible: for tests.
+    Running,
+}
+
+/// Checkpoints for which everything is copied in the stop.
+pub(super) struct Stopped {
+    /// So many, from now on.
+    pub checkpoints: u32,
+    /// When something is lost again, for so many.
+    next: u32,
+}
+
+impl Default for Stopped {
+    fn default() -> Self {
+        Self { checkpoints: 0, next: 1 }
+    }
+}
+
+/// What is copied while the program runs.
+#[derive(Default)]
+pub(super) struct Running {
+    /// Where the blocks begin, in order.
+    blocks: Vec<usize>,
+    /// Their first place in the staging buffer.
+    base: usize,
+    /// The index of the last checkpoint.
+    old: Option<Arc<Vec<Entry>>>,
+}
+
+impl Running {
+    /// Where the blocks begin, in order.
+    pub fn blocks(&self) -> &[usize] {
+        &self.blocks
+    }
+
+    /// What `runs` are without it.
+    pub fn rest(&self, runs: Vec<Run>) -> Vec<Run> {
+        if self.blocks.is_empty() {
+            return runs;
+        }
+        let blocks = ranges::joined(self.blocks.iter().map(|&b| (b, b + BLOCK)));
+        let mut rest = Vec::with_capacity(runs.len());
+        for r in runs {
+            ranges::parts(&blocks, r.start, r.end, |start, end, inside| {
+                rest.extend((!inside).then_some(Run { start, end, ..r }));
+            });
+        }
+        rest
+    }
+}
+
+/// Blocks of `maps` that have changed as a whole, or may have, if `everything` may: for each mapping that has enough of them its index and where
+/// they begin. `least` bytes are enough.
+fn whole_blocks(maps: &[Map], runs: &[Run], everything: bool, least: usize) -> Vec<(usize, Vec<usize>)> {
+    let mut found: Vec<(usize, Vec<usize>)> = Vec::new();
+    let mut map = 0;
+    for r in runs.iter().filter(|r| r.present && (r.changed || everything)) {
+        while maps[map].end <= r.start {
+            map += 1;
+        }
+        let m = &maps[map];
+        const WRITABLE: i32 = libc::PROT_READ | libc::PROT_WRITE;
+        // The kernel's own extension of the stack goes by what lies below it.
+        if m.inode != 0 || m.shared || m.prot & WRITABLE != WRITABLE || m.path == "[stack]" {
+            continue;
+        }
+        let first = r.start.next_multiple_of(BLOCK);
+        let blocks = (first..).step_by(BLOCK).take_while(|b| b + BLOCK <= r.end.min(m.end));
+        match found.last_mut().filter(|f| f.0 == map) {
+            Some(f) => f.1.extend(blocks),
+            None => found.push((map, blocks.collect())),
+        }
+    }
+    found.retain(|f| f.1.len() * BLOCK >= least.min(WORTH_A_MAPPING));
+    let bytes: usize = found.iter().map(|f| f.1.len() * BLOCK).sum();
+    if bytes < least { Vec::new() } else { found }
+}
+
+impl Keeper {
+    /// Whole blocks of memory in `runs` of `maps` that can be copied while the program runs, mapping by mapping.
+    fn worth_it(&self, maps: &[Map], runs: &[Run]) -> Vec<(usize, Vec<usize>)> {
+        let least = match self.settings.copying {
+            Copying::Auto => WORTH_IT,
+            Copying::Running => BLOCK,
+            Copying::Stopped => return Vec::new(),
+        };
+        if self.tracker.guard().is_none() || self.stopped.checkpoints > 0 {
+            return Vec::new();
+        }
+        whole_blocks(maps, runs, self.unknown, least)
+    }
+
+    /// Bytes that would be copied while the program runs.
+    pub(super) fn expected_running(&self, maps: &[Map], runs: &[Run]) -> usize {
+        self.worth_it(maps, runs).iter().map(|(_, blocks)| blocks.len() * BLOCK).sum()
+    }
+
+    /// Has writes to what can be copied while the program runs held. The threads are frozen.
+    pub(super) fn hold(&mut self, maps: &[Map], runs: &[Run]) -> Running {
+        let mut chosen = self.worth_it(maps, runs);
+        let changed: usize = runs.iter().filter(|r| r.changed || self.unknown).map(|r| r.end - r.start).sum();
+        let running: usize = chosen.iter().map(|(_, blocks)| blocks.len() * BLOCK).sum();
+        let places = (self.staging.room() * PAGE).saturating_sub(changed - running) / BLOCK;
+        if !self.guarded || places < PLACES {
+            chosen.clear();
+        }
+        if chosen.is_empty() && self.tracker.held().is_empty() {
+            return Running::default();
+        }
+        let mappings: Vec<usize> = chosen.iter().map(|c| c.0).collect();
+        self.tracker.hold(maps, &mappings, runs, &self.crew);
+        let held = self.tracker.held();
+        let is_held = |map: usize| held.iter().any(|h| h.0 == maps[map].start);
+        let blocks = chosen.into_iter().filter(|c| is_held(c.0)).flat_map(|c| c.1).collect();
+        Running { blocks, ..Running::default() }
+    }
+
+    /// The threads are about to go on; what is copied in the stop is in the staging buffer.
+    pub(super) fn expect(&mut self, running: &mut Running, held: &mut Held) -> Result<(), String> {
+        let Some(guard) = self.tracker.guard().filter(|_| !running.blocks.is_empty()) else { return Ok(()) };
+        if self.staging.room() - held.staged() < PLACES * PAGES {
+            self.write(held)?;
+        }
+        running.base = held.staged();
+        let how = How {
+            door: self.door.clone(),
+            places: self.staging.places(),
+            base: running.base,
+            old: Arc::new(core::mem::take(&mut self.store.index)),
+        };
+        running.old = Some(how.old.clone());
+        let places = |pages: usize| pages.saturating_sub(running.base) / PAGES;
+        let pool = Pool {
+            ready: places(self.staging.ready() / PAGE).max(PLACES),
+            most: places(self.staging.room()),
+            price_ns: self.staging.price_ns() * PAGES as u64,
+        };
+        guard.expect(&running.blocks, how, pool);
+        Ok(())
+    }
+
+    /// Copies and writes what is `running`, while the program runs. Returns how long the threads were stopped for it.
+    pub(super) fn copy_running(&mut self, running: Running, held: &mut Held) -> Result<u64, No> {
+        let Some(guard) = self.tracker.guard() else { return Ok(0) };
+        let (crew, places) = (self.crew, (self.staging.places(), running.base));
+        let window = Window::open(guard, places, &mut self.store, held);
+        crew.beside(&|| window.work(), || window.work());
+        let done = window.close();
+        self.store.index = running.old.map(Arc::unwrap_or_clone).unwrap_or_default();
+        let figures = match done {
+            Ok(figures) if self.tracker.is_guarded() => figures,
+            Ok(_) => return Err(self.in_vain(CLOSED)),
+            Err(Failure::Lost(why)) => return Err(self.in_vain(why)),
+            Err(Failure::Store(why)) => return Err(No::Refused(why)),
+        };
+        self.staging.touched(running.base + figures.places * PAGES);
+        // Where little changes noting tells what, page by page, and costs less.
+        let little = figures.known >= WORTH_IT / PAGE && figures.changed < figures.known / 4;
+        Ok(if little { self.note_held() } else { 0 })
+    }
+
+    /// What was being copied is lost. Such a program may do it again: the threads are stopped for the next checkpoint, and each time for twice as many.
+    pub(super) fn in_vain(&mut self, why: &str) -> No {
+        self.stopped =
+            Stopped { checkpoints: self.stopped.next, next: (2 * self.stopped.next).min(MOST_STOPPED) };
+        if self.settings.verbose >= 2 {
+            say!("the checkpoint is taken anew: {why}");
+        }
+        No::Later
+    }
+
+    /// Has the kernel note writes to what is held instead, in a stop of its own. Returns how long that was. If it is not possible now everything stays.
+    fn note_held(&mut self) -> u64 {
+        let began = time::now_ns();
+        if self.freeze().is_err() {
+            return 0;
+        }
+        let maps = memory::mappings();
+        if self.tracker.find_held(&maps) {
+            self.tracker.note_held(&maps, &self.crew);
+        }
+        self.thaw();
+        time::now_ns() - began
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(start: usize, end: usize, prot: i32, inode: u64) -> Map {
+        let (dev, path) = (String::new(), String::new());
+        Map { start, end, prot, shared: false, offset: 0, dev, inode, path }
+    }
+
+    #[test]
+    fn whole_blocks_of_writable_memory() {
+        let b = |n: usize| n * BLOCK;
+        let maps = [
+            map(b(1), b(10), 3, 0),
+            map(b(10), b(14), 1, 0),
+            map(b(14), b(16), 3, 7),
+            map(b(20), b(30), 3, 0),
+        ];
+        let run = |start, end, changed, present| Run { start, end, changed, present };
+        let runs = [
+            run(b(1) + 4096, b(4) - 4096, true, true),
+            run(b(4), b(6), false, true),
+            run(b(6), b(7), true, false),
+            run(b(7), b(8) + 4096, true, true),
+            run(b(10), b(16), true, true),
+            run(b(20), b(21), true, true),
+        ];
+        assert_eq!(whole_blocks(&maps, &runs, false, BLOCK), [(0, vec![b(2), b(7)]), (3, vec![b(20)])]);
+        assert_eq!(whole_blocks(&maps, &runs, true, BLOCK)[0].1, [b(2), b(4), b(5), b(7)]);
+        assert_eq!(whole_blocks(&maps, &runs, false, 2 * BLOCK), [(0, vec![b(2), b(7)])]);
+        assert!(whole_blocks(&maps, &runs, false, 3 * BLOCK).is_empty());
+        // What is left to be copied in the stop.
+        let running = Running { blocks: vec![b(2), b(7)], ..Running::default() };
+        let rest = running.rest(runs.to_vec());
+        let want = [run(b(1) + 4096, b(2), true, true), run(b(3), b(4) - 4096, true, true), runs[1], runs[2]];
+        assert_eq!(rest[..4], want);
+        assert_eq!(rest[4..], [run(b(8), b(8) + 4096, true, true), runs[4], runs[5]]);
+    }
+}

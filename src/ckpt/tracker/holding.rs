@@ -1,0 +1,129 @@
+//! Mappings whose writes are held instead of noted: those that are copied while the program runs (`ckpt/cow.rs`).
+
+use super::{Run, Tracker, pieces, scan};
+use crate::ckpt::cow::Guard;
+use crate::ckpt::crew::Crew;
+use crate::ckpt::image::Map;
+use core::sync::atomic::{AtomicBool, Ordering::*};
+
+/// Is `m` one of the mappings `held`, in order?
+pub fn is_among(held: &[(usize, usize)], m: &Map) -> bool {
+    let i = held.partition_point(|h| h.1 <= m.start);
+    held.get(i).is_some_and(|h| h.0 < m.end)
+}
+
+impl Tracker {
+    /// What holds writes, unless the system does not let it.
+    pub fn guard(&self) -> Option<&'static Guard> {
+        self.guard
+    }
+
+    /// Have writes to what is held been held all the time?
+    pub fn is_guarded(&self) -> bool {
+        match (&self.uffd, self.guard) {
+            (Some(noting), Some(guard)) => guard.is_intact(noting),
+            _ => true,
+        }
+    }
+
+    /// The mappings whose writes are held, in order.
+    pub fn held(&self) -> &[(usize, usize)] {
+        &self.held
+    }
+
+    /// While nobody can write to them: looks which of `maps` are those whose writes are held. What has been mapped in the place of one since
+    /// counts as changed. False if writes to those that are still there may have gone by unheard.
+    pub fn find_held(&mut self, maps: &[Map]) -> bool {
+        let (Some(noting), Some(guard)) = (&self.uffd, self.guard) else { return true };
+        for to in guard.moved() {
+            let m = maps.iter().find(|m| (m.start..m.end).contains(&to));
+            m.into_iter().for_each(|m| guard.uffd.unwatch((m.start, m.end)));
+        }
+        if self.held.is_empty() {
+            return true;
+        }
+        let mut held = Vec::new();
+        for m in maps.iter().filter(|m| !m.shared && is_among(&self.held, m)) {
+            if noting.watch((m.start, m.end)) {
+                // It was nobody's.
+                let _ = noting.clear((m.start, m.end)); // nobody holds these
+                self.unwatched.push(m.start);
+            } else {
+                held.push((m.start, m.end));
+            }
+        }
+        self.held = held;
+        guard.hold(&self.held);
+        self.is_guarded()
+    }
+
+    /// While nobody can write to them: writes to the mappings `chosen`, in order, are held from here on, with those of mappings beside them that the
+    /// kernel would make one with them, and so are writes to what has changed (`runs`) in others. Where that cannot be they are noted, from the
+    /// next [`Tracker::watch_rest`] on.
+    pub fn hold(&mut self, maps: &[Map], chosen: &[usize], runs: &[Run], crew: &Crew) {
+        let (Some(noting), Some(guard)) = (&self.uffd, self.guard) else { return };
+        let mut wanted: Vec<bool> = maps.iter().map(|m| is_among(&self.held, m)).collect();
+        chosen.iter().for_each(|&i| wanted[i] = true);
+        let goes_on = |a: &Map, b: &Map| {
+            let anonymous = |m: &Map| m.inode == 0 && !m.shared;
+            anonymous(a) && anonymous(b) && a.end == b.start && a.prot == b.prot && a.path == b.path
+        };
+        for i in (1..maps.len()).chain((1..maps.len()).rev()) {
+            if goes_on(&maps[i - 1], &maps[i]) && (wanted[i - 1] || wanted[i]) {
+                (wanted[i - 1], wanted[i]) = (true, true);
+            }
+        }
+        let mut held = Vec::new();
+        for m in maps.iter().zip(wanted).filter_map(|(m, wanted)| wanted.then_some(m)) {
+            let range = (m.start, m.end);
+            let new = !is_among(&self.held, m);
+            if new {
+                noting.unwatch(range);
+            }
+            let failed = AtomicBool::new(new && !guard.uffd.watch(range));
+            if !failed.load(Relaxed) {
+                let inside =
+                    runs.iter().filter(|r| m.start <= r.start && r.start < m.end && (new || r.changed));
+                let pieces: Vec<_> = inside.flat_map(|r| pieces(r.start, r.end)).collect();
+                crew.share(pieces.len(), &|i| {
+                    failed.fetch_or(guard.uffd.hold(pieces[i]).is_err(), Relaxed);
+                });
+            }
+            self.unwatched.retain(|s| *s != m.start);
+            match failed.into_inner() {
+                true => {
+                    guard.uffd.unwatch(range);
+                    self.unwatched.push(m.start);
+                }
+                false => held.push(range),
+            }
+        }
+        self.held = held;
+        guard.hold(&self.held);
+    }
+
+    /// While nobody can write to them: writes to what was held are noted instead. What nobody has written to since it was held is armed.
+    pub fn note_held(&mut self, maps: &[Map], crew: &Crew) {
+        let still: Vec<_> = self.held.iter().flat_map(|&r| scan::unwritten(&self.pagemap, r)).collect();
+        let held = self.held.clone();
+        self.let_go(maps);
+        if let Some(noting) = &self.uffd {
+            maps.iter().filter(|m| !m.shared && is_among(&held, m)).for_each(|m| {
+                noting.watch((m.start, m.end));
+            });
+        }
+        self.unwatched.retain(|s| !maps.iter().any(|m| m.start == *s && is_among(&held, m)));
+        self.arm(&still, crew);
+    }
+
+    /// While nobody can write to them: writes to what was held of `maps` are not held any more. It is noted from the next [`Tracker::watch`] on; until then all of it counts as changed.
+    pub fn let_go(&mut self, maps: &[Map]) {
+        let Some(guard) = self.guard else { return };
+        let held = core::mem::take(&mut self.held);
+        for m in maps.iter().filter(|m| !m.shared && is_among(&held, m)) {
+            guard.uffd.unwatch((m.start, m.end));
+            self.unwatched.push(m.start);
+        }
+        guard.hold(&[]);
+    }
+}

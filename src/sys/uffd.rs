@@ -1,0 +1,263 @@
+//! userfaultfd(2), write protection only. Two kinds: one that *notes* — the kernel itself lets every write go on and remembers the page
+//! (Linux 6.7; pagemap.rs asks for them) — and one that *holds* writes until somebody lets them go on. A mapping belongs to one at a time.
+
+use super::syscall::high;
+use crate::sys;
+
+/// A userfaultfd.
+#[derive(Debug)]
+pub struct Uffd(pub i32);
+
+#[repr(C)]
+struct Api {
+    api: u64,
+    features: u64,
+    ioctls: u64,
+}
+
+#[repr(C)]
+struct Range {
+    start: u64,
+    len: u64,
+}
+
+impl Range {
+    fn of((start, end): (usize, usize)) -> Self {
+        Self { start: start as u64, len: (end - start) as u64 }
+    }
+}
+
+#[repr(C)]
+struct Register {
+    range: Range,
+    mode: u64,
+    ioctls: u64,
+}
+
+#[repr(C)]
+struct WriteProtect {
+    range: Range,
+    mode: u64,
+}
+
+const UFFDIO_API: u64 = 0xc018_aa3f;
+const UFFDIO_REGISTER: u64 = 0xc020_aa00;
+const UFFDIO_UNREGISTER: u64 = 0x8010_aa01;
+const UFFDIO_WRITEPROTECT: u64 = 0xc018_aa06;
+/// Of /dev/userfaultfd.
+const USERFAULTFD_IOC_NEW: u64 = 0xaa00;
+const REGISTER_MODE_WP: u64 = 2;
+const PROTECT_MODE_WP: u64 = 1;
+const USER_MODE_ONLY: i32 = 1;
+const PAGEFAULT_FLAG_WP: u64 = 1 << 0;
+const EVENT_REMAP: u64 = 1 << 2;
+const EVENT_REMOVE: u64 = 1 << 3;
+const EVENT_UNMAP: u64 = 1 << 6;
+const WP_ASYNC: u64 = 1 << 15;
+
+/// `request` takes a pointer to a `T`.
+fn ioctl<T>(fd: i32, request: u64, arg: &mut T) -> isize {
+    // SAFETY: the requests in this file are used with the structures they take.
+    unsafe { sys!(libc::SYS_ioctl, fd, request, arg as *mut T) }
+}
+
+/// What has happened to a mapping whose writes are held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A thread waits to write here.
+    Write(usize),
+    /// What was in [.0, .1) is not there any more, or will not be when this is known; the thread that did it waits until then.
+    Gone(usize, usize),
+    /// It was moved: from where, to where, how many bytes.
+    Moved(usize, usize, usize),
+}
+
+/// The kernel's `struct uffd_msg`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Message {
+    event: u8,
+    rest: [u8; 7],
+    arg: [u64; 3],
+}
+
+impl Message {
+    fn read(self) -> Option<Event> {
+        let [a, b, c] = self.arg.map(|a| a as usize);
+        match self.event {
+            0x12 => Some(Event::Write(b)),
+            0x14 => Some(Event::Moved(a, b, c)),
+            0x15 | 0x16 => Some(Event::Gone(a, b)),
+            _ => None,
+        }
+    }
+}
+
+impl Uffd {
+    /// One that notes writes, if this kernel can.
+    pub fn noting() -> Option<Self> {
+        let flags = libc::O_CLOEXEC | libc::O_NONBLOCK | USER_MODE_ONLY;
+        // SAFETY: plain call.
+        let fd = high(unsafe { sys!(libc::SYS_userfaultfd, flags) });
+        Self(fd).begin(WP_ASYNC)
+    }
+
+    /// One that holds writes, those of system calls, too: it takes a privilege (CAP_SYS_PTRACE), the system's permission
+    /// (vm.unprivileged_userfaultfd), or that to use /dev/userfaultfd.
+    pub fn holding() -> Option<Self> {
+        let flags = libc::O_CLOEXEC | libc::O_NONBLOCK;
+        // SAFETY (whole function): plain calls, a C string.
+        let mut r = unsafe { sys!(libc::SYS_userfaultfd, flags) };
+        if r < 0 {
+            let path = c"/dev/userfaultfd".as_ptr();
+            let device =
+                unsafe { sys!(libc::SYS_openat, libc::AT_FDCWD, path, libc::O_RDWR | libc::O_CLOEXEC) };
+            if device >= 0 {
+                r = unsafe { sys!(libc::SYS_ioctl, device, USERFAULTFD_IOC_NEW, flags) };
+                unsafe { sys!(libc::SYS_close, device) };
+            }
+        }
+        Self(high(r)).begin(PAGEFAULT_FLAG_WP | EVENT_REMAP | EVENT_REMOVE | EVENT_UNMAP)
+    }
+
+    fn begin(self, features: u64) -> Option<Self> {
+        let mut api = Api { api: 0xaa, features, ioctls: 0 };
+        (self.0 >= 0 && ioctl(self.0, UFFDIO_API, &mut api) == 0).then_some(self)
+    }
+
+    /// Writes to the mappings in `range` are this one's affair, once their pages are armed or protected. False if they are another one's, or cannot be.
+    pub fn watch(&self, range: (usize, usize)) -> bool {
+        let mut arg = Register { range: Range::of(range), mode: REGISTER_MODE_WP, ioctls: 0 };
+        ioctl(self.0, UFFDIO_REGISTER, &mut arg) == 0
+    }
+
+    /// They are nobody's affair any more. Threads that wait to write there go on, and marks are taken off.
+    pub fn unwatch(&self, range: (usize, usize)) {
+        ioctl(self.0, UFFDIO_UNREGISTER, &mut Range::of(range));
+    }
+
+    /// Writes to the pages of `range` that have content are held from here on. The error is the kernel's: EAGAIN while something else happens to
+    /// a mapping of this one's of which nobody has heard yet.
+    pub fn hold(&self, range: (usize, usize)) -> Result<(), i32> {
+        self.mark(range, PROTECT_MODE_WP)
+    }
+
+    /// Takes marks off the pages of `range`, which is watched: all are written then, and who waits to write there goes on. Errors
+    /// as of [`Uffd::hold`]; it is one if a part of `range` is not watched.
+    pub fn clear(&self, range: (usize, usize)) -> Result<(), i32> {
+        self.mark(range, 0)
+    }
+
+    fn mark(&self, range: (usize, usize), mode: u64) -> Result<(), i32> {
+        let mut arg = WriteProtect { range: Range::of(range), mode };
+        match ioctl(self.0, UFFDIO_WRITEPROTECT, &mut arg) {
+            0 => Ok(()),
+            e => Err(-e as i32),
+        }
+    }
+
+    /// Waits until there is something to be read, at most `ns` nanoseconds, less than a second.
+    pub fn wait(&self, ns: Option<u64>) {
+        let mut fd = libc::pollfd { fd: self.0, events: libc::POLLIN, revents: 0 };
+        let time = ns.map(|ns| libc::timespec { tv_sec: 0, tv_nsec: ns as i64 });
+        let time = time.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
+        // SAFETY: both outlive the call.
+        unsafe { sys!(libc::SYS_ppoll, &raw mut fd, 1, time, 0, 0, 0) };
+    }
+
+    /// What has happened, one after the other; `None` when there is nothing more.
+    pub fn read(&self) -> Option<Event> {
+        loop {
+            let mut m = Message::default();
+            // SAFETY: a message is written.
+            let n = unsafe { sys!(libc::SYS_read, self.0, &raw mut m, size_of::<Message>()) };
+            if n != size_of::<Message>() as isize {
+                return None;
+            }
+            if let Some(event) = m.read() {
+                return Some(event);
+            }
+        }
+    }
+}
+
+impl Drop for Uffd {
+    fn drop(&mut self) {
+        if self.0 >= 0 {
+            // SAFETY: a descriptor of ours. Threads that wait go on.
+            unsafe { sys!(libc::SYS_close, self.0) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::syscall;
+    use core::sync::atomic::{AtomicBool, Ordering::*};
+
+    const PAGE: usize = 4096;
+
+    fn pages(n: usize) -> (usize, usize) {
+        let at = syscall::map_anonymous(n * PAGE).unwrap() as usize;
+        (0..n).for_each(|i| write(at + i * PAGE, 1));
+        (at, at + n * PAGE)
+    }
+
+    fn write(at: usize, value: u8) {
+        // SAFETY: memory that the tests have mapped.
+        unsafe { (at as *mut u8).write_volatile(value) };
+    }
+
+    #[test]
+    fn writes_are_held_until_they_may_go_on() {
+        let Some(uffd) = Uffd::holding() else {
+            eprintln!("SKIPPED: no permission to hold writes of system calls (userfaultfd)");
+            return;
+        };
+        let (start, end) = pages(4);
+        assert!(uffd.watch((start, end)) && uffd.hold((start, end)).is_ok());
+        let went_on = AtomicBool::new(false);
+        std::thread::scope(|s| {
+            // By a system call: the second page.
+            s.spawn(|| {
+                let (file, buffer) = (std::fs::File::open("/proc/self/maps").unwrap(), start + PAGE);
+                // SAFETY: a page of the test's memory.
+                let buffer = unsafe { core::slice::from_raw_parts_mut(buffer as *mut u8, 16) };
+                let n = std::io::Read::read(&mut &file, buffer).unwrap();
+                went_on.store(true, Release);
+                assert_eq!(n, 16);
+            });
+            let event = core::iter::repeat_with(|| {
+                uffd.wait(None);
+                uffd.read()
+            });
+            let event = event.flatten().next().unwrap();
+            assert_eq!(event, Event::Write(start + PAGE));
+            // SAFETY: as above.
+            assert_eq!(unsafe { ((start + PAGE) as *const u8).read_volatile() }, 1);
+            assert!(!went_on.load(Acquire));
+            assert_eq!(uffd.clear((start + PAGE, start + 2 * PAGE)), Ok(()));
+        });
+        assert!(went_on.load(Acquire));
+        // It is told before a thread goes on that has given memory back.
+        std::thread::scope(|s| {
+            // SAFETY: the test's memory, which is not used any more.
+            s.spawn(|| unsafe { sys!(libc::SYS_munmap, start + 2 * PAGE, PAGE) });
+            uffd.wait(None);
+            assert_eq!(uffd.hold((start, start + PAGE)), Err(libc::EAGAIN));
+            assert_eq!(uffd.read(), Some(Event::Gone(start + 2 * PAGE, start + 3 * PAGE)));
+        });
+        uffd.unwatch((start, start + PAGE));
+        write(start, 2);
+    }
+
+    #[test]
+    fn a_mapping_belongs_to_one() {
+        let (Some(noting), Some(holding)) = (Uffd::noting(), Uffd::holding()) else { return };
+        let range = pages(2);
+        assert!(noting.watch(range) && !holding.watch(range));
+        noting.unwatch(range);
+        assert!(holding.watch(range) && !noting.watch(range));
+    }
+}
