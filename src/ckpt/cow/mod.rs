@@ -9,7 +9,7 @@
 //! | waiting | a helper or the keeper has a place for it: those first to which a thread waits to write | moving |
 //! | moving | it is copied; it is new, or much of it is as it was; nobody waits to write to it | kept |
 //! | moving | it is copied | open |
-//! | kept | a thread wants to write to it | open |
+//! | kept | a thread wants to write to it; not the first ones if little of it changes: for them only a page is opened | open |
 //!
 //! Open blocks are written to freely and count as changed; those that are kept, and what else the mapping holds, are known to be as they were
 //! saved for as long as nobody has written to them: until the next checkpoint asks the kernel.
@@ -33,7 +33,7 @@ use core::sync::atomic::Ordering::*;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 pub use window::{Figures, Window};
 pub use work::{Failure, How, PAGES, PLACES, Pool};
-use work::{State, Work};
+use work::{SINGLE, State, Work};
 
 /// How long the guard waits before it tries again what the kernel did not take.
 const AGAIN_NS: u64 = 50_000;
@@ -208,16 +208,16 @@ impl Guard {
     fn wanted(&self, mut w: MutexGuard<Work>, at: usize) {
         let range = match w.block(at) {
             None => w.around(at),
-            Some(i) => {
-                w.blocks[i].wanted = true;
-                match w.blocks[i].state {
-                    State::Waiting => return w.urgent.push_back(i),
-                    State::Moving => return,
-                    // Those that are open: it has been opened since, or is about to be.
-                    State::Kept | State::Open => w.blocks[i].state = State::Open,
+            Some(i) => match w.blocks[i].state {
+                State::Waiting => {
+                    w.blocks[i].wanted.push(at);
+                    return w.urgent.push_back(i);
                 }
-                w.blocks[i].range()
-            }
+                State::Moving => return w.blocks[i].wanted.push(at),
+                State::Kept => w.part(i, at),
+                // It has been opened since, or is about to be.
+                State::Open => w.blocks[i].range(),
+            },
         };
         drop(w);
         self.open(range);
@@ -264,16 +264,25 @@ impl Guard {
         }
         w.full.push_back(place);
         let b = &mut w.blocks[i];
-        let keep = (is_new || busy::is_calm(changed)) && !b.wanted;
-        b.state = if keep { State::Kept } else { State::Open };
-        let range = b.range();
+        let wanted = core::mem::take(&mut b.wanted);
+        let open = match (is_new, busy::is_calm(changed)) {
+            (false, true) => {
+                (b.state, b.single) = (State::Kept, SINGLE);
+                wanted.into_iter().map(|at| w.part(i, at)).collect()
+            }
+            (true, _) if wanted.is_empty() => {
+                b.state = State::Kept;
+                Vec::new()
+            }
+            _ => {
+                b.state = State::Open;
+                vec![b.range()]
+            }
+        };
         self.ring(&mut w);
-        if !keep {
-            drop(w);
-            self.open(range);
-            w = self.work();
-        }
-        w
+        drop(w);
+        open.into_iter().for_each(|range| self.open(range));
+        self.work()
     }
 
     /// Waits until whatever has happened to the mappings has been heard of. False if the descriptor is not ours any more.

@@ -13,6 +13,8 @@ pub const PAGES: usize = BLOCK / PAGE;
 pub const PLACES: usize = 16;
 /// Copies that wait to be written, beyond which only those are made for which threads wait.
 pub(super) const AHEAD: usize = PLACES / 2;
+/// Pages of a block that is kept because little of it changes which are opened one by one: about as much work as comparing a block.
+pub(super) const SINGLE: usize = 32;
 
 /// Why a checkpoint cannot be whole.
 #[derive(Debug)]
@@ -34,8 +36,10 @@ pub(super) enum State {
 pub(super) struct Block {
     pub(super) start: usize,
     pub(super) state: State,
-    /// A thread waits to write to it.
-    pub(super) wanted: bool,
+    /// Where threads wait to write to it.
+    pub(super) wanted: Vec<usize>,
+    /// So many of its pages may still be opened one by one.
+    pub(super) single: usize,
 }
 
 impl Block {
@@ -107,7 +111,7 @@ pub(super) struct Work {
 impl Work {
     /// `blocks`, in order, are to be copied. Returns those that were before.
     pub(super) fn begin(&mut self, blocks: &[usize], how: Option<How>, pool: Pool) -> Vec<Block> {
-        let block = |&start: &usize| Block { start, state: State::Waiting, wanted: false };
+        let block = |&start: &usize| Block { start, state: State::Waiting, wanted: Vec::new(), single: 0 };
         let new = Self {
             how,
             pool,
@@ -168,6 +172,17 @@ impl Work {
     pub(super) fn block(&self, address: usize) -> Option<usize> {
         let i = self.blocks.partition_point(|b| b.start + BLOCK <= address);
         self.blocks.get(i).is_some_and(|b| b.start <= address).then_some(i)
+    }
+
+    /// What is opened of a block that is kept, as a thread wants to write at `at`.
+    pub(super) fn part(&mut self, i: usize, at: usize) -> (usize, usize) {
+        let b = &mut self.blocks[i];
+        if b.single > 0 {
+            b.single -= 1;
+            return (at / PAGE * PAGE, at / PAGE * PAGE + PAGE);
+        }
+        b.state = State::Open;
+        b.range()
     }
 
     /// What is opened when a thread wants to write at `at`, where no block is: as much as a block, as far as it is the same mapping, but no

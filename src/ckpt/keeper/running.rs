@@ -19,7 +19,9 @@ use std::sync::Arc;
 const WORTH_IT: usize = 64 << 20;
 const WORTH_A_MAPPING: usize = 16 << 20;
 
-/// Checkpoints that are taken otherwise at most after something was lost.
+/// After it has turned out that little changes, no writes are held for so many.
+const FEW: u32 = 16;
+/// Checkpoints that are taken otherwise at most after something was lost, or it has turned out that little changes.
 const MOST_STOPPED: u32 = 1 << 10;
 
 /// When memory is copied.
@@ -40,6 +42,14 @@ pub(super) struct Stopped {
     pub checkpoints: u32,
     /// When something is lost again, for so many.
     next: u32,
+}
+
+impl Stopped {
+    /// For `least` checkpoints, and twice as many each time.
+    fn again(&mut self, least: u32) {
+        self.checkpoints = self.next.max(least);
+        self.next = (2 * self.checkpoints).min(MOST_STOPPED);
+    }
 }
 
 impl Default for Stopped {
@@ -188,13 +198,16 @@ impl Keeper {
         self.staging.touched(running.base + figures.places * PAGES);
         // Where little changes noting tells what, page by page, and costs less.
         let little = figures.known >= WORTH_IT / PAGE && figures.changed < figures.known / 4;
-        Ok(if little { self.note_held() } else { 0 })
+        if !little {
+            return Ok(0);
+        }
+        self.stopped.again(FEW);
+        Ok(self.note_held())
     }
 
     /// What was being copied is lost. Such a program may do it again: the threads are stopped for the next checkpoint, and each time for twice as many.
     pub(super) fn in_vain(&mut self, why: &str) -> No {
-        self.stopped =
-            Stopped { checkpoints: self.stopped.next, next: (2 * self.stopped.next).min(MOST_STOPPED) };
+        self.stopped.again(1);
         if self.settings.verbose >= 2 {
             say!("the checkpoint is taken anew: {why}");
         }

@@ -62,7 +62,8 @@ impl Keeper {
             self.unknown = true; // until it is whole
         }
         self.thaw();
-        let mut stop_ns = time::now_ns() - began + noting_ns;
+        let thawed = time::now_ns();
+        let mut stop_ns = thawed - began + noting_ns;
         let (about, mut held) = copied?;
         let running = held.running.as_ref().map_or(0, |r| r.blocks().len() * PAGES);
         if let Some(running) = held.running.take() {
@@ -72,7 +73,7 @@ impl Keeper {
         for why in core::mem::take(&mut self.left_out) {
             self.tell(&why, &why);
         }
-        let finished = self.finish(about, held, stop_ns, began);
+        let finished = self.finish(about, held, stop_ns, (began, thawed));
         self.staging.offer();
         let dirty_pages = finished.map_err(No::Refused)?;
         self.children_ended = children_ended;
@@ -231,9 +232,8 @@ impl Keeper {
         mut about: Description,
         mut held: Held,
         stop_ns: u64,
-        began: u64,
+        (began, thawed): (u64, u64),
     ) -> Result<u64, String> {
-        let t = time::now_ns();
         let k = keep::get();
         self.write(&mut held)?;
         let dirty_pages = held.pages_written();
@@ -262,7 +262,7 @@ impl Keeper {
             bytes,
             dirty_pages,
             stop_ns,
-            write_ns: time::now_ns() - t,
+            write_ns: time::now_ns() - thawed,
         });
         Ok(dirty_pages)
     }
