@@ -133,7 +133,8 @@ fn loops_of_switches() {
             let want = reference(&exe, &[what], &env[..1]);
             let mut tally = Tally::default();
             for _ in 0..12 * scale() {
-                let kind = *rng.pick(&["kill", "kill", "crash"]);
+                // A crash may strike in a library's function, the loader's for one, where it cannot wait and is refused.
+                let kind = if what == "pure" { "kill" } else { *rng.pick(&["kill", "kill", "crash"]) };
                 let (mtbf, seed) = (200 + rng.below(800), rng.below(1000));
                 let spec = format!("{kind}@mtbf={mtbf}us,seed={seed},count=4");
                 one(&exe, &[what], &env, &spec, &want, &mut tally);

@@ -35,8 +35,8 @@ pub use window::{Figures, Window};
 pub use work::{Failure, How, PAGES, PLACES, Pool};
 use work::{SINGLE, State, Work};
 
-/// How long the guard waits before it tries again what the kernel did not take.
-const AGAIN_NS: u64 = 50_000;
+/// How long the guard waits before it tries again what the kernel did not take, or there was no place for.
+const AGAIN_NS: u64 = 200_000;
 
 /// A part of a block that stays in a CPU's own cache from when it is read until it is copied, past the caches: as in a stop (copy.rs), but through the
 /// kernel, since the memory may be gone.
@@ -124,7 +124,10 @@ impl Guard {
     pub fn attend(&self) -> ! {
         let mut buffer = Buffer::NEW;
         loop {
-            let again = !self.work().shut.is_empty();
+            let again = {
+                let mut w = self.work();
+                !w.shut.is_empty() || (w.waits() && !w.urgent.is_empty())
+            };
             self.uffd.wait(again.then_some(AGAIN_NS));
             // The descriptor may have been closed, and be another file's.
             if !matches!(self.uffd.hold(self.sign), Ok(()) | Err(libc::EAGAIN)) {

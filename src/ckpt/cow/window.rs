@@ -21,8 +21,7 @@ pub struct Figures {
 }
 
 /// The time from the moment when the threads go on until everything is copied and written. Keeper and helpers do the same: they copy, and
-/// they write what is copied. Whoever has written copies next, so that all have as much to do: their CPUs are the program's, whose threads wait
-/// for each other. One at least is not writing, for the threads that wait.
+/// they write what is copied, so that all have as much to do: their CPUs are the program's, whose threads wait for each other.
 pub struct Window<'a> {
     guard: &'a Guard,
     places: Places,
@@ -55,13 +54,12 @@ impl<'a> Window<'a> {
             let first_write = w.full.len() >= AHEAD / 2 && w.urgent.is_empty();
             if !failed && !w.full.is_empty() && (first_write || !may_copy) {
                 let place = w.full.pop_front().unwrap_or_default();
-                w.writing += 1;
+                w.writes_one();
                 drop(w);
                 let began = time::now_ns();
                 let written = self.write(place);
                 w = self.guard.work();
-                w.writing -= 1;
-                w.has_taken(time::now_ns() - began);
+                w.has_written(time::now_ns() - began);
                 w.free.push(place);
                 if let Err(why) = written {
                     w.fail(Failure::Store(why));

@@ -4,6 +4,7 @@ use super::super::busy::BLOCK;
 use super::super::image::{Entry, PAGE};
 use super::super::staging::Places;
 use crate::sys::door::Door;
+use crate::sys::time;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -96,6 +97,8 @@ pub(super) struct Work {
     pub(super) full: VecDeque<usize>,
     pub(super) moving: usize,
     pub(super) writing: usize,
+    /// Since when nothing that is being written has been finished.
+    pub(super) since: u64,
     /// Hosts that have nothing to do now.
     pub(super) asleep: usize,
     /// Where something has been moved to.
@@ -126,10 +129,19 @@ impl Work {
         core::mem::replace(self, new).blocks
     }
 
-    /// Writing one block has taken so long.
-    pub(super) fn has_taken(&mut self, ns: u64) {
+    /// A block is being written from now on.
+    pub(super) fn writes_one(&mut self) {
+        if self.writing == 0 {
+            self.since = time::now_ns();
+        }
+        self.writing += 1;
+    }
+
+    /// A block has been written, which has taken so long.
+    pub(super) fn has_written(&mut self, ns: u64) {
         /// More than so many are an old story.
         const MANY: u64 = 64;
+        (self.writing, self.since) = (self.writing - 1, time::now_ns());
         self.writes = (self.writes.0 + 1, self.writes.1 + ns);
         if self.writes.0 > MANY {
             self.writes = (MANY / 2, self.writes.1 / self.writes.0 * (MANY / 2));
@@ -139,7 +151,8 @@ impl Work {
     /// Is there a place, or one that is worth being touched for the first time? Not if one is sooner free again.
     pub(super) fn has_place(&self) -> bool {
         let is_worth_it = || {
-            let wait_ns = self.writes.1 / self.writes.0.max(1);
+            let now = if self.writing > 0 { time::now_ns().saturating_sub(self.since) } else { 0 };
+            let wait_ns = now.max(self.writes.1 / self.writes.0.max(1));
             self.used < self.pool.most && self.pool.price_ns < wait_ns
         };
         !self.free.is_empty() || self.used < self.pool.ready || is_worth_it()
@@ -264,14 +277,23 @@ mod tests {
         w.free.push(0);
         assert_eq!(places(&mut w), [0]);
         // Writing takes longer than touching memory.
-        w.has_taken(1500);
+        let has_taken = |w: &mut Work, ns| {
+            w.writes_one();
+            w.has_written(ns);
+        };
+        has_taken(&mut w, 1500);
         assert_eq!(places(&mut w), [2, 3]);
         w.free.extend([1, 3]);
         assert_eq!(places(&mut w), [3, 1]);
         // Lately it has been faster.
-        (0..200).for_each(|_| w.has_taken(500));
+        (0..200).for_each(|_| has_taken(&mut w, 500));
         w.used = 2;
         assert!(!w.has_place());
+        // But what is being written now does not come to an end.
+        w.writes_one();
+        while !w.has_place() {
+            std::thread::yield_now();
+        }
     }
 
     #[test]
