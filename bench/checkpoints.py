@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What checkpoints cost: stop, write and restore times, bytes, slow-down, beside the machine's limits measured in the same run.
 
-    bench/checkpoints.py [--class A] [--gib 1] [--intervals 1,5,30] [--rounds 3] [--json FILE] [--criu COMMAND] [--full-memory]
+    bench/checkpoints.py [--class A] [--gib 1] [--intervals 1,5,30] [--copy auto,stopped] [--rounds 3] [--json FILE] [--criu COMMAND] [--full-memory]
 
 Beside CRIU, if it is installed and runs on this kernel: one image of each kernel half-way through, under libgomp, as root.
 """
@@ -78,18 +78,18 @@ def clean():
 
 
 def run(cmd, interval=None, threads=2, extra=None, directory=None):
-    """Seconds and the report (None without checkpoints)."""
+    """Seconds, of them the CPUs' in the kernel, and the report (None without checkpoints)."""
     env = dict(clean(), OMP_NUM_THREADS=str(threads), LD_PRELOAD=LIB, **(extra or {}))
     with tempfile.TemporaryDirectory(dir=directory) as d:
         if interval:
             env.update(PROMP_CKPT_DIR=d + "/ckpt", PROMP_CKPT_INTERVAL=interval)
         env["PROMP_REPORT"] = d + "/report"
-        t = time.time()
+        t, before = time.time(), os.times().children_system
         r = subprocess.run(cmd, env=env, capture_output=True, text=True)
-        t = time.time() - t
+        t, kernel = time.time() - t, os.times().children_system - before
         if r.returncode:
             sys.exit(f"{cmd}: {r.returncode} {r.stderr}")
-        return t, json.load(open(d + "/report"))
+        return t, kernel, json.load(open(d + "/report"))
 
 
 def limits(directory):
@@ -154,6 +154,7 @@ def main():
     p.add_argument("--gib", type=float, default=1)
     p.add_argument("--kernels", default="cg,ft,mg,adi")
     p.add_argument("--intervals", default="1,5,30")
+    p.add_argument("--copy", default="auto", help="slow-down: values of PROMP_CKPT_COPY, in turn")
     p.add_argument("--rounds", type=int, default=3)
     p.add_argument("--dir", default=None, help="where images go (default: the temporary folder)")
     p.add_argument("--json")
@@ -177,36 +178,39 @@ def main():
 
     kernels = {k: build(f"npb/{k}.c") for k in a.kernels.split(",")}
     for k, exe in kernels.items():
-        rows(f"{k.upper()}.{a.size}", run([exe, a.size], "200ms", directory=a.dir)[1])
+        rows(f"{k.upper()}.{a.size}", run([exe, a.size], "200ms", directory=a.dir)[2])
     dirty = build("ckpt/dirty.c")
     for percent in [1, 10, 100] if a.gib else []:
         # Long enough for several checkpoints after the first that has everything, whose writing takes seconds.
         seconds = str(int(5 + 5 * a.gib))
-        rows(f"{a.gib:g} GiB, {percent} %", run([dirty, str(int(a.gib * 1024)), str(percent), "1", seconds], "1s", directory=a.dir)[1])
+        rows(f"{a.gib:g} GiB, {percent} %", run([dirty, str(int(a.gib * 1024)), str(percent), "1", seconds], "1s", directory=a.dir)[2])
     print(f"\nwithin the limit: {sum(ok)} of {len(ok)}")
 
     if a.rounds:
         holes = as_large_as_memory(a.dir) if a.full_memory else None
-        print("\nSlow-down: median [least, most] of the rounds' ratios")
-        print("\n| program | without s | " + " | ".join(f"every {i} s" for i in a.intervals.split(",")) + " |")
-        print("|---" * (2 + len(a.intervals.split(","))) + "|")
+        cases = [(i, copy) for i in a.intervals.split(",") for copy in a.copy.split(",")]
+        print("\nSlow-down: median [least, most] of the rounds' ratios; seconds of the CPUs in the kernel, median")
+        print("\n| program | without s, kernel s | " + " | ".join(f"every {i} s, {copy}" for i, copy in cases) + " |")
+        print("|---" * (2 + len(cases)) + "|")
         for k, exe in kernels.items():
-            times = {i: [] for i in [None, *a.intervals.split(",")]}
+            took = {case: [] for case in [None, *cases]}
             for _ in range(a.rounds):
-                for i in times:
+                for case in took:
                     if holes:
                         fill(holes)
-                    times[i].append(run([exe, a.size], i and i + "s", directory=a.dir)[0])
-            out.setdefault("slowdown", {})[k] = {str(i): t for i, t in times.items()}
+                    interval, extra = (case[0] + "s", {"PROMP_CKPT_COPY": case[1]}) if case else (None, None)
+                    took[case].append(run([exe, a.size], interval, extra=extra, directory=a.dir)[:2])
+            out.setdefault("slowdown", {})[k] = {"alone" if c is None else " ".join(c): t for c, t in took.items()}
+            kernel = {case: statistics.median(t[1] for t in times) for case, times in took.items()}
             cells = []
-            for i in a.intervals.split(","):
-                ratios = sorted(with_ / without for with_, without in zip(times[i], times[None]))
-                cells.append(f"{statistics.median(ratios):.2f} [{ratios[0]:.2f}, {ratios[-1]:.2f}]")
-            print(f"| {k.upper()}.{a.size} | {statistics.median(times[None]):.2f} | " + " | ".join(cells) + " |", flush=True)
+            for case in cases:
+                ratios = sorted(with_[0] / without[0] for with_, without in zip(took[case], took[None]))
+                cells.append(f"{statistics.median(ratios):.3f} [{ratios[0]:.2f}, {ratios[-1]:.2f}], {kernel[case]:.1f}")
+            print(f"| {k.upper()}.{a.size} | {statistics.median(t[0] for t in took[None]):.2f}, {kernel[None]:.1f} | " + " | ".join(cells) + " |", flush=True)
 
     print("\n| program | rollback ms (median) |\n|---|---|")
     for k, exe in kernels.items():
-        r = run([exe, a.size], "200ms", extra={"PROMP_FAULT": "kill@mtbf=150ms,count=10"}, directory=a.dir)[1]
+        r = run([exe, a.size], "200ms", extra={"PROMP_FAULT": "kill@mtbf=150ms,count=10"}, directory=a.dir)[2]
         took = [f["recovery_s"] * 1e3 for f in r["failures"] if f["recovery"] == "rollback"]
         if took:
             print(f"| {k.upper()}.{a.size} | {statistics.median(took):.1f} |")

@@ -54,37 +54,18 @@ impl Crew {
     /// Does `work(i)` for all i < `pieces`, shared with the helpers that come in time.
     pub fn share(&self, pieces: usize, work: &(dyn Fn(usize) + Sync)) {
         let Some(shared) = self.0.filter(|_| pieces > 1) else { return (0..pieces).for_each(work) };
-        shared.round(pieces, work, || shared.take_part());
-    }
-
-    /// Is there anybody but the keeper?
-    pub fn has_helpers(&self) -> bool {
-        self.0.is_some() && keep::get().crew[0].load(Relaxed) != 0
-    }
-
-    /// Does `own` while helpers do `help`, each once; `own` must have told them to end when it returns.
-    pub fn beside<R>(&self, help: &(dyn Fn() + Sync), own: impl FnOnce() -> R) -> R {
-        match self.0 {
-            Some(shared) => shared.round(MOST, &|_| help(), own),
-            None => own(),
-        }
+        // SAFETY: only the lifetime changes; nobody uses it when the round is closed, which is before this returns.
+        shared.work.set(Some(unsafe { core::mem::transmute::<&(dyn Fn(usize) + Sync), Work>(work) }));
+        shared.pieces.set(pieces);
+        shared.next.store(0, Relaxed);
+        shared.round.open();
+        shared.take_part();
+        shared.round.close();
+        shared.work.set(None);
     }
 }
 
 impl Shared {
-    /// Does `own` while helpers do `work`.
-    fn round<R>(&self, pieces: usize, work: &(dyn Fn(usize) + Sync), own: impl FnOnce() -> R) -> R {
-        // SAFETY: only the lifetime changes; nobody uses it when the round is closed, which is before this returns.
-        self.work.set(Some(unsafe { core::mem::transmute::<&(dyn Fn(usize) + Sync), Work>(work) }));
-        self.pieces.set(pieces);
-        self.next.store(0, Relaxed);
-        self.round.open();
-        let result = own();
-        self.round.close();
-        self.work.set(None);
-        result
-    }
-
     /// In an open round: does pieces until none is left.
     fn take_part(&self) {
         let Some(work) = self.work.get() else { return };

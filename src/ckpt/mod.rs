@@ -7,7 +7,6 @@
 pub mod again;
 pub mod anonymous;
 pub mod attributes;
-pub mod bell;
 pub mod busy;
 pub mod contents;
 pub mod cow;

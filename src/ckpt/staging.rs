@@ -11,7 +11,6 @@ use crate::icv::limits;
 use crate::sys;
 use crate::sys::keep::{self, RESERVED};
 use crate::sys::time;
-use core::ops::Range;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 
 /// Where it is.
@@ -126,13 +125,12 @@ impl Staging {
         Places { entries: self.entries.as_mut_ptr() }
     }
 
-    /// The pages of `places`, which have been written to, and their entries.
-    pub fn content(&mut self, places: Range<usize>) -> (&[u8], &mut [Entry]) {
-        self.touched(places.end);
-        let (at, len) = (BASE + places.start * PAGE, places.len() * PAGE);
+    /// The first `n` pages, which have been written to, and their entries.
+    pub fn content(&mut self, n: usize) -> (&[u8], &mut [Entry]) {
+        self.touched(n);
         // SAFETY: written before, not changed while borrowed.
-        let content = unsafe { core::slice::from_raw_parts(at as *const u8, len) };
-        (content, &mut self.entries[places])
+        let content = unsafe { core::slice::from_raw_parts(BASE as *const u8, n * PAGE) };
+        (content, &mut self.entries[..n])
     }
 }
 

@@ -54,6 +54,10 @@ const EVENT_REMAP: u64 = 1 << 2;
 const EVENT_REMOVE: u64 = 1 << 3;
 const EVENT_UNMAP: u64 = 1 << 6;
 const WP_ASYNC: u64 = 1 << 15;
+const TOLD_PAGEFAULT: u8 = 0x12;
+const TOLD_REMAP: u8 = 0x14;
+const TOLD_REMOVE: u8 = 0x15;
+const TOLD_UNMAP: u8 = 0x16;
 
 /// `request` takes a pointer to a `T`.
 fn ioctl<T>(fd: i32, request: u64, arg: &mut T) -> isize {
@@ -85,9 +89,9 @@ impl Message {
     fn read(self) -> Option<Event> {
         let [a, b, c] = self.arg.map(|a| a as usize);
         match self.event {
-            0x12 => Some(Event::Write(b)),
-            0x14 => Some(Event::Moved(a, b, c)),
-            0x15 | 0x16 => Some(Event::Gone(a, b)),
+            TOLD_PAGEFAULT => Some(Event::Write(b)),
+            TOLD_REMAP => Some(Event::Moved(a, b, c)),
+            TOLD_REMOVE | TOLD_UNMAP => Some(Event::Gone(a, b)),
             _ => None,
         }
     }

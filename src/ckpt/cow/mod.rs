@@ -21,16 +21,15 @@
 mod window;
 mod work;
 
-use super::bell::Bell;
 use super::busy;
 use super::image::PAGE;
 use super::keep as kept;
-use super::pages::{self, UNPLACED};
+use super::pages::{self, Known, UNPLACED};
 use crate::sys::uffd::{Event, Uffd};
 use crate::sys::{cache, host, keep, syscall};
 use core::fmt;
 use core::sync::atomic::Ordering::*;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 pub use window::{Figures, Window};
 pub use work::{Failure, How, PAGES, PLACES, Pool};
 use work::{SINGLE, State, Work};
@@ -58,8 +57,8 @@ pub struct Guard {
     /// A page of ours, which it watches.
     sign: (usize, usize),
     work: Mutex<Work>,
-    /// There may be something to do.
-    bell: Bell,
+    /// There may be something to do, for those who have nothing.
+    bell: Condvar,
 }
 
 impl fmt::Debug for Guard {
@@ -74,7 +73,7 @@ impl Guard {
         let uffd = Uffd::holding()?;
         let page = keep::pages(PAGE)? as usize;
         let sign = (page, page + PAGE);
-        let (work, bell) = (Mutex::new(Work::default()), Bell::new());
+        let (work, bell) = (Mutex::new(Work::default()), Condvar::new());
         uffd.watch(sign).then(|| keep::leak(Self { uffd, sign, work, bell }) as &Self)
     }
 
@@ -133,7 +132,7 @@ impl Guard {
             if !matches!(self.uffd.hold(self.sign), Ok(()) | Err(libc::EAGAIN)) {
                 let mut w = self.work();
                 w.fail(Failure::Lost(CLOSED));
-                self.ring(&mut w);
+                self.bell.notify_all();
                 drop(w);
                 syscall::exit();
             }
@@ -150,13 +149,7 @@ impl Guard {
         loop {
             let mut w = self.work();
             match self.uffd.read() {
-                None => {
-                    // One the guard copies itself.
-                    if w.urgent.len() > 1 {
-                        self.ring(&mut w);
-                    }
-                    break;
-                }
+                None => break,
                 Some(Event::Write(at)) => self.wanted(w, at),
                 Some(Event::Gone(start, end)) => {
                     if w.is_uncopied((start, end)) {
@@ -177,8 +170,9 @@ impl Guard {
         }
         let shut = {
             let mut w = self.work();
-            if w.failed.is_some() {
-                self.ring(&mut w);
+            // One block that is urgent the guard copies itself.
+            if w.urgent.len() > 1 || w.failed.is_some() {
+                self.bell.notify_all();
             }
             core::mem::take(&mut w.shut)
         };
@@ -233,10 +227,10 @@ impl Guard {
         let start = w.blocks[i].start;
         drop(w);
         // SAFETY: a place that the claim has given to this host alone, and its entries.
-        let (content, entries) = unsafe { how.places.row(how.base + place * PAGES, PAGES) };
+        let (content, entries) = unsafe { how.place(place) };
         let first = (start / PAGE) as u64;
-        let mut known = &how.old[how.old.partition_point(|e| e.page < first)..];
-        let is_new = known.first().is_none_or(|e| e.page >= first + PAGES as u64);
+        let mut known = Known::from(&how.old, first);
+        let is_new = known.none_before(first + PAGES as u64);
         let (mut read, mut changed) = (true, 0);
         for (part, entries) in entries.chunks_mut(Buffer::PAGES).enumerate() {
             let from = start + part * buffer.0.len();
@@ -244,9 +238,7 @@ impl Guard {
             for (n, (entry, now)) in entries.iter_mut().zip(buffer.0.chunks_exact(PAGE)).enumerate() {
                 let n = part * Buffer::PAGES + n;
                 let page = first + n as u64;
-                let before = known.first().filter(|e| e.page == page);
-                known = &known[usize::from(before.is_some())..];
-                *entry = pages::entry(page, now, true, before);
+                *entry = pages::entry(page, now, true, known.of(page));
                 if entry.slot == UNPLACED {
                     changed += 1;
                     // SAFETY: pages of the buffer and of the place, which are apart and aligned.
@@ -282,7 +274,7 @@ impl Guard {
                 vec![b.range()]
             }
         };
-        self.ring(&mut w);
+        self.bell.notify_all();
         drop(w);
         open.into_iter().for_each(|range| self.open(range));
         self.work()
@@ -299,18 +291,9 @@ impl Guard {
         }
     }
 
-    /// Wakes those who have nothing to do.
-    fn ring(&self, w: &mut Work) {
-        self.bell.ring(&mut w.asleep);
-    }
-
     /// Waits for the bell.
-    fn sleep<'a>(&'a self, mut w: MutexGuard<'a, Work>) -> MutexGuard<'a, Work> {
-        let heard = self.bell.heard();
-        w.asleep += 1;
-        drop(w);
-        self.bell.wait(heard);
-        self.work()
+    fn sleep<'a>(&self, w: MutexGuard<'a, Work>) -> MutexGuard<'a, Work> {
+        self.bell.wait(w).unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -3,9 +3,8 @@
 use super::super::keeper::Held;
 use super::super::pages::UNPLACED;
 use super::super::slots::Slots;
-use super::super::staging::Places;
 use super::super::store::Store;
-use super::work::{AHEAD, Failure, PAGES};
+use super::work::{AHEAD, Failure, How};
 use super::{Buffer, Guard};
 use crate::sys::time;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,8 +23,7 @@ pub struct Figures {
 /// they write what is copied, so that all have as much to do: their CPUs are the program's, whose threads wait for each other.
 pub struct Window<'a> {
     guard: &'a Guard,
-    places: Places,
-    base: usize,
+    how: &'a How,
     store: Mutex<&'a mut Store>,
     slots: Arc<Slots>,
     held: Mutex<&'a mut Held>,
@@ -33,14 +31,9 @@ pub struct Window<'a> {
 
 impl<'a> Window<'a> {
     /// For what [`Guard::expect`] has been told of.
-    pub fn open(
-        guard: &'a Guard,
-        (places, base): (Places, usize),
-        store: &'a mut Store,
-        held: &'a mut Held,
-    ) -> Self {
+    pub fn open(guard: &'a Guard, how: &'a How, store: &'a mut Store, held: &'a mut Held) -> Self {
         let slots = store.slots();
-        Self { guard, places, base, store: Mutex::new(store), slots, held: Mutex::new(held) }
+        Self { guard, how, store: Mutex::new(store), slots, held: Mutex::new(held) }
     }
 
     /// A part of the work, until there is nothing more to do.
@@ -73,9 +66,9 @@ impl<'a> Window<'a> {
             } else {
                 break;
             }
-            self.guard.ring(&mut w);
+            self.guard.bell.notify_all();
         }
-        self.guard.ring(&mut w);
+        self.guard.bell.notify_all();
     }
 
     /// What it took; or why what was to be saved is not.
@@ -97,7 +90,7 @@ impl<'a> Window<'a> {
     /// Writes what is in a place.
     fn write(&self, place: usize) -> Result<(), String> {
         // SAFETY: nobody else uses the place until it is given back.
-        let (content, entries) = unsafe { self.places.row(self.base + place * PAGES, PAGES) };
+        let (content, entries) = unsafe { self.how.place(place) };
         let changed = entries.iter().filter(|e| e.slot == UNPLACED).count();
         let rows = locked(&self.store).place(entries);
         self.slots.write(content, &rows)?;

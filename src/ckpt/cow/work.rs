@@ -62,6 +62,18 @@ pub struct How {
     pub old: Arc<Vec<Entry>>,
 }
 
+impl How {
+    /// What is in a place of a block, and the entries of its pages.
+    ///
+    /// # Safety
+    /// Nobody else uses the place.
+    #[expect(clippy::mut_from_ref, reason = "see Places")]
+    pub(super) unsafe fn place(&self, place: usize) -> (&mut [u8], &mut [Entry]) {
+        // SAFETY: by the caller's promise; there is room for all places.
+        unsafe { self.places.row(self.base + place * PAGES, PAGES) }
+    }
+}
+
 /// Places of a block each.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pool {
@@ -99,8 +111,6 @@ pub(super) struct Work {
     pub(super) writing: usize,
     /// Since when nothing that is being written has been finished.
     pub(super) since: u64,
-    /// Hosts that have nothing to do now.
-    pub(super) asleep: usize,
     /// Where something has been moved to.
     pub(super) moved: Vec<usize>,
     /// What could not be opened, because something else was happening to the mapping.
@@ -159,7 +169,7 @@ impl Work {
     }
 
     /// One, if there is.
-    pub(super) fn place(&mut self) -> Option<usize> {
+    fn place(&mut self) -> Option<usize> {
         let has = self.has_place();
         self.free.pop().or_else(|| {
             self.used += usize::from(has);
@@ -198,8 +208,7 @@ impl Work {
         b.range()
     }
 
-    /// What is opened when a thread wants to write at `at`, where no block is: as much as a block, as far as it is the same mapping, but no
-    /// block beside it.
+    /// What is opened when a thread wants to write at `at`, where no block is: as much as a block, as far as it is the same mapping.
     pub(super) fn around(&self, at: usize) -> (usize, usize) {
         let (start, end) = (at / BLOCK * BLOCK, at / BLOCK * BLOCK + BLOCK);
         match self.held.iter().find(|m| m.0 <= at && at < m.1) {

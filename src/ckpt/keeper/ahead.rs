@@ -121,11 +121,17 @@ impl Keeper {
         (maps, runs)
     }
 
+    /// Bytes in `runs` that have changed, or may have.
+    pub(super) fn changed(&self, runs: &[Run]) -> usize {
+        runs.iter().filter(|r| r.changed || self.unknown).map(|r| r.end - r.start).sum()
+    }
+
     /// Bytes that a checkpoint taken now, with memory in these runs of `maps`, would stage, and those that it would copy while the program runs.
     pub(super) fn expected(&self, maps: &[Map], runs: &[Run]) -> (usize, usize) {
-        let changed: usize = runs.iter().filter(|r| r.changed || self.unknown).map(|r| r.end - r.start).sum();
         let running = self.expected_running(maps, runs);
-        let all = changed + self.ahead.as_ref().map_or(0, |a| a.left) + contents::bytes(&self.last.files);
+        let all = self.changed(runs)
+            + self.ahead.as_ref().map_or(0, |a| a.left)
+            + contents::bytes(&self.last.files);
         (all - running, running)
     }
 
@@ -173,7 +179,7 @@ impl Keeper {
             return Err(No::Later);
         }
         let _ = self.copy_list(list, &[]); // what cannot be read is counted below
-        let (content, entries) = self.staging.content(0..list.clear());
+        let (content, entries) = self.staging.content(list.clear());
         if let Err(why) = self.store.write(content, entries) {
             self.unknown = true;
             return Err(No::Refused(why));

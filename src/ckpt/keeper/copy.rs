@@ -4,12 +4,11 @@
 use super::super::busy::Busy;
 use super::super::contents::Opened;
 use super::super::image::{self, Entry, Map, PAGE};
-use super::super::pages::{self, EMPTY, UNPLACED, UNREADABLE};
+use super::super::pages::{self, EMPTY, Known, UNPLACED, UNREADABLE};
 use super::super::ranges;
 use super::super::tracker::Run;
 use super::Keeper;
 use super::ahead::Ahead;
-use super::running::Running;
 use crate::sys::cache;
 use core::ops::Range;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
@@ -40,8 +39,6 @@ pub struct Held {
     written: u64,
     /// Blocks that are not armed.
     pub busy: Busy,
-    /// What is still to be copied when the threads go on.
-    pub(super) running: Option<Running>,
 }
 
 impl Held {
@@ -258,7 +255,7 @@ impl Keeper {
     fn stage(&mut self, list: &mut List, old: &[Entry], held: &mut Held) -> Result<(), String> {
         self.copy_list(list, old)?;
         held.staged = list.clear();
-        held.busy.count(self.staging.content(0..held.staged).1);
+        held.busy.count(self.staging.content(held.staged).1);
         Ok(())
     }
 
@@ -271,19 +268,14 @@ impl Keeper {
             let (first, end) = (i * BATCH, list.staged.min((i + 1) * BATCH));
             let mut listed = list.pages(first, end).peekable();
             let begin = listed.peek().map_or(0, |p| p.0);
-            let mut known = &old[old.partition_point(|e| e.page < begin)..];
+            let mut known = Known::from(old, begin);
             while let Some((page, n, how)) = listed.next() {
                 if let Some(next) = listed.peek().filter(|next| next.2.is_direct() && next.0 != page + 1) {
                     cache::fetch(next.0 as usize * PAGE, FETCH);
                 }
                 // SAFETY: a place of this batch's own, of those that there is room for.
                 let (place, entry) = unsafe { places.place(n) };
-                let before = if how.compare {
-                    known = from_page(known, page);
-                    known.first().filter(|e| e.page == page)
-                } else {
-                    None
-                };
+                let before = if how.compare { known.of(page) } else { None };
                 let from = page as usize * PAGE;
                 let there = match how.source {
                     Source::Memory => true,
@@ -319,7 +311,7 @@ impl Keeper {
 
     /// Writes what is in the staging buffer, which is free afterwards.
     pub(super) fn write(&mut self, held: &mut Held) -> Result<(), String> {
-        let (content, entries) = self.staging.content(0..core::mem::take(&mut held.staged));
+        let (content, entries) = self.staging.content(core::mem::take(&mut held.staged));
         let changed = entries.iter().filter(|e| e.slot == UNPLACED).count();
         self.store.write(content, entries)?;
         held.wrote(entries, changed);
@@ -327,24 +319,9 @@ impl Keeper {
     }
 }
 
-/// `entries` without those of pages before `page`: as many as there are pages between, at most.
-fn from_page(entries: &[Entry], page: u64) -> &[Entry] {
-    let most = entries.first().map_or(0, |e| page.saturating_sub(e.page).min(entries.len() as u64) as usize);
-    &entries[entries[..most].partition_point(|e| e.page < page)..]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn entries_are_skipped_up_to_a_page() {
-        let entries = [2, 3, 7, 8, 20].map(|page| Entry { page, slot: 0, sum: 0 });
-        for page in 0..25 {
-            assert!(from_page(&entries, page).iter().eq(entries.iter().filter(|e| e.page >= page)), "{page}");
-        }
-        assert!(from_page(&[], 5).is_empty());
-    }
 
     /// Pages 0 to 20 are in the last index but for 4; 3 to 8 and 10 were noted ahead, of which 3, 5, 6 were written and 7 was empty; 12 to 15
     /// changed.

@@ -1,11 +1,12 @@
-//! Copying while the program runs (cow.rs): what to copy so, and the time from the moment when the threads go on until all is copied.
+//! Copying while the program runs (`ckpt/cow/`): what to copy so, and the time from the moment when the threads go on until all is copied.
 //!
 //! A mapping with memory that has changed as a whole is taken from the userfaultfd that notes writes when it is first copied so, and its
 //! writes are held from then on; going from one to the other costs 0.1 µs a page. If it turns out that little changes there, its writes are noted again.
 
 use super::super::busy::BLOCK;
 use super::super::cow::{CLOSED, Failure, How, PAGES, PLACES, Pool, Window};
-use super::super::image::{Entry, Map, PAGE};
+use super::super::crew;
+use super::super::image::{Map, PAGE};
 use super::super::memory;
 use super::super::ranges;
 use super::super::tracker::Run;
@@ -15,7 +16,7 @@ use crate::say;
 use crate::sys::time;
 use std::sync::Arc;
 
-/// Bytes from which on it is worth a second stop, and bytes of one mapping.
+/// Bytes from which on it is worth it, and bytes of one mapping.
 const WORTH_IT: usize = 64 << 20;
 const WORTH_A_MAPPING: usize = 16 << 20;
 
@@ -63,16 +64,14 @@ impl Default for Stopped {
 pub(super) struct Running {
     /// Where the blocks begin, in order.
     blocks: Vec<usize>,
-    /// Their first place in the staging buffer.
-    base: usize,
-    /// The index of the last checkpoint.
-    old: Option<Arc<Vec<Entry>>>,
+    /// How they are copied; none if there are none.
+    how: Option<How>,
 }
 
 impl Running {
-    /// Where the blocks begin, in order.
-    pub fn blocks(&self) -> &[usize] {
-        &self.blocks
+    /// How many pages that is.
+    pub fn pages(&self) -> usize {
+        self.blocks.len() * PAGES
     }
 
     /// What `runs` are without it.
@@ -114,8 +113,12 @@ fn whole_blocks(maps: &[Map], runs: &[Run], everything: bool, least: usize) -> V
         }
     }
     found.retain(|f| f.1.len() * BLOCK >= least.min(WORTH_A_MAPPING));
-    let bytes: usize = found.iter().map(|f| f.1.len() * BLOCK).sum();
-    if bytes < least { Vec::new() } else { found }
+    if bytes(&found) < least { Vec::new() } else { found }
+}
+
+/// Bytes of such blocks.
+fn bytes(found: &[(usize, Vec<usize>)]) -> usize {
+    found.iter().map(|(_, blocks)| blocks.len() * BLOCK).sum()
 }
 
 impl Keeper {
@@ -134,15 +137,14 @@ impl Keeper {
 
     /// Bytes that would be copied while the program runs.
     pub(super) fn expected_running(&self, maps: &[Map], runs: &[Run]) -> usize {
-        self.worth_it(maps, runs).iter().map(|(_, blocks)| blocks.len() * BLOCK).sum()
+        bytes(&self.worth_it(maps, runs))
     }
 
     /// Has writes to what can be copied while the program runs held. The threads are frozen.
     pub(super) fn hold(&mut self, maps: &[Map], runs: &[Run]) -> Running {
         let mut chosen = self.worth_it(maps, runs);
-        let changed: usize = runs.iter().filter(|r| r.changed || self.unknown).map(|r| r.end - r.start).sum();
-        let running: usize = chosen.iter().map(|(_, blocks)| blocks.len() * BLOCK).sum();
-        let places = (self.staging.room() * PAGE).saturating_sub(changed - running) / BLOCK;
+        let staged = self.changed(runs) - bytes(&chosen);
+        let places = (self.staging.room() * PAGE).saturating_sub(staged) / BLOCK;
         if !self.guarded || places < PLACES {
             chosen.clear();
         }
@@ -163,39 +165,37 @@ impl Keeper {
         if self.staging.room() - held.staged() < PLACES * PAGES {
             self.write(held)?;
         }
-        running.base = held.staged();
         let how = How {
             door: self.door.clone(),
             places: self.staging.places(),
-            base: running.base,
+            base: held.staged(),
             old: Arc::new(core::mem::take(&mut self.store.index)),
         };
-        running.old = Some(how.old.clone());
-        let places = |pages: usize| pages.saturating_sub(running.base) / PAGES;
+        let places = |pages: usize| pages.saturating_sub(how.base) / PAGES;
         let pool = Pool {
             ready: places(self.staging.ready() / PAGE).max(PLACES),
             most: places(self.staging.room()),
             price_ns: self.staging.price_ns() * PAGES as u64,
         };
-        guard.expect(&running.blocks, how, pool);
+        guard.expect(&running.blocks, how.clone(), pool);
+        running.how = Some(how);
         Ok(())
     }
 
     /// Copies and writes what is `running`, while the program runs. Returns how long the threads were stopped for it.
     pub(super) fn copy_running(&mut self, running: Running, held: &mut Held) -> Result<u64, No> {
-        let Some(guard) = self.tracker.guard() else { return Ok(0) };
-        let (crew, places) = (self.crew, (self.staging.places(), running.base));
-        let window = Window::open(guard, places, &mut self.store, held);
-        crew.beside(&|| window.work(), || window.work());
+        let (Some(guard), Some(how)) = (self.tracker.guard(), running.how) else { return Ok(0) };
+        let window = Window::open(guard, &how, &mut self.store, held);
+        self.crew.share(crew::MOST, &|_| window.work());
         let done = window.close();
-        self.store.index = running.old.map(Arc::unwrap_or_clone).unwrap_or_default();
+        self.store.index = Arc::unwrap_or_clone(how.old);
         let figures = match done {
             Ok(figures) if self.tracker.is_guarded() => figures,
             Ok(_) => return Err(self.in_vain(CLOSED)),
             Err(Failure::Lost(why)) => return Err(self.in_vain(why)),
             Err(Failure::Store(why)) => return Err(No::Refused(why)),
         };
-        self.staging.touched(running.base + figures.places * PAGES);
+        self.staging.touched(how.base + figures.places * PAGES);
         // Where little changes noting tells what, page by page, and costs less.
         let little = figures.known >= WORTH_IT / PAGE && figures.changed < figures.known / 4;
         if !little {

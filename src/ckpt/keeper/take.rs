@@ -1,7 +1,7 @@
 //! Taking a checkpoint.
 
 use super::super::busy::{BLOCK, Busy};
-use super::super::cow::{CLOSED, PAGES, PLACES};
+use super::super::cow::{CLOSED, PLACES};
 use super::super::image::{self, Context, Description, Map, OpenFile, PAGE, Seconds, Word};
 use super::super::memory;
 use super::super::seats::Seat;
@@ -9,6 +9,7 @@ use super::super::semaphores::Obstacle;
 use super::super::{attributes, contents, files, journal, keep, process};
 use super::ahead::WORTH_IT;
 use super::copy::Held;
+use super::running::Running;
 use super::{Keeper, No, Taken};
 use crate::ckpt::pipes::sent;
 use crate::say;
@@ -64,11 +65,9 @@ impl Keeper {
         self.thaw();
         let thawed = time::now_ns();
         let mut stop_ns = thawed - began + noting_ns;
-        let (about, mut held) = copied?;
-        let running = held.running.as_ref().map_or(0, |r| r.blocks().len() * PAGES);
-        if let Some(running) = held.running.take() {
-            stop_ns += self.copy_running(running, &mut held)?;
-        }
+        let (about, mut held, running) = copied?;
+        let looked_at = running.pages();
+        stop_ns += self.copy_running(running, &mut held)?;
         self.answer();
         for why in core::mem::take(&mut self.left_out) {
             self.tell(&why, &why);
@@ -82,11 +81,14 @@ impl Keeper {
         self.grows |= self.staging.ready() >= had + WORTH_IT;
         if self.settings.verbose >= 2 {
             let stop = stop_ns as f64 / 1e6;
-            let running = match running {
+            let while_running = match looked_at {
                 0 => String::new(),
                 n => format!(", {n} looked at while it ran"),
             };
-            say!("checkpoint {} taken: {dirty_pages} pages, {stop:.1} ms stopped{running}", self.generation);
+            say!(
+                "checkpoint {} taken: {dirty_pages} pages, {stop:.1} ms stopped{while_running}",
+                self.generation
+            );
         }
         Ok(())
     }
@@ -101,7 +103,7 @@ impl Keeper {
     }
 
     /// Describes the frozen process and copies the pages that have changed. Blocks that are `busy` are not armed anew.
-    fn copy(&mut self, seats: &[&'static Seat], busy: Busy) -> Result<(Description, Held), No> {
+    fn copy(&mut self, seats: &[&'static Seat], busy: Busy) -> Result<(Description, Held, Running), No> {
         let maps = memory::mappings();
         if maps.is_empty() {
             return Err(No::Refused(memory::NO_MAPS.into()));
@@ -152,11 +154,10 @@ impl Keeper {
             self.unknown = true;
             No::Refused(why)
         })?;
-        held.running = Some(running).filter(|r| !r.blocks().is_empty());
         self.tracker.arm(&core::mem::take(&mut held.busy).calm(), &self.crew);
         self.tracker.watch_rest(&maps, &self.crew);
         self.left_out = chosen.left_out;
-        Ok((about, held))
+        Ok((about, held, running))
     }
 
     fn describe(&mut self, maps: &[Map], files: Vec<OpenFile>, seats: &[&'static Seat]) -> Description {

@@ -1,4 +1,4 @@
-//! Mappings whose writes are held instead of noted: those that are copied while the program runs (`ckpt/cow.rs`).
+//! Mappings whose writes are held instead of noted: those that are copied while the program runs (`ckpt/cow/`).
 
 use super::{Run, Tracker, pieces, scan};
 use crate::ckpt::cow::Guard;
@@ -45,8 +45,8 @@ impl Tracker {
         let mut held = Vec::new();
         for m in maps.iter().filter(|m| !m.shared && is_among(&self.held, m)) {
             if noting.watch((m.start, m.end)) {
-                // It was nobody's.
-                let _ = noting.clear((m.start, m.end)); // nobody holds these
+                // It was nobody's, so that nothing keeps it from being cleared.
+                let _ = noting.clear((m.start, m.end));
                 self.unwatched.push(m.start);
             } else {
                 held.push((m.start, m.end));
@@ -105,25 +105,27 @@ impl Tracker {
     /// While nobody can write to them: writes to what was held are noted instead. What nobody has written to since it was held is armed.
     pub fn note_held(&mut self, maps: &[Map], crew: &Crew) {
         let still: Vec<_> = self.held.iter().flat_map(|&r| scan::unwritten(&self.pagemap, r)).collect();
-        let held = self.held.clone();
-        self.let_go(maps);
-        if let Some(noting) = &self.uffd {
-            maps.iter().filter(|m| !m.shared && is_among(&held, m)).for_each(|m| {
-                noting.watch((m.start, m.end));
-            });
+        for range in self.release(maps) {
+            if let Some(noting) = &self.uffd {
+                noting.watch(range);
+            }
         }
-        self.unwatched.retain(|s| !maps.iter().any(|m| m.start == *s && is_among(&held, m)));
         self.arm(&still, crew);
     }
 
-    /// While nobody can write to them: writes to what was held of `maps` are not held any more. It is noted from the next [`Tracker::watch`] on; until then all of it counts as changed.
+    /// While nobody can write to them: writes to what was held of `maps` are not held any more. It is noted from the next [`Tracker::watch`] on; until
+    /// then all of it counts as changed.
     pub fn let_go(&mut self, maps: &[Map]) {
-        let Some(guard) = self.guard else { return };
+        let released = self.release(maps);
+        self.unwatched.extend(released.into_iter().map(|r| r.0));
+    }
+
+    /// Those of `maps` that were held are nobody's affair any more; they are returned.
+    fn release(&mut self, maps: &[Map]) -> Vec<(usize, usize)> {
+        let Some(guard) = self.guard else { return Vec::new() };
         let held = core::mem::take(&mut self.held);
-        for m in maps.iter().filter(|m| !m.shared && is_among(&held, m)) {
-            guard.uffd.unwatch((m.start, m.end));
-            self.unwatched.push(m.start);
-        }
         guard.hold(&[]);
+        let mine = maps.iter().filter(|m| !m.shared && is_among(&held, m)).map(|m| (m.start, m.end));
+        mine.inspect(|&range| guard.uffd.unwatch(range)).collect()
     }
 }

@@ -78,9 +78,6 @@ mod room {
 #[path = "../../../src/team/barrier.rs"]
 #[allow(dead_code)]
 mod barrier;
-#[path = "../../../src/ckpt/bell.rs"]
-#[allow(dead_code)]
-mod bell;
 #[path = "../../../src/work/batch.rs"]
 #[allow(dead_code)]
 mod batch;

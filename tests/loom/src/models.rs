@@ -2,7 +2,6 @@
 
 use crate::barrier::Barrier;
 use crate::batch::Batch;
-use crate::bell::Bell;
 use crate::count::Count;
 use crate::deque::Deque;
 use crate::dispenser::{Dispenser, Orphan, Range};
@@ -425,46 +424,5 @@ fn rounds_of_shared_work() {
         for h in helpers {
             h.join().unwrap();
         }
-    });
-}
-
-/// Work that one host makes and others do, under a lock with a bell: all of it is done, and nobody sleeps for ever.
-#[test]
-fn a_bell_under_a_lock() {
-    struct Work {
-        to_do: u32,
-        done: u32,
-        asleep: usize,
-    }
-    const ALL: u32 = 2;
-    check(3, || {
-        let work = Work { to_do: 0, done: 0, asleep: 0 };
-        let s = Arc::new((loom::sync::Mutex::new(work), Bell::new()));
-        let helpers = [s.clone(), s.clone()].map(|s| {
-            thread::spawn(move || {
-                let mut w = s.0.lock().unwrap();
-                while w.done < ALL {
-                    if w.to_do > 0 {
-                        (w.to_do, w.done) = (w.to_do - 1, w.done + 1);
-                        s.1.ring(&mut w.asleep);
-                        continue;
-                    }
-                    let heard = s.1.heard();
-                    w.asleep += 1;
-                    drop(w);
-                    s.1.wait(heard);
-                    w = s.0.lock().unwrap();
-                }
-            })
-        });
-        for _ in 0..ALL {
-            let mut w = s.0.lock().unwrap();
-            w.to_do += 1;
-            s.1.ring(&mut w.asleep);
-        }
-        for h in helpers {
-            h.join().unwrap();
-        }
-        assert_eq!(s.0.lock().unwrap().done, ALL);
     });
 }
