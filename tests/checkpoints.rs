@@ -180,6 +180,21 @@ fn memory_that_is_copied_while_the_program_runs() {
     assert!(running > 10, "only {running} checkpoints were copied while the program ran");
 }
 
+/// A SIGSEGV that was sent to the process, whose threads block it, is not for the hosts that copy memory and must survive its being gone.
+#[test]
+fn a_signal_that_waits_while_memory_is_copied() {
+    let s = Scratch::new("sent");
+    let exe = build("ckpt/sent.c", &[]);
+    let want = reference(&exe, &["64"], &[THREADS]);
+    assert_eq!(want.out, "wrong 0 waits 1\n");
+    let set = [("PROMP_CKPT_INTERVAL", "20ms"), ("PROMP_CKPT_COPY", "running"), ("PROMP_VERBOSE", "2")];
+    let run = checkpointed(&exe, &["64"], &s.path("ckpt"), &set);
+    assert_eq!((run.hung, run.status, &run.out), (false, 0, &want.out), "{}", run.err);
+    if cli_says("copying while running") {
+        assert!(run.err.matches("looked at while it ran").count() > 2, "{}", run.err);
+    }
+}
+
 /// What `promp doctor` says of something.
 fn cli_says(what: &str) -> bool {
     let out = Command::new(command()).args(["doctor", "--json"]).output().expect("the command runs").stdout;

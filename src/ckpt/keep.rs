@@ -93,6 +93,13 @@ pub fn get() -> &'static Keep {
     unsafe { &*KEEP.load(Relaxed) }
 }
 
+impl Keep {
+    /// Is host `tid` one of the runtime's own?
+    pub fn is_own(&self, tid: u32) -> bool {
+        self.own_hosts.iter().chain(&self.crew).any(|own| own.load(Relaxed) == tid)
+    }
+}
+
 /// The seat of `thr`.
 pub fn seat_of(thr: &'static Thread) -> Option<&'static Seat> {
     let n = thr.seat_number.get();

@@ -12,9 +12,10 @@ use super::{after, inject, library, report};
 use crate::ckpt;
 use crate::icv::{globals, globals_if_ready};
 use crate::say;
+use crate::sys::attempt;
 use crate::sys::host::{self, Identity};
 use crate::sys::signals::{self, Interrupted};
-use crate::sys::syscall::exit_group;
+use crate::sys::syscall::{exit_group, gettid, tgkill};
 use crate::sys::{futex, pending, sanitizer, tls};
 use crate::team::member::tfd;
 use crate::team::thread::Thread;
@@ -76,10 +77,18 @@ extern "C" fn on_signal(_sig: i32, info: *mut libc::siginfo_t, ctx: *mut libc::c
     lose(thr, kind, at);
 }
 
-/// SIGSEGV, SIGBUS, SIGFPE, SIGILL.
-extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mut libc::c_void) {
+/// SIGSEGV, SIGBUS, SIGFPE, SIGILL: of a thread, or in an attempt to read memory that may be gone.
+pub(crate) extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mut libc::c_void) {
     // SAFETY: the kernel's arguments.
     let (sent, at) = unsafe { ((*info).si_code <= 0, Interrupted::from_context(ctx)) };
+    // SAFETY: as above.
+    if !sent && unsafe { attempt::end(ctx) } {
+        return;
+    }
+    if sent && ckpt::keep::if_on().is_some_and(|k| k.is_own(gettid())) {
+        // SAFETY: as above.
+        return unsafe { signals::leave_to_others(sig, info, ctx) };
+    }
     let give_up = || signals::give_back(sig);
     let Some(thr) = tls::get() else { return give_up() };
     // SAFETY: the kernel's argument.
@@ -94,7 +103,7 @@ extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mut libc::c_v
         } else {
             give_up();
             if sent {
-                crate::sys::syscall::tgkill(crate::sys::syscall::gettid(), sig);
+                tgkill(gettid(), sig);
             }
         }
         return;
@@ -105,7 +114,7 @@ extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mut libc::c_v
     if sent || globals_if_ready().is_none() {
         // kill(2) from outside: the program's own affair.
         give_up();
-        crate::sys::syscall::tgkill(crate::sys::syscall::gettid(), sig);
+        tgkill(gettid(), sig);
         return;
     }
     if thr.inject.count_crash() > CRASH_TRIES {

@@ -5,6 +5,7 @@
 pub mod allowed;
 pub mod arena;
 pub mod asm;
+pub mod attempt;
 pub mod cache;
 pub mod code;
 pub mod door;

@@ -48,6 +48,11 @@ pub fn install(sig: i32, handler: Handler, only_default: bool) -> bool {
 /// What the crash signals had before; written before there are workers.
 static BEFORE: [Own<Option<libc::sigaction>>; 4] = [const { Own::new(None) }; 4];
 
+/// Is `handler` that of `sig` now?
+pub fn is_handled(sig: i32, handler: Handler) -> bool {
+    disposition(sig).is_some_and(|now| now[0] == handler as *const () as u64)
+}
+
 /// Is `handler` one that prints a message and lets the program die? gfortran's programs have such handlers without asking.
 fn only_reports(handler: usize) -> bool {
     let maps = super::maps::all();
@@ -146,6 +151,22 @@ impl Interrupted {
     }
 }
 
+/// For a handler: its signal was sent to the process, and is not for the calling host, which blocks it from when the handler returns on.
+///
+/// # Safety
+/// They are the handler's arguments.
+pub unsafe fn leave_to_others(signal: i32, info: *const libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: by the caller's promise; the kernel's mask is the first 8 bytes of the set.
+    unsafe {
+        *(&raw mut (*context.cast::<libc::ucontext_t>()).uc_sigmask).cast::<u64>() |= pending::bit(signal);
+        let process = sys::syscall::getpid();
+        // What kill(2) has sent only kill(2) sends; the sender is then this process.
+        if sys!(libc::SYS_rt_sigqueueinfo, process, signal, info) != 0 {
+            sys!(libc::SYS_kill, process, signal);
+        }
+    }
+}
+
 /// Makes `signal` one that is ignored; what waits of it is gone.
 pub fn ignore(signal: i32) {
     let ignore = [libc::SIG_IGN as u64, 0, 0, 0];
@@ -173,9 +194,15 @@ pub fn has_handlers(ours: u64) -> bool {
 /// Is there a handler for a signal that `is` says it is, by its flags?
 fn any(is: impl Fn(i32, u64) -> bool) -> bool {
     (1..65).any(|signal| {
-        let mut action = [0u64; 4];
-        // SAFETY: the kernel writes 32 bytes: handler, flags, restorer, mask.
-        let r = unsafe { sys!(libc::SYS_rt_sigaction, signal, 0, action.as_mut_ptr(), 8) };
-        r == 0 && action[0] > libc::SIG_IGN as u64 && is(signal, action[1])
+        disposition(signal)
+            .is_some_and(|[handler, flags, ..]| handler > libc::SIG_IGN as u64 && is(signal, flags))
     })
+}
+
+/// What the kernel has for `signal`: handler, flags, restorer, mask.
+fn disposition(signal: i32) -> Option<[u64; 4]> {
+    let mut action = [0u64; 4];
+    // SAFETY: the kernel writes 32 bytes.
+    let r = unsafe { sys!(libc::SYS_rt_sigaction, signal, 0, action.as_mut_ptr(), 8) };
+    (r == 0).then_some(action)
 }

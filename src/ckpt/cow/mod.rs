@@ -25,6 +25,8 @@ use super::busy;
 use super::image::PAGE;
 use super::keep as kept;
 use super::pages::{self, Known, UNPLACED};
+use crate::fault::stop::on_crash;
+use crate::sys::attempt::Attempt;
 use crate::sys::uffd::{Event, Uffd};
 use crate::sys::{cache, host, keep, syscall};
 use core::fmt;
@@ -37,8 +39,8 @@ use work::{SINGLE, State, Work};
 /// How long the guard waits before it tries again what the kernel did not take, or there was no place for.
 const AGAIN_NS: u64 = 200_000;
 
-/// A part of a block that stays in a CPU's own cache from when it is read until it is copied, past the caches: as in a stop (copy.rs), but through the
-/// kernel, since the memory may be gone.
+/// A part of a block that stays in a CPU's own cache from when it is read until it is copied, past the caches: as in a stop (copy.rs), but the memory
+/// may be gone.
 #[repr(align(4096))]
 struct Buffer([u8; Buffer::PAGES * PAGE]);
 
@@ -231,10 +233,13 @@ impl Guard {
         let first = (start / PAGE) as u64;
         let mut known = Known::from(&how.old, first);
         let is_new = known.none_before(first + PAGES as u64);
+        let attempt = Attempt::begin(on_crash);
         let (mut read, mut changed) = (true, 0);
         for (part, entries) in entries.chunks_mut(Buffer::PAGES).enumerate() {
             let from = start + part * buffer.0.len();
-            read &= how.door.copy(from, &mut buffer.0) || how.door.read(from, &mut buffer.0);
+            read &= attempt.as_ref().is_some_and(|a| a.copy(from, &mut buffer.0))
+                || how.door.copy(from, &mut buffer.0)
+                || how.door.read(from, &mut buffer.0);
             for (n, (entry, now)) in entries.iter_mut().zip(buffer.0.chunks_exact(PAGE)).enumerate() {
                 let n = part * Buffer::PAGES + n;
                 let page = first + n as u64;
@@ -247,7 +252,7 @@ impl Guard {
             }
         }
         cache::done();
-        drop(how);
+        drop((attempt, how));
         let counts = self.settle(by_guard);
         let mut w = self.work();
         w.moving -= 1;

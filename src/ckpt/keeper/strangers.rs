@@ -92,9 +92,7 @@ fn hosts() -> Vec<u32> {
 fn without_seat(mut tids: Vec<u32>, seats: &[&'static Seat]) -> Vec<u32> {
     let k = keep::get();
     tids.retain(|&t| {
-        !seats.iter().any(|s| s.host.load(Relaxed) == t)
-            && !k.own_hosts.iter().chain(&k.crew).any(|o| o.load(Relaxed) == t)
-            && k.parked.load(Relaxed) != t
+        !seats.iter().any(|s| s.host.load(Relaxed) == t) && !k.is_own(t) && k.parked.load(Relaxed) != t
     });
     tids
 }
