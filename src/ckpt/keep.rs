@@ -35,8 +35,8 @@ pub struct Keep {
     pub failed: AtomicU32,
     /// Somebody asks for a checkpoint; attempts made since the start.
     pub wanted: AtomicU32,
-    /// A checkpoint is being taken or written.
-    pub busy: AtomicU32,
+    /// A checkpoint is in memory, not yet whole on disk.
+    pub in_memory: AtomicU32,
     /// See `wanted`.
     pub attempts: AtomicU32,
     /// The last whole checkpoint, 0 if none.

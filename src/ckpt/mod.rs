@@ -344,8 +344,8 @@ pub fn potential() {
 pub fn can_roll_back() -> bool {
     let Some(k) = keep::if_on() else { return false };
     // The first one is safe in memory, and soon whole on disk.
-    while k.generation.load(Acquire) == 0 && k.busy.load(Acquire) != 0 {
-        futex::wait_until(&k.busy, 1, sys::time::now_ns() + 10_000_000);
+    while k.generation.load(Acquire) == 0 && k.in_memory.load(Acquire) != 0 {
+        futex::wait_until(&k.in_memory, 1, sys::time::now_ns() + 10_000_000);
     }
     k.generation.load(Acquire) > 0
 }

@@ -37,6 +37,11 @@ pub fn joined<T: Copy + PartialEq>(ranges: impl Iterator<Item = (T, T)>) -> Vec<
     out
 }
 
+/// Bytes in `ranges` of addresses.
+pub fn bytes(ranges: &[(usize, usize)]) -> usize {
+    ranges.iter().map(|r| r.1 - r.0).sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

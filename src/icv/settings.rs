@@ -179,8 +179,8 @@ fn checkpoints(
         })
     };
     let compare = choice("PROMP_CKPT_TRACK", &["auto", "compare"]) == 1;
-    let copying = [Copying::Auto, Copying::Stopped, Copying::Running]
-        [choice("PROMP_CKPT_COPY", &["auto", "stopped", "running"])];
+    let copying = [Copying::Auto, Copying::Stopped, Copying::Running, Copying::Small]
+        [choice("PROMP_CKPT_COPY", &["auto", "stopped", "running", "small"])];
     let all_threads = choice("PROMP_CKPT_THREADS", &["team", "all"]) == 1;
     let files = match get("PROMP_CKPT_FILES").map(|v| (parse::stack_size(&v), v)) {
         Some((None, v)) => {

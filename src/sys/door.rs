@@ -1,5 +1,6 @@
 //! The process' memory as a file.
 
+use super::attempt::Attempt;
 use super::syscall::high;
 use crate::sys;
 
@@ -30,8 +31,13 @@ impl Door {
         n == to.len() as isize
     }
 
+    /// Reads the memory at `from`, which may be gone, in the fastest way that there is; false if it cannot be read.
+    pub fn read_if_there(&self, attempt: Option<&Attempt>, from: usize, to: &mut [u8]) -> bool {
+        attempt.is_some_and(|a| a.copy(from, to)) || self.copy(from, to) || self.read(from, to)
+    }
+
     /// Reads the memory at `from`, which must be readable by its protection, in half the time that [`Door::read`] takes: it is copied once.
-    pub fn copy(&self, from: usize, to: &mut [u8]) -> bool {
+    fn copy(&self, from: usize, to: &mut [u8]) -> bool {
         let here = libc::iovec { iov_base: to.as_mut_ptr().cast(), iov_len: to.len() };
         let there = libc::iovec { iov_base: from as *mut _, iov_len: to.len() };
         // SAFETY: the kernel checks the addresses.

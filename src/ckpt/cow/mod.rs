@@ -237,9 +237,7 @@ impl Guard {
         let (mut read, mut changed) = (true, 0);
         for (part, entries) in entries.chunks_mut(Buffer::PAGES).enumerate() {
             let from = start + part * buffer.0.len();
-            read &= attempt.as_ref().is_some_and(|a| a.copy(from, &mut buffer.0))
-                || how.door.copy(from, &mut buffer.0)
-                || how.door.read(from, &mut buffer.0);
+            read &= how.door.read_if_there(attempt.as_ref(), from, &mut buffer.0);
             for (n, (entry, now)) in entries.iter_mut().zip(buffer.0.chunks_exact(PAGE)).enumerate() {
                 let n = part * Buffer::PAGES + n;
                 let page = first + n as u64;

@@ -7,6 +7,11 @@
 //! file; all else goes by way of the staging buffer. Memory that is filled once and only read from then on so needs no staging memory:
 //! touching that for the first time is what the first large checkpoint costs most (docs/checkpoints.md, "Cost").
 //!
+//! Memory that would be copied while the program runs (running.rs) is looked at in the same way, to find out whether it goes on changing. What is
+//! found changed as a whole only when the checkpoint is due is looked at then, and again after a while, for which the checkpoint waits: holding its
+//! mapping, and noting its writes again when it turns out that little changes, would stop the program for longer than a checkpoint should. And if much
+//! has changed again since it was noted, it is noted and written again before more staging memory is touched.
+//!
 //! From the noting until a checkpoint is whole, what the kernel notes is not all that has changed since the last one: a rollback in
 //! between puts everything back.
 
@@ -20,7 +25,7 @@ use super::super::ranges;
 use super::super::tracker::Run;
 use super::copy::{List, Reading, Source};
 use super::{Keeper, No};
-use crate::sys::time;
+use crate::sys::{futex, time};
 use core::sync::atomic::Ordering::*;
 
 /// Bytes that the staging buffer would have to grow by.
@@ -29,16 +34,23 @@ pub(super) const WORTH_IT: usize = 1 << 20;
 const BATCH: usize = 4 << 20;
 /// Pages of a block that are looked at.
 const SAMPLE: usize = 4;
+/// How long a checkpoint that is due waits at most to find out what goes on changing.
+const PAUSE_NS: u64 = 1_000_000_000;
+
+/// Checksums of some pages of a block; none if they cannot be read.
+type Sample = Option<[u64; SAMPLE]>;
 
 /// What was noted and written ahead.
 #[derive(Default)]
 pub(super) struct Ahead {
     /// Memory that had changed when it was looked at, in order: [start, end).
     pub changed: Vec<(usize, usize)>,
-    /// Where blocks of it begin whose writes are not noted, with checksums of samples.
-    samples: Vec<(usize, Option<u64>)>,
-    /// The rest, in pages, in order: [first, behind the last).
+    /// Where blocks begin, in order, whose writes are not noted, with checksums of samples.
+    samples: Vec<(usize, Sample)>,
+    /// What is noted, in pages, in order: [first, behind the last).
     pub noted: Vec<(u64, u64)>,
+    /// What of it is still to be written.
+    unwritten: Vec<(u64, u64)>,
     /// Those of them that have been written, or found empty, in order.
     pub entries: Vec<Entry>,
     /// Bytes of those that could not be read.
@@ -48,10 +60,23 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    /// `armed` parts of what had changed are noted; nobody else has noted them.
+    /// Parts of what has changed are `armed`. What was written of them before is not what they hold.
     fn note(&mut self, armed: &[(usize, usize)]) {
-        self.noted.extend(armed.iter().map(|r| ((r.0 / PAGE) as u64, (r.1 / PAGE) as u64)));
-        self.noted.sort();
+        let armed: Vec<_> = armed.iter().map(|r| ((r.0 / PAGE) as u64, (r.1 / PAGE) as u64)).collect();
+        let is_armed =
+            |page: u64| armed.get(armed.partition_point(|r| r.1 <= page)).is_some_and(|r| r.0 <= page);
+        self.entries.retain(|e| !is_armed(e.page));
+        for list in [&mut self.noted, &mut self.unwritten] {
+            list.extend(ranges::without(&armed, list));
+            list.sort_unstable();
+        }
+    }
+
+    /// Has the block at `start` been looked at, or is part of it noted?
+    fn knows(&self, start: usize) -> bool {
+        let (page, end) = ((start / PAGE) as u64, ((start + BLOCK) / PAGE) as u64);
+        let next = self.noted.get(self.noted.partition_point(|r| r.1 <= page));
+        next.is_some_and(|r| r.0 < end) || self.samples.binary_search_by_key(&start, |s| s.0).is_ok()
     }
 }
 
@@ -59,58 +84,154 @@ impl Keeper {
     /// When to note what has changed, for a checkpoint that is due at `due`.
     pub(super) fn time_to_note(&self, due: u64) -> u64 {
         let useful = self.grows && !self.unknown && self.tracker.notes_writes();
-        if useful && self.tried < self.generation {
+        if useful && self.tried != Some(self.generation) {
             due.saturating_sub(self.settings.interval_ns / 2)
         } else {
             u64::MAX
         }
     }
 
-    /// Notes what has changed, if the next checkpoint would need much more staging memory. Threads are stopped while the mappings are
-    /// looked at and watched: watching a part of one that is growing would make it two for the kernel.
+    /// Notes what has changed, if the next checkpoint would need much more staging memory, or hold writes to more memory.
     pub(super) fn note(&mut self) {
-        self.tried = self.generation;
+        self.tried = Some(self.generation);
         let (maps, runs) = self.look();
-        let (staged, running) = self.expected(&maps, &runs);
-        // What is copied while the program runs needs little of it.
-        self.grows = running == 0 && staged >= self.staging.ready() + WORTH_IT;
+        let (staged, _) = self.expected(&maps, &runs);
+        self.grows = staged >= self.staging.ready() + WORTH_IT || !self.unseen(&maps, &runs).is_empty();
         if !self.grows {
             return;
         }
         self.crew.hire();
-        let began = time::now_ns();
-        if self.freeze().is_err() {
-            return;
-        }
-        let maps = memory::mappings();
-        let runs = self.tracker.runs(&maps, &self.store.dense, &self.crew);
-        self.tracker.watch(&maps);
-        self.thaw();
-        let stop_ns = time::now_ns() - began;
-        // Exactly what is noted is armed: what is written to elsewhere from now on has changed since the last checkpoint, too.
-        let changed: Vec<_> = runs.iter().filter(|r| r.changed).map(|r| (r.start, r.end)).collect();
-        let changed = ranges::without(&changed, self.tracker.held());
+        let Ok((_, runs, stop_ns)) = self.watch_all() else { return };
+        let changed = self.changed_unheld(&runs);
         let busy = Busy::look(&runs, &changed);
         let samples = busy.starts().map(|start| (start, self.sample(start))).collect();
+        // Exactly what is noted is armed: what is written to elsewhere from now on has changed since the last checkpoint, too.
         let armed = ranges::without(&changed, &busy.unarmed());
         self.tracker.arm(&armed, &self.crew);
         let ahead = self.ahead.insert(Ahead { changed, samples, stop_ns, ..Ahead::default() });
         ahead.note(&armed);
     }
 
-    /// Notes the blocks whose samples are as they were.
+    /// What has changed and is not held.
+    fn changed_unheld(&self, runs: &[Run]) -> Vec<(usize, usize)> {
+        let changed: Vec<_> = runs.iter().filter(|r| r.changed).map(|r| (r.start, r.end)).collect();
+        ranges::without(&changed, self.tracker.held())
+    }
+
+    /// Has the kernel watch all mappings, so that writes to them can be noted. Threads are stopped meanwhile: watching a part of a mapping that is
+    /// growing would make it two for the kernel. Returns the memory as it was then, and for how long they were.
+    fn watch_all(&mut self) -> Result<(Vec<Map>, Vec<Run>, u64), No> {
+        let began = time::now_ns();
+        self.freeze()?;
+        let maps = memory::mappings();
+        let runs = self.tracker.runs(&maps, &self.store.dense, &self.crew);
+        self.tracker.watch(&maps);
+        self.thaw();
+        Ok((maps, runs, time::now_ns() - began))
+    }
+
+    /// Blocks in `runs` of `maps` whose writes would be held from the next checkpoint on, and of which it is not known whether they go on changing,
+    /// in order; none if it is little.
+    fn unseen(&self, maps: &[Map], runs: &[Run]) -> Vec<usize> {
+        if self.unknown {
+            return Vec::new();
+        }
+        let none = Ahead::default();
+        let ahead = self.ahead.as_ref().unwrap_or(&none);
+        let blocks = self.to_be_held(maps, runs).into_iter().flat_map(|(_, blocks)| blocks);
+        let unseen: Vec<usize> = blocks.filter(|&start| !ahead.knows(start)).collect();
+        if unseen.len() * BLOCK < self.settings.copying.worth_it() { Vec::new() } else { unseen }
+    }
+
+    /// For a checkpoint that is due, with memory in `runs` of `maps`, for which `staged` bytes would be staged. Finds out whether memory goes on
+    /// changing of which that is not known, and writes what does not; or else what has changed since it was written, if that is much but less than
+    /// `most`, which is then half of it. False if there is nothing to do, or no time.
+    pub(super) fn come_to_rest(
+        &mut self,
+        maps: &[Map],
+        runs: &[Run],
+        staged: usize,
+        most: &mut usize,
+    ) -> Result<bool, No> {
+        // Somebody who waits for the checkpoint does not wait for this.
+        let is_waited_for = keep::get().wanted.load(Acquire) > 0;
+        if self.unknown || self.refused || is_waited_for || !self.tracker.notes_writes() {
+            return Ok(false);
+        }
+        let much = self.settings.copying.worth_it();
+        let again = staged >= self.staging.ready() + much
+            && staged < *most
+            && ranges::bytes(&self.to_be_noted(runs)) >= much;
+        let is_unseen = !self.unseen(maps, runs).is_empty();
+        if !again && !is_unseen {
+            return Ok(false);
+        }
+        self.crew.hire();
+        let (maps, runs, stop_ns) = self.watch_all()?;
+        let unseen = self.unseen(&maps, &runs).into_iter().map(|start| (start, self.sample(start)));
+        let unseen: Vec<_> = unseen.collect();
+        let armed = if unseen.is_empty() { self.to_be_noted(&runs) } else { Vec::new() };
+        self.tracker.arm(&armed, &self.crew);
+        let changed = &self.store.dense;
+        let ahead = self.ahead.get_or_insert_with(|| Ahead { changed: changed.clone(), ..Ahead::default() });
+        ahead.stop_ns += stop_ns;
+        ahead.note(&armed);
+        if !unseen.is_empty() {
+            ahead.samples.extend(unseen);
+            ahead.samples.sort_unstable();
+            self.pause()?;
+        } else {
+            *most = staged / 2;
+        }
+        self.write_ahead()?;
+        Ok(true)
+    }
+
+    /// What has changed in `runs` and neither is held nor has been seen to go on changing.
+    fn to_be_noted(&self, runs: &[Run]) -> Vec<(usize, usize)> {
+        let samples = self.ahead.iter().flat_map(|a| a.samples.iter());
+        let busy = ranges::joined(samples.map(|s| (s.0, s.0 + BLOCK)));
+        ranges::without(&self.changed_unheld(runs), &busy)
+    }
+
+    /// For long enough to see whether memory goes on changing; but neither a failure waits nor somebody who asks for a checkpoint.
+    fn pause(&self) -> Result<(), No> {
+        let k = keep::get();
+        let until = time::now_ns() + PAUSE_NS.min(self.settings.interval_ns / 2);
+        while time::now_ns() < until && k.wanted.load(Acquire) == 0 {
+            let bell = k.bell.load(Acquire);
+            if k.failed.load(Acquire) > 0 {
+                return Err(No::Later);
+            }
+            futex::wait_until(&k.bell, bell, until);
+        }
+        Ok(())
+    }
+
+    /// Notes the blocks of whose samples most are as they were.
     fn note_quiet(&mut self, ahead: &mut Ahead) {
-        let quiet = ahead.samples.extract_if(.., |s| s.1.is_some() && self.sample(s.0) == s.1);
+        let is_quiet = |&mut (start, then): &mut (usize, Sample)| {
+            let same =
+                then.zip(self.sample(start)).map(|(a, b)| a.iter().zip(b).filter(|(a, b)| *a == b).count());
+            same.is_some_and(|n| n > SAMPLE / 4)
+        };
+        let quiet = ahead.samples.extract_if(.., is_quiet);
         let quiet = ranges::joined(quiet.map(|(start, _)| (start, start + BLOCK)));
         self.tracker.arm(&quiet, &self.crew);
         ahead.note(&quiet);
     }
 
-    /// The checksum of some pages of the block at `start`; none if they cannot be read.
-    fn sample(&self, start: usize) -> Option<u64> {
-        let mut content = [0; SAMPLE * PAGE];
-        let mut places = content.chunks_exact_mut(PAGE).zip((start..).step_by(BLOCK / SAMPLE + PAGE));
-        places.all(|(place, from)| self.door.read(from, place)).then(|| image::sum(&content))
+    /// The checksums of some pages of the block at `start`.
+    fn sample(&self, start: usize) -> Sample {
+        let mut page = [0; PAGE];
+        let mut sums = [0; SAMPLE];
+        let mut places = sums.iter_mut().zip((start..).step_by(BLOCK / SAMPLE + PAGE));
+        let read = places.all(|(sum, from)| {
+            let read = self.door.read(from, &mut page);
+            *sum = image::sum(&page);
+            read
+        });
+        read.then_some(sums)
     }
 
     /// The memory as it is, while the program runs.
@@ -137,9 +258,12 @@ impl Keeper {
 
     /// Writes noted pages that have not been written to since.
     pub(super) fn write_ahead(&mut self) -> Result<(), No> {
-        // Unless they are written already, for a checkpoint that could not be taken then.
-        let Some(mut ahead) = self.ahead.take_if(|a| a.entries.is_empty()) else { return Ok(()) };
+        let Some(mut ahead) = self.ahead.take() else { return Ok(()) };
         self.note_quiet(&mut ahead);
+        if ahead.unwritten.is_empty() {
+            self.ahead = Some(ahead);
+            return Ok(());
+        }
         let maps = memory::mappings();
         let runs = self.tracker.runs(&maps, &self.store.dense, &self.crew);
         self.staging.prepare(BATCH, 0, &self.crew);
@@ -148,17 +272,22 @@ impl Keeper {
             self.ahead = Some(ahead);
             return Ok(());
         }
+        let unwritten = core::mem::take(&mut ahead.unwritten);
         let mut list = List::new(batch);
         let mut map = 0;
         for r in runs.iter().filter(|r| !r.changed) {
             while maps[map].end <= r.start {
                 map += 1;
             }
-            // Through the kernel: it may be gone by now.
-            let how =
-                Reading { source: Source::Door, must: true, anonymous: maps[map].inode == 0, compare: false };
+            // It may be gone by now.
+            let how = Reading {
+                source: Source::Running,
+                must: true,
+                anonymous: maps[map].inode == 0,
+                compare: false,
+            };
             let mut parts = Vec::new();
-            ranges::parts(&ahead.noted, (r.start / PAGE) as u64, (r.end / PAGE) as u64, |a, b, noted| {
+            ranges::parts(&unwritten, (r.start / PAGE) as u64, (r.end / PAGE) as u64, |a, b, noted| {
                 parts.extend(noted.then_some(a..b));
             });
             for mut pages in parts {
@@ -168,6 +297,7 @@ impl Keeper {
             }
         }
         self.write_list(&mut list, &mut ahead)?;
+        ahead.entries.sort_unstable_by_key(|e| e.page);
         self.ahead = Some(ahead);
         Ok(())
     }

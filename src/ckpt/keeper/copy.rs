@@ -9,6 +9,8 @@ use super::super::ranges;
 use super::super::tracker::Run;
 use super::Keeper;
 use super::ahead::Ahead;
+use crate::fault::stop::on_crash;
+use crate::sys::attempt::Attempt;
 use crate::sys::cache;
 use core::ops::Range;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
@@ -109,6 +111,8 @@ pub(super) enum Source<'a> {
     Memory,
     /// In memory that may not be readable, through the kernel.
     Door,
+    /// In memory that may be gone.
+    Running,
     /// In a file.
     File(&'a Opened),
 }
@@ -269,6 +273,8 @@ impl Keeper {
             let mut listed = list.pages(first, end).peekable();
             let begin = listed.peek().map_or(0, |p| p.0);
             let mut known = Known::from(old, begin);
+            let is_running = listed.peek().is_some_and(|p| matches!(p.2.source, Source::Running));
+            let attempt = if is_running { Attempt::begin(on_crash) } else { None };
             while let Some((page, n, how)) = listed.next() {
                 if let Some(next) = listed.peek().filter(|next| next.2.is_direct() && next.0 != page + 1) {
                     cache::fetch(next.0 as usize * PAGE, FETCH);
@@ -280,6 +286,7 @@ impl Keeper {
                 let there = match how.source {
                     Source::Memory => true,
                     Source::Door => door.read(from, place),
+                    Source::Running => door.read_if_there(attempt.as_ref(), from, place),
                     Source::File(file) => file.read(page, place),
                 };
                 if !there {

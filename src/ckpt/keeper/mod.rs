@@ -72,7 +72,9 @@ pub struct Keeper {
     /// A checkpoint has needed much more staging memory than there was; the next one may again.
     grows: bool,
     /// The generation after which it was tried to note what had changed.
-    tried: u64,
+    tried: Option<u64>,
+    /// The last attempt was refused; so may the next one be.
+    refused: bool,
     /// What users have been told: once of a kind.
     told: Vec<String>,
     /// Files whose content is not part of the checkpoint just taken, and why.
@@ -108,14 +110,15 @@ impl Keeper {
             tracker,
             last: Description::default(),
             generation: 0,
-            unknown: true,
+            unknown: false,
             staging: Staging::default(),
             crew: Crew::default(),
             guarded: false,
             stopped: running::Stopped::default(),
             ahead: None,
             grows: true,
-            tried: 0,
+            tried: None,
+            refused: false,
             told: Vec::new(),
             left_out: Vec::new(),
             stranger: None,
@@ -152,10 +155,10 @@ impl Keeper {
             let wanted = k.wanted.load(Acquire) > 0;
             let now = time::now_ns();
             if wanted || now >= due {
-                k.busy.store(1, Release);
                 let taken = self.take();
-                k.busy.store(0, Release);
-                futex::wake(&k.busy, u32::MAX);
+                k.in_memory.store(0, Release);
+                futex::wake(&k.in_memory, u32::MAX);
+                self.refused = matches!(taken, Err(No::Refused(_)));
                 let soon = match taken {
                     Ok(()) => self.settings.interval_ns,
                     Err(No::Later) => RETRY_NS,

@@ -9,7 +9,7 @@ use super::super::crew;
 use super::super::image::{Map, PAGE};
 use super::super::memory;
 use super::super::ranges;
-use super::super::tracker::Run;
+use super::super::tracker::{Run, is_among};
 use super::copy::Held;
 use super::{Keeper, No};
 use crate::say;
@@ -19,6 +19,9 @@ use std::sync::Arc;
 /// Bytes from which on it is worth it, and bytes of one mapping.
 const WORTH_IT: usize = 64 << 20;
 const WORTH_A_MAPPING: usize = 16 << 20;
+
+/// Less than one of so many blocks is little: taking a mapping from one userfaultfd to the other costs a fourth of what copying it does.
+pub(super) const FEW_BLOCKS: usize = 4;
 
 /// After it has turned out that little changes, no writes are held for so many.
 const FEW: u32 = 16;
@@ -35,6 +38,18 @@ pub enum Copying {
     Stopped,
     /// While the program runs, wherever that is possible: for tests.
     Running,
+    /// As `Auto`, but from a block on: for tests.
+    Small,
+}
+
+impl Copying {
+    /// Bytes from which on memory is worth looking at for copying it while the program runs.
+    pub(super) fn worth_it(self) -> usize {
+        match self {
+            Self::Auto | Self::Stopped => WORTH_IT,
+            Self::Running | Self::Small => BLOCK,
+        }
+    }
 }
 
 /// Checkpoints for which everything is copied in the stop.
@@ -91,18 +106,26 @@ impl Running {
 }
 
 /// Blocks of `maps` that have changed as a whole, or may have, if `everything` may: for each mapping that has enough of them its index and where
-/// they begin. `least` bytes are enough.
-fn whole_blocks(maps: &[Map], runs: &[Run], everything: bool, least: usize) -> Vec<(usize, Vec<usize>)> {
+/// they begin. `least` bytes are enough, and a part of what a mapping holds that is not among those `held`, in order.
+fn whole_blocks(
+    maps: &[Map],
+    runs: &[Run],
+    everything: bool,
+    (least, part): (usize, usize),
+    held: &[(usize, usize)],
+) -> Vec<(usize, Vec<usize>)> {
     let mut found: Vec<(usize, Vec<usize>)> = Vec::new();
-    let mut map = 0;
-    for r in runs.iter().filter(|r| r.present && (r.changed || everything)) {
+    let (mut map, mut content) = (0, vec![0; maps.len()]);
+    for r in runs.iter().filter(|r| r.present) {
         while maps[map].end <= r.start {
             map += 1;
         }
+        content[map] += r.end - r.start;
         let m = &maps[map];
         const WRITABLE: i32 = libc::PROT_READ | libc::PROT_WRITE;
         // The kernel's own extension of the stack goes by what lies below it.
-        if m.inode != 0 || m.shared || m.prot & WRITABLE != WRITABLE || m.path == "[stack]" {
+        let may = m.inode == 0 && !m.shared && m.prot & WRITABLE == WRITABLE && m.path != "[stack]";
+        if !may || !(r.changed || everything) {
             continue;
         }
         let first = r.start.next_multiple_of(BLOCK);
@@ -112,7 +135,10 @@ fn whole_blocks(maps: &[Map], runs: &[Run], everything: bool, least: usize) -> V
             None => found.push((map, blocks.collect())),
         }
     }
-    found.retain(|f| f.1.len() * BLOCK >= least.min(WORTH_A_MAPPING));
+    found.retain(|(map, blocks)| {
+        let of_it = if is_among(held, &maps[*map]) { 0 } else { content[*map] / part };
+        blocks.len() * BLOCK >= least.min(WORTH_A_MAPPING).max(of_it)
+    });
     if bytes(&found) < least { Vec::new() } else { found }
 }
 
@@ -124,15 +150,26 @@ fn bytes(found: &[(usize, Vec<usize>)]) -> usize {
 impl Keeper {
     /// Whole blocks of memory in `runs` of `maps` that can be copied while the program runs, mapping by mapping.
     fn worth_it(&self, maps: &[Map], runs: &[Run]) -> Vec<(usize, Vec<usize>)> {
-        let least = match self.settings.copying {
-            Copying::Auto => WORTH_IT,
-            Copying::Running => BLOCK,
+        let copying = self.settings.copying;
+        let part = match copying {
+            Copying::Auto | Copying::Small => FEW_BLOCKS,
+            Copying::Running => usize::MAX,
             Copying::Stopped => return Vec::new(),
         };
         if self.tracker.guard().is_none() || self.stopped.checkpoints > 0 {
             return Vec::new();
         }
-        whole_blocks(maps, runs, self.unknown, least)
+        whole_blocks(maps, runs, self.unknown, (copying.worth_it(), part), self.tracker.held())
+    }
+
+    /// Those in mappings whose writes are not held yet, if there is a choice.
+    pub(super) fn to_be_held(&self, maps: &[Map], runs: &[Run]) -> Vec<(usize, Vec<usize>)> {
+        let mut found = match self.settings.copying {
+            Copying::Auto | Copying::Small => self.worth_it(maps, runs),
+            Copying::Stopped | Copying::Running => Vec::new(),
+        };
+        found.retain(|f| !is_among(self.tracker.held(), &maps[f.0]));
+        found
     }
 
     /// Bytes that would be copied while the program runs.
@@ -197,7 +234,8 @@ impl Keeper {
         };
         self.staging.touched(how.base + figures.places * PAGES);
         // Where little changes noting tells what, page by page, and costs less.
-        let little = figures.known >= WORTH_IT / PAGE && figures.changed < figures.known / 4;
+        let little =
+            figures.known >= self.settings.copying.worth_it() / PAGE && figures.changed < figures.known / 4;
         if !little {
             return Ok(0);
         }
@@ -256,10 +294,15 @@ mod tests {
             run(b(10), b(16), true, true),
             run(b(20), b(21), true, true),
         ];
-        assert_eq!(whole_blocks(&maps, &runs, false, BLOCK), [(0, vec![b(2), b(7)]), (3, vec![b(20)])]);
-        assert_eq!(whole_blocks(&maps, &runs, true, BLOCK)[0].1, [b(2), b(4), b(5), b(7)]);
-        assert_eq!(whole_blocks(&maps, &runs, false, 2 * BLOCK), [(0, vec![b(2), b(7)])]);
-        assert!(whole_blocks(&maps, &runs, false, 3 * BLOCK).is_empty());
+        let whole = |everything, least, held: &[_]| whole_blocks(&maps, &runs, everything, least, held);
+        let any = usize::MAX;
+        assert_eq!(whole(false, (BLOCK, any), &[]), [(0, vec![b(2), b(7)]), (3, vec![b(20)])]);
+        assert_eq!(whole(true, (BLOCK, any), &[])[0].1, [b(2), b(4), b(5), b(7)]);
+        assert_eq!(whole(false, (2 * BLOCK, any), &[]), [(0, vec![b(2), b(7)])]);
+        assert!(whole(false, (3 * BLOCK, any), &[]).is_empty());
+        // Two of the six blocks that the first mapping has: less than half of it, unless it is held already.
+        assert_eq!(whole(false, (BLOCK, 2), &[]), [(3, vec![b(20)])]);
+        assert_eq!(whole(false, (BLOCK, 2), &[(b(1), b(10))])[0], (0, vec![b(2), b(7)]));
         // What is left to be copied in the stop.
         let running = Running { blocks: vec![b(2), b(7)], ..Running::default() };
         let rest = running.rest(runs.to_vec());

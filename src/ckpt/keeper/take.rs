@@ -20,6 +20,9 @@ use core::sync::atomic::Ordering::*;
 
 /// Bytes from which on the crew is worth having.
 const WORTH_SHARING: usize = 8 << 20;
+/// How often memory is looked at before a checkpoint, at most, and how often it may be waited for.
+const LOOKS: u32 = 10;
+const WAITS: u32 = 6;
 
 impl Keeper {
     pub(super) fn take(&mut self) -> Result<(), No> {
@@ -28,27 +31,9 @@ impl Keeper {
             return Err(No::Refused("the program has closed descriptors of the runtime's".into()));
         }
         self.write_ahead()?;
-        let noting_ns = self.ahead.as_ref().map_or(0, |a| a.stop_ns);
         let had = self.staging.ready();
-        let mut busy = Busy::default();
-        // While it grows, more may change.
-        for _ in 0..4 {
-            let (maps, runs) = self.look();
-            if !self.unknown {
-                busy = Busy::look(&runs, self.ahead.as_ref().map_or(&self.store.dense, |a| &a.changed));
-            }
-            let (staged, running) = self.expected(&maps, &runs);
-            if staged + running >= WORTH_SHARING {
-                self.crew.hire();
-            }
-            let places = if running > 0 { PLACES * BLOCK } else { 0 };
-            if running > 0 && !self.guarded {
-                self.guarded = self.tracker.guard().is_some_and(|g| g.hire());
-            }
-            if !self.staging.prepare(staged + places, running, &self.crew) {
-                break;
-            }
-        }
+        let busy = self.prepare()?;
+        let noting_ns = self.ahead.as_ref().map_or(0, |a| a.stop_ns);
         let began = time::now_ns();
         let seats = self.freeze()?;
         if k.failed.load(Acquire) > 0 || seats.iter().any(|s| s.is_about_to_stop()) {
@@ -61,6 +46,7 @@ impl Keeper {
         let children_ended = process::children_ended();
         if copied.is_ok() {
             self.unknown = true; // until it is whole
+            k.in_memory.store(1, Release);
         }
         self.thaw();
         let thawed = time::now_ns();
@@ -91,6 +77,34 @@ impl Keeper {
             );
         }
         Ok(())
+    }
+
+    /// Makes ready what the checkpoint needs, while the program runs. Returns the blocks that are busy.
+    fn prepare(&mut self) -> Result<Busy, No> {
+        let (mut busy, mut most) = (Busy::default(), usize::MAX);
+        // Meanwhile more may change.
+        for look in 0..LOOKS {
+            let (maps, runs) = self.look();
+            let (staged, running) = self.expected(&maps, &runs);
+            if look < WAITS && self.come_to_rest(&maps, &runs, staged, &mut most)? {
+                continue;
+            }
+            if !self.unknown {
+                busy = Busy::look(&runs, self.ahead.as_ref().map_or(&self.store.dense, |a| &a.changed));
+            }
+            if staged + running >= WORTH_SHARING {
+                self.crew.hire();
+            }
+            let places = if running > 0 { PLACES * BLOCK } else { 0 };
+            if running > 0 && !self.guarded {
+                self.guarded = self.tracker.guard().is_some_and(|g| g.hire());
+            }
+            if !self.staging.prepare(staged + places, running, &self.crew) {
+                break;
+            }
+            most = usize::MAX;
+        }
+        Ok(busy)
     }
 
     /// Those who asked for a checkpoint go on: it is safe in memory, or there is none.

@@ -15,6 +15,7 @@ use super::image::Map;
 use super::ranges;
 use crate::sys::pagemap::{CHECK_WPASYNC, Pagemap, WP_MATCHING};
 use crate::sys::uffd::Uffd;
+pub use holding::is_among;
 use scan::{Found, Scan, Stretch};
 use std::sync::OnceLock;
 
@@ -94,7 +95,7 @@ impl Tracker {
         let scan = Scan { pagemap: &self.pagemap, noted: self.notes_writes(), held: false };
         crew.share(pieces.len(), &|i| {
             let (m, start, end) = pieces[i];
-            let found_here = match holding::is_among(&self.held, m) {
+            let found_here = match is_among(&self.held, m) {
                 true => Scan { held: true, ..scan }.piece(m, (start, end), dense, 0),
                 false => scan.piece(m, (start, end), dense, flags),
             };
@@ -119,7 +120,7 @@ impl Tracker {
     pub fn watch(&mut self, maps: &[Map]) -> Vec<(usize, usize)> {
         let Some(uffd) = &self.uffd else { return Vec::new() };
         let mut new = Vec::new();
-        for m in maps.iter().filter(|m| !m.shared && !holding::is_among(&self.held, m)) {
+        for m in maps.iter().filter(|m| !m.shared && !is_among(&self.held, m)) {
             uffd.watch((m.start, m.end));
             if let Some(i) = self.unwatched.iter().position(|s| *s == m.start) {
                 self.unwatched.swap_remove(i);
