@@ -83,7 +83,8 @@ impl Ahead {
 impl Keeper {
     /// When to note what has changed, for a checkpoint that is due at `due`.
     pub(super) fn time_to_note(&self, due: u64) -> u64 {
-        let useful = self.grows && !self.unknown && self.tracker.notes_writes();
+        // What was noted for a checkpoint that could not be taken still holds.
+        let useful = self.grows && !self.unknown && self.ahead.is_none() && self.tracker.notes_writes();
         if useful && self.tried != Some(self.generation) {
             due.saturating_sub(self.settings.interval_ns / 2)
         } else {
