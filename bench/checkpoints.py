@@ -167,13 +167,18 @@ def main():
     print("\n| program | checkpoint | pages | MB | stop ms | limit ms (1.5 x copy + 5) | write ms |\n|---|---|---|---|---|---|---|")
     ok = []
 
+    def limit(c):
+        return 1.5 * c["dirty_pages"] * 4096 / copy / 1e6 + 5
+
     def rows(name, report):
         done = report["checkpoints"]
-        pick = done[:1] + (sorted(done[1:], key=lambda c: c["stop_s"])[len(done[1:]) // 2:][:1] if len(done) > 1 else [])
-        for label, c in zip(["first", "median of the others"], pick):
-            limit = 1.5 * c["dirty_pages"] * 4096 / copy / 1e6 + 5
-            ok.append(c["stop_s"] * 1e3 <= limit)
-            print(f"| {name} | {label} | {c['dirty_pages']} | {c['bytes'] / 1e6:.1f} | {c['stop_s'] * 1e3:.1f} | {limit:.1f} | {c['write_s'] * 1e3:.1f} |", flush=True)
+        later = sorted(done[1:], key=lambda c: c["stop_s"])
+        pick = [("first", done[0])]
+        if later:
+            pick += [("median of the others", later[len(later) // 2]), ("worst", max(done, key=lambda c: c["stop_s"] * 1e3 / limit(c)))]
+        for label, c in pick:
+            print(f"| {name} | {label} | {c['dirty_pages']} | {c['bytes'] / 1e6:.1f} | {c['stop_s'] * 1e3:.1f} | {limit(c):.1f} | {c['write_s'] * 1e3:.1f} |", flush=True)
+        ok.extend(c["stop_s"] * 1e3 <= limit(c) for c in done)
         out.setdefault("checkpoints", {})[name] = done
 
     kernels = {k: build(f"npb/{k}.c") for k in a.kernels.split(",")}
@@ -184,7 +189,7 @@ def main():
         # Long enough for several checkpoints after the first that has everything, whose writing takes seconds.
         seconds = str(int(5 + 5 * a.gib))
         rows(f"{a.gib:g} GiB, {percent} %", run([dirty, str(int(a.gib * 1024)), str(percent), "1", seconds], "1s", directory=a.dir)[2])
-    print(f"\nwithin the limit: {sum(ok)} of {len(ok)}")
+    print(f"\ncheckpoints within the limit: {sum(ok)} of {len(ok)}")
 
     if a.rounds:
         holes = as_large_as_memory(a.dir) if a.full_memory else None

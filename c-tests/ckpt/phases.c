@@ -1,10 +1,12 @@
 /* Memory that changes as a whole for a while, then here and there or in part, then not at all, or is given back (argument: seed), by work that cannot be
-   repeated. Prints a sum over all of it from time to time and at the end. */
+   repeated. For the first half of some phases no checkpoint is possible: there are sockets. Prints a sum over all of it from time to time and at the end. */
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
 enum { BLOCK = 2 << 20, BLOCKS = 8, LONGS = BLOCK / 8, PAGE = 4096, PHASES = 24 };
 static uint64_t state;
 static uint64_t below(uint64_t n) {
@@ -27,13 +29,16 @@ int main(int argc, char **argv) {
             part[b] = below(BLOCK / PAGE);
             if (does[b] == 3) madvise((char *)m + b * BLOCK, BLOCK, MADV_DONTNEED);
         }
-        for (int step = 0; step < steps; step++)
+        int pair[2], sockets = phase > 0 && below(4) == 0 && !socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
+        for (int step = 0; step < steps; step++) {
+            if (sockets && step == steps / 2) close(pair[0]), close(pair[1]);
 #pragma omp parallel for schedule(dynamic)
             for (int p = 0; p < (BLOCKS + 1) * (BLOCK / PAGE); p++) {
                 int b = p / (BLOCK / PAGE), i = p % (BLOCK / PAGE), what = does[b];
                 if (what == 2 || (what == 1 && p % 5) || (what == 4 && i >= part[b]) || (what == 5 && i < BLOCK / PAGE - part[b])) continue;
                 for (int k = 0; k < PAGE / 8; k += 3) m[p * (PAGE / 8) + k] = m[p * (PAGE / 8) + k] * 3 + p + step + 1;
             }
+        }
         if (phase % 6 == 5) {
             uint64_t sum = 0;
             for (long k = 0; k < (BLOCKS + 1L) * LONGS; k += 11) sum = sum * 31 + m[k];

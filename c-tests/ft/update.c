@@ -2,11 +2,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-int main(void) {
-    enum { N = 4000, ROUNDS = 30, INNER = 400 };
+int main(int argc, char **argv) { /* rounds */
+    enum { N = 4000, INNER = 400 };
+    int rounds = argc > 1 ? atoi(argv[1]) : 30;
     static double a[N];
     for (int i = 0; i < N; i++) a[i] = i % 17;
-    for (int r = 0; r < ROUNDS; r++) {
+    for (int r = 0; r < rounds; r++) {
 #pragma omp parallel for schedule(dynamic, 40)
         for (int i = 0; i < N; i++)
             for (int k = 0; k < INNER; k++) a[i] = a[i] * 0.999 + 1.5;
