@@ -100,7 +100,7 @@ fn event_loops() {
             let after = std::time::Duration::from_millis(80 + 60 * round % 250);
             let kill = |since| since > after && has_generation(&dir);
             let ended = start_with(c, &out, Some(&kill), |_| ()).or_else(|| start(restart(&dir), &out, None));
-            let good = ended.is_some_and(|e| e.success()) && read(&out) == want.out;
+            let good = ended.is_some_and(|e| went_well(e, &messages(&out))) && read(&out) == want.out;
             assert!(good, "{source} {round}: {ended:?} {} {}", read(&out), messages(&out));
         }
     }

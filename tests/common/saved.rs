@@ -30,6 +30,11 @@ pub fn text(p: &Path) -> &str {
 
 pub const THREADS: (&str, &str) = ("OMP_NUM_THREADS", "4");
 
+/// Did the last process of a program that was killed and restarted end well? Killed after its last word, it has nothing to continue.
+pub fn went_well(status: std::process::ExitStatus, messages: &str) -> bool {
+    status.success() || (status.code() == Some(71) && messages.contains("has ended by itself"))
+}
+
 /// How memory is copied: PROMP_TEST_COPY=running for tests of programs with little of it.
 fn copy() -> String {
     std::env::var("PROMP_TEST_COPY").unwrap_or("auto".into())
