@@ -147,6 +147,28 @@ fn loops_of_switches() {
     }
 }
 
+/// Work with atomic updates in it, so small that many failures strike between it and the runtime's own code: it is executed once, or refused.
+#[test]
+fn atomic_updates() {
+    let env = [("OMP_NUM_THREADS", "4"), ("PROMP_REPLAY", "assume")];
+    let mut rng = Seeded(41);
+    let mut merges = Tally::default();
+    for flags in [&["-O2"][..], &["-O0"], &["-O3", "-fno-pie", "-no-pie"]] {
+        let exe = build("ft/atomics.c", flags);
+        for (what, runs) in [("chunks", 40), ("merges", 80), ("waits", 10), ("tasks", 20)] {
+            let want = reference(&exe, &[what], &env[..1]);
+            let mut tally = Tally::default();
+            for _ in 0..runs * scale() {
+                let (mtbf, seed) = (200 + rng.below(800), rng.below(1000));
+                let spec = format!("kill@mtbf={mtbf}us,seed={seed},count=4");
+                let tally = if what == "merges" { &mut merges } else { &mut tally };
+                one(&exe, &[what], &env, &spec, &want, tally);
+            }
+        }
+    }
+    assert!(merges.refused > 0 && merges.recomputed > 0, "{merges:?}");
+}
+
 /// A thread that is stopped in a call of a library (the allocator with its one arena locked, a block being moved, the program called
 /// back) is stopped when the call has returned. One that crashes there cannot wait: refused, and nobody waits for its lock.
 #[test]

@@ -284,7 +284,7 @@ light! {
     met = const offset_of!(Team, singles),
 }
 
-/// What programs ask in their innermost loops: a number in the member or its team.
+/// What programs ask in their innermost loops: a number in the member or its team. These are no save points, and so not among the stubs (sys/code.rs).
 macro_rules! light_query {
     ($($name:ident => $usual:path, [$($line:literal),*], $operand:ident = $at:expr;)*) => { $(
         #[doc = concat!("`", stringify!($name), "`.")]
@@ -292,7 +292,6 @@ macro_rules! light_query {
         /// # Safety
         /// Like a C function without arguments.
         #[unsafe(naked)]
-        #[unsafe(link_section = "promp_stubs")]
         pub unsafe extern "C" fn $name() {
             naked_asm!(
                 exported_label!($name),

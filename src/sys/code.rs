@@ -3,7 +3,8 @@
 //! GCC merges the private results of a reduction into the shared variable with such an instruction (`lock add`, a
 //! `lock cmpxchg` loop), outside any runtime call. Work after it must not be executed again. The walk follows the control flow from
 //! the resume point, steps over calls, and ends where an entry stub is called: that is a save point, the resume point would
-//! be there. The jump of a `switch` goes wherever its table says (jumps.rs); another indirect jump cannot be followed: then the answer is that it
+//! be there. But the thread may have failed on the way there, in the linkage table or among a stub's first instructions, or on its way back
+//! to the runtime from a function that has ended: then all that is behind it has been executed. The jump of a `switch` goes wherever its table says (jumps.rs); another indirect jump cannot be followed: then the answer is that it
 //! can have been executed.
 
 use super::asm;
@@ -26,11 +27,24 @@ struct Walk<'a> {
     blind: bool,
     /// Control can have returned to a caller.
     returned: bool,
+    /// Where stubs that are called return to.
+    behind_stubs: HashSet<usize>,
+    /// A stub is jumped to: it returns to the caller.
+    ends_in_stub: bool,
 }
 
 impl<'a> Walk<'a> {
     fn new(readable: Readable<'a>, jumps: &'a Jumps) -> Self {
-        Walk { readable, jumps, seen: HashSet::new(), atomics: Vec::new(), blind: false, returned: false }
+        Walk {
+            readable,
+            jumps,
+            seen: HashSet::new(),
+            atomics: Vec::new(),
+            blind: false,
+            returned: false,
+            behind_stubs: HashSet::new(),
+            ends_in_stub: false,
+        }
     }
 
     fn decode(&self, at: usize) -> Option<Instruction> {
@@ -71,7 +85,9 @@ impl<'a> Walk<'a> {
                 FlowControl::UnconditionalBranch => todo.push(i.near_branch_target() as usize),
                 FlowControl::ConditionalBranch => todo.extend([next, i.near_branch_target() as usize]),
                 FlowControl::Call | FlowControl::IndirectCall => {
-                    if !self.call_target(&i).is_some_and(asm::is_stub) {
+                    if self.call_target(&i).is_some_and(asm::is_stub) {
+                        self.behind_stubs.insert(next);
+                    } else {
                         todo.push(next);
                     }
                 }
@@ -79,7 +95,9 @@ impl<'a> Walk<'a> {
                 FlowControl::Exception | FlowControl::Interrupt => {}
                 // A tail call through the linkage table: a save point, or like a call and a return.
                 FlowControl::IndirectBranch if self.slot(&i).is_some() => {
-                    self.returned |= !self.slot(&i).is_some_and(asm::is_stub);
+                    let stub = self.slot(&i).is_some_and(asm::is_stub);
+                    self.ends_in_stub |= stub;
+                    self.returned |= !stub;
                 }
                 FlowControl::IndirectBranch => match self.targets(&i) {
                     Some(targets) => todo.extend(targets),
@@ -159,8 +177,11 @@ pub fn atomic_between(path: &Path<'_>, readable: Readable<'_>) -> bool {
     // Control goes outwards: from the save point's function, on its return, to its caller, and so on.
     let starts: Vec<usize> = core::iter::once(path.from).chain(path.callers.iter().copied()).collect();
     let jumps = Jumps::default();
-    let mut everywhere = HashSet::new();
-    let mut behind = HashSet::new();
+    let (mut everywhere, mut behind) = (HashSet::new(), HashSet::new());
+    // Return addresses of stubs that can be called, and can be behind an atomic.
+    let (mut calls, mut calls_behind) = (HashSet::new(), HashSet::new());
+    // Control can have left the functions that are walked through, and it can behind an atomic.
+    let (mut can_leave, mut leaves_behind) = (false, false);
     for (k, &start) in starts.iter().enumerate() {
         let mut walk = Walk::new(readable, &jumps);
         walk.run(start);
@@ -176,15 +197,31 @@ pub fn atomic_between(path: &Path<'_>, readable: Readable<'_>) -> bool {
         if walk.blind || after.blind {
             return true;
         }
+        for w in [&mut walk, &mut after] {
+            if w.ends_in_stub {
+                w.behind_stubs.extend(&starts[k + 1..]);
+            }
+        }
+        can_leave |= walk.returned || walk.ends_in_stub;
+        leaves_behind |= after.returned || after.ends_in_stub;
         everywhere.extend(walk.seen);
+        calls.extend(walk.behind_stubs);
         behind.extend(after.seen);
+        calls_behind.extend(after.behind_stubs);
         if !walk.returned {
             break;
         }
     }
-    let here = [path.pc];
-    let to = if everywhere.contains(&path.pc) { &here[..] } else { path.returns };
-    to.iter().any(|t| behind.contains(t))
+    if everywhere.contains(&path.pc) {
+        return behind.contains(&path.pc);
+    }
+    let is_in =
+        |a: &HashSet<usize>, b: &HashSet<usize>| path.returns.iter().any(|t| a.contains(t) || b.contains(t));
+    match is_in(&everywhere, &calls) {
+        true => is_in(&behind, &calls_behind),
+        // It has left, or come on a way that cannot be followed.
+        false => leaves_behind || !can_leave,
+    }
 }
 
 #[cfg(test)]
@@ -232,6 +269,53 @@ mod tests {
         };
         assert!(at(&[base + 1], 4));
         assert!(!at(&[base + 1], 1));
+    }
+
+    /// 0: lock add [rdi],eax; 3: a call of a stub, or a jump there; 9: jmp 0; 24: the stub's address.
+    fn stub_behind_an_atomic(call: u8, atomic: bool) -> [u8; 40] {
+        let mut code = [0x90u8; 40];
+        code[..11].copy_from_slice(&[0xf0, 0x01, 0x07, 0xff, call, 15, 0, 0, 0, 0xeb, 0xf5]);
+        code[24..32].copy_from_slice(&(crate::entry::sync::GOMP_barrier as *const () as usize).to_ne_bytes());
+        if !atomic {
+            code[..3].fill(0x90);
+        }
+        code
+    }
+
+    /// With the program counter outside of `code`, having come from `from`, with `returns` on the stack.
+    fn left(code: &[u8], from: usize, callers: &[usize], returns: &[usize]) -> bool {
+        let base = code.as_ptr() as usize;
+        let ok = |a: usize, n: usize| a >= base && a + n <= base + code.len();
+        let [callers, returns] = [callers, returns].map(|l| l.iter().map(|a| base + a).collect::<Vec<_>>());
+        atomic_between(&Path { from: base + from, callers: &callers, pc: 1, returns: &returns }, &ok)
+    }
+
+    #[test]
+    fn on_the_way_to_a_stub_what_is_before_it_has_been_executed() {
+        const CALL: u8 = 0x15;
+        let [with, without] = [true, false].map(|atomic| stub_behind_an_atomic(CALL, atomic));
+        // The next call is that which the resume point is behind of.
+        assert!(left(&with, 9, &[], &[9]) && !left(&without, 9, &[], &[9]));
+        assert!(check(&with, 9, 3) && !check(&with, 9, 9));
+        // By a jump: to the runtime's own code, or to that behind the call of a function (20), which has been walked through or not.
+        const JUMP: u8 = 0x25;
+        let [with, without] = [true, false].map(|atomic| stub_behind_an_atomic(JUMP, atomic));
+        assert!(left(&with, 0, &[], &[]) && !left(&without, 0, &[], &[]));
+        assert!(left(&with, 0, &[20], &[20]) && !left(&without, 0, &[20], &[20]));
+    }
+
+    #[test]
+    fn on_the_way_back_to_the_runtime_all_has_been_executed() {
+        let mut code = [0x90u8; 40];
+        code[..4].copy_from_slice(&[0xf0, 0x01, 0x07, 0xc3]);
+        assert!(left(&code, 0, &[], &[]) && !left(&code, 3, &[], &[]));
+    }
+
+    #[test]
+    fn where_it_cannot_have_come_to_is_behind_anything() {
+        let mut code = [0x90u8; 40];
+        code[1..3].copy_from_slice(&[0xeb, 0xfd]); // jmp 0
+        assert!(left(&code, 0, &[], &[]) && !left(&code, 0, &[], &[1]) && left(&code, 0, &[], &[20]));
     }
 
     #[test]
