@@ -165,12 +165,12 @@ def main():
     copy = out["limits"]["copy_GB_s"]
     print("limits:", out["limits"])
     print("\n| program | checkpoint | pages | MB | stop ms | limit ms (1.5 x copy + 5) | write ms |\n|---|---|---|---|---|---|---|")
-    ok = []
+    ok, ok_changing = [], []
 
     def limit(c):
         return 1.5 * c["dirty_pages"] * 4096 / copy / 1e6 + 5
 
-    def rows(name, report):
+    def rows(name, report, ok=ok):
         done = report["checkpoints"]
         later = sorted(done[1:], key=lambda c: c["stop_s"])
         pick = [("first", done[0])]
@@ -189,7 +189,10 @@ def main():
         # Long enough for several checkpoints after the first that has everything, whose writing takes seconds.
         seconds = str(int(5 + 5 * a.gib))
         rows(f"{a.gib:g} GiB, {percent} %", run([dirty, str(int(a.gib * 1024)), str(percent), "1", seconds], "1s", directory=a.dir)[2])
-    print(f"\ncheckpoints within the limit: {sum(ok)} of {len(ok)}")
+    for what, row in [("pages", "4096"), ("pieces of 4 MiB", str(4 << 20))] if a.gib else []:
+        report = run([dirty, str(int(a.gib * 1024)), "1", "1", seconds, str(int(5 + a.gib)), row], "1s", directory=a.dir)[2]
+        rows(f"{a.gib:g} GiB, 100 %, then {what}, 1 %", report, ok_changing)
+    print(f"\ncheckpoints within the limit: {sum(ok)} of {len(ok)}; of the last two programs {sum(ok_changing)} of {len(ok_changing)}")
 
     if a.rounds:
         holes = as_large_as_memory(a.dir) if a.full_memory else None

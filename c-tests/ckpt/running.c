@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ARRAYS = 5, STEPS = 250, LEAST = 3 << 20, MOST = 24 << 20 };
+enum { ARRAYS = 5, STEPS = 700, LEAST = 3 << 20, MOST = 24 << 20 };
 
 static uint64_t random_state;
 static uint64_t draw(uint64_t n) {
@@ -101,7 +101,7 @@ int main(int argc, char **argv) {
             break;
         case 3: /* here and there */
 #pragma omp parallel for
-            for (size_t i = 0; i < n / 4096; i++) a->at[(i * 4096 + with * i) % n / 4096 * 4096 + i % 512] = i ^ with;
+            for (size_t i = 0; i < n / 4096; i++) a->at[i * 4096 + (with + i * i) % 4096] = i ^ with;
             break;
         case 4: read_into(a, file); break;
         case 5: grow(a); break;

@@ -5,7 +5,7 @@
 use super::image::{Entry, PAGE};
 use super::pages::UNPLACED;
 use super::ranges;
-use super::tracker::Run;
+use super::tracker::{Run, changed};
 
 /// Bytes of a block: what one page of the kernel's tables describes, and a huge page.
 pub const BLOCK: usize = 512 * PAGE;
@@ -32,7 +32,7 @@ impl Busy {
     /// Those among the runs of memory that have changed nearly as a whole, as far as the kernel knows; `dense` is what had content when
     /// writes to it were first noted.
     pub fn look(runs: &[Run], dense: &[(usize, usize)]) -> Self {
-        let changed: Vec<_> = runs.iter().filter(|r| r.changed).map(|r| (r.start, r.end)).collect();
+        let changed = changed(runs);
         let is_busy = |start: &usize| {
             let mut bytes = 0;
             ranges::parts(&changed, *start, start + BLOCK, |a, b, is| bytes += if is { b - a } else { 0 });

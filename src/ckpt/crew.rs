@@ -7,6 +7,7 @@ use crate::icv::limits;
 use crate::sys::{host, keep as region};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
+use std::sync::OnceLock;
 
 /// Memory is as fast as it gets with so many hosts.
 pub const MOST: usize = 8;
@@ -62,6 +63,13 @@ impl Crew {
         shared.take_part();
         shared.round.close();
         shared.work.set(None);
+    }
+
+    /// `work(i)` for all i < `pieces`, in order, done as by [`Crew::share`].
+    pub fn map<T: Send + Sync>(&self, pieces: usize, work: &(dyn Fn(usize) -> T + Sync)) -> Vec<T> {
+        let done: Vec<OnceLock<T>> = (0..pieces).map(|_| OnceLock::new()).collect();
+        self.share(pieces, &|i| drop(done[i].set(work(i)))); // nobody else does this piece
+        done.into_iter().filter_map(OnceLock::into_inner).collect()
     }
 }
 

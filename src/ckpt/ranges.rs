@@ -25,6 +25,15 @@ pub fn without<T: Copy + Ord>(ranges: &[(T, T)], others: &[(T, T)]) -> Vec<(T, T
     out
 }
 
+/// What is in `ranges` and in `others`.
+pub fn within<T: Copy + Ord>(ranges: &[(T, T)], others: &[(T, T)]) -> Vec<(T, T)> {
+    let mut out = Vec::new();
+    for &(from, end) in ranges {
+        parts(others, from, end, |from, end, inside| out.extend(inside.then_some((from, end))));
+    }
+    out
+}
+
 /// `ranges`, in order, as few as they can be.
 pub fn joined<T: Copy + PartialEq>(ranges: impl Iterator<Item = (T, T)>) -> Vec<(T, T)> {
     let mut out: Vec<(T, T)> = Vec::new();
@@ -47,10 +56,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_in_one_list_only() {
+    fn what_is_in_one_list_or_both() {
         let (a, b) = ([(0, 10), (20, 30), (30, 31), (40, 50)], [(0, 2), (5, 6), (9, 21), (25, 45), (60, 70)]);
         assert_eq!(without(&a, &b), [(2, 5), (6, 9), (21, 25), (45, 50)]);
         assert_eq!(without(&a, &[]), a);
+        assert_eq!(within(&a, &b), [(0, 2), (5, 6), (9, 10), (20, 21), (25, 30), (30, 31), (40, 45)]);
         assert_eq!(joined(a.into_iter()), [(0, 10), (20, 31), (40, 50)]);
     }
 

@@ -2,7 +2,7 @@
 
 use super::image::{self, Description, Entry, PAGE};
 use super::journal::era_of;
-use super::pages::UNPLACED;
+use super::pages::{Known, UNPLACED};
 use super::slots::{Row, Slots};
 use crate::sys;
 use crate::sys::syscall::high;
@@ -45,6 +45,17 @@ pub struct Store {
     cursor: usize,
     /// Numbers of the generations whose files are there, the last one last.
     files: Vec<u64>,
+    /// Pages written since it became whole.
+    written: usize,
+}
+
+/// What a generation took.
+#[derive(Clone, Copy, Debug)]
+pub struct Committed {
+    /// Pages that are not as they were in the one before.
+    pub dirty_pages: u64,
+    /// Bytes written.
+    pub bytes: u64,
 }
 
 impl Store {
@@ -103,6 +114,7 @@ impl Store {
                 used: Vec::new(),
                 cursor: 0,
                 files: Vec::new(),
+                written: 0,
             };
             let (number, index) = keep.unwrap_or_default();
             for name in sys::maps::names(&path) {
@@ -194,6 +206,7 @@ impl Store {
                     e.slot = (slot + i) as u64;
                 }
                 rows.push(Row { at, n, slot });
+                self.written += n;
                 at += n;
             }
             at += 1;
@@ -208,7 +221,12 @@ impl Store {
 
     /// Makes `index` generation `number`: written aside, synced, renamed. Afterwards slots of the one before are free again
     /// as soon as that one is dropped.
-    pub fn commit(&mut self, number: u64, about: &Description, index: Vec<Entry>) -> Result<u64, Problem> {
+    pub fn commit(
+        &mut self,
+        number: u64,
+        about: &Description,
+        index: Vec<Entry>,
+    ) -> Result<Committed, Problem> {
         let bytes = image::encode(number, about, &index);
         let (name, temporary) = (format!("gen-{number}"), format!("new-{number}"));
         let path = self.dir.join(&temporary);
@@ -254,9 +272,12 @@ impl Store {
             sys!(libc::SYS_fsync, self.dir_fd);
         }
         self.files.push(number);
-        let size = index.len() * PAGE + bytes.len();
+        let mut before = Known::from(&self.index, 0);
+        let is_new = |e: &&Entry| before.of(e.page).is_none_or(|b| b.slot != e.slot);
+        let dirty_pages = index.iter().filter(is_new).count() as u64;
+        let bytes = (core::mem::take(&mut self.written) * PAGE + bytes.len()) as u64;
         self.accept(index);
-        Ok(size as u64)
+        Ok(Committed { dirty_pages, bytes })
     }
 
     /// Reads the pages of `entries`, which lie in consecutive slots, and compares their checksums.

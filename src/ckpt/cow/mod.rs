@@ -10,6 +10,7 @@
 //! | moving | it is copied; it is new, or much of it is as it was; nobody waits to write to it | kept |
 //! | moving | it is copied | open |
 //! | kept | a thread wants to write to it; not the first ones if little of it changes: for them only a page is opened | open |
+//! | open | the threads are frozen for the next checkpoint, and what they have written to is held anew; little of it changes | kept |
 //!
 //! Open blocks are written to freely and count as changed; those that are kept, and what else the mapping holds, are known to be as they were
 //! saved for as long as nobody has written to them: until the next checkpoint asks the kernel.
@@ -32,9 +33,9 @@ use crate::sys::{cache, host, keep, syscall};
 use core::fmt;
 use core::sync::atomic::Ordering::*;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-pub use window::{Figures, Window};
+pub use window::Window;
 pub use work::{Failure, How, PAGES, PLACES, Pool};
-use work::{SINGLE, State, Work};
+use work::{State, Work};
 
 /// How long the guard waits before it tries again what the kernel did not take, or there was no place for.
 const AGAIN_NS: u64 = 200_000;
@@ -107,7 +108,14 @@ impl Guard {
 
     /// The mappings whose writes are held from now on, in order. While nobody can write to them.
     pub fn hold(&self, held: &[(usize, usize)]) {
-        self.work().held = held.into();
+        let mut w = self.work();
+        w.held = held.into();
+        w.keep_calm();
+    }
+
+    /// How often since this was last asked for a thread has waited for a single page to be opened.
+    pub fn opened_singly(&self) -> u64 {
+        core::mem::take(&mut self.work().singly)
     }
 
     /// Where mappings have been moved to since this was asked for. They are held there, and their marks say nothing of what is saved.
@@ -254,9 +262,6 @@ impl Guard {
         let counts = self.settle(by_guard);
         let mut w = self.work();
         w.moving -= 1;
-        if !is_new {
-            w.copied = (w.copied.0 + PAGES, w.copied.1 + changed);
-        }
         if !read || !counts {
             w.fail(Failure::Lost("memory that was to be copied cannot be read"));
         }
@@ -265,7 +270,7 @@ impl Guard {
         let wanted = core::mem::take(&mut b.wanted);
         let open = match (is_new, busy::is_calm(changed)) {
             (false, true) => {
-                (b.state, b.single) = (State::Kept, SINGLE);
+                (b.state, b.calm) = (State::Kept, true);
                 wanted.into_iter().map(|at| w.part(i, at)).collect()
             }
             (true, _) if wanted.is_empty() => {

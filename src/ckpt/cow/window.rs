@@ -1,23 +1,12 @@
 //! The time in which everything is copied and written.
 
 use super::super::keeper::Held;
-use super::super::pages::UNPLACED;
 use super::super::slots::Slots;
 use super::super::store::Store;
 use super::work::{AHEAD, Failure, How};
 use super::{Buffer, Guard};
 use crate::sys::time;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// See [`Window::figures`].
-pub struct Figures {
-    /// Places that were used.
-    pub places: usize,
-    /// Copied pages of blocks of which the last checkpoint has some,
-    pub known: usize,
-    /// and those of them that had changed.
-    pub changed: usize,
-}
 
 /// The time from the moment when the threads go on until everything is copied and written. Keeper and helpers do the same: they copy, and
 /// they write what is copied, so that all have as much to do: their CPUs are the program's, whose threads wait for each other.
@@ -71,17 +60,17 @@ impl<'a> Window<'a> {
         self.guard.bell.notify_all();
     }
 
-    /// What it took; or why what was to be saved is not.
+    /// How many places were used; or why what was to be saved is not.
     ///
     /// # Errors
     /// See [`Failure`].
-    pub fn close(self) -> Result<Figures, Failure> {
+    pub fn close(self) -> Result<usize, Failure> {
         let mut w = self.guard.work();
         w.how = None;
-        let figures = Figures { places: w.used, known: w.copied.0, changed: w.copied.1 };
+        let places = w.used;
         let failed = w.failed.take();
         drop(w);
-        failed.map_or(Ok(figures), |why| {
+        failed.map_or(Ok(places), |why| {
             self.guard.give_up();
             Err(why)
         })
@@ -91,10 +80,9 @@ impl<'a> Window<'a> {
     fn write(&self, place: usize) -> Result<(), String> {
         // SAFETY: nobody else uses the place until it is given back.
         let (content, entries) = unsafe { self.how.place(place) };
-        let changed = entries.iter().filter(|e| e.slot == UNPLACED).count();
         let rows = locked(&self.store).place(entries);
         self.slots.write(content, &rows)?;
-        locked(&self.held).wrote(entries, changed);
+        locked(&self.held).wrote(entries);
         Ok(())
     }
 }

@@ -15,7 +15,7 @@ pub const PLACES: usize = 16;
 /// Copies that wait to be written, beyond which only those are made for which threads wait.
 pub(super) const AHEAD: usize = PLACES / 2;
 /// Pages of a block that is kept because little of it changes which are opened one by one: about as much work as comparing a block.
-pub(super) const SINGLE: usize = 32;
+const SINGLE: usize = 8;
 
 /// Why a checkpoint cannot be whole.
 #[derive(Debug)]
@@ -39,8 +39,10 @@ pub(super) struct Block {
     pub(super) state: State,
     /// Where threads wait to write to it.
     pub(super) wanted: Vec<usize>,
-    /// So many of its pages may still be opened one by one.
-    pub(super) single: usize,
+    /// Little of it changes: its pages are opened one by one, as long as there are few.
+    pub(super) calm: bool,
+    /// So many of them have been, since it was kept.
+    pub(super) singly: usize,
 }
 
 impl Block {
@@ -117,20 +119,27 @@ pub(super) struct Work {
     pub(super) shut: Vec<(usize, usize)>,
     /// Why what was to be saved cannot be.
     pub(super) failed: Option<Failure>,
-    /// Copied pages of blocks of which the last checkpoint has some, and those of them that had changed.
-    pub(super) copied: (usize, usize),
+    /// How often a single page has been opened.
+    pub(super) singly: u64,
 }
 
 impl Work {
     /// `blocks`, in order, are to be copied. Returns those that were before.
     pub(super) fn begin(&mut self, blocks: &[usize], how: Option<How>, pool: Pool) -> Vec<Block> {
-        let block = |&start: &usize| Block { start, state: State::Waiting, wanted: Vec::new(), single: 0 };
+        let block = |&start: &usize| Block {
+            start,
+            state: State::Waiting,
+            wanted: Vec::new(),
+            calm: false,
+            singly: 0,
+        };
         let new = Self {
             how,
             pool,
             blocks: blocks.iter().map(block).collect(),
             waiting: blocks.len(),
             writes: self.writes,
+            singly: self.singly,
             held: core::mem::take(&mut self.held),
             shut: core::mem::take(&mut self.shut),
             moved: core::mem::take(&mut self.moved),
@@ -197,11 +206,18 @@ impl Work {
         self.blocks.get(i).is_some_and(|b| b.start <= address).then_some(i)
     }
 
+    /// Nobody can write, and what has been written to is held anew: what was opened of blocks of which little changes is kept again.
+    pub(super) fn keep_calm(&mut self) {
+        for b in self.blocks.iter_mut().filter(|b| b.calm) {
+            (b.state, b.singly) = (State::Kept, 0);
+        }
+    }
+
     /// What is opened of a block that is kept, as a thread wants to write at `at`.
     pub(super) fn part(&mut self, i: usize, at: usize) -> (usize, usize) {
         let b = &mut self.blocks[i];
-        if b.single > 0 {
-            b.single -= 1;
+        if b.calm && b.singly < SINGLE {
+            (b.singly, self.singly) = (b.singly + 1, self.singly + 1);
             return (at / PAGE * PAGE, at / PAGE * PAGE + PAGE);
         }
         b.state = State::Open;
@@ -303,6 +319,21 @@ mod tests {
         while !w.has_place() {
             std::thread::yield_now();
         }
+    }
+
+    #[test]
+    fn of_calm_blocks_a_few_pages_are_opened_until_all_is_kept_again() {
+        let mut w = work(&[4, 5], Pool::default());
+        (w.blocks[0].state, w.blocks[0].calm, w.blocks[1].state) = (State::Kept, true, State::Kept);
+        let at = |n: usize| 4 * BLOCK + n * PAGE;
+        for _ in 0..2 {
+            (0..SINGLE).for_each(|n| assert_eq!(w.part(0, at(n) + 9), (at(n), at(n + 1))));
+            assert_eq!((w.part(0, at(0)), w.blocks[0].state), ((at(0), 5 * BLOCK), State::Open));
+            assert_eq!((w.part(1, 5 * BLOCK), w.blocks[1].state), ((5 * BLOCK, 6 * BLOCK), State::Open));
+            w.keep_calm();
+            assert_eq!((w.blocks[0].state, w.blocks[1].state), (State::Kept, State::Open));
+        }
+        assert_eq!(w.singly, 2 * SINGLE as u64);
     }
 
     #[test]

@@ -22,7 +22,7 @@ use super::super::keep;
 use super::super::memory;
 use super::super::pages::UNREADABLE;
 use super::super::ranges;
-use super::super::tracker::Run;
+use super::super::tracker::{Run, changed};
 use super::copy::{List, Reading, Source};
 use super::{Keeper, No};
 use crate::sys::{futex, time};
@@ -60,6 +60,13 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
+    /// Of memory that had `changed`, of which parts are `armed`.
+    pub fn of(changed: &[(usize, usize)], armed: &[(usize, usize)]) -> Self {
+        let mut ahead = Self { changed: changed.into(), ..Self::default() };
+        ahead.note(armed);
+        ahead
+    }
+
     /// Parts of what has changed are `armed`. What was written of them before is not what they hold.
     fn note(&mut self, armed: &[(usize, usize)]) {
         let armed: Vec<_> = armed.iter().map(|r| ((r.0 / PAGE) as u64, (r.1 / PAGE) as u64)).collect();
@@ -106,17 +113,13 @@ impl Keeper {
         let changed = self.changed_unheld(&runs);
         let busy = Busy::look(&runs, &changed);
         let samples = busy.starts().map(|start| (start, self.sample(start))).collect();
-        // Exactly what is noted is armed: what is written to elsewhere from now on has changed since the last checkpoint, too.
-        let armed = ranges::without(&changed, &busy.unarmed());
-        self.tracker.arm(&armed, &self.crew);
-        let ahead = self.ahead.insert(Ahead { changed, samples, stop_ns, ..Ahead::default() });
-        ahead.note(&armed);
+        let armed = self.arm(&runs, &busy.unarmed());
+        self.ahead = Some(Ahead { samples, stop_ns, ..Ahead::of(&changed, &armed) });
     }
 
     /// What has changed and is not held.
     fn changed_unheld(&self, runs: &[Run]) -> Vec<(usize, usize)> {
-        let changed: Vec<_> = runs.iter().filter(|r| r.changed).map(|r| (r.start, r.end)).collect();
-        ranges::without(&changed, self.tracker.held())
+        ranges::without(&changed(runs), self.tracker.held())
     }
 
     /// Has the kernel watch all mappings, so that writes to them can be noted. Threads are stopped meanwhile: watching a part of a mapping that is
@@ -162,7 +165,7 @@ impl Keeper {
         let much = self.settings.copying.worth_it();
         let again = staged >= self.staging.ready() + much
             && staged < *most
-            && ranges::bytes(&self.to_be_noted(runs)) >= much;
+            && ranges::bytes(&ranges::without(&self.changed_unheld(runs), &self.seen())) >= much;
         let is_unseen = !self.unseen(maps, runs).is_empty();
         if !again && !is_unseen {
             return Ok(false);
@@ -171,10 +174,8 @@ impl Keeper {
         let (maps, runs, stop_ns) = self.watch_all()?;
         let unseen = self.unseen(&maps, &runs).into_iter().map(|start| (start, self.sample(start)));
         let unseen: Vec<_> = unseen.collect();
-        let armed = if unseen.is_empty() { self.to_be_noted(&runs) } else { Vec::new() };
-        self.tracker.arm(&armed, &self.crew);
-        let changed = &self.store.dense;
-        let ahead = self.ahead.get_or_insert_with(|| Ahead { changed: changed.clone(), ..Ahead::default() });
+        let armed = if unseen.is_empty() { self.arm(&runs, &self.seen()) } else { Vec::new() };
+        let ahead = self.ahead.get_or_insert_with(|| Ahead::of(&self.store.dense, &[]));
         ahead.stop_ns += stop_ns;
         ahead.note(&armed);
         if !unseen.is_empty() {
@@ -188,11 +189,18 @@ impl Keeper {
         Ok(true)
     }
 
-    /// What has changed in `runs` and neither is held nor has been seen to go on changing.
-    fn to_be_noted(&self, runs: &[Run]) -> Vec<(usize, usize)> {
+    /// Blocks that have been seen to go on changing.
+    fn seen(&self) -> Vec<(usize, usize)> {
         let samples = self.ahead.iter().flat_map(|a| a.samples.iter());
-        let busy = ranges::joined(samples.map(|s| (s.0, s.0 + BLOCK)));
-        ranges::without(&self.changed_unheld(runs), &busy)
+        ranges::joined(samples.map(|s| (s.0, s.0 + BLOCK)))
+    }
+
+    /// Has writes noted anew in `runs`, but not in `busy` blocks and what is held. Returns what had been written to: what is written to elsewhere from now
+    /// on has changed since the last checkpoint, too.
+    fn arm(&self, runs: &[Run], busy: &[(usize, usize)]) -> Vec<(usize, usize)> {
+        let whole = ranges::joined(runs.iter().map(|r| (r.start, r.end)));
+        let calm = ranges::without(&ranges::without(&whole, self.tracker.held()), busy);
+        self.tracker.arm(&calm, &self.crew)
     }
 
     /// For long enough to see whether memory goes on changing; but neither a failure waits nor somebody who asks for a checkpoint.
@@ -218,8 +226,7 @@ impl Keeper {
         };
         let quiet = ahead.samples.extract_if(.., is_quiet);
         let quiet = ranges::joined(quiet.map(|(start, _)| (start, start + BLOCK)));
-        self.tracker.arm(&quiet, &self.crew);
-        ahead.note(&quiet);
+        ahead.note(&self.tracker.arm(&quiet, &self.crew));
     }
 
     /// The checksums of some pages of the block at `start`.
@@ -285,7 +292,7 @@ impl Keeper {
                 source: Source::Running,
                 must: true,
                 anonymous: maps[map].inode == 0,
-                compare: false,
+                compare: true,
             };
             let mut parts = Vec::new();
             ranges::parts(&unwritten, (r.start / PAGE) as u64, (r.end / PAGE) as u64, |a, b, noted| {
@@ -309,7 +316,9 @@ impl Keeper {
             self.unknown = true;
             return Err(No::Later);
         }
-        let _ = self.copy_list(list, &[]); // what cannot be read is counted below
+        let old = core::mem::take(&mut self.store.index);
+        let _ = self.copy_list(list, &old); // what cannot be read is counted below
+        self.store.index = old;
         let (content, entries) = self.staging.content(list.clear());
         if let Err(why) = self.store.write(content, entries) {
             self.unknown = true;

@@ -37,8 +37,6 @@ pub struct Held {
     ranges_ahead: Vec<(usize, usize)>,
     /// Pages, in order, that are as they were in the last checkpoint.
     as_before: Vec<Range<u64>>,
-    /// Pages written from there so far.
-    written: u64,
     /// Blocks that are not armed.
     pub busy: Busy,
 }
@@ -71,20 +69,14 @@ impl Held {
         wanted
     }
 
-    /// Pages with these `entries` are in the file now; `changed` of them had to be written.
-    pub fn wrote(&mut self, entries: &[Entry], changed: usize) {
-        self.written += changed as u64;
+    /// Pages with these `entries` are in the file now.
+    pub fn wrote(&mut self, entries: &[Entry]) {
         self.done.extend(entries.iter().filter(|e| e.slot != EMPTY));
     }
 
     /// Pages in the staging buffer.
     pub fn staged(&self) -> usize {
         self.staged
-    }
-
-    /// Pages written for the checkpoint, when all are.
-    pub fn pages_written(&self) -> u64 {
-        self.written + self.ahead.entries.iter().filter(|e| e.slot != EMPTY).count() as u64
     }
 
     /// The index of the checkpoint; `old` is the last one's.
@@ -319,9 +311,8 @@ impl Keeper {
     /// Writes what is in the staging buffer, which is free afterwards.
     pub(super) fn write(&mut self, held: &mut Held) -> Result<(), String> {
         let (content, entries) = self.staging.content(core::mem::take(&mut held.staged));
-        let changed = entries.iter().filter(|e| e.slot == UNPLACED).count();
         self.store.write(content, entries)?;
-        held.wrote(entries, changed);
+        held.wrote(entries);
         Ok(())
     }
 }
@@ -344,7 +335,6 @@ mod tests {
         assert_eq!(held.unchanged(0, 12)[..], [4..5, 10..11]);
         assert!(held.unchanged(15, 18).is_empty());
         held.done = vec![entry(12, 300), entry(4, 301), entry(10, 302)]; // what was staged, written
-        assert_eq!(held.pages_written(), 3);
         let index = held.index(&old);
         let want = [(0, 100), (1, 101), (2, 102), (3, 203), (4, 301), (5, 205), (6, 206), (8, 108)];
         let rest = [(9, 109), (10, 302), (11, 111), (12, 300), (15, 115), (16, 116), (17, 117)];

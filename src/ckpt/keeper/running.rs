@@ -1,7 +1,8 @@
 //! Copying while the program runs (`ckpt/cow/`): what to copy so, and the time from the moment when the threads go on until all is copied.
 //!
 //! A mapping with memory that has changed as a whole is taken from the userfaultfd that notes writes when it is first copied so, and its
-//! writes are held from then on; going from one to the other costs 0.1 µs a page. If it turns out that little changes there, its writes are noted again.
+//! writes are held from then on; going from one to the other costs 0.1 µs a page. Where so many single pages are written to that threads wait for
+//! too long, writes are noted again.
 
 use super::super::busy::BLOCK;
 use super::super::cow::{CLOSED, Failure, How, PAGES, PLACES, Pool, Window};
@@ -9,7 +10,8 @@ use super::super::crew;
 use super::super::image::{Map, PAGE};
 use super::super::memory;
 use super::super::ranges;
-use super::super::tracker::{Run, is_among};
+use super::super::tracker::{Run, changed, is_among};
+use super::ahead::Ahead;
 use super::copy::Held;
 use super::{Keeper, No};
 use crate::say;
@@ -23,9 +25,13 @@ const WORTH_A_MAPPING: usize = 16 << 20;
 /// Less than one of so many blocks is little: taking a mapping from one userfaultfd to the other costs a fourth of what copying it does.
 pub(super) const FEW_BLOCKS: usize = 4;
 
-/// After it has turned out that little changes, no writes are held for so many.
+/// How long a thread waits until a single page has been opened for it.
+const WAIT_NS: u64 = 30_000;
+/// One thread may wait so for one of so many parts of the time.
+const MOST_WAITING: u64 = 50;
+/// After it has waited for longer, no writes are held for so many checkpoints.
 const FEW: u32 = 16;
-/// Checkpoints that are taken otherwise at most after something was lost, or it has turned out that little changes.
+/// Checkpoints that are taken otherwise at most after something was lost, or threads have waited for too long.
 const MOST_STOPPED: u32 = 1 << 10;
 
 /// When memory is copied.
@@ -219,28 +225,51 @@ impl Keeper {
         Ok(())
     }
 
-    /// Copies and writes what is `running`, while the program runs. Returns how long the threads were stopped for it.
-    pub(super) fn copy_running(&mut self, running: Running, held: &mut Held) -> Result<u64, No> {
-        let (Some(guard), Some(how)) = (self.tracker.guard(), running.how) else { return Ok(0) };
+    /// Copies and writes what is `running`, while the program runs.
+    pub(super) fn copy_running(&mut self, running: Running, held: &mut Held) -> Result<(), No> {
+        let (Some(guard), Some(how)) = (self.tracker.guard(), running.how) else { return Ok(()) };
         let window = Window::open(guard, &how, &mut self.store, held);
         self.crew.share(crew::MOST, &|_| window.work());
         let done = window.close();
         self.store.index = Arc::unwrap_or_clone(how.old);
-        let figures = match done {
-            Ok(figures) if self.tracker.is_guarded() => figures,
-            Ok(_) => return Err(self.in_vain(CLOSED)),
-            Err(Failure::Lost(why)) => return Err(self.in_vain(why)),
-            Err(Failure::Store(why)) => return Err(No::Refused(why)),
-        };
-        self.staging.touched(how.base + figures.places * PAGES);
-        // Where little changes noting tells what, page by page, and costs less.
-        let little =
-            figures.known >= self.settings.copying.worth_it() / PAGE && figures.changed < figures.known / 4;
-        if !little {
-            return Ok(0);
+        match done {
+            Ok(places) if self.tracker.is_guarded() => {
+                self.staging.touched(how.base + places * PAGES);
+                Ok(())
+            }
+            Ok(_) => Err(self.in_vain(CLOSED)),
+            Err(Failure::Lost(why)) => Err(self.in_vain(why)),
+            Err(Failure::Store(why)) => Err(No::Refused(why)),
+        }
+    }
+
+    /// After a checkpoint: has writes noted instead of held, in a stop of its own, if threads have waited for too long in the `ns` until then. Much
+    /// changes here and there. If it is not possible now everything stays.
+    pub(super) fn stop_holding(&mut self, ns: u64) {
+        let Some(guard) = self.tracker.guard().filter(|_| !self.tracker.held().is_empty()) else { return };
+        let opened = guard.opened_singly();
+        if opened * WAIT_NS * MOST_WAITING <= ns {
+            return;
         }
         self.stopped.again(FEW);
-        Ok(self.note_held())
+        let began = time::now_ns();
+        if self.freeze().is_err() {
+            return;
+        }
+        let maps = memory::mappings();
+        if self.tracker.find_held(&maps) {
+            let runs = self.tracker.runs(&maps, &self.store.dense, &self.crew);
+            let written = ranges::within(&changed(&runs), self.tracker.held());
+            let mut ahead = Ahead::of(&self.store.dense, &written);
+            self.tracker.note_held(&maps, &self.crew);
+            ahead.stop_ns = time::now_ns() - began;
+            self.ahead = Some(ahead);
+        }
+        self.thaw();
+        if self.settings.verbose >= 2 {
+            let ms = ns / 1_000_000;
+            say!("writes are noted page by page again: {opened} pages were opened singly in {ms} ms");
+        }
     }
 
     /// What was being copied is lost. Such a program may do it again: the threads are stopped for the next checkpoint, and each time for twice as many.
@@ -250,20 +279,6 @@ impl Keeper {
             say!("the checkpoint is taken anew: {why}");
         }
         No::Later
-    }
-
-    /// Has the kernel note writes to what is held instead, in a stop of its own. Returns how long that was. If it is not possible now everything stays.
-    fn note_held(&mut self) -> u64 {
-        let began = time::now_ns();
-        if self.freeze().is_err() {
-            return 0;
-        }
-        let maps = memory::mappings();
-        if self.tracker.find_held(&maps) {
-            self.tracker.note_held(&maps, &self.crew);
-        }
-        self.thaw();
-        time::now_ns() - began
     }
 }
 

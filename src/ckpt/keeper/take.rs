@@ -6,6 +6,7 @@ use super::super::image::{self, Context, Description, Map, OpenFile, PAGE, Secon
 use super::super::memory;
 use super::super::seats::Seat;
 use super::super::semaphores::Obstacle;
+use super::super::store::Committed;
 use super::super::{attributes, contents, files, journal, keep, process};
 use super::ahead::WORTH_IT;
 use super::copy::Held;
@@ -50,14 +51,15 @@ impl Keeper {
         }
         self.thaw();
         let thawed = time::now_ns();
-        let mut stop_ns = thawed - began + noting_ns;
+        let stop_ns = thawed - began + noting_ns;
         let (about, mut held, running) = copied?;
         let looked_at = running.pages();
-        stop_ns += self.copy_running(running, &mut held)?;
+        self.copy_running(running, &mut held)?;
         self.answer();
         for why in core::mem::take(&mut self.left_out) {
             self.tell(&why, &why);
         }
+        let last_ns = k.taken_ns.load(Relaxed);
         let finished = self.finish(about, held, stop_ns, (began, thawed));
         self.staging.offer();
         let dirty_pages = finished.map_err(No::Refused)?;
@@ -65,6 +67,7 @@ impl Keeper {
         self.unknown = false;
         self.stopped.checkpoints = self.stopped.checkpoints.saturating_sub(1);
         self.grows |= self.staging.ready() >= had + WORTH_IT;
+        self.stop_holding(began.saturating_sub(last_ns));
         if self.settings.verbose >= 2 {
             let stop = stop_ns as f64 / 1e6;
             let while_running = match looked_at {
@@ -251,16 +254,13 @@ impl Keeper {
     ) -> Result<u64, String> {
         let k = keep::get();
         self.write(&mut held)?;
-        let dirty_pages = held.pages_written();
         about.mapped = self.recognise(&about.maps);
         let entries = held.index(&self.store.index);
         if let Some(w) = entries.windows(2).find(|w| w[0].page == w[1].page) {
             return Err(format!("the kernel has told of the page at {:x} twice", w[0].page as usize * PAGE));
         }
         let number = self.generation + 1;
-        let total = entries.len() as u64;
-        let bytes =
-            self.store.commit(number, &about, entries)? + dirty_pages * PAGE as u64 - total * PAGE as u64;
+        let Committed { dirty_pages, bytes } = self.store.commit(number, &about, entries)?;
         self.generation = number;
         self.streams.whole();
         // The generation before it may still be gone back to, should this one be damaged.

@@ -1,6 +1,6 @@
 //! Mappings whose writes are held instead of noted: those that are copied while the program runs (`ckpt/cow/`).
 
-use super::{Run, Tracker, pieces, scan};
+use super::{Run, Tracker, pieces};
 use crate::ckpt::cow::Guard;
 use crate::ckpt::crew::Crew;
 use crate::ckpt::image::Map;
@@ -102,15 +102,15 @@ impl Tracker {
         guard.hold(&self.held);
     }
 
-    /// While nobody can write to them: writes to what was held are noted instead. What nobody has written to since it was held is armed.
+    /// While nobody can write to them: writes to what was held of `maps` are noted instead, from here on.
     pub fn note_held(&mut self, maps: &[Map], crew: &Crew) {
-        let still: Vec<_> = self.held.iter().flat_map(|&r| scan::unwritten(&self.pagemap, r)).collect();
-        for range in self.release(maps) {
-            if let Some(noting) = &self.uffd {
+        let released = self.release(maps);
+        if let Some(noting) = &self.uffd {
+            for &range in &released {
                 noting.watch(range);
             }
         }
-        self.arm(&still, crew);
+        self.arm(&released, crew);
     }
 
     /// While nobody can write to them: writes to what was held of `maps` are not held any more. It is noted from the next [`Tracker::watch`] on; until

@@ -17,7 +17,6 @@ use crate::sys::pagemap::{CHECK_WPASYNC, Pagemap, WP_MATCHING};
 use crate::sys::uffd::Uffd;
 pub use holding::is_among;
 use scan::{Found, Scan, Stretch};
-use std::sync::OnceLock;
 
 /// A run of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +29,11 @@ pub struct Run {
     pub changed: bool,
     /// In memory. What is not may be in the swap space, or nothing that could be read (MADV_GUARD_INSTALL).
     pub present: bool,
+}
+
+/// What has changed in `runs`, as far as is known: [start, end), in order.
+pub fn changed(runs: &[Run]) -> Vec<(usize, usize)> {
+    runs.iter().filter(|r| r.changed).map(|r| (r.start, r.end)).collect()
 }
 
 /// How changes are found.
@@ -91,20 +95,18 @@ impl Tracker {
             .filter(|m| m.is_saved())
             .flat_map(|m| pieces(m.start, m.end).map(move |(start, end)| (m, start, end)))
             .collect();
-        let found: Vec<OnceLock<Found>> = pieces.iter().map(|_| OnceLock::new()).collect();
         let scan = Scan { pagemap: &self.pagemap, noted: self.notes_writes(), held: false };
-        crew.share(pieces.len(), &|i| {
+        let found = crew.map(pieces.len(), &|i| {
             let (m, start, end) = pieces[i];
-            let found_here = match is_among(&self.held, m) {
+            match is_among(&self.held, m) {
                 true => Scan { held: true, ..scan }.piece(m, (start, end), dense, 0),
                 false => scan.piece(m, (start, end), dense, flags),
-            };
-            let _ = found[i].set(found_here); // nobody else does this piece
+            }
         });
         let mut out: Vec<Run> = Vec::new();
         let mut first = 0;
         for (i, ((m, start, _), found)) in pieces.iter().zip(found).enumerate() {
-            let Found { runs, unwatched } = found.into_inner().unwrap_or_default();
+            let Found { runs, unwatched } = found;
             if i == 0 || *start == m.start {
                 first = out.len();
             }
@@ -144,12 +146,14 @@ impl Tracker {
         self.arm(&ranges, crew);
     }
 
-    /// Has the kernel note writes to the pages of `ranges`, in watched mappings, from here on.
-    pub fn arm(&self, ranges: &[(usize, usize)], crew: &Crew) {
-        if self.notes_writes() {
-            let pieces: Vec<_> = ranges.iter().flat_map(|r| pieces(r.0, r.1)).collect();
-            crew.share(pieces.len(), &|i| scan::arm(&self.pagemap, pieces[i]));
+    /// Has the kernel note writes to the pages of `ranges`, in watched mappings, from here on. Returns those that had been written to, in order.
+    pub fn arm(&self, ranges: &[(usize, usize)], crew: &Crew) -> Vec<(usize, usize)> {
+        if !self.notes_writes() {
+            return Vec::new();
         }
+        let pieces: Vec<_> = ranges.iter().flat_map(|r| pieces(r.0, r.1)).collect();
+        let told = crew.map(pieces.len(), &|i| scan::arm(&self.pagemap, pieces[i]));
+        ranges::joined(told.into_iter().flatten())
     }
 }
 
@@ -233,7 +237,8 @@ mod tests {
         };
         assert_eq!(list(&mut t), [(1, true), (5, true)]);
         t.watch(core::slice::from_ref(&m));
-        t.arm(&[(m.start, m.end)], &Crew::default());
+        let page = |n: usize| (m.start + n * PAGE, m.start + (n + 1) * PAGE);
+        assert_eq!(t.arm(&[(m.start, m.end)], &Crew::default()), [page(1), page(5)]);
         assert_eq!(list(&mut t), [(1, false), (5, false)]);
         // SAFETY: as above.
         unsafe {

@@ -150,40 +150,20 @@ pub fn works(pagemap: &Pagemap) -> bool {
     pagemap.ask((at, at + PAGE as u64), 0, question, &mut [Region::default()]).is_ok()
 }
 
-/// What of [start, end) has content and has not been written to since it was armed, or protected: [start, end), in order.
-pub fn unwritten(pagemap: &Pagemap, range: (usize, usize)) -> Vec<(usize, usize)> {
-    let question =
-        Question { inverted: WRITTEN, all: WRITTEN, any: PRESENT | SWAPPED, tell: PRESENT | SWAPPED };
-    let mut found = Vec::new();
-    walk(pagemap, range, 0, question, |told| {
-        found.extend(told.iter().map(|r| (r.start as usize, r.end as usize)))
-    });
-    found
-}
-
-/// Has the kernel note writes anew to the pages of [start, end) that were written to.
-pub fn arm(pagemap: &Pagemap, range: (usize, usize)) {
+/// Has the kernel note writes anew to the pages of [start, end) that were written to, as far as it answers. Returns them, in order.
+pub fn arm(pagemap: &Pagemap, (start, end): (usize, usize)) -> Vec<(usize, usize)> {
     // Not pages without content: they would get a marker that looks like a swapped page.
     let question = Question { all: WRITTEN, any: PRESENT | SWAPPED, tell: WRITTEN, ..Question::default() };
-    walk(pagemap, range, WP_MATCHING, question, |_| ());
-}
-
-/// Asks of all of [start, end), as far as the kernel answers.
-fn walk(
-    pagemap: &Pagemap,
-    (start, end): (usize, usize),
-    flags: u64,
-    question: Question,
-    mut tell: impl FnMut(&[Region]),
-) {
-    let (mut at, mut regions) = (start as u64, [Region::default(); REGIONS]);
+    let (mut at, mut armed) = (start as u64, Vec::new());
     while at < end as u64 {
-        let Ok((told, reached)) = pagemap.ask((at, end as u64), flags, question, &mut regions) else {
-            return;
+        let mut regions = [Region::default(); REGIONS];
+        let Ok((told, reached)) = pagemap.ask((at, end as u64), WP_MATCHING, question, &mut regions) else {
+            break;
         };
-        tell(told);
+        armed.extend(told.iter().map(|r| (r.start as usize, r.end as usize)));
         at = reached;
     }
+    armed
 }
 
 /// Adds `r` to the list, whose runs from `first` on are of the same mapping.
