@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { REGIMES = 30, WORDS = 512 /* of a page */, ROW = 256 /* pages */ };
+enum { REGIMES = 6, WORDS = 512 /* of a page */, ROW = 256 /* pages */ };
 
 static uint64_t random_state;
 static uint64_t draw(uint64_t n) {
@@ -22,11 +22,10 @@ int main(int argc, char **argv) {
         for (size_t w = 0; w < WORDS; w++) m[p][w] = p * w;
     uint64_t sum = 0;
     for (int regime = 0; regime < REGIMES; regime++) {
-        int kind = draw(4), passes = 3 + draw(12);
-        size_t step = kind ? 7 + draw(60) : 1;
+        int kind = regime % 3 < 2 ? regime % 3 : 2 + draw(2), passes = 40 + draw(40);
+        size_t step = kind ? 30 + draw(100) : 1, first = draw(step);
         for (int pass = 0; pass < passes; pass++) {
             uint64_t with = draw(1 << 20);
-            size_t first = draw(step);
             if (kind == 3) { /* read only */
 #pragma omp parallel for reduction(+ : sum)
                 for (size_t p = 0; p < pages; p++) sum += m[p][with % WORDS];

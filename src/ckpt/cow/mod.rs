@@ -7,7 +7,7 @@
 //! | from | when | to |
 //! |---|---|---|
 //! | waiting | a helper or the keeper has a place for it: those first to which a thread waits to write | moving |
-//! | moving | it is copied; it is new, or much of it is as it was; nobody waits to write to it | kept |
+//! | moving | it is copied; it is new, and nobody waits to write to it, or little of it has changed | kept |
 //! | moving | it is copied | open |
 //! | kept | a thread wants to write to it; not the first ones if little of it changes: for them only a page is opened | open |
 //! | open | the threads are frozen for the next checkpoint, and what they have written to is held anew; little of it changes | kept |
@@ -22,7 +22,6 @@
 mod window;
 mod work;
 
-use super::busy;
 use super::image::PAGE;
 use super::keep as kept;
 use super::pages::{self, Known, UNPLACED};
@@ -34,8 +33,8 @@ use core::fmt;
 use core::sync::atomic::Ordering::*;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 pub use window::Window;
-pub use work::{Failure, How, PAGES, PLACES, Pool};
-use work::{State, Work};
+pub use work::{Balance, Failure, How, PAGES, PLACES, Pool};
+use work::{FEW, State, Work};
 
 /// How long the guard waits before it tries again what the kernel did not take, or there was no place for.
 const AGAIN_NS: u64 = 200_000;
@@ -113,9 +112,9 @@ impl Guard {
         w.keep_calm();
     }
 
-    /// How often since this was last asked for a thread has waited for a single page to be opened.
-    pub fn opened_singly(&self) -> u64 {
-        core::mem::take(&mut self.work().singly)
+    /// What holding writes was good for, since this was last asked for.
+    pub fn balance(&self) -> Balance {
+        core::mem::take(&mut self.work().balance)
     }
 
     /// Where mappings have been moved to since this was asked for. They are held there, and their marks say nothing of what is saved.
@@ -266,9 +265,13 @@ impl Guard {
             w.fail(Failure::Lost("memory that was to be copied cannot be read"));
         }
         w.full.push_back(place);
+        w.balance.changed += changed as u64;
+        if !is_new && changed < FEW {
+            w.balance.opened += w.blocks[i].tried as u64;
+        }
         let b = &mut w.blocks[i];
         let wanted = core::mem::take(&mut b.wanted);
-        let open = match (is_new, busy::is_calm(changed)) {
+        let open = match (is_new, changed < FEW) {
             (false, true) => {
                 (b.state, b.calm) = (State::Kept, true);
                 wanted.into_iter().map(|at| w.part(i, at)).collect()

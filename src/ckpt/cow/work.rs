@@ -14,8 +14,10 @@ pub const PAGES: usize = BLOCK / PAGE;
 pub const PLACES: usize = 16;
 /// Copies that wait to be written, beyond which only those are made for which threads wait.
 pub(super) const AHEAD: usize = PLACES / 2;
-/// Pages of a block that is kept because little of it changes which are opened one by one: about as much work as comparing a block.
-const SINGLE: usize = 8;
+/// Changed pages of a block from which on not little of it changes. A block whose turn has only begun when the checkpoint is taken may have fewer.
+pub(super) const FEW: usize = PAGES / 8;
+/// Pages of a block that is kept because little of it changes which are opened one by one: threads wait about as long for them as comparing a block takes.
+const SINGLE: usize = 4;
 
 /// Why a checkpoint cannot be whole.
 #[derive(Debug)]
@@ -41,8 +43,10 @@ pub(super) struct Block {
     pub(super) wanted: Vec<usize>,
     /// Little of it changes: its pages are opened one by one, as long as there are few.
     pub(super) calm: bool,
-    /// So many of them have been, since it was kept.
-    pub(super) singly: usize,
+    /// So many of them have been, since it was kept;
+    singly: usize,
+    /// and before all of it was opened for the checkpoint that is being taken.
+    pub(super) tried: usize,
 }
 
 impl Block {
@@ -87,6 +91,15 @@ pub struct Pool {
     pub price_ns: u64,
 }
 
+/// What holding writes costs and saves.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Balance {
+    /// Pages for which threads have waited until they were opened singly, in blocks of which little has changed in the end.
+    pub opened: u64,
+    /// Changed pages that were copied while the program ran.
+    pub changed: u64,
+}
+
 #[derive(Default)]
 pub(super) struct Work {
     /// None: nothing is to be copied.
@@ -119,8 +132,8 @@ pub(super) struct Work {
     pub(super) shut: Vec<(usize, usize)>,
     /// Why what was to be saved cannot be.
     pub(super) failed: Option<Failure>,
-    /// How often a single page has been opened.
-    pub(super) singly: u64,
+    /// What holding writes was good for, since this was last asked for.
+    pub(super) balance: Balance,
 }
 
 impl Work {
@@ -132,6 +145,7 @@ impl Work {
             wanted: Vec::new(),
             calm: false,
             singly: 0,
+            tried: self.block(start).map_or(0, |i| self.blocks[i].tried),
         };
         let new = Self {
             how,
@@ -139,7 +153,7 @@ impl Work {
             blocks: blocks.iter().map(block).collect(),
             waiting: blocks.len(),
             writes: self.writes,
-            singly: self.singly,
+            balance: self.balance,
             held: core::mem::take(&mut self.held),
             shut: core::mem::take(&mut self.shut),
             moved: core::mem::take(&mut self.moved),
@@ -209,7 +223,13 @@ impl Work {
     /// Nobody can write, and what has been written to is held anew: what was opened of blocks of which little changes is kept again.
     pub(super) fn keep_calm(&mut self) {
         for b in self.blocks.iter_mut().filter(|b| b.calm) {
-            (b.state, b.singly) = (State::Kept, 0);
+            let opened = core::mem::take(&mut b.singly);
+            if b.state == State::Open {
+                b.tried = opened;
+            } else {
+                self.balance.opened += opened as u64;
+            }
+            b.state = State::Kept;
         }
     }
 
@@ -217,7 +237,7 @@ impl Work {
     pub(super) fn part(&mut self, i: usize, at: usize) -> (usize, usize) {
         let b = &mut self.blocks[i];
         if b.calm && b.singly < SINGLE {
-            (b.singly, self.singly) = (b.singly + 1, self.singly + 1);
+            b.singly += 1;
             return (at / PAGE * PAGE, at / PAGE * PAGE + PAGE);
         }
         b.state = State::Open;
@@ -333,7 +353,13 @@ mod tests {
             w.keep_calm();
             assert_eq!((w.blocks[0].state, w.blocks[1].state), (State::Kept, State::Open));
         }
-        assert_eq!(w.singly, 2 * SINGLE as u64);
+        // Whether that was in vain is not known yet.
+        assert_eq!(w.balance.opened, 0);
+        w.part(0, at(0));
+        w.keep_calm();
+        assert_eq!(w.balance.opened, 1);
+        w.begin(&[4 * BLOCK, 6 * BLOCK], None, Pool::default());
+        assert_eq!((w.blocks[0].tried, w.blocks[1].tried), (SINGLE, 0));
     }
 
     #[test]

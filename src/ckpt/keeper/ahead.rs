@@ -1,4 +1,4 @@
-//! Writing ahead: staging memory only for pages that the program goes on writing to.
+//! Writing ahead: what is copied while the threads are stopped, and needs staging memory, is only what the program goes on writing to.
 //!
 //! Half an interval before a checkpoint that would need much more staging memory than there is, the pages changed so far are noted and
 //! their writes noted anew, but for whole blocks (busy.rs): of those a sample is looked at, now and when the checkpoint is due, and the
@@ -9,11 +9,11 @@
 //!
 //! Memory that would be copied while the program runs (running.rs) is looked at in the same way, to find out whether it goes on changing. What is
 //! found changed as a whole only when the checkpoint is due is looked at then, and again after a while, for which the checkpoint waits: holding its
-//! mapping, and noting its writes again when it turns out that little changes, would stop the program for longer than a checkpoint should. And if much
-//! has changed again since it was noted, it is noted and written again before more staging memory is touched.
+//! mapping, and noting its writes again when it turns out that little changes, would stop the program for longer than a checkpoint should. And if much has
+//! changed that would be copied in the stop, it is noted and written before, and again as long as that makes it much less.
 //!
 //! From the noting until a checkpoint is whole, what the kernel notes is not all that has changed since the last one: a rollback in
-//! between puts everything back.
+//! between puts back what was noted, too.
 
 use super::super::busy::{BLOCK, Busy};
 use super::super::contents;
@@ -109,11 +109,12 @@ impl Keeper {
             return;
         }
         self.crew.hire();
-        let Ok((_, runs, stop_ns)) = self.watch_all() else { return };
+        let Ok((_, runs)) = self.watch_all() else { return };
         let changed = self.changed_unheld(&runs);
         let busy = Busy::look(&runs, &changed);
         let samples = busy.starts().map(|start| (start, self.sample(start))).collect();
         let armed = self.arm(&runs, &busy.unarmed());
+        let stop_ns = self.ahead.take().map_or(0, |a| a.stop_ns);
         self.ahead = Some(Ahead { samples, stop_ns, ..Ahead::of(&changed, &armed) });
     }
 
@@ -122,16 +123,17 @@ impl Keeper {
         ranges::without(&changed(runs), self.tracker.held())
     }
 
-    /// Has the kernel watch all mappings, so that writes to them can be noted. Threads are stopped meanwhile: watching a part of a mapping that is
-    /// growing would make it two for the kernel. Returns the memory as it was then, and for how long they were.
-    fn watch_all(&mut self) -> Result<(Vec<Map>, Vec<Run>, u64), No> {
+    /// Has the kernel watch all mappings, so that writes to them can be noted. Threads are stopped meanwhile, which counts as part of the checkpoint's
+    /// stop: watching a part of a mapping that is growing would make it two for the kernel. Returns the memory as it was then.
+    fn watch_all(&mut self) -> Result<(Vec<Map>, Vec<Run>), No> {
         let began = time::now_ns();
         self.freeze()?;
         let maps = memory::mappings();
         let runs = self.tracker.runs(&maps, &self.store.dense, &self.crew);
         self.tracker.watch(&maps);
         self.thaw();
-        Ok((maps, runs, time::now_ns() - began))
+        self.ahead.get_or_insert_default().stop_ns += time::now_ns() - began;
+        Ok((maps, runs))
     }
 
     /// Blocks in `runs` of `maps` whose writes would be held from the next checkpoint on, and of which it is not known whether they go on changing,
@@ -147,46 +149,50 @@ impl Keeper {
         if unseen.len() * BLOCK < self.settings.copying.worth_it() { Vec::new() } else { unseen }
     }
 
-    /// For a checkpoint that is due, with memory in `runs` of `maps`, for which `staged` bytes would be staged. Finds out whether memory goes on
-    /// changing of which that is not known, and writes what does not; or else what has changed since it was written, if that is much but less than
-    /// `most`, which is then half of it. False if there is nothing to do, or no time.
-    pub(super) fn come_to_rest(
-        &mut self,
-        maps: &[Map],
-        runs: &[Run],
-        staged: usize,
-        most: &mut usize,
-    ) -> Result<bool, No> {
+    /// For a checkpoint that is due, with memory in `runs` of `maps`. Finds out whether memory goes on changing of which that is not known, and writes
+    /// what does not; or else what has changed since it was written, if that is much but less than `most` bytes, which are then half of it. False if there
+    /// is nothing to do, or no time.
+    pub(super) fn come_to_rest(&mut self, maps: &[Map], runs: &[Run], most: &mut usize) -> Result<bool, No> {
         // Somebody who waits for the checkpoint does not wait for this.
         let is_waited_for = keep::get().wanted.load(Acquire) > 0;
         if self.unknown || self.refused || is_waited_for || !self.tracker.notes_writes() {
             return Ok(false);
         }
-        let much = self.settings.copying.worth_it();
-        let again = staged >= self.staging.ready() + much
-            && staged < *most
-            && ranges::bytes(&ranges::without(&self.changed_unheld(runs), &self.seen())) >= much;
-        let is_unseen = !self.unseen(maps, runs).is_empty();
-        if !again && !is_unseen {
+        let unseen = self.unseen(maps, runs);
+        let calm = ranges::bytes(&ranges::without(&self.changed_unheld(runs), &self.seen()));
+        if unseen.is_empty() && (calm < self.settings.copying.worth_noting() || calm >= *most) {
             return Ok(false);
         }
         self.crew.hire();
-        let (maps, runs, stop_ns) = self.watch_all()?;
-        let unseen = self.unseen(&maps, &runs).into_iter().map(|start| (start, self.sample(start)));
-        let unseen: Vec<_> = unseen.collect();
-        let armed = if unseen.is_empty() { self.arm(&runs, &self.seen()) } else { Vec::new() };
-        let ahead = self.ahead.get_or_insert_with(|| Ahead::of(&self.store.dense, &[]));
-        ahead.stop_ns += stop_ns;
-        ahead.note(&armed);
-        if !unseen.is_empty() {
-            ahead.samples.extend(unseen);
-            ahead.samples.sort_unstable();
-            self.pause()?;
+        self.ahead.get_or_insert_with(|| Ahead::of(&self.store.dense, &[]));
+        if unseen.is_empty() {
+            *most = calm / 2;
+            // Most of it is watched already.
+            if self.note_again(runs) < calm / 2 {
+                let (_, runs) = self.watch_all()?;
+                self.note_again(&runs);
+            }
         } else {
-            *most = staged / 2;
+            let (maps, runs) = self.watch_all()?;
+            let unseen = self.unseen(&maps, &runs).into_iter().map(|start| (start, self.sample(start)));
+            let unseen: Vec<_> = unseen.collect();
+            if let Some(ahead) = &mut self.ahead {
+                ahead.samples.extend(unseen);
+                ahead.samples.sort_unstable();
+            }
+            self.pause()?;
         }
         self.write_ahead()?;
         Ok(true)
+    }
+
+    /// Notes what has changed in `runs` since it was noted, but for what has been seen to go on changing. Returns how many bytes.
+    fn note_again(&mut self, runs: &[Run]) -> usize {
+        let armed = self.arm(runs, &self.seen());
+        if let Some(ahead) = &mut self.ahead {
+            ahead.note(&armed);
+        }
+        ranges::bytes(&armed)
     }
 
     /// Blocks that have been seen to go on changing.

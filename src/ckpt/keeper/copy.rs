@@ -19,7 +19,7 @@ use smallvec::{SmallVec, smallvec};
 /// Pages that a host copies at once.
 const BATCH: usize = 128;
 /// Cache lines of a page that lies alone which are fetched while the page before it is copied. Of pages in a row the CPU does so by itself.
-const FETCH: usize = 16;
+const FETCH: usize = 64;
 
 /// Ranges of pages: mostly one.
 type Pages = SmallVec<[Range<u64>; 1]>;

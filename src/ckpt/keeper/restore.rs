@@ -2,6 +2,7 @@
 
 use super::super::image::{self, Attributes, Context, Entry, Map, PAGE};
 use super::super::memory;
+use super::super::ranges;
 use super::super::seats::{self, LEAVE, PARK, Seat, TAKE};
 use super::super::tracker::Run;
 use super::super::{attributes, files, keep, process, streams};
@@ -190,8 +191,8 @@ impl Keeper {
     }
 
     fn put_memory_back(&mut self) -> Result<(), String> {
-        // What was noted ahead is not noted as changed any more.
-        self.unknown |= self.ahead.take().is_some();
+        // What was noted ahead has changed, too, but the kernel does not say so any more.
+        let noted = self.ahead.take().map_or(Vec::new(), |a| a.noted);
         memory::reshape(&self.last.maps, self.last.brk)?;
         let maps = self.last.maps.clone();
         let index = core::mem::take(&mut self.store.index);
@@ -204,7 +205,7 @@ impl Keeper {
             runs.retain(|r| r.end <= m.start || m.end <= r.start);
         }
         let memory = index.partition_point(|e| e.page < image::FILES);
-        let r = self.put_pages_back(&maps, &runs, &index[..memory]);
+        let r = self.put_pages_back(&maps, &runs, &noted, &index[..memory]);
         self.store.index = index;
         r?;
         self.tracker.arm_all(&maps, &self.crew);
@@ -212,7 +213,14 @@ impl Keeper {
         Ok(())
     }
 
-    fn put_pages_back(&mut self, maps: &[Map], runs: &[Run], index: &[Entry]) -> Result<(), String> {
+    /// Makes memory in `runs` of `maps`, of which the pages `noted` have changed in any case, what it was by `index`.
+    fn put_pages_back(
+        &mut self,
+        maps: &[Map],
+        runs: &[Run],
+        noted: &[(u64, u64)],
+        index: &[Entry],
+    ) -> Result<(), String> {
         // Present pages that the checkpoint does not have were zero, or the file's.
         let mut i = 0;
         let mut unchanged: Vec<(u64, u64)> = Vec::new(); // page ranges that are as they were
@@ -232,6 +240,7 @@ impl Keeper {
                 p = next.max(p + 1);
             }
         }
+        let unchanged = ranges::without(&unchanged, noted);
         // The rest: saved pages but those that have not changed.
         let mut content = vec![0u8; 1 << 20];
         let mut u = 0;

@@ -5,7 +5,7 @@
 //! too long, writes are noted again.
 
 use super::super::busy::BLOCK;
-use super::super::cow::{CLOSED, Failure, How, PAGES, PLACES, Pool, Window};
+use super::super::cow::{Balance, CLOSED, Failure, How, PAGES, PLACES, Pool, Window};
 use super::super::crew;
 use super::super::image::{Map, PAGE};
 use super::super::memory;
@@ -29,7 +29,9 @@ pub(super) const FEW_BLOCKS: usize = 4;
 const WAIT_NS: u64 = 30_000;
 /// One thread may wait so for one of so many parts of the time.
 const MOST_WAITING: u64 = 50;
-/// After it has waited for longer, no writes are held for so many checkpoints.
+/// For how long threads, of which there are two at least, would be stopped while a page is copied.
+const COPY_NS: u64 = 200;
+/// After they have waited for longer than both, no writes are held for so many checkpoints.
 const FEW: u32 = 16;
 /// Checkpoints that are taken otherwise at most after something was lost, or threads have waited for too long.
 const MOST_STOPPED: u32 = 1 << 10;
@@ -55,6 +57,11 @@ impl Copying {
             Self::Auto | Self::Stopped => WORTH_IT,
             Self::Running | Self::Small => BLOCK,
         }
+    }
+
+    /// Bytes from which on what has changed is worth noting and writing before the threads are stopped.
+    pub(super) fn worth_noting(self) -> usize {
+        self.worth_it() / 4
     }
 }
 
@@ -243,12 +250,13 @@ impl Keeper {
         }
     }
 
-    /// After a checkpoint: has writes noted instead of held, in a stop of its own, if threads have waited for too long in the `ns` until then. Much
-    /// changes here and there. If it is not possible now everything stays.
+    /// After a checkpoint: has writes noted instead of held, in a stop of its own, if threads have waited for too long in the `ns` until then, and for
+    /// longer than holding has spared them. Much changes here and there. If it is not possible now everything stays.
     pub(super) fn stop_holding(&mut self, ns: u64) {
         let Some(guard) = self.tracker.guard().filter(|_| !self.tracker.held().is_empty()) else { return };
-        let opened = guard.opened_singly();
-        if opened * WAIT_NS * MOST_WAITING <= ns {
+        let Balance { opened, changed: copied } = guard.balance();
+        let waited_ns = opened * WAIT_NS;
+        if waited_ns <= ns / MOST_WAITING || waited_ns <= copied * COPY_NS {
             return;
         }
         self.stopped.again(FEW);

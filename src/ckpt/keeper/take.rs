@@ -89,7 +89,7 @@ impl Keeper {
         for look in 0..LOOKS {
             let (maps, runs) = self.look();
             let (staged, running) = self.expected(&maps, &runs);
-            if look < WAITS && self.come_to_rest(&maps, &runs, staged, &mut most)? {
+            if look < WAITS && self.come_to_rest(&maps, &runs, &mut most)? {
                 continue;
             }
             if !self.unknown {
