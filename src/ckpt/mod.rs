@@ -12,6 +12,7 @@ pub mod contents;
 pub mod cow;
 pub mod crew;
 pub mod files;
+pub mod free;
 pub mod journal;
 pub mod keep;
 pub mod keeper;

@@ -1,5 +1,6 @@
 //! The page store being written: slots, and the generations that refer to them (image.rs has the format).
 
+use super::free::Free;
 use super::image::{self, Description, Entry, PAGE};
 use super::journal::era_of;
 use super::pages::{Known, UNPLACED};
@@ -39,10 +40,8 @@ pub struct Store {
     pub index: Vec<Entry>,
     /// Where they are many in a row: [start, end) in memory, in order.
     pub dense: Vec<(usize, usize)>,
-    /// Slots that it refers to.
-    used: Vec<bool>,
-    /// Where to look for a free slot next.
-    cursor: usize,
+    /// Slots that it does not refer to.
+    free: Free,
     /// Numbers of the generations whose files are there, the last one last.
     files: Vec<u64>,
     /// Pages written since it became whole.
@@ -111,8 +110,7 @@ impl Store {
                 lock,
                 index: Vec::new(),
                 dense: Vec::new(),
-                used: Vec::new(),
-                cursor: 0,
+                free: Free::but(core::iter::empty()),
                 files: Vec::new(),
                 written: 0,
             };
@@ -152,13 +150,7 @@ impl Store {
     }
 
     fn accept(&mut self, index: Vec<Entry>) {
-        let top = index.iter().map(|e| e.slot as usize + 1).max().unwrap_or(0);
-        self.used.clear();
-        self.used.resize(top, false);
-        for e in &index {
-            self.used[e.slot as usize] = true;
-        }
-        self.cursor = 0;
+        self.free = Free::but(index.iter().map(|e| e.slot as usize));
         self.dense = index
             .chunk_by(|a, b| a.page + 1 == b.page)
             .filter(|row| row.len() >= MANY && row[0].page < image::FILES)
@@ -175,18 +167,6 @@ impl Store {
         }
     }
 
-    /// A free slot and how many free ones follow it, at most `want`.
-    fn free_run(&mut self, want: usize) -> (usize, usize) {
-        while self.cursor < self.used.len() && self.used[self.cursor] {
-            self.cursor += 1;
-        }
-        let start = self.cursor;
-        while self.cursor - start < want && self.used.get(self.cursor) != Some(&true) {
-            self.cursor += 1;
-        }
-        (start, self.cursor - start)
-    }
-
     /// Writes the pages of `content` whose entries have no slot yet ([`UNPLACED`]) and gives them slots that are free for the last whole
     /// generation: the only one from here on.
     pub fn write(&mut self, content: &[u8], entries: &mut [Entry]) -> Result<(), Problem> {
@@ -201,7 +181,7 @@ impl Store {
         while at < entries.len() {
             let end = at + entries[at..].iter().take_while(|e| e.slot == UNPLACED).count();
             while at < end {
-                let (slot, n) = self.free_run(end - at);
+                let (slot, n) = self.free.take(end - at);
                 for (i, e) in entries[at..at + n].iter_mut().enumerate() {
                     e.slot = (slot + i) as u64;
                 }

@@ -149,18 +149,26 @@ impl Keeper {
         if unseen.len() * BLOCK < self.settings.copying.worth_it() { Vec::new() } else { unseen }
     }
 
-    /// For a checkpoint that is due, with memory in `runs` of `maps`. Finds out whether memory goes on changing of which that is not known, and writes
-    /// what does not; or else what has changed since it was written, if that is much but less than `most` bytes, which are then half of it. False if there
-    /// is nothing to do, or no time.
-    pub(super) fn come_to_rest(&mut self, maps: &[Map], runs: &[Run], most: &mut usize) -> Result<bool, No> {
+    /// For a checkpoint that is due, with memory in `runs` of `maps`, for which `staged` bytes would be staged. Finds out whether memory goes on changing of
+    /// which that is not known, and writes what does not; or else what has changed since it was written and is not known to go on, if that is much, and less
+    /// than `most` bytes, which are half of it then, or there is too little staging memory. False if there is nothing to do, or no time.
+    pub(super) fn come_to_rest(
+        &mut self,
+        maps: &[Map],
+        runs: &[Run],
+        staged: usize,
+        most: &mut usize,
+    ) -> Result<bool, No> {
         // Somebody who waits for the checkpoint does not wait for this.
         let is_waited_for = keep::get().wanted.load(Acquire) > 0;
         if self.unknown || self.refused || is_waited_for || !self.tracker.notes_writes() {
             return Ok(false);
         }
         let unseen = self.unseen(maps, runs);
-        let calm = ranges::bytes(&ranges::without(&self.changed_unheld(runs), &self.seen()));
-        if unseen.is_empty() && (calm < self.settings.copying.worth_noting() || calm >= *most) {
+        let calm = ranges::bytes(&ranges::without(&self.changed_unheld(runs), &self.restless(runs)));
+        let copying = self.settings.copying;
+        let fits = staged < self.staging.ready() + copying.worth_it();
+        if unseen.is_empty() && (calm < copying.worth_noting() || fits && calm >= *most) {
             return Ok(false);
         }
         self.crew.hire();
@@ -188,17 +196,25 @@ impl Keeper {
 
     /// Notes what has changed in `runs` since it was noted, but for what has been seen to go on changing. Returns how many bytes.
     fn note_again(&mut self, runs: &[Run]) -> usize {
-        let armed = self.arm(runs, &self.seen());
+        let armed = self.arm(runs, &self.restless(runs));
         if let Some(ahead) = &mut self.ahead {
             ahead.note(&armed);
         }
         ranges::bytes(&armed)
     }
 
-    /// Blocks that have been seen to go on changing.
-    fn seen(&self) -> Vec<(usize, usize)> {
-        let samples = self.ahead.iter().flat_map(|a| a.samples.iter());
-        ranges::joined(samples.map(|s| (s.0, s.0 + BLOCK)))
+    /// Blocks that have changed as a whole in `runs`.
+    pub(super) fn busy(&self, runs: &[Run]) -> Busy {
+        Busy::look(runs, self.ahead.as_ref().map_or(&self.store.dense, |a| &a.changed))
+    }
+
+    /// Blocks in `runs` that are known to go on changing: they have changed as a whole again, or have been seen to.
+    fn restless(&self, runs: &[Run]) -> Vec<(usize, usize)> {
+        let seen = self.ahead.iter().flat_map(|a| a.samples.iter().map(|s| s.0));
+        let mut starts: Vec<usize> = self.busy(runs).starts().chain(seen).collect();
+        starts.sort_unstable();
+        starts.dedup();
+        ranges::joined(starts.into_iter().map(|start| (start, start + BLOCK)))
     }
 
     /// Has writes noted anew in `runs`, but not in `busy` blocks and what is held. Returns what had been written to: what is written to elsewhere from now

@@ -89,11 +89,11 @@ impl Keeper {
         for look in 0..LOOKS {
             let (maps, runs) = self.look();
             let (staged, running) = self.expected(&maps, &runs);
-            if look < WAITS && self.come_to_rest(&maps, &runs, &mut most)? {
+            if look < WAITS && self.come_to_rest(&maps, &runs, staged, &mut most)? {
                 continue;
             }
             if !self.unknown {
-                busy = Busy::look(&runs, self.ahead.as_ref().map_or(&self.store.dense, |a| &a.changed));
+                busy = self.busy(&runs);
             }
             if staged + running >= WORTH_SHARING {
                 self.crew.hire();
@@ -105,7 +105,6 @@ impl Keeper {
             if !self.staging.prepare(staged + places, running, &self.crew) {
                 break;
             }
-            most = usize::MAX;
         }
         Ok(busy)
     }
