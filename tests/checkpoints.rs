@@ -439,20 +439,41 @@ fn families_and_bytes() {
     assert!(said.contains("of the same family"), "{said}");
 }
 
+/// A program and a library that it uses, both made from `source`.
+fn with_library(s: &Scratch, source: &str) -> PathBuf {
+    let compile = |exe: &Path, args: &[&str]| {
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-O2", "-fopenmp", "-o"]).arg(exe).arg(root().join("c-tests").join(source)).args(args);
+        assert!(gcc.status().expect("gcc").success());
+    };
+    let (library, exe) = (s.path("libpart.so"), s.path("whole"));
+    compile(&library, &["-DLIBRARY", "-shared", "-fPIC"]);
+    compile(&exe, &[text(&library), &format!("-Wl,-rpath,{}", s.path("").display())]);
+    exe
+}
+
+/// Libraries may write when they are left, after this one has been: a program that is killed then has not ended.
+#[test]
+fn killed_while_libraries_are_left() {
+    let s = Scratch::new("last");
+    let exe = with_library(&s, "ckpt/last.c");
+    let want = reference(&exe, &[], &[THREADS]);
+    assert!(want.out.ends_with("last words\n"), "{want:?}");
+    let (dir, out) = (s.path("ckpt"), s.path("out"));
+    let ends = |_| read(&out).contains("the program ends") && has_generation(&dir);
+    let killed = start_with(first_run(&exe, &[], &dir), &out, Some(&ends), |_| ());
+    assert!(killed.is_none(), "it must have been killed: {killed:?}");
+    let status = start(restart(&dir), &out, None).expect("it ends");
+    assert!(status.success(), "{status}: {}", messages(&out));
+    assert_eq!(read(&out), want.out);
+}
+
 /// The runtime is used by a library's constructor, before its own: this process is still the one that restarts, and what it was
 /// started with, here a pipe, is still its surroundings.
 #[test]
 fn a_library_that_uses_openmp_when_loaded() {
     let s = Scratch::new("loaded");
-    let library = s.path("libloaded.so");
-    let compile = |exe: &Path, args: &[&str]| {
-        let mut gcc = Command::new("gcc");
-        gcc.args(["-O2", "-fopenmp", "-o"]).arg(exe).arg(root().join("c-tests/ckpt/loaded.c")).args(args);
-        assert!(gcc.status().expect("gcc").success());
-    };
-    compile(&library, &["-DLIBRARY", "-shared", "-fPIC"]);
-    let exe = s.path("loaded");
-    compile(&exe, &[text(&library), &format!("-Wl,-rpath,{}", s.path("").display())]);
+    let exe = with_library(&s, "ckpt/loaded.c");
     let want = reference(&exe, &[], &[THREADS]);
     let (dir, out) = (s.path("ckpt"), s.path("out"));
     let saved = |since| since > Duration::from_millis(300) && has_generation(&dir);

@@ -444,14 +444,29 @@ pub fn after_fork(thr: &'static Thread) {
     }
 }
 
-/// The program ends by itself: there is nothing to restart.
+/// The program ends by itself: soon there is nothing to restart.
 ///
-/// Called by the library's destructor, one of the last things of a process. Output that waits in buffers is written first: after the
-/// mark nothing would write it.
+/// Called by the library's destructor. Libraries that are left after it may still have something to write (Fortran's has all that the program
+/// has written), so the mark is made when all have been: `exit` does what it is given meanwhile after what it is doing.
 pub fn program_ends() {
-    if region::on() {
+    unsafe extern "C" {
+        fn __cxa_atexit(
+            what: unsafe extern "C" fn(*mut libc::c_void),
+            with: *mut libc::c_void,
+            whose: *mut libc::c_void,
+        ) -> i32;
+    }
+    /// # Safety
+    /// Any thread may call it, and does so once.
+    unsafe extern "C" fn has_ended(_: *mut libc::c_void) {
+        // What waits in buffers is written first: after the mark nothing would write it.
         // SAFETY: flushes all streams.
         unsafe { libc::fflush(core::ptr::null_mut()) };
         state()[0].store(1, Release);
+    }
+    if region::on() {
+        let none = core::ptr::null_mut();
+        // SAFETY: a function for which nobody but the process has to be there. If there is no memory for it there is no mark, either.
+        unsafe { __cxa_atexit(has_ended, none, none) };
     }
 }
