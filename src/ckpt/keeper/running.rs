@@ -31,7 +31,9 @@ const WAIT_NS: u64 = 30_000;
 const MOST_WAITING: u64 = 50;
 /// For how long threads, of which there are two at least, would be stopped while a page is copied.
 const COPY_NS: u64 = 200;
-/// After they have waited for longer than both, no writes are held for so many checkpoints.
+/// How long threads are stopped for each page whose writes are noted instead of held.
+const NOTE_NS: u64 = 150;
+/// After that, no writes are held for so many checkpoints.
 const FEW: u32 = 16;
 /// Checkpoints that are taken otherwise at most after something was lost, or threads have waited for too long.
 const MOST_STOPPED: u32 = 1 << 10;
@@ -71,6 +73,8 @@ pub(super) struct Stopped {
     pub checkpoints: u32,
     /// When something is lost again, for so many.
     next: u32,
+    /// For how much longer threads have waited for single pages than holding writes has spared them.
+    waited_ns: u64,
 }
 
 impl Stopped {
@@ -83,7 +87,7 @@ impl Stopped {
 
 impl Default for Stopped {
     fn default() -> Self {
-        Self { checkpoints: 0, next: 1 }
+        Self { checkpoints: 0, next: 1, waited_ns: 0 }
     }
 }
 
@@ -250,15 +254,19 @@ impl Keeper {
         }
     }
 
-    /// After a checkpoint: has writes noted instead of held, in a stop of its own, if threads have waited for too long in the `ns` until then, and for
-    /// longer than holding has spared them. Much changes here and there. If it is not possible now everything stays.
+    /// After a checkpoint: has writes noted instead of held, in a stop of its own, if threads have waited for too long in the `ns` until then, and in all for
+    /// longer than holding has spared them and the stop takes. Much changes here and there. If it is not possible now everything stays.
     pub(super) fn stop_holding(&mut self, ns: u64) {
         let Some(guard) = self.tracker.guard().filter(|_| !self.tracker.held().is_empty()) else { return };
         let Balance { opened, changed: copied } = guard.balance();
         let waited_ns = opened * WAIT_NS;
-        if waited_ns <= ns / MOST_WAITING || waited_ns <= copied * COPY_NS {
+        let all_ns = &mut self.stopped.waited_ns;
+        *all_ns = (*all_ns + waited_ns).saturating_sub(copied * COPY_NS);
+        let pages = (ranges::bytes(self.tracker.held()) / PAGE) as u64;
+        if waited_ns <= ns / MOST_WAITING || *all_ns <= pages * NOTE_NS {
             return;
         }
+        *all_ns = 0;
         self.stopped.again(FEW);
         let began = time::now_ns();
         if self.freeze().is_err() {
