@@ -125,18 +125,23 @@ fn a_pipe_that_was_redirected() {
     let exe = build("ckpt/process.c", &[]);
     let file = s.path("file");
     let want = reference(&exe, &["output", text(&file), "1"], &[THREADS]);
-    for region in [1, 2] {
+    // A thread that has just done its part loses nothing: another time then.
+    let rolls_back = |region: u32, delay_us: u32| {
         let _ = fs::remove_file(&file);
+        let _ = fs::remove_dir_all(s.path("ckpt"));
         let mut c = Command::new(&exe);
         clean(&mut c);
         c.args(["output", text(&file), "1"]).env("LD_PRELOAD", library()).env(THREADS.0, THREADS.1);
-        c.env("PROMP_FAULT", format!("kill@thread=1,region={region},delay=1ms"));
+        c.env("PROMP_FAULT", format!("kill@thread=1,region={region},delay={delay_us}us"));
         c.env("PROMP_CKPT_DIR", s.path("ckpt")).env("PROMP_CKPT_INTERVAL", "1h");
         let o = c.stdin(Stdio::null()).output().expect("the program");
         let err = String::from_utf8_lossy(&o.stderr);
-        assert!(o.status.success() && err.contains("rolled back"), "{err}");
+        assert!(o.status.success(), "{err}");
         assert_eq!(String::from_utf8_lossy(&o.stdout), want.out, "{err}");
         assert_eq!(read(&file), "elsewhere\n");
-        let _ = fs::remove_dir_all(s.path("ckpt"));
+        err.contains("rolled back")
+    };
+    for region in [1, 2] {
+        assert!((0..10).any(|i| rolls_back(region, 1000 - 90 * i)), "no rollback in region {region}");
     }
 }
