@@ -18,18 +18,19 @@ pub fn parts<T: Copy + Ord>(ranges: &[(T, T)], mut from: T, end: T, mut part: im
 
 /// What is in `ranges` but not in `others`.
 pub fn without<T: Copy + Ord>(ranges: &[(T, T)], others: &[(T, T)]) -> Vec<(T, T)> {
-    let mut out = Vec::with_capacity(ranges.len() + others.len());
-    for &(from, end) in ranges {
-        parts(others, from, end, |from, end, inside| out.extend((!inside).then_some((from, end))));
-    }
-    out
+    those(ranges, others, false)
 }
 
 /// What is in `ranges` and in `others`.
 pub fn within<T: Copy + Ord>(ranges: &[(T, T)], others: &[(T, T)]) -> Vec<(T, T)> {
-    let mut out = Vec::new();
+    those(ranges, others, true)
+}
+
+/// Those parts of `ranges` that are, or are not, in `others`.
+fn those<T: Copy + Ord>(ranges: &[(T, T)], others: &[(T, T)], wanted: bool) -> Vec<(T, T)> {
+    let mut out = Vec::with_capacity(ranges.len() + others.len());
     for &(from, end) in ranges {
-        parts(others, from, end, |from, end, inside| out.extend(inside.then_some((from, end))));
+        parts(others, from, end, |from, end, inside| out.extend((inside == wanted).then_some((from, end))));
     }
     out
 }

@@ -4,8 +4,8 @@
 //! `lock cmpxchg` loop), outside any runtime call. Work after it must not be executed again. The walk follows the control flow from
 //! the resume point, steps over calls, and ends where an entry stub is called: that is a save point, the resume point would
 //! be there. But the thread may have failed on the way there, in the linkage table or among a stub's first instructions, or on its way back
-//! to the runtime from a function that has ended: then all that is behind it has been executed. The jump of a `switch` goes wherever its table says (jumps.rs); another indirect jump cannot be followed: then the answer is that it
-//! can have been executed.
+//! to the runtime from a function that has ended: then all that is behind it has been executed. The jump of a `switch` goes wherever its
+//! table says (jumps.rs); another indirect jump cannot be followed: then the answer is that it can have been executed.
 
 use super::asm;
 use super::jumps::{self, Jumps};

@@ -266,14 +266,12 @@ impl Guard {
         }
         w.full.push_back(place);
         w.balance.changed += changed as u64;
-        if !is_new && changed < FEW {
-            w.balance.opened += w.blocks[i].tried as u64;
-        }
         let b = &mut w.blocks[i];
         let wanted = core::mem::take(&mut b.wanted);
         let open = match (is_new, changed < FEW) {
             (false, true) => {
                 (b.state, b.calm) = (State::Kept, true);
+                w.balance.opened += w.blocks[i].tried as u64;
                 wanted.into_iter().map(|at| w.part(i, at)).collect()
             }
             (true, _) if wanted.is_empty() => {

@@ -114,7 +114,7 @@ impl Keeper {
         let busy = Busy::look(&runs, &changed);
         let samples = busy.starts().map(|start| (start, self.sample(start))).collect();
         let armed = self.arm(&runs, &busy.unarmed());
-        let stop_ns = self.ahead.take().map_or(0, |a| a.stop_ns);
+        let stop_ns = self.ahead().stop_ns;
         self.ahead = Some(Ahead { samples, stop_ns, ..Ahead::of(&changed, &armed) });
     }
 
@@ -132,8 +132,13 @@ impl Keeper {
         let runs = self.tracker.runs(&maps, &self.store.dense, &self.crew);
         self.tracker.watch(&maps);
         self.thaw();
-        self.ahead.get_or_insert_default().stop_ns += time::now_ns() - began;
+        self.ahead().stop_ns += time::now_ns() - began;
         Ok((maps, runs))
+    }
+
+    /// What is noted; if nothing is yet, what had content when the kernel began to note writes to it had changed.
+    fn ahead(&mut self) -> &mut Ahead {
+        self.ahead.get_or_insert_with(|| Ahead::of(&self.store.dense, &[]))
     }
 
     /// Blocks in `runs` of `maps` whose writes would be held from the next checkpoint on, and of which it is not known whether they go on changing,
@@ -165,41 +170,38 @@ impl Keeper {
             return Ok(false);
         }
         let unseen = self.unseen(maps, runs);
-        let calm = ranges::bytes(&ranges::without(&self.changed_unheld(runs), &self.restless(runs)));
+        let restless = self.restless(runs);
+        let calm = ranges::bytes(&ranges::without(&self.changed_unheld(runs), &restless));
         let copying = self.settings.copying;
         let fits = staged < self.staging.ready() + copying.worth_it();
         if unseen.is_empty() && (calm < copying.worth_noting() || fits && calm >= *most) {
             return Ok(false);
         }
         self.crew.hire();
-        self.ahead.get_or_insert_with(|| Ahead::of(&self.store.dense, &[]));
         if unseen.is_empty() {
             *most = calm / 2;
             // Most of it is watched already.
-            if self.note_again(runs) < calm / 2 {
+            if self.note_again(runs, &restless) < calm / 2 {
                 let (_, runs) = self.watch_all()?;
-                self.note_again(&runs);
+                self.note_again(&runs, &self.restless(&runs));
             }
         } else {
             let (maps, runs) = self.watch_all()?;
             let unseen = self.unseen(&maps, &runs).into_iter().map(|start| (start, self.sample(start)));
             let unseen: Vec<_> = unseen.collect();
-            if let Some(ahead) = &mut self.ahead {
-                ahead.samples.extend(unseen);
-                ahead.samples.sort_unstable();
-            }
+            let ahead = self.ahead();
+            ahead.samples.extend(unseen);
+            ahead.samples.sort_unstable();
             self.pause()?;
         }
         self.write_ahead()?;
         Ok(true)
     }
 
-    /// Notes what has changed in `runs` since it was noted, but for what has been seen to go on changing. Returns how many bytes.
-    fn note_again(&mut self, runs: &[Run]) -> usize {
-        let armed = self.arm(runs, &self.restless(runs));
-        if let Some(ahead) = &mut self.ahead {
-            ahead.note(&armed);
-        }
+    /// Notes what has changed in `runs` since it was noted, but for blocks that are `restless`. Returns how many bytes.
+    fn note_again(&mut self, runs: &[Run], restless: &[(usize, usize)]) -> usize {
+        let armed = self.arm(runs, restless);
+        self.ahead().note(&armed);
         ranges::bytes(&armed)
     }
 

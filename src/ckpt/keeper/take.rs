@@ -67,7 +67,6 @@ impl Keeper {
         self.unknown = false;
         self.stopped.checkpoints = self.stopped.checkpoints.saturating_sub(1);
         self.grows |= self.staging.ready() >= had + WORTH_IT;
-        self.stop_holding(began.saturating_sub(last_ns));
         if self.settings.verbose >= 2 {
             let stop = stop_ns as f64 / 1e6;
             let while_running = match looked_at {
@@ -79,6 +78,7 @@ impl Keeper {
                 self.generation
             );
         }
+        self.stop_holding(began.saturating_sub(last_ns));
         Ok(())
     }
 
