@@ -6,7 +6,7 @@ use super::pipes::received::Received;
 use super::pipes::sent::Sent;
 use super::seats::{SEATS, Seat};
 use crate::fault::record::List;
-use crate::sys::keep as region;
+use crate::sys::{futex, keep as region};
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 
@@ -17,6 +17,8 @@ pub struct Keep {
     pub started: AtomicU32,
     /// CKPT_Counter: threads that have not arrived yet; what the keeper sleeps on while they come.
     pub counter: AtomicU32,
+    /// Changes when seats have orders: what their hosts sleep on, so that all of them are woken at once.
+    pub orders: AtomicU32,
     /// Hosts that are being replaced, and calls that are being noted: no checkpoint while it is not 0.
     pub transitions: AtomicU32,
     /// Changes when the keeper has something to do.
@@ -97,6 +99,13 @@ impl Keep {
     /// Is host `tid` one of the runtime's own?
     pub fn is_own(&self, tid: u32) -> bool {
         self.own_hosts.iter().chain(&self.crew).any(|own| own.load(Relaxed) == tid)
+    }
+
+    /// Those whose seats have orders follow them. One system call: a host that is woken may take the caller's CPU, and those that are not woken yet would
+    /// stand still for as long as it keeps it.
+    pub fn send_orders(&self) {
+        self.orders.fetch_add(1, Release);
+        futex::wake(&self.orders, u32::MAX);
     }
 }
 

@@ -19,7 +19,7 @@
 //! `state` before it reads Started, with a locked instruction between; the keeper clears Started before it looks at `state`.
 //!
 //! `order` is the edge to the host: the keeper's release store orders its writes to seat and memory before the host's acquire
-//! load. The edge back is `state`: the host's store (x86: a release) orders the noted context before the keeper's
+//! load. A host without one sleeps on [`Keep::orders`](super::keep::Keep), of which it has read the value before it looked. The edge back is `state`: the host's store (x86: a release) orders the noted context before the keeper's
 //! acquiring compare-and-swap. [`Keep::counter`](super::keep::Keep) only wakes the keeper.
 
 use super::again::{self, Due};
@@ -70,6 +70,8 @@ pub struct Seat {
     /// Addresses of CKPT_Counter and CKPT_Started, for code without a stack.
     counter: AtomicUsize,
     started: AtomicUsize,
+    /// That of the word that changes when there are orders.
+    orders: AtomicUsize,
     /// Thread pointer of the frozen thread, or of the one to become.
     pub thread_pointer: AtomicUsize,
     /// Robust list's head of the frozen thread, or of the one to become.
@@ -148,6 +150,7 @@ impl Seat {
     fn arrives_in(&self, k: &'static Keep) {
         self.counter.store(core::ptr::from_ref(&k.counter) as usize, Relaxed);
         self.started.store(core::ptr::from_ref(&k.started) as usize, Relaxed);
+        self.orders.store(core::ptr::from_ref(&k.orders) as usize, Relaxed);
     }
 
     /// Holds the host if it has arrived; true if it is held. Only the keeper calls this.
@@ -178,11 +181,10 @@ impl Seat {
         self.initial.load(Relaxed) == 0 && self.logical().is_some_and(|t| !t.worker.get())
     }
 
-    /// Orders the host that is held to go on.
+    /// Orders the host that is held to go on, when orders are sent.
     pub fn order(&self, what: u32) {
         self.state.store(RUNNING, Relaxed);
         self.order.store(what, Release);
-        futex::wake(&self.order, 1);
     }
 
     /// Makes a new host for this seat, which waits for its order. Its id, if the system grants it.
@@ -247,6 +249,8 @@ unsafe extern "C" fn wait_frozen() {
         "mov eax, 202",
         "syscall",
         "2:",
+        "mov rdi, qword ptr [rbx + {orders}]",
+        "mov r13d, dword ptr [rdi]",
         "mov r12d, dword ptr [rbx + {order}]",
         "test r12d, r12d",
         "jnz 3f",
@@ -258,9 +262,9 @@ unsafe extern "C" fn wait_frozen() {
         "lock cmpxchg dword ptr [rbx + {state}], ecx",
         "je 3f",
         "6:",
-        "lea rdi, [rbx + {order}]",
+        "mov rdi, qword ptr [rbx + {orders}]",
         "mov esi, 128", // FUTEX_WAIT | FUTEX_PRIVATE_FLAG
-        "xor edx, edx",
+        "mov edx, r13d",
         "xor r10d, r10d",
         "mov eax, 202",
         "syscall",
@@ -288,6 +292,7 @@ unsafe extern "C" fn wait_frozen() {
         frozen = const FROZEN,
         running = const RUNNING,
         started = const offset_of!(Seat, started),
+        orders = const offset_of!(Seat, orders),
         order = const offset_of!(Seat, order),
         stack = const offset_of!(Seat, stack),
         leave = const LEAVE,
@@ -342,10 +347,14 @@ extern "C" fn arrive(context: usize) -> *const Seat {
 unsafe extern "C" fn take_up_entry(seat: usize) -> ! {
     // SAFETY: `make_host` passed a `&'static Seat`.
     let seat = unsafe { &*(seat as *const Seat) };
-    while seat.order.load(Acquire) == NONE {
-        futex::wait(&seat.order, NONE);
+    let orders = &super::keep::get().orders;
+    loop {
+        let before = orders.load(Acquire);
+        if seat.order.load(Acquire) != NONE {
+            take_up(seat)
+        }
+        futex::wait(orders, before);
     }
-    take_up(seat)
 }
 
 /// Goes on in the seat's context. Runs on the seat's stack (a new host: on its own), with all signals blocked.

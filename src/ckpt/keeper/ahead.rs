@@ -131,8 +131,8 @@ impl Keeper {
         let maps = memory::mappings();
         let runs = self.tracker.runs(&maps, &self.store.dense, &self.crew);
         self.tracker.watch(&maps);
-        self.thaw();
-        self.ahead().stop_ns += time::now_ns() - began;
+        let thawed = self.thaw();
+        self.ahead().stop_ns += thawed - began;
         Ok((maps, runs))
     }
 

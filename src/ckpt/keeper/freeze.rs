@@ -82,15 +82,19 @@ impl Keeper {
         Ok(held)
     }
 
-    /// Lets the threads go on as before. One that arrives later finds Started cleared and goes on by itself.
-    pub(super) fn thaw(&self) {
+    /// Lets the threads go on as before. One that arrives later finds Started cleared and goes on by itself. Returns the time at which they can: the
+    /// caller may come to a CPU much later.
+    pub(super) fn thaw(&self) -> u64 {
         let k = keep::get();
         k.started.store(0, SeqCst);
         // All seats: one may have answered late, and wait though this time nobody has called it.
         for s in k.seats.iter().filter(|s| s.hold()) {
             s.order(GO);
         }
+        let now = time::now_ns();
+        k.send_orders();
         self.wake_agent();
+        now
     }
 
     /// The agent works again.

@@ -87,6 +87,7 @@ impl Keeper {
         for s in seats.iter().filter(|s| !stays(s)) {
             let tid = s.host.load(Relaxed);
             s.order(LEAVE);
+            k.send_orders();
             if tid != syscall::getpid() {
                 while syscall::tgkill(tid, 0) {
                     syscall::sched_yield();
@@ -159,6 +160,7 @@ impl Keeper {
             attributes::put_back(tid, of_thread);
             s.order(TAKE);
         }
+        k.send_orders();
         self.wake_agent();
         Ok(())
     }

@@ -276,12 +276,13 @@ impl Keeper {
         if self.tracker.find_held(&maps) {
             let runs = self.tracker.runs(&maps, &self.store.dense, &self.crew);
             let written = ranges::within(&changed(&runs), self.tracker.held());
-            let mut ahead = Ahead::of(&self.store.dense, &written);
+            self.ahead = Some(Ahead::of(&self.store.dense, &written));
             self.tracker.note_held(&maps, &self.crew);
-            ahead.stop_ns = time::now_ns() - began;
-            self.ahead = Some(ahead);
         }
-        self.thaw();
+        let thawed = self.thaw();
+        if let Some(ahead) = &mut self.ahead {
+            ahead.stop_ns += thawed - began;
+        }
         if self.settings.verbose >= 2 {
             let ms = ns / 1_000_000;
             say!("writes are noted page by page again: {opened} pages were opened singly in {ms} ms");

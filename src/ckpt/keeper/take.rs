@@ -49,8 +49,7 @@ impl Keeper {
             self.unknown = true; // until it is whole
             k.in_memory.store(1, Release);
         }
-        self.thaw();
-        let thawed = time::now_ns();
+        let thawed = self.thaw();
         let stop_ns = thawed - began + noting_ns;
         let (about, mut held, running) = copied?;
         let looked_at = running.pages();

@@ -229,6 +229,8 @@ const GO: u32 = 1;
 #[derive(Default)]
 struct OneSeat {
     started: AtomicU32,
+    /// Changes when there are orders.
+    orders: AtomicU32,
     state: AtomicU32,
     order: AtomicU32,
     /// Times the host has gone on.
@@ -245,6 +247,7 @@ impl OneSeat {
         self.state.store(FROZEN, Release);
         fence(SeqCst); // the locked countdown
         loop {
+            let before = self.orders.load(Acquire);
             if self.order.load(Acquire) == GO {
                 break;
             }
@@ -253,7 +256,7 @@ impl OneSeat {
             {
                 break;
             }
-            futex::wait(&self.order, 0);
+            futex::wait(&self.orders, before);
         }
         self.gone_on.fetch_add(1, AcqRel);
     }
@@ -268,8 +271,9 @@ impl OneSeat {
         if self.hold() {
             self.state.store(RUNNING, Relaxed);
             self.order.store(GO, Release);
-            futex::wake(&self.order, 1);
         }
+        self.orders.fetch_add(1, Release);
+        futex::wake(&self.orders, u32::MAX);
     }
 }
 
