@@ -19,8 +19,9 @@
 //! `state` before it reads Started, with a locked instruction between; the keeper clears Started before it looks at `state`.
 //!
 //! `order` is the edge to the host: the keeper's release store orders its writes to seat and memory before the host's acquire
-//! load. A host without one sleeps on [`Keep::orders`](super::keep::Keep), of which it has read the value before it looked. The edge back is `state`: the host's store (x86: a release) orders the noted context before the keeper's
-//! acquiring compare-and-swap. [`Keep::counter`](super::keep::Keep) only wakes the keeper.
+//! load. A host without one sleeps on [`Keep::orders`](super::keep::Keep), of which it has read the value before it looked. The edge
+//! back is `state`: the host's store (x86: a release) orders the noted context before the keeper's acquiring compare-and-swap.
+//! [`Keep::counter`](super::keep::Keep) only wakes the keeper.
 
 use super::again::{self, Due};
 use super::keep::Keep;

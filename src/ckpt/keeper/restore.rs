@@ -84,14 +84,13 @@ impl Keeper {
         let contexts = self.last.contexts.clone();
         // Threads that did not exist then go first: the kernel writes to their memory as they end.
         let stays = |s: &Seat| contexts.iter().any(|c| c.thread_pointer == s.thread_pointer.load(Relaxed));
-        for s in seats.iter().filter(|s| !stays(s)) {
-            let tid = s.host.load(Relaxed);
-            s.order(LEAVE);
-            k.send_orders();
-            if tid != syscall::getpid() {
-                while syscall::tgkill(tid, 0) {
-                    syscall::sched_yield();
-                }
+        let leaving: Vec<_> = seats.iter().filter(|s| !stays(s)).collect();
+        leaving.iter().for_each(|s| s.order(LEAVE));
+        k.send_orders();
+        // The first host's id stays as long as the process.
+        for tid in leaving.iter().map(|s| s.host.load(Relaxed)).filter(|tid| *tid != syscall::getpid()) {
+            while syscall::tgkill(tid, 0) {
+                syscall::sched_yield();
             }
         }
         let carriers: Vec<(u32, usize)> = seats
@@ -316,6 +315,7 @@ impl Keeper {
             // As if its first host had failed.
             k.parked.store(me, Release);
             first.order(PARK);
+            k.send_orders();
             return self.hand_out(&contexts, &[]);
         }
         let number = k.number(first);
