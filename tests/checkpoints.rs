@@ -141,13 +141,13 @@ fn any_use_of_memory_rolls_back() {
     any_seed_rolls_back("ckpt/memory.c", 12, "80ms", &["kill", "crash", "memerr"], &trackers);
 }
 
-/// Runs a program that takes a seed with as much copied while it runs as can be: with failures, then killed -9 and restarted. Returns how often a message
-/// that the system must allow holding writes for contains `word`; none if it does not.
-fn copied_while_running(source: &str, word: &str) -> Option<usize> {
+/// Runs a program that takes a seed with as much copied while it runs as can be: with failures, then killed -9 and restarted. Returns how often messages
+/// that the system must allow holding writes for contain each of `words`; none if it does not.
+fn copied_while_running<const N: usize>(source: &str, words: [&str; N]) -> Option<[usize; N]> {
     let exe = build(source, &[]);
     let s = Scratch::new(exe.file_name().and_then(OsStr::to_str).expect("a name"));
     let mut random = Seeded(5);
-    let (mut back, mut said, mut restarts) = (0, 0, 0);
+    let (mut back, mut said, mut restarts) = (0, [0; N], 0);
     for seed in 1..=3 * scale() {
         let number = seed.to_string();
         let want = reference(&exe, &[&number], &[THREADS]);
@@ -164,7 +164,9 @@ fn copied_while_running(source: &str, word: &str) -> Option<usize> {
         assert!(!run.hung, "{fault} hung: {}", run.err);
         assert_eq!((run.status, &run.out), (0, &want.out), "{fault}: {}", run.err);
         back += run.err.matches("rolled back to checkpoint").count();
-        said += run.err.matches(word).count();
+        for (said, word) in said.iter_mut().zip(words) {
+            *said += run.err.matches(word).count();
+        }
         let (dir, out) = (s.path("killed"), s.path("out"));
         let _ = fs::remove_dir_all(&dir);
         let mut cmd = first_run(&exe, &[&number], &dir);
@@ -190,15 +192,16 @@ fn copied_while_running(source: &str, word: &str) -> Option<usize> {
 /// Large memory that changes as a whole is copied while the program runs, whatever happens to it meanwhile.
 #[test]
 fn memory_that_is_copied_while_the_program_runs() {
-    let running = copied_while_running("ckpt/running.c", "looked at while it ran");
-    assert!(running.is_none_or(|n| n > 10), "only {running:?} checkpoints were copied while the program ran");
+    let words = ["looked at while it ran", "to slots made ready"];
+    let said = copied_while_running("ckpt/running.c", words);
+    assert!(said.is_none_or(|s| s[0] > 10 && s[1] > 0), "{said:?} times, of checkpoints: {words:?}");
 }
 
 /// Once only pages here and there change, writes to them do not wait for long.
 #[test]
 fn memory_that_changes_in_another_way_from_now_on() {
-    let noted = copied_while_running("ckpt/regimes.c", "noted page by page again");
-    assert!(noted.is_none_or(|n| n > 1), "writes were noted again only {noted:?} times");
+    let noted = copied_while_running("ckpt/regimes.c", ["noted page by page again"]);
+    assert!(noted.is_none_or(|[n]| n > 1), "writes were noted again only {noted:?} times");
 }
 
 /// A SIGSEGV that was sent to the process, whose threads block it, is not for the hosts that copy memory and must survive its being gone.

@@ -48,6 +48,11 @@ impl Free {
         (first, n)
     }
 
+    /// How many are not.
+    pub fn used(&self) -> usize {
+        self.used.iter().filter(|&&u| u).count()
+    }
+
     /// The next hole.
     fn find(&mut self) {
         let used = |from: usize, used: bool| {

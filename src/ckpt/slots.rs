@@ -47,6 +47,38 @@ impl Slots {
         Ok(())
     }
 
+    /// Do long pieces go past the system's cache, to a device?
+    pub fn are_on_a_device(&self) -> bool {
+        /// As `linux/magic.h` has it.
+        const RAMFS: i64 = 0x8584_58f6;
+        self.suits.load(Relaxed)
+            && self.file_system().is_some_and(|fs| fs.f_type != libc::TMPFS_MAGIC && fs.f_type != RAMFS)
+    }
+
+    /// Slots that the file may become longer by, as far as the file system has room.
+    pub fn room(&self) -> usize {
+        self.file_system().map_or(0, |fs| (fs.f_bavail as usize).saturating_mul(fs.f_bsize as usize) / PAGE)
+    }
+
+    fn file_system(&self) -> Option<libc::statfs> {
+        let mut fs = core::mem::MaybeUninit::uninit();
+        // SAFETY: the kernel fills it if it says so.
+        unsafe { (sys!(libc::SYS_fstatfs, self.file, fs.as_mut_ptr()) == 0).then(|| fs.assume_init()) }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        // SAFETY: asks for the end of a file of ours, in which everything is written with an offset.
+        let end = unsafe { sys!(libc::SYS_lseek, self.file, 0, libc::SEEK_END) };
+        usize::try_from(end).unwrap_or(0) / PAGE
+    }
+
+    /// Only the first `slots` are left.
+    pub fn cut(&self, slots: usize) {
+        // SAFETY: a file of ours.
+        unsafe { sys!(libc::SYS_ftruncate, self.file, slots * PAGE) };
+    }
+
     /// Long pieces go past the system's cache: copying them there and writing them back from there costs several times as much of the CPUs' time,
     /// which the program wants. Short ones would wait for the disk one by one.
     fn write_at(&self, mut bytes: &[u8], mut offset: usize) -> Result<(), isize> {

@@ -46,6 +46,14 @@ pub struct Store {
     files: Vec<u64>,
     /// Pages written since it became whole.
     written: usize,
+    /// Slots that were taken for it as the first that ever took them; and so far for the next one, of slots that had been written to ahead.
+    fresh: usize,
+    ahead: usize,
+    /// Slots that had been taken when it became whole, and that have been, behind all that ever were.
+    had: usize,
+    taken: usize,
+    /// Slots that have been written to, for a generation or ahead.
+    reached: usize,
 }
 
 /// What a generation took.
@@ -55,6 +63,8 @@ pub struct Committed {
     pub dirty_pages: u64,
     /// Bytes written.
     pub bytes: u64,
+    /// Pages written to slots that had only been made ready for them ([`Store::extend`]).
+    pub ahead: usize,
 }
 
 impl Store {
@@ -113,6 +123,11 @@ impl Store {
                 free: Free::but(core::iter::empty()),
                 files: Vec::new(),
                 written: 0,
+                fresh: 0,
+                ahead: 0,
+                had: 0,
+                taken: 0,
+                reached: 0,
             };
             let (number, index) = keep.unwrap_or_default();
             for name in sys::maps::names(&path) {
@@ -125,8 +140,10 @@ impl Store {
                 if g == number { s.files.push(g) } else { s.unlink(&format!("gen-{g}")) }
             }
             if number == 0 {
-                sys!(libc::SYS_ftruncate, pages, 0);
+                s.slots.cut(0);
             }
+            let there = s.slots.count();
+            (s.had, s.taken, s.reached) = (there, there, there);
             s.accept(index);
             Ok(s)
         }
@@ -182,6 +199,8 @@ impl Store {
             let end = at + entries[at..].iter().take_while(|e| e.slot == UNPLACED).count();
             while at < end {
                 let (slot, n) = self.free.take(end - at);
+                self.ahead += (slot + n).min(self.reached).saturating_sub(self.taken.max(slot));
+                self.taken = self.taken.max(slot + n);
                 for (i, e) in entries[at..at + n].iter_mut().enumerate() {
                     e.slot = (slot + i) as u64;
                 }
@@ -192,6 +211,37 @@ impl Store {
             at += 1;
         }
         rows
+    }
+
+    /// Slots that were taken for the last generation as the first that ever took them.
+    pub fn fresh(&self) -> usize {
+        self.fresh
+    }
+
+    /// Slots that have been written to before: how many there are, and how many of them are free.
+    pub fn ready(&self) -> (usize, usize) {
+        let reached = self.reached.max(self.taken);
+        (reached, reached - self.free.used())
+    }
+
+    /// Writes `content` to the slots behind all that have been written to, so that these have been. If that is not possible they are as they were.
+    pub fn extend(&mut self, content: &[u8]) -> Result<(), Problem> {
+        let (from, _) = self.ready();
+        let row = Row { at: 0, n: content.len() / PAGE, slot: from };
+        self.slots.write(content, &[row]).inspect_err(|_| self.slots.cut(from))?;
+        self.reached = from + row.n;
+        Ok(())
+    }
+
+    /// Writes `content` to the slots from `slot` on, which nobody refers to.
+    pub fn write_again(&self, content: &[u8], slot: usize) -> Result<(), Problem> {
+        self.slots.write(content, &[Row { at: 0, n: content.len() / PAGE, slot }])
+    }
+
+    /// Gives back the slots from `slot` on, which [`Store::extend`] has written to.
+    pub fn shorten(&mut self, slot: usize) {
+        self.slots.cut(slot);
+        self.reached = slot;
     }
 
     /// The file of pages.
@@ -256,8 +306,9 @@ impl Store {
         let is_new = |e: &&Entry| before.of(e.page).is_none_or(|b| b.slot != e.slot);
         let dirty_pages = index.iter().filter(is_new).count() as u64;
         let bytes = (core::mem::take(&mut self.written) * PAGE + bytes.len()) as u64;
+        self.fresh = self.taken - core::mem::replace(&mut self.had, self.taken);
         self.accept(index);
-        Ok(Committed { dirty_pages, bytes })
+        Ok(Committed { dirty_pages, bytes, ahead: core::mem::take(&mut self.ahead) })
     }
 
     /// Reads the pages of `entries`, which lie in consecutive slots, and compares their checksums.
@@ -337,5 +388,45 @@ impl Store {
         };
         let direct = self.slots.direct < 0 || is(self.slots.direct, "pages");
         is(self.dir_fd, "") && is(self.slots.file, "pages") && direct && is(self.lock, "lock")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_made_longer_before_its_slots_are_taken() {
+        let dir = std::env::temp_dir().join(format!("promp-store-{}", std::process::id()));
+        let mut s = Store::open(&dir, None).unwrap();
+        let length = || std::fs::metadata(dir.join("pages")).unwrap().len() as usize / PAGE;
+        let content = vec![7; 100 * PAGE];
+        s.extend(&content).unwrap();
+        s.extend(&content).unwrap();
+        assert_eq!((s.ready(), s.fresh(), length()), ((200, 200), 0, 200));
+        s.shorten(100);
+        assert_eq!((s.ready(), length()), ((100, 100), 100));
+        let generation = |s: &mut Store, number, pages: usize| {
+            let entry = |page| Entry { page, slot: UNPLACED, sum: image::page_sum(page, &content[..PAGE]) };
+            let mut entries: Vec<Entry> = (0..pages as u64).map(entry).collect();
+            s.write(&vec![7; pages * PAGE], &mut entries).unwrap();
+            (s.commit(number, &Description::default(), entries.clone()).unwrap().ahead, entries)
+        };
+        // What is taken first has been written to already.
+        let (ahead, first) = generation(&mut s, 1, 80);
+        assert_eq!((s.ready(), s.fresh(), ahead, length()), ((100, 20), 80, 80, 100));
+        let (ahead, second) = generation(&mut s, 2, 90);
+        assert_eq!((s.ready(), s.fresh(), ahead, length()), ((170, 80), 90, 20, 170));
+        assert!(first.iter().all(|f| second.iter().all(|e| e.slot != f.slot)));
+        let mut read = vec![0; 90 * PAGE];
+        s.read(&second, &mut read).unwrap();
+        // Behind what a generation refers to.
+        s.extend(&content).unwrap();
+        s.read(&second, &mut read).unwrap();
+        // No more is needed: the third is where the first was.
+        assert_eq!(generation(&mut s, 3, 70).0, 0);
+        assert_eq!((s.ready(), s.fresh(), length()), ((270, 200), 0, 270));
+        drop(s);
+        std::fs::remove_dir_all(dir).unwrap();
     }
 }

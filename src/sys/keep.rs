@@ -16,7 +16,11 @@ pub const BASE: usize = 0x1000_0000_0000;
 /// Its size; memory is committed as it is used.
 pub const SIZE: usize = 64 << 30;
 /// Its end is address space only, made usable with [`commit`]: until then even a program that locks all of its memory has no pages there.
-pub const RESERVED: core::ops::Range<usize> = BASE + SIZE - (16 << 30)..BASE + SIZE;
+pub const RESERVED: core::ops::Range<usize> = BASE + SIZE - (16 << 30)..FILLER;
+/// The last huge page of that, for what is written only to be written over.
+pub const FILLER: usize = BASE + SIZE - FILLER_SIZE;
+/// Its size.
+pub const FILLER_SIZE: usize = 2 << 20;
 /// Where the counters that outlive the process are mapped (a page of DIR/state, shared).
 pub const STATE: usize = BASE + SIZE;
 /// Where notes of output (files of the same directory, shared) and of input are, one behind the other.

@@ -9,6 +9,7 @@
 mod ahead;
 mod copy;
 mod freeze;
+mod ready;
 mod restore;
 mod running;
 mod strangers;
@@ -73,6 +74,7 @@ pub struct Keeper {
     grows: bool,
     /// The generation after which it was tried to note what had changed.
     tried: Option<u64>,
+    ready: ready::Ready,
     /// The last attempt was refused; so may the next one be.
     refused: bool,
     /// What users have been told: once of a kind.
@@ -106,7 +108,6 @@ impl Keeper {
         keep::get().journal.begin(&settings.dir, settings.files);
         Self {
             door: Arc::new(Door::open()),
-            store,
             tracker,
             last: Description::default(),
             generation: 0,
@@ -118,6 +119,7 @@ impl Keeper {
             ahead: None,
             grows: true,
             tried: None,
+            ready: ready::Ready::new(settings.copying, &store.slots()),
             refused: false,
             told: Vec::new(),
             left_out: Vec::new(),
@@ -129,6 +131,7 @@ impl Keeper {
             mapped: Vec::new(),
             cpu: image::cpu_features(),
             started_ns: time::now_ns(),
+            store,
             settings,
         }
     }
@@ -180,7 +183,8 @@ impl Keeper {
                 self.note();
                 continue;
             }
-            futex::wait_until(&k.bell, bell, due.min(noting));
+            let again = self.make_ready(due);
+            futex::wait_until(&k.bell, bell, due.min(noting).min(again));
         }
     }
 

@@ -61,7 +61,7 @@ impl Keeper {
         let last_ns = k.taken_ns.load(Relaxed);
         let finished = self.finish(about, held, stop_ns, (began, thawed));
         self.staging.offer();
-        let dirty_pages = finished.map_err(No::Refused)?;
+        let Committed { dirty_pages, ahead, .. } = finished.map_err(No::Refused)?;
         self.children_ended = children_ended;
         self.unknown = false;
         self.stopped.checkpoints = self.stopped.checkpoints.saturating_sub(1);
@@ -72,8 +72,12 @@ impl Keeper {
                 0 => String::new(),
                 n => format!(", {n} looked at while it ran"),
             };
+            let in_ready = match ahead {
+                0 => String::new(),
+                n => format!(", {n} written to slots made ready"),
+            };
             say!(
-                "checkpoint {} taken: {dirty_pages} pages, {stop:.1} ms stopped{while_running}",
+                "checkpoint {} taken: {dirty_pages} pages, {stop:.1} ms stopped{while_running}{in_ready}",
                 self.generation
             );
         }
@@ -249,7 +253,7 @@ impl Keeper {
         mut held: Held,
         stop_ns: u64,
         (began, thawed): (u64, u64),
-    ) -> Result<u64, String> {
+    ) -> Result<Committed, String> {
         let k = keep::get();
         self.write(&mut held)?;
         about.mapped = self.recognise(&about.maps);
@@ -258,7 +262,7 @@ impl Keeper {
             return Err(format!("the kernel has told of the page at {:x} twice", w[0].page as usize * PAGE));
         }
         let number = self.generation + 1;
-        let Committed { dirty_pages, bytes } = self.store.commit(number, &about, entries)?;
+        let committed = self.store.commit(number, &about, entries)?;
         self.generation = number;
         self.streams.whole();
         // The generation before it may still be gone back to, should this one be damaged.
@@ -272,12 +276,12 @@ impl Keeper {
         self.taken.push(Taken {
             generation: number,
             at_ns: began,
-            bytes,
-            dirty_pages,
+            bytes: committed.bytes,
+            dirty_pages: committed.dirty_pages,
             stop_ns,
             write_ns: time::now_ns() - thawed,
         });
-        Ok(dirty_pages)
+        Ok(committed)
     }
 
     fn recognise(&mut self, maps: &[Map]) -> Vec<image::MappedFile> {
