@@ -218,15 +218,19 @@ impl Store {
         self.fresh
     }
 
-    /// Slots that have been written to before: how many there are, and how many of them are free.
-    pub fn ready(&self) -> (usize, usize) {
-        let reached = self.reached.max(self.taken);
-        (reached, reached - self.free.used())
+    /// Slots that have been written to before.
+    pub fn reached(&self) -> usize {
+        self.reached.max(self.taken)
+    }
+
+    /// How many of them are free.
+    pub fn spare(&self) -> usize {
+        self.reached().saturating_sub(self.free.used())
     }
 
     /// Writes `content` to the slots behind all that have been written to, so that these have been. If that is not possible they are as they were.
     pub fn extend(&mut self, content: &[u8]) -> Result<(), Problem> {
-        let (from, _) = self.ready();
+        let from = self.reached();
         let row = Row { at: 0, n: content.len() / PAGE, slot: from };
         self.slots.write(content, &[row]).inspect_err(|_| self.slots.cut(from))?;
         self.reached = from + row.n;
@@ -399,13 +403,14 @@ mod tests {
     fn a_file_is_made_longer_before_its_slots_are_taken() {
         let dir = std::env::temp_dir().join(format!("promp-store-{}", std::process::id()));
         let mut s = Store::open(&dir, None).unwrap();
+        let ready = |s: &Store| (s.reached(), s.spare());
         let length = || std::fs::metadata(dir.join("pages")).unwrap().len() as usize / PAGE;
         let content = vec![7; 100 * PAGE];
         s.extend(&content).unwrap();
         s.extend(&content).unwrap();
-        assert_eq!((s.ready(), s.fresh(), length()), ((200, 200), 0, 200));
+        assert_eq!((ready(&s), s.fresh(), length()), ((200, 200), 0, 200));
         s.shorten(100);
-        assert_eq!((s.ready(), length()), ((100, 100), 100));
+        assert_eq!((ready(&s), length()), ((100, 100), 100));
         let generation = |s: &mut Store, number, pages: usize| {
             let entry = |page| Entry { page, slot: UNPLACED, sum: image::page_sum(page, &content[..PAGE]) };
             let mut entries: Vec<Entry> = (0..pages as u64).map(entry).collect();
@@ -414,9 +419,9 @@ mod tests {
         };
         // What is taken first has been written to already.
         let (ahead, first) = generation(&mut s, 1, 80);
-        assert_eq!((s.ready(), s.fresh(), ahead, length()), ((100, 20), 80, 80, 100));
+        assert_eq!((ready(&s), s.fresh(), ahead, length()), ((100, 20), 80, 80, 100));
         let (ahead, second) = generation(&mut s, 2, 90);
-        assert_eq!((s.ready(), s.fresh(), ahead, length()), ((170, 80), 90, 20, 170));
+        assert_eq!((ready(&s), s.fresh(), ahead, length()), ((170, 80), 90, 20, 170));
         assert!(first.iter().all(|f| second.iter().all(|e| e.slot != f.slot)));
         let mut read = vec![0; 90 * PAGE];
         s.read(&second, &mut read).unwrap();
@@ -425,7 +430,7 @@ mod tests {
         s.read(&second, &mut read).unwrap();
         // No more is needed: the third is where the first was.
         assert_eq!(generation(&mut s, 3, 70).0, 0);
-        assert_eq!((s.ready(), s.fresh(), length()), ((270, 200), 0, 270));
+        assert_eq!((ready(&s), s.fresh(), length()), ((270, 200), 0, 270));
         drop(s);
         std::fs::remove_dir_all(dir).unwrap();
     }

@@ -70,7 +70,7 @@ impl Keeper {
         }
         let now = time::now_ns();
         let begin = due.saturating_sub(self.settings.interval_ns / 4);
-        let is_short = self.store.ready().0 < ready.wanted;
+        let is_short = self.store.reached() < ready.wanted;
         if now < begin || (now < ready.again && !is_short) {
             return begin.max(ready.again);
         }
@@ -82,10 +82,9 @@ impl Keeper {
         if self.write_ahead().is_err() {
             return 0; // a failure, or everything is unknown now
         }
-        let (there, spare) = self.store.ready();
-        let missing = self.needed().saturating_sub(spare);
+        let missing = self.needed().saturating_sub(self.store.spare());
         if missing >= least && missing <= self.store.slots().room() / 2 {
-            self.ready.wanted = there + missing;
+            self.ready.wanted = self.store.reached() + missing;
             return 0;
         }
         self.ready.done = true;
@@ -113,7 +112,7 @@ impl Keeper {
 
     /// Is it worth it? None: there is a failure, which does not wait.
     fn try_to_extend(&mut self, content: &[u8]) -> Result<Option<bool>, String> {
-        let (from, _) = self.store.ready();
+        let from = self.store.reached();
         let mut took = [0; 2];
         for i in 0..2 * TRIED {
             if kept::get().failed.load(Acquire) > 0 {
