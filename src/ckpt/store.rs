@@ -46,14 +46,15 @@ pub struct Store {
     files: Vec<u64>,
     /// Pages written since it became whole.
     written: usize,
-    /// Slots that were taken for it as the first that ever took them; and so far for the next one, of slots that had been written to ahead.
+    /// Slots that were taken for it as the first that ever took them.
     fresh: usize,
-    ahead: usize,
-    /// Slots that had been taken when it became whole, and that have been, behind all that ever were.
+    /// Slots that had ever been taken when it became whole, and that have been by now.
     had: usize,
     taken: usize,
-    /// Slots that have been written to, for a generation or ahead.
+    /// Slots that have been written to, for a generation or to be ready for one.
     reached: usize,
+    /// Of slots that were only ready, those that have been taken since it became whole.
+    from_ready: usize,
 }
 
 /// What a generation took.
@@ -64,7 +65,7 @@ pub struct Committed {
     /// Bytes written.
     pub bytes: u64,
     /// Pages written to slots that had only been made ready for them ([`Store::extend`]).
-    pub ahead: usize,
+    pub from_ready: usize,
 }
 
 impl Store {
@@ -124,10 +125,10 @@ impl Store {
                 files: Vec::new(),
                 written: 0,
                 fresh: 0,
-                ahead: 0,
                 had: 0,
                 taken: 0,
                 reached: 0,
+                from_ready: 0,
             };
             let (number, index) = keep.unwrap_or_default();
             for name in sys::maps::names(&path) {
@@ -199,8 +200,9 @@ impl Store {
             let end = at + entries[at..].iter().take_while(|e| e.slot == UNPLACED).count();
             while at < end {
                 let (slot, n) = self.free.take(end - at);
-                self.ahead += (slot + n).min(self.reached).saturating_sub(self.taken.max(slot));
-                self.taken = self.taken.max(slot + n);
+                let end = slot + n;
+                self.from_ready += end.min(self.reached).saturating_sub(self.taken.max(slot));
+                (self.taken, self.reached) = (self.taken.max(end), self.reached.max(end));
                 for (i, e) in entries[at..at + n].iter_mut().enumerate() {
                     e.slot = (slot + i) as u64;
                 }
@@ -220,25 +222,23 @@ impl Store {
 
     /// Slots that have been written to before.
     pub fn reached(&self) -> usize {
-        self.reached.max(self.taken)
+        self.reached
     }
 
     /// How many of them are free.
     pub fn spare(&self) -> usize {
-        self.reached().saturating_sub(self.free.used())
+        self.reached.saturating_sub(self.free.used())
     }
 
     /// Writes `content` to the slots behind all that have been written to, so that these have been. If that is not possible they are as they were.
     pub fn extend(&mut self, content: &[u8]) -> Result<(), Problem> {
-        let from = self.reached();
-        let row = Row { at: 0, n: content.len() / PAGE, slot: from };
-        self.slots.write(content, &[row]).inspect_err(|_| self.slots.cut(from))?;
-        self.reached = from + row.n;
+        self.overwrite(content, self.reached).inspect_err(|_| self.slots.cut(self.reached))?;
+        self.reached += content.len() / PAGE;
         Ok(())
     }
 
     /// Writes `content` to the slots from `slot` on, which nobody refers to.
-    pub fn write_again(&self, content: &[u8], slot: usize) -> Result<(), Problem> {
+    pub fn overwrite(&self, content: &[u8], slot: usize) -> Result<(), Problem> {
         self.slots.write(content, &[Row { at: 0, n: content.len() / PAGE, slot }])
     }
 
@@ -312,7 +312,7 @@ impl Store {
         let bytes = (core::mem::take(&mut self.written) * PAGE + bytes.len()) as u64;
         self.fresh = self.taken - core::mem::replace(&mut self.had, self.taken);
         self.accept(index);
-        Ok(Committed { dirty_pages, bytes, ahead: core::mem::take(&mut self.ahead) })
+        Ok(Committed { dirty_pages, bytes, from_ready: core::mem::take(&mut self.from_ready) })
     }
 
     /// Reads the pages of `entries`, which lie in consecutive slots, and compares their checksums.
@@ -415,13 +415,13 @@ mod tests {
             let entry = |page| Entry { page, slot: UNPLACED, sum: image::page_sum(page, &content[..PAGE]) };
             let mut entries: Vec<Entry> = (0..pages as u64).map(entry).collect();
             s.write(&vec![7; pages * PAGE], &mut entries).unwrap();
-            (s.commit(number, &Description::default(), entries.clone()).unwrap().ahead, entries)
+            (s.commit(number, &Description::default(), entries.clone()).unwrap().from_ready, entries)
         };
         // What is taken first has been written to already.
-        let (ahead, first) = generation(&mut s, 1, 80);
-        assert_eq!((ready(&s), s.fresh(), ahead, length()), ((100, 20), 80, 80, 100));
-        let (ahead, second) = generation(&mut s, 2, 90);
-        assert_eq!((ready(&s), s.fresh(), ahead, length()), ((170, 80), 90, 20, 170));
+        let (ready_ones, first) = generation(&mut s, 1, 80);
+        assert_eq!((ready(&s), s.fresh(), ready_ones, length()), ((100, 20), 80, 80, 100));
+        let (ready_ones, second) = generation(&mut s, 2, 90);
+        assert_eq!((ready(&s), s.fresh(), ready_ones, length()), ((170, 80), 90, 20, 170));
         assert!(first.iter().all(|f| second.iter().all(|e| e.slot != f.slot)));
         let mut read = vec![0; 90 * PAGE];
         s.read(&second, &mut read).unwrap();

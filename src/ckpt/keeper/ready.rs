@@ -83,12 +83,12 @@ impl Keeper {
             return 0; // a failure, or everything is unknown now
         }
         let missing = self.needed().saturating_sub(self.store.spare());
-        if missing >= least && missing <= self.store.slots().room() / 2 {
+        if missing >= least && missing <= self.store.slots().room() / 2 && fill() {
             self.ready.wanted = self.store.reached() + missing;
             return 0;
         }
         self.ready.done = true;
-        // SAFETY: memory of ours, which is filled anew before it is read.
+        // SAFETY: memory of ours, which is filled before more is wanted.
         unsafe { sys!(libc::SYS_madvise, FILLER, FILLER_SIZE, libc::MADV_DONTNEED) };
         u64::MAX
     }
@@ -101,10 +101,11 @@ impl Keeper {
 
     /// Makes the file a piece longer, or tries whether that is worth it.
     fn extend(&mut self) {
-        let worth = match (filler(), self.ready.worth) {
-            (None, _) => Ok(Some(false)),
-            (Some(content), None) => self.try_to_extend(content),
-            (Some(content), worth) => self.store.extend(content).map(|()| worth),
+        // SAFETY: memory of ours that nobody else uses, filled before anything was wanted.
+        let content = unsafe { core::slice::from_raw_parts(FILLER as *const u8, FILLER_SIZE) };
+        let worth = match self.ready.worth {
+            None => self.try_to_extend(content),
+            worth => self.store.extend(content).map(|()| worth),
         };
         // What cannot be written now may be when the checkpoint is taken, which says so if it cannot.
         self.ready.worth = worth.unwrap_or(Some(false));
@@ -121,7 +122,7 @@ impl Keeper {
             let began = time::now_ns();
             match i.checked_sub(TRIED) {
                 None => self.store.extend(content)?,
-                Some(i) => self.store.write_again(content, from + i * FILLER_SIZE / PAGE)?,
+                Some(i) => self.store.overwrite(content, from + i * FILLER_SIZE / PAGE)?,
             }
             took[i / TRIED] += time::now_ns() - began;
             if took[0] + took[1] > self.settings.interval_ns / PARTS {
@@ -144,18 +145,14 @@ impl Keeper {
     }
 }
 
-/// What is written.
-fn filler() -> Option<&'static [u8]> {
-    if !keep::commit(FILLER, FILLER_SIZE) {
-        return None;
+/// Provides what is written. False if the system has no memory for it.
+fn fill() -> bool {
+    let usable = keep::commit(FILLER, FILLER_SIZE);
+    if usable {
+        // SAFETY: memory of ours, just made usable, that only the keeper uses.
+        unsafe { core::ptr::write_bytes(FILLER as *mut u8, ANYTHING, FILLER_SIZE) };
     }
-    // SAFETY: memory of ours, just made usable, that nobody but the keeper uses, and only here.
-    unsafe {
-        if *(FILLER as *const u8) != ANYTHING {
-            core::ptr::write_bytes(FILLER as *mut u8, ANYTHING, FILLER_SIZE);
-        }
-        Some(core::slice::from_raw_parts(FILLER as *const u8, FILLER_SIZE))
-    }
+    usable
 }
 
 #[cfg(test)]

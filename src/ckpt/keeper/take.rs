@@ -61,7 +61,7 @@ impl Keeper {
         let last_ns = k.taken_ns.load(Relaxed);
         let finished = self.finish(about, held, stop_ns, (began, thawed));
         self.staging.offer();
-        let Committed { dirty_pages, ahead, .. } = finished.map_err(No::Refused)?;
+        let Committed { dirty_pages, from_ready, .. } = finished.map_err(No::Refused)?;
         self.children_ended = children_ended;
         self.unknown = false;
         self.stopped.checkpoints = self.stopped.checkpoints.saturating_sub(1);
@@ -72,7 +72,7 @@ impl Keeper {
                 0 => String::new(),
                 n => format!(", {n} looked at while it ran"),
             };
-            let in_ready = match ahead {
+            let in_ready = match from_ready {
                 0 => String::new(),
                 n => format!(", {n} written to slots made ready"),
             };
