@@ -27,8 +27,8 @@ pub struct Staging {
     limit: usize,
     /// Bytes that have been touched.
     ready: usize,
-    /// It is a large part of the memory that there is.
-    scarce: bool,
+    /// Bytes from which on it is a large part of the memory that there is.
+    large: usize,
     /// The system may have taken some of it back.
     offered: bool,
     /// One for each page of `limit`.
@@ -46,7 +46,7 @@ impl Staging {
         let left = limits::memory_left() + if self.offered { 0 } else { self.ready };
         let most = (left / 2).min(RESERVED.len());
         let touched = (bytes + bytes / 8 + STEP).max(self.ready).min(most);
-        self.scarce = touched > left / 8;
+        self.large = left / 8;
         self.limit = (touched + more).min(most) & !(PAGE - 1);
         self.limit = self.limit.min(self.open(self.limit));
         self.entries.resize(self.limit / PAGE, Entry { page: 0, slot: 0, sum: 0 });
@@ -85,8 +85,8 @@ impl Staging {
     /// the next copy a fifth slower.
     pub fn offer(&mut self) {
         // SAFETY: memory of ours, to be written to before it is read again.
-        self.offered =
-            self.scarce && unsafe { sys!(libc::SYS_madvise, BASE, self.ready, libc::MADV_FREE) } == 0;
+        self.offered = self.ready > self.large
+            && unsafe { sys!(libc::SYS_madvise, BASE, self.ready, libc::MADV_FREE) } == 0;
     }
 
     /// Makes `bytes` usable. Returns how many are.

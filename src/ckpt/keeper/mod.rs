@@ -159,6 +159,7 @@ impl Keeper {
             let now = time::now_ns();
             if wanted || now >= due {
                 let taken = self.take();
+                self.staging.offer();
                 k.in_memory.store(0, Release);
                 futex::wake(&k.in_memory, u32::MAX);
                 self.refused = matches!(taken, Err(No::Refused(_)));

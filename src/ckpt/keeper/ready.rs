@@ -76,6 +76,9 @@ impl Keeper {
         }
         if is_short {
             self.extend();
+            if self.ready.worth == Some(false) {
+                forget();
+            }
             return 0;
         }
         ready.again = now + self.settings.interval_ns / PARTS;
@@ -88,8 +91,7 @@ impl Keeper {
             return 0;
         }
         self.ready.done = true;
-        // SAFETY: memory of ours, which is filled before more is wanted.
-        unsafe { sys!(libc::SYS_madvise, FILLER, FILLER_SIZE, libc::MADV_DONTNEED) };
+        forget();
         u64::MAX
     }
 
@@ -153,6 +155,12 @@ fn fill() -> bool {
         unsafe { core::ptr::write_bytes(FILLER as *mut u8, ANYTHING, FILLER_SIZE) };
     }
     usable
+}
+
+/// Gives back what is written.
+fn forget() {
+    // SAFETY: memory of ours, which is filled before more is wanted.
+    unsafe { sys!(libc::SYS_madvise, FILLER, FILLER_SIZE, libc::MADV_DONTNEED) };
 }
 
 #[cfg(test)]

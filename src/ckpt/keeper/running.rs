@@ -226,9 +226,11 @@ impl Keeper {
             old: Arc::new(core::mem::take(&mut self.store.index)),
         };
         let places = |pages: usize| pages.saturating_sub(how.base) / PAGES;
+        // More may have been touched than there is room for now.
+        let room = self.staging.room();
         let pool = Pool {
-            ready: places(self.staging.ready() / PAGE).max(PLACES),
-            most: places(self.staging.room()),
+            ready: places(room.min(self.staging.ready() / PAGE)).max(PLACES),
+            most: places(room),
             price_ns: self.staging.price_ns() * PAGES as u64,
         };
         guard.expect(&running.blocks, how.clone(), pool);

@@ -60,7 +60,6 @@ impl Keeper {
         }
         let last_ns = k.taken_ns.load(Relaxed);
         let finished = self.finish(about, held, stop_ns, (began, thawed));
-        self.staging.offer();
         let Committed { dirty_pages, from_ready, .. } = finished.map_err(No::Refused)?;
         self.children_ended = children_ended;
         self.unknown = false;
