@@ -46,6 +46,7 @@ const UFFDIO_UNREGISTER: u64 = 0x8010_aa01;
 const UFFDIO_WRITEPROTECT: u64 = 0xc018_aa06;
 /// Of /dev/userfaultfd.
 const USERFAULTFD_IOC_NEW: u64 = 0xaa00;
+const REGISTER_MODE_MISSING: u64 = 1;
 const REGISTER_MODE_WP: u64 = 2;
 const PROTECT_MODE_WP: u64 = 1;
 const USER_MODE_ONLY: i32 = 1;
@@ -58,6 +59,25 @@ const TOLD_PAGEFAULT: u8 = 0x12;
 const TOLD_REMAP: u8 = 0x14;
 const TOLD_REMOVE: u8 = 0x15;
 const TOLD_UNMAP: u8 = 0x16;
+
+const FLAGS: i32 = libc::O_CLOEXEC | libc::O_NONBLOCK;
+
+/// A userfaultfd that the kernel itself waits for, too, if we may have one. Negative: an error.
+fn open() -> isize {
+    // SAFETY (whole function): plain calls, a C string.
+    let fd = unsafe { sys!(libc::SYS_userfaultfd, FLAGS) };
+    if fd >= 0 {
+        return fd;
+    }
+    let path = c"/dev/userfaultfd".as_ptr();
+    let device = unsafe { sys!(libc::SYS_openat, libc::AT_FDCWD, path, libc::O_RDWR | libc::O_CLOEXEC) };
+    if device < 0 {
+        return fd;
+    }
+    let fd = unsafe { sys!(libc::SYS_ioctl, device, USERFAULTFD_IOC_NEW, FLAGS) };
+    unsafe { sys!(libc::SYS_close, device) };
+    fd
+}
 
 /// `request` takes a pointer to a `T`.
 fn ioctl<T>(fd: i32, request: u64, arg: &mut T) -> isize {
@@ -100,28 +120,19 @@ impl Message {
 impl Uffd {
     /// One that notes writes, if this kernel can.
     pub fn noting() -> Option<Self> {
-        let flags = libc::O_CLOEXEC | libc::O_NONBLOCK | USER_MODE_ONLY;
-        // SAFETY: plain call.
-        let fd = high(unsafe { sys!(libc::SYS_userfaultfd, flags) });
-        Self(fd).begin(WP_ASYNC)
+        let fd = match open() {
+            // What is noted the kernel notes for its own writes, too.
+            // SAFETY: plain call.
+            e if e < 0 => unsafe { sys!(libc::SYS_userfaultfd, FLAGS | USER_MODE_ONLY) },
+            fd => fd,
+        };
+        Self(high(fd)).begin(WP_ASYNC)
     }
 
     /// One that holds writes, those of system calls, too: it takes a privilege (CAP_SYS_PTRACE), the system's permission
     /// (vm.unprivileged_userfaultfd), or that to use /dev/userfaultfd.
     pub fn holding() -> Option<Self> {
-        let flags = libc::O_CLOEXEC | libc::O_NONBLOCK;
-        // SAFETY (whole function): plain calls, a C string.
-        let mut r = unsafe { sys!(libc::SYS_userfaultfd, flags) };
-        if r < 0 {
-            let path = c"/dev/userfaultfd".as_ptr();
-            let device =
-                unsafe { sys!(libc::SYS_openat, libc::AT_FDCWD, path, libc::O_RDWR | libc::O_CLOEXEC) };
-            if device >= 0 {
-                r = unsafe { sys!(libc::SYS_ioctl, device, USERFAULTFD_IOC_NEW, flags) };
-                unsafe { sys!(libc::SYS_close, device) };
-            }
-        }
-        Self(high(r)).begin(PAGEFAULT_FLAG_WP | EVENT_REMAP | EVENT_REMOVE | EVENT_UNMAP)
+        Self(high(open())).begin(PAGEFAULT_FLAG_WP | EVENT_REMAP | EVENT_REMOVE | EVENT_UNMAP)
     }
 
     fn begin(self, features: u64) -> Option<Self> {
@@ -138,6 +149,15 @@ impl Uffd {
     /// They are nobody's affair any more. Threads that wait to write there go on, and marks are taken off.
     pub fn unwatch(&self, range: (usize, usize)) {
         ioctl(self.0, UFFDIO_UNREGISTER, &mut Range::of(range));
+    }
+
+    /// As [`Uffd::unwatch`], for a mapping to which nobody can write until it is another one's affair; marks may stay. To take them off takes 0.1 µs a page,
+    /// one after the other. They are not looked at when a mapping is watched for something else (userfaultfd(2): pages that are missing), and not when
+    /// it is given up then. Meanwhile the kernel itself may come to such a page; it waits, unless only a thread of the program's can wait.
+    pub fn hand_over(&self, range: (usize, usize)) {
+        let mut arg = Register { range: Range::of(range), mode: REGISTER_MODE_MISSING, ioctls: 0 };
+        ioctl(self.0, UFFDIO_REGISTER, &mut arg);
+        self.unwatch(range);
     }
 
     /// Writes to the pages of `range` that have content are held from here on. The error is the kernel's: EAGAIN while something else happens to
@@ -254,6 +274,39 @@ mod tests {
         });
         uffd.unwatch((start, start + PAGE));
         write(start, 2);
+    }
+
+    #[test]
+    fn a_mapping_is_handed_over() {
+        let (Some(noting), Some(holding)) = (Uffd::noting(), Uffd::holding()) else { return };
+        let range = pages(3);
+        // Marked when it is handed over, and written to while it is nobody's.
+        assert!(noting.watch(range) && noting.hold(range).is_ok());
+        noting.hand_over(range);
+        write(range.0, 2);
+        assert!(holding.watch(range) && holding.hold(range).is_ok());
+        std::thread::scope(|s| {
+            for page in (range.0..range.1).step_by(PAGE) {
+                s.spawn(move || write(page, 3));
+            }
+            for _ in 0..3 {
+                let event = core::iter::repeat_with(|| {
+                    holding.wait(None);
+                    holding.read()
+                });
+                let Some(Event::Write(at)) = event.flatten().next() else { panic!("not a write") };
+                // SAFETY: a page of the test's.
+                assert!(unsafe { (at as *const u8).read_volatile() } < 3);
+                assert_eq!(holding.clear((at / PAGE * PAGE, at / PAGE * PAGE + PAGE)), Ok(()));
+            }
+        });
+        // What is missing then is not this one's affair any more.
+        let range = pages(1);
+        assert!(noting.watch(range));
+        noting.hand_over(range);
+        // SAFETY: the test's memory.
+        unsafe { sys!(libc::SYS_madvise, range.0, PAGE, libc::MADV_DONTNEED) };
+        write(range.0, 1);
     }
 
     #[test]

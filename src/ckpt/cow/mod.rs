@@ -7,7 +7,7 @@
 //! | from | when | to |
 //! |---|---|---|
 //! | waiting | a helper or the keeper has a place for it: those first to which a thread waits to write | moving |
-//! | moving | it is copied; it is new, and nobody waits to write to it, or little of it has changed | kept |
+//! | moving | it is copied; it is new, nobody waits to write to it, and it is not known to go on changing; or little of it has changed | kept |
 //! | moving | it is copied | open |
 //! | kept | a thread wants to write to it; not the first ones if little of it changes: for them only a page is opened | open |
 //! | open | the threads are frozen for the next checkpoint, and what they have written to is held anew; little of it changes | kept |
@@ -122,9 +122,9 @@ impl Guard {
         core::mem::take(&mut self.work().moved)
     }
 
-    /// `blocks`, in order, of what is held are to be copied, by way of the places in `pool`. What was to be copied before is forgotten, and opened if
+    /// `blocks`, in order, of what is held are to be copied, by way of the places in `pool`; some are known to go on changing. What was to be copied before is forgotten, and opened if
     /// somebody wants to write to it.
-    pub fn expect(&self, blocks: &[usize], how: How, pool: Pool) {
+    pub fn expect(&self, blocks: &[(usize, bool)], how: How, pool: Pool) {
         self.work().begin(blocks, Some(how), pool);
     }
 
@@ -274,7 +274,7 @@ impl Guard {
                 w.balance.opened += w.blocks[i].tried as u64;
                 wanted.into_iter().map(|at| w.part(i, at)).collect()
             }
-            (true, _) if wanted.is_empty() => {
+            (true, _) if wanted.is_empty() && !b.restless => {
                 b.state = State::Kept;
                 Vec::new()
             }

@@ -39,6 +39,8 @@ pub(super) enum State {
 pub(super) struct Block {
     pub(super) start: usize,
     pub(super) state: State,
+    /// It is known to go on changing.
+    pub(super) restless: bool,
     /// Where threads wait to write to it.
     pub(super) wanted: Vec<usize>,
     /// Little of it changes: its pages are opened one by one, as long as there are few.
@@ -137,11 +139,12 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// `blocks`, in order, are to be copied. Returns those that were before.
-    pub(super) fn begin(&mut self, blocks: &[usize], how: Option<How>, pool: Pool) -> Vec<Block> {
-        let block = |&start: &usize| Block {
+    /// `blocks`, in order, are to be copied; some are known to go on changing. Returns those that were before.
+    pub(super) fn begin(&mut self, blocks: &[(usize, bool)], how: Option<How>, pool: Pool) -> Vec<Block> {
+        let block = |&(start, restless): &(usize, bool)| Block {
             start,
             state: State::Waiting,
+            restless,
             wanted: Vec::new(),
             calm: false,
             singly: 0,
@@ -289,7 +292,7 @@ mod tests {
     use super::*;
 
     fn work(blocks: &[usize], pool: Pool) -> Work {
-        let starts: Vec<usize> = blocks.iter().map(|b| b * BLOCK).collect();
+        let starts: Vec<_> = blocks.iter().map(|b| (b * BLOCK, false)).collect();
         let mut w = Work::default();
         assert!(w.begin(&starts, None, pool).is_empty());
         w
@@ -358,7 +361,7 @@ mod tests {
         w.part(0, at(0));
         w.keep_calm();
         assert_eq!(w.balance.opened, 1);
-        w.begin(&[4 * BLOCK, 6 * BLOCK], None, Pool::default());
+        w.begin(&[(4 * BLOCK, false), (6 * BLOCK, false)], None, Pool::default());
         assert_eq!((w.blocks[0].tried, w.blocks[1].tried), (SINGLE, 0));
     }
 

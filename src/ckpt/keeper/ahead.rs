@@ -211,7 +211,7 @@ impl Keeper {
     }
 
     /// Blocks in `runs` that are known to go on changing: they have changed as a whole again, or have been seen to.
-    fn restless(&self, runs: &[Run]) -> Vec<(usize, usize)> {
+    pub(super) fn restless(&self, runs: &[Run]) -> Vec<(usize, usize)> {
         let seen = self.ahead.iter().flat_map(|a| a.samples.iter().map(|s| s.0));
         let mut starts: Vec<usize> = self.busy(runs).starts().chain(seen).collect();
         starts.sort_unstable();

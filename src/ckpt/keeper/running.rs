@@ -94,8 +94,8 @@ impl Default for Stopped {
 /// What is copied while the program runs.
 #[derive(Default)]
 pub(super) struct Running {
-    /// Where the blocks begin, in order.
-    blocks: Vec<usize>,
+    /// Where the blocks begin, in order, and which are known to go on changing.
+    blocks: Vec<(usize, bool)>,
     /// How they are copied; none if there are none.
     how: Option<How>,
 }
@@ -111,7 +111,7 @@ impl Running {
         if self.blocks.is_empty() {
             return runs;
         }
-        let blocks = ranges::joined(self.blocks.iter().map(|&b| (b, b + BLOCK)));
+        let blocks = ranges::joined(self.blocks.iter().map(|&(b, _)| (b, b + BLOCK)));
         let mut rest = Vec::with_capacity(runs.len());
         for r in runs {
             ranges::parts(&blocks, r.start, r.end, |start, end, inside| {
@@ -209,8 +209,11 @@ impl Keeper {
         self.tracker.hold(maps, &mappings, runs, &self.crew);
         let held = self.tracker.held();
         let is_held = |map: usize| held.iter().any(|h| h.0 == maps[map].start);
-        let blocks = chosen.into_iter().filter(|c| is_held(c.0)).flat_map(|c| c.1).collect();
-        Running { blocks, ..Running::default() }
+        let restless = self.restless(runs);
+        let goes_on =
+            |b: usize| restless.get(restless.partition_point(|r| r.1 <= b)).is_some_and(|r| r.0 <= b);
+        let blocks = chosen.into_iter().filter(|c| is_held(c.0)).flat_map(|c| c.1);
+        Running { blocks: blocks.map(|b| (b, goes_on(b))).collect(), ..Running::default() }
     }
 
     /// The threads are about to go on; what is copied in the stop is in the staging buffer.
@@ -338,7 +341,7 @@ mod tests {
         assert_eq!(whole(false, (BLOCK, 2), &[]), [(3, vec![b(20)])]);
         assert_eq!(whole(false, (BLOCK, 2), &[(b(1), b(10))])[0], (0, vec![b(2), b(7)]));
         // What is left to be copied in the stop.
-        let running = Running { blocks: vec![b(2), b(7)], ..Running::default() };
+        let running = Running { blocks: vec![(b(2), false), (b(7), true)], ..Running::default() };
         let rest = running.rest(runs.to_vec());
         let want = [run(b(1) + 4096, b(2), true, true), run(b(3), b(4) - 4096, true, true), runs[1], runs[2]];
         assert_eq!(rest[..4], want);

@@ -78,7 +78,7 @@ impl Tracker {
             let range = (m.start, m.end);
             let new = !is_among(&self.held, m);
             if new {
-                noting.unwatch(range);
+                noting.hand_over(range);
             }
             let failed = AtomicBool::new(new && !guard.uffd.watch(range));
             if !failed.load(Relaxed) {
