@@ -1,30 +1,32 @@
 //! Copying while the program runs: blocks of memory that have changed as a whole are not copied while the threads are frozen. Writes to
-//! them are held by the kernel (`sys/uffd.rs`) until the block has been copied; the copies wait in the staging buffer until they are written,
-//! and give their places to others then.
+//! them are held by the kernel (`sys/uffd.rs`) until they have been copied, part by part where threads wait; the copies wait in trays, in the staging
+//! buffer, until they are written (trays.rs).
 //!
-//! The *guard*, a host of its own, hears from the kernel who waits to write where. A block's states, all under one lock:
+//! The *guard*, a host of its own, hears from the kernel who waits to write where. The states of a part of a block, all under one lock:
 //!
 //! | from | when | to |
 //! |---|---|---|
-//! | waiting | a helper or the keeper has a place for it: those first to which a thread waits to write | moving |
+//! | waiting | a helper or the keeper has room for it: those first to which a thread waits to write | moving |
 //! | moving | it is copied; it is new, nobody waits to write to it, and it is not known to go on changing; or little of it has changed | kept |
 //! | moving | it is copied | open |
-//! | kept | a thread wants to write to it; not the first ones if little of it changes: for them only a page is opened | open |
+//! | kept | a thread wants to write to it, or to another part of the block; not the first times if little of it changes: for them only a page is opened | open |
 //! | open | the threads are frozen for the next checkpoint, and what they have written to is held anew; little of it changes | kept |
 //!
-//! Open blocks are written to freely and count as changed; those that are kept, and what else the mapping holds, are known to be as they were
+//! Open parts are written to freely and count as changed; those that are kept, and what else the mapping holds, are known to be as they were
 //! saved for as long as nobody has written to them: until the next checkpoint asks the kernel.
 //!
 //! What is given back to the system, or moved, before it is copied ends the attempt. The kernel tells of memory that is unmapped when it is gone
 //! already, and something else may be there when the copy is made. But it takes no change of a mapping's protection until somebody has heard of
 //! that, so a copy counts when such a change has been made after it.
 
+mod trays;
 mod window;
 mod work;
 
-use super::image::PAGE;
+use super::image::{Entry, PAGE};
 use super::keep as kept;
 use super::pages::{self, Known, UNPLACED};
+use super::ranges;
 use crate::fault::stop::on_crash;
 use crate::sys::attempt::Attempt;
 use crate::sys::uffd::{Event, Uffd};
@@ -32,14 +34,16 @@ use crate::sys::{cache, host, keep, syscall};
 use core::fmt;
 use core::sync::atomic::Ordering::*;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use trays::PARTS;
+pub use trays::{PLACES, Pool};
 pub use window::Window;
-pub use work::{Balance, Failure, How, PAGES, PLACES, Pool};
-use work::{FEW, State, Work};
+pub use work::{Balance, Failure, How, PAGES};
+use work::{Copied, PART, PART_PAGES, State, Work};
 
 /// How long the guard waits before it tries again what the kernel did not take, or there was no place for.
 const AGAIN_NS: u64 = 200_000;
 
-/// A part of a block that stays in a CPU's own cache from when it is read until it is copied, past the caches: as in a stop (copy.rs), but the memory
+/// A piece of a part that stays in a CPU's own cache from when it is read until it is copied, past the caches: as in a stop (copy.rs), but the memory
 /// may be gone.
 #[repr(align(4096))]
 struct Buffer([u8; Buffer::PAGES * PAGE]);
@@ -122,8 +126,8 @@ impl Guard {
         core::mem::take(&mut self.work().moved)
     }
 
-    /// `blocks`, in order, of what is held are to be copied, by way of the places in `pool`; some are known to go on changing. What was to be copied before is forgotten, and opened if
-    /// somebody wants to write to it.
+    /// `blocks`, in order, of what is held are to be copied, by way of the trays in `pool`; some are known to go on changing. What was to be copied
+    /// before is forgotten, and opened if somebody wants to write to it.
     pub fn expect(&self, blocks: &[(usize, bool)], how: How, pool: Pool) {
         self.work().begin(blocks, Some(how), pool);
     }
@@ -179,7 +183,7 @@ impl Guard {
         }
         let shut = {
             let mut w = self.work();
-            // One block that is urgent the guard copies itself.
+            // One part that is urgent the guard copies itself.
             if w.urgent.len() > 1 || w.failed.is_some() {
                 self.bell.notify_all();
             }
@@ -205,55 +209,42 @@ impl Guard {
 
     /// Nothing is to be copied any more: threads that wait go on.
     fn give_up(&self) {
-        let blocks = self.work().begin(&[], None, Pool::default());
-        let uncopied = blocks.iter().filter(|b| matches!(b.state, State::Waiting | State::Moving));
-        uncopied.for_each(|b| self.open(b.range()));
+        let uncopied = self.work().begin(&[], None, Pool::default());
+        uncopied.into_iter().for_each(|range| self.open(range));
     }
 
     /// A thread waits to write at `at`.
     fn wanted(&self, mut w: MutexGuard<Work>, at: usize) {
-        let range = match w.block(at) {
+        let range = match w.find(at) {
             None => w.around(at),
-            Some(i) => match w.blocks[i].state {
+            Some(i) => match w.parts[i].state {
                 State::Waiting => {
-                    w.blocks[i].wanted.push(at);
+                    w.parts[i].wanted.push(at);
                     return w.urgent.push_back(i);
                 }
-                State::Moving => return w.blocks[i].wanted.push(at),
-                State::Kept => w.part(i, at),
-                // It has been opened since, or is about to be.
-                State::Open => w.blocks[i].range(),
+                State::Moving => return w.parts[i].wanted.push(at),
+                // If it is open: it has been opened since, or is about to be.
+                State::Kept | State::Open => w.open(i, at),
             },
         };
         drop(w);
         self.open(range);
     }
 
-    /// Copies one block, if there is one and a place for it: by the guard, or somebody else.
+    /// Copies something, if there is something to copy and room for it: by the guard, or somebody else.
     fn copy_one(&self, buffer: &mut Buffer, by_guard: bool) -> MutexGuard<'_, Work> {
         let mut w = self.work();
-        let (Some(how), Some((i, place))) = (w.how.clone(), w.claim()) else { return w };
-        let start = w.blocks[i].start;
+        let (Some(how), Some(claim)) = (w.how.clone(), w.claim()) else { return w };
         drop(w);
-        // SAFETY: a place that the claim has given to this host alone, and its entries.
-        let (content, entries) = unsafe { how.place(place) };
-        let first = (start / PAGE) as u64;
-        let mut known = Known::from(&how.old, first);
-        let is_new = known.none_before(first + PAGES as u64);
+        let n = claim.parts.len();
         let attempt = Attempt::begin(on_crash);
-        let (mut read, mut changed) = (true, 0);
-        for (part, entries) in entries.chunks_mut(Buffer::PAGES).enumerate() {
-            let from = start + part * buffer.0.len();
-            read &= how.door.read_if_there(attempt.as_ref(), from, &mut buffer.0);
-            for (n, (entry, now)) in entries.iter_mut().zip(buffer.0.chunks_exact(PAGE)).enumerate() {
-                let n = part * Buffer::PAGES + n;
-                let page = first + n as u64;
-                *entry = pages::entry(page, now, true, known.of(page));
-                if entry.slot == UNPLACED {
-                    changed += 1;
-                    // SAFETY: pages of the buffer and of the place, which are apart and aligned.
-                    unsafe { cache::copy_past(now.as_ptr(), content[n * PAGE..].as_mut_ptr(), PAGE) };
-                }
+        let (mut read, mut copied) = (true, [Copied::default(); PARTS]);
+        for (i, copied) in copied.iter_mut().enumerate().take(n) {
+            // SAFETY: a part of a tray that the claim has given to this host alone, and its entries.
+            let to = unsafe { how.parts(claim.tray, claim.at + i, 1) };
+            match copy_part(&how, attempt.as_ref(), claim.start + i * PART, to, buffer) {
+                Some(c) => *copied = c,
+                None => read = false,
             }
         }
         cache::done();
@@ -264,28 +255,12 @@ impl Guard {
         if !read || !counts {
             w.fail(Failure::Lost("memory that was to be copied cannot be read"));
         }
-        w.full.push_back(place);
-        w.balance.changed += changed as u64;
-        let b = &mut w.blocks[i];
-        let wanted = core::mem::take(&mut b.wanted);
-        let open = match (is_new, changed < FEW) {
-            (false, true) => {
-                (b.state, b.calm) = (State::Kept, true);
-                w.balance.opened += w.blocks[i].tried as u64;
-                wanted.into_iter().map(|at| w.part(i, at)).collect()
-            }
-            (true, _) if wanted.is_empty() && !b.restless => {
-                b.state = State::Kept;
-                Vec::new()
-            }
-            _ => {
-                b.state = State::Open;
-                vec![b.range()]
-            }
-        };
+        w.trays.copied(claim.tray, n);
+        let mut open = Vec::new();
+        claim.parts.zip(copied).for_each(|(i, c)| w.copied(i, c, &mut open));
         self.bell.notify_all();
         drop(w);
-        open.into_iter().for_each(|range| self.open(range));
+        ranges::joined(open.into_iter()).into_iter().for_each(|range| self.open(range));
         self.work()
     }
 
@@ -304,6 +279,34 @@ impl Guard {
     fn sleep<'a>(&self, w: MutexGuard<'a, Work>) -> MutexGuard<'a, Work> {
         self.bell.wait(w).unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Copies the part of a block that begins at `start`. `None` if it cannot be read.
+fn copy_part(
+    how: &How,
+    attempt: Option<&Attempt>,
+    start: usize,
+    (content, entries): (&mut [u8], &mut [Entry]),
+    buffer: &mut Buffer,
+) -> Option<Copied> {
+    let first = (start / PAGE) as u64;
+    let mut known = Known::from(&how.old, first);
+    let is_new = known.none_before(first + PART_PAGES as u64);
+    let (mut read, mut changed) = (true, 0);
+    for (piece, entries) in entries.chunks_mut(Buffer::PAGES).enumerate() {
+        read &= how.door.read_if_there(attempt, start + piece * buffer.0.len(), &mut buffer.0);
+        for (n, (entry, now)) in entries.iter_mut().zip(buffer.0.chunks_exact(PAGE)).enumerate() {
+            let n = piece * Buffer::PAGES + n;
+            let page = first + n as u64;
+            *entry = pages::entry(page, now, true, known.of(page));
+            if entry.slot == UNPLACED {
+                changed += 1;
+                // SAFETY: pages of the buffer and of the tray, which are apart and aligned.
+                unsafe { cache::copy_past(now.as_ptr(), content[n * PAGE..].as_mut_ptr(), PAGE) };
+            }
+        }
+    }
+    read.then_some(Copied { is_new, changed })
 }
 
 /// The guard's host. Signals are blocked in it, as in the keeper's, from which it is made.

@@ -3,7 +3,7 @@
 use super::super::keeper::Held;
 use super::super::slots::Slots;
 use super::super::store::Store;
-use super::work::{AHEAD, Failure, How};
+use super::work::{Failure, How};
 use super::{Buffer, Guard};
 use crate::sys::time;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,24 +32,26 @@ impl<'a> Window<'a> {
         loop {
             let failed = w.failed.is_some();
             let waits = w.waits();
-            let may_copy = waits && w.has_place() && (w.full.len() < AHEAD || !w.urgent.is_empty());
-            let first_write = w.full.len() >= AHEAD / 2 && w.urgent.is_empty();
-            if !failed && !w.full.is_empty() && (first_write || !may_copy) {
-                let place = w.full.pop_front().unwrap_or_default();
-                w.writes_one();
+            if !waits {
+                w.trays.close();
+            }
+            let is_urgent = !w.urgent.is_empty();
+            let may_copy = waits && w.trays.has_room() && (!w.trays.are_ahead() || is_urgent);
+            let first_write = w.trays.are_to_be_written() && !is_urgent;
+            if !failed && w.trays.has_full() && (first_write || !may_copy) {
+                let Some((tray, parts)) = w.trays.write() else { continue };
                 drop(w);
                 let began = time::now_ns();
-                let written = self.write(place);
+                let written = self.write(tray, parts);
                 w = self.guard.work();
-                w.has_written(time::now_ns() - began);
-                w.free.push(place);
+                w.trays.written(tray, time::now_ns() - began);
                 if let Err(why) = written {
                     w.fail(Failure::Store(why));
                 }
             } else if !failed && may_copy {
                 drop(w);
                 w = self.guard.copy_one(&mut buffer, false);
-            } else if w.moving + w.writing > 0 || (waits && !failed) {
+            } else if w.moving > 0 || w.trays.is_writing() || (waits && !failed) {
                 w = self.guard.sleep(w);
                 continue;
             } else {
@@ -60,26 +62,26 @@ impl<'a> Window<'a> {
         self.guard.bell.notify_all();
     }
 
-    /// How many places were used; or why what was to be saved is not.
+    /// How many trays were used; or why what was to be saved is not.
     ///
     /// # Errors
     /// See [`Failure`].
     pub fn close(self) -> Result<usize, Failure> {
         let mut w = self.guard.work();
         w.how = None;
-        let places = w.used;
+        let trays = w.trays.used();
         let failed = w.failed.take();
         drop(w);
-        failed.map_or(Ok(places), |why| {
+        failed.map_or(Ok(trays), |why| {
             self.guard.give_up();
             Err(why)
         })
     }
 
-    /// Writes what is in a place.
-    fn write(&self, place: usize) -> Result<(), String> {
-        // SAFETY: nobody else uses the place until it is given back.
-        let (content, entries) = unsafe { self.how.place(place) };
+    /// Writes what is in so many parts of a tray.
+    fn write(&self, tray: usize, parts: usize) -> Result<(), String> {
+        // SAFETY: nobody else uses the tray until it is free again.
+        let (content, entries) = unsafe { self.how.parts(tray, 0, parts) };
         let rows = locked(&self.store).place(entries);
         self.slots.write(content, &rows)?;
         locked(&self.held).wrote(entries);

@@ -1,0 +1,254 @@
+//! Where copies wait to be written: trays, of a block's size each, which are filled part by part and written at once. A thread so waits for the copy of a
+//! part, and the disk gets long pieces. A tray's states:
+//!
+//! | from | when | to |
+//! |---|---|---|
+//! | free | a part for which a thread waits finds none that is open; or a block is copied | open, or given away as a whole |
+//! | open | there is no room for another part, or no part is left | closed |
+//! | closed | all of its parts are copied | full |
+//! | full | it is written | free |
+
+use crate::sys::time;
+use std::collections::VecDeque;
+
+/// Parts of a block, and of a tray.
+pub(super) const PARTS: usize = 8;
+/// Trays that there are in any case.
+pub const PLACES: usize = 16;
+/// Full trays beyond which only those parts are copied for which threads wait.
+const AHEAD: usize = PLACES / 2;
+
+/// Places for trays.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pool {
+    /// Those that have been touched.
+    pub ready: usize,
+    /// How many there may be.
+    pub most: usize,
+    /// What it costs to touch another one, in nanoseconds.
+    pub price_ns: u64,
+}
+
+/// How often something was written, and how long that took in all.
+pub(super) type Writes = (u64, u64);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Tray {
+    /// Parts of it that have been given away,
+    given: usize,
+    /// and of them those that are copied.
+    copied: usize,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Trays {
+    pool: Pool,
+    /// Those that have been used.
+    used: Vec<Tray>,
+    /// Those that are free again.
+    free: Vec<usize>,
+    open: Option<usize>,
+    full: VecDeque<usize>,
+    /// How many are being written.
+    writing: usize,
+    /// Since when none of these has been finished.
+    since: u64,
+    writes: Writes,
+}
+
+impl Trays {
+    /// `writes` are known from before.
+    pub(super) fn new(pool: Pool, writes: Writes) -> Self {
+        Self { pool, writes, ..Self::default() }
+    }
+
+    pub(super) fn writes(&self) -> Writes {
+        self.writes
+    }
+
+    /// How many have been used.
+    pub(super) fn used(&self) -> usize {
+        self.used.len()
+    }
+
+    /// Is there room for a part?
+    pub(super) fn has_room(&self) -> bool {
+        self.open.is_some() || self.has_free()
+    }
+
+    /// Is there a free one, or one that is worth being touched for the first time? Not if one is sooner free again.
+    fn has_free(&self) -> bool {
+        let is_worth_it = || {
+            let now = if self.writing > 0 { time::now_ns().saturating_sub(self.since) } else { 0 };
+            let wait_ns = now.max(self.writes.1 / self.writes.0.max(1));
+            self.used.len() < self.pool.most && self.pool.price_ns < wait_ns
+        };
+        !self.free.is_empty() || self.used.len() < self.pool.ready || is_worth_it()
+    }
+
+    /// Room for at most `parts` of a block, one behind the other: the tray, which part of it is the first, and how many. What is `urgent` comes into
+    /// one with others, all else into one of its own, if there is one.
+    pub(super) fn give(&mut self, parts: usize, urgent: bool) -> Option<(usize, usize, usize)> {
+        let open = self.open.filter(|_| urgent || !self.has_free());
+        let tray = open.or_else(|| self.take_free())?;
+        let t = &mut self.used[tray];
+        let (at, n) = (t.given, parts.min(PARTS - t.given));
+        t.given += n;
+        let has_room = t.given < PARTS;
+        if open.is_some() || self.open.is_none() {
+            self.open = has_room.then_some(tray);
+        }
+        Some((tray, at, n))
+    }
+
+    fn take_free(&mut self) -> Option<usize> {
+        let has = self.has_free();
+        let tray = self.free.pop().or_else(|| {
+            has.then(|| {
+                self.used.push(Tray::default());
+                self.used.len() - 1
+            })
+        })?;
+        self.used[tray] = Tray::default();
+        Some(tray)
+    }
+
+    /// So many parts of `tray` are copied.
+    pub(super) fn copied(&mut self, tray: usize, parts: usize) {
+        self.used[tray].copied += parts;
+        self.fill(tray);
+    }
+
+    /// No part is left to be copied.
+    pub(super) fn close(&mut self) {
+        if let Some(tray) = self.open.take() {
+            self.fill(tray);
+        }
+    }
+
+    /// Is it full now?
+    fn fill(&mut self, tray: usize) {
+        let t = self.used[tray];
+        if self.open != Some(tray) && t.copied == t.given {
+            self.full.push_back(tray);
+        }
+    }
+
+    /// Are so many full that only what is urgent is to be copied?
+    pub(super) fn are_ahead(&self) -> bool {
+        self.full.len() >= AHEAD
+    }
+
+    /// Shall one be written before anything is copied for which no thread waits?
+    pub(super) fn are_to_be_written(&self) -> bool {
+        self.full.len() >= AHEAD / 2
+    }
+
+    pub(super) fn has_full(&self) -> bool {
+        !self.full.is_empty()
+    }
+
+    pub(super) fn is_writing(&self) -> bool {
+        self.writing > 0
+    }
+
+    /// A full one, which is being written from now on, and how many parts of it there are.
+    pub(super) fn write(&mut self) -> Option<(usize, usize)> {
+        let tray = self.full.pop_front()?;
+        if self.writing == 0 {
+            self.since = time::now_ns();
+        }
+        self.writing += 1;
+        Some((tray, self.used[tray].given))
+    }
+
+    /// It has been written, which has taken so long.
+    pub(super) fn written(&mut self, tray: usize, ns: u64) {
+        /// More than so many are an old story.
+        const MANY: u64 = 64;
+        self.free.push(tray);
+        (self.writing, self.since) = (self.writing - 1, time::now_ns());
+        self.writes = (self.writes.0 + 1, self.writes.1 + ns);
+        if self.writes.0 > MANY {
+            self.writes = (MANY / 2, self.writes.1 / self.writes.0 * (MANY / 2));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A block's.
+    fn tray(t: &mut Trays) -> Option<usize> {
+        t.has_room().then(|| t.give(PARTS, false)).flatten().map(|(tray, at, n)| {
+            assert_eq!((at, n), (0, PARTS));
+            t.copied(tray, n);
+            tray
+        })
+    }
+
+    /// Writes one, which takes so long.
+    fn write(t: &mut Trays, ns: u64) -> Option<(usize, usize)> {
+        t.write().inspect(|(tray, _)| t.written(*tray, ns))
+    }
+
+    #[test]
+    fn places_are_used_again_rather_than_touched() {
+        let mut t = Trays::new(Pool { ready: 2, most: 4, price_ns: 1000 }, (0, 0));
+        assert_eq!([tray(&mut t), tray(&mut t), tray(&mut t)], [Some(0), Some(1), None]);
+        assert_eq!(write(&mut t, 500), Some((0, PARTS)));
+        assert_eq!([tray(&mut t), tray(&mut t)], [Some(0), None]);
+        // Writing takes longer than touching memory.
+        assert_eq!(write(&mut t, 100_000), Some((1, PARTS)));
+        assert_eq!([0; 4].map(|_| tray(&mut t)), [Some(1), Some(2), Some(3), None]);
+        assert_eq!(t.used(), 4);
+        // Lately it has been faster.
+        let mut t = Trays::new(Pool { ready: 2, most: 4, price_ns: 1000 }, (1, 100_000));
+        for _ in 0..200 {
+            tray(&mut t);
+            write(&mut t, 500);
+        }
+        assert_eq!([tray(&mut t), tray(&mut t), tray(&mut t)], [Some(0), Some(1), None]);
+        // But what is being written now does not come to an end.
+        t.write().unwrap();
+        while !t.has_room() {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn parts_for_which_threads_wait_share_a_tray() {
+        let mut t = Trays::new(Pool { ready: 3, most: 3, price_ns: 0 }, (0, 0));
+        let urgent = |t: &mut Trays| t.give(1, true);
+        assert_eq!(urgent(&mut t), Some((0, 0, 1)));
+        assert_eq!(t.give(PARTS, false), Some((1, 0, PARTS))); // one of its own
+        assert_eq!(t.give(2, false), Some((2, 0, 2)));
+        // None is free: it is the one that is open.
+        assert_eq!(t.give(2, false), Some((0, 1, 2)));
+        for at in 3..PARTS {
+            assert_eq!(urgent(&mut t), Some((0, at, 1)));
+        }
+        assert!(!t.has_room() && urgent(&mut t).is_none());
+        // Full is what is copied as a whole, or as far as it has been given away.
+        t.copied(0, PARTS - 1);
+        assert!(!t.has_full());
+        t.copied(2, 2);
+        t.copied(0, 1);
+        assert_eq!(
+            [write(&mut t, 1), write(&mut t, 1), write(&mut t, 1)],
+            [Some((2, 2)), Some((0, PARTS)), None]
+        );
+        // When nothing is left, what is open is closed: at once, or when what has been given away is copied.
+        assert_eq!(urgent(&mut t), Some((0, 0, 1)));
+        t.close();
+        assert!(!t.has_full() && t.has_room());
+        t.copied(0, 1);
+        assert_eq!(t.write(), Some((0, 1)));
+        assert_eq!(urgent(&mut t), Some((2, 0, 1)));
+        t.copied(2, 1);
+        assert!(!t.has_full());
+        t.close();
+        assert_eq!(t.write(), Some((2, 1)));
+    }
+}
