@@ -65,9 +65,7 @@ impl Busy {
 
     /// What is in `ranges`, in order, is somebody else's affair.
     pub fn forget(&mut self, ranges: &[(usize, usize)]) {
-        self.0.retain(|b| {
-            ranges.get(ranges.partition_point(|r| r.1 <= b.start)).is_none_or(|r| r.0 >= b.start + BLOCK)
-        });
+        self.0.retain(|b| !ranges::meet(ranges, b.start, b.start + BLOCK));
     }
 
     /// When all has been copied: blocks that are not busy any more. They are to be armed: [start, end), in order.

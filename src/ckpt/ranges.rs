@@ -35,6 +35,11 @@ fn those<T: Copy + Ord>(ranges: &[(T, T)], others: &[(T, T)], wanted: bool) -> V
     out
 }
 
+/// Is anything of [from, end) in `ranges`?
+pub fn meet<T: Copy + Ord>(ranges: &[(T, T)], from: T, end: T) -> bool {
+    ranges.get(ranges.partition_point(|r| r.1 <= from)).is_some_and(|r| r.0 < end)
+}
+
 /// `ranges`, in order, as few as they can be.
 pub fn joined<T: Copy + PartialEq>(ranges: impl Iterator<Item = (T, T)>) -> Vec<(T, T)> {
     let mut out: Vec<(T, T)> = Vec::new();
@@ -55,6 +60,13 @@ pub fn bytes(ranges: &[(usize, usize)]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_meets_a_list() {
+        let list = [(2, 4), (6, 8)];
+        assert!(!meet(&list, 0, 2) && meet(&list, 0, 3) && meet(&list, 3, 4));
+        assert!(!meet(&list, 4, 6) && meet(&list, 4, 7) && !meet(&list, 8, 9) && !meet(&[], 0, 9));
+    }
 
     #[test]
     fn what_is_in_one_list_or_both() {

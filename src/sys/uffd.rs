@@ -233,6 +233,15 @@ mod tests {
         unsafe { (at as *mut u8).write_volatile(value) };
     }
 
+    /// What happens next.
+    fn next(uffd: &Uffd) -> Event {
+        let events = core::iter::repeat_with(|| {
+            uffd.wait(None);
+            uffd.read()
+        });
+        events.flatten().next().unwrap()
+    }
+
     #[test]
     fn writes_are_held_until_they_may_go_on() {
         let Some(uffd) = Uffd::holding() else {
@@ -252,12 +261,7 @@ mod tests {
                 went_on.store(true, Release);
                 assert_eq!(n, 16);
             });
-            let event = core::iter::repeat_with(|| {
-                uffd.wait(None);
-                uffd.read()
-            });
-            let event = event.flatten().next().unwrap();
-            assert_eq!(event, Event::Write(start + PAGE));
+            assert_eq!(next(&uffd), Event::Write(start + PAGE));
             // SAFETY: as above.
             assert_eq!(unsafe { ((start + PAGE) as *const u8).read_volatile() }, 1);
             assert!(!went_on.load(Acquire));
@@ -290,11 +294,7 @@ mod tests {
                 s.spawn(move || write(page, 3));
             }
             for _ in 0..3 {
-                let event = core::iter::repeat_with(|| {
-                    holding.wait(None);
-                    holding.read()
-                });
-                let Some(Event::Write(at)) = event.flatten().next() else { panic!("not a write") };
+                let Event::Write(at) = next(&holding) else { panic!("not a write") };
                 // SAFETY: a page of the test's.
                 assert!(unsafe { (at as *const u8).read_volatile() } < 3);
                 assert_eq!(holding.clear((at / PAGE * PAGE, at / PAGE * PAGE + PAGE)), Ok(()));

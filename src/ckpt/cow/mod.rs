@@ -40,7 +40,7 @@ pub use window::Window;
 pub use work::{Balance, Failure, How, PAGES};
 use work::{Copied, PART, PART_PAGES, State, Work};
 
-/// How long the guard waits before it tries again what the kernel did not take, or there was no place for.
+/// How long the guard waits before it tries again what the kernel did not take, or there was no room for.
 const AGAIN_NS: u64 = 200_000;
 
 /// A piece of a part that stays in a CPU's own cache from when it is read until it is copied, past the caches: as in a stop (copy.rs), but the memory

@@ -70,9 +70,7 @@ impl Ahead {
     /// Parts of what has changed are `armed`. What was written of them before is not what they hold.
     fn note(&mut self, armed: &[(usize, usize)]) {
         let armed: Vec<_> = armed.iter().map(|r| ((r.0 / PAGE) as u64, (r.1 / PAGE) as u64)).collect();
-        let is_armed =
-            |page: u64| armed.get(armed.partition_point(|r| r.1 <= page)).is_some_and(|r| r.0 <= page);
-        self.entries.retain(|e| !is_armed(e.page));
+        self.entries.retain(|e| !ranges::meet(&armed, e.page, e.page + 1));
         for list in [&mut self.noted, &mut self.unwritten] {
             list.extend(ranges::without(&armed, list));
             list.sort_unstable();
@@ -82,8 +80,7 @@ impl Ahead {
     /// Has the block at `start` been looked at, or is part of it noted?
     fn knows(&self, start: usize) -> bool {
         let (page, end) = ((start / PAGE) as u64, ((start + BLOCK) / PAGE) as u64);
-        let next = self.noted.get(self.noted.partition_point(|r| r.1 <= page));
-        next.is_some_and(|r| r.0 < end) || self.samples.binary_search_by_key(&start, |s| s.0).is_ok()
+        ranges::meet(&self.noted, page, end) || self.samples.binary_search_by_key(&start, |s| s.0).is_ok()
     }
 }
 

@@ -210,10 +210,11 @@ impl Keeper {
         let held = self.tracker.held();
         let is_held = |map: usize| held.iter().any(|h| h.0 == maps[map].start);
         let restless = self.restless(runs);
-        let goes_on =
-            |b: usize| restless.get(restless.partition_point(|r| r.1 <= b)).is_some_and(|r| r.0 <= b);
         let blocks = chosen.into_iter().filter(|c| is_held(c.0)).flat_map(|c| c.1);
-        Running { blocks: blocks.map(|b| (b, goes_on(b))).collect(), ..Running::default() }
+        Running {
+            blocks: blocks.map(|b| (b, ranges::meet(&restless, b, b + BLOCK))).collect(),
+            ..Running::default()
+        }
     }
 
     /// The threads are about to go on; what is copied in the stop is in the staging buffer.

@@ -4,12 +4,12 @@ use super::{Run, Tracker, pieces};
 use crate::ckpt::cow::Guard;
 use crate::ckpt::crew::Crew;
 use crate::ckpt::image::Map;
+use crate::ckpt::ranges;
 use core::sync::atomic::{AtomicBool, Ordering::*};
 
 /// Is `m` one of the mappings `held`, in order?
 pub fn is_among(held: &[(usize, usize)], m: &Map) -> bool {
-    let i = held.partition_point(|h| h.1 <= m.start);
-    held.get(i).is_some_and(|h| h.0 < m.end)
+    ranges::meet(held, m.start, m.end)
 }
 
 impl Tracker {
