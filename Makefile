@@ -23,8 +23,10 @@ setup-tests: setup
 demo: setup build
 	@tools/demo.sh
 
-# Everything that must hold: formatting, lints, unit tests, loom models, programs, sweeps, other people's software.
+# Everything that must hold: formatting, lints, unit tests (first with the compiler's checks of overflow, alignment and preconditions), loom
+# models, programs, sweeps, other people's software.
 test: setup-tests lint build plugin loom
+	$(CARGO) test --lib
 	$(CARGO) test --release --workspace
 
 setup-long: setup-tests

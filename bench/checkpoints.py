@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What checkpoints cost: stop, write and restore times, bytes, slow-down, beside the machine's limits measured in the same run.
 
-    bench/checkpoints.py [--class A] [--gib 1] [--intervals 1,5,30] [--copy auto,stopped] [--rounds 3] [--json FILE] [--criu COMMAND] [--full-memory]
+    bench/checkpoints.py [--class A] [--times 1] [--gib 1] [--intervals 1,5,30] [--copy auto,stopped] [--rounds 3] [--json FILE] [--criu COMMAND] [--full-memory]
 
 Beside CRIU, if it is installed and runs on this kernel: one image of each kernel half-way through, under libgomp, as root.
 """
@@ -151,6 +151,7 @@ def criu(command, cmd, directory):
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--class", dest="size", default="A")
+    p.add_argument("--times", type=int, default=1, help="so many times the iterations of the class: for runs that are longer than an interval")
     p.add_argument("--gib", type=float, default=1)
     p.add_argument("--kernels", default="cg,ft,mg,adi")
     p.add_argument("--intervals", default="1,5,30")
@@ -181,7 +182,7 @@ def main():
         ok.extend(c["stop_s"] * 1e3 <= limit(c) for c in done)
         out.setdefault("checkpoints", {})[name] = done
 
-    kernels = {k: build(f"npb/{k}.c") for k in a.kernels.split(",")}
+    kernels = {k: build(f"npb/{k}.c", f"-DTIMES={a.times}") for k in a.kernels.split(",")}
     for k, exe in kernels.items():
         rows(f"{k.upper()}.{a.size}", run([exe, a.size], "200ms", directory=a.dir)[2])
     dirty = build("ckpt/dirty.c")

@@ -114,13 +114,14 @@ int main(int argc, char **argv) {
     while (cl < 4 && classes[cl].class != class) cl++;
     if (cl == 4) return 2;
     n = classes[cl].n, nonzer = classes[cl].nonzer;
+    int iterations = TIMES * classes[cl].iterations;
     double shift = classes[cl].shift, zeta = 0, rnorm = 0;
     make_matrix(shift);
     double *x = malloc(sizeof(double) * n), *z = malloc(sizeof(double) * n), *p = malloc(sizeof(double) * n);
     double *q = malloc(sizeof(double) * n), *r = malloc(sizeof(double) * n), *t = malloc(sizeof(double) * n);
     static double rho, rho0, d, xz, zz, rn;
     for (int i = 0; i < n; i++) x[i] = 1;
-    for (int it = 1; it <= classes[cl].iterations; it++) {
+    for (int it = 1; it <= iterations; it++) {
 #pragma omp parallel
         {
             LOOP()
@@ -159,7 +160,7 @@ int main(int argc, char **argv) {
         }
         rnorm = sqrt(rn);
         zeta = shift + 1 / xz;
-        if (it == 1 || it == classes[cl].iterations) printf("iteration %d residual %.6e zeta %.13f\n", it, rnorm, zeta);
+        if (it == 1 || it == iterations) printf("iteration %d residual %.6e zeta %.13f\n", it, rnorm, zeta);
     }
     return npb_verdict("CG", class, fabs(zeta - classes[cl].zeta) <= 1e-10);
 }

@@ -112,7 +112,7 @@ int main(int argc, char **argv) {
                 }
         fft3(w, u, -1);
     }
-    for (int it = 1; it <= classes[cl].iterations; it++) {
+    for (int it = 1; it <= TIMES * classes[cl].iterations; it++) {
 #pragma omp parallel
         {
             LOOP()
@@ -127,7 +127,8 @@ int main(int argc, char **argv) {
         }
         sum /= (double)total;
         printf("checksum %d %.12e %.12e\n", it, creal(sum), cimag(sum));
-        ok &= npb_close(creal(sum), classes[cl].sums[it - 1][0], 1e-12) && npb_close(cimag(sum), classes[cl].sums[it - 1][1], 1e-12);
+        if (it <= classes[cl].iterations)
+            ok &= npb_close(creal(sum), classes[cl].sums[it - 1][0], 1e-12) && npb_close(cimag(sum), classes[cl].sums[it - 1][1], 1e-12);
     }
     return npb_verdict("FT", class, ok);
 }

@@ -151,7 +151,7 @@ int main(int argc, char **argv) {
     {
         wrap(v, n);
         residual(level[top].u, v, level[top].r, n);
-        for (int it = 0; it < classes[cl].iterations; it++) {
+        for (int it = 0; it < TIMES * classes[cl].iterations; it++) {
             for (int l = top; l > 1; l--) restrict_to(level[l].r, level[l - 1].r, 1 << (l - 1));
             zero(level[1].u, 2);
             smooth(level[1].r, level[1].u, level[1].spare, 2);
@@ -183,5 +183,6 @@ int main(int argc, char **argv) {
     for (int k = 1; k <= n; k++) sum += part[k];
     double norm = sqrt(sum / ((double)n * n * n));
     printf("norm %.13e\n", norm);
-    return npb_verdict("MG", class, npb_close(norm, classes[cl].norm, 1e-8));
+    int ok = TIMES == 1 ? npb_close(norm, classes[cl].norm, 1e-8) : norm <= classes[cl].norm;
+    return npb_verdict("MG", class, ok);
 }

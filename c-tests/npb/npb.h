@@ -20,6 +20,11 @@
 #define PARALLEL_LOOP(clauses) PRAGMA(omp parallel for clauses)
 #endif
 
+/* A longer run: so many times the iterations of the class. */
+#ifndef TIMES
+#define TIMES 1
+#endif
+
 #define NPB_A UINT64_C(1220703125) /* 5^13 */
 #define NPB_MASK ((UINT64_C(1) << 46) - 1)
 

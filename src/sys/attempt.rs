@@ -65,7 +65,10 @@ pub unsafe fn end(context: *mut libc::c_void) -> bool {
 mod tests {
     use super::*;
     use crate::sys;
-    use crate::sys::syscall;
+
+    const LEN: usize = 4 * 4096;
+    /// Far from where the kernel puts mappings: what is unmapped here stays unmapped, whatever the other tests map meanwhile.
+    const PLACE: usize = 0x2000_0000_0000;
 
     extern "C" fn on_crash(sig: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
         // SAFETY: the kernel's argument.
@@ -79,14 +82,18 @@ mod tests {
         // SAFETY: the code of a function.
         let code = unsafe { core::slice::from_raw_parts(copy as *const () as *const u8, 6) };
         assert_eq!(code[3..], COPY);
-        const LEN: usize = 4 * 4096;
         for sig in [libc::SIGSEGV, libc::SIGBUS] {
             assert!(signals::install(sig, on_crash, false));
         }
-        let p = syscall::map_anonymous(LEN).unwrap();
         let mut to = vec![0; LEN];
+        let p = PLACE as *mut u8;
         // SAFETY: memory of ours, which nobody else uses.
         unsafe {
+            let (prot, flags) = (
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE,
+            );
+            assert_eq!(sys!(libc::SYS_mmap, PLACE, LEN, prot, flags, usize::MAX, 0), PLACE as isize);
             p.write_bytes(7, LEN);
             let before = signals::block_all();
             let attempt = Attempt::begin(on_crash).unwrap();

@@ -141,7 +141,7 @@ impl<'a> Walk<'a> {
     fn slot(&self, i: &Instruction) -> Option<usize> {
         let slot = i.is_ip_rel_memory_operand().then(|| i.ip_rel_memory_address() as usize)?;
         // SAFETY: a jump or call through this slot is part of the program: the slot is mapped.
-        (self.readable)(slot, 8).then(|| unsafe { *(slot as *const usize) })
+        (self.readable)(slot, 8).then(|| unsafe { (slot as *const usize).read_unaligned() })
     }
 }
 
