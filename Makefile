@@ -1,9 +1,13 @@
 # promp: every target does its own set-up (tools/setup.sh installs missing Debian packages when run as root).
 CARGO ?= cargo
 RUN   := target/release/promp
-.PHONY: plugin bench-recovery bench-ckpt setup-long docs conformance all build setup setup-tests demo test test-long lint loom bench bench-ft clean
+.PHONY: help check plugin bench-recovery bench-ckpt setup-long docs conformance all build setup setup-tests demo test test-long lint loom bench bench-ft clean layers style
 
 all: build plugin
+
+# What can be made.
+help:
+	@awk '/^# /{if(!c)c=substr($$0,3)} /^[a-z][a-z-]*:/{split($$1,n,":"); sub(/[.:;] .*/, "", c); if(c) printf "%-16s %s\n", n[1], c; c=""} /^$$/{c=""}' $(MAKEFILE_LIST)
 
 build:
 	$(CARGO) build --release --workspace
@@ -44,9 +48,20 @@ conformance: setup build
 docs: build
 	PROMP_WRITE_DOCS=1 $(CARGO) test --release --test abi the_documents_list
 
-lint:
+lint: layers style
 	$(CARGO) fmt --all -- --check
 	$(CARGO) clippy --release --workspace --all-targets -- -D warnings
+
+# Which folder may name which (layers.toml); widths of lines, links and names of files in texts (style.toml).
+layers:
+	@tools/layers.py
+
+style:
+	@tools/style.py
+
+# What can be said in four minutes, without being root: formatting, lints, layers, widths, links, unit tests.
+check: lint
+	$(CARGO) test -q --release --workspace --lib --bins
 
 loom:
 	$(CARGO) test --release --manifest-path tests/loom/Cargo.toml

@@ -1,7 +1,7 @@
 //! promp: a fault-tolerant OpenMP runtime, a drop-in replacement for GCC's libgomp.
 //!
-//! The house (docs/architecture.md): a folder a concern, dependencies pointing down only — `entry`, `fault`, `task`, `work`,
-//! `team`, `icv`, `sys`.
+//! The house (docs/architecture.md): every folder has one concern and names only what lies below it. `layers.toml` has the
+//! layers and the exceptions that are left; `tools/layers.py` checks them. This file puts everything together.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Checks that folders of the runtime know each other downwards only; draws the diagram in docs/architecture.md.
+
+layers.toml names the layers from the top, the folders in each, and today's exceptions, each with its reason.
+An arrow is a file of one folder that names something of another (`crate::folder::…`). It must lead to a
+lower layer, or to a folder that its own is together with. An exception that is no longer needed is an error,
+too: the list only shrinks.
+
+    tools/layers.py            check; exit status 1 and a line for each fault
+    tools/layers.py --write    write the diagram into docs/architecture.md as well
+"""
+import argparse
+import pathlib
+import re
+import sys
+import tomllib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BEGIN, END = "<!-- layers -->", "<!-- /layers -->"
+
+
+def without_tests_and_comments(text: str) -> str:
+    """Rust source as far as it counts: no line comments, no unit tests (the last item of a file here)."""
+    text = re.split(r"#\[cfg\((?:all\()?test[^\n]*\n\s*(?:pub )?mod \w+ \{", text)[0]
+    return re.sub(r"//[^\n]*", "", text)
+
+
+def first_names(text: str) -> set[str]:
+    """The first path segment of everything that is named by `crate::`."""
+    names = set(re.findall(r"\bcrate::(\w+)", text))
+    for group in re.finditer(r"\bcrate::\{", text):
+        depth, at, start = 1, group.end(), group.end()
+        while depth and at < len(text):
+            if depth == 1 and (at == start or text[at - 1] == ","):
+                names |= set(re.findall(r"\A\s*(\w+)", text[at:]))
+            depth += {"{": 1, "}": -1}.get(text[at], 0)
+            at += 1
+    return names
+
+
+def arrows(source: pathlib.Path) -> dict[tuple[str, str], str]:
+    """(file, folder it names) -> the file's own folder."""
+    folders = {d.name for d in source.iterdir() if d.is_dir()}
+    found = {}
+    for file in sorted(source.rglob("*.rs")):
+        parts = file.relative_to(source).parts
+        if len(parts) == 1:
+            continue  # lib.rs puts everything together
+        for name in first_names(without_tests_and_comments(file.read_text())) & folders - {parts[0]}:
+            found["/".join(parts), name] = parts[0]
+    return found
+
+
+def check(source: pathlib.Path, plan: dict) -> tuple[list[str], dict]:
+    """The faults, and the arrows that lead down: (folder, folder) -> number of files."""
+    floor = {f: i for i, layer in enumerate(reversed(plan["layer"])) for f in layer["folders"]}
+    together = {}
+    for layer in plan["layer"]:
+        for f in layer["folders"]:
+            together[f] = set(layer["folders"]) if layer.get("together") else {f}
+    only = plan.get("only", {})
+    excused = {(e["file"], e["to"]): e.get("reason", "") for e in plan.get("exception", [])}
+    faults, down, used = [], {}, set()
+    for d in source.iterdir():
+        if d.is_dir() and d.name not in floor:
+            faults.append(f"src/{d.name}: not in any layer of layers.toml")
+    for (file, to), folder in arrows(source).items():
+        if folder not in floor or to not in floor:
+            continue
+        fits = to in together[folder] or (floor[to] < floor[folder] and to in only.get(folder, floor))
+        if fits:
+            down[folder, to] = down.get((folder, to), 0) + 1
+        elif (file, to) in excused:
+            used.add((file, to))
+        else:
+            faults.append(
+                f"src/{file} names {to}/, not below {folder}/: move what it needs down, or pass it in"
+            )
+    for key, reason in excused.items():
+        if key not in used:
+            faults.append(f"layers.toml: {key[0]} no longer names {key[1]}/: take the exception away")
+        elif len(reason.split()) < 3:
+            faults.append(f"layers.toml: the exception {key[0]} -> {key[1]} has no reason")
+    if len(excused) > plan["most_exceptions"]:
+        most = plan["most_exceptions"]
+        faults.append(f"layers.toml: {len(excused)} exceptions, at most {most} are allowed; it only shrinks")
+    return faults, down
+
+
+def diagram(plan: dict, down: dict) -> str:
+    """The layers from the top, with what each folder is for, whom it knows, and the exceptions counted."""
+    lines = ["```text"]
+    excused = {}
+    for e in plan.get("exception", []):
+        pair = e["file"].split("/")[0], e["to"]
+        excused[pair] = excused.get(pair, 0) + 1
+    for layer in plan["layer"]:
+        present = [f for f in layer["folders"] if (ROOT / "src" / f).is_dir()]
+        for folder in present:
+            knows = sorted(t for f, t in down if f == folder)
+            lines.append(f"{folder + '/':<10} {plan['about'][folder]}")
+            lines.append(f"{'':<10} → {' '.join(knows) or 'nothing'}")
+        if present:
+            lines.append("")
+    lines[-1] = "```"
+    if excused:
+        listed = ", ".join(f"{a} → {b} ({n})" for (a, b), n in sorted(excused.items()))
+        intro = "Files that still name a folder which is not below their own (layers.toml has the reasons):"
+        lines += ["", intro, ""]
+        row = ""
+        for part in listed.split(", "):
+            if len(row) + len(part) > 105:
+                lines.append(row.rstrip())
+                row = ""
+            row += part + ", "
+        lines.append(row.rstrip(", ") + ".")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    raw = argparse.RawDescriptionHelpFormatter
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    options.add_argument("--write", action="store_true", help="write the diagram into docs/architecture.md")
+    options.add_argument("--source", type=pathlib.Path, default=ROOT / "src", help="another source folder")
+    given = options.parse_args()
+    plan = tomllib.loads((ROOT / "layers.toml").read_text())
+    faults, down = check(given.source, plan)
+    if given.source == ROOT / "src":
+        page = ROOT / "docs/architecture.md"
+        text = page.read_text()
+        before, rest = text.split(BEGIN, 1)
+        old, after = rest.split(END, 1)
+        new = f"\n{diagram(plan, down)}\n"
+        if given.write:
+            page.write_text(before + BEGIN + new + END + after)
+        elif old != new:
+            faults.append("docs/architecture.md: the diagram is not of today; run tools/layers.py --write")
+    for fault in faults:
+        print(fault)
+    if not faults:
+        print(f"layers: {sum(down.values())} arrows lead down, {len(plan.get('exception', []))} exceptions")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

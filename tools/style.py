@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Checks texts and sources: widths, links, and names of files that are gone.
+
+No line of a text or a source is wider than 110 characters (tables and links of texts excepted); style.toml
+has how many wide lines older files still have, which may only become fewer. Links of texts lead to files that
+exist, and so do the names of files that stand in backquotes.
+
+    tools/style.py            check; exit status 1 and a line for each fault
+    tools/style.py --write    lower the numbers in style.toml to today's
+"""
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+import tomllib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+WIDEST = 110
+WIDTHS = {".rs", ".md", ".cc", ".h", ".py", ".c", ".cpp", ".hpp", ".f90", ".sh"}
+GENERATED = ("bench/results/", "docs/symbols.md", "docs/conformance.md")
+
+
+def tracked() -> list[str]:
+    """The files of the repository, new ones included."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    return sorted({f for f in listed if (ROOT / f).is_file()})
+
+
+def wide_lines(file: str) -> list[int]:
+    """Numbers of the lines that are too wide."""
+    lines = enumerate((ROOT / file).read_text(errors="replace").splitlines(), 1)
+    wide = [(n, line.strip()) for n, line in lines if len(line) > WIDEST]
+    if file.endswith(".md"):
+        wide = [(n, line) for n, line in wide if not line.startswith("|") and " " in line]
+    return [n for n, line in wide]
+
+
+def dead_links(file: str, files: set[str]) -> list[str]:
+    """Faults in the links and names of files of one text."""
+    faults = []
+    text = re.sub(r"```.*?```", "", (ROOT / file).read_text(), flags=re.S)
+    here = (ROOT / file).parent
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
+        if "://" not in target and not target.startswith("mailto:") and not (here / target).exists():
+            faults.append(f"{file}: the link to {target} leads nowhere")
+    folders = "src|cli|crates|image|plugin|tests|c-tests|bench|tools|docs|include|abi"
+    for name in re.findall(rf"`((?:{folders})/[\w./-]+\.\w+)`", text):
+        if name not in files and not name.startswith("bench/results"):
+            faults.append(f"{file}: there is no {name}")
+    return faults
+
+
+def main() -> int:
+    raw = argparse.RawDescriptionHelpFormatter
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    options.add_argument("--write", action="store_true", help="lower the numbers in style.toml to today's")
+    given = options.parse_args()
+    listed = ROOT / "style.toml"
+    allowed = tomllib.loads(listed.read_text())["wide"] if listed.exists() else {}
+    files, faults, today = tracked(), [], {}
+    known = set(files)
+    for file in files:
+        if file.startswith(GENERATED):
+            continue
+        if pathlib.Path(file).suffix in WIDTHS and (wide := wide_lines(file)):
+            today[file] = len(wide)
+            if len(wide) > allowed.get(file, 0):
+                where = ", ".join(map(str, wide[:5]))
+                faults.append(f"{file}: {len(wide)} lines are wider than {WIDEST} characters, "
+                              f"{allowed.get(file, 0)} are allowed (lines {where} …)")
+        if file.endswith(".md"):
+            faults += dead_links(file, known)
+    if given.write:
+        numbers = {f: min(n, allowed[f]) for f, n in today.items() if f in allowed} if allowed else today
+        text = "# Lines wider than 110 characters in files that are older than the rule (tools/style.py).\n"
+        text += "# The numbers only shrink.\n[wide]\n"
+        listed.write_text(text + "".join(f'"{f}" = {n}\n' for f, n in sorted(numbers.items())))
+    for fault in faults:
+        print(fault)
+    if not faults:
+        print(f"style: {len(files)} files, {sum(today.values())} wide lines left in {len(today)} older ones")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
