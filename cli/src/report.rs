@@ -2,54 +2,8 @@
 
 use crate::args;
 use crate::{Failure, Outcome};
-use serde::Deserialize;
+use promp_report::{Checkpoint, Loop, Report};
 use std::fmt::Write;
-
-#[derive(Deserialize)]
-struct Report {
-    promp: String,
-    program: String,
-    pid: u32,
-    threads: u32,
-    wall_s: f64,
-    regions: u64,
-    chunks: u64,
-    #[serde(default)]
-    faults_not_fired: u64,
-    failures: Vec<Failed>,
-    #[serde(default)]
-    loops: Vec<Loop>,
-}
-
-#[derive(Deserialize)]
-struct Loop {
-    at: String,
-    verdict: String,
-    #[serde(default)]
-    why: String,
-    times: u64,
-    seconds: f64,
-}
-
-#[derive(Deserialize)]
-struct Failed {
-    kind: String,
-    thread: u32,
-    region: u64,
-    construct: String,
-    ordinal: u64,
-    at_s: f64,
-    recovery: String,
-    lost_iterations: u64,
-    recomputed_by: Vec<By>,
-    recovery_s: f64,
-}
-
-#[derive(Deserialize)]
-struct By {
-    thread: u32,
-    iterations: u64,
-}
 
 /// Prints the summary.
 pub fn report(r: &args::Report) -> Outcome {
@@ -88,6 +42,27 @@ fn loops(t: &mut String, loops: &[Loop]) {
     }
 }
 
+/// What checkpoints cost, and the last one.
+fn checkpoints(t: &mut String, all: &[Checkpoint]) {
+    let Some(last) = all.last() else { return };
+    let stopped: f64 = all.iter().map(|c| c.stop_s).sum();
+    let longest = all.iter().map(|c| c.stop_s).fold(0.0, f64::max);
+    let written: u64 = all.iter().map(|c| c.bytes).sum();
+    let _ = writeln!(
+        t,
+        "checkpoints {}: {:.1} MiB written; the program stood still for {:.1} ms in all, {:.1} ms at most",
+        all.len(),
+        written as f64 / 1048576.0,
+        stopped * 1e3,
+        longest * 1e3
+    );
+    let _ = writeln!(
+        t,
+        "           the last: generation {} at {:.3} s, {} pages had changed, written in {:.3} s",
+        last.generation, last.at_s, last.dirty_pages, last.write_s
+    );
+}
+
 fn summary(r: &Report) -> String {
     let mut t = String::new();
     let _ = writeln!(t, "program    {} (pid {}, promp {})", r.program, r.pid, r.promp);
@@ -97,6 +72,7 @@ fn summary(r: &Report) -> String {
         let _ = writeln!(t, "not fired  {} of the injected faults", r.faults_not_fired);
     }
     loops(&mut t, &r.loops);
+    checkpoints(&mut t, &r.checkpoints);
     if r.failures.is_empty() {
         t.push_str("failures   none\n");
         return t;

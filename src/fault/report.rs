@@ -11,80 +11,17 @@ use crate::sys::{syscall, time};
 use crate::team::{pool, region};
 use crate::work::site;
 use core::sync::atomic::{AtomicBool, Ordering::*};
-use serde::Serialize;
+use promp_report::{By, Checkpoint, Failure, Loop, Report};
 
 static STARTED: Own<u64> = Own::new(0);
 static WRITTEN: AtomicBool = AtomicBool::new(false);
 
-#[derive(Serialize)]
-struct Report {
-    promp: &'static str,
-    program: String,
-    pid: u32,
-    threads: u32,
-    wall_s: f64,
-    regions: u64,
-    chunks: u64,
-    faults_not_fired: u64,
-    failures: Vec<Failure>,
-    checkpoints: Vec<Checkpoint>,
-    loops: Vec<Loop>,
-}
-
-/// Loops and sections that the runtime hands out, by call site, where the compile side has said something about the program.
-#[derive(Serialize)]
-struct Loop {
-    /// "file:line".
-    at: &'static str,
-    /// idempotent, undo, opaque; unknown: built without the compile side.
-    verdict: &'static str,
-    /// Why it is opaque or needs undo.
-    #[serde(skip_serializing_if = "str::is_empty")]
-    why: &'static str,
-    times: u64,
-    /// As the team's thread 0 sees it, without a barrier at the end.
-    seconds: f64,
-}
-
-impl Loop {
-    fn new((site, times, ns): (usize, u64, u64)) -> Self {
-        let text = tables::behind_call(site).map_or("", |e| e.text());
-        let (at, rest) = text.split_once(": ").unwrap_or(("?", "unknown"));
-        let (verdict, why) = rest.split_once(": ").unwrap_or((rest, ""));
-        Self { at, verdict, why, times, seconds: ns as f64 * 1e-9 }
-    }
-}
-
-#[derive(Serialize)]
-struct Failure {
-    kind: &'static str,
-    thread: u32,
-    region: u64,
-    construct: &'static str,
-    ordinal: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    chunk: Option<(i64, i64)>,
-    at_s: f64,
-    recovery: &'static str,
-    lost_iterations: u64,
-    recomputed_by: Vec<By>,
-    recovery_s: f64,
-}
-
-#[derive(Serialize)]
-struct Checkpoint {
-    generation: u64,
-    at_s: f64,
-    bytes: u64,
-    dirty_pages: u64,
-    stop_s: f64,
-    write_s: f64,
-}
-
-#[derive(Serialize)]
-struct By {
-    thread: usize,
-    iterations: u64,
+/// A call site's account as the report has it.
+fn account((site, times, ns): (usize, u64, u64)) -> Loop {
+    let text = tables::behind_call(site).map_or("", |e| e.text());
+    let (at, rest) = text.split_once(": ").unwrap_or(("?", "unknown"));
+    let (verdict, why) = rest.split_once(": ").unwrap_or((rest, ""));
+    Loop { at: at.into(), verdict: verdict.into(), why: why.into(), times, seconds: ns as f64 * 1e-9 }
 }
 
 /// Notes the time and arranges for the report at exit.
@@ -120,7 +57,13 @@ pub fn write() {
     if WRITTEN.swap(true, AcqRel) {
         return;
     }
-    let text = serde_json::to_string_pretty(&collect()).unwrap_or_default() + "\n";
+    let report = collect();
+    // A trace has a hundred thousand lines.
+    let json = match report.trace {
+        Some(_) => serde_json::to_string(&report),
+        None => serde_json::to_string_pretty(&report),
+    };
+    let text = json.unwrap_or_default() + "\n";
     if path == "-" {
         // SAFETY: the text is readable for its length.
         unsafe { crate::sys!(libc::SYS_write, 2, text.as_ptr(), text.len()) };
@@ -155,24 +98,24 @@ fn collect() -> Report {
     let failures = records.iter().map(|r| {
         let repeated = r.recovery.get() == Recovery::Recompute;
         Failure {
-            kind: r.kind.name(),
+            kind: r.kind.name().into(),
             thread: r.place.thread,
             region: r.place.region,
-            construct: r.place.construct,
+            construct: r.place.construct.into(),
             ordinal: r.place.ordinal,
             chunk: r.place.chunk,
             at_s: time::seconds(began, r.at_ns),
-            recovery: r.recovery.get().name(),
+            recovery: r.recovery.get().name().into(),
             lost_iterations: if repeated { r.place.iterations } else { 0 },
             recomputed_by: (0..BY)
-                .map(|thread| By { thread, iterations: r.by[thread].load(Relaxed) })
+                .map(|thread| By { thread: thread as u32, iterations: r.by[thread].load(Relaxed) })
                 .filter(|b| b.iterations > 0)
                 .collect(),
             recovery_s: r.took_ns.load(Relaxed) as f64 * 1e-9,
         }
     });
     Report {
-        promp: env!("CARGO_PKG_VERSION"),
+        promp: env!("CARGO_PKG_VERSION").into(),
         program,
         pid: syscall::getpid(),
         threads: pool::workers() + 1,
@@ -196,6 +139,7 @@ fn collect() -> Report {
                 write_s: t.write_ns as f64 / 1e9,
             })
             .collect(),
-        loops: site::accounts().into_iter().map(Loop::new).collect(),
+        loops: site::accounts().into_iter().map(account).collect(),
+        ..Report::default()
     }
 }

@@ -1,0 +1,114 @@
+//! What a run reports: the JSON object that PROMP_REPORT names, and the file that a running program keeps up
+//! to date.
+//!
+//! The runtime fills these types in and the `promp` command reads them back, so that neither can drift from
+//! the other. Three subjects, a file each: the report ([`Report`]), its segments and trace ([`Segment`],
+//! [`Trace`]), and the live file ([`live`]). Fields may be added, none renamed: everything that came after
+//! the first version is optional, so that reports of older versions load.
+
+mod failures;
+pub mod live;
+mod segments;
+mod trace;
+pub mod words;
+
+pub use failures::{By, Checkpoint, Failure};
+pub use segments::{Efficiency, Segment, Site};
+pub use trace::{Mark, Span, Trace, Track};
+
+use serde::{Deserialize, Serialize};
+
+/// The report: one JSON object.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// Version of the runtime.
+    pub promp: String,
+    /// Path of the program.
+    pub program: String,
+    /// Its process.
+    pub pid: u32,
+    /// The most threads it had in a team.
+    pub threads: u32,
+    /// From the runtime's start to the report.
+    pub wall_s: f64,
+    /// Outermost parallel regions.
+    pub regions: u64,
+    /// Chunks that the runtime handed out.
+    pub chunks: u64,
+    /// Faults of PROMP_FAULT whose points were not reached.
+    #[serde(default)]
+    pub faults_not_fired: u64,
+    /// Failures of threads and what was done.
+    pub failures: Vec<Failure>,
+    /// Checkpoints that were taken.
+    #[serde(default)]
+    pub checkpoints: Vec<Checkpoint>,
+    /// Loops by call site, with what the compile side said of them.
+    #[serde(default)]
+    pub loops: Vec<Loop>,
+    /// Where the time went as a whole; with PROMP_MONITOR.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub efficiency: Option<Efficiency>,
+    /// Where it went by synchronisation segment; with PROMP_MONITOR.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub segments: Vec<Segment>,
+    /// Segments that found no room in the tables: their time is in `efficiency`, they themselves are not
+    /// listed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub segments_left_out: u64,
+    /// Events with times; with PROMP_MONITOR=trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Trace>,
+    /// Silent errors; with PROMP_SDC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sdc: Option<Sdc>,
+}
+
+/// Loops and sections that the runtime hands out, by call site, where the compile side has said something
+/// about the program.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+pub struct Loop {
+    /// "file:line".
+    pub at: String,
+    /// idempotent, undo, opaque; unknown: built without the compile side.
+    pub verdict: String,
+    /// Why it is opaque or needs undo.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+    /// Executions.
+    pub times: u64,
+    /// As the team's thread 0 sees it, without a barrier at the end.
+    pub seconds: f64,
+}
+
+/// What the search for silent errors did.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[serde(default)]
+pub struct Sdc {
+    /// PROMP_SDC as it was used.
+    pub mode: String,
+    /// Sections of kernels that were checked as a whole.
+    pub sections: u64,
+    /// Kernels that ran.
+    pub kernels: u64,
+    /// Errors found.
+    pub found: u64,
+    /// Errors repaired.
+    pub repaired: u64,
+    /// Kernels that could not be checked.
+    pub unverified: Vec<String>,
+    /// Time of the kernels themselves.
+    pub run_s: f64,
+    /// Time of copies.
+    pub copy_s: f64,
+    /// Time of second executions.
+    pub again_s: f64,
+    /// Time of comparisons.
+    pub compare_s: f64,
+    /// What the model had expected in all.
+    pub predicted_s: f64,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
