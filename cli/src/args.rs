@@ -30,6 +30,8 @@ pub enum Command {
     Report(Report),
     /// Say what this machine supports.
     Doctor(Doctor),
+    /// The cost model: measure this machine, check the model against it, predict a run with other threads.
+    Model(Model),
     /// Print the completion script for a shell.
     Completions {
         /// The shell.
@@ -110,6 +112,81 @@ pub struct Report {
 /// `promp doctor`.
 #[derive(Args)]
 pub struct Doctor {
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `promp model`.
+#[derive(Args)]
+pub struct Model {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: ModelCommand,
+}
+
+/// Its subcommands.
+#[derive(Subcommand)]
+pub enum ModelCommand {
+    /// Measure what the runtime costs on this machine.
+    Calibrate(Calibrate),
+    /// Measure three loops and compare with what the model says.
+    Check(Check),
+    /// Say what a reported run would take with other numbers of threads.
+    Predict(Predict),
+}
+
+/// `promp model calibrate`.
+#[derive(Args)]
+pub struct Calibrate {
+    /// Up to how many threads; the CPUs there are unless given.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Option<u32>,
+    /// Repetitions of each measurement.
+    #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..=64))]
+    pub rounds: u64,
+    /// Where to keep the figures; ~/.cache/promp/costs unless given.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `promp model check`.
+#[derive(Args)]
+pub struct Check {
+    /// Numbers of threads; more than there are CPUs are marked.
+    #[arg(long, value_name = "LIST", default_value = "1,2")]
+    pub threads: String,
+    /// Repetitions of each measurement.
+    #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..=64))]
+    pub rounds: u64,
+    /// The smallest size of each loop only.
+    #[arg(long)]
+    pub quick: bool,
+    /// What `promp model calibrate` has kept, for the paper's formulas.
+    #[arg(long, value_name = "FILE")]
+    pub costs: Option<PathBuf>,
+    /// Write a plot.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `promp model predict`.
+#[derive(Args)]
+pub struct Predict {
+    /// A report with segments (`promp run --monitor --report FILE -- CMD`).
+    pub report: PathBuf,
+    /// Numbers of threads.
+    #[arg(long, value_name = "LIST", default_value = "1,2,4,8,16,32,64")]
+    pub threads: String,
+    /// Write a plot.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,

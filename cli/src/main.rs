@@ -5,6 +5,7 @@ mod doctor;
 mod elf;
 mod inspect;
 mod library;
+mod model;
 mod report;
 mod restart;
 mod run;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Command::Inspect(i) => inspect::inspect(&i),
         Command::Report(r) => report::report(&r),
         Command::Doctor(d) => doctor::doctor(&d),
+        Command::Model(m) => model::model(&m),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "promp", &mut std::io::stdout());
             Ok(())

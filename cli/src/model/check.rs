@@ -1,0 +1,376 @@
+//! `promp model check`: the three loops of the paper on the cost model, predicted and measured.
+//!
+//! - DOALL: Jacobi's iteration on grids of 512², 768² and 1024². From the serial cost of blocks of rows the
+//!   times of a sweep are predicted: *not seen*, from what one thread took; *seen*, with m(p) fitted to the
+//!   first half of the repetitions and compared with the second.
+//! - DOACROSS: a wavefront over 64³, 128³ and 256³ points, from the serial time and the time of a
+//!   point-to-point synchronisation, for b* and tiles around it.
+//! - DSWP: the hot loop of EP (classes S, W, A) as a pipeline of two stages, from the two stages' times.
+
+use super::costs::Costs;
+use super::plot::{self, Bar};
+use super::programs::{Line, Programs, times};
+use super::{cpus, load_note, per_cent, speeds, time};
+use crate::args::Check;
+use crate::{Failure, Outcome};
+use promp_model::doacross::Nest;
+use promp_model::doall::Loop;
+use promp_model::dswp::Pipeline;
+use promp_model::samples::{deviation, median};
+use promp_model::scaling::Scaling;
+use promp_model::{Estimate, Profile, Schedule, decide};
+use serde::Serialize;
+
+/// A prediction beside what was measured.
+#[derive(Serialize, Clone, Debug)]
+pub struct Row {
+    /// DOALL, DOACROSS or DSWP.
+    pub model: &'static str,
+    /// Loop and size.
+    pub name: String,
+    /// Threads.
+    pub threads: u32,
+    /// Were times with so many threads known to the model?
+    pub seen: bool,
+    /// More threads than CPUs.
+    pub oversubscribed: bool,
+    /// Seconds.
+    pub predicted_s: f64,
+    /// Nine measurements of ten lie in it.
+    pub interval_s: [f64; 2],
+    /// Median of the repetitions.
+    pub measured_s: f64,
+    /// (predicted − measured) / measured.
+    pub error: f64,
+    /// Share of repetitions within the interval.
+    pub covered: f64,
+    /// P2's formula.
+    pub baseline_s: f64,
+    /// Its error.
+    pub baseline_error: f64,
+}
+
+impl Row {
+    fn new(
+        model: &'static str,
+        name: String,
+        threads: u32,
+        e: Estimate,
+        measured: &[f64],
+        baseline: f64,
+    ) -> Self {
+        let m = median(measured);
+        Self {
+            model,
+            name,
+            threads,
+            seen: false,
+            oversubscribed: threads > cpus(),
+            predicted_s: e.mean,
+            interval_s: [e.low, e.high],
+            measured_s: m,
+            error: e.error(m),
+            covered: measured.iter().filter(|t| e.covers(**t)).count() as f64 / measured.len().max(1) as f64,
+            baseline_s: baseline,
+            baseline_error: (baseline - m) / m,
+        }
+    }
+}
+
+/// Runs the whole of it.
+pub fn check(c: &Check) -> Outcome {
+    let threads = list(&c.threads)?;
+    let most = threads.iter().copied().max().unwrap_or(1);
+    let programs = Programs::build()?;
+    // P2's constants are those of the installation.
+    let kept = match (&c.costs, Costs::usual_file().filter(|f| f.exists())) {
+        (Some(f), _) => Costs::load(f)?,
+        (None, Some(f)) => Costs::load(&f)?,
+        (None, None) => Costs::measure(&programs, most.max(2), c.rounds)?,
+    };
+    let mut rows = Vec::new();
+    let sizes = |all: &[u64]| all[..if c.quick { 1 } else { all.len() }].to_vec();
+    let now = || Costs::measure(&programs, most.max(2), c.rounds);
+    for n in sizes(&[512, 768, 1024]) {
+        let (costs, lines) = (now()?, programs.run("jacobi", &[n, u64::from(most), c.rounds])?);
+        rows.extend(doall(n, &threads, &lines, &costs, &kept).unwrap_or_default());
+    }
+    for n in sizes(&[64, 128, 256]) {
+        rows.extend(doacross(&programs, n, &threads, c.rounds, &now()?, &kept)?);
+    }
+    let classes = if c.quick { &[("S/16", 20)][..] } else { &[("S", 24), ("W", 25), ("A", 28)] };
+    for &(class, m) in classes {
+        let (costs, rounds) = (now()?, c.rounds.min(3));
+        let lines = programs.run("pipeline", &[m, u64::from(most), rounds])?;
+        rows.extend(dswp(class, &threads, &lines, &costs, &kept).unwrap_or_default());
+    }
+    if rows.is_empty() {
+        return Err(Failure::new(70, "the programs have measured nothing"));
+    }
+    if let Some(f) = &c.svg {
+        super::write(f, &plot::bars("Predicted and measured", &bars(&rows)))?;
+    }
+    if c.json {
+        println!("{}", serde_json::to_string(&rows).unwrap_or_default());
+        return Ok(());
+    }
+    print_rows(&rows);
+    Ok(())
+}
+
+/// "1,2,4".
+pub fn list(text: &str) -> Result<Vec<u32>, Failure> {
+    let all: Option<Vec<u32>> =
+        text.split(',').map(|n| n.trim().parse().ok().filter(|n| (1..=1024).contains(n))).collect();
+    all.ok_or_else(|| {
+        Failure::new(64, format!("--threads {text}: expected numbers from 1 to 1024, like 1,2,4"))
+    })
+}
+
+fn doall(n: u64, threads: &[u32], lines: &[Line], costs: &Costs, kept: &Costs) -> Option<Vec<Row>> {
+    let blocks: Vec<_> = lines.iter().filter(|l| l.name == "block").collect();
+    let buckets: Vec<_> = blocks
+        .iter()
+        .map(|b| {
+            let rows = b.parameter.max(1) as f64;
+            (median(&b.times) / rows, deviation(&b.times).powi(2) / rows)
+        })
+        .collect();
+    let profile = Profile::new(n - 2, &buckets);
+    let one = times(lines, "time", 1)?;
+    let scatter = deviation(one) / median(one);
+    let sum = profile.sum();
+    let overheads = costs.overheads();
+    let mut rows = Vec::new();
+    for &p in threads {
+        let measured = times(lines, "time", p)?;
+        let of = |scaling: Scaling| {
+            let l = Loop { profile: profile.clone(), scaling, scatter };
+            l.time(Schedule::BLOCKS, &speeds(p, cpus()), &overheads)
+        };
+        let baseline = kept.constants().doall(sum, p, 1);
+        let row = |seen: bool, e: Estimate, measured: &[f64]| Row {
+            seen,
+            ..Row::new("DOALL", format!("Jacobi {n}²"), p, e, measured, baseline)
+        };
+        if p > 1 {
+            rows.push(row(false, of(Scaling::fit([(1, one, sum)])), measured));
+        }
+        // The median of the first half is what the tuner would have.
+        let (first, second) = measured.split_at(measured.len() / 2);
+        if !first.is_empty() {
+            let plain = of(Scaling::fit([(p, &[1.0][..], 1.0)])).mean;
+            rows.push(row(true, of(Scaling::fit([(p, &[median(first)][..], plain)])), second));
+        }
+    }
+    Some(rows)
+}
+
+fn doacross(
+    programs: &Programs,
+    n: u64,
+    threads: &[u32],
+    rounds: u64,
+    costs: &Costs,
+    kept: &Costs,
+) -> Result<Vec<Row>, Failure> {
+    let rounds = rounds.min(9);
+    let lines = programs.run("wavefront", &[n, 1, rounds])?;
+    let Some(serial) = times(&lines, "serial", 1) else { return Ok(vec![]) };
+    let (n1, n2) = ((n - 1) as f64, (n * n - n - 1) as f64);
+    let t1 = Estimate::normal(median(serial) / (n1 * n2), deviation(serial) / (n1 * n2));
+    let mut rows = Vec::new();
+    for &p in threads.iter().filter(|p| **p > 1) {
+        let t2 = costs.at("post", p);
+        let nest =
+            Nest { n1, n2, t1: t1.times(Scaling::default().at(p)), t2: Estimate::normal(t2, 0.3 * t2) };
+        let best = decide::tile(&nest, p);
+        let mut tiles: Vec<u64> =
+            [best / 4, best, best * 4, best * 16, n * n / 2].map(|b| b.clamp(1, n * n)).to_vec();
+        tiles.dedup();
+        let arguments: Vec<u64> = [n, u64::from(p), rounds].into_iter().chain(tiles).collect();
+        for l in programs.run("wavefront", &arguments)? {
+            if l.name != "time" || l.threads != p {
+                continue;
+            }
+            let star = if l.parameter == best { " = b*" } else { "" };
+            let b = l.parameter as f64;
+            let baseline = kept.constants().doacross(n1, n2, t1.mean, p, b);
+            let slow = Estimate::exact((f64::from(p) / f64::from(cpus())).max(1.0));
+            let name = format!("wavefront {n}³, b {}{star}", l.parameter);
+            rows.push(Row::new("DOACROSS", name, p, nest.time(p, b).times(slow), &l.times, baseline));
+        }
+    }
+    Ok(rows)
+}
+
+fn dswp(class: &str, threads: &[u32], lines: &[Line], costs: &Costs, kept: &Costs) -> Option<Vec<Row>> {
+    let n = lines.iter().find(|l| l.name == "first")?.parameter;
+    let stage = |name: &str| {
+        let t = times(lines, name, 1)?;
+        // The mean of many executions is known better than one of them.
+        Some(Estimate::normal(median(t), deviation(t) / (t.len() as f64).sqrt()))
+    };
+    let (first, second) = (stage("first")?, stage("second")?);
+    let mut rows = Vec::new();
+    for &p in threads {
+        let task = Estimate::normal(costs.at("task", p) / 2.0, costs.at("task", p) * 0.3);
+        let region = costs.at("region", p);
+        let pipeline = Pipeline {
+            parallel: Estimate::normal(region, 0.3 * region),
+            master: Estimate::exact(0.0),
+            first,
+            make: task,
+            second,
+            get: task,
+            n,
+            helps: true,
+        };
+        let slow = Estimate::exact((f64::from(p) / f64::from(cpus())).max(1.0));
+        let e = pipeline.time(p).times(Scaling::default().at(p)).times(slow);
+        let baseline = match p {
+            1 => n as f64 * (first.mean + second.mean),
+            _ => kept.constants().dswp(first.mean, second.mean, n),
+        };
+        rows.push(Row::new(
+            "DSWP",
+            format!("EP {class} ({n} batches)"),
+            p,
+            e,
+            times(lines, "time", p)?,
+            baseline,
+        ));
+    }
+    Some(rows)
+}
+
+fn print_rows(rows: &[Row]) {
+    println!(
+        "{:<9} {:<30} {:>3} {:<8} {:>10} {:>24} {:>10} {:>9} {:>10} {:>9}",
+        "model", "loop", "p", "", "predicted", "90 % interval", "measured", "error", "P2", "error"
+    );
+    for r in rows {
+        let mark = match (r.oversubscribed, r.seen) {
+            (true, _) => "oversub.",
+            (false, true) => "seen",
+            (false, false) => "not seen",
+        };
+        println!(
+            "{:<9} {:<30} {:>3} {mark:<8} {:>10} {:>24} {:>10} {:>9} {:>10} {:>9}",
+            r.model,
+            r.name,
+            r.threads,
+            time(r.predicted_s),
+            format!("{} … {}", time(r.interval_s[0]), time(r.interval_s[1])),
+            time(r.measured_s),
+            per_cent(r.error),
+            time(r.baseline_s),
+            per_cent(r.baseline_error)
+        );
+    }
+    println!(
+        "\n{:<22} {:>5} {:>9} {:>9} {:>9} {:>12} {:>9}",
+        "|error|", "rows", "median", "90th", "covered", "P2: median", "90th"
+    );
+    for (name, model, seen) in [
+        ("DOALL, seen", "DOALL", true),
+        ("DOALL, not seen", "DOALL", false),
+        ("DOACROSS", "DOACROSS", false),
+        ("DSWP", "DSWP", false),
+    ] {
+        let of: Vec<_> =
+            rows.iter().filter(|r| r.model == model && r.seen == seen && !r.oversubscribed).collect();
+        if of.is_empty() {
+            continue;
+        }
+        let at = |part: f64, f: fn(&Row) -> f64| {
+            let mut v: Vec<f64> = of.iter().map(|r| f(r).abs()).collect();
+            v.sort_by(f64::total_cmp);
+            v[((v.len() - 1) as f64 * part).round() as usize] * 100.0
+        };
+        let covered = of.iter().map(|r| r.covered).sum::<f64>() / of.len() as f64 * 100.0;
+        println!(
+            "{name:<22} {:>5} {:>7.1} % {:>7.1} % {covered:>7.0} % {:>10.1} % {:>7.1} %",
+            of.len(),
+            at(0.5, |r| r.error),
+            at(0.9, |r| r.error),
+            at(0.5, |r| r.baseline_error),
+            at(0.9, |r| r.baseline_error)
+        );
+    }
+    tiles(rows);
+    if let Some(note) = load_note() {
+        println!("{note}");
+    }
+}
+
+/// How good b* is beside the best tile of the sweep.
+fn tiles(rows: &[Row]) {
+    for star in rows.iter().filter(|r| r.name.ends_with("= b*")) {
+        let family = star.name.split(',').next().unwrap_or_default();
+        let same = rows.iter().filter(|r| r.threads == star.threads && r.name.starts_with(family));
+        let best = same.map(|r| r.measured_s).fold(f64::INFINITY, f64::min);
+        println!(
+            "{} with {} threads: {:.3} of the best tile's time",
+            star.name,
+            star.threads,
+            star.measured_s / best
+        );
+    }
+}
+
+fn bars(rows: &[Row]) -> Vec<Bar> {
+    let of = |r: &Row| Bar {
+        name: format!("{} p={}{}", r.name, r.threads, if r.seen { " seen" } else { "" }),
+        marked: r.oversubscribed,
+        measured: r.measured_s,
+        predicted: r.predicted_s,
+        interval: r.interval_s,
+        baseline: r.baseline_s,
+    };
+    rows.iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(name: &str, threads: u32, parameter: u64, times: &[f64]) -> Line {
+        Line { name: name.into(), threads, parameter, times: times.to_vec() }
+    }
+
+    #[test]
+    fn an_even_loop_takes_half_with_two() {
+        let mut lines: Vec<_> = (0..4).map(|k| line("block", k, 25, &[1.0, 1.0])).collect();
+        lines.push(line("time", 1, 100, &[4.0, 4.0]));
+        lines.push(line("time", 2, 100, &[2.0, 2.0, 2.2, 2.2]));
+        let rows = doall(102, &[1, 2], &lines, &Costs::default(), &Costs::default()).unwrap();
+        let unseen = rows.iter().find(|r| r.threads == 2 && !r.seen).unwrap();
+        assert!((unseen.predicted_s - 2.0).abs() < 1e-9 && (unseen.measured_s - 2.1).abs() < 1e-9);
+        let seen = rows.iter().find(|r| r.threads == 2 && r.seen).unwrap();
+        assert!((seen.predicted_s - 2.0).abs() < 1e-9 && (seen.error + 0.2 / 2.2).abs() < 1e-9);
+        assert!((unseen.baseline_s - 2.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_pipeline_is_shared() {
+        let lines = [
+            line("first", 1, 100, &[1.0]),
+            line("second", 1, 100, &[3.0]),
+            line("time", 1, 100, &[400.0]),
+            line("time", 2, 100, &[200.0]),
+        ];
+        let rows = dswp("S", &[1, 2], &lines, &Costs::default(), &Costs::default()).unwrap();
+        assert!((rows[0].predicted_s - 400.0).abs() < 1e-9);
+        // 1 + 2 · 99 + 3.
+        assert!((rows[1].predicted_s - 202.0).abs() < 1e-9);
+        // P2 lets the primary wait: 1 + 3 · 99 + 3.
+        assert!((rows[1].baseline_s - 301.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn lists_of_threads() {
+        assert_eq!(list("1, 2,64").ok(), Some(vec![1, 2, 64]));
+        assert!(list("0").is_err() && list("two").is_err() && list("").is_err());
+    }
+}
