@@ -4,12 +4,16 @@
 //! No wake-up is lost: the waiter reads `seq`, announces itself in `sleepers`, passes a sequentially consistent fence
 //! and checks its condition once more before it sleeps on the value read; the notifier changes the condition, passes
 //! such a fence and looks at `sleepers`. One of the two fences comes first, so either the waiter sees the condition or
-//! the notifier sees the sleeper and changes `seq`, which makes the sleep return. Model: tests/loom/event.rs.
+//! the notifier sees the sleeper and changes `seq`, which makes the sleep return.
+//!
+//! Waiters are of three kinds ([`Waiters`]), each with a `seq` of its own and a part of `sleepers`. Who knows whom a change
+//! concerns wakes only those: in a team of thousands every member that comes to the end of a loop or region would wake all that
+//! have come before it, to no end. Models: tests/loom/src/models.rs.
 
 use super::aside::step_aside;
 use super::room::Waker;
 use crate::sys::futex;
-use crate::sys::sync::{AtomicU32, Ordering::*, full_fence, spin_hint};
+use crate::sys::sync::{AtomicU32, AtomicU64, Ordering::*, full_fence, spin_hint};
 
 /// How long a thread stays awake for what it waits for.
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -54,32 +58,66 @@ impl Patience {
     }
 }
 
+/// Kinds of waiters.
+#[derive(Clone, Copy, PartialEq)]
+#[repr(usize)]
+pub enum Waiters {
+    /// In the region: at barriers, for tasks, for their turn; the primary thread at the region's end.
+    Inside = 0,
+    /// At the end of a loop, to take over chunks of a member that fails.
+    Staying = 1,
+    /// Workers at the end of the region: for tasks, for the next region.
+    Resting = 2,
+}
+
+/// Bits of [`Event::sleepers`] for each kind: two million threads.
+const BITS: u32 = 21;
+const KINDS: [Waiters; 3] = [Waiters::Inside, Waiters::Staying, Waiters::Resting];
+
+impl Waiters {
+    /// One sleeper of this kind.
+    const fn one(self) -> u64 {
+        1 << (BITS * self as u32)
+    }
+
+    /// Where sleepers of this kind are counted.
+    const fn mask(self) -> u64 {
+        self.one() * ((1 << BITS) - 1)
+    }
+}
+
 /// See the module's text.
 #[derive(Default)]
 pub struct Event {
-    seq: AtomicU32,
-    sleepers: AtomicU32,
+    sleepers: AtomicU64,
+    seq: [AtomicU32; KINDS.len()],
     waker: Waker,
 }
 
-/// Where `sleepers` lies, for entry/doacross.rs.
+/// Where `sleepers` lies, for entry/doacross.rs, which looks at its lower half: all that are inside, and some of the others.
 pub const SLEEPERS: usize = core::mem::offset_of!(Event, sleepers);
 
 impl Event {
-    /// Returns when `ready()` is true; sleeps when `patience` is at its end.
-    pub fn wait(&self, patience: Patience, mut ready: impl FnMut() -> bool) {
+    /// Returns when `ready()` is true; sleeps, inside the region, when `patience` is at its end.
+    pub fn wait(&self, patience: Patience, ready: impl FnMut() -> bool) {
+        self.wait_as(Waiters::Inside, patience, ready);
+    }
+
+    /// [`Event::wait`] as one of `kind`: whoever makes the condition true must wake these.
+    pub fn wait_as(&self, kind: Waiters, patience: Patience, mut ready: impl FnMut() -> bool) {
         if patience.stay(&mut ready) {
             return;
         }
+        let word = &self.seq[kind as usize];
         while !ready() {
-            let seen = self.seq.load(Relaxed);
-            self.sleepers.fetch_add(1, Relaxed);
+            let seen = word.load(Relaxed);
+            self.sleepers.fetch_add(kind.one(), Relaxed);
             full_fence();
             if !ready() {
-                futex::wait(&self.seq, seen);
+                futex::wait(word, seen);
                 self.waker.leave_cpu_to(patience);
             }
-            self.sleepers.fetch_sub(1, Relaxed);
+            self.sleepers.fetch_sub(kind.one(), Relaxed);
         }
     }
 
@@ -90,18 +128,34 @@ impl Event {
         self.wake_sleepers();
     }
 
+    /// [`Event::notify`] for a condition that only waiters of `kind` have.
+    #[inline]
+    pub fn notify_only(&self, kind: Waiters) {
+        full_fence();
+        let sleepers = self.sleepers.load(Relaxed) & kind.mask();
+        if sleepers != 0 {
+            self.wake(sleepers);
+        }
+    }
+
     /// [`Event::notify`] behind the caller's own fence.
     #[inline]
     pub fn wake_sleepers(&self) {
-        if self.sleepers.load(Relaxed) != 0 {
-            self.wake();
+        let sleepers = self.sleepers.load(Relaxed);
+        if sleepers != 0 {
+            self.wake(sleepers);
         }
     }
 
     #[cold]
-    fn wake(&self) {
+    fn wake(&self, sleepers: u64) {
         self.waker.is_here();
-        self.seq.fetch_add(1, Release);
-        futex::wake(&self.seq, u32::MAX);
+        for kind in KINDS {
+            if sleepers & kind.mask() != 0 {
+                let word = &self.seq[kind as usize];
+                word.fetch_add(1, Release);
+                futex::wake(word, u32::MAX);
+            }
+        }
     }
 }

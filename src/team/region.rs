@@ -5,6 +5,7 @@
 //! the primary waits for all `done` (acquire) and for the last task, and stores `finished`. A worker that still helps
 //! cannot meet tasks of a later region: it takes tasks only if the team's epoch is its own, under the pool's lock.
 
+use super::event::Waiters;
 use super::member::{Member, tfd};
 use super::team::{Outside, Team};
 use super::thread::{HOT_DEPTH, Order, Thread};
@@ -147,7 +148,7 @@ pub fn finish(thr: &'static Thread) {
     let patience = team.patience.get();
     let awake = patience.stay(|| all_done() || team.tasks.has_been_used());
     if !awake || team.tasks.has_been_used() {
-        team.wait_at_end(thr, patience.after(awake), || all_done() && team.tasks.idle(team));
+        team.wait_at_end(thr, Waiters::Inside, patience.after(awake), || all_done() && team.tasks.idle(team));
     }
     // The next region may follow at once.
     expect_orders(team);
@@ -199,7 +200,7 @@ pub fn work(thr: &'static Thread, order: Order, seen: u32) {
     activate(thr, call, (0, 0));
     end_implicit(thr);
     member.done.store(epoch, Release);
-    team.event.notify();
+    team.event.notify_only(Waiters::Inside);
     // Help with what is left, until the primary declares the region finished or calls for another one.
     let over = || thr.dock.called(seen) || team.finished.load(Acquire) >= epoch;
     let (patience, mut round) = (team.patience.get(), 0);
@@ -207,7 +208,7 @@ pub fn work(thr: &'static Thread, order: Order, seen: u32) {
         round += 1;
         thr.dock.called(seen) || team.tasks.has_been_used() || (round % SELDOM == 0 && over())
     });
-    team.wait_at_end(thr, patience.after(awake), over);
+    team.wait_at_end(thr, Waiters::Resting, patience.after(awake), over);
 }
 
 /// Calls `call` as the current activation of `thr` and restores the enclosing one.

@@ -1,7 +1,7 @@
 //! A team: its members, what they share, and the region it executes.
 
 use super::barrier::Barrier;
-use super::event::{Event, Patience};
+use super::event::{Event, Patience, Waiters};
 use super::member::Member;
 use super::setup::Asked;
 use super::thread::Thread;
@@ -200,7 +200,7 @@ impl Team {
         // The last one holds the round until all tasks are done: it executes them like everybody else.
         let last = self.barrier.arrive();
         let stop = || cancellable && self.is_cancelled();
-        self.wait_at_end(thr, self.patience.get(), || {
+        self.wait_at_end(thr, Waiters::Inside, self.patience.get(), || {
             stop() || if last { self.tasks.idle(self) } else { self.barrier.passed(seen) }
         });
         if stop() && !self.barrier.passed(seen) {
@@ -208,7 +208,7 @@ impl Team {
         }
         if last {
             self.barrier.release(n);
-            self.event.notify();
+            self.event.notify_only(Waiters::Inside);
         }
         true
     }
@@ -226,9 +226,9 @@ impl Team {
         // Only one that has come before can be asleep, and its note is there then. So the fence of the notice comes when the lines have
         // crossed: before, it would wait for the own line's way.
         let awake = patience.stay(|| met() || stop() || self.tasks.has_been_used());
-        self.event.notify();
+        self.event.notify_only(Waiters::Inside);
         if !met() {
-            self.wait_at_end(thr, patience.after(awake), || met() || stop());
+            self.wait_at_end(thr, Waiters::Inside, patience.after(awake), || met() || stop());
         }
         if !met() {
             return Some(false);
@@ -236,8 +236,14 @@ impl Team {
         if self.barrier.goes_on(me, round, busy) { None } else { Some(true) }
     }
 
-    /// Waits at the end of a piece of the region until `done`, executing any of the team's tasks meanwhile.
-    pub fn wait_at_end(&'static self, thr: &'static Thread, patience: Patience, done: impl Fn() -> bool) {
+    /// Waits at the end of a piece of the region until `done`, as one of `kind`, executing any of the team's tasks meanwhile.
+    pub fn wait_at_end(
+        &'static self,
+        thr: &'static Thread,
+        kind: Waiters,
+        patience: Patience,
+        done: impl Fn() -> bool,
+    ) {
         let scope = Scope::Any(thr.member().epoch.get());
         let mut worked = false;
         while !done() {
@@ -248,10 +254,10 @@ impl Team {
             if worked {
                 // Somebody may wait for these to be the last tasks.
                 worked = false;
-                self.event.notify();
+                self.event.notify_only(Waiters::Inside);
                 continue;
             }
-            self.event.wait(patience, || done() || self.tasks.has_ready(thr, scope));
+            self.event.wait_as(kind, patience, || done() || self.tasks.has_ready(thr, scope));
         }
     }
 

@@ -4,6 +4,7 @@
 //! posted. All inner iterations of an outer one are executed by one thread in order, so "iteration v is posted" is
 //! "counter[v0] > index of (v1, …)". Post: store (release); wait: load (acquire).
 
+use crate::team::event::Waiters;
 use crate::team::team::Team;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering::*};
@@ -90,7 +91,7 @@ impl Doacross {
             if c.load(Relaxed) < done {
                 c.store(done, Release);
             }
-            team.event.notify();
+            team.event.notify_only(Waiters::Inside);
         }
     }
 

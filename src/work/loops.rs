@@ -8,6 +8,7 @@ use super::site;
 use crate::fault::{inject, policy, spec::At};
 use crate::icv::{RunSched, Sched, globals};
 use crate::sys::time;
+use crate::team::event::Waiters;
 use crate::team::member::Member;
 use crate::team::team::Team;
 use crate::team::thread::Thread;
@@ -341,7 +342,7 @@ fn stay(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range> {
         return None;
     }
     // Others that stay may have waited for the chunk that this thread has just finished.
-    team.event.notify();
+    team.event.notify_only(Waiters::Staying);
     let seq = s.seq.get();
     let in_flight = || team.members().iter().any(|o| o.ledger.is_in_flight(seq));
     let mut orphans = 0;
@@ -354,7 +355,9 @@ fn stay(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range> {
             return None;
         }
         // Orphans that are there already are our own: somebody is at work who will take them.
-        team.event.wait(team.patience.get(), || over() || !in_flight() || s.dispenser.pushed() != orphans);
+        team.event.wait_as(Waiters::Staying, team.patience.get(), || {
+            over() || !in_flight() || s.dispenser.pushed() != orphans
+        });
         orphans = s.dispenser.pushed();
     }
 }
@@ -364,7 +367,7 @@ fn pass_turn(m: &'static Member, s: &'static Share) {
     if let Some((_, r)) = m.ledger.in_flight() {
         wait_turn(m, s, r.lo);
         s.ordered_next.store(r.hi, Release);
-        m.team().event.notify();
+        m.team().event.notify_only(Waiters::Inside);
     }
 }
 
@@ -405,7 +408,7 @@ pub fn leave(thr: &'static Thread, barrier: bool) {
                 site::account(shape.site, took());
             }
             // Survivors that stay in the construct look at the ledgers again.
-            m.team().event.notify();
+            m.team().event.notify_only(Waiters::Staying);
         }
         if m.team().is_cancelled() {
             // Chunks that were not handed out, or lost, do not matter any more.

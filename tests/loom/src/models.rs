@@ -5,7 +5,7 @@ use crate::batch::Batch;
 use crate::count::Count;
 use crate::deque::Deque;
 use crate::dispenser::{Dispenser, Orphan, Range};
-use crate::event::{Event, Patience};
+use crate::event::{Event, Patience, Waiters};
 use crate::publish::Turn;
 use crate::round::Round;
 use crate::sys::sync::full_fence;
@@ -178,6 +178,43 @@ fn event_loses_no_wake_up() {
             t.0.notify();
         });
         s.0.wait(Patience::default(), || s.1.load(Acquire) == 1);
+        h.join().unwrap();
+    });
+}
+
+/// Nor where only waiters of its kind are woken, while one of another kind sleeps, who is woken by all's.
+#[test]
+fn event_wakes_the_kind_that_it_concerns() {
+    check(2, || {
+        let s = Arc::new((Event::default(), AtomicU32::new(0), AtomicU32::new(0)));
+        let (t, u) = (s.clone(), s.clone());
+        let notifier = thread::spawn(move || {
+            t.1.store(1, Release);
+            t.0.notify_only(Waiters::Staying);
+            t.2.store(1, Release);
+            t.0.notify();
+        });
+        let resting = thread::spawn(move || {
+            u.0.wait_as(Waiters::Resting, Patience::default(), || u.2.load(Acquire) == 1);
+        });
+        s.0.wait_as(Waiters::Staying, Patience::default(), || s.1.load(Acquire) == 1);
+        notifier.join().unwrap();
+        resting.join().unwrap();
+    });
+}
+
+/// A waiter of another kind than the one that is woken is left asleep.
+#[test]
+#[should_panic(expected = "deadlock")]
+fn event_leaves_other_kinds_asleep() {
+    check(4, || {
+        let s = Arc::new((Event::default(), AtomicU32::new(0)));
+        let t = s.clone();
+        let h = thread::spawn(move || {
+            t.1.store(1, Release);
+            t.0.notify_only(Waiters::Inside);
+        });
+        s.0.wait_as(Waiters::Resting, Patience::default(), || s.1.load(Acquire) == 1);
         h.join().unwrap();
     });
 }
