@@ -82,12 +82,19 @@ mod tests {
         });
     }
 
+    /// A function with a frame of its own, whatever is inlined into whom.
+    #[inline(never)]
+    fn raises() {
+        // SAFETY: the handler above.
+        unsafe { libc::raise(libc::SIGURG) };
+        core::hint::black_box(());
+    }
+
     #[test]
     fn from_libc_to_the_caller() {
         signals::install(libc::SIGURG, handler, false);
-        RAISED_BY.store(from_libc_to_the_caller as *const () as usize, Relaxed);
-        // SAFETY: the handler above.
-        unsafe { libc::raise(libc::SIGURG) };
+        RAISED_BY.store(raises as *const () as usize, Relaxed);
+        raises();
         let n = FRAMES.load(Relaxed);
         assert!((2..6).contains(&n), "{n} frames between raise and this function");
     }
