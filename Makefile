@@ -1,7 +1,7 @@
 # promp: every target does its own set-up (tools/setup.sh installs missing Debian packages when run as root).
 CARGO ?= cargo
 RUN   := target/release/promp
-.PHONY: help check plugin bench-recovery bench-ckpt setup-long docs conformance all build setup setup-tests demo test test-long lint loom bench bench-ft clean layers style
+.PHONY: help check plugin bench-recovery bench-ckpt setup-long docs conformance all build setup setup-tests demo test test-long lint loom bench bench-ft bench-scale clean layers style
 
 all: build plugin
 
@@ -82,6 +82,11 @@ bench-recovery: setup plugin
 bench: setup build
 	@tools/setup.sh bench
 	@$(or $(wildcard .venv/bin/python),python3) bench/run.py $(if $(BENCH),$(BENCH),--readme)
+
+# The same with 2 to all CPUs, from a folder that runs on any machine: target/scale, then ./scale.py run there.
+bench-scale: setup build
+	@tools/setup.sh bench
+	@bench/scale.py pack target/scale
 
 clean:
 	$(CARGO) clean

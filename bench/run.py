@@ -142,7 +142,9 @@ def jobs(a):
             Job("programs", [build(f"bench/programs/{n}.c"), size[quick]], "s", program(label))
             for n, label, size in (
                 ("fib", "Fibonacci", ("28", "23")), ("nqueens", "n-queens", ("11", "9")), ("sort", "sort", ("4000", "500")),
-                ("tree", "unbalanced tree", ("60", "60")), ("lu", "sparse LU", ("48", "24")))
+                ("tree", "unbalanced tree", ("60", "60")), ("lu", "sparse LU", ("48", "24")),
+                ("fib_final", "Fibonacci, final", ("32", "25")), ("nqueens_final", "n-queens, final", ("11", "9")),
+                ("many", "4,000 threads", ("4000", "500")))
         ],
         "kernels": lambda: [
             Job("kernels", [build(f"c-tests/npb/{k}.c", f"{k}-{s}", *flags), "S" if quick else "A"], "s", verified(f"{k.upper()} {s}"))

@@ -1,7 +1,8 @@
-/* Loop schedules: 1024 iterations a thread, nearly empty, so that the time is the runtime's. Times are of a whole loop. */
+/* Loop schedules: 1024 iterations a thread, nearly empty, so that the time is the runtime's; and short loops, 32
+   iterations a thread, back to back. Times are of a whole loop. */
 #include "bench.h"
 
-static long count;
+static long count, few;
 
 #define LOOP(name, type, clause) \
     static void name(long n) { \
@@ -25,6 +26,19 @@ LOOP(guided_16, long, omp for schedule(guided, 16))
 LOOP(guided_64, long, omp for schedule(guided, 64))
 LOOP(automatic, long, omp for schedule(auto))
 LOOP(runtime, long, omp for schedule(runtime))
+#define SHORT(name, clause, body) \
+    static void name(long n) { \
+        _Pragma("omp parallel") for (long k = 0; k < n; k++) { \
+            _Pragma(#clause) for (long i = 0; i < few; i++) body; \
+        } \
+    }
+SHORT(short_dynamic_1, omp for schedule(dynamic, 1), NOTHING())
+SHORT(short_dynamic_8, omp for schedule(dynamic, 8), NOTHING())
+SHORT(short_dynamic_32, omp for schedule(dynamic, 32), NOTHING())
+SHORT(short_monotonic_8, omp for schedule(monotonic : dynamic, 8), NOTHING())
+SHORT(short_guided, omp for schedule(guided), NOTHING())
+SHORT(short_dynamic_8_work, omp for schedule(dynamic, 8), work(100))
+SHORT(short_monotonic_8_work, omp for schedule(monotonic : dynamic, 8), work(100))
 static void dynamic_work(long n) {
 #pragma omp parallel
     for (long k = 0; k < n; k++) {
@@ -58,6 +72,7 @@ int main(int argc, char **argv) {
     only = argc > 1 ? argv[1] : 0;
     omp_set_schedule(omp_sched_dynamic, 8);
     count = 1024L * omp_get_max_threads();
+    few = 32L * omp_get_max_threads();
     row("static", 1, fixed);
     row("static,1", 1, fixed_1);
     row("static,16", 1, fixed_16);
@@ -78,5 +93,12 @@ int main(int argc, char **argv) {
     row("dynamic,4, uneven work", 1, uneven_work);
     row("collapse(2) dynamic,16", 1, collapsed);
     row("parallel for dynamic,16", 1, region_dynamic);
+    row("short, dynamic,1", 1, short_dynamic_1);
+    row("short, dynamic,8", 1, short_dynamic_8);
+    row("short, dynamic,32", 1, short_dynamic_32);
+    row("short, dynamic,8, monotonic", 1, short_monotonic_8);
+    row("short, guided", 1, short_guided);
+    row("short, dynamic,8, with work", 1, short_dynamic_8_work);
+    row("short, dynamic,8, monotonic, with work", 1, short_monotonic_8_work);
     return 0;
 }
