@@ -61,6 +61,8 @@ packages)
     need_file '/usr/include/zmq.h' libzmq3-dev
     need_file '/usr/bin/convert*' imagemagick
     need valgrind valgrind
+    need chromium chromium
+    need tmux tmux
     need fasttreeMP fasttree
     need clustalo clustalo
     need muscle muscle

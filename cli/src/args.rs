@@ -13,9 +13,9 @@ pub struct Cli {
     pub command: Command,
 }
 
-const STATUSES: &str = "Exit statuses: that of the program run; 64 bad usage or setting, 66 a file cannot be read, 69 the \
-library is missing, 70 a failure could not be recovered, 71 a restart was refused, 74 input/output error, 126 the program cannot be run under \
-promp, 127 it was not found.";
+const STATUSES: &str = "Exit statuses: that of the program run; 64 bad usage or setting, 65 a file is not what it should \
+be, 66 a file cannot be read, 69 the library is missing, 70 a failure could not be recovered, 71 a restart was \
+refused, 74 input/output error, 126 the program cannot be run under promp, 127 it was not found.";
 
 /// The subcommands.
 #[derive(Subcommand)]
@@ -56,6 +56,10 @@ pub struct Run {
     /// Write a JSON report (PROMP_REPORT).
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+    /// Measure where threads wait for each other (PROMP_MONITOR): segments, or trace: events with times, too.
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "segments")]
+    pub monitor: Option<Monitor>,
     /// Take a thread for failed that holds up its team longer than this (PROMP_WATCHDOG), e.g. `500ms`.
     #[arg(long, value_name = "DURATION")]
     pub watchdog: Option<String>,
@@ -74,6 +78,15 @@ pub struct Run {
     /// The program and its arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
     pub command: Vec<OsString>,
+}
+
+/// What `promp run --monitor` measures.
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub enum Monitor {
+    /// Segments between synchronisation points.
+    Segments,
+    /// Events with times, too.
+    Trace,
 }
 
 /// `promp restart`.
@@ -103,8 +116,21 @@ pub struct Inspect {
 #[derive(Args)]
 pub struct Report {
     /// The report.
-    pub file: PathBuf,
-    /// Print the report as one JSON line instead.
+    #[arg(required_unless_present = "diff", conflicts_with = "diff")]
+    pub file: Option<PathBuf>,
+    /// Write it as one self-contained page for a browser (`-`: standard output).
+    #[arg(long, value_name = "OUT", conflicts_with = "diff")]
+    pub html: Option<PathBuf>,
+    /// Write its trace in Chrome's format, for ui.perfetto.dev (`-`: standard output).
+    #[arg(long, value_name = "OUT", conflicts_with = "diff")]
+    pub trace: Option<PathBuf>,
+    /// Compare two runs.
+    #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"])]
+    pub diff: Option<Vec<PathBuf>>,
+    /// Show so many segments.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub segments: usize,
+    /// Print the report, with the names that were found, as one JSON line instead.
     #[arg(long)]
     pub json: bool,
 }

@@ -3,6 +3,7 @@
 use crate::args::Run;
 use crate::elf::{self, Kind};
 use crate::{Failure, Outcome, library, restart};
+use clap::ValueEnum;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -33,6 +34,7 @@ pub fn run(r: &Run) -> Outcome {
     set(&mut c, "PROMP_REPLAY", r.replay.as_ref());
     set(&mut c, "PROMP_WATCHDOG", r.watchdog.as_ref());
     set(&mut c, "PROMP_REPORT", r.report.as_ref());
+    set(&mut c, "PROMP_MONITOR", r.monitor.and_then(|m| Some(m.to_possible_value()?.get_name().to_owned())));
     set(&mut c, "PROMP_CKPT_DIR", r.ckpt.as_ref());
     set(&mut c, "PROMP_CKPT_INTERVAL", r.every.as_ref());
     set(&mut c, "PROMP_CKPT_THREADS", r.all_threads.then_some("all"));

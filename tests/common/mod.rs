@@ -37,7 +37,7 @@ pub fn driver(name: &str) -> Option<PathBuf> {
     Some(dir.join(name))
 }
 
-fn out_dir() -> PathBuf {
+pub fn out_dir() -> PathBuf {
     let d = root().join("target/c-tests");
     std::fs::create_dir_all(&d).expect("target is writable");
     d

@@ -1,0 +1,88 @@
+//! `promp report`: a report as text, as a page, as a trace, or beside another one.
+//!
+//! All views show the same [`picture`]: the report's segments with the names that [`places`] finds and what
+//! [`advice`] says of them.
+
+mod advice;
+mod chrome;
+mod diff;
+mod html;
+mod picture;
+pub mod places;
+mod text;
+
+use crate::args;
+use crate::{Failure, Outcome};
+use picture::Picture;
+use promp_report::Report;
+use std::path::Path;
+
+/// Shows a report as it was asked for.
+pub fn report(r: &args::Report) -> Outcome {
+    if let Some(files) = &r.diff {
+        let [a, b] = [&files[0], &files[1]].map(|f| load(f).map(Picture::new));
+        let (a, b) = (a?, b?);
+        if r.json {
+            println!("{}", diff::json(&a, &b));
+        } else {
+            anstream::print!("{}", diff::text(&a, &b, r.segments));
+        }
+        return Ok(());
+    }
+    let Some(file) = &r.file else {
+        return Err(Failure::new(64, "which report? Give its file, or two with --diff"));
+    };
+    let picture = Picture::new(load(file)?);
+    let mut written = false;
+    if let Some(out) = &r.html {
+        write(out, html::page(&picture).as_bytes())?;
+        written = true;
+    }
+    if let Some(out) = &r.trace {
+        let Some(trace) = chrome::trace(&picture) else {
+            return Err(Failure::new(
+                65,
+                format!(
+                    "{} has no trace: run the program with `promp run --monitor=trace` (PROMP_MONITOR=trace)",
+                    file.display()
+                ),
+            ));
+        };
+        write(out, trace.to_string().as_bytes())?;
+        written = true;
+    }
+    if r.json {
+        let json = serde_json::to_string(&picture.report).map_err(|e| Failure::new(74, e.to_string()))?;
+        println!("{json}");
+    } else if !written {
+        anstream::print!("{}", text::summary(&picture, r.segments));
+    }
+    Ok(())
+}
+
+/// Reads a report.
+fn load(file: &Path) -> Result<Report, Failure> {
+    let name = file.display();
+    let text = std::fs::read(file).map_err(|e| Failure::new(66, format!("{name} cannot be read: {e}")))?;
+    serde_json::from_slice(&text).map_err(|e| Failure::new(65, format!("{name} is not a promp report: {e}")))
+}
+
+/// Writes a view beside its name and renames it: what was there stays whole until the new one is.
+fn write(out: &Path, bytes: &[u8]) -> Outcome {
+    let failed = |e: std::io::Error| Failure::new(74, format!("{} cannot be written: {e}", out.display()));
+    if out.as_os_str() == "-" {
+        use std::io::Write;
+        return std::io::stdout().write_all(bytes).map_err(failed);
+    }
+    // A pipe or a device has nothing to be renamed over.
+    if out.metadata().is_ok_and(|m| !m.is_file()) {
+        return std::fs::write(out, bytes).map_err(failed);
+    }
+    let mut name = out.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.tmp", std::process::id()));
+    let aside = out.with_file_name(name);
+    std::fs::write(&aside, bytes).and_then(|()| std::fs::rename(&aside, out)).map_err(|e| {
+        let _ = std::fs::remove_file(&aside);
+        failed(e)
+    })
+}

@@ -1,0 +1,208 @@
+//! What all views of a report show: its segments with names, in the order of what they cost, with a cause and
+//! advice each.
+
+use super::advice;
+use super::places::{Place, Places, base};
+use promp_report::{Report, Segment};
+
+/// A report with names.
+pub struct Picture {
+    /// The report.
+    pub report: Report,
+    /// Its segments, the costliest first.
+    pub rows: Vec<Row>,
+    /// What could not be found, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// A segment as it is shown.
+#[derive(Clone, Debug, Default)]
+pub struct Row {
+    /// Its index in the report.
+    pub index: usize,
+    /// The function that it is in.
+    pub name: String,
+    /// "solver.c:120", or an address.
+    pub at: String,
+    /// Source file and line of its name.
+    pub source: Option<(String, u32)>,
+    /// Who called the function, where it was inlined: "swap_u in main, mg.c:158".
+    pub via: Option<String>,
+    /// Where it begins and ends: "region (mg.c:150) to barrier (mg.c:155)".
+    pub between: String,
+    /// "loop, dynamic,4".
+    pub kind: String,
+    /// Busy, runtime, stolen, waiting of each thread, in seconds.
+    pub threads: Vec<Times>,
+    /// Wall time of its visits.
+    pub wall_s: f64,
+    /// What perfect balance would save of the run's time, from 0 to 1.
+    pub gain: f64,
+    /// The cause in words.
+    pub cause: String,
+    /// What to do.
+    pub advice: String,
+    /// The segment itself.
+    pub segment: Segment,
+}
+
+/// A thread's time in a segment, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Times {
+    /// In the program's code, on a CPU.
+    pub busy: f64,
+    /// In the runtime.
+    pub runtime: f64,
+    /// The CPU was someone else's.
+    pub stolen: f64,
+    /// Waiting for others.
+    pub wait: f64,
+}
+
+impl Times {
+    /// All of it.
+    pub fn sum(&self) -> f64 {
+        self.busy + self.runtime + self.stolen + self.wait
+    }
+
+    /// Two together.
+    pub fn plus(self, o: Self) -> Self {
+        Self {
+            busy: self.busy + o.busy,
+            runtime: self.runtime + o.runtime,
+            stolen: self.stolen + o.stolen,
+            wait: self.wait + o.wait,
+        }
+    }
+}
+
+impl Picture {
+    /// Names and orders the segments of a report.
+    pub fn new(mut report: Report) -> Self {
+        let mut places = Places::default();
+        let wall = report.wall_s;
+        let mut rows: Vec<Row> = report
+            .segments
+            .iter_mut()
+            .enumerate()
+            .map(|(index, s)| Row::new(index, s, &mut places, wall))
+            .collect();
+        let key = |r: &Row| (r.segment.wre, r.segment.gain_s, r.wall_s);
+        rows.sort_by(|a, b| {
+            let ((w, g, t), (v, h, u)) = (key(a), key(b));
+            v.total_cmp(&w).then(h.total_cmp(&g)).then(u.total_cmp(&t)).then(a.index.cmp(&b.index))
+        });
+        for r in &rows {
+            report.segments[r.index].advice.get_or_insert_with(|| r.advice.clone());
+        }
+        Self { report, rows, notes: places.notes() }
+    }
+
+    /// All threads' time in segments.
+    pub fn times(&self) -> Times {
+        self.rows.iter().flat_map(|r| &r.threads).fold(Times::default(), |a, t| a.plus(*t))
+    }
+}
+
+impl Row {
+    /// Names a segment; what is found is kept in it, too.
+    fn new(index: usize, s: &mut Segment, places: &mut Places, wall: f64) -> Self {
+        let begin = s.begin.as_ref().map(|p| places.find(p));
+        let end = s.end.as_ref().map(|p| places.find(p));
+        // Compilers give the call at the end of a construct the construct's own line; a region and serial
+        // code are known by where they begin.
+        let by_end = !["region end", "exit", "region"].contains(&s.to.as_str());
+        let named = if by_end { end.clone().or(begin.clone()) } else { begin.clone().or(end.clone()) }
+            .unwrap_or_default();
+        if s.function.is_none() {
+            s.function = named.symbol.clone();
+        }
+        if s.file.is_none() && s.line.is_none() {
+            (s.file, s.line) = (named.file.clone(), named.line);
+        }
+        let source = s.file.clone().zip(s.line);
+        let name = match (&named.function, &s.function) {
+            (Some(f), _) => f.clone(),
+            (None, Some(f)) => super::places::readable(f),
+            (None, None) => "(unknown function)".into(),
+        };
+        let mut at = match &source {
+            Some((f, l)) => format!("{}:{l}", base(f)),
+            None => named.short(),
+        };
+        // The last piece of a region has no construct of its own to be named by.
+        if s.to == "region end" && s.from != "region" && !at.is_empty() {
+            at = format!("after {at}");
+        }
+        let kind = match &s.schedule {
+            Some(k) => format!("{}, {k}", s.construct),
+            None => s.construct.clone(),
+        };
+        let row = Self {
+            index,
+            at: if at.is_empty() { "(unknown place)".into() } else { at },
+            name,
+            source,
+            via: via(&named),
+            between: format!("{} to {}", synchronisation(&s.from, &begin), synchronisation(&s.to, &end)),
+            kind,
+            threads: times(s),
+            wall_s: wall_of(s),
+            gain: if wall > 0.0 { s.gain_s / wall } else { 0.0 },
+            cause: advice::cause(s),
+            advice: String::new(),
+            segment: s.clone(),
+        };
+        Self { advice: advice::advice(&row), ..row }
+    }
+
+    /// The threads' time together.
+    pub fn total(&self) -> Times {
+        self.threads.iter().fold(Times::default(), |a, t| a.plus(*t))
+    }
+
+    /// The same segment in another run: what it is called, and which of the same name.
+    pub fn identity(&self) -> (String, String, String) {
+        let site =
+            |s: &Option<promp_report::Site>| s.as_ref().map_or(String::new(), |s| base(&s.module).to_owned());
+        let at = match &self.source {
+            Some((f, l)) => format!("{}:{l}", base(f)),
+            None => format!("{} {}", site(&self.segment.begin), self.at),
+        };
+        (self.name.clone(), at, format!("{} {}", self.segment.from, self.segment.to))
+    }
+}
+
+/// "in main, mg.c:158".
+fn via(p: &Place) -> Option<String> {
+    let (name, file, line) = p.callers.first()?;
+    Some(match (file, line) {
+        (Some(f), Some(l)) => format!("in {name}, {}:{l}", base(f)),
+        _ => format!("in {name}"),
+    })
+}
+
+fn synchronisation(word: &str, place: &Option<Place>) -> String {
+    match place {
+        Some(p) => format!("{word} ({})", p.short()),
+        None => word.to_owned(),
+    }
+}
+
+/// The lists of a segment, which need not be of equal length in what a stranger wrote, by thread.
+fn times(s: &Segment) -> Vec<Times> {
+    let n = [&s.busy_s, &s.wait_s, &s.runtime_s, &s.stolen_s].map(Vec::len).into_iter().max().unwrap_or(0);
+    let of = |v: &[f64], i: usize| v.get(i).copied().filter(|x| x.is_finite() && *x > 0.0).unwrap_or(0.0);
+    (0..n)
+        .map(|i| Times {
+            busy: of(&s.busy_s, i),
+            runtime: of(&s.runtime_s, i),
+            stolen: of(&s.stolen_s, i),
+            wait: of(&s.wait_s, i),
+        })
+        .collect()
+}
+
+fn wall_of(s: &Segment) -> f64 {
+    s.wall_s.unwrap_or_else(|| times(s).iter().map(Times::sum).fold(0.0, f64::max))
+}

@@ -1,0 +1,315 @@
+//! From addresses to names: function, source file and line of a place in a program, by its debug information.
+//!
+//! The file that is read must be the one that ran: where the report has a build id, another one is not looked
+//! into. Debug information may stand apart from the program, where distributions put it
+//! (/usr/lib/debug/.build-id/xx/….debug). Without any, the symbol table still names the function; without
+//! that, the module and the offset in it stand for the place.
+
+use addr2line::{Loader, gimli};
+use object::{Object, ObjectSection, ObjectSymbol};
+use promp_report::Site;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// A place in source code, as far as it could be found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Place {
+    /// The function, as its author calls it.
+    pub function: Option<String>,
+    /// The same as the linker knows it, or as the debug information has it: "main._omp_fn.0".
+    pub symbol: Option<String>,
+    /// Source file.
+    pub file: Option<String>,
+    /// Line in it.
+    pub line: Option<u32>,
+    /// Who called the function, where it was inlined: name, file, line, from the innermost on.
+    pub callers: Vec<(String, Option<String>, Option<u32>)>,
+    /// "app+0x12c4".
+    pub address: String,
+}
+
+impl Place {
+    /// "solver.c:120", or the address.
+    pub fn short(&self) -> String {
+        match (&self.file, self.line) {
+            (Some(f), Some(l)) => format!("{}:{l}", base(f)),
+            _ => self.address.clone(),
+        }
+    }
+}
+
+/// The last part of a path.
+pub fn base(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Looks places up; each module is opened once.
+#[derive(Default)]
+pub struct Places {
+    modules: HashMap<(String, String), Module>,
+}
+
+/// A program or shared object that was looked for.
+struct Module {
+    /// Its debug information or at least its symbols.
+    loader: Option<Loader>,
+    /// Functions by beginning: end and name, for modules without debug information.
+    symbols: Vec<(u64, u64, String)>,
+    /// What is amiss, for the reader.
+    note: Option<String>,
+}
+
+impl Places {
+    /// Finds the place of a call from its return address.
+    pub fn find(&mut self, site: &Site) -> Place {
+        let module = self.module(site);
+        let mut place = Place { address: address(site), ..Place::default() };
+        // The call itself lies before the address that it returns to; that may be the next line's.
+        let at = site.offset.saturating_sub(1);
+        if let Some(loader) = &module.loader {
+            debug_information(loader, at, &mut place);
+        }
+        if place.symbol.is_none()
+            && let Ok(i) = module.symbols.binary_search_by(|(from, to, _)| {
+                if at < *from {
+                    std::cmp::Ordering::Greater
+                } else if at >= *to {
+                    std::cmp::Ordering::Less
+                } else {
+                    std::cmp::Ordering::Equal
+                }
+            })
+        {
+            place.symbol = Some(module.symbols[i].2.clone());
+            place.function = Some(readable(&module.symbols[i].2));
+        }
+        place
+    }
+
+    /// What could not be found in modules that were looked into, a sentence each.
+    pub fn notes(&self) -> Vec<String> {
+        let mut all: Vec<String> = self.modules.values().filter_map(|m| m.note.clone()).collect();
+        all.sort();
+        all
+    }
+
+    fn module(&mut self, site: &Site) -> &Module {
+        self.modules
+            .entry((site.module.clone(), site.build_id.clone()))
+            .or_insert_with(|| Module::open(&site.module, &site.build_id))
+    }
+}
+
+/// "app+0x12c4".
+fn address(site: &Site) -> String {
+    let name = if site.module.is_empty() { "?" } else { base(&site.module) };
+    format!("{name}+{:#x}", site.offset)
+}
+
+/// Fills in what the debug information says of address `at`.
+fn debug_information(loader: &Loader, at: u64, place: &mut Place) {
+    let Ok(mut frames) = loader.find_frames(at) else { return };
+    let mut first = true;
+    while let Ok(Some(frame)) = frames.next() {
+        let name = frame.function.as_ref().and_then(|f| f.raw_name().ok().map(|n| n.into_owned()));
+        let fortran = frame.function.as_ref().and_then(|f| f.language).is_some_and(is_fortran);
+        let file = frame.location.as_ref().and_then(|l| l.file.map(str::to_owned));
+        let line = frame.location.as_ref().and_then(|l| l.line).filter(|l| *l > 0);
+        let shown = name.as_deref().map(|n| {
+            let n = readable(n);
+            if fortran { n.strip_suffix('_').unwrap_or(&n).to_owned() } else { n }
+        });
+        if first {
+            (place.symbol, place.function, place.file, place.line) = (name, shown, file, line);
+            first = false;
+        } else {
+            place.callers.push((shown.unwrap_or_default(), file, line));
+        }
+    }
+}
+
+fn is_fortran(l: gimli::DwLang) -> bool {
+    [
+        gimli::DW_LANG_Fortran77,
+        gimli::DW_LANG_Fortran90,
+        gimli::DW_LANG_Fortran95,
+        gimli::DW_LANG_Fortran03,
+        gimli::DW_LANG_Fortran08,
+    ]
+    .contains(&l)
+}
+
+/// A linker's name as the function's author would write it: without the compiler's suffixes, and demangled.
+pub fn readable(symbol: &str) -> String {
+    let stem = match symbol.char_indices().skip(1).find(|(_, c)| *c == '.') {
+        Some((dot, _)) => &symbol[..dot],
+        None => symbol,
+    };
+    if let Some((module, procedure)) = stem.strip_prefix("__").and_then(|s| s.split_once("_MOD_")) {
+        return format!("{module}::{procedure}");
+    }
+    if stem == "MAIN__" {
+        return "main program".into();
+    }
+    match addr2line::demangle(stem, gimli::DW_LANG_C_plus_plus) {
+        Some(name) => without_parameters(&name).to_owned(),
+        None => stem.to_owned(),
+    }
+}
+
+/// A C++ name up to its parameter list.
+fn without_parameters(name: &str) -> &str {
+    let mut depth = 0;
+    let mut skip = 0;
+    for (i, c) in name.char_indices() {
+        match c {
+            '<' | '{' => depth += 1,
+            '>' | '}' => depth -= 1,
+            '(' if depth == 0 && i >= skip => {
+                // Not the name's own brackets.
+                if name[..i].ends_with("operator") {
+                    skip = i + 2;
+                } else if name[i..].starts_with("(anonymous namespace)") {
+                    skip = i + 21;
+                } else if i > 0 {
+                    return &name[..i];
+                }
+            }
+            _ => {}
+        }
+    }
+    name
+}
+
+impl Module {
+    fn open(path: &str, build_id: &str) -> Self {
+        let none = |note: String| Self { loader: None, symbols: Vec::new(), note: Some(note) };
+        if path.is_empty() || path.starts_with('[') {
+            return none(format!(
+                "{} is no file: its functions are not known",
+                if path.is_empty() { "some code" } else { path }
+            ));
+        }
+        let apart = debug_file(build_id);
+        let data = match std::fs::read(path) {
+            Ok(d) => d,
+            Err(e) => {
+                return match apart.and_then(|p| Loader::new(p).ok()) {
+                    Some(loader) => Self { loader: Some(loader), symbols: Vec::new(), note: None },
+                    None => none(format!("{path} cannot be read ({e}): its places are shown as offsets")),
+                };
+            }
+        };
+        let Ok(file) = object::File::parse(&*data) else {
+            return none(format!("{path} is no program or library: its places are shown as offsets"));
+        };
+        let found: Option<String> =
+            file.build_id().ok().flatten().map(|id| id.iter().map(|b| format!("{b:02x}")).collect());
+        if !build_id.is_empty() && found.as_deref() != Some(build_id) {
+            return none(format!(
+                "{path} has been built anew since that run (its build id was {build_id}): names would be \
+                 wrong, so its places are shown as offsets"
+            ));
+        }
+        let has = |f: &object::File, name: &str| f.section_by_name(name).is_some_and(|s| s.size() > 0);
+        let (debug, loader) = if has(&file, ".debug_info") {
+            (true, Loader::new(path).ok())
+        } else if let Some(l) = apart.and_then(|p| Loader::new(p).ok()) {
+            (true, Some(l))
+        } else {
+            (false, None)
+        };
+        Self {
+            symbols: symbols(&file),
+            note: (!debug).then(|| {
+                format!("{path} has no debug information: build it with -g to see source files and lines")
+            }),
+            loader,
+        }
+    }
+}
+
+/// Where distributions and debuginfod put debug information that stands apart.
+fn debug_file(build_id: &str) -> Option<PathBuf> {
+    if build_id.len() < 4 || !build_id.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return None;
+    }
+    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    [
+        format!("/usr/lib/debug/.build-id/{}/{}.debug", &build_id[..2], &build_id[2..]).into(),
+        home.join(Path::new(".cache/debuginfod_client").join(build_id).join("debuginfo")),
+    ]
+    .into_iter()
+    .find(|p: &PathBuf| p.is_file())
+}
+
+/// The functions of a file's symbol tables, by address.
+fn symbols(file: &object::File) -> Vec<(u64, u64, String)> {
+    let mut all: Vec<(u64, u64, String)> = file
+        .symbols()
+        .chain(file.dynamic_symbols())
+        .filter(|s| s.kind() == object::SymbolKind::Text && s.size() > 0)
+        .filter_map(|s| {
+            let end = s.address().checked_add(s.size())?;
+            Some((s.address(), end, s.name().ok()?.to_owned()))
+        })
+        .collect();
+    all.sort();
+    all.dedup_by_key(|s| s.0);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_what_their_authors_wrote() {
+        for (symbol, name) in [
+            ("main", "main"),
+            ("main._omp_fn.0", "main"),
+            ("solve.constprop.0._omp_fn.3", "solve"),
+            ("_ZN5solve4stepEid._omp_fn.0", "solve::step"),
+            ("_ZN4GridIdE5sweepERKS0_", "Grid<double>::sweep"),
+            ("_ZN12_GLOBAL__N_14workEi", "(anonymous namespace)::work"),
+            ("_ZN3FooclEi", "Foo::operator()"),
+            ("__solver_MOD_x_solve", "solver::x_solve"),
+            ("__solver_MOD_x_solve._omp_fn.1", "solver::x_solve"),
+            ("MAIN__._omp_fn.0", "main program"),
+            (".plt", ".plt"),
+        ] {
+            assert_eq!(readable(symbol), name, "{symbol}");
+        }
+    }
+
+    #[test]
+    fn this_program_knows_itself_and_nothing_breaks_on_what_is_none() {
+        let exe = std::env::current_exe().unwrap().display().to_string();
+        let data = std::fs::read(&exe).unwrap();
+        let file = object::File::parse(&*data).unwrap();
+        let main = symbols(&file).into_iter().find(|s| s.2 == "main").expect("a main function");
+        let mut places = Places::default();
+        let at = |module: &str, build_id: &str, offset| Site {
+            module: module.into(),
+            build_id: build_id.into(),
+            offset,
+        };
+        let place = places.find(&at(&exe, "", main.0 + 2));
+        assert_eq!(place.symbol.as_deref(), Some("main"), "{place:?}");
+        for (module, id, word) in [
+            (exe.as_str(), "0123456789", "built anew"),
+            ("/nonexistent/app", "", "cannot be read"),
+            ("/etc/passwd", "", "no program"),
+            ("[vdso]", "", "no file"),
+            ("", "", "no file"),
+        ] {
+            let mut places = Places::default();
+            let place = places.find(&at(module, id, 0x10));
+            assert!(place.function.is_none() && place.address.ends_with("+0x10"), "{place:?}");
+            assert!(places.notes().iter().any(|n| n.contains(word)), "{:?}", places.notes());
+        }
+        for offset in [0, 1, u64::MAX] {
+            let _ = places.find(&at(&exe, "", offset));
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! A report as text: the run, its efficiencies, the segments that cost most, checkpoints, failures.
+
+use super::advice::percent;
+use super::picture::{Picture, Row, Times};
+use anstyle::{AnsiColor, Style};
+use promp_report::{Checkpoint, Efficiency, Failure, Loop, Report};
+use std::fmt::Write;
+
+const STRONG: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const GOOD: Style = AnsiColor::Green.on_default();
+const FAIR: Style = AnsiColor::Yellow.on_default();
+const BAD: Style = AnsiColor::Red.on_default();
+/// Columns of a thread's bar.
+const BAR: usize = 40;
+/// The most threads that have a bar each; more share a line.
+const BARS: usize = 8;
+
+/// The whole summary, with the `most` costliest segments.
+pub fn summary(p: &Picture, most: usize) -> String {
+    let r = &p.report;
+    let mut t = String::new();
+    let _ = writeln!(t, "program    {} (pid {}, promp {})", r.program, r.pid, r.promp);
+    let _ = writeln!(t, "threads    {}    wall time {:.3} s", r.threads, r.wall_s);
+    let _ = writeln!(t, "regions    {}    chunks through the runtime {}", r.regions, r.chunks);
+    if r.faults_not_fired > 0 {
+        let _ = writeln!(t, "not fired  {} of the injected faults", r.faults_not_fired);
+    }
+    loops(&mut t, &r.loops);
+    if let Some(s) = &r.sdc {
+        let _ = writeln!(
+            t,
+            "silent     {} of {} kernels not checked; {} errors found, {} repaired ({})",
+            s.unverified.len(),
+            s.kernels,
+            s.found,
+            s.repaired,
+            s.mode
+        );
+    }
+    checkpoints(&mut t, &r.checkpoints);
+    failures(&mut t, &r.failures);
+    if let Some(e) = &r.efficiency {
+        t.push('\n');
+        efficiency(&mut t, e);
+    }
+    segments(&mut t, p, most);
+    t
+}
+
+/// The loops' time by verdict, and those that cannot be executed again.
+fn loops(t: &mut String, loops: &[Loop]) {
+    let time = |verdict: &str| loops.iter().filter(|l| l.verdict == verdict).map(|l| l.seconds).sum::<f64>();
+    let all: f64 = loops.iter().map(|l| l.seconds).sum();
+    if all == 0.0 {
+        return;
+    }
+    let shares: Vec<String> = ["idempotent", "undo", "opaque", "unknown"]
+        .iter()
+        .filter(|v| loops.iter().any(|l| l.verdict == **v))
+        .map(|v| format!("{:.1} % {v}", time(v) / all * 100.0))
+        .collect();
+    let _ = writeln!(t, "loops      {:.3} s: {}", all, shares.join(", "));
+    for l in loops.iter().filter(|l| l.verdict == "opaque") {
+        let _ = writeln!(
+            t,
+            "           {:.3} s in {} executions at {}, opaque: {}",
+            l.seconds, l.times, l.at, l.why
+        );
+    }
+}
+
+/// What checkpoints cost, and the last one.
+fn checkpoints(t: &mut String, all: &[Checkpoint]) {
+    let Some(last) = all.last() else { return };
+    let stopped: f64 = all.iter().map(|c| c.stop_s).sum();
+    let longest = all.iter().map(|c| c.stop_s).fold(0.0, f64::max);
+    let written: u64 = all.iter().map(|c| c.bytes).sum();
+    let _ = writeln!(
+        t,
+        "checkpoints {}: {:.1} MiB written; the program stood still for {:.1} ms in all, {:.1} ms at most",
+        all.len(),
+        written as f64 / 1048576.0,
+        stopped * 1e3,
+        longest * 1e3
+    );
+    let _ = writeln!(
+        t,
+        "           the last: generation {} at {:.3} s, {} pages had changed, written in {:.3} s",
+        last.generation, last.at_s, last.dirty_pages, last.write_s
+    );
+}
+
+fn failures(t: &mut String, all: &[Failure]) {
+    if all.is_empty() {
+        t.push_str("failures   none\n");
+        return;
+    }
+    let _ = writeln!(t, "failures   {}\n", all.len());
+    let _ = writeln!(
+        t,
+        "{:>10}  {:<6} {:>6} {:>7}  {:<11} {:<10} {:>10} {:>9}  by thread",
+        "at", "kind", "thread", "region", "construct", "recovery", "iterations", "took"
+    );
+    for f in all {
+        let by: Vec<String> =
+            f.recomputed_by.iter().map(|b| format!("{}:{}", b.thread, b.iterations)).collect();
+        let construct =
+            if f.ordinal > 0 { format!("{} {}", f.construct, f.ordinal) } else { f.construct.clone() };
+        let _ = writeln!(
+            t,
+            "{:>8.4} s  {:<6} {:>6} {:>7}  {construct:<11} {:<10} {:>10} {:>6.2} ms  {}",
+            f.at_s,
+            f.kind,
+            f.thread,
+            f.region,
+            f.recovery,
+            f.lost_iterations,
+            f.recovery_s * 1e3,
+            by.join(" ")
+        );
+    }
+    let lost: u64 = all.iter().map(|f| f.lost_iterations).sum();
+    let took: f64 = all.iter().map(|f| f.recovery_s).sum();
+    let _ =
+        writeln!(t, "\n{lost} iterations recomputed; {:.2} ms from failure to recovery in all", took * 1e3);
+}
+
+fn efficiency(t: &mut String, e: &Efficiency) {
+    let show = |v: f64| {
+        let c = grade(v);
+        format!("{c}{}{c:#}", percent(v))
+    };
+    let _ = writeln!(
+        t,
+        "{STRONG}efficiency{STRONG:#} {} of the threads' time was work \
+         = balance {} x scheduling {} x serial {}",
+        show(e.parallel),
+        show(e.load_balance),
+        show(e.scheduling),
+        show(e.serial)
+    );
+    let _ = writeln!(t, "           {DIM}80 % and more of each is fine{DIM:#}");
+    if e.stolen_s > 0.0 {
+        let _ = writeln!(
+            t,
+            "           for {} of the threads' time the CPUs were someone else's",
+            seconds(e.stolen_s)
+        );
+    }
+}
+
+/// The colour of an efficiency.
+fn grade(v: f64) -> Style {
+    match v {
+        v if v >= 0.8 => GOOD,
+        v if v >= 0.6 => FAIR,
+        _ => BAD,
+    }
+}
+
+fn segments(t: &mut String, p: &Picture, most: usize) {
+    let r = &p.report;
+    if p.rows.is_empty() {
+        let _ = writeln!(
+            t,
+            "segments   {}",
+            if r.efficiency.is_some() {
+                "none: the program had no parallel region while it was measured"
+            } else {
+                "not measured: `promp run --monitor -- CMD` shows where threads wait for each other"
+            }
+        );
+        return;
+    }
+    let shown = most.min(p.rows.len());
+    let _ = writeln!(
+        t,
+        "\n{STRONG}Where threads wait{STRONG:#}: {shown} of {} segments, by what perfect balance would save",
+        p.rows.len()
+    );
+    let _ = writeln!(t, "{DIM}█ working  ▓ in the runtime  ▒ CPU someone else's  ░ waiting{DIM:#}");
+    for (i, row) in p.rows.iter().take(most).enumerate() {
+        segment(t, i + 1, row, r);
+    }
+    let rest = &p.rows[shown..];
+    if !rest.is_empty() {
+        let wre: f64 = rest.iter().map(|r| r.segment.wre).sum();
+        let _ = writeln!(
+            t,
+            "\n{} segments more, {} together (--segments {} shows all)",
+            rest.len(),
+            percent(wre),
+            p.rows.len()
+        );
+    }
+    if r.segments_left_out > 0 {
+        let _ = writeln!(t, "\n{} segments found no room in the tables", r.segments_left_out);
+    }
+    for note in &p.notes {
+        let _ = writeln!(t, "\nnote: {note}");
+    }
+}
+
+fn segment(t: &mut String, number: usize, row: &Row, r: &Report) {
+    let s = &row.segment;
+    let _ = writeln!(
+        t,
+        "\n{number:>2}  {STRONG}{}{STRONG:#}  {}   {}",
+        row.name,
+        row.at,
+        row.via.as_deref().map_or(String::new(), |v| format!("({v})"))
+    );
+    let own = match s.wre_own {
+        Some(o) if (o - s.wre).abs() > 0.005 => format!(" ({} without what others took)", percent(o)),
+        _ => String::new(),
+    };
+    let _ = writeln!(
+        t,
+        "    WRE {}{own}, gain {} of {} s; {}; {} visits, {} threads",
+        percent(s.wre),
+        seconds(s.gain_s),
+        round(r.wall_s),
+        row.kind,
+        s.visits,
+        s.threads
+    );
+    let _ = writeln!(t, "    {DIM}from {}{DIM:#}", row.between);
+    bars(t, row);
+    let _ = writeln!(t, "    cause: {}", row.cause);
+    let _ = writeln!(t, "    {STRONG}->{STRONG:#} {}", row.advice);
+}
+
+/// A bar a thread; of many threads a line of blocks.
+fn bars(t: &mut String, row: &Row) {
+    let longest = row.threads.iter().map(Times::sum).fold(0.0, f64::max);
+    if longest <= 0.0 {
+        return;
+    }
+    if row.threads.len() > BARS {
+        blocks(t, row);
+        return;
+    }
+    for (i, x) in row.threads.iter().enumerate() {
+        let _ = writeln!(
+            t,
+            "    {i:>3} {}  {} working, {} waiting",
+            bar(x, longest),
+            seconds(x.busy),
+            seconds(x.wait)
+        );
+    }
+}
+
+/// Parts of a bar whose whole is `longest`; each ends where the sum up to it says, so that no rounding adds
+/// up.
+fn bar(x: &Times, longest: f64) -> String {
+    let mut line = String::new();
+    let (mut sum, mut drawn) = (0.0, 0);
+    for (part, glyph) in [(x.busy, '█'), (x.runtime, '▓'), (x.stolen, '▒'), (x.wait, '░')] {
+        sum += part;
+        let to = ((sum / longest * BAR as f64).round() as usize).min(BAR);
+        line.extend(std::iter::repeat_n(glyph, to.saturating_sub(drawn)));
+        drawn = drawn.max(to);
+    }
+    line.extend(std::iter::repeat_n(' ', BAR - drawn));
+    line
+}
+
+/// The busy times of many threads, a block each, or each the average of several.
+fn blocks(t: &mut String, row: &Row) {
+    let most = row.threads.iter().map(|x| x.busy).fold(0.0, f64::max);
+    let least = row.threads.iter().map(|x| x.busy).fold(f64::INFINITY, f64::min);
+    let each = row.threads.len().div_ceil(64);
+    let line: String = row
+        .threads
+        .chunks(each)
+        .map(|c| {
+            let mean = c.iter().map(|x| x.busy).sum::<f64>() / c.len() as f64;
+            let level = if most > 0.0 { (mean / most * 7.0).round() as usize } else { 0 };
+            ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'][level.min(7)]
+        })
+        .collect();
+    let _ = writeln!(
+        t,
+        "    working, threads 0 to {}: {line}  {} to {}",
+        row.threads.len() - 1,
+        seconds(least),
+        seconds(most)
+    );
+}
+
+/// A time with the unit that suits it.
+pub fn seconds(s: f64) -> String {
+    match s {
+        s if s >= 0.9995 => format!("{} s", round(s)),
+        s if s >= 0.9995e-3 => format!("{} ms", round(s * 1e3)),
+        s if s > 0.0 => format!("{} us", round(s * 1e6)),
+        _ => "0 s".into(),
+    }
+}
+
+/// Three digits.
+pub fn round(x: f64) -> String {
+    match x.abs() {
+        a if a >= 99.95 => format!("{x:.0}"),
+        a if a >= 9.995 => format!("{x:.1}"),
+        _ => format!("{x:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_have_one_length_whatever_the_parts() {
+        let x = Times { busy: 0.31, runtime: 0.013, stolen: 0.0, wait: 0.677 };
+        for longest in [1.0, 1.0001, 2.0, 1e9] {
+            assert_eq!(bar(&x, longest).chars().count(), BAR);
+        }
+        assert!(bar(&x, 1.0).starts_with("████████████"));
+        assert!(bar(&x, 1.0).ends_with('░'));
+    }
+
+    #[test]
+    fn times_have_units() {
+        let all =
+            [(12.34, "12.3 s"), (0.0123, "12.3 ms"), (2.5e-6, "2.50 us"), (0.0, "0 s"), (1234.5, "1234 s")];
+        for (s, said) in all {
+            assert_eq!(seconds(s), said);
+        }
+    }
+}
