@@ -221,7 +221,9 @@ pub fn install() {
 #[unsafe(naked)]
 unsafe extern "C" fn freeze(_sig: i32, _info: usize, _context: usize) {
     naked_asm!(
+        ".cfi_startproc",
         "sub rsp, 8",
+        ".cfi_adjust_cfa_offset 8",
         "mov rdi, rdx",
         "call {arrive}",
         "test rax, rax",
@@ -230,7 +232,9 @@ unsafe extern "C" fn freeze(_sig: i32, _info: usize, _context: usize) {
         "jmp {wait}",
         "4:",
         "add rsp, 8",
+        ".cfi_adjust_cfa_offset -8",
         "ret",
+        ".cfi_endproc",
         arrive = sym arrive,
         wait = sym wait_frozen,
     )
@@ -241,6 +245,9 @@ unsafe extern "C" fn freeze(_sig: i32, _info: usize, _context: usize) {
 #[unsafe(naked)]
 unsafe extern "C" fn wait_frozen() {
     naked_asm!(
+        ".cfi_startproc",
+        // The handler's frame.
+        ".cfi_def_cfa_offset 16",
         "mov rdi, qword ptr [rbx + {counter}]",
         "mov dword ptr [rbx + {state}], {frozen}",
         "lock sub dword ptr [rdi], 1",
@@ -275,10 +282,14 @@ unsafe extern "C" fn wait_frozen() {
         "je 5f",
         "cmp r12d, {park}",
         "je 7f",
+        ".cfi_remember_state",
         "mov rsp, qword ptr [rbx + {stack}]",
+        // The beginning of a stack.
+        ".cfi_undefined 16",
         "mov rdi, rbx",
         "call {take_up}",
         "ud2",
+        ".cfi_restore_state",
         "5:",
         "xor edi, edi",
         "mov eax, 60", // exit
@@ -288,6 +299,7 @@ unsafe extern "C" fn wait_frozen() {
         "mov eax, 34", // pause
         "syscall",
         "jmp 7b",
+        ".cfi_endproc",
         counter = const offset_of!(Seat, counter),
         state = const offset_of!(Seat, state),
         frozen = const FROZEN,

@@ -53,14 +53,19 @@ extern "C" fn wait(registers: *const u64, stack: *const u64) {
 unsafe extern "C" fn spill_and_wait() {
     naked_asm!(
         // At [rsp]: the return address into the stub, then the frame (56 bytes) and the caller's return address.
+        ".cfi_startproc",
         "lea rax, [rsp + 72]",
         "push r9", "push r8", "push rcx", "push rdx", "push rsi", "push rdi",
+        ".cfi_adjust_cfa_offset 48",
         "mov rdi, rsp",
         "mov rsi, rax",
         "sub rsp, 8",
+        ".cfi_adjust_cfa_offset 8",
         "call {f}",
         "add rsp, 56",
+        ".cfi_adjust_cfa_offset -56",
         "ret",
+        ".cfi_endproc",
         f = sym wait,
     )
 }

@@ -122,7 +122,9 @@ macro_rules! variadic {
             unsafe extern "C" fn entry() {
                 core::arch::naked_asm!(
                     exported_label!($name),
+                    ".cfi_startproc",
                     "sub rsp, 216",
+                    ".cfi_adjust_cfa_offset 216",
                     "mov [rsp + 32], rdi", "mov [rsp + 40], rsi", "mov [rsp + 48], rdx",
                     "mov [rsp + 56], rcx", "mov [rsp + 64], r8", "mov [rsp + 72], r9",
                     "movaps [rsp + 80], xmm0", "movaps [rsp + 96], xmm1", "movaps [rsp + 112], xmm2",
@@ -135,7 +137,9 @@ macro_rules! variadic {
                     concat!("mov ", $register, ", rsp"),
                     "call {inner}",
                     "add rsp, 216",
+                    ".cfi_adjust_cfa_offset -216",
                     "ret",
+                    ".cfi_endproc",
                     inner = sym $inner,
                 )
             }

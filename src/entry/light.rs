@@ -13,6 +13,7 @@ use super::sync::{atomic_end, atomic_start, critical_end, critical_start};
 use super::task::{task, task_reduction_remap, taskwait, taskyield};
 use crate::fault::save::{self, SaveKind};
 use crate::sys::asm::{FRAME, HELD, IN_RUNTIME, LAZY, LIGHT, MEMBER, PENDING, PROGRESS, TASK};
+use crate::sys::cfi::{off_frame, save_registers};
 use crate::sys::lock::CONTENDED;
 use crate::task::group::Group;
 use crate::task::included::{self, INCLUDED, PLAIN, SPECIAL};
@@ -38,6 +39,7 @@ use core::mem::offset_of;
 pub unsafe extern "C" fn GOMP_task() {
     naked_asm!(
         exported_label!(GOMP_task),
+        ".cfi_startproc",
         "mov rax, qword ptr [rip + promp_self@GOTTPOFF]",
         "mov rax, qword ptr fs:[rax]",
         "test rdx, rdx",
@@ -62,29 +64,39 @@ pub unsafe extern "C" fn GOMP_task() {
         "add dword ptr [rax + {lazy}], 1",
         "add dword ptr [rax + {progress}], 1",
         "push rbx",
+        ".cfi_adjust_cfa_offset 8",
+        ".cfi_offset 3, -16",
         "mov rbx, rax",
         "mov rax, rdi",
         "mov rdi, rsi",
         "call rax",
         "sub dword ptr [rbx + {lazy}], 1",
         "jc 4f",
+        ".cfi_remember_state",
         "pop rbx",
+        ".cfi_adjust_cfa_offset -8",
+        ".cfi_restore 3",
         "ret",
         "4:",
+        ".cfi_restore_state",
+        ".cfi_def_cfa_offset 16",
         "mov dword ptr [rbx + {lazy}], 0",
         "pop rbx",
+        ".cfi_adjust_cfa_offset -8",
+        ".cfi_restore 3",
         "jmp {end}",
         // The usual way.
         "5:",
-        "push rbp", "push rbx", "push r12", "push r13", "push r14", "push r15", "sub rsp, 8",
+        save_registers!(),
         "mov dword ptr [rax + {in_runtime}], 1",
         "mov qword ptr [rax + {frame}], rsp",
         "add dword ptr [rax + {progress}], 1",
         "mov r12, rdi",
         "mov r13, rsi",
-        ".rept 4", "push qword ptr [rsp + 88]", ".endr",
+        ".rept 4", "push qword ptr [rsp + 88]", ".cfi_adjust_cfa_offset 8", ".endr",
         "call {task}",
         "add rsp, 32",
+        ".cfi_adjust_cfa_offset -32",
         "mov rcx, qword ptr [rip + promp_self@GOTTPOFF]",
         "mov rcx, qword ptr fs:[rcx]",
         "mov dword ptr [rcx + {in_runtime}], 0",
@@ -95,10 +107,13 @@ pub unsafe extern "C" fn GOMP_task() {
         "mov rsi, r13",
         "mov r13, qword ptr [rsp + 24]",
         "mov r12, qword ptr [rsp + 32]",
+        ".cfi_remember_state",
         "lea rsp, [rsp + 56]",
+        off_frame!(),
         "mov rax, rcx",
         "jnz 3b",
         "ret",
+        ".cfi_restore_state",
         "7:",
         "test al, al",
         "jz 8f",
@@ -114,6 +129,7 @@ pub unsafe extern "C" fn GOMP_task() {
         "mov r12, qword ptr [rsp + 32]",
         "xor eax, eax",
         "jmp {stop}",
+        ".cfi_endproc",
         special = const SPECIAL,
         plain = const PLAIN,
         included = const INCLUDED,
@@ -174,6 +190,7 @@ macro_rules! light {
                 // One line of the cache for most of these.
                 ".p2align 6",
                 $crate::exported_label!($name),
+                ".cfi_startproc",
                 concat!("mov ", $r, ", qword ptr [rip + promp_self@GOTTPOFF]"),
                 concat!("mov ", $r, ", qword ptr fs:[", $r, "]"),
                 concat!("test byte ptr [", $r, " + {light}], {plain}"),
@@ -181,6 +198,7 @@ macro_rules! light {
                 $($line,)*
                 "2:",
                 "jmp {usual}",
+                ".cfi_endproc",
                 light = const $crate::sys::asm::LIGHT,
                 plain = const $crate::task::included::PLAIN,
                 usual = sym $usual,
@@ -295,6 +313,7 @@ macro_rules! light_query {
         pub unsafe extern "C" fn $name() {
             naked_asm!(
                 exported_label!($name),
+                ".cfi_startproc",
                 "mov rax, qword ptr [rip + promp_self@GOTTPOFF]",
                 "mov rax, qword ptr fs:[rax]",
                 "mov rax, qword ptr [rax + {member}]",
@@ -304,6 +323,7 @@ macro_rules! light_query {
                 "ret",
                 "2:",
                 "jmp {usual}",
+                ".cfi_endproc",
                 member = const MEMBER,
                 $operand = const $at,
                 usual = sym $usual,

@@ -299,7 +299,9 @@ macro_rules! old_versions {
             core::arch::naked_asm!(
                 crate::exported_label!($alias),
                 concat!(".symver ", stringify!($alias), ", ", $name, "@OMP_1.0"),
+                ".cfi_startproc",
                 "jmp {t}",
+                ".cfi_endproc",
                 t = sym $target,
             )
         }

@@ -64,18 +64,18 @@ pub struct Order {
     pub gone: AtomicU32,
 }
 
-/// Goes on where a call returns or an activation is entered.
+/// Goes on where a call returns or an activation is entered, with the signal mask `mask`.
 ///
 /// # Safety
 /// The calling host is that of `thr`; frame and base are those of its live stack.
-pub unsafe fn go_on(thr: &'static Thread, way: Way) -> ! {
+pub unsafe fn go_on(thr: &'static Thread, way: Way, mask: u64) -> ! {
     // SAFETY: by the caller's promise.
     unsafe {
         match way {
-            Way::Return { frame, rax } => asm::promp_return(frame, rax),
+            Way::Return { frame, rax } => asm::promp_return(frame, rax, mask),
             Way::Enter { base } => {
                 let (f, d) = thr.call.get();
-                asm::promp_reenter(base, core::ptr::from_ref(thr) as usize, f, d)
+                asm::promp_reenter(base, core::ptr::from_ref(thr) as usize, mask, f, d)
             }
             Way::Repeat | Way::Reenter => unreachable!("idle ways only"),
         }
@@ -105,29 +105,28 @@ pub unsafe extern "C" fn main(arg: usize) -> ! {
     thr.host.store(tid, Relaxed);
     ckpt::transition_ends(thr, tid);
     thr.member().tfd.store(tfd::REHOSTED, Release);
+    // Signals stay blocked until the host stands on the thread's own stack.
+    let mask = order.identity.sigmask;
     // SAFETY: the failed host has gone; this host has the logical thread's identity and runs on a stack of its own; frames
     // and bases are those of the logical thread's live or restored stack.
     unsafe {
         match order.way {
             Way::Return { .. } | Way::Enter { .. } => {
                 order.fp.load();
-                order.identity.unblock();
-                go_on(thr, order.way)
+                go_on(thr, order.way, mask)
             }
             Way::Repeat => {
                 let save = thr.save.current().expect("the verdict found it");
                 save.restore();
                 save.fp.get().load();
-                order.identity.unblock();
-                asm::promp_repeat(save.frame.get(), core::ptr::from_ref(thr) as usize)
+                asm::promp_repeat(save.frame.get(), core::ptr::from_ref(thr) as usize, mask)
             }
             Way::Reenter => {
                 let save = thr.save.current().expect("the verdict found it");
                 save.restore();
                 save.fp.get().load();
                 let (f, d) = thr.call.get();
-                order.identity.unblock();
-                asm::promp_reenter(thr.base.load(Relaxed), core::ptr::from_ref(thr) as usize, f, d)
+                asm::promp_reenter(thr.base.load(Relaxed), core::ptr::from_ref(thr) as usize, mask, f, d)
             }
         }
     }

@@ -242,9 +242,8 @@ fn stop_idle(thr: &'static Thread, way: Way) -> ! {
             failed
         };
         if !failed {
-            signals::set_mask(mask);
             // SAFETY: the frame of the call that is returning, or the base of the activation that is entered, on this very host.
-            unsafe { recover::go_on(thr, way) }
+            unsafe { recover::go_on(thr, way, mask) }
         }
     }
     if kind == Kind::MemErr {

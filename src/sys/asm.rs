@@ -15,6 +15,7 @@
 //! **Resuming.** `promp_return` continues after a call with a given result; `promp_repeat` continues by making the
 //! call again, through [`crate::fault::resume::redo`]; `promp_reenter` calls the activation's function from its start.
 
+use super::cfi::{on_frame, restore_registers, save_registers};
 use core::arch::{global_asm, naked_asm};
 
 /// Offsets of the fields of `Thread` that assembly knows; checked there.
@@ -57,19 +58,31 @@ macro_rules! stub {
 macro_rules! stub_one {
     ($name:ident => $inner:path) => { $crate::stub_one!(@ $name, "", "", $inner); };
     ($name:ident [1] => $inner:path) => {
-        $crate::stub_one!(@ $name, "sub rsp, 8\n push qword ptr [rsp + 72]", "add rsp, 16", $inner);
+        $crate::stub_one!(@ $name, 16: "sub rsp, 8\n .cfi_adjust_cfa_offset 8\n ", 1 of 72, $inner);
     };
     ($name:ident [2] => $inner:path) => {
-        $crate::stub_one!(@ $name, "push qword ptr [rsp + 72]\n push qword ptr [rsp + 72]", "add rsp, 16", $inner);
+        $crate::stub_one!(@ $name, 16: "", 2 of 72, $inner);
     };
     ($name:ident [3] => $inner:path) => {
-        $crate::stub_one!(@ $name, "sub rsp, 8\n .rept 3\n push qword ptr [rsp + 88]\n .endr", "add rsp, 32", $inner);
+        $crate::stub_one!(@ $name, 32: "sub rsp, 8\n .cfi_adjust_cfa_offset 8\n ", 3 of 88, $inner);
     };
     ($name:ident [4] => $inner:path) => {
-        $crate::stub_one!(@ $name, ".rept 4\n push qword ptr [rsp + 88]\n .endr", "add rsp, 32", $inner);
+        $crate::stub_one!(@ $name, 32: "", 4 of 88, $inner);
     };
     ($name:ident [5] => $inner:path) => {
-        $crate::stub_one!(@ $name, "sub rsp, 8\n .rept 5\n push qword ptr [rsp + 104]\n .endr", "add rsp, 48", $inner);
+        $crate::stub_one!(@ $name, 48: "sub rsp, 8\n .cfi_adjust_cfa_offset 8\n ", 5 of 104, $inner);
+    };
+    // Passes `$n` words on, `$bytes` with what aligns the stack.
+    (@ $name:ident, $bytes:literal: $align:literal, $n:literal of $from:literal, $inner:path) => {
+        $crate::stub_one!(
+            @ $name,
+            concat!(
+                ".cfi_remember_state\n", $align,
+                ".rept ", $n, "\n push qword ptr [rsp + ", $from, "]\n .cfi_adjust_cfa_offset 8\n .endr"
+            ),
+            concat!("add rsp, ", $bytes, "\n .cfi_restore_state"),
+            $inner
+        );
     };
     (@ $name:ident, $copy:expr, $drop:expr, $inner:path) => {
         #[doc = concat!("Entry stub of `", stringify!($name), "`.")]
@@ -82,7 +95,8 @@ macro_rules! stub_one {
         pub unsafe extern "C" fn $name() {
             core::arch::naked_asm!(
                 $crate::exported_label!($name),
-                "push rbp", "push rbx", "push r12", "push r13", "push r14", "push r15", "sub rsp, 8",
+                ".cfi_startproc",
+                $crate::sys::cfi::save_registers!(),
                 "mov rax, qword ptr [rip + promp_self@GOTTPOFF]",
                 "mov rax, qword ptr fs:[rax]",
                 "mov dword ptr [rax + {in_runtime}], 1",
@@ -97,7 +111,9 @@ macro_rules! stub_one {
                 "cmp dword ptr [rcx + {pending}], 0",
                 "jne {stop}",
                 "add rsp, 56",
+                $crate::sys::cfi::off_frame!(),
                 "ret",
+                ".cfi_endproc",
                 inner = sym $inner,
                 stop = sym $crate::sys::asm::promp_stop_at_exit,
                 in_runtime = const $crate::sys::asm::IN_RUNTIME,
@@ -148,7 +164,13 @@ macro_rules! export_names {
         const _: () = {
             #[unsafe(naked)]
             unsafe extern "C" fn entry() {
-                core::arch::naked_asm!($crate::exported_label!($name), "jmp {f}", f = sym $name)
+                core::arch::naked_asm!(
+                    $crate::exported_label!($name),
+                    ".cfi_startproc",
+                    "jmp {f}",
+                    ".cfi_endproc",
+                    f = sym $name
+                )
             }
             $crate::keep!(entry);
         };
@@ -162,9 +184,12 @@ macro_rules! export_names {
 #[unsafe(naked)]
 pub unsafe extern "C" fn promp_stop_at_exit() {
     naked_asm!(
+        ".cfi_startproc",
+        on_frame!(),
         "mov rdi, rcx", "mov rsi, rsp", "mov rdx, rax",
         "call {f}",
         "ud2",
+        ".cfi_endproc",
         f = sym crate::fault::stop::at_exit,
     )
 }
@@ -177,7 +202,8 @@ pub unsafe extern "C" fn promp_stop_at_exit() {
 #[unsafe(naked)]
 pub unsafe extern "C" fn promp_call(func: usize, data: usize, thread: *const crate::team::thread::Thread) {
     naked_asm!(
-        "push rbp", "push rbx", "push r12", "push r13", "push r14", "push r15", "sub rsp, 8",
+        ".cfi_startproc",
+        save_registers!(),
         "mov rbx, rdx",
         "mov r12, rdi",
         "mov r13, rsi",
@@ -193,14 +219,16 @@ pub unsafe extern "C" fn promp_call(func: usize, data: usize, thread: *const cra
         "call r12",
         "mov dword ptr [rbx + {in_runtime}], 1",
         "mov qword ptr [rbx + {frame}], 0",
-        "add rsp, 8",
-        "pop r15", "pop r14", "pop r13", "pop r12", "pop rbx", "pop rbp",
+        ".cfi_remember_state",
+        restore_registers!(),
         "ret",
         "2:",
+        ".cfi_restore_state",
         "mov rdi, rbx",
         "mov rsi, rsp",
         "call {stop}",
         "ud2",
+        ".cfi_endproc",
         stop = sym crate::fault::stop::at_enter,
         in_runtime = const IN_RUNTIME,
         pending = const PENDING,
@@ -209,15 +237,43 @@ pub unsafe extern "C" fn promp_call(func: usize, data: usize, thread: *const cra
     )
 }
 
-/// Continues on the frame at `frame` as if its call had returned `rax`.
+/// Sets the calling host's signal mask to that in rdx; on the logical thread's stack, where signals that have waited are then taken. Keeps rax, rbx,
+/// rsi, r12 and r13. Below the stack pointer nothing is in use.
+macro_rules! unblock {
+    () => {
+        "push rax
+        .cfi_adjust_cfa_offset 8
+        push rsi
+        .cfi_adjust_cfa_offset 8
+        push rdx
+        .cfi_adjust_cfa_offset 8
+        mov edi, 2
+        mov rsi, rsp
+        xor edx, edx
+        mov r10d, 8
+        mov eax, 14
+        syscall
+        pop rdx
+        .cfi_adjust_cfa_offset -8
+        pop rsi
+        .cfi_adjust_cfa_offset -8
+        pop rax
+        .cfi_adjust_cfa_offset -8"
+    };
+}
+
+/// Continues on the frame at `frame` as if its call had returned `rax`, with the signal mask `mask`.
 ///
 /// # Safety
 /// The calling host has the frame's thread's identity, the frame is intact, and no other host runs on that stack.
 #[unsafe(naked)]
-pub unsafe extern "C" fn promp_return(frame: usize, rax: usize) -> ! {
+pub unsafe extern "C" fn promp_return(frame: usize, rax: usize, mask: u64) -> ! {
     naked_asm!(
+        ".cfi_startproc",
         "mov rsp, rdi",
+        on_frame!(),
         "mov rax, rsi",
+        unblock!(),
         ".globl promp_leave_frame",
         ".hidden promp_leave_frame",
         "promp_leave_frame:",
@@ -226,47 +282,55 @@ pub unsafe extern "C" fn promp_return(frame: usize, rax: usize) -> ! {
         "mov dword ptr [rcx + {in_runtime}], 0",
         "cmp dword ptr [rcx + {pending}], 0",
         "jne {stop}",
-        "add rsp, 8",
-        "pop r15", "pop r14", "pop r13", "pop r12", "pop rbx", "pop rbp",
+        restore_registers!(),
         "ret",
+        ".cfi_endproc",
         stop = sym promp_stop_at_exit,
         in_runtime = const IN_RUNTIME,
         pending = const PENDING,
     )
 }
 
-/// Continues on the frame at `frame` by performing its call again (`redo`), then returning to its caller.
+/// Continues on the frame at `frame` by performing its call again (`redo`), then returning to its caller, with the signal mask `mask`.
 ///
 /// # Safety
 /// As for [`promp_return`].
 #[unsafe(naked)]
-pub unsafe extern "C" fn promp_repeat(frame: usize, thread: usize) -> ! {
+pub unsafe extern "C" fn promp_repeat(frame: usize, thread: usize, mask: u64) -> ! {
     naked_asm!(
+        ".cfi_startproc",
         "mov rsp, rdi",
+        on_frame!(),
         "mov dword ptr [rsi + {in_runtime}], 1",
         "mov qword ptr [rsi + {frame}], rsp",
+        unblock!(),
         "mov rdi, rsi",
         "call {redo}",
         "jmp promp_leave_frame",
+        ".cfi_endproc",
         redo = sym crate::fault::resume::redo,
         in_runtime = const IN_RUNTIME,
         frame = const FRAME,
     )
 }
 
-/// Calls an activation's function from its start, on its base.
+/// Calls an activation's function from its start, on its base, with the signal mask `mask`.
 ///
 /// # Safety
 /// As for [`promp_return`]; `base` is the activation's.
 #[unsafe(naked)]
-pub unsafe extern "C" fn promp_reenter(base: usize, thread: usize, func: usize, data: usize) -> ! {
+pub unsafe extern "C" fn promp_reenter(base: usize, thread: usize, mask: u64, func: usize, data: usize) -> ! {
     naked_asm!(
+        ".cfi_startproc",
         "mov rsp, rdi",
+        on_frame!(),
         "mov rbx, rsi",
-        "mov r12, rdx",
-        "mov r13, rcx",
+        "mov r12, rcx",
+        "mov r13, r8",
+        unblock!(),
         "xor ebp, ebp",
         "jmp promp_call_enter",
+        ".cfi_endproc",
     )
 }
 

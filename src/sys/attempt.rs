@@ -45,7 +45,7 @@ impl Drop for Attempt {
 /// `to` can be written; a fault in reading is caught ([`end`]).
 #[unsafe(naked)]
 unsafe extern "C" fn copy(_to: *mut u8, _from: usize, _words: usize) -> usize {
-    naked_asm!("mov rcx, rdx", "rep movsq", "mov rax, rcx", "ret")
+    naked_asm!(".cfi_startproc", "mov rcx, rdx", "rep movsq", "mov rax, rcx", "ret", ".cfi_endproc")
 }
 
 /// For a handler of crashes: was it a copy that went wrong? Then it comes to its end when the handler returns.

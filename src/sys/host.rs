@@ -11,7 +11,7 @@
 use super::syscall::{self, getpid, gettid};
 use super::{futex, libc_locks, mutexes, sanitizer, signals};
 use crate::sys;
-use core::arch::{asm, naked_asm};
+use core::arch::naked_asm;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
 
 const CLONE_FLAGS: i32 = libc::CLONE_VM
@@ -167,7 +167,7 @@ impl Identity {
     }
 
     /// Makes the calling spare host the carrier of this identity; `stack` becomes its alternate signal stack.
-    /// Signals stay blocked until [`Identity::unblock`]. Returns the new kernel tid.
+    /// Signals stay blocked. Returns the new kernel tid.
     pub fn adopt(&self, alt_stack: *mut u8) -> u32 {
         self.register();
         signals::set_alt_stack(alt_stack, STACK_BYTES / 2);
@@ -203,11 +203,6 @@ impl Identity {
         }
         register_rseq();
     }
-
-    /// Restores the signal mask; the last step before application code.
-    pub fn unblock(&self) {
-        signals::set_mask(self.sigmask);
-    }
 }
 
 /// Starts a host on `stack` (its lowest address, [`STACK_BYTES`] long) that runs `entry(arg)` with the caller's thread
@@ -239,10 +234,16 @@ pub unsafe fn spawn_with(
         _arg: usize,
     ) -> isize {
         naked_asm!(
+            ".cfi_startproc",
             "mov r9, rcx", // entry
             "mov r10, r8", // arg (kept in r12 below for the child)
             "push r12",
+            ".cfi_adjust_cfa_offset 8",
+            ".cfi_offset 12, -16",
             "push r13",
+            ".cfi_adjust_cfa_offset 8",
+            ".cfi_offset 13, -24",
+            ".cfi_remember_state",
             "mov r12, r9",
             "mov r13, r10",
             "mov r8, rdx", // tls
@@ -252,14 +253,23 @@ pub unsafe fn spawn_with(
             "syscall",
             "test rax, rax",
             "jnz 2f",
+            // The beginning of the host's stack.
+            ".cfi_undefined 16",
             "xor ebp, ebp",
             "mov rdi, r13",
             "call r12",
             "ud2",
             "2:",
+            ".cfi_restore_state",
+            ".cfi_def_cfa_offset 24",
             "pop r13",
+            ".cfi_adjust_cfa_offset -8",
+            ".cfi_restore 13",
             "pop r12",
+            ".cfi_adjust_cfa_offset -8",
+            ".cfi_restore 12",
             "ret",
+            ".cfi_endproc",
         )
     }
     let top = (stack as usize + STACK_BYTES) & !15;
@@ -280,29 +290,41 @@ pub fn vanish(gone: &AtomicU32) -> ! {
         sys!(libc::SYS_set_robust_list, EMPTY.as_ptr(), 24);
         let park = gettid() == getpid();
         sys!(libc::SYS_set_tid_address, if park { core::ptr::null() } else { gone as *const AtomicU32 });
-        asm!(
-            "test {park:e}, {park:e}",
-            "jz 3f",
-            "mov dword ptr [{gone}], 0",
-            "mov rdi, {gone}",
-            "mov esi, 129",        // FUTEX_WAKE | FUTEX_PRIVATE_FLAG
-            "mov edx, 0x7fffffff",
-            "mov eax, 202",
-            "syscall",
-            "2:",
-            "mov eax, 34",         // pause
-            "syscall",
-            "jmp 2b",
-            "3:",
-            "xor edi, edi",
-            "mov eax, 60",         // exit
-            "syscall",
-            "ud2",
-            park = in(reg) park as u32,
-            gone = in(reg) gone as *const AtomicU32,
-            options(noreturn)
-        )
+        if park { park_for_good(gone) } else { exit_for_good() }
     }
+}
+
+/// The end of a host. Its stack is the logical thread's, which goes on elsewhere: nothing is read or written there, and for a debugger it has none.
+#[unsafe(naked)]
+unsafe extern "C" fn exit_for_good() -> ! {
+    naked_asm!(
+        ".cfi_startproc",
+        ".cfi_undefined 16",
+        "xor edi, edi",
+        "mov eax, 60", // exit
+        "syscall",
+        "ud2",
+        ".cfi_endproc",
+    )
+}
+
+/// The same for the process's first host, which must not exit.
+#[unsafe(naked)]
+unsafe extern "C" fn park_for_good(_gone: *const AtomicU32) -> ! {
+    naked_asm!(
+        ".cfi_startproc",
+        ".cfi_undefined 16",
+        "mov dword ptr [rdi], 0",
+        "mov esi, 129", // FUTEX_WAKE | FUTEX_PRIVATE_FLAG
+        "mov edx, 0x7fffffff",
+        "mov eax, 202",
+        "syscall",
+        "2:",
+        "mov eax, 34", // pause
+        "syscall",
+        "jmp 2b",
+        ".cfi_endproc",
+    )
 }
 
 /// Waits until a host that [`vanish`]es with `gone` has done so. The kernel's wake on exit is not a private one.

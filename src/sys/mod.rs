@@ -7,6 +7,7 @@ pub mod arena;
 pub mod asm;
 pub mod attempt;
 pub mod cache;
+pub mod cfi;
 pub mod code;
 pub mod door;
 pub mod futex;

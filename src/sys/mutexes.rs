@@ -132,12 +132,16 @@ macro_rules! lock_calls {
                 #[unsafe(naked)]
                 pub unsafe extern "C" fn $name() {
                     naked_asm!(
+                        ".cfi_startproc",
                         "push rdi", "push rsi", "push rdx", "push rcx", "sub rsp, 8",
+                        ".cfi_adjust_cfa_offset 40",
                         concat!("mov rdi, ", $register),
                         "call {settle}",
                         "add rsp, 8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
+                        ".cfi_adjust_cfa_offset -40",
                         "mov rax, qword ptr [rip + {real} + {at}]",
                         "jmp rax",
+                        ".cfi_endproc",
                         settle = sym $settle,
                         real = sym REAL,
                         at = const Number::$name as usize * size_of::<usize>(),

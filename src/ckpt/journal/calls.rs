@@ -161,17 +161,21 @@ static DLOPEN: AtomicUsize = AtomicUsize::new(0);
 #[unsafe(naked)]
 unsafe extern "C" fn dlopen(path: Path, flags: c_int) -> *mut c_void {
     naked_asm!(
+        ".cfi_startproc",
         "push rdi",
         "push rsi",
         "sub rsp, 8",
+        ".cfi_adjust_cfa_offset 24",
         "call {says_where}",
         "add rsp, 8",
         "pop rsi",
         "pop rdi",
+        ".cfi_adjust_cfa_offset -24",
         "test al, al",
         "jnz {load}",
         "mov rax, qword ptr [rip + {real}]",
         "jmp rax",
+        ".cfi_endproc",
         says_where = sym says_where,
         load = sym load,
         real = sym DLOPEN,
