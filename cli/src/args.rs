@@ -3,6 +3,7 @@
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Runs OpenMP programs so that they survive the death of a thread.
 #[derive(Parser)]
@@ -28,6 +29,8 @@ pub enum Command {
     Inspect(Inspect),
     /// Summarise a report that PROMP_REPORT (or `promp run --report`) has written.
     Report(Report),
+    /// Watch a running program that is being measured (`promp run --monitor`).
+    Top(Top),
     /// Say what this machine supports.
     Doctor(Doctor),
     /// The cost model: measure this machine, check the model against it, predict a run with other threads.
@@ -135,6 +138,25 @@ pub struct Report {
     pub json: bool,
 }
 
+/// `promp top`.
+#[derive(Args)]
+pub struct Top {
+    /// The process; may be left out if only one of yours is measured.
+    pub pid: Option<u32>,
+    /// Look so often.
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = duration)]
+    pub every: Duration,
+    /// Print the state once, as text, and end.
+    #[arg(long)]
+    pub once: bool,
+    /// Print the state once, as one JSON line, and end.
+    #[arg(long)]
+    pub json: bool,
+    /// With --once: show so many segments.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub segments: usize,
+}
+
 /// `promp doctor`.
 #[derive(Args)]
 pub struct Doctor {
@@ -216,4 +238,36 @@ pub struct Predict {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// A duration as in settings: `250us`, `20ms`, `1.5s`, `3m`, `2h`; between 20 ms and a day.
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "us" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err("a duration is a number with us, ms, s, m or h, such as 500ms".into()),
+    };
+    let seconds = digits.parse::<f64>().map_err(|_| format!("{digits:?} is no number"))? * unit;
+    if !(0.02..=86400.0).contains(&seconds) {
+        return Err("it must lie between 20ms and 24h".into());
+    }
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_units() {
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("1.5s"), Ok(Duration::from_millis(1500)));
+        for bad in ["", "s", "1", "1 s", "-1s", "1ms", "nans", "infs", "9e9h", "1d", "1ä"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
 }

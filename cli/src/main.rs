@@ -9,6 +9,7 @@ mod model;
 mod report;
 mod restart;
 mod run;
+mod top;
 
 use args::{Cli, Command};
 use clap::{CommandFactory, Parser};
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Command::Restart(r) => restart::restart(&r),
         Command::Inspect(i) => inspect::inspect(&i),
         Command::Report(r) => report::report(&r),
+        Command::Top(t) => top::top(&t),
         Command::Doctor(d) => doctor::doctor(&d),
         Command::Model(m) => model::model(&m),
         Command::Completions { shell } => {

@@ -3,13 +3,13 @@
 //! All views show the same [`picture`]: the report's segments with the names that [`places`] finds and what
 //! [`advice`] says of them.
 
-mod advice;
+pub mod advice;
 mod chrome;
 mod diff;
 mod html;
-mod picture;
+pub mod picture;
 pub mod places;
-mod text;
+pub mod text;
 
 use crate::args;
 use crate::{Failure, Outcome};

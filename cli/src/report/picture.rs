@@ -78,14 +78,18 @@ impl Times {
 
 impl Picture {
     /// Names and orders the segments of a report.
-    pub fn new(mut report: Report) -> Self {
-        let mut places = Places::default();
+    pub fn new(report: Report) -> Self {
+        Self::with(report, &mut Places::default())
+    }
+
+    /// The same with what was found before.
+    pub fn with(mut report: Report, places: &mut Places) -> Self {
         let wall = report.wall_s;
         let mut rows: Vec<Row> = report
             .segments
             .iter_mut()
             .enumerate()
-            .map(|(index, s)| Row::new(index, s, &mut places, wall))
+            .map(|(index, s)| Row::new(index, s, places, wall))
             .collect();
         let key = |r: &Row| (r.segment.wre, r.segment.gain_s, r.wall_s);
         rows.sort_by(|a, b| {

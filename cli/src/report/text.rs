@@ -44,7 +44,15 @@ pub fn summary(p: &Picture, most: usize) -> String {
         t.push('\n');
         efficiency(&mut t, e);
     }
-    segments(&mut t, p, most);
+    if !p.rows.is_empty() {
+        segments(&mut t, p, most);
+    } else if r.efficiency.is_some() {
+        t.push_str("segments   none: the program had no parallel region while it was measured\n");
+    } else {
+        t.push_str(
+            "segments   not measured: `promp run --monitor -- CMD` shows where threads wait for each other\n",
+        );
+    }
     t
 }
 
@@ -159,20 +167,9 @@ fn grade(v: f64) -> Style {
     }
 }
 
-fn segments(t: &mut String, p: &Picture, most: usize) {
+/// The costliest segments, and what could not be found of them.
+pub fn segments(t: &mut String, p: &Picture, most: usize) {
     let r = &p.report;
-    if p.rows.is_empty() {
-        let _ = writeln!(
-            t,
-            "segments   {}",
-            if r.efficiency.is_some() {
-                "none: the program had no parallel region while it was measured"
-            } else {
-                "not measured: `promp run --monitor -- CMD` shows where threads wait for each other"
-            }
-        );
-        return;
-    }
     let shown = most.min(p.rows.len());
     let _ = writeln!(
         t,
