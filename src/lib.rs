@@ -13,15 +13,23 @@ pub mod ckpt;
 pub mod entry;
 pub mod fault;
 pub mod icv;
+pub mod observe;
 #[macro_use]
 pub mod sys;
 pub mod task;
 pub mod team;
+pub mod tools;
 pub mod work;
 
 /// All of the runtime's own memory.
 #[global_allocator]
 pub static ARENA: sys::arena::Arena = sys::arena::Arena::new();
+
+/// What looks on or steps in: started once, under the initialisation lock, before anything happens.
+pub(crate) fn start(g: &'static icv::Globals) {
+    fault::initialise(g);
+    tools::initialise();
+}
 
 /// The library is loaded.
 #[used]

@@ -2,6 +2,7 @@
 
 use crate::fault::save::{self, SaveKind};
 use crate::icv::globals;
+use crate::observe::event::{Cancelled, Event};
 use crate::stub;
 use crate::team::thread::{Thread, current};
 use core::sync::atomic::Ordering::*;
@@ -9,6 +10,16 @@ use core::sync::atomic::Ordering::*;
 const LOOP: i32 = 2;
 const SECTIONS: i32 = 4;
 const TASKGROUP: i32 = 8;
+
+/// What the ABI's number stands for.
+fn construct(which: i32) -> Cancelled {
+    match which {
+        w if w & LOOP != 0 => Cancelled::Loop,
+        w if w & SECTIONS != 0 => Cancelled::Sections,
+        w if w & TASKGROUP != 0 => Cancelled::Taskgroup,
+        _ => Cancelled::Parallel,
+    }
+}
 
 fn is_cancelled(thr: &'static Thread, which: i32) -> bool {
     if which & (LOOP | SECTIONS) != 0 {
@@ -23,6 +34,9 @@ fn is_cancelled(thr: &'static Thread, which: i32) -> bool {
 extern "C" fn cancellation_point(which: i32) -> bool {
     let thr = current();
     let r = globals().cancellation && is_cancelled(thr, which);
+    if r {
+        thr.tell(Event::CancelFound { what: construct(which) });
+    }
     save::point(thr, SaveKind::After(r as usize));
     r
 }
@@ -35,6 +49,7 @@ extern "C" fn cancel(which: i32, doit: bool) -> bool {
     if !doit {
         return cancellation_point(which);
     }
+    thr.tell(Event::Cancel { what: construct(which) });
     if which & (LOOP | SECTIONS) != 0 {
         if let Some(s) = thr.member().share.get() {
             s.cancel();

@@ -6,11 +6,11 @@
 //! A stop finds a thread in one of these as if it were in application code: nothing here leaves the runtime's state half changed but for
 //! the count of held locks, which matters only where calls are save points, and there these ways are closed.
 
-use super::locks::{set, unset, wake_for};
+use super::locks::{enter_critical, leave_critical, set, unset, wake_for};
 use super::omp::{num_threads, thread_num};
 use super::single::start as single;
 use super::sync::{atomic_end, atomic_start, critical_end, critical_start};
-use super::task::{task, task_reduction_remap, taskwait, taskyield};
+use super::task::{task, task_reduction_remap, taskwait, taskwait_told, taskyield};
 use crate::fault::save::{self, SaveKind};
 use crate::sys::asm::{FRAME, HELD, IN_RUNTIME, LAZY, LIGHT, MEMBER, PENDING, PROGRESS, TASK};
 use crate::sys::cfi::{off_frame, save_registers};
@@ -212,19 +212,20 @@ pub(super) use light;
 
 light! {
     /// `GOMP_taskwait`: a task that is only counted has no children, others may have none since they last waited.
-    GOMP_taskwait => promp_taskwait,
+    GOMP_taskwait => promp_taskwait_told,
     [
         "cmp dword ptr [rcx + {lazy}], 0",
         "jne 3f",
         "mov rdx, qword ptr [rcx + {task}]",
         "cmp byte ptr [rdx + {spawned}], 0",
-        "jne 2f",
+        "jne {children}",
         "3:",
         "ret"
     ],
     lazy = const LAZY,
     task = const TASK,
     spawned = const SPAWNED,
+    children = sym promp_taskwait,
 }
 
 light! {
@@ -391,14 +392,14 @@ macro_rules! light_give {
 light_take! {
     omp_set_lock => promp_set_lock;
     omp_set_lock_ => promp_set_lock;
-    GOMP_critical_name_start => promp_set_lock;
+    GOMP_critical_name_start => promp_enter_critical;
     GOMP_critical_start of CRITICAL => promp_critical_start;
     GOMP_atomic_start of ATOMIC => promp_atomic_start;
 }
 light_give! {
     omp_unset_lock => promp_unset_lock;
     omp_unset_lock_ => promp_unset_lock;
-    GOMP_critical_name_end => promp_unset_lock;
+    GOMP_critical_name_end => promp_leave_critical;
     GOMP_critical_end of CRITICAL => promp_critical_end;
     GOMP_atomic_end of ATOMIC => promp_atomic_end;
 }
@@ -406,11 +407,14 @@ light_give! {
 stub! {
     promp_task_settled => settled;
     promp_taskwait => taskwait;
+    promp_taskwait_told => taskwait_told;
     promp_taskyield => taskyield;
     promp_task_reduction_remap => task_reduction_remap;
     promp_single_start => single;
     promp_set_lock => set;
     promp_unset_lock => unset;
+    promp_enter_critical => enter_critical;
+    promp_leave_critical => leave_critical;
     promp_wake_for_lock => wake_for;
     promp_critical_start => critical_start;
     promp_critical_end => critical_end;

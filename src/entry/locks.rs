@@ -5,9 +5,14 @@
 
 use super::light;
 use crate::fault::save::{self, SaveKind};
+use crate::fault::stop;
+use crate::observe;
+use crate::observe::event::{Event, Mutex, Set};
 use crate::stub;
 use crate::sys::lock::Lock;
+use crate::sys::tls;
 use crate::team::thread::{Thread, current};
+use crate::work::locks::address;
 use crate::work::locks::{acquire, release, try_acquire};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
 
@@ -22,24 +27,56 @@ unsafe fn simple(p: *mut u32) -> &'static Lock {
     unsafe { &*p.cast::<Lock>() }
 }
 
+/// A lock is made or comes to its end, which concerns no thread: nobody is made one for it.
+fn tell_of(event: Event) {
+    if observe::wants(Set::LOCKS)
+        && let Some(thr) = tls::get()
+    {
+        stop::hold_off(thr, || thr.tell(event));
+    }
+}
+
 extern "C" fn init(p: *mut u32) {
     // SAFETY: the program's variable.
     unsafe { simple(p) }.reset();
+    tell_of(Event::LockInit { mutex: Mutex::Lock, at: p.addr() });
 }
 
-extern "C" fn destroy(_p: *mut u32) {}
+extern "C" fn destroy(p: *mut u32) {
+    tell_of(Event::LockDestroy { mutex: Mutex::Lock, at: p.addr() });
+}
+
+extern "C" fn nest_destroy(p: *mut u32) {
+    tell_of(Event::LockDestroy { mutex: Mutex::Nest, at: p.addr() });
+}
 
 pub(super) extern "C" fn set(p: *mut u32) {
     let thr = current();
     // SAFETY: the program's variable.
-    acquire(thr, unsafe { simple(p) });
+    acquire(thr, unsafe { simple(p) }, Mutex::Lock);
+    done(thr, 0);
+}
+
+/// A named critical section, whose lock is in a variable of the compiler's.
+pub(super) extern "C" fn enter_critical(p: *mut u32) {
+    let thr = current();
+    // SAFETY: the compiler's variable.
+    acquire(thr, unsafe { simple(p) }, Mutex::Critical);
+    done(thr, 0);
+}
+
+/// Its end.
+pub(super) extern "C" fn leave_critical(p: *mut u32) {
+    let thr = current();
+    // SAFETY: the compiler's variable.
+    release(thr, unsafe { simple(p) }, Mutex::Critical);
     done(thr, 0);
 }
 
 pub(super) extern "C" fn unset(p: *mut u32) {
     let thr = current();
     // SAFETY: the program's variable.
-    release(thr, unsafe { simple(p) });
+    release(thr, unsafe { simple(p) }, Mutex::Lock);
     done(thr, 0);
 }
 
@@ -55,7 +92,7 @@ pub(super) extern "C" fn wake_for(p: *mut u32) {
 extern "C" fn test(p: *mut u32) -> i32 {
     let thr = current();
     // SAFETY: the program's variable.
-    let r = i32::from(try_acquire(thr, unsafe { simple(p) }));
+    let r = i32::from(try_acquire(thr, unsafe { simple(p) }, Mutex::Lock));
     done(thr, r as usize);
     r
 }
@@ -75,9 +112,14 @@ impl Nest {
         self.owner.store(0, Relaxed);
     }
     /// Takes it once more if `me` owns it: the new count.
-    fn again(&self, me: usize) -> Option<u32> {
+    fn again(&self, thr: &'static Thread, me: usize) -> Option<u32> {
         // Only the owner itself can find its own identity here.
-        (self.owner.load(Relaxed) == me).then(|| self.count.fetch_add(1, Relaxed) + 1)
+        if self.owner.load(Relaxed) != me {
+            return None;
+        }
+        let n = self.count.fetch_add(1, Relaxed) + 1;
+        thr.tell(Event::LockNest { at: address(self), more: true });
+        Some(n)
     }
     fn first(&self, me: usize) -> u32 {
         self.owner.store(me, Relaxed);
@@ -85,22 +127,24 @@ impl Nest {
         1
     }
     fn set(&self, thr: &'static Thread, me: usize) {
-        if self.again(me).is_none() {
-            acquire(thr, &self.lock);
+        if self.again(thr, me).is_none() {
+            acquire(thr, &self.lock, Mutex::Nest);
             self.first(me);
         }
     }
     fn unset(&self, thr: &'static Thread) {
         if self.count.fetch_sub(1, Relaxed) == 1 {
             self.owner.store(0, Relaxed);
-            release(thr, &self.lock);
+            release(thr, &self.lock, Mutex::Nest);
+        } else {
+            thr.tell(Event::LockNest { at: address(self), more: false });
         }
     }
     fn test(&self, thr: &'static Thread, me: usize) -> i32 {
-        if let Some(n) = self.again(me) {
+        if let Some(n) = self.again(thr, me) {
             return n as i32;
         }
-        if try_acquire(thr, &self.lock) { self.first(me) as i32 } else { 0 }
+        if try_acquire(thr, &self.lock, Mutex::Nest) { self.first(me) as i32 } else { 0 }
     }
 }
 
@@ -118,6 +162,7 @@ unsafe fn nest(p: *mut u32) -> &'static Nest {
 extern "C" fn nest_init(p: *mut u32) {
     // SAFETY: the program's variable.
     unsafe { nest(p) }.init();
+    tell_of(Event::LockInit { mutex: Mutex::Nest, at: p.addr() });
 }
 
 extern "C" fn nest_set(p: *mut u32) {
@@ -148,6 +193,7 @@ extern "C" fn nest_init_f(p: *mut *mut Nest) {
     let n = super::guarded(|| {
         Box::new(Nest { lock: Lock::new(), count: AtomicU32::new(0), owner: AtomicUsize::new(0) })
     });
+    tell_of(Event::LockInit { mutex: Mutex::Nest, at: address(&*n) });
     // SAFETY: the program's variable.
     unsafe { *p = Box::into_raw(n) };
 }
@@ -156,6 +202,7 @@ extern "C" fn nest_destroy_f(p: *mut *mut Nest) {
     // SAFETY: set by `nest_init_f`; the program is done with it.
     unsafe {
         if !(*p).is_null() {
+            tell_of(Event::LockDestroy { mutex: Mutex::Nest, at: (*p).addr() });
             super::guarded(|| drop(Box::from_raw(*p)));
             *p = core::ptr::null_mut();
         }
@@ -210,18 +257,36 @@ extern "C" fn nest25_init(p: *mut u32) {
     let n = unsafe { nest25(p) };
     n.owner.store(0, Relaxed);
     n.count.store(0, Relaxed);
+    tell_of(Event::LockInit { mutex: Mutex::Nest, at: p.addr() });
+}
+
+/// A nestable lock was taken, for the time `count` of its owner's.
+fn tell_taken(thr: &'static Thread, at: usize, count: u32) {
+    thr.tell(if count == 1 {
+        Event::LockGot { mutex: Mutex::Nest, at }
+    } else {
+        Event::LockNest { at, more: true }
+    });
 }
 
 extern "C" fn nest25_set(p: *mut u32) {
     let thr = current();
     // SAFETY: the program's variable.
     let n = unsafe { nest25(p) };
-    let mut spins = 0u32;
-    while n.try_take(short_id(thr)) == 0 {
+    let (at, mut spins) = (address(n), 0u32);
+    if n.owner.load(Relaxed) != short_id(thr) {
+        thr.tell(Event::LockWait { mutex: Mutex::Nest, at, test: false });
+    }
+    let count = loop {
+        let count = n.try_take(short_id(thr));
+        if count != 0 {
+            break count;
+        }
         spins += 1;
         if spins > 1000 { crate::sys::syscall::sched_yield() } else { core::hint::spin_loop() }
-    }
+    };
     thr.hold(1);
+    tell_taken(thr, at, count);
     done(thr, 0);
 }
 
@@ -229,22 +294,34 @@ extern "C" fn nest25_unset(p: *mut u32) {
     let thr = current();
     // SAFETY: the program's variable.
     let n = unsafe { nest25(p) };
-    if n.count.fetch_sub(1, Relaxed) == 1 {
+    let last = n.count.fetch_sub(1, Relaxed) == 1;
+    if last {
         n.owner.store(0, Release);
     }
     thr.hold(-1);
+    let at = address(n);
+    thr.tell(if last {
+        Event::LockGive { mutex: Mutex::Nest, at }
+    } else {
+        Event::LockNest { at, more: false }
+    });
     done(thr, 0);
 }
 
 extern "C" fn nest25_test(p: *mut u32) -> i32 {
     let thr = current();
     // SAFETY: the program's variable.
-    let r = unsafe { nest25(p) }.try_take(short_id(thr)) as i32;
+    let n = unsafe { nest25(p) };
+    if n.owner.load(Relaxed) != short_id(thr) {
+        thr.tell(Event::LockWait { mutex: Mutex::Nest, at: address(n), test: true });
+    }
+    let r = n.try_take(short_id(thr));
     if r > 0 {
         thr.hold(1);
+        tell_taken(thr, address(n), r);
     }
     done(thr, r as usize);
-    r
+    r as i32
 }
 
 stub! {
@@ -281,7 +358,7 @@ plain! {
     omp_destroy_lock(u32) => destroy;
     omp_destroy_lock_(u32) => destroy;
     omp_init_nest_lock(u32) => nest_init;
-    omp_destroy_nest_lock(u32) => destroy;
+    omp_destroy_nest_lock(u32) => nest_destroy;
     omp_init_nest_lock_(*mut Nest) => nest_init_f;
     omp_destroy_nest_lock_(*mut Nest) => nest_destroy_f;
     promp_nest25_init(u32) => nest25_init;
@@ -322,8 +399,8 @@ old_versions! {
     promp_old_test_lock_f = "omp_test_lock_" => omp_test_lock;
     promp_old_init_nest_lock = "omp_init_nest_lock" => promp_nest25_init;
     promp_old_init_nest_lock_f = "omp_init_nest_lock_" => promp_nest25_init;
-    promp_old_destroy_nest_lock = "omp_destroy_nest_lock" => omp_destroy_lock;
-    promp_old_destroy_nest_lock_f = "omp_destroy_nest_lock_" => omp_destroy_lock;
+    promp_old_destroy_nest_lock = "omp_destroy_nest_lock" => omp_destroy_nest_lock;
+    promp_old_destroy_nest_lock_f = "omp_destroy_nest_lock_" => omp_destroy_nest_lock;
     promp_old_set_nest_lock = "omp_set_nest_lock" => promp_nest25_set;
     promp_old_set_nest_lock_f = "omp_set_nest_lock_" => promp_nest25_set;
     promp_old_unset_nest_lock = "omp_unset_nest_lock" => promp_nest25_unset;

@@ -1,9 +1,9 @@
 //! `GOMP_loop_*`: starts of all schedules and widths, `next`, ends. Every `next` is the same function.
 
-use super::call_site;
 use super::parallel::schedule;
 use crate::fault::save::{self, SaveKind};
 use crate::icv::Sched;
+use crate::observe::event::Sync;
 use crate::stub;
 use crate::task::reduction;
 use crate::team::team::Team;
@@ -35,7 +35,8 @@ fn hand_out(thr: &'static Thread, istart: *mut u64, iend: *mut u64) -> bool {
 #[inline]
 fn start(b: Bounds, s: Schedule, ordered: bool, istart: *mut u64, iend: *mut u64) -> bool {
     let thr = current();
-    loops::enter(thr, |t| loops::loop_shape(t, b, s, ordered, call_site(thr), false), |_| ());
+    loops::enter(thr, |t| loops::loop_shape(t, b, s, ordered, thr.call_site(), false), |_| ());
+    loops::tell_begin(thr);
     hand_out(thr, istart, iend)
 }
 
@@ -134,6 +135,7 @@ pub(super) unsafe fn enter_with(
             thr.member().scanning.set(true);
         }
     }
+    loops::tell_begin(thr);
 }
 
 extern "C" fn start_general<const ORDERED: bool>(
@@ -178,7 +180,7 @@ fn general(
 ) -> bool {
     let thr = current();
     let s = coded_schedule(thr, sched, chunk);
-    let shape = |t| loops::loop_shape(t, b, s, ordered, call_site(thr), false);
+    let shape = |t| loops::loop_shape(t, b, s, ordered, thr.call_site(), false);
     // SAFETY: the compiler's arguments.
     unsafe { enter_with(thr, shape, |_| (), reductions, mem) };
     if istart.is_null() {
@@ -199,7 +201,7 @@ fn doacross(
 ) -> bool {
     // SAFETY: the compiler passes `n` counts.
     let counts = unsafe { core::slice::from_raw_parts(counts, n as usize) };
-    let shape = |t| loops::counted_shape(t, counts[0], s, call_site(thr));
+    let shape = |t| loops::counted_shape(t, counts[0], s, thr.call_site());
     // SAFETY: the compiler's arguments.
     unsafe { enter_with(thr, shape, |sh| sh.doacross.set(Some(Doacross::create(counts))), reductions, mem) };
     if out.0.is_null() {
@@ -256,7 +258,7 @@ extern "C" fn next(istart: *mut u64, iend: *mut u64) -> bool {
 pub(super) extern "C" fn end() {
     let thr = current();
     loops::leave(thr, true);
-    super::sync::pass_barrier(thr);
+    super::sync::pass_barrier(thr, Sync::Work);
 }
 
 pub(super) extern "C" fn end_nowait() {
@@ -268,7 +270,7 @@ pub(super) extern "C" fn end_nowait() {
 pub(super) extern "C" fn end_cancel() -> bool {
     let thr = current();
     loops::leave(thr, true);
-    super::sync::pass_cancellable_barrier(thr)
+    super::sync::pass_cancellable_barrier(thr, Sync::Work)
 }
 
 stub! {

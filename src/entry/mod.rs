@@ -23,19 +23,9 @@ pub mod task;
 pub mod teams;
 
 use crate::fault::stop;
-use crate::sys::asm;
-use crate::team::thread::{Thread, current};
+use crate::team::thread::current;
 
 /// Runs the body of an exported function that has no stub but takes locks or allocates: a stop waits until it is done.
 pub fn guarded<R>(f: impl FnOnce() -> R) -> R {
     stop::hold_off(current(), f)
-}
-
-/// Where the current runtime call was made.
-fn call_site(thr: &'static Thread) -> usize {
-    match thr.frame.get() {
-        0 => 0,
-        // SAFETY: the frame of the call in progress; its return address lies behind the saved registers.
-        f => unsafe { *((f + asm::FRAME_BYTES) as *const usize) },
-    }
 }

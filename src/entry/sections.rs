@@ -1,6 +1,5 @@
 //! `GOMP_sections_*`. Sections are numbered from 1; 0 means that none is left.
 
-use super::call_site;
 use super::loops::{end, end_cancel, end_nowait, enter_with};
 use crate::fault::save::{self, SaveKind};
 use crate::stub;
@@ -19,7 +18,7 @@ extern "C" fn start(count: u32) -> u32 {
 
 extern "C" fn start_with(count: u32, reductions: *mut usize, mem: *mut usize) -> u32 {
     let thr = current();
-    let shape = |t| loops::sections_shape(t, count, call_site(thr), false);
+    let shape = |t| loops::sections_shape(t, count, thr.call_site(), false);
     // SAFETY: the compiler's arguments.
     unsafe { enter_with(thr, shape, |_| (), reductions, mem) };
     hand_out(thr)

@@ -2,7 +2,7 @@
 
 use super::loops::enter_with;
 use crate::fault::save::{self, SaveKind};
-use crate::fault::{inject, spec::At};
+use crate::observe::event::{Event, Sync, Work};
 use crate::stub;
 use crate::team::event::Patience;
 use crate::team::thread::{Thread, current};
@@ -18,16 +18,15 @@ fn elect(thr: &'static Thread) -> bool {
     let seq = m.singles.get();
     m.singles.set(seq + 1);
     if m.singles_met.get() != seq {
+        thr.tell(Event::Single { executes: false });
         return false;
     }
     // Relaxed: what the construct before left behind is ordered by its barrier, if it has one.
     let found = thr.team().singles.compare_exchange(seq, seq + 1, Relaxed, Relaxed);
     m.singles_met.set(found.map_or_else(|met| met, |_| seq + 1));
-    let first = found.is_ok();
-    if first {
-        inject::point(thr, At::Single);
-    }
-    first
+    let executes = found.is_ok();
+    thr.tell(Event::Single { executes });
+    executes
 }
 
 pub(super) extern "C" fn start() -> bool {
@@ -61,7 +60,7 @@ extern "C" fn copy_start() -> *mut u8 {
         }
         core::ptr::null_mut()
     } else {
-        thr.team().barrier(thr, false);
+        thr.team().synchronise(thr, Sync::Copy, false);
         thr.team().copyprivate.load(Acquire)
     };
     save::point(thr, SaveKind::After(data as usize));
@@ -71,7 +70,7 @@ extern "C" fn copy_start() -> *mut u8 {
 extern "C" fn copy_end(data: *mut u8) {
     let thr = current();
     thr.team().copyprivate.store(data, Release);
-    super::sync::pass_barrier(thr);
+    super::sync::pass_barrier(thr, Sync::Copy);
 }
 
 extern "C" fn scope_start(reductions: *mut usize) {
@@ -79,6 +78,7 @@ extern "C" fn scope_start(reductions: *mut usize) {
     // SAFETY: the compiler's argument.
     unsafe { enter_with(thr, |_| Shape::NONE, |_| (), reductions, core::ptr::null_mut()) };
     let s = thr.member().share();
+    thr.tell(Event::WorkEnd { work: Work::Scope });
     thr.team().shares.leave(s, thr.team().size());
     save::point(thr, SaveKind::After(0));
 }

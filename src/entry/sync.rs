@@ -1,7 +1,7 @@
 //! Barriers, critical sections, the atomic fallback, ordered.
 
 use crate::fault::save::{self, SaveKind};
-use crate::fault::{inject, spec::At};
+use crate::observe::event::{Mutex, Sync};
 use crate::stub;
 use crate::team::thread::{Thread, current};
 use crate::work::locks::{ATOMIC, CRITICAL, acquire, release};
@@ -12,50 +12,48 @@ fn done(thr: &'static Thread) {
 }
 
 /// The team barrier as the end of a call.
-pub(super) fn pass_barrier(thr: &'static Thread) {
-    thr.team().barrier(thr, false);
+pub(super) fn pass_barrier(thr: &'static Thread, sync: Sync) {
+    thr.team().synchronise(thr, sync, false);
     thr.task().spawned.set(false);
-    inject::point(thr, At::Barrier);
     done(thr);
 }
 
 extern "C" fn barrier() {
-    pass_barrier(current());
+    pass_barrier(current(), Sync::Barrier);
 }
 
 /// A barrier that `cancel parallel` ends early, as the end of a call: true if it did.
-pub(super) fn pass_cancellable_barrier(thr: &'static Thread) -> bool {
-    let cancelled = !thr.team().barrier(thr, true);
-    inject::point(thr, At::Barrier);
+pub(super) fn pass_cancellable_barrier(thr: &'static Thread, sync: Sync) -> bool {
+    let cancelled = !thr.team().synchronise(thr, sync, true);
     save::point(thr, SaveKind::After(cancelled as usize));
     cancelled
 }
 
 extern "C" fn barrier_cancel() -> bool {
-    pass_cancellable_barrier(current())
+    pass_cancellable_barrier(current(), Sync::Barrier)
 }
 
 pub(super) extern "C" fn critical_start() {
     let thr = current();
-    acquire(thr, &CRITICAL);
+    acquire(thr, &CRITICAL, Mutex::Critical);
     done(thr);
 }
 
 pub(super) extern "C" fn critical_end() {
     let thr = current();
-    release(thr, &CRITICAL);
+    release(thr, &CRITICAL, Mutex::Critical);
     done(thr);
 }
 
 pub(super) extern "C" fn atomic_start() {
     let thr = current();
-    acquire(thr, &ATOMIC);
+    acquire(thr, &ATOMIC, Mutex::Atomic);
     done(thr);
 }
 
 pub(super) extern "C" fn atomic_end() {
     let thr = current();
-    release(thr, &ATOMIC);
+    release(thr, &ATOMIC, Mutex::Atomic);
     done(thr);
 }
 

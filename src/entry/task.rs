@@ -2,6 +2,7 @@
 
 use crate::fault::save::{self, SaveKind};
 use crate::icv::globals;
+use crate::observe::event::Sync;
 use crate::stub;
 use crate::task::spawn::{self, Spec};
 use crate::task::{depend, flag, group, included, pool, reduction, taskloop};
@@ -126,16 +127,25 @@ extern "C" fn taskloop_ull(
     );
 }
 
+/// `taskwait` where calls are light: nobody listens.
 pub(super) extern "C" fn taskwait() {
     let thr = current();
     pool::taskwait(thr);
     done(thr);
 }
 
+/// `taskwait` elsewhere.
+pub(super) extern "C" fn taskwait_told() {
+    let thr = current();
+    pool::tell_wait(thr, Sync::Taskwait, || pool::taskwait(thr));
+    done(thr);
+}
+
 extern "C" fn taskwait_depend(depend: *const usize) {
     let thr = current();
     // SAFETY: the compiler's argument.
-    spawn::wait_for(thr, &unsafe { depend::decode(depend) });
+    let deps = unsafe { depend::decode(depend) };
+    pool::tell_wait(thr, Sync::Taskwait, || spawn::wait_for(thr, &deps));
     done(thr);
 }
 

@@ -1,12 +1,16 @@
-//! Fault injection: PROMP_FAULT at exact points, repeatably.
+//! Fault injection: PROMP_FAULT at exact points, repeatably. It listens to the events (observe/) that are
+//! points.
 //!
-//! A fault without delay strikes where the point is reached: the thread is in the runtime, so it stops when the call
-//! returns, with nothing in flight. One with a delay, or with `mtbf`, is sent by the agent, asynchronously.
+//! A fault without delay strikes where the point is reached: the thread is in the runtime, so it stops when
+//! the call returns, with nothing in flight. One with a delay, or with `mtbf`, is sent by the agent,
+//! asynchronously.
 
 use super::spec::{At, Fault, Kind, POINTS};
 use super::{agent, library};
 use crate::ckpt;
 use crate::icv::{Globals, globals};
+use crate::observe::event::{Event, Mutex, Row, Set, Sync, Work};
+use crate::observe::{self, Listener, Told};
 use crate::say;
 use crate::sys::own::Own;
 use crate::sys::signals::{stop_signal, value_of};
@@ -15,8 +19,6 @@ use crate::team::region;
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 
-/// Are there faults that strike at points?
-static ACTIVE: AtomicBool = AtomicBool::new(false);
 /// How often each fault has struck.
 static STRUCK: Own<Option<&'static [AtomicU64]>> = Own::new(None);
 
@@ -52,8 +54,8 @@ impl PerThread {
     pub fn fence(&self) -> &AtomicU32 {
         &self.fence
     }
-    /// A hang in serial code takes effect in the thread's next region: nobody waits for a thread outside one, so
-    /// nothing could tell it from long work.
+    /// A hang in serial code takes effect in the thread's next region: nobody waits for a thread outside one,
+    /// so nothing could tell it from long work.
     pub fn defer_hang(&self) {
         self.late_hang.set(true);
     }
@@ -83,7 +85,9 @@ pub fn start(g: &'static Globals) {
         Some(_) if n < ckpt::state().len() - 1 - ckpt::pipes::sent::WORDS => &ckpt::state()[1..=n],
         _ => Box::leak(g.promp.faults.iter().map(|_| AtomicU64::new(0)).collect()),
     }));
-    ACTIVE.store(!g.promp.faults.is_empty(), Release);
+    if !g.promp.faults.is_empty() {
+        observe::register(Listener { wants: POINTS_TOLD, told });
+    }
     if g.promp.watchdog_ns.is_none()
         && g.promp.faults.iter().any(|f| f.kind == Kind::Hang)
         && g.promp.verbose >= 1
@@ -111,26 +115,34 @@ pub fn not_fired() -> u64 {
         .count() as u64
 }
 
-/// `thr` reaches point `at`.
-#[inline(always)]
-pub fn point(thr: &'static Thread, at: At) {
-    if ACTIVE.load(Relaxed) {
-        reached(thr, at);
-    }
-}
+/// The events that are points, and the end of a member's part of a region.
+const POINTS_TOLD: Set = Set::of(&[
+    Row::Chunk,
+    Row::SyncArrive,
+    Row::SyncLeave,
+    Row::Single,
+    Row::LockGot,
+    Row::TaskBegin,
+    Row::ImplicitBegin,
+    Row::ParallelEnd,
+]);
 
-/// Are there faults to inject?
-#[inline(always)]
-pub fn is_active() -> bool {
-    ACTIVE.load(Relaxed)
-}
-
-/// `thr` comes to the end of its part of a region.
-#[inline(always)]
-pub fn region_ends(thr: &'static Thread) {
-    if ACTIVE.load(Relaxed) {
-        last_chance(thr);
-    }
+fn told(t: &Told) {
+    let Some(thr) = t.thread.map(Thread::of) else { return };
+    let at = match *t.event {
+        Event::Chunk { work: Work::Sections, .. } => At::Sections,
+        Event::Chunk { .. } => At::Chunk,
+        Event::SyncArrive { sync: Sync::Join } => return last_chance(thr),
+        Event::SyncLeave { sync: Sync::Barrier | Sync::Work | Sync::Copy } => At::Barrier,
+        Event::Single { executes: true } => At::Single,
+        Event::LockGot { mutex: Mutex::Ordered, .. } => At::Ordered,
+        Event::LockGot { .. } => At::Critical,
+        Event::TaskBegin { .. } => At::Task,
+        Event::ImplicitBegin { .. } => At::Region,
+        Event::ParallelEnd { .. } if thr.team().level.get() == 0 => At::Serial,
+        _ => return,
+    };
+    reached(thr, at);
 }
 
 /// Takes one of fault `i`'s strikes, if any is left.
@@ -149,8 +161,8 @@ pub fn claim_random(i: usize) -> bool {
     claim(i, &globals().promp.faults[i])
 }
 
-/// Does fault `f` choose this thread? `any` is a seeded choice a region, where every thread reaches the point; at points
-/// that one thread reaches, it is that one.
+/// Does fault `f` choose this thread? `any` is a seeded choice a region, where every thread reaches the
+/// point; at points that one thread reaches, it is that one.
 fn chooses(f: &Fault, thr: &'static Thread, region: u64, at: At) -> bool {
     match f.thread {
         Some(t) => t == thr.num(),
@@ -168,7 +180,6 @@ fn chooses(f: &Fault, thr: &'static Thread, region: u64, at: At) -> bool {
     }
 }
 
-#[cold]
 fn reached(thr: &'static Thread, at: At) {
     let region = if at == At::Serial { region::count() } else { thr.team().primary.region.get() };
     if thr.team().level.get() == 0 && at != At::Serial {
@@ -202,7 +213,6 @@ fn reached(thr: &'static Thread, at: At) {
 }
 
 /// Default faults of a region that has handed out no chunk to this thread strike at its end.
-#[cold]
 fn last_chance(thr: &'static Thread) {
     let region = thr.team().primary.region.get();
     let counts = thr.inject.counts.get();
@@ -236,7 +246,8 @@ pub fn die() {
 /// Marks the values of the signals that are stops.
 const MARK: u64 = 0x7072_6f6d << 32;
 
-/// Sends a stop of the given kind to the host under `thr`. The signal carries the kind: several can be under way at once.
+/// Sends a stop of the given kind to the host under `thr`. The signal carries the kind: several can be under
+/// way at once.
 pub fn send(thr: &'static Thread, kind: Kind) {
     let sig = match kind {
         Kind::Die => return die(),

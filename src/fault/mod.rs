@@ -31,6 +31,7 @@ pub fn initialise(g: &'static Globals) {
     report::start(g);
     ckpt::start(g);
     if g.promp.ft {
+        record::start(g);
         let _ = stop::install(g.promp.takes_crashes);
         inject::start(g);
         agent::start(g);

@@ -6,6 +6,7 @@ use super::spec::Kind;
 use super::{library, tables};
 use crate::icv::globals;
 use crate::icv::settings::{Replay, Settings};
+use crate::observe::event::Work;
 use crate::sys::maps::{self, Mapping};
 use crate::sys::{asm, code, signals::Interrupted};
 use crate::task::Task;
@@ -245,7 +246,7 @@ pub fn place(thr: &'static Thread) -> Place {
     }
     if let (Some((_, r)), Some(s)) = (m.ledger.in_flight(), m.share.get()) {
         let sh = s.shape.peek();
-        p.construct = if sh.sections { "sections" } else { "loop" };
+        p.construct = if sh.work == Work::Sections { "sections" } else { "loop" };
         p.ordinal = s.ordinal.get();
         p.chunk = Some((sh.value(r.lo) as i64, sh.value(r.hi) as i64));
         p.iterations = r.len();

@@ -2,7 +2,9 @@
 
 use super::spec::Kind;
 use crate::ckpt;
-use crate::icv::globals;
+use crate::icv::{Globals, globals};
+use crate::observe::event::{Event, Row, Set};
+use crate::observe::{self, Listener, Told};
 use crate::say;
 use crate::sys::own::Own;
 use crate::sys::{keep, time};
@@ -79,7 +81,9 @@ pub struct Record {
     pub took_ns: AtomicU64,
     /// The checkpoint gone back to: its number, its region, nanoseconds of work lost.
     pub back_to: Own<(u64, u64, u64)>,
-    said: AtomicU32,
+    /// Its number in the list.
+    number: Own<u32>,
+    closed: AtomicU32,
 }
 
 /// Most failures that are recorded; later ones share the last record.
@@ -116,11 +120,14 @@ pub fn open(kind: Kind, place: Place, recovery: Recovery) -> u32 {
         by: [const { AtomicU64::new(0) }; BY],
         took_ns: AtomicU64::new(0),
         back_to: Own::new((0, 0, 0)),
-        said: AtomicU32::new(0),
+        number: Own::new(0),
+        closed: AtomicU32::new(0),
     });
     let l = list();
     let i = (l.count.fetch_add(1, AcqRel) as usize).min(MOST - 1);
+    r.number.set(i as u32);
     l.records[i].store(core::ptr::from_ref(r).cast_mut(), Release);
+    observe::tell_of_nobody(Event::Failure { record: r.number.get() });
     i as u32
 }
 
@@ -152,11 +159,23 @@ pub fn transfer(i: u32, n: u64) {
     }
 }
 
-/// Everything of this failure is recovered: notes the time and says so.
+/// Everything of this failure is recovered: notes the time and tells it, once.
 pub fn close(r: &'static Record) {
     r.took_ns.store((time::now_ns() - r.at_ns).max(1), Release);
-    if globals().promp.verbose >= 1 && r.said.swap(1, AcqRel) == 0 {
-        say!("{}", Text(r));
+    if r.closed.swap(1, AcqRel) == 0 {
+        observe::tell_of_nobody(Event::Recovery { record: r.number.get() });
+    }
+}
+
+/// Has recoveries said, one line each.
+pub fn start(g: &Globals) {
+    if g.promp.verbose >= 1 {
+        let told = |t: &Told| {
+            if let Event::Recovery { record } = *t.event {
+                say!("{}", Text(get(record)));
+            }
+        };
+        observe::register(Listener { wants: Set::of(&[Row::Recovery]), told });
     }
 }
 

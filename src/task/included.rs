@@ -17,8 +17,9 @@
 use super::lengths::SHORT_TICKS;
 use super::spawn::Spec;
 use super::{Task, flag, pool};
-use crate::fault::{inject, stop};
+use crate::fault::stop;
 use crate::icv::globals;
+use crate::observe::{self, Set};
 use crate::sys::time;
 use crate::team::region;
 use crate::team::thread::Thread;
@@ -36,7 +37,7 @@ pub const SPECIAL: u32 = flag::FINAL | flag::DEPEND | flag::PRIORITY | flag::DET
 #[inline]
 pub fn lighten(thr: &'static Thread) {
     let (Some(m), Some(task)) = (thr.member.get(), thr.task.get()) else { return };
-    let plain = !thr.saving.get() && !inject::is_active() && !globals().cancellation;
+    let plain = !thr.saving.get() && !observe::wants(Set::LIGHT) && !globals().cancellation;
     let all = m.team().level.get() == 0 || task.in_final.get();
     thr.light.set(if plain { PLAIN | if all { INCLUDED } else { 0 } } else { 0 });
 }

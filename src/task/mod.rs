@@ -23,6 +23,7 @@ pub mod taskloop;
 mod tests;
 
 use crate::icv::{Icvs, globals};
+use crate::observe::OfTask;
 use crate::sys::own::Own;
 use crate::team::team::Team;
 use crate::team::thread::Thread;
@@ -115,6 +116,8 @@ pub struct Task {
     /// The slab its memory goes back to; `None` for implicit tasks.
     home: Option<&'static Slab>,
     inline: Inline,
+    /// What listeners keep with it.
+    pub words: OfTask,
 }
 
 /// Where `spawned` lies, for entry/light.rs.
@@ -147,6 +150,7 @@ impl Task {
             depends: Own::new(None),
             home,
             inline: Inline(UnsafeCell::new([0; INLINE])),
+            words: OfTask::default(),
         }
     }
 

@@ -10,7 +10,8 @@ use super::depend::{Children, Dep};
 use super::deque::Deque;
 use super::lengths::Lengths;
 use super::{Task, detach, included};
-use crate::fault::{inject, spec::At};
+use crate::observe;
+use crate::observe::event::{Event, Set, Sync};
 use crate::sys::lock::Locked;
 use crate::sys::own::Own;
 use crate::sys::time;
@@ -372,6 +373,8 @@ impl TaskPool {
             !t.copied.get() && (thr.team().is_cancelled() || t.group.get().is_some_and(|g| g.is_cancelled()));
         if t.call.get().0 != 0 && !cancelled {
             run_body(thr, t);
+        } else {
+            thr.tell(Event::TaskSkipped { task: &t.words });
         }
         if t.detach.load(Relaxed) & detach::CLAUSE != 0 {
             t.children.close();
@@ -485,6 +488,22 @@ fn end_before_children(
 
 /// Runs a task's body as an activation of its own.
 pub fn run_body(thr: &'static Thread, t: &'static Task) {
+    if observe::wants(Set::TASKS) {
+        run_body_told(thr, t);
+    } else {
+        run_body_or_tell::<false>(thr, t);
+    }
+}
+
+/// [`run_body`] where somebody listens.
+#[cold]
+#[inline(never)]
+fn run_body_told(thr: &'static Thread, t: &'static Task) {
+    run_body_or_tell::<true>(thr, t);
+}
+
+#[inline(always)]
+fn run_body_or_tell<const TELL: bool>(thr: &'static Thread, t: &'static Task) {
     let (outer, held) = (thr.task.get(), thr.held.get());
     let m = thr.member();
     let (share, floor) = (m.share.get(), m.tasks.raise_floor());
@@ -495,8 +514,14 @@ pub fn run_body(thr: &'static Thread, t: &'static Task) {
     if last {
         included::lighten(thr);
     }
-    inject::point(thr, At::Task);
+    if TELL && let Some(outer) = outer {
+        thr.tell(Event::TaskBegin { task: &t.words, outer: &outer.words });
+    }
     region::activate(thr, t.call.get(), t.args.get());
+    if TELL && let Some(outer) = outer {
+        let detached = t.detach.load(Relaxed) & (detach::CLAUSE | detach::FULFILLED) == detach::CLAUSE;
+        thr.tell(Event::TaskEnd { task: &t.words, outer: &outer.words, detached });
+    }
     thr.held.set(held);
     thr.task.set(outer);
     m.share.set(share);
@@ -504,6 +529,14 @@ pub fn run_body(thr: &'static Thread, t: &'static Task) {
     if last {
         included::lighten(thr);
     }
+}
+
+/// A wait in the current task, as synchronisation `sync`.
+pub fn tell_wait(thr: &'static Thread, sync: Sync, wait: impl FnOnce()) {
+    thr.tell(Event::SyncBegin { sync });
+    thr.tell(Event::SyncArrive { sync });
+    wait();
+    thr.tell(Event::SyncLeave { sync });
 }
 
 /// `taskwait`: waits until the current task's children are done, executing them meanwhile.

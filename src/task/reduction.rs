@@ -12,6 +12,7 @@
 
 use super::group;
 use crate::complain;
+use crate::observe::event::Sync;
 use crate::sys::syscall::exit_group;
 use crate::team::thread::Thread;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
@@ -104,7 +105,7 @@ pub fn end_workshare(thr: &'static Thread, cancelled: bool) {
     let data = thr.task().group.get().map_or(0, |g| g.reductions.get());
     group::end(thr);
     if !cancelled {
-        thr.team().barrier(thr, false);
+        thr.team().synchronise(thr, Sync::Work, false);
     }
     if thr.num() == 0 {
         // SAFETY: registered by `begin_workshare`; all members have passed the barrier or left the construct.

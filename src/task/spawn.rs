@@ -5,6 +5,7 @@ use super::included::{INCLUDED, SPECIAL};
 use super::pool::{self, TaskPool, run_body};
 use super::{Task, detach, flag};
 use crate::icv::globals;
+use crate::observe::event::{Event, TaskForm};
 use crate::team::thread::Thread;
 use core::sync::atomic::Ordering::*;
 
@@ -48,11 +49,38 @@ pub fn is_just_a_call(thr: &'static Thread, s: &Spec) -> bool {
     light != 0 && s.flags & SPECIAL == 0 && at_once()
 }
 
-/// Creates a task, or executes it at once.
+/// Creates a task, or executes it at once. Where somebody listens to tasks, no call is light.
 #[inline(always)]
 pub fn spawn(thr: &'static Thread, s: &Spec) {
+    if thr.light.get() == 0 {
+        spawn_told(thr, s);
+    } else {
+        spawn_or_tell::<false>(thr, s);
+    }
+}
+
+/// [`spawn`] where somebody may listen.
+#[cold]
+#[inline(never)]
+fn spawn_told(thr: &'static Thread, s: &Spec) {
+    spawn_or_tell::<true>(thr, s);
+}
+
+fn tell_create(thr: &'static Thread, t: &'static Task, s: &Spec, undeferred: bool, deps: &[Dep]) {
+    let form = TaskForm {
+        function: s.func,
+        undeferred,
+        last: t.in_final.get(),
+        taskloop: s.bounds.is_some(),
+        dependences: deps.len() as u32,
+    };
+    thr.tell(Event::TaskCreate { task: &t.words, form });
+}
+
+#[inline(always)]
+fn spawn_or_tell<const TELL: bool>(thr: &'static Thread, s: &Spec) {
     if s.flags & (flag::DEPEND | flag::DETACH | flag::PRIORITY) != 0 {
-        return spawn_special(thr, s);
+        return spawn_special::<TELL>(thr, s);
     }
     let (team, parent) = (thr.team(), thr.task());
     if is_cancelled(thr, parent) {
@@ -62,7 +90,11 @@ pub fn spawn(thr: &'static Thread, s: &Spec) {
     if s.flags & flag::FINAL != 0 {
         t.in_final.set(true);
     }
-    if !s.deferred || team.level.get() == 0 || parent.in_final.get() || team.tasks.is_enough(thr) {
+    let now = !s.deferred || team.level.get() == 0 || parent.in_final.get() || team.tasks.is_enough(thr);
+    if TELL {
+        tell_create(thr, t, s, now, &[]);
+    }
+    if now {
         return execute_now(thr, t, s, &[]);
     }
     prepare(thr, t, s);
@@ -89,7 +121,7 @@ fn prepare(thr: &'static Thread, t: &'static Task, s: &Spec) {
 
 /// Tasks with dependences, a priority or an event.
 #[inline(never)]
-fn spawn_special(thr: &'static Thread, s: &Spec) {
+fn spawn_special<const TELL: bool>(thr: &'static Thread, s: &Spec) {
     let (team, parent) = (thr.team(), thr.task());
     if is_cancelled(thr, parent) {
         return;
@@ -116,7 +148,11 @@ fn spawn_special(thr: &'static Thread, s: &Spec) {
         }
     }
     let enough = || deps.is_empty() && !detached && team.tasks.is_enough(thr);
-    if !s.deferred || team.level.get() == 0 || parent.in_final.get() || enough() {
+    let now = !s.deferred || team.level.get() == 0 || parent.in_final.get() || enough();
+    if TELL {
+        tell_create(thr, t, s, now, &deps);
+    }
+    if now {
         return execute_now(thr, t, s, &deps);
     }
     prepare(thr, t, s);
@@ -229,6 +265,8 @@ pub fn empty(thr: &'static Thread, deps: &[Dep]) {
     }
     let t = Task::explicit(thr);
     t.call.set((0, 0));
+    let form = TaskForm { dependences: deps.len() as u32, ..TaskForm::default() };
+    thr.tell(Event::TaskCreate { task: &t.words, form });
     team.tasks.add_dependent(thr, t, Children::of(parent), deps);
     team.event.notify();
 }
@@ -239,6 +277,7 @@ pub fn fulfill(thr: &'static Thread, handle: usize) {
     let t: &'static Task = unsafe { &*(handle as *const Task) };
     let team = t.team.get();
     let before = t.detach.fetch_or(detach::FULFILLED, AcqRel);
+    thr.tell(Event::TaskFulfil { task: &t.words, ended: before & detach::ENDED != 0 });
     match team {
         Some(team) if before & detach::ENDED != 0 => team.tasks.done(thr, t),
         Some(team) => team.event.notify(),

@@ -3,6 +3,7 @@
 use super::included::{SPECIAL, Several};
 use super::spawn::{Spec, is_just_a_call, spawn};
 use super::{flag, group, reduction};
+use crate::observe::event::{Construct, Event, Work};
 use crate::team::thread::Thread;
 use crate::work::loops::Bounds;
 
@@ -67,6 +68,8 @@ pub fn run(thr: &'static Thread, base: &Spec, b: Bounds, number: u64) {
         return;
     }
     let d = deal(n, number, base.flags, u64::from(thr.team().size()));
+    let construct = Construct { schedule: 0, total: d.tasks, chunk: 0 };
+    thr.tell(Event::WorkBegin { work: Work::Taskloop, construct });
     let grouped = base.flags & flag::NOGROUP == 0;
     if grouped {
         group::start(thr);
@@ -107,6 +110,7 @@ pub fn run(thr: &'static Thread, base: &Spec, b: Bounds, number: u64) {
     if grouped {
         group::end(thr);
     }
+    thr.tell(Event::WorkEnd { work: Work::Taskloop });
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use super::thread::{HOT_DEPTH, Thread};
 use super::{bind, pool, setup};
 use crate::fault;
 use crate::icv::{self, Globals};
+use crate::observe::Event;
 use crate::sys::lock::Lock;
 use crate::sys::own::Own;
 use crate::sys::{host, signals, syscall, tls};
@@ -54,7 +55,7 @@ pub fn runtime() -> &'static Globals {
         if g.promp.ft {
             host::learn_libc_layout();
         }
-        fault::initialise(g);
+        crate::start(g);
         if g.display_env > 0 {
             let text = icv::display::text(g, g.display_env == 2);
             // SAFETY: the text is readable for its length.
@@ -93,6 +94,7 @@ pub fn adopt_caller() -> &'static Thread {
         signals::ensure_alt_stack();
     }
     fault::thread_started(thr);
+    thr.tell(Event::ThreadBegin { worker: false });
     // SAFETY: the key was created by `runtime`.
     unsafe { libc::pthread_setspecific(EXIT_KEY.get(), (thr as *const Thread).cast()) };
     thr
@@ -103,6 +105,7 @@ extern "C" fn thread_exits(p: *mut libc::c_void) {
     let thr: &'static Thread = unsafe { &*p.cast_const().cast::<Thread>() };
     thr.in_runtime.store(1, Relaxed);
     setup::release_hot(thr);
+    thr.tell(Event::ThreadEnd);
     fault::thread_ended(thr);
     tls::set(None);
     pool::give_back_thread(thr);

@@ -6,6 +6,7 @@ use super::team::Team;
 use super::thread::Thread;
 use crate::fault;
 use crate::icv::{globals, limits};
+use crate::observe::Event;
 use crate::say;
 use crate::sys::lock::{self, Locked};
 use crate::sys::{signals, syscall, tls};
@@ -145,12 +146,14 @@ extern "C" fn worker_start(arg: *mut libc::c_void) -> *mut libc::c_void {
         signals::ensure_alt_stack();
     }
     fault::thread_started(thr);
+    thr.tell(Event::ThreadBegin { worker: true });
     thr.dock.waker().leave_cpu_to(idle_patience());
     let mut seen = 0;
     while let Some(order) = thr.dock.wait(seen, idle_patience) {
         seen = seen.wrapping_add(1);
         super::region::work(thr, order, seen);
     }
+    thr.tell(Event::ThreadEnd);
     fault::thread_ended(thr);
     tls::set(None);
     WORKERS.fetch_sub(1, Relaxed);

@@ -10,15 +10,16 @@ use super::member::{Member, tfd};
 use super::team::{Outside, Team};
 use super::thread::{HOT_DEPTH, Order, Thread};
 use super::{bind, pool, setup};
-use crate::fault::inject;
 use crate::fault::policy;
 use crate::fault::save;
-use crate::fault::spec::At;
 use crate::icv::globals;
+use crate::observe;
+use crate::observe::event::{Event, Set, Sync};
 use crate::sys::asm;
 use crate::sys::sync::{fetch_to_write, full_fence};
 use crate::task::group::Group;
 use crate::task::included;
+use crate::work::loops;
 use crate::work::share::Share;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 
@@ -59,11 +60,42 @@ pub fn start(
     flags: u32,
     prepare: Option<impl FnOnce(&'static Team)>,
 ) {
+    if observe::wants(Set::BEGIN) {
+        start_told(thr, call, threads, flags, prepare);
+    } else {
+        start_or_tell::<false>(thr, call, threads, flags, prepare);
+    }
+}
+
+/// [`start`] where somebody listens.
+#[cold]
+#[inline(never)]
+fn start_told(
+    thr: &'static Thread,
+    call: (usize, usize),
+    threads: u32,
+    flags: u32,
+    prepare: Option<impl FnOnce(&'static Team)>,
+) {
+    start_or_tell::<true>(thr, call, threads, flags, prepare);
+}
+
+#[inline(always)]
+fn start_or_tell<const TELL: bool>(
+    thr: &'static Thread,
+    call: (usize, usize),
+    threads: u32,
+    flags: u32,
+    prepare: Option<impl FnOnce(&'static Team)>,
+) {
     let (team, again) = setup::team_for(thr, threads, flags);
     expect_orders(team);
     let outer_team = thr.team();
     let region = if outer_team.level.get() == 0 { next_ordinal() } else { outer_team.primary.region.get() };
     team.primary.region.set(region);
+    if TELL {
+        thr.tell(Event::ParallelBegin { team: &team.words, asked: threads, function: call.0 });
+    }
     let epoch = team.begin_region();
     let m = team.member(0);
     take_part(thr, m, epoch);
@@ -81,7 +113,17 @@ pub fn start(
         call_workers(team, epoch, call);
         enter(thr, m, team, again);
     }
-    inject::point(thr, At::Region);
+    if TELL {
+        tell_begin(thr, team);
+    }
+}
+
+/// A member begins its implicit task, perhaps inside a construct.
+fn tell_begin(thr: &'static Thread, team: &'static Team) {
+    thr.tell(Event::ImplicitBegin { team: &team.words });
+    if thr.member().share.get().is_some() {
+        loops::tell_begin(thr);
+    }
 }
 
 /// How many orders ahead the lines for them are fetched, which takes as long as an order's way to its worker: they come at the same time. Not all at
@@ -140,8 +182,27 @@ fn enter(thr: &'static Thread, m: &'static Member, team: &'static Team, again: b
 
 /// Ends the region whose primary thread is `thr`, and returns to the enclosing membership.
 pub fn finish(thr: &'static Thread) {
+    if observe::wants(Set::END) {
+        finish_told(thr);
+    } else {
+        finish_or_tell::<false>(thr);
+    }
+}
+
+/// [`finish`] where somebody listens.
+#[cold]
+#[inline(never)]
+fn finish_told(thr: &'static Thread) {
+    finish_or_tell::<true>(thr);
+}
+
+#[inline(always)]
+fn finish_or_tell<const TELL: bool>(thr: &'static Thread) {
     let team = thr.team();
     end_implicit(thr);
+    if TELL {
+        tell_arrival(thr);
+    }
     let epoch = team.primary.epoch.load(Relaxed);
     let all_done = || team.members()[1..].iter().all(|m| m.done.load(Acquire) >= epoch);
     // Until somebody makes a task there is nothing else to look at.
@@ -149,6 +210,9 @@ pub fn finish(thr: &'static Thread) {
     let awake = patience.stay(|| all_done() || team.tasks.has_been_used());
     if !awake || team.tasks.has_been_used() {
         team.wait_at_end(thr, Waiters::Inside, patience.after(awake), || all_done() && team.tasks.idle(team));
+    }
+    if TELL {
+        tell_end(thr, team);
     }
     // The next region may follow at once.
     expect_orders(team);
@@ -176,9 +240,21 @@ pub fn finish(thr: &'static Thread) {
         setup::dismiss(team, 1..team.size());
         pool::give_back_team(team);
     }
-    if outer.team().level.get() == 0 {
-        inject::point(thr, At::Serial);
+    if TELL {
+        thr.tell(Event::ParallelEnd { team: &team.words });
     }
+}
+
+/// A member arrives at its region's end.
+fn tell_arrival(thr: &'static Thread) {
+    thr.tell(Event::SyncBegin { sync: Sync::Join });
+    thr.tell(Event::SyncArrive { sync: Sync::Join });
+}
+
+/// It has done all that it does there.
+fn tell_end(thr: &'static Thread, team: &'static Team) {
+    thr.tell(Event::SyncLeave { sync: Sync::Join });
+    thr.tell(Event::ImplicitEnd { team: &team.words });
 }
 
 /// How many rounds an idle worker waits between two looks at `finished`: the primary shall find that line in its own cache.
@@ -186,6 +262,22 @@ const SELDOM: u32 = 64;
 
 /// The body of a worker's region, called by its order number `seen`.
 pub fn work(thr: &'static Thread, order: Order, seen: u32) {
+    if observe::wants(Set::BEGIN.and(Set::END)) {
+        work_told(thr, order, seen);
+    } else {
+        work_or_tell::<false>(thr, order, seen);
+    }
+}
+
+/// [`work`] where somebody listens.
+#[cold]
+#[inline(never)]
+fn work_told(thr: &'static Thread, order: Order, seen: u32) {
+    work_or_tell::<true>(thr, order, seen);
+}
+
+#[inline(always)]
+fn work_or_tell<const TELL: bool>(thr: &'static Thread, order: Order, seen: u32) {
     thr.in_runtime.store(1, Relaxed);
     let Order { member, epoch, since, call } = order;
     fetch_to_write(&member.done);
@@ -196,9 +288,14 @@ pub fn work(thr: &'static Thread, order: Order, seen: u32) {
         thr.prepared.set(Some((member, since)));
     }
     begin_implicit(thr, member, (team.combined.get(), team.group.get()));
-    inject::point(thr, At::Region);
+    if TELL {
+        tell_begin(thr, team);
+    }
     activate(thr, call, (0, 0));
     end_implicit(thr);
+    if TELL {
+        tell_arrival(thr);
+    }
     member.done.store(epoch, Release);
     team.event.notify_only(Waiters::Inside);
     // Help with what is left, until the primary declares the region finished or calls for another one.
@@ -209,6 +306,9 @@ pub fn work(thr: &'static Thread, order: Order, seen: u32) {
         thr.dock.called(seen) || team.tasks.has_been_used() || (round % SELDOM == 0 && over())
     });
     team.wait_at_end(thr, Waiters::Resting, patience.after(awake), over);
+    if TELL {
+        tell_end(thr, team);
+    }
 }
 
 /// Calls `call` as the current activation of `thr` and restores the enclosing one.
@@ -277,5 +377,4 @@ fn end_implicit(thr: &'static Thread) {
     let m = thr.member();
     m.ledger.finish_chunk(m);
     thr.chunks.set(thr.chunks.get() + m.ledger.end_region());
-    inject::region_ends(thr);
 }

@@ -6,6 +6,8 @@ use super::member::Member;
 use super::setup::Asked;
 use super::thread::Thread;
 use crate::icv::{Icvs, globals};
+use crate::observe::event::{Event as Told, Set, Sync};
+use crate::observe::{self, OfTeam};
 use crate::sys::own::Own;
 use crate::task::Task;
 use crate::task::group::Group;
@@ -62,6 +64,8 @@ pub struct Team {
     pub copyprivate: AtomicPtr<u8>,
     /// The number of the member that they are of (a hint).
     pub copier: AtomicU32,
+    /// What listeners keep with it.
+    pub words: OfTeam,
 }
 
 /// What changes with every region; workers need none of it unless a thread fails.
@@ -128,6 +132,7 @@ impl Team {
             tasks: TaskPool::default(),
             copyprivate: AtomicPtr::default(),
             copier: AtomicU32::new(0),
+            words: OfTeam::default(),
         }));
         for (i, m) in team.members.iter().enumerate() {
             m.team.set(Some(team));
@@ -181,9 +186,28 @@ impl Team {
         self.cancelled.load(Relaxed) != 0
     }
 
+    /// [`Team::barrier`] as synchronisation `sync`.
+    #[inline(always)]
+    pub fn synchronise(&'static self, thr: &'static Thread, sync: Sync, cancellable: bool) -> bool {
+        if observe::wants(Set::SYNC) {
+            return self.tell_barrier(thr, sync, cancellable);
+        }
+        self.barrier(thr, cancellable)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tell_barrier(&'static self, thr: &'static Thread, sync: Sync, cancellable: bool) -> bool {
+        thr.tell(Told::SyncBegin { sync });
+        thr.tell(Told::SyncArrive { sync });
+        let passed = self.barrier(thr, cancellable);
+        thr.tell(Told::SyncLeave { sync });
+        passed
+    }
+
     /// The team barrier for `thr`, which executes tasks while it waits. Returns false if the region was cancelled while
     /// (or before) it waited and `cancellable` is set.
-    pub fn barrier(&'static self, thr: &'static Thread, cancellable: bool) -> bool {
+    fn barrier(&'static self, thr: &'static Thread, cancellable: bool) -> bool {
         let n = self.size();
         if n == 1 && self.tasks.idle(self) {
             return !(cancellable && self.is_cancelled());

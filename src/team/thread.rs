@@ -11,6 +11,7 @@ use super::team::Team;
 use crate::fault::save::Save;
 use crate::fault::undo;
 use crate::icv::Icvs;
+use crate::observe::{self, Event, OfThread};
 use crate::sys::asm;
 use crate::sys::own::Own;
 use crate::sys::sync::{fetch_to_write, full_fence};
@@ -93,6 +94,8 @@ pub struct Thread {
     pub undo: undo::Log,
     /// State of fault injection.
     pub inject: crate::fault::inject::PerThread,
+    /// What listeners keep with it.
+    pub words: OfThread,
     /// Where the worker waits for regions.
     pub dock: CachePadded<Dock>,
 }
@@ -145,8 +148,31 @@ impl Thread {
             save: Save::default(),
             undo: undo::Log::default(),
             inject: Default::default(),
+            words: OfThread::default(),
             dock: CachePadded::new(Dock::default()),
         }))
+    }
+
+    /// The thread whose words these are.
+    pub fn of(words: &'static OfThread) -> &'static Thread {
+        let at = core::ptr::from_ref(words).addr() - offset_of!(Thread, words);
+        // SAFETY: an `OfThread` exists only as a `Thread`'s field, and those are never unmapped.
+        unsafe { &*(at as *const Thread) }
+    }
+
+    /// Something happens to the calling thread.
+    #[inline(always)]
+    pub fn tell(&'static self, event: Event) {
+        observe::tell(&self.words, event);
+    }
+
+    /// Where the current runtime call was made; 0 if there is none.
+    pub fn call_site(&self) -> usize {
+        match self.frame.get() {
+            0 => 0,
+            // SAFETY: the frame of the call in progress; its return address lies behind the saved registers.
+            f => unsafe { *((f + asm::FRAME_BYTES) as *const usize) },
+        }
     }
 
     /// The current membership: every thread that has entered the runtime has one, at least of its own team of one.

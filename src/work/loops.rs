@@ -5,8 +5,10 @@ use super::batch;
 use super::dispenser::Range;
 use super::share::{Shape, Share};
 use super::site;
-use crate::fault::{inject, policy, spec::At};
+use crate::fault::policy;
 use crate::icv::{RunSched, Sched, globals};
+use crate::observe;
+use crate::observe::event::{Construct, Event, Mutex, Row, Set, Work};
 use crate::sys::time;
 use crate::team::event::Waiters;
 use crate::team::member::Member;
@@ -117,7 +119,7 @@ fn shape(team: &Team, total: u64, b: Bounds, s: Schedule, ordered: bool, site: u
             && total / chunk < batch::MOST_CHUNKS - batch::MOST * (n + 1),
         ends_in_barrier: ends || facts.ends_in_barrier,
         site,
-        sections: false,
+        work: Work::Loop,
         recompute: 0,
         fragments: if fixed && !ordered && s.chunk == 0 { fragments(total / n, facts) } else { 1 },
         began: if policy::recomputes() { time::now_ns() } else { 0 },
@@ -128,7 +130,7 @@ fn shape(team: &Team, total: u64, b: Bounds, s: Schedule, ordered: bool, site: u
 pub fn sections_shape(team: &Team, count: u32, site: usize, ends: bool) -> Shape {
     let s = Schedule { kind: Sched::Dynamic, chunk: 1, monotonic: false };
     let b = Bounds::ull(true, 0, u64::from(count), 1);
-    Shape { sections: true, ..loop_shape(team, b, s, false, site, ends) }
+    Shape { work: Work::Sections, ..loop_shape(team, b, s, false, site, ends) }
 }
 
 /// Enters the next construct; true if `thr` is the first.
@@ -165,7 +167,7 @@ pub fn next_bounds(thr: &'static Thread) -> Option<(u64, u64)> {
 #[inline(always)]
 pub fn next_in_batch(thr: &'static Thread) -> Option<(u64, u64)> {
     let m = thr.member();
-    if thr.saving.get() || inject::is_active() || !m.ledger.is_plain() {
+    if thr.saving.get() || observe::wants(Set::of(&[Row::Chunk])) || !m.ledger.is_plain() {
         return None;
     }
     let (construct, shape) = m.batched.peek();
@@ -188,8 +190,8 @@ pub fn next(thr: &'static Thread, m: &'static Member) -> Option<Range> {
     }
     m.ledger.finish_chunk(m);
     let taken = if s.is_cancelled() || m.team().is_cancelled() { None } else { hand_out(m, s, shape) };
-    if taken.is_some() {
-        inject::point(thr, if shape.sections { At::Sections } else { At::Chunk });
+    if let Some(r) = taken {
+        thr.tell(Event::Chunk { work: shape.work, lo: r.lo, hi: r.hi });
     }
     taken
 }
@@ -382,16 +384,20 @@ fn wait_turn(m: &'static Member, s: &'static Share, lo: u64) {
 /// `ordered`: waits for the turn of the chunk in flight.
 pub fn ordered_start(thr: &'static Thread) {
     let m = thr.member();
+    let at = m.share.get().map_or(0, |s| core::ptr::from_ref(s).addr());
+    thr.tell(Event::LockWait { mutex: Mutex::Ordered, at, test: false });
     if let (Some(s), Some((_, r))) = (m.share.get(), m.ledger.in_flight()) {
         wait_turn(m, s, r.lo);
     }
     thr.hold(1);
-    inject::point(thr, At::Ordered);
+    thr.tell(Event::LockGot { mutex: Mutex::Ordered, at });
 }
 
 /// The end of an ordered section. The turn stays with the chunk until the next one is asked for.
 pub fn ordered_end(thr: &'static Thread) {
     thr.hold(-1);
+    let at = thr.member().share.get().map_or(0, |s| core::ptr::from_ref(s).addr());
+    thr.tell(Event::LockGive { mutex: Mutex::Ordered, at });
 }
 
 /// Leaves the construct without a barrier.
@@ -414,9 +420,22 @@ pub fn leave(thr: &'static Thread, barrier: bool) {
             // Chunks that were not handed out, or lost, do not matter any more.
             s.cancel();
         }
+        thr.tell(Event::WorkEnd { work: shape.work });
         m.team().shares.leave(s, m.team().size());
     }
     policy::construct_ended(thr);
+}
+
+/// `thr` is inside the construct that it has just entered.
+#[inline(always)]
+pub fn tell_begin(thr: &'static Thread) {
+    if observe::wants(Set::of(&[Row::WorkBegin]))
+        && let Some(s) = thr.member().share.get()
+    {
+        let shape = s.shape.peek();
+        let construct = Construct { schedule: shape.sched as u8, total: shape.total, chunk: shape.chunk };
+        thr.tell(Event::WorkBegin { work: shape.work, construct });
+    }
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@
 use super::dispenser::{Dispenser, Range};
 use super::doacross::Doacross;
 use crate::icv::Sched;
+use crate::observe::event::Work;
 use crate::sys::lock::Locked;
 use crate::sys::own::Own;
 use crate::team::aside::step_aside;
@@ -58,8 +59,8 @@ pub struct Shape {
     pub ends_in_barrier: bool,
     /// Call site, for what is learned about it.
     pub site: usize,
-    /// "loop" or "sections": for messages.
-    pub sections: bool,
+    /// What kind of construct it is.
+    pub work: Work,
     /// `promp_recompute`'s word for it, 0 if none was given.
     pub recompute: u8,
     /// Fragments that a static chunk is handed out in.
@@ -108,7 +109,7 @@ impl Shape {
         quick: false,
         ends_in_barrier: false,
         site: 0,
-        sections: false,
+        work: Work::Scope,
         recompute: 0,
         fragments: 1,
         began: 0,

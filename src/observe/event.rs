@@ -1,0 +1,302 @@
+//! What happens: the one table of events. A row is an event: its name, what it carries, what it means. A row
+//! here, a `tell` where it happens and a line in docs/contributing.md's list are all that a new event needs;
+//! masks, names and counts follow from the table.
+//!
+//! Where OpenMP's tools interface (OpenMP 5.1, chapter 4) has a callback for the same thing, the row keeps to
+//! its order and meaning. What compilers put into the program itself is not seen: static loops of unmodified
+//! programs, `masked`, atomics, flushes, reductions.
+
+use super::{OfTask, OfTeam};
+
+/// What an event can be sorted by: a few values with names.
+pub trait Sort: Copy {
+    /// Their names, by number.
+    const NAMES: &[&str];
+    /// This one's number.
+    fn number(self) -> u8;
+}
+
+macro_rules! sorts {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$each:meta])* $value:ident,)* })*) => { $(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(u8)]
+        pub enum $name { $($(#[$each])* $value),* }
+
+        impl Sort for $name {
+            const NAMES: &[&str] = &[$(stringify!($value)),*];
+            fn number(self) -> u8 {
+                self as u8
+            }
+        }
+    )* };
+}
+
+sorts! {
+    /// Kinds of synchronisation of a team or among tasks.
+    Sync {
+        /// A barrier by itself; also what compilers put behind constructs that they hand out themselves.
+        Barrier,
+        /// The barrier at the end of a worksharing construct that the runtime hands out.
+        Work,
+        /// The barrier in which copyprivate's data are fetched.
+        Copy,
+        /// The end of a parallel region.
+        Join,
+        /// `taskwait`, with or without dependences.
+        Taskwait,
+        /// `taskgroup`, which begins where it is encountered and waits at its end.
+        Taskgroup,
+    }
+
+    /// Kinds of worksharing.
+    Work {
+        /// A loop.
+        Loop,
+        /// Sections.
+        Sections,
+        /// A scope.
+        Scope,
+        /// A taskloop; its chunks are tasks.
+        Taskloop,
+    }
+
+    /// Kinds of mutual exclusion.
+    Mutex {
+        /// A simple lock.
+        Lock,
+        /// A nestable lock.
+        Nest,
+        /// A critical section.
+        Critical,
+        /// An atomic construct that needs a lock.
+        Atomic,
+        /// An ordered region.
+        Ordered,
+    }
+
+    /// What cancellation cancels.
+    Cancelled {
+        /// A parallel region.
+        Parallel,
+        /// A loop.
+        Loop,
+        /// Sections.
+        Sections,
+        /// A taskgroup.
+        Taskgroup,
+    }
+}
+
+impl Sort for bool {
+    const NAMES: &[&str] = &["no", "yes"];
+    fn number(self) -> u8 {
+        self.into()
+    }
+}
+
+/// A worksharing construct, as far as it is the same for all members.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Construct {
+    /// Schedule of a loop: the numbers of `omp_sched_t`.
+    pub schedule: u8,
+    /// Iterations, sections, or tasks of a taskloop.
+    pub total: u64,
+    /// The chunk size asked for; 0: none.
+    pub chunk: u64,
+}
+
+/// How a task is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TaskForm {
+    /// Its function; 0: it has none (`taskwait depend nowait`).
+    pub function: usize,
+    /// Executed by its creator before it goes on.
+    pub undeferred: bool,
+    /// Final, and so all below it.
+    pub last: bool,
+    /// One of a taskloop's.
+    pub taskloop: bool,
+    /// Number of dependences.
+    pub dependences: u32,
+}
+
+macro_rules! events {
+    ($($(#[$doc:meta])* $name:ident $({ $($field:ident: $t:ty),* })? $(by $sub:ident: $sort:ty)?;)*) => {
+        /// An event, as listeners get it. See the module's text; the rows tell what each means.
+        #[derive(Clone, Copy)]
+        #[allow(missing_docs)] // the rows say what their fields are
+        pub enum Event { $($(#[$doc])* $name $({ $($field: $t),* })?),* }
+
+        /// The events by name.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(u8)]
+        #[allow(missing_docs)] // as above
+        pub enum Row { $($name),* }
+
+        impl Row {
+            /// All of them, in the table's order.
+            pub const ALL: &[Row] = &[$(Row::$name),*];
+
+            /// The names of its sorts.
+            pub fn sorts(self) -> &'static [&'static str] {
+                match self {
+                    $($(Row::$name => <$sort as Sort>::NAMES,)?)*
+                    _ => &[],
+                }
+            }
+
+            /// Its name in the table.
+            pub fn name(self) -> &'static str {
+                match self { $(Row::$name => stringify!($name)),* }
+            }
+        }
+
+        impl Event {
+            /// Which row of the table it is.
+            #[inline(always)]
+            pub const fn row(&self) -> Row {
+                match self { $(Event::$name { .. } => Row::$name),* }
+            }
+
+            /// The number of its sort within the row, if the row has sorts.
+            pub fn sort(&self) -> Option<u8> {
+                match *self {
+                    $($(Event::$name { $sub, .. } => Some(<$sort as Sort>::number($sub)),)?)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+events! {
+    // The first rows are those on the shortest ways: their bits are in the mask's first byte.
+
+    /// A member was handed a chunk: iterations [lo, hi) of the construct, counted from 0.
+    Chunk { work: Work, lo: u64, hi: u64 } by work: Work;
+    /// A thread begins a synchronisation (a taskgroup's at its beginning, all others where they arrive).
+    SyncBegin { sync: Sync } by sync: Sync;
+    /// It arrives: what it does from here on is to wait, or to execute tasks meanwhile.
+    SyncArrive { sync: Sync } by sync: Sync;
+    /// It goes on.
+    SyncLeave { sync: Sync } by sync: Sync;
+    /// The implicit task of a member begins.
+    ImplicitBegin { team: &'static OfTeam };
+    /// It ends: for workers, behind the region's last synchronisation, when the team may already be in its
+    /// next region.
+    ImplicitEnd { team: &'static OfTeam };
+    /// A region begins; its members do not yet. Told by the thread that encounters it. `asked`: the
+    /// num_threads clause, 0 without.
+    ParallelBegin { team: &'static OfTeam, asked: u32, function: usize };
+    /// The region has ended, the thread that encountered it goes on with its task.
+    ParallelEnd { team: &'static OfTeam };
+
+    /// A thread begins to be known to the runtime. `worker`: made by it.
+    ThreadBegin { worker: bool } by worker: bool;
+    /// It ends.
+    ThreadEnd;
+    /// A member begins a worksharing construct.
+    WorkBegin { work: Work, construct: Construct } by work: Work;
+    /// It has done its part. (Not told at the end of taskloops' tasks: those are tasks.)
+    WorkEnd { work: Work } by work: Work;
+    /// A member comes to a `single`. Its end is not told: the compiled code has no call there.
+    Single { executes: bool } by executes: bool;
+
+    /// A lock is made.
+    LockInit { mutex: Mutex, at: usize } by mutex: Mutex;
+    /// A lock's end.
+    LockDestroy { mutex: Mutex, at: usize } by mutex: Mutex;
+    /// A thread wants a lock. `test`: it does not wait for it.
+    LockWait { mutex: Mutex, at: usize, test: bool } by mutex: Mutex;
+    /// It has it.
+    LockGot { mutex: Mutex, at: usize } by mutex: Mutex;
+    /// It has given it back.
+    LockGive { mutex: Mutex, at: usize } by mutex: Mutex;
+    /// The owner of a nestable lock takes it once more (or gives it back once less).
+    LockNest { at: usize, more: bool } by more: bool;
+
+    /// An explicit task is created.
+    TaskCreate { task: &'static OfTask, form: TaskForm };
+    /// A thread begins to execute `task`, and leaves `outer` for it.
+    TaskBegin { task: &'static OfTask, outer: &'static OfTask };
+    /// The task's body has ended, the thread goes back to `outer`. `detached`: the task itself goes on until
+    /// its event.
+    TaskEnd { task: &'static OfTask, outer: &'static OfTask, detached: bool };
+    /// A task was never executed: cancelled, or empty.
+    TaskSkipped { task: &'static OfTask };
+    /// The event of a detached task was fulfilled. `ended`: its body had ended before.
+    TaskFulfil { task: &'static OfTask, ended: bool };
+
+    /// A thread cancels something.
+    Cancel { what: Cancelled } by what: Cancelled;
+    /// A thread finds that it is cancelled, at a cancellation point.
+    CancelFound { what: Cancelled } by what: Cancelled;
+
+    /// A thread's host has failed: number of the record (fault/record.rs). Told in a signal handler, of a
+    /// thread that is in the program's code: listeners take no lock and call nothing of the program's. Of
+    /// nobody.
+    Failure { record: u32 };
+    /// Everything that this failure had destroyed is there again. Likewise.
+    Recovery { record: u32 };
+}
+
+/// A set of events.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Set(pub(super) u64);
+
+const _: () = assert!(Row::ALL.len() <= u64::BITS as usize);
+
+impl Set {
+    /// None.
+    pub const NONE: Set = Set(0);
+    /// Everything that has to do with regions' beginnings.
+    pub const BEGIN: Set = Set::of(&[Row::ParallelBegin, Row::ImplicitBegin, Row::WorkBegin]);
+    /// And with their ends.
+    pub const END: Set =
+        Set::of(&[Row::SyncBegin, Row::SyncArrive, Row::SyncLeave, Row::ImplicitEnd, Row::ParallelEnd]);
+    /// Synchronisation.
+    pub const SYNC: Set = Set::of(&[Row::SyncBegin, Row::SyncArrive, Row::SyncLeave]);
+    /// Locks.
+    pub const LOCKS: Set = Set::of(&[
+        Row::LockInit,
+        Row::LockDestroy,
+        Row::LockWait,
+        Row::LockGot,
+        Row::LockGive,
+        Row::LockNest,
+    ]);
+    /// Tasks, from their creation on.
+    pub const TASKS: Set =
+        Set::of(&[Row::TaskCreate, Row::TaskBegin, Row::TaskEnd, Row::TaskSkipped, Row::TaskFulfil]);
+    /// What happens in calls that have a light way (entry/light.rs): wanted, they all take the usual one.
+    pub const LIGHT: Set = Set(Set::LOCKS.0 | Set::TASKS.0 | Set::SYNC.0 | Set::of(&[Row::Single]).0);
+    /// All.
+    pub const ALL: Set = Set(u64::MAX >> (u64::BITS as usize - Row::ALL.len()));
+
+    /// The given ones.
+    pub const fn of(rows: &[Row]) -> Set {
+        let (mut bits, mut i) = (0, 0);
+        while i < rows.len() {
+            bits |= 1 << rows[i] as u8;
+            i += 1;
+        }
+        Set(bits)
+    }
+
+    /// This one's events and the other's.
+    pub const fn and(self, other: Set) -> Set {
+        Set(self.0 | other.0)
+    }
+
+    /// This one's events but for the other's.
+    pub const fn without(self, other: Set) -> Set {
+        Set(self.0 & !other.0)
+    }
+
+    /// Is `row` in it?
+    #[inline(always)]
+    pub const fn has(self, row: Row) -> bool {
+        self.0 & 1 << row as u8 != 0
+    }
+}

@@ -1,0 +1,29 @@
+//! Those who look on, each a listener of its own (observe/): they are started here, when the runtime is
+//! initialised, if their settings ask for them.
+
+pub mod counts;
+
+use crate::icv::env;
+use crate::icv::settings::{Bad, report_bad};
+
+/// Starts the tools that the settings ask for; runs once, under the initialisation lock, before the first
+/// region.
+pub fn initialise() {
+    if env::secure() {
+        return;
+    }
+    counts::start(setting);
+}
+
+/// What environment variable `name` says, one of `words`: its number; 0, with a complaint, if it says
+/// something else.
+fn setting(name: &str, words: &[&str]) -> usize {
+    let Some(v) = env::get(name) else { return 0 };
+    words.iter().position(|&w| w == v.trim()).unwrap_or_else(|| {
+        report_bad(Bad::Warn(format!(
+            "{name}={v} is not understood: accepted are {}; using the default",
+            words.join(", ")
+        )));
+        0
+    })
+}
