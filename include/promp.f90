@@ -1,6 +1,6 @@
 ! The Fortran module of the promp runtime: the routines of promp.h.
 module promp
-  use iso_c_binding, only: c_int, c_double, c_int32_t, c_int64_t, c_size_t
+  use iso_c_binding, only: c_int, c_double, c_int32_t, c_int64_t, c_size_t, c_ptr
   implicit none
   integer(c_int), parameter :: promp_kill = 1, promp_crash = 2, promp_hang = 3, promp_memerr = 4, promp_die = 5
   integer(c_int), parameter :: promp_static = 1, promp_dynamic = 2
@@ -21,6 +21,12 @@ module promp
       import :: c_int
     end function
     subroutine promp_potential_ckpt() bind(c)
+    end subroutine
+    !> The variable that starts at `start` (c_loc), `bytes` long, is dead at the next promp_potential_ckpt.
+    subroutine promp_dead(start, bytes) bind(c)
+      import :: c_ptr, c_size_t
+      type(c_ptr), value :: start
+      integer(c_size_t), value :: bytes
     end subroutine
     subroutine promp_replayable(yes) bind(c)
       import :: c_int

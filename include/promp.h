@@ -47,6 +47,11 @@ struct promp_statistics {
 int promp_version(void) PROMP_WEAK_;
 /* A place where a checkpoint would be welcome. */
 void promp_potential_ckpt(void) PROMP_WEAK_;
+/* The next time this thread comes to promp_potential_ckpt, memory in [start, start + bytes) is dead: on
+ * every way from there it is written before it is read. A checkpoint taken there leaves it out. In a
+ * parallel region every thread of the team says so, and comes to promp_potential_ckpt as often as the
+ * others, with a barrier in between (docs/live-sets.md). */
+void promp_dead(const void *start, size_t bytes) PROMP_WEAK_;
 /* The next construct (or region, if called outside) may (1) or may not (0) be executed again after a failure: executing
  * it again, after any part of it was executed, gives the same result. */
 void promp_replayable(int yes) PROMP_WEAK_;

@@ -75,6 +75,8 @@ fn nothing_of_ours_leaks_into_the_program() {
     let ours = [
         "promp_version",
         "promp_potential_ckpt",
+        "promp_dead",
+        "promp_live",
         "promp_replayable",
         "promp_frags",
         "promp_recompute",

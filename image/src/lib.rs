@@ -388,6 +388,9 @@ pub struct Description {
     /// Where it was in its input from pipes.
     #[serde(default)]
     pub received: Vec<Received>,
+    /// Memory that was left out because it was dead: [start, end), in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dead: Vec<(usize, usize)>,
 }
 
 /// How much the program has read from a pipe that it was started with.

@@ -4,6 +4,7 @@ use super::crew;
 use super::journal::Journal;
 use super::pipes::received::Received;
 use super::pipes::sent::Sent;
+use super::place::Place;
 use super::seats::{SEATS, Seat};
 use crate::fault::record::List;
 use crate::sys::{futex, keep as region};
@@ -41,6 +42,8 @@ pub struct Keep {
     pub in_memory: AtomicU32,
     /// See `wanted`.
     pub attempts: AtomicU32,
+    /// Where memory is dead.
+    pub place: Place,
     /// The last whole checkpoint, 0 if none.
     pub generation: AtomicU64,
     /// Monotonic time when it was taken.

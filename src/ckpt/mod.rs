@@ -21,6 +21,7 @@ pub mod masks;
 pub mod memory;
 pub mod pages;
 pub mod pipes;
+pub mod place;
 pub mod process;
 pub mod ranges;
 pub mod restart;
@@ -67,6 +68,10 @@ pub struct Settings {
     pub all_threads: bool,
     /// PROMP_CKPT_FILES: bytes of the files whose content is saved.
     pub files: u64,
+    /// PROMP_CKPT_LIVE: is dead memory left out?
+    pub live: bool,
+    /// PROMP_CKPT_POISON: is what was left out filled with NaNs after it was put back?
+    pub poison: bool,
     /// PROMP_VERBOSE.
     pub verbose: u32,
     /// Default number of threads of a region.
@@ -78,7 +83,7 @@ pub struct Settings {
 /// Checkpoints taken in this process, for the report; in the kept region. Zeroed memory is the empty list.
 pub struct TakenList {
     count: AtomicU32,
-    list: [[AtomicU64; 6]; TakenList::MOST],
+    list: [[AtomicU64; 7]; TakenList::MOST],
 }
 
 impl TakenList {
@@ -87,7 +92,7 @@ impl TakenList {
     /// Adds one; beyond the list's size the last is replaced.
     pub fn push(&self, t: Taken) {
         let i = (self.count.load(Relaxed) as usize).min(Self::MOST - 1);
-        let words = [t.generation, t.at_ns, t.bytes, t.dirty_pages, t.stop_ns, t.write_ns];
+        let words = [t.generation, t.at_ns, t.bytes, t.dirty_pages, t.stop_ns, t.write_ns, t.left_out];
         for (w, v) in self.list[i].iter().zip(words) {
             w.store(v, Relaxed);
         }
@@ -99,13 +104,14 @@ impl TakenList {
         let get = |i: usize| self.list[i].each_ref().map(|w| w.load(Relaxed));
         (0..n)
             .map(get)
-            .map(|[generation, at_ns, bytes, dirty_pages, stop_ns, write_ns]| Taken {
+            .map(|[generation, at_ns, bytes, dirty_pages, stop_ns, write_ns, left_out]| Taken {
                 generation,
                 at_ns,
                 bytes,
                 dirty_pages,
                 stop_ns,
                 write_ns,
+                left_out,
             })
             .collect()
     }

@@ -35,6 +35,14 @@ fn those<T: Copy + Ord>(ranges: &[(T, T)], others: &[(T, T)], wanted: bool) -> V
     out
 }
 
+/// What is in `ranges` or in `others`.
+pub fn union<T: Copy + Ord>(ranges: &[(T, T)], others: &[(T, T)]) -> Vec<(T, T)> {
+    let mut all = without(ranges, others);
+    all.extend(others);
+    all.sort_unstable();
+    joined(all.into_iter())
+}
+
 /// Is anything of [from, end) in `ranges`?
 pub fn meet<T: Copy + Ord>(ranges: &[(T, T)], from: T, end: T) -> bool {
     ranges.get(ranges.partition_point(|r| r.1 <= from)).is_some_and(|r| r.0 < end)
@@ -74,6 +82,7 @@ mod tests {
         assert_eq!(without(&a, &b), [(2, 5), (6, 9), (21, 25), (45, 50)]);
         assert_eq!(without(&a, &[]), a);
         assert_eq!(within(&a, &b), [(0, 2), (5, 6), (9, 10), (20, 21), (25, 30), (30, 31), (40, 45)]);
+        assert_eq!(union(&a, &b), [(0, 50), (60, 70)]);
         assert_eq!(joined(a.into_iter()), [(0, 10), (20, 31), (40, 50)]);
     }
 

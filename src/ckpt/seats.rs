@@ -85,6 +85,8 @@ pub struct Seat {
     pub going: AtomicU32,
     /// Is it the thread that the program began with?
     pub initial: AtomicU32,
+    /// Does the thread stand at a place where memory is dead (ckpt/place.rs)?
+    pub standing: AtomicU32,
     /// Has libc made the frozen thread?
     pub libcs: AtomicU32,
     /// Had the frozen thread an rseq area? It has none while it is frozen: the kernel would write to it, while it is copied, when the host is given a
@@ -118,6 +120,7 @@ impl Seat {
         let of_the_pool = thr.is_some_and(|t| t.worker.get());
         self.initial.store(u32::from(!of_the_pool && tid == syscall::getpid()), Relaxed);
         self.state.store(RUNNING, Relaxed);
+        self.standing.store(super::place::AWAY, Relaxed);
         self.order.store(NONE, Relaxed);
         self.host.store(tid, Release);
         true
@@ -125,6 +128,7 @@ impl Seat {
 
     /// The seat is free again.
     pub fn leave(&self) {
+        self.standing.store(super::place::AWAY, Relaxed);
         self.host.store(0, Relaxed);
         self.thread.store(core::ptr::null_mut(), Release);
     }

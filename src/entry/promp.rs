@@ -3,7 +3,7 @@
 use super::omp::export;
 use crate::ckpt;
 use crate::fault::undo::Grid;
-use crate::fault::{inject, policy, record, report, spec::Kind, tables};
+use crate::fault::{inject, place, policy, record, report, spec::Kind, tables};
 use crate::icv::{globals, globals_if_ready};
 use crate::team::thread::current;
 use core::sync::atomic::Ordering::*;
@@ -44,7 +44,20 @@ export! {
     /// The version, as 10000·major + 100·minor + patch.
     fn promp_version() -> i32 { 100 }
     /// A place where a checkpoint would be welcome. Without checkpointing it does nothing.
-    fn promp_potential_ckpt() { ckpt::potential() }
+    fn promp_potential_ckpt() {
+        if !super::guarded(|| place::visit(current())) {
+            ckpt::potential();
+        }
+    }
+    /// [start, start + bytes) is dead at the next such place: on every way from there it is written before it
+    /// is read.
+    fn promp_dead(start: usize, bytes: usize) {
+        super::guarded(|| place::dead(current(), start, bytes))
+    }
+    /// For the code that promp-cc adds: it is live there, whatever else is said of it.
+    fn promp_live(start: usize, bytes: usize) {
+        super::guarded(|| place::live(current(), start, bytes))
+    }
     /// The next construct may (1) or may not (0) be executed again.
     fn promp_replayable(yes: i32) { policy::vouch(current(), yes != 0) }
     /// PR_FRAGS for the next loop: static chunks are handed out in m fragments; below 1: as the runtime sees fit.

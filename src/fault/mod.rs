@@ -5,6 +5,7 @@ pub mod after;
 pub mod agent;
 pub mod inject;
 pub mod library;
+pub mod place;
 pub mod policy;
 pub mod publish;
 pub mod record;

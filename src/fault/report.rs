@@ -137,6 +137,7 @@ fn collect() -> Report {
                 dirty_pages: t.dirty_pages,
                 stop_s: t.stop_ns as f64 / 1e9,
                 write_s: t.write_ns as f64 / 1e9,
+                left_out: t.left_out,
             })
             .collect(),
         loops: site::accounts().into_iter().map(account).collect(),

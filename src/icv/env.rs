@@ -25,11 +25,13 @@ pub fn secure() -> bool {
 
 /// Stops the process if a variable whose value must not be wrong is wrong.
 pub fn check_fatal_settings() {
-    const STRICT: [&CStr; 8] = [
+    const STRICT: [&CStr; 10] = [
         c"PROMP_FAULT",
         c"PROMP_CKPT_DIR",
         c"PROMP_CKPT_FILES",
         c"PROMP_CKPT_INTERVAL",
+        c"PROMP_CKPT_LIVE",
+        c"PROMP_CKPT_POISON",
         c"PROMP_CKPT_TRACK",
         c"PROMP_CKPT_COPY",
         c"PROMP_CKPT_THREADS",

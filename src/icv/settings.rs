@@ -182,6 +182,8 @@ fn checkpoints(
     let copying = [Copying::Auto, Copying::Stopped, Copying::Running, Copying::Small]
         [choice("PROMP_CKPT_COPY", &["auto", "stopped", "running", "small"])];
     let all_threads = choice("PROMP_CKPT_THREADS", &["team", "all"]) == 1;
+    let live = choice("PROMP_CKPT_LIVE", &["on", "off"]) == 0;
+    let poison = choice("PROMP_CKPT_POISON", &["0", "1"]) == 1;
     let files = match get("PROMP_CKPT_FILES").map(|v| (parse::stack_size(&v), v)) {
         Some((None, v)) => {
             bad(format!("PROMP_CKPT_FILES={v}: expected a size like 64M"));
@@ -202,6 +204,8 @@ fn checkpoints(
         compare,
         copying,
         all_threads,
+        live,
+        poison,
         files,
         verbose,
         ..Default::default()
@@ -308,6 +312,8 @@ mod tests {
             ("PROMP_CKPT_TRACK", "magic"),
             ("PROMP_CKPT_COPY", "later"),
             ("PROMP_CKPT_THREADS", "some"),
+            ("PROMP_CKPT_LIVE", "yes"),
+            ("PROMP_CKPT_POISON", "on"),
             ("PROMP_CKPT_FILES", "many"),
         ] {
             let (_, _, e) = read(&[(name, value)]);

@@ -9,6 +9,7 @@ pub mod member;
 pub mod pool;
 pub mod region;
 pub mod room;
+pub mod said;
 pub mod setup;
 #[allow(clippy::module_inception)]
 pub mod team;

@@ -7,6 +7,7 @@
 use super::event::Patience;
 use super::member::Member;
 use super::room::Waker;
+use super::said::Said;
 use super::team::Team;
 use crate::fault::save::Save;
 use crate::fault::undo;
@@ -82,6 +83,8 @@ pub struct Thread {
     pub shown: Own<(u32, u32, u32)>,
     /// Its seat for checkpoints (ckpt/seats.rs), from 1; 0 if it has none.
     pub seat_number: Own<u32>,
+    /// What it has said of memory at the next place for a checkpoint, once it has said something.
+    pub said: Own<Option<&'static Said>>,
     /// Are OpenACC's tools not told of this thread's events?
     pub tools_off: Own<bool>,
     /// Host team's number in a league (teams construct): (team_num, num_teams).
@@ -142,6 +145,7 @@ impl Thread {
             moved: Own::new(0),
             shown: Own::new((u32::MAX, 0, 0)),
             seat_number: Own::new(0),
+            said: Own::new(None),
             tools_off: Own::new(false),
             league: Own::new((0, 1)),
             slab: Slab::default(),

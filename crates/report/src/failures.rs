@@ -54,4 +54,7 @@ pub struct Checkpoint {
     pub stop_s: f64,
     /// How long it took to write.
     pub write_s: f64,
+    /// Bytes of dead memory that it does without.
+    #[serde(default)]
+    pub left_out: u64,
 }

@@ -89,7 +89,8 @@ impl Keeper {
     pub(super) fn time_to_note(&self, due: u64) -> u64 {
         // What was noted for a checkpoint that could not be taken still holds.
         let useful = self.grows && !self.unknown && self.ahead.is_none() && self.tracker.notes_writes();
-        if useful && self.tried != Some(self.generation) {
+        // Nor is it known, away from a place, what a checkpoint taken there will need.
+        if useful && !self.has_places() && self.tried != Some(self.generation) {
             due.saturating_sub(self.settings.interval_ns / 2)
         } else {
             u64::MAX
@@ -268,7 +269,7 @@ impl Keeper {
         let maps = memory::mappings();
         self.semaphores.look(&maps);
         let runs = self.tracker.runs(&maps, &self.store.dense, &self.crew);
-        (maps, runs)
+        (maps, self.without_dead(runs))
     }
 
     /// Bytes in `runs` that have changed, or may have.

@@ -8,6 +8,7 @@
 
 mod ahead;
 mod copy;
+mod dead;
 mod freeze;
 mod ready;
 mod restore;
@@ -51,6 +52,8 @@ pub struct Taken {
     pub stop_ns: u64,
     /// How long writing took.
     pub write_ns: u64,
+    /// Bytes of dead memory that it does without.
+    pub left_out: u64,
 }
 
 /// The keeper's own data.
@@ -77,6 +80,8 @@ pub struct Keeper {
     ready: ready::Ready,
     /// The last attempt was refused; so may the next one be.
     refused: bool,
+    /// Threads at a place where memory is dead.
+    standing: dead::Standing,
     /// What users have been told: once of a kind.
     told: Vec<String>,
     /// Files whose content is not part of the checkpoint just taken, and why.
@@ -106,6 +111,7 @@ impl Keeper {
     pub fn new(settings: Settings, store: Store, taken: &'static super::TakenList) -> Self {
         let tracker = Tracker::new(settings.compare, settings.copying != Copying::Stopped);
         keep::get().journal.begin(&settings.dir, settings.files);
+        keep::get().place.interval_ns.store(if settings.live { settings.interval_ns } else { 0 }, Relaxed);
         Self {
             door: Arc::new(Door::open()),
             tracker,
@@ -121,6 +127,7 @@ impl Keeper {
             tried: None,
             ready: ready::Ready::new(settings.copying, &store.slots()),
             refused: false,
+            standing: dead::Standing::default(),
             told: Vec::new(),
             left_out: Vec::new(),
             stranger: None,
@@ -157,7 +164,13 @@ impl Keeper {
             }
             let wanted = k.wanted.load(Acquire) > 0;
             let now = time::now_ns();
-            if wanted || now >= due {
+            // A program with places takes its checkpoints there, unless it does not come to one in time.
+            let is_late = now >= due + if self.has_places() { self.settings.interval_ns / 2 } else { 0 };
+            if !wanted && now >= due && !is_late {
+                futex::wait_until(&k.bell, bell, due + self.settings.interval_ns / 2);
+                continue;
+            }
+            if wanted || is_late {
                 let taken = self.take();
                 self.staging.offer();
                 k.in_memory.store(0, Release);
@@ -165,7 +178,10 @@ impl Keeper {
                 self.refused = matches!(taken, Err(No::Refused(_)));
                 let soon = match taken {
                     Ok(()) => self.settings.interval_ns,
-                    Err(No::Later) => RETRY_NS,
+                    Err(No::Later) => {
+                        self.release();
+                        RETRY_NS
+                    }
                     Err(No::Refused(why)) => {
                         self.tell(&format!("no checkpoint now: {why}; the run goes on"), &kind(&why));
                         self.settings.interval_ns.max(50_000_000)
@@ -187,6 +203,12 @@ impl Keeper {
             let again = self.make_ready(due);
             futex::wait_until(&k.bell, bell, due.min(noting).min(again));
         }
+    }
+
+    /// Has the program come to a place where memory is dead since the last checkpoint?
+    fn has_places(&self) -> bool {
+        let k = keep::get();
+        self.settings.live && k.place.was_visited_since(k.taken_ns.load(Relaxed))
     }
 
     /// Says something about checkpoints, once of a kind.

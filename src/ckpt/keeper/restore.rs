@@ -125,6 +125,8 @@ impl Keeper {
         for s in &k.seats {
             s.leave();
         }
+        self.dismiss();
+        k.place.forget();
         for c in contexts {
             let carrier = carriers.iter().position(|(_, tp)| *tp == c.thread_pointer);
             let seat = match carrier {
@@ -209,6 +211,7 @@ impl Keeper {
         let r = self.put_pages_back(&maps, &runs, &noted, &index[..memory]);
         self.store.index = index;
         r?;
+        self.poison()?;
         self.tracker.arm_all(&maps, &self.crew);
         self.unknown = !self.tracker.notes_writes();
         Ok(())

@@ -4,6 +4,7 @@ use super::super::busy::{BLOCK, Busy};
 use super::super::cow::{CLOSED, PLACES};
 use super::super::image::{self, Context, Description, Map, OpenFile, PAGE, Seconds, Word};
 use super::super::memory;
+use super::super::ranges;
 use super::super::seats::Seat;
 use super::super::semaphores::Obstacle;
 use super::super::store::Committed;
@@ -31,6 +32,7 @@ impl Keeper {
         if !self.store.intact() {
             return Err(No::Refused("the program has closed descriptors of the runtime's".into()));
         }
+        self.claim();
         self.write_ahead()?;
         let had = self.staging.ready();
         let busy = self.prepare()?;
@@ -43,6 +45,7 @@ impl Keeper {
             self.thaw();
             return Err(No::Later);
         }
+        self.confirm(&seats);
         let copied = self.copy(&seats, busy);
         let children_ended = process::children_ended();
         if copied.is_ok() {
@@ -75,9 +78,14 @@ impl Keeper {
                 0 => String::new(),
                 n => format!(", {n} written to slots made ready"),
             };
+            let left_out = match ranges::bytes(&self.last.dead) / PAGE {
+                0 => String::new(),
+                n => format!(", {n} dead pages left out"),
+            };
             say!(
-                "checkpoint {} taken: {dirty_pages} pages, {stop:.1} ms stopped{while_running}{in_ready}",
-                self.generation
+                "checkpoint {} taken: {dirty_pages} pages, {stop:.1} ms stopped{while_running}{in_ready}{}",
+                self.generation,
+                left_out
             );
         }
         self.stop_holding(began.saturating_sub(last_ns));
@@ -112,8 +120,10 @@ impl Keeper {
     }
 
     /// Those who asked for a checkpoint go on: it is safe in memory, or there is none.
-    pub(super) fn answer(&self) {
+    pub(super) fn answer(&mut self) {
         let k = keep::get();
+        self.dismiss();
+        k.place.forget();
         if k.wanted.swap(0, AcqRel) != 0 {
             k.attempts.fetch_add(1, Release);
             futex::wake(&k.attempts, u32::MAX);
@@ -148,7 +158,7 @@ impl Keeper {
         let chosen = contents::choose(&mut files, self.settings.files);
         let sent = keep::get().sent.positions();
         let received = keep::get().received.positions();
-        let about = Description { sent, received, ..self.describe(&maps, files, seats) };
+        let mut about = Description { sent, received, ..self.describe(&maps, files, seats) };
         let waiting = about.contexts.iter().fold(about.pending, |set, c| set | c.attributes.pending);
         // The kernel does not tell how often they wait, and with which values.
         if let Some(signal) = pending::of_set(waiting).find(|s| *s >= libc::SIGRTMIN()) {
@@ -160,7 +170,11 @@ impl Keeper {
             self.unknown = true;
             self.tracker.let_go(&maps);
         }
-        let runs = self.tracker.runs_anew(&maps, &self.store.dense, &busy.unarmed());
+        let left_out = self.left_out(&maps);
+        let unarmed = ranges::union(&busy.unarmed(), &left_out);
+        let runs = self.tracker.runs_anew(&maps, &self.store.dense, &unarmed);
+        about.dead = self.still_out(&runs, &left_out);
+        let runs = self.without_dead(runs);
         let mut running = self.hold(&maps, &runs);
         let runs = running.rest(runs);
         let old = core::mem::take(&mut self.store.index);
@@ -223,6 +237,7 @@ impl Keeper {
             boot: sent::boot(),
             sent: Vec::new(),
             received: Vec::new(),
+            dead: Vec::new(),
             signals: files::dispositions(),
         }
     }
@@ -279,6 +294,7 @@ impl Keeper {
             dirty_pages: committed.dirty_pages,
             stop_ns,
             write_ns: time::now_ns() - thawed,
+            left_out: ranges::bytes(&self.last.dead) as u64,
         });
         Ok(committed)
     }

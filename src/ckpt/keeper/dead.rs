@@ -1,0 +1,178 @@
+//! What a checkpoint leaves out: memory that is dead at the place where all threads stand (ckpt/place.rs).
+//! Its pages are neither copied nor in the index, so that their slots are free; a rollback or a restart
+//! makes them fresh.
+//!
+//! A page that was left out and has not been written to since is still dead, wherever the next checkpoint
+//! is taken: on the way that the program has gone nothing of it was written, so nothing of it will be read
+//! before that. So a page that has not changed and is in no index stays out; one that was written to
+//! becomes part of the image again. Pages that are left out are not armed: they are about to be written.
+
+use super::super::image::{Map, PAGE};
+use super::super::keep;
+use super::super::place::{CLAIMED, STANDS};
+use super::super::ranges;
+use super::super::seats::Seat;
+use super::super::tracker::Run;
+use super::Keeper;
+use core::sync::atomic::Ordering::*;
+
+/// A NaN that no computation makes, as a double and as two floats.
+const POISON: u32 = 0x7ffc_dead;
+
+/// Memory: [start, end), in order, apart from each other.
+type Ranges = Vec<(usize, usize)>;
+
+/// Threads that stand at a place until the attempt is over.
+#[derive(Default)]
+pub(super) struct Standing {
+    seats: Vec<u32>,
+    /// Whole pages of what is dead there.
+    dead: Ranges,
+}
+
+/// Any ranges, in order, as few as they can be.
+fn ordered(mut ranges: Ranges) -> Ranges {
+    ranges.sort_unstable();
+    let mut out: Ranges = Vec::with_capacity(ranges.len());
+    for r in ranges {
+        match out.last_mut() {
+            Some(last) if r.0 <= last.1 => last.1 = last.1.max(r.1),
+            _ => out.push(r),
+        }
+    }
+    out
+}
+
+/// The whole pages of what is `dead` and not `live`.
+fn whole_pages(dead: Ranges, live: Ranges) -> Ranges {
+    let pages =
+        |(start, end): (usize, usize)| Some((start.checked_next_multiple_of(PAGE)?, end / PAGE * PAGE));
+    let dead = ranges::without(&ordered(dead), &ordered(live));
+    dead.into_iter().filter_map(pages).filter(|r| r.0 < r.1).collect()
+}
+
+impl Keeper {
+    /// Somebody waits for a checkpoint: do threads stand at a place? They stay until the attempt is over.
+    pub(super) fn claim(&mut self) {
+        let k = keep::get();
+        if !self.settings.live || k.wanted.load(Acquire) == 0 {
+            return;
+        }
+        let claim = |s: &Seat| s.standing.compare_exchange(STANDS, CLAIMED, SeqCst, SeqCst).is_ok();
+        let standing: Vec<&'static Seat> = k.seats.iter().filter(|s| claim(s)).collect();
+        let (mut dead, mut live, mut known) = (Vec::new(), Vec::new(), true);
+        for s in &standing {
+            match s.logical().and_then(|t| t.said.get()).and_then(|said| said.ranges()) {
+                Some((d, l)) => {
+                    dead.extend(d);
+                    live.extend(l);
+                }
+                None => known = false,
+            }
+        }
+        let dead = if known { whole_pages(dead, live) } else { Vec::new() };
+        self.standing = Standing { seats: standing.iter().map(|s| k.number(s)).collect(), dead };
+    }
+
+    /// The threads in `seats` are frozen: can what is dead for those that stand be left out? Only if all
+    /// others are idle, and no handler of a signal can have been in the way. Otherwise nothing is.
+    pub(super) fn confirm(&mut self, seats: &[&'static Seat]) {
+        let k = keep::get();
+        let is_idle = |s: &Seat| s.logical().is_some_and(|t| t.worker.get() && !t.is_in_region());
+        let stands = |s: &&'static Seat| self.standing.seats.contains(&k.number(s));
+        let alone = seats.iter().all(|s| stands(s) || is_idle(s));
+        if !alone || k.handlers.load(Relaxed) != 0 {
+            self.standing.dead.clear();
+        }
+    }
+
+    /// The attempt is put off: they may go on, and stand there for the next one if they do not.
+    pub(super) fn release(&mut self) {
+        for &n in &self.standing.seats {
+            // Where memory was put back nobody stands.
+            let _ = keep::get().seats[n as usize].standing.compare_exchange(CLAIMED, STANDS, SeqCst, SeqCst);
+        }
+        self.dismiss();
+    }
+
+    /// The attempt is over: they go on.
+    pub(super) fn dismiss(&mut self) {
+        self.standing = Standing::default();
+    }
+
+    /// What is left out of `maps`, if they are what the checkpoint is taken of.
+    pub(super) fn left_out(&self, maps: &[Map]) -> Ranges {
+        if self.standing.dead.is_empty() {
+            return Vec::new();
+        }
+        let private: Ranges = maps.iter().filter(|m| !m.shared).map(|m| (m.start, m.end)).collect();
+        ranges::within(&private, &self.standing.dead)
+    }
+
+    /// Those of `runs` that are not dead.
+    pub(super) fn without_dead(&self, runs: Vec<Run>) -> Vec<Run> {
+        let dead = &self.standing.dead;
+        if dead.is_empty() {
+            return runs;
+        }
+        let mut rest = Vec::with_capacity(runs.len());
+        for r in runs {
+            ranges::parts(dead, r.start, r.end, |start, end, inside| {
+                rest.extend((!inside).then_some(Run { start, end, ..r }));
+            });
+        }
+        rest
+    }
+
+    /// What the checkpoint does without: what it leaves out, and what the last one did and nobody has
+    /// written to since, as `runs` of all memory say (what was noted ahead had been written to).
+    pub(super) fn still_out(&self, runs: &[Run], left_out: &Ranges) -> Ranges {
+        if self.unknown {
+            return left_out.clone();
+        }
+        let unchanged: Ranges = runs.iter().filter(|r| !r.changed).map(|r| (r.start, r.end)).collect();
+        let noted =
+            self.ahead.iter().flat_map(|a| &a.noted).map(|r| (r.0 as usize * PAGE, r.1 as usize * PAGE));
+        let mut all =
+            ranges::without(&ranges::within(&unchanged, &self.last.dead), &noted.collect::<Ranges>());
+        all.extend(left_out);
+        ordered(all)
+    }
+
+    /// After memory was put back: what the checkpoint does without gets a content that shows.
+    pub(super) fn poison(&self) -> Result<(), String> {
+        if !self.settings.poison {
+            return Ok(());
+        }
+        let pattern: Vec<u8> = POISON.to_ne_bytes().repeat((1 << 20) / size_of::<u32>());
+        for &(start, end) in &self.last.dead {
+            for at in (start..end).step_by(pattern.len()) {
+                if !self.door.write(at, &pattern[..pattern.len().min(end - at)]) {
+                    return Err(format!("the memory at {at:x} cannot be written"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_dead_is_whole_pages_without_what_is_live() {
+        let p = |n: usize| n * PAGE;
+        let dead = vec![(p(20) + 1, p(30)), (p(1), p(10)), (p(5), p(12) + 7), (p(40) + 3, p(41) - 1)];
+        let live = vec![(p(25), p(25) + 8), (p(3) - 1, p(3) + 1), (p(11) + 9, p(11) + 10)];
+        let want = [(1, 2), (4, 11), (21, 25), (26, 30)].map(|(a, b)| (p(a), p(b)));
+        assert_eq!(whole_pages(dead, live), want);
+        assert!(whole_pages(vec![(usize::MAX - 5, usize::MAX)], vec![]).is_empty());
+    }
+
+    #[test]
+    fn the_poison_is_a_quiet_nan() {
+        let double = f64::from_bits(u64::from(POISON) << 32 | u64::from(POISON));
+        assert!(double.is_nan() && f32::from_bits(POISON).is_nan());
+    }
+}

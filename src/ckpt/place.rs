@@ -1,0 +1,98 @@
+//! Places: where a program says that memory is dead (`promp_dead`) and lets a checkpoint be taken
+//! (`promp_potential_ckpt`).
+//!
+//! Dead at a place is what is written before it is read on every way from there. A checkpoint can leave it
+//! out if, and only if, it is taken while everybody who executes the program stands there: the initial
+//! thread in serial code; inside of a region every thread of its team. Elsewhere a checkpoint is whole, as
+//! ever.
+//!
+//! Serial code: the thread asks for a checkpoint when the next visit would be too late, and waits for it. A
+//! region: the first thread that comes when a checkpoint is due names the *next* visit as the one at which
+//! all stand ([`Place::target`]). Visits are numbered by each thread for itself, in a region from 1.
+//! Between two visits there is a barrier at least, so nobody has passed the next one while somebody is at
+//! this one, and everybody comes to the barrier after the target was named: all stop at the same visit. If
+//! they do not after all (no barrier, the loop has ended) whoever stands goes on after a while, and the
+//! keeper takes a whole checkpoint.
+//!
+//! ```text
+//! Seat::standing   AWAY --thread--> STANDS --keeper--> CLAIMED --thread, attempt over--> AWAY
+//!                           |                              +--keeper, puts it off--> STANDS
+//!                           +--thread gives up (compare-and-swap)--> AWAY
+//! ```
+//!
+//! STANDS is the edge for what the thread has said ([`Said`]): its store (SeqCst) comes behind the words,
+//! the keeper's compare-and-swap in front of reading them; CLAIMED, the thread changes nothing until the
+//! attempt is over. Two threads that come at the same time see each other (SeqCst): one of them finds that
+//! everybody stands, and asks. A rollback sets all seats to AWAY: the threads go on from where they stood,
+//! and leave the place.
+
+use super::keep::Keep;
+use super::ring;
+use crate::sys::{futex, time};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+
+/// [`Seat::standing`]: somewhere else.
+pub const AWAY: u32 = 0;
+/// At a place; may go on.
+pub const STANDS: u32 = 1;
+/// At a place, until the attempt is over.
+pub const CLAIMED: u32 = 2;
+
+/// Who waits looks so often whether it is still wanted.
+const LOOK_NS: u64 = 10_000_000;
+
+/// In the kept region. Zeroed memory is its initial state.
+pub struct Place {
+    /// The visit at which the team stands: the region's number and the visit's in it. 0: none is named.
+    /// Relaxed: the barrier between two visits orders it.
+    pub target: AtomicU64,
+    /// When a place with dead memory was last visited.
+    pub visited_ns: AtomicU64,
+    /// The time between two checkpoints; 0: nothing is left out.
+    pub interval_ns: AtomicU64,
+}
+
+impl Place {
+    /// Has one been visited since `ns`?
+    pub fn was_visited_since(&self, ns: u64) -> bool {
+        self.visited_ns.load(Relaxed) > ns
+    }
+
+    /// The attempt is over: no visit is named any more.
+    pub fn forget(&self) {
+        self.target.store(0, Relaxed);
+    }
+}
+
+/// Stands until an attempt is over, or until `until` if fewer than `team` threads have come, or it is not
+/// `wanted` any more.
+/// `seat` is where the thread's seat says so: after a rollback it may be another one.
+pub fn stand(
+    k: &'static Keep,
+    seat: impl Fn() -> &'static AtomicU32,
+    (team, until): (u32, u64),
+    wanted: impl Fn() -> bool,
+) {
+    let before = k.attempts.load(Acquire);
+    seat().store(STANDS, SeqCst);
+    let here = k.seats.iter().filter(|s| s.standing.load(SeqCst) != AWAY).count();
+    if here >= team as usize {
+        k.wanted.store(1, Release);
+        ring(k);
+    }
+    loop {
+        let over = k.attempts.load(Acquire) != before;
+        let leaves = over || !wanted() || time::now_ns() > until;
+        // In memory that was put back nobody stands: it is AWAY already.
+        if seat().load(SeqCst) == AWAY
+            || leaves && seat().compare_exchange(STANDS, AWAY, SeqCst, SeqCst).is_ok()
+        {
+            return;
+        }
+        if over {
+            seat().store(AWAY, SeqCst);
+            return;
+        }
+        futex::wait_until(&k.attempts, before, (time::now_ns() + LOOK_NS).min(until));
+    }
+}

@@ -1,0 +1,118 @@
+//! What a thread has said of memory on its way to a place where a checkpoint may be taken (`promp_dead`):
+//! which is dead there, and which is live all the same. It is the program's memory: a rollback to a moment
+//! between two words finds the first one said and the second one not.
+
+use crate::sys::own::Own;
+use core::array::from_fn;
+
+/// So many words of a kind are kept.
+const MOST: usize = 256;
+
+/// [start, end).
+pub type Range = (usize, usize);
+
+/// Ranges. Zeroed memory is the empty list.
+struct List {
+    count: Own<usize>,
+    ranges: [Own<Range>; MOST],
+}
+
+impl List {
+    fn new() -> Self {
+        Self { count: Own::new(0), ranges: from_fn(|_| Own::new((0, 0))) }
+    }
+
+    /// False if there is no room.
+    fn push(&self, r: Range) -> bool {
+        let n = self.count.get();
+        if n < MOST {
+            self.ranges[n].set(r);
+            self.count.set(n + 1);
+        }
+        n < MOST
+    }
+
+    fn all(&self) -> impl Iterator<Item = Range> {
+        self.ranges[..self.count.get()].iter().map(Own::get)
+    }
+}
+
+/// See the module's text. Written by its thread; read by others while that stands at the place.
+pub struct Said {
+    dead: List,
+    live: List,
+    /// Something that is live was not noted: nothing is known to be dead.
+    incomplete: Own<bool>,
+    /// When the thread was last at a place; 0: never.
+    pub last_ns: Own<u64>,
+    /// The region in which it was, and how often.
+    visits: Own<(u64, u64)>,
+}
+
+impl Said {
+    /// Nothing yet. It lives as long as its thread: for ever.
+    pub fn create() -> &'static Self {
+        Box::leak(Box::new(Self {
+            dead: List::new(),
+            live: List::new(),
+            incomplete: Own::new(false),
+            last_ns: Own::new(0),
+            visits: Own::new((0, 0)),
+        }))
+    }
+
+    /// The thread is at a place, in region `region`: how often, with this time.
+    pub fn count(&self, region: u64) -> u64 {
+        let (last, n) = self.visits.get();
+        self.visits.set((region, if last == region { n + 1 } else { 1 }));
+        self.visits.get().1
+    }
+
+    /// `r` is dead; what does not fit into the list is not.
+    pub fn dead(&self, r: Range) {
+        self.dead.push(r);
+    }
+
+    /// `r` is live, whatever else is said of it.
+    pub fn live(&self, r: Range) {
+        if !self.live.push(r) {
+            self.incomplete.set(true);
+        }
+    }
+
+    /// Has anything been said to be dead?
+    pub fn is_empty(&self) -> bool {
+        self.dead.count.get() == 0
+    }
+
+    /// What is dead, in any order, and what is live; none if that is not known.
+    pub fn ranges(&self) -> Option<(Vec<Range>, Vec<Range>)> {
+        (!self.incomplete.get()).then(|| (self.dead.all().collect(), self.live.all().collect()))
+    }
+
+    /// The place is behind the thread.
+    pub fn forget(&self) {
+        self.dead.count.set(0);
+        self.live.count.set(0);
+        self.incomplete.set(false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_live() {
+        let s = Said::create();
+        assert!(s.is_empty());
+        (0..300).for_each(|i| s.dead((i, i + 1)));
+        s.live((3, 4));
+        let (dead, live) = s.ranges().unwrap();
+        assert_eq!((dead.len(), dead[255], live), (256, (255, 256), vec![(3, 4)]));
+        (0..300).for_each(|i| s.live((i, i + 1)));
+        assert!(s.ranges().is_none());
+        s.forget();
+        assert_eq!(s.ranges(), Some((vec![], vec![])));
+    }
+}

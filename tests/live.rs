@@ -1,0 +1,155 @@
+//! Live sets: memory that is dead where a checkpoint is taken is left out of it, and nobody misses it
+//! (docs/live-sets.md).
+
+mod common;
+use common::saved::*;
+use common::*;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+const POISON: (&str, &str) = ("PROMP_CKPT_POISON", "1");
+
+/// The checkpoints of a report: bytes written, bytes left out.
+fn checkpoints(report: &Path) -> Vec<(u64, u64)> {
+    let text = fs::read(report).expect("a report");
+    let report: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+    let list = report["checkpoints"].as_array().expect("a list");
+    list.iter().map(|c| (c["bytes"].as_u64().unwrap(), c["left_out"].as_u64().unwrap())).collect()
+}
+
+/// Of 200,000 doubles each, `next` is dead, and of two other arrays a half. What is written is what lives,
+/// and a little more.
+#[test]
+fn dead_memory_is_not_in_the_image() {
+    let s = Scratch::new("dead");
+    let exe = build("ckpt/dead.c", &[]);
+    let (dead, live) = (200_000 * 8 * 2, 200_000 * 8 * 3 / 2);
+    for place in ["s", "r"] {
+        let report = s.path("report");
+        let set = [("PROMP_REPORT", text(&report)), ("PROMP_CKPT_INTERVAL", "50ms")];
+        let run = checkpointed(&exe, &[place, "500"], &s.path("ckpt"), &set);
+        assert_eq!(run.status, 0, "{}", run.err);
+        let all = checkpoints(&report);
+        let there = all.iter().filter(|c| c.1 > 0).count();
+        assert!(there >= 5, "{place}: only {there} of {} checkpoints were taken there", all.len());
+        // Up to a page at each end of each of three ranges.
+        let exact = all.iter().filter(|c| c.1 > 0).all(|c| (dead - 6 * 4096..=dead).contains(&c.1));
+        assert!(exact, "{place}: {all:?}");
+        // Half of `fixed` never changes, and of the first one there everything has changed.
+        let later: Vec<u64> = all.iter().filter(|c| c.1 > 0).skip(1).map(|c| c.0).collect();
+        let most = live as u64 * 102 / 100 + (400 << 10);
+        assert!(later.iter().all(|&b| b <= most), "{place}: {later:?}, {most} at most");
+    }
+}
+
+/// Where it is not certain that everybody stands at the place, checkpoints are whole.
+#[test]
+fn nothing_is_left_out_elsewhere() {
+    let s = Scratch::new("elsewhere");
+    let exe = build("ckpt/dead.c", &[]);
+    let all = ("PROMP_CKPT_THREADS", "all");
+    let cases = [
+        (vec!["s", "300"], ("PROMP_CKPT_LIVE", "off")),
+        (vec!["s", "300", "h"], all),
+        (vec!["s", "300", "t"], all),
+        (vec!["r", "300", "l"], all),
+        (vec!["r", "300", "h"], all),
+    ];
+    for (args, set) in cases {
+        let args = &args[..];
+        let want = reference(&exe, args, &[THREADS]);
+        let report = s.path("report");
+        let set = [("PROMP_REPORT", text(&report)), ("PROMP_CKPT_INTERVAL", "50ms"), set];
+        let run = checkpointed(&exe, args, &s.path("ckpt"), &set);
+        assert_eq!((run.status, &run.out), (0, &want.out), "{args:?}: {}", run.err);
+        let all = checkpoints(&report);
+        assert!(all.len() > 1 && all.iter().all(|c| c.1 == 0), "{args:?}: {all:?}");
+    }
+}
+
+/// Rolled back to images without what is dead, which is full of NaNs then: the same sum, however changes
+/// are found and memory is copied.
+#[test]
+fn rollbacks_without_what_is_dead() {
+    let s = Scratch::new("deadback");
+    let exe = build("ckpt/dead.c", &[]);
+    let mut back = 0;
+    for seed in 0..8 * scale() {
+        let args = [["s", "r"][seed as usize % 2], "500"];
+        let want = reference(&exe, &args, &[THREADS]);
+        let kind = ["kill", "crash", "memerr"][seed as usize % 3];
+        let fault = format!("{kind}@mtbf=80ms,seed={},count=5", seed + 1);
+        let track = ["auto", "auto", "compare"][seed as usize % 3];
+        let copy = ["auto", "running", "stopped", "small"][seed as usize / 2 % 4];
+        let set = [
+            POISON,
+            ("PROMP_FAULT", &*fault),
+            ("PROMP_CKPT_TRACK", track),
+            ("PROMP_CKPT_COPY", copy),
+            ("PROMP_CKPT_INTERVAL", "40ms"),
+        ];
+        let run = checkpointed(&exe, &args, &s.path("ckpt"), &set);
+        assert_eq!((run.hung, run.status, &run.out), (false, 0, &want.out), "{args:?} {set:?}: {}", run.err);
+        back += run.err.matches("rolled back to checkpoint").count();
+    }
+    assert!(back > 3, "only {back} rollbacks: the faults do not strike");
+}
+
+/// The same by restarts after SIGKILL.
+#[test]
+fn restarts_without_what_is_dead() {
+    let s = Scratch::new("deadkill");
+    let exe = build("ckpt/dead.c", &[]);
+    let mut random = Seeded(5);
+    let mut restarts = 0;
+    for round in 0..2 * scale() {
+        let args = [["s", "r"][round as usize % 2], "600"];
+        let want = reference(&exe, &args, &[THREADS]);
+        let (dir, out) = (s.path("killed"), s.path("out"));
+        let _ = fs::remove_dir_all(&dir);
+        let mut cmd = first_run(&exe, &args, &dir);
+        let mut rounds = 0;
+        loop {
+            let after = (rounds < 4).then(|| Duration::from_millis(150 + random.below(300)));
+            let ended = start_with(
+                cmd,
+                &out,
+                after.as_ref().map(|a| move |t: Duration| t > *a).as_ref().map(|f| f as _),
+                |c| {
+                    c.env(POISON.0, POISON.1);
+                },
+            );
+            match ended {
+                Some(status) => {
+                    assert!(went_well(status, &messages(&out)), "{}", messages(&out));
+                    break;
+                }
+                None if has_generation(&dir) => {
+                    restarts += 1;
+                    cmd = restart(&dir);
+                }
+                None => cmd = first_run(&exe, &args, &dir),
+            }
+            rounds += 1;
+        }
+        assert_eq!(fs::read_to_string(&out).unwrap(), want.out, "{args:?}: {}", messages(&out));
+    }
+    assert!(restarts > 2, "{restarts} restarts");
+}
+
+/// A program that is wrong about what is dead: the poison shows it.
+#[test]
+fn a_wrong_word_shows() {
+    let s = Scratch::new("wrong");
+    let exe = build("ckpt/dead.c", &[]);
+    let args = ["s", "500", "w"];
+    let want = reference(&exe, &args, &[THREADS]);
+    let shown = (1..6).any(|seed| {
+        let fault = format!("crash@mtbf=100ms,seed={seed},count=3");
+        let set = [POISON, ("PROMP_FAULT", &*fault), ("PROMP_CKPT_INTERVAL", "30ms")];
+        let run = checkpointed(&exe, &args, &s.path("ckpt"), &set);
+        run.err.contains("rolled back") && run.out != want.out
+    });
+    assert!(shown);
+}
