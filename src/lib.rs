@@ -10,6 +10,7 @@ compile_error!("promp runs on x86-64 Linux");
 
 pub mod acc;
 pub mod ckpt;
+pub mod device;
 pub mod entry;
 pub mod fault;
 pub mod icv;

@@ -23,7 +23,7 @@ import sys
 import time
 
 FORTRAN = (".f90", ".f", ".F90", ".F", ".f95", ".f03", ".f08")
-OPENMP = ["-fopenmp"]
+OPENMP = ["-fopenmp", "-foffload=disable"]
 # OpenACC on the host, as GCC's own test driver builds it where there is no device.
 OPENACC = ["-fopenacc", "-foffload=disable", "-DACC_DEVICE_TYPE_host=1", "-DACC_MEM_SHARED=1"]
 SUBSUITES = [

@@ -1,6 +1,7 @@
 //! The `omp_*` routines on ICVs, threads, levels, time and devices (OpenMP 5.1, chapter 3). Queries take no stub: they wait
 //! for nobody and change nothing that recovery looks at.
 
+use crate::device;
 use crate::icv::{Icvs, Sched, globals};
 use crate::team::MAX_ACTIVE_LEVELS;
 use crate::team::member::Member;
@@ -174,21 +175,27 @@ export! {
     fn omp_set_default_device(n: i32) { change(|i| i.default_device = n.max(0)) }
     /// Section 3.7.3.
     fn omp_get_default_device() -> i32 { icvs().default_device }
-    /// Section 3.7.4. The host has no devices beside it.
-    fn omp_get_num_devices() -> i32 { 0 }
+    /// Section 3.7.4.
+    fn omp_get_num_devices() -> i32 { super::guarded(|| device::all().len() as i32) }
     /// Section 3.7.5.
-    fn omp_get_device_num() -> i32 { 0 }
+    fn omp_get_device_num() -> i32 {
+        match icvs().device {
+            0 => omp_get_num_devices(),
+            n => i32::from(n) - 1,
+        }
+    }
     /// Section 3.7.6.
-    fn omp_is_initial_device() -> i32 { 1 }
-    /// Section 3.7.7.
-    fn omp_get_initial_device() -> i32 { 0 }
+    fn omp_is_initial_device() -> i32 { i32::from(icvs().device == 0) }
+    /// Section 3.7.7: the host's number is behind those of the devices.
+    fn omp_get_initial_device() -> i32 { omp_get_num_devices() }
     /// Section 3.10.1.
     fn omp_get_wtime() -> f64 { crate::sys::time::now_ns() as f64 * 1e-9 }
     /// Section 3.10.2.
     fn omp_get_wtick() -> f64 { 1e-9 }
     /// Section 3.6.1: ends the workers that are not in a region. Kinds: 1 soft, 2 hard.
     fn omp_pause_resource(kind: i32, device: i32) -> i32 {
-        if !(1..=2).contains(&kind) || device != 0 || team().level.get() != 0 {
+        let known = super::guarded(|| device::routines::pause(device));
+        if !(1..=2).contains(&kind) || !known || team().level.get() != 0 {
             return -1;
         }
         super::guarded(|| {
@@ -198,7 +205,7 @@ export! {
         0
     }
     /// Section 3.6.2.
-    fn omp_pause_resource_all(kind: i32) -> i32 { omp_pause_resource(kind, 0) }
+    fn omp_pause_resource_all(kind: i32) -> i32 { omp_pause_resource(kind, omp_get_initial_device()) }
     /// Section 3.15.
     fn omp_display_env(verbose: i32) {
         super::guarded(|| {

@@ -1,15 +1,19 @@
-//! Device constructs on a machine whose only device is the host: target regions run in the encountering thread, as a new initial
-//! task; data constructs have nothing to move; the memory routines work on host memory.
+//! Device constructs: on a device beside the host where there is one (device/), else in the encountering
+//! thread, as a new initial task, with nothing to move.
 
+use super::guarded;
 use super::omp::export;
 use crate::complain;
+use crate::device::backend::Image;
+use crate::device::items::Items;
+use crate::device::routines::{self, Side};
+use crate::device::{self, Device, constructs, images, native};
 use crate::fault::save::{self, SaveKind};
 use crate::icv::globals;
 use crate::stub;
 use crate::sys::syscall::exit_group;
-use crate::task::{depend, included, spawn};
+use crate::task::{depend, spawn};
 use crate::team::thread::{Thread, current};
-use crate::team::{pool, region};
 
 /// Map kinds with a meaning on the host (low byte; the log of the alignment is in the high one).
 const FIRSTPRIVATE: u16 = 12;
@@ -22,36 +26,6 @@ fn check_offload(thr: &'static Thread, device: i32) {
         complain!("OMP_TARGET_OFFLOAD is set to MANDATORY, but device is not available");
         exit_group(1);
     }
-}
-
-/// Runs `call` as the initial task of an initial team of its own: the enclosing regions are not visible in it.
-fn fallback(thr: &'static Thread, call: (usize, usize), thread_limit: u32) {
-    let (member, task, league, held) = (thr.member(), Some(thr.task()), thr.league.get(), thr.held.get());
-    let team = pool::take_team(1);
-    team.size.set(1);
-    team.level.set(0);
-    team.active_level.set(0);
-    team.primary.parent.set(None);
-    let m = team.member(0);
-    m.place.set(member.place.get());
-    let mut icvs = globals().initial;
-    icvs.default_device = thr.task().icvs.get().default_device;
-    if thread_limit > 0 {
-        icvs.thread_limit = thread_limit;
-    }
-    region::take_part(thr, m, team.begin_region());
-    m.implicit.begin_initial(thr, icvs);
-    thr.enter(m);
-    included::lighten(thr);
-    thr.set_league((0, 1));
-    region::activate(thr, call, (0, 0));
-    thr.enter(member);
-    thr.task.set(task);
-    included::lighten(thr);
-    thr.set_league(league);
-    thr.held.set(held);
-    team.size.set(0);
-    pool::give_back_team(team);
 }
 
 /// The thread_limit among a target construct's launch arguments, 0 if there is none.
@@ -128,10 +102,42 @@ fn wait_depend(thr: &'static Thread, d: *const usize) {
     }
 }
 
-extern "C" fn target(device: i32, func: usize, _unused: usize, _n: usize, addrs: usize, _sizes: usize) {
+/// The device of a clause or, without one, of default-device-var; `None` is the host. Within a region of a
+/// device there is no other.
+fn chosen(thr: &'static Thread, device: i32) -> Option<&'static Device> {
+    const DEFAULT: i32 = -1;
+    if device::all().is_empty() {
+        return None;
+    }
+    let icvs = thr.task().icvs.get();
+    if icvs.device != 0 {
+        return None;
+    }
+    device::numbered(if device == DEFAULT { icvs.default_device } else { device })
+}
+
+fn task(thr: &'static Thread) -> usize {
+    core::ptr::from_ref(thr.task()) as usize
+}
+
+/// GCC 4.9's.
+extern "C" fn target(
+    device: i32,
+    func: usize,
+    _unused: usize,
+    n: usize,
+    addrs: *mut usize,
+    sizes: *const usize,
+    kinds: *const u8,
+) {
     let thr = current();
     check_offload(thr, device);
-    fallback(thr, (func, addrs), 0);
+    // SAFETY: the compiler's arguments.
+    let items = || unsafe { Items::read_old(n, addrs, sizes, kinds) };
+    let on = chosen(thr, device);
+    if !on.is_some_and(|d| constructs::target(d, func, &items(), core::ptr::null(), 0)) {
+        native::run((func, addrs as usize), 0, None);
+    }
     save::point(thr, SaveKind::After(0));
 }
 
@@ -151,62 +157,130 @@ extern "C" fn target_ext(
     check_offload(thr, device);
     wait_depend(thr, depend);
     // SAFETY: the compiler's arguments.
-    let (memory, limit) = unsafe { (copy_firstprivate(n, addrs, sizes, kinds), thread_limit(args)) };
-    fallback(thr, (func, addrs as usize), limit);
-    drop(memory);
+    let (items, limit) = unsafe { (|| Items::read(n, addrs, sizes, kinds), thread_limit(args)) };
+    let on = chosen(thr, device);
+    if !on.is_some_and(|d| constructs::target(d, func, &items(), args, limit)) {
+        // SAFETY: as above.
+        let memory = unsafe { copy_firstprivate(n, addrs, sizes, kinds) };
+        native::run((func, addrs as usize), limit, None);
+        drop(memory);
+    }
     save::point(thr, SaveKind::After(0));
 }
 
-extern "C" fn data(device: i32) {
+extern "C" fn data_old(
+    device: i32,
+    _unused: usize,
+    n: usize,
+    addrs: *mut usize,
+    sizes: *const usize,
+    kinds: *const u8,
+) {
+    // SAFETY: the compiler's arguments.
+    begin_data(device, || unsafe { Items::read_old(n, addrs, sizes, kinds) });
+}
+
+extern "C" fn data(device: i32, n: usize, addrs: *mut usize, sizes: *const usize, kinds: *const u16) {
+    // SAFETY: the compiler's arguments.
+    begin_data(device, || unsafe { Items::read(n, addrs, sizes, kinds) });
+}
+
+fn begin_data(device: i32, items: impl Fn() -> Items) {
     let thr = current();
     check_offload(thr, device);
+    if !device::all().is_empty() {
+        constructs::begin_data(task(thr), chosen(thr, device), &items(), None);
+    }
     save::point(thr, SaveKind::After(0));
 }
 
 extern "C" fn end_data() {
-    save::point(current(), SaveKind::After(0));
+    let thr = current();
+    if !device::all().is_empty() {
+        constructs::end_data(task(thr));
+    }
+    save::point(thr, SaveKind::After(0));
 }
 
-extern "C" fn data_depend(
+extern "C" fn update_old(
     device: i32,
-    _n: usize,
-    _addrs: usize,
-    _sizes: usize,
-    _kinds: usize,
+    _unused: usize,
+    n: usize,
+    addrs: *mut usize,
+    sizes: *const usize,
+    kinds: *const u8,
+) {
+    let thr = current();
+    check_offload(thr, device);
+    if let Some(d) = chosen(thr, device) {
+        // SAFETY: the compiler's arguments.
+        constructs::update(d, &unsafe { Items::read_old(n, addrs, sizes, kinds) }, None, false);
+    }
+    save::point(thr, SaveKind::After(0));
+}
+
+extern "C" fn update(
+    device: i32,
+    n: usize,
+    addrs: *mut usize,
+    sizes: *const usize,
+    kinds: *const u16,
     _flags: u32,
     depend: *const usize,
 ) {
     let thr = current();
     check_offload(thr, device);
     wait_depend(thr, depend);
+    if let Some(d) = chosen(thr, device) {
+        // SAFETY: the compiler's arguments.
+        constructs::update(d, &unsafe { Items::read(n, addrs, sizes, kinds) }, None, false);
+    }
+    save::point(thr, SaveKind::After(0));
+}
+
+extern "C" fn enter_exit_data(
+    device: i32,
+    n: usize,
+    addrs: *mut usize,
+    sizes: *const usize,
+    kinds: *const u16,
+    flags: u32,
+    depend: *const usize,
+) {
+    const EXIT: u32 = 2;
+    let thr = current();
+    check_offload(thr, device);
+    wait_depend(thr, depend);
+    if let Some(d) = chosen(thr, device) {
+        // SAFETY: the compiler's arguments.
+        let items = unsafe { Items::read(n, addrs, sizes, kinds) };
+        if flags & EXIT != 0 { constructs::exit_data(d, &items) } else { constructs::enter_data(d, &items) }
+    }
     save::point(thr, SaveKind::After(0));
 }
 
 stub! {
     GOMP_target [1] => target;
     GOMP_target_ext [3] => target_ext;
-    GOMP_target_data => data;
+    GOMP_target_data => data_old;
     GOMP_target_data_ext => data;
     GOMP_target_end_data => end_data;
-    GOMP_target_update => data;
-    GOMP_target_update_ext [1] => data_depend;
-    GOMP_target_enter_exit_data [1] => data_depend;
+    GOMP_target_update => update_old;
+    GOMP_target_update_ext [1] => update;
+    GOMP_target_enter_exit_data [1] => enter_exit_data;
 }
 
 const EINVAL: i32 = libc::EINVAL;
 
-fn is_host(device: i32) -> bool {
-    device == 0
-}
-
-/// Copies a box out of and into two arrays of `dims` dimensions.
+/// Walks the rows of a box in two arrays of `dims` dimensions: hands over where each lies, and answers how
+/// long it is.
 ///
 /// # Safety
-/// The arrays and index lists are as section 3.8.6 describes.
+/// The index lists have `dims` entries, as section 3.8.6 describes.
 #[allow(clippy::too_many_arguments)]
-unsafe fn copy_rect(
-    dst: *mut u8,
-    src: *const u8,
+unsafe fn rows(
+    dst: usize,
+    src: usize,
     elem: usize,
     dims: usize,
     volume: *const usize,
@@ -214,47 +288,31 @@ unsafe fn copy_rect(
     src_off: *const usize,
     dst_dims: *const usize,
     src_dims: *const usize,
-) -> i32 {
+    out: &mut Vec<(usize, usize)>,
+) -> Option<usize> {
     // SAFETY: by the caller's promise; the products are checked.
     unsafe {
         let (mut d_slice, mut s_slice) = (elem, elem);
         for k in 1..dims {
-            let (Some(d), Some(s)) =
-                (d_slice.checked_mul(*dst_dims.add(k)), s_slice.checked_mul(*src_dims.add(k)))
-            else {
-                return EINVAL;
-            };
-            (d_slice, s_slice) = (d, s);
+            d_slice = d_slice.checked_mul(*dst_dims.add(k))?;
+            s_slice = s_slice.checked_mul(*src_dims.add(k))?;
         }
         if dims == 1 {
-            let (Some(len), Some(d), Some(s)) =
-                (elem.checked_mul(*volume), elem.checked_mul(*dst_off), elem.checked_mul(*src_off))
-            else {
-                return EINVAL;
-            };
-            core::ptr::copy_nonoverlapping(src.add(s), dst.add(d), len);
-            return 0;
+            let len = elem.checked_mul(*volume)?;
+            let (d, s) = (elem.checked_mul(*dst_off)?, elem.checked_mul(*src_off)?);
+            out.push((dst.checked_add(d)?, src.checked_add(s)?));
+            return Some(len);
         }
+        let mut len = Some(0);
         for i in 0..*volume {
-            let d = dst.add((*dst_off + i) * d_slice);
-            let s = src.add((*src_off + i) * s_slice);
+            let d = dst + (*dst_off + i) * d_slice;
+            let s = src + (*src_off + i) * s_slice;
             let one = |p: *const usize| p.add(1);
-            let r = copy_rect(
-                d,
-                s,
-                elem,
-                dims - 1,
-                one(volume),
-                one(dst_off),
-                one(src_off),
-                one(dst_dims),
-                one(src_dims),
-            );
-            if r != 0 {
-                return r;
-            }
+            let (v, o, p, a, b) = (one(volume), one(dst_off), one(src_off), one(dst_dims), one(src_dims));
+            len = rows(d, s, elem, dims - 1, v, o, p, a, b, out);
+            len?;
         }
-        0
+        len
     }
 }
 
@@ -271,48 +329,62 @@ unsafe fn wait_objects(n: i32, objs: *const [usize; 2]) {
     spawn::wait_for(current(), &deps);
 }
 
+/// Both sides of a copy.
+fn sides(to: i32, from: i32) -> Option<(Side, Side)> {
+    Some((routines::side(to)?, routines::side(from)?))
+}
+
 export! {
     /// Section 3.8.1.
     fn omp_target_alloc(size: usize, device: i32) -> *mut libc::c_void {
-        // SAFETY: plain libc allocation.
-        if is_host(device) { unsafe { libc::malloc(size) } } else { core::ptr::null_mut() }
+        guarded(|| routines::alloc(size, device) as *mut libc::c_void)
     }
     /// Section 3.8.2.
-    fn omp_target_free(p: *mut libc::c_void, device: i32) {
-        if is_host(device) {
-            // SAFETY: allocated by `omp_target_alloc`.
-            unsafe { libc::free(p) }
-        }
-    }
+    fn omp_target_free(p: *mut libc::c_void, device: i32) { guarded(|| routines::free(p as usize, device)) }
     /// Section 3.8.3.
-    fn omp_target_is_present(p: *const u8, device: i32) -> i32 { i32::from(is_host(device) && !p.is_null()) }
+    fn omp_target_is_present(p: *const u8, device: i32) -> i32 {
+        guarded(|| i32::from(routines::is_present(p as usize, device)))
+    }
     /// Section 3.8.4.
     fn omp_target_is_accessible(p: *const u8, _size: usize, device: i32) -> i32 {
-        i32::from(is_host(device) && !p.is_null())
+        guarded(|| i32::from(!p.is_null() && routines::side(device).is_some_and(|s| matches!(s, Side::Host))))
     }
     /// Section 3.8.5.
     fn omp_target_memcpy(dst: *mut u8, src: *const u8, len: usize, d_off: usize, s_off: usize, d: i32, s: i32) -> i32 {
-        if !is_host(d) || !is_host(s) {
-            return EINVAL;
-        }
-        // SAFETY: the program's pointers and lengths.
-        unsafe { core::ptr::copy(src.add(s_off), dst.add(d_off), len) };
-        0
+        guarded(|| {
+            let Some((to, from)) = sides(d, s) else { return EINVAL };
+            let one = [(dst as usize + d_off, src as usize + s_off)];
+            if routines::copy(to, from, &one, len) { 0 } else { EINVAL }
+        })
     }
     /// Section 3.8.9.
-    fn omp_target_associate_ptr(_h: *const u8, _d: *const u8, _size: usize, _off: usize, _device: i32) -> i32 { EINVAL }
+    fn omp_target_associate_ptr(h: *const u8, d: *const u8, size: usize, off: usize, device: i32) -> i32 {
+        guarded(|| if routines::associate(h as usize, d as usize, size, off, device) { 0 } else { EINVAL })
+    }
     /// Section 3.8.10.
-    fn omp_target_disassociate_ptr(_h: *const u8, _device: i32) -> i32 { EINVAL }
+    fn omp_target_disassociate_ptr(h: *const u8, device: i32) -> i32 {
+        guarded(|| if routines::disassociate(h as usize, device) { 0 } else { EINVAL })
+    }
     /// Section 3.8.11.
-    fn omp_get_mapped_ptr(p: *const u8, device: i32) -> *const u8 { if is_host(device) { p } else { core::ptr::null() } }
-    /// Registers a device image: there is no device to run it.
-    fn GOMP_offload_register(_table: usize, _kind: i32, _data: usize) {}
-    /// See `GOMP_offload_register`.
-    fn GOMP_offload_register_ver(_version: u32, _table: usize, _kind: i32, _data: usize) {}
-    /// See `GOMP_offload_register`.
-    fn GOMP_offload_unregister(_table: usize, _kind: i32, _data: usize) {}
-    /// See `GOMP_offload_register`.
-    fn GOMP_offload_unregister_ver(_version: u32, _table: usize, _kind: i32, _data: usize) {}
+    fn omp_get_mapped_ptr(p: *const u8, device: i32) -> *const u8 {
+        guarded(|| routines::mapped(p as usize, device) as *const u8)
+    }
+    /// Registers a device image: it is loaded when a device of its type is first used.
+    fn GOMP_offload_register_ver(version: u32, table: usize, kind: i32, data: usize) {
+        guarded(|| images::register(image(version, table, kind, data)));
+    }
+    /// See `GOMP_offload_register_ver`; GCC 4.9's.
+    fn GOMP_offload_register(table: usize, kind: i32, data: usize) { GOMP_offload_register_ver(0, table, kind, data) }
+    /// See `GOMP_offload_register_ver`.
+    fn GOMP_offload_unregister_ver(version: u32, table: usize, kind: i32, data: usize) {
+        guarded(|| images::unregister(image(version, table, kind, data)));
+    }
+    /// See `GOMP_offload_unregister_ver`.
+    fn GOMP_offload_unregister(table: usize, kind: i32, data: usize) { GOMP_offload_unregister_ver(0, table, kind, data) }
+}
+
+fn image(version: u32, table: usize, target: i32, data: usize) -> Image {
+    Image { version, table: table as *const [usize; 4], target, data: data as *const core::ffi::c_void }
 }
 
 macro_rules! device_copies {
@@ -336,10 +408,15 @@ device_copies! {
         if dst.is_null() && src.is_null() {
             return i32::MAX;
         }
-        if dims < 1 || !is_host(d) || !is_host(s) {
-            return EINVAL;
-        }
-        copy_rect(dst, src, elem, dims as usize, volume, d_off, s_off, d_dims, s_dims)
+        guarded(|| {
+            let Some((to, from)) = sides(d, s).filter(|_| dims >= 1) else { return EINVAL };
+            let (mut list, n) = (Vec::new(), dims as usize);
+            match rows(dst as usize, src as usize, elem, n, volume, d_off, s_off, d_dims, s_dims, &mut list) {
+                Some(0) => 0,
+                Some(len) if routines::copy(to, from, &list, len) => 0,
+                _ => EINVAL,
+            }
+        })
     }
     /// Section 3.8.7. Done at once, after its dependences.
     fn omp_target_memcpy_async(dst: *mut u8, src: *const u8, len: usize, d_off: usize, s_off: usize, d: i32, s: i32, n: i32, objs: *const [usize; 2]) {

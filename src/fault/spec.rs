@@ -1,4 +1,4 @@
-//! The language of PROMP_FAULT:
+//! The language of PROMP_FAULT (but `sdc`, which icv/silent.rs takes out first):
 //!
 //! ```text
 //! spec  = fault { ";" fault }
@@ -106,7 +106,7 @@ fn fault(text: &str) -> Result<Fault, String> {
         "hang" => Kind::Hang,
         "die" => Kind::Die,
         "memerr" => Kind::MemErr,
-        k => return Err(format!("unknown kind \"{k}\"; accepted are kill, crash, hang, memerr, die")),
+        k => return Err(format!("unknown kind \"{k}\"; accepted are kill, crash, hang, memerr, die, sdc")),
     };
     let mut f = Fault {
         kind,

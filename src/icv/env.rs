@@ -25,7 +25,12 @@ pub fn secure() -> bool {
 
 /// Stops the process if a variable whose value must not be wrong is wrong.
 pub fn check_fatal_settings() {
-    const STRICT: [&CStr; 10] = [
+    const STRICT: [&CStr; 15] = [
+        c"PROMP_DEVICES",
+        c"PROMP_SDC",
+        c"PROMP_SDC_ASSUME",
+        c"PROMP_SDC_LATENCY",
+        c"PROMP_SDC_LOG",
         c"PROMP_FAULT",
         c"PROMP_CKPT_DIR",
         c"PROMP_CKPT_FILES",
@@ -120,6 +125,7 @@ pub fn read() -> Globals {
         sched,
         thread_limit: var("OMP_THREAD_LIMIT", positive).unwrap_or(u32::MAX),
         default_device: var("OMP_DEFAULT_DEVICE", |s| int(s).filter(|&n| n >= 0)).unwrap_or(0),
+        device: 0,
         allocator: var("OMP_ALLOCATOR", |s| {
             const NAMES: [&str; 8] =
                 ["default", "large_cap", "const", "high_bw", "low_lat", "cgroup", "pteam", "thread"];

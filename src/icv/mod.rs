@@ -3,12 +3,14 @@
 
 pub mod affinity_format;
 mod cgroup;
+pub mod devices;
 pub mod display;
 pub mod env;
 pub mod limits;
 pub mod parse;
 pub mod places;
 pub mod settings;
+pub mod silent;
 
 use crate::sys::own::Own;
 use places::{Place, ProcBind};
@@ -58,6 +60,8 @@ pub struct Icvs {
     pub thread_limit: u32,
     /// default-device-var.
     pub default_device: i32,
+    /// The device that the task runs for and one more; 0 for the host.
+    pub device: u8,
     /// def-allocator-var: a handle.
     pub allocator: usize,
 }

@@ -1,6 +1,6 @@
 //! The runtime's own settings: the `PROMP_*` variables (docs/environment.md).
 
-use super::parse;
+use super::{devices, parse, silent};
 use crate::ckpt;
 use crate::ckpt::keeper::Copying;
 use crate::fault::spec::{self, Fault};
@@ -48,12 +48,16 @@ pub struct Settings {
     pub watchdog_ns: Option<u64>,
     /// PROMP_FAULT.
     pub faults: Vec<Fault>,
+    /// ... the silent errors among them.
+    pub silent: Vec<silent::Fault>,
     /// PROMP_REPORT.
     pub report: Option<String>,
     /// PROMP_VERBOSE.
     pub verbose: u32,
     /// PROMP_CKPT_DIR and what belongs to it.
     pub checkpoints: Option<ckpt::Settings>,
+    /// PROMP_DEVICES and PROMP_SDC*.
+    pub devices: devices::Settings,
 }
 
 impl Default for Settings {
@@ -67,9 +71,11 @@ impl Default for Settings {
             takes_crashes: false,
             watchdog_ns: None,
             faults: Vec::new(),
+            silent: Vec::new(),
             report: None,
             verbose: 1,
             checkpoints: None,
+            devices: devices::Settings::default(),
         }
     }
 }
@@ -118,12 +124,17 @@ impl Settings {
             (!v.is_empty()).then(|| s.report = Some(v.to_string()))
         });
         if let Some(v) = get("PROMP_FAULT") {
-            match spec::parse(&v) {
+            let parsed = silent::split(&v).and_then(|(silent, rest)| {
+                s.silent = silent;
+                rest.map_or(Ok(Vec::new()), |r| spec::parse(&r))
+            });
+            match parsed {
                 Ok(f) => s.faults = f,
                 Err(e) => bad(Bad::Stop(format!("PROMP_FAULT={v}: {e}"))),
             }
         }
         s.checkpoints = checkpoints(&get, s.verbose, |why| bad(Bad::Stop(why)));
+        s.devices = devices::Settings::read(&get, |why| bad(Bad::Stop(why)));
         s
     }
 }

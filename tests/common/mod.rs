@@ -66,7 +66,8 @@ pub fn build(source: &str, flags: &[&str]) -> PathBuf {
         let modules = tmp.with_extension("mod");
         std::fs::create_dir_all(&modules).expect("target is writable");
         let run = Command::new(compiler)
-            .args(["-O2", "-fopenmp", "-w"])
+            // The host's versions alone, also where the compiler has others for a device.
+            .args(["-O2", "-fopenmp", "-w", "-foffload=disable"])
             .args(flags)
             .args(if fortran { vec!["-cpp".as_ref(), "-J".as_ref(), modules.as_os_str()] } else { vec![] })
             .args(["-I", root().join("include").to_str().expect("UTF-8")])
@@ -94,7 +95,13 @@ pub fn compiled(folder: &str, name: &str, text: &str, flags: &[&str]) -> PathBuf
     std::fs::create_dir_all(&dir).expect("target is writable");
     let (source, exe) = (dir.join(format!("{name}.c")), dir.join(name));
     std::fs::write(&source, text).expect("target is writable");
-    let done = Command::new("gcc").args(["-O2", "-w"]).args(flags).arg("-o").arg(&exe).arg(&source).status();
+    let done = Command::new("gcc")
+        .args(["-O2", "-w", "-foffload=disable"])
+        .args(flags)
+        .arg("-o")
+        .arg(&exe)
+        .arg(&source)
+        .status();
     assert!(done.expect("gcc").success(), "{name} does not compile:\n{text}");
     exe
 }

@@ -1,0 +1,24 @@
+/* Parallel regions inside of target regions, and target regions between parallel ones. */
+#include <omp.h>
+#include <stdio.h>
+
+enum { N = 2000 };
+static double a[N], b[N];
+int main(void) {
+    for (int i = 0; i < N; i++) a[i] = i;
+#pragma omp target data map(tofrom : a) map(alloc : b)
+    for (int step = 0; step < 4; step++) {
+#pragma omp target map(alloc : a, b)
+        {
+#pragma omp parallel for schedule(dynamic, 100)
+            for (int i = 0; i < N; i++) b[i] = 2 * a[i] + 1;
+#pragma omp parallel for schedule(static)
+            for (int i = 0; i < N; i++) a[i] = b[i] / 2;
+        }
+    }
+    double sum = 0;
+#pragma omp parallel for reduction(+ : sum)
+    for (int i = 0; i < N; i++) sum += a[i];
+    printf("%.17g\n", sum);
+    return 0;
+}

@@ -1,0 +1,208 @@
+//! The guard of *separate* (PROMP_DEVICES=separate,guard): outside of regions the device's memory cannot
+//! be touched, inside of them not the program's heap. A pointer that was not mapped, or one that was
+//! mapped and is used on the wrong side, then fails here as on a device with memory of its own.
+//!
+//! Shut inside of a region are the heap (`brk`) and the blocks that libc's malloc has mapped by
+//! themselves, which it marks in their first words. Stacks and variables of the program stay open: the
+//! region runs on them. Libraries that the region calls may need the heap: then it is opened for the rest
+//! of the region.
+
+use crate::say;
+use crate::sys;
+use crate::sys::lock::Lock;
+use crate::sys::own::Own;
+use crate::sys::{maps, signals, syscall};
+use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicUsize, Ordering::*};
+
+const OPEN: i32 = libc::PROT_READ | libc::PROT_WRITE;
+
+type Range = (usize, usize);
+
+/// Device memory: first address and bytes; one entry a device. Written before the memory is first shut.
+static DEVICES: [(AtomicUsize, AtomicUsize); MOST] =
+    [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; MOST];
+const MOST: usize = crate::icv::devices::MOST as usize;
+/// Held while the devices' protection changes.
+static CHANGING: Lock = Lock::new();
+/// What is shut of the host, while a region runs. Written by the thread whose region it is; the handler
+/// reads it.
+static SHUT: Own<&'static [Range]> = Own::new(&[]);
+/// Regions and copies under way that need the devices' memory open.
+static USERS: AtomicUsize = AtomicUsize::new(0);
+/// The function of the region that runs, for messages.
+static RUNNING: AtomicUsize = AtomicUsize::new(0);
+static BEFORE: Own<Option<libc::sigaction>> = Own::new(None);
+
+fn protect((from, bytes): Range, how: i32) {
+    if bytes > 0 {
+        // SAFETY: memory of the device or of the program, whose contents stay as they are.
+        unsafe { sys!(libc::SYS_mprotect, from, bytes, how) };
+    }
+}
+
+/// The device's memory may be touched.
+pub fn open(range: Range) {
+    CHANGING.with(|| {
+        USERS.fetch_add(1, Relaxed);
+        protect(range, OPEN);
+    });
+}
+
+/// ... and no longer, unless a region runs beside this.
+pub fn shut(range: Range) {
+    CHANGING.with(|| {
+        let free = |d: &&(AtomicUsize, AtomicUsize)| [0, range.0].contains(&d.0.load(Relaxed));
+        if let Some(d) = DEVICES.iter().find(free) {
+            d.1.fetch_max(range.1, Relaxed);
+            d.0.store(range.0, Relaxed);
+        }
+        if USERS.fetch_sub(1, Relaxed) == 1 {
+            devices().for_each(|d| protect(d, libc::PROT_NONE));
+        }
+    });
+}
+
+fn devices() -> impl Iterator<Item = Range> {
+    DEVICES.iter().map(|d| (d.0.load(Relaxed), d.1.load(Relaxed))).take_while(|d| d.0 != 0)
+}
+
+/// Runs a region: the device is open, the host's heap is not.
+pub fn region(range: Range, _device: u32, func: usize, run: impl FnOnce()) {
+    open(range);
+    // One region at a time shuts the heap: others beside it need theirs.
+    let first = RUNNING.compare_exchange(0, func, AcqRel, Relaxed).is_ok();
+    if first {
+        let list: &'static [Range] = Vec::leak(heap());
+        SHUT.set(list);
+        list.iter().for_each(|&r| protect(r, libc::PROT_NONE));
+    }
+    run();
+    if first {
+        let list = SHUT.get();
+        list.iter().for_each(|&r| protect(r, OPEN));
+        SHUT.set(&[]);
+        // SAFETY: leaked above; nobody looks at it any more.
+        drop(unsafe { Box::from_raw(core::ptr::from_ref(list).cast_mut()) });
+        RUNNING.store(0, Release);
+    }
+    shut(range);
+}
+
+/// The program's heap, in whole pages.
+fn heap() -> Vec<Range> {
+    let mut out = Vec::new();
+    for m in maps::all() {
+        if m.path == "[heap]" {
+            out.push((m.start, m.end - m.start));
+        } else if m.path.is_empty() && m.prot & OPEN == OPEN && !m.shared {
+            blocks(m.start, m.end, &mut out);
+        }
+    }
+    out
+}
+
+/// Blocks that malloc has mapped one by one, as they follow each other in a mapping: 0 and the size with
+/// bit 1 set.
+fn blocks(mut at: usize, end: usize, out: &mut Vec<Range>) {
+    while at + 16 <= end {
+        // SAFETY: the mapping is readable.
+        let [before, size] = unsafe { *(at as *const [usize; 2]) };
+        let bytes = size & !7;
+        if before != 0 || size & 7 != 2 || bytes == 0 || bytes % 4096 != 0 || bytes > end - at {
+            return;
+        }
+        out.push((at, bytes));
+        at += bytes;
+    }
+}
+
+/// Takes over what a touch of shut memory raises.
+pub fn install() {
+    // SAFETY: plain sigaction calls with initialised structures.
+    unsafe {
+        let mut old = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
+        libc::sigaction(libc::SIGSEGV, core::ptr::null(), &mut old);
+        if old.sa_sigaction == on_fault as *const () as usize {
+            return;
+        }
+        BEFORE.set(Some(old));
+        let mut act = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
+        act.sa_sigaction = on_fault as *const () as usize;
+        act.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+        libc::sigaction(libc::SIGSEGV, &act, core::ptr::null_mut());
+    }
+}
+
+extern "C" fn on_fault(sig: i32, info: *mut libc::siginfo_t, ctx: *mut libc::c_void) {
+    // SAFETY: the kernel's description of the fault.
+    let (addr, pc, written) = unsafe {
+        let registers = &(*ctx.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
+        (
+            (*info).si_addr() as usize,
+            registers[libc::REG_RIP as usize] as usize,
+            registers[libc::REG_ERR as usize] & 2 != 0,
+        )
+    };
+    let within = |&(from, bytes): &Range| (from..from + bytes).contains(&addr);
+    let did = if written { "written" } else { "read" };
+    let shut = SHUT.get();
+    if shut.iter().any(within) {
+        if !in_program(pc) {
+            shut.iter().for_each(|&r| protect(r, OPEN));
+            return;
+        }
+        say!(
+            "guard: a target region has {did} host memory at {addr:#x}, which it reached by a pointer \
+             that is not mapped (instruction {pc:#x}, region {:#x}); stopping",
+            RUNNING.load(Relaxed)
+        );
+        syscall::exit_group(70);
+    }
+    if devices().any(|d| within(&d)) {
+        say!(
+            "guard: the host has {did} device memory at {addr:#x} outside of a target region \
+             (instruction {pc:#x}); stopping"
+        );
+        syscall::exit_group(70);
+    }
+    pass_on(sig, info, ctx);
+}
+
+/// Is the instruction one of the program itself, not of a library?
+fn in_program(pc: usize) -> bool {
+    let (mut info, exe) = (MaybeUninit::<libc::Dl_info>::zeroed(), program());
+    // SAFETY: looks up an address.
+    unsafe {
+        libc::dladdr(pc as *const libc::c_void, info.as_mut_ptr()) != 0
+            && info.assume_init().dli_fbase as usize == exe
+    }
+}
+
+/// The program's first address.
+fn program() -> usize {
+    // SAFETY: reads the auxiliary vector: the program's headers lie in its first page.
+    unsafe { libc::getauxval(libc::AT_PHDR) as usize & !4095 }
+}
+
+fn pass_on(sig: i32, info: *mut libc::siginfo_t, ctx: *mut libc::c_void) {
+    let before = BEFORE.get();
+    match before.map(|b| (b.sa_sigaction, b.sa_flags)) {
+        Some((handler, flags)) if handler != libc::SIG_DFL && handler != libc::SIG_IGN => {
+            // SAFETY: what was installed for this signal.
+            unsafe {
+                if flags & libc::SA_SIGINFO != 0 {
+                    let f: signals::Handler = core::mem::transmute(handler);
+                    f(sig, info, ctx);
+                } else {
+                    let f: extern "C" fn(i32) = core::mem::transmute(handler);
+                    f(sig);
+                }
+            }
+        }
+        // SAFETY: back to the default; the instruction raises it again.
+        _ => unsafe {
+            libc::signal(sig, libc::SIG_DFL);
+        },
+    }
+}

@@ -1,0 +1,138 @@
+//! The items of a construct's map clauses, as the compiler hands them over: three arrays of one length.
+
+use super::kinds;
+
+/// One item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// The host's address, or what the kind makes of it.
+    pub addr: usize,
+    /// Bytes, or what the kind makes of it.
+    pub size: usize,
+    /// Map kind.
+    pub kind: u8,
+    /// Alignment in bytes.
+    pub align: usize,
+}
+
+impl Item {
+    /// Bytes of host memory that the item is about.
+    pub fn bytes(&self) -> usize {
+        let pointer = kinds::is_pointer(self.kind) || kinds::attaches(self.kind);
+        let pointer = pointer || matches!(self.kind, kinds::ALWAYS_POINTER | kinds::FORCE_DEVICEPTR);
+        if pointer { size_of::<usize>() } else { self.size }
+    }
+    /// Is `other` within it?
+    pub fn holds(&self, other: &Item) -> bool {
+        (self.addr..self.addr.saturating_add(self.size)).contains(&other.addr)
+    }
+}
+
+/// All of them.
+pub struct Items {
+    /// Where host_data and use_device_ptr leave what they have found.
+    pub addrs: *mut usize,
+    /// In order.
+    pub list: Vec<Item>,
+}
+
+impl Items {
+    /// Of the present interface.
+    ///
+    /// # Safety
+    /// The arrays have `n` entries.
+    pub unsafe fn read(n: usize, addrs: *mut usize, sizes: *const usize, kinds: *const u16) -> Self {
+        let one = |i: usize| {
+            // SAFETY: by the caller's promise.
+            let (addr, size, kind) = unsafe { (*addrs.add(i), *sizes.add(i), *kinds.add(i)) };
+            Item { addr, size, kind: kind as u8, align: 1 << (kind >> 8).min(20) }
+        };
+        Self { addrs, list: (0..n).map(one).collect() }
+    }
+
+    /// Of the first interface (GCC 4.9): kinds are bytes, with the alignment in the upper five bits.
+    ///
+    /// # Safety
+    /// The arrays have `n` entries.
+    pub unsafe fn read_old(n: usize, addrs: *mut usize, sizes: *const usize, kinds: *const u8) -> Self {
+        let one = |i: usize| {
+            // SAFETY: by the caller's promise.
+            let (addr, size, kind) = unsafe { (*addrs.add(i), *sizes.add(i), *kinds.add(i)) };
+            Item { addr, size, kind: kind & 7, align: 1 << (kind >> 3).min(20) }
+        };
+        Self { addrs, list: (0..n).map(one).collect() }
+    }
+
+    /// How many items from `i` on belong together where data come to stay: a structure and its members, a
+    /// descriptor and its pointers, data and the pointer that is attached to them.
+    pub fn group(&self, i: usize) -> usize {
+        let (first, rest) = (&self.list[i], &self.list[i + 1..]);
+        match first.kind {
+            kinds::STRUCT => {
+                let members = first.size.min(rest.len());
+                // The pointers among the members are attached behind them.
+                1 + members + rest[members..].iter().take_while(|r| kinds::attaches(r.kind)).count()
+            }
+            kinds::TO_PSET => {
+                let inside = |r: &&Item| {
+                    (kinds::is_pointer(r.kind) || r.kind == kinds::ALWAYS_POINTER || kinds::attaches(r.kind))
+                        && first.holds(r)
+                };
+                1 + rest.iter().take_while(inside).count()
+            }
+            _ => {
+                let follows = |r: &&Item| {
+                    kinds::attaches(r.kind)
+                        || kinds::is_pointer(r.kind)
+                        || matches!(r.kind, kinds::TO_PSET | kinds::ALWAYS_POINTER)
+                };
+                1 + rest.iter().take_while(follows).count()
+            }
+        }
+    }
+
+    /// Some of them.
+    pub fn part(&self, from: usize, n: usize) -> Self {
+        Self { addrs: self.addrs.wrapping_add(from), list: self.list[from..from + n].to_vec() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_belongs_together() {
+        let item = |kind, addr, size| Item { addr, size, kind, align: 8 };
+        let items = Items {
+            addrs: core::ptr::null_mut(),
+            list: vec![
+                item(kinds::STRUCT, 100, 2),
+                item(1, 100, 8),
+                item(1, 116, 8),
+                item(kinds::ATTACH, 116, 0),
+                item(1, 300, 8),
+                item(kinds::TO_PSET, 400, 64),
+                item(kinds::POINTER, 400, 0),
+                item(kinds::POINTER, 900, 0),
+                item(1, 500, 8),
+            ],
+        };
+        assert_eq!([0, 4, 5, 8].map(|i| items.group(i)), [4, 4, 2, 1]);
+    }
+
+    #[test]
+    fn both_interfaces() {
+        let (mut addrs, sizes, kinds, old) = ([16usize, 32], [4usize, 8], [0x203u16, 0x301], [0x13u8, 0x19]);
+        // SAFETY: two entries each.
+        let (a, b) = unsafe {
+            let p = addrs.as_mut_ptr();
+            (
+                Items::read(2, p, sizes.as_ptr(), kinds.as_ptr()),
+                Items::read_old(2, p, sizes.as_ptr(), old.as_ptr()),
+            )
+        };
+        assert_eq!(a.list, b.list);
+        assert_eq!((a.list[0].kind, a.list[0].align, a.list[1].align), (3, 4, 8));
+    }
+}

@@ -1,0 +1,550 @@
+//! A construct's map clauses carried out: what is there is used, what is not gets memory, data are copied,
+//! pointers in mapped memory are made to point to the device's copies.
+//!
+//! What one construct maps anew lies in one block: first the argument block of a target region and the
+//! firstprivate copies, then the small variables, which travel in one copy with it, then the large ones.
+
+use super::backend::{Addr, Backend, Queue};
+use super::items::{Item, Items};
+use super::kinds::{self, *};
+use super::present::{BlockId, FOR_EVER, Key, Left, Table};
+use super::{State, fail};
+use std::collections::BTreeMap;
+
+/// Variables up to this size are copied together.
+const SMALL: usize = 16 << 10;
+/// What an allocation is aligned to.
+const ALIGNED: usize = 256;
+
+/// What stands for an item in the argument block.
+#[derive(Clone, Copy, Debug)]
+enum Value {
+    /// The host's address, or the value itself.
+    Same,
+    Null,
+    /// At this distance from the beginning of the new block.
+    InBlock(usize),
+    /// The device's counterpart of an address in the range.
+    At(Key, usize),
+}
+
+/// What a construct has mapped: undone by [`Mapped::unmap`].
+pub struct Mapped {
+    block: Option<BlockId>,
+    items: Vec<Done>,
+    held: Vec<Key>,
+    /// The argument block on the device.
+    pub args: Addr,
+    /// Its contents.
+    pub values: Vec<usize>,
+}
+
+struct Done {
+    item: Item,
+    key: Option<Key>,
+    attached: bool,
+}
+
+/// New memory for a variable, or for a structure with its members.
+struct Unit {
+    start: usize,
+    bytes: usize,
+    align: usize,
+    keys: Vec<Key>,
+}
+
+struct Mapping<'a> {
+    backend: &'a dyn Backend,
+    table: &'a mut Table,
+    queue: Queue,
+    block: BlockId,
+    base: Addr,
+    /// What is copied at the end in one piece, at the beginning of the block.
+    staged: Vec<u8>,
+    held: Vec<Key>,
+    fresh: BTreeMap<Key, ()>,
+}
+
+/// Maps `items` for a construct. `arguments`: it is a target region, which needs an argument block.
+pub fn map(state: &mut State, backend: &dyn Backend, items: &Items, arguments: bool, queue: Queue) -> Mapped {
+    let block = state.table.block(0, false);
+    let mut m = Mapping {
+        backend,
+        table: &mut state.table,
+        queue,
+        block,
+        base: 0,
+        staged: Vec::new(),
+        held: Vec::new(),
+        fresh: BTreeMap::new(),
+    };
+    let mut fixed = if arguments { 8 * items.list.len() } else { 0 };
+    let (values, units) = m.plan(items, &mut fixed);
+    m.place(fixed, units);
+    let mut done = m.fill(items, &values);
+    let values: Vec<usize> = items
+        .list
+        .iter()
+        .zip(&values)
+        .enumerate()
+        .map(|(i, (item, v))| m.value(items, i, item, *v))
+        .collect();
+    if arguments {
+        for (i, v) in values.iter().enumerate() {
+            m.staged[8 * i..8 * i + 8].copy_from_slice(&v.to_ne_bytes());
+        }
+    }
+    m.flush();
+    m.translate_for_host(items, &mut done);
+    let args = if arguments { m.base } else { 0 };
+    Mapped { block: Some(block), items: done, held: m.held, args, values }
+}
+
+impl Mapping<'_> {
+    /// Finds what is there; enters what is not.
+    fn plan(&mut self, items: &Items, fixed: &mut usize) -> (Vec<Value>, Vec<Unit>) {
+        let (mut values, mut units) = (vec![Value::Null; items.list.len()], Vec::new());
+        let mut i = 0;
+        while i < items.list.len() {
+            let item = &items.list[i];
+            kinds::check(item.kind);
+            values[i] = match item.kind {
+                FIRSTPRIVATE_INT | USE_DEVICE_PTR | USE_DEVICE_PTR_IF_PRESENT | ALWAYS_POINTER => Value::Same,
+                _ if item.addr == 0 => Value::Same,
+                ATTACH | ATTACH_ZERO_LEN => Value::Null,
+                FIRSTPRIVATE => {
+                    *fixed = fixed.next_multiple_of(item.align.min(ALIGNED)) + item.size;
+                    Value::InBlock(*fixed - item.size)
+                }
+                ZERO_LEN => match self.table.find(item.addr, 0) {
+                    Some(key) => self.use_present(item, key),
+                    None => Value::Null,
+                },
+                IF_PRESENT => match self.table.find(item.addr, item.size) {
+                    Some(key) => self.use_present(item, key),
+                    None => Value::Same,
+                },
+                FORCE_PRESENT => match self.table.find(item.addr, item.size) {
+                    Some(key) => self.use_present(item, key),
+                    None => fail(format_args!(
+                        "present clause: not present on the device (address {:#x}, {} bytes)",
+                        item.addr, item.size
+                    )),
+                },
+                STRUCT => {
+                    let n = item.size.min(items.list.len() - i - 1);
+                    self.plan_structure(
+                        &items.list[i + 1..i + 1 + n],
+                        &mut values[i + 1..i + 1 + n],
+                        &mut units,
+                    );
+                    i += n;
+                    values[i - n] = Value::Null;
+                    i += 1;
+                    continue;
+                }
+                k if is_data(k) || is_pointer(k) || matches!(k, TO_PSET | FORCE_DEVICEPTR) => {
+                    self.plan_one(item, &mut units)
+                }
+                k => fail(format_args!("map kind {k:#x} has no meaning where data are mapped")),
+            };
+            i += 1;
+        }
+        (values, units)
+    }
+
+    fn plan_one(&mut self, item: &Item, units: &mut Vec<Unit>) -> Value {
+        let bytes = item.bytes();
+        if let Some(key) = self.table.find(item.addr, bytes) {
+            if forced(item.kind) && !self.fresh.contains_key(&key) {
+                fail(format_args!(
+                    "[{:#x}..{:#x}) is to be mapped anew, but [{:#x}..{:#x}) is mapped already",
+                    item.addr,
+                    item.addr + bytes,
+                    key.0,
+                    key.1
+                ));
+            }
+            return self.use_present(item, key);
+        }
+        let key = (item.addr, item.addr + bytes);
+        self.enter(key);
+        units.push(Unit { start: item.addr, bytes, align: item.align, keys: vec![key] });
+        Value::At(key, item.addr)
+    }
+
+    /// Members lie on the device as on the host, from the first to the last.
+    fn plan_structure(&mut self, members: &[Item], values: &mut [Value], units: &mut Vec<Unit>) {
+        let (Some(first), Some(last)) = (members.first(), members.last()) else { return };
+        let found = members.iter().filter(|m| self.table.find(m.addr, m.bytes()).is_some()).count();
+        if found > 0 {
+            for (m, v) in members.iter().zip(values) {
+                *v = match self.table.find(m.addr, m.bytes()) {
+                    Some(key) => self.use_present(m, key),
+                    None => fail(format_args!(
+                        "[{:#x}..{:#x}) of a structure is to be mapped, but not other parts of it",
+                        m.addr,
+                        m.addr + m.bytes()
+                    )),
+                };
+            }
+            return;
+        }
+        let mut keys: Vec<Key> = Vec::new();
+        for (m, v) in members.iter().zip(values) {
+            let key = (m.addr, m.addr + m.bytes());
+            if !keys.contains(&key) {
+                self.enter(key);
+                keys.push(key);
+            }
+            *v = Value::At(key, m.addr);
+        }
+        let end = members.iter().map(|m| m.addr + m.bytes()).max().unwrap_or(last.addr);
+        let align = members.iter().map(|m| m.align).max().unwrap_or(1);
+        units.push(Unit { start: first.addr, bytes: end - first.addr, align, keys });
+    }
+
+    fn enter(&mut self, key: Key) {
+        self.table.insert(key, self.block, 0, 1);
+        self.held.push(key);
+        self.fresh.insert(key, ());
+    }
+
+    /// A range that is there has one user more, however many items of the construct lie in it.
+    fn use_present(&mut self, item: &Item, key: Key) -> Value {
+        let (start, end) = (item.addr, item.addr.saturating_add(item.bytes()));
+        if (start < key.0 || end > key.1) && !implicit(item.kind) && item.kind != ZERO_LEN {
+            fail(format_args!(
+                "[{start:#x}..{end:#x}) is to be mapped, but only [{:#x}..{:#x}) of it is mapped already",
+                key.0, key.1
+            ));
+        }
+        if !self.held.contains(&key) {
+            self.held.push(key);
+            if let Some(e) = self.table.get_mut(key).filter(|e| e.count != FOR_EVER) {
+                e.count += 1;
+            }
+        }
+        Value::At(key, start)
+    }
+
+    /// Allocates the block and says where each new range lies in it.
+    fn place(&mut self, fixed: usize, mut units: Vec<Unit>) {
+        // Stable: in the order of the clauses otherwise.
+        units.sort_by_key(|u| u.bytes > SMALL);
+        let (mut size, mut staged) = (fixed, fixed);
+        let most = units.iter().map(|u| u.align).max().unwrap_or(1);
+        let mut offsets = Vec::with_capacity(units.len());
+        for u in &units {
+            size = size.next_multiple_of(u.align.max(1));
+            offsets.push(size);
+            size += u.bytes;
+            if u.bytes <= SMALL {
+                staged = size;
+            }
+        }
+        if size == 0 && units.is_empty() {
+            return;
+        }
+        let spare = if most > ALIGNED { most } else { 0 };
+        let at = match self.backend.alloc(size.max(1) + spare) {
+            Some(at) => at,
+            None => fail(format_args!("the device has no memory for another {size} bytes")),
+        };
+        self.table.place(self.block, at);
+        let shift = if spare > 0 { at.next_multiple_of(most) - at } else { 0 };
+        self.base = at + shift;
+        // What nobody writes is nobody's: not zeros.
+        self.staged = vec![0xff; staged];
+        for (u, offset) in units.iter().zip(offsets) {
+            for &key in &u.keys {
+                if let Some(e) = self.table.get_mut(key) {
+                    e.offset = shift + offset + (key.0 - u.start);
+                }
+            }
+        }
+    }
+
+    /// Copies what the clauses say, in their order.
+    fn fill(&mut self, items: &Items, values: &[Value]) -> Vec<Done> {
+        let mut done = Vec::with_capacity(items.list.len());
+        for (i, (item, &value)) in items.list.iter().zip(values).enumerate() {
+            let key = match value {
+                Value::At(key, _) => Some(key),
+                _ => None,
+            };
+            match (item.kind, value) {
+                (FIRSTPRIVATE, Value::InBlock(at)) => self.put(self.base + at, item.addr, item.size),
+                (k, Value::At(key, addr)) => {
+                    let at = self.table.translate(key, addr);
+                    let fresh = self.fresh.contains_key(&key);
+                    let inside = |b: &Item| b.kind == TO_PSET && b.holds(item);
+                    if is_pointer(k) {
+                        // A descriptor that was there has its pointers already.
+                        if fresh || items.list[..i].iter().any(|b| inside(b) && self.again(items, b)) {
+                            let to = self.pointed(item, k == POINTER_TO_ZERO_LEN);
+                            self.write(at, &to.to_ne_bytes());
+                        }
+                    } else if (fresh && (copies_to(k) || matches!(k, TO_PSET | FORCE_DEVICEPTR)))
+                        || always_to(k)
+                        || (k == TO_PSET && self.again(items, item))
+                    {
+                        self.put(at, addr, item.bytes());
+                    }
+                }
+                _ => {}
+            }
+            done.push(Done { item: *item, key, attached: false });
+        }
+        // Pointers at last: nothing is copied over them.
+        for (i, item) in items.list.iter().enumerate().filter(|(_, item)| item.addr != 0) {
+            match item.kind {
+                ALWAYS_POINTER if i > 0 => {
+                    let descriptor = items.list[..i].iter().any(|b| b.kind == TO_PSET && b.holds(item));
+                    let to = if descriptor {
+                        self.pointed(item, true)
+                    } else {
+                        self.value(items, i - 1, &items.list[i - 1], values[i - 1]).wrapping_sub(item.size)
+                    };
+                    self.set_pointer(item, to);
+                }
+                ATTACH | ATTACH_ZERO_LEN => done[i].attached = self.attach(item),
+                _ => {}
+            }
+        }
+        done
+    }
+
+    /// Is the descriptor copied although it is there: does the item that it describes say `always`, or is
+    /// its pointer set anew?
+    fn again(&self, items: &Items, pset: &Item) -> bool {
+        let i = items.list.iter().position(|b| b == pset).unwrap_or(0);
+        let anew = |b: &&Item| b.kind == ALWAYS_POINTER && pset.holds(b);
+        (i > 0 && always_to(items.list[i - 1].kind)) || items.list[i + 1..].iter().any(|b| anew(&b))
+    }
+
+    /// What stands in the argument block for item `i`.
+    fn value(&self, items: &Items, i: usize, item: &Item, v: Value) -> usize {
+        match v {
+            Value::Same => item.addr,
+            Value::InBlock(at) => self.base + at,
+            Value::At(key, addr) => self.table.translate(key, addr),
+            Value::Null if item.kind == STRUCT && i + 1 < items.list.len() => {
+                let first = items.list[i + 1].addr;
+                match self.table.find(first, items.list[i + 1].bytes()) {
+                    Some(key) => self.table.translate(key, first).wrapping_sub(first - item.addr),
+                    None => 0,
+                }
+            }
+            Value::Null => 0,
+        }
+    }
+
+    /// Where on the device what the pointer at the item's address points to lies.
+    fn pointed(&self, item: &Item, may_be_empty: bool) -> usize {
+        // SAFETY: the compiler names a pointer of the program.
+        let to = unsafe { (item.addr as *const usize).read_unaligned() };
+        if to == 0 {
+            return 0;
+        }
+        let first = to.wrapping_add(item.size);
+        match self.table.find(first, 0) {
+            Some(key) => self.table.translate(key, first).wrapping_sub(item.size),
+            None if may_be_empty => 0,
+            None => fail(format_args!(
+                "the pointer at {:#x} points to {first:#x}, which is not mapped",
+                item.addr
+            )),
+        }
+    }
+
+    fn set_pointer(&mut self, item: &Item, to: usize) {
+        match self.table.find(item.addr, size_of::<usize>()) {
+            Some(key) => self.write(self.table.translate(key, item.addr), &to.to_ne_bytes()),
+            None => fail(format_args!("the pointer at {:#x} is to be set, but is not mapped", item.addr)),
+        }
+    }
+
+    /// True if the pointer is attached by this construct: one that is not mapped itself is left alone.
+    fn attach(&mut self, item: &Item) -> bool {
+        match attach(self.table, item, item.kind == ATTACH_ZERO_LEN) {
+            Some((at, to)) => {
+                if let Some(to) = to {
+                    self.write(at, &to.to_ne_bytes());
+                }
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn put(&mut self, at: Addr, from: usize, bytes: usize) {
+        // SAFETY: the program's data.
+        self.write(at, unsafe { core::slice::from_raw_parts(from as *const u8, bytes) });
+    }
+
+    fn write(&mut self, at: Addr, bytes: &[u8]) {
+        let from = at.wrapping_sub(self.base);
+        if self.base != 0 && from < self.staged.len() && bytes.len() <= self.staged.len() - from {
+            self.staged[from..from + bytes.len()].copy_from_slice(bytes);
+        } else if !bytes.is_empty()
+            && !self.backend.copy_in(at, bytes.as_ptr() as usize, bytes.len(), self.queue)
+        {
+            fail(format_args!("{} bytes could not be copied to the device", bytes.len()));
+        }
+    }
+
+    fn flush(&mut self) {
+        let (from, bytes) = (self.staged.as_ptr() as usize, self.staged.len());
+        // What is staged is gone when the queue gets to it: it is copied at once.
+        if bytes > 0 && !self.backend.copy_in(self.base, from, bytes, None) {
+            fail(format_args!("{bytes} bytes could not be copied to the device"));
+        }
+    }
+
+    /// use_device_ptr and host_data: the program gets the device's address.
+    fn translate_for_host(&mut self, items: &Items, _done: &mut [Done]) {
+        for (i, item) in items.list.iter().enumerate() {
+            if !matches!(item.kind, USE_DEVICE_PTR | USE_DEVICE_PTR_IF_PRESENT) || item.addr == 0 {
+                continue;
+            }
+            match self.table.find(item.addr, 0) {
+                // SAFETY: the compiler's array has an entry for each item.
+                Some(key) => unsafe { *items.addrs.add(i) = self.table.translate(key, item.addr) },
+                None if item.kind == USE_DEVICE_PTR_IF_PRESENT => {}
+                None => fail(format_args!("use_device_ptr: {:#x} is not mapped", item.addr)),
+            }
+        }
+    }
+}
+
+/// Counts a pointer in mapped memory as attached: where it lies on the device and, if this is the first
+/// time, what is to be written there. `None`: it is not mapped.
+pub fn attach(table: &mut Table, item: &Item, may_be_empty: bool) -> Option<(Addr, Option<usize>)> {
+    let key = table.find(item.addr, size_of::<usize>())?;
+    // SAFETY: the program's pointer.
+    let to = unsafe { (item.addr as *const usize).read_unaligned() };
+    let first = to.wrapping_add(item.size);
+    let target = match table.find(first, 0) {
+        _ if to == 0 => 0,
+        Some(k) => table.translate(k, first).wrapping_sub(item.size),
+        None if may_be_empty => 0,
+        None => fail(format_args!(
+            "the pointer at {:#x} is to be attached to {first:#x}, which is not mapped",
+            item.addr
+        )),
+    };
+    let at = table.translate(key, item.addr);
+    let times = table.get_mut(key)?.attached.entry(item.addr - key.0).or_insert(0);
+    *times += 1;
+    Some((at, (*times == 1).then_some(target)))
+}
+
+/// The reverse of [`attach`]: where the host's pointer is to be written, if it is no longer attached.
+pub fn detach(table: &mut Table, addr: usize, finally: bool) -> Option<Addr> {
+    let key = table.find(addr, size_of::<usize>())?;
+    let attached = &mut table.get_mut(key)?.attached;
+    let times = attached.get_mut(&(addr - key.0))?;
+    *times = if finally { 0 } else { *times - 1 };
+    let gone = *times == 0;
+    if gone {
+        attached.remove(&(addr - key.0));
+    }
+    gone.then(|| table.translate(key, addr))
+}
+
+/// Gives memory back that a table has let go of.
+pub fn give_back(backend: &dyn Backend, left: Left, queue: Queue) {
+    if let Left::Free(at) = left
+        && at != 0
+    {
+        if queue.is_some() {
+            backend.wait(queue);
+        }
+        if !backend.free(at) {
+            fail(format_args!("device memory at {at:#x} could not be freed"));
+        }
+    }
+}
+
+/// Copies a part of the host's memory back from the device.
+pub fn fetch(backend: &dyn Backend, table: &Table, key: Key, start: usize, bytes: usize, queue: Queue) {
+    let (start, end) = (start.max(key.0), (start + bytes).min(key.1));
+    if start < end && !backend.copy_out(start, table.translate(key, start), end - start, queue) {
+        fail(format_args!("{} bytes could not be copied from the device", end - start));
+    }
+}
+
+/// Writes the host's pointer over the device's.
+pub fn restore_pointer(backend: &dyn Backend, at: Addr, addr: usize, queue: Queue) {
+    if !backend.copy_in(at, addr, size_of::<usize>(), queue) {
+        fail(format_args!("a pointer could not be copied to the device"));
+    }
+}
+
+impl Mapped {
+    /// The construct ends: data come back where the clauses say so, what nobody uses any more goes.
+    pub fn unmap(mut self, state: &mut State, backend: &dyn Backend, copy: bool, queue: Queue) {
+        let table = &mut state.table;
+        for d in self.items.iter().filter(|d| d.attached) {
+            if let Some(at) = detach(table, d.item.addr, false) {
+                restore_pointer(backend, at, d.item.addr, queue);
+            }
+        }
+        for d in &self.items {
+            let Some(key) = d.key else { continue };
+            let last = table.get(key).is_some_and(|e| e.count == 1);
+            if copy && (always_from(d.item.kind) || (copies_from(d.item.kind) && last)) {
+                fetch(backend, table, key, d.item.addr, d.item.size, queue);
+            }
+        }
+        for key in self.held.drain(..) {
+            release(backend, table, key, 1, queue);
+        }
+        if let Some(block) = self.block.take() {
+            give_back(backend, table.leave(block), queue);
+        }
+    }
+
+    /// What was mapped stays (enter data): only the construct itself goes.
+    pub fn keep(mut self, state: &mut State, backend: &dyn Backend) {
+        if let Some(block) = self.block.take() {
+            give_back(backend, state.table.leave(block), None);
+        }
+    }
+
+    /// The ranges that it uses.
+    pub fn held(&self) -> &[Key] {
+        &self.held
+    }
+}
+
+/// Takes `n` references away (all, with `u64::MAX`); what has none left is removed.
+pub fn release(backend: &dyn Backend, table: &mut Table, key: Key, n: u64, queue: Queue) {
+    let Some(e) = table.get_mut(key).filter(|e| e.count != FOR_EVER) else { return };
+    e.count = e.count.saturating_sub(n);
+    if e.count == 0 {
+        let left = table.remove(key);
+        give_back(backend, left, queue);
+    }
+}
+
+/// Pointers in `[start, start + bytes)` that are attached point to the device's memory again after the
+/// host's bytes were copied over them.
+pub fn attach_again(backend: &dyn Backend, table: &Table, key: Key, start: usize, bytes: usize) {
+    let Some(e) = table.get(key) else { return };
+    for &offset in e.attached.keys() {
+        let addr = key.0 + offset;
+        if addr < start || addr >= start + bytes {
+            continue;
+        }
+        // SAFETY: a pointer of the program that is mapped.
+        let to = unsafe { (addr as *const usize).read_unaligned() };
+        if let Some(k) = table.find(to, 0) {
+            let value = table.translate(k, to);
+            if !backend.copy_in(table.device(key) + offset, (&raw const value) as usize, 8, None) {
+                fail(format_args!("a pointer could not be copied to the device"));
+            }
+        }
+    }
+}

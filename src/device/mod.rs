@@ -1,0 +1,137 @@
+//! Devices: what target regions and OpenACC run on. `backend` is what a kind of device must offer, `host`,
+//! `separate` and `plugin` are the kinds; `present` knows what is mapped, `map` carries map clauses out,
+//! `constructs` and `routines` are the directives and the functions of the specification over both.
+//! docs/devices.md is the user's view.
+//!
+//! A device has one lock, held while its table changes and data move, never while a kernel of the host's
+//! functions runs.
+
+pub mod backend;
+pub mod constructs;
+pub mod guard;
+pub mod host;
+pub mod images;
+pub mod items;
+pub mod kinds;
+pub mod map;
+pub mod native;
+pub mod present;
+pub mod ranges;
+pub mod routines;
+pub mod separate;
+
+#[cfg(test)]
+mod tests;
+
+use crate::icv::devices::Which;
+use crate::icv::globals;
+use crate::say;
+use crate::sys::lock::{Lock, Locked};
+use crate::sys::own::Own;
+use crate::sys::syscall::exit_group;
+use backend::{Addr, Backend};
+use core::fmt::Arguments;
+use core::sync::atomic::{AtomicUsize, Ordering::*};
+use std::collections::BTreeMap;
+
+/// What a program does with a device cannot go on: says why, and ends it with status 70.
+pub fn fail(why: Arguments) -> ! {
+    say!("device: {why}; stopping");
+    exit_group(70)
+}
+
+/// What changes about a device.
+#[derive(Default)]
+pub struct State {
+    /// What is mapped.
+    pub table: present::Table,
+    /// The device's functions by the host's.
+    pub functions: BTreeMap<usize, Addr>,
+    /// declare target link: by the host's variable, where its address goes.
+    pub links: BTreeMap<usize, Addr>,
+    /// How many of the registered images it has looked at.
+    loaded: usize,
+    /// Is it open? An error stays.
+    opened: Option<Result<(), String>>,
+}
+
+/// A device beside the host.
+pub struct Device {
+    /// Its number for the program.
+    pub number: u32,
+    /// What it is.
+    pub backend: Box<dyn Backend>,
+    state: Locked<State>,
+}
+
+/// Their number and one more, once it is known: 0 before.
+static KNOWN: AtomicUsize = AtomicUsize::new(0);
+static DEVICES: Own<&'static [Device]> = Own::new(&[]);
+static FINDING: Lock = Lock::new();
+
+/// All devices beside the host, in the order of their numbers.
+#[inline]
+pub fn all() -> &'static [Device] {
+    // Acquire: with the release below, the list is seen.
+    if KNOWN.load(Acquire) == 0 {
+        find();
+    }
+    DEVICES.get()
+}
+
+#[cold]
+fn find() {
+    FINDING.with(|| {
+        if KNOWN.load(Relaxed) != 0 {
+            return;
+        }
+        let g = globals();
+        let list: Vec<Box<dyn Backend>> = match g.promp.devices.which {
+            _ if g.target_offload == 2 => Vec::new(),
+            Which::Nothing => Vec::new(),
+            Which::Separate(n, guarded) => {
+                (0..n).map(|i| Box::new(separate::Separate::new(i, guarded)) as Box<dyn Backend>).collect()
+            }
+            Which::Auto | Which::Plugin(_) => Vec::new(),
+        };
+        let devices: Vec<Device> = list
+            .into_iter()
+            .enumerate()
+            .map(|(i, backend)| Device { number: i as u32, backend, state: Locked::default() })
+            .collect();
+        DEVICES.set(Vec::leak(devices));
+        KNOWN.store(DEVICES.get().len() + 1, Release);
+    });
+}
+
+impl Device {
+    /// Its state, the device being open and with all images loaded; `None` if it cannot be used (said
+    /// once).
+    pub fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> Option<R> {
+        self.state.with(|state| {
+            let opened = state.opened.get_or_insert_with(|| {
+                let r = self.backend.open();
+                if let Err(why) = &r {
+                    say!("device {} ({}) cannot be used: {why}", self.number, self.backend.properties().name);
+                }
+                r
+            });
+            opened.as_ref().ok()?;
+            images::load_new(self.backend.as_ref(), state);
+            Some(f(state))
+        })
+    }
+
+    /// The device's version of a function of the host, if it has one.
+    pub fn function(&self, func: usize) -> Option<usize> {
+        if self.backend.properties().native {
+            return self.with(|_| func);
+        }
+        self.with(|s| s.functions.get(&func).copied()).flatten()
+    }
+}
+
+/// The device with this number, if it is not the host.
+pub fn numbered(number: i32) -> Option<&'static Device> {
+    usize::try_from(number).ok().and_then(|n| all().get(n))
+}

@@ -1,0 +1,209 @@
+//! The silent errors that PROMP_FAULT injects: `sdc@key=value,…` (fault/spec.rs has the other kinds).
+
+use super::parse;
+
+/// Which kernels are hit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kernel {
+    /// The one with this number since the start, and those after it while `count` lasts.
+    From(u64),
+    /// Those whose names match the glob.
+    Named(String),
+}
+
+/// Which block of device memory is hit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hit {
+    /// The largest.
+    Largest,
+    /// Any that the kernel has written.
+    Written,
+    /// The one with this number, by address.
+    Number(usize),
+}
+
+/// Which bits are turned over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// One.
+    Bit,
+    /// Two neighbours.
+    Two,
+    /// A word of 32 bits.
+    Word,
+    /// The same bit in 32 neighbouring words.
+    Warp,
+}
+
+/// In which of a section's executions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Run {
+    /// The first.
+    First,
+    /// The second.
+    Again,
+    /// Both, at different places.
+    Both,
+}
+
+/// One fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Kernels.
+    pub kernel: Kernel,
+    /// Every how many of them (1: each).
+    pub nth: u64,
+    /// Block.
+    pub block: Hit,
+    /// The bit in the byte; `None`: random.
+    pub bit: Option<u32>,
+    /// Bits.
+    pub pattern: Pattern,
+    /// Execution.
+    pub run: Run,
+    /// How many times.
+    pub count: u64,
+    /// At exponentially distributed times of this mean instead of at a kernel.
+    pub mtbf_ns: Option<u64>,
+    /// For everything random.
+    pub seed: u64,
+}
+
+/// Takes the silent errors out of a specification: those, and what is left of it.
+pub fn split(spec: &str) -> Result<(Vec<Fault>, Option<String>), String> {
+    let of = |f: &str| f.trim() == "sdc" || f.trim().starts_with("sdc@");
+    let (silent, others): (Vec<&str>, Vec<&str>) = spec.split(';').partition(|f| of(f));
+    let faults = silent.iter().map(|f| fault(f.trim())).collect::<Result<Vec<_>, _>>()?;
+    let rest = (!others.is_empty()).then(|| others.join(";"));
+    Ok((faults, rest))
+}
+
+fn fault(text: &str) -> Result<Fault, String> {
+    let mut f = Fault {
+        kernel: Kernel::From(1),
+        nth: 1,
+        block: Hit::Written,
+        bit: None,
+        pattern: Pattern::Bit,
+        run: Run::First,
+        count: 1,
+        mtbf_ns: None,
+        seed: 1,
+    };
+    let mut seen: Vec<&str> = Vec::new();
+    for pair in text.split_once('@').into_iter().flat_map(|(_, keys)| keys.split(',')) {
+        let Some((key, value)) = pair.split_once('=') else {
+            return Err(format!("\"{}\" is not key=value", pair.trim()));
+        };
+        let (key, value) = (key.trim(), value.trim());
+        if seen.contains(&key) {
+            return Err(format!("{key} is given twice"));
+        }
+        seen.push(key);
+        let wrong = |what: &str| format!("{key}={value}: expected {what}");
+        let least_one = || parse::number(value).filter(|&n| n >= 1).ok_or_else(|| wrong("a number from 1"));
+        match key {
+            "kernel" => {
+                f.kernel = match parse::number(value) {
+                    Some(0) => return Err(wrong("a number from 1 or a glob of names")),
+                    Some(n) => Kernel::From(n),
+                    None if value.is_empty() => return Err(wrong("a number from 1 or a glob of names")),
+                    None => Kernel::Named(value.to_string()),
+                }
+            }
+            "block" => {
+                f.block = match value {
+                    "largest" => Hit::Largest,
+                    "written" => Hit::Written,
+                    _ => Hit::Number(
+                        parse::number(value).ok_or_else(|| wrong("largest, written or a number"))? as usize,
+                    ),
+                }
+            }
+            "bit" if value == "random" => f.bit = None,
+            "bit" => {
+                let n = parse::number(value).filter(|&n| n < 8);
+                f.bit = Some(n.ok_or_else(|| wrong("0 to 7 or random"))? as u32);
+            }
+            "pattern" => {
+                f.pattern = match value {
+                    "bit" => Pattern::Bit,
+                    "two" => Pattern::Two,
+                    "word" => Pattern::Word,
+                    "warp" => Pattern::Warp,
+                    _ => return Err(wrong("bit, two, word or warp")),
+                }
+            }
+            "run" => {
+                f.run = match value {
+                    "first" => Run::First,
+                    "again" => Run::Again,
+                    "both" => Run::Both,
+                    _ => return Err(wrong("first, again or both")),
+                }
+            }
+            "where" if value == "device" => {}
+            "where" => return Err(wrong("device")),
+            "nth" => f.nth = least_one()?,
+            "count" => f.count = least_one()?,
+            "mtbf" => {
+                let n = parse::duration_ns(value).filter(|&n| n >= 1000);
+                f.mtbf_ns = Some(n.ok_or_else(|| wrong("a duration of at least 1us"))?);
+            }
+            "seed" => f.seed = parse::number(value).ok_or_else(|| wrong("a number"))?,
+            _ => {
+                return Err(format!(
+                    "unknown key \"{key}\"; sdc accepts kernel, block, bit, pattern, run, where, nth, \
+                     count, mtbf, seed"
+                ));
+            }
+        }
+    }
+    if f.mtbf_ns.is_some() && seen.iter().any(|k| ["kernel", "nth"].contains(k)) {
+        return Err("mtbf strikes at random times: kernel and nth do not go with it".into());
+    }
+    Ok(f)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn silent_errors_beside_others() {
+        let (f, rest) =
+            split("kill@thread=1; sdc@kernel=33,bit=5,pattern=warp,run=both,count=4;die@region=2").unwrap();
+        assert_eq!(rest.as_deref(), Some("kill@thread=1;die@region=2"));
+        assert_eq!((&f[0].kernel, f[0].bit, f[0].pattern), (&Kernel::From(33), Some(5), Pattern::Warp));
+        assert_eq!((f[0].run, f[0].count), (Run::Both, 4));
+        let (f, rest) = split("sdc@kernel=main*,block=largest").unwrap();
+        assert_eq!((&f[0].kernel, f[0].block, rest), (&Kernel::Named("main*".into()), Hit::Largest, None));
+        assert_eq!(split("sdc").unwrap().0.len(), 1);
+    }
+
+    #[test]
+    fn errors_name_the_culprit() {
+        for (spec, word) in [
+            ("sdc@", "key=value"),
+            ("sdc@kernel=0", "kernel=0"),
+            ("sdc@bit=8", "bit=8"),
+            ("sdc@pattern=byte", "pattern=byte"),
+            ("sdc@run=never", "run=never"),
+            ("sdc@where=moon", "where=moon"),
+            ("sdc@thread=1", "thread"),
+            ("sdc@mtbf=1s,kernel=2", "mtbf"),
+            ("sdc@seed=1,seed=2", "twice"),
+        ] {
+            let e = split(spec).unwrap_err();
+            assert!(e.contains(word), "{spec}: {e}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_taken_or_refused(s in "[a-z@=,;0-9. ]{0,60}") {
+            let _ = split(&s);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Devices: the map clauses of C, C++ and Fortran on *separate*, what its guard finds, bad settings,
+//! failures of threads in and around target regions.
+
+mod common;
+use common::*;
+
+const DEVICES: [&str; 4] = ["none", "separate", "separate:3", "separate,guard"];
+
+#[test]
+fn maps_of_every_kind() {
+    for source in ["device/maps.c", "device/maps.f90", "device/classes.cpp"] {
+        let exe = build(source, &[]);
+        let host = reference(&exe, &[], &[]);
+        assert_eq!(host.status, 0, "{source} under libgomp: {}{}", host.out, host.err);
+        for devices in DEVICES {
+            let r = promp(&exe, &[], &[("PROMP_DEVICES", devices), ("OMP_NUM_THREADS", "2")]);
+            assert!(!r.hung && r.status == 0, "{source} on {devices}: {}{}", r.out, r.err);
+        }
+    }
+}
+
+#[test]
+fn another_device_is_the_default() {
+    let exe = build("device/maps.c", &[]);
+    let r = promp(&exe, &[], &[("PROMP_DEVICES", "separate:3"), ("OMP_DEFAULT_DEVICE", "2")]);
+    assert!(r.status == 0 && r.out.contains("devices 3, separate"), "{}{}", r.out, r.err);
+    let r = promp(&exe, &[], &[("PROMP_DEVICES", "separate"), ("OMP_TARGET_OFFLOAD", "disabled")]);
+    assert!(r.status == 0 && r.out.contains("devices 0, host"), "{}{}", r.out, r.err);
+}
+
+#[test]
+fn the_guard_finds_what_is_not_mapped() {
+    let exe = build("device/wrong.c", &[]);
+    let on = |what: &str, devices: &str| promp(&exe, &[what], &[("PROMP_DEVICES", devices)]);
+    for (what, words) in [
+        ("pointer", "has read host memory"),
+        ("small", "has read host memory"),
+        ("write", "has written host memory"),
+        ("host", "the host has read device memory"),
+    ] {
+        let free = on(what, "separate");
+        assert_eq!(free.status, 0, "{what} without guard: {}", free.err);
+        let r = on(what, "separate,guard");
+        assert!(r.status == 70 && r.err.contains(words), "{what}: {} {}{}", r.status, r.out, r.err);
+    }
+    let r = on("partly", "separate");
+    assert!(r.status == 70 && r.err.contains("is mapped already"), "{}{}", r.out, r.err);
+    // The host's answer is 200.
+    let r = on("from", "separate,guard");
+    assert!(r.status == 0 && r.out.trim() != "200", "{}{}", r.out, r.err);
+    for devices in DEVICES {
+        let r = on("right", devices);
+        assert_eq!((r.status, r.out.trim()), (0, "200"), "{devices}: {}", r.err);
+    }
+}
+
+#[test]
+fn bad_settings_stop_the_program_before_it_does_anything() {
+    let exe = build("device/maps.c", &[]);
+    for (name, value) in [
+        ("PROMP_DEVICES", "gpu"),
+        ("PROMP_DEVICES", "separate:0"),
+        ("PROMP_SDC", "always"),
+        ("PROMP_SDC_ASSUME", ","),
+        ("PROMP_SDC_LATENCY", "5"),
+        ("PROMP_FAULT", "sdc@bit=9"),
+    ] {
+        let r = promp(&exe, &[], &[(name, value)]);
+        assert!(
+            r.status == 64 && r.out.is_empty() && r.err.contains(value),
+            "{name}={value}: {}{}",
+            r.out,
+            r.err
+        );
+    }
+}
+
+/// A thread dies in a region that runs on *separate*, or beside one: recovered where the work may be
+/// repeated.
+#[test]
+fn threads_fail_in_and_around_target_regions() {
+    let exe = build("device/failing.c", &[]);
+    let want = reference(&exe, &[], &[]);
+    assert_eq!(want.status, 0, "{}", want.err);
+    for fault in ["kill@region=2,thread=1", "crash@region=3,thread=1,nth=2", "kill@region=5,thread=0,nth=3"] {
+        let env = [("OMP_NUM_THREADS", "3"), ("PROMP_DEVICES", "separate"), ("PROMP_FAULT", fault)];
+        let r = promp(&exe, &[], &[&env[..], &[("PROMP_REPLAY", "assume")]].concat());
+        assert_eq!((r.status, &r.out), (0, &want.out), "{fault}: {}", r.err);
+        assert!(r.err.contains("failed (") && !r.hung, "{fault}: {}", r.err);
+    }
+}
