@@ -14,9 +14,10 @@ pub struct Cli {
     pub command: Command,
 }
 
-const STATUSES: &str = "Exit statuses: that of the program run; 64 bad usage or setting, 65 a file is not what it should \
-be, 66 a file cannot be read, 69 the library is missing, 70 a failure could not be recovered, 71 a restart was \
-refused, 74 input/output error, 126 the program cannot be run under promp, 127 it was not found.";
+const STATUSES: &str = "Exit statuses: that of the program run; 64 bad usage or setting, 65 a file is not \
+what it should be, 66 a file cannot be read, 69 the library is missing, 70 a failure could not be recovered, \
+71 a restart was refused, 74 input/output error, 126 the program cannot be run under promp, 127 it was not \
+found.";
 
 /// The subcommands.
 #[derive(Subcommand)]

@@ -33,12 +33,14 @@ pub fn advice(r: &Row) -> String {
     if let Some(d) = &r.segment.decision {
         return format!("the tuner chose {d}: {gain} at stake");
     }
-    if r.gain < WORTH {
+    // What the slowest thread's work does not account for is in the segment's wall time, not in its gain.
+    let worth = if r.segment.cause == "scheduling" { r.lost.max(r.gain) } else { r.gain };
+    if worth < WORTH {
         return "fine as it is".into();
     }
     match r.segment.cause.as_str() {
         "load_balance" => balance(r, &gain),
-        "scheduling" => scheduling(r, &gain),
+        "scheduling" => scheduling(r, &format!("up to {} of the run", percent(worth))),
         "serial" => format!("let this work run in parallel, or beside other work (nowait, task): {gain}"),
         "stolen" => {
             format!("use fewer threads (OMP_NUM_THREADS) or keep other programs off the CPUs: {gain}")
@@ -117,9 +119,13 @@ fn scheduling(r: &Row, gain: &str) -> String {
              (if, num_threads): {gain}",
             visit / 1e3
         ),
-        _ => {
-            format!("threads wait for locks, critical sections or each other: shorten what is inside: {gain}")
+        _ if sum.runtime > 0.2 * sum.wait => {
+            format!("threads wait for locks, critical sections or tasks: shorten what is inside: {gain}")
         }
+        _ => format!(
+            "threads begin or go on late, though the work is even: more threads than CPUs, or slow to wake \
+             (OMP_WAIT_POLICY=active): {gain}"
+        ),
     }
 }
 

@@ -16,7 +16,10 @@ pub fn trace(p: &Picture) -> Option<Value> {
         "args": { "name": r.program } })];
     for (i, t) in trace.threads.iter().enumerate() {
         let tid = i + 1;
-        let about = |name: &str, args: Value| json!({ "ph": "M", "name": name, "pid": r.pid, "tid": tid, "args": args });
+        let about = |name: &str, args: Value| {
+            // The metadata of a track.
+            json!({ "ph": "M", "name": name, "pid": r.pid, "tid": tid, "args": args })
+        };
         events.push(about("thread_name", json!({ "name": track(t) })));
         events.push(about("thread_sort_index", json!({ "sort_index": i })));
         for s in nested(&t.spans) {

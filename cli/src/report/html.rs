@@ -93,6 +93,10 @@ fn verdict(p: &Picture) -> Markup {
                 }
                 None => { "The program had no parallel region while it was measured." }
             }
+            @if let Some(s) = p.worst_serial() {
+                " " (seconds(s.wall_s).replace(' ', "\u{a0}")) " went by with one thread in "
+                b { (s.name) } " (" (s.at) ")."
+            }
         }
     }
 }
@@ -219,6 +223,7 @@ fn segment(i: usize, row: &Row, longest: f64) -> Markup {
                     button.open type="button" aria-expanded=((i == 0).to_string()) aria-controls={ "d" (i) } {
                         i class=(format!("swatch c{}", i.min(COLOURS))) {}
                         b { (row.name) } " " span.at { (row.at) }
+                        @if let Some(v) = &row.via { " " span.meaning { (v) } }
                     }
                 }
                 td data-value=(sum.sum()) {

@@ -5,6 +5,7 @@
 
 pub mod advice;
 mod chrome;
+mod construct;
 mod diff;
 mod html;
 pub mod picture;

@@ -116,7 +116,9 @@ if (box) {
       track(g, t, y, height, width, shown);
     });
     g.textAlign = "center";
-    for (const [at, kind] of data.marks) {
+    // A failure and its recovery are often one pixel apart: the failure on top.
+    const late = (m) => m[1] === "failure";
+    for (const [at, kind] of [...data.marks].sort((a, b) => late(a) - late(b))) {
       if (at < from || at > to) continue;
       const x = LEFT + ((at - from) / (to - from)) * width;
       const [sign, name] = signs[kind] || ["↻", "--runtime"];

@@ -2,6 +2,7 @@
 //! advice each.
 
 use super::advice;
+use super::construct;
 use super::places::{Place, Places, base};
 use promp_report::{Report, Segment};
 
@@ -38,6 +39,8 @@ pub struct Row {
     pub wall_s: f64,
     /// What perfect balance would save of the run's time, from 0 to 1.
     pub gain: f64,
+    /// What its wall time is longer than the slowest thread's work, of the run's time, from 0 to 1.
+    pub lost: f64,
     /// The cause in words.
     pub cause: String,
     /// What to do.
@@ -91,6 +94,7 @@ impl Picture {
             .enumerate()
             .map(|(index, s)| Row::new(index, s, places, wall))
             .collect();
+        // Serial code has no WRE: it comes behind, by what it costs.
         let key = |r: &Row| (r.segment.wre, r.segment.gain_s, r.wall_s);
         rows.sort_by(|a, b| {
             let ((w, g, t), (v, h, u)) = (key(a), key(b));
@@ -100,6 +104,13 @@ impl Picture {
             report.segments[r.index].advice.get_or_insert_with(|| r.advice.clone());
         }
         Self { report, rows, notes: places.notes() }
+    }
+
+    /// The serial code that costs most, if it costs more than 1 % of the run.
+    pub fn worst_serial(&self) -> Option<&Row> {
+        let worst =
+            self.rows.iter().filter(|r| serial(&r.segment)).max_by(|a, b| a.gain.total_cmp(&b.gain))?;
+        (worst.gain >= 0.01).then_some(worst)
     }
 
     /// All threads' time in segments.
@@ -116,8 +127,14 @@ impl Row {
         // Compilers give the call at the end of a construct the construct's own line; a region and serial
         // code are known by where they begin.
         let by_end = !["region end", "exit", "region"].contains(&s.to.as_str());
-        let named = if by_end { end.clone().or(begin.clone()) } else { begin.clone().or(end.clone()) }
+        let mut named = if by_end { end.clone().or(begin.clone()) } else { begin.clone().or(end.clone()) }
             .unwrap_or_default();
+        let site = if by_end { s.end.as_ref() } else { s.begin.as_ref() };
+        if let (Some(f), Some(l), Some(site)) = (&named.file, named.line, site)
+            && by_end
+        {
+            named.line = construct::line(f, l, &site.module).or(Some(l));
+        }
         if s.function.is_none() {
             s.function = named.symbol.clone();
         }
@@ -125,7 +142,10 @@ impl Row {
             (s.file, s.line) = (named.file.clone(), named.line);
         }
         let source = s.file.clone().zip(s.line);
+        // A region's call may stand in a function that was inlined; serial code around it is its caller's as
+        // well.
         let name = match (&named.function, &s.function) {
+            _ if serial(s) => format!("serial code in {}", outermost(&named)),
             (Some(f), _) => f.clone(),
             (None, Some(f)) => super::places::readable(f),
             (None, None) => "(unknown function)".into(),
@@ -137,6 +157,9 @@ impl Row {
         // The last piece of a region has no construct of its own to be named by.
         if s.to == "region end" && s.from != "region" && !at.is_empty() {
             at = format!("after {at}");
+        }
+        if serial(s) {
+            at = between(&begin, &end);
         }
         let kind = match &s.schedule {
             Some(k) => format!("{}, {k}", s.construct),
@@ -153,6 +176,7 @@ impl Row {
             threads: times(s),
             wall_s: wall_of(s),
             gain: if wall > 0.0 { s.gain_s / wall } else { 0.0 },
+            lost: if wall > 0.0 { (wall_of(s) - s.tp_s).max(0.0) / wall } else { 0.0 },
             cause: advice::cause(s),
             advice: String::new(),
             segment: s.clone(),
@@ -174,6 +198,31 @@ impl Row {
             None => format!("{} {}", site(&self.segment.begin), self.at),
         };
         (self.name.clone(), at, format!("{} {}", self.segment.from, self.segment.to))
+    }
+}
+
+/// Code outside of regions.
+pub fn serial(s: &Segment) -> bool {
+    s.construct == "serial"
+}
+
+/// The function that a place lies in as the linker sees it.
+fn outermost(p: &Place) -> String {
+    match (p.callers.last(), &p.function) {
+        (Some(c), _) if !c.0.is_empty() => c.0.clone(),
+        (_, Some(f)) => f.clone(),
+        _ => "(unknown function)".into(),
+    }
+}
+
+/// Where serial code lies: its own lines are not known, those of the regions around it are.
+fn between(begin: &Option<Place>, end: &Option<Place>) -> String {
+    match (begin, end) {
+        (Some(b), Some(e)) if b.short() == e.short() => format!("between two visits of {}", b.short()),
+        (Some(b), Some(e)) => format!("between {} and {}", b.short(), e.short()),
+        (Some(b), None) => format!("after {}", b.short()),
+        (None, Some(e)) => format!("before {}", e.short()),
+        (None, None) => String::new(),
     }
 }
 

@@ -42,7 +42,7 @@ pub fn summary(p: &Picture, most: usize) -> String {
     failures(&mut t, &r.failures);
     if let Some(e) = &r.efficiency {
         t.push('\n');
-        efficiency(&mut t, e);
+        efficiency(&mut t, p, e);
     }
     if !p.rows.is_empty() {
         segments(&mut t, p, most);
@@ -134,7 +134,7 @@ fn failures(t: &mut String, all: &[Failure]) {
         writeln!(t, "\n{lost} iterations recomputed; {:.2} ms from failure to recovery in all", took * 1e3);
 }
 
-fn efficiency(t: &mut String, e: &Efficiency) {
+fn efficiency(t: &mut String, p: &Picture, e: &Efficiency) {
     let show = |v: f64| {
         let c = grade(v);
         format!("{c}{}{c:#}", percent(v))
@@ -149,6 +149,9 @@ fn efficiency(t: &mut String, e: &Efficiency) {
         show(e.serial)
     );
     let _ = writeln!(t, "           {DIM}80 % and more of each is fine{DIM:#}");
+    if let Some(s) = p.worst_serial() {
+        let _ = writeln!(t, "           {} {}: {} with one thread", s.name, s.at, seconds(s.wall_s));
+    }
     if e.stolen_s > 0.0 {
         let _ = writeln!(
             t,
@@ -203,10 +206,10 @@ fn segment(t: &mut String, number: usize, row: &Row, r: &Report) {
     let s = &row.segment;
     let _ = writeln!(
         t,
-        "\n{number:>2}  {STRONG}{}{STRONG:#}  {}   {}",
+        "\n{number:>2}  {STRONG}{}{STRONG:#}  {}{}",
         row.name,
         row.at,
-        row.via.as_deref().map_or(String::new(), |v| format!("({v})"))
+        row.via.as_deref().map_or(String::new(), |v| format!("  ({v})"))
     );
     let own = match s.wre_own {
         Some(o) if (o - s.wre).abs() > 0.005 => format!(" ({} without what others took)", percent(o)),

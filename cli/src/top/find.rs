@@ -33,7 +33,8 @@ pub fn find(pid: Option<u32>) -> Result<Watched, Failure> {
     match found.len() {
         0 => Err(Failure::new(
             66,
-            "no program of yours is being measured; start it with `promp run --monitor -- CMD` (PROMP_MONITOR=segments)",
+            "no program of yours is being measured; start it with `promp run --monitor -- CMD` \
+             (PROMP_MONITOR=segments)",
         )),
         1 => Ok(found.remove(0)),
         _ => {

@@ -214,8 +214,9 @@ pub fn json(s: &Shown) -> Value {
         .threads
         .iter()
         .map(|t| {
-            json!({ "thread": t.read.number, "level": t.read.level, "tid": t.read.tid, "state": t.state.word(),
-                "segment": t.segment, "busy": t.shares[0], "runtime": t.shares[1], "stolen": t.shares[2],
+            json!({ "thread": t.read.number, "level": t.read.level, "tid": t.read.tid,
+                "state": t.state.word(), "segment": t.segment, "busy": t.shares[0],
+                "runtime": t.shares[1], "stolen": t.shares[2],
                 "wait": t.shares[3], "failures": t.read.failures })
         })
         .collect();

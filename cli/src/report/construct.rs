@@ -1,0 +1,184 @@
+//! The line of the construct that a place lies in.
+//!
+//! Compilers give the barrier at the end of a loop the line of the last statement in the loop. A reader looks
+//! for the directive. Where the source is at hand, and not newer than the program, the directive around the
+//! line is found there.
+
+use std::path::Path;
+
+/// Directives this far above the line are found.
+const FAR: usize = 400;
+
+/// The line of the directive whose construct contains `line` of `file`, which `module` was built from.
+pub fn line(file: &str, line: u32, module: &str) -> Option<u32> {
+    let written = |p: &str| Path::new(p).metadata().and_then(|m| m.modified()).ok();
+    if written(file)? > written(module)? {
+        return None;
+    }
+    let text = std::fs::read(file).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.lines().take(line as usize).collect();
+    if lines.len() < line as usize {
+        return None;
+    }
+    directive(&lines).map(|n| n as u32 + 1)
+}
+
+/// The index of the directive around the last of `lines`.
+fn directive(lines: &[&str]) -> Option<usize> {
+    // Braces closed less braces opened on the way up; and the least of that so far: what lies deeper is
+    // another block.
+    let (mut depth, mut outermost) = (0i32, 0i32);
+    for (i, l) in lines.iter().enumerate().rev().take(FAR) {
+        let low = l.trim_start().to_ascii_lowercase();
+        let last = i + 1 == lines.len();
+        if let Some(words) = low.strip_prefix("#pragma omp") {
+            if depth <= outermost {
+                match kind(words) {
+                    Kind::Waits => return Some(i),
+                    Kind::Region => return None,
+                    Kind::Other => {}
+                }
+            }
+        } else if let Some(words) = ["!$omp", "c$omp", "*$omp"].iter().find_map(|s| low.strip_prefix(s)) {
+            let words = words.trim_start();
+            match (words.starts_with("end"), kind(words)) {
+                (true, Kind::Other) => {}
+                (true, _) if last => {}
+                (true, _) => return None,
+                (false, Kind::Waits) => return Some(i),
+                (false, Kind::Region) => return None,
+                (false, Kind::Other) => {}
+            }
+        } else if ["subroutine ", "program ", "function "].iter().any(|w| low.starts_with(w)) {
+            return None;
+        }
+        // On the way up the closing brace of a line comes first. That of the last line may be the construct's
+        // own.
+        for c in l.chars().rev() {
+            match c {
+                '}' if !last => depth += 1,
+                '{' => depth -= 1,
+                _ => {}
+            }
+            outermost = outermost.min(depth);
+        }
+    }
+    None
+}
+
+/// What a directive is to a segment.
+#[derive(PartialEq)]
+enum Kind {
+    /// Threads wait at its end, or at it.
+    Waits,
+    /// A region, which has no loop of its own.
+    Region,
+    /// No synchronisation of a team.
+    Other,
+}
+
+fn kind(words: &str) -> Kind {
+    let mut words = words.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty());
+    let (mut region, mut first) = (false, true);
+    for w in words.by_ref() {
+        match w {
+            "for" | "do" | "sections" | "single" | "workshare" | "barrier" | "loop" | "taskwait"
+            | "taskgroup" | "taskloop" => return Kind::Waits,
+            "parallel" | "teams" => region = true,
+            "end" | "target" | "distribute" | "simd" | "masked" | "master" => {}
+            // Clauses begin.
+            _ if first => return Kind::Other,
+            _ => break,
+        }
+        first = false;
+    }
+    if region { Kind::Region } else { Kind::Other }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The line of the directive, from 1, for each line of a text.
+    fn all(text: &str) -> Vec<Option<usize>> {
+        let lines: Vec<&str> = text.lines().collect();
+        (1..=lines.len()).map(|n| directive(&lines[..n]).map(|i| i + 1)).collect()
+    }
+
+    #[test]
+    fn c() {
+        let text = "void other(void) {
+#pragma omp for
+    for (;;) {
+    }
+}
+void f(void) {
+#pragma omp parallel
+  {
+#pragma omp for schedule(dynamic)
+    for (;;) {
+      if (x) {
+#pragma omp atomic
+        y++;
+      }
+      z++;
+    }
+    w++;
+#pragma omp barrier
+    LOOP()
+    for (;;) {
+      v++;
+    }
+  }
+}
+";
+        let found = all(text);
+        // In the loop; its last statement; its closing brace; the barrier.
+        assert_eq!(
+            [found[9], found[12], found[14], found[15], found[17]],
+            [Some(9), Some(9), Some(9), Some(9), Some(18)]
+        );
+        // A region, the next function's beginning, and code in front of any directive have none.
+        assert_eq!([found[6], found[7], found[5], found[0]], [None; 4]);
+    }
+
+    #[test]
+    fn a_region_around_a_loop_of_a_macro_is_not_its_directive() {
+        let text = "void f(void) {
+#pragma omp parallel
+    for (;;) {
+        LOOP()
+        for (;;) {
+a++;
+        }
+        LOOP()
+        for (;;) b++;
+    }
+}
+";
+        assert_eq!(all(text), vec![None; 11]);
+    }
+
+    #[test]
+    fn fortran() {
+        let text = "subroutine a
+!$omp do
+ do i = 1, n
+  x = 1
+ end do
+!$omp end do
+  y = 1
+end subroutine
+subroutine b
+  z = 1
+!$OMP PARALLEL DO PRIVATE(i)
+ do i = 1, n
+  w = 1
+ end do
+";
+        let found = all(text);
+        assert_eq!([found[3], found[4], found[5], found[12]], [Some(2), Some(2), Some(2), Some(11)]);
+        assert_eq!([found[6], found[9]], [None; 2]);
+    }
+}
