@@ -1,4 +1,5 @@
-//! Unwinding: backtrace(3), libunwind and gdb see the program's frames from `main` down, in every thread, wherever it is in the runtime, after a change
+//! Unwinding: backtrace(3), libunwind and gdb see the program's frames from `main` down, in every thread,
+//! wherever it is in the runtime, after a change
 //! of host, too.
 
 mod common;

@@ -1,4 +1,5 @@
-/* Stands still at argv[1], for a debugger to look at: one thread in the region sleeps, the others wait for it in the runtime. Says "ready" when it does. */
+/* Stands still at argv[1], for a debugger to look at: one thread in the region sleeps, the others wait for it
+   in the runtime. Says "ready" when it does. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -44,7 +44,7 @@ impl Anonymous {
             // One that comes again and again, and has not been read since it last expired, is set for the next time by being asked.
             // SAFETY: the kernel writes times.
             unsafe { sys!(libc::SYS_timerfd_gettime, fd, &raw mut times) };
-            let found = timer(&fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).ok()?)?;
+            let found = timer(&fs::read_to_string(format!("/proc/thread-self/fdinfo/{fd}")).ok()?)?;
             match found {
                 Object::Timer { ticks: 0, left: [0, 0], .. } if !self.told => {
                     tell_all_cpus();
@@ -145,7 +145,8 @@ fn is_watched(set: i32, w: &Watched, all: &[Watched]) -> bool {
     // SAFETY: the kernel reads three words.
     let r = unsafe { sys!(libc::SYS_kcmp, me, me, KCMP_EPOLL_TFD, w.fd, slot.as_ptr(), 0) };
     // Where the system does not compare: it is the same inode, at least.
-    let same_inode = || fs::metadata(format!("/proc/self/fd/{}", w.fd)).is_ok_and(|m| m.ino() == w.inode);
+    let same_inode =
+        || fs::metadata(format!("/proc/thread-self/fd/{}", w.fd)).is_ok_and(|m| m.ino() == w.inode);
     let once = all.iter().filter(|o| o.fd == w.fd).count() == 1;
     once && (r == 0
         || (r < 0 && r != -(libc::EBADF as isize) && r != -(libc::ENOENT as isize) && same_inode()))

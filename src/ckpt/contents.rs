@@ -104,7 +104,7 @@ impl Opened {
         if locks::held(f.inode) {
             return Err("it is locked, and open for writing only".into());
         }
-        let fd = files::open(&format!("/proc/self/fd/{}", f.fd), libc::O_RDWR | libc::O_CLOEXEC, 0);
+        let fd = files::open(&format!("/proc/thread-self/fd/{}", f.fd), libc::O_RDWR | libc::O_CLOEXEC, 0);
         Ok(Self { fd: fd.map_err(|e| sys::why(e).to_string())?, is_ours: true, flags: 0 })
     }
 

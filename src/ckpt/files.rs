@@ -13,7 +13,8 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
 /// Numbers of the open descriptors.
 pub fn numbers() -> Vec<i32> {
-    let mut all: Vec<i32> = maps::names(c"/proc/self/fd").iter().filter_map(|n| n.parse().ok()).collect();
+    let mut all: Vec<i32> =
+        maps::names(c"/proc/thread-self/fd").iter().filter_map(|n| n.parse().ok()).collect();
     // The listing's own descriptor is closed by now.
     // SAFETY: plain call.
     all.retain(|fd| unsafe { sys!(libc::SYS_fcntl, *fd, libc::F_GETFD) } >= 0);
@@ -37,7 +38,7 @@ pub struct Inherited {
 /// What is behind `fds` now.
 pub fn behind(fds: impl IntoIterator<Item = i32>) -> Vec<Inherited> {
     let it = |fd| {
-        let m = fs::metadata(format!("/proc/self/fd/{fd}")).ok()?;
+        let m = fs::metadata(format!("/proc/thread-self/fd/{fd}")).ok()?;
         let (file, pipe) = ((m.dev(), m.ino()), m.file_type().is_fifo());
         Some(Inherited { fd, file, pipe, access: flags_of(fd) & libc::O_ACCMODE })
     };
@@ -52,7 +53,7 @@ pub fn flags_of(fd: i32) -> i32 {
 
 /// The name of what is behind a descriptor. What the kernel tells of this process has the name that it has in any process.
 fn name_behind(fd: i32) -> Option<String> {
-    let link = fs::read_link(format!("/proc/self/fd/{fd}")).ok()?.to_string_lossy().into_owned();
+    let link = fs::read_link(format!("/proc/thread-self/fd/{fd}")).ok()?.to_string_lossy().into_owned();
     let own = format!("/proc/{}/", sys::syscall::getpid());
     Some(link.strip_prefix(&own).map(|of_itself| format!("/proc/self/{of_itself}")).unwrap_or(link))
 }
@@ -68,8 +69,8 @@ pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>
         }
         // Closed meanwhile: it was the directory being read.
         let Some(path) = name_behind(fd) else { continue };
-        let Ok(info) = fs::read_to_string(format!("/proc/self/fdinfo/{fd}")) else { continue };
-        let Ok(meta) = fs::metadata(format!("/proc/self/fd/{fd}")) else { continue };
+        let Ok(info) = fs::read_to_string(format!("/proc/thread-self/fdinfo/{fd}")) else { continue };
+        let Ok(meta) = fs::metadata(format!("/proc/thread-self/fd/{fd}")) else { continue };
         let offset = info.lines().find_map(|l| l.strip_prefix("pos:"));
         let t = meta.file_type();
         let file = (meta.dev(), meta.ino());
@@ -156,7 +157,7 @@ fn harmless_device(path: &str) -> bool {
 
 /// Is it a pipe, with a name or without?
 pub fn is_pipe(fd: i32) -> bool {
-    fs::metadata(format!("/proc/self/fd/{fd}")).is_ok_and(|m| m.file_type().is_fifo())
+    fs::metadata(format!("/proc/thread-self/fd/{fd}")).is_ok_and(|m| m.file_type().is_fifo())
 }
 
 /// Was it opened for reading?
@@ -196,7 +197,7 @@ pub fn open(path: &str, flags: i32, mode: u32) -> Result<i32, isize> {
 
 /// Length of the file behind a descriptor.
 pub fn length_of(fd: i32) -> u64 {
-    fs::metadata(format!("/proc/self/fd/{fd}")).map_or(0, |m| m.size())
+    fs::metadata(format!("/proc/thread-self/fd/{fd}")).map_or(0, |m| m.size())
 }
 
 /// Puts open files back, with the content that `store` has of them; the error names the one that could not be.
@@ -302,7 +303,7 @@ fn duplicate(saved: &[OpenFile]) -> Result<(), String> {
 /// a name. Where it is gone for good, the program has done with it what it was to do: what it does again leads nowhere.
 fn stream_back(s: &OpenFile) -> Result<(), String> {
     let leads_there = |fd: i32| {
-        let info = fs::read_to_string(format!("/proc/self/fdinfo/{fd}")).unwrap_or_default();
+        let info = fs::read_to_string(format!("/proc/thread-self/fdinfo/{fd}")).unwrap_or_default();
         name_behind(fd).is_some_and(|name| name == s.path)
             && (flags_in(&info) ^ s.flags) & libc::O_ACCMODE == 0
     };
@@ -334,10 +335,11 @@ fn is_there(all: &[OpenFile], i: usize, new_process: bool) -> bool {
         return true;
     }
     let same_file = || {
-        let meta = fs::metadata(format!("/proc/self/fd/{}", s.fd));
+        let meta = fs::metadata(format!("/proc/thread-self/fd/{}", s.fd));
         meta.is_ok_and(|m| (m.dev(), m.ino()) == (s.device, s.inode))
     };
-    let flags = flags_in(&fs::read_to_string(format!("/proc/self/fdinfo/{}", s.fd)).unwrap_or_default());
+    let flags =
+        flags_in(&fs::read_to_string(format!("/proc/thread-self/fdinfo/{}", s.fd)).unwrap_or_default());
     let shares = |g: &OpenFile| s.same_as == Some(g.fd) || (s.same_as.is_some() && s.same_as == g.same_as);
     let as_then =
         all[..i].iter().filter(|g| g.regular && is_same(g, s)).all(|g| is_one(g.fd, s.fd) == shares(g));
@@ -392,7 +394,7 @@ fn reopen(s: &OpenFile, other: Option<i32>) -> Result<(), String> {
         return Err(format!("descriptor {} ({}) cannot be opened again", s.fd, s.path));
     }
     let flags = s.flags & !(libc::O_CREAT | libc::O_EXCL | libc::O_TRUNC | libc::O_NOFOLLOW);
-    let again = |fd: i32| open(&format!("/proc/self/fd/{fd}"), flags, 0);
+    let again = |fd: i32| open(&format!("/proc/thread-self/fd/{fd}"), flags, 0);
     let fd = match (s.same_as, other) {
         (Some(first), _) => {
             // SAFETY: plain call.

@@ -129,7 +129,7 @@ fn again(have: &[Map], want: &[Map], libraries: &[Object], before: &Layout) -> R
         format!("LD_PRELOAD={}", list.join(":")),
         format!("{VARIABLE}={},{fd},{pages},{place}", before.tries + 1),
     ];
-    let text = maps::read_file(c"/proc/self/environ").unwrap_or_default();
+    let text = maps::read_file(c"/proc/thread-self/environ").unwrap_or_default();
     let mut environment: Vec<CString> = text
         .split(|&b| b == 0)
         .filter(|line| !line.is_empty())

@@ -392,6 +392,19 @@ pub fn roll_back_after(thr: &'static Thread, kind: Kind, spoil: impl FnOnce()) -
     host::vanish(&seat.going)
 }
 
+/// `thr`, whose host `id` has ended by itself, fails in a way that only a rollback helps.
+pub fn roll_back_ended(thr: &'static Thread, kind: Kind, id: u32) {
+    let k = keep::get();
+    record::open(kind, crate::fault::policy::place(thr), Recovery::Rollback);
+    note_parked_host(id);
+    if let Some(seat) = keep::seat_of(thr) {
+        seat.host.store(0, Release);
+    }
+    k.failed.fetch_add(1, AcqRel);
+    ring(k);
+    futex::wake(&k.counter, 1);
+}
+
 /// Rollbacks so far: what was arranged before one does not count after it.
 pub fn epoch() -> u32 {
     keep::if_on().map_or(0, |k| k.epoch.load(Relaxed))
@@ -399,8 +412,13 @@ pub fn epoch() -> u32 {
 
 /// The calling host is about to vanish: the process' first one parks instead.
 pub fn note_parked() {
+    note_parked_host(syscall::gettid());
+}
+
+/// Host `id` has gone: the process' first one stays as a shell, even if it has ended.
+pub fn note_parked_host(id: u32) {
     if let Some(k) = keep::if_on()
-        && syscall::gettid() == syscall::getpid()
+        && id == syscall::getpid()
     {
         k.parked.store(syscall::getpid(), Release);
     }

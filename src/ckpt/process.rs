@@ -32,12 +32,13 @@ pub fn obstacles() -> Option<String> {
 
 /// The folder that it works in.
 pub fn directory() -> String {
-    fs::read_link("/proc/self/cwd").map_or_else(|_| String::new(), |l| l.to_string_lossy().into_owned())
+    fs::read_link("/proc/thread-self/cwd")
+        .map_or_else(|_| String::new(), |l| l.to_string_lossy().into_owned())
 }
 
 /// The permissions that its new files do not get.
 pub fn umask() -> Option<u32> {
-    let status = maps::read_file(c"/proc/self/status")?;
+    let status = maps::read_file(c"/proc/thread-self/status")?;
     let status = String::from_utf8_lossy(&status);
     status.lines().find_map(|l| u32::from_str_radix(l.strip_prefix("Umask:")?.trim(), 8).ok())
 }

@@ -104,9 +104,9 @@ pub fn prepare() {
 /// # Safety
 /// `environment` is a list of C strings with a null at its end.
 pub unsafe fn execute(environment: *const *const libc::c_char) {
-    let Ok(path) = std::fs::read_link("/proc/self/exe") else { return };
+    let Ok(path) = std::fs::read_link("/proc/thread-self/exe") else { return };
     let path = CString::new(path.into_os_string().into_encoded_bytes()).unwrap_or_default();
-    let text = maps::read_file(c"/proc/self/cmdline").unwrap_or_default();
+    let text = maps::read_file(c"/proc/thread-self/cmdline").unwrap_or_default();
     let mut arguments: Vec<_> = text.split_inclusive(|&b| b == 0).map(<[u8]>::as_ptr).collect();
     arguments.push(core::ptr::null());
     sys::allowed::use_all();

@@ -115,7 +115,7 @@ impl Store {
             let direct = high(open(c"pages", libc::O_DIRECT));
             let mut s = Self {
                 dir: dir.into(),
-                real: std::fs::read_link(format!("/proc/self/fd/{dir_fd}")).unwrap_or_default(),
+                real: std::fs::read_link(format!("/proc/thread-self/fd/{dir_fd}")).unwrap_or_default(),
                 dir_fd,
                 slots: Arc::new(Slots::new(pages, direct, dir.join("pages"))),
                 lock,
@@ -387,7 +387,7 @@ impl Store {
     /// Are the descriptors still ours? Some programs close everything they do not know.
     pub fn intact(&self) -> bool {
         let is = |fd: i32, name: &str| {
-            let link = std::fs::read_link(format!("/proc/self/fd/{fd}")).unwrap_or_default();
+            let link = std::fs::read_link(format!("/proc/thread-self/fd/{fd}")).unwrap_or_default();
             link == if name.is_empty() { self.real.clone() } else { self.real.join(name) }
         };
         let direct = self.slots.direct < 0 || is(self.slots.direct, "pages");

@@ -177,7 +177,7 @@ impl Streams {
 
     fn watch(&self, fd: i32, kind: Kind) -> i32 {
         let event = if kind == Kind::Output { libc::IN_MODIFY } else { libc::IN_ACCESS };
-        let path = CString::new(format!("/proc/self/fd/{fd}")).unwrap_or_default();
+        let path = CString::new(format!("/proc/thread-self/fd/{fd}")).unwrap_or_default();
         // SAFETY: a C string.
         let r =
             unsafe { sys!(libc::SYS_inotify_add_watch, self.notes, path.as_ptr(), event | libc::IN_ONESHOT) };
@@ -254,7 +254,7 @@ fn is_kept_back(fd: i32, saved: &[image::Sent]) -> bool {
 
 /// What the kernel calls what is behind `fd`; nothing if it is closed.
 pub fn path_of(fd: i32) -> String {
-    fs::read_link(format!("/proc/self/fd/{fd}")).unwrap_or_default().display().to_string()
+    fs::read_link(format!("/proc/thread-self/fd/{fd}")).unwrap_or_default().display().to_string()
 }
 
 /// Is there nothing to be read any more, and nobody who could send?

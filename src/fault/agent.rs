@@ -152,10 +152,9 @@ unsafe extern "C" fn main(_arg: usize) -> ! {
         }
         let timer = TIMERS.with(|t| t.iter().map(|t| t.due_ns).min()).unwrap_or(u64::MAX);
         let chance = random.iter().map(|(_, _, d, _)| (*d).max(now + 50_000)).min().unwrap_or(u64::MAX);
-        let until = timer.min(chance).min(next_tick);
-        if until == u64::MAX {
-            futex::wait(&BELL, bell);
-        } else if until > time::now_ns() {
+        crate::sys::watch::look_after();
+        let until = timer.min(chance).min(next_tick).min(time::now_ns() + crate::sys::watch::LOOK_NS);
+        if until > time::now_ns() {
             futex::wait_until(&BELL, bell, until);
         }
     }

@@ -252,7 +252,7 @@ pub fn send(thr: &'static Thread, kind: Kind) {
     let sig = match kind {
         Kind::Die => return die(),
         Kind::Crash => libc::SIGSEGV,
-        Kind::Kill | Kind::Hang | Kind::MemErr => stop_signal(),
+        Kind::Kill | Kind::Hang | Kind::MemErr | Kind::Ended => stop_signal(),
     };
     tgqueue(thr.host.load(Relaxed), sig, MARK | kind as u64);
 }

@@ -6,12 +6,16 @@
 
 use super::agent;
 use super::spec::Kind;
+use crate::sys::code::{Call, Callee};
+use crate::sys::door::Door;
 use crate::sys::maps::{self, Mapping};
 use crate::sys::own::Own;
 use crate::sys::signals::Interrupted;
+use crate::sys::tables;
 use crate::sys::time;
 use crate::sys::unwind::{self, Frame};
 use crate::team::thread::Thread;
+use core::ffi::CStr;
 use core::ops::ControlFlow;
 use core::sync::atomic::Ordering::*;
 
@@ -54,7 +58,7 @@ struct Classes<'a> {
 
 impl<'a> Classes<'a> {
     fn new(maps: &'a [Mapping], func: usize) -> Self {
-        let exe = std::fs::read_link("/proc/self/exe").ok();
+        let exe = std::fs::read_link("/proc/thread-self/exe").ok();
         let exe = exe.map(|e| e.to_string_lossy().into_owned()).unwrap_or_default();
         Self { maps, func, exe }
     }
@@ -107,36 +111,59 @@ impl<'a> Classes<'a> {
     }
 }
 
-/// Is `pc` in one of libc's functions that take no lock and keep no state: those that move or compare memory, sleep, or ask for
-/// the time?
+/// Functions of libc's that take no lock and keep no state: those that move or compare memory, sleep, or ask
+/// for the time or the like.
+const PURE: [&CStr; 34] = [
+    c"memcpy",
+    c"memmove",
+    c"memset",
+    c"memcmp",
+    c"memchr",
+    c"strlen",
+    c"strcmp",
+    c"strncmp",
+    c"strcpy",
+    c"bcmp",
+    c"clock_nanosleep",
+    c"nanosleep",
+    c"usleep",
+    c"sleep",
+    c"sched_yield",
+    c"poll",
+    c"select",
+    c"clock_gettime",
+    c"gettimeofday",
+    c"time",
+    c"abs",
+    c"rand_r",
+    // Only a system call.
+    c"syscall",
+    c"_exit",
+    c"getpid",
+    c"getppid",
+    c"getpgid",
+    c"getpgrp",
+    c"getsid",
+    c"gettid",
+    c"getuid",
+    c"geteuid",
+    c"sched_getcpu",
+    c"getcpu",
+];
+
+/// Is `pc` in one of [`PURE`]?
 fn is_pure_libc_function(pc: usize) -> bool {
-    const PURE: [&core::ffi::CStr; 22] = [
-        c"memcpy",
-        c"memmove",
-        c"memset",
-        c"memcmp",
-        c"memchr",
-        c"strlen",
-        c"strcmp",
-        c"strncmp",
-        c"strcpy",
-        c"bcmp",
-        c"clock_nanosleep",
-        c"nanosleep",
-        c"usleep",
-        c"sleep",
-        c"sched_yield",
-        c"poll",
-        c"select",
-        c"clock_gettime",
-        c"gettimeofday",
-        c"time",
-        c"abs",
-        c"rand_r",
-    ];
+    is_named(pc, &PURE)
+}
+
+/// Functions that nothing comes back from: who calls one ends the process.
+const NEVER_RETURN: [&CStr; 3] = [c"__stack_chk_fail", c"abort", c"__assert_fail"];
+
+/// Is `pc` in one of these functions?
+fn is_named(pc: usize, names: &[&CStr]) -> bool {
     let here = unwind::function_around(pc);
     here != 0
-        && PURE.iter().any(|n| {
+        && names.iter().any(|n| {
             // SAFETY: resolves a libc symbol (the variant chosen for this CPU).
             let f = unsafe { libc::dlsym(libc::RTLD_NEXT, n.as_ptr()) } as usize;
             f != 0 && unwind::function_around(f) == here
@@ -149,6 +176,39 @@ fn is_pure_libc_function(pc: usize) -> bool {
 /// A crash can have destroyed the stack: what lies outside the innermost function of the application is not looked at then.
 pub fn in_progress(thr: &'static Thread, maps: &[Mapping], at: &Interrupted, kind: Kind) -> bool {
     Classes::new(maps, thr.call.get().0).in_progress(thr, at, kind)
+}
+
+/// What a function is that `thr`'s work calls: the program's own, one that can be repeated wherever it ended,
+/// or one that cannot.
+pub fn callees<'a>(thr: &'static Thread, maps: &'a [Mapping]) -> impl Fn(Call) -> Callee + 'a {
+    let classes = Classes::new(maps, thr.call.get().0);
+    // Entries of the program's tables for functions that are harmless whatever they are now: before the first
+    // call the loader has yet to find them. The
+    // runtime's own may be no save point, and so what is behind them counts, too.
+    let harmless = |name: &CStr| {
+        let name = name.to_bytes();
+        let known = PURE.iter().chain(&NEVER_RETURN).any(|n| n.to_bytes() == name);
+        (known || name.starts_with(b"GOMP_") || name.starts_with(b"omp_")).then_some(())
+    };
+    let door = Door::open();
+    let own = [thr.call.get().0]
+        .into_iter()
+        .filter_map(|at| maps::find(maps, at))
+        .chain(maps.iter().filter(|m| m.path == classes.exe));
+    let objects = own.filter_map(|o| maps.iter().find(|m| m.path == o.path && m.offset == 0));
+    let mut slots: Vec<usize> = objects
+        .filter_map(|o| tables::picked(maps, o, &harmless, &|at, to| door.read(at, to)))
+        .flatten()
+        .map(|(slot, ())| slot)
+        .collect();
+    slots.sort_unstable();
+    move |call| match classes.of(call.at) {
+        _ if slots.binary_search(&call.slot).is_ok() => Callee::Harmless,
+        Code::Application => Callee::Walk,
+        Code::Pure | Code::Runtime => Callee::Harmless,
+        Code::Library if is_named(call.at, &NEVER_RETURN) => Callee::Harmless,
+        Code::Library => Callee::Unknown,
+    }
 }
 
 /// May a stop of `thr` in the middle of application code wait, because a library's function is in progress? Then it is sent again.

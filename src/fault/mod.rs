@@ -3,6 +3,7 @@
 
 pub mod after;
 pub mod agent;
+pub mod ended;
 pub mod inject;
 pub mod library;
 pub mod place;
@@ -20,6 +21,7 @@ pub mod undo;
 
 use crate::ckpt;
 use crate::icv::Globals;
+use crate::sys::host::Identity;
 use crate::sys::lock::Locked;
 use crate::sys::{signals, syscall};
 use crate::team::thread::Thread;
@@ -30,6 +32,7 @@ static THREADS: Locked<Vec<&'static Thread>> = Locked::new(Vec::new());
 /// Prepares what the settings ask for; runs once, under the initialisation lock.
 pub fn initialise(g: &'static Globals) {
     report::start(g);
+    ended::start();
     ckpt::start(g);
     if g.promp.ft {
         record::start(g);
@@ -43,25 +46,27 @@ pub fn initialise(g: &'static Globals) {
 
 /// The calling host carries a logical thread from here on.
 pub fn thread_started(thr: &'static Thread) {
-    THREADS.with(|v| v.push(thr));
-    unfrozen(|| {
+    unfrozen(|mask| {
         let tid = syscall::gettid();
+        thr.identity.set(Some(Identity::of_caller(mask)));
+        thr.ended.store(0, Relaxed);
         thr.host.store(tid, Relaxed);
         ckpt::keep::seat(thr, tid);
     });
+    THREADS.with(|v| v.push(thr));
     ckpt::first();
 }
 
 /// No checkpoint finds the caller in the middle of `f`: a rollback would clear the seats, but not what it has read of them.
-fn unfrozen(f: impl FnOnce()) {
+fn unfrozen(f: impl FnOnce(u64)) {
     let mask = signals::block_all();
-    f();
+    f(mask);
     signals::set_mask(mask);
 }
 
 /// The calling host no longer carries a logical thread.
 pub fn thread_ended(thr: &'static Thread) {
-    unfrozen(|| ckpt::keep::unseat(thr));
+    unfrozen(|_| ckpt::keep::unseat(thr));
     THREADS.with(|v| v.retain(|t| !core::ptr::eq(*t, thr)));
 }
 
@@ -73,6 +78,11 @@ pub fn threads() -> Vec<&'static Thread> {
 /// [`threads`], without a copy.
 pub fn with_threads<R>(f: impl FnOnce(&[&'static Thread]) -> R) -> R {
     THREADS.with(|v| f(v))
+}
+
+/// [`with_threads`], if nobody else is at it.
+pub fn try_threads<R>(f: impl FnOnce(&[&'static Thread]) -> R) -> Option<R> {
+    THREADS.try_with(|v| f(v))
 }
 
 /// In a child after fork: only the caller is left, and the agent is gone.

@@ -1,7 +1,7 @@
 //! May lost work be executed again? (README.md in this folder.)
 
 use super::record::Place;
-use super::save::SaveKind;
+use super::save::{SaveKind, Slot};
 use super::spec::Kind;
 use super::{library, tables};
 use crate::icv::globals;
@@ -129,8 +129,9 @@ fn proven(thr: &'static Thread) -> Result<(), Refusal> {
     }
 }
 
-/// The verdict on a failure in application code, with work in flight.
-pub fn verdict(thr: &'static Thread, at: &Interrupted, kind: Kind) -> Result<(), Refusal> {
+/// The part of the verdict that does not ask where the thread is: what would be executed again, from which
+/// address.
+fn repeatable(thr: &'static Thread) -> Result<(&'static Slot, usize), Refusal> {
     if !thr.is_in_region() {
         return refuse("serial work", NEEDS_CKPT);
     }
@@ -156,22 +157,63 @@ pub fn verdict(thr: &'static Thread, at: &Interrupted, kind: Kind) -> Result<(),
     let Some(save) = thr.save.current() else {
         return refuse("work before its first save point", NEEDS_CKPT);
     };
-    let resume_at = match save.kind.get() {
+    match save.kind.get() {
         SaveKind::TooLarge => {
-            return refuse("a function whose private variables are too large to be saved", NEEDS_CKPT);
+            refuse("a function whose private variables are too large to be saved", NEEDS_CKPT)
         }
-        SaveKind::None => return refuse("work before its first save point", NEEDS_CKPT),
-        SaveKind::Enter => thr.call.get().0,
-        _ => save.resumes_at().expect("a saved frame has a return address"),
-    };
+        SaveKind::None => refuse("work before its first save point", NEEDS_CKPT),
+        SaveKind::Enter => Ok((save, thr.call.get().0)),
+        _ => Ok((save, save.resumes_at().expect("a saved frame has a return address"))),
+    }
+}
+
+/// The verdict on a thread that has ended by itself: where it was is not known, so whatever it can have come
+/// to since its save point counts. `tries`: endings
+/// at one save point that are not taken for the program's own doing.
+pub fn verdict_unseen(thr: &'static Thread, tries: u32) -> Result<(), Refusal> {
+    if thr.in_runtime.load(Acquire) != 0 {
+        return refuse("a call of the runtime", NEEDS_CKPT);
+    }
+    let (save, from) = repeatable(thr)?;
+    if thr.inject.count_crash() > tries {
+        return refuse(
+            "work that ends its thread each time it is executed",
+            "This is the program's own doing: the system call, or the filter of system calls, that ends it.",
+        );
+    }
+    let maps = maps::all();
+    let readable = readable(&maps);
+    let saved = saved_words(save);
+    let callers = return_addresses(&maps, saved.iter().copied().skip(asm::FRAME_TOTAL / 8), &readable);
+    let callees = library::callees(thr, &maps);
+    if code::is_harmless(from, &callers, &callees, &readable) {
+        Ok(())
+    } else {
+        refuse(
+            "work with an atomic update, or a library's function that may hold a lock; where it was is not known",
+            NEEDS_CKPT,
+        )
+    }
+}
+
+fn readable(maps: &[Mapping]) -> impl Fn(usize, usize) -> bool {
+    |a, n| maps::find(maps, a).is_some_and(|m| m.prot & libc::PROT_READ != 0 && a + n <= m.end)
+}
+
+/// The saved frame and what is above it.
+fn saved_words(save: &Slot) -> &[usize] {
+    if save.kind.get() == SaveKind::Enter { &[] } else { save.words() }
+}
+
+/// The verdict on a failure in application code, with work in flight.
+pub fn verdict(thr: &'static Thread, at: &Interrupted, kind: Kind) -> Result<(), Refusal> {
+    let (save, resume_at) = repeatable(thr)?;
     let maps = maps::all();
     if library::in_progress(thr, &maps, at, kind) {
         return refuse("a library function that may hold a lock", NEEDS_CKPT);
     }
-    let readable = |a: usize, n: usize| {
-        maps::find(&maps, a).is_some_and(|m| m.prot & libc::PROT_READ != 0 && a + n <= m.end)
-    };
-    let saved: &[usize] = if save.kind.get() == SaveKind::Enter { &[] } else { save.words() };
+    let readable = readable(&maps);
+    let saved = saved_words(save);
     let path = code::Path {
         from: resume_at,
         callers: &return_addresses(&maps, saved.iter().copied().skip(asm::FRAME_TOTAL / 8), &readable),

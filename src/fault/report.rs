@@ -93,7 +93,8 @@ fn chunks() -> u64 {
 
 fn collect() -> Report {
     let began = STARTED.get();
-    let program = std::fs::read_link("/proc/self/exe").map(|p| p.display().to_string()).unwrap_or_default();
+    let program =
+        std::fs::read_link("/proc/thread-self/exe").map(|p| p.display().to_string()).unwrap_or_default();
     let records = record::all();
     let failures = records.iter().map(|r| {
         let repeated = r.recovery.get() == Recovery::Recompute;

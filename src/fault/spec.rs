@@ -21,6 +21,8 @@ pub enum Kind {
     MemErr = 4,
     /// The whole process gets SIGKILL.
     Die = 5,
+    /// Its host has really ended: nothing that can be asked for.
+    Ended = 6,
 }
 
 impl Kind {
@@ -32,6 +34,7 @@ impl Kind {
             Kind::Hang => "hang",
             Kind::MemErr => "memerr",
             Kind::Die => "die",
+            Kind::Ended => "ended",
         }
     }
     /// The kind with this number.

@@ -259,6 +259,11 @@ fn refuse(thr: &'static Thread, kind: Kind, r: Refusal) -> ! {
     if ckpt::can_roll_back() {
         ckpt::roll_back(thr, kind);
     }
+    refuse_for_good(thr, kind, &r)
+}
+
+/// No rung of the ladder helps: the process stops.
+pub fn refuse_for_good(thr: &'static Thread, kind: Kind, r: &Refusal) -> ! {
     let place = policy::place(thr);
     record::open(kind, place, Recovery::Refused);
     record::say_refused(kind, &place, r.why, r.advice);

@@ -1,9 +1,13 @@
-//! Call-frame information of code that is written in assembly: what a debugger, a profiler or an unwinder reads to find a function's caller. The
-//! compiler writes it for all other code; without it a stack would end at the first stub, and whoever called the region would not be seen.
+//! Call-frame information of code that is written in assembly: what a debugger, a profiler or an unwinder
+//! reads to find a function's caller. The
+//! compiler writes it for all other code; without it a stack would end at the first stub, and whoever called
+//! the region would not be seen.
 //!
-//! Behind a `.cfi_restore_state` the assembler adjusts the offset of the frame from what it was before: there it has to be given anew.
+//! Behind a `.cfi_restore_state` the assembler adjusts the offset of the frame from what it was before: there
+//! it has to be given anew.
 //!
-//! Registers are named by their DWARF numbers (x86-64 ABI): rbx 3, rbp 6, rsp 7, r12 to r15 12 to 15, the return address 16.
+//! Registers are named by their DWARF numbers (x86-64 ABI): rbx 3, rbp 6, rsp 7, r12 to r15 12 to 15, the
+//! return address 16.
 
 /// Pushes the callee-saved registers, and eight bytes more: from here on rsp is a *frame* (asm.rs).
 macro_rules! save_registers {

@@ -31,6 +31,8 @@ struct Walk<'a> {
     behind_stubs: HashSet<usize>,
     /// A stub is jumped to: it returns to the caller.
     ends_in_stub: bool,
+    /// Other functions that are called, or jumped to; `None`: it is not known which.
+    callees: HashSet<Option<Call>>,
 }
 
 impl<'a> Walk<'a> {
@@ -44,6 +46,7 @@ impl<'a> Walk<'a> {
             returned: false,
             behind_stubs: HashSet::new(),
             ends_in_stub: false,
+            callees: HashSet::new(),
         }
     }
 
@@ -85,9 +88,11 @@ impl<'a> Walk<'a> {
                 FlowControl::UnconditionalBranch => todo.push(i.near_branch_target() as usize),
                 FlowControl::ConditionalBranch => todo.extend([next, i.near_branch_target() as usize]),
                 FlowControl::Call | FlowControl::IndirectCall => {
-                    if self.call_target(&i).is_some_and(asm::is_stub) {
+                    let target = (i.mnemonic() != Mnemonic::Syscall).then(|| self.call(&i));
+                    if target.flatten().is_some_and(|c| asm::is_stub(c.at)) {
                         self.behind_stubs.insert(next);
                     } else {
+                        self.callees.extend(target);
                         todo.push(next);
                     }
                 }
@@ -98,6 +103,9 @@ impl<'a> Walk<'a> {
                     let stub = self.slot(&i).is_some_and(asm::is_stub);
                     self.ends_in_stub |= stub;
                     self.returned |= !stub;
+                    if !stub {
+                        self.callees.insert(self.call(&i));
+                    }
                 }
                 FlowControl::IndirectBranch => match self.targets(&i) {
                     Some(targets) => todo.extend(targets),
@@ -118,23 +126,30 @@ impl<'a> Walk<'a> {
         self.jumps.targets(jump, &code)
     }
 
-    /// Where a call goes, through the procedure linkage table if need be.
-    fn call_target(&self, call: &Instruction) -> Option<usize> {
-        if call.op0_kind() == OpKind::Memory {
-            return self.slot(call);
+    /// Where a call or a jump out of the function goes, through the procedure linkage table if need be.
+    fn call(&self, call: &Instruction) -> Option<Call> {
+        let through = |i: &Instruction| {
+            let at = self.slot(i)?;
+            Some(Call { at, slot: i.ip_rel_memory_address() as usize })
+        };
+        match call.op0_kind() {
+            OpKind::Memory => return through(call),
+            OpKind::NearBranch64 => {}
+            _ => return None,
         }
-        let mut at = call.near_branch_target() as usize;
+        let function = call.near_branch_target() as usize;
+        let mut at = function;
         for _ in 0..3 {
             if asm::is_stub(at) {
-                return Some(at);
+                return Some(Call { at, slot: 0 });
             }
-            let i = self.decode(at)?;
+            let Some(i) = self.decode(at) else { break };
             if i.mnemonic() == Mnemonic::Jmp && i.op0_kind() == OpKind::Memory {
-                return self.slot(&i);
+                return through(&i);
             }
             at = i.next_ip() as usize;
         }
-        None
+        Some(Call { at: function, slot: 0 })
     }
 
     /// The address in the table slot that a RIP-relative operand names.
@@ -224,9 +239,93 @@ pub fn atomic_between(path: &Path<'_>, readable: Readable<'_>) -> bool {
     }
 }
 
+/// A call of a function.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Call {
+    /// The function's address; before the first call through a table that of what has the loader find it.
+    pub at: usize,
+    /// The entry of the table that it stands in; 0: none.
+    pub slot: usize,
+}
+
+/// What a function is that is called.
+pub enum Callee {
+    /// One to be looked at like the caller.
+    Walk,
+    /// One that may be executed again wherever it has ended.
+    Harmless,
+    /// Another.
+    Unknown,
+}
+
+/// May what is executed from `from` on, up to the next call of a stub, be executed again wherever it has
+/// ended: does it come to no atomic
+/// read-modify-write, and to no function that is not harmless? `callers` as in [`Path`].
+pub fn is_harmless(
+    from: usize,
+    callers: &[usize],
+    callee: &dyn Fn(Call) -> Callee,
+    readable: Readable<'_>,
+) -> bool {
+    let jumps = Jumps::default();
+    let mut called = HashSet::new();
+    let look = |start: usize, called: &mut HashSet<Option<Call>>| {
+        let mut walk = Walk::new(readable, &jumps);
+        walk.run(start);
+        called.extend(&walk.callees);
+        (!walk.blind && walk.atomics.is_empty(), walk.returned)
+    };
+    for &start in core::iter::once(&from).chain(callers) {
+        let (fine, returned) = look(start, &mut called);
+        if !fine {
+            return false;
+        }
+        if !returned {
+            break;
+        }
+    }
+    let mut known = HashSet::new();
+    while let Some(&next) = called.iter().find(|c| !known.contains(*c)) {
+        known.insert(next);
+        let fine = match next.map(|call| (call, callee(call))) {
+            Some((_, Callee::Harmless)) => true,
+            Some((call, Callee::Walk)) => look(call.at, &mut called).0,
+            Some((_, Callee::Unknown)) | None => false,
+        };
+        if !fine {
+            return false;
+        }
+    }
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_harmless_wherever_it_ends() {
+        // 0: call 16; 5: ret; 16: nop (or an atomic); 19: ret
+        let mut code = [0x90u8; 48];
+        code[..6].copy_from_slice(&[0xe8, 11, 0, 0, 0, 0xc3]);
+        code[19] = 0xc3;
+        let ask = |code: &[u8; 48], of: Callee| {
+            let base = code.as_ptr() as usize;
+            let of = core::cell::Cell::new(Some(of));
+            let callee = |call: Call| {
+                assert_eq!(call, Call { at: base + 16, slot: 0 });
+                of.take().expect("asked once")
+            };
+            is_harmless(base, &[], &callee, &|a, n| a >= base && a + n <= base + code.len())
+        };
+        assert!(ask(&code, Callee::Walk) && ask(&code, Callee::Harmless) && !ask(&code, Callee::Unknown));
+        code[16..19].copy_from_slice(&[0xf0, 0x01, 0x07]);
+        assert!(!ask(&code, Callee::Walk) && ask(&code, Callee::Harmless));
+        code[..2].copy_from_slice(&[0xff, 0xd0]); // call rax
+        assert!(!is_harmless(code.as_ptr() as usize, &[], &|_| Callee::Harmless, &|_, _| true));
+        code[..3].copy_from_slice(&[0x0f, 0x05, 0xc3]); // a system call
+        assert!(is_harmless(code.as_ptr() as usize, &[], &|_| Callee::Unknown, &|_, _| true));
+    }
 
     fn check(code: &[u8], from: usize, to: usize) -> bool {
         let base = code.as_ptr() as usize;

@@ -20,7 +20,12 @@ impl Door {
     pub fn open() -> Self {
         // SAFETY: plain call.
         Self(high(unsafe {
-            sys!(libc::SYS_openat, libc::AT_FDCWD, c"/proc/self/mem".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC)
+            sys!(
+                libc::SYS_openat,
+                libc::AT_FDCWD,
+                c"/proc/thread-self/mem".as_ptr(),
+                libc::O_RDWR | libc::O_CLOEXEC
+            )
         }))
     }
 

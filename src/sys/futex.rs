@@ -27,3 +27,94 @@ pub fn wake(word: &AtomicU32, n: u32) {
     // SAFETY: only the address matters to the kernel.
     unsafe { sys!(libc::SYS_futex, word as *const AtomicU32, WAKE, n.min(i32::MAX as u32)) };
 }
+
+/// Sleeps while `word` is `expected`, until woken, at most for `limit`. Has that gone by?
+#[inline]
+pub fn wait_for(word: &AtomicU32, expected: u32, limit: core::time::Duration) -> bool {
+    const FOR: i32 = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    let ts = libc::timespec { tv_sec: limit.as_secs() as i64, tv_nsec: i64::from(limit.subsec_nanos()) };
+    // SAFETY: `word` and `ts` live across the call.
+    let r = unsafe { sys!(libc::SYS_futex, word as *const AtomicU32, FOR, expected, &raw const ts, 0, 0) };
+    r == -libc::ETIMEDOUT as isize
+}
+
+/// The kernel's `struct futex_waitv`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Waiter {
+    expected: u64,
+    word: u64,
+    flags: u32,
+    reserved: u32,
+}
+
+/// Words that are slept on at once: the first by this process alone, the others in the way in which the
+/// kernel wakes when a thread ends.
+pub struct Several {
+    list: [Waiter; 128],
+    count: usize,
+}
+
+impl Several {
+    const SIZE_U32: u32 = 2;
+
+    /// One: `word` while it is `expected`.
+    pub fn new(word: &AtomicU32, expected: u32) -> Self {
+        let mut all = Self { list: [Waiter::default(); 128], count: 0 };
+        all.put(word, expected, Self::SIZE_U32 | libc::FUTEX_PRIVATE_FLAG as u32);
+        all
+    }
+
+    /// And this one, if there is room and it is not 0.
+    pub fn add(&mut self, word: &AtomicU32, expected: u32) {
+        if expected != 0 && self.count < self.list.len() {
+            self.put(word, expected, Self::SIZE_U32);
+        }
+    }
+
+    fn put(&mut self, word: &AtomicU32, expected: u32, flags: u32) {
+        let word = core::ptr::from_ref(word) as u64;
+        self.list[self.count] = Waiter { expected: expected.into(), word, flags, reserved: 0 };
+        self.count += 1;
+    }
+
+    /// Sleeps until one of them is woken or is not what was expected; its number, 0 for the first. `None`: a
+    /// signal. Where the kernel cannot do that, or
+    /// one of the words is not there any more, it sleeps on the first one for a while, and the answer is the
+    /// last one's number.
+    pub fn wait(&self, limit: Option<core::time::Duration>) -> Option<usize> {
+        const AGAIN: isize = -libc::EAGAIN as isize;
+        const INTERRUPTED: isize = -libc::EINTR as isize;
+        let deadline = limit.map(|l| super::time::now_ns() + l.as_nanos() as u64);
+        let ts = deadline.map(|d| libc::timespec {
+            tv_sec: (d / 1_000_000_000) as i64,
+            tv_nsec: (d % 1_000_000_000) as i64,
+        });
+        let ts = ts.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
+        // SAFETY: the kernel reads the list; a word that is not there is an error.
+        let r = unsafe {
+            sys!(libc::SYS_futex_waitv, self.list.as_ptr(), self.count, 0, ts, libc::CLOCK_MONOTONIC, 0)
+        };
+        match r {
+            0.. => Some(r as usize),
+            INTERRUPTED => None,
+            AGAIN => Some(self.count - 1),
+            _ => {
+                if limit.is_none() {
+                    // SAFETY: the first word is a live one by the contract of `new`'s caller.
+                    let first = unsafe { &*(self.list[0].word as *const AtomicU32) };
+                    wait_for(first, self.list[0].expected as u32, core::time::Duration::from_millis(50));
+                }
+                Some(self.count - 1)
+            }
+        }
+    }
+
+    /// Wakes the others that sleep on word `i`, if the kernel has cleared it: it wakes one.
+    pub fn pass_on(&self, i: usize) {
+        if i > 0 {
+            // SAFETY: only the address matters to the kernel.
+            unsafe { sys!(libc::SYS_futex, self.list[i].word, libc::FUTEX_WAKE, i32::MAX) };
+        }
+    }
+}

@@ -37,6 +37,20 @@ pub fn learn_libc_layout() {
     libc_locks::learn();
     mutexes::learn();
     sanitizer::learn();
+    learn_ids();
+    // SAFETY: looks up two data symbols that glibc 2.35 and later exports.
+    unsafe {
+        let off = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr()).cast::<isize>();
+        let size = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()).cast::<u32>();
+        if !off.is_null() && !size.is_null() && *size != 0 {
+            RSEQ_OFFSET.store(*off as usize, Relaxed);
+            RSEQ_LEN.store((*size).max(32) as usize, Relaxed);
+        }
+    }
+}
+
+/// The part of it that is needed to see that a thread has ended.
+pub fn learn_ids() {
     let tp = super::tls::thread_pointer();
     let tid = gettid();
     // The tid is a 4-byte word in the first kilobytes of `struct pthread`; its place has been 0x2d0 for many years, and
@@ -55,21 +69,23 @@ pub fn learn_libc_layout() {
         }
         off += 4;
     }
-    // SAFETY: looks up two data symbols that glibc 2.35 and later exports.
-    unsafe {
-        let off = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr()).cast::<isize>();
-        let size = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()).cast::<u32>();
-        if !off.is_null() && !size.is_null() && *size != 0 {
-            RSEQ_OFFSET.store(*off as usize, Relaxed);
-            RSEQ_LEN.store((*size).max(32) as usize, Relaxed);
-        }
-    }
 }
 
 /// The calling thread's id as libc knows it; 0 where libc's layout is not known.
 pub fn id_for_libc() -> u32 {
     // SAFETY: the caller's.
     unsafe { id_of(super::tls::thread_pointer()) }.unwrap_or(0)
+}
+
+/// The word in which libc has the id of the thread with this thread pointer, and which the kernel clears when
+/// its host ends.
+///
+/// # Safety
+/// It is the thread pointer of a thread that libc has made, and the word is used as long as that is there.
+pub unsafe fn id_word(thread_pointer: usize) -> Option<&'static AtomicU32> {
+    let off = TID_OFFSET.load(Relaxed);
+    // SAFETY: by the caller's promise.
+    (off != 0).then(|| unsafe { &*((thread_pointer + off) as *const AtomicU32) })
 }
 
 /// The id that libc has for the thread with this thread pointer: its last host's. `None` where libc's layout is not known.

@@ -1,8 +1,8 @@
 //! A futex lock (three states, after Drepper, "Futexes Are Tricky") for the runtime's own cold paths and for the
 //! user's locks and critical sections. A logical thread keeps what it holds when its host is replaced.
 
-use super::futex;
 use super::sync::{AtomicU32, Ordering::*, spin_hint};
+use super::{futex, watch};
 
 /// Rounds to spin for a lock before sleeping. Sections are mostly short: sleeping pays off only where the holder needs the CPU.
 static SPIN: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(CROWDED);
@@ -33,12 +33,20 @@ impl Lock {
     #[inline]
     pub fn lock(&self) {
         if self.0.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
-            self.lock_slow();
+            self.lock_slow(futex::wait);
+        }
+    }
+
+    /// [`Lock::lock`] for a lock of the program's, which a thread may hold that has ended (watch.rs).
+    #[inline]
+    pub fn lock_watched(&self) {
+        if self.0.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
+            self.lock_slow(watch::wait);
         }
     }
 
     #[cold]
-    fn lock_slow(&self) {
+    fn lock_slow(&self, sleep: impl Fn(&AtomicU32, u32)) {
         // Look less and less often: each look takes the line, and what lies beside the lock, away from the holder.
         let (mut left, mut pause) = (SPIN.load(Relaxed), 1);
         while left > 0 {
@@ -52,7 +60,7 @@ impl Lock {
             pause = (2 * pause).min(MOST_PAUSE);
         }
         while self.0.swap(CONTENDED, Acquire) != 0 {
-            futex::wait(&self.0, CONTENDED);
+            sleep(&self.0, CONTENDED);
         }
     }
 
@@ -111,6 +119,16 @@ impl<T> Locked<T> {
         let r = f(unsafe { &mut *self.data.get() });
         self.lock.unlock();
         r
+    }
+    /// Runs `f` on the data if nobody holds the lock.
+    pub fn try_with<R>(&self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
+        if !self.lock.try_lock() {
+            return None;
+        }
+        // SAFETY: the lock is held, so this is the only reference.
+        let r = f(unsafe { &mut *self.data.get() });
+        self.lock.unlock();
+        Some(r)
     }
     /// The lock itself, for fork handlers.
     pub fn raw(&self) -> &Lock {

@@ -96,7 +96,7 @@ fn parse(line: &str) -> Option<Mapping> {
 
 /// All mappings.
 pub fn all() -> Vec<Mapping> {
-    in_file(c"/proc/self/maps")
+    in_file(c"/proc/thread-self/maps")
 }
 
 /// Those of another process; none if they may not be read.

@@ -24,6 +24,7 @@ pub mod out;
 pub mod own;
 pub mod pagemap;
 pub mod pending;
+pub mod rights;
 pub mod sanitizer;
 pub mod signals;
 pub mod sync;
@@ -33,6 +34,7 @@ pub mod time;
 pub mod tls;
 pub mod uffd;
 pub mod unwind;
+pub mod watch;
 
 /// What a negative system call result means. Not by libc's `strerror`, which needs a thread of libc's own.
 pub fn why(result: isize) -> std::io::ErrorKind {

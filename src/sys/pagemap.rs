@@ -71,7 +71,7 @@ pub struct Pagemap(pub i32);
 impl Pagemap {
     /// Opens it; -1 inside if it cannot be.
     pub fn open() -> Self {
-        let path = c"/proc/self/pagemap".as_ptr();
+        let path = c"/proc/thread-self/pagemap".as_ptr();
         // SAFETY: plain call.
         Self(high(unsafe { sys!(libc::SYS_openat, libc::AT_FDCWD, path, libc::O_RDONLY | libc::O_CLOEXEC) }))
     }

@@ -174,6 +174,17 @@ fn get<T: Pod>(read: Reader, at: usize, n: usize) -> Option<Vec<T>> {
 /// The entries of the object at `object`, one of `maps`, that are for functions of other objects called as in `names`. None if no object has been
 /// loaded there.
 pub fn entries(maps: &[Mapping], object: &Mapping, names: &[&CStr], read: Reader) -> Option<Vec<Entry>> {
+    picked(maps, object, &|name| names.iter().position(|n| *n == name), read)
+}
+
+/// The entries of the object at `object` for functions of other objects that `pick` picks by their names,
+/// with what it makes of them.
+pub fn picked<T>(
+    maps: &[Mapping],
+    object: &Mapping,
+    pick: &dyn Fn(&CStr) -> Option<T>,
+    read: Reader,
+) -> Option<Vec<(usize, T)>> {
     let e = LittleEndian;
     let head = get::<FileHeader64<LittleEndian>>(read, object.start, 1)?.pop()?;
     let kind = head.e_type.get(e);
@@ -228,7 +239,7 @@ pub fn entries(maps: &[Mapping], object: &Mapping, names: &[&CStr], read: Reader
     let which = |symbol: usize| {
         let s = &symbols[symbol];
         let name = CStr::from_bytes_until_nul(strings.get(s.st_name.get(e) as usize..)?).ok()?;
-        names.iter().position(|n| *n == name).filter(|_| s.st_shndx.get(e) == elf::SHN_UNDEF)
+        if s.st_shndx.get(e) == elf::SHN_UNDEF { pick(name) } else { None }
     };
     Some(wanted.into_iter().filter_map(|(at, symbol)| Some((at, which(symbol)?))).collect())
 }

@@ -12,8 +12,8 @@
 
 use super::aside::step_aside;
 use super::room::Waker;
-use crate::sys::futex;
 use crate::sys::sync::{AtomicU32, AtomicU64, Ordering::*, full_fence, spin_hint};
+use crate::sys::{futex, watch};
 
 /// How long a thread stays awake for what it waits for.
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -114,7 +114,7 @@ impl Event {
             self.sleepers.fetch_add(kind.one(), Relaxed);
             full_fence();
             if !ready() {
-                futex::wait(word, seen);
+                watch::wait(word, seen);
                 self.waker.leave_cpu_to(patience);
             }
             self.sleepers.fetch_sub(kind.one(), Relaxed);

@@ -54,6 +54,8 @@ pub fn runtime() -> &'static Globals {
         }
         if g.promp.ft {
             host::learn_libc_layout();
+        } else {
+            host::learn_ids();
         }
         crate::start(g);
         if g.display_env > 0 {

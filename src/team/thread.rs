@@ -14,9 +14,10 @@ use crate::fault::undo;
 use crate::icv::Icvs;
 use crate::observe::{self, Event, OfThread};
 use crate::sys::asm;
+use crate::sys::host::{self, Identity};
 use crate::sys::own::Own;
 use crate::sys::sync::{fetch_to_write, full_fence};
-use crate::sys::{futex, tls};
+use crate::sys::{futex, tls, watch};
 use crate::task::slab::Slab;
 use crate::task::{Task, included};
 use core::mem::offset_of;
@@ -69,8 +70,12 @@ pub struct Thread {
     pub prepared: Own<Option<(&'static Member, u64)>>,
     /// Depth of regions this thread is the primary of.
     pub depth: Own<u32>,
-    /// The host's kernel thread id.
+    /// The host's kernel thread id; 0 while nobody carries it.
     pub host: AtomicU32,
+    /// What a new host takes over if the host ends without a word. As it was when the thread began.
+    pub identity: Own<Option<Identity>>,
+    /// When it was found that the host has ended, in nanoseconds; 0: it has not.
+    pub ended: AtomicU64,
     /// Is this a worker of the pool (not a thread of the program's own)?
     pub worker: Own<bool>,
     /// Place the host is bound to; `u32::MAX`: not bound.
@@ -139,6 +144,8 @@ impl Thread {
             prepared: Own::new(None),
             depth: Own::new(0),
             host: AtomicU32::new(0),
+            identity: Own::new(None),
+            ended: AtomicU64::new(0),
             worker: Own::new(worker),
             bound: Own::new(u32::MAX),
             used: AtomicU64::new(0),
@@ -250,6 +257,18 @@ impl Thread {
         self.base.load(Relaxed) != 0
     }
 
+    /// The word that the kernel clears when the host ends: libc's.
+    pub fn id_word(&self) -> Option<&'static AtomicU32> {
+        // SAFETY: libc has made the thread, or the loader the first one; the word is there as long as the thread has not
+        // ended in order.
+        self.identity.get().and_then(|i| unsafe { host::id_word(i.thread_pointer) })
+    }
+
+    /// Has the host ended without a word, and nobody seen to it yet (fault/ended.rs)?
+    pub fn has_ended(&self) -> bool {
+        self.host.load(Acquire) != 0 && self.id_word().is_some_and(|w| w.load(Acquire) == 0)
+    }
+
     /// Is it in an explicit task?
     pub fn in_explicit_task(&self) -> bool {
         self.lazy.get() != 0 || self.task.get().is_some_and(Task::is_explicit)
@@ -356,7 +375,7 @@ impl Dock {
             self.sleeping.store(1, Relaxed);
             full_fence();
             if !self.called(seen) {
-                futex::wait(&self.go, seen);
+                watch::wait(&self.go, seen);
                 self.waker.leave_cpu_to(patience);
             }
         }

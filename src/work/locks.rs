@@ -18,7 +18,7 @@ pub fn acquire(thr: &'static Thread, lock: &Lock, mutex: Mutex) {
     if observe::wants(Set::LOCKS) {
         return tell_acquire(thr, lock, mutex);
     }
-    lock.lock();
+    lock.lock_watched();
     thr.hold(1);
 }
 
@@ -45,7 +45,7 @@ pub fn try_acquire(thr: &'static Thread, lock: &Lock, mutex: Mutex) -> bool {
 #[inline(never)]
 fn tell_acquire(thr: &'static Thread, lock: &Lock, mutex: Mutex) {
     thr.tell(Event::LockWait { mutex, at: address(lock), test: false });
-    lock.lock();
+    lock.lock_watched();
     thr.hold(1);
     thr.tell(Event::LockGot { mutex, at: address(lock) });
 }

@@ -26,7 +26,7 @@ impl Name {
         match path.first() {
             None => return None,
             Some(b'/') => {}
-            Some(_) if at == libc::AT_FDCWD => n.read_link(c"/proc/self/cwd")?,
+            Some(_) if at == libc::AT_FDCWD => n.read_link(c"/proc/thread-self/cwd")?,
             Some(_) => n.read_link(Short::of_descriptor(at).name())?,
         }
         if path[0] != b'/' {
@@ -98,10 +98,10 @@ fn read_link(path: *const libc::c_char, to: &mut [u8]) -> isize {
 pub struct Short([u8; 64], usize);
 
 impl Short {
-    /// `/proc/self/fd/N`.
+    /// `/proc/thread-self/fd/N`.
     fn of_descriptor(fd: i32) -> Self {
         let mut d = Self([0; 64], 0);
-        d.push(b"/proc/self/fd/");
+        d.push(b"/proc/thread-self/fd/");
         d.number(fd.max(0) as u64);
         d
     }

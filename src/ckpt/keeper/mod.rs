@@ -28,7 +28,7 @@ use super::streams::Streams;
 use super::tracker::Tracker;
 use crate::say;
 use crate::sys::door::Door;
-use crate::sys::{allowed, futex, signals, syscall, time};
+use crate::sys::{allowed, futex, signals, syscall, time, watch};
 pub use copy::Held;
 use core::sync::atomic::Ordering::*;
 pub use running::Copying;
@@ -157,6 +157,7 @@ impl Keeper {
         let mut due = time::now_ns() + self.settings.interval_ns;
         loop {
             let bell = k.bell.load(Acquire);
+            watch::look_after();
             if k.failed.load(Acquire) > 0 {
                 self.roll_back();
                 due = time::now_ns() + self.settings.interval_ns;
@@ -201,7 +202,11 @@ impl Keeper {
                 continue;
             }
             let again = self.make_ready(due);
-            futex::wait_until(&k.bell, bell, due.min(noting).min(again));
+            let until = due.min(noting).min(again);
+            while k.bell.load(Acquire) == bell && time::now_ns() < until {
+                futex::wait_until(&k.bell, bell, until.min(time::now_ns() + watch::LOOK_NS));
+                watch::look_after();
+            }
         }
     }
 

@@ -34,6 +34,7 @@ impl Keeper {
                     stop(&format!("the threads cannot be stopped for a rollback: {why}"))
                 }
                 Err(_) => {
+                    crate::sys::watch::look_after();
                     let bell = k.bell.load(Acquire);
                     futex::wait_until(&k.bell, bell, time::now_ns() + PAUSE_NS);
                 }

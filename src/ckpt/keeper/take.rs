@@ -254,10 +254,10 @@ impl Keeper {
             words.pop();
             words
         };
-        let program = std::fs::read_link("/proc/self/exe")
+        let program = std::fs::read_link("/proc/thread-self/exe")
             .map(|l| l.to_string_lossy().into_owned())
             .unwrap_or_default();
-        (program, list(c"/proc/self/cmdline"), list(c"/proc/self/environ"))
+        (program, list(c"/proc/thread-self/cmdline"), list(c"/proc/self/environ"))
     }
 
     /// Writes what was copied, and makes it the last whole checkpoint.

@@ -55,7 +55,7 @@ pub fn put_back(saved: &[OpenFile]) -> Result<(), String> {
         let failed = |e: isize| format!("descriptor {} ({}): {}", f.fd, f.path, sys::why(e));
         // There may be no writer any more.
         let flags = libc::O_WRONLY | libc::O_NONBLOCK | libc::O_CLOEXEC;
-        let to = files::open(&format!("/proc/self/fd/{}", f.fd), flags, 0).map_err(failed)?;
+        let to = files::open(&format!("/proc/thread-self/fd/{}", f.fd), flags, 0).map_err(failed)?;
         // SAFETY: a descriptor of ours, and a buffer.
         let r = unsafe {
             sys!(libc::SYS_fcntl, to, libc::F_SETPIPE_SZ, f.unread.len());

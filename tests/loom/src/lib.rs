@@ -15,6 +15,11 @@ mod sys {
         }
     }
 
+    /// In the models nobody dies unnoticed.
+    pub mod watch {
+        pub use super::futex::wait;
+    }
+
     /// A futex as the kernel has it: the comparison and going to sleep are one step against a wake. A lost wake-up leaves a
     /// sleeper for ever, which loom reports as a deadlock.
     pub mod futex {
