@@ -29,6 +29,7 @@ pub static ARENA: sys::arena::Arena = sys::arena::Arena::new();
 /// What looks on or steps in: started once, under the initialisation lock, before anything happens.
 pub(crate) fn start(g: &'static icv::Globals) {
     fault::initialise(g);
+    work::tune::start(g);
     tools::initialise();
 }
 

@@ -192,7 +192,8 @@ pub struct Calibrate {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
     /// Repetitions of each measurement.
-    #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 15)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=64))]
     pub rounds: u64,
     /// Where to keep the figures; ~/.cache/promp/costs unless given.
     #[arg(short, long, value_name = "FILE")]
@@ -209,7 +210,8 @@ pub struct Check {
     #[arg(long, value_name = "LIST", default_value = "1,2")]
     pub threads: String,
     /// Repetitions of each measurement.
-    #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 15)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=64))]
     pub rounds: u64,
     /// The smallest size of each loop only.
     #[arg(long)]

@@ -5,7 +5,7 @@ use super::save::{SaveKind, Slot};
 use super::spec::Kind;
 use super::{library, tables};
 use crate::icv::globals;
-use crate::icv::settings::{Replay, Settings};
+use crate::icv::settings::{Constructs, Replay, Settings};
 use crate::observe::event::Work;
 use crate::sys::maps::{self, Mapping};
 use crate::sys::{asm, code, signals::Interrupted};
@@ -32,7 +32,13 @@ pub fn saves_private_state(p: &Settings) -> bool {
 #[inline]
 pub fn recomputes() -> bool {
     let p = &globals().promp;
-    p.ft && !p.reproducible && (saves_private_state(p) || VOUCHED.load(Relaxed))
+    let may = |c| match c {
+        Constructs::Plain => false,
+        Constructs::Vouched => VOUCHED.load(Relaxed),
+        Constructs::Proven => tables::any() || VOUCHED.load(Relaxed),
+        Constructs::Always | Constructs::Tuned => true,
+    };
+    if p.constructs == Constructs::Tuned { may(p.untuned) } else { may(p.constructs) }
 }
 
 /// `promp_replayable(word)`: 1 the next construct may be executed again, 0 it may not.

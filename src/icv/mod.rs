@@ -11,6 +11,7 @@ pub mod parse;
 pub mod places;
 pub mod settings;
 pub mod silent;
+pub mod tune;
 
 use crate::sys::own::Own;
 use places::{Place, ProcBind};

@@ -1,6 +1,6 @@
 //! The runtime's own settings: the `PROMP_*` variables (docs/environment.md).
 
-use super::{devices, parse, silent};
+use super::{devices, parse, silent, tune};
 use crate::ckpt;
 use crate::ckpt::keeper::Copying;
 use crate::fault::spec::{self, Fault};
@@ -27,6 +27,21 @@ pub enum Recompute {
     Static = 1,
     /// First come, first served, in shrinking pieces.
     Dynamic = 2,
+}
+
+/// What is to be done when a worksharing construct is made, beyond making it: one word, looked at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Constructs {
+    /// Nothing.
+    Plain,
+    /// It may be recomputed if somebody has vouched for it.
+    Vouched,
+    /// … or something is proved.
+    Proven,
+    /// It may be recomputed.
+    Always,
+    /// The tuner looks at it; of the rest, see [`Settings::untuned`].
+    Tuned,
 }
 
 /// All of them.
@@ -58,6 +73,12 @@ pub struct Settings {
     pub checkpoints: Option<ckpt::Settings>,
     /// PROMP_DEVICES and PROMP_SDC*.
     pub devices: devices::Settings,
+    /// PROMP_TUNE and PROMP_TUNE_THREADS.
+    pub tune: tune::Settings,
+    /// What follows from all of them for worksharing constructs.
+    pub constructs: Constructs,
+    /// The same without the tuner.
+    pub untuned: Constructs,
 }
 
 impl Default for Settings {
@@ -76,6 +97,9 @@ impl Default for Settings {
             verbose: 1,
             checkpoints: None,
             devices: devices::Settings::default(),
+            tune: tune::Settings::default(),
+            constructs: Constructs::Proven,
+            untuned: Constructs::Proven,
         }
     }
 }
@@ -135,6 +159,14 @@ impl Settings {
         }
         s.checkpoints = checkpoints(&get, s.verbose, |why| bad(Bad::Stop(why)));
         s.devices = devices::Settings::read(&get, |why| bad(Bad::Stop(why)));
+        s.tune = tune::Settings::read(&get, s.reproducible, |why| bad(Bad::Warn(why)));
+        s.untuned = match s.replay {
+            _ if !s.ft || s.reproducible => Constructs::Plain,
+            Replay::Assume | Replay::Functions(_) => Constructs::Always,
+            Replay::Proven => Constructs::Proven,
+            Replay::Never => Constructs::Vouched,
+        };
+        s.constructs = if s.tune.mode == tune::Mode::Off { s.untuned } else { Constructs::Tuned };
         s
     }
 }

@@ -14,8 +14,8 @@ pub struct Object {
     pub start: usize,
 }
 
-/// Those that the loader has loaded for the program, in that order; neither the program nor the loader itself. For
-/// threads of libc's only: the loader looks at the caller's thread-local memory.
+/// Those that the loader has loaded for the program, in that order; neither the program nor the loader
+/// itself. For threads of libc's only: the loader looks at the caller's thread-local memory.
 pub fn loaded() -> Vec<Object> {
     unsafe extern "C" fn note(info: *mut libc::dl_phdr_info, _size: usize, list: *mut c_void) -> c_int {
         // SAFETY: the loader describes an object; `list` is the list below.
@@ -48,8 +48,69 @@ pub fn loader() -> usize {
     unsafe { libc::getauxval(libc::AT_BASE) as usize }
 }
 
-/// The file of a shared object that takes up `pages` pages, without a name in any folder: a descriptor that is open in
-/// programs executed from here, too.
+/// The object that an address lies in, by a name that stays when it is loaded elsewhere: its build id in
+/// hexadecimal, or the last part of its file's name; and the address's offset from where it is loaded. For
+/// threads of libc's only, as above.
+pub fn place_of(address: usize) -> Option<(String, u64)> {
+    struct Wanted {
+        address: usize,
+        found: Option<(String, u64)>,
+    }
+    unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _size: usize, wanted: *mut c_void) -> c_int {
+        // SAFETY: the loader describes an object; `wanted` is the structure below.
+        let (info, wanted) = unsafe { (&*info, &mut *wanted.cast::<Wanted>()) };
+        // SAFETY: the loader's headers of the object.
+        let headers = unsafe { core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
+        let base = info.dlpi_addr as usize;
+        let start = |h: &libc::Elf64_Phdr| base.wrapping_add(h.p_vaddr as usize);
+        let within = |h: &libc::Elf64_Phdr| wanted.address.wrapping_sub(start(h)) < h.p_memsz as usize;
+        if !headers.iter().any(|h| h.p_type == libc::PT_LOAD && within(h)) {
+            return 0;
+        }
+        let notes = headers.iter().filter(|h| h.p_type == libc::PT_NOTE);
+        // SAFETY: note segments lie in the object's loaded memory.
+        let id =
+            notes.map(|h| unsafe { core::slice::from_raw_parts(start(h) as *const u8, h.p_memsz as usize) });
+        let id = id.into_iter().find_map(build_id);
+        let name = id.or_else(|| {
+            let name = if info.dlpi_name.is_null() {
+                String::new()
+            } else {
+                // SAFETY: the loader's name of the object.
+                unsafe { CStr::from_ptr(info.dlpi_name) }.to_string_lossy().into_owned()
+            };
+            let name = if name.is_empty() {
+                std::fs::read_link("/proc/self/exe").map(|p| p.display().to_string()).unwrap_or_default()
+            } else {
+                name
+            };
+            name.rsplit('/').next().map(str::to_string)
+        });
+        wanted.found = name.map(|n| (n, wanted.address.wrapping_sub(base) as u64));
+        1
+    }
+    let mut wanted = Wanted { address, found: None };
+    // SAFETY: `look` gets the structure.
+    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut wanted).cast()) };
+    wanted.found
+}
+
+/// The build id among the notes of an object (System V ABI, "Note Section"; NT_GNU_BUILD_ID is 3).
+fn build_id(mut notes: &[u8]) -> Option<String> {
+    let word = |b: &[u8], i: usize| Some(u32::from_le_bytes(b.get(i..i + 4)?.try_into().ok()?) as usize);
+    loop {
+        let (names, bytes, kind) = (word(notes, 0)?, word(notes, 4)?, word(notes, 8)?);
+        let at = 12 + names.checked_next_multiple_of(4)?;
+        let text = notes.get(at..at.checked_add(bytes)?)?;
+        if kind == 3 && notes.get(12..12 + names)? == b"GNU\0" {
+            return Some(text.iter().map(|b| format!("{b:02x}")).collect());
+        }
+        notes = notes.get(at + bytes.checked_next_multiple_of(4)?..)?;
+    }
+}
+
+/// The file of a shared object that takes up `pages` pages, without a name in any folder: a descriptor that
+/// is open in programs executed from here, too.
 pub fn spacer(pages: usize) -> io::Result<c_int> {
     // SAFETY: a name.
     let fd = unsafe { sys!(libc::SYS_memfd_create, c"promp-spacer".as_ptr(), 0) } as c_int;
@@ -64,7 +125,8 @@ pub fn spacer(pages: usize) -> io::Result<c_int> {
     Ok(fd)
 }
 
-/// The beginning of a shared object of `bytes` bytes, at most a page: no code, no symbols (System V ABI, chapters 4 and 5).
+/// The beginning of a shared object of `bytes` bytes, at most a page: no code, no symbols (System V ABI,
+/// chapters 4 and 5).
 fn image(bytes: u64) -> Vec<u8> {
     const HEADER: u64 = 64;
     const PROGRAM_HEADER: u64 = 56;
@@ -118,6 +180,20 @@ mod tests {
                 libc::close(fd);
             }
         }
+    }
+
+    #[test]
+    fn places_have_names() {
+        let (module, offset) = place_of(places_have_names as *const () as usize).expect("this program");
+        assert!(module.len() > 8 && offset > 0, "{module} {offset:#x}");
+        assert_eq!(place_of(1), None);
+        let note = |kind: u32| {
+            [&4u32.to_le_bytes()[..], &3u32.to_le_bytes(), &kind.to_le_bytes(), b"GNU\0", &[1, 0xab, 3, 0]]
+                .concat()
+        };
+        assert_eq!(build_id(&[note(1), note(3)].concat()).as_deref(), Some("01ab03"));
+        assert_eq!(build_id(&note(3)[..18]), None);
+        assert_eq!(build_id(&note(1)), None);
     }
 
     #[test]

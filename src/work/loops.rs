@@ -5,7 +5,9 @@ use super::batch;
 use super::dispenser::Range;
 use super::share::{Shape, Share};
 use super::site;
+use super::tune;
 use crate::fault::policy;
+use crate::icv::settings::Constructs;
 use crate::icv::{RunSched, Sched, globals};
 use crate::observe;
 use crate::observe::event::{Construct, Event, Mutex, Row, Set, Work};
@@ -76,21 +78,57 @@ impl Bounds {
 }
 
 /// The shape of a loop.
-pub fn loop_shape(team: &Team, b: Bounds, s: Schedule, ordered: bool, site: usize, ends: bool) -> Shape {
-    shape(team, b.iterations(), b, s, ordered, site, ends)
+pub fn loop_shape(
+    team: &'static Team,
+    b: Bounds,
+    s: Schedule,
+    ordered: bool,
+    site: usize,
+    ends: bool,
+) -> Shape {
+    shape(team, b.iterations(), b, s, ordered, site, ends, true)
 }
 
 /// Chunks for each thread that are too few for batches.
 const FEW: u64 = 8;
 
 /// The shape of a doacross loop over `count` iterations 0, 1, ….
-pub fn counted_shape(team: &Team, count: u64, s: Schedule, site: usize) -> Shape {
+pub fn counted_shape(team: &'static Team, count: u64, s: Schedule, site: usize) -> Shape {
     let b = Bounds::ull(true, 0, count, 1);
     // Iterations wait for those before: one at a time.
-    Shape { quick: false, ..shape(team, count, b, Schedule { monotonic: true, ..s }, false, site, false) }
+    Shape {
+        quick: false,
+        ..shape(team, count, b, Schedule { monotonic: true, ..s }, false, site, false, false)
+    }
 }
 
-fn shape(team: &Team, total: u64, b: Bounds, s: Schedule, ordered: bool, site: usize, ends: bool) -> Shape {
+/// Can each of `n` threads overshoot the end by so many chunks?
+pub fn fits(total: u64, chunk: u64, n: u64, chunks: u64) -> bool {
+    total.checked_add(chunk.saturating_mul(chunks * (n + 1))).is_some()
+}
+
+/// Is a dynamic loop handed out in batches?
+#[inline(always)]
+pub fn in_batches(total: u64, chunk: u64, n: u64, ordered: bool) -> bool {
+    !ordered
+        && total / chunk > FEW * n
+        && !globals().cancellation
+        && fits(total, chunk, n, batch::MOST)
+        && total / chunk < batch::MOST_CHUNKS - batch::MOST * (n + 1)
+}
+
+#[allow(clippy::too_many_arguments)]
+#[inline(always)]
+fn shape(
+    team: &'static Team,
+    total: u64,
+    b: Bounds,
+    s: Schedule,
+    ordered: bool,
+    site: usize,
+    ends: bool,
+    tunable: bool,
+) -> Shape {
     let n = u64::from(team.size());
     let chunk = match s.kind {
         Sched::Static | Sched::Auto => s.chunk.min(total),
@@ -98,10 +136,9 @@ fn shape(team: &Team, total: u64, b: Bounds, s: Schedule, ordered: bool, site: u
     };
     let fixed = matches!(s.kind, Sched::Static | Sched::Auto);
     let facts = site::facts(site);
-    // Can each thread overshoot the end by so many chunks?
-    let fits = |chunks: u64| total.checked_add(chunk.saturating_mul(chunks * (n + 1))).is_some();
-    Shape {
-        sched: s.kind,
+    let shape = Shape {
+        // The implementation's choice is static.
+        sched: if fixed { Sched::Static } else { s.kind },
         total,
         chunk,
         start: b.start,
@@ -110,27 +147,30 @@ fn shape(team: &Team, total: u64, b: Bounds, s: Schedule, ordered: bool, site: u
         ordered,
         // The iterations of a static schedule belong to their threads, unless it is known that this makes no difference.
         monotonic: ordered || if fixed { !facts.shared } else { s.monotonic },
-        wide: !fits(1),
-        quick: s.kind == Sched::Dynamic
-            && !ordered
-            && total / chunk > FEW * n
-            && !globals().cancellation
-            && fits(batch::MOST)
-            && total / chunk < batch::MOST_CHUNKS - batch::MOST * (n + 1),
+        wide: !fits(total, chunk, n, 1),
+        quick: s.kind == Sched::Dynamic && in_batches(total, chunk, n, ordered),
         ends_in_barrier: ends || facts.ends_in_barrier,
         site,
         work: Work::Loop,
         recompute: 0,
         fragments: if fixed && !ordered && s.chunk == 0 { fragments(total / n, facts) } else { 1 },
-        began: if policy::recomputes() { time::now_ns() } else { 0 },
+        began: 0,
+        tune: 0,
+        deal: 0,
+    };
+    match globals().promp.constructs {
+        Constructs::Plain => shape,
+        Constructs::Tuned if tunable => tune::shape(shape, team, s, policy::recomputes()),
+        _ if policy::recomputes() => Shape { began: time::now_ns(), ..shape },
+        _ => shape,
     }
 }
 
 /// The shape of a sections construct of `count` sections.
-pub fn sections_shape(team: &Team, count: u32, site: usize, ends: bool) -> Shape {
+pub fn sections_shape(team: &'static Team, count: u32, site: usize, ends: bool) -> Shape {
     let s = Schedule { kind: Sched::Dynamic, chunk: 1, monotonic: false };
     let b = Bounds::ull(true, 0, u64::from(count), 1);
-    Shape { work: Work::Sections, ..loop_shape(team, b, s, false, site, ends) }
+    Shape { work: Work::Sections, ..shape(team, u64::from(count), b, s, false, site, ends, false) }
 }
 
 /// Enters the next construct; true if `thr` is the first.
@@ -211,8 +251,9 @@ fn hand_out(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Rang
         Sched::Dynamic if !shape.wide => s.dispenser.take(shape.total, shape.chunk),
         Sched::Dynamic => s.dispenser.take_sized(shape.total, |_| shape.chunk),
         Sched::Guided => s.dispenser.take_sized(shape.total, |left| left.div_ceil(n).max(shape.chunk)),
-        Sched::Static | Sched::Auto if shape.fragments <= 1 || shape.ordered => static_chunk(m, shape, n),
-        Sched::Static | Sched::Auto => fragment(m, shape, n),
+        Sched::Static if shape.fragments <= 1 || shape.ordered => static_chunk(m, shape, n),
+        Sched::Static => fragment(m, shape, n),
+        Sched::Auto => tune::next(m, s, shape),
     };
     match r {
         Some(r) => {
@@ -255,6 +296,7 @@ fn batched(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range
 fn last_resort(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range> {
     if shape.began != 0
         && shape.ends_in_barrier
+        && policy::recomputes()
         && let Some(r) = stay(m, s, shape)
     {
         return Some(r);
@@ -410,6 +452,9 @@ pub fn leave(thr: &'static Thread, barrier: bool) {
         if shape.began != 0 {
             let took = || time::now_ns().saturating_sub(shape.began);
             site::learn(shape.site, barrier, took);
+            if shape.tune != 0 {
+                tune::left(m, shape, took());
+            }
             if site::keeps_accounts() && m.num.get() == 0 && shape.site != 0 {
                 site::account(shape.site, took());
             }

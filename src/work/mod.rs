@@ -10,3 +10,4 @@ pub mod loops;
 pub mod pace;
 pub mod share;
 pub mod site;
+pub mod tune;

@@ -35,7 +35,7 @@ fn tag(epoch: u64, seq: u64, state: u64) -> u64 {
 /// What a construct is, fixed before it becomes ready. [`Own`] fields are written by the member that makes it.
 #[derive(Clone, Copy)]
 pub struct Shape {
-    /// Schedule.
+    /// Schedule; `Auto`: the tuner hands chunks out.
     pub sched: Sched,
     /// Number of iterations.
     pub total: u64,
@@ -67,6 +67,10 @@ pub struct Shape {
     pub fragments: u64,
     /// When it began, if anybody may want to know (ns).
     pub began: u64,
+    /// The tuner measures it: the number of its entry (tune/site.rs), and 1.
+    pub tune: u16,
+    /// With `Sched::Auto`: how the tuner hands chunks out.
+    pub deal: u8,
 }
 
 impl Shape {
@@ -113,6 +117,8 @@ impl Shape {
         recompute: 0,
         fragments: 1,
         began: 0,
+        tune: 0,
+        deal: 0,
     };
 }
 

@@ -18,11 +18,13 @@
 //! - DSWP ([`dswp`]): T = fork + T_master + W_master + max(W_master, W_aux) · (n − 1) + W_aux.
 //!
 //! [`baseline`] has P2's own formulas with constants that are measured once: what every table compares with.
-//! [`decide`] makes decisions of predictions, [`samples`] of measurements.
+//! [`decide`] makes decisions of predictions, [`samples`] of measurements; [`search`]
+//! is the state machine that makes and checks the decisions of a call site.
 
 #![forbid(unsafe_code)]
 
 pub mod baseline;
+pub mod choice;
 pub mod decide;
 pub mod doacross;
 pub mod doall;
@@ -33,7 +35,9 @@ mod profile;
 pub mod samples;
 pub mod scaling;
 mod schedule;
+pub mod search;
+pub mod tuning;
 
 pub use estimate::{Estimate, Z90};
-pub use profile::{MOST_BUCKETS, Profile};
+pub use profile::{MOST_BUCKETS, Profile, Sums};
 pub use schedule::{Kind, Schedule};

@@ -52,21 +52,24 @@ impl Profile {
         buckets: usize,
         chunks: impl IntoIterator<Item = (u64, u64, f64)>,
     ) -> Self {
-        let n = buckets.clamp(1, MOST_BUCKETS).min(total.max(1) as usize);
-        // Of each bucket: iterations timed, their time, and Σ len · (cost of one)².
-        let mut sums = vec![(0.0, 0.0, 0.0, 0.0); n];
-        for (lo, hi, seconds) in chunks {
-            if lo >= hi || hi > total {
-                continue;
+        let mut sums = Sums::default();
+        sums.begin(total, buckets);
+        chunks.into_iter().for_each(|(lo, hi, seconds)| sums.add(lo, hi, seconds));
+        Self::from_sums([&sums])
+    }
+
+    /// From what several threads have added up, of the same loop.
+    pub fn from_sums<'a>(all: impl IntoIterator<Item = &'a Sums>) -> Self {
+        let mut both = Sums::default();
+        for s in all {
+            if both.buckets == 0 {
+                (both.total, both.buckets) = (s.total, s.buckets);
             }
-            let one = seconds / (hi - lo) as f64;
-            let last = bucket_of(total, n, hi - 1);
-            for (i, s) in sums.iter_mut().enumerate().take(last + 1).skip(bucket_of(total, n, lo)) {
-                let part = (hi.min(start(total, n, i + 1)) - lo.max(start(total, n, i))) as f64;
-                *s = (s.0 + part, s.1 + part * one, s.2 + part * one * one, s.3 + 1.0);
+            for (a, b) in both.sums.iter_mut().zip(&s.sums) {
+                *a = (a.0 + b.0, a.1 + b.1, a.2 + b.2, a.3 + b.3);
             }
         }
-        Self::new(total, &from_sums(&sums))
+        Self::new(both.total, &costs(&both.sums[..both.buckets]))
     }
 
     /// Number of iterations, N.
@@ -132,6 +135,12 @@ impl Profile {
         self.buckets.iter().map(|b| b.0).fold(0.0, f64::max)
     }
 
+    /// The same with every time multiplied by `unit`.
+    pub fn in_units_of(&self, unit: f64) -> Self {
+        let scaled: Vec<_> = self.buckets.iter().map(|b| (b.0 * unit, b.1 * unit * unit)).collect();
+        Self::new(self.total, &scaled)
+    }
+
     /// The same shape over another number of iterations.
     pub fn resized(&self, total: u64) -> Self {
         Self::new(total, &self.buckets)
@@ -147,8 +156,46 @@ fn bucket_of(total: u64, n: usize, i: u64) -> usize {
     (((u128::from(i) + 1) * n as u128 - 1) / u128::from(total.max(1))) as usize
 }
 
+/// What a thread has timed of a loop, by bucket: without memory of its own, to be added to on the way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sums {
+    total: u64,
+    buckets: usize,
+    /// Iterations timed, their time, Σ len · (cost of one)², samples.
+    sums: [(f64, f64, f64, f64); MOST_BUCKETS],
+}
+
+impl Default for Sums {
+    fn default() -> Self {
+        Self { total: 0, buckets: 0, sums: [(0.0, 0.0, 0.0, 0.0); MOST_BUCKETS] }
+    }
+}
+
+impl Sums {
+    /// Begins anew, for `total` iterations.
+    pub fn begin(&mut self, total: u64, buckets: usize) {
+        *self = Self::default();
+        self.total = total;
+        self.buckets = buckets.clamp(1, MOST_BUCKETS).min(total.max(1) as usize);
+    }
+
+    /// Iterations [lo, hi) took `seconds`.
+    pub fn add(&mut self, lo: u64, hi: u64, seconds: f64) {
+        if lo >= hi || hi > self.total {
+            return;
+        }
+        let (total, n) = (self.total, self.buckets);
+        let one = seconds / (hi - lo) as f64;
+        let last = bucket_of(total, n, hi - 1);
+        for (i, s) in self.sums.iter_mut().enumerate().take(last + 1).skip(bucket_of(total, n, lo)) {
+            let part = (hi.min(start(total, n, i + 1)) - lo.max(start(total, n, i))) as f64;
+            *s = (s.0 + part, s.1 + part * one, s.2 + part * one * one, s.3 + 1.0);
+        }
+    }
+}
+
 /// Costs and variances of buckets from (iterations, time, Σ len · cost², samples).
-fn from_sums(sums: &[(f64, f64, f64, f64)]) -> Vec<(f64, f64)> {
+fn costs(sums: &[(f64, f64, f64, f64)]) -> Vec<(f64, f64)> {
     let (all, time) = sums.iter().fold((0.0, 0.0), |(a, t), s| (a + s.0, t + s.1));
     let average = if all > 0.0 { time / all } else { 0.0 };
     let of = |&(len, time, squares, samples): &(f64, f64, f64, f64)| {

@@ -10,8 +10,8 @@ pub const LEAST: f64 = 0.03;
 const CHANCE: f64 = 0.05;
 /// A cost that has changed by this part is another one.
 const STEP: f64 = 0.25;
-/// So many in a row make a step.
-pub const IN_A_ROW: usize = 4;
+/// So many in a row make a step, the first time.
+pub const IN_A_ROW: usize = 3;
 
 /// The middle one.
 pub fn median(times: &[f64]) -> f64 {
@@ -61,12 +61,11 @@ fn chance(a: &[f64], b: &[f64]) -> f64 {
     ways[n][m][..=u].iter().sum::<f64>() / all
 }
 
-/// Have the last [`IN_A_ROW`] times left what was usual, all to the same side? Then what was decided before
-/// is out of date.
-pub fn has_stepped(usual: f64, last: &[f64]) -> bool {
-    last.len() >= IN_A_ROW
-        && (last.iter().rev().take(IN_A_ROW).all(|t| *t > usual * (1.0 + STEP))
-            || last.iter().rev().take(IN_A_ROW).all(|t| *t < usual / (1.0 + STEP)))
+/// Have the last `row` times left what was usual, all to the same side? Then what was decided is out of date.
+pub fn has_stepped(usual: f64, last: &[f64], row: usize) -> bool {
+    let mut latest = last.iter().rev().take(row);
+    last.len() >= row
+        && (latest.clone().all(|t| *t > usual * (1.0 + STEP)) || latest.all(|t| *t < usual / (1.0 + STEP)))
 }
 
 #[cfg(test)]
@@ -105,9 +104,9 @@ mod tests {
 
     #[test]
     fn steps() {
-        assert!(has_stepped(1.0, &[1.0, 1.3, 1.4, 1.5, 1.3]));
-        assert!(has_stepped(1.0, &[0.5; 4]));
-        assert!(!has_stepped(1.0, &[1.3, 1.3, 1.3]));
-        assert!(!has_stepped(1.0, &[1.3, 0.5, 1.3, 1.3]));
+        assert!(has_stepped(1.0, &[1.0, 1.3, 1.4, 1.5, 1.3], 4));
+        assert!(has_stepped(1.0, &[0.5; 4], 4));
+        assert!(!has_stepped(1.0, &[1.3, 1.3, 1.3], 4));
+        assert!(!has_stepped(1.0, &[1.3, 0.5, 1.3, 1.3], 4));
     }
 }

@@ -1,0 +1,101 @@
+//! PROMP_TUNE and PROMP_TUNE_THREADS.
+
+/// Does the runtime choose schedules and numbers of threads?
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// No: as the program says.
+    #[default]
+    Off,
+    /// Yes; what it finds is forgotten at the end.
+    On,
+    /// Yes; by what the file has, and it is kept there.
+    File(String),
+}
+
+/// What it may do about the number of threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Threads {
+    /// Nothing.
+    Keep,
+    /// Teams stay as they are, but one member may get all of a short loop.
+    #[default]
+    Soft,
+    /// Teams may be smaller, too, where that conforms.
+    Fewer,
+}
+
+/// Both.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// PROMP_TUNE.
+    pub mode: Mode,
+    /// PROMP_TUNE_THREADS.
+    pub threads: Threads,
+}
+
+impl Settings {
+    /// Reads them through `get`; bad values are handed to `bad`, and the defaults used.
+    pub fn read(
+        get: &impl Fn(&str) -> Option<String>,
+        reproducible: bool,
+        mut bad: impl FnMut(String),
+    ) -> Self {
+        let mut s = Self::default();
+        match get("PROMP_TUNE").as_deref().map(str::trim) {
+            None | Some("off") => {}
+            Some("on") => s.mode = Mode::On,
+            Some("") => {
+                bad("PROMP_TUNE= is not understood: accepted are off, on, or a file; using off".into())
+            }
+            Some(file) => s.mode = Mode::File(file.into()),
+        }
+        match get("PROMP_TUNE_THREADS").as_deref().map(str::trim) {
+            None | Some("soft") => {}
+            Some("keep") => s.threads = Threads::Keep,
+            Some("fewer") => s.threads = Threads::Fewer,
+            Some(v) => bad(format!(
+                "PROMP_TUNE_THREADS={v} is not understood: accepted are keep, soft, fewer; using soft"
+            )),
+        }
+        if reproducible && s.mode != Mode::Off {
+            bad(
+                "PROMP_TUNE is off because PROMP_REPRODUCIBLE=1: results that do not depend on the run need \
+                 schedules that do not"
+                    .into(),
+            );
+            s.mode = Mode::Off;
+        }
+        s
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pairs: &[(&str, &str)], reproducible: bool) -> (Settings, Vec<String>) {
+        let mut bad = vec![];
+        let get = |n: &str| pairs.iter().find(|p| p.0 == n).map(|p| p.1.to_string());
+        let s = Settings::read(&get, reproducible, |b| bad.push(b));
+        (s, bad)
+    }
+
+    #[test]
+    fn good_values() {
+        let (s, bad) = read(&[("PROMP_TUNE", "on"), ("PROMP_TUNE_THREADS", "fewer")], false);
+        assert!(s == Settings { mode: Mode::On, threads: Threads::Fewer } && bad.is_empty());
+        let (s, bad) = read(&[("PROMP_TUNE", "/a/b.tune"), ("PROMP_TUNE_THREADS", "keep")], false);
+        assert!(s.mode == Mode::File("/a/b.tune".into()) && s.threads == Threads::Keep && bad.is_empty());
+        assert_eq!(read(&[("PROMP_TUNE", "off")], true), (Settings::default(), vec![]));
+    }
+
+    #[test]
+    fn bad_values_are_named() {
+        for (name, value) in [("PROMP_TUNE", ""), ("PROMP_TUNE_THREADS", "many")] {
+            let (s, bad) = read(&[(name, value)], false);
+            assert!(s == Settings::default() && bad.len() == 1 && bad[0].contains(name), "{bad:?}");
+        }
+        let (s, bad) = read(&[("PROMP_TUNE", "on")], true);
+        assert!(s.mode == Mode::Off && bad[0].contains("PROMP_REPRODUCIBLE"));
+    }
+}

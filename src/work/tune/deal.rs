@@ -1,0 +1,73 @@
+//! Handing out the chunks of constructs that are profiled, or that are trials which may have to be cut short.
+
+use super::site::{self, Site};
+use super::{LIMITED, PROFILE};
+use crate::sys::own::Own;
+use crate::sys::time;
+use crate::team::member::Member;
+use crate::work::dispenser::Range;
+use crate::work::share::{Shape, Share};
+use core::sync::atomic::Ordering::Relaxed;
+
+/// Trials with more chunks than this are not watched: looking at the clock would be most of it.
+pub const FEW: u64 = 4096;
+
+/// The clocks when the tuner began: ticks, ns.
+static BEGAN: Own<(u64, u64)> = Own::new((0, 0));
+
+/// Notes the clocks; once, under the initialisation lock.
+pub fn start_clock() {
+    BEGAN.set((time::ticks(), time::now_ns()));
+}
+
+/// Clock ticks in seconds.
+pub fn seconds(ticks: u64) -> f64 {
+    let (t, ns) = BEGAN.get();
+    let passed = time::ticks().wrapping_sub(t).max(1);
+    ticks as f64 * (time::now_ns().saturating_sub(ns) as f64 * 1e-9) / passed as f64
+}
+
+/// The next chunk.
+#[cold]
+#[inline(never)]
+pub fn next(m: &'static Member, s: &Share, shape: &Shape) -> Option<Range> {
+    let site = site::by_index(shape.tune - 1);
+    if shape.deal == PROFILE {
+        return timed(m, s, shape, site);
+    }
+    debug_assert_eq!(shape.deal, LIMITED);
+    let late = time::now_ns().saturating_sub(shape.began) > site.limit.get();
+    let chunk =
+        if late { super::fine(shape.total, site.key.own, site.key.threads).chunk } else { shape.chunk };
+    s.dispenser.take(shape.total, chunk.min(shape.chunk))
+}
+
+/// What the thread has used of a CPU, as if it were clock ticks: what others take is not in it. Costs a
+/// system call.
+fn cpu_ticks(m: &'static Member) -> u64 {
+    m.thread.get().map_or(0, |thr| time::of_thread_ns(thr.host.load(Relaxed)))
+}
+
+/// The next chunk of a profiled construct. A member comes back for another, or for none, when it has done
+/// one.
+fn timed(m: &'static Member, s: &Share, shape: &Shape, site: &Site) -> Option<Range> {
+    let clock = || if site.by_cpu.get() { cpu_ticks(m) } else { time::ticks() };
+    let now = clock();
+    let r = if shape.wide {
+        s.dispenser.take_sized(shape.total, |_| shape.chunk)
+    } else {
+        s.dispenser.take(shape.total, shape.chunk)
+    };
+    if let Some(place) = site.timed().get(m.num.get() as usize) {
+        place.with(|t| {
+            let (lo, hi, since) = t.hand;
+            if lo < hi {
+                t.sums.add(lo, hi, now.wrapping_sub(since) as f64);
+            }
+            let then = clock();
+            t.dispatch = (t.dispatch.0 + then.wrapping_sub(now), t.dispatch.1 + 1);
+            t.hand = r.map_or((0, 0, 0), |r| (r.lo, r.hi, then));
+        });
+    }
+    r
+}

@@ -1,0 +1,260 @@
+//! Call sites with their searches: a table that only grows.
+//!
+//! An entry is found by hashing and looking at a few places in a row. A place is empty (null) or has an
+//! entry for good: made under a lock, published by a release store, read by acquire loads.
+
+use super::{deal, store};
+use crate::sys::lock::Locked;
+use crate::sys::own::Own;
+use crate::work::share::Shape;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
+use crossbeam_utils::CachePadded;
+use promp_model::choice::Choice;
+use promp_model::doall::Overheads;
+use promp_model::search::{May, Plan, Search};
+use promp_model::{Profile, Schedule, Sums};
+
+/// Entries there is room for.
+const SIZE: usize = 1024;
+/// Places that are looked at.
+const REACH: usize = 16;
+/// A settled loop that takes less (seconds) is measured now and then only.
+const LONG: f64 = 20e-6;
+/// Now and then.
+const SELDOM: u64 = 16;
+/// Bits of [`Site::word`], beside the choice: it is settled …
+const SETTLED: u64 = 1 << 20;
+/// … and executions are long enough to measure each.
+const MEASURE: u64 = 1 << 21;
+/// Loops that take longer (ns) can afford the threads' CPU clocks for their profiles.
+const LONG_ENOUGH: u64 = 500_000;
+/// Buckets of profiles.
+const BUCKETS: usize = 32;
+
+/// What an entry is found by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// The call site.
+    pub at: usize,
+    /// Binary logarithm of the number of iterations.
+    pub class: u32,
+    /// Threads in the team.
+    pub threads: u32,
+    /// The program's own schedule.
+    pub own: Schedule,
+}
+
+/// What a member has timed of the construct that is being profiled. Its own until it leaves.
+#[derive(Default)]
+pub struct Timed {
+    /// The chunk in hand: first iteration, end, clock ticks when it was handed out.
+    pub hand: (u64, u64, u64),
+    /// Ticks that dispatching took, and chunks.
+    pub dispatch: (u64, u64),
+    /// Chunks that are done.
+    pub sums: Sums,
+}
+
+/// An entry of the table.
+pub struct Site {
+    /// What it is found by.
+    pub key: Key,
+    /// The search.
+    pub search: Locked<Search>,
+    /// The choice, when it is settled.
+    word: AtomicU64,
+    executions: AtomicU64,
+    /// See the states in mod.rs.
+    busy: AtomicU32,
+    /// Of the measured construct: the choice. Written by who makes it.
+    choice: Own<Choice>,
+    /// Of the measured construct: when a trial is cut short (ns after it was made). As above.
+    pub limit: Own<u64>,
+    /// Of the measured construct: how long until the last member has left (ns).
+    pub latest: AtomicU64,
+    /// Of the measured construct: how many have left.
+    pub left: AtomicU32,
+    /// Of the measured construct: chunks are timed by the threads' CPU clocks (ns), not by ticks. As above.
+    pub by_cpu: Own<bool>,
+    /// What the last measured execution took (ns).
+    took: AtomicU64,
+    /// A place a member, made for the first profile.
+    timed: AtomicPtr<Vec<CachePadded<Locked<Timed>>>>,
+}
+
+static TABLE: [AtomicPtr<Site>; SIZE] = [const { AtomicPtr::new(core::ptr::null_mut()) }; SIZE];
+static MAKING: Locked<()> = Locked::new(());
+
+fn at(i: usize) -> Option<&'static Site> {
+    // SAFETY: null, or an entry that is never freed.
+    unsafe { TABLE[i].load(Acquire).as_ref() }
+}
+
+/// The entry of that number, which is in use.
+pub fn by_index(i: u16) -> &'static Site {
+    at(usize::from(i)).expect("entries stay")
+}
+
+/// All entries.
+pub fn all() -> impl Iterator<Item = &'static Site> {
+    (0..SIZE).filter_map(at)
+}
+
+/// The entry for `key`, made if there is none; `None`: there is no room.
+pub fn find(key: Key, may: May) -> Option<(u16, &'static Site)> {
+    let hash = (key.at >> 2) ^ (key.class as usize) << 7 ^ (key.threads as usize) << 3;
+    let first = hash.wrapping_mul(0x9E37_79B9) >> 8;
+    let places = || (0..REACH).map(|i| (first + i) % SIZE);
+    let look = || {
+        places()
+            .map(|i| (i, at(i)))
+            .find(|(_, s)| s.is_none_or(|s| s.key == key))
+            .and_then(|(i, s)| Some((i as u16, s?)))
+    };
+    look().or_else(|| {
+        MAKING.with(|()| {
+            look().or_else(|| {
+                let i = places().find(|i| at(*i).is_none())?;
+                TABLE[i].store(Box::into_raw(Box::new(Site::new(key, may))), Release);
+                look()
+            })
+        })
+    })
+}
+
+impl Site {
+    fn new(key: Key, may: May) -> Self {
+        let search = match store::kept(&key) {
+            Some((choice, usual)) => Search::with_choice(key.threads, key.own, may, choice, usual),
+            None => Search::new(key.threads, key.own, may),
+        };
+        Self {
+            key,
+            word: AtomicU64::new(word(&search, 1 << key.class)),
+            search: Locked::new(search),
+            executions: AtomicU64::new(0),
+            busy: AtomicU32::new(0),
+            choice: Own::new(Choice::GIVEN),
+            limit: Own::new(0),
+            latest: AtomicU64::new(0),
+            left: AtomicU32::new(0),
+            by_cpu: Own::new(false),
+            took: AtomicU64::new(0),
+            timed: AtomicPtr::default(),
+        }
+    }
+
+    /// What to do with an execution over `total` iterations that begins; a plan if it is to be measured.
+    pub fn next(&self, total: u64) -> (Choice, Option<Plan>) {
+        let (w, count) = (self.word.load(Relaxed), self.executions.fetch_add(1, Relaxed));
+        let known = if w & SETTLED != 0 { Choice::unpack(w & !(SETTLED | MEASURE)) } else { Choice::GIVEN };
+        let leave_out = w & (SETTLED | MEASURE) == SETTLED && !count.is_multiple_of(SELDOM);
+        if leave_out || self.busy.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
+            return (known, None);
+        }
+        let plan = self.search.with(Search::plan);
+        self.choice.set(plan.choice);
+        self.limit.set(plan.limit.map_or(u64::MAX, |l| (l * total as f64 * 1e9) as u64));
+        (plan.choice, Some(plan))
+    }
+
+    /// The measured construct is to be profiled.
+    pub fn begin_profile(&self, total: u64) {
+        self.by_cpu.set(self.took.load(Relaxed) > LONG_ENOUGH);
+        if self.timed.load(Relaxed).is_null() {
+            let all = (0..self.key.threads).map(|_| Default::default()).collect();
+            self.timed.store(Box::into_raw(Box::new(all)), Relaxed);
+        }
+        for t in self.timed() {
+            t.with(|t| {
+                (t.hand, t.dispatch) = Default::default();
+                t.sums.begin(total, BUCKETS);
+            });
+        }
+    }
+
+    /// Places for what members time. The members come to the construct behind an acquire load.
+    pub fn timed(&self) -> &[CachePadded<Locked<Timed>>] {
+        // SAFETY: null, or made by `begin_profile` and never freed.
+        unsafe { self.timed.load(Relaxed).as_ref() }.map_or(&[], |v| v)
+    }
+
+    /// The last member has left the measured construct.
+    pub fn conclude(&self, shape: &Shape, n: u32) {
+        let took = self.latest.swap(0, Relaxed);
+        self.took.store(took, Relaxed);
+        let seconds = took as f64 * 1e-9;
+        self.left.store(0, Relaxed);
+        let choice = self.choice.get();
+        self.search.with(|s| {
+            if shape.deal == super::PROFILE {
+                let (profile, dispatch) = self.profile();
+                let costs = Overheads { dispatch, scatter: 0.1, ..Overheads::default() };
+                s.profiled(&profile, &costs, &vec![1.0; n as usize]);
+            } else {
+                s.done(choice, shape.total, seconds);
+            }
+            self.word.store(word(s, shape.total), Relaxed);
+        });
+        self.busy.store(0, Release);
+    }
+
+    /// What the members have timed, and what a chunk costs to hand out.
+    fn profile(&self) -> (Profile, f64) {
+        let (mut sums, mut dispatch) = (vec![], (0, 0));
+        for t in self.timed() {
+            t.with(|t| {
+                dispatch = (dispatch.0 + t.dispatch.0, dispatch.1 + t.dispatch.1);
+                sums.push(t.sums.clone());
+            });
+        }
+        let second = if self.by_cpu.get() { 1e-9 } else { deal::seconds(1) };
+        (Profile::from_sums(&sums).in_units_of(second), second * dispatch.0 as f64 / dispatch.1.max(1) as f64)
+    }
+}
+
+fn word(s: &Search, total: u64) -> u64 {
+    match s.settled() {
+        None => 0,
+        Some(c) => {
+            let long = s.usual() == 0.0 || s.usual() * total as f64 > LONG;
+            c.pack() | SETTLED | if long { MEASURE } else { 0 }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use promp_model::Kind;
+
+    #[test]
+    fn entries_are_found_again_and_differ_by_all_of_the_key() {
+        let own = Schedule::new(Kind::Dynamic, 1);
+        let may = May { schedule: true, threads: true };
+        let key = Key { at: 0x4000, class: 5, threads: 2, own };
+        let (i, a) = find(key, may).expect("room");
+        assert!(core::ptr::eq(find(key, may).expect("there").1, a) && core::ptr::eq(by_index(i), a));
+        for other in [
+            Key { at: 0x4004, ..key },
+            Key { class: 6, ..key },
+            Key { threads: 3, ..key },
+            Key { own: Schedule::new(Kind::Dynamic, 2), ..key },
+        ] {
+            assert!(!core::ptr::eq(find(other, may).expect("room").1, a));
+        }
+    }
+
+    #[test]
+    fn one_construct_is_measured_at_a_time() {
+        let own = Schedule::new(Kind::Dynamic, 1);
+        let key = Key { at: 0x5000, class: 5, threads: 2, own };
+        let (_, s) = find(key, May { schedule: true, threads: true }).expect("room");
+        assert!(s.next(32).1.is_some());
+        assert_eq!(s.next(32), (Choice::GIVEN, None));
+        s.latest.store(1_000_000, Relaxed);
+        s.conclude(&Shape { total: 32, ..Shape::NONE }, 2);
+        // The second one is profiled.
+        assert!(s.next(32).1.is_some_and(|p| p.profile));
+    }
+}

@@ -1,0 +1,217 @@
+//! The tuner: results are the same whatever it chooses, failures included; what is kept from run to run; what
+//! bad files lead to.
+
+mod common;
+use common::*;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A file in a folder of its own, which is empty.
+fn file(name: &str) -> PathBuf {
+    let folder = root().join("target/c-tests/tuner").join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("target is writable");
+    folder.join("app.tune")
+}
+
+fn tuned(exe: &Path, args: &[&str], tune: &str, more: &[(&str, &str)]) -> Run {
+    let mut env = vec![("PROMP_TUNE", tune), ("OMP_NUM_THREADS", "2")];
+    env.extend(more);
+    promp(exe, args, &env)
+}
+
+/// Lines that say something of the tuner or its file.
+fn messages(r: &Run) -> Vec<&str> {
+    r.err.lines().filter(|l| l.starts_with("promp:")).collect()
+}
+
+#[test]
+fn constructs_have_the_same_results() {
+    let fortran = |s: &&str| s.ends_with(".f90");
+    let sources = [
+        "parallel.c",
+        "setup.c",
+        "loops.c",
+        "batches.c",
+        "doacross.c",
+        "sync.c",
+        "tasks.c",
+        "cancel.c",
+        "icvs.c",
+        "included.c",
+        "sizes.c",
+        "classes.cpp",
+        "routines.f90",
+    ];
+    for source in
+        sources.iter().filter(|s| !fortran(s) || Command::new("gfortran").arg("-v").output().is_ok())
+    {
+        let exe = build(&format!("constructs/{source}"), &[]);
+        for threads in ["2", "3"] {
+            let env = [("OMP_NUM_THREADS", threads), ("OMP_CANCELLATION", "true")];
+            let want = reference(&exe, &[], &env);
+            for more in
+                [("PROMP_TUNE_THREADS", "soft"), ("PROMP_TUNE_THREADS", "fewer"), ("PROMP_REPLAY", "assume")]
+            {
+                let got = promp(&exe, &[], &[env[0], env[1], more, ("PROMP_TUNE", "on")]);
+                assert!(!got.hung, "{source} {more:?}: hung");
+                assert_eq!(
+                    (got.status, &got.out),
+                    (want.status, &want.out),
+                    "{source} {more:?}: {}",
+                    got.err
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn loops_keep_what_their_schedules_promise() {
+    let exe = build("tune/loops.c", &[]);
+    for (threads, schedule, work) in [
+        ("2", "dynamic,5", "300"),
+        ("2", "guided,4", "20000"),
+        ("3", "auto", "3000"),
+        ("8", "static", "300"),
+        ("5", "nonmonotonic:dynamic", "10"),
+    ] {
+        let env = [("OMP_NUM_THREADS", threads), ("OMP_SCHEDULE", schedule)];
+        let want = reference(&exe, &["24", work], &env);
+        let got = promp(&exe, &["24", work], &[env[0], env[1], ("PROMP_TUNE", "on")]);
+        assert_eq!((got.status, &got.out), (0, &want.out), "{threads} {schedule} {work}: {}", got.err);
+    }
+}
+
+/// Threads die while loops are measured, profiled and tried.
+#[test]
+fn failures_do_not_change_results() {
+    let exe = build("tune/loops.c", &[]);
+    let want = reference(&exe, &["12", "20000"], &[("OMP_NUM_THREADS", "3")]);
+    let mut rng = Seeded(44);
+    let mut struck = 0;
+    for i in 0..24 * scale() {
+        let (thread, region, nth) = (rng.below(3), 1 + rng.below(30), 1 + rng.below(12));
+        let kind = rng.pick(&["kill", "crash"]);
+        let delay = rng.pick(&["0", "50us", "500us"]);
+        let spec = format!("{kind}@thread={thread},region={region},nth={nth},delay={delay},at=chunk");
+        let env = [
+            ("OMP_NUM_THREADS", "3"),
+            ("PROMP_REPLAY", "assume"),
+            ("PROMP_TUNE", "on"),
+            ("PROMP_FAULT", spec.as_str()),
+        ];
+        let got = promp(&exe, &["12", "20000"], &env);
+        assert!(!got.hung, "{spec}: hung: {}", got.err);
+        struck += u32::from(got.err.contains(" failed ("));
+        // What the program checks of owners and counts is not replayable; its sums are, and so are refusals.
+        let sums = |r: &Run| r.out.lines().last().and_then(|l| l.rsplit_once(' ')).map(|s| s.0.to_string());
+        let first = |s: Option<String>| s.map(|s| s.split(' ').take(2).collect::<Vec<_>>().join(" "));
+        if got.status != 70 {
+            assert_eq!(first(sums(&got)), first(sums(&want)), "{i} {spec}: {}", got.err);
+        }
+    }
+    assert!(struck > 0);
+}
+
+#[test]
+fn a_second_run_searches_nothing() {
+    let (exe, tune) = (build("tune/loops.c", &[]), file("second"));
+    let path = tune.to_str().expect("UTF-8");
+    // Nothing shall look like a step of cost on a busy machine: two executions less than that takes.
+    let first = tuned(&exe, &["40", "300"], path, &[]);
+    assert_eq!((first.status, messages(&first)), (0, vec![]), "{}", first.err);
+    let text = std::fs::read_to_string(&tune).expect("written at the end");
+    assert!(text.starts_with("promp tuning 1\n") && text.contains("in=main._omp_fn."), "{text}");
+    let second = tuned(&exe, &["2", "300"], path, &[]);
+    assert_eq!((second.status, messages(&second)), (0, vec![]), "{}", second.err);
+    assert_eq!(std::fs::read_to_string(&tune).expect("still there"), text, "the second run has searched");
+}
+
+#[test]
+fn two_processes_lose_nothing() {
+    let tune = file("two");
+    let path = tune.to_str().expect("UTF-8");
+    // Two programs: their entries differ by the build id.
+    let (a, b) = (build("tune/loops.c", &[]), build("tune/loops.c", &["-O1"]));
+    let started: Vec<_> = (0..8)
+        .map(|i| {
+            let mut c = Command::new(if i % 2 == 0 { &a } else { &b });
+            clean(&mut c);
+            c.args(["30", "100"]).env("LD_PRELOAD", library());
+            // Threads are part of the key: every process has entries of its own.
+            c.env("PROMP_TUNE", path).env("OMP_NUM_THREADS", (2 + i / 2).to_string());
+            c.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped());
+            c.stderr(std::process::Stdio::piped());
+            started(&mut c)
+        })
+        .collect();
+    for child in started {
+        let r = ended(child, LIMIT);
+        assert_eq!((r.status, messages(&r)), (0, vec![]), "{}", r.err);
+    }
+    let text = std::fs::read_to_string(&tune).expect("written");
+    for threads in 2..6 {
+        let of = text.lines().filter(|l| l.contains(&format!(" threads={threads} ")));
+        let mut ids: Vec<&str> = of.filter_map(|l| l.split("at=").nth(1)?.split('+').next()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), 2, "{threads} threads: {text}");
+    }
+    let left: Vec<_> = std::fs::read_dir(tune.parent().expect("a folder")).expect("it is there").collect();
+    assert_eq!(left.len(), 1, "temporary files are left: {left:?}");
+}
+
+#[test]
+fn bad_files_lead_to_one_line_and_the_right_result() {
+    let exe = build("tune/loops.c", &[]);
+    let want = reference(&exe, &["12", "100"], &[("OMP_NUM_THREADS", "2")]).out;
+    let entry =
+        "loop at=00ff+0x10 in=f n=2^3 threads=2 machine=M choice=dynamic,N/4 takes=1e-6 own=2e-6 date=d";
+    let here = "promp tuning 1\n";
+    for (what, text, says) in [
+        ("foreign", format!("{here}{entry}\n"), "was tuned on another machine"),
+        ("damaged", format!("{here}loop at=00ff+0x10 in=f n=2^3 thr\nnonsense\n"), "line 2 is no entry"),
+        ("other", "{\"json\": 1}\n".to_string(), "is not a tuning file"),
+        ("empty", String::new(), "is not a tuning file"),
+    ] {
+        let tune = file(what);
+        std::fs::write(&tune, &text).expect("target is writable");
+        let got = tuned(&exe, &["12", "100"], tune.to_str().expect("UTF-8"), &[]);
+        assert_eq!((got.status, &got.out), (0, &want), "{what}: {}", got.err);
+        let m = messages(&got);
+        assert!(m.len() == 1 && m[0].contains(says), "{what}: {m:?}");
+        if says.contains("not a tuning file") {
+            assert_eq!(std::fs::read_to_string(&tune).expect("left alone"), text, "{what}");
+        }
+    }
+    // Of this machine, but of another build: taken from what this one writes.
+    let tune = file("stale");
+    tuned(&exe, &["30", "100"], tune.to_str().expect("UTF-8"), &[]);
+    let text = std::fs::read_to_string(&tune).expect("written");
+    std::fs::write(&tune, text.replace("at=", "at=00")).expect("target is writable");
+    let got = tuned(&exe, &["30", "100"], tune.to_str().expect("UTF-8"), &[]);
+    let m = messages(&got);
+    assert!(m.len() == 1 && m[0].contains("is of this program as it is now"), "{m:?}");
+    // A folder, and a place that is not there.
+    for (path, says) in [
+        (tune.parent().expect("a folder").to_path_buf(), "cannot be read"),
+        (tune.with_file_name("none/app.tune"), "cannot be written"),
+    ] {
+        let got = tuned(&exe, &["30", "100"], path.to_str().expect("UTF-8"), &[]);
+        let m = messages(&got);
+        assert!(got.status == 0 && m.len() == 1 && m[0].contains(says), "{m:?}");
+    }
+}
+
+#[test]
+fn settings_that_do_not_go_together_are_named() {
+    let exe = build("tune/loops.c", &[]);
+    for (env, says) in [
+        (("PROMP_REPRODUCIBLE", "1"), "PROMP_TUNE is off because PROMP_REPRODUCIBLE=1"),
+        (("PROMP_TUNE_THREADS", "many"), "accepted are keep, soft, fewer"),
+    ] {
+        let got = tuned(&exe, &["3", "10"], "on", &[env]);
+        assert!(got.status == 0 && messages(&got).len() == 1 && got.err.contains(says), "{}", got.err);
+    }
+}
