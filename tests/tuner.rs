@@ -215,3 +215,66 @@ fn settings_that_do_not_go_together_are_named() {
         assert!(got.status == 0 && messages(&got).len() == 1 && got.err.contains(says), "{}", got.err);
     }
 }
+
+/// Serial code that the compiler has made regions of: each gets as many threads as are best for it.
+#[test]
+fn regions_of_serial_code() {
+    let exe = build("tune/serial.c", &["-ftree-parallelize-loops=2"]);
+    let want = reference(&exe, &["30"], &[]);
+    let tune = file("serial");
+    let path = tune.to_str().expect("UTF-8");
+    for threads in ["soft", "fewer"] {
+        let got = tuned(&exe, &["30"], path, &[("PROMP_TUNE_THREADS", threads)]);
+        assert_eq!((got.status, &got.out, messages(&got)), (0, &want.out, vec![]), "{}", got.err);
+    }
+    let text = std::fs::read_to_string(&tune).expect("written");
+    let regions = text.lines().filter(|l| l.starts_with("region ") && l.contains("._loopfn.")).count();
+    assert!(regions >= 4, "{text}");
+    // Nothing is decided about threads where they are to be kept.
+    let kept = file("kept");
+    let got = tuned(&exe, &["30"], kept.to_str().expect("UTF-8"), &[("PROMP_TUNE_THREADS", "keep")]);
+    assert_eq!((got.status, &got.out), (0, &want.out));
+    assert!(!kept.exists(), "{}", std::fs::read_to_string(&kept).unwrap_or_default());
+}
+
+/// The command: runs, keeps, shows.
+#[test]
+fn the_command_runs_and_shows() {
+    let promp = library().with_file_name("promp");
+    let exe = build("tune/loops.c", &[]);
+    let tune = file("command");
+    let run = |args: &[&std::ffi::OsStr]| {
+        let mut c = Command::new(&promp);
+        clean(&mut c);
+        c.args(args);
+        limited(c, LIMIT)
+    };
+    let (t, e) = (tune.as_os_str(), exe.as_os_str());
+    let s = std::ffi::OsStr::new;
+    let r = run(&[
+        s("tune"),
+        s("--runs"),
+        s("2"),
+        s("--threads"),
+        s("2"),
+        s("-o"),
+        t,
+        s("--"),
+        e,
+        s("30"),
+        s("100"),
+    ]);
+    assert!(r.status == 0 && r.out.contains("new or changed") && r.err.contains("run 2 of 2"), "{r:?}");
+    let shown = run(&[s("tune"), s("--show"), t]);
+    assert!(shown.status == 0 && shown.out.contains("main._omp_fn."), "{shown:?}");
+    let json = run(&[s("tune"), s("--show"), t, s("--json")]);
+    let list: serde_json::Value = serde_json::from_str(&json.out).expect("JSON");
+    assert!(list.as_array().is_some_and(|l| !l.is_empty() && l[0]["threads"] == 2), "{list}");
+    let r = run(&[s("run"), s("--threads"), s("2"), s("--tune"), t, s("--"), e, s("5"), s("100")]);
+    assert_eq!(r.status, 0, "{r:?}");
+    // What is no tuning file, what is not there, nothing to do.
+    std::fs::write(&tune, "hello\n").expect("target is writable");
+    assert_eq!(run(&[s("tune"), s("--show"), t]).status, 65);
+    assert_eq!(run(&[s("tune"), s("--show"), tune.with_file_name("none").as_os_str()]).status, 66);
+    assert_eq!(run(&[s("tune")]).status, 2);
+}

@@ -34,6 +34,8 @@ pub enum Command {
     Top(Top),
     /// Say what this machine supports.
     Doctor(Doctor),
+    /// Run a program until its loops are tuned; show what was found.
+    Tune(Tune),
     /// The cost model: measure this machine, check the model against it, predict a run with other threads.
     Model(Model),
     /// Print the completion script for a shell.
@@ -46,7 +48,7 @@ pub enum Command {
 }
 
 /// `promp run`.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub struct Run {
     /// Number of threads (OMP_NUM_THREADS).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -64,6 +66,9 @@ pub struct Run {
     #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "segments")]
     pub monitor: Option<Monitor>,
+    /// Deal loops as this file says, and search for what it does not say (PROMP_TUNE): `promp tune` makes it.
+    #[arg(long, value_name = "FILE")]
+    pub tune: Option<PathBuf>,
     /// Take a thread for failed that holds up its team longer than this (PROMP_WATCHDOG), e.g. `500ms`.
     #[arg(long, value_name = "DURATION")]
     pub watchdog: Option<String>,
@@ -164,6 +169,30 @@ pub struct Doctor {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// `promp tune`.
+#[derive(Args)]
+pub struct Tune {
+    /// How often to run the program: programs that execute their loops seldom need several runs.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub runs: u32,
+    /// Number of threads (OMP_NUM_THREADS); what is found holds for this number.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub threads: Option<u32>,
+    /// The tuning file, added to if it is there; the program's name and `.tune` unless given.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Show what a tuning file has.
+    #[arg(long, value_name = "FILE", conflicts_with = "command")]
+    pub show: Option<PathBuf>,
+    /// With --show: print JSON.
+    #[arg(long, requires = "show")]
+    pub json: bool,
+    /// The program and its arguments.
+    #[arg(required_unless_present = "show", trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(value_name = "CMD")]
+    pub command: Vec<OsString>,
 }
 
 /// `promp model`.

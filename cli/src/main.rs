@@ -10,6 +10,7 @@ mod report;
 mod restart;
 mod run;
 mod top;
+mod tune;
 
 use args::{Cli, Command};
 use clap::{CommandFactory, Parser};
@@ -42,7 +43,7 @@ fn end_with_the_reader() {
 fn main() -> ExitCode {
     let command = Cli::parse().command;
     // Those that run a program outlive their own output.
-    if !matches!(command, Command::Run(_) | Command::Restart(_)) {
+    if !matches!(command, Command::Run(_) | Command::Restart(_) | Command::Tune(_)) {
         end_with_the_reader();
     }
     let outcome = match command {
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         Command::Top(t) => top::top(&t),
         Command::Doctor(d) => doctor::doctor(&d),
         Command::Model(m) => model::model(&m),
+        Command::Tune(t) => tune::tune(&t),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "promp", &mut std::io::stdout());
             Ok(())

@@ -13,6 +13,16 @@ use std::process::Command;
 
 /// Sets the environment and becomes the program.
 pub fn run(r: &Run) -> Outcome {
+    let mut c = command(r)?;
+    if let (Some(dir), Some(n)) = (&r.ckpt, r.auto_restart) {
+        return restart::supervise(c, None, dir, n);
+    }
+    let e = c.exec();
+    Err(Failure::new(126, format!("{} cannot be started: {e}", Path::new(c.get_program()).display())))
+}
+
+/// The program with its arguments and the environment that was asked for.
+pub fn command(r: &Run) -> Result<Command, Failure> {
     let lib = library::find()?;
     let program = locate(&r.command[0])?;
     check(&program)?;
@@ -35,14 +45,11 @@ pub fn run(r: &Run) -> Outcome {
     set(&mut c, "PROMP_WATCHDOG", r.watchdog.as_ref());
     set(&mut c, "PROMP_REPORT", r.report.as_ref());
     set(&mut c, "PROMP_MONITOR", r.monitor.and_then(|m| Some(m.to_possible_value()?.get_name().to_owned())));
+    set(&mut c, "PROMP_TUNE", r.tune.as_ref());
     set(&mut c, "PROMP_CKPT_DIR", r.ckpt.as_ref());
     set(&mut c, "PROMP_CKPT_INTERVAL", r.every.as_ref());
     set(&mut c, "PROMP_CKPT_THREADS", r.all_threads.then_some("all"));
-    if let (Some(dir), Some(n)) = (&r.ckpt, r.auto_restart) {
-        return restart::supervise(c, None, dir, n);
-    }
-    let e = c.exec();
-    Err(Failure::new(126, format!("{} cannot be started: {e}", program.display())))
+    Ok(c)
 }
 
 /// The program's file: as given if it has a slash, otherwise by PATH.

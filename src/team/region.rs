@@ -21,6 +21,7 @@ use crate::task::group::Group;
 use crate::task::included;
 use crate::work::loops;
 use crate::work::share::Share;
+use crate::work::tune::regions;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 
 /// Outermost regions started so far.
@@ -88,7 +89,7 @@ fn start_or_tell<const TELL: bool>(
     flags: u32,
     prepare: Option<impl FnOnce(&'static Team)>,
 ) {
-    let (team, again) = setup::team_for(thr, threads, flags);
+    let (team, again) = setup::team_for(thr, call.0, threads, flags);
     expect_orders(team);
     let outer_team = thr.team();
     let region = if outer_team.level.get() == 0 { next_ordinal() } else { outer_team.primary.region.get() };
@@ -230,6 +231,9 @@ fn finish_or_tell<const TELL: bool>(thr: &'static Thread) {
         thr.light.set(outside.light);
     } else {
         policy::leave_region(thr);
+        if team.primary.measured.get().is_some() {
+            regions::ended(team);
+        }
     }
     thr.base.store(outside.base, Relaxed);
     thr.call.set(outside.call);

@@ -5,9 +5,10 @@
 //!  - the encountering task and its ICVs, the promises that `promp_*` calls make, the place in a league, the teams that the thread
 //!    keeps: whoever changes one of these calls [`Thread::unprepare`].
 //!
-//! While both stay, a region *again* uses what the last setting-up has left in the team, in its members' implicit tasks and in the
-//! workers' `Thread`s. Setting-ups have numbers (`Primary::since`), which travel with the orders: so a worker knows whether it is
-//! prepared for this one. A region that hangs on more than the above is set up each time.
+//! While both stay, a region *again* uses what the last setting-up has left in the team, in its members'
+//! implicit tasks and in the workers' `Thread`s. Setting-ups have numbers (`Primary::since`), which travel
+//! with the orders: so a worker knows whether it is prepared for this one. A region that hangs on more than
+//! the above is set up each time.
 
 use super::member::Member;
 use super::team::Team;
@@ -15,7 +16,9 @@ use super::thread::{HOT_DEPTH, Thread};
 use super::{MAX_ACTIVE_LEVELS, bind, pool};
 use crate::fault::{after, tables};
 use crate::icv::places::ProcBind;
+use crate::icv::settings::Constructs;
 use crate::icv::{Icvs, globals};
+use crate::work::tune::regions;
 use core::sync::atomic::{AtomicU32, Ordering::*};
 
 /// Threads in regions beyond the initial ones; kept only when there is a thread limit.
@@ -49,10 +52,11 @@ impl Asked {
     }
 }
 
-/// The team for a region that `thr` encounters, set up, and whether it is the same again. `threads` is the num_threads clause's value, 0
-/// without one; `flags` carries the proc_bind clause.
+/// The team for a region that `thr` encounters, set up, and whether it is the same again. `threads` is the
+/// num_threads clause's value, 0 without one; `flags` carries the proc_bind clause; `call` is the outlined
+/// function.
 #[inline(always)]
-pub fn team_for(thr: &'static Thread, threads: u32, flags: u32) -> (&'static Team, bool) {
+pub fn team_for(thr: &'static Thread, call: usize, threads: u32, flags: u32) -> (&'static Team, bool) {
     let asked = Asked::now(threads, flags);
     if let Some((m, _)) = thr.prepared.get() {
         let team = m.team();
@@ -60,7 +64,7 @@ pub fn team_for(thr: &'static Thread, threads: u32, flags: u32) -> (&'static Tea
             return (team, true);
         }
     }
-    (set_up(thr, asked), false)
+    (set_up(thr, call, asked), false)
 }
 
 /// Is `thr` prepared for regions of setting-up `since` as member `m`?
@@ -70,13 +74,24 @@ pub fn is_prepared(thr: &'static Thread, m: &'static Member, since: u64) -> bool
 }
 
 #[inline(never)]
-fn set_up(thr: &'static Thread, asked: Asked) -> &'static Team {
+fn set_up(thr: &'static Thread, call: usize, asked: Asked) -> &'static Team {
     let g = globals();
     let outer = thr.member();
     let outer_team = outer.team();
     let task = thr.task();
     let wanted = team_size(thr, asked);
-    let team = assemble(thr, wanted);
+    let dynamic = task.icvs.get().dynamic;
+    let tuned =
+        g.promp.constructs == Constructs::Tuned && outer_team.level.get() == 0 && regions::any(dynamic);
+    let mut measured = None;
+    let team = if tuned && wanted > 1 {
+        let (fed, begun) = regions::threads(call, wanted, dynamic);
+        measured = begun;
+        if fed == 1 { alone(thr) } else { assemble(thr, fed) }
+    } else {
+        assemble(thr, wanted)
+    };
+    team.primary.measured.set(measured);
     let n = team.size();
     team.primary.parent.set(Some(outer));
     team.parent_task.refer_to(Some(task));
@@ -123,6 +138,7 @@ fn set_up(thr: &'static Thread, asked: Asked) -> &'static Team {
         && team.vouched.get() == 0
         && team.wishes.get() == (0, 0)
         && icvs.thread_limit == u32::MAX
+        && !tuned
         && wanted == n;
     thr.prepared.set(again.then(|| (team.member(0), team.primary.since.get())));
     team
@@ -205,23 +221,40 @@ fn assemble(thr: &'static Thread, n: u32) -> &'static Team {
     team
 }
 
+/// The team of `thr` alone, for regions that one thread executes though more could: its other teams keep
+/// their workers.
+fn alone(thr: &'static Thread) -> &'static Team {
+    let team = thr.alone.get().unwrap_or_else(|| {
+        let t = pool::take_team(1);
+        thr.alone.set(Some(t));
+        t
+    });
+    team.size.set(1);
+    team
+}
+
 /// The worker of a member in use.
 #[inline(always)]
 pub fn worker_of(m: &'static Member) -> &'static Thread {
     m.thread.get().expect("a member in use has a thread")
 }
 
-/// Gives workers of a team back to the pool: `members`, which may be none. None of the team's workers sleeps at the end of its last region
-/// then, where only the team's primary thread would wake it.
+/// Gives workers of a team back to the pool: `members`, which may be none. None of the team's workers
+/// sleeps at the end of its last region then, where only the team's primary thread would wake it.
 pub fn dismiss(team: &'static Team, members: core::ops::Range<u32>) {
     team.event.notify();
     pool::give_back(members.map(|i| worker_of(team.member(i))));
 }
 
-/// Releases the teams that a thread keeps for its regions: when it ends, or goes back to the pool. In the second case
-/// the caller has seen the thread's last region end, which orders what that thread wrote.
+/// Releases the teams that a thread keeps for its regions: when it ends, or goes back to the pool. In the
+/// second case the caller has seen the thread's last region end, which orders what that thread wrote.
 pub fn release_hot(thr: &'static Thread) {
     thr.unprepare();
+    if let Some(team) = thr.alone.get() {
+        thr.alone.set(None);
+        team.size.set(0);
+        pool::give_back_team(team);
+    }
     let kept = thr.hot.get();
     if kept.iter().all(Option::is_none) {
         return;
@@ -236,8 +269,9 @@ pub fn release_hot(thr: &'static Thread) {
     }
 }
 
-/// ICVs inside a region at `level`: the lists of OMP_NUM_THREADS and OMP_PROC_BIND go on one step a level; where the latter is at its end, the
-/// proc_bind clause in `flags` holds for the regions inside, too (as with libgomp).
+/// ICVs inside a region at `level`: the lists of OMP_NUM_THREADS and OMP_PROC_BIND go on one step a level;
+/// where the latter is at its end, the proc_bind clause in `flags` holds for the regions inside, too (as
+/// with libgomp).
 fn inner_icvs(mut icvs: Icvs, level: u32, flags: u32) -> Icvs {
     let g = globals();
     let i = level as usize;

@@ -81,6 +81,8 @@ pub struct Primary {
     pub asked: Own<Asked>,
     /// The number of that setting-up.
     pub since: Own<u64>,
+    /// The tuner measures the region: the number of its entry, when the region began (ns).
+    pub measured: Own<Option<(u16, u64)>>,
     /// What [`Team::combined`] and [`Team::group`] are to be in the region that starts.
     pub combined: Own<Option<&'static Share>>,
     /// See `combined`.

@@ -66,6 +66,8 @@ pub struct Thread {
     pub call: Own<(usize, usize)>,
     /// Teams this thread is the primary of, by depth, and how many are in use.
     pub hot: Own<[Option<&'static Team>; HOT_DEPTH]>,
+    /// The team for regions that it executes alone though more threads could (setup.rs).
+    pub alone: Own<Option<&'static Team>>,
     /// The membership, and the number of the setting-up, that it is prepared for: see setup.rs.
     pub prepared: Own<Option<(&'static Member, u64)>>,
     /// Depth of regions this thread is the primary of.
@@ -141,6 +143,7 @@ impl Thread {
             fragments: Own::new(0),
             call: Own::new((0, 0)),
             hot: Own::new([None; HOT_DEPTH]),
+            alone: Own::new(None),
             prepared: Own::new(None),
             depth: Own::new(0),
             host: AtomicU32::new(0),

@@ -35,7 +35,7 @@ fn speeds(p: u32, cpus: u32) -> Vec<f64> {
 }
 
 /// A time in the unit that fits.
-fn time(s: f64) -> String {
+pub fn time(s: f64) -> String {
     match s.abs() {
         t if t < 1e-6 => format!("{:.1} ns", s * 1e9),
         t if t < 1e-3 => format!("{:.2} µs", s * 1e6),

@@ -80,6 +80,8 @@ pub struct Search {
     p: u32,
     given: Schedule,
     may: May,
+    /// Numbers of threads to try, where nothing can be profiled.
+    counts: Vec<u32>,
     state: State,
     runs: Vec<Run>,
     /// The run that is the choice.
@@ -102,6 +104,7 @@ impl Search {
             p,
             given,
             may,
+            counts: vec![],
             state: if nothing_to_change { State::Settled } else { State::Warm },
             runs: vec![own],
             best: 0,
@@ -114,16 +117,34 @@ impl Search {
         }
     }
 
+    /// For a region that may be executed by fewer than `p` threads: by half of them, …, by one. Nothing is
+    /// profiled, and times are those of the whole.
+    pub fn of_region(p: u32) -> Self {
+        let counts = core::iter::successors(Some(p / 2), |n| Some(n / 2)).take_while(|n| *n > 0).collect();
+        Self { counts, ..Self::new(p, Schedule::BLOCKS, May { schedule: false, threads: true }) }
+    }
+
+    /// Is there nothing to be chosen?
+    pub fn is_fixed(&self) -> bool {
+        self.p <= 1 || !(self.may.schedule || self.may.threads)
+    }
+
     /// With a choice made in an earlier run, which usually took so long (seconds for an iteration).
     pub fn with_choice(p: u32, given: Schedule, may: May, choice: Choice, usual: f64) -> Self {
         let mut s = Self::new(p, given, may);
-        if allowed(may, choice, p) && s.state != State::Settled {
+        s.keep(choice, usual);
+        s
+    }
+
+    /// Takes a choice of an earlier run over, if it may be made here.
+    pub fn keep(&mut self, choice: Choice, usual: f64) {
+        let s = self;
+        if allowed(s.may, choice, s.p) && s.state != State::Settled {
             s.runs.push(Run { choice, expected: None, times: vec![], hopeless: false });
             s.best = if choice == Choice::GIVEN { 0 } else { 1 };
             s.state = State::Settled;
             s.usual = usual;
         }
-        s
     }
 
     /// The choice, if the search is over.
@@ -186,7 +207,12 @@ impl Search {
         match self.state {
             State::Warm => {
                 self.searched += 1;
-                if seconds < SHORT {
+                if !self.counts.is_empty() {
+                    for threads in self.counts.clone() {
+                        self.add(Choice { deal: Deal::Given, threads }, None);
+                    }
+                    self.state = State::Trials;
+                } else if seconds < SHORT {
                     self.short(total);
                 } else {
                     self.state = State::Profile;
@@ -319,8 +345,7 @@ impl Search {
             }
             return;
         }
-        let nothing_to_change = self.p <= 1 || !(self.may.schedule || self.may.threads);
-        if !nothing_to_change
+        if !self.is_fixed()
             && self.resets < MOST_RESETS
             && samples::has_stepped(self.usual, &self.recent, self.patience())
         {
@@ -483,6 +508,27 @@ mod tests {
             s.done(plan.choice, 10, if plan.choice.threads == 1 { 4e-7 } else { 1e-6 });
         }
         assert_eq!(s.settled(), Some(Choice { deal: Deal::Given, threads: 1 }));
+    }
+
+    #[test]
+    fn regions_get_the_number_of_threads_that_is_best() {
+        for (times, best) in [([4.0, 3.0, 9.0], 2), ([1.0, 2.0, 4.0], 0), ([9.0, 5.0, 1.0], 1)] {
+            let mut s = Search::of_region(4);
+            for _ in 0..12 {
+                let plan = s.plan();
+                assert!(!plan.profile);
+                s.done(
+                    plan.choice,
+                    1,
+                    1e-3 * times[match plan.choice.threads {
+                        0 => 0,
+                        2 => 1,
+                        _ => 2,
+                    }],
+                );
+            }
+            assert_eq!(s.settled(), Some(Choice { deal: Deal::Given, threads: best }));
+        }
     }
 
     #[test]

@@ -21,6 +21,7 @@
 
 pub mod deal;
 pub mod places;
+pub mod regions;
 pub mod site;
 pub mod store;
 
@@ -35,7 +36,8 @@ use crate::team::member::Member;
 use crate::team::team::Team;
 use core::sync::atomic::Ordering::*;
 use promp_model::choice::Choice;
-use promp_model::search::May;
+use promp_model::search::{May, Search};
+use promp_model::tuning::What;
 use promp_model::{Kind, Schedule as Dealt};
 
 /// Bits of [`Shape::deal`].
@@ -47,6 +49,7 @@ pub const LIMITED: u8 = 2;
 pub fn start(g: &'static Globals) {
     if g.promp.constructs == Constructs::Tuned {
         deal::start_clock();
+        regions::start(g);
         if let Mode::File(path) = &g.promp.tune.mode {
             store::open(path, g.promp.verbose);
         }
@@ -75,10 +78,8 @@ pub fn shape(shape: Shape, team: &'static Team, given: Schedule, recomputes: boo
     };
     let may = May { schedule: true, threads: globals().promp.tune.threads != Threads::Keep };
     let own = Dealt::new(kind, if kind == Kind::Static { 0 } else { shape.chunk });
-    let Some((index, site)) = site::find(site::Key { at, class: shape.total.ilog2(), threads: n, own }, may)
-    else {
-        return plain();
-    };
+    let key = site::Key { at, class: shape.total.ilog2(), threads: n, own, what: What::Loop };
+    let Some((index, site)) = site::find(key, || Search::new(n, own, may)) else { return plain() };
     let (choice, plan) = site.next(shape.total);
     let mut s = dealt(shape, choice.schedule(shape.total, own, n), given, n);
     if let Some(plan) = plan {
@@ -129,7 +130,7 @@ pub fn left(m: &'static Member, shape: &Shape, took: u64) {
     site.latest.fetch_max(took, Relaxed);
     // Release: what the members have timed. Acquire: the last one reads it.
     if site.left.fetch_add(1, AcqRel) + 1 == m.team().size() {
-        site.conclude(shape, m.team().size());
+        site.conclude(shape.total, shape.deal == PROFILE, m.team().size());
     }
 }
 

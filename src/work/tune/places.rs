@@ -2,10 +2,11 @@
 
 use crate::sys::{maps, objects};
 
-/// Where a call site is: build id (file name where there is none), offset, function.
-pub fn of(at: usize) -> Option<(String, u64, String)> {
+/// Where a call site is: build id (file name where there is none), offset, function. What a call returns to
+/// may lie behind its function; what is called does not.
+pub fn of(at: usize, returned_to: bool) -> Option<(String, u64, String)> {
     let (module, offset) = objects::place_of(at)?;
-    let function = maps::function_name(at.wrapping_sub(1)).unwrap_or_default();
+    let function = maps::function_name(at.wrapping_sub(usize::from(returned_to))).unwrap_or_default();
     Some((module, offset, function))
 }
 

@@ -6,12 +6,12 @@
 use super::{deal, store};
 use crate::sys::lock::Locked;
 use crate::sys::own::Own;
-use crate::work::share::Shape;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use crossbeam_utils::CachePadded;
 use promp_model::choice::Choice;
 use promp_model::doall::Overheads;
-use promp_model::search::{May, Plan, Search};
+use promp_model::search::{Plan, Search};
+use promp_model::tuning::What;
 use promp_model::{Profile, Schedule, Sums};
 
 /// Entries there is room for.
@@ -28,6 +28,9 @@ const SETTLED: u64 = 1 << 20;
 const MEASURE: u64 = 1 << 21;
 /// Loops that take longer (ns) can afford the threads' CPU clocks for their profiles.
 const LONG_ENOUGH: u64 = 500_000;
+/// Nothing is to be chosen.
+const FIXED: u64 = 1 << 22;
+const FLAGS: u64 = SETTLED | MEASURE | FIXED;
 /// Buckets of profiles.
 const BUCKETS: usize = 32;
 
@@ -42,6 +45,8 @@ pub struct Key {
     pub threads: u32,
     /// The program's own schedule.
     pub own: Schedule,
+    /// A loop; or a region, by its outlined function.
+    pub what: What,
 }
 
 /// What a member has timed of the construct that is being profiled. Its own until it leaves.
@@ -101,7 +106,7 @@ pub fn all() -> impl Iterator<Item = &'static Site> {
 }
 
 /// The entry for `key`, made if there is none; `None`: there is no room.
-pub fn find(key: Key, may: May) -> Option<(u16, &'static Site)> {
+pub fn find(key: Key, search: impl FnOnce() -> Search) -> Option<(u16, &'static Site)> {
     let hash = (key.at >> 2) ^ (key.class as usize) << 7 ^ (key.threads as usize) << 3;
     let first = hash.wrapping_mul(0x9E37_79B9) >> 8;
     let places = || (0..REACH).map(|i| (first + i) % SIZE);
@@ -115,7 +120,7 @@ pub fn find(key: Key, may: May) -> Option<(u16, &'static Site)> {
         MAKING.with(|()| {
             look().or_else(|| {
                 let i = places().find(|i| at(*i).is_none())?;
-                TABLE[i].store(Box::into_raw(Box::new(Site::new(key, may))), Release);
+                TABLE[i].store(Box::into_raw(Box::new(Site::new(key, search()))), Release);
                 look()
             })
         })
@@ -123,11 +128,12 @@ pub fn find(key: Key, may: May) -> Option<(u16, &'static Site)> {
 }
 
 impl Site {
-    fn new(key: Key, may: May) -> Self {
-        let search = match store::kept(&key) {
-            Some((choice, usual)) => Search::with_choice(key.threads, key.own, may, choice, usual),
-            None => Search::new(key.threads, key.own, may),
-        };
+    fn new(key: Key, mut search: Search) -> Self {
+        if !search.is_fixed()
+            && let Some((choice, usual)) = store::kept(&key)
+        {
+            search.keep(choice, usual);
+        }
         Self {
             key,
             word: AtomicU64::new(word(&search, 1 << key.class)),
@@ -147,8 +153,12 @@ impl Site {
     /// What to do with an execution over `total` iterations that begins; a plan if it is to be measured.
     pub fn next(&self, total: u64) -> (Choice, Option<Plan>) {
         let (w, count) = (self.word.load(Relaxed), self.executions.fetch_add(1, Relaxed));
-        let known = if w & SETTLED != 0 { Choice::unpack(w & !(SETTLED | MEASURE)) } else { Choice::GIVEN };
-        let leave_out = w & (SETTLED | MEASURE) == SETTLED && !count.is_multiple_of(SELDOM);
+        let known = if w & SETTLED != 0 { Choice::unpack(w & !FLAGS) } else { Choice::GIVEN };
+        let leave_out = match w & FLAGS {
+            FIXED => true,
+            SETTLED => !count.is_multiple_of(SELDOM),
+            _ => false,
+        };
         if leave_out || self.busy.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
             return (known, None);
         }
@@ -179,22 +189,22 @@ impl Site {
         unsafe { self.timed.load(Relaxed).as_ref() }.map_or(&[], |v| v)
     }
 
-    /// The last member has left the measured construct.
-    pub fn conclude(&self, shape: &Shape, n: u32) {
+    /// The last member has left the measured construct, of `total` iterations.
+    pub fn conclude(&self, total: u64, profiled: bool, n: u32) {
         let took = self.latest.swap(0, Relaxed);
         self.took.store(took, Relaxed);
         let seconds = took as f64 * 1e-9;
         self.left.store(0, Relaxed);
         let choice = self.choice.get();
         self.search.with(|s| {
-            if shape.deal == super::PROFILE {
+            if profiled {
                 let (profile, dispatch) = self.profile();
                 let costs = Overheads { dispatch, scatter: 0.1, ..Overheads::default() };
                 s.profiled(&profile, &costs, &vec![1.0; n as usize]);
             } else {
-                s.done(choice, shape.total, seconds);
+                s.done(choice, total, seconds);
             }
-            self.word.store(word(s, shape.total), Relaxed);
+            self.word.store(word(s, total), Relaxed);
         });
         self.busy.store(0, Release);
     }
@@ -215,6 +225,7 @@ impl Site {
 
 fn word(s: &Search, total: u64) -> u64 {
     match s.settled() {
+        _ if s.is_fixed() => FIXED,
         None => 0,
         Some(c) => {
             let long = s.usual() == 0.0 || s.usual() * total as f64 > LONG;
@@ -227,33 +238,37 @@ fn word(s: &Search, total: u64) -> u64 {
 mod tests {
     use super::*;
     use promp_model::Kind;
+    use promp_model::search::May;
 
     #[test]
     fn entries_are_found_again_and_differ_by_all_of_the_key() {
         let own = Schedule::new(Kind::Dynamic, 1);
         let may = May { schedule: true, threads: true };
-        let key = Key { at: 0x4000, class: 5, threads: 2, own };
-        let (i, a) = find(key, may).expect("room");
-        assert!(core::ptr::eq(find(key, may).expect("there").1, a) && core::ptr::eq(by_index(i), a));
+        let find = |key| find(key, || Search::new(2, own, may));
+        let key = Key { at: 0x4000, class: 5, threads: 2, own, what: What::Loop };
+        let (i, a) = find(key).expect("room");
+        assert!(core::ptr::eq(find(key).expect("there").1, a) && core::ptr::eq(by_index(i), a));
         for other in [
             Key { at: 0x4004, ..key },
             Key { class: 6, ..key },
             Key { threads: 3, ..key },
+            Key { what: What::Region, ..key },
             Key { own: Schedule::new(Kind::Dynamic, 2), ..key },
         ] {
-            assert!(!core::ptr::eq(find(other, may).expect("room").1, a));
+            assert!(!core::ptr::eq(find(other).expect("room").1, a));
         }
     }
 
     #[test]
     fn one_construct_is_measured_at_a_time() {
         let own = Schedule::new(Kind::Dynamic, 1);
-        let key = Key { at: 0x5000, class: 5, threads: 2, own };
-        let (_, s) = find(key, May { schedule: true, threads: true }).expect("room");
+        let key = Key { at: 0x5000, class: 5, threads: 2, own, what: What::Loop };
+        let new = || Search::new(2, own, May { schedule: true, threads: true });
+        let (_, s) = find(key, new).expect("room");
         assert!(s.next(32).1.is_some());
         assert_eq!(s.next(32), (Choice::GIVEN, None));
         s.latest.store(1_000_000, Relaxed);
-        s.conclude(&Shape { total: 32, ..Shape::NONE }, 2);
+        s.conclude(32, false, 2);
         // The second one is profiled.
         assert!(s.next(32).1.is_some_and(|p| p.profile));
     }

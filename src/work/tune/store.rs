@@ -12,7 +12,7 @@ use crate::sys::lock::Locked;
 use crate::sys::syscall;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 use promp_model::choice::Choice;
-use promp_model::tuning::{self, Entry, Tuning, What};
+use promp_model::tuning::{self, Entry, Tuning};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -76,9 +76,9 @@ fn globals_procs() -> u32 {
 }
 
 fn key(k: &Key, machine: &str) -> Option<(tuning::Key, String)> {
-    let (module, offset, function) = places::of(k.at)?;
+    let (module, offset, function) = places::of(k.at, k.what == tuning::What::Loop)?;
     let key = tuning::Key {
-        what: What::Loop,
+        what: k.what,
         module: tuning::word(&module),
         offset,
         class: k.class,

@@ -1,0 +1,154 @@
+//! `promp tune`: runs a program until its loops are tuned, or shows what a tuning file has.
+
+use crate::args::{Run, Tune};
+use crate::{Failure, Outcome, run};
+use promp_model::tuning::{Entry, Tuning, What};
+use std::path::{Path, PathBuf};
+
+/// Does what was asked for.
+pub fn tune(t: &Tune) -> Outcome {
+    if let Some(file) = &t.show {
+        return show(file, t.json);
+    }
+    let file = t.output.clone().unwrap_or_else(|| usual(&t.command[0]));
+    let before = if file.exists() { read(&file)?.entries } else { vec![] };
+    for i in 1..=t.runs {
+        let command = t.command.clone();
+        let r = Run { threads: t.threads, tune: Some(file.clone()), command, ..Run::default() };
+        let status = run::command(&r)?
+            .status()
+            .map_err(|e| Failure::new(126, format!("{} cannot be started: {e}", t.command[0].display())))?;
+        if !status.success() {
+            let code = status.code().unwrap_or(70) as u8;
+            return Err(Failure::new(code, format!("run {i} of {} ended with {status}", t.runs)));
+        }
+        eprintln!("promp: run {i} of {} is done", t.runs);
+    }
+    if !file.exists() {
+        eprintln!(
+            "promp: nothing was kept: the program has no loops that may be tuned, or they are executed less \
+             than eight times (try --runs)"
+        );
+        return Ok(());
+    }
+    let entries = read(&file)?.entries;
+    let new: Vec<_> = entries.into_iter().filter(|e| !before.contains(e)).collect();
+    print!("{}", table(&new));
+    println!(
+        "{} new or changed; use them with: promp run --tune {} -- CMD",
+        count(new.len()),
+        file.display()
+    );
+    Ok(())
+}
+
+/// The file unless one is named: the program's name and ".tune", here.
+fn usual(program: &std::ffi::OsStr) -> PathBuf {
+    let name = Path::new(program).file_name().unwrap_or(program);
+    PathBuf::from(name).with_extension("tune")
+}
+
+fn count(n: usize) -> String {
+    if n == 1 { "1 entry".into() } else { format!("{n} entries") }
+}
+
+fn read(file: &Path) -> Result<Tuning, Failure> {
+    let name = file.display();
+    let text =
+        std::fs::read_to_string(file).map_err(|e| Failure::new(66, format!("{name} cannot be read: {e}")))?;
+    Tuning::read(&text).ok_or_else(|| {
+        Failure::new(
+            65,
+            format!("{name} is not a tuning file: its first line is not \"{}\"", promp_model::tuning::FIRST),
+        )
+    })
+}
+
+fn show(file: &Path, json: bool) -> Outcome {
+    let t = read(file)?;
+    if json {
+        let list: Vec<_> = t.entries.iter().map(as_json).collect();
+        println!("{}", serde_json::Value::from(list));
+        return Ok(());
+    }
+    print!("{}", table(&t.entries));
+    println!("{}", count(t.entries.len()));
+    for line in &t.damaged {
+        eprintln!("promp: line {line} of {} is no entry", file.display());
+    }
+    Ok(())
+}
+
+fn as_json(e: &Entry) -> serde_json::Value {
+    serde_json::json!({
+        "what": what(e),
+        "module": e.key.module,
+        "offset": e.key.offset,
+        "function": e.function,
+        "class": e.key.class,
+        "threads": e.key.threads,
+        "machine": e.key.machine,
+        "choice": e.choice.to_string(),
+        "takes_s": e.takes,
+        "own_s": e.own,
+        "date": e.date,
+    })
+}
+
+fn what(e: &Entry) -> &'static str {
+    match e.key.what {
+        What::Loop => "loop",
+        What::Region => "region",
+    }
+}
+
+/// What an entry gains: how many times as long the program's own way takes.
+fn gain(e: &Entry) -> Option<f64> {
+    (e.own > 0.0 && e.takes > 0.0).then(|| e.own / e.takes)
+}
+
+fn table(entries: &[Entry]) -> String {
+    let mut t = format!(
+        "{:<7} {:<28} {:>10} {:>8} {:>7}  {:<20} {:>11} {:>7}  date\n",
+        "what", "function", "offset", "trips", "threads", "choice", "takes", "gain"
+    );
+    for e in entries {
+        let trips = if e.key.what == What::Loop { format!("2^{}", e.key.class) } else { String::new() };
+        let gain = gain(e).map_or_else(|| "-".into(), |g| format!("×{g:.2}"));
+        t += &format!(
+            "{:<7} {:<28} {:>#10x} {trips:>8} {:>7}  {:<20} {:>11} {gain:>7}  {}\n",
+            what(e),
+            e.function,
+            e.key.offset,
+            e.key.threads,
+            e.choice.to_string(),
+            crate::model::time(e.takes),
+            e.date
+        );
+    }
+    t
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_say_what_is_gained() {
+        let line =
+            "loop at=ab+0x10 in=f._omp_fn.0 n=2^8 threads=2 machine=M choice=guided,N/8 takes=1e-6 own=2e-6";
+        let e = Entry::read(line).unwrap();
+        let t = table(std::slice::from_ref(&e));
+        assert!(
+            t.contains("guided,N/8") && t.contains("×2.00") && t.contains("1.00 µs") && t.contains("0x10"),
+            "{t}"
+        );
+        assert_eq!(as_json(&e)["choice"], "guided,N/8");
+        assert_eq!(gain(&Entry { own: 0.0, ..e }), None);
+    }
+
+    #[test]
+    fn the_usual_file_is_named_after_the_program() {
+        assert_eq!(usual("./bin/app".as_ref()), PathBuf::from("app.tune"));
+    }
+}
