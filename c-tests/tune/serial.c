@@ -1,4 +1,4 @@
-// Serial code for `gcc -O2 -ftree-parallelize-loops=2`: loop nests from tiny to large, which the compiler makes
+// Serial code for `gcc -O2 -ftree-parallelize-loops=2`: loop nests from tiny to large, which become regions.
 // regions of.
 // Usage: serial REPETITIONS
 #include <stdio.h>
