@@ -278,3 +278,29 @@ fn the_command_runs_and_shows() {
     assert_eq!(run(&[s("tune"), s("--show"), tune.with_file_name("none").as_os_str()]).status, 66);
     assert_eq!(run(&[s("tune")]).status, 2);
 }
+
+#[test]
+fn the_report_says_what_was_decided() {
+    let exe = build("tune/loops.c", &[]);
+    let report = file("report").with_extension("json");
+    let path = report.to_str().expect("UTF-8");
+    let got = tuned(&exe, &["30", "300"], "on", &[("PROMP_REPORT", path)]);
+    assert_eq!(got.status, 0, "{}", got.err);
+    let r: promp_report::Report =
+        serde_json::from_str(&std::fs::read_to_string(&report).expect("written")).expect("a report");
+    assert!(r.tuning.iter().any(|t| t.function.starts_with("main._omp_fn.") && !t.decision.is_empty()));
+    for t in &r.tuning {
+        assert!(t.executions >= u64::from(t.searched) && !t.advice.is_empty(), "{t:?}");
+        if let (Some(p), Some(i)) = (t.predicted_s, t.interval_s) {
+            assert!(i[0] <= p && p <= i[1], "{t:?}");
+        }
+    }
+    let mut c = Command::new(library().with_file_name("promp"));
+    clean(&mut c);
+    c.arg("report").arg(&report);
+    let shown = limited(c, LIMIT);
+    assert!(shown.status == 0 && shown.out.contains("tuning     loop main._omp_fn."), "{shown:?}");
+    // Off: not a word of it.
+    let got = tuned(&exe, &["3", "30"], "off", &[("PROMP_REPORT", path)]);
+    assert!(got.status == 0 && !std::fs::read_to_string(&report).expect("written").contains("tuning"));
+}

@@ -9,7 +9,7 @@ use crate::say;
 use crate::sys::own::Own;
 use crate::sys::{syscall, time};
 use crate::team::{pool, region};
-use crate::work::site;
+use crate::work::{site, tune};
 use core::sync::atomic::{AtomicBool, Ordering::*};
 use promp_report::{By, Checkpoint, Failure, Loop, Report};
 
@@ -57,7 +57,8 @@ pub fn write() {
     if WRITTEN.swap(true, AcqRel) {
         return;
     }
-    let report = collect();
+    let mut report = collect();
+    tune::report::add(&mut report);
     // A trace has a hundred thousand lines.
     let json = match report.trace {
         Some(_) => serde_json::to_string(&report),

@@ -3,7 +3,7 @@
 use super::advice::percent;
 use super::picture::{Picture, Row, Times};
 use anstyle::{AnsiColor, Style};
-use promp_report::{Checkpoint, Efficiency, Failure, Loop, Report};
+use promp_report::{Checkpoint, Efficiency, Failure, Loop, Report, Tuned};
 use std::fmt::Write;
 
 const STRONG: Style = Style::new().bold();
@@ -38,6 +38,7 @@ pub fn summary(p: &Picture, most: usize) -> String {
             s.mode
         );
     }
+    tuning(&mut t, &r.tuning);
     checkpoints(&mut t, &r.checkpoints);
     failures(&mut t, &r.failures);
     if let Some(e) = &r.efficiency {
@@ -74,6 +75,28 @@ fn loops(t: &mut String, loops: &[Loop]) {
             t,
             "           {:.3} s in {} executions at {}, opaque: {}",
             l.seconds, l.times, l.at, l.why
+        );
+    }
+}
+
+/// What the tuner decided, the most executed first.
+fn tuning(t: &mut String, all: &[Tuned]) {
+    let mut all: Vec<&Tuned> = all.iter().collect();
+    all.sort_by_key(|d| core::cmp::Reverse(d.executions));
+    for (i, d) in all.iter().enumerate() {
+        let decision = if d.decision.is_empty() { "searching" } else { &d.decision };
+        let trips = if d.what == "loop" { format!(", 2^{} iterations", d.class) } else { String::new() };
+        let _ = writeln!(
+            t,
+            "{:<10} {} {}+{:#x}{trips}, {} threads: {decision}; {} executions, {} to search. {}",
+            if i == 0 { "tuning" } else { "" },
+            d.what,
+            d.function,
+            d.offset,
+            d.threads,
+            d.executions,
+            d.searched,
+            d.advice
         );
     }
 }

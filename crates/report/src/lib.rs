@@ -10,11 +10,13 @@ mod failures;
 pub mod live;
 mod segments;
 mod trace;
+mod tuning;
 pub mod words;
 
 pub use failures::{By, Checkpoint, Failure};
 pub use segments::{Efficiency, Segment, Site};
 pub use trace::{Mark, Span, Trace, Track};
+pub use tuning::Tuned;
 
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +61,9 @@ pub struct Report {
     /// Events with times; with PROMP_MONITOR=trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
+    /// Decisions of the tuner; with PROMP_TUNE.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tuning: Vec<Tuned>,
     /// Silent errors; with PROMP_SDC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sdc: Option<Sdc>,

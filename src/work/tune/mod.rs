@@ -22,6 +22,7 @@
 pub mod deal;
 pub mod places;
 pub mod regions;
+pub mod report;
 pub mod site;
 pub mod store;
 

@@ -88,6 +88,11 @@ fn key(k: &Key, machine: &str) -> Option<(tuning::Key, String)> {
     Some((key, function))
 }
 
+/// Is there a file that decisions are kept in?
+pub fn is_kept() -> bool {
+    STORE.with(|s| s.is_some())
+}
+
 /// What the file says of a loop: the choice, and what it takes for an iteration.
 pub fn kept(k: &Key) -> Option<(Choice, f64)> {
     STORE.with(|s| {
