@@ -153,3 +153,81 @@ fn a_wrong_word_shows() {
     });
     assert!(shown);
 }
+
+/// Later checkpoints of a kernel, class W, with the words of its source: bytes written of each.
+fn later(kernel: &str, flags: &[&str]) -> Vec<u64> {
+    let s = Scratch::new(&format!("kernel{kernel}{}", flags.len() + flags[0].len()));
+    let exe = build(&format!("npb/{kernel}.c"), flags);
+    let report = s.path("report");
+    let set = [POISON, ("PROMP_REPORT", text(&report)), ("PROMP_CKPT_INTERVAL", "100ms")];
+    let two = ("OMP_NUM_THREADS", "2");
+    let run = checkpointed(&exe, &["W"], &s.path("ckpt"), &[&set[..], &[two]].concat());
+    assert_eq!(run.status, 0, "{kernel}: {}", run.err);
+    let there: Vec<u64> = checkpoints(&report).into_iter().filter(|c| c.1 > 0).map(|c| c.0).collect();
+    assert!(there.len() > 2, "{kernel}: {there:?}");
+    there[1..].to_vec()
+}
+
+/// What is written is at most 1.02 times what lives, by the kernels' own sizes, and the runtime's own pages.
+#[test]
+fn kernels_write_what_lives() {
+    let level = |n: u64| 8 * (n + 2).pow(3);
+    // FT: nothing; CG: x; ADI: u; MG: u and r of the finest level at the head of its loop, u at the best place.
+    let kernels: [(&str, &[&str], u64); 5] = [
+        ("ft", &["-DPLACES=1", "-DTIMES=6"], 0),
+        ("cg", &["-DPLACES=1", "-DTIMES=20"], 8 * 7000),
+        ("adi", &["-DPLACES=1", "-DTIMES=8"], 8 * 5 * 36 * 36 * 36),
+        ("mg", &["-DPLACES=1", "-DTIMES=12"], 2 * level(128)),
+        ("mg", &["-DPLACES=2", "-DTIMES=12"], level(128)),
+    ];
+    for (kernel, flags, live) in kernels {
+        let mut bytes = later(kernel, flags);
+        bytes.sort_unstable();
+        let most = live * 102 / 100 + (1 << 20);
+        assert!(bytes[bytes.len() / 2] <= most, "{kernel} {flags:?}: {bytes:?}, {most} at most");
+    }
+}
+
+/// promp-cc finds what is dead in `c-tests/compiler/live.c`, and nothing else, however the program is optimised; and the program, rolled back to
+/// checkpoints without it, ends as ever.
+#[test]
+fn the_compile_side_says_what_is_dead() {
+    let Some(cc) = driver("promp-cc") else { return };
+    let s = Scratch::new("livecc");
+    let source = root().join("c-tests/compiler/live.c");
+    let names = |text: &str| -> Vec<String> {
+        let words =
+            text.split([',', ';', ':', ' ']).filter(|w| w.starts_with("dead_") || w.starts_with("live_"));
+        words.map(String::from).collect()
+    };
+    for level in ["-O1", "-O2", "-O3"] {
+        let exe = s.path("live");
+        let mut c = std::process::Command::new(&cc);
+        c.args([level, "-fopenmp", "-w", "-fpromp-report", "-fno-promp-runtime", "-o"])
+            .arg(&exe)
+            .arg(&source);
+        let said = limited(c, Duration::from_secs(120));
+        let line = said.err.lines().find(|l| l.contains("place in main")).expect("a place");
+        let (dead, live) = line.split_once("live:").expect("two lists");
+        assert!(names(dead).iter().all(|n| n.starts_with("dead_")), "{level}: {line}");
+        assert!(names(live).iter().all(|n| n.starts_with("live_")), "{level}: {line}");
+        assert_eq!((names(dead).len(), names(live).len()), (8, 20), "{level}: {line}");
+        let want = reference(&exe, &[], &[THREADS]);
+        for seed in 1..=2 * scale() {
+            let fault = format!("{}@mtbf=60ms,seed={seed},count=5", ["kill", "crash"][seed as usize % 2]);
+            let set = [
+                POISON,
+                ("PROMP_FAULT", &*fault),
+                ("PROMP_REPLAY", "never"),
+                ("PROMP_CKPT_INTERVAL", "20ms"),
+            ];
+            let run = checkpointed(&exe, &[], &s.path("ckpt"), &set);
+            assert_eq!(
+                (run.hung, run.status, &run.out),
+                (false, 0, &want.out),
+                "{level} {fault}: {}",
+                run.err
+            );
+        }
+    }
+}

@@ -28,6 +28,8 @@ static double run(int steps) {
     for (size_t p = 0; p < (size_t)n * n * n * FIELDS; p++) u[p] = sin(0.001 * (double)(p % 7919)) + 1;
 #pragma omp parallel
     for (int t = 0; t < steps; t++) {
+        DEAD(rhs, sizeof(double) * FIELDS * n * n * n);
+        PLACE();
         LOOP()
         for (int k = 0; k < n; k++)
             for (int j = 0; j < n; j++)

@@ -122,6 +122,9 @@ int main(int argc, char **argv) {
     static double rho, rho0, d, xz, zz, rn;
     for (int i = 0; i < n; i++) x[i] = 1;
     for (int it = 1; it <= iterations; it++) {
+        size_t bytes = sizeof(double) * n;
+        DEAD(z, bytes), DEAD(p, bytes), DEAD(q, bytes), DEAD(r, bytes), DEAD(t, bytes);
+        PLACE();
 #pragma omp parallel
         {
             LOOP()

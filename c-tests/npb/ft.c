@@ -113,6 +113,8 @@ int main(int argc, char **argv) {
         fft3(w, u, -1);
     }
     for (int it = 1; it <= TIMES * classes[cl].iterations; it++) {
+        DEAD(w, sizeof(cplx) * total), DEAD(x, sizeof(cplx) * total);
+        PLACE();
 #pragma omp parallel
         {
             LOOP()

@@ -100,6 +100,18 @@ static void swap_u(Level *l) {
     SWAP(l->u, l->spare)
 }
 
+/* The coarser levels are made anew in each V-cycle, and `spare` is where a result goes before it is swapped. At the
+   head of the loop the residual of the finest level lives, too; before it is computed anew only the solution does. */
+static void place(const Level *level, int top, int head) {
+    for (int l = 1; l <= top; l++) {
+        size_t bytes = sizeof(double) * volume(1 << l);
+        DEAD(level[l].spare, bytes);
+        if (l < top) DEAD(level[l].u, bytes);
+        if (l < top || !head) DEAD(level[l].r, bytes);
+    }
+    PLACE();
+}
+
 /* v is +1 at the ten largest of the grid's random numbers, -1 at the ten smallest, else 0. */
 static void charges(double *v, int n) {
     double big[10], small[10];
@@ -152,6 +164,7 @@ int main(int argc, char **argv) {
         wrap(v, n);
         residual(level[top].u, v, level[top].r, n);
         for (int it = 0; it < TIMES * classes[cl].iterations; it++) {
+            if (PLACES == 1) place(level, top, 1);
             for (int l = top; l > 1; l--) restrict_to(level[l].r, level[l - 1].r, 1 << (l - 1));
             zero(level[1].u, 2);
             smooth(level[1].r, level[1].u, level[1].spare, 2);
@@ -169,6 +182,7 @@ int main(int argc, char **argv) {
             residual(level[top].u, v, level[top].r, n);
             smooth(level[top].r, level[top].u, level[top].spare, n);
             swap_u(&level[top]);
+            if (PLACES == 2) place(level, top, 0);
             residual(level[top].u, v, level[top].r, n);
         }
         LOOP()

@@ -25,6 +25,18 @@
 #define TIMES 1
 #endif
 
+/* With -DPLACES: where a checkpoint may be taken, and what is dead there. */
+#ifdef PLACES
+void promp_dead(const void *start, size_t bytes) __attribute__((weak));
+void promp_potential_ckpt(void) __attribute__((weak));
+#define DEAD(p, bytes) (promp_dead ? promp_dead(p, bytes) : (void)0)
+#define PLACE() (promp_potential_ckpt ? promp_potential_ckpt() : (void)0)
+#else
+#define PLACES 0
+#define DEAD(p, bytes) ((void)(bytes))
+#define PLACE() ((void)0)
+#endif
+
 #define NPB_A UINT64_C(1220703125) /* 5^13 */
 #define NPB_MASK ((UINT64_C(1) << 46) - 1)
 

@@ -99,6 +99,8 @@ tree undo_function ()
   return declare ("promp_undo", build_function_type_list (void_type_node, ptr_type_node, l, l, l, l, l, NULL_TREE));
 }
 
+tree dead_function () { return declare ("promp_dead", build_function_type_list (void_type_node, ptr_type_node, size_type_node, NULL_TREE)); }
+
 tree runtime_function (const char *name, bool argument)
 {
   return declare (name, argument ? build_function_type_list (void_type_node, integer_type_node, NULL_TREE)

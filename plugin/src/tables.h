@@ -13,6 +13,8 @@ void mark (gimple *site, function *fn, unsigned verdict, bool shared, location_t
 
 /// The declaration of the function that saves old values.
 tree undo_function ();
+/// Says that memory is dead: (start, bytes).
+tree dead_function ();
 /// The declaration of what stands for a function of promp.h: does nothing when the runtime is not there.
 tree runtime_function (const char *name, bool argument);
 

@@ -15,7 +15,7 @@
 //! keeper takes a whole checkpoint.
 //!
 //! ```text
-//! Seat::standing   AWAY --thread--> STANDS --keeper--> CLAIMED --thread, attempt over--> AWAY
+//! Seat::standing   AWAY --thread--> STANDS --keeper--> CLAIMED --keeper, attempt over--> AWAY
 //!                           |                              +--keeper, puts it off--> STANDS
 //!                           +--thread gives up (compare-and-swap)--> AWAY
 //! ```
@@ -81,18 +81,14 @@ pub fn stand(
         ring(k);
     }
     loop {
-        let over = k.attempts.load(Acquire) != before;
-        let leaves = over || !wanted() || time::now_ns() > until;
-        // In memory that was put back nobody stands: it is AWAY already.
+        let attempts = k.attempts.load(Acquire);
+        let leaves = attempts != before || !wanted() || time::now_ns() > until;
+        // Claimed, it is the keeper who lets it go. In memory that was put back nobody stands.
         if seat().load(SeqCst) == AWAY
             || leaves && seat().compare_exchange(STANDS, AWAY, SeqCst, SeqCst).is_ok()
         {
             return;
         }
-        if over {
-            seat().store(AWAY, SeqCst);
-            return;
-        }
-        futex::wait_until(&k.attempts, before, (time::now_ns() + LOOK_NS).min(until));
+        futex::wait_until(&k.attempts, attempts, time::now_ns() + LOOK_NS);
     }
 }

@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicU32, Ordering::*};
 
 /// How long the first thread of a team waits for the others: at most so long, and a part of the interval.
 const PATIENCE_NS: u64 = 1_000_000_000;
-const PATIENCE_PART: u64 = 16;
+const PATIENCE_PART: u64 = 4;
 /// Bits of a visit's number in [`Place::target`]; the region's are above.
 const VISIT_BITS: u32 = 24;
 

@@ -9,7 +9,7 @@
 
 use super::super::image::{Map, PAGE};
 use super::super::keep;
-use super::super::place::{CLAIMED, STANDS};
+use super::super::place::{AWAY, CLAIMED, STANDS};
 use super::super::ranges;
 use super::super::seats::Seat;
 use super::super::tracker::Run;
@@ -79,7 +79,8 @@ impl Keeper {
     pub(super) fn confirm(&mut self, seats: &[&'static Seat]) {
         let k = keep::get();
         let is_idle = |s: &Seat| s.logical().is_some_and(|t| t.worker.get() && !t.is_in_region());
-        let stands = |s: &&'static Seat| self.standing.seats.contains(&k.number(s));
+        let is_claimed = |s: &Seat| s.standing.load(SeqCst) == CLAIMED;
+        let stands = |s: &&'static Seat| is_claimed(s) && self.standing.seats.contains(&k.number(s));
         let alone = seats.iter().all(|s| stands(s) || is_idle(s));
         if !alone || k.handlers.load(Relaxed) != 0 {
             self.standing.dead.clear();
@@ -88,16 +89,20 @@ impl Keeper {
 
     /// The attempt is put off: they may go on, and stand there for the next one if they do not.
     pub(super) fn release(&mut self) {
+        self.let_go_as(STANDS);
+    }
+
+    /// Those that are claimed are not any more. Where memory was put back nobody stands.
+    fn let_go_as(&mut self, what: u32) {
         for &n in &self.standing.seats {
-            // Where memory was put back nobody stands.
-            let _ = keep::get().seats[n as usize].standing.compare_exchange(CLAIMED, STANDS, SeqCst, SeqCst);
+            let _ = keep::get().seats[n as usize].standing.compare_exchange(CLAIMED, what, SeqCst, SeqCst);
         }
-        self.dismiss();
+        self.standing = Standing::default();
     }
 
     /// The attempt is over: they go on.
     pub(super) fn dismiss(&mut self) {
-        self.standing = Standing::default();
+        self.let_go_as(AWAY);
     }
 
     /// What is left out of `maps`, if they are what the checkpoint is taken of.
