@@ -75,6 +75,13 @@ sorts! {
         Ordered,
     }
 
+    /// What a thread in the middle of its work waits for.
+    Pause {
+        /// A lock.
+        Lock,
+        /// Tasks below its own, none of which it can execute itself.
+        Tasks,
+    }
     /// What cancellation cancels.
     Cancelled {
         /// A parallel region.
@@ -175,9 +182,8 @@ events! {
 
     /// A member was handed a chunk: iterations [lo, hi) of the construct, counted from 0.
     Chunk { work: Work, lo: u64, hi: u64 } by work: Work;
-    /// A thread begins a synchronisation (a taskgroup's at its beginning, all others where they arrive).
-    SyncBegin { sync: Sync } by sync: Sync;
-    /// It arrives: what it does from here on is to wait, or to execute tasks meanwhile.
+    /// A thread begins a synchronisation of its team, and arrives: what it does from here on is to wait, or
+    /// to execute tasks meanwhile.
     SyncArrive { sync: Sync } by sync: Sync;
     /// It goes on.
     SyncLeave { sync: Sync } by sync: Sync;
@@ -188,7 +194,7 @@ events! {
     ImplicitEnd { team: &'static OfTeam };
     /// A region begins; its members do not yet. Told by the thread that encounters it. `asked`: the
     /// num_threads clause, 0 without.
-    ParallelBegin { team: &'static OfTeam, asked: u32, function: usize };
+    ParallelBegin { team: &'static OfTeam, size: u32, level: u32, asked: u32, function: usize };
     /// The region has ended, the thread that encountered it goes on with its task.
     ParallelEnd { team: &'static OfTeam };
 
@@ -228,6 +234,21 @@ events! {
     /// The event of a detached task was fulfilled. `ended`: its body had ended before.
     TaskFulfil { task: &'static OfTask, ended: bool };
 
+    /// A thread begins a synchronisation with tasks: a taskgroup at its beginning, taskwait where it arrives.
+    TaskSyncBegin { sync: Sync } by sync: Sync;
+    /// It arrives.
+    TaskSyncArrive { sync: Sync } by sync: Sync;
+    /// It goes on.
+    TaskSyncLeave { sync: Sync } by sync: Sync;
+    /// A thread that waits begins to execute a task meanwhile.
+    HelpBegin;
+    /// It is through with it.
+    HelpEnd;
+    /// A thread in the middle of its work has to wait: told only where it does, so light ways stay open.
+    PauseBegin { pause: Pause } by pause: Pause;
+    /// It goes on.
+    PauseEnd { pause: Pause } by pause: Pause;
+
     /// A thread cancels something.
     Cancel { what: Cancelled } by what: Cancelled;
     /// A thread finds that it is cancelled, at a cancellation point.
@@ -253,10 +274,9 @@ impl Set {
     /// Everything that has to do with regions' beginnings.
     pub const BEGIN: Set = Set::of(&[Row::ParallelBegin, Row::ImplicitBegin, Row::WorkBegin]);
     /// And with their ends.
-    pub const END: Set =
-        Set::of(&[Row::SyncBegin, Row::SyncArrive, Row::SyncLeave, Row::ImplicitEnd, Row::ParallelEnd]);
+    pub const END: Set = Set::of(&[Row::SyncArrive, Row::SyncLeave, Row::ImplicitEnd, Row::ParallelEnd]);
     /// Synchronisation.
-    pub const SYNC: Set = Set::of(&[Row::SyncBegin, Row::SyncArrive, Row::SyncLeave]);
+    pub const SYNC: Set = Set::of(&[Row::SyncArrive, Row::SyncLeave]);
     /// Locks.
     pub const LOCKS: Set = Set::of(&[
         Row::LockInit,
@@ -269,8 +289,12 @@ impl Set {
     /// Tasks, from their creation on.
     pub const TASKS: Set =
         Set::of(&[Row::TaskCreate, Row::TaskBegin, Row::TaskEnd, Row::TaskSkipped, Row::TaskFulfil]);
+    /// Waiting for locks, where somebody else has them.
+    pub const PAUSES: Set = Set::of(&[Row::PauseBegin, Row::PauseEnd]);
+    /// Waiting in tasks.
+    pub const TASK_SYNC: Set = Set::of(&[Row::TaskSyncBegin, Row::TaskSyncArrive, Row::TaskSyncLeave]);
     /// What happens in calls that have a light way (entry/light.rs): wanted, they all take the usual one.
-    pub const LIGHT: Set = Set(Set::LOCKS.0 | Set::TASKS.0 | Set::SYNC.0 | Set::of(&[Row::Single]).0);
+    pub const LIGHT: Set = Set(Set::LOCKS.0 | Set::TASKS.0 | Set::TASK_SYNC.0 | Set::of(&[Row::Single]).0);
     /// All.
     pub const ALL: Set = Set(u64::MAX >> (u64::BITS as usize - Row::ALL.len()));
 

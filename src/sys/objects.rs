@@ -42,6 +42,83 @@ pub fn loaded() -> Vec<Object> {
     list
 }
 
+/// The object that an address lies in.
+pub struct Around {
+    /// Its file.
+    pub path: String,
+    /// What its addresses exceed those in the file by.
+    pub base: usize,
+    /// Its GNU build id, if it has one.
+    pub build_id: Vec<u8>,
+}
+
+/// The object that `at` lies in. For threads of libc's only, like [`loaded`].
+pub fn around(at: usize) -> Option<Around> {
+    struct Asked {
+        at: usize,
+        found: Option<Around>,
+    }
+    unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _size: usize, asked: *mut c_void) -> c_int {
+        // SAFETY: the loader describes an object; `asked` is the one below.
+        let (info, asked) = unsafe { (&*info, &mut *asked.cast::<Asked>()) };
+        // SAFETY: as above; the loader's name and headers of the object.
+        let (name, headers) = unsafe {
+            (
+                if info.dlpi_name.is_null() { c"" } else { CStr::from_ptr(info.dlpi_name) },
+                core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)),
+            )
+        };
+        let base = info.dlpi_addr as usize;
+        let start = |h: &libc::Elf64_Phdr| base + h.p_vaddr as usize;
+        let holds = |h: &&libc::Elf64_Phdr| {
+            h.p_type == libc::PT_LOAD && (start(h)..start(h) + h.p_memsz as usize).contains(&asked.at)
+        };
+        if !headers.iter().any(|h| holds(&h)) {
+            return 0;
+        }
+        let notes = headers.iter().filter(|h| h.p_type == libc::PT_NOTE);
+        let build_id = notes
+            .into_iter()
+            // SAFETY: notes of a loaded object are in its memory.
+            .find_map(|h| unsafe { gnu_build_id(start(h), h.p_memsz as usize) })
+            .unwrap_or_default();
+        let mut path = name.to_string_lossy().into_owned();
+        if path.is_empty() {
+            let exe = std::fs::read_link("/proc/self/exe");
+            path = exe.map(|p| p.to_string_lossy().into_owned()).unwrap_or_default();
+        }
+        asked.found = Some(Around { path, base, build_id });
+        1
+    }
+    let mut asked = Asked { at, found: None };
+    // SAFETY: `look` gets what it is asked.
+    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut asked).cast()) };
+    asked.found
+}
+
+/// The GNU build id among the notes of `len` bytes at `at` (System V ABI, chapter 5).
+///
+/// # Safety
+/// The notes are readable.
+unsafe fn gnu_build_id(at: usize, len: usize) -> Option<Vec<u8>> {
+    const NT_GNU_BUILD_ID: u32 = 3;
+    const HEAD: usize = 12;
+    // SAFETY: by the caller's promise.
+    let bytes = unsafe { core::slice::from_raw_parts(at as *const u8, len) };
+    let mut rest = bytes;
+    while rest.len() > HEAD {
+        let word = |i: usize| u32::from_le_bytes([rest[i], rest[i + 1], rest[i + 2], rest[i + 3]]) as usize;
+        let (name, desc, kind) = (word(0), word(4), word(8));
+        let desc_at = HEAD + name.next_multiple_of(4);
+        let end = desc_at.checked_add(desc)?;
+        if kind == NT_GNU_BUILD_ID as usize && rest.get(HEAD..HEAD + 4) == Some(b"GNU\0") {
+            return rest.get(desc_at..end).map(<[u8]>::to_vec);
+        }
+        rest = rest.get(desc_at + desc.next_multiple_of(4)..)?;
+    }
+    None
+}
+
 /// The loader's own first address.
 pub fn loader() -> usize {
     // SAFETY: reads the auxiliary vector.

@@ -24,6 +24,14 @@ pub fn of_thread_ns(tid: u32) -> u64 {
     ns(ts)
 }
 
+/// Nanoseconds of CPU time that the calling kernel thread has used.
+pub fn of_caller_ns() -> u64 {
+    let mut ts = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `ts` is writable. Not libc's function: it would change `errno`.
+    unsafe { sys!(libc::SYS_clock_gettime, libc::CLOCK_THREAD_CPUTIME_ID, &raw mut ts) };
+    ns(ts)
+}
+
 /// The processor's time stamp counter: ticks of a constant rate, two to four in a nanosecond.
 #[inline(always)]
 pub fn ticks() -> u64 {

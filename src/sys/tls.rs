@@ -1,8 +1,9 @@
-//! The one thread-local word of the runtime: a pointer to the calling logical thread's [`Thread`], or, before its first call, to [`NOBODY`].
+//! The one thread-local word of the runtime: a pointer to the calling logical thread's [`Thread`], or, before
+//! its first call, to [`NOBODY`].
 //!
-//! It is an initial-exec TLS symbol (one load through the GOT, no `__tls_get_addr`) defined in assembly, and lies in
-//! the application's TLS block: it belongs to the logical thread, so a new host that takes over the thread pointer
-//! finds the same value.
+//! It is an initial-exec TLS symbol (one load through the GOT, no `__tls_get_addr`) defined in assembly, and
+//! lies in the application's TLS block: it belongs to the logical thread, so a new host that takes over the
+//! thread pointer finds the same value.
 
 use super::asm;
 use crate::team::thread::Thread;
@@ -22,8 +23,8 @@ arch::global_asm!(
     nobody = sym NOBODY,
 );
 
-/// What stubs note of a thread that the runtime does not know, they note here, where nobody looks, and what they look at is 0: no call is light.
-/// So they need not ask whether it is known.
+/// What stubs note of a thread that the runtime does not know, they note here, where nobody looks, and what
+/// they look at is 0: no call is light. So they need not ask whether it is known.
 static NOBODY: Nobody = Nobody(UnsafeCell::new([0; asm::STUBS_KNOW]));
 
 #[repr(C, align(64))]
@@ -36,12 +37,27 @@ unsafe impl Sync for Nobody {}
 #[inline(always)]
 pub fn get() -> Option<&'static Thread> {
     let p: *const Thread;
-    // SAFETY: reads the TLS word defined above, which is the address of `NOBODY` or of a `Thread`; those are never freed.
+    // SAFETY: reads the TLS word defined above, which is the address of `NOBODY` or of a `Thread`; those are
+    // never freed.
     unsafe {
         arch::asm!("mov {0}, qword ptr [rip + promp_self@GOTTPOFF]", "mov {0}, qword ptr fs:[{0}]", out(reg) p,
              options(pure, readonly, nostack, preserves_flags));
         if p.cast() == &raw const NOBODY { None } else { Some(&*p) }
     }
+}
+
+/// The frame of the call by which the calling thread became known: the stub noted it where nobody looks, and
+/// where another thread may have noted its own since. So it is taken only if it lies on the caller's stack,
+/// not far up; 0 if not.
+pub fn first_frame() -> usize {
+    const NEAR: usize = 64 << 10;
+    let sp: usize;
+    // SAFETY: reads the stack pointer, and a word that stubs write in one piece.
+    let frame = unsafe {
+        arch::asm!("mov {0}, rsp", out(reg) sp, options(nomem, nostack, preserves_flags));
+        (NOBODY.0.get() as *const u8).add(asm::FRAME).cast::<usize>().read_volatile()
+    };
+    if (sp..sp + NEAR).contains(&frame) { frame } else { 0 }
 }
 
 /// Sets the calling thread's identity.

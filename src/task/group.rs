@@ -58,7 +58,7 @@ pub fn start(thr: &'static Thread) -> &'static Group {
     g.outer.set(task.group.get());
     g.reductions.set(task.group.get().map_or(0, |o| o.reductions.get()));
     task.group.set(Some(g));
-    thr.tell(Event::SyncBegin { sync: Sync::Taskgroup });
+    thr.tell(Event::TaskSyncBegin { sync: Sync::Taskgroup });
     g
 }
 
@@ -66,9 +66,9 @@ pub fn start(thr: &'static Thread) -> &'static Group {
 pub fn end(thr: &'static Thread) {
     let task = thr.task();
     let Some(g) = task.group.get() else { return };
-    thr.tell(Event::SyncArrive { sync: Sync::Taskgroup });
+    thr.tell(Event::TaskSyncArrive { sync: Sync::Taskgroup });
     TaskPool::wait_below(thr, || g.count.none());
-    thr.tell(Event::SyncLeave { sync: Sync::Taskgroup });
+    thr.tell(Event::TaskSyncLeave { sync: Sync::Taskgroup });
     task.group.set(g.outer.get());
     if task.children.all_gone() && g.outer.get().is_none() {
         task.spawned.set(false);

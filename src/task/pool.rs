@@ -11,7 +11,7 @@ use super::deque::Deque;
 use super::lengths::Lengths;
 use super::{Task, detach, included};
 use crate::observe;
-use crate::observe::event::{Event, Set, Sync};
+use crate::observe::event::{Event, Pause, Set, Sync};
 use crate::sys::lock::Locked;
 use crate::sys::own::Own;
 use crate::sys::time;
@@ -317,6 +317,7 @@ impl TaskPool {
             thr.team().event.notify();
             return false;
         }
+        thr.tell(Event::HelpBegin);
         match victim {
             None => self.execute(thr, t),
             Some(v) => {
@@ -325,6 +326,7 @@ impl TaskPool {
                 v.lengths.measured(time::ticks().wrapping_sub(began));
             }
         }
+        thr.tell(Event::HelpEnd);
         true
     }
 
@@ -352,7 +354,10 @@ impl TaskPool {
         let scope = Scope::Below(thr.task());
         while !done() {
             if !team.tasks.run_one(thr, scope) {
+                let pause = Pause::Tasks;
+                thr.tell(Event::PauseBegin { pause });
                 team.event.wait(team.patience.get(), || done() || team.tasks.has_ready(thr, scope));
+                thr.tell(Event::PauseEnd { pause });
             }
         }
     }
@@ -533,10 +538,10 @@ fn run_body_or_tell<const TELL: bool>(thr: &'static Thread, t: &'static Task) {
 
 /// A wait in the current task, as synchronisation `sync`.
 pub fn tell_wait(thr: &'static Thread, sync: Sync, wait: impl FnOnce()) {
-    thr.tell(Event::SyncBegin { sync });
-    thr.tell(Event::SyncArrive { sync });
+    thr.tell(Event::TaskSyncBegin { sync });
+    thr.tell(Event::TaskSyncArrive { sync });
     wait();
-    thr.tell(Event::SyncLeave { sync });
+    thr.tell(Event::TaskSyncLeave { sync });
 }
 
 /// `taskwait`: waits until the current task's children are done, executing them meanwhile.

@@ -95,7 +95,13 @@ fn start_or_tell<const TELL: bool>(
     let region = if outer_team.level.get() == 0 { next_ordinal() } else { outer_team.primary.region.get() };
     team.primary.region.set(region);
     if TELL {
-        thr.tell(Event::ParallelBegin { team: &team.words, asked: threads, function: call.0 });
+        thr.tell(Event::ParallelBegin {
+            team: &team.words,
+            size: team.size(),
+            level: team.level.get(),
+            asked: threads,
+            function: call.0,
+        });
     }
     let epoch = team.begin_region();
     let m = team.member(0);
@@ -251,7 +257,6 @@ fn finish_or_tell<const TELL: bool>(thr: &'static Thread) {
 
 /// A member arrives at its region's end.
 fn tell_arrival(thr: &'static Thread) {
-    thr.tell(Event::SyncBegin { sync: Sync::Join });
     thr.tell(Event::SyncArrive { sync: Sync::Join });
 }
 

@@ -200,7 +200,6 @@ impl Team {
     #[cold]
     #[inline(never)]
     fn tell_barrier(&'static self, thr: &'static Thread, sync: Sync, cancellable: bool) -> bool {
-        thr.tell(Told::SyncBegin { sync });
         thr.tell(Told::SyncArrive { sync });
         let passed = self.barrier(thr, cancellable);
         thr.tell(Told::SyncLeave { sync });
@@ -209,7 +208,7 @@ impl Team {
 
     /// The team barrier for `thr`, which executes tasks while it waits. Returns false if the region was cancelled while
     /// (or before) it waited and `cancellable` is set.
-    fn barrier(&'static self, thr: &'static Thread, cancellable: bool) -> bool {
+    pub fn barrier(&'static self, thr: &'static Thread, cancellable: bool) -> bool {
         let n = self.size();
         if n == 1 && self.tasks.idle(self) {
             return !(cancellable && self.is_cancelled());

@@ -182,7 +182,11 @@ impl Thread {
 
     /// Where the current runtime call was made; 0 if there is none.
     pub fn call_site(&self) -> usize {
-        match self.frame.get() {
+        let frame = match self.frame.get() {
+            0 => tls::first_frame(),
+            f => f,
+        };
+        match frame {
             0 => 0,
             // SAFETY: the frame of the call in progress; its return address lies behind the saved registers.
             f => unsafe { *((f + asm::FRAME_BYTES) as *const usize) },

@@ -2,6 +2,7 @@
 //! initialised, if their settings ask for them.
 
 pub mod counts;
+pub mod monitor;
 
 use crate::icv::env;
 use crate::icv::settings::{Bad, report_bad};
@@ -13,6 +14,7 @@ pub fn initialise() {
         return;
     }
     counts::start(setting);
+    monitor::start(setting);
 }
 
 /// What environment variable `name` says, one of `words`: its number; 0, with a complaint, if it says

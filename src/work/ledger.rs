@@ -41,7 +41,12 @@ impl Ledger {
         self.had_last.set(false);
     }
 
-    /// Chunks taken in the region.
+    /// Chunks taken in the region so far.
+    pub fn chunks(&self) -> u64 {
+        self.chunks.get()
+    }
+
+    /// Chunks taken in the region, which ends.
     pub fn end_region(&self) -> u64 {
         self.chunks.replace_with_zero()
     }

@@ -2,7 +2,7 @@
 //! logical thread holds. A logical thread keeps its locks when its host is replaced: the lock's word is all the state.
 
 use crate::observe;
-use crate::observe::event::{Event, Mutex, Set};
+use crate::observe::event::{Event, Mutex, Pause, Set};
 use crate::sys::lock::Lock;
 use crate::team::thread::Thread;
 use crossbeam_utils::CachePadded;
@@ -15,7 +15,7 @@ pub static ATOMIC: CachePadded<Lock> = CachePadded::new(Lock::new());
 /// Takes `lock` for `thr`, as what `mutex` says.
 #[inline]
 pub fn acquire(thr: &'static Thread, lock: &Lock, mutex: Mutex) {
-    if observe::wants(Set::LOCKS) {
+    if observe::wants(Set::LOCKS.and(Set::PAUSES)) {
         return tell_acquire(thr, lock, mutex);
     }
     lock.lock_watched();
@@ -45,7 +45,11 @@ pub fn try_acquire(thr: &'static Thread, lock: &Lock, mutex: Mutex) -> bool {
 #[inline(never)]
 fn tell_acquire(thr: &'static Thread, lock: &Lock, mutex: Mutex) {
     thr.tell(Event::LockWait { mutex, at: address(lock), test: false });
-    lock.lock_watched();
+    if !lock.try_lock() {
+        thr.tell(Event::PauseBegin { pause: Pause::Lock });
+        lock.lock_watched();
+        thr.tell(Event::PauseEnd { pause: Pause::Lock });
+    }
     thr.hold(1);
     thr.tell(Event::LockGot { mutex, at: address(lock) });
 }

@@ -230,10 +230,18 @@ pub fn next(thr: &'static Thread, m: &'static Member) -> Option<Range> {
     }
     m.ledger.finish_chunk(m);
     let taken = if s.is_cancelled() || m.team().is_cancelled() { None } else { hand_out(m, s, shape) };
-    if let Some(r) = taken {
-        thr.tell(Event::Chunk { work: shape.work, lo: r.lo, hi: r.hi });
+    if let Some(r) = taken
+        && observe::wants(Set::of(&[Row::Chunk]))
+    {
+        tell_chunk(thr, shape, r);
     }
     taken
+}
+
+#[cold]
+#[inline(never)]
+fn tell_chunk(thr: &'static Thread, shape: &Shape, r: Range) {
+    thr.tell(Event::Chunk { work: shape.work, lo: r.lo, hi: r.hi });
 }
 
 #[inline]
@@ -423,23 +431,48 @@ fn wait_turn(m: &'static Member, s: &'static Share, lo: u64) {
     }
 }
 
-/// `ordered`: waits for the turn of the chunk in flight.
+/// `ordered`: waits for the turn of the chunk in flight. Where calls are light nobody listens to locks.
 pub fn ordered_start(thr: &'static Thread) {
+    if thr.light.get() == 0 {
+        return ordered_start_told(thr);
+    }
+    take_turn(thr);
+}
+
+fn take_turn(thr: &'static Thread) {
     let m = thr.member();
-    let at = m.share.get().map_or(0, |s| core::ptr::from_ref(s).addr());
-    thr.tell(Event::LockWait { mutex: Mutex::Ordered, at, test: false });
     if let (Some(s), Some((_, r))) = (m.share.get(), m.ledger.in_flight()) {
         wait_turn(m, s, r.lo);
     }
     thr.hold(1);
+}
+
+/// What an ordered section is called in events.
+fn ordered_of(thr: &'static Thread) -> usize {
+    thr.member().share.get().map_or(0, |s| core::ptr::from_ref(s).addr())
+}
+
+#[cold]
+#[inline(never)]
+fn ordered_start_told(thr: &'static Thread) {
+    let at = ordered_of(thr);
+    thr.tell(Event::LockWait { mutex: Mutex::Ordered, at, test: false });
+    take_turn(thr);
     thr.tell(Event::LockGot { mutex: Mutex::Ordered, at });
 }
 
 /// The end of an ordered section. The turn stays with the chunk until the next one is asked for.
 pub fn ordered_end(thr: &'static Thread) {
     thr.hold(-1);
-    let at = thr.member().share.get().map_or(0, |s| core::ptr::from_ref(s).addr());
-    thr.tell(Event::LockGive { mutex: Mutex::Ordered, at });
+    if thr.light.get() == 0 {
+        ordered_end_told(thr);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn ordered_end_told(thr: &'static Thread) {
+    thr.tell(Event::LockGive { mutex: Mutex::Ordered, at: ordered_of(thr) });
 }
 
 /// Leaves the construct without a barrier.

@@ -1,0 +1,248 @@
+//! The monitor: where threads wait for each other (PROMP_MONITOR; docs/monitor.md; paper P5). It listens to
+//! what happens to threads (observe/), adds up what they do between two synchronisations (watch.rs) in tables
+//! of fixed size (tables.rs), and works the figures of the report out at the end (report.rs).
+
+mod clock;
+mod report;
+mod tables;
+mod trace;
+mod watch;
+
+use crate::fault;
+use crate::icv::globals;
+use crate::observe::event::{Event, Pause, Row, Set, Sync};
+use crate::observe::{self, Listener, OfTeam, Told, Word};
+use crate::say;
+use crate::sys::lock::Locked;
+use crate::sys::own::Own;
+use crate::sys::tls;
+use crate::team::thread::Thread;
+use core::sync::atomic::Ordering::*;
+use promp_report::words::{self, State};
+use trace::Ring;
+use watch::{TeamWatch, Visit, Watch};
+
+/// The listener's place; written once.
+static WORD: Own<Option<Word>> = Own::new(None);
+/// PROMP_MONITOR=trace?
+static TRACES: Own<bool> = Own::new(false);
+static RINGS: Locked<Vec<&'static Ring>> = Locked::new(Vec::new());
+
+/// What it wants. Nothing of it happens in calls that have light ways.
+const WANTS: Set = Set::of(&[
+    Row::ThreadBegin,
+    Row::ThreadEnd,
+    Row::ParallelBegin,
+    Row::ParallelEnd,
+    Row::ImplicitBegin,
+    Row::ImplicitEnd,
+    Row::SyncArrive,
+    Row::SyncLeave,
+    Row::WorkBegin,
+    Row::WorkEnd,
+    Row::HelpBegin,
+    Row::HelpEnd,
+    Row::PauseBegin,
+    Row::PauseEnd,
+]);
+
+/// Starts to measure if the setting says so.
+pub fn start(setting: impl Fn(&str, &[&str]) -> usize) {
+    let mode = setting("PROMP_MONITOR", &["off", "segments", "trace"]);
+    if mode == 0 {
+        return;
+    }
+    clock::start();
+    if !tables::start(is_shared()) {
+        say!("PROMP_MONITOR: the system gives no memory for the tables; nothing is measured");
+        return;
+    }
+    TRACES.set(mode == 2);
+    WORD.set(observe::register(Listener { wants: WANTS, told }));
+    fault::report::also(report::fill);
+    // SAFETY: handlers that live as long as the process.
+    unsafe {
+        libc::atexit(at_exit);
+        libc::pthread_atfork(None, None, Some(after_fork));
+    }
+}
+
+/// Can others read the tables while the program runs? Where memory goes back in rollbacks it is all the
+/// process's own.
+fn is_shared() -> bool {
+    globals().promp.checkpoints.is_none()
+}
+
+extern "C" fn at_exit() {
+    tables::end();
+}
+
+/// A child begins anew, in plain memory (many end by `_exit`, and would leave their files behind): the thread
+/// that called fork goes on where it was.
+extern "C" fn after_fork() {
+    tables::after_fork();
+    RINGS.raw().reset();
+    RINGS.with(Vec::clear);
+    if let Some(w) = tls::get().and_then(watch_of) {
+        w.forget();
+        w.row.set(tables::take_row().unwrap_or(0));
+        w.ring.set(ring());
+    }
+}
+
+/// The rings of all threads.
+fn rings() -> Vec<&'static Ring> {
+    RINGS.with(|r| r.clone())
+}
+
+fn ring() -> Option<&'static Ring> {
+    if !TRACES.get() {
+        return None;
+    }
+    let ring = Ring::new();
+    RINGS.with(|r| r.push(ring));
+    Some(ring)
+}
+
+/// What is known of a thread's time.
+fn watch_of(thr: &'static Thread) -> Option<&'static Watch> {
+    let at = thr.words.of(WORD.get()?).get() as *const Watch;
+    // SAFETY: null, or set by `begin` to a `Watch`, which lives for ever.
+    unsafe { at.as_ref() }
+}
+
+fn begin(thr: &'static Thread, worker: bool) {
+    let Some(word) = WORD.get() else { return };
+    match watch_of(thr) {
+        Some(w) => w.row.set(tables::take_row().unwrap_or(0)),
+        None => {
+            let Some(w) = Watch::new(ring()) else { return };
+            thr.words.of(word).set(core::ptr::from_ref(w).addr());
+        }
+    }
+    let Some(w) = watch_of(thr) else { return };
+    let now = w.look();
+    if worker {
+        w.enter(State::Idle);
+        if tables::header().regions.load(Relaxed) <= 1 {
+            // Before the first region was there its threads had nothing to do.
+            w.last.store(clock::first(), Relaxed);
+        }
+    } else {
+        let from = if tables::header().regions.load(Relaxed) == 0 { clock::first() } else { now };
+        w.last.store(from, Relaxed);
+        w.begin(thr, from, Visit::new(0, words::Sync::Start, 0, from), State::Serial);
+    }
+}
+
+fn team_watch(team: &'static OfTeam) -> Option<&'static TeamWatch> {
+    let word = team.of(WORD.get()?);
+    if word.get() == 0 {
+        // By the thread that encounters the team's first region, before its members are there.
+        word.set(core::ptr::from_ref::<TeamWatch>(Box::leak(Box::default())).addr());
+    }
+    // SAFETY: set above, to what lives for ever.
+    unsafe { (word.get() as *const TeamWatch).as_ref() }
+}
+
+fn told(t: &Told) {
+    let Some(thr) = t.thread.map(Thread::of) else { return };
+    if let Event::ThreadBegin { worker } = *t.event {
+        return begin(thr, worker);
+    }
+    let Some(w) = watch_of(thr) else { return };
+    match *t.event {
+        Event::ThreadEnd => {
+            if w.visit.peek().level == 0 && State::Serial as u32 == w.state.load(Relaxed) {
+                w.end_serial(thr, 0, words::Sync::Exit, 1);
+            }
+            w.enter(State::Free);
+        }
+        Event::ParallelBegin { team, size, level, .. } => {
+            let Some(tw) = team_watch(team) else { return };
+            let site = thr.call_site();
+            let before = if level == 1 {
+                tables::header().region_since_ns.store(crate::sys::time::now_ns(), Relaxed);
+                tables::header().regions.fetch_add(1, Relaxed);
+                tables::header().team.fetch_max(size.into(), Relaxed);
+                w.end_serial(thr, site, words::Sync::Region, size)
+            } else {
+                None
+            };
+            tw.before.set(before.map_or(0, |s| s + 1));
+            tw.site.set(site);
+            tw.level.set(level);
+            tw.regions.store(tw.regions.load(Relaxed) + 1, Relaxed);
+            w.suspend(before.is_some());
+        }
+        Event::ImplicitBegin { team } => {
+            let Some(tw) = team_watch(team) else { return };
+            if thr.num() != 0 {
+                w.idle(tw.before.get().checked_sub(1));
+            }
+            w.begin_region(thr, tw);
+        }
+        Event::SyncArrive { sync } if w.visit.peek().level > 0 && kind(sync).is_some() => w.arrive(thr),
+        Event::SyncLeave { sync } if w.visit.peek().level > 0 && sync != Sync::Join => {
+            let Some(to) = kind(sync) else { return };
+            let (site, level) = (thr.call_site(), w.visit.peek().level);
+            let now = w.leave(thr, site, to);
+            w.begin(thr, now, Visit::new(site, to, level, now), State::Busy);
+        }
+        Event::ImplicitEnd { team } => {
+            if let Some(tw) = team_watch(team) {
+                w.leave_region(thr, tw);
+            }
+        }
+        Event::ParallelEnd { .. } => {
+            let left = w.last.load(Relaxed);
+            w.resume();
+            if thr.team().level.get() == 0 {
+                // From where it left the region's end: what lies between belongs to nobody else.
+                w.last.store(left, Relaxed);
+                tables::header().region_since_ns.store(0, Relaxed);
+                let visit = Visit::new(thr.call_site(), words::Sync::RegionEnd, 0, left);
+                w.begin(thr, left, visit, State::Serial);
+            }
+        }
+        Event::WorkBegin { work, construct } => {
+            w.work(work, construct, thr.member().ledger.chunks(), thr.team().size());
+        }
+        Event::WorkEnd { .. } => w.work_ends(thr.member().ledger.chunks()),
+        Event::HelpBegin => w.within(State::Busy),
+        Event::PauseBegin { pause: Pause::Lock } => w.within(State::Runtime),
+        Event::PauseBegin { pause: Pause::Tasks } => w.within(State::Waiting),
+        Event::HelpEnd | Event::PauseEnd { .. } => w.back(),
+        _ => {}
+    }
+}
+
+/// Team synchronisations, by the words of the report.
+fn kind(sync: Sync) -> Option<words::Sync> {
+    match sync {
+        Sync::Barrier => Some(words::Sync::Barrier),
+        Sync::Work | Sync::Copy => Some(words::Sync::ConstructEnd),
+        Sync::Join => Some(words::Sync::RegionEnd),
+        Sync::Taskwait | Sync::Taskgroup => None,
+    }
+}
+
+/// What the threads have not recorded yet, at the end: the caller's serial code; the others' idleness.
+/// Others' figures are read as they are: (row, segment, busy, waiting) in nanoseconds. And the time up to
+/// which all that is, on the monotonic clock.
+fn unrecorded() -> (u64, Vec<(u32, u32, u64, u64)>) {
+    let me = tls::get();
+    let mut end = clock::stamp();
+    if let Some((thr, w)) = me.and_then(|thr| Some((thr, watch_of(thr)?)))
+        && w.state.load(Relaxed) == State::Serial as u32
+    {
+        let size = tables::header().team.load(Relaxed).max(1) as u32;
+        w.end_serial(thr, 0, words::Sync::Exit, size);
+        end = w.last.load(Relaxed);
+        w.visit.set(Visit::new(0, words::Sync::Exit, 0, end));
+    }
+    let is_me = |t: &Thread| me.is_some_and(|m| core::ptr::eq(m, t));
+    let others = fault::threads().into_iter().filter(|t| !is_me(t));
+    let all = others.filter_map(watch_of).flat_map(|w| w.unrecorded(end)).collect();
+    (clock::monotonic_ns(end), all)
+}

@@ -1,0 +1,341 @@
+//! The tables: the live file (crates/report, `live`), which is at the same time where the figures are kept.
+//! Of fixed size, made once. Where checkpoints are taken it is plain memory instead: it then goes back with
+//! all other memory in a rollback, so that a visit counts once however often it was lived, and `promp top`
+//! finds no file.
+//!
+//! A cell is written by its thread alone. What a segment's team measured as a whole is added by the member 0
+//! of a team; there can be several teams at a time, so these are added atomically. Nothing is ordered by
+//! them.
+
+use crate::icv::globals;
+use crate::sys;
+use crate::sys::lock::Locked;
+use crate::sys::own::Own;
+use crate::sys::{syscall, time};
+use core::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering::*};
+use promp_report::live::{self, Cell, Header, Module, SegmentRow, ThreadRow};
+use promp_report::words;
+use std::collections::HashMap;
+use std::ffi::CString;
+
+/// Segments that there is room for, and modules.
+pub const SEGMENTS: usize = 512;
+const MODULES: usize = 64;
+/// Threads that there is room for, at least and at most.
+const THREADS: (usize, usize) = (16, 1024);
+/// A place that is not known.
+pub const NOWHERE: u64 = u64::MAX;
+
+#[derive(Clone, Copy)]
+struct Place {
+    base: usize,
+    threads: usize,
+    at: live::Tables,
+}
+
+/// Written once, when the monitor starts.
+static PLACE: Own<Place> = Own::new(Place { base: 0, threads: 0, at: live::Tables::new(0, 0, 0) });
+
+/// What a segment is known by: the calls that begin and end it and their kinds, and the depth of its region.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Key {
+    /// Return address of the call that begins it.
+    pub begin: usize,
+    /// Of the one that ends it.
+    pub end: usize,
+    /// What it begins with.
+    pub from: words::Sync,
+    /// What it ends with.
+    pub to: words::Sync,
+    /// Depth of the region; 0: outside.
+    pub level: u32,
+}
+
+static INDEX: Locked<Option<HashMap<Key, u32>>> = Locked::new(None);
+
+/// Beside the live file: what a segment's team measured without the time in which CPUs were taken away, and
+/// each thread's number in the team.
+pub struct Beside {
+    /// The slowest thread's busy time on a CPU, summed over visits.
+    pub tp_own_ns: AtomicU64,
+    /// The mean of it.
+    pub mean_own_ns: AtomicU64,
+}
+
+static BESIDE: [Beside; SEGMENTS] =
+    [const { Beside { tp_own_ns: AtomicU64::new(0), mean_own_ns: AtomicU64::new(0) } }; SEGMENTS];
+static NUMBERS: Own<&'static [AtomicU16]> = Own::new(&[]);
+
+/// Makes the tables. False if the system has no memory for them.
+pub fn start(shared: bool) -> bool {
+    if shared {
+        remove_stale();
+    }
+    let threads = (4 * globals().initial.threads as usize).clamp(THREADS.0, THREADS.1);
+    let at = live::Tables::new(MODULES, SEGMENTS, threads);
+    let Some(base) = map(0, at.bytes, shared) else { return false };
+    PLACE.set(Place { base, threads, at });
+    NUMBERS.set(Box::leak((0..threads * SEGMENTS).map(|_| AtomicU16::new(0)).collect()));
+    head();
+    true
+}
+
+/// In a child after fork: tables of its own, with nothing in them.
+pub fn after_fork() {
+    SERIAL.store(0, Relaxed);
+    INDEX.raw().reset();
+    INDEX.with(|i| *i = None);
+    let p = PLACE.get();
+    if map(p.base, p.at.bytes, false).is_none() {
+        // What the child writes must not go to its parent's file: better none at all.
+        crate::say!("PROMP_MONITOR: the system gives no memory for a child's tables");
+        syscall::exit_group(71);
+    }
+    for b in &BESIDE {
+        b.tp_own_ns.store(0, Relaxed);
+        b.mean_own_ns.store(0, Relaxed);
+    }
+    head();
+}
+
+/// The live file is of no use any more.
+pub fn end() {
+    header().ended_ns.store(time::now_ns(), Relaxed);
+    if let Ok(path) = file() {
+        // SAFETY: a C string.
+        unsafe { sys!(libc::SYS_unlink, path.as_ptr()) };
+    }
+}
+
+fn file() -> Result<CString, std::ffi::NulError> {
+    // SAFETY: no arguments.
+    let uid = unsafe { libc::geteuid() };
+    CString::new(live::path(uid, syscall::getpid()))
+}
+
+/// Removes live files of processes that were killed.
+fn remove_stale() {
+    // SAFETY: no arguments.
+    let prefix = live::prefix(unsafe { libc::geteuid() });
+    for entry in std::fs::read_dir(live::DIRECTORY).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let pid = name.to_str().and_then(|n| n.strip_prefix(&prefix)).and_then(|n| n.parse::<i32>().ok());
+        // SAFETY: signal 0 only asks.
+        let gone = |pid: i32| unsafe { sys!(libc::SYS_kill, pid, 0) } == -(libc::ESRCH as isize);
+        if pid.is_some_and(|p| p > 0 && gone(p)) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// `bytes` bytes of zeroes, at `at` unless that is 0: of the live file, or plain memory.
+fn map(at: usize, bytes: usize, shared: bool) -> Option<usize> {
+    let fixed = if at == 0 { 0 } else { libc::MAP_FIXED };
+    let rights = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a file of our own name, or fresh memory; at `at` lie the parent's tables, which are not ours.
+    let p = unsafe {
+        if shared && let Some(fd) = create(bytes) {
+            let p = sys!(libc::SYS_mmap, at, bytes, rights, libc::MAP_SHARED | fixed, fd, 0);
+            sys!(libc::SYS_close, fd);
+            p
+        } else {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | fixed;
+            sys!(libc::SYS_mmap, at, bytes, rights, flags, usize::MAX, 0)
+        }
+    };
+    (p > 0).then_some(p as usize)
+}
+
+/// Makes the live file, all of it there: a full file system must not show when it is written to.
+fn create(bytes: usize) -> Option<isize> {
+    let path = file().ok()?;
+    let flags = libc::O_CREAT | libc::O_EXCL | libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+    // SAFETY: C strings, and a descriptor that was just made.
+    unsafe {
+        // One of a process that had this number and was killed.
+        sys!(libc::SYS_unlink, path.as_ptr());
+        let fd = sys!(libc::SYS_open, path.as_ptr(), flags, 0o600);
+        if fd < 0 {
+            return None;
+        }
+        if sys!(libc::SYS_fallocate, fd, 0, 0, bytes) != 0 {
+            sys!(libc::SYS_unlink, path.as_ptr());
+            sys!(libc::SYS_close, fd);
+            return None;
+        }
+        Some(fd)
+    }
+}
+
+fn head() {
+    let (p, h) = (PLACE.get(), header());
+    let set = |word: &AtomicU64, v: usize| word.store(v as u64, Relaxed);
+    set(&h.version, live::VERSION as usize);
+    set(&h.pid, syscall::getpid() as usize);
+    set(&h.process_start, process_start().unwrap_or(0) as usize);
+    set(&h.began_ns, super::clock::began_ns() as usize);
+    let unix = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    set(&h.began_unix_ns, unix.map_or(0, |d| d.as_nanos() as usize));
+    set(&h.modules_at, p.at.modules_at);
+    set(&h.modules_room, MODULES);
+    set(&h.segments_at, p.at.segments_at);
+    set(&h.segments_room, SEGMENTS);
+    set(&h.threads_at, p.at.threads_at);
+    set(&h.threads_room, p.threads);
+    set(&h.cells_at, p.at.cells_at);
+    h.magic.store(live::MAGIC, Release);
+}
+
+/// The 22nd field of /proc/self/stat; the second one, in parentheses, may hold anything.
+fn process_start() -> Option<u64> {
+    let text = sys::maps::read_file(c"/proc/self/stat")?;
+    let text = String::from_utf8_lossy(&text);
+    text.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
+/// A row of a table.
+fn row<T>(table: usize, i: usize) -> &'static T {
+    let at = PLACE.peek().base + table + i * size_of::<T>();
+    // SAFETY: the callers stay within the tables that `start` has mapped for good; rows are made of atomic
+    // words.
+    unsafe { &*(at as *const T) }
+}
+
+/// The tables' head.
+pub fn header() -> &'static Header {
+    row(0, 0)
+}
+
+/// Segment number `s`.
+pub fn segment(s: u32) -> &'static SegmentRow {
+    assert!((s as usize) < SEGMENTS);
+    row(PLACE.peek().at.segments_at, s as usize)
+}
+
+/// What the live file has no room for, of segment `s`.
+pub fn beside(s: u32) -> &'static Beside {
+    &BESIDE[s as usize]
+}
+
+/// The thread with row `t`.
+pub fn thread(t: u32) -> &'static ThreadRow {
+    assert!((t as usize) < PLACE.peek().threads);
+    row(PLACE.peek().at.threads_at, t as usize)
+}
+
+/// What the thread with row `t` measured in segment `s`.
+pub fn cell(t: u32, s: u32) -> &'static Cell {
+    assert!((t as usize) < PLACE.peek().threads && (s as usize) < SEGMENTS);
+    row(PLACE.peek().at.cells_at, t as usize * SEGMENTS + s as usize)
+}
+
+/// The number that the thread with row `t` had in the team when it visited segment `s` last.
+pub fn number(t: u32, s: u32) -> &'static AtomicU16 {
+    &NUMBERS.peek()[t as usize * SEGMENTS + s as usize]
+}
+
+/// The segment of serial code that ended last, plus 1.
+static SERIAL: AtomicU32 = AtomicU32::new(0);
+
+/// Serial code, segment `s`, has ended.
+pub fn note_serial(s: u32) {
+    SERIAL.store(s + 1, Relaxed);
+}
+
+/// The segment of serial code that ended last.
+pub fn last_serial() -> Option<u32> {
+    SERIAL.load(Relaxed).checked_sub(1)
+}
+
+/// A row for a thread: one that nobody has, or a new one. `None`: there is no room.
+pub fn take_row() -> Option<u32> {
+    let h = header();
+    INDEX.with(|_| {
+        let n = h.threads.load(Relaxed) as u32;
+        let free = (0..n).find(|&t| thread(t).state.load(Relaxed) == words::State::Free as u64);
+        let t = free.or_else(|| ((n as usize) < PLACE.peek().threads).then_some(n))?;
+        thread(t).state.store(words::State::Idle as u64, Relaxed);
+        h.threads.store(u64::from(n.max(t + 1)), Release);
+        Some(t)
+    })
+}
+
+/// The segment with this key, which is made if nobody has visited it; `None` if there is no room.
+pub fn find(key: Key, fill: impl FnOnce(&SegmentRow)) -> Option<u32> {
+    INDEX.with(|index| {
+        let index = index.get_or_insert_default();
+        if let Some(&s) = index.get(&key) {
+            return Some(s);
+        }
+        let (h, n) = (header(), index.len());
+        if n == SEGMENTS {
+            h.segments_left_out.fetch_add(1, Relaxed);
+            return None;
+        }
+        let row = segment(n as u32);
+        for (at, module, offset) in
+            [(key.begin, &row.begin_module, &row.begin_offset), (key.end, &row.end_module, &row.end_offset)]
+        {
+            let (m, o) = place(at);
+            module.store(m, Relaxed);
+            offset.store(o, Relaxed);
+        }
+        row.from.store(key.from as u64, Relaxed);
+        row.to.store(key.to as u64, Relaxed);
+        row.level.store(u64::from(key.level), Relaxed);
+        fill(row);
+        index.insert(key, n as u32);
+        h.segments.store(n as u64 + 1, Release);
+        Some(n as u32)
+    })
+}
+
+/// The module that `at` lies in, which is noted when it is seen first, and the offset there. Under the
+/// index's lock.
+fn place(at: usize) -> (u64, u64) {
+    if at == 0 {
+        return (NOWHERE, 0);
+    }
+    let Some(o) = sys::objects::around(at) else { return (NOWHERE, at as u64) };
+    let h = header();
+    let n = h.modules.load(Relaxed);
+    let module = |i: u64| row::<Module>(PLACE.peek().at.modules_at, i as usize);
+    let offset = (at - o.base) as u64;
+    let path = o.path.as_bytes();
+    let path = &path[path.len().saturating_sub(live::PATH)..];
+    let same = |m: &Module| {
+        m.base.load(Relaxed) == o.base as u64
+            && m.path_length.load(Relaxed) == path.len() as u64
+            && m.path.iter().zip(path.chunks(8)).all(|(w, c)| w.load(Relaxed) == word(c))
+    };
+    if let Some(i) = (0..n).find(|&i| same(module(i))) {
+        return (i, offset);
+    }
+    if n as usize == MODULES {
+        return (NOWHERE, at as u64);
+    }
+    let m = module(n);
+    m.base.store(o.base as u64, Relaxed);
+    m.path_length.store(path.len() as u64, Relaxed);
+    m.path.iter().zip(path.chunks(8)).for_each(|(w, c)| w.store(word(c), Relaxed));
+    let id = &o.build_id[..o.build_id.len().min(live::BUILD_ID)];
+    m.build_id_length.store(id.len() as u64, Relaxed);
+    m.build_id.iter().zip(id.chunks(8)).for_each(|(w, c)| w.store(word(c), Relaxed));
+    h.modules.store(n + 1, Release);
+    (n, offset)
+}
+
+/// Up to eight bytes as a word, in memory order.
+fn word(bytes: &[u8]) -> u64 {
+    let mut w = [0; 8];
+    w[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(w)
+}
+
+/// The tables as `promp top` would read them.
+pub fn snapshot() -> Option<live::Snapshot> {
+    let p = PLACE.get();
+    // SAFETY: the tables, which are made of atomic words.
+    let words = unsafe { core::slice::from_raw_parts(p.base as *const AtomicU64, p.at.bytes / 8) };
+    live::View::new(words).ok().map(|v| v.read())
+}
