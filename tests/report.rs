@@ -214,7 +214,7 @@ fn what_is_missing_is_said_and_nothing_is_lost() {
     };
     let (text, page) = show("plain-report.json", &moved(&plain));
     assert!(
-        text.contains("run  ") && text.contains("adi-plain+0x") && text.contains("build it with -g"),
+        text.contains("run  ") && text.contains("adi-plain+0x") && text.contains("build with -g"),
         "{text}"
     );
     assert!(page.contains("adi-plain+0x") && page.contains("no debug information"), "{page}");

@@ -17,9 +17,9 @@ pub fn cause(s: &Segment) -> String {
     match s.cause.as_str() {
         "load_balance" => "uneven work".into(),
         "scheduling" => "scheduling and runtime".into(),
-        "serial" => "one thread works, the others wait".into(),
-        "stolen" => "the CPUs were someone else's".into(),
-        "" => "nothing to speak of".into(),
+        "serial" => "one thread works".into(),
+        "stolen" => "CPUs someone else's".into(),
+        "" => "little lost".into(),
         other => other.replace('_', " "),
     }
 }

@@ -206,6 +206,7 @@ fn segments(p: &Picture) -> Markup {
                 }
                 @for (i, row) in p.rows.iter().enumerate() { (segment(i, row, longest)) }
             }
+            button #all type="button" hidden { "Show all " (p.rows.len()) " segments" }
             @if p.report.segments_left_out > 0 {
                 p { (p.report.segments_left_out) " segments found no room in the tables." }
             }

@@ -11,6 +11,17 @@ for (const b of document.querySelectorAll(".open")) {
 // A column's button sorts by it; once more turns the order round. A segment's details go with it.
 const table = document.getElementById("segments");
 if (table) {
+  // Ten rows say most of it; the rest is a key away. Without scripts all are there.
+  const most = 10, all = document.getElementById("all");
+  const cut = () => {
+    if (!all.hidden) [...table.tBodies].forEach((body, i) => { body.hidden = i >= most; });
+  };
+  all.hidden = table.tBodies.length <= most + 2;
+  all.addEventListener("click", () => {
+    all.hidden = true;
+    [...table.tBodies].forEach((body) => { body.hidden = false; });
+  });
+  cut();
   const heads = [...table.tHead.rows[0].cells];
   heads.forEach((head, column) => {
     const button = head.querySelector("button");
@@ -25,6 +36,7 @@ if (table) {
       [...table.tBodies]
         .sort((a, b) => order(value(a), value(b)) * (down ? -1 : 1))
         .forEach((body) => table.append(body));
+      cut();
     });
   });
 }

@@ -4,7 +4,7 @@
 use super::advice;
 use super::construct;
 use super::places::{Place, Places, base};
-use promp_report::{Report, Segment};
+use promp_report::{Report, Segment, Site};
 
 /// A report with names.
 pub struct Picture {
@@ -88,11 +88,10 @@ impl Picture {
     /// The same with what was found before.
     pub fn with(mut report: Report, places: &mut Places) -> Self {
         let wall = report.wall_s;
-        let mut rows: Vec<Row> = report
-            .segments
-            .iter_mut()
+        let sites = sites(&report.segments);
+        let mut rows: Vec<Row> = (report.segments.iter_mut().zip(&sites))
             .enumerate()
-            .map(|(index, s)| Row::new(index, s, places, wall))
+            .map(|(index, (s, sites))| Row::new(index, s, sites, places, wall))
             .collect();
         // Serial code has no WRE: it comes behind, by what it costs.
         let key = |r: &Row| (r.segment.wre, r.segment.gain_s, r.wall_s);
@@ -121,16 +120,15 @@ impl Picture {
 
 impl Row {
     /// Names a segment; what is found is kept in it, too.
-    fn new(index: usize, s: &mut Segment, places: &mut Places, wall: f64) -> Self {
-        let begin = s.begin.as_ref().map(|p| places.find(p));
-        let end = s.end.as_ref().map(|p| places.find(p));
+    fn new(index: usize, s: &mut Segment, sites: &Sites, places: &mut Places, wall: f64) -> Self {
+        let begin = sites.0.as_ref().map(|p| places.find(p));
+        let end = sites.1.as_ref().map(|p| places.find(p));
         // Compilers give the call at the end of a construct the construct's own line; a region and serial
         // code are known by where they begin.
         let by_end = !["region end", "exit", "region"].contains(&s.to.as_str());
         let mut named = if by_end { end.clone().or(begin.clone()) } else { begin.clone().or(end.clone()) }
             .unwrap_or_default();
-        let site = if by_end { s.end.as_ref() } else { s.begin.as_ref() };
-        if let (Some(f), Some(l), Some(site)) = (&named.file, named.line, site)
+        if let (Some(f), Some(l), Some(site)) = (&named.file, named.line, &sites.1)
             && by_end
         {
             named.line = construct::line(f, l, &site.module).or(Some(l));
@@ -155,7 +153,8 @@ impl Row {
             None => named.short(),
         };
         // The last piece of a region has no construct of its own to be named by.
-        if s.to == "region end" && s.from != "region" && !at.is_empty() {
+        let last = s.to == "region end" && s.from != "region" || by_end && end.is_none();
+        if last && !at.is_empty() {
             at = format!("after {at}");
         }
         if serial(s) {
@@ -199,6 +198,25 @@ impl Row {
         };
         (self.name.clone(), at, format!("{} {}", self.segment.from, self.segment.to))
     }
+}
+
+/// Where a segment begins and where it ends.
+type Sites = (Option<Site>, Option<Site>);
+
+/// The sites of segments, without those in the runtime itself: a barrier that is the last thing in a function
+/// is jumped to, not called, and returns to the caller of that function, which is the runtime. What begins
+/// there is known by where the segment before it began.
+fn sites(segments: &[Segment]) -> Vec<Sites> {
+    let ours = |s: &Site| {
+        let name = base(&s.module);
+        name.starts_with("libpromp.so") || s.module.ends_with("/promp/libgomp.so.1")
+    };
+    let outside = |s: &Option<Site>| s.clone().filter(|s| !ours(s));
+    let before = |s: &Segment| {
+        let begin = s.begin.as_ref().filter(|b| ours(b))?;
+        segments.iter().filter(|p| p.end.as_ref() == Some(begin)).find_map(|p| outside(&p.begin))
+    };
+    segments.iter().map(|s| (outside(&s.begin).or_else(|| before(s)), outside(&s.end))).collect()
 }
 
 /// Code outside of regions.
@@ -258,4 +276,19 @@ fn times(s: &Segment) -> Vec<Times> {
 
 fn wall_of(s: &Segment) -> f64 {
     s.wall_s.unwrap_or_else(|| times(s).iter().map(Times::sum).fold(0.0, f64::max))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_in_the_runtime_are_those_of_the_segment_before() {
+        let site = |module: &str, offset| Some(Site { module: module.into(), offset, ..Site::default() });
+        let segment = |begin, end| Segment { begin, end, ..Segment::default() };
+        let (app, ours) = (site("/bin/app", 1), site("/lib/libpromp.so.0", 2));
+        let all =
+            [segment(app.clone(), ours.clone()), segment(ours.clone(), None), segment(None, app.clone())];
+        assert_eq!(sites(&all), [(app.clone(), None), (app.clone(), None), (None, app)]);
+    }
 }

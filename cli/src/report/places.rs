@@ -57,6 +57,8 @@ struct Module {
     symbols: Vec<(u64, u64, String)>,
     /// What is amiss, for the reader.
     note: Option<String>,
+    /// It has no debug information.
+    bare: bool,
 }
 
 impl Places {
@@ -90,6 +92,22 @@ impl Places {
     pub fn notes(&self) -> Vec<String> {
         let mut all: Vec<String> = self.modules.values().filter_map(|m| m.note.clone()).collect();
         all.sort();
+        let mut bare: Vec<&str> =
+            self.modules.iter().filter(|(_, m)| m.bare).map(|((path, _), _)| path.as_str()).collect();
+        bare.sort_unstable();
+        let advice = "build with -g to see source files and lines";
+        match bare[..] {
+            [] => {}
+            [one] => all.push(format!("{one} has no debug information: {advice}")),
+            [first, ..] => {
+                let names: Vec<&str> = bare.iter().map(|p| base(p)).collect();
+                all.push(format!(
+                    "{} files have no debug information ({}, the first is {first}): {advice}",
+                    bare.len(),
+                    names.join(", ")
+                ));
+            }
+        }
         all
     }
 
@@ -148,12 +166,44 @@ pub fn readable(symbol: &str) -> String {
     if let Some((module, procedure)) = stem.strip_prefix("__").and_then(|s| s.split_once("_MOD_")) {
         return format!("{module}::{procedure}");
     }
+    if let Some(name) = cython(stem) {
+        return name;
+    }
     if stem == "MAIN__" {
         return "main program".into();
     }
     match addr2line::demangle(stem, gimli::DW_LANG_C_plus_plus) {
         Some(name) => without_parameters(&name).to_owned(),
         None => stem.to_owned(),
+    }
+}
+
+/// A name of Cython's: "__pyx_pf_7sklearn_7cluster_14_k_means_lloyd_6fit" is
+/// sklearn.cluster._k_means_lloyd.fit. Parts have their length in front, the name of a Python function an
+/// ordinal, that of a C function nothing.
+fn cython(stem: &str) -> Option<String> {
+    let (kind, mut rest) = stem.strip_prefix("__pyx_")?.split_once('_')?;
+    let python = match kind {
+        "pf" | "pw" => true,
+        "f" => false,
+        _ => return None,
+    };
+    let mut parts: Vec<&str> = Vec::new();
+    loop {
+        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let length: Option<usize> = rest[..digits].parse().ok();
+        let after = &rest[digits..];
+        let part = length.and_then(|n| Some((after.get(..n)?, after.get(n..)?.strip_prefix('_')?)));
+        match part {
+            Some((part, next)) if !python || next.starts_with(|c: char| c.is_ascii_digit()) => {
+                parts.push(part);
+                rest = next;
+            }
+            _ => {
+                parts.push(if python { after } else { rest });
+                return (parts.len() > 1).then(|| parts.join("."));
+            }
+        }
     }
 }
 
@@ -183,7 +233,7 @@ fn without_parameters(name: &str) -> &str {
 
 impl Module {
     fn open(path: &str, build_id: &str) -> Self {
-        let none = |note: String| Self { loader: None, symbols: Vec::new(), note: Some(note) };
+        let none = |note: String| Self { loader: None, symbols: Vec::new(), note: Some(note), bare: false };
         if path.is_empty() || path.starts_with('[') {
             return none(format!(
                 "{} is no file: its functions are not known",
@@ -195,7 +245,9 @@ impl Module {
             Ok(d) => d,
             Err(e) => {
                 return match apart.and_then(|p| Loader::new(p).ok()) {
-                    Some(loader) => Self { loader: Some(loader), symbols: Vec::new(), note: None },
+                    Some(loader) => {
+                        Self { loader: Some(loader), symbols: Vec::new(), note: None, bare: false }
+                    }
                     None => none(format!("{path} cannot be read ({e}): its places are shown as offsets")),
                 };
             }
@@ -219,13 +271,7 @@ impl Module {
         } else {
             (false, None)
         };
-        Self {
-            symbols: symbols(&file),
-            note: (!debug).then(|| {
-                format!("{path} has no debug information: build it with -g to see source files and lines")
-            }),
-            loader,
-        }
+        Self { symbols: symbols(&file), note: None, bare: !debug, loader }
     }
 }
 
@@ -277,6 +323,14 @@ mod tests {
             ("__solver_MOD_x_solve._omp_fn.1", "solver::x_solve"),
             ("MAIN__._omp_fn.0", "main program"),
             (".plt", ".plt"),
+            (
+                "__pyx_pf_7sklearn_7cluster_14_k_means_lloyd_6lloyd_iter_chunked_dense._omp_fn.0",
+                "sklearn.cluster._k_means_lloyd.lloyd_iter_chunked_dense",
+            ),
+            ("__pyx_pf_3lib_9splitting_8Splitter_4find_node_split", "lib.splitting.Splitter.find_node_split"),
+            ("__pyx_f_3lib_8_binning__map_col_to_bins", "lib._binning._map_col_to_bins"),
+            ("__pyx_pf_99999999999999999999", "__pyx_pf_99999999999999999999"),
+            ("__pyx_pf_", "__pyx_pf_"),
         ] {
             assert_eq!(readable(symbol), name, "{symbol}");
         }

@@ -133,8 +133,9 @@ pub fn shown(
             ..Segment::default()
         });
     }
-    let all: f64 = segments.iter().map(|s| s.tp_s).sum();
-    for s in &mut segments {
+    let in_regions = |s: &Segment| s.construct != Construct::Serial.word();
+    let all: f64 = segments.iter().filter(|s| in_regions(s)).map(|s| s.tp_s).sum();
+    for s in segments.iter_mut().filter(|s| in_regions(s)) {
         s.wre = if all > 0.0 { s.gain_s / all } else { 0.0 };
     }
     let report = Report {
