@@ -127,7 +127,7 @@ def main() -> None:
     options.add_argument("--kernels")
     options.add_argument("--threads", type=int, default=2)
     options.add_argument("--seconds", type=float, default=0.5, help="of one run")
-    options.add_argument("--from", dest="start", default="auto", help="the schedule that the tuner starts from")
+    options.add_argument("--from", dest="start", default="auto", help="where the tuner starts from")
     options.add_argument("--competitor", action="store_true", help="another process takes half of one CPU")
     options.add_argument("--serial", action="store_true", help="auto-parallelised serial code only")
     options.add_argument("--json", type=pathlib.Path)
@@ -143,7 +143,7 @@ def main() -> None:
                 print(f"{r['way']:<10} {r['seconds']:.3f} s")
         else:
             chosen = given.kernels.split(",") if given.kernels else names
-            print(f"{'kernel':<12} {'size':>5} {'best':>11} {'regret':>7} {'whole':>7} {'gain':>6} {'libomp':>7}")
+            print("kernel        size        best  regret   whole   gain  libomp")
             rows = []
             for kernel in chosen:
                 for size in map(int, given.sizes.split(",")):

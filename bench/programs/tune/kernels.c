@@ -1,6 +1,6 @@
-// Loops whose best schedule differs: kernels for bench/tune.py. Each is executed again and again with schedule(runtime), so that an
-// oracle can try every schedule by OMP_SCHEDULE, and a tuner can choose.
-// Usage: kernels NAME SIZE EXECUTIONS; prints the seconds of all executions, of the latter half, and a checksum.
+// Loops whose best schedule differs: kernels for bench/tune.py. Each is executed again and again with
+// schedule(runtime), so that an oracle can try every schedule by OMP_SCHEDULE, and a tuner can choose.
+// Usage: kernels NAME SIZE EXECUTIONS; prints the seconds of all executions, of the latter half, a checksum.
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>
@@ -56,9 +56,10 @@ static double single (int i) { return burn (i == n / 2 ? 20L * n : n / 8); }
 static double wave (int i) { return burn ((long) (n / 2 * (1 + sin (i * 12.0 / n)))); }
 
 static const struct { const char *name; double (*f) (int); } KERNELS[] = {
-  { "mandelbrot", mandelbrot }, { "triangle", triangle }, { "upper", upper }, { "power", power }, { "prefix", prefix },
-  { "alternating", alternating }, { "even", even }, { "blocks", blocks }, { "ends", ends }, { "tiny", tiny },
-  { "memory", memory }, { "single", single }, { "wave", wave },
+  { "mandelbrot", mandelbrot }, { "triangle", triangle }, { "upper", upper }, { "power", power },
+  { "prefix", prefix }, { "alternating", alternating }, { "even", even }, { "blocks", blocks },
+  { "ends", ends }, { "tiny", tiny }, { "memory", memory }, { "single", single },
+  { "wave", wave },
 };
 
 int main (int argc, char **argv)
