@@ -38,6 +38,7 @@ pub(crate) fn start(g: &'static icv::Globals) {
 #[unsafe(link_section = ".init_array")]
 static AT_LOAD: extern "C" fn() = {
     extern "C" fn loaded() {
+        sys::runtimes::look();
         team::init::prepare();
         acc::at_load();
     }

@@ -16,8 +16,8 @@ pub struct Cli {
 
 const STATUSES: &str = "Exit statuses: that of the program run; 64 bad usage or setting, 65 a file is not \
 what it should be, 66 a file cannot be read, 69 the library is missing, 70 a failure could not be recovered, \
-71 a restart was refused, 74 input/output error, 126 the program cannot be run under promp, 127 it was not \
-found.";
+71 a restart was refused, 74 input/output error, 76 two OpenMP runtimes would meet in the program, 126 the \
+program cannot be run under promp, 127 it was not found.";
 
 /// The subcommands.
 #[derive(Subcommand)]
@@ -32,7 +32,7 @@ pub enum Command {
     Report(Report),
     /// Watch a running program that is being measured (`promp run --monitor`).
     Top(Top),
-    /// Say what this machine supports.
+    /// Say what this machine supports, or whether a program can run under promp.
     Doctor(Doctor),
     /// Run a program until its loops are tuned; show what was found.
     Tune(Tune),
@@ -166,6 +166,8 @@ pub struct Top {
 /// `promp doctor`.
 #[derive(Args)]
 pub struct Doctor {
+    /// Look at this program instead: does anything in it ask for OpenMP names that promp does not have?
+    pub program: Option<OsString>,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,

@@ -53,7 +53,7 @@ pub fn command(r: &Run) -> Result<Command, Failure> {
 }
 
 /// The program's file: as given if it has a slash, otherwise by PATH.
-fn locate(name: &OsStr) -> Result<PathBuf, Failure> {
+pub fn locate(name: &OsStr) -> Result<PathBuf, Failure> {
     let shown = name.display();
     if name.as_bytes().contains(&b'/') {
         let p = PathBuf::from(name);

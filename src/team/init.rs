@@ -9,7 +9,7 @@ use crate::icv::{self, Globals};
 use crate::observe::Event;
 use crate::sys::lock::Lock;
 use crate::sys::own::Own;
-use crate::sys::{host, signals, syscall, tls};
+use crate::sys::{host, runtimes, signals, syscall, tls};
 use core::sync::atomic::{AtomicBool, Ordering::*};
 
 static INIT: Lock = Lock::new();
@@ -43,6 +43,8 @@ pub fn runtime() -> &'static Globals {
         if let Some(g) = icv::globals_if_ready() {
             return g;
         }
+        // Objects without the compiler's start-up code may have come since the library was loaded.
+        runtimes::look();
         prepare_once();
         let g = icv::install(icv::env::read());
         // SAFETY: registers handlers that live as long as the library; libpromp is never unloaded (-z nodelete).

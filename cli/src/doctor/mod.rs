@@ -1,6 +1,8 @@
 //! `promp doctor`: what this machine supports.
 
-use crate::{Failure, Outcome, args, library};
+mod program;
+
+use crate::{Failure, Outcome, args, library, run};
 use serde::Serialize;
 use std::path::Path;
 use std::process::Command;
@@ -12,14 +14,25 @@ struct Finding {
     detail: String,
 }
 
-/// Prints the findings; always succeeds: what is missing is said, not judged.
+/// Prints the findings. What a machine lacks is said, not judged; a program that cannot run has a status.
 pub fn doctor(d: &args::Doctor) -> Outcome {
-    let all = findings();
+    let (all, status) = match &d.program {
+        Some(name) => program::findings(&run::locate(name)?)?,
+        None => (findings(), 0),
+    };
+    print(d, &all)?;
+    match status {
+        0 => Ok(()),
+        s => Err(Failure::new(s, "the program cannot run under promp")),
+    }
+}
+
+fn print(d: &args::Doctor, all: &[Finding]) -> Outcome {
     if d.json {
-        println!("{}", serde_json::to_string_pretty(&all).map_err(|e| Failure::new(74, e.to_string()))?);
+        println!("{}", serde_json::to_string_pretty(all).map_err(|e| Failure::new(74, e.to_string()))?);
         return Ok(());
     }
-    for f in &all {
+    for f in all {
         println!("{} {:<22} {}", if f.ok { "yes" } else { "no " }, f.what, f.detail);
     }
     Ok(())
