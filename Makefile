@@ -1,7 +1,7 @@
 # promp: every target does its own set-up (tools/setup.sh installs missing Debian packages when run as root).
 CARGO ?= cargo
 RUN   := target/release/promp
-.PHONY: help check plugin bench-recovery bench-ckpt setup-long docs conformance all build setup setup-tests demo test test-long lint loom bench bench-ft bench-scale clean layers style
+.PHONY: test-compilers help check plugin bench-recovery bench-ckpt setup-long docs conformance all build setup setup-tests demo test test-long lint loom bench bench-ft bench-scale clean layers style
 
 all: build plugin
 
@@ -39,6 +39,11 @@ setup-long: setup-tests
 # The same sweeps with twelve times the samples, larger classes, XGBoost, LightGBM and GROMACS. More than an hour on two cores.
 test-long: setup-long build plugin loom
 	PROMP_TEST_LONG=1 $(CARGO) test --release --workspace -- --test-threads 1
+
+# The test programs built by GCC 14, 16 and 17, in Debian systems made under target/compilers (as root, with
+# mmdebstrap), under their own libgomp and under promp; threads killed in kernels of GCC 17. 6 GB.
+test-compilers: setup build
+	@tools/compilers.py
 
 # GCC's own libgomp test suite under libgomp and promp; writes docs/conformance.md. About half an hour.
 conformance: setup build

@@ -2,6 +2,7 @@
 #include <acc_prof.h>
 #include <openacc.h>
 #include <stdio.h>
+#include <unistd.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,6 +4,8 @@ use super::backend::{Backend, Direction};
 use super::host::Host;
 use super::present::FOR_EVER;
 use super::{Device, all, map, numbered};
+use crate::icv::{DEFAULT_DEVICE, INITIAL_DEVICE};
+use crate::team::thread::current;
 
 /// Where an address of a routine's argument lies.
 #[derive(Clone, Copy)]
@@ -16,8 +18,11 @@ pub enum Side {
 
 /// The number's device; `None` if there is none of it.
 pub fn side(number: i32) -> Option<Side> {
-    const INITIAL: i32 = -1;
-    if number == all().len() as i32 || number == INITIAL {
+    let number = match number {
+        DEFAULT_DEVICE => current().task().icvs.get().default_device,
+        n => n,
+    };
+    if number == all().len() as i32 || number == INITIAL_DEVICE {
         return Some(Side::Host);
     }
     numbered(number).filter(|d| d.with(|_| ()).is_some()).map(Side::Device)

@@ -202,6 +202,10 @@ export! {
     fn acc_memcpy_from_device(to: Ptr, from: Ptr, bytes: usize) { copy(to, from, bytes) }
     /// See `acc_memcpy_from_device`.
     fn acc_memcpy_from_device_async(to: Ptr, from: Ptr, bytes: usize, _queue: i32) { copy(to, from, bytes) }
+    /// Section 3.2.35.
+    fn acc_memcpy_device(to: Ptr, from: Ptr, bytes: usize) { copy(to, from, bytes) }
+    /// See `acc_memcpy_device`.
+    fn acc_memcpy_device_async(to: Ptr, from: Ptr, bytes: usize, _queue: i32) { copy(to, from, bytes) }
     /// Section 3.2.36: pointers on the device are pointers on the host.
     fn acc_attach(_p: *mut Ptr) { acc::need() }
     /// See `acc_attach`.
@@ -307,6 +311,10 @@ fortran_data! {
     acc_delete_32_h_ acc_delete_64_h_ acc_delete_array_h_ = acc_delete();
     acc_delete_finalize_32_h_ acc_delete_finalize_64_h_ acc_delete_finalize_array_h_ = acc_delete_finalize();
     acc_delete_async_32_h_ acc_delete_async_64_h_ acc_delete_async_array_h_ = acc_delete_async(q);
+    acc_copyout_finalize_async_32_h_ acc_copyout_finalize_async_64_h_ acc_copyout_finalize_async_array_h_
+        = acc_copyout_finalize_async(q);
+    acc_delete_finalize_async_32_h_ acc_delete_finalize_async_64_h_ acc_delete_finalize_async_array_h_
+        = acc_delete_finalize_async(q);
     acc_update_device_32_h_ acc_update_device_64_h_ acc_update_device_array_h_ = acc_update_device();
     acc_update_device_async_32_h_ acc_update_device_async_64_h_ acc_update_device_async_array_h_ = acc_update_device_async(q);
     acc_update_self_32_h_ acc_update_self_64_h_ acc_update_self_array_h_ = acc_update_self();

@@ -1,18 +1,29 @@
 //! Memory allocators (OpenMP 5.1, sections 2.13 and 3.13).
 //!
-//! The program's memory comes from the program's `malloc`. In front of every block lies a header with the original pointer, its
-//! size, and the allocator whose pool it counts for. All memory spaces are ordinary memory, as in libgomp on a machine
-//! without special ones; pinned memory is not offered.
+//! The program's memory comes from the program's `malloc`, pinned memory from mappings that are locked. In
+//! front of every block lies a header with the original pointer, its size, and the allocator whose pool it
+//! counts for. All memory spaces are ordinary memory, as in libgomp on a machine without special ones; GNU's
+//! managed memory, which devices share, there is none.
 
 use super::omp::export;
 use crate::complain;
+use crate::icv::allocators::FROM_ENVIRONMENT;
+use crate::icv::globals;
+use crate::sys::lock::Locked;
 use crate::sys::syscall::exit_group;
 use crate::team::thread::current;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
-/// Handles of predefined allocators are 1 to 8; 0 is the null allocator.
-const LAST_PREDEFINED: usize = 8;
+/// Handles of predefined allocators; 0 is the null allocator, those of allocators that the program makes are
+/// addresses.
+const PINNED: usize = 200;
+const MANAGED: usize = 201;
+const LEAST_ADDRESS: usize = 4096;
 const LAST_SPACE: usize = 4;
+/// Memory that host and devices share.
+const MANAGED_SPACE: usize = 200;
 
 mod key {
     pub const SYNC_HINT: i32 = 1;
@@ -44,6 +55,9 @@ pub struct Trait {
 }
 
 struct Allocator {
+    /// Cannot be had.
+    managed: bool,
+    pinned: bool,
     alignment: usize,
     pool_size: usize,
     used: AtomicUsize,
@@ -57,26 +71,57 @@ struct Header {
     size: usize,
     allocator: usize,
     total: usize,
+    /// Bytes of the mapping that it is; 0: `malloc` gave it.
+    mapped: usize,
+    pad: usize,
 }
 
 fn own(handle: usize) -> Option<&'static Allocator> {
-    // SAFETY: a handle beyond the predefined ones was made by `omp_init_allocator` and not destroyed yet.
-    (handle > LAST_PREDEFINED).then(|| unsafe { &*(handle as *const Allocator) })
+    match handle {
+        PINNED => Some(&GNU_PINNED),
+        MANAGED => Some(&GNU_MANAGED),
+        FROM_ENVIRONMENT => Some(from_environment()),
+        // SAFETY: a handle beyond the predefined ones was made by `omp_init_allocator` and not destroyed yet.
+        LEAST_ADDRESS.. => Some(unsafe { &*(handle as *const Allocator) }),
+        _ => None,
+    }
 }
+
+/// The one that OMP_ALLOCATOR describes.
+fn from_environment() -> &'static Allocator {
+    static MADE: OnceLock<Allocator> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let d = globals().allocator.clone().unwrap_or_default();
+        let traits: Vec<Trait> = d.traits.iter().map(|&(key, value)| Trait { key, value }).collect();
+        make(d.space, &traits).unwrap_or_else(plain)
+    })
+}
+
+/// One without traits.
+const fn plain() -> Allocator {
+    Allocator {
+        managed: false,
+        pinned: false,
+        alignment: 1,
+        pool_size: usize::MAX,
+        used: AtomicUsize::new(0),
+        fallback: value::DEFAULT_MEM_FB,
+        fb_data: 0,
+    }
+}
+static GNU_PINNED: Allocator = Allocator { pinned: true, fallback: value::NULL_FB, ..plain() };
+static GNU_MANAGED: Allocator = Allocator { managed: true, ..plain() };
 
 fn default_allocator() -> usize {
     current().task().icvs.get().allocator
 }
 
 /// Reads the traits; `None` if one is not valid.
-fn make(traits: &[Trait]) -> Option<Allocator> {
-    let mut a = Allocator {
-        alignment: 1,
-        pool_size: usize::MAX,
-        used: AtomicUsize::new(0),
-        fallback: value::DEFAULT_MEM_FB,
-        fb_data: 0,
-    };
+fn make(space: usize, traits: &[Trait]) -> Option<Allocator> {
+    if space > LAST_SPACE && space != MANAGED_SPACE {
+        return None;
+    }
+    let mut a = Allocator { managed: space == MANAGED_SPACE, ..plain() };
     for t in traits {
         let v = t.value;
         match t.key {
@@ -89,8 +134,8 @@ fn make(traits: &[Trait]) -> Option<Allocator> {
             key::FALLBACK if v == value::DEFAULT => a.fallback = value::DEFAULT_MEM_FB,
             key::FALLBACK if (value::DEFAULT_MEM_FB..=value::ALLOCATOR_FB).contains(&v) => a.fallback = v,
             key::FB_DATA => a.fb_data = v,
-            key::PINNED if v == value::DEFAULT || v == value::FALSE => {}
-            key::PINNED if v == value::TRUE => return None,
+            key::PINNED if v == value::DEFAULT || v == value::FALSE => a.pinned = false,
+            key::PINNED if v == value::TRUE => a.pinned = true,
             key::PARTITION if v == value::DEFAULT || (15..=18).contains(&v) => {}
             _ => return None,
         }
@@ -102,6 +147,25 @@ fn make(traits: &[Trait]) -> Option<Allocator> {
 fn reserve(a: &Allocator, size: usize) -> bool {
     let take = |used: usize| used.checked_add(size).filter(|&n| n <= a.pool_size);
     a.pool_size == usize::MAX || a.used.fetch_update(Relaxed, Relaxed, take).is_ok()
+}
+
+/// A mapping of at least `bytes` zeroed bytes that stay in memory, and its length; null where the system
+/// refuses (`ulimit -l`).
+fn locked(bytes: usize) -> (*mut libc::c_void, usize) {
+    let len = bytes.next_multiple_of(4096);
+    let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: a fresh mapping, given back where it cannot be locked.
+    unsafe {
+        let p = libc::mmap(core::ptr::null_mut(), len, prot, flags, -1, 0);
+        if p == libc::MAP_FAILED {
+            return (core::ptr::null_mut(), 0);
+        }
+        if libc::mlock(p, len) != 0 {
+            libc::munmap(p, len);
+            return (core::ptr::null_mut(), 0);
+        }
+        (p, len)
+    }
 }
 
 fn allocate(align: usize, size: usize, handle: usize, zeroed: bool) -> *mut u8 {
@@ -116,12 +180,17 @@ fn allocate(align: usize, size: usize, handle: usize, zeroed: bool) -> *mut u8 {
         if let Some(total) = total
             && a.is_none_or(|a| reserve(a, total))
         {
-            // SAFETY: plain libc allocation.
-            let base = unsafe { if zeroed { libc::calloc(1, total) } else { libc::malloc(total) } };
+            let (base, mapped) = match a {
+                Some(a) if a.managed => (core::ptr::null_mut(), 0),
+                Some(a) if a.pinned => locked(total),
+                // SAFETY: plain libc allocation.
+                _ => (unsafe { if zeroed { libc::calloc(1, total) } else { libc::malloc(total) } }, 0),
+            };
             if !base.is_null() {
                 let p = (base as usize + size_of::<Header>()).next_multiple_of(align);
+                let header = Header { base, size, allocator: handle, total, mapped, pad: 0 };
                 // SAFETY: the header lies between the block's start and `p`.
-                unsafe { (p as *mut Header).sub(1).write(Header { base, size, allocator: handle, total }) };
+                unsafe { (p as *mut Header).sub(1).write(header) };
                 return p as *mut u8;
             }
             if let Some(a) = a.filter(|a| a.pool_size != usize::MAX) {
@@ -150,8 +219,32 @@ fn free(p: *mut u8) {
         if let Some(a) = own(h.allocator).filter(|a| a.pool_size != usize::MAX) {
             a.used.fetch_sub(h.total, Relaxed);
         }
-        libc::free(h.base);
+        match h.mapped {
+            0 => libc::free(h.base),
+            len => {
+                libc::munmap(h.base, len);
+            }
+        }
     }
+    if TRACKED.load(Relaxed) > 0 {
+        forget(p);
+    }
+}
+
+/// Blocks that Fortran's allocatable variables have from here, which a later `deallocate` must tell from
+/// `malloc`'s.
+static BLOCKS: Locked<BTreeSet<usize>> = Locked::new(BTreeSet::new());
+/// How many there are.
+static TRACKED: AtomicUsize = AtomicUsize::new(0);
+
+fn forget(p: *mut u8) {
+    super::guarded(|| {
+        BLOCKS.with(|blocks| {
+            if blocks.remove(&(p as usize)) {
+                TRACKED.fetch_sub(1, Relaxed);
+            }
+        })
+    });
 }
 
 export! {
@@ -159,14 +252,11 @@ export! {
     fn omp_init_allocator(space: usize, n: i32, traits: *const Trait) -> usize {
         // SAFETY: the program passes `n` traits.
         let traits = if n > 0 { unsafe { core::slice::from_raw_parts(traits, n as usize) } } else { &[] };
-        if space > LAST_SPACE {
-            return 0;
-        }
-        super::guarded(|| make(traits).map_or(0, |a| Box::into_raw(Box::new(a)) as usize))
+        super::guarded(|| make(space, traits).map_or(0, |a| Box::into_raw(Box::new(a)) as usize))
     }
     /// Section 3.13.3.
     fn omp_destroy_allocator(handle: usize) {
-        if handle > LAST_PREDEFINED {
+        if handle >= LEAST_ADDRESS {
             // SAFETY: made by `omp_init_allocator`; the program is done with it.
             super::guarded(|| drop(unsafe { Box::from_raw(handle as *mut Allocator) }));
         }
@@ -240,6 +330,20 @@ export! {
     }
     /// The allocate clause.
     fn GOMP_free(p: *mut u8, _handle: usize) { free(p) }
+    /// A Fortran variable has its memory from here (`-fopenmp-allocators`).
+    fn GOMP_add_alloc(p: *mut u8) {
+        super::guarded(|| {
+            BLOCKS.with(|blocks| {
+                if !p.is_null() && blocks.insert(p as usize) {
+                    TRACKED.fetch_add(1, Relaxed);
+                }
+            })
+        });
+    }
+    /// Has it?
+    fn GOMP_is_alloc(p: *mut u8) -> bool {
+        TRACKED.load(Relaxed) > 0 && super::guarded(|| BLOCKS.with(|blocks| blocks.contains(&(p as usize))))
+    }
     /// Fortran.
     fn omp_get_default_allocator_() -> usize { default_allocator() }
     /// Fortran.

@@ -78,6 +78,20 @@ export! {
     fn GOACC_data_end() { construct(Construct::Data, EXIT_DATA, SYNC) }
     /// declare.
     fn GOACC_declare(_flags: i32, _n: usize, _addrs: usize, _sizes: usize, _kinds: *const u16) { acc::need() }
+    /// init. Without the clause the number is −1, the type 0.
+    fn GOACC_init(number: i32, device_type: i32) {
+        let t = if device_type == acc::NONE { acc::DEFAULT } else { device_type };
+        acc::init(t);
+        if number >= 0 {
+            acc::resolve_number(t, number);
+        }
+    }
+    /// shutdown.
+    fn GOACC_shutdown(_number: i32, device_type: i32) {
+        acc::shutdown(if device_type == acc::NONE { acc::DEFAULT } else { device_type });
+    }
+    /// set.
+    fn GOACC_set_device(number: i32, device_type: i32) { super::acc::acc_set_device_num(number, device_type) }
     /// The number of threads of a compute construct on the host.
     fn GOACC_get_num_threads() -> i32 { 1 }
     /// The number of the thread.
@@ -199,6 +213,8 @@ export! {
     fn GOMP_PLUGIN_target_task_completion(_task: *mut c_void) {}
     /// See `GOMP_PLUGIN_target_task_completion`.
     fn GOMP_PLUGIN_async_unmap_vars(_vars: *mut c_void, _queue: i32) {}
+    /// A device's call of a target region on the host: there is no device.
+    fn GOMP_PLUGIN_target_rev() { acc::fatal(format_args!("a target region called back by a device, and there is none")) }
     /// The thread's device state: none on the host.
     fn GOMP_PLUGIN_goacc_thread() -> *mut c_void { core::ptr::null_mut() }
     /// See `GOMP_PLUGIN_goacc_thread`.

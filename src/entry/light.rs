@@ -9,7 +9,7 @@
 use super::locks::{enter_critical, leave_critical, set, unset, wake_for};
 use super::omp::{num_threads, thread_num};
 use super::single::start as single;
-use super::sync::{atomic_end, atomic_start, critical_end, critical_start};
+use super::sync::{atomic_end, atomic_start, critical_end, critical_start, reduction_end, reduction_start};
 use super::task::{task, task_reduction_remap, taskwait, taskwait_told, taskyield};
 use crate::fault::save::{self, SaveKind};
 use crate::sys::asm::{FRAME, HELD, IN_RUNTIME, LAZY, LIGHT, MEMBER, PENDING, PROGRESS, TASK};
@@ -22,7 +22,7 @@ use crate::task::{GROUP, SPAWNED};
 use crate::team::member::Member;
 use crate::team::team::Team;
 use crate::team::thread::current;
-use crate::work::locks::{ATOMIC, CRITICAL};
+use crate::work::locks::{ATOMIC, CRITICAL, REDUCTION};
 use crate::{exported_label, keep, stub};
 use core::arch::naked_asm;
 use core::mem::offset_of;
@@ -395,6 +395,7 @@ light_take! {
     GOMP_critical_name_start => promp_enter_critical;
     GOMP_critical_start of CRITICAL => promp_critical_start;
     GOMP_atomic_start of ATOMIC => promp_atomic_start;
+    GOMP_reduction_start of REDUCTION => promp_reduction_start;
 }
 light_give! {
     omp_unset_lock => promp_unset_lock;
@@ -402,6 +403,7 @@ light_give! {
     GOMP_critical_name_end => promp_leave_critical;
     GOMP_critical_end of CRITICAL => promp_critical_end;
     GOMP_atomic_end of ATOMIC => promp_atomic_end;
+    GOMP_reduction_end of REDUCTION => promp_reduction_end;
 }
 
 stub! {
@@ -420,4 +422,6 @@ stub! {
     promp_critical_end => critical_end;
     promp_atomic_start => atomic_start;
     promp_atomic_end => atomic_end;
+    promp_reduction_start => reduction_start;
+    promp_reduction_end => reduction_end;
 }

@@ -2,7 +2,7 @@
 //! for nobody and change nothing that recovery looks at.
 
 use crate::device;
-use crate::icv::{Icvs, Sched, globals};
+use crate::icv::{INITIAL_DEVICE, INVALID_DEVICE, Icvs, Sched, globals};
 use crate::team::MAX_ACTIVE_LEVELS;
 use crate::team::member::Member;
 use crate::team::team::Team;
@@ -172,7 +172,12 @@ export! {
     /// Section 3.7.1.
     fn omp_get_num_procs() -> i32 { globals().procs as i32 }
     /// Section 3.7.2.
-    fn omp_set_default_device(n: i32) { change(|i| i.default_device = n.max(0)) }
+    fn omp_set_default_device(n: i32) {
+        // `omp_default_device` leaves it, and so do numbers that mean nothing.
+        if n >= 0 || n == INITIAL_DEVICE || n == INVALID_DEVICE {
+            change(|i| i.default_device = n);
+        }
+    }
     /// Section 3.7.3.
     fn omp_get_default_device() -> i32 { icvs().default_device }
     /// Section 3.7.4.

@@ -87,4 +87,6 @@ stub! {
     GOMP_single_copy_start => copy_start;
     GOMP_single_copy_end => copy_end;
     GOMP_scope_start => scope_start;
+    GOMP_scope_start_with_end => scope_start;
+    GOMP_single_start_with_end => start;
 }

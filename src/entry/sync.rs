@@ -5,7 +5,7 @@ use crate::observe;
 use crate::observe::event::{Mutex, Set, Sync};
 use crate::stub;
 use crate::team::thread::{Thread, current};
-use crate::work::locks::{ATOMIC, CRITICAL, acquire, release};
+use crate::work::locks::{ATOMIC, CRITICAL, REDUCTION, acquire, release};
 use crate::work::loops;
 
 fn done(thr: &'static Thread) {
@@ -71,6 +71,33 @@ pub(super) extern "C" fn atomic_end() {
     done(thr);
 }
 
+/// A merge of several reductions begins.
+pub(super) extern "C" fn reduction_start() {
+    let thr = current();
+    acquire(thr, &REDUCTION, Mutex::Atomic);
+    done(thr);
+}
+
+pub(super) extern "C" fn reduction_end() {
+    let thr = current();
+    release(thr, &REDUCTION, Mutex::Atomic);
+    done(thr);
+}
+
+/// A barrier of GCC 17: the argument says whether the program has written it, or a construct ends in it. A static loop's
+/// share, of which the compiled code says no more, has ended.
+extern "C" fn barrier_ext(_kind: i32) {
+    let thr = current();
+    thr.member().ledger.end_dealt();
+    pass_barrier(thr, Sync::Barrier);
+}
+
+extern "C" fn barrier_cancel_ext(_kind: i32) -> bool {
+    let thr = current();
+    thr.member().ledger.end_dealt();
+    pass_cancellable_barrier(thr, Sync::Barrier)
+}
+
 extern "C" fn ordered_start() {
     let thr = current();
     loops::ordered_start(thr);
@@ -86,6 +113,8 @@ extern "C" fn ordered_end() {
 stub! {
     GOMP_barrier => barrier;
     GOMP_barrier_cancel => barrier_cancel;
+    GOMP_barrier_ext => barrier_ext;
+    GOMP_barrier_cancel_ext => barrier_cancel_ext;
     GOMP_ordered_start => ordered_start;
     GOMP_ordered_end => ordered_end;
 }

@@ -9,7 +9,7 @@ use crate::device::items::Items;
 use crate::device::routines::{self, Side};
 use crate::device::{self, Device, constructs, images, native};
 use crate::fault::save::{self, SaveKind};
-use crate::icv::globals;
+use crate::icv::{DEFAULT_DEVICE, INVALID_DEVICE, globals};
 use crate::stub;
 use crate::sys::syscall::exit_group;
 use crate::task::{depend, spawn};
@@ -18,10 +18,16 @@ use crate::team::thread::{Thread, current};
 /// Map kinds with a meaning on the host (low byte; the log of the alignment is in the high one).
 const FIRSTPRIVATE: u16 = 12;
 
-/// OMP_TARGET_OFFLOAD=mandatory forbids the host where a device was asked for that does not exist.
+/// `omp_invalid_device` is none; OMP_TARGET_OFFLOAD=mandatory forbids the host where a device was asked for that
+/// does not exist.
 fn check_offload(thr: &'static Thread, device: i32) {
     const DEFAULT: i32 = -1;
-    let device = if device == DEFAULT { thr.task().icvs.get().default_device } else { device };
+    let by_default = matches!(device, DEFAULT | DEFAULT_DEVICE);
+    let device = if by_default { thr.task().icvs.get().default_device } else { device };
+    if device == INVALID_DEVICE {
+        complain!("omp_invalid_device encountered");
+        exit_group(1);
+    }
     if globals().target_offload == 1 && device > 0 {
         complain!("OMP_TARGET_OFFLOAD is set to MANDATORY, but device is not available");
         exit_group(1);
@@ -113,7 +119,7 @@ fn chosen(thr: &'static Thread, device: i32) -> Option<&'static Device> {
     if icvs.device != 0 {
         return None;
     }
-    device::numbered(if device == DEFAULT { icvs.default_device } else { device })
+    device::numbered(if matches!(device, DEFAULT | DEFAULT_DEVICE) { icvs.default_device } else { device })
 }
 
 fn task(thr: &'static Thread) -> usize {
@@ -320,7 +326,7 @@ unsafe fn rows(
 ///
 /// # Safety
 /// `objs` has `n` pairs of words.
-unsafe fn wait_objects(n: i32, objs: *const [usize; 2]) {
+pub(super) unsafe fn wait_objects(n: i32, objs: *const [usize; 2]) {
     let deps: Vec<depend::Dep> = (0..n.max(0) as usize)
         // SAFETY: by the caller's promise.
         .map(|i| unsafe { *objs.add(i) })

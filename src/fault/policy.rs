@@ -292,7 +292,10 @@ pub fn place(thr: &'static Thread) -> Place {
         p.construct = "task";
         return p;
     }
-    if let (Some((_, r)), Some(s)) = (m.ledger.in_flight(), m.share.get()) {
+    if let Some(n) = m.ledger.dealt(m.num.get(), team.size()) {
+        p.construct = "loop";
+        p.iterations = n;
+    } else if let (Some((_, r)), Some(s)) = (m.ledger.in_flight(), m.share.get()) {
         let sh = s.shape.peek();
         p.construct = if sh.work == Work::Sections { "sections" } else { "loop" };
         p.ordinal = s.ordinal.get();

@@ -190,6 +190,8 @@ fn head(f: &mut core::fmt::Formatter<'_>, kind: Kind, p: &Place) -> core::fmt::R
         write!(f, ", {} {}", p.construct, p.ordinal)?;
     } else if p.construct == "task" {
         f.write_str(", a task")?;
+    } else if p.construct == "loop" {
+        write!(f, ", a static loop, a share of {} iterations", p.iterations)?;
     }
     match p.chunk {
         Some((lo, hi)) => write!(f, ", chunk [{lo},{hi})"),

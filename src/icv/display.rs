@@ -59,7 +59,7 @@ pub fn text(g: &Globals, verbose: bool) -> String {
     line("OMP_MAX_TASK_PRIORITY", g.max_task_priority.to_string());
     line("OMP_DISPLAY_AFFINITY", yes(g.display_affinity).into());
     line("OMP_AFFINITY_FORMAT", g.affinity_format.clone());
-    line("OMP_ALLOCATOR", i.allocator.to_string());
+    line("OMP_ALLOCATOR", super::env::get("OMP_ALLOCATOR").unwrap_or_else(|| i.allocator.to_string()));
     line("OMP_TARGET_OFFLOAD", ["DEFAULT", "MANDATORY", "DISABLED"][g.target_offload as usize].into());
     if verbose {
         line("GOMP_CPU_AFFINITY", g.places_text.clone().unwrap_or_default());

@@ -1,5 +1,6 @@
 //! Reads the environment into [`Globals`]: every OMP_* and GOMP_* variable of libgomp 12, with its messages, and ours.
 
+use super::allocators::{self, Allocator};
 use super::limits;
 use super::parse::{self, boolean, list, positive};
 use super::places::{self, ProcBind};
@@ -67,6 +68,12 @@ fn var<T>(name: &str, parser: impl Fn(&str) -> Option<T>) -> Option<T> {
     r
 }
 
+/// A variable of which there is one for each device: NAME is the host's, NAME_ALL everybody's who has none of its own. (NAME_DEV and
+/// NAME_DEV_n are those of devices.)
+fn host_var<T>(name: &str, parser: impl Fn(&str) -> Option<T>) -> Option<T> {
+    if get(name).is_some() { var(name, parser) } else { var(&format!("{name}_ALL"), parser) }
+}
+
 fn int(s: &str) -> Option<i32> {
     let t = s.trim();
     let (neg, t) = t.strip_prefix('-').map_or((false, t), |t| (true, t));
@@ -76,8 +83,8 @@ fn int(s: &str) -> Option<i32> {
 
 /// Reads everything.
 pub fn read() -> Globals {
-    let threads_list = var("OMP_NUM_THREADS", |s| list(s, positive)).unwrap_or_default();
-    let bind_list = var("OMP_PROC_BIND", parse::binds).unwrap_or_default();
+    let threads_list = host_var("OMP_NUM_THREADS", |s| list(s, positive)).unwrap_or_default();
+    let bind_list = host_var("OMP_PROC_BIND", parse::binds).unwrap_or_default();
     let places_text = get("OMP_PLACES").or_else(|| get("GOMP_CPU_AFFINITY"));
     // Where threads are to be bound, libgomp has bound this one already. Elsewhere its mask is the program's own wish.
     let binds = bind_list.first().map_or(places_text.is_some(), |&b| b != ProcBind::False);
@@ -101,8 +108,8 @@ pub fn read() -> Globals {
         _ => Vec::new(),
     };
 
-    let nested = var("OMP_NESTED", boolean);
-    let active = var("OMP_MAX_ACTIVE_LEVELS", |s| parse::number(s).filter(|&n| n <= i32::MAX as u64));
+    let nested = host_var("OMP_NESTED", boolean);
+    let active = host_var("OMP_MAX_ACTIVE_LEVELS", |s| parse::number(s).filter(|&n| n <= i32::MAX as u64));
     let supported = crate::team::MAX_ACTIVE_LEVELS;
     let max_active_levels = match (active, nested) {
         (Some(n), _) => (n as u32).min(supported),
@@ -111,31 +118,34 @@ pub fn read() -> Globals {
         (None, None) if threads_list.len() > 1 || bind_list.len() > 1 => supported,
         (None, None) => 1,
     };
-    let sched = var("OMP_SCHEDULE", parse::schedule).unwrap_or(RunSched {
+    let sched = host_var("OMP_SCHEDULE", parse::schedule).unwrap_or(RunSched {
         kind: Sched::Dynamic,
         chunk: 1,
         monotonic: false,
     });
+    let described = host_var("OMP_ALLOCATOR", allocators::parse);
+    let target_offload = var("OMP_TARGET_OFFLOAD", |s| match s.trim().to_ascii_lowercase().as_str() {
+        "default" => Some(0),
+        "mandatory" => Some(1),
+        "disabled" => Some(2),
+        _ => None,
+    })
+    .unwrap_or(0);
     let initial = Icvs {
         threads: threads_list.first().copied().unwrap_or(default_threads),
         list_index: 0,
-        dynamic: var("OMP_DYNAMIC", boolean).unwrap_or(false),
+        dynamic: host_var("OMP_DYNAMIC", boolean).unwrap_or(false),
         bind,
         max_active_levels,
         sched,
-        thread_limit: var("OMP_THREAD_LIMIT", positive).unwrap_or(u32::MAX),
+        thread_limit: host_var("OMP_THREAD_LIMIT", positive).unwrap_or(u32::MAX),
         default_device: var("OMP_DEFAULT_DEVICE", |s| int(s).filter(|&n| n >= 0)).unwrap_or(0),
         device: 0,
-        allocator: var("OMP_ALLOCATOR", |s| {
-            const NAMES: [&str; 8] =
-                ["default", "large_cap", "const", "high_bw", "low_lat", "cgroup", "pteam", "thread"];
-            let t = s.trim().to_ascii_lowercase();
-            let name = t.strip_prefix("omp_").and_then(|t| t.strip_suffix("_mem_alloc"));
-            name.and_then(|n| NAMES.iter().position(|m| *m == n))
-                .map(|i| i + 1)
-                .or_else(|| parse::number(s).filter(|&n| (1..=8).contains(&n)).map(|n| n as usize))
-        })
-        .unwrap_or(1),
+        allocator: match &described {
+            Some(Allocator::Predefined(handle)) => *handle,
+            Some(Allocator::Described(_)) => allocators::FROM_ENVIRONMENT,
+            None => 1,
+        },
     };
     let display_env = match get("OMP_DISPLAY_ENV").as_deref().map(str::trim) {
         None => 0,
@@ -156,10 +166,10 @@ pub fn read() -> Globals {
         places_text,
         cancellation: var("OMP_CANCELLATION", boolean).unwrap_or(false),
         max_task_priority: var("OMP_MAX_TASK_PRIORITY", |s| int(s).filter(|&n| n >= 0)).unwrap_or(0),
-        stack_size: var("OMP_STACKSIZE", parse::stack_size)
+        stack_size: host_var("OMP_STACKSIZE", parse::stack_size)
             .or_else(|| var("GOMP_STACKSIZE", parse::stack_size))
             .unwrap_or(0),
-        wait_active: var("OMP_WAIT_POLICY", |s| match s.trim().to_ascii_lowercase().as_str() {
+        wait_active: host_var("OMP_WAIT_POLICY", |s| match s.trim().to_ascii_lowercase().as_str() {
             "active" => Some(true),
             "passive" => Some(false),
             _ => None,
@@ -179,16 +189,15 @@ pub fn read() -> Globals {
         }),
         display_affinity: var("OMP_DISPLAY_AFFINITY", boolean).unwrap_or(false),
         affinity_format: get("OMP_AFFINITY_FORMAT")
+            .or_else(|| get("OMP_AFFINITY_FORMAT_ALL"))
             .unwrap_or_else(|| "level %L thread %i affinity %A".to_string()),
-        target_offload: var("OMP_TARGET_OFFLOAD", |s| match s.trim().to_ascii_lowercase().as_str() {
-            "default" => Some(0),
-            "mandatory" => Some(1),
-            "disabled" => Some(2),
+        target_offload,
+        num_teams: host_var("OMP_NUM_TEAMS", positive).unwrap_or(0) as i32,
+        teams_thread_limit: host_var("OMP_TEAMS_THREAD_LIMIT", positive).unwrap_or(0) as i32,
+        allocator: match described {
+            Some(Allocator::Described(d)) => Some(d),
             _ => None,
-        })
-        .unwrap_or(0),
-        num_teams: var("OMP_NUM_TEAMS", positive).unwrap_or(0) as i32,
-        teams_thread_limit: var("OMP_TEAMS_THREAD_LIMIT", positive).unwrap_or(0) as i32,
+        },
         display_env,
         procs: default_threads,
         promp,

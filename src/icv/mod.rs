@@ -2,6 +2,7 @@
 //! set that every task carries; the machine's limits; the runtime's own settings (`PROMP_*`).
 
 pub mod affinity_format;
+pub mod allocators;
 mod cgroup;
 pub mod devices;
 pub mod display;
@@ -16,6 +17,13 @@ pub mod tune;
 use crate::sys::own::Own;
 use places::{Place, ProcBind};
 use settings::Settings;
+
+/// `omp_initial_device`.
+pub const INITIAL_DEVICE: i32 = -1;
+/// `omp_default_device` of GCC 16.
+pub const DEFAULT_DEVICE: i32 = -5;
+/// `omp_invalid_device`.
+pub const INVALID_DEVICE: i32 = -4;
 
 /// Schedule kinds, with the ABI's numbers (`omp_sched_t`; also the `sched` argument of `GOMP_loop_start`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,6 +107,8 @@ pub struct Globals {
     pub num_teams: i32,
     /// teams-thread-limit-var.
     pub teams_thread_limit: i32,
+    /// OMP_ALLOCATOR, where it describes an allocator of its own.
+    pub allocator: Option<allocators::Described>,
     /// OMP_DISPLAY_ENV: 0 no, 1 yes, 2 verbose.
     pub display_env: u32,
     /// Processors this process may use.

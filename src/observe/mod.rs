@@ -82,7 +82,7 @@ carriers! {
 }
 
 /// The events that somebody wants.
-static WANTED: AtomicU64 = AtomicU64::new(0);
+pub(crate) static WANTED: AtomicU64 = AtomicU64::new(0);
 /// The listeners; the first [`COUNT`] are there (release after each is written, acquire before they are
 /// read).
 static LISTENERS: [Own<Option<Listener>>; MOST] = [const { Own::new(None) }; MOST];

@@ -1,6 +1,9 @@
 //! Task dependences (OpenMP 5.1, section 2.19.11): the clause's encoding, and a map per generating task from addresses to
 //! the sibling tasks that touch them and are not done. The map has a lock, which a task's creation and its end take once each.
 //!
+//! `omp_all_memory`, a null address, stands for all addresses: such a task waits for every sibling with
+//! dependences that is not done, and later ones for it.
+//!
 //! mutexinoutset is taken as inout, which also excludes the tasks from each other, in creation order.
 //!
 //! Memory is kept for reuse: that of a task's node with the task, an address's entry in the map for as long as not too many lie idle.
@@ -111,9 +114,30 @@ struct Map {
     free: Vec<u32>,
     /// Entries of an address that no task touches.
     idle: usize,
+    /// Tasks not done that depend on all memory.
+    all: usize,
 }
 
+/// The address that the compiler gives for `omp_all_memory`.
+const ALL_MEMORY: usize = 0;
+
 impl Map {
+    /// Makes `t` wait for tasks that depend on all memory, or, if it does so itself, for all.
+    fn wait_across(&self, t: &'static Task, deps: &[Dep]) -> u32 {
+        let everything = deps.iter().any(|d| d.0 == ALL_MEMORY);
+        if !everything && self.all == 0 {
+            return 0;
+        }
+        let mut unmet = 0;
+        for e in self.entries.iter().filter(|e| everything || e.address == ALL_MEMORY) {
+            for &(_, before) in e.touches.iter().filter(|(_, b)| !core::ptr::eq(*b, t)) {
+                before.node.dependents.get().push(t);
+                unmet += 1;
+            }
+        }
+        unmet
+    }
+
     fn entry(&mut self, address: usize) -> u32 {
         let (free, entries, idle) = (&mut self.free, &mut self.entries, &mut self.idle);
         let i = *self.index.entry(address).or_insert_with(|| {
@@ -131,6 +155,9 @@ impl Map {
         let e = &mut self.entries[i as usize];
         let before = e.touches.len();
         e.touches.retain(|(_, b)| !core::ptr::eq(*b, t));
+        if e.address == ALL_MEMORY {
+            self.all = e.touches.len();
+        }
         if before > 0 && e.touches.is_empty() {
             self.idle += 1;
             if self.idle > IDLE {
@@ -176,11 +203,12 @@ impl Children {
     /// Makes `t` wait for what `deps` say. With `enter`, later tasks wait for it in turn. True if it has nothing to wait for.
     pub fn register(&self, t: &'static Task, deps: &[Dep], enter: bool) -> bool {
         self.0.with(|map| {
-            let mut unmet = 0;
+            let mut unmet = map.wait_across(t, deps);
             for &(address, kind) in deps {
                 let i = map.entry(address);
                 let touches = &mut map.entries[i as usize].touches;
-                for &(k, before) in touches.iter() {
+                // Tasks that depend on all memory have been seen to.
+                for &(k, before) in touches.iter().filter(|_| address != ALL_MEMORY) {
                     let free = matches!((k, kind), (Kind::In, Kind::In) | (Kind::Set, Kind::Set));
                     if !free && !core::ptr::eq(before, t) {
                         before.node.dependents.get().push(t);
@@ -199,6 +227,9 @@ impl Children {
                 }
                 if !touches.iter().any(|(k, b)| core::ptr::eq(*b, t) && (*k == kind || *k == Kind::Out)) {
                     touches.push((kind, t));
+                }
+                if address == ALL_MEMORY {
+                    map.all = touches.len();
                 }
                 t.node.touched.get().push(i);
             }

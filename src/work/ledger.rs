@@ -8,6 +8,7 @@ use super::dispenser::Range;
 use crate::fault::record;
 use crate::sys::own::Own;
 use crate::team::member::Member;
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicU64, Ordering::*};
 
 /// See the module's text.
@@ -26,7 +27,20 @@ pub struct Ledger {
     chunks: Own<u64>,
 }
 
+/// Where assembly finds these.
+pub const CONSTRUCT: usize = offset_of!(Ledger, construct);
+/// See [`CONSTRUCT`].
+pub const LENGTH: usize = offset_of!(Ledger, hi);
+/// See [`CONSTRUCT`].
+pub const CHUNKS: usize = offset_of!(Ledger, chunks);
+
 impl Ledger {
+    /// In place of a construct: a static loop that the compiled code deals out itself (entry/static_loops.rs). The
+    /// range is the whole loop's.
+    pub const DEALT: u64 = u64::MAX;
+    /// The same, but the range is that of the chunk in flight.
+    pub const DEALT_CHUNK: u64 = u64::MAX - 1;
+
     /// Forgets what was before this region.
     pub fn begin_region(&self) {
         self.construct.store(0, Relaxed);
@@ -63,6 +77,53 @@ impl Ledger {
         }
     }
 
+    /// Notes that a share of a static loop of `total` iterations begins. A chunk that was handed out stays.
+    pub fn deal(&self, total: u64) {
+        self.note_dealt(Self::DEALT, Range { lo: 0, hi: total });
+    }
+
+    /// Notes that a chunk of such a loop begins.
+    pub fn deal_chunk(&self, first: u64, count: u64) {
+        self.note_dealt(Self::DEALT_CHUNK, Range { lo: first, hi: first.saturating_add(count) });
+    }
+
+    fn note_dealt(&self, what: u64, r: Range) {
+        if self.is_free() {
+            self.lo.store(r.lo, Relaxed);
+            self.hi.store(r.hi, Relaxed);
+            self.construct.store(what, Release);
+            self.chunks.set(self.chunks.get() + 1);
+        }
+    }
+
+    /// Is there no chunk in flight that was handed out?
+    fn is_free(&self) -> bool {
+        matches!(self.construct.load(Relaxed), 0 | Self::DEALT | Self::DEALT_CHUNK)
+    }
+
+    /// What was dealt is done.
+    #[inline(always)]
+    pub fn end_dealt(&self) {
+        if self.is_free() {
+            self.construct.store(0, Release);
+        }
+    }
+
+    /// Iterations of a static loop in flight for thread `num` of `threads`: its chunk, or its share. (If the loop is dealt out
+    /// in chunks the share can be a chunk longer or shorter.)
+    pub fn dealt(&self, num: u32, threads: u32) -> Option<u64> {
+        let hi = self.hi.load(Relaxed);
+        match self.construct.load(Acquire) {
+            Self::DEALT => {
+                let (n, num) = (u64::from(threads.max(1)), u64::from(num));
+                Some(hi / n + u64::from(num < hi % n))
+            }
+            // The light way leaves the first number alone.
+            Self::DEALT_CHUNK => Some(hi - self.lo.load(Relaxed)),
+            _ => None,
+        }
+    }
+
     /// Notes that the chunk in flight is a piece of an orphan.
     pub fn take_orphan(&self, seq: u64, r: Range, last: bool, failure: u32) {
         self.orphan_of.set(failure + 1);
@@ -95,7 +156,7 @@ impl Ledger {
     #[inline]
     pub fn in_flight(&self) -> Option<(u64, Range)> {
         match self.construct.load(Acquire) {
-            0 => None,
+            0 | Self::DEALT | Self::DEALT_CHUNK => None,
             c => Some((c - 1, Range { lo: self.lo.load(Relaxed), hi: self.hi.load(Relaxed) })),
         }
     }

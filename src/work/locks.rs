@@ -12,6 +12,9 @@ pub static CRITICAL: CachePadded<Lock> = CachePadded::new(Lock::new());
 /// What `GOMP_atomic_start` locks.
 pub static ATOMIC: CachePadded<Lock> = CachePadded::new(Lock::new());
 
+/// What `GOMP_reduction_start` locks: a merge may contain an atomic operation.
+pub static REDUCTION: CachePadded<Lock> = CachePadded::new(Lock::new());
+
 /// Takes `lock` for `thr`, as what `mutex` says.
 #[inline]
 pub fn acquire(thr: &'static Thread, lock: &Lock, mutex: Mutex) {
