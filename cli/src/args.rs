@@ -16,8 +16,8 @@ pub struct Cli {
 
 const STATUSES: &str = "Exit statuses: that of the program run; 64 bad usage or setting, 65 a file is not \
 what it should be, 66 a file cannot be read, 69 the library is missing, 70 a failure could not be recovered, \
-71 a restart was refused, 74 input/output error, 76 two OpenMP runtimes would meet in the program, 126 the \
-program cannot be run under promp, 127 it was not found.";
+71 a restart was refused, 74 input/output error, 76 two OpenMP runtimes would meet in the program, 85 a checkpoint \
+was taken and the program ended as it was asked to, 126 the program cannot be run under promp, 127 it was not found.";
 
 /// The subcommands.
 #[derive(Subcommand)]
@@ -26,6 +26,10 @@ pub enum Command {
     Run(Run),
     /// Continue a program from its last checkpoint.
     Restart(Restart),
+    /// Ask a running program for a checkpoint.
+    Checkpoint(Checkpoint),
+    /// Print a Slurm job script that checkpoints a program at the time limit and requeues itself.
+    Slurm(Slurm),
     /// Show what a checkpoint directory holds.
     Inspect(Inspect),
     /// Summarise a report that PROMP_REPORT (or `promp run --report`) has written.
@@ -84,6 +88,15 @@ pub struct Run {
     /// When a signal kills the program, continue it from its last checkpoint, at most this often.
     #[arg(long, value_name = "N", requires = "ckpt")]
     pub auto_restart: Option<u32>,
+    /// If it is killed before its first checkpoint is complete, begin it anew: what it has done may be done twice.
+    #[arg(long, requires = "auto_restart")]
+    pub from_start: bool,
+    /// Take a checkpoint on signals (PROMP_ON_SIGNAL), e.g. `TERM,USR1=checkpoint-exit` (then end with status 85) or `USR2=checkpoint`.
+    #[arg(long, value_name = "SPEC", requires = "ckpt")]
+    pub on_signal: Vec<String>,
+    /// Continue from the last checkpoint in the directory if there is one; else start the program. Safe to repeat.
+    #[arg(long, requires = "ckpt")]
+    pub resume: bool,
     /// The program and its arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
     pub command: Vec<OsString>,
@@ -108,6 +121,52 @@ pub struct Restart {
     pub auto_restart: Option<u32>,
 }
 
+/// `promp checkpoint`.
+#[derive(Args)]
+pub struct Checkpoint {
+    /// The number of a process (the program's, or that of the `promp` which runs it), or its checkpoint directory.
+    #[arg(value_name = "PID|DIR")]
+    pub whose: OsString,
+    /// Wait until the checkpoint is whole.
+    #[arg(long)]
+    pub wait: bool,
+    /// What the program does then: end with status 85, or stop (SIGCONT lets it go on).
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub then: Option<Then>,
+}
+
+/// What follows a checkpoint.
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub enum Then {
+    /// It ends, with status 85.
+    Exit,
+    /// It stops.
+    Stop,
+}
+
+/// `promp slurm`.
+#[derive(Args)]
+pub struct Slurm {
+    /// The job's time limit, as sbatch takes it.
+    #[arg(long, value_name = "TIME", default_value = "24:00:00")]
+    pub time: String,
+    /// How many seconds before the limit the checkpoint is taken.
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    pub before: u32,
+    /// Number of threads.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub threads: Option<u32>,
+    /// The checkpoint directory; by default `promp-JOB` where the job runs, by its number.
+    #[arg(long, value_name = "DIR")]
+    pub ckpt: Option<PathBuf>,
+    /// How often checkpoints are taken besides, e.g. `10m`.
+    #[arg(long, value_name = "DURATION", default_value = "10m")]
+    pub every: String,
+    /// The program and its arguments.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
+    pub command: Vec<OsString>,
+}
+
 /// `promp inspect`.
 #[derive(Args)]
 pub struct Inspect {
@@ -119,6 +178,9 @@ pub struct Inspect {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+    /// Show the program's environment, too: it may hold passwords and tokens.
+    #[arg(long)]
+    pub env: bool,
 }
 
 /// `promp report`.

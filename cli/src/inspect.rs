@@ -20,7 +20,14 @@ pub fn inspect(i: &args::Inspect) -> Outcome {
     let d = Directory::open(&i.dir).map_err(|e| Failure::new(66, e))?;
     let seen: Vec<Seen> = d.generations().into_iter().map(|n| look(&d, n, i)).collect();
     if i.json {
-        println!("{}", serde_json::to_string_pretty(&seen).map_err(|e| Failure::new(74, e.to_string()))?);
+        let failed = |e: serde_json::Error| Failure::new(74, e.to_string());
+        let mut all = serde_json::to_value(&seen).map_err(failed)?;
+        if !i.env {
+            // Not an empty list: it is not known to whoever reads this.
+            let abouts = all.as_array_mut().into_iter().flatten().filter_map(|s| s.get_mut("about"));
+            abouts.filter_map(|a| a.as_object_mut()).for_each(|a| drop(a.remove("environment")));
+        }
+        println!("{}", serde_json::to_string_pretty(&all).map_err(failed)?);
     } else {
         println!(
             "{}: {} generations, page store of {}",
@@ -31,7 +38,7 @@ pub fn inspect(i: &args::Inspect) -> Outcome {
         if d.finished() {
             println!("The program has ended by itself: there is nothing to continue.");
         }
-        seen.iter().for_each(show);
+        seen.iter().for_each(|s| show(s, i.env));
     }
     if seen.iter().any(|s| s.problem.is_none()) {
         Ok(())
@@ -72,7 +79,7 @@ fn size(bytes: usize) -> String {
     }
 }
 
-fn show(s: &Seen) {
+fn show(s: &Seen, environment: bool) {
     println!();
     if let Some(p) = &s.problem {
         println!("checkpoint {}: not usable: {p}", s.generation);
@@ -89,5 +96,8 @@ fn show(s: &Seen) {
     for f in a.files.iter().filter(|f| f.regular) {
         let saved = if f.content.is_some() { ", saved" } else { "" };
         println!("  open file   {} {} at {} of {}{saved}", f.fd, f.path, f.offset, size(f.length as usize));
+    }
+    if environment {
+        a.environment.iter().for_each(|line| println!("  environment {line}"));
     }
 }

@@ -1,6 +1,7 @@
 //! The `promp` command.
 
 mod args;
+mod checkpoint;
 mod doctor;
 mod elf;
 mod inspect;
@@ -9,6 +10,7 @@ mod model;
 mod report;
 mod restart;
 mod run;
+mod slurm;
 mod top;
 mod tune;
 
@@ -49,6 +51,8 @@ fn main() -> ExitCode {
     let outcome = match command {
         Command::Run(r) => run::run(&r),
         Command::Restart(r) => restart::restart(&r),
+        Command::Checkpoint(c) => checkpoint::checkpoint(&c),
+        Command::Slurm(s) => slurm::slurm(&s),
         Command::Inspect(i) => inspect::inspect(&i),
         Command::Report(r) => report::report(&r),
         Command::Top(t) => top::top(&t),

@@ -1,29 +1,88 @@
 //! `promp restart`, and running a program again and again until it ends by itself.
 
-mod same_process;
+mod child;
 
 use crate::{Failure, Outcome, args};
+use promp_image::on_signal::OnSignal;
 use promp_image::{Directory, Generation, Word, fit};
 use std::ffi::OsStr;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
 const REFUSED: u8 = 71;
 const NONE_YET: &str = "holds no checkpoint: the program died before its first one was complete. Start it again from its beginning, if \
-                        what it did before may be done twice.";
+                        what it did before may be done twice (`promp run --auto-restart N --from-start` does so by itself).";
 
 /// Continues the program from its last whole checkpoint.
 pub fn restart(r: &args::Restart) -> Outcome {
     let (c, pid) = command(&r.dir)?;
+    let goes_on = on_signal_of(&c).goes_on;
     match r.auto_restart {
-        Some(n) => supervise(c, Some(pid), &r.dir, n),
-        None => same_process::run(c, pid),
+        Some(most) => supervise(c, Some(pid), &Supervision { dir: &r.dir, most, from_start: None, goes_on }),
+        None => stand_for(c, pid, goes_on),
     }
 }
 
-fn cannot_start(e: &std::io::Error) -> Failure {
+/// Continues the program of `dir` as `r` says. None: there is nothing to continue, and it is to be started. The program must be the one that
+/// `r` names: another one's checkpoint is neither continued nor overwritten.
+pub fn resume(dir: &Path, r: &args::Run, program: &Path, goes_on: u64) -> Option<Outcome> {
+    let d = Directory::open(dir).ok()?;
+    let g = d.generations().into_iter().find_map(|n| d.read(n).ok())?;
+    let saved: Vec<&OsStr> = g.about.arguments.iter().skip(1).map(Word::as_os_str).collect();
+    let script = matches!(crate::elf::kind(program), Ok(crate::elf::Kind::Script));
+    // Of a script the interpreter is the program, and the script one of its arguments.
+    let real = |p: &Path| p.canonicalize().ok();
+    let same = match script {
+        true => saved.iter().map(|a| a.to_os_string()).collect::<Vec<_>>().ends_with(&r.command[1..]),
+        false => {
+            real(program).is_some()
+                && real(program) == real(Path::new(&g.about.program))
+                && saved == r.command[1..]
+        }
+    };
+    if !same {
+        let what: Vec<String> = g.about.arguments.iter().map(Word::to_string).collect();
+        return Some(Err(refused(format_args!(
+            "{} holds checkpoints of another command ({}); remove it, or give another directory",
+            dir.display(),
+            what.join(" ")
+        ))));
+    }
+    if d.finished() {
+        eprintln!(
+            "promp: the program of {} has ended by itself: there is nothing to do. To run it again, remove the directory.",
+            dir.display()
+        );
+        return Some(Ok(()));
+    }
+    let continued = || -> Outcome {
+        let (c, pid) = command(dir)?;
+        match r.auto_restart {
+            Some(most) => supervise(c, Some(pid), &Supervision { dir, most, from_start: None, goes_on }),
+            None => stand_for(c, pid, goes_on),
+        }
+    };
+    Some(continued())
+}
+
+/// Runs `c` as process `pid`, and ends as it does. As another process: becomes it.
+fn stand_for(mut c: Command, pid: u32, goes_on: u64) -> Outcome {
+    match child::run(&mut c, Some(pid), goes_on) {
+        Ok(end) => end.follow(),
+        Err(_) => Err(cannot_start(&c.exec())),
+    }
+}
+
+/// What the program was told of signals.
+fn on_signal_of(c: &Command) -> OnSignal {
+    let value = c.get_envs().find(|(name, _)| *name == "PROMP_ON_SIGNAL").and_then(|(_, v)| v?.to_str());
+    value.and_then(|v| OnSignal::parse(v.trim()).ok()).unwrap_or_default()
+}
+
+fn cannot_start(e: &io::Error) -> Failure {
     Failure::new(126, format!("the program cannot be started: {e}"))
 }
 
@@ -64,7 +123,7 @@ pub fn fix_addresses() -> bool {
     }
 }
 
-pub use same_process::may_choose_number;
+pub use child::may_choose_number;
 
 /// It depends on the limit on the stack where the mappings of what is executed from here on lie.
 fn limit_stack(soft: u64) {
@@ -104,33 +163,77 @@ fn process(dir: &Path, g: &Generation) -> Command {
     c
 }
 
-/// Runs `c`, if possible as process `pid`; each time a signal kills it, continues from `dir`, at most `most` times. Ends with the program's own status.
-pub fn supervise(mut c: Command, mut pid: Option<u32>, dir: &Path, most: u32) -> Outcome {
+/// Makes the command that runs a program from its beginning.
+pub type FromStart<'a> = &'a dyn Fn() -> Result<Command, Failure>;
+
+/// What is done when a program fails.
+pub struct Supervision<'a> {
+    /// Its checkpoints.
+    pub dir: &'a Path,
+    /// How often it is continued, at most.
+    pub most: u32,
+    /// If it may be begun anew where there is no checkpoint yet.
+    pub from_start: Option<FromStart<'a>>,
+    /// Signals that ask for a checkpoint only.
+    pub goes_on: u64,
+}
+
+/// Runs `c`, if possible as process `pid`; each time it fails (a signal kills it that nobody has sent to end it), continues it. Ends as the program does.
+pub fn supervise(mut c: Command, mut pid: Option<u32>, s: &Supervision) -> Outcome {
     let input = Watch::standard_input();
     let mut read = false;
+    // What the folder holds of another run is nothing to continue this one from.
+    let mut old = if pid.is_none() { generations(s.dir) } else { Vec::new() };
     for done in 0.. {
-        let status = same_process::status(&mut c, pid).map_err(|e| cannot_start(&e))?;
-        let Some(signal) = status.signal() else {
-            std::process::exit(status.code().unwrap_or(1));
-        };
-        if done == most {
+        let end = match child::run(&mut c, pid, s.goes_on) {
+            Err(e) if e.kind() == io::ErrorKind::AddrInUse => child::run(&mut c, None, s.goes_on),
+            r => r,
+        }
+        .map_err(|e| cannot_start(&e))?;
+        let Some(signal) = end.failure() else { end.follow() };
+        if done == s.most {
             eprintln!(
                 "promp: the program was killed by signal {signal}; restarted {done} times already, giving up"
             );
             std::process::exit(128 + signal);
         }
-        eprintln!("promp: the program was killed by signal {signal}; continuing from its last checkpoint");
-        if !dir.join("pages").exists() {
-            return Err(refused(format_args!("{} {NONE_YET}", dir.display())));
-        }
-        let (again, before) = command(dir)?;
-        (c, pid) = (again, Some(before));
         read |= input.was_read();
+        let now = generations(s.dir);
+        if now.iter().all(|g| old.contains(g)) {
+            let Some(again) = s.from_start else {
+                return Err(refused(format_args!("{} {NONE_YET}", s.dir.display())));
+            };
+            if read {
+                return Err(refused(
+                    "the program died before its first checkpoint was complete, and what it has read from its standard input \
+                     cannot be read again",
+                ));
+            }
+            eprintln!(
+                "promp: the program was killed by signal {signal} before its first checkpoint was complete; beginning anew"
+            );
+            (c, pid) = (again()?, None);
+            continue;
+        }
+        old.clear();
+        eprintln!("promp: the program was killed by signal {signal}; continuing from its last checkpoint");
+        let (again, before) = command(s.dir)?;
+        (c, pid) = (again, Some(before));
         if read {
             c.env("PROMP_RESTART_INPUT", "read");
         }
     }
     Ok(())
+}
+
+/// The generations in `dir`, each with what tells it from another one of the same number.
+fn generations(dir: &Path) -> Vec<(u64, u64, i64)> {
+    use std::os::unix::fs::MetadataExt;
+    let about = |n: u64| {
+        let m = std::fs::metadata(dir.join(format!("gen-{n}"))).ok()?;
+        Some((n, m.ino(), m.mtime_nsec()))
+    };
+    promp_image::generation_files(dir).into_iter().filter_map(about).collect()
 }
 
 /// Whether somebody has read from standard input: where it is a pipe, a new process cannot read that again.

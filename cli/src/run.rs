@@ -4,6 +4,7 @@ use crate::args::Run;
 use crate::elf::{self, Kind};
 use crate::{Failure, Outcome, library, restart};
 use clap::ValueEnum;
+use promp_image::on_signal::OnSignal;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -11,11 +12,19 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Sets the environment and becomes the program.
+/// Sets the environment and becomes the program, or runs it again and again.
 pub fn run(r: &Run) -> Outcome {
+    let goes_on = on_signal(r)?.goes_on;
     let mut c = command(r)?;
-    if let (Some(dir), Some(n)) = (&r.ckpt, r.auto_restart) {
-        return restart::supervise(c, None, dir, n);
+    if let (Some(dir), true) = (&r.ckpt, r.resume)
+        && let Some(done) = restart::resume(dir, r, Path::new(c.get_program()), goes_on)
+    {
+        return done;
+    }
+    if let (Some(dir), Some(most)) = (&r.ckpt, r.auto_restart) {
+        let make = || command(r);
+        let from_start: Option<restart::FromStart> = if r.from_start { Some(&make) } else { None };
+        return restart::supervise(c, None, &restart::Supervision { dir, most, from_start, goes_on });
     }
     let e = c.exec();
     Err(Failure::new(126, format!("{} cannot be started: {e}", Path::new(c.get_program()).display())))
@@ -49,7 +58,18 @@ pub fn command(r: &Run) -> Result<Command, Failure> {
     set(&mut c, "PROMP_CKPT_DIR", r.ckpt.as_ref());
     set(&mut c, "PROMP_CKPT_INTERVAL", r.every.as_ref());
     set(&mut c, "PROMP_CKPT_THREADS", r.all_threads.then_some("all"));
+    set(&mut c, "PROMP_ON_SIGNAL", (!r.on_signal.is_empty()).then(|| r.on_signal.join(";")));
     Ok(c)
+}
+
+/// What `--on-signal` says, or the environment.
+fn on_signal(r: &Run) -> Result<OnSignal, Failure> {
+    let text = match r.on_signal.is_empty() {
+        true => std::env::var("PROMP_ON_SIGNAL").ok(),
+        false => Some(r.on_signal.join(";")),
+    };
+    let Some(text) = text else { return Ok(OnSignal::default()) };
+    OnSignal::parse(text.trim()).map_err(|why| Failure::new(64, format!("--on-signal {text}: {why}")))
 }
 
 /// The program's file: as given if it has a slash, otherwise by PATH.

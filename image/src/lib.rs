@@ -14,6 +14,8 @@
 //! generation that was renamed whole.
 
 pub mod fit;
+pub mod on_signal;
+pub mod state;
 
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;

@@ -31,6 +31,8 @@ pub struct Inherited {
     pub file: (u64, u64),
     /// Is it a pipe?
     pub pipe: bool,
+    /// Is it a log: a file that is only written to, at its end?
+    pub log: bool,
     /// O_RDONLY, O_WRONLY or O_RDWR.
     pub access: i32,
 }
@@ -40,9 +42,18 @@ pub fn behind(fds: impl IntoIterator<Item = i32>) -> Vec<Inherited> {
     let it = |fd| {
         let m = fs::metadata(format!("/proc/thread-self/fd/{fd}")).ok()?;
         let (file, pipe) = ((m.dev(), m.ino()), m.file_type().is_fifo());
-        Some(Inherited { fd, file, pipe, access: flags_of(fd) & libc::O_ACCMODE })
+        let access = flags_of(fd) & libc::O_ACCMODE;
+        let log = m.is_file() && access == libc::O_WRONLY && is_at_its_end(fd, m.size());
+        Some(Inherited { fd, file, pipe, log, access })
     };
     fds.into_iter().filter_map(it).collect()
+}
+
+/// Is what is written to the file behind `fd`, of `length`, written to its end?
+fn is_at_its_end(fd: i32, length: u64) -> bool {
+    // SAFETY: plain call.
+    let at = unsafe { sys!(libc::SYS_lseek, fd, 0, libc::SEEK_CUR) };
+    flags_of(fd) & libc::O_APPEND != 0 || at == length as isize
 }
 
 /// The status flags of a descriptor, with its access mode.
@@ -374,6 +385,12 @@ fn put_length_back(s: &OpenFile) -> Result<(), String> {
         return Err(wrong("go back to the saved offset", r));
     }
     let length = length_of(s.fd);
+    if s.inherited && super::keep::get().sent.keeps_a_log(s, length) {
+        // Others have written to it, too: nothing is cut, and what is sent again is left out.
+        // SAFETY: as above.
+        unsafe { sys!(libc::SYS_lseek, s.fd, 0, libc::SEEK_END) };
+        return Ok(());
+    }
     if length < s.length && !s.inherited {
         return Err(format!("{} has {length} bytes; it had {} at the checkpoint", s.path, s.length));
     }

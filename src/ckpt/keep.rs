@@ -44,6 +44,12 @@ pub struct Keep {
     pub attempts: AtomicU32,
     /// Where memory is dead.
     pub place: Place,
+    /// The signal after which the program ends when a checkpoint is whole; 0: none has come.
+    pub ending: AtomicU32,
+    /// Signals that ask for a checkpoint, and those after which the program ends.
+    pub on_signal_goes_on: AtomicU64,
+    /// See there.
+    pub on_signal_ends: AtomicU64,
     /// The last whole checkpoint, 0 if none.
     pub generation: AtomicU64,
     /// Monotonic time when it was taken.

@@ -24,6 +24,7 @@ pub mod pipes;
 pub mod place;
 pub mod process;
 pub mod ranges;
+pub mod requests;
 pub mod restart;
 pub mod round;
 pub mod seats;
@@ -36,12 +37,12 @@ pub mod tracker;
 
 use crate::fault::record::{self, Recovery};
 use crate::fault::spec::Kind;
-use crate::icv::{Globals, globals};
+use crate::icv::{Globals, globals, globals_if_ready};
 use crate::say;
 use crate::sys;
 use crate::sys::{futex, host, keep as region, signals, syscall};
 use crate::team::thread::Thread;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*, fence};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::*, fence};
 use keeper::{Copying, Keeper, Taken};
 pub use promp_image as image;
 pub use semaphores::note_fork;
@@ -72,9 +73,11 @@ pub struct Settings {
     pub live: bool,
     /// PROMP_CKPT_POISON: is what was left out filled with NaNs after it was put back?
     pub poison: bool,
+    /// PROMP_ON_SIGNAL.
+    pub on_signal: image::on_signal::OnSignal,
     /// PROMP_VERBOSE.
     pub verbose: u32,
-    /// Default number of threads of a region.
+    /// Default number of threads of a region, in a process that goes on from a checkpoint; 0: the runtime knows.
     pub threads: u32,
     /// Descriptors that the program was started with.
     pub inherited: Vec<files::Inherited>,
@@ -129,10 +132,10 @@ pub fn taken() -> Vec<Taken> {
     }
 }
 
-/// The counters that outlive the process: [0] the program has ended by itself, [1..] faults that have struck, the last: journal::broken, before it: pipes::sent::WORDS.
-pub fn state() -> &'static [AtomicU64; 512] {
+/// The counters that outlive the process: [`image::state`]; the last: journal::broken, before it: pipes::sent::WORDS.
+pub fn state() -> &'static [AtomicU64; image::state::WORDS] {
     // SAFETY: mapped when checkpoints are on; callers know that.
-    unsafe { &*(region::STATE as *const [AtomicU64; 512]) }
+    unsafe { &*(region::STATE as *const [AtomicU64; image::state::WORDS]) }
 }
 
 /// What the keeper's host starts with.
@@ -230,8 +233,14 @@ fn spawn(start: Start) -> bool {
     ok
 }
 
-/// Turns checkpoints on if the settings ask for them: called once, while the program has one thread in the runtime.
+/// Has [`begin`] been called in this process?
+static BEGUN: AtomicBool = AtomicBool::new(false);
+
+/// Turns checkpoints on if the settings ask for them and nobody has yet: at the first use of the runtime.
 pub fn start(g: &'static Globals) {
+    if BEGUN.load(Relaxed) {
+        return;
+    }
     let Some(settings) = g.promp.checkpoints.clone() else { return };
     if !g.promp.ft {
         if g.promp.verbose >= 1 {
@@ -239,8 +248,40 @@ pub fn start(g: &'static Globals) {
         }
         return;
     }
+    begin(settings);
+}
+
+/// Turns checkpoints on when the library is loaded, in a program that has been linked with an OpenMP runtime: what it does before its first region is not lost, either.
+/// Others (an interpreter, a shell that starts the program) may never use it: there they begin with the first use. True if they are on.
+pub fn start_at_load() -> bool {
+    use crate::icv::env;
+    if env::secure() || !env::is_set(c"PROMP_CKPT_DIR") || !sys::objects::any_needs(&["libgomp", "libpromp"])
+    {
+        return false;
+    }
+    let settings = crate::icv::settings::Settings::read(env::get, |_| ());
+    if let (true, Some(c)) = (settings.ft, settings.checkpoints) {
+        host::learn_libc_layout();
+        begin(c);
+    }
+    region::on()
+}
+
+/// Default number of threads of a region; before the runtime knows it, `otherwise`.
+pub fn default_threads(otherwise: u32) -> u32 {
+    globals_if_ready().map_or(otherwise, |g| g.initial.threads)
+}
+
+/// In a process that goes on from a checkpoint: there is an agent again, if there was one.
+pub fn agent_again() {
+    crate::fault::agent::start_again();
+}
+
+/// Turns checkpoints on: called while the program has one thread in the runtime, or none.
+fn begin(settings: Settings) {
+    BEGUN.store(true, Relaxed);
     if let Some(pid) = ancestor_with(&settings.dir) {
-        if g.promp.verbose >= 1 {
+        if settings.verbose >= 1 {
             say_of_family(&settings.dir, pid);
         }
         return;
@@ -260,10 +301,9 @@ pub fn start(g: &'static Globals) {
         );
     }
     seats::install();
-    let threads = g.initial.threads;
-    let dir = settings.dir.clone();
+    let (dir, on_signal) = (settings.dir.clone(), settings.on_signal);
     if !spawn(Start {
-        settings: Settings { threads, inherited: restart::inherited(), ..settings },
+        settings: Settings { inherited: restart::inherited(), ..settings },
         job: restart::Job::Fresh,
     }) {
         say!("no checkpoints: cannot start the thread that takes them");
@@ -279,6 +319,7 @@ pub fn start(g: &'static Globals) {
         return;
     }
     journal::calls::begin(&k.journal);
+    requests::install(&on_signal);
     let mut owner = OsString::from(format!("{}:", syscall::getpid()));
     owner.push(&dir);
     // SAFETY: initialisation: either the program has not begun yet, or it is in its first call of the runtime.
@@ -461,11 +502,14 @@ pub fn transition_is_over() {
 }
 
 /// In a child after fork: checkpoints are the parent's.
-pub fn after_fork(thr: &'static Thread) {
+pub fn after_fork(thr: Option<&'static Thread>) {
     if region::on() {
         region::forget();
-        thr.seat_number.set(0);
+        if let Some(thr) = thr {
+            thr.seat_number.set(0);
+        }
     }
+    BEGUN.store(false, Relaxed);
 }
 
 /// The program ends by itself: soon there is nothing to restart.
@@ -486,7 +530,7 @@ pub fn program_ends() {
         // What waits in buffers is written first: after the mark nothing would write it.
         // SAFETY: flushes all streams.
         unsafe { libc::fflush(core::ptr::null_mut()) };
-        state()[0].store(1, Release);
+        state()[image::state::ENDED].store(1, Release);
     }
     if region::on() {
         let none = core::ptr::null_mut();

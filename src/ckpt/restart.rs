@@ -186,6 +186,7 @@ pub fn work(settings: &Settings, first: &'static Seat, libraries: &[Object]) -> 
         said.iter().for_each(|what| say!("{what}"));
         say!("restarted from checkpoint {number} (region {region_of})");
     }
+    super::agent_again();
     keep::get().ready.store(1, Release);
     k.run()
 }

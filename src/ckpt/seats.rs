@@ -335,18 +335,34 @@ pub unsafe fn wait_to_be_replaced(seat: &'static Seat) -> ! {
     }
 }
 
-/// Notes the context; null if the thread has no seat.
-extern "C" fn arrive(context: usize) -> *const Seat {
-    let k = super::keep::get();
+/// The calling host's seat.
+fn own(k: &'static Keep) -> Option<&'static Seat> {
     let tid = syscall::gettid();
-    let seat = sys::tls::get()
+    sys::tls::get()
         .and_then(super::keep::seat_of)
         // A thread made without thread-local memory of its own finds its creator's.
         .filter(|s| s.host.load(Relaxed) == tid)
-        .or_else(|| k.seats.iter().find(|s| s.is_strangers() && s.host.load(Relaxed) == tid));
+        .or_else(|| k.seats.iter().find(|s| s.is_strangers() && s.host.load(Relaxed) == tid))
+}
+
+/// For handlers of ours: the wait that they have interrupted goes on.
+pub fn wait_goes_on(k: &'static Keep, context: usize) {
+    if let Some(seat) = own(k).filter(|_| k.handlers.load(Relaxed) == 0) {
+        // SAFETY: the handler's context.
+        unsafe { again::make(context, &seat.due) };
+    }
+}
+
+/// Notes the context; null if the thread has no seat.
+extern "C" fn arrive(context: usize) -> *const Seat {
+    let k = super::keep::get();
+    let seat = own(k);
     if let Some(seat) = seat.filter(|_| k.handlers.load(Relaxed) == 0) {
         // SAFETY: the handler's context.
         unsafe { again::make(context, &seat.due) };
+    }
+    if k.started.load(Acquire) == 0 {
+        super::requests::look(k);
     }
     // Started is not set if the signal came late, for a freeze that was given up.
     let Some(seat) = seat.filter(|_| k.started.load(Acquire) != 0) else { return core::ptr::null() };

@@ -5,8 +5,9 @@
 
 use super::inject;
 use super::spec::Kind;
+use super::watchdog::Watchdog;
 use crate::ckpt::{self, keep};
-use crate::icv::{Globals, globals};
+use crate::icv::{Globals, globals, globals_if_ready};
 use crate::sys::lock::Locked;
 use crate::sys::{allowed, futex, host, signals, time};
 use crate::team::thread::Thread;
@@ -27,23 +28,43 @@ static TIMERS: Locked<Vec<Timer>> = Locked::new(Vec::new());
 static BELL: AtomicU32 = AtomicU32::new(0);
 static RUNNING: AtomicBool = AtomicBool::new(false);
 
+/// Do the settings need it?
+fn is_needed(g: &Globals) -> bool {
+    let timed = g.promp.faults.iter().any(|f| f.delay_ns > 0 || f.mtbf_ns.is_some());
+    timed || g.promp.watchdog_ns.is_some()
+}
+
 /// Starts the agent if the settings need it.
 pub fn start(g: &'static Globals) {
-    let p = &g.promp;
-    let timed = p.faults.iter().any(|f| f.delay_ns > 0 || f.mtbf_ns.is_some());
-    if (timed || p.watchdog_ns.is_some()) && !RUNNING.swap(true, Relaxed) {
+    // It outlives a rollback to a time before there was one.
+    let there = keep::if_on().is_some_and(|k| k.agent.load(Relaxed) != 0);
+    if is_needed(g) && !RUNNING.swap(true, Relaxed) && !there {
         let old = signals::block_all();
-        if let Some(k) = keep::if_on() {
-            k.agent.store(1, Release);
-        }
-        let ok = host::new_kept_stack().is_some_and(|stack| {
-            // SAFETY: a fresh stack; `main` keeps to what a host without identity may do.
-            unsafe { host::spawn(stack, main, 0) }.is_some()
-        });
+        spawn(crate::sys::tls::thread_pointer());
         signals::set_mask(old);
-        if !ok {
-            crate::say!("cannot start the thread that injects delayed faults and watches for hangs");
-        }
+    }
+}
+
+/// In a process that goes on from a checkpoint, by its keeper: the agent of the former one did not come with it.
+pub fn start_again() {
+    if runs()
+        && let Some(tp) = host::own_thread_pointer()
+    {
+        spawn(tp);
+    }
+}
+
+/// All signals are blocked.
+fn spawn(thread_pointer: usize) {
+    if let Some(k) = keep::if_on() {
+        k.agent.store(1, Release);
+    }
+    let ok = host::new_kept_stack().is_some_and(|stack| {
+        // SAFETY: a fresh stack; `main` keeps to what a host without identity may do.
+        unsafe { host::spawn_with(stack, thread_pointer, main, 0) }.is_some()
+    });
+    if !ok {
+        crate::say!("cannot start the thread that injects delayed faults and watches for hangs");
     }
 }
 
@@ -110,6 +131,11 @@ impl Random {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         mix(self.0)
     }
+    /// Past what `n` strikes have used.
+    fn skip(&mut self, n: u64, kind: Kind) {
+        let each = if kind == Kind::Die { 1 } else { 2 };
+        self.0 = self.0.wrapping_add(n.wrapping_mul(each).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    }
     /// Exponentially distributed with the given mean.
     fn exponential(&mut self, mean: f64) -> u64 {
         let u = ((self.next() >> 11) as f64 + 1.0) / (1u64 << 53) as f64;
@@ -127,12 +153,13 @@ unsafe extern "C" fn main(_arg: usize) -> ! {
     for (i, f) in p.faults.iter().enumerate() {
         if let Some(mean) = f.mtbf_ns {
             let mut r = Random(f.seed);
+            // A process that goes on from a checkpoint goes on with the numbers, too.
+            r.skip(inject::struck(i), f.kind);
             let due = now + r.exponential(mean as f64);
             random.push((i, r, due, mean as f64));
         }
     }
-    let tick = p.watchdog_ns.map(|w| (w / 4).max(250_000));
-    let mut next_tick = tick.map_or(u64::MAX, |t| now + t);
+    let mut watchdog = p.watchdog_ns.map(Watchdog::new);
     if let Some(k) = keep::if_on() {
         k.own_hosts[1].store(crate::sys::syscall::gettid(), Release);
     }
@@ -146,14 +173,14 @@ unsafe extern "C" fn main(_arg: usize) -> ! {
                 *due = time::now_ns() + r.exponential(*mean);
             }
         }
-        if now >= next_tick {
-            watch(now, p.watchdog_ns.unwrap_or(u64::MAX));
-            next_tick = time::now_ns() + tick.unwrap_or(0);
-        }
+        let look = watchdog.as_mut().map_or(u64::MAX, |w| {
+            w.look();
+            w.due_ns()
+        });
         let timer = TIMERS.with(|t| t.iter().map(|t| t.due_ns).min()).unwrap_or(u64::MAX);
         let chance = random.iter().map(|(_, _, d, _)| (*d).max(now + 50_000)).min().unwrap_or(u64::MAX);
         crate::sys::watch::look_after();
-        let until = timer.min(chance).min(next_tick).min(time::now_ns() + crate::sys::watch::LOOK_NS);
+        let until = timer.min(chance).min(look).min(time::now_ns() + crate::sys::watch::LOOK_NS);
         if until > time::now_ns() {
             futex::wait_until(&BELL, bell, until);
         }
@@ -172,7 +199,7 @@ fn send_due(now: u64) {
 
 /// A random strike, if some thread it may hit is in a region; otherwise it is tried again soon.
 fn strike_random(i: usize, r: &mut Random) -> bool {
-    let f = &globals().promp.faults[i];
+    let Some(f) = globals_if_ready().and_then(|g| g.promp.faults.get(i)) else { return false };
     let mut all = super::threads();
     all.retain(|t| t.is_in_region() && f.thread.is_none_or(|n| t.seat.1.load(Relaxed) == n));
     if all.is_empty() && f.kind != Kind::Die {
@@ -185,61 +212,4 @@ fn strike_random(i: usize, r: &mut Random) -> bool {
         }
     }
     true
-}
-
-/// How often work has been taken for hung since the last checkpoint was taken: a rollback undoes what a thread's own count says.
-fn hangs_since_checkpoint() -> u32 {
-    keep::if_on()
-        .filter(|k| k.hung_in.load(Relaxed) == k.generation.load(Relaxed))
-        .map_or(0, |k| k.hangs.load(Relaxed))
-}
-
-fn note_hang() {
-    if let Some(k) = keep::if_on() {
-        let n = hangs_since_checkpoint();
-        k.hung_in.store(k.generation.load(Relaxed), Relaxed);
-        k.hangs.store(n + 1, Relaxed);
-    }
-}
-
-/// The watchdog: a thread outside the runtime that has made no call for `limit`, while another member of its team has
-/// waited in the runtime for as long, has failed. Each time the same work is taken for hung again, the patience with it
-/// doubles, through rollbacks, too: work that takes longer than the limit comes to its end.
-fn watch(now: u64, limit: u64) {
-    let all = super::threads();
-    let mut stuck: Vec<&'static Thread> = Vec::new();
-    let mut waiting: Vec<usize> = Vec::new();
-    for t in &all {
-        let progress = t.progress.load(Relaxed);
-        let (seen, since) = (&t.inject.seen.0, &t.inject.seen.1);
-        let moved = progress != seen.load(Relaxed);
-        if moved || since.load(Relaxed) == 0 {
-            seen.store(progress, Relaxed);
-            since.store(now, Relaxed);
-            if moved {
-                t.inject.patience.store(0, Relaxed);
-            }
-        } else if now - since.load(Relaxed) >= limit {
-            let times = t.inject.patience.load(Relaxed).max(hangs_since_checkpoint());
-            let enough = limit.saturating_mul(1 << times.min(20));
-            if t.in_runtime.load(Relaxed) != 0 {
-                waiting.push(t.seat.0.load(Relaxed));
-            } else if t.is_in_region() && now - since.load(Relaxed) >= enough {
-                stuck.push(t);
-            }
-        }
-    }
-    for t in stuck {
-        if waiting.contains(&t.seat.0.load(Relaxed)) {
-            t.inject.seen.1.store(0, Relaxed);
-            t.inject.patience.fetch_add(1, Relaxed);
-            note_hang();
-            t.inject.fence().store(1, Release);
-            futex::wake(t.inject.fence(), 1);
-            // One that hangs already has only to be let go on to fail; of two stops, the second finds nobody.
-            if !t.inject.hanging().load(Relaxed) {
-                inject::send(t, Kind::Hang);
-            }
-        }
-    }
 }

@@ -8,6 +8,7 @@
 use super::spec::{At, Fault, Kind, POINTS};
 use super::{agent, library};
 use crate::ckpt;
+use crate::ckpt::image::state::FAULTS;
 use crate::icv::{Globals, globals};
 use crate::observe::event::{Event, Mutex, Row, Set, Sync, Work};
 use crate::observe::{self, Listener, Told};
@@ -39,10 +40,6 @@ pub struct PerThread {
     late_hang: Own<bool>,
     /// A stop that waits for a library's function to return.
     pub library: library::Waiting,
-    /// The watchdog's: progress seen last and since when.
-    pub seen: (AtomicU32, AtomicU64),
-    /// The watchdog's: how often it has doubled its patience since the last progress.
-    pub patience: AtomicU32,
 }
 
 impl PerThread {
@@ -82,7 +79,7 @@ pub fn start(g: &'static Globals) {
     // With checkpoints, the counts outlive rollbacks and the process.
     let n = g.promp.faults.len();
     STRUCK.set(Some(match ckpt::keep::if_on() {
-        Some(_) if n < ckpt::state().len() - 1 - ckpt::pipes::sent::WORDS => &ckpt::state()[1..=n],
+        Some(_) if n <= FAULTS.len() => &ckpt::state()[FAULTS][..n],
         _ => Box::leak(g.promp.faults.iter().map(|_| AtomicU64::new(0)).collect()),
     }));
     if !g.promp.faults.is_empty() {
@@ -106,13 +103,7 @@ pub fn after_fork() {
 /// Faults that have not struck as often as they should.
 pub fn not_fired() -> u64 {
     let struck = STRUCK.get().unwrap_or(&[]);
-    globals()
-        .promp
-        .faults
-        .iter()
-        .zip(struck)
-        .filter(|(f, n)| f.mtbf_ns.is_none() && n.load(Relaxed) < f.count)
-        .count() as u64
+    globals().promp.faults.iter().zip(struck).filter(|(f, n)| n.load(Relaxed) < f.count).count() as u64
 }
 
 /// The events that are points, and the end of a member's part of a region.
@@ -154,6 +145,11 @@ fn claim(i: usize, f: &Fault) -> bool {
 /// Strike `i` of fault `f` was announced but did not happen.
 pub fn unclaim(i: usize) {
     STRUCK.get().unwrap_or(&[])[i].fetch_sub(1, Relaxed);
+}
+
+/// How often fault `i` has struck, in former processes of the run, too.
+pub fn struck(i: usize) -> u64 {
+    STRUCK.get().and_then(|all| all.get(i)).map_or(0, |n| n.load(Relaxed))
 }
 
 /// Claims one strike for the agent.

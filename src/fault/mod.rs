@@ -18,6 +18,7 @@ pub mod spec;
 pub mod stop;
 pub mod tables;
 pub mod undo;
+pub mod watchdog;
 
 use crate::ckpt;
 use crate::icv::Globals;
@@ -89,7 +90,7 @@ pub fn try_threads<R>(f: impl FnOnce(&[&'static Thread]) -> R) -> Option<R> {
 pub fn after_fork(thr: &'static Thread) {
     THREADS.raw().reset();
     THREADS.with(|v| *v = vec![thr]);
-    ckpt::after_fork(thr);
+    ckpt::after_fork(Some(thr));
     agent::after_fork();
     inject::after_fork();
 }

@@ -60,7 +60,10 @@ extern "C" fn at_exit() {
     if g.promp.ft && g.promp.verbose >= 1 {
         let n = inject::not_fired();
         if n > 0 {
-            say!("{n} of the faults in PROMP_FAULT did not strike: their points were not reached");
+            say!(
+                "{n} of the faults in PROMP_FAULT did not strike, or not as often as they should: their points were not \
+                 reached, or there was not enough time"
+            );
         }
     }
     write();

@@ -26,7 +26,7 @@ pub fn secure() -> bool {
 
 /// Stops the process if a variable whose value must not be wrong is wrong.
 pub fn check_fatal_settings() {
-    const STRICT: [&CStr; 15] = [
+    const STRICT: [&CStr; 16] = [
         c"PROMP_DEVICES",
         c"PROMP_SDC",
         c"PROMP_SDC_ASSUME",
@@ -42,6 +42,7 @@ pub fn check_fatal_settings() {
         c"PROMP_CKPT_COPY",
         c"PROMP_CKPT_THREADS",
         c"PROMP_MTBF",
+        c"PROMP_ON_SIGNAL",
     ];
     if STRICT.iter().any(|n| is_set(n)) && !secure() {
         Settings::read(get, |bad| {

@@ -2,6 +2,7 @@
 
 use super::{devices, parse, silent, tune};
 use crate::ckpt;
+use crate::ckpt::image::on_signal::OnSignal;
 use crate::ckpt::keeper::Copying;
 use crate::fault::spec::{self, Fault};
 use crate::say;
@@ -235,6 +236,17 @@ fn checkpoints(
         Some((Some(bytes), _)) => bytes as u64,
         None => FILES,
     };
+    let on_signal = match get("PROMP_ON_SIGNAL").map(|v| (OnSignal::parse(v.trim()), v)) {
+        None => OnSignal::default(),
+        Some((Ok(on), _)) => on,
+        Some((Err(why), v)) => {
+            bad(format!("PROMP_ON_SIGNAL={v}: {why}"));
+            OnSignal::default()
+        }
+    };
+    if on_signal != OnSignal::default() && get("PROMP_CKPT_DIR").is_none() {
+        bad("PROMP_ON_SIGNAL needs PROMP_CKPT_DIR, the directory for the checkpoints".into());
+    }
     let dir = get("PROMP_CKPT_DIR")?;
     if dir.is_empty() {
         bad("PROMP_CKPT_DIR=: expected a directory".into());
@@ -250,6 +262,7 @@ fn checkpoints(
         live,
         poison,
         files,
+        on_signal,
         verbose,
         ..Default::default()
     })
@@ -358,6 +371,7 @@ mod tests {
             ("PROMP_CKPT_LIVE", "yes"),
             ("PROMP_CKPT_POISON", "on"),
             ("PROMP_CKPT_FILES", "many"),
+            ("PROMP_ON_SIGNAL", "TERM=checkpoint-exit"),
         ] {
             let (_, _, e) = read(&[(name, value)]);
             assert!(e.len() == 1 && e[0].contains(name), "{name}: {e:?}");

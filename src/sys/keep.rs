@@ -23,6 +23,7 @@ pub const FILLER: usize = BASE + SIZE - FILLER_SIZE;
 pub const FILLER_SIZE: usize = 2 << 20;
 /// Where the counters that outlive the process are mapped (a page of DIR/state, shared).
 pub const STATE: usize = BASE + SIZE;
+const _: () = assert!(STATE == promp_image::state::MAPPED_AT);
 /// Where notes of output (files of the same directory, shared) and of input are, one behind the other.
 pub const OUTPUT: usize = STATE + (1 << 21);
 /// Bytes of one.

@@ -119,6 +119,49 @@ unsafe fn gnu_build_id(at: usize, len: usize) -> Option<Vec<u8>> {
     None
 }
 
+/// Does the program, or a library that is loaded for it, say that it needs a library whose name begins with one of `names`? This one is not asked.
+pub fn any_needs(names: &[&str]) -> bool {
+    struct Search<'a>(&'a [&'a str], bool);
+    unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _size: usize, search: *mut c_void) -> c_int {
+        const NEEDED: u64 = 1;
+        const STRINGS: u64 = 5;
+        // SAFETY: the loader describes an object; `search` is the one below.
+        let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
+        // SAFETY: the object's headers.
+        let headers = unsafe { core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
+        let base = info.dlpi_addr as usize;
+        let own = headers.iter().filter(|h| h.p_type == libc::PT_LOAD).any(|h| {
+            let start = base + h.p_vaddr as usize;
+            (start..start + h.p_memsz as usize).contains(&(any_needs as *const () as usize))
+        });
+        let Some(dynamic) = headers.iter().find(|h| h.p_type == libc::PT_DYNAMIC).filter(|_| !own) else {
+            return 0;
+        };
+        // SAFETY: the object's table of such pairs, which the loader has read, too.
+        let table = unsafe {
+            core::slice::from_raw_parts(
+                (base + dynamic.p_vaddr as usize) as *const [u64; 2],
+                dynamic.p_memsz as usize / 16,
+            )
+        };
+        let items = || table.iter().take_while(|d| d[0] != 0);
+        // The loader has made it an address; in the kernel's object, which needs nothing, it is none.
+        let Some(strings) = items().find(|d| d[0] == STRINGS).map(|d| d[1] as usize) else { return 0 };
+        let strings = if strings < base { base + strings } else { strings };
+        search.1 |= items().filter(|d| d[0] == NEEDED).any(|d| {
+            // SAFETY: one of the object's strings.
+            let name = unsafe { CStr::from_ptr((strings + d[1] as usize) as *const _) }.to_bytes();
+            let file = name.rsplit(|&b| b == b'/').next().unwrap_or(name);
+            search.0.iter().any(|n| file.starts_with(n.as_bytes()))
+        });
+        c_int::from(search.1)
+    }
+    let mut search = Search(names, false);
+    // SAFETY: `look` gets the search.
+    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut search).cast()) };
+    search.1
+}
+
 /// The loader's own first address.
 pub fn loader() -> usize {
     // SAFETY: reads the auxiliary vector.
@@ -271,6 +314,12 @@ mod tests {
         assert_eq!(build_id(&[note(1), note(3)].concat()).as_deref(), Some("01ab03"));
         assert_eq!(build_id(&note(3)[..18]), None);
         assert_eq!(build_id(&note(1)), None);
+    }
+
+    #[test]
+    fn what_objects_need() {
+        // The C library needs the loader; this program is not asked.
+        assert!(any_needs(&["ld-linux"]) && !any_needs(&["libc-of-another"]));
     }
 
     #[test]

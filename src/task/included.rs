@@ -14,7 +14,6 @@
 //! | [`PLAIN`] | calls are not save points: an undeferred task may be executed so |
 //! | [`INCLUDED`] | … and so may every task: the current one is final, or there is no team |
 
-use super::lengths::SHORT_TICKS;
 use super::spawn::Spec;
 use super::{Task, flag, pool};
 use crate::fault::stop;
@@ -29,6 +28,9 @@ use core::mem::MaybeUninit;
 pub const PLAIN: u32 = 1;
 /// See the module's table.
 pub const INCLUDED: u32 = 2;
+
+/// Clock ticks (about a third of a nanosecond) that a taskloop's task may take to count as short; that handing one over costs is about as much.
+const SHORT_TICKS: u64 = 600;
 
 /// Flags of tasks that are more than a call.
 pub const SPECIAL: u32 = flag::FINAL | flag::DEPEND | flag::PRIORITY | flag::DETACH;

@@ -13,7 +13,6 @@ pub mod depend;
 pub mod deque;
 pub mod group;
 pub mod included;
-pub mod lengths;
 pub mod pool;
 pub mod reduction;
 pub mod slab;

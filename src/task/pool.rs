@@ -8,12 +8,12 @@
 
 use super::depend::{Children, Dep};
 use super::deque::Deque;
-use super::lengths::Lengths;
 use super::{Task, detach, included};
 use crate::observe;
 use crate::observe::event::{Event, Pause, Set, Sync};
 use crate::sys::lock::Locked;
 use crate::sys::own::Own;
+use crate::sys::sync::spin_hint;
 use crate::sys::time;
 use crate::team::region;
 use crate::team::team::Team;
@@ -23,8 +23,10 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 
 /// Most tasks in a thread's deque.
 const PLACES: usize = 256;
-/// Tasks in a thread's deque that are enough for the others, if they are few.
-const LEAST_ENOUGH: u64 = 64;
+/// Tasks in a thread's deque that are enough, for each thread of the team: below that every task is left to whoever is idle. It may wait for what its creator, or
+/// another task of its creator's, does next: programs rely on it, since other runtimes let them. (Whether they do before that many wait nobody can tell from a task's
+/// function, or from how long it took before.)
+const ENOUGH_FOR_EACH: u64 = 64;
 
 /// The team's part. See the module's text.
 #[derive(Default)]
@@ -47,8 +49,8 @@ pub struct MemberTasks {
     floor: Own<u64>,
     /// Whose deque had something last.
     victim: Own<u32>,
-    /// Are the tasks it creates short?
-    pub lengths: Lengths,
+    /// How its thefts pay.
+    pace: Pace,
     /// Deferred tasks created in this region (release: before the task can be taken).
     made: AtomicU64,
     /// Tasks done (release: what they did).
@@ -66,10 +68,10 @@ impl Default for MemberTasks {
     fn default() -> Self {
         Self {
             deque: Deque::default(),
-            enough: Own::new(LEAST_ENOUGH),
+            enough: Own::new(ENOUGH_FOR_EACH),
             floor: Own::default(),
             victim: Own::default(),
-            lengths: Lengths::default(),
+            pace: Pace::default(),
             made: AtomicU64::default(),
             ended: AtomicU64::default(),
         }
@@ -79,7 +81,7 @@ impl Default for MemberTasks {
 impl MemberTasks {
     /// The team has `n` members.
     pub fn share_with(&self, n: u32) {
-        self.enough.set((4 * u64::from(n)).clamp(LEAST_ENOUGH, PLACES as u64));
+        self.enough.set((ENOUGH_FOR_EACH * u64::from(n)).min(PLACES as u64));
     }
 
     /// A region begins for the member.
@@ -175,11 +177,53 @@ impl List {
     }
 }
 
-/// A task to execute, and whose deque it was stolen from.
-type Taken = (&'static Task, Option<&'static MemberTasks>);
-
 fn word(t: &'static Task) -> u64 {
     core::ptr::from_ref(t).addr() as u64
+}
+
+/// A thief that finds tasks of nothing, one after the other, keeps away from the deques for a while after each: what it needs for them is the time that their lines, and the
+/// deque's, take to come over, and the owner, who waits for those to come back, executes them faster itself once enough are waiting. It comes back soon: a task that waits
+/// for what its creator does next is not left where it is.
+#[derive(Default)]
+struct Pace {
+    /// Such tasks in a row.
+    row: Own<u32>,
+    /// When (in clock ticks) it looks at deques again.
+    until: Own<u64>,
+}
+
+impl Pace {
+    /// What a thief needs for a task of nothing, in ticks: up to most of a microsecond.
+    const NOTHING: u64 = 2400;
+    /// So many in a row make a thief slow.
+    const ENOUGH: u32 = 16;
+    /// So many times what it has needed it keeps away.
+    const PAUSE: u64 = 8;
+
+    /// It has stolen a task and executed it in `ticks`, until `now`.
+    fn measured(&self, ticks: u64, now: u64) {
+        if ticks >= Self::NOTHING {
+            self.row.set(0);
+        } else if self.row.get() < Self::ENOUGH {
+            self.row.set(self.row.get() + 1);
+        } else {
+            self.until.set(now + Self::PAUSE * ticks);
+        }
+    }
+
+    /// Does it keep away now?
+    #[inline]
+    fn pauses(&self) -> bool {
+        let until = self.until.get();
+        if until != 0 {
+            // A clock that has gone back by more (another machine) does not count.
+            if until.wrapping_sub(time::ticks()) <= Self::PAUSE * Self::NOTHING {
+                return true;
+            }
+            self.until.set(0);
+        }
+        false
+    }
 }
 
 /// The task that a deque's entry stands for.
@@ -258,19 +302,16 @@ impl TaskPool {
         self.listed.fetch_add(1, Relaxed);
     }
 
-    /// Takes a ready task in `scope`: from the list, the thread's own deque, or another's.
+    /// Takes a ready task in `scope`: from the list, or the thread's own deque.
     #[inline]
-    fn take(&'static self, thr: &'static Thread, scope: Scope) -> Option<Taken> {
+    fn take(&'static self, thr: &'static Thread, scope: Scope) -> Option<&'static Task> {
         let mine = &thr.member().tasks;
         if self.listed.load(Relaxed) != 0
             && let Some(t) = self.take_listed(scope)
         {
-            return Some((t, None));
+            return Some(t);
         }
-        match mine.deque.pop(mine.floor.get()) {
-            Some(t) => Some((task(t), None)),
-            None => self.steal(thr, scope),
-        }
+        mine.deque.pop(mine.floor.get()).map(task)
     }
 
     #[cold]
@@ -284,7 +325,7 @@ impl TaskPool {
     }
 
     #[inline(never)]
-    fn steal(&'static self, thr: &'static Thread, scope: Scope) -> Option<Taken> {
+    fn steal(&'static self, thr: &'static Thread, scope: Scope) -> Option<&'static Task> {
         let (me, team) = (thr.member(), thr.team());
         let (n, first) = (team.size(), me.tasks.victim.get());
         for i in 0..n {
@@ -295,7 +336,7 @@ impl TaskPool {
             let victim = &team.member(v).tasks;
             if let Some(t) = victim.deque.steal(|t| scope.allows(task(t))) {
                 me.tasks.victim.set(v);
-                return Some((task(t), Some(victim)));
+                return Some(task(t));
             }
         }
         None
@@ -307,7 +348,14 @@ impl TaskPool {
         if !self.used.load(Relaxed) {
             return false;
         }
-        let Some((t, victim)) = self.take(thr, scope) else { return false };
+        let (t, stolen) = match self.take(thr, scope) {
+            Some(t) => (t, false),
+            None if thr.member().tasks.pace.pauses() => return false,
+            None => match self.steal(thr, scope) {
+                Some(t) => (t, true),
+                None => return false,
+            },
+        };
         if let Scope::Any(epoch) = scope
             && thr.team().primary.epoch.load(Relaxed) != epoch
         {
@@ -318,13 +366,11 @@ impl TaskPool {
             return false;
         }
         thr.tell(Event::HelpBegin);
-        match victim {
-            None => self.execute(thr, t),
-            Some(v) => {
-                let began = time::ticks();
-                self.execute(thr, t);
-                v.lengths.measured(time::ticks().wrapping_sub(began));
-            }
+        let began = if stolen { time::ticks() } else { 0 };
+        self.execute(thr, t);
+        if stolen {
+            let now = time::ticks();
+            thr.member().tasks.pace.measured(now.wrapping_sub(began), now);
         }
         thr.tell(Event::HelpEnd);
         true
@@ -343,6 +389,10 @@ impl TaskPool {
             return true;
         }
         let me = thr.member();
+        if me.tasks.pace.pauses() {
+            spin_hint();
+            return true;
+        }
         let others = thr.team().members().iter().filter(|m| !core::ptr::eq(*m, me));
         others.into_iter().any(|m| m.tasks.deque.offers(|t| scope.allows(task(t))))
     }

@@ -40,12 +40,7 @@ pub struct Spec {
 #[inline(always)]
 pub fn is_just_a_call(thr: &'static Thread, s: &Spec) -> bool {
     let light = thr.light.get();
-    let at_once = || {
-        !s.deferred
-            || light & INCLUDED != 0
-            || thr.member().tasks.lengths.are_short()
-            || thr.team().tasks.is_enough(thr)
-    };
+    let at_once = || !s.deferred || light & INCLUDED != 0 || thr.team().tasks.is_enough(thr);
     light != 0 && s.flags & SPECIAL == 0 && at_once()
 }
 

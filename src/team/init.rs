@@ -33,6 +33,21 @@ fn prepare_once() {
         PREPARED.set(true);
         icv::env::check_fatal_settings();
         crate::ckpt::restart::prepare();
+        if crate::ckpt::start_at_load() {
+            attend_forks();
+        }
+    }
+}
+
+/// Has [`attend_forks`] been done?
+static ATTENDED: Own<bool> = Own::new(false);
+
+/// Registers what is done at `fork`, once. The caller holds [`INIT`].
+fn attend_forks() {
+    if !ATTENDED.get() {
+        ATTENDED.set(true);
+        // SAFETY: the handlers live as long as the library; libpromp is never unloaded (-z nodelete).
+        unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork_parent), Some(after_fork_child)) };
     }
 }
 
@@ -47,13 +62,13 @@ pub fn runtime() -> &'static Globals {
         runtimes::look();
         prepare_once();
         let g = icv::install(icv::env::read());
-        // SAFETY: registers handlers that live as long as the library; libpromp is never unloaded (-z nodelete).
+        // SAFETY: registers a handler that lives as long as the library; libpromp is never unloaded (-z nodelete).
         unsafe {
             let mut key = 0;
             libc::pthread_key_create(&mut key, Some(thread_exits));
             EXIT_KEY.set(key);
-            libc::pthread_atfork(Some(before_fork), Some(after_fork_parent), Some(after_fork_child));
         }
+        attend_forks();
         if g.promp.ft {
             host::learn_libc_layout();
         } else {
@@ -153,6 +168,8 @@ extern "C" fn after_fork_child() {
         thr.hot.set(hot);
         thr.unprepare();
         fault::after_fork(thr);
+    } else {
+        crate::ckpt::after_fork(None);
     }
     mark_in_runtime(false);
 }

@@ -1,6 +1,7 @@
 //! Stopping every thread, and letting them go on.
 
 use super::super::keep;
+use super::super::requests;
 use super::super::seats::{self, GO, Seat};
 use super::strangers::{OWN, has_come_to_the_runtime, has_ended, strangers};
 use super::{Keeper, No};
@@ -16,7 +17,7 @@ impl Keeper {
     /// Stops every thread. Afterwards exactly those that have arrived must be let go.
     pub(super) fn freeze(&mut self) -> Result<Vec<&'static Seat>, No> {
         let k = keep::get();
-        k.handlers.store(u32::from(signals::has_handlers(seats::signals())), Relaxed);
+        k.handlers.store(u32::from(signals::has_handlers(seats::signals() | requests::handled(k))), Relaxed);
         // Pairs with `transition_begins`: whoever sees the other one's word gives way.
         k.started.store(1, SeqCst);
         fence(SeqCst);

@@ -18,8 +18,10 @@ mod take;
 
 use super::Settings;
 use super::crew::Crew;
+use super::image::state::Then;
 use super::image::{self, Description};
 use super::keep::{self, Keep};
+use super::requests;
 use super::seats::Seat;
 use super::semaphores::Semaphores;
 use super::staging::Staging;
@@ -27,6 +29,7 @@ use super::store::Store;
 use super::streams::Streams;
 use super::tracker::Tracker;
 use crate::say;
+use crate::sys;
 use crate::sys::door::Door;
 use crate::sys::{allowed, futex, signals, syscall, time, watch};
 pub use copy::Held;
@@ -95,6 +98,10 @@ pub struct Keeper {
     taken: &'static super::TakenList,
     mapped: Vec<image::MappedFile>,
     cpu: Vec<String>,
+    /// What follows the checkpoint that was asked for.
+    then: Then,
+    /// Since when the program is to end, and there was no checkpoint.
+    ends_since: Option<u64>,
     started_ns: u64,
 }
 
@@ -137,6 +144,8 @@ impl Keeper {
             taken,
             mapped: Vec::new(),
             cpu: image::cpu_features(),
+            then: Then::GoOn,
+            ends_since: None,
             started_ns: time::now_ns(),
             store,
             settings,
@@ -163,7 +172,9 @@ impl Keeper {
                 due = time::now_ns() + self.settings.interval_ns;
                 continue;
             }
-            let wanted = k.wanted.load(Acquire) > 0;
+            let asked = requests::waiting();
+            self.then = asked.map_or(Then::GoOn, |(_, then)| then);
+            let wanted = k.wanted.load(Acquire) > 0 || asked.is_some();
             let now = time::now_ns();
             // A program with places takes its checkpoints there, unless it does not come to one in time.
             let is_late = now >= due + if self.has_places() { self.settings.interval_ns / 2 } else { 0 };
@@ -178,14 +189,22 @@ impl Keeper {
                 futex::wake(&k.in_memory, u32::MAX);
                 self.refused = matches!(taken, Err(No::Refused(_)));
                 let soon = match taken {
-                    Ok(()) => self.settings.interval_ns,
+                    Ok(()) => {
+                        if let Some((number, _)) = asked {
+                            requests::answer(number, Ok(self.generation));
+                        }
+                        self.settings.interval_ns
+                    }
                     Err(No::Later) => {
                         self.release();
                         RETRY_NS
                     }
                     Err(No::Refused(why)) => {
                         self.tell(&format!("no checkpoint now: {why}; the run goes on"), &kind(&why));
-                        self.settings.interval_ns.max(50_000_000)
+                        if let Some((number, _)) = asked {
+                            requests::answer(number, Err(&why));
+                        }
+                        self.try_again_to_end(&why).unwrap_or(self.settings.interval_ns.max(50_000_000))
                     }
                 };
                 due = time::now_ns() + soon;
@@ -214,6 +233,38 @@ impl Keeper {
     fn has_places(&self) -> bool {
         let k = keep::get();
         self.settings.live && k.place.was_visited_since(k.taken_ns.load(Relaxed))
+    }
+
+    /// There was no checkpoint. If the program is to end after one: when to try again.
+    fn try_again_to_end(&mut self, why: &str) -> Option<u64> {
+        const AGAIN_NS: u64 = 50_000_000;
+        let signal = keep::get().ending.load(Acquire);
+        if signal == 0 {
+            return None;
+        }
+        let now = time::now_ns();
+        if now > *self.ends_since.get_or_insert(now) + requests::GRACE_NS {
+            requests::end_without(signal as i32, self.generation, why);
+        }
+        Some(AGAIN_NS)
+    }
+
+    /// Is what follows a checkpoint the end of the program, or a stop? Its threads then stay where they are.
+    fn stays_frozen(&self) -> bool {
+        keep::get().ending.load(Acquire) != 0 || self.then != Then::GoOn
+    }
+
+    /// The checkpoint that was asked for is whole, and the threads are where they were in it.
+    fn end_or_stop(&self) {
+        let ending = keep::get().ending.load(Acquire);
+        if let Some((number, _)) = requests::waiting() {
+            requests::answer(number, Ok(self.generation));
+        }
+        if ending != 0 || self.then == Then::Exit {
+            requests::end(self.generation, ending, self.settings.verbose);
+        }
+        // SAFETY: plain call. This host stops with all others.
+        unsafe { sys!(libc::SYS_kill, syscall::getpid(), libc::SIGSTOP) };
     }
 
     /// Says something about checkpoints, once of a kind.

@@ -152,7 +152,9 @@ impl Keeper {
             orders.push((s, carrier.is_some(), &c.attributes));
         }
         process::send_pending(self.last.pending);
-        k.epoch.fetch_add(1, Relaxed);
+        // One number for all processes of the run: what was arranged in another one does not count here, either.
+        let before = super::super::state()[image::state::EPOCH].fetch_add(1, Relaxed);
+        k.epoch.store(before as u32 + 1, Relaxed);
         k.started.store(0, SeqCst);
         for (s, has_host, of_thread) in orders {
             let tid = match has_host {
@@ -173,6 +175,7 @@ impl Keeper {
         if !new_process {
             process::put_back(&self.last)?;
         }
+        keep::get().sent.expect(&self.last.sent);
         files::put_back(&self.last.files, &self.ours(), new_process, &self.store)?;
         if new_process {
             // It has been given others in their place.

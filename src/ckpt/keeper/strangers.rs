@@ -2,7 +2,8 @@
 //!
 //! What such a thread waits for may lie outside of the process (another process' answer, the clock, a device) and does not go back with it,
 //! which only the user can judge. So checkpoints are refused while there are any, unless PROMP_CKPT_THREADS=all says that they may be
-//! saved and rolled back like the others. Those that have come to the runtime have logical threads and seats; the rest get seats here.
+//! saved and rolled back like the others. Those that have come to the runtime have logical threads and seats; the rest get seats here. So does the thread that the
+//! program began with, as long as it has not come to the runtime: checkpoints begin before the first region.
 
 use super::super::keep;
 use super::super::seats::Seat;
@@ -26,13 +27,13 @@ impl Keeper {
         let mut seats: Vec<&'static Seat> = k.seats.iter().filter(known).collect();
         let strangers = without_seat(all_hosts, &seats);
         if !all {
-            if let Some(&t) = strangers.first() {
+            // The thread that the program began with may not have come to the runtime yet.
+            if let Some(&t) = strangers.iter().find(|t| **t != syscall::getpid()) {
                 return Err(self.stranger(t, OWN));
             }
-            return match seats.iter().find(|s| s.is_the_programs_own()) {
-                Some(s) => Err(No::Refused(own(OWN, s.host.load(Relaxed)))),
-                None => Ok(seats),
-            };
+            if let Some(s) = seats.iter().find(|s| s.is_the_programs_own()) {
+                return Err(No::Refused(own(OWN, s.host.load(Relaxed))));
+            }
         }
         // The host of a thread that has just been put back has not said yet who it is.
         if seats.iter().any(|s| s.host.load(Relaxed) == u32::MAX) {
@@ -63,9 +64,12 @@ impl Keeper {
     /// Kernel thread `tid` cannot be saved. If it is a worker that is being made, or a failed host, that is over within microseconds.
     pub(super) fn stranger(&mut self, tid: u32, why: &str) -> No {
         const PASSING_NS: u64 = 100_000_000;
+        // The program's first thread comes to the runtime, or makes a thread: if it has no CPU that takes longer.
+        const COMING_NS: u64 = 2_000_000_000;
         let now = time::now_ns();
+        let patience = if tid == syscall::getpid() { COMING_NS } else { PASSING_NS };
         match self.stranger {
-            Some((t, since)) if t == tid && now - since > PASSING_NS => No::Refused(own(why, tid)),
+            Some((t, since)) if t == tid && now - since > patience => No::Refused(own(why, tid)),
             Some((t, _)) if t == tid => No::Later,
             _ => {
                 self.stranger = Some((tid, now));

@@ -8,15 +8,16 @@ use super::super::ranges;
 use super::super::seats::Seat;
 use super::super::semaphores::Obstacle;
 use super::super::store::Committed;
-use super::super::{attributes, contents, files, journal, keep, process};
+use super::super::{attributes, contents, files, journal, keep, process, requests};
 use super::ahead::WORTH_IT;
 use super::copy::Held;
 use super::running::Running;
 use super::{Keeper, No, Taken};
+use crate::ckpt::default_threads;
 use crate::ckpt::pipes::sent;
 use crate::say;
 use crate::sys;
-use crate::sys::{futex, pending, syscall, time};
+use crate::sys::{futex, pending, signals, syscall, time};
 use crate::team::region;
 use core::sync::atomic::Ordering::*;
 
@@ -52,9 +53,33 @@ impl Keeper {
             self.unknown = true; // until it is whole
             k.in_memory.store(1, Release);
         }
-        let thawed = self.thaw();
+        // Whoever asks for it to end, or to stop, gets it as it is now. Another request to end must find somebody who takes it.
+        let stays = copied.is_ok() && self.stays_frozen();
+        let thawed = if stays { time::now_ns() } else { self.thaw() };
+        let hears =
+            stays.then(|| signals::set_mask(!(requests::handled(k) & k.on_signal_ends.load(Relaxed))));
         let stop_ns = thawed - began + noting_ns;
-        let (about, mut held, running) = copied?;
+        let taken = copied.and_then(|c| self.complete(c, children_ended, had, stop_ns, (began, thawed)));
+        if let Some(mask) = hears {
+            if taken.is_ok() {
+                self.end_or_stop();
+            }
+            signals::set_mask(mask);
+            self.thaw();
+        }
+        taken
+    }
+
+    /// Copies what is copied while the threads run, writes it all, and makes it the last whole checkpoint. `had`: bytes that were ready for staging.
+    fn complete(
+        &mut self,
+        (about, mut held, running): (Description, Held, Running),
+        children_ended: u64,
+        had: usize,
+        stop_ns: u64,
+        (began, thawed): (u64, u64),
+    ) -> Result<(), No> {
+        let k = keep::get();
         let looked_at = running.pages();
         self.copy_running(running, &mut held)?;
         self.answer();
@@ -224,7 +249,7 @@ impl Keeper {
                 .map_or(0, |d| d.as_secs()),
             at_s: Seconds((time::now_ns() - self.started_ns) as f64 / 1e9),
             region: region::count(),
-            threads: self.settings.threads,
+            threads: default_threads(self.settings.threads),
             brk,
             vdso: memory::vdso(),
             cpu: self.cpu.clone(),

@@ -100,7 +100,7 @@ impl Notes<'_> {
     }
 }
 
-/// The pipe behind a descriptor. A system call only.
+/// The pipe, or the file, behind a descriptor. A system call only.
 pub fn behind(fd: i32) -> Option<Identity> {
     if fd < 0 {
         return None;
@@ -110,15 +110,15 @@ pub fn behind(fd: i32) -> Option<Identity> {
         let mut s: libc::stat = core::mem::zeroed();
         (sys!(libc::SYS_fstat, fd, &raw mut s) == 0).then_some(s)?
     };
-    (f.st_mode & libc::S_IFMT == libc::S_IFIFO).then_some([f.st_dev, f.st_ino])
+    matches!(f.st_mode & libc::S_IFMT, libc::S_IFIFO | libc::S_IFREG).then_some([f.st_dev, f.st_ino])
 }
 
-/// The pipes among `inherited` that were opened for `access` only, each once; but not those by which the program sends itself something.
+/// The pipes among `inherited` that were opened for `access` only, and its logs, each once; but not pipes by which the program sends itself something.
 fn one_way(inherited: &[Inherited], access: i32) -> Vec<Identity> {
     let mut pipes = Vec::new();
-    for i in inherited.iter().filter(|i| i.pipe && i.access == access) {
+    for i in inherited.iter().filter(|i| (i.pipe || i.log) && i.access == access) {
         let pipe = [i.file.0, i.file.1];
-        let own = inherited.iter().any(|w| w.file == i.file && w.access != access);
+        let own = i.pipe && inherited.iter().any(|w| w.file == i.file && w.access != access);
         if !own && !pipes.contains(&pipe) {
             pipes.push(pipe);
         }

@@ -16,7 +16,7 @@ mod piece;
 use super::super::image;
 use super::{Identity, Notes, Stream, behind, one_way};
 use crate::ckpt;
-use crate::ckpt::files::Inherited;
+use crate::ckpt::files::{self, Inherited};
 use crate::sys;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use std::path::Path;
@@ -39,6 +39,16 @@ pub struct Sent {
 struct Sink {
     stream: Stream,
     lines: lines::Lines,
+    /// 1: it is a file.
+    log: AtomicU32,
+    /// Where the program was in it at the checkpoint that it goes back to.
+    back_to: AtomicU64,
+}
+
+impl Sink {
+    fn is_log(&self) -> bool {
+        self.log.load(Relaxed) != 0
+    }
 }
 
 /// The counters of a pipe, which outlive the process.
@@ -85,17 +95,28 @@ impl Sent {
         self.verbose.store(verbose, Relaxed);
         let empty = image::Description::default();
         let same_boot = saved.is_some_and(|d| d.boot == boot() && !d.boot.is_empty());
+        let was: &[image::OpenFile] = saved.map_or(&[], |d| &d.files);
+        let was_log =
+            |id: Identity| was.iter().find(|f| f.inherited && f.regular && [f.device, f.inode] == id);
         let saved = &saved.unwrap_or(&empty).sent;
         let mut said = Vec::new();
         let pipes = one_way(inherited, libc::O_WRONLY);
-        let goes_on = |s: &&image::Sent| same_boot && pipes.contains(&[s.device, s.inode]);
+        let is_log = |pipe: Identity| inherited.iter().any(|i| i.log && [i.file.0, i.file.1] == pipe);
+        // A file that is shorter than it was has been emptied, or is another one.
+        let goes_on = |s: &&image::Sent| {
+            let id = [s.device, s.inode];
+            let log = || was_log(id).is_some_and(|f| is_log(id) && files::length_of(f.fd) >= f.length);
+            pipes.contains(&id) && (log() || same_boot && !is_log(id))
+        };
         for s in saved.iter().filter(|s| (s.slot as usize) < STREAMS) {
             let (slot, c) = (s.slot as usize, Counters::of(s.slot as usize));
             let (end, tried) = (c.end.load(Relaxed), c.tried.load(Relaxed));
             let sent = end.saturating_sub(s.position);
+            let log = was_log([s.device, s.inode]).is_some();
             if goes_on(&s) && self.follow(dir, slot, [s.device, s.inode], false) {
+                self.sinks[slot].log.store(u32::from(log), Relaxed);
                 let doubtful = tried.saturating_sub(end);
-                if doubtful > 0 {
+                if doubtful > 0 && !log {
                     said.push(format!(
                         "up to {doubtful} bytes may be sent twice to pipe:[{}]: the process died while it sent them",
                         s.inode
@@ -105,7 +126,7 @@ impl Sent {
                     said.push(again(sent, s.inode));
                 }
                 self.go_back_to(slot, s);
-            } else if sent > 0 {
+            } else if sent > 0 && !log {
                 said.push(again(sent, s.inode));
             }
         }
@@ -117,6 +138,7 @@ impl Sent {
                 let c = Counters::of(slot);
                 [c.end, c.from, c.tried].iter().for_each(|w| w.store(0, Relaxed));
                 self.follow(dir, slot, pipe, true);
+                self.sinks[slot].log.store(u32::from(is_log(pipe)), Relaxed);
             }
         }
         said
@@ -157,7 +179,7 @@ impl Sent {
     }
 
     fn go_back_to(&self, slot: usize, saved: &image::Sent) {
-        let Sink { stream, lines } = &self.sinks[slot];
+        let Sink { stream, lines, .. } = &self.sinks[slot];
         let notes = Counters::of(slot).notes(stream);
         // What is not noted is sent again.
         let end = notes.end();
@@ -174,6 +196,44 @@ impl Sent {
                 stream.position.store(position, Relaxed);
             }
         }
+    }
+
+    /// The program is about to go back to where it was in `saved`.
+    pub fn expect(&self, saved: &[image::Sent]) {
+        for (_, s) in self.all() {
+            let it = |p: &&image::Sent| s.stream.is([p.device, p.inode]);
+            s.back_to.store(saved.iter().find(it).map_or(0, |p| p.position), Relaxed);
+        }
+    }
+
+    /// The program goes back to where it was in a log, a file that is `length` bytes long now. True: others have written to it since, so it stays as it is, and what the
+    /// program sends again is left out. False: all that has been added is the program's own, which is noted no more: it may be cut, and is sent anew; or it is no log.
+    pub fn keeps_a_log(&self, f: &image::OpenFile, length: u64) -> bool {
+        let id = [f.device, f.inode];
+        let Some((slot, sink)) = self.all().find(|(_, s)| s.is_log() && s.stream.is(id)) else {
+            return false;
+        };
+        let c = Counters::of(slot);
+        let notes = c.notes(&sink.stream);
+        let (end, tried) = (notes.end(), c.tried.load(Relaxed));
+        // Where the program was when the file was that long.
+        let position = sink.back_to.load(Relaxed);
+        let added = length.saturating_sub(f.length);
+        let own = end.saturating_sub(position);
+        let counted = (own..=own + tried.saturating_sub(end)).contains(&added);
+        if length < f.length {
+            return false;
+        }
+        if !(counted && notes.has(position) && is_noted(f, notes, position, end)) {
+            return true;
+        }
+        for w in [c.end, c.tried] {
+            w.store(position, Release);
+        }
+        sink.lines.begin(position);
+        sink.stream.position.store(position, Relaxed);
+        sink.stream.asked.store(position, Relaxed);
+        false
     }
 
     /// Bytes that the pipe behind `fd` has taken since the program was where it is in `saved`, if all of them are known.
@@ -193,6 +253,24 @@ impl Sent {
             }
         }
     }
+}
+
+/// Is what has been added to file `f` since it was that long what was noted between two places? Yes, where it cannot be read.
+fn is_noted(f: &image::OpenFile, notes: Notes, position: u64, end: u64) -> bool {
+    let Ok(fd) = files::open(&format!("/proc/self/fd/{}", f.fd), libc::O_RDONLY | libc::O_CLOEXEC, 0) else {
+        return true;
+    };
+    let (mut there, mut noted) = ([0u8; 4096], [0u8; 4096]);
+    let same = (position..end).step_by(there.len()).all(|at| {
+        let n = there.len().min((end - at) as usize);
+        let place = f.length + (at - position);
+        // SAFETY: a buffer of that length, and a descriptor of ours.
+        let r = unsafe { sys!(libc::SYS_pread64, fd, there.as_mut_ptr(), n, place) };
+        r == n as isize && notes.read(at, &mut noted[..n]) && there[..n] == noted[..n]
+    });
+    // SAFETY: a descriptor of ours.
+    unsafe { sys!(libc::SYS_close, fd) };
+    same
 }
 
 fn again(bytes: u64, inode: u64) -> String {

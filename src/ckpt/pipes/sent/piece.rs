@@ -10,7 +10,7 @@ use crate::say;
 use crate::sys::door::Door;
 use core::sync::atomic::Ordering::*;
 
-/// A pipe that something is sent to by a descriptor.
+/// A pipe, or a log, that something is sent to by a descriptor.
 pub struct Pipe {
     sink: &'static Sink,
     fd: i32,
@@ -138,7 +138,8 @@ impl Pipe {
     fn send(&self, at: usize, len: usize) -> isize {
         let (len, tried) = (len.min(MOST), self.counters.tried);
         tried.store(self.notes().end() + len as u64, Release);
-        let n = Way::Out.at_once(self.fd, at, len);
+        let way = if self.sink.is_log() { Way::Log } else { Way::Out };
+        let n = way.at_once(self.fd, at, len);
         if n > 0 {
             // SAFETY: the kernel has just read it.
             unsafe { self.notes().add(at, n as usize) };

@@ -1,0 +1,135 @@
+//! `promp checkpoint`: asks a running program for a checkpoint, by words of its `DIR/state` and the signal that makes it look.
+
+use crate::{Failure, Outcome, args};
+use memmap2::{MmapOptions, MmapRaw};
+use promp_image::state::{self, Then};
+use std::fs::{self, File};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::*};
+use std::time::Duration;
+
+const UNREADABLE: u8 = 66;
+const NONE_TAKEN: u8 = 70;
+
+/// Asks, and waits if that is asked for.
+pub fn checkpoint(c: &args::Checkpoint) -> Outcome {
+    let (pid, dir) = find(c)?;
+    let s = State::open(&dir)?;
+    let then = match c.then {
+        None => Then::GoOn,
+        Some(args::Then::Exit) => Then::Exit,
+        Some(args::Then::Stop) => Then::Stop,
+    };
+    let number = s.ask(then);
+    // SAFETY: plain call.
+    if unsafe { libc::kill(pid, state::bell()) } != 0 {
+        let e = std::io::Error::last_os_error();
+        return Err(Failure::new(UNREADABLE, format!("process {pid} cannot be asked for a checkpoint: {e}")));
+    }
+    if !c.wait {
+        return Ok(());
+    }
+    let answered = || s.word(state::ANSWERED).load(Acquire) >= number;
+    while !answered() {
+        if !serves(pid, &dir) && !answered() {
+            let why = format!("process {pid} has ended before it took the checkpoint");
+            return Err(Failure::new(NONE_TAKEN, why));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    match s.word(state::GENERATION).load(Relaxed) {
+        0 => Err(Failure::new(NONE_TAKEN, format!("process {pid} has taken no checkpoint: {}", s.why()))),
+        n => {
+            println!("checkpoint {n} of process {pid} is whole: {}", dir.display());
+            Ok(())
+        }
+    }
+}
+
+/// The process, and its directory.
+fn find(c: &args::Checkpoint) -> Result<(i32, PathBuf), Failure> {
+    let shown = c.whose.display();
+    let failed = |why: String| Failure::new(UNREADABLE, why);
+    let path = Path::new(&c.whose);
+    if path.is_dir() {
+        let dir = path.canonicalize().map_err(|e| failed(format!("{shown}: {e}")))?;
+        let text = fs::read_to_string(dir.join("lock")).unwrap_or_default();
+        let pid = text.trim().parse().ok().filter(|p| serves(*p, &dir));
+        let none = || failed(format!("no running program has its checkpoints in {shown}"));
+        return pid.map(|pid| (pid, dir)).ok_or_else(none);
+    }
+    let Some(pid) = c.whose.to_str().and_then(|s| s.parse::<i32>().ok()) else {
+        return Err(failed(format!("{shown} is neither the number of a process nor a checkpoint directory")));
+    };
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let family = std::iter::once(pid).chain(children.split_whitespace().filter_map(|c| c.parse().ok()));
+    for pid in family {
+        if let Some(dir) = directory_of(pid) {
+            return Ok((pid, dir));
+        }
+    }
+    Err(failed(format!(
+        "process {shown} takes no checkpoints (`promp run --ckpt DIR` makes a program do so)"
+    )))
+}
+
+/// Where a process keeps its checkpoints: it has the directory's state mapped, and the handler of the signal.
+fn directory_of(pid: i32) -> Option<PathBuf> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).ok()?;
+    let line = maps.lines().find(|l| l.starts_with(&format!("{:x}-", state::MAPPED_AT)))?;
+    let path = line.splitn(6, ' ').nth(5)?.trim_start().strip_suffix("/state")?;
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let caught = status.lines().find_map(|l| l.strip_prefix("SigCgt:"))?;
+    let caught = u64::from_str_radix(caught.trim(), 16).ok()?;
+    (caught & 1 << (state::bell() - 1) != 0).then(|| path.into())
+}
+
+fn serves(pid: i32, dir: &Path) -> bool {
+    directory_of(pid).is_some_and(|d| d == dir)
+}
+
+/// The words of a directory's state, shared with the process.
+struct State {
+    file: File,
+    map: MmapRaw,
+}
+
+impl State {
+    fn open(dir: &Path) -> Result<Self, Failure> {
+        let path = dir.join("state");
+        let failed = |e: &dyn std::fmt::Display| Failure::new(UNREADABLE, format!("{}: {e}", path.display()));
+        promp_image::check_directory(dir).map_err(|e| Failure::new(UNREADABLE, e))?;
+        let mut options = File::options();
+        options.read(true).write(true).custom_flags(libc::O_NOFOLLOW);
+        let file = options.open(&path).map_err(|e| failed(&e))?;
+        if file.metadata().map_err(|e| failed(&e))?.len() < 8 * state::WORDS as u64 {
+            return Err(failed(&"it is too short"));
+        }
+        let map = MmapOptions::new().len(8 * state::WORDS).map_raw(&file).map_err(|e| failed(&e))?;
+        Ok(Self { file, map })
+    }
+
+    fn word(&self, i: usize) -> &AtomicU64 {
+        assert!(i < state::WORDS);
+        // SAFETY: within the mapping, which lives as long as this; others use atomic operations, too.
+        unsafe { AtomicU64::from_ptr(self.map.as_mut_ptr().cast::<u64>().add(i)) }
+    }
+
+    /// Notes a request; its number.
+    fn ask(&self, then: Then) -> u64 {
+        // SAFETY: plain call, with a descriptor of ours.
+        let lock = |how| unsafe { libc::flock(self.file.as_raw_fd(), how) };
+        lock(libc::LOCK_EX);
+        self.word(state::THEN).store(then as u64, Relaxed);
+        let number = self.word(state::REQUEST).fetch_add(1, Release) + 1;
+        lock(libc::LOCK_UN);
+        number
+    }
+
+    fn why(&self) -> String {
+        let bytes: Vec<u8> = state::WHY.flat_map(|i| self.word(i).load(Relaxed).to_ne_bytes()).collect();
+        String::from_utf8_lossy(bytes.split(|&b| b == 0).next().unwrap_or(&[])).into_owned()
+    }
+}

@@ -1,0 +1,116 @@
+//! Requests for checkpoints from outside: by signals (PROMP_ON_SIGNAL), and by `promp checkpoint`, through words of the state that the command has mapped, too.
+//!
+//! A signal's handler notes what is asked for and rings; so does the freeze signal, by which the command makes the process look. The keeper does the rest. If the
+//! program is to end, or to stop, its threads are not let go after the copy: nothing happens that a later process would do again.
+//!
+//! ```text
+//! nothing asked --a signal that ends--> ending --checkpoint whole--> exit status 85
+//!                                         |----second such signal--> ended at once, as by the signal without promp
+//!                                         +----no checkpoint within GRACE_NS--> the same
+//! ```
+//!
+//! A program that has a handler of its own for such a signal, or ignores it, gets it as ever: its handler has replaced ours (sigaction), or was there before.
+
+use super::image::on_signal::{OnSignal, name};
+use super::image::state::{self, Then};
+use super::keep::{self, Keep};
+use super::{image, seats};
+use crate::say;
+use crate::sys;
+use crate::sys::{pending, signals, syscall};
+use core::sync::atomic::Ordering::*;
+
+/// How long it is tried to take a checkpoint after which the program is to end.
+pub const GRACE_NS: u64 = 10_000_000_000;
+
+/// Installs the handler for the signals of the settings for which the program has no disposition of its own.
+pub fn install(on: &OnSignal) {
+    for signal in pending::of_set(on.signals()) {
+        signals::install(signal, on_signal, true);
+    }
+    keep::get().on_signal_goes_on.store(on.goes_on, Relaxed);
+    keep::get().on_signal_ends.store(on.ends, Relaxed);
+}
+
+/// Signals that are handled here now.
+pub fn handled(k: &Keep) -> u64 {
+    let all = k.on_signal_goes_on.load(Relaxed) | k.on_signal_ends.load(Relaxed);
+    pending::of_set(all)
+        .filter(|s| signals::is_handled(*s, on_signal))
+        .fold(0, |set, s| set | pending::bit(s))
+}
+
+extern "C" fn on_signal(signal: i32, _info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // A child made by fork has no keeper.
+    let Some(k) = keep::if_on() else { return by_default(signal) };
+    let ends = k.on_signal_ends.load(Relaxed) & pending::bit(signal) != 0;
+    if ends && k.ending.compare_exchange(0, signal as u32, AcqRel, Relaxed).is_err() {
+        return by_default(signal);
+    }
+    k.wanted.store(1, Release);
+    super::ring(k);
+    seats::wait_goes_on(k, context as usize);
+}
+
+/// What the signal does without a handler; it ends the process.
+pub fn by_default(signal: i32) {
+    let default = [0u64; 4];
+    // SAFETY: what the kernel takes for a disposition. The calling host gets the signal at once.
+    unsafe { sys!(libc::SYS_rt_sigaction, signal, default.as_ptr(), 0, 8) };
+    let mask = signals::set_mask(0);
+    signals::set_mask(mask & !pending::bit(signal));
+    syscall::tgkill(syscall::gettid(), signal);
+}
+
+/// A request by the command that has not been answered: its number, and what follows.
+pub fn waiting() -> Option<(u64, Then)> {
+    let state = super::state();
+    let number = state[state::REQUEST].load(Acquire);
+    (number != state[state::ANSWERED].load(Relaxed))
+        .then(|| (number, Then::of(state[state::THEN].load(Relaxed))))
+}
+
+/// For the freeze signal's handler when nobody freezes: somebody outside may have sent it.
+pub fn look(k: &Keep) {
+    if waiting().is_some() {
+        super::ring(k);
+    }
+}
+
+/// Request `number` has led to this generation, or to none for a reason.
+pub fn answer(number: u64, led_to: Result<u64, &str>) {
+    let state = super::state();
+    let mut text = [0u8; 8 * (state::WHY.end - state::WHY.start)];
+    let why = led_to.err().unwrap_or("");
+    // One byte is the end's.
+    let n = (0..text.len()).rev().find(|&n| why.is_char_boundary(n)).unwrap_or(0).min(why.len());
+    text[..n].copy_from_slice(&why.as_bytes()[..n]);
+    for (w, bytes) in state[state::WHY].iter().zip(text.as_chunks::<8>().0) {
+        w.store(u64::from_ne_bytes(*bytes), Relaxed);
+    }
+    state[state::GENERATION].store(led_to.unwrap_or(0), Relaxed);
+    // The command reads the rest when it sees this.
+    state[state::ANSWERED].store(number, Release);
+}
+
+/// The checkpoint after which the program is to end is whole: it ends.
+pub fn end(generation: u64, signal: u32, verbose: u32) -> ! {
+    if verbose >= 1 {
+        let by = if signal == 0 { "promp checkpoint".into() } else { name(signal as i32) };
+        say!(
+            "{by}: checkpoint {generation} is whole; ending with status {}. It goes on with `promp restart` or `promp run --resume`.",
+            image::state::EXIT_STATUS
+        );
+    }
+    syscall::exit_group(image::state::EXIT_STATUS)
+}
+
+/// There was no checkpoint in time: the signal does what it does without promp.
+pub fn end_without(signal: i32, generation: u64, why: &str) {
+    let last = match generation {
+        0 => "there is none before".into(),
+        n => format!("the last one is checkpoint {n}"),
+    };
+    say!("{}: no checkpoint could be taken: {why}; {last}. Ending as by the signal.", name(signal));
+    by_default(signal);
+}

@@ -1,0 +1,255 @@
+//! Jobs that run unattended: signals, deaths one after another, requests from outside (docs/jobs.md).
+
+mod common;
+use common::saved::*;
+use common::*;
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Steps of serial work before the first region, then regions, with a line each.
+fn steps() -> std::path::PathBuf {
+    build("jobs/steps.c", &[])
+}
+
+/// `promp run` with checkpoints in `dir`.
+fn run(dir: &Path, options: &[&str], exe: &Path, args: &[&str]) -> Command {
+    let mut c = Command::new(command());
+    clean(&mut c);
+    c.args(["run", "--threads", "2", "--ckpt"]).arg(dir).args(options).arg("--").arg(exe).args(args);
+    c.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    c
+}
+
+/// Waits until `at` says so.
+fn wait(what: &str, mut at: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !at() {
+        assert!(begin.elapsed() < LIMIT, "{what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// When a process began: processes of one number differ by that.
+fn began(pid: i32) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19).map(str::to_string)
+}
+
+/// The process of the program that `promp` runs, as soon as it is more than a copy of that, and another one than that which began at `before`.
+fn program_of(promp: &Child, exe: &Path, before: Option<&str>) -> i32 {
+    let pid = promp.id();
+    let mut child = 0;
+    wait("a child", || {
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        child = children.trim().parse().unwrap_or(0);
+        let is_it = fs::read_link(format!("/proc/{child}/exe"))
+            .is_ok_and(|p| p == exe.canonicalize().expect("the program"));
+        is_it && began(child).is_some_and(|b| Some(b.as_str()) != before)
+    });
+    child
+}
+
+/// Kills the program; its number in its next process.
+fn die(promp: &Child, exe: &Path) -> i32 {
+    let program = program_of(promp, exe, None);
+    let before = began(program);
+    kill(program, libc::SIGKILL);
+    program_of(promp, exe, before.as_deref())
+}
+
+fn kill(pid: i32, signal: i32) {
+    // SAFETY: our own child, or its.
+    unsafe { libc::kill(pid, signal) };
+}
+
+/// Is there no such process, or only what its parent has not asked for yet?
+fn is_gone(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
+}
+
+/// TERM, INT and HUP, to `promp` or to the program, before the first checkpoint, after it, after a restart: never a restart, never an orphan.
+#[test]
+fn whoever_is_asked_to_end_ends() {
+    let s = Scratch::new("asked");
+    let exe = steps();
+    let mut rng = Seeded(5);
+    for (i, signal) in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGTERM].into_iter().enumerate() {
+        for to_promp in [true, false] {
+            for deaths in [0, 1] {
+                if !long() && (i + usize::from(to_promp) + deaths) % 2 == 0 {
+                    continue;
+                }
+                let dir = s.path("ckpt");
+                let _ = fs::remove_dir_all(&dir);
+                let c = &mut run(&dir, &["--every", "20ms", "--auto-restart", "5"], &exe, &["1000000"]);
+                let promp = started(c);
+                let mut program = program_of(&promp, &exe, None);
+                for _ in 0..deaths {
+                    wait("a checkpoint", || has_generation(&dir));
+                    program = die(&promp, &exe);
+                }
+                std::thread::sleep(Duration::from_millis(rng.below(120)));
+                kill(if to_promp { promp.id() as i32 } else { program }, signal);
+                let end = ended(promp, LIMIT);
+                let what = format!("signal {signal}, to promp {to_promp}, {deaths} deaths: {}", end.err);
+                assert!(!end.hung, "{what}");
+                assert_eq!(end.status, 128 + signal, "{what}");
+                assert!(end.err.matches("continuing").count() == deaths, "{what}");
+                wait("no orphan", || is_gone(program));
+            }
+        }
+    }
+}
+
+/// `promp` is killed: so is the program.
+#[test]
+fn nobody_is_left_behind() {
+    let s = Scratch::new("orphan");
+    let exe = steps();
+    let promp = started(&mut run(&s.path("ckpt"), &["--auto-restart", "5"], &exe, &["1000000"]));
+    let program = program_of(&promp, &exe, None);
+    kill(promp.id() as i32, libc::SIGKILL);
+    wait("no orphan", || is_gone(program));
+    assert_eq!(ended(promp, LIMIT).status, 128 + libc::SIGKILL);
+}
+
+/// A program that deals with the request by itself, and is killed only later because it takes too long: that is not answered by a restart either.
+#[test]
+fn a_program_that_takes_its_time_to_end() {
+    let s = Scratch::new("handles");
+    let exe = steps();
+    let dir = s.path("ckpt");
+    let promp =
+        started(&mut run(&dir, &["--every", "20ms", "--auto-restart", "5"], &exe, &["1000000", "handles"]));
+    let program = program_of(&promp, &exe, None);
+    wait("a checkpoint", || has_generation(&dir));
+    kill(promp.id() as i32, libc::SIGTERM);
+    wait("it has heard", || {
+        let status = fs::read_to_string(format!("/proc/{program}/status")).unwrap_or_default();
+        !status.lines().any(|l| l.starts_with("ShdPnd:") && l.contains('4'))
+    });
+    std::thread::sleep(Duration::from_millis(50));
+    assert!(!is_gone(program));
+    kill(program, libc::SIGKILL);
+    let end = ended(promp, LIMIT);
+    assert_eq!(end.status, 128 + libc::SIGKILL, "{}", end.err);
+    assert!(!end.err.contains("continuing"), "{}", end.err);
+}
+
+/// Deaths before the first region are survived: checkpoints begin when the program does.
+#[test]
+fn deaths_in_serial_code() {
+    let s = Scratch::new("serial");
+    let exe = steps();
+    let want = reference(&exe, &["60"], &[]).out;
+    let dir = s.path("ckpt");
+    let promp = started(&mut run(&dir, &["--every", "20ms", "--auto-restart", "99"], &exe, &["60"]));
+    let mut seen = 0;
+    for deaths in 0..3 {
+        wait("a checkpoint", || promp_image::generation_files(&dir).first().is_some_and(|n| *n > seen));
+        seen = promp_image::generation_files(&dir)[0];
+        std::thread::sleep(Duration::from_millis(10 * deaths));
+        die(&promp, &exe);
+    }
+    let end = ended(promp, LIMIT);
+    assert_eq!((end.status, end.out), (0, want), "{}", end.err);
+    assert!(end.err.contains("(region 0)"), "no death before the first region: {}", end.err);
+}
+
+/// Killed before its first checkpoint is whole a program is begun anew only if that is allowed; an older run's checkpoints are not its own.
+#[test]
+fn no_checkpoint_yet() {
+    let s = Scratch::new("none-yet");
+    let exe = steps();
+    let dir = s.path("ckpt");
+    let die = |options: &[&str]| {
+        let all = [&["--every", "1h", "--auto-restart", "2"], options].concat();
+        let promp = started(&mut run(&dir, &all, &exe, &["20", "late"]));
+        kill(program_of(&promp, &exe, None), libc::SIGKILL);
+        ended(promp, LIMIT)
+    };
+    let end = die(&[]);
+    assert_eq!(end.status, 71, "{}", end.err);
+    assert!(end.err.contains("--from-start"), "{}", end.err);
+    let want = reference(&exe, &["20", "late"], &[]).out;
+    let end = die(&["--from-start"]);
+    assert_eq!(end.status, 0, "{}", end.err);
+    assert!(end.err.contains("beginning anew") && end.out.ends_with(&want), "{} {}", end.err, end.out);
+    // Another run leaves some.
+    assert_eq!(limited(run(&dir, &["--every", "20ms"], &exe, &["60"]), LIMIT).status, 0);
+    assert!(has_generation(&dir));
+    let end = die(&[]);
+    assert_eq!((end.status, end.out.as_str()), (71, ""), "{}", end.err);
+}
+
+/// Random deaths go on after a restart, and so does the watchdog; what did not strike is reported.
+#[test]
+fn faults_and_the_watchdog_after_a_restart() {
+    let s = Scratch::new("again");
+    let exe = steps();
+    let want = reference(&exe, &["10", "", "40000"], &[]).out;
+    let dir = s.path("ckpt");
+    let options = |fault: &'static str| {
+        ["--every", "20ms", "--auto-restart", "20", "--watchdog", "400ms", "--fault", fault]
+    };
+    let go = |fault| {
+        let _ = fs::remove_dir_all(&dir);
+        limited(run(&dir, &options(fault), &exe, &["10", "", "40000"]), LIMIT)
+    };
+    let end = go("die@mtbf=100ms,count=5");
+    assert_eq!((end.status, &end.out), (0, &want), "{}", end.err);
+    let deaths = end.err.matches("killed by signal 9").count();
+    assert!(deaths == 5 || end.err.contains("did not strike"), "{deaths}: {}", end.err);
+    assert!(deaths >= 2, "{}", end.err);
+    let end = go("die@region=200;hang@region=400,thread=1");
+    assert_eq!((end.status, &end.out), (0, &want), "{}", end.err);
+    assert!(end.err.contains("restarted from") && end.err.contains("failed (hang)"), "{}", end.err);
+    let end = go("die@mtbf=1h,count=5");
+    assert!(end.err.contains("1 of the faults in PROMP_FAULT did not strike"), "{}", end.err);
+}
+
+/// The environment of a program may hold tokens: it is shown only if it is asked for.
+#[test]
+fn the_environment_is_kept_to_itself() {
+    let s = Scratch::new("inspect");
+    let dir = s.path("ckpt");
+    let mut c = run(&dir, &["--every", "20ms"], &steps(), &["60"]);
+    c.env("A_TOKEN", "of-somebody");
+    assert_eq!(limited(c, LIMIT).status, 0);
+    for (options, shown) in [
+        (&[][..], false),
+        (&["--json"], false),
+        (&["--json", "--verify"], false),
+        (&["--json", "--env"], true),
+        (&["--env"], true),
+    ] {
+        let o = Command::new(command()).arg("inspect").args(options).arg(&dir).output().expect("promp");
+        let text = String::from_utf8_lossy(&o.stdout).into_owned() + &String::from_utf8_lossy(&o.stderr);
+        assert!(o.status.success() && text.contains("steps"), "{text}");
+        assert_eq!(text.contains("of-somebody"), shown, "{options:?}");
+        assert!(o.status.signal().is_none());
+    }
+}
+
+/// A task may wait for what its creator, or a sibling, does next: below 64 tasks for each thread it is left to whoever is idle.
+#[test]
+fn tasks_that_wait_for_their_creator() {
+    let exe = build("jobs/progress.c", &[]);
+    for kind in ["flag", "condition", "semaphore", "pipe", "sibling", "nested"] {
+        for before in ["0", "10", "40"] {
+            let want = format!("small {} waited 100\n", 100 * before.parse::<u32>().expect("a number"));
+            for setting in [("PROMP_FT", "on"), ("PROMP_FT", "off"), ("PROMP_REPLAY", "assume")] {
+                let mut c = Command::new(&exe);
+                clean(&mut c);
+                c.args([kind, "100", before]).env("LD_PRELOAD", library()).env(setting.0, setting.1);
+                let end = limited(c, Duration::from_secs(30));
+                assert!(!end.hung, "{kind} behind {before} tasks hangs, {setting:?}");
+                assert_eq!((end.status, end.out.as_str()), (0, want.as_str()), "{kind} {before} {setting:?}");
+            }
+        }
+    }
+}
