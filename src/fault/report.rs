@@ -159,6 +159,8 @@ fn collect() -> Report {
                 stop_s: t.stop_ns as f64 / 1e9,
                 write_s: t.write_ns as f64 / 1e9,
                 left_out: t.left_out,
+                cost_s: t.cost_ns as f64 / 1e9,
+                interval_s: t.interval_ns as f64 / 1e9,
             })
             .collect(),
         loops: site::accounts().into_iter().map(account).collect(),

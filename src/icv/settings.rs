@@ -3,6 +3,7 @@
 use super::{devices, parse, silent, tune};
 use crate::ckpt;
 use crate::ckpt::image::on_signal::OnSignal;
+use crate::ckpt::interval;
 use crate::ckpt::keeper::Copying;
 use crate::fault::spec::{self, Fault};
 use crate::say;
@@ -203,12 +204,26 @@ fn checkpoints(
         n
     };
     let mtbf = least("PROMP_MTBF", 1_000_000);
-    let interval = match get("PROMP_CKPT_INTERVAL").as_deref().map(str::trim) {
-        // T = -ln(0.99) MTBF: with failures at rate 1/MTBF, none strikes within T with probability 0.99 (P3).
-        Some("auto") => match mtbf {
-            Some(m) => (-libm::log(0.99) * m as f64) as u64,
-            None => {
-                bad("PROMP_CKPT_INTERVAL=auto needs PROMP_MTBF, the mean time between failures".into());
+    let mut auto_mtbf_ns = None;
+    let word = get("PROMP_CKPT_INTERVAL");
+    let reliability = word.as_deref().and_then(|w| w.trim().strip_prefix("reliability:")).map(str::to_owned);
+    let interval = match (word.as_deref().map(str::trim), reliability, mtbf) {
+        (Some("auto"), _, None) | (_, Some(_), None) => {
+            let what = word.unwrap_or_default();
+            bad(format!("PROMP_CKPT_INTERVAL={what} needs PROMP_MTBF, the mean time between failures"));
+            DEFAULT_NS
+        }
+        // Until it is known what a checkpoint costs: P3's rule.
+        (Some("auto"), _, Some(m)) => {
+            auto_mtbf_ns = Some(m);
+            interval::reliable_ns(0.99, m)
+        }
+        (_, Some(r), Some(m)) => match r.parse::<f64>() {
+            Ok(r) if r > 0.0 && r < 1.0 => interval::reliable_ns(r, m),
+            _ => {
+                bad(format!(
+                    "PROMP_CKPT_INTERVAL=reliability:{r}: expected a number between 0 and 1, like 0.99"
+                ));
                 DEFAULT_NS
             }
         },
@@ -256,6 +271,7 @@ fn checkpoints(
     Some(ckpt::Settings {
         dir,
         interval_ns: interval.max(1_000_000),
+        auto_mtbf_ns,
         compare,
         copying,
         all_threads,
@@ -364,6 +380,7 @@ mod tests {
             ("PROMP_CKPT_DIR", ""),
             ("PROMP_CKPT_INTERVAL", "5"),
             ("PROMP_CKPT_INTERVAL", "auto"),
+            ("PROMP_CKPT_INTERVAL", "reliability:0.99"),
             ("PROMP_MTBF", "soon"),
             ("PROMP_CKPT_TRACK", "magic"),
             ("PROMP_CKPT_COPY", "later"),
@@ -379,7 +396,16 @@ mod tests {
         let (s, _, e) =
             read(&[("PROMP_CKPT_DIR", "/x"), ("PROMP_CKPT_INTERVAL", "auto"), ("PROMP_MTBF", "100s")]);
         assert!(e.is_empty());
-        assert_eq!(s.checkpoints.unwrap().interval_ns / 1_000_000, 1005);
+        let c = s.checkpoints.unwrap();
+        assert_eq!((c.interval_ns / 1_000_000, c.auto_mtbf_ns), (1005, Some(100_000_000_000)));
+        let reliable = |r| {
+            let set = [("PROMP_CKPT_DIR", "/x"), ("PROMP_CKPT_INTERVAL", r), ("PROMP_MTBF", "100s")];
+            let (s, _, e) = read(&set);
+            (s.checkpoints.unwrap().interval_ns / 1_000_000, e.len())
+        };
+        assert_eq!(reliable("reliability:0.99"), (1005, 0));
+        assert_eq!(reliable("reliability:0.9"), (10536, 0));
+        assert_eq!(reliable("reliability:1.5"), (30000, 1));
     }
 
     proptest! {

@@ -57,4 +57,10 @@ pub struct Checkpoint {
     /// Bytes of dead memory that it does without.
     #[serde(default)]
     pub left_out: u64,
+    /// What it has cost the program: the stop, and its share of the CPU time for it.
+    #[serde(default)]
+    pub cost_s: f64,
+    /// The interval from then on.
+    #[serde(default)]
+    pub interval_s: f64,
 }

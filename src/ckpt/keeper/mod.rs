@@ -17,9 +17,10 @@ mod strangers;
 mod take;
 
 use super::Settings;
-use super::crew::Crew;
+use super::crew::{self, Crew};
 use super::image::state::Then;
 use super::image::{self, Description};
+use super::interval;
 use super::keep::{self, Keep};
 use super::requests;
 use super::seats::Seat;
@@ -39,6 +40,8 @@ use std::sync::Arc;
 
 /// When something is under way: tried again after this time.
 const RETRY_NS: u64 = 500_000;
+/// The shortest interval.
+const LEAST_NS: u64 = 1_000_000;
 
 /// One checkpoint, for the report.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +60,10 @@ pub struct Taken {
     pub write_ns: u64,
     /// Bytes of dead memory that it does without.
     pub left_out: u64,
+    /// What it has cost: the stop, and CPU time of the keeper's.
+    pub cost_ns: u64,
+    /// The interval from now on.
+    pub interval_ns: u64,
 }
 
 /// The keeper's own data.
@@ -83,6 +90,10 @@ pub struct Keeper {
     ready: ready::Ready,
     /// The last attempt was refused; so may the next one be.
     refused: bool,
+    /// What checkpoints have cost lately.
+    cost_ns: u64,
+    /// The keeper's CPU time when the checkpoint being taken began.
+    began_cpu_ns: u64,
     /// Threads at a place where memory is dead.
     standing: dead::Standing,
     /// What users have been told: once of a kind.
@@ -118,7 +129,6 @@ impl Keeper {
     pub fn new(settings: Settings, store: Store, taken: &'static super::TakenList) -> Self {
         let tracker = Tracker::new(settings.compare, settings.copying != Copying::Stopped);
         keep::get().journal.begin(&settings.dir, settings.files);
-        keep::get().place.interval_ns.store(if settings.live { settings.interval_ns } else { 0 }, Relaxed);
         Self {
             door: Arc::new(Door::open()),
             tracker,
@@ -134,6 +144,8 @@ impl Keeper {
             tried: None,
             ready: ready::Ready::new(settings.copying, &store.slots()),
             refused: false,
+            cost_ns: 0,
+            began_cpu_ns: 0,
             standing: dead::Standing::default(),
             told: Vec::new(),
             left_out: Vec::new(),
@@ -163,6 +175,7 @@ impl Keeper {
     /// The loop.
     pub fn run(&mut self) -> ! {
         let k = keep::get();
+        self.tell_interval();
         let mut due = time::now_ns() + self.settings.interval_ns;
         loop {
             let bell = k.bell.load(Acquire);
@@ -179,7 +192,8 @@ impl Keeper {
             // A program with places takes its checkpoints there, unless it does not come to one in time.
             let is_late = now >= due + if self.has_places() { self.settings.interval_ns / 2 } else { 0 };
             if !wanted && now >= due && !is_late {
-                futex::wait_until(&k.bell, bell, due + self.settings.interval_ns / 2);
+                let until = due + self.settings.interval_ns / 2;
+                futex::wait_until(&k.bell, bell, until.min(now + watch::LOOK_NS));
                 continue;
             }
             if wanted || is_late {
@@ -227,6 +241,26 @@ impl Keeper {
                 watch::look_after();
             }
         }
+    }
+
+    /// Those who decide when a checkpoint is due go by this interval from here on.
+    fn tell_interval(&self) {
+        let (k, ns) = (keep::get(), self.settings.interval_ns);
+        k.interval_ns.store(ns, Relaxed);
+        k.place.interval_ns.store(if self.settings.live { ns } else { 0 }, Relaxed);
+    }
+
+    /// A checkpoint has been taken, for which threads were stopped for `stop_ns`. Returns what it has cost; with PROMP_CKPT_INTERVAL=auto
+    /// the interval goes by that.
+    fn adapt(&mut self, stop_ns: u64) -> u64 {
+        let cpu_ns = time::of_thread_ns(syscall::gettid()).saturating_sub(self.began_cpu_ns);
+        let cost_ns = stop_ns + cpu_ns / crew::cpus();
+        if let Some(mtbf_ns) = self.settings.auto_mtbf_ns {
+            self.cost_ns = interval::smoothed_ns(self.cost_ns, cost_ns);
+            self.settings.interval_ns = interval::daly_ns(self.cost_ns, mtbf_ns).max(LEAST_NS);
+            self.tell_interval();
+        }
+        cost_ns
     }
 
     /// Has the program come to a place where memory is dead since the last checkpoint?

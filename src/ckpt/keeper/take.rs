@@ -34,6 +34,7 @@ impl Keeper {
             return Err(No::Refused("the program has closed descriptors of the runtime's".into()));
         }
         self.claim();
+        self.began_cpu_ns = time::of_thread_ns(syscall::gettid());
         self.write_ahead()?;
         let had = self.staging.ready();
         let busy = self.prepare()?;
@@ -312,6 +313,7 @@ impl Keeper {
         k.crashes.store(0, Relaxed);
         k.taken_ns.store(began, Relaxed);
         k.generation.store(number, Release);
+        let cost_ns = self.adapt(stop_ns);
         self.taken.push(Taken {
             generation: number,
             at_ns: began,
@@ -320,6 +322,8 @@ impl Keeper {
             stop_ns,
             write_ns: time::now_ns() - thawed,
             left_out: ranges::bytes(&self.last.dead) as u64,
+            cost_ns,
+            interval_ns: self.settings.interval_ns,
         });
         Ok(committed)
     }
