@@ -59,6 +59,9 @@ void promp_replayable(int yes) PROMP_WEAK_;
 void promp_frags(int m) PROMP_WEAK_;
 /* PR_SCHE for the next loop: enum promp_schedule. */
 void promp_recompute(int kind) PROMP_WEAK_;
+/* Between the two, kernels of devices are verified together (PROMP_SDC). */
+void promp_sdc_checkpoint(void) PROMP_WEAK_;
+void promp_sdc_detect(void) PROMP_WEAK_;
 /* Makes thread `thread` of the current team fail. 0, or -1 if there is no such thread or kind or PROMP_FT=off. */
 int promp_fail(int thread, int kind) PROMP_WEAK_;
 /* Reads up to n failures; returns how many there have been. */

@@ -38,6 +38,8 @@ pub(crate) fn start(g: &'static icv::Globals) {
 #[unsafe(link_section = ".init_array")]
 static AT_LOAD: extern "C" fn() = {
     extern "C" fn loaded() {
+        fault::report::SDC.set(Some(device::sdc::report::collect));
+        acc::OTHERS.set(Some(device::acc::count));
         sys::runtimes::look();
         team::init::prepare();
         acc::at_load();

@@ -87,6 +87,8 @@ fn nothing_of_ours_leaks_into_the_program() {
         "promp_register_segments",
         "promp_unregister_segments",
         "promp_undo",
+        "promp_sdc_checkpoint",
+        "promp_sdc_detect",
     ];
     for s in exported() {
         let name = s.split('@').next().unwrap();

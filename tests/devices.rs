@@ -20,6 +20,17 @@ fn maps_of_every_kind() {
 }
 
 #[test]
+fn openacc() {
+    let exe = build("device/openacc.c", &["-fno-openmp", "-fopenacc"]);
+    for (devices, kind) in [("none", "host"), ("separate", "device"), ("separate:2", "device")] {
+        let r = promp(&exe, &[], &[("PROMP_DEVICES", devices)]);
+        assert_eq!((r.status, r.out.trim()), (0, &*format!("{kind}: all right")), "{devices}: {}", r.err);
+        let r = promp(&exe, &[], &[("PROMP_DEVICES", devices), ("ACC_DEVICE_TYPE", "host")]);
+        assert_eq!((r.status, r.out.trim()), (0, "host: all right"), "{devices}: {}", r.err);
+    }
+}
+
+#[test]
 fn another_device_is_the_default() {
     let exe = build("device/maps.c", &[]);
     let r = promp(&exe, &[], &[("PROMP_DEVICES", "separate:3"), ("OMP_DEFAULT_DEVICE", "2")]);

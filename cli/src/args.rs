@@ -73,6 +73,12 @@ pub struct Run {
     /// Deal loops as this file says, and search for what it does not say (PROMP_TUNE): `promp tune` makes it.
     #[arg(long, value_name = "FILE")]
     pub tune: Option<PathBuf>,
+    /// Devices for target regions: auto, none, separate[:N][,guard], nvptx, gcn.
+    #[arg(long, value_name = "DEVICES")]
+    pub devices: Option<String>,
+    /// Find and repair silent errors of devices: off, eager, lazy[:N].
+    #[arg(long, value_name = "MODE")]
+    pub sdc: Option<String>,
     /// Take a thread for failed that holds up its team longer than this (PROMP_WATCHDOG), e.g. `500ms`.
     #[arg(long, value_name = "DURATION")]
     pub watchdog: Option<String>,

@@ -55,6 +55,8 @@ pub fn command(r: &Run) -> Result<Command, Failure> {
     set(&mut c, "PROMP_REPORT", r.report.as_ref());
     set(&mut c, "PROMP_MONITOR", r.monitor.and_then(|m| Some(m.to_possible_value()?.get_name().to_owned())));
     set(&mut c, "PROMP_TUNE", r.tune.as_ref());
+    set(&mut c, "PROMP_DEVICES", r.devices.as_ref());
+    set(&mut c, "PROMP_SDC", r.sdc.as_ref());
     set(&mut c, "PROMP_CKPT_DIR", r.ckpt.as_ref());
     set(&mut c, "PROMP_CKPT_INTERVAL", r.every.as_ref());
     set(&mut c, "PROMP_CKPT_THREADS", r.all_threads.then_some("all"));

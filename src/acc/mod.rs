@@ -1,12 +1,14 @@
-//! OpenACC with the host as the only device: it shares the program's memory, so data constructs have nothing to move and
-//! compute constructs run in the encountering thread. What remains is the device's state and the profiling events.
+//! OpenACC with the host as the only device: it shares the program's memory, so data constructs have
+//! nothing to move and compute constructs run in the encountering thread. What remains is the device's
+//! state and the profiling events.
 
 pub mod profile;
 
 use crate::complain;
 use crate::entry::guarded;
+use crate::sys::own::Own;
 use core::fmt::Arguments;
-use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use profile::Construct;
 
 /// acc_device_t.
@@ -22,8 +24,46 @@ const RADEON: i32 = 8;
 /// acc_async_sync.
 pub const SYNC: i32 = -2;
 
-/// Is the host device initialised? Read and set with Relaxed order: it guards no data.
+/// Is a device initialised? Read and set with Relaxed order: it guards no data.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
+
+/// Its type and its number among those of the type.
+static TYPE: AtomicI32 = AtomicI32::new(HOST);
+static NUMBER: AtomicI32 = AtomicI32::new(0);
+
+/// How many devices of a type there are beside the host; set by who knows them, when the library is loaded.
+pub static OTHERS: Own<Option<Count>> = Own::new(None);
+
+/// How many there are of a type.
+pub type Count = fn(i32) -> i32;
+
+fn others(device_type: i32) -> i32 {
+    OTHERS.get().map_or(0, |count| guarded(|| count(device_type)))
+}
+
+/// The type that a general one means here.
+fn meant(device_type: i32) -> i32 {
+    let first = || [NVIDIA, RADEON, NOT_HOST].into_iter().find(|&t| others(t) > 0);
+    match device_type {
+        DEFAULT => match variable("ACC_DEVICE_TYPE") {
+            Some(name) => named_type(&name).map_or(HOST, |t| if t == NOT_HOST { meant(t) } else { t }),
+            None => first().unwrap_or(HOST),
+        },
+        NOT_HOST => first().unwrap_or(NOT_HOST),
+        t => t,
+    }
+}
+
+fn named_type(name: &str) -> Option<i32> {
+    const NAMES: [(&str, i32); 4] =
+        [("host", HOST), ("not_host", NOT_HOST), ("nvidia", NVIDIA), ("radeon", RADEON)];
+    NAMES.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|n| n.1)
+}
+
+/// Type and number of the device in use: the host's is always 0.
+pub fn in_use() -> (i32, i32) {
+    (TYPE.load(Relaxed), NUMBER.load(Relaxed))
+}
 
 /// Are tools being told of the initialisation? Then there is no current device yet.
 static STARTING: AtomicBool = AtomicBool::new(false);
@@ -35,14 +75,15 @@ pub fn current_type() -> i32 {
     }
     if !ACTIVE.load(Relaxed) {
         resolve(DEFAULT);
+        return meant(DEFAULT);
     }
-    HOST
+    TYPE.load(Relaxed)
 }
 
 /// acc_get_device_num: what was set, or the default.
 pub fn current_number(device_type: i32) -> i32 {
     resolve(device_type);
-    if ACTIVE.load(Relaxed) { 0 } else { default_number() }
+    if ACTIVE.load(Relaxed) { NUMBER.load(Relaxed) } else { default_number() }
 }
 
 /// Prints the message and ends the program like libgomp: with status 1, running its exit handlers.
@@ -61,7 +102,8 @@ pub fn default_number() -> i32 {
     variable("ACC_DEVICE_NUM").and_then(|v| v.trim().parse().ok()).filter(|&n| n >= 0).unwrap_or(0)
 }
 
-/// What libgomp does when it is loaded: complains about a malformed ACC_DEVICE_NUM, loads the tools of ACC_PROFLIB.
+/// What libgomp does when it is loaded: complains about a malformed ACC_DEVICE_NUM, loads the tools of
+/// ACC_PROFLIB.
 pub fn at_load() {
     use crate::icv::env::is_set;
     if is_set(c"ACC_DEVICE_NUM")
@@ -79,11 +121,16 @@ fn why_not(device_type: i32) -> Option<String> {
     let named = |name: &str| format!("device type {name} not supported");
     match device_type {
         DEFAULT => match variable("ACC_DEVICE_TYPE") {
-            Some(name) if !name.eq_ignore_ascii_case("host") => Some(named(&name)),
-            _ => None,
+            Some(name) => match named_type(&name) {
+                Some(HOST) => None,
+                Some(t) if others(meant(t)) > 0 => None,
+                _ => Some(named(&name)),
+            },
+            None => None,
         },
         HOST => None,
         NONE => Some(named("none")),
+        NOT_HOST | NVIDIA | RADEON if others(meant(device_type)) > 0 => None,
         NOT_HOST => Some("no device found".into()),
         NVIDIA => Some(named("nvidia")),
         RADEON => Some(named("radeon")),
@@ -99,8 +146,10 @@ pub fn is_known(device_type: i32) -> bool {
 /// The number of devices of a type; unknown types end the program.
 pub fn count(device_type: i32) -> i32 {
     match device_type {
-        NONE | NOT_HOST | NVIDIA | RADEON => 0,
+        NONE => 0,
+        NOT_HOST | NVIDIA | RADEON => others(meant(device_type)),
         _ => match why_not(device_type) {
+            None if meant(device_type) != HOST => others(meant(device_type)),
             None => 1,
             Some(_) if device_type == DEFAULT => 0,
             Some(why) => fatal(format_args!("{why}")),
@@ -119,14 +168,22 @@ pub fn resolve(device_type: i32) {
 pub fn resolve_number(device_type: i32, number: i32) {
     resolve(device_type);
     let number = if number < 0 { default_number() } else { number };
-    if number >= 1 {
+    if number >= count(device_type).max(1) {
         fatal(format_args!("device {number} out of range"));
     }
 }
 
 /// Makes the device active without telling tools (acc_set_device_type, acc_set_device_num).
-pub fn attach() {
+pub fn attach(device_type: i32, number: i32) {
+    select(device_type, number);
     ACTIVE.store(true, Relaxed);
+}
+
+fn select(device_type: i32, number: i32) {
+    let device_type = meant(if device_type == NONE { DEFAULT } else { device_type });
+    TYPE.store(device_type, Relaxed);
+    let number = if number < 0 { default_number() } else { number };
+    NUMBER.store(if device_type == HOST { 0 } else { number }, Relaxed);
 }
 
 /// acc_init.
@@ -139,6 +196,7 @@ pub fn init(device_type: i32) {
 }
 
 fn start(device_type: i32, construct: Construct, implicit: bool) {
+    select(device_type, -1);
     let event = profile::Event { device_type, construct, implicit, queue: SYNC };
     STARTING.store(true, Relaxed);
     event.around(profile::DEVICE_INIT, || ACTIVE.store(true, Relaxed));

@@ -1,6 +1,5 @@
 //! The profiling interface (OpenACC 2.6, chapter 5): callbacks for events, counted registrations, toggles.
 
-use super::HOST;
 use crate::entry::guarded;
 use crate::sys::lock::Lock;
 use crate::team::thread::current;
@@ -171,9 +170,9 @@ pub struct Event {
 }
 
 impl Event {
-    /// An event of a construct on the host.
+    /// An event of a construct on the device in use.
     pub fn of(construct: Construct, queue: i32) -> Self {
-        Self { device_type: HOST, construct, implicit: false, queue }
+        Self { device_type: super::in_use().0, construct, implicit: false, queue }
     }
 
     /// Runs `body` between the two events. What a tool leaves at the first in `tool_info`, it finds at the second.

@@ -4,14 +4,26 @@ use super::image::Description;
 use crate::sys;
 use crate::sys::maps;
 use crate::sys::{pending, signals, syscall, time};
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::ffi::CString;
 use std::fs;
 
 /// How long a rollback waits for children that it has ended.
 const PATIENCE_NS: u64 = 10_000_000_000;
 
+/// A device is open whose memory no image holds.
+static DEVICE: AtomicBool = AtomicBool::new(false);
+
+/// From here on there is such a device.
+pub fn device_opens() {
+    DEVICE.store(true, Relaxed);
+}
+
 /// What could not be put back.
 pub fn obstacles() -> Option<String> {
+    if DEVICE.load(Relaxed) {
+        return Some("the program uses a device with memory of its own".into());
+    }
     if has_children() {
         let who = children_of(syscall::getpid()).first().map_or_else(String::new, |pid| format!(" ({pid})"));
         return Some(format!("the program has a child process{who}"));

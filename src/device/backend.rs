@@ -40,6 +40,10 @@ pub struct Launch {
     pub limit: u32,
 }
 
+// SAFETY: addresses of lists that live as long as the launch; whoever keeps a launch replaces them by its
+// own.
+unsafe impl Send for Launch {}
+
 /// An image for a type of device, as the program registered it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Image {
@@ -135,23 +139,33 @@ pub trait Backend: Send + Sync {
     /// Compares pairs of blocks bit for bit: the first pair that differs and the offset in it; `Err` if
     /// the device has failed.
     fn compare(&self, pairs: &[(Addr, Addr, usize)]) -> Result<Option<(usize, usize)>, Failed> {
-        const PIECE: usize = 1 << 20;
-        let mut both = [vec![0u8; PIECE], vec![0u8; PIECE]];
-        for (i, &(a, b, bytes)) in pairs.iter().enumerate() {
-            for at in (0..bytes).step_by(PIECE) {
-                let n = PIECE.min(bytes - at);
-                for (buffer, from) in both.iter_mut().zip([a, b]) {
-                    if !self.copy_out(buffer.as_mut_ptr() as usize, from + at, n, None) {
-                        return Err(Failed);
-                    }
-                }
-                if let Some(o) = (0..n).find(|&o| both[0][o] != both[1][o]) {
-                    return Ok(Some((i, at + o)));
+        compare_on_host(self, pairs)
+    }
+    /// The program gets an address on the device: from here on others may use its memory, too.
+    fn handed_out(&self) {}
+}
+
+/// A comparison that brings both blocks to the host.
+pub fn compare_on_host<B: Backend + ?Sized>(
+    device: &B,
+    pairs: &[(Addr, Addr, usize)],
+) -> Result<Option<(usize, usize)>, Failed> {
+    const PIECE: usize = 1 << 20;
+    let mut both = [vec![0u8; PIECE], vec![0u8; PIECE]];
+    for (i, &(a, b, bytes)) in pairs.iter().enumerate() {
+        for at in (0..bytes).step_by(PIECE) {
+            let n = PIECE.min(bytes - at);
+            for (buffer, from) in both.iter_mut().zip([a, b]) {
+                if !device.copy_out(buffer.as_mut_ptr() as usize, from + at, n, None) {
+                    return Err(Failed);
                 }
             }
+            if let Some(o) = (0..n).find(|&o| both[0][o] != both[1][o]) {
+                return Ok(Some((i, at + o)));
+            }
         }
-        Ok(None)
     }
+    Ok(None)
 }
 
 /// Which way a copy goes.

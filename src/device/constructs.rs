@@ -102,7 +102,8 @@ pub fn exit_data(device: &'static Device, items: &Items) {
     });
 }
 
-/// Data move, nothing else changes. What is not there is left out.
+/// Data move, nothing else changes. What is not there is left out, but for OpenACC's update without
+/// if_present.
 pub fn update(device: &'static Device, items: &Items, queue: Queue, must_be_there: bool) {
     let backend = device.backend.as_ref();
     device.with(|s| {
@@ -113,7 +114,7 @@ pub fn update(device: &'static Device, items: &Items, queue: Queue, must_be_ther
                 continue;
             }
             let Some(key) = s.table.find(item.addr, item.size) else {
-                if must_be_there && item.kind != ALWAYS_POINTER {
+                if must_be_there && forced(item.kind) {
                     fail(format_args!(
                         "update: [{:#x}..{:#x}) is not mapped",
                         item.addr,

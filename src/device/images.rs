@@ -47,6 +47,11 @@ pub fn unregister(image: Image) {
     }
 }
 
+/// Has nobody registered any?
+pub fn is_empty() -> bool {
+    IMAGES.with(|v| v.iter().all(Option::is_none))
+}
+
 /// The registered images of a type of device.
 pub fn of_type(target: i32) -> Vec<Image> {
     IMAGES.with(|v| v.iter().flatten().filter(|i| i.target == target).copied().collect())

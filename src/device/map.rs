@@ -408,6 +408,7 @@ impl Mapping<'_> {
             if !matches!(item.kind, USE_DEVICE_PTR | USE_DEVICE_PTR_IF_PRESENT) || item.addr == 0 {
                 continue;
             }
+            self.backend.handed_out();
             match self.table.find(item.addr, 0) {
                 // SAFETY: the compiler's array has an entry for each item.
                 Some(key) => unsafe { *items.addrs.add(i) = self.table.translate(key, item.addr) },
@@ -511,6 +512,11 @@ impl Mapped {
         if let Some(block) = self.block.take() {
             give_back(backend, state.table.leave(block), None);
         }
+    }
+
+    /// Does it have memory of its own?
+    pub fn has_memory(&self, state: &State) -> bool {
+        self.block.is_some_and(|b| state.table.at(b) != 0)
     }
 
     /// The ranges that it uses.

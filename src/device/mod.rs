@@ -6,8 +6,10 @@
 //! A device has one lock, held while its table changes and data move, never while a kernel of the host's
 //! functions runs.
 
+pub mod acc;
 pub mod backend;
 pub mod constructs;
+pub mod cuda;
 pub mod guard;
 pub mod host;
 pub mod images;
@@ -15,15 +17,17 @@ pub mod items;
 pub mod kinds;
 pub mod map;
 pub mod native;
+pub mod plugin;
 pub mod present;
 pub mod ranges;
 pub mod routines;
+pub mod sdc;
 pub mod separate;
 
 #[cfg(test)]
 mod tests;
 
-use crate::icv::devices::Which;
+use crate::icv::devices::{Mode, Which};
 use crate::icv::globals;
 use crate::say;
 use crate::sys::lock::{Lock, Locked};
@@ -92,16 +96,48 @@ fn find() {
             Which::Separate(n, guarded) => {
                 (0..n).map(|i| Box::new(separate::Separate::new(i, guarded)) as Box<dyn Backend>).collect()
             }
-            Which::Auto | Which::Plugin(_) => Vec::new(),
+            // Without an image there is nothing that a plugin could run.
+            Which::Auto if images::is_empty() => Vec::new(),
+            Which::Auto => ["nvptx", "gcn"].iter().flat_map(|name| plugin::devices(name, false)).collect(),
+            Which::Plugin(name) => plugin::devices(name, true),
         };
         let devices: Vec<Device> = list
             .into_iter()
             .enumerate()
-            .map(|(i, backend)| Device { number: i as u32, backend, state: Locked::default() })
+            .map(|(i, backend)| {
+                let number = i as u32;
+                let settings = &g.promp.devices;
+                let backend = match settings.sdc {
+                    Mode::Off => backend,
+                    _ => Box::new(sdc::Guarded::new(backend, number, settings.clone(), &g.promp.silent)),
+                };
+                Device { number, backend, state: Locked::default() }
+            })
             .collect();
+        if g.promp.devices.sdc == Mode::Off && !g.promp.silent.is_empty() {
+            say!("the silent errors in PROMP_FAULT are ignored because PROMP_SDC=off");
+        }
+        if !devices.is_empty() {
+            // SAFETY: the handler lives as long as the process.
+            unsafe { libc::atexit(close_all) };
+        }
         DEVICES.set(Vec::leak(devices));
         KNOWN.store(DEVICES.get().len() + 1, Release);
     });
+}
+
+/// The program ends: what is open is closed. Images that are taken back from here on were loaded nowhere.
+extern "C" fn close_all() {
+    for d in DEVICES.get() {
+        let was_open = d.state.with(|s| {
+            let was_open = matches!(s.opened, Some(Ok(())));
+            s.opened = Some(Err("the program ends".into()));
+            was_open
+        });
+        if was_open {
+            d.backend.close();
+        }
+    }
 }
 
 impl Device {

@@ -72,6 +72,9 @@ pub fn is_present(addr: usize, number: i32) -> bool {
 
 /// omp_get_mapped_ptr.
 pub fn mapped(addr: usize, number: i32) -> usize {
+    if let Some(Side::Device(d)) = side(number) {
+        d.backend.handed_out();
+    }
     match side(number) {
         Some(Side::Host) => addr,
         Some(Side::Device(d)) => {

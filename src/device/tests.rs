@@ -3,8 +3,10 @@
 use super::backend::{Addr, Backend, Direction, Failed, Image, Launch, Properties, Queue};
 use super::host::Host;
 use super::items::{Item, Items};
+use super::sdc::Guarded;
 use super::separate::Separate;
 use super::{State, kinds, map};
+use crate::icv::devices::{Mode, Settings};
 use crate::sys::lock::Locked;
 use std::collections::BTreeMap;
 
@@ -64,11 +66,13 @@ impl Backend for Shelf {
 }
 
 fn backends() -> Vec<Box<dyn Backend>> {
+    let settings = Settings { sdc: Mode::Lazy(3), ..Settings::default() };
     vec![
         Box::new(Host),
         Box::new(Separate::new(0, false)),
         Box::new(Separate::new(1, true)),
         Box::<Shelf>::default(),
+        Box::new(Guarded::new(Box::<Shelf>::default(), 0, settings, &[])),
     ]
 }
 

@@ -1,8 +1,13 @@
 //! The constructs of OpenACC as GCC compiles them, and the functions that libgomp has for device plugins.
 
+use super::guarded;
 use super::omp::export;
 use crate::acc::profile::{COMPUTE, Construct, ENTER_DATA, EXIT_DATA, Event, UPDATE};
 use crate::acc::{self, SYNC};
+use crate::device::acc::Arguments;
+use crate::device::items::Items;
+use crate::device::{self, Device, constructs, plugin};
+use crate::team::thread::current;
 use crate::{complain, exported_label, keep};
 use core::ffi::{c_char, c_void};
 
@@ -34,50 +39,203 @@ unsafe fn leaves(n: usize, kinds: *const u16) -> bool {
     matches!(first, Some(FROM | DELETE | RELEASE | DETACH | FORCE_FROM | FORCE_DETACH))
 }
 
-fn construct(which: Construct, events: (i32, i32), queue: i32) {
+/// The device of a construct: `None` for the host, also where an `if` clause says so.
+fn chosen(flags: i32) -> Option<&'static Device> {
+    const HOST_FALLBACK: i32 = 1;
+    // The flags are passed inverted.
+    if !flags & HOST_FALLBACK != 0 {
+        return None;
+    }
+    guarded(device::acc::current)
+}
+
+fn task() -> usize {
+    core::ptr::from_ref(current().task()) as usize
+}
+
+/// What stands behind the five arguments of a data construct: async, the number of queues to wait for,
+/// these.
+struct Words {
+    queue: i32,
+    waits: i32,
+    rest: *const usize,
+}
+
+impl Words {
+    fn wait(&self, d: &Device) {
+        let n = self.waits.max(0) as usize;
+        // SAFETY: the compiler passes so many.
+        let list: Vec<i32> = (0..n).map(|i| unsafe { *self.rest.add(i) } as i32).collect();
+        device::acc::wait_for(d, &list, self.waits == -1, device::acc::queue(self.queue));
+    }
+}
+
+/// The outlined function runs on the device, or here.
+fn compute(
+    flags: i32,
+    func: extern "C" fn(usize),
+    n: usize,
+    addrs: *mut usize,
+    sizes: *const usize,
+    kinds: *const u16,
+    launch: *const usize,
+) {
     acc::need();
-    Event::of(which, queue).around(events, || {});
+    Event::of(Construct::Parallel, SYNC).around(COMPUTE, || {
+        let done = chosen(flags).is_some_and(|d| {
+            // SAFETY: the compiler's arguments.
+            let (items, a) = unsafe { (Items::read(n, addrs, sizes, kinds), Arguments::read(launch)) };
+            device::acc::compute(d, func as usize, &items, &a)
+        });
+        if !done {
+            func(addrs as usize);
+        }
+    });
+}
+
+fn data(which: Construct, events: (i32, i32), flags: i32, items: impl Fn() -> Items, w: &Words) {
+    acc::need();
+    Event::of(which, w.queue).around(events, || {
+        let Some(d) = chosen(flags) else { return };
+        guarded(|| {
+            w.wait(d);
+            let (items, queue) = (items(), device::acc::queue(w.queue));
+            match which {
+                Construct::EnterData => device::acc::enter(d, &items, queue),
+                Construct::ExitData => device::acc::exit(d, &items, queue),
+                _ => device::acc::update(d, &items, queue),
+            }
+        });
+    });
+}
+
+fn enter_data(flags: i32, n: usize, addrs: *mut usize, sizes: *const usize, kinds: *const u16, w: &Words) {
+    // SAFETY: the compiler's arguments.
+    data(Construct::EnterData, ENTER_DATA, flags, || unsafe { Items::read(n, addrs, sizes, kinds) }, w);
+}
+
+fn exit_data(flags: i32, n: usize, addrs: *mut usize, sizes: *const usize, kinds: *const u16, w: &Words) {
+    // SAFETY: the compiler's arguments.
+    data(Construct::ExitData, EXIT_DATA, flags, || unsafe { Items::read(n, addrs, sizes, kinds) }, w);
+}
+
+fn update(flags: i32, n: usize, addrs: *mut usize, sizes: *const usize, kinds: *const u16, w: &Words) {
+    // SAFETY: the compiler's arguments.
+    data(Construct::Update, UPDATE, flags, || unsafe { Items::read(n, addrs, sizes, kinds) }, w);
+}
+
+/// Exports functions that have more arguments than six: `inner` gets, as the seventh, where the others lie
+/// on the stack.
+macro_rules! behind_six {
+    ($($name:ident => $inner:path;)*) => {$(
+        const _: () = {
+            #[unsafe(naked)]
+            unsafe extern "C" fn entry() {
+                core::arch::naked_asm!(
+                    exported_label!($name),
+                    "lea rax, [rsp + 8]",
+                    "push rax",
+                    "call {inner}",
+                    "add rsp, 8",
+                    "ret",
+                    inner = sym $inner,
+                )
+            }
+            keep!(entry);
+        };
+    )*};
+}
+
+behind_six! {
+    GOACC_parallel_keyed => keyed;
+    GOACC_enter_data => enter_words;
+    GOACC_exit_data => exit_words;
+    GOACC_update => update_words;
+}
+
+extern "C" fn keyed(
+    flags: i32,
+    func: extern "C" fn(usize),
+    n: usize,
+    addrs: *mut usize,
+    sizes: *const usize,
+    kinds: *const u16,
+    launch: *const usize,
+) {
+    compute(flags, func, n, addrs, sizes, kinds, launch);
+}
+
+/// The functions of data constructs: async is the sixth argument, the number of waits the seventh, on the
+/// stack.
+macro_rules! words {
+    ($($name:ident => $inner:ident;)*) => {$(
+        extern "C" fn $name(
+            flags: i32,
+            n: usize,
+            addrs: *mut usize,
+            sizes: *const usize,
+            kinds: *const u16,
+            queue: i32,
+            rest: *const usize,
+        ) {
+            // SAFETY: the compiler passes the number.
+            let w = unsafe { Words { queue, waits: *rest as i32, rest: rest.add(1) } };
+            $inner(flags, n, addrs, sizes, kinds, &w);
+        }
+    )*};
+}
+
+words! {
+    enter_words => enter_data;
+    exit_words => exit_data;
+    update_words => update;
 }
 
 export! {
-    /// A compute construct: the outlined function runs here. Launch arguments (after the sixth) say how to use a device.
-    fn GOACC_parallel_keyed(_flags: i32, func: extern "C" fn(usize), _n: usize, addrs: usize) {
-        acc::need();
-        Event::of(Construct::Parallel, SYNC).around(COMPUTE, || func(addrs));
-    }
-    /// A compute construct, by GCC 5.
-    fn GOACC_parallel(flags: i32, func: extern "C" fn(usize), n: usize, addrs: usize) {
-        GOACC_parallel_keyed(flags, func, n, addrs);
-    }
-    /// enter data; waits for nothing, since nothing is ever under way.
-    fn GOACC_enter_data(_flags: i32, _n: usize, _addrs: usize, _sizes: usize, _kinds: *const u16, queue: i32) {
-        construct(Construct::EnterData, ENTER_DATA, queue);
-    }
-    /// exit data.
-    fn GOACC_exit_data(_flags: i32, _n: usize, _addrs: usize, _sizes: usize, _kinds: *const u16, queue: i32) {
-        construct(Construct::ExitData, EXIT_DATA, queue);
-    }
     /// enter data or exit data, by GCC before 12.
-    fn GOACC_enter_exit_data(flags: i32, n: usize, addrs: usize, sizes: usize, kinds: *const u16, queue: i32) {
-        // SAFETY: the compiler's arguments.
-        let f = if unsafe { leaves(n, kinds) } { GOACC_exit_data } else { GOACC_enter_data };
-        f(flags, n, addrs, sizes, kinds, queue);
+    fn GOACC_enter_exit_data(flags: i32, n: usize, addrs: *mut usize, sizes: *const usize, kinds: *const u16, queue: i32) {
+        // SAFETY: the compiler's arguments; those behind, of queues to wait for, are not passed on.
+        let back = unsafe { leaves(n, kinds) };
+        let words = Words { queue, waits: 0, rest: core::ptr::null() };
+        if back { exit_data(flags, n, addrs, sizes, kinds, &words) } else { enter_data(flags, n, addrs, sizes, kinds, &words) }
     }
-    /// update.
-    fn GOACC_update(_flags: i32, _n: usize, _addrs: usize, _sizes: usize, _kinds: *const u16, queue: i32) {
-        construct(Construct::Update, UPDATE, queue);
+    /// A compute construct, by GCC 5: without launch arguments in their later form.
+    fn GOACC_parallel(flags: i32, func: extern "C" fn(usize), n: usize, addrs: *mut usize, sizes: *const usize, kinds: *const u16) {
+        const NONE: [usize; 1] = [0];
+        compute(flags, func, n, addrs, sizes, kinds, NONE.as_ptr());
     }
     /// data and host_data; the end does not tell which of the two it ends.
-    fn GOACC_data_start(_flags: i32, n: usize, _addrs: usize, _sizes: usize, kinds: *const u16) {
+    fn GOACC_data_start(flags: i32, n: usize, addrs: *mut usize, sizes: *const usize, kinds: *const u16) {
         // SAFETY: the compiler's arguments.
         let first = if n > 0 { unsafe { *kinds as u8 } } else { 0 };
         let host_data = matches!(first, kind::USE_DEVICE_PTR | kind::USE_DEVICE_PTR_IF_PRESENT);
-        construct(if host_data { Construct::HostData } else { Construct::Data }, ENTER_DATA, SYNC);
+        let which = if host_data { Construct::HostData } else { Construct::Data };
+        acc::need();
+        Event::of(which, SYNC).around(ENTER_DATA, || guarded(|| {
+            if !device::all().is_empty() {
+                // SAFETY: as above.
+                let items = unsafe { Items::read(n, addrs, sizes, kinds) };
+                constructs::begin_data(task(), chosen(flags), &items, None);
+            }
+        }));
     }
     /// The end of data and host_data.
-    fn GOACC_data_end() { construct(Construct::Data, EXIT_DATA, SYNC) }
+    fn GOACC_data_end() {
+        acc::need();
+        Event::of(Construct::Data, SYNC).around(EXIT_DATA, || guarded(|| {
+            if !device::all().is_empty() {
+                constructs::end_data(task());
+            }
+        }));
+    }
     /// declare.
-    fn GOACC_declare(_flags: i32, _n: usize, _addrs: usize, _sizes: usize, _kinds: *const u16) { acc::need() }
+    fn GOACC_declare(flags: i32, n: usize, addrs: *mut usize, sizes: *const usize, kinds: *const u16) {
+        acc::need();
+        if let Some(d) = chosen(flags) {
+            // SAFETY: the compiler's arguments.
+            guarded(|| device::acc::declare(d, &unsafe { Items::read(n, addrs, sizes, kinds) }));
+        }
+    }
     /// init. Without the clause the number is −1, the type 0.
     fn GOACC_init(number: i32, device_type: i32) {
         let t = if device_type == acc::NONE { acc::DEFAULT } else { device_type };
@@ -99,11 +257,13 @@ export! {
 }
 
 /// The wait directive.
-extern "C" fn wait(_queue: i32, n: i32, args: &VaList) {
+extern "C" fn wait(queue: i32, n: i32, args: &VaList) {
     acc::need();
-    for i in 0..n.max(0) as usize {
-        // SAFETY: the compiler passes `n` integers after the two fixed arguments.
-        acc::check_queue(unsafe { args.word(2, i) } as i32);
+    // SAFETY: the compiler passes `n` integers after the two fixed arguments.
+    let list: Vec<i32> = (0..n.max(0) as usize).map(|i| unsafe { args.word(2, i) } as i32).collect();
+    list.iter().for_each(|&q| acc::check_queue(q));
+    if let Some(d) = guarded(device::acc::current) {
+        guarded(|| device::acc::wait_for(d, &list, list.is_empty(), device::acc::queue(queue)));
     }
 }
 
@@ -128,7 +288,8 @@ impl VaList {
     }
 }
 
-/// Exports a variadic function: `inner` gets the fixed arguments and, in the register after them, the list of the others.
+/// Exports a variadic function: `inner` gets the fixed arguments and, in the register after them, the list
+/// of the others.
 macro_rules! variadic {
     ($($name:ident ($fixed:literal, $register:literal) => $inner:path;)*) => {$(
         const _: () = {
@@ -215,10 +376,10 @@ export! {
     fn GOMP_PLUGIN_async_unmap_vars(_vars: *mut c_void, _queue: i32) {}
     /// A device's call of a target region on the host: there is no device.
     fn GOMP_PLUGIN_target_rev() { acc::fatal(format_args!("a target region called back by a device, and there is none")) }
-    /// The thread's device state: none on the host.
-    fn GOMP_PLUGIN_goacc_thread() -> *mut c_void { core::ptr::null_mut() }
+    /// The thread's device state, for OpenACC.
+    fn GOMP_PLUGIN_goacc_thread() -> *mut c_void { plugin::acc_thread() }
     /// See `GOMP_PLUGIN_goacc_thread`.
-    fn GOMP_PLUGIN_acc_thread() -> *mut c_void { core::ptr::null_mut() }
+    fn GOMP_PLUGIN_acc_thread() -> *mut c_void { plugin::acc_thread_data() }
     /// The default of a dimension (GOMP_OPENACC_DIM): 0, the device chooses.
     fn GOMP_PLUGIN_acc_default_dim(_dimension: u32) -> i32 { 0 }
     /// Does a device dispatch events? There is none.

@@ -2,6 +2,7 @@
 
 use super::omp::export;
 use crate::ckpt;
+use crate::device::sdc;
 use crate::fault::undo::Grid;
 use crate::fault::{inject, place, policy, record, report, spec::Kind, tables};
 use crate::icv::{globals, globals_if_ready};
@@ -60,6 +61,10 @@ export! {
     }
     /// The next construct may (1) or may not (0) be executed again.
     fn promp_replayable(yes: i32) { policy::vouch(current(), yes != 0) }
+    /// A section of kernels begins whose results are verified together.
+    fn promp_sdc_checkpoint() { super::guarded(|| sdc::report::mark(true)) }
+    /// ... and ends: silent errors in it are found here.
+    fn promp_sdc_detect() { super::guarded(|| sdc::report::mark(false)) }
     /// PR_FRAGS for the next loop: static chunks are handed out in m fragments; below 1: as the runtime sees fit.
     fn promp_frags(m: i32) {
         let thr = current();

@@ -11,9 +11,13 @@ use crate::sys::{syscall, time};
 use crate::team::{pool, region};
 use crate::work::{site, tune};
 use core::sync::atomic::{AtomicBool, Ordering::*};
-use promp_report::{By, Checkpoint, Failure, Loop, Report};
+use promp_report::{By, Checkpoint, Failure, Loop, Report, Sdc};
 
 static STARTED: Own<u64> = Own::new(0);
+/// Who knows of silent errors; set when the library is loaded.
+pub static SDC: Own<Option<Collect>> = Own::new(None);
+/// What it says for the report.
+pub type Collect = fn() -> Option<Sdc>;
 static WRITTEN: AtomicBool = AtomicBool::new(false);
 
 /// A call site's account as the report has it.
@@ -164,6 +168,7 @@ fn collect() -> Report {
             })
             .collect(),
         loops: site::accounts().into_iter().map(account).collect(),
+        sdc: SDC.get().and_then(|collect| collect()),
         ..Report::default()
     }
 }

@@ -112,6 +112,18 @@ pub struct Sdc {
     pub compare_s: f64,
     /// What the model had expected in all.
     pub predicted_s: f64,
+    /// Kernels a section, as chosen last.
+    #[serde(default)]
+    pub kernels_a_section: u64,
+    /// Most bytes of device data that were verified at once.
+    #[serde(default)]
+    pub bytes: u64,
+    /// Errors that PROMP_FAULT injected.
+    #[serde(default)]
+    pub injected: u64,
+    /// Launches of the kernels that could not be checked.
+    #[serde(default)]
+    pub unverified_launches: u64,
 }
 
 fn is_zero(n: &u64) -> bool {

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""What verification of kernels costs: swim plain, eager, and lazy with N kernels a section.
+
+    bench/sdc.py [--device separate|nvptx] [--size N] [--steps S] [--runs R]
+
+A row a mode: seconds (least of the runs), times plain, sections, kernels a section, seconds of the verified
+part and what the time model had expected of it. The programs for nvptx are those that tools/gpu_folder.sh has built.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+MODES = ["off", "eager", "lazy:1", "lazy:5", "lazy:10", "lazy:20", "lazy:50", "lazy:1000000", "lazy:auto"]
+
+
+def program(device):
+    if device == "nvptx":
+        return ROOT + "/target/gpu/bin/swim"
+    exe = ROOT + "/target/c-tests/bench_swim"
+    flags = ["-O2", "-fopenmp", "-foffload=disable", "-w"]
+    subprocess.run(["gcc", *flags, "-o", exe, ROOT + "/c-tests/sdc/swim.c", "-lm"], check=True)
+    return exe
+
+
+def run(args, exe, mode):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "PROMP_", "LD_"))}
+    with tempfile.TemporaryDirectory() as folder:
+        env |= {
+            "LD_PRELOAD": ROOT + "/target/release/libpromp.so",
+            "PROMP_DEVICES": args.device,
+            "PROMP_SDC": mode,
+            "PROMP_SDC_LATENCY": "10m",
+            "PROMP_REPORT": folder + "/report.json",
+        }
+        if args.device == "separate":
+            env["PROMP_SDC_ASSUME"] = "*"
+        done = subprocess.run([exe, str(args.size), str(args.steps)], env=env, capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f"{mode}: status {done.returncode}: {done.stderr}")
+        lines = done.stderr.splitlines()
+        seconds = next(float(line.split()[1]) for line in lines if line.startswith("seconds "))
+        with open(folder + "/report.json") as f:
+            return seconds, done.stdout, json.load(f).get("sdc")
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--device", choices=["separate", "nvptx"], default="separate")
+    p.add_argument("--size", type=int, default=255)
+    p.add_argument("--steps", type=int, default=20)
+    p.add_argument("--runs", type=int, default=3)
+    args = p.parse_args()
+    exe = program(args.device)
+    best, results = {}, set()
+    for _ in range(args.runs):
+        for mode in MODES:
+            r = run(args, exe, mode)
+            results.add(r[1])
+            if mode not in best or r[0] < best[mode][0]:
+                best[mode] = r
+    if len(results) != 1:
+        sys.exit(f"the results differ: {results}")
+    plain = best["off"][0]
+    print("| mode | seconds | x plain | sections | N | measured s | model s |\n|---|---|---|---|---|---|---|")
+    for mode in MODES:
+        seconds, _, sdc = best[mode]
+        row = f"| {mode} | {seconds:.3f} | {seconds / plain:.2f} |"
+        if sdc:
+            measured = sdc["run_s"] + sdc["again_s"] + sdc["compare_s"]
+            row += f" {sdc['sections']} | {sdc['kernels_a_section']} | {measured:.3f} |"
+            row += f" {sdc['predicted_s']:.3f} |"
+        else:
+            row += " | | | |"
+        print(row)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,253 @@
+//! OpenACC over devices: compute constructs with their queues, data that come to stay and leave with
+//! dynamic references, the routines. The state that OpenACC itself has (device type, profiling) is in acc/.
+
+use super::backend::{Launch, Queue};
+use super::constructs;
+use super::items::{Item, Items};
+use super::kinds::{self, *};
+use super::{Device, all, fail, map, routines};
+use crate::acc;
+
+/// acc_async_noval: the default queue.
+const NO_VALUE: i32 = -1;
+
+/// How many devices of an OpenACC type there are beside the host.
+pub fn count(acc_type: i32) -> i32 {
+    of_type(acc_type).count() as i32
+}
+
+fn of_type(acc_type: i32) -> impl Iterator<Item = &'static Device> {
+    all().iter().filter(move |d| {
+        let p = d.backend.properties();
+        p.openacc && p.acc_type == acc_type
+    })
+}
+
+/// The device in use; `None` is the host.
+pub fn current() -> Option<&'static Device> {
+    let (acc_type, number) = acc::in_use();
+    if acc_type == acc::HOST { None } else { of_type(acc_type).nth(number as usize) }
+}
+
+/// An async argument as a queue.
+pub fn queue(n: i32) -> Queue {
+    match n {
+        acc::SYNC => None,
+        NO_VALUE => Some(0),
+        n => Some(n),
+    }
+}
+
+/// The launch arguments of a compute construct.
+pub struct Arguments {
+    dims: [u32; 3],
+    /// async.
+    pub queue: i32,
+    waits: Vec<i32>,
+    all: bool,
+}
+
+impl Arguments {
+    /// Reads them.
+    ///
+    /// # Safety
+    /// `list` is the compiler's, of words, ended by 0.
+    pub unsafe fn read(mut list: *const usize) -> Self {
+        const DIMENSIONS: u32 = 1;
+        const ASYNC: u32 = 2;
+        const WAIT: u32 = 3;
+        const IN_NEXT: u32 = 0xffff;
+        let mut a = Self { dims: [0; 3], queue: acc::SYNC, waits: Vec::new(), all: false };
+        let mut next = || {
+            // SAFETY: by the caller's promise.
+            unsafe {
+                list = list.add(1);
+                *list.sub(1) as u32
+            }
+        };
+        loop {
+            let tag = next();
+            let op = tag & 0xffff;
+            match tag >> 28 {
+                0 if tag == 0 => return a,
+                DIMENSIONS => (0..3).filter(|i| op >> i & 1 == 1).for_each(|i| a.dims[i] = next()),
+                ASYNC => a.queue = if op == IN_NEXT { next() as i32 } else { i32::from(op as i16) },
+                WAIT if op as i16 == -1 => a.all = true,
+                WAIT => a.waits = (0..op).map(|_| next() as i32).collect(),
+                code => fail(format_args!("launch argument {code} is not known")),
+            }
+        }
+    }
+
+    /// What the construct waits for before it begins.
+    pub fn wait(&self, d: &Device) {
+        wait_for(d, &self.waits, self.all, queue(self.queue));
+    }
+}
+
+/// Waits for queues, in a queue or here.
+pub fn wait_for(d: &Device, waits: &[i32], everything: bool, queue: Queue) {
+    let b = d.backend.as_ref();
+    let done = if everything {
+        b.wait(None)
+    } else {
+        waits.iter().all(|&w| match (queue, self::queue(w)) {
+            (Some(q), Some(w)) if q != w => b.wait_in(q, w),
+            (Some(_), Some(_)) => true,
+            (_, w) => b.wait(w),
+        })
+    };
+    if !done {
+        fail(format_args!("a queue of device {} has failed", d.number));
+    }
+}
+
+/// A compute construct; false if the device has no version of the function.
+pub fn compute(d: &'static Device, func: usize, items: &Items, a: &Arguments) -> bool {
+    let Some(func) = d.function(func) else { return false };
+    let (b, queue) = (d.backend.as_ref(), queue(a.queue));
+    a.wait(d);
+    let Some(mapped) = d.with(|s| map::map(s, b, items, false, queue)) else { return false };
+    let (block, count) = (mapped.values.as_ptr() as usize, mapped.values.len());
+    let dims = Some(a.dims);
+    let l = Launch { func, block, args: core::ptr::null(), dims, count, hosts: items.addrs, limit: 0 };
+    if !b.launch(&l, queue) {
+        fail(format_args!("a kernel failed on device {}", d.number));
+    }
+    d.with(|s| {
+        // What only this construct has mapped goes when its kernel has ended.
+        if queue.is_some() && mapped.has_memory(s) && !b.wait(queue) {
+            fail(format_args!("a queue of device {} has failed", d.number));
+        }
+        mapped.unmap(s, b, true, None);
+    });
+    true
+}
+
+/// enter data.
+pub fn enter(d: &'static Device, items: &Items, queue: Queue) {
+    let b = d.backend.as_ref();
+    d.with(|s| {
+        let mut i = 0;
+        while i < items.list.len() {
+            let n = items.group(i);
+            let mapped = map::map(s, b, &items.part(i, n), false, queue);
+            for &key in mapped.held() {
+                if let Some(e) = s.table.get_mut(key) {
+                    e.dynamic += 1;
+                }
+            }
+            mapped.keep(s, b);
+            i += n;
+        }
+    });
+}
+
+/// exit data.
+pub fn exit(d: &'static Device, items: &Items, queue: Queue) {
+    for item in &items.list {
+        kinds::check(item.kind);
+        if matches!(item.kind, DETACH | FORCE_DETACH) {
+            detach(d, item.addr, item.kind == FORCE_DETACH, queue);
+        }
+    }
+    const FORCE_FROM: u8 = 0x82;
+    for item in &items.list {
+        let finally = matches!(item.kind, FORCE_FROM | DELETE | DELETE_ZERO_LEN);
+        match item.kind {
+            DETACH | FORCE_DETACH | STRUCT | ATTACH | ATTACH_ZERO_LEN | ALWAYS_POINTER => {}
+            _ if item.addr == 0 => {}
+            k => {
+                routines::acc_leave(d, item.addr, item.bytes(), copies_from(k), finally, queue);
+            }
+        }
+    }
+}
+
+/// declare: data of a routine or of the program come and go.
+pub fn declare(d: &'static Device, items: &Items) {
+    for i in 0..items.list.len() {
+        let item = items.list[i];
+        let one = items.part(i, 1);
+        match item.kind {
+            k if copies_from(k) && !copies_to(k) => exit(d, &one, None),
+            DELETE | RELEASE => exit(d, &one, None),
+            k if is_data(k) => {
+                let there = d.with(|s| s.table.find(item.addr, item.size).is_some());
+                if there != Some(true) {
+                    enter(d, &one, None);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// update.
+pub fn update(d: &'static Device, items: &Items, queue: Queue) {
+    constructs::update(d, items, queue, true);
+}
+
+fn single(addr: usize, size: usize, kind: u8) -> Items {
+    Items { addrs: core::ptr::null_mut(), list: vec![Item { addr, size, kind, align: 8 }] }
+}
+
+/// acc_copyin and acc_create: the address on the device.
+pub fn bring(d: &'static Device, addr: usize, bytes: usize, copy: bool, queue: Queue) -> usize {
+    enter(d, &single(addr, bytes, u8::from(copy)), queue);
+    pointer(d, addr)
+}
+
+/// acc_deviceptr.
+pub fn pointer(d: &'static Device, addr: usize) -> usize {
+    d.backend.handed_out();
+    d.with(|s| s.table.find(addr, 0).map_or(0, |k| s.table.translate(k, addr))).unwrap_or(0)
+}
+
+/// acc_hostptr.
+pub fn host(d: &'static Device, at: usize) -> usize {
+    d.with(|s| s.table.host(at).unwrap_or(0)).unwrap_or(0)
+}
+
+/// acc_is_present.
+pub fn is_present(d: &'static Device, addr: usize, bytes: usize) -> bool {
+    d.with(|s| s.table.find(addr, bytes).is_some_and(|k| k.0 <= addr && addr + bytes <= k.1)).unwrap_or(false)
+}
+
+/// acc_update_device and acc_update_self; false if the data are not there.
+pub fn move_data(d: &'static Device, addr: usize, bytes: usize, to: bool, queue: Queue) -> bool {
+    let there = is_present(d, addr, bytes);
+    if there {
+        constructs::update(d, &single(addr, bytes, if to { 1 } else { 2 }), queue, false);
+    }
+    there
+}
+
+/// acc_unmap_data.
+pub fn unmap(d: &'static Device, addr: usize) {
+    d.with(|s| {
+        if let Some(key) = s.table.find(addr, 0) {
+            let _ = s.table.remove(key);
+        }
+    });
+}
+
+/// acc_attach.
+pub fn attach(d: &'static Device, addr: usize) {
+    let b = d.backend.as_ref();
+    let item = Item { addr, size: 0, kind: ATTACH, align: 8 };
+    d.with(|s| {
+        if let Some((at, Some(to))) = map::attach(&mut s.table, &item, false) {
+            map::restore_pointer(b, at, (&raw const to) as usize, None);
+        }
+    });
+}
+
+/// acc_detach.
+pub fn detach(d: &'static Device, addr: usize, finally: bool, queue: Queue) {
+    d.with(|s| {
+        if let Some(at) = map::detach(&mut s.table, addr, finally) {
+            map::restore_pointer(d.backend.as_ref(), at, addr, queue);
+        }
+    });
+}

@@ -1,0 +1,193 @@
+//! Injection of silent errors (PROMP_FAULT=sdc@…): after a kernel, bits that it has written are turned
+//! over in the device's memory. What it has written is found by comparing the memory with what it was
+//! before the kernel; a kernel that has changed nothing is not hit, and does not count.
+
+use crate::device::backend::{Addr, Backend};
+use crate::icv::silent::{Fault, Hit, Kernel, Pattern, Run};
+use crate::sys::maps;
+use crate::sys::time::now_ns;
+
+/// A fault and how far it is.
+struct Planned {
+    fault: Fault,
+    struck: u64,
+    met: u64,
+    random: u64,
+    next_ns: u64,
+    /// It has struck in the first execution of the kernel with this number, and is to strike in the second.
+    again: Option<u64>,
+    /// Block and byte that it has hit in the first execution.
+    place: Option<(usize, usize)>,
+}
+
+/// Bytes between the places of two errors in one section.
+const APART: usize = 256;
+
+/// A device's faults.
+#[derive(Default)]
+pub struct Injector {
+    planned: Vec<Planned>,
+    struck: u64,
+}
+
+impl Planned {
+    fn below(&mut self, n: u64) -> u64 {
+        // splitmix64
+        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut x = self.random;
+        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (x ^ (x >> 31)) % n.max(1)
+    }
+
+    /// Does it strike at this kernel?
+    fn is_due(&mut self, (name, ordinal, first): (&str, u64, bool)) -> bool {
+        if !first {
+            return self.again == Some(ordinal);
+        }
+        if self.struck >= self.fault.count {
+            return false;
+        }
+        if let Some(mean) = self.fault.mtbf_ns {
+            let now = now_ns();
+            if now < self.next_ns {
+                return false;
+            }
+            let u = (self.below(1 << 30) + 1) as f64 / (1u64 << 30) as f64;
+            let first =
+                core::mem::replace(&mut self.next_ns, now + (-libm::log(u) * mean as f64) as u64) == 0;
+            return !first;
+        }
+        let hit = match &self.fault.kernel {
+            Kernel::From(n) => ordinal >= *n,
+            Kernel::Named(glob) => maps::glob(glob.as_bytes(), name.as_bytes()),
+        };
+        if hit {
+            self.met += 1;
+        }
+        hit && (self.met - 1).is_multiple_of(self.fault.nth)
+    }
+}
+
+impl Injector {
+    /// For the faults of the settings.
+    pub fn new(faults: &[Fault]) -> Self {
+        let plan = |f: &Fault| Planned {
+            fault: f.clone(),
+            struck: 0,
+            met: 0,
+            random: f.seed,
+            next_ns: 0,
+            again: None,
+            place: None,
+        };
+        Self { planned: faults.iter().map(plan).collect(), struck: 0 }
+    }
+
+    /// Is there nothing to inject?
+    pub fn is_empty(&self) -> bool {
+        self.planned.is_empty()
+    }
+
+    /// How often it has struck.
+    pub fn struck(&self) -> u64 {
+        self.struck
+    }
+
+    /// Runs a kernel (its name, its number, first execution or a later one) and strikes where it is time
+    /// to.
+    pub fn around(
+        &mut self,
+        device: &dyn Backend,
+        blocks: &[(Addr, usize)],
+        kernel: (&str, u64, bool),
+        run: impl FnOnce() -> bool,
+    ) -> bool {
+        let mut due = Vec::new();
+        for (i, p) in self.planned.iter_mut().enumerate() {
+            if p.is_due(kernel) {
+                if kernel.2 && p.fault.run == Run::Again {
+                    p.again = Some(kernel.1);
+                } else {
+                    due.push(i);
+                }
+            }
+        }
+        if due.is_empty() {
+            return run();
+        }
+        let before: Vec<Vec<u8>> = blocks.iter().map(|b| read(device, *b)).collect();
+        if !run() {
+            return false;
+        }
+        for i in due {
+            let plan = &mut self.planned[i];
+            if kernel.2 {
+                plan.place = None;
+            }
+            let hit = strike(plan, device, blocks, &before);
+            let (first, ordinal) = (kernel.2, kernel.1);
+            plan.again = None;
+            if hit {
+                plan.struck += 1;
+                self.struck += 1;
+                plan.again = (first && plan.fault.run == Run::Both).then_some(ordinal);
+            }
+        }
+        true
+    }
+
+    /// A section has ended.
+    pub fn section_ends(&mut self) {
+        self.planned.iter_mut().for_each(|p| p.again = None);
+    }
+}
+
+fn read(device: &dyn Backend, (at, bytes): (Addr, usize)) -> Vec<u8> {
+    let mut v = vec![0u8; bytes];
+    device.copy_out(v.as_mut_ptr() as usize, at, bytes, None);
+    v
+}
+
+/// Turns bits over that the kernel has written; false if it has written nothing there.
+fn strike(plan: &mut Planned, device: &dyn Backend, blocks: &[(Addr, usize)], before: &[Vec<u8>]) -> bool {
+    let largest = blocks.iter().map(|b| b.1).max().unwrap_or(0);
+    let chosen = |i: usize, bytes: usize| match plan.fault.block {
+        Hit::Largest => bytes == largest,
+        Hit::Written => true,
+        Hit::Number(n) => i == n,
+    };
+    let candidates: Vec<usize> = (0..blocks.len()).filter(|&i| chosen(i, blocks[i].1)).collect();
+    // A block at random first; the others where the kernel has not written to it.
+    let first = plan.below(candidates.len() as u64) as usize;
+    for k in 0..candidates.len() {
+        let i = candidates[(first + k) % candidates.len()];
+        let mut after = read(device, blocks[i]);
+        let n = after.len();
+        // The second execution is hit elsewhere: two errors alike are none that could be found.
+        let other = |o: &usize| plan.place.is_none_or(|(b, p)| b != i || o.abs_diff(p) > APART);
+        let changed: Vec<usize> = (0..n).filter(|&o| after[o] != before[i][o]).filter(other).collect();
+        if changed.is_empty() {
+            continue;
+        }
+        let at = changed[plan.below(changed.len() as u64) as usize];
+        plan.place = Some((i, at));
+        let bit = plan.fault.bit.unwrap_or(plan.below(8) as u32);
+        let mut flip = |at: usize, mask: u8| {
+            if let Some(b) = after.get_mut(at) {
+                *b ^= mask;
+            }
+        };
+        match plan.fault.pattern {
+            Pattern::Bit => flip(at, 1 << bit),
+            Pattern::Two => {
+                flip(at, 1 << bit);
+                if bit == 7 { flip(at + 1, 1) } else { flip(at, 2 << bit) }
+            }
+            Pattern::Word => (0..4).for_each(|k| flip((at & !3) + k, 0xff)),
+            Pattern::Warp => (0..32).for_each(|k| flip(at + 4 * k, 1 << bit)),
+        }
+        return device.copy_in(blocks[i].0, after.as_ptr() as usize, n, None);
+    }
+    false
+}

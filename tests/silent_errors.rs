@@ -1,0 +1,132 @@
+//! Silent errors of kernels on *separate*: found and repaired bit for bit, none where there is none,
+//! kernels that cannot be verified named. On a GPU: tools/gpu_folder.sh.
+
+mod common;
+use common::*;
+use std::path::Path;
+
+fn run(exe: &Path, args: &[&str], sdc: &str, fault: Option<&str>) -> (Run, serde_json::Value) {
+    let name = format!("{sdc}-{}", fault.unwrap_or("none")).replace(['/', ':', '@', '=', ',', '*'], "_");
+    let report = root().join(format!("target/c-tests/sdc-{name}-{}.json", args.join("-")));
+    let path = report.to_str().expect("UTF-8");
+    let mut env = vec![
+        ("OMP_NUM_THREADS", "2"),
+        ("PROMP_DEVICES", "separate"),
+        ("PROMP_SDC", sdc),
+        ("PROMP_SDC_ASSUME", "main._omp_fn.*,MAIN__._omp_fn.*"),
+        ("PROMP_SDC_LATENCY", "60s"),
+        ("PROMP_REPORT", path),
+    ];
+    env.extend(fault.map(|f| ("PROMP_FAULT", f)));
+    let r = promp(exe, args, &env);
+    let text = std::fs::read_to_string(&report).unwrap_or_default();
+    let _ = std::fs::remove_file(&report);
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    (r, json["sdc"].clone())
+}
+
+#[test]
+fn without_errors_nothing_is_found() {
+    for (source, args) in
+        [("sdc/swim.c", &["63", "12"][..]), ("sdc/swim.f90", &["40", "8"]), ("sdc/sums.c", &["3000", "60"])]
+    {
+        let exe = build(source, &[]);
+        let want = reference(&exe, args, &[("OMP_NUM_THREADS", "2")]);
+        for mode in ["off", "eager", "lazy:1", "lazy:7", "lazy:1000", "lazy"] {
+            let (r, sdc) = run(&exe, args, mode, None);
+            assert_eq!((r.status, &r.out), (0, &want.out), "{source} {mode}: {}", r.err);
+            if mode != "off" {
+                assert!(sdc["sections"].as_u64() > Some(0), "{source} {mode}: {sdc}");
+                assert_eq!(
+                    (sdc["found"].as_u64(), &sdc["unverified"]),
+                    (Some(0), &serde_json::json!([])),
+                    "{sdc}"
+                );
+            } else {
+                assert!(sdc.is_null(), "{sdc}");
+            }
+        }
+    }
+}
+
+/// Every kernel adds to what is there: no error is written over. One error a section at most.
+#[test]
+fn every_error_is_found_and_repaired() {
+    let exe = build("sdc/sums.c", &[]);
+    let (count, steps) = if long() { (1000, "1100") } else { (40, "60") };
+    for (pattern, run_key, mode, nth) in [
+        ("bit", "first", "lazy:2", 2),
+        ("warp", "again", "lazy:2", 2),
+        ("word", "both", "eager", 1),
+        ("two", "first", "lazy:4", 4),
+    ] {
+        let count = (count / nth).min(if run_key == "first" { count } else { count / 4 });
+        let fault = format!("sdc@count={count},nth={nth},pattern={pattern},run={run_key},seed=9");
+        let (r, sdc) = run(&exe, &["2048", steps], mode, Some(&fault));
+        assert_eq!((r.status, r.out.trim()), (0, "0 wrong"), "{fault} {mode}: {}", r.err);
+        let number = |name: &str| sdc[name].as_u64().unwrap_or(0);
+        assert_eq!(number("injected"), count, "{fault}: {sdc}");
+        // Two in a section are found together.
+        let sections = if run_key == "both" { count.div_ceil(2) } else { count };
+        assert_eq!(number("found"), sections, "{fault}: {sdc}");
+        assert_eq!(number("found"), number("repaired"), "{fault}: {sdc}");
+    }
+}
+
+/// The other way round: the injection does what it says, and nobody who does not look finds it.
+#[test]
+fn without_verification_an_error_is_silent() {
+    let exe = build("sdc/sums.c", &[]);
+    let fault = "sdc@kernel=5,bit=3";
+    let (r, sdc) = run(&exe, &["2048", "10"], "lazy", Some(fault));
+    assert_eq!((r.status, sdc["found"].as_u64()), (0, Some(1)), "{}", r.err);
+    assert!(r.err.contains("silent error on device 0"), "{}", r.err);
+}
+
+#[test]
+fn errors_at_random_times() {
+    let exe = build("sdc/swim.c", &[]);
+    let args = ["63", "30"];
+    let want = reference(&exe, &args, &[("OMP_NUM_THREADS", "2")]);
+    for seed in 1..4 {
+        let fault = format!("sdc@mtbf=20ms,count=50,seed={seed}");
+        let (r, _) = run(&exe, &args, "lazy", Some(&fault));
+        assert_eq!((r.status, &r.out), (0, &want.out), "{fault}: {}", r.err);
+    }
+}
+
+/// Nothing is known of a kernel without PTX: it runs once, is named, and the result is the program's.
+#[test]
+fn what_cannot_be_judged_is_not_called_verified() {
+    let exe = build("sdc/kinds.c", &[]);
+    let report = root().join("target/c-tests/sdc-kinds.json");
+    let env = [
+        ("OMP_NUM_THREADS", "2"),
+        ("PROMP_DEVICES", "separate"),
+        ("PROMP_SDC", "lazy"),
+        ("PROMP_REPORT", report.to_str().expect("UTF-8")),
+    ];
+    let r = promp(&exe, &[], &env);
+    assert!(r.status == 0 && r.out.starts_with("15000 15000 3 0 "), "{}{}", r.out, r.err);
+    let json: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&report).expect("a report")).expect("JSON");
+    let sdc = &json["sdc"];
+    assert_eq!((sdc["sections"].as_u64(), sdc["unverified_launches"].as_u64()), (Some(0), Some(24)), "{sdc}");
+    let list = sdc["unverified"].as_array().expect("a list");
+    assert_eq!(list.len(), 8, "{sdc}");
+    assert!(list.iter().all(|k| k.as_str().is_some_and(|k| k.contains("no PTX"))), "{sdc}");
+}
+
+#[test]
+fn a_log_that_is_full_ends_the_section() {
+    let exe = build("sdc/sums.c", &[]);
+    let env = [
+        ("PROMP_DEVICES", "separate"),
+        ("PROMP_SDC", "lazy:100000"),
+        ("PROMP_SDC_ASSUME", "*"),
+        ("PROMP_SDC_LOG", "1M"),
+        ("OMP_NUM_THREADS", "1"),
+    ];
+    let r = promp(&exe, &["20000", "100"], &env);
+    assert_eq!((r.status, r.out.trim()), (0, "0 wrong"), "{}", r.err);
+}
