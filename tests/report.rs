@@ -381,3 +381,81 @@ fn two_runs_side_by_side() {
     let missing = cli(&["report", "--diff", a.to_str().unwrap(), "/nonexistent.json"]);
     assert!(missing.status == 66 && missing.err.contains("/nonexistent.json"), "{missing:?}");
 }
+
+/// `exe` under `promp run --monitor`, and its report with names.
+fn measured(exe: &Path, args: &[&str], what: &str) -> (PathBuf, Report) {
+    let file = out_dir().join(format!("measured-{}.json", exe.file_name().unwrap().display()));
+    let run = cli(&[
+        &["run", what, "--threads", "3", "--report", file.to_str().unwrap(), "--", exe.to_str().unwrap()],
+        args,
+    ]
+    .concat());
+    assert_eq!(run.status, 0, "{run:?}");
+    let json = cli(&["report", "--json", file.to_str().unwrap()]);
+    (file, serde_json::from_str(&json.out).unwrap_or_else(|e| panic!("{e}: {json:?}")))
+}
+
+#[test]
+fn measured_programs_carry_names_and_lines() {
+    for (source, words) in [
+        ("npb/adi.c", &["run"][..]),
+        ("npb/cg.c", &["dot"]),
+        ("npb/mg.c", &["residual", "smooth", "interpolate", "restrict_to"]),
+        ("npb/mg.f90", &["__grids_MOD_residual", "__grids_MOD_smooth"]),
+    ] {
+        let (file, r) = measured(&build(source, &["-g"]), &["S"], "--monitor=trace");
+        assert!(!r.segments.is_empty() && r.trace.is_some(), "{source}: {r:?}");
+        for s in &r.segments {
+            assert!(s.function.is_some() && s.file.is_some() && s.line.is_some(), "{source}: {s:?}");
+        }
+        for word in words {
+            let named = |s: &Segment| s.function.as_ref().is_some_and(|f| f.starts_with(word));
+            assert!(r.segments.iter().any(named), "{source}: {word}");
+        }
+        let trace = cli(&["report", file.to_str().unwrap(), "--trace", "-"]);
+        assert!(trace.status == 0 && trace.out.contains("thread 2"), "{source}");
+    }
+}
+
+#[test]
+fn the_example_of_the_documents_names_the_line_to_change() {
+    let exe = build("monitor/pairs.c", &["-g"]);
+    let source = std::fs::read_to_string(root().join("c-tests/monitor/pairs.c")).unwrap();
+    let line = source.lines().position(|l| l == "#pragma omp for").unwrap() as u32 + 1;
+    let (file, r) = measured(&exe, &["1500", "20"], "--monitor");
+    let worst = r.segments.iter().max_by(|a, b| a.gain_s.total_cmp(&b.gain_s)).unwrap();
+    assert!(worst.line == Some(line) && worst.construct == "region", "{worst:?}");
+    let text = cli(&["report", file.to_str().unwrap(), "--segments", "1"]).out;
+    assert!(text.contains(&format!("pairs.c:{line}")), "{text}");
+}
+
+/// A program that is running, as `promp top` sees it.
+#[test]
+fn a_measured_program_can_be_watched() {
+    let exe = build("monitor/pairs.c", &["-g"]);
+    let mut c = Command::new(library().with_file_name("promp"));
+    clean(&mut c);
+    c.args(["run", "--monitor", "--threads", "2", "--"]).arg(&exe).args(["1500", "1000000"]);
+    c.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    let mut child = started(&mut c);
+    let pid = child.id().to_string();
+    let start = std::time::Instant::now();
+    let seen = loop {
+        let top = cli(&["top", &pid, "--once"]);
+        if top.status == 0 && top.out.contains("forces") {
+            break Some(top.out);
+        }
+        if start.elapsed() > LIMIT {
+            eprintln!("{top:?}");
+            break None;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    let _ = child.kill();
+    let _ = child.wait();
+    // Killed, it has left its file behind.
+    // SAFETY: no pointers.
+    let _ = std::fs::remove_file(promp_report::live::path(unsafe { libc::geteuid() }, child.id()));
+    let seen = seen.expect("the program on the screen");
+    assert!(seen.contains("pairs.c:") && seen.contains("thread   1"), "{seen}");
+}

@@ -23,15 +23,21 @@ impl Pair<'_> {
     }
 }
 
-/// Segments by function and place; where several have both, the first with the first. A line that has moved
-/// still finds its segment by function and kind of synchronisation, where that is unique.
+/// Segments by function, place and kinds of synchronisation; then without the kinds, which another schedule
+/// changes; then without the place, for lines move. Where several are alike, the first goes with the first,
+/// but not without the place.
 fn pairs<'a>(a: &'a Picture, b: &'a Picture) -> Vec<Pair<'a>> {
     let mut left: Vec<Option<&Row>> = a.rows.iter().map(Some).collect();
     let mut all: Vec<Pair> = b.rows.iter().map(|r| Pair { before: None, after: Some(r) }).collect();
-    for exact in [true, false] {
+    for pass in 0..3 {
+        let exact = pass < 2;
         let key = |r: &Row| {
             let (name, at, kind) = r.identity();
-            if exact { (name, at, kind) } else { (name, String::new(), kind) }
+            match pass {
+                0 => (name, at, kind),
+                1 => (name, at, String::new()),
+                _ => (name, String::new(), kind),
+            }
         };
         let mut at: HashMap<_, Vec<usize>> = HashMap::new();
         for (i, r) in left.iter().enumerate() {
@@ -111,6 +117,11 @@ pub fn text(a: &Picture, b: &Picture, most: usize) -> String {
             wre(p.before),
             wre(p.after)
         );
+    }
+    for (name, p) in [("before", a), ("after", b)] {
+        for note in &p.notes {
+            let _ = writeln!(t, "note ({name}): {note}");
+        }
     }
     if all.len() > most {
         let _ = writeln!(t, "{} segments more (--segments {} shows all)", all.len() - most, all.len());
