@@ -119,6 +119,35 @@ pub struct Attributes {
     /// Signals that have been sent to it and that it blocks, a bit a signal.
     #[serde(default)]
     pub pending: u64,
+    /// Its memory policy (mode and nodes), if another than the process began with.
+    #[serde(default)]
+    pub memory_policy: Option<(u32, Vec<u64>)>,
+    /// Its I/O priority, if another than the process began with.
+    #[serde(default)]
+    pub io_priority: Option<u32>,
+    /// Its timer slack in nanoseconds, if another than the process began with.
+    #[serde(default)]
+    pub timer_slack: Option<u64>,
+    /// What it may do.
+    #[serde(default)]
+    pub rights: Option<Rights>,
+}
+
+/// What a thread may do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rights {
+    /// User ids: real, effective, saved, of the file system.
+    pub users: [u32; 4],
+    /// Group ids: likewise.
+    pub groups: [u32; 4],
+    /// Supplementary groups.
+    pub also: Vec<u32>,
+    /// Capabilities: inheritable, permitted, effective, bounding, ambient.
+    pub capabilities: [u64; 5],
+    /// It gets no new privileges by executing a program (PR_SET_NO_NEW_PRIVS).
+    pub no_new: bool,
+    /// Filters of system calls: the mode, and how many there are.
+    pub filters: (u32, u32),
 }
 
 /// How a thread is scheduled: of sched_setattr(2).

@@ -5,9 +5,12 @@
 //! value. So CPUs and scheduling are saved only where they differ from what the process began with.
 
 use super::image::{Attributes, Limit, Scheduling, Word};
+use super::own_state::{self, Own};
 use super::seats;
 use crate::sys;
+use crate::sys::follow::Call;
 use crate::sys::lock::Locked;
+use crate::sys::rights::Rights;
 use crate::sys::syscall::CpuSet;
 use crate::sys::{allowed, maps, pending, syscall};
 use core::mem::size_of;
@@ -47,15 +50,27 @@ struct Began {
     scheduling: Scheduling,
     /// Soft limits, by resource.
     limits: Vec<u64>,
+    io_priority: u32,
+    own: Option<Own>,
 }
 
-static BEGAN: Locked<Began> =
-    Locked::new(Began { scheduling: Scheduling { policy: 0, nice: 0, priority: 0 }, limits: Vec::new() });
+static BEGAN: Locked<Began> = Locked::new(Began {
+    scheduling: Scheduling { policy: 0, nice: 0, priority: 0 },
+    limits: Vec::new(),
+    io_priority: 0,
+    own: None,
+});
 
 /// The process begins: before the program has done anything.
 pub fn begin() {
     let limits = (0..).map_while(resource).map(|r| r.soft).collect();
-    BEGAN.with(|b| *b = Began { scheduling: scheduling(0).unwrap_or_default(), limits });
+    let began = Began {
+        scheduling: scheduling(0).unwrap_or_default(),
+        limits,
+        io_priority: io_priority(0),
+        own: Some(Own::of_caller()),
+    };
+    BEGAN.with(|b| *b = began);
 }
 
 /// The limit on the stack that the process began with, which decides where mappings lie.
@@ -63,8 +78,20 @@ pub fn stack_limit() -> u64 {
     BEGAN.with(|b| b.limits.get(libc::RLIMIT_STACK as usize).copied().unwrap_or(u64::MAX))
 }
 
-/// Those of thread `tid`, which blocks the signals `blocked`.
-pub fn of(tid: u32, blocked: u64) -> Attributes {
+/// What thread `tid` (0: the caller) has of a disk's time: of ioprio_get(2).
+fn io_priority(tid: u32) -> u32 {
+    const OF_A_THREAD: usize = 1;
+    // SAFETY: no pointers.
+    unsafe { sys!(libc::SYS_ioprio_get, OF_A_THREAD, tid, 0) as u32 }
+}
+
+/// Those of thread `tid`, which blocks the signals `blocked` and has noted `own`.
+pub fn of(tid: u32, blocked: u64, own: &Own) -> Attributes {
+    let (policy, slack, io) = (own.policy(), own.slack(), io_priority(tid));
+    let (same_policy, same_slack, same_io) = BEGAN.with(|b| {
+        let o = b.own.as_ref();
+        (o.is_some_and(|o| o.policy() == policy), o.is_some_and(|o| o.slack() == slack), b.io_priority == io)
+    });
     let ours = seats::signals();
     let name = maps::read_file(&comm(tid)).unwrap_or_default();
     let began = BEGAN.with(|b| b.scheduling);
@@ -75,11 +102,29 @@ pub fn of(tid: u32, blocked: u64) -> Attributes {
             .map(|set| set.cpus().collect()),
         scheduling: scheduling(tid).filter(|s| *s != began),
         pending: if blocked & !ours == 0 { 0 } else { pending::of_host(tid, ours) & blocked },
+        memory_policy: (!same_policy).then_some(policy),
+        io_priority: (!same_io).then_some(io),
+        timer_slack: (!same_slack).then_some(slack),
+        rights: Rights::of(tid).map(own_state::saved),
     }
 }
 
+/// What host `tid`, which has noted `now` (a new one: what the caller has), must call itself to have those of
+/// `a`.
+/// The second value: it does without capabilities that have been given up since.
+pub fn changes(
+    tid: u32,
+    now: Option<&Own>,
+    a: &Attributes,
+    rollback: bool,
+) -> Result<(Vec<Call>, bool), String> {
+    let callers = Own::of_caller();
+    let now = now.unwrap_or(&callers);
+    BEGAN.with(|b| own_state::changes(now, Rights::of(tid), a, b.own.as_ref().unwrap_or(now), rollback))
+}
+
 /// Gives them to thread `tid`, which blocks all signals, as far as the system allows it.
-pub fn put_back(tid: u32, a: &Attributes) {
+pub fn put_back(tid: u32, a: &Attributes) -> Result<(), String> {
     let _ = std::fs::write(OsStr::from_bytes(comm(tid).as_bytes()), a.name.as_os_str().as_bytes());
     match &a.cpus {
         Some(cpus) => CpuSet::of(cpus).apply(tid),
@@ -92,6 +137,12 @@ pub fn put_back(tid: u32, a: &Attributes) {
     for signal in pending::of_set(a.pending) {
         syscall::tgkill(tid, signal);
     }
+    let io = a.io_priority.unwrap_or(BEGAN.with(|b| b.io_priority));
+    // SAFETY: no pointers.
+    if io_priority(tid) != io && unsafe { sys!(libc::SYS_ioprio_set, 1, tid, io) } < 0 {
+        return Err("the system does not give a thread its I/O priority back".into());
+    }
+    Ok(())
 }
 
 /// The process' limits.

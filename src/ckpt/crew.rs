@@ -101,6 +101,7 @@ unsafe extern "C" fn main(arg: usize) -> ! {
     // SAFETY: by the caller's promise.
     let shared = unsafe { &*(arg as *const Shared) };
     let mut seen = 0;
+    crate::sys::follow::begin();
     loop {
         if shared.round.join(&mut seen) {
             shared.take_part();

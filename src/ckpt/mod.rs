@@ -20,6 +20,7 @@ pub mod keeper;
 pub mod layout;
 pub mod masks;
 pub mod memory;
+pub mod own_state;
 pub mod pages;
 pub mod pipes;
 pub mod place;
@@ -27,6 +28,7 @@ pub mod process;
 pub mod ranges;
 pub mod requests;
 pub mod restart;
+pub mod rights;
 pub mod round;
 pub mod seats;
 pub mod semaphores;
@@ -329,6 +331,7 @@ fn begin(settings: Settings) {
         );
     }
     seats::install();
+    rights::begin();
     let (dir, on_signal) = (settings.dir.clone(), settings.on_signal);
     if !spawn(Start {
         settings: Settings { inherited: restart::inherited(), ..settings },
@@ -510,6 +513,24 @@ pub fn transition_begins() {
         syscall::sched_yield();
         signals::set_mask(mask);
     }
+}
+
+/// Does `f` with no freeze on its way, from code of the program's as from the runtime's. A stop waits.
+pub fn transition_begins_from_anywhere(f: impl FnOnce()) {
+    let undisturbed = |f: &mut dyn FnMut()| match sys::tls::get() {
+        Some(thr) => crate::fault::stop::hold_off(thr, f),
+        None => f(),
+    };
+    let mut f = Some(f);
+    undisturbed(&mut || {
+        let mask = signals::block_all();
+        transition_begins();
+        if let Some(f) = f.take() {
+            f();
+        }
+        transition_is_over();
+        signals::set_mask(mask);
+    });
 }
 
 /// The thread has its new host.

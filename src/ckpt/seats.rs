@@ -25,6 +25,8 @@
 
 use super::again::{self, Due};
 use super::keep::Keep;
+use super::own_state::{Changes, Own};
+use crate::say;
 use crate::sys;
 use crate::sys::host::{self, Identity};
 use crate::sys::{futex, pending, signals, syscall};
@@ -94,6 +96,10 @@ pub struct Seat {
     rseq: AtomicU32,
     /// When a wait of the thread's ends.
     due: Due,
+    /// What only the frozen thread can tell of itself.
+    pub own: Own,
+    /// What the host is to call when it becomes the thread.
+    pub changes: Changes,
 }
 
 impl Seat {
@@ -209,9 +215,11 @@ pub fn signal() -> i32 {
     libc::SIGRTMAX() - 4
 }
 
-/// Our signals: the freeze signal and the stop signal.
+/// Our signals: the freeze signal, the stop signal, that of orders to our own hosts.
 pub fn signals() -> u64 {
-    pending::bit(signal()) | pending::bit(signals::stop_signal())
+    [signal(), signals::stop_signal(), crate::sys::follow::signal()]
+        .into_iter()
+        .fold(0, |set, s| set | pending::bit(s))
 }
 
 /// Installs the freeze signal's handler.
@@ -300,9 +308,7 @@ unsafe extern "C" fn wait_frozen() {
         "syscall",
         "ud2",
         "7:",
-        "mov eax, 34", // pause
-        "syscall",
-        "jmp 7b",
+        "jmp {stay}",
         ".cfi_endproc",
         counter = const offset_of!(Seat, counter),
         state = const offset_of!(Seat, state),
@@ -315,6 +321,7 @@ unsafe extern "C" fn wait_frozen() {
         leave = const LEAVE,
         park = const PARK,
         take_up = sym take_up,
+        stay = sym crate::sys::follow::stay,
     )
 }
 
@@ -327,6 +334,7 @@ pub unsafe fn wait_to_be_replaced(seat: &'static Seat) -> ! {
     let k = super::keep::get();
     // The area may lie elsewhere in the process to be, and the kernel would write to what is not there any more.
     host::unregister_rseq();
+    seat.own.note();
     seat.arrives_in(k);
     k.started.store(1, SeqCst);
     // SAFETY: as for the handler.
@@ -372,6 +380,7 @@ extern "C" fn arrive(context: usize) -> *const Seat {
     seat.thread_pointer.store(id.thread_pointer, Relaxed);
     seat.robust_head.store(id.robust_head, Relaxed);
     seat.rseq.store(u32::from(host::unregister_rseq()), Relaxed);
+    seat.own.note();
     seat.order.store(NONE, Relaxed);
     seat.arrives_in(super::keep::get());
     seat
@@ -397,8 +406,17 @@ extern "C" fn take_up(seat: &'static Seat) -> ! {
             thread_pointer: seat.thread_pointer.load(Relaxed),
             robust_head: seat.robust_head.load(Relaxed),
             sigmask: 0,
+            alt_stack: (0, 0),
         };
         id.register();
+        if let Err((call, error)) = seat.changes.make() {
+            let k = super::keep::get();
+            say!(
+                "what the kernel kept for a thread cannot be put back (system call {call}: error {error}), its rights or \
+                 its memory policy; stopping"
+            );
+            syscall::exit_group(if k.ready.load(Relaxed) == 0 { super::restart::REFUSED } else { 70 });
+        }
         // The context has the thread's, but if it had none the kernel may have noted one of no bytes, and would refuse to take it back.
         signals::no_alt_stack();
         let tid = syscall::gettid();

@@ -6,7 +6,7 @@
 use super::inject;
 use super::spec::Kind;
 use super::watchdog::Watchdog;
-use crate::ckpt::{self, keep};
+use crate::ckpt::{self, keep, rights};
 use crate::icv::{Globals, globals, globals_if_ready};
 use crate::sys::lock::Locked;
 use crate::sys::{allowed, futex, host, signals, time};
@@ -39,6 +39,7 @@ pub fn start(g: &'static Globals) {
     // It outlives a rollback to a time before there was one.
     let there = keep::if_on().is_some_and(|k| k.agent.load(Relaxed) != 0);
     if is_needed(g) && !RUNNING.swap(true, Relaxed) && !there {
+        rights::begin();
         let old = signals::block_all();
         spawn(crate::sys::tls::thread_pointer());
         signals::set_mask(old);
@@ -78,6 +79,7 @@ pub fn after_fork() {
     TIMERS.raw().reset();
     TIMERS.with(Vec::clear);
     RUNNING.store(false, Relaxed);
+    rights::AGENT.store(0, Relaxed);
 }
 
 /// Sends a stop to `thread` after `delay_ns`. A tentative one can be taken back.
@@ -147,6 +149,8 @@ unsafe extern "C" fn main(_arg: usize) -> ! {
     // SAFETY: no pointers. The finest timer slack: delays of microseconds are asked for.
     unsafe { crate::sys!(libc::SYS_prctl, libc::PR_SET_TIMERSLACK, 1) };
     allowed::use_all();
+    rights::AGENT.store(crate::sys::syscall::gettid(), Release);
+    crate::sys::follow::begin();
     let p = &globals().promp;
     let now = time::now_ns();
     let mut random: Vec<(usize, Random, u64, f64)> = Vec::new();

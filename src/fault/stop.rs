@@ -276,6 +276,9 @@ fn leave(thr: &'static Thread, kind: Kind, way: Way, mask: u64) -> ! {
     thr.in_runtime.store(1, Relaxed);
     ckpt::transition_begins();
     ckpt::note_parked();
+    if gettid() == crate::sys::syscall::getpid() {
+        ckpt::rights::begin(); // it stays, as a host of the runtime's
+    }
     let member = thr.member();
     let lost = matches!(way, Way::Repeat | Way::Reenter);
     let recovery = if lost { Recovery::Recompute } else { Recovery::Resume };

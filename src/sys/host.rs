@@ -163,6 +163,8 @@ pub struct Identity {
     pub robust_head: usize,
     /// Signal mask to go on with.
     pub sigmask: u64,
+    /// Alternate signal stack, its length 0 if there is none.
+    pub alt_stack: (usize, usize),
 }
 
 impl Identity {
@@ -171,7 +173,8 @@ impl Identity {
         let (mut head, mut len) = (0usize, 0usize);
         // SAFETY: the kernel writes the two words.
         unsafe { sys!(libc::SYS_get_robust_list, 0, &raw mut head, &raw mut len) };
-        Self { thread_pointer: super::tls::thread_pointer(), robust_head: head, sigmask }
+        let alt_stack = signals::alt_stack();
+        Self { thread_pointer: super::tls::thread_pointer(), robust_head: head, sigmask, alt_stack }
     }
 
     /// Has libc made the calling host, so that its registrations are where libc's are?
@@ -182,11 +185,16 @@ impl Identity {
         off != 0 && unsafe { *((self.thread_pointer + off) as *const u32) } == gettid()
     }
 
-    /// Makes the calling spare host the carrier of this identity; `stack` becomes its alternate signal stack.
+    /// Makes the calling spare host the carrier of this identity; `alt_stack` becomes its alternate signal
+    /// stack if the
+    /// thread had none.
     /// Signals stay blocked. Returns the new kernel tid.
     pub fn adopt(&self, alt_stack: *mut u8) -> u32 {
         self.register();
-        signals::set_alt_stack(alt_stack, STACK_BYTES / 2);
+        match self.alt_stack {
+            (_, 0) => signals::set_alt_stack(alt_stack, STACK_BYTES / 2),
+            (at, len) => signals::set_alt_stack(at as *mut u8, len),
+        }
         gettid()
     }
 
@@ -306,7 +314,12 @@ pub fn vanish(gone: &AtomicU32) -> ! {
         sys!(libc::SYS_set_robust_list, EMPTY.as_ptr(), 24);
         let park = gettid() == getpid();
         sys!(libc::SYS_set_tid_address, if park { core::ptr::null() } else { gone as *const AtomicU32 });
-        if park { park_for_good(gone) } else { exit_for_good() }
+        if park {
+            super::follow::note_stay();
+            park_for_good(gone)
+        } else {
+            exit_for_good()
+        }
     }
 }
 
@@ -335,11 +348,9 @@ unsafe extern "C" fn park_for_good(_gone: *const AtomicU32) -> ! {
         "mov edx, 0x7fffffff",
         "mov eax, 202",
         "syscall",
-        "2:",
-        "mov eax, 34", // pause
-        "syscall",
-        "jmp 2b",
+        "jmp {stay}",
         ".cfi_endproc",
+        stay = sym super::follow::stay,
     )
 }
 

@@ -11,6 +11,7 @@ pub mod cfi;
 pub mod code;
 pub mod door;
 pub mod dynamic;
+pub mod follow;
 pub mod futex;
 pub mod host;
 pub mod jumps;

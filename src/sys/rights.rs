@@ -29,6 +29,14 @@ impl Rights {
         Self::read(&String::from_utf8_lossy(&maps::read_file(&path)?))
     }
 
+    /// The capabilities as capset(2) takes them: effective, permitted, inheritable, the lower halves first.
+    pub fn capability_words(&self) -> [u32; 6] {
+        let [inheritable, permitted, effective, ..] = self.capabilities;
+        let half = |shift: u32| [effective, permitted, inheritable].map(|set| (set >> shift) as u32);
+        let ([a, b, c], [d, e, f]) = (half(0), half(32));
+        [a, b, c, d, e, f]
+    }
+
     fn read(status: &str) -> Option<Self> {
         let words = |name: &str| {
             let line = status.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(':'));

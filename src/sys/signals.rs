@@ -94,6 +94,14 @@ pub fn set_alt_stack(stack: *mut u8, len: usize) {
     unsafe { sys!(libc::SYS_sigaltstack, &raw const ss, 0) };
 }
 
+/// The calling host's alternate signal stack: where it is, and its length; 0: there is none.
+pub fn alt_stack() -> (usize, usize) {
+    let mut ss = libc::stack_t { ss_sp: core::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
+    // SAFETY: the kernel fills `ss`.
+    unsafe { sys!(libc::SYS_sigaltstack, 0, &raw mut ss) };
+    if ss.ss_flags & libc::SS_DISABLE != 0 { (0, 0) } else { (ss.ss_sp as usize, ss.ss_size) }
+}
+
 /// Takes the calling host's alternate signal stack away.
 pub fn no_alt_stack() {
     let ss = libc::stack_t { ss_sp: core::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };

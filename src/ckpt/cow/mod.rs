@@ -314,6 +314,7 @@ fn copy_part(
 /// # Safety
 /// For [`host::spawn_with`]; `arg` is a leaked [`Guard`].
 unsafe extern "C" fn main(arg: usize) -> ! {
+    crate::sys::follow::begin();
     // SAFETY: by the caller's promise.
     unsafe { &*(arg as *const Guard) }.attend()
 }

@@ -9,7 +9,7 @@ use super::Journal;
 use super::name::Name;
 use super::note::{Hold, Intent};
 use crate::ckpt::pipes::{received, sent};
-use crate::ckpt::{keep, masks};
+use crate::ckpt::{keep, masks, rights};
 use crate::sys::door::Door;
 use crate::sys::maps::{self, Mapping};
 use crate::sys::tables::{self, Instead, calls_instead};
@@ -210,8 +210,15 @@ pub fn of_dlopen() -> Instead {
 
 /// All calls that are caught as long as there are checkpoints.
 fn all() -> Vec<Instead> {
-    [instead(), vec![of_dlopen()], masks::instead(), sent::calls::instead(), received::calls::instead()]
-        .concat()
+    [
+        instead(),
+        vec![of_dlopen()],
+        masks::instead(),
+        rights::instead(),
+        sent::calls::instead(),
+        received::calls::instead(),
+    ]
+    .concat()
 }
 
 /// Finds libc's functions and makes the program's calls lead here. Once, while the program has one thread in the runtime.

@@ -342,6 +342,7 @@ pub unsafe extern "C" fn main(arg: usize) -> ! {
     let k = keep::get();
     k.own_hosts[0].store(syscall::gettid(), Relaxed);
     signals::block_all();
+    crate::sys::follow::begin();
     allowed::use_all();
     start.work()
 }

@@ -156,13 +156,24 @@ impl Keeper {
         let before = super::super::state()[image::state::EPOCH].fetch_add(1, Relaxed);
         k.epoch.store(before as u32 + 1, Relaxed);
         k.started.store(0, SeqCst);
+        let mut without = false;
         for (s, has_host, of_thread) in orders {
             let tid = match has_host {
                 true => s.host.load(Relaxed),
                 false => s.make_host().ok_or("the system gives no thread for one that failed")?,
             };
-            attributes::put_back(tid, of_thread);
+            let now = has_host.then_some(&s.own);
+            let (calls, less) = attributes::changes(tid, now, of_thread, k.ready.load(Relaxed) != 0)?;
+            s.changes.set(&calls);
+            without |= less;
+            attributes::put_back(tid, of_thread)?;
             s.order(TAKE);
+        }
+        if without {
+            self.tell(
+                "capabilities that the program has given up since the checkpoint cannot be had again: threads go on without them",
+                "capabilities",
+            );
         }
         k.send_orders();
         self.wake_agent();

@@ -229,7 +229,7 @@ impl Keeper {
                 thread_pointer: s.thread_pointer.load(Relaxed),
                 robust_head: s.robust_head.load(Relaxed),
                 initial: s.initial.load(Relaxed) != 0,
-                attributes: attributes::of(s.host.load(Relaxed), s.blocked()),
+                attributes: attributes::of(s.host.load(Relaxed), s.blocked(), &s.own),
             })
             .collect();
         let (program, arguments, environment) = self.command();

@@ -1,0 +1,198 @@
+//! Rights that the program gives up. Users, groups and the like are the kernel's affair for each thread;
+//! libc's functions
+//! (`setuid` and its kin) have all threads change that libc knows of, which the runtime's own hosts are not.
+//! So the
+//! program's calls lead here as soon as there is such a host, and the hosts become what the caller is.
+//!
+//! Also calls that change the calling thread alone (`capset`, `prctl`, the same system calls made by
+//! `syscall`): the
+//! runtime's hosts never have more rights than a thread of the program has given up. Filters of system calls
+//! are not
+//! copied: one made for the program would end the hosts, or the process.
+
+use super::keep;
+use crate::say;
+use crate::sys::follow::{self, Call};
+use crate::sys::rights::Rights;
+use crate::sys::tables::{self, Instead, calls_instead};
+use crate::sys::{door::Door, maps, syscall};
+use core::arch::naked_asm;
+use core::ffi::{c_int, c_long, c_ulong};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::*};
+
+/// The agent's host, 0 if there is none. With checkpoints it is among the keeper's notes, too.
+pub static AGENT: AtomicU32 = AtomicU32::new(0);
+/// Do the program's calls lead here?
+static FOLLOWED: AtomicBool = AtomicBool::new(false);
+
+/// There is, or soon will be, a host of the runtime's own.
+pub fn begin() {
+    if !FOLLOWED.swap(true, AcqRel) {
+        follow::install();
+        let list = instead();
+        list.iter().for_each(Instead::learn);
+        let (maps, door) = (maps::all(), Door::open());
+        for object in tables::objects(&maps) {
+            tables::lead(&maps, object, &list, &door);
+        }
+    }
+}
+
+/// What objects that are loaded from now on are to call.
+pub fn instead() -> Vec<Instead> {
+    let syscall =
+        Instead { name: c"syscall", version: None, real: &SYSCALL, address: by_number as *const () as usize };
+    [caught_calls(), vec![syscall]].concat()
+}
+
+fn caught_calls() -> Vec<Instead> {
+    calls::instead()
+}
+
+mod calls {
+    use super::*;
+
+    calls_instead! {
+        fn setuid(user: u32) -> c_int = |real| followed(real());
+        fn seteuid(user: u32) -> c_int = |real| followed(real());
+        fn setreuid(real_user: u32, user: u32) -> c_int = |real| followed(real());
+        fn setresuid(real_user: u32, user: u32, saved: u32) -> c_int = |real| followed(real());
+        fn setgid(group: u32) -> c_int = |real| followed(real());
+        fn setegid(group: u32) -> c_int = |real| followed(real());
+        fn setregid(real_group: u32, group: u32) -> c_int = |real| followed(real());
+        fn setresgid(real_group: u32, group: u32, saved: u32) -> c_int = |real| followed(real());
+        fn setgroups(count: usize, list: *const u32) -> c_int = |real| followed(real());
+        fn initgroups(user: *const libc::c_char, group: u32) -> c_int = |real| followed(real());
+        fn setfsuid(user: u32) -> c_int = |real| { let before = real(); followed(0); before };
+        fn setfsgid(group: u32) -> c_int = |real| { let before = real(); followed(0); before };
+        fn capset(head: *mut libc::c_void, data: *const libc::c_void) -> c_int = |real| followed(real());
+        fn prctl(what: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int = |real| {
+            let r = real();
+            if r == 0 && gives_up(what) {
+                follow_caller(Some([libc::SYS_prctl as usize, what as usize, a as usize, b as usize, c as usize, d as usize]));
+            }
+            r
+        };
+    }
+}
+
+/// Does this prctl(2) give something up?
+fn gives_up(what: c_int) -> bool {
+    matches!(
+        what,
+        libc::PR_CAPBSET_DROP | libc::PR_SET_SECUREBITS | libc::PR_SET_NO_NEW_PRIVS | libc::PR_CAP_AMBIENT
+    )
+}
+
+fn followed(result: c_int) -> c_int {
+    if result == 0 {
+        follow_caller(None);
+    }
+    result
+}
+
+/// Libc's syscall(2).
+static SYSCALL: AtomicUsize = AtomicUsize::new(0);
+
+/// syscall(2). Calls that give nothing up go on as they are: some return twice, or on another stack.
+#[unsafe(naked)]
+unsafe extern "C" fn by_number() {
+    naked_asm!(
+        ".cfi_startproc",
+        "cmp edi, 105", // setuid
+        "je 2f",
+        "cmp edi, 106", // setgid
+        "je 2f",
+        "cmp edi, 113", // setreuid
+        "je 2f",
+        "cmp edi, 114", // setregid
+        "je 2f",
+        "cmp edi, 116", // setgroups
+        "je 2f",
+        "cmp edi, 117", // setresuid
+        "je 2f",
+        "cmp edi, 119", // setresgid
+        "je 2f",
+        "cmp edi, 122", // setfsuid
+        "je 2f",
+        "cmp edi, 123", // setfsgid
+        "je 2f",
+        "cmp edi, 126", // capset
+        "je 2f",
+        "cmp edi, 157", // prctl
+        "je 2f",
+        "mov rax, qword ptr [rip + {real}]",
+        "jmp rax",
+        "2:",
+        "jmp {follow}",
+        ".cfi_endproc",
+        real = sym SYSCALL,
+        follow = sym numbered,
+    )
+}
+
+unsafe extern "C" fn numbered(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize) -> c_long {
+    type Real = unsafe extern "C" fn(c_long, usize, usize, usize, usize, usize) -> c_long;
+    // SAFETY: libc's function, with the caller's arguments.
+    let r = unsafe { core::mem::transmute::<usize, Real>(SYSCALL.load(Relaxed))(number, a, b, c, d, e) };
+    let quiet = matches!(number, libc::SYS_setfsuid | libc::SYS_setfsgid);
+    if number == libc::SYS_prctl {
+        if r == 0 && gives_up(a as c_int) {
+            follow_caller(Some([number as usize, a, b, c, d, e]));
+        }
+    } else if r == 0 || quiet {
+        follow_caller(None);
+    }
+    r
+}
+
+/// The runtime's own hosts.
+fn hosts() -> Vec<u32> {
+    let kept = keep::if_on().into_iter().flat_map(|k| k.own_hosts.iter().chain(&k.crew));
+    let mut all: Vec<u32> = kept.chain([&AGENT]).map(|h| h.load(Relaxed)).filter(|&h| h != 0).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Does the process's first host stay, and is it not one that has really ended?
+fn first_stays() -> bool {
+    let pid = syscall::getpid();
+    let noted = keep::if_on().map_or_else(follow::first_stays, |k| k.parked.load(Relaxed) == pid);
+    let path = std::ffi::CString::new(format!("/proc/self/task/{pid}/status")).unwrap_or_default();
+    noted && maps::read_file(&path).is_some_and(|s| !String::from_utf8_lossy(&s).contains("State:\tZ"))
+}
+
+/// The calling thread has changed its rights: the runtime's hosts get the same. `also`: a call that it has
+/// made.
+#[cold]
+fn follow_caller(also: Option<Call>) {
+    let Some(now) = Rights::of(syscall::gettid()) else { return };
+    super::transition_begins_from_anywhere(|| {
+        let data = now.capability_words();
+        // _LINUX_CAPABILITY_VERSION_3, of the calling host.
+        let head = [0x2008_0522u32, 0];
+        let call = |number: i64, a: usize, b: usize, c: usize| [number as usize, a, b, c, 0, 0];
+        let ([r, e, s, f], [gr, ge, gs, gf]) =
+            (now.users.map(|u| u as usize), now.groups.map(|g| g as usize));
+        let mut calls = vec![
+            // Or a change of users takes all capabilities away.
+            call(libc::SYS_prctl, libc::PR_SET_KEEPCAPS as usize, 1, 0),
+            call(libc::SYS_setgroups, now.also.len(), now.also.as_ptr() as usize, 0),
+            call(libc::SYS_setresgid, gr, ge, gs),
+            call(libc::SYS_setfsgid, gf, 0, 0),
+            call(libc::SYS_setresuid, r, e, s),
+            call(libc::SYS_setfsuid, f, 0, 0),
+        ];
+        calls.extend(also);
+        calls.extend([
+            call(libc::SYS_capset, head.as_ptr() as usize, data.as_ptr() as usize, 0),
+            call(libc::SYS_prctl, libc::PR_SET_KEEPCAPS as usize, 0, 0),
+        ]);
+        if !follow::order(&hosts(), first_stays(), &calls) {
+            say!(
+                "threads of the runtime have not followed the program in giving up rights within five seconds"
+            );
+        }
+    });
+}

@@ -1,0 +1,93 @@
+//! What the kernel keeps for each thread stays the logical thread's: through a change of host, a rollback, a restart. And
+//! no host of the runtime's own keeps rights that the program has given up.
+
+mod common;
+use common::*;
+
+const FOUR: (&str, &str) = ("OMP_NUM_THREADS", "4");
+const HOW: [&str; 7] = ["setuid", "groups", "and back", "reuid", "keepcaps", "capset", "no new"];
+
+/// Runs rights.c; false if this user has no rights to give up.
+fn gives_up(how: &str, env: &[(&str, &str)]) -> bool {
+    let exe = build("ft/rights.c", &[]);
+    let r = promp(&exe, &[how], &[&[FOUR][..], env].concat());
+    assert!(!r.hung, "{how} {env:?}: {}", r.err);
+    if r.status == 77 || r.out == "not possible\n" {
+        println!("SKIPPED: only root has rights to give up");
+        return false;
+    }
+    assert_eq!((r.status, &r.out[..]), (0, "3192000000, others 0\n"), "{how} {env:?}: {}", r.err);
+    true
+}
+
+#[test]
+fn no_thread_keeps_rights_that_the_program_gives_up() {
+    for how in HOW {
+        let kill = "kill@region=3,thread=0,at=chunk";
+        let plain = gives_up(how, &[]);
+        if !plain {
+            return;
+        }
+        gives_up(how, &[("PROMP_WATCHDOG", "10s")]);
+        gives_up(how, &[("PROMP_FAULT", kill), ("PROMP_REPLAY", "assume")]);
+        let scratch = saved::Scratch::new("rights");
+        let dir = scratch.path("ckpt");
+        gives_up(how, &[("PROMP_CKPT_DIR", saved::text(&dir)), ("PROMP_CKPT_INTERVAL", "10ms")]);
+    }
+}
+
+/// What a run of state.c says: nothing has changed.
+fn kept(r: &Run, what: &str) {
+    assert!(!r.hung && r.status == 0 && r.out.ends_with("kept\n"), "{what}: {r:?}");
+}
+
+#[test]
+fn kept_through_changes_of_host() {
+    let exe = build("ft/state.c", &[]);
+    kept(&promp(&exe, &["10"], &[FOUR]), "no fault");
+    for thread in 0..3 {
+        for at in ["chunk", "barrier", "region"] {
+            let fault =
+                format!("kill@region=3,thread={thread},at={at};kill@region=5,thread={thread},at={at}");
+            let r = promp(&exe, &["10"], &[FOUR, ("PROMP_FAULT", &fault), ("PROMP_REPLAY", "assume")]);
+            kept(&r, &fault);
+            assert!(r.err.contains("failed (kill)"), "{fault}: {}", r.err);
+        }
+    }
+}
+
+#[test]
+fn kept_through_rollbacks() {
+    let exe = build("ft/state.c", &[]);
+    for seed in 1..4 {
+        let scratch = saved::Scratch::new("state");
+        let dir = scratch.path("ckpt");
+        let fault = format!("kill@mtbf=40ms,count=5,seed={seed}");
+        let env = [
+            FOUR,
+            ("PROMP_FAULT", &fault[..]),
+            ("PROMP_CKPT_DIR", saved::text(&dir)),
+            ("PROMP_CKPT_INTERVAL", "20ms"),
+        ];
+        let r = promp(&exe, &["300"], &env);
+        kept(&r, &fault);
+    }
+}
+
+#[test]
+fn kept_through_a_restart() {
+    let exe = build("ft/state.c", &[]);
+    let scratch = saved::Scratch::new("state-restart");
+    let dir = scratch.path("ckpt");
+    let env = [
+        FOUR,
+        ("PROMP_FAULT", "die@region=250"),
+        ("PROMP_CKPT_DIR", saved::text(&dir)),
+        ("PROMP_CKPT_INTERVAL", "20ms"),
+    ];
+    let died = promp(&exe, &["400"], &env);
+    assert_eq!(died.status, 137, "{died:?}");
+    let mut again = saved::restart(&dir);
+    again.env_remove("PROMP_FAULT");
+    kept(&limited(again, LIMIT), "restart");
+}
