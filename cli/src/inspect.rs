@@ -91,6 +91,10 @@ fn show(s: &Seen, environment: bool) {
     println!("  program     {}", a.arguments.iter().map(Word::to_string).collect::<Vec<_>>().join(" "));
     println!("  taken       {:.1} s after its start, in region {}", a.at_s.0, a.region);
     println!("  threads     {} saved, regions of {}", a.contexts.len(), a.threads);
+    let dead: usize = a.dead.iter().map(|r| r.1 - r.0).sum();
+    if dead > 0 {
+        println!("  left out    {} that were dead where it was taken", size(dead));
+    }
     let private = a.maps.iter().filter(|m| !m.shared).map(|m| m.end - m.start).sum();
     println!("  mappings    {} ({} of address space), {} files", a.maps.len(), size(private), a.mapped.len());
     for f in a.files.iter().filter(|f| f.regular) {
