@@ -1,6 +1,7 @@
 //! `promp restart`, and running a program again and again until it ends by itself.
 
 mod child;
+mod clocks;
 
 use crate::{Failure, Outcome, args};
 use promp_image::on_signal::OnSignal;
@@ -68,11 +69,15 @@ pub fn resume(dir: &Path, r: &args::Run, program: &Path, goes_on: u64) -> Option
     Some(continued())
 }
 
-/// Runs `c` as process `pid`, and ends as it does. As another process: becomes it.
+/// Runs `c` as process `pid`, if possible, and ends as it does.
 fn stand_for(mut c: Command, pid: u32, goes_on: u64) -> Outcome {
     match child::run(&mut c, Some(pid), goes_on) {
         Ok(end) => end.follow(),
-        Err(_) => Err(cannot_start(&c.exec())),
+        // Only a new process gets clocks of its own.
+        Err(_) => match child::run(&mut c, None, goes_on) {
+            Ok(end) => end.follow(),
+            Err(_) => Err(cannot_start(&c.exec())),
+        },
     }
 }
 
@@ -111,6 +116,7 @@ fn command(dir: &Path) -> Result<(Command, u32), Failure> {
     if let Some(why) = fit::obstacle(&g.about, threads.as_deref()) {
         return Err(refused(why));
     }
+    clocks::go_on_from(&g.about.clocks);
     Ok((process(dir, &g), g.about.pid))
 }
 

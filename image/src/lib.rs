@@ -410,6 +410,9 @@ pub struct Description {
     /// Signals that have been sent to the process and that everybody blocks, a bit a signal.
     #[serde(default)]
     pub pending: u64,
+    /// The clocks that count from the system's start.
+    #[serde(default)]
+    pub clocks: Clocks,
     /// The run of the system that it was written in.
     #[serde(default)]
     pub boot: String,
@@ -422,6 +425,36 @@ pub struct Description {
     /// Memory that was left out because it was dead: [start, end), in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dead: Vec<(usize, usize)>,
+}
+
+/// Clocks that begin anew with the system, in nanoseconds. For the program they go on: its differences and deadlines are by them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clocks {
+    /// CLOCK_MONOTONIC.
+    pub monotonic: u64,
+    /// CLOCK_BOOTTIME.
+    pub boottime: u64,
+}
+
+impl Clocks {
+    /// What they say now.
+    pub fn now() -> Self {
+        let read = |clock| {
+            let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+            // SAFETY: `t` is writable.
+            unsafe { libc::clock_gettime(clock, &mut t) };
+            t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+        };
+        Self { monotonic: read(libc::CLOCK_MONOTONIC), boottime: read(libc::CLOCK_BOOTTIME) }
+    }
+
+    /// By how much each of them is behind what it was: the system has been started since, or it is another one.
+    pub fn behind(&self, was: &Self) -> Self {
+        Self {
+            monotonic: was.monotonic.saturating_sub(self.monotonic),
+            boottime: was.boottime.saturating_sub(self.boottime),
+        }
+    }
 }
 
 /// How much the program has read from a pipe that it was started with.

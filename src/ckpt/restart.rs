@@ -8,7 +8,7 @@ use super::files::{self, Inherited};
 use super::keeper::Keeper;
 use super::seats::Seat;
 use super::store::Store;
-use super::{Settings, Start, attributes, keep, layout, masks, memory, streams};
+use super::{Settings, Start, attributes, image, keep, layout, masks, memory, streams};
 use crate::say;
 use crate::sys;
 use crate::sys::lock::Locked;
@@ -164,6 +164,14 @@ pub fn work(settings: &Settings, first: &'static Seat, libraries: &[Object]) -> 
         .unwrap_or_else(|why| refuse(&why));
     store.map_state(region::STATE, false).unwrap_or_else(|why| refuse(&why));
     let region_of = g.about.region;
+    let late = image::Clocks::now().behind(&g.about.clocks).monotonic;
+    if late > 0 {
+        said.push(format!(
+            "the system's clock is {} s behind the one that the program knows, and may not be set for it (unshare(2), CLONE_NEWTIME): \
+             times that it measures go back once, and what it waits for until a time takes so much longer",
+            late.div_ceil(1_000_000_000)
+        ));
+    }
     let inherited =
         files::behind(g.about.files.iter().filter(|f| f.inherited).map(|f| f.duplicate_of.unwrap_or(f.fd)));
     let settings = Settings { threads: g.about.threads, inherited, ..settings.clone() };

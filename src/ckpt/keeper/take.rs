@@ -260,6 +260,7 @@ impl Keeper {
             files,
             era: k.journal.era.load(Relaxed),
             pending: process::pending(seats.iter().map(|s| s.blocked())),
+            clocks: image::Clocks::now(),
             boot: sent::boot(),
             sent: Vec::new(),
             received: Vec::new(),
