@@ -80,7 +80,7 @@ pub fn rank(
 /// The whole tile that is best: b* rounded to the better side.
 pub fn tile(nest: &Nest, p: u32) -> u64 {
     let b = nest.best_tile(p);
-    let (down, up) = (b.floor().max(1.0), b.ceil().max(1.0));
+    let (down, up) = (libm::floor(b).max(1.0), libm::ceil(b).max(1.0));
     if nest.time(p, down).mean <= nest.time(p, up).mean { down as u64 } else { up as u64 }
 }
 

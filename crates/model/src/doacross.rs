@@ -27,7 +27,7 @@ impl Nest {
     pub fn time(&self, p: u32, b: f64) -> Estimate {
         let b = b.clamp(1.0, self.n2.max(1.0));
         let p = f64::from(p.max(1));
-        let steps = Estimate::exact((self.n2 / b).ceil() + p - 1.0);
+        let steps = Estimate::exact(libm::ceil(self.n2 / b) + p - 1.0);
         let tile = self.t1.times(Estimate::exact(self.n1 / p * b));
         if p == 1.0 {
             // Nobody to synchronise with.

@@ -27,9 +27,9 @@ impl Linear {
         let x = |p: u32| f64::from(p.saturating_sub(1));
         let (mx, my) =
             (points.iter().map(|q| x(q.0)).sum::<f64>() / n, points.iter().map(|q| q.1).sum::<f64>() / n);
-        let (sxx, sxy) = points
-            .iter()
-            .fold((0.0, 0.0), |(a, b), q| (a + (x(q.0) - mx).powi(2), b + (x(q.0) - mx) * (q.1 - my)));
+        let (sxx, sxy) = points.iter().fold((0.0, 0.0), |(a, b), q| {
+            (a + (x(q.0) - mx) * (x(q.0) - mx), b + (x(q.0) - mx) * (q.1 - my))
+        });
         if sxx == 0.0 {
             return Self { fixed: my, each: 0.0 };
         }
@@ -75,7 +75,7 @@ impl Loop {
         if schedule.kind != crate::Kind::Static && p > 1 {
             mean = mean.max(loads.chunks as f64 * costs.line);
         }
-        let work = Estimate::normal(mean, sd.hypot(mean * self.scatter)).times(self.scaling.at(p));
+        let work = Estimate::normal(mean, libm::hypot(sd, mean * self.scatter)).times(self.scaling.at(p));
         let around = costs.fork.at(p) + costs.join.at(p);
         work.plus(Estimate::normal(around, around * costs.scatter))
     }
@@ -85,7 +85,7 @@ impl Loop {
         let n = self.profile.total();
         Estimate::normal(
             self.profile.sum(),
-            self.profile.variance(0, n).sqrt().hypot(self.profile.sum() * self.scatter),
+            libm::hypot(self.profile.variance(0, n).sqrt(), self.profile.sum() * self.scatter),
         )
     }
 }

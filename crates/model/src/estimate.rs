@@ -28,8 +28,8 @@ impl Estimate {
     /// The sum of two that are independent of each other.
     pub fn plus(self, other: Self) -> Self {
         let mean = self.mean + other.mean;
-        let low = (self.mean - self.low).hypot(other.mean - other.low);
-        let high = (self.high - self.mean).hypot(other.high - other.mean);
+        let low = libm::hypot(self.mean - self.low, other.mean - other.low);
+        let high = libm::hypot(self.high - self.mean, other.high - other.mean);
         Self { mean, low: (mean - low).max(0.0), high: mean + high }
     }
 
@@ -37,8 +37,8 @@ impl Estimate {
     pub fn times(self, factor: Self) -> Self {
         let mean = self.mean * factor.mean;
         let relative = |e: Self, edge: f64| if e.mean > 0.0 { (edge - e.mean) / e.mean } else { 0.0 };
-        let low = relative(self, self.low).hypot(relative(factor, factor.low));
-        let high = relative(self, self.high).hypot(relative(factor, factor.high));
+        let low = libm::hypot(relative(self, self.low), relative(factor, factor.low));
+        let high = libm::hypot(relative(self, self.high), relative(factor, factor.high));
         Self { mean, low: (mean * (1.0 - low)).max(0.0), high: mean * (1.0 + high) }
     }
 

@@ -47,7 +47,7 @@ fn larger((m1, v1): (f64, f64), (m2, v2): (f64, f64)) -> (f64, f64) {
         return if m1 >= m2 { (m1, v1) } else { (m2, v2) };
     }
     let x = (m1 - m2) / a;
-    let density = (-x * x / 2.0).exp() / (2.0 * core::f64::consts::PI).sqrt();
+    let density = libm::exp(-x * x / 2.0) / (2.0 * core::f64::consts::PI).sqrt();
     let (p, q) = (normal(x), normal(-x));
     let mean = m1 * p + m2 * q + a * density;
     let square = (m1 * m1 + v1) * p + (m2 * m2 + v2) * q + (m1 + m2) * a * density;
@@ -63,7 +63,7 @@ fn normal(x: f64) -> f64 {
     let series = t
         * (0.319_381_530
             + t * (-0.356_563_782 + t * (1.781_477_937 + t * (-1.821_255_978 + t * 1.330_274_429))));
-    1.0 - (-x * x / 2.0).exp() / (2.0 * core::f64::consts::PI).sqrt() * series
+    1.0 - libm::exp(-x * x / 2.0) / (2.0 * core::f64::consts::PI).sqrt() * series
 }
 
 /// Deals the iterations of `profile` to threads of these speeds (1: a whole CPU, 0.5: half of one).

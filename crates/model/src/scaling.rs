@@ -54,12 +54,12 @@ impl Scaling {
         if let Some(above) = self.seen.iter().find(|s| s.0 > p) {
             let part = f64::from(p - below.0) / f64::from(above.0 - below.0);
             let line = |a: f64, b: f64| a + part * (b - a);
-            let doubt = UNKNOWN / 2.0 * f64::from(p).log2();
+            let doubt = UNKNOWN / 2.0 * libm::log2(f64::from(p));
             return of(line(below.1, above.1), line(below.2, above.2) + doubt * part.min(1.0 - part));
         }
         let slope = if below.0 > 1 { (below.1 - 1.0).max(0.0) / f64::from(below.0 - 1) } else { 0.0 };
         let further = f64::from(p - below.0);
-        let doublings = (f64::from(p) / f64::from(below.0)).log2();
+        let doublings = libm::log2(f64::from(p) / f64::from(below.0));
         of(below.1 + slope * further, below.2 + slope * further + UNKNOWN * doublings)
     }
 }

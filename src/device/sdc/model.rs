@@ -68,7 +68,7 @@ pub fn choose(rate: f64, t: f64, verification: f64, latency: f64, period: u64) -
     let most = ((latency / t.max(1e-9)) as u64).clamp(1, 1 << 20);
     let whole = |n: u64| (n.div_ceil(period) * period).min((most / period).max(1) * period).max(1);
     if rate <= 0.0 {
-        return whole(((verification / (SHARE * t.max(1e-9))).ceil() as u64).clamp(1, most));
+        return whole((libm::ceil(verification / (SHARE * t.max(1e-9))) as u64).clamp(1, most));
     }
     // The expected time a kernel has one minimum: from there on failures cost more than checks.
     let cost = |n: u64| expected(rate, n as f64 * t, verification) / n as f64;
