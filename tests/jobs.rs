@@ -253,3 +253,148 @@ fn tasks_that_wait_for_their_creator() {
         }
     }
 }
+
+/// `promp run --resume --on-signal TERM=checkpoint-exit`, asked to end at random times until it is done: its output is that of a run that was left alone.
+#[test]
+fn asked_to_end_until_it_is_done() {
+    let s = Scratch::new("resume");
+    let exe = steps();
+    let args = ["60", "", "4000"];
+    let want = reference(&exe, &args, &[]).out;
+    let mut rng = Seeded(11);
+    for round in 0..2 * scale() {
+        let (dir, out) = (s.path(&format!("ckpt{round}")), s.path(&format!("out{round}")));
+        let mut ends = 0;
+        for turn in 0.. {
+            assert!(turn < 60, "it does not come to its end");
+            let mut c =
+                run(&dir, &["--every", "1h", "--resume", "--on-signal", "TERM=checkpoint-exit"], &exe, &args);
+            let log = fs::OpenOptions::new().create(true).append(true).open(&out).expect("the output");
+            let promp = started(c.stdout(log));
+            let pid = promp.id() as i32;
+            std::thread::sleep(Duration::from_millis(100 + rng.below(400)));
+            kill(pid, libc::SIGTERM);
+            let end = ended(promp, LIMIT);
+            assert!(!end.hung, "{}", end.err);
+            match end.status {
+                0 => break,
+                85 => ends += 1,
+                // Before the handler was there: nothing has been done yet.
+                143 if ends == 0 && read(&out).is_empty() => {}
+                // Killed on its way from the image: nothing was lost.
+                143 => {}
+                other => panic!("status {other}: {}", end.err),
+            }
+        }
+        assert_eq!(read(&out), want, "after {ends} checkpoints");
+        // Repeated, it does nothing.
+        let c = run(&dir, &["--resume"], &exe, &args);
+        let again = limited(c, LIMIT);
+        assert_eq!((again.status, again.out.as_str()), (0, ""), "{}", again.err);
+        let c = run(&dir, &["--resume"], &exe, &["1"]);
+        assert_eq!(limited(c, LIMIT).status, 71, "another command");
+    }
+}
+
+/// Requests by `promp checkpoint`, and what is refused.
+#[test]
+fn checkpoints_on_request() {
+    let s = Scratch::new("request");
+    let exe = steps();
+    let dir = s.path("ckpt");
+    let promp = started(&mut run(&dir, &["--every", "1h"], &exe, &["1000000"]));
+    let pid = promp.id() as i32;
+    let ask = |args: &[&str]| {
+        let o = Command::new(command()).arg("checkpoint").args(args).output().expect("promp");
+        (
+            o.status.code(),
+            String::from_utf8_lossy(&o.stdout).into_owned() + &String::from_utf8_lossy(&o.stderr),
+        )
+    };
+    let number = pid.to_string();
+    wait("it takes checkpoints", || ask(&[&number]).0 == Some(0));
+    let (status, said) = ask(&[text(&dir), "--wait"]);
+    assert!(status == Some(0) && said.contains("is whole"), "{said}");
+    assert!(has_generation(&dir));
+    let (status, said) = ask(&[&number, "--wait", "--then", "stop"]);
+    assert_eq!(status, Some(0), "{said}");
+    wait("it stops", || {
+        fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default().contains("(stopped)")
+    });
+    kill(pid, libc::SIGCONT);
+    let (status, said) = ask(&[&number, "--wait", "--then", "exit"]);
+    assert_eq!(status, Some(0), "{said}");
+    assert_eq!(ended(promp, LIMIT).status, 85);
+    for whose in [number.as_str(), text(&dir), "nothing", "1"] {
+        assert_eq!(ask(&[whose, "--wait"]).0, Some(66), "{whose}");
+    }
+    // A bad value stops the program before it has done anything.
+    for (spec, status) in [("KILL=checkpoint", 64), ("TERM", 64), ("TERM=checkpoint-exit", 0)] {
+        let end = limited(run(&s.path("other"), &["--on-signal", spec], &exe, &["3"]), LIMIT);
+        assert_eq!(end.status, status, "{spec}: {}", end.err);
+    }
+    let end = common::promp(&exe, &["3"], &[("PROMP_ON_SIGNAL", "TERM=checkpoint-exit")]);
+    assert!(end.status == 64 && end.err.contains("PROMP_CKPT_DIR") && end.out.is_empty(), "{}", end.err);
+}
+
+/// A job script and its program write to one log; the program is killed, and the script goes on and continues it.
+#[test]
+fn a_log_that_others_write_to() {
+    let s = Scratch::new("log");
+    let exe = steps();
+    let want = reference(&exe, &["80", "", "3000"], &[]).out;
+    let script = "echo 'job begins'
+\"$P\" run --threads 2 --ckpt \"$D\" --every 20ms -- \"$E\" 80 '' 3000 & p=$!
+while ! ls \"$D\"/gen-* >/dev/null 2>&1; do sleep 0.01; done; sleep 0.15
+kill -9 $p; wait $p 2>/dev/null
+echo 'job goes on'
+echo 'job: other work'
+\"$P\" restart \"$D\"; echo \"job ends $?\"";
+    for how in [">", ">>", ">> 2>&1"] {
+        let (dir, log) = (s.path("ckpt"), s.path("log"));
+        let _ = fs::remove_dir_all(&dir);
+        fs::write(&log, "").expect("a log");
+        let mut c = Command::new("bash");
+        clean(&mut c);
+        c.args(["-c", script]).env("P", command()).env("D", &dir).env("E", &exe);
+        let open = |append| fs::OpenOptions::new().write(true).append(append).open(&log).expect("the log");
+        let file = open(how != ">");
+        let errors = if how.ends_with("2>&1") {
+            file.try_clone().expect("a copy")
+        } else {
+            fs::File::create(s.path("err")).expect("messages")
+        };
+        c.stdin(Stdio::null()).stdout(file).stderr(errors);
+        let end = ended(started(&mut c), LIMIT);
+        assert!(!end.hung, "{how}");
+        let all = read(&log);
+        let of = |job: bool| -> Vec<&str> {
+            all.lines().filter(|l| !l.starts_with("promp:") && l.starts_with("job") == job).collect()
+        };
+        assert_eq!(of(false).join("\n") + "\n", want, "{how}: {}", read(&s.path("err")));
+        assert_eq!(of(true).len(), 4, "{how}: {all}");
+    }
+}
+
+/// Time in which nobody could run is nobody's failure: the process, or all of it again and again, stands still for longer than the watchdog's limit.
+#[test]
+fn a_job_that_stands_still() {
+    let exe = build("jobs/uneven.c", &[]);
+    for (stops, pause) in [(2, 1500), (30, 80)] {
+        let mut c = Command::new(&exe);
+        clean(&mut c);
+        c.env("LD_PRELOAD", library()).env("PROMP_WATCHDOG", "1s").env("OMP_NUM_THREADS", "2");
+        c.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = started(&mut c);
+        let pid = child.id() as i32;
+        for _ in 0..stops {
+            std::thread::sleep(Duration::from_millis(20));
+            kill(pid, libc::SIGSTOP);
+            std::thread::sleep(Duration::from_millis(pause));
+            kill(pid, libc::SIGCONT);
+        }
+        let end = ended(child, LIMIT);
+        assert_eq!((end.status, end.out.as_str()), (0, "s 56\n"), "{}", end.err);
+        assert!(!end.err.contains("failed"), "{}", end.err);
+    }
+}
