@@ -38,7 +38,8 @@ fn began(pid: i32) -> Option<String> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(19).map(str::to_string)
 }
 
-/// The process of the program that `promp` runs, as soon as it is more than a copy of that, and another one than that which began at `before`.
+/// The process of the program that `promp` runs, as soon as it is more than a copy of that, and another one
+/// than that which began at `before`.
 fn program_of(promp: &Child, exe: &Path, before: Option<&str>) -> i32 {
     let pid = promp.id();
     let mut child = 0;
@@ -71,7 +72,8 @@ fn is_gone(pid: i32) -> bool {
     stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
 }
 
-/// TERM, INT and HUP, to `promp` or to the program, before the first checkpoint, after it, after a restart: never a restart, never an orphan.
+/// TERM, INT and HUP, to `promp` or to the program, before the first checkpoint, after it, after a restart:
+/// never a restart, never an orphan.
 #[test]
 fn whoever_is_asked_to_end_ends() {
     let s = Scratch::new("asked");
@@ -117,7 +119,8 @@ fn nobody_is_left_behind() {
     assert_eq!(ended(promp, LIMIT).status, 128 + libc::SIGKILL);
 }
 
-/// A program that deals with the request by itself, and is killed only later because it takes too long: that is not answered by a restart either.
+/// A program that deals with the request by itself, and is killed only later because it takes too long:
+/// that is not answered by a restart either.
 #[test]
 fn a_program_that_takes_its_time_to_end() {
     let s = Scratch::new("handles");
@@ -160,7 +163,8 @@ fn deaths_in_serial_code() {
     assert!(end.err.contains("(region 0)"), "no death before the first region: {}", end.err);
 }
 
-/// Killed before its first checkpoint is whole a program is begun anew only if that is allowed; an older run's checkpoints are not its own.
+/// Killed before its first checkpoint is whole a program is begun anew only if that is allowed; an older
+/// run's checkpoints are not its own.
 #[test]
 fn no_checkpoint_yet() {
     let s = Scratch::new("none-yet");
@@ -235,7 +239,8 @@ fn the_environment_is_kept_to_itself() {
     }
 }
 
-/// A task may wait for what its creator, or a sibling, does next: below 64 tasks for each thread it is left to whoever is idle.
+/// A task may wait for what its creator, or a sibling, does next: below 64 tasks for each thread it is left
+/// to whoever is idle.
 #[test]
 fn tasks_that_wait_for_their_creator() {
     let exe = build("jobs/progress.c", &[]);
@@ -254,7 +259,8 @@ fn tasks_that_wait_for_their_creator() {
     }
 }
 
-/// `promp run --resume --on-signal TERM=checkpoint-exit`, asked to end at random times until it is done: its output is that of a run that was left alone.
+/// `promp run --resume --on-signal TERM=checkpoint-exit`, asked to end at random times until it is done:
+/// its output is that of a run that was left alone.
 #[test]
 fn asked_to_end_until_it_is_done() {
     let s = Scratch::new("resume");
@@ -337,7 +343,8 @@ fn checkpoints_on_request() {
     assert!(end.status == 64 && end.err.contains("PROMP_CKPT_DIR") && end.out.is_empty(), "{}", end.err);
 }
 
-/// A job script and its program write to one log; the program is killed, and the script goes on and continues it.
+/// A job script and its program write to one log; the program is killed, and the script goes on and
+/// continues it.
 #[test]
 fn a_log_that_others_write_to() {
     let s = Scratch::new("log");
@@ -376,7 +383,8 @@ echo 'job: other work'
     }
 }
 
-/// Time in which nobody could run is nobody's failure: the process, or all of it again and again, stands still for longer than the watchdog's limit.
+/// Time in which nobody could run is nobody's failure: the process, or all of it again and again, stands
+/// still for longer than the watchdog's limit.
 #[test]
 fn a_job_that_stands_still() {
     let exe = build("jobs/uneven.c", &[]);

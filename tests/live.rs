@@ -165,7 +165,8 @@ fn later(kernel: &str, flags: &[&str]) -> Vec<u64> {
     let run = checkpointed(&exe, &["W"], &s.path("ckpt"), &[&set[..], &[two]].concat());
     assert_eq!(run.status, 0, "{kernel}: {}", run.err);
     let there: Vec<u64> = checkpoints(&report).into_iter().filter(|c| c.1 > 0).map(|c| c.0).collect();
-    // Where threads do not come to the place at the same time, because others use the CPUs, checkpoints are whole.
+    // Where threads do not come to the place at the same time, because others use the CPUs, checkpoints are
+    // whole.
     if there.len() < 2 {
         eprintln!("SKIPPED: {kernel} came to its place {} times in time", there.len());
         return Vec::new();
@@ -177,7 +178,8 @@ fn later(kernel: &str, flags: &[&str]) -> Vec<u64> {
 #[test]
 fn kernels_write_what_lives() {
     let level = |n: u64| 8 * (n + 2).pow(3);
-    // FT: nothing; CG: x; ADI: u; MG: u and r of the finest level at the head of its loop, u at the best place.
+    // FT: nothing; CG: x; ADI: u; MG: u and r of the finest level at the head of its loop, u at the best
+    // place.
     let kernels: [(&str, &[&str], u64); 5] = [
         ("ft", &["-DPLACES=1", "-DTIMES=4"], 0),
         ("cg", &["-DPLACES=1", "-DTIMES=5"], 8 * 7000),
@@ -196,8 +198,8 @@ fn kernels_write_what_lives() {
     }
 }
 
-/// promp-cc finds what is dead in `c-tests/compiler/live.c`, and nothing else, however the program is optimised; and the program, rolled back to
-/// checkpoints without it, ends as ever.
+/// promp-cc finds what is dead in `c-tests/compiler/live.c`, and nothing else, however the program is
+/// optimised; and the program, rolled back to checkpoints without it, ends as ever.
 #[test]
 fn the_compile_side_says_what_is_dead() {
     let Some(cc) = driver("promp-cc") else { return };

@@ -1,6 +1,7 @@
-//! Random programs with memory that is dead where their checkpoints are taken, as an analysis here finds it, element by
-//! element: swaps, writes to parts, conditions, calls. What was left out is full of NaNs after every rollback and restart.
-//! The expected result comes from interpreting the program here, serially.
+//! Random programs with memory that is dead where their checkpoints are taken, as an analysis here finds
+//! it, element by element: swaps, writes to parts, conditions, calls. What was left out is full of NaNs
+//! after every rollback and restart. The expected result comes from interpreting the program here,
+//! serially.
 
 mod common;
 use common::saved::*;
@@ -18,7 +19,8 @@ const N: usize = 4000;
 /// What every step does to arrays, by the names that they have then.
 #[derive(Clone, Debug)]
 enum Deed {
-    /// to[i] = from[(i + shift) % N] * factor + step, in a range; called with a dynamic schedule, or in place.
+    /// to[i] = from[(i + shift) % N] * factor + step, in a range; called with a dynamic schedule, or in
+    /// place.
     Copy { to: usize, from: usize, shift: usize, range: Range<usize>, factor: u64, call: bool },
     /// to[i] += from[i] * factor
     Add { to: usize, from: usize, range: Range<usize>, factor: u64 },
@@ -70,7 +72,8 @@ fn program(r: &mut Seeded) -> Program {
     Program { deeds, steps: 300, region: r.below(2) == 0, reversed: r.below(2) == 0 }
 }
 
-/// What is live at the head of a step, for each name: all is printed behind the last one, so all is live at its end.
+/// What is live at the head of a step, for each name: all is printed behind the last one, so all is live at
+/// its end.
 fn live(p: &Program) -> Vec<Vec<bool>> {
     let mut live = vec![vec![true; N]; ARRAYS];
     for d in p.deeds.iter().rev() {

@@ -1,5 +1,5 @@
-//! What the kernel keeps for each thread stays the logical thread's: through a change of host, a rollback, a restart. And
-//! no host of the runtime's own keeps rights that the program has given up.
+//! What the kernel keeps for each thread stays the logical thread's: through a change of host, a rollback,
+//! a restart. And no host of the runtime's own keeps rights that the program has given up.
 
 mod common;
 use common::*;

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Makes a folder that is all a machine with an NVIDIA GPU needs to check devices and silent errors: programs
-# built for the GPU, libpromp.so, GCC's plugin, libgomp for comparison, and run.sh. No compiler, registry or CUDA
-# toolkit is needed there, only the driver. Here gcc, gfortran and their offload compilers are needed (Debian: gcc-12-offload-nvptx).
-# Usage: tools/gpu_folder.sh [FOLDER], target/gpu by default.
+# built for the GPU, libpromp.so, GCC's plugin, libgomp for comparison, and run.sh. No compiler, registry or
+# CUDA toolkit is needed there, only the driver. Here gcc, gfortran and their offload compilers are needed
+# (Debian: gcc-12-offload-nvptx). Usage: tools/gpu_folder.sh [FOLDER], target/gpu by default.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=${1:-target/gpu}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs what tools/gpu_folder.sh has put beside it, on a machine with an NVIDIA GPU; a line a check. LIMIT: seconds a
-# run.
+# Runs what tools/gpu_folder.sh has put beside it, on a machine with an NVIDIA GPU; a line a check. LIMIT:
+# seconds a run.
 cd "$(dirname "$0")" || exit 1
 export LD_LIBRARY_PATH="$PWD/lib:$LD_LIBRARY_PATH"
 LIMIT=${LIMIT:-40}

@@ -1,5 +1,5 @@
-/* Recursive Fibonacci numbers, a task for every call; below the cut-off all tasks are included (`final`): the code is the same,
-   the runtime has to execute them at once. */
+/* Recursive Fibonacci numbers, a task for every call; below the cut-off all tasks are included (`final`):
+   the code is the same, the runtime has to execute them at once. */
 #include "program.h"
 
 static long long fib(int n, int cut) {

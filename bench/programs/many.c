@@ -1,5 +1,5 @@
-/* A team of very many threads: regions with a barrier, a short dynamic loop and a single. The argument is the number of
-   threads; whatever OMP_NUM_THREADS says. */
+/* A team of very many threads: regions with a barrier, a short dynamic loop and a single. The argument is
+   the number of threads; whatever OMP_NUM_THREADS says. */
 #include "program.h"
 
 static long long solve(int threads) {

@@ -1,4 +1,5 @@
-/* n-queens with included tasks: tasks for the first three rows, `final` below, each with its own copy of the board. */
+/* n-queens with included tasks: tasks for the first three rows, `final` below, each with its own copy of the
+   board. */
 #include "program.h"
 
 enum { CUT = 3 };

@@ -1,6 +1,6 @@
-/* Static arrays at a place for checkpoints: those named dead_ are written as a whole before they are read, on every way from
-   there, and promp-cc is to find that out. Those named live_ are not, or it cannot be known. The sum does not depend on where
-   the program is rolled back. */
+/* Static arrays at a place for checkpoints: those named dead_ are written as a whole before they are read,
+   on every way from there, and promp-cc is to find that out. Those named live_ are not, or it cannot be
+   known. The sum does not depend on where the program is rolled back. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* A kernel thread that is really gone. argv[1]: how it ends ("exit": its own system call; "filter": a filter
-   of system calls that all threads have;
-   "bare": the system call without libc; "pthread_exit"); argv[2]: where; argv[3]: which threads ("1", "0", "02", ...), each once; argv[4]: rounds.
-   Prints the sum, which is right or not printed. */
+   of system calls that all threads have; "bare": the system call without libc; "pthread_exit"); argv[2]:
+   where; argv[3]: which threads ("1", "0", "02", ...), each once; argv[4]: rounds. Prints the sum, which is
+   right or not printed. */
 #define _GNU_SOURCE
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -1,6 +1,6 @@
-/* What the kernel keeps for each thread, set by the threads themselves in one region, asked for in later ones: memory
-   policy, I/O priority, nice value, timer slack, CPUs, floating-point control, name, capabilities, groups, alternate
-   stack, signal mask, personality. argv[1]: how many regions. */
+/* What the kernel keeps for each thread, set by the threads themselves in one region, asked for in later
+   ones: memory policy, I/O priority, nice value, timer slack, CPUs, floating-point control, name,
+   capabilities, groups, alternate stack, signal mask, personality. argv[1]: how many regions. */
 #define _GNU_SOURCE
 #include <omp.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
-/* Tasks that wait for what another thread does meanwhile. Below 64 tasks for each thread no runtime may execute them on the one they wait for while another
-   thread of the team is idle. argv: kind, rounds, small tasks before. */
+/* Tasks that wait for what another thread does meanwhile. Below 64 tasks for each thread no runtime may
+   execute them on the one they wait for while another thread of the team is idle. argv: kind, rounds, small
+   tasks before. */
 #include <omp.h>
 #include <pthread.h>
 #include <semaphore.h>

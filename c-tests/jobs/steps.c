@@ -1,5 +1,5 @@
-/* Serial steps, then regions, with lines of output: what a long job does. argv: serial steps (a million: for ever); "handles": SIGTERM is
-   noted and nothing else; "late": the first step takes longer; regions. */
+/* Serial steps, then regions, with lines of output: what a long job does. argv: serial steps (a million: for
+   ever); "handles": SIGTERM is noted and nothing else; "late": the first step takes longer; regions. */
 #include <omp.h>
 #include <signal.h>
 #include <stdio.h>

@@ -92,7 +92,7 @@ int main(void) {
     IS(omp_target_memcpy(to, from, 4, 0, 0, INITIAL, DEFAULT), 0);
     IS(strcmp(from, to), 0);
     IS(omp_target_is_present(from, INITIAL), 1);
-    // Predefined allocators of GNU's: pinned memory, and managed memory, in place of which there is ordinary memory.
+    // Predefined allocators of GNU's: pinned memory, and managed memory, for which there is ordinary memory.
     void *pinned = omp_alloc(5000, (omp_allocator_handle_t)200);
     if (pinned) memset(pinned, 1, 5000);
     omp_free(pinned, (omp_allocator_handle_t)200);

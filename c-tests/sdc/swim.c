@@ -1,5 +1,5 @@
-/* Shallow-water equations on a torus by finite differences, in the manner of SPEC's Swim: seven kernels a step.
-   Usage: swim [N [STEPS]]. Prints checksums of pressure and velocities. */
+/* Shallow-water equations on a torus by finite differences, in the manner of SPEC's Swim: seven kernels a
+   step. Usage: swim [N [STEPS]]. Prints checksums of pressure and velocities. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

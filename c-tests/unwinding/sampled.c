@@ -1,7 +1,8 @@
-/* A sampling profiler: a signal every half millisecond of CPU time, whose handler walks the stack of whatever
-   thread it comes to, in all kinds of
-   constructs. Each walk has to lead to `main` in the thread that the program began with, to the region's function in others if they are in one, and to
-   end by itself. argv[1]: walks in the first thread after which it ends; argv[2]: "unwind" for libunwind's walk instead of backtrace(3)'s. */
+/* A sampling profiler: a signal every half millisecond of CPU time, whose handler walks the stack of
+   whatever thread it comes to, in all kinds of constructs. Each walk has to lead to `main` in the thread
+   that the program began with, to the region's function in others if they are in one, and to end by itself.
+   argv[1]: walks in the first thread after which it ends; argv[2]: "unwind" for libunwind's walk instead of
+   backtrace(3)'s. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <execinfo.h>

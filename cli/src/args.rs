@@ -94,13 +94,16 @@ pub struct Run {
     /// When a signal kills the program, continue it from its last checkpoint, at most this often.
     #[arg(long, value_name = "N", requires = "ckpt")]
     pub auto_restart: Option<u32>,
-    /// If it is killed before its first checkpoint is complete, begin it anew: what it has done may be done twice.
+    /// If it is killed before its first checkpoint is complete, begin it anew: what it has done may be done
+    /// twice.
     #[arg(long, requires = "auto_restart")]
     pub from_start: bool,
-    /// Take a checkpoint on signals (PROMP_ON_SIGNAL), e.g. `TERM,USR1=checkpoint-exit` (then end with status 85) or `USR2=checkpoint`.
+    /// Take a checkpoint on signals (PROMP_ON_SIGNAL), e.g. `TERM,USR1=checkpoint-exit` (then end with
+    /// status 85) or `USR2=checkpoint`.
     #[arg(long, value_name = "SPEC", requires = "ckpt")]
     pub on_signal: Vec<String>,
-    /// Continue from the last checkpoint in the directory if there is one; else start the program. Safe to repeat.
+    /// Continue from the last checkpoint in the directory if there is one; else start the program. Safe to
+    /// repeat.
     #[arg(long, requires = "ckpt")]
     pub resume: bool,
     /// The program and its arguments.
@@ -130,7 +133,8 @@ pub struct Restart {
 /// `promp checkpoint`.
 #[derive(Args)]
 pub struct Checkpoint {
-    /// The number of a process (the program's, or that of the `promp` which runs it), or its checkpoint directory.
+    /// The number of a process (the program's, or that of the `promp` which runs it), or its checkpoint
+    /// directory.
     #[arg(value_name = "PID|DIR")]
     pub whose: OsString,
     /// Wait until the checkpoint is whole.

@@ -1,4 +1,5 @@
-//! `promp checkpoint`: asks a running program for a checkpoint, by words of its `DIR/state` and the signal that makes it look.
+//! `promp checkpoint`: asks a running program for a checkpoint, by words of its `DIR/state` and the signal
+//! that makes it look.
 
 use crate::{Failure, Outcome, args};
 use memmap2::{MmapOptions, MmapRaw};

@@ -27,8 +27,9 @@ pub fn restart(r: &args::Restart) -> Outcome {
     }
 }
 
-/// Continues the program of `dir` as `r` says. None: there is nothing to continue, and it is to be started. The program must be the one that
-/// `r` names: another one's checkpoint is neither continued nor overwritten.
+/// Continues the program of `dir` as `r` says. None: there is nothing to continue, and it is to be started.
+/// The program must be the one that `r` names: another one's checkpoint is neither continued nor
+/// overwritten.
 pub fn resume(dir: &Path, r: &args::Run, program: &Path, goes_on: u64) -> Option<Outcome> {
     let d = Directory::open(dir).ok()?;
     let g = d.generations().into_iter().find_map(|n| d.read(n).ok())?;
@@ -95,7 +96,8 @@ fn refused(why: impl std::fmt::Display) -> Failure {
     Failure::new(REFUSED, format!("restart refused: {why}"))
 }
 
-/// The command that makes a process go on from the newest whole generation in `dir`, and the number that the process had.
+/// The command that makes a process go on from the newest whole generation in `dir`, and the number that
+/// the process had.
 fn command(dir: &Path) -> Result<(Command, u32), Failure> {
     let d = Directory::open(dir).map_err(refused)?;
     if d.finished() {
@@ -184,7 +186,8 @@ pub struct Supervision<'a> {
     pub goes_on: u64,
 }
 
-/// Runs `c`, if possible as process `pid`; each time it fails (a signal kills it that nobody has sent to end it), continues it. Ends as the program does.
+/// Runs `c`, if possible as process `pid`; each time it fails (a signal kills it that nobody has sent to
+/// end it), continues it. Ends as the program does.
 pub fn supervise(mut c: Command, mut pid: Option<u32>, s: &Supervision) -> Outcome {
     let input = Watch::standard_input();
     let mut read = false;

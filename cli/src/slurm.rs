@@ -1,4 +1,5 @@
-//! `promp slurm`: a job script that takes a checkpoint at the time limit, or when the job is preempted, and puts itself into the queue again.
+//! `promp slurm`: a job script that takes a checkpoint at the time limit, or when the job is preempted, and
+//! puts itself into the queue again.
 
 use crate::{Failure, Outcome, args};
 use std::ffi::OsStr;

@@ -216,9 +216,11 @@ pub struct OpenFile {
     pub mode: u32,
     /// The number of its content, if that is saved ([`file_pages`]); all descriptors of a file have the same.
     pub content: Option<u32>,
-    /// A descriptor with a smaller number that has the same offset and flags, because one was made from the other.
+    /// A descriptor with a smaller number that has the same offset and flags, because one was made from the
+    /// other.
     pub same_as: Option<i32>,
-    /// The descriptor that the program was started with, of which this is a duplicate; for streams without a name.
+    /// The descriptor that the program was started with, of which this is a duplicate; for streams without
+    /// a name.
     #[serde(default)]
     pub duplicate_of: Option<i32>,
     /// A pipe from which the program has read.
@@ -427,7 +429,8 @@ pub struct Description {
     pub dead: Vec<(usize, usize)>,
 }
 
-/// Clocks that begin anew with the system, in nanoseconds. For the program they go on: its differences and deadlines are by them.
+/// Clocks that begin anew with the system, in nanoseconds. For the program they go on: its differences and
+/// deadlines are by them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clocks {
     /// CLOCK_MONOTONIC.
@@ -448,7 +451,8 @@ impl Clocks {
         Self { monotonic: read(libc::CLOCK_MONOTONIC), boottime: read(libc::CLOCK_BOOTTIME) }
     }
 
-    /// By how much each of them is behind what it was: the system has been started since, or it is another one.
+    /// By how much each of them is behind what it was: the system has been started since, or it is another
+    /// one.
     pub fn behind(&self, was: &Self) -> Self {
         Self {
             monotonic: was.monotonic.saturating_sub(self.monotonic),
@@ -468,7 +472,8 @@ pub struct Received {
     pub position: u64,
 }
 
-/// How much the program has sent to a pipe that it was started with. The last 64 MiB of it are in `DIR/sent-SLOT`.
+/// How much the program has sent to a pipe that it was started with. The last 64 MiB of it are in
+/// `DIR/sent-SLOT`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sent {
     /// Slot.
@@ -491,7 +496,8 @@ pub struct SentLines {
     pub sums: Vec<u64>,
     /// The pipe ends with a part of a line that does not go on.
     pub cut: bool,
-    /// What has not been sent of the program's line because it is as it was: its place in the stream, and its length.
+    /// What has not been sent of the program's line because it is as it was: its place in the stream, and
+    /// its length.
     pub held: [u64; 2],
 }
 
@@ -511,8 +517,8 @@ pub struct Generation {
     pub index: Vec<Entry>,
 }
 
-/// The checksum of a page: of its content, moved by its number, so that another page's content is not taken for its. (A hash with a seed would take a
-/// third longer.)
+/// The checksum of a page: of its content, moved by its number, so that another page's content is not taken
+/// for its. (A hash with a seed would take a third longer.)
 pub fn page_sum(page: u64, content: &[u8]) -> u64 {
     /// Odd: no two numbers give the same.
     const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -524,8 +530,9 @@ pub fn sum(content: &[u8]) -> u64 {
     XxHash3_64::oneshot(content)
 }
 
-/// The bytes of a generation's file. The index is a list of rows, in the order of their pages: the first page, its slot with the number of
-/// further pages above it (16 bits), the checksum of each page. All numbers are little-endian words.
+/// The bytes of a generation's file. The index is a list of rows, in the order of their pages: the first
+/// page, its slot with the number of further pages above it (16 bits), the checksum of each page. All
+/// numbers are little-endian words.
 pub fn encode(number: u64, about: &Description, index: &[Entry]) -> Vec<u8> {
     let json = serde_json::to_vec(about).expect("plain data");
     let rows = || {
@@ -716,7 +723,8 @@ impl Directory {
         open(&self.path.join("state")).is_ok_and(|f| f.read_exact_at(&mut word, 0).is_ok()) && word != [0; 8]
     }
 
-    /// The newest generation that can be read and whose pages are whole; what is wrong with newer ones is told to `say`.
+    /// The newest generation that can be read and whose pages are whole; what is wrong with newer ones is
+    /// told to `say`.
     pub fn newest(&self, mut say: impl FnMut(String)) -> Option<Generation> {
         self.generations().into_iter().find_map(|n| {
             let g = self.read(n).and_then(|g| self.verify(&g, |_| ()).map(|()| g));

@@ -9,7 +9,8 @@ pub struct OnSignal {
     pub ends: u64,
 }
 
-/// Signals that may be named, by their names without SIG. Those that crashes raise, that cannot be caught and that the runtime uses are not among them.
+/// Signals that may be named, by their names without SIG. Those that crashes raise, that cannot be caught
+/// and that the runtime uses are not among them.
 pub const NAMES: [(&str, i32); 12] = [
     ("TERM", libc::SIGTERM),
     ("INT", libc::SIGINT),
@@ -31,7 +32,8 @@ pub fn name(signal: i32) -> String {
 }
 
 impl OnSignal {
-    /// `SIG[,SIG…]=checkpoint-exit|checkpoint`, several of them with `;` between. The error says what is accepted.
+    /// `SIG[,SIG…]=checkpoint-exit|checkpoint`, several of them with `;` between. The error says what is
+    /// accepted.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut all = Self::default();
         for part in text.split(';') {

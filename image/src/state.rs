@@ -1,4 +1,5 @@
-//! `DIR/state`: a page of words that the running program, the next process after its death, and the `promp` command share. The runtime has it mapped.
+//! `DIR/state`: a page of words that the running program, the next process after its death, and the `promp`
+//! command share. The runtime has it mapped.
 
 /// How many there are.
 pub const WORDS: usize = 512;

@@ -163,7 +163,8 @@ bool may_be_looked_at (tree v)
          && !lookup_attribute ("section", DECL_ATTRIBUTES (v));
 }
 
-// ---- What is written as a whole -----------------------------------------------------------------------------------
+// ---- What is written as a whole
+// -----------------------------------------------------------------------------------
 
 /// A loop's variable takes values from `first` on, `count` of them, one after the other.
 struct Values
@@ -446,7 +447,8 @@ private:
   std::vector<gimple *> starts_;
 };
 
-// ---- Ways ---------------------------------------------------------------------------------------------------------
+// ---- Ways
+// ---------------------------------------------------------------------------------------------------------
 
 /// What becomes of a variable from a point on.
 struct Fate
@@ -573,7 +575,8 @@ private:
   std::map<std::pair<tree, int>, Fate> fates_;
 };
 
-// ---- The unit -----------------------------------------------------------------------------------------------------
+// ---- The unit
+// -----------------------------------------------------------------------------------------------------
 
 bool is_main (tree decl) { return MAIN_NAME_P (DECL_NAME (decl)) || (DECL_NAME (decl) && !strcmp (IDENTIFIER_POINTER (DECL_NAME (decl)), "MAIN__")); }
 

@@ -1,14 +1,16 @@
-// The tables that the runtime reads: section promp_segments, one entry a segment (src/fault/tables.rs has the layout):
+// The tables that the runtime reads: section promp_segments, one entry a segment (src/fault/tables.rs has
+// the layout):
 //
-//   .long first - .    the call's return address lies behind this label ...
-//   .long last - .     ... and not behind this one (both the function's own address for the segment at its entry)
-//   .long verdict      0 idempotent, 1 undo, 2 opaque; 0x100 shared; 0x200 entry
-//   .long text - .     "file:line: verdict", for messages
+// .long first - .    the call's return address lies behind this label ... .long last - .     ... and not
+// behind this one (both the function's own address for the segment at its entry) .long verdict      0
+// idempotent, 1 undo, 2 opaque; 0x100 shared; 0x200 entry .long text - .     "file:line: verdict", for
+// messages
 //
-// Entries belong to the section group of their function (flag ?): the linker keeps one of several copies of an inline function or
-// template, with its entries. They are position independent and written by assembler statements around the call, so that they follow
-// it wherever the compiler moves or copies it. An object file registers its entries when it is loaded, if the runtime is there: all
-// names of the runtime are weak, under another runtime nothing happens.
+// Entries belong to the section group of their function (flag ?): the linker keeps one of several copies of
+// an inline function or template, with its entries. They are position independent and written by assembler
+// statements around the call, so that they follow it wherever the compiler moves or copies it. An object
+// file registers its entries when it is loaded, if the runtime is there: all names of the runtime are weak,
+// under another runtime nothing happens.
 
 #include "tables.h"
 #include "output.h"

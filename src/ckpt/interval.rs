@@ -1,10 +1,11 @@
-//! How often: the interval between two checkpoints, from the mean time between failures and what a checkpoint costs.
+//! How often: the interval between two checkpoints, from the mean time between failures and what a
+//! checkpoint costs.
 //!
-//! What a failure loses, half an interval and the rest of it, and what checkpoints cost, their cost an interval, add
-//! up to least at Daly's interval (J. T. Daly, FGCS 22, 2006), which is Young's √(2·cost·MTBF) to the first order. The
-//! cost is measured: how long the threads stand still, and the CPU time that the keeper takes from them otherwise. Until
-//! there is a measurement, and with `reliability:R`, the interval is the one in which no failure strikes with
-//! probability R (P3).
+//! What a failure loses, half an interval and the rest of it, and what checkpoints cost, their cost an
+//! interval, add up to least at Daly's interval (J. T. Daly, FGCS 22, 2006), which is Young's
+//! √(2·cost·MTBF) to the first order. The cost is measured: how long the threads stand still, and the CPU
+//! time that the keeper takes from them otherwise. Until there is a measurement, and with `reliability:R`,
+//! the interval is the one in which no failure strikes with probability R (P3).
 
 /// The interval in which no failure strikes with probability `r`, where they come `mtbf_ns` apart on average.
 pub fn reliable_ns(r: f64, mtbf_ns: u64) -> u64 {
@@ -30,7 +31,8 @@ pub fn smoothed_ns(before_ns: u64, cost_ns: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// The expected time of work between two checkpoints, with failures (Daly's model without restart time), per unit of work.
+    /// The expected time of work between two checkpoints, with failures (Daly's model without restart
+    /// time), per unit of work.
     fn overhead(t: f64, c: f64, m: f64) -> f64 {
         m * (libm::exp((t + c) / m) - 1.0) / t
     }

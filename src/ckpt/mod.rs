@@ -1,8 +1,9 @@
-//! Checkpoints: rungs 2 (roll back in process) and 3 (restart after the process died) of the recovery ladder. docs/checkpoints.md
-//! has the protocol and the reasons.
+//! Checkpoints: rungs 2 (roll back in process) and 3 (restart after the process died) of the recovery
+//! ladder. docs/checkpoints.md has the protocol and the reasons.
 //!
-//! The keeper's code must not call what uses the program's `malloc` (`opendir`, `realpath`): its lock may be held by a frozen
-//! thread. Files are read and written by system calls that libc merely wraps, directories by `sys::maps::names`.
+//! The keeper's code must not call what uses the program's `malloc` (`opendir`, `realpath`): its lock may
+//! be held by a frozen thread. Files are read and written by system calls that libc merely wraps,
+//! directories by `sys::maps::names`.
 
 pub mod again;
 pub mod anonymous;
@@ -64,8 +65,8 @@ pub struct Settings {
     pub dir: PathBuf,
     /// PROMP_CKPT_INTERVAL.
     pub interval_ns: u64,
-    /// PROMP_CKPT_INTERVAL=auto: the mean time between failures, from which and what checkpoints cost the interval
-    /// is found.
+    /// PROMP_CKPT_INTERVAL=auto: the mean time between failures, from which and what checkpoints cost the
+    /// interval is found.
     pub auto_mtbf_ns: Option<u64>,
     /// PROMP_CKPT_TRACK=compare.
     pub compare: bool,
@@ -83,7 +84,8 @@ pub struct Settings {
     pub on_signal: image::on_signal::OnSignal,
     /// PROMP_VERBOSE.
     pub verbose: u32,
-    /// Default number of threads of a region, in a process that goes on from a checkpoint; 0: the runtime knows.
+    /// Default number of threads of a region, in a process that goes on from a checkpoint; 0: the runtime
+    /// knows.
     pub threads: u32,
     /// Descriptors that the program was started with.
     pub inherited: Vec<files::Inherited>,
@@ -162,7 +164,8 @@ pub fn taken() -> Vec<Taken> {
     }
 }
 
-/// The counters that outlive the process: [`image::state`]; the last: journal::broken, before it: pipes::sent::WORDS.
+/// The counters that outlive the process: [`image::state`]; the last: journal::broken, before it:
+/// pipes::sent::WORDS.
 pub fn state() -> &'static [AtomicU64; image::state::WORDS] {
     // SAFETY: mapped when checkpoints are on; callers know that.
     unsafe { &*(region::STATE as *const [AtomicU64; image::state::WORDS]) }
@@ -216,7 +219,8 @@ impl Start {
 /// [`keep::Keep::ready`] of a process that gets no checkpoints.
 const NOT_READY: u32 = 2;
 
-/// Is process `pid` an ancestor or a descendant of this one? A program that starts others hands PROMP_CKPT_DIR down to them.
+/// Is process `pid` an ancestor or a descendant of this one? A program that starts others hands
+/// PROMP_CKPT_DIR down to them.
 fn is_relative(pid: u32) -> bool {
     let parent = |pid: u32| -> Option<u32> {
         let path = std::ffi::CString::new(format!("/proc/{pid}/stat")).ok()?;
@@ -281,8 +285,9 @@ pub fn start(g: &'static Globals) {
     begin(settings);
 }
 
-/// Turns checkpoints on when the library is loaded, in a program that has been linked with an OpenMP runtime: what it does before its first region is not lost, either.
-/// Others (an interpreter, a shell that starts the program) may never use it: there they begin with the first use. True if they are on.
+/// Turns checkpoints on when the library is loaded, in a program that has been linked with an OpenMP
+/// runtime: what it does before its first region is not lost, either. Others (an interpreter, a shell that
+/// starts the program) may never use it: there they begin with the first use. True if they are on.
 pub fn start_at_load() -> bool {
     use crate::icv::env;
     if env::secure() || !env::is_set(c"PROMP_CKPT_DIR") || !sys::objects::any_needs(&["libgomp", "libpromp"])
@@ -353,13 +358,14 @@ fn begin(settings: Settings) {
     requests::install(&on_signal);
     let mut owner = OsString::from(format!("{}:", syscall::getpid()));
     owner.push(&dir);
-    // SAFETY: initialisation: either the program has not begun yet, or it is in its first call of the runtime.
+    // SAFETY: initialisation: either the program has not begun yet, or it is in its first call of the
+    // runtime.
     unsafe { std::env::set_var(OWNER, owner) };
 }
 
-/// Tells descendants that the directory in their PROMP_CKPT_DIR serves an ancestor: "pid:directory". The lock alone would not do: a child
-/// that outlives the ancestor, or has yet to start when it is killed, would find the directory free and overwrite what the ancestor
-/// is to be restarted from.
+/// Tells descendants that the directory in their PROMP_CKPT_DIR serves an ancestor: "pid:directory". The
+/// lock alone would not do: a child that outlives the ancestor, or has yet to start when it is killed,
+/// would find the directory free and overwrite what the ancestor is to be restarted from.
 const OWNER: &str = "PROMP_CKPT_OWNER";
 
 /// The ancestor that `dir` serves.
@@ -410,7 +416,8 @@ fn ring(k: &keep::Keep) {
     futex::wake(&k.bell, 1);
 }
 
-/// `promp_potential_ckpt`: a good place for a checkpoint; taken if half the interval has gone by since the last one.
+/// `promp_potential_ckpt`: a good place for a checkpoint; taken if half the interval has gone by since the
+/// last one.
 pub fn potential() {
     let Some(k) = keep::if_on() else { return };
     let interval = k.interval_ns.load(Relaxed);
@@ -448,7 +455,8 @@ pub fn roll_back(thr: &'static Thread, kind: Kind) -> ! {
     roll_back_after(thr, kind, || ())
 }
 
-/// Like [`roll_back`]; `spoil` runs when the failure is known, so that what others suffer from it counts as the same one.
+/// Like [`roll_back`]; `spoil` runs when the failure is known, so that what others suffer from it counts as
+/// the same one.
 pub fn roll_back_after(thr: &'static Thread, kind: Kind, spoil: impl FnOnce()) -> ! {
     let k = keep::get();
     record::open(kind, crate::fault::policy::place(thr), Recovery::Rollback);
@@ -496,8 +504,8 @@ pub fn note_parked_host(id: u32) {
     }
 }
 
-/// A host begins to be replaced, or a call that changes files is noted: no checkpoint until [`transition_ends`] or
-/// [`transition_is_over`]. Called with all signals blocked.
+/// A host begins to be replaced, or a call that changes files is noted: no checkpoint until
+/// [`transition_ends`] or [`transition_is_over`]. Called with all signals blocked.
 pub fn transition_begins() {
     let Some(k) = keep::if_on() else { return };
     loop {
@@ -563,8 +571,9 @@ pub fn after_fork(thr: Option<&'static Thread>) {
 
 /// The program ends by itself: soon there is nothing to restart.
 ///
-/// Called by the library's destructor. Libraries that are left after it may still have something to write (Fortran's has all that the program
-/// has written), so the mark is made when all have been: `exit` does what it is given meanwhile after what it is doing.
+/// Called by the library's destructor. Libraries that are left after it may still have something to write
+/// (Fortran's has all that the program has written), so the mark is made when all have been: `exit` does
+/// what it is given meanwhile after what it is doing.
 pub fn program_ends() {
     unsafe extern "C" {
         fn __cxa_atexit(
@@ -583,7 +592,8 @@ pub fn program_ends() {
     }
     if region::on() {
         let none = core::ptr::null_mut();
-        // SAFETY: a function for which nobody but the process has to be there. If there is no memory for it there is no mark, either.
+        // SAFETY: a function for which nobody but the process has to be there. If there is no memory for it
+        // there is no mark, either.
         unsafe { __cxa_atexit(has_ended, none, none) };
     }
 }

@@ -1,6 +1,7 @@
-//! What the kernel keeps for a thread and lets only the thread itself ask for or change: its memory policy, its timer
-//! slack, its rights. So a thread notes it when it freezes, and the keeper has a host that becomes a thread make the
-//! system calls that are needed. Where one fails the process stops: a thread is never silently different.
+//! What the kernel keeps for a thread and lets only the thread itself ask for or change: its memory policy,
+//! its timer slack, its rights. So a thread notes it when it freezes, and the keeper has a host that
+//! becomes a thread make the system calls that are needed. Where one fails the process stops: a thread is
+//! never silently different.
 
 use super::image::{Attributes, Rights as Saved};
 use crate::sys;
@@ -93,9 +94,9 @@ pub fn saved(r: Rights) -> Saved {
     Saved { users, groups, also, capabilities, no_new, filters }
 }
 
-/// What a host with `now` and rights `may` has to call to have what `a` says; `began`: what the process began with.
-/// In a rollback a thread may go on without capabilities that have been given up since: the program is about to give
-/// them up again. The second value says whether one does.
+/// What a host with `now` and rights `may` has to call to have what `a` says; `began`: what the process
+/// began with. In a rollback a thread may go on without capabilities that have been given up since: the
+/// program is about to give them up again. The second value says whether one does.
 pub fn changes(
     now: &Own,
     may: Option<Rights>,
@@ -123,7 +124,8 @@ pub fn changes(
         if rollback {
             let have = may.capabilities[1];
             less = want.capabilities[1] & !have != 0;
-            // Inheritable ones as far as permitted or inheritable; permitted, effective and ambient ones as far as permitted.
+            // Inheritable ones as far as permitted or inheritable; permitted, effective and ambient ones as
+            // far as permitted.
             want.capabilities[0] &= have | may.capabilities[0];
             for set in [1, 2, 4] {
                 want.capabilities[set] &= have;

@@ -1,7 +1,9 @@
-//! Requests for checkpoints from outside: by signals (PROMP_ON_SIGNAL), and by `promp checkpoint`, through words of the state that the command has mapped, too.
+//! Requests for checkpoints from outside: by signals (PROMP_ON_SIGNAL), and by `promp checkpoint`,
+//! through words of the state that the command has mapped, too.
 //!
-//! A signal's handler notes what is asked for and rings; so does the freeze signal, by which the command makes the process look. The keeper does the rest. If the
-//! program is to end, or to stop, its threads are not let go after the copy: nothing happens that a later process would do again.
+//! A signal's handler notes what is asked for and rings; so does the freeze signal, by which the command
+//! makes the process look. The keeper does the rest. If the program is to end, or to stop, its threads
+//! are not let go after the copy: nothing happens that a later process would do again.
 //!
 //! ```text
 //! nothing asked --a signal that ends--> ending --checkpoint whole--> exit status 85
@@ -9,7 +11,8 @@
 //!                                         +----no checkpoint within GRACE_NS--> the same
 //! ```
 //!
-//! A program that has a handler of its own for such a signal, or ignores it, gets it as ever: its handler has replaced ours (sigaction), or was there before.
+//! A program that has a handler of its own for such a signal, or ignores it, gets it as ever: its handler
+//! has replaced ours (sigaction), or was there before.
 
 use super::image::on_signal::{OnSignal, name};
 use super::image::state::{self, Then};

@@ -1,8 +1,9 @@
 //! Restart: a new process of the same program becomes the one that a checkpoint describes.
 //!
-//! Memory must lie at the same addresses, so address-space randomisation is off whenever checkpoints are on: the library
-//! re-executes the program once, at load. A restarting process is stopped at load too, before the program has done
-//! anything: the keeper replaces its memory by the checkpoint's and its first host takes the saved context up.
+//! Memory must lie at the same addresses, so address-space randomisation is off whenever checkpoints are
+//! on: the library re-executes the program once, at load. A restarting process is stopped at load too,
+//! before the program has done anything: the keeper replaces its memory by the checkpoint's and its first
+//! host takes the saved context up.
 
 use super::files::{self, Inherited};
 use super::keeper::Keeper;
@@ -30,7 +31,8 @@ const READ: &CStr = c"PROMP_RESTART_INPUT";
 pub enum Job {
     /// A new run.
     Fresh,
-    /// Go on from the checkpoint; the process' first host waits in this seat. The libraries that it has loaded.
+    /// Go on from the checkpoint; the process' first host waits in this seat. The libraries that it has
+    /// loaded.
     Restart(&'static Seat, Vec<Object>),
 }
 
@@ -46,8 +48,9 @@ const NO_RANDOMIZE: usize = libc::ADDR_NO_RANDOMIZE as usize;
 /// The argument of personality(2) that changes nothing.
 const QUERY: usize = 0xffff_ffff;
 
-/// Are this process' addresses random? Then rollbacks work, but no other process can take its place. The filter for system calls that containers
-/// have (Docker's and Kubernetes' default) does not let a process change that.
+/// Are this process' addresses random? Then rollbacks work, but no other process can take its place. The
+/// filter for system calls that containers have (Docker's and Kubernetes' default) does not let a process
+/// change that.
 pub fn randomised() -> bool {
     // SAFETY: plain call.
     let now = unsafe { sys!(libc::SYS_personality, QUERY) };
@@ -59,8 +62,8 @@ pub fn randomised() -> bool {
 pub const RANDOMISED: &str = "addresses are random here, and the process may not change that \
                               (personality(2); for Docker and Podman: --security-opt seccomp=unconfined)";
 
-/// Before the program has done anything: re-executes it without address-space randomisation if checkpoints are on and it has
-/// it, and hands over to the keeper if this process is to go on from a checkpoint.
+/// Before the program has done anything: re-executes it without address-space randomisation if checkpoints
+/// are on and it has it, and hands over to the keeper if this process is to go on from a checkpoint.
 pub fn prepare() {
     use crate::icv::env;
     if env::secure() || !env::is_set(c"PROMP_CKPT_DIR") || env::get("PROMP_FT").is_some_and(|v| v == "off") {
@@ -110,7 +113,8 @@ pub unsafe fn execute(environment: *const *const libc::c_char) {
     let mut arguments: Vec<_> = text.split_inclusive(|&b| b == 0).map(<[u8]>::as_ptr).collect();
     arguments.push(core::ptr::null());
     sys::allowed::use_all();
-    // SAFETY: the arguments, each ended by a zero byte, are those of this process; the rest by the caller's promise.
+    // SAFETY: the arguments, each ended by a zero byte, are those of this process; the rest by the caller's
+    // promise.
     unsafe { sys!(libc::SYS_execve, path.as_ptr(), arguments.as_ptr(), environment) };
 }
 

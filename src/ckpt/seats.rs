@@ -58,7 +58,8 @@ pub const LEAVE: u32 = 3;
 /// Wait for the end of the process.
 pub const PARK: u32 = 4;
 
-/// Who sits in a seat that has no logical thread: one of the program's own that has never come to the runtime.
+/// Who sits in a seat that has no logical thread: one of the program's own that has never come to the
+/// runtime.
 const STRANGER: *mut Thread = core::ptr::without_provenance_mut(align_of::<Thread>());
 
 /// One seat.
@@ -91,8 +92,8 @@ pub struct Seat {
     pub standing: AtomicU32,
     /// Has libc made the frozen thread?
     pub libcs: AtomicU32,
-    /// Had the frozen thread an rseq area? It has none while it is frozen: the kernel would write to it, while it is copied, when the host is given a
-    /// CPU once more for its last steps to the wait.
+    /// Had the frozen thread an rseq area? It has none while it is frozen: the kernel would write to it,
+    /// while it is copied, when the host is given a CPU once more for its last steps to the wait.
     rseq: AtomicU32,
     /// When a wait of the thread's ends.
     due: Due,
@@ -112,8 +113,8 @@ impl Seat {
         true
     }
 
-    /// Seats `thr` (`None`: a stranger), whose host is the caller or a host that the caller speaks for. False if somebody sits here, or there is
-    /// no memory.
+    /// Seats `thr` (`None`: a stranger), whose host is the caller or a host that the caller speaks for.
+    /// False if somebody sits here, or there is no memory.
     pub fn occupy(&self, thr: Option<&'static Thread>, tid: u32) -> bool {
         let who = thr.map_or(STRANGER, |t| core::ptr::from_ref(t).cast_mut());
         if self.thread.compare_exchange(core::ptr::null_mut(), who, AcqRel, Relaxed).is_err() {
@@ -252,8 +253,9 @@ unsafe extern "C" fn freeze(_sig: i32, _info: usize, _context: usize) {
     )
 }
 
-/// Says that the host of the seat in rbx is frozen, waits for an order or for the end of the freeze, and goes on. From the first
-/// instruction on no stack is used: as soon as the keeper holds the seat it may replace all memory.
+/// Says that the host of the seat in rbx is frozen, waits for an order or for the end of the freeze, and
+/// goes on. From the first instruction on no stack is used: as soon as the keeper holds the seat it may
+/// replace all memory.
 #[unsafe(naked)]
 unsafe extern "C" fn wait_frozen() {
     naked_asm!(
@@ -332,7 +334,8 @@ unsafe extern "C" fn wait_frozen() {
 pub unsafe fn wait_to_be_replaced(seat: &'static Seat) -> ! {
     seat.ensure_stack();
     let k = super::keep::get();
-    // The area may lie elsewhere in the process to be, and the kernel would write to what is not there any more.
+    // The area may lie elsewhere in the process to be, and the kernel would write to what is not there any
+    // more.
     host::unregister_rseq();
     seat.own.note();
     seat.arrives_in(k);
@@ -399,7 +402,8 @@ unsafe extern "C" fn take_up_entry(seat: usize) -> ! {
     }
 }
 
-/// Goes on in the seat's context. Runs on the seat's stack (a new host: on its own), with all signals blocked.
+/// Goes on in the seat's context. Runs on the seat's stack (a new host: on its own), with all signals
+/// blocked.
 extern "C" fn take_up(seat: &'static Seat) -> ! {
     if seat.order.swap(NONE, Acquire) == TAKE {
         let id = Identity {
@@ -417,7 +421,8 @@ extern "C" fn take_up(seat: &'static Seat) -> ! {
             );
             syscall::exit_group(if k.ready.load(Relaxed) == 0 { super::restart::REFUSED } else { 70 });
         }
-        // The context has the thread's, but if it had none the kernel may have noted one of no bytes, and would refuse to take it back.
+        // The context has the thread's, but if it had none the kernel may have noted one of no bytes, and
+        // would refuse to take it back.
         signals::no_alt_stack();
         let tid = syscall::gettid();
         seat.host.store(tid, Release);
@@ -428,8 +433,8 @@ extern "C" fn take_up(seat: &'static Seat) -> ! {
     } else if seat.rseq.load(Relaxed) != 0 {
         host::register_rseq();
     }
-    // SAFETY: the kernel made this context when the thread was frozen, and memory is as it was then; rt_sigreturn finds it
-    // where the handler's return would.
+    // SAFETY: the kernel made this context when the thread was frozen, and memory is as it was then;
+    // rt_sigreturn finds it where the handler's return would.
     unsafe {
         core::arch::asm!("mov rsp, {0}", "mov eax, 15", "syscall", "ud2", in(reg) seat.context.load(Relaxed), options(noreturn))
     }

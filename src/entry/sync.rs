@@ -84,8 +84,8 @@ pub(super) extern "C" fn reduction_end() {
     done(thr);
 }
 
-/// A barrier of GCC 17: the argument says whether the program has written it, or a construct ends in it. A static loop's
-/// share, of which the compiled code says no more, has ended.
+/// A barrier of GCC 17: the argument says whether the program has written it, or a construct ends in it. A
+/// static loop's share, of which the compiled code says no more, has ended.
 extern "C" fn barrier_ext(_kind: i32) {
     let thr = current();
     thr.member().ledger.end_dealt();

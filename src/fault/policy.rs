@@ -17,8 +17,8 @@ use core::sync::atomic::{AtomicBool, Ordering::*};
 /// Somebody has vouched with `promp_replayable(1)`.
 static VOUCHED: AtomicBool = AtomicBool::new(false);
 
-/// Do logical threads copy their stacks at save points? Without any work that may be executed again a copy could never be
-/// used: work in which nothing was in flight goes on from the live stack.
+/// Do logical threads copy their stacks at save points? Without any work that may be executed again a copy
+/// could never be used: work in which nothing was in flight goes on from the live stack.
 #[inline]
 pub fn saves_private_state(p: &Settings) -> bool {
     p.ft && match p.replay {
@@ -28,7 +28,8 @@ pub fn saves_private_state(p: &Settings) -> bool {
     }
 }
 
-/// Can survivors be asked to recompute chunks? Then constructs note when they began, and survivors stay in them.
+/// Can survivors be asked to recompute chunks? Then constructs note when they began, and survivors stay in
+/// them.
 #[inline]
 pub fn recomputes() -> bool {
     let p = &globals().promp;
@@ -153,7 +154,8 @@ fn repeatable(thr: &'static Thread) -> Result<(&'static Slot, usize), Refusal> {
         return refuse("a task whose child tasks may use its variables", NEEDS_CKPT);
     }
     if task.and_then(|t| t.group.get()).is_some_and(|g| g.reductions.get() != 0) {
-        // The private copies lie in memory of the runtime, not on the stack: what was added to them is not taken back.
+        // The private copies lie in memory of the runtime, not on the stack: what was added to them is not
+        // taken back.
         return refuse("work with task reductions", NEEDS_CKPT);
     }
     if thr.member().scanning.get() {
@@ -232,8 +234,8 @@ pub fn verdict(thr: &'static Thread, at: &Interrupted, kind: Kind) -> Result<(),
     Ok(())
 }
 
-/// Libraries whose code never merges a program's reductions: what stands on the stack of them (often stale words in unused
-/// parts of a frame) does not matter to [`code::atomic_between`].
+/// Libraries whose code never merges a program's reductions: what stands on the stack of them (often stale
+/// words in unused parts of a frame) does not matter to [`code::atomic_between`].
 fn is_system_library(path: &str) -> bool {
     const NAMES: [&str; 12] = [
         "libc.so",
@@ -256,7 +258,8 @@ fn is_system_library(path: &str) -> bool {
 /// The words of the live stack between `sp` and `base`.
 fn live_stack(sp: usize, base: usize) -> impl Iterator<Item = usize> {
     let sp = sp & !7;
-    // SAFETY: between a stack pointer of the activation and its base lies the failed thread's stack; its host has stopped.
+    // SAFETY: between a stack pointer of the activation and its base lies the failed thread's stack; its
+    // host has stopped.
     (sp..base.min(sp + (1 << 22))).step_by(8).map(|a| unsafe { *(a as *const usize) })
 }
 

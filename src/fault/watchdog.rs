@@ -1,15 +1,20 @@
 //! The watchdog: threads that hang are found by what they do not do.
 //!
-//! A thread outside the runtime that has made no call for `limit`, while another member of its team has waited in the runtime for as long, has
-//! failed. Each time the same work is taken for hung again, the patience with it doubles, through rollbacks, too: work that takes longer than the limit comes
-//! to its end.
+//! A thread outside the runtime that has made no call for `limit`, while another member of its team has
+//! waited in the runtime for as long, has failed. Each time the same work is taken for hung again, the
+//! patience with it doubles, through rollbacks, too: work that takes longer than the limit comes to its
+//! end.
 //!
-//! **Which time counts.** Only time in which the thread could have got on. Time in which nobody could run is nobody's failure: a job that a batch system
-//! stops (SIGSTOP, a frozen cgroup), a debugger, a machine that is suspended, CPUs that others have. The agent, a thread like the others, then does not come to
-//! its next look in time either, and what it comes too late is not counted; it looks often enough, while somebody is suspected, that short stops are seen, too. A
-//! thread that is stopped alone (a debugger) counts nothing, one that computes, or would if it had a CPU, counts its CPU time, one that sleeps the clock's.
+//! **Which time counts.** Only time in which the thread could have got on. Time in which nobody could run
+//! is nobody's failure: a job that a batch system stops (SIGSTOP, a frozen cgroup), a debugger, a machine
+//! that is suspended, CPUs that others have. The agent, a thread like the others, then does not come to its
+//! next look in time either, and what it comes too late is not counted; it looks often enough, while
+//! somebody is suspected, that short stops are seen, too. A thread that is stopped alone (a debugger)
+//! counts nothing, one that computes, or would if it had a CPU, counts its CPU time, one that sleeps the
+//! clock's.
 //!
-//! What is noted of a thread is the agent's own: it holds for one epoch (rollbacks and restarts begin a new one), and no time of another process gets in.
+//! What is noted of a thread is the agent's own: it holds for one epoch (rollbacks and restarts begin a new
+//! one), and no time of another process gets in.
 
 use super::{inject, spec::Kind};
 use crate::ckpt::{self, keep};
@@ -43,7 +48,8 @@ pub struct Watchdog {
     due_ns: u64,
 }
 
-/// How often work has been taken for hung since the last checkpoint was taken: a rollback undoes what a thread's own count says.
+/// How often work has been taken for hung since the last checkpoint was taken: a rollback undoes what a
+/// thread's own count says.
 fn hangs_since_checkpoint() -> u32 {
     keep::if_on()
         .filter(|k| k.hung_in.load(Relaxed) == k.generation.load(Relaxed))
@@ -115,7 +121,8 @@ impl Watchdog {
         }
         let all = super::threads();
         self.threads.retain(|s| all.iter().any(|t| core::ptr::eq(*t, s.thread)));
-        // Teams of which a member has made no progress in the runtime since the last look; those where it has waited for as long as the limit.
+        // Teams of which a member has made no progress in the runtime since the last look; those where it
+        // has waited for as long as the limit.
         let (mut idle, mut waiting): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
         let mut outside: Vec<usize> = Vec::new();
         for t in all {
@@ -137,7 +144,8 @@ impl Watchdog {
                 outside.push(i);
             }
         }
-        // Nobody waits for the others. (A worker that does not call the runtime in a region shows by that only that its team has got on.)
+        // Nobody waits for the others. (A worker that does not call the runtime in a region shows by that
+        // only that its team has got on.)
         outside.retain(|&i| {
             let s = &mut self.threads[i];
             let waited_for = idle.contains(&s.thread.seat.0.load(Relaxed));

@@ -1,4 +1,5 @@
-//! Reads the environment into [`Globals`]: every OMP_* and GOMP_* variable of libgomp 12, with its messages, and ours.
+//! Reads the environment into [`Globals`]: every OMP_* and GOMP_* variable of libgomp 12, with its
+//! messages, and ours.
 
 use super::allocators::{self, Allocator};
 use super::limits;
@@ -9,7 +10,8 @@ use super::{Globals, Icvs, RunSched, Sched};
 use crate::complain;
 use std::ffi::{CStr, CString};
 
-/// The value of an environment variable, as libgomp takes it. Runs before any allocation of std's own environment lock.
+/// The value of an environment variable, as libgomp takes it. Runs before any allocation of std's own
+/// environment lock.
 pub fn get(name: &str) -> Option<String> {
     let c = CString::new(name).ok()?;
     // SAFETY: getenv returns null or a C string that nobody changes during initialisation.
@@ -69,8 +71,8 @@ fn var<T>(name: &str, parser: impl Fn(&str) -> Option<T>) -> Option<T> {
     r
 }
 
-/// A variable of which there is one for each device: NAME is the host's, NAME_ALL everybody's who has none of its own. (NAME_DEV and
-/// NAME_DEV_n are those of devices.)
+/// A variable of which there is one for each device: NAME is the host's, NAME_ALL everybody's who has none
+/// of its own. (NAME_DEV and NAME_DEV_n are those of devices.)
 fn host_var<T>(name: &str, parser: impl Fn(&str) -> Option<T>) -> Option<T> {
     if get(name).is_some() { var(name, parser) } else { var(&format!("{name}_ALL"), parser) }
 }
@@ -87,7 +89,8 @@ pub fn read() -> Globals {
     let threads_list = host_var("OMP_NUM_THREADS", |s| list(s, positive)).unwrap_or_default();
     let bind_list = host_var("OMP_PROC_BIND", parse::binds).unwrap_or_default();
     let places_text = get("OMP_PLACES").or_else(|| get("GOMP_CPU_AFFINITY"));
-    // Where threads are to be bound, libgomp has bound this one already. Elsewhere its mask is the program's own wish.
+    // Where threads are to be bound, libgomp has bound this one already. Elsewhere its mask is the
+    // program's own wish.
     let binds = bind_list.first().map_or(places_text.is_some(), |&b| b != ProcBind::False);
     let allowed = if binds { limits::at_load() } else { limits::affinity_mask() };
     let procs = allowed.len().max(1) as u32;

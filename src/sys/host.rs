@@ -1,12 +1,13 @@
 //! Hosts: the operating-system threads under logical threads.
 //!
-//! A spare host is made with raw `clone`: libc does not know it. It starts on a stack of ours and may use only raw
-//! system calls and the arena until it has *adopted* a logical thread: taken its thread pointer, told the kernel
-//! libc's per-thread registrations (tid word, robust list, rseq area), its signal mask and alternate stack. From then
-//! on libc cannot tell it from the host it replaces.
+//! A spare host is made with raw `clone`: libc does not know it. It starts on a stack of ours and may use
+//! only raw system calls and the arena until it has *adopted* a logical thread: taken its thread pointer,
+//! told the kernel libc's per-thread registrations (tid word, robust list, rseq area), its signal mask and
+//! alternate stack. From then on libc cannot tell it from the host it replaces.
 //!
-//! A host that has failed *vanishes*: it gives those registrations back and exits; the process's first host, whose exit
-//! would turn the process into a zombie leader, parks instead with all signals blocked. It never runs application code again.
+//! A host that has failed *vanishes*: it gives those registrations back and exits; the process's first
+//! host, whose exit would turn the process into a zombie leader, parks instead with all signals blocked. It
+//! never runs application code again.
 
 use super::syscall::{self, getpid, gettid};
 use super::{futex, libc_locks, mutexes, sanitizer, signals};
@@ -26,9 +27,11 @@ const RSEQ_UNREGISTER: u32 = 1;
 /// Bytes of a spare host's bootstrap stack, later its alternate signal stack.
 pub const STACK_BYTES: usize = 256 * 1024;
 
-/// Offset of the cached kernel tid in libc's thread descriptor, found once by [`learn_libc_layout`]; 0 if unknown.
+/// Offset of the cached kernel tid in libc's thread descriptor, found once by [`learn_libc_layout`]; 0 if
+/// unknown.
 static TID_OFFSET: AtomicUsize = AtomicUsize::new(0);
-/// Offset of the rseq area from the thread pointer (as a signed number) and its registered length; length 0 if none.
+/// Offset of the rseq area from the thread pointer (as a signed number) and its registered length; length 0
+/// if none.
 static RSEQ_OFFSET: AtomicUsize = AtomicUsize::new(0);
 static RSEQ_LEN: AtomicUsize = AtomicUsize::new(0);
 
@@ -53,8 +56,9 @@ pub fn learn_libc_layout() {
 pub fn learn_ids() {
     let tp = super::tls::thread_pointer();
     let tid = gettid();
-    // The tid is a 4-byte word in the first kilobytes of `struct pthread`; its place has been 0x2d0 for many years, and
-    // the kernel's robust-list head (registered by libc, `&pd->robust_head`) lies right behind it.
+    // The tid is a 4-byte word in the first kilobytes of `struct pthread`; its place has been 0x2d0 for
+    // many years, and the kernel's robust-list head (registered by libc, `&pd->robust_head`) lies right
+    // behind it.
     let mut head = 0usize;
     let mut len = 0usize;
     // SAFETY: the kernel writes the two words.
@@ -88,7 +92,8 @@ pub unsafe fn id_word(thread_pointer: usize) -> Option<&'static AtomicU32> {
     (off != 0).then(|| unsafe { &*((thread_pointer + off) as *const AtomicU32) })
 }
 
-/// The id that libc has for the thread with this thread pointer: its last host's. `None` where libc's layout is not known.
+/// The id that libc has for the thread with this thread pointer: its last host's. `None` where libc's
+/// layout is not known.
 ///
 /// # Safety
 /// It is the thread pointer of a thread that libc has made.
@@ -101,7 +106,8 @@ pub unsafe fn id_of(thread_pointer: usize) -> Option<u32> {
 /// Ids are given out in ascending order, so those that lie this far ahead are soon given to new threads.
 const SOON: u32 = 4096;
 
-/// Has the system give away ids that it would soon give to new threads, until none of `former` is among the next ones.
+/// Has the system give away ids that it would soon give to new threads, until none of `former` is among the
+/// next ones.
 pub fn use_up(former: &[u32]) {
     unsafe extern "C" fn end(_: usize) -> ! {
         // SAFETY: ends the host, which has done nothing.
@@ -144,8 +150,9 @@ fn noted_thread_pointer() -> usize {
     p
 }
 
-/// Has the kernel leave the calling host's rseq area alone: it writes to a registered one whenever the host goes on after another has had its CPU.
-/// Returns whether it was registered. A critical section that the host is in has been aborted if the caller is a signal handler.
+/// Has the kernel leave the calling host's rseq area alone: it writes to a registered one whenever the host
+/// goes on after another has had its CPU. Returns whether it was registered. A critical section that the
+/// host is in has been aborted if the caller is a signal handler.
 pub fn unregister_rseq() -> bool {
     let len = RSEQ_LEN.load(Relaxed);
     // SAFETY: fails unless it is what libc has registered.
@@ -180,8 +187,9 @@ impl Identity {
     /// Has libc made the calling host, so that its registrations are where libc's are?
     pub fn is_libcs(&self) -> bool {
         let off = TID_OFFSET.load(Relaxed);
-        // SAFETY: behind the thread pointer lies libc's thread descriptor, or whatever the thread has that was made in another way: the caller has read
-        // thread-local memory in front of it, and the word is in the same page or the next.
+        // SAFETY: behind the thread pointer lies libc's thread descriptor, or whatever the thread has that
+        // was made in another way: the caller has read thread-local memory in front of it, and the word is
+        // in the same page or the next.
         off != 0 && unsafe { *((self.thread_pointer + off) as *const u32) } == gettid()
     }
 
@@ -198,8 +206,8 @@ impl Identity {
         gettid()
     }
 
-    /// Takes the thread pointer and tells the kernel libc's registrations of that thread. Those that the calling host has
-    /// already are made again without effect.
+    /// Takes the thread pointer and tells the kernel libc's registrations of that thread. Those that the
+    /// calling host has already are made again without effect.
     pub fn register(&self) {
         let tid = gettid();
         if noted_thread_pointer() != self.thread_pointer {
@@ -208,8 +216,8 @@ impl Identity {
             // SAFETY: the thread pointer of a thread that only this host carries from now on.
             unsafe { sys!(libc::SYS_arch_prctl, ARCH_SET_FS, self.thread_pointer) };
         }
-        // SAFETY: the descriptor belongs to the logical thread whose only host is now the caller; the kernel calls
-        // re-register what libc had registered for it, with the same addresses.
+        // SAFETY: the descriptor belongs to the logical thread whose only host is now the caller; the
+        // kernel calls re-register what libc had registered for it, with the same addresses.
         unsafe {
             let off = TID_OFFSET.load(Relaxed);
             if off != 0 {
@@ -229,8 +237,8 @@ impl Identity {
     }
 }
 
-/// Starts a host on `stack` (its lowest address, [`STACK_BYTES`] long) that runs `entry(arg)` with the caller's thread
-/// pointer and all of the caller's blocked signals. `entry` must not return.
+/// Starts a host on `stack` (its lowest address, [`STACK_BYTES`] long) that runs `entry(arg)` with the
+/// caller's thread pointer and all of the caller's blocked signals. `entry` must not return.
 ///
 /// # Safety
 /// `stack` is unused memory of that length; `entry` keeps to what a spare host may do.
@@ -302,8 +310,8 @@ pub unsafe fn spawn_with(
     (r > 0).then_some(r as u32)
 }
 
-/// Ends the calling host for good. All signals must be blocked. `gone` becomes 0 (and is woken) when the host no longer
-/// touches any memory: its stacks may then be used by another.
+/// Ends the calling host for good. All signals must be blocked. `gone` becomes 0 (and is woken) when the
+/// host no longer touches any memory: its stacks may then be used by another.
 pub fn vanish(gone: &AtomicU32) -> ! {
     // An empty robust list for the kernel to walk: the logical thread's own one goes on elsewhere.
     static EMPTY: [usize; 3] = [0; 3];
@@ -323,7 +331,8 @@ pub fn vanish(gone: &AtomicU32) -> ! {
     }
 }
 
-/// The end of a host. Its stack is the logical thread's, which goes on elsewhere: nothing is read or written there, and for a debugger it has none.
+/// The end of a host. Its stack is the logical thread's, which goes on elsewhere: nothing is read or
+/// written there, and for a debugger it has none.
 #[unsafe(naked)]
 unsafe extern "C" fn exit_for_good() -> ! {
     naked_asm!(
@@ -354,7 +363,8 @@ unsafe extern "C" fn park_for_good(_gone: *const AtomicU32) -> ! {
     )
 }
 
-/// Waits until a host that [`vanish`]es with `gone` has done so. The kernel's wake on exit is not a private one.
+/// Waits until a host that [`vanish`]es with `gone` has done so. The kernel's wake on exit is not a private
+/// one.
 pub fn wait_gone(gone: &AtomicU32) {
     let mut spins = 0u32;
     while gone.load(Acquire) != 0 {
@@ -377,8 +387,9 @@ pub fn new_kept_stack() -> Option<*mut u8> {
     if super::keep::on() { super::keep::pages(STACK_BYTES) } else { new_stack() }
 }
 
-/// A thread control block for a host that is no thread of the program: `errno` and libc's system call wrappers work, nothing
-/// else of libc may be used. The stack protector's and the pointer guard's words are the caller's.
+/// A thread control block for a host that is no thread of the program: `errno` and libc's system call
+/// wrappers work, nothing else of libc may be used. The stack protector's and the pointer guard's words are
+/// the caller's.
 pub fn own_thread_pointer() -> Option<usize> {
     const BELOW: usize = 48 * 1024;
     const BYTES: usize = 64 * 1024;

@@ -29,13 +29,15 @@ pub const PLAIN: u32 = 1;
 /// See the module's table.
 pub const INCLUDED: u32 = 2;
 
-/// Clock ticks (about a third of a nanosecond) that a taskloop's task may take to count as short; that handing one over costs is about as much.
+/// Clock ticks (about a third of a nanosecond) that a taskloop's task may take to count as short; that
+/// handing one over costs is about as much.
 const SHORT_TICKS: u64 = 600;
 
 /// Flags of tasks that are more than a call.
 pub const SPECIAL: u32 = flag::FINAL | flag::DEPEND | flag::PRIORITY | flag::DETACH;
 
-/// Works [`Thread::light`] out. Call when the thread's team, its current task or whether it saves has changed.
+/// Works [`Thread::light`] out. Call when the thread's team, its current task or whether it saves has
+/// changed.
 #[inline]
 pub fn lighten(thr: &'static Thread) {
     let (Some(m), Some(task)) = (thr.member.get(), thr.task.get()) else { return };
@@ -87,7 +89,8 @@ pub fn call(thr: &'static Thread, call: (usize, usize)) {
     counted(thr, || region::activate(thr, call, (0, 0)));
 }
 
-/// Executes a task whose block a function of the compiler's makes. False if the block is too large for the stack.
+/// Executes a task whose block a function of the compiler's makes. False if the block is too large for the
+/// stack.
 pub fn with_copy(thr: &'static Thread, s: &Spec) -> bool {
     const WORDS: usize = 32;
     #[repr(align(64))]
@@ -152,7 +155,8 @@ impl Several {
         while left > 0 {
             some = left.min(some);
             for _ in 0..some {
-                // SAFETY: compiled OpenMP code gave function and block for this purpose; a taskloop's block begins with the bounds.
+                // SAFETY: compiled OpenMP code gave function and block for this purpose; a taskloop's block
+                // begins with the bounds.
                 unsafe {
                     *block = lo;
                     *block.add(1) = hi;

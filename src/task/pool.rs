@@ -1,10 +1,11 @@
 //! Where a team's ready tasks are, who may execute which, and when all are done.
 //!
-//! A ready task lies in the deque of the thread that created it, or in the team's list: tasks with a priority, with dependences,
-//! or whose event came from elsewhere. Every member counts the tasks it has created and those it has done; all are done when
-//! the sums are equal. The sums can be taken while others count: first of what is done, then of what was created. What is done was
-//! created before, so if they are equal they were so at a time in between, when nobody could create any. (That everybody has
-//! arrived, and so creates none by the implicit tasks, the barrier knows.)
+//! A ready task lies in the deque of the thread that created it, or in the team's list: tasks with a
+//! priority, with dependences, or whose event came from elsewhere. Every member counts the tasks it has
+//! created and those it has done; all are done when the sums are equal. The sums can be taken while others
+//! count: first of what is done, then of what was created. What is done was created before, so if they are
+//! equal they were so at a time in between, when nobody could create any. (That everybody has arrived, and
+//! so creates none by the implicit tasks, the barrier knows.)
 
 use super::depend::{Children, Dep};
 use super::deque::Deque;
@@ -23,9 +24,10 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 
 /// Most tasks in a thread's deque.
 const PLACES: usize = 256;
-/// Tasks in a thread's deque that are enough, for each thread of the team: below that every task is left to whoever is idle. It may wait for what its creator, or
-/// another task of its creator's, does next: programs rely on it, since other runtimes let them. (Whether they do before that many wait nobody can tell from a task's
-/// function, or from how long it took before.)
+/// Tasks in a thread's deque that are enough, for each thread of the team: below that every task is left to
+/// whoever is idle. It may wait for what its creator, or another task of its creator's, does next: programs
+/// rely on it, since other runtimes let them. (Whether they do before that many wait nobody can tell from a
+/// task's function, or from how long it took before.)
 const ENOUGH_FOR_EACH: u64 = 64;
 
 /// The team's part. See the module's text.
@@ -57,7 +59,8 @@ pub struct MemberTasks {
     ended: AtomicU64,
 }
 
-/// What entry/light.rs looks at to see whether a thread has enough tasks waiting: top and bottom of its deque, and how many are enough.
+/// What entry/light.rs looks at to see whether a thread has enough tasks waiting: top and bottom of its
+/// deque, and how many are enough.
 pub const ENOUGH: [usize; 3] = [
     offset_of!(MemberTasks, deque) + Deque::<PLACES>::OFFSETS.0,
     offset_of!(MemberTasks, deque) + Deque::<PLACES>::OFFSETS.1,
@@ -126,8 +129,8 @@ impl Scope {
     }
 }
 
-/// The ready list, highest priority and then newest last. Guarded by the pool's lock, like everything that says so in
-/// [`Task`].
+/// The ready list, highest priority and then newest last. Guarded by the pool's lock, like everything that
+/// says so in [`Task`].
 #[derive(Default)]
 pub struct List {
     head: Option<&'static Task>,
@@ -181,9 +184,10 @@ fn word(t: &'static Task) -> u64 {
     core::ptr::from_ref(t).addr() as u64
 }
 
-/// A thief that finds tasks of nothing, one after the other, keeps away from the deques for a while after each: what it needs for them is the time that their lines, and the
-/// deque's, take to come over, and the owner, who waits for those to come back, executes them faster itself once enough are waiting. It comes back soon: a task that waits
-/// for what its creator does next is not left where it is.
+/// A thief that finds tasks of nothing, one after the other, keeps away from the deques for a while after
+/// each: what it needs for them is the time that their lines, and the deque's, take to come over, and the
+/// owner, who waits for those to come back, executes them faster itself once enough are waiting. It comes
+/// back soon: a task that waits for what its creator does next is not left where it is.
 #[derive(Default)]
 struct Pace {
     /// Such tasks in a row.
@@ -359,8 +363,8 @@ impl TaskPool {
         if let Scope::Any(epoch) = scope
             && thr.team().primary.epoch.load(Relaxed) != epoch
         {
-            // Of the team's next region, which the thread has not begun: for those who have. (Before, no region of the team
-            // could begin without the task being done.)
+            // Of the team's next region, which the thread has not begun: for those who have. (Before, no
+            // region of the team could begin without the task being done.)
             self.list.with(|list| self.push(list, t));
             thr.team().event.notify();
             return false;
@@ -423,7 +427,8 @@ impl TaskPool {
     /// Executes `t`; gives a task that has become ready by that, for the caller to execute.
     #[inline]
     fn execute_one(&'static self, thr: &'static Thread, t: &'static Task) -> Option<&'static Task> {
-        // A block made by copy constructors is destroyed by the body: such a task runs even if it is cancelled.
+        // A block made by copy constructors is destroyed by the body: such a task runs even if it is
+        // cancelled.
         let cancelled =
             !t.copied.get() && (thr.team().is_cancelled() || t.group.get().is_some_and(|g| g.is_cancelled()));
         if t.call.get().0 != 0 && !cancelled {
@@ -443,7 +448,8 @@ impl TaskPool {
         next
     }
 
-    /// Task `t` of this pool is done, as `thr` has seen to: its dependents may become ready, who waits for it may go on.
+    /// Task `t` of this pool is done, as `thr` has seen to: its dependents may become ready, who waits for
+    /// it may go on.
     pub fn done(&'static self, thr: &'static Thread, t: &'static Task) {
         let mut next = None;
         self.end(thr, t, &mut next);
@@ -473,8 +479,8 @@ impl TaskPool {
         }
     }
 
-    /// Task `t`, which has dependences, is done. The first task that becomes ready by that is `next`, others go to the list. True if
-    /// there are others, or if who waits may go on.
+    /// Task `t`, which has dependences, is done. The first task that becomes ready by that is `next`,
+    /// others go to the list. True if there are others, or if who waits may go on.
     #[cold]
     fn let_dependents_go(&self, t: &'static Task, parent: &Task, next: &mut Option<&'static Task>) -> bool {
         let Some(children) = parent.depends.get() else { return false };
@@ -502,8 +508,8 @@ impl TaskPool {
     }
 }
 
-/// Task `t` is done; its memory goes when nobody needs it. `counted`: it is one of its parent's children. True if another thread may
-/// wait for that.
+/// Task `t` is done; its memory goes when nobody needs it. `counted`: it is one of its parent's children.
+/// True if another thread may wait for that.
 #[inline]
 pub fn end(thr: &'static Thread, t: &'static Task, parent: &'static Task, counted: bool) -> bool {
     let closed = t.detach.load(Relaxed) & detach::CLAUSE != 0;

@@ -1,14 +1,16 @@
 //! An event count: how the members of a team wait for anything that another member does.
 //!
-//! A waiter spins on its condition, then sleeps on `seq`; who makes a condition true calls [`Event::notify`] afterwards.
-//! No wake-up is lost: the waiter reads `seq`, announces itself in `sleepers`, passes a sequentially consistent fence
-//! and checks its condition once more before it sleeps on the value read; the notifier changes the condition, passes
-//! such a fence and looks at `sleepers`. One of the two fences comes first, so either the waiter sees the condition or
-//! the notifier sees the sleeper and changes `seq`, which makes the sleep return.
+//! A waiter spins on its condition, then sleeps on `seq`; who makes a condition true calls
+//! [`Event::notify`] afterwards. No wake-up is lost: the waiter reads `seq`, announces itself in
+//! `sleepers`, passes a sequentially consistent fence and checks its condition once more before it sleeps
+//! on the value read; the notifier changes the condition, passes such a fence and looks at `sleepers`. One
+//! of the two fences comes first, so either the waiter sees the condition or the notifier sees the sleeper
+//! and changes `seq`, which makes the sleep return.
 //!
-//! Waiters are of three kinds ([`Waiters`]), each with a `seq` of its own and a part of `sleepers`. Who knows whom a change
-//! concerns wakes only those: in a team of thousands every member that comes to the end of a loop or region would wake all that
-//! have come before it, to no end. Models: tests/loom/src/models.rs.
+//! Waiters are of three kinds ([`Waiters`]), each with a `seq` of its own and a part of `sleepers`. Who
+//! knows whom a change concerns wakes only those: in a team of thousands every member that comes to the end
+//! of a loop or region would wake all that have come before it, to no end. Models:
+//! tests/loom/src/models.rs.
 
 use super::aside::step_aside;
 use super::room::Waker;
@@ -20,7 +22,8 @@ use crate::sys::{futex, watch};
 pub struct Patience {
     /// Rounds it spins; 0: it sleeps at once.
     pub rounds: u32,
-    /// Are there more threads than CPUs? Then it gives its CPU to others before it sleeps, and stays where the kernel puts it.
+    /// Are there more threads than CPUs? Then it gives its CPU to others before it sleeps, and stays where
+    /// the kernel puts it.
     pub crowded: bool,
 }
 
@@ -38,7 +41,8 @@ impl Patience {
             spin_hint();
         }
         if self.crowded && self.rounds > 0 {
-            // Whoever is waited for may want this very CPU: that costs less than going to sleep and being woken.
+            // Whoever is waited for may want this very CPU: that costs less than going to sleep and being
+            // woken.
             for _ in 0..YIELDS {
                 if ready() {
                     return true;
@@ -94,7 +98,8 @@ pub struct Event {
     waker: Waker,
 }
 
-/// Where `sleepers` lies, for entry/doacross.rs, which looks at its lower half: all that are inside, and some of the others.
+/// Where `sleepers` lies, for entry/doacross.rs, which looks at its lower half: all that are inside, and
+/// some of the others.
 pub const SLEEPERS: usize = core::mem::offset_of!(Event, sleepers);
 
 impl Event {

@@ -16,9 +16,10 @@ use crate::work::share::{Share, ShareRing};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use crossbeam_utils::CachePadded;
 
-/// Teams live in the arena and are reused, never unmapped. [`Own`] fields are written by the primary thread while no
-/// worker is in the region; workers read them after the acquire load of their order. The first ones are mostly the same from region to
-/// region and only written where they are not, so that the workers keep their lines; what changes stands apart.
+/// Teams live in the arena and are reused, never unmapped. [`Own`] fields are written by the primary thread
+/// while no worker is in the region; workers read them after the acquire load of their order. The first
+/// ones are mostly the same from region to region and only written where they are not, so that the workers
+/// keep their lines; what changes stands apart.
 #[repr(C)]
 pub struct Team {
     members: Box<[Member]>,
@@ -48,7 +49,8 @@ pub struct Team {
     pub cancelled: AtomicU32,
     /// The primary thread's own notes.
     pub primary: CachePadded<Primary>,
-    /// The last epoch that has ended completely (release by the primary). Idle workers look at it now and then only.
+    /// The last epoch that has ended completely (release by the primary). Idle workers look at it now and
+    /// then only.
     pub finished: CachePadded<AtomicU64>,
     /// Single constructs that some member has come to, in this region.
     pub singles: CachePadded<AtomicU32>,
@@ -206,8 +208,8 @@ impl Team {
         passed
     }
 
-    /// The team barrier for `thr`, which executes tasks while it waits. Returns false if the region was cancelled while
-    /// (or before) it waited and `cancellable` is set.
+    /// The team barrier for `thr`, which executes tasks while it waits. Returns false if the region was
+    /// cancelled while (or before) it waited and `cancellable` is set.
     pub fn barrier(&'static self, thr: &'static Thread, cancellable: bool) -> bool {
         let n = self.size();
         if n == 1 && self.tasks.idle(self) {
@@ -248,8 +250,8 @@ impl Team {
         let met = || self.barrier.is_met(me, round);
         let stop = || cancellable && self.is_cancelled();
         let patience = self.patience.get();
-        // Only one that has come before can be asleep, and its note is there then. So the fence of the notice comes when the lines have
-        // crossed: before, it would wait for the own line's way.
+        // Only one that has come before can be asleep, and its note is there then. So the fence of the
+        // notice comes when the lines have crossed: before, it would wait for the own line's way.
         let awake = patience.stay(|| met() || stop() || self.tasks.has_been_used());
         self.event.notify_only(Waiters::Inside);
         if !met() {
@@ -261,7 +263,8 @@ impl Team {
         if self.barrier.goes_on(me, round, busy) { None } else { Some(true) }
     }
 
-    /// Waits at the end of a piece of the region until `done`, as one of `kind`, executing any of the team's tasks meanwhile.
+    /// Waits at the end of a piece of the region until `done`, as one of `kind`, executing any of the
+    /// team's tasks meanwhile.
     pub fn wait_at_end(
         &'static self,
         thr: &'static Thread,

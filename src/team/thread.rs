@@ -1,8 +1,9 @@
-//! A logical thread: what the program sees as an OpenMP thread. It owns a stack and thread-local data (a libc thread's),
-//! its memberships in teams, and the place where its private state is saved; the *host*, the kernel's thread under it,
-//! can be replaced.
+//! A logical thread: what the program sees as an OpenMP thread. It owns a stack and thread-local data (a
+//! libc thread's), its memberships in teams, and the place where its private state is saved; the *host*,
+//! the kernel's thread under it, can be replaced.
 //!
-//! Objects of this type live in the arena and are never unmapped, so `&'static Thread` is always valid memory.
+//! Objects of this type live in the arena and are never unmapped, so `&'static Thread` is always valid
+//! memory.
 
 use super::event::Patience;
 use super::member::Member;
@@ -38,7 +39,8 @@ pub struct Thread {
     pub frame: Own<usize>,
     /// Where the current activation's frames begin; 0 in serial code.
     pub base: AtomicUsize,
-    /// Locks, critical and ordered sections held (the ledger of held locks). With `progress` one word for those that change both.
+    /// Locks, critical and ordered sections held (the ledger of held locks). With `progress` one word for
+    /// those that change both.
     pub held: Own<u32>,
     /// Runtime calls made, counted by the stubs: the watchdog's sign of life.
     pub progress: AtomicU32,
@@ -193,7 +195,8 @@ impl Thread {
         }
     }
 
-    /// The current membership: every thread that has entered the runtime has one, at least of its own team of one.
+    /// The current membership: every thread that has entered the runtime has one, at least of its own team
+    /// of one.
     #[inline(always)]
     pub fn member(&self) -> &'static Member {
         self.member.get().expect("a thread in the runtime has a team")
@@ -266,8 +269,8 @@ impl Thread {
 
     /// The word that the kernel clears when the host ends: libc's.
     pub fn id_word(&self) -> Option<&'static AtomicU32> {
-        // SAFETY: libc has made the thread, or the loader the first one; the word is there as long as the thread has not
-        // ended in order.
+        // SAFETY: libc has made the thread, or the loader the first one; the word is there as long as the
+        // thread has not ended in order.
         self.identity.get().and_then(|i| unsafe { host::id_word(i.thread_pointer) })
     }
 
@@ -299,9 +302,10 @@ pub fn current() -> &'static Thread {
 
 /// Where a worker waits for its next region.
 ///
-/// The primary writes `order`, then `go` (release); the worker loads `go` (acquire). Before it sleeps, the worker
-/// sets `sleeping`, passes a sequentially consistent fence and looks at `go` again; the primary, after it has stored
-/// all `go` words of a team, passes one such fence and wakes those whose `sleeping` is set.
+/// The primary writes `order`, then `go` (release); the worker loads `go` (acquire). Before it sleeps, the
+/// worker sets `sleeping`, passes a sequentially consistent fence and looks at `go` again; the primary,
+/// after it has stored all `go` words of a team, passes one such fence and wakes those whose `sleeping` is
+/// set.
 #[derive(Default)]
 pub struct Dock {
     go: AtomicU32,
@@ -311,7 +315,8 @@ pub struct Dock {
     order: Own<Option<Order>>,
 }
 
-/// What a worker is called for: all that changes from region to region, in one line with the word that it waits on.
+/// What a worker is called for: all that changes from region to region, in one line with the word that it
+/// waits on.
 #[derive(Clone, Copy)]
 pub struct Order {
     /// The membership.

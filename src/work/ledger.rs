@@ -1,8 +1,10 @@
-//! The ledger: which chunk a logical thread has in flight, and how many it has finished (P1's schedule bookkeeping).
+//! The ledger: which chunk a logical thread has in flight, and how many it has finished (P1's schedule
+//! bookkeeping).
 //!
-//! Written by the logical thread; a chunk is done when its owner comes back for the next. `construct` is stored last
-//! (release) when a chunk is taken and first cleared when it is done, so that a reader that sees a construct (acquire)
-//! sees its range. Readers: the recovery of this thread, after its host has gone; survivors that wait for chunks in flight.
+//! Written by the logical thread; a chunk is done when its owner comes back for the next. `construct` is
+//! stored last (release) when a chunk is taken and first cleared when it is done, so that a reader that
+//! sees a construct (acquire) sees its range. Readers: the recovery of this thread, after its host has
+//! gone; survivors that wait for chunks in flight.
 
 use super::dispenser::Range;
 use crate::fault::record;
@@ -22,7 +24,8 @@ pub struct Ledger {
     orphan_of: Own<u32>,
     /// Recovery wants the chunk in flight executed again by this thread.
     again: Own<bool>,
-    /// This thread has executed the construct's last iteration: it must not take anything behind it (lastprivate).
+    /// This thread has executed the construct's last iteration: it must not take anything behind it
+    /// (lastprivate).
     had_last: Own<bool>,
     chunks: Own<u64>,
 }
@@ -35,8 +38,8 @@ pub const LENGTH: usize = offset_of!(Ledger, hi);
 pub const CHUNKS: usize = offset_of!(Ledger, chunks);
 
 impl Ledger {
-    /// In place of a construct: a static loop that the compiled code deals out itself (entry/static_loops.rs). The
-    /// range is the whole loop's.
+    /// In place of a construct: a static loop that the compiled code deals out itself
+    /// (entry/static_loops.rs). The range is the whole loop's.
     pub const DEALT: u64 = u64::MAX;
     /// The same, but the range is that of the chunk in flight.
     pub const DEALT_CHUNK: u64 = u64::MAX - 1;
@@ -109,8 +112,8 @@ impl Ledger {
         }
     }
 
-    /// Iterations of a static loop in flight for thread `num` of `threads`: its chunk, or its share. (If the loop is dealt out
-    /// in chunks the share can be a chunk longer or shorter.)
+    /// Iterations of a static loop in flight for thread `num` of `threads`: its chunk, or its share. (If
+    /// the loop is dealt out in chunks the share can be a chunk longer or shorter.)
     pub fn dealt(&self, num: u32, threads: u32) -> Option<u64> {
         let hi = self.hi.load(Relaxed);
         match self.construct.load(Acquire) {
@@ -173,7 +176,8 @@ impl Ledger {
         self.had_last.get()
     }
 
-    /// Recovery: the chunk in flight goes to others. Returns the record it belonged to already, if it was an orphan.
+    /// Recovery: the chunk in flight goes to others. Returns the record it belonged to already, if it was
+    /// an orphan.
     pub fn lose(&self, had_last: bool) -> Option<u32> {
         let of = self.orphan_of.get();
         self.orphan_of.set(0);

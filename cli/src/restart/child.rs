@@ -1,11 +1,14 @@
-//! The program as a child of `promp`: with a number of its own choosing, never left behind, told of every signal.
+//! The program as a child of `promp`: with a number of its own choosing, never left behind, told of every
+//! signal.
 //!
-//! Programs remember the number of their process (to find out whether they are a child made by fork, in names of files, in messages to others). Linux lets root,
-//! and who has CAP_CHECKPOINT_RESTORE, choose the number of a new process (clone3(2), 5.5); where it does not, or the number is somebody else's, the program has
-//! another.
+//! Programs remember the number of their process (to find out whether they are a child made by fork, in
+//! names of files, in messages to others). Linux lets root, and who has CAP_CHECKPOINT_RESTORE, choose the
+//! number of a new process (clone3(2), 5.5); where it does not, or the number is somebody else's, the
+//! program has another.
 //!
-//! From before the child is made until it has ended this process blocks all signals and takes them one by one: what it gets, the child gets. If this process is
-//! killed, the kernel kills the child (PR_SET_PDEATHSIG); a parent that has died before the child could ask for that is noticed by its number.
+//! From before the child is made until it has ended this process blocks all signals and takes them one by
+//! one: what it gets, the child gets. If this process is killed, the kernel kills the child
+//! (PR_SET_PDEATHSIG); a parent that has died before the child could ask for that is noticed by its number.
 
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -40,7 +43,8 @@ fn bit(signal: i32) -> u64 {
 pub struct End {
     /// Its status.
     pub status: ExitStatus,
-    /// This process has passed a request to end on to it, and it has ended because of that as far as can be known.
+    /// This process has passed a request to end on to it, and it has ended because of that as far as can be
+    /// known.
     pub asked: bool,
 }
 
@@ -59,8 +63,9 @@ impl End {
     }
 }
 
-/// Runs `c` as process `pid`, if one is given, until it ends. An error of kind `AddrInUse`: there can be no process of that number. `goes_on`: signals after which
-/// the program goes on, because a checkpoint is all that is asked for by them.
+/// Runs `c` as process `pid`, if one is given, until it ends. An error of kind `AddrInUse`: there can be no
+/// process of that number. `goes_on`: signals after which the program goes on, because a checkpoint is all
+/// that is asked for by them.
 pub fn run(c: &mut Command, pid: Option<u32>, goes_on: u64) -> io::Result<End> {
     Ok(Child::start(c, pid)?.wait(goes_on))
 }
@@ -132,8 +137,8 @@ impl Child {
         }
     }
 
-    /// Waits until it has ended. It gets the signals that this process gets, but for those from the terminal, which it has got itself; this process stops when it
-    /// stops.
+    /// Waits until it has ended. It gets the signals that this process gets, but for those from the
+    /// terminal, which it has got itself; this process stops when it stops.
     fn wait(self, goes_on: u64) -> End {
         let mut asked: Option<Instant> = None;
         // The program catches or ignores what it was asked by: it goes on for as long as it likes.

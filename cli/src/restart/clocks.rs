@@ -1,6 +1,8 @@
-//! Clocks that begin anew with the system go on for a program that is continued after a new start, or on another machine: it gets a time namespace
-//! (time_namespaces(7)) in which they are where they were. That is right for everything that goes by them: the program's own calls, deadlines, waits that the
-//! checkpoint has found in the kernel, timers. A clock that is ahead stays as it is: it looks as if the program had not had a CPU for a while.
+//! Clocks that begin anew with the system go on for a program that is continued after a new start, or on
+//! another machine: it gets a time namespace (time_namespaces(7)) in which they are where they were. That
+//! is right for everything that goes by them: the program's own calls, deadlines, waits that the checkpoint
+//! has found in the kernel, timers. A clock that is ahead stays as it is: it looks as if the program had
+//! not had a CPU for a while.
 //!
 //! It needs CAP_SYS_ADMIN. Where that is missing the program's process says that its times go back.
 
@@ -10,7 +12,8 @@ use std::sync::OnceLock;
 const CLONE_NEWTIME: libc::c_int = 0x80;
 const OFFSETS: &str = "/proc/self/timens_offsets";
 
-/// Has the processes that are made from here on see clocks that are at least what they were at `was`. False: nothing has been done.
+/// Has the processes that are made from here on see clocks that are at least what they were at `was`.
+/// False: nothing has been done.
 pub fn go_on_from(was: &Clocks) -> bool {
     let behind = Clocks::now().behind(was);
     if behind == Clocks::default() {

@@ -1,10 +1,11 @@
-//! The keeper: a host of its own that takes checkpoints and rolls back. It lives in the kept region and has no part in what
-//! it saves.
+//! The keeper: a host of its own that takes checkpoints and rolls back. It lives in the kept region and has
+//! no part in what it saves.
 //!
-//! Taking a checkpoint (the repaired protocol; docs/checkpoints.md): Started is set; every thread arrives — wherever it is, the
-//! freeze signal finds it, so nobody waits for one who waits for him — and counts Counter down; the keeper waits for
-//! everybody, notes the contexts, copies what has changed, arms the tracking of writes anew, and only then lets the
-//! threads go and clears Started: what they write afterwards belongs to the next checkpoint. Writing to disk comes after.
+//! Taking a checkpoint (the repaired protocol; docs/checkpoints.md): Started is set; every thread arrives —
+//! wherever it is, the freeze signal finds it, so nobody waits for one who waits for him — and counts
+//! Counter down; the keeper waits for everybody, notes the contexts, copies what has changed, arms the
+//! tracking of writes anew, and only then lets the threads go and clears Started: what they write
+//! afterwards belongs to the next checkpoint. Writing to disk comes after.
 
 mod ahead;
 mod copy;
@@ -250,8 +251,8 @@ impl Keeper {
         k.place.interval_ns.store(if self.settings.live { ns } else { 0 }, Relaxed);
     }
 
-    /// A checkpoint has been taken, for which threads were stopped for `stop_ns`. Returns what it has cost; with PROMP_CKPT_INTERVAL=auto
-    /// the interval goes by that.
+    /// A checkpoint has been taken, for which threads were stopped for `stop_ns`. Returns what it has cost;
+    /// with PROMP_CKPT_INTERVAL=auto the interval goes by that.
     fn adapt(&mut self, stop_ns: u64) -> u64 {
         let cpu_ns = time::of_thread_ns(syscall::gettid()).saturating_sub(self.began_cpu_ns);
         let cost_ns = stop_ns + cpu_ns / crew::cpus();

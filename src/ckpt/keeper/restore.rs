@@ -16,8 +16,8 @@ use core::sync::atomic::Ordering::*;
 /// Linux 6.13; libc has no name for it yet.
 const MADV_GUARD_REMOVE: i32 = 103;
 
-/// How long a rollback tries to stop all threads. A checkpoint can do without one that comes or goes and has no CPU, or waits for a slow disk;
-/// here the program would end.
+/// How long a rollback tries to stop all threads. A checkpoint can do without one that comes or goes and
+/// has no CPU, or waits for a slow disk; here the program would end.
 const PATIENCE_NS: u64 = 10_000_000_000;
 /// Between two attempts.
 const PAUSE_NS: u64 = 50_000;
@@ -78,8 +78,8 @@ impl Keeper {
         }
     }
 
-    /// Memory, files, dispositions and threads become what they were; threads that are frozen in `seats` take their contexts. `again`: what
-    /// others see twice.
+    /// Memory, files, dispositions and threads become what they were; threads that are frozen in `seats`
+    /// take their contexts. `again`: what others see twice.
     fn put_back(&mut self, seats: &[&'static Seat], began: u64, again: &[String]) -> Result<(), String> {
         let k = keep::get();
         let contexts = self.last.contexts.clone();
@@ -115,8 +115,8 @@ impl Keeper {
         self.hand_out(&contexts, &carriers)
     }
 
-    /// Gives every context a host: the frozen one of the same thread, or a new one. `carriers`: seats of frozen hosts, with
-    /// the threads they carry.
+    /// Gives every context a host: the frozen one of the same thread, or a new one. `carriers`: seats of
+    /// frozen hosts, with the threads they carry.
     fn hand_out(&mut self, contexts: &[Context], carriers: &[(u32, usize)]) -> Result<(), String> {
         let k = keep::get();
         // A thread that has got another seat since: its host waits in that one.
@@ -152,7 +152,8 @@ impl Keeper {
             orders.push((s, carrier.is_some(), &c.attributes));
         }
         process::send_pending(self.last.pending);
-        // One number for all processes of the run: what was arranged in another one does not count here, either.
+        // One number for all processes of the run: what was arranged in another one does not count here,
+        // either.
         let before = super::super::state()[image::state::EPOCH].fetch_add(1, Relaxed);
         k.epoch.store(before as u32 + 1, Relaxed);
         k.started.store(0, SeqCst);
@@ -232,7 +233,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// Makes memory in `runs` of `maps`, of which the pages `noted` have changed in any case, what it was by `index`.
+    /// Makes memory in `runs` of `maps`, of which the pages `noted` have changed in any case, what it was
+    /// by `index`.
     fn put_pages_back(
         &mut self,
         maps: &[Map],
@@ -323,7 +325,8 @@ impl Keeper {
         self.put_memory_back()?;
         self.put_the_rest_back(true)?;
         files::dispose(&self.last.signals);
-        // Locks note their holders' ids of then: none of these must be another thread's now. In a container that has just begun the next ids are the same.
+        // Locks note their holders' ids of then: none of these must be another thread's now. In a container
+        // that has just begun the next ids are the same.
         let former = former_ids(&contexts);
         host::use_up(&former.iter().map(|(_, id)| *id).collect::<Vec<_>>());
         let tp = contexts.iter().find(|c| c.initial).map_or(0, |c| c.thread_pointer);

@@ -1,9 +1,11 @@
 //! Threads that are not the runtime's: those that the program has made itself.
 //!
-//! What such a thread waits for may lie outside of the process (another process' answer, the clock, a device) and does not go back with it,
-//! which only the user can judge. So checkpoints are refused while there are any, unless PROMP_CKPT_THREADS=all says that they may be
-//! saved and rolled back like the others. Those that have come to the runtime have logical threads and seats; the rest get seats here. So does the thread that the
-//! program began with, as long as it has not come to the runtime: checkpoints begin before the first region.
+//! What such a thread waits for may lie outside of the process (another process' answer, the clock, a
+//! device) and does not go back with it, which only the user can judge. So checkpoints are refused while
+//! there are any, unless PROMP_CKPT_THREADS=all says that they may be saved and rolled back like the
+//! others. Those that have come to the runtime have logical threads and seats; the rest get seats here. So
+//! does the thread that the program began with, as long as it has not come to the runtime: checkpoints
+//! begin before the first region.
 
 use super::super::keep;
 use super::super::seats::Seat;
@@ -61,10 +63,12 @@ impl Keeper {
         Ok(seats)
     }
 
-    /// Kernel thread `tid` cannot be saved. If it is a worker that is being made, or a failed host, that is over within microseconds.
+    /// Kernel thread `tid` cannot be saved. If it is a worker that is being made, or a failed host, that is
+    /// over within microseconds.
     pub(super) fn stranger(&mut self, tid: u32, why: &str) -> No {
         const PASSING_NS: u64 = 100_000_000;
-        // The program's first thread comes to the runtime, or makes a thread: if it has no CPU that takes longer.
+        // The program's first thread comes to the runtime, or makes a thread: if it has no CPU that takes
+        // longer.
         const COMING_NS: u64 = 2_000_000_000;
         let now = time::now_ns();
         let patience = if tid == syscall::getpid() { COMING_NS } else { PASSING_NS };
@@ -84,7 +88,8 @@ fn own(why: &str, tid: u32) -> String {
     format!("{why} (kernel thread {tid}){advice}")
 }
 
-/// Kernel ids of the process' threads that have no seat among `seats`, and are none of the runtime's own hosts.
+/// Kernel ids of the process' threads that have no seat among `seats`, and are none of the runtime's own
+/// hosts.
 pub(super) fn strangers(seats: &[&'static Seat]) -> Vec<u32> {
     without_seat(hosts(), seats)
 }

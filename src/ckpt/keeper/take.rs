@@ -42,8 +42,8 @@ impl Keeper {
         let began = time::now_ns();
         let seats = self.freeze()?;
         if k.failed.load(Acquire) > 0 || seats.iter().any(|s| s.is_about_to_stop()) {
-            // One failed while the others were being stopped: first the rollback. Or a stop waits for a call's exit: saved, it
-            // would strike again after every rollback.
+            // One failed while the others were being stopped: first the rollback. Or a stop waits for a
+            // call's exit: saved, it would strike again after every rollback.
             self.thaw();
             return Err(No::Later);
         }
@@ -54,7 +54,8 @@ impl Keeper {
             self.unknown = true; // until it is whole
             k.in_memory.store(1, Release);
         }
-        // Whoever asks for it to end, or to stop, gets it as it is now. Another request to end must find somebody who takes it.
+        // Whoever asks for it to end, or to stop, gets it as it is now. Another request to end must find
+        // somebody who takes it.
         let stays = copied.is_ok() && self.stays_frozen();
         let thawed = if stays { time::now_ns() } else { self.thaw() };
         let hears =
@@ -71,7 +72,8 @@ impl Keeper {
         taken
     }
 
-    /// Copies what is copied while the threads run, writes it all, and makes it the last whole checkpoint. `had`: bytes that were ready for staging.
+    /// Copies what is copied while the threads run, writes it all, and makes it the last whole checkpoint.
+    /// `had`: bytes that were ready for staging.
     fn complete(
         &mut self,
         (about, mut held, running): (Description, Held, Running),
@@ -156,7 +158,8 @@ impl Keeper {
         }
     }
 
-    /// Describes the frozen process and copies the pages that have changed. Blocks that are `busy` are not armed anew.
+    /// Describes the frozen process and copies the pages that have changed. Blocks that are `busy` are not
+    /// armed anew.
     fn copy(&mut self, seats: &[&'static Seat], busy: Busy) -> Result<(Description, Held, Running), No> {
         let maps = memory::mappings();
         if maps.is_empty() {
@@ -269,7 +272,8 @@ impl Keeper {
         }
     }
 
-    /// The program, its arguments and its environment, as they were when it began. The kernel shows a restarted process' own.
+    /// The program, its arguments and its environment, as they were when it began. The kernel shows a
+    /// restarted process' own.
     fn command(&self) -> (String, Vec<Word>, Vec<Word>) {
         if self.generation > 0 {
             let l = &self.last;

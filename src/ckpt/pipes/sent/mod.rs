@@ -1,13 +1,15 @@
-//! Output that a pipe has taken is sent once: after a rollback the program sends again what it has sent since the checkpoint, and that
-//! stays here.
+//! Output that a pipe has taken is sent once: after a rollback the program sends again what it has sent
+//! since the checkpoint, and that stays here.
 //!
-//! For each pipe that the program was started with for output, the last 64 MiB that it has taken are noted in a ring, a file that outlives the
-//! process, as do the counters. A checkpoint has the position; a rollback puts it back, and what the program hands over until it is `end` again is
-//! compared with the notes and dropped. If it differs, from there on whole lines that have been sent are dropped once each, in whatever order
-//! they come, and others are sent (`lines.rs`). `piece.rs` sends, `calls.rs` has the program's calls.
+//! For each pipe that the program was started with for output, the last 64 MiB that it has taken are noted
+//! in a ring, a file that outlives the process, as do the counters. A checkpoint has the position; a
+//! rollback puts it back, and what the program hands over until it is `end` again is compared with the
+//! notes and dropped. If it differs, from there on whole lines that have been sent are dropped once each,
+//! in whatever order they come, and others are sent (`lines.rs`). `piece.rs` sends, `calls.rs` has the
+//! program's calls.
 //!
-//! A process that is killed between sending a piece and noting it leaves one that may have been sent (`tried` is ahead of `end`): a restart says so, and
-//! it is sent again.
+//! A process that is killed between sending a piece and noting it leaves one that may have been sent
+//! (`tried` is ahead of `end`): a restart says so, and it is sent again.
 
 pub mod calls;
 mod lines;
@@ -83,8 +85,8 @@ pub fn boot() -> String {
 }
 
 impl Sent {
-    /// Follows the pipes among `inherited` into which the program writes. Those that `saved` has, of a checkpoint that a new process goes on from, go on from
-    /// there. Returns what is to be said.
+    /// Follows the pipes among `inherited` into which the program writes. Those that `saved` has, of a
+    /// checkpoint that a new process goes on from, go on from there. Returns what is to be said.
     pub fn begin(
         &self,
         dir: &Path,
@@ -206,8 +208,10 @@ impl Sent {
         }
     }
 
-    /// The program goes back to where it was in a log, a file that is `length` bytes long now. True: others have written to it since, so it stays as it is, and what the
-    /// program sends again is left out. False: all that has been added is the program's own, which is noted no more: it may be cut, and is sent anew; or it is no log.
+    /// The program goes back to where it was in a log, a file that is `length` bytes long now. True: others
+    /// have written to it since, so it stays as it is, and what the program sends again is left out. False:
+    /// all that has been added is the program's own, which is noted no more: it may be cut, and is sent
+    /// anew; or it is no log.
     pub fn keeps_a_log(&self, f: &image::OpenFile, length: u64) -> bool {
         let id = [f.device, f.inode];
         let Some((slot, sink)) = self.all().find(|(_, s)| s.is_log() && s.stream.is(id)) else {
@@ -236,7 +240,8 @@ impl Sent {
         false
     }
 
-    /// Bytes that the pipe behind `fd` has taken since the program was where it is in `saved`, if all of them are known.
+    /// Bytes that the pipe behind `fd` has taken since the program was where it is in `saved`, if all of
+    /// them are known.
     pub fn since(&self, fd: i32, saved: &[image::Sent]) -> Option<u64> {
         let pipe = behind(fd)?;
         let (slot, s) = self.all().find(|(_, s)| s.stream.is(pipe))?;
@@ -255,7 +260,8 @@ impl Sent {
     }
 }
 
-/// Is what has been added to file `f` since it was that long what was noted between two places? Yes, where it cannot be read.
+/// Is what has been added to file `f` since it was that long what was noted between two places? Yes, where
+/// it cannot be read.
 fn is_noted(f: &image::OpenFile, notes: Notes, position: u64, end: u64) -> bool {
     let Ok(fd) = files::open(&format!("/proc/self/fd/{}", f.fd), libc::O_RDONLY | libc::O_CLOEXEC, 0) else {
         return true;
