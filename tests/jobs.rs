@@ -302,6 +302,31 @@ fn asked_to_end_until_it_is_done() {
     }
 }
 
+/// Checkpoints of which none can be read are neither continued nor overwritten by `--resume`.
+#[test]
+fn what_cannot_be_read_is_not_overwritten() {
+    let s = Scratch::new("unreadable");
+    let dir = s.path("ckpt");
+    let c = run(&dir, &["--every", "20ms"], &steps(), &["60"]);
+    assert_eq!(limited(c, LIMIT).status, 0);
+    let images = || {
+        let all = fs::read_dir(&dir).expect("the directory").map(|e| e.expect("an entry").path());
+        let mut all: Vec<_> = all.filter(|p| p.is_file()).collect();
+        all.sort();
+        all
+    };
+    let damaged: Vec<_> =
+        images().into_iter().filter(|p| fs::metadata(p).is_ok_and(|m| m.len() > 0)).collect();
+    assert!(!damaged.is_empty());
+    damaged.iter().for_each(|p| fs::write(p, "not an image").expect("damage"));
+    let before: Vec<_> = images().iter().map(|p| fs::read(p).expect("readable")).collect();
+    let again = limited(run(&dir, &["--resume"], &steps(), &["60"]), LIMIT);
+    assert_eq!(again.status, 71, "{}", again.err);
+    assert!(again.out.is_empty() && again.err.contains("remove it to begin anew"), "{}", again.err);
+    let after: Vec<_> = images().iter().map(|p| fs::read(p).expect("readable")).collect();
+    assert!(before == after, "something was overwritten");
+}
+
 /// Requests by `promp checkpoint`, and what is refused.
 #[test]
 fn checkpoints_on_request() {

@@ -31,8 +31,21 @@ pub fn restart(r: &args::Restart) -> Outcome {
 /// The program must be the one that `r` names: another one's checkpoint is neither continued nor
 /// overwritten.
 pub fn resume(dir: &Path, r: &args::Run, program: &Path, goes_on: u64) -> Option<Outcome> {
-    let d = Directory::open(dir).ok()?;
-    let g = d.generations().into_iter().find_map(|n| d.read(n).ok())?;
+    let there = promp_image::generation_files(dir);
+    let mut problems = Vec::new();
+    let opened = Directory::open(dir).map_err(|e| problems.push(e)).ok();
+    let g = opened
+        .as_ref()
+        .and_then(|d| d.generations().into_iter().find_map(|n| d.read(n).map_err(|e| problems.push(e)).ok()));
+    let (Some(d), Some(g)) = (&opened, g) else {
+        // What cannot be read is not overwritten: it may be all that there is of a long run.
+        let why = format_args!(
+            "{} holds checkpoints, and none of them can be read ({}); remove it to begin anew",
+            dir.display(),
+            problems.join("; ")
+        );
+        return (!there.is_empty()).then(|| Err(refused(why)));
+    };
     let saved: Vec<&OsStr> = g.about.arguments.iter().skip(1).map(Word::as_os_str).collect();
     let script = matches!(crate::elf::kind(program), Ok(crate::elf::Kind::Script));
     // Of a script the interpreter is the program, and the script one of its arguments.
