@@ -408,6 +408,47 @@ echo 'job: other work'
     }
 }
 
+/// What is gone from a log is sent anew: it was emptied, as by a restart that was killed in its turn; or that
+/// restart did not write to its end.
+#[test]
+fn a_log_that_was_emptied() {
+    let s = Scratch::new("emptied");
+    let exe = steps();
+    let args = ["80", "late", "300"];
+    let want = reference(&exe, &args, &[]).out;
+    // Killed when it has written something, but before a checkpoint of that (else 77: once more).
+    let start = "\"$P\" run --threads 2 --ckpt \"$D\" --every 250ms -- \"$E\" 80 late 300 1<>\"$L\" & p=$!
+while :; do G=$(ls \"$D\"/gen-* 2>/dev/null); [ -s \"$L\" ] && break; sleep 0.01; done
+kill -9 $p; wait $p 2>/dev/null; cp \"$L\" \"$L.then\"
+[ -n \"$G\" ] && [ \"$(ls \"$D\"/gen-*)\" = \"$G\" ] || exit 77\n";
+    let killed = "\"$P\" restart \"$D\" 1<>\"$L\" & p=$!
+sleep 0.1; pkill -9 -P $p; kill -9 $p; wait $p 2>/dev/null\n";
+    for between in [": > \"$L\"\n".into(), format!("{killed}: > \"$L\"\n"), killed.to_string()] {
+        for redirected in ["1<>\"$L\"", ">>\"$L\""] {
+            let (dir, log) = (s.path("ckpt"), s.path("log"));
+            let script = format!("{start}{between}\"$P\" restart \"$D\" {redirected}");
+            let attempt = || {
+                let _ = fs::remove_dir_all(&dir);
+                fs::write(&log, "").expect("a log");
+                let mut c = Command::new("bash");
+                clean(&mut c);
+                c.args(["-c", &script]).env("P", command()).env("D", &dir).env("E", &exe).env("L", &log);
+                limited(c, LIMIT)
+            };
+            let mut end = attempt();
+            for _ in 0..20 {
+                if end.status != 77 {
+                    break;
+                }
+                end = attempt();
+            }
+            assert_eq!(end.status, 0, "{script}: {}", end.err);
+            assert!(!read(&s.path("log.then")).is_empty());
+            assert_eq!(read(&log), want, "{script}: {}", end.err);
+        }
+    }
+}
+
 /// Time in which nobody could run is nobody's failure: the process, or all of it again and again, stands
 /// still for longer than the watchdog's limit.
 #[test]

@@ -76,6 +76,13 @@ impl Counters {
     fn notes(self, stream: &Stream) -> Notes<'_> {
         Notes { stream, end: self.end, from: self.from }
     }
+
+    /// Nothing is there behind `position`.
+    fn begin_again(&self, position: u64) {
+        for w in [self.end, self.tried] {
+            w.store(position, Release);
+        }
+    }
 }
 
 /// Which run of the system this is: the kernel numbers pipes anew in each.
@@ -128,7 +135,10 @@ impl Sent {
                     said.push(again(sent, s.inode));
                 }
                 self.go_back_to(slot, s);
-            } else if sent > 0 && !log {
+            } else if log {
+                // It is cut when the program goes back, so what was noted is not there any more.
+                c.begin_again(s.position);
+            } else if sent > 0 {
                 said.push(again(sent, s.inode));
             }
         }
@@ -209,9 +219,9 @@ impl Sent {
     }
 
     /// The program goes back to where it was in a log, a file that is `length` bytes long now. True: others
-    /// have written to it since, so it stays as it is, and what the program sends again is left out. False:
-    /// all that has been added is the program's own, which is noted no more: it may be cut, and is sent
-    /// anew; or it is no log.
+    /// have written to it since, so it stays as it is, and what the program sends again is left out, unless
+    /// some of it is not there any more. False: all that has been added is the program's own, which is noted
+    /// no more: it may be cut, and is sent anew; or it is no log.
     pub fn keeps_a_log(&self, f: &image::OpenFile, length: u64) -> bool {
         let id = [f.device, f.inode];
         let Some((slot, sink)) = self.all().find(|(_, s)| s.is_log() && s.stream.is(id)) else {
@@ -228,16 +238,18 @@ impl Sent {
         if length < f.length {
             return false;
         }
-        if !(counted && notes.has(position) && is_noted(f, notes, position, end)) {
+        let noted = |to: u64| notes.has(position) && is_noted(f, notes, position, to);
+        let ours = counted && noted(end);
+        if !ours && added >= own {
             return true;
         }
-        for w in [c.end, c.tried] {
-            w.store(position, Release);
-        }
+        // It is the program's own, or some of that is gone: then all of it is sent anew, behind what is there.
+        let keeps = !ours && !noted(position + added);
+        c.begin_again(position);
         sink.lines.begin(position);
         sink.stream.position.store(position, Relaxed);
         sink.stream.asked.store(position, Relaxed);
-        false
+        keeps
     }
 
     /// Bytes that the pipe behind `fd` has taken since the program was where it is in `saved`, if all of
