@@ -36,6 +36,17 @@ impl Instead {
     }
 }
 
+/// Where several are called instead of one function the first of them is, and calls the next one as it would
+/// call libc's. After [`Instead::learn`].
+pub fn chain(list: &[Instead]) {
+    for (i, first) in list.iter().enumerate() {
+        if let Some(next) = list[i + 1..].iter().find(|n| n.name == first.name && n.version == first.version)
+        {
+            first.real.store(next.address, Relaxed);
+        }
+    }
+}
+
 /// The C library's own objects, by the beginnings of their names.
 const OF_LIBC: [&str; 7] = ["libc.so", "libc-", "ld-", "libpthread", "libdl", "librt", "libasan"];
 

@@ -223,7 +223,9 @@ fn all() -> Vec<Instead> {
 
 /// Finds libc's functions and makes the program's calls lead here. Once, while the program has one thread in the runtime.
 pub fn begin(j: &Journal) {
-    all().iter().for_each(Instead::learn);
+    let list = all();
+    list.iter().for_each(Instead::learn);
+    tables::chain(&list);
     let (maps, door) = (maps::all(), Door::open());
     sent::calls::begin(&maps, &door);
     received::calls::begin(&maps, &door);
