@@ -4,7 +4,7 @@ mod common;
 use common::saved::*;
 use common::*;
 use std::fs;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -20,6 +20,17 @@ fn run(dir: &Path, options: &[&str], exe: &Path, args: &[&str]) -> Command {
     clean(&mut c);
     c.args(["run", "--threads", "2", "--ckpt"]).arg(dir).args(options).arg("--").arg(exe).args(args);
     c.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // A shell that runs the tests in the background has them ignore SIGINT and SIGQUIT (nohup: SIGHUP), and
+    // what is ignored is inherited.
+    // SAFETY: plain system calls in the child.
+    unsafe {
+        c.pre_exec(|| {
+            for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP, libc::SIGTERM] {
+                libc::signal(signal, libc::SIG_DFL);
+            }
+            Ok(())
+        })
+    };
     c
 }
 

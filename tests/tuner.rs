@@ -148,7 +148,9 @@ fn two_processes_lose_nothing() {
         .collect();
     for child in started {
         let r = ended(child, LIMIT);
-        assert_eq!((r.status, messages(&r)), (0, vec![]), "{}", r.err);
+        // One that comes late may find entries, and none of them its own.
+        let others = |m: &str| m.contains("is of this program as it is now: searched anew");
+        assert!(r.status == 0 && messages(&r).iter().all(|m| others(m)), "{}", r.err);
     }
     let text = std::fs::read_to_string(&tune).expect("written");
     for threads in 2..6 {

@@ -133,11 +133,15 @@ macro_rules! behind_six {
             unsafe extern "C" fn entry() {
                 core::arch::naked_asm!(
                     exported_label!($name),
+                    ".cfi_startproc",
                     "lea rax, [rsp + 8]",
                     "push rax",
+                    ".cfi_adjust_cfa_offset 8",
                     "call {inner}",
                     "add rsp, 8",
+                    ".cfi_adjust_cfa_offset -8",
                     "ret",
+                    ".cfi_endproc",
                     inner = sym $inner,
                 )
             }
