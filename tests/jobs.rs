@@ -434,8 +434,14 @@ kill -9 $p; wait $p 2>/dev/null; cp \"$L\" \"$L.then\"
 [ -n \"$G\" ] && [ \"$(ls \"$D\"/gen-*)\" = \"$G\" ] || exit 77\n";
     let killed = "\"$P\" restart \"$D\" 1<>\"$L\" & p=$!
 sleep 0.1; pkill -9 -P $p; kill -9 $p; wait $p 2>/dev/null\n";
-    for between in [": > \"$L\"\n".into(), format!("{killed}: > \"$L\"\n"), killed.to_string()] {
-        for redirected in ["1<>\"$L\"", ">>\"$L\""] {
+    let (emptied, from_its_beginning, at_its_end) = (": > \"$L\"\n", "1<>\"$L\"", ">>\"$L\"");
+    for (between, redirections) in [
+        (emptied.into(), &[from_its_beginning, at_its_end][..]),
+        (format!("{killed}{emptied}"), &[from_its_beginning, at_its_end]),
+        // What it has written itself it has not noted, so it would come twice at the file's end.
+        (killed.to_string(), &[from_its_beginning]),
+    ] {
+        for redirected in redirections {
             let (dir, log) = (s.path("ckpt"), s.path("log"));
             let script = format!("{start}{between}\"$P\" restart \"$D\" {redirected}");
             let attempt = || {

@@ -190,6 +190,7 @@ impl Keeper {
         keep::get().sent.expect(&self.last.sent);
         files::put_back(&self.last.files, &self.ours(), new_process, &self.store)?;
         if new_process {
+            keep::get().sent.forget_cut(&self.last.sent, &self.last.files);
             // It has been given others in their place.
             for f in self.last.files.iter_mut().filter(|f| f.inherited && !f.regular) {
                 f.path = streams::path_of(f.fd);

@@ -135,10 +135,7 @@ impl Sent {
                     said.push(again(sent, s.inode));
                 }
                 self.go_back_to(slot, s);
-            } else if log {
-                // It is cut when the program goes back, so what was noted is not there any more.
-                c.begin_again(s.position);
-            } else if sent > 0 {
+            } else if sent > 0 && !log {
                 said.push(again(sent, s.inode));
             }
         }
@@ -250,6 +247,20 @@ impl Sent {
         sink.stream.position.store(position, Relaxed);
         sink.stream.asked.store(position, Relaxed);
         keeps
+    }
+
+    /// The program has gone back, and its files with it. A log that this process does not write to the end of is
+    /// not followed and has been cut: what was noted is not there any more.
+    pub fn forget_cut(&self, saved: &[image::Sent], files: &[image::OpenFile]) {
+        for s in saved.iter().filter(|s| (s.slot as usize) < STREAMS) {
+            let (slot, id) = (s.slot as usize, [s.device, s.inode]);
+            let cut =
+                |f: &image::OpenFile| f.inherited && f.regular && f.fd != 2 && [f.device, f.inode] == id;
+            let log = files.iter().any(cut);
+            if log && !self.sinks[slot].stream.follows() && !self.all().any(|(_, k)| k.stream.is(id)) {
+                Counters::of(slot).begin_again(s.position);
+            }
+        }
     }
 
     /// Bytes that the pipe behind `fd` has taken since the program was where it is in `saved`, if all of
