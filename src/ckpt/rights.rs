@@ -1,11 +1,11 @@
 //! Rights that the program gives up. Users, groups and the like are the kernel's affair for each thread;
-//! libc's functions (`setuid` and its kin) have all threads change that libc knows of, which the runtime's own
-//! hosts are not. So the program's calls lead here as soon as there is such a host, and the hosts become what
-//! the caller is.
+//! libc's functions (`setuid` and its kin) have all threads change that libc knows of, which the runtime's
+//! own hosts are not. So the program's calls lead here as soon as there is such a host, and the hosts
+//! become what the caller is.
 //!
 //! Also calls that change the calling thread alone (`capset`, `prctl`, the same system calls made by
-//! `syscall`): the runtime's hosts never have more rights than a thread of the program has given up. Filters of
-//! system calls are not copied: one made for the program would end the hosts, or the process.
+//! `syscall`): the runtime's hosts never have more rights than a thread of the program has given up.
+//! Filters of system calls are not copied: one made for the program would end the hosts, or the process.
 
 use super::keep;
 use crate::say;

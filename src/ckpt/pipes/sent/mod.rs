@@ -240,7 +240,8 @@ impl Sent {
         if !ours && added >= own {
             return true;
         }
-        // It is the program's own, or some of that is gone: then all of it is sent anew, behind what is there.
+        // It is the program's own, or some of that is gone: then all of it is sent anew, behind what is
+        // there.
         let keeps = !ours && !noted(position + added);
         c.begin_again(position);
         sink.lines.begin(position);
@@ -249,8 +250,8 @@ impl Sent {
         keeps
     }
 
-    /// The program has gone back, and its files with it. A log that this process does not write to the end of is
-    /// not followed and has been cut: what was noted is not there any more.
+    /// The program has gone back, and its files with it. A log that this process does not write to the end
+    /// of is not followed and has been cut: what was noted is not there any more.
     pub fn forget_cut(&self, saved: &[image::Sent], files: &[image::OpenFile]) {
         for s in saved.iter().filter(|s| (s.slot as usize) < STREAMS) {
             let (slot, id) = (s.slot as usize, [s.device, s.inode]);
