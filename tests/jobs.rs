@@ -304,6 +304,10 @@ fn asked_to_end_until_it_is_done() {
             }
         }
         assert_eq!(read(&out), want, "after {ends} checkpoints");
+        if ends == 0 {
+            // It came to its end before it was asked: there is no checkpoint that knows of this command.
+            continue;
+        }
         // Repeated, it does nothing.
         let c = run(&dir, &["--resume"], &exe, &args);
         let again = limited(c, LIMIT);
