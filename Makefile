@@ -31,7 +31,7 @@ demo: setup build
 # models, programs, sweeps, other people's software.
 test: setup-tests lint build plugin loom
 	$(CARGO) test --lib
-	$(CARGO) test --release --workspace
+	$(CARGO) test --release --workspace --no-fail-fast
 
 setup-long: setup-tests
 	@tools/setup.sh long
