@@ -5,7 +5,6 @@ use crate::{Failure, Outcome, args};
 use memmap2::{MmapOptions, MmapRaw};
 use promp_image::state::{self, Then};
 use std::fs::{self, File};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::*};
@@ -120,12 +119,11 @@ impl State {
 
     /// Notes a request; its number.
     fn ask(&self, then: Then) -> u64 {
-        // SAFETY: plain call, with a descriptor of ours.
-        let lock = |how| unsafe { libc::flock(self.file.as_raw_fd(), how) };
-        lock(libc::LOCK_EX);
+        // One that asks at a time, where the file can be locked; it is let go with the file.
+        let _ = self.file.lock();
         self.word(state::THEN).store(then as u64, Relaxed);
         let number = self.word(state::REQUEST).fetch_add(1, Release) + 1;
-        lock(libc::LOCK_UN);
+        let _ = self.file.unlock();
         number
     }
 

@@ -4,6 +4,10 @@ mod child;
 mod clocks;
 
 use crate::{Failure, Outcome, args};
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
+use nix::sys::personality::{self, Persona};
+use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::stat::Mode;
 use promp_image::on_signal::OnSignal;
 use promp_image::{Directory, Generation, Word, fit};
 use std::ffi::OsStr;
@@ -137,21 +141,16 @@ fn command(dir: &Path) -> Result<(Command, u32), Failure> {
 
 /// Switches address-space randomisation off for what this process executes from here on. False: not allowed.
 pub fn fix_addresses() -> bool {
-    // SAFETY: plain calls.
-    unsafe {
-        let now = libc::personality(0xffff_ffff);
-        now >= 0 && libc::personality((now | libc::ADDR_NO_RANDOMIZE) as libc::c_ulong) >= 0
-    }
+    let fixed = |now: Persona| personality::set(now | Persona::ADDR_NO_RANDOMIZE);
+    personality::get().and_then(fixed).is_ok()
 }
 
 pub use child::may_choose_number;
 
 /// It depends on the limit on the stack where the mappings of what is executed from here on lie.
 fn limit_stack(soft: u64) {
-    let mut stack = fit::stack_limit();
-    stack.rlim_cur = soft.min(stack.rlim_max);
-    // SAFETY: reads the structure.
-    unsafe { libc::setrlimit(libc::RLIMIT_STACK, &stack) };
+    let most = fit::stack_limit().rlim_max;
+    let _ = setrlimit(Resource::RLIMIT_STACK, soft.min(most), most);
 }
 
 /// Name and value of a line of the environment.
@@ -175,7 +174,7 @@ fn process(dir: &Path, g: &Generation) -> Command {
     // SAFETY: only system calls between fork and exec.
     unsafe {
         c.pre_exec(move || {
-            libc::umask(umask);
+            nix::sys::stat::umask(Mode::from_bits_truncate(umask));
             limit_stack(stack);
             fix_addresses();
             Ok(())
@@ -259,21 +258,17 @@ fn generations(dir: &Path) -> Vec<(u64, u64, i64)> {
 }
 
 /// Whether somebody has read from standard input: where it is a pipe, a new process cannot read that again.
-struct Watch(libc::c_int);
+struct Watch(Option<Inotify>);
 
 impl Watch {
     fn standard_input() -> Self {
-        // SAFETY: plain calls with a C string. A watch of a descriptor that is not there is none.
-        unsafe {
-            let fd = libc::inotify_init1(libc::IN_NONBLOCK | libc::IN_CLOEXEC);
-            libc::inotify_add_watch(fd, c"/proc/self/fd/0".as_ptr(), libc::IN_ACCESS | libc::IN_ONESHOT);
-            Self(fd)
-        }
+        let watch = Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC).ok();
+        // A watch of a descriptor that is not there is none.
+        let once = AddWatchFlags::IN_ACCESS | AddWatchFlags::IN_ONESHOT;
+        Self(watch.filter(|w| w.add_watch("/proc/self/fd/0", once).is_ok()))
     }
 
     fn was_read(&self) -> bool {
-        let mut event = [0u8; 64];
-        // SAFETY: a buffer of that length.
-        unsafe { libc::read(self.0, event.as_mut_ptr().cast(), event.len()) > 0 }
+        self.0.as_ref().is_some_and(|w| w.read_events().is_ok_and(|e| !e.is_empty()))
     }
 }

@@ -102,8 +102,7 @@ fn check(program: &Path) -> Outcome {
     if meta.mode() & 0o111 == 0 {
         return Err(Failure::new(126, format!("{name} is not executable (chmod +x)")));
     }
-    // SAFETY: no pointers.
-    let (uid, gid) = unsafe { (libc::geteuid(), libc::getegid()) };
+    let (uid, gid) = (nix::unistd::geteuid().as_raw(), nix::unistd::getegid().as_raw());
     if (meta.mode() & 0o4000 != 0 && meta.uid() != uid)
         || (meta.mode() & 0o2000 != 0 && meta.gid() != gid)
         || meta.mode() & 0o6000 != 0

@@ -3,6 +3,7 @@
 mod program;
 
 use crate::{Failure, Outcome, args, library, run};
+use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 use serde::Serialize;
 use std::path::Path;
 use std::process::Command;
@@ -84,9 +85,9 @@ fn findings() -> Vec<Finding> {
         format!("{cpus} by affinity mask and cgroup quota: the default number of threads"),
     );
     for (what, resource) in [
-        ("threads limit", libc::RLIMIT_NPROC),
-        ("address space limit", libc::RLIMIT_AS),
-        ("stack limit", libc::RLIMIT_STACK),
+        ("threads limit", Resource::RLIMIT_NPROC),
+        ("address space limit", Resource::RLIMIT_AS),
+        ("stack limit", Resource::RLIMIT_STACK),
     ] {
         add(what, true, limit(resource));
     }
@@ -132,13 +133,12 @@ fn userfaultfd(flags: libc::c_int) -> bool {
     }
 }
 
-fn limit(resource: libc::__rlimit_resource_t) -> String {
-    let mut r = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: getrlimit fills the structure.
-    if unsafe { libc::getrlimit(resource, &mut r) } != 0 {
-        return "unknown".into();
+fn limit(resource: Resource) -> String {
+    match getrlimit(resource) {
+        Err(_) => "unknown".into(),
+        Ok((RLIM_INFINITY, _)) => "unlimited".into(),
+        Ok((soft, _)) => soft.to_string(),
     }
-    if r.rlim_cur == libc::RLIM_INFINITY { "unlimited".into() } else { r.rlim_cur.to_string() }
 }
 
 #[cfg(test)]

@@ -119,8 +119,7 @@ impl Watched {
 }
 
 fn user() -> u32 {
-    // SAFETY: no pointers.
-    unsafe { libc::geteuid() }
+    nix::unistd::geteuid().as_raw()
 }
 
 /// When a process began: the 22nd field of its stat, behind a name that may hold anything. Nothing for a dead

@@ -55,10 +55,8 @@ pub struct Thread {
 
 /// Seconds on the clock that the file uses.
 pub fn now_ns() -> u64 {
-    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: writes to `t`.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut t) };
-    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+    let t = nix::time::ClockId::CLOCK_MONOTONIC.now().expect("every Linux has this clock");
+    t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64
 }
 
 /// Makes the picture of `now`, or of what happened since `before`.
