@@ -218,8 +218,8 @@ fn built(p: &Program, seed: u64) -> PathBuf {
     compiled("random-live", &format!("p{}", seed % 16), &source(p), &["-fopenmp"])
 }
 
-/// A few in CI; PROMP_TEST_LONG=1: 2,000. How often a program that runs for some ten milliseconds is hit is the
-/// machine's affair: programs are added until enough was seen.
+/// A few in CI; PROMP_TEST_LONG=1: 2,000. How often a program that runs for some ten milliseconds is hit is
+/// the machine's affair: programs are added until enough was seen.
 #[test]
 fn random_programs_with_dead_memory() {
     let s = Scratch::new("randomlive");
