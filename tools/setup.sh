@@ -66,6 +66,7 @@ packages)
     need fasttreeMP fasttree
     need clustalo clustalo
     need muscle muscle
+    need_file '/usr/lib/python3/dist-packages/threadpoolctl.py' python3-threadpoolctl
     python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
     need_file '/usr/lib/*-linux-gnu/libomp.so.5' libomp5-14
     install_missing optional

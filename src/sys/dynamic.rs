@@ -72,6 +72,7 @@ pub struct Wanted<'a> {
 pub struct Dynamic<'a> {
     /// The object's addresses, from the first to behind the last.
     pub memory: Range<usize>,
+    base: usize,
     names: usize,
     names_len: usize,
     symbols: usize,
@@ -100,6 +101,7 @@ impl<'a> Dynamic<'a> {
         let section = headers.iter().find(|p| p.p_type == libc::PT_DYNAMIC).map(at)?;
         let mut d = Self {
             memory,
+            base,
             names: 0,
             names_len: 0,
             symbols: 0,
@@ -244,6 +246,14 @@ impl<'a> Dynamic<'a> {
         false
     }
 
+    /// Where the function is that whoever asks for this name gets, without a version the one of its default
+    /// version.
+    pub fn function(&self, wanted: Wanted) -> Option<usize> {
+        let default = |i| wanted.version.is_some() || self.version_number(i) & HIDDEN == 0;
+        let i = self.find(|i| self.answers(i, wanted) && default(i), wanted.name)?;
+        Some(self.base.wrapping_add(self.symbol(i).st_value as usize))
+    }
+
     /// Would the loader take symbol `i` for what is wanted?
     fn answers(&self, i: u32, wanted: Wanted) -> bool {
         let s = self.symbol(i);
@@ -263,13 +273,14 @@ impl<'a> Dynamic<'a> {
 
     /// Has the object what is wanted?
     pub fn has(&self, wanted: Wanted) -> bool {
-        self.find(wanted).is_some()
+        self.find(|i| self.answers(i, wanted), wanted.name).is_some()
     }
 
-    fn find(&self, wanted: Wanted) -> Option<u32> {
+    /// The first symbol of this name that `is` takes.
+    fn find(&self, is: impl Fn(u32) -> bool, name: &CStr) -> Option<u32> {
         if self.gnu != 0 {
             let [buckets, first, bloom, shift] = [0, 4, 8, 12].map(|at| self.word(self.gnu + at));
-            let hash = gnu_hash(wanted.name);
+            let hash = gnu_hash(name);
             // SAFETY: the filter, `bloom` words, a power of two.
             let filter =
                 unsafe { *((self.gnu + 16) as *const u64).add((hash as usize / 64) & (bloom as usize - 1)) };
@@ -283,7 +294,7 @@ impl<'a> Dynamic<'a> {
             }
             loop {
                 let of_it = self.word(lists + 4 * (buckets + i - first) as usize);
-                if (of_it ^ hash) & !1 == 0 && self.answers(i, wanted) {
+                if (of_it ^ hash) & !1 == 0 && is(i) {
                     return Some(i);
                 }
                 if of_it & 1 != 0 {
@@ -299,9 +310,9 @@ impl<'a> Dynamic<'a> {
         if buckets == 0 {
             return None;
         }
-        let mut i = self.word(self.sysv + 8 + 4 * (sysv_hash(wanted.name) % buckets) as usize);
+        let mut i = self.word(self.sysv + 8 + 4 * (sysv_hash(name) % buckets) as usize);
         while i != 0 && i < chains {
-            if self.answers(i, wanted) {
+            if is(i) {
                 return Some(i);
             }
             i = self.word(self.sysv + 8 + 4 * (buckets + i) as usize);

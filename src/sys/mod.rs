@@ -13,6 +13,7 @@ pub mod door;
 pub mod dynamic;
 pub mod follow;
 pub mod futex;
+pub mod handles;
 pub mod host;
 pub mod jumps;
 pub mod keep;

@@ -36,9 +36,9 @@ static SEEN: AtomicUsize = AtomicUsize::new(0);
 /// Names that only GCC's runtime has, or who stands in for it.
 const OF_GCC: [&CStr; 2] = [c"GOMP_parallel", c"GOMP_barrier"];
 /// One that nobody but a whole runtime has: neither stand-ins of a program's own, nor tools that watch calls.
-const OF_WHOLE: &CStr = c"GOMP_offload_unregister_ver";
+pub(super) const OF_WHOLE: &CStr = c"GOMP_offload_unregister_ver";
 
-const fn wanted(name: &CStr) -> Wanted<'_> {
+pub(super) const fn wanted(name: &CStr) -> Wanted<'_> {
     Wanted { name, version: None }
 }
 
@@ -164,11 +164,11 @@ fn ourselves<'l>(own: &'l mut Option<Dynamic<'static>>) -> &'l Dynamic<'static> 
 }
 
 /// An object and its path.
-type Found = Option<(Dynamic<'static>, &'static CStr)>;
+pub(super) type Found = Option<(Dynamic<'static>, &'static CStr)>;
 
 /// The first object, as the loader asks them, for which `is` holds. For those who are called by
 /// `dl_iterate_phdr`: its lock keeps the objects.
-fn first(is: impl Fn(&Dynamic) -> bool) -> Found {
+pub(super) fn first(is: impl Fn(&Dynamic) -> bool) -> Found {
     struct Search<F> {
         is: F,
         found: Found,
