@@ -70,12 +70,24 @@ static void locks(void) {
     inner = omp_test_nest_lock(&lock); /* another task: it does not own it */
     printf("locks %d %d\n", again, inner);
     while (again-- > 0) omp_unset_nest_lock(&lock);
+    int below = -1, mine = -1;
+#pragma omp task if (0) shared(below, mine, lock)
+    {
+        omp_set_nest_lock(&lock);
+        omp_set_nest_lock(&lock);
+#pragma omp task if (0) shared(below, lock)
+        below = omp_test_nest_lock(&lock);
+        mine = omp_test_nest_lock(&lock);
+        for (int i = 0; i < mine; i++) omp_unset_nest_lock(&lock);
+    }
+    printf("locks in tasks %d %d %d\n", below, mine, omp_test_nest_lock(&lock));
+    omp_unset_nest_lock(&lock);
     if (inner > 0) omp_unset_nest_lock(&lock);
     omp_destroy_nest_lock(&lock);
 }
 
 static void queries(void) {
-    int explicit = -1, final = -1, nested = -1;
+    int explicit = -1, final = -1, nested = -1, clause = -1, copied = -1, alone = -1, after = -1;
 #pragma omp parallel num_threads(2)
 #pragma omp single
     {
@@ -86,9 +98,22 @@ static void queries(void) {
             final = omp_in_final();
 #pragma omp task shared(nested)
             nested = omp_in_final();
+#pragma omp task shared(clause, copied) final(final)
+            {
+                int data[final + 1];
+                data[final] = 7;
+#pragma omp task shared(copied) firstprivate(data) final(clause)
+                copied = omp_in_final() * data[final];
+                clause = omp_in_final();
+            }
         }
     }
+#pragma omp task shared(alone) final(1)
+    alone = omp_in_final();
+#pragma omp task shared(after)
+    after = omp_in_final();
     printf("queries %d %d %d %d\n", explicit, final, nested, omp_get_level());
+    printf("final %d %d %d %d\n", clause, copied, alone, after);
 }
 
 static void many(void) {

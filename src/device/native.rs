@@ -2,6 +2,7 @@
 
 use crate::icv::globals;
 use crate::task::included;
+use crate::team::meet::Way;
 use crate::team::thread::{Thread, current};
 use crate::team::{pool, region};
 
@@ -12,6 +13,7 @@ pub fn run(call: (usize, usize), thread_limit: u32, device: Option<u32>) {
     let (member, task, league, held) = (thr.member(), Some(thr.task()), thr.league.get(), thr.held.get());
     let team = pool::take_team(1);
     team.size.set(1);
+    team.way.set(Way::of(1));
     team.level.set(0);
     team.active_level.set(0);
     team.primary.parent.set(None);

@@ -6,7 +6,7 @@
 //! A stop finds a thread in one of these as if it were in application code: nothing here leaves the runtime's state half changed but for
 //! the count of held locks, which matters only where calls are save points, and there these ways are closed.
 
-use super::locks::{enter_critical, leave_critical, set, unset, wake_for};
+use super::locks::{Nest, enter_critical, leave_critical, nest_set, nest_unset, set, unset, wake_for};
 use super::omp::{num_threads, thread_num};
 use super::single::start as single;
 use super::sync::{atomic_end, atomic_start, critical_end, critical_start, reduction_end, reduction_start};
@@ -16,9 +16,9 @@ use crate::sys::asm::{FRAME, HELD, IN_RUNTIME, LAZY, LIGHT, MEMBER, PENDING, PRO
 use crate::sys::cfi::{off_frame, save_registers};
 use crate::sys::lock::CONTENDED;
 use crate::task::group::Group;
-use crate::task::included::{self, INCLUDED, PLAIN, SPECIAL};
+use crate::task::included::{self, INCLUDED, LAST, PLAIN, SPECIAL};
 use crate::task::pool::ENOUGH;
-use crate::task::{GROUP, SPAWNED};
+use crate::task::{GROUP, SPAWNED, flag};
 use crate::team::member::Member;
 use crate::team::team::Team;
 use crate::team::thread::current;
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn GOMP_task() {
         "test rdx, rdx",
         "jnz 5f",
         "test dword ptr [rsp + 8], {special}",
-        "jnz 5f",
+        "jnz 9f",
         "mov r10d, dword ptr [rax + {light}]",
         "test r10b, {plain}",
         "jz 5f",
@@ -85,6 +85,12 @@ pub unsafe extern "C" fn GOMP_task() {
         ".cfi_adjust_cfa_offset -8",
         ".cfi_restore 3",
         "jmp {end}",
+        // Of all that is special only `final`, in a final task?
+        "9:",
+        "test dword ptr [rsp + 8], {more}",
+        "jnz 5f",
+        "test byte ptr [rax + {light}], {last}",
+        "jnz 3b",
         // The usual way.
         "5:",
         save_registers!(),
@@ -131,6 +137,8 @@ pub unsafe extern "C" fn GOMP_task() {
         "jmp {stop}",
         ".cfi_endproc",
         special = const SPECIAL,
+        more = const SPECIAL & !flag::FINAL,
+        last = const LAST,
         plain = const PLAIN,
         included = const INCLUDED,
         member = const MEMBER,
@@ -406,7 +414,69 @@ light_give! {
     GOMP_reduction_end of REDUCTION => promp_reduction_end;
 }
 
+light! {
+    /// `omp_set_nest_lock`: free, or the current task's already. Its task must be one: see [`Nest`].
+    omp_set_nest_lock => promp_set_nest_lock, thread in "rcx", counted by
+    [
+        "cmp dword ptr [rcx + {lazy}], 0",
+        "jne 2f",
+        "mov rdx, qword ptr [rcx + {task}]",
+        "xor eax, eax",
+        "mov r8d, 1",
+        // First of all: to look whose it is would fetch the line once more.
+        "lock cmpxchg dword ptr [rdi], r8d",
+        "jne 3f",
+        "mov dword ptr [rdi + {count}], r8d",
+        "mov qword ptr [rdi + {owner}], rdx",
+        "mov rdx, 0x100000001",
+        "add qword ptr [rcx + {held}], rdx",
+        "ret",
+        "3:",
+        "cmp qword ptr [rdi + {owner}], rdx",
+        "jne 2f",
+        "add dword ptr [rdi + {count}], r8d",
+        "add dword ptr [rcx + {progress}], r8d",
+        "ret"
+    ],
+    lazy = const LAZY,
+    task = const TASK,
+    held = const HELD,
+    progress = const PROGRESS,
+    count = const Nest::COUNT,
+    owner = const Nest::OWNER,
+}
+
+light! {
+    /// `omp_unset_nest_lock`.
+    omp_unset_nest_lock => promp_unset_nest_lock, thread in "rcx", counted by
+    [
+        "cmp dword ptr [rdi + {count}], 1",
+        "jne 3f",
+        "xor edx, edx",
+        "mov dword ptr [rdi + {count}], edx",
+        "mov qword ptr [rdi + {owner}], rdx",
+        "xchg dword ptr [rdi], edx",
+        "cmp edx, {contended}",
+        "je {wake}",
+        "mov edx, 0xFFFFFFFF",
+        "add qword ptr [rcx + {held}], rdx",
+        "ret",
+        "3:",
+        "sub dword ptr [rdi + {count}], 1",
+        "add dword ptr [rcx + {progress}], 1",
+        "ret"
+    ],
+    held = const HELD,
+    progress = const PROGRESS,
+    count = const Nest::COUNT,
+    owner = const Nest::OWNER,
+    contended = const CONTENDED,
+    wake = sym promp_wake_for_lock,
+}
+
 stub! {
+    promp_set_nest_lock => nest_set;
+    promp_unset_nest_lock => nest_unset;
     promp_task_settled => settled;
     promp_taskwait => taskwait;
     promp_taskwait_told => taskwait_told;

@@ -106,6 +106,11 @@ pub struct Nest {
 }
 
 impl Nest {
+    /// Where the count lies, for light.rs; the lock comes first.
+    pub const COUNT: usize = core::mem::offset_of!(Nest, count);
+    /// Where the owner lies.
+    pub const OWNER: usize = core::mem::offset_of!(Nest, owner);
+
     fn init(&self) {
         self.lock.reset();
         self.count.store(0, Relaxed);
@@ -165,14 +170,14 @@ extern "C" fn nest_init(p: *mut u32) {
     tell_of(Event::LockInit { mutex: Mutex::Nest, at: p.addr() });
 }
 
-extern "C" fn nest_set(p: *mut u32) {
+pub(super) extern "C" fn nest_set(p: *mut u32) {
     let thr = current();
     // SAFETY: the program's variable.
     unsafe { nest(p) }.set(thr, owner(thr));
     done(thr, 0);
 }
 
-extern "C" fn nest_unset(p: *mut u32) {
+pub(super) extern "C" fn nest_unset(p: *mut u32) {
     let thr = current();
     // SAFETY: the program's variable.
     unsafe { nest(p) }.unset(thr);
@@ -327,8 +332,6 @@ extern "C" fn nest25_test(p: *mut u32) -> i32 {
 stub! {
     omp_test_lock => test;
     omp_test_lock_ => test;
-    omp_set_nest_lock => nest_set;
-    omp_unset_nest_lock => nest_unset;
     omp_test_nest_lock => nest_test;
     omp_set_nest_lock_ => nest_set_f;
     omp_unset_nest_lock_ => nest_unset_f;

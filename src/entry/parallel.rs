@@ -4,8 +4,7 @@ use crate::fault::save::{self, SaveKind};
 use crate::icv::Sched;
 use crate::stub;
 use crate::sys::asm;
-use crate::task::group::Group;
-use crate::task::reduction;
+use crate::task::{group, reduction};
 use crate::team::region;
 use crate::team::team::Team;
 use crate::team::thread::{Thread, current};
@@ -70,7 +69,7 @@ extern "C" fn parallel_end() {
 extern "C" fn parallel_reductions(func: usize, data: usize, threads: u32, flags: u32) -> u32 {
     let thr = current();
     let mut n = 0;
-    let group: &'static Group = Box::leak(Box::new(Group::default()));
+    let group = group::take(thr);
     let prepare = |team: &'static Team| {
         n = team.size();
         // SAFETY: the first word of the data points to the reductions, by the ABI.
@@ -84,8 +83,8 @@ extern "C" fn parallel_reductions(func: usize, data: usize, threads: u32, flags:
         team.member(0).implicit.group.set(Some(group));
     };
     execute(thr, (func, data), threads, flags, Some(prepare));
-    // SAFETY: made above; the region and all its tasks have ended.
-    drop(unsafe { Box::from_raw(core::ptr::from_ref(group).cast_mut()) });
+    // The region and all its tasks have ended.
+    group::give(thr, group);
     n
 }
 

@@ -1,8 +1,7 @@
 //! Barriers, critical sections, the atomic fallback, ordered.
 
 use crate::fault::save::{self, SaveKind};
-use crate::observe;
-use crate::observe::event::{Mutex, Set, Sync};
+use crate::observe::event::{Mutex, Sync};
 use crate::stub;
 use crate::team::thread::{Thread, current};
 use crate::work::locks::{ATOMIC, CRITICAL, REDUCTION, acquire, release};
@@ -15,18 +14,6 @@ fn done(thr: &'static Thread) {
 /// The team barrier as the end of a call.
 #[inline(always)]
 pub(super) fn pass_barrier(thr: &'static Thread, sync: Sync) {
-    if observe::wants(Set::SYNC) { told_barrier(thr, sync) } else { quiet_barrier(thr) }
-}
-
-fn quiet_barrier(thr: &'static Thread) {
-    thr.team().barrier(thr, false);
-    thr.task().spawned.set(false);
-    done(thr);
-}
-
-#[cold]
-#[inline(never)]
-fn told_barrier(thr: &'static Thread, sync: Sync) {
     thr.team().synchronise(thr, sync, false);
     thr.task().spawned.set(false);
     done(thr);

@@ -1,4 +1,7 @@
 //! Taskgroups (OpenMP 5.1, section 2.19.6).
+//!
+//! A thread keeps the groups that it has ended for those that it begins next: short groups, begun by all
+//! threads at once, would otherwise meet at the allocator's lock.
 
 use super::count::Count;
 use super::pool::TaskPool;
@@ -9,8 +12,9 @@ use core::sync::atomic::{AtomicBool, Ordering::*};
 
 /// A taskgroup: counts its descendant tasks that are not done.
 #[derive(Default)]
+#[repr(align(128))]
 pub struct Group {
-    /// The enclosing group.
+    /// The enclosing group; of one that is kept, the next one kept.
     pub outer: Own<Option<&'static Group>>,
     /// The thread that began it and waits at its end.
     owner: Own<Option<&'static Thread>>,
@@ -50,10 +54,33 @@ impl Group {
     }
 }
 
+/// The groups that a thread keeps.
+#[derive(Default)]
+pub struct Kept(Own<Option<&'static Group>>);
+
+/// A group as new, for `thr` to begin.
+pub fn take(thr: &'static Thread) -> &'static Group {
+    let Some(g) = thr.groups.0.get() else { return Box::leak(Box::<Group>::default()) };
+    thr.groups.0.set(g.outer.get());
+    g.outer.set(None);
+    g.owner.set(None);
+    g.count.reset();
+    g.cancelled.store(false, Relaxed);
+    g.reductions.set(0);
+    g.workshare.set(false);
+    g
+}
+
+/// `thr` keeps a group that has ended: nothing refers to it any more.
+pub fn give(thr: &'static Thread, g: &'static Group) {
+    g.outer.set(thr.groups.0.get());
+    thr.groups.0.set(Some(g));
+}
+
 /// Begins a group in the current task.
 pub fn start(thr: &'static Thread) -> &'static Group {
     let task = thr.task();
-    let g: &'static Group = Box::leak(Box::new(Group::default()));
+    let g = take(thr);
     g.owner.set(Some(thr));
     g.outer.set(task.group.get());
     g.reductions.set(task.group.get().map_or(0, |o| o.reductions.get()));
@@ -73,6 +100,6 @@ pub fn end(thr: &'static Thread) {
     if task.children.all_gone() && g.outer.get().is_none() {
         task.spawned.set(false);
     }
-    // SAFETY: made by `start`; all tasks that referred to it are done and the task has left it.
-    drop(unsafe { Box::from_raw(core::ptr::from_ref(g).cast_mut()) });
+    // All tasks that referred to it are done, and the task has left it.
+    give(thr, g);
 }

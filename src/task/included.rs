@@ -13,6 +13,7 @@
 //! |---|---|
 //! | [`PLAIN`] | calls are not save points: an undeferred task may be executed so |
 //! | [`INCLUDED`] | … and so may every task: the current one is final, or there is no team |
+//! | [`LAST`] | the current task is final: what the final clause says of tasks below it makes no difference |
 
 use super::spawn::Spec;
 use super::{Task, flag, pool};
@@ -28,13 +29,22 @@ use core::mem::MaybeUninit;
 pub const PLAIN: u32 = 1;
 /// See the module's table.
 pub const INCLUDED: u32 = 2;
+/// See the module's table. Set only with the others.
+pub const LAST: u32 = 4;
 
 /// Clock ticks (about a third of a nanosecond) that a taskloop's task may take to count as short; that
 /// handing one over costs is about as much.
 const SHORT_TICKS: u64 = 600;
 
-/// Flags of tasks that are more than a call.
+/// Flags of tasks that are more than a call; `FINAL` only where the current task is not.
 pub const SPECIAL: u32 = flag::FINAL | flag::DEPEND | flag::PRIORITY | flag::DETACH;
+
+/// Is a task with these flags more than a call, where calls may be as light as `light` says?
+#[inline(always)]
+pub fn is_special(flags: u32, light: u32) -> bool {
+    let special = flags & SPECIAL;
+    special != 0 && (special != flag::FINAL || light & LAST == 0)
+}
 
 /// Works [`Thread::light`] out. Call when the thread's team, its current task or whether it saves has
 /// changed.
@@ -42,8 +52,12 @@ pub const SPECIAL: u32 = flag::FINAL | flag::DEPEND | flag::PRIORITY | flag::DET
 pub fn lighten(thr: &'static Thread) {
     let (Some(m), Some(task)) = (thr.member.get(), thr.task.get()) else { return };
     let plain = !thr.saving.get() && !observe::wants(Set::LIGHT) && !globals().cancellation;
-    let all = m.team().level.get() == 0 || task.in_final.get();
-    thr.light.set(if plain { PLAIN | if all { INCLUDED } else { 0 } } else { 0 });
+    let below = match (task.in_final.get(), m.team().level.get()) {
+        (true, _) => INCLUDED | LAST,
+        (false, 0) => INCLUDED,
+        (false, _) => 0,
+    };
+    thr.light.set(if plain { PLAIN | below } else { 0 });
 }
 
 /// Makes the tasks that are only counted; the innermost is the current one then.

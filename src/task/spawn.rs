@@ -1,7 +1,7 @@
 //! Creating tasks, waiting for dependences, fulfilling events.
 
 use super::depend::{self, Children, Dep, Deps};
-use super::included::{INCLUDED, SPECIAL};
+use super::included::{INCLUDED, is_special};
 use super::pool::{self, TaskPool, run_body};
 use super::{Task, detach, flag};
 use crate::icv::globals;
@@ -41,7 +41,7 @@ pub struct Spec {
 pub fn is_just_a_call(thr: &'static Thread, s: &Spec) -> bool {
     let light = thr.light.get();
     let at_once = || !s.deferred || light & INCLUDED != 0 || thr.team().tasks.is_enough(thr);
-    light != 0 && s.flags & SPECIAL == 0 && at_once()
+    light != 0 && !is_special(s.flags, light) && at_once()
 }
 
 /// Creates a task, or executes it at once. Where somebody listens to tasks, no call is light.

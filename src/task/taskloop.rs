@@ -1,6 +1,6 @@
 //! taskloop (OpenMP 5.1, section 2.12.2): how iterations are dealt to tasks.
 
-use super::included::{SPECIAL, Several};
+use super::included::{Several, is_special};
 use super::spawn::{Spec, is_just_a_call, spawn};
 use super::{flag, group, reduction};
 use crate::observe::event::{Construct, Event, Work};
@@ -85,7 +85,7 @@ pub fn run(thr: &'static Thread, base: &Spec, b: Bounds, number: u64) {
     };
     let (mut at, mut i) = (b.start, 0);
     // Of many tasks the first are tried out, and now and then one again: as long as they are short, they are not worth handing over.
-    let may = spec.flags & SPECIAL == 0 && spec.copy.is_none();
+    let may = !is_special(spec.flags, thr.light.get()) && spec.copy.is_none();
     let many = may && thr.light.get() != 0 && d.tasks >= MANY * u64::from(thr.team().size());
     let mut trial = 0;
     while i < d.tasks {

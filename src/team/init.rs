@@ -1,5 +1,6 @@
 //! Initialisation, at the first call of a thread; fork; the end of the program's own threads.
 
+use super::meet::Way;
 use super::member::Member;
 use super::team::Team;
 use super::thread::{HOT_DEPTH, Thread};
@@ -100,6 +101,7 @@ pub fn adopt_caller() -> &'static Thread {
         None => Team::create(1),
     };
     team.size.set(1);
+    team.way.set(Way::of(1));
     team.icvs.set(g.initial);
     let m: &'static Member = team.member(0);
     m.thread.set(Some(thr));

@@ -5,6 +5,7 @@ pub mod barrier;
 pub mod bind;
 pub mod event;
 pub mod init;
+pub mod meet;
 pub mod member;
 pub mod pool;
 pub mod region;

@@ -10,6 +10,7 @@
 //! with the orders: so a worker knows whether it is prepared for this one. A region that hangs on more than
 //! the above is set up each time.
 
+use super::meet::Way;
 use super::member::Member;
 use super::team::Team;
 use super::thread::{HOT_DEPTH, Thread};
@@ -93,6 +94,7 @@ fn set_up(thr: &'static Thread, call: usize, asked: Asked) -> &'static Team {
     };
     team.primary.measured.set(measured);
     let n = team.size();
+    team.way.update(Way::of(n));
     team.primary.parent.set(Some(outer));
     team.parent_task.refer_to(Some(task));
     let level = outer_team.level.get() + 1;

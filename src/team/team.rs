@@ -1,17 +1,17 @@
 //! A team: its members, what they share, and the region it executes.
 
 use super::barrier::Barrier;
-use super::event::{Event, Patience, Waiters};
+use super::event::{Event, Patience};
+use super::meet::Way;
 use super::member::Member;
 use super::setup::Asked;
 use super::thread::Thread;
 use crate::icv::{Icvs, globals};
-use crate::observe::event::{Event as Told, Set, Sync};
-use crate::observe::{self, OfTeam};
+use crate::observe::OfTeam;
 use crate::sys::own::Own;
 use crate::task::Task;
 use crate::task::group::Group;
-use crate::task::pool::{Scope, TaskPool};
+use crate::task::pool::TaskPool;
 use crate::work::share::{Share, ShareRing};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use crossbeam_utils::CachePadded;
@@ -25,6 +25,8 @@ pub struct Team {
     members: Box<[Member]>,
     /// Number of threads in the region.
     pub size: Own<u32>,
+    /// How they meet at barriers.
+    pub way: Own<Way>,
     /// Nesting level; 0 for the team of one that executes serial code.
     pub level: Own<u32>,
     /// Nesting level of active (more than one thread) regions.
@@ -116,6 +118,7 @@ impl Team {
         let team: &'static Team = Box::leak(Box::new(Team {
             members: (0..capacity).map(|_| Member::new()).collect(),
             size: Own::new(0),
+            way: Own::default(),
             level: Own::new(0),
             active_level: Own::new(0),
             vouched: Own::new(0),
@@ -188,105 +191,6 @@ impl Team {
     #[inline]
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Relaxed) != 0
-    }
-
-    /// [`Team::barrier`] as synchronisation `sync`.
-    #[inline(always)]
-    pub fn synchronise(&'static self, thr: &'static Thread, sync: Sync, cancellable: bool) -> bool {
-        if observe::wants(Set::SYNC) {
-            return self.tell_barrier(thr, sync, cancellable);
-        }
-        self.barrier(thr, cancellable)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn tell_barrier(&'static self, thr: &'static Thread, sync: Sync, cancellable: bool) -> bool {
-        thr.tell(Told::SyncArrive { sync });
-        let passed = self.barrier(thr, cancellable);
-        thr.tell(Told::SyncLeave { sync });
-        passed
-    }
-
-    /// The team barrier for `thr`, which executes tasks while it waits. Returns false if the region was
-    /// cancelled while (or before) it waited and `cancellable` is set.
-    pub fn barrier(&'static self, thr: &'static Thread, cancellable: bool) -> bool {
-        let n = self.size();
-        if n == 1 && self.tasks.idle(self) {
-            return !(cancellable && self.is_cancelled());
-        }
-        if cancellable && self.is_cancelled() {
-            return false;
-        }
-        if n == 2
-            && let Some(passed) = self.meet(thr, cancellable)
-        {
-            return passed;
-        }
-        let seen = self.barrier.generation();
-        // The last one holds the round until all tasks are done: it executes them like everybody else.
-        let last = self.barrier.arrive();
-        let stop = || cancellable && self.is_cancelled();
-        self.wait_at_end(thr, Waiters::Inside, self.patience.get(), || {
-            stop() || if last { self.tasks.idle(self) } else { self.barrier.passed(seen) }
-        });
-        if stop() && !self.barrier.passed(seen) {
-            return false;
-        }
-        if last {
-            self.barrier.release(n);
-            self.event.notify_only(Waiters::Inside);
-        }
-        true
-    }
-
-    /// The barrier of two members; `None`: they go on to the one that waits for tasks.
-    #[inline]
-    fn meet(&'static self, thr: &'static Thread, cancellable: bool) -> Option<bool> {
-        let m = thr.member();
-        let (me, round, busy) = (m.num.get() as usize, m.rounds.get() + 1, self.tasks.has_been_used());
-        m.rounds.set(round);
-        self.barrier.tell(me, round, busy);
-        let met = || self.barrier.is_met(me, round);
-        let stop = || cancellable && self.is_cancelled();
-        let patience = self.patience.get();
-        // Only one that has come before can be asleep, and its note is there then. So the fence of the
-        // notice comes when the lines have crossed: before, it would wait for the own line's way.
-        let awake = patience.stay(|| met() || stop() || self.tasks.has_been_used());
-        self.event.notify_only(Waiters::Inside);
-        if !met() {
-            self.wait_at_end(thr, Waiters::Inside, patience.after(awake), || met() || stop());
-        }
-        if !met() {
-            return Some(false);
-        }
-        if self.barrier.goes_on(me, round, busy) { None } else { Some(true) }
-    }
-
-    /// Waits at the end of a piece of the region until `done`, as one of `kind`, executing any of the
-    /// team's tasks meanwhile.
-    pub fn wait_at_end(
-        &'static self,
-        thr: &'static Thread,
-        kind: Waiters,
-        patience: Patience,
-        done: impl Fn() -> bool,
-    ) {
-        let scope = Scope::Any(thr.member().epoch.get());
-        let mut worked = false;
-        while !done() {
-            if self.tasks.run_one(thr, scope) {
-                worked = true;
-                continue;
-            }
-            if worked {
-                // Somebody may wait for these to be the last tasks.
-                worked = false;
-                self.event.notify_only(Waiters::Inside);
-                continue;
-            }
-            self.event.wait_as(kind, patience, || done() || self.tasks.has_ready(thr, scope));
-        }
     }
 
     /// `cancel parallel`: marks the region and wakes those who wait.

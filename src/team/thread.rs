@@ -20,7 +20,7 @@ use crate::sys::own::Own;
 use crate::sys::sync::{fetch_to_write, full_fence};
 use crate::sys::{futex, tls, watch};
 use crate::task::slab::Slab;
-use crate::task::{Task, included};
+use crate::task::{Task, group, included};
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
 use crossbeam_utils::CachePadded;
@@ -100,6 +100,8 @@ pub struct Thread {
     pub league: Own<(u32, u32)>,
     /// Memory of the tasks it creates.
     pub slab: Slab,
+    /// Taskgroups that it has ended.
+    pub groups: group::Kept,
     /// Saved private state.
     pub save: Save,
     /// Old values of what it overwrites.
@@ -161,6 +163,7 @@ impl Thread {
             tools_off: Own::new(false),
             league: Own::new((0, 1)),
             slab: Slab::default(),
+            groups: group::Kept::default(),
             save: Save::default(),
             undo: undo::Log::default(),
             inject: Default::default(),
