@@ -83,6 +83,14 @@ pub fn all() -> &'static [Device] {
     DEVICES.get()
 }
 
+/// How many there will be, as far as can be said before they are looked for.
+pub fn expected() -> usize {
+    match globals().promp.devices.which {
+        Which::Auto if KNOWN.load(Acquire) == 0 && images::is_empty() => 0,
+        _ => all().len(),
+    }
+}
+
 #[cold]
 fn find() {
     FINDING.with(|| {

@@ -57,8 +57,7 @@ extern "C" fn on_signal(_sig: i32, info: *mut libc::siginfo_t, ctx: *mut libc::c
     let Some(thr) = tls::get() else { return };
     // SAFETY: the kernel's argument.
     let Some(kind) = (unsafe { inject::sent(info) }) else { return };
-    if thr.in_runtime.load(Relaxed) != 0 {
-        thr.pending.store(kind as u32, Relaxed);
+    if thr.waits_with(kind as u32) {
         return;
     }
     // SAFETY: the kernel's context.
@@ -97,10 +96,13 @@ pub(crate) extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mu
         // On memory that is lost already: part of the same failure, wherever it strikes.
         ckpt::roll_back(thr, Kind::Crash);
     }
-    if thr.in_runtime.load(Relaxed) != 0 {
+    if thr.calls_out.load(Relaxed) != 0 || thr.in_runtime.load(Relaxed) != 0 {
         if injected {
-            thr.pending.store(Kind::Crash as u32, Relaxed);
+            thr.waits_with(Kind::Crash as u32);
         } else {
+            if thr.calls_out.load(Relaxed) != 0 && !sent {
+                say!("the OMPT tool crashes in a callback (signal {sig} at {:#x})", at.pc);
+            }
             give_up();
             if sent {
                 tgkill(gettid(), sig);
@@ -230,6 +232,12 @@ pub extern "C" fn at_enter(thr: &'static Thread, base: usize) -> ! {
 fn stop_idle(thr: &'static Thread, way: Way) -> ! {
     let mask = signals::block_all();
     let kind = Kind::from_u32(thr.pending.swap(0, Relaxed)).unwrap_or(Kind::Kill);
+    if thr.calls_out.load(Relaxed) != 0 {
+        // A tool's own call, within another one of the program's, whose end sees to it.
+        thr.waits_with(kind as u32);
+        // SAFETY: the frame of the call that is returning, or the base of the activation, on this very host.
+        unsafe { recover::go_on(thr, way, mask) }
+    }
     if kind == Kind::Hang {
         let failed = if let (0, Way::Return { .. }) = (thr.base.load(Relaxed), way) {
             thr.inject.defer_hang();

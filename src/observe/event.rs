@@ -75,13 +75,6 @@ sorts! {
         Ordered,
     }
 
-    /// What a thread in the middle of its work waits for.
-    Pause {
-        /// A lock.
-        Lock,
-        /// Tasks below its own, none of which it can execute itself.
-        Tasks,
-    }
     /// What cancellation cancels.
     Cancelled {
         /// A parallel region.
@@ -92,6 +85,33 @@ sorts! {
         Sections,
         /// A taskgroup.
         Taskgroup,
+    }
+}
+
+/// What a thread in the middle of its work waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pause {
+    /// A lock.
+    Lock {
+        /// What kind of lock.
+        mutex: Mutex,
+        /// Which one.
+        at: usize,
+    },
+    /// In `taskwait`, or for dependences: tasks below its own, none of which it can execute itself.
+    Taskwait,
+    /// At the end of a taskgroup, likewise.
+    Taskgroup,
+}
+
+impl Sort for Pause {
+    const NAMES: &[&str] = &["Lock", "Taskwait", "Taskgroup"];
+    fn number(self) -> u8 {
+        match self {
+            Pause::Lock { .. } => 0,
+            Pause::Taskwait => 1,
+            Pause::Taskgroup => 2,
+        }
     }
 }
 

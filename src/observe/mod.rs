@@ -91,11 +91,22 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// A listener begins to listen. Called while the runtime is initialised, by one thread. `None`: there are too
 /// many.
 pub fn register(l: Listener) -> Option<Word> {
+    register_for(l, l.wants)
+}
+
+/// [`register`] for one that wants only `now` for the beginning, and may [`want`] more of its events later.
+/// It can be told of more of them at any time.
+pub fn register_for(l: Listener, now: Set) -> Option<Word> {
     let n = COUNT.load(Relaxed);
     LISTENERS.get(n)?.set(Some(l));
     COUNT.store(n + 1, Release);
-    WANTED.fetch_or(l.wants.0, Release);
+    want(now);
     Some(Word(n))
+}
+
+/// A listener comes to want these events.
+pub fn want(events: Set) {
+    WANTED.fetch_or(events.0, Release);
 }
 
 /// Does somebody want one of these?

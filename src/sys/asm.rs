@@ -10,7 +10,8 @@
 //! follow. A logical thread's private state at a call is the memory from its frame to the *base* of its activation.
 //!
 //! **The trampoline** (`promp_call`) calls application code (an outlined function) and notes where its frames begin:
-//! the base. What lies above belongs to the runtime and the caller.
+//! the base. What lies above belongs to the runtime and the caller. Its own frame has a frame pointer, by
+//! which tools know it (tools/ompt).
 //!
 //! **Resuming.** `promp_return` continues after a call with a given result; `promp_repeat` continues by making the
 //! call again, through [`crate::fault::resume::redo`]; `promp_reenter` calls the activation's function from its start.
@@ -42,6 +43,8 @@ pub const MEMBER: usize = 48;
 pub const STUBS_KNOW: usize = 64;
 /// Bytes of a frame below the return address.
 pub const FRAME_BYTES: usize = 56;
+/// Where in a frame a frame pointer to it points: to the caller's, with the return address above.
+pub const FRAME_POINTER: usize = FRAME_BYTES - 8;
 /// Bytes of a frame with its return address.
 pub const FRAME_TOTAL: usize = FRAME_BYTES + 8;
 
@@ -208,7 +211,7 @@ pub unsafe extern "C" fn promp_call(func: usize, data: usize, thread: *const cra
         "mov r12, rdi",
         "mov r13, rsi",
         "mov qword ptr [rbx + {base}], rsp",
-        "xor ebp, ebp",
+        "lea rbp, [rsp + {pointer}]",
         ".globl promp_call_enter",
         ".hidden promp_call_enter",
         "promp_call_enter:",
@@ -217,6 +220,9 @@ pub unsafe extern "C" fn promp_call(func: usize, data: usize, thread: *const cra
         "jne 2f",
         "mov rdi, r13",
         "call r12",
+        ".globl promp_call_left",
+        ".hidden promp_call_left",
+        "promp_call_left:",
         "mov dword ptr [rbx + {in_runtime}], 1",
         "mov qword ptr [rbx + {frame}], 0",
         ".cfi_remember_state",
@@ -234,7 +240,18 @@ pub unsafe extern "C" fn promp_call(func: usize, data: usize, thread: *const cra
         pending = const PENDING,
         frame = const FRAME,
         base = const BASE,
+        pointer = const FRAME_POINTER,
     )
+}
+
+unsafe extern "C" {
+    static promp_call_left: u8;
+}
+
+/// Does a function that returns to `addr` return to the trampoline? So does one that ends in a jump to an
+/// entry point.
+pub fn is_trampoline(addr: usize) -> bool {
+    addr == (&raw const promp_call_left).addr()
 }
 
 /// Sets the calling host's signal mask to that in rdx; on the logical thread's stack, where signals that have waited are then taken. Keeps rax, rbx,
@@ -328,9 +345,10 @@ pub unsafe extern "C" fn promp_reenter(base: usize, thread: usize, mask: u64, fu
         "mov r12, rcx",
         "mov r13, r8",
         unblock!(),
-        "xor ebp, ebp",
+        "lea rbp, [rsp + {pointer}]",
         "jmp promp_call_enter",
         ".cfi_endproc",
+        pointer = const FRAME_POINTER,
     )
 }
 

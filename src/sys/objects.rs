@@ -5,6 +5,7 @@ use core::ffi::{CStr, c_int, c_void};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::FromRawFd;
+use std::os::unix::fs::FileExt;
 
 /// A shared object in memory.
 pub struct Object {
@@ -229,6 +230,45 @@ fn build_id(mut notes: &[u8]) -> Option<String> {
     }
 }
 
+/// Where a function of the program itself is, also if the linker has not exported it: by the table of symbols
+/// in its file, unless that was stripped, or has more than `most` bytes (System V ABI, chapter 4).
+pub fn of_program(name: &[u8], most: u64) -> Option<usize> {
+    const SYMBOLS: u32 = 2;
+    const FUNCTION: u8 = 2;
+    let file = File::open("/proc/self/exe").ok()?;
+    let part = |at: u64, len: u64| {
+        let mut bytes = vec![0; usize::try_from(len.min(most)).ok()?];
+        file.read_exact_at(&mut bytes, at).ok()?;
+        Some(bytes)
+    };
+    let half = |b: &[u8], i: usize| Some(u16::from_le_bytes(b.get(i..i + 2)?.try_into().ok()?));
+    let word = |b: &[u8], i: usize| Some(u32::from_le_bytes(b.get(i..i + 4)?.try_into().ok()?));
+    let long = |b: &[u8], i: usize| Some(u64::from_le_bytes(b.get(i..i + 8)?.try_into().ok()?));
+    let head = part(0, 64)?;
+    let (headers, size, count) = (long(&head, 40)?, half(&head, 58)?, half(&head, 60)?);
+    if size != 64 {
+        return None;
+    }
+    let headers = part(headers, 64 * u64::from(count))?;
+    let section = |i: usize| headers.get(64 * i..64 * (i + 1));
+    let table = (0..usize::from(count)).filter_map(section).find(|s| word(s, 4) == Some(SYMBOLS))?;
+    let names = section(word(table, 40)? as usize)?;
+    if long(table, 32)?.max(long(names, 32)?) > most {
+        return None;
+    }
+    let names = part(long(names, 24)?, long(names, 32)?)?;
+    let is_it = |s: &[u8]| {
+        let text = word(s, 0).and_then(|at| names.get(at as usize..)).unwrap_or_default();
+        s[4] & 15 == FUNCTION && text.starts_with(name) && text.get(name.len()) == Some(&0)
+    };
+    let symbols = part(long(table, 24)?, long(table, 32)?)?;
+    let value = symbols.chunks_exact(24).find(|s| is_it(s)).and_then(|s| long(s, 8))?;
+    // SAFETY: reads the auxiliary vector: where the program's headers are.
+    let base = unsafe { libc::getauxval(libc::AT_PHDR) }.wrapping_sub(long(&head, 32)?);
+    let moved = half(&head, 16)? == 3; // a shared object, as programs are that can lie anywhere
+    Some(if moved { base.wrapping_add(value) } else { value } as usize).filter(|_| value != 0)
+}
+
 /// The file of a shared object that takes up `pages` pages, without a name in any folder: a descriptor that
 /// is open in programs executed from here, too.
 pub fn spacer(pages: usize) -> io::Result<c_int> {
@@ -314,6 +354,14 @@ mod tests {
         assert_eq!(build_id(&[note(1), note(3)].concat()).as_deref(), Some("01ab03"));
         assert_eq!(build_id(&note(3)[..18]), None);
         assert_eq!(build_id(&note(1)), None);
+    }
+
+    #[test]
+    fn functions_of_the_program() {
+        // The compiler's own start-up code is in every program, and exported by none.
+        assert!(of_program(b"_start", 1 << 30).is_some_and(|at| place_of(at).is_some()));
+        assert_eq!(of_program(b"_start", 100), None);
+        assert_eq!(of_program(b"no_such_function", 1 << 30), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use super::count::Count;
 use super::pool::TaskPool;
-use crate::observe::event::{Event, Sync};
+use crate::observe::event::{Event, Pause, Sync};
 use crate::sys::own::Own;
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicBool, Ordering::*};
@@ -94,7 +94,7 @@ pub fn end(thr: &'static Thread) {
     let task = thr.task();
     let Some(g) = task.group.get() else { return };
     thr.tell(Event::TaskSyncArrive { sync: Sync::Taskgroup });
-    TaskPool::wait_below(thr, || g.count.none());
+    TaskPool::wait_below(thr, Pause::Taskgroup, || g.count.none());
     thr.tell(Event::TaskSyncLeave { sync: Sync::Taskgroup });
     task.group.set(g.outer.get());
     if task.children.all_gone() && g.outer.get().is_none() {

@@ -401,14 +401,13 @@ impl TaskPool {
         others.into_iter().any(|m| m.tasks.deque.offers(|t| scope.allows(task(t))))
     }
 
-    /// Waits in the current task until `done`, executing tasks below it meanwhile.
+    /// Waits in the current task until `done`, executing tasks below it meanwhile. `pause`: what for.
     #[inline]
-    pub fn wait_below(thr: &'static Thread, done: impl Fn() -> bool) {
+    pub fn wait_below(thr: &'static Thread, pause: Pause, done: impl Fn() -> bool) {
         let team = thr.team();
         let scope = Scope::Below(thr.task());
         while !done() {
             if !team.tasks.run_one(thr, scope) {
-                let pause = Pause::Tasks;
                 thr.tell(Event::PauseBegin { pause });
                 team.event.wait(team.patience.get(), || done() || team.tasks.has_ready(thr, scope));
                 thr.tell(Event::PauseEnd { pause });
@@ -603,7 +602,7 @@ pub fn tell_wait(thr: &'static Thread, sync: Sync, wait: impl FnOnce()) {
 /// `taskwait`: waits until the current task's children are done, executing them meanwhile.
 pub fn taskwait(thr: &'static Thread) {
     let task = thr.task();
-    TaskPool::wait_below(thr, || task.children.none());
+    TaskPool::wait_below(thr, Pause::Taskwait, || task.children.none());
     if task.children.all_gone() {
         task.spawned.set(false);
     }

@@ -5,7 +5,7 @@ use super::included::{INCLUDED, is_special};
 use super::pool::{self, TaskPool, run_body};
 use super::{Task, detach, flag};
 use crate::icv::globals;
-use crate::observe::event::{Event, TaskForm};
+use crate::observe::event::{Event, Pause, TaskForm};
 use crate::team::thread::Thread;
 use core::sync::atomic::Ordering::*;
 
@@ -232,7 +232,7 @@ fn execute_now(thr: &'static Thread, t: &'static Task, s: &Spec, deps: &[Dep]) {
     run_body(thr, t);
     if t.detach.load(Relaxed) & detach::CLAUSE != 0 {
         t.detach.fetch_or(detach::ENDED, AcqRel);
-        TaskPool::wait_below(thr, || t.detach.load(Acquire) & detach::FULFILLED != 0);
+        TaskPool::wait_below(thr, Pause::Taskwait, || t.detach.load(Acquire) & detach::FULFILLED != 0);
         t.children.close();
     }
     pool::end(thr, t, t.parent_task(), false);
@@ -245,7 +245,7 @@ pub fn wait_for(thr: &'static Thread, deps: &[Dep]) {
     let waiter = Task::explicit(thr);
     waiter.team.set(None);
     if !children.register(waiter, deps, false) {
-        TaskPool::wait_below(thr, || waiter.unmet.load(Acquire) == 0);
+        TaskPool::wait_below(thr, Pause::Taskwait, || waiter.unmet.load(Acquire) == 0);
         // Whoever met the last dependence has let go of the waiter once it has left.
         children.settle();
     }

@@ -11,12 +11,14 @@ use crate::observe::Event;
 use crate::sys::lock::Lock;
 use crate::sys::own::Own;
 use crate::sys::{host, runtimes, signals, syscall, tls};
-use core::sync::atomic::{AtomicBool, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 
 static INIT: Lock = Lock::new();
 static EXIT_KEY: Own<libc::pthread_key_t> = Own::new(0);
 /// Is the runtime initialised as a whole? (The globals can be seen before.)
 static COMPLETE: AtomicBool = AtomicBool::new(false);
+/// The thread (kernel id) that initialises it: a tool that it starts may call the runtime.
+static INITIALISES: AtomicU32 = AtomicU32::new(0);
 
 /// Has [`prepare`] been done?
 static PREPARED: Own<bool> = Own::new(false);
@@ -62,6 +64,7 @@ pub fn runtime() -> &'static Globals {
         // Objects without the compiler's start-up code may have come since the library was loaded.
         runtimes::look();
         prepare_once();
+        INITIALISES.store(syscall::gettid(), Relaxed);
         let g = icv::install(icv::env::read());
         // SAFETY: registers a handler that lives as long as the library; libpromp is never unloaded (-z nodelete).
         unsafe {
@@ -90,7 +93,11 @@ pub fn runtime() -> &'static Globals {
 #[cold]
 pub fn adopt_caller() -> &'static Thread {
     let g = icv::globals();
-    if !COMPLETE.load(Acquire) {
+    if let Some(thr) = tls::get() {
+        // A tool that was started just now has called the runtime.
+        return thr;
+    }
+    if !COMPLETE.load(Acquire) && INITIALISES.load(Relaxed) != syscall::gettid() {
         // Another thread is about to finish it.
         INIT.with(|| ());
     }

@@ -28,6 +28,9 @@ use crossbeam_utils::CachePadded;
 /// Teams that a thread keeps ready for its next regions, by nesting depth.
 pub const HOT_DEPTH: usize = 8;
 
+/// The thread is in a call of a tool's.
+const CALLS_OUT: u32 = 1;
+
 /// See the module's text. [`Own`] fields are written by the logical thread itself unless said otherwise.
 #[repr(C, align(128))]
 pub struct Thread {
@@ -110,6 +113,9 @@ pub struct Thread {
     pub inject: crate::fault::inject::PerThread,
     /// What listeners keep with it.
     pub words: OfThread,
+    /// Not 0 while the runtime calls a tool of others (tools/ompt): a stop then waits, whatever the tool
+    /// does; its kind stands above the first byte. Written by the thread's own host.
+    pub calls_out: AtomicU32,
     /// Where the worker waits for regions.
     pub dock: CachePadded<Dock>,
 }
@@ -168,6 +174,7 @@ impl Thread {
             undo: undo::Log::default(),
             inject: Default::default(),
             words: OfThread::default(),
+            calls_out: AtomicU32::new(0),
             dock: CachePadded::new(Dock::default()),
         }))
     }
@@ -185,13 +192,17 @@ impl Thread {
         observe::tell(&self.words, event);
     }
 
-    /// Where the current runtime call was made; 0 if there is none.
-    pub fn call_site(&self) -> usize {
-        let frame = match self.frame.get() {
+    /// The frame of the current runtime call, or the last one; 0 if there is none.
+    pub fn call_frame(&self) -> usize {
+        match self.frame.get() {
             0 => tls::first_frame(),
             f => f,
-        };
-        match frame {
+        }
+    }
+
+    /// Where the current runtime call was made; 0 if there is none.
+    pub fn call_site(&self) -> usize {
+        match self.call_frame() {
             0 => 0,
             // SAFETY: the frame of the call in progress; its return address lies behind the saved registers.
             f => unsafe { *((f + asm::FRAME_BYTES) as *const usize) },
@@ -263,6 +274,34 @@ impl Thread {
     pub fn set_saving(&'static self, yes: bool) {
         self.saving.set(yes);
         included::lighten(self);
+    }
+
+    /// In a handler: does a stop of this kind have to wait, since the thread is in the runtime? It is noted
+    /// then.
+    pub fn waits_with(&self, kind: u32) -> bool {
+        if self.calls_out.load(Relaxed) != 0 {
+            self.calls_out.store(CALLS_OUT | kind << 8, Relaxed);
+            return true;
+        }
+        let inside = self.in_runtime.load(Relaxed) != 0;
+        if inside {
+            self.pending.store(kind, Relaxed);
+        }
+        inside
+    }
+
+    /// Calls `f`, a tool's, in the runtime. What its own calls of the runtime change of that is put back.
+    pub fn call_out<R>(&self, f: impl FnOnce() -> R) -> R {
+        let frame = self.frame.get();
+        self.calls_out.store(CALLS_OUT, Relaxed);
+        let r = f();
+        self.in_runtime.store(1, Relaxed);
+        self.frame.set(frame);
+        let kind = self.calls_out.swap(0, Relaxed) >> 8;
+        if kind != 0 {
+            self.pending.store(kind, Relaxed);
+        }
+        r
     }
 
     /// Does it execute a region's function, or a task? Others may ask.

@@ -3,6 +3,7 @@
 
 pub mod counts;
 pub mod monitor;
+pub mod ompt;
 
 use crate::icv::env;
 use crate::icv::settings::{Bad, report_bad};
@@ -15,6 +16,7 @@ pub fn initialise() {
     }
     counts::start(setting);
     monitor::start(setting);
+    ompt::start();
 }
 
 /// What environment variable `name` says, one of `words`: its number; 0, with a complaint, if it says

@@ -49,9 +49,10 @@ pub fn try_acquire(thr: &'static Thread, lock: &Lock, mutex: Mutex) -> bool {
 fn tell_acquire(thr: &'static Thread, lock: &Lock, mutex: Mutex) {
     thr.tell(Event::LockWait { mutex, at: address(lock), test: false });
     if !lock.try_lock() {
-        thr.tell(Event::PauseBegin { pause: Pause::Lock });
+        let pause = Pause::Lock { mutex, at: address(lock) };
+        thr.tell(Event::PauseBegin { pause });
         lock.lock_watched();
-        thr.tell(Event::PauseEnd { pause: Pause::Lock });
+        thr.tell(Event::PauseEnd { pause });
     }
     thr.hold(1);
     thr.tell(Event::LockGot { mutex, at: address(lock) });

@@ -210,8 +210,8 @@ fn told(t: &Told) {
         }
         Event::WorkEnd { .. } => w.work_ends(thr.member().ledger.chunks()),
         Event::HelpBegin => w.within(State::Busy),
-        Event::PauseBegin { pause: Pause::Lock } => w.within(State::Runtime),
-        Event::PauseBegin { pause: Pause::Tasks } => w.within(State::Waiting),
+        Event::PauseBegin { pause: Pause::Lock { .. } } => w.within(State::Runtime),
+        Event::PauseBegin { .. } => w.within(State::Waiting),
         Event::HelpEnd | Event::PauseEnd { .. } => w.back(),
         _ => {}
     }

@@ -1,0 +1,449 @@
+//! What happens, as the tool's callbacks have it. Each event keeps what is known of the thread up to date and
+//! calls what the tool has registered for it.
+
+use super::abi::{self, call, cancel, mutex, parallel, scope, state, status, sync, task, work};
+use super::info::{TaskInfo, TeamInfo, ThreadInfo};
+use super::is_active;
+use crate::observe::event::{Cancelled, Event, Mutex, Pause, Sync, TaskForm, Work};
+use crate::observe::{OfTask, OfTeam, Told};
+use crate::say;
+use crate::sys::asm;
+use crate::sys::syscall::exit_group;
+use crate::team::thread::Thread;
+use crate::team::{pool, setup};
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering::*;
+
+/// A thread to which something happens.
+#[derive(Clone, Copy)]
+struct Me {
+    thr: &'static Thread,
+    info: &'static ThreadInfo,
+}
+
+/// See the module's text.
+pub fn told(t: &Told) {
+    let Some(thr) = t.thread.map(Thread::of) else { return };
+    if !is_active() {
+        return;
+    }
+    if thr.calls_out.load(Relaxed) != 0 {
+        return by_the_tool(t.event);
+    }
+    if let Event::ThreadBegin { worker } = *t.event {
+        return thread_begins(thr, worker);
+    }
+    let Some(info) = ThreadInfo::find(thr) else { return };
+    let me = Me { thr, info };
+    match *t.event {
+        Event::ThreadEnd => me.thread_ends(),
+        Event::ParallelBegin { team, size, asked, .. } => me.parallel_begins(team, size, asked),
+        Event::ParallelEnd { team } => me.parallel_ends(team),
+        Event::ImplicitBegin { team } => me.implicit_begins(team),
+        Event::ImplicitEnd { .. } => me.implicit_ends(),
+        Event::SyncArrive { sync } => me.arrives(sync),
+        Event::SyncLeave { sync } => me.goes_on(sync),
+        Event::TaskSyncBegin { sync } => me.sync_region(scope::BEGIN, kind_of(sync)),
+        Event::TaskSyncArrive { sync } => me.sync_wait(scope::BEGIN, kind_of(sync)),
+        Event::TaskSyncLeave { sync } => {
+            me.sync_wait(scope::END, kind_of(sync));
+            me.sync_region(scope::END, kind_of(sync));
+        }
+        Event::WorkBegin { work, construct } => me.work_begins(work, construct.total),
+        Event::WorkEnd { work } => me.work_ends(work),
+        Event::Single { executes } => me.single(executes),
+        Event::Chunk { work, lo, hi } => me.chunk(work, lo, hi),
+        Event::LockInit { mutex, at } => {
+            me.calls(|site| call::lock_init(kind_of_lock(mutex, false), 0, 0, at, site));
+        }
+        Event::LockDestroy { mutex, at } => {
+            me.calls(|site| call::lock_destroy(kind_of_lock(mutex, false), at, site));
+        }
+        Event::LockWait { mutex, at, test } => {
+            info.tests.set(test);
+            me.calls(|site| call::mutex_acquire(kind_of_lock(mutex, test), 0, 0, at, site));
+        }
+        Event::LockGot { mutex, at } => {
+            let kind = kind_of_lock(mutex, info.tests.get());
+            me.calls(|site| call::mutex_acquired(kind, at, site));
+        }
+        Event::LockGive { mutex, at } => {
+            me.calls(|site| call::mutex_released(kind_of_lock(mutex, false), at, site));
+        }
+        Event::LockNest { at, more } => {
+            me.calls(|site| call::nest_lock(if more { scope::BEGIN } else { scope::END }, at, site));
+        }
+        Event::TaskCreate { task, form } => me.task_is_created(task, form),
+        Event::TaskBegin { task, .. } => me.task_begins(task),
+        Event::TaskEnd { task, detached, .. } => me.task_ends(task, detached),
+        Event::TaskSkipped { task } => me.task_is_skipped(task),
+        Event::TaskFulfil { task, ended } => {
+            let Some(t) = TaskInfo::of(task) else { return };
+            let how = if ended { status::LATE_FULFILL } else { status::EARLY_FULFILL };
+            me.calls(|_| call::task_schedule(t.data.ptr(), how, null_mut()));
+        }
+        Event::HelpBegin => info.enter(state::WORK_PARALLEL),
+        Event::PauseBegin { pause } => {
+            let (state, lock) = match pause {
+                Pause::Lock { mutex, at } => (state_of_lock(mutex), at),
+                Pause::Taskwait => (state::WAIT_TASKWAIT, 0),
+                Pause::Taskgroup => (state::WAIT_TASKGROUP, 0),
+            };
+            info.lock.store(lock, Relaxed);
+            info.enter(state);
+        }
+        Event::HelpEnd | Event::PauseEnd { .. } => info.leave(),
+        Event::Cancel { what } => me.cancels(what, cancel::ACTIVATED),
+        Event::CancelFound { what } => me.cancels(what, cancel::DETECTED),
+        Event::Failure { .. } | Event::Recovery { .. } | Event::ThreadBegin { .. } => {}
+    }
+}
+
+/// The tool itself calls the runtime in a callback: nothing is told of that, and there is no region in it.
+fn by_the_tool(event: &Event) {
+    if let Event::ParallelBegin { .. } = event {
+        say!(
+            "a callback of the OMPT tool begins a parallel region, which OpenMP does not allow (5.1, section \
+             4.5.2); stopping"
+        );
+        exit_group(70);
+    }
+}
+
+/// A thread becomes known.
+pub fn thread_begins(thr: &'static Thread, worker: bool) {
+    let Some(info) = ThreadInfo::of(thr) else { return };
+    info.data.clear();
+    info.current.set(None);
+    info.is(if worker { state::IDLE } else { state::WORK_SERIAL });
+    let me = Me { thr, info };
+    let kind = if worker { abi::thread::WORKER } else { abi::thread::INITIAL };
+    me.calls(|_| call::thread_begin(kind, info.data.ptr()));
+    if !worker {
+        me.initial_task_begins();
+    }
+}
+
+/// The program ends in `thr`: its tasks, and threads that wait for regions, with it.
+pub fn program_ends(thr: &'static Thread) {
+    if thr.calls_out.load(Relaxed) != 0 {
+        return;
+    }
+    if thr.team().level.get() == 0 && !thr.in_explicit_task() {
+        let before = thr.in_runtime.swap(1, Relaxed);
+        setup::release_hot(thr);
+        pool::dismiss_idle();
+        thr.in_runtime.store(before, Relaxed);
+    }
+    if let Some(info) = ThreadInfo::find(thr) {
+        Me { thr, info }.thread_ends();
+    }
+}
+
+fn kind_of(s: Sync) -> u32 {
+    match s {
+        Sync::Barrier => sync::BARRIER_EXPLICIT,
+        Sync::Work => sync::BARRIER_IMPLICIT_WORKSHARE,
+        Sync::Copy => sync::BARRIER_IMPLEMENTATION,
+        Sync::Join => sync::BARRIER_IMPLICIT_PARALLEL,
+        Sync::Taskwait => sync::TASKWAIT,
+        Sync::Taskgroup => sync::TASKGROUP,
+    }
+}
+
+fn state_of_barrier(s: Sync) -> u32 {
+    match s {
+        Sync::Work => state::WAIT_BARRIER_IMPLICIT_WORKSHARE,
+        Sync::Copy => state::WAIT_BARRIER_IMPLEMENTATION,
+        Sync::Join => state::WAIT_BARRIER_IMPLICIT_PARALLEL,
+        Sync::Barrier | Sync::Taskwait | Sync::Taskgroup => state::WAIT_BARRIER_EXPLICIT,
+    }
+}
+
+fn kind_of_lock(m: Mutex, test: bool) -> u32 {
+    match (m, test) {
+        (Mutex::Lock, false) => mutex::LOCK,
+        (Mutex::Lock, true) => mutex::TEST_LOCK,
+        (Mutex::Nest, false) => mutex::NEST_LOCK,
+        (Mutex::Nest, true) => mutex::TEST_NEST_LOCK,
+        (Mutex::Critical, _) => mutex::CRITICAL,
+        (Mutex::Atomic, _) => mutex::ATOMIC,
+        (Mutex::Ordered, _) => mutex::ORDERED,
+    }
+}
+
+fn state_of_lock(m: Mutex) -> u32 {
+    match m {
+        Mutex::Lock | Mutex::Nest => state::WAIT_LOCK,
+        Mutex::Critical => state::WAIT_CRITICAL,
+        Mutex::Atomic => state::WAIT_ATOMIC,
+        Mutex::Ordered => state::WAIT_ORDERED,
+    }
+}
+
+fn kind_of_work(w: Work) -> u32 {
+    match w {
+        Work::Loop => work::LOOP,
+        Work::Sections => work::SECTIONS,
+        Work::Scope => work::SCOPE,
+        Work::Taskloop => work::TASKLOOP,
+    }
+}
+
+const REGION: u32 = parallel::INVOKER_RUNTIME | parallel::TEAM;
+
+impl Me {
+    /// Calls the tool: `f` gets where the runtime was called.
+    fn calls(self, f: impl FnOnce(usize)) {
+        let site = self.site();
+        self.thr.call_out(|| f(site));
+    }
+
+    /// Where the runtime was called; 0: nowhere in the program. A function that ends in a jump to the runtime
+    /// has not left where that is: its own beginning stands for it (one more, as tools look in front of
+    /// return addresses).
+    fn site(self) -> usize {
+        match self.thr.call_site() {
+            at if asm::is_trampoline(at) => self.thr.call.get().0 + 1,
+            at => at,
+        }
+    }
+
+    /// The task that the thread executes.
+    fn task(self) -> Option<&'static TaskInfo> {
+        self.info.current.get()
+    }
+
+    /// The tool's words of its region and its task.
+    fn words(self) -> (*mut u64, *mut u64) {
+        self.task().map_or((null_mut(), null_mut()), |t| (t.parallel(), t.data.ptr()))
+    }
+
+    fn initial_task_begins(self) {
+        let m = self.thr.member();
+        let (Some(t), Some(team)) = (TaskInfo::of(&m.implicit.words), TeamInfo::of(&m.team().words)) else {
+            return;
+        };
+        team.data.clear();
+        team.size.set(1);
+        t.renew(task::INITIAL, None);
+        t.team.set(Some(team));
+        t.begin(self.thr, self.info);
+        self.calls(|_| {
+            call::implicit_task(scope::BEGIN, team.data.ptr(), t.data.ptr(), 1, 1, task::INITIAL);
+        });
+    }
+
+    fn thread_ends(self) {
+        if let Some(t) = self.task()
+            && t.flags.get() & task::INITIAL != 0
+        {
+            self.calls(|_| call::implicit_task(scope::END, null_mut(), t.data.ptr(), 0, 1, task::INITIAL));
+        }
+        self.info.current.set(None);
+        self.info.is(state::UNDEFINED);
+        self.calls(|_| call::thread_end(self.info.data.ptr()));
+    }
+
+    fn parallel_begins(self, team: &'static OfTeam, size: u32, asked: u32) {
+        let (Some(team), Some(t)) = (TeamInfo::of(team), self.task()) else { return };
+        t.note_frames(self.thr);
+        team.data.clear();
+        team.size.set(size);
+        team.outer.set(t.team.get());
+        team.encountered.set(Some(t));
+        let site = self.site();
+        team.site.set(site);
+        let asked = if asked != 0 { asked } else { self.thr.task().icvs.get().threads };
+        self.info.enter(state::OVERHEAD);
+        self.calls(|_| call::parallel_begin(t.data.ptr(), t.frame(), team.data.ptr(), asked, REGION, site));
+    }
+
+    fn parallel_ends(self, team: &'static OfTeam) {
+        let (Some(team), Some(t)) = (TeamInfo::of(team), self.task()) else { return };
+        self.info.leave();
+        self.calls(|site| call::parallel_end(team.data.ptr(), t.data.ptr(), REGION, site));
+        t.leaves_runtime();
+    }
+
+    fn implicit_begins(self, team: &'static OfTeam) {
+        let (Some(team), m) = (TeamInfo::of(team), self.thr.member()) else { return };
+        let num = m.num.get();
+        let t = if num == 0 {
+            let Some(t) = TaskInfo::of(&m.implicit.words) else { return };
+            t
+        } else {
+            // The member may be another thread's before this one has told of its end.
+            self.info.implicit.stands_for(&m.implicit.words);
+            &self.info.implicit
+        };
+        t.renew(task::IMPLICIT, team.encountered.get());
+        t.team.set(Some(team));
+        t.begin(self.thr, self.info);
+        self.info.enter(state::WORK_PARALLEL);
+        let size = team.size.get();
+        self.calls(|_| {
+            call::implicit_task(scope::BEGIN, team.data.ptr(), t.data.ptr(), size, num, task::IMPLICIT);
+        });
+    }
+
+    fn implicit_ends(self) {
+        let Some(t) = self.task() else { return };
+        let num = t.num.get();
+        self.calls(|_| call::implicit_task(scope::END, null_mut(), t.data.ptr(), 0, num, task::IMPLICIT));
+        self.info.leave();
+        self.info.current.set(if num == 0 { t.outer.get() } else { None });
+    }
+
+    fn arrives(self, sync: Sync) {
+        self.single_is_over();
+        self.info.enter(state_of_barrier(sync));
+        self.sync_region(scope::BEGIN, kind_of(sync));
+        self.sync_wait(scope::BEGIN, kind_of(sync));
+    }
+
+    fn goes_on(self, sync: Sync) {
+        if let (Sync::Join, Some(t)) = (sync, self.task()) {
+            // The region is over; the team may be in its next one.
+            t.team.set(None);
+        }
+        self.sync_wait(scope::END, kind_of(sync));
+        self.sync_region(scope::END, kind_of(sync));
+        self.info.leave();
+    }
+
+    fn sync_region(self, endpoint: u32, kind: u32) {
+        let (region, task) = self.words();
+        self.calls(|site| call::sync_region(kind, endpoint, region, task, site));
+    }
+
+    fn sync_wait(self, endpoint: u32, kind: u32) {
+        let (region, task) = self.words();
+        self.calls(|site| call::sync_region_wait(kind, endpoint, region, task, site));
+    }
+
+    /// Where a construct was encountered: combined with the region, where that was.
+    fn site_of_construct(self, site: usize) -> usize {
+        let of_region = || self.task().and_then(|t| t.team.get()).map_or(0, |t| t.site.get());
+        if site != 0 { site } else { of_region() }
+    }
+
+    fn tell_work(self, kind: u32, endpoint: u32, count: u64) {
+        let (region, task) = self.words();
+        self.calls(|site| call::work(kind, endpoint, region, task, count, self.site_of_construct(site)));
+    }
+
+    fn work_begins(self, work: Work, count: u64) {
+        let Some(t) = self.task() else { return };
+        let (of_work, of_taskloop) = t.counts.get();
+        if work == Work::Taskloop {
+            t.counts.set((of_work, count));
+        } else {
+            self.single_is_over();
+            t.counts.set((count, of_taskloop));
+        }
+        self.tell_work(kind_of_work(work), scope::BEGIN, count);
+    }
+
+    fn work_ends(self, work: Work) {
+        let Some(t) = self.task() else { return };
+        let (of_work, of_taskloop) = t.counts.get();
+        let count = if work == Work::Taskloop { of_taskloop } else { of_work };
+        self.tell_work(kind_of_work(work), scope::END, count);
+    }
+
+    fn single(self, executes: bool) {
+        self.single_is_over();
+        if executes {
+            self.tell_work(work::SINGLE_EXECUTOR, scope::BEGIN, 1);
+            if let Some(t) = self.task() {
+                t.single.set(true);
+            }
+        } else {
+            self.tell_work(work::SINGLE_OTHER, scope::BEGIN, 1);
+            self.tell_work(work::SINGLE_OTHER, scope::END, 1);
+        }
+    }
+
+    /// The compiled code says nothing where a `single` ends. Where the thread comes to what cannot be within
+    /// one, a barrier or another worksharing construct, it has ended.
+    fn single_is_over(self) {
+        if let Some(t) = self.task()
+            && t.single.get()
+        {
+            t.single.set(false);
+            self.tell_work(work::SINGLE_EXECUTOR, scope::END, 1);
+        }
+    }
+
+    fn chunk(self, work: Work, lo: u64, hi: u64) {
+        let (region, task) = self.words();
+        if work == Work::Sections {
+            // Where the section's code is nobody knows here: it is behind the call.
+            return self.calls(|site| {
+                call::dispatch(region, task, abi::dispatch::SECTION, self.site_of_construct(site) as u64);
+            });
+        }
+        let chunk = abi::DispatchChunk { start: lo, iterations: hi - lo };
+        let at = (&raw const chunk).addr() as u64;
+        self.calls(|_| call::dispatch(region, task, abi::dispatch::LOOP_CHUNK, at));
+    }
+
+    fn task_is_created(self, new: &'static OfTask, form: TaskForm) {
+        let (Some(new), Some(t)) = (TaskInfo::of(new), self.task()) else { return };
+        t.note_frames(self.thr);
+        let mut flags = if form.function == 0 { task::TASKWAIT } else { task::EXPLICIT };
+        for (yes, flag) in [(form.undeferred, task::UNDEFERRED), (form.last, task::FINAL)] {
+            flags |= if yes { flag } else { 0 };
+        }
+        new.renew(flags, Some(t));
+        let depends = i32::from(form.dependences > 0);
+        self.calls(|site| call::task_create(t.data.ptr(), t.frame(), new.data.ptr(), flags, depends, site));
+        t.leaves_runtime();
+    }
+
+    fn task_begins(self, task: &'static OfTask) {
+        let (Some(next), Some(before)) = (TaskInfo::of(task), self.task()) else { return };
+        before.note_frames(self.thr);
+        next.outer.set(Some(before));
+        self.calls(|_| call::task_schedule(before.data.ptr(), status::SWITCH, next.data.ptr()));
+        next.begin(self.thr, self.info);
+    }
+
+    fn task_ends(self, task: &'static OfTask, detached: bool) {
+        let Some(t) = TaskInfo::of(task) else { return };
+        let Some(next) = t.outer.get() else { return };
+        let how = match (t.cancelled.get(), detached) {
+            (true, _) => status::CANCEL,
+            (_, true) => status::DETACH,
+            _ => status::COMPLETE,
+        };
+        self.calls(|_| call::task_schedule(t.data.ptr(), how, next.data.ptr()));
+        self.info.current.set(Some(next));
+        next.leaves_runtime();
+    }
+
+    fn task_is_skipped(self, task: &'static OfTask) {
+        let Some(t) = TaskInfo::of(task) else { return };
+        if t.flags.get() & task::TASKWAIT != 0 {
+            self.calls(|_| call::task_schedule(t.data.ptr(), status::TASKWAIT_COMPLETE, null_mut()));
+        } else {
+            let flags = cancel::TASKGROUP | cancel::DISCARDED_TASK;
+            self.calls(|_| call::cancel(t.data.ptr(), flags, 0));
+        }
+    }
+
+    fn cancels(self, what: Cancelled, how: u32) {
+        let Some(t) = self.task() else { return };
+        let what = match what {
+            Cancelled::Parallel => cancel::PARALLEL,
+            Cancelled::Loop => cancel::LOOP,
+            Cancelled::Sections => cancel::SECTIONS,
+            Cancelled::Taskgroup => cancel::TASKGROUP,
+        };
+        if what == cancel::TASKGROUP {
+            t.cancelled.set(true);
+        }
+        self.calls(|site| call::cancel(t.data.ptr(), what | how, site));
+    }
+}
