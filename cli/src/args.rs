@@ -91,6 +91,10 @@ pub struct Run {
     /// Save the program's own threads, too (PROMP_CKPT_THREADS=all).
     #[arg(long, requires = "ckpt")]
     pub all_threads: bool,
+    /// Take checkpoints in serial code, if the program comes there in time (PROMP_CKPT_WHERE=serial): from
+    /// those it can be continued with another number of threads.
+    #[arg(long, requires = "ckpt")]
+    pub any_threads: bool,
     /// When a signal kills the program, continue it from its last checkpoint, at most this often.
     #[arg(long, value_name = "N", requires = "ckpt")]
     pub auto_restart: Option<u32>,
@@ -125,6 +129,13 @@ pub enum Monitor {
 pub struct Restart {
     /// The checkpoint directory.
     pub dir: PathBuf,
+    /// Go on with so many threads. Refused where the checkpoint was not taken in serial code (`promp run
+    /// --any-threads`), or memory of the program's may depend on their number.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Option<u32>,
+    /// Nothing in the program's memory depends on the number of threads, whatever it has asked for.
+    #[arg(long, requires = "threads")]
+    pub vouch: bool,
     /// When a signal kills the program again, continue it again, at most this often.
     #[arg(long, value_name = "N")]
     pub auto_restart: Option<u32>,

@@ -90,7 +90,8 @@ fn show(s: &Seen, environment: bool) {
     println!("checkpoint {}: {} in {} pages; {word}", s.generation, size(s.bytes), s.pages);
     println!("  program     {}", a.arguments.iter().map(Word::to_string).collect::<Vec<_>>().join(" "));
     println!("  taken       {:.1} s after its start, in region {}", a.at_s.0, a.region);
-    println!("  threads     {} saved, regions of {}", a.contexts.len(), a.threads);
+    let another = if a.alone { "; in serial code (promp restart --threads N)" } else { "" };
+    println!("  threads     {} saved, regions of {}{another}", a.contexts.len(), a.threads);
     let dead: usize = a.dead.iter().map(|r| r.1 - r.0).sum();
     if dead > 0 {
         println!("  left out    {} that were dead where it was taken", size(dead));

@@ -2,6 +2,7 @@
 
 mod child;
 mod clocks;
+mod threads;
 
 use crate::{Failure, Outcome, args};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
@@ -23,7 +24,7 @@ const NONE_YET: &str = "holds no checkpoint: the program died before its first o
 
 /// Continues the program from its last whole checkpoint.
 pub fn restart(r: &args::Restart) -> Outcome {
-    let (c, pid) = command(&r.dir)?;
+    let (c, pid) = command(&r.dir, r.threads.map(|n| (n, r.vouch)))?;
     let goes_on = on_signal_of(&c).goes_on;
     match r.auto_restart {
         Some(most) => supervise(c, Some(pid), &Supervision { dir: &r.dir, most, from_start: None, goes_on }),
@@ -78,7 +79,7 @@ pub fn resume(dir: &Path, r: &args::Run, program: &Path, goes_on: u64) -> Option
         return Some(Ok(()));
     }
     let continued = || -> Outcome {
-        let (c, pid) = command(dir)?;
+        let (c, pid) = command(dir, None)?;
         match r.auto_restart {
             Some(most) => supervise(c, Some(pid), &Supervision { dir, most, from_start: None, goes_on }),
             None => stand_for(c, pid, goes_on),
@@ -114,8 +115,8 @@ fn refused(why: impl std::fmt::Display) -> Failure {
 }
 
 /// The command that makes a process go on from the newest whole generation in `dir`, and the number that
-/// the process had.
-fn command(dir: &Path) -> Result<(Command, u32), Failure> {
+/// the process had. `asked`: with so many threads, and has somebody vouched that it may?
+fn command(dir: &Path, asked: Option<(u32, bool)>) -> Result<(Command, u32), Failure> {
     let d = Directory::open(dir).map_err(refused)?;
     if d.finished() {
         return Err(refused(format_args!(
@@ -123,7 +124,7 @@ fn command(dir: &Path) -> Result<(Command, u32), Failure> {
             dir.display()
         )));
     }
-    let g = d.newest(|problem| eprintln!("promp: {problem}")).ok_or_else(|| {
+    let mut g = d.newest(|problem| eprintln!("promp: {problem}")).ok_or_else(|| {
         let why = if d.generations().is_empty() {
             NONE_YET
         } else {
@@ -131,12 +132,32 @@ fn command(dir: &Path) -> Result<(Command, u32), Failure> {
         };
         refused(format_args!("{} {why}", dir.display()))
     })?;
-    let threads = std::env::var("OMP_NUM_THREADS").ok();
-    if let Some(why) = fit::obstacle(&g.about, threads.as_deref()) {
+    if let Some((n, _)) = asked
+        && fit::another(&g.about, n).is_some()
+        && let Some(older) = d.newest_where(|o| o.number < g.number && o.about.alone)
+    {
+        let (new, old) = (g.number, older.number);
+        eprintln!(
+            "promp: checkpoint {new} was taken while several threads were in the program; going \
+             back to checkpoint {old}"
+        );
+        g = older;
+    }
+    let set = std::env::var("OMP_NUM_THREADS").ok().filter(|_| asked.is_none());
+    if let Some(why) = fit::obstacle(&g.about, set.as_deref()) {
         return Err(refused(why));
     }
+    let mut c = process(dir, &g);
+    if let Some((n, vouched)) = asked {
+        if let Some(why) = threads::refusal(&g.about, n, vouched) {
+            return Err(refused(why));
+        }
+        if n != g.about.threads {
+            c.env("PROMP_RESTART_THREADS", n.to_string());
+        }
+    }
     clocks::go_on_from(&g.about.clocks);
-    Ok((process(dir, &g), g.about.pid))
+    Ok((c, g.about.pid))
 }
 
 /// Switches address-space randomisation off for what this process executes from here on. False: not allowed.
@@ -238,7 +259,7 @@ pub fn supervise(mut c: Command, mut pid: Option<u32>, s: &Supervision) -> Outco
         }
         old.clear();
         eprintln!("promp: the program was killed by signal {signal}; continuing from its last checkpoint");
-        let (again, before) = command(s.dir)?;
+        let (again, before) = command(s.dir, None)?;
         (c, pid) = (again, Some(before));
         if read {
             c.env("PROMP_RESTART_INPUT", "read");

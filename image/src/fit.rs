@@ -16,7 +16,7 @@ pub fn obstacle(about: &Description, threads: Option<&str>) -> Option<String> {
         about.environment.iter().find_map(|e| e.as_os_str().to_str()?.strip_prefix("OMP_NUM_THREADS="));
     if threads.is_some() && threads != saved {
         return Some(format!(
-            "OMP_NUM_THREADS={} differs from the run's ({}): the threads of the checkpoint cannot become more or fewer; unset it",
+            "OMP_NUM_THREADS={} differs from the run's ({}): unset it, or say `promp restart --threads N`",
             threads.unwrap_or(""),
             saved.unwrap_or("unset")
         ));
@@ -57,6 +57,17 @@ pub fn obstacle(about: &Description, threads: Option<&str>) -> Option<String> {
         }
     }
     None
+}
+
+/// Why a process cannot go on from `about` with `threads` threads where it had another number; `None` if it can.
+pub fn another(about: &Description, threads: u32) -> Option<String> {
+    let now = about.threads;
+    (threads != now && !about.alone).then(|| {
+        format!(
+            "it was taken while several threads were in the program, so there must be {now} again: \
+             `promp run --any-threads` takes checkpoints in serial code"
+        )
+    })
 }
 
 /// This process' limits on the stack.

@@ -424,9 +424,24 @@ pub struct Description {
     /// Where it was in its input from pipes.
     #[serde(default)]
     pub received: Vec<Received>,
+    /// Was the initial thread alone in the program then, in serial code? Its workers had nothing to do.
+    #[serde(default)]
+    pub alone: bool,
+    /// What the program had asked of the number of threads, or said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<Asked>,
     /// Memory that was left out because it was dead: [start, end), in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dead: Vec<(usize, usize)>,
+}
+
+/// A routine of OpenMP's that tells the number of threads, or sets it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    /// Its name.
+    pub routine: String,
+    /// The return address of its first call.
+    pub at: usize,
 }
 
 /// Clocks that begin anew with the system, in nanoseconds. For the program they go on: its differences and
@@ -721,6 +736,12 @@ impl Directory {
     pub fn finished(&self) -> bool {
         let mut word = [0u8; 8];
         open(&self.path.join("state")).is_ok_and(|f| f.read_exact_at(&mut word, 0).is_ok()) && word != [0; 8]
+    }
+
+    /// The newest generation that is `wanted`, can be read, and whose pages are whole.
+    pub fn newest_where(&self, wanted: impl Fn(&Generation) -> bool) -> Option<Generation> {
+        let read = |n| self.read(n).ok().filter(&wanted);
+        self.generations().into_iter().filter_map(read).find(|g| self.verify(g, |_| ()).is_ok())
     }
 
     /// The newest generation that can be read and whose pages are whole; what is wrong with newer ones is

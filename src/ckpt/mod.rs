@@ -80,6 +80,8 @@ pub struct Settings {
     pub live: bool,
     /// PROMP_CKPT_POISON: is what was left out filled with NaNs after it was put back?
     pub poison: bool,
+    /// PROMP_CKPT_WHERE=serial: are they taken in serial code, if the program comes there in time?
+    pub in_serial: bool,
     /// PROMP_ON_SIGNAL.
     pub on_signal: image::on_signal::OnSignal,
     /// PROMP_VERBOSE.
@@ -304,7 +306,7 @@ pub fn start_at_load() -> bool {
 
 /// Default number of threads of a region; before the runtime knows it, `otherwise`.
 pub fn default_threads(otherwise: u32) -> u32 {
-    globals_if_ready().map_or(otherwise, |g| g.initial.threads)
+    globals_if_ready().map_or(otherwise, |g| g.initial.get().threads)
 }
 
 /// In a process that goes on from a checkpoint: there is an agent again, if there was one.
@@ -395,12 +397,20 @@ pub fn first() {
 
 fn ask_and_wait(k: &keep::Keep) {
     let before = k.attempts.load(Acquire);
+    // After a rollback or a restart the thread's seat may be another one.
+    let says = |what| {
+        if let Some(s) = sys::tls::get().and_then(keep::seat_of) {
+            s.standing.store(what, Release);
+        }
+    };
+    says(place::ASKS);
     k.wanted.store(1, Release);
     ring(k);
     // `wanted` too: in a process that goes on from the checkpoint that is asked for here, nobody has asked.
     while k.wanted.load(Acquire) != 0 && k.attempts.load(Acquire) == before {
         futex::wait(&k.attempts, before);
     }
+    says(place::AWAY);
 }
 
 /// Asks for a checkpoint, and does not wait for it.

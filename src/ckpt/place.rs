@@ -37,6 +37,8 @@ pub const AWAY: u32 = 0;
 pub const STANDS: u32 = 1;
 /// At a place, until the attempt is over.
 pub const CLAIMED: u32 = 2;
+/// Not at a place, but waits for a checkpoint that it has asked for.
+pub const ASKS: u32 = 3;
 
 /// Who waits looks so often whether it is still wanted.
 const LOOK_NS: u64 = 10_000_000;
@@ -50,6 +52,10 @@ pub struct Place {
     pub visited_ns: AtomicU64,
     /// The time between two checkpoints; 0: nothing is left out.
     pub interval_ns: AtomicU64,
+    /// PROMP_CKPT_WHERE=serial: are checkpoints to be taken in serial code?
+    pub in_serial: AtomicU32,
+    /// When a thread in serial code last stood for one.
+    pub asked_ns: AtomicU64,
 }
 
 impl Place {

@@ -16,7 +16,7 @@ use crate::sys::lock::Locked;
 use crate::sys::objects::{self, Object};
 use crate::sys::{host, keep as region, maps, signals, syscall};
 use core::sync::atomic::Ordering::*;
-use promp_image::{Directory, Generation};
+use promp_image::{Directory, Generation, fit};
 use std::ffi::{CStr, CString};
 use std::path::Path;
 
@@ -24,6 +24,8 @@ use std::path::Path;
 pub const REFUSED: i32 = 71;
 /// The variable by which `promp restart` tells the library the generation.
 pub const VARIABLE: &str = "PROMP_RESTART";
+/// The variable that asks for another number of threads.
+pub const THREADS: &str = "PROMP_RESTART_THREADS";
 /// Set by a supervisor who has seen that standard input was read from.
 const READ: &CStr = c"PROMP_RESTART_INPUT";
 
@@ -145,10 +147,11 @@ fn restart() -> ! {
 /// The keeper of a restarting process.
 pub fn work(settings: &Settings, first: &'static Seat, libraries: &[Object]) -> ! {
     let number: u64 = crate::icv::env::get(VARIABLE).and_then(|v| v.parse().ok()).unwrap_or(0);
+    let threads: Option<u32> = crate::icv::env::get(THREADS).and_then(|v| v.parse().ok());
     let read = || -> Result<Generation, String> {
         let dir = Directory::open(&settings.dir)?;
         let g = dir.read(number)?;
-        match promp_image::fit::obstacle(&g.about, None) {
+        match fit::obstacle(&g.about, None).or_else(|| threads.and_then(|n| fit::another(&g.about, n))) {
             Some(why) => Err(why),
             None => Ok(g),
         }
@@ -191,12 +194,13 @@ pub fn work(settings: &Settings, first: &'static Seat, libraries: &[Object]) -> 
         syscall::sched_yield();
     }
     // Its last use of the memory that goes was before; now it waits without a stack.
-    if let Err(why) = k.become_generation(first) {
+    if let Err(why) = k.become_generation(first, threads) {
         refuse(&why);
     }
     if verbose >= 1 {
         said.iter().for_each(|what| say!("{what}"));
-        say!("restarted from checkpoint {number} (region {region_of})");
+        let with = threads.map_or(String::new(), |n| format!(", with {n} threads"));
+        say!("restarted from checkpoint {number} (region {region_of}){with}");
     }
     super::agent_again();
     keep::get().ready.store(1, Release);

@@ -19,7 +19,7 @@ pub fn run(call: (usize, usize), thread_limit: u32, device: Option<u32>) {
     team.primary.parent.set(None);
     let m = team.member(0);
     m.place.set(member.place.get());
-    let mut icvs = globals().initial;
+    let mut icvs = globals().initial.get();
     icvs.default_device = thr.task().icvs.get().default_device;
     icvs.device = device.map_or(0, |d| d as u8 + 1);
     if thread_limit > 0 {

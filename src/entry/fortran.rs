@@ -33,7 +33,6 @@ macro_rules! by_reference {
 }
 
 query! {
-    omp_get_max_threads_ = omp_get_max_threads -> i32;
     omp_in_parallel_ = omp_in_parallel -> i32;
     omp_get_dynamic_ = omp_get_dynamic -> i32;
     omp_get_cancellation_ = omp_get_cancellation -> i32;
@@ -51,7 +50,6 @@ query! {
     omp_get_max_task_priority_ = omp_get_max_task_priority -> i32;
     omp_in_explicit_task_ = omp_in_explicit_task -> i32;
     omp_in_final_ = omp_in_final -> i32;
-    omp_get_num_procs_ = omp_get_num_procs -> i32;
     omp_get_default_device_ = omp_get_default_device -> i32;
     omp_get_num_devices_ = omp_get_num_devices -> i32;
     omp_get_device_num_ = omp_get_device_num -> i32;
@@ -62,12 +60,9 @@ query! {
 }
 
 by_reference! {
-    omp_set_num_threads_, omp_set_num_threads_8_ = omp_set_num_threads;
     omp_set_dynamic_, omp_set_dynamic_8_ = omp_set_dynamic;
     omp_set_nested_, omp_set_nested_8_ = omp_set_nested;
     omp_set_max_active_levels_, omp_set_max_active_levels_8_ = omp_set_max_active_levels;
-    omp_get_ancestor_thread_num_, omp_get_ancestor_thread_num_8_ = omp_get_ancestor_thread_num -> i32;
-    omp_get_team_size_, omp_get_team_size_8_ = omp_get_team_size -> i32;
     omp_set_num_teams_, omp_set_num_teams_8_ = omp_set_num_teams;
     omp_set_teams_thread_limit_, omp_set_teams_thread_limit_8_ = omp_set_teams_thread_limit;
     omp_set_default_device_, omp_set_default_device_8_ = omp_set_default_device;

@@ -4,6 +4,7 @@
 pub mod acc;
 pub mod affinity;
 pub mod alloc;
+pub mod asks;
 pub mod cancel;
 pub mod doacross;
 pub mod error;

@@ -9,11 +9,11 @@ use crate::team::team::Team;
 use crate::team::thread::current;
 use core::sync::atomic::{AtomicI32, Ordering::*};
 
-fn icvs() -> Icvs {
+pub(super) fn icvs() -> Icvs {
     current().task().icvs.get()
 }
 
-fn change(f: impl FnOnce(&mut Icvs)) {
+pub(super) fn change(f: impl FnOnce(&mut Icvs)) {
     let mut i = icvs();
     f(&mut i);
     current().set_icvs(i);
@@ -48,7 +48,7 @@ pub fn teams_thread_limit() -> i32 {
 }
 
 /// The membership of the calling thread's ancestor at `level`, if there is one.
-fn ancestor(level: i32) -> Option<&'static Member> {
+pub(super) fn ancestor(level: i32) -> Option<&'static Member> {
     let mut m = current().member();
     let here = m.team().level.get() as i32;
     if level < 0 || level > here {
@@ -75,10 +75,6 @@ pub(super) extern "C" fn thread_num() -> i32 {
 }
 
 export! {
-    /// Section 3.2.1.
-    fn omp_set_num_threads(n: i32) { change(|i| i.threads = n.max(1) as u32) }
-    /// Section 3.2.3.
-    fn omp_get_max_threads() -> i32 { icvs().threads as i32 }
     /// Section 3.2.5.
     fn omp_in_parallel() -> i32 { i32::from(team().active_level.get() > 0) }
     /// Section 3.2.6.
@@ -135,10 +131,6 @@ export! {
     fn omp_get_max_active_levels() -> i32 { icvs().max_active_levels as i32 }
     /// Section 3.2.17.
     fn omp_get_level() -> i32 { team().level.get() as i32 }
-    /// Section 3.2.18.
-    fn omp_get_ancestor_thread_num(level: i32) -> i32 { ancestor(level).map_or(-1, |m| m.num.get() as i32) }
-    /// Section 3.2.19.
-    fn omp_get_team_size(level: i32) -> i32 { ancestor(level).map_or(-1, |m| m.team().size() as i32) }
     /// Section 3.2.20.
     fn omp_get_active_level() -> i32 { team().active_level.get() as i32 }
     /// Section 3.3.1.
@@ -169,8 +161,6 @@ export! {
     fn omp_in_explicit_task() -> i32 { i32::from(current().in_explicit_task()) }
     /// Section 3.5.2.
     fn omp_in_final() -> i32 { i32::from(current().task().in_final.get()) }
-    /// Section 3.7.1.
-    fn omp_get_num_procs() -> i32 { globals().procs as i32 }
     /// Section 3.7.2.
     fn omp_set_default_device(n: i32) {
         // `omp_default_device` leaves it, and so do numbers that mean nothing.

@@ -39,6 +39,7 @@ pub fn initialise(g: &'static Globals) {
         record::start(g);
         let _ = stop::install(g.promp.takes_crashes);
         inject::start(g);
+        place::start(g);
         agent::start(g);
     } else if !g.promp.faults.is_empty() && g.promp.verbose >= 1 {
         crate::say!("PROMP_FAULT is ignored because PROMP_FT=off");

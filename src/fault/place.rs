@@ -2,6 +2,9 @@
 
 use crate::ckpt::keep;
 use crate::ckpt::place::{self, AWAY};
+use crate::icv::Globals;
+use crate::observe::event::Row;
+use crate::observe::{self, Listener, Set, Told};
 use crate::sys::time;
 use crate::team::said::{Range, Said};
 use crate::team::thread::Thread;
@@ -27,6 +30,27 @@ fn said(thr: &Thread) -> &'static Said {
 
 fn range(start: usize, bytes: usize) -> Option<Range> {
     start.checked_add(bytes).filter(|_| bytes > 0).map(|end| (start, end))
+}
+
+/// PROMP_CKPT_WHERE=serial: the end of a region is a place.
+pub fn start(g: &'static Globals) {
+    if g.promp.checkpoints.as_ref().is_some_and(|c| c.in_serial) {
+        observe::register(Listener { wants: Set::of(&[Row::ParallelEnd]), told: region_ended });
+    }
+}
+
+fn region_ended(told: &Told) {
+    let Some(thr) = told.thread.map(Thread::of) else { return };
+    let Some(k) = keep::if_on().filter(|_| thr.team().level.get() == 0) else { return };
+    let (now, interval_ns) = (time::now_ns(), k.interval_ns.load(Relaxed));
+    k.place.visited_ns.store(now, Relaxed);
+    // None was taken if it was refused: not again at once.
+    let last = k.taken_ns.load(Relaxed).max(k.place.asked_ns.load(Relaxed));
+    if now.saturating_sub(last) >= interval_ns && keep::seat_of(thr).is_some() {
+        k.place.asked_ns.store(now, Relaxed);
+        let seat = || keep::seat_of(thr).map_or(&NOBODYS, |s| &s.standing);
+        place::stand(k, seat, (1, u64::MAX), || thr.pending.load(Relaxed) == 0);
+    }
 }
 
 /// `promp_dead`: [start, start + bytes) is dead at the next place that the thread comes to.
@@ -66,6 +90,10 @@ pub fn visit(thr: &'static Thread) -> bool {
     let since = now.saturating_sub(k.taken_ns.load(Relaxed));
     if thr.num() == 0 {
         k.place.visited_ns.store(now, Relaxed);
+    }
+    if k.place.in_serial.load(Relaxed) != 0 && thr.is_in_region() {
+        said.forget();
+        return true;
     }
     let is_stopped = || thr.pending.load(Relaxed) != 0;
     let (mut stood, seat) = (false, || keep::seat_of(thr).map_or(&NOBODYS, |s| &s.standing));

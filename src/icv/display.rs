@@ -13,7 +13,7 @@ fn schedule(s: RunSched) -> String {
 
 /// The whole text.
 pub fn text(g: &Globals, verbose: bool) -> String {
-    let i = &g.initial;
+    let i = &g.initial.get();
     let yes = |b: bool| if b { "TRUE" } else { "FALSE" };
     let join = |v: Vec<String>| v.join(",");
     let mut t = String::from("\nOPENMP DISPLAY ENVIRONMENT BEGIN\n  _OPENMP = '201511'\n");

@@ -163,7 +163,7 @@ pub fn read() -> Globals {
     };
     let promp = if secure() { Settings::default() } else { Settings::read(get, report_bad) };
     Globals {
-        initial,
+        initial: crate::sys::own::Own::new(initial),
         threads_list,
         bind_list,
         places: place_list,

@@ -78,7 +78,7 @@ pub struct Icvs {
 /// What is read once, before the first use.
 pub struct Globals {
     /// The initial task's ICVs.
-    pub initial: Icvs,
+    pub initial: Own<Icvs>,
     /// OMP_NUM_THREADS as a list (nesting levels).
     pub threads_list: Vec<u32>,
     /// OMP_PROC_BIND as a list.

@@ -243,6 +243,7 @@ fn checkpoints(
     let all_threads = choice("PROMP_CKPT_THREADS", &["team", "all"]) == 1;
     let live = choice("PROMP_CKPT_LIVE", &["on", "off"]) == 0;
     let poison = choice("PROMP_CKPT_POISON", &["0", "1"]) == 1;
+    let in_serial = choice("PROMP_CKPT_WHERE", &["anywhere", "serial"]) == 1;
     let files = match get("PROMP_CKPT_FILES").map(|v| (parse::stack_size(&v), v)) {
         Some((None, v)) => {
             bad(format!("PROMP_CKPT_FILES={v}: expected a size like 64M"));
@@ -277,6 +278,7 @@ fn checkpoints(
         all_threads,
         live,
         poison,
+        in_serial,
         files,
         on_signal,
         verbose,
@@ -387,6 +389,7 @@ mod tests {
             ("PROMP_CKPT_THREADS", "some"),
             ("PROMP_CKPT_LIVE", "yes"),
             ("PROMP_CKPT_POISON", "on"),
+            ("PROMP_CKPT_WHERE", "here"),
             ("PROMP_CKPT_FILES", "many"),
             ("PROMP_ON_SIGNAL", "TERM=checkpoint-exit"),
         ] {

@@ -4,6 +4,7 @@
 
 pub mod allowed;
 pub mod arena;
+pub mod asked;
 pub mod asm;
 pub mod attempt;
 pub mod cache;

@@ -142,7 +142,7 @@ impl Task {
             outer_floor: Own::new(0),
             priority: Own::new(0),
             block: Own::new((0, 0, 0)),
-            icvs: Own::new(globals().initial),
+            icvs: Own::new(globals().initial.get()),
             unmet: AtomicU32::new(0),
             links: Own::new((None, None)),
             node: Node::default(),

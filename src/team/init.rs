@@ -109,11 +109,11 @@ pub fn adopt_caller() -> &'static Thread {
     };
     team.size.set(1);
     team.way.set(Way::of(1));
-    team.icvs.set(g.initial);
+    team.icvs.set(g.initial.get());
     let m: &'static Member = team.member(0);
     m.thread.set(Some(thr));
     m.place.set(bind::initial(g));
-    m.implicit.begin_initial(thr, g.initial);
+    m.implicit.begin_initial(thr, g.initial.get());
     thr.enter(m);
     thr.set_saving(fault::policy::saves_private_state(&g.promp));
     tls::set(Some(thr));

@@ -9,6 +9,7 @@ pub mod meet;
 pub mod member;
 pub mod pool;
 pub mod region;
+pub mod resize;
 pub mod room;
 pub mod said;
 pub mod setup;

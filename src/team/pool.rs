@@ -66,6 +66,16 @@ pub fn dismiss_idle() {
     }
 }
 
+/// Ends all idle workers, for [`Thread::resize`].
+pub fn dismiss_without_waiting() {
+    POOL.with(|p| p.idle.drain(..).for_each(|w| w.dock.dismiss()));
+}
+
+/// Is nobody at the pool?
+pub fn is_free() -> bool {
+    POOL.try_with(|_| ()).is_some()
+}
+
 /// A team with room for `n`, reused if possible.
 pub fn take_team(n: u32) -> &'static Team {
     let found = POOL.with(|p| {

@@ -123,7 +123,7 @@ impl Team {
             active_level: Own::new(0),
             vouched: Own::new(0),
             wishes: Own::new((0, 0)),
-            icvs: Own::new(globals().initial),
+            icvs: Own::new(globals().initial.get()),
             parent_task: Own::new(None),
             league: Own::new((0, 1)),
             patience: Own::default(),

@@ -74,15 +74,21 @@ impl Keeper {
         self.standing = Standing { seats: standing.iter().map(|s| k.number(s)).collect(), dead };
     }
 
-    /// The threads in `seats` are frozen: can what is dead for those that stand be left out? Only if all
-    /// others are idle, and no handler of a signal can have been in the way. Otherwise nothing is.
+    /// The threads in `seats` are frozen: is the initial one alone in the program? Can what is dead for
+    /// those that stand be left out? Only if all others are idle, and no handler of a signal can have been
+    /// in the way. Otherwise nothing is.
     pub(super) fn confirm(&mut self, seats: &[&'static Seat]) {
         let k = keep::get();
         let is_idle = |s: &Seat| s.logical().is_some_and(|t| t.worker.get() && !t.is_in_region());
+        let is_in_serial_code = |s: &Seat| {
+            let waits = s.standing.load(SeqCst) != AWAY;
+            s.initial.load(Relaxed) != 0 && s.logical().is_some_and(|t| t.is_in_serial_code(waits))
+        };
         let is_claimed = |s: &Seat| s.standing.load(SeqCst) == CLAIMED;
         let stands = |s: &&'static Seat| is_claimed(s) && self.standing.seats.contains(&k.number(s));
-        let alone = seats.iter().all(|s| stands(s) || is_idle(s));
-        if !alone || k.handlers.load(Relaxed) != 0 {
+        self.alone = seats.iter().all(|s| is_idle(s) || is_in_serial_code(s));
+        let all_stand = seats.iter().all(|s| stands(s) || is_idle(s));
+        if !all_stand || k.handlers.load(Relaxed) != 0 {
             self.standing.dead.clear();
         }
     }

@@ -97,6 +97,8 @@ pub struct Keeper {
     began_cpu_ns: u64,
     /// Threads at a place where memory is dead.
     standing: dead::Standing,
+    /// Is the initial thread alone in the program, in serial code, while all are frozen?
+    alone: bool,
     /// What users have been told: once of a kind.
     told: Vec<String>,
     /// Files whose content is not part of the checkpoint just taken, and why.
@@ -148,6 +150,7 @@ impl Keeper {
             cost_ns: 0,
             began_cpu_ns: 0,
             standing: dead::Standing::default(),
+            alone: false,
             told: Vec::new(),
             left_out: Vec::new(),
             stranger: None,
@@ -249,6 +252,7 @@ impl Keeper {
         let (k, ns) = (keep::get(), self.settings.interval_ns);
         k.interval_ns.store(ns, Relaxed);
         k.place.interval_ns.store(if self.settings.live { ns } else { 0 }, Relaxed);
+        k.place.in_serial.store(u32::from(self.settings.in_serial), Relaxed);
     }
 
     /// A checkpoint has been taken, for which threads were stopped for `stop_ns`. Returns what it has cost;
@@ -264,10 +268,10 @@ impl Keeper {
         cost_ns
     }
 
-    /// Has the program come to a place where memory is dead since the last checkpoint?
+    /// Has the program come to a place for a checkpoint since the last one?
     fn has_places(&self) -> bool {
         let k = keep::get();
-        self.settings.live && k.place.was_visited_since(k.taken_ns.load(Relaxed))
+        (self.settings.live || self.settings.in_serial) && k.place.was_visited_since(k.taken_ns.load(Relaxed))
     }
 
     /// There was no checkpoint. If the program is to end after one: when to try again.

@@ -320,11 +320,17 @@ impl Keeper {
     }
 
     /// In a new process: makes it the one that `generation` describes. The first host waits in `first`.
-    pub fn become_generation(&mut self, first: &'static Seat) -> Result<(), String> {
+    /// `threads`: its regions have so many from now on, if another number is asked for.
+    pub fn become_generation(&mut self, first: &'static Seat, threads: Option<u32>) -> Result<(), String> {
         let contexts = self.last.contexts.clone();
         self.unknown = true;
         self.put_memory_back()?;
         self.put_the_rest_back(true)?;
+        if let Some(n) = threads {
+            let initial = contexts.iter().find(|c| c.initial).map(|c| c.thread);
+            first.assign(initial.ok_or("the initial thread is not in it")?);
+            first.logical().ok_or("the initial thread has never used OpenMP")?.resize(n);
+        }
         files::dispose(&self.last.signals);
         // Locks note their holders' ids of then: none of these must be another thread's now. In a container
         // that has just begun the next ids are the same.

@@ -2,7 +2,7 @@
 
 use super::super::busy::{BLOCK, Busy};
 use super::super::cow::{CLOSED, PLACES};
-use super::super::image::{self, Context, Description, Map, OpenFile, PAGE, Seconds, Word};
+use super::super::image::{self, Asked, Context, Description, Map, OpenFile, PAGE, Seconds, Word};
 use super::super::memory;
 use super::super::ranges;
 use super::super::seats::Seat;
@@ -17,7 +17,7 @@ use crate::ckpt::default_threads;
 use crate::ckpt::pipes::sent;
 use crate::say;
 use crate::sys;
-use crate::sys::{futex, pending, signals, syscall, time};
+use crate::sys::{asked, futex, pending, signals, syscall, time};
 use crate::team::region;
 use core::sync::atomic::Ordering::*;
 
@@ -268,6 +268,8 @@ impl Keeper {
             sent: Vec::new(),
             received: Vec::new(),
             dead: Vec::new(),
+            alone: self.alone,
+            asked: asked::all().map(|(routine, at)| Asked { routine: routine.into(), at }).collect(),
             signals: files::dispositions(),
         }
     }

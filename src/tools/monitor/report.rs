@@ -127,7 +127,7 @@ fn efficiency(shot: &Snapshot, segments: &[Segment], wall_s: f64) -> Efficiency 
     };
     let (busy, stolen) = (sum(|s| &s.busy_s), sum(|s| &s.stolen_s));
     let threads = segments.iter().filter(outer).map(|s| s.threads).max();
-    let m = f64::from(threads.unwrap_or(globals().initial.threads).max(1));
+    let m = f64::from(threads.unwrap_or(globals().initial.get().threads).max(1));
     let serial_s = (shot.header.serial_ns as f64 * S).min(wall_s);
     let region_s = wall_s - serial_s;
     let tp: f64 = segments.iter().filter(outer).map(|s| s.tp_s).sum();

@@ -71,7 +71,7 @@ pub fn start(shared: bool) -> bool {
     if shared {
         remove_stale();
     }
-    let threads = (4 * globals().initial.threads as usize).clamp(THREADS.0, THREADS.1);
+    let threads = (4 * globals().initial.get().threads as usize).clamp(THREADS.0, THREADS.1);
     let at = live::Tables::new(MODULES, SEGMENTS, threads);
     let Some(base) = map(0, at.bytes, shared) else { return false };
     PLACE.set(Place { base, threads, at });

@@ -1,0 +1,54 @@
+//! Another default number of threads, in a process that goes on from a checkpoint taken while the program's
+//! first thread was alone in serial code. Its teams are left without workers, which end in order; the next
+//! region makes what it needs. The keeper does this on memory that has been put back and that nobody executes
+//! yet: nothing is allocated here, and no lock waited for.
+
+use super::thread::Thread;
+use super::{pool, setup};
+use crate::icv::globals_if_ready;
+use core::sync::atomic::Ordering::Relaxed;
+
+impl Thread {
+    /// Is it in serial code, where nobody needs its workers? `waits`: it is in the runtime, at a place where
+    /// all is as between two calls.
+    pub fn is_in_serial_code(&'static self, waits: bool) -> bool {
+        let Some(m) = self.member.get() else { return false };
+        let in_its_task = self.task.get().is_some_and(|t| core::ptr::eq(t, &m.implicit));
+        !self.is_in_region()
+            && (waits || self.in_runtime.load(Relaxed) == 0)
+            && self.lazy.get() == 0
+            && in_its_task
+            && m.team().level.get() == 0
+            && pool::is_free()
+    }
+
+    /// From here on its regions have `n` threads unless they say otherwise.
+    pub fn resize(&'static self, n: u32) {
+        let change = |mut icvs: crate::icv::Icvs| {
+            icvs.threads = n;
+            icvs
+        };
+        if let Some(g) = globals_if_ready() {
+            g.initial.set(change(g.initial.get()));
+        }
+        let task = &self.member().implicit;
+        task.icvs.set(change(task.icvs.get()));
+        dismiss_workers(self);
+        pool::dismiss_without_waiting();
+    }
+}
+
+/// The workers of the teams that `thr` keeps end, and theirs.
+fn dismiss_workers(thr: &'static Thread) {
+    thr.unprepare();
+    for team in thr.hot.get().into_iter().flatten() {
+        // Those that rest at the end of its last region.
+        team.event.notify();
+        for m in team.members().iter().skip(1) {
+            let worker = setup::worker_of(m);
+            dismiss_workers(worker);
+            worker.dock.dismiss();
+        }
+        team.size.set(team.size().min(1));
+    }
+}

@@ -1,0 +1,145 @@
+//! Restart elsewhere: with another number of threads (docs/restart-elsewhere.md).
+
+mod common;
+use common::saved::*;
+use common::*;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// Runs `exe` with `threads` and kills it when it has a checkpoint taken in serial code. False: it ended.
+fn killed_in_serial_code(exe: &Path, args: &[&str], threads: u32, dir: &Path, out: &Path) -> bool {
+    let _ = fs::remove_dir_all(dir);
+    let _ = fs::remove_file(out);
+    let mut c = Command::new(command());
+    c.args(["run", "--any-threads", "--every", "30ms", "--threads", &threads.to_string(), "--ckpt"]);
+    c.arg(dir).arg("--").arg(exe).args(args);
+    start_with(c, out, Some(&|_| has_serial(dir, 1)), |_| ()).is_none()
+}
+
+/// Is there a checkpoint taken in serial code, later than `before` and than the program's beginning?
+fn has_serial(dir: &Path, before: u64) -> bool {
+    let Ok(d) = promp_image::Directory::open(dir) else { return false };
+    let serial = |n: u64| d.read(n).is_ok_and(|g| g.about.alone && g.about.region > 2);
+    d.generations().into_iter().any(|n| n > before && serial(n))
+}
+
+fn restart_with(dir: &Path, threads: u32, more: &[&str]) -> Command {
+    let mut c = Command::new(command());
+    c.args(["restart", "--threads", &threads.to_string()]).args(more).arg(dir);
+    c
+}
+
+/// Goes on in `dir` with `threads`; what it says on both streams.
+fn gone_on(dir: &Path, threads: u32, more: &[&str], out: &Path) -> (String, String) {
+    let ended = start(restart_with(dir, threads, more), out, None).expect("it ends");
+    let said = messages(out);
+    assert!(went_well(ended, &said), "{threads} threads: {said}");
+    (read(out), said)
+}
+
+/// All pairs of numbers of threads.
+#[test]
+fn another_number_of_threads() {
+    let s = Scratch::new("elastic");
+    let exe = build("ckpt/elastic.c", &[]);
+    let want = reference(&exe, &["1500"], &[THREADS]).out;
+    let (dir, out) = (s.path("ckpt"), s.path("out"));
+    let counts = [1, 2, 3, 4, 8];
+    let pairs = counts.iter().flat_map(|&n| counts.map(|m| (n, m)));
+    // In a short run a part of them, which all numbers are in.
+    let few = [(1, 4), (4, 2), (2, 8), (8, 3), (3, 1)];
+    for (n, m) in pairs.filter(|p| long() || few.contains(p)) {
+        assert!(killed_in_serial_code(&exe, &["1500"], n, &dir, &out), "{n}: no checkpoint in serial code");
+        let (sum, said) = gone_on(&dir, m, &[], &out);
+        assert_eq!(sum, want, "{n} to {m}: {said}");
+        let teams: Vec<&str> = said.lines().filter_map(|l| l.strip_prefix("teams of ")).collect();
+        assert!(teams.contains(&&*m.to_string()), "{n} to {m}: {said}");
+    }
+}
+
+/// From a restart with another number it goes on as from any other run: killed again and again.
+#[test]
+fn again_and_again() {
+    let s = Scratch::new("elasticagain");
+    let exe = build("ckpt/elastic.c", &[]);
+    let want = reference(&exe, &["2000"], &[THREADS]).out;
+    let (dir, out) = (s.path("ckpt"), s.path("out"));
+    assert!(killed_in_serial_code(&exe, &["2000"], 4, &dir, &out));
+    let mut threads = [2, 5, 1].into_iter();
+    loop {
+        let Some(n) = threads.next() else {
+            // The last ones as they are.
+            let ended = start(restart(&dir), &out, None).expect("it ends");
+            assert!(went_well(ended, &messages(&out)), "{}", messages(&out));
+            break;
+        };
+        let before = promp_image::generation_files(&dir)[0];
+        let later = |_: Duration| has_serial(&dir, before);
+        if let Some(ended) = start_with(restart_with(&dir, n, &[]), &out, Some(&later), |_| ()) {
+            assert!(went_well(ended, &messages(&out)), "{}", messages(&out));
+            break;
+        }
+    }
+    assert_eq!(read(&out), want);
+}
+
+/// Rollbacks after such a restart: failures of threads that are new.
+#[test]
+fn failures_afterwards() {
+    let s = Scratch::new("elasticback");
+    let exe = build("ckpt/elastic.c", &[]);
+    let want = reference(&exe, &["1500"], &[THREADS]).out;
+    let (dir, out) = (s.path("ckpt"), s.path("out"));
+    let _ = fs::remove_dir_all(&dir);
+    let mut c = Command::new(command());
+    c.args(["run", "--any-threads", "--every", "30ms", "--threads", "2", "--ckpt"]).arg(&dir);
+    c.args(["--fault", "kill@thread=3,mtbf=100ms,count=6"]).arg("--").arg(&exe).arg("1500");
+    assert!(start_with(c, &out, Some(&|_| has_serial(&dir, 1)), |_| ()).is_none());
+    let (sum, said) = gone_on(&dir, 4, &[], &out);
+    assert_eq!(sum, want, "{said}");
+    assert!(said.contains("thread 3 failed"), "{said}");
+}
+
+/// What depends on the number of threads, or may, and how that is said.
+#[test]
+fn refusals_name_the_call() {
+    let s = Scratch::new("elasticno");
+    let (dir, out) = (s.path("ckpt"), s.path("out"));
+    let cases: [(&[&str], &str, &str); 4] = [
+        (&[], "m", "it has called omp_get_max_threads (main"),
+        (&[], "s", "it has called omp_set_num_threads (main"),
+        (&["-DNUMBER"], "", "uses omp_get_thread_num"),
+        (&["-DPRIVATE"], "", "bytes for each thread"),
+    ];
+    for (flags, word, says) in cases {
+        let exe = build("ckpt/elastic.c", flags);
+        let args = ["2000", word];
+        let want = reference(&exe, &args, &[THREADS]).out;
+        assert!(killed_in_serial_code(&exe, &args, 4, &dir, &out), "{flags:?} {word}");
+        refused(restart_with(&dir, 2, &[]), &out, says);
+        assert!(messages(&out).contains("--vouch"), "{}", messages(&out));
+        // The image stays, and somebody can vouch.
+        let (sum, said) = gone_on(&dir, 2, &["--vouch"], &out);
+        assert_eq!(sum, want, "{flags:?} {word}: {said}");
+        assert!(said.contains("teams of 2"), "{said}");
+    }
+}
+
+/// A checkpoint in the middle of a region is none for another number of threads.
+#[test]
+fn not_in_a_region() {
+    let s = Scratch::new("elasticone");
+    let exe: PathBuf = build("ckpt/elastic.c", &["-DONE"]);
+    let want = reference(&exe, &["2000"], &[THREADS]).out;
+    let (dir, out) = (s.path("ckpt"), s.path("out"));
+    let mut c = Command::new(command());
+    c.args(["run", "--threads", "4", "--every", "30ms", "--ckpt"]).arg(&dir).arg("--").arg(&exe).arg("2000");
+    // Not the first one, which is taken before the region.
+    let some = |_: Duration| promp_image::generation_files(&dir).last().is_some_and(|&oldest| oldest >= 2);
+    assert!(start_with(c, &out, Some(&some), |_| ()).is_none());
+    refused(restart_with(&dir, 2, &[]), &out, "while several threads were in the program");
+    let (sum, said) = gone_on(&dir, 4, &[], &out);
+    assert_eq!(sum, want, "{said}");
+}
