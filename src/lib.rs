@@ -38,7 +38,8 @@ pub(crate) fn start(g: &'static icv::Globals) {
 #[unsafe(link_section = ".init_array")]
 static AT_LOAD: extern "C" fn() = {
     extern "C" fn loaded() {
-        fault::report::SDC.set(Some(device::sdc::report::collect));
+        fault::report::SDC
+            .set(Some(|| device::sdc::report::collect().or_else(fault::verify::report::collect)));
         acc::OTHERS.set(Some(device::acc::count));
         sys::runtimes::look();
         team::init::prepare();

@@ -87,6 +87,7 @@ fn nothing_of_ours_leaks_into_the_program() {
         "promp_register_segments",
         "promp_unregister_segments",
         "promp_undo",
+        "promp_wrote",
         "promp_sdc_checkpoint",
         "promp_sdc_detect",
     ];

@@ -14,6 +14,7 @@ namespace promp {
 /// Options: -fplugin-arg-promp_plugin-NAME[=VALUE].
 struct Options {
   bool report = false; ///< print a verdict for each construct
+  bool sdc = false; ///< say what chunks write, and mark the sections of kernels
   bool elements = false; ///< save old values one by one even in inner loops
 };
 extern Options options;

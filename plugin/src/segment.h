@@ -37,6 +37,7 @@ struct Segment
   std::vector<Saved> saved; ///< writes whose old values are needed
   std::vector<bool> sure; ///< has the access' block been filled on every way to it?
   promp_verdict verdict;
+  bool allocates = false; ///< what it stores of new blocks is different each time
 
   /// The nodes that can be reached from some without going through one.
   std::vector<bool> reached (std::vector<uint32_t> from, uint32_t avoided) const;

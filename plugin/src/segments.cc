@@ -63,16 +63,31 @@ public:
                       memory_.name (memory_.places ()[s.accesses[w.write].place].object).c_str ());
             break;
           }
+    Undo tell (fn_, memory_, calls_, true);
+    tell_ = &tell;
+    for (Segment &s : segments_)
+      for (size_t i = 0; i < s.accesses.size (); i++)
+        if (const promp_access &a = s.accesses[i]; options.sdc && (a.flags & ACCESS_WRITES))
+          tell.want ({ s.statements[i], a.place, a.flags }, nullptr, 0, true, {}, false);
+    tell.plan ();
+    std::vector<std::string> untold;
+    for (Segment &s : segments_)
+      untold.push_back (options.sdc ? why_untold (s) : "");
     // Sharing is decided before anything is inserted.
     std::vector<bool> shared;
     for (Segment &s : segments_)
       shared.push_back (s.verdict.verdict != VERDICT_OPAQUE && s.site && is_share_of_team (fn_, s.site));
     undo.insert ();
+    tell.insert ();
     for (size_t i = 0; i < segments_.size (); i++)
       {
         Segment &s = segments_[i];
         std::string text = describe (s);
-        mark (s.site, fn_, s.verdict.verdict, shared[i], location (s), text);
+        bool told = options.sdc && untold[i].empty ();
+        mark (s.site, fn_, s.verdict.verdict | (told ? TOLD : 0), shared[i], location (s), text);
+        if (options.sdc && s.site)
+          text += told ? "; its chunks can be verified"
+                       : "; its chunks cannot be verified: " + untold[i];
         if (options.report && reported (s.site))
           inform (location (s), "promp: %s in %s: %s%s", construct (s.site), function_name ().c_str (), text.c_str (),
                   shared[i] ? " (shared)" : "");
@@ -80,6 +95,24 @@ public:
   }
 
 private:
+  /// Why it cannot be said what the segment writes; empty if it can.
+  std::string why_untold (const Segment &s) const
+  {
+    if (!s.effects.empty ())
+      return s.effects[0].what;
+    if (s.allocates)
+      return "it allocates memory";
+    for (size_t i = 0; i < s.accesses.size (); i++)
+      if ((s.accesses[i].flags & ACCESS_ATOMIC)
+          || ((s.accesses[i].flags & ACCESS_WRITES) && !tell_->can (s.statements[i])))
+        return "what is written to " + memory_.name (memory_.places ()[s.accesses[i].place].object)
+               + (s.accesses[i].line ? " at line " + std::to_string (s.accesses[i].line) : "")
+               + (tell_->is_too_expensive (s.statements[i])
+                    ? " can be told one by one only (-fpromp-elements does it)"
+                    : " is not known");
+    return "";
+  }
+
   void want (const Segment &s, const Segment::Saved &w)
   {
     const promp_access &write = s.accesses[w.write];
@@ -283,6 +316,8 @@ private:
     const Memory::Deed &deed = known->second;
     if (!deed.effect.empty ())
       effect (s, n, stmt, deed.effect);
+    if (is_gimple_call (stmt) && (gimple_call_flags (stmt) & ECF_MALLOC))
+      s.allocates = true;
     for (const Memory::Item &i : deed.items)
       {
         s.accesses.push_back ({ n, i.place, i.flags, line_of (stmt), 0 });
@@ -403,7 +438,7 @@ private:
   Memory memory_;
   std::vector<gimple *> calls_;
   std::vector<Segment> segments_;
-  Undo *undo_ = nullptr;
+  Undo *undo_ = nullptr, *tell_ = nullptr;
   std::map<gimple *, Memory::Deed> deeds_;
   std::vector<std::pair<size_t, tree>> frees_;
 };

@@ -3,7 +3,7 @@
 //
 // .long first - .    the call's return address lies behind this label ... .long last - .     ... and not
 // behind this one (both the function's own address for the segment at its entry) .long verdict      0
-// idempotent, 1 undo, 2 opaque; 0x100 shared; 0x200 entry .long text - .     "file:line: verdict", for
+// idempotent, 1 undo, 2 opaque; 0x100 shared; 0x200 entry; 0x400 it says what it writes .long text - .     "file:line: verdict", for
 // messages
 //
 // Entries belong to the section group of their function (flag ?): the linker keeps one of several copies of
@@ -95,11 +95,14 @@ static tree declare (const char *name, tree type)
   return decl;
 }
 
-tree undo_function ()
+static tree of_elements (const char *name)
 {
   tree l = long_integer_type_node;
-  return declare ("promp_undo", build_function_type_list (void_type_node, ptr_type_node, l, l, l, l, l, NULL_TREE));
+  return declare (name, build_function_type_list (void_type_node, ptr_type_node, l, l, l, l, l, NULL_TREE));
 }
+
+tree undo_function () { return of_elements ("promp_undo"); }
+tree wrote_function () { return of_elements ("promp_wrote"); }
 
 tree dead_function () { return declare ("promp_dead", build_function_type_list (void_type_node, ptr_type_node, size_type_node, NULL_TREE)); }
 

@@ -13,6 +13,10 @@ void mark (gimple *site, function *fn, unsigned verdict, bool shared, location_t
 
 /// The declaration of the function that saves old values.
 tree undo_function ();
+/// ... and of the one that is told what is written.
+tree wrote_function ();
+/// Beside a verdict: the segment says what it writes.
+const unsigned TOLD = 0x400;
 /// Says that memory is dead: (start, bytes).
 tree dead_function ();
 /// The declaration of what stands for a function of promp.h: does nothing when the runtime is not there.

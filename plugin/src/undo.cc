@@ -20,7 +20,8 @@
 
 namespace promp {
 
-Undo::Undo (function *fn, Memory &memory, const std::vector<gimple *> &calls) : fn_ (fn), memory_ (memory), calls_ (calls)
+Undo::Undo (function *fn, Memory &memory, const std::vector<gimple *> &calls, bool tells)
+  : fn_ (fn), memory_ (memory), calls_ (calls), tells_ (tells)
 {
   calculate_dominance_info (CDI_DOMINATORS);
 }
@@ -394,7 +395,7 @@ void Undo::insert ()
           v.safe_push (force_gimple_operand (unshare_expr (a), &s, true, NULL_TREE));
           gimple_seq_add_seq (&seq, s);
         }
-      gcall *call = gimple_build_call_vec (undo_function (), v);
+      gcall *call = gimple_build_call_vec (tells_ ? wrote_function () : undo_function (), v);
       v.release ();
       gimple_set_location (call, gimple_location (w.first));
       gimple_seq_add_stmt (&seq, call);

@@ -11,7 +11,8 @@ namespace promp {
 class Undo
 {
 public:
-  Undo (function *fn, Memory &memory, const std::vector<gimple *> &calls);
+  /// `tells`: the calls say what is written, instead of saving what was there.
+  Undo (function *fn, Memory &memory, const std::vector<gimple *> &calls, bool tells = false);
   /// The old value of what is written must be saved. `cover`: a call, or a write in a filling loop, that writes a
   /// block at the same pointer before, in every segment in which the statement is: what lies in the block need not be
   /// saved. Null: none. `sure`: it has done so on every way from the segment's start. `meets`: the reads that could see
@@ -59,6 +60,7 @@ private:
   function *fn_;
   Memory &memory_;
   const std::vector<gimple *> &calls_;
+  bool tells_;
   struct Wish
   {
     unsigned place;

@@ -116,14 +116,17 @@ fn find() {
                 let number = i as u32;
                 let settings = &g.promp.devices;
                 let backend = match settings.sdc {
-                    Mode::Off => backend,
+                    Mode::Off | Mode::Chunks(_) => backend,
                     _ => Box::new(sdc::Guarded::new(backend, number, settings.clone(), &g.promp.silent)),
                 };
                 Device { number, backend, state: Locked::default() }
             })
             .collect();
-        if g.promp.devices.sdc == Mode::Off && !g.promp.silent.is_empty() {
-            say!("the silent errors in PROMP_FAULT are ignored because PROMP_SDC=off");
+        let unwatched = matches!(g.promp.devices.sdc, Mode::Off | Mode::Chunks(_));
+        if unwatched && g.promp.silent.iter().any(|f| !f.chunk) {
+            say!(
+                "the silent errors of kernels in PROMP_FAULT are ignored: they need PROMP_SDC=eager or lazy"
+            );
         }
         if !devices.is_empty() {
             // SAFETY: the handler lives as long as the process.

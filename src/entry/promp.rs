@@ -4,7 +4,7 @@ use super::omp::export;
 use crate::ckpt;
 use crate::device::sdc;
 use crate::fault::undo::Grid;
-use crate::fault::{inject, place, policy, record, report, spec::Kind, tables};
+use crate::fault::{inject, place, policy, record, report, spec::Kind, tables, verify};
 use crate::icv::{globals, globals_if_ready};
 use crate::team::thread::current;
 use core::sync::atomic::Ordering::*;
@@ -121,6 +121,21 @@ pub unsafe extern "C" fn promp_undo(
     }
 }
 
+/// Says what is about to be written: elements as for [`promp_undo`]. Of use to those that verify chunks.
+///
+/// # Safety
+/// For the code that promp-cc adds.
+pub unsafe extern "C" fn promp_wrote(
+    start: usize,
+    size: usize,
+    count0: usize,
+    stride0: isize,
+    count1: usize,
+    stride1: isize,
+) {
+    verify::wrote(current(), Grid { start, size, count: [count0, count1], stride: [stride0, stride1] });
+}
+
 /// Makes the team's thread `thread` fail (kinds of `enum promp_fault`). Returns 0, or -1 if there is no such thread or
 /// kind, or fault tolerance is off.
 pub extern "C" fn promp_fail(thread: i32, kind: i32) -> i32 {
@@ -191,4 +206,5 @@ crate::export_names! {
     promp_register_segments
     promp_unregister_segments
     promp_undo
+    promp_wrote
 }

@@ -18,6 +18,7 @@ pub mod spec;
 pub mod stop;
 pub mod tables;
 pub mod undo;
+pub mod verify;
 pub mod watchdog;
 
 use crate::ckpt;
@@ -40,6 +41,7 @@ pub fn initialise(g: &'static Globals) {
         let _ = stop::install(g.promp.takes_crashes);
         inject::start(g);
         place::start(g);
+        verify::start(g);
         agent::start(g);
     } else if !g.promp.faults.is_empty() && g.promp.verbose >= 1 {
         crate::say!("PROMP_FAULT is ignored because PROMP_FT=off");

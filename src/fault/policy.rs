@@ -175,6 +175,12 @@ fn repeatable(thr: &'static Thread) -> Result<(&'static Slot, usize), Refusal> {
     }
 }
 
+/// May the chunk that `thr` has just been handed be executed again when it is done, with nothing lost? Where
+/// its execution would begin.
+pub fn may_repeat(thr: &'static Thread) -> Result<&'static Slot, Refusal> {
+    repeatable(thr).map(|(save, _)| save)
+}
+
 /// The verdict on a thread that has ended by itself: where it was is not known, so whatever it can have come
 /// to since its save point counts. `tries`: endings
 /// at one save point that are not taken for the program's own doing.

@@ -2,6 +2,7 @@
 
 use super::record::{self, Record};
 use super::save::SaveKind;
+use super::verify;
 use crate::ckpt;
 use crate::icv::globals;
 use crate::icv::settings::Recompute;
@@ -95,6 +96,7 @@ pub unsafe extern "C" fn main(arg: usize) -> ! {
     if matches!(order.way, Way::Repeat | Way::Reenter) {
         // SAFETY: the failed host has gone, and the work has not been handed out yet.
         unsafe { thr.undo.put_back() };
+        verify::abandon(thr);
         share_out(thr, order.failure, rec);
     } else {
         record::close(rec);

@@ -7,6 +7,7 @@
 //! The copy goes to the spare one of two buffers and is then published (publish.rs).
 
 use super::publish::Turn;
+use super::verify;
 use crate::sys::asm::{self, FpControl};
 use crate::sys::own::Own;
 use crate::team::thread::Thread;
@@ -136,6 +137,7 @@ fn save(thr: &'static Thread, kind: SaveKind) {
         thr.save.put(SaveKind::TooLarge, frame, base, (0, 0));
     } else {
         thr.save.put(kind, frame, base, (frame, base - frame));
+        verify::chunk_begins(thr, kind);
     }
     thr.inject.new_save_point();
 }

@@ -33,6 +33,8 @@ pub struct Entry {
     pub verdict: Verdict,
     /// What is lost of a chunk may be executed by any thread of the team.
     pub shared: bool,
+    /// Its code says what it writes, as far as others can see it (`promp_wrote`).
+    pub told: bool,
     entry: bool,
     text: usize,
 }
@@ -85,6 +87,7 @@ unsafe fn read(words: &[i32], undoes: bool) -> Vec<Entry> {
                 _ => Verdict::Opaque,
             },
             shared: e[2] & 0x100 != 0,
+            told: e[2] & 0x400 != 0,
             entry: e[2] & 0x200 != 0,
             text: target(&e[3]),
         })
@@ -142,7 +145,7 @@ mod tests {
     use super::*;
 
     fn call(first: usize, last: usize) -> Entry {
-        Entry { first, last, verdict: Verdict::Idempotent, shared: false, entry: false, text: 0 }
+        Entry { first, last, verdict: Verdict::Idempotent, shared: false, told: false, entry: false, text: 0 }
     }
 
     #[test]

@@ -35,7 +35,7 @@ impl Grid {
     }
 
     /// Calls `f(address, bytes)` for each piece that lies together, in order.
-    fn pieces(&self, mut f: impl FnMut(usize, usize)) {
+    pub fn pieces(&self, mut f: impl FnMut(usize, usize)) {
         let row = |at: usize, f: &mut dyn FnMut(usize, usize)| {
             if self.stride[0] == self.size as isize {
                 f(at, self.size * self.count[0]);

@@ -26,6 +26,16 @@ pub enum Mode {
     Eager,
     /// Before data leave the device, and after this many kernels (0: as the time model says).
     Lazy(u64),
+    /// Not of kernels: this share of the chunks on CPUs, in millionths.
+    Chunks(u32),
+}
+
+/// What a share is given in.
+pub const MILLION: u64 = 1_000_000;
+
+/// A share in millionths as a percentage.
+pub fn percent(share: u32) -> String {
+    format!("{}%", f64::from(share) / 10_000.0)
 }
 
 /// All of them.
@@ -77,9 +87,11 @@ impl Settings {
             "auto, none, separate, separate:N (1 to 64), each separate also with ,guard, nvptx, gcn",
             &mut |v| which(v).map(|w| s.which = w),
         );
-        one("PROMP_SDC", "off, eager, lazy, lazy:auto, lazy:N (kernels a section)", &mut |v| {
-            mode(v).map(|m| s.sdc = m)
-        });
+        one(
+            "PROMP_SDC",
+            "off, eager, lazy, lazy:auto, lazy:N (kernels a section), chunks:P% (above 0, to 100)",
+            &mut |v| mode(v).map(|m| s.sdc = m),
+        );
         one("PROMP_SDC_ASSUME", "a list of globs of kernel names", &mut |v| {
             let list: Vec<String> = v.split([',', ':']).map(|g| g.trim().to_string()).collect();
             let sound = |g: &String| !g.is_empty() && !g.contains(char::is_whitespace);
@@ -125,8 +137,18 @@ fn mode(v: &str) -> Option<Mode> {
         "off" => Mode::Off,
         "eager" => Mode::Eager,
         "lazy" | "lazy:auto" => Mode::Lazy(0),
+        _ if v.starts_with("chunks:") => Mode::Chunks(share(v.strip_prefix("chunks:")?.strip_suffix('%')?)?),
         _ => Mode::Lazy(parse::number(v.strip_prefix("lazy:")?).filter(|&n| n >= 1)?),
     })
+}
+
+/// A percentage in millionths.
+fn share(v: &str) -> Option<u32> {
+    if !v.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
+        return None;
+    }
+    let share = v.parse::<f64>().ok()? * 10_000.0;
+    (1.0..=MILLION as f64).contains(&share).then_some(share.round() as u32)
 }
 
 #[cfg(test)]
@@ -165,6 +187,15 @@ mod tests {
             ("lazy:0", None),
             ("lazy:", None),
             ("on", None),
+            ("chunks:5%", Some(Mode::Chunks(50_000))),
+            ("chunks:0.01%", Some(Mode::Chunks(100))),
+            ("chunks:100%", Some(Mode::Chunks(1_000_000))),
+            ("chunks:0%", None),
+            ("chunks:101%", None),
+            ("chunks:5", None),
+            ("chunks:-5%", None),
+            ("chunks:infinity%", None),
+            ("chunks", None),
         ] {
             assert_eq!(mode(text), expected, "{text}");
         }

@@ -161,6 +161,18 @@ impl Settings {
         }
         s.checkpoints = checkpoints(&get, s.verbose, |why| bad(Bad::Stop(why)));
         s.devices = devices::Settings::read(&get, |why| bad(Bad::Stop(why)));
+        if let devices::Mode::Chunks(_) = s.devices.sdc {
+            let forbids = if !s.ft {
+                Some("PROMP_FT=off")
+            } else if s.replay == Replay::Never {
+                Some("PROMP_REPLAY=never")
+            } else {
+                None
+            };
+            if let Some(f) = forbids {
+                bad(Bad::Stop(format!("PROMP_SDC=chunks executes chunks again, which {f} forbids")));
+            }
+        }
         s.tune = tune::Settings::read(&get, s.reproducible, |why| bad(Bad::Warn(why)));
         s.untuned = match s.replay {
             _ if !s.ft || s.reproducible => Constructs::Plain,

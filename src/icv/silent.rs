@@ -65,6 +65,10 @@ pub struct Fault {
     pub count: u64,
     /// At exponentially distributed times of this mean instead of at a kernel.
     pub mtbf_ns: Option<u64>,
+    /// In what a chunk has written on a CPU, not a kernel on a device.
+    pub chunk: bool,
+    /// Chunks on this CPU only.
+    pub cpu: Option<u32>,
     /// For everything random.
     pub seed: u64,
 }
@@ -88,6 +92,8 @@ fn fault(text: &str) -> Result<Fault, String> {
         run: Run::First,
         count: 1,
         mtbf_ns: None,
+        chunk: false,
+        cpu: None,
         seed: 1,
     };
     let mut seen: Vec<&str> = Vec::new();
@@ -142,8 +148,15 @@ fn fault(text: &str) -> Result<Fault, String> {
                     _ => return Err(wrong("first, again or both")),
                 }
             }
-            "where" if value == "device" => {}
-            "where" => return Err(wrong("device")),
+            "where" => match value {
+                "device" => {}
+                "chunk" => f.chunk = true,
+                _ => return Err(wrong("device or chunk")),
+            },
+            "cpu" => {
+                let n = parse::number(value).and_then(|n| u32::try_from(n).ok());
+                f.cpu = Some(n.ok_or_else(|| wrong("a CPU's number"))?);
+            }
             "nth" => f.nth = least_one()?,
             "count" => f.count = least_one()?,
             "mtbf" => {
@@ -153,7 +166,7 @@ fn fault(text: &str) -> Result<Fault, String> {
             "seed" => f.seed = parse::number(value).ok_or_else(|| wrong("a number"))?,
             _ => {
                 return Err(format!(
-                    "unknown key \"{key}\"; sdc accepts kernel, block, bit, pattern, run, where, nth, \
+                    "unknown key \"{key}\"; sdc accepts kernel, block, bit, pattern, run, where, cpu, nth, \
                      count, mtbf, seed"
                 ));
             }
@@ -161,6 +174,13 @@ fn fault(text: &str) -> Result<Fault, String> {
     }
     if f.mtbf_ns.is_some() && seen.iter().any(|k| ["kernel", "nth"].contains(k)) {
         return Err("mtbf strikes at random times: kernel and nth do not go with it".into());
+    }
+    let given = |keys: &[&'static str]| keys.iter().copied().find(|k| seen.contains(k));
+    if let Some(key) = f.chunk.then(|| given(&["kernel", "block"])).flatten() {
+        return Err(format!("{key} is of devices: it does not go with where=chunk"));
+    }
+    if f.cpu.is_some() && !f.chunk {
+        return Err("cpu goes with where=chunk only".into());
     }
     Ok(f)
 }
@@ -180,6 +200,8 @@ mod tests {
         let (f, rest) = split("sdc@kernel=main*,block=largest").unwrap();
         assert_eq!((&f[0].kernel, f[0].block, rest), (&Kernel::Named("main*".into()), Hit::Largest, None));
         assert_eq!(split("sdc").unwrap().0.len(), 1);
+        let (f, _) = split("sdc@where=chunk,cpu=3,nth=10000,count=5").unwrap();
+        assert_eq!((f[0].chunk, f[0].cpu, f[0].nth), (true, Some(3), 10000));
     }
 
     #[test]
@@ -194,6 +216,9 @@ mod tests {
             ("sdc@thread=1", "thread"),
             ("sdc@mtbf=1s,kernel=2", "mtbf"),
             ("sdc@seed=1,seed=2", "twice"),
+            ("sdc@where=chunk,kernel=3", "kernel"),
+            ("sdc@cpu=1", "where=chunk"),
+            ("sdc@where=chunk,cpu=x", "cpu=x"),
         ] {
             let e = split(spec).unwrap_err();
             assert!(e.contains(word), "{spec}: {e}");

@@ -18,6 +18,7 @@ pub mod handles;
 pub mod host;
 pub mod jumps;
 pub mod keep;
+pub mod left;
 pub mod libc_locks;
 pub mod lock;
 pub mod locks;

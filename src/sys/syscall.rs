@@ -87,12 +87,15 @@ pub fn cpu() -> u32 {
 /// CPUs that a host may run on.
 #[repr(transparent)]
 #[derive(PartialEq, Eq)]
-pub struct CpuSet([u64; 128]);
+pub struct CpuSet([u64; CpuSet::WORDS]);
 
 impl CpuSet {
+    /// Words of 64 CPUs.
+    pub const WORDS: usize = 128;
+
     /// These.
     pub fn of(cpus: &[u32]) -> Self {
-        let mut words = [0; 128];
+        let mut words = [0; Self::WORDS];
         for &c in cpus {
             if let Some(w) = words.get_mut(c as usize / 64) {
                 *w |= 1 << (c % 64);
@@ -111,15 +114,17 @@ impl CpuSet {
         (0..64 * self.0.len() as u32).filter(|&c| self.has(c))
     }
 
-    /// Lets host `tid` (0: the caller) run on them only.
+    /// Lets host `tid` (0: the caller) run on them only, but for those that have been left.
     pub fn apply(&self, tid: u32) {
+        let rest = super::left::without(self);
+        let set = &rest.as_ref().unwrap_or(self).0;
         // SAFETY: the kernel reads the given bytes.
-        unsafe { sys!(libc::SYS_sched_setaffinity, tid, size_of_val(&self.0), self.0.as_ptr()) };
+        unsafe { sys!(libc::SYS_sched_setaffinity, tid, size_of_val(set), set.as_ptr()) };
     }
 
     /// Where host `tid` (0: the caller) may run; `None` if there are more CPUs than fit, or no such host.
     pub fn of_host(tid: u32) -> Option<Self> {
-        let mut set = Self([0; 128]);
+        let mut set = Self([0; Self::WORDS]);
         // SAFETY: the kernel fills at most the given bytes.
         let n = unsafe { sys!(libc::SYS_sched_getaffinity, tid, size_of_val(&set.0), set.0.as_mut_ptr()) };
         (n > 0).then_some(set)

@@ -12,6 +12,7 @@ use super::said::Said;
 use super::team::Team;
 use crate::fault::save::Save;
 use crate::fault::undo;
+use crate::fault::verify::Check;
 use crate::icv::Icvs;
 use crate::observe::{self, Event, OfThread};
 use crate::sys::asm;
@@ -107,6 +108,8 @@ pub struct Thread {
     pub groups: group::Kept,
     /// Saved private state.
     pub save: Save,
+    /// The check of its chunks by repeating them, once one was chosen.
+    pub check: Own<Option<&'static Check>>,
     /// Old values of what it overwrites.
     pub undo: undo::Log,
     /// State of fault injection.
@@ -171,6 +174,7 @@ impl Thread {
             slab: Slab::default(),
             groups: group::Kept::default(),
             save: Save::default(),
+            check: Own::new(None),
             undo: undo::Log::default(),
             inject: Default::default(),
             words: OfThread::default(),

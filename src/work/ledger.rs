@@ -22,12 +22,28 @@ pub struct Ledger {
     hi: AtomicU64,
     /// The chunk in flight is a piece of an orphan: index + 1 of the failure's record.
     orphan_of: Own<u32>,
-    /// Recovery wants the chunk in flight executed again by this thread.
-    again: Own<bool>,
-    /// This thread has executed the construct's last iteration: it must not take anything behind it
-    /// (lastprivate).
-    had_last: Own<bool>,
+    /// [`AGAIN`], [`WATCHED`], [`HAD_LAST`].
+    marks: Own<u8>,
     chunks: Own<u64>,
+}
+
+/// The chunk in flight is to be executed again by this thread.
+const AGAIN: u8 = 1;
+/// The chunk in flight is to be looked at when it is done (fault/verify).
+const WATCHED: u8 = 2;
+/// This thread has executed the construct's last iteration: it must not take anything behind it
+/// (lastprivate).
+const HAD_LAST: u8 = 4;
+
+/// What is to be done before the next chunk is taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Before {
+    /// Nothing.
+    Nothing,
+    /// This one is to be executed again.
+    Again(Range),
+    /// The one that is done is to be looked at.
+    Look,
 }
 
 /// Where assembly finds these.
@@ -48,14 +64,14 @@ impl Ledger {
     pub fn begin_region(&self) {
         self.construct.store(0, Relaxed);
         self.orphan_of.set(0);
-        self.again.set(false);
+        self.marks.set(0);
         self.chunks.set(0);
     }
 
     /// Forgets what was before this construct.
     #[inline(always)]
     pub fn begin_construct(&self) {
-        self.had_last.set(false);
+        self.marks.set(0);
     }
 
     /// Chunks taken in the region so far.
@@ -76,7 +92,7 @@ impl Ledger {
         self.construct.store(seq + 1, Release);
         self.chunks.set(self.chunks.get() + 1);
         if last {
-            self.had_last.set(true);
+            self.mark(HAD_LAST);
         }
     }
 
@@ -173,7 +189,7 @@ impl Ledger {
     /// Has this thread executed the last iteration of the construct?
     #[inline]
     pub fn had_last(&self) -> bool {
-        self.had_last.get()
+        self.marks.get() & HAD_LAST != 0
     }
 
     /// Recovery: the chunk in flight goes to others. Returns the record it belonged to already, if it was
@@ -181,9 +197,7 @@ impl Ledger {
     pub fn lose(&self, had_last: bool) -> Option<u32> {
         let of = self.orphan_of.get();
         self.orphan_of.set(0);
-        if had_last {
-            self.had_last.set(false);
-        }
+        self.unmark(WATCHED | if had_last { HAD_LAST } else { 0 });
         self.construct.store(0, Release);
         of.checked_sub(1)
     }
@@ -191,17 +205,40 @@ impl Ledger {
     /// Recovery: the logical thread executes its chunk again itself, on the account of record `failure`.
     pub fn lose_again(&self, failure: u32) {
         self.orphan_of.set(failure + 1);
-        self.again.set(true);
+        self.unmark(WATCHED);
+        self.mark(AGAIN);
     }
 
-    /// The chunk to execute again, once.
+    fn mark(&self, marks: u8) {
+        self.marks.set(self.marks.get() | marks);
+    }
+
+    fn unmark(&self, marks: u8) {
+        self.marks.set(self.marks.get() & !marks);
+    }
+
+    /// The chunk in flight is to be looked at when it is done, or not.
+    pub fn watch(&self, yes: bool) {
+        if yes { self.mark(WATCHED) } else { self.unmark(WATCHED) }
+    }
+
+    /// The chunk that is done is to be executed again by this thread, and looked at again.
+    pub fn watch_again(&self) {
+        self.mark(AGAIN | WATCHED);
+    }
+
+    /// What comes before the next chunk; a chunk that is to be executed again is so once.
     #[inline(always)]
-    pub fn take_again(&self) -> Option<Range> {
-        if !self.again.get() {
-            return None;
+    pub fn before_next(&self) -> Before {
+        let marks = self.marks.get();
+        if marks & (AGAIN | WATCHED) == 0 {
+            return Before::Nothing;
         }
-        self.again.set(false);
-        self.in_flight().map(|(_, r)| r)
+        if marks & AGAIN == 0 {
+            return Before::Look;
+        }
+        self.unmark(AGAIN);
+        self.in_flight().map_or(Before::Nothing, |(_, r)| Before::Again(r))
     }
 }
 

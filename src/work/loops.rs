@@ -3,10 +3,11 @@
 
 use super::batch;
 use super::dispenser::Range;
+use super::ledger::Before;
 use super::share::{Shape, Share};
 use super::site;
 use super::tune;
-use crate::fault::policy;
+use crate::fault::{policy, verify};
 use crate::icv::settings::Constructs;
 use crate::icv::{RunSched, Sched, globals};
 use crate::observe;
@@ -222,8 +223,10 @@ pub fn next(thr: &'static Thread, m: &'static Member) -> Option<Range> {
     let s = m.share();
     // Nobody writes it before the last thread has left the construct.
     let shape = s.shape.peek();
-    if let Some(r) = m.ledger.take_again() {
-        return Some(r);
+    match m.ledger.before_next() {
+        Before::Nothing => {}
+        Before::Again(r) => return Some(r),
+        Before::Look => verify::chunk_ends(thr),
     }
     if shape.ordered {
         pass_turn(m, s);

@@ -2,7 +2,7 @@
 //!
 //! With `-fopenmp` the plugin is loaded and, where code is optimised, GCC's points-to analysis looks at the whole unit
 //! (`-fipa-pta`), so that it sees through the regions' data blocks. When linking, libpromp comes before libgomp.
-//! Options of our own: `-fpromp-report`, `-fpromp-elements`, `-fno-promp-runtime`.
+//! Options of our own: `-fpromp-report`, `-fpromp-elements`, `-fpromp-sdc`, `-fno-promp-runtime`.
 
 mod fortran;
 
@@ -33,6 +33,7 @@ struct Wishes {
     links: bool,
     report: bool,
     elements: bool,
+    sdc: bool,
     runtime: bool,
 }
 
@@ -79,6 +80,10 @@ fn read(args: &[OsString]) -> (Wishes, Vec<OsString>) {
             }
             "-fpromp-elements" => {
                 w.elements = true;
+                continue;
+            }
+            "-fpromp-sdc" => {
+                w.sdc = true;
                 continue;
             }
             "-fpromp-runtime" | "-fno-promp-runtime" => {
@@ -207,6 +212,9 @@ fn main() {
         if w.report {
             ours.push("-fplugin-arg-promp_plugin-report".into());
         }
+        if w.sdc {
+            ours.push("-fplugin-arg-promp_plugin-sdc".into());
+        }
         if w.elements {
             ours.push("-fplugin-arg-promp_plugin-elements".into());
         }
@@ -267,6 +275,7 @@ mod tests {
                 links: false,
                 report: true,
                 elements: false,
+                sdc: false,
                 runtime: true
             }
         );

@@ -27,7 +27,16 @@ pub fn summary(p: &Picture, most: usize) -> String {
         let _ = writeln!(t, "not fired  {} of the injected faults", r.faults_not_fired);
     }
     loops(&mut t, &r.loops);
-    if let Some(s) = &r.sdc {
+    if let Some(s) = r.sdc.as_ref().filter(|s| s.chunks > 0) {
+        let _ = writeln!(
+            t,
+            "silent     {} of {} chunks checked; {} errors found, {} repaired ({})",
+            s.chunks_verified, s.chunks, s.found, s.repaired, s.mode
+        );
+        if !s.cpus_left.is_empty() {
+            let _ = writeln!(t, "           CPUs that were wrong: {:?}", s.cpus_left);
+        }
+    } else if let Some(s) = &r.sdc {
         let _ = writeln!(
             t,
             "silent     {} of {} kernels not checked; {} errors found, {} repaired ({})",

@@ -124,6 +124,15 @@ pub struct Sdc {
     /// Launches of the kernels that could not be checked.
     #[serde(default)]
     pub unverified_launches: u64,
+    /// Chunks on CPUs that were looked at.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub chunks: u64,
+    /// Chunks that were executed again.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub chunks_verified: u64,
+    /// CPUs that were wrong and are not used any more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpus_left: Vec<u32>,
 }
 
 fn is_zero(n: &u64) -> bool {

@@ -142,10 +142,11 @@ impl Guarded {
     /// Watches a device.
     pub fn new(inner: Box<dyn Backend>, number: u32, settings: Settings, faults: &[Fault]) -> Self {
         let mode = settings.sdc;
+        let faults: Vec<Fault> = faults.iter().filter(|f| !f.chunk).cloned().collect();
         let verdicts = Verdicts::new(settings.assume.clone(), inner.properties());
         let section = Section {
             wanted: if let Mode::Lazy(n) = mode { n.max(1) } else { 1 },
-            injector: Injector::new(faults),
+            injector: Injector::new(&faults),
             ..Default::default()
         };
         Self { inner, number, mode, settings, verdicts, section: Locked::new(section) }

@@ -1,0 +1,324 @@
+//! PROMP_SDC=chunks:P%: silent errors of CPUs, found in the user's own job by sampling.
+//!
+//! A share P of the chunks of loops and sections is executed again, by the same logical thread on another
+//! CPU, and both results are compared: what the chunk has written, as far as others can see it, and the
+//! thread's private state. Where they differ, further executions on further CPUs say which CPU was wrong
+//! (judge.rs). It is named, and nobody of the process runs on it any more (sys/left.rs).
+//!
+//! Executing a chunk again is what recovery does, too, with the same conditions (policy.rs), the same saved
+//! state (save.rs) and the same old values (undo.rs); only that nothing has failed. What a chunk writes is
+//! known if promp-cc has built it with -fpromp-sdc (written.rs). Any other chunk is executed once, and its
+//! loop is reported as unverified.
+//!
+//! States of a thread's check: idle → (chunk taken: [`chunk_begins`]) watched → (next chunk wanted:
+//! [`chunk_ends`]) idle, or, for one more execution, watched again. A stop in between gives it up
+//! ([`abandon`]). The mark in the ledger says that a check is under way; nothing is looked at without it.
+
+mod inject;
+pub mod judge;
+pub mod report;
+pub mod written;
+
+use super::save::SaveKind;
+use super::{policy, tables};
+use crate::icv::devices::{MILLION, Mode};
+use crate::icv::{Globals, globals};
+use crate::say;
+use crate::sys::own::Own;
+use crate::sys::syscall::{self, CpuSet};
+use crate::sys::time::now_ns;
+use crate::sys::{asm, left, signals};
+use crate::team::thread::Thread;
+use core::sync::atomic::{AtomicU32, Ordering::*};
+use judge::{Judgement, MOST_RUNS, Run, judge};
+use report::Kind;
+use written::Written;
+
+/// Millionths of the chunks that are verified; 0: off.
+static SHARE: AtomicU32 = AtomicU32::new(0);
+
+/// A thread's check.
+pub struct Check {
+    /// Is the chunk in flight watched? What it writes is noted then.
+    watched: Own<bool>,
+    /// It is executed again, and not only hit by an injected error.
+    sampled: Own<bool>,
+    /// What it has written.
+    written: Written,
+    runs: Own<[Run; MOST_RUNS]>,
+    count: Own<usize>,
+    /// The CPU that the execution under way began on.
+    cpu: Own<u32>,
+    began_ns: Own<u64>,
+    /// Where the host could run before it was sent to another CPU.
+    mask: Own<Option<&'static CpuSet>>,
+    random: Own<u64>,
+    /// The segment that could not be verified when this was looked at last.
+    refused: Own<usize>,
+}
+
+/// Prepares what the settings ask for.
+pub fn start(g: &'static Globals) {
+    let Mode::Chunks(share) = g.promp.devices.sdc else {
+        if g.promp.silent.iter().any(|f| f.chunk) && g.promp.verbose >= 1 {
+            say!("the silent errors of chunks in PROMP_FAULT are ignored: they need PROMP_SDC=chunks:P%");
+        }
+        return;
+    };
+    if left::usable().len() < 2 {
+        say!("PROMP_SDC=chunks compares CPUs, and the process may use only one; stopping");
+        syscall::exit_group(64);
+    }
+    inject::start(&g.promp.silent);
+    SHARE.store(share, Relaxed);
+    report::start();
+}
+
+/// A chunk has been taken; the call that handed it out is a save point of the kind `kind`.
+#[inline(always)]
+pub fn chunk_begins(thr: &'static Thread, kind: SaveKind) {
+    if SHARE.load(Relaxed) != 0 && matches!(kind, SaveKind::Next(..) | SaveKind::Section) {
+        begin(thr);
+    }
+}
+
+fn check_of(thr: &'static Thread) -> &'static Check {
+    if let Some(c) = thr.check.get() {
+        return c;
+    }
+    let c: &'static Check = Box::leak(Box::new(Check {
+        watched: Own::new(false),
+        sampled: Own::new(false),
+        written: Written::new(),
+        runs: Own::new([Run::default(); MOST_RUNS]),
+        count: Own::new(0),
+        cpu: Own::new(0),
+        began_ns: Own::new(0),
+        mask: Own::new(None),
+        random: Own::new(core::ptr::from_ref(thr).addr() as u64 ^ now_ns()),
+        refused: Own::new(0),
+    }));
+    thr.check.set(Some(c));
+    c
+}
+
+impl Check {
+    fn below(&self, n: u64) -> u64 {
+        // splitmix64
+        let state = self.random.get().wrapping_add(0x9E37_79B9_7F4A_7C15);
+        self.random.set(state);
+        let mut x = state;
+        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (x ^ (x >> 31)) % n
+    }
+
+    fn watch(&self) {
+        self.written.clear();
+        self.watched.set(true);
+        self.cpu.set(syscall::cpu());
+    }
+}
+
+#[inline(never)]
+fn begin(thr: &'static Thread) {
+    let c = check_of(thr);
+    c.watched.set(false);
+    let sampled = c.below(MILLION) < u64::from(SHARE.load(Relaxed));
+    report::count(Kind::Seen);
+    if !sampled && !inject::any() {
+        return;
+    }
+    let here = thr.save.current().and_then(super::save::Slot::resumes_at).unwrap_or(0);
+    if let Err(why) = may_repeat(thr) {
+        if c.refused.get() != here {
+            c.refused.set(here);
+            report::unverified(here, why);
+        }
+        return;
+    }
+    c.sampled.set(sampled);
+    c.count.set(0);
+    c.began_ns.set(now_ns());
+    thr.member().ledger.watch(true);
+    c.watch();
+}
+
+/// May the chunk be executed again, and is it known what it writes?
+fn may_repeat(thr: &'static Thread) -> Result<(), &'static str> {
+    let save = policy::may_repeat(thr).map_err(|r| r.why)?;
+    let m = thr.member();
+    let Some(s) = m.share.get() else { return Err("no worksharing construct") };
+    if s.shape.peek().ordered || s.doacross().is_some() {
+        return Err("iterations that wait for those before them");
+    }
+    if globals().cancellation {
+        return Err("cancellation (OMP_CANCELLATION)");
+    }
+    match save.resumes_at().and_then(tables::behind_call) {
+        None => Err("not built by promp-cc"),
+        Some(e) if !e.told => {
+            Err("its code does not say what it writes (promp-cc -fpromp-sdc -fpromp-report tells why)")
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// The watched chunk in flight is done. Returns when its result stands; else the chunk is executed again,
+/// and this call with all that is around it never returns.
+#[cold]
+#[inline(never)]
+pub fn chunk_ends(thr: &'static Thread) {
+    let m = thr.member();
+    m.ledger.watch(false);
+    let Some(c) = thr.check.get() else { return };
+    if !c.watched.get() {
+        return;
+    }
+    c.watched.set(false);
+    let first = c.count.get() == 0;
+    let cpu = Some(syscall::cpu()).filter(|&cpu| cpu == c.cpu.get());
+    if !is_whole(thr, c) {
+        report::count(Kind::Lost);
+        back_home(c);
+        return;
+    }
+    inject::strike(&c.written, first, c.cpu.get());
+    if !c.sampled.get() {
+        return;
+    }
+    let run = Run { cpu, memory: c.written.hash(), private: private(thr) };
+    let (mut runs, n) = (c.runs.get(), c.count.get() + 1);
+    runs[n - 1] = run;
+    c.runs.set(runs);
+    c.count.set(n);
+    if first {
+        report::took(&report::FIRST_NS, now_ns() - c.began_ns.get());
+        c.began_ns.set(now_ns());
+    }
+    let usable = left::usable();
+    match judge(&runs[..n], usable.len() == 1) {
+        Judgement::Again if n < MOST_RUNS => {
+            if let Some(to) = judge::choose(&runs[..n], &usable, c.below(1 << 32)) {
+                again(thr, c, to);
+            }
+            back_home(c);
+        }
+        Judgement::Again => never_twice(thr, n),
+        Judgement::Agreed { wrong } => {
+            back_home(c);
+            report::took(&report::AGAIN_NS, now_ns() - c.began_ns.get());
+            report::count(Kind::Verified);
+            if n > 2 {
+                found(thr, &runs[..n], &wrong);
+            }
+        }
+    }
+}
+
+/// Is what is known of the chunk complete: was its beginning the last save point, and all that it has
+/// written noted? And can the saved state be put back under the feet of this call: does it not reach to
+/// where its frames are?
+fn is_whole(thr: &'static Thread, c: &Check) -> bool {
+    let Some(save) = thr.save.current() else { return false };
+    matches!(save.kind.get(), SaveKind::Next(..) | SaveKind::Section)
+        && thr.held.get() == 0
+        && thr.frame.get() <= save.frame.get()
+        && !c.written.is_lost()
+        && !thr.undo.is_lost()
+}
+
+/// The private state at the end of the chunk: the saved registers, and the stack above them.
+fn private(thr: &'static Thread) -> u64 {
+    let (frame, base) = (thr.frame.get(), thr.base.load(Relaxed));
+    let save = thr.save.current().map_or(frame, |s| s.frame.get());
+    let mut h = written::Hash::of_nothing();
+    // SAFETY: the frame of the current call, and the activation's stack from the frame of the chunk's
+    // beginning to its base: this thread's own. The first word of a frame is padding.
+    unsafe {
+        h.add(frame + 8, asm::FRAME_BYTES - 8);
+        h.add(save + asm::FRAME_TOTAL, base.saturating_sub(save + asm::FRAME_TOTAL));
+    }
+    h.value()
+}
+
+/// Executes the chunk again, on `cpu`.
+fn again(thr: &'static Thread, c: &'static Check, cpu: u32) -> ! {
+    if c.mask.get().is_none() {
+        let now = CpuSet::of_host(0).unwrap_or_else(|| CpuSet::of(&left::usable()));
+        c.mask.set(Some(Box::leak(Box::new(now))));
+    }
+    CpuSet::of(&[cpu]).apply(0);
+    let mask = signals::block_all();
+    thr.member().ledger.watch_again();
+    c.watch();
+    let save = thr.save.current().expect("looked at by is_whole");
+    // SAFETY: the chunk is done and its thread is here, so nobody executes it. What is put back of the stack
+    // lies above all frames of this call (is_whole), and the host is that of the thread.
+    unsafe {
+        thr.undo.put_back();
+        save.restore();
+        save.fp.get().load();
+        asm::promp_repeat(save.frame.get(), core::ptr::from_ref(thr).addr(), mask)
+    }
+}
+
+/// Lets the host run where it could before.
+fn back_home(c: &Check) {
+    if let Some(mask) = c.mask.get() {
+        c.mask.set(None);
+        mask.apply(0);
+        // SAFETY: leaked in `again`, and nobody refers to it any more.
+        drop(unsafe { Box::from_raw(core::ptr::from_ref(mask).cast_mut()) });
+    }
+}
+
+/// The thread has failed, and its chunk goes another way. Called on its new host.
+pub fn abandon(thr: &'static Thread) {
+    if let Some(c) = thr.check.get() {
+        c.watched.set(false);
+        thr.member().ledger.watch(false);
+        back_home(c);
+    }
+}
+
+/// Notes what the chunk in flight is about to write.
+#[inline(always)]
+pub fn wrote(thr: &'static Thread, grid: super::undo::Grid) {
+    if let Some(c) = thr.check.get()
+        && c.watched.get()
+    {
+        c.written.note(grid);
+    }
+}
+
+fn never_twice(thr: &'static Thread, n: usize) -> ! {
+    say!(
+        "{}: {n} executions on different CPUs never gave a result that two of them agree on: a CPU is \
+         broken for good and there are too few others to say which, or the chunk is not repeatable; stopping",
+        report::chunk(thr)
+    );
+    syscall::exit_group(70)
+}
+
+fn found(thr: &'static Thread, runs: &[Run], wrong: &[u32]) {
+    report::count(Kind::Found);
+    // What lies in unused places of the stack can come from before the chunk: that accuses nobody.
+    let wrong = if judge::in_memory(runs) { wrong } else { &[] };
+    let names: Vec<String> = wrong.iter().map(|c| format!("CPU {c}")).collect();
+    let left: Vec<bool> = wrong.iter().map(|&c| left::leave(c)).collect();
+    wrong.iter().for_each(|&c| report::accuse(c));
+    if globals().promp.verbose >= 1 {
+        let who = if names.is_empty() { "which CPU was wrong is not known".into() } else { names.join(", ") };
+        let end = match left.iter().all(|&l| l) {
+            _ if names.is_empty() => "",
+            true => " was wrong and is not used any more",
+            false => " was wrong, but there is no other",
+        };
+        say!(
+            "silent error in {}: {} executions gave different results; repaired; {who}{end}",
+            report::chunk(thr),
+            runs.len()
+        );
+    }
+}

@@ -1,0 +1,219 @@
+//! Silent errors of CPUs: a share of the chunks is executed again on another CPU (PROMP_SDC=chunks:P%).
+//! Errors are found and repaired, the CPU that is wrong is named and left; what may not be executed again
+//! is not.
+
+mod common;
+use common::*;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// A program built by promp-cc, with what it writes told or not.
+fn built(source: &str, name: &str, flags: &[&str]) -> Option<(PathBuf, String)> {
+    let mut c = Command::new(driver("promp-cc")?);
+    let exe = out_dir().join(name);
+    c.args(["-O2", "-fopenmp", "-w", "-fpromp-report", "-fno-promp-runtime", "-foffload=disable"])
+        .args(flags);
+    c.arg("-o").arg(&exe).arg(root().join("c-tests").join(source)).arg("-lm");
+    let r = limited(c, Duration::from_secs(120));
+    assert_eq!(r.status, 0, "{source}: {}", r.err);
+    Some((exe, r.err))
+}
+
+/// How many CPUs there are: with fewer than two there is nothing to compare.
+fn cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn run(exe: &Path, args: &[&str], more: &[(&str, &str)]) -> (Run, serde_json::Value) {
+    static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let report = out_dir().join(format!("chunks-{}-{number}.json", std::process::id()));
+    let mut env = vec![("OMP_NUM_THREADS", "2"), ("PROMP_REPORT", report.to_str().expect("UTF-8"))];
+    env.extend(more);
+    let r = promp(exe, args, &env);
+    let text = std::fs::read_to_string(&report).unwrap_or_default();
+    let _ = std::fs::remove_file(&report);
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    (r, json["sdc"].clone())
+}
+
+fn number(sdc: &serde_json::Value, name: &str) -> u64 {
+    sdc[name].as_u64().unwrap_or(0)
+}
+
+const ARGS: [&str; 2] = ["3000", "20"];
+
+/// The system's libgomp says what the program prints.
+fn expected() -> Run {
+    let exe = build("sdc/chunks.c", &[]);
+    reference(&exe, &ARGS, &[("OMP_NUM_THREADS", "2")])
+}
+
+#[test]
+fn without_errors_nothing_is_found() {
+    let Some((exe, report)) = built("sdc/chunks.c", "chunks_told", &["-fpromp-sdc"]) else { return };
+    assert!(report.contains("its chunks can be verified"), "{report}");
+    if cpus() < 2 {
+        let (r, _) = run(&exe, &ARGS, &[("PROMP_SDC", "chunks:5%")]);
+        assert_eq!((r.status, r.out.as_str()), (64, ""), "{}", r.err);
+        return;
+    }
+    let want = expected();
+    const PLAIN: &[(&str, &str)] = &[];
+    for (share, all) in [
+        ("0.5%", &[PLAIN][..]),
+        ("5%", &[PLAIN, &[("OMP_PROC_BIND", "true")]]),
+        ("100%", &[PLAIN, &[("PROMP_REPRODUCIBLE", "1")], &[("OMP_NUM_THREADS", "5")]]),
+    ] {
+        for more in all {
+            let sdc = format!("chunks:{share}");
+            let env: Vec<(&str, &str)> = [&[("PROMP_SDC", sdc.as_str())], *more].concat();
+            let (r, sdc) = run(&exe, &ARGS, &env);
+            assert_eq!((r.status, &r.out, r.err.as_str()), (0, &want.out, ""), "{env:?}");
+            assert_eq!((number(&sdc, "found"), &sdc["unverified"]), (0, &serde_json::json!([])), "{sdc}");
+            let (all, verified) = (number(&sdc, "chunks"), number(&sdc, "chunks_verified"));
+            assert!(verified <= all && (share != "100%" || verified == all), "{env:?} {sdc}");
+            assert!(share == "0.5%" || verified > 0, "{env:?} {sdc}");
+        }
+    }
+}
+
+/// A CPU that errs is found, named and left, and the result is right: whether it errs in the first or in
+/// later executions, now and then or each time.
+#[test]
+fn a_cpu_that_errs_is_named_and_left() {
+    let Some((exe, _)) = built("sdc/chunks.c", "chunks_told_2", &["-fpromp-sdc"]) else { return };
+    if cpus() < 2 {
+        return;
+    }
+    let want = expected();
+    for cpu in ["0", "1"] {
+        for keys in ["nth=9,pattern=two", "run=again,pattern=word", "run=both,nth=3,seed=4", "run=both"] {
+            let fault = format!("sdc@where=chunk,cpu={cpu},count=1000000,{keys}");
+            let (r, sdc) =
+                run(&exe, &["3000", "20", "cpus"], &[("PROMP_SDC", "chunks:100%"), ("PROMP_FAULT", &fault)]);
+            assert_eq!((r.status, &r.out), (0, &want.out), "{fault}: {}", r.err);
+            let named = format!("CPU {cpu} was wrong and is not used any more");
+            assert!(r.err.contains(&named), "{fault}: {}", r.err);
+            assert!(!r.err.contains(&format!("may use {cpu}\n")), "{fault}: {}", r.err);
+            assert!(r.err.contains("may use "), "{fault}: {}", r.err);
+            assert_eq!(sdc["cpus_left"], serde_json::json!([cpu.parse::<u32>().unwrap()]), "{fault}: {sdc}");
+            assert!(number(&sdc, "found") >= 1 && number(&sdc, "found") == number(&sdc, "repaired"), "{sdc}");
+        }
+    }
+}
+
+/// Errors that are nobody's in particular: all are found, the last CPU is verified by itself.
+#[test]
+fn every_error_is_found_and_repaired() {
+    let Some((exe, _)) = built("sdc/chunks.c", "chunks_told_3", &["-fpromp-sdc"]) else { return };
+    if cpus() < 2 {
+        return;
+    }
+    let want = expected();
+    for (keys, count) in [("nth=30", 40), ("nth=47,pattern=warp,bit=6", 20), ("nth=40,run=again", 30)] {
+        let fault = format!("sdc@where=chunk,count={count},{keys}");
+        let (r, sdc) = run(&exe, &ARGS, &[("PROMP_SDC", "chunks:100%"), ("PROMP_FAULT", &fault)]);
+        assert_eq!((r.status, &r.out), (0, &want.out), "{fault}: {}", r.err);
+        assert_eq!((number(&sdc, "injected"), number(&sdc, "found")), (count, count), "{fault}: {sdc}");
+    }
+}
+
+/// The other way round: the injection does what it says, and a chunk that is not executed again keeps its
+/// error.
+#[test]
+fn without_verification_an_error_is_silent() {
+    let Some((exe, _)) = built("sdc/chunks.c", "chunks_told_4", &["-fpromp-sdc"]) else { return };
+    if cpus() < 2 {
+        return;
+    }
+    let want = expected();
+    let env = [("PROMP_SDC", "chunks:0.0001%"), ("PROMP_FAULT", "sdc@where=chunk,nth=200,count=5")];
+    let (r, sdc) = run(&exe, &ARGS, &env);
+    assert_eq!((r.status, number(&sdc, "injected"), number(&sdc, "found")), (0, 5, 0), "{} {sdc}", r.err);
+    assert_ne!(r.out, want.out);
+}
+
+/// Threads that fail while their chunks are verified lose nothing.
+#[test]
+fn failures_and_checks_together() {
+    let Some((exe, _)) = built("sdc/chunks.c", "chunks_told_5", &["-fpromp-sdc"]) else { return };
+    if cpus() < 2 {
+        return;
+    }
+    let want = expected();
+    let mut failures = 0;
+    for seed in 1..=if long() { 40 } else { 6 } {
+        let fault = format!("kill@mtbf=5ms,count=8,seed={seed};sdc@where=chunk,nth=400,count=3,seed={seed}");
+        let (r, sdc) = run(
+            &exe,
+            &ARGS,
+            &[("PROMP_SDC", "chunks:100%"), ("PROMP_FAULT", &fault), ("OMP_NUM_THREADS", "4")],
+        );
+        assert_eq!((r.status, &r.out), (0, &want.out), "{fault}: {}", r.err);
+        assert_eq!(number(&sdc, "found"), number(&sdc, "repaired"), "{sdc}");
+        failures += r.err.matches("failed (kill)").count();
+    }
+    println!("{failures} failures");
+}
+
+/// What may not be executed again, or of which it is not known what it writes, is executed once and named.
+#[test]
+fn what_cannot_be_verified_is_named() {
+    let Some((told, _)) = built("sdc/unverifiable.c", "unverifiable", &["-fpromp-sdc"]) else { return };
+    let Some((untold, _)) = built("sdc/chunks.c", "chunks_untold", &[]) else { return };
+    if cpus() < 2 {
+        return;
+    }
+    let want = reference(&build("sdc/unverifiable.c", &[]), &[], &[("OMP_NUM_THREADS", "2")]);
+    for replay in ["proven", "assume"] {
+        let (r, sdc) = run(&told, &[], &[("PROMP_SDC", "chunks:100%"), ("PROMP_REPLAY", replay)]);
+        assert_eq!((r.status, &r.out), (0, &want.out), "{}", r.err);
+        assert_eq!(number(&sdc, "found"), 0, "{sdc}");
+        let named = sdc["unverified"].to_string();
+        for line in std::fs::read_to_string(root().join("c-tests/sdc/unverifiable.c"))
+            .expect("the program")
+            .lines()
+            .enumerate()
+            .filter(|l| l.1.contains("/* named */"))
+            .map(|l| l.0 + 1)
+        {
+            assert!(
+                named.contains(&format!("unverifiable.c:{line}: ")),
+                "{replay}: {line} is not among {named}"
+            );
+        }
+    }
+    let (r, sdc) = run(&untold, &ARGS, &[("PROMP_SDC", "chunks:100%")]);
+    assert_eq!((r.status, &r.out), (0, &expected().out), "{}", r.err);
+    assert!(r.err.contains("PROMP_SDC=chunks has verified nothing"), "{}", r.err);
+    assert!(sdc["unverified"].to_string().contains("-fpromp-sdc"), "{sdc}");
+    // Built by nobody of ours.
+    let plain = build("sdc/chunks.c", &[]);
+    let (r, _) = run(&plain, &ARGS, &[("PROMP_SDC", "chunks:100%"), ("PROMP_REPLAY", "assume")]);
+    assert_eq!((r.status, &r.out), (0, &expected().out), "{}", r.err);
+    assert!(r.err.contains("not built by promp-cc"), "{}", r.err);
+}
+
+#[test]
+fn what_forbids_it_stops_before_anything_is_done() {
+    let exe = build("sdc/chunks.c", &[]);
+    for (name, value) in [
+        ("PROMP_FT", "off"),
+        ("PROMP_REPLAY", "never"),
+        ("PROMP_SDC", "chunks:0%"),
+        ("PROMP_FAULT", "sdc@where=chunk,block=largest"),
+    ] {
+        let (r, _) = run(&exe, &ARGS, &[("PROMP_SDC", "chunks:5%"), (name, value)]);
+        assert_eq!((r.status, r.out.as_str()), (64, ""), "{name}={value}: {}", r.err);
+        assert!(r.err.contains(name), "{}", r.err);
+    }
+}
+
+/// Under another runtime the code that says what it writes does nothing.
+#[test]
+fn told_programs_run_under_libgomp() {
+    let Some((exe, _)) = built("sdc/chunks.c", "chunks_told_6", &["-fpromp-sdc"]) else { return };
+    assert_eq!(reference(&exe, &ARGS, &[("OMP_NUM_THREADS", "2")]).out, expected().out);
+}
