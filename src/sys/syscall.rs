@@ -110,7 +110,7 @@ impl CpuSet {
     }
 
     /// They, in order.
-    pub fn cpus(&self) -> impl Iterator<Item = u32> {
+    pub fn cpus(&self) -> impl Iterator<Item = u32> + Clone {
         (0..64 * self.0.len() as u32).filter(|&c| self.has(c))
     }
 

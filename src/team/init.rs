@@ -4,7 +4,7 @@ use super::meet::Way;
 use super::member::Member;
 use super::team::Team;
 use super::thread::{HOT_DEPTH, Thread};
-use super::{bind, pool, setup};
+use super::{bind, pool, room, setup};
 use crate::fault;
 use crate::icv::{self, Globals};
 use crate::observe::Event;
@@ -134,6 +134,7 @@ extern "C" fn thread_exits(p: *mut libc::c_void) {
     thr.in_runtime.store(1, Relaxed);
     setup::release_hot(thr);
     thr.tell(Event::ThreadEnd);
+    room::move_out(thr);
     fault::thread_ended(thr);
     tls::set(None);
     pool::give_back_thread(thr);

@@ -2,6 +2,7 @@
 
 use super::aside::step_aside;
 use super::event::Patience;
+use super::room;
 use super::team::Team;
 use super::thread::Thread;
 use crate::fault;
@@ -32,6 +33,7 @@ pub fn fork_lock() -> &'static crate::sys::lock::Lock {
 pub fn forget_workers() {
     POOL.with(|p| *p = Pool { idle: Vec::new(), teams: Vec::new(), threads: Vec::new() });
     WORKERS.store(0, Relaxed);
+    room::forget_others();
 }
 
 /// Workers created so far.
@@ -164,6 +166,7 @@ extern "C" fn worker_start(arg: *mut libc::c_void) -> *mut libc::c_void {
         super::region::work(thr, order, seen);
     }
     thr.tell(Event::ThreadEnd);
+    room::move_out(thr);
     fault::thread_ended(thr);
     tls::set(None);
     WORKERS.fetch_sub(1, Relaxed);

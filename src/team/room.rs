@@ -1,22 +1,69 @@
 //! A CPU for each thread.
 //!
-//! The kernel may leave two threads of a team on one CPU while another is free: a new thread waits on its creator's, a woken one on its
-//! waker's. Members that wait for each other then take turns, a sleep and a wake-up for every barrier (a hundred microseconds
-//! instead of a tenth), and the kernel's balancing takes its time, because both have just run. So a thread that begins or wakes up on the
-//! CPU of the one that started or woke it steps aside, to an allowed CPU on which none of the runtime's threads was seen lately. Its affinity
-//! mask is the same afterwards. Only where a thread has slept, at most once in a millisecond, and not
-//! if there are more threads than CPUs or threads are bound.
+//! The kernel may leave two threads of a team on one CPU while another is free: a new thread waits on its
+//! creator's, a woken one on its waker's, and where the kernel takes each CPU for a cache of its own (virtual
+//! machines) it looks for no other. Members that wait for each other then take turns, a sleep and a wake-up for
+//! every barrier (a hundred microseconds instead of a tenth), and the kernel's balancing takes its time, because
+//! both have just run. Neither ever sees the other awake there. So every thread has a *home*, a CPU that is
+//! nobody else's: the one that it begins or wakes up on, or, if that is another's home or its waker's CPU, one
+//! that is nobody's, to which it steps aside. Its affinity mask is the same afterwards. Only where a thread has
+//! slept, at most once in a millisecond, and not if there are more threads than CPUs or threads are bound.
 
 use super::event::Patience;
+use super::thread::Thread;
 use crate::sys::syscall::{self, CpuSet};
 use crate::sys::{time, tls};
-use core::sync::atomic::{AtomicU32, Ordering::*};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
 
 const CPUS: usize = 1024;
 const INTERVAL_NS: u64 = 1_000_000;
+/// No CPU.
+pub const NOWHERE: u32 = u32::MAX;
 
-/// When a thread of the runtime was last seen to begin or wake up on each CPU, in milliseconds; 0: never. Hints.
-static SEEN: [AtomicU32; CPUS] = [const { AtomicU32::new(0) }; CPUS];
+/// Whose home each CPU is: a thread's address, 0: nobody's. This table decides; what a thread remembers may be
+/// over. All relaxed: hints, only a home is never two threads'.
+struct Homes<const N: usize>([AtomicUsize; N]);
+
+static HOMES: Homes<CPUS> = Homes([const { AtomicUsize::new(0) }; CPUS]);
+
+impl<const N: usize> Homes<N> {
+    /// Makes `cpu` the home of `who` if it is nobody else's; does so of a CPU beyond the table, too.
+    fn take(&self, who: usize, cpu: u32) -> bool {
+        let Some(home) = self.0.get(cpu as usize) else { return true };
+        home.compare_exchange(0, who, Relaxed, Relaxed).map_or_else(|is| is == who, |_| true)
+    }
+
+    /// `who` runs on `cpu`, and whoever had its home there sleeps, or shares it.
+    fn take_over(&self, who: usize, cpu: u32) {
+        if let Some(home) = self.0.get(cpu as usize)
+            && home.load(Relaxed) != who
+        {
+            home.store(who, Relaxed);
+        }
+    }
+
+    fn is_of(&self, who: usize, cpu: u32) -> bool {
+        self.0.get(cpu as usize).is_some_and(|h| h.load(Relaxed) == who)
+    }
+
+    fn leave(&self, who: usize, cpu: u32) {
+        if let Some(home) = self.0.get(cpu as usize) {
+            let _ = home.compare_exchange(who, 0, Relaxed, Relaxed);
+        }
+    }
+
+    /// A home for `who` among `allowed`, elsewhere than on `cpu`: the one it has (`home`), or else the next behind
+    /// `cpu` that is nobody's.
+    fn find(&self, who: usize, cpu: u32, home: u32, allowed: impl Iterator<Item = u32> + Clone) -> Option<u32> {
+        let behind = |c: &u32| *c > cpu;
+        let others = || allowed.clone().filter(|&c| c != cpu && (c as usize) < N);
+        if others().any(|c| c == home) && self.is_of(who, home) {
+            return Some(home);
+        }
+        let (mut after, mut before) = (others().filter(behind), others().filter(|c| !behind(c)));
+        after.find(|&c| self.take(who, c)).or_else(|| before.find(|&c| self.take(who, c)))
+    }
+}
 
 /// Who starts or wakes a thread: the CPU that it was on.
 #[derive(Default)]
@@ -25,7 +72,13 @@ pub struct Waker(AtomicU32);
 impl Waker {
     /// The caller is about to.
     pub fn is_here(&self) {
-        self.0.store(syscall::cpu(), Relaxed);
+        let cpu = syscall::cpu();
+        self.0.store(cpu, Relaxed);
+        if let Some(thr) = tls::get()
+            && !HOMES.is_of(address(thr), cpu)
+        {
+            move_in(thr, cpu, || HOMES.take_over(address(thr), cpu));
+        }
     }
 
     /// The caller has been started or woken, and means to wait with `patience`.
@@ -36,28 +89,105 @@ impl Waker {
     }
 }
 
-/// Leaves CPU `other`.
+fn address(thr: &Thread) -> usize {
+    core::ptr::from_ref(thr).addr()
+}
+
+/// `thr` has taken `cpu` for its home, which `take` does.
+fn move_in(thr: &Thread, cpu: u32, take: impl FnOnce()) {
+    let before = thr.home.get();
+    take();
+    if before != cpu {
+        HOMES.leave(address(thr), before);
+        thr.home.set(cpu);
+    }
+}
+
+/// `thr` ends.
+pub fn move_out(thr: &Thread) {
+    HOMES.leave(address(thr), thr.home.get());
+    thr.home.set(NOWHERE);
+}
+
+/// In a child after fork there are no others.
+pub fn forget_others() {
+    HOMES.0.iter().for_each(|h| h.store(0, Relaxed));
+}
+
+/// Leaves CPU `other`, or another's home.
 #[cold]
 fn step_aside(other: u32) {
     let Some(thr) = tls::get() else { return };
-    let (cpu, now) = (syscall::cpu(), time::now_ns());
-    note(cpu, now);
-    if cpu != other || thr.bound.get() != u32::MAX || now < thr.moved.get() + INTERVAL_NS {
+    let (me, cpu) = (address(thr), syscall::cpu());
+    if cpu != other && HOMES.take(me, cpu) {
+        return move_in(thr, cpu, || ());
+    }
+    let now = time::now_ns();
+    if thr.bound.get() != u32::MAX || now < thr.moved.get() + INTERVAL_NS {
         return;
     }
     thr.moved.set(now);
     let Some(allowed) = syscall::CpuSet::of_host(0) else { return };
-    let after = |c: &u32| c.wrapping_sub(cpu + 1); // the ones behind this one first
-    let free = allowed.cpus().filter(|&c| c != cpu && (c as usize) < CPUS);
-    if let Some(to) = free.min_by_key(|c| (SEEN[*c as usize].load(Relaxed), after(c))) {
+    if let Some(to) = HOMES.find(me, cpu, thr.home.get(), allowed.cpus()) {
+        move_in(thr, to, || ());
         CpuSet::of(&[to]).apply(0);
         allowed.apply(0);
-        note(to, now);
     }
 }
 
-fn note(cpu: u32, now: u64) {
-    if let Some(seen) = SEEN.get(cpu as usize) {
-        seen.store((now / 1_000_000) as u32, Relaxed);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn homes() -> Homes<8> {
+        Homes([const { AtomicUsize::new(0) }; 8])
+    }
+
+    #[test]
+    fn a_home_is_one_threads() {
+        let h = homes();
+        assert!(h.take(1, 3) && h.take(1, 3) && !h.take(2, 3));
+        h.leave(2, 3);
+        assert!(!h.take(2, 3));
+        h.leave(1, 3);
+        assert!(h.take(2, 3));
+        assert!(h.take(1, 9) && h.take(2, 9), "nobody knows about CPUs beyond the table");
+    }
+
+    #[test]
+    fn who_meets_another_goes_home_or_to_the_next_free_one() {
+        let h = homes();
+        assert!(h.take(1, 2) && h.take(2, 3));
+        assert_eq!(h.find(3, 2, NOWHERE, 0..8), Some(4));
+        assert_eq!(h.find(3, 2, 4, 0..8), Some(4), "it has that one");
+        assert_eq!(h.find(4, 6, NOWHERE, 0..7), Some(0), "round the end");
+        assert_eq!(h.find(5, 2, NOWHERE, [2, 3, 4].into_iter()), None, "all are others'");
+        assert_eq!(h.find(3, 4, 4, 0..8), Some(5), "its waker runs on its own home");
+    }
+
+    #[test]
+    fn a_waker_takes_the_home_of_a_sleeper_who_then_finds_the_wakers() {
+        let h = homes();
+        assert!(h.take(1, 0) && h.take(2, 1));
+        h.take_over(1, 1);
+        h.leave(1, 0);
+        assert_eq!(h.find(2, 1, 1, 0..2), Some(0));
+    }
+
+    #[test]
+    fn threads_that_look_at_the_same_time_find_different_homes() {
+        for _ in 0..50 {
+            let h = homes();
+            let found = std::sync::Mutex::new(Vec::new());
+            std::thread::scope(|s| {
+                for me in 1..=7 {
+                    let (h, found) = (&h, &found);
+                    s.spawn(move || found.lock().unwrap().push(h.find(me, 0, NOWHERE, 0..8)));
+                }
+            });
+            let mut found = found.into_inner().unwrap();
+            found.sort_unstable();
+            assert_eq!(found, (1..8).map(Some).collect::<Vec<_>>());
+        }
     }
 }

@@ -7,7 +7,7 @@
 
 use super::event::Patience;
 use super::member::Member;
-use super::room::Waker;
+use super::room::{self, Waker};
 use super::said::Said;
 use super::team::Team;
 use crate::fault::save::Save;
@@ -92,6 +92,8 @@ pub struct Thread {
     pub used: AtomicU64,
     /// When it stepped aside last (team/room.rs), in nanoseconds.
     pub moved: Own<u64>,
+    /// The CPU that is its home (room.rs).
+    pub home: Own<u32>,
     /// What OMP_DISPLAY_AFFINITY has shown last: (thread, size, place).
     pub shown: Own<(u32, u32, u32)>,
     /// Its seat for checkpoints (ckpt/seats.rs), from 1; 0 if it has none.
@@ -166,6 +168,7 @@ impl Thread {
             bound: Own::new(u32::MAX),
             used: AtomicU64::new(0),
             moved: Own::new(0),
+            home: Own::new(room::NOWHERE),
             shown: Own::new((u32::MAX, 0, 0)),
             seat_number: Own::new(0),
             said: Own::new(None),
