@@ -24,6 +24,10 @@ pub enum Way {
     Told,
 }
 
+/// How many rounds a waiting member waits between two looks at the end itself, because who is to tell it may have
+/// lost its CPU. (With more threads than CPUs it most likely has.)
+const SELDOM: u32 = 16;
+
 impl Way {
     /// That of a team of `n`.
     pub fn of(n: u32) -> Self {
@@ -97,18 +101,35 @@ impl Team {
     /// The barrier of any number.
     #[inline(never)]
     fn gather(&'static self, thr: &'static Thread, cancellable: bool) -> bool {
-        let seen = self.barrier.generation();
-        // The last one holds the round until all tasks are done: it executes them like everybody else.
-        let last = self.barrier.arrive();
+        let m = thr.member();
+        let round = m.gathered.get().wrapping_add(1);
+        m.gathered.set(round);
+        let a = self.barrier.arrive(m.num.get(), round);
         let stop = || cancellable && self.is_cancelled();
-        self.wait_at_end(thr, Waiters::Inside, self.patience.get(), || {
-            stop() || if last { self.tasks.idle(self) } else { self.barrier.passed(seen) }
+        // The last one holds the round until all tasks are done: it executes them like everybody else.
+        let over =
+            || stop() || if a.last { self.tasks.idle(self) } else { self.barrier.passed_by_all(a) };
+        let patience = self.patience.get();
+        let mut looks = 0u32;
+        // Until somebody makes a task there is nothing else to look at.
+        let awake = patience.stay(|| {
+            looks = looks.wrapping_add(1);
+            (!a.last && self.barrier.passed(a))
+                || ((a.last || patience.crowded || looks.is_multiple_of(SELDOM)) && over())
+                || stop()
+                || self.tasks.has_been_used()
         });
-        if stop() && !self.barrier.passed(seen) {
+        if !(awake && !a.last && self.barrier.passed(a)) {
+            self.wait_at_end(thr, Waiters::Inside, patience.after(awake), over);
+        }
+        if stop() && !self.barrier.passed_by_all(a) {
             return false;
         }
-        if last {
-            self.barrier.release(self.size());
+        if a.last {
+            self.barrier.release(a);
+        }
+        self.barrier.pass_on(a);
+        if a.last {
             self.event.notify_only(Waiters::Inside);
         }
         true

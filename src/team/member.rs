@@ -50,6 +50,8 @@ pub struct Member {
     pub share: Own<Option<&'static Share>>,
     /// Barriers that the member has come to while the team had two.
     pub rounds: Own<u64>,
+    /// Rounds of the barrier's tree that it has come to.
+    pub gathered: Own<u32>,
     /// Position in the current construct. Static schedules: trips done; loops in batches: how far the dispenser was.
     pub trip: Own<u64>,
     /// What is left of the current chunk of a static schedule that is handed out in fragments: (first iteration, end).
@@ -87,6 +89,7 @@ impl Member {
             singles_met: Own::new(0),
             share: Own::new(None),
             rounds: Own::new(0),
+            gathered: Own::new(0),
             trip: Own::new(0),
             rest: Own::new((0, 0)),
             batch: CachePadded::new(Batch::default()),

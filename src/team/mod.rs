@@ -5,6 +5,8 @@ pub mod barrier;
 pub mod bind;
 pub mod event;
 pub mod init;
+#[cfg(test)]
+mod lines;
 pub mod meet;
 pub mod member;
 pub mod pool;

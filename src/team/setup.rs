@@ -10,6 +10,7 @@
 //! with the orders: so a worker knows whether it is prepared for this one. A region that hangs on more than
 //! the above is set up each time.
 
+use super::barrier::Shape;
 use super::meet::Way;
 use super::member::Member;
 use super::team::Team;
@@ -108,18 +109,21 @@ fn set_up(thr: &'static Thread, call: usize, asked: Asked) -> &'static Team {
     team.patience.update(pool::patience(if team.active_level.get() > 1 { pool::workers() + 1 } else { n }));
     if team.is_cancelled() {
         team.cancelled.store(0, Relaxed);
-        team.primary.counted.set(0);
+        team.primary.shape.set(None);
         // One member may have come to a barrier that the other has left out.
         team.barrier.forget();
         for i in 0..team.capacity() {
             team.member(i).rounds.set(0);
         }
     }
-    if team.primary.counted.get() != n {
-        team.primary.counted.set(n);
-        team.barrier.reset(n);
+    let shape = Shape::of(n);
+    if team.primary.shape.get() != Some(shape) {
+        team.primary.shape.set(Some(shape));
+        team.barrier.reset(shape);
         for i in 0..n {
-            team.member(i).tasks.share_with(n);
+            let m = team.member(i);
+            m.gathered.set(0);
+            m.tasks.share_with(n);
         }
     }
     if icvs.thread_limit != u32::MAX && wanted > n {

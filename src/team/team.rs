@@ -1,6 +1,6 @@
 //! A team: its members, what they share, and the region it executes.
 
-use super::barrier::Barrier;
+use super::barrier::{Barrier, Shape};
 use super::event::{Event, Patience};
 use super::meet::Way;
 use super::member::Member;
@@ -93,8 +93,8 @@ pub struct Primary {
     pub group: Own<Option<&'static Group>>,
     /// Number of regions this team has executed; identifies the current one.
     pub epoch: AtomicU64,
-    /// The number of members that the barrier's counter is set to.
-    pub counted: Own<u32>,
+    /// What the barrier's tree is prepared for.
+    pub shape: Own<Option<Shape>>,
 }
 
 /// What the primary thread returns to at the region's end.
@@ -133,7 +133,7 @@ impl Team {
             primary: Default::default(),
             finished: Default::default(),
             singles: Default::default(),
-            barrier: Barrier::default(),
+            barrier: Barrier::new(Shape::of(capacity)),
             event: Event::default(),
             shares: ShareRing::default(),
             tasks: TaskPool::default(),
