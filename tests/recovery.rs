@@ -39,14 +39,28 @@ fn one(exe: &Path, args: &[&str], env: &[(&str, &str)], spec: &str, want: &Run, 
 
 /// A sampled sweep with replayable work vouched for.
 fn sweep(source: &str, flags: &[&str], args: &[&str], points: &[&str], regions: u64, samples: u64) -> Tally {
+    sweep_of(4, source, flags, args, points, regions, samples)
+}
+
+/// [`sweep`] with so many threads.
+fn sweep_of(
+    threads: u64,
+    source: &str,
+    flags: &[&str],
+    args: &[&str],
+    points: &[&str],
+    regions: u64,
+    samples: u64,
+) -> Tally {
     let exe = build(source, flags);
-    let env = [("OMP_NUM_THREADS", "4"), ("PROMP_REPLAY", "assume"), ("PROMP_WATCHDOG", "60ms")];
+    let number = threads.to_string();
+    let env = [("OMP_NUM_THREADS", &*number), ("PROMP_REPLAY", "assume"), ("PROMP_WATCHDOG", "60ms")];
     let want = reference(&exe, args, &env[..1]);
-    let mut rng = Seeded(source.len() as u64 * 977 + flags.len() as u64);
+    let mut rng = Seeded(source.len() as u64 * 977 + flags.len() as u64 + threads - 4);
     let mut tally = Tally::default();
     for i in 0..samples * scale() {
         let kind = if i % 8 == 7 { "hang" } else { *rng.pick(&["kill", "kill", "crash"]) };
-        let thread = rng.below(4);
+        let thread = rng.below(threads);
         let region = 1 + rng.below(regions);
         let nth = 1 + rng.below(6);
         let delay = *rng.pick(&["0", "0", "20us", "100us", "400us", "1500us"]);
@@ -54,7 +68,7 @@ fn sweep(source: &str, flags: &[&str], args: &[&str], points: &[&str], regions: 
         let spec = format!("{kind}@thread={thread},region={region},nth={nth},delay={delay},at={at}");
         one(&exe, args, &env, &spec, &want, &mut tally);
     }
-    eprintln!("{source} {flags:?}: {tally:?}");
+    eprintln!("{source} {flags:?} {threads} threads: {tally:?}");
     tally
 }
 
@@ -73,6 +87,19 @@ fn kernels_with_dynamic_schedules() {
             16,
         );
         assert!(t.struck > 0 && t.same > t.refused, "{k}: {t:?}");
+    }
+}
+
+/// Members of teams so large that they meet in several groups (team/barrier.rs).
+#[test]
+fn larger_teams() {
+    for (threads, samples) in [(8, 10), (16, 6), (24, 6)] {
+        for (k, regions) in [("cg", 15), ("mg", 1)] {
+            let points = ["barrier", "barrier", "chunk", "region"];
+            let source = format!("npb/{k}.c");
+            let t = sweep_of(threads, &source, &["-DDYNAMIC=2"], &["S"], &points, regions, samples);
+            assert!(t.struck > 0 && t.same > t.refused, "{k} {threads}: {t:?}");
+        }
     }
 }
 

@@ -1,29 +1,31 @@
 //! The team barrier: a combining tree, and for two members an exchange of notes.
 //!
-//! **Tree.** The members, in groups of four, arrive at the tree's leaves: each takes one off the leaf's counter. The
-//! last of a group arrives at the node above for all of them, and so on; who is the last at the root has come last
-//! of all. Nobody else waits for anything but the end, so it makes no difference who sleeps, or whose CPU
-//! computes something else. Members count their rounds. At the end of round r the last one stores r at the
-//! root; who waits there and was the last of its group stores it at the node below, and so on: each line has a few
-//! readers only. Whoever waits at a node may look at the root instead, and does so before it sleeps.
+//! **Tree.** The members, in groups of four, arrive at the tree's leaves: each takes one off the leaf's
+//! counter. The last of a group arrives at the node above for all of them, and so on; who is the last at
+//! the root has come last of all. Nobody else waits for anything but the end, so it makes no difference
+//! who sleeps, or whose CPU computes something else. Members count their rounds. At the end of round r
+//! the last one stores r at the root; who waits there and was the last of its group stores it at the node
+//! below, and so on: each line has a few readers only. Whoever waits at a node may look at the root
+//! instead, and does so before it sleeps.
 //!
-//! States of a node: round r with k arrivals still to come. To arrive is `fetch_sub` (release: what was written
-//! before the barrier, acquire for the last one: what the others wrote); the last one sets the counter for the next
-//! round before it goes on, and nobody can arrive in that before this one has ended. The round's number is stored
-//! as a release and loaded with acquire. It never goes back: who passes it on is itself one of the node's next
-//! round.
+//! States of a node: round r with k arrivals still to come. To arrive is `fetch_sub` (release: what was
+//! written before the barrier, acquire for the last one: what the others wrote); the last one sets the
+//! counter for the next round before it goes on, and nobody can arrive in that before this one has ended.
+//! The round's number is stored as a release and loaded with acquire. It never goes back: who passes it
+//! on is itself one of the node's next round.
 //!
-//! **Two members** tell each other: each stores the number of its round in its own line (release: what it wrote
-//! before the barrier) and waits until the other's is not lower (acquire). The lines travel at the same time. Rounds
-//! are counted for as long as the team lives, so nothing is reset; only where one member may have left out a barrier
-//! (cancellation) both begin anew, while neither is inside. With its note a member says whether the team has had
-//! tasks: if either says so, both go on to the tree, whose last arriver waits for the tasks. They cannot disagree: a
-//! member whose note is one round ahead has passed, so neither note had said so.
+//! **Two members** tell each other: each stores the number of its round in its own line (release: what it
+//! wrote before the barrier) and waits until the other's is not lower (acquire). The lines travel at the
+//! same time. Rounds are counted for as long as the team lives, so nothing is reset; only where one
+//! member may have left out a barrier (cancellation) both begin anew, while neither is inside. With its
+//! note a member says whether the team has had tasks: if either says so, both go on to the tree, whose
+//! last arriver waits for the tasks. They cannot disagree: a member whose note is one round ahead has
+//! passed, so neither note had said so.
 //!
-//! **Failing members.** Arrival belongs to the logical thread: a host that fails before its logical thread has
-//! arrived is replaced, and the new host arrives; one that fails afterwards does so in the runtime, where the stop
-//! waits until the barrier is passed. So every round ends after exactly n arrivals, whoever hosts them.
-//! Models: tests/loom/src/models.rs.
+//! **Failing members.** Arrival belongs to the logical thread: a host that fails before its logical
+//! thread has arrived is replaced, and the new host arrives; one that fails afterwards does so in the
+//! runtime, where the stop waits until the barrier is passed. So every round ends after exactly n
+//! arrivals, whoever hosts them. Models: tests/loom/src/models.rs.
 
 use crate::sys::sync::{AtomicU32, AtomicU64, Ordering::*, touch};
 use crossbeam_utils::CachePadded;
@@ -72,8 +74,8 @@ impl Shape {
     }
 }
 
-/// One of the tree's nodes: arrivals to come, and the last round that has ended. Those who wait look at the second
-/// all the time.
+/// One of the tree's nodes: arrivals to come, and the last round that has ended. Those who wait look at
+/// the second all the time.
 #[derive(Default)]
 struct Node {
     remaining: CachePadded<AtomicU32>,

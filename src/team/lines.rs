@@ -1,6 +1,6 @@
-//! How far lines of the cache travel, counted instead of timed: what lies on the longest path when all members
-//! come at the same time. A thread does one thing after the other, and so does a line: each touch takes it to
-//! another thread, unless the same one has touched it last.
+//! How far lines of the cache travel, counted instead of timed: what lies on the longest path when all
+//! members come at the same time. A thread does one thing after the other, and so does a line: each touch
+//! takes it to another thread, unless the same one has touched it last.
 
 use super::barrier::{Arrival, Barrier, Shape};
 use crate::sys::sync::touched;

@@ -24,8 +24,8 @@ pub enum Way {
     Told,
 }
 
-/// How many rounds a waiting member waits between two looks at the end itself, because who is to tell it may have
-/// lost its CPU. (With more threads than CPUs it most likely has.)
+/// How many rounds a waiting member waits between two looks at the end itself, because who is to tell it
+/// may have lost its CPU. (With more threads than CPUs it most likely has.)
 const SELDOM: u32 = 16;
 
 impl Way {
@@ -107,8 +107,7 @@ impl Team {
         let a = self.barrier.arrive(m.num.get(), round);
         let stop = || cancellable && self.is_cancelled();
         // The last one holds the round until all tasks are done: it executes them like everybody else.
-        let over =
-            || stop() || if a.last { self.tasks.idle(self) } else { self.barrier.passed_by_all(a) };
+        let over = || stop() || if a.last { self.tasks.idle(self) } else { self.barrier.passed_by_all(a) };
         let patience = self.patience.get();
         let mut looks = 0u32;
         // Until somebody makes a task there is nothing else to look at.

@@ -1,13 +1,14 @@
 //! A CPU for each thread.
 //!
 //! The kernel may leave two threads of a team on one CPU while another is free: a new thread waits on its
-//! creator's, a woken one on its waker's, and where the kernel takes each CPU for a cache of its own (virtual
-//! machines) it looks for no other. Members that wait for each other then take turns, a sleep and a wake-up for
-//! every barrier (a hundred microseconds instead of a tenth), and the kernel's balancing takes its time, because
-//! both have just run. Neither ever sees the other awake there. So every thread has a *home*, a CPU that is
-//! nobody else's: the one that it begins or wakes up on, or, if that is another's home or its waker's CPU, one
-//! that is nobody's, to which it steps aside. Its affinity mask is the same afterwards. Only where a thread has
-//! slept, at most once in a millisecond, and not if there are more threads than CPUs or threads are bound.
+//! creator's, a woken one on its waker's, and where the kernel takes each CPU for a cache of its own
+//! (virtual machines) it looks for no other. Members that wait for each other then take turns, a sleep
+//! and a wake-up for every barrier (a hundred microseconds instead of a tenth), and the kernel's
+//! balancing takes its time, because both have just run. Neither ever sees the other awake there. So
+//! every thread has a *home*, a CPU that is nobody else's: the one that it begins or wakes up on, or, if
+//! that is another's home or its waker's CPU, one that is nobody's, to which it steps aside. Its affinity
+//! mask is the same afterwards. Only where a thread has slept, at most once in a millisecond, and not if
+//! there are more threads than CPUs or threads are bound.
 
 use super::event::Patience;
 use super::thread::Thread;
@@ -20,8 +21,8 @@ const INTERVAL_NS: u64 = 1_000_000;
 /// No CPU.
 pub const NOWHERE: u32 = u32::MAX;
 
-/// Whose home each CPU is: a thread's address, 0: nobody's. This table decides; what a thread remembers may be
-/// over. All relaxed: hints, only a home is never two threads'.
+/// Whose home each CPU is: a thread's address, 0: nobody's. This table decides; what a thread remembers
+/// may be over. All relaxed: hints, only a home is never two threads'.
 struct Homes<const N: usize>([AtomicUsize; N]);
 
 static HOMES: Homes<CPUS> = Homes([const { AtomicUsize::new(0) }; CPUS]);
@@ -52,9 +53,16 @@ impl<const N: usize> Homes<N> {
         }
     }
 
-    /// A home for `who` among `allowed`, elsewhere than on `cpu`: the one it has (`home`), or else the next behind
+    /// A home for `who` among `allowed`, elsewhere than on `cpu`: the one it has (`home`), or else the
+    /// next behind
     /// `cpu` that is nobody's.
-    fn find(&self, who: usize, cpu: u32, home: u32, allowed: impl Iterator<Item = u32> + Clone) -> Option<u32> {
+    fn find(
+        &self,
+        who: usize,
+        cpu: u32,
+        home: u32,
+        allowed: impl Iterator<Item = u32> + Clone,
+    ) -> Option<u32> {
         let behind = |c: &u32| *c > cpu;
         let others = || allowed.clone().filter(|&c| c != cpu && (c as usize) < N);
         if others().any(|c| c == home) && self.is_of(who, home) {

@@ -1,4 +1,5 @@
-//! The models. Sizes are the smallest that show the races; loom explores every interleaving and every allowed reordering.
+//! The models. Sizes are the smallest that show the races; loom explores every interleaving and every
+//! allowed reordering.
 
 use crate::barrier::{Barrier, Shape};
 use crate::batch::Batch;
@@ -37,7 +38,8 @@ fn pass(b: &Barrier, e: &Event, me: u32, round: u32) {
     }
 }
 
-/// Two members, two rounds: nobody leaves before all have arrived, what was written before is seen behind, no wake-up is lost.
+/// Two members, two rounds: nobody leaves before all have arrived, what was written before is seen
+/// behind, no wake-up is lost.
 #[test]
 fn barrier() {
     check(3, || {
@@ -57,8 +59,9 @@ fn barrier() {
     });
 }
 
-/// Three members in a binary tree, two rounds: one of the first two arrives for both and tells the other of the end, or is so late
-/// with that that the other one has seen it at the root and come to the next round.
+/// Three members in a binary tree, two rounds: one of the first two arrives for both and tells the other
+/// of the end, or is so late with that that the other one has seen it at the root and come to the next
+/// round.
 #[test]
 fn barrier_with_a_tree() {
     check(2, || {
@@ -81,8 +84,8 @@ fn barrier_with_a_tree() {
     });
 }
 
-/// The same, where the host of a member fails before it has arrived, in the first round: another one arrives for it, alone in its
-/// group or not, and passes on what is there to be passed on.
+/// The same, where the host of a member fails before it has arrived, in the first round: another one
+/// arrives for it, alone in its group or not, and passes on what is there to be passed on.
 #[test]
 fn barrier_with_a_tree_and_a_failing_member() {
     for failing in [1, 2] {
@@ -105,7 +108,8 @@ fn barrier_with_a_tree_and_a_failing_member() {
     }
 }
 
-/// What `Team::meet` does: two members exchange notes; where one says that there have been tasks, both go on to the counter.
+/// What `Team::meet` does: two members exchange notes; where one says that there have been tasks, both go
+/// on to the counter.
 #[test]
 fn barrier_of_two() {
     check(3, || {
@@ -141,9 +145,9 @@ fn const2() -> UnsafeCell<u32> {
     UnsafeCell::new(0)
 }
 
-/// Two threads take the chunks of two loops, one after the other without a barrier between, from the dispenser, from their batches and
-/// from each other's: every chunk of each loop is taken once. A thread may be in the second loop while the other one still looks
-/// for chunks of the first.
+/// Two threads take the chunks of two loops, one after the other without a barrier between, from the
+/// dispenser, from their batches and from each other's: every chunk of each loop is taken once. A thread
+/// may be in the second loop while the other one still looks for chunks of the first.
 #[test]
 fn batches() {
     const CHUNKS: u64 = 5;
@@ -162,7 +166,8 @@ fn batches() {
             for (k, taken) in s.taken.iter().enumerate() {
                 let construct = k as u64;
                 let other = || s.batches[1 - me].steal(construct);
-                // Threads that always take three at once, where the library's count on there being enough for all.
+                // Threads that always take three at once, where the library's count on there being enough
+                // for all.
                 let more = || s.dispensers[k].take(CHUNKS, 3).map(|r| (r.lo, r.len())).or_else(other);
                 while let Some(c) = s.batches[me]
                     .take(construct)
@@ -180,8 +185,8 @@ fn batches() {
     });
 }
 
-/// A member's host fails before it has arrived: another host makes the arrival for the logical thread. The round ends
-/// with exactly two arrivals, and the other member sees what the failed host had written.
+/// A member's host fails before it has arrived: another host makes the arrival for the logical thread.
+/// The round ends with exactly two arrivals, and the other member sees what the failed host had written.
 #[test]
 fn barrier_with_a_failing_member() {
     check(3, || {
@@ -204,8 +209,8 @@ fn barrier_with_a_failing_member() {
     });
 }
 
-/// A counter that falls short by one arrival (a failed member nobody stands in for) must not be passed: this model is
-/// expected to deadlock, which loom reports.
+/// A counter that falls short by one arrival (a failed member nobody stands in for) must not be passed:
+/// this model is expected to deadlock, which loom reports.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn a_barrier_without_the_failed_members_arrival_hangs() {
@@ -217,7 +222,8 @@ fn a_barrier_without_the_failed_members_arrival_hangs() {
     });
 }
 
-/// Without the sequentially consistent fences a sleeper can be missed; with them it cannot: a waiter and a notifier.
+/// Without the sequentially consistent fences a sleeper can be missed; with them it cannot: a waiter and
+/// a notifier.
 #[test]
 fn event_loses_no_wake_up() {
     check(4, || {
@@ -269,7 +275,8 @@ fn event_leaves_other_kinds_asleep() {
     });
 }
 
-/// A worker that goes to sleep at the end of a region while the primary thread ends it without a fence, and starts the next one.
+/// A worker that goes to sleep at the end of a region while the primary thread ends it without a fence,
+/// and starts the next one.
 fn next_region(looks_again: bool) {
     check(4, move || {
         let s = Arc::new((Event::default(), AtomicU32::new(0), AtomicU32::new(0)));
@@ -300,7 +307,8 @@ fn it_would_if_the_next_one_did_not_look_again() {
     next_region(false);
 }
 
-/// Two survivors and a member that fails with a chunk in flight: every iteration is executed to its end exactly once.
+/// Two survivors and a member that fails with a chunk in flight: every iteration is executed to its end
+/// exactly once.
 #[test]
 fn dispenser_ledger_and_orphans() {
     const TOTAL: u64 = 3;
@@ -318,7 +326,8 @@ fn dispenser_ledger_and_orphans() {
             })
         };
         let t = s.clone();
-        // The failing member: its first chunk is lost; the recovery hands it out and then says that it is over.
+        // The failing member: its first chunk is lost; the recovery hands it out and then says that it is
+        // over.
         let failing = thread::spawn(move || {
             if let Some(r) = t.0.take(TOTAL, 1) {
                 t.0.push_orphan(Orphan { range: r, failure: 0, owner: 1, block: 0 });
@@ -326,7 +335,8 @@ fn dispenser_ledger_and_orphans() {
             t.3.store(1, Release);
             t.2.notify();
         });
-        // A survivor: orphans first, then new chunks, then it stays until the failing member is known to be out.
+        // A survivor: orphans first, then new chunks, then it stays until the failing member is known to
+        // be out.
         loop {
             if s.0.has_orphans() {
                 if let Some((r, _)) = s.0.take_orphan(2, |_| true) {
@@ -371,8 +381,8 @@ fn an_orphan_is_split_without_gap_or_overlap() {
     });
 }
 
-/// The owner saves state after state and stops for good anywhere; whoever looks after it has stopped finds a whole copy, the
-/// last one that was published.
+/// The owner saves state after state and stops for good anywhere; whoever looks after it has stopped
+/// finds a whole copy, the last one that was published.
 #[test]
 fn publication_of_private_state() {
     check(4, || {
@@ -437,8 +447,8 @@ fn deque() {
     });
 }
 
-/// A task with two children, one done by its owner and one by another thread, that ends without waiting for them: its memory is
-/// given back once, and not before both are done.
+/// A task with two children, one done by its owner and one by another thread, that ends without waiting
+/// for them: its memory is given back once, and not before both are done.
 #[test]
 fn memory_of_a_task() {
     check(3, || {
@@ -475,8 +485,9 @@ fn memory_of_a_task() {
     });
 }
 
-/// Two rounds of shared work: helpers inside a round see what it is about, the host that closes it sees what they have done, and
-/// nobody is inside when it prepares the next one. A helper may sleep through a round.
+/// Two rounds of shared work: helpers inside a round see what it is about, the host that closes it sees
+/// what they have done, and nobody is inside when it prepares the next one. A helper may sleep through a
+/// round.
 #[test]
 fn rounds_of_shared_work() {
     check(3, || {
