@@ -32,6 +32,10 @@ pub enum Command {
     Slurm(Slurm),
     /// Show what a checkpoint directory holds.
     Inspect(Inspect),
+    /// Write the last checkpoint to one file, or what the program's variables hold in it.
+    Export(Export),
+    /// Make a checkpoint directory of a file that `promp export` has written.
+    Import(Import),
     /// Summarise a report that PROMP_REPORT (or `promp run --report`) has written.
     Report(Report),
     /// Watch a running program that is being measured (`promp run --monitor`).
@@ -202,6 +206,29 @@ pub struct Inspect {
     /// Show the program's environment, too: it may hold passwords and tokens.
     #[arg(long)]
     pub env: bool,
+}
+
+/// `promp export`.
+#[derive(Args)]
+pub struct Export {
+    /// The checkpoint directory.
+    pub dir: PathBuf,
+    /// The file.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Write the program's static variables instead, by name, as NumPy's load() reads them. The program has to
+    /// be built with -g.
+    #[arg(long)]
+    pub npz: bool,
+}
+
+/// `promp import`.
+#[derive(Args)]
+pub struct Import {
+    /// The file.
+    pub file: PathBuf,
+    /// The checkpoint directory to be; it must not be there yet, or be empty.
+    pub dir: PathBuf,
 }
 
 /// `promp report`.

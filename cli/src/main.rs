@@ -1,9 +1,11 @@
 //! The `promp` command.
 
+mod archive;
 mod args;
 mod checkpoint;
 mod doctor;
 mod elf;
+mod export;
 mod inspect;
 mod library;
 mod model;
@@ -54,6 +56,8 @@ fn main() -> ExitCode {
         Command::Checkpoint(c) => checkpoint::checkpoint(&c),
         Command::Slurm(s) => slurm::slurm(&s),
         Command::Inspect(i) => inspect::inspect(&i),
+        Command::Export(e) => export::export(&e),
+        Command::Import(i) => export::import(&i),
         Command::Report(r) => report::report(&r),
         Command::Top(t) => top::top(&t),
         Command::Doctor(d) => doctor::doctor(&d),

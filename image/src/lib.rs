@@ -545,6 +545,22 @@ pub fn sum(content: &[u8]) -> u64 {
     XxHash3_64::oneshot(content)
 }
 
+/// [`sum`] of what comes piece by piece.
+#[derive(Default)]
+pub struct Sum(XxHash3_64);
+
+impl Sum {
+    /// More of it.
+    pub fn add(&mut self, bytes: &[u8]) {
+        core::hash::Hasher::write(&mut self.0, bytes);
+    }
+
+    /// The sum of all so far.
+    pub fn value(&self) -> u64 {
+        core::hash::Hasher::finish(&self.0)
+    }
+}
+
 /// The bytes of a generation's file. The index is a list of rows, in the order of their pages: the first
 /// page, its slot with the number of further pages above it (16 bits), the checksum of each page. All
 /// numbers are little-endian words.
@@ -683,6 +699,11 @@ impl Directory {
     pub fn open(path: &Path) -> Result<Self, String> {
         check_owner(path, true)?;
         Ok(Self { path: path.into(), pages: open(&path.join("pages"))? })
+    }
+
+    /// Opens another of its files for reading.
+    pub fn open_file(&self, name: &str) -> Result<File, String> {
+        open(&self.path.join(name))
     }
 
     /// The numbers of the generations whose files are there, newest first.
