@@ -16,7 +16,8 @@ fn promp_command(args: &[&str]) -> Run {
     limited(c, LIMIT)
 }
 
-/// Runs `exe` until it has said something, if that is asked for, and has taken `n` checkpoints since; kills it.
+/// Runs `exe` until it has said something, if that is asked for, and has taken `n` checkpoints since;
+/// kills it.
 fn killed(exe: &Path, args: &[&str], dir: &Path, out: &Path, (word, n): (&str, u64)) {
     let _ = fs::remove_dir_all(dir);
     let _ = fs::remove_file(out);
@@ -98,8 +99,8 @@ for name in z.namelist():
     h = ast.literal_eval(data[10 : 10 + n].decode())
     body = data[10 + n :]
     kind = h["descr"]
-    letter = {"'<f8'": "d", "'<f4'": "f", "'<i4'": "i", "'<i2'": "h", "'<u8'": "Q", "'<i8'": "q", "'<c8'": "f",
-              "'<c16'": "d"}.get(repr(kind))
+    letter = {"'<f8'": "d", "'<f4'": "f", "'<i4'": "i", "'<i2'": "h", "'<u8'": "Q", "'<i8'": "q",
+              "'<c8'": "f", "'<c16'": "d"}.get(repr(kind))
     values = struct.unpack("<%d%s" % (len(body) // struct.calcsize(letter), letter), body) if letter else body
     print(name, kind, h["fortran_order"], h["shape"], list(values[:12]) if letter else body.hex())
 "#;

@@ -1,14 +1,15 @@
 //! One file that holds a checkpoint: what `promp export` writes and `promp import` reads.
 //!
 //! ```text
-//! header    "prompexp", version, 0 (4 bytes each), generation, checksum of what is before it (8 bytes each)
-//! stream    compressed by zstd; files one after the other: length of the name (2 bytes), the name, length of
-//!           the content (8 bytes), the content; at the end a name of no bytes, and the checksum of all before it
+//! header   "prompexp", version, 0 (4 bytes each), generation, checksum of what is before it (8 bytes each)
+//! stream   compressed by zstd; files one after the other: length of the name (2 bytes), the name, length
+//!          of the content (8 bytes), the content; at the end a name of no bytes, and the checksum of all
+//!          before it
 //! ```
 //!
-//! Numbers are little-endian, checksums XXH3. The files are those of a checkpoint directory with one generation:
-//! `pages` has its pages only, in the order of its index. Nothing in the file is trusted before its checksum has
-//! been compared: names are looked at, lengths are read for, not allocated.
+//! Numbers are little-endian, checksums XXH3. The files are those of a checkpoint directory with one
+//! generation: `pages` has its pages only, in the order of its index. Nothing in the file is trusted
+//! before its checksum has been compared: names are looked at, lengths are read for, not allocated.
 
 use promp_image::Sum;
 use std::io::{self, BufReader, Read, Write};
@@ -133,7 +134,8 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// The next file's name and length; `None`: there is no other, and all that was read is as it was written.
+    /// The next file's name and length; `None`: there is no other, and all that was read is as it was
+    /// written.
     pub fn next_file(&mut self) -> Result<Option<(String, u64)>, Problem> {
         let (mut two, mut eight) = ([0; 2], [0; 8]);
         self.exact(&mut two)?;

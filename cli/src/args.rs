@@ -216,8 +216,8 @@ pub struct Export {
     /// The file.
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Write the program's static variables instead, by name, as NumPy's load() reads them. The program has to
-    /// be built with -g.
+    /// Write the program's static variables instead, by name, as NumPy's load() reads them. The program has
+    /// to be built with -g.
     #[arg(long)]
     pub npz: bool,
 }

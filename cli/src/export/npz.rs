@@ -1,5 +1,5 @@
-//! What a program's variables hold in a checkpoint, as NumPy's `load` reads it: a ZIP archive of arrays, each in
-//! the format of NEP 1 (numpy.lib.format).
+//! What a program's variables hold in a checkpoint, as NumPy's `load` reads it: a ZIP archive of arrays,
+//! each in the format of NEP 1 (numpy.lib.format).
 
 use super::Stop;
 use super::memory::Memory;
