@@ -162,6 +162,12 @@ static __attribute__((noinline)) void alias_at_one_call(double *p, double *q) { 
 /* undo */ void complex_numbers(void) { double _Complex *z = (double _Complex *)a; _Pragma("omp parallel for") for (int i = 0; i < N / 2; i++) z[i] *= 2; }
 /* undo */ void while_in_the_body(void) { LOOP { double x = a[i]; while (x > 1) x /= 2; a[i] = x; } }
 
+struct xy { double x, y; };
+/* undo */ void one_place_by_two_ways(struct xy *p) {
+#pragma omp single
+    { double t = p->y; ((struct xy *)((char *)p + 8))->x = t + 1; }
+}
+
 /* --- traps: more than memory ---------------------------------------------------------------------------------------- */
 /* opaque */ void prints(void) { LOOP { a[i] = b[i]; if (i < 0) printf("%d", i); } }
 /* opaque */ void volatile_word(void) { LOOP signal_word = i; }

@@ -10,7 +10,8 @@ extern "C" {
 struct promp_place { uint32_t object, fixed; int64_t offset, length; };
 enum { ACCESS_WRITES = 1, ACCESS_WHOLE = 2, ACCESS_ATOMIC = 4 };
 /// `fill`: 1 + the access that has filled a block at the same pointer before, on every way; 0: none.
-struct promp_access { uint32_t node, place, flags, line, fill; };
+/// `assumed`: not zero: nothing is known of it yet; it counts in `pair` only.
+struct promp_access { uint32_t node, place, flags, line, fill, assumed; };
 /// `excused`: 1 + the node of an allocation; the effect (freeing it) counts only where that does not come before it.
 struct promp_effect { const char *what; uint32_t line, node, excused; };
 /// A write whose old value must be saved, `outside`: only outside of the block of its fill; and the reads that it may meet.
@@ -24,12 +25,14 @@ struct promp_segment {
   const uint32_t *asks; size_t ask_count;
   bool (*may_overlap) (void *, uint32_t, uint32_t);
   void (*save) (void *, const struct promp_saved *);
+  void (*pair) (void *, uint32_t read, uint32_t write);
   void *context;
 };
 enum { VERDICT_IDEMPOTENT, VERDICT_UNDO, VERDICT_OPAQUE };
 struct promp_verdict { uint32_t verdict, read, write, line; char why[200]; };
 
-/// Calls the segment's `save` for each write whose old value must be saved.
+/// Calls the segment's `save` for each write whose old value must be saved, and `pair` for each exposed read
+/// and write that may meet, at least one of them assumed.
 void promp_analysis_decide (const promp_segment *, promp_verdict *);
 }
 #endif

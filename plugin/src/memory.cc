@@ -1,9 +1,10 @@
 // What a statement does to memory that others can see.
 //
-// Private memory (automatic variables of the function itself) is put back with the stack: it does not count. Everything else
-// belongs to an object: a variable, or what an SSA pointer points to. Two objects overlap unless GCC's points-to analysis says they
-// do not. Only whole objects are compared, because an SSA name stands for another value in every iteration; parts of an object
-// are told apart only where offsets are constants from a base that does not change.
+// Private memory (automatic variables of the function itself) is put back with the stack: it does not
+// count. Everything else belongs to an object: a variable, or what an SSA pointer points to. Two objects
+// overlap unless GCC's points-to analysis says they do not. Only whole objects are compared, because an
+// SSA name stands for another value in every iteration; parts of an object are told apart only where
+// offsets are constants from a base that does not change.
 //
 // The data block of a region (*.omp_data_i) is made by the compiler; no pointer of the program leads into it.
 
@@ -19,6 +20,7 @@
 #include "tree-pretty-print.h"
 #include "internal-fn.h"
 #include "tree-eh.h"
+#include "gimplify.h"
 #include <algorithm>
 
 namespace promp {
@@ -56,6 +58,8 @@ Memory::Memory (function *fn) : fn_ (fn), omp_data_ (NULL_TREE)
     omp_data_ = ssa_default_def (fn, parm);
   object (NULL_TREE);
 }
+
+Memory::~Memory () { free_affine_expand_cache (&expansions_); }
 
 unsigned Memory::object (tree key)
 {
@@ -106,7 +110,8 @@ bool Memory::is_private_pointer (tree t) const
   return false;
 }
 
-/// `argument` is the address of a private descriptor: does every pointer ever put into it lead to this thread's stack?
+/// `argument` is the address of a private descriptor: does every pointer ever put into it lead to this
+/// thread's stack?
 bool Memory::is_private_behind (tree argument) const
 {
   tree d = TREE_CODE (argument) == ADDR_EXPR ? TREE_OPERAND (argument, 0) : NULL_TREE;
@@ -161,11 +166,12 @@ bool Memory::is_private_behind (tree argument) const
 
 unsigned Memory::place (tree ref)
 {
-  tree base = get_base_address (ref);
+  tree base = get_base_address (ref), behind = NULL_TREE;
   if (!base)
     base = NULL_TREE;
   else if (TREE_CODE (base) == MEM_REF || TREE_CODE (base) == TARGET_MEM_REF)
     {
+      behind = base;
       tree p = TREE_OPERAND (base, 0);
       base = TREE_CODE (p) == ADDR_EXPR ? get_base_address (TREE_OPERAND (p, 0)) : p;
     }
@@ -185,7 +191,12 @@ unsigned Memory::place (tree ref)
     {
       get_ref_base_and_extent (ref, &offset, &size, &max_size, &reverse);
       HOST_WIDE_INT o, n;
-      if (offset.is_constant (&o) && size.is_constant (&n) && known_size_p (max_size) && known_eq (size, max_size))
+      // The constant in *(pointer + constant) is not part of it.
+      if (TREE_CODE (base) == SSA_NAME && behind)
+        offset += TREE_CODE (behind) == MEM_REF ? mem_ref_offset (behind).force_shwi () * BITS_PER_UNIT : 0;
+      bool simple = TREE_CODE (base) != SSA_NAME || (behind && TREE_CODE (behind) == MEM_REF);
+      if (simple && offset.is_constant (&o)
+          && size.is_constant (&n) && known_size_p (max_size) && known_eq (size, max_size))
         {
           p.fixed = 1;
           p.offset = o;
@@ -289,7 +300,8 @@ void Memory::call (Deed &deed, gcall *stmt)
   if (gimple_call_builtin_p (stmt, BUILT_IN_NORMAL)
       && (starts_with (name, "__atomic_") || starts_with (name, "__sync_")))
     {
-      // A reduction's merge loads the shared value and compares and swaps. Behind an atomic read, too, nothing may follow.
+      // A reduction's merge loads the shared value and compares and swaps. Behind an atomic read, too,
+      // nothing may follow.
       if (gimple_call_num_args (stmt) < 2)
         deed.effect = "synchronises by a fence";
       else
@@ -301,8 +313,14 @@ void Memory::call (Deed &deed, gcall *stmt)
     {
       if (s->runtime)
         deed.effect = before_first_call (stmt);
-      else
-        deed.effect = s->effect;
+      else if (!s->own_effect.empty ())
+        deed.effect = s->own_effect;
+      else if (!s->foreign.empty ())
+        {
+          deed.effect = s->effect;
+          for (const Foreign &f : s->foreign)
+            deed.foreign.push_back (at_call (stmt, f));
+        }
       if (s->reads_more || s->runtime)
         add_pointed (deed, stmt, NULL_TREE, 0);
       if (!s->runtime)
@@ -327,6 +345,10 @@ void Memory::call (Deed &deed, gcall *stmt)
             }
           for (int k : s->writes)
             through (k, ACCESS_WRITES);
+          for (const Touch &t : s->touches)
+            if (t.global)
+              // Somewhere in it.
+              add_pointed (deed, stmt, build_fold_addr_expr (t.global), t.write ? ACCESS_WRITES : 0);
         }
       return;
     }
@@ -339,7 +361,8 @@ void Memory::call (Deed &deed, gcall *stmt)
     }
   if (gimple_call_builtin_p (stmt, BUILT_IN_NORMAL))
     {
-      // Mathematical functions may set errno, which is the thread's own and read by nobody in between: no exposed read.
+      // Mathematical functions may set errno, which is the thread's own and read by nobody in between: no
+      // exposed read.
       tree decl = gimple_call_fndecl (stmt);
       tree type = TREE_TYPE (TREE_TYPE (decl));
       bool numbers = SCALAR_FLOAT_TYPE_P (type) || INTEGRAL_TYPE_P (type);
@@ -368,6 +391,52 @@ void Memory::call (Deed &deed, gcall *stmt)
         }
     }
   deed.effect = *name ? std::string ("calls ") + name : std::string ("calls through a pointer");
+  if (is_foreign (stmt))
+    deed.foreign.push_back (foreign (stmt));
+}
+
+bool Memory::behind (const Argument &a, unsigned *place)
+{
+  Deed deed;
+  switch (a.kind)
+    {
+    case Argument::POINTER:
+      add_pointed (deed, nullptr, a.value, 0);
+      break;
+    case Argument::GLOBAL:
+      add_pointed (deed, nullptr, build_fold_addr_expr (a.value), 0);
+      break;
+    case Argument::ANYTHING:
+      add_pointed (deed, nullptr, NULL_TREE, 0);
+      break;
+    default:
+      break;
+    }
+  if (deed.items.empty ())
+    return false;
+  *place = deed.items[0].place;
+  return true;
+}
+
+bool Memory::starts_at (unsigned place, tree pointer)
+{
+  tree ref = expressions_[place];
+  if (!ref || TREE_CODE (ref) == TARGET_MEM_REF || TREE_CODE (ref) == BIT_FIELD_REF
+      || (TREE_CODE (ref) == COMPONENT_REF && DECL_BIT_FIELD (TREE_OPERAND (ref, 1))))
+    return false;
+  auto address = addresses_.find (place);
+  if (address == addresses_.end ())
+    {
+      aff_tree a;
+      tree at = build_fold_addr_expr (unshare_expr (ref));
+      tree_to_aff_combination_expand (at, ptr_type_node, &a, &expansions_);
+      address = addresses_.insert ({ place, a }).first;
+    }
+  aff_tree difference, minus = address->second;
+  tree_to_aff_combination_expand (pointer, ptr_type_node, &difference, &expansions_);
+  aff_combination_scale (&minus, -1);
+  aff_combination_add (&difference, &minus);
+  return aff_combination_zero_p (&difference);
 }
 
 static bool load (gimple *, tree, tree ref, void *data)

@@ -4,6 +4,8 @@
 
 #include "promp-plugin.h"
 #include "analysis.h"
+#include "foreign.h"
+#include "tree-affine.h"
 #include <map>
 #include <string>
 #include <vector>
@@ -15,6 +17,8 @@ class Memory
 {
 public:
   explicit Memory (function *fn);
+  ~Memory ();
+  Memory (const Memory &) = delete;
 
   /// An access of a statement.
   struct Item
@@ -27,6 +31,9 @@ public:
   {
     std::vector<Item> items;
     std::string effect;
+    /// The effect is only that it calls these, of which nothing is known yet; the items are what it does
+    /// besides.
+    std::vector<Foreign> foreign;
   };
   Deed look (gimple *stmt);
 
@@ -36,6 +43,10 @@ public:
   /// What the object is: a declaration, an SSA name (what it points to), or NULL_TREE: anything.
   tree key (unsigned object) const { return objects_[object]; }
   bool may_overlap (unsigned a, unsigned b) const;
+  /// A new location somewhere behind what `a` says; false: private memory, or none.
+  bool behind (const Argument &a, unsigned *place);
+  /// Does the location start where `pointer` points?
+  bool starts_at (unsigned place, tree pointer);
   /// For messages.
   std::string name (unsigned object) const;
 
@@ -60,12 +71,14 @@ private:
   std::vector<tree> objects_; ///< a declaration, an SSA name (what it points to), or NULL_TREE: anything
   std::vector<promp_place> places_;
   std::vector<tree> expressions_;
+  std::map<unsigned, aff_tree> addresses_;
+  hash_map<tree, name_expansion *> *expansions_ = nullptr;
 };
 
 /// The name of the function that is called, without a leading __builtin_; empty if it is not known.
 const char *callee_name (gimple *stmt);
-/// One step towards where the pointer `t` comes from: what it is an offset from, a copy or a conversion of, or the variable whose address it
-/// is; NULL_TREE: nothing of these.
+/// One step towards where the pointer `t` comes from: what it is an offset from, a copy or a conversion
+/// of, or the variable whose address it is; NULL_TREE: nothing of these.
 tree step_back (tree t);
 /// Is it a call of the runtime that is a save point?
 bool is_save_point (gimple *stmt);

@@ -101,6 +101,12 @@ tree in_arguments (const std::vector<tree> &parameters, tree ref, gcall *call)
   return at ? build2 (MEM_REF, TREE_TYPE (ref), at, TREE_OPERAND (ref, 1)) : NULL_TREE;
 }
 
+void keep (tree t)
+{
+  if (t)
+    kept.push_back (t);
+}
+
 void keep_references ()
 {
   for (tree t : kept)

@@ -11,6 +11,8 @@ namespace promp {
 tree in_parameters (function *fn, tree ref);
 /// Such a reference as it is meant at a call of the function that has these parameters; NULL_TREE if an argument that it needs is gone.
 tree in_arguments (const std::vector<tree> &parameters, tree ref, gcall *call);
+/// Keeps `t` from the garbage collector.
+void keep (tree t);
 /// Keeps what `in_parameters` has returned from the garbage collector.
 void keep_references ();
 

@@ -4,6 +4,7 @@
 
 #include "promp-plugin.h"
 #include "analysis.h"
+#include "join.h"
 #include <array>
 #include <vector>
 
@@ -38,6 +39,9 @@ struct Segment
   std::vector<bool> sure; ///< has the access' block been filled on every way to it?
   promp_verdict verdict;
   bool allocates = false; ///< what it stores of new blocks is different each time
+  std::vector<Foreign> foreign; ///< calls of functions of other units
+  std::vector<Assumed> assumed; ///< what accesses that are assumed stand for
+  std::vector<std::pair<uint32_t, uint32_t>> pairs; ///< reads and writes, one at least assumed, that may meet
 
   /// The nodes that can be reached from some without going through one.
   std::vector<bool> reached (std::vector<uint32_t> from, uint32_t avoided) const;

@@ -1,7 +1,8 @@
-// Segments: for each runtime call of a function, the code behind it up to the next ones. Describes them to the analysis,
-// adds the saving of old values, and marks the calls for the tables.
+// Segments: for each runtime call of a function, the code behind it up to the next ones. Describes them to
+// the analysis, adds the saving of old values, and marks the calls for the tables.
 
 #include "memory.h"
+#include "assume.h"
 #include "summary.h"
 #include "tables.h"
 #include "undo.h"
@@ -67,7 +68,7 @@ public:
     tell_ = &tell;
     for (Segment &s : segments_)
       for (size_t i = 0; i < s.accesses.size (); i++)
-        if (const promp_access &a = s.accesses[i]; options.sdc && (a.flags & ACCESS_WRITES))
+        if (const promp_access &a = s.accesses[i]; options.sdc && (a.flags & ACCESS_WRITES) && !a.assumed)
           tell.want ({ s.statements[i], a.place, a.flags }, nullptr, 0, true, {}, false);
     tell.plan ();
     std::vector<std::string> untold;
@@ -84,7 +85,16 @@ public:
         Segment &s = segments_[i];
         std::string text = describe (s);
         bool told = options.sdc && untold[i].empty ();
-        mark (s.site, fn_, s.verdict.verdict | (told ? TOLD : 0), shared[i], location (s), text);
+        unsigned assumed = 0, verdict = s.verdict.verdict;
+        if (!s.foreign.empty () && verdict != VERDICT_OPAQUE)
+          {
+            assumed = assumptions (s, memory_, undo, fn_, place_of (location (s)));
+            verdict = VERDICT_OPAQUE;
+            const Foreign &f = s.foreign[0];
+            text = std::string ("opaque: calls ") + IDENTIFIER_POINTER (DECL_NAME (f.callee)) + " at line "
+                   + std::to_string (f.line) + ", of which nothing is known; else " + text;
+          }
+        mark (s.site, fn_, verdict | (told ? TOLD : 0), shared[i], location (s), text, assumed);
         if (options.sdc && s.site)
           text += told ? "; its chunks can be verified"
                        : "; its chunks cannot be verified: " + untold[i];
@@ -100,6 +110,8 @@ private:
   {
     if (!s.effects.empty ())
       return s.effects[0].what;
+    if (!s.foreign.empty ())
+      return "it calls functions of other files";
     if (s.allocates)
       return "it allocates memory";
     for (size_t i = 0; i < s.accesses.size (); i++)
@@ -121,7 +133,8 @@ private:
     std::vector<Memory::Item> meets;
     for (uint32_t r : w.meets)
       meets.push_back ({ s.statements[r], s.accesses[r].place, s.accesses[r].flags });
-    // What is found out in front of the loop around the write holds for the segment if the loop is not executed again in it.
+    // What is found out in front of the loop around the write holds for the segment if the loop is not
+    // executed again in it.
     class loop *l = undo_->outermost (stmt);
     undo_->want ({ stmt, write.place, write.flags }, fill ? s.statements[fill - 1] : nullptr, fill ? s.accesses[fill - 1].place : 0,
                  s.sure[w.write], meets, l && !s.comes_back (loop_preheader_edge (l)->src));
@@ -168,6 +181,14 @@ private:
         if (!is_gimple_debug (gsi_stmt (i)))
           best = gimple_location (gsi_stmt (i));
     return best;
+  }
+
+  /// "file:line".
+  static std::string place_of (location_t where)
+  {
+    expanded_location at = expand_location (where);
+    const char *file = at.file ? strrchr (at.file, '/') : nullptr;
+    return std::string (file ? file + 1 : at.file ? at.file : "?") + ":" + std::to_string (at.line);
   }
 
   std::string describe (const Segment &s) const
@@ -254,6 +275,8 @@ private:
                   }
                 continue;
               }
+            if (e->flags & EDGE_EH && calls_foreign (last_stmt (e->src)))
+              continue; // what it may throw is among what is assumed
             if (e->flags & (EDGE_ABNORMAL | EDGE_EH))
               effect (s, n, last_stmt (e->src), "may leave by an exception");
             auto known = index.find (e->dest);
@@ -282,8 +305,9 @@ private:
     frees_.clear ();
   }
 
-  /// Leaves out what happens in blocks that the segment has allocated: when it is executed again it has other blocks, and no
-  /// way to the first ones, since what it had stored of them is put back or written anew.
+  /// Leaves out what happens in blocks that the segment has allocated: when it is executed again it has
+  /// other blocks, and no way to the first ones, since what it had stored of them is put back or written
+  /// anew.
   void forget_new_blocks (Segment &s)
   {
     std::map<tree, bool> known;
@@ -308,25 +332,34 @@ private:
     s.statements.resize (to);
   }
 
+  /// Is all that is not known of the statement what functions of other units do?
+  bool calls_foreign (gimple *stmt)
+  {
+    auto known = deeds_.find (stmt);
+    return known != deeds_.end () && !known->second.foreign.empty ();
+  }
+
   void statement (Segment &s, uint32_t n, gimple *stmt)
   {
     auto known = deeds_.find (stmt);
     if (known == deeds_.end ())
       known = deeds_.emplace (stmt, memory_.look (stmt)).first;
     const Memory::Deed &deed = known->second;
-    if (!deed.effect.empty ())
+    if (!deed.foreign.empty ())
+      assume (s, n, stmt, deed.foreign, memory_);
+    else if (!deed.effect.empty ())
       effect (s, n, stmt, deed.effect);
     if (is_gimple_call (stmt) && (gimple_call_flags (stmt) & ECF_MALLOC))
       s.allocates = true;
     for (const Memory::Item &i : deed.items)
       {
-        s.accesses.push_back ({ n, i.place, i.flags, line_of (stmt), 0 });
+        s.accesses.push_back ({ n, i.place, i.flags, line_of (stmt), 0, 0 });
         s.statements.push_back (stmt);
       }
   }
 
-  /// 1 + the access that fills a block at the pointer that access `w` goes through. `sure`: on every way from the segment's start
-  /// to it.
+  /// 1 + the access that fills a block at the pointer that access `w` goes through. `sure`: on every way
+  /// from the segment's start to it.
   uint32_t cover (const Segment &s, size_t w, bool sure) const
   {
     tree key = memory_.key (memory_.places ()[s.accesses[w].place].object);
@@ -347,8 +380,8 @@ private:
              ? gimple_assign_rhs1 (a) : NULL_TREE;
   }
 
-  /// Is `bb`, but for one condition (that there is something to fill), executed before `to` on every way? Where fills are seldom,
-  /// saving what is written outside of them would cost too much.
+  /// Is `bb`, but for one condition (that there is something to fill), executed before `to` on every way?
+  /// Where fills are seldom, saving what is written outside of them would cost too much.
   static bool but_for_one_condition (basic_block bb, basic_block to)
   {
     basic_block guard = get_immediate_dominator (CDI_DOMINATORS, bb);
@@ -404,6 +437,11 @@ private:
     ((Context *) context)->segment->saved.push_back ({ w->write, w->outside != 0, { w->meets, w->meets + w->count } });
   }
 
+  static void pair (void *context, uint32_t read, uint32_t write)
+  {
+    ((Context *) context)->segment->pairs.push_back ({ read, write });
+  }
+
   static bool overlap (void *context, uint32_t a, uint32_t b)
   {
     return ((Context *) context)->self->memory_.may_overlap (a, b);
@@ -413,7 +451,8 @@ private:
   {
     s.sure.assign (s.accesses.size (), true);
     for (size_t i = 0; i < s.accesses.size (); i++)
-      if (!(s.accesses[i].fill = cover (s, i, true)) && (s.accesses[i].fill = cover (s, i, false)))
+      if (!s.accesses[i].assumed
+          && !(s.accesses[i].fill = cover (s, i, true)) && (s.accesses[i].fill = cover (s, i, false)))
         s.sure[i] = false;
     Context context = { this, &s };
     promp_segment c = { s.nodes.size (),
@@ -429,6 +468,7 @@ private:
                         s.asks.size (),
                         overlap,
                         save,
+                        pair,
                         &context };
     memset (&s.verdict, 0, sizeof s.verdict);
     promp_analysis_decide (&c, &s.verdict);

@@ -1,8 +1,9 @@
 // What the functions of the unit do.
 //
-// A function that makes no runtime call is summed up by what it reads and writes through its parameters. One that does is part of two
-// segments at least: its caller's, up to its first runtime call, and that of its last runtime call, which goes on behind
-// its return. Both parts may read, but not write: old values cannot be saved across functions.
+// A function that makes no runtime call is summed up by what it reads and writes through its parameters.
+// One that does is part of two segments at least: its caller's, up to its first runtime call, and that of
+// its last runtime call, which goes on behind its return. Both parts may read, but not write: old values
+// cannot be saved across functions.
 
 #include "summary.h"
 #include "memory.h"
@@ -18,6 +19,8 @@
 #include "ipa-param-manipulation.h"
 #include "cfgloop.h"
 #include "tree-ssa-alias.h"
+#include "tree-eh.h"
+#include "tree-dfa.h"
 #include <map>
 #include <memory>
 #include <vector>
@@ -37,10 +40,12 @@ struct Function
   Summary whole;
   bool passes = false; ///< there is a way through without a runtime call
   std::string before; ///< see before_first_call
-  /// For each call in it of a function that makes runtime calls: what follows, up to the next runtime call or the return.
+  /// For each call in it of a function that makes runtime calls: what follows, up to the next runtime call
+  /// or the return.
   struct Rest { tree callee; std::string effect; bool returns; };
   std::vector<Rest> rests;
-  /// For each call in it: for each argument the parameter of this function it comes from, or -1; which pairs are apart.
+  /// For each call in it: for each argument the parameter of this function it comes from, or -1; which
+  /// pairs are apart.
   struct Call { tree callee; std::vector<int> from; std::set<std::pair<unsigned, unsigned>> apart; };
   std::vector<Call> calls;
   bool known_callers = false, outlined = false;
@@ -49,60 +54,75 @@ struct Function
 
 std::map<tree, Function> functions;
 
-/// The parameter that `t`, a pointer, comes from; -1 none, -2 memory of the function's own.
-int parameter (function *fn, tree t, int depth = 0)
+/// Where a pointer comes from, besides a parameter.
+enum { NO_PARAMETER = -1, OWN_MEMORY = -2, ONLY_ITSELF = -3 };
+
+/// The parameter that `t`, a pointer, comes from; or NO_PARAMETER, OWN_MEMORY (of the function),
+/// ONLY_ITSELF (the next value of a pointer that is being looked at: `phis`).
+int origin (function *fn, tree t, std::set<gphi *> &phis, unsigned &budget)
 {
-  for (; depth < 64; depth++)
+  while (budget-- > 0)
     {
       if (TREE_CODE (t) == ADDR_EXPR)
         {
           tree b = get_base_address (TREE_OPERAND (t, 0));
           if (b && DECL_P (b))
-            return auto_var_in_fn_p (b, fn->decl) && !DECL_BY_REFERENCE (b) ? -2 : -1;
+            return auto_var_in_fn_p (b, fn->decl) && !DECL_BY_REFERENCE (b) ? OWN_MEMORY : NO_PARAMETER;
           if (!b || TREE_CODE (b) != MEM_REF)
-            return -1;
+            return NO_PARAMETER;
           t = TREE_OPERAND (b, 0);
           continue;
         }
       if (TREE_CODE (t) != SSA_NAME)
-        return -1;
+        return NO_PARAMETER;
       if (SSA_NAME_IS_DEFAULT_DEF (t))
         {
           int k = 0;
           for (tree p = DECL_ARGUMENTS (fn->decl); p; p = DECL_CHAIN (p), k++)
             if (p == SSA_NAME_VAR (t))
               return k;
-          return -1;
+          return NO_PARAMETER;
         }
       gimple *def = SSA_NAME_DEF_STMT (t);
       if (gphi *phi = dyn_cast<gphi *> (def))
         {
-          int r = -3;
+          if (!phis.insert (phi).second)
+            return ONLY_ITSELF;
+          int r = ONLY_ITSELF;
           for (unsigned i = 0; i < gimple_phi_num_args (phi); i++)
             {
-              tree a = gimple_phi_arg_def (phi, i);
-              if (a == t)
+              int k = origin (fn, gimple_phi_arg_def (phi, i), phis, budget);
+              if (k == ONLY_ITSELF)
                 continue;
-              int k = parameter (fn, a, depth + 16);
-              if (r != -3 && r != k)
-                return -1;
-              r = k;
+              r = r == ONLY_ITSELF || r == k ? k : NO_PARAMETER;
             }
-          return r == -3 ? -1 : r;
+          phis.erase (phi);
+          return r;
         }
       gassign *a = dyn_cast<gassign *> (def);
       if (a && gimple_assign_load_p (a))
         {
           tree b = get_base_address (gimple_assign_rhs1 (a));
-          int k = b && TREE_CODE (b) == MEM_REF ? parameter (fn, TREE_OPERAND (b, 0), depth + 1) : -1;
-          return k >= 0 && k < BEHIND ? k + BEHIND : -1;
+          int k = NO_PARAMETER;
+          if (b && TREE_CODE (b) == MEM_REF)
+            k = origin (fn, TREE_OPERAND (b, 0), phis, budget);
+          return k >= 0 && k < BEHIND ? k + BEHIND : NO_PARAMETER;
         }
       if (!a || (gimple_assign_rhs_code (a) != POINTER_PLUS_EXPR && gimple_assign_rhs_code (a) != ADDR_EXPR
                  && !gimple_assign_ssa_name_copy_p (a) && !CONVERT_EXPR_CODE_P (gimple_assign_rhs_code (a))))
-        return -1;
+        return NO_PARAMETER;
       t = gimple_assign_rhs1 (a);
     }
-  return -1;
+  return budget = 0, NO_PARAMETER;
+}
+
+/// The parameter that `t`, a pointer, comes from; NO_PARAMETER, OWN_MEMORY.
+int parameter (function *fn, tree t)
+{
+  std::set<gphi *> phis;
+  unsigned budget = 1000;
+  int k = origin (fn, t, phis, budget);
+  return k == ONLY_ITSELF ? NO_PARAMETER : k;
 }
 
 tree object_pointer (const Memory &m, unsigned object)
@@ -111,34 +131,118 @@ tree object_pointer (const Memory &m, unsigned object)
   return t && DECL_P (t) ? NULL_TREE : t;
 }
 
-/// Adds one access to a summary.
-void add (Summary &s, function *fn, const Memory &m, const Memory::Item &i, const char *name)
+/// Is parameter `k` declared as a pointer? (An address may come as a number.)
+bool is_pointer (function *fn, int k)
 {
-  tree p = object_pointer (m, m.places ()[i.place].object);
-  int k = p ? parameter (fn, p) : -1;
-  if (k == -2)
-    return;
-  if (i.flags & ACCESS_ATOMIC)
-    s.effect = std::string ("calls ") + name + ", which updates memory atomically";
-  else if (i.flags & ACCESS_WRITES)
+  tree p = DECL_ARGUMENTS (fn->decl);
+  for (; p && k > 0; k--)
+    p = DECL_CHAIN (p);
+  return p && POINTER_TYPE_P (TREE_TYPE (p));
+}
+
+/// An argument of a call that `fn` makes, in terms of its parameters.
+Argument in_terms_of_parameters (function *fn, Argument a)
+{
+  if (a.kind != Argument::POINTER)
+    return a;
+  tree value = a.value;
+  int k = parameter (fn, value);
+  Argument r;
+  r.kind = Argument::ANYTHING;
+  if (k == OWN_MEMORY)
+    r.kind = Argument::PRIVATE;
+  else if (k >= 0 && k < BEHIND && is_pointer (fn, k))
     {
-      if (k >= 0)
-        s.writes.insert (k);
-      else
-        s.effect = std::string ("calls ") + name + ", which writes " + m.name (m.places ()[i.place].object);
+      r.kind = Argument::PARAMETER;
+      r.parameter = k;
+      r.fixed = a.fixed && TREE_CODE (value) == SSA_NAME && SSA_NAME_IS_DEFAULT_DEF (value);
+      r.offset = a.offset;
     }
+  else if (TREE_CODE (value) == ADDR_EXPR)
+    {
+      tree base = get_base_address (TREE_OPERAND (value, 0));
+      if (base && VAR_P (base) && is_global_var (base))
+        {
+          r.kind = Argument::GLOBAL;
+          r.value = base;
+        }
+    }
+  return r;
+}
+
+/// The blocks that can be reached if no exception comes out of the functions of other units.
+std::set<basic_block> reachable (function *fn, Memory &m)
+{
+  std::set<basic_block> seen;
+  std::vector<basic_block> todo = { single_succ (ENTRY_BLOCK_PTR_FOR_FN (fn)) };
+  while (!todo.empty ())
+    {
+      basic_block bb = todo.back ();
+      todo.pop_back ();
+      if (bb == EXIT_BLOCK_PTR_FOR_FN (fn) || !seen.insert (bb).second)
+        continue;
+      edge e;
+      edge_iterator ei;
+      gcall *last = safe_dyn_cast<gcall *> (last_stmt (bb));
+      FOR_EACH_EDGE (e, ei, bb->succs)
+        if (!(e->flags & EDGE_EH) || !last || m.look (last).foreign.empty ())
+          todo.push_back (e->dest);
+    }
+  return seen;
+}
+
+/// Adds one access to a summary. `must`: it happens whenever the function returns.
+void add (Summary &s, function *fn, const Memory &m, const Memory::Item &i, const char *name, bool must)
+{
+  const promp_place &place = m.places ()[i.place];
+  tree p = object_pointer (m, place.object), key = m.key (place.object);
+  int k = p ? parameter (fn, p) : -1;
+  if (k == OWN_MEMORY)
+    return;
+  bool write = i.flags & ACCESS_WRITES;
+  Touch t;
+  t.write = write;
+  if (key && DECL_P (key))
+    t.global = key;
+  else if (k >= 0 && k < BEHIND && is_pointer (fn, k))
+    t.parameter = k;
+  bool told = !(i.flags & ACCESS_ATOMIC) && (t.global || t.parameter >= 0);
+  if (told && place.fixed)
+    {
+      t.fixed = true;
+      t.low = place.offset / BITS_PER_UNIT;
+      t.high = (place.offset + place.length + BITS_PER_UNIT - 1) / BITS_PER_UNIT;
+      t.must = must && place.offset % BITS_PER_UNIT == 0 && place.length % BITS_PER_UNIT == 0;
+    }
+  if (told)
+    s.touches.push_back (t);
+  if (write && !told && s.more_writes.empty ())
+    s.more_writes = "writes " + m.name (place.object);
+  std::string effect;
+  if (i.flags & ACCESS_ATOMIC)
+    effect = std::string ("calls ") + name + ", which updates memory atomically";
+  else if (write && k >= 0)
+    s.writes.insert (k);
+  else if (write)
+    effect = std::string ("calls ") + name + ", which writes " + m.name (place.object);
   else if (k >= 0)
     {
       s.reads.insert (k);
       s.places[k].push_back (k < BEHIND ? in_parameters (fn, m.expression (i.place)) : NULL_TREE);
     }
-  else
+  else if (!t.global)
     s.reads_more = true;
+  if (effect.empty ())
+    return;
+  s.effect = effect;
+  if (!told && s.own_effect.empty ())
+    s.own_effect = effect;
 }
 
 const char *name_of (tree decl) { return DECL_NAME (decl) ? IDENTIFIER_POINTER (DECL_NAME (decl)) : "a function"; }
 
-/// Walks from `start` to runtime calls and returns: what cannot be repeated on the way; whether a return can be reached.
+/// Walks from `start` to runtime calls and returns: what cannot be repeated on the way; whether a return
+/// can be reached.
 std::string walk (function *fn, Memory &m, Point start, bool &returns)
 {
   std::string effect;
@@ -220,9 +324,12 @@ void summarise (cgraph_node *node)
     f.parameters.push_back (p);
   f.known_callers = !TREE_PUBLIC (node->decl) && !node->externally_visible && !node->address_taken && !node->alias;
   const char *name = name_of (node->decl);
-  basic_block bb;
+  const size_t too_many = 64;
+  std::set<basic_block> reached = reachable (fn, m);
+  calculate_dominance_info (CDI_POST_DOMINATORS);
+  basic_block bb, entry = single_succ (ENTRY_BLOCK_PTR_FOR_FN (fn));
   FOR_EACH_BB_FN (bb, fn)
-    for (gimple_stmt_iterator i = gsi_start_bb (bb); !gsi_end_p (i); gsi_next (&i))
+    for (gimple_stmt_iterator i = gsi_start_bb (bb); !gsi_end_p (i) && reached.count (bb); gsi_next (&i))
       {
         gimple *s = gsi_stmt (i);
         if (is_save_point (s))
@@ -243,10 +350,34 @@ void summarise (cgraph_node *node)
         Memory::Deed d = m.look (s);
         if (!d.effect.empty () && f.whole.effect.empty ())
           f.whole.effect = std::string ("calls ") + name + ", which " + d.effect;
+        if (!d.effect.empty () && f.whole.own_effect.empty ()
+            && (d.foreign.empty () || f.whole.foreign.size () + d.foreign.size () > too_many))
+          f.whole.own_effect = std::string ("calls ") + name + ", which " + d.effect;
+        else
+          for (Foreign c : d.foreign)
+            {
+              for (Argument &a : c.arguments)
+                a = in_terms_of_parameters (fn, a);
+              f.whole.foreign.push_back (c);
+            }
+        if (d.foreign.empty () && stmt_can_throw_external (fn, s))
+          f.whole.throws = true;
+        bool must = dominated_by_p (CDI_POST_DOMINATORS, entry, bb);
         for (const Memory::Item &a : d.items)
-          add (f.whole, fn, m, a, name);
+          add (f.whole, fn, m, a, name, must);
       }
+  free_dominance_info (CDI_POST_DOMINATORS);
   functions[node->decl] = f;
+  keep (node->decl);
+  for (const Touch &t : f.whole.touches)
+    keep (t.global);
+  for (const Foreign &c : f.whole.foreign)
+    {
+      keep (c.callee);
+      for (const Argument &a : c.arguments)
+        if (a.kind == Argument::GLOBAL)
+          keep (a.value);
+    }
   Function &g = functions[node->decl];
   if (f.whole.runtime)
     {
@@ -366,6 +497,24 @@ tree argument_of (gcall *call, int k)
       return NULL_TREE;
     }
   return (unsigned) k < gimple_call_num_args (call) ? gimple_call_arg (call, k) : NULL_TREE;
+}
+
+Foreign at_call (gcall *call, const Foreign &f)
+{
+  Foreign r = f;
+  for (Argument &a : r.arguments)
+    if (a.kind == Argument::PARAMETER)
+      {
+        a.value = argument_of (call, a.parameter);
+        a.kind = a.value && POINTER_TYPE_P (TREE_TYPE (a.value)) ? Argument::POINTER : Argument::ANYTHING;
+      }
+  return r;
+}
+
+void for_all_summaries (const std::function<void (tree, const Summary &)> &f)
+{
+  for (auto &i : functions)
+    f (i.first, i.second.whole);
 }
 
 tree place_at (gcall *call, tree place)

@@ -2,7 +2,8 @@
 #ifndef PROMP_SUMMARY_H
 #define PROMP_SUMMARY_H
 
-#include "promp-plugin.h"
+#include "foreign.h"
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -10,23 +11,33 @@
 
 namespace promp {
 
-/// Parameter k + BEHIND stands for what a pointer found behind parameter k leads to (an array behind its descriptor).
+/// Parameter k + BEHIND stands for what a pointer found behind parameter k leads to (an array behind its
+/// descriptor).
 const int BEHIND = 1000;
 
 /// What a call of a function does to memory that is not its own.
 struct Summary
 {
   std::string effect; ///< something that cannot be executed twice; else empty
+  /// The same without what `foreign` and `touches` say: calls of other units' functions, and writes to
+  /// variables.
+  std::string own_effect;
+  std::vector<Foreign> foreign; ///< calls of functions of other units, arguments in terms of parameters
+  std::vector<Touch> touches; ///< what it reads and writes through parameters (not BEHIND) and of variables
+  std::string more_writes; ///< what it writes that is not among the touches; empty: nothing
+  bool throws = false; ///< an exception may leave it that does not come out of `foreign`
   std::set<int> reads, writes; ///< parameters it reads and writes through
-  /// Where it reads through a parameter, in terms of parameters (outside.h); a null among them: elsewhere, too.
+  /// Where it reads through a parameter, in terms of parameters (outside.h); a null among them: elsewhere,
+  /// too.
   std::map<int, std::vector<tree>> places;
-  bool reads_more = false; ///< it reads other memory, too
+  bool reads_more = false; ///< it reads other memory, too, which is neither behind a parameter nor a variable
   bool runtime = false; ///< it makes runtime calls (itself, or in functions it calls)
 };
 
 /// The pass that looks at all functions, after interprocedural optimisation and points-to analysis.
 opt_pass *make_summary_pass ();
-/// The summary of what `call` calls; null if nothing is known. `argument(k)` of the result's parameter k is found by argument_of.
+/// The summary of what `call` calls; null if nothing is known. `argument(k)` of the result's parameter k
+/// is found by argument_of.
 const Summary *summary_of (gcall *call);
 /// The argument that stands for parameter `k` of the summary, NULL_TREE if there is none any more.
 tree argument_of (gcall *call, int k);
@@ -36,6 +47,12 @@ bool always_meets_runtime (gcall *call);
 std::string before_first_call (gcall *call);
 /// The same from the function's return to the next runtime call, in all its callers.
 std::string after_return (function *fn);
+
+/// `f`, a call in the function that `call` calls, with its arguments as values of the function that makes
+/// `call`.
+Foreign at_call (gcall *call, const Foreign &f);
+/// All functions of the unit with their summaries.
+void for_all_summaries (const std::function<void (tree, const Summary &)> &f);
 
 /// A place of a summary, as it is meant at a call; NULL_TREE: not known.
 tree place_at (gcall *call, tree place);

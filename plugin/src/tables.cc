@@ -13,6 +13,7 @@
 // under another runtime nothing happens.
 
 #include "tables.h"
+#include "assume.h"
 #include "output.h"
 #include "varasm.h"
 #include "stringpool.h"
@@ -49,7 +50,8 @@ static std::string quoted (const std::string &text)
   return s + "\"";
 }
 
-void mark (gimple *site, function *fn, unsigned verdict, bool shared, location_t where, const std::string &text)
+void mark (gimple *site, function *fn, unsigned verdict, bool shared, location_t where,
+           const std::string &text, unsigned assumptions)
 {
   any_entry = true;
   expanded_location at = expand_location (where);
@@ -63,6 +65,9 @@ void mark (gimple *site, function *fn, unsigned verdict, bool shared, location_t
                       + "\n\t.popsection\n\t.pushsection promp_segments,\"a?\",@progbits\n\t.balign 4\n\t.long " + first
                       + "-.\n\t.long " + last + "-.\n\t.long " + std::to_string (flags)
                       + "\n\t.long 7703b-.\n\t.popsection";
+  if (assumptions)
+    entry += "\n\t.pushsection promp_assumptions,\"a?\",@progbits\n\t.balign 4\n\t.long " + first
+             + "-.\n\t.long " + last + "-.\n\t.long " + label_of (assumptions) + "-.\n\t.popsection";
   if (!site)
     {
       gimple_stmt_iterator i = gsi_after_labels (single_succ (ENTRY_BLOCK_PTR_FOR_FN (fn)));
@@ -116,6 +121,7 @@ void finish_unit ()
 {
   if (!asm_out_file)
     return;
+  write_proofs ();
   for (const std::string &name : called)
     {
       const char *n = name.c_str ();

@@ -8,8 +8,10 @@
 namespace promp {
 
 /// Notes the verdict (analysis.h) on the segment behind `site`, or, if that is null, on the one at the function's entry.
-/// `shared`: what is lost of a chunk may be executed by other threads of the team.
-void mark (gimple *site, function *fn, unsigned verdict, bool shared, location_t where, const std::string &text);
+/// `shared`: what is lost of a chunk may be executed by other threads of the team. `assumptions`: under them a
+/// better verdict holds (join.h); 0: none.
+void mark (gimple *site, function *fn, unsigned verdict, bool shared, location_t where,
+           const std::string &text, unsigned assumptions);
 
 /// The declaration of the function that saves old values.
 tree undo_function ();

@@ -82,6 +82,12 @@ bool Undo::can (gimple *stmt) const
   return p != plans_.end () && p->second.possible;
 }
 
+bool Undo::always_saves (gimple *stmt) const
+{
+  auto p = plans_.find (stmt);
+  return p != plans_.end () && p->second.possible && !p->second.refuse && !p->second.meets && !p->second.cover;
+}
+
 bool Undo::has_call (class loop *l) const
 {
   for (gimple *c : calls_)

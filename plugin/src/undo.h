@@ -28,6 +28,8 @@ public:
   void plan ();
   /// Was there a way?
   bool can (gimple *stmt) const;
+  /// Is the old value saved whenever the statement is executed?
+  bool always_saves (gimple *stmt) const;
   /// Inserts the calls.
   void insert ();
 

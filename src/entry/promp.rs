@@ -4,7 +4,7 @@ use super::omp::export;
 use crate::ckpt;
 use crate::device::sdc;
 use crate::fault::undo::Grid;
-use crate::fault::{inject, place, policy, record, report, spec::Kind, tables, verify};
+use crate::fault::{inject, join, place, policy, record, report, spec::Kind, tables, verify};
 use crate::icv::{globals, globals_if_ready};
 use crate::team::thread::current;
 use core::sync::atomic::Ordering::*;
@@ -96,6 +96,26 @@ pub unsafe extern "C" fn promp_register_segments(start: *const i32, stop: *const
 /// Such an object goes.
 pub extern "C" fn promp_unregister_segments(start: *const i32) {
     when_loading(|| tables::unregister(start));
+}
+
+/// An object built with promp-cc is loaded: it has summaries of functions, and verdicts with assumptions,
+/// between these addresses.
+///
+/// # Safety
+/// For the code that promp-cc adds.
+pub unsafe extern "C" fn promp_register_proofs(
+    summaries: usize,
+    behind: usize,
+    assumptions: usize,
+    end: usize,
+) {
+    // SAFETY: by the caller's promise.
+    when_loading(|| unsafe { join::register((summaries, behind), (assumptions, end)) });
+}
+
+/// Such an object goes.
+pub extern "C" fn promp_unregister_proofs(summaries: usize, behind: usize, assumptions: usize, end: usize) {
+    when_loading(|| join::unregister((summaries, behind), (assumptions, end)));
 }
 
 /// Saves the old values of `count0` elements of `size` bytes, `stride0` bytes apart, and that `count1` times.
@@ -205,6 +225,8 @@ crate::export_names! {
     promp_stats
     promp_register_segments
     promp_unregister_segments
+    promp_register_proofs
+    promp_unregister_proofs
     promp_undo
     promp_wrote
 }

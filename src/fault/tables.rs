@@ -1,12 +1,13 @@
 //! What promp-cc has proved: the tables of the loaded objects.
 //!
-//! An object built with promp-cc has a section `promp_segments` with one entry a *segment*, the code between a runtime call and
-//! the next ones (plugin/src/tables.cc writes it), and registers it when it is loaded. An entry is four 32-bit words: offsets, each
-//! from its own place, of two labels around the call (both of the function, for the segment at its entry); the verdict; the
-//! offset of a text. Lookups happen at failures, and once for each call site of a worksharing construct (work/site.rs).
+//! An object built with promp-cc has a section `promp_segments` with one entry a *segment*, the code between
+//! a runtime call and the next ones (plugin/src/tables.cc writes it), and registers it when it is loaded. An
+//! entry is four 32-bit words: offsets, each from its own place, of two labels around the call (both of the
+//! function, for the segment at its entry); the verdict; the offset of a text. Lookups happen at failures,
+//! and once for each call site of a worksharing construct (work/site.rs).
 //!
-//! The list of entries is replaced as a whole: a release store after it is made, acquire loads. Old lists are kept: a reader
-//! may be at work, and objects are loaded rarely.
+//! The list of entries is replaced as a whole: a release store after it is made, acquire loads. Old lists
+//! are kept: a reader may be at work, and objects are loaded rarely.
 
 use crate::sys::lock::Locked;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
@@ -37,12 +38,15 @@ pub struct Entry {
     pub told: bool,
     entry: bool,
     text: usize,
+    /// The object's code can save old values in this runtime.
+    undoes: bool,
 }
 
 impl Entry {
     /// "file:line: verdict".
     pub fn text(&self) -> &'static str {
-        // SAFETY: a text in the object's constant data; the object is loaded while its entries are in the list.
+        // SAFETY: a text in the object's constant data; the object is loaded while its entries are in the
+        // list.
         unsafe { core::ffi::CStr::from_ptr(self.text as *const libc::c_char) }.to_str().unwrap_or("?")
     }
 }
@@ -90,6 +94,7 @@ unsafe fn read(words: &[i32], undoes: bool) -> Vec<Entry> {
             told: e[2] & 0x400 != 0,
             entry: e[2] & 0x200 != 0,
             text: target(&e[3]),
+            undoes,
         })
         .collect()
 }
@@ -115,6 +120,19 @@ pub unsafe fn register(start: *const i32, stop: *const i32, undoes: bool) {
     change(|o| {
         o.retain(|(s, _)| *s != start as usize);
         o.push((start as usize, entries));
+    });
+}
+
+/// Segments whose assumptions have been looked at (join): the second label of each, its verdict, its text.
+/// An entry that assumes nothing is not among them.
+pub fn improve(verdicts: Vec<(usize, Verdict, usize)>) {
+    change(|objects| {
+        for e in objects.iter_mut().flat_map(|o| o.1.iter_mut()) {
+            for &(_, verdict, text) in verdicts.iter().filter(|v| v.0 == e.last) {
+                let possible = verdict != Verdict::Undo || e.undoes;
+                (e.verdict, e.text) = (if possible { verdict } else { Verdict::Opaque }, text);
+            }
+        }
     });
 }
 
@@ -145,7 +163,16 @@ mod tests {
     use super::*;
 
     fn call(first: usize, last: usize) -> Entry {
-        Entry { first, last, verdict: Verdict::Idempotent, shared: false, told: false, entry: false, text: 0 }
+        Entry {
+            first,
+            last,
+            verdict: Verdict::Idempotent,
+            shared: false,
+            told: false,
+            entry: false,
+            text: 0,
+            undoes: true,
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::member::Member;
 use super::team::Team;
 use super::thread::{HOT_DEPTH, Thread};
 use super::{MAX_ACTIVE_LEVELS, bind, pool};
-use crate::fault::{after, tables};
+use crate::fault::{after, join, tables};
 use crate::icv::places::ProcBind;
 use crate::icv::settings::Constructs;
 use crate::icv::{Icvs, globals};
@@ -78,6 +78,7 @@ pub fn is_prepared(thr: &'static Thread, m: &'static Member, since: u64) -> bool
 #[inline(never)]
 fn set_up(thr: &'static Thread, call: usize, asked: Asked) -> &'static Team {
     let g = globals();
+    join::settle();
     let outer = thr.member();
     let outer_team = outer.team();
     let task = thr.task();

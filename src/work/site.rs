@@ -3,6 +3,7 @@
 //!
 //! A direct-mapped table of return addresses; a collision forgets. Relaxed: an entry is complete in one word.
 
+use crate::fault::join;
 use crate::fault::tables::{self, Verdict};
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -66,6 +67,7 @@ pub fn facts(site: usize) -> Facts {
 
 #[cold]
 fn first_time(site: usize) -> u64 {
+    join::settle();
     let mut v = key(site);
     if tables::any()
         && let Some(e) = tables::behind_call(site).filter(|e| e.verdict != Verdict::Opaque)

@@ -23,6 +23,8 @@ pub struct CAccess {
     line: u32,
     /// 0, or an access + 1.
     fill: u32,
+    /// Nonzero: nothing is known of it yet.
+    assumed: u32,
 }
 
 /// An effect.
@@ -51,6 +53,7 @@ pub struct CSegment {
     ask_count: usize,
     may_overlap: extern "C" fn(*mut c_void, u32, u32) -> bool,
     save: extern "C" fn(*mut c_void, *const CSaved),
+    pair: extern "C" fn(*mut c_void, u32, u32),
     context: *mut c_void,
 }
 
@@ -114,6 +117,7 @@ pub unsafe extern "C" fn promp_analysis_decide(s: *const CSegment, out: *mut CVe
                     atomic: a.flags & 4 != 0,
                     line: a.line,
                     fill: (a.fill as usize).checked_sub(1),
+                    assumed: a.assumed != 0,
                 })
                 .collect(),
             effects: slice(s.effects, s.effect_count)
@@ -129,6 +133,9 @@ pub unsafe extern "C" fn promp_analysis_decide(s: *const CSegment, out: *mut CVe
         }
     };
     let aliases = |a: u32, b: u32| (s.may_overlap)(s.context, a, b);
+    for (r, w) in replay::pairs(&segment, &aliases) {
+        (s.pair)(s.context, r as u32, w as u32);
+    }
     match replay::decide(&segment, &aliases) {
         Verdict::Idempotent => out.verdict = 0,
         Verdict::Undo { writes, because } => {

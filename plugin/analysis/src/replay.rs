@@ -47,6 +47,9 @@ pub struct Access {
     /// An access that writes a block (memset, memcpy) through the same pointer before. Within the block it has written last, reads
     /// are covered; whether an access lies within it is seen when the program runs.
     pub fill: Option<usize>,
+    /// Nothing is known of it before the program is linked: what a function of another unit may do. It takes
+    /// no part in the verdict, only in [`pairs`].
+    pub assumed: bool,
 }
 
 /// Something that cannot be executed twice.
@@ -130,10 +133,11 @@ pub fn decide(s: &Segment, aliases: &dyn Aliases) -> Verdict {
     if let Some(a) = s.accesses.iter().enumerate().find(|(i, a)| a.atomic && goes_on_behind(s, *i)) {
         return Verdict::Opaque { why: "atomic update".into(), line: a.1.line };
     }
-    let exposed: Vec<usize> = exposed(s);
+    let mut exposed: Vec<usize> = exposed(s);
+    exposed.retain(|&r| !s.accesses[r].assumed);
     let mut because = None;
     let mut writes = Vec::new();
-    for (w, write) in s.accesses.iter().enumerate().filter(|(_, a)| a.writes && !a.atomic) {
+    for (w, write) in s.accesses.iter().enumerate().filter(|(_, a)| a.writes && !a.atomic && !a.assumed) {
         let met: Vec<usize> = exposed
             .iter()
             .copied()
@@ -149,6 +153,21 @@ pub fn decide(s: &Segment, aliases: &dyn Aliases) -> Verdict {
         None => Verdict::Idempotent,
         Some(because) => Verdict::Undo { writes, because },
     }
+}
+
+/// The exposed reads and the writes that may meet, where one at least is assumed: if both turn out to happen,
+/// the write's old value is needed.
+pub fn pairs(s: &Segment, aliases: &dyn Aliases) -> Vec<(usize, usize)> {
+    if !s.accesses.iter().any(|a| a.assumed) {
+        return Vec::new();
+    }
+    let exposed = exposed(s);
+    let writes = || (0..s.accesses.len()).filter(|&w| s.accesses[w].writes && !s.accesses[w].atomic);
+    let meets = |r: usize, w: usize| {
+        (s.accesses[r].assumed || s.accesses[w].assumed)
+            && meet(s, aliases, s.accesses[r].place, s.accesses[w].place)
+    };
+    exposed.iter().flat_map(|&r| writes().filter(move |&w| meets(r, w)).map(move |w| (r, w))).collect()
 }
 
 /// Is `w` the fill of read `r`, and can it not change what `r` has read? Such a read is exposed outside of the block last filled only.
@@ -180,6 +199,7 @@ pub fn exposed(s: &Segment) -> Vec<usize> {
         a.writes
             && a.whole
             && !a.atomic
+            && !a.assumed
             && a.place == b.place
             && if a.node == b.node { w < r } else { dom[b.node].contains(a.node) }
     };
@@ -206,10 +226,19 @@ mod tests {
     use proptest::prelude::*;
 
     fn read(node: usize, place: usize) -> Access {
-        Access { node, place, writes: false, whole: false, atomic: false, line: 1, fill: None }
+        Access {
+            node,
+            place,
+            writes: false,
+            whole: false,
+            atomic: false,
+            line: 1,
+            fill: None,
+            assumed: false,
+        }
     }
     fn write(node: usize, place: usize) -> Access {
-        Access { node, place, writes: true, whole: true, atomic: false, line: 2, fill: None }
+        Access { node, place, writes: true, whole: true, atomic: false, line: 2, fill: None, assumed: false }
     }
     fn variable(object: u32) -> Place {
         Place { object, fixed: None }
@@ -339,6 +368,23 @@ mod tests {
         let mut s = straight(vec![]);
         s.effects.push(Effect { what: "calls printf".into(), line: 3, node: 0, excused: None });
         assert_eq!(decide(&s, &APART), Verdict::Opaque { why: "calls printf".into(), line: 3 });
+    }
+
+    #[test]
+    fn what_is_assumed_counts_in_pairs_only() {
+        let assumed = |a: Access| Access { assumed: true, ..a };
+        // A value is written, a call may read and write it, and what another pointer leads to.
+        let s = straight(vec![
+            write(0, 0),
+            assumed(read(0, 0)),
+            assumed(read(0, 1)),
+            assumed(write(1, 1)),
+            read(1, 2),
+        ]);
+        assert_eq!(decide(&s, &APART), Verdict::Idempotent);
+        assert_eq!(pairs(&s, &APART), [(2, 3)], "the first read is covered");
+        assert_eq!(pairs(&s, &|_, _| true), [(2, 0), (2, 3), (4, 3)], "two that are known are no pair");
+        assert!(pairs(&straight(vec![read(0, 0), write(0, 0)]), &APART).is_empty());
     }
 
     // Executes a segment's accesses along a path: what is read goes into what is written.

@@ -1,0 +1,118 @@
+// Verdicts with assumptions.
+//
+// A segment that calls functions of other units is looked at as if they did everything that they could do
+// with what they are given: for each argument that is a pointer they may read what it leads to, and write
+// it; and they may read and write anything else. None of this takes part in the verdict. What would be
+// wrong if it happened is kept as pairs, a read and a write that may meet, at least one of them a
+// function's. The runtime knows which functions are called when the program is loaded, and what they do
+// (join.cc): a pair of which both happen needs the written value saved, or the segment is opaque.
+//
+// A read through an argument is covered if the segment has written the location before: then only what the
+// function reads beyond it counts.
+
+#include "assume.h"
+#include "join.h"
+#include "ssa.h"
+#include "cfghooks.h"
+
+namespace promp {
+
+/// A location that starts where `pointer` points and that a statement which comes before `stmt` on every
+/// way writes, with its size.
+static bool written_before (Memory &memory, const Segment &s, tree pointer, gimple *stmt, unsigned *place,
+                            HOST_WIDE_INT *bytes)
+{
+  *bytes = 0;
+  for (size_t i = 0; i < s.accesses.size (); i++)
+    {
+      const promp_access &x = s.accesses[i];
+      tree ref = x.assumed || !(x.flags & ACCESS_WHOLE) ? NULL_TREE : memory.expression (x.place);
+      tree size = ref ? TYPE_SIZE_UNIT (TREE_TYPE (ref)) : NULL_TREE;
+      if (!size || !tree_fits_shwi_p (size) || tree_to_shwi (size) <= *bytes
+          || !dominated_by_p (CDI_DOMINATORS, gimple_bb (stmt), gimple_bb (s.statements[i]))
+          || !memory.starts_at (x.place, pointer))
+        continue;
+      *bytes = tree_to_shwi (size);
+      *place = x.place;
+    }
+  return *bytes > 0;
+}
+
+void assume (Segment &s, uint32_t node, gimple *stmt, const std::vector<Foreign> &calls, Memory &memory)
+{
+  unsigned line = LOCATION_LINE (gimple_location (stmt));
+  auto access = [&] (unsigned place, unsigned flags, Assumed what) {
+    s.assumed.push_back (what);
+    s.accesses.push_back ({ node, place, flags, line, 0, (uint32_t) s.assumed.size () });
+    s.statements.push_back (stmt);
+  };
+  Argument anything;
+  anything.kind = Argument::ANYTHING;
+  for (const Foreign &f : calls)
+    {
+      unsigned call = s.foreign.size (), place;
+      s.foreign.push_back (f);
+      for (unsigned k = 0; k < f.arguments.size (); k++)
+        {
+          const Argument &a = f.arguments[k];
+          unsigned covered;
+          HOST_WIDE_INT bytes = 0;
+          if (a.kind == Argument::POINTER && a.fixed && a.offset == 0
+              && written_before (memory, s, a.value, stmt, &covered, &bytes))
+            access (covered, 0, { Assumed::READS, call, k, 0 });
+          if (memory.behind (a, &place))
+            access (place, 0, { Assumed::READS, call, k, bytes });
+          if (memory.behind (a, &place))
+            access (place, ACCESS_WRITES, { Assumed::WRITES, call, k, 0 });
+        }
+      if (memory.behind (anything, &place))
+        access (place, 0, { Assumed::READS_ELSEWHERE, call, 0, 0 });
+      if (memory.behind (anything, &place))
+        access (place, ACCESS_WRITES, { Assumed::WRITES_ELSEWHERE, call, 0, 0 });
+    }
+}
+
+unsigned assumptions (const Segment &s, const Memory &memory, const Undo &undo, function *fn,
+                      const std::string &where)
+{
+  Assumptions a;
+  a.function = fn->decl;
+  a.where = where;
+  a.verdict = s.verdict.verdict;
+  a.calls = s.foreign;
+  std::map<std::pair<tree, bool>, unsigned> variables;
+  std::map<uint32_t, unsigned> known;
+  std::map<std::string, unsigned> others;
+  auto actor = [&] (uint32_t access, bool write) -> unsigned {
+    auto k = known.find (access);
+    if (k != known.end ())
+      return k->second;
+    const promp_access &x = s.accesses[access];
+    Actor r;
+    r.line = x.line;
+    r.what = x.assumed ? s.assumed[x.assumed - 1] : Assumed{ Assumed::LOCAL, 0, 0, 0 };
+    unsigned object = memory.places ()[x.place].object;
+    tree key = memory.key (object);
+    r.name = memory.name (object);
+    if (!x.assumed && key && VAR_P (key) && is_global_var (key))
+      r.global = key;
+    r.saved = !x.assumed && write && undo.always_saves (s.statements[access]);
+    // One for all that are alike.
+    std::string alike;
+    for (unsigned n : { (unsigned) r.what.kind, r.what.call, r.what.argument, object, (unsigned) r.saved })
+      alike += std::to_string (n) + " ";
+    alike += std::to_string (r.what.bytes);
+    auto o = others.find (alike);
+    if (o == others.end ())
+      {
+        a.actors.push_back (r);
+        o = others.insert ({ alike, a.actors.size () - 1 }).first;
+      }
+    return known[access] = o->second;
+  };
+  for (auto &p : s.pairs)
+    a.pairs.insert ({ actor (p.first, false), actor (p.second, true) });
+  return note (a);
+}
+
+} // namespace promp

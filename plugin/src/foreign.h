@@ -1,0 +1,49 @@
+// Calls of functions whose bodies are in other units (foreign.cc).
+#ifndef PROMP_FOREIGN_H
+#define PROMP_FOREIGN_H
+
+#include "promp-plugin.h"
+#include <vector>
+
+namespace promp {
+
+/// What a call hands over, as far as memory is concerned.
+struct Argument
+{
+  /// Nothing that leads to memory; memory on the caller's own stack; what parameter `parameter` of the
+  /// caller leads to; a variable; what the pointer `value` leads to; anything.
+  enum Kind : unsigned { NONE, PRIVATE, PARAMETER, GLOBAL, POINTER, ANYTHING } kind = NONE;
+  int parameter = 0;
+  /// Of GLOBAL: the variable; of POINTER: a pointer of the function that makes the call
+  tree value = NULL_TREE;
+  bool fixed = false; ///< it points `offset` bytes behind that
+  HOST_WIDE_INT offset = 0;
+};
+
+/// A call of a function of which nothing is known before the program is linked.
+struct Foreign
+{
+  tree callee = NULL_TREE;
+  unsigned line = 0;
+  bool throws = false; ///< an exception that leaves it would be seen
+  std::vector<Argument> arguments;
+};
+
+/// Does `call` call a function by its name that may be another unit's?
+bool is_foreign (gcall *call);
+/// It, with its arguments as values of the function that makes the call.
+Foreign foreign (gcall *call);
+
+/// What a function touches: memory that parameter `parameter` leads to, or the variable `global`.
+struct Touch
+{
+  int parameter = -1;
+  tree global = NULL_TREE;
+  bool write = false;
+  bool fixed = false; ///< in the bytes from `low` to `high` only
+  bool must = false; ///< whenever the function returns, it has touched all of them
+  HOST_WIDE_INT low = 0, high = 0;
+};
+
+} // namespace promp
+#endif

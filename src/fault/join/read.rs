@@ -1,0 +1,160 @@
+//! Reads the sections that plugin/src/join.cc writes: it has their layout.
+
+use super::solve::{Actor, Argument, Assumptions, At, Call, Summary, Touch, What};
+
+/// Reads words one after the other.
+struct Words(*const i32);
+
+impl Words {
+    /// # Safety
+    /// All that is read from here on is what the section has there.
+    unsafe fn at(address: usize) -> Self {
+        Self(address as *const i32)
+    }
+
+    fn word(&mut self) -> i32 {
+        // SAFETY: by the promise of `at`.
+        let v = unsafe { *self.0 };
+        self.0 = self.0.wrapping_add(1);
+        v
+    }
+
+    fn count(&mut self) -> usize {
+        self.word() as usize
+    }
+
+    /// The address that the word, a distance from its own place, means.
+    fn reference(&mut self) -> usize {
+        let here = self.0 as usize;
+        here.wrapping_add_signed(self.word() as isize)
+    }
+
+    /// A reference to something, or to the entry in the global offset table that says where it is.
+    fn bound(&mut self, by_table: bool) -> usize {
+        let at = self.reference();
+        // SAFETY: an entry of the object's table, filled when it was loaded.
+        if by_table { unsafe { *(at as *const usize) } } else { at }
+    }
+
+    fn text(&mut self) -> &'static str {
+        // SAFETY: a text in the object's constant data.
+        unsafe { core::ffi::CStr::from_ptr(self.reference() as *const libc::c_char) }.to_str().unwrap_or("?")
+    }
+
+    fn call(&mut self) -> Call {
+        let target = self.0;
+        self.word();
+        let flags = self.word();
+        let gone = flags & 1 != 0;
+        let target = if gone { 0 } else { Self(target).bound(flags & 2 == 0) };
+        let (name, line, n) = (self.text(), self.word() as u32, self.count());
+        let arguments = (0..n).map(|_| self.argument()).collect();
+        Call { target, gone, quiet: flags & 4 != 0, name, line, arguments }
+    }
+
+    fn argument(&mut self) -> Argument {
+        let kind = self.word();
+        let at = self.0;
+        let (parameter, offset, flags) = (self.word() as u32, self.word(), self.word());
+        match kind {
+            0 => Argument::None,
+            1 => Argument::Private,
+            2 => Argument::Parameter(parameter, (flags & 1 != 0).then_some(offset.into())),
+            3 => Argument::Variable(Self(at).bound(flags & 2 != 0), offset as usize),
+            4 => Argument::Pointer,
+            _ => Argument::Anything,
+        }
+    }
+
+    fn summary(&mut self) -> Summary {
+        let (flags, text, touches, calls) = (self.word(), self.text(), self.count(), self.count());
+        Summary {
+            opaque: flags & 1 != 0,
+            throws: flags & 2 != 0,
+            reads_more: flags & 4 != 0,
+            text,
+            touches: (0..touches).filter_map(|_| self.touch()).collect(),
+            calls: (0..calls).map(|_| self.call()).collect(),
+        }
+    }
+
+    fn touch(&mut self) -> Option<Touch> {
+        let flags = self.word();
+        let at = self.0;
+        let (parameter, low, high) = (self.word() as u32, i64::from(self.word()), i64::from(self.word()));
+        let fixed = flags & 0x200 != 0;
+        let at = match flags & 0xff {
+            0 => At::Behind(parameter),
+            1 => At::Variable(
+                Self(at).bound(flags & 0x800 != 0).wrapping_add(low as usize),
+                (high - low).max(0) as usize,
+            ),
+            2 => At::Thread(Self(at).text()),
+            _ => return None,
+        };
+        let bytes = (fixed && matches!(at, At::Behind(_))).then_some((low, high));
+        Some(Touch { at, writes: flags & 0x100 != 0, bytes })
+    }
+
+    fn actor(&mut self) -> Actor {
+        let kind = self.word();
+        let at = self.0;
+        let (call, argument, bytes) = (self.count(), self.word(), i64::from(self.word()));
+        let what = match kind & 0xff {
+            1 => What::Reads(call, argument as u32, bytes),
+            2 => What::Writes(call, argument as u32),
+            3 => What::ReadsElsewhere(call),
+            4 => What::WritesElsewhere(call),
+            _ => What::Own,
+        };
+        let at = match kind & 0x600 {
+            0x200 => Some(At::Variable(Self(at).bound(kind & 0x800 != 0), argument as usize)),
+            0x400 => Some(At::Thread(Self(at).text())),
+            _ => None,
+        };
+        Actor { what, at, saved: kind & 0x100 != 0, name: self.text(), line: self.word() as u32 }
+    }
+
+    fn assumptions(&mut self) -> Assumptions {
+        let (verdict, place) = (self.word() as u32, self.text());
+        let (calls, actors, pairs) = (self.count(), self.count(), self.count());
+        Assumptions {
+            verdict,
+            place,
+            calls: (0..calls).map(|_| self.call()).collect(),
+            actors: (0..actors).map(|_| self.actor()).collect(),
+            pairs: (0..pairs).map(|_| (self.count(), self.count())).collect(),
+        }
+    }
+}
+
+/// The functions of a section of summaries, by their addresses.
+///
+/// # Safety
+/// The section of a loaded object.
+pub unsafe fn summaries(section: (usize, usize)) -> Vec<(usize, Summary)> {
+    (section.0..section.1)
+        .step_by(8)
+        .map(|entry| {
+            // SAFETY: by the caller's promise.
+            let mut w = unsafe { Words::at(entry) };
+            (w.reference(), Words(w.reference() as *const i32).summary())
+        })
+        .collect()
+}
+
+/// The assumptions of a section, with the labels behind their sites.
+///
+/// # Safety
+/// The section of a loaded object.
+pub unsafe fn assumptions(section: (usize, usize)) -> Vec<(usize, Assumptions)> {
+    (section.0..section.1)
+        .step_by(12)
+        .map(|entry| {
+            // SAFETY: by the caller's promise.
+            let mut w = unsafe { Words::at(entry) };
+            w.reference();
+            (w.reference(), Words(w.reference() as *const i32).assumptions())
+        })
+        .collect()
+}

@@ -1,0 +1,429 @@
+//! What functions do with all that they call, and whether the assumptions of a segment hold. Plain data:
+//! read.rs makes it of the sections.
+
+use std::collections::{BTreeSet, HashMap};
+
+/// Where memory is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum At {
+    /// Where a parameter leads.
+    Behind(u32),
+    /// A variable: its address and size.
+    Variable(usize, usize),
+    /// A thread-local variable, by its name.
+    Thread(&'static str),
+}
+
+/// An access of a function.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Touch {
+    pub at: At,
+    pub writes: bool,
+    /// Between these two bytes only.
+    pub bytes: Option<(i64, i64)>,
+}
+
+/// What a call hands over for one parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Argument {
+    /// Nothing that leads to memory.
+    None,
+    /// Memory that does not count.
+    Private,
+    /// What a parameter of the calling function leads to, and how many bytes behind that if it is known.
+    Parameter(u32, Option<i64>),
+    /// A variable.
+    Variable(usize, usize),
+    /// A pointer of a segment, which knows by itself what it may lead to.
+    Pointer,
+    /// Anything.
+    Anything,
+}
+
+/// A call of a function of another unit.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The address that it is bound to, 0 if none.
+    pub target: usize,
+    /// Nothing is left of it in the code.
+    pub gone: bool,
+    /// No exception may come out of it.
+    pub quiet: bool,
+    pub name: &'static str,
+    pub line: u32,
+    pub arguments: Vec<Argument>,
+}
+
+/// What a function does.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// It does what cannot be repeated, or is not told.
+    pub opaque: bool,
+    pub throws: bool,
+    /// It reads memory that is not listed.
+    pub reads_more: bool,
+    /// "file:line: function: effect".
+    pub text: &'static str,
+    pub touches: Vec<Touch>,
+    pub calls: Vec<Call>,
+}
+
+/// What takes part in pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// The segment's own access: to a variable, a thread-local one, or of which no more is known.
+    Own,
+    /// A call reads behind an argument, beyond so many bytes from its start.
+    Reads(usize, u32, i64),
+    Writes(usize, u32),
+    ReadsElsewhere(usize),
+    WritesElsewhere(usize),
+}
+
+#[derive(Clone, Debug)]
+pub struct Actor {
+    pub what: What,
+    /// Of the segment's own accesses.
+    pub at: Option<At>,
+    pub saved: bool,
+    pub name: &'static str,
+    pub line: u32,
+}
+
+/// Under which a segment's verdict holds.
+#[derive(Clone, Debug)]
+pub struct Assumptions {
+    pub verdict: u32,
+    /// "file:line".
+    pub place: &'static str,
+    pub calls: Vec<Call>,
+    pub actors: Vec<Actor>,
+    /// A read and a write that may meet: if both happen, the written value must be saved.
+    pub pairs: Vec<(usize, usize)>,
+}
+
+/// 0 idempotent, 1 undo, 2 opaque, and "file:line: verdict".
+pub struct Decision {
+    pub verdict: u32,
+    pub text: String,
+}
+
+/// The accesses of a function, those of the functions that it calls among them.
+#[derive(Clone, Default, Debug)]
+struct Effects {
+    touches: BTreeSet<Touch>,
+    reads_more: bool,
+}
+
+type Functions = HashMap<usize, Summary>;
+
+/// Decides on a segment.
+pub fn decide(a: &Assumptions, functions: &Functions) -> Decision {
+    match check(a, functions) {
+        Ok(saves) => {
+            let verdict = if saves { 1 } else { a.verdict };
+            let word = if verdict == 0 { "idempotent" } else { "undo: with functions of other files" };
+            Decision { verdict, text: format!("{}: {word}", a.place) }
+        }
+        Err(why) => Decision { verdict: 2, text: format!("{}: opaque: {why}", a.place) },
+    }
+}
+
+/// Does it hold, and are saved values needed for it? An error says why it does not hold.
+fn check(a: &Assumptions, functions: &Functions) -> Result<bool, String> {
+    let mut effects = Vec::new();
+    for c in &a.calls {
+        let calls = |why: String| format!("calls {} at line {}, {why}", c.name, c.line);
+        let e = effects_of(c, functions).map_err(calls)?;
+        for t in &e.touches {
+            if let At::Behind(k) = t.at
+                && !matches!(c.arguments.get(k as usize), Some(Argument::Pointer | Argument::Private))
+            {
+                return Err(calls("which accesses memory through what was not passed as a pointer".into()));
+            }
+        }
+        effects.push(e);
+    }
+    let mut saves = false;
+    for &(r, w) in &a.pairs {
+        let (read, write) = (&a.actors[r], &a.actors[w]);
+        if !meet(read, write, &effects) {
+            continue;
+        }
+        if !write.saved {
+            return Err(format!("{} what {} at line {}", says(write, a), says_reads(read, a), read.line));
+        }
+        saves = true;
+    }
+    Ok(saves)
+}
+
+fn says(write: &Actor, a: &Assumptions) -> String {
+    match write.what {
+        What::Writes(c, _) | What::WritesElsewhere(c) => format!("{} may write", a.calls[c].name),
+        _ => format!("{}, written at line {}, may be", write.name, write.line),
+    }
+}
+
+fn says_reads(read: &Actor, a: &Assumptions) -> String {
+    match read.what {
+        What::Reads(c, ..) | What::ReadsElsewhere(c) => format!("{} reads", a.calls[c].name),
+        _ => format!("is read as {}", read.name),
+    }
+}
+
+/// The places that `actor` accesses in variables; `None`: it may access other memory, too.
+fn places<'a>(actor: &'a Actor, effects: &'a [Effects]) -> Option<Vec<&'a Touch>> {
+    let variables = |c: usize, writes: bool| -> Vec<&Touch> {
+        effects[c].touches.iter().filter(|t| t.writes == writes && !matches!(t.at, At::Behind(_))).collect()
+    };
+    match actor.what {
+        What::ReadsElsewhere(c) if !effects[c].reads_more => Some(variables(c, false)),
+        What::WritesElsewhere(c) => Some(variables(c, true)),
+        _ => None,
+    }
+}
+
+fn behind(effects: &Effects, k: u32, writes: bool) -> impl Iterator<Item = &Touch> {
+    effects.touches.iter().filter(move |t| t.at == At::Behind(k) && t.writes == writes)
+}
+
+/// Does the actor do anything, given what its function does?
+fn happens(actor: &Actor, effects: &[Effects]) -> bool {
+    match actor.what {
+        What::Own => true,
+        What::Reads(c, k, n) => {
+            behind(&effects[c], k, false).any(|t| !t.bytes.is_some_and(|(low, high)| low >= 0 && high <= n))
+        }
+        What::Writes(c, k) => behind(&effects[c], k, true).next().is_some(),
+        What::ReadsElsewhere(_) | What::WritesElsewhere(_) => {
+            places(actor, effects).is_none_or(|p| !p.is_empty())
+        }
+    }
+}
+
+/// May they access the same memory?
+fn meet(read: &Actor, write: &Actor, effects: &[Effects]) -> bool {
+    if !happens(read, effects) || !happens(write, effects) {
+        return false;
+    }
+    if let (What::Reads(c, k, _), What::Writes(d, l)) = (read.what, write.what)
+        && (c, k) == (d, l)
+    {
+        let all = |t: &Touch, f: &dyn Fn((i64, i64)) -> bool| t.bytes.is_none_or(f);
+        return behind(&effects[c], k, false)
+            .any(|r| behind(&effects[c], k, true).any(|w| all(r, &|x| all(w, &|y| x.0 < y.1 && y.0 < x.1))));
+    }
+    match (places(read, effects), places(write, effects)) {
+        (Some(r), Some(w)) => r.iter().any(|x| w.iter().any(|y| overlap(&x.at, &y.at))),
+        (Some(p), None) => write.at.as_ref().is_none_or(|at| p.iter().any(|t| overlap(&t.at, at))),
+        (None, Some(p)) => read.at.as_ref().is_none_or(|at| p.iter().any(|t| overlap(&t.at, at))),
+        (None, None) => true,
+    }
+}
+
+fn overlap(a: &At, b: &At) -> bool {
+    match (a, b) {
+        (At::Variable(x, n), At::Variable(y, m)) => x < &y.saturating_add(*m) && y < &x.saturating_add(*n),
+        (At::Thread(x), At::Thread(y)) => x == y,
+        (At::Behind(_), _) | (_, At::Behind(_)) => true,
+        _ => false,
+    }
+}
+
+/// What the function does that `call` is bound to.
+fn effects_of(call: &Call, functions: &Functions) -> Result<Effects, String> {
+    if call.gone {
+        return Ok(Effects::default());
+    }
+    let mut all: HashMap<usize, Effects> = HashMap::new();
+    let mut todo = vec![(call.target, call.quiet)];
+    let mut seen = BTreeSet::new();
+    while let Some((target, quiet)) = todo.pop() {
+        if !seen.insert((target, quiet)) {
+            continue;
+        }
+        let Some(s) = functions.get(&target) else {
+            return Err("which promp-cc has not built".into());
+        };
+        if s.opaque {
+            return Err(format!("which cannot be executed again ({})", s.text));
+        }
+        if quiet && s.throws {
+            return Err("which may throw an exception".into());
+        }
+        all.entry(target).or_insert_with(|| Effects {
+            touches: s.touches.iter().cloned().collect(),
+            reads_more: s.reads_more,
+        });
+        todo.extend(s.calls.iter().filter(|c| !c.gone).map(|c| (c.target, quiet || c.quiet)));
+    }
+    // Until nothing is added any more; offsets that go on growing are given up.
+    for round in 0.. {
+        let mut changed = false;
+        for &f in all.keys().copied().collect::<Vec<_>>().iter() {
+            let mut e = all[&f].clone();
+            for c in functions[&f].calls.iter().filter(|c| !c.gone) {
+                let called = all[&c.target].clone();
+                e.reads_more |= called.reads_more;
+                for t in &called.touches {
+                    add(&mut e, t, c, round > 8)?;
+                }
+            }
+            changed |= e.touches.len() != all[&f].touches.len() || e.reads_more != all[&f].reads_more;
+            all.insert(f, e);
+        }
+        if !changed {
+            break;
+        }
+    }
+    Ok(all.remove(&call.target).expect("the called function is among them"))
+}
+
+/// Adds what `c` does by touching `t`, in terms of its own parameters.
+fn add(e: &mut Effects, t: &Touch, c: &Call, coarse: bool) -> Result<(), String> {
+    let At::Behind(k) = t.at else {
+        e.touches.insert(t.clone());
+        return Ok(());
+    };
+    match c.arguments.get(k as usize) {
+        Some(Argument::Private) => {}
+        Some(Argument::Parameter(p, offset)) => {
+            let moved =
+                |(low, high): (i64, i64)| Some((low.checked_add((*offset)?)?, high.checked_add((*offset)?)?));
+            let bytes = t.bytes.and_then(moved).filter(|_| !coarse);
+            e.touches.insert(Touch { at: At::Behind(*p), bytes, ..t.clone() });
+        }
+        Some(Argument::Variable(at, size)) => {
+            e.touches.insert(Touch { at: At::Variable(*at, *size), bytes: None, ..t.clone() });
+        }
+        _ if t.writes => return Err(format!("where {} writes what is not known", c.name)),
+        _ => e.reads_more = true,
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn behind(k: u32, writes: bool, bytes: Option<(i64, i64)>) -> Touch {
+        Touch { at: At::Behind(k), writes, bytes }
+    }
+    fn variable(address: usize, writes: bool) -> Touch {
+        Touch { at: At::Variable(address, 8), writes, bytes: None }
+    }
+    fn call(target: usize, arguments: &[Argument]) -> Call {
+        Call { target, gone: false, quiet: false, name: "f", line: 7, arguments: arguments.to_vec() }
+    }
+    fn own(at: Option<At>) -> Actor {
+        actor(What::Own, at)
+    }
+    fn actor(what: What, at: Option<At>) -> Actor {
+        Actor { what, at, saved: false, name: "v", line: 3 }
+    }
+    /// A segment that calls function 1 with one pointer; the actors meet each other.
+    fn segment(actors: [Actor; 2]) -> Assumptions {
+        Assumptions {
+            verdict: 0,
+            place: "x.c:1",
+            calls: vec![call(1, &[Argument::Pointer])],
+            actors: actors.to_vec(),
+            pairs: vec![(0, 1)],
+        }
+    }
+    fn verdict(a: &Assumptions, touches: &[Touch]) -> u32 {
+        let f = Summary { touches: touches.to_vec(), ..Summary::default() };
+        decide(a, &HashMap::from([(1, f)])).verdict
+    }
+
+    #[test]
+    fn a_function_without_a_summary_resolves_nothing() {
+        let a = segment([own(None), actor(What::Writes(0, 0), None)]);
+        let d = decide(&a, &HashMap::new());
+        assert_eq!(
+            (d.verdict, d.text.as_str()),
+            (2, "x.c:1: opaque: calls f at line 7, which promp-cc has not built")
+        );
+        let opaque = Summary { opaque: true, text: "y.c:2: f: prints", ..Summary::default() };
+        assert_eq!(decide(&a, &HashMap::from([(1, opaque)])).verdict, 2);
+    }
+
+    #[test]
+    fn what_a_function_does_not_do_does_not_count() {
+        let a = segment([own(None), actor(What::Writes(0, 0), None)]);
+        assert_eq!(verdict(&a, &[behind(0, false, None)]), 0);
+        assert_eq!(verdict(&a, &[behind(0, true, None)]), 2);
+        let mut saved = a;
+        saved.actors[1].saved = true;
+        assert_eq!(verdict(&saved, &[behind(0, true, None)]), 1);
+    }
+
+    #[test]
+    fn reads_of_what_was_written_before_are_covered() {
+        let a = segment([actor(What::Reads(0, 0, 8), None), own(None)]);
+        assert_eq!(verdict(&a, &[behind(0, false, Some((0, 8)))]), 0);
+        assert_eq!(verdict(&a, &[behind(0, false, Some((0, 9)))]), 2);
+        assert_eq!(verdict(&a, &[behind(0, false, Some((-1, 8)))]), 2);
+        assert_eq!(verdict(&a, &[behind(0, false, None)]), 2);
+    }
+
+    #[test]
+    fn variables_are_told_apart_by_their_addresses() {
+        let write = own(Some(At::Variable(100, 8)));
+        let a = segment([actor(What::ReadsElsewhere(0), None), write]);
+        assert_eq!(verdict(&a, &[variable(108, false)]), 0);
+        assert_eq!(verdict(&a, &[variable(107, false)]), 2);
+        assert_eq!(verdict(&a, &[Touch { at: At::Thread("t"), ..variable(0, false) }]), 0);
+        // A write through a pointer of the segment may go anywhere.
+        let a = segment([actor(What::ReadsElsewhere(0), None), own(None)]);
+        assert_eq!(verdict(&a, &[variable(108, false)]), 2);
+        let a = segment([own(Some(At::Thread("t"))), actor(What::WritesElsewhere(0), None)]);
+        assert_eq!(verdict(&a, &[Touch { at: At::Thread("t"), ..variable(0, true) }]), 2);
+        assert_eq!(verdict(&a, &[Touch { at: At::Thread("u"), ..variable(0, true) }]), 0);
+    }
+
+    #[test]
+    fn a_function_that_reads_and_writes_different_bytes_updates_nothing() {
+        let a = segment([actor(What::Reads(0, 0, 0), None), actor(What::Writes(0, 0), None)]);
+        assert_eq!(verdict(&a, &[behind(0, false, Some((0, 8))), behind(0, true, Some((8, 16)))]), 0);
+        assert_eq!(verdict(&a, &[behind(0, false, Some((0, 8))), behind(0, true, Some((7, 16)))]), 2);
+        assert_eq!(verdict(&a, &[behind(0, false, None), behind(0, true, Some((8, 16)))]), 2);
+    }
+
+    fn effects(functions: Functions) -> Result<Effects, String> {
+        effects_of(&call(1, &[]), &functions)
+    }
+    fn calls(c: Call) -> Summary {
+        Summary { calls: vec![c], ..Summary::default() }
+    }
+
+    #[test]
+    fn calls_are_followed_through_arguments() {
+        let leaf = Summary { touches: vec![behind(0, true, Some((0, 8)))], ..Summary::default() };
+        let through = |a: Argument| effects(HashMap::from([(1, calls(call(2, &[a]))), (2, leaf.clone())]));
+        let touched = |a| through(a).unwrap().touches.into_iter().collect::<Vec<_>>();
+        assert_eq!(touched(Argument::Parameter(3, Some(16))), [behind(3, true, Some((16, 24)))]);
+        assert_eq!(touched(Argument::Parameter(3, None)), [behind(3, true, None)]);
+        assert_eq!(touched(Argument::Private), []);
+        assert_eq!(touched(Argument::Variable(64, 8)), [variable(64, true)]);
+        assert!(through(Argument::Anything).is_err() && through(Argument::None).is_err());
+    }
+
+    #[test]
+    fn functions_that_call_each_other_come_to_an_end() {
+        let step = |to| calls(call(to, &[Argument::Parameter(0, Some(8))]));
+        let mut two = step(1);
+        two.touches = vec![behind(0, true, Some((0, 8)))];
+        let e = effects(HashMap::from([(1, step(2)), (2, two)])).unwrap();
+        assert!(e.touches.contains(&behind(0, true, None)), "the offset grows without end: {e:?}");
+    }
+
+    #[test]
+    fn exceptions_count_where_somebody_would_see_them() {
+        let throws = Summary { throws: true, ..Summary::default() };
+        let program =
+            |quiet| HashMap::from([(1, calls(Call { quiet, ..call(2, &[]) })), (2, throws.clone())]);
+        assert!(effects(program(false)).is_ok() && effects(program(true)).is_err());
+    }
+}

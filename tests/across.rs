@@ -1,0 +1,177 @@
+//! Proofs across files: programs of several files, with known verdicts, linked in every way, and with
+//! functions that are not what they were.
+
+mod common;
+use common::*;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+const UNITS: [&str; 4] = ["functions", "more", "cycle_even", "cycle_odd"];
+
+fn dir() -> PathBuf {
+    let d = root().join("target/c-tests/across");
+    std::fs::create_dir_all(&d).expect("target is writable");
+    d
+}
+
+/// Runs a compiler or linker in the folder of the results.
+fn tool(program: &Path, args: &[&str]) {
+    let mut c = Command::new(program);
+    c.args(args).current_dir(dir());
+    let r = limited(c, Duration::from_secs(120));
+    assert_eq!(r.status, 0, "{program:?} {args:?}: {}", r.err);
+}
+
+/// An object file of a unit of c-tests/across.
+fn object(compiler: &Path, unit: &str, name: &str, flags: &[&str]) {
+    let source = root().join(format!("c-tests/across/{unit}.c"));
+    let mut args = vec!["-O2", "-fopenmp", "-c", "-o", name, source.to_str().expect("UTF-8")];
+    args.extend(flags);
+    tool(compiler, &args);
+}
+
+/// Objects `PREFIX_UNIT.o` of all units of the program; `unknown` by gcc.
+fn objects(cc: &Path, prefix: &str, flags: &[&str]) -> Vec<String> {
+    let name = |u: &str| format!("{prefix}_{u}.o");
+    for u in UNITS.iter().chain(&["loops"]) {
+        object(cc, u, &name(u), flags);
+    }
+    object(Path::new("gcc"), "unknown", &name("unknown"), flags);
+    UNITS.iter().chain(&["loops", "unknown"]).map(|u| name(u)).collect()
+}
+
+/// What the report of a run says of each line of loops.c: verdict and reason.
+fn verdicts(exe: &str, env: &[(&str, &str)]) -> HashMap<usize, (String, String)> {
+    let (exe, report) = (dir().join(exe), dir().join(format!("{exe}.json")));
+    let mut all = vec![("PROMP_REPORT", report.to_str().expect("UTF-8")), ("OMP_NUM_THREADS", "2")];
+    all.extend(env);
+    let preloaded = env.iter().any(|e| e.0 == "LD_PRELOAD");
+    let r = if preloaded { reference(&exe, &[], &all) } else { promp(&exe, &[], &all) };
+    assert_eq!(r.status, 0, "{exe:?}: {}", r.err);
+    let text = std::fs::read(&report).expect("the report");
+    let report: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+    let mut found = HashMap::new();
+    for l in report["loops"].as_array().expect("loops") {
+        let said = |k: &str| l[k].as_str().unwrap_or_default().to_string();
+        let line =
+            said("at").strip_prefix("loops.c:").and_then(|n| n.parse().ok()).expect("a line of loops.c");
+        found.insert(line, (said("verdict"), said("why")));
+    }
+    found
+}
+
+fn rank(verdict: &str) -> usize {
+    ["idempotent", "undo", "opaque"].iter().position(|v| *v == verdict).unwrap_or_else(|| panic!("{verdict}"))
+}
+
+/// Compares with what stands in loops.c; what of it is not as it is said there, by the functions' names.
+fn differences(found: &HashMap<usize, (String, String)>) -> Vec<String> {
+    let text = std::fs::read_to_string(root().join("c-tests/across/loops.c")).expect("the program");
+    let (mut wrong, mut seen) = (Vec::new(), 0);
+    let lines: Vec<&str> = text.lines().collect();
+    let is_verdict = |l: &str| ["/* idempotent", "/* undo", "/* opaque"].iter().any(|v| l.starts_with(v));
+    for i in (0..lines.len()).filter(|&i| is_verdict(lines[i])) {
+        let verdict = lines[i].trim_start_matches("/* ").trim_end_matches(" */");
+        let (truth, expected) = verdict.split_once(", reported ").unwrap_or((verdict, verdict));
+        let name = lines[i + 1].trim_start_matches("static void ").split('(').next().expect("a name");
+        seen += 1;
+        let end = (i + 1..lines.len()).find(|&j| lines[j].starts_with("/*")).unwrap_or(lines.len());
+        match (i..end).find_map(|j| found.get(&(j + 1))) {
+            None => wrong.push(format!("{name}: no verdict")),
+            Some((got, why)) if rank(got) < rank(truth) => {
+                wrong.push(format!("{name}: {got} is optimistic, it is {truth} ({why})"));
+            }
+            Some((got, why)) if got != expected => {
+                wrong.push(format!("{name}: {got}, expected {expected} ({why})"));
+            }
+            Some(_) => {}
+        }
+    }
+    assert!(seen >= 50, "{seen} functions");
+    wrong
+}
+
+#[test]
+fn verdicts_across_files_are_true_at_every_level() {
+    let Some(cc) = driver("promp-cc") else { return };
+    for level in ["-O1", "-O2", "-O3", "-Os"] {
+        let exe = format!("across{level}");
+        let mut args = vec!["-fopenmp", "-fno-promp-runtime", "-o", &exe];
+        let objects = objects(&cc, &exe, &[level]);
+        args.extend(objects.iter().map(String::as_str));
+        args.push("-lm");
+        tool(&cc, &args);
+        let wrong = differences(&verdicts(&exe, &[]));
+        let optimistic: Vec<&String> = wrong.iter().filter(|w| w.contains("optimistic")).collect();
+        assert!(optimistic.is_empty() && (level != "-O2" || wrong.is_empty()), "{level}: {wrong:#?}");
+    }
+}
+
+/// However it is linked, the runtime finds the same.
+#[test]
+fn it_does_not_matter_how_a_program_is_linked() {
+    let Some(cc) = driver("promp-cc") else { return };
+    let mut objects = objects(&cc, "linked", &[]);
+    for (u, name) in UNITS.iter().zip(&mut objects) {
+        *name = format!("linked_pic_{u}.o");
+        object(&cc, u, name, &["-fPIC"]);
+    }
+    let objects: Vec<&str> = objects.iter().map(String::as_str).collect();
+    let (parts, main) = (&objects[..UNITS.len()], &objects[UNITS.len()..]);
+    let program = |exe: &str, more: &[&str]| {
+        tool(&cc, &[&["-fopenmp", "-fno-promp-runtime", "-o", exe], main, more, &["-lm"]].concat());
+        let wrong = differences(&verdicts(exe, &[]));
+        assert!(wrong.is_empty(), "{exe}: {wrong:#?}");
+    };
+    // A static archive.
+    let _ = std::fs::remove_file(dir().join("libparts.a"));
+    tool(Path::new("ar"), &[&["rcs", "libparts.a"], parts].concat());
+    program("linked_archive", &["libparts.a"]);
+    // A relocatable link.
+    tool(Path::new("ld"), &[&["-r", "-o", "parts.o"], parts].concat());
+    program("linked_relocatable", &["parts.o"]);
+    // A shared library, by gcc and not by the driver; the program is not position independent, too.
+    tool(Path::new("gcc"), &[&["-shared", "-o", "libacross.so"], parts, &["-lm"]].concat());
+    let here = format!("-Wl,-rpath,{}", dir().display());
+    program("linked_shared", &["-L.", "-lacross", &here]);
+    program("linked_no_pie", &["-no-pie", "-L.", "-lacross", &here]);
+    // Sections that nobody needs are left out.
+    program("linked_gc", &[parts, &["-Wl,--gc-sections"]].concat());
+
+    // A preloaded library, built by gcc, replaces a function of the shared library.
+    object(Path::new("gcc"), "interposed", "interposed.o", &["-fPIC"]);
+    tool(Path::new("gcc"), &["-shared", "-o", "libinterposed.so", "interposed.o"]);
+    let preload = format!("{}:{}", dir().join("libinterposed.so").display(), library().display());
+    let found = verdicts("linked_shared", &[("LD_PRELOAD", &preload)]);
+    let text = std::fs::read_to_string(root().join("c-tests/across/loops.c")).expect("the program");
+    let verdict = |name: &str| {
+        let at = text.lines().position(|l| l.contains(&format!(" {name}(void)"))).expect("a function") + 1;
+        (at..at + 4).find_map(|l| found.get(&l)).expect("its verdict").clone()
+    };
+    for name in ["writes_what_it_gets", "two_files_on", "by_a_function_of_this_file", "further_and_further"] {
+        let (v, why) = verdict(name);
+        assert!(v == "opaque" && why.contains("which promp-cc has not built"), "{name}: {v} {why}");
+    }
+    assert_eq!(verdict("values").0, "idempotent");
+}
+
+/// The linker takes another definition of a function than the one that was there when its callers were
+/// compiled.
+#[test]
+fn what_counts_is_the_definition_that_is_linked() {
+    let Some(cc) = driver("promp-cc") else { return };
+    let all = objects(&cc, "chosen", &[]);
+    for (i, compiler) in [cc.clone(), PathBuf::from("gcc")].iter().enumerate() {
+        object(compiler, "replaced", "replaced.o", &[]);
+        let exe = format!("chosen{i}");
+        let mut args = vec!["-fopenmp", "-fno-promp-runtime", "-o", &exe, "replaced.o"];
+        args.extend(all.iter().map(String::as_str));
+        args.push("-lm");
+        tool(&cc, &args);
+        let wrong = differences(&verdicts(&exe, &[]));
+        assert_eq!(wrong.len(), 1, "{wrong:#?}");
+        assert!(wrong[0].starts_with("is_chosen: opaque"), "{wrong:?}");
+    }
+}
