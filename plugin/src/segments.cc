@@ -6,7 +6,7 @@
 #include "summary.h"
 #include "tables.h"
 #include "undo.h"
-#include "share.h"
+#include "schedule.h"
 #include "segment.h"
 #include "ssa.h"
 #include "cfgloop.h"
@@ -75,9 +75,11 @@ public:
     for (Segment &s : segments_)
       untold.push_back (options.sdc ? why_untold (s) : "");
     // Sharing is decided before anything is inserted.
-    std::vector<bool> shared;
+    std::vector<Freedom> free;
     for (Segment &s : segments_)
-      shared.push_back (s.verdict.verdict != VERDICT_OPAQUE && s.site && is_share_of_team (fn_, s.site));
+      free.push_back (s.verdict.verdict != VERDICT_OPAQUE && s.site
+                        ? freedom_of (fn_, memory_, segments_, s.site)
+                        : Freedom ());
     undo.insert ();
     tell.insert ();
     for (size_t i = 0; i < segments_.size (); i++)
@@ -94,13 +96,13 @@ public:
             text = std::string ("opaque: calls ") + IDENTIFIER_POINTER (DECL_NAME (f.callee)) + " at line "
                    + std::to_string (f.line) + ", of which nothing is known; else " + text;
           }
-        mark (s.site, fn_, verdict | (told ? TOLD : 0), shared[i], location (s), text, assumed);
+        mark (s.site, fn_, verdict | (told ? TOLD : 0), free[i], location (s), text, assumed);
         if (options.sdc && s.site)
           text += told ? "; its chunks can be verified"
                        : "; its chunks cannot be verified: " + untold[i];
         if (options.report && reported (s.site))
           inform (location (s), "promp: %s in %s: %s%s", construct (s.site), function_name ().c_str (), text.c_str (),
-                  shared[i] ? " (shared)" : "");
+                  free[i].dealt ? " (shared, any schedule)" : free[i].shared ? " (shared)" : "");
       }
   }
 

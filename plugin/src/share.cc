@@ -54,6 +54,9 @@ private:
   /// The same value in every thread of the team?
   bool uniform (tree t, int depth = 0)
   {
+    // To GCC the addresses of thread-local and automatic variables are invariant, too.
+    if (TREE_CODE (t) == ADDR_EXPR)
+      return uniform_place (TREE_OPERAND (t, 0), depth + 1);
     if (is_gimple_min_invariant (t))
       return true;
     if (TREE_CODE (t) != SSA_NAME || depth > 32)
@@ -91,7 +94,8 @@ private:
           return uniform (p, depth + 1);
         base = get_base_address (TREE_OPERAND (p, 0));
       }
-    return base && VAR_P (base) && is_global_var (base) && !DECL_THREAD_LOCAL_P (base);
+    return base && (CONSTANT_CLASS_P (base)
+                    || (VAR_P (base) && is_global_var (base) && !DECL_THREAD_LOCAL_P (base)));
   }
 
   static bool associative (tree_code c)

@@ -1,10 +1,12 @@
 // The tables that the runtime reads: section promp_segments, one entry a segment (src/fault/tables.rs has
 // the layout):
 //
-// .long first - .    the call's return address lies behind this label ... .long last - .     ... and not
-// behind this one (both the function's own address for the segment at its entry) .long verdict      0
-// idempotent, 1 undo, 2 opaque; 0x100 shared; 0x200 entry; 0x400 it says what it writes .long text - .     "file:line: verdict", for
-// messages
+//   .long first - .    the call's return address lies behind this label ...
+//   .long last - .     ... and not behind this one (both the function's own address for the segment at
+//                      its entry)
+//   .long verdict      0 idempotent, 1 undo, 2 opaque; 0x100 shared; 0x200 entry;
+//                      0x400 it says what it writes; 0x800 any schedule
+//   .long text - .     "file:line: verdict", for messages
 //
 // Entries belong to the section group of their function (flag ?): the linker keeps one of several copies of
 // an inline function or template, with its entries. They are position independent and written by assembler
@@ -50,14 +52,14 @@ static std::string quoted (const std::string &text)
   return s + "\"";
 }
 
-void mark (gimple *site, function *fn, unsigned verdict, bool shared, location_t where,
+void mark (gimple *site, function *fn, unsigned verdict, const Freedom &free, location_t where,
            const std::string &text, unsigned assumptions)
 {
   any_entry = true;
   expanded_location at = expand_location (where);
   const char *file = at.file ? strrchr (at.file, '/') : nullptr;
   std::string full = std::string (file ? file + 1 : at.file ? at.file : "?") + ":" + std::to_string (at.line) + ": " + text;
-  unsigned flags = verdict | (shared ? 0x100 : 0) | (site ? 0 : 0x200);
+  unsigned flags = verdict | (free.shared ? 0x100 : 0) | (site ? 0 : 0x200) | (free.dealt ? 0x800 : 0);
   std::string first = "7701b", last = "7702b";
   if (!site)
     first = last = IDENTIFIER_POINTER (DECL_ASSEMBLER_NAME (fn->decl)) + (*IDENTIFIER_POINTER (DECL_ASSEMBLER_NAME (fn->decl)) == '*');

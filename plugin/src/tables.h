@@ -2,15 +2,14 @@
 #ifndef PROMP_TABLES_H
 #define PROMP_TABLES_H
 
-#include "promp-plugin.h"
+#include "schedule.h"
 #include <string>
 
 namespace promp {
 
 /// Notes the verdict (analysis.h) on the segment behind `site`, or, if that is null, on the one at the function's entry.
-/// `shared`: what is lost of a chunk may be executed by other threads of the team. `assumptions`: under them a
-/// better verdict holds (join.h); 0: none.
-void mark (gimple *site, function *fn, unsigned verdict, bool shared, location_t where,
+/// `assumptions`: under them a better verdict holds (join.h); 0: none.
+void mark (gimple *site, function *fn, unsigned verdict, const Freedom &free, location_t where,
            const std::string &text, unsigned assumptions);
 
 /// The declaration of the function that saves old values.

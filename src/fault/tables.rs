@@ -36,6 +36,8 @@ pub struct Entry {
     pub shared: bool,
     /// Its code says what it writes, as far as others can see it (`promp_wrote`).
     pub told: bool,
+    /// The iterations of the static loop that starts here may be dealt in any way.
+    pub dealt: bool,
     entry: bool,
     text: usize,
     /// The object's code can save old values in this runtime.
@@ -92,6 +94,7 @@ unsafe fn read(words: &[i32], undoes: bool) -> Vec<Entry> {
             },
             shared: e[2] & 0x100 != 0,
             told: e[2] & 0x400 != 0,
+            dealt: e[2] & 0x800 != 0,
             entry: e[2] & 0x200 != 0,
             text: target(&e[3]),
             undoes,
@@ -169,6 +172,7 @@ mod tests {
             verdict: Verdict::Idempotent,
             shared: false,
             told: false,
+            dealt: false,
             entry: false,
             text: 0,
             undoes: true,
@@ -193,7 +197,7 @@ mod tests {
     fn sections_are_read_as_written() {
         let mut words = vec![0i32; 8];
         let base = words.as_ptr() as usize;
-        for (i, (target, flags)) in [(base + 100, 1), (base + 300, 0x302)].into_iter().enumerate() {
+        for (i, (target, flags)) in [(base + 100, 0x801), (base + 300, 0x302)].into_iter().enumerate() {
             for (k, t) in [(0, target), (1, target + 8), (3, target + 64)] {
                 words[i * 4 + k] = (t as isize - (base + (i * 4 + k) * 4) as isize) as i32;
             }
@@ -206,9 +210,10 @@ mod tests {
             (base + 100, base + 108, Verdict::Undo, false)
         );
         assert_eq!(
-            (e[1].text, e[1].verdict, e[1].entry, e[1].shared),
-            (base + 364, Verdict::Opaque, true, true)
+            (e[1].text, e[1].verdict, e[1].entry, e[1].shared, e[1].dealt),
+            (base + 364, Verdict::Opaque, true, true, false)
         );
+        assert!(e[0].dealt && !e[0].shared);
         // SAFETY: well formed.
         assert_eq!(unsafe { read(&words, false) }[0].verdict, Verdict::Opaque);
     }

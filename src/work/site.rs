@@ -14,8 +14,9 @@ const BARRIER: u64 = 1;
 const SHARED: u64 = 2;
 const PROVED: u64 = 4;
 const TIMED: u64 = 8;
-/// Where the binary logarithm of the number of fragments is.
+/// Where the binary logarithm of the number of fragments is: three bits.
 const PIECES: u32 = 4;
+const DEALT: u64 = 0x80;
 const FACTS: u64 = 0xff;
 
 /// A fragment is worth its price (about 0.1 µs) if it takes at least this long (ns).
@@ -32,6 +33,8 @@ pub struct Facts {
     pub proved: bool,
     /// Proved: a chunk does the same whichever thread of the team executes it.
     pub shared: bool,
+    /// Proved: the iterations of the static loop may be dealt in any way.
+    pub dealt: bool,
     /// Into how many fragments a thread's chunk of a proved construct is worth cutting, learned from the time it took the first time.
     pub pieces: Option<u64>,
 }
@@ -51,8 +54,14 @@ fn key(site: usize) -> u64 {
 
 fn read(v: u64) -> Facts {
     let has = |bit| v & bit != 0;
-    let pieces = has(TIMED).then(|| 1 << ((v & FACTS) >> PIECES));
-    Facts { ends_in_barrier: has(BARRIER), proved: has(PROVED), shared: has(SHARED), pieces }
+    let pieces = has(TIMED).then(|| 1 << (v >> PIECES & 7));
+    Facts {
+        ends_in_barrier: has(BARRIER),
+        proved: has(PROVED),
+        shared: has(SHARED),
+        dealt: has(DEALT),
+        pieces,
+    }
 }
 
 /// What is known about `site`.
@@ -72,7 +81,7 @@ fn first_time(site: usize) -> u64 {
     if tables::any()
         && let Some(e) = tables::behind_call(site).filter(|e| e.verdict != Verdict::Opaque)
     {
-        v |= PROVED | if e.shared { SHARED } else { 0 };
+        v |= PROVED | if e.shared { SHARED } else { 0 } | if e.dealt { DEALT } else { 0 };
     }
     slot(site).store(v, Relaxed);
     v

@@ -11,11 +11,11 @@
 //!            1 ──(last member that leaves it, release)──► 0
 //! ```
 //!
-//! What may be changed: loops with a dynamic or guided schedule, be it by the clause or by the run-sched
-//! ICV, and `auto`; chunks stay whole numbers of the program's own. Static schedules stay: programs may
-//! count on them. Nothing is changed in ordered and doacross loops and in sections. Results cannot change,
-//! then, but for the order in which reductions are merged, which is no different from run to run than
-//! before.
+//! What may be changed: loops with a dynamic or guided schedule, be it by the clause or by the run-
+//! sched ICV, and `auto`; chunks stay whole numbers of the program's own. Static schedules stay, since
+//! programs may count on them, but where promp-cc has proved that nothing depends on who executes what.
+//! Nothing is changed in ordered and doacross loops and in sections. Results cannot change, then, but
+//! for the order in which reductions are merged, which is no different from run to run than before.
 //!
 //! Off costs nothing: [`shape`] is called where a construct is made and something is to be done then anyway.
 
@@ -68,6 +68,7 @@ pub fn shape(shape: Shape, team: &'static Team, given: Schedule, recomputes: boo
         Sched::Guided => Kind::Guided,
         // The implementation's choice.
         Sched::Auto => Kind::Static,
+        Sched::Static if crate::work::site::facts(shape.site).dealt => Kind::Static,
         Sched::Static => return plain(),
     };
     if n < 2 || shape.total < 2 || shape.ordered || shape.recompute != 0 || globals().cancellation {
@@ -78,7 +79,7 @@ pub fn shape(shape: Shape, team: &'static Team, given: Schedule, recomputes: boo
         site => site,
     };
     let may = May { schedule: true, threads: globals().promp.tune.threads != Threads::Keep };
-    let own = Dealt::new(kind, if kind == Kind::Static { 0 } else { shape.chunk });
+    let own = Dealt::new(kind, if given.kind == Sched::Auto { 0 } else { shape.chunk });
     let key = site::Key { at, class: shape.total.ilog2(), threads: n, own, what: What::Loop };
     let Some((index, site)) = site::find(key, || Search::new(n, own, may)) else { return plain() };
     let (choice, plan) = site.next(shape.total);
