@@ -177,14 +177,60 @@ unsafe fn begins(name: *const c_char, with: &[u8]) -> bool {
     !name.is_null() && with.iter().enumerate().all(|(i, b)| unsafe { *name.add(i) } as u8 == *b)
 }
 
+/// The loader's list of what it has loaded (`struct r_debug` and `link_map` of link.h): what debuggers read.
+#[repr(C)]
+struct List {
+    version: i32,
+    first: *const Map,
+}
+/// See [`List`].
+#[repr(C)]
+struct Map {
+    base: usize,
+    name: *const c_char,
+    dynamic: *const c_void,
+    next: *const Map,
+}
+
+/// The first object behind this library that has what is asked for. Where a sanitizer has put itself before
+/// `dl_iterate_phdr`, it looks functions up before it can do that itself: so the list is read in place.
+fn behind_this(asked: Wanted) -> Option<usize> {
+    unsafe extern "C" {
+        static _r_debug: List;
+    }
+    let mut passed = false;
+    // SAFETY: the loader keeps its list whole, for debuggers may look at any time; what stands behind a
+    // library that is loaded with the program was, too, and is not unloaded.
+    unsafe {
+        let mut map = (&raw const _r_debug.first).read_volatile();
+        while let Some(m) = map.as_ref() {
+            map = m.next;
+            // At its base an object has its header; not so a program that cannot be moved.
+            let header = m.base as *const libc::Elf64_Ehdr;
+            if header.is_null() || !(*header).e_ident.starts_with(b"\x7fELF") {
+                continue;
+            }
+            let mut info: libc::dl_phdr_info = core::mem::zeroed();
+            info.dlpi_addr = m.base as u64;
+            info.dlpi_phdr = (m.base + (*header).e_phoff as usize) as *const _;
+            info.dlpi_phnum = (*header).e_phnum;
+            let Some(d) = Dynamic::of(&info) else { continue };
+            if passed && d.has(asked) {
+                return d.function(asked);
+            }
+            passed |= d.memory.contains(&(answer as *const () as usize));
+        }
+    }
+    None
+}
+
 /// libc's function, or the next one by its name in the loader's order.
 fn real(which: usize) -> usize {
     let known = REAL[which].load(Relaxed);
     if known != 0 {
         return known;
     }
-    let found = behind(answer as *const () as usize, wanted(NAMES[which]));
-    let address = found.and_then(|(d, _)| d.function(wanted(NAMES[which])));
+    let address = behind_this(wanted(NAMES[which]));
     // Each libc has them: without, nothing of the program could have been loaded.
     let Some(address) = address else { super::syscall::exit_group(70) };
     REAL[which].store(address, Relaxed);

@@ -238,7 +238,9 @@ impl Me {
         if let Some(t) = self.task()
             && t.flags.get() & task::INITIAL != 0
         {
-            self.calls(|_| call::implicit_task(scope::END, null_mut(), t.data.ptr(), 0, 1, task::INITIAL));
+            // The specification has null for the region. Archer wants to have it, as it gets it of libomp.
+            let end = || call::implicit_task(scope::END, t.parallel(), t.data.ptr(), 0, 1, task::INITIAL);
+            self.calls(|_| end());
         }
         self.info.current.set(None);
         self.info.is(state::UNDEFINED);
