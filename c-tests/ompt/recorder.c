@@ -18,8 +18,21 @@ static ompt_get_task_info_t task_info;
 static ompt_get_parallel_info_t parallel_info;
 static ompt_get_state_t state;
 static ompt_finalize_tool_t finalize_tool;
-ompt_get_callback_t recorder_get_callback;
-ompt_set_callback_t recorder_set_callback;
+/* For programs that include this file. */
+static ompt_get_callback_t recorder_get_callback;
+static ompt_set_callback_t recorder_set_callback;
+static ompt_function_lookup_t recorder_lookup;
+static ompt_get_task_memory_t task_memory;
+static ompt_enumerate_states_t enumerate_states;
+static ompt_enumerate_mutex_impls_t enumerate_mutex_impls;
+static ompt_get_num_procs_t get_num_procs;
+static ompt_get_num_places_t get_num_places;
+static ompt_get_place_proc_ids_t get_place_proc_ids;
+static ompt_get_place_num_t get_place_num;
+static ompt_get_partition_place_nums_t get_partition_place_nums;
+static ompt_get_proc_id_t get_proc_id;
+static ompt_get_num_devices_t get_num_devices;
+static ompt_get_target_info_t get_target_info;
 
 static void line(const char *format, ...) {
     va_list args;
@@ -130,6 +143,20 @@ static int control_tool(uint64_t command, uint64_t modifier, void *argument, con
     if (command == 4) finalize_tool();
     return (int)(command + modifier);
 }
+static void masked(ompt_scope_endpoint_t e, ompt_data_t *region, ompt_data_t *task, const void *site) {
+    line("masked %lu %s region=%lu task=%lu site=%p", me(), ends(e), id(region), id(task), site);
+}
+static void reduction(ompt_sync_region_t kind, ompt_scope_endpoint_t e, ompt_data_t *region,
+                      ompt_data_t *task, const void *site) {
+    line("reduction %lu %s kind=%d region=%lu task=%lu site=%p", me(), ends(e), kind, id(region), id(task),
+         site);
+}
+static void device_initialize(int device, const char *type, ompt_device_t *handle,
+                              ompt_function_lookup_t lookup, const char *documentation) {
+    line("device_initialize %lu device=%d type=%s lookup=%d", me(), device, type, lookup != NULL);
+    (void)handle, (void)documentation;
+}
+static void device_finalize(int device) { line("device_finalize %lu device=%d", me(), device); }
 static void target_emi(ompt_target_t kind, ompt_scope_endpoint_t e, int device, ompt_data_t *task,
                        ompt_data_t *target_task, ompt_data_t *target, const void *site) {
     if (e == ompt_scope_begin) target->value = unique();
@@ -150,37 +177,29 @@ static void target_submit_emi(ompt_scope_endpoint_t e, ompt_data_t *target, ompt
          teams);
 }
 
-/* For programs: what the runtime says where they are. */
-void recorder_look(const char *where) {
-    for (int level = 0;; level++) {
-        ompt_data_t *task = NULL, *region = NULL;
-        ompt_frame_t *frame = NULL;
-        ompt_wait_id_t wait = 0;
-        int flags = 0, num = -1;
-        if (!task_info(level, &flags, &task, &frame, &region, &num)) break;
-        line("task %lu where=%s level=%d flags=%x task=%lu region=%lu num=%d exit=%p enter=%p state=%x", me(),
-             where, level, flags, id(task), id(region), num, frame->exit_frame.ptr, frame->enter_frame.ptr,
-             state(&wait));
-    }
-    for (int level = 0;; level++) {
-        ompt_data_t *region = NULL;
-        int size = 0;
-        if (!parallel_info(level, &region, &size)) break;
-        line("region %lu where=%s level=%d region=%lu size=%d", me(), where, level, id(region), size);
-    }
-}
-
 static int initialize(ompt_function_lookup_t lookup, int device, ompt_data_t *data) {
     const char *only = getenv("RECORDER_ONLY");
-    ompt_set_callback_t set = (ompt_set_callback_t)lookup("ompt_set_callback");
-    recorder_set_callback = set;
-    recorder_get_callback = (ompt_get_callback_t)lookup("ompt_get_callback");
-    thread_data = (ompt_get_thread_data_t)lookup("ompt_get_thread_data");
-    unique = (ompt_get_unique_id_t)lookup("ompt_get_unique_id");
-    task_info = (ompt_get_task_info_t)lookup("ompt_get_task_info");
-    parallel_info = (ompt_get_parallel_info_t)lookup("ompt_get_parallel_info");
-    state = (ompt_get_state_t)lookup("ompt_get_state");
-    finalize_tool = (ompt_finalize_tool_t)lookup("ompt_finalize_tool");
+    ompt_set_callback_t set = recorder_set_callback = (ompt_set_callback_t)lookup("ompt_set_callback");
+    recorder_lookup = lookup;
+#define FIND(variable, name) variable = (ompt_##name##_t)lookup("ompt_" #name)
+    FIND(recorder_get_callback, get_callback);
+    FIND(thread_data, get_thread_data);
+    FIND(unique, get_unique_id);
+    FIND(task_info, get_task_info);
+    FIND(parallel_info, get_parallel_info);
+    FIND(state, get_state);
+    FIND(finalize_tool, finalize_tool);
+    FIND(task_memory, get_task_memory);
+    FIND(enumerate_states, enumerate_states);
+    FIND(enumerate_mutex_impls, enumerate_mutex_impls);
+    FIND(get_num_procs, get_num_procs);
+    FIND(get_num_places, get_num_places);
+    FIND(get_place_proc_ids, get_place_proc_ids);
+    FIND(get_place_num, get_place_num);
+    FIND(get_partition_place_nums, get_partition_place_nums);
+    FIND(get_proc_id, get_proc_id);
+    FIND(get_num_devices, get_num_devices);
+    FIND(get_target_info, get_target_info);
 #define REGISTER(name)                                                                             \
     if (!only || strstr(only, #name))                                                              \
         line("set " #name " %d", set(ompt_callback_##name, (ompt_callback_t)name))
@@ -206,6 +225,10 @@ static int initialize(ompt_function_lookup_t lookup, int device, ompt_data_t *da
     REGISTER(cancel);
     REGISTER(error);
     REGISTER(control_tool);
+    REGISTER(masked);
+    REGISTER(reduction);
+    REGISTER(device_initialize);
+    REGISTER(device_finalize);
     REGISTER(target_emi);
     REGISTER(target_data_op_emi);
     REGISTER(target_submit_emi);

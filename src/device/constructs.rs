@@ -34,6 +34,11 @@ pub fn begin_data(task: usize, device: Option<&'static Device>, items: &Items, q
     INSIDE.with(|all| all.entry(task).or_default().push(mapped));
 }
 
+/// The device of the innermost data construct of the task, if it is not the host.
+pub fn inside(task: usize) -> Option<&'static Device> {
+    INSIDE.with(|all| Some(all.get(&task)?.last()?.as_ref()?.0))
+}
+
 /// The innermost data construct of the task ends.
 pub fn end_data(task: usize) {
     let last = INSIDE.with(|all| {

@@ -97,6 +97,38 @@ impl Items {
     }
 }
 
+/// Launch arguments: num_teams.
+pub const NUM_TEAMS: usize = 1 << 8;
+/// thread_limit.
+pub const THREAD_LIMIT: usize = 2 << 8;
+
+/// One of a target construct's launch arguments, 0 if it is not among them.
+///
+/// # Safety
+/// `args` is null or a list in the compiler's format, ended by 0.
+pub unsafe fn argument(mut args: *const usize, which: usize) -> u32 {
+    const DEVICES: usize = 0x7f;
+    const SEPARATE: usize = 1 << 7;
+    const WHICH: usize = 0xff00;
+    // SAFETY: by the caller's promise.
+    unsafe {
+        while !args.is_null() && *args != 0 {
+            let id = *args;
+            args = args.add(1);
+            let value = if id & SEPARATE != 0 {
+                args = args.add(1);
+                *args.sub(1) as isize
+            } else {
+                (id as isize) >> 16
+            };
+            if id & DEVICES == 0 && id & WHICH == which {
+                return value.clamp(0, i32::MAX as isize) as u32;
+            }
+        }
+    }
+    0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

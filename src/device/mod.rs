@@ -23,12 +23,14 @@ pub mod ranges;
 pub mod routines;
 pub mod sdc;
 pub mod separate;
+pub mod told;
 
 #[cfg(test)]
 mod tests;
 
 use crate::icv::devices::{Mode, Which};
 use crate::icv::globals;
+use crate::observe::{self, Set};
 use crate::say;
 use crate::sys::lock::{Lock, Locked};
 use crate::sys::own::Own;
@@ -119,6 +121,8 @@ fn find() {
                     Mode::Off | Mode::Chunks(_) => backend,
                     _ => Box::new(sdc::Guarded::new(backend, number, settings.clone(), &g.promp.silent)),
                 };
+                let heard = observe::somebody_may_want(Set::TARGETS);
+                let backend = if heard { Box::new(told::Told::new(backend, number)) } else { backend };
                 Device { number, backend, state: Locked::default() }
             })
             .collect();

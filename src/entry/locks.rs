@@ -6,12 +6,14 @@
 use super::light;
 use crate::fault::save::{self, SaveKind};
 use crate::fault::stop;
+use crate::icv::globals_if_ready;
 use crate::observe;
 use crate::observe::event::{Event, Mutex, Set};
 use crate::stub;
 use crate::sys::lock::Lock;
 use crate::sys::tls;
 use crate::team::thread::{Thread, current};
+use crate::tools::ompt;
 use crate::work::locks::address;
 use crate::work::locks::{acquire, release, try_acquire};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
@@ -27,8 +29,12 @@ unsafe fn simple(p: *mut u32) -> &'static Lock {
     unsafe { &*p.cast::<Lock>() }
 }
 
-/// A lock is made or comes to its end, which concerns no thread: nobody is made one for it.
+/// A lock is made or comes to its end, which concerns no thread: nobody is made one for it, unless a tool may
+/// want to hear of it.
 fn tell_of(event: Event) {
+    if globals_if_ready().is_none() && ompt::is_likely() {
+        current();
+    }
     if observe::wants(Set::LOCKS)
         && let Some(thr) = tls::get()
     {

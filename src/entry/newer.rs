@@ -6,15 +6,16 @@ use super::interop::fortran_string;
 use super::omp::{export, omp_get_num_teams, omp_get_team_num, omp_get_thread_limit};
 use super::target;
 use crate::device::routines::{self, Side};
+use crate::fault::save::{self, SaveKind};
 use crate::icv::{INITIAL_DEVICE, INVALID_DEVICE};
+use crate::stub;
 use crate::team::thread::current;
-use core::ffi::{CStr, c_char};
-use core::ptr::null;
+use crate::tools::ompt;
+use core::ffi::{CStr, c_char, c_void};
+use core::ptr::{null, null_mut};
 
 /// The host's identifier, the same as libgomp's.
 const HOST: &CStr = c"OMP_INITIAL_DEVICE";
-/// What `omp_control_tool` says where there is no tool.
-const NO_TOOL: i32 = -2;
 
 /// Where a device's number leads.
 fn side(device: i32) -> Option<Side> {
@@ -121,10 +122,29 @@ export! {
     /// The function that a pointer of the host's is on the device that executes: here, the same.
     fn GOMP_target_map_indirect_ptr(p: *mut u8) -> *mut u8 { p }
 
-    /// There is no tool.
-    fn omp_control_tool(_command: i32, _modifier: i32, _argument: *mut u8) -> i32 { NO_TOOL }
-    /// Fortran.
-    fn omp_control_tool_(_command: *const i32, _modifier: *const i32) -> i32 { NO_TOOL }
-    /// Fortran, 8-byte integers.
-    fn omp_control_tool_8_(_command: *const i32, _modifier: *const i64) -> i32 { NO_TOOL }
+}
+
+/// The program speaks to the tool that looks on: its answer.
+extern "C" fn control_tool(command: i32, modifier: i32, argument: *mut c_void) -> i32 {
+    let answer = ompt::control(command as u64, modifier as u64, argument);
+    save::point(current(), SaveKind::After(answer as usize));
+    answer
+}
+
+/// Fortran.
+extern "C" fn control_tool_f(command: *const i32, modifier: *const i32) -> i32 {
+    // SAFETY: the program's variables.
+    unsafe { control_tool(*command, *modifier, null_mut()) }
+}
+
+/// Fortran, 8-byte integers.
+extern "C" fn control_tool_8f(command: *const i32, modifier: *const i64) -> i32 {
+    // SAFETY: the program's variables.
+    unsafe { control_tool(*command, *modifier as i32, null_mut()) }
+}
+
+stub! {
+    omp_control_tool => control_tool;
+    omp_control_tool_ => control_tool_f;
+    omp_control_tool_8_ => control_tool_8f;
 }

@@ -13,8 +13,9 @@
 use super::light::light;
 use super::omp::export;
 use crate::fault::save::{self, SaveKind};
+use crate::icv::Sched;
 use crate::observe;
-use crate::observe::event::{Event, Row, Work};
+use crate::observe::event::{Construct, Event, Row, Work};
 use crate::stub;
 use crate::sys::asm::MEMBER;
 use crate::team::member::Member;
@@ -56,16 +57,45 @@ extern "C" fn dispatch(first: u64, count: u64) {
     done(thr);
 }
 
+/// [`begin`] where the compiled code says that it is this loop's, and will say where it ends.
+extern "C" fn begin_told(total: u64) -> u64 {
+    let construct = Construct { schedule: Sched::Static as u8, total, chunk: 0 };
+    current().tell(Event::WorkBegin { work: Work::Loop, construct });
+    begin(total)
+}
+
 /// The share's end.
 extern "C" fn end() {
     let thr = current();
     thr.member().ledger.end_dealt();
+    thr.tell(Event::WorkEnd { work: Work::Loop });
     done(thr);
 }
 
 /// The end of a construct that needs nothing done.
 extern "C" fn passed() {
     done(current());
+}
+
+extern "C" fn single_end() {
+    current().tell(Event::SingleEnd);
+    passed();
+}
+
+extern "C" fn masked_end() {
+    current().tell(Event::MaskedEnd);
+    passed();
+}
+
+/// Does the thread of this number in the team ask? With the region's end told.
+extern "C" fn masked_with_end(number: i32) -> bool {
+    let thr = current();
+    let yes = thr.num() as i32 == number;
+    if yes {
+        thr.tell(Event::MaskedBegin);
+    }
+    save::point(thr, SaveKind::After(yes as usize));
+    yes
 }
 
 /// The event's bit.
@@ -110,11 +140,12 @@ const _: () = assert!(Ledger::DEALT == u64::MAX && Ledger::DEALT_CHUNK == u64::M
 
 stub! {
     promp_static_loop => begin;
-    GOMP_loop_static_worksharing_start => begin;
+    GOMP_loop_static_worksharing_start => begin_told;
     GOMP_loop_static_worksharing_dispatch => dispatch;
     GOMP_loop_static_worksharing_end => end;
-    GOMP_masked_end => passed;
-    GOMP_single_end => passed;
+    GOMP_has_masked_thread_num_with_end => masked_with_end;
+    GOMP_masked_end => masked_end;
+    GOMP_single_end => single_end;
     GOMP_scope_end => passed;
 }
 
@@ -134,6 +165,4 @@ export! {
     fn GOMP_distribute_static_worksharing_end() {}
     /// Does the thread of this number in the team ask? `masked` and `master`.
     fn GOMP_has_masked_thread_num(number: i32) -> bool { current().num() as i32 == number }
-    /// The same, with the construct's end told.
-    fn GOMP_has_masked_thread_num_with_end(number: i32) -> bool { GOMP_has_masked_thread_num(number) }
 }

@@ -61,13 +61,13 @@ pub(super) extern "C" fn atomic_end() {
 /// A merge of several reductions begins.
 pub(super) extern "C" fn reduction_start() {
     let thr = current();
-    acquire(thr, &REDUCTION, Mutex::Atomic);
+    acquire(thr, &REDUCTION, Mutex::Reduction);
     done(thr);
 }
 
 pub(super) extern "C" fn reduction_end() {
     let thr = current();
-    release(thr, &REDUCTION, Mutex::Atomic);
+    release(thr, &REDUCTION, Mutex::Reduction);
     done(thr);
 }
 

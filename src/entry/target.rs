@@ -5,11 +5,12 @@ use super::guarded;
 use super::omp::export;
 use crate::complain;
 use crate::device::backend::Image;
-use crate::device::items::Items;
+use crate::device::items::{self, Items};
 use crate::device::routines::{self, Side};
 use crate::device::{self, Device, constructs, images, native};
 use crate::fault::save::{self, SaveKind};
-use crate::icv::{DEFAULT_DEVICE, INVALID_DEVICE, globals};
+use crate::icv::{DEFAULT_DEVICE, INITIAL_DEVICE, INVALID_DEVICE, globals};
+use crate::observe::event::{Depend, Event, Target};
 use crate::stub;
 use crate::sys::syscall::exit_group;
 use crate::task::{depend, spawn};
@@ -32,34 +33,6 @@ fn check_offload(thr: &'static Thread, device: i32) {
         complain!("OMP_TARGET_OFFLOAD is set to MANDATORY, but device is not available");
         exit_group(1);
     }
-}
-
-/// The thread_limit among a target construct's launch arguments, 0 if there is none.
-///
-/// # Safety
-/// `args` is null or a list in the compiler's format, ended by 0.
-unsafe fn thread_limit(mut args: *const usize) -> u32 {
-    const DEVICES: usize = 0x7f;
-    const SEPARATE: usize = 1 << 7;
-    const WHICH: usize = 0xff00;
-    const THREAD_LIMIT: usize = 2 << 8;
-    // SAFETY: by the caller's promise.
-    unsafe {
-        while !args.is_null() && *args != 0 {
-            let id = *args;
-            args = args.add(1);
-            let value = if id & SEPARATE != 0 {
-                args = args.add(1);
-                *args.sub(1) as isize
-            } else {
-                (id as isize) >> 16
-            };
-            if id & DEVICES == 0 && id & WHICH == THREAD_LIMIT {
-                return value.clamp(0, i32::MAX as isize) as u32;
-            }
-        }
-    }
-    0
 }
 
 /// Copies of the firstprivate data: their addresses replace those in `addrs`.
@@ -122,6 +95,14 @@ fn chosen(thr: &'static Thread, device: i32) -> Option<&'static Device> {
     device::numbered(if matches!(device, DEFAULT | DEFAULT_DEVICE) { icvs.default_device } else { device })
 }
 
+/// A device construct, which is told to those who listen.
+fn construct(thr: &'static Thread, target: Target, on: Option<&'static Device>, f: impl FnOnce()) {
+    let device = on.map_or(INITIAL_DEVICE, |d| d.number as i32);
+    thr.tell(Event::TargetBegin { target, device });
+    f();
+    thr.tell(Event::TargetEnd { target, device });
+}
+
 fn task(thr: &'static Thread) -> usize {
     core::ptr::from_ref(thr.task()) as usize
 }
@@ -141,9 +122,11 @@ extern "C" fn target(
     // SAFETY: the compiler's arguments.
     let items = || unsafe { Items::read_old(n, addrs, sizes, kinds) };
     let on = chosen(thr, device);
-    if !on.is_some_and(|d| constructs::target(d, func, &items(), core::ptr::null(), 0)) {
-        native::run((func, addrs as usize), 0, None);
-    }
+    construct(thr, Target::Region, on, || {
+        if !on.is_some_and(|d| constructs::target(d, func, &items(), core::ptr::null(), 0)) {
+            native::run((func, addrs as usize), 0, None);
+        }
+    });
     save::point(thr, SaveKind::After(0));
 }
 
@@ -163,14 +146,17 @@ extern "C" fn target_ext(
     check_offload(thr, device);
     wait_depend(thr, depend);
     // SAFETY: the compiler's arguments.
-    let (items, limit) = unsafe { (|| Items::read(n, addrs, sizes, kinds), thread_limit(args)) };
+    let (items, limit) =
+        unsafe { (|| Items::read(n, addrs, sizes, kinds), items::argument(args, items::THREAD_LIMIT)) };
     let on = chosen(thr, device);
-    if !on.is_some_and(|d| constructs::target(d, func, &items(), args, limit)) {
-        // SAFETY: as above.
-        let memory = unsafe { copy_firstprivate(n, addrs, sizes, kinds) };
-        native::run((func, addrs as usize), limit, None);
-        drop(memory);
-    }
+    construct(thr, Target::Region, on, || {
+        if !on.is_some_and(|d| constructs::target(d, func, &items(), args, limit)) {
+            // SAFETY: as above.
+            let memory = unsafe { copy_firstprivate(n, addrs, sizes, kinds) };
+            native::run((func, addrs as usize), limit, None);
+            drop(memory);
+        }
+    });
     save::point(thr, SaveKind::After(0));
 }
 
@@ -194,17 +180,23 @@ extern "C" fn data(device: i32, n: usize, addrs: *mut usize, sizes: *const usize
 fn begin_data(device: i32, items: impl Fn() -> Items) {
     let thr = current();
     check_offload(thr, device);
-    if !device::all().is_empty() {
-        constructs::begin_data(task(thr), chosen(thr, device), &items(), None);
-    }
+    let on = chosen(thr, device);
+    construct(thr, Target::Enter, on, || {
+        if !device::all().is_empty() {
+            constructs::begin_data(task(thr), on, &items(), None);
+        }
+    });
     save::point(thr, SaveKind::After(0));
 }
 
 extern "C" fn end_data() {
     let thr = current();
-    if !device::all().is_empty() {
-        constructs::end_data(task(thr));
-    }
+    let on = constructs::inside(task(thr));
+    construct(thr, Target::Exit, on, || {
+        if !device::all().is_empty() {
+            constructs::end_data(task(thr));
+        }
+    });
     save::point(thr, SaveKind::After(0));
 }
 
@@ -218,10 +210,13 @@ extern "C" fn update_old(
 ) {
     let thr = current();
     check_offload(thr, device);
-    if let Some(d) = chosen(thr, device) {
-        // SAFETY: the compiler's arguments.
-        constructs::update(d, &unsafe { Items::read_old(n, addrs, sizes, kinds) }, None, false);
-    }
+    let on = chosen(thr, device);
+    construct(thr, Target::Update, on, || {
+        if let Some(d) = on {
+            // SAFETY: the compiler's arguments.
+            constructs::update(d, &unsafe { Items::read_old(n, addrs, sizes, kinds) }, None, false);
+        }
+    });
     save::point(thr, SaveKind::After(0));
 }
 
@@ -237,10 +232,13 @@ extern "C" fn update(
     let thr = current();
     check_offload(thr, device);
     wait_depend(thr, depend);
-    if let Some(d) = chosen(thr, device) {
-        // SAFETY: the compiler's arguments.
-        constructs::update(d, &unsafe { Items::read(n, addrs, sizes, kinds) }, None, false);
-    }
+    let on = chosen(thr, device);
+    construct(thr, Target::Update, on, || {
+        if let Some(d) = on {
+            // SAFETY: the compiler's arguments.
+            constructs::update(d, &unsafe { Items::read(n, addrs, sizes, kinds) }, None, false);
+        }
+    });
     save::point(thr, SaveKind::After(0));
 }
 
@@ -257,11 +255,15 @@ extern "C" fn enter_exit_data(
     let thr = current();
     check_offload(thr, device);
     wait_depend(thr, depend);
-    if let Some(d) = chosen(thr, device) {
-        // SAFETY: the compiler's arguments.
-        let items = unsafe { Items::read(n, addrs, sizes, kinds) };
-        if flags & EXIT != 0 { constructs::exit_data(d, &items) } else { constructs::enter_data(d, &items) }
-    }
+    let on = chosen(thr, device);
+    let exit = flags & EXIT != 0;
+    construct(thr, if exit { Target::Exit } else { Target::Enter }, on, || {
+        if let Some(d) = on {
+            // SAFETY: the compiler's arguments.
+            let items = unsafe { Items::read(n, addrs, sizes, kinds) };
+            if exit { constructs::exit_data(d, &items) } else { constructs::enter_data(d, &items) }
+        }
+    });
     save::point(thr, SaveKind::After(0));
 }
 
@@ -330,7 +332,7 @@ pub(super) unsafe fn wait_objects(n: i32, objs: *const [usize; 2]) {
     let deps: Vec<depend::Dep> = (0..n.max(0) as usize)
         // SAFETY: by the caller's promise.
         .map(|i| unsafe { *objs.add(i) })
-        .map(|[addr, kind]| (addr, if kind == 1 { depend::Kind::In } else { depend::Kind::Out }))
+        .map(|[addr, kind]| (addr, if kind == 1 { Depend::In } else { Depend::Out }))
         .collect();
     spawn::wait_for(current(), &deps);
 }

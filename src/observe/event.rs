@@ -4,7 +4,7 @@
 //!
 //! Where OpenMP's tools interface (OpenMP 5.1, chapter 4) has a callback for the same thing, the row keeps to
 //! its order and meaning. What compilers put into the program itself is not seen: static loops of unmodified
-//! programs, `masked`, atomics, flushes, reductions.
+//! programs, `masked`, atomics, flushes, reductions. (GCC 17 can make it call where some of them are.)
 
 use super::{OfTask, OfTeam};
 
@@ -19,7 +19,7 @@ pub trait Sort: Copy {
 macro_rules! sorts {
     ($($(#[$doc:meta])* $name:ident { $($(#[$each:meta])* $value:ident,)* })*) => { $(
         $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
         #[repr(u8)]
         pub enum $name { $($(#[$each])* $value),* }
 
@@ -73,6 +73,44 @@ sorts! {
         Atomic,
         /// An ordered region.
         Ordered,
+        /// The merge of several reductions at once, where the compiler calls for it.
+        Reduction,
+    }
+
+    /// How a task depends on an address. From `Out` on one task at a time has it.
+    Depend {
+        /// in
+        In,
+        /// inoutset
+        Set,
+        /// out, inout
+        Out,
+        /// mutexinoutset, which is taken as inout
+        Mutex,
+    }
+
+    /// Device constructs.
+    Target {
+        /// target
+        Region,
+        /// enter data, and the beginning of a data region.
+        Enter,
+        /// exit data, and the end of a data region.
+        Exit,
+        /// update
+        Update,
+    }
+
+    /// What is done with a device's memory.
+    DataOp {
+        /// It is allocated.
+        Alloc,
+        /// It is given back.
+        Free,
+        /// Data go there, from the host or another device.
+        In,
+        /// Data come to the host.
+        Out,
     }
 
     /// What cancellation cancels.
@@ -133,6 +171,20 @@ pub struct Construct {
     pub chunk: u64,
 }
 
+/// What is moved between devices: addresses, with the device that they are of, and how much.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Moved {
+    /// Where to.
+    pub to: (usize, i32),
+    /// Where from.
+    pub from: (usize, i32),
+    /// Bytes; 0: all that is there.
+    pub bytes: usize,
+}
+
+/// A dependence: the address, and how.
+pub type Dep = (usize, Depend);
+
 /// How a task is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TaskForm {
@@ -153,7 +205,7 @@ macro_rules! events {
         /// An event, as listeners get it. See the module's text; the rows tell what each means.
         #[derive(Clone, Copy)]
         #[allow(missing_docs)] // the rows say what their fields are
-        pub enum Event { $($(#[$doc])* $name $({ $($field: $t),* })?),* }
+        pub enum Event<'a> { $($(#[$doc])* $name $({ $($field: $t),* })?),* }
 
         /// The events by name.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -179,7 +231,7 @@ macro_rules! events {
             }
         }
 
-        impl Event {
+        impl Event<'_> {
             /// Which row of the table it is.
             #[inline(always)]
             pub const fn row(&self) -> Row {
@@ -226,8 +278,14 @@ events! {
     WorkBegin { work: Work, construct: Construct } by work: Work;
     /// It has done its part. (Not told at the end of taskloops' tasks: those are tasks.)
     WorkEnd { work: Work } by work: Work;
-    /// A member comes to a `single`. Its end is not told: the compiled code has no call there.
+    /// A member comes to a `single`.
     Single { executes: bool } by executes: bool;
+    /// The end of a `single` for who executes it, where the compiled code says it (GCC 17, -fopenmp-ompt).
+    SingleEnd;
+    /// A `masked` region begins in a thread that executes it, where the compiled code says it (likewise).
+    MaskedBegin;
+    /// It ends.
+    MaskedEnd;
 
     /// A lock is made.
     LockInit { mutex: Mutex, at: usize } by mutex: Mutex;
@@ -244,12 +302,16 @@ events! {
 
     /// An explicit task is created.
     TaskCreate { task: &'static OfTask, form: TaskForm };
+    /// The dependences of a task that was created just now.
+    TaskDepends { task: &'static OfTask, on: &'a [Dep] };
+    /// `task` waits for `before`, which is not done. The lock of their dependences is held.
+    TaskWaits { task: &'static OfTask, before: &'static OfTask };
     /// A thread begins to execute `task`, and leaves `outer` for it.
     TaskBegin { task: &'static OfTask, outer: &'static OfTask };
     /// The task's body has ended, the thread goes back to `outer`. `detached`: the task itself goes on until
     /// its event.
     TaskEnd { task: &'static OfTask, outer: &'static OfTask, detached: bool };
-    /// A task was never executed: cancelled, or empty.
+    /// A task was never executed: cancelled, or empty, as for a `taskwait` with dependences, which is over.
     TaskSkipped { task: &'static OfTask };
     /// The event of a detached task was fulfilled. `ended`: its body had ended before.
     TaskFulfil { task: &'static OfTask, ended: bool };
@@ -273,6 +335,21 @@ events! {
     Cancel { what: Cancelled } by what: Cancelled;
     /// A thread finds that it is cancelled, at a cancellation point.
     CancelFound { what: Cancelled } by what: Cancelled;
+    /// A thread comes to an `error` directive.
+    Error { fatal: bool, message: &'a [u8] } by fatal: bool;
+
+    /// A device is ready to be used.
+    DeviceBegin { number: i32, name: &'static str };
+    /// It is no more.
+    DeviceEnd { number: i32 };
+    /// A device construct begins, for a device by its number (-1: the host).
+    TargetBegin { target: Target, device: i32 } by target: Target;
+    /// It ends.
+    TargetEnd { target: Target, device: i32 } by target: Target;
+    /// An operation on a device's memory begins (its address may not be known yet), or ends.
+    TargetData { end: bool, op: DataOp, moved: Moved } by op: DataOp;
+    /// A kernel begins on a device, or has ended.
+    TargetSubmit { end: bool, teams: u32 } by end: bool;
 
     /// A thread's host has failed: number of the record (fault/record.rs). Told in a signal handler, of a
     /// thread that is in the program's code: listeners take no lock and call nothing of the program's. Of
@@ -307,10 +384,26 @@ impl Set {
         Row::LockNest,
     ]);
     /// Tasks, from their creation on.
-    pub const TASKS: Set =
-        Set::of(&[Row::TaskCreate, Row::TaskBegin, Row::TaskEnd, Row::TaskSkipped, Row::TaskFulfil]);
+    pub const TASKS: Set = Set::of(&[
+        Row::TaskCreate,
+        Row::TaskDepends,
+        Row::TaskWaits,
+        Row::TaskBegin,
+        Row::TaskEnd,
+        Row::TaskSkipped,
+        Row::TaskFulfil,
+    ]);
     /// Waiting for locks, where somebody else has them.
     pub const PAUSES: Set = Set::of(&[Row::PauseBegin, Row::PauseEnd]);
+    /// Devices.
+    pub const TARGETS: Set = Set::of(&[
+        Row::DeviceBegin,
+        Row::DeviceEnd,
+        Row::TargetBegin,
+        Row::TargetEnd,
+        Row::TargetData,
+        Row::TargetSubmit,
+    ]);
     /// Waiting in tasks.
     pub const TASK_SYNC: Set = Set::of(&[Row::TaskSyncBegin, Row::TaskSyncArrive, Row::TaskSyncLeave]);
     /// What happens in calls that have a light way (entry/light.rs): wanted, they all take the usual one.

@@ -36,7 +36,7 @@ pub struct Told<'a> {
     /// The thread; `None` where the row says "of nobody".
     pub thread: Option<&'static OfThread>,
     /// What happens.
-    pub event: &'a Event,
+    pub event: &'a Event<'a>,
 }
 
 /// The words that listeners keep with an object.
@@ -113,6 +113,12 @@ pub fn want(events: Set) {
 #[inline(always)]
 pub fn wants(events: Set) -> bool {
     WANTED.load(Relaxed) & events.0 != 0
+}
+
+/// Is there somebody who wants one of these, or may come to want it?
+pub fn somebody_may_want(events: Set) -> bool {
+    let all = LISTENERS[..COUNT.load(Acquire)].iter().filter_map(Own::get);
+    all.into_iter().any(|l| l.wants.0 & events.0 != 0)
 }
 
 /// `event` happens to the calling thread.

@@ -9,26 +9,15 @@
 //! Memory is kept for reuse: that of a task's node with the task, an address's entry in the map for as long as not too many lie idle.
 
 use super::Task;
+pub use crate::observe::event::Dep;
+use crate::observe::event::{Depend as Kind, Event};
 use crate::sys::lock::Locked;
+use crate::team::thread::Thread;
 use core::hash::{BuildHasherDefault, Hasher};
 use core::sync::atomic::Ordering::*;
 use smallvec::SmallVec;
 use std::cell::UnsafeCell;
 use std::collections::HashMap;
-
-/// How a task depends on an address.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    /// in
-    In,
-    /// out, inout, mutexinoutset
-    Out,
-    /// inoutset
-    Set,
-}
-
-/// One dependence.
-pub type Dep = (usize, Kind);
 
 /// A clause's dependences: most have a few.
 pub type Deps = SmallVec<[Dep; 8]>;
@@ -51,14 +40,17 @@ pub unsafe fn decode(depend: *const usize) -> Deps {
             let (n, writes, mutexes, reads) = (word(1), word(2), word(3), word(4));
             for i in 0..n {
                 let entry = word(5 + i);
-                if i < writes + mutexes {
+                if i < writes {
                     out.push((entry, Kind::Out));
+                } else if i < writes + mutexes {
+                    out.push((entry, Kind::Mutex));
                 } else if i < writes + mutexes + reads {
                     out.push((entry, Kind::In));
                 } else {
                     let obj = entry as *const usize;
                     let kind = match *obj.add(1) {
                         1 => Kind::In,
+                        4 => Kind::Mutex,
                         5 => Kind::Set,
                         _ => Kind::Out,
                     };
@@ -123,7 +115,7 @@ const ALL_MEMORY: usize = 0;
 
 impl Map {
     /// Makes `t` wait for tasks that depend on all memory, or, if it does so itself, for all.
-    fn wait_across(&self, t: &'static Task, deps: &[Dep]) -> u32 {
+    fn wait_across(&self, t: &'static Task, deps: &[Dep], waits: impl Fn(&'static Task)) -> u32 {
         let everything = deps.iter().any(|d| d.0 == ALL_MEMORY);
         if !everything && self.all == 0 {
             return 0;
@@ -132,6 +124,7 @@ impl Map {
         for e in self.entries.iter().filter(|e| everything || e.address == ALL_MEMORY) {
             for &(_, before) in e.touches.iter().filter(|(_, b)| !core::ptr::eq(*b, t)) {
                 before.node.dependents.get().push(t);
+                waits(before);
                 unmet += 1;
             }
         }
@@ -200,10 +193,22 @@ impl Children {
         })
     }
 
-    /// Makes `t` wait for what `deps` say. With `enter`, later tasks wait for it in turn. True if it has nothing to wait for.
-    pub fn register(&self, t: &'static Task, deps: &[Dep], enter: bool) -> bool {
+    /// Makes `t`, which `thr` has created, wait for what `deps` say. With `enter`, later tasks wait for it in
+    /// turn. True if it has nothing to wait for. With `TELL` somebody may listen.
+    pub fn register<const TELL: bool>(
+        &self,
+        thr: &'static Thread,
+        t: &'static Task,
+        deps: &[Dep],
+        enter: bool,
+    ) -> bool {
+        let waits = |before: &'static Task| {
+            if TELL {
+                thr.tell(Event::TaskWaits { task: &t.words, before: &before.words });
+            }
+        };
         self.0.with(|map| {
-            let mut unmet = map.wait_across(t, deps);
+            let mut unmet = map.wait_across(t, deps, waits);
             for &(address, kind) in deps {
                 let i = map.entry(address);
                 let touches = &mut map.entries[i as usize].touches;
@@ -212,6 +217,7 @@ impl Children {
                     let free = matches!((k, kind), (Kind::In, Kind::In) | (Kind::Set, Kind::Set));
                     if !free && !core::ptr::eq(before, t) {
                         before.node.dependents.get().push(t);
+                        waits(before);
                         unmet += 1;
                     }
                 }
@@ -221,11 +227,11 @@ impl Children {
                 if touches.is_empty() {
                     map.idle -= 1;
                 }
-                if kind == Kind::Out {
+                if kind >= Kind::Out {
                     // Whoever comes later waits for `t`, which waits for these.
                     touches.retain(|(_, b)| core::ptr::eq(*b, t));
                 }
-                if !touches.iter().any(|(k, b)| core::ptr::eq(*b, t) && (*k == kind || *k == Kind::Out)) {
+                if !touches.iter().any(|(k, b)| core::ptr::eq(*b, t) && (*k == kind || *k >= Kind::Out)) {
                     touches.push((kind, t));
                 }
                 if address == ALL_MEMORY {

@@ -281,9 +281,15 @@ impl TaskPool {
     }
 
     /// Adds one with dependences, a child of the current task, among whose `children` they are.
-    pub fn add_dependent(&self, thr: &'static Thread, t: &'static Task, children: &Children, deps: &[Dep]) {
+    pub fn add_dependent<const TELL: bool>(
+        &self,
+        thr: &'static Thread,
+        t: &'static Task,
+        children: &Children,
+        deps: &[Dep],
+    ) {
         self.count_new(thr, t);
-        let ready = children.register(t, deps, true);
+        let ready = children.register::<TELL>(thr, t, deps, true);
         // Else whoever meets the last one sees to it.
         if ready && (t.priority.get() > 0 || !thr.member().tasks.deque.push(word(t))) {
             self.list.with(|list| self.push(list, t));

@@ -70,6 +70,9 @@ fn tell_create(thr: &'static Thread, t: &'static Task, s: &Spec, undeferred: boo
         dependences: deps.len() as u32,
     };
     thr.tell(Event::TaskCreate { task: &t.words, form });
+    if !deps.is_empty() {
+        thr.tell(Event::TaskDepends { task: &t.words, on: deps });
+    }
 }
 
 #[inline(always)]
@@ -154,7 +157,7 @@ fn spawn_special<const TELL: bool>(thr: &'static Thread, s: &Spec) {
     if deps.is_empty() {
         team.tasks.add(thr, t);
     } else {
-        team.tasks.add_dependent(thr, t, Children::of(parent), &deps);
+        team.tasks.add_dependent::<TELL>(thr, t, Children::of(parent), &deps);
     }
     team.event.notify();
 }
@@ -212,7 +215,7 @@ fn set_bounds(s: &Spec, block: usize) {
 #[inline(never)]
 fn execute_now(thr: &'static Thread, t: &'static Task, s: &Spec, deps: &[Dep]) {
     if !deps.is_empty() {
-        wait_for(thr, deps);
+        wait_for_quietly(thr, deps);
     }
     let arg = match s.copy {
         Some(_) => {
@@ -240,16 +243,49 @@ fn execute_now(thr: &'static Thread, t: &'static Task, s: &Spec, deps: &[Dep]) {
 
 /// Waits until the current task's children that `deps` depend on are done, executing children meanwhile.
 pub fn wait_for(thr: &'static Thread, deps: &[Dep]) {
-    let task = thr.task();
-    let Some(children) = task.depends.get() else { return };
+    if thr.light.get() == 0 {
+        wait_for_told(thr, deps);
+    } else {
+        wait_for_quietly(thr, deps);
+    }
+}
+
+/// [`wait_for`] where somebody may listen: it is an empty task for them, which its creator waits for.
+#[cold]
+#[inline(never)]
+fn wait_for_told(thr: &'static Thread, deps: &[Dep]) {
     let waiter = Task::explicit(thr);
     waiter.team.set(None);
-    if !children.register(waiter, deps, false) {
+    let form = TaskForm { undeferred: true, dependences: deps.len() as u32, ..TaskForm::default() };
+    thr.tell(Event::TaskCreate { task: &waiter.words, form });
+    thr.tell(Event::TaskDepends { task: &waiter.words, on: deps });
+    if let Some(children) = thr.task().depends.get() {
+        wait_as::<true>(thr, waiter, children, deps);
+    }
+    thr.tell(Event::TaskSkipped { task: &waiter.words });
+    waiter.free(thr, false);
+}
+
+fn wait_for_quietly(thr: &'static Thread, deps: &[Dep]) {
+    let Some(children) = thr.task().depends.get() else { return };
+    let waiter = Task::explicit(thr);
+    waiter.team.set(None);
+    wait_as::<false>(thr, waiter, children, deps);
+    waiter.free(thr, false);
+}
+
+#[inline(always)]
+fn wait_as<const TELL: bool>(
+    thr: &'static Thread,
+    waiter: &'static Task,
+    children: &'static Children,
+    deps: &[Dep],
+) {
+    if !children.register::<TELL>(thr, waiter, deps, false) {
         TaskPool::wait_below(thr, Pause::Taskwait, || waiter.unmet.load(Acquire) == 0);
         // Whoever met the last dependence has let go of the waiter once it has left.
         children.settle();
     }
-    waiter.free(thr, false);
 }
 
 /// `taskwait depend nowait`: an empty task with dependences.
@@ -262,7 +298,12 @@ pub fn empty(thr: &'static Thread, deps: &[Dep]) {
     t.call.set((0, 0));
     let form = TaskForm { dependences: deps.len() as u32, ..TaskForm::default() };
     thr.tell(Event::TaskCreate { task: &t.words, form });
-    team.tasks.add_dependent(thr, t, Children::of(parent), deps);
+    if thr.light.get() == 0 {
+        thr.tell(Event::TaskDepends { task: &t.words, on: deps });
+        team.tasks.add_dependent::<true>(thr, t, Children::of(parent), deps);
+    } else {
+        team.tasks.add_dependent::<false>(thr, t, Children::of(parent), deps);
+    }
     team.event.notify();
 }
 

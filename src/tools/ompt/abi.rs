@@ -56,6 +56,15 @@ pub struct DispatchChunk {
     pub iterations: u64,
 }
 
+/// `ompt_dependence_t`.
+#[repr(C)]
+pub struct Dependence {
+    /// The address, as `ompt_data_t`.
+    pub at: u64,
+    /// `ompt_dependence_type_t`.
+    pub how: u32,
+}
+
 /// `ompt_start_tool_result_t`.
 #[repr(C)]
 pub struct Started {
@@ -129,6 +138,7 @@ values! {
         BARRIER_IMPLEMENTATION = 4,
         TASKWAIT = 5,
         TASKGROUP = 6,
+        REDUCTION = 7,
         BARRIER_IMPLICIT_WORKSHARE = 8,
         BARRIER_IMPLICIT_PARALLEL = 9,
     }
@@ -142,6 +152,10 @@ values! {
         ATOMIC = 6,
         ORDERED = 7,
     }
+    /// `ompt_dependence_type_t`.
+    dependence { IN = 1, INOUT = 3, MUTEXINOUTSET = 4, INOUTSET = 7, }
+    /// `ompt_severity_t`.
+    severity { WARNING = 1, FATAL = 2, }
     /// `ompt_cancel_flag_t`.
     cancel {
         PARALLEL = 1,
@@ -156,6 +170,7 @@ values! {
     state {
         WORK_SERIAL = 0x000,
         WORK_PARALLEL = 0x001,
+        WORK_REDUCTION = 0x002,
         WAIT_BARRIER_IMPLICIT_PARALLEL = 0x011,
         WAIT_BARRIER_IMPLICIT_WORKSHARE = 0x012,
         WAIT_BARRIER_EXPLICIT = 0x014,
@@ -176,6 +191,7 @@ values! {
 pub const STATES: &[(u32, &core::ffi::CStr)] = &[
     (state::WORK_SERIAL, c"ompt_state_work_serial"),
     (state::WORK_PARALLEL, c"ompt_state_work_parallel"),
+    (state::WORK_REDUCTION, c"ompt_state_work_reduction"),
     (state::WAIT_BARRIER_IMPLICIT_PARALLEL, c"ompt_state_wait_barrier_implicit_parallel"),
     (state::WAIT_BARRIER_IMPLICIT_WORKSHARE, c"ompt_state_wait_barrier_implicit_workshare"),
     (state::WAIT_BARRIER_EXPLICIT, c"ompt_state_wait_barrier_explicit"),
@@ -242,22 +258,27 @@ callbacks! {
         prior: DataPtr, status: u32, next: DataPtr);
     implicit_task = 7, Always, [ImplicitBegin, ImplicitEnd], (
         endpoint: u32, parallel: DataPtr, task: DataPtr, size: u32, index: u32, flags: u32);
-    target = 8, Never, [];
-    target_data_op = 9, Never, [];
-    target_submit = 10, Never, [];
+    target = 8, Always, [TargetBegin, TargetEnd], (
+        kind: u32, endpoint: u32, device: i32, task: DataPtr, target: u64, site: usize);
+    target_data_op = 9, Always, [TargetData], (
+        target: u64, id: u64, op: u32, from: usize, from_device: i32, to: usize, to_device: i32,
+        bytes: usize, site: usize);
+    target_submit = 10, Always, [TargetSubmit], (target: u64, id: u64, teams: u32);
     control_tool = 11, Always, [], (command: u64, modifier: u64, argument: *mut c_void, site: usize) -> i32;
-    device_initialize = 12, Never, [];
-    device_finalize = 13, Never, [];
+    device_initialize = 12, Always, [DeviceBegin], (
+        device: i32, kind: *const c_char, handle: usize, lookup: usize, documentation: *const c_char);
+    device_finalize = 13, Always, [DeviceEnd], (device: i32);
     device_load = 14, Never, [];
     device_unload = 15, Never, [];
     sync_region_wait = 16, Always, [TaskSyncArrive, TaskSyncLeave], (
         kind: u32, endpoint: u32, parallel: DataPtr, task: DataPtr, site: usize);
     mutex_released = 17, Sometimes, [LockGive], (kind: u32, id: usize, site: usize);
-    dependences = 18, Never, [];
-    task_dependence = 19, Never, [];
-    work = 20, Sometimes, [WorkBegin, WorkEnd, Single], (
+    dependences = 18, Always, [TaskDepends], (task: DataPtr, on: *const Dependence, n: i32);
+    task_dependence = 19, Always, [TaskWaits], (source: DataPtr, sink: DataPtr);
+    work = 20, Sometimes, [WorkBegin, WorkEnd, Single, SingleEnd], (
         kind: u32, endpoint: u32, parallel: DataPtr, task: DataPtr, count: u64, site: usize);
-    masked = 21, Never, [];
+    masked = 21, Sometimes, [MaskedBegin, MaskedEnd], (
+        endpoint: u32, parallel: DataPtr, task: DataPtr, site: usize);
     target_map = 22, Never, [];
     sync_region = 23, Always, [TaskSyncBegin, TaskSyncLeave], (
         kind: u32, endpoint: u32, parallel: DataPtr, task: DataPtr, site: usize);
@@ -269,13 +290,19 @@ callbacks! {
     nest_lock = 28, Always, [LockNest], (endpoint: u32, id: usize, site: usize);
     flush = 29, Never, [];
     cancel = 30, Always, [Cancel, CancelFound, TaskSkipped], (task: DataPtr, flags: u32, site: usize);
-    reduction = 31, Never, [];
+    reduction = 31, Sometimes, [LockGot, LockGive], (
+        kind: u32, endpoint: u32, parallel: DataPtr, task: DataPtr, site: usize);
     dispatch = 32, Sometimes, [Chunk], (parallel: DataPtr, task: DataPtr, kind: u32, instance: u64);
-    target_emi = 33, Never, [];
-    target_data_op_emi = 34, Never, [];
-    target_submit_emi = 35, Never, [];
+    target_emi = 33, Always, [TargetBegin, TargetEnd], (
+        kind: u32, endpoint: u32, device: i32, task: DataPtr, target_task: DataPtr, target: DataPtr,
+        site: usize);
+    target_data_op_emi = 34, Always, [TargetData], (
+        endpoint: u32, target_task: DataPtr, target: DataPtr, id: *mut u64, op: u32, from: usize,
+        from_device: i32, to: usize, to_device: i32, bytes: usize, site: usize);
+    target_submit_emi = 35, Always, [TargetSubmit], (
+        endpoint: u32, target: DataPtr, id: *mut u64, teams: u32);
     target_map_emi = 36, Never, [];
-    error = 37, Never, [];
+    error = 37, Always, [Error], (severity: u32, message: *const u8, length: usize, site: usize);
 }
 
 /// What the tool has registered, by number.

@@ -34,8 +34,25 @@ pub struct ThreadInfo {
     pub lock: AtomicUsize,
     before: [Own<u32>; DEPTH],
     depth: Own<usize>,
+    /// The device construct that it is in.
+    pub target: TargetInfo,
     /// Does the lock that it wants come by a test?
     pub tests: Own<bool>,
+}
+
+/// Of a device construct; one within another, on the host, is not told apart.
+#[derive(Default)]
+pub struct TargetInfo {
+    /// The tool's.
+    pub data: Data,
+    /// The number that the runtime gives it, 0 outside of one.
+    pub id: Own<u64>,
+    /// How many it is in.
+    pub depth: Own<u32>,
+    /// Its device.
+    pub device: Own<i32>,
+    /// The number of the operation that is under way: the tool's, or the runtime's.
+    pub operation: Data,
 }
 
 /// Of a task; written by who creates it, then by who executes it.
@@ -54,8 +71,6 @@ pub struct TaskInfo {
     pub team: Own<Option<&'static TeamInfo>>,
     /// The base of the activation that it was begun in.
     base: Own<usize>,
-    /// Its arguments: (address, bytes).
-    pub memory: Own<(usize, usize)>,
     /// What the constructs that it is in have to do: worksharing, taskloop.
     pub counts: Own<(u64, u64)>,
     /// Is it in a `single` whose end it has not come to, as far as is known?
@@ -156,7 +171,6 @@ impl TaskInfo {
         self.outer.set(by);
         self.team.set(by.and_then(|t| t.team.get()));
         self.base.set(0);
-        self.memory.set((0, 0));
         self.counts.set((0, 0));
         self.single.set(false);
         self.cancelled.set(false);

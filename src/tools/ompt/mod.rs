@@ -10,6 +10,7 @@ pub mod abi;
 mod info;
 mod load;
 mod points;
+mod target;
 mod tell;
 
 use crate::observe::event::{Row, Set};
@@ -62,19 +63,22 @@ pub fn is_active() -> bool {
 pub fn start() {
     let Some(tool) = load::find() else { return };
     let Some(initialize) = tool.initialize else { return };
+    // Before the tool asks for devices: they look whether somebody may listen.
+    let listener = Listener { wants: WANTS, told: tell::told };
+    let Some(word) = observe::register_for(listener, Set::NONE) else { return };
+    WORD.set(Some(word));
     PHASE.store(STARTS, Relaxed);
+    // Before the devices': they end first then.
+    // SAFETY: the handler lives as long as the process.
+    unsafe { libc::atexit(at_exit) };
     let wants_to = initialize(points::lookup as *const () as usize, points::host(), tool.data.ptr()) != 0;
     if !wants_to {
         PHASE.store(NONE, Relaxed);
         return;
     }
     TOOL.set(Some(tool));
-    let listener = Listener { wants: WANTS, told: tell::told };
-    let Some(word) = observe::register_for(listener, ALWAYS.and(points::wanted())) else { return };
-    WORD.set(Some(word));
     PHASE.store(ACTIVE, Release);
-    // SAFETY: the handler lives as long as the process.
-    unsafe { libc::atexit(at_exit) };
+    observe::want(ALWAYS.and(points::wanted()));
     // The tool has called the runtime already, which had nobody to tell.
     if let Some(thr) = tls::get() {
         tell::thread_begins(thr, false);

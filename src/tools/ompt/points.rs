@@ -145,7 +145,7 @@ extern "C" fn get_state(lock: *mut u64) -> i32 {
         // SAFETY: the tool's variable.
         unsafe { put(lock, info.lock.load(Relaxed) as u64) };
     }
-    let works = matches!(now, state::WORK_SERIAL | state::WORK_PARALLEL);
+    let works = matches!(now, state::WORK_SERIAL | state::WORK_PARALLEL | state::WORK_REDUCTION);
     let inside = thr.in_runtime.load(Relaxed) != 0 && thr.calls_out.load(Relaxed) == 0;
     (if works && inside { state::OVERHEAD } else { now }) as i32
 }
@@ -198,7 +198,8 @@ extern "C" fn get_task_info(
 }
 
 extern "C" fn get_task_memory(at: *mut *mut c_void, size: *mut usize, _block: i32) -> i32 {
-    let (memory, bytes) = task_at(0).map_or((0, 0), |t| t.memory.get());
+    let task = me().and_then(|(thr, _)| thr.task.get());
+    let (memory, bytes) = task.filter(|t| t.is_explicit()).map_or((0, 0), |t| t.args.get());
     // SAFETY: the tool's variables.
     unsafe {
         put(at, memory as *mut c_void);
@@ -208,17 +209,29 @@ extern "C" fn get_task_memory(at: *mut *mut c_void, size: *mut usize, _block: i3
     0
 }
 
-extern "C" fn get_target_info(_device: *mut u64, _target: *mut u64, _operation: *mut u64) -> i32 {
-    NOT_THERE
+extern "C" fn get_target_info(device: *mut u64, target: *mut u64, operation: *mut u64) -> i32 {
+    let Some(t) = me().map(|(_, i)| &i.target).filter(|t| t.depth.get() > 0) else { return 0 };
+    // SAFETY: the tool's variables; the operation's word is the caller's.
+    unsafe {
+        put(device, t.device.get() as u64);
+        put(target, t.id.get());
+        put(operation, *t.operation.ptr());
+    }
+    1
 }
 
 extern "C" fn get_num_devices() -> i32 {
-    device::all().len() as i32
+    host()
+}
+
+/// A number that nobody else gets.
+pub fn unique_id() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Relaxed) + 1
 }
 
 extern "C" fn get_unique_id() -> u64 {
-    static LAST: AtomicU64 = AtomicU64::new(0);
-    LAST.fetch_add(1, Relaxed) + 1
+    unique_id()
 }
 
 extern "C" fn finalize_tool() {

@@ -4,7 +4,7 @@
 use super::abi::{self, call, cancel, mutex, parallel, scope, state, status, sync, task, work};
 use super::info::{TaskInfo, TeamInfo, ThreadInfo};
 use super::is_active;
-use crate::observe::event::{Cancelled, Event, Mutex, Pause, Sync, TaskForm, Work};
+use crate::observe::event::{Cancelled, Dep, Depend, Event, Mutex, Pause, Sync, TaskForm, Work};
 use crate::observe::{OfTask, OfTeam, Told};
 use crate::say;
 use crate::sys::asm;
@@ -13,12 +13,13 @@ use crate::team::thread::Thread;
 use crate::team::{pool, setup};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::*;
+use smallvec::SmallVec;
 
 /// A thread to which something happens.
 #[derive(Clone, Copy)]
-struct Me {
+pub(super) struct Me {
     thr: &'static Thread,
-    info: &'static ThreadInfo,
+    pub(super) info: &'static ThreadInfo,
 }
 
 /// See the module's text.
@@ -52,6 +53,9 @@ pub fn told(t: &Told) {
         Event::WorkBegin { work, construct } => me.work_begins(work, construct.total),
         Event::WorkEnd { work } => me.work_ends(work),
         Event::Single { executes } => me.single(executes),
+        Event::SingleEnd => me.single_is_over(),
+        Event::MaskedBegin => me.masked(scope::BEGIN),
+        Event::MaskedEnd => me.masked(scope::END),
         Event::Chunk { work, lo, hi } => me.chunk(work, lo, hi),
         Event::LockInit { mutex, at } => {
             me.calls(|site| call::lock_init(kind_of_lock(mutex, false), 0, 0, at, site));
@@ -59,6 +63,9 @@ pub fn told(t: &Told) {
         Event::LockDestroy { mutex, at } => {
             me.calls(|site| call::lock_destroy(kind_of_lock(mutex, false), at, site));
         }
+        Event::LockWait { mutex: Mutex::Reduction, .. } => {}
+        Event::LockGot { mutex: Mutex::Reduction, .. } => me.reduction(scope::BEGIN),
+        Event::LockGive { mutex: Mutex::Reduction, .. } => me.reduction(scope::END),
         Event::LockWait { mutex, at, test } => {
             info.tests.set(test);
             me.calls(|site| call::mutex_acquire(kind_of_lock(mutex, test), 0, 0, at, site));
@@ -74,6 +81,11 @@ pub fn told(t: &Told) {
             me.calls(|site| call::nest_lock(if more { scope::BEGIN } else { scope::END }, at, site));
         }
         Event::TaskCreate { task, form } => me.task_is_created(task, form),
+        Event::TaskDepends { task, on } => me.task_depends(task, on),
+        Event::TaskWaits { task, before } => {
+            let (Some(sink), Some(source)) = (TaskInfo::of(task), TaskInfo::of(before)) else { return };
+            me.calls(|_| call::task_dependence(source.data.ptr(), sink.data.ptr()));
+        }
         Event::TaskBegin { task, .. } => me.task_begins(task),
         Event::TaskEnd { task, detached, .. } => me.task_ends(task, detached),
         Event::TaskSkipped { task } => me.task_is_skipped(task),
@@ -95,6 +107,16 @@ pub fn told(t: &Told) {
         Event::HelpEnd | Event::PauseEnd { .. } => info.leave(),
         Event::Cancel { what } => me.cancels(what, cancel::ACTIVATED),
         Event::CancelFound { what } => me.cancels(what, cancel::DETECTED),
+        Event::Error { fatal, message } => {
+            let severity = if fatal { abi::severity::FATAL } else { abi::severity::WARNING };
+            me.calls(|site| call::error(severity, message.as_ptr(), message.len(), site));
+        }
+        Event::DeviceBegin { number, name } => me.device_begins(number, name),
+        Event::DeviceEnd { number } => me.device_ends(number),
+        Event::TargetBegin { target, device } => me.target_begins(target, device),
+        Event::TargetEnd { target, .. } => me.target_ends(target),
+        Event::TargetData { end, op, moved } => me.target_moves(end, op, moved),
+        Event::TargetSubmit { end, teams } => me.target_is_submitted(end, teams),
         Event::Failure { .. } | Event::Recovery { .. } | Event::ThreadBegin { .. } => {}
     }
 }
@@ -167,7 +189,7 @@ fn kind_of_lock(m: Mutex, test: bool) -> u32 {
         (Mutex::Nest, false) => mutex::NEST_LOCK,
         (Mutex::Nest, true) => mutex::TEST_NEST_LOCK,
         (Mutex::Critical, _) => mutex::CRITICAL,
-        (Mutex::Atomic, _) => mutex::ATOMIC,
+        (Mutex::Atomic | Mutex::Reduction, _) => mutex::ATOMIC,
         (Mutex::Ordered, _) => mutex::ORDERED,
     }
 }
@@ -176,7 +198,7 @@ fn state_of_lock(m: Mutex) -> u32 {
     match m {
         Mutex::Lock | Mutex::Nest => state::WAIT_LOCK,
         Mutex::Critical => state::WAIT_CRITICAL,
-        Mutex::Atomic => state::WAIT_ATOMIC,
+        Mutex::Atomic | Mutex::Reduction => state::WAIT_ATOMIC,
         Mutex::Ordered => state::WAIT_ORDERED,
     }
 }
@@ -194,7 +216,7 @@ const REGION: u32 = parallel::INVOKER_RUNTIME | parallel::TEAM;
 
 impl Me {
     /// Calls the tool: `f` gets where the runtime was called.
-    fn calls(self, f: impl FnOnce(usize)) {
+    pub(super) fn calls(self, f: impl FnOnce(usize)) {
         let site = self.site();
         self.thr.call_out(|| f(site));
     }
@@ -215,7 +237,7 @@ impl Me {
     }
 
     /// The tool's words of its region and its task.
-    fn words(self) -> (*mut u64, *mut u64) {
+    pub(super) fn words(self) -> (*mut u64, *mut u64) {
         self.task().map_or((null_mut(), null_mut()), |t| (t.parallel(), t.data.ptr()))
     }
 
@@ -378,6 +400,21 @@ impl Me {
         }
     }
 
+    fn masked(self, endpoint: u32) {
+        let (region, task) = self.words();
+        self.calls(|site| call::masked(endpoint, region, task, site));
+    }
+
+    fn reduction(self, endpoint: u32) {
+        let (region, task) = self.words();
+        self.calls(|site| call::reduction(sync::REDUCTION, endpoint, region, task, site));
+        if endpoint == scope::BEGIN {
+            self.info.enter(state::WORK_REDUCTION);
+        } else {
+            self.info.leave();
+        }
+    }
+
     fn chunk(self, work: Work, lo: u64, hi: u64) {
         let (region, task) = self.words();
         if work == Work::Sections {
@@ -402,6 +439,20 @@ impl Me {
         let depends = i32::from(form.dependences > 0);
         self.calls(|site| call::task_create(t.data.ptr(), t.frame(), new.data.ptr(), flags, depends, site));
         t.leaves_runtime();
+    }
+
+    fn task_depends(self, task: &'static OfTask, on: &[Dep]) {
+        let Some(t) = TaskInfo::of(task) else { return };
+        let how = |d: Depend| match d {
+            Depend::In => abi::dependence::IN,
+            Depend::Set => abi::dependence::INOUTSET,
+            // out and inout look alike in what GCC compiles.
+            Depend::Out => abi::dependence::INOUT,
+            Depend::Mutex => abi::dependence::MUTEXINOUTSET,
+        };
+        let list: SmallVec<[abi::Dependence; 8]> =
+            on.iter().map(|&(at, d)| abi::Dependence { at: at as u64, how: how(d) }).collect();
+        self.calls(|_| call::dependences(t.data.ptr(), list.as_ptr(), list.len() as i32));
     }
 
     fn task_begins(self, task: &'static OfTask) {
