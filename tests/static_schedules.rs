@@ -72,7 +72,7 @@ fn free_loops_are_tuned_and_others_are_not() {
     let first = run("30");
     let functions: BTreeSet<_> = first.iter().filter_map(|t| t.function.split('.').next()).collect();
     assert!(functions.len() >= 5 && functions.iter().all(|f| f.starts_with("free_")), "{functions:?}");
-    for choice in ["dynamic,N/64", "guided,N/16", "given@1"] {
+    for choice in ["dynamic,N/64", "guided,N/16", "given@1", "given@2"] {
         let text = std::fs::read_to_string(&tune).expect("written");
         let entry = |l: &str| {
             let word = |w: &str| match w.split_once('=') {

@@ -69,6 +69,21 @@ pub fn team_for(thr: &'static Thread, call: usize, threads: u32, flags: u32) -> 
     (set_up(thr, call, asked), false)
 }
 
+/// The team of a region whose number of threads the tuner decides about; `None`: it does not.
+#[cold]
+#[inline(never)]
+fn as_tuned(thr: &'static Thread, call: usize, wanted: u32) -> Option<&'static Team> {
+    let dynamic = thr.task().icvs.get().dynamic;
+    if thr.team().level.get() != 0 || wanted < 2 || !regions::any(dynamic) {
+        return None;
+    }
+    let (fed, measured) = regions::threads(call, wanted, dynamic);
+    let team = if fed == 1 { alone(thr) } else { assemble(thr, fed) };
+    // Taken by the region's end.
+    team.primary.measured.set(measured);
+    Some(team)
+}
+
 /// Is `thr` prepared for regions of setting-up `since` as member `m`?
 #[inline(always)]
 pub fn is_prepared(thr: &'static Thread, m: &'static Member, since: u64) -> bool {
@@ -83,18 +98,12 @@ fn set_up(thr: &'static Thread, call: usize, asked: Asked) -> &'static Team {
     let outer_team = outer.team();
     let task = thr.task();
     let wanted = team_size(thr, asked);
-    let dynamic = task.icvs.get().dynamic;
-    let tuned =
-        g.promp.constructs == Constructs::Tuned && outer_team.level.get() == 0 && regions::any(dynamic);
-    let mut measured = None;
-    let team = if tuned && wanted > 1 {
-        let (fed, begun) = regions::threads(call, wanted, dynamic);
-        measured = begun;
-        if fed == 1 { alone(thr) } else { assemble(thr, fed) }
-    } else {
-        assemble(thr, wanted)
+    let chosen = match g.promp.constructs {
+        Constructs::Tuned => as_tuned(thr, call, wanted),
+        _ => None,
     };
-    team.primary.measured.set(measured);
+    let tuned = chosen.is_some();
+    let team = chosen.unwrap_or_else(|| assemble(thr, wanted));
     let n = team.size();
     team.way.update(Way::of(n));
     team.primary.parent.set(Some(outer));

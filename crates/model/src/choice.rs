@@ -38,14 +38,16 @@ impl Choice {
     pub const GIVEN: Self = Self { deal: Deal::Given, threads: 0 };
 
     /// The schedule for `total` iterations that the program deals by `given` to `p` threads. Chunks are whole
-    /// numbers of the program's own: that a thread gets several at once nobody can observe. One thread alone
-    /// that is fed: the first to come gets it all.
+    /// numbers of the program's own: that a thread gets several at once nobody can observe. Where k of p
+    /// threads are fed, the first to come get the k blocks.
     pub fn schedule(self, total: u64, given: Schedule, p: u32) -> Schedule {
         let unit = given.chunk.max(1);
         let whole = |n: u64| n.div_ceil(unit).max(1).saturating_mul(unit);
         let part = |parts: u32| whole(total / u64::from(parts.max(1)));
         match self.deal {
-            _ if self.threads == 1 && p > 1 => Schedule::new(Kind::Dynamic, whole(total)),
+            _ if (1..p).contains(&self.threads) => {
+                Schedule::new(Kind::Dynamic, whole(total.div_ceil(u64::from(self.threads))))
+            }
             Deal::Given => given,
             Deal::Blocks if unit == 1 => Schedule::BLOCKS,
             Deal::Blocks => Schedule::new(Kind::Static, whole(total.div_ceil(u64::from(p.max(1))))),
@@ -156,6 +158,11 @@ mod tests {
         assert_eq!(blocks.schedule(1001, given, 2), Schedule::BLOCKS);
         let one = Choice { deal: Deal::Given, threads: 1 };
         assert_eq!(one.schedule(10, four, 2), Schedule::new(Kind::Dynamic, 12));
+        // Two of four threads: two blocks, of whole chunks.
+        let two = Choice { deal: Deal::Given, threads: 2 };
+        assert_eq!(two.schedule(1001, given, 4), Schedule::new(Kind::Dynamic, 501));
+        assert_eq!(two.schedule(1001, four, 4), Schedule::new(Kind::Dynamic, 504));
+        assert_eq!(two.schedule(1001, given, 2), given);
         for bad in ["dynamic", "dynamic,N/0", "static,N/4", "given@0", "guided,N/x", "static@65536"] {
             assert!(bad.parse::<Choice>().is_err(), "{bad}");
         }

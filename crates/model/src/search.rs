@@ -14,6 +14,8 @@
 //! The program's own way is always among the trials, executed in turn with the others, and stays unless
 //! another is better by 3 % and not by chance ([`samples::is_less`]). After a step of cost the search
 //! begins anew; each time the next step must last twice as long, so that noise cannot keep it searching.
+//! What a search can lose is bounded: a candidate that takes over three times as long as the best is not
+//! tried again, and none can take longer than one thread alone does.
 //! Times are seconds for an iteration, since executions of a class differ in length.
 
 use crate::choice::{Choice, Deal};
@@ -120,8 +122,10 @@ impl Search {
     /// For a region that may be executed by fewer than `p` threads: by half of them, …, by one. Nothing is
     /// profiled, and times are those of the whole.
     pub fn of_region(p: u32) -> Self {
-        let counts = core::iter::successors(Some(p / 2), |n| Some(n / 2)).take_while(|n| *n > 0).collect();
-        Self { counts, ..Self::new(p, Schedule::BLOCKS, May { schedule: false, threads: true }) }
+        Self {
+            counts: halves(p).collect(),
+            ..Self::new(p, Schedule::BLOCKS, May { schedule: false, threads: true })
+        }
     }
 
     /// Is there nothing to be chosen?
@@ -237,10 +241,13 @@ impl Search {
         }
     }
 
-    /// What can be tried of loops too short for a profile: the first to come does it all, or blocks.
+    /// What can be tried of loops too short for a profile: half of the team is fed, …, the first to come does
+    /// it all; or blocks.
     fn short(&mut self, total: u64) {
         if self.may.threads {
-            self.add(Choice { deal: Deal::Given, threads: 1 }, None);
+            for threads in halves(self.p).filter(|k| u64::from(*k) < total) {
+                self.add(Choice { deal: Deal::Given, threads }, None);
+            }
         } else if self.may.schedule && self.given != Schedule::BLOCKS && total > 1 {
             self.add(Choice { deal: Deal::Blocks, threads: 0 }, None);
         }
@@ -362,6 +369,11 @@ impl Search {
     fn patience(&self) -> usize {
         IN_A_ROW << self.resets
     }
+}
+
+/// Half of `p`, half of that, …, 1.
+fn halves(p: u32) -> impl Iterator<Item = u32> {
+    core::iter::successors(Some(p / 2), |n| Some(n / 2)).take_while(|n| *n > 0)
 }
 
 /// Is a choice of an earlier run one that may be made here?
@@ -508,6 +520,50 @@ mod tests {
             s.done(plan.choice, 10, if plan.choice.threads == 1 { 4e-7 } else { 1e-6 });
         }
         assert_eq!(s.settled(), Some(Choice { deal: Deal::Given, threads: 1 }));
+    }
+
+    #[test]
+    fn short_loops_feed_as_many_threads_as_are_best() {
+        for best in [1, 2, 4, 0] {
+            let mut s = Search::new(8, Schedule::new(Kind::Dynamic, 1), ALL);
+            for _ in 0..16 {
+                let plan = s.plan();
+                s.done(plan.choice, 100, if plan.choice.threads == best { 4e-6 } else { 8e-6 });
+            }
+            assert_eq!(s.settled(), Some(Choice { deal: Deal::Given, threads: best }));
+        }
+        // A loop of three iterations: not more threads than that make sense.
+        let mut s = Search::new(8, Schedule::new(Kind::Dynamic, 1), ALL);
+        s.done(Choice::GIVEN, 3, 1e-6);
+        let tried: Vec<u32> = s.runs.iter().map(|r| r.choice.threads).collect();
+        assert_eq!(tried, [0, 2, 1]);
+    }
+
+    proptest::proptest! {
+        /// Whatever the loop is like and however it is dealt, the executions of a search take no longer than
+        /// so many of the program's own, and of one thread's.
+        #[test]
+        fn what_a_search_loses_is_bounded(
+            costs in proptest::collection::vec(1e-8..1e-4f64, 1..32),
+            total in 2u64..100_000,
+            given in proptest::sample::select(vec!["static", "static,16", "dynamic", "guided,4"]),
+            seed: u64,
+        ) {
+            let profile = Profile::new(total, &costs.iter().map(|c| (*c, 0.0)).collect::<Vec<_>>());
+            let mut m = Machine { profile, given: given.parse().unwrap(), seed, noise: 0.05 };
+            let mut s = Search::new(2, m.given, ALL);
+            let (own, serial) = (m.time(Choice::GIVEN), m.profile.sum() + 1e-7);
+            let mut spent = 0.0;
+            let mut executions = 0;
+            while s.settled().is_none() {
+                spent += m.execute(&mut s);
+                executions += 1;
+                proptest::prop_assert!(executions <= 8);
+            }
+            // Warming up, a profile in small chunks, three of the program's own, three trials.
+            proptest::prop_assert!(spent <= 1.06 * (5.0 * own + 3.0 * serial.min(HOPELESS * own).max(own)),
+                "{} of {} {}", spent, own, serial);
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Handing out the chunks of constructs that are profiled, or that are trials which may have to be cut short.
 
 use super::site::{self, Site};
-use super::{LIMITED, PROFILE};
+use super::{GUIDED, LIMITED, PROFILE};
 use crate::sys::own::Own;
 use crate::sys::time;
 use crate::team::member::Member;
@@ -35,11 +35,17 @@ pub fn next(m: &'static Member, s: &Share, shape: &Shape) -> Option<Range> {
     if shape.deal == PROFILE {
         return timed(m, s, shape, site);
     }
-    debug_assert_eq!(shape.deal, LIMITED);
+    debug_assert!(shape.deal & LIMITED != 0);
     let late = time::now_ns().saturating_sub(shape.began) > site.limit.get();
-    let chunk =
-        if late { super::fine(shape.total, site.key.own, site.key.threads).chunk } else { shape.chunk };
-    s.dispenser.take(shape.total, chunk.min(shape.chunk))
+    let n = u64::from(site.key.threads);
+    if late {
+        let fine = super::fine(shape.total, site.key.own, site.key.threads).chunk;
+        s.dispenser.take(shape.total, fine.min(shape.chunk))
+    } else if shape.deal & GUIDED != 0 {
+        s.dispenser.take_sized(shape.total, |left| left.div_ceil(n).max(shape.chunk))
+    } else {
+        s.dispenser.take(shape.total, shape.chunk)
+    }
 }
 
 /// What the thread has used of a CPU, as if it were clock ticks: what others take is not in it. Costs a

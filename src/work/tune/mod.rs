@@ -45,6 +45,8 @@ use promp_model::{Kind, Schedule as Dealt};
 pub const PROFILE: u8 = 1;
 /// A trial that is cut short when it has taken too long.
 pub const LIMITED: u8 = 2;
+/// … of shrinking chunks.
+pub const GUIDED: u8 = 4;
 
 /// Prepares; once, under the initialisation lock.
 pub fn start(g: &'static Globals) {
@@ -94,12 +96,13 @@ pub fn shape(shape: Shape, team: &'static Team, given: Schedule, recomputes: boo
                 quick: false,
                 ..dealt(s, fine(shape.total, own, n), given, n)
             };
-        } else if plan.limit.is_some()
-            && s.sched == Sched::Dynamic
-            && !s.wide
-            && s.total / s.chunk < deal::FEW
-        {
-            s = Shape { deal: LIMITED, sched: Sched::Auto, quick: false, ..s };
+        } else if plan.limit.is_some() && s.sched != Sched::Static && !s.wide {
+            // Shrinking chunks are few.
+            let guided = s.sched == Sched::Guided;
+            if guided || s.total / s.chunk < deal::FEW {
+                let deal = LIMITED | if guided { GUIDED } else { 0 };
+                s = Shape { deal, sched: Sched::Auto, quick: false, ..s };
+            }
         }
     }
     Shape { began: if recomputes || s.tune != 0 { time::now_ns() } else { 0 }, ..s }
