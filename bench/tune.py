@@ -3,14 +3,17 @@
 
 Kernels whose best schedule differs (bench/programs/tune, in C, C++ and Fortran) are executed with
 schedule(runtime). The oracle tries every schedule by OMP_SCHEDULE under promp; the tuner starts from one of
-them. Rounds are interleaved; figures are medians.
+them. The line sweeps of `bt` are schedule(static), built by promp-cc; nothing can be chosen in `wavefront`
+and `pipeline`, whose oracle is the run without the tuner. Rounds are interleaved; figures are medians.
 
     regret   the tuner's time in the latter half of the run over the oracle's best
     whole    the whole run, search included, over the same run with PROMP_TUNE=off
     gain     what the same loop takes under libgomp with the schedule the tuner starts from, over the tuner's
+    libomp   likewise under LLVM's runtime
 
     bench/tune.py [--rounds N] [--sizes 128,256,512] [--kernels a,b] [--threads 2] [--from auto]
                   [--competitor] [--serial] [--json FILE]
+    bench/tune.py --all         idle, with a competitor, and auto-parallelised code: bench/results/tune.md
 """
 import argparse
 import json
@@ -19,37 +22,60 @@ import pathlib
 import statistics
 import subprocess
 import sys
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "bench/programs/tune"
 BUILT = ROOT / "target/bench/tune"
-LIBRARY = ROOT / "target/release/libpromp.so"
+TARGET = ROOT / "target/release"
+LIBRARY = TARGET / "libpromp.so"
+RESULTS = ROOT / "bench/results/tune.md"
 ORACLE = ["static", "static,1", "static,8", "dynamic,1", "dynamic,4", "dynamic,16", "dynamic,64",
           "guided", "guided,8"]
+# What is built: the name, the compiler, the source, more flags. `-runtime`: what the oracle executes.
+PROGRAMS = [("kernels", "gcc", "kernels.c", []), ("rows", "gfortran", "rows.f90", []),
+            ("graph", "g++", "graph.cpp", []), ("wavefront", "gcc", "wavefront.c", []),
+            ("pipeline", "g++", "pipeline.cpp", []),
+            ("bt", str(TARGET / "promp-cc"), "bt.c", ["-fno-promp-runtime"]),
+            ("bt-runtime", str(TARGET / "promp-cc"), "bt.c",
+             ["-fno-promp-runtime", "-DSCHEDULE=runtime"])]
+FIXED = ["wavefront", "pipeline"]
+# Cubes of other sizes take too long, or no time.
+SIZES = {"bt": {128: 16, 256: 32, 512: 48}}
+NPB = ["ep", "cg", "is", "mg", "ft"]
+KERNELS_HEAD = ["kernel", "size", "best", "regret", "whole", "gain", "libomp"]
+SERIAL_HEAD = ["code", "serial, s", "libgomp / serial", "tuned / serial", "libgomp / tuned"]
 
 
 def build() -> list[str]:
     """Builds the programs; the names of all kernels."""
     BUILT.mkdir(parents=True, exist_ok=True)
-    def compiled(compiler: str, name: str) -> bool:
-        source = next(SOURCES.glob(f"{name}.*"))
-        command = [compiler, "-O2", "-fopenmp", "-o", BUILT / name, source, "-lm"]
+    names = []
+    for name, compiler, source, flags in PROGRAMS:
+        command = [compiler, "-O2", "-fopenmp", *flags, "-o", str(BUILT / name), str(SOURCES / source), "-lm"]
         try:
-            return subprocess.run(command, cwd=BUILT, check=False).returncode == 0
+            subprocess.run(command, cwd=BUILT, check=True)
         except FileNotFoundError:
             print(f"{compiler} is not there: {name} is left out", file=sys.stderr)
-            return False
-    compiled("gcc", "kernels")
-    names = subprocess.run([BUILT / "kernels"], capture_output=True, text=True, check=True).stdout.split()
-    return names + [n for n, c in (("rows", "gfortran"), ("graph", "g++")) if compiled(c, n)]
+            continue
+        if name == "kernels":
+            names += subprocess.run([BUILT / name], capture_output=True, text=True, check=True).stdout.split()
+        elif not name.endswith("-runtime"):
+            names.append(name)
+    return names
+
+
+def clean(env: dict[str, str]) -> dict[str, str]:
+    """The environment without what others have set."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "GOMP_", "PROMP_", "LD_"))}
+    return {**kept, **env}
 
 
 def run(kernel: str, size: int, executions: int, env: dict[str, str]) -> tuple[float, float, str]:
     """Seconds of the whole run, of the latter half, and the checksum."""
     own = BUILT / kernel
     command = [own] if own.exists() else [BUILT / "kernels", kernel]
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "GOMP_", "PROMP_", "LD_"))}
-    done = subprocess.run([*map(str, command), str(size), str(executions)], env={**clean, **env},
+    done = subprocess.run([*map(str, command), str(size), str(executions)], env=clean(env),
                           capture_output=True, text=True, timeout=300, check=False)
     if done.returncode:
         raise SystemExit(f"{kernel} {size}: status {done.returncode}: {done.stderr}")
@@ -70,25 +96,33 @@ def libomp() -> str | None:
     return str(found[0]) if found else None
 
 
+def ways_of(kernel: str, given: argparse.Namespace) -> dict[str, tuple[str, dict[str, str]]]:
+    """All ways of a kernel: the program, and its environment."""
+    base = {"OMP_NUM_THREADS": str(given.threads), "OMP_SCHEDULE": given.start}
+    promp = {**base, "LD_PRELOAD": str(LIBRARY)}
+    oracle = kernel + "-runtime" if (BUILT / f"{kernel}-runtime").exists() else kernel
+    ways = {"off": (kernel, promp), "tuned": (kernel, {**promp, "PROMP_TUNE": "on"}),
+            "libgomp": (kernel, base)}
+    if (other := libomp()):
+        ways["libomp"] = (kernel, {**base, "LD_PRELOAD": other})
+    if kernel in FIXED:
+        ways["oracle -"] = ways["off"]
+    else:
+        ways |= {f"oracle {s}": (oracle, {**promp, "OMP_SCHEDULE": s}) for s in ORACLE}
+    return ways
+
+
 def measure(kernel: str, size: int, given: argparse.Namespace) -> dict:
     """All ways of one kernel, interleaved."""
-    base = {"OMP_NUM_THREADS": str(given.threads)}
-    promp = {**base, "LD_PRELOAD": str(LIBRARY)}
-    start = given.start
-    ways = {f"oracle {s}": {**promp, "OMP_SCHEDULE": s} for s in ORACLE}
-    ways["off"] = {**promp, "OMP_SCHEDULE": start}
-    ways["tuned"] = {**promp, "OMP_SCHEDULE": start, "PROMP_TUNE": "on"}
-    ways["libgomp"] = {**base, "OMP_SCHEDULE": start}
-    if (other := libomp()):
-        ways["libomp"] = {**base, "OMP_SCHEDULE": start, "LD_PRELOAD": other}
+    ways = ways_of(kernel, given)
     times: dict[str, list] = {w: [] for w in ways}
     sums = set()
     # So many executions that a run takes about the time asked for.
-    one = run(kernel, size, 4, ways["off"])[0] / 4
+    one = run(kernel, size, 4, ways["off"][1])[0] / 4
     executions = max(40, min(20000, int(given.seconds / max(one, 1e-7))))
     for _ in range(given.rounds):
-        for way, env in ways.items():
-            whole, half, total = run(kernel, size, executions, env)
+        for way, (program, env) in ways.items():
+            whole, half, total = run(program, size, executions, env)
             times[way].append((whole, half))
             sums.add(total)
     if len(sums) > 1:
@@ -102,21 +136,112 @@ def measure(kernel: str, size: int, given: argparse.Namespace) -> dict:
             "libomp": half["libomp"] / half["tuned"] if "libomp" in half else None}
 
 
+def seconds(program: str, arguments: list[str], env: dict[str, str]) -> float:
+    """How long a program takes."""
+    began = time.monotonic()
+    subprocess.run([str(BUILT / program), *arguments], env=clean(env), check=True, stdout=subprocess.DEVNULL)
+    return time.monotonic() - began
+
+
 def serial(given: argparse.Namespace) -> list[dict]:
-    """Auto-parallelised serial code: serial, libgomp, promp, promp tuned."""
-    source = ROOT / "c-tests/tune/serial.c"
-    for name, flags in (("serial", []), ("parallel", ["-ftree-parallelize-loops=2", "-pthread"])):
-        subprocess.run(["gcc", "-O2", *flags, "-o", BUILT / name, source], check=True)
+    """Auto-parallelised serial code, nest by nest, and the NPB kernels: serial, libgomp, promp tuned."""
+    many = [f"-ftree-parallelize-loops={given.threads}", "-pthread"]
+    codes = {"nests": ROOT / "c-tests/tune/serial.c"} | {k: ROOT / f"c-tests/npb/{k}.c" for k in NPB}
+    for name, source in codes.items():
+        for kind, flags in (("serial", []), ("parallel", many)):
+            command = ["gcc", "-O2", "-w", *flags, "-o", BUILT / f"{name}-{kind}", source, "-lm"]
+            subprocess.run(command, check=True)
+    listed = subprocess.run([BUILT / "nests-serial"], capture_output=True, text=True, check=True)
+    names = listed.stdout.split()
     tune = {"LD_PRELOAD": str(LIBRARY), "PROMP_TUNE": "on"}
     ways = {"serial": ("serial", {}), "libgomp": ("parallel", {}), "tuned": ("parallel", tune)}
-    times: dict[str, list[float]] = {w: [] for w in ways}
-    for _ in range(given.rounds):
-        for way, (name, env) in ways.items():
-            before = os.times()
-            subprocess.run([BUILT / name, "2000"], env={**os.environ, **env}, check=True,
-                           stdout=subprocess.DEVNULL)
-            times[way].append(os.times().elapsed - before.elapsed)
-    return [{"way": w, "seconds": statistics.median(t)} for w, t in times.items()]
+    rows = []
+    for code, program in [(n, "nests") for n in names] + [(k, k) for k in NPB]:
+        arguments = [given.npb_class]
+        if program == "nests":
+            # So many repetitions that they take the time asked for, beside making and adding up the data.
+            rest = seconds("nests-serial", ["0", code], {})
+            few = 100
+            while (took := seconds("nests-serial", [str(few), code], {}) - rest) < 0.05 and few < 10_000_000:
+                few *= 4
+            arguments = [str(max(40, int(few * given.seconds / took))), code]
+        times: dict[str, list[float]] = {w: [] for w in ways}
+        for _ in range(given.rounds):
+            for way, (kind, env) in ways.items():
+                times[way].append(seconds(f"{program}-{kind}", arguments, env))
+        rows.append({"code": code} | {w: statistics.median(t) for w, t in times.items()})
+    return rows
+
+
+def kernels(names: list[str], given: argparse.Namespace) -> list[dict]:
+    """All kernels of all sizes."""
+    chosen = given.kernels.split(",") if given.kernels else names
+    sizes = list(map(int, given.sizes.split(",")))
+    rows = []
+    for kernel in chosen:
+        for size in sizes:
+            rows.append(measure(kernel, SIZES.get(kernel, {}).get(size, size), given))
+            print(" ".join(f"{c:>12}" for c in cells(rows[-1])), flush=True)
+    return rows
+
+
+def cells(r: dict) -> list[str]:
+    """A row of a table."""
+    if "kernel" in r:
+        peer = f"{r['libomp']:.2f}" if r["libomp"] else "-"
+        return [r["kernel"], str(r["size"]), r["best"], f"{r['regret']:.3f}", f"{r['whole']:.3f}",
+                f"{r['gain']:.2f}", peer]
+    s, g, t = r["serial"], r["libgomp"], r["tuned"]
+    return [r["code"], f"{s:.3f}", f"{g / s:.3f}", f"{t / s:.3f}", f"{g / t:.2f}"]
+
+
+def summary(rows: list[dict]) -> list[str]:
+    """Medians, and the worst."""
+    if "kernel" in rows[0]:
+        columns = {w: [r[w] for r in rows] for w in ("regret", "whole", "gain")}
+    else:
+        columns = {"tuned / serial": [r["tuned"] / r["serial"] for r in rows],
+                   "libgomp / tuned": [r["libgomp"] / r["tuned"] for r in rows]}
+    return [f"{w}: median {statistics.median(v):.3f}, from {min(v):.3f} to {max(v):.3f}"
+            for w, v in columns.items()]
+
+
+def circumstances(given: argparse.Namespace) -> str:
+    """Where and how."""
+    load, cpus = os.getloadavg()[0], len(os.sched_getaffinity(0))
+    text = f"{cpus} CPUs, load {load:.1f} at the start, {given.threads} threads, {given.rounds} rounds"
+    # What runs here adds up to one thread each.
+    return text + (": *too busy a machine for these figures to mean anything*" if load > cpus / 2 else "")
+
+
+def table(title: str, how: str, head: list[str], rows: list[dict]) -> str:
+    """A section of the results."""
+    lines = [f"## {title}", "", how + ".", "", "| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    lines += ["| " + " | ".join(cells(r)) + " |" for r in rows]
+    return "\n".join(lines + ["", *(s + "  " for s in summary(rows)), "", ""])
+
+
+def every(names: list[str], given: argparse.Namespace) -> dict[str, list[dict]]:
+    """Everything, into bench/results/tune.md."""
+    text = "# The tuner: regret, cost of the search, gain\n\nWritten by `bench/tune.py --all`"
+    text += "; the columns are explained in `bench/tune.py --help`.\n\n"
+    found = {}
+    for title, busy in (("Idle", False), ("Another process takes half of one CPU", True)):
+        how = f"{circumstances(given)}, from schedule({given.start})"
+        other = compete(min(os.sched_getaffinity(0))) if busy else None
+        try:
+            found[title] = kernels(names, given)
+        finally:
+            if other:
+                other.kill()
+        text += table(title, how, KERNELS_HEAD, found[title])
+    how = circumstances(given)
+    title = f"Serial code that the compiler makes parallel (NPB: class {given.npb_class})"
+    found[title] = serial(given)
+    text += table(title, how, SERIAL_HEAD, found[title])
+    given.results.write_text(text.rstrip() + "\n")
+    print(f"written to {given.results}")
+    return found
 
 
 def main() -> None:
@@ -130,36 +255,28 @@ def main() -> None:
     options.add_argument("--from", dest="start", default="auto", help="where the tuner starts from")
     options.add_argument("--competitor", action="store_true", help="another process takes half of one CPU")
     options.add_argument("--serial", action="store_true", help="auto-parallelised serial code only")
+    options.add_argument("--npb-class", default="W", help="of the NPB kernels")
+    options.add_argument("--all", action="store_true", help="everything, into bench/results/tune.md")
+    options.add_argument("--results", type=pathlib.Path, default=RESULTS, help="another file for --all")
     options.add_argument("--json", type=pathlib.Path)
     given = options.parse_args()
     names = build()
-    other = compete(min(os.sched_getaffinity(0))) if given.competitor else None
-    try:
-        load, cpus = os.getloadavg()[0], len(os.sched_getaffinity(0))
-        print(f"{cpus} CPUs, load {load:.1f}, {given.threads} threads, from schedule({given.start})")
-        if given.serial:
-            rows = serial(given)
-            for r in rows:
-                print(f"{r['way']:<10} {r['seconds']:.3f} s")
-        else:
-            chosen = given.kernels.split(",") if given.kernels else names
-            print("kernel        size        best  regret   whole   gain  libomp")
-            rows = []
-            for kernel in chosen:
-                for size in map(int, given.sizes.split(",")):
-                    r = measure(kernel, size, given)
-                    rows.append(r)
-                    peer = f"{r['libomp']:.2f}" if r["libomp"] else "-"
-                    print(f"{kernel:<12} {size:>5} {r['best']:>11} {r['regret']:>7.3f} {r['whole']:>7.3f} "
-                          f"{r['gain']:>6.2f} {peer:>7}", flush=True)
-            for what in ("regret", "whole", "gain"):
-                v = sorted(r[what] for r in rows)
-                print(f"{what}: median {statistics.median(v):.3f}, from {v[0]:.3f} to {v[-1]:.3f}")
-        if given.json:
-            given.json.write_text(json.dumps(rows, indent=1) + "\n")
-    finally:
-        if other:
-            other.kill()
+    if given.all:
+        rows = every(names, given)
+    else:
+        other = compete(min(os.sched_getaffinity(0))) if given.competitor else None
+        try:
+            print(f"{circumstances(given)}, from schedule({given.start})")
+            print(" ".join(f"{h:>12}" for h in (SERIAL_HEAD if given.serial else KERNELS_HEAD)))
+            rows = serial(given) if given.serial else kernels(names, given)
+            if given.serial:
+                print("\n".join(" ".join(f"{c:>12}" for c in cells(r)) for r in rows))
+            print("\n".join(summary(rows)))
+        finally:
+            if other:
+                other.kill()
+    if given.json:
+        given.json.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":
