@@ -50,6 +50,9 @@ pub struct Check {
     /// The CPU that the execution under way began on.
     cpu: Own<u32>,
     began_ns: Own<u64>,
+    /// When the thread took its first chunk, and what its checks have taken since.
+    since_ns: Own<u64>,
+    spent_ns: Own<u64>,
     /// Where the host could run before it was sent to another CPU.
     mask: Own<Option<&'static CpuSet>>,
     random: Own<u64>,
@@ -94,6 +97,8 @@ fn check_of(thr: &'static Thread) -> &'static Check {
         count: Own::new(0),
         cpu: Own::new(0),
         began_ns: Own::new(0),
+        since_ns: Own::new(now_ns()),
+        spent_ns: Own::new(0),
         mask: Own::new(None),
         random: Own::new(core::ptr::from_ref(thr).addr() as u64 ^ now_ns()),
         refused: Own::new(0),
@@ -113,6 +118,13 @@ impl Check {
         (x ^ (x >> 31)) % n
     }
 
+    /// Would one more check take more than its share of the time? The way to another CPU and back takes longer
+    /// than a small chunk.
+    fn is_too_dear(&self, share: u32) -> bool {
+        let allowed = (now_ns() - self.since_ns.get()) as f64 * f64::from(share) / MILLION as f64;
+        u64::from(share) < MILLION && self.spent_ns.get() as f64 > allowed
+    }
+
     fn watch(&self) {
         self.written.clear();
         self.watched.set(true);
@@ -124,7 +136,8 @@ impl Check {
 fn begin(thr: &'static Thread) {
     let c = check_of(thr);
     c.watched.set(false);
-    let sampled = c.below(MILLION) < u64::from(SHARE.load(Relaxed));
+    let share = SHARE.load(Relaxed);
+    let sampled = c.below(MILLION) < u64::from(share) && !c.is_too_dear(share);
     report::count(Kind::Seen);
     if !sampled && !inject::any() {
         return;
@@ -207,7 +220,9 @@ pub fn chunk_ends(thr: &'static Thread) {
         Judgement::Again => never_twice(thr, n),
         Judgement::Agreed { wrong } => {
             back_home(c);
-            report::took(&report::AGAIN_NS, now_ns() - c.began_ns.get());
+            let took = now_ns() - c.began_ns.get();
+            report::took(&report::AGAIN_NS, took);
+            c.spent_ns.set(c.spent_ns.get() + took);
             report::count(Kind::Verified);
             if n > 2 {
                 found(thr, &runs[..n], &wrong);
