@@ -22,6 +22,12 @@ module promp
     end function
     subroutine promp_potential_ckpt() bind(c)
     end subroutine
+    !> A section of kernels begins, whose results are verified together ...
+    subroutine promp_sdc_checkpoint() bind(c)
+    end subroutine
+    !> ... and ends.
+    subroutine promp_sdc_detect() bind(c)
+    end subroutine
     !> The variable that starts at `start` (c_loc), `bytes` long, is dead at the next promp_potential_ckpt.
     subroutine promp_dead(start, bytes) bind(c)
       import :: c_ptr, c_size_t

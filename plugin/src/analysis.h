@@ -34,5 +34,20 @@ struct promp_verdict { uint32_t verdict, read, write, line; char why[200]; };
 /// Calls the segment's `save` for each write whose old value must be saved, and `pair` for each exposed read
 /// and write that may meet, at least one of them assumed.
 void promp_analysis_decide (const promp_segment *, promp_verdict *);
+
+enum { KIND_NEITHER, KIND_KERNEL, KIND_BACK, KIND_MIXED, KIND_BEGIN, KIND_END };
+/// A function's control flow; `whole`: nobody puts marks around its calls.
+struct promp_control {
+  size_t nodes;
+  const uint32_t (*edges)[2]; size_t edge_count;
+  const uint8_t *kinds;
+  size_t exit;
+  bool whole;
+  void (*mark) (void *, bool begins, bool inside, const uint32_t *nodes, size_t count);
+  void (*wrong) (void *, uint32_t node, const char *why);
+  void *context;
+};
+/// Finds the sections of kernels, or what is wrong with those marked by hand.
+uint8_t promp_analysis_sections (const promp_control *);
 }
 #endif

@@ -1,4 +1,5 @@
-// #pragma promp frags(m) | recompute(static|dynamic) | checkpoint, in C and C++; the Fortran driver turns !$promp lines into calls.
+// #pragma promp frags(m) | recompute(static|dynamic) | checkpoint |
+// sdc checkpoint | sdc error-detect, in C and C++; the Fortran driver turns !$promp lines into calls.
 //
 // A directive becomes a call of the runtime's function of promp.h. Such calls, whoever wrote them, go through a small function of
 // our own (tables.cc) that does nothing when the runtime is not there: the program then needs no other library to link.
@@ -72,6 +73,24 @@ void checkpoint (cpp_reader *)
     call ("promp_potential_ckpt", NULL_TREE);
 }
 
+/// `checkpoint` or `error-detect`: a section of kernels begins or ends.
+void sdc (cpp_reader *)
+{
+  tree word, rest;
+  cpp_ttype kind = pragma_lex (&word);
+  std::string text = kind == CPP_NAME ? IDENTIFIER_POINTER (word) : "";
+  kind = pragma_lex (&rest);
+  if (text == "error" && kind == CPP_MINUS && pragma_lex (&word) == CPP_NAME)
+    {
+      text += std::string ("-") + IDENTIFIER_POINTER (word);
+      kind = pragma_lex (&rest);
+    }
+  if (kind != CPP_EOF || (text != "checkpoint" && text != "error-detect"))
+    error_at (input_location, "%<#pragma promp sdc%> expects checkpoint or error-detect");
+  else
+    call (text == "checkpoint" ? "promp_sdc_checkpoint" : "promp_sdc_detect", NULL_TREE);
+}
+
 /// A checkpoint where not every thread of the team comes along.
 tree misplaced (gimple_stmt_iterator *gsi, bool *, walk_stmt_info *info)
 {
@@ -93,6 +112,7 @@ void register_directives ()
   c_register_pragma ("promp", "frags", frags);
   c_register_pragma ("promp", "recompute", recompute);
   c_register_pragma ("promp", "checkpoint", checkpoint);
+  c_register_pragma ("promp", "sdc", sdc);
 }
 
 void check_directives (gimple *construct)

@@ -45,6 +45,7 @@ __attribute__ ((visibility ("default"))) int plugin_init (plugin_name_args *args
   add (args->base_name, make_rename_pass (), "ssa", PASS_POS_INSERT_AFTER);
   add (args->base_name, make_summary_pass (), "simdclone", PASS_POS_INSERT_BEFORE);
   add (args->base_name, make_dead_pass (), "simdclone", PASS_POS_INSERT_BEFORE);
+  add (args->base_name, make_sections_pass (), "pre", PASS_POS_INSERT_BEFORE);
   add (args->base_name, make_segments_pass (), "pre", PASS_POS_INSERT_BEFORE);
   register_callback (args->base_name, PLUGIN_PRAGMAS, [] (void *, void *) { register_directives (); }, nullptr);
   register_callback (args->base_name, PLUGIN_FINISH_UNIT, [] (void *, void *) { finish_unit (); }, nullptr);

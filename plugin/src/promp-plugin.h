@@ -25,6 +25,8 @@ opt_pass *make_visible_pass ();
 opt_pass *make_rename_pass ();
 /// Proves replayability, saves old values, writes the tables (segments.cc).
 opt_pass *make_segments_pass ();
+/// Finds the sections of device kernels whose results are verified together (sections.cc).
+opt_pass *make_sections_pass ();
 /// Writes what the tables of this unit need once: registration and the call into the runtime (tables.cc).
 void finish_unit ();
 

@@ -46,7 +46,8 @@ void through_ours (gimple_stmt_iterator *at, gcall *call)
   if (!decl || !DECL_EXTERNAL (decl) || !TREE_PUBLIC (decl))
     return;
   const char *name = IDENTIFIER_POINTER (DECL_ASSEMBLER_NAME (decl));
-  for (const char *known : { "promp_frags", "promp_recompute", "promp_potential_ckpt" })
+  for (const char *known : { "promp_frags", "promp_recompute", "promp_potential_ckpt", "promp_sdc_checkpoint",
+                             "promp_sdc_detect" })
     {
       size_t n = strlen (known);
       if (strncmp (name, known, n) || (name[n] && strcmp (name + n, "_")))

@@ -26,7 +26,7 @@ pub fn rewrite(name: &str, text: &str) -> Result<Option<String>, String> {
                 found = true;
                 out += &call(directive).ok_or_else(|| {
                     format!(
-                        "{name}:{}: `!$promp {directive}` is not known; it is frags(m), recompute(static|dynamic) or checkpoint",
+                        "{name}:{}: `!$promp {directive}` is not known; it is frags(m), recompute(static|dynamic), checkpoint, sdc checkpoint or sdc error-detect",
                         i + 1
                     )
                 })?;
@@ -45,6 +45,8 @@ fn call(directive: &str) -> Option<String> {
     };
     match &*lower {
         "checkpoint" => Some("call promp_potential_ckpt()".into()),
+        "sdccheckpoint" => Some("call promp_sdc_checkpoint()".into()),
+        "sdcerror-detect" => Some("call promp_sdc_detect()".into()),
         "recompute(static)" => Some("call promp_recompute(1)".into()),
         "recompute(dynamic)" => Some("call promp_recompute(2)".into()),
         l if l.starts_with("frags(") => {
@@ -68,13 +70,18 @@ mod tests {
         assert_eq!(lines[0], "# 1 \"p.f90\"");
         assert!(lines[2].ends_with("call promp_frags(int(2 * n, kind=4))"), "{}", lines[2]);
         assert!(lines[4].ends_with("call promp_recompute(1)"), "{}", lines[4]);
+        let marks = rewrite("p.f90", "!$promp sdc checkpoint\n!$promp sdc error-detect\n").unwrap().unwrap();
+        let called: Vec<&str> = marks.lines().skip(1).collect();
+        assert_eq!(called, ["call promp_sdc_checkpoint()", "call promp_sdc_detect()"]);
         assert_eq!((lines[3], lines[5]), ("!$OMP parallel do", "! !$promp frags(1)"));
     }
 
     #[test]
     fn files_without_directives_are_left_alone_and_wrong_ones_refused() {
         assert_eq!(rewrite("p.f90", "print *, 1\n!$prompt x\nend\n"), Ok(None));
-        for bad in ["frag(2)", "recompute(guided)", "checkpoint(1)", "frags()", "frags(1; stop)"] {
+        for bad in
+            ["frag(2)", "recompute(guided)", "checkpoint(1)", "sdc", "sdc begin", "frags()", "frags(1; stop)"]
+        {
             let e = rewrite("p.f90", &format!("\n!$promp {bad}\n")).unwrap_err();
             assert!(e.starts_with("p.f90:2: ") && e.contains("frags(m)"), "{e}");
         }

@@ -2,6 +2,7 @@
 
 use crate::graph::Graph;
 use crate::replay::{self, Access, Effect, Place, Segment, Verdict};
+use crate::sections::{self, Kind};
 use core::ffi::{CStr, c_char, c_void};
 
 /// A location.
@@ -155,4 +156,58 @@ pub unsafe extern "C" fn promp_analysis_decide(s: *const CSegment, out: *mut CVe
             out.why[n] = 0;
         }
     }
+}
+
+/// A function's control flow, for the sections of its kernels; kinds are those of [`Kind`].
+#[repr(C)]
+pub struct CControl {
+    nodes: usize,
+    edges: *const [u32; 2],
+    edge_count: usize,
+    kinds: *const u8,
+    /// Where it returns.
+    exit: usize,
+    /// Nobody puts marks around calls of this function.
+    whole: bool,
+    /// (context, begins, inside, nodes, count)
+    mark: extern "C" fn(*mut c_void, bool, bool, *const u32, usize),
+    /// (context, node, why)
+    wrong: extern "C" fn(*mut c_void, u32, *const c_char),
+    context: *mut c_void,
+}
+
+fn kind(byte: u8) -> Kind {
+    [Kind::Neither, Kind::Kernel, Kind::Back, Kind::Mixed, Kind::Begin, Kind::End]
+        .into_iter()
+        .find(|&k| k as u8 == byte)
+        .unwrap_or(Kind::Neither)
+}
+
+/// Finds the sections of a function, or, where it marks them by hand, what is wrong with them. Returns what
+/// the function is as a whole.
+///
+/// # Safety
+/// All pointers are valid for their counts, node numbers in range; there is a node.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn promp_analysis_sections(c: *const CControl) -> u8 {
+    // SAFETY: by the caller's promise.
+    let (c, edges, kinds) = unsafe {
+        let c = &*c;
+        (c, slice(c.edges, c.edge_count), slice(c.kinds, c.nodes))
+    };
+    let graph = Graph::new(c.nodes, edges.iter().map(|e| (e[0] as usize, e[1] as usize)));
+    let kinds: Vec<Kind> = kinds.iter().map(|&k| kind(k)).collect();
+    if kinds.iter().any(|k| matches!(k, Kind::Begin | Kind::End)) {
+        for (node, why) in sections::check(&graph, &kinds) {
+            let text = std::ffi::CString::new(why).unwrap_or_default();
+            (c.wrong)(c.context, node as u32, text.as_ptr());
+        }
+        return Kind::Mixed as u8;
+    }
+    let (whole, marks) = sections::sections(&graph, &kinds, c.exit, c.whole);
+    for m in marks {
+        let nodes: Vec<u32> = m.nodes.iter().map(|&n| n as u32).collect();
+        (c.mark)(c.context, m.begins, m.inside, nodes.as_ptr(), nodes.len());
+    }
+    whole as u8
 }

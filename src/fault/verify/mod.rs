@@ -118,8 +118,8 @@ impl Check {
         (x ^ (x >> 31)) % n
     }
 
-    /// Would one more check take more than its share of the time? The way to another CPU and back takes longer
-    /// than a small chunk.
+    /// Would one more check take more than its share of the time? The way to another CPU and back takes
+    /// longer than a small chunk.
     fn is_too_dear(&self, share: u32) -> bool {
         let allowed = (now_ns() - self.since_ns.get()) as f64 * f64::from(share) / MILLION as f64;
         u64::from(share) < MILLION && self.spent_ns.get() as f64 > allowed
