@@ -59,6 +59,7 @@ packages)
     need_file '/usr/include/fftw3.h' libfftw3-dev
     need_file '/usr/include/uv.h' libuv1-dev
     need_file '/usr/include/zmq.h' libzmq3-dev
+    need_file '/usr/include/gc.h' libgc-dev
     need_file '/usr/bin/convert*' imagemagick
     need valgrind valgrind
     need chromium chromium

@@ -1,12 +1,14 @@
-//! Waits that a freeze has interrupted go on. The kernel makes most system calls again after a signal (SA_RESTART); but `poll`, `select`, `epoll_wait`,
-//! `nanosleep` and their like return EINTR after any handler (signal(7)), and a program that has no handlers need not reckon with that.
+//! Waits that a freeze has interrupted go on. The kernel makes most system calls again after a signal
+//! (SA_RESTART); but `poll`, `select`, `epoll_wait`, `nanosleep` and their like return EINTR after any
+//! handler (signal(7)), and a program that has no handlers need not reckon with that.
 //!
-//! The handler of the freeze signal changes the interrupted context, so that the call is made once more: with the time that is left, where the kernel has
-//! noted it or it is known, so a checkpoint has it too. What cannot be made again exactly returns EINTR as ever. So does everything where the program
-//! has a handler: a signal that has come in the meantime must end the wait.
+//! The handler of the freeze signal changes the interrupted context, so that the call is made once more:
+//! with the time that is left, where the kernel has noted it or it is known, so a checkpoint has it too.
+//! What cannot be made again exactly returns EINTR as ever. So does everything where the program has a
+//! handler, but for `sigsuspend`: a signal that has come in the meantime must end the wait.
 
 use crate::sys::door::Door;
-use crate::sys::time;
+use crate::sys::{signals, time};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use libc::{REG_R8, REG_R9, REG_R10, REG_RAX, REG_RDI, REG_RDX, REG_RIP, REG_RSI};
 
@@ -18,8 +20,9 @@ const MS: u64 = 1_000_000;
 /// Registers of arguments.
 const ARGUMENTS: [i32; 6] = [REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9];
 
-/// When a thread's wait ends that has been interrupted. It belongs to the call whose time limit has `mark` in the upper half of its register, which the
-/// kernel does not look at. Only the thread itself uses it; zeroed memory has none.
+/// When a thread's wait ends that has been interrupted. It belongs to the call whose time limit has `mark`
+/// in the upper half of its register, which the kernel does not look at. Only the thread itself uses it;
+/// zeroed memory has none.
 #[repr(C)]
 #[derive(Default)]
 pub struct Due {
@@ -61,6 +64,36 @@ pub unsafe fn make(context: usize, due: &Due) {
     }
 }
 
+/// The same for sigsuspend(2), also where the program has handlers: it ends when a handler has been
+/// executed, and programs rely on that (a thread that is told to stop and to go on by signals, in
+/// collectors). Only if the signals that may end it are blocked otherwise: one that comes while the thread
+/// is frozen waits then, and ends the call that is made again. Those that are not blocked would have their
+/// handlers executed before.
+///
+/// # Safety
+/// A context that the kernel has made for a handler on the calling thread.
+pub unsafe fn stay_suspended(context: usize, ours: u64) {
+    // SAFETY: by the caller's promise.
+    let (registers, before) = unsafe {
+        let c = &mut *(context as *mut libc::ucontext_t);
+        (&mut c.uc_mcontext.gregs, *(&raw const c.uc_sigmask).cast::<u64>())
+    };
+    if registers[REG_RAX as usize] != -i64::from(libc::EINTR) {
+        return;
+    }
+    // SAFETY: the instruction that was executed last ends there.
+    let number = unsafe { number_before(registers[REG_RIP as usize] as usize) };
+    if number != Some(libc::SYS_rt_sigsuspend as u32) {
+        return;
+    }
+    // SAFETY: the kernel has read the set there.
+    let meanwhile = unsafe { *(registers[REG_RDI as usize] as *const u64) };
+    if signals::handled() & !ours & !meanwhile & !before == 0 {
+        registers[REG_RAX as usize] = libc::SYS_rt_sigsuspend;
+        registers[REG_RIP as usize] -= 2;
+    }
+}
+
 /// Seconds and nanoseconds at an address, if there is something.
 fn timespec(at: usize) -> Option<[u64; 2]> {
     let mut bytes = [0; 16];
@@ -70,7 +103,6 @@ fn timespec(at: usize) -> Option<[u64; 2]> {
 
 /// The number of the system call that was made before `rip`, if it was made as libc does.
 ///
-/// # Safety
 /// There is code at `rip`.
 unsafe fn number_before(rip: usize) -> Option<u32> {
     if rip % PAGE < CALL {
@@ -133,8 +165,8 @@ impl Due {
         mark != 0 && mark == self.mark.load(Relaxed)
     }
 
-    /// A call with a limit in milliseconds (negative: none). It is not known when it was made, so it waits longer than it should by at most the time up
-    /// to its first interruption.
+    /// A call with a limit in milliseconds (negative: none). It is not known when it was made, so it waits
+    /// longer than it should by at most the time up to its first interruption.
     fn limit(&self, number: i64, register: &mut usize, now_ns: u64) -> Next {
         let limit = *register as i32;
         if limit < 0 {

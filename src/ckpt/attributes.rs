@@ -85,14 +85,14 @@ fn io_priority(tid: u32) -> u32 {
     unsafe { sys!(libc::SYS_ioprio_get, OF_A_THREAD, tid, 0) as u32 }
 }
 
-/// Those of thread `tid`, which blocks the signals `blocked` and has noted `own`.
-pub fn of(tid: u32, blocked: u64, own: &Own) -> Attributes {
+/// Those of thread `tid`, which has noted `own`.
+pub fn of(tid: u32, own: &Own) -> Attributes {
     let (policy, slack, io) = (own.policy(), own.slack(), io_priority(tid));
     let (same_policy, same_slack, same_io) = BEGAN.with(|b| {
         let o = b.own.as_ref();
         (o.is_some_and(|o| o.policy() == policy), o.is_some_and(|o| o.slack() == slack), b.io_priority == io)
     });
-    let ours = seats::signals();
+    let status = pending::status(tid).unwrap_or_default();
     let name = maps::read_file(&comm(tid)).unwrap_or_default();
     let began = BEGAN.with(|b| b.scheduling);
     Attributes {
@@ -101,11 +101,12 @@ pub fn of(tid: u32, blocked: u64, own: &Own) -> Attributes {
             .filter(|set| Some(set) != allowed::at_load())
             .map(|set| set.cpus().collect()),
         scheduling: scheduling(tid).filter(|s| *s != began),
-        pending: if blocked & !ours == 0 { 0 } else { pending::of_host(tid, ours) & blocked },
+        // Also those that the thread does not block: it has them when it goes on.
+        pending: pending::set_in(&status, "SigPnd").unwrap_or(0) & !seats::signals(),
         memory_policy: (!same_policy).then_some(policy),
         io_priority: (!same_io).then_some(io),
         timer_slack: (!same_slack).then_some(slack),
-        rights: Rights::of(tid).map(own_state::saved),
+        rights: Rights::read(&status).map(own_state::saved),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::say;
 use crate::sys::follow::{self, Call};
 use crate::sys::rights::Rights;
 use crate::sys::tables::{self, Instead, calls_instead};
-use crate::sys::{door::Door, maps, syscall};
+use crate::sys::{door::Door, maps, reach, syscall};
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_long, c_ulong};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::*};
@@ -118,6 +118,12 @@ unsafe extern "C" fn by_number() {
         "je 2f",
         "cmp edi, 157", // prctl
         "je 2f",
+        "cmp edi, 200", // tkill
+        "je 2f",
+        "cmp edi, 234", // tgkill
+        "je 2f",
+        "cmp edi, 297", // rt_tgsigqueueinfo
+        "je 2f",
         "mov rax, qword ptr [rip + {real}]",
         "jmp rax",
         "2:",
@@ -130,6 +136,10 @@ unsafe extern "C" fn by_number() {
 
 unsafe extern "C" fn numbered(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize) -> c_long {
     type Real = unsafe extern "C" fn(c_long, usize, usize, usize, usize, usize) -> c_long;
+    // SAFETY: the caller's arguments.
+    if let Some(r) = unsafe { reach::by_number(number, a, b, c, d) } {
+        return reach::with_errno(r);
+    }
     // SAFETY: libc's function, with the caller's arguments.
     let r = unsafe { core::mem::transmute::<usize, Real>(SYSCALL.load(Relaxed))(number, a, b, c, d, e) };
     let quiet = matches!(number, libc::SYS_setfsuid | libc::SYS_setfsgid);
@@ -137,6 +147,8 @@ unsafe extern "C" fn numbered(number: c_long, a: usize, b: usize, c: usize, d: u
         if r == 0 && gives_up(a as c_int) {
             follow_caller(Some([number as usize, a, b, c, d, e]));
         }
+    } else if matches!(number, libc::SYS_tgkill | libc::SYS_rt_tgsigqueueinfo) {
+        // Another process's affair.
     } else if r == 0 || quiet {
         follow_caller(None);
     }

@@ -358,6 +358,8 @@ fn own(k: &'static Keep) -> Option<&'static Seat> {
 
 /// For handlers of ours: the wait that they have interrupted goes on.
 pub fn wait_goes_on(k: &'static Keep, context: usize) {
+    // SAFETY: the handler's context.
+    unsafe { again::stay_suspended(context, signals()) };
     if let Some(seat) = own(k).filter(|_| k.handlers.load(Relaxed) == 0) {
         // SAFETY: the handler's context.
         unsafe { again::make(context, &seat.due) };
@@ -368,6 +370,8 @@ pub fn wait_goes_on(k: &'static Keep, context: usize) {
 extern "C" fn arrive(context: usize) -> *const Seat {
     let k = super::keep::get();
     let seat = own(k);
+    // SAFETY: the handler's context.
+    unsafe { again::stay_suspended(context, signals()) };
     if let Some(seat) = seat.filter(|_| k.handlers.load(Relaxed) == 0) {
         // SAFETY: the handler's context.
         unsafe { again::make(context, &seat.due) };

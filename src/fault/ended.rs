@@ -37,9 +37,9 @@ use crate::say;
 use crate::sys::asm::FpControl;
 use crate::sys::host::{self, Identity};
 use crate::sys::rights::Rights;
-use crate::sys::syscall::{exit_group, gettid};
+use crate::sys::syscall::{exit_group, gettid, sched_yield};
 use crate::sys::watch::{self, Watch};
-use crate::sys::{signals, time};
+use crate::sys::{reach, signals, time};
 use crate::team::member::tfd;
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicU32, Ordering::*};
@@ -51,7 +51,7 @@ const TRIES: u32 = 2;
 
 /// From now on threads that have ended are found.
 pub fn start() {
-    static WATCHED: Watch = Watch { words, look, look_after };
+    static WATCHED: Watch = Watch { words, look, look_after, unseen };
     watch::begin(&WATCHED);
 }
 
@@ -61,6 +61,25 @@ fn words(to: &mut dyn FnMut(&'static AtomicU32)) -> usize {
         all.len()
     })
     .unwrap_or(usize::MAX)
+}
+
+/// For signals that are sent to one thread (sys/reach.rs): see [`Watch::unseen`]. May be asked by handlers,
+/// so a lock that somebody else holds is not waited for without end.
+fn unseen(thread_pointer: usize, id: u32) -> Option<usize> {
+    const TRIES: u32 = 1000;
+    let is = |t: &Thread| {
+        let of =
+            t.identity.get().filter(|i| i.thread_pointer == thread_pointer || t.host.load(Relaxed) == id);
+        of.filter(|_| t.id_word().is_some_and(|w| w.load(Acquire) == 0)).map(|i| i.thread_pointer)
+    };
+    let look = |_| {
+        let found = super::try_threads(|all| all.iter().find_map(|t| is(t)));
+        if found.is_none() {
+            sched_yield();
+        }
+        found
+    };
+    (0..TRIES).find_map(look).flatten()
 }
 
 /// One that has.
@@ -145,6 +164,7 @@ fn alike() -> Result<(), Refusal> {
 fn replace(thr: &'static Thread, id: u32, identity: Identity) {
     ckpt::transition_begins();
     ckpt::note_parked_host(id);
+    reach::leaves(identity.thread_pointer, id);
     let way = Way::again(thr);
     let failure = record::open(Kind::Ended, policy::place(thr), Recovery::Recompute);
     thr.in_runtime.store(1, Relaxed);

@@ -26,7 +26,7 @@ use crate::ckpt;
 use crate::icv::Globals;
 use crate::sys::host::Identity;
 use crate::sys::lock::Locked;
-use crate::sys::{signals, syscall};
+use crate::sys::{reach, signals, syscall};
 use crate::team::thread::Thread;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -38,6 +38,7 @@ pub fn initialise(g: &'static Globals) {
     ended::start();
     ckpt::start(g);
     if g.promp.ft {
+        reach::begin();
         record::start(g);
         let _ = stop::install(g.promp.takes_crashes);
         inject::start(g);

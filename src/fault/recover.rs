@@ -8,7 +8,7 @@ use crate::icv::globals;
 use crate::icv::settings::Recompute;
 use crate::sys::asm::{self, FpControl};
 use crate::sys::host::{self, Identity};
-use crate::sys::{mutexes, pending};
+use crate::sys::{mutexes, pending, reach};
 use crate::team::member::tfd;
 use crate::team::thread::Thread;
 use crate::work::dispenser::Orphan;
@@ -103,6 +103,7 @@ pub unsafe extern "C" fn main(arg: usize) -> ! {
     }
     let tid = order.identity.adopt(order.stack as *mut u8);
     pending::give(&order.signals);
+    reach::arrives(order.identity.thread_pointer);
     mutexes::follow();
     thr.host.store(tid, Relaxed);
     ckpt::transition_ends(thr, tid);

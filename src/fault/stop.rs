@@ -16,7 +16,7 @@ use crate::sys::attempt;
 use crate::sys::host::{self, Identity};
 use crate::sys::signals::{self, Interrupted};
 use crate::sys::syscall::{exit_group, gettid, tgkill};
-use crate::sys::{futex, pending, sanitizer, tls};
+use crate::sys::{futex, pending, reach, sanitizer, tls};
 use crate::team::member::tfd;
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicU32, Ordering::*};
@@ -284,9 +284,7 @@ fn leave(thr: &'static Thread, kind: Kind, way: Way, mask: u64) -> ! {
     thr.in_runtime.store(1, Relaxed);
     ckpt::transition_begins();
     ckpt::note_parked();
-    if gettid() == crate::sys::syscall::getpid() {
-        ckpt::rights::begin(); // it stays, as a host of the runtime's
-    }
+    ckpt::rights::begin(); // the process's first host stays, as one of the runtime's; ids change
     let member = thr.member();
     let lost = matches!(way, Way::Repeat | Way::Reenter);
     let recovery = if lost { Recovery::Recompute } else { Recovery::Resume };
@@ -294,6 +292,7 @@ fn leave(thr: &'static Thread, kind: Kind, way: Way, mask: u64) -> ! {
     member.tfd.store(tfd::FAILED, Release);
     after::thread_failed();
     let Some(stack) = host::new_stack() else { cannot_replace(thr, kind) };
+    reach::leaves(tls::thread_pointer(), gettid());
     let order: &'static Order = Box::leak(Box::new(Order {
         thread: thr,
         way,

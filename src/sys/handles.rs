@@ -21,10 +21,35 @@ struct Answer {
     answered: usize,
 }
 
-/// libc's functions, or those of whoever stands before it; 0: not looked for yet. Each is found again by
-/// whoever reads 0, with the same result.
-static REAL: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
-const NAMES: [&CStr; 2] = [c"dlsym", c"dlvsym"];
+/// A function of libc's that this library has one of the same name for, or that of whoever stands before it.
+pub struct Next {
+    name: &'static CStr,
+    /// 0: not looked for yet. It is found again by whoever reads 0, with the same result.
+    at: AtomicUsize,
+}
+
+impl Next {
+    /// The one of this name.
+    pub const fn new(name: &'static CStr) -> Self {
+        Self { name, at: AtomicUsize::new(0) }
+    }
+
+    /// Its address: that of the next one in the loader's order.
+    pub fn address(&self) -> usize {
+        let known = self.at.load(Relaxed);
+        if known != 0 {
+            return known;
+        }
+        let address = behind_this(wanted(self.name));
+        // Each libc has them: without, nothing of the program could have been loaded.
+        let Some(address) = address else { super::syscall::exit_group(70) };
+        self.at.store(address, Relaxed);
+        address
+    }
+}
+
+static DLSYM: Next = Next::new(c"dlsym");
+static DLVSYM: Next = Next::new(c"dlvsym");
 
 /// The next object after the caller's.
 const NEXT: usize = usize::MAX;
@@ -77,7 +102,7 @@ unsafe extern "C" fn of_default_version(
     _: usize,
     caller: usize,
 ) -> Answer {
-    let real = real(0);
+    let real = DLSYM.address();
     // SAFETY: libc's function and its arguments.
     let found = |h| unsafe {
         core::mem::transmute::<usize, unsafe extern "C" fn(usize, *const c_char) -> *const c_void>(real)(
@@ -99,7 +124,7 @@ unsafe extern "C" fn of_version(
     caller: usize,
 ) -> Answer {
     type Real = unsafe extern "C" fn(usize, *const c_char, *const c_char) -> *const c_void;
-    let real = real(1);
+    let real = DLVSYM.address();
     // SAFETY: libc's function and its arguments.
     let found = |h| unsafe { core::mem::transmute::<usize, Real>(real)(h, name, version) };
     // SAFETY: by the caller's promise.
@@ -222,17 +247,4 @@ fn behind_this(asked: Wanted) -> Option<usize> {
         }
     }
     None
-}
-
-/// libc's function, or the next one by its name in the loader's order.
-fn real(which: usize) -> usize {
-    let known = REAL[which].load(Relaxed);
-    if known != 0 {
-        return known;
-    }
-    let address = behind_this(wanted(NAMES[which]));
-    // Each libc has them: without, nothing of the program could have been loaded.
-    let Some(address) = address else { super::syscall::exit_group(70) };
-    REAL[which].store(address, Relaxed);
-    address
 }

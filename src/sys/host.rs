@@ -9,6 +9,7 @@
 //! host, whose exit would turn the process into a zombie leader, parks instead with all signals blocked. It
 //! never runs application code again.
 
+use super::door::Door;
 use super::syscall::{self, getpid, gettid};
 use super::{futex, libc_locks, mutexes, sanitizer, signals};
 use crate::sys;
@@ -101,6 +102,35 @@ pub unsafe fn id_of(thread_pointer: usize) -> Option<u32> {
     let off = TID_OFFSET.load(Relaxed);
     // SAFETY: by the caller's promise: the word of libc's thread descriptor.
     (off != 0).then(|| unsafe { *((thread_pointer + off) as *const u32) })
+}
+
+/// The thread with this thread pointer goes on on host `id`: libc has that id from now on, and so have locks
+/// that note who holds them.
+///
+/// # Safety
+/// It is the thread pointer of a thread that libc has made, which nobody carries yet but this host.
+pub unsafe fn is_carried_by(thread_pointer: usize, id: u32) {
+    let off = TID_OFFSET.load(Relaxed);
+    if off == 0 {
+        return;
+    }
+    // SAFETY: by the caller's promise: the word of libc's thread descriptor.
+    let word = unsafe { &*((thread_pointer + off) as *const AtomicU32) };
+    let before = word.load(Relaxed);
+    if before != id {
+        libc_locks::owner_has_moved(before, id);
+        mutexes::note(thread_pointer, before);
+        // Others send signals by it.
+        word.store(id, Release);
+    }
+}
+
+/// [`id_of`] for a thread that may be gone, with its descriptor.
+pub fn id_if_there(thread_pointer: usize) -> Option<u32> {
+    let off = TID_OFFSET.load(Relaxed);
+    let mut word = [0; 4];
+    let there = off != 0 && Door::open().read(thread_pointer + off, &mut word);
+    there.then(|| u32::from_le_bytes(word)).filter(|id| *id != 0)
 }
 
 /// Ids are given out in ascending order, so those that lie this far ahead are soon given to new threads.
@@ -220,14 +250,9 @@ impl Identity {
         // kernel calls re-register what libc had registered for it, with the same addresses.
         unsafe {
             let off = TID_OFFSET.load(Relaxed);
+            is_carried_by(self.thread_pointer, tid);
             if off != 0 {
-                let word = (self.thread_pointer + off) as *mut u32;
-                if *word != tid {
-                    libc_locks::owner_has_moved(*word, tid);
-                    mutexes::note(self.thread_pointer, *word);
-                }
-                *word = tid;
-                sys!(libc::SYS_set_tid_address, word);
+                sys!(libc::SYS_set_tid_address, self.thread_pointer + off);
             }
             if self.robust_head != 0 {
                 sys!(libc::SYS_set_robust_list, self.robust_head, 24);

@@ -29,6 +29,7 @@ pub mod out;
 pub mod own;
 pub mod pagemap;
 pub mod pending;
+pub mod reach;
 pub mod rights;
 pub mod runtimes;
 pub mod sanitizer;

@@ -18,14 +18,22 @@ pub fn of_set(set: u64) -> impl Iterator<Item = i32> {
     (1..65).filter(move |&s| set & bit(s) != 0)
 }
 
-/// A set that /proc tells of host `tid` (0: of the process): `SigBlk`, `SigPnd` (its own), `ShdPnd` (the process').
-pub fn set_of(tid: u32, name: &str) -> Option<u64> {
+/// What /proc tells of host `tid` (0: of the process).
+pub fn status(tid: u32) -> Option<String> {
     let task = if tid == 0 { String::new() } else { format!("task/{tid}/") };
     let path = CString::new(format!("/proc/self/{task}status")).unwrap_or_default();
-    let text = maps::read_file(&path)?;
-    let text = String::from_utf8_lossy(&text);
-    let word = text.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(':'))?;
+    Some(String::from_utf8_lossy(&maps::read_file(&path)?).into_owned())
+}
+
+/// A set in a [`status`]: `SigBlk`, `SigPnd` (the host's own), `ShdPnd` (the process').
+pub fn set_in(status: &str, name: &str) -> Option<u64> {
+    let word = status.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(':'))?;
     u64::from_str_radix(word.trim(), 16).ok()
+}
+
+/// The same, asked for now.
+pub fn set_of(tid: u32, name: &str) -> Option<u64> {
+    set_in(&status(tid)?, name)
 }
 
 /// Signals that wait for host `tid` itself, but for those in `ours`.

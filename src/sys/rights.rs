@@ -2,8 +2,7 @@
 //! keeps all that for each thread; libc sets users and
 //! groups for all threads that it knows of.
 
-use super::maps;
-use std::ffi::CString;
+use super::pending;
 
 /// Rights of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,8 +24,7 @@ pub struct Rights {
 impl Rights {
     /// Those of thread `tid` of this process; `None` if it is not there.
     pub fn of(tid: u32) -> Option<Self> {
-        let path = CString::new(format!("/proc/self/task/{tid}/status")).ok()?;
-        Self::read(&String::from_utf8_lossy(&maps::read_file(&path)?))
+        Self::read(&pending::status(tid)?)
     }
 
     /// The capabilities as capset(2) takes them: effective, permitted, inheritable, the lower halves first.
@@ -37,7 +35,8 @@ impl Rights {
         [a, b, c, d, e, f]
     }
 
-    fn read(status: &str) -> Option<Self> {
+    /// Those that [`pending::status`] tells of.
+    pub fn read(status: &str) -> Option<Self> {
         let words = |name: &str| {
             let line = status.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(':'));
             line.unwrap_or("").split_whitespace()

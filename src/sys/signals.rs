@@ -4,6 +4,7 @@ use super::own::Own;
 use super::pending;
 use crate::sys;
 use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The signals that a crash raises.
 pub const CRASHES: [i32; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
@@ -35,6 +36,7 @@ pub fn install(sig: i32, handler: Handler, only_default: bool) -> bool {
         }
         if let Some(i) = CRASHES.iter().position(|&c| c == sig) {
             BEFORE[i].set(Some(old));
+            OURS[i].store(handler as *const () as u64, Relaxed);
         }
         let mut act = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
         act.sa_sigaction = handler as *const () as usize;
@@ -47,6 +49,9 @@ pub fn install(sig: i32, handler: Handler, only_default: bool) -> bool {
 
 /// What the crash signals had before; written before there are workers.
 static BEFORE: [Own<Option<libc::sigaction>>; 4] = [const { Own::new(None) }; 4];
+
+/// The handlers for crashes that were installed here.
+static OURS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
 
 /// Is `handler` that of `sig` now?
 pub fn is_handled(sig: i32, handler: Handler) -> bool {
@@ -197,6 +202,13 @@ pub fn has_handlers(ours: u64) -> bool {
         of_libc.contains(&s) || ours & pending::bit(s) != 0 || CRASHES.contains(&s) || ERRORS.contains(&s)
     };
     any(|signal, _| !others(signal))
+}
+
+/// The signals for which the program has handlers. Not those of crashes that have ours, nor libc's own.
+pub fn handled() -> u64 {
+    let ours = |s: i32, h: u64| CRASHES.iter().zip(&OURS).any(|(c, o)| *c == s && o.load(Relaxed) == h);
+    let is = |s: &i32| disposition(*s).is_some_and(|[h, ..]| h > libc::SIG_IGN as u64 && !ours(*s, h));
+    (1..32).chain(libc::SIGRTMIN()..65).filter(is).fold(0, |set, s| set | pending::bit(s))
 }
 
 /// Is there a handler for a signal that `is` says it is, by its flags?

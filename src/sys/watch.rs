@@ -34,6 +34,9 @@ pub struct Watch {
     pub look: fn(),
     /// The same by a host that is no thread of the program's, if nobody else does.
     pub look_after: fn(),
+    /// The thread pointer of the thread with this one, or with this host, if the host has ended and no new
+    /// one has come.
+    pub unseen: fn(usize, u32) -> Option<usize>,
 }
 
 /// How often a host that is no thread of the program's looks.
@@ -45,6 +48,12 @@ pub fn look_after() {
     if let Some(watch) = unsafe { WATCH.load(Acquire).as_ref() } {
         (watch.look_after)();
     }
+}
+
+/// See [`Watch::unseen`].
+pub fn unseen(thread_pointer: usize, host: u32) -> Option<usize> {
+    // SAFETY: null, or a static.
+    unsafe { WATCH.load(Acquire).as_ref() }.and_then(|w| (w.unseen)(thread_pointer, host))
 }
 
 static WATCH: AtomicPtr<Watch> = AtomicPtr::new(core::ptr::null_mut());

@@ -10,7 +10,7 @@ use crate::icv::{self, Globals};
 use crate::observe::Event;
 use crate::sys::lock::Lock;
 use crate::sys::own::Own;
-use crate::sys::{host, runtimes, signals, syscall, tls};
+use crate::sys::{host, reach, runtimes, signals, syscall, tls};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 
 static INIT: Lock = Lock::new();
@@ -167,6 +167,7 @@ extern "C" fn after_fork_parent() {
 /// pool starts afresh and no team of theirs is used again.
 extern "C" fn after_fork_child() {
     locks().iter().rev().for_each(|l| l.unlock());
+    reach::after_fork();
     pool::forget_workers();
     if let Some(thr) = tls::get() {
         thr.host.store(syscall::gettid(), Relaxed);

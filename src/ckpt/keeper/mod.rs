@@ -112,6 +112,8 @@ pub struct Keeper {
     taken: &'static super::TakenList,
     mapped: Vec<image::MappedFile>,
     cpu: Vec<String>,
+    /// How often one was put off because of signals that threads were about to take.
+    unsettled: u32,
     /// What follows the checkpoint that was asked for.
     then: Then,
     /// Since when the program is to end, and there was no checkpoint.
@@ -160,6 +162,7 @@ impl Keeper {
             taken,
             mapped: Vec::new(),
             cpu: image::cpu_features(),
+            unsettled: 0,
             then: Then::GoOn,
             ends_since: None,
             started_ns: time::now_ns(),

@@ -163,6 +163,10 @@ impl Keeper {
                 true => s.host.load(Relaxed),
                 false => s.make_host().ok_or("the system gives no thread for one that failed")?,
             };
+            // Before any of them goes on, and sends it a signal, say.
+            // SAFETY: libc has made all threads that are saved, their memory has been put back, and the host
+            // waits.
+            unsafe { host::is_carried_by(s.thread_pointer.load(Relaxed), tid) };
             let now = has_host.then_some(&s.own);
             let (calls, less) = attributes::changes(tid, now, of_thread, k.ready.load(Relaxed) != 0)?;
             s.changes.set(&calls);

@@ -54,6 +54,8 @@ impl Keeper {
             if blocks_signals(t) {
                 return Err(self.stranger(t, BLOCKS));
             }
+            // Only for a moment, as libc's functions do (and sys/reach.rs).
+            self.stranger = self.stranger.filter(|(s, _)| *s != t);
             let has = |s: &&Seat| s.is_strangers() && s.host.load(Relaxed) == t;
             match k.seats.iter().find(has).or_else(|| k.seats.iter().find(|s| s.occupy(None, t))) {
                 Some(s) => seats.push(s),

@@ -26,6 +26,8 @@ const WORTH_SHARING: usize = 8 << 20;
 /// How often memory is looked at before a checkpoint, at most, and how often it may be waited for.
 const LOOKS: u32 = 10;
 const WAITS: u32 = 6;
+/// How often a checkpoint is put off because signals wait for threads that do not block them.
+const UNSETTLED: u32 = 50;
 
 impl Keeper {
     pub(super) fn take(&mut self) -> Result<(), No> {
@@ -188,11 +190,7 @@ impl Keeper {
         let sent = keep::get().sent.positions();
         let received = keep::get().received.positions();
         let mut about = Description { sent, received, ..self.describe(&maps, files, seats) };
-        let waiting = about.contexts.iter().fold(about.pending, |set, c| set | c.attributes.pending);
-        // The kernel does not tell how often they wait, and with which values.
-        if let Some(signal) = pending::of_set(waiting).find(|s| *s >= libc::SIGRTMIN()) {
-            return Err(No::Refused(format!("signal {signal} has been sent to a thread that blocks it")));
-        }
+        self.settle(&about, seats)?;
         // From here on it must go well, or it is not known what has changed.
         if !self.tracker.find_held(&maps) {
             self.in_vain(CLOSED);
@@ -221,6 +219,23 @@ impl Keeper {
         Ok((about, held, running))
     }
 
+    /// Signals that wait for a thread which does not block them are taken as soon as it goes on: then there
+    /// can be a checkpoint. Of others, and where they come again and again, it is saved which ones wait; of
+    /// those of which several can wait the kernel does not tell how many do, and with which values.
+    fn settle(&mut self, about: &Description, seats: &[&'static Seat]) -> Result<(), No> {
+        let each = || about.contexts.iter().map(|c| c.attributes.pending);
+        if each().zip(seats).any(|(waiting, s)| waiting & !s.blocked() != 0) && self.unsettled < UNSETTLED {
+            self.unsettled += 1;
+            return Err(No::Later);
+        }
+        self.unsettled = 0;
+        let waiting = each().fold(about.pending, |set, p| set | p);
+        match pending::of_set(waiting).find(|s| *s >= libc::SIGRTMIN()) {
+            None => Ok(()),
+            Some(s) => Err(No::Refused(format!("signal {s} waits for a thread"))),
+        }
+    }
+
     fn describe(&mut self, maps: &[Map], files: Vec<OpenFile>, seats: &[&'static Seat]) -> Description {
         let k = keep::get();
         let contexts = seats
@@ -232,7 +247,7 @@ impl Keeper {
                 thread_pointer: s.thread_pointer.load(Relaxed),
                 robust_head: s.robust_head.load(Relaxed),
                 initial: s.initial.load(Relaxed) != 0,
-                attributes: attributes::of(s.host.load(Relaxed), s.blocked(), &s.own),
+                attributes: attributes::of(s.host.load(Relaxed), &s.own),
             })
             .collect();
         let (program, arguments, environment) = self.command();

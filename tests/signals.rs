@@ -1,0 +1,96 @@
+//! Signals around a change of host, a freeze and a rollback: what is sent to one thread is delivered once, to
+//! that thread, on its own stack, with its mask; nobody hears that there is no such thread; a collector that
+//! stops the world by signals works.
+
+mod common;
+use common::saved::*;
+use common::*;
+use std::path::PathBuf;
+
+/// How a signal is sent to a thread: by libc's functions, by libc's with the id that the thread had at first,
+/// and by system calls with it.
+const WAYS: [&str; 6] = ["kill", "queue", "tgkill", "syscall", "tkill", "info"];
+
+const RIGHT: &str = "lost 0 strange 0 errors 0 ";
+
+fn directed() -> PathBuf {
+    build("signals/directed.c", &[])
+}
+
+fn failures(run: &Run) -> usize {
+    run.err.matches("failed (kill)").count()
+}
+
+#[test]
+fn sent_to_one_thread_whatever_becomes_of_its_host() {
+    let exe = directed();
+    let want = reference(&exe, &["kill"], &[]);
+    assert!(want.out.starts_with(RIGHT), "{want:?}");
+    for way in WAYS {
+        let mut seen = 0;
+        for seed in 1..=40 {
+            let fault = format!("kill@mtbf=3ms,count=30,seed={seed}");
+            let env = [("PROMP_REPLAY", "assume"), ("PROMP_FAULT", &fault)];
+            let run = promp(&exe, &[way, "1500", "60"], &env);
+            assert_eq!((run.status, &run.out), (0, &want.out), "{way}, {fault}: {}", run.err);
+            seen += failures(&run);
+            if seen >= 20 && seed as u64 >= scale() {
+                break;
+            }
+        }
+        assert!(seen >= 20, "{way}: the faults do not strike");
+    }
+}
+
+#[test]
+fn sent_to_one_thread_through_checkpoints_and_rollbacks() {
+    let exe = directed();
+    let want = reference(&exe, &["kill"], &[]);
+    let s = Scratch::new("signals");
+    for way in ["kill", "queue", "syscall"] {
+        let mut back = 0;
+        for seed in 1..=20 {
+            // A kill often finds a thread where nothing is lost; lost memory always needs a rollback.
+            let fault = format!("{}@mtbf=25ms,count=6,seed={seed}", ["memerr", "kill"][seed % 2]);
+            let env = [("PROMP_CKPT_THREADS", "all"), ("PROMP_FAULT", &fault)];
+            let run = checkpointed(&exe, &[way, "1500", "150"], &s.path("ckpt"), &env);
+            assert_eq!((run.status, &run.out), (0, &want.out), "{way}, {fault}: {}", run.err);
+            back += run.err.matches("rolled back").count();
+            if back >= 3 && seed as u64 >= scale() {
+                break;
+            }
+        }
+        assert!(back >= 3, "{way}: the faults do not strike");
+    }
+}
+
+/// Debian's libgc stops all threads by signals, one by one, whenever memory is short. Kills wait until no
+/// library's function is in progress; where they cannot wait the run is refused, never wrong, and never
+/// hangs.
+#[test]
+fn a_collector_stops_the_world() {
+    if !available("libgc-dev", std::path::Path::new("/usr/include/gc.h").exists()) {
+        return;
+    }
+    let exe = build("signals/collector.c", &["-Wl,--no-as-needed", "-lgc"]);
+    let threads = ("OMP_NUM_THREADS", "4");
+    for by in [&["60"][..], &["60", "all"]] {
+        let want = reference(&exe, by, &[threads]);
+        assert_eq!(want.status, 0, "{want:?}");
+        let plain = promp(&exe, by, &[threads]);
+        assert_eq!((plain.status, &plain.out), (0, &want.out), "{}", plain.err);
+        let (mut seen, mut right) = (0, 0);
+        for seed in 1..=60 {
+            let fault = format!("kill@mtbf=10ms,count=20,seed={seed}");
+            let run = promp(&exe, by, &[threads, ("PROMP_REPLAY", "assume"), ("PROMP_FAULT", &fault)]);
+            let refused = run.status == 70 && run.err.contains("no checkpoint to return to");
+            assert!(refused || (run.status, &run.out) == (0, &want.out), "{fault}: {run:?}");
+            seen += failures(&run);
+            right += usize::from(!refused);
+            if seen >= 20 && right >= 2 && seed as u64 >= scale() {
+                break;
+            }
+        }
+        assert!(seen >= 20 && right >= 2, "{seen} failures, {right} right");
+    }
+}
