@@ -8,8 +8,9 @@ use crate::stub;
 use crate::task::reduction;
 use crate::team::team::Team;
 use crate::team::thread::{Thread, current};
+use crate::work::bounds::{Bounds, Schedule};
 use crate::work::doacross::Doacross;
-use crate::work::loops::{self, Bounds, Schedule};
+use crate::work::loops;
 use crate::work::share::{Shape, Share};
 use core::sync::atomic::Ordering::*;
 
@@ -257,8 +258,8 @@ extern "C" fn next(istart: *mut u64, iend: *mut u64) -> bool {
 
 pub(super) extern "C" fn end() {
     let thr = current();
-    loops::leave(thr, true);
-    super::sync::pass_barrier(thr, Sync::Work);
+    loops::leave_for_barrier(thr);
+    super::sync::pass_barrier(thr, Sync::Work, || loops::settle(thr));
 }
 
 pub(super) extern "C" fn end_nowait() {

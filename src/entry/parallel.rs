@@ -8,7 +8,8 @@ use crate::task::{group, reduction};
 use crate::team::region;
 use crate::team::team::Team;
 use crate::team::thread::{Thread, current};
-use crate::work::loops::{self, Bounds, Schedule};
+use crate::work::bounds::{Bounds, Schedule};
+use crate::work::loops;
 use crate::work::share::Shape;
 use core::sync::atomic::Ordering::Relaxed;
 

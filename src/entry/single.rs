@@ -70,7 +70,7 @@ extern "C" fn copy_start() -> *mut u8 {
 extern "C" fn copy_end(data: *mut u8) {
     let thr = current();
     thr.team().copyprivate.store(data, Release);
-    super::sync::pass_barrier(thr, Sync::Copy);
+    super::sync::pass_barrier(thr, Sync::Copy, || ());
 }
 
 extern "C" fn scope_start(reductions: *mut usize) {

@@ -5,22 +5,23 @@ use crate::observe::event::{Mutex, Sync};
 use crate::stub;
 use crate::team::thread::{Thread, current};
 use crate::work::locks::{ATOMIC, CRITICAL, REDUCTION, acquire, release};
-use crate::work::loops;
+use crate::work::ordered;
 
 fn done(thr: &'static Thread) {
     save::point(thr, SaveKind::After(0));
 }
 
-/// The team barrier as the end of a call.
+/// The team barrier as the end of a call; `then` comes behind it.
 #[inline(always)]
-pub(super) fn pass_barrier(thr: &'static Thread, sync: Sync) {
+pub(super) fn pass_barrier(thr: &'static Thread, sync: Sync, then: impl FnOnce()) {
     thr.team().synchronise(thr, sync, false);
     thr.task().spawned.set(false);
+    then();
     done(thr);
 }
 
 extern "C" fn barrier() {
-    pass_barrier(current(), Sync::Barrier);
+    pass_barrier(current(), Sync::Barrier, || ());
 }
 
 /// A barrier that `cancel parallel` ends early, as the end of a call: true if it did.
@@ -76,7 +77,7 @@ pub(super) extern "C" fn reduction_end() {
 extern "C" fn barrier_ext(_kind: i32) {
     let thr = current();
     thr.member().ledger.end_dealt();
-    pass_barrier(thr, Sync::Barrier);
+    pass_barrier(thr, Sync::Barrier, || ());
 }
 
 extern "C" fn barrier_cancel_ext(_kind: i32) -> bool {
@@ -87,13 +88,13 @@ extern "C" fn barrier_cancel_ext(_kind: i32) -> bool {
 
 extern "C" fn ordered_start() {
     let thr = current();
-    loops::ordered_start(thr);
+    ordered::start(thr);
     done(thr);
 }
 
 extern "C" fn ordered_end() {
     let thr = current();
-    loops::ordered_end(thr);
+    ordered::end(thr);
     done(thr);
 }
 

@@ -7,7 +7,7 @@ use crate::stub;
 use crate::task::spawn::{self, Spec};
 use crate::task::{depend, flag, group, included, pool, reduction, taskloop};
 use crate::team::thread::{Thread, current};
-use crate::work::loops::Bounds;
+use crate::work::bounds::Bounds;
 
 type Copy = Option<unsafe extern "C" fn(usize, usize)>;
 

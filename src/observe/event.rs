@@ -421,6 +421,12 @@ impl Set {
         Set(bits)
     }
 
+    /// One.
+    #[inline(always)]
+    pub const fn one(row: Row) -> Set {
+        Set(1 << row as u8)
+    }
+
     /// This one's events and the other's.
     pub const fn and(self, other: Set) -> Set {
         Set(self.0 | other.0)

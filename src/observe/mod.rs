@@ -104,7 +104,8 @@ pub fn register_for(l: Listener, now: Set) -> Option<Word> {
     Some(Word(n))
 }
 
-/// A listener comes to want these events.
+/// A listener comes to want these events. Synchronisation ([`Set::SYNC`]) it must want from the beginning: teams
+/// are set up for it.
 pub fn want(events: Set) {
     WANTED.fetch_or(events.0, Release);
 }
@@ -124,14 +125,14 @@ pub fn somebody_may_want(events: Set) -> bool {
 /// `event` happens to the calling thread.
 #[inline(always)]
 pub fn tell(thread: &'static OfThread, event: Event) {
-    if wants(Set::of(&[event.row()])) {
+    if wants(Set::one(event.row())) {
         told(Some(thread), &event);
     }
 }
 
 /// `event` happens to the process.
 pub fn tell_of_nobody(event: Event) {
-    if wants(Set::of(&[event.row()])) {
+    if wants(Set::one(event.row())) {
         told(None, &event);
     }
 }

@@ -97,6 +97,10 @@ impl<const N: usize> Deque<N> {
     #[inline]
     pub fn steal(&self, wanted: impl Fn(u64) -> bool) -> Option<u64> {
         let t = self.top.load(Acquire);
+        // Mostly there is nothing, which needs no fence.
+        if t >= self.bottom.load(Relaxed) {
+            return None;
+        }
         full_fence();
         if t >= self.bottom.load(Acquire) {
             return None;

@@ -16,7 +16,7 @@
 //! | [`LAST`] | the current task is final: what the final clause says of tasks below it makes no difference |
 
 use super::spawn::Spec;
-use super::{Task, flag, pool};
+use super::{Task, flag, run};
 use crate::fault::stop;
 use crate::icv::globals;
 use crate::observe::{self, Set};
@@ -84,7 +84,7 @@ pub fn end_settled(thr: &'static Thread) {
     let parent = t.parent_task();
     thr.member().tasks.set_floor(t.outer_floor.get());
     thr.task.set(Some(parent));
-    pool::end(thr, t, parent, false);
+    run::end(thr, t, parent, false);
 }
 
 /// A task that is only counted, as long as it need not be made, is what `f` does.

@@ -9,14 +9,16 @@
 
 use super::depend::{Children, Dep};
 use super::deque::Deque;
-use super::{Task, detach, included};
-use crate::observe;
-use crate::observe::event::{Event, Pause, Set, Sync};
+use super::list::List;
+use super::pace::{Looks, Pace};
+use super::run::{self, run_body};
+use super::{Task, detach};
+use crate::observe::event::{Event, Pause, Sync};
 use crate::sys::lock::Locked;
 use crate::sys::own::Own;
 use crate::sys::sync::spin_hint;
 use crate::sys::time;
-use crate::team::region;
+use crate::team::event::{Patience, Waiters};
 use crate::team::team::Team;
 use crate::team::thread::Thread;
 use core::mem::offset_of;
@@ -121,7 +123,8 @@ pub enum Scope {
 }
 
 impl Scope {
-    fn allows(self, t: &Task) -> bool {
+    /// Is `t` one of them?
+    pub fn allows(self, t: &Task) -> bool {
         match self {
             Self::Any(_) => true,
             Self::Below(above) => t.is_below(above),
@@ -129,105 +132,8 @@ impl Scope {
     }
 }
 
-/// The ready list, highest priority and then newest last. Guarded by the pool's lock, like everything that
-/// says so in [`Task`].
-#[derive(Default)]
-pub struct List {
-    head: Option<&'static Task>,
-    tail: Option<&'static Task>,
-}
-
-impl List {
-    fn push(&mut self, t: &'static Task) {
-        let p = t.priority.get();
-        let mut after = self.tail;
-        while let Some(a) = after {
-            if a.priority.get() <= p {
-                break;
-            }
-            after = a.links.get().0;
-        }
-        let before = match after {
-            Some(a) => a.links.get().1,
-            None => self.head,
-        };
-        t.links.set((after, before));
-        match after {
-            Some(a) => a.links.set((a.links.get().0, Some(t))),
-            None => self.head = Some(t),
-        }
-        match before {
-            Some(b) => b.links.set((Some(t), b.links.get().1)),
-            None => self.tail = Some(t),
-        }
-    }
-
-    fn remove(&mut self, t: &'static Task) {
-        let (prev, next) = t.links.get();
-        match prev {
-            Some(p) => p.links.set((p.links.get().0, next)),
-            None => self.head = next,
-        }
-        match next {
-            Some(n) => n.links.set((prev, n.links.get().1)),
-            None => self.tail = prev,
-        }
-    }
-
-    /// The task to run next in `scope`.
-    fn find(&self, scope: Scope) -> Option<&'static Task> {
-        core::iter::successors(self.tail, |t| t.links.get().0).find(|t| scope.allows(t))
-    }
-}
-
 fn word(t: &'static Task) -> u64 {
     core::ptr::from_ref(t).addr() as u64
-}
-
-/// A thief that finds tasks of nothing, one after the other, keeps away from the deques for a while after
-/// each: what it needs for them is the time that their lines, and the deque's, take to come over, and the
-/// owner, who waits for those to come back, executes them faster itself once enough are waiting. It comes
-/// back soon: a task that waits for what its creator does next is not left where it is.
-#[derive(Default)]
-struct Pace {
-    /// Such tasks in a row.
-    row: Own<u32>,
-    /// When (in clock ticks) it looks at deques again.
-    until: Own<u64>,
-}
-
-impl Pace {
-    /// What a thief needs for a task of nothing, in ticks: up to most of a microsecond.
-    const NOTHING: u64 = 2400;
-    /// So many in a row make a thief slow.
-    const ENOUGH: u32 = 16;
-    /// So many times what it has needed it keeps away.
-    const PAUSE: u64 = 8;
-
-    /// It has stolen a task and executed it in `ticks`, until `now`.
-    fn measured(&self, ticks: u64, now: u64) {
-        if ticks >= Self::NOTHING {
-            self.row.set(0);
-        } else if self.row.get() < Self::ENOUGH {
-            self.row.set(self.row.get() + 1);
-        } else {
-            self.until.set(now + Self::PAUSE * ticks);
-        }
-    }
-
-    /// Does it keep away now?
-    #[inline]
-    fn pauses(&self) -> bool {
-        let until = self.until.get();
-        if until != 0 {
-            // A clock that has gone back by more (another machine) does not count.
-            if until.wrapping_sub(time::ticks()) <= Self::PAUSE * Self::NOTHING {
-                return true;
-            }
-            self.until.set(0);
-        }
-        false
-    }
 }
 
 /// The task that a deque's entry stands for.
@@ -407,6 +313,24 @@ impl TaskPool {
         others.into_iter().any(|m| m.tasks.deque.offers(|t| scope.allows(task(t))))
     }
 
+    /// Waits, as one of `kind`, until `done`, or until a task in `scope` is ready: at this it looks now and then, and
+    /// before it sleeps.
+    pub fn wait(
+        &'static self,
+        thr: &'static Thread,
+        kind: Waiters,
+        patience: Patience,
+        scope: Scope,
+        done: impl Fn() -> bool,
+    ) {
+        let team = thr.team();
+        let mut looks = Looks::of(thr.num(), if patience.crowded { 1 } else { team.size() });
+        let awake = patience.stay(|| done() || (looks.due() && self.has_ready(thr, scope)));
+        if !awake {
+            team.event.wait_as(kind, patience.after(false), || done() || self.has_ready(thr, scope));
+        }
+    }
+
     /// Waits in the current task until `done`, executing tasks below it meanwhile. `pause`: what for.
     #[inline]
     pub fn wait_below(thr: &'static Thread, pause: Pause, done: impl Fn() -> bool) {
@@ -415,7 +339,7 @@ impl TaskPool {
         while !done() {
             if !team.tasks.run_one(thr, scope) {
                 thr.tell(Event::PauseBegin { pause });
-                team.event.wait(team.patience.get(), || done() || team.tasks.has_ready(thr, scope));
+                team.tasks.wait(thr, Waiters::Inside, team.patience.get(), scope, &done);
                 thr.tell(Event::PauseEnd { pause });
             }
         }
@@ -472,7 +396,7 @@ impl TaskPool {
         if let Some(g) = t.group.get() {
             wake |= g.task_done(thr);
         }
-        wake |= end(thr, t, parent, true);
+        wake |= run::end(thr, t, parent, true);
         if core::ptr::eq(thr.team(), team) {
             MemberTasks::count(&thr.member().tasks.ended);
         } else {
@@ -510,90 +434,6 @@ impl TaskPool {
             });
         }
         wake
-    }
-}
-
-/// Task `t` is done; its memory goes when nobody needs it. `counted`: it is one of its parent's children.
-/// True if another thread may wait for that.
-#[inline]
-pub fn end(thr: &'static Thread, t: &'static Task, parent: &'static Task, counted: bool) -> bool {
-    let closed = t.detach.load(Relaxed) & detach::CLAUSE != 0;
-    let own = parent.is_run_by(thr);
-    let child_done = || {
-        if counted && parent.children.child_done(own) {
-            parent.free(thr, true);
-        }
-    };
-    if !closed && t.children.all_gone() {
-        child_done();
-        t.free(thr, false);
-    } else {
-        end_before_children(thr, t, parent, closed, child_done);
-    }
-    counted && !own
-}
-
-/// The children of `t` refer to it, and it to its parent.
-#[cold]
-fn end_before_children(
-    thr: &'static Thread,
-    t: &'static Task,
-    parent: &'static Task,
-    closed: bool,
-    child_done: impl Fn(),
-) {
-    parent.children.keep();
-    child_done();
-    if !closed {
-        t.children.close();
-    }
-    if t.children.done() {
-        t.free(thr, true);
-    }
-}
-
-/// Runs a task's body as an activation of its own.
-pub fn run_body(thr: &'static Thread, t: &'static Task) {
-    if observe::wants(Set::TASKS) {
-        run_body_told(thr, t);
-    } else {
-        run_body_or_tell::<false>(thr, t);
-    }
-}
-
-/// [`run_body`] where somebody listens.
-#[cold]
-#[inline(never)]
-fn run_body_told(thr: &'static Thread, t: &'static Task) {
-    run_body_or_tell::<true>(thr, t);
-}
-
-#[inline(always)]
-fn run_body_or_tell<const TELL: bool>(thr: &'static Thread, t: &'static Task) {
-    let (outer, held) = (thr.task.get(), thr.held.get());
-    let m = thr.member();
-    let (share, floor) = (m.share.get(), m.tasks.raise_floor());
-    t.run_by(thr);
-    thr.task.set(Some(t));
-    thr.held.set(0);
-    let last = t.in_final.get() != t.parent_task().in_final.get();
-    if last {
-        included::lighten(thr);
-    }
-    if TELL && let Some(outer) = outer {
-        thr.tell(Event::TaskBegin { task: &t.words, outer: &outer.words });
-    }
-    region::activate(thr, t.call.get(), t.args.get());
-    if TELL && let Some(outer) = outer {
-        let detached = t.detach.load(Relaxed) & (detach::CLAUSE | detach::FULFILLED) == detach::CLAUSE;
-        thr.tell(Event::TaskEnd { task: &t.words, outer: &outer.words, detached });
-    }
-    thr.held.set(held);
-    thr.task.set(outer);
-    m.share.set(share);
-    m.tasks.set_floor(floor);
-    if last {
-        included::lighten(thr);
     }
 }
 

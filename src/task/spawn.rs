@@ -2,7 +2,8 @@
 
 use super::depend::{self, Children, Dep, Deps};
 use super::included::{INCLUDED, is_special};
-use super::pool::{self, TaskPool, run_body};
+use super::pool::TaskPool;
+use super::run::{self, run_body};
 use super::{Task, detach, flag};
 use crate::icv::globals;
 use crate::observe::event::{Event, Pause, TaskForm};
@@ -238,7 +239,7 @@ fn execute_now(thr: &'static Thread, t: &'static Task, s: &Spec, deps: &[Dep]) {
         TaskPool::wait_below(thr, Pause::Taskwait, || t.detach.load(Acquire) & detach::FULFILLED != 0);
         t.children.close();
     }
-    pool::end(thr, t, t.parent_task(), false);
+    run::end(thr, t, t.parent_task(), false);
 }
 
 /// Waits until the current task's children that `deps` depend on are done, executing children meanwhile.

@@ -5,7 +5,7 @@ use super::spawn::{Spec, is_just_a_call, spawn};
 use super::{flag, group, reduction};
 use crate::observe::event::{Construct, Event, Work};
 use crate::team::thread::Thread;
-use crate::work::loops::Bounds;
+use crate::work::bounds::Bounds;
 
 /// Numbers of tasks and iterations: `tasks` tasks, the first `larger` of which have `each + 1` iterations, the others `each`;
 /// with `last` > 0 the last one has that many instead (strict grainsize).

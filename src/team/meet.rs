@@ -6,6 +6,7 @@ use super::team::Team;
 use super::thread::Thread;
 use crate::observe;
 use crate::observe::event::{Event, Set, Sync};
+use crate::task::included;
 use crate::task::pool::Scope;
 
 /// How many meet at a team's barriers, as far as ways differ, and whether that is told: one word for both, so
@@ -41,6 +42,14 @@ impl Way {
             _ => Self::Several,
         }
     }
+}
+
+/// Listeners have come while `thr`, the only thread there is, was in serial code.
+pub fn listeners_came(thr: &'static Thread) {
+    let team = thr.team();
+    team.way.set(Way::of(team.size()));
+    thr.unprepare();
+    included::lighten(thr);
 }
 
 impl Team {
@@ -156,7 +165,7 @@ impl Team {
                 self.event.notify_only(Waiters::Inside);
                 continue;
             }
-            self.event.wait_as(kind, patience, || done() || self.tasks.has_ready(thr, scope));
+            self.tasks.wait(thr, kind, patience, scope, &done);
         }
     }
 }

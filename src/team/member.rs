@@ -42,6 +42,8 @@ pub struct Member {
     pub epoch: Own<u64>,
     /// Worksharing constructs entered so far in this region.
     pub share_seq: Own<u64>,
+    /// So many of them all members are known to have left, because a barrier came behind them.
+    pub settled: Own<u64>,
     /// Single constructs come to so far in this region.
     pub singles: Own<u32>,
     /// Those that somebody had come to when this member looked last, if it is not ahead.
@@ -85,6 +87,7 @@ impl Member {
             done: Default::default(),
             epoch: Own::new(0),
             share_seq: Own::new(0),
+            settled: Own::new(0),
             singles: Own::new(0),
             singles_met: Own::new(0),
             share: Own::new(None),

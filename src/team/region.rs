@@ -271,7 +271,7 @@ const SELDOM: u32 = 64;
 
 /// The body of a worker's region, called by its order number `seen`.
 pub fn work(thr: &'static Thread, order: Order, seen: u32) {
-    if observe::wants(Set::BEGIN.and(Set::END)) {
+    if observe::wants(const { Set::BEGIN.and(Set::END) }) {
         work_told(thr, order, seen);
     } else {
         work_or_tell::<false>(thr, order, seen);
@@ -340,6 +340,7 @@ pub fn activate(thr: &'static Thread, call: (usize, usize), args: (usize, usize)
 pub fn take_part(thr: &'static Thread, m: &'static Member, epoch: u64) {
     m.epoch.set(epoch);
     m.share_seq.set(0);
+    m.settled.set(0);
     m.singles.set(0);
     m.singles_met.set(0);
     m.share.set(None);

@@ -18,7 +18,7 @@ pub static REDUCTION: CachePadded<Lock> = CachePadded::new(Lock::new());
 /// Takes `lock` for `thr`, as what `mutex` says.
 #[inline]
 pub fn acquire(thr: &'static Thread, lock: &Lock, mutex: Mutex) {
-    if observe::wants(Set::LOCKS.and(Set::PAUSES)) {
+    if observe::wants(const { Set::LOCKS.and(Set::PAUSES) }) {
         return tell_acquire(thr, lock, mutex);
     }
     lock.lock_watched();

@@ -1,82 +1,21 @@
 //! Loops and sections: entering a construct, the next chunk, leaving. One implementation for all schedules, both integer
 //! widths, ordered, runtime and doacross loops; sections are a dynamic loop with chunks of one.
 
-use super::batch;
+use super::bounds::{Bounds, Schedule};
 use super::dispenser::Range;
 use super::ledger::Before;
 use super::share::{Shape, Share};
-use super::site;
-use super::tune;
+use super::{batch, ordered, site, survivors, tune};
 use crate::fault::{policy, verify};
 use crate::icv::settings::Constructs;
-use crate::icv::{RunSched, Sched, globals};
+use crate::icv::{Sched, globals};
 use crate::observe;
-use crate::observe::event::{Construct, Event, Mutex, Row, Set, Work};
+use crate::observe::event::{Construct, Event, Row, Set, Work};
 use crate::sys::time;
 use crate::team::event::Waiters;
 use crate::team::member::Member;
 use crate::team::team::Team;
 use crate::team::thread::Thread;
-use core::sync::atomic::Ordering::*;
-
-/// A schedule with its modifiers, as an entry point or the run-sched ICV gives it.
-#[derive(Clone, Copy, Debug)]
-pub struct Schedule {
-    /// Kind.
-    pub kind: Sched,
-    /// Chunk, 0: default.
-    pub chunk: u64,
-    /// Chunks of a thread must come in increasing order.
-    pub monotonic: bool,
-}
-
-impl From<RunSched> for Schedule {
-    fn from(r: RunSched) -> Self {
-        let chunk = if r.kind == Sched::Auto { 0 } else { r.chunk };
-        Self { kind: r.kind, chunk, monotonic: r.monotonic }
-    }
-}
-
-/// The bounds of a loop: `start`, `end` (exclusive) and `step` in two's complement; `up` says which way it runs.
-#[derive(Clone, Copy, Debug)]
-pub struct Bounds {
-    /// First value.
-    pub start: u64,
-    /// End, exclusive.
-    pub end: u64,
-    /// Increment.
-    pub step: u64,
-    /// Counting up?
-    pub up: bool,
-    /// Are the values signed?
-    pub signed: bool,
-}
-
-impl Bounds {
-    /// A loop over signed longs.
-    pub fn long(start: i64, end: i64, step: i64) -> Self {
-        Self { start: start as u64, end: end as u64, step: step as u64, up: step > 0, signed: true }
-    }
-    /// A loop over unsigned long longs.
-    pub fn ull(up: bool, start: u64, end: u64, step: u64) -> Self {
-        Self { start, end, step, up, signed: false }
-    }
-    /// Number of iterations (OpenMP 5.1, section 2.11.1).
-    pub fn iterations(self) -> u64 {
-        let before = |a: u64, b: u64| if self.signed { (a as i64) < (b as i64) } else { a < b };
-        if self.up {
-            if before(self.start, self.end) {
-                self.end.wrapping_sub(self.start).div_ceil(self.step.max(1))
-            } else {
-                0
-            }
-        } else if before(self.end, self.start) {
-            self.start.wrapping_sub(self.end).div_ceil(self.step.wrapping_neg().max(1))
-        } else {
-            0
-        }
-    }
-}
 
 /// The shape of a loop.
 pub fn loop_shape(
@@ -208,7 +147,7 @@ pub fn next_bounds(thr: &'static Thread) -> Option<(u64, u64)> {
 #[inline(always)]
 pub fn next_in_batch(thr: &'static Thread) -> Option<(u64, u64)> {
     let m = thr.member();
-    if thr.saving.get() || observe::wants(Set::of(&[Row::Chunk])) || !m.ledger.is_plain() {
+    if thr.saving.get() || observe::wants(Set::one(Row::Chunk)) || !m.ledger.is_plain() {
         return None;
     }
     let (construct, shape) = m.batched.peek();
@@ -229,12 +168,12 @@ pub fn next(thr: &'static Thread, m: &'static Member) -> Option<Range> {
         Before::Look => verify::chunk_ends(thr),
     }
     if shape.ordered {
-        pass_turn(m, s);
+        ordered::pass_turn(m, s);
     }
     m.ledger.finish_chunk(m);
     let taken = if s.is_cancelled() || m.team().is_cancelled() { None } else { hand_out(m, s, shape) };
     if let Some(r) = taken
-        && observe::wants(Set::of(&[Row::Chunk]))
+        && observe::wants(Set::one(Row::Chunk))
     {
         tell_chunk(thr, shape, r);
     }
@@ -251,7 +190,7 @@ fn tell_chunk(thr: &'static Thread, shape: &Shape, r: Range) {
 fn hand_out(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range> {
     let seq = s.seq.get();
     if s.dispenser.has_orphans()
-        && let Some(r) = orphan(m, s, shape)
+        && let Some(r) = survivors::orphan(m, s, shape)
     {
         return Some(r);
     }
@@ -272,7 +211,7 @@ fn hand_out(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Rang
             Some(r)
         }
         None if !shape.monotonic && (shape.began != 0 || s.dispenser.has_orphans()) => {
-            last_resort(m, s, shape)
+            survivors::last_resort(m, s, shape)
         }
         None => None,
     }
@@ -300,26 +239,6 @@ fn batched(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range
     m.pace.took(n);
     m.batched.set((construct, *shape));
     Some(shape.range(m.batch.fill(construct, first, n)))
-}
-
-/// Nothing is left but, perhaps, orphans.
-#[cold]
-fn last_resort(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range> {
-    if shape.began != 0
-        && shape.ends_in_barrier
-        && policy::recomputes()
-        && let Some(r) = stay(m, s, shape)
-    {
-        return Some(r);
-    }
-    // Whoever could have taken this thread's own orphan may have left the construct meanwhile.
-    let mine = |owner| owner == m.num.get();
-    if !s.dispenser.has_orphans() || m.ledger.had_last() {
-        return None;
-    }
-    let (r, failure) = s.dispenser.take_orphan(1, mine)?;
-    m.ledger.take_orphan(s.seq.get(), r, shape.is_last(r), failure);
-    Some(r)
 }
 
 /// The static schedule: blocks of the given chunk, dealt round robin, or one block a thread.
@@ -366,120 +285,27 @@ fn fragments(len: u64, facts: site::Facts) -> u64 {
     }
 }
 
-/// A piece of an orphan that `m` may execute. A thread that has had the construct's last iteration takes nothing more:
-/// compiled code looks at the last chunk it got to decide who assigns lastprivate variables. The orphans of `m` itself are for
-/// the survivors, as long as one of them is at work in the construct and will come back.
-#[cold]
-fn orphan(m: &Member, s: &Share, shape: &Shape) -> Option<Range> {
-    if m.ledger.had_last() {
-        return None;
-    }
-    let (me, seq, team) = (m.num.get(), s.seq.get(), m.team());
-    let survivors = || team.members().iter().any(|o| o.num.get() != me && o.ledger.is_in_flight(seq));
-    let own = shape.monotonic || !survivors();
-    let wanted = |owner| if owner == me { own } else { !shape.monotonic };
-    let (r, failure) = s.dispenser.take_orphan(u64::from(team.size()), wanted)?;
-    m.ledger.take_orphan(seq, r, shape.is_last(r), failure);
-    Some(r)
-}
-
-/// Chunks shorter than this are not worth waiting for: if one is lost, its own logical thread repeats it.
-const WORTH_WAITING_NS: u64 = 20_000;
-
-/// Nothing is left to hand out, but the construct ends in a barrier: instead of waiting there, a survivor waits here
-/// while chunks are in flight, so that it can take over those that are lost.
-#[cold]
-fn stay(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range> {
-    let team = m.team();
-    let chunks = shape.total.checked_div(shape.chunk).map_or(u64::from(team.size()), |n| n + 1);
-    let per_chunk = time::now_ns().saturating_sub(shape.began) * u64::from(team.size()) / chunks;
-    if per_chunk < WORTH_WAITING_NS || m.ledger.had_last() {
-        return None;
-    }
-    // Others that stay may have waited for the chunk that this thread has just finished.
-    team.event.notify_only(Waiters::Staying);
-    let seq = s.seq.get();
-    let in_flight = || team.members().iter().any(|o| o.ledger.is_in_flight(seq));
-    let mut orphans = 0;
-    loop {
-        if let Some(r) = orphan(m, s, shape) {
-            return Some(r);
-        }
-        let over = || s.is_cancelled() || team.is_cancelled() || (!in_flight() && !s.dispenser.has_orphans());
-        if over() {
-            return None;
-        }
-        // Orphans that are there already are our own: somebody is at work who will take them.
-        team.event.wait_as(Waiters::Staying, team.patience.get(), || {
-            over() || !in_flight() || s.dispenser.pushed() != orphans
-        });
-        orphans = s.dispenser.pushed();
-    }
-}
-
-/// Ordered loops: waits until all chunks before the one just executed have passed, and lets the next one go.
-fn pass_turn(m: &'static Member, s: &'static Share) {
-    if let Some((_, r)) = m.ledger.in_flight() {
-        wait_turn(m, s, r.lo);
-        s.ordered_next.store(r.hi, Release);
-        m.team().event.notify_only(Waiters::Inside);
-    }
-}
-
-fn wait_turn(m: &'static Member, s: &'static Share, lo: u64) {
-    let team = m.team();
-    let ready = || s.ordered_next.load(Acquire) >= lo || s.is_cancelled() || team.is_cancelled();
-    if !ready() {
-        team.event.wait(team.patience.get(), ready);
-    }
-}
-
-/// `ordered`: waits for the turn of the chunk in flight. Where calls are light nobody listens to locks.
-pub fn ordered_start(thr: &'static Thread) {
-    if thr.light.get() == 0 {
-        return ordered_start_told(thr);
-    }
-    take_turn(thr);
-}
-
-fn take_turn(thr: &'static Thread) {
-    let m = thr.member();
-    if let (Some(s), Some((_, r))) = (m.share.get(), m.ledger.in_flight()) {
-        wait_turn(m, s, r.lo);
-    }
-    thr.hold(1);
-}
-
-/// What an ordered section is called in events.
-fn ordered_of(thr: &'static Thread) -> usize {
-    thr.member().share.get().map_or(0, |s| core::ptr::from_ref(s).addr())
-}
-
-#[cold]
-#[inline(never)]
-fn ordered_start_told(thr: &'static Thread) {
-    let at = ordered_of(thr);
-    thr.tell(Event::LockWait { mutex: Mutex::Ordered, at, test: false });
-    take_turn(thr);
-    thr.tell(Event::LockGot { mutex: Mutex::Ordered, at });
-}
-
-/// The end of an ordered section. The turn stays with the chunk until the next one is asked for.
-pub fn ordered_end(thr: &'static Thread) {
-    thr.hold(-1);
-    if thr.light.get() == 0 {
-        ordered_end_told(thr);
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn ordered_end_told(thr: &'static Thread) {
-    thr.tell(Event::LockGive { mutex: Mutex::Ordered, at: ordered_of(thr) });
-}
-
-/// Leaves the construct without a barrier.
+/// Leaves the construct, without a barrier or for one that can be cancelled (`barrier`).
 pub fn leave(thr: &'static Thread, barrier: bool) {
+    leave_by(thr, barrier, |s, team| team.shares.leave(s, team.size()));
+}
+
+/// Leaves the construct for a barrier that all members come to; behind that, [`settle`].
+pub fn leave_for_barrier(thr: &'static Thread) {
+    leave_by(thr, true, |s, team| team.shares.leave_for_barrier(s, team.size()));
+}
+
+/// `thr` has passed the barrier at its last construct's end.
+#[inline]
+pub fn settle(thr: &'static Thread) {
+    let m = thr.member();
+    if let Some(s) = m.share.get() {
+        m.team().shares.settle(m, s, m.epoch.get());
+    }
+}
+
+#[inline(always)]
+fn leave_by(thr: &'static Thread, barrier: bool, leave: impl FnOnce(&'static Share, &'static Team)) {
     let m = thr.member();
     m.ledger.finish_chunk(m);
     m.scanning.set(false);
@@ -502,7 +328,7 @@ pub fn leave(thr: &'static Thread, barrier: bool) {
             s.cancel();
         }
         thr.tell(Event::WorkEnd { work: shape.work });
-        m.team().shares.leave(s, m.team().size());
+        leave(s, m.team());
     }
     policy::construct_ended(thr);
 }
@@ -510,7 +336,7 @@ pub fn leave(thr: &'static Thread, barrier: bool) {
 /// `thr` is inside the construct that it has just entered.
 #[inline(always)]
 pub fn tell_begin(thr: &'static Thread) {
-    if observe::wants(Set::of(&[Row::WorkBegin]))
+    if observe::wants(Set::one(Row::WorkBegin))
         && let Some(s) = thr.member().share.get()
     {
         let shape = s.shape.peek();
@@ -541,26 +367,5 @@ mod tests {
             got.sort_unstable();
             prop_assert_eq!(got, (first..first + n).collect::<Vec<_>>());
         }
-
-        #[test]
-        fn iterations_agree_with_a_loop(start in -50i64..50, len in -60i64..60, step in 1i64..9, down: bool) {
-            let (end, step) = (start + len, if down { -step } else { step });
-            let mut i = start;
-            let mut n = 0;
-            while if step > 0 { i < end } else { i > end } {
-                n += 1;
-                i += step;
-            }
-            prop_assert_eq!(Bounds::long(start, end, step).iterations(), n);
-        }
-    }
-
-    #[test]
-    fn iterations_at_the_edges() {
-        assert_eq!(Bounds::long(i64::MIN, i64::MAX, 1).iterations(), u64::MAX);
-        assert_eq!(Bounds::long(i64::MAX, i64::MIN, i64::MIN).iterations(), 2);
-        assert_eq!(Bounds::ull(true, 0, u64::MAX, u64::MAX).iterations(), 1);
-        assert_eq!(Bounds::ull(false, u64::MAX, 0, 1u64.wrapping_neg()).iterations(), u64::MAX);
-        assert_eq!(Bounds::ull(true, 5, 5, 1).iterations(), 0);
     }
 }

@@ -2,12 +2,15 @@
 //! ordered and doacross, locks and critical sections.
 
 pub mod batch;
+pub mod bounds;
 pub mod dispenser;
 pub mod doacross;
 pub mod ledger;
 pub mod locks;
 pub mod loops;
+pub mod ordered;
 pub mod pace;
 pub mod share;
 pub mod site;
+pub mod survivors;
 pub mod tune;

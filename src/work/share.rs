@@ -5,6 +5,7 @@
 //! compare-exchange and fills the descriptor in) → *ready* → *free* (all members have left). A tag of an earlier
 //! epoch counts as free: after a cancelled region nothing needs cleaning.
 //! The tag's store to *ready* is a release, members load it with acquire: they see the descriptor filled in.
+//! A construct that ends in a barrier nobody need free: who has passed that takes its slot as it is.
 //!
 //! With nowait a member can be more than 8 constructs ahead. It must not wait for the slower ones without end (they may wait for
 //! it), so such constructs get overflow descriptors, under a lock; but where there are many of these already, it
@@ -30,6 +31,14 @@ const READY: u64 = 2;
 
 fn tag(epoch: u64, seq: u64, state: u64) -> u64 {
     epoch << 32 | (seq & 0x3fff_ffff) << 2 | state
+}
+
+/// Is the construct that tag `now` (of the same region) stands for one of the first `settled` of those before
+/// `seq`? All members have left these.
+fn is_over(now: u64, seq: u64, settled: u64) -> bool {
+    let behind = seq.wrapping_sub(now >> 2) & 0x3fff_ffff;
+    let ahead = behind > 0x1fff_ffff;
+    !ahead && behind > seq - settled
 }
 
 /// What a construct is, fixed before it becomes ready. [`Own`] fields are written by the member that makes it.
@@ -281,7 +290,7 @@ impl ShareRing {
                 return (slot, false);
             }
             let making = tag(epoch, seq, MAKING);
-            if now & 3 == FREE || now >> 32 != epoch & 0xffff_ffff {
+            if now & 3 == FREE || now >> 32 != epoch & 0xffff_ffff || is_over(now, seq, m.settled.get()) {
                 if slot.tag.compare_exchange(now, making, SeqCst, Relaxed).is_ok() {
                     if self.overflowing.load(SeqCst) != 0
                         && let Some(s) = self.find_overflow(ready)
@@ -355,6 +364,29 @@ impl ShareRing {
         })
     }
 
+    /// Member leaves construct `s`, number `seq` of its region, for a barrier.
+    #[inline]
+    pub fn leave_for_barrier(&self, s: &'static Share, n: u32) {
+        if s.overflow {
+            self.leave(s, n);
+        }
+    }
+
+    /// All members have left the last construct that `m` was in, `s`, and those before, in region `epoch`: `m` has
+    /// passed the barrier at its end.
+    #[inline]
+    pub fn settle(&self, m: &Member, s: &'static Share, epoch: u64) {
+        let settled = m.share_seq.get();
+        m.settled.set(settled);
+        // One looks, before it takes part in what comes next. Others may have filled the descriptor anew.
+        if m.num.get() == 0 && s.dispenser.has_orphans() && !s.is_cancelled() {
+            let is_this = s.tag.load(Acquire) == tag(epoch, settled - 1, READY);
+            if is_this && !s.overflow {
+                crate::fault::stop::orphans_left_behind();
+            }
+        }
+    }
+
     /// Member leaves construct `s`; the last of `n` frees it.
     #[inline]
     pub fn leave(&self, s: &'static Share, n: u32) {
@@ -374,5 +406,27 @@ impl ShareRing {
                 s.tag.store(FREE, Release);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constructs_in_front_of_the_last_barrier_are_over() {
+        let of = |seq| tag(7, seq, READY);
+        // Six of fourteen are settled; the slot of the fifteenth has number 6.
+        assert!(!is_over(of(6), 14, 6));
+        assert!(is_over(of(6), 14, 7));
+        assert!(is_over(of(6), 14, 14));
+        // Somebody is ahead, and has made a later one there.
+        assert!(!is_over(of(22), 14, 14));
+        assert!(!is_over(of(14), 14, 14));
+        // The numbers in tags begin anew.
+        let far = 1 << 30;
+        assert!(is_over(of(far - 6), far + 2, far));
+        assert!(!is_over(of(far - 6), far + 2, far - 6));
+        assert!(!is_over(of(far + 10), far + 2, far + 2));
     }
 }

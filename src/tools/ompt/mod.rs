@@ -17,6 +17,7 @@ use crate::observe::event::{Row, Set};
 use crate::observe::{self, Listener};
 use crate::sys::own::Own;
 use crate::sys::tls;
+use crate::team::meet;
 use abi::Started;
 use core::sync::atomic::{AtomicU32, Ordering::*};
 use info::WORD;
@@ -81,6 +82,7 @@ pub fn start() {
     observe::want(ALWAYS.and(points::wanted()));
     // The tool has called the runtime already, which had nobody to tell.
     if let Some(thr) = tls::get() {
+        meet::listeners_came(thr);
         tell::thread_begins(thr, false);
     }
 }

@@ -26,8 +26,9 @@ pub mod report;
 pub mod site;
 pub mod store;
 
+use super::bounds::Schedule;
 use super::dispenser::Range;
-use super::loops::{self, Schedule};
+use super::loops;
 use super::share::Shape;
 use crate::icv::settings::Constructs;
 use crate::icv::tune::{Mode, Threads};

@@ -1,0 +1,57 @@
+//! A team's list of ready tasks, for those that are not in a deque.
+
+use super::Task;
+use super::pool::Scope;
+
+/// The ready list, highest priority and then newest last. Guarded by the pool's lock, like everything that
+/// says so in [`Task`].
+#[derive(Default)]
+pub struct List {
+    head: Option<&'static Task>,
+    tail: Option<&'static Task>,
+}
+
+impl List {
+    /// Adds a task.
+    pub fn push(&mut self, t: &'static Task) {
+        let p = t.priority.get();
+        let mut after = self.tail;
+        while let Some(a) = after {
+            if a.priority.get() <= p {
+                break;
+            }
+            after = a.links.get().0;
+        }
+        let before = match after {
+            Some(a) => a.links.get().1,
+            None => self.head,
+        };
+        t.links.set((after, before));
+        match after {
+            Some(a) => a.links.set((a.links.get().0, Some(t))),
+            None => self.head = Some(t),
+        }
+        match before {
+            Some(b) => b.links.set((Some(t), b.links.get().1)),
+            None => self.tail = Some(t),
+        }
+    }
+
+    /// Takes one out.
+    pub fn remove(&mut self, t: &'static Task) {
+        let (prev, next) = t.links.get();
+        match prev {
+            Some(p) => p.links.set((p.links.get().0, next)),
+            None => self.head = next,
+        }
+        match next {
+            Some(n) => n.links.set((prev, n.links.get().1)),
+            None => self.tail = prev,
+        }
+    }
+
+    /// The task to run next in `scope`.
+    pub fn find(&self, scope: Scope) -> Option<&'static Task> {
+        core::iter::successors(self.tail, |t| t.links.get().0).find(|t| scope.allows(t))
+    }
+}

@@ -1,0 +1,92 @@
+//! Running a task's body, and what its end means to its parent and its memory.
+
+use super::{Task, detach, included};
+use crate::observe;
+use crate::observe::event::{Event, Set};
+use crate::team::region;
+use crate::team::thread::Thread;
+use core::sync::atomic::Ordering::*;
+
+/// Task `t` is done; its memory goes when nobody needs it. `counted`: it is one of its parent's children.
+/// True if another thread may wait for that.
+#[inline]
+pub fn end(thr: &'static Thread, t: &'static Task, parent: &'static Task, counted: bool) -> bool {
+    let closed = t.detach.load(Relaxed) & detach::CLAUSE != 0;
+    let own = parent.is_run_by(thr);
+    let child_done = || {
+        if counted && parent.children.child_done(own) {
+            parent.free(thr, true);
+        }
+    };
+    if !closed && t.children.all_gone() {
+        child_done();
+        t.free(thr, false);
+    } else {
+        end_before_children(thr, t, parent, closed, child_done);
+    }
+    counted && !own
+}
+
+/// The children of `t` refer to it, and it to its parent.
+#[cold]
+fn end_before_children(
+    thr: &'static Thread,
+    t: &'static Task,
+    parent: &'static Task,
+    closed: bool,
+    child_done: impl Fn(),
+) {
+    parent.children.keep();
+    child_done();
+    if !closed {
+        t.children.close();
+    }
+    if t.children.done() {
+        t.free(thr, true);
+    }
+}
+
+/// Runs a task's body as an activation of its own.
+pub fn run_body(thr: &'static Thread, t: &'static Task) {
+    if observe::wants(Set::TASKS) {
+        run_body_told(thr, t);
+    } else {
+        run_body_or_tell::<false>(thr, t);
+    }
+}
+
+/// [`run_body`] where somebody listens.
+#[cold]
+#[inline(never)]
+fn run_body_told(thr: &'static Thread, t: &'static Task) {
+    run_body_or_tell::<true>(thr, t);
+}
+
+#[inline(always)]
+fn run_body_or_tell<const TELL: bool>(thr: &'static Thread, t: &'static Task) {
+    let (outer, held) = (thr.task.get(), thr.held.get());
+    let m = thr.member();
+    let (share, floor) = (m.share.get(), m.tasks.raise_floor());
+    t.run_by(thr);
+    thr.task.set(Some(t));
+    thr.held.set(0);
+    let last = t.in_final.get() != t.parent_task().in_final.get();
+    if last {
+        included::lighten(thr);
+    }
+    if TELL && let Some(outer) = outer {
+        thr.tell(Event::TaskBegin { task: &t.words, outer: &outer.words });
+    }
+    region::activate(thr, t.call.get(), t.args.get());
+    if TELL && let Some(outer) = outer {
+        let detached = t.detach.load(Relaxed) & (detach::CLAUSE | detach::FULFILLED) == detach::CLAUSE;
+        thr.tell(Event::TaskEnd { task: &t.words, outer: &outer.words, detached });
+    }
+    thr.held.set(held);
+    thr.task.set(outer);
+    m.share.set(share);
+    m.tasks.set_floor(floor);
+    if last {
+        included::lighten(thr);
+    }
+}
