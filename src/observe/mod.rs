@@ -104,8 +104,8 @@ pub fn register_for(l: Listener, now: Set) -> Option<Word> {
     Some(Word(n))
 }
 
-/// A listener comes to want these events. Synchronisation ([`Set::SYNC`]) it must want from the beginning: teams
-/// are set up for it.
+/// A listener comes to want these events. Synchronisation ([`Set::SYNC`]) it must want from the
+/// beginning: teams are set up for it.
 pub fn want(events: Set) {
     WANTED.fetch_or(events.0, Release);
 }

@@ -1,8 +1,8 @@
 //! How thieves keep out of the way.
 //!
-//! Each look at a deque takes its lines from the owner, who needs them for the next task; where all who wait
-//! looked at all deques all the time, a task of nothing took microseconds with 16 threads. So each looks now and
-//! then, the more seldom the more there are, and not at the same time as the others.
+//! Each look at a deque takes its lines from the owner, who needs them for the next task; where all who
+//! wait looked at all deques all the time, a task of nothing took microseconds with 16 threads. So each
+//! looks now and then, the more seldom the more there are, and not at the same time as the others.
 //!
 //! A thief that finds tasks of nothing, one after the other, keeps away from the deques for a while after
 //! each: what it needs for them is the time that their lines, and the deque's, take to come over, and the

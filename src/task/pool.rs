@@ -313,8 +313,8 @@ impl TaskPool {
         others.into_iter().any(|m| m.tasks.deque.offers(|t| scope.allows(task(t))))
     }
 
-    /// Waits, as one of `kind`, until `done`, or until a task in `scope` is ready: at this it looks now and then, and
-    /// before it sleeps.
+    /// Waits, as one of `kind`, until `done`, or until a task in `scope` is ready: at this it looks now
+    /// and then, and before it sleeps.
     pub fn wait(
         &'static self,
         thr: &'static Thread,

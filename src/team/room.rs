@@ -131,15 +131,37 @@ fn step_aside(other: u32) {
         return move_in(thr, cpu, || ());
     }
     let now = time::now_ns();
+    note(cpu, now);
     if thr.bound.get() != u32::MAX || now < thr.moved.get() + INTERVAL_NS {
         return;
     }
     thr.moved.set(now);
     let Some(allowed) = syscall::CpuSet::of_host(0) else { return };
-    if let Some(to) = HOMES.find(me, cpu, thr.home.get(), allowed.cpus()) {
-        move_in(thr, to, || ());
-        CpuSet::of(&[to]).apply(0);
-        allowed.apply(0);
+    let to = match HOMES.find(me, cpu, thr.home.get(), allowed.cpus()) {
+        Some(to) => {
+            move_in(thr, to, || ());
+            to
+        }
+        // More threads than CPUs in all, if not in this team: at least not the waker's.
+        None if cpu == other => {
+            let after = |c: &u32| c.wrapping_sub(cpu + 1);
+            let others = allowed.cpus().filter(|&c| c != cpu && (c as usize) < CPUS);
+            let Some(to) = others.min_by_key(|c| (SEEN[*c as usize].load(Relaxed), after(c))) else { return };
+            to
+        }
+        None => return,
+    };
+    CpuSet::of(&[to]).apply(0);
+    allowed.apply(0);
+    note(to, now);
+}
+
+/// When a thread of the runtime was last seen to step aside on, or to, each CPU, in milliseconds; 0: never.
+static SEEN: [AtomicU32; CPUS] = [const { AtomicU32::new(0) }; CPUS];
+
+fn note(cpu: u32, now: u64) {
+    if let Some(seen) = SEEN.get(cpu as usize) {
+        seen.store((now / 1_000_000) as u32, Relaxed);
     }
 }
 

@@ -20,7 +20,8 @@ impl From<RunSched> for Schedule {
     }
 }
 
-/// The bounds of a loop: `start`, `end` (exclusive) and `step` in two's complement; `up` says which way it runs.
+/// The bounds of a loop: `start`, `end` (exclusive) and `step` in two's complement; `up` says which way
+/// it runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// First value.

@@ -211,7 +211,7 @@ fn hand_out(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Rang
             Some(r)
         }
         None if !shape.monotonic && (shape.began != 0 || s.dispenser.has_orphans()) => {
-            survivors::last_resort(m, s, shape)
+            survivors::last_resort(m, s, shape, policy::recomputes())
         }
         None => None,
     }

@@ -1,15 +1,15 @@
 //! Descriptors of worksharing constructs.
 //!
-//! Every member counts the constructs it enters; construct number s uses slot s mod 8 of the team's ring. A slot's
-//! tag says what it holds: (region epoch, s, state), with the states *free* → *making* (one member won the
-//! compare-exchange and fills the descriptor in) → *ready* → *free* (all members have left). A tag of an earlier
-//! epoch counts as free: after a cancelled region nothing needs cleaning.
-//! The tag's store to *ready* is a release, members load it with acquire: they see the descriptor filled in.
+//! Every member counts the constructs it enters; construct number s uses slot s mod 8 of the team's ring.
+//! A slot's tag says what it holds: (region epoch, s, state), with the states *free* → *making* (one
+//! member won the compare-exchange and fills the descriptor in) → *ready* → *free* (all members have
+//! left). A tag of an earlier epoch counts as free: after a cancelled region nothing needs cleaning. The
+//! tag's store to *ready* is a release, members load it with acquire: they see the descriptor filled in.
 //! A construct that ends in a barrier nobody need free: who has passed that takes its slot as it is.
 //!
-//! With nowait a member can be more than 8 constructs ahead. It must not wait for the slower ones without end (they may wait for
-//! it), so such constructs get overflow descriptors, under a lock; but where there are many of these already, it
-//! gives the others a little time for each.
+//! With nowait a member can be more than 8 constructs ahead. It must not wait for the slower ones without
+//! end (they may wait for it), so such constructs get overflow descriptors, under a lock; but where there
+//! are many of these already, it gives the others a little time for each.
 
 use super::dispenser::{Dispenser, Range};
 use super::doacross::Doacross;
@@ -41,7 +41,8 @@ fn is_over(now: u64, seq: u64, settled: u64) -> bool {
     !ahead && behind > seq - settled
 }
 
-/// What a construct is, fixed before it becomes ready. [`Own`] fields are written by the member that makes it.
+/// What a construct is, fixed before it becomes ready. [`Own`] fields are written by the member that
+/// makes it.
 #[derive(Clone, Copy)]
 pub struct Shape {
     /// Schedule; `Auto`: the tuner hands chunks out.
@@ -192,14 +193,16 @@ impl Share {
         self.shape.set(Shape { quick: shape.quick && !self.overflow, ..shape });
     }
 
-    /// Zeroed memory of `size` bytes shared by the members, 64-byte aligned. Called while the descriptor is made.
+    /// Zeroed memory of `size` bytes shared by the members, 64-byte aligned. Called while the descriptor
+    /// is made.
     pub fn zeroed_scratch(&self, size: usize) -> *mut u8 {
         let (old, have) = self.scratch.get();
         if have < size {
             let v: Box<[u128]> = vec![0u128; size.div_ceil(16).max(4).next_multiple_of(4)].into_boxed_slice();
             let bytes = v.len() * 16;
             if old != 0 {
-                // SAFETY: made by this function from a box of this many bytes; the construct that used it is over.
+                // SAFETY: made by this function from a box of this many bytes; the construct that used it
+                // is over.
                 drop(unsafe {
                     Box::from_raw(core::ptr::slice_from_raw_parts_mut(old as *mut u128, have / 16))
                 });
@@ -241,7 +244,8 @@ struct Overflow {
     epoch: u64,
 }
 
-/// So many overflow descriptors make a member that wants another one wait for a while, and for how many rounds.
+/// So many overflow descriptors make a member that wants another one wait for a while, and for how many
+/// rounds.
 const FAR_AHEAD: u32 = 16;
 const ROUNDS: u32 = 2000;
 
@@ -264,8 +268,8 @@ impl Default for ShareRing {
 }
 
 impl ShareRing {
-    /// Member `m` enters its next construct. The first to come makes it from `shape`, after which `made` may add to it
-    /// before others see it. Returns the descriptor and whether this member was the first.
+    /// Member `m` enters its next construct. The first to come makes it from `shape`, after which `made`
+    /// may add to it before others see it. Returns the descriptor and whether this member was the first.
     #[inline]
     pub fn enter(
         &'static self,
@@ -326,10 +330,12 @@ impl ShareRing {
         self.more.with(|o| o.live.get(&ready).copied())
     }
 
-    /// Finds or makes the overflow descriptor of construct `seq`; `None` if somebody is making it in the ring after all.
+    /// Finds or makes the overflow descriptor of construct `seq`; `None` if somebody is making it in the
+    /// ring after all.
     ///
-    /// Who takes the ring's slot looks at `overflowing` after its compare-exchange, who makes an overflow descriptor
-    /// looks at the slot after raising `overflowing` (all sequentially consistent): one of them sees the other.
+    /// Who takes the ring's slot looks at `overflowing` after its compare-exchange, who makes an overflow
+    /// descriptor looks at the slot after raising `overflowing` (all sequentially consistent): one of
+    /// them sees the other.
     #[cold]
     fn enter_overflow(
         &'static self,
@@ -372,8 +378,8 @@ impl ShareRing {
         }
     }
 
-    /// All members have left the last construct that `m` was in, `s`, and those before, in region `epoch`: `m` has
-    /// passed the barrier at its end.
+    /// All members have left the last construct that `m` was in, `s`, and those before, in region
+    /// `epoch`: `m` has passed the barrier at its end.
     #[inline]
     pub fn settle(&self, m: &Member, s: &'static Share, epoch: u64) {
         let settled = m.share_seq.get();

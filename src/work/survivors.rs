@@ -2,17 +2,16 @@
 
 use super::dispenser::Range;
 use super::share::{Shape, Share};
-use crate::fault::policy;
 use crate::sys::time;
 use crate::team::event::Waiters;
 use crate::team::member::Member;
 
-/// Nothing is left but, perhaps, orphans.
+/// Nothing is left but, perhaps, orphans; `recomputes`: lost chunks are executed by others.
 #[cold]
-pub fn last_resort(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range> {
+pub fn last_resort(m: &'static Member, s: &'static Share, shape: &Shape, recomputes: bool) -> Option<Range> {
     if shape.began != 0
         && shape.ends_in_barrier
-        && policy::recomputes()
+        && recomputes
         && let Some(r) = stay(m, s, shape)
     {
         return Some(r);
@@ -27,9 +26,10 @@ pub fn last_resort(m: &'static Member, s: &'static Share, shape: &Shape) -> Opti
     Some(r)
 }
 
-/// A piece of an orphan that `m` may execute. A thread that has had the construct's last iteration takes nothing more:
-/// compiled code looks at the last chunk it got to decide who assigns lastprivate variables. The orphans of `m` itself are for
-/// the survivors, as long as one of them is at work in the construct and will come back.
+/// A piece of an orphan that `m` may execute. A thread that has had the construct's last iteration takes
+/// nothing more: compiled code looks at the last chunk it got to decide who assigns lastprivate
+/// variables. The orphans of `m` itself are for the survivors, as long as one of them is at work in the
+/// construct and will come back.
 #[cold]
 pub fn orphan(m: &Member, s: &Share, shape: &Shape) -> Option<Range> {
     if m.ledger.had_last() {
@@ -47,8 +47,8 @@ pub fn orphan(m: &Member, s: &Share, shape: &Shape) -> Option<Range> {
 /// Chunks shorter than this are not worth waiting for: if one is lost, its own logical thread repeats it.
 const WORTH_WAITING_NS: u64 = 20_000;
 
-/// Nothing is left to hand out, but the construct ends in a barrier: instead of waiting there, a survivor waits here
-/// while chunks are in flight, so that it can take over those that are lost.
+/// Nothing is left to hand out, but the construct ends in a barrier: instead of waiting there, a survivor
+/// waits here while chunks are in flight, so that it can take over those that are lost.
 #[cold]
 fn stay(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range> {
     let team = m.team();
