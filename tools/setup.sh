@@ -64,6 +64,9 @@ packages)
     need valgrind valgrind
     need chromium chromium
     need tmux tmux
+    need eztrace eztrace
+    need otf2-print otf2-tools
+    need_file '/usr/lib/llvm-*/lib/libarcher.so' libomp-14-dev
     need fasttreeMP fasttree
     need clustalo clustalo
     need muscle muscle

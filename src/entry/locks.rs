@@ -123,13 +123,13 @@ impl Nest {
         self.owner.store(0, Relaxed);
     }
     /// Takes it once more if `me` owns it: the new count.
-    fn again(&self, thr: &'static Thread, me: usize) -> Option<u32> {
+    fn again(&self, thr: &'static Thread, me: usize, test: bool) -> Option<u32> {
         // Only the owner itself can find its own identity here.
         if self.owner.load(Relaxed) != me {
             return None;
         }
         let n = self.count.fetch_add(1, Relaxed) + 1;
-        thr.tell(Event::LockNest { at: address(self), more: true });
+        thr.tell(Event::LockNest { at: address(self), more: true, test });
         Some(n)
     }
     fn first(&self, me: usize) -> u32 {
@@ -138,7 +138,7 @@ impl Nest {
         1
     }
     fn set(&self, thr: &'static Thread, me: usize) {
-        if self.again(thr, me).is_none() {
+        if self.again(thr, me, false).is_none() {
             acquire(thr, &self.lock, Mutex::Nest);
             self.first(me);
         }
@@ -148,11 +148,11 @@ impl Nest {
             self.owner.store(0, Relaxed);
             release(thr, &self.lock, Mutex::Nest);
         } else {
-            thr.tell(Event::LockNest { at: address(self), more: false });
+            thr.tell(Event::LockNest { at: address(self), more: false, test: false });
         }
     }
     fn test(&self, thr: &'static Thread, me: usize) -> i32 {
-        if let Some(n) = self.again(thr, me) {
+        if let Some(n) = self.again(thr, me, true) {
             return n as i32;
         }
         if try_acquire(thr, &self.lock, Mutex::Nest) { self.first(me) as i32 } else { 0 }
@@ -272,11 +272,11 @@ extern "C" fn nest25_init(p: *mut u32) {
 }
 
 /// A nestable lock was taken, for the time `count` of its owner's.
-fn tell_taken(thr: &'static Thread, at: usize, count: u32) {
+fn tell_taken(thr: &'static Thread, at: usize, count: u32, test: bool) {
     thr.tell(if count == 1 {
         Event::LockGot { mutex: Mutex::Nest, at }
     } else {
-        Event::LockNest { at, more: true }
+        Event::LockNest { at, more: true, test }
     });
 }
 
@@ -297,7 +297,7 @@ extern "C" fn nest25_set(p: *mut u32) {
         if spins > 1000 { crate::sys::syscall::sched_yield() } else { core::hint::spin_loop() }
     };
     thr.hold(1);
-    tell_taken(thr, at, count);
+    tell_taken(thr, at, count, false);
     done(thr, 0);
 }
 
@@ -314,7 +314,7 @@ extern "C" fn nest25_unset(p: *mut u32) {
     thr.tell(if last {
         Event::LockGive { mutex: Mutex::Nest, at }
     } else {
-        Event::LockNest { at, more: false }
+        Event::LockNest { at, more: false, test: false }
     });
     done(thr, 0);
 }
@@ -329,7 +329,7 @@ extern "C" fn nest25_test(p: *mut u32) -> i32 {
     let r = n.try_take(short_id(thr));
     if r > 0 {
         thr.hold(1);
-        tell_taken(thr, address(n), r);
+        tell_taken(thr, address(n), r, true);
     }
     done(thr, r as usize);
     r as i32

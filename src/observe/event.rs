@@ -297,8 +297,8 @@ events! {
     LockGot { mutex: Mutex, at: usize } by mutex: Mutex;
     /// It has given it back.
     LockGive { mutex: Mutex, at: usize } by mutex: Mutex;
-    /// The owner of a nestable lock takes it once more (or gives it back once less).
-    LockNest { at: usize, more: bool } by more: bool;
+    /// The owner of a nestable lock takes it once more, by a test or not (or gives it back once less).
+    LockNest { at: usize, more: bool, test: bool } by more: bool;
 
     /// An explicit task is created.
     TaskCreate { task: &'static OfTask, form: TaskForm };

@@ -272,7 +272,7 @@ callbacks! {
     device_unload = 15, Never, [];
     sync_region_wait = 16, Always, [TaskSyncArrive, TaskSyncLeave], (
         kind: u32, endpoint: u32, parallel: DataPtr, task: DataPtr, site: usize);
-    mutex_released = 17, Sometimes, [LockGive], (kind: u32, id: usize, site: usize);
+    mutex_released = 17, Always, [LockGive], (kind: u32, id: usize, site: usize);
     dependences = 18, Always, [TaskDepends], (task: DataPtr, on: *const Dependence, n: i32);
     task_dependence = 19, Always, [TaskWaits], (source: DataPtr, sink: DataPtr);
     work = 20, Sometimes, [WorkBegin, WorkEnd, Single, SingleEnd], (
@@ -284,9 +284,9 @@ callbacks! {
         kind: u32, endpoint: u32, parallel: DataPtr, task: DataPtr, site: usize);
     lock_init = 24, Always, [LockInit], (kind: u32, hint: u32, implementation: u32, id: usize, site: usize);
     lock_destroy = 25, Always, [LockDestroy], (kind: u32, id: usize, site: usize);
-    mutex_acquire = 26, Sometimes, [LockWait], (
+    mutex_acquire = 26, Always, [LockWait, LockNest], (
         kind: u32, hint: u32, implementation: u32, id: usize, site: usize);
-    mutex_acquired = 27, Sometimes, [LockWait, LockGot], (kind: u32, id: usize, site: usize);
+    mutex_acquired = 27, Always, [LockWait, LockGot], (kind: u32, id: usize, site: usize);
     nest_lock = 28, Always, [LockNest], (endpoint: u32, id: usize, site: usize);
     flush = 29, Never, [];
     cancel = 30, Always, [Cancel, CancelFound, TaskSkipped], (task: DataPtr, flags: u32, site: usize);

@@ -77,7 +77,12 @@ pub fn told(t: &Told) {
         Event::LockGive { mutex, at } => {
             me.calls(|site| call::mutex_released(kind_of_lock(mutex, false), at, site));
         }
-        Event::LockNest { at, more } => {
+        Event::LockNest { at, more, test } => {
+            if more {
+                // It was asked for like any other.
+                let kind = kind_of_lock(Mutex::Nest, test);
+                me.calls(|site| call::mutex_acquire(kind, 0, 0, at, site));
+            }
             me.calls(|site| call::nest_lock(if more { scope::BEGIN } else { scope::END }, at, site));
         }
         Event::TaskCreate { task, form } => me.task_is_created(task, form),
