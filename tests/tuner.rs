@@ -218,6 +218,33 @@ fn settings_that_do_not_go_together_are_named() {
     }
 }
 
+/// What was found with more threads than there can be now is not for this run, and what is chosen for some of
+/// them is not taken over for fewer.
+#[test]
+fn threads_that_cannot_be_had() {
+    let exe = build("tune/loops.c", &[]);
+    let tune = file("limited");
+    let path = tune.to_str().expect("UTF-8");
+    let first = tuned(&exe, &["30", "100"], path, &[("OMP_NUM_THREADS", "4")]);
+    assert_eq!((first.status, messages(&first)), (0, vec![]), "{}", first.err);
+    let text = std::fs::read_to_string(&tune).expect("written");
+    assert!(text.contains(" threads=4 ") && !text.contains(" threads=2 "), "{text}");
+    // Entries for two threads that ask for three of them.
+    let mut lines: Vec<String> = text.lines().map(String::from).collect();
+    for l in text.lines().filter(|l| l.starts_with("loop ")) {
+        let choice = l.split("choice=").nth(1).and_then(|c| c.split(' ').next()).expect("a choice");
+        lines.push(l.replace(" threads=4 ", " threads=2 ").replace(choice, "given@3"));
+    }
+    std::fs::write(&tune, lines.join("\n") + "\n").expect("target is writable");
+    let limit = [("OMP_NUM_THREADS", "4"), ("OMP_THREAD_LIMIT", "2")];
+    let want = reference(&exe, &["30", "100"], &limit);
+    let got = tuned(&exe, &["30", "100"], path, &limit);
+    assert_eq!((got.status, &got.out), (0, &want.out), "{}", got.err);
+    let text = std::fs::read_to_string(&tune).expect("still there");
+    let of = |threads: &str| text.lines().filter(|l| l.contains(threads)).count();
+    assert!(of(" threads=4 ") > 0 && of(" threads=2 ") > 0, "{text}");
+}
+
 /// Serial code that the compiler has made regions of: each gets as many threads as are best for it.
 #[test]
 fn regions_of_serial_code() {
