@@ -36,6 +36,8 @@ pub enum Command {
     Export(Export),
     /// Make a checkpoint directory of a file that `promp export` has written.
     Import(Import),
+    /// Find the best places for a program's checkpoints, from the report of a run.
+    Plan(Plan),
     /// Summarise a report that PROMP_REPORT (or `promp run --report`) has written.
     Report(Report),
     /// Watch a running program that is being measured (`promp run --monitor`).
@@ -95,6 +97,9 @@ pub struct Run {
     /// Save the program's own threads, too (PROMP_CKPT_THREADS=all).
     #[arg(long, requires = "ckpt")]
     pub all_threads: bool,
+    /// Take checkpoints where this file says (PROMP_CKPT_PLAN): `promp plan` makes it.
+    #[arg(long, value_name = "FILE", requires = "ckpt")]
+    pub plan: Option<PathBuf>,
     /// Take checkpoints in serial code, if the program comes there in time (PROMP_CKPT_WHERE=serial): from
     /// those it can be continued with another number of threads.
     #[arg(long, requires = "ckpt")]
@@ -229,6 +234,19 @@ pub struct Import {
     pub file: PathBuf,
     /// The checkpoint directory to be; it must not be there yet, or be empty.
     pub dir: PathBuf,
+}
+
+/// `promp plan`.
+#[derive(Args)]
+pub struct Plan {
+    /// The report of a run with checkpoints (`promp run --ckpt DIR --report FILE -- CMD`).
+    pub report: PathBuf,
+    /// The plan: for `promp run --plan`.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// The time between two checkpoints, at most; that of the run unless given.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub every: Option<Duration>,
 }
 
 /// `promp report`.

@@ -9,6 +9,7 @@ mod export;
 mod inspect;
 mod library;
 mod model;
+mod plan;
 mod report;
 mod restart;
 mod run;
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         Command::Inspect(i) => inspect::inspect(&i),
         Command::Export(e) => export::export(&e),
         Command::Import(i) => export::import(&i),
+        Command::Plan(p) => plan::plan(&p),
         Command::Report(r) => report::report(&r),
         Command::Top(t) => top::top(&t),
         Command::Doctor(d) => doctor::doctor(&d),

@@ -60,6 +60,8 @@ pub fn command(r: &Run) -> Result<Command, Failure> {
     set(&mut c, "PROMP_CKPT_DIR", r.ckpt.as_ref());
     set(&mut c, "PROMP_CKPT_INTERVAL", r.every.as_ref());
     set(&mut c, "PROMP_CKPT_THREADS", r.all_threads.then_some("all"));
+    let plan = r.plan.as_ref().map(|p| std::path::absolute(p).unwrap_or_else(|_| p.clone()));
+    set(&mut c, "PROMP_CKPT_PLAN", plan);
     set(&mut c, "PROMP_CKPT_WHERE", r.any_threads.then_some("serial"));
     set(&mut c, "PROMP_ON_SIGNAL", (!r.on_signal.is_empty()).then(|| r.on_signal.join(";")));
     Ok(c)

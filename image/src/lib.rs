@@ -15,6 +15,7 @@
 
 pub mod fit;
 pub mod on_signal;
+pub mod plan;
 pub mod state;
 
 use serde::{Deserialize, Serialize};

@@ -53,6 +53,7 @@ pub use semaphores::note_fork;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use store::Store;
 
 /// Rollbacks by a crash to one checkpoint before the crash is taken for the program's own error.
@@ -80,6 +81,8 @@ pub struct Settings {
     pub live: bool,
     /// PROMP_CKPT_POISON: is what was left out filled with NaNs after it was put back?
     pub poison: bool,
+    /// PROMP_CKPT_PLAN.
+    pub plan: Option<Arc<image::plan::Plan>>,
     /// PROMP_CKPT_WHERE=serial: are they taken in serial code, if the program comes there in time?
     pub in_serial: bool,
     /// PROMP_ON_SIGNAL.

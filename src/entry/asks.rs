@@ -1,8 +1,9 @@
 //! The `omp_*` routines by which a program gets to know the number of threads, or sets it (OpenMP 5.1,
 //! section 3.2). The first call of each is noted with its return address (sys/asked.rs), which the stubs
-//! here pass on in a second register.
+//! here pass on in a second register. So is where a program lets a checkpoint be taken.
 
 use super::omp::{ancestor, change, icvs};
+use super::promp::potential_ckpt;
 use crate::icv::globals;
 use crate::sys::asked::{self, Routine};
 use crate::{exported_label, keep};
@@ -80,6 +81,7 @@ by_reference! {
 }
 
 asks! {
+    promp_potential_ckpt => potential_ckpt;
     omp_get_max_threads => max_threads;
     omp_get_max_threads_ => max_threads;
     omp_get_num_procs => num_procs;

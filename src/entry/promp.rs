@@ -44,12 +44,6 @@ pub struct PrompStatistics {
 export! {
     /// The version, as 10000·major + 100·minor + patch.
     fn promp_version() -> i32 { 100 }
-    /// A place where a checkpoint would be welcome. Without checkpointing it does nothing.
-    fn promp_potential_ckpt() {
-        if !super::guarded(|| place::visit(current())) {
-            ckpt::potential();
-        }
-    }
     /// [start, start + bytes) is dead at the next such place: on every way from there it is written before it
     /// is read.
     fn promp_dead(start: usize, bytes: usize) {
@@ -76,6 +70,13 @@ export! {
         let thr = current();
         thr.recompute.set(if (1..=2).contains(&kind) { kind as u8 } else { 0 });
         thr.unprepare();
+    }
+}
+
+/// A place where a checkpoint would be welcome, called from `from`. Without checkpointing it does nothing.
+pub(super) extern "C" fn potential_ckpt(_: usize, from: usize) {
+    if !super::guarded(|| place::visit(current(), from)) {
+        ckpt::potential();
     }
 }
 

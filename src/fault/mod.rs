@@ -20,6 +20,7 @@ pub mod stop;
 pub mod tables;
 pub mod undo;
 pub mod verify;
+pub mod visits;
 pub mod watchdog;
 
 use crate::ckpt;

@@ -1,11 +1,13 @@
 //! What a thread does on its way to a place where memory is dead, and there: ckpt/place.rs has the protocol.
 
+use super::visits;
 use crate::ckpt::keep;
 use crate::ckpt::place::{self, AWAY};
 use crate::icv::Globals;
 use crate::observe::event::Row;
 use crate::observe::{self, Listener, Set, Told};
 use crate::sys::time;
+use crate::team::places::Advice;
 use crate::team::said::{Range, Said};
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicU32, Ordering::*};
@@ -32,8 +34,9 @@ fn range(start: usize, bytes: usize) -> Option<Range> {
     start.checked_add(bytes).filter(|_| bytes > 0).map(|end| (start, end))
 }
 
-/// PROMP_CKPT_WHERE=serial: the end of a region is a place.
+/// Begins, while the runtime is initialised. PROMP_CKPT_WHERE=serial: the end of a region is a place.
 pub fn start(g: &'static Globals) {
+    visits::start(g);
     if g.promp.checkpoints.as_ref().is_some_and(|c| c.in_serial) {
         observe::register(Listener { wants: Set::of(&[Row::ParallelEnd]), told: region_ended });
     }
@@ -71,25 +74,41 @@ pub fn live(thr: &Thread, start: usize, bytes: usize) {
     }
 }
 
-/// `thr` comes to a place. True if it has said something, so that the place has been dealt with.
+/// `thr` comes to the place `at`. True if it has been dealt with; else it is one at which nothing was said.
 /// A stop of the thread waits until it has left: what its seat says is true as long as it does not.
-pub fn visit(thr: &'static Thread) -> bool {
+pub fn visit(thr: &'static Thread, at: usize) -> bool {
     let Some(k) = keep::if_on() else { return false };
-    let Some(said) = thr.said.get().filter(|s| !s.is_empty()) else { return false };
     let (interval_ns, team) = (k.place.interval_ns.load(Relaxed), thr.team());
+    let in_team = thr.is_in_region() && team.size() > 1;
+    let is_first = thr.num() == 0 && keep::seat_of(thr).is_some_and(|s| s.initial.load(Relaxed) != 0);
+    let Some(said) = thr.said.get().filter(|s| !s.is_empty()) else {
+        if !is_first || in_team {
+            return false;
+        }
+        let number = visits::note(at, 0, time::now_ns(), k.interval_ns.load(Relaxed), true);
+        return visits::is_planned() && !visits::is_due(number, Some(at));
+    };
     if interval_ns == 0 || keep::seat_of(thr).is_none() || team.level.get() > 1 || thr.in_explicit_task() {
         said.forget();
         return false;
     }
-    let now = time::now_ns();
-    // What it was before a restart may be anything.
-    let gap = match said.last_ns.get() {
-        0 => interval_ns / 2,
-        last => now.saturating_sub(last).min(interval_ns),
-    };
-    let since = now.saturating_sub(k.taken_ns.load(Relaxed));
-    if thr.num() == 0 {
+    let (now, dead) = (time::now_ns(), said.dead_bytes());
+    let visit = if in_team { said.count(team.primary.region.get()) & ((1 << VISIT_BITS) - 1) } else { 0 };
+    let due = k.taken_ns.load(Relaxed).saturating_add(interval_ns);
+    let mut advice = said.places.visit(at, dead, now, due, interval_ns);
+    if is_first {
         k.place.visited_ns.store(now, Relaxed);
+        // In a region a visit is named one ahead.
+        let number = visits::note(at, dead, now, interval_ns, !in_team || visit > 1);
+        if visits::is_planned() {
+            advice = Advice {
+                here: visits::is_due(number, (!in_team).then_some(at)),
+                next: visits::is_due(number + 1, None),
+            };
+        }
+    } else if visits::is_planned() {
+        // The first thread names it.
+        advice.next = false;
     }
     if k.place.in_serial.load(Relaxed) != 0 && thr.is_in_region() {
         said.forget();
@@ -97,14 +116,12 @@ pub fn visit(thr: &'static Thread) -> bool {
     }
     let is_stopped = || thr.pending.load(Relaxed) != 0;
     let (mut stood, seat) = (false, || keep::seat_of(thr).map_or(&NOBODYS, |s| &s.standing));
-    if team.size() == 1 || !thr.is_in_region() {
-        // The next visit would be too late.
-        if since + gap >= interval_ns {
+    if !in_team {
+        if advice.here {
             stood = true;
             place::stand(k, seat, (1, u64::MAX), || !is_stopped());
         }
     } else {
-        let visit = said.count(team.primary.region.get()) & ((1 << VISIT_BITS) - 1);
         let here = team.primary.region.get() << VISIT_BITS | visit;
         let target = k.place.target.load(Relaxed);
         if target == here {
@@ -113,13 +130,14 @@ pub fn visit(thr: &'static Thread) -> bool {
             place::stand(k, seat, (team.size(), now + patience), || {
                 !is_stopped() && k.place.target.load(Relaxed) == here
             });
-        } else if target <= here && since + 2 * gap >= interval_ns {
+        } else if target <= here && advice.next {
             // Whoever comes first names it; one that was missed counts no more.
             let _ = k.place.target.compare_exchange(target, here + 1, Relaxed, Relaxed);
         }
     }
-    // The time at the place does not count.
-    said.last_ns.set(if stood { time::now_ns() } else { now });
+    if stood {
+        said.places.stood(time::now_ns().saturating_sub(now));
+    }
     said.forget();
     true
 }

@@ -3,10 +3,12 @@
 use super::{devices, parse, silent, tune};
 use crate::ckpt;
 use crate::ckpt::image::on_signal::OnSignal;
+use crate::ckpt::image::plan::Plan;
 use crate::ckpt::interval;
 use crate::ckpt::keeper::Copying;
 use crate::fault::spec::{self, Fault};
 use crate::say;
+use std::sync::Arc;
 
 /// Which work counts as replayable (PROMP_REPLAY).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -281,6 +283,14 @@ fn checkpoints(
         return None;
     }
     let dir = std::path::absolute(dir).unwrap_or_default();
+    let program = std::path::Path::new("/proc/self/exe");
+    let plan = match get("PROMP_CKPT_PLAN").map(|v| (Plan::read(v.trim(), program), v)) {
+        Some((Err(why), v)) => {
+            bad(format!("PROMP_CKPT_PLAN={v}: {why}"));
+            None
+        }
+        read => read.and_then(|(plan, _)| plan.ok()).map(Arc::new),
+    };
     Some(ckpt::Settings {
         dir,
         interval_ns: interval.max(1_000_000),
@@ -291,6 +301,7 @@ fn checkpoints(
         live,
         poison,
         in_serial,
+        plan,
         files,
         on_signal,
         verbose,

@@ -9,6 +9,7 @@ pub mod init;
 mod lines;
 pub mod meet;
 pub mod member;
+pub mod places;
 pub mod pool;
 pub mod region;
 pub mod resize;

@@ -2,6 +2,7 @@
 //! which is dead there, and which is live all the same. It is the program's memory: a rollback to a moment
 //! between two words finds the first one said and the second one not.
 
+use super::places::Places;
 use crate::sys::own::Own;
 use core::array::from_fn;
 
@@ -43,8 +44,8 @@ pub struct Said {
     live: List,
     /// Something that is live was not noted: nothing is known to be dead.
     incomplete: Own<bool>,
-    /// When the thread was last at a place; 0: never.
-    pub last_ns: Own<u64>,
+    /// The places that the thread has come to.
+    pub places: Places,
     /// The region in which it was, and how often.
     visits: Own<(u64, u64)>,
 }
@@ -56,7 +57,7 @@ impl Said {
             dead: List::new(),
             live: List::new(),
             incomplete: Own::new(false),
-            last_ns: Own::new(0),
+            places: Places::new(),
             visits: Own::new((0, 0)),
         }))
     }
@@ -83,6 +84,12 @@ impl Said {
     /// Has anything been said to be dead?
     pub fn is_empty(&self) -> bool {
         self.dead.count.get() == 0
+    }
+
+    /// How many bytes are dead, about: nobody has looked whether the words overlap.
+    pub fn dead_bytes(&self) -> u64 {
+        let sum = |l: &List| l.all().map(|r| (r.1 - r.0) as u64).sum::<u64>();
+        sum(&self.dead).saturating_sub(sum(&self.live))
     }
 
     /// What is dead, in any order, and what is live; none if that is not known.

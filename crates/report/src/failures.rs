@@ -64,3 +64,16 @@ pub struct Checkpoint {
     #[serde(default)]
     pub interval_s: f64,
 }
+
+/// A visit of a place for checkpoints.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+pub struct Visit {
+    /// Which visit of all, from 1.
+    pub number: u64,
+    /// Of which place: its index in the report's list.
+    pub place: usize,
+    /// When, from the start of the run.
+    pub at_s: f64,
+    /// Bytes of the program that were there and not dead.
+    pub bytes: u64,
+}

@@ -13,7 +13,7 @@ mod trace;
 mod tuning;
 pub mod words;
 
-pub use failures::{By, Checkpoint, Failure};
+pub use failures::{By, Checkpoint, Failure, Visit};
 pub use segments::{Efficiency, Segment, Site};
 pub use trace::{Mark, Span, Trace, Track};
 pub use tuning::Tuned;
@@ -45,6 +45,12 @@ pub struct Report {
     /// Checkpoints that were taken.
     #[serde(default)]
     pub checkpoints: Vec<Checkpoint>,
+    /// Places at which the program lets checkpoints be taken; where the report is one of checkpoints.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<Site>,
+    /// Visits of them by the first thread, in order; of many that follow each other closely, some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub visits: Vec<Visit>,
     /// Loops by call site, with what the compile side said of them.
     #[serde(default)]
     pub loops: Vec<Loop>,

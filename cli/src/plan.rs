@@ -1,0 +1,207 @@
+//! `promp plan`: at which visits of its places a program is best checkpointed, from the report of a run.
+//!
+//! Of all visits that were noted those are chosen whose bytes are least in sum, where from the run's
+//! beginning to the first one, from each to the next, and from the last one to the end no more than the
+//! interval goes by. That is a shortest path from visit to visit. Where no visit is near enough the next
+//! one is taken, however late.
+
+use crate::report::places::{Places, base};
+use crate::{Failure, Outcome, args};
+use promp_image::plan::{At, Plan, VERSION};
+use promp_report::{Report, Visit};
+use std::fs;
+
+/// Chosen visits, by their index, and what they cost.
+#[derive(Debug, PartialEq)]
+struct Choice {
+    visits: Vec<usize>,
+    bytes: u64,
+}
+
+/// The visits that may follow `from` (`None`: the beginning): those not later than `every` behind it, or else
+/// the next one. Empty: the end may follow, and nothing else has to.
+fn followers(visits: &[Visit], from: Option<usize>, every: f64) -> std::ops::Range<usize> {
+    let (first, at) = from.map_or((0, 0.0), |i| (i + 1, visits[i].at_s));
+    let n = visits[first..].partition_point(|v| v.at_s <= at + every);
+    first..(first + n.max(1)).min(visits.len())
+}
+
+/// May the end, at `end`, follow?
+fn ends(visits: &[Visit], from: Option<usize>, every: f64, end: f64) -> bool {
+    let at = from.map_or(0.0, |i| visits[i].at_s);
+    end <= at + every || from.map_or(0, |i| i + 1) == visits.len()
+}
+
+/// The cheapest selection.
+fn choose(visits: &[Visit], every: f64, end: f64) -> Choice {
+    // From the last one backwards: the least that is to be paid from there on, and what follows.
+    let mut rest: Vec<(u64, Option<usize>)> = vec![(0, None); visits.len() + 1];
+    let best = |rest: &[(u64, Option<usize>)], from: Option<usize>| {
+        if ends(visits, from, every, end) {
+            return (0, None);
+        }
+        let cost = |j: usize| (visits[j].bytes.saturating_add(rest[j].0), j);
+        // Of equal ones the last, so that there are few.
+        let least = followers(visits, from, every).map(cost).min_by_key(|(c, j)| (*c, usize::MAX - j));
+        least.map_or((0, None), |(c, j)| (c, Some(j)))
+    };
+    for i in (0..visits.len()).rev() {
+        rest[i] = best(&rest, Some(i));
+    }
+    let (bytes, mut next) = best(&rest, None);
+    let mut chosen = Vec::new();
+    while let Some(i) = next {
+        chosen.push(i);
+        next = rest[i].1;
+    }
+    Choice { visits: chosen, bytes }
+}
+
+/// What a choice by chance costs on average: each time any of the visits in the second half of the interval.
+fn by_chance(visits: &[Visit], every: f64, end: f64) -> f64 {
+    let mut rest = vec![0.0; visits.len() + 1];
+    let mean = |rest: &[f64], from: Option<usize>| {
+        if ends(visits, from, every, end) {
+            return 0.0;
+        }
+        let all = followers(visits, from, every);
+        let at = from.map_or(0.0, |i| visits[i].at_s);
+        let late = all.start + visits[all.clone()].partition_point(|v| v.at_s < at + every / 2.0);
+        let some = if late < all.end { late..all.end } else { all };
+        let n = some.len().max(1) as f64;
+        some.map(|j| visits[j].bytes as f64 + rest[j]).sum::<f64>() / n
+    };
+    for i in (0..visits.len()).rev() {
+        rest[i] = mean(&rest, Some(i));
+    }
+    mean(&rest, None)
+}
+
+/// Makes a plan of a report.
+pub fn plan(p: &args::Plan) -> Outcome {
+    let shown = p.report.display();
+    let unreadable = |e: &dyn std::fmt::Display| Failure::new(66, format!("{shown}: {e}"));
+    let bad = |why: &str| Failure::new(65, format!("{shown}: {why}"));
+    let text = fs::read(&p.report).map_err(|e| unreadable(&e))?;
+    let report: Report =
+        serde_json::from_slice(&text).map_err(|e| bad(&format!("it is no report of promp's ({e})")))?;
+    if report.visits.is_empty() {
+        return Err(bad("the program came to no place, or took no checkpoints: mark places (#pragma promp \
+             checkpoint, promp_potential_ckpt), or \
+             build it with promp-cc, and run it with `promp run --ckpt DIR --report FILE`"));
+    }
+    let sound = report.visits.iter().all(|v| v.place < report.places.len())
+        && report.visits.windows(2).all(|w| w[0].number < w[1].number && w[0].at_s <= w[1].at_s);
+    if !sound {
+        return Err(bad("its visits are out of order"));
+    }
+    let every = match (p.every, report.checkpoints.last()) {
+        (Some(d), _) => d.as_secs_f64(),
+        (None, Some(c)) => c.interval_s,
+        (None, None) => return Err(bad("the run took no checkpoint: say how often they shall be (--every)")),
+    };
+    let program = promp_image::recognise(&report.program)
+        .ok_or_else(|| bad(&format!("its program, {}, cannot be read", report.program)))?;
+    let choice = choose(&report.visits, every, report.wall_s);
+    let chance = by_chance(&report.visits, every, report.wall_s);
+    let at = |s: &promp_report::Site| At { module: s.module.clone(), offset: s.offset };
+    let take = choice.visits.iter().map(|&i| (report.visits[i].number, report.visits[i].place)).collect();
+    let places = report.places.iter().map(at).collect();
+    let plan = Plan { promp_plan: VERSION, program, places, take };
+    let text = serde_json::to_string(&plan).map_err(|e| Failure::new(74, e.to_string()))?;
+    fs::write(&p.output, text + "\n")
+        .map_err(|e| Failure::new(74, format!("{}: {e}", p.output.display())))?;
+    let mut names = Places::default();
+    for (i, site) in report.places.iter().enumerate() {
+        let of = |v: &&Visit| v.place == i;
+        let bytes = report.visits.iter().filter(of).map(|v| v.bytes);
+        let (n, least) = (bytes.clone().count(), bytes.min().unwrap_or(0));
+        let taken = choice.visits.iter().filter(|&&v| report.visits[v].place == i).count();
+        let found = names.find(site);
+        let function = found.function.as_deref().unwrap_or_else(|| base(&site.module));
+        println!(
+            "place {}: {function} ({}), {n} visits noted, {:.1} MB and more live; {taken} checkpoints",
+            i + 1,
+            found.short(),
+            least as f64 / 1e6
+        );
+    }
+    let less = if chance > 0.0 { 100.0 * (choice.bytes as f64 / chance - 1.0) } else { 0.0 };
+    println!(
+        "{}: {} checkpoints, {every} s apart at most, {:.1} MB in all ({less:+.1} % against places by \
+         chance, {:.1} MB)",
+        p.output.display(),
+        plan.take.len(),
+        choice.bytes as f64 / 1e6,
+        chance / 1e6
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn visits(seed: u64, n: u64) -> Vec<Visit> {
+        let mut x = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let mut below = |n: u64| {
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            x % n
+        };
+        let mut at = 0.0;
+        (1..=n)
+            .map(|number| {
+                at += (1 + below(30)) as f64 / 10.0;
+                Visit { number, place: 0, at_s: at, bytes: 1 + below(1000) }
+            })
+            .collect()
+    }
+
+    /// The least of all selections that keep to the interval, by trying them all; none keeps to it: `None`.
+    fn exhaustive(v: &[Visit], every: f64, end: f64) -> Option<u64> {
+        let fits = |set: u32| {
+            let mut last = 0.0;
+            let chosen = (0..v.len()).filter(|i| set & 1 << i != 0).map(|i| v[i].at_s).chain([end]);
+            chosen.into_iter().all(|t| {
+                let near = t <= last + every;
+                last = t;
+                near
+            })
+        };
+        let cost = |set: u32| (0..v.len()).filter(|i| set & 1 << i != 0).map(|i| v[i].bytes).sum();
+        (0..1u32 << v.len()).filter(|s| fits(*s)).map(cost).min()
+    }
+
+    #[test]
+    fn no_selection_is_cheaper() {
+        let mut compared = 0;
+        for seed in 0..60 {
+            let v = visits(seed, 3 + seed % 12);
+            let end = v.last().unwrap().at_s + 1.0;
+            for every in [2.0, 4.0, 7.5, 100.0] {
+                let found = choose(&v, every, end);
+                assert_eq!(found.bytes, found.visits.iter().map(|&i| v[i].bytes).sum::<u64>());
+                if let Some(least) = exhaustive(&v, every, end) {
+                    assert_eq!(found.bytes, least, "{seed} {every}");
+                    assert!(by_chance(&v, every, end) >= found.bytes as f64);
+                    compared += 1;
+                }
+            }
+        }
+        assert!(compared > 100);
+    }
+
+    #[test]
+    fn gaps_that_cannot_be_kept_are_as_short_as_can_be() {
+        let v: Vec<Visit> = [1.0, 9.0, 10.0]
+            .iter()
+            .enumerate()
+            .map(|(i, &at_s)| Visit { number: i as u64 + 1, place: 0, at_s, bytes: 5 })
+            .collect();
+        assert_eq!(choose(&v, 2.0, 11.0).visits, [0, 1]);
+        assert_eq!(choose(&v, 2.0, 99.0).visits, [0, 1, 2]);
+        assert!(choose(&[], 2.0, 99.0).visits.is_empty());
+    }
+}

@@ -1,0 +1,97 @@
+//! A plan of checkpoints (PROMP_CKPT_PLAN): at which visits of its places the program takes them, as
+//! `promp plan` has found out from the report of a run before.
+
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// Version of the file.
+pub const VERSION: u32 = 1;
+
+/// A place: the call of `promp_potential_ckpt`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct At {
+    /// Path of the program or shared object.
+    pub module: String,
+    /// The call's return address less the module's load address.
+    pub offset: u64,
+}
+
+/// The file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Its version.
+    pub promp_plan: u32,
+    /// The program's file, its length and checksum.
+    pub program: crate::MappedFile,
+    /// The places.
+    pub places: Vec<At>,
+    /// The visits at which checkpoints are taken, in order: the number of the visit, and of its place.
+    pub take: Vec<(u64, usize)>,
+}
+
+impl Plan {
+    /// Reads the file at `path`; it must be of the program at `program`. The error says what is wrong.
+    pub fn read(path: &str, program: &Path) -> Result<Self, String> {
+        let text = std::fs::read(path).map_err(|e| format!("it cannot be read ({})", e.kind()))?;
+        let not_one = |e: serde_json::Error| format!("it is no plan that `promp plan` has written ({e})");
+        let value: serde_json::Value = serde_json::from_slice(&text).map_err(not_one)?;
+        if let Some(v) = value.get("promp_plan").and_then(|v| v.as_u64())
+            && v != u64::from(VERSION)
+        {
+            return Err(format!("it is of version {v}, this promp reads version {VERSION}"));
+        }
+        let plan: Self = serde_json::from_value(value).map_err(not_one)?;
+        let is_sound = plan.take.windows(2).all(|w| w[0].0 < w[1].0)
+            && plan.take.iter().all(|t| t.1 < plan.places.len());
+        if !is_sound {
+            return Err("it is no plan that `promp plan` has written (its visits are out of order)".into());
+        }
+        let now = crate::recognise(&program.to_string_lossy()).ok_or("the program cannot be read")?;
+        let same = now.length == plan.program.length && now.sum == plan.program.sum;
+        if !same {
+            return Err(format!(
+                "it is the plan of another program ({}, or an older build of it): make one for this \
+                 program by `promp plan`",
+                plan.program.path
+            ));
+        }
+        Ok(plan)
+    }
+
+    /// Is a checkpoint to be taken at visit `number`: at which place?
+    pub fn at(&self, number: u64) -> Option<&At> {
+        let i = self.take.binary_search_by_key(&number, |t| t.0).ok()?;
+        self.places.get(self.take[i].1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_are_of_one_program() {
+        let dir = std::env::temp_dir().join(format!("promp-plan-{}", std::process::id()));
+        let exe = std::env::current_exe().unwrap();
+        let path = dir.to_string_lossy().into_owned();
+        let write = |text: &str| std::fs::write(&dir, text).unwrap();
+        let at = At { module: "/bin/x".into(), offset: 7 };
+        let program = crate::recognise(&exe.to_string_lossy()).unwrap();
+        let plan = Plan { promp_plan: 1, program, places: vec![at.clone()], take: vec![(3, 0), (9, 0)] };
+        write(&serde_json::to_string(&plan).unwrap());
+        let read = Plan::read(&path, &exe).unwrap();
+        assert_eq!((read.at(3), read.at(4)), (Some(&at), None));
+        let says = |exe: &Path| Plan::read(&path, exe).unwrap_err();
+        assert!(says(Path::new("/bin/true")).contains("of another program"));
+        for (take, word) in [(vec![(3, 1)], "out of order"), (vec![(3, 0), (3, 0)], "out of order")] {
+            write(&serde_json::to_string(&Plan { take, ..plan.clone() }).unwrap());
+            assert!(says(&exe).contains(word));
+        }
+        write(&serde_json::to_string(&Plan { promp_plan: 2, ..plan }).unwrap());
+        assert!(says(&exe).contains("version 2"));
+        write("{}");
+        assert!(says(&exe).contains("no plan"));
+        std::fs::remove_file(&dir).unwrap();
+        assert!(says(&exe).contains("cannot be read"));
+    }
+}
