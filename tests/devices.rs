@@ -103,3 +103,47 @@ fn threads_fail_in_and_around_target_regions() {
         assert!(struck && !r.hung, "{fault}: {}", r.err);
     }
 }
+
+#[test]
+fn variables_of_devices() {
+    let exe = build("device/variables.c", &[]);
+    let env = [
+        ("PROMP_DEVICES", "separate:2"),
+        ("OMP_NUM_THREADS", "2"),
+        ("OMP_NUM_THREADS_DEV", "5"),
+        ("OMP_NUM_THREADS_DEV_1", "7"),
+        ("OMP_SCHEDULE", "dynamic,1"),
+        ("OMP_SCHEDULE_DEV", "guided,3"),
+        ("OMP_MAX_ACTIVE_LEVELS_ALL", "4"),
+        ("OMP_DYNAMIC_DEV_0", "true"),
+        ("OMP_THREAD_LIMIT", "8"),
+        ("OMP_THREAD_LIMIT_DEV", "9"),
+    ];
+    let r = promp(&exe, &[], &env);
+    // Threads, active levels, limit, dynamic, schedule (2 dynamic, 3 guided); the last is the host.
+    let want = "0: 5 4 9 1 3,3\n1: 7 4 9 0 3,3\n2: 2 4 8 0 2,1\n";
+    assert_eq!((r.status, r.out.as_str()), (0, want), "{}", r.err);
+}
+
+#[test]
+fn mandatory_offload() {
+    let exe = build("device/variables.c", &[]);
+    let on = |devices: &str, device: &str| {
+        promp(&exe, &[device], &[("PROMP_DEVICES", devices), ("OMP_TARGET_OFFLOAD", "mandatory")])
+    };
+    // The number behind the last device is the host's.
+    for (devices, device) in [("separate:2", "0"), ("separate:2", "1"), ("separate:2", "2"), ("none", "0")] {
+        let r = on(devices, device);
+        assert!(
+            r.status == 0 && r.out.starts_with(&format!("on {device}\n")),
+            "{device}: {}{}",
+            r.out,
+            r.err
+        );
+    }
+    for (devices, device) in [("separate:2", "3"), ("none", "1")] {
+        let r = on(devices, device);
+        assert_eq!((r.status, r.out.as_str()), (1, ""), "{devices} {device}");
+        assert!(r.err.contains("MANDATORY"), "{}", r.err);
+    }
+}

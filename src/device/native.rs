@@ -1,14 +1,14 @@
 //! Runs the host's version of a target region: as the initial task of an initial team of its own.
 
-use crate::icv::globals;
+use crate::icv::{Icvs, globals};
 use crate::task::included;
 use crate::team::meet::Way;
 use crate::team::thread::{Thread, current};
 use crate::team::{pool, region};
 
 /// Runs `call` as an initial task; the enclosing regions are not visible in it. `device` is the number of
-/// the device that it runs for, `None` for the host.
-pub fn run(call: (usize, usize), thread_limit: u32, device: Option<u32>) {
+/// the device that it runs for, with the ICVs of its initial task; `None` for the host.
+pub fn run(call: (usize, usize), thread_limit: u32, device: Option<(u32, Icvs)>) {
     let thr: &'static Thread = current();
     let (member, task, league, held) = (thr.member(), Some(thr.task()), thr.league.get(), thr.held.get());
     let team = pool::take_team(1);
@@ -19,9 +19,9 @@ pub fn run(call: (usize, usize), thread_limit: u32, device: Option<u32>) {
     team.primary.parent.set(None);
     let m = team.member(0);
     m.place.set(member.place.get());
-    let mut icvs = globals().initial.get();
+    let mut icvs = device.map_or_else(|| globals().initial.get(), |d| d.1);
     icvs.default_device = thr.task().icvs.get().default_device;
-    icvs.device = device.map_or(0, |d| d as u8 + 1);
+    icvs.device = device.map_or(0, |d| d.0 as u8 + 1);
     if thread_limit > 0 {
         icvs.thread_limit = thread_limit;
     }

@@ -9,8 +9,10 @@
 use super::backend::{Addr, Backend, Failed, Image, Launch, Properties, Queue};
 use super::ranges::Ranges;
 use super::{guard, native};
+use crate::icv::{Icvs, env, globals};
 use crate::sys;
 use crate::sys::lock::Locked;
+use std::sync::OnceLock;
 
 /// Addresses that one device has.
 const SIZE: usize = 64 << 30;
@@ -33,6 +35,8 @@ pub struct Separate {
     number: u32,
     guarded: bool,
     memory: Locked<Memory>,
+    /// What regions begin with.
+    icvs: OnceLock<Icvs>,
 }
 
 /// acc_device_not_host.
@@ -70,7 +74,7 @@ impl Memory {
 impl Separate {
     /// Device `number`.
     pub fn new(number: u32, guarded: bool) -> Self {
-        Self { number, guarded, memory: Locked::new(Memory::default()) }
+        Self { number, guarded, memory: Locked::new(Memory::default()), icvs: OnceLock::new() }
     }
 
     /// Runs `f`, which touches the device's memory from outside of a region.
@@ -145,7 +149,8 @@ impl Backend for Separate {
     }
 
     fn launch(&self, launch: &Launch, _queue: Queue) -> bool {
-        let run = || native::run((launch.func, launch.block), launch.limit, Some(self.number));
+        let icvs = *self.icvs.get_or_init(|| env::of_device(self.number, globals().initial.get()));
+        let run = || native::run((launch.func, launch.block), launch.limit, Some((self.number, icvs)));
         if self.guarded {
             let range = self.memory.with(|m| (m.base, m.usable));
             guard::region(range, self.number, launch.func, run);

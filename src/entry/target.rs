@@ -29,8 +29,22 @@ fn check_offload(thr: &'static Thread, device: i32) {
         complain!("omp_invalid_device encountered");
         exit_group(1);
     }
-    if globals().target_offload == 1 && device > 0 {
+    // The number behind the last device is the host's.
+    if globals().target_offload == 1 && device > device::all().len() as i32 {
         complain!("OMP_TARGET_OFFLOAD is set to MANDATORY, but device is not available");
+        exit_group(1);
+    }
+}
+
+/// A region that was meant for a device runs on the host: not where that is forbidden.
+fn check_fallback(on: Option<&'static Device>) {
+    if let Some(d) = on
+        && globals().target_offload == 1
+    {
+        complain!(
+            "OMP_TARGET_OFFLOAD is set to MANDATORY, but device {} cannot be used for offloading",
+            d.number
+        );
         exit_group(1);
     }
 }
@@ -124,6 +138,7 @@ extern "C" fn target(
     let on = chosen(thr, device);
     construct(thr, Target::Region, on, || {
         if !on.is_some_and(|d| constructs::target(d, func, &items(), core::ptr::null(), 0)) {
+            check_fallback(on);
             native::run((func, addrs as usize), 0, None);
         }
     });
@@ -151,6 +166,7 @@ extern "C" fn target_ext(
     let on = chosen(thr, device);
     construct(thr, Target::Region, on, || {
         if !on.is_some_and(|d| constructs::target(d, func, &items(), args, limit)) {
+            check_fallback(on);
             // SAFETY: as above.
             let memory = unsafe { copy_firstprivate(n, addrs, sizes, kinds) };
             native::run((func, addrs as usize), limit, None);

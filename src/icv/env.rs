@@ -77,6 +77,29 @@ fn host_var<T>(name: &str, parser: impl Fn(&str) -> Option<T>) -> Option<T> {
     if get(name).is_some() { var(name, parser) } else { var(&format!("{name}_ALL"), parser) }
 }
 
+/// The initial task's ICVs on device `number`: `host`'s, but for the variables of devices. NAME_DEV_n goes
+/// before NAME_DEV, which goes before NAME_ALL.
+pub fn of_device(number: u32, host: Icvs) -> Icvs {
+    fn device_var<T>(number: u32, name: &str, parser: impl Fn(&str) -> Option<T>) -> Option<T> {
+        [format!("{name}_DEV_{number}"), format!("{name}_DEV"), format!("{name}_ALL")]
+            .iter()
+            .find(|n| get(n).is_some())
+            .and_then(|n| var(n, parser))
+    }
+    let threads = device_var(number, "OMP_NUM_THREADS", |s| list(s, positive));
+    let levels = |s: &str| parse::number(s).filter(|&n| n <= i32::MAX as u64);
+    let active = device_var(number, "OMP_MAX_ACTIVE_LEVELS", levels);
+    Icvs {
+        threads: threads.and_then(|l| l.first().copied()).unwrap_or(host.threads),
+        dynamic: device_var(number, "OMP_DYNAMIC", boolean).unwrap_or(host.dynamic),
+        max_active_levels: active
+            .map_or(host.max_active_levels, |n| (n as u32).min(crate::team::MAX_ACTIVE_LEVELS)),
+        sched: device_var(number, "OMP_SCHEDULE", parse::schedule).unwrap_or(host.sched),
+        thread_limit: device_var(number, "OMP_THREAD_LIMIT", positive).unwrap_or(host.thread_limit),
+        ..host
+    }
+}
+
 fn int(s: &str) -> Option<i32> {
     let t = s.trim();
     let (neg, t) = t.strip_prefix('-').map_or((false, t), |t| (true, t));
