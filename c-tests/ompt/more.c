@@ -12,7 +12,7 @@ static double data[1000];
 /* Three dependences that are not met when the last task is created: the first task waits for that. */
 static void dependences(void) {
     int a, b, c, d;
-    volatile int go = 0;
+    static volatile int go;
 #pragma omp parallel num_threads(4)
 #pragma omp single
     {
