@@ -4,12 +4,15 @@
 #                            schedules), as ratios to PROMP_FT=off
 #   instructions.sh drivers  what being built by the drivers costs: the kernels that bench/compile_cost.py builds (static schedules, class
 #                            W, one thread), as ratios to GCC's builds; minutes
+#   instructions.sh shapes   the same for c-tests/cost, loops as other people write them, and what saving old
+#                            values costs whatever it takes (PROMP_SAVE_BUDGET=all); [SIZE] for all of them
 #   instructions.sh calls    what a construct costs, under libgomp and promp: 11,000 less 1,000 of them, by one thread
 set -euo pipefail
 cd "$(dirname "$0")/.."
 lib=$PWD/target/release/libpromp.so
 count() { # count EXE VAR=VALUE [CLASS]
-    env OMP_NUM_THREADS=1 "$2" LD_PRELOAD="$lib" valgrind --tool=callgrind --callgrind-out-file=/dev/null "$1" "${3:-S}" 2>&1 |
+    env OMP_NUM_THREADS=1 "$2" LD_PRELOAD="$lib" \
+        valgrind --tool=callgrind --callgrind-out-file=/dev/null "$1" ${3-S} 2>&1 |
         awk '/refs/ {gsub(",", "", $NF); print $NF}'
 }
 if [ "${1:-}" = calls ]; then
@@ -40,6 +43,26 @@ if [ "${1:-}" = drivers ]; then
             drivers=$(count "target/bench/$k-${built#*:}" PROMP_FT=on W)
             awk -v k="${k^^}.${built%%-*}" -v a="$gcc" -v b="$drivers" 'BEGIN {printf "| %s | %.4g | %.4g | %.4f |\n", k, a, b, b / a}'
         done
+    done
+    exit
+fi
+if [ "${1:-}" = shapes ]; then
+    mkdir -p target/bench/shapes
+    printf '| kernel | instructions, GCC | drivers | ratio | whatever it takes |\n|---|---|---|---|---|\n'
+    for source in c-tests/cost/*; do
+        k=$(basename "$source")
+        case $k in *.c) pair='gcc promp-cc' ;; *.cpp) pair='g++ promp-c++' ;; *) pair='gfortran promp-fc' ;; esac
+        read -r gcc driver <<<"$pair"
+        modules=()
+        [ "$gcc" = gfortran ] && modules=(-J target/bench/shapes)
+        "$gcc" -O2 -fopenmp "${modules[@]}" -o "target/bench/shapes/$k.gcc" "$source" -lm
+        "target/release/$driver" -O2 -fopenmp -fno-promp-runtime "${modules[@]}" \
+            -o "target/bench/shapes/$k.promp" "$source" -lm
+        a=$(count "target/bench/shapes/$k.gcc" PROMP_FT=on "${2:-}")
+        b=$(count "target/bench/shapes/$k.promp" PROMP_FT=on "${2:-}")
+        c=$(count "target/bench/shapes/$k.promp" PROMP_SAVE_BUDGET=all "${2:-}")
+        awk -v k="$k" -v a="$a" -v b="$b" -v c="$c" \
+            'BEGIN {printf "| %s | %.4g | %.4g | %.3f | %.2f |\n", k, a, b, b / a, c / a}'
     done
     exit
 fi

@@ -90,6 +90,7 @@ fn nothing_of_ours_leaks_into_the_program() {
         "promp_unregister_proofs",
         "promp_undo",
         "promp_wrote",
+        "promp_saves",
         "promp_sdc_checkpoint",
         "promp_sdc_detect",
     ];

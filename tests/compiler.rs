@@ -116,8 +116,10 @@ struct Killed {
 impl Killed {
     /// One run of a kernel with its default schedules, built with the drivers: verified, or refused with a reason.
     fn run(&mut self, exe: &Path, class: &str, fault: &str) {
-        let r =
-            promp(exe, &[class], &[("OMP_NUM_THREADS", "4"), ("PROMP_FAULT", fault), ("PROMP_VERBOSE", "1")]);
+        // Whether saving is worth its price depends on the machine; whether it is right does not.
+        let saving = ("PROMP_SAVE_BUDGET", "all");
+        let env = [("OMP_NUM_THREADS", "4"), ("PROMP_FAULT", fault), ("PROMP_VERBOSE", "1"), saving];
+        let r = promp(exe, &[class], &env);
         assert!(!r.hung, "{exe:?} {fault}: hangs\n{}", r.err);
         self.runs += 1;
         if r.status == 70 {
@@ -199,7 +201,8 @@ fn recovered_by_undo(source: &str) {
     for (i, exe) in [build(source, &[]), built(&cc, source, &[])].iter().enumerate() {
         for seed in 1..=400 {
             let fault = format!("kill@mtbf=3ms,seed={seed},count=3");
-            let r = promp(exe, &[], &[("OMP_NUM_THREADS", "4"), ("PROMP_FAULT", &fault)]);
+            let env = [("OMP_NUM_THREADS", "4"), ("PROMP_FAULT", &fault), ("PROMP_SAVE_BUDGET", "all")];
+            let r = promp(exe, &[], &env);
             if r.status == 70 {
                 // A thread that dies in the middle of libc, or in serial work, is refused in either case.
                 let elsewhere = r.err.contains("library function that may hold a lock")
@@ -286,12 +289,54 @@ fn inline_functions_of_several_units_keep_their_verdicts() {
     assert_eq!(expected.status, 0);
     let recovered = (1..=400).find(|seed| {
         let fault = format!("kill@mtbf=3ms,seed={seed},count=3");
-        let r = promp(&exe, &[], &[("OMP_NUM_THREADS", "4"), ("PROMP_FAULT", &fault)]);
+        let env = [("OMP_NUM_THREADS", "4"), ("PROMP_FAULT", &*fault), ("PROMP_SAVE_BUDGET", "all")];
+        let r = promp(&exe, &[], &env);
         let refused = r.status == 70 && r.err.contains("library function that may hold a lock");
         assert!(refused || (r.status, &r.out) == (0, &expected.out), "{fault}: {} {}", r.status, r.err);
         r.err.contains("recomputed")
     });
     assert!(recovered.is_some(), "never recovered");
+}
+
+/// A loop that leaves its saving in the middle is right, and refused with its line from there on; one that
+/// saves whatever it takes is recovered.
+#[test]
+fn loops_leave_their_saving_where_it_costs_too_much() {
+    let (Some(cc), Some(cxx), Some(fc)) = (driver("promp-cc"), driver("promp-c++"), driver("promp-fc"))
+    else {
+        return;
+    };
+    let (mut left, mut kept) = (0, 0);
+    for name in
+        ["fluid.f90", "graph.c", "mesh.cpp", "particles.c", "penta.cpp", "rows.c", "sort.cpp", "sparse.f90"]
+    {
+        let with = match name.rsplit('.').next() {
+            Some("c") => &cc,
+            Some("cpp") => &cxx,
+            _ => &fc,
+        };
+        let exe = built(with, &format!("cost/{name}"), &[]);
+        let expected = reference(&exe, &[], &[("OMP_NUM_THREADS", "1")]);
+        assert_eq!(expected.status, 0, "{name} under libgomp: {}", expected.err);
+        for seed in 1..=if long() { 100 } else { 6 } {
+            for budget in ["0%", "all"] {
+                let fault = format!("kill@mtbf={}ms,seed={seed},count=2", 4 + seed % 9);
+                let env = [("OMP_NUM_THREADS", "2"), ("PROMP_FAULT", &*fault), ("PROMP_SAVE_BUDGET", budget)];
+                let r = promp(&exe, &[], &env);
+                if r.status != 70 {
+                    assert_eq!((r.status, &r.out), (0, &expected.out), "{name} {env:?}: {}", r.err);
+                    kept += u32::from(budget == "all" && r.err.contains("recomputed"));
+                } else if r.err.contains("old values are not saved") {
+                    assert!(budget == "0%", "{name} {env:?}: {}", r.err);
+                    let says = |what: &str| r.err.contains(what);
+                    assert!(says(": undo: ") && says("PROMP_SAVE_BUDGET=0%"), "{name}: {}", r.err);
+                    left += 1;
+                }
+            }
+        }
+    }
+    println!("{left} refused for want of old values, {kept} recovered by them");
+    assert!(left > 0 && kept > 0, "{left} refused, {kept} recovered");
 }
 
 #[test]

@@ -191,7 +191,7 @@ static atomic_int tickets;
 /* opaque */ void random_numbers(void) { LOOP a[i] = rand(); }
 /* opaque */ void allocates_for_others(void) { static double *p[N]; LOOP { free(p[i]); p[i] = malloc(8); } }
 /* opaque */ void assembler(void) { LOOP { int r; __asm__ volatile("movl $1, %0" : "=r"(r)); table[i] = r; } }
-/* undo, reported opaque */ void histogram(void) { LOOP for (int j = 0; j < M; j++) table[(int)h[i][j] & 511] += 1; }
+/* undo */ void histogram(void) { LOOP for (int j = 0; j < M; j++) table[(int)h[i][j] & 511] += 1; }
 /* opaque */ void files(FILE *f) { LOOP fputc(i, f); }
 /* opaque */ void warns(void) { LOOP { a[i] = 1; _Pragma("omp error at(execution) severity(warning)") } }
 /* opaque */ void fence(void) { LOOP { a[i] = 1; atomic_thread_fence(memory_order_seq_cst); } }

@@ -80,8 +80,8 @@ public:
       free.push_back (s.verdict.verdict != VERDICT_OPAQUE && s.site
                         ? freedom_of (fn_, memory_, segments_, s.site)
                         : Freedom ());
-    undo.insert ();
     tell.insert ();
+    undo.insert (); // makes second versions of loops, of all that is in them
     for (size_t i = 0; i < segments_.size (); i++)
       {
         Segment &s = segments_[i];

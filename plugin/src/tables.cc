@@ -111,6 +111,12 @@ static tree of_elements (const char *name)
 tree undo_function () { return of_elements ("promp_undo"); }
 tree wrote_function () { return of_elements ("promp_wrote"); }
 
+tree saves_function ()
+{
+  tree type = build_function_type_list (integer_type_node, ptr_type_node, NULL_TREE);
+  return declare ("promp_saves", type);
+}
+
 tree dead_function () { return declare ("promp_dead", build_function_type_list (void_type_node, ptr_type_node, size_type_node, NULL_TREE)); }
 
 tree runtime_function (const char *name, bool argument)

@@ -18,6 +18,8 @@ tree undo_function ();
 tree wrote_function ();
 /// Beside a verdict: the segment says what it writes.
 const unsigned TOLD = 0x400;
+/// The declaration of the function that says whether a site (sites.h) is to save them.
+tree saves_function ();
 /// Says that memory is dead: (start, bytes).
 tree dead_function ();
 /// The declaration of what stands for a function of promp.h: does nothing when the runtime is not there.

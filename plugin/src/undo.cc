@@ -8,6 +8,8 @@
 
 #include "undo.h"
 #include "affine.h"
+#include "sites.h"
+#include "versions.h"
 #include "tables.h"
 #include "summary.h"
 #include "ssa.h"
@@ -15,6 +17,9 @@
 #include "gimplify.h"
 #include "gimplify-me.h"
 #include "tree-cfg.h"
+#include "tree-into-ssa.h"
+#include "tree-phinodes.h"
+#include "tree-ssa.h"
 #include "tree-ssa-loop-ivopts.h"
 #include <algorithm>
 
@@ -310,15 +315,23 @@ void Undo::plan ()
     }
 }
 
-/// In front of the write itself: cheap enough where the write is not in a loop within the loop that the runtime cuts.
+/// In front of the write itself. Whether that is worth its price the runtime decides, if the loop can have
+/// another version.
 void Undo::one_by_one (gimple *stmt, const Wish &w, Plan &p) const
 {
   class loop *l = outermost (stmt);
   p.cover = w.cover;
   p.sure = w.sure;
-  p.expensive = l && l != gimple_bb (stmt)->loop_father && !p.cover && !options.elements;
+  bool slows = tells_ ? l && l != gimple_bb (stmt)->loop_father : l && !can_have_versions (l);
+  p.expensive = slows && !p.cover && !options.elements;
   p.possible = !p.expensive;
 }
+/// The condition that a truth value is true.
+static tree holds (tree t)
+{
+  return fold_build2 (NE_EXPR, boolean_type_node, t, build_zero_cst (TREE_TYPE (t)));
+}
+
 /// A place on `e` that is only reached if the condition holds, which is seldom.
 static gimple_stmt_iterator only_if (edge e, tree condition)
 {
@@ -375,49 +388,167 @@ gimple_stmt_iterator Undo::outside (const Plan &p, gimple *stmt)
   return only_if (in_front_of (stmt), fold_build2 (GE_EXPR, boolean_type_node, from, fold_convert (sizetype, length)));
 }
 
-void Undo::insert ()
+/// The call that saves what `stmt` writes, with what it needs.
+gimple_seq Undo::saving (gimple *stmt, const Plan &p) const
 {
-  std::set<std::pair<tree, class loop *>> blocks;
+  tree one = build_int_cst (long_integer_type_node, 1), zero = build_int_cst (long_integer_type_node, 0);
+  std::vector<tree> args = { p.start, fold_convert (long_integer_type_node, p.size) };
+  if (p.refuse)
+    args = { null_pointer_node, TYPE_MAX_VALUE (long_integer_type_node) }; // more than a log can hold
+  for (unsigned i = 0; i < 2; i++)
+    {
+      bool has = i < p.dimensions.size () && !p.refuse;
+      args.push_back (has ? fold_convert (long_integer_type_node, p.dimensions[i].count) : one);
+      args.push_back (has ? fold_convert (long_integer_type_node, p.dimensions[i].stride) : zero);
+    }
+  gimple_seq seq = nullptr;
+  vec<tree> v = vNULL;
+  for (tree a : args)
+    {
+      gimple_seq s = nullptr;
+      v.safe_push (force_gimple_operand (unshare_expr (a), &s, true, NULL_TREE));
+      gimple_seq_add_seq (&seq, s);
+    }
+  gcall *call = gimple_build_call_vec (tells_ ? wrote_function () : undo_function (), v);
+  v.release ();
+  gimple_set_location (call, gimple_location (stmt));
+  gimple_seq_add_stmt (&seq, call);
+  return seq;
+}
+
+/// In front of each loop that saves: does anything need it, and does the runtime want it?
+void Undo::ask_in_front ()
+{
   for (auto &w : wanted_)
     {
       Plan &p = plans_[w.first];
-      if (!p.possible || (p.around && p.dimensions.empty () && !blocks.insert ({ p.start, p.around }).second))
+      class loop *l = p.possible ? outermost (w.first) : nullptr;
+      if (!l)
         continue;
-      tree one = build_int_cst (long_integer_type_node, 1), zero = build_int_cst (long_integer_type_node, 0);
-      std::vector<tree> args = { p.start, fold_convert (long_integer_type_node, p.size) };
-      if (p.refuse)
-        args = { null_pointer_node, TYPE_MAX_VALUE (long_integer_type_node) }; // more than a log can hold
-      for (unsigned i = 0; i < 2; i++)
-        {
-          bool has = i < p.dimensions.size () && !p.refuse;
-          args.push_back (has ? fold_convert (long_integer_type_node, p.dimensions[i].count) : one);
-          args.push_back (has ? fold_convert (long_integer_type_node, p.dimensions[i].stride) : zero);
-        }
-      gimple_seq seq = nullptr;
-      vec<tree> v = vNULL;
-      for (tree a : args)
-        {
-          gimple_seq s = nullptr;
-          v.safe_push (force_gimple_operand (unshare_expr (a), &s, true, NULL_TREE));
-          gimple_seq_add_seq (&seq, s);
-        }
-      gcall *call = gimple_build_call_vec (tells_ ? wrote_function () : undo_function (), v);
-      v.release ();
-      gimple_set_location (call, gimple_location (w.first));
-      gimple_seq_add_stmt (&seq, call);
       if (p.finding_out)
-        gsi_insert_seq_on_edge_immediate (loop_preheader_edge (outermost (w.first)), p.finding_out);
-      class loop *l = p.refuse ? outermost (w.first) : p.around;
-      if (l && !p.meets)
+        gsi_insert_seq_on_edge_immediate (loop_preheader_edge (l), p.finding_out);
+      if (p.refuse)
         {
-          gsi_insert_seq_on_edge_immediate (loop_preheader_edge (l), seq);
+          gimple_stmt_iterator i = only_if (loop_preheader_edge (l), holds (p.meets));
+          gsi_insert_seq_before (&i, saving (w.first, p), GSI_SAME_STMT);
           continue;
         }
-      gimple *start = start_of_update (w.first);
-      gimple_stmt_iterator i = !p.meets ? p.cover ? outside (p, start) : gsi_for_stmt (start)
-                                        : only_if (l ? loop_preheader_edge (l) : in_front_of (start),
-                                                   fold_build2 (NE_EXPR, boolean_type_node, p.meets, boolean_false_node));
-      gsi_insert_seq_before (&i, seq, GSI_SAME_STMT);
+      auto known = std::find_if (asked_.begin (), asked_.end (),
+                                 [&] (const Asked &a) { return a.around == l; });
+      if (known == asked_.end ())
+        known = asked_.insert (asked_.end (), { l, NULL_TREE, NULL_TREE, boolean_false_node, false,
+                                                gimple_location (w.first) });
+      known->any = p.meets ? fold_build2 (BIT_IOR_EXPR, boolean_type_node, known->any, p.meets)
+                           : boolean_true_node;
+      known->inside = known->inside || p.around != l;
+    }
+  for (Asked &a : asked_)
+    {
+      a.site = new_site (options.elements ? SITE_ALWAYS : SITE_OPEN, a.where, "saving old values");
+      tree answer = make_ssa_name (integer_type_node);
+      gcall *call = ask (a.site, answer);
+      edge in = loop_preheader_edge (a.around);
+      if (integer_onep (a.any))
+        {
+          a.flag = answer;
+          gsi_insert_on_edge_immediate (in, call);
+          continue;
+        }
+      gimple_seq seq = nullptr;
+      tree any = force_gimple_operand (unshare_expr (a.any), &seq, true, NULL_TREE);
+      if (seq)
+        gsi_insert_seq_on_edge_immediate (in, seq);
+      gimple_stmt_iterator i = only_if (loop_preheader_edge (a.around), holds (any));
+      gsi_insert_before (&i, call, GSI_SAME_STMT);
+      edge asked = single_succ_edge (gimple_bb (call)), e;
+      edge_iterator ei;
+      a.flag = make_ssa_name (integer_type_node);
+      gphi *phi = create_phi_node (a.flag, asked->dest);
+      FOR_EACH_EDGE (e, ei, asked->dest->preds)
+        add_phi_arg (phi, e == asked ? answer : integer_zero_node, e, UNKNOWN_LOCATION);
+    }
+}
+
+/// The call that saves what `stmt` writes, in front of `p.around` or of the write itself, if `condition`
+/// holds (null: always).
+void Undo::insert (gimple *stmt, const Plan &p, tree condition)
+{
+  gimple_seq seq = saving (stmt, p);
+  class loop *l = p.around;
+  if (l && !condition)
+    {
+      gsi_insert_seq_on_edge_immediate (loop_preheader_edge (l), seq);
+      return;
+    }
+  gimple *start = start_of_update (stmt);
+  gimple_stmt_iterator i;
+  if (condition)
+    {
+      edge e = l ? loop_preheader_edge (l) : in_front_of (start);
+      gimple_seq test = nullptr;
+      condition = force_gimple_operand (unshare_expr (condition), &test, true, NULL_TREE);
+      if (test)
+        {
+          basic_block bb = gsi_insert_seq_on_edge_immediate (e, test);
+          e = l ? loop_preheader_edge (l) : bb ? single_succ_edge (bb) : in_front_of (start);
+        }
+      i = only_if (e, holds (condition));
+    }
+  else
+    i = p.cover ? outside (p, start) : gsi_for_stmt (start);
+  gsi_insert_seq_before (&i, seq, GSI_SAME_STMT);
+}
+
+/// Leaves no saving in a loop.
+static void strip (class loop *l)
+{
+  basic_block *bbs = get_loop_body (l);
+  for (unsigned k = 0; k < l->num_nodes; k++)
+    for (gimple_stmt_iterator i = gsi_start_bb (bbs[k]); !gsi_end_p (i);)
+      if (!strcmp (callee_name (gsi_stmt (i)), "__promp_undo"))
+        {
+          unlink_stmt_vdef (gsi_stmt (i));
+          gsi_remove (&i, true);
+        }
+      else
+        gsi_next (&i);
+  free (bbs);
+}
+
+void Undo::insert ()
+{
+  if (!tells_)
+    ask_in_front ();
+  auto in_front = [&] (gimple *stmt, const Plan &p) { return p.around && p.around == outermost (stmt); };
+  std::set<std::pair<tree, class loop *>> blocks;
+  std::vector<gimple *> front;
+  for (auto &w : wanted_)
+    {
+      Plan &p = plans_[w.first];
+      bool whole = p.around && p.dimensions.empty ();
+      if (!p.possible || p.refuse || (whole && !blocks.insert ({ p.start, p.around }).second))
+        continue;
+      if (in_front (w.first, p))
+        front.push_back (w.first);
+      else
+        insert (w.first, p, p.meets);
+    }
+  mark_virtual_operands_for_renaming (fn_);
+  update_ssa (TODO_update_ssa);
+  for (Asked &a : asked_)
+    if (a.inside)
+      strip (make_versions (a.around, a.flag, a.site));
+  for (gimple *stmt : front)
+    {
+      const Plan &p = plans_[stmt];
+      tree condition = p.meets;
+      for (Asked &a : asked_)
+        if (a.around == p.around && !a.inside)
+          {
+            tree wanted = holds (a.flag);
+            condition = condition ? fold_build2 (BIT_AND_EXPR, boolean_type_node, condition, wanted) : wanted;
+          }
+      insert (stmt, p, condition);
     }
 }
 

@@ -58,6 +58,9 @@ private:
   bool own_block (gimple *stmt, unsigned place, Plan &plan) const;
   bool has_call (class loop *) const;
   gimple_stmt_iterator outside (const Plan &p, gimple *stmt);
+  gimple_seq saving (gimple *stmt, const Plan &p) const;
+  void ask_in_front ();
+  void insert (gimple *stmt, const Plan &p, tree condition);
 
   function *fn_;
   Memory &memory_;
@@ -77,6 +80,16 @@ private:
   std::map<gimple *, Wish> wanted_;
   std::map<gimple *, Plan> plans_;
   std::map<gimple *, unsigned> fills_; ///< writes in filling loops that cover others, and what they write
+  /// A loop that saves. In front of it the runtime is asked, if `any` holds; the answer is in `flag`.
+  /// `inside`: some of the calls stand in it, and it has another version without them.
+  struct Asked
+  {
+    class loop *around;
+    tree site, flag, any;
+    bool inside;
+    location_t where;
+  };
+  std::vector<Asked> asked_;
   std::map<gimple *, std::pair<tree, tree>> blocks_; ///< their blocks, once computed
   std::map<gimple *, std::pair<tree, tree>> last_blocks_; ///< variables: the block last written in the segment, its length 0 before
 };

@@ -3,10 +3,11 @@
 use super::omp::export;
 use crate::ckpt;
 use crate::device::sdc;
+use crate::fault::saving::{self, Site};
 use crate::fault::undo::Grid;
 use crate::fault::{inject, join, place, policy, record, report, spec::Kind, tables, verify};
 use crate::icv::{globals, globals_if_ready};
-use crate::team::thread::current;
+use crate::team::thread::{Thread, current};
 use core::sync::atomic::Ordering::*;
 
 /// `struct promp_failure`.
@@ -135,10 +136,13 @@ pub unsafe extern "C" fn promp_undo(
     // Serial work is never executed again.
     if thr.saving.get() && thr.is_in_region() {
         let g = Grid { start, size, count: [count0, count1], stride: [stride0, stride1] };
-        // With room, a record is whole before it counts: a stop in the middle finds the log as it was, and nothing has been
-        // overwritten yet. Only growing must not be interrupted.
+        if thr.gauge.is_on() {
+            // SAFETY: by the caller's promise.
+            thr.gauge.measured(g.length(), || unsafe { record_old(thr, g) });
+            return;
+        }
         // SAFETY: by the caller's promise.
-        unsafe { if thr.undo.has_room(&g) { thr.undo.save(g) } else { super::guarded(|| thr.undo.save(g)) } }
+        unsafe { record_old(thr, g) }
     }
 }
 
@@ -155,6 +159,28 @@ pub unsafe extern "C" fn promp_wrote(
     stride1: isize,
 ) {
     verify::wrote(current(), Grid { start, size, count: [count0, count1], stride: [stride0, stride1] });
+}
+
+/// A loop begins that has a version which saves old values, or something that cannot be executed twice: is
+/// it to save them?
+///
+/// # Safety
+/// For the code that promp-cc adds: `site` lives as long as the code.
+pub unsafe extern "C" fn promp_saves(site: *const Site) -> i32 {
+    // SAFETY: by the caller's promise.
+    i32::from(saving::begin(current(), unsafe { &*site }))
+}
+
+/// Saves the elements of `g`.
+///
+/// # Safety
+/// They are about to be written by the calling thread.
+#[inline(always)]
+unsafe fn record_old(thr: &'static Thread, g: Grid) {
+    // With room, a record is whole before it counts: a stop in the middle finds the log as it was, and
+    // nothing has been overwritten yet. Only growing must not be interrupted. SAFETY: by the caller's
+    // promise.
+    unsafe { if thr.undo.has_room(&g) { thr.undo.save(g) } else { super::guarded(|| thr.undo.save(g)) } }
 }
 
 /// Makes the team's thread `thread` fail (kinds of `enum promp_fault`). Returns 0, or -1 if there is no such thread or
@@ -230,4 +256,5 @@ crate::export_names! {
     promp_unregister_proofs
     promp_undo
     promp_wrote
+    promp_saves
 }

@@ -15,6 +15,7 @@ pub mod recover;
 pub mod report;
 pub mod resume;
 pub mod save;
+pub mod saving;
 pub mod spec;
 pub mod stop;
 pub mod tables;

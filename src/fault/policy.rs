@@ -3,7 +3,7 @@
 use super::record::Place;
 use super::save::{SaveKind, Slot};
 use super::spec::Kind;
-use super::{library, tables};
+use super::{library, saving, tables};
 use crate::icv::globals;
 use crate::icv::settings::{Constructs, Replay, Settings};
 use crate::observe::event::Work;
@@ -128,12 +128,30 @@ fn proven(thr: &'static Thread) -> Result<(), Refusal> {
         Some(s) if s.verdict == tables::Verdict::Opaque => {
             refuse("work that cannot be executed again", String::leak(format!("{}. {NEEDS_CKPT}", s.text())))
         }
-        Some(s) if s.verdict == tables::Verdict::Undo && thr.undo.is_lost() => refuse(
-            "work whose old values were too many to be saved",
-            String::leak(format!("{}. {NEEDS_CKPT}", s.text())),
-        ),
-        Some(_) => Ok(()),
+        Some(s) => saving::culprit(&thr.undo).map_or(Ok(()), |site| lost(s.text(), site)),
     }
+}
+
+/// `site` has made work that could be executed again, as `segment` says, work that cannot.
+fn lost(segment: &str, site: &saving::Site) -> Result<(), Refusal> {
+    if site.is_opaque() {
+        return refuse(
+            "work that cannot be executed again",
+            String::leak(format!("{}. {NEEDS_CKPT}", site.text())),
+        );
+    }
+    if core::ptr::eq(site, &raw const saving::TOO_MUCH) {
+        let why = "work whose old values were too many to be saved";
+        return refuse(why, String::leak(format!("{segment}. {NEEDS_CKPT}")));
+    }
+    let (took, budget) = (site.percent(), globals().promp.save_budget);
+    refuse(
+        "work whose old values are not saved",
+        String::leak(format!(
+            "{segment}. Saving them took {took:.0} % of the loop's time, more than \
+             PROMP_SAVE_BUDGET={budget}; PROMP_SAVE_BUDGET=all always saves. {NEEDS_CKPT}"
+        )),
+    )
 }
 
 /// The part of the verdict that does not ask where the thread is: what would be executed again, from which

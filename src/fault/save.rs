@@ -129,6 +129,7 @@ pub fn point(thr: &'static Thread, kind: SaveKind) {
 
 #[inline(never)]
 fn save(thr: &'static Thread, kind: SaveKind) {
+    thr.gauge.settle();
     thr.undo.clear();
     let (frame, base) = (thr.frame.get(), thr.base.load(Relaxed));
     if base <= frame || frame == 0 {
@@ -146,6 +147,7 @@ fn save(thr: &'static Thread, kind: SaveKind) {
 #[inline(always)]
 pub fn enter(thr: &'static Thread, args: (usize, usize)) {
     if thr.saving.get() {
+        thr.gauge.settle();
         thr.undo.clear();
         let kind = if args.1 > LIMIT { SaveKind::TooLarge } else { SaveKind::Enter };
         thr.save.put(kind, 0, 0, if kind == SaveKind::Enter { args } else { (0, 0) });

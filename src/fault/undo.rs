@@ -6,6 +6,7 @@
 //! Only the logical thread writes it. A record counts when it is whole (`used` is set last), and nothing is overwritten before
 //! its old value is recorded: a stop may come at any instruction. Recovery reads the log after the host has gone.
 
+use super::saving;
 use crate::sys::own::Own;
 use core::sync::atomic::{Ordering::Release, compiler_fence};
 
@@ -30,6 +31,11 @@ const HEAD: usize = size_of::<Grid>();
 const TAIL: usize = size_of::<usize>();
 
 impl Grid {
+    /// Its bytes, or so.
+    pub fn length(&self) -> usize {
+        self.size.wrapping_mul(self.count[0]).wrapping_mul(self.count[1])
+    }
+
     fn bytes(&self) -> Option<usize> {
         self.size.checked_mul(self.count[0])?.checked_mul(self.count[1]).filter(|&n| n <= LIMIT)
     }
@@ -56,7 +62,7 @@ impl Grid {
 pub struct Log {
     memory: Own<(usize, usize)>,
     used: Own<usize>,
-    lost: Own<bool>,
+    lost: Own<usize>,
 }
 
 impl Log {
@@ -64,14 +70,25 @@ impl Log {
     #[inline(always)]
     pub fn clear(&self) {
         self.used.set(0);
-        if self.lost.get() {
-            self.lost.set(false);
+        if self.lost.get() != 0 {
+            self.lost.set(0);
         }
     }
 
-    /// Is there anything that could not be kept?
-    pub fn is_lost(&self) -> bool {
+    /// The site (saving.rs) because of which the work cannot be executed again, as an address; 0: there is
+    /// none.
+    pub fn lost(&self) -> usize {
         self.lost.get()
+    }
+
+    /// The work cannot be executed again, because of `site`. The first reason stays.
+    #[inline(always)]
+    pub fn lose(&self, site: usize) {
+        if self.lost.get() == 0 {
+            self.lost.set(site);
+            // What must not be repeated comes behind this; one host, and signal handlers on it.
+            compiler_fence(Release);
+        }
     }
 
     /// Saves the elements of `g`.
@@ -81,7 +98,7 @@ impl Log {
     pub unsafe fn save(&self, g: Grid) {
         let used = self.used.get();
         let Some(n) = g.bytes().filter(|n| used + n + HEAD + TAIL <= LIMIT) else {
-            self.lost.set(true);
+            self.lose(core::ptr::from_ref(&saving::TOO_MUCH) as usize);
             return;
         };
         if n == 0 {
@@ -228,8 +245,8 @@ mod tests {
         let log = Log::default();
         // SAFETY: nothing is read of a grid beyond the limit.
         unsafe { log.save(Grid { start: 8, size: usize::MAX, count: [2, 2], stride: [1, 1] }) };
-        assert!(log.is_lost());
+        assert_ne!(log.lost(), 0);
         log.clear();
-        assert!(!log.is_lost());
+        assert_eq!(log.lost(), 0);
     }
 }

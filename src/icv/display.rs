@@ -81,6 +81,7 @@ pub fn text(g: &Globals, verbose: bool) -> String {
     line("PROMP_REPRODUCIBLE", u32::from(p.reproducible).to_string());
     line("PROMP_AFTER", if p.shrink { "shrink" } else { "respawn" }.into());
     line("PROMP_CRASHES", if p.takes_crashes { "runtime" } else { "program" }.into());
+    line("PROMP_SAVE_BUDGET", p.save_budget.to_string());
     line("PROMP_WATCHDOG", p.watchdog_ns.map_or("off".into(), |n| format!("{}us", n / 1000)));
     line("PROMP_VERBOSE", p.verbose.to_string());
     t.push_str("OPENMP DISPLAY ENVIRONMENT END\n");

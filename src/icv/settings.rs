@@ -6,6 +6,7 @@ use crate::ckpt::image::on_signal::OnSignal;
 use crate::ckpt::image::plan::Plan;
 use crate::ckpt::interval;
 use crate::ckpt::keeper::Copying;
+use crate::fault::saving::Budget;
 use crate::fault::spec::{self, Fault};
 use crate::say;
 use std::sync::Arc;
@@ -65,6 +66,8 @@ pub struct Settings {
     pub takes_crashes: bool,
     /// PROMP_WATCHDOG in nanoseconds.
     pub watchdog_ns: Option<u64>,
+    /// PROMP_SAVE_BUDGET.
+    pub save_budget: Budget,
     /// PROMP_FAULT.
     pub faults: Vec<Fault>,
     /// ... the silent errors among them.
@@ -95,6 +98,7 @@ impl Default for Settings {
             shrink: false,
             takes_crashes: false,
             watchdog_ns: None,
+            save_budget: Budget::DEFAULT,
             faults: Vec::new(),
             silent: Vec::new(),
             report: None,
@@ -145,6 +149,9 @@ impl Settings {
             "off" => Some(()),
             _ => parse::duration_ns(v).filter(|&n| n >= 1_000_000).map(|n| s.watchdog_ns = Some(n)),
         });
+        choice("PROMP_SAVE_BUDGET", "a share of a loop's time like 2%, or all", &mut |v| {
+            Budget::parse(v).map(|b| s.save_budget = b)
+        });
         choice("PROMP_VERBOSE", "0, 1, 2, 3", &mut |v| {
             parse::number(v).filter(|&n| n <= 3).map(|n| s.verbose = n as u32)
         });
@@ -174,6 +181,10 @@ impl Settings {
             if let Some(f) = forbids {
                 bad(Bad::Stop(format!("PROMP_SDC=chunks executes chunks again, which {f} forbids")));
             }
+        }
+        if matches!(s.devices.sdc, devices::Mode::Chunks(_)) && get("PROMP_SAVE_BUDGET").is_none() {
+            // What is not saved cannot be verified.
+            s.save_budget = Budget::Unlimited;
         }
         s.tune = tune::Settings::read(&get, s.reproducible, |why| bad(Bad::Warn(why)));
         s.untuned = match s.replay {

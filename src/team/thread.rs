@@ -11,8 +11,8 @@ use super::room::{self, Waker};
 use super::said::Said;
 use super::team::Team;
 use crate::fault::save::Save;
-use crate::fault::undo;
 use crate::fault::verify::Check;
+use crate::fault::{saving, undo};
 use crate::icv::Icvs;
 use crate::observe::{self, Event, OfThread};
 use crate::sys::asm;
@@ -114,6 +114,8 @@ pub struct Thread {
     pub check: Own<Option<&'static Check>>,
     /// Old values of what it overwrites.
     pub undo: undo::Log,
+    /// What saving old values costs.
+    pub gauge: saving::Gauge,
     /// State of fault injection.
     pub inject: crate::fault::inject::PerThread,
     /// What listeners keep with it.
@@ -179,6 +181,7 @@ impl Thread {
             save: Save::default(),
             check: Own::new(None),
             undo: undo::Log::default(),
+            gauge: saving::Gauge::default(),
             inject: Default::default(),
             words: OfThread::default(),
             calls_out: AtomicU32::new(0),

@@ -240,7 +240,7 @@ fn is_whole(thr: &'static Thread, c: &Check) -> bool {
         && thr.held.get() == 0
         && thr.frame.get() <= save.frame.get()
         && !c.written.is_lost()
-        && !thr.undo.is_lost()
+        && thr.undo.lost() == 0
 }
 
 /// The private state at the end of the chunk: the saved registers, and the stack above them.

@@ -1,0 +1,60 @@
+// Sites: for each loop that saves old values a word in which the runtime decides whether that is worth its
+// price, and what it has measured; for each thing that cannot be executed twice what it is.
+// src/fault/saving.rs has the layout.
+
+#include "sites.h"
+#include "tables.h"
+#include "stringpool.h"
+#include "cgraph.h"
+#include "varasm.h"
+
+namespace promp {
+
+static const unsigned WORDS = 4;
+
+static tree word (unsigned n) { return build_int_cst (ptr_type_node, n); }
+
+tree new_site (unsigned state, location_t where, const std::string &text)
+{
+  static unsigned number;
+  expanded_location at = expand_location (where);
+  const char *file = at.file ? strrchr (at.file, '/') : nullptr;
+  std::string full = file ? file + 1 : at.file ? at.file : "?";
+  full += ":" + std::to_string (at.line) + ": " + text;
+  tree type = build_array_type_nelts (ptr_type_node, WORDS);
+  std::string name = "promp_site." + std::to_string (number++);
+  tree v = build_decl (UNKNOWN_LOCATION, VAR_DECL, get_identifier (name.c_str ()), type);
+  TREE_STATIC (v) = 1;
+  TREE_USED (v) = 1;
+  TREE_ADDRESSABLE (v) = 1;
+  DECL_ARTIFICIAL (v) = 1;
+  DECL_IGNORED_P (v) = 1;
+  DECL_CONTEXT (v) = NULL_TREE;
+  vec<constructor_elt, va_gc> *words = nullptr;
+  CONSTRUCTOR_APPEND_ELT (words, size_int (0), word (state));
+  CONSTRUCTOR_APPEND_ELT (words, size_int (1), word (0));
+  CONSTRUCTOR_APPEND_ELT (words, size_int (2), word (0));
+  CONSTRUCTOR_APPEND_ELT (words, size_int (3), build_string_literal (full.size () + 1, full.c_str ()));
+  DECL_INITIAL (v) = build_constructor (type, words);
+  varpool_node::finalize_decl (v);
+  return build_fold_addr_expr (v);
+}
+
+tree state_of_site (tree site)
+{
+  tree type = build_qualified_type (unsigned_type_node, TYPE_QUAL_VOLATILE);
+  tree ref = build2 (MEM_REF, type, site, build_int_cst (ptr_type_node, 0));
+  TREE_THIS_VOLATILE (ref) = 1;
+  TREE_SIDE_EFFECTS (ref) = 1;
+  return ref;
+}
+
+gcall *ask (tree site, tree result)
+{
+  gcall *call = gimple_build_call (saves_function (), 1, site);
+  if (result)
+    gimple_call_set_lhs (call, result);
+  return call;
+}
+
+} // namespace promp

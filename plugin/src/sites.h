@@ -1,0 +1,21 @@
+// What compiled code keeps for the runtime's decisions on saving (sites.cc).
+#ifndef PROMP_SITES_H
+#define PROMP_SITES_H
+
+#include "promp-plugin.h"
+#include <string>
+
+namespace promp {
+
+/// States of a site (src/fault/saving.rs).
+enum { SITE_OPEN = 0, SITE_OFF = 2, SITE_OPAQUE = 3, SITE_ALWAYS = 4 };
+
+/// The address of a new site of the current function; `text`: "file:line: what", for messages.
+tree new_site (unsigned state, location_t where, const std::string &text);
+/// Its state, as an expression to be read anew each time.
+tree state_of_site (tree site);
+/// A call of the runtime: does it want old values saved? The result goes to `result`, if there is one.
+gcall *ask (tree site, tree result);
+
+} // namespace promp
+#endif

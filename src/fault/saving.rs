@@ -1,0 +1,320 @@
+//! Is saving old values worth its price? Decided where the program runs, by what it takes.
+//!
+//! promp-cc compiles a loop that needs old values twice: with the saving, and as GCC would compile it. In
+//! front of it, it asks [`begin`], once a chunk, with the loop's *site*. At first the answer is yes, and
+//! the time that saving takes is measured, each time it is done, against the time of the loop without it.
+//! As soon as both are long enough to tell, the site is decided: where saving takes more than the budget
+//! (PROMP_SAVE_BUDGET), the loop goes on in its other version, in the middle, too, and its work counts as
+//! work that cannot be executed again ([`Log::lose`]). Sites that save are looked at again from time to
+//! time, since a loop that waits for memory to be mapped hides any price; those that do not are tried
+//! again, ever more rarely.
+//!
+//! The word of a site is read by compiled code: 2 ([`OFF`]) makes it leave. Others may change it at any
+//! time (Relaxed: it decides what is saved, and never what is true of the log).
+
+use super::undo::Log;
+use crate::icv::globals;
+use crate::sys::own::Own;
+use crate::sys::time;
+use crate::team::thread::Thread;
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+/// What compiled code keeps for a loop, or for something that cannot be executed twice (plugin/src/sites.cc).
+#[repr(C)]
+pub struct Site {
+    state: AtomicU32,
+    /// Times that its question was answered by no since it was last tried.
+    since: AtomicU32,
+    cost: AtomicU64,
+    time: AtomicU64,
+    /// "file:line: what", a C string.
+    text: usize,
+}
+
+/// Not known yet: save and measure.
+const OPEN: u32 = 0;
+/// Save.
+const ON: u32 = 1;
+/// Do not save: what follows cannot be executed again.
+const OFF: u32 = 2;
+/// Something follows that cannot be executed twice.
+const OPAQUE: u32 = 3;
+/// Save, whatever it costs.
+const ALWAYS: u32 = 4;
+
+/// So much time of a loop tells (ticks).
+const ENOUGH: u64 = 150_000;
+/// So much time of saving, too, if it is far too much for what was done meanwhile.
+const DEAR: u64 = 30_000;
+/// Times until a site that saves is measured again.
+const AGAIN: u32 = 64;
+/// Times until one that does not is tried again, the first time.
+const RETRY: u32 = 256;
+/// What a call costs beside what it measures of itself, in ticks: its arguments, and registers that the
+/// loop has to give up.
+const CALL: u64 = 12;
+
+impl Site {
+    /// Why what follows cannot be executed again.
+    pub fn text(&self) -> &'static str {
+        if self.text == 0 {
+            return "";
+        }
+        // SAFETY: a text in the object's constant data.
+        unsafe { core::ffi::CStr::from_ptr(self.text as *const libc::c_char) }.to_str().unwrap_or("?")
+    }
+
+    /// Is it something that cannot be executed twice (or saving that costs too much)?
+    pub fn is_opaque(&self) -> bool {
+        self.state.load(Relaxed) == OPAQUE
+    }
+
+    /// What saving takes, in percent of the loop's time without it.
+    pub fn percent(&self) -> f64 {
+        self.cost.load(Relaxed) as f64 * 100.0 / self.time.load(Relaxed).max(1) as f64
+    }
+
+    /// Adds what one visit has shown, and decides.
+    fn learn(&self, cost: u64, time: u64) {
+        let cost = self.cost.fetch_add(cost, Relaxed) + cost;
+        let time = self.time.fetch_add(time, Relaxed) + time;
+        let state = decide(cost, time, globals().promp.save_budget);
+        if state != OPEN && matches!(self.state.load(Relaxed), OPEN | ON) {
+            self.state.store(state, Relaxed);
+        }
+    }
+}
+
+/// What a site is to do after saving has taken `cost` ticks, and the rest `time`.
+fn decide(cost: u64, time: u64, budget: Budget) -> u32 {
+    let Budget::Share(budget) = budget else { return ON };
+    let over = |times: f64| cost as f64 > times * budget * time as f64;
+    match time >= ENOUGH {
+        true if over(1.0) => OFF,
+        true => ON,
+        false if cost >= DEAR && over(4.0) => OFF,
+        false => OPEN,
+    }
+}
+
+/// PROMP_SAVE_BUDGET.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Budget {
+    /// A share of a loop's time.
+    Share(f64),
+    /// Whatever it costs.
+    Unlimited,
+}
+
+impl Budget {
+    /// If nothing is said.
+    pub const DEFAULT: Budget = Budget::Share(0.05);
+
+    /// `2%`, `0.5 %`, `all`.
+    pub fn parse(v: &str) -> Option<Budget> {
+        if v == "all" {
+            return Some(Budget::Unlimited);
+        }
+        let n: f64 = v.trim_end().strip_suffix('%')?.trim_end().parse().ok()?;
+        (0.0..=100.0).contains(&n).then_some(Budget::Share(n / 100.0))
+    }
+}
+
+impl core::fmt::Display for Budget {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Budget::Share(s) => write!(f, "{}%", s * 100.0),
+            Budget::Unlimited => write!(f, "all"),
+        }
+    }
+}
+
+/// A thread's measurement of a site. The logical thread's own.
+#[derive(Default)]
+pub struct Gauge {
+    /// Address of the site that is measured; 0: none.
+    site: Own<usize>,
+    began: Own<u64>,
+    /// In saving, all told; ... and what counts of it.
+    inside: Own<u64>,
+    cost: Own<u64>,
+    visits: Own<u32>,
+}
+
+impl Gauge {
+    /// Is a site measured?
+    #[inline(always)]
+    pub fn is_on(&self) -> bool {
+        self.site.get() != 0
+    }
+
+    fn start(&self, site: &'static Site) {
+        self.inside.set(0);
+        self.cost.set(0);
+        self.began.set(time::ticks());
+        self.site.set(core::ptr::from_ref(site) as usize);
+    }
+
+    /// The measurement ends here: at the next save point, or the next site.
+    #[inline(always)]
+    pub fn settle(&self) {
+        if self.is_on() {
+            self.fold();
+            self.site.set(0);
+        }
+    }
+
+    #[cold]
+    fn fold(&self) {
+        let now = time::ticks();
+        let time = now.wrapping_sub(self.began.get()).saturating_sub(self.inside.get());
+        // SAFETY: the address of a site, which is static; libraries are not unloaded while a thread is in
+        // their loops.
+        let site = unsafe { &*(self.site.get() as *const Site) };
+        site.learn(self.cost.get(), time);
+        self.inside.set(0);
+        self.cost.set(0);
+        self.began.set(now);
+    }
+
+    /// Saves by `save`, which is about `bytes` long, and measures that.
+    #[cold]
+    #[inline(never)]
+    pub fn measured(&self, bytes: usize, save: impl FnOnce()) {
+        let start = time::ticks();
+        save();
+        let took = time::ticks().wrapping_sub(start);
+        // An interruption, or a page that is touched for the first time, is not the saving's.
+        let most = 400 + bytes as u64;
+        self.inside.set(self.inside.get() + took);
+        self.cost.set(self.cost.get() + took.saturating_sub(clock()).min(most) + CALL);
+        let so_far = start.wrapping_sub(self.began.get());
+        if self.cost.get() >= DEAR || so_far >= 2 * ENOUGH {
+            self.fold();
+        }
+    }
+}
+
+/// What it takes to look at the clock, in ticks.
+fn clock() -> u64 {
+    static TAKES: AtomicU64 = AtomicU64::new(0);
+    let known = TAKES.load(Relaxed);
+    if known != 0 {
+        return known;
+    }
+    let one = || {
+        let t = time::ticks();
+        time::ticks().wrapping_sub(t)
+    };
+    let least = (0..32).map(|_| one()).min().unwrap_or(1).max(1);
+    TAKES.store(least, Relaxed);
+    least
+}
+
+/// A loop that needs old values begins, or something that cannot be executed twice: are they to be saved?
+#[inline]
+pub fn begin(thr: &'static Thread, site: &'static Site) -> bool {
+    // Serial work is never executed again.
+    if !thr.saving.get() || !thr.is_in_region() {
+        return false;
+    }
+    let (log, gauge) = (&thr.undo, &thr.gauge);
+    gauge.settle();
+    match site.state.load(Relaxed) {
+        OPEN => gauge.start(site),
+        ON => {
+            let n = gauge.visits.get().wrapping_add(1);
+            gauge.visits.set(n);
+            if n % AGAIN == 0 {
+                again(site);
+                gauge.start(site);
+            }
+        }
+        OFF if tried_again(site) => gauge.start(site),
+        OFF | OPAQUE => {
+            log.lose(core::ptr::from_ref(site) as usize);
+            return false;
+        }
+        state => debug_assert_eq!(state, ALWAYS),
+    }
+    true
+}
+
+/// What was learned long ago counts less.
+fn again(site: &Site) {
+    for word in [&site.cost, &site.time] {
+        word.store(word.load(Relaxed) / 2, Relaxed);
+    }
+}
+
+/// Is it time to try a site again that does not save? Twice as rarely after each time.
+fn tried_again(site: &Site) -> bool {
+    let n = site.since.load(Relaxed).wrapping_add(1);
+    site.since.store(n, Relaxed);
+    if n < RETRY || !n.is_power_of_two() {
+        return false;
+    }
+    for word in [&site.cost, &site.time] {
+        word.store(0, Relaxed);
+    }
+    site.state.store(OPEN, Relaxed);
+    true
+}
+
+/// What cannot be kept in a log.
+pub static TOO_MUCH: Site = Site {
+    state: AtomicU32::new(OFF),
+    since: AtomicU32::new(0),
+    cost: AtomicU64::new(0),
+    time: AtomicU64::new(0),
+    text: 0,
+};
+
+/// The site that made `log` useless.
+pub fn culprit(log: &Log) -> Option<&'static Site> {
+    let at = log.lost();
+    // SAFETY: the address of a static site.
+    (at != 0).then(|| unsafe { &*(at as *const Site) })
+}
+
+const _: () = assert!(size_of::<Site>() == 32 && size_of::<AtomicUsize>() == 8);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decided_by_what_was_measured() {
+        let two = Budget::Share(0.02);
+        assert_eq!(decide(0, ENOUGH - 1, two), OPEN);
+        assert_eq!(decide(ENOUGH / 60, ENOUGH, two), ON);
+        assert_eq!(decide(ENOUGH / 40, ENOUGH, two), OFF);
+        assert_eq!(decide(DEAR, DEAR, two), OFF, "soon");
+        assert_eq!(decide(DEAR - 1, 1, two), OPEN, "too little to tell");
+        assert_eq!(decide(10 * DEAR, 1, Budget::Unlimited), ON);
+    }
+
+    #[test]
+    fn budgets_are_understood() {
+        assert_eq!(Budget::parse("2%"), Some(Budget::Share(0.02)));
+        assert_eq!(Budget::parse("0.5 %"), Some(Budget::Share(0.005)));
+        assert_eq!(Budget::parse("all"), Some(Budget::Unlimited));
+        for bad in ["", "2", "-1%", "101%", "NaN%", "none"] {
+            assert_eq!(Budget::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_costs_too_much_is_tried_ever_more_rarely() {
+        let site = Site {
+            state: AtomicU32::new(OFF),
+            since: AtomicU32::new(0),
+            cost: 9.into(),
+            time: 9.into(),
+            text: 0,
+        };
+        let tries: Vec<u32> = (1..=4 * RETRY).filter(|_| tried_again(&site)).collect();
+        assert_eq!(tries, [RETRY, 2 * RETRY, 4 * RETRY]);
+        assert_eq!((site.state.load(Relaxed), site.cost.load(Relaxed)), (OPEN, 0));
+    }
+}
