@@ -6,6 +6,7 @@
 #                            W, one thread), as ratios to GCC's builds; minutes
 #   instructions.sh shapes   the same for c-tests/cost, loops as other people write them, and what saving old
 #                            values costs whatever it takes (PROMP_SAVE_BUDGET=all); [SIZE] for all of them
+#   instructions.sh constructs [LIBRARY]  what a synchronisation construct costs, likewise: 6,000 less 1,000
 #   instructions.sh calls    what a construct costs, under libgomp and promp: 11,000 less 1,000 of them, by one thread
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -29,6 +30,26 @@ if [ "${1:-}" = calls ]; then
         printf '| %s ' "$name"
         for preload in '' "$lib"; do
             printf '| %s ' $((($(refs "$preload" 11000 $which) - $(refs "$preload" 1000 $which)) / 10000))
+        done
+        echo '|'
+        which=$((which + 1))
+    done
+    exit
+fi
+if [ "${1:-}" = constructs ]; then
+    mkdir -p target/bench
+    gcc -O2 -fopenmp -o target/bench/constructs bench/programs/constructs.c
+    refs() { # refs PRELOAD N WHICH
+        OMP_NUM_THREADS=1 LD_PRELOAD=$1 valgrind --tool=callgrind --callgrind-out-file=/dev/null \
+            target/bench/constructs "$2" "$3" 2>&1 | awk '/refs/ {gsub(",", "", $NF); print $NF}'
+    }
+    printf '| | libgomp | promp |\n|---|---|---|\n'
+    which=0
+    for name in barrier single for 'taskgroup of one task' ordered 'nest lock' region lock \
+        'final task below a final one'; do
+        printf '| %s ' "$name"
+        for preload in '' "${2:-$lib}"; do
+            printf '| %s ' $((($(refs "$preload" 6000 $which) - $(refs "$preload" 1000 $which)) / 5000))
         done
         echo '|'
         which=$((which + 1))
