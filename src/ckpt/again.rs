@@ -103,6 +103,7 @@ fn timespec(at: usize) -> Option<[u64; 2]> {
 
 /// The number of the system call that was made before `rip`, if it was made as libc does.
 ///
+/// # Safety
 /// There is code at `rip`.
 unsafe fn number_before(rip: usize) -> Option<u32> {
     if rip % PAGE < CALL {

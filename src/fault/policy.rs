@@ -8,7 +8,8 @@ use crate::icv::globals;
 use crate::icv::settings::{Constructs, Replay, Settings};
 use crate::observe::event::Work;
 use crate::sys::maps::{self, Mapping};
-use crate::sys::{asm, code, signals::Interrupted};
+use crate::sys::syscall::gettid;
+use crate::sys::{asm, code, held, signals::Interrupted, tls};
 use crate::task::Task;
 use crate::team::team::Team;
 use crate::team::thread::Thread;
@@ -246,9 +247,23 @@ pub fn verdict(thr: &'static Thread, at: &Interrupted, kind: Kind) -> Result<(),
     }
     let readable = readable(&maps);
     let saved = saved_words(save);
+    let callers = return_addresses(&maps, saved.iter().copied().skip(asm::FRAME_TOTAL / 8), &readable);
+    // Who calls nothing that may take a lock holds none: then memory need not be looked through.
+    if !code::is_harmless(resume_at, &callers, &library::callees(thr, &maps), &readable)
+        && let Some(at) = held::lock_of(tls::thread_pointer(), gettid(), &maps)
+    {
+        let file = maps::find(&maps, at).map_or("", |m| &m.path);
+        return refuse(
+            "work that holds a lock of the program's, which would be taken again",
+            String::leak(format!(
+                "The lock is at {at:#x}, {}. {NEEDS_CKPT}",
+                if file.is_empty() { "the heap" } else { file }
+            )),
+        );
+    }
     let path = code::Path {
         from: resume_at,
-        callers: &return_addresses(&maps, saved.iter().copied().skip(asm::FRAME_TOTAL / 8), &readable),
+        callers: &callers,
         pc: at.pc,
         returns: &return_addresses(&maps, live_stack(at.sp, thr.base.load(Relaxed)), &readable),
     };

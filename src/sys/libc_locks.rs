@@ -112,6 +112,11 @@ fn data() -> impl Iterator<Item = &'static [AtomicU32]> {
     })
 }
 
+/// Are there data of libc's or the loader's at this address?
+pub fn has(at: usize) -> bool {
+    DATA.iter().any(|d| (d[0].load(Relaxed)..d[1].load(Relaxed)).contains(&at))
+}
+
 /// The logical thread whose id was `before` has the id `now`.
 pub fn owner_has_moved(before: u32, now: u32) {
     if before != now && before != 0 {

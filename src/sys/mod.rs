@@ -15,6 +15,7 @@ pub mod dynamic;
 pub mod follow;
 pub mod futex;
 pub mod handles;
+pub mod held;
 pub mod host;
 pub mod jumps;
 pub mod keep;

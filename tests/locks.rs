@@ -1,0 +1,40 @@
+//! Locks of the program's: work that holds one is not repeated, though the user vouches for it. It is
+//! refused, and the message names the lock; with a checkpoint the ladder goes on to it. Never a hang.
+
+mod common;
+use common::saved::*;
+use common::*;
+
+#[test]
+fn work_that_holds_a_lock_is_not_repeated() {
+    let exe = build("locks/sections.c", &[]);
+    let s = Scratch::new("locks");
+    for how in ["mutex", "checking", "writer", "c11"] {
+        let want = reference(&exe, &[how], &[THREADS]);
+        let (mut refused, mut back) = (0, 0);
+        for seed in 1..=40 {
+            let fault = format!("kill@mtbf=4ms,count=6,seed={seed}");
+            let env = [THREADS, ("PROMP_REPLAY", "assume"), ("PROMP_FAULT", &fault)];
+            let run = promp(&exe, &[how], &env);
+            assert!(!run.hung, "{how}, {fault}: {run:?}");
+            if run.status == 70 {
+                let says =
+                    run.err.contains("holds a lock of the program's") && run.err.contains("The lock is at");
+                refused += usize::from(says);
+            } else {
+                assert_eq!((run.status, &run.out), (0, &want.out), "{how}, {fault}: {}", run.err);
+            }
+            let extra =
+                [("PROMP_REPLAY", "assume"), ("PROMP_CKPT_INTERVAL", "10ms"), ("PROMP_FAULT", &fault)];
+            let run = checkpointed(&exe, &[how], &s.path("ckpt"), &extra);
+            let before_the_first = run.status == 70 && run.err.contains("no checkpoint to return to");
+            let right = (run.status, &run.out) == (0, &want.out);
+            assert!(before_the_first || right, "{how}, {fault}: {run:?}");
+            back += run.err.matches("rolled back").count();
+            if refused >= 1 && back >= 1 && seed as u64 >= scale() {
+                break;
+            }
+        }
+        assert!(refused >= 1 && back >= 1, "{how}: {refused} refused, {back} rolled back");
+    }
+}
