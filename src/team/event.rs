@@ -133,6 +133,14 @@ impl Event {
         self.wake_sleepers();
     }
 
+    /// The keeper, while nobody executes those who wait: they look at their conditions again when somebody
+    /// does, and no host sleeps.
+    pub fn notify_frozen(&self) {
+        for word in &self.seq {
+            word.fetch_add(1, Release);
+        }
+    }
+
     /// [`Event::notify`] for a condition that only waiters of `kind` have.
     #[inline]
     pub fn notify_only(&self, kind: Waiters) {

@@ -70,7 +70,7 @@ pub fn dismiss_idle() {
 
 /// Ends all idle workers, for [`Thread::resize`].
 pub fn dismiss_without_waiting() {
-    POOL.with(|p| p.idle.drain(..).for_each(|w| w.dock.dismiss()));
+    POOL.with(|p| p.idle.drain(..).for_each(|w| w.dock.dismiss_frozen()));
 }
 
 /// Is nobody at the pool?

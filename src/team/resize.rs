@@ -43,11 +43,11 @@ fn dismiss_workers(thr: &'static Thread) {
     thr.unprepare();
     for team in thr.hot.get().into_iter().flatten() {
         // Those that rest at the end of its last region.
-        team.event.notify();
+        team.event.notify_frozen();
         for m in team.members().iter().skip(1) {
             let worker = setup::worker_of(m);
             dismiss_workers(worker);
-            worker.dock.dismiss();
+            worker.dock.dismiss_frozen();
         }
         team.size.set(team.size().min(1));
     }

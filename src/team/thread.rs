@@ -417,10 +417,14 @@ impl Dock {
     pub fn called(&self, seen: u32) -> bool {
         self.go.load(Acquire) != seen
     }
-    /// Primary: tells the worker to end.
-    pub fn dismiss(&self) {
+    /// The keeper, while nobody executes the worker: it ends when it looks again, and no host sleeps.
+    pub fn dismiss_frozen(&self) {
         self.order.set(None);
         self.go.store(self.go.load(Relaxed).wrapping_add(1), Release);
+    }
+    /// Primary: tells the worker to end.
+    pub fn dismiss(&self) {
+        self.dismiss_frozen();
         full_fence();
         self.wake();
     }
