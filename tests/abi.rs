@@ -86,6 +86,7 @@ fn nothing_of_ours_leaks_into_the_program() {
         "promp_stats",
         "promp_register_segments",
         "promp_unregister_segments",
+        "promp_undo_behind",
         "promp_register_proofs",
         "promp_unregister_proofs",
         "promp_undo",

@@ -46,36 +46,36 @@ static void calls_back_harmlessly(void) { LOOP a[i] = call_back_harmless(i); }
 static void may_end_the_program(void) { LOOP complains(&a[i], b[i]); }
 /* idempotent */
 static void its_own_scratch(void) { LOOP a[i] = with_scratch(b[i]); }
-/* idempotent, reported opaque */
+/* idempotent, reported undo */
 static void reads_a_result(void) { LOOP { copy(&a[i], &b[i]); pair_sum((double[2]){a[i], b[i]}); } }
 static __attribute__((noinline)) void between(double *to, double x) { out(to, x); }
 /* idempotent */
 static void by_a_function_of_this_file(void) { LOOP between(&a[i], b[i]); }
 
 /* --- it cannot, unless old values are saved ---------------------------------------------------------- */
-/* undo, reported opaque */
+/* undo */
 static void updates(void) { LOOP bump(&a[i]); }
-/* undo, reported opaque */
+/* undo */
 static void updates_two_files_on(void) { LOOP outer_bump(&a[i]); }
 /* undo, reported opaque */
 static void updates_rows(void) { LOOP scale(g[i], M); }
-/* undo, reported opaque */
+/* undo */
 static void covers_too_little(void) { LOOP { a[i] = b[i]; pair_sum(&a[i]); } }
-/* undo, reported opaque */
+/* undo */
 static void reads_what_lies_behind(void) { LOOP { a[i] = b[i]; shift(&a[i]); } }
-/* undo, reported opaque */
+/* undo */
 static void copies_its_neighbour(void) { LOOP copy(&a[i], &a[i + 1]); }
-/* undo, reported opaque */
+/* undo */
 static void reads_then_calls(void) { LOOP { c[i] = a[i]; out(&a[i], b[i]); } }
-/* undo, reported opaque */
+/* undo */
 static void callee_reads_what_is_written(void) { LOOP a[i] = get_a(i + 1) + 1; }
 /* undo, reported opaque */
 static void conditionally(void) { LOOP maybe_bump(&a[i], i & 1); }
-/* undo, reported opaque */
+/* undo */
 static void exchanges(void) { LOOP swap(&a[i], &b[i]); }
 /* idempotent */
 static void two_results(void) { LOOP last_of_two(&a[i], &c[i], b[i]); }
-/* undo, reported opaque */
+/* undo */
 static void reads_afterwards(void) { LOOP { c[i] = a[i]; between(&a[i], b[i]); } }
 /* undo */
 static void by_a_pointer_it_got(void) { LOOP *slot(i) += 1; }
@@ -100,7 +100,7 @@ static void level_is_read_by_another(void) {
     _Pragma("omp parallel for num_threads(1)")
     for (int i = 0; i < N; i++) { a[i] = get_level(); outer_level(i); }
 }
-/* undo, reported opaque */
+/* idempotent, reported opaque */
 static void keeps_and_uses(void) { LOOP { a[i] = 1; keep(&a[i], i); through_kept(i); } }
 /* opaque */
 static void through_a_pointer(void) { LOOP pointer(&a[i]); }

@@ -12,6 +12,9 @@
 
 #include "assume.h"
 #include "join.h"
+#include "tables.h"
+#include "stringpool.h"
+#include "cgraph.h"
 #include "ssa.h"
 #include "cfghooks.h"
 
@@ -59,16 +62,58 @@ void assume (Segment &s, uint32_t node, gimple *stmt, const std::vector<Foreign>
           HOST_WIDE_INT bytes = 0;
           if (a.kind == Argument::POINTER && a.fixed && a.offset == 0
               && written_before (memory, s, a.value, stmt, &covered, &bytes))
-            access (covered, 0, { Assumed::READS, call, k, 0 });
+            access (covered, 0, { Assumed::READS, call, k, 0, NULL_TREE });
           if (memory.behind (a, &place))
-            access (place, 0, { Assumed::READS, call, k, bytes });
+            access (place, 0, { Assumed::READS, call, k, bytes, NULL_TREE });
           if (memory.behind (a, &place))
-            access (place, ACCESS_WRITES, { Assumed::WRITES, call, k, 0 });
+            access (place, ACCESS_WRITES, { Assumed::WRITES, call, k, 0, NULL_TREE });
         }
       if (memory.behind (anything, &place))
-        access (place, 0, { Assumed::READS_ELSEWHERE, call, 0, 0 });
+        access (place, 0, { Assumed::READS_ELSEWHERE, call, 0, 0, NULL_TREE });
       if (memory.behind (anything, &place))
-        access (place, ACCESS_WRITES, { Assumed::WRITES_ELSEWHERE, call, 0, 0 });
+        access (place, ACCESS_WRITES, { Assumed::WRITES_ELSEWHERE, call, 0, 0, NULL_TREE });
+    }
+}
+
+/// A variable for what is to be saved in front of `call` behind `pointer`, and the call that does it.
+static tree new_slot (gimple *call, tree pointer)
+{
+  static unsigned number;
+  tree type = build_array_type_nelts (long_integer_type_node, 2);
+  std::string name = "promp_slot." + std::to_string (number++);
+  tree slot = build_decl (gimple_location (call), VAR_DECL, get_identifier (name.c_str ()), type);
+  TREE_STATIC (slot) = TREE_USED (slot) = TREE_ADDRESSABLE (slot) = 1;
+  DECL_ARTIFICIAL (slot) = DECL_IGNORED_P (slot) = DECL_PRESERVE_P (slot) = 1;
+  varpool_node::finalize_decl (slot);
+  gimple_stmt_iterator i = gsi_for_stmt (call);
+  gcall *save = gimple_build_call (saving_function (), 2, pointer, build_fold_addr_expr (slot));
+  gimple_set_location (save, gimple_location (call));
+  gsi_insert_before (&i, save, GSI_SAME_STMT);
+  return slot;
+}
+
+void save_in_front (Segment &s)
+{
+  // One for each call and argument, in whichever segments they are.
+  static std::map<std::pair<gimple *, tree>, tree> slots;
+  static tree function;
+  if (function != current_function_decl)
+    slots.clear ();
+  function = current_function_decl;
+  for (auto &p : s.pairs)
+    {
+      const promp_access &x = s.accesses[p.second];
+      if (!x.assumed || s.assumed[x.assumed - 1].kind != Assumed::WRITES)
+        continue;
+      Assumed &what = s.assumed[x.assumed - 1];
+      const Foreign &f = s.foreign[what.call];
+      const Argument &a = f.arguments[what.argument];
+      if (what.slot || a.kind != Argument::POINTER || !a.fixed || a.offset != 0 || !f.must)
+        continue;
+      auto known = slots.insert ({ { s.statements[p.second], a.value }, NULL_TREE });
+      if (known.second)
+        known.first->second = new_slot (s.statements[p.second], a.value);
+      what.slot = known.first->second;
     }
 }
 
@@ -90,7 +135,11 @@ unsigned assumptions (const Segment &s, const Memory &memory, const Undo &undo, 
     const promp_access &x = s.accesses[access];
     Actor r;
     r.line = x.line;
-    r.what = x.assumed ? s.assumed[x.assumed - 1] : Assumed{ Assumed::LOCAL, 0, 0, 0 };
+    if (x.assumed)
+      r.what = s.assumed[x.assumed - 1];
+    else
+      r.what.kind = Assumed::LOCAL;
+    r.slot = r.what.slot;
     unsigned object = memory.places ()[x.place].object;
     tree key = memory.key (object);
     r.name = memory.name (object);
@@ -101,7 +150,7 @@ unsigned assumptions (const Segment &s, const Memory &memory, const Undo &undo, 
     std::string alike;
     for (unsigned n : { (unsigned) r.what.kind, r.what.call, r.what.argument, object, (unsigned) r.saved })
       alike += std::to_string (n) + " ";
-    alike += std::to_string (r.what.bytes);
+    alike += std::to_string (r.what.bytes) + (r.slot ? IDENTIFIER_POINTER (DECL_NAME (r.slot)) : "");
     auto o = others.find (alike);
     if (o == others.end ())
       {

@@ -11,6 +11,9 @@ namespace promp {
 /// Adds to the segment what the calls of `stmt` may do.
 void assume (Segment &s, uint32_t node, gimple *stmt, const std::vector<Foreign> &calls, Memory &memory);
 
+/// Inserts, in front of calls, the saving of what they turn out to write through their arguments.
+void save_in_front (Segment &s);
+
 /// Notes the assumptions under which the segment's verdict holds; the result is for `mark`. `where`:
 /// "file:line".
 unsigned assumptions (const Segment &s, const Memory &memory, const Undo &undo, function *fn,

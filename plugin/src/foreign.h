@@ -26,6 +26,7 @@ struct Foreign
   tree callee = NULL_TREE;
   unsigned line = 0;
   bool throws = false; ///< an exception that leaves it would be seen
+  bool must = true; ///< it is called whenever the function that calls it returns
   std::vector<Argument> arguments;
 };
 

@@ -12,12 +12,13 @@
 //   .long first - .   .long last - .   .long assumptions - .
 // Assumptions: verdict if they hold, text "file:line", number of calls, of actors, of pairs; all these.
 // Actor: what it is (Assumed::Kind; 0x100 saved; 0x200 a variable; 0x400 a thread-local variable; 0x800 by a
-//   table), call or reference, argument or size, bytes, text, line.
+//   table), call or reference, argument or size, bytes, text, line, slot or 0. Slot: two 64-bit words, where
+//   in the argument old values are saved in front of the call, and how many bytes.
 // Pair: a reading and a writing actor.
 //
 // Call: target, flags (1 there is none; 2 the function itself, not by a table; 4 no exception may leave it),
-//   text, line, number of arguments; for each: kind (Argument::Kind), parameter or reference, offset or size,
-//   flags (1 the offset is fixed; 2 by a table).
+//   8 it is made whenever the function returns), text, line, number of arguments; for each: kind
+//   (Argument::Kind), parameter or reference, offset or size, flags (1 the offset is fixed; 2 by a table).
 //
 // References are distances from their own places. Those "by a table" are of an entry in the global offset
 // table: there stands what this object's calls are really bound to, whichever definition the linkers have
@@ -44,7 +45,10 @@ unsigned note (const Assumptions &a)
   noted.push_back (a);
   keep (a.function);
   for (const Actor &x : a.actors)
-    keep (x.global);
+    {
+      keep (x.global);
+      keep (x.slot);
+    }
   for (const Foreign &f : a.calls)
     {
       keep (f.callee);
@@ -111,7 +115,7 @@ void call (const Foreign &f)
     reference (f.callee);
   else
     word (0);
-  word ((there ? 0 : 1) | (is_open (f.callee) ? 0 : 2) | (f.throws ? 4 : 0));
+  word ((there ? 0 : 1) | (is_open (f.callee) ? 0 : 2) | (f.throws ? 4 : 0) | (f.must ? 8 : 0));
   text (DECL_NAME (f.callee) ? lang_hooks.decl_printable_name (f.callee, 1) : symbol (f.callee));
   word (f.line);
   word (f.arguments.size ());
@@ -231,6 +235,10 @@ void write (const Assumptions &a, unsigned n)
       word (x.what.bytes > INT_MAX ? INT_MAX : x.what.bytes);
       text (x.name);
       word (x.line);
+      if (x.slot && is_written (x.slot))
+        fprintf (asm_out_file, "\t.long %s-.\n", symbol (x.slot));
+      else
+        word (0);
     }
   for (auto &p : a.pairs)
     {

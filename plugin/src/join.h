@@ -19,9 +19,10 @@ struct Assumed
     WRITES, ///< it writes it
     READS_ELSEWHERE, ///< it reads anything else
     WRITES_ELSEWHERE
-  } kind;
-  unsigned call, argument;
-  HOST_WIDE_INT bytes;
+  } kind = LOCAL;
+  unsigned call = 0, argument = 0;
+  HOST_WIDE_INT bytes = 0;
+  tree slot = NULL_TREE; ///< of WRITES: see Actor
 };
 
 /// One that takes part in pairs.
@@ -30,6 +31,8 @@ struct Actor
   Assumed what;
   tree global = NULL_TREE; ///< it is this variable that it touches; else what no more is known of
   bool saved = false; ///< the old value of what it writes is saved whenever it is executed
+  /// A variable that the runtime fills: what of the argument is saved in front of the call; null: nothing is.
+  tree slot = NULL_TREE;
   unsigned line = 0;
   std::string name;
 };

@@ -49,6 +49,10 @@ public:
         decide (s);
         for (const Segment::Saved &w : s.saved)
           want (s, w);
+        // What functions of other units may read.
+        for (auto &p : s.pairs)
+          if (const promp_access &w = s.accesses[p.second]; !w.assumed && s.verdict.verdict != VERDICT_OPAQUE)
+            undo.want ({ s.statements[p.second], w.place, w.flags }, nullptr, 0, true, {}, false);
       }
     undo.plan ();
     for (Segment &s : segments_)
@@ -80,6 +84,9 @@ public:
       free.push_back (s.verdict.verdict != VERDICT_OPAQUE && s.site
                         ? freedom_of (fn_, memory_, segments_, s.site)
                         : Freedom ());
+    for (Segment &s : segments_)
+      if (s.verdict.verdict != VERDICT_OPAQUE)
+        save_in_front (s);
     tell.insert ();
     undo.insert (); // makes second versions of loops, of all that is in them
     for (size_t i = 0; i < segments_.size (); i++)

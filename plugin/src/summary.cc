@@ -358,6 +358,7 @@ void summarise (cgraph_node *node)
             {
               for (Argument &a : c.arguments)
                 a = in_terms_of_parameters (fn, a);
+              c.must = c.must && dominated_by_p (CDI_POST_DOMINATORS, entry, bb);
               f.whole.foreign.push_back (c);
             }
         if (d.foreign.empty () && stmt_can_throw_external (fn, s))

@@ -117,6 +117,12 @@ tree saves_function ()
   return declare ("promp_saves", type);
 }
 
+tree saving_function ()
+{
+  return declare ("promp_undo_behind",
+                  build_function_type_list (void_type_node, ptr_type_node, ptr_type_node, NULL_TREE));
+}
+
 tree dead_function () { return declare ("promp_dead", build_function_type_list (void_type_node, ptr_type_node, size_type_node, NULL_TREE)); }
 
 tree runtime_function (const char *name, bool argument)
@@ -133,13 +139,15 @@ void finish_unit ()
   for (const std::string &name : called)
     {
       const char *n = name.c_str ();
+      // An empty slot is the rule.
+      const char *empty = name == "promp_undo_behind" ? "\tcmpq $0, 8(%rsi)\n\tje 1f\n" : "";
       fprintf (asm_out_file,
                "\t.section .text.__%s,\"axG\",@progbits,__%s,comdat\n"
                "\t.weak __%s\n\t.hidden __%s\n\t.type __%s, @function\n"
-               "__%s:\n"
+               "__%s:\n%s"
                "\tmovq %s@GOTPCREL(%%rip), %%rax\n\ttestq %%rax, %%rax\n\tje 1f\n\tjmp *%%rax\n1:\tret\n"
                "\t.size __%s, .-__%s\n\t.weak %s\n",
-               n, n, n, n, n, n, n, n, n, n);
+               n, n, n, n, n, n, empty, n, n, n, n);
     }
   if (!any_entry)
     return;

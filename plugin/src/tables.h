@@ -16,6 +16,8 @@ void mark (gimple *site, function *fn, unsigned verdict, const Freedom &free, lo
 tree undo_function ();
 /// ... and of the one that is told what is written.
 tree wrote_function ();
+/// ... and of the one that saves what is behind a pointer, as a slot says (join.cc): (pointer, slot).
+tree saving_function ();
 /// Beside a verdict: the segment says what it writes.
 const unsigned TOLD = 0x400;
 /// The declaration of the function that says whether a site (sites.h) is to save them.

@@ -8,7 +8,7 @@ use crate::fault::undo::Grid;
 use crate::fault::{inject, join, place, policy, record, report, spec::Kind, tables, verify};
 use crate::icv::{globals, globals_if_ready};
 use crate::team::thread::{Thread, current};
-use core::sync::atomic::Ordering::*;
+use core::sync::atomic::{AtomicI64, Ordering::*};
 
 /// `struct promp_failure`.
 #[repr(C)]
@@ -183,6 +183,18 @@ unsafe fn record_old(thr: &'static Thread, g: Grid) {
     unsafe { if thr.undo.has_room(&g) { thr.undo.save(g) } else { super::guarded(|| thr.undo.save(g)) } }
 }
 
+/// Saves what lies behind `pointer`, as `slot` says: from which byte on, and how many. The call that follows
+/// writes there.
+///
+/// # Safety
+/// For the code that promp-cc adds.
+pub unsafe extern "C" fn promp_undo_behind(pointer: usize, slot: *const [AtomicI64; 2]) {
+    // SAFETY: by the caller's promise; the runtime has filled the slot (join), or it is empty.
+    let (offset, bytes) = unsafe { ((*slot)[0].load(Relaxed), (*slot)[1].load(Relaxed)) };
+    // SAFETY: the function that is called writes these bytes whenever it returns.
+    unsafe { promp_undo(pointer.wrapping_add_signed(offset as isize), bytes as usize, 1, 0, 1, 0) };
+}
+
 /// Makes the team's thread `thread` fail (kinds of `enum promp_fault`). Returns 0, or -1 if there is no such thread or
 /// kind, or fault tolerance is off.
 pub extern "C" fn promp_fail(thread: i32, kind: i32) -> i32 {
@@ -252,6 +264,7 @@ crate::export_names! {
     promp_stats
     promp_register_segments
     promp_unregister_segments
+    promp_undo_behind
     promp_register_proofs
     promp_unregister_proofs
     promp_undo

@@ -17,7 +17,7 @@ mod solve;
 
 use super::tables::{self, Verdict};
 use crate::sys::lock::Locked;
-use core::sync::atomic::{AtomicBool, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicI64, Ordering::*};
 use std::collections::HashMap;
 
 /// The sections of an object: from where to where.
@@ -25,6 +25,8 @@ use std::collections::HashMap;
 struct Object {
     summaries: (usize, usize),
     assumptions: (usize, usize),
+    /// It has been joined once: its code may be at work.
+    joined: bool,
 }
 
 static OBJECTS: Locked<Vec<Object>> = Locked::new(Vec::new());
@@ -38,15 +40,15 @@ static CHANGED: AtomicBool = AtomicBool::new(false);
 /// As the code that promp-cc adds calls it: the sections are as plugin/src/join.cc writes them, and
 /// stay until [`unregister`].
 pub unsafe fn register(summaries: (usize, usize), assumptions: (usize, usize)) {
-    OBJECTS.with(|o| o.push(Object { summaries, assumptions }));
+    OBJECTS.with(|o| o.push(Object { summaries, assumptions, joined: false }));
     CHANGED.store(true, Release);
 }
 
 /// An object goes.
 pub fn unregister(summaries: (usize, usize), assumptions: (usize, usize)) {
-    let gone = Object { summaries, assumptions };
     OBJECTS.with(|objects| {
-        if let Some(i) = objects.iter().position(|o| *o == gone) {
+        if let Some(i) = objects.iter().position(|o| (o.summaries, o.assumptions) == (summaries, assumptions))
+        {
             objects.swap_remove(i);
         }
     });
@@ -73,12 +75,20 @@ fn join() {
         // SAFETY: the sections of loaded objects, by the promise of `register`.
         let functions: HashMap<usize, solve::Summary> =
             objects.iter().flat_map(|o| unsafe { read::summaries(o.summaries) }).collect();
-        objects
-            .iter()
+        let mut all = Vec::new();
+        for o in objects {
             // SAFETY: likewise.
-            .flat_map(|o| unsafe { read::assumptions(o.assumptions) })
-            .map(|(last, a)| (last, solve::decide(&a, &functions)))
-            .collect::<Vec<_>>()
+            for (last, a) in unsafe { read::assumptions(o.assumptions) } {
+                let mut d = solve::decide(&a, &functions);
+                if !fill(&d.slots, !o.joined) {
+                    (d.verdict, d.text) =
+                        (2, format!("{}: opaque: it was at work when it was looked at", a.place));
+                }
+                all.push((last, d));
+            }
+            o.joined = true;
+        }
+        all
     });
     tables::improve(
         verdicts
@@ -93,4 +103,22 @@ fn join() {
             })
             .collect(),
     );
+}
+
+/// Fills slots, so that old values are saved in front of calls. Only before the object's code is at work
+/// (`early`): a segment that has begun without saving could not be executed again. False: they would have
+/// to be filled, and it is too late.
+fn fill(slots: &[(usize, i64, i64)], early: bool) -> bool {
+    slots.iter().all(|&(slot, low, bytes)| {
+        // SAFETY: a slot of a loaded object, two words that only this function changes; code that reads
+        // them does so atomically, or compares the second one with zero.
+        let slot = unsafe { &*(slot as *const [AtomicI64; 2]) };
+        let has = (slot[0].load(Relaxed), slot[1].load(Relaxed));
+        if early && has.1 == 0 {
+            slot[0].store(low, Relaxed);
+            slot[1].store(bytes, Relaxed);
+            return true;
+        }
+        has == (low, bytes)
+    })
 }

@@ -49,7 +49,7 @@ impl Words {
         let target = if gone { 0 } else { Self(target).bound(flags & 2 == 0) };
         let (name, line, n) = (self.text(), self.word() as u32, self.count());
         let arguments = (0..n).map(|_| self.argument()).collect();
-        Call { target, gone, quiet: flags & 4 != 0, name, line, arguments }
+        Call { target, gone, quiet: flags & 4 != 0, always: flags & 8 != 0, name, line, arguments }
     }
 
     fn argument(&mut self) -> Argument {
@@ -93,7 +93,7 @@ impl Words {
             _ => return None,
         };
         let bytes = (fixed && matches!(at, At::Behind(_))).then_some((low, high));
-        Some(Touch { at, writes: flags & 0x100 != 0, bytes })
+        Some(Touch { at, writes: flags & 0x100 != 0, bytes, always: flags & 0x600 == 0x600 })
     }
 
     fn actor(&mut self) -> Actor {
@@ -112,7 +112,10 @@ impl Words {
             0x400 => Some(At::Thread(Self(at).text())),
             _ => None,
         };
-        Actor { what, at, saved: kind & 0x100 != 0, name: self.text(), line: self.word() as u32 }
+        let (name, line) = (self.text(), self.word() as u32);
+        let here = self.0 as usize;
+        let slot = Some(self.reference()).filter(|&s| s != here);
+        Actor { what, at, saved: kind & 0x100 != 0, slot, name, line }
     }
 
     fn assumptions(&mut self) -> Assumptions {

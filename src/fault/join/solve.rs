@@ -21,6 +21,8 @@ pub struct Touch {
     pub writes: bool,
     /// Between these two bytes only.
     pub bytes: Option<(i64, i64)>,
+    /// It accesses all of them whenever it returns.
+    pub always: bool,
 }
 
 /// What a call hands over for one parameter.
@@ -49,6 +51,8 @@ pub struct Call {
     pub gone: bool,
     /// No exception may come out of it.
     pub quiet: bool,
+    /// It is made whenever the function returns that makes it.
+    pub always: bool,
     pub name: &'static str,
     pub line: u32,
     pub arguments: Vec<Argument>,
@@ -86,6 +90,8 @@ pub struct Actor {
     /// Of the segment's own accesses.
     pub at: Option<At>,
     pub saved: bool,
+    /// Of writes behind an argument: the slot that says what of it is saved in front of the call.
+    pub slot: Option<usize>,
     pub name: &'static str,
     pub line: u32,
 }
@@ -106,6 +112,8 @@ pub struct Assumptions {
 pub struct Decision {
     pub verdict: u32,
     pub text: String,
+    /// What has to be saved in front of calls: slot, first byte, bytes.
+    pub slots: Vec<(usize, i64, i64)>,
 }
 
 /// The accesses of a function, those of the functions that it calls among them.
@@ -120,17 +128,20 @@ type Functions = HashMap<usize, Summary>;
 /// Decides on a segment.
 pub fn decide(a: &Assumptions, functions: &Functions) -> Decision {
     match check(a, functions) {
-        Ok(saves) => {
+        Ok((saves, slots)) => {
             let verdict = if saves { 1 } else { a.verdict };
             let word = if verdict == 0 { "idempotent" } else { "undo: with functions of other files" };
-            Decision { verdict, text: format!("{}: {word}", a.place) }
+            Decision { verdict, text: format!("{}: {word}", a.place), slots }
         }
-        Err(why) => Decision { verdict: 2, text: format!("{}: opaque: {why}", a.place) },
+        Err(why) => Decision { verdict: 2, text: format!("{}: opaque: {why}", a.place), slots: Vec::new() },
     }
 }
 
-/// Does it hold, and are saved values needed for it? An error says why it does not hold.
-fn check(a: &Assumptions, functions: &Functions) -> Result<bool, String> {
+/// Slots and what they are to say: first byte, bytes.
+type Slots = Vec<(usize, i64, i64)>;
+
+/// Does it hold, and are saved values needed for it, which? An error says why it does not hold.
+fn check(a: &Assumptions, functions: &Functions) -> Result<(bool, Slots), String> {
     let mut effects = Vec::new();
     for c in &a.calls {
         let calls = |why: String| format!("calls {} at line {}, {why}", c.name, c.line);
@@ -144,18 +155,44 @@ fn check(a: &Assumptions, functions: &Functions) -> Result<bool, String> {
         }
         effects.push(e);
     }
-    let mut saves = false;
+    let (mut saves, mut slots) = (false, Slots::new());
     for &(r, w) in &a.pairs {
         let (read, write) = (&a.actors[r], &a.actors[w]);
         if !meet(read, write, &effects) {
             continue;
         }
-        if !write.saved {
+        let slot = match write.what {
+            What::Writes(c, k) => write.slot.zip(exact(&effects[c], k)),
+            _ => None,
+        };
+        if let Some((slot, (low, high))) = slot {
+            slots.push((slot, low, high - low));
+        } else if !write.saved {
             return Err(format!("{} what {} at line {}", says(write, a), says_reads(read, a), read.line));
         }
         saves = true;
     }
-    Ok(saves)
+    Ok((saves, slots))
+}
+
+/// The bytes behind parameter `k` that are written, if the function accesses each of them whenever it
+/// returns: then no other thread does meanwhile, and old values may be put back.
+fn exact(e: &Effects, k: u32) -> Option<(i64, i64)> {
+    let (mut low, mut high) = (i64::MAX, i64::MIN);
+    for t in behind(e, k, true) {
+        let (l, h) = t.bytes?;
+        (low, high) = (low.min(l), high.max(h));
+    }
+    let mut sure: Vec<(i64, i64)> =
+        e.touches.iter().filter(|t| t.always && t.at == At::Behind(k)).filter_map(|t| t.bytes).collect();
+    sure.sort_unstable();
+    let mut reached = low;
+    for (l, h) in sure {
+        if l <= reached {
+            reached = reached.max(h);
+        }
+    }
+    (low < high && reached >= high).then_some((low, high))
 }
 
 fn says(write: &Actor, a: &Assumptions) -> String {
@@ -292,10 +329,11 @@ fn add(e: &mut Effects, t: &Touch, c: &Call, coarse: bool) -> Result<(), String>
             let moved =
                 |(low, high): (i64, i64)| Some((low.checked_add((*offset)?)?, high.checked_add((*offset)?)?));
             let bytes = t.bytes.and_then(moved).filter(|_| !coarse);
-            e.touches.insert(Touch { at: At::Behind(*p), bytes, ..t.clone() });
+            let always = t.always && c.always && bytes.is_some();
+            e.touches.insert(Touch { at: At::Behind(*p), bytes, always, ..t.clone() });
         }
         Some(Argument::Variable(at, size)) => {
-            e.touches.insert(Touch { at: At::Variable(*at, *size), bytes: None, ..t.clone() });
+            e.touches.insert(Touch { at: At::Variable(*at, *size), bytes: None, always: false, ..t.clone() });
         }
         _ if t.writes => return Err(format!("where {} writes what is not known", c.name)),
         _ => e.reads_more = true,
@@ -308,19 +346,27 @@ mod tests {
     use super::*;
 
     fn behind(k: u32, writes: bool, bytes: Option<(i64, i64)>) -> Touch {
-        Touch { at: At::Behind(k), writes, bytes }
+        Touch { at: At::Behind(k), writes, bytes, always: bytes.is_some() }
     }
     fn variable(address: usize, writes: bool) -> Touch {
-        Touch { at: At::Variable(address, 8), writes, bytes: None }
+        Touch { at: At::Variable(address, 8), writes, bytes: None, always: false }
     }
     fn call(target: usize, arguments: &[Argument]) -> Call {
-        Call { target, gone: false, quiet: false, name: "f", line: 7, arguments: arguments.to_vec() }
+        Call {
+            target,
+            gone: false,
+            quiet: false,
+            always: true,
+            name: "f",
+            line: 7,
+            arguments: arguments.to_vec(),
+        }
     }
     fn own(at: Option<At>) -> Actor {
         actor(What::Own, at)
     }
     fn actor(what: What, at: Option<At>) -> Actor {
-        Actor { what, at, saved: false, name: "v", line: 3 }
+        Actor { what, at, saved: false, slot: None, name: "v", line: 3 }
     }
     /// A segment that calls function 1 with one pointer; the actors meet each other.
     fn segment(actors: [Actor; 2]) -> Assumptions {
@@ -389,6 +435,31 @@ mod tests {
         assert_eq!(verdict(&a, &[behind(0, false, Some((0, 8))), behind(0, true, Some((8, 16)))]), 0);
         assert_eq!(verdict(&a, &[behind(0, false, Some((0, 8))), behind(0, true, Some((7, 16)))]), 2);
         assert_eq!(verdict(&a, &[behind(0, false, None), behind(0, true, Some((8, 16)))]), 2);
+    }
+
+    #[test]
+    fn what_a_function_surely_updates_is_saved_in_front_of_it() {
+        let mut a = segment([actor(What::Reads(0, 0, 0), None), actor(What::Writes(0, 0), None)]);
+        a.actors[1].slot = Some(64);
+        let mut decided = |touches: &[Touch]| {
+            let f = Summary { touches: touches.to_vec(), ..Summary::default() };
+            let d = decide(&a, &HashMap::from([(1, f)]));
+            (d.verdict, d.slots)
+        };
+        let read = |l, h| behind(0, false, Some((l, h)));
+        let write = |l, h| behind(0, true, Some((l, h)));
+        assert_eq!(decided(&[read(0, 8), write(0, 8)]), (1, vec![(64, 0, 8)]));
+        assert_eq!(decided(&[read(0, 8), write(0, 8), write(8, 16)]), (1, vec![(64, 0, 16)]));
+        // A hole, which may be another thread's; a write that happens or not.
+        assert_eq!(decided(&[read(0, 8), write(0, 8), write(16, 24)]).0, 2);
+        let perhaps = Touch { always: false, ..write(8, 16) };
+        assert_eq!(decided(&[read(0, 8), write(0, 8), perhaps.clone()]).0, 2);
+        assert_eq!(
+            decided(&[read(0, 16), write(0, 8), perhaps]),
+            (1, vec![(64, 0, 16)]),
+            "it is read anyway"
+        );
+        assert_eq!(decided(&[read(0, 8), behind(0, true, None)]).0, 2);
     }
 
     fn effects(functions: Functions) -> Result<Effects, String> {
