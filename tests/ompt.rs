@@ -466,10 +466,8 @@ fn dependences() {
     // Of the first one by two addresses.
     assert_eq!(edges, [(made[0], made[2]), (made[0], made[2]), (made[1], made[2])]);
     let kinds = |of: u64| {
-        let line = r
-            .lines
-            .iter()
-            .find(|l| l.starts_with(&format!("dependences ")) && l.contains(&format!("task={of} ")));
+        let line =
+            r.lines.iter().find(|l| l.starts_with("dependences ") && l.contains(&format!("task={of} ")));
         let mut kinds: Vec<_> = line.expect("told").split(' ').filter_map(|w| w.rsplit_once(':')).collect();
         kinds.sort_by_key(|k| k.1);
         kinds.into_iter().map(|k| k.1.to_string()).collect::<Vec<_>>()
