@@ -206,8 +206,16 @@ fn check(cc: &Path, seed: u64, t: &mut Tally) {
             300 << rng.below(4),
             seed * 8 + k
         );
-        let r =
-            promp(&built, &[], &[("OMP_NUM_THREADS", "4"), ("PROMP_FAULT", &fault), ("PROMP_VERBOSE", "1")]);
+        let r = promp(
+            &built,
+            &[],
+            &[
+                ("OMP_NUM_THREADS", "4"),
+                ("PROMP_FAULT", &fault),
+                ("PROMP_SAVE_BUDGET", "all"),
+                ("PROMP_VERBOSE", "1"),
+            ],
+        );
         assert!(!r.hung, "{seed}, {fault}: hangs\n{}", r.err);
         if r.status == 70 {
             assert!(r.err.contains("stopping"), "{seed}, {fault}: {}", r.err);

@@ -129,7 +129,12 @@ fn proven(thr: &'static Thread) -> Result<(), Refusal> {
         Some(s) if s.verdict == tables::Verdict::Opaque => {
             refuse("work that cannot be executed again", String::leak(format!("{}. {NEEDS_CKPT}", s.text())))
         }
-        Some(s) => saving::culprit(&thr.undo).map_or(Ok(()), |site| lost(s.text(), site)),
+        Some(s) => match saving::culprit(&thr.undo) {
+            // Old values are saved in case that a function of another file reads them: where it does not,
+            // they may be missing.
+            Some(site) if s.verdict == tables::Verdict::Undo || site.is_opaque() => lost(s.text(), site),
+            _ => Ok(()),
+        },
     }
 }
 
