@@ -170,7 +170,7 @@ fn check(cc: &Path, seed: u64, t: &mut Tally) {
     let mut rng = Seeded(seed.wrapping_mul(0x9E37_79B9));
     std::fs::write(dir.join("random_across.h"), HEADER).expect("target is writable");
     for n in 0..3 {
-        std::fs::write(dir.join(format!("u{n}.c")), file(&mut rng, n, seed % 2 == 0))
+        std::fs::write(dir.join(format!("u{n}.c")), file(&mut rng, n, seed.is_multiple_of(2)))
             .expect("target is writable");
     }
     let sources = ["u0.c", "u1.c", "u2.c"];

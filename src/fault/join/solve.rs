@@ -441,7 +441,7 @@ mod tests {
     fn what_a_function_surely_updates_is_saved_in_front_of_it() {
         let mut a = segment([actor(What::Reads(0, 0, 0), None), actor(What::Writes(0, 0), None)]);
         a.actors[1].slot = Some(64);
-        let mut decided = |touches: &[Touch]| {
+        let decided = |touches: &[Touch]| {
             let f = Summary { touches: touches.to_vec(), ..Summary::default() };
             let d = decide(&a, &HashMap::from([(1, f)]));
             (d.verdict, d.slots)
