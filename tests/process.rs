@@ -145,3 +145,50 @@ fn a_pipe_that_was_redirected() {
         assert!((0..10).any(|i| rolls_back(region, 1000 - 90 * i)), "no rollback in region {region}");
     }
 }
+
+/// A thread of the program's own that comes upon lost memory before it is stopped for the rollback waits for
+/// that.
+#[test]
+fn lost_memory_that_a_thread_of_the_programs_own_reads() {
+    let s = Scratch::new("reader");
+    let exe = build("ckpt/reader.c", &[]);
+    let want = reference(&exe, &[], &[THREADS]).out;
+    let mut back = 0;
+    for seed in 1..=40 {
+        let fault = format!("memerr@mtbf=20ms,count=4,seed={seed}");
+        let set = [("PROMP_CKPT_THREADS", "all"), ("PROMP_FAULT", &*fault), ("PROMP_CKPT_INTERVAL", "20ms")];
+        let run = checkpointed(&exe, &[], &s.path("ckpt"), &set);
+        assert_eq!((run.status, &run.out), (0, &want), "{fault}: {}", run.err);
+        back += run.err.matches("rolled back").count();
+        if back >= 20 {
+            return;
+        }
+    }
+    panic!("only {back} rollbacks");
+}
+
+/// A rollback to a checkpoint that was taken before the runtime's first use is said, too.
+#[test]
+fn back_to_before_the_runtimes_start() {
+    let s = Scratch::new("late");
+    let exe = build("ckpt/late.c", &[]);
+    let (want, report) = (reference(&exe, &[], &[THREADS]).out, s.path("report"));
+    let mut struck = 0;
+    for _ in 0..60 {
+        let set = [
+            ("PROMP_FAULT", "memerr@thread=1,region=1,delay=200us"),
+            ("PROMP_REPORT", text(&report)),
+            ("PROMP_CKPT_INTERVAL", "3ms"),
+        ];
+        let run = checkpointed(&exe, &[], &s.path("ckpt"), &set);
+        assert_eq!((run.status, &run.out), (0, &want), "{}", run.err);
+        let report: serde_json::Value = serde_json::from_str(&read(&report)).expect("a report");
+        let failures = report["failures"].as_array().expect("failures").len();
+        assert_eq!(run.err.matches("rolled back").count(), failures, "{}", run.err);
+        struck += failures;
+        if struck >= 15 {
+            return;
+        }
+    }
+    panic!("only {struck} failures");
+}

@@ -54,6 +54,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use store::Store;
 
 /// Rollbacks by a crash to one checkpoint before the crash is taken for the program's own error.
@@ -452,6 +453,21 @@ pub fn can_roll_back() -> bool {
 /// Has a thread failed for which memory will be put back?
 pub fn rollback_is_due() -> bool {
     keep::if_on().is_some_and(|k| k.failed.load(Acquire) > 0)
+}
+
+/// For a thread that is no logical one and has crashed, in the handler of that: if memory will be put back,
+/// waits until it is stopped for that. True: try again, for nothing was put back, or without this thread.
+pub fn await_rollback() -> bool {
+    if !rollback_is_due() {
+        return false;
+    }
+    // Woken by the freeze's signal only, and from time to time.
+    let mask = signals::set_mask(!(1u64 << (seats::signal() - 1)));
+    while rollback_is_due() {
+        futex::wait_for(&keep::get().epoch, epoch(), Duration::from_millis(1));
+    }
+    signals::set_mask(mask);
+    true
 }
 
 /// May a crash of the program's own be answered by a rollback?

@@ -10,7 +10,7 @@ use crate::sys::own::Own;
 use crate::sys::{keep, time};
 use core::fmt::Write;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 
 /// Iterations recomputed are counted by thread up to this number; those of higher ones together.
 pub const BY: usize = 64;
@@ -167,8 +167,20 @@ pub fn close(r: &'static Record) {
     }
 }
 
+/// Are recoveries said? As old as the memory that it lies in: not so after a rollback to a checkpoint that
+/// was taken when the library was loaded, before the runtime's start.
+static SAID: AtomicBool = AtomicBool::new(false);
+
+/// Says what has been recovered where nobody is registered for that yet.
+pub fn say_if_nobody_does(r: &'static Record) {
+    if !SAID.load(Relaxed) {
+        say!("{}", Text(r));
+    }
+}
+
 /// Has recoveries said, one line each.
 pub fn start(g: &Globals) {
+    SAID.store(true, Relaxed);
     if g.promp.verbose >= 1 {
         let told = |t: &Told| {
             if let Event::Recovery { record } = *t.event {

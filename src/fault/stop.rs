@@ -89,7 +89,12 @@ pub(crate) extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mu
         return unsafe { signals::leave_to_others(sig, info, ctx) };
     }
     let give_up = || signals::give_back(sig);
-    let Some(thr) = tls::get() else { return give_up() };
+    let Some(thr) = tls::get() else {
+        // A thread of the program's own may read memory that is lost before it is stopped for the rollback.
+        return if sent || !ckpt::await_rollback() {
+            give_up()
+        };
+    };
     // SAFETY: the kernel's argument.
     let injected = sent && unsafe { inject::sent(info) } == Some(Kind::Crash);
     if !sent && ckpt::rollback_is_due() {

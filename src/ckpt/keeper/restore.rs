@@ -74,6 +74,9 @@ impl Keeper {
             if r.recovery.get() == Recovery::Rollback && r.took_ns.load(Acquire) == 0 {
                 r.back_to.set((self.generation, self.last.region, lost));
                 record::close(r);
+                if self.settings.verbose >= 1 {
+                    record::say_if_nobody_does(r);
+                }
             }
         }
     }
