@@ -19,7 +19,12 @@ const READ: usize = 16;
 const REST: usize = 56;
 
 /// Of a mutex's kind: all that it can be.
-const KINDS: u32 = 0x3ff;
+const KINDS: u32 = 0x3f3;
+/// … what says whether it can be taken by its owner again, and that value.
+const TYPE: u32 = 3;
+const RECURSIVE: u32 = 1;
+/// … that its thread has it in a list.
+const ROBUST: u32 = 16;
 /// Of a robust mutex, or one with priority inheritance, the first word: the owner.
 const OWNER: u32 = 0x3fff_ffff;
 /// A read-write lock's first word, while it is held for writing.
@@ -78,11 +83,15 @@ fn in_bytes(bytes: &[u8], ids: &[u32]) -> Option<usize> {
         let mutex = || {
             let (first, count, users, kind) = (lock(8, 0)?, lock(8, 1)?, lock(8, 3)?, lock(8, 4)?);
             let held = matches!(first, 1 | 2) || first & OWNER == id;
-            Some(held && count < MANY && (1..MANY).contains(&users) && kind & !KINDS == 0)
+            let counts = if kind & (TYPE | ROBUST) == RECURSIVE { 1..MANY } else { 0..MANY };
+            let counted = counts.contains(&count) && (1..MANY).contains(&users);
+            // Numbers of the program's often look like the rest; it would have to end like a mutex, too.
+            let list = [lock(8, 6)?, lock(8, 7)?, lock(8, 8)?, lock(8, 9)?];
+            Some(held && counted && kind & !KINDS == 0 && (kind & ROBUST != 0 || list == [0; 4]))
         };
         let writer = || {
-            let (readers, pads) = (lock(24, 0)?, [lock(24, 4)?, lock(24, 5)?]);
-            Some(readers & WRITING == WRITING && pads == [0; 2] && lock(24, 7)? <= 1)
+            let (readers, pads) = (lock(24, 0)?, [lock(24, 4)?, lock(24, 5)?, lock(24, 10)?, lock(24, 11)?]);
+            Some(readers & WRITING == WRITING && pads == [0; 4] && lock(24, 7)? <= 1)
         };
         mutex() == Some(true) || writer() == Some(true)
     })
@@ -125,13 +134,22 @@ mod tests {
 
     #[test]
     fn numbers_that_are_no_locks() {
-        let bytes = |words: &[u32]| words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<_>>();
+        let cut_off = |words: &[u32]| words.iter().flat_map(|w| w.to_le_bytes()).collect::<Vec<_>>();
+        let bytes = |words: &[u32]| [cut_off(words), vec![0; 40 - 4 * words.len()]].concat();
         assert_eq!(in_bytes(&bytes(&[1, 0, 77, 1, 0, 0]), &[77]), Some(8));
         assert_eq!(in_bytes(&bytes(&[0, 0, 77, 1, 0, 0]), &[77]), None, "free");
         assert_eq!(in_bytes(&bytes(&[1, 0, 77, 0, 0, 0]), &[77]), None, "no user");
         assert_eq!(in_bytes(&bytes(&[1, 0, 77, 1, 4096, 0]), &[77]), None, "no kind");
         assert_eq!(in_bytes(&bytes(&[1, 0, 78, 1, 0, 0]), &[77]), None, "another's");
         assert_eq!(in_bytes(&bytes(&[77 | 1 << 31, 1, 77, 1, 16, 0]), &[77]), Some(8), "robust");
-        assert_eq!(in_bytes(&bytes(&[77, 77, 77]), &[77]), None, "cut off");
+        assert_eq!(in_bytes(&bytes(&[1, 1, 77, 1, 1, 0]), &[77]), Some(8), "recursive");
+        assert_eq!(in_bytes(&bytes(&[1, 0, 77, 1, 1, 0]), &[77]), None, "recursive, and never taken");
+        assert_eq!(in_bytes(&bytes(&[1, 2, 77, 4, 5, 6, 7, 8, 9, 10]), &[77]), None, "numbers in a row");
+        assert_eq!(
+            in_bytes(&bytes(&[1, 0, 77, 1, 0, 0, 7, 0, 0, 0]), &[77]),
+            None,
+            "in a list, and not robust"
+        );
+        assert_eq!(in_bytes(&cut_off(&[77, 77, 77]), &[77]), None, "cut off");
     }
 }
