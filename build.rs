@@ -31,7 +31,33 @@ fn main() {
         });
         let _ = writeln!(script, "{node} {{ global:{global} }} {parent};");
     }
-    script.push_str("PROMP_1.0 { global: promp_version; promp_potential_ckpt; promp_dead; promp_live; promp_replayable; promp_frags; promp_recompute; promp_fail; promp_failures; promp_stats; promp_register_segments; promp_unregister_segments; promp_undo_behind; promp_register_proofs; promp_unregister_proofs; promp_undo; promp_wrote; promp_saves; __gmon_start__; promp_sdc_checkpoint; promp_sdc_detect; local: promp_old_*; promp_nest25_*; };\n");
+    const OWN: [&str; 21] = [
+        "promp_version",
+        "promp_potential_ckpt",
+        "promp_dead",
+        "promp_live",
+        "promp_replayable",
+        "promp_frags",
+        "promp_recompute",
+        "promp_fail",
+        "promp_failures",
+        "promp_stats",
+        "promp_register_segments",
+        "promp_unregister_segments",
+        "promp_undo_behind",
+        "promp_register_proofs",
+        "promp_unregister_proofs",
+        "promp_undo",
+        "promp_wrote",
+        "promp_saves",
+        "__gmon_start__",
+        "promp_sdc_checkpoint",
+        "promp_sdc_detect",
+    ];
+    script.push_str(&format!(
+        "PROMP_1.0 {{ global: {}; local: promp_old_*; promp_nest25_*; }};\n",
+        OWN.join("; ")
+    ));
     let out = Path::new(&env::var("OUT_DIR").expect("set by cargo")).join("promp.map");
     fs::write(&out, script).expect("the build folder is writable");
     println!("cargo:rustc-cdylib-link-arg=-Wl,--version-script={}", out.display());

@@ -16,44 +16,33 @@ count() { # count EXE VAR=VALUE [CLASS]
         valgrind --tool=callgrind --callgrind-out-file=/dev/null "$1" ${3-S} 2>&1 |
         awk '/refs/ {gsub(",", "", $NF); print $NF}'
 }
-if [ "${1:-}" = calls ]; then
+# What each case of bench/programs/PROGRAM.c costs under libgomp and LIBRARY: TIMES and 1,000 less 1,000 of it.
+table() { # table PROGRAM LIBRARY TIMES NAME...
+    local exe=target/bench/$1 with=$2 times=$3 which=0 name preload
     mkdir -p target/bench
-    gcc -O2 -fopenmp -o target/bench/calls bench/programs/calls.c
-    refs() { # refs PRELOAD N WHICH
-        OMP_NUM_THREADS=1 LD_PRELOAD=$1 valgrind --tool=callgrind --callgrind-out-file=/dev/null target/bench/calls "$2" "$3" 2>&1 |
-            awk '/refs/ {gsub(",", "", $NF); print $NF}'
+    gcc -O2 -fopenmp -o "$exe" "bench/programs/$1.c"
+    refs() { # refs PRELOAD N
+        OMP_NUM_THREADS=1 LD_PRELOAD=$1 valgrind --tool=callgrind --callgrind-out-file=/dev/null \
+            "$exe" "$2" $which 2>&1 | awk '/refs/ {gsub(",", "", $NF); print $NF}'
     }
     printf '| | libgomp | promp |\n|---|---|---|\n'
-    which=0
-    for name in 'undeferred task' 'task' 'iteration of a taskloop with grainsize(1)' 'taskwait without children' \
-        'region of one thread'; do
+    for name in "${@:4}"; do
         printf '| %s ' "$name"
-        for preload in '' "$lib"; do
-            printf '| %s ' $((($(refs "$preload" 11000 $which) - $(refs "$preload" 1000 $which)) / 10000))
+        for preload in '' "$with"; do
+            printf '| %s ' $((($(refs "$preload" $((times + 1000))) - $(refs "$preload" 1000)) / times))
         done
         echo '|'
         which=$((which + 1))
     done
+}
+if [ "${1:-}" = calls ]; then
+    table calls "$lib" 10000 'undeferred task' 'task' 'iteration of a taskloop with grainsize(1)' \
+        'taskwait without children' 'region of one thread'
     exit
 fi
 if [ "${1:-}" = constructs ]; then
-    mkdir -p target/bench
-    gcc -O2 -fopenmp -o target/bench/constructs bench/programs/constructs.c
-    refs() { # refs PRELOAD N WHICH
-        OMP_NUM_THREADS=1 LD_PRELOAD=$1 valgrind --tool=callgrind --callgrind-out-file=/dev/null \
-            target/bench/constructs "$2" "$3" 2>&1 | awk '/refs/ {gsub(",", "", $NF); print $NF}'
-    }
-    printf '| | libgomp | promp |\n|---|---|---|\n'
-    which=0
-    for name in barrier single for 'taskgroup of one task' ordered 'nest lock' region lock \
-        'final task below a final one'; do
-        printf '| %s ' "$name"
-        for preload in '' "${2:-$lib}"; do
-            printf '| %s ' $((($(refs "$preload" 6000 $which) - $(refs "$preload" 1000 $which)) / 5000))
-        done
-        echo '|'
-        which=$((which + 1))
-    done
+    table constructs "${2:-$lib}" 5000 barrier single for 'taskgroup of one task' ordered 'nest lock' region \
+        lock 'final task below a final one'
     exit
 fi
 if [ "${1:-}" = drivers ]; then
@@ -72,7 +61,11 @@ if [ "${1:-}" = shapes ]; then
     printf '| kernel | instructions, GCC | drivers | ratio | whatever it takes |\n|---|---|---|---|---|\n'
     for source in c-tests/cost/*; do
         k=$(basename "$source")
-        case $k in *.c) pair='gcc promp-cc' ;; *.cpp) pair='g++ promp-c++' ;; *) pair='gfortran promp-fc' ;; esac
+        case $k in
+        *.c) pair='gcc promp-cc' ;;
+        *.cpp) pair='g++ promp-c++' ;;
+        *) pair='gfortran promp-fc' ;;
+        esac
         read -r gcc driver <<<"$pair"
         modules=()
         [ "$gcc" = gfortran ] && modules=(-J target/bench/shapes)

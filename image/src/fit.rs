@@ -59,7 +59,8 @@ pub fn obstacle(about: &Description, threads: Option<&str>) -> Option<String> {
     None
 }
 
-/// Why a process cannot go on from `about` with `threads` threads where it had another number; `None` if it can.
+/// Why a process cannot go on from `about` with `threads` threads where it had another number; `None` if it
+/// can.
 pub fn another(about: &Description, threads: u32) -> Option<String> {
     let now = about.threads;
     (threads != now && !about.alone).then(|| {

@@ -90,7 +90,8 @@ bool Undo::can (gimple *stmt) const
 bool Undo::always_saves (gimple *stmt) const
 {
   auto p = plans_.find (stmt);
-  return p != plans_.end () && p->second.possible && !p->second.refuse && !p->second.meets && !p->second.cover;
+  return p != plans_.end () && p->second.possible && !p->second.refuse && !p->second.meets
+         && !p->second.cover;
 }
 
 bool Undo::has_call (class loop *l) const

@@ -9,6 +9,7 @@ use super::watchdog::Watchdog;
 use crate::ckpt::{self, keep, rights};
 use crate::icv::{Globals, globals, globals_if_ready};
 use crate::sys::lock::Locked;
+use crate::sys::random::Random;
 use crate::sys::{allowed, futex, host, signals, time};
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
@@ -117,34 +118,6 @@ pub fn disarm(thread: &'static Thread, fault: usize) {
     }
 }
 
-/// A bit mixer (the finaliser of SplitMix64).
-pub fn mix(mut x: u64) -> u64 {
-    x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    x = (x ^ x >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    x = (x ^ x >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    x ^ x >> 31
-}
-
-/// A seeded stream of random numbers (SplitMix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        mix(self.0)
-    }
-    /// Past what `n` strikes have used.
-    fn skip(&mut self, n: u64, kind: Kind) {
-        let each = if kind == Kind::Die { 1 } else { 2 };
-        self.0 = self.0.wrapping_add(n.wrapping_mul(each).wrapping_mul(0x9E37_79B9_7F4A_7C15));
-    }
-    /// Exponentially distributed with the given mean.
-    fn exponential(&mut self, mean: f64) -> u64 {
-        let u = ((self.next() >> 11) as f64 + 1.0) / (1u64 << 53) as f64;
-        (-libm::log(u) * mean).max(1.0) as u64
-    }
-}
-
 unsafe extern "C" fn main(_arg: usize) -> ! {
     // SAFETY: no pointers. The finest timer slack: delays of microseconds are asked for.
     unsafe { crate::sys!(libc::SYS_prctl, libc::PR_SET_TIMERSLACK, 1) };
@@ -156,9 +129,12 @@ unsafe extern "C" fn main(_arg: usize) -> ! {
     let mut random: Vec<(usize, Random, u64, f64)> = Vec::new();
     for (i, f) in p.faults.iter().enumerate() {
         if let Some(mean) = f.mtbf_ns {
-            let mut r = Random(f.seed);
+            // One for the seed itself: seeds mean what they always have.
+            let mut r = Random::new(f.seed);
+            r.skip(1);
             // A process that goes on from a checkpoint goes on with the numbers, too.
-            r.skip(inject::struck(i), f.kind);
+            let each = if f.kind == Kind::Die { 1 } else { 2 };
+            r.skip(inject::struck(i) * each);
             let due = now + r.exponential(mean as f64);
             random.push((i, r, due, mean as f64));
         }
@@ -212,7 +188,7 @@ fn strike_random(i: usize, r: &mut Random) -> bool {
     if inject::claim_random(i) {
         match f.kind {
             Kind::Die => inject::die(),
-            kind => inject::send(all[(r.next() % all.len() as u64) as usize], kind),
+            kind => inject::send(all[(r.number() % all.len() as u64) as usize], kind),
         }
     }
     true

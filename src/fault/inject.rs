@@ -14,6 +14,7 @@ use crate::observe::event::{Event, Mutex, Row, Set, Sync, Work};
 use crate::observe::{self, Listener, Told};
 use crate::say;
 use crate::sys::own::Own;
+use crate::sys::random;
 use crate::sys::signals::{stop_signal, value_of};
 use crate::sys::syscall::{getpid, tgqueue};
 use crate::team::region;
@@ -170,7 +171,7 @@ fn chooses(f: &Fault, thr: &'static Thread, region: u64, at: At) -> bool {
             true
         }
         None => {
-            agent::mix(f.seed.wrapping_mul(0x9E37).wrapping_add(region)) % u64::from(thr.team().size())
+            random::mix(f.seed.wrapping_mul(0x9E37).wrapping_add(region)) % u64::from(thr.team().size())
                 == u64::from(thr.num())
         }
     }

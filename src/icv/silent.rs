@@ -1,6 +1,7 @@
 //! The silent errors that PROMP_FAULT injects: `sdc@key=value,…` (fault/spec.rs has the other kinds).
 
 use super::parse;
+use crate::sys::random::Random;
 
 /// Which kernels are hit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +34,40 @@ pub enum Pattern {
     Word,
     /// The same bit in 32 neighbouring words.
     Warp,
+}
+
+impl Pattern {
+    /// Which bits of the bytes from `at` on are turned over, where the first bit is `bit`: to `flip`, a
+    /// byte's place and its bits. Places may be beyond what there is.
+    pub fn masks(self, at: usize, bit: u32, mut flip: impl FnMut(usize, u8)) {
+        match self {
+            Self::Bit => flip(at, 1 << bit),
+            Self::Two => {
+                flip(at, 1 << bit);
+                if bit == 7 { flip(at + 1, 1) } else { flip(at, 2 << bit) }
+            }
+            Self::Word => (0..4).for_each(|k| flip((at & !3) + k, 0xff)),
+            Self::Warp => (0..32).for_each(|k| flip(at + 4 * k, 1 << bit)),
+        }
+    }
+}
+
+/// When a fault strikes that has a mean time between two.
+#[derive(Clone, Debug, Default)]
+pub struct Clock {
+    /// 0: it has not been looked at yet.
+    next_ns: u64,
+}
+
+impl Clock {
+    /// Is it time at `now`? The next time is drawn.
+    pub fn strikes(&mut self, now: u64, mean_ns: u64, random: &mut Random) -> bool {
+        if now < self.next_ns {
+            return false;
+        }
+        let next = now + random.exponential(mean_ns as f64);
+        core::mem::replace(&mut self.next_ns, next) != 0
+    }
 }
 
 /// In which of a section's executions.

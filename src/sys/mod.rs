@@ -30,6 +30,7 @@ pub mod out;
 pub mod own;
 pub mod pagemap;
 pub mod pending;
+pub mod random;
 pub mod reach;
 pub mod rights;
 pub mod runtimes;

@@ -26,7 +26,8 @@ pub fn rewrite(name: &str, text: &str) -> Result<Option<String>, String> {
                 found = true;
                 out += &call(directive).ok_or_else(|| {
                     format!(
-                        "{name}:{}: `!$promp {directive}` is not known; it is frags(m), recompute(static|dynamic), checkpoint, sdc checkpoint or sdc error-detect",
+                        "{name}:{}: `!$promp {directive}` is not known; it is frags(m), \
+                         recompute(static|dynamic), checkpoint, sdc checkpoint or sdc error-detect",
                         i + 1
                     )
                 })?;

@@ -3,8 +3,9 @@
 //! before the kernel; a kernel that has changed nothing is not hit, and does not count.
 
 use crate::device::backend::{Addr, Backend};
-use crate::icv::silent::{Fault, Hit, Kernel, Pattern, Run};
+use crate::icv::silent::{Clock, Fault, Hit, Kernel, Run};
 use crate::sys::maps;
+use crate::sys::random::Random;
 use crate::sys::time::now_ns;
 
 /// A fault and how far it is.
@@ -12,8 +13,8 @@ struct Planned {
     fault: Fault,
     struck: u64,
     met: u64,
-    random: u64,
-    next_ns: u64,
+    random: Random,
+    clock: Clock,
     /// It has struck in the first execution of the kernel with this number, and is to strike in the second.
     again: Option<u64>,
     /// Block and byte that it has hit in the first execution.
@@ -31,15 +32,6 @@ pub struct Injector {
 }
 
 impl Planned {
-    fn below(&mut self, n: u64) -> u64 {
-        // splitmix64
-        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut x = self.random;
-        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (x ^ (x >> 31)) % n.max(1)
-    }
-
     /// Does it strike at this kernel?
     fn is_due(&mut self, (name, ordinal, first): (&str, u64, bool)) -> bool {
         if !first {
@@ -49,14 +41,7 @@ impl Planned {
             return false;
         }
         if let Some(mean) = self.fault.mtbf_ns {
-            let now = now_ns();
-            if now < self.next_ns {
-                return false;
-            }
-            let u = (self.below(1 << 30) + 1) as f64 / (1u64 << 30) as f64;
-            let first =
-                core::mem::replace(&mut self.next_ns, now + (-libm::log(u) * mean as f64) as u64) == 0;
-            return !first;
+            return self.clock.strikes(now_ns(), mean, &mut self.random);
         }
         let hit = match &self.fault.kernel {
             Kernel::From(n) => ordinal >= *n,
@@ -76,8 +61,8 @@ impl Injector {
             fault: f.clone(),
             struck: 0,
             met: 0,
-            random: f.seed,
-            next_ns: 0,
+            random: Random::new(f.seed),
+            clock: Clock::default(),
             again: None,
             place: None,
         };
@@ -159,7 +144,7 @@ fn strike(plan: &mut Planned, device: &dyn Backend, blocks: &[(Addr, usize)], be
     };
     let candidates: Vec<usize> = (0..blocks.len()).filter(|&i| chosen(i, blocks[i].1)).collect();
     // A block at random first; the others where the kernel has not written to it.
-    let first = plan.below(candidates.len() as u64) as usize;
+    let first = plan.random.below(candidates.len() as u64) as usize;
     for k in 0..candidates.len() {
         let i = candidates[(first + k) % candidates.len()];
         let mut after = read(device, blocks[i]);
@@ -170,23 +155,15 @@ fn strike(plan: &mut Planned, device: &dyn Backend, blocks: &[(Addr, usize)], be
         if changed.is_empty() {
             continue;
         }
-        let at = changed[plan.below(changed.len() as u64) as usize];
+        let at = changed[plan.random.below(changed.len() as u64) as usize];
         plan.place = Some((i, at));
-        let bit = plan.fault.bit.unwrap_or(plan.below(8) as u32);
-        let mut flip = |at: usize, mask: u8| {
+        let bit = plan.fault.bit.unwrap_or(plan.random.below(8) as u32);
+        let flip = |at: usize, mask: u8| {
             if let Some(b) = after.get_mut(at) {
                 *b ^= mask;
             }
         };
-        match plan.fault.pattern {
-            Pattern::Bit => flip(at, 1 << bit),
-            Pattern::Two => {
-                flip(at, 1 << bit);
-                if bit == 7 { flip(at + 1, 1) } else { flip(at, 2 << bit) }
-            }
-            Pattern::Word => (0..4).for_each(|k| flip((at & !3) + k, 0xff)),
-            Pattern::Warp => (0..32).for_each(|k| flip(at + 4 * k, 1 << bit)),
-        }
+        plan.fault.pattern.masks(at, bit, flip);
         return device.copy_in(blocks[i].0, after.as_ptr() as usize, n, None);
     }
     false

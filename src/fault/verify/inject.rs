@@ -2,8 +2,9 @@
 //! done, bits of it are turned over. A chunk that has written nothing is not hit, and does not count.
 
 use super::written::Written;
-use crate::icv::silent::{Fault, Pattern, Run};
+use crate::icv::silent::{Clock, Fault, Run};
 use crate::sys::lock::Locked;
+use crate::sys::random::Random;
 use crate::sys::time::now_ns;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 
@@ -11,8 +12,8 @@ struct Planned {
     fault: Fault,
     struck: u64,
     met: u64,
-    random: u64,
-    next_ns: u64,
+    random: Random,
+    clock: Clock,
 }
 
 static PLANNED: Locked<Vec<Planned>> = Locked::new(Vec::new());
@@ -21,7 +22,10 @@ static STRUCK: AtomicU64 = AtomicU64::new(0);
 
 /// For the faults of the settings.
 pub fn start(faults: &[Fault]) {
-    let plan = |f: &Fault| Planned { fault: f.clone(), struck: 0, met: 0, random: f.seed, next_ns: 0 };
+    let plan = |f: &Fault| {
+        let random = Random::new(f.seed);
+        Planned { fault: f.clone(), struck: 0, met: 0, random, clock: Clock::default() }
+    };
     PLANNED.with(|v| *v = faults.iter().filter(|f| f.chunk).map(plan).collect());
     ANY.store(PLANNED.with(|v| !v.is_empty()), Relaxed);
 }
@@ -37,15 +41,6 @@ pub fn struck() -> u64 {
 }
 
 impl Planned {
-    fn below(&mut self, n: u64) -> u64 {
-        // splitmix64
-        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut x = self.random;
-        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (x ^ (x >> 31)) % n.max(1)
-    }
-
     fn is_due(&mut self, first: bool, cpu: u32) -> bool {
         let f = &self.fault;
         let run = match f.run {
@@ -57,13 +52,7 @@ impl Planned {
             return false;
         }
         if let Some(mean) = f.mtbf_ns {
-            let now = now_ns();
-            if now < self.next_ns {
-                return false;
-            }
-            let u = (self.below(1 << 30) + 1) as f64 / (1u64 << 30) as f64;
-            let next = now + (-libm::log(u) * mean as f64) as u64;
-            return core::mem::replace(&mut self.next_ns, next) != 0;
+            return self.clock.strikes(now_ns(), mean, &mut self.random);
         }
         self.met += 1;
         self.met.is_multiple_of(f.nth)
@@ -77,7 +66,7 @@ impl Planned {
         if bytes == 0 {
             return false;
         }
-        let mut offset = self.below(bytes) as usize;
+        let mut offset = self.random.below(bytes) as usize;
         let (start, n) = *pieces
             .iter()
             .find(|p| {
@@ -87,22 +76,14 @@ impl Planned {
                 }
             })
             .expect("within");
-        let bit = self.fault.bit.unwrap_or(self.below(8) as u32);
+        let bit = self.fault.bit.unwrap_or(self.random.below(8) as u32);
         let flip = |at: usize, mask: u8| {
             if at < n {
                 // SAFETY: the chunk has written this byte, and nobody else does.
                 unsafe { *((start + at) as *mut u8) ^= mask };
             }
         };
-        match self.fault.pattern {
-            Pattern::Bit => flip(offset, 1 << bit),
-            Pattern::Two => {
-                flip(offset, 1 << bit);
-                if bit == 7 { flip(offset + 1, 1) } else { flip(offset, 2 << bit) }
-            }
-            Pattern::Word => (0..4).for_each(|k| flip((offset & !3) + k, 0xff)),
-            Pattern::Warp => (0..32).for_each(|k| flip(offset + 4 * k, 1 << bit)),
-        }
+        self.fault.pattern.masks(offset, bit, flip);
         true
     }
 }

@@ -25,6 +25,7 @@ use crate::icv::devices::{MILLION, Mode};
 use crate::icv::{Globals, globals};
 use crate::say;
 use crate::sys::own::Own;
+use crate::sys::random::Random;
 use crate::sys::syscall::{self, CpuSet};
 use crate::sys::time::now_ns;
 use crate::sys::{asm, left, signals};
@@ -55,7 +56,7 @@ pub struct Check {
     spent_ns: Own<u64>,
     /// Where the host could run before it was sent to another CPU.
     mask: Own<Option<&'static CpuSet>>,
-    random: Own<u64>,
+    random: Own<Random>,
     /// The segment that could not be verified when this was looked at last.
     refused: Own<usize>,
 }
@@ -100,7 +101,7 @@ fn check_of(thr: &'static Thread) -> &'static Check {
         since_ns: Own::new(now_ns()),
         spent_ns: Own::new(0),
         mask: Own::new(None),
-        random: Own::new(core::ptr::from_ref(thr).addr() as u64 ^ now_ns()),
+        random: Own::new(Random::new(core::ptr::from_ref(thr).addr() as u64 ^ now_ns())),
         refused: Own::new(0),
     }));
     thr.check.set(Some(c));
@@ -109,13 +110,10 @@ fn check_of(thr: &'static Thread) -> &'static Check {
 
 impl Check {
     fn below(&self, n: u64) -> u64 {
-        // splitmix64
-        let state = self.random.get().wrapping_add(0x9E37_79B9_7F4A_7C15);
-        self.random.set(state);
-        let mut x = state;
-        x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (x ^ (x >> 31)) % n
+        let mut random = self.random.get();
+        let below = random.below(n);
+        self.random.set(random);
+        below
     }
 
     /// Would one more check take more than its share of the time? The way to another CPU and back takes
