@@ -247,3 +247,45 @@ fn modules_of_fortran_and_functions_of_c() {
         &[("main.f90:20", "idempotent"), ("main.f90:25", "opaque"), ("main.f90:29", "undo")],
     );
 }
+
+/// Libraries that come after the first region, go, and leave their addresses to others.
+#[test]
+fn libraries_that_come_and_go() {
+    let Some(cc) = driver("promp-cc") else { return };
+    let gcc = PathBuf::from("gcc");
+    for (unit, name, by) in
+        [("run", "run", &cc), ("plain", "plain", &cc), ("counts", "counts", &cc), ("plain", "foreign", &gcc)]
+    {
+        object(by, &format!("plugins/{unit}"), &format!("come_{name}.o"), &["-fPIC"]);
+    }
+    for name in ["plain", "counts", "foreign"] {
+        let (library, part) = (format!("libcome_{name}.so"), format!("come_{name}.o"));
+        tool(&gcc, &["-shared", "-fopenmp", "-o", &library, "come_run.o", &part]);
+    }
+    object(&gcc, "plugins/main", "come_main.o", &[]);
+    tool(&gcc, &["-fopenmp", "-o", "come", "come_main.o", "-ldl"]);
+    let exe = dir().join("come");
+    let path = |name: &str| dir().join(format!("libcome_{name}.so")).display().to_string();
+    for (libraries, all_recovered) in [(&["plain"][..], true), (&["plain", "counts", "foreign"], false)] {
+        let paths: Vec<String> = libraries.iter().map(|l| path(l)).collect();
+        let args: Vec<&str> = paths.iter().map(String::as_str).collect();
+        let four = ("OMP_NUM_THREADS", "4");
+        let want = reference(&exe, &args, &[four]);
+        let (mut back, mut refused) = (0, 0);
+        for seed in 1..=200 {
+            let fault = format!("kill@mtbf=10ms,count=3,seed={seed}");
+            let r = promp(&exe, &args, &[four, ("PROMP_FAULT", &fault)]);
+            if r.status == 70 && !all_recovered {
+                assert!(r.err.contains("run.c:5: opaque"), "{fault}: {}", r.err);
+                refused += 1;
+            } else {
+                assert_eq!((r.status, &r.out), (0, &want.out), "{fault}: {}", r.err);
+            }
+            back += r.err.matches("recomputed").count();
+            if back >= 10 && seed >= 10 && (refused >= 3 || all_recovered) {
+                break;
+            }
+        }
+        assert!(back >= 10 && (refused >= 3 || all_recovered), "{libraries:?}: {back}, {refused}");
+    }
+}
