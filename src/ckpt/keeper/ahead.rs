@@ -89,8 +89,7 @@ impl Keeper {
     pub(super) fn time_to_note(&self, due: u64) -> u64 {
         // What was noted for a checkpoint that could not be taken still holds.
         let useful = self.grows && !self.unknown && self.ahead.is_none() && self.tracker.notes_writes();
-        // Nor is it known, away from a place, what a checkpoint taken there will need.
-        if useful && !self.has_places() && self.tried != Some(self.generation) {
+        if useful && !self.expects_a_place() && self.tried != Some(self.generation) {
             due.saturating_sub(self.settings.interval_ns / 2)
         } else {
             u64::MAX

@@ -91,6 +91,7 @@ impl Keeper {
         if !all_stand || k.handlers.load(Relaxed) != 0 {
             self.standing.dead.clear();
         }
+        self.at_place = !self.standing.dead.is_empty();
     }
 
     /// The attempt is put off: they may go on, and stand there for the next one if they do not.

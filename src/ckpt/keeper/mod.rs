@@ -99,6 +99,8 @@ pub struct Keeper {
     standing: dead::Standing,
     /// Is the initial thread alone in the program, in serial code, while all are frozen?
     alone: bool,
+    /// Has the last attempt found something to leave out?
+    at_place: bool,
     /// What users have been told: once of a kind.
     told: Vec<String>,
     /// Files whose content is not part of the checkpoint just taken, and why.
@@ -153,6 +155,7 @@ impl Keeper {
             began_cpu_ns: 0,
             standing: dead::Standing::default(),
             alone: false,
+            at_place: false,
             told: Vec::new(),
             left_out: Vec::new(),
             stranger: None,
@@ -275,6 +278,12 @@ impl Keeper {
     fn has_places(&self) -> bool {
         let k = keep::get();
         (self.settings.live || self.settings.in_serial) && k.place.was_visited_since(k.taken_ns.load(Relaxed))
+    }
+
+    /// Will the next checkpoint most likely be taken at a place? It is not known, away from there, what that
+    /// will need: what is written ahead would be dead.
+    fn expects_a_place(&self) -> bool {
+        self.at_place || self.has_places()
     }
 
     /// There was no checkpoint. If the program is to end after one: when to try again.

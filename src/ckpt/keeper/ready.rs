@@ -60,13 +60,13 @@ impl Keeper {
         let least = self.settings.copying.worth_it() / PAGE;
         let may_grow = self.grows || self.store.fresh() >= least;
         let is_known = !self.unknown && self.tracker.notes_writes();
-        let has_places = self.has_places();
+        let expects_a_place = self.expects_a_place();
         let ready = &mut self.ready;
         if ready.generation != self.generation {
             *ready =
                 Ready { worth: ready.worth, generation: self.generation, wanted: 0, done: false, again: 0 };
         }
-        if ready.worth == Some(false) || ready.done || !may_grow || !is_known || has_places {
+        if ready.worth == Some(false) || ready.done || !may_grow || !is_known || expects_a_place {
             return u64::MAX;
         }
         let now = time::now_ns();
