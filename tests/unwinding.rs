@@ -40,6 +40,13 @@ fn backtrace_leads_to_main_from_everywhere() {
     }
 }
 
+/// From every instruction on the way through the constructs, not only from those that are met often.
+#[test]
+fn backtrace_leads_to_main_from_every_instruction() {
+    sampled(&["1", "steps"], &[BOUND, ("PROMP_FT", "off")]);
+    sampled(&["1", "steps"], &[BOUND, ("PROMP_REPLAY", "assume")]);
+}
+
 #[test]
 fn libunwind_leads_to_main_from_everywhere() {
     sampled(&["12", "unwind"], &[BOUND]);
@@ -106,27 +113,78 @@ fn gdb_sees_who_waits_after_a_change_of_host() {
     }
 }
 
+fn text(tool: &str, args: &[&str]) -> String {
+    let mut c = Command::new(tool);
+    String::from_utf8_lossy(&c.args(args).arg(library()).output().expect("binutils").stdout).into_owned()
+}
+
+/// The library's functions that have frame information: begin and end, and where the offset of the frame from
+/// rsp changes, and to what. None: the frame is found by another register.
+type Offset = Option<i64>;
+fn frames() -> Vec<(u64, u64, Vec<(u64, Offset)>)> {
+    let hex = |s: &str| u64::from_str_radix(s.trim(), 16);
+    let mut all = Vec::new();
+    for l in text("readelf", &["-wF"]).lines() {
+        if let Some((a, b)) = l.split("pc=").nth(1).and_then(|r| r.split_once("..")) {
+            let begin = hex(a).expect("an address");
+            // What holds where nothing else is said: the return address has been pushed.
+            all.push((begin, hex(b).expect("an address"), vec![(begin, Some(8))]));
+        } else if let [at, cfa, ..] = l.split_whitespace().collect::<Vec<_>>()[..]
+            && let (Ok(at), Some((_, _, rows))) = (hex(at), all.last_mut())
+            && at >= rows[0].0
+        {
+            rows.push((at, cfa.strip_prefix("rsp+").and_then(|n| n.parse().ok())));
+        }
+    }
+    all.sort_unstable();
+    all
+}
+
 /// Whatever is exported has call-frame information.
 #[test]
 fn every_entry_has_frame_information() {
-    let text = |c: &mut Command| String::from_utf8_lossy(&c.output().expect("binutils").stdout).into_owned();
-    let frames = text(Command::new("readelf").args(["-wF"]).arg(library()));
-    let mut ranges: Vec<(u64, u64)> = frames
-        .lines()
-        .filter_map(|l| l.split("pc=").nth(1)?.split_once(".."))
-        .filter_map(|(a, b)| {
-            Some((u64::from_str_radix(a, 16).ok()?, u64::from_str_radix(b.trim(), 16).ok()?))
-        })
-        .collect();
-    ranges.sort_unstable();
-    let symbols = text(Command::new("nm").args(["-D", "--defined-only"]).arg(library()));
+    let frames = frames();
     let mut seen = 0;
-    for s in symbols.lines() {
+    for s in text("nm", &["-D", "--defined-only"]).lines() {
         let [at, "T" | "t", name] = s.split_whitespace().collect::<Vec<_>>()[..] else { continue };
         let at = u64::from_str_radix(at, 16).expect("an address");
-        let i = ranges.partition_point(|r| r.0 <= at);
-        assert!(i > 0 && at < ranges[i - 1].1, "{name} has no frame information");
+        let i = frames.partition_point(|r| r.0 <= at);
+        assert!(i > 0 && at < frames[i - 1].1, "{name} has no frame information");
         seen += 1;
     }
     assert!(seen > 300, "{seen} functions");
+}
+
+/// The frame information changes with each word that is pushed or taken back, not some instructions later: a
+/// profiler's signal comes between any two.
+#[test]
+fn frame_information_follows_every_push() {
+    let frames = frames();
+    let shown = text("objdump", &["-d", "--no-show-raw-insn", "-M", "intel"]);
+    let mut code = shown.lines().filter_map(|l| {
+        let (at, what) = l.strip_prefix(' ')?.split_once(":\t")?;
+        Some((u64::from_str_radix(at.trim(), 16).ok()?, what))
+    });
+    let offset = |at: u64| {
+        let (begin, end, rows) = &frames[frames.partition_point(|f| f.0 <= at).checked_sub(1)?];
+        (*begin..*end).contains(&at).then(|| rows[rows.partition_point(|r| r.0 <= at) - 1].1)
+    };
+    let (mut seen, mut wrong) = (0, Vec::new());
+    let mut last = code.next().expect("code");
+    for next in code {
+        let (at, what) = core::mem::replace(&mut last, next);
+        let change = match what.split_whitespace().next() {
+            Some("push") => 8,
+            Some("pop") => -8,
+            _ => continue,
+        };
+        if let (Some(Some(before)), Some(Some(after))) = (offset(at), offset(next.0)) {
+            seen += 1;
+            if after - before != change {
+                wrong.push(format!("{at:x} {what}: {before} -> {after}"));
+            }
+        }
+    }
+    assert!(seen > 10_000, "{seen} words pushed or taken back");
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }

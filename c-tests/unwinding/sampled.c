@@ -2,7 +2,7 @@
    whatever thread it comes to, in all kinds of constructs. Each walk has to lead to `main` in the thread
    that the program began with, to the region's function in others if they are in one, and to end by itself.
    argv[1]: walks in the first thread after which it ends; argv[2]: "unwind" for libunwind's walk instead of
-   backtrace(3)'s. */
+   backtrace(3)'s, "steps" for walks from every instruction that is executed in argv[1] rounds. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/ucontext.h>
 #include <unistd.h>
 #define IN(section_name) __attribute__((noinline, section(#section_name)))
 extern char __start_mains[], __stop_mains[];
@@ -50,6 +51,23 @@ static void sample(int s) {
     }
     if (is_first) atomic_fetch_add(main_seen ? &of_main : &without_main, 1);
 }
+/* Every instruction instead of now and then: the CPU's trap flag. Up to four walks from an address. */
+enum { ADDRESSES = 1 << 20 };
+static _Atomic unsigned char walked[ADDRESSES];
+static atomic_long steps;
+static int stepping, length = 500, depth = 12;
+static void step(int s, siginfo_t *i, void *context) {
+    greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
+    r[REG_EFL] = stepping ? r[REG_EFL] | 0x100 : r[REG_EFL] & ~0x100L;
+    unsigned at = (unsigned)r[REG_RIP] % ADDRESSES;
+    steps++;
+    /* Linkers need not write frame information for the jump through a library's table. */
+    unsigned char *pc = (unsigned char *)r[REG_RIP];
+    if (!(pc[0] == 0xff && pc[1] == 0x25) && walked[at] < 4) {
+        walked[at]++;
+        sample(s);
+    }
+}
 static long sum, tasks;
 static long fib(int n) {
     if (n < 2) return n;
@@ -66,10 +84,11 @@ __attribute__((noinline)) static void everything(void) {
     memset(grid, 0, sizeof grid);
 #pragma omp parallel reduction(+ : sum)
     {
+        if (stepping) raise(SIGTRAP);
 #pragma omp for schedule(dynamic, 1)
-        for (int i = 0; i < 500; i++) sum += i;
+        for (int i = 0; i < length; i++) sum += i;
 #pragma omp for schedule(guided) nowait
-        for (int i = 0; i < 500; i++) sum += i;
+        for (int i = 0; i < length; i++) sum += i;
 #pragma omp for schedule(static, 3) ordered
         for (int i = 0; i < 40; i++)
 #pragma omp ordered
@@ -82,11 +101,11 @@ __attribute__((noinline)) static void everything(void) {
         }
 #pragma omp single
         {
-            for (int i = 0; i < 50; i++)
+            for (int i = 0; i < length / 10; i++)
 #pragma omp task
 #pragma omp atomic
                 tasks++;
-            sum += fib(12) == 144;
+            sum += fib(depth) > 0;
 #pragma omp taskgroup
 #pragma omp taskloop grainsize(2)
             for (int i = 0; i < 20; i++)
@@ -120,7 +139,7 @@ static IN(mains) int rounds(int n) {
 }
 IN(mains) int main(int argc, char **argv) {
     int n = argc > 1 ? atoi(argv[1]) : 20;
-    if (argc > 2) {
+    if (argc > 2 && !strcmp(argv[2], "unwind")) {
         void *l = dlopen("libunwind.so.8", RTLD_NOW);
         if (!l) return puts("no libunwind"), 77;
         unw_getcontext = dlsym(l, "_Ux86_64_getcontext");
@@ -129,14 +148,24 @@ IN(mains) int main(int argc, char **argv) {
         unw_get_reg = dlsym(l, "_ULx86_64_get_reg");
         walk = walk_unwind;
     }
+    int in_steps = argc > 2 && !strcmp(argv[2], "steps");
     is_first = 1;
     void *f[4];
     walk(f, 4); /* loads what it needs */
     struct sigaction sa = {.sa_handler = sample, .sa_flags = SA_RESTART};
     sigaction(SIGPROF, &sa, NULL);
     struct itimerval it = {{0, 500}, {0, 500}}, off = {{0, 0}, {0, 0}};
-    setitimer(ITIMER_PROF, &it, NULL);
-    rounds(n);
+    if (in_steps) {
+        struct sigaction sa = {.sa_sigaction = step, .sa_flags = SA_SIGINFO | SA_RESTART};
+        sigaction(SIGTRAP, &sa, NULL);
+        stepping = 1, length = 40, depth = 6;
+        for (int i = 0; i < n; i++) everything();
+        stepping = 0;
+        fprintf(stderr, "steps %ld\n", (long)steps);
+    } else {
+        setitimer(ITIMER_PROF, &it, NULL);
+        rounds(n);
+    }
     setitimer(ITIMER_PROF, &off, NULL);
     printf("without main %ld endless %ld\n", (long)without_main, (long)endless);
     fprintf(stderr, "samples %ld\n", (long)samples);

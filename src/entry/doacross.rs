@@ -7,6 +7,7 @@
 use super::light::light;
 use crate::fault::save::{self, SaveKind};
 use crate::stub;
+use crate::sys::cfi::{grow, push, shrink};
 use crate::team::event::{Patience, SLEEPERS};
 use crate::team::member::Member;
 use crate::team::team::Team;
@@ -55,15 +56,12 @@ unsafe extern "C" fn spill_and_wait() {
         // At [rsp]: the return address into the stub, then the frame (56 bytes) and the caller's return address.
         ".cfi_startproc",
         "lea rax, [rsp + 72]",
-        "push r9", "push r8", "push rcx", "push rdx", "push rsi", "push rdi",
-        ".cfi_adjust_cfa_offset 48",
+        push!("r9" "r8" "rcx" "rdx" "rsi" "rdi"),
         "mov rdi, rsp",
         "mov rsi, rax",
-        "sub rsp, 8",
-        ".cfi_adjust_cfa_offset 8",
+        grow!(8),
         "call {f}",
-        "add rsp, 56",
-        ".cfi_adjust_cfa_offset -56",
+        shrink!(56),
         "ret",
         ".cfi_endproc",
         f = sym wait,

@@ -87,4 +87,28 @@ macro_rules! restore_registers {
     };
 }
 
-pub(crate) use {off_frame, on_frame, restore_registers, save_registers};
+/// Pushes registers that the function behind need not find unchanged: the frame grows with each.
+macro_rules! push {
+    ($($register:literal)*) => { concat!($("push ", $register, "\n.cfi_adjust_cfa_offset 8\n"),*) };
+}
+
+/// Takes back what [`push`] has put there; the caller gives the registers in the opposite order.
+macro_rules! pop {
+    ($($register:literal)*) => { concat!($("pop ", $register, "\n.cfi_adjust_cfa_offset -8\n"),*) };
+}
+
+/// Moves rsp down by that many bytes, without anything in them.
+macro_rules! grow {
+    ($bytes:literal) => {
+        concat!("sub rsp, ", $bytes, "\n.cfi_adjust_cfa_offset ", $bytes)
+    };
+}
+
+/// Takes back what [`grow`] did, or pushed words that nobody needs.
+macro_rules! shrink {
+    ($bytes:literal) => {
+        concat!("add rsp, ", $bytes, "\n.cfi_adjust_cfa_offset -", $bytes)
+    };
+}
+
+pub(crate) use {grow, off_frame, on_frame, pop, push, restore_registers, save_registers, shrink};

@@ -62,6 +62,7 @@ const BEGINNINGS: [&[u8]; 4] = [b"omp_", b"GOMP_", b"acc_", b"GOACC_"];
 
 #[cfg(not(test))]
 mod stubs {
+    use crate::sys::cfi::{pop, push};
     use core::arch::naked_asm;
     /// Defines a stub that asks `$answer`, with the caller's return address as fourth argument.
     macro_rules! by_handle {
@@ -71,17 +72,11 @@ mod stubs {
             unsafe extern "C" fn $name() {
                 naked_asm!(
                     ".cfi_startproc",
-                    "push rdi",
-                    "push rsi",
-                    "push rdx",
-                    ".cfi_adjust_cfa_offset 24",
+                    push!("rdi" "rsi" "rdx"),
                     "mov rcx, qword ptr [rsp + 24]",
                     "call {answer}",
                     "test rdx, rdx",
-                    "pop rdx",
-                    "pop rsi",
-                    "pop rdi",
-                    ".cfi_adjust_cfa_offset -24",
+                    pop!("rdx" "rsi" "rdi"),
                     "jnz 2f",
                     "jmp rax",
                     "2: ret",

@@ -6,6 +6,7 @@
 //! that the caller has had before gets its present one. A restart sees to it that no thread gets an id that another one has had
 //! ([`ids_before`], `host::use_up`). The locks that libc itself takes are another matter (`libc_locks.rs`).
 
+use super::cfi::{grow, pop, push, shrink};
 use super::door::Door;
 use super::tables::{self, Instead, c_name};
 use super::{host, maps, syscall, tls};
@@ -133,12 +134,12 @@ macro_rules! lock_calls {
                 pub unsafe extern "C" fn $name() {
                     naked_asm!(
                         ".cfi_startproc",
-                        "push rdi", "push rsi", "push rdx", "push rcx", "sub rsp, 8",
-                        ".cfi_adjust_cfa_offset 40",
+                        push!("rdi" "rsi" "rdx" "rcx"),
+                        grow!(8),
                         concat!("mov rdi, ", $register),
                         "call {settle}",
-                        "add rsp, 8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
-                        ".cfi_adjust_cfa_offset -40",
+                        shrink!(8),
+                        pop!("rcx" "rdx" "rsi" "rdi"),
                         "mov rax, qword ptr [rip + {real} + {at}]",
                         "jmp rax",
                         ".cfi_endproc",

@@ -10,6 +10,7 @@ use super::name::Name;
 use super::note::{Hold, Intent};
 use crate::ckpt::pipes::{received, sent};
 use crate::ckpt::{keep, masks, rights};
+use crate::sys::cfi::{grow, pop, push, shrink};
 use crate::sys::door::Door;
 use crate::sys::maps::{self, Mapping};
 use crate::sys::tables::{self, Instead, calls_instead};
@@ -162,15 +163,11 @@ static DLOPEN: AtomicUsize = AtomicUsize::new(0);
 unsafe extern "C" fn dlopen(path: Path, flags: c_int) -> *mut c_void {
     naked_asm!(
         ".cfi_startproc",
-        "push rdi",
-        "push rsi",
-        "sub rsp, 8",
-        ".cfi_adjust_cfa_offset 24",
+        push!("rdi" "rsi"),
+        grow!(8),
         "call {says_where}",
-        "add rsp, 8",
-        "pop rsi",
-        "pop rdi",
-        ".cfi_adjust_cfa_offset -24",
+        shrink!(8),
+        pop!("rsi" "rdi"),
         "test al, al",
         "jnz {load}",
         "mov rax, qword ptr [rip + {real}]",
