@@ -31,11 +31,12 @@ fn main() {
         });
         let _ = writeln!(script, "{node} {{ global:{global} }} {parent};");
     }
-    const OWN: [&str; 21] = [
+    const OWN: [&str; 22] = [
         "promp_version",
         "promp_potential_ckpt",
         "promp_dead",
         "promp_live",
+        "promp_dead_written",
         "promp_replayable",
         "promp_frags",
         "promp_recompute",

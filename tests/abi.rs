@@ -78,6 +78,7 @@ fn nothing_of_ours_leaks_into_the_program() {
         "promp_potential_ckpt",
         "promp_dead",
         "promp_live",
+        "promp_dead_written",
         "promp_replayable",
         "promp_frags",
         "promp_recompute",

@@ -9,9 +9,9 @@
 enum { N = 3000, M = 60, STEPS = 600 };
 static double dead_static[N], dead_dynamic[N], dead_rows[M][M], dead_serial[N], dead_called[N], dead_behind[N];
 static double dead_nest[M][M], dead_offset[N];
-static double live_update[N], live_part[N], live_perhaps[N], live_nowait[N], live_address[N], live_visible[N];
-static double live_branch[N], live_stride[N], live_count[N], live_early[N], live_task[N], live_exit[N], live_later[N];
-static double live_row[M][M], live_gap[M][M], live_thread[N], live_twice[N], live_other[N], live_single[N];
+static double live_update[N], dead_part[N], live_perhaps[N], live_nowait[N], live_address[N], live_visible[N];
+static double live_branch[N], live_stride[N], dead_count[N], live_early[N], live_task[N], live_exit[N], live_later[N];
+static double live_row[M][M], dead_gap[M][M], live_thread[N], live_twice[N], live_other[N], live_single[N];
 double live_public[N];
 static int n = N, rows = M;
 
@@ -50,7 +50,7 @@ static double step(int t) {
 #pragma omp for
         for (int i = 0; i < N; i++) live_update[i] = live_update[i] * 0.5 + t;
 #pragma omp for
-        for (int i = 1; i < N; i++) live_part[i] = dead_behind[N - i] + t;
+        for (int i = 1; i < N; i++) dead_part[i] = dead_behind[N - i] + t;
 #pragma omp for
         for (int i = 0; i < N; i++)
             if ((i + t) % 3) live_perhaps[i] = t;
@@ -60,13 +60,13 @@ static double step(int t) {
 #pragma omp for
         for (int i = 0; i < N / 2; i++) live_stride[2 * i] = t;
 #pragma omp for
-        for (int i = 0; i < n; i++) live_count[i] = t;
+        for (int i = 0; i < n; i++) dead_count[i] = t;
 #pragma omp for
         for (int i = 0; i < M; i++)
             for (int j = 0; j < M - 1; j++) live_row[i][j] = t;
 #pragma omp for
         for (int i = 0; i < M; i++)
-            for (int j = 0; j < rows; j++) live_gap[i][j] = t + j;
+            for (int j = 0; j < rows; j++) dead_gap[i][j] = t + j;
 #pragma omp for
         for (int i = 0; i < N; i++) live_thread[i] = i;
 #pragma omp for
@@ -114,10 +114,10 @@ int main(void) {
         s += step(t);
         for (int i = 0; i < N; i += 17)
             s += dead_static[i] + dead_dynamic[i] + dead_serial[i] + dead_called[i] + dead_behind[i] + dead_offset[i] +
-                 live_update[i] + live_part[i] + live_perhaps[i] + live_nowait[i] + visible(i) + live_branch[i] +
-                 live_stride[i] + live_count[i] + live_early[i] + live_public[i] + live_address[i];
+                 live_update[i] + dead_part[i] + live_perhaps[i] + live_nowait[i] + visible(i) + live_branch[i] +
+                 live_stride[i] + dead_count[i] + live_early[i] + live_public[i] + live_address[i];
         for (int i = 0; i < M; i++)
-            for (int j = 0; j < M; j++) s += dead_rows[i][j] + dead_nest[i][j] + live_row[i][j] + live_gap[i][j];
+            for (int j = 0; j < M; j++) s += dead_rows[i][j] + dead_nest[i][j] + live_row[i][j] + dead_gap[i][j];
     }
     printf("%.17g\n", s);
     return 0;

@@ -266,7 +266,7 @@ void Memory::call (Deed &deed, gcall *stmt)
     }
   const char *name = callee_name (stmt);
   // It changes nothing but what the next checkpoint leaves out.
-  if (!gimple_vuse (stmt) || is_query (name) || !strcmp (name, "__promp_dead"))
+  if (!gimple_vuse (stmt) || is_query (name) || !strcmp (name, "__promp_dead_written"))
     return;
   if (gimple_call_builtin_p (stmt, BUILT_IN_NORMAL))
     switch (DECL_FUNCTION_CODE (gimple_call_fndecl (stmt)))

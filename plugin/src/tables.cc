@@ -123,7 +123,10 @@ tree saving_function ()
                   build_function_type_list (void_type_node, ptr_type_node, ptr_type_node, NULL_TREE));
 }
 
-tree dead_function () { return declare ("promp_dead", build_function_type_list (void_type_node, ptr_type_node, size_type_node, NULL_TREE)); }
+tree written_function ()
+{
+  return declare ("promp_dead_written", build_function_type_list (void_type_node, ptr_type_node, NULL_TREE));
+}
 
 tree runtime_function (const char *name, bool argument)
 {

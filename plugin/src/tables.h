@@ -22,8 +22,8 @@ tree saving_function ();
 const unsigned TOLD = 0x400;
 /// The declaration of the function that says whether a site (sites.h) is to save them.
 tree saves_function ();
-/// Says that memory is dead: (start, bytes).
-tree dead_function ();
+/// Says that what nests of loops write is dead (dead.cc): (list).
+tree written_function ();
 /// The declaration of what stands for a function of promp.h: does nothing when the runtime is not there.
 tree runtime_function (const char *name, bool argument);
 

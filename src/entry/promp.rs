@@ -54,6 +54,13 @@ export! {
     fn promp_live(start: usize, bytes: usize) {
         super::guarded(|| place::live(current(), start, bytes))
     }
+    /// For the code that promp-cc adds: what the nests of loops of this list write is dead there
+    /// (`team::written` has its form).
+    fn promp_dead_written(list: *const usize) {
+        // SAFETY: the first word is the number of them.
+        let list = unsafe { core::slice::from_raw_parts(list, *list) };
+        super::guarded(|| place::written(current(), list))
+    }
     /// The next construct may (1) or may not (0) be executed again.
     fn promp_replayable(yes: i32) { policy::vouch(current(), yes != 0) }
     /// A section of kernels begins whose results are verified together.

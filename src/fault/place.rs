@@ -10,6 +10,7 @@ use crate::sys::time;
 use crate::team::places::Advice;
 use crate::team::said::{Range, Said};
 use crate::team::thread::Thread;
+use crate::team::written;
 use core::sync::atomic::{AtomicU32, Ordering::*};
 
 /// How long the first thread of a team waits for the others: at most so long, and a part of the interval.
@@ -60,6 +61,15 @@ fn region_ended(told: &Told) {
 pub fn dead(thr: &Thread, start: usize, bytes: usize) {
     if keep::if_on().is_some()
         && let Some(r) = range(start, bytes)
+    {
+        said(thr).dead(r);
+    }
+}
+
+/// For the code that promp-cc adds: what the nests of a list write is dead there.
+pub fn written(thr: &Thread, list: &[usize]) {
+    if keep::if_on().is_some()
+        && let Some(r) = written::range(list)
     {
         said(thr).dead(r);
     }

@@ -19,6 +19,7 @@ pub mod setup;
 #[allow(clippy::module_inception)]
 pub mod team;
 pub mod thread;
+pub mod written;
 
 /// Nesting levels of active regions supported (`omp_get_supported_active_levels`).
 pub const MAX_ACTIVE_LEVELS: u32 = 255;

@@ -1,0 +1,611 @@
+// What loops write without gaps: the address of a store as a sum of the variables of the loops around it,
+// each times a stride. Strides and numbers of iterations may be any expression of what the loops do not
+// change; whether they fit together, and that each loop is executed once at least, is found out when the
+// program runs (src/team/written.rs). So numbers are taken for what they are, without a thought of what
+// happens when there are no iterations, or when the sum is larger than memory is.
+
+#include "whole.h"
+#include "memory.h"
+#include "ssa.h"
+#include "tree-cfg.h"
+#include "tree-dfa.h"
+#include "tree-eh.h"
+#include "tree-ssa-loop.h"
+#include "tree-ssa-loop-niter.h"
+#include <functional>
+namespace promp {
+namespace {
+
+/// A sum of loops' variables, each times a factor, and the rest; all of sizetype.
+struct Sum
+{
+  std::map<tree, tree> terms;
+  tree rest = size_zero_node;
+};
+
+tree plus (tree a, tree b) { return fold_build2 (PLUS_EXPR, sizetype, a, b); }
+tree minus (tree a, tree b) { return fold_build2 (MINUS_EXPR, sizetype, a, b); }
+tree times (tree a, tree b) { return fold_build2 (MULT_EXPR, sizetype, a, b); }
+
+void add (Sum &to, const Sum &what, tree factor)
+{
+  for (auto &t : what.terms)
+    {
+      tree &f = to.terms[t.first];
+      f = f ? plus (f, times (t.second, factor)) : times (t.second, factor);
+      if (integer_zerop (f))
+        to.terms.erase (t.first);
+    }
+  to.rest = plus (to.rest, times (what.rest, factor));
+}
+
+/// The variable that a call of the runtime writes a bound of a chunk to.
+tree bound_of (gimple *start, unsigned from_end)
+{
+  unsigned n = gimple_call_num_args (start);
+  tree a = n >= from_end ? gimple_call_arg (start, n - from_end) : NULL_TREE;
+  return a && TREE_CODE (a) == ADDR_EXPR && VAR_P (TREE_OPERAND (a, 0)) ? TREE_OPERAND (a, 0) : NULL_TREE;
+}
+
+/// Is `t` what was loaded from `var`, perhaps converted?
+bool is_loaded_from (tree t, tree var)
+{
+  for (int depth = 0; depth < 8 && TREE_CODE (t) == SSA_NAME; depth++)
+    {
+      gassign *a = dyn_cast<gassign *> (SSA_NAME_DEF_STMT (t));
+      if (!a)
+        return false;
+      if (gimple_assign_load_p (a))
+        return gimple_assign_rhs1 (a) == var;
+      if (!CONVERT_EXPR_CODE_P (gimple_assign_rhs_code (a)) && !gimple_assign_ssa_name_copy_p (a))
+        return false;
+      t = gimple_assign_rhs1 (a);
+    }
+  return false;
+}
+
+class Finder
+{
+public:
+  Finder (function *fn, Pointers &p, const std::function<bool (tree)> &comes_back)
+      : fn_ (fn), pointers_ (p), comes_back_ (comes_back)
+  {
+  }
+
+  std::vector<Nest> run ()
+  {
+    basic_block bb;
+    FOR_EACH_BB_FN (bb, fn_)
+    for (gimple_stmt_iterator i = gsi_start_bb (bb); !gsi_end_p (i); gsi_next (&i))
+      {
+        const char *name = callee_name (gsi_stmt (i));
+        if (!strncmp (name, "GOMP_loop_", 10) && strstr (name, "_start") && !strstr (name, "_ull_")
+            && !strstr (name, "doacross"))
+          starts_.push_back (gsi_stmt (i));
+      }
+    FOR_EACH_BB_FN (bb, fn_)
+    if (loop_depth (bb->loop_father) > 0)
+      for (gimple_stmt_iterator i = gsi_start_bb (bb); !gsi_end_p (i); gsi_next (&i))
+        if (gassign *a = dyn_cast<gassign *> (gsi_stmt (i)))
+          if (gimple_store_p (a))
+            store (a);
+    return found_;
+  }
+
+private:
+  /// How a loop's variable evolves: from `first`, by one each time; `count` values where it is used.
+  struct Values
+  {
+    tree first, end; ///< `end` - `first` + `more` of them
+    HOST_WIDE_INT more;
+    gimple *start; ///< all chunks of this worksharing loop together
+  };
+
+  void store (gassign *s)
+  {
+    tree ref = gimple_assign_lhs (s);
+    std::set<unsigned> objects;
+    for (const Target &t : pointers_.at (ref))
+      objects.insert (t.first);
+    if (objects.empty () || TREE_THIS_VOLATILE (ref) || stmt_could_throw_p (fn_, s))
+      return;
+    poly_int64 bits, pos;
+    tree offset;
+    machine_mode mode;
+    int u, r, vol;
+    tree base = get_inner_reference (ref, &bits, &pos, &offset, &mode, &u, &r, &vol);
+    HOST_WIDE_INT size, at;
+    if (!bits.is_constant (&size) || !pos.is_constant (&at) || size % 8 || at % 8 || size <= 0)
+      return;
+    bb_ = gimple_bb (s), steps_ = 0;
+    Sum sum;
+    sum.rest = size_int (at / 8);
+    if (offset && !part (offset, &sum, size_one_node))
+      return;
+    Nest n;
+    if (TREE_CODE (base) == MEM_REF)
+      {
+        sum.rest = plus (sum.rest, fold_convert (sizetype, TREE_OPERAND (base, 1)));
+        n.base = root (TREE_OPERAND (base, 0), &sum);
+      }
+    else
+      n.base = DECL_P (base) ? build_fold_addr_expr (base) : NULL_TREE;
+    if (!n.base)
+      return;
+    n.store = s, n.objects = objects, n.bytes = size / 8, n.start = nullptr;
+    if (levels (sum, &n) && !is_part_of_another (n))
+      found_.push_back (n);
+  }
+
+  /// The two halves of a complex number, fields of a structure: one after the other, by the same loops.
+  bool is_part_of_another (const Nest &n)
+  {
+    for (Nest &o : found_)
+      {
+        if (gimple_bb (o.store) != gimple_bb (n.store) || o.levels.size () != n.levels.size ()
+            || !operand_equal_p (o.base, n.base))
+          continue;
+        bool same = true;
+        for (unsigned i = 0; i < n.levels.size (); i++)
+          same = same && operand_equal_p (o.levels[i].first, n.levels[i].first)
+                 && operand_equal_p (o.levels[i].second, n.levels[i].second);
+        tree apart = minus (n.first, o.first);
+        if (!same || !tree_fits_shwi_p (fold_convert (ssizetype, apart)))
+          continue;
+        HOST_WIDE_INT d = tree_to_shwi (fold_convert (ssizetype, apart));
+        if (d == o.bytes)
+          o.bytes += n.bytes;
+        else if (d == -n.bytes)
+          o.first = n.first, o.bytes += n.bytes;
+        else
+          continue;
+        return true;
+      }
+    return false;
+  }
+
+  /// Where the pointer `p` points, without what is added to it.
+  tree root (tree p, Sum *sum)
+  {
+    while (TREE_CODE (p) == SSA_NAME && ++steps_ < 200)
+      {
+        gassign *a = dyn_cast<gassign *> (SSA_NAME_DEF_STMT (p));
+        if (!a)
+          break;
+        if (gimple_assign_rhs_code (a) == POINTER_PLUS_EXPR)
+          {
+            if (!part (gimple_assign_rhs2 (a), sum, size_one_node))
+              return NULL_TREE;
+          }
+        else if (!gimple_assign_ssa_name_copy_p (a)
+                 && !(CONVERT_EXPR_CODE_P (gimple_assign_rhs_code (a))
+                      && POINTER_TYPE_P (TREE_TYPE (gimple_assign_rhs1 (a)))))
+          break;
+        p = gimple_assign_rhs1 (a);
+      }
+    if (TREE_CODE (p) == ADDR_EXPR)
+      {
+        poly_int64 off;
+        HOST_WIDE_INT at;
+        tree base = get_addr_base_and_unit_offset (TREE_OPERAND (p, 0), &off);
+        if (!base || !DECL_P (base) || !off.is_constant (&at))
+          return NULL_TREE;
+        sum->rest = plus (sum->rest, size_int (at));
+        return build_fold_addr_expr (base);
+      }
+    return TREE_CODE (p) == SSA_NAME ? p : NULL_TREE;
+  }
+
+  /// Adds `e` times `factor` to `sum`. A value is what it is as an integer, not modulo its type's width.
+  bool part (tree e, Sum *sum, tree factor)
+  {
+    Sum s;
+    if (!expand (e, &s))
+      return false;
+    add (*sum, s, factor);
+    return true;
+  }
+
+  bool expand (tree e, Sum *out)
+  {
+    if (++steps_ > 200)
+      return false;
+    if (TREE_CODE (e) == INTEGER_CST)
+      {
+        out->rest = fold_convert (sizetype, e);
+        return true;
+      }
+    if (TREE_CODE (e) != SSA_NAME)
+      {
+        if (CONVERT_EXPR_P (e))
+          return operation (NOP_EXPR, TREE_TYPE (e), TREE_OPERAND (e, 0), NULL_TREE, NULL_TREE, out);
+        if (BINARY_CLASS_P (e))
+          return operation (TREE_CODE (e), TREE_TYPE (e), TREE_OPERAND (e, 0), TREE_OPERAND (e, 1), NULL_TREE,
+                            out);
+        return false;
+      }
+    if (!INTEGRAL_TYPE_P (TREE_TYPE (e)) || TYPE_PRECISION (TREE_TYPE (e)) > 64)
+      return false;
+    gimple *def = SSA_NAME_DEF_STMT (e);
+    gassign *a = dyn_cast<gassign *> (def);
+    if (a && get_gimple_rhs_class (gimple_assign_rhs_code (a)) != GIMPLE_SINGLE_RHS
+        && gimple_num_ops (a) <= 3)
+      {
+        Sum inner;
+        if (operation (gimple_assign_rhs_code (a), TREE_TYPE (e), gimple_assign_rhs1 (a),
+                       gimple_num_ops (a) > 2 ? gimple_assign_rhs2 (a) : NULL_TREE, e, &inner))
+          {
+            *out = inner;
+            return true;
+          }
+        // As it is, if no loop changes it.
+      }
+    if (a && gimple_assign_ssa_name_copy_p (a))
+      return expand (gimple_assign_rhs1 (a), out);
+    if (is_a<gphi *> (def) && is_loop_variable (e))
+      {
+        out->terms[e] = size_one_node;
+        return true;
+      }
+    out->rest = fold_convert (sizetype, e);
+    return true;
+  }
+
+  /// `whole`: the name of the value, or NULL_TREE.
+  bool operation (enum tree_code code, tree type, tree x, tree y, tree whole, Sum *out)
+  {
+    Sum a, b;
+    if (CONVERT_EXPR_CODE_P (code))
+      {
+        if (!INTEGRAL_TYPE_P (TREE_TYPE (x)) || !INTEGRAL_TYPE_P (type))
+          return false;
+        unsigned from = TYPE_PRECISION (TREE_TYPE (x)), to = TYPE_PRECISION (type);
+        if (!expand (x, &a))
+          return false;
+        // To a narrower or an unsigned type of the same width the value may be another one: modulo 2^64 it is
+        // the same only if that is all there is.
+        bool keeps = to > from
+                         ? true
+                         : to == from && (to == 64 || TYPE_UNSIGNED (type) == TYPE_UNSIGNED (TREE_TYPE (x)));
+        if (!keeps)
+          {
+            if (!a.terms.empty () || !whole)
+              return false;
+            out->rest = fold_convert (sizetype, whole);
+            return true;
+          }
+        *out = a;
+        return true;
+      }
+    switch (code)
+      {
+      case PLUS_EXPR:
+      case MINUS_EXPR:
+      case MULT_EXPR:
+      case LSHIFT_EXPR:
+        break;
+      default:
+        return false;
+      }
+    if (!expand (x, &a) || !expand (y, &b))
+      return false;
+    // What wraps below 64 bits is not the sum; no variable of a loop may be in it.
+    if (TYPE_PRECISION (type) < 64 && !TYPE_OVERFLOW_UNDEFINED (type))
+      {
+        if (!a.terms.empty () || !b.terms.empty () || !whole)
+          return false;
+        out->rest = fold_convert (sizetype, whole);
+        return true;
+      }
+    if (code == PLUS_EXPR || code == MINUS_EXPR)
+      {
+        *out = a;
+        add (*out, b,
+             code == PLUS_EXPR ? size_one_node : fold_convert (sizetype, build_int_cst (ssizetype, -1)));
+        return true;
+      }
+    if (code == LSHIFT_EXPR)
+      {
+        if (!b.terms.empty () || TREE_CODE (b.rest) != INTEGER_CST || compare_tree_int (b.rest, 62) > 0)
+          return false;
+        b.rest = size_int (HOST_WIDE_INT_1 << tree_to_shwi (b.rest));
+      }
+    if (!a.terms.empty () && !b.terms.empty ())
+      return false;
+    if (a.terms.empty ())
+      std::swap (a, b);
+    add (*out, a, b.rest);
+    return true;
+  }
+
+  /// The loop around the store whose variable `name` is: by one each time.
+  bool is_loop_variable (tree name, Values *values = nullptr, bool *in_front = nullptr)
+  {
+    gphi *phi = as_a<gphi *> (SSA_NAME_DEF_STMT (name));
+    class loop *l = gimple_bb (phi)->loop_father;
+    if (l->header != gimple_bb (phi) || gimple_phi_num_args (phi) != 2 || !flow_bb_inside_loop_p (l, bb_)
+        || !loop_latch_edge (l))
+      return false;
+    tree next = PHI_ARG_DEF_FROM_EDGE (phi, loop_latch_edge (l)),
+         first = PHI_ARG_DEF_FROM_EDGE (phi, loop_preheader_edge (l));
+    // GCC may have made a copy of it where an inner loop is left.
+    while (TREE_CODE (next) == SSA_NAME && is_a<gphi *> (SSA_NAME_DEF_STMT (next))
+           && gimple_phi_num_args (SSA_NAME_DEF_STMT (next)) == 1)
+      next = gimple_phi_arg_def (SSA_NAME_DEF_STMT (next), 0);
+    gassign *step = TREE_CODE (next) == SSA_NAME ? dyn_cast<gassign *> (SSA_NAME_DEF_STMT (next)) : nullptr;
+    if (!step || gimple_assign_rhs_code (step) != PLUS_EXPR || gimple_assign_rhs1 (step) != name
+        || !integer_onep (gimple_assign_rhs2 (step)))
+      return false;
+    if (!values)
+      return true;
+    edge exit = single_exit (l);
+    gcond *test = exit ? safe_dyn_cast<gcond *> (last_stmt (exit->src)) : nullptr;
+    // A test in every iteration.
+    if (!test || !dominated_by_p (CDI_DOMINATORS, l->latch, exit->src) || exit->src->loop_father != l)
+      return false;
+    tree low = gimple_cond_lhs (test), high = gimple_cond_rhs (test);
+    enum tree_code stays = gimple_cond_code (test);
+    if (exit->flags & EDGE_TRUE_VALUE)
+      stays = invert_tree_comparison (stays, false);
+    if (same (high, name) || same (high, next))
+      {
+        std::swap (low, high);
+        stays = swap_tree_comparison (stays);
+      }
+    bool ahead = same (low, next);
+    if ((!ahead && !same (low, name)) || (stays != LT_EXPR && stays != LE_EXPR && stays != NE_EXPR)
+        || !INTEGRAL_TYPE_P (TREE_TYPE (high)))
+      return false;
+    // A comparison of another signedness than the variable's would be about other numbers.
+    if (TYPE_UNSIGNED (TREE_TYPE (low)) != TYPE_UNSIGNED (TREE_TYPE (name)))
+      return false;
+    *in_front = !(dominated_by_p (CDI_DOMINATORS, bb_, exit->src) && bb_ != exit->src);
+    *values = { first, high, stays == LE_EXPR ? 1 : 0, nullptr };
+    if (ahead)
+      values->more--;
+    if (*in_front)
+      values->more++;
+    // A chunk, from its lower to its upper bound; all chunks together are the loop's iterations.
+    for (gimple *s : starts_)
+      {
+        tree from = bound_of (s, 2), to = bound_of (s, 1);
+        if (!from || !to || !is_loaded_from (first, from))
+          continue;
+        if (!is_loaded_from (high, to) || values->more != 0 || stays != LT_EXPR
+            || !integer_onep (gimple_call_arg (s, 2)))
+          return false;
+        values->first = gimple_call_arg (s, 0), values->end = gimple_call_arg (s, 1), values->start = s;
+      }
+    return true;
+  }
+
+  /// Is `t` the value `name`, perhaps in a wider type, or by way of a copy for the loop's end?
+  static bool same (tree t, tree name)
+  {
+    for (int depth = 0; depth < 4 && t != name; depth++)
+      {
+        gimple *def = TREE_CODE (t) == SSA_NAME ? SSA_NAME_DEF_STMT (t) : nullptr;
+        gassign *a = def ? dyn_cast<gassign *> (def) : nullptr;
+        if (a && CONVERT_EXPR_CODE_P (gimple_assign_rhs_code (a))
+            && INTEGRAL_TYPE_P (TREE_TYPE (gimple_assign_rhs1 (a)))
+            && TYPE_PRECISION (TREE_TYPE (t)) > TYPE_PRECISION (TREE_TYPE (gimple_assign_rhs1 (a))))
+          t = gimple_assign_rhs1 (a);
+        else if (def && is_a<gphi *> (def) && gimple_phi_num_args (def) == 1)
+          t = gimple_phi_arg_def (def, 0);
+        else
+          return false;
+      }
+    return t == name;
+  }
+
+  bool levels (Sum sum, Nest *n)
+  {
+    class loop *outermost = nullptr;
+    std::set<class loop *> done;
+    while (!sum.terms.empty ())
+      {
+        // The innermost one.
+        auto at = sum.terms.begin ();
+        for (auto i = sum.terms.begin (); i != sum.terms.end (); ++i)
+          if (loop_depth (loop_of (i->first)) > loop_depth (loop_of (at->first)))
+            at = i;
+        tree name = at->first, stride = at->second;
+        sum.terms.erase (at);
+        class loop *l = loop_of (name);
+        Values v;
+        if (!done.insert (l).second || n->start || !level (name, stride, n, &v))
+          return false;
+        if (!part (v.first, &sum, stride))
+          return false;
+        outermost = l;
+      }
+    if (!outermost)
+      return false;
+    n->first = sum.rest;
+    // Other loops between them write the same again.
+    for (class loop *l = bb_->loop_father; l != outermost; l = loop_outer (l))
+      if (!done.count (l))
+        {
+          tree name = variable_of (l);
+          Values v;
+          if (!name || !level (name, size_zero_node, n, &v) || n->start)
+            return false;
+        }
+    if (!always (outermost))
+      return false;
+    class loop *whole = n->start ? loop_outer (outermost) : outermost;
+    if (n->start && (whole == current_loops->tree_root || !is_chunks_loop (whole, outermost, n->start)))
+      return false;
+    n->header = whole->header;
+    basic_block *body = get_loop_body (whole);
+    n->blocks.insert (body, body + whole->num_nodes);
+    free (body);
+    return is_fixed (n->base, n) && is_fixed (n->first, n) && all_fixed (n) && is_finished (n);
+  }
+
+  class loop *loop_of (tree name) { return gimple_bb (SSA_NAME_DEF_STMT (name))->loop_father; }
+
+  /// A variable of `l` that counts its iterations.
+  tree variable_of (class loop *l)
+  {
+    for (gphi_iterator p = gsi_start_phis (l->header); !gsi_end_p (p); gsi_next (&p))
+      {
+        tree name = gimple_phi_result (p.phi ());
+        Values v;
+        bool in_front;
+        if (!virtual_operand_p (name) && INTEGRAL_TYPE_P (TREE_TYPE (name))
+            && is_loop_variable (name, &v, &in_front))
+          return name;
+      }
+    return NULL_TREE;
+  }
+
+  bool level (tree name, tree stride, Nest *n, Values *v)
+  {
+    bool in_front;
+    Sum count;
+    if (!is_loop_variable (name, v, &in_front))
+      return false;
+    count.rest = fold_convert (sizetype, build_int_cst (ssizetype, v->more));
+    if (!part (v->end, &count, size_one_node)
+        || !part (v->first, &count, fold_convert (sizetype, build_int_cst (ssizetype, -1)))
+        || !count.terms.empty ())
+      return false;
+    n->levels.push_back ({ stride, count.rest });
+    n->start = v->start;
+    return true;
+  }
+
+  /// Is the store executed in every iteration of all loops around it up to `outermost`, if each of them is
+  /// executed once at least?
+  bool always (class loop *outermost)
+  {
+    basic_block bb = bb_;
+    for (class loop *l = bb->loop_father;; l = loop_outer (l))
+      {
+        if (!single_exit (l) || !dominated_by_p (CDI_DOMINATORS, l->latch, bb))
+          return false;
+        if (l == outermost)
+          return true;
+        bb = l->header;
+      }
+  }
+
+  /// Is `whole` the loop over the chunks of the worksharing loop that `start` begins, each of which
+  /// executes `one`?
+  bool is_chunks_loop (class loop *whole, class loop *one, gimple *start)
+  {
+    edge exit = single_exit (whole);
+    gcond *test = exit ? safe_dyn_cast<gcond *> (last_stmt (exit->src)) : nullptr;
+    tree r = test ? gimple_cond_lhs (test) : NULL_TREE;
+    gimple *next = r && TREE_CODE (r) == SSA_NAME ? SSA_NAME_DEF_STMT (r) : nullptr;
+    if (!next || !is_gimple_call (next) || !strstr (callee_name (next), "_next")
+        || bound_of (next, 2) != bound_of (start, 2) || !integer_zerop (gimple_cond_rhs (test)))
+      return false;
+    // It goes on as long as there is a chunk.
+    bool stays = (gimple_cond_code (test) == NE_EXPR) == !!(exit->flags & EDGE_FALSE_VALUE);
+    if (!stays || !dominated_by_p (CDI_DOMINATORS, whole->latch, one->header)
+        || gimple_bb (start)->loop_father == whole)
+      return false;
+    // The way from the start into it is the one with a chunk, and nothing else leads there.
+    gcond *first = safe_dyn_cast<gcond *> (last_stmt (gimple_bb (start)));
+    if (!first || gimple_cond_lhs (first) != gimple_call_lhs (start) || gimple_cond_code (first) != NE_EXPR
+        || !integer_zerop (gimple_cond_rhs (first)))
+      return false;
+    edge yes, no;
+    extract_true_false_edges_from_block (gimple_bb (start), &yes, &no);
+    basic_block in = yes->dest;
+    while (!flow_bb_inside_loop_p (whole, in) && single_succ_p (in) && gimple_seq_empty_p (bb_seq (in)))
+      in = single_succ (in);
+    return in == whole->header;
+  }
+
+  /// Are the operands the same in all of the nest: defined outside, or loaded (whether that changes is
+  /// looked at elsewhere)?
+  bool is_fixed (tree e, Nest *n)
+  {
+    switch (TREE_CODE (e))
+      {
+      case INTEGER_CST:
+      case ADDR_EXPR:
+        return true;
+        case SSA_NAME: {
+          gimple *def = SSA_NAME_DEF_STMT (e);
+          basic_block bb = gimple_bb (def);
+          if (!bb || !n->blocks.count (bb))
+            return true;
+          gassign *a = dyn_cast<gassign *> (def);
+          if (!a)
+            return false;
+          if (gimple_assign_load_p (a))
+            return loads_fixed (gimple_assign_rhs1 (a), n);
+          for (unsigned i = 1; i < gimple_num_ops (a); i++)
+            if (!is_fixed (gimple_op (a, i), n))
+              return false;
+          return true;
+        }
+      default:
+        for (int i = 0; i < TREE_OPERAND_LENGTH (e); i++)
+          if (TREE_OPERAND (e, i) && !is_fixed (TREE_OPERAND (e, i), n))
+            return false;
+        return EXPR_P (e);
+      }
+  }
+  /// Is it a load of the same memory each time?
+  bool loads_fixed (tree ref, Nest *n)
+  {
+    poly_int64 off;
+    tree base = get_addr_base_and_unit_offset (ref, &off);
+    return base && (DECL_P (base) || (TREE_CODE (base) == MEM_REF && is_fixed (TREE_OPERAND (base, 0), n)));
+  }
+  bool all_fixed (Nest *n)
+  {
+    for (auto &l : n->levels)
+      if (!is_fixed (l.first, n) || !is_fixed (l.second, n))
+        return false;
+    return true;
+  }
+
+  /// Nothing in it leaves it in the middle.
+  bool is_finished (Nest *n)
+  {
+    for (basic_block bb : n->blocks)
+      for (gimple_stmt_iterator g = gsi_start_bb (bb); !gsi_end_p (g); gsi_next (&g))
+        {
+          gimple *s = gsi_stmt (g);
+          if (stmt_can_throw_external (fn_, s))
+            return false;
+          tree callee = is_gimple_call (s) ? gimple_call_fndecl (s) : NULL_TREE;
+          if (!is_gimple_call (s) || !gimple_vuse (s) || keeps_nothing (s)
+              || (callee && pointers_.is_known (callee) && comes_back_ (callee)))
+            continue;
+          bool harmless = callee && gimple_call_builtin_p (s, BUILT_IN_NORMAL)
+                          && !(gimple_call_flags (s) & ECF_NORETURN)
+                          && (DECL_FUNCTION_CODE (callee) == BUILT_IN_MEMCPY
+                              || DECL_FUNCTION_CODE (callee) == BUILT_IN_MEMSET
+                              || DECL_FUNCTION_CODE (callee) == BUILT_IN_MEMMOVE
+                              || (gimple_call_lhs (s) && SCALAR_FLOAT_TYPE_P (TREE_TYPE (gimple_call_lhs (s)))
+                                  && is_of_numbers (s)));
+          if (!harmless)
+            return false;
+        }
+    return true;
+  }
+
+  function *fn_;
+  Pointers &pointers_;
+  const std::function<bool (tree)> &comes_back_;
+  std::vector<gimple *> starts_;
+  std::vector<Nest> found_;
+  basic_block bb_ = nullptr; ///< of the store
+  unsigned steps_ = 0;
+};
+
+} // namespace
+
+std::vector<Nest> nests_of (function *fn, Pointers &pointers, const std::function<bool (tree)> &comes_back)
+{
+  return Finder (fn, pointers, comes_back).run ();
+}
+
+} // namespace promp
