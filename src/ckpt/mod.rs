@@ -515,6 +515,7 @@ pub fn roll_back_ended(thr: &'static Thread, kind: Kind, id: u32) {
 }
 
 /// Rollbacks so far: what was arranged before one does not count after it.
+#[inline]
 pub fn epoch() -> u32 {
     keep::if_on().map_or(0, |k| k.epoch.load(Relaxed))
 }

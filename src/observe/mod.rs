@@ -140,9 +140,11 @@ pub fn tell_of_nobody(event: Event) {
 #[cold]
 #[inline(never)]
 fn told(thread: Option<&'static OfThread>, event: &Event) {
-    let row = event.row();
-    for l in LISTENERS[..COUNT.load(Acquire)].iter().filter_map(Own::get) {
-        if l.wants.has(row) {
+    let this = Set::one(event.row());
+    for l in LISTENERS.iter().take(COUNT.load(Acquire)) {
+        if let Some(l) = l.peek()
+            && l.wants.0 & this.0 != 0
+        {
             (l.told)(&Told { thread, event });
         }
     }

@@ -53,6 +53,12 @@ impl<T: Copy> Own<T> {
             self.set(v);
         }
     }
+    /// Changes the value in place. `f` touches no cell but this one.
+    #[inline(always)]
+    pub fn change(&self, f: impl FnOnce(&mut T)) {
+        // SAFETY: by the contract the caller is the one writer, and nobody reads meanwhile.
+        f(unsafe { &mut *self.0.get() });
+    }
     /// Replaces the value.
     #[inline(always)]
     pub fn set(&self, v: T) {

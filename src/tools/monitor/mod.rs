@@ -3,9 +3,11 @@
 //! of fixed size (tables.rs), and works the figures of the report out at the end (report.rs).
 
 mod clock;
+mod record;
 mod report;
 mod tables;
 mod trace;
+mod visit;
 mod watch;
 
 use crate::fault;
@@ -20,7 +22,7 @@ use crate::team::thread::Thread;
 use core::sync::atomic::Ordering::*;
 use promp_report::words::{self, State};
 use trace::Ring;
-use watch::{TeamWatch, Visit, Watch};
+use watch::{TeamWatch, Watch};
 
 /// The listener's place; written once.
 static WORD: Own<Option<Word>> = Own::new(None);
@@ -84,8 +86,7 @@ extern "C" fn after_fork() {
     RINGS.raw().reset();
     RINGS.with(Vec::clear);
     if let Some(w) = tls::get().and_then(watch_of) {
-        w.forget();
-        w.row.set(tables::take_row().unwrap_or(0));
+        w.forget(tables::take_row().unwrap_or(0));
         w.ring.set(ring());
     }
 }
@@ -114,7 +115,7 @@ fn watch_of(thr: &'static Thread) -> Option<&'static Watch> {
 fn begin(thr: &'static Thread, worker: bool) {
     let Some(word) = WORD.get() else { return };
     match watch_of(thr) {
-        Some(w) => w.row.set(tables::take_row().unwrap_or(0)),
+        Some(w) => w.move_to(tables::take_row().unwrap_or(0)),
         None => {
             let Some(w) = Watch::new(ring()) else { return };
             thr.words.of(word).set(core::ptr::from_ref(w).addr());
@@ -131,7 +132,9 @@ fn begin(thr: &'static Thread, worker: bool) {
     } else {
         let from = if tables::header().regions.load(Relaxed) == 0 { clock::first() } else { now };
         w.last.store(from, Relaxed);
-        w.begin(thr, from, Visit::new(0, words::Sync::Start, 0, from), State::Serial);
+        w.is_in(thr, thr.num(), 0);
+        w.visit.change(|v| v.restart(0, words::Sync::Start, 0, from));
+        w.begin(thr, from, State::Serial);
     }
 }
 
@@ -147,11 +150,37 @@ fn team_watch(team: &'static OfTeam) -> Option<&'static TeamWatch> {
 
 fn told(t: &Told) {
     let Some(thr) = t.thread.map(Thread::of) else { return };
-    if let Event::ThreadBegin { worker } = *t.event {
+    let Some(w) = watch_of(thr) else { return told_of_more(thr, None, t.event) };
+    match *t.event {
+        Event::SyncArrive { sync } => {
+            if w.visit.peek().level > 0 && kind(sync).is_some() {
+                w.arrive(thr);
+            }
+        }
+        Event::SyncLeave { sync } => {
+            let level = w.visit.peek().level;
+            if let Some(to) = kind(sync)
+                && level > 0
+                && sync != Sync::Join
+            {
+                let site = thr.call_site();
+                let now = w.leave(thr, thr.num(), site, to);
+                w.visit.change(|v| v.restart(site, to, level, now));
+                w.begin(thr, now, State::Busy);
+            }
+        }
+        _ => told_of_more(thr, Some(w), t.event),
+    }
+}
+
+/// [`told`] of what is rarer than synchronisations.
+#[inline(never)]
+fn told_of_more(thr: &'static Thread, w: Option<&'static Watch>, event: &Event) {
+    if let Event::ThreadBegin { worker } = *event {
         return begin(thr, worker);
     }
-    let Some(w) = watch_of(thr) else { return };
-    match *t.event {
+    let Some(w) = w else { return };
+    match *event {
         Event::ThreadEnd => {
             if w.visit.peek().level == 0 && State::Serial as u32 == w.state.load(Relaxed) {
                 w.end_serial(thr, 0, words::Sync::Exit, 1);
@@ -162,18 +191,22 @@ fn told(t: &Told) {
             let Some(tw) = team_watch(team) else { return };
             let site = thr.call_site();
             let before = if level == 1 {
-                tables::header().region_since_ns.store(crate::sys::time::now_ns(), Relaxed);
-                tables::header().regions.fetch_add(1, Relaxed);
-                tables::header().team.fetch_max(size.into(), Relaxed);
-                w.end_serial(thr, site, words::Sync::Region, size)
+                let before = w.end_serial(thr, site, words::Sync::Region, size);
+                tables::region_begins(clock::monotonic_ns(w.last.load(Relaxed)), size);
+                w.enter_region();
+                before
             } else {
+                w.suspend();
                 None
             };
+            if tw.size.get() != size {
+                tw.size.set(size);
+                tw.part.set((1 << 32) / u64::from(size.max(1)));
+            }
             tw.before.set(before.map_or(0, |s| s + 1));
             tw.site.set(site);
             tw.level.set(level);
             tw.regions.store(tw.regions.load(Relaxed) + 1, Relaxed);
-            w.suspend(before.is_some());
         }
         Event::ImplicitBegin { team } => {
             let Some(tw) = team_watch(team) else { return };
@@ -182,33 +215,25 @@ fn told(t: &Told) {
             }
             w.begin_region(thr, tw);
         }
-        Event::SyncArrive { sync } if w.visit.peek().level > 0 && kind(sync).is_some() => w.arrive(thr),
-        Event::SyncLeave { sync } if w.visit.peek().level > 0 && sync != Sync::Join => {
-            let Some(to) = kind(sync) else { return };
-            let (site, level) = (thr.call_site(), w.visit.peek().level);
-            let now = w.leave(thr, site, to);
-            w.begin(thr, now, Visit::new(site, to, level, now), State::Busy);
-        }
         Event::ImplicitEnd { team } => {
             if let Some(tw) = team_watch(team) {
                 w.leave_region(thr, tw);
             }
         }
         Event::ParallelEnd { .. } => {
-            let left = w.last.load(Relaxed);
-            w.resume();
-            if thr.team().level.get() == 0 {
-                // From where it left the region's end: what lies between belongs to nobody else.
-                w.last.store(left, Relaxed);
+            let level = thr.team().level.get();
+            if level == 0 {
                 tables::header().region_since_ns.store(0, Relaxed);
-                let visit = Visit::new(thr.call_site(), words::Sync::RegionEnd, 0, left);
-                w.begin(thr, left, visit, State::Serial);
+                w.leave_for_serial(thr, thr.call_site());
+            } else {
+                w.resume(thr, level);
             }
         }
         Event::WorkBegin { work, construct } => {
-            w.work(work, construct, thr.member().ledger.chunks(), thr.team().size());
+            let (taken, threads) = (thr.member().ledger.chunks(), thr.team().size());
+            w.visit.change(|v| v.begin_work(work, construct, taken, threads));
         }
-        Event::WorkEnd { .. } => w.work_ends(thr.member().ledger.chunks()),
+        Event::WorkEnd { .. } => w.visit.change(|v| v.end_work(thr.member().ledger.chunks())),
         Event::HelpBegin => w.within(State::Busy),
         Event::PauseBegin { pause: Pause::Lock { .. } } => w.within(State::Runtime),
         Event::PauseBegin { .. } => w.within(State::Waiting),
@@ -239,7 +264,7 @@ fn unrecorded() -> (u64, Vec<(u32, u32, u64, u64)>) {
         let size = tables::header().team.load(Relaxed).max(1) as u32;
         w.end_serial(thr, 0, words::Sync::Exit, size);
         end = w.last.load(Relaxed);
-        w.visit.set(Visit::new(0, words::Sync::Exit, 0, end));
+        w.visit.change(|v| v.restart(0, words::Sync::Exit, 0, end));
     }
     let is_me = |t: &Thread| me.is_some_and(|m| core::ptr::eq(m, t));
     let others = fault::threads().into_iter().filter(|t| !is_me(t));

@@ -3,7 +3,7 @@
 
 use super::tables::{self, NOWHERE};
 use crate::icv::globals;
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use promp_report::live::{CellRead, SegmentRead, Snapshot};
 use promp_report::words::{self, Construct, Sync};
 use promp_report::{Efficiency, Report, Segment, Site, Trace, Track};
@@ -49,7 +49,7 @@ fn by_number(shot: &Snapshot, s: usize, threads: usize) -> Vec<CellRead> {
     let mut all = vec![CellRead::default(); threads];
     for (t, cells) in shot.cells.iter().enumerate() {
         let c = &cells[s];
-        let n = usize::from(tables::number(t as u32, s as u32).load(Relaxed));
+        let n = usize::from(tables::number(t as u32, s as u32));
         if c.visits == 0 && c.wait_ns == 0 {
             continue;
         }
@@ -77,8 +77,9 @@ fn segment(shot: &Snapshot, s: usize, total_tp: f64, wall_s: f64) -> Segment {
     let sum = |f: fn(&CellRead) -> u64| cells.iter().map(f).sum::<u64>();
     let (tp, mean) = (row.tp_ns as f64 * S, row.mean_ns as f64 * S);
     let beside = tables::beside(s as u32);
-    let own = |w: &core::sync::atomic::AtomicU64| w.load(Relaxed) as f64 * S;
-    let (tp_own, mean_own) = (own(&beside.tp_own_ns), own(&beside.mean_own_ns));
+    let on_a_cpu = |all: u64, w: &AtomicU64| all.saturating_sub(w.load(Relaxed)) as f64 * S;
+    let tp_own = on_a_cpu(row.tp_ns, &beside.tp_stolen_ns);
+    let mean_own = on_a_cpu(row.mean_ns, &beside.mean_stolen_ns);
     let serial = row.level == 0;
     let share = |x: f64| if total_tp > 0.0 { x / total_tp } else { 0.0 };
     // What the slowest thread's work does not account for; what was stolen from it.

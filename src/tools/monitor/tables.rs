@@ -40,30 +40,46 @@ static PLACE: Own<Place> = Own::new(Place { base: 0, threads: 0, at: live::Table
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key {
     /// Return address of the call that begins it.
-    pub begin: usize,
+    begin: usize,
     /// Of the one that ends it.
-    pub end: usize,
-    /// What it begins with.
-    pub from: words::Sync,
-    /// What it ends with.
-    pub to: words::Sync,
-    /// Depth of the region; 0: outside.
-    pub level: u32,
+    end: usize,
+    /// The kinds, a byte each, and the depth (0: outside of regions) above.
+    kinds: u64,
+}
+
+impl Key {
+    /// That of no segment.
+    pub const NONE: Key = Key { begin: 0, end: 0, kinds: 0 };
+
+    /// Between the calls that return to `begin` and `end`.
+    #[inline]
+    pub const fn new(begin: usize, end: usize, from: words::Sync, to: words::Sync, level: u32) -> Self {
+        Self { begin, end, kinds: from as u64 | (to as u64) << 8 | (level as u64) << 16 }
+    }
+
+    /// A number of six bits that keys mostly differ in.
+    #[inline]
+    pub const fn mix(self) -> usize {
+        (self.begin ^ self.end.rotate_left(7)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58
+    }
 }
 
 static INDEX: Locked<Option<HashMap<Key, u32>>> = Locked::new(None);
 
-/// Beside the live file: what a segment's team measured without the time in which CPUs were taken away, and
-/// each thread's number in the team.
+/// Beside the live file: what of a segment's figures was time in which CPUs were taken away, and whose they
+/// are.
 pub struct Beside {
-    /// The slowest thread's busy time on a CPU, summed over visits.
-    pub tp_own_ns: AtomicU64,
-    /// The mean of it.
-    pub mean_own_ns: AtomicU64,
+    /// What the slowest thread's busy time is less on a CPU, summed over visits.
+    pub tp_stolen_ns: AtomicU64,
+    /// Likewise the mean.
+    pub mean_stolen_ns: AtomicU64,
+    /// The row of the thread that writes the team's figures, plus 1; 0: nobody has.
+    owner: AtomicU32,
 }
 
-static BESIDE: [Beside; SEGMENTS] =
-    [const { Beside { tp_own_ns: AtomicU64::new(0), mean_own_ns: AtomicU64::new(0) } }; SEGMENTS];
+static BESIDE: [Beside; SEGMENTS] = [const {
+    Beside { tp_stolen_ns: AtomicU64::new(0), mean_stolen_ns: AtomicU64::new(0), owner: AtomicU32::new(0) }
+}; SEGMENTS];
 static NUMBERS: Own<&'static [AtomicU16]> = Own::new(&[]);
 
 /// Makes the tables. False if the system has no memory for them.
@@ -92,8 +108,9 @@ pub fn after_fork() {
         syscall::exit_group(71);
     }
     for b in &BESIDE {
-        b.tp_own_ns.store(0, Relaxed);
-        b.mean_own_ns.store(0, Relaxed);
+        b.tp_stolen_ns.store(0, Relaxed);
+        b.mean_stolen_ns.store(0, Relaxed);
+        b.owner.store(0, Relaxed);
     }
     head();
 }
@@ -217,21 +234,56 @@ pub fn beside(s: u32) -> &'static Beside {
     &BESIDE[s as usize]
 }
 
-/// The thread with row `t`.
-pub fn thread(t: u32) -> &'static ThreadRow {
+/// Does the thread with row `t` write what teams measure of segment `s`? The first one that asks does: words
+/// of which there is one writer need no atomic additions.
+pub fn own(s: u32, t: u32) -> bool {
+    let me = t + 1;
+    match beside(s).owner.compare_exchange(0, me, Relaxed, Relaxed) {
+        Ok(_) => true,
+        Err(owner) => owner == me,
+    }
+}
+
+fn thread(t: u32) -> &'static ThreadRow {
     assert!((t as usize) < PLACE.peek().threads);
     row(PLACE.peek().at.threads_at, t as usize)
 }
 
-/// What the thread with row `t` measured in segment `s`.
-pub fn cell(t: u32, s: u32) -> &'static Cell {
-    assert!((t as usize) < PLACE.peek().threads && (s as usize) < SEGMENTS);
-    row(PLACE.peek().at.cells_at, t as usize * SEGMENTS + s as usize)
+/// What is a thread's in the tables.
+#[derive(Clone, Copy)]
+pub struct Rows {
+    /// The number of its row.
+    pub number: u32,
+    /// The row.
+    pub thread: &'static ThreadRow,
+    /// What it measures in each segment.
+    pub cells: &'static [Cell],
+    /// The number that it had in the team when it visited each segment last.
+    pub numbers: &'static [AtomicU16],
+}
+
+/// Row number `t`.
+pub fn rows(t: u32) -> Rows {
+    let first = t as usize * SEGMENTS;
+    let cell: &'static Cell = row(PLACE.peek().at.cells_at, first);
+    // SAFETY: `thread` checks that `t` is a row; the cells of a row lie one behind the other.
+    let (thread, cells) = (thread(t), unsafe { core::slice::from_raw_parts(cell, SEGMENTS) });
+    Rows { number: t, thread, cells, numbers: &NUMBERS.peek()[first..first + SEGMENTS] }
 }
 
 /// The number that the thread with row `t` had in the team when it visited segment `s` last.
-pub fn number(t: u32, s: u32) -> &'static AtomicU16 {
-    &NUMBERS.peek()[t as usize * SEGMENTS + s as usize]
+pub fn number(t: u32, s: u32) -> u16 {
+    NUMBERS.peek()[t as usize * SEGMENTS + s as usize].load(Relaxed)
+}
+
+/// An outermost region of `size` threads begins at `now_ns`.
+pub fn region_begins(now_ns: u64, size: u32) {
+    let h = header();
+    h.region_since_ns.store(now_ns, Relaxed);
+    h.regions.fetch_add(1, Relaxed);
+    if u64::from(size) > h.team.load(Relaxed) {
+        h.team.fetch_max(size.into(), Relaxed);
+    }
 }
 
 /// The segment of serial code that ended last, plus 1.
@@ -252,7 +304,7 @@ pub fn take_row() -> Option<u32> {
     let h = header();
     INDEX.with(|_| {
         let n = h.threads.load(Relaxed) as u32;
-        let free = (0..n).find(|&t| thread(t).state.load(Relaxed) == words::State::Free as u64);
+        let free = (0..n).find(|&t| thread(t).state.load(Acquire) == words::State::Free as u64);
         let t = free.or_else(|| ((n as usize) < PLACE.peek().threads).then_some(n))?;
         thread(t).state.store(words::State::Idle as u64, Relaxed);
         h.threads.store(u64::from(n.max(t + 1)), Release);
@@ -280,9 +332,9 @@ pub fn find(key: Key, fill: impl FnOnce(&SegmentRow)) -> Option<u32> {
             module.store(m, Relaxed);
             offset.store(o, Relaxed);
         }
-        row.from.store(key.from as u64, Relaxed);
-        row.to.store(key.to as u64, Relaxed);
-        row.level.store(u64::from(key.level), Relaxed);
+        row.from.store(key.kinds & 0xff, Relaxed);
+        row.to.store(key.kinds >> 8 & 0xff, Relaxed);
+        row.level.store(key.kinds >> 16, Relaxed);
         fill(row);
         index.insert(key, n as u32);
         h.segments.store(n as u64 + 1, Release);

@@ -3,7 +3,7 @@
 //! coarsely, and nobody waits for anything. Written by its thread alone, read at the end.
 
 use super::clock;
-use super::watch::Visit;
+use super::visit::Visit;
 use crate::sys::own::Own;
 use promp_report::Span;
 
@@ -62,12 +62,14 @@ impl Ring {
     pub fn visit(&self, v: &Visit, left: u64, number: u32, segment: Option<u32>) {
         let nth = self.seen.get();
         self.seen.set(nth + 1);
-        if !nth.is_multiple_of(self.every.get()) {
+        // A power of two.
+        let is_kept = || nth & (self.every.get() - 1) == 0;
+        if !is_kept() {
             return;
         }
         if self.count.get() == ROOM {
             self.thin_out();
-            if !nth.is_multiple_of(self.every.get()) {
+            if !is_kept() {
                 return;
             }
         }
@@ -77,7 +79,7 @@ impl Ring {
             began: v.began,
             arrived: if v.level == 0 { left } else { v.arrived },
             left,
-            runtime: v.runtime,
+            runtime: v.runtime(),
             segment: segment.unwrap_or(u32::MAX),
             number: number as u16,
             level: v.level as u16,
@@ -86,6 +88,7 @@ impl Ring {
         self.count.set(n + 1);
     }
 
+    #[cold]
     fn thin_out(&self) {
         let every = self.every.get() * 2;
         let mut n = 0;

@@ -8,7 +8,7 @@ use core::sync::atomic::Ordering::Relaxed;
 /// "PROMPLIV", as the first word of the file.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"PROMPLIV");
 /// Version of the layout: another one is another layout.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 /// Bytes of a module's path; longer ones lose their beginning.
 pub const PATH: usize = 440;
 /// Bytes of a build id.
@@ -157,6 +157,17 @@ row! {
         wall_ns,
         /// Visits lived a second time after a rollback.
         visits_again,
+        /// As `visits`, of teams with another primary thread than the one that wrote the above; what is read
+        /// as [`SegmentRead`] has these added there.
+        others_visits,
+        /// Of `tp_ns`.
+        others_tp_ns,
+        /// Of `mean_ns`.
+        others_mean_ns,
+        /// Of `least_wait_ns`.
+        others_least_wait_ns,
+        /// Of `wall_ns`.
+        others_wall_ns,
     }
 }
 
@@ -239,7 +250,7 @@ impl Tables {
 const _: () = {
     assert!(size_of::<Header>() == 256);
     assert!(size_of::<Module>() == 512);
-    assert!(size_of::<SegmentRow>() == 128);
+    assert!(size_of::<SegmentRow>() == 192);
     assert!(size_of::<ThreadRow>() == 64);
     assert!(size_of::<Cell>() == 64);
 };

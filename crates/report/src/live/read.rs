@@ -138,7 +138,8 @@ impl<'a> View<'a> {
                 .collect(),
             segments: (0..segments)
                 .filter_map(|i| {
-                    SegmentRead::at(self.words, at(fixed.segments_at, i, size_of::<SegmentRow>()))
+                    let at = at(fixed.segments_at, i, size_of::<SegmentRow>());
+                    SegmentRead::at(self.words, at).map(SegmentRead::whole)
                 })
                 .collect(),
             threads: (0..threads)
@@ -171,6 +172,26 @@ impl<'a> View<'a> {
             module: String::from_utf8_lossy(&text(path, path_length, PATH)).into_owned(),
             build_id: text(id, id_length, BUILD_ID).iter().map(|b| format!("{b:02x}")).collect(),
             offset: 0,
+        }
+    }
+}
+
+impl SegmentRead {
+    /// With what the others' teams have measured added to the rest.
+    fn whole(self) -> Self {
+        let sum = u64::wrapping_add;
+        Self {
+            visits: sum(self.visits, self.others_visits),
+            tp_ns: sum(self.tp_ns, self.others_tp_ns),
+            mean_ns: sum(self.mean_ns, self.others_mean_ns),
+            least_wait_ns: sum(self.least_wait_ns, self.others_least_wait_ns),
+            wall_ns: sum(self.wall_ns, self.others_wall_ns),
+            others_visits: 0,
+            others_tp_ns: 0,
+            others_mean_ns: 0,
+            others_least_wait_ns: 0,
+            others_wall_ns: 0,
+            ..self
         }
     }
 }
