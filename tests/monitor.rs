@@ -112,6 +112,17 @@ fn all_shapes_of_teams() {
     let inner = r.segments.iter().filter(|s| s.level == Some(2));
     // 40 regions of two threads, in each of which two inner ones begin: their barrier and their end.
     assert!(inner.clone().count() == 2 && inner.clone().all(|s| s.visits == 80 && s.threads == 2), "{r:#?}");
+    // 40 times three threads of the program's own, which begin three regions each at the same place at the
+    // same time: no visit is lost, and the mean of two threads' busy times is half of their sum.
+    let (_, r) = watched(&exe, &["threads", "40"], "segments", &[]);
+    let of_regions: Vec<&Segment> = r.segments.iter().filter(|s| s.level == Some(1)).collect();
+    assert_eq!(of_regions.iter().map(|s| s.visits).sum::<u64>(), 360, "{r:#?}");
+    for s in of_regions {
+        let on_average = (s.busy_s.iter().sum::<f64>() + s.stolen_s.iter().sum::<f64>()) / 2.0;
+        let mean = s.tp_s - s.gain_s;
+        // A nanosecond a visit is lost to rounding.
+        assert!((mean - on_average).abs() < 1e-6 + 0.001 * on_average, "{mean} s, {on_average} s: {s:#?}");
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use common::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// The tool.
 fn recorder() -> PathBuf {
@@ -325,6 +326,26 @@ fn a_tool_is_told_of_regions() {
     let r = Record::of(&build("npb/cg.c", &[]), &["S"], &[("OMP_NUM_THREADS", "3")]);
     r.check();
     assert!(r.calls.iter().filter(|c| c.name == "parallel_begin").all(|c| c.n("asked") == 3));
+}
+
+#[test]
+fn leagues() {
+    let r = more("league", &[]);
+    // The league, which has three initial tasks and no barrier, and three regions of two.
+    let own = plain(&[("implicit_task", 3), ("implicit_task end", 3)]);
+    are(&r, &[regions(4, 6, 1), own, syncs(5, 3), tasks(3)], &[]);
+    let league: Vec<_> =
+        r.calls.iter().filter(|c| c.name == "parallel_begin" && c.hex("flags") == 0x4000_0002).collect();
+    let [begun] = league[..] else { panic!("{league:?}") };
+    assert_eq!(begun.n("asked"), 3);
+    let its = |c: &&Call| c.name == "implicit_task" && !c.end && c.word("region") == begun.word("region");
+    let teams: Vec<_> = r.calls.iter().filter(its).collect();
+    let how = |c: &&Call| (c.n("index"), c.n("size"), c.word("flags").to_string());
+    assert_eq!(teams.iter().map(how).collect::<Vec<_>>(), [0, 1, 2].map(|i| (i, 3, "1".to_string())));
+    // The regions are encountered by the teams' own tasks, one each.
+    let inner = r.calls.iter().filter(|c| c.name == "parallel_begin" && c.hex("flags") != 0x4000_0002);
+    let by: Vec<_> = inner.map(|c| c.n("task")).collect();
+    assert_eq!(by, teams.iter().map(|c| c.n("task")).collect::<Vec<_>>());
 }
 
 #[test]
@@ -706,24 +727,28 @@ fn archer_finds_the_races_and_nothing_else() {
     }
 }
 
-/// What EZTrace has recorded of a part of c-tests/observe/events.c: how often threads have entered what.
-fn eztraced(which: &str) -> Option<BTreeMap<String, usize>> {
+/// What EZTrace records of a program under promp or, linked with it, under libomp: how often threads have
+/// entered what. `None`: one of them is not there.
+fn eztraced(exe: &Path, args: &[&str], with: Option<&Path>) -> Option<BTreeMap<String, i64>> {
     let there = |name| Command::new(name).arg("--version").output().is_ok();
     if !available("EZTrace (eztrace, otf2-tools)", there("eztrace") && there("otf2-print")) {
         return None;
     }
-    let exe = build("observe/events.c", &[]);
-    let dir = out_dir().join(format!("eztrace-{which}-{}", std::process::id()));
+    static RUNS: AtomicU32 = AtomicU32::new(0);
+    let dir = out_dir().join(format!("eztrace-{}-{}", std::process::id(), RUNS.fetch_add(1, Relaxed)));
     let _ = std::fs::remove_dir_all(&dir);
     let mut c = Command::new("eztrace");
     clean(&mut c);
-    c.arg("-o").arg(&dir).args(["-t", "ompt"]).arg(&exe).arg(which).env("LD_PRELOAD", library());
+    c.arg("-o").arg(&dir).args(["-t", "ompt"]).arg(exe).args(args).env("OMP_NUM_THREADS", "3");
+    if let Some(library) = with {
+        c.env("LD_PRELOAD", library);
+    }
     let run = limited(c, LIMIT);
     if run.err.contains("ptrace") && run.err.contains("not permitted") {
         eprintln!("skipped: EZTrace may not trace here: {}", run.err);
         return None;
     }
-    assert_eq!((run.status, run.hung), (0, false), "{which}: {}", run.err);
+    assert_eq!((run.status, run.hung), (0, false), "{} {args:?}: {}", exe.display(), run.err);
     let exe_name = exe.file_name().and_then(|n| n.to_str()).expect("UTF-8");
     let trace = dir.join(format!("{exe_name}_trace")).join("eztrace_log.otf2");
     let mut c = Command::new("otf2-print");
@@ -741,8 +766,9 @@ fn eztraced(which: &str) -> Option<BTreeMap<String, usize>> {
 
 #[test]
 fn eztrace_records_what_happened() {
-    let are = |which: &str, want: &[(&str, usize)]| {
-        let Some(got) = eztraced(which) else { return };
+    let exe = build("observe/events.c", &[]);
+    let are = |which: &str, want: &[(&str, i64)]| {
+        let Some(got) = eztraced(&exe, &[which], Some(&library())) else { return };
         let want = want.iter().map(|&(name, n)| (name.to_string(), n)).collect();
         assert_eq!(got, want, "{which}");
     };
@@ -755,6 +781,64 @@ fn eztrace_records_what_happened() {
     );
     // A task is entered, and entered again is what was left for it.
     are("taskloops", &[("parallel", 1), ("implicit task", 5), ("implicit barrier", 4), ("task", 2010)]);
+}
+
+/// Programs that EZTrace can record, and what libomp tells more (or less) of them, each time for one of these
+/// reasons:
+/// - a region of one thread: libomp has no barrier at its end;
+/// - the end of a loop or of sections that the runtime hands out is an explicit barrier to libomp;
+/// - sections are loops to it;
+/// - at `copyprivate` it has one barrier more a thread.
+const RECORDED: &[(&str, &[&str], &[(&str, i64)])] = &[
+    ("observe/events.c", &["regions"], &[("implicit barrier", -1)]),
+    ("observe/events.c", &["nested"], &[]),
+    ("observe/events.c", &["loops"], &[("barrier", 4), ("implicit barrier", -4)]),
+    ("observe/events.c", &["sections"], &[("barrier", 4), ("implicit barrier", -4), ("loop", 8)]),
+    ("observe/events.c", &["singles"], &[("barrier", 4)]),
+    ("observe/events.c", &["locks"], &[]),
+    ("observe/events.c", &["ordered"], &[]),
+    ("observe/events.c", &["taskloops"], &[]),
+    ("monitor/shapes.c", &["nested", "5"], &[]),
+    ("monitor/shapes.c", &["sizes", "5"], &[("implicit barrier", -1)]),
+    ("monitor/shapes.c", &["tasks", "5"], &[]),
+    ("monitor/shapes.c", &["regions", "20"], &[]),
+    ("monitor/pairs.c", &["300", "3"], &[]),
+    ("monitor/known.c", &["3", "2"], &[("barrier", 6), ("implicit barrier", -6)]),
+    ("npb/cg.c", &["S"], &[]),
+    ("npb/ep.c", &["S"], &[]),
+    ("npb/ft.c", &["S"], &[]),
+    ("npb/is.c", &["S"], &[]),
+    ("npb/mg.c", &["S"], &[]),
+    ("npb/adi.c", &["S"], &[]),
+];
+
+#[test]
+fn eztrace_records_what_it_does_under_libomp() {
+    let lib = "/usr/lib/llvm-14/lib";
+    if !available("libomp (libomp-14-dev)", Path::new(lib).join("libomp.so").exists()) {
+        return;
+    }
+    let few = if long() { RECORDED.len() } else { 6 };
+    for (source, args, more) in &RECORDED[..few] {
+        let exe = build(source, &[]);
+        // The same program, linked with libomp in libgomp's place.
+        let other = out_dir().join(format!("{}-libomp", exe.file_name().unwrap().display()));
+        let object = other.with_extension("o");
+        let mut c = Command::new("gcc");
+        c.args(["-O2", "-fopenmp", "-w", "-c", "-o"]).arg(&object).arg(root().join("c-tests").join(source));
+        assert_eq!(limited(c, LIMIT).status, 0, "{source}");
+        let mut c = Command::new("gcc");
+        c.arg("-o").arg(&other).arg(&object).arg(format!("-L{lib}")).arg(format!("-Wl,-rpath,{lib}"));
+        c.args(["-lomp", "-lm"]);
+        assert_eq!(limited(c, LIMIT).status, 0, "{source}");
+        let Some(mut got) = eztraced(&exe, args, Some(&library())) else { return };
+        let Some(want) = eztraced(&other, args, None) else { return };
+        for (name, n) in *more {
+            *got.entry(name.to_string()).or_insert(0) += n;
+        }
+        got.retain(|_, n| *n != 0);
+        assert_eq!(got, want, "{source} {args:?}");
+    }
 }
 
 #[test]

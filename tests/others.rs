@@ -191,6 +191,36 @@ fn scikit_learn() {
     assert!(fork.status == 0 && fork.out.contains("child agrees True"), "{fork:?}");
 }
 
+/// Its page says by the names of scikit-learn's functions where the time goes.
+#[test]
+fn scikit_learn_has_a_page_with_names() {
+    let Some(python) = python_with("sklearn") else { return };
+    let at = Scratch::new("sklearn-page");
+    let (report, page) = (at.path("report.json"), at.path("page.html"));
+    let (report, page) = (report.to_str().unwrap(), page.to_str().unwrap());
+    let cli = |args: &[&str]| {
+        let mut c = Command::new(library().with_file_name("promp"));
+        clean(&mut c);
+        c.args(args).env("OPENBLAS_NUM_THREADS", "1").current_dir(root().join("c-tests/others"));
+        limited(c, LIMIT)
+    };
+    let fit = "from kmeans import fit; print(fit())";
+    let ran = ["run", "--monitor", "--threads", "2", "--report", report, "--"];
+    let run = cli(&[&ran[..], &[python.to_str().unwrap(), "-c", fit]].concat());
+    assert_eq!(run.status, 0, "{}", run.err);
+    let made = cli(&["report", report, "--html", page]);
+    assert_eq!(made.status, 0, "{made:?}");
+    let json = cli(&["report", report, "--json"]);
+    let r: promp_report::Report = serde_json::from_str(&json.out).expect("JSON");
+    let regions: Vec<_> = r.segments.iter().filter(|s| s.level == Some(1)).collect();
+    let text = std::fs::read_to_string(page).expect("the page");
+    // Cython's names are shown as those of the Python functions they come from.
+    assert!(text.contains("sklearn.cluster._k_means_"), "no segment of k-means: {regions:#?}");
+    // Wheels have no lines: the file and the offset in it stand for them.
+    let placed = |s: &promp_report::Segment| s.begin.as_ref().is_some_and(|b| b.offset != 0);
+    assert!(regions.iter().all(|s| placed(s) && s.function.is_some()), "{regions:#?}");
+}
+
 /// A Python program is rolled back with the threads of its own, and has the same results.
 fn python_rolls_back(python: &Path, args: &[&str], env: (&str, &str), mtbf: &str, s: &Scratch) {
     let want = reference(python, args, &[THREADS, env]);

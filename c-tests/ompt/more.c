@@ -90,6 +90,23 @@ static void newer(void) {
     }
 }
 
+/* Tasks of the initial task that calls it, whatever that is of. */
+static void __attribute__((noinline)) have_a_task(void) {
+#pragma omp task
+    sink = 2;
+#pragma omp taskwait
+}
+
+/* A league of three teams, in each of which a region of two threads begins, and a task. */
+static void league(void) {
+#pragma omp teams num_teams(3)
+    {
+#pragma omp parallel num_threads(2)
+        sink = 1;
+        have_a_task();
+    }
+}
+
 /* Threads of the program's own; each has a region. */
 static void *of_a_thread(void *arg) {
 #pragma omp parallel num_threads(2)
@@ -110,7 +127,7 @@ int main(int argc, char **argv) {
         void (*run)(void);
     } all[] = {{"dependences", dependences}, {"target", target},         {"directives", directives},
                {"control", control},         {"first_lock", first_lock}, {"newer", newer},
-               {"threads", threads}};
+               {"threads", threads},         {"league", league}};
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
         if (argc > 1 && !strcmp(argv[1], all[i].name)) all[i].run();
     return 0;

@@ -1,6 +1,7 @@
 //! The teams construct on the host: a league of initial teams, one after another.
 
 use crate::fault::save::{self, SaveKind};
+use crate::observe::event::Event;
 use crate::stub;
 use crate::team::region;
 use crate::team::thread::{Thread, current};
@@ -28,11 +29,15 @@ extern "C" fn teams_reg(func: usize, data: usize, num_teams: u32, thread_limit: 
         (n, _) => n,
     };
     let inside = task.icvs.get();
+    thr.tell(Event::LeagueBegin { teams: n, function: func });
     for i in 0..n {
         thr.set_league((i, n));
+        thr.tell(Event::InitialBegin { number: i, teams: n });
         region::activate(thr, (func, data), (0, 0));
+        thr.tell(Event::InitialEnd { number: i });
         thr.set_icvs(inside);
     }
+    thr.tell(Event::LeagueEnd);
     thr.set_league(league);
     thr.set_icvs(before);
     save::point(thr, SaveKind::After(0));

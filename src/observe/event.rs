@@ -287,6 +287,16 @@ events! {
     /// It ends.
     MaskedEnd;
 
+    /// A league of `teams` teams begins on the host: the thread that encounters it executes one after the
+    /// other.
+    LeagueBegin { teams: u32, function: usize };
+    /// The initial task of one of them begins.
+    InitialBegin { number: u32, teams: u32 };
+    /// It ends.
+    InitialEnd { number: u32 };
+    /// The league has ended.
+    LeagueEnd;
+
     /// A lock is made.
     LockInit { mutex: Mutex, at: usize } by mutex: Mutex;
     /// A lock's end.

@@ -190,8 +190,16 @@ pub fn reference(exe: &Path, args: &[&str], env: &[(&str, &str)]) -> Run {
 pub fn promp(exe: &Path, args: &[&str], env: &[(&str, &str)]) -> Run {
     let mut c = Command::new(exe);
     clean(&mut c);
-    c.args(args).env("LD_PRELOAD", library()).envs(env.iter().copied());
+    c.args(args).env("LD_PRELOAD", library()).envs(everywhere()).envs(env.iter().copied());
     limited(c, LIMIT)
+}
+
+/// Settings that all runs under promp get that do not set them otherwise: PROMP_TEST_WITH, as in
+/// "PROMP_MONITOR=trace;PROMP_TUNE=on". With that all sweeps are sweeps with it.
+pub fn everywhere() -> Vec<(String, String)> {
+    let text = std::env::var("PROMP_TEST_WITH").unwrap_or_default();
+    let all = text.split(';').filter(|s| !s.is_empty());
+    all.map(|s| s.split_once('=').expect("VARIABLE=value")).map(|(k, v)| (k.into(), v.into())).collect()
 }
 
 /// No run of a test takes this long unless it hangs.

@@ -108,7 +108,7 @@ values! {
     /// `ompt_thread_t`.
     thread { INITIAL = 1, WORKER = 2, }
     /// `ompt_parallel_flag_t`.
-    parallel { INVOKER_RUNTIME = 2, TEAM = 0x8000_0000, }
+    parallel { INVOKER_RUNTIME = 2, LEAGUE = 0x4000_0000, TEAM = 0x8000_0000, }
     /// `ompt_task_flag_t`.
     task {
         INITIAL = 1,
@@ -249,14 +249,15 @@ use crate::observe::event::{Row, Set};
 callbacks! {
     thread_begin = 1, Always, [ThreadBegin], (kind: u32, thread: DataPtr);
     thread_end = 2, Always, [ThreadEnd], (thread: DataPtr);
-    parallel_begin = 3, Always, [ParallelBegin], (
+    parallel_begin = 3, Always, [ParallelBegin, LeagueBegin], (
         task: DataPtr, frame: *const Frame, parallel: DataPtr, asked: u32, flags: u32, site: usize);
-    parallel_end = 4, Always, [ParallelEnd], (parallel: DataPtr, task: DataPtr, flags: u32, site: usize);
+    parallel_end = 4, Always, [ParallelEnd, LeagueEnd], (
+        parallel: DataPtr, task: DataPtr, flags: u32, site: usize);
     task_create = 5, Always, [TaskCreate], (
         task: DataPtr, frame: *const Frame, new: DataPtr, flags: u32, dependences: i32, site: usize);
     task_schedule = 6, Always, [TaskBegin, TaskEnd, TaskSkipped, TaskFulfil], (
         prior: DataPtr, status: u32, next: DataPtr);
-    implicit_task = 7, Always, [ImplicitBegin, ImplicitEnd], (
+    implicit_task = 7, Always, [ImplicitBegin, ImplicitEnd, InitialBegin, InitialEnd], (
         endpoint: u32, parallel: DataPtr, task: DataPtr, size: u32, index: u32, flags: u32);
     target = 8, Always, [TargetBegin, TargetEnd], (
         kind: u32, endpoint: u32, device: i32, task: DataPtr, target: u64, site: usize);

@@ -28,6 +28,10 @@ pub struct ThreadInfo {
     pub current: Own<Option<&'static TaskInfo>>,
     /// A worker's implicit task.
     pub implicit: TaskInfo,
+    /// The league that it executes, and the initial task of the team that it has come to there.
+    pub league: TeamInfo,
+    /// See `league`.
+    pub initial: TaskInfo,
     /// What it does (`ompt_state_t`), and which lock it waits for.
     pub state: AtomicU32,
     /// See `state`.

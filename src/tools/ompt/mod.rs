@@ -8,6 +8,7 @@
 
 pub mod abi;
 mod info;
+mod league;
 mod load;
 mod points;
 mod target;
@@ -32,6 +33,10 @@ const ALWAYS: Set = Set::of(&[
     Row::ParallelEnd,
     Row::ImplicitBegin,
     Row::ImplicitEnd,
+    Row::LeagueBegin,
+    Row::InitialBegin,
+    Row::InitialEnd,
+    Row::LeagueEnd,
     Row::SyncArrive,
     Row::SyncLeave,
     Row::HelpBegin,

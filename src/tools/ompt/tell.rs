@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 /// A thread to which something happens.
 #[derive(Clone, Copy)]
 pub(super) struct Me {
-    thr: &'static Thread,
+    pub(super) thr: &'static Thread,
     pub(super) info: &'static ThreadInfo,
 }
 
@@ -42,6 +42,10 @@ pub fn told(t: &Told) {
         Event::ParallelEnd { team } => me.parallel_ends(team),
         Event::ImplicitBegin { team } => me.implicit_begins(team),
         Event::ImplicitEnd { .. } => me.implicit_ends(),
+        Event::LeagueBegin { teams, .. } => me.league_begins(teams),
+        Event::InitialBegin { number, teams } => me.initial_begins(number, teams),
+        Event::InitialEnd { number } => me.initial_ends(number),
+        Event::LeagueEnd => me.league_ends(),
         Event::SyncArrive { sync } => me.arrives(sync),
         Event::SyncLeave { sync } => me.goes_on(sync),
         Event::TaskSyncBegin { sync } => me.sync_region(scope::BEGIN, kind_of(sync)),
@@ -229,7 +233,7 @@ impl Me {
     /// Where the runtime was called; 0: nowhere in the program. A function that ends in a jump to the runtime
     /// has not left where that is: its own beginning stands for it (one more, as tools look in front of
     /// return addresses).
-    fn site(self) -> usize {
+    pub(super) fn site(self) -> usize {
         match self.thr.call_site() {
             at if asm::is_trampoline(at) => self.thr.call.get().0 + 1,
             at => at,
@@ -237,7 +241,7 @@ impl Me {
     }
 
     /// The task that the thread executes.
-    fn task(self) -> Option<&'static TaskInfo> {
+    pub(super) fn task(self) -> Option<&'static TaskInfo> {
         self.info.current.get()
     }
 
