@@ -2,8 +2,8 @@
 //! as a whole.
 //!
 //! A thread that comes to the same segments again and again finds them by their call sites among its own
-//! (`recent`), without a lock; it then is some fifteen loads and stores. The team's figures have one writer at
-//! a time as long as all teams that come there have the same primary thread: the first one *owns* them
+//! (`recent`), without a lock; it then is some fifteen loads and stores. The team's figures have one writer
+//! at a time as long as all teams that come there have the same primary thread: the first one *owns* them
 //! (tables.rs). Others add theirs atomically, in words beside.
 
 use super::clock;

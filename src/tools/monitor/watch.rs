@@ -248,8 +248,8 @@ impl Watch {
         self.enter(State::Runtime);
     }
 
-    /// That region has ended, which it left at the last look: serial code from there on, for what lies between
-    /// belongs to nobody else. It began at `site`.
+    /// That region has ended, which it left at the last look: serial code from there on, for what lies
+    /// between belongs to nobody else. It began at `site`.
     pub fn leave_for_serial(&self, thr: &Thread, site: usize) {
         let left = self.last.load(Relaxed);
         self.nested.set(self.nested_in_serial.get());

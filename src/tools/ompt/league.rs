@@ -1,5 +1,5 @@
-//! Leagues: the `teams` construct on the host, as the tool's callbacks have it. It is a region whose tasks are
-//! initial ones, one a team. A thread is in one league at most, so it has room for one.
+//! Leagues: the `teams` construct on the host, as the tool's callbacks have it. It is a region whose tasks
+//! are initial ones, one a team. A thread is in one league at most, so it has room for one.
 
 use super::abi::{call, parallel, scope, state, task};
 use super::tell::Me;
