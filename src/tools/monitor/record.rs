@@ -43,13 +43,15 @@ pub struct Known {
 
 impl Known {
     /// None.
-    pub const NONE: Known = Known {
-        key: Own::new(Key::NONE),
-        segment: Own::new(0),
-        rows: Own::new(None),
-        number: Own::new(u32::MAX),
-        owner: Own::new(Owner::Unknown),
-    };
+    pub const fn none() -> Self {
+        Self {
+            key: Own::new(Key::NONE),
+            segment: Own::new(0),
+            rows: Own::new(None),
+            number: Own::new(u32::MAX),
+            owner: Own::new(Owner::Unknown),
+        }
+    }
 
     /// It is not known any more.
     pub fn forget(&self) {

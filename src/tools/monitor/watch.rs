@@ -124,7 +124,7 @@ impl Watch {
             team: Own::new(None),
             visit: Own::new(Visit::new(0, Sync::Start, 0, 0)),
             slots: Default::default(),
-            recent: [Known::NONE; RECENT],
+            recent: [const { Known::none() }; RECENT],
             before: [const { Own::new(0) }; DEPTH],
             nested: Own::new(0),
             nested_in_serial: Own::new(0),
