@@ -266,6 +266,28 @@ fn regions_of_serial_code() {
     assert!(!kept.exists(), "{}", std::fs::read_to_string(&kept).unwrap_or_default());
 }
 
+/// Regions that one thread goes on to execute are not set up each time. What they inherit is right all the
+/// same, whatever changes it, and they survive the thread that executes them.
+#[test]
+fn regions_of_one_thread_inherit_what_they_should() {
+    let exe = build("tune/alone.c", &[]);
+    assert_eq!(reference(&exe, &["2000"], &[]).out, "right\n");
+    let fewer = [("OMP_DYNAMIC", "true"), ("PROMP_TUNE_THREADS", "fewer"), ("PROMP_TUNE", "on")];
+    let got = promp(&exe, &["2000"], &fewer);
+    assert_eq!((got.status, got.out.as_str()), (0, "right\n"), "{}", got.err);
+    let mut struck = 0;
+    for (i, kind) in ["kill", "crash", "kill", "crash"].iter().enumerate() {
+        let spec = format!("{kind}@thread=0,region={},at=region", 500 + 701 * i);
+        let fault = [("PROMP_REPLAY", "assume"), ("PROMP_FAULT", spec.as_str())];
+        let got = promp(&exe, &["2000"], &[&fewer[..], &fault].concat());
+        struck += u32::from(got.err.contains("thread 0 failed"));
+        // Sums are kept in place: work that cannot be repeated is refused, never wrong.
+        let right = got.status == 70 || (got.status, got.out.as_str()) == (0, "right\n");
+        assert!(right && !got.hung, "{spec}: {} {} {}", got.status, got.out, got.err);
+    }
+    assert!(struck > 0);
+}
+
 /// The command: runs, keeps, shows.
 #[test]
 fn the_command_runs_and_shows() {

@@ -121,7 +121,8 @@ fn text(tool: &str, args: &[&str]) -> String {
 /// The library's functions that have frame information: begin and end, and where the offset of the frame from
 /// rsp changes, and to what. None: the frame is found by another register.
 type Offset = Option<i64>;
-fn frames() -> Vec<(u64, u64, Vec<(u64, Offset)>)> {
+type Moves = Vec<(u64, Offset)>;
+fn frames() -> Vec<(u64, u64, Moves)> {
     let hex = |s: &str| u64::from_str_radix(s.trim(), 16);
     let mut all = Vec::new();
     for l in text("readelf", &["-wF"]).lines() {

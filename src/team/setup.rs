@@ -66,22 +66,45 @@ pub fn team_for(thr: &'static Thread, call: usize, threads: u32, flags: u32) -> 
             return (team, true);
         }
     }
-    (set_up(thr, call, asked), false)
+    set_up(thr, call, asked)
 }
 
-/// The team of a region whose number of threads the tuner decides about; `None`: it does not.
+/// How many regions a thread remembers that it executes alone.
+pub const ALONE: usize = 8;
+
+/// Where region `call` is remembered.
+fn place_of(call: usize) -> usize {
+    (call >> 4) % ALONE
+}
+
+/// The team of `thr` alone, if it is still as it was set up, and the tuner goes on having this region
+/// executed by it.
+fn alone_again(thr: &'static Thread, call: usize, asked: Asked) -> Option<&'static Team> {
+    let (was_asked, since) = thr.alone_as.get()?;
+    let team = thr.alone.get()?;
+    let (known, site) = thr.alone_in.peek()[place_of(call)];
+    let same = known == call && was_asked == asked && since == team.primary.since.get();
+    if !same || !thr.is_in(team.parent_task.get()) || team.is_cancelled() || !regions::stays_alone(site) {
+        return None;
+    }
+    thr.prepared.set(Some((team.member(0), since)));
+    Some(team)
+}
+
+/// The team of a region whose number of threads the tuner decides about, and where it keeps what it knows of
+/// the region if that has one thread; `None`: it does not.
 #[cold]
 #[inline(never)]
-fn as_tuned(thr: &'static Thread, call: usize, wanted: u32) -> Option<&'static Team> {
+fn as_tuned(thr: &'static Thread, call: usize, wanted: u32) -> Option<(&'static Team, Option<u16>)> {
     let dynamic = thr.task().icvs.get().dynamic;
     if thr.team().level.get() != 0 || wanted < 2 || !regions::any(dynamic) {
         return None;
     }
-    let (fed, measured) = regions::threads(call, wanted, dynamic);
-    let team = if fed == 1 { alone(thr) } else { assemble(thr, fed) };
+    let fed = regions::threads(call, wanted, dynamic);
+    let team = if fed.threads == 1 { alone(thr) } else { assemble(thr, fed.threads) };
     // Taken by the region's end.
-    team.primary.measured.set(measured);
-    Some(team)
+    team.primary.measured.set(fed.measured);
+    Some((team, fed.site.filter(|_| fed.threads == 1)))
 }
 
 /// Is `thr` prepared for regions of setting-up `since` as member `m`?
@@ -91,8 +114,13 @@ pub fn is_prepared(thr: &'static Thread, m: &'static Member, since: u64) -> bool
 }
 
 #[inline(never)]
-fn set_up(thr: &'static Thread, call: usize, asked: Asked) -> &'static Team {
+fn set_up(thr: &'static Thread, call: usize, asked: Asked) -> (&'static Team, bool) {
     let g = globals();
+    if g.promp.constructs == Constructs::Tuned
+        && let Some(team) = alone_again(thr, call, asked)
+    {
+        return (team, true);
+    }
     join::settle();
     let outer = thr.member();
     let outer_team = outer.team();
@@ -103,7 +131,7 @@ fn set_up(thr: &'static Thread, call: usize, asked: Asked) -> &'static Team {
         _ => None,
     };
     let tuned = chosen.is_some();
-    let team = chosen.unwrap_or_else(|| assemble(thr, wanted));
+    let (team, site) = chosen.unwrap_or_else(|| (assemble(thr, wanted), None));
     let n = team.size();
     team.way.update(Way::of(n));
     team.primary.parent.set(Some(outer));
@@ -146,18 +174,30 @@ fn set_up(thr: &'static Thread, call: usize, asked: Asked) -> &'static Team {
         }
     }
     // Workers may have been made for it.
-    team.primary.asked.set(Asked { workers: pool::workers(), ..asked });
+    let asked = Asked { workers: pool::workers(), ..asked };
+    team.primary.asked.set(asked);
     team.primary.since.set(team.primary.since.get() + 1);
+    let since = team.primary.since.get();
     // An implicit task begins anew with each region, and its thread is prepared for that one then.
     let again = core::ptr::eq(task, &outer.implicit)
         && (thr.depth.get() as usize) < HOT_DEPTH
         && team.vouched.get() == 0
         && team.wishes.get() == (0, 0)
-        && icvs.thread_limit == u32::MAX
-        && !tuned
-        && wanted == n;
-    thr.prepared.set(again.then(|| (team.member(0), team.primary.since.get())));
-    team
+        && icvs.thread_limit == u32::MAX;
+    thr.prepared.set((again && !tuned && wanted == n).then(|| (team.member(0), since)));
+    if let Some(site) = site {
+        // Others that ask for the same are not executed by it.
+        team.primary.asked.set(Asked { workers: u32::MAX, ..asked });
+        let mut known = match thr.alone_as.get() {
+            Some((before, _)) if before == asked => thr.alone_in.get(),
+            // What is known is of other teams.
+            _ => [(0, 0); ALONE],
+        };
+        known[place_of(call)] = (call, site);
+        thr.alone_in.set(known);
+        thr.alone_as.set(again.then_some((asked, since)));
+    }
+    (team, false)
 }
 
 /// A region of `team` has ended.

@@ -9,6 +9,7 @@ use super::event::Patience;
 use super::member::Member;
 use super::room::{self, Waker};
 use super::said::Said;
+use super::setup::{ALONE, Asked};
 use super::team::Team;
 use crate::fault::save::Save;
 use crate::fault::verify::Check;
@@ -74,6 +75,10 @@ pub struct Thread {
     pub hot: Own<[Option<&'static Team>; HOT_DEPTH]>,
     /// The team for regions that it executes alone though more threads could (setup.rs).
     pub alone: Own<Option<&'static Team>>,
+    /// What that was set up for (setup.rs).
+    pub alone_as: Own<Option<(Asked, u64)>>,
+    /// Regions that it has executed so, by their functions, and where the tuner keeps what it knows of them.
+    pub alone_in: Own<[(usize, u16); ALONE]>,
     /// The membership, and the number of the setting-up, that it is prepared for: see setup.rs.
     pub prepared: Own<Option<(&'static Member, u64)>>,
     /// Depth of regions this thread is the primary of.
@@ -161,6 +166,8 @@ impl Thread {
             call: Own::new((0, 0)),
             hot: Own::new([None; HOT_DEPTH]),
             alone: Own::new(None),
+            alone_as: Own::new(None),
+            alone_in: Own::new([(0, 0); ALONE]),
             prepared: Own::new(None),
             depth: Own::new(0),
             host: AtomicU32::new(0),
@@ -258,6 +265,7 @@ impl Thread {
     #[inline]
     pub fn unprepare(&self) {
         self.prepared.set(None);
+        self.alone_as.set(None);
     }
 
     /// Replaces the current task's ICVs.

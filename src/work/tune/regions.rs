@@ -4,7 +4,7 @@
 //!
 //! Only regions outside of others. A region is executed by all, by half, …, by one, in turn, and then by as
 //! many as are best; one thread alone has a team of its own, so that the workers stay where they are. Such
-//! regions are set up each time.
+//! regions are set up each time; but not those that one thread goes on to execute (team/setup.rs).
 
 use super::site::{self, Key};
 use crate::icv::tune::Threads;
@@ -35,10 +35,24 @@ pub fn any(dynamic: bool) -> bool {
     MADE.load(Relaxed) || (dynamic && globals().promp.tune.threads == Threads::Fewer)
 }
 
-/// With how many threads to execute the region of outlined function `call`, which would get `n`; and what
-/// `ended` is to be told.
+/// What a region gets.
+pub struct Fed {
+    /// So many threads.
+    pub threads: u32,
+    /// Where what is known of it is kept.
+    pub site: Option<u16>,
+    /// What [`ended`] is to be told.
+    pub measured: Option<(u16, u64)>,
+}
+
+/// Does the region of this site go on being executed by one thread, without being measured this time?
+pub fn stays_alone(site: u16) -> bool {
+    site::by_index(site).stays_alone()
+}
+
+/// With how many threads to execute the region of outlined function `call`, which would get `n`.
 #[cold]
-pub fn threads(call: usize, n: u32, dynamic: bool) -> (u32, Option<(u16, u64)>) {
+pub fn threads(call: usize, n: u32, dynamic: bool) -> Fed {
     let key = Key { at: call, class: 0, threads: n, own: Schedule::BLOCKS, what: What::Region };
     let search = || {
         let made = || maps::function_name(call).is_some_and(|f| f.contains(MARK));
@@ -48,10 +62,12 @@ pub fn threads(call: usize, n: u32, dynamic: bool) -> (u32, Option<(u16, u64)>) 
             Search::new(n, Schedule::BLOCKS, May { schedule: false, threads: false })
         }
     };
-    let Some((index, site)) = site::find(key, search) else { return (n, None) };
+    let Some((index, site)) = site::find(key, search) else {
+        return Fed { threads: n, site: None, measured: None };
+    };
     let (choice, plan) = site.next(1);
     let threads = if choice.threads == 0 { n } else { choice.threads.min(n) };
-    (threads, plan.map(|_| (index, time::now_ns())))
+    Fed { threads, site: Some(index), measured: plan.map(|_| (index, time::now_ns())) }
 }
 
 /// A measured region of `team` has ended.

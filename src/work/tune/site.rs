@@ -168,6 +168,18 @@ impl Site {
         (plan.choice, Some(plan))
     }
 
+    /// Does an execution that begins, of a region, go by the choice of one thread alone, and is it not to be
+    /// measured? If so, it has been counted.
+    pub fn stays_alone(&self) -> bool {
+        let w = self.word.load(Relaxed);
+        let settled = w & FLAGS == SETTLED && Choice::unpack(w & !FLAGS).threads == 1;
+        if !settled || self.executions.load(Relaxed).is_multiple_of(SELDOM) {
+            return false;
+        }
+        self.executions.fetch_add(1, Relaxed);
+        true
+    }
+
     /// The measured construct is to be profiled.
     pub fn begin_profile(&self, total: u64) {
         self.by_cpu.set(self.took.load(Relaxed) > LONG_ENOUGH);
