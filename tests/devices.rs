@@ -118,10 +118,16 @@ fn variables_of_devices() {
         ("OMP_DYNAMIC_DEV_0", "true"),
         ("OMP_THREAD_LIMIT", "8"),
         ("OMP_THREAD_LIMIT_DEV", "9"),
+        ("OMP_NUM_TEAMS", "11"),
+        ("OMP_NUM_TEAMS_DEV_1", "12"),
+        ("OMP_TEAMS_THREAD_LIMIT_DEV", "6"),
+        ("OMP_TEAMS_THREAD_LIMIT_DEV_0", "3"),
     ];
     let r = promp(&exe, &[], &env);
-    // Threads, active levels, limit, dynamic, schedule (2 dynamic, 3 guided); the last is the host.
-    let want = "0: 5 4 9 1 3,3\n1: 7 4 9 0 3,3\n2: 2 4 8 0 2,1\n";
+    // Threads, active levels, limit, dynamic, schedule (2 dynamic, 3 guided), teams and threads of each,
+    // limit in a team; the last is the host.
+    let want = "0: 5 4 9 1 3,3 teams 11 of 3, 3\n1: 7 4 9 0 3,3 teams 12 of 6, 6\n\
+                2: 2 4 8 0 2,1 teams 11 of 0, 8\n";
     assert_eq!((r.status, r.out.as_str()), (0, want), "{}", r.err);
 }
 

@@ -86,3 +86,22 @@ fn all_memory_is_every_address() {
         assert_eq!((run.status, run.out.as_str()), (0, "right\n"), "{threads}: {run:?}");
     }
 }
+
+#[test]
+fn maps_as_newer_compilers_write_them() {
+    let exe = build("newer/maps.c", &[]);
+    for devices in ["none", "separate", "separate,guard"] {
+        let how = if devices == "none" { "host" } else { "device" };
+        let run = promp(&exe, &[how], &[("PROMP_DEVICES", devices)]);
+        assert_eq!((run.status, run.out.as_str()), (0, "right\n"), "{devices}: {}", run.err);
+        for what in ["map", "update", "exit"] {
+            let run = promp(&exe, &[what], &[("PROMP_DEVICES", devices)]);
+            if devices == "none" {
+                assert_eq!((run.status, run.out.as_str()), (0, "right\n"), "{what}: {}", run.err);
+            } else {
+                let says = "present clause: not present on the device";
+                assert!(run.status == 70 && run.err.contains(says), "{what}: {run:?}");
+            }
+        }
+    }
+}

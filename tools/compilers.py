@@ -20,6 +20,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+HOME = ROOT / "target/compilers"
 SNAPSHOT = "/usr/lib/gcc-snapshot"
 # GCC's version: Debian's suite, packages, folder of its programs, suffix of their names, its libraries.
 COMPILERS = {
@@ -64,12 +65,22 @@ def make_systems(home, wanted):
     return True
 
 
+def own_mounts():
+    """Goes on in a mount namespace of its own: what a System mounts is gone with this program."""
+    if os.geteuid() == 0 and "PROMP_OWN_MOUNTS" not in os.environ:
+        os.environ["PROMP_OWN_MOUNTS"] = "1"
+        os.execvp("unshare", ["unshare", "--mount", sys.executable, *sys.argv])
+
+
 class System:
     """A compiler in its system."""
 
     def __init__(self, home, version):
         suite, _, self.bin, self.suffix, self.libraries = COMPILERS[version]
         self.version, self.root = version, home / suite
+        for folder, kind in [("proc", ["-t", "proc"]), ("sys", ["--rbind"]), ("dev", ["--rbind"])]:
+            if not any((self.root / folder / name).exists() for name in ["self", "kernel", "fd"]):
+                subprocess.run(["mount", *kind, "/" + folder, str(self.root / folder)], check=True)
         self.here = self.root / "promp"
         for folder in ["c-tests", "include"]:
             shutil.copytree(ROOT / folder, self.here / folder, dirs_exist_ok=True)
@@ -77,15 +88,19 @@ class System:
         self.out = self.here / ("gcc" + version)
         self.out.mkdir(exist_ok=True)
 
-    def run(self, command, env, limit):
-        """(status, output, messages) of a command inside; None where it takes too long."""
+    def command(self, command, env, folder="/"):
+        """The command that runs `command` inside, in `folder`."""
         whole = {"PATH": self.bin + ":/usr/bin:/bin", "HOME": "/tmp", **env}
         if self.libraries:
             whole["LD_LIBRARY_PATH"] = self.libraries
         sets = [f"{k}={v}" for k, v in whole.items()]
+        return ["chroot", str(self.root), "/usr/bin/env", "-i", "-C", folder, *sets, *command]
+
+    def run(self, command, env, limit):
+        """(status, output, messages) of a command inside; None where it takes too long."""
         try:
-            done = subprocess.run(["chroot", str(self.root), "/usr/bin/env", "-i", *sets, *command],
-                                  stdin=subprocess.DEVNULL, capture_output=True, timeout=limit)
+            done = subprocess.run(self.command(command, env), stdin=subprocess.DEVNULL, capture_output=True,
+                                  timeout=limit)
         except subprocess.TimeoutExpired:
             return None
         return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
@@ -176,12 +191,13 @@ def kill(system, samples):
 def main():
     raw = argparse.RawDescriptionHelpFormatter
     options = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    options.add_argument("--dir", type=pathlib.Path, default=ROOT / "target/compilers")
+    options.add_argument("--dir", type=pathlib.Path, default=HOME)
     options.add_argument("--gcc", default="14,16,17")
     options.add_argument("--threads", default="1,2,4,8")
     options.add_argument("--only", default="*")
     options.add_argument("--kills", type=int, default=20)
     given = options.parse_args()
+    own_mounts()
     versions = given.gcc.split(",")
     if not make_systems(given.dir, versions):
         return 77

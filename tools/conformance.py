@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
 """GCC's own libgomp test suite under libgomp and under promp.
 
-    tools/conformance.py fetch DIR              download and unpack the suite of Debian's gcc-12 source package into DIR
+    tools/conformance.py fetch DIR [--package gcc-16 --suite sid]
+                                                download and unpack the suite of Debian's gcc-12 source
+                                                package into DIR
     tools/conformance.py build DIR [-j N] [--drivers FOLDER]
                                                 build its run-type tests for C, C++ and Fortran; with --drivers by the promp-cc,
                                                 promp-c++ and promp-fc found there, OpenMP only, as programs that any runtime can run
     tools/conformance.py run DIR NAME [--preload LIB] [--env K=V ...] [-j N] [--timeout S] [--only GLOB] [--driven]
+                                                build and run: with --gcc 14, 16 or 17 by and with that
+                                                compiler in its Debian system (tools/compilers.py), in which
+                                                DIR must lie; libgomp is its own
     tools/conformance.py table DIR REFERENCE NAME...   compare runs, as Markdown
 
 Nothing of the suite becomes part of this project: it is unpacked outside the tree.
@@ -17,10 +22,13 @@ import fnmatch
 import glob
 import json
 import os
+import pathlib
 import re
 import subprocess
 import sys
 import time
+
+import compilers
 
 FORTRAN = (".f90", ".f", ".F90", ".F", ".f95", ".f03", ".f08")
 OPENMP = ["-fopenmp", "-foffload=disable"]
@@ -41,20 +49,12 @@ UNSUPPORTED = r"offload_device|nvptx|gcn|vect_simd|avx512|cuda|ia32|sync_int_lon
 
 
 def fetch(a):
-    os.makedirs(a.dir, exist_ok=True)
-    sources = "/etc/apt/sources.list.d/promp-conformance.sources"
-    base = open("/etc/apt/sources.list.d/debian.sources").read()
-    open(sources, "w").write(base.replace("Types: deb\n", "Types: deb-src\n"))
-    try:
-        subprocess.run(["apt-get", "update", "-qq"], check=True)
-        subprocess.run(["apt-get", "source", "--download-only", "-qq", "gcc-12"], cwd=a.dir, check=True)
-    finally:
-        os.unlink(sources)
-        subprocess.run(["apt-get", "update", "-qq"])
-    outer = glob.glob(a.dir + "/gcc-12_*.orig.tar.gz")[0]
-    subprocess.run(["tar", "xzf", outer, "--wildcards", "*/gcc-12*.tar.xz"], cwd=a.dir, check=True)
-    inner = os.path.relpath(glob.glob(a.dir + "/gcc-12*/gcc-12*.tar.xz")[0], a.dir)
-    subprocess.run(["tar", "xJf", inner, "--wildcards", "*/libgomp/testsuite/*"], cwd=a.dir, check=True)
+    folder = os.path.abspath(a.dir)
+    tool = os.path.join(os.path.dirname(os.path.abspath(__file__)), "debian_source.sh")
+    subprocess.run([tool, "--only", "*/gcc-*.tar.xz", "--suite", a.suite, folder, a.package], check=True)
+    inner = glob.glob(f"{folder}/{a.package}/gcc-*.tar.xz")[0]
+    subprocess.run(["tar", "xJf", inner, "--wildcards", "*/libgomp/testsuite/*"], cwd=folder, check=True)
+    os.unlink(inner)
 
 
 def words(text):
@@ -110,25 +110,66 @@ def one(path, base, sub, compiler, always):
     return t if kind == "run" else None
 
 
+class Here:
+    """The machine itself."""
+
+    drivers = {"gcc": "gcc", "g++": "g++", "gfortran": "gfortran"}
+
+    def inside(self, path):
+        return os.path.abspath(path)
+
+    def command(self, command, env, folder):
+        keep = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "GOMP_", "PROMP_", "LD_"))}
+        return ["env", "-i", "-C", folder, *(f"{k}={v}" for k, v in {**keep, **env}.items()), *command]
+
+
+class There:
+    """A newer compiler in its Debian system."""
+
+    def __init__(self, version):
+        compilers.own_mounts()
+        self.system = compilers.System(compilers.HOME, version)
+        self.drivers = {n: f"{self.system.bin}/{n}{self.system.suffix}" for n in Here.drivers}
+        self.command = self.system.command
+
+    def inside(self, path):
+        """How the file is called there."""
+        return "/" + str(pathlib.Path(path).resolve().relative_to(self.system.root.resolve()))
+
+
+def place(a):
+    return There(a.gcc) if a.gcc else Here()
+
+
+def names(a, what):
+    """A file of this compiler's among those of others."""
+    return os.path.join(a.dir, (f"gcc{a.gcc}-" if a.gcc else "") + what)
+
+
 def build(a):
     suites = glob.glob(a.dir + "/*/libgomp/testsuite")
     if not suites:
         sys.exit(f"{a.dir}: no libgomp/testsuite; run `fetch` first")
-    bin = a.dir + ("/bin-driven/" if a.drivers else "/bin/")
+    there = place(a)
+    bin = names(a, "bin-driven" if a.drivers else "bin")
     os.makedirs(bin, exist_ok=True)
 
     def make(t):
         if t["skip"] or a.drivers and "-fopenacc" in t["opts"]:
             return t, "skipped"
-        exe = t["exe"] = os.path.abspath(bin + t["name"].replace("/", "__"))
+        exe = t["exe"] = os.path.abspath(os.path.join(bin, t["name"].replace("/", "__")))
         if os.path.exists(exe):
             return t, "built"
         work = exe + ".dir"
         os.makedirs(work, exist_ok=True)
-        compiler = [os.path.join(os.path.abspath(a.drivers), DRIVERS[t["cc"]]), "-fno-promp-runtime"] if a.drivers else [t["cc"]]
-        cmd = [*compiler, *t["opts"], *(["-J", work] if t["cc"] == "gfortran" else []), "-I", t["dir"], "-w", "-o", exe]
+        compiler = [there.drivers[t["cc"]]]
+        if a.drivers:
+            compiler = [os.path.join(os.path.abspath(a.drivers), DRIVERS[t["cc"]]), "-fno-promp-runtime"]
+        modules = ["-J", there.inside(work)] if t["cc"] == "gfortran" else []
+        cmd = [*compiler, *t["opts"], *modules, "-I", there.inside(t["dir"]), "-w", "-o", there.inside(exe)]
+        cmd += [there.inside(s) if os.path.exists(s) else s for s in t["srcs"]] + ["-lm"]
         try:
-            r = subprocess.run(cmd + [os.path.abspath(s) for s in t["srcs"]] + ["-lm"], capture_output=True, timeout=120, cwd=work)
+            r = subprocess.run(there.command(cmd, {}, there.inside(work)), capture_output=True, timeout=300)
         except subprocess.TimeoutExpired:
             return t, "compiler timed out"
         if r.returncode and a.drivers:
@@ -136,28 +177,30 @@ def build(a):
         return t, "built" if r.returncode == 0 else "does not build here"
 
     with concurrent.futures.ThreadPoolExecutor(a.j) as pool:
-        done = list(pool.map(make, plan(suites[0])))
-    json.dump([t for t, s in done if s == "built"], open(a.dir + ("/driven.json" if a.drivers else "/tests.json"), "w"))
+        done = list(pool.map(make, [t for t in plan(suites[0]) if fnmatch.fnmatch(t["name"], a.only)]))
+    with open(names(a, "driven.json" if a.drivers else "tests.json"), "w") as f:
+        json.dump([t for t, s in done if s == "built"], f)
     print(dict(collections.Counter(s for _, s in done)))
 
 
 def run(a):
-    tests = json.load(open(a.dir + ("/driven.json" if a.driven else "/tests.json")))
+    tests = json.load(open(names(a, "driven.json" if a.driven else "tests.json")))
     if a.only:
         tests = [t for t in tests if fnmatch.fnmatch(t["name"], a.only)]
+    there = place(a)
     count = [0]
 
     def go(t):
-        env = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "GOMP_", "PROMP_", "LD_"))}
-        env.update(kv.split("=", 1) for kv in a.env)
+        env = dict(kv.split("=", 1) for kv in a.env)
         env.update(t["env"])
         if a.preload:
-            env["LD_PRELOAD"] = os.path.abspath(a.preload)
+            env["LD_PRELOAD"] = there.inside(a.preload)
         work = t["exe"] + ".dir"
         os.makedirs(work, exist_ok=True)
         start = time.time()
         try:
-            r = subprocess.run([t["exe"]], env=env, capture_output=True, timeout=a.timeout, cwd=work, stdin=subprocess.DEVNULL)
+            command = there.command([there.inside(t["exe"])], env, there.inside(work))
+            r = subprocess.run(command, capture_output=True, timeout=a.timeout, stdin=subprocess.DEVNULL)
             good = (r.returncode != 0) == t["fail"]
             result = "PASS" if good else f"FAIL {r.returncode}"
         except subprocess.TimeoutExpired:
@@ -169,7 +212,7 @@ def run(a):
 
     with concurrent.futures.ThreadPoolExecutor(a.j) as pool:
         results = list(pool.map(go, tests))
-    with open(f"{a.dir}/{a.name}.tsv", "w") as f:
+    with open(names(a, a.name + ".tsv"), "w") as f:
         f.writelines(f"{n}\t{r}\t{s:.2f}\n" for n, r, s in results)
     print(f"{a.name}: {sum(r == 'PASS' for _, r, _ in results)} of {len(results)} pass")
 
@@ -190,7 +233,7 @@ WHY = [
 
 
 def table(a):
-    load = lambda n: dict(line.split("\t")[:2] for line in open(f"{a.dir}/{n}.tsv"))
+    load = lambda n: dict(line.split("\t")[:2] for line in open(names(a, n + ".tsv")))
     runs = {n: load(n) for n in [a.reference, *a.names]}
     ref = runs[a.reference]
     print("| run | pass | of | passes that libgomp has and it has not |\n|---|---|---|---|")
@@ -210,13 +253,16 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     s = p.add_subparsers(required=True)
     c = s.add_parser("fetch"); c.add_argument("dir"); c.set_defaults(do=fetch)
+    c.add_argument("--package", default="gcc-12"); c.add_argument("--suite", default="bookworm")
     c = s.add_parser("build"); c.add_argument("dir"); c.add_argument("-j", type=int, default=os.cpu_count())
-    c.add_argument("--drivers"); c.set_defaults(do=build)
+    c.add_argument("--drivers"); c.add_argument("--gcc"); c.add_argument("--only", default="*")
+    c.set_defaults(do=build)
     c = s.add_parser("run"); c.add_argument("dir"); c.add_argument("name"); c.add_argument("--preload")
     c.add_argument("--env", action="append", default=[]); c.add_argument("-j", type=int, default=os.cpu_count())
     c.add_argument("--timeout", type=float, default=60); c.add_argument("--only"); c.add_argument("--driven", action="store_true")
-    c.set_defaults(do=run)
-    c = s.add_parser("table"); c.add_argument("dir"); c.add_argument("reference"); c.add_argument("names", nargs="+"); c.set_defaults(do=table)
+    c.add_argument("--gcc"); c.set_defaults(do=run)
+    c = s.add_parser("table"); c.add_argument("dir"); c.add_argument("reference"); c.add_argument("names", nargs="+")
+    c.add_argument("--gcc"); c.set_defaults(do=table)
     a = p.parse_args()
     a.do(a)
 

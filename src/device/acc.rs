@@ -155,7 +155,8 @@ pub fn exit(d: &'static Device, items: &Items, queue: Queue) {
     for item in &items.list {
         let finally = matches!(item.kind, FORCE_FROM | DELETE | DELETE_ZERO_LEN);
         match item.kind {
-            DETACH | FORCE_DETACH | STRUCT | ATTACH | ATTACH_ZERO_LEN | ALWAYS_POINTER => {}
+            DETACH | FORCE_DETACH | ATTACH | ATTACH_ZERO_LEN | ALWAYS_POINTER => {}
+            k if is_structure(k) => {}
             _ if item.addr == 0 => {}
             k => {
                 routines::acc_leave(d, item.addr, item.bytes(), copies_from(k), finally, queue);
@@ -189,7 +190,7 @@ pub fn update(d: &'static Device, items: &Items, queue: Queue) {
 }
 
 fn single(addr: usize, size: usize, kind: u8) -> Items {
-    Items { addrs: core::ptr::null_mut(), list: vec![Item { addr, size, kind, align: 8 }] }
+    Items { addrs: core::ptr::null_mut(), slots: Vec::new(), list: vec![Item { addr, size, kind, align: 8 }] }
 }
 
 /// acc_copyin and acc_create: the address on the device.

@@ -83,14 +83,20 @@ pub fn exit_data(device: &'static Device, items: &Items) {
         for item in &items.list {
             let empty = matches!(item.kind, ZERO_LEN | DELETE_ZERO_LEN);
             match item.kind {
-                DETACH | FORCE_DETACH | STRUCT | ALWAYS_POINTER | ATTACH | ATTACH_ZERO_LEN => continue,
+                DETACH | FORCE_DETACH | ALWAYS_POINTER | ATTACH | ATTACH_ZERO_LEN => continue,
+                k if is_structure(k) => continue,
                 k if is_data(k) || is_pointer(k) || empty || matches!(k, DELETE | RELEASE | TO_PSET) => {}
                 k => fail(format_args!("map kind {k:#x} has no meaning where data leave the device")),
             }
             if item.addr == 0 {
                 continue;
             }
-            let Some(key) = s.table.find(item.addr, if empty { 0 } else { item.bytes() }) else { continue };
+            let Some(key) = s.table.find(item.addr, if empty { 0 } else { item.bytes() }) else {
+                if must_be_there(item.kind) {
+                    map::not_there(item);
+                }
+                continue;
+            };
             let all = matches!(item.kind, DELETE | DELETE_ZERO_LEN);
             match held.iter_mut().find(|(k, _)| *k == key) {
                 Some((_, n)) => *n = if all { u64::MAX } else { *n },
@@ -108,8 +114,8 @@ pub fn exit_data(device: &'static Device, items: &Items) {
 }
 
 /// Data move, nothing else changes. What is not there is left out, but for OpenACC's update without
-/// if_present.
-pub fn update(device: &'static Device, items: &Items, queue: Queue, must_be_there: bool) {
+/// if_present (`all`) and OpenMP's with `present`.
+pub fn update(device: &'static Device, items: &Items, queue: Queue, all: bool) {
     let backend = device.backend.as_ref();
     device.with(|s| {
         for item in &items.list {
@@ -119,7 +125,10 @@ pub fn update(device: &'static Device, items: &Items, queue: Queue, must_be_ther
                 continue;
             }
             let Some(key) = s.table.find(item.addr, item.size) else {
-                if must_be_there && forced(item.kind) {
+                if must_be_there(item.kind) {
+                    map::not_there(item);
+                }
+                if all && forced(item.kind) {
                     fail(format_args!(
                         "update: [{:#x}..{:#x}) is not mapped",
                         item.addr,

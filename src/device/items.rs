@@ -34,7 +34,17 @@ pub struct Items {
     pub addrs: *mut usize,
     /// In order.
     pub list: Vec<Item>,
+    /// Where an iterator stands for several items: for each of the list the entry of the compiler's arrays.
+    /// Empty if they are the same.
+    pub slots: Vec<usize>,
 }
+
+/// The size that says that an entry has iterators: its address is that of a list, the number of items and
+/// address and size of each.
+const ITERATED: usize = usize::MAX;
+/// No list on a stack is that long. A pointer that does not depend on the iterators of its clause has their
+/// size, but its own address.
+const LONGEST: usize = 1 << 32;
 
 impl Items {
     /// Of the present interface.
@@ -47,7 +57,54 @@ impl Items {
             let (addr, size, kind) = unsafe { (*addrs.add(i), *sizes.add(i), *kinds.add(i)) };
             Item { addr, size, kind: kind as u8, align: 1 << (kind >> 8).min(20) }
         };
-        Self { addrs, list: (0..n).map(one).collect() }
+        let mut items = Self { addrs, list: (0..n).map(one).collect(), slots: Vec::new() };
+        if items.list.iter().any(|item| item.size == ITERATED) {
+            // SAFETY: by the caller's promise.
+            unsafe { items.iterate() };
+        }
+        items
+    }
+
+    /// Puts every item of an iterator in the place of the entry.
+    ///
+    /// # Safety
+    /// The entries are in the compiler's format.
+    #[cold]
+    unsafe fn iterate(&mut self) {
+        let mut list = Vec::new();
+        for (slot, entry) in core::mem::take(&mut self.list).into_iter().enumerate() {
+            let read = |i: usize| {
+                // SAFETY: a list with that many entries, or a pointer.
+                unsafe { (entry.addr as *const usize).add(i).read_unaligned() }
+            };
+            let count = if entry.size == ITERATED && entry.addr != 0 { Some(read(0)) } else { None };
+            match count {
+                None => list.push((slot, entry)),
+                Some(n) if n >= LONGEST => list.push((slot, Item { size: 0, ..entry })),
+                Some(n) => {
+                    let one = |i| Item { addr: read(2 * i + 1), size: read(2 * i + 2), ..entry };
+                    list.extend((0..n).map(|i| (slot, one(i))));
+                }
+            }
+        }
+        (self.slots, self.list) = list.into_iter().unzip();
+    }
+
+    /// Entry of the compiler's arrays that item `i` comes from.
+    pub fn slot(&self, i: usize) -> usize {
+        self.slots.get(i).copied().unwrap_or(i)
+    }
+
+    /// How many entries the compiler's arrays have, as far as items come from them.
+    pub fn entries(&self) -> usize {
+        self.slots.iter().max().map_or(self.list.len(), |last| last + 1)
+    }
+
+    /// See the function of this name.
+    pub fn private_attach(&self, i: usize) -> Option<usize> {
+        let of = |slot: usize| self.list.iter().enumerate().position(|(j, _)| self.slot(j) == slot);
+        let item = |slot: usize| of(slot).map_or(self.list[i], |j| self.list[j]);
+        private_attach(self.addrs as usize, self.slot(i), &self.list[i], item).and_then(of)
     }
 
     /// Of the first interface (GCC 4.9): kinds are bytes, with the alignment in the upper five bits.
@@ -60,7 +117,7 @@ impl Items {
             let (addr, size, kind) = unsafe { (*addrs.add(i), *sizes.add(i), *kinds.add(i)) };
             Item { addr, size, kind: kind & 7, align: 1 << (kind >> 3).min(20) }
         };
-        Self { addrs, list: (0..n).map(one).collect() }
+        Self { addrs, list: (0..n).map(one).collect(), slots: Vec::new() }
     }
 
     /// How many items from `i` on belong together where data come to stay: a structure and its members, a
@@ -68,7 +125,7 @@ impl Items {
     pub fn group(&self, i: usize) -> usize {
         let (first, rest) = (&self.list[i], &self.list[i + 1..]);
         match first.kind {
-            kinds::STRUCT => {
+            kinds::STRUCT | kinds::STRUCT_UNORDERED => {
                 let members = first.size.min(rest.len());
                 // The pointers among the members are attached behind them.
                 1 + members + rest[members..].iter().take_while(|r| kinds::attaches(r.kind)).count()
@@ -93,8 +150,32 @@ impl Items {
 
     /// Some of them.
     pub fn part(&self, from: usize, n: usize) -> Self {
-        Self { addrs: self.addrs.wrapping_add(from), list: self.list[from..from + n].to_vec() }
+        let addrs = self.addrs.wrapping_add(self.slot(from));
+        Self { addrs, list: self.list[from..from + n].to_vec(), slots: Vec::new() }
     }
+}
+
+/// An attach item whose address lies among the items' own addresses: the pointer in the private copy of
+/// the item with that number, `size` bytes from its beginning, gets the private copy of the item before.
+/// So newer compilers pass Fortran's arrays with descriptors in firstprivate clauses. `None`: it attaches a
+/// pointer of the program.
+pub fn private_attach(addrs: usize, i: usize, item: &Item, of: impl Fn(usize) -> Item) -> Option<usize> {
+    let from = item.addr.checked_sub(addrs)?;
+    let k = from / size_of::<usize>();
+    if k >= i {
+        return None;
+    }
+    let descriptor = of(k);
+    let whole =
+        from % size_of::<usize>() == 0 && item.size.saturating_add(size_of::<usize>()) <= descriptor.size;
+    if !whole || k + 1 >= i || [k, i - 1].iter().any(|&j| of(j).kind != kinds::FIRSTPRIVATE) {
+        super::fail(format_args!(
+            "map kind {:#x} of a private variable is not known in this form: a newer compiler than this \
+             runtime knows has built the program",
+            item.kind
+        ));
+    }
+    Some(k)
 }
 
 /// Launch arguments: num_teams.
@@ -138,6 +219,7 @@ mod tests {
         let item = |kind, addr, size| Item { addr, size, kind, align: 8 };
         let items = Items {
             addrs: core::ptr::null_mut(),
+            slots: Vec::new(),
             list: vec![
                 item(kinds::STRUCT, 100, 2),
                 item(1, 100, 8),

@@ -31,6 +31,8 @@ pub const ZERO_LEN: u8 = 0x0f;
 pub const USE_DEVICE_PTR_IF_PRESENT: u8 = 0x10;
 /// Members of a structure follow.
 pub const STRUCT: u8 = 0x1c;
+/// The same, in any order.
+pub const STRUCT_UNORDERED: u8 = 0x5c;
 /// A pointer in mapped memory gets the address of the item before.
 pub const ALWAYS_POINTER: u8 = 0x1d;
 /// A pointer to a section that may be empty.
@@ -60,12 +62,12 @@ pub fn copies_from(kind: u8) -> bool {
 
 /// ... even if it was there?
 pub fn always_to(kind: u8) -> bool {
-    kind == 0x11 || kind == 0x13
+    matches!(kind, 0x11 | 0x13 | 0x95 | 0x97)
 }
 
 /// ... even if others still use it?
 pub fn always_from(kind: u8) -> bool {
-    kind == 0x12 || kind == 0x13
+    matches!(kind, 0x12 | 0x13 | 0x96 | 0x97)
 }
 
 /// Was it mapped because the construct uses it, not because a clause says so?
@@ -75,7 +77,17 @@ pub fn implicit(kind: u8) -> bool {
 
 /// alloc, to, from and tofrom with their modifiers.
 pub fn is_data(kind: u8) -> bool {
-    matches!(kind, 0..=3 | 0x80..=0x83 | 0x11..=0x13 | 0x60..=0x63)
+    matches!(kind, 0..=3 | 0x80..=0x83 | 0x11..=0x13 | 0x60..=0x63 | 0x95..=0x97)
+}
+
+/// Is it an error if it is not there?
+pub fn must_be_there(kind: u8) -> bool {
+    kind == FORCE_PRESENT || (0x95..=0x97).contains(&kind)
+}
+
+/// Do members of a structure follow?
+pub fn is_structure(kind: u8) -> bool {
+    matches!(kind, STRUCT | STRUCT_UNORDERED)
 }
 
 /// Is it an error if it is there?
@@ -97,7 +109,7 @@ pub fn attaches(kind: u8) -> bool {
 pub fn known(kind: u8) -> bool {
     is_data(kind)
         || matches!(kind, POINTER..=ZERO_LEN | USE_DEVICE_PTR_IF_PRESENT | STRUCT..=DELETE_ZERO_LEN | RELEASE)
-        || matches!(kind, ATTACH..=ATTACH_ZERO_LEN | FORCE_DETACH)
+        || matches!(kind, ATTACH..=ATTACH_ZERO_LEN | FORCE_DETACH | STRUCT_UNORDERED)
 }
 
 /// Stops the program at a kind that this runtime does not know.
@@ -115,9 +127,16 @@ mod tests {
 
     #[test]
     fn directions() {
-        for (kind, to, from) in
-            [(0, 0, 0), (1, 1, 0), (2, 0, 1), (3, 1, 1), (0x83, 1, 1), (0x12, 0, 1), (0x61, 1, 0)]
-        {
+        for (kind, to, from) in [
+            (0, 0, 0),
+            (1, 1, 0),
+            (2, 0, 1),
+            (3, 1, 1),
+            (0x83, 1, 1),
+            (0x12, 0, 1),
+            (0x61, 1, 0),
+            (0x96, 0, 1),
+        ] {
             assert_eq!((copies_to(kind) as i32, copies_from(kind) as i32), (to, from), "{kind:#x}");
         }
         for kind in [POINTER, TO_PSET, DELETE, FIRSTPRIVATE_INT, ZERO_LEN, STRUCT, RELEASE, ATTACH, DETACH] {

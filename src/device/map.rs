@@ -65,6 +65,14 @@ struct Mapping<'a> {
     fresh: BTreeMap<Key, ()>,
 }
 
+/// Stops the program: what a clause says to be there is not.
+pub fn not_there(item: &Item) -> ! {
+    fail(format_args!(
+        "present clause: not present on the device (address {:#x}, {} bytes)",
+        item.addr, item.size
+    ))
+}
+
 /// Maps `items` for a construct. `arguments`: it is a target region, which needs an argument block.
 pub fn map(state: &mut State, backend: &dyn Backend, items: &Items, arguments: bool, queue: Queue) -> Mapped {
     let block = state.table.block(0, false);
@@ -78,7 +86,7 @@ pub fn map(state: &mut State, backend: &dyn Backend, items: &Items, arguments: b
         held: Vec::new(),
         fresh: BTreeMap::new(),
     };
-    let mut fixed = if arguments { 8 * items.list.len() } else { 0 };
+    let mut fixed = if arguments { 8 * items.entries() } else { 0 };
     let (values, units) = m.plan(items, &mut fixed);
     m.place(fixed, units);
     let mut done = m.fill(items, &values);
@@ -91,7 +99,8 @@ pub fn map(state: &mut State, backend: &dyn Backend, items: &Items, arguments: b
         .collect();
     if arguments {
         for (i, v) in values.iter().enumerate() {
-            m.staged[8 * i..8 * i + 8].copy_from_slice(&v.to_ne_bytes());
+            let at = 8 * items.slot(i);
+            m.staged[at..at + 8].copy_from_slice(&v.to_ne_bytes());
         }
     }
     m.flush();
@@ -124,14 +133,11 @@ impl Mapping<'_> {
                     Some(key) => self.use_present(item, key),
                     None => Value::Same,
                 },
-                FORCE_PRESENT => match self.table.find(item.addr, item.size) {
+                k if must_be_there(k) => match self.table.find(item.addr, item.size) {
                     Some(key) => self.use_present(item, key),
-                    None => fail(format_args!(
-                        "present clause: not present on the device (address {:#x}, {} bytes)",
-                        item.addr, item.size
-                    )),
+                    None => not_there(item),
                 },
-                STRUCT => {
+                STRUCT | STRUCT_UNORDERED => {
                     let n = item.size.min(items.list.len() - i - 1);
                     self.plan_structure(
                         &items.list[i + 1..i + 1 + n],
@@ -175,7 +181,7 @@ impl Mapping<'_> {
 
     /// Members lie on the device as on the host, from the first to the last.
     fn plan_structure(&mut self, members: &[Item], values: &mut [Value], units: &mut Vec<Unit>) {
-        let (Some(first), Some(last)) = (members.first(), members.last()) else { return };
+        let Some(start) = members.iter().map(|m| m.addr).min() else { return };
         let found = members.iter().filter(|m| self.table.find(m.addr, m.bytes()).is_some()).count();
         if found > 0 {
             for (m, v) in members.iter().zip(values) {
@@ -199,9 +205,9 @@ impl Mapping<'_> {
             }
             *v = Value::At(key, m.addr);
         }
-        let end = members.iter().map(|m| m.addr + m.bytes()).max().unwrap_or(last.addr);
+        let end = members.iter().map(|m| m.addr + m.bytes()).max().unwrap_or(start);
         let align = members.iter().map(|m| m.align).max().unwrap_or(1);
-        units.push(Unit { start: first.addr, bytes: end - first.addr, align, keys });
+        units.push(Unit { start, bytes: end - start, align, keys });
     }
 
     fn enter(&mut self, key: Key) {
@@ -308,6 +314,7 @@ impl Mapping<'_> {
                     };
                     self.set_pointer(item, to);
                 }
+                ATTACH | ATTACH_ZERO_LEN if self.attach_private(items, i, values) => {}
                 ATTACH | ATTACH_ZERO_LEN => done[i].attached = self.attach(item),
                 _ => {}
             }
@@ -329,7 +336,7 @@ impl Mapping<'_> {
             Value::Same => item.addr,
             Value::InBlock(at) => self.base + at,
             Value::At(key, addr) => self.table.translate(key, addr),
-            Value::Null if item.kind == STRUCT && i + 1 < items.list.len() => {
+            Value::Null if is_structure(item.kind) && i + 1 < items.list.len() => {
                 let first = items.list[i + 1].addr;
                 match self.table.find(first, items.list[i + 1].bytes()) {
                     Some(key) => self.table.translate(key, first).wrapping_sub(first - item.addr),
@@ -363,6 +370,15 @@ impl Mapping<'_> {
             Some(key) => self.write(self.table.translate(key, item.addr), &to.to_ne_bytes()),
             None => fail(format_args!("the pointer at {:#x} is to be set, but is not mapped", item.addr)),
         }
+    }
+
+    /// True if the pointer is one in a private copy, which is made to point to another one.
+    fn attach_private(&mut self, items: &Items, i: usize, values: &[Value]) -> bool {
+        let Some(k) = items.private_attach(i) else { return false };
+        if let (Value::InBlock(at), Value::InBlock(to)) = (values[k], values[i - 1]) {
+            self.write(self.base + at + items.list[i].size, &(self.base + to).to_ne_bytes());
+        }
+        true
     }
 
     /// True if the pointer is attached by this construct: one that is not mapped itself is left alone.
@@ -411,7 +427,9 @@ impl Mapping<'_> {
             self.backend.handed_out();
             match self.table.find(item.addr, 0) {
                 // SAFETY: the compiler's array has an entry for each item.
-                Some(key) => unsafe { *items.addrs.add(i) = self.table.translate(key, item.addr) },
+                Some(key) => unsafe {
+                    *items.addrs.add(items.slot(i)) = self.table.translate(key, item.addr)
+                },
                 None if item.kind == USE_DEVICE_PTR_IF_PRESENT => {}
                 None => fail(format_args!("use_device_ptr: {:#x} is not mapped", item.addr)),
             }

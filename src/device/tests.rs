@@ -146,7 +146,7 @@ fn there_is_an_end_to_memory() {
 fn items(addrs: &mut [usize], list: Vec<(u8, usize)>) -> Items {
     let list = list.into_iter().zip(addrs.iter());
     let list = list.map(|((kind, size), &addr)| Item { addr, size, kind, align: 8 }).collect();
-    Items { addrs: addrs.as_mut_ptr(), list }
+    Items { addrs: addrs.as_mut_ptr(), list, slots: Vec::new() }
 }
 
 #[test]

@@ -2,6 +2,8 @@
 //! for nobody and change nothing that recovery looks at.
 
 use crate::device;
+use crate::icv::devices::MOST;
+use crate::icv::env;
 use crate::icv::{INITIAL_DEVICE, INVALID_DEVICE, Icvs, Sched, globals};
 use crate::team::MAX_ACTIVE_LEVELS;
 use crate::team::member::Member;
@@ -28,23 +30,49 @@ macro_rules! export {
 }
 pub(crate) use export;
 
-static NUM_TEAMS: AtomicI32 = AtomicI32::new(-1);
-static TEAMS_THREAD_LIMIT: AtomicI32 = AtomicI32::new(-1);
+/// An ICV of which the host (0) and each device behind it (its number and one) have one: -1 until it is set
+/// or first asked for.
+struct OfEach([AtomicI32; MOST as usize + 1]);
+
+impl OfEach {
+    const fn new() -> Self {
+        Self([const { AtomicI32::new(-1) }; MOST as usize + 1])
+    }
+    fn mine(&self) -> (usize, &AtomicI32) {
+        let device = usize::from(icvs().device);
+        (device, &self.0[device])
+    }
+    fn set(&self, n: i32) {
+        if n >= 0 {
+            self.mine().1.store(n, Relaxed);
+        }
+    }
+    fn get(&self, name: &str, host: i32) -> i32 {
+        let (device, value) = self.mine();
+        let n = value.load(Relaxed);
+        match device.checked_sub(1) {
+            _ if n >= 0 => n,
+            None => host,
+            Some(number) => {
+                let n = env::number_of_device(number as u32, name).unwrap_or(host);
+                // Relaxed: a number by itself; one that has been set meanwhile stays.
+                value.compare_exchange(-1, n, Relaxed, Relaxed).map_or_else(|set| set, |_| n)
+            }
+        }
+    }
+}
+
+static NUM_TEAMS: OfEach = OfEach::new();
+static TEAMS_THREAD_LIMIT: OfEach = OfEach::new();
 
 /// nteams-var.
 pub fn num_teams() -> i32 {
-    match NUM_TEAMS.load(Relaxed) {
-        -1 => globals().num_teams,
-        n => n,
-    }
+    NUM_TEAMS.get("OMP_NUM_TEAMS", globals().num_teams)
 }
 
 /// teams-thread-limit-var.
 pub fn teams_thread_limit() -> i32 {
-    match TEAMS_THREAD_LIMIT.load(Relaxed) {
-        -1 => globals().teams_thread_limit,
-        n => n,
-    }
+    TEAMS_THREAD_LIMIT.get("OMP_TEAMS_THREAD_LIMIT", globals().teams_thread_limit)
 }
 
 /// The membership of the calling thread's ancestor at `level`, if there is one.
@@ -140,19 +168,11 @@ export! {
     /// Section 3.4.2.
     fn omp_get_team_num() -> i32 { current().league.get().0 as i32 }
     /// Section 3.4.3.
-    fn omp_set_num_teams(n: i32) {
-        if n >= 0 {
-            NUM_TEAMS.store(n, Relaxed);
-        }
-    }
+    fn omp_set_num_teams(n: i32) { NUM_TEAMS.set(n) }
     /// Section 3.4.4.
     fn omp_get_max_teams() -> i32 { num_teams() }
     /// Section 3.4.5.
-    fn omp_set_teams_thread_limit(n: i32) {
-        if n >= 0 {
-            TEAMS_THREAD_LIMIT.store(n, Relaxed);
-        }
-    }
+    fn omp_set_teams_thread_limit(n: i32) { TEAMS_THREAD_LIMIT.set(n) }
     /// Section 3.4.6.
     fn omp_get_teams_thread_limit() -> i32 { teams_thread_limit() }
     /// Section 3.5.1.

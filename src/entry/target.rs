@@ -5,7 +5,8 @@ use super::guarded;
 use super::omp::export;
 use crate::complain;
 use crate::device::backend::Image;
-use crate::device::items::{self, Items};
+use crate::device::items::{self, Item, Items};
+use crate::device::kinds;
 use crate::device::routines::{self, Side};
 use crate::device::{self, Device, constructs, images, native};
 use crate::fault::save::{self, SaveKind};
@@ -15,9 +16,6 @@ use crate::stub;
 use crate::sys::syscall::exit_group;
 use crate::task::{depend, spawn};
 use crate::team::thread::{Thread, current};
-
-/// Map kinds with a meaning on the host (low byte; the log of the alignment is in the high one).
-const FIRSTPRIVATE: u16 = 12;
 
 /// `omp_invalid_device` is none; OMP_TARGET_OFFLOAD=mandatory forbids the host where a device was asked for that
 /// does not exist.
@@ -65,7 +63,7 @@ unsafe fn copy_firstprivate(
     let place = |total: usize, kind: u16| total.next_multiple_of(1 << (kind >> 8).min(12));
     for i in 0..n {
         let (_, size, kind) = each(i);
-        if kind & 0xff == FIRSTPRIVATE && each(i).0 != 0 {
+        if kind as u8 == kinds::FIRSTPRIVATE && each(i).0 != 0 {
             total = place(total, kind) + size;
         }
     }
@@ -75,7 +73,7 @@ unsafe fn copy_firstprivate(
     let mut at = 0usize;
     for i in 0..n {
         let (from, size, kind) = each(i);
-        if kind & 0xff == FIRSTPRIVATE && from != 0 {
+        if kind as u8 == kinds::FIRSTPRIVATE && from != 0 {
             at = place(at, kind);
             // SAFETY: `memory` has room for all of them behind `base`.
             unsafe {
@@ -83,6 +81,19 @@ unsafe fn copy_firstprivate(
                 *addrs.add(i) = base + at;
             }
             at += size;
+        }
+    }
+    // Descriptors of arrays point to the copies of the arrays.
+    let item = |i: usize| {
+        let (addr, size, kind) = each(i);
+        Item { addr, size, kind: kind as u8, align: 1 }
+    };
+    for i in (1..n).filter(|&i| kinds::attaches(item(i).kind)) {
+        if let Some(k) = items::private_attach(addrs as usize, i, &item(i), item)
+            && each(i - 1).0 != 0
+        {
+            // SAFETY: a pointer in the copy of item `k`, which is there because the array is.
+            unsafe { ((each(k).0 + each(i).1) as *mut usize).write_unaligned(each(i - 1).0) };
         }
     }
     memory

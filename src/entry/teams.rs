@@ -55,7 +55,13 @@ extern "C" fn teams4(low: u32, _high: u32, thread_limit: u32, first: bool) -> bo
     let (i, n) = thr.league.get();
     let more = first || i + 1 < n;
     if first {
-        limit(thr, thread_limit);
+        // OMP_TEAMS_THREAD_LIMIT_DEV; as with libgomp the host's is for the host's own leagues alone.
+        let of_device = if thread_limit == 0 && thr.task().icvs.get().device != 0 {
+            super::omp::teams_thread_limit() as u32
+        } else {
+            0
+        };
+        limit(thr, thread_limit.max(of_device));
         thr.set_league((0, low.max(1)));
     } else if more {
         thr.set_league((i + 1, n));

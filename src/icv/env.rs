@@ -77,15 +77,21 @@ fn host_var<T>(name: &str, parser: impl Fn(&str) -> Option<T>) -> Option<T> {
     if get(name).is_some() { var(name, parser) } else { var(&format!("{name}_ALL"), parser) }
 }
 
-/// The initial task's ICVs on device `number`: `host`'s, but for the variables of devices. NAME_DEV_n goes
-/// before NAME_DEV, which goes before NAME_ALL.
+/// A variable of device `number`: NAME_DEV_n goes before NAME_DEV, which goes before NAME_ALL.
+fn device_var<T>(number: u32, name: &str, parser: impl Fn(&str) -> Option<T>) -> Option<T> {
+    [format!("{name}_DEV_{number}"), format!("{name}_DEV"), format!("{name}_ALL")]
+        .iter()
+        .find(|n| get(n).is_some())
+        .and_then(|n| var(n, parser))
+}
+
+/// OMP_NUM_TEAMS or OMP_TEAMS_THREAD_LIMIT of device `number`.
+pub fn number_of_device(number: u32, name: &str) -> Option<i32> {
+    device_var(number, name, positive).map(|n| n as i32)
+}
+
+/// The initial task's ICVs on device `number`: `host`'s, but for the variables of devices.
 pub fn of_device(number: u32, host: Icvs) -> Icvs {
-    fn device_var<T>(number: u32, name: &str, parser: impl Fn(&str) -> Option<T>) -> Option<T> {
-        [format!("{name}_DEV_{number}"), format!("{name}_DEV"), format!("{name}_ALL")]
-            .iter()
-            .find(|n| get(n).is_some())
-            .and_then(|n| var(n, parser))
-    }
     let threads = device_var(number, "OMP_NUM_THREADS", |s| list(s, positive));
     let levels = |s: &str| parse::number(s).filter(|&n| n <= i32::MAX as u64);
     let active = device_var(number, "OMP_MAX_ACTIVE_LEVELS", levels);
