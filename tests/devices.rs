@@ -147,7 +147,13 @@ fn mandatory_offload() {
             r.err
         );
     }
-    for (devices, device) in [("separate:2", "3"), ("none", "1")] {
+    // -1 is no device clause: the host is none that was asked for, unless it was.
+    let r = on("separate:2", "-1");
+    assert!(r.status == 0 && r.out.starts_with("on 0\n"), "{r:?}");
+    let env = [("OMP_TARGET_OFFLOAD", "mandatory"), ("OMP_DEFAULT_DEVICE", "0"), ("PROMP_DEVICES", "none")];
+    let r = promp(&exe, &["-1"], &env);
+    assert!(r.status == 0 && r.out.starts_with("on 0\n"), "{r:?}");
+    for (devices, device) in [("separate:2", "3"), ("none", "1"), ("none", "-1")] {
         let r = on(devices, device);
         assert_eq!((r.status, r.out.as_str()), (1, ""), "{devices} {device}");
         assert!(r.err.contains("MANDATORY"), "{}", r.err);

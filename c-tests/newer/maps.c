@@ -34,8 +34,8 @@ static void region(void (*f)(void *), size_t n, void **addrs, size_t *sizes, uns
 }
 
 struct descriptor {
-    long n;
     int *data;
+    long n;
     long stride;
 };
 
@@ -56,7 +56,7 @@ static void private_arrays(void) {
     unsigned short kinds[] = {FIRSTPRIVATE | ALIGNED, FIRSTPRIVATE | ALIGNED, ATTACH, FROM | ALIGNED};
     for (int i = 0; i < 3; i++) {
         int values[3] = {1, 20, 300}, out[1] = {7};
-        struct descriptor d = {cases[i].n, cases[i].there ? values : 0, 1};
+        struct descriptor d = {cases[i].there ? values : 0, cases[i].n, 1};
         void *addrs[4] = {&d, d.data, &addrs[0], out};
         size_t sizes[] = {sizeof d, d.data ? 4 * d.n : 0, offsetof(struct descriptor, data), sizeof out};
         region(private_array, 4, addrs, sizes, kinds);
@@ -82,9 +82,9 @@ static void more_private_arrays(void) {
                               FROM | ALIGNED, FIRSTPRIVATE | ALIGNED, FIRSTPRIVATE | ALIGNED, ATTACH};
     int one[100], two[100], out[2];
     for (int i = 0; i < 100; i++) one[i] = 5 + i, two[i] = 70 + i;
-    struct descriptor d = {100, one, 1}, e = {100, two, 1};
+    struct descriptor d = {one, 100, 1}, e = {two, 100, 1};
     void *addrs[10] = {&d, one, &addrs[0], &e, two, &addrs[3], out, 0, 0, 0};
-    size_t sizes[] = {sizeof d, sizeof one, 8, sizeof e, sizeof two, 8, sizeof out, sizeof d, 0, 0};
+    size_t sizes[] = {sizeof d, sizeof one, 0, sizeof e, sizeof two, 0, sizeof out, sizeof d, 0, 0};
     region(two_arrays, 10, addrs, sizes, kinds);
     check(out[0] && out[1] == 75 && one[0] == 5 && two[0] == 70, "two private arrays");
 }

@@ -30,6 +30,16 @@ static int wrong;
     do { long is = (long)(what), wanted = (long)(value); \
         if (is != wanted) { wrong++; printf("%s is %ld, not %ld\n", #what, is, wanted); } } while (0)
 
+// KiB of the process that are locked.
+static long locked(void) {
+    char line[100];
+    long n = -1;
+    FILE *f = fopen("/proc/self/status", "r");
+    while (f && fgets(line, sizeof line, f)) sscanf(line, "VmLck: %ld", &n);
+    if (f) fclose(f);
+    return n;
+}
+
 int main(void) {
     enum { INITIAL = -1, INVALID = -4, DEFAULT = -5 };
     int devices[4] = { INITIAL, 0, DEFAULT, 3 }, far[4] = { 9, 9, 9, 9 };
@@ -96,6 +106,22 @@ int main(void) {
     void *pinned = omp_alloc(5000, (omp_allocator_handle_t)200);
     if (pinned) memset(pinned, 1, 5000);
     omp_free(pinned, (omp_allocator_handle_t)200);
+    // Small blocks share pages: little may be locked.
+    char *small[10];
+    long before = locked();
+    for (int i = 0; i < 10; i++) small[i] = omp_calloc(10, 7, (omp_allocator_handle_t)200);
+    if (small[0]) {
+        IS(locked() - before, 4);
+        for (int i = 0; i < 10; i++) memset(small[i], i + 1, 70);
+        small[3] = omp_realloc(small[3], 200, (omp_allocator_handle_t)200, (omp_allocator_handle_t)200);
+        IS(locked() - before, 4);
+        for (int i = 0; i < 10; i++) IS(small[i][0] == i + 1 && small[i][69] == i + 1, 1);
+        for (int i = 0; i < 10; i++) omp_free(small[i], (omp_allocator_handle_t)200);
+        IS(locked(), before);
+    }
+    IS(omp_target_is_accessible(bytes, 1, INITIAL), 1);
+    IS(omp_target_is_accessible(bytes, 0, INITIAL), 0);
+    IS(omp_target_is_accessible(0, 1, INITIAL), 0);
     char *managed = omp_alloc(10, (omp_allocator_handle_t)201);
     IS(managed != 0, 1);
     memset(managed, 1, 10);

@@ -29,7 +29,7 @@ pub mod told;
 mod tests;
 
 use crate::icv::devices::{Mode, Which};
-use crate::icv::globals;
+use crate::icv::{INVALID_DEVICE, Icvs, UNDECIDED_DEVICE, globals};
 use crate::observe::{self, Set};
 use crate::say;
 use crate::sys::lock::{Lock, Locked};
@@ -179,6 +179,15 @@ impl Device {
             return self.with(|_| func);
         }
         self.with(|s| s.functions.get(&func).copied()).flatten()
+    }
+}
+
+/// default-device-var. Where only a device will do and none is there, `omp_invalid_device`.
+pub fn default_of(icvs: &Icvs) -> i32 {
+    match icvs.default_device {
+        UNDECIDED_DEVICE if all().is_empty() => INVALID_DEVICE,
+        UNDECIDED_DEVICE => 0,
+        n => n,
     }
 }
 

@@ -19,7 +19,7 @@ pub enum Side {
 /// The number's device; `None` if there is none of it.
 pub fn side(number: i32) -> Option<Side> {
     let number = match number {
-        DEFAULT_DEVICE => current().task().icvs.get().default_device,
+        DEFAULT_DEVICE => super::default_of(&current().task().icvs.get()),
         n => n,
     };
     if number == all().len() as i32 || number == INITIAL_DEVICE {

@@ -1,11 +1,12 @@
 //! Memory allocators (OpenMP 5.1, sections 2.13 and 3.13).
 //!
-//! The program's memory comes from the program's `malloc`, pinned memory from mappings that are locked. In
-//! front of every block lies a header with the original pointer, its size, and the allocator whose pool it
-//! counts for. All memory spaces are ordinary memory, as in libgomp on a machine without special ones; GNU's
-//! managed memory, which devices share, there is none.
+//! The program's memory comes from the program's `malloc`, pinned memory from pinned.rs. In front of every
+//! block lies a header with the original pointer, its size, and the allocator whose pool it counts for. All
+//! memory spaces are ordinary memory, as in libgomp on a machine without special ones; GNU's managed memory,
+//! which devices share, there is none.
 
 use super::omp::export;
+use super::pinned;
 use crate::complain;
 use crate::icv::allocators::FROM_ENVIRONMENT;
 use crate::icv::globals;
@@ -71,8 +72,8 @@ struct Header {
     size: usize,
     allocator: usize,
     total: usize,
-    /// Bytes of the mapping that it is; 0: `malloc` gave it.
-    mapped: usize,
+    /// Is it pinned memory? Otherwise `malloc` gave it.
+    pinned: bool,
     pad: usize,
 }
 
@@ -149,25 +150,6 @@ fn reserve(a: &Allocator, size: usize) -> bool {
     a.pool_size == usize::MAX || a.used.fetch_update(Relaxed, Relaxed, take).is_ok()
 }
 
-/// A mapping of at least `bytes` zeroed bytes that stay in memory, and its length; null where the system
-/// refuses (`ulimit -l`).
-fn locked(bytes: usize) -> (*mut libc::c_void, usize) {
-    let len = bytes.next_multiple_of(4096);
-    let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // SAFETY: a fresh mapping, given back where it cannot be locked.
-    unsafe {
-        let p = libc::mmap(core::ptr::null_mut(), len, prot, flags, -1, 0);
-        if p == libc::MAP_FAILED {
-            return (core::ptr::null_mut(), 0);
-        }
-        if libc::mlock(p, len) != 0 {
-            libc::munmap(p, len);
-            return (core::ptr::null_mut(), 0);
-        }
-        (p, len)
-    }
-}
-
 fn allocate(align: usize, size: usize, handle: usize, zeroed: bool) -> *mut u8 {
     if size == 0 {
         return core::ptr::null_mut();
@@ -180,15 +162,15 @@ fn allocate(align: usize, size: usize, handle: usize, zeroed: bool) -> *mut u8 {
         if let Some(total) = total
             && a.is_none_or(|a| reserve(a, total))
         {
-            let (base, mapped) = match a {
-                Some(a) if a.managed => (core::ptr::null_mut(), 0),
-                Some(a) if a.pinned => locked(total),
+            let (base, pinned) = match a {
+                Some(a) if a.managed => (core::ptr::null_mut(), false),
+                Some(a) if a.pinned => (super::guarded(|| pinned::allocate(total)), true),
                 // SAFETY: plain libc allocation.
-                _ => (unsafe { if zeroed { libc::calloc(1, total) } else { libc::malloc(total) } }, 0),
+                _ => (unsafe { if zeroed { libc::calloc(1, total) } else { libc::malloc(total) } }, false),
             };
             if !base.is_null() {
                 let p = (base as usize + size_of::<Header>()).next_multiple_of(align);
-                let header = Header { base, size, allocator: handle, total, mapped, pad: 0 };
+                let header = Header { base, size, allocator: handle, total, pinned, pad: 0 };
                 // SAFETY: the header lies between the block's start and `p`.
                 unsafe { (p as *mut Header).sub(1).write(header) };
                 return p as *mut u8;
@@ -219,11 +201,10 @@ fn free(p: *mut u8) {
         if let Some(a) = own(h.allocator).filter(|a| a.pool_size != usize::MAX) {
             a.used.fetch_sub(h.total, Relaxed);
         }
-        match h.mapped {
-            0 => libc::free(h.base),
-            len => {
-                libc::munmap(h.base, len);
-            }
+        if h.pinned {
+            super::guarded(|| pinned::free(h.base, h.total));
+        } else {
+            libc::free(h.base);
         }
     }
     if TRACKED.load(Relaxed) > 0 {

@@ -17,6 +17,7 @@ pub mod loops;
 pub mod newer;
 pub mod omp;
 pub mod parallel;
+pub mod pinned;
 pub mod promp;
 pub mod sections;
 pub mod single;

@@ -189,7 +189,7 @@ export! {
         }
     }
     /// Section 3.7.3.
-    fn omp_get_default_device() -> i32 { icvs().default_device }
+    fn omp_get_default_device() -> i32 { super::guarded(|| device::default_of(&icvs())) }
     /// Section 3.7.4.
     fn omp_get_num_devices() -> i32 { super::guarded(|| device::all().len() as i32) }
     /// Section 3.7.5.
@@ -224,7 +224,8 @@ export! {
     /// Section 3.15.
     fn omp_display_env(verbose: i32) {
         super::guarded(|| {
-            let text = crate::icv::display::text(globals(), verbose != 0);
+            let g = globals();
+            let text = crate::icv::display::text(g, verbose != 0, device::default_of(&g.initial.get()));
             // SAFETY: the text is readable for its length.
             unsafe { crate::sys!(libc::SYS_write, 2, text.as_ptr(), text.len()) };
         })

@@ -17,12 +17,16 @@ use crate::sys::syscall::exit_group;
 use crate::task::{depend, spawn};
 use crate::team::thread::{Thread, current};
 
-/// `omp_invalid_device` is none; OMP_TARGET_OFFLOAD=mandatory forbids the host where a device was asked for that
-/// does not exist.
+/// `omp_invalid_device` is none; OMP_TARGET_OFFLOAD=mandatory forbids the host where a device was asked for
+/// that does not exist.
 fn check_offload(thr: &'static Thread, device: i32) {
     const DEFAULT: i32 = -1;
     let by_default = matches!(device, DEFAULT | DEFAULT_DEVICE);
-    let device = if by_default { thr.task().icvs.get().default_device } else { device };
+    let device = if by_default { device::default_of(&thr.task().icvs.get()) } else { device };
+    if device == INVALID_DEVICE && by_default && globals().target_offload == 1 {
+        complain!("OMP_TARGET_OFFLOAD is set to MANDATORY, but only the host device is available");
+        exit_group(1);
+    }
     if device == INVALID_DEVICE {
         complain!("omp_invalid_device encountered");
         exit_group(1);
@@ -117,7 +121,11 @@ fn chosen(thr: &'static Thread, device: i32) -> Option<&'static Device> {
     if icvs.device != 0 {
         return None;
     }
-    device::numbered(if matches!(device, DEFAULT | DEFAULT_DEVICE) { icvs.default_device } else { device })
+    device::numbered(if matches!(device, DEFAULT | DEFAULT_DEVICE) {
+        device::default_of(&icvs)
+    } else {
+        device
+    })
 }
 
 /// A device construct, which is told to those who listen.
@@ -381,8 +389,8 @@ export! {
         guarded(|| i32::from(routines::is_present(p as usize, device)))
     }
     /// Section 3.8.4.
-    fn omp_target_is_accessible(p: *const u8, _size: usize, device: i32) -> i32 {
-        guarded(|| i32::from(!p.is_null() && routines::side(device).is_some_and(|s| matches!(s, Side::Host))))
+    fn omp_target_is_accessible(p: *const u8, size: usize, device: i32) -> i32 {
+        guarded(|| i32::from(!p.is_null() && size > 0 && routines::side(device).is_some_and(|s| matches!(s, Side::Host))))
     }
     /// Section 3.8.5.
     fn omp_target_memcpy(dst: *mut u8, src: *const u8, len: usize, d_off: usize, s_off: usize, d: i32, s: i32) -> i32 {

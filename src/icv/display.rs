@@ -11,8 +11,8 @@ fn schedule(s: RunSched) -> String {
     if s.chunk > 1 { format!("{prefix}{kind},{}", s.chunk) } else { format!("{prefix}{kind}") }
 }
 
-/// The whole text.
-pub fn text(g: &Globals, verbose: bool) -> String {
+/// The whole text. `default_device`: the ICV, as far as it is known.
+pub fn text(g: &Globals, verbose: bool, default_device: i32) -> String {
     let i = &g.initial.get();
     let yes = |b: bool| if b { "TRUE" } else { "FALSE" };
     let join = |v: Vec<String>| v.join(",");
@@ -55,7 +55,7 @@ pub fn text(g: &Globals, verbose: bool) -> String {
     line("OMP_NUM_TEAMS", g.num_teams.to_string());
     line("OMP_TEAMS_THREAD_LIMIT", g.teams_thread_limit.to_string());
     line("OMP_CANCELLATION", yes(g.cancellation).into());
-    line("OMP_DEFAULT_DEVICE", i.default_device.to_string());
+    line("OMP_DEFAULT_DEVICE", default_device.to_string());
     line("OMP_MAX_TASK_PRIORITY", g.max_task_priority.to_string());
     line("OMP_DISPLAY_AFFINITY", yes(g.display_affinity).into());
     line("OMP_AFFINITY_FORMAT", g.affinity_format.clone());

@@ -6,7 +6,7 @@ use super::limits;
 use super::parse::{self, boolean, list, positive};
 use super::places::{self, ProcBind};
 use super::settings::{Bad, Settings, report_bad};
-use super::{Globals, Icvs, RunSched, Sched};
+use super::{Globals, Icvs, RunSched, Sched, UNDECIDED_DEVICE};
 use crate::complain;
 use std::ffi::{CStr, CString};
 
@@ -172,7 +172,8 @@ pub fn read() -> Globals {
         max_active_levels,
         sched,
         thread_limit: host_var("OMP_THREAD_LIMIT", positive).unwrap_or(u32::MAX),
-        default_device: var("OMP_DEFAULT_DEVICE", |s| int(s).filter(|&n| n >= 0)).unwrap_or(0),
+        default_device: var("OMP_DEFAULT_DEVICE", |s| int(s).filter(|&n| n >= 0))
+            .unwrap_or(if target_offload == 1 { UNDECIDED_DEVICE } else { 0 }),
         device: 0,
         allocator: match &described {
             Some(Allocator::Predefined(handle)) => *handle,

@@ -20,6 +20,8 @@ use settings::Settings;
 
 /// `omp_initial_device`.
 pub const INITIAL_DEVICE: i32 = -1;
+/// default-device-var before anybody asked for it, where only a device will do: the first one, or none.
+pub const UNDECIDED_DEVICE: i32 = i32::MIN;
 /// `omp_default_device` of GCC 16.
 pub const DEFAULT_DEVICE: i32 = -5;
 /// `omp_invalid_device`.
@@ -115,6 +117,17 @@ pub struct Globals {
     pub procs: u32,
     /// The runtime's own settings.
     pub promp: Settings,
+}
+
+impl Globals {
+    /// default-device-var at start, as far as it can be said before devices are looked for.
+    pub fn default_device(&self) -> i32 {
+        match (self.initial.get().default_device, &self.promp.devices.which) {
+            (UNDECIDED_DEVICE, devices::Which::Auto | devices::Which::Nothing) => INVALID_DEVICE,
+            (UNDECIDED_DEVICE, _) => 0,
+            (n, _) => n,
+        }
+    }
 }
 
 static GLOBALS: Own<Option<&'static Globals>> = Own::new(None);

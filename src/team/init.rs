@@ -80,7 +80,7 @@ pub fn runtime() -> &'static Globals {
         }
         crate::start(g);
         if g.display_env > 0 {
-            let text = icv::display::text(g, g.display_env == 2);
+            let text = icv::display::text(g, g.display_env == 2, g.default_device());
             // SAFETY: the text is readable for its length.
             unsafe { crate::sys!(libc::SYS_write, 2, text.as_ptr(), text.len()) };
         }
