@@ -105,13 +105,13 @@ pub fn default_number() -> i32 {
 /// What libgomp does when it is loaded: complains about a malformed ACC_DEVICE_NUM, loads the tools of
 /// ACC_PROFLIB.
 pub fn at_load() {
-    use crate::icv::env::is_set;
+    use crate::sys::env::is_set;
     if is_set(c"ACC_DEVICE_NUM")
         && variable("ACC_DEVICE_NUM").is_some_and(|v| v.trim().parse::<i32>().is_err())
     {
         complain!("Invalid value for environment variable ACC_DEVICE_NUM");
     }
-    if is_set(c"ACC_PROFLIB") && !crate::icv::env::secure() {
+    if is_set(c"ACC_PROFLIB") && !crate::sys::env::secure() {
         profile::load_libraries();
     }
 }

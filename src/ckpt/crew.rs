@@ -3,7 +3,7 @@
 
 use super::keep;
 use super::round::Round;
-use crate::icv::limits;
+use crate::sys::limits;
 use crate::sys::{host, keep as region};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicUsize, Ordering::*};

@@ -10,8 +10,8 @@
 use super::image::Map;
 use super::memory;
 use super::restart::execute;
-use crate::icv::env;
 use crate::sys;
+use crate::sys::env;
 use crate::sys::maps;
 use crate::sys::objects::{self, Object};
 use std::ffi::CString;

@@ -33,6 +33,7 @@ pub mod rights;
 pub mod round;
 pub mod seats;
 pub mod semaphores;
+pub mod settings;
 pub mod slots;
 pub mod staging;
 pub mod store;
@@ -47,55 +48,18 @@ use crate::sys;
 use crate::sys::{futex, host, keep as region, signals, syscall};
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::*, fence};
-use keeper::{Copying, Keeper, Taken};
+use keeper::{Keeper, Taken};
 pub use promp_image as image;
 pub use semaphores::note_fork;
+pub use settings::Settings;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 use std::time::Duration;
 use store::Store;
 
 /// Rollbacks by a crash to one checkpoint before the crash is taken for the program's own error.
 const CRASHES: u32 = 2;
-
-/// What the settings say of checkpoints.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Settings {
-    /// PROMP_CKPT_DIR.
-    pub dir: PathBuf,
-    /// PROMP_CKPT_INTERVAL.
-    pub interval_ns: u64,
-    /// PROMP_CKPT_INTERVAL=auto: the mean time between failures, from which and what checkpoints cost the
-    /// interval is found.
-    pub auto_mtbf_ns: Option<u64>,
-    /// PROMP_CKPT_TRACK=compare.
-    pub compare: bool,
-    /// PROMP_CKPT_COPY.
-    pub copying: Copying,
-    /// PROMP_CKPT_THREADS=all.
-    pub all_threads: bool,
-    /// PROMP_CKPT_FILES: bytes of the files whose content is saved.
-    pub files: u64,
-    /// PROMP_CKPT_LIVE: is dead memory left out?
-    pub live: bool,
-    /// PROMP_CKPT_POISON: is what was left out filled with NaNs after it was put back?
-    pub poison: bool,
-    /// PROMP_CKPT_PLAN.
-    pub plan: Option<Arc<image::plan::Plan>>,
-    /// PROMP_CKPT_WHERE=serial: are they taken in serial code, if the program comes there in time?
-    pub in_serial: bool,
-    /// PROMP_ON_SIGNAL.
-    pub on_signal: image::on_signal::OnSignal,
-    /// PROMP_VERBOSE.
-    pub verbose: u32,
-    /// Default number of threads of a region, in a process that goes on from a checkpoint; 0: the runtime
-    /// knows.
-    pub threads: u32,
-    /// Descriptors that the program was started with.
-    pub inherited: Vec<files::Inherited>,
-}
 
 /// Checkpoints taken in this process, for the report; in the kept region. Zeroed memory is the empty list.
 pub struct TakenList {
@@ -281,29 +245,28 @@ pub fn start(g: &'static Globals) {
     if BEGUN.load(Relaxed) {
         return;
     }
-    let Some(settings) = g.promp.checkpoints.clone() else { return };
+    let Some(settings) = settings::ask(g.promp.verbose) else { return };
     if !g.promp.ft {
         if g.promp.verbose >= 1 {
             say!("PROMP_CKPT_DIR is ignored because PROMP_FT=off");
         }
         return;
     }
-    begin(settings);
+    begin(settings.clone());
 }
 
 /// Turns checkpoints on when the library is loaded, in a program that has been linked with an OpenMP
 /// runtime: what it does before its first region is not lost, either. Others (an interpreter, a shell that
 /// starts the program) may never use it: there they begin with the first use. True if they are on.
 pub fn start_at_load() -> bool {
-    use crate::icv::env;
+    use crate::sys::env;
     if env::secure() || !env::is_set(c"PROMP_CKPT_DIR") || !sys::objects::any_needs(&["libgomp", "libpromp"])
     {
         return false;
     }
-    let settings = crate::icv::settings::Settings::read(env::get, |_| ());
-    if let (true, Some(c)) = (settings.ft, settings.checkpoints) {
+    if let Some(c) = settings::ask_at_load() {
         host::learn_libc_layout();
-        begin(c);
+        begin(c.clone());
     }
     region::on()
 }

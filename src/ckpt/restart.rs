@@ -67,7 +67,7 @@ pub const RANDOMISED: &str = "addresses are random here, and the process may not
 /// Before the program has done anything: re-executes it without address-space randomisation if checkpoints
 /// are on and it has it, and hands over to the keeper if this process is to go on from a checkpoint.
 pub fn prepare() {
-    use crate::icv::env;
+    use crate::sys::env;
     if env::secure() || !env::is_set(c"PROMP_CKPT_DIR") || env::get("PROMP_FT").is_some_and(|v| v == "off") {
         return;
     }
@@ -126,14 +126,13 @@ fn refuse(why: &str) -> ! {
 }
 
 fn restart() -> ! {
-    let dir = crate::icv::env::get("PROMP_CKPT_DIR").unwrap_or_default();
+    let dir = crate::sys::env::get("PROMP_CKPT_DIR").unwrap_or_default();
     host::learn_libc_layout();
     signals::block_all();
     if !super::region_ready() {
         refuse("the system does not give the address space for checkpoints");
     }
-    let settings = crate::icv::settings::Settings::read(crate::icv::env::get, |_| ());
-    let Some(settings) = settings.checkpoints else { refuse(&format!("PROMP_CKPT_DIR={dir}")) };
+    let Some(settings) = super::settings::again() else { refuse(&format!("PROMP_CKPT_DIR={dir}")) };
     let k = keep::get();
     let first = &k.seats[super::seats::SEATS - 1];
     first.host.store(syscall::gettid(), Release);
@@ -146,8 +145,8 @@ fn restart() -> ! {
 
 /// The keeper of a restarting process.
 pub fn work(settings: &Settings, first: &'static Seat, libraries: &[Object]) -> ! {
-    let number: u64 = crate::icv::env::get(VARIABLE).and_then(|v| v.parse().ok()).unwrap_or(0);
-    let threads: Option<u32> = crate::icv::env::get(THREADS).and_then(|v| v.parse().ok());
+    let number: u64 = crate::sys::env::get(VARIABLE).and_then(|v| v.parse().ok()).unwrap_or(0);
+    let threads: Option<u32> = crate::sys::env::get(THREADS).and_then(|v| v.parse().ok());
     let read = || -> Result<Generation, String> {
         let dir = Directory::open(&settings.dir)?;
         let g = dir.read(number)?;
@@ -163,7 +162,7 @@ pub fn work(settings: &Settings, first: &'static Seat, libraries: &[Object]) -> 
         }
         refuse("the kernel's vDSO lies at another address: the kernel has changed, or randomises addresses");
     }
-    let read_since = crate::icv::env::is_set(READ);
+    let read_since = crate::sys::env::is_set(READ);
     let mut said = streams::fit(&g.about.files, read_since).unwrap_or_else(|why| refuse(&why));
     layout::settle(&g.about.maps, libraries).unwrap_or_else(|why| refuse(&why));
     memory::number_anew(&mut g.about.maps);

@@ -7,9 +7,9 @@
 
 use super::crew::Crew;
 use super::image::{Entry, PAGE};
-use crate::icv::limits;
 use crate::sys;
 use crate::sys::keep::{self, RESERVED};
+use crate::sys::limits;
 use crate::sys::time;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 

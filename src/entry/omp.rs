@@ -224,8 +224,9 @@ export! {
     /// Section 3.15.
     fn omp_display_env(verbose: i32) {
         super::guarded(|| {
-            let g = globals();
-            let text = crate::icv::display::text(g, verbose != 0, device::default_of(&g.initial.get()));
+            let (g, others) = (globals(), crate::fault::settings::shown());
+            let device = device::default_of(&g.initial.get());
+            let text = crate::icv::display::text(g, verbose != 0, device, &others);
             // SAFETY: the text is readable for its length.
             unsafe { crate::sys!(libc::SYS_write, 2, text.as_ptr(), text.len()) };
         })

@@ -7,7 +7,7 @@ use super::inject;
 use super::spec::Kind;
 use super::watchdog::Watchdog;
 use crate::ckpt::{self, keep, rights};
-use crate::icv::{Globals, globals, globals_if_ready};
+use crate::icv::{Globals, globals};
 use crate::sys::lock::Locked;
 use crate::sys::random::Random;
 use crate::sys::{allowed, futex, host, signals, time};
@@ -31,7 +31,7 @@ static RUNNING: AtomicBool = AtomicBool::new(false);
 
 /// Do the settings need it?
 fn is_needed(g: &Globals) -> bool {
-    let timed = g.promp.faults.iter().any(|f| f.delay_ns > 0 || f.mtbf_ns.is_some());
+    let timed = super::settings::get().faults.iter().any(|f| f.delay_ns > 0 || f.mtbf_ns.is_some());
     timed || g.promp.watchdog_ns.is_some()
 }
 
@@ -127,7 +127,7 @@ unsafe extern "C" fn main(_arg: usize) -> ! {
     let p = &globals().promp;
     let now = time::now_ns();
     let mut random: Vec<(usize, Random, u64, f64)> = Vec::new();
-    for (i, f) in p.faults.iter().enumerate() {
+    for (i, f) in super::settings::get().faults.iter().enumerate() {
         if let Some(mean) = f.mtbf_ns {
             // One for the seed itself: seeds mean what they always have.
             let mut r = Random::new(f.seed);
@@ -179,7 +179,7 @@ fn send_due(now: u64) {
 
 /// A random strike, if some thread it may hit is in a region; otherwise it is tried again soon.
 fn strike_random(i: usize, r: &mut Random) -> bool {
-    let Some(f) = globals_if_ready().and_then(|g| g.promp.faults.get(i)) else { return false };
+    let Some(f) = super::settings::get().faults.get(i) else { return false };
     let mut all = super::threads();
     all.retain(|t| t.is_in_region() && f.thread.is_none_or(|n| t.seat.1.load(Relaxed) == n));
     if all.is_empty() && f.kind != Kind::Die {

@@ -9,7 +9,7 @@ use super::spec::{At, Fault, Kind, POINTS};
 use super::{agent, library};
 use crate::ckpt;
 use crate::ckpt::image::state::FAULTS;
-use crate::icv::{Globals, globals};
+use crate::icv::Globals;
 use crate::observe::event::{Event, Mutex, Row, Set, Sync, Work};
 use crate::observe::{self, Listener, Told};
 use crate::say;
@@ -71,24 +71,26 @@ impl PerThread {
     }
 }
 
+fn faults() -> &'static [Fault] {
+    &super::settings::get().faults
+}
+
 /// Prepares the faults of the settings.
 pub fn start(g: &'static Globals) {
-    if g.promp.faults.is_empty() && g.promp.watchdog_ns.is_none() {
+    if faults().is_empty() && g.promp.watchdog_ns.is_none() {
         return;
     }
     super::stop::install_stop_signal();
     // With checkpoints, the counts outlive rollbacks and the process.
-    let n = g.promp.faults.len();
+    let n = faults().len();
     STRUCK.set(Some(match ckpt::keep::if_on() {
         Some(_) if n <= FAULTS.len() => &ckpt::state()[FAULTS][..n],
-        _ => Box::leak(g.promp.faults.iter().map(|_| AtomicU64::new(0)).collect()),
+        _ => Box::leak(faults().iter().map(|_| AtomicU64::new(0)).collect()),
     }));
-    if !g.promp.faults.is_empty() {
+    if !faults().is_empty() {
         observe::register(Listener { wants: POINTS_TOLD, told });
     }
-    if g.promp.watchdog_ns.is_none()
-        && g.promp.faults.iter().any(|f| f.kind == Kind::Hang)
-        && g.promp.verbose >= 1
+    if g.promp.watchdog_ns.is_none() && faults().iter().any(|f| f.kind == Kind::Hang) && g.promp.verbose >= 1
     {
         say!("PROMP_FAULT asks for a hang and PROMP_WATCHDOG is off: nothing will notice it");
     }
@@ -104,7 +106,7 @@ pub fn after_fork() {
 /// Faults that have not struck as often as they should.
 pub fn not_fired() -> u64 {
     let struck = STRUCK.get().unwrap_or(&[]);
-    globals().promp.faults.iter().zip(struck).filter(|(f, n)| n.load(Relaxed) < f.count).count() as u64
+    faults().iter().zip(struck).filter(|(f, n)| n.load(Relaxed) < f.count).count() as u64
 }
 
 /// The events that are points, and the end of a member's part of a region.
@@ -155,7 +157,7 @@ pub fn struck(i: usize) -> u64 {
 
 /// Claims one strike for the agent.
 pub fn claim_random(i: usize) -> bool {
-    claim(i, &globals().promp.faults[i])
+    claim(i, &faults()[i])
 }
 
 /// Does fault `f` choose this thread? `any` is a seeded choice a region, where every thread reaches the
@@ -191,7 +193,7 @@ fn reached(thr: &'static Thread, at: At) {
     counts[at as usize] += 1;
     p.region.set(region);
     p.counts.set(counts);
-    for (i, f) in globals().promp.faults.iter().enumerate() {
+    for (i, f) in faults().iter().enumerate() {
         if f.mtbf_ns.is_some() || f.region.is_some_and(|r| r != region) || !chooses(f, thr, region, at) {
             continue;
         }
@@ -216,7 +218,7 @@ fn last_chance(thr: &'static Thread) {
     if thr.inject.region.get() != region || counts[At::Chunk as usize] > 0 {
         return;
     }
-    for (i, f) in globals().promp.faults.iter().enumerate() {
+    for (i, f) in faults().iter().enumerate() {
         let here = f.region.is_none_or(|r| r == region) && chooses(f, thr, region, At::Region);
         if f.mtbf_ns.is_none() && f.at.is_none() && f.nth == 1 && f.delay_ns == 0 && here && claim(i, f) {
             strike(thr, i, f);

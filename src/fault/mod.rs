@@ -16,6 +16,7 @@ pub mod report;
 pub mod resume;
 pub mod save;
 pub mod saving;
+pub mod settings;
 pub mod spec;
 pub mod stop;
 pub mod tables;
@@ -38,6 +39,7 @@ static THREADS: Locked<Vec<&'static Thread>> = Locked::new(Vec::new());
 pub fn initialise(g: &'static Globals) {
     report::start(g);
     ended::start();
+    let faults = &settings::begin(g).faults;
     ckpt::start(g);
     if g.promp.ft {
         reach::begin();
@@ -47,7 +49,7 @@ pub fn initialise(g: &'static Globals) {
         place::start(g);
         verify::start(g);
         agent::start(g);
-    } else if !g.promp.faults.is_empty() && g.promp.verbose >= 1 {
+    } else if !faults.is_empty() && g.promp.verbose >= 1 {
         crate::say!("PROMP_FAULT is ignored because PROMP_FT=off");
     }
 }

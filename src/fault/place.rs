@@ -38,7 +38,7 @@ fn range(start: usize, bytes: usize) -> Option<Range> {
 /// Begins, while the runtime is initialised. PROMP_CKPT_WHERE=serial: the end of a region is a place.
 pub fn start(g: &'static Globals) {
     visits::start(g);
-    if g.promp.checkpoints.as_ref().is_some_and(|c| c.in_serial) {
+    if crate::ckpt::settings::asked().is_some_and(|c| c.in_serial) {
         observe::register(Listener { wants: Set::of(&[Row::ParallelEnd]), told: region_ended });
     }
 }

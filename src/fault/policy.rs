@@ -150,7 +150,7 @@ fn lost(segment: &str, site: &saving::Site) -> Result<(), Refusal> {
         let why = "work whose old values were too many to be saved";
         return refuse(why, String::leak(format!("{segment}. {NEEDS_CKPT}")));
     }
-    let (took, budget) = (site.percent(), globals().promp.save_budget);
+    let (took, budget) = (site.percent(), super::settings::get().save_budget);
     refuse(
         "work whose old values are not saved",
         String::leak(format!(

@@ -49,7 +49,7 @@ pub fn start(g: &Globals) {
     if g.promp.report.is_some() {
         site::keep_accounts();
     }
-    if g.promp.report.is_some() || !g.promp.faults.is_empty() {
+    if g.promp.report.is_some() || !super::settings::get().faults.is_empty() {
         // SAFETY: the handler lives as long as the process.
         unsafe { libc::atexit(at_exit) };
     }

@@ -13,7 +13,6 @@
 //! time (Relaxed: it decides what is saved, and never what is true of the log).
 
 use super::undo::Log;
-use crate::icv::globals;
 use crate::sys::own::Own;
 use crate::sys::time;
 use crate::team::thread::Thread;
@@ -78,7 +77,7 @@ impl Site {
     fn learn(&self, cost: u64, time: u64) {
         let cost = self.cost.fetch_add(cost, Relaxed) + cost;
         let time = self.time.fetch_add(time, Relaxed) + time;
-        let state = decide(cost, time, globals().promp.save_budget);
+        let state = decide(cost, time, super::settings::get().save_budget);
         if state != OPEN && matches!(self.state.load(Relaxed), OPEN | ON) {
             self.state.store(state, Relaxed);
         }
@@ -104,6 +103,12 @@ pub enum Budget {
     Share(f64),
     /// Whatever it costs.
     Unlimited,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
 }
 
 impl Budget {

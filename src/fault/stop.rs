@@ -39,7 +39,10 @@ pub fn install_at_last() {
     let p = &globals().promp;
     let left = install(p.takes_crashes).count();
     let crash = |f: &Fault| matches!(f.kind, Kind::Crash | Kind::MemErr);
-    if left > 0 && p.verbose >= 1 && (ckpt::keep::if_on().is_some() || p.faults.iter().any(crash)) {
+    if left > 0
+        && p.verbose >= 1
+        && (ckpt::keep::if_on().is_some() || super::settings::get().faults.iter().any(crash))
+    {
         say!(
             "the program has handlers of its own for crashes (SIGSEGV, SIGBUS, SIGFPE or SIGILL), which get them first; \
              PROMP_CRASHES=runtime has crashes in regions survived instead"

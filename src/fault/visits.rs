@@ -36,7 +36,7 @@ static PLAN: Own<Option<&'static Plan>> = Own::new(None);
 
 /// Begins, while the runtime is initialised.
 pub fn start(g: &Globals) {
-    let Some(c) = &g.promp.checkpoints else { return };
+    let Some(c) = crate::ckpt::settings::asked() else { return };
     BEGAN.set(time::now_ns());
     PLAN.set(c.plan.clone().map(|p| &*Box::leak(Box::new((*p).clone()))));
     if g.promp.report.is_some() {

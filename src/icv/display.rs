@@ -11,8 +11,9 @@ fn schedule(s: RunSched) -> String {
     if s.chunk > 1 { format!("{prefix}{kind},{}", s.chunk) } else { format!("{prefix}{kind}") }
 }
 
-/// The whole text. `default_device`: the ICV, as far as it is known.
-pub fn text(g: &Globals, verbose: bool, default_device: i32) -> String {
+/// The whole text. `default_device`: the ICV, as far as it is known; `others`: names and values of settings
+/// that are kept elsewhere.
+pub fn text(g: &Globals, verbose: bool, default_device: i32, others: &[(&str, String)]) -> String {
     let i = &g.initial.get();
     let yes = |b: bool| if b { "TRUE" } else { "FALSE" };
     let join = |v: Vec<String>| v.join(",");
@@ -59,7 +60,7 @@ pub fn text(g: &Globals, verbose: bool, default_device: i32) -> String {
     line("OMP_MAX_TASK_PRIORITY", g.max_task_priority.to_string());
     line("OMP_DISPLAY_AFFINITY", yes(g.display_affinity).into());
     line("OMP_AFFINITY_FORMAT", g.affinity_format.clone());
-    line("OMP_ALLOCATOR", super::env::get("OMP_ALLOCATOR").unwrap_or_else(|| i.allocator.to_string()));
+    line("OMP_ALLOCATOR", crate::sys::env::get("OMP_ALLOCATOR").unwrap_or_else(|| i.allocator.to_string()));
     line("OMP_TARGET_OFFLOAD", ["DEFAULT", "MANDATORY", "DISABLED"][g.target_offload as usize].into());
     if verbose {
         line("GOMP_CPU_AFFINITY", g.places_text.clone().unwrap_or_default());
@@ -81,7 +82,9 @@ pub fn text(g: &Globals, verbose: bool, default_device: i32) -> String {
     line("PROMP_REPRODUCIBLE", u32::from(p.reproducible).to_string());
     line("PROMP_AFTER", if p.shrink { "shrink" } else { "respawn" }.into());
     line("PROMP_CRASHES", if p.takes_crashes { "runtime" } else { "program" }.into());
-    line("PROMP_SAVE_BUDGET", p.save_budget.to_string());
+    for (name, value) in others {
+        line(name, value.clone());
+    }
     line("PROMP_WATCHDOG", p.watchdog_ns.map_or("off".into(), |n| format!("{}us", n / 1000)));
     line("PROMP_VERBOSE", p.verbose.to_string());
     t.push_str("OPENMP DISPLAY ENVIRONMENT END\n");

@@ -2,64 +2,14 @@
 //! messages, and ours.
 
 use super::allocators::{self, Allocator};
-use super::limits;
 use super::parse::{self, boolean, list, positive};
 use super::places::{self, ProcBind};
-use super::settings::{Bad, Settings, report_bad};
+use super::read::reported;
+use super::settings::Settings;
 use super::{Globals, Icvs, RunSched, Sched, UNDECIDED_DEVICE};
 use crate::complain;
-use std::ffi::{CStr, CString};
-
-/// The value of an environment variable, as libgomp takes it. Runs before any allocation of std's own
-/// environment lock.
-pub fn get(name: &str) -> Option<String> {
-    let c = CString::new(name).ok()?;
-    // SAFETY: getenv returns null or a C string that nobody changes during initialisation.
-    let p = unsafe { libc::getenv(c.as_ptr()) };
-    // SAFETY: as above.
-    (!p.is_null()).then(|| unsafe { CStr::from_ptr(p) }.to_string_lossy().into_owned())
-}
-
-/// Was the program started with more rights than its user has?
-pub fn secure() -> bool {
-    // SAFETY: reads the auxiliary vector.
-    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
-}
-
-/// Stops the process if a variable whose value must not be wrong is wrong.
-pub fn check_fatal_settings() {
-    const STRICT: [&CStr; 16] = [
-        c"PROMP_DEVICES",
-        c"PROMP_SDC",
-        c"PROMP_SDC_ASSUME",
-        c"PROMP_SDC_LATENCY",
-        c"PROMP_SDC_LOG",
-        c"PROMP_FAULT",
-        c"PROMP_CKPT_DIR",
-        c"PROMP_CKPT_FILES",
-        c"PROMP_CKPT_INTERVAL",
-        c"PROMP_CKPT_LIVE",
-        c"PROMP_CKPT_POISON",
-        c"PROMP_CKPT_TRACK",
-        c"PROMP_CKPT_COPY",
-        c"PROMP_CKPT_THREADS",
-        c"PROMP_MTBF",
-        c"PROMP_ON_SIGNAL",
-    ];
-    if STRICT.iter().any(|n| is_set(n)) && !secure() {
-        Settings::read(get, |bad| {
-            if matches!(bad, Bad::Stop(_)) {
-                report_bad(bad);
-            }
-        });
-    }
-}
-
-/// Is the variable set? Needs no memory: asked when the library is loaded.
-pub fn is_set(name: &CStr) -> bool {
-    // SAFETY: getenv on a C string.
-    unsafe { !libc::getenv(name.as_ptr()).is_null() }
-}
+use crate::sys::env::{get, secure};
+use crate::sys::limits;
 
 /// Parses variable `name` if it is set; an invalid value is reported and counts as unset.
 fn var<T>(name: &str, parser: impl Fn(&str) -> Option<T>) -> Option<T> {
@@ -191,7 +141,7 @@ pub fn read() -> Globals {
             0
         }
     };
-    let promp = if secure() { Settings::default() } else { Settings::read(get, report_bad) };
+    let promp = if secure() { Settings::default() } else { reported(Settings::read) };
     Globals {
         initial: crate::sys::own::Own::new(initial),
         threads_list,

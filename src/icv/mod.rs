@@ -3,13 +3,12 @@
 
 pub mod affinity_format;
 pub mod allocators;
-mod cgroup;
 pub mod devices;
 pub mod display;
 pub mod env;
-pub mod limits;
 pub mod parse;
 pub mod places;
+pub mod read;
 pub mod settings;
 pub mod silent;
 pub mod tune;
@@ -172,7 +171,7 @@ pub fn affinity_fields(thr: &'static crate::team::thread::Thread) -> affinity_fo
         level: team.level.get(),
         thread: (m.num.get(), team.size()),
         ancestor: team.primary.parent.get().map_or(-1, |p| p.num.get() as i32),
-        affinity: affinity_format::ranges(&limits::affinity_mask()),
+        affinity: affinity_format::ranges(&crate::sys::limits::affinity_mask()),
         native: crate::sys::syscall::gettid(),
     }
 }

@@ -1,15 +1,8 @@
-//! The runtime's own settings: the `PROMP_*` variables (docs/environment.md).
+//! The runtime's own settings: the `PROMP_*` variables (docs/environment.md) that several rooms ask for.
+//! Those of checkpoints are read by ckpt/settings.rs, those of failures by fault/settings.rs.
 
+use super::read::Reader;
 use super::{devices, parse, silent, tune};
-use crate::ckpt;
-use crate::ckpt::image::on_signal::OnSignal;
-use crate::ckpt::image::plan::Plan;
-use crate::ckpt::interval;
-use crate::ckpt::keeper::Copying;
-use crate::fault::saving::Budget;
-use crate::fault::spec::{self, Fault};
-use crate::say;
-use std::sync::Arc;
 
 /// Which work counts as replayable (PROMP_REPLAY).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,18 +59,12 @@ pub struct Settings {
     pub takes_crashes: bool,
     /// PROMP_WATCHDOG in nanoseconds.
     pub watchdog_ns: Option<u64>,
-    /// PROMP_SAVE_BUDGET.
-    pub save_budget: Budget,
-    /// PROMP_FAULT.
-    pub faults: Vec<Fault>,
-    /// ... the silent errors among them.
+    /// The silent errors of PROMP_FAULT.
     pub silent: Vec<silent::Fault>,
     /// PROMP_REPORT.
     pub report: Option<String>,
     /// PROMP_VERBOSE.
     pub verbose: u32,
-    /// PROMP_CKPT_DIR and what belongs to it.
-    pub checkpoints: Option<ckpt::Settings>,
     /// PROMP_DEVICES and PROMP_SDC*.
     pub devices: devices::Settings,
     /// PROMP_TUNE and PROMP_TUNE_THREADS.
@@ -98,12 +85,9 @@ impl Default for Settings {
             shrink: false,
             takes_crashes: false,
             watchdog_ns: None,
-            save_budget: Budget::DEFAULT,
-            faults: Vec::new(),
             silent: Vec::new(),
             report: None,
             verbose: 1,
-            checkpoints: None,
             devices: devices::Settings::default(),
             tune: tune::Settings::default(),
             constructs: Constructs::Proven,
@@ -112,26 +96,12 @@ impl Default for Settings {
     }
 }
 
-/// What a bad value leads to.
-pub enum Bad {
-    /// One line, and the default is used.
-    Warn(String),
-    /// The program stops with exit status 64 before it has done anything.
-    Stop(String),
-}
-
 impl Settings {
-    /// Reads the settings through `get`; bad values are handed to `bad`.
-    pub fn read(get: impl Fn(&str) -> Option<String>, mut bad: impl FnMut(Bad)) -> Self {
+    /// Reads them; bad values are handed on.
+    pub fn read(from: &mut Reader) -> Self {
         let mut s = Self::default();
         let mut choice = |name: &str, accepted: &str, set: &mut dyn FnMut(&str) -> Option<()>| {
-            if let Some(v) = get(name)
-                && set(v.trim()).is_none()
-            {
-                bad(Bad::Warn(format!(
-                    "{name}={v} is not understood: accepted are {accepted}; using the default"
-                )));
-            }
+            from.choice(name, accepted, set)
         };
         choice("PROMP_FT", "off, on", &mut |v| on_off(v).map(|b| s.ft = b));
         choice("PROMP_REPLAY", "proven, assume, never, or a list of function-name globs", &mut |v| {
@@ -149,27 +119,18 @@ impl Settings {
             "off" => Some(()),
             _ => parse::duration_ns(v).filter(|&n| n >= 1_000_000).map(|n| s.watchdog_ns = Some(n)),
         });
-        choice("PROMP_SAVE_BUDGET", "a share of a loop's time like 2%, or all", &mut |v| {
-            Budget::parse(v).map(|b| s.save_budget = b)
-        });
         choice("PROMP_VERBOSE", "0, 1, 2, 3", &mut |v| {
             parse::number(v).filter(|&n| n <= 3).map(|n| s.verbose = n as u32)
         });
         choice("PROMP_REPORT", "a path, or - for stderr", &mut |v| {
             (!v.is_empty()).then(|| s.report = Some(v.to_string()))
         });
-        if let Some(v) = get("PROMP_FAULT") {
-            let parsed = silent::split(&v).and_then(|(silent, rest)| {
-                s.silent = silent;
-                rest.map_or(Ok(Vec::new()), |r| spec::parse(&r))
-            });
-            match parsed {
-                Ok(f) => s.faults = f,
-                Err(e) => bad(Bad::Stop(format!("PROMP_FAULT={v}: {e}"))),
-            }
+        match from.get("PROMP_FAULT").map(|v| (silent::split(&v), v)) {
+            Some((Ok((silent, _)), _)) => s.silent = silent,
+            Some((Err(e), v)) => from.stop(format!("PROMP_FAULT={v}: {e}")),
+            None => {}
         }
-        s.checkpoints = checkpoints(&get, s.verbose, |why| bad(Bad::Stop(why)));
-        s.devices = devices::Settings::read(&get, |why| bad(Bad::Stop(why)));
+        s.devices = devices::Settings::read(&from.getter(), |why| from.stop(why));
         if let devices::Mode::Chunks(_) = s.devices.sdc {
             let forbids = if !s.ft {
                 Some("PROMP_FT=off")
@@ -179,14 +140,10 @@ impl Settings {
                 None
             };
             if let Some(f) = forbids {
-                bad(Bad::Stop(format!("PROMP_SDC=chunks executes chunks again, which {f} forbids")));
+                from.stop(format!("PROMP_SDC=chunks executes chunks again, which {f} forbids"));
             }
         }
-        if matches!(s.devices.sdc, devices::Mode::Chunks(_)) && get("PROMP_SAVE_BUDGET").is_none() {
-            // What is not saved cannot be verified.
-            s.save_budget = Budget::Unlimited;
-        }
-        s.tune = tune::Settings::read(&get, s.reproducible, |why| bad(Bad::Warn(why)));
+        s.tune = tune::Settings::read(&from.getter(), s.reproducible, |why| from.warn(why));
         s.untuned = match s.replay {
             _ if !s.ft || s.reproducible => Constructs::Plain,
             Replay::Assume | Replay::Functions(_) => Constructs::Always,
@@ -196,128 +153,6 @@ impl Settings {
         s.constructs = if s.tune.mode == tune::Mode::Off { s.untuned } else { Constructs::Tuned };
         s
     }
-}
-
-/// Acts on a bad value: prints, and stops where it must.
-pub fn report_bad(b: Bad) {
-    match b {
-        Bad::Warn(m) => say!("{m}"),
-        Bad::Stop(m) => {
-            say!("{m}");
-            crate::sys::syscall::exit_group(64);
-        }
-    }
-}
-
-/// The settings of checkpoints; bad values are handed to `bad`.
-fn checkpoints(
-    get: &impl Fn(&str) -> Option<String>,
-    verbose: u32,
-    mut bad: impl FnMut(String),
-) -> Option<ckpt::Settings> {
-    const DEFAULT_NS: u64 = 30_000_000_000;
-    const FILES: u64 = 64 << 20;
-    let mut least = |name: &str, least_ns: u64| {
-        let v = get(name)?;
-        let n = parse::duration_ns(v.trim()).filter(|&n| n >= least_ns);
-        if n.is_none() {
-            bad(format!(
-                "{name}={v}: expected a duration like 20ms or 1.5s, at least {}ms",
-                least_ns / 1_000_000
-            ));
-        }
-        n
-    };
-    let mtbf = least("PROMP_MTBF", 1_000_000);
-    let mut auto_mtbf_ns = None;
-    let word = get("PROMP_CKPT_INTERVAL");
-    let reliability = word.as_deref().and_then(|w| w.trim().strip_prefix("reliability:")).map(str::to_owned);
-    let interval = match (word.as_deref().map(str::trim), reliability, mtbf) {
-        (Some("auto"), _, None) | (_, Some(_), None) => {
-            let what = word.unwrap_or_default();
-            bad(format!("PROMP_CKPT_INTERVAL={what} needs PROMP_MTBF, the mean time between failures"));
-            DEFAULT_NS
-        }
-        // Until it is known what a checkpoint costs: P3's rule.
-        (Some("auto"), _, Some(m)) => {
-            auto_mtbf_ns = Some(m);
-            interval::reliable_ns(0.99, m)
-        }
-        (_, Some(r), Some(m)) => match r.parse::<f64>() {
-            Ok(r) if r > 0.0 && r < 1.0 => interval::reliable_ns(r, m),
-            _ => {
-                bad(format!(
-                    "PROMP_CKPT_INTERVAL=reliability:{r}: expected a number between 0 and 1, like 0.99"
-                ));
-                DEFAULT_NS
-            }
-        },
-        _ => least("PROMP_CKPT_INTERVAL", 1_000_000).unwrap_or(DEFAULT_NS),
-    };
-    // Which of the words; the first is the default.
-    let mut choice = |name: &str, words: &[&str]| {
-        let Some(v) = get(name) else { return 0 };
-        words.iter().position(|&w| w == v.trim()).unwrap_or_else(|| {
-            bad(format!("{name}={v}: accepted are {}", words.join(", ")));
-            0
-        })
-    };
-    let compare = choice("PROMP_CKPT_TRACK", &["auto", "compare"]) == 1;
-    let copying = [Copying::Auto, Copying::Stopped, Copying::Running, Copying::Small]
-        [choice("PROMP_CKPT_COPY", &["auto", "stopped", "running", "small"])];
-    let all_threads = choice("PROMP_CKPT_THREADS", &["team", "all"]) == 1;
-    let live = choice("PROMP_CKPT_LIVE", &["on", "off"]) == 0;
-    let poison = choice("PROMP_CKPT_POISON", &["0", "1"]) == 1;
-    let in_serial = choice("PROMP_CKPT_WHERE", &["anywhere", "serial"]) == 1;
-    let files = match get("PROMP_CKPT_FILES").map(|v| (parse::stack_size(&v), v)) {
-        Some((None, v)) => {
-            bad(format!("PROMP_CKPT_FILES={v}: expected a size like 64M"));
-            FILES
-        }
-        Some((Some(bytes), _)) => bytes as u64,
-        None => FILES,
-    };
-    let on_signal = match get("PROMP_ON_SIGNAL").map(|v| (OnSignal::parse(v.trim()), v)) {
-        None => OnSignal::default(),
-        Some((Ok(on), _)) => on,
-        Some((Err(why), v)) => {
-            bad(format!("PROMP_ON_SIGNAL={v}: {why}"));
-            OnSignal::default()
-        }
-    };
-    if on_signal != OnSignal::default() && get("PROMP_CKPT_DIR").is_none() {
-        bad("PROMP_ON_SIGNAL needs PROMP_CKPT_DIR, the directory for the checkpoints".into());
-    }
-    let dir = get("PROMP_CKPT_DIR")?;
-    if dir.is_empty() {
-        bad("PROMP_CKPT_DIR=: expected a directory".into());
-        return None;
-    }
-    let dir = std::path::absolute(dir).unwrap_or_default();
-    let program = std::path::Path::new("/proc/self/exe");
-    let plan = match get("PROMP_CKPT_PLAN").map(|v| (Plan::read(v.trim(), program), v)) {
-        Some((Err(why), v)) => {
-            bad(format!("PROMP_CKPT_PLAN={v}: {why}"));
-            None
-        }
-        read => read.and_then(|(plan, _)| plan.ok()).map(Arc::new),
-    };
-    Some(ckpt::Settings {
-        dir,
-        interval_ns: interval.max(1_000_000),
-        auto_mtbf_ns,
-        compare,
-        copying,
-        all_threads,
-        live,
-        poison,
-        in_serial,
-        plan,
-        files,
-        on_signal,
-        verbose,
-        ..Default::default()
-    })
 }
 
 /// Is it the second of the two?
@@ -363,15 +198,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn read(pairs: &[(&str, &str)]) -> (Settings, Vec<String>, Vec<String>) {
-        let (mut warn, mut stop) = (vec![], vec![]);
-        let s = Settings::read(
-            |n| pairs.iter().find(|(k, _)| *k == n).map(|(_, v)| v.to_string()),
-            |b| match b {
-                Bad::Warn(m) => warn.push(m),
-                Bad::Stop(m) => stop.push(m),
-            },
-        );
-        (s, warn, stop)
+        super::super::read::tests::of(pairs, Settings::read)
     }
 
     #[test]
@@ -383,13 +210,12 @@ mod tests {
             ("PROMP_AFTER", "shrink"),
             ("PROMP_CRASHES", "runtime"),
             ("PROMP_WATCHDOG", "20ms"),
-            ("PROMP_FAULT", "kill@thread=1"),
             ("PROMP_VERBOSE", "3"),
         ]);
         assert!(w.is_empty() && e.is_empty(), "{w:?} {e:?}");
         assert_eq!(s.replay, Replay::Functions(vec!["main._omp_fn.*".into(), "work?".into()]));
         assert!(s.shrink);
-        assert_eq!((s.watchdog_ns, s.faults.len(), s.verbose), (Some(20_000_000), 1, 3));
+        assert_eq!((s.watchdog_ns, s.verbose), (Some(20_000_000), 3));
     }
 
     #[test]
@@ -411,38 +237,6 @@ mod tests {
                 "{name}: {w:?}"
             );
         }
-        for (name, value) in [
-            ("PROMP_FAULT", "explode"),
-            ("PROMP_CKPT_DIR", ""),
-            ("PROMP_CKPT_INTERVAL", "5"),
-            ("PROMP_CKPT_INTERVAL", "auto"),
-            ("PROMP_CKPT_INTERVAL", "reliability:0.99"),
-            ("PROMP_MTBF", "soon"),
-            ("PROMP_CKPT_TRACK", "magic"),
-            ("PROMP_CKPT_COPY", "later"),
-            ("PROMP_CKPT_THREADS", "some"),
-            ("PROMP_CKPT_LIVE", "yes"),
-            ("PROMP_CKPT_POISON", "on"),
-            ("PROMP_CKPT_WHERE", "here"),
-            ("PROMP_CKPT_FILES", "many"),
-            ("PROMP_ON_SIGNAL", "TERM=checkpoint-exit"),
-        ] {
-            let (_, _, e) = read(&[(name, value)]);
-            assert!(e.len() == 1 && e[0].contains(name), "{name}: {e:?}");
-        }
-        let (s, _, e) =
-            read(&[("PROMP_CKPT_DIR", "/x"), ("PROMP_CKPT_INTERVAL", "auto"), ("PROMP_MTBF", "100s")]);
-        assert!(e.is_empty());
-        let c = s.checkpoints.unwrap();
-        assert_eq!((c.interval_ns / 1_000_000, c.auto_mtbf_ns), (1005, Some(100_000_000_000)));
-        let reliable = |r| {
-            let set = [("PROMP_CKPT_DIR", "/x"), ("PROMP_CKPT_INTERVAL", r), ("PROMP_MTBF", "100s")];
-            let (s, _, e) = read(&set);
-            (s.checkpoints.unwrap().interval_ns / 1_000_000, e.len())
-        };
-        assert_eq!(reliable("reliability:0.99"), (1005, 0));
-        assert_eq!(reliable("reliability:0.9"), (10536, 0));
-        assert_eq!(reliable("reliability:1.5"), (30000, 1));
     }
 
     proptest! {

@@ -6,11 +6,12 @@ use super::team::Team;
 use super::thread::{HOT_DEPTH, Thread};
 use super::{bind, pool, room, setup};
 use crate::fault;
+use crate::icv::read::fatal;
 use crate::icv::{self, Globals};
 use crate::observe::Event;
 use crate::sys::lock::Lock;
 use crate::sys::own::Own;
-use crate::sys::{host, reach, runtimes, signals, syscall, tls};
+use crate::sys::{env, host, reach, runtimes, signals, syscall, tls};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 
 static INIT: Lock = Lock::new();
@@ -34,11 +35,22 @@ pub fn prepare() {
 fn prepare_once() {
     if !PREPARED.get() {
         PREPARED.set(true);
-        icv::env::check_fatal_settings();
+        check_settings();
         crate::ckpt::restart::prepare();
         if crate::ckpt::start_at_load() {
             attend_forks();
         }
+    }
+}
+
+/// Stops the process if a setting is wrong that must not be.
+fn check_settings() {
+    if env::any_begins_with(b"PROMP_") && !env::secure() {
+        fatal(|from| {
+            let general = icv::settings::Settings::read(from);
+            fault::settings::Settings::read(from, &general);
+            crate::ckpt::settings::Settings::read(from, general.verbose);
+        });
     }
 }
 
@@ -80,7 +92,8 @@ pub fn runtime() -> &'static Globals {
         }
         crate::start(g);
         if g.display_env > 0 {
-            let text = icv::display::text(g, g.display_env == 2, g.default_device());
+            let text =
+                icv::display::text(g, g.display_env == 2, g.default_device(), &fault::settings::shown());
             // SAFETY: the text is readable for its length.
             unsafe { crate::sys!(libc::SYS_write, 2, text.as_ptr(), text.len()) };
         }

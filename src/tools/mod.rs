@@ -5,8 +5,8 @@ pub mod counts;
 pub mod monitor;
 pub mod ompt;
 
-use crate::icv::env;
-use crate::icv::settings::{Bad, report_bad};
+use crate::say;
+use crate::sys::env;
 
 /// Starts the tools that the settings ask for; runs once, under the initialisation lock, before the first
 /// region.
@@ -24,10 +24,7 @@ pub fn initialise() {
 fn setting(name: &str, words: &[&str]) -> usize {
     let Some(v) = env::get(name) else { return 0 };
     words.iter().position(|&w| w == v.trim()).unwrap_or_else(|| {
-        report_bad(Bad::Warn(format!(
-            "{name}={v} is not understood: accepted are {}; using the default",
-            words.join(", ")
-        )));
+        say!("{name}={v} is not understood: accepted are {}; using the default", words.join(", "));
         0
     })
 }

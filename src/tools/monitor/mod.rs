@@ -11,7 +11,6 @@ mod visit;
 mod watch;
 
 use crate::fault;
-use crate::icv::globals;
 use crate::observe::event::{Event, Pause, Row, Set, Sync};
 use crate::observe::{self, Listener, OfTeam, Told, Word};
 use crate::say;
@@ -72,7 +71,7 @@ pub fn start(setting: impl Fn(&str, &[&str]) -> usize) {
 /// Can others read the tables while the program runs? Where memory goes back in rollbacks it is all the
 /// process's own.
 fn is_shared() -> bool {
-    globals().promp.checkpoints.is_none()
+    crate::ckpt::settings::asked().is_none()
 }
 
 extern "C" fn at_exit() {

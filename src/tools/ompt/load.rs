@@ -3,9 +3,8 @@
 //! with null is the tool. OMP_TOOL=disabled: nobody is asked. OMP_TOOL_VERBOSE_INIT says what was tried.
 
 use super::abi::{Started, VERSION};
-use crate::icv::env;
-use crate::icv::settings::{Bad, report_bad};
 use crate::say;
+use crate::sys::env;
 use crate::sys::objects;
 use core::ffi::{CStr, c_char, c_void};
 use core::fmt::Write as _;
@@ -102,9 +101,7 @@ fn enabled() -> bool {
         "" | "enabled" => true,
         "disabled" => false,
         _ => {
-            report_bad(Bad::Warn(format!(
-                "OMP_TOOL={v} is not understood: accepted are enabled, disabled; using the default"
-            )));
+            say!("OMP_TOOL={v} is not understood: accepted are enabled, disabled; using the default");
             true
         }
     }

@@ -72,7 +72,7 @@ pub fn open(path: &str, verbose: u32) {
 }
 
 fn globals_procs() -> u32 {
-    crate::icv::limits::affinity_mask().len().max(1) as u32
+    crate::sys::limits::affinity_mask().len().max(1) as u32
 }
 
 fn key(k: &Key, machine: &str) -> Option<(tuning::Key, String)> {

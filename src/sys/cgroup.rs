@@ -1,4 +1,5 @@
-//! The control groups of the process: what containers and batch systems allow it. A limit holds for a group and all below it.
+//! The control groups of the process: what containers and batch systems allow it. A limit holds for a group
+//! and all below it.
 
 use std::fs;
 use std::path::Path;
@@ -24,8 +25,8 @@ impl Group {
     }
 }
 
-/// The groups that the process is in and that may have `controller`, from its own outwards. Not all need exist: in a container only some
-/// are seen.
+/// The groups that the process is in and that may have `controller`, from its own outwards. Not all need
+/// exist: in a container only some are seen.
 pub fn groups(controller: &str) -> Vec<Group> {
     list(&fs::read_to_string("/proc/self/cgroup").unwrap_or_default(), controller)
 }

@@ -1,11 +1,12 @@
-//! What this process may use of the machine: processors by affinity mask and by cgroup CPU quota, memory by what the system and its cgroups have
-//! left.
+//! What this process may use of the machine: processors by affinity mask and by cgroup CPU quota, memory by
+//! what the system and its cgroups have left.
 
+use super::allowed;
 use super::cgroup::{Group, groups};
-use crate::sys::allowed;
-use crate::sys::syscall::CpuSet;
+use super::syscall::CpuSet;
 
-/// The processors that the process could use when it was loaded, in order: before libgomp may have bound the initial thread.
+/// The processors that the process could use when it was loaded, in order: before libgomp may have bound
+/// the initial thread.
 pub fn at_load() -> Vec<u32> {
     allowed::at_load().map_or_else(online, |set| set.cpus().collect())
 }
@@ -20,8 +21,8 @@ fn online() -> Vec<u32> {
     (0..unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }.max(1) as u32).collect()
 }
 
-/// The CPU quota of the process's cgroups in whole processors, rounded up; `None` without one. Containers set it; the
-/// affinity mask does not show it.
+/// The CPU quota of the process's cgroups in whole processors, rounded up; `None` without one. Containers set
+/// it; the affinity mask does not show it.
 pub fn cgroup_quota() -> Option<u32> {
     let quota = |g: &Group| match g.unified {
         true => parse_cpu_max(&g.text("cpu.max")?),

@@ -1,0 +1,105 @@
+//! What the settings say of failures and of saving: PROMP_FAULT, PROMP_SAVE_BUDGET (docs/environment.md).
+
+use super::saving::Budget;
+use super::spec::{self, Fault};
+use crate::icv::read::{Reader, reported};
+use crate::icv::{Globals, devices, settings, silent};
+use crate::sys::env;
+use crate::sys::own::Own;
+
+/// All of them.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// PROMP_FAULT but for the silent errors in it.
+    pub faults: Vec<Fault>,
+    /// PROMP_SAVE_BUDGET.
+    pub save_budget: Budget,
+}
+
+impl Settings {
+    /// Reads them; bad values are handed on. `general`: what has been read before.
+    pub fn read(from: &mut Reader, general: &settings::Settings) -> Self {
+        let mut s = Self::default();
+        if let Some(v) = from.get("PROMP_FAULT")
+            && let Ok((_, Some(rest))) = silent::split(&v)
+        {
+            match spec::parse(&rest) {
+                Ok(faults) => s.faults = faults,
+                Err(e) => from.stop(format!("PROMP_FAULT={v}: {e}")),
+            }
+        }
+        from.choice("PROMP_SAVE_BUDGET", "a share of a loop's time like 2%, or all", &mut |v| {
+            Budget::parse(v).map(|b| s.save_budget = b)
+        });
+        if matches!(general.devices.sdc, devices::Mode::Chunks(_)) && from.get("PROMP_SAVE_BUDGET").is_none()
+        {
+            // What is not saved cannot be verified.
+            s.save_budget = Budget::Unlimited;
+        }
+        s
+    }
+}
+
+/// Written once, while the runtime is initialised.
+static SETTINGS: Own<Option<&'static Settings>> = Own::new(None);
+static DEFAULT: Settings = Settings { faults: Vec::new(), save_budget: Budget::DEFAULT };
+
+/// Reads them, while the runtime is initialised.
+pub fn begin(g: &Globals) -> &'static Settings {
+    if !env::secure() {
+        SETTINGS.set(Some(Box::leak(Box::new(reported(|from| Settings::read(from, &g.promp))))));
+    }
+    get()
+}
+
+/// The settings; until the runtime is initialised the defaults.
+pub fn get() -> &'static Settings {
+    SETTINGS.get().unwrap_or(&DEFAULT)
+}
+
+/// The settings' lines for OMP_DISPLAY_ENV: names and values.
+pub fn shown() -> [(&'static str, String); 1] {
+    [("PROMP_SAVE_BUDGET", get().save_budget.to_string())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::icv::read::tests::of;
+    use proptest::prelude::*;
+
+    fn read(pairs: &[(&str, &str)]) -> (Settings, Vec<String>, Vec<String>) {
+        of(pairs, |from| {
+            let general = settings::Settings::read(from);
+            Settings::read(from, &general)
+        })
+    }
+
+    #[test]
+    fn values_are_read_or_named() {
+        let (s, warn, stop) = read(&[("PROMP_FAULT", "kill@thread=1"), ("PROMP_SAVE_BUDGET", "all")]);
+        assert!(warn.is_empty() && stop.is_empty(), "{warn:?} {stop:?}");
+        assert_eq!((s.faults.len(), s.save_budget), (1, Budget::Unlimited));
+        let (s, warn, stop) = read(&[("PROMP_FAULT", "explode"), ("PROMP_SAVE_BUDGET", "much")]);
+        assert!(warn.len() == 1 && warn[0].contains("PROMP_SAVE_BUDGET=much"), "{warn:?}");
+        assert!(stop.len() == 1 && stop[0].contains("PROMP_FAULT=explode"), "{stop:?}");
+        assert_eq!((s.faults.len(), s.save_budget), (0, Budget::DEFAULT));
+    }
+
+    #[test]
+    fn silent_errors_are_told_from_the_others() {
+        let both = "sdc@kernel=1,pattern=bit;kill@thread=1";
+        let (s, warn, stop) = read(&[("PROMP_FAULT", both)]);
+        assert!(warn.is_empty() && stop.is_empty(), "{warn:?} {stop:?}");
+        assert_eq!(s.faults.len(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_taken_or_refused(v in "\\PC{0,30}") {
+            for n in ["PROMP_FAULT", "PROMP_SAVE_BUDGET"] {
+                let _ = read(&[(n, &v)]);
+            }
+        }
+    }
+}
