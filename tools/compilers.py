@@ -32,6 +32,8 @@ MIRROR = "http://deb.debian.org/debian"
 DRIVERS = {".c": "gcc", ".cpp": "g++", ".f90": "gfortran"}
 # What is not the same from run to run, or is about the machine.
 LEFT_OUT = {"newer/routines.c", "constructs/icvs.c"}
+# Errors that libgomp answers with failed assertions where they are compiled in.
+LEFT_OUT |= {"constructs/openacc_api.c"}
 FOLDERS = ["constructs", "npb", "newer"]
 MORE = ["ft/reduction.c", "ft/nested.c", "ft/wavefront.c", "ft/jacobi.c", "ft/tasktree.c", "ft/atomics.c"]
 VARIES = re.compile(r"time|second|mop|/s\b", re.I)
@@ -84,9 +86,12 @@ class System:
         self.here = self.root / "promp"
         for folder in ["c-tests", "include"]:
             shutil.copytree(ROOT / folder, self.here / folder, dirs_exist_ok=True)
-        shutil.copy(ROOT / "target/release/libpromp.so", self.here / "libpromp.so")
         self.out = self.here / ("gcc" + version)
         self.out.mkdir(exist_ok=True)
+        # A new file: programs may run with the old one.
+        (self.out / "libpromp.so").unlink(missing_ok=True)
+        shutil.copy(ROOT / "target/release/libpromp.so", self.out)
+        self.library = f"/promp/gcc{version}/libpromp.so"
 
     def command(self, command, env, folder="/"):
         """The command that runs `command` inside, in `folder`."""
@@ -147,12 +152,14 @@ def compare(system, threads, only):
         command = [exe] + (["S"] if source.startswith("npb/") else [])
         for n in threads:
             env = {"OMP_NUM_THREADS": n}
-            want = system.run(command, env, 300)
-            got = system.run(command, {**env, "LD_PRELOAD": "/promp/libpromp.so"}, 300)
+            # Passive: with more threads than processors libgomp's would look for each other for minutes.
+            own = {**env, "OMP_WAIT_POLICY": "passive"}
+            want = system.run(command, own, 300)
+            got = system.run(command, {**env, "LD_PRELOAD": system.library}, 300)
             if want and got and want[0] == got[0] and kept(want[1]) == kept(got[1]):
                 same += 1
                 continue
-            again = system.run(command, env, 300)
+            again = system.run(command, own, 300)
             if want and again and kept(want[1]) != kept(again[1]):
                 print(f"gcc {system.version}: {source}, {n} threads: libgomp's own runs differ; left out")
                 continue
@@ -169,12 +176,12 @@ def kill(system, samples):
     for kernel in ["npb/cg.c", "npb/mg.c", "npb/ft.c", "newer/dealt.c"]:
         exe = system.build(kernel)
         command = [exe] + (["S"] if kernel.startswith("npb") else [])
-        want = system.run(command, {"OMP_NUM_THREADS": "4"}, 300)
+        want = system.run(command, {"OMP_NUM_THREADS": "4", "OMP_WAIT_POLICY": "passive"}, 300)
         for _ in range(samples):
             delay = random.choice(["0", "20us", "100us", "400us", "1500us"])
             fault = f"kill@thread={random.randrange(4)},region={random.randint(1, 9)}," \
                     f"at={random.choice(['chunk', 'barrier'])},nth={random.randint(1, 6)},delay={delay}"
-            env = {"OMP_NUM_THREADS": "4", "LD_PRELOAD": "/promp/libpromp.so", "PROMP_REPLAY": "assume",
+            env = {"OMP_NUM_THREADS": "4", "LD_PRELOAD": system.library, "PROMP_REPLAY": "assume",
                    "PROMP_FAULT": fault}
             got = system.run(command, env, 300)
             if got and got[0] == 70 and "failed (" in got[2]:
