@@ -59,6 +59,21 @@ fn another_number_of_threads() {
     }
 }
 
+/// GCC's own calls for static loops are none of the program's: nobody has to vouch.
+#[test]
+fn static_loops_of_gcc() {
+    let s = Scratch::new("elasticstatic");
+    let exe = build("ckpt/elastic.c", &["-DSTATIC"]);
+    let (dir, out) = (s.path("ckpt"), s.path("out"));
+    let want = reference(&exe, &["2000"], &[THREADS]).out;
+    for (from, to) in [(4, 2), (2, 3), (1, 4)] {
+        assert!(killed_in_serial_code(&exe, &["2000"], from, &dir, &out), "{from}");
+        let (sum, said) = gone_on(&dir, to, &[], &out);
+        assert_eq!(sum, want, "{from} {to}: {said}");
+        assert!(said.contains(&format!("teams of {to}")), "{said}");
+    }
+}
+
 /// From a restart with another number it goes on as from any other run: killed again and again.
 #[test]
 fn again_and_again() {

@@ -1,7 +1,7 @@
 /* Steps with regions of as many threads as there are by default, and serial code between them. The sum does
    not depend on how many (arguments: steps; m: asks for their number, s: sets it). -DPRIVATE: has something
-   of each thread's; -DNUMBER: asks for the number of the thread; -DONE: all steps are in one region. The team
-   sizes met go to standard error. */
+   of each thread's; -DNUMBER: asks for the number of the thread; -DONE: all steps are in one region;
+   -DSTATIC: static loops. The team sizes met go to standard error. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,10 +22,15 @@ static uint64_t mix(uint64_t x) {
     return x;
 }
 
+#ifdef STATIC
+#define SCHEDULE(...)
+#else
+#define SCHEDULE(...) schedule(__VA_ARGS__)
+#endif
 static void step(uint64_t s) {
-#pragma omp for schedule(dynamic, 500)
+#pragma omp for SCHEDULE(dynamic, 500)
     for (int i = 0; i < N; i++) b[i] = mix(a[i] + a[(i + 77) % N] + s);
-#pragma omp for schedule(guided)
+#pragma omp for SCHEDULE(guided)
     for (int i = 0; i < N; i++) a[i] = b[N - 1 - i] + i;
 }
 

@@ -2,6 +2,7 @@
 
 mod child;
 mod clocks;
+mod static_loops;
 mod threads;
 
 use crate::{Failure, Outcome, args};

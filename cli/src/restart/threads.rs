@@ -4,10 +4,11 @@
 //!
 //! What it has asked the runtime for is in the image. `omp_get_thread_num` and `omp_get_num_threads` are
 //! not, because compilers call them for every static loop of unmodified programs: here the files that were
-//! mapped are searched for them. (promp-cc leaves static loops to the runtime: what is found there is the
-//! program's.) So are they for thread-local data, of which threads that begin anew have none.
+//! mapped are searched for them, and the instructions behind a call say whose it is (static_loops.rs). So
+//! are they for thread-local data, of which threads that begin anew have none.
 
-use crate::report::places::{Places, base};
+use super::static_loops;
+use crate::report::places::{Place, Places, base};
 use object::elf::{PF_X, PT_TLS, STT_TLS};
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader, Sym as _};
 use object::{Endianness, elf};
@@ -15,9 +16,6 @@ use promp_image::{Asked, Description};
 use promp_report::Site;
 use std::path::Path;
 
-/// Routines whose use is not noted while the program runs.
-const UNSEEN: [&str; 4] =
-    ["omp_get_num_threads", "omp_get_num_threads_", "omp_get_thread_num", "omp_get_thread_num_"];
 /// Data of the calling thread's by other ways than the compiler's.
 const KEYS: [&str; 2] = ["pthread_setspecific", "tss_set"];
 /// The system's own: what they keep for a thread they make anew.
@@ -52,7 +50,7 @@ pub fn obstacles(about: &Description) -> Vec<String> {
     paths.sort_unstable();
     paths.dedup();
     for path in paths.into_iter().filter(|p| !SYSTEM.iter().any(|s| base(p).starts_with(s))) {
-        all.extend(of_file(Path::new(path)));
+        all.extend(of_file(Path::new(path), &mut places));
     }
     all
 }
@@ -69,7 +67,7 @@ fn site(about: &Description, a: &Asked) -> Option<Site> {
 }
 
 /// What a program or library says of itself.
-fn of_file(path: &Path) -> Vec<String> {
+fn of_file(path: &Path, places: &mut Places) -> Vec<String> {
     let Ok(data) = std::fs::read(path) else { return vec![format!("{} cannot be read", path.display())] };
     let Ok(file) = ElfFile64::<Endianness>::parse(&*data) else { return Vec::new() };
     let endian = file.endian();
@@ -87,8 +85,13 @@ fn of_file(path: &Path) -> Vec<String> {
     let used: Vec<String> = symbols.iter().filter(wanted).filter_map(named).collect();
     let has = |names: &[&str]| used.iter().find(|u| names.contains(&&***u)).cloned();
     let mut all = Vec::new();
-    if let Some(name) = has(&UNSEEN) {
-        all.push(format!("{shown} uses {name}"));
+    if let Some((name, at)) = static_loops::uses(&data).into_iter().next() {
+        let site = at.map(|offset| Site { module: shown.to_string(), build_id: String::new(), offset });
+        let place = site.map(|s| places.find(&s));
+        let of =
+            |p: &Place| p.symbol.as_ref().or(p.function.as_ref()).map_or(String::new(), |f| format!("{f}, "));
+        let place = place.map_or(String::new(), |p| format!(" ({}{})", of(&p), p.short()));
+        all.push(format!("{shown} uses {name}{place}"));
     }
     if let Some(name) = has(&KEYS) {
         all.push(format!("{shown} uses {name}"));
@@ -131,9 +134,9 @@ mod tests {
 
     #[test]
     fn this_program_has_thread_local_data() {
-        let all = of_file(&std::env::current_exe().unwrap());
+        let all = of_file(&std::env::current_exe().unwrap(), &mut Places::default());
         assert!(all.iter().any(|o| o.contains("for each thread")), "{all:?}");
-        assert!(of_file(Path::new("/proc/self/status")).is_empty());
-        assert_eq!(of_file(Path::new("/nowhere")), ["/nowhere cannot be read"]);
+        assert!(of_file(Path::new("/proc/self/status"), &mut Places::default()).is_empty());
+        assert_eq!(of_file(Path::new("/nowhere"), &mut Places::default()), ["/nowhere cannot be read"]);
     }
 }

@@ -1,0 +1,566 @@
+//! Whose are a program's calls of `omp_get_num_threads` and `omp_get_thread_num`: GCC's, for a static loop,
+//! or the user's?
+//!
+//! GCC divides a static loop's iterations by the team's size n for thread t: q = iterations / n, r =
+//! iterations % n; if t < r, one more for each (q + 1, 0); from q * t + r on, q of them. What comes of that
+//! is bounds, and n, t, q and r are not used otherwise. That is what is looked for here: behind a call, on
+//! all ways to the function's end, the registers (and places in the stack) that hold them are followed. Any
+//! other use, or one that cannot be followed, is the user's. Chunked loops (`schedule(static, 4)`), collapsed
+//! ones and those that are vectorised with -O3 may be taken for the user's, too.
+//!
+//! Who has divided work like that by hand, and keeps the bounds in memory, could go on with them: they are
+//! right as a list of work. To find them by the thread's number that would have to be used.
+
+use iced_x86::{
+    Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
+    OpKind, Register,
+};
+use object::read::elf::{ElfFile64, FileHeader as _, SectionHeader as _};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationTarget, elf};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// The routines, in C and in Fortran.
+const SIZE: [&str; 2] = ["omp_get_num_threads", "omp_get_num_threads_"];
+const NUMBER: [&str; 2] = ["omp_get_thread_num", "omp_get_thread_num_"];
+/// What takes no numbers and no pointers.
+const TAKE_NOTHING: [&str; 24] = [
+    "GOMP_barrier",
+    "GOMP_critical_start",
+    "GOMP_critical_end",
+    "GOMP_atomic_start",
+    "GOMP_atomic_end",
+    "GOMP_single_start",
+    "GOMP_taskwait",
+    "GOMP_loop_end",
+    "GOMP_loop_end_nowait",
+    "GOMP_ordered_start",
+    "GOMP_ordered_end",
+    "exp",
+    "log",
+    "log10",
+    "pow",
+    "sin",
+    "cos",
+    "tan",
+    "atan",
+    "atan2",
+    "sqrt",
+    "fmod",
+    "floor",
+    "ceil",
+];
+/// So many states of a function are looked at.
+const MOST: usize = 20_000;
+
+/// What a register holds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Tag {
+    /// n, by the call that returns to this address.
+    Size(u64),
+    /// t.
+    Number(u64),
+    Quotient,
+    Remainder,
+    /// q * t; q * t + r, where the thread begins.
+    Product,
+    Low,
+}
+use Tag::*;
+
+impl Tag {
+    /// May not be used otherwise.
+    fn is_followed(self) -> bool {
+        !matches!(self, Product | Low)
+    }
+}
+
+fn followed(t: Option<&Tag>) -> Result<(), Option<Tag>> {
+    match t {
+        Some(t) if t.is_followed() => Err(Some(*t)),
+        _ => Ok(()),
+    }
+}
+
+/// What registers (by their full width) and places in the stack (by register and distance) hold.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+struct Held {
+    registers: BTreeMap<u32, Tag>,
+    stack: BTreeMap<(u32, u64), Tag>,
+    /// t and r have been compared, and t is not multiplied yet: nothing else is done in between.
+    compared: bool,
+}
+
+struct Code64<'a> {
+    sections: Vec<(u64, &'a [u8])>,
+    /// Slots of the linkage table that lead to the routines.
+    slots: HashMap<u64, &'static str>,
+    /// ... and to what takes nothing.
+    idle: BTreeSet<u64>,
+}
+
+fn routine(name: &str) -> Option<&'static str> {
+    SIZE.iter().chain(&NUMBER).find(|n| **n == name).copied()
+}
+
+impl<'a> Code64<'a> {
+    fn decoder(&self, at: u64) -> Option<Decoder<'a>> {
+        let (start, data) = self.sections.iter().find(|(s, d)| (*s..s + d.len() as u64).contains(&at))?;
+        Some(Decoder::with_ip(64, &data[(at - start) as usize..], at, DecoderOptions::NONE))
+    }
+
+    /// The slot that an instruction uses.
+    fn slot(&self, i: &Instruction) -> Option<&'static str> {
+        let memory = (0..i.op_count()).any(|k| i.op_kind(k) == OpKind::Memory);
+        (memory && i.is_ip_rel_memory_operand())
+            .then(|| self.slots.get(&i.memory_displacement64()).copied())?
+    }
+
+    /// The slot of the linkage table that a call uses, by itself or by way of a stub.
+    fn leads_to(&self, i: &Instruction) -> Option<u64> {
+        let slot = |i: &Instruction| {
+            let indirect =
+                matches!(i.flow_control(), FlowControl::IndirectCall | FlowControl::IndirectBranch);
+            (indirect && i.is_ip_rel_memory_operand()).then(|| i.memory_displacement64())
+        };
+        if i.op0_kind() != OpKind::NearBranch64 {
+            return slot(i);
+        }
+        let mut stub = self.decoder(i.near_branch_target())?.into_iter();
+        let first = stub.next()?;
+        slot(&if first.code() == Code::Endbr64 { stub.next()? } else { first })
+    }
+
+    /// The routine that a call leads to.
+    fn called(&self, i: &Instruction) -> Option<&'static str> {
+        self.slots.get(&self.leads_to(i)?).copied()
+    }
+}
+
+/// Calls that are the user's, or may be: the routine, and where (in the file's own addresses).
+pub fn uses(data: &[u8]) -> Vec<(&'static str, Option<u64>)> {
+    let Ok(file) = ElfFile64::<Endianness>::parse(data) else { return Vec::new() };
+    let Some(symbols) = file.dynamic_symbol_table() else { return Vec::new() };
+    let wanted = |s: &'static str| symbols.symbols().any(|x| x.is_undefined() && x.name() == Ok(s));
+    let named: Vec<&str> = SIZE.into_iter().chain(NUMBER).filter(|s| wanted(s)).collect();
+    if named.is_empty() {
+        return Vec::new();
+    }
+    let all = || named.iter().map(|n| (routine(n).unwrap_or_default(), None)).collect();
+    if file.elf_header().e_machine(file.endian()) != elf::EM_X86_64 {
+        return all();
+    }
+    let mut code = Code64 { sections: Vec::new(), slots: HashMap::new(), idle: BTreeSet::new() };
+    for (at, r) in file.dynamic_relocations().into_iter().flatten() {
+        let RelocationTarget::Symbol(s) = r.target() else { continue };
+        let symbol = symbols.symbol_by_index(s).ok();
+        let Some(name) = symbol.as_ref().and_then(|s| s.name().ok()) else { continue };
+        if TAKE_NOTHING.contains(&name) {
+            code.idle.insert(at);
+        }
+        let Some(name) = routine(name) else { continue };
+        let object::RelocationFlags::Elf { r_type } = r.flags() else { return all() };
+        // Its address is somewhere else than in the linkage table.
+        if ![elf::R_X86_64_JUMP_SLOT, elf::R_X86_64_GLOB_DAT].contains(&r_type) {
+            return vec![(name, None)];
+        }
+        code.slots.insert(at, name);
+    }
+    let mut linkage = Vec::new();
+    for s in file.sections() {
+        let flags = s.elf_section_header().sh_flags(file.endian());
+        if flags.0 & elf::SHF_EXECINSTR.0 == 0 {
+            continue;
+        }
+        if let Ok(data) = s.data() {
+            code.sections.push((s.address(), data));
+            if s.name().is_ok_and(|n| n.starts_with(".plt")) {
+                linkage.push(s.address());
+            }
+        }
+    }
+    let (mut sizes, mut others) = (Vec::new(), BTreeMap::new());
+    for (start, data) in code.sections.iter().filter(|(s, _)| !linkage.contains(s)) {
+        for i in Decoder::with_ip(64, data, *start, DecoderOptions::NONE) {
+            match (i.flow_control(), code.called(&i)) {
+                (FlowControl::Call | FlowControl::IndirectCall, Some(name)) if SIZE.contains(&name) => {
+                    sizes.push((i.next_ip(), name));
+                }
+                (FlowControl::Call | FlowControl::IndirectCall, Some(name)) => {
+                    others.insert(i.next_ip(), name);
+                }
+                // A tail call; or the address is taken.
+                (_, Some(name)) => return vec![(name, Some(i.ip()))],
+                (_, None) => {
+                    if let Some(name) = code.slot(&i) {
+                        return vec![(name, Some(i.ip()))];
+                    }
+                }
+            }
+        }
+    }
+    // What GCC has made of a region returns nothing; of other functions it is not known.
+    let regions: Vec<(u64, u64)> = file
+        .symbols()
+        .filter(|s| s.name().is_ok_and(|n| n.contains("._omp_fn.")))
+        .map(|s| (s.address(), s.address() + s.size()))
+        .collect();
+    let returns = |at: u64| !regions.iter().any(|r| (r.0..r.1).contains(&at));
+    // Of numbers that no static loop has asked for, too.
+    let mut bad = Vec::new();
+    for (at, name) in sizes {
+        match follow(&code, at, returns(at)) {
+            Ok(met) => others.retain(|at, _| !met.contains(at)),
+            Err(Some(Number(n))) if others.contains_key(&n) => bad.push((others[&n], Some(n))),
+            Err(Some(Size(n))) if n != at => bad.push((name, Some(n))),
+            Err(_) => bad.push((name, Some(at))),
+        }
+    }
+    bad.extend(others.into_iter().map(|(at, name)| (name, Some(at))));
+    bad
+}
+
+/// Follows n from behind the call that returns to `at`. The calls whose results were used as a static loop
+/// does; or what was used otherwise, if it is known. `returns`: may the function return something?
+fn follow(code: &Code64, at: u64, returns: bool) -> Result<BTreeSet<u64>, Option<Tag>> {
+    let mut met = BTreeSet::new();
+    let mut seen = BTreeSet::new();
+    let first = Held {
+        registers: [(Register::RAX as u32, Size(at))].into(),
+        stack: BTreeMap::new(),
+        compared: false,
+    };
+    let mut todo = vec![(at, first)];
+    let mut info = InstructionInfoFactory::new();
+    while let Some((at, mut held)) = todo.pop() {
+        if !seen.insert((at, held.clone())) {
+            continue;
+        }
+        let i = code.decoder(at).map(|mut d| d.decode()).filter(|i| !i.is_invalid()).ok_or(None)?;
+        if seen.len() > MOST {
+            return Err(None);
+        }
+        let next = i.next_ip();
+        let on = [FlowControl::Next, FlowControl::UnconditionalBranch, FlowControl::ConditionalBranch];
+        if held.compared && !on.contains(&i.flow_control()) {
+            return Err(held.any());
+        }
+        match i.flow_control() {
+            FlowControl::Call | FlowControl::IndirectCall => {
+                let name = code.called(&i);
+                if name.is_none() {
+                    call(code, &i, &held)?;
+                }
+                held.after_call();
+                let result = match name {
+                    Some(n) if NUMBER.contains(&n) => Some(Number(next)),
+                    Some(_) => Some(Size(next)),
+                    None => None,
+                };
+                if let Some(tag) = result {
+                    met.insert(next);
+                    held.registers.insert(Register::RAX as u32, tag);
+                }
+                todo.push((next, held));
+            }
+            FlowControl::Next => {
+                step(&i, &mut held, &mut info)?;
+                todo.push((next, held));
+            }
+            FlowControl::UnconditionalBranch => todo.push((i.near_branch_target(), held)),
+            FlowControl::ConditionalBranch => {
+                todo.push((i.near_branch_target(), held.clone()));
+                todo.push((next, held));
+            }
+            FlowControl::Return if !returns => {}
+            FlowControl::Return => followed(held.registers.get(&(Register::RAX as u32)))?,
+            FlowControl::Exception => {}
+            _ => return Err(held.any()),
+        }
+    }
+    Ok(met)
+}
+
+/// Registers that pass arguments.
+const ARGUMENTS: [Register; 6] =
+    [Register::RDI, Register::RSI, Register::RDX, Register::RCX, Register::R8, Register::R9];
+/// Registers that a called function keeps.
+const KEPT: [Register; 6] =
+    [Register::RBX, Register::RBP, Register::R12, Register::R13, Register::R14, Register::R15];
+
+impl Held {
+    fn any(&self) -> Option<Tag> {
+        self.registers.values().chain(self.stack.values()).find(|t| t.is_followed()).copied()
+    }
+
+    fn after_call(&mut self) {
+        self.registers.retain(|r, _| KEPT.iter().any(|k| *k as u32 == *r));
+    }
+
+    /// A place in the stack's frame.
+    fn place(i: &Instruction) -> Option<(u32, u64)> {
+        let frame = matches!(i.memory_base(), Register::RSP | Register::RBP);
+        (frame && i.memory_index() == Register::None)
+            .then(|| (i.memory_base() as u32, i.memory_displacement64()))
+    }
+
+    fn get(&self, i: &Instruction, k: u32) -> Option<Tag> {
+        match i.op_kind(k) {
+            OpKind::Register => self.registers.get(&(i.op_register(k).full_register() as u32)).copied(),
+            OpKind::Memory => self.stack.get(&Self::place(i)?).copied(),
+            _ => None,
+        }
+    }
+
+    /// Operand 0 is written.
+    fn set(&mut self, i: &Instruction, tag: Option<Tag>) -> Result<(), Option<Tag>> {
+        match i.op_kind(0) {
+            OpKind::Register => {
+                let r = i.op_register(0).full_register() as u32;
+                match tag {
+                    Some(t) => self.registers.insert(r, t),
+                    None => self.registers.remove(&r),
+                };
+            }
+            OpKind::Memory => match (Self::place(i), tag) {
+                (Some(p), Some(t)) => drop(self.stack.insert(p, t)),
+                (Some(p), None) => drop(self.stack.remove(&p)),
+                (None, t) => followed(t.as_ref())?,
+            },
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// A function is called: nothing may be passed to it.
+fn call(code: &Code64, i: &Instruction, held: &Held) -> Result<(), Option<Tag>> {
+    if code.leads_to(i).is_some_and(|s| code.idle.contains(&s)) {
+        return Ok(());
+    }
+    let passed = |r: &&Register| held.registers.get(&(**r as u32)).is_some_and(|t| t.is_followed());
+    let target = (i.op0_kind() == OpKind::NearBranch64).then(|| i.near_branch_target());
+    match ARGUMENTS.iter().find(|r| passed(r) && target.is_none_or(|t| takes(code, t, **r))) {
+        Some(r) => followed(held.registers.get(&(*r as u32))),
+        None => Ok(()),
+    }
+}
+
+/// May the function at `at` use what a register holds when it is called?
+fn takes(code: &Code64, at: u64, register: Register) -> bool {
+    let (mut seen, mut todo, mut info) = (BTreeSet::new(), vec![at], InstructionInfoFactory::new());
+    while let Some(at) = todo.pop() {
+        if !seen.insert(at) {
+            continue;
+        }
+        let Some(i) = code.decoder(at).map(|mut d| d.decode()).filter(|i| !i.is_invalid()) else {
+            return true;
+        };
+        let mine = |r: &&iced_x86::UsedRegister| r.register().full_register() == register;
+        let (mut reads, mut writes) = (false, false);
+        for r in info.info(&i).used_registers().iter().filter(mine) {
+            let only_writes = r.access() == OpAccess::Write && r.register().size() >= 4;
+            writes |= only_writes;
+            reads |= !only_writes;
+        }
+        if reads || seen.len() > 2000 {
+            return true;
+        }
+        match i.flow_control() {
+            _ if writes => {}
+            FlowControl::Next => todo.push(i.next_ip()),
+            FlowControl::UnconditionalBranch => todo.push(i.near_branch_target()),
+            FlowControl::ConditionalBranch => todo.extend([i.next_ip(), i.near_branch_target()]),
+            FlowControl::Return | FlowControl::Exception => {}
+            _ => return true,
+        }
+    }
+    false
+}
+
+/// The sum of two.
+fn sum(a: Option<Tag>, b: Option<Tag>) -> Result<Option<Tag>, Option<Tag>> {
+    match (a, b) {
+        (Some(Product), Some(Remainder)) | (Some(Remainder), Some(Product)) => Ok(Some(Low)),
+        // Where it ends.
+        (Some(Low), Some(Quotient)) | (Some(Quotient), Some(Low)) => Ok(None),
+        _ => followed(a.as_ref()).and_then(|()| followed(b.as_ref())).map(|()| None),
+    }
+}
+
+/// What an instruction makes of it.
+fn step(i: &Instruction, held: &mut Held, info: &mut InstructionInfoFactory) -> Result<(), Option<Tag>> {
+    let (a, b) = (held.get(i, 0), held.get(i, 1));
+    let (rax, rdx) = (Register::RAX as u32, Register::RDX as u32);
+    if i.mnemonic() == Mnemonic::Nop {
+        return Ok(());
+    }
+    let in_memory = (0..i.op_count()).any(|k| i.op_kind(k) == OpKind::Memory);
+    if in_memory && i.mnemonic() != Mnemonic::Lea {
+        for r in [i.memory_base(), i.memory_index()] {
+            followed(held.registers.get(&(r.full_register() as u32)))?;
+        }
+    }
+    let two = i.op_count() == 2;
+    let between = [
+        Mnemonic::Mov,
+        Mnemonic::Movsxd,
+        Mnemonic::Lea,
+        Mnemonic::Add,
+        Mnemonic::Inc,
+        Mnemonic::Xor,
+        Mnemonic::Nop,
+        Mnemonic::Imul,
+    ];
+    if held.compared && (!between.contains(&i.mnemonic()) || i.op0_kind() == OpKind::Memory) {
+        return Err(held.any());
+    }
+    let is_immediate = !two || !matches!(i.op1_kind(), OpKind::Register | OpKind::Memory);
+    match i.mnemonic() {
+        // None left over.
+        Mnemonic::Mov if a == Some(Remainder) && is_immediate && i.immediate(1) == 0 => return Ok(()),
+        Mnemonic::Mov | Mnemonic::Movsxd => return held.set(i, b),
+        Mnemonic::Cdqe => return Ok(()),
+        Mnemonic::Cdq | Mnemonic::Cqo => {
+            followed(held.registers.get(&rax))?;
+            held.registers.remove(&rdx);
+            return Ok(());
+        }
+        Mnemonic::Idiv | Mnemonic::Div if matches!(a, Some(Size(_))) => {
+            followed(held.registers.get(&rax))?;
+            followed(held.registers.get(&rdx))?;
+            held.registers.insert(rax, Quotient);
+            held.registers.insert(rdx, Remainder);
+            return Ok(());
+        }
+        Mnemonic::Cmp
+            if matches!((a, b), (Some(Number(_)), Some(Remainder)) | (Some(Remainder), Some(Number(_)))) =>
+        {
+            held.compared = true;
+            return Ok(());
+        }
+        Mnemonic::Imul
+            if two
+                && matches!(
+                    (a, b),
+                    (Some(Number(_)), Some(Quotient)) | (Some(Quotient), Some(Number(_)))
+                ) =>
+        {
+            held.compared = false;
+            return held.set(i, Some(Product));
+        }
+        // One more for each, or none left over.
+        Mnemonic::Add | Mnemonic::Inc if a == Some(Quotient) && is_immediate => return Ok(()),
+        Mnemonic::Add if two && !is_immediate => {
+            let tag = sum(a, b)?;
+            return held.set(i, tag);
+        }
+        Mnemonic::Lea => {
+            let of = |r: Register| held.registers.get(&(r.full_register() as u32)).copied();
+            let (base, index) = (of(i.memory_base()), of(i.memory_index()));
+            let alone = i.memory_index() == Register::None && base == Some(Quotient);
+            let scaled = i.memory_index_scale() != 1 && index.is_some_and(Tag::is_followed);
+            let tag = match (alone, scaled) {
+                (true, _) => Some(Quotient),
+                (_, true) => return Err(index),
+                _ => sum(base, index)?,
+            };
+            return held.set(i, tag);
+        }
+        Mnemonic::Xor
+            if two
+                && !is_immediate
+                && i.op0_register() == i.op1_register()
+                && i.op1_kind() == OpKind::Register =>
+        {
+            // Of a remainder it is still one: none.
+            return held.set(i, a.filter(|t| *t == Remainder));
+        }
+        _ => {}
+    }
+    let used = info.info(i);
+    for r in used.used_registers() {
+        if !matches!(r.access(), OpAccess::Write | OpAccess::CondWrite | OpAccess::None) {
+            followed(held.registers.get(&(r.register().full_register() as u32)))?;
+        }
+    }
+    if in_memory {
+        followed(Held::place(i).and_then(|p| held.stack.get(&p)))?;
+    }
+    for r in used.used_registers() {
+        let full = r.register().full_register();
+        if matches!(r.access(), OpAccess::Read | OpAccess::CondRead | OpAccess::None | OpAccess::NoMemAccess)
+        {
+            continue;
+        }
+        // The frame goes: what is in it is followed no more. One that grows would have other distances.
+        if full == Register::RSP || full == Register::RBP {
+            if !matches!(i.mnemonic(), Mnemonic::Pop | Mnemonic::Leave | Mnemonic::Add) {
+                held.stack.values().try_for_each(|t| followed(Some(t)))?;
+            }
+            held.stack.clear();
+        }
+        held.registers.remove(&(full as u32));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+    use std::process::Command;
+
+    /// The routines whose calls are taken for the user's, in a program with this in a region before and
+    /// behind a static loop.
+    fn found(before: &str, loops: &str, level: &str) -> Vec<&'static str> {
+        let dir = std::env::temp_dir().join(format!("promp-static-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let (c, exe) = (dir.join("a.c"), dir.join("a"));
+        let text = format!(
+            "#include <omp.h>\nstatic double a[4000], b[4000]; int chunk, who[64]; long n = 1000;\n\
+             __attribute__((noinline)) double f(double x, int y) {{ return x * y; }}\n\
+             int main(int argc, char **argv) {{\n#pragma omp parallel\n {{\n{before}\n{loops}\n}}\n\
+             return a[argc] + chunk + who[argc] + b[7]; }}\n"
+        );
+        std::fs::write(&c, text).unwrap();
+        let done = Command::new("gcc")
+            .args([level, "-w", "-fopenmp", "-foffload=disable", "-o"])
+            .args([&exe, &c])
+            .status();
+        assert!(done.unwrap().success());
+        let data = std::fs::read(&exe).unwrap();
+        uses(&data).into_iter().map(|u| u.0).collect()
+    }
+
+    #[test]
+    fn static_loops_are_told_from_the_users_calls() {
+        if Command::new("gcc").arg("--version").output().is_err() || !Path::new("/usr/include").exists() {
+            return;
+        }
+        let one = "#pragma omp for\n for (int i = 0; i < 1000 * argc; i++) a[i] = i;\n";
+        let more = "#pragma omp for\n for (long i = 0; i < n; i++) a[i] = f(a[i], i);\n\
+                    #pragma omp for nowait\n for (unsigned i = 3; i < n; i++) b[i] += a[i];\n";
+        for level in ["-O1", "-O2", "-O3"] {
+            // Vectorised loops count by q otherwise: they are not told from the user's.
+            if level != "-O3" {
+                let none: [&str; 0] = [];
+                assert_eq!(found("", one, level), none, "{level}");
+                assert_eq!(found("", &format!("{one}{more}{one}"), level), none, "{level}");
+            }
+            for users in [
+                "#pragma omp single\n chunk = n / omp_get_num_threads();",
+                "#pragma omp single\n chunk = n % omp_get_num_threads();",
+                "who[omp_get_thread_num()] = argc;",
+                "if (omp_get_thread_num() == 0) chunk = 2;",
+                "#pragma omp single\n chunk = f(2, omp_get_thread_num());",
+                "#pragma omp single\n chunk = f(omp_get_num_threads(), 1);",
+                "int (*p)(void) = omp_get_thread_num; chunk = (long)p;",
+                "if (omp_get_thread_num() < n % omp_get_num_threads()) chunk = 3;",
+            ] {
+                assert!(!found(users, one, level).is_empty(), "{level}: {users}");
+                assert!(!found(users, more, level).is_empty(), "{level}: {users}");
+                assert!(!found(one, users, level).is_empty(), "{level}: {users}");
+            }
+        }
+    }
+}
