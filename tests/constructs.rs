@@ -100,6 +100,14 @@ fn cplusplus() {
     same("constructs/classes.cpp", &[]);
 }
 
+/// What falls back to another allocator is aligned as the one that was asked has promised. (libgomp's is
+/// not.)
+#[test]
+fn allocators_keep_their_alignment_where_they_fall_back() {
+    let run = promp(&build("constructs/fallback.c", &[]), &[], &[]);
+    assert_eq!((run.status, run.out.as_str()), (0, "aligned\n"), "{}", run.err);
+}
+
 #[test]
 fn fortran() {
     same("constructs/routines.f90", &[]);

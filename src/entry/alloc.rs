@@ -155,9 +155,11 @@ fn allocate(align: usize, size: usize, handle: usize, zeroed: bool) -> *mut u8 {
         return core::ptr::null_mut();
     }
     let mut handle = if handle == 0 { default_allocator() } else { handle };
+    // What falls back to another allocator is aligned as the one that was asked has promised, too.
+    let mut align = align.max(16);
     loop {
         let a = own(handle);
-        let align = align.max(a.map_or(1, |a| a.alignment)).max(16);
+        align = align.max(a.map_or(1, |a| a.alignment));
         let total = size.checked_add(size_of::<Header>() + align);
         if let Some(total) = total
             && a.is_none_or(|a| reserve(a, total))
