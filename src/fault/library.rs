@@ -89,6 +89,24 @@ impl<'a> Classes<'a> {
         or_library(runtime.is_some_and(|m| m.path == at.path), Code::Runtime)
     }
 
+    /// Entries of the program's tables for functions of `wanted` names, in order: before the first call the
+    /// loader has yet to find them.
+    fn slots(&self, wanted: &dyn Fn(&[u8]) -> bool) -> Vec<usize> {
+        let maps = self.maps;
+        let door = Door::open();
+        let pick = |name: &CStr| wanted(name.to_bytes()).then_some(());
+        let region = maps::find(maps, self.func);
+        let own = region.into_iter().chain(maps.iter().filter(|m| m.path == self.exe));
+        let objects = own.filter_map(|o| maps.iter().find(|m| m.path == o.path && m.offset == 0));
+        let mut slots: Vec<usize> = objects
+            .filter_map(|o| tables::picked(maps, o, &pick, &|at, to| door.read(at, to)))
+            .flatten()
+            .map(|(slot, ())| slot)
+            .collect();
+        slots.sort_unstable();
+        slots
+    }
+
     /// See the function of this name.
     fn in_progress(&self, thr: &'static Thread, at: &Interrupted, kind: Kind) -> bool {
         let base = thr.base.load(Relaxed);
@@ -159,6 +177,23 @@ fn is_pure_libc_function(pc: usize) -> bool {
 /// Functions that nothing comes back from: who calls one ends the process.
 const NEVER_RETURN: [&CStr; 3] = [c"__stack_chk_fail", c"abort", c"__assert_fail"];
 
+/// Functions that take a lock of which nobody notes who holds it.
+pub const UNOWNED: [&CStr; 10] = [
+    c"pthread_spin_lock",
+    c"pthread_spin_trylock",
+    c"sem_wait",
+    c"sem_trywait",
+    c"sem_timedwait",
+    c"sem_clockwait",
+    c"pthread_rwlock_rdlock",
+    c"pthread_rwlock_tryrdlock",
+    c"pthread_rwlock_timedrdlock",
+    c"pthread_rwlock_clockrdlock",
+];
+
+/// What begins with the first use of a static variable, in the function that has it.
+pub const GUARD: [&CStr; 1] = [c"__cxa_guard_acquire"];
+
 /// Is `pc` in one of these functions?
 fn is_named(pc: usize, names: &[&CStr]) -> bool {
     let here = unwind::function_around(pc);
@@ -182,26 +217,12 @@ pub fn in_progress(thr: &'static Thread, maps: &[Mapping], at: &Interrupted, kin
 /// or one that cannot.
 pub fn callees<'a>(thr: &'static Thread, maps: &'a [Mapping]) -> impl Fn(Call) -> Callee + 'a {
     let classes = Classes::new(maps, thr.call.get().0);
-    // Entries of the program's tables for functions that are harmless whatever they are now: before the first
-    // call the loader has yet to find them. The
-    // runtime's own may be no save point, and so what is behind them counts, too.
-    let harmless = |name: &CStr| {
-        let name = name.to_bytes();
+    // Functions that are harmless whatever they are now. The runtime's own may be no save point, and so what
+    // is behind them counts, too.
+    let slots = classes.slots(&|name: &[u8]| {
         let known = PURE.iter().chain(&NEVER_RETURN).any(|n| n.to_bytes() == name);
-        (known || name.starts_with(b"GOMP_") || name.starts_with(b"omp_")).then_some(())
-    };
-    let door = Door::open();
-    let own = [thr.call.get().0]
-        .into_iter()
-        .filter_map(|at| maps::find(maps, at))
-        .chain(maps.iter().filter(|m| m.path == classes.exe));
-    let objects = own.filter_map(|o| maps.iter().find(|m| m.path == o.path && m.offset == 0));
-    let mut slots: Vec<usize> = objects
-        .filter_map(|o| tables::picked(maps, o, &harmless, &|at, to| door.read(at, to)))
-        .flatten()
-        .map(|(slot, ())| slot)
-        .collect();
-    slots.sort_unstable();
+        known || name.starts_with(b"GOMP_") || name.starts_with(b"omp_")
+    });
     move |call| match classes.of(call.at) {
         _ if slots.binary_search(&call.slot).is_ok() => Callee::Harmless,
         Code::Application => Callee::Walk,
@@ -210,6 +231,24 @@ pub fn callees<'a>(thr: &'static Thread, maps: &'a [Mapping]) -> impl Fn(Call) -
         Code::Runtime => Callee::Unknown,
         Code::Library if is_named(call.at, &NEVER_RETURN) => Callee::Harmless,
         Code::Library => Callee::Unknown,
+    }
+}
+
+/// For [`code::may_call`](crate::sys::code::may_call): a function called `names` is unknown; `inside`: those of
+/// the program's own are looked at.
+pub fn named<'a>(
+    thr: &'static Thread,
+    maps: &'a [Mapping],
+    names: &'static [&'static CStr],
+    inside: bool,
+) -> impl Fn(Call) -> Callee + 'a {
+    let classes = Classes::new(maps, thr.call.get().0);
+    let slots = classes.slots(&|name: &[u8]| names.iter().any(|n| n.to_bytes() == name));
+    move |call| match classes.of(call.at) {
+        _ if slots.binary_search(&call.slot).is_ok() => Callee::Unknown,
+        Code::Application if inside => Callee::Walk,
+        Code::Library | Code::Runtime if is_named(call.at, names) => Callee::Unknown,
+        _ => Callee::Harmless,
     }
 }
 

@@ -9,7 +9,7 @@ use crate::icv::settings::{Constructs, Replay, Settings};
 use crate::observe::event::Work;
 use crate::sys::maps::{self, Mapping};
 use crate::sys::syscall::gettid;
-use crate::sys::{asm, code, held, signals::Interrupted, tls};
+use crate::sys::{asm, code, held, signals::Interrupted, tls, unwind};
 use crate::task::Task;
 use crate::team::team::Team;
 use crate::team::thread::Thread;
@@ -253,29 +253,54 @@ pub fn verdict(thr: &'static Thread, at: &Interrupted, kind: Kind) -> Result<(),
     let readable = readable(&maps);
     let saved = saved_words(save);
     let callers = return_addresses(&maps, saved.iter().copied().skip(asm::FRAME_TOTAL / 8), &readable);
-    // Who calls nothing that may take a lock holds none: then memory need not be looked through.
-    if !code::is_harmless(resume_at, &callers, &library::callees(thr, &maps), &readable)
-        && let Some(at) = held::lock_of(tls::thread_pointer(), gettid(), &maps)
-    {
-        let file = maps::find(&maps, at).map_or("", |m| &m.path);
-        return refuse(
-            "work that holds a lock of the program's, which would be taken again",
-            String::leak(format!(
-                "The lock is at {at:#x}, {}. {NEEDS_CKPT}",
-                if file.is_empty() { "the heap" } else { file }
-            )),
-        );
-    }
     let path = code::Path {
         from: resume_at,
         callers: &callers,
         pc: at.pc,
         returns: &return_addresses(&maps, live_stack(at.sp, thr.base.load(Relaxed)), &readable),
     };
+    // Who calls nothing that may take a lock holds none: then memory need not be looked through.
+    if !code::is_harmless(resume_at, &callers, &library::callees(thr, &maps), &readable) {
+        if let Some(at) = held::lock_of(tls::thread_pointer(), gettid(), &maps) {
+            let file = maps::find(&maps, at).map_or("", |m| &m.path);
+            return refuse(
+                "work that holds a lock of the program's, which would be taken again",
+                String::leak(format!(
+                    "The lock is at {at:#x}, {}. {NEEDS_CKPT}",
+                    if file.is_empty() { "the heap" } else { file }
+                )),
+            );
+        }
+        if may_hold_unowned(thr, &maps, &path, &readable) {
+            return refuse(
+                "work that may hold a lock of the program's of which nobody notes who holds it (a spin lock, a \
+                 semaphore, a read lock, the first use of a static variable)",
+                NEEDS_CKPT,
+            );
+        }
+    }
     if code::atomic_between(&path, &readable) {
         return refuse("work behind an atomic update", NEEDS_CKPT);
     }
     Ok(())
+}
+
+/// Can the thread have taken, on this way, a lock whose owner is noted nowhere? A static variable that is
+/// being made is, by a function that is in progress.
+fn may_hold_unowned(
+    thr: &'static Thread,
+    maps: &[Mapping],
+    path: &code::Path<'_>,
+    readable: code::Readable<'_>,
+) -> bool {
+    let locks = library::named(thr, maps, &library::UNOWNED, true);
+    if code::may_call(path.from, path.callers, &locks, readable) {
+        return true;
+    }
+    let guards = library::named(thr, maps, &library::GUARD, false);
+    let begun = [path.pc].into_iter().chain(path.returns.iter().copied()).map(unwind::function_around);
+    let starts = begun.filter(|f| *f != 0).chain([path.from]);
+    starts.into_iter().any(|from| code::may_call(from, &[], &guards, readable))
 }
 
 /// Libraries whose code never merges a program's reductions: what stands on the stack of them (often stale

@@ -299,6 +299,39 @@ pub fn is_harmless(
     true
 }
 
+/// Can what is executed from `from` on, up to the next call of a stub, come to a call of a function that
+/// `callee` does not know? What cannot be followed calls none. `callers` as in [`Path`].
+pub fn may_call(
+    from: usize,
+    callers: &[usize],
+    callee: &dyn Fn(Call) -> Callee,
+    readable: Readable<'_>,
+) -> bool {
+    let jumps = Jumps::default();
+    let mut called = HashSet::new();
+    let look = |start: usize, called: &mut HashSet<Option<Call>>| {
+        let mut walk = Walk::new(readable, &jumps);
+        walk.run(start);
+        called.extend(&walk.callees);
+        walk.returned || walk.blind
+    };
+    for &start in core::iter::once(&from).chain(callers) {
+        if !look(start, &mut called) {
+            break;
+        }
+    }
+    let mut known = HashSet::new();
+    while let Some(&next) = called.iter().find(|c| !known.contains(*c)) {
+        known.insert(next);
+        match next.map(|call| (call, callee(call))) {
+            Some((_, Callee::Unknown)) => return true,
+            Some((call, Callee::Walk)) => _ = look(call.at, &mut called),
+            Some((_, Callee::Harmless)) | None => {}
+        }
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -325,6 +358,24 @@ mod tests {
         assert!(!is_harmless(code.as_ptr() as usize, &[], &|_| Callee::Harmless, &|_, _| true));
         code[..3].copy_from_slice(&[0x0f, 0x05, 0xc3]); // a system call
         assert!(is_harmless(code.as_ptr() as usize, &[], &|_| Callee::Unknown, &|_, _| true));
+    }
+
+    #[test]
+    fn what_may_be_called() {
+        // 0: call 16; 5: ret; 16: call 32 (or by a register); 21: ret; 32: ret
+        let mut code = [0x90u8; 48];
+        code[..6].copy_from_slice(&[0xe8, 11, 0, 0, 0, 0xc3]);
+        code[16..22].copy_from_slice(&[0xe8, 11, 0, 0, 0, 0xc3]);
+        code[32] = 0xc3;
+        let ask = |code: &[u8; 48], from: usize, unknown: usize, otherwise: fn() -> Callee| {
+            let base = code.as_ptr() as usize;
+            let callee = |c: Call| if c.at == base + unknown { Callee::Unknown } else { otherwise() };
+            may_call(base + from, &[], &callee, &|a, n| a >= base && a + n <= base + code.len())
+        };
+        assert!(ask(&code, 0, 16, || Callee::Harmless) && ask(&code, 0, 32, || Callee::Walk));
+        assert!(!ask(&code, 0, 32, || Callee::Harmless) && !ask(&code, 5, 16, || Callee::Walk));
+        code[16..19].copy_from_slice(&[0xff, 0xd0, 0xc3]);
+        assert!(!ask(&code, 0, 32, || Callee::Walk) && ask(&code, 0, 16, || Callee::Walk));
     }
 
     fn check(code: &[u8], from: usize, to: usize) -> bool {
