@@ -89,8 +89,8 @@ fn what_cannot_be_run_is_refused_with_a_reason() {
     assert!(run.status == 69 && run.err.contains("/nonexistent/libpromp.so"), "{run:?}");
     let run = cli(&["run", "true"], &[("PROMP_LIBRARY", text.to_str().unwrap())]);
     assert!(run.status == 69 && run.err.contains("not a library"), "{run:?}");
-    assert_eq!(cli(&["run"], &[]).status, 2);
-    assert_eq!(cli(&["run", "--threads", "0", "true"], &[]).status, 2);
+    assert_eq!(cli(&["run"], &[]).status, 64);
+    assert_eq!(cli(&["run", "--threads", "0", "true"], &[]).status, 64);
 }
 
 #[test]

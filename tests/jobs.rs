@@ -1,89 +1,16 @@
 //! Jobs that run unattended: signals, deaths one after another, requests from outside (docs/jobs.md).
 
 mod common;
+use common::jobs::*;
 use common::saved::*;
 use common::*;
 use std::fs;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
-/// Steps of serial work before the first region, then regions, with a line each.
-fn steps() -> std::path::PathBuf {
-    build("jobs/steps.c", &[])
-}
-
-/// `promp run` with checkpoints in `dir`.
-fn run(dir: &Path, options: &[&str], exe: &Path, args: &[&str]) -> Command {
-    let mut c = Command::new(command());
-    clean(&mut c);
-    c.args(["run", "--threads", "2", "--ckpt"]).arg(dir).args(options).arg("--").arg(exe).args(args);
-    c.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    // A shell that runs the tests in the background has them ignore SIGINT and SIGQUIT (nohup: SIGHUP), and
-    // what is ignored is inherited.
-    // SAFETY: plain system calls in the child.
-    unsafe {
-        c.pre_exec(|| {
-            for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP, libc::SIGTERM] {
-                libc::signal(signal, libc::SIG_DFL);
-            }
-            Ok(())
-        })
-    };
-    c
-}
-
-/// Waits until `at` says so.
-fn wait(what: &str, mut at: impl FnMut() -> bool) {
-    let begin = Instant::now();
-    while !at() {
-        assert!(begin.elapsed() < LIMIT, "{what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
-/// When a process began: processes of one number differ by that.
-fn began(pid: i32) -> Option<String> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit_once(')')?.1.split_whitespace().nth(19).map(str::to_string)
-}
-
-/// The process of the program that `promp` runs, as soon as it is more than a copy of that, and another one
-/// than that which began at `before`.
-fn program_of(promp: &Child, exe: &Path, before: Option<&str>) -> i32 {
-    let pid = promp.id();
-    let mut child = 0;
-    wait("a child", || {
-        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-        child = children.trim().parse().unwrap_or(0);
-        let is_it = fs::read_link(format!("/proc/{child}/exe"))
-            .is_ok_and(|p| p == exe.canonicalize().expect("the program"));
-        is_it && began(child).is_some_and(|b| Some(b.as_str()) != before)
-    });
-    child
-}
-
-/// Kills the program; its number in its next process.
-fn die(promp: &Child, exe: &Path) -> i32 {
-    let program = program_of(promp, exe, None);
-    let before = began(program);
-    kill(program, libc::SIGKILL);
-    program_of(promp, exe, before.as_deref())
-}
-
-fn kill(pid: i32, signal: i32) {
-    // SAFETY: our own child, or its.
-    unsafe { libc::kill(pid, signal) };
-}
-
-/// Is there no such process, or only what its parent has not asked for yet?
-fn is_gone(pid: i32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
-}
-
-/// TERM, INT and HUP, to `promp` or to the program, before the first checkpoint, after it, after a restart:
+/// TERM, INT and HUP, to `promp`, to the program or to both, before the first checkpoint, after it, after a
+/// restart:
 /// never a restart, never an orphan.
 #[test]
 fn whoever_is_asked_to_end_ends() {
@@ -91,9 +18,9 @@ fn whoever_is_asked_to_end_ends() {
     let exe = steps();
     let mut rng = Seeded(5);
     for (i, signal) in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGTERM].into_iter().enumerate() {
-        for to_promp in [true, false] {
+        for whom in ["promp", "program", "all of it"] {
             for deaths in [0, 1] {
-                if !long() && (i + usize::from(to_promp) + deaths) % 2 == 0 {
+                if !long() && (i + whom.len() + deaths) % 2 == 0 {
                     continue;
                 }
                 let dir = s.path("ckpt");
@@ -106,9 +33,19 @@ fn whoever_is_asked_to_end_ends() {
                     program = die(&promp, &exe);
                 }
                 std::thread::sleep(Duration::from_millis(rng.below(120)));
-                kill(if to_promp { promp.id() as i32 } else { program }, signal);
+                let pid = promp.id() as i32;
+                kill(
+                    if whom == "promp" {
+                        pid
+                    } else if whom == "program" {
+                        program
+                    } else {
+                        -pid
+                    },
+                    signal,
+                );
                 let end = ended(promp, LIMIT);
-                let what = format!("signal {signal}, to promp {to_promp}, {deaths} deaths: {}", end.err);
+                let what = format!("signal {signal}, to {whom}, {deaths} deaths: {}", end.err);
                 assert!(!end.hung, "{what}");
                 assert_eq!(end.status, 128 + signal, "{what}");
                 assert!(end.err.matches("continuing").count() == deaths, "{what}");

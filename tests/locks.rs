@@ -24,7 +24,7 @@ fn work_that_may_hold_a_lock_without_an_owner_is_not_repeated() {
     is_not_repeated(&build("locks/first.cpp", &[]), "", "of which nobody notes who holds it");
 }
 
-/// Killed in work that holds a lock, the program is refused (`why`) or goes back to a checkpoint, and is right
+/// Killed in work that holds a lock, the program is refused (`why`) or goes back to a checkpoint; it is right
 /// otherwise.
 fn is_not_repeated(exe: &Path, how: &str, why: &str) {
     let s = Scratch::new(&format!("locks-{how}"));

@@ -23,7 +23,7 @@ was taken and the program ended as it was asked to, 126 the program cannot be ru
 #[derive(Subcommand)]
 pub enum Command {
     /// Run a program with libpromp.so in place of its OpenMP runtime.
-    Run(Run),
+    Run(Box<Run>),
     /// Continue a program from its last checkpoint.
     Restart(Restart),
     /// Ask a running program for a checkpoint.
@@ -94,6 +94,9 @@ pub struct Run {
     /// How often (PROMP_CKPT_INTERVAL), e.g. `30s`.
     #[arg(long, value_name = "DURATION", requires = "ckpt")]
     pub every: Option<String>,
+    /// Keep this many of them, the newest ones (PROMP_CKPT_KEEP); 1 unless given.
+    #[arg(long, value_name = "N", requires = "ckpt", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub keep: Option<u32>,
     /// Save the program's own threads, too (PROMP_CKPT_THREADS=all).
     #[arg(long, requires = "ckpt")]
     pub all_threads: bool,
@@ -145,6 +148,10 @@ pub struct Restart {
     /// Nothing in the program's memory depends on the number of threads, whatever it has asked for.
     #[arg(long, requires = "threads")]
     pub vouch: bool,
+    /// Continue from this checkpoint instead of the newest one (`promp inspect` shows which there are). Newer
+    /// ones are removed.
+    #[arg(long, value_name = "N")]
+    pub generation: Option<u64>,
     /// When a signal kills the program again, continue it again, at most this often.
     #[arg(long, value_name = "N")]
     pub auto_restart: Option<u32>,

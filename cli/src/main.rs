@@ -36,6 +36,9 @@ impl Failure {
     }
 }
 
+/// Exit status after an argument that is not understood.
+const USAGE: u8 = 64;
+
 /// What a subcommand comes to.
 pub type Outcome = Result<(), Failure>;
 
@@ -46,7 +49,13 @@ fn end_with_the_reader() {
 }
 
 fn main() -> ExitCode {
-    let command = Cli::parse().command;
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        Err(e) => {
+            let _ = e.print();
+            return if e.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS };
+        }
+    };
     // Those that run a program outlive their own output.
     if !matches!(command, Command::Run(_) | Command::Restart(_) | Command::Tune(_)) {
         end_with_the_reader();

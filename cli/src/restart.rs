@@ -12,7 +12,7 @@ use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::stat::Mode;
 use promp_image::on_signal::OnSignal;
 use promp_image::{Directory, Generation, Word, fit};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
@@ -25,7 +25,7 @@ const NONE_YET: &str = "holds no checkpoint: the program died before its first o
 
 /// Continues the program from its last whole checkpoint.
 pub fn restart(r: &args::Restart) -> Outcome {
-    let (c, pid) = command(&r.dir, r.threads.map(|n| (n, r.vouch)))?;
+    let (c, pid) = command(&r.dir, r.threads.map(|n| (n, r.vouch)), r.generation)?;
     let goes_on = on_signal_of(&c).goes_on;
     match r.auto_restart {
         Some(most) => supervise(c, Some(pid), &Supervision { dir: &r.dir, most, from_start: None, goes_on }),
@@ -40,53 +40,60 @@ pub fn resume(dir: &Path, r: &args::Run, program: &Path, goes_on: u64) -> Option
     let there = promp_image::generation_files(dir);
     let mut problems = Vec::new();
     let opened = Directory::open(dir).map_err(|e| problems.push(e)).ok();
-    let g = opened
-        .as_ref()
-        .and_then(|d| d.generations().into_iter().find_map(|n| d.read(n).map_err(|e| problems.push(e)).ok()));
-    let (Some(d), Some(g)) = (&opened, g) else {
+    let ended = opened.as_ref().and_then(Directory::ended);
+    let newest = |d: &Directory| {
+        d.generations().into_iter().find_map(|n| d.read(n).map_err(|e| problems.push(e)).ok())
+    };
+    let g = opened.as_ref().and_then(newest);
+    let finished = opened.as_ref().is_some_and(Directory::finished);
+    let of_whom = ended.as_ref().map(|e| (&e.program, &e.arguments));
+    let Some(saved) = of_whom.or(g.as_ref().map(|g| (&g.about.program, &g.about.arguments))) else {
         // What cannot be read is not overwritten: it may be all that there is of a long run.
-        let why = format_args!(
-            "{} holds checkpoints, and none of them can be read ({}); remove it to begin anew",
-            dir.display(),
-            problems.join("; ")
-        );
-        return (!there.is_empty()).then(|| Err(refused(why)));
+        let what = match (finished, there.is_empty()) {
+            (false, true) => return None,
+            (true, _) => "is of a program that has ended by itself, and it cannot be read which one that was",
+            (false, false) => "holds checkpoints, and none of them can be read",
+        };
+        let why = if problems.is_empty() { String::new() } else { format!(" ({})", problems.join("; ")) };
+        return Some(Err(refused(format_args!("{} {what}{why}; remove it to begin anew", dir.display()))));
     };
-    let saved: Vec<&OsStr> = g.about.arguments.iter().skip(1).map(Word::as_os_str).collect();
-    let script = matches!(crate::elf::kind(program), Ok(crate::elf::Kind::Script));
-    // Of a script the interpreter is the program, and the script one of its arguments.
-    let real = |p: &Path| p.canonicalize().ok();
-    let same = match script {
-        true => saved.iter().map(|a| a.to_os_string()).collect::<Vec<_>>().ends_with(&r.command[1..]),
-        false => {
-            real(program).is_some()
-                && real(program) == real(Path::new(&g.about.program))
-                && saved == r.command[1..]
-        }
-    };
-    if !same {
-        let what: Vec<String> = g.about.arguments.iter().map(Word::to_string).collect();
+    if !is_same(program, r, saved) {
+        let what: Vec<String> = saved.1.iter().map(Word::to_string).collect();
         return Some(Err(refused(format_args!(
             "{} holds checkpoints of another command ({}); remove it, or give another directory",
             dir.display(),
             what.join(" ")
         ))));
     }
-    if d.finished() {
+    if finished {
+        let status = ended.map_or(0, |e| e.status);
+        let how = if status == 0 { String::new() } else { format!(", with status {status}") };
         eprintln!(
-            "promp: the program of {} has ended by itself: there is nothing to do. To run it again, remove the directory.",
+            "promp: the program of {} has ended by itself{how}: there is nothing to do. To run it again, remove the directory.",
             dir.display()
         );
-        return Some(Ok(()));
+        std::process::exit(status);
     }
     let continued = || -> Outcome {
-        let (c, pid) = command(dir, None)?;
+        let (c, pid) = command(dir, None, None)?;
         match r.auto_restart {
             Some(most) => supervise(c, Some(pid), &Supervision { dir, most, from_start: None, goes_on }),
             None => stand_for(c, pid, goes_on),
         }
     };
     Some(continued())
+}
+
+/// Is what `r` runs the command that was `saved`?
+fn is_same(program: &Path, r: &args::Run, saved: (&String, &Vec<Word>)) -> bool {
+    let arguments: Vec<&OsStr> = saved.1.iter().skip(1).map(Word::as_os_str).collect();
+    let wanted: Vec<&OsStr> = r.command[1..].iter().map(OsString::as_os_str).collect();
+    // Of a script the interpreter is the program, and the script one of its arguments.
+    if matches!(crate::elf::kind(program), Ok(crate::elf::Kind::Script)) {
+        return arguments.ends_with(&wanted);
+    }
+    let real = program.canonicalize().ok();
+    real.is_some() && real == Path::new(saved.0).canonicalize().ok() && arguments == wanted
 }
 
 /// Runs `c` as process `pid`, if possible, and ends as it does.
@@ -115,9 +122,10 @@ fn refused(why: impl std::fmt::Display) -> Failure {
     Failure::new(REFUSED, format!("restart refused: {why}"))
 }
 
-/// The command that makes a process go on from the newest whole generation in `dir`, and the number that
-/// the process had. `asked`: with so many threads, and has somebody vouched that it may?
-fn command(dir: &Path, asked: Option<(u32, bool)>) -> Result<(Command, u32), Failure> {
+/// The command that makes a process go on from the newest whole generation in `dir`, or from the `chosen`
+/// one, and the number that the process had. `asked`: with so many threads, and has somebody vouched that it
+/// may?
+fn command(dir: &Path, asked: Option<(u32, bool)>, chosen: Option<u64>) -> Result<(Command, u32), Failure> {
     let d = Directory::open(dir).map_err(refused)?;
     if d.finished() {
         return Err(refused(format_args!(
@@ -125,15 +133,26 @@ fn command(dir: &Path, asked: Option<(u32, bool)>) -> Result<(Command, u32), Fai
             dir.display()
         )));
     }
-    let mut g = d.newest(|problem| eprintln!("promp: {problem}")).ok_or_else(|| {
-        let why = if d.generations().is_empty() {
-            NONE_YET
-        } else {
-            "holds no checkpoint that is whole (`promp inspect --verify` says more)"
-        };
-        refused(format_args!("{} {why}", dir.display()))
-    })?;
-    if let Some((n, _)) = asked
+    let newest = || {
+        d.newest(|problem| eprintln!("promp: {problem}")).ok_or_else(|| {
+            let why = if d.generations().is_empty() {
+                NONE_YET
+            } else {
+                "holds no checkpoint that is whole (`promp inspect --verify` says more)"
+            };
+            format!("{} {why}", dir.display())
+        })
+    };
+    let one = |n| {
+        let all: Vec<String> = d.generations().iter().map(u64::to_string).collect();
+        if !d.generations().contains(&n) {
+            return Err(format!("{} has no checkpoint {n}; it has {}", dir.display(), all.join(", ")));
+        }
+        let g = d.read(n).and_then(|g| d.verify(&g, |_| ()).map(|()| g));
+        g.map_err(|e| format!("checkpoint {n} cannot be used: {e}"))
+    };
+    let mut g = chosen.map_or_else(newest, one).map_err(refused)?;
+    if let (Some((n, _)), None) = (asked, chosen)
         && fit::another(&g.about, n).is_some()
         && let Some(older) = d.newest_where(|o| o.number < g.number && o.about.alone)
     {
@@ -260,7 +279,7 @@ pub fn supervise(mut c: Command, mut pid: Option<u32>, s: &Supervision) -> Outco
         }
         old.clear();
         eprintln!("promp: the program was killed by signal {signal}; continuing from its last checkpoint");
-        let (again, before) = command(s.dir, None)?;
+        let (again, before) = command(s.dir, None, None)?;
         (c, pid) = (again, Some(before));
         if read {
             c.env("PROMP_RESTART_INPUT", "read");

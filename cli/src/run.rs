@@ -59,6 +59,7 @@ pub fn command(r: &Run) -> Result<Command, Failure> {
     set(&mut c, "PROMP_SDC", r.sdc.as_ref());
     set(&mut c, "PROMP_CKPT_DIR", r.ckpt.as_ref());
     set(&mut c, "PROMP_CKPT_INTERVAL", r.every.as_ref());
+    set(&mut c, "PROMP_CKPT_KEEP", r.keep.map(|n| n.to_string()));
     set(&mut c, "PROMP_CKPT_THREADS", r.all_threads.then_some("all"));
     let plan = r.plan.as_ref().map(|p| std::path::absolute(p).unwrap_or_else(|_| p.clone()));
     set(&mut c, "PROMP_CKPT_PLAN", plan);

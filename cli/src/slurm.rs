@@ -38,22 +38,23 @@ pub fn slurm(s: &args::Slurm) -> Outcome {
 {cpus}#SBATCH --requeue
 #SBATCH --open-mode=append
 #SBATCH --signal=B:USR1@{before}
-# Written by promp slurm. USR1 comes {before} s before the time limit, TERM when the job is preempted: the program takes a
-# checkpoint and ends with status 85, and the job goes into the queue again. (After scancel there is no job to be requeued.)
+# Written by promp slurm. USR1 comes {before} s before the time limit, to this shell. TERM comes when the job is preempted, to
+# all its processes. Then the program takes a checkpoint and ends with status 85, and the job goes into the queue again.
+# (After scancel there is no job to be requeued.)
 dir={dir}
+# The program is asked in a way that does no harm if it has been asked already.
+trap 'promp checkpoint \"$dir\" --then exit' USR1 TERM
 promp run --resume --ckpt \"$dir\" --every {every} --on-signal TERM,USR1=checkpoint-exit --threads {threads} -- {command} &
 pid=$!
-# The shell gets the signals, and the program from it; wait ends early then.
-trap 'kill -USR1 $pid 2>/dev/null' USR1 TERM
+# A signal ends wait early.
 while :; do
     wait $pid
     status=$?
     kill -0 $pid 2>/dev/null || break
 done
 if [ $status = 85 ]; then
-    scontrol requeue \"$SLURM_JOB_ID\"
-    # Slurm ends what is left of the job.
-    sleep 60
+    # After a preemption it is there already. Otherwise Slurm ends what is left of the job.
+    scontrol requeue \"$SLURM_JOB_ID\" && sleep 60
 fi
 exit $status
 "

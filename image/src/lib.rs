@@ -13,6 +13,7 @@
 //! each page under one in the index that is made of the page's number, too. A kill between any two instructions leaves the last
 //! generation that was renamed whole.
 
+pub mod ended;
 pub mod fit;
 pub mod on_signal;
 pub mod plan;
@@ -754,8 +755,11 @@ impl Directory {
         (&self.pages).seek(SeekFrom::End(0)).unwrap_or(0)
     }
 
-    /// Has the program ended by itself?
+    /// Has the program ended by itself? The record says more ([`Directory::ended`]).
     pub fn finished(&self) -> bool {
+        if fs::symlink_metadata(self.path.join(ended::FILE)).is_ok() {
+            return true;
+        }
         let mut word = [0u8; 8];
         open(&self.path.join("state")).is_ok_and(|f| f.read_exact_at(&mut word, 0).is_ok()) && word != [0; 8]
     }

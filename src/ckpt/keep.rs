@@ -1,6 +1,7 @@
 //! What is kept through a rollback, beside the keeper's own data: seats, counters, records.
 
 use super::crew;
+use super::image;
 use super::journal::Journal;
 use super::pipes::received::Received;
 use super::pipes::sent::Sent;
@@ -48,6 +49,13 @@ pub struct Keep {
     pub place: Place,
     /// The signal after which the program ends when a checkpoint is whole; 0: none has come.
     pub ending: AtomicU32,
+    /// The program's file and its arguments, in a process that goes on from a checkpoint: the kernel shows
+    /// what it began with. Null: ask the kernel.
+    pub command: AtomicPtr<(String, Vec<image::Word>)>,
+    /// By which ways such signals have come (`requests.rs`), and when the first one did.
+    pub ending_ways: AtomicU32,
+    /// See there.
+    pub ending_ns: AtomicU64,
     /// Signals that ask for a checkpoint, and those after which the program ends.
     pub on_signal_goes_on: AtomicU64,
     /// See there.

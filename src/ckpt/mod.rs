@@ -151,7 +151,7 @@ impl Start {
     /// The keeper's life; on its own stack.
     pub fn work(&'static self) -> ! {
         match &self.job {
-            restart::Job::Fresh => match Store::open(&self.settings.dir, None)
+            restart::Job::Fresh => match Store::open(&self.settings.dir, None, self.settings.keep)
                 .and_then(|s| s.map_state(region::STATE, true).map(|()| s))
             {
                 Ok(store) => {
@@ -569,24 +569,27 @@ pub fn after_fork(thr: Option<&'static Thread>) {
 /// what it is given meanwhile after what it is doing.
 pub fn program_ends() {
     unsafe extern "C" {
-        fn __cxa_atexit(
-            what: unsafe extern "C" fn(*mut libc::c_void),
-            with: *mut libc::c_void,
-            whose: *mut libc::c_void,
-        ) -> i32;
+        fn on_exit(what: unsafe extern "C" fn(i32, *mut libc::c_void), with: *mut libc::c_void) -> i32;
     }
     /// # Safety
     /// Any thread may call it, and does so once.
-    unsafe extern "C" fn has_ended(_: *mut libc::c_void) {
+    unsafe extern "C" fn has_ended(status: i32, _: *mut libc::c_void) {
         // What waits in buffers is written first: after the mark nothing would write it.
         // SAFETY: flushes all streams.
         unsafe { libc::fflush(core::ptr::null_mut()) };
+        if let Some(dir) = keep::get().journal.folder() {
+            let known = keep::get().command.load(Acquire);
+            // SAFETY: null, or what `restart::work` has made for good.
+            let known = unsafe { known.as_ref() };
+            let (program, arguments) = known.cloned().unwrap_or_else(process::command);
+            // Where it cannot be written (a full disk) the mark is what there is.
+            let _ = image::ended::Ended { program, arguments, status: status & 0xff }.write(&dir);
+        }
         state()[image::state::ENDED].store(1, Release);
     }
     if region::on() {
-        let none = core::ptr::null_mut();
         // SAFETY: a function for which nobody but the process has to be there. If there is no memory for it
         // there is no mark, either.
-        unsafe { __cxa_atexit(has_ended, none, none) };
+        unsafe { on_exit(has_ended, core::ptr::null_mut()) };
     }
 }

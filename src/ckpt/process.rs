@@ -1,6 +1,6 @@
 //! What the kernel keeps of the process beside memory, files and threads: its folder, its umask, timers, children.
 
-use super::image::Description;
+use super::image::{Description, Word};
 use crate::sys;
 use crate::sys::maps;
 use crate::sys::{pending, signals, syscall, time};
@@ -10,6 +10,21 @@ use std::fs;
 
 /// How long a rollback waits for children that it has ended.
 const PATIENCE_NS: u64 = 10_000_000_000;
+
+/// What a file of /proc holds, as words with a zero byte behind each.
+pub fn words(path: &core::ffi::CStr) -> Vec<Word> {
+    let bytes = maps::read_file(path).unwrap_or_default();
+    let mut words: Vec<Word> = bytes.split(|&b| b == 0).map(Word::from).collect();
+    words.pop();
+    words
+}
+
+/// The program's file and its arguments.
+pub fn command() -> (String, Vec<Word>) {
+    let program = fs::read_link("/proc/thread-self/exe");
+    let program = program.map(|l| l.to_string_lossy().into_owned()).unwrap_or_default();
+    (program, words(c"/proc/thread-self/cmdline"))
+}
 
 /// A device is open whose memory no image holds.
 static DEVICE: AtomicBool = AtomicBool::new(false);

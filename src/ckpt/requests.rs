@@ -10,6 +10,10 @@
 //!                                         |----second such signal--> ended at once, as by the signal without promp
 //!                                         +----no checkpoint within GRACE_NS--> the same
 //! ```
+//! Batch systems and service managers send a signal to all processes of a job. Then the program gets it from
+//! them, and again from its parent, which passes on what it has got itself (`promp` in front of it, a job's
+//! script). That is one request: what comes from the parent is counted by itself, and so is what does not,
+//! and a second one of either kind counts, or one of the other kind that comes later ([`SAME_NS`]).
 //!
 //! A program that has a handler of its own for such a signal, or ignores it, gets it as ever: its handler
 //! has replaced ours (sigaction), or was there before.
@@ -20,17 +24,30 @@ use super::keep::{self, Keep};
 use super::{image, seats};
 use crate::say;
 use crate::sys;
-use crate::sys::{pending, signals, syscall};
+use crate::sys::{pending, signals, syscall, time};
 use core::sync::atomic::Ordering::*;
 
 /// How long it is tried to take a checkpoint after which the program is to end.
 pub const GRACE_NS: u64 = 10_000_000_000;
+
+/// The same request, sent to all processes of a job, comes by all ways within this time.
+const SAME_NS: u64 = 2_000_000_000;
+
+/// Ways by which a signal can have come.
+const FROM_PARENT: u32 = 2;
+const FROM_OTHERS: u32 = 1;
 
 /// Installs the handler for the signals of the settings for which the program has no disposition of its own.
 pub fn install(on: &OnSignal) {
     for signal in pending::of_set(on.signals()) {
         signals::install(signal, on_signal, true);
     }
+    follow(on);
+}
+
+/// The signals of the settings mean that. In a process that goes on from a checkpoint the handlers are there
+/// already: they are the program's dispositions.
+pub fn follow(on: &OnSignal) {
     keep::get().on_signal_goes_on.store(on.goes_on, Relaxed);
     keep::get().on_signal_ends.store(on.ends, Relaxed);
 }
@@ -43,16 +60,38 @@ pub fn handled(k: &Keep) -> u64 {
         .fold(0, |set, s| set | pending::bit(s))
 }
 
-extern "C" fn on_signal(signal: i32, _info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+/// Which way has it come?
+fn way(info: *const libc::siginfo_t) -> u32 {
+    // SAFETY: what the kernel has handed to the handler; with that code there is a sender.
+    let by_parent = !info.is_null()
+        && unsafe { (*info).si_code == libc::SI_USER && (*info).si_pid() == syscall::getppid() };
+    if by_parent { FROM_PARENT } else { FROM_OTHERS }
+}
+
+/// Notes that the program is to end by `signal`. False: that has been asked for before.
+fn asks_to_end(k: &Keep, signal: i32, way: u32, now: u64) -> bool {
+    // Whoever sees `ending` set sees since when, and by which ways.
+    let _ = k.ending_ns.compare_exchange(0, now.max(1), AcqRel, Relaxed);
+    let seen = k.ending_ways.fetch_or(way, AcqRel);
+    if k.ending.compare_exchange(0, signal as u32, AcqRel, Acquire).is_ok() {
+        return true;
+    }
+    seen & way == 0 && now.saturating_sub(k.ending_ns.load(Relaxed)) < SAME_NS
+}
+
+extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // A child made by fork has no keeper.
     let Some(k) = keep::if_on() else { return by_default(signal) };
     let ends = k.on_signal_ends.load(Relaxed) & pending::bit(signal) != 0;
-    if ends && k.ending.compare_exchange(0, signal as u32, AcqRel, Relaxed).is_err() {
+    if ends && !asks_to_end(k, signal, way(info), time::now_ns()) {
         return by_default(signal);
     }
     k.wanted.store(1, Release);
     super::ring(k);
-    seats::wait_goes_on(k, context as usize);
+    // The keeper takes such signals, too, when all others are frozen: it has no wait of the program's.
+    if !sys::keep::on_its_stack() {
+        seats::wait_goes_on(k, context as usize);
+    }
 }
 
 /// What the signal does without a handler; it ends the process.

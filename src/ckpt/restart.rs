@@ -9,7 +9,7 @@ use super::files::{self, Inherited};
 use super::keeper::Keeper;
 use super::seats::Seat;
 use super::store::Store;
-use super::{Settings, Start, attributes, image, keep, layout, masks, memory, streams};
+use super::{Settings, Start, attributes, image, keep, layout, masks, memory, requests, streams};
 use crate::say;
 use crate::sys;
 use crate::sys::lock::Locked;
@@ -166,8 +166,11 @@ pub fn work(settings: &Settings, first: &'static Seat, libraries: &[Object]) -> 
     let mut said = streams::fit(&g.about.files, read_since).unwrap_or_else(|why| refuse(&why));
     layout::settle(&g.about.maps, libraries).unwrap_or_else(|why| refuse(&why));
     memory::number_anew(&mut g.about.maps);
-    let store = Store::open(Path::new(&settings.dir), Some((number, g.index.clone())))
-        .unwrap_or_else(|why| refuse(&why));
+    let command = region::leak((g.about.program.clone(), g.about.arguments.clone()));
+    keep::get().command.store(core::ptr::from_ref(command).cast_mut(), Release);
+    let from = (number, g.about.era, g.index.clone());
+    let store =
+        Store::open(Path::new(&settings.dir), Some(from), settings.keep).unwrap_or_else(|why| refuse(&why));
     store.map_state(region::STATE, false).unwrap_or_else(|why| refuse(&why));
     let region_of = g.about.region;
     let late = image::Clocks::now().behind(&g.about.clocks).monotonic;
@@ -184,6 +187,7 @@ pub fn work(settings: &Settings, first: &'static Seat, libraries: &[Object]) -> 
     let verbose = settings.verbose;
     // A thread may have been saved while it slept until this changes.
     keep::get().attempts.store(crate::sys::time::now_ns() as u32 | 1, Release);
+    requests::follow(&settings.on_signal);
     let mut k = Keeper::new(settings.clone(), store, super::list());
     said.extend(keep::get().sent.begin(&settings.dir, &settings.inherited, Some(&g.about), settings.verbose));
     keep::get().received.begin(&settings.inherited);

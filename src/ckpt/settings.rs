@@ -11,6 +11,9 @@ use image::plan::Plan;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// So many generations can be kept.
+const MOST_KEPT: usize = 1000;
+
 /// What the settings say of checkpoints.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
@@ -25,6 +28,8 @@ pub struct Settings {
     pub compare: bool,
     /// PROMP_CKPT_COPY.
     pub copying: Copying,
+    /// PROMP_CKPT_KEEP: so many generations stay whole, 1 at least.
+    pub keep: usize,
     /// PROMP_CKPT_THREADS=all.
     pub all_threads: bool,
     /// PROMP_CKPT_FILES: bytes of the files whose content is saved.
@@ -106,6 +111,14 @@ impl Settings {
         let live = choice("PROMP_CKPT_LIVE", &["on", "off"]) == 0;
         let poison = choice("PROMP_CKPT_POISON", &["0", "1"]) == 1;
         let in_serial = choice("PROMP_CKPT_WHERE", &["anywhere", "serial"]) == 1;
+        let keep = match from.get("PROMP_CKPT_KEEP").map(|v| (v.trim().parse().ok(), v)) {
+            None => 1,
+            Some((Some(n @ 1..=MOST_KEPT), _)) => n,
+            Some((_, v)) => {
+                from.stop(format!("PROMP_CKPT_KEEP={v}: expected a number from 1 to {MOST_KEPT}"));
+                1
+            }
+        };
         let files = match from.get("PROMP_CKPT_FILES").map(|v| (parse::stack_size(&v), v)) {
             Some((None, v)) => {
                 from.stop(format!("PROMP_CKPT_FILES={v}: expected a size like 64M"));
@@ -137,6 +150,7 @@ impl Settings {
             auto_mtbf_ns,
             compare,
             copying,
+            keep,
             all_threads,
             live,
             poison,
@@ -217,6 +231,9 @@ mod tests {
             ("PROMP_CKPT_POISON", "on"),
             ("PROMP_CKPT_WHERE", "here"),
             ("PROMP_CKPT_FILES", "many"),
+            ("PROMP_CKPT_KEEP", "0"),
+            ("PROMP_CKPT_KEEP", "-1"),
+            ("PROMP_CKPT_KEEP", "all"),
             ("PROMP_ON_SIGNAL", "TERM=checkpoint-exit"),
         ] {
             let (_, stop) = read(&[(name, value)]);

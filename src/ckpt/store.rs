@@ -8,6 +8,7 @@ use super::slots::{Row, Slots};
 use crate::sys;
 use crate::sys::syscall::high;
 use crate::sys::time;
+use core::ops::Range;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -42,8 +43,10 @@ pub struct Store {
     pub dense: Vec<(usize, usize)>,
     /// Slots that it does not refer to.
     free: Free,
-    /// Numbers of the generations whose files are there, the last one last.
-    files: Vec<u64>,
+    /// The generations whose files are there, the last one last.
+    files: Vec<Kept>,
+    /// So many are kept whole.
+    most: usize,
     /// Pages written since it became whole.
     written: usize,
     /// Slots that were taken for it as the first that ever took them.
@@ -57,6 +60,27 @@ pub struct Store {
     from_ready: usize,
 }
 
+/// A generation whose file is there.
+#[derive(Debug)]
+struct Kept {
+    number: u64,
+    /// The era of the journal that began with it.
+    era: u64,
+    /// Its slots.
+    slots: Vec<Range<usize>>,
+}
+
+impl Kept {
+    fn new(number: u64, era: u64, index: &[Entry]) -> Self {
+        let rows = index.chunk_by(|a, b| a.slot + 1 == b.slot);
+        let slots = rows.map(|row| row[0].slot as usize..row[row.len() - 1].slot as usize + 1).collect();
+        Self { number, era, slots }
+    }
+}
+
+/// The generation that a new process goes on from: number, era, pages.
+pub type From = (u64, u64, Vec<Entry>);
+
 /// What a generation took.
 #[derive(Clone, Copy, Debug)]
 pub struct Committed {
@@ -69,9 +93,10 @@ pub struct Committed {
 }
 
 impl Store {
-    /// Opens `dir` for writing, made (mode 0700) if it is not there. A store that is written by another process is refused; what
-    /// an earlier process left is removed, unless `keep` says which generation goes on.
-    pub fn open(dir: &Path, keep: Option<(u64, Vec<Entry>)>) -> Result<Self, Problem> {
+    /// Opens `dir` for writing, made (mode 0700) if it is not there. A store that is written by another
+    /// process is refused; what an earlier process left is removed, unless `from` says which generation goes
+    /// on. `most` generations are kept.
+    pub fn open(dir: &Path, from: Option<From>, most: usize) -> Result<Self, Problem> {
         let path = c(dir);
         // SAFETY (all calls): C strings and descriptors of ours.
         unsafe {
@@ -100,7 +125,7 @@ impl Store {
             };
             let lock = file(c"lock")?;
             // The process that is to be continued may be about to die.
-            let until = time::now_ns() + if keep.is_some() { 1_000_000_000 } else { 0 };
+            let until = time::now_ns() + if from.is_some() { 1_000_000_000 } else { 0 };
             while sys!(libc::SYS_flock, lock, libc::LOCK_EX | libc::LOCK_NB) < 0 {
                 if time::now_ns() < until {
                     sys::syscall::sched_yield();
@@ -123,6 +148,7 @@ impl Store {
                 dense: Vec::new(),
                 free: Free::but(core::iter::empty()),
                 files: Vec::new(),
+                most: most.max(1),
                 written: 0,
                 fresh: 0,
                 had: 0,
@@ -130,18 +156,27 @@ impl Store {
                 reached: 0,
                 from_ready: 0,
             };
-            let (number, index) = keep.unwrap_or_default();
+            let (number, era, index) = from.unwrap_or_default();
+            let mut older: Vec<u64> = Vec::new();
             for name in sys::maps::names(&path) {
                 let Some(g) = name.strip_prefix("gen-").and_then(|n| n.parse().ok()) else {
-                    if name.starts_with("new-") || (number == 0 && era_of(&name).is_some()) {
+                    let of_a_run = era_of(&name).is_some() || name == image::ended::FILE;
+                    if name.starts_with("new-") || (number == 0 && of_a_run) {
                         s.unlink(&name);
                     }
                     continue;
                 };
-                if g == number { s.files.push(g) } else { s.unlink(&format!("gen-{g}")) }
+                match g {
+                    _ if g < number => older.push(g),
+                    _ if g > number || number == 0 => s.unlink(&name),
+                    _ => {}
+                }
             }
             if number == 0 {
                 s.slots.cut(0);
+            } else {
+                s.find(older);
+                s.files.push(Kept::new(number, era, &index));
             }
             let there = s.slots.count();
             (s.had, s.taken, s.reached) = (there, there, there);
@@ -167,8 +202,23 @@ impl Store {
         unsafe { sys!(libc::SYS_unlinkat, self.dir_fd, name.as_ptr(), 0) };
     }
 
+    /// Keeps the newest of the generations `older` than the one that goes on; the others are removed.
+    fn find(&mut self, mut older: Vec<u64>) {
+        older.sort_unstable();
+        let gone = older.len().saturating_sub(self.most - 1);
+        older.drain(..gone).for_each(|g| self.unlink(&format!("gen-{g}")));
+        let directory = image::Directory::open(&self.dir);
+        for g in older {
+            match directory.as_ref().map_err(Clone::clone).and_then(|d| d.read(g)) {
+                Ok(read) => self.files.push(Kept::new(g, read.about.era, &read.index)),
+                Err(_) => self.unlink(&format!("gen-{g}")),
+            }
+        }
+    }
+
     fn accept(&mut self, index: Vec<Entry>) {
-        self.free = Free::but(index.iter().map(|e| e.slot as usize));
+        let whole = &self.files[self.files.len().saturating_sub(self.most)..];
+        self.free = Free::but(whole.iter().flat_map(|g| g.slots.iter().cloned()));
         self.dense = index
             .chunk_by(|a, b| a.page + 1 == b.page)
             .filter(|row| row.len() >= MANY && row[0].page < image::FILES)
@@ -177,22 +227,28 @@ impl Store {
         self.index = index;
     }
 
-    /// Before slots are overwritten: generations other than the last one are no longer whole.
+    /// Before slots are overwritten: generations other than those that are kept are no longer whole.
     fn drop_older(&mut self) {
-        while self.files.len() > 1 {
+        while self.files.len() > self.most {
             let g = self.files.remove(0);
-            self.unlink(&format!("gen-{g}"));
+            self.unlink(&format!("gen-{}", g.number));
         }
     }
 
-    /// Writes the pages of `content` whose entries have no slot yet ([`UNPLACED`]) and gives them slots that are free for the last whole
-    /// generation: the only one from here on.
+    /// The era that the oldest generation which is there began.
+    pub fn oldest_era(&self) -> u64 {
+        self.files.first().map_or(0, |g| g.era)
+    }
+
+    /// Writes the pages of `content` whose entries have no slot yet ([`UNPLACED`]) and gives them slots that
+    /// no generation which is kept refers to; others are none from here on.
     pub fn write(&mut self, content: &[u8], entries: &mut [Entry]) -> Result<(), Problem> {
         let rows = self.place(entries);
         self.slots.write(content, &rows)
     }
 
-    /// Gives the pages of `entries` that have no slot yet slots that are free for the last whole generation: the only one from here on.
+    /// Gives the pages of `entries` that have no slot yet slots that no generation which is kept refers to;
+    /// others are none from here on.
     pub fn place(&mut self, entries: &mut [Entry]) -> Vec<Row> {
         self.drop_older();
         let (mut at, mut rows) = (0, Vec::new());
@@ -305,7 +361,7 @@ impl Store {
             }
             sys!(libc::SYS_fsync, self.dir_fd);
         }
-        self.files.push(number);
+        self.files.push(Kept::new(number, about.era, &index));
         let mut before = Known::from(&self.index, 0);
         let is_new = |e: &&Entry| before.of(e.page).is_none_or(|b| b.slot != e.slot);
         let dirty_pages = index.iter().filter(is_new).count() as u64;
@@ -402,7 +458,7 @@ mod tests {
     #[test]
     fn a_file_is_made_longer_before_its_slots_are_taken() {
         let dir = std::env::temp_dir().join(format!("promp-store-{}", std::process::id()));
-        let mut s = Store::open(&dir, None).unwrap();
+        let mut s = Store::open(&dir, None, 1).unwrap();
         let ready = |s: &Store| (s.reached(), s.spare());
         let length = || std::fs::metadata(dir.join("pages")).unwrap().len() as usize / PAGE;
         let content = vec![7; 100 * PAGE];
@@ -432,6 +488,49 @@ mod tests {
         assert_eq!(generation(&mut s, 3, 70).0, 0);
         assert_eq!((ready(&s), s.fresh(), length()), ((270, 200), 0, 270));
         drop(s);
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    /// As many generations as are asked for stay whole, whatever is written afterwards, also by the next
+    /// process; what is older goes, and its slots are used again.
+    #[test]
+    fn older_generations_are_kept() {
+        let dir = std::env::temp_dir().join(format!("promp-kept-{}", std::process::id()));
+        let mut s = Store::open(&dir, None, 3).unwrap();
+        let commit = |s: &mut Store, number: u64| {
+            let content = [number as u8; PAGE].repeat(50);
+            let entry = |page| Entry { page, slot: UNPLACED, sum: image::page_sum(page, &content[..PAGE]) };
+            let mut entries: Vec<Entry> = (0..50).map(entry).collect();
+            s.write(&content, &mut entries).unwrap();
+            let about = Description { era: 10 * number, ..Description::default() };
+            s.commit(number, &about, entries.clone()).unwrap();
+            entries
+        };
+        let whole = |s: &Store, entries: &[Entry]| s.read(entries, &mut vec![0; 50 * PAGE]).is_ok();
+        let there = || image::generation_files(&dir);
+        let mut all: Vec<Vec<Entry>> = (1..=6).map(|n| commit(&mut s, n)).collect();
+        // The fourth one goes only when something is written.
+        assert_eq!((there(), s.oldest_era()), (vec![6, 5, 4, 3], 30));
+        assert!(all[2..].iter().all(|e| whole(&s, e)) && !whole(&s, &all[0]));
+        let end = |s: Store| {
+            let lock = s.lock;
+            drop(s);
+            // SAFETY: the store's descriptor; it is gone.
+            unsafe { libc::close(lock) };
+        };
+        end(s);
+        // The next process goes back to the fifth; one of the older ones is damaged.
+        std::fs::write(dir.join("gen-3"), "no generation").unwrap();
+        let mut s = Store::open(&dir, Some((5, 50, all[4].clone())), 3).unwrap();
+        assert_eq!((there(), s.oldest_era()), (vec![5, 4], 40));
+        all.truncate(5);
+        all.push(commit(&mut s, 6));
+        assert_eq!(there(), [6, 5, 4]);
+        assert!(all[3..].iter().all(|e| whole(&s, e)));
+        end(s);
+        let s = Store::open(&dir, Some((6, 60, all[5].clone())), 1).unwrap();
+        assert_eq!(there(), [6]);
+        end(s);
         std::fs::remove_dir_all(dir).unwrap();
     }
 }

@@ -234,7 +234,7 @@ pub fn callees<'a>(thr: &'static Thread, maps: &'a [Mapping]) -> impl Fn(Call) -
     }
 }
 
-/// For [`code::may_call`](crate::sys::code::may_call): a function called `names` is unknown; `inside`: those of
+/// For `sys::code::may_call`: a function called one of `names` is unknown; `inside`: those of
 /// the program's own are looked at.
 pub fn named<'a>(
     thr: &'static Thread,

@@ -273,8 +273,8 @@ pub fn verdict(thr: &'static Thread, at: &Interrupted, kind: Kind) -> Result<(),
         }
         if may_hold_unowned(thr, &maps, &path, &readable) {
             return refuse(
-                "work that may hold a lock of the program's of which nobody notes who holds it (a spin lock, a \
-                 semaphore, a read lock, the first use of a static variable)",
+                "work that may hold a lock of the program's of which nobody notes who holds it (a spin lock, \
+                 a semaphore, a read lock, the first use of a static variable)",
                 NEEDS_CKPT,
             );
         }

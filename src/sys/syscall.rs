@@ -38,6 +38,12 @@ pub fn gettid() -> u32 {
     unsafe { sys!(libc::SYS_gettid) as u32 }
 }
 
+/// The parent's process id.
+pub fn getppid() -> i32 {
+    // SAFETY: no pointers.
+    unsafe { sys!(libc::SYS_getppid) as i32 }
+}
+
 /// The process id.
 pub fn getpid() -> u32 {
     // SAFETY: no pointers.

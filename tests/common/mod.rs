@@ -2,6 +2,7 @@
 //! finding the library.
 #![allow(dead_code)]
 
+pub mod jobs;
 pub mod saved;
 
 use std::collections::HashMap;

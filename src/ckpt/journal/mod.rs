@@ -50,6 +50,15 @@ impl Journal {
         self.dir.store(dir.into_raw(), Release);
     }
 
+    /// The checkpoint directory.
+    pub fn folder(&self) -> Option<std::path::PathBuf> {
+        use std::os::unix::ffi::OsStrExt;
+        let dir = self.dir.load(Acquire);
+        // SAFETY: a C string that stays (`begin`).
+        let dir = (!dir.is_null()).then(|| unsafe { core::ffi::CStr::from_ptr(dir) })?;
+        Some(std::ffi::OsStr::from_bytes(dir.to_bytes()).into())
+    }
+
     /// A new era begins. The threads are frozen.
     pub fn next_era(&self, limit: u64) {
         self.era.fetch_add(1, Relaxed);

@@ -296,16 +296,8 @@ impl Keeper {
             let l = &self.last;
             return (l.program.clone(), l.arguments.clone(), l.environment.clone());
         }
-        let list = |p: &core::ffi::CStr| {
-            let bytes = sys::maps::read_file(p).unwrap_or_default();
-            let mut words: Vec<Word> = bytes.split(|&b| b == 0).map(Word::from).collect();
-            words.pop();
-            words
-        };
-        let program = std::fs::read_link("/proc/thread-self/exe")
-            .map(|l| l.to_string_lossy().into_owned())
-            .unwrap_or_default();
-        (program, list(c"/proc/thread-self/cmdline"), list(c"/proc/self/environ"))
+        let (program, arguments) = process::command();
+        (program, arguments, process::words(c"/proc/self/environ"))
     }
 
     /// Writes what was copied, and makes it the last whole checkpoint.
@@ -327,8 +319,8 @@ impl Keeper {
         let committed = self.store.commit(number, &about, entries)?;
         self.generation = number;
         self.streams.whole();
-        // The generation before it may still be gone back to, should this one be damaged.
-        journal::undo::forget(&self.settings.dir, self.last.era);
+        // Older generations may still be gone back to, should this one be damaged.
+        journal::undo::forget(&self.settings.dir, self.store.oldest_era());
         self.last = about;
         k.sent.whole(&self.last.sent);
         k.received.whole(&self.last.received);

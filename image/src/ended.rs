@@ -1,0 +1,80 @@
+//! `DIR/ended`: the end record of a program that has ended by itself, so that it is not run again.
+
+use crate::{Directory, Word};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Its name.
+pub const FILE: &str = "ended";
+const TEMPORARY: &str = "new-ended";
+
+/// Which program it was, and how it has ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    /// The program's file.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<Word>,
+    /// Its exit status.
+    pub status: i32,
+}
+
+impl Ended {
+    /// Writes it into the checkpoint directory `dir`: aside, synced, renamed.
+    pub fn write(&self, dir: &Path) -> io::Result<()> {
+        let aside = dir.join(TEMPORARY);
+        let _ = fs::remove_file(&aside);
+        let flags = libc::O_NOFOLLOW | libc::O_CLOEXEC;
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create_new(true).mode(0o600).custom_flags(flags).open(&aside)?;
+        file.write_all(&serde_json::to_vec(self)?)?;
+        file.sync_all()?;
+        fs::rename(&aside, dir.join(FILE))
+    }
+}
+
+impl Directory {
+    /// The end record, if there is one that can be read.
+    pub fn ended(&self) -> Option<Ended> {
+        serde_json::from_reader(self.open_file(FILE).ok()?).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn it_is_read_as_it_was_written() {
+        let dir = std::env::temp_dir().join(format!("promp-ended-{}", std::process::id()));
+        fs::create_dir(&dir).unwrap();
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o700)).unwrap();
+        let pages = OpenOptions::new().write(true).create(true).mode(0o600).truncate(true);
+        let pages = { pages }.open(dir.join("pages"));
+        drop(pages.unwrap());
+        let d = Directory::open(&dir).unwrap();
+        assert!(d.ended().is_none() && !d.finished());
+        let arguments = [&b"a"[..], b"", b"\xff b"].map(Word::from).to_vec();
+        let e = Ended { program: "/bin/a".into(), arguments, status: 3 };
+        e.write(&dir).unwrap();
+        assert_eq!(d.ended(), Some(e.clone()));
+        assert!(d.finished());
+        // It is written again, whatever was left of an earlier attempt.
+        fs::write(dir.join(TEMPORARY), "half").unwrap();
+        Ended { status: 0, ..e }.write(&dir).unwrap();
+        assert_eq!(d.ended().map(|e| e.status), Some(0));
+        // Neither followed nor believed.
+        fs::rename(dir.join(FILE), dir.join("elsewhere")).unwrap();
+        std::os::unix::fs::symlink(dir.join("elsewhere"), dir.join(FILE)).unwrap();
+        assert!(d.ended().is_none());
+        fs::remove_file(dir.join(FILE)).unwrap();
+        fs::write(dir.join(FILE), "{}").unwrap();
+        fs::set_permissions(dir.join(FILE), fs::Permissions::from_mode(0o600)).unwrap();
+        assert!(d.ended().is_none());
+        fs::remove_dir_all(&dir).unwrap();
+    }
+}

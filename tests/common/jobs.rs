@@ -1,0 +1,79 @@
+//! Jobs that are run by `promp run`, and what is sent to them.
+
+use super::saved::command;
+use super::*;
+use std::fs;
+
+/// Steps of serial work before the first region, then regions, with a line each.
+pub fn steps() -> std::path::PathBuf {
+    build("jobs/steps.c", &[])
+}
+
+/// `promp run` with checkpoints in `dir`.
+pub fn run(dir: &Path, options: &[&str], exe: &Path, args: &[&str]) -> Command {
+    let mut c = Command::new(command());
+    clean(&mut c);
+    c.args(["run", "--threads", "2", "--ckpt"]).arg(dir).args(options).arg("--").arg(exe).args(args);
+    c.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // A shell that runs the tests in the background has them ignore SIGINT and SIGQUIT (nohup: SIGHUP), and
+    // what is ignored is inherited.
+    // SAFETY: plain system calls in the child.
+    unsafe {
+        c.pre_exec(|| {
+            for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP, libc::SIGTERM] {
+                libc::signal(signal, libc::SIG_DFL);
+            }
+            Ok(())
+        })
+    };
+    c
+}
+
+/// Waits until `at` says so.
+pub fn wait(what: &str, mut at: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !at() {
+        assert!(begin.elapsed() < LIMIT, "{what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// When a process began: processes of one number differ by that.
+pub fn began(pid: i32) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19).map(str::to_string)
+}
+
+/// The process of the program that `promp` runs, as soon as it is more than a copy of that, and another one
+/// than that which began at `before`.
+pub fn program_of(promp: &Child, exe: &Path, before: Option<&str>) -> i32 {
+    let pid = promp.id();
+    let mut child = 0;
+    wait("a child", || {
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        child = children.trim().parse().unwrap_or(0);
+        let is_it = fs::read_link(format!("/proc/{child}/exe"))
+            .is_ok_and(|p| p == exe.canonicalize().expect("the program"));
+        is_it && began(child).is_some_and(|b| Some(b.as_str()) != before)
+    });
+    child
+}
+
+/// Kills the program; its number in its next process.
+pub fn die(promp: &Child, exe: &Path) -> i32 {
+    let program = program_of(promp, exe, None);
+    let before = began(program);
+    kill(program, libc::SIGKILL);
+    program_of(promp, exe, before.as_deref())
+}
+
+pub fn kill(pid: i32, signal: i32) {
+    // SAFETY: our own child, or its.
+    unsafe { libc::kill(pid, signal) };
+}
+
+/// Is there no such process, or only what its parent has not asked for yet?
+pub fn is_gone(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
+}

@@ -1,0 +1,239 @@
+//! The end record of a job (`--resume` does not run it again), and older checkpoints (`--keep`):
+//! docs/jobs.md.
+
+mod common;
+use common::jobs::*;
+use common::saved::*;
+use common::*;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// Ends with the status that it is given, before or after its first region; "waits" for ever instead.
+const ENDS: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    int n = 0;
+    printf("begins\n");
+    if (argc > 2 && !strcmp(argv[2], "early"))
+        exit(atoi(argv[1]));
+#pragma omp parallel reduction(+ : n)
+    n++;
+    printf("ends\n");
+    while (argc > 2 && !strcmp(argv[2], "waits"))
+        usleep(1000);
+    return atoi(argv[1]);
+}
+"#;
+
+fn ends() -> PathBuf {
+    static DONE: OnceLock<PathBuf> = OnceLock::new();
+    DONE.get_or_init(|| compiled("ended", "ends", ENDS, &["-O2", "-fopenmp"])).clone()
+}
+
+/// All that a folder holds.
+fn content(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let all = fs::read_dir(dir).expect("the directory").map(|e| e.expect("an entry").path());
+    let mut all: Vec<_> =
+        all.filter(|p| p.is_file()).map(|p| (p.clone(), fs::read(p).expect("a file"))).collect();
+    all.sort();
+    all
+}
+
+/// A job that has ended, with or without a checkpoint, is not run again: `--resume` says so, and ends as it
+/// did.
+#[test]
+fn a_job_that_has_ended_is_not_run_again() {
+    let s = Scratch::new("ended");
+    let exe = ends();
+    let dir = s.path("ckpt");
+    let resume =
+        |every: &str, args: &[&str]| limited(run(&dir, &["--resume", "--every", every], &exe, args), LIMIT);
+    for every in ["1h", "20ms"] {
+        for args in [&["0"][..], &["3"], &["0", "early"], &["255", "early"]] {
+            let _ = fs::remove_dir_all(&dir);
+            let status: i32 = args[0].parse().expect("a status");
+            let first = resume(every, args);
+            assert!(first.status == status && first.out.starts_with("begins\n"), "{args:?}: {}", first.err);
+            for _ in 0..2 {
+                let before = content(&dir);
+                let again = resume(every, args);
+                assert_eq!((again.status, again.out.as_str()), (status, ""), "{args:?}: {}", again.err);
+                assert!(again.err.contains("has ended by itself"), "{args:?}: {}", again.err);
+                assert_eq!(again.err.contains("with status"), status != 0, "{}", again.err);
+                assert!(content(&dir) == before, "something was written");
+            }
+            let other = resume(every, &["7"]);
+            assert_eq!((other.status, other.out.as_str()), (71, ""), "{}", other.err);
+            let restart = limited(restart(&dir), LIMIT);
+            assert_eq!((restart.status, restart.out.as_str()), (71, ""), "{}", restart.err);
+        }
+    }
+    // It has ended after a restart.
+    let _ = fs::remove_dir_all(&dir);
+    let args = ["150", "", "100"];
+    let promp = started(&mut run(&dir, &["--resume", "--every", "20ms"], &steps(), &args));
+    wait("a checkpoint", || has_generation(&dir));
+    kill(promp.id() as i32, libc::SIGKILL);
+    ended(promp, LIMIT);
+    for out in [true, false] {
+        let again = limited(run(&dir, &["--resume"], &steps(), &args), LIMIT);
+        assert_eq!((again.status, again.out.is_empty()), (0, !out), "{}", again.err);
+        assert_eq!(again.err.contains("has ended by itself"), !out, "{}", again.err);
+    }
+    // A run that is not to go on begins anew; killed, it has not ended.
+    let promp = started(&mut run(&dir, &["--every", "20ms"], &exe, &["0", "waits"]));
+    let its_own = |d: promp_image::Directory| {
+        let g = d.generations().first().and_then(|n| d.read(*n).ok());
+        !d.finished() && g.is_some_and(|g| Path::new(&g.about.program) == exe)
+    };
+    wait("a checkpoint", || promp_image::Directory::open(&dir).is_ok_and(its_own));
+    kill(promp.id() as i32, libc::SIGKILL);
+    ended(promp, LIMIT);
+    let promp = started(&mut run(&dir, &["--every", "20ms", "--resume"], &exe, &["0", "waits"]));
+    program_of(&promp, &exe, None);
+    kill(promp.id() as i32, libc::SIGTERM);
+    assert_eq!(ended(promp, LIMIT).status, 128 + libc::SIGTERM);
+}
+
+/// A record that cannot be read: the job is not run again, and nothing is overwritten.
+#[test]
+fn an_end_record_that_cannot_be_read() {
+    let s = Scratch::new("end-record");
+    let exe = ends();
+    let dir = s.path("ckpt");
+    let resume = || limited(run(&dir, &["--resume", "--every", "1h"], &exe, &["0"]), LIMIT);
+    assert_eq!(resume().status, 0);
+    let record = dir.join("ended");
+    let whole = fs::read(&record).expect("the record");
+    for damage in [&b""[..], b"{}", &whole[..whole.len() - 1]] {
+        fs::write(&record, damage).expect("damage");
+        let before = content(&dir);
+        let again = resume();
+        assert_eq!((again.status, again.out.as_str()), (71, ""), "{}", again.err);
+        assert!(again.err.contains("remove it to begin anew"), "{}", again.err);
+        assert!(content(&dir) == before, "something was written");
+    }
+    fs::remove_dir_all(&dir).expect("removed");
+    assert_eq!((resume().status, resume().out.as_str()), (0, ""));
+}
+
+/// Appends a line to one file a step, makes another one that must not be there, and removes an older one.
+const APPENDS: &str = r#"
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    unsigned long x = 1;
+    if (chdir(argv[1]))
+        return 9;
+    for (int i = 0; i < atoi(argv[2]); i++) {
+        struct timespec t;
+        clock_t end = clock() + CLOCKS_PER_SEC / 500;
+        while (clock() < end)
+            ;
+#pragma omp parallel for reduction(+ : x)
+        for (int k = 0; k < 1000; k++)
+            x += k ^ i;
+        FILE *f = fopen("lines", "a");
+        fprintf(f, "%d %lu\n", i, x);
+        fclose(f);
+        char name[30];
+        snprintf(name, sizeof name, "step.%d", i);
+        int fd = open(name, O_CREAT | O_EXCL | O_WRONLY, 0600);
+        if (fd < 0 || close(fd))
+            return 10;
+        snprintf(name, sizeof name, "step.%d", i - 5);
+        if (i >= 5 && unlink(name))
+            return 11;
+    }
+    printf("%lu\n", x);
+    return 0;
+}
+"#;
+
+/// As many checkpoints as are asked for stay whole, with what is needed to put files back; one that is not
+/// the newest can be gone on from.
+#[test]
+fn older_checkpoints_are_kept() {
+    let s = Scratch::new("keep");
+    let exe = compiled("ended", "appends", APPENDS, &["-O2", "-fopenmp"]);
+    let (dir, folder) = (s.path("ckpt"), s.path("folder"));
+    let anew = || {
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).expect("a folder");
+    };
+    let args = [text(&folder), "400"];
+    anew();
+    let want = reference(&exe, &args, &[]).out;
+    let files = content(&folder);
+    assert_eq!(files.len(), 6);
+    // Which of them is gone back to: the oldest one, the one before the newest; after another restart.
+    for (keep, which) in [("4", &[3][..]), ("4", &[1, 1]), ("1", &[0])] {
+        let _ = fs::remove_dir_all(&dir);
+        anew();
+        let promp = started(&mut run(&dir, &["--every", "20ms", "--keep", keep], &exe, &args));
+        let all = || promp_image::generation_files(&dir);
+        wait("checkpoints", || all().first().is_some_and(|n| *n >= 6));
+        kill(promp.id() as i32, libc::SIGKILL);
+        assert_eq!(ended(promp, LIMIT).status, 128 + libc::SIGKILL, "it has ended too early");
+        let n: usize = keep.parse().expect("a number");
+        assert!((n..=n + 1).contains(&all().len()), "{keep}: {:?}", all());
+        let verified =
+            Command::new(command()).args(["inspect", "--verify"]).arg(&dir).output().expect("promp");
+        let said = String::from_utf8_lossy(&verified.stdout).into_owned();
+        // The one beyond is whole only until something is written.
+        assert!(verified.status.success() && said.matches("every page verified").count() >= n, "{said}");
+        for (i, older) in which.iter().enumerate() {
+            let number = all()[*older].to_string();
+            let mut c = restart(&dir);
+            c.args(["--generation", &number]);
+            if i + 1 < which.len() {
+                // Killed again, on its way: newer ones are gone, older ones are there.
+                c.stdin(std::process::Stdio::null());
+                let promp =
+                    started(c.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()));
+                let before = all()[0];
+                wait("it goes on", || all().first().is_some_and(|n| *n != before));
+                kill(promp.id() as i32, libc::SIGKILL);
+                ended(promp, LIMIT);
+                continue;
+            }
+            let end = limited(c, LIMIT);
+            assert_eq!((end.status, &end.out), (0, &want), "{keep} {number}: {}", end.err);
+            assert!(end.err.contains(&format!("restarted from checkpoint {number}")), "{}", end.err);
+            assert!(content(&folder) == files, "files are not as they should be, {keep} {number}");
+        }
+    }
+}
+
+/// What there is none of is refused.
+#[test]
+fn checkpoints_that_are_not_there() {
+    let s = Scratch::new("not-kept");
+    let dir = s.path("ckpt");
+    let promp = started(&mut run(&dir, &["--every", "20ms"], &ends(), &["0", "waits"]));
+    wait("a checkpoint", || has_generation(&dir));
+    kill(promp.id() as i32, libc::SIGKILL);
+    ended(promp, LIMIT);
+    let before = content(&dir);
+    let mut c = restart(&dir);
+    c.args(["--generation", "999"]);
+    let end = limited(c, LIMIT);
+    assert_eq!((end.status, end.out.as_str()), (71, ""), "{}", end.err);
+    assert!(end.err.contains("no checkpoint 999; it has"), "{}", end.err);
+    assert!(content(&dir) == before);
+    for keep in ["0", "-1", "many", "1001"] {
+        let end = limited(run(&s.path("other"), &["--keep", keep], &ends(), &["0"]), LIMIT);
+        assert!(end.status == 64 && end.out.is_empty(), "--keep {keep}: {} {}", end.status, end.err);
+        let end =
+            common::promp(&ends(), &["0"], &[("PROMP_CKPT_KEEP", keep), ("PROMP_CKPT_DIR", text(&dir))]);
+        assert!(end.status == 64 && end.out.is_empty() && end.err.contains("PROMP_CKPT_KEEP"), "{}", end.err);
+    }
+}
