@@ -123,6 +123,7 @@ fn an_end_record_that_cannot_be_read() {
 }
 
 /// Appends a line to one file a step, makes another one that must not be there, and removes an older one.
+/// While a third file is there it takes its time.
 const APPENDS: &str = r#"
 #include <fcntl.h>
 #include <stdio.h>
@@ -134,7 +135,8 @@ int main(int argc, char **argv) {
     if (chdir(argv[1]))
         return 9;
     for (int i = 0; i < atoi(argv[2]); i++) {
-        struct timespec t;
+        if (!access(argv[3], F_OK))
+            usleep(20000);
         clock_t end = clock() + CLOCKS_PER_SEC / 500;
         while (clock() < end)
             ;
@@ -169,7 +171,8 @@ fn older_checkpoints_are_kept() {
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir(&folder).expect("a folder");
     };
-    let args = [text(&folder), "400"];
+    let slow = s.path("slow");
+    let args = [text(&folder), "400", text(&slow)];
     anew();
     let want = reference(&exe, &args, &[]).out;
     let files = content(&folder);
@@ -178,11 +181,13 @@ fn older_checkpoints_are_kept() {
     for (keep, which) in [("4", &[3][..]), ("4", &[1, 1]), ("1", &[0])] {
         let _ = fs::remove_dir_all(&dir);
         anew();
+        fs::write(&slow, "").expect("a file");
         let promp = started(&mut run(&dir, &["--every", "20ms", "--keep", keep], &exe, &args));
         let all = || promp_image::generation_files(&dir);
         wait("checkpoints", || all().first().is_some_and(|n| *n >= 6));
         kill(promp.id() as i32, libc::SIGKILL);
         assert_eq!(ended(promp, LIMIT).status, 128 + libc::SIGKILL, "it has ended too early");
+        fs::remove_file(&slow).expect("removed");
         let n: usize = keep.parse().expect("a number");
         assert!((n..=n + 1).contains(&all().len()), "{keep}: {:?}", all());
         let verified =
