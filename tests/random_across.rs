@@ -17,12 +17,28 @@ const FUNCTIONS: u64 = 9;
 /// Declarations that all files share.
 const HEADER: &str = "#include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 enum { N = 240, M = 6 };
 struct box { double *at; double value; };
 extern double a[N][M], b[N][M], level, table[M];
 extern double *kept[N], memo[N];
 extern double *rows[N];
+extern volatile double noise[N];
+double outside(int i, double *x, double s);
+extern double (*const way)(int i, double *x, double s);
+";
+
+/// A file that gcc builds: what nothing is known of. What it does shows if it is done twice.
+const OUTSIDE: &str = "#include \"random_across.h\"
+static double inside[N];
+volatile double noise[N];
+double outside(int i, double *x, double s) {
+    inside[i] = inside[i] * 0.5 + s;
+    x[0] = x[0] * 0.5 + inside[i] + 1;
+    return inside[i];
+}
+double (*const way)(int i, double *x, double s) = outside;
 ";
 
 /// A statement of a function of file `own`. Gentle ones work on what they are given only.
@@ -39,6 +55,19 @@ fn statement(rng: &mut Seeded, own: u64, gentle: bool, depth: u32) -> String {
         6 => format!("hidden{own}[i] + 0.5"),
         _ => format!("{c}"),
     };
+    if rng.below(8) == 0 {
+        // What cannot be executed twice, or only if the program goes on; sometimes seldom.
+        let when = rng.pick(&["", "if (i % 7 == 3) ", "if (i == 100) ", "if (s > 1e300) "]);
+        let what = match rng.below(if gentle { 3 } else { 6 }) {
+            0 => format!("s = s * 0.5 + outside(i, x, {value}) * 0.25;"),
+            1 => format!("s = s * 0.5 + way(i, y, {value}) * 0.25;"),
+            2 => format!("noise[i] = noise[i] * 0.5 + {value};"),
+            3 => format!("{{ fprintf(stderr, \"%g\\n\", x[{j}]); t[1] += {c}; }}"),
+            4 => format!("{{ s = s * 0.75 + noise[i]; x[{j}] = x[{j}] * 0.5 + s; }}"),
+            _ => format!("{{ __sync_synchronize(); x[{j}] = x[{j}] * 0.5 + {c}; }}"),
+        };
+        return format!("{when}{what}");
+    }
     let kind = rng.below(if depth > 0 { 18 } else { 14 });
     let kind = if gentle && (6..12).contains(&kind) { kind - 6 } else { kind };
     match kind {
@@ -105,7 +134,9 @@ int main(void) {
             let _ =
                 writeln!(text, "#pragma omp parallel for{schedule}\n        for (int i = 0; i < N; i++) {{");
             for _ in 0..1 + rng.below(2) {
-                match rng.below(5) {
+                match rng.below(7) {
+                    5 => text += "            if (i % 5 == 1) noise[i] += a[i][4];\n",
+                    6 => text += "            b[i][2] = outside(i, b[i], r) * 0.5;\n",
                     0 => text += "            a[i][2] = b[i][1] + 1;\n",
                     1 => text += "            a[i][0] = a[i][0] * 0.5 + 1;\n",
                     _ => {}
@@ -135,7 +166,7 @@ int main(void) {
         text += "    }
     double s = 0;
     for (int i = 0; i < N; i++) {
-        s = s * 0.999 + memo[i];
+        s = s * 0.999 + memo[i] + noise[i] + outside(i, memo, 1);
         for (int j = 0; j < M; j++) s = s * 0.999 + a[i][j] + 2 * b[i][j] + 3 * c[i][j];
     }
     printf(\"%.17g\\n\", s);
@@ -154,6 +185,7 @@ struct Tally {
     unharmed: u64,
     /// Loops by verdict.
     repeatable: u64,
+    in_parts: u64,
     opaque: u64,
 }
 
@@ -173,9 +205,11 @@ fn check(cc: &Path, seed: u64, t: &mut Tally) {
         std::fs::write(dir.join(format!("u{n}.c")), file(&mut rng, n, seed.is_multiple_of(2)))
             .expect("target is writable");
     }
+    std::fs::write(dir.join("outside.c"), OUTSIDE).expect("target is writable");
     let sources = ["u0.c", "u1.c", "u2.c"];
     let plain = ["-O1", "-ffp-contract=off", "-fopenmp", "-o", "plain"];
-    run(Path::new("gcc"), &[&plain[..], &sources, &["-lm"]].concat(), &dir);
+    run(Path::new("gcc"), &[&plain[..], &sources, &["outside.c", "-lm"]].concat(), &dir);
+    run(Path::new("gcc"), &["-O1", "-ffp-contract=off", "-c", "outside.c"], &dir);
     let want = reference(&dir.join("plain"), &[], &[("OMP_NUM_THREADS", "1")]);
     assert_eq!(want.status, 0, "{seed}: {}", want.err);
     let mut flags =
@@ -186,7 +220,7 @@ fn check(cc: &Path, seed: u64, t: &mut Tally) {
     for s in &sources {
         run(cc, &[&flags[..], &["-c", s]].concat(), &dir);
     }
-    run(cc, &[&flags[..], &["-o", "built", "u0.o", "u1.o", "u2.o", "-lm"]].concat(), &dir);
+    run(cc, &[&flags[..], &["-o", "built", "u0.o", "u1.o", "u2.o", "outside.o", "-lm"]].concat(), &dir);
     let built = dir.join("built");
     let report = dir.join("report.json");
     let undamaged =
@@ -195,8 +229,11 @@ fn check(cc: &Path, seed: u64, t: &mut Tally) {
     let report: serde_json::Value =
         serde_json::from_slice(&std::fs::read(&report).expect("the report")).expect("JSON");
     for l in report["loops"].as_array().expect("loops") {
-        let opaque = !["idempotent", "undo"].contains(&l["verdict"].as_str().expect("a verdict"));
-        *(if opaque { &mut t.opaque } else { &mut t.repeatable }) += 1;
+        match l["verdict"].as_str().expect("a verdict") {
+            "idempotent" | "undo" => t.repeatable += 1,
+            "in parts" => t.in_parts += 1,
+            _ => t.opaque += 1,
+        }
     }
     t.programs += 1;
     for k in 0..4 {

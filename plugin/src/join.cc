@@ -3,7 +3,8 @@
 // Section promp_summaries, an entry for each function:
 //   .long function - .   .long summary - .
 // Summary: flags (1 it does what cannot be repeated, or is not told; 2 an exception may leave it; 4 it reads
-//   more than is listed), text, number of touches, number of calls; the touches; the calls.
+//   more than is listed; 8 there are marks in it), text, number of touches, number of calls; the touches; the
+//   calls.
 // Touch: what (0 behind a parameter, 1 a variable, 2 a thread-local variable, 3 nothing; 0x100 writes; 0x200
 //   between the two bytes only; 0x400 all of these, whenever it returns; 0x800 by a table), parameter or
 //   reference, low, high.
@@ -17,8 +18,9 @@
 // Pair: a reading and a writing actor.
 //
 // Call: target, flags (1 there is none; 2 the function itself, not by a table; 4 no exception may leave it),
-//   8 it is made whenever the function returns), text, line, number of arguments; for each: kind
-//   (Argument::Kind), parameter or reference, offset or size, flags (1 the offset is fixed; 2 by a table).
+//   8 it is made whenever the function returns), text, the word that has a mark in front of it be executed,
+//   or 0, line, number of arguments; for each: kind (Argument::Kind), parameter or reference, offset or size,
+//   flags (1 the offset is fixed; 2 by a table).
 //
 // References are distances from their own places. Those "by a table" are of an entry in the global offset
 // table: there stands what this object's calls are really bound to, whichever definition the linkers have
@@ -27,6 +29,7 @@
 #include "join.h"
 #include "assume.h"
 #include "summary.h"
+#include "split.h"
 #include "outside.h"
 #include "ssa.h"
 #include "output.h"
@@ -117,6 +120,11 @@ void call (const Foreign &f)
     word (0);
   word ((there ? 0 : 1) | (is_open (f.callee) ? 0 : 2) | (f.throws ? 4 : 0) | (f.must ? 8 : 0));
   text (DECL_NAME (f.callee) ? lang_hooks.decl_printable_name (f.callee, 1) : symbol (f.callee));
+  tree guard = f.guarded ? word_of (f.callee) : NULL_TREE;
+  if (guard && is_written (guard))
+    fprintf (asm_out_file, "\t.long %s-.\n", symbol (guard));
+  else
+    word (0);
   word (f.line);
   word (f.arguments.size ());
   for (const Argument &a : f.arguments)
@@ -160,13 +168,16 @@ void summary (tree decl, const Summary &s, unsigned n)
   fprintf (asm_out_file, "\t.set .Lpromp_function%u,%s\n", n, symbol (decl));
   section (".rodata.promp_summary", decl);
   fprintf (asm_out_file, ".Lpromp_summary%u:\n", n);
-  word ((effect.empty () && !s.runtime ? 0 : 1) | (s.throws ? 2 : 0) | (more ? 4 : 0));
+  word ((effect.empty () && !s.runtime ? 0 : 1) | (s.throws ? 2 : 0) | (more ? 4 : 0)
+        | (s.marked.empty () ? 0 : 8));
   expanded_location at = expand_location (DECL_SOURCE_LOCATION (decl));
   const char *file = at.file ? strrchr (at.file, '/') : nullptr;
   std::string name = lang_hooks.decl_printable_name (decl, 1), prefix = "calls " + name + ", which ";
   std::string does = s.runtime ? "makes calls of the runtime"
                      : !effect.compare (0, prefix.size (), prefix) ? effect.substr (prefix.size ())
                                                                   : effect;
+  if (does.empty () && !s.marked.empty ())
+    does = !s.marked.compare (0, prefix.size (), prefix) ? s.marked.substr (prefix.size ()) : s.marked;
   text (std::string (file ? file + 1 : at.file ? at.file : "?") + ":" + std::to_string (at.line) + ": " + name
         + ": " + does);
   if (!effect.empty () || s.runtime)

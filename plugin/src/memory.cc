@@ -10,6 +10,7 @@
 
 #include "memory.h"
 #include "summary.h"
+#include "split.h"
 #include "gimple-walk.h"
 #include "ssa.h"
 #include "tree-ssa-alias.h"
@@ -43,7 +44,7 @@ bool is_save_point (gimple *stmt)
   for (const char *n : { "GOMP_alloc", "GOMP_free", "GOMP_warning", "GOMP_error" })
     if (!strcmp (name, n))
       return false;
-  return starts_with (name, "GOMP_");
+  return starts_with (name, "GOMP_") || !strcmp (name, "__promp_point");
 }
 
 bool is_outlined (function *fn)
@@ -392,7 +393,10 @@ void Memory::call (Deed &deed, gcall *stmt)
     }
   deed.effect = *name ? std::string ("calls ") + name : std::string ("calls through a pointer");
   if (is_foreign (stmt))
-    deed.foreign.push_back (foreign (stmt));
+    {
+      deed.foreign.push_back (foreign (stmt));
+      deed.foreign.back ().guarded = gets_marks (fn_);
+    }
 }
 
 bool Memory::behind (const Argument &a, unsigned *place)

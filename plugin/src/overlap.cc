@@ -130,8 +130,12 @@ bool Memory::may_overlap (unsigned a, unsigned b) const
   if (roots_apart (from_x, from_y) || (x_loaded && is_reached_by_itself_only (from_y))
       || (y_loaded && is_reached_by_itself_only (from_x)))
     return false;
+  if (TREE_CODE (x) == CONST_DECL || TREE_CODE (y) == CONST_DECL)
+    return false; // nobody writes it
   if (DECL_P (x) && DECL_P (y))
     {
+      if (!VAR_P (x) || !VAR_P (y))
+        return true;
       // Two names of one variable: by alias attributes.
       symtab_node *m = symtab_node::get (x), *n = symtab_node::get (y);
       return m && n && m->equal_address_to (n) != 0;

@@ -158,7 +158,7 @@ public:
     for (const Segment &s : all_)
       if (is_own (s))
         {
-          if (s.verdict.verdict == VERDICT_OPAQUE || !s.foreign.empty ())
+          if (s.verdict.verdict == VERDICT_OPAQUE || !s.foreign.empty () || !s.parts.empty ())
             return {};
           for (size_t i = 0; i < s.accesses.size (); i++)
             (flow_bb_inside_loop_p (chunks_, gimple_bb (s.statements[i])) ? inside_ : outside_)
@@ -188,7 +188,8 @@ private:
   {
     if (is_own (s))
       return true;
-    if (!s.effects.empty () || !s.foreign.empty () || (s.site && !is_plain (s.site) && !is_barrier (s.site)))
+    if (!s.effects.empty () || !s.foreign.empty () || !s.parts.empty ()
+        || (s.site && !is_plain (s.site) && !is_barrier (s.site)))
       return false;
     for (size_t i = 0; i < s.accesses.size (); i++)
       outside_.push_back ({ s.statements[i], s.accesses[i].place, s.accesses[i].flags });

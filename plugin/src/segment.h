@@ -38,6 +38,9 @@ struct Segment
   std::vector<Saved> saved; ///< writes whose old values are needed
   std::vector<bool> sure; ///< has the access' block been filled on every way to it?
   promp_verdict verdict;
+  /// What it does that cannot be executed twice, in parts of it that have marks in front of them; else empty.
+  std::string parts;
+  unsigned parts_line = 0;
   bool allocates = false; ///< what it stores of new blocks is different each time
   std::vector<Foreign> foreign; ///< calls of functions of other units
   std::vector<Assumed> assumed; ///< what accesses that are assumed stand for

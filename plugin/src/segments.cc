@@ -7,6 +7,7 @@
 #include "tables.h"
 #include "undo.h"
 #include "schedule.h"
+#include "split.h"
 #include "segment.h"
 #include "ssa.h"
 #include "cfgloop.h"
@@ -28,7 +29,7 @@ const char *keep (const std::string &s) { return ggc_strdup (s.c_str ()); }
 class Analysis
 {
 public:
-  explicit Analysis (function *fn) : fn_ (fn), memory_ (fn) {}
+  Analysis (function *fn, const Split &split) : fn_ (fn), split_ (split), memory_ (fn) {}
 
   void run ()
   {
@@ -42,7 +43,13 @@ public:
     for (gimple *call : calls_)
       if (!(gimple_call_flags (call) & ECF_NORETURN))
         segments_.push_back (segment (call));
-    Undo undo (fn_, memory_, calls_);
+    // A save point that is seldom executed does not keep loops around it from saving in front of them.
+    std::vector<gimple *> always;
+    for (gimple *call : calls_)
+      if (!split_.perhaps.count (call))
+        always.push_back (call);
+    doubt_flags ();
+    Undo undo (fn_, memory_, always);
     undo_ = &undo;
     for (Segment &s : segments_)
       {
@@ -56,6 +63,9 @@ public:
       }
     undo.plan ();
     for (Segment &s : segments_)
+      if (split_.perhaps.count (s.site))
+        saved_before (s);
+    for (Segment &s : segments_)
       for (const Segment::Saved &w : s.saved)
         if (gimple *stmt = s.statements[w.write]; !undo.can (stmt))
           {
@@ -68,7 +78,7 @@ public:
                       memory_.name (memory_.places ()[s.accesses[w.write].place].object).c_str ());
             break;
           }
-    Undo tell (fn_, memory_, calls_, true);
+    Undo tell (fn_, memory_, always, true);
     tell_ = &tell;
     for (Segment &s : segments_)
       for (size_t i = 0; i < s.accesses.size (); i++)
@@ -95,6 +105,9 @@ public:
         std::string text = describe (s);
         bool told = options.sdc && untold[i].empty ();
         unsigned assumed = 0, verdict = s.verdict.verdict;
+        if (verdict != VERDICT_OPAQUE && !s.parts.empty ())
+          text = "in parts: " + s.parts + (s.parts_line ? " at line " + std::to_string (s.parts_line) : "")
+                 + "; else " + text;
         if (!s.foreign.empty () && verdict != VERDICT_OPAQUE)
           {
             assumed = assumptions (s, memory_, undo, fn_, place_of (location (s)));
@@ -114,6 +127,69 @@ public:
   }
 
 private:
+  /// A segment behind a save point that is not always executed: what is saved in front of a loop around that is
+  /// not saved for it.
+  void saved_before (Segment &s)
+  {
+    auto look = [&] (uint32_t write) {
+      class loop *l = undo_->outermost (s.statements[write]);
+      if (!l || !flow_bb_inside_loop_p (l, gimple_bb (s.site)) || s.verdict.verdict == VERDICT_OPAQUE)
+        return;
+      s.verdict.verdict = VERDICT_OPAQUE;
+      s.verdict.line = s.accesses[write].line;
+      snprintf (s.verdict.why, sizeof s.verdict.why, "what is written to %s is saved in front of the loop only",
+                memory_.name (memory_.places ()[s.accesses[write].place].object).c_str ());
+    };
+    for (const Segment::Saved &w : s.saved)
+      look (w.write);
+    for (auto &p : s.pairs)
+      if (!s.accesses[p.second].assumed)
+        look (p.second);
+  }
+
+  /// Programs wait for each other by fences around plain accesses, too. What was written between fences, or
+  /// between a fence and another such access, cannot be written again if it may be what others wait for:
+  /// they may have written it since.
+  void doubt_flags ()
+  {
+    std::set<Segment *> near;
+    auto signals = [&] (gimple *g) { return split_.signals.count (g) != 0; };
+    auto has_fence = [&] (const Segment &s) {
+      if (split_.fences.count (s.site))
+        return true;
+      for (const Node &n : s.nodes)
+        {
+          if (split_.fences.count (n.terminator))
+            return true;
+          for (gimple_stmt_iterator i = n.first; !gsi_end_p (i) && gsi_stmt (i) != n.terminator; gsi_next (&i))
+            if (split_.fences.count (gsi_stmt (i)))
+              return true;
+        }
+      return false;
+    };
+    auto signals_around = [&] (const Segment &s) {
+      bool any = signals (s.site);
+      for (const Node &n : s.nodes)
+        any = any || signals (n.terminator);
+      return any;
+    };
+    bool fences = false;
+    for (Segment &s : segments_)
+      fences = fences || has_fence (s);
+    for (Segment &s : segments_)
+      if (has_fence (s) || (fences && signals_around (s)))
+        for (size_t i = 0; i < s.accesses.size (); i++)
+          {
+            const promp_access &a = s.accesses[i];
+            unsigned object = memory_.places ()[a.place].object;
+            if (!(a.flags & ACCESS_WRITES) || a.assumed || !may_be_flag (memory_.key (object)))
+              continue;
+            s.effects.push_back ({ keep ("writes " + memory_.name (object) + " between flushes, for which others may wait"),
+                                   a.line, a.node, 0 });
+            break;
+          }
+  }
+
   /// Why it cannot be said what the segment writes; empty if it can.
   std::string why_untold (const Segment &s) const
   {
@@ -121,6 +197,8 @@ private:
       return s.effects[0].what;
     if (!s.foreign.empty ())
       return "it calls functions of other files";
+    if (!s.parts.empty ())
+      return s.parts;
     if (s.allocates)
       return "it allocates memory";
     for (size_t i = 0; i < s.accesses.size (); i++)
@@ -260,6 +338,14 @@ private:
                   s.asks.push_back (n);
                 break;
               }
+            if (split_.own.count (stmt))
+              continue;
+            if (split_.marks.count (stmt))
+              {
+                s.nodes[n].terminator = stmt;
+                part (s, split_.marks.at (stmt), line_of (stmt));
+                break;
+              }
             statement (s, n, stmt);
             if (gcall *c = dyn_cast<gcall *> (stmt))
               if (always_meets_runtime (c))
@@ -296,6 +382,15 @@ private:
     excuse (s);
     forget_new_blocks (s);
     return s;
+  }
+
+  static void part (Segment &s, const std::string &what, unsigned line)
+  {
+    if (s.parts.empty ())
+      {
+        s.parts = what;
+        s.parts_line = line;
+      }
   }
 
   void effect (Segment &s, uint32_t n, gimple *stmt, const std::string &what)
@@ -355,9 +450,17 @@ private:
       known = deeds_.emplace (stmt, memory_.look (stmt)).first;
     const Memory::Deed &deed = known->second;
     if (!deed.foreign.empty ())
-      assume (s, n, stmt, deed.foreign, memory_);
+      {
+        std::vector<Foreign> calls = deed.foreign;
+        if (!split_.done && is_foreign (as_a<gcall *> (stmt)))
+          calls[0].guarded = false;
+        assume (s, n, stmt, calls, memory_);
+      }
     else if (!deed.effect.empty ())
       effect (s, n, stmt, deed.effect);
+    if (const Summary *f = is_gimple_call (stmt) ? summary_of (as_a<gcall *> (stmt)) : nullptr)
+      if (!f->runtime && !f->marked.empty ())
+        part (s, f->marked, line_of (stmt));
     if (is_gimple_call (stmt) && (gimple_call_flags (stmt) & ECF_MALLOC))
       s.allocates = true;
     for (const Memory::Item &i : deed.items)
@@ -484,6 +587,7 @@ private:
   }
 
   function *fn_;
+  const Split &split_;
   Memory memory_;
   std::vector<gimple *> calls_;
   std::vector<Segment> segments_;
@@ -507,10 +611,14 @@ struct Segments : gimple_opt_pass
       for (gimple_stmt_iterator i = gsi_start_bb (bb); !gsi_end_p (i) && !any; gsi_next (&i))
         any = is_save_point (gsi_stmt (i));
     if (!any)
-      return 0;
+      {
+        split (fn, false);
+        return 0;
+      }
+    Split parts = split (fn, true);
     loop_optimizer_init (LOOPS_NORMAL | LOOPS_HAVE_RECORDED_EXITS);
     scev_initialize ();
-    Analysis (fn).run ();
+    Analysis (fn, parts).run ();
     scev_finalize ();
     loop_optimizer_finalize ();
     mark_virtual_operands_for_renaming (fn);

@@ -57,4 +57,6 @@ gcall *ask (tree site, tree result)
   return call;
 }
 
+gcall *point_call (tree site) { return gimple_build_call (point_function (), 1, site); }
+
 } // namespace promp

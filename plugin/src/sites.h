@@ -8,7 +8,7 @@
 namespace promp {
 
 /// States of a site (src/fault/saving.rs).
-enum { SITE_OPEN = 0, SITE_OFF = 2, SITE_OPAQUE = 3, SITE_ALWAYS = 4 };
+enum { SITE_OPEN = 0, SITE_OFF = 2, SITE_OPAQUE = 3, SITE_ALWAYS = 4, SITE_WAITS = 5 };
 
 /// The address of a new site of the current function; `text`: "file:line: what", for messages.
 tree new_site (unsigned state, location_t where, const std::string &text);
@@ -16,6 +16,8 @@ tree new_site (unsigned state, location_t where, const std::string &text);
 tree state_of_site (tree site);
 /// A call of the runtime: does it want old values saved? The result goes to `result`, if there is one.
 gcall *ask (tree site, tree result);
+/// A save point behind what the site stands for.
+gcall *point_call (tree site);
 
 } // namespace promp
 #endif

@@ -8,6 +8,7 @@
 #include "summary.h"
 #include "memory.h"
 #include "outside.h"
+#include "split.h"
 #include "ssa.h"
 #include "cgraph.h"
 #include "tree-cfg.h"
@@ -325,6 +326,7 @@ void summarise (cgraph_node *node)
   f.known_callers = !TREE_PUBLIC (node->decl) && !node->externally_visible && !node->address_taken && !node->alias;
   const char *name = name_of (node->decl);
   const size_t too_many = 64;
+  note_conditions (fn);
   std::set<basic_block> reached = reachable (fn, m);
   calculate_dominance_info (CDI_POST_DOMINATORS);
   basic_block bb, entry = single_succ (ENTRY_BLOCK_PTR_FOR_FN (fn));
@@ -348,6 +350,13 @@ void summarise (cgraph_node *node)
                 continue;
             }
         Memory::Deed d = m.look (s);
+        gcall *call = dyn_cast<gcall *> (s);
+        const Summary *called = call ? summary_of (call) : nullptr;
+        std::string output = call && is_output (call) && gets_marks (fn) ? d.effect : called ? called->marked : "";
+        if (!output.empty () && f.whole.marked.empty ())
+          f.whole.marked = std::string ("calls ") + name + ", which " + output;
+        if (call && is_output (call) && gets_marks (fn))
+          continue;
         if (!d.effect.empty () && f.whole.effect.empty ())
           f.whole.effect = std::string ("calls ") + name + ", which " + d.effect;
         if (!d.effect.empty () && f.whole.own_effect.empty ()

@@ -22,6 +22,8 @@ struct Summary
   /// The same without what `foreign` and `touches` say: calls of other units' functions, and writes to
   /// variables.
   std::string own_effect;
+  /// Output, which has marks in front of it (split.h), else empty: as `effect`, of which it is no part.
+  std::string marked;
   std::vector<Foreign> foreign; ///< calls of functions of other units, arguments in terms of parameters
   std::vector<Touch> touches; ///< what it reads and writes through parameters (not BEHIND) and of variables
   std::string more_writes; ///< what it writes that is not among the touches; empty: nothing

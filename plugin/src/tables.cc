@@ -117,6 +117,11 @@ tree saves_function ()
   return declare ("promp_saves", type);
 }
 
+tree point_function ()
+{
+  return declare ("promp_point", build_function_type_list (void_type_node, ptr_type_node, NULL_TREE));
+}
+
 tree saving_function ()
 {
   return declare ("promp_undo_behind",
@@ -147,10 +152,11 @@ void finish_unit ()
       fprintf (asm_out_file,
                "\t.section .text.__%s,\"axG\",@progbits,__%s,comdat\n"
                "\t.weak __%s\n\t.hidden __%s\n\t.type __%s, @function\n"
+               // The runtime sees where this leads (src/sys/code.rs).
                "__%s:\n%s"
-               "\tmovq %s@GOTPCREL(%%rip), %%rax\n\ttestq %%rax, %%rax\n\tje 1f\n\tjmp *%%rax\n1:\tret\n"
+               "\tcmpq $0, %s@GOTPCREL(%%rip)\n\tje 1f\n\tjmp *%s@GOTPCREL(%%rip)\n1:\tret\n"
                "\t.size __%s, .-__%s\n\t.weak %s\n",
-               n, n, n, n, n, n, empty, n, n, n, n);
+               n, n, n, n, n, n, empty, n, n, n, n, n);
     }
   if (!any_entry)
     return;

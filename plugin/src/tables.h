@@ -24,6 +24,8 @@ const unsigned TOLD = 0x400;
 tree saves_function ();
 /// Says that what nests of loops write is dead (dead.cc): (list).
 tree written_function ();
+/// ... and of the save point behind what cannot be executed twice: (site).
+tree point_function ();
 /// The declaration of what stands for a function of promp.h: does nothing when the runtime is not there.
 tree runtime_function (const char *name, bool argument);
 

@@ -334,7 +334,7 @@ static tree holds (tree t)
 }
 
 /// A place on `e` that is only reached if the condition holds, which is seldom.
-static gimple_stmt_iterator only_if (edge e, tree condition)
+gimple_stmt_iterator only_if (edge e, tree condition)
 {
   basic_block join = create_empty_if_region_on_edge (e, condition)->src;
   basic_block test = get_immediate_dominator (CDI_DOMINATORS, join);
@@ -347,7 +347,7 @@ static gimple_stmt_iterator only_if (edge e, tree condition)
 }
 
 /// The edge that leads to `stmt`.
-static edge in_front_of (gimple *stmt)
+edge in_front_of (gimple *stmt)
 {
   gimple_stmt_iterator i = gsi_for_stmt (stmt);
   gsi_prev (&i);

@@ -94,5 +94,10 @@ private:
   std::map<gimple *, std::pair<tree, tree>> last_blocks_; ///< variables: the block last written in the segment, its length 0 before
 };
 
+/// A place on `e` that is only reached if the condition holds, which is seldom.
+gimple_stmt_iterator only_if (edge e, tree condition);
+/// The edge that leads to `stmt`.
+edge in_front_of (gimple *stmt);
+
 } // namespace promp
 #endif

@@ -140,8 +140,8 @@ pub unsafe extern "C" fn promp_undo(
     stride1: isize,
 ) {
     let thr = current();
-    // Serial work is never executed again.
-    if thr.saving.get() && thr.is_in_region() {
+    // Serial work is never executed again, nor is what has been given up.
+    if thr.saving.get() && thr.is_in_region() && thr.undo.lost() == 0 {
         let g = Grid { start, size, count: [count0, count1], stride: [stride0, stride1] };
         if thr.gauge.is_on() {
             // SAFETY: by the caller's promise.
@@ -176,6 +176,12 @@ pub unsafe extern "C" fn promp_wrote(
 pub unsafe extern "C" fn promp_saves(site: *const Site) -> i32 {
     // SAFETY: by the caller's promise.
     i32::from(saving::begin(current(), unsafe { &*site }))
+}
+
+/// Behind what `promp_saves` was told of as something that cannot be executed twice.
+pub(super) extern "C" fn point(site: usize) {
+    // SAFETY: for the code that promp-cc adds: a site, which lives as long as the code.
+    saving::point(current(), unsafe { &*(site as *const Site) });
 }
 
 /// Saves the elements of `g`.
@@ -263,6 +269,10 @@ pub unsafe extern "C" fn promp_stats(out: *mut PrompStatistics) {
     };
     // SAFETY: by the caller's promise.
     unsafe { out.write(s) };
+}
+
+crate::stub! {
+    promp_point => point;
 }
 
 crate::export_names! {

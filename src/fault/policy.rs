@@ -258,6 +258,8 @@ pub fn verdict(thr: &'static Thread, at: &Interrupted, kind: Kind) -> Result<(),
         callers: &callers,
         pc: at.pc,
         returns: &return_addresses(&maps, live_stack(at.sp, thr.base.load(Relaxed)), &readable),
+        // promp-cc has seen to them.
+        fences: thr.vouched.get() != 0 || globals().promp.replay != Replay::Proven,
     };
     // Who calls nothing that may take a lock holds none: then memory need not be looked through.
     if !code::is_harmless(resume_at, &callers, &library::callees(thr, &maps), &readable) {

@@ -12,6 +12,7 @@
 //! The word of a site is read by compiled code: 2 ([`OFF`]) makes it leave. Others may change it at any
 //! time (Relaxed: it decides what is saved, and never what is true of the log).
 
+use super::save::{self, SaveKind};
 use super::undo::Log;
 use crate::sys::own::Own;
 use crate::sys::time;
@@ -36,19 +37,31 @@ const OPEN: u32 = 0;
 const ON: u32 = 1;
 /// Do not save: what follows cannot be executed again.
 const OFF: u32 = 2;
-/// Something follows that cannot be executed twice.
+/// Something follows that cannot be executed twice; behind it comes a save point.
 const OPAQUE: u32 = 3;
 /// Save, whatever it costs.
 const ALWAYS: u32 = 4;
+/// In a loop that waits: there is always a save point behind it, which costs nobody's time. What only reads
+/// there has no mark in front of it.
+const WAITS: u32 = 5;
+/// Like [`OPAQUE`], but executed so often that save points behind it would cost too much: there are none.
+const CROWDED: u32 = 6;
 
 /// So much time of a loop tells (ticks).
 const ENOUGH: u64 = 150_000;
 /// So much time of saving, too, if it is far too much for what was done meanwhile.
 const DEAR: u64 = 30_000;
+/// What saving may take in all before the budget counts, if none is set: some 20 ms. Programs that are soon
+/// done need not be fast.
+const CREDIT: u64 = 64_000_000;
+/// What it has taken, as far as it was measured.
+static SPENT: AtomicU64 = AtomicU64::new(0);
 /// Times until a site that saves is measured again.
 const AGAIN: u32 = 64;
 /// Times until one that does not is tried again, the first time.
 const RETRY: u32 = 256;
+/// Save points are counted anew after so much time of all threads.
+const EPOCH: u64 = 1 << 26;
 /// What a call costs beside what it measures of itself, in ticks: its arguments, and registers that the
 /// loop has to give up.
 const CALL: u64 = 12;
@@ -65,7 +78,7 @@ impl Site {
 
     /// Is it something that cannot be executed twice (or saving that costs too much)?
     pub fn is_opaque(&self) -> bool {
-        self.state.load(Relaxed) == OPAQUE
+        is_opaque(self.state.load(Relaxed))
     }
 
     /// What saving takes, in percent of the loop's time without it.
@@ -74,14 +87,23 @@ impl Site {
     }
 
     /// Adds what one visit has shown, and decides.
-    fn learn(&self, cost: u64, time: u64) {
-        let cost = self.cost.fetch_add(cost, Relaxed) + cost;
+    fn learn(&self, added: u64, time: u64) {
+        let cost = self.cost.fetch_add(added, Relaxed) + added;
         let time = self.time.fetch_add(time, Relaxed) + time;
-        let state = decide(cost, time, super::settings::get().save_budget);
+        let budget = super::settings::get().save_budget;
+        let spent = SPENT.fetch_add(added, Relaxed) + added;
+        let state = match decide(cost, time, budget) {
+            OFF if spent < CREDIT && budget == Budget::DEFAULT => OPEN,
+            state => state,
+        };
         if state != OPEN && matches!(self.state.load(Relaxed), OPEN | ON) {
             self.state.store(state, Relaxed);
         }
     }
+}
+
+fn is_opaque(state: u32) -> bool {
+    matches!(state, OPAQUE | WAITS | CROWDED)
 }
 
 /// What a site is to do after saving has taken `cost` ticks, and the rest `time`.
@@ -225,6 +247,9 @@ pub fn begin(thr: &'static Thread, site: &'static Site) -> bool {
     }
     let (log, gauge) = (&thr.undo, &thr.gauge);
     gauge.settle();
+    if log.lost() != 0 {
+        return false; // nothing will be executed again before the next save point
+    }
     match site.state.load(Relaxed) {
         OPEN => gauge.start(site),
         ON => {
@@ -235,14 +260,50 @@ pub fn begin(thr: &'static Thread, site: &'static Site) -> bool {
                 gauge.start(site);
             }
         }
-        OFF if tried_again(site) => gauge.start(site),
-        OFF | OPAQUE => {
+        OFF if tried_again(site, OPEN) => gauge.start(site),
+        OFF | OPAQUE | WAITS | CROWDED => {
             log.lose(core::ptr::from_ref(site) as usize);
             return false;
         }
         state => debug_assert_eq!(state, ALWAYS),
     }
     true
+}
+
+/// Behind something that cannot be executed twice, as the end of a runtime call: a save point, so that what
+/// follows can be. Where none is needed, there is none; nor where they would cost more than the budget.
+pub fn point(thr: &'static Thread, site: &'static Site) {
+    let state = site.state.load(Relaxed);
+    if thr.undo.lost() == 0 && state != WAITS {
+        return; // it has not been executed, or there was a save point in it
+    }
+    match state {
+        CROWDED if !tried_again(site, OPAQUE) => {}
+        WAITS => save::point(thr, SaveKind::After(0)),
+        _ => {
+            let start = time::ticks();
+            save::point(thr, SaveKind::After(0));
+            let now = time::ticks();
+            // An interruption is not the save point's.
+            let cost = now.wrapping_sub(start).min(DEAR / 8) + CALL;
+            learn_points(site, cost, now, u64::from(thr.team().size()), super::settings::get().save_budget);
+        }
+    }
+}
+
+/// What save points behind a site cost is compared with the time of all threads since they began to be
+/// counted.
+fn learn_points(site: &Site, cost: u64, now: u64, threads: u64, budget: Budget) {
+    let cost = site.cost.fetch_add(cost, Relaxed) + cost;
+    let began = site.time.load(Relaxed);
+    let time = now.saturating_sub(began) * threads;
+    if began == 0 || time > EPOCH {
+        // What was learned long ago does not count. Two threads at once: a cost is counted twice, or not.
+        site.time.store(now, Relaxed);
+        site.cost.store(0, Relaxed);
+    } else if decide(cost, time, budget) == OFF {
+        site.state.store(CROWDED, Relaxed);
+    }
 }
 
 /// What was learned long ago counts less.
@@ -252,8 +313,8 @@ fn again(site: &Site) {
     }
 }
 
-/// Is it time to try a site again that does not save? Twice as rarely after each time.
-fn tried_again(site: &Site) -> bool {
+/// Is it time to try a site again that does not save? Twice as rarely after each time. It gets `state`.
+fn tried_again(site: &Site, state: u32) -> bool {
     let n = site.since.load(Relaxed).wrapping_add(1);
     site.since.store(n, Relaxed);
     if n < RETRY || !n.is_power_of_two() {
@@ -262,7 +323,7 @@ fn tried_again(site: &Site) -> bool {
     for word in [&site.cost, &site.time] {
         word.store(0, Relaxed);
     }
-    site.state.store(OPEN, Relaxed);
+    site.state.store(state, Relaxed);
     true
 }
 
@@ -300,6 +361,30 @@ mod tests {
     }
 
     #[test]
+    fn save_points_that_crowd_the_program_are_given_up() {
+        let site = |state| Site {
+            state: AtomicU32::new(state),
+            since: AtomicU32::new(0),
+            cost: 0.into(),
+            time: 0.into(),
+            text: 0,
+        };
+        let (share, budget) = (0.05, Budget::Share(0.05));
+        let after = |every: u64, threads: u64| {
+            let s = site(OPAQUE);
+            for n in 1..2 * ENOUGH / every {
+                learn_points(&s, 100, 1000 + n * every, threads, budget);
+            }
+            s.state.load(Relaxed)
+        };
+        let rare = (110.0 / share) as u64;
+        assert_eq!(after(rare, 1), OPAQUE);
+        assert_eq!(after(rare / 2, 1), CROWDED);
+        assert_eq!(after(rare / 2, 4), OPAQUE, "of four threads' time");
+        assert!(site(CROWDED).is_opaque() && site(WAITS).is_opaque() && !site(OFF).is_opaque());
+    }
+
+    #[test]
     fn budgets_are_understood() {
         assert_eq!(Budget::parse("2%"), Some(Budget::Share(0.02)));
         assert_eq!(Budget::parse("0.5 %"), Some(Budget::Share(0.005)));
@@ -318,7 +403,7 @@ mod tests {
             time: 9.into(),
             text: 0,
         };
-        let tries: Vec<u32> = (1..=4 * RETRY).filter(|_| tried_again(&site)).collect();
+        let tries: Vec<u32> = (1..=4 * RETRY).filter(|_| tried_again(&site, OPEN)).collect();
         assert_eq!(tries, [RETRY, 2 * RETRY, 4 * RETRY]);
         assert_eq!((site.state.load(Relaxed), site.cost.load(Relaxed)), (OPEN, 0));
     }

@@ -10,7 +10,7 @@
 use super::asm;
 use super::jumps::{self, Jumps};
 use super::unwind;
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use std::collections::HashSet;
 
 const MAX_INSTRUCTIONS: usize = 200_000;
@@ -23,6 +23,8 @@ struct Walk<'a> {
     jumps: &'a Jumps,
     seen: HashSet<usize>,
     atomics: Vec<usize>,
+    /// Do fences count like atomic updates?
+    fences: bool,
     /// Something could not be followed.
     blind: bool,
     /// Control can have returned to a caller.
@@ -42,6 +44,7 @@ impl<'a> Walk<'a> {
             jumps,
             seen: HashSet::new(),
             atomics: Vec::new(),
+            fences: true,
             blind: false,
             returned: false,
             behind_stubs: HashSet::new(),
@@ -79,7 +82,7 @@ impl<'a> Walk<'a> {
                 self.blind = true;
                 continue;
             };
-            if is_atomic(&i) {
+            if is_atomic(&i) && (self.fences || !is_fence(&i)) {
                 self.atomics.push(at);
             }
             let next = i.next_ip() as usize;
@@ -164,6 +167,19 @@ fn is_atomic(i: &Instruction) -> bool {
     i.has_lock_prefix() || (i.mnemonic() == Mnemonic::Xchg && (0..2).any(|k| i.op_kind(k) == OpKind::Memory))
 }
 
+/// GCC's fence: an atomic update of the stack's top that changes nothing.
+fn is_fence(i: &Instruction) -> bool {
+    let nothing =
+        |k: OpKind| matches!(k, OpKind::Immediate8 | OpKind::Immediate8to32 | OpKind::Immediate8to64);
+    i.mnemonic() == Mnemonic::Or
+        && i.op0_kind() == OpKind::Memory
+        && i.memory_base() == Register::RSP
+        && i.memory_index() == Register::None
+        && i.memory_displacement64() == 0
+        && nothing(i.op1_kind())
+        && i.immediate(1) == 0
+}
+
 /// Is `addr` the address behind a call instruction?
 pub fn follows_call(addr: usize, readable: Readable<'_>) -> bool {
     if addr < 8 || !readable(addr - 7, 7) {
@@ -184,6 +200,8 @@ pub struct Path<'a> {
     pub pc: usize,
     /// Where the functions between may go on, if the program counter lies in code that they called: likewise.
     pub returns: &'a [usize],
+    /// Do fences count like atomic updates?
+    pub fences: bool,
 }
 
 /// Can an atomic read-modify-write have been executed on the way from the save point to the failure, in the function of
@@ -198,9 +216,9 @@ pub fn atomic_between(path: &Path<'_>, readable: Readable<'_>) -> bool {
     // Control can have left the functions that are walked through, and it can behind an atomic.
     let (mut can_leave, mut leaves_behind) = (false, false);
     for (k, &start) in starts.iter().enumerate() {
-        let mut walk = Walk::new(readable, &jumps);
+        let mut walk = Walk { fences: path.fences, ..Walk::new(readable, &jumps) };
         walk.run(start);
-        let mut after = Walk::new(readable, &jumps);
+        let mut after = Walk { fences: path.fences, ..Walk::new(readable, &jumps) };
         for a in &walk.atomics {
             if let Some(i) = after.decode(*a) {
                 after.run(i.next_ip() as usize);
@@ -381,7 +399,7 @@ mod tests {
     fn check(code: &[u8], from: usize, to: usize) -> bool {
         let base = code.as_ptr() as usize;
         let end = base + code.len();
-        let path = Path { from: base + from, callers: &[], pc: base + to, returns: &[] };
+        let path = Path { from: base + from, callers: &[], pc: base + to, returns: &[], fences: true };
         atomic_between(&path, &|a, n| a >= base && a + n <= end)
     }
 
@@ -415,7 +433,7 @@ mod tests {
         let base = code.as_ptr() as usize;
         let ok = |a: usize, n: usize| a >= base && a + n <= base + 26;
         let at = |callers: &[usize], pc| {
-            atomic_between(&Path { from: base, callers, pc: base + pc, returns: &[] }, &ok)
+            atomic_between(&Path { from: base, callers, pc: base + pc, returns: &[], fences: true }, &ok)
         };
         assert!(at(&[base + 1], 4));
         assert!(!at(&[base + 1], 1));
@@ -437,7 +455,10 @@ mod tests {
         let base = code.as_ptr() as usize;
         let ok = |a: usize, n: usize| a >= base && a + n <= base + code.len();
         let [callers, returns] = [callers, returns].map(|l| l.iter().map(|a| base + a).collect::<Vec<_>>());
-        atomic_between(&Path { from: base + from, callers: &callers, pc: 1, returns: &returns }, &ok)
+        atomic_between(
+            &Path { from: base + from, callers: &callers, pc: 1, returns: &returns, fences: true },
+            &ok,
+        )
     }
 
     #[test]
@@ -477,6 +498,19 @@ mod tests {
             hits.contains(&7) && hits.contains(&14) && hits.contains(&17) && !hits.contains(&8),
             "{hits:?}"
         );
+    }
+
+    #[test]
+    fn fences_count_where_nobody_has_seen_to_them() {
+        // lock or dword ptr [rsp], 0 (or 1); nop
+        let behind = |value: u8, fences: bool| {
+            let mut code = [0x90u8; 40];
+            code[..7].copy_from_slice(&[0xf0, 0x83, 0x0c, 0x24, value, 0x90, 0xc3]);
+            let base = code.as_ptr() as usize;
+            let path = Path { from: base, callers: &[], pc: base + 5, returns: &[], fences };
+            atomic_between(&path, &|a, n| a >= base && a + n <= base + code.len())
+        };
+        assert!(behind(0, true) && !behind(0, false) && behind(1, false));
     }
 
     #[test]

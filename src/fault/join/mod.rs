@@ -17,8 +17,8 @@ mod solve;
 
 use super::tables::{self, Verdict};
 use crate::sys::lock::Locked;
-use core::sync::atomic::{AtomicBool, AtomicI64, Ordering::*};
-use std::collections::HashMap;
+use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering::*};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The sections of an object: from where to where.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -75,12 +75,16 @@ fn join() {
         // SAFETY: the sections of loaded objects, by the promise of `register`.
         let functions: HashMap<usize, solve::Summary> =
             objects.iter().flat_map(|o| unsafe { read::summaries(o.summaries) }).collect();
+        // Words that code which is at work may have looked at.
+        // SAFETY: likewise.
+        let looked_at: HashSet<usize> =
+            objects.iter().filter(|o| o.joined).flat_map(|o| unsafe { guards(o) }).collect();
         let mut all = Vec::new();
         for o in objects {
             // SAFETY: likewise.
             for (last, a) in unsafe { read::assumptions(o.assumptions) } {
                 let mut d = solve::decide(&a, &functions);
-                if !fill(&d.slots, !o.joined) {
+                if !fill(&d.slots, !o.joined) || !set(&d.guards, &looked_at) {
                     (d.verdict, d.text) =
                         (2, format!("{}: opaque: it was at work when it was looked at", a.place));
                 }
@@ -103,6 +107,32 @@ fn join() {
             })
             .collect(),
     );
+}
+
+/// The guards of all calls of an object.
+///
+/// # Safety
+/// Its sections are those of a loaded object.
+unsafe fn guards(o: &Object) -> Vec<usize> {
+    // SAFETY: by the caller's promise.
+    let (functions, segments) = unsafe { (read::summaries(o.summaries), read::assumptions(o.assumptions)) };
+    let calls =
+        functions.into_iter().flat_map(|f| f.1.calls).chain(segments.into_iter().flat_map(|s| s.1.calls));
+    calls.map(|c| c.guard).filter(|&g| g != 0).collect()
+}
+
+/// Has marks be executed. What begun without them could not be executed again: false if it is too late.
+fn set(guards: &BTreeMap<usize, u32>, looked_at: &HashSet<usize>) -> bool {
+    guards.iter().all(|(&word, &bits)| {
+        // SAFETY: a word of a loaded object, which only this function changes; code reads it as a whole.
+        let at = unsafe { &*(word as *const AtomicU32) };
+        let has = at.load(Relaxed);
+        if has & bits != bits && looked_at.contains(&word) {
+            return false;
+        }
+        at.store(has | bits, Relaxed);
+        true
+    })
 }
 
 /// Fills slots, so that old values are saved in front of calls. Only before the object's code is at work

@@ -29,6 +29,12 @@ impl Words {
         here.wrapping_add_signed(self.word() as isize)
     }
 
+    /// Likewise; 0 stands for nothing.
+    fn perhaps(&mut self) -> Option<usize> {
+        let here = self.0 as usize;
+        Some(self.reference()).filter(|&at| at != here)
+    }
+
     /// A reference to something, or to the entry in the global offset table that says where it is.
     fn bound(&mut self, by_table: bool) -> usize {
         let at = self.reference();
@@ -47,9 +53,10 @@ impl Words {
         let flags = self.word();
         let gone = flags & 1 != 0;
         let target = if gone { 0 } else { Self(target).bound(flags & 2 == 0) };
-        let (name, line, n) = (self.text(), self.word() as u32, self.count());
+        let (name, guard, line, n) =
+            (self.text(), self.perhaps().unwrap_or(0), self.word() as u32, self.count());
         let arguments = (0..n).map(|_| self.argument()).collect();
-        Call { target, gone, quiet: flags & 4 != 0, always: flags & 8 != 0, name, line, arguments }
+        Call { target, gone, quiet: flags & 4 != 0, always: flags & 8 != 0, guard, name, line, arguments }
     }
 
     fn argument(&mut self) -> Argument {
@@ -72,6 +79,7 @@ impl Words {
             opaque: flags & 1 != 0,
             throws: flags & 2 != 0,
             reads_more: flags & 4 != 0,
+            marked: flags & 8 != 0,
             text,
             touches: (0..touches).filter_map(|_| self.touch()).collect(),
             calls: (0..calls).map(|_| self.call()).collect(),
@@ -113,8 +121,7 @@ impl Words {
             _ => None,
         };
         let (name, line) = (self.text(), self.word() as u32);
-        let here = self.0 as usize;
-        let slot = Some(self.reference()).filter(|&s| s != here);
+        let slot = self.perhaps();
         Actor { what, at, saved: kind & 0x100 != 0, slot, name, line }
     }
 

@@ -1,7 +1,7 @@
 //! What functions do with all that they call, and whether the assumptions of a segment hold. Plain data:
 //! read.rs makes it of the sections.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Where memory is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,6 +53,9 @@ pub struct Call {
     pub quiet: bool,
     /// It is made whenever the function returns that makes it.
     pub always: bool,
+    /// The address of a word: if its lowest bit is set, there is a mark in front of the call; if it is not
+    /// 0, a save point behind it (plugin/src/split.cc). 0: there is none.
+    pub guard: usize,
     pub name: &'static str,
     pub line: u32,
     pub arguments: Vec<Argument>,
@@ -66,6 +69,8 @@ pub struct Summary {
     pub throws: bool,
     /// It reads memory that is not listed.
     pub reads_more: bool,
+    /// There are marks in it, in front of what cannot be repeated.
+    pub marked: bool,
     /// "file:line: function: effect".
     pub text: &'static str,
     pub touches: Vec<Touch>,
@@ -82,6 +87,18 @@ pub enum What {
     Writes(usize, u32),
     ReadsElsewhere(usize),
     WritesElsewhere(usize),
+}
+
+impl What {
+    /// The call that does it.
+    fn call(self) -> Option<usize> {
+        match self {
+            What::Own => None,
+            What::Reads(c, ..) | What::Writes(c, _) | What::ReadsElsewhere(c) | What::WritesElsewhere(c) => {
+                Some(c)
+            }
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -114,6 +131,8 @@ pub struct Decision {
     pub text: String,
     /// What has to be saved in front of calls: slot, first byte, bytes.
     pub slots: Vec<(usize, i64, i64)>,
+    /// Words that must be set ([`Call::guard`]), and the bits.
+    pub guards: BTreeMap<usize, u32>,
 }
 
 /// The accesses of a function, those of the functions that it calls among them.
@@ -121,36 +140,76 @@ pub struct Decision {
 struct Effects {
     touches: BTreeSet<Touch>,
     reads_more: bool,
+    /// There are marks in it; what they stand in front of.
+    marked: Option<String>,
 }
+
+/// Why an assumption does not hold, and the guard of a call in front of which a mark would help.
+type Broken = (String, usize);
+
+/// The guards of calls that have marks in front of them: what they do does not count.
+type Cut = BTreeSet<usize>;
 
 type Functions = HashMap<usize, Summary>;
 
 /// Decides on a segment.
 pub fn decide(a: &Assumptions, functions: &Functions) -> Decision {
-    match check(a, functions) {
-        Ok((saves, slots)) => {
-            let verdict = if saves { 1 } else { a.verdict };
-            let word = if verdict == 0 { "idempotent" } else { "undo: with functions of other files" };
-            Decision { verdict, text: format!("{}: {word}", a.place), slots }
+    let (mut cut, mut parts) = (Cut::new(), None);
+    loop {
+        match check(a, functions, &cut) {
+            Ok(found) => {
+                let verdict = if found.saves { 1 } else { a.verdict };
+                let word = if verdict == 0 { "idempotent" } else { "undo: with functions of other files" };
+                let text = match parts.or(found.marked) {
+                    Some(why) => format!("{}: in parts: {why}; else {word}", a.place),
+                    None => format!("{}: {word}", a.place),
+                };
+                let mut guards = found.guards;
+                cut.iter().for_each(|&g| *guards.entry(g).or_default() |= 1);
+                return Decision { verdict, text, slots: found.slots, guards };
+            }
+            Err((why, guard)) if guard != 0 && cut.insert(guard) => {
+                parts.get_or_insert(why);
+            }
+            Err((why, _)) => {
+                let text = format!("{}: opaque: {why}", a.place);
+                return Decision { verdict: 2, text, slots: Vec::new(), guards: BTreeMap::new() };
+            }
         }
-        Err(why) => Decision { verdict: 2, text: format!("{}: opaque: {why}", a.place), slots: Vec::new() },
     }
 }
 
 /// Slots and what they are to say: first byte, bytes.
 type Slots = Vec<(usize, i64, i64)>;
 
-/// Does it hold, and are saved values needed for it, which? An error says why it does not hold.
-fn check(a: &Assumptions, functions: &Functions) -> Result<(bool, Slots), String> {
+/// What holds for a segment.
+struct Found {
+    /// Are saved values needed for it, and which?
+    saves: bool,
+    slots: Slots,
+    guards: BTreeMap<usize, u32>,
+    marked: Option<String>,
+}
+
+/// Does it hold? An error says why it does not.
+fn check(a: &Assumptions, functions: &Functions, cut: &Cut) -> Result<Found, Broken> {
     let mut effects = Vec::new();
+    let (mut guards, mut marked) = (BTreeMap::new(), None);
     for c in &a.calls {
-        let calls = |why: String| format!("calls {} at line {}, {why}", c.name, c.line);
-        let e = effects_of(c, functions).map_err(calls)?;
+        let calls = |why: &str| format!("calls {} at line {}, {why}", c.name, c.line);
+        let e = effects_of(c, functions, cut).map_err(|(why, guard)| (calls(&why), guard))?;
+        if let Some(what) = &e.marked {
+            marked.get_or_insert(calls(what));
+            if c.guard != 0 && !cut.contains(&c.guard) {
+                guards.insert(c.guard, 2);
+            }
+        }
         for t in &e.touches {
             if let At::Behind(k) = t.at
                 && !matches!(c.arguments.get(k as usize), Some(Argument::Pointer | Argument::Private))
             {
-                return Err(calls("which accesses memory through what was not passed as a pointer".into()));
+                let why = "which accesses memory through what was not passed as a pointer";
+                return Err((calls(why), c.guard));
             }
         }
         effects.push(e);
@@ -168,11 +227,13 @@ fn check(a: &Assumptions, functions: &Functions) -> Result<(bool, Slots), String
         if let Some((slot, (low, high))) = slot {
             slots.push((slot, low, high - low));
         } else if !write.saved {
-            return Err(format!("{} what {} at line {}", says(write, a), says_reads(read, a), read.line));
+            let why = format!("{} what {} at line {}", says(write, a), says_reads(read, a), read.line);
+            let guard = write.what.call().or(read.what.call()).map_or(0, |c| a.calls[c].guard);
+            return Err((why, guard));
         }
         saves = true;
     }
-    Ok((saves, slots))
+    Ok(Found { saves, slots, guards, marked })
 }
 
 /// The bytes behind parameter `k` that are written, if the function accesses each of them whenever it
@@ -269,42 +330,58 @@ fn overlap(a: &At, b: &At) -> bool {
 }
 
 /// What the function does that `call` is bound to.
-fn effects_of(call: &Call, functions: &Functions) -> Result<Effects, String> {
+fn effects_of(call: &Call, functions: &Functions, cut: &Cut) -> Result<Effects, Broken> {
     if call.gone {
         return Ok(Effects::default());
     }
+    if cut.contains(&call.guard) {
+        return Ok(Effects { marked: Some("which is not executed again".into()), ..Effects::default() });
+    }
+    let counts = |c: &&Call| !c.gone && !cut.contains(&c.guard);
     let mut all: HashMap<usize, Effects> = HashMap::new();
-    let mut todo = vec![(call.target, call.quiet)];
+    let mut todo = vec![(call.target, call.quiet, call.guard)];
     let mut seen = BTreeSet::new();
-    while let Some((target, quiet)) = todo.pop() {
+    let mut marked = None;
+    while let Some((target, quiet, guard)) = todo.pop() {
         if !seen.insert((target, quiet)) {
             continue;
         }
         let Some(s) = functions.get(&target) else {
-            return Err("which promp-cc has not built".into());
+            return Err(("which promp-cc has not built".into(), guard));
         };
         if s.opaque {
-            return Err(format!("which cannot be executed again ({})", s.text));
+            return Err((format!("which cannot be executed again ({})", s.text), guard));
         }
         if quiet && s.throws {
-            return Err("which may throw an exception".into());
+            return Err(("which may throw an exception".into(), guard));
         }
         all.entry(target).or_insert_with(|| Effects {
             touches: s.touches.iter().cloned().collect(),
             reads_more: s.reads_more,
+            marked: None,
         });
-        todo.extend(s.calls.iter().filter(|c| !c.gone).map(|c| (c.target, quiet || c.quiet)));
+        if s.marked {
+            marked.get_or_insert(format!("which cannot be executed again ({})", s.text));
+        }
+        for c in s.calls.iter().filter(|c| !c.gone) {
+            if counts(&c) {
+                todo.push((c.target, quiet || c.quiet, if c.guard != 0 { c.guard } else { guard }));
+            } else {
+                marked.get_or_insert(format!("which calls {}", c.name));
+            }
+        }
     }
     // Until nothing is added any more; offsets that go on growing are given up.
     for round in 0.. {
         let mut changed = false;
         for &f in all.keys().copied().collect::<Vec<_>>().iter() {
             let mut e = all[&f].clone();
-            for c in functions[&f].calls.iter().filter(|c| !c.gone) {
+            for c in functions[&f].calls.iter().filter(counts) {
                 let called = all[&c.target].clone();
                 e.reads_more |= called.reads_more;
                 for t in &called.touches {
-                    add(&mut e, t, c, round > 8)?;
+                    let guard = if c.guard != 0 { c.guard } else { call.guard };
+                    add(&mut e, t, c, round > 8).map_err(|why| (why, guard))?;
                 }
             }
             changed |= e.touches.len() != all[&f].touches.len() || e.reads_more != all[&f].reads_more;
@@ -314,7 +391,8 @@ fn effects_of(call: &Call, functions: &Functions) -> Result<Effects, String> {
             break;
         }
     }
-    Ok(all.remove(&call.target).expect("the called function is among them"))
+    let found = all.remove(&call.target).expect("the called function is among them");
+    Ok(Effects { marked, ..found })
 }
 
 /// Adds what `c` does by touching `t`, in terms of its own parameters.
@@ -357,6 +435,7 @@ mod tests {
             gone: false,
             quiet: false,
             always: true,
+            guard: 0,
             name: "f",
             line: 7,
             arguments: arguments.to_vec(),
@@ -393,6 +472,36 @@ mod tests {
         );
         let opaque = Summary { opaque: true, text: "y.c:2: f: prints", ..Summary::default() };
         assert_eq!(decide(&a, &HashMap::from([(1, opaque)])).verdict, 2);
+    }
+
+    #[test]
+    fn what_does_not_hold_is_cut_off_where_that_can_be() {
+        let guarded = |guard, target| Call { guard, ..call(target, &[Argument::Pointer]) };
+        let mut a = segment([own(None), actor(What::Writes(0, 0), None)]);
+        a.calls[0] = guarded(8, 1);
+        let d = decide(&a, &HashMap::new());
+        assert_eq!(
+            (d.verdict, d.text.as_str()),
+            (0, "x.c:1: in parts: calls f at line 7, which promp-cc has not built; else idempotent")
+        );
+        assert_eq!(d.guards, BTreeMap::from([(8, 1)]));
+        // It writes what was read: a mark helps, too.
+        let writes = Summary { touches: vec![behind(0, true, None)], ..Summary::default() };
+        let d = decide(&a, &HashMap::from([(1, writes)]));
+        assert_eq!((d.verdict, d.guards), (0, BTreeMap::from([(8, 1)])));
+        // A call that it makes is cut off, if it can be; else itself. Behind it there are save points.
+        let through = |guard| HashMap::from([(1, calls(guarded(guard, 2)))]);
+        let d = decide(&a, &through(16));
+        assert_eq!((d.verdict, d.guards), (0, BTreeMap::from([(8, 2), (16, 1)])));
+        assert_eq!(decide(&a, &through(0)).guards, BTreeMap::from([(8, 1)]));
+        a.calls[0].guard = 0;
+        assert_eq!(decide(&a, &through(0)).verdict, 2);
+        // Marks that are there anyway.
+        a.calls[0].guard = 8;
+        let prints = Summary { marked: true, text: "y.c:2: f: prints", ..Summary::default() };
+        let d = decide(&a, &HashMap::from([(1, prints)]));
+        assert_eq!((d.verdict, d.guards), (0, BTreeMap::from([(8, 2)])));
+        assert!(d.text.contains("in parts") && d.text.contains("y.c:2"), "{}", d.text);
     }
 
     #[test]
@@ -462,8 +571,8 @@ mod tests {
         assert_eq!(decided(&[read(0, 8), behind(0, true, None)]).0, 2);
     }
 
-    fn effects(functions: Functions) -> Result<Effects, String> {
-        effects_of(&call(1, &[]), &functions)
+    fn effects(functions: Functions) -> Result<Effects, Broken> {
+        effects_of(&call(1, &[]), &functions, &Cut::new())
     }
     fn calls(c: Call) -> Summary {
         Summary { calls: vec![c], ..Summary::default() }

@@ -1,0 +1,146 @@
+//! Programs of many files as people write them, built by the drivers: error paths with message and exit, rows
+//! behind pointers, pipelines made by hand, templates and vectors, modules, archives, libraries. Wherever a
+//! thread is killed, what they print is right; what is refused is so with file and line.
+
+mod common;
+use common::*;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+fn dir() -> PathBuf {
+    let d = root().join("target/c-tests/many_files");
+    std::fs::create_dir_all(&d).expect("target is writable");
+    d
+}
+
+fn tool(program: &Path, args: &[&str]) {
+    let mut c = Command::new(program);
+    c.args(args).current_dir(dir());
+    let r = limited(c, Duration::from_secs(120));
+    assert_eq!(r.status, 0, "{program:?} {args:?}: {}", r.err);
+}
+
+/// Objects of sources of c-tests/many_files.
+fn objects(compiler: &Path, sources: &[&str], flags: &[&str]) -> Vec<String> {
+    let object = |s: &&str| {
+        let source = root().join("c-tests/many_files").join(s).display().to_string();
+        let name = format!("{}{}.o", s.replace('.', "_"), flags.concat());
+        tool(compiler, &[&["-O2", "-fopenmp", "-c", "-o", &name, &source], flags].concat());
+        name
+    };
+    sources.iter().map(object).collect()
+}
+
+fn linked(compiler: &Path, name: &str, objects: &[String], more: &[&str]) -> PathBuf {
+    let objects: Vec<&str> = objects.iter().map(String::as_str).collect();
+    tool(compiler, &[&["-fopenmp", "-fno-promp-runtime", "-o", name], &objects[..], more].concat());
+    dir().join(name)
+}
+
+/// Kills threads of `exe` at random, with the default settings and with all old values saved, until enough
+/// work was executed again.
+fn survives(exe: &Path) {
+    let four = ("OMP_NUM_THREADS", "4");
+    let want = reference(exe, &[], &[four]);
+    assert!(want.status == 0 && !want.out.is_empty(), "{exe:?}: {}", want.err);
+    let runs = if long() { 200 } else { 60 };
+    for budget in [&[][..], &[("PROMP_SAVE_BUDGET", "all")]] {
+        let (mut right, mut struck, mut refused) = (0, 0, Vec::new());
+        for seed in 1..=runs {
+            let fault = format!("kill@mtbf=8ms,count=4,seed={seed}");
+            let env = [&[four, ("PROMP_FAULT", &*fault)], budget].concat();
+            let r = promp(exe, &[], &env);
+            assert!(!r.hung, "{exe:?} {fault}: hangs\n{}", r.err);
+            if r.status == 70 {
+                let place =
+                    r.err.lines().any(|l| [".c:", ".cpp:", ".hpp:", ".f90:"].iter().any(|e| l.contains(e)));
+                // Where machine code cannot be followed, an atomic update may have been.
+                let behind = r.err.contains("in work behind an atomic update");
+                assert!(place || behind, "{exe:?} {fault}: {}", r.err);
+                refused.push(r.err);
+            } else {
+                assert!(
+                    r.status == 0 && r.out == want.out,
+                    "{exe:?} {fault}: {} {}\n{}",
+                    r.status,
+                    r.out,
+                    r.err
+                );
+                right += 1;
+                struck += r.err.matches("repeated").count() + r.err.matches("recomputed").count();
+            }
+            if !long() && right >= 6.max(4 * refused.len()) && struck >= 4 {
+                break;
+            }
+        }
+        println!(
+            "{exe:?} {budget:?}: {right} right, work repeated {struck} times, {} refused",
+            refused.len()
+        );
+        let few = if long() { 20 } else { 4 };
+        let enough = right >= few * refused.len();
+        assert!(struck >= 4 && (budget.is_empty() || enough), "{exe:?}: {right}, {struck}; {refused:#?}");
+    }
+}
+
+#[test]
+fn error_paths_and_rows_behind_pointers() {
+    let Some(cc) = driver("promp-cc") else { return };
+    survives(&linked(&cc, "rows", &objects(&cc, &["rows.c"], &[]), &[]));
+}
+
+#[test]
+fn pipelines_with_flags_and_fences() {
+    let Some(cc) = driver("promp-cc") else { return };
+    survives(&linked(&cc, "flags", &objects(&cc, &["flags.c"], &[]), &[]));
+}
+
+/// Flags that nothing says are flags: work that may be one is never written again.
+#[test]
+fn flags_without_a_word_are_not_set_twice() {
+    let Some(cc) = driver("promp-cc") else { return };
+    let exe = linked(&cc, "plain_flags", &objects(&cc, &["plain_flags.c"], &[]), &[]);
+    let two = ("OMP_NUM_THREADS", "2");
+    let want = reference(&exe, &[], &[two]);
+    assert_eq!(want.status, 0, "{}", want.err);
+    let mut refused = 0;
+    for seed in 1..=if long() { 300 } else { 25 } {
+        let fault = format!("kill@mtbf=3ms,count=2,seed={seed}");
+        let r = promp(&exe, &[], &[two, ("PROMP_FAULT", &fault)]);
+        assert!(!r.hung, "{fault}: hangs\n{}", r.err);
+        if r.status == 70 {
+            refused += 1;
+            continue;
+        }
+        assert!(r.status == 0 && r.out == want.out, "{fault}: {} {}\n{}", r.status, r.out, r.err);
+    }
+    assert!(refused > 0, "no failure struck");
+}
+
+#[test]
+fn generators_in_files_archives_and_libraries() {
+    let Some(cc) = driver("promp-cc") else { return };
+    let main = objects(&cc, &["walks.c"], &[]);
+    let part = objects(&cc, &["draw.c"], &["-fPIC"]);
+    survives(&linked(&cc, "walks", &[main.clone(), part.clone()].concat(), &[]));
+    let _ = std::fs::remove_file(dir().join("libdraw.a"));
+    tool(Path::new("ar"), &["rcs", "libdraw.a", &part[0]]);
+    tool(&cc, &["-shared", "-fopenmp", "-fno-promp-runtime", "-o", "libdraw.so", &part[0]]);
+    survives(&linked(&cc, "walks_archive", &main, &["libdraw.a"]));
+    let path = format!("-Wl,-rpath,{}", dir().display());
+    survives(&linked(&cc, "walks_library", &main, &["-L.", "-ldraw", &path]));
+}
+
+#[test]
+fn templates_and_vectors_in_several_units() {
+    let Some(cxx) = driver("promp-c++") else { return };
+    survives(&linked(&cxx, "grids", &objects(&cxx, &["grids.cpp", "grid.cpp"], &[]), &[]));
+}
+
+#[test]
+fn modules_and_pure_routines_of_other_files() {
+    let Some(fc) = driver("promp-fc") else { return };
+    survives(&linked(&fc, "other", &objects(&fc, &["other_main.f90", "other_part.f90"], &[]), &[]));
+    survives(&linked(&fc, "cells", &objects(&fc, &["cells_module.f90", "cells_main.f90"], &[]), &[]));
+}
