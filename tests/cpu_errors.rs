@@ -158,6 +158,46 @@ fn failures_and_checks_together() {
     println!("{failures} failures");
 }
 
+/// Checkpoints are taken and gone back to while chunks are executed again.
+#[test]
+fn checkpoints_and_checks_together() {
+    let Some((exe, _)) = built("sdc/chunks.c", "chunks_told_7", &["-fpromp-sdc"]) else { return };
+    if cpus() < 2 {
+        return;
+    }
+    let plain = build("sdc/chunks.c", &[]);
+    let dir = out_dir().join(format!("chunks-ckpt-{}", std::process::id()));
+    let path = dir.to_str().expect("UTF-8");
+    let mut rollbacks = 0;
+    // Later, if the failure comes before the first checkpoint.
+    for steps in [60, 240, 960, 3840] {
+        let _ = std::fs::remove_dir_all(&dir);
+        let region = steps * 5;
+        let fault = format!("memerr@region={region},thread=any;sdc@where=chunk,nth=300,count=4");
+        let steps = steps.to_string();
+        let args = ["3000", steps.as_str()];
+        let want = reference(&plain, &args, &[("OMP_NUM_THREADS", "2")]);
+        let env = [
+            ("PROMP_SDC", "chunks:100%"),
+            ("PROMP_FAULT", fault.as_str()),
+            ("PROMP_CKPT_DIR", path),
+            ("PROMP_CKPT_INTERVAL", "10ms"),
+        ];
+        let (r, sdc) = run(&exe, &args, &env);
+        let _ = std::fs::remove_dir_all(&dir);
+        if r.status == 70 && r.err.contains("no checkpoint to return to") {
+            continue;
+        }
+        assert_eq!((r.status, &r.out), (0, &want.out), "{fault}: {}", r.err);
+        assert_eq!(number(&sdc, "found"), number(&sdc, "repaired"), "{sdc}");
+        rollbacks += r.err.matches("rolled back to checkpoint").count();
+        if rollbacks > 0 {
+            break;
+        }
+    }
+    assert!(rollbacks > 0);
+}
+
 /// What may not be executed again, or of which it is not known what it writes, is executed once and named.
 #[test]
 fn what_cannot_be_verified_is_named() {

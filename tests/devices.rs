@@ -8,7 +8,14 @@ const DEVICES: [&str; 4] = ["none", "separate", "separate:3", "separate,guard"];
 
 #[test]
 fn maps_of_every_kind() {
-    for source in ["device/maps.c", "device/maps.f90", "device/classes.cpp"] {
+    for source in [
+        "device/maps.c",
+        "device/counts.c",
+        "device/maps.f90",
+        "device/arrays.f90",
+        "device/classes.cpp",
+        "device/references.cpp",
+    ] {
         let exe = build(source, &[]);
         let host = reference(&exe, &[], &[]);
         assert_eq!(host.status, 0, "{source} under libgomp: {}{}", host.out, host.err);
@@ -28,6 +35,32 @@ fn openacc() {
         let r = promp(&exe, &[], &[("PROMP_DEVICES", devices), ("ACC_DEVICE_TYPE", "host")]);
         assert_eq!((r.status, r.out.trim()), (0, "host: all right"), "{devices}: {}", r.err);
     }
+}
+
+#[test]
+fn openacc_used_wrongly() {
+    let exe = build("device/acc_wrong.c", &["-fno-openmp", "-fopenacc"]);
+    for (what, status, words) in [
+        ("map_null", 1, "is a bad map"),
+        ("map_nowhere", 1, "is a bad map"),
+        ("map_nothing", 1, "is a bad map"),
+        ("map_twice", 1, "is already mapped"),
+        ("unmap_other", 1, "is not a mapped block"),
+        ("unmap_middle", 1, "surrounds"),
+        ("unmap_copied", 1, "was not mapped by acc_map_data"),
+        ("shutdown", 1, "no device initialized"),
+        ("init_twice", 1, "device already active"),
+        ("present", 70, "declare present"),
+        ("update", 1, "is not mapped"),
+        ("copyin_nothing", 1, "is a bad range"),
+        ("member", 70, "without this one"),
+    ] {
+        let r = promp(&exe, &[what], &[("PROMP_DEVICES", "separate")]);
+        assert_eq!((r.status, r.out.trim()), (status, "begun"), "{what}: {}", r.err);
+        assert!(r.err.contains(words), "{what}: {}", r.err);
+    }
+    let r = promp(&exe, &[], &[("PROMP_DEVICES", "separate")]);
+    assert_eq!((r.status, r.out.as_str()), (0, "begun\ndone\n"), "{}", r.err);
 }
 
 #[test]
@@ -101,6 +134,36 @@ fn threads_fail_in_and_around_target_regions() {
         let struck =
             r.err.contains("failed (") || (fault.contains("nth") && r.err.contains("did not strike"));
         assert!(struck && !r.hung, "{fault}: {}", r.err);
+    }
+}
+
+/// What cannot be repeated is refused without a checkpoint.
+#[test]
+fn memory_lost_in_target_regions() {
+    let exe = build("device/failing.c", &[]);
+    for devices in ["separate", "separate,guard"] {
+        let env = [
+            ("OMP_NUM_THREADS", "3"),
+            ("PROMP_DEVICES", devices),
+            ("PROMP_FAULT", "memerr@region=6,thread=any"),
+        ];
+        let r = promp(&exe, &[], &env);
+        assert_eq!((r.status, r.out.as_str()), (70, ""), "{devices}: {}", r.err);
+        assert!(r.err.contains("no checkpoint to return to"), "{devices}: {}", r.err);
+    }
+}
+
+/// Crashes while the guard keeps the heap shut are the thread's failures as elsewhere.
+#[test]
+fn threads_crash_behind_the_guard() {
+    let exe = build("device/failing.c", &[]);
+    let want = reference(&exe, &[], &[]);
+    for fault in ["crash@region=3,at=serial", "kill@region=4,at=serial", "crash@region=5,at=region,thread=0"]
+    {
+        let env = [("OMP_NUM_THREADS", "3"), ("PROMP_DEVICES", "separate,guard"), ("PROMP_FAULT", fault)];
+        let r = promp(&exe, &[], &[&env[..], &[("PROMP_REPLAY", "assume")]].concat());
+        assert_eq!((r.status, &r.out), (0, &want.out), "{fault}: {}", r.err);
+        assert!(r.err.contains("failed (") && !r.err.contains("handlers of its own"), "{fault}: {}", r.err);
     }
 }
 

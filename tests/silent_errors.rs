@@ -117,6 +117,22 @@ fn what_cannot_be_judged_is_not_called_verified() {
     assert!(list.iter().all(|k| k.as_str().is_some_and(|k| k.contains("no PTX"))), "{sdc}");
 }
 
+/// Variables of declare target are the host's on *separate*: nothing puts them back.
+#[test]
+fn who_changes_variables_of_declare_target_cannot_be_vouched_for() {
+    let exe = build("device/counts.c", &[]);
+    let env = [
+        ("PROMP_DEVICES", "separate"),
+        ("PROMP_SDC", "lazy"),
+        ("PROMP_SDC_ASSUME", "*"),
+        ("OMP_NUM_THREADS", "1"),
+    ];
+    let r = promp(&exe, &[], &env);
+    assert!(r.status == 70 && r.err.contains("changes variables of declare target"), "{}{}", r.out, r.err);
+    let r = promp(&exe, &[], &env[..2]);
+    assert_eq!((r.status, r.out.trim()), (0, "all right"), "{}", r.err);
+}
+
 #[test]
 fn a_log_that_is_full_ends_the_section() {
     let exe = build("sdc/sums.c", &[]);

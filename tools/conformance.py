@@ -4,14 +4,17 @@
     tools/conformance.py fetch DIR [--package gcc-16 --suite sid]
                                                 download and unpack the suite of Debian's gcc-12 source
                                                 package into DIR
-    tools/conformance.py build DIR [-j N] [--drivers FOLDER]
+    tools/conformance.py build DIR [-j N] [--drivers FOLDER] [--devices]
                                                 build its run-type tests for C, C++ and Fortran; with --drivers by the promp-cc,
                                                 promp-c++ and promp-fc found there, OpenMP only, as programs that any runtime can run
-    tools/conformance.py run DIR NAME [--preload LIB] [--env K=V ...] [-j N] [--timeout S] [--only GLOB] [--driven]
+    (with --devices: those with device constructs, for a device with memory of its own)
+    tools/conformance.py run DIR NAME [--preload LIB] [--env K=V ...] [-j N] [--timeout S]
+                                                [--only GLOB] [--driven] [--devices]
                                                 build and run: with --gcc 14, 16 or 17 by and with that
                                                 compiler in its Debian system (tools/compilers.py), in which
                                                 DIR must lie; libgomp is its own
     tools/conformance.py table DIR REFERENCE NAME...   compare runs, as Markdown
+    tools/conformance.py devices DIR REFERENCE NAME... the same for runs of the tests with device constructs
 
 Nothing of the suite becomes part of this project: it is unpacked outside the tree.
 """
@@ -44,6 +47,12 @@ SUBSUITES = [
     ("libgomp.oacc-c++", "g++", (".C", ".c"), OPENACC),
     ("libgomp.oacc-fortran", "gfortran", FORTRAN, OPENACC),
 ]
+# OpenACC where the device has memory of its own. Functions of the host run there, so no type of device
+# is named.
+OPENACC_DEVICE = ["-fopenacc", "-foffload=disable", "-DACC_MEM_SHARED=0"]
+DEVICE_CONSTRUCTS = (
+    r"(#\s*pragma\s+omp|!\$omp)\s+[^\n]*\btarget\b|omp_target_|device_num|num_devices|initial_device"
+)
 DRIVERS = {"gcc": "promp-cc", "g++": "promp-c++", "gfortran": "promp-fc"}
 UNSUPPORTED = r"offload_device|nvptx|gcn|vect_simd|avx512|cuda|ia32|sync_int_long_stack|openacc_(nvidia|radeon)"
 
@@ -61,30 +70,37 @@ def words(text):
     return re.findall(r'"((?:[^"\\]|\\.)*)"', text)
 
 
-def plan(suite):
+def plan(suite, devices=False):
     """The tests that DejaGnu would run here, with their options, as dictionaries."""
     tests = []
     for sub, compiler, extensions, always in SUBSUITES:
+        if devices and always is OPENACC:
+            always = OPENACC_DEVICE
         base = os.path.join(suite, sub)
         for root, _, files in os.walk(base):
             for f in sorted(files):
                 if f.endswith(extensions):
-                    t = one(os.path.join(root, f), base, sub, compiler, always)
+                    t = one(os.path.join(root, f), base, sub, compiler, always, devices)
                     if t:
                         tests.append(t)
     return tests
 
 
-def one(path, base, sub, compiler, always):
+def one(path, base, sub, compiler, always, devices):
     text = open(path, errors="replace").read()
+    if always is OPENMP and devices and not re.search(DEVICE_CONSTRUCTS, text, re.I):
+        return None
+    own_memory = re.sub(r"^offload_device", "offload_device_shared", UNSUPPORTED)
+    unsupported = own_memory if devices else UNSUPPORTED
+    openacc = "-fopenacc" in always
     t = dict(name=sub + "/" + os.path.relpath(path, base), cc=compiler, opts=["-O2", *always], srcs=[path],
-             env={"ACC_DEVICE_TYPE": "host"} if always is OPENACC else {},
+             env={"ACC_DEVICE_TYPE": "host"} if always is OPENACC else {}, openacc=openacc,
              fail=False, skip=None, dir=os.path.dirname(path))
     kind = "run"
     for d, arg in re.findall(r"\{\s*(dg-[a-z-]+)\s+(.*)\}\s*(?:\*/)?\s*$", text, re.M):
         if d == "dg-do":
             kind = arg.split()[0]
-            if always is OPENACC and re.search(UNSUPPORTED, arg):
+            if openacc and re.search(unsupported, arg):
                 t["skip"] = arg
             if "xfail" in arg:
                 t["skip"] = "xfail"
@@ -105,7 +121,9 @@ def one(path, base, sub, compiler, always):
             t["fail"] = True
         elif d == "dg-skip-if" and always is OPENACC and re.search(r"ACC_MEM_SHARED=|DEVICE_TYPE_", arg):
             t["skip"] = "wants a device with its own memory"
-        elif d == "dg-require-effective-target" and re.search(UNSUPPORTED, arg):
+        elif d == "dg-skip-if" and devices and "ACC_MEM_SHARED=0" in arg:
+            t["skip"] = "wants the host's memory"
+        elif d == "dg-require-effective-target" and re.search(unsupported, arg):
             t["skip"] = arg
     return t if kind == "run" else None
 
@@ -146,12 +164,16 @@ def names(a, what):
     return os.path.join(a.dir, (f"gcc{a.gcc}-" if a.gcc else "") + what)
 
 
+def kind(a):
+    return "-driven" if a.drivers else "-devices" if a.devices else ""
+
+
 def build(a):
     suites = glob.glob(a.dir + "/*/libgomp/testsuite")
     if not suites:
         sys.exit(f"{a.dir}: no libgomp/testsuite; run `fetch` first")
     there = place(a)
-    bin = names(a, "bin-driven" if a.drivers else "bin")
+    bin = names(a, "bin" + kind(a))
     os.makedirs(bin, exist_ok=True)
 
     def make(t):
@@ -177,14 +199,14 @@ def build(a):
         return t, "built" if r.returncode == 0 else "does not build here"
 
     with concurrent.futures.ThreadPoolExecutor(a.j) as pool:
-        done = list(pool.map(make, [t for t in plan(suites[0]) if fnmatch.fnmatch(t["name"], a.only)]))
-    with open(names(a, "driven.json" if a.drivers else "tests.json"), "w") as f:
+        done = list(pool.map(make, [t for t in plan(suites[0], a.devices) if fnmatch.fnmatch(t["name"], a.only)]))
+    with open(names(a, f"tests{kind(a)}.json"), "w") as f:
         json.dump([t for t, s in done if s == "built"], f)
     print(dict(collections.Counter(s for _, s in done)))
 
 
 def run(a):
-    tests = json.load(open(names(a, "driven.json" if a.driven else "tests.json")))
+    tests = json.load(open(names(a, f"tests{kind(a)}.json")))
     if a.only:
         tests = [t for t in tests if fnmatch.fnmatch(t["name"], a.only)]
     there = place(a)
@@ -232,6 +254,51 @@ WHY = [
 ]
 
 
+# The same for tests on a device with memory of its own that runs the host's functions.
+HOST_CODE = "the code that runs is the host's"
+WHY_DEVICES = [
+    ("*/address-space-1.c", "the host's code uses the variable, which is at no address of the program"),
+    ("*/declare-variant-2.c", "the host's code has `kind(host)`, but is not on the initial device"),
+    ("*/declare_target-2.C", "variables of `declare target` are the host's"),
+    ("*/target-link-1.c", "variables of `declare target` are the host's"),
+    ("*acc*on_device*", HOST_CODE + ": GCC has answered `acc_on_device` for the host"),
+    ("*acc-on-device*", HOST_CODE + ": GCC has answered `acc_on_device` for the host"),
+    ("*/if-1.*", HOST_CODE + ": GCC has answered `acc_on_device` for the host"),
+    ("*/routine-nohost-1.f90", HOST_CODE + ": GCC has answered `acc_on_device` for the host"),
+    ("*/stop-[13].f", "must fail on GPUs only: " + HOST_CODE),
+    ("*/acc_get_property*", "wants the device to be the host, or one of a maker's"),
+    ("*/acc_prof-*", "events of OpenACC's profiling interface are the host's"),
+    ("*/subset-subarray-mappings-2.c", "events of OpenACC's profiling interface are the host's"),
+    ("*/declare-5.f90", "common blocks: expected to fail (`dg-xfail-run-if`, GCC bug 92790)"),
+    ("*/no_create-5.c", "expected to fail (`dg-xfail-run-if`)"),
+    ("*/struct-3-1-1.c", "must be refused, and is"),
+    ("*reduction*", "gangs: " + HOST_CODE + ", which has one"),
+    ("*/firstprivate-1.*", "gangs: " + HOST_CODE + ", which has one"),
+    ("*/private-atomic-1-gang.c", "gangs: " + HOST_CODE + ", which has one"),
+    ("*/insufficient-resources.c", "must fail on NVIDIA devices only (`dg-shouldfail`)"),
+    ("*/vector-length-64-2.c", "must fail on NVIDIA devices only (`dg-shouldfail`)"),
+    ("*async_target-2*", "asks for more than one team or thread of the device's own"),
+]
+
+
+def devices(a):
+    """What *separate* does not pass, and why; beside libgomp with a plugin whose device runs functions of
+    the host."""
+    load = lambda n: dict(line.split("\t")[:2] for line in open(f"{a.dir}/{n}.tsv"))
+    ref, runs = load(a.reference), {n: load(n) for n in a.names}
+    print("Tests with device constructs on a device with memory of its own:\n")
+    print("| run | pass | of | passes that libgomp has and it has not |\n|---|---|---|---|")
+    for n, r in {a.reference: ref, **runs}.items():
+        lost = sorted(k for k in r if ref.get(k) == "PASS" and r[k] != "PASS")
+        print(f"| {n} | {sum(v == 'PASS' for v in r.values())} | {len(r)} | {', '.join(lost) or 'none'} |")
+    print(f"\n| test that promp does not pass | {a.reference} | promp, all runs | why |\n|---|---|---|---|")
+    for k in sorted(set().union(*runs.values())):
+        got = sorted({r.get(k, "-") for r in runs.values()})
+        if got != ["PASS"]:
+            why = next((w for pattern, w in WHY_DEVICES if fnmatch.fnmatch(k, pattern)), "")
+            print(f"| {k} | {ref.get(k, '-')} | {', '.join(got)} | {why} |")
+
+
 def table(a):
     load = lambda n: dict(line.split("\t")[:2] for line in open(names(a, n + ".tsv")))
     runs = {n: load(n) for n in [a.reference, *a.names]}
@@ -256,13 +323,16 @@ def main():
     c.add_argument("--package", default="gcc-12"); c.add_argument("--suite", default="bookworm")
     c = s.add_parser("build"); c.add_argument("dir"); c.add_argument("-j", type=int, default=os.cpu_count())
     c.add_argument("--drivers"); c.add_argument("--gcc"); c.add_argument("--only", default="*")
-    c.set_defaults(do=build)
+    c.add_argument("--devices", action="store_true"); c.set_defaults(do=build)
     c = s.add_parser("run"); c.add_argument("dir"); c.add_argument("name"); c.add_argument("--preload")
     c.add_argument("--env", action="append", default=[]); c.add_argument("-j", type=int, default=os.cpu_count())
-    c.add_argument("--timeout", type=float, default=60); c.add_argument("--only"); c.add_argument("--driven", action="store_true")
+    c.add_argument("--timeout", type=float, default=60); c.add_argument("--only"); c.add_argument("--driven", action="store_true", dest="drivers")
+    c.add_argument("--devices", action="store_true")
     c.add_argument("--gcc"); c.set_defaults(do=run)
     c = s.add_parser("table"); c.add_argument("dir"); c.add_argument("reference"); c.add_argument("names", nargs="+")
     c.add_argument("--gcc"); c.set_defaults(do=table)
+    c = s.add_parser("devices"); c.add_argument("dir"); c.add_argument("reference")
+    c.add_argument("names", nargs="+"); c.set_defaults(do=devices)
     a = p.parse_args()
     a.do(a)
 

@@ -24,9 +24,18 @@ if [ -e target/release/promp_plugin.so ]; then
     $tool run "$dir" driven --driven --preload $lib
     driven="driven-libgomp driven"
 fi
+# Device constructs on a device with memory of its own; libgomp has one by a plugin of the tests.
+$tool build "$dir" --devices
+gcc -O2 -shared -fPIC -w -o "$dir/libgomp-plugin-nvptx.so.1" c-tests/device/fake_plugin.c
+$tool run "$dir" native-plugin --devices --env FAKE_CAPS=14 --env LD_LIBRARY_PATH="$dir"
+$tool run "$dir" separate --devices --preload $lib --env PROMP_DEVICES=separate
+$tool run "$dir" separate-guard --devices --preload $lib --env PROMP_DEVICES=separate,guard
+$tool run "$dir" separate-3 --devices --preload $lib --env PROMP_DEVICES=separate:3 --env OMP_DEFAULT_DEVICE=1
 {
     sed '/^<!-- generated -->/q' docs/conformance.md
     echo
     $tool table "$dir" libgomp ft-on ft-off saving threads-1 threads-3 threads-16 active passive ft-on-again-{2,3,4,5} ${driven:-}
+    echo
+    $tool devices "$dir" native-plugin separate separate-guard separate-3
 } >docs/conformance.md.new
 mv docs/conformance.md.new docs/conformance.md

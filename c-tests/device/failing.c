@@ -1,13 +1,15 @@
 /* Parallel regions inside of target regions, and target regions between parallel ones. */
 #include <omp.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { N = 2000 };
 static double a[N], b[N];
-int main(void) {
+int main(int argc, char **argv) {
+    const int steps = argc > 1 ? atoi(argv[1]) : 4;
     for (int i = 0; i < N; i++) a[i] = i;
 #pragma omp target data map(tofrom : a) map(alloc : b)
-    for (int step = 0; step < 4; step++) {
+    for (int step = 0; step < steps; step++) {
 #pragma omp target map(alloc : a, b)
         {
 #pragma omp parallel for schedule(dynamic, 100)

@@ -63,6 +63,29 @@ int main(void) {
 #pragma acc exit data copyout(x.v[0 : N])
 #pragma acc exit data delete(x)
     check(x.v[10] == N + 1, "a pointer in a structure");
+    /* each member that a directive names is one reference more to the structure */
+#pragma acc enter data copyin(x)
+#pragma acc enter data copyin(x.n, x.v[0 : N])
+    for (int i = 0; i < 3; i++) acc_attach((void **)&x.v);
+    for (int i = 0; i < 3; i++) acc_detach((void **)&x.v);
+#pragma acc exit data delete(x.v[0 : N])
+#pragma acc exit data delete(x.n)
+    check(acc_is_present(&x, sizeof x), "references of members");
+#pragma acc exit data delete(x)
+    check(acc_is_present(&x, sizeof x) == shared, "the last reference");
+    int left = 0;
+    void *p = a;
+#pragma acc data no_create(a[0 : N])
+    left = acc_is_present(a, N * sizeof *a);
+    check(left == shared, "no_create creates nothing");
+    acc_copyin(a, N * sizeof *a);
+    acc_delete(p, 0), acc_copyout_finalize(p, 0);
+    check(acc_is_present(a, N * sizeof *a), "what has no bytes takes nothing away");
+#pragma acc data no_create(a[0 : N])
+#pragma acc parallel present(a[0 : N])
+    a[3] = 70;
+    acc_copyout(a, N * sizeof *a);
+    check(a[3] == 70, "no_create uses what is there");
     float *d = acc_copyin(a, N * sizeof *a);
     check((d == a) == shared && acc_deviceptr(a) == d && acc_hostptr(d) == a, "acc_copyin");
     a[3] = 77;

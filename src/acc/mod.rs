@@ -8,7 +8,7 @@ use crate::complain;
 use crate::entry::guarded;
 use crate::sys::own::Own;
 use core::fmt::Arguments;
-use core::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::Relaxed};
 use profile::Construct;
 
 /// acc_device_t.
@@ -26,6 +26,9 @@ pub const SYNC: i32 = -2;
 
 /// Is a device initialised? Read and set with Relaxed order: it guards no data.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
+
+/// The types of which a device was initialised and not shut down since: bits. Relaxed, as above.
+static STARTED: AtomicU32 = AtomicU32::new(0);
 
 /// Its type and its number among those of the type.
 static TYPE: AtomicI32 = AtomicI32::new(HOST);
@@ -184,12 +187,13 @@ fn select(device_type: i32, number: i32) {
     TYPE.store(device_type, Relaxed);
     let number = if number < 0 { default_number() } else { number };
     NUMBER.store(if device_type == HOST { 0 } else { number }, Relaxed);
+    STARTED.fetch_or(1 << device_type, Relaxed);
 }
 
 /// acc_init.
 pub fn init(device_type: i32) {
     resolve_number(device_type, -1);
-    if ACTIVE.load(Relaxed) {
+    if STARTED.load(Relaxed) >> meant(device_type) & 1 != 0 {
         fatal(format_args!("device already active"));
     }
     start(device_type, Construct::RuntimeApi, false);
@@ -214,8 +218,12 @@ pub fn need() {
 /// acc_shutdown.
 pub fn shutdown(device_type: i32) {
     resolve(device_type);
-    if !ACTIVE.swap(false, Relaxed) {
+    let device_type = meant(device_type);
+    if STARTED.fetch_and(!(1 << device_type), Relaxed) >> device_type & 1 == 0 {
         fatal(format_args!("no device initialized"));
+    }
+    if TYPE.load(Relaxed) == device_type {
+        ACTIVE.store(false, Relaxed);
     }
 }
 

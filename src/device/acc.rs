@@ -5,7 +5,8 @@ use super::backend::{Launch, Queue};
 use super::constructs;
 use super::items::{Item, Items};
 use super::kinds::{self, *};
-use super::{Device, all, fail, map, routines};
+use super::present::FOR_EVER;
+use super::{Device, State, all, declared, fail, map, pointers, routines};
 use crate::acc;
 
 /// acc_async_noval: the default queue.
@@ -107,7 +108,12 @@ pub fn compute(d: &'static Device, func: usize, items: &Items, a: &Arguments) ->
     let Some(func) = d.function(func) else { return false };
     let (b, queue) = (d.backend.as_ref(), queue(a.queue));
     a.wait(d);
-    let Some(mapped) = d.with(|s| map::map(s, b, items, false, queue)) else { return false };
+    let map = |s: &mut State| {
+        let mapped = map::map(s, b, items, map::For::Acc, queue);
+        declared::region_begins(s, b);
+        mapped
+    };
+    let Some(mapped) = d.with(map) else { return false };
     let (block, count) = (mapped.values.as_ptr() as usize, mapped.values.len());
     let dims = Some(a.dims);
     let l = Launch { func, block, args: core::ptr::null(), dims, count, hosts: items.addrs, limit: 0 };
@@ -115,6 +121,7 @@ pub fn compute(d: &'static Device, func: usize, items: &Items, a: &Arguments) ->
         fail(format_args!("a kernel failed on device {}", d.number));
     }
     d.with(|s| {
+        declared::region_ends(s, b);
         // What only this construct has mapped goes when its kernel has ended.
         if queue.is_some() && mapped.has_memory(s) && !b.wait(queue) {
             fail(format_args!("a queue of device {} has failed", d.number));
@@ -131,7 +138,7 @@ pub fn enter(d: &'static Device, items: &Items, queue: Queue) {
         let mut i = 0;
         while i < items.list.len() {
             let n = items.group(i);
-            let mapped = map::map(s, b, &items.part(i, n), false, queue);
+            let mapped = map::map(s, b, &items.part(i, n), map::For::Acc, queue);
             for &key in mapped.held() {
                 if let Some(e) = s.table.get_mut(key) {
                     e.dynamic += 1;
@@ -173,6 +180,11 @@ pub fn declare(d: &'static Device, items: &Items) {
         match item.kind {
             k if copies_from(k) && !copies_to(k) => exit(d, &one, None),
             DELETE | RELEASE => exit(d, &one, None),
+            FORCE_PRESENT if !is_present(d, item.addr, item.size) => fail(format_args!(
+                "declare present: [{:#x}..{:#x}) is not mapped",
+                item.addr,
+                item.addr + item.size
+            )),
             k if is_data(k) => {
                 let there = d.with(|s| s.table.find(item.addr, item.size).is_some());
                 if there != Some(true) {
@@ -186,7 +198,7 @@ pub fn declare(d: &'static Device, items: &Items) {
 
 /// update.
 pub fn update(d: &'static Device, items: &Items, queue: Queue) {
-    constructs::update(d, items, queue, true);
+    constructs::update(d, items, map::For::Acc, queue);
 }
 
 fn single(addr: usize, size: usize, kind: u8) -> Items {
@@ -219,18 +231,25 @@ pub fn is_present(d: &'static Device, addr: usize, bytes: usize) -> bool {
 pub fn move_data(d: &'static Device, addr: usize, bytes: usize, to: bool, queue: Queue) -> bool {
     let there = is_present(d, addr, bytes);
     if there {
-        constructs::update(d, &single(addr, bytes, if to { 1 } else { 2 }), queue, false);
+        constructs::update(d, &single(addr, bytes, if to { 1 } else { 2 }), map::For::Acc, queue);
     }
     there
 }
 
-/// acc_unmap_data.
-pub fn unmap(d: &'static Device, addr: usize) {
-    d.with(|s| {
-        if let Some(key) = s.table.find(addr, 0) {
-            let _ = s.table.remove(key);
+/// acc_unmap_data: of what acc_map_data has mapped, from its beginning. The error says what is wrong.
+pub fn unmap(d: &'static Device, addr: usize) -> Result<(), String> {
+    let remove = |s: &mut State| {
+        let Some(key) = s.table.holding(addr) else { return Err(format!("{addr:#x} is not a mapped block")) };
+        if key.0 != addr {
+            return Err(format!("[{:#x},+{}] surrounds {addr:#x}", key.0, key.1 - key.0));
         }
-    });
+        if s.table.count(key) != FOR_EVER {
+            return Err(format!("the block at {addr:#x} was not mapped by acc_map_data"));
+        }
+        let _ = s.table.remove(key);
+        Ok(())
+    };
+    d.with(remove).unwrap_or(Ok(()))
 }
 
 /// acc_attach.
@@ -238,8 +257,8 @@ pub fn attach(d: &'static Device, addr: usize) {
     let b = d.backend.as_ref();
     let item = Item { addr, size: 0, kind: ATTACH, align: 8 };
     d.with(|s| {
-        if let Some((at, Some(to))) = map::attach(&mut s.table, &item, false) {
-            map::restore_pointer(b, at, (&raw const to) as usize, None);
+        if let Some((at, Some(to))) = pointers::attach(&mut s.table, &item, false) {
+            pointers::restore(b, at, (&raw const to) as usize, None);
         }
     });
 }
@@ -247,8 +266,8 @@ pub fn attach(d: &'static Device, addr: usize) {
 /// acc_detach.
 pub fn detach(d: &'static Device, addr: usize, finally: bool, queue: Queue) {
     d.with(|s| {
-        if let Some(at) = map::detach(&mut s.table, addr, finally) {
-            map::restore_pointer(d.backend.as_ref(), at, addr, queue);
+        if let Some(at) = pointers::detach(&mut s.table, addr, finally) {
+            pointers::restore(d.backend.as_ref(), at, addr, queue);
         }
     });
 }

@@ -3,8 +3,9 @@
 use super::backend::{Launch, Queue};
 use super::items::Items;
 use super::kinds::*;
-use super::map::{self, Mapped};
-use super::{Device, fail};
+use super::map::{self, For};
+use super::mapped::{self, Mapped};
+use super::{Device, State, declared, fail, pointers};
 use crate::sys::lock::Locked;
 use std::collections::BTreeMap;
 
@@ -17,20 +18,36 @@ type Data = Option<(&'static Device, Mapped)>;
 pub fn target(device: &'static Device, func: usize, items: &Items, args: *const usize, limit: u32) -> bool {
     let Some(func) = device.function(func) else { return false };
     let backend = device.backend.as_ref();
-    let Some(mapped) = device.with(|s| map::map(s, backend, items, true, None)) else { return false };
-    let launch =
-        Launch { func, block: mapped.args, args, dims: None, count: 0, hosts: core::ptr::null(), limit };
-    if !backend.launch(&launch, None) {
-        fail(format_args!("a kernel failed on device {}", device.number));
+    let launch = |block| {
+        let hosts = core::ptr::null();
+        let launch = Launch { func, block, args, dims: None, count: 0, hosts, limit };
+        if !backend.launch(&launch, None) {
+            fail(format_args!("a kernel failed on device {}", device.number));
+        }
+    };
+    // Nothing to map, and no pointers to exchange.
+    if items.list.is_empty() && !backend.properties().native {
+        launch(0);
+        return true;
     }
-    device.with(|s| mapped.unmap(s, backend, true, None));
+    let map = |s: &mut State| {
+        let mapped = map::map(s, backend, items, For::Target, None);
+        declared::region_begins(s, backend);
+        mapped
+    };
+    let Some(mapped) = device.with(map) else { return false };
+    launch(mapped.args);
+    device.with(|s| {
+        declared::region_ends(s, backend);
+        mapped.unmap(s, backend, true, None);
+    });
     true
 }
 
 /// A data construct begins.
-pub fn begin_data(task: usize, device: Option<&'static Device>, items: &Items, queue: Queue) {
-    let mapped =
-        device.and_then(|d| d.with(|s| map::map(s, d.backend.as_ref(), items, false, queue)).map(|m| (d, m)));
+pub fn begin_data(task: usize, device: Option<&'static Device>, items: &Items, purpose: For) {
+    let map = |d: &'static Device| d.with(|s| map::map(s, d.backend.as_ref(), items, purpose, None));
+    let mapped = device.and_then(|d| map(d).map(|m| (d, m)));
     INSIDE.with(|all| all.entry(task).or_default().push(mapped));
 }
 
@@ -58,10 +75,19 @@ pub fn end_data(task: usize) {
 pub fn enter_data(device: &'static Device, items: &Items) {
     let backend = device.backend.as_ref();
     device.with(|s| {
-        let mut i = 0;
+        let (mut i, mut seen) = (0, Vec::new());
         while i < items.list.len() {
             let n = items.group(i);
-            map::map(s, backend, &items.part(i, n), false, None).keep(s, backend);
+            let mapped = map::map(s, backend, &items.part(i, n), For::Data, None);
+            for &key in mapped.held() {
+                // However many items of the directive lie in a range: it has one user more.
+                if seen.contains(&key) {
+                    s.table.drop_references(key, 1);
+                } else {
+                    seen.push(key);
+                }
+            }
+            mapped.keep(s, backend);
             i += n;
         }
     });
@@ -74,9 +100,9 @@ pub fn exit_data(device: &'static Device, items: &Items) {
         for item in &items.list {
             check(item.kind);
             if matches!(item.kind, DETACH | FORCE_DETACH)
-                && let Some(at) = map::detach(&mut s.table, item.addr, item.kind == FORCE_DETACH)
+                && let Some(at) = pointers::detach(&mut s.table, item.addr, item.kind == FORCE_DETACH)
             {
-                map::restore_pointer(backend, at, item.addr, None);
+                pointers::restore(backend, at, item.addr, None);
             }
         }
         let mut held = Vec::new();
@@ -91,31 +117,34 @@ pub fn exit_data(device: &'static Device, items: &Items) {
             if item.addr == 0 {
                 continue;
             }
-            let Some(key) = s.table.find(item.addr, if empty { 0 } else { item.bytes() }) else {
+            let found =
+                if empty { s.table.holding(item.addr) } else { s.table.find(item.addr, item.bytes()) };
+            let Some(key) = found else {
                 if must_be_there(item.kind) {
                     map::not_there(item);
                 }
                 continue;
             };
             let all = matches!(item.kind, DELETE | DELETE_ZERO_LEN);
-            match held.iter_mut().find(|(k, _)| *k == key) {
+            let counted = s.table.counted(key);
+            match held.iter_mut().find(|(k, _)| *k == counted) {
                 Some((_, n)) => *n = if all { u64::MAX } else { *n },
-                None => held.push((key, if all { u64::MAX } else { 1 })),
+                None => held.push((counted, if all { u64::MAX } else { 1 })),
             }
-            let last = s.table.get(key).is_some_and(|e| e.count == 1);
+            let last = s.table.count(key) == 1;
             if always_from(item.kind) || (copies_from(item.kind) && last) {
-                map::fetch(backend, &s.table, key, item.addr, item.size, None);
+                mapped::fetch(backend, &s.table, key, (item.addr, item.size), For::Data, None);
             }
         }
         for (key, n) in held {
-            map::release(backend, &mut s.table, key, n, None);
+            mapped::release(backend, &mut s.table, key, n, None);
         }
     });
 }
 
 /// Data move, nothing else changes. What is not there is left out, but for OpenACC's update without
-/// if_present (`all`) and OpenMP's with `present`.
-pub fn update(device: &'static Device, items: &Items, queue: Queue, all: bool) {
+/// if_present and OpenMP's with `present`.
+pub fn update(device: &'static Device, items: &Items, purpose: For, queue: Queue) {
     let backend = device.backend.as_ref();
     device.with(|s| {
         for item in &items.list {
@@ -128,7 +157,7 @@ pub fn update(device: &'static Device, items: &Items, queue: Queue, all: bool) {
                 if must_be_there(item.kind) {
                     map::not_there(item);
                 }
-                if all && forced(item.kind) {
+                if purpose == For::Acc && forced(item.kind) {
                     fail(format_args!(
                         "update: [{:#x}..{:#x}) is not mapped",
                         item.addr,
@@ -146,16 +175,11 @@ pub fn update(device: &'static Device, items: &Items, queue: Queue, all: bool) {
                     key.1
                 ));
             }
-            let at = s.table.translate(key, item.addr);
-            if to && !backend.copy_in(at, item.addr, item.size, queue) {
-                fail(format_args!("{} bytes could not be copied to the device", item.size));
+            if to {
+                mapped::send(backend, &s.table, key, item.addr, item.size, queue);
             }
             if from {
-                map::fetch(backend, &s.table, key, item.addr, item.size, queue);
-            }
-            // An update brings the host's pointers along: those that are attached stay the device's.
-            if to {
-                map::attach_again(backend, &s.table, key, item.addr, item.size);
+                mapped::fetch(backend, &s.table, key, (item.addr, item.size), purpose, queue);
             }
         }
     });

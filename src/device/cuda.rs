@@ -198,6 +198,11 @@ impl Compare {
         Ok((found != SAME).then_some(((found >> 40) as usize, (found & ((1 << 40) - 1)) as usize)))
     }
 
+    /// Is the driver's library there?
+    pub fn is_usable(&self) -> bool {
+        self.0.get().is_some() || driver(c"cuModuleLoadData").is_ok()
+    }
+
     /// Compares pairs of blocks; those that do not fit 16 bytes are compared by the host.
     pub fn run(
         &self,

@@ -32,7 +32,6 @@ static SHUT: Own<&'static [Range]> = Own::new(&[]);
 static USERS: AtomicUsize = AtomicUsize::new(0);
 /// The function of the region that runs, for messages.
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
-static BEFORE: Own<Option<libc::sigaction>> = Own::new(None);
 
 fn protect((from, bytes): Range, how: i32) {
     if bytes > 0 {
@@ -119,19 +118,12 @@ fn blocks(mut at: usize, end: usize, out: &mut Vec<Range>) {
 
 /// Takes over what a touch of shut memory raises.
 pub fn install() {
-    // SAFETY: plain sigaction calls with initialised structures.
-    unsafe {
-        let mut old = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
-        libc::sigaction(libc::SIGSEGV, core::ptr::null(), &mut old);
-        if old.sa_sigaction == on_fault as *const () as usize {
-            return;
-        }
-        BEFORE.set(Some(old));
-        let mut act = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
-        act.sa_sigaction = on_fault as *const () as usize;
-        act.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-        libc::sigaction(libc::SIGSEGV, &act, core::ptr::null_mut());
-    }
+    signals::unguard_with(open_heap);
+    signals::put_first(on_fault);
+}
+
+extern "C" fn open_heap() {
+    SHUT.get().iter().for_each(|&r| protect(r, OPEN));
 }
 
 extern "C" fn on_fault(sig: i32, info: *mut libc::siginfo_t, ctx: *mut libc::c_void) {
@@ -166,6 +158,8 @@ extern "C" fn on_fault(sig: i32, info: *mut libc::siginfo_t, ctx: *mut libc::c_v
         );
         syscall::exit_group(70);
     }
+    // Whoever is next may need the heap, and a second fault would not be survived.
+    open_heap();
     pass_on(sig, info, ctx);
 }
 
@@ -186,7 +180,7 @@ fn program() -> usize {
 }
 
 fn pass_on(sig: i32, info: *mut libc::siginfo_t, ctx: *mut libc::c_void) {
-    let before = BEFORE.get();
+    let before = signals::behind_first();
     match before.map(|b| (b.sa_sigaction, b.sa_flags)) {
         Some((handler, flags)) if handler != libc::SIG_DFL && handler != libc::SIG_IGN => {
             // SAFETY: what was installed for this signal.

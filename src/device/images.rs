@@ -5,19 +5,26 @@ use super::backend::{Backend, Image};
 use super::present::FOR_EVER;
 use crate::say;
 use crate::sys::lock::Locked;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// In the order of their registration; removed ones are `None`, so that numbers stay.
 static IMAGES: Locked<Vec<Option<Image>>> = Locked::new(Vec::new());
 
 /// In the size of a variable: it is a link.
-const LINK: usize = 1 << (usize::BITS - 1);
+pub const LINK: usize = 1 << (usize::BITS - 1);
 
 // SAFETY: an image is constant data of a loaded object.
 unsafe impl Send for Image {}
 
+/// How many that is. Relaxed: who uses an image's function was told of it after its registration.
+static REGISTERED: AtomicUsize = AtomicUsize::new(0);
+
 /// A program registers an image, mostly before main.
 pub fn register(image: Image) {
-    IMAGES.with(|v| v.push(Some(image)));
+    IMAGES.with(|v| {
+        v.push(Some(image));
+        REGISTERED.store(v.len(), Relaxed);
+    });
 }
 
 /// ... and takes it back, when its library is closed.
@@ -88,15 +95,19 @@ impl Table {
 
 /// Loads what has been registered since the last look.
 pub fn load_new(backend: &dyn Backend, state: &mut State) {
+    let properties = backend.properties();
+    if properties.native {
+        super::declared::refresh(state);
+        return;
+    }
+    if state.loaded == REGISTERED.load(Relaxed) {
+        return;
+    }
     let new: Vec<Image> = IMAGES.with(|v| {
         let list = v[state.loaded.min(v.len())..].iter().flatten().copied().collect();
         state.loaded = v.len();
         list
     });
-    let properties = backend.properties();
-    if properties.native {
-        return;
-    }
     for image in new.iter().filter(|i| i.target == properties.acc_type) {
         match backend.load(image) {
             Ok(pairs) => enter(state, image, &pairs),

@@ -7,9 +7,10 @@
 use super::backend::{Addr, Backend, Queue};
 use super::items::{Item, Items};
 use super::kinds::{self, *};
-use super::present::{BlockId, FOR_EVER, Key, Left, Table};
-use super::{State, fail};
-use std::collections::BTreeMap;
+use super::mapped::{Done, Mapped, send};
+use super::present::{BlockId, Key, Table};
+use super::{State, fail, pointers};
+use std::collections::BTreeSet;
 
 /// Variables up to this size are copied together.
 const SMALL: usize = 16 << 10;
@@ -28,21 +29,15 @@ enum Value {
     At(Key, usize),
 }
 
-/// What a construct has mapped: undone by [`Mapped::unmap`].
-pub struct Mapped {
-    block: Option<BlockId>,
-    items: Vec<Done>,
-    held: Vec<Key>,
-    /// The argument block on the device.
-    pub args: Addr,
-    /// Its contents.
-    pub values: Vec<usize>,
-}
-
-struct Done {
-    item: Item,
-    key: Option<Key>,
-    attached: bool,
+/// What is mapped, and by whose rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum For {
+    /// A target region, which needs an argument block.
+    Target,
+    /// A data construct of OpenMP.
+    Data,
+    /// A construct of OpenACC: members of a structure count one by one.
+    Acc,
 }
 
 /// New memory for a variable, or for a structure with its members.
@@ -62,7 +57,8 @@ struct Mapping<'a> {
     /// What is copied at the end in one piece, at the beginning of the block.
     staged: Vec<u8>,
     held: Vec<Key>,
-    fresh: BTreeMap<Key, ()>,
+    fresh: BTreeSet<Key>,
+    purpose: For,
 }
 
 /// Stops the program: what a clause says to be there is not.
@@ -73,8 +69,9 @@ pub fn not_there(item: &Item) -> ! {
     ))
 }
 
-/// Maps `items` for a construct. `arguments`: it is a target region, which needs an argument block.
-pub fn map(state: &mut State, backend: &dyn Backend, items: &Items, arguments: bool, queue: Queue) -> Mapped {
+/// Maps `items` for a construct.
+pub fn map(state: &mut State, backend: &dyn Backend, items: &Items, purpose: For, queue: Queue) -> Mapped {
+    let arguments = purpose == For::Target;
     let block = state.table.block(0, false);
     let mut m = Mapping {
         backend,
@@ -84,12 +81,13 @@ pub fn map(state: &mut State, backend: &dyn Backend, items: &Items, arguments: b
         base: 0,
         staged: Vec::new(),
         held: Vec::new(),
-        fresh: BTreeMap::new(),
+        fresh: BTreeSet::new(),
+        purpose,
     };
     let mut fixed = if arguments { 8 * items.entries() } else { 0 };
     let (values, units) = m.plan(items, &mut fixed);
     m.place(fixed, units);
-    let mut done = m.fill(items, &values);
+    let done = m.fill(items, &values);
     let values: Vec<usize> = items
         .list
         .iter()
@@ -104,9 +102,9 @@ pub fn map(state: &mut State, backend: &dyn Backend, items: &Items, arguments: b
         }
     }
     m.flush();
-    m.translate_for_host(items, &mut done);
+    m.translate_for_host(items);
     let args = if arguments { m.base } else { 0 };
-    Mapped { block: Some(block), items: done, held: m.held, args, values }
+    Mapped { block: Some(block), items: done, held: m.held, purpose, args, values }
 }
 
 impl Mapping<'_> {
@@ -117,7 +115,8 @@ impl Mapping<'_> {
         while i < items.list.len() {
             let item = &items.list[i];
             kinds::check(item.kind);
-            values[i] = match item.kind {
+            let at = i;
+            values[at] = match item.kind {
                 FIRSTPRIVATE_INT | USE_DEVICE_PTR | USE_DEVICE_PTR_IF_PRESENT | ALWAYS_POINTER => Value::Same,
                 _ if item.addr == 0 => Value::Same,
                 ATTACH | ATTACH_ZERO_LEN => Value::Null,
@@ -125,13 +124,20 @@ impl Mapping<'_> {
                     *fixed = fixed.next_multiple_of(item.align.min(ALIGNED)) + item.size;
                     Value::InBlock(*fixed - item.size)
                 }
-                ZERO_LEN => match self.table.find(item.addr, 0) {
+                ZERO_LEN => match self.table.holding(item.addr) {
                     Some(key) => self.use_present(item, key),
                     None => Value::Null,
                 },
                 IF_PRESENT => match self.table.find(item.addr, item.size) {
                     Some(key) => self.use_present(item, key),
-                    None => Value::Same,
+                    None => {
+                        // Nor is there anything for the pointer to it to point to.
+                        if items.list.get(i + 1).is_some_and(|next| is_pointer(next.kind)) {
+                            i += 1;
+                            values[i] = Value::Same;
+                        }
+                        Value::Same
+                    }
                 },
                 k if must_be_there(k) => match self.table.find(item.addr, item.size) {
                     Some(key) => self.use_present(item, key),
@@ -140,6 +146,7 @@ impl Mapping<'_> {
                 STRUCT | STRUCT_UNORDERED => {
                     let n = item.size.min(items.list.len() - i - 1);
                     self.plan_structure(
+                        item.addr,
                         &items.list[i + 1..i + 1 + n],
                         &mut values[i + 1..i + 1 + n],
                         &mut units,
@@ -162,7 +169,7 @@ impl Mapping<'_> {
     fn plan_one(&mut self, item: &Item, units: &mut Vec<Unit>) -> Value {
         let bytes = item.bytes();
         if let Some(key) = self.table.find(item.addr, bytes) {
-            if forced(item.kind) && !self.fresh.contains_key(&key) {
+            if forced(item.kind) && !self.fresh.contains(&key) {
                 fail(format_args!(
                     "[{:#x}..{:#x}) is to be mapped anew, but [{:#x}..{:#x}) is mapped already",
                     item.addr,
@@ -180,15 +187,17 @@ impl Mapping<'_> {
     }
 
     /// Members lie on the device as on the host, from the first to the last.
-    fn plan_structure(&mut self, members: &[Item], values: &mut [Value], units: &mut Vec<Unit>) {
+    fn plan_structure(&mut self, base: usize, members: &[Item], values: &mut [Value], units: &mut Vec<Unit>) {
         let Some(start) = members.iter().map(|m| m.addr).min() else { return };
-        let found = members.iter().filter(|m| self.table.find(m.addr, m.bytes()).is_some()).count();
-        if found > 0 {
+        let end = members.iter().map(|m| m.addr + m.bytes()).max().unwrap_or(start);
+        let from = base.min(start);
+        if self.table.find(from, end.saturating_sub(from)).is_some() {
             for (m, v) in members.iter().zip(values) {
                 *v = match self.table.find(m.addr, m.bytes()) {
-                    Some(key) => self.use_present(m, key),
+                    Some(key) => self.use_range(m, key, true),
                     None => fail(format_args!(
-                        "[{:#x}..{:#x}) of a structure is to be mapped, but not other parts of it",
+                        "[{:#x}..{:#x}) of a structure is to be mapped, but other members of it were mapped \
+                         before, without this one",
                         m.addr,
                         m.addr + m.bytes()
                     )),
@@ -200,12 +209,18 @@ impl Mapping<'_> {
         for (m, v) in members.iter().zip(values) {
             let key = (m.addr, m.addr + m.bytes());
             if !keys.contains(&key) {
-                self.enter(key);
+                self.table.insert(key, self.block, 0, 1);
+                self.fresh.insert(key);
                 keys.push(key);
             }
             *v = Value::At(key, m.addr);
         }
-        let end = members.iter().map(|m| m.addr + m.bytes()).max().unwrap_or(start);
+        if self.purpose == For::Acc {
+            self.held.extend(&keys);
+        } else {
+            self.table.join(&keys);
+            self.held.push(keys[0]);
+        }
         let align = members.iter().map(|m| m.align).max().unwrap_or(1);
         units.push(Unit { start, bytes: end - start, align, keys });
     }
@@ -213,11 +228,16 @@ impl Mapping<'_> {
     fn enter(&mut self, key: Key) {
         self.table.insert(key, self.block, 0, 1);
         self.held.push(key);
-        self.fresh.insert(key, ());
+        self.fresh.insert(key);
     }
 
     /// A range that is there has one user more, however many items of the construct lie in it.
     fn use_present(&mut self, item: &Item, key: Key) -> Value {
+        self.use_range(item, key, false)
+    }
+
+    /// ... where OpenACC counts every member of a structure.
+    fn use_range(&mut self, item: &Item, key: Key, member: bool) -> Value {
         let (start, end) = (item.addr, item.addr.saturating_add(item.bytes()));
         if (start < key.0 || end > key.1) && !implicit(item.kind) && item.kind != ZERO_LEN {
             fail(format_args!(
@@ -225,11 +245,10 @@ impl Mapping<'_> {
                 key.0, key.1
             ));
         }
-        if !self.held.contains(&key) {
-            self.held.push(key);
-            if let Some(e) = self.table.get_mut(key).filter(|e| e.count != FOR_EVER) {
-                e.count += 1;
-            }
+        let counted = self.table.counted(key);
+        if !self.held.contains(&counted) || (member && self.purpose == For::Acc) {
+            self.held.push(counted);
+            self.table.hold(counted);
         }
         Value::At(key, start)
     }
@@ -283,19 +302,25 @@ impl Mapping<'_> {
                 (FIRSTPRIVATE, Value::InBlock(at)) => self.put(self.base + at, item.addr, item.size),
                 (k, Value::At(key, addr)) => {
                     let at = self.table.translate(key, addr);
-                    let fresh = self.fresh.contains_key(&key);
+                    let fresh = self.fresh.contains(&key);
                     let inside = |b: &Item| b.kind == TO_PSET && b.holds(item);
                     if is_pointer(k) {
                         // A descriptor that was there has its pointers already.
                         if fresh || items.list[..i].iter().any(|b| inside(b) && self.again(items, b)) {
                             let to = self.pointed(item, k == POINTER_TO_ZERO_LEN);
-                            self.write(at, &to.to_ne_bytes());
+                            if !pointers::set_declared(self.table, key, addr, to) {
+                                self.write(at, &to.to_ne_bytes());
+                            }
                         }
                     } else if (fresh && (copies_to(k) || matches!(k, TO_PSET | FORCE_DEVICEPTR)))
                         || always_to(k)
                         || (k == TO_PSET && self.again(items, item))
                     {
-                        self.put(at, addr, item.bytes());
+                        if fresh {
+                            self.put(at, addr, item.bytes());
+                        } else {
+                            send(self.backend, self.table, key, addr, item.bytes(), self.queue);
+                        }
                     }
                 }
                 _ => {}
@@ -310,7 +335,7 @@ impl Mapping<'_> {
                     let to = if descriptor {
                         self.pointed(item, true)
                     } else {
-                        self.value(items, i - 1, &items.list[i - 1], values[i - 1]).wrapping_sub(item.size)
+                        self.before(items, values, i).wrapping_sub(item.size)
                     };
                     self.set_pointer(item, to);
                 }
@@ -322,12 +347,16 @@ impl Mapping<'_> {
         done
     }
 
-    /// Is the descriptor copied although it is there: does the item that it describes say `always`, or is
-    /// its pointer set anew?
+    /// Is the descriptor copied although it is there: does the item that it describes say `always`, or was it
+    /// allocated since, or is its pointer set anew?
     fn again(&self, items: &Items, pset: &Item) -> bool {
         let i = items.list.iter().position(|b| b == pset).unwrap_or(0);
         let anew = |b: &&Item| b.kind == ALWAYS_POINTER && pset.holds(b);
-        (i > 0 && always_to(items.list[i - 1].kind)) || items.list[i + 1..].iter().any(|b| anew(&b))
+        let describes_anew = items.list[..i].last().is_some_and(|data| {
+            let key = self.table.find(data.addr, data.bytes()).filter(|_| data.addr != 0);
+            always_to(data.kind) || (is_data(data.kind) && key.is_some_and(|k| self.fresh.contains(&k)))
+        });
+        describes_anew || items.list[i + 1..].iter().any(|b| anew(&b))
     }
 
     /// What stands in the argument block for item `i`.
@@ -349,8 +378,7 @@ impl Mapping<'_> {
 
     /// Where on the device what the pointer at the item's address points to lies.
     fn pointed(&self, item: &Item, may_be_empty: bool) -> usize {
-        // SAFETY: the compiler names a pointer of the program.
-        let to = unsafe { (item.addr as *const usize).read_unaligned() };
+        let to = self.table.pointers.host(item.addr);
         if to == 0 {
             return 0;
         }
@@ -365,9 +393,25 @@ impl Mapping<'_> {
         }
     }
 
+    /// What a pointer that is item `i` gets: the address on the device of the item before it. Of several
+    /// pointers in a row each gets that of what stands before them all.
+    fn before(&self, items: &Items, values: &[Value], i: usize) -> usize {
+        let before = items.list[..i].iter().rposition(|b| b.kind != ALWAYS_POINTER);
+        let Some(at) = before else { return 0 };
+        let item = &items.list[at];
+        match self.table.find(item.addr, size_of::<usize>()) {
+            Some(key) if attaches(item.kind) => self.table.translate(key, item.addr),
+            _ => self.value(items, at, item, values[at]),
+        }
+    }
+
     fn set_pointer(&mut self, item: &Item, to: usize) {
         match self.table.find(item.addr, size_of::<usize>()) {
-            Some(key) => self.write(self.table.translate(key, item.addr), &to.to_ne_bytes()),
+            Some(key) => {
+                if !pointers::set_declared(self.table, key, item.addr, to) {
+                    self.write(self.table.translate(key, item.addr), &to.to_ne_bytes());
+                }
+            }
             None => fail(format_args!("the pointer at {:#x} is to be set, but is not mapped", item.addr)),
         }
     }
@@ -383,7 +427,7 @@ impl Mapping<'_> {
 
     /// True if the pointer is attached by this construct: one that is not mapped itself is left alone.
     fn attach(&mut self, item: &Item) -> bool {
-        match attach(self.table, item, item.kind == ATTACH_ZERO_LEN) {
+        match pointers::attach(self.table, item, item.kind == ATTACH_ZERO_LEN) {
             Some((at, to)) => {
                 if let Some(to) = to {
                     self.write(at, &to.to_ne_bytes());
@@ -419,7 +463,7 @@ impl Mapping<'_> {
     }
 
     /// use_device_ptr and host_data: the program gets the device's address.
-    fn translate_for_host(&mut self, items: &Items, _done: &mut [Done]) {
+    fn translate_for_host(&mut self, items: &Items) {
         for (i, item) in items.list.iter().enumerate() {
             if !matches!(item.kind, USE_DEVICE_PTR | USE_DEVICE_PTR_IF_PRESENT) || item.addr == 0 {
                 continue;
@@ -432,142 +476,6 @@ impl Mapping<'_> {
                 },
                 None if item.kind == USE_DEVICE_PTR_IF_PRESENT => {}
                 None => fail(format_args!("use_device_ptr: {:#x} is not mapped", item.addr)),
-            }
-        }
-    }
-}
-
-/// Counts a pointer in mapped memory as attached: where it lies on the device and, if this is the first
-/// time, what is to be written there. `None`: it is not mapped.
-pub fn attach(table: &mut Table, item: &Item, may_be_empty: bool) -> Option<(Addr, Option<usize>)> {
-    let key = table.find(item.addr, size_of::<usize>())?;
-    // SAFETY: the program's pointer.
-    let to = unsafe { (item.addr as *const usize).read_unaligned() };
-    let first = to.wrapping_add(item.size);
-    let target = match table.find(first, 0) {
-        _ if to == 0 => 0,
-        Some(k) => table.translate(k, first).wrapping_sub(item.size),
-        None if may_be_empty => 0,
-        None => fail(format_args!(
-            "the pointer at {:#x} is to be attached to {first:#x}, which is not mapped",
-            item.addr
-        )),
-    };
-    let at = table.translate(key, item.addr);
-    let times = table.get_mut(key)?.attached.entry(item.addr - key.0).or_insert(0);
-    *times += 1;
-    Some((at, (*times == 1).then_some(target)))
-}
-
-/// The reverse of [`attach`]: where the host's pointer is to be written, if it is no longer attached.
-pub fn detach(table: &mut Table, addr: usize, finally: bool) -> Option<Addr> {
-    let key = table.find(addr, size_of::<usize>())?;
-    let attached = &mut table.get_mut(key)?.attached;
-    let times = attached.get_mut(&(addr - key.0))?;
-    *times = if finally { 0 } else { *times - 1 };
-    let gone = *times == 0;
-    if gone {
-        attached.remove(&(addr - key.0));
-    }
-    gone.then(|| table.translate(key, addr))
-}
-
-/// Gives memory back that a table has let go of.
-pub fn give_back(backend: &dyn Backend, left: Left, queue: Queue) {
-    if let Left::Free(at) = left
-        && at != 0
-    {
-        if queue.is_some() {
-            backend.wait(queue);
-        }
-        if !backend.free(at) {
-            fail(format_args!("device memory at {at:#x} could not be freed"));
-        }
-    }
-}
-
-/// Copies a part of the host's memory back from the device.
-pub fn fetch(backend: &dyn Backend, table: &Table, key: Key, start: usize, bytes: usize, queue: Queue) {
-    let (start, end) = (start.max(key.0), (start + bytes).min(key.1));
-    if start < end && !backend.copy_out(start, table.translate(key, start), end - start, queue) {
-        fail(format_args!("{} bytes could not be copied from the device", end - start));
-    }
-}
-
-/// Writes the host's pointer over the device's.
-pub fn restore_pointer(backend: &dyn Backend, at: Addr, addr: usize, queue: Queue) {
-    if !backend.copy_in(at, addr, size_of::<usize>(), queue) {
-        fail(format_args!("a pointer could not be copied to the device"));
-    }
-}
-
-impl Mapped {
-    /// The construct ends: data come back where the clauses say so, what nobody uses any more goes.
-    pub fn unmap(mut self, state: &mut State, backend: &dyn Backend, copy: bool, queue: Queue) {
-        let table = &mut state.table;
-        for d in self.items.iter().filter(|d| d.attached) {
-            if let Some(at) = detach(table, d.item.addr, false) {
-                restore_pointer(backend, at, d.item.addr, queue);
-            }
-        }
-        for d in &self.items {
-            let Some(key) = d.key else { continue };
-            let last = table.get(key).is_some_and(|e| e.count == 1);
-            if copy && (always_from(d.item.kind) || (copies_from(d.item.kind) && last)) {
-                fetch(backend, table, key, d.item.addr, d.item.size, queue);
-            }
-        }
-        for key in self.held.drain(..) {
-            release(backend, table, key, 1, queue);
-        }
-        if let Some(block) = self.block.take() {
-            give_back(backend, table.leave(block), queue);
-        }
-    }
-
-    /// What was mapped stays (enter data): only the construct itself goes.
-    pub fn keep(mut self, state: &mut State, backend: &dyn Backend) {
-        if let Some(block) = self.block.take() {
-            give_back(backend, state.table.leave(block), None);
-        }
-    }
-
-    /// Does it have memory of its own?
-    pub fn has_memory(&self, state: &State) -> bool {
-        self.block.is_some_and(|b| state.table.at(b) != 0)
-    }
-
-    /// The ranges that it uses.
-    pub fn held(&self) -> &[Key] {
-        &self.held
-    }
-}
-
-/// Takes `n` references away (all, with `u64::MAX`); what has none left is removed.
-pub fn release(backend: &dyn Backend, table: &mut Table, key: Key, n: u64, queue: Queue) {
-    let Some(e) = table.get_mut(key).filter(|e| e.count != FOR_EVER) else { return };
-    e.count = e.count.saturating_sub(n);
-    if e.count == 0 {
-        let left = table.remove(key);
-        give_back(backend, left, queue);
-    }
-}
-
-/// Pointers in `[start, start + bytes)` that are attached point to the device's memory again after the
-/// host's bytes were copied over them.
-pub fn attach_again(backend: &dyn Backend, table: &Table, key: Key, start: usize, bytes: usize) {
-    let Some(e) = table.get(key) else { return };
-    for &offset in e.attached.keys() {
-        let addr = key.0 + offset;
-        if addr < start || addr >= start + bytes {
-            continue;
-        }
-        // SAFETY: a pointer of the program that is mapped.
-        let to = unsafe { (addr as *const usize).read_unaligned() };
-        if let Some(k) = table.find(to, 0) {
-            let value = table.translate(k, to);
-            if !backend.copy_in(table.device(key) + offset, (&raw const value) as usize, 8, None) {
-                fail(format_args!("a pointer could not be copied to the device"));
             }
         }
     }

@@ -10,14 +10,17 @@ pub mod acc;
 pub mod backend;
 pub mod constructs;
 pub mod cuda;
+pub mod declared;
 pub mod guard;
 pub mod host;
 pub mod images;
 pub mod items;
 pub mod kinds;
 pub mod map;
+pub mod mapped;
 pub mod native;
 pub mod plugin;
+pub mod pointers;
 pub mod present;
 pub mod ranges;
 pub mod routines;
@@ -55,6 +58,8 @@ pub struct State {
     pub functions: BTreeMap<usize, Addr>,
     /// declare target link: by the host's variable, where its address goes.
     pub links: BTreeMap<usize, Addr>,
+    /// Variables of `declare target`, for a device that runs the host's functions.
+    declared: declared::Declared,
     /// How many of the registered images it has looked at.
     loaded: usize,
     /// Is it open? An error stays.

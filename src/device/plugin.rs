@@ -77,7 +77,7 @@ functions! {
 
 /// One device of a plugin.
 pub struct Plugin {
-    name: &'static str,
+    properties: Properties,
     number: i32,
     f: Functions,
     queues: Locked<BTreeMap<i32, Queues>>,
@@ -160,9 +160,13 @@ pub fn devices(name: &'static str, asked: bool) -> Vec<Box<dyn Backend>> {
     if caps & CAP_OPENMP == 0 || count <= 0 {
         return tell("it finds no device (is the driver there?)");
     }
+    // SAFETY: the interface.
+    let acc_type = f.get_type.map_or(NVIDIA, |f| unsafe { f() });
+    let openacc = caps & CAP_OPENACC != 0;
+    let properties = Properties { name, acc_type, shared_memory: false, native: false, openacc };
     let one = |number| {
         let (queues, cache, compare) = Default::default();
-        Box::new(Plugin { name, number, f, queues, cache, compare }) as Box<dyn Backend>
+        Box::new(Plugin { properties, number, f, queues, cache, compare }) as Box<dyn Backend>
     };
     (0..count).map(one).collect()
 }
@@ -224,9 +228,7 @@ impl Plugin {
 // says.
 impl Backend for Plugin {
     fn properties(&self) -> Properties {
-        let acc_type = self.f.get_type.map_or(NVIDIA, |f| unsafe { f() });
-        let openacc = self.f.get_caps.is_some_and(|f| unsafe { f() } & CAP_OPENACC != 0);
-        Properties { name: self.name, acc_type, shared_memory: false, native: false, openacc }
+        self.properties
     }
     fn open(&self) -> Result<(), String> {
         match self.f.init_device.is_some_and(|f| unsafe { f(self.number) }) {
@@ -355,7 +357,7 @@ impl Backend for Plugin {
         }
     }
     fn compare(&self, pairs: &[(Addr, Addr, usize)]) -> Result<Option<(usize, usize)>, Failed> {
-        if self.name == "nvptx" {
+        if self.properties.name == "nvptx" && self.compare.is_usable() {
             self.compare.run(self, pairs)
         } else {
             super::backend::compare_on_host(self, pairs)

@@ -2,9 +2,11 @@
 //! constructs hold each.
 //!
 //! What one construct maps anew lies in one block of device memory, which is freed when the last of its
-//! ranges is gone.
+//! ranges is gone. Members of a structure that were mapped together have one count, and leave together
+//! (OpenMP 5.0, section 2.19.7.1).
 
 use super::backend::Addr;
+use super::declared::Pointers;
 use std::collections::BTreeMap;
 
 /// A range of host addresses, first and behind the last; the name of an entry.
@@ -23,12 +25,15 @@ pub struct Entry {
     pub block: BlockId,
     /// ... and how far behind the block's beginning.
     pub offset: usize,
-    /// References: [`FOR_EVER`] or those of constructs and routines.
-    pub count: u64,
+    /// References: [`FOR_EVER`] or those of constructs and routines. For members of a structure that of the
+    /// first stands for all.
+    count: u64,
     /// ... of these, the dynamic ones of OpenACC (enter data, acc_copyin …).
     pub dynamic: u64,
     /// Attached pointers in it: offset, times.
     pub attached: BTreeMap<usize, u32>,
+    /// The structure that it is a member of; 0: none.
+    structure: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +50,11 @@ struct Block {
 pub struct Table {
     entries: BTreeMap<Key, Entry>,
     blocks: Vec<Option<Block>>,
+    /// Members of structures that were mapped together, by the structure's number.
+    structures: BTreeMap<usize, Vec<Key>>,
+    last_structure: usize,
+    /// For variables that stand for themselves.
+    pub pointers: Pointers,
 }
 
 /// What to do with a block that nobody uses any more.
@@ -100,16 +110,63 @@ impl Table {
         if let Some(b) = &mut self.blocks[block] {
             b.users += 1;
         }
-        let entry = Entry { block, offset, count, dynamic: 0, attached: BTreeMap::new() };
+        let entry = Entry { block, offset, count, dynamic: 0, attached: BTreeMap::new(), structure: 0 };
         self.entries.insert(key, entry);
     }
 
-    /// Removes a range.
-    pub fn remove(&mut self, key: Key) -> Left {
-        match self.entries.remove(&key) {
-            Some(e) => self.leave(e.block),
-            None => Left::Used,
+    /// The ranges are members of one structure: they have one count from here on, the first's.
+    pub fn join(&mut self, members: &[Key]) {
+        self.last_structure += 1;
+        for key in members {
+            if let Some(e) = self.entries.get_mut(key) {
+                e.structure = self.last_structure;
+            }
         }
+        self.structures.insert(self.last_structure, members.to_vec());
+    }
+
+    /// The range whose count is that of `key`: itself, or the first member of its structure.
+    pub fn counted(&self, key: Key) -> Key {
+        let structure = self.entries.get(&key).map_or(0, |e| e.structure);
+        self.structures.get(&structure).map_or(key, |members| members[0])
+    }
+
+    /// References to a range; [`FOR_EVER`] for what stays.
+    pub fn count(&self, key: Key) -> u64 {
+        self.entries.get(&self.counted(key)).map_or(0, |e| e.count)
+    }
+
+    /// One reference more.
+    pub fn hold(&mut self, key: Key) {
+        let key = self.counted(key);
+        if let Some(e) = self.entries.get_mut(&key).filter(|e| e.count != FOR_EVER) {
+            e.count += 1;
+        }
+    }
+
+    /// `n` references less (all, with `u64::MAX`); true if none is left. What stays for ever stays.
+    pub fn drop_references(&mut self, key: Key, n: u64) -> bool {
+        let key = self.counted(key);
+        match self.entries.get_mut(&key).filter(|e| e.count != FOR_EVER) {
+            Some(e) => {
+                e.count = e.count.saturating_sub(n);
+                e.count == 0
+            }
+            None => false,
+        }
+    }
+
+    /// Removes a range, with all members of its structure.
+    pub fn remove(&mut self, key: Key) -> Left {
+        let structure = self.entries.get(&key).map_or(0, |e| e.structure);
+        let mut left = Left::Used;
+        for member in self.structures.remove(&structure).unwrap_or_else(|| vec![key]) {
+            if let Some(e) = self.entries.remove(&member) {
+                // They lie in one block: its last user is the last of them at the earliest.
+                left = self.leave(e.block);
+            }
+        }
+        left
     }
 
     /// The entry of this name.
@@ -147,6 +204,11 @@ impl Table {
     /// The range that holds the byte at `address`.
     pub fn holding(&self, address: usize) -> Option<Key> {
         self.overlapping(address, address.saturating_add(1))
+    }
+
+    /// Does the range stand for itself on the device?
+    pub fn is_host(&self, key: Key) -> bool {
+        self.device(key) == key.0
     }
 
     /// Where the range begins on the device.
@@ -217,5 +279,22 @@ mod tests {
         assert!(matches!(t.remove((30, 40)), Left::Free(4096)));
         let own = t.block(1, true);
         assert!(matches!(t.leave(own), Left::Used));
+    }
+
+    #[test]
+    fn members_of_a_structure_have_one_count() {
+        let mut t = Table::default();
+        let b = t.block(4096, false);
+        let keys = [(10, 14), (16, 24), (24, 32)];
+        keys.iter().for_each(|&k| t.insert(k, b, k.0 - 10, 1));
+        t.join(&keys);
+        t.insert((40, 44), b, 64, 1);
+        t.leave(b);
+        t.hold(keys[2]);
+        assert_eq!((t.count(keys[1]), t.count((40, 44))), (2, 1));
+        assert!(!t.drop_references(keys[0], 1) && t.drop_references(keys[1], 1));
+        assert!(matches!(t.remove(keys[2]), Left::Used));
+        assert_eq!(t.keys(), [(40, 44)]);
+        assert!(matches!(t.remove((40, 44)), Left::Free(4096)));
     }
 }

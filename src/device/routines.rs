@@ -3,7 +3,7 @@
 use super::backend::{Backend, Direction};
 use super::host::Host;
 use super::present::FOR_EVER;
-use super::{Device, all, map, numbered};
+use super::{Device, all, map, mapped, numbered};
 use crate::icv::{DEFAULT_DEVICE, INITIAL_DEVICE};
 use crate::team::thread::current;
 
@@ -65,7 +65,7 @@ pub fn free(at: usize, number: i32) {
 pub fn is_present(addr: usize, number: i32) -> bool {
     match side(number) {
         Some(Side::Host) => addr != 0,
-        Some(Side::Device(d)) => d.with(|s| s.table.find(addr, 0).is_some()).unwrap_or(false),
+        Some(Side::Device(d)) => d.with(|s| s.table.holding(addr).is_some()).unwrap_or(false),
         None => false,
     }
 }
@@ -96,7 +96,7 @@ pub fn associate(host: usize, device: usize, bytes: usize, offset: usize, number
             return key.0 <= host
                 && host + bytes <= key.1
                 && s.table.translate(key, host) == device + offset
-                && s.table.get(key).is_some_and(|e| e.count == FOR_EVER);
+                && s.table.count(key) == FOR_EVER;
         }
         let block = s.table.block(device + offset, true);
         s.table.insert((host, host + bytes), block, 0, FOR_EVER);
@@ -109,8 +109,8 @@ pub fn associate(host: usize, device: usize, bytes: usize, offset: usize, number
 /// omp_target_disassociate_ptr.
 pub fn disassociate(host: usize, number: i32) -> bool {
     let Some(Side::Device(d)) = side(number) else { return false };
-    d.with(|s| match s.table.find(host, 0) {
-        Some(key) if key.0 == host && s.table.get(key).is_some_and(|e| e.count == FOR_EVER) => {
+    d.with(|s| match s.table.holding(host) {
+        Some(key) if key.0 == host && s.table.count(key) == FOR_EVER => {
             let _ = s.table.remove(key);
             true
         }
@@ -155,6 +155,9 @@ pub fn pause(number: i32) -> bool {
 /// OpenACC's acc_map_data: memory of the program's own on both sides.
 pub fn acc_map(d: &'static Device, host: usize, device: usize, bytes: usize) -> Result<(), String> {
     d.with(|s| {
+        if host == 0 || device == 0 || bytes == 0 {
+            return Err(format!("[{host:#x},+{bytes}]->[{device:#x},+{bytes}] is a bad map"));
+        }
         if s.table.find(host, bytes).is_some() {
             return Err(format!("host address [{host:#x}, +{bytes}] is already mapped"));
         }
@@ -181,17 +184,19 @@ pub fn acc_leave(
 ) -> bool {
     let backend = d.backend.as_ref();
     d.with(|s| {
-        let Some(key) = s.table.find(addr, bytes) else { return false };
+        // Nothing leaves where there is nothing.
+        let Some(key) = s.table.find(addr, bytes).filter(|_| bytes > 0) else { return false };
+        let count = s.table.count(key);
         let Some(e) = s.table.get_mut(key) else { return false };
-        if e.count != FOR_EVER {
+        if count != FOR_EVER {
             let n = if finally { e.dynamic } else { e.dynamic.min(1) };
             e.dynamic -= n;
-            let last = e.count == n && n > 0;
+            let last = count == n && n > 0;
             if last && copy {
-                map::fetch(backend, &s.table, key, addr, bytes, queue);
+                mapped::fetch(backend, &s.table, key, (addr, bytes), map::For::Acc, queue);
             }
             if n > 0 {
-                map::release(backend, &mut s.table, key, n, queue);
+                mapped::release(backend, &mut s.table, key, n, queue);
             }
         }
         true

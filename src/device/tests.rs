@@ -166,7 +166,7 @@ fn a_construct_maps_and_unmaps() {
             (kinds::ZERO_LEN, 0),
         ];
         let items = items(&mut addrs, list);
-        let m = map::map(&mut state, b, &items, true, None);
+        let m = map::map(&mut state, b, &items, map::For::Target, None);
         let block: Vec<usize> =
             read(b, m.args, 40).chunks(8).map(|c| usize::from_ne_bytes(c.try_into().expect("8"))).collect();
         assert_eq!((block[3], block[4]), (1234, block[0] + 8));
@@ -174,7 +174,7 @@ fn a_construct_maps_and_unmaps() {
         assert_eq!(read(b, block[2], 4), 99u32.to_ne_bytes());
         assert_eq!(read(b, block[0], 24)[8..16], 2u64.to_ne_bytes());
         // A construct inside uses what is there.
-        let inner = map::map(&mut state, b, &items, true, None);
+        let inner = map::map(&mut state, b, &items, map::For::Target, None);
         assert_eq!(read(b, inner.args, 8), block[0].to_ne_bytes());
         let five = 5u64;
         assert!(b.copy_in(block[0], (&raw const five) as usize, 8, None));

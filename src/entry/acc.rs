@@ -246,7 +246,9 @@ export! {
     /// Section 3.2.29.
     fn acc_unmap_data(host: Ptr) {
         acc::need();
-        on_device(|d| device::acc::unmap(d, host as usize));
+        if let Some(Err(why)) = on_device(|d| device::acc::unmap(d, host as usize)) {
+            acc::fatal(format_args!("{why}"));
+        }
     }
     /// Section 3.2.30.
     fn acc_deviceptr(p: Ptr) -> Ptr {

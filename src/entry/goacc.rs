@@ -6,6 +6,7 @@ use crate::acc::profile::{COMPUTE, Construct, ENTER_DATA, EXIT_DATA, Event, UPDA
 use crate::acc::{self, SYNC};
 use crate::device::acc::Arguments;
 use crate::device::items::Items;
+use crate::device::map::For;
 use crate::device::{self, Device, constructs, plugin};
 use crate::team::thread::current;
 use crate::{complain, exported_label, keep};
@@ -219,7 +220,7 @@ export! {
             if !device::all().is_empty() {
                 // SAFETY: as above.
                 let items = unsafe { Items::read(n, addrs, sizes, kinds) };
-                constructs::begin_data(task(), chosen(flags), &items, None);
+                constructs::begin_data(task(), chosen(flags), &items, For::Acc);
             }
         }));
     }

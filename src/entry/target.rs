@@ -7,6 +7,7 @@ use crate::complain;
 use crate::device::backend::Image;
 use crate::device::items::{self, Item, Items};
 use crate::device::kinds;
+use crate::device::map::For;
 use crate::device::routines::{self, Side};
 use crate::device::{self, Device, constructs, images, native};
 use crate::fault::save::{self, SaveKind};
@@ -218,7 +219,7 @@ fn begin_data(device: i32, items: impl Fn() -> Items) {
     let on = chosen(thr, device);
     construct(thr, Target::Enter, on, || {
         if !device::all().is_empty() {
-            constructs::begin_data(task(thr), on, &items(), None);
+            constructs::begin_data(task(thr), on, &items(), For::Data);
         }
     });
     save::point(thr, SaveKind::After(0));
@@ -249,7 +250,7 @@ extern "C" fn update_old(
     construct(thr, Target::Update, on, || {
         if let Some(d) = on {
             // SAFETY: the compiler's arguments.
-            constructs::update(d, &unsafe { Items::read_old(n, addrs, sizes, kinds) }, None, false);
+            constructs::update(d, &unsafe { Items::read_old(n, addrs, sizes, kinds) }, For::Data, None);
         }
     });
     save::point(thr, SaveKind::After(0));
@@ -271,7 +272,7 @@ extern "C" fn update(
     construct(thr, Target::Update, on, || {
         if let Some(d) = on {
             // SAFETY: the compiler's arguments.
-            constructs::update(d, &unsafe { Items::read(n, addrs, sizes, kinds) }, None, false);
+            constructs::update(d, &unsafe { Items::read(n, addrs, sizes, kinds) }, For::Data, None);
         }
     });
     save::point(thr, SaveKind::After(0));

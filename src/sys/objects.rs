@@ -43,6 +43,55 @@ pub fn loaded() -> Vec<Object> {
     list
 }
 
+/// A number that is another one as soon as objects have been loaded or taken away. For threads of libc's
+/// only, like [`loaded`].
+pub fn changes() -> u64 {
+    unsafe extern "C" fn first(info: *mut libc::dl_phdr_info, _size: usize, n: *mut c_void) -> c_int {
+        // SAFETY: the loader's description; the number below.
+        unsafe { *n.cast::<u64>() = (*info).dlpi_adds + ((*info).dlpi_subs << 32) };
+        1
+    }
+    let mut n = 0u64;
+    // SAFETY: `first` gets the number.
+    unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut n).cast()) };
+    n
+}
+
+/// The words of the section with this name in the memory of each loaded object that has one, the program
+/// first. For threads of libc's only, like [`loaded`]; what is handed over goes with its object.
+pub fn section(name: &[u8]) -> Vec<&'static [usize]> {
+    unsafe extern "C" fn note(info: *mut libc::dl_phdr_info, _size: usize, list: *mut c_void) -> c_int {
+        // SAFETY: the loader describes an object; `list` is the list below.
+        let (info, list) = unsafe { (&*info, &mut *list.cast::<Vec<(String, usize)>>()) };
+        // SAFETY: the loader's name of the object.
+        let name = unsafe { if info.dlpi_name.is_null() { c"" } else { CStr::from_ptr(info.dlpi_name) } };
+        let path = if name.is_empty() { "/proc/self/exe".into() } else { name.to_string_lossy() };
+        list.push((path.into_owned(), info.dlpi_addr as usize));
+        0
+    }
+    let mut list: Vec<(String, usize)> = Vec::new();
+    // SAFETY: `note` gets the list.
+    unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut list).cast()) };
+    let words = |(path, base): &(String, usize)| {
+        let (at, bytes) = in_file(path, name)?;
+        // SAFETY: a section of a loaded object that takes up memory.
+        Some(unsafe { core::slice::from_raw_parts((base + at) as *const usize, bytes / size_of::<usize>()) })
+    };
+    list.iter().filter(|o| o.0.contains('/')).filter_map(words).collect()
+}
+
+/// Address and size of a section, as the file's headers have them.
+fn in_file(path: &str, name: &[u8]) -> Option<(usize, usize)> {
+    use object::LittleEndian as L;
+    use object::elf::FileHeader64;
+    use object::read::elf::{FileHeader, SectionHeader};
+    let file = object::ReadCache::new(File::open(path).ok()?);
+    let header = FileHeader64::<L>::parse(&file).ok()?;
+    let (_, section) = header.sections(L, &file).ok()?.section_by_name(L, name)?;
+    let loaded = section.sh_flags(L) & u64::from(object::elf::SHF_ALLOC) != 0;
+    loaded.then(|| (section.sh_addr(L) as usize, section.sh_size(L) as usize))
+}
+
 /// The object that an address lies in.
 pub struct Around {
     /// Its file.

@@ -4,7 +4,7 @@ use super::own::Own;
 use super::pending;
 use crate::sys;
 use core::mem::MaybeUninit;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// The signals that a crash raises.
 pub const CRASHES: [i32; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
@@ -28,6 +28,10 @@ pub fn install(sig: i32, handler: Handler, only_default: bool) -> bool {
         if libc::sigaction(sig, core::ptr::null(), &mut old) != 0 {
             return false;
         }
+        let first = old.sa_sigaction != 0 && old.sa_sigaction == FIRST.get() && sig == libc::SIGSEGV;
+        if let Some(behind) = BEHIND.get().filter(|_| first) {
+            old = behind;
+        }
         if old.sa_sigaction == handler as *const () as usize {
             return true;
         }
@@ -43,6 +47,10 @@ pub fn install(sig: i32, handler: Handler, only_default: bool) -> bool {
         act.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
         // All of them: sigfillset leaves out the one that pthread_cancel sends, and a thread would be unwound from within our handler.
         (&raw mut act.sa_mask).write_bytes(0xff, 1);
+        if first {
+            BEHIND.set(Some(act));
+            return true;
+        }
         libc::sigaction(sig, &act, core::ptr::null_mut()) == 0
     }
 }
@@ -53,9 +61,43 @@ static BEFORE: [Own<Option<libc::sigaction>>; 4] = [const { Own::new(None) }; 4]
 /// The handlers for crashes that were installed here.
 static OURS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
 
-/// Is `handler` that of `sig` now?
+/// A handler for SIGSEGV that comes before all others and passes on what is not its own
+/// (device/guard.rs); 0: none.
+static FIRST: Own<usize> = Own::new(0);
+
+/// What it passes on to: what was installed before it, or since by [`install`].
+static BEHIND: Own<Option<libc::sigaction>> = Own::new(None);
+
+/// Puts `handler` before what SIGSEGV has now.
+pub fn put_first(handler: Handler) {
+    // SAFETY: plain sigaction calls with initialised structures.
+    unsafe {
+        let mut old = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
+        libc::sigaction(libc::SIGSEGV, core::ptr::null(), &mut old);
+        if old.sa_sigaction == handler as *const () as usize {
+            return;
+        }
+        BEHIND.set(Some(old));
+        FIRST.set(handler as *const () as usize);
+        let mut act = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
+        act.sa_sigaction = handler as *const () as usize;
+        act.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+        libc::sigaction(libc::SIGSEGV, &act, core::ptr::null_mut());
+    }
+}
+
+/// See [`BEHIND`].
+pub fn behind_first() -> Option<libc::sigaction> {
+    BEHIND.get()
+}
+
+/// Is `handler` that of `sig` now, or the one that the first one passes on to?
 pub fn is_handled(sig: i32, handler: Handler) -> bool {
-    disposition(sig).is_some_and(|now| now[0] == handler as *const () as u64)
+    let wanted = handler as *const () as u64;
+    disposition(sig).is_some_and(|now| {
+        let first = sig == libc::SIGSEGV && now[0] != 0 && now[0] == FIRST.get() as u64;
+        now[0] == wanted || (first && BEHIND.get().is_some_and(|b| b.sa_sigaction as u64 == wanted))
+    })
 }
 
 /// Is `handler` one that prints a message and lets the program die? gfortran's programs have such handlers without asking.
@@ -87,8 +129,27 @@ pub fn set_mask(mask: u64) -> u64 {
     old
 }
 
+/// What is to be called before memory of the program's is used where a fault would not be survived; 0:
+/// nothing (device/guard.rs, which keeps the heap shut). Written before it can matter; Relaxed: a function.
+static UNGUARD: AtomicUsize = AtomicUsize::new(0);
+
+/// See [`UNGUARD`].
+pub fn unguard_with(f: extern "C" fn()) {
+    UNGUARD.store(f as *const () as usize, Relaxed);
+}
+
+/// Makes all memory of the program's usable from here on. Async-signal-safe.
+pub fn unguard() {
+    let f = UNGUARD.load(Relaxed);
+    if f != 0 {
+        // SAFETY: stored above, a function of this type.
+        unsafe { core::mem::transmute::<usize, extern "C" fn()>(f)() };
+    }
+}
+
 /// Blocks every signal; returns the old mask.
 pub fn block_all() -> u64 {
+    unguard();
     set_mask(u64::MAX)
 }
 

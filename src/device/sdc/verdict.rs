@@ -3,6 +3,7 @@
 
 use super::ptx::Program;
 use crate::device::backend::{Addr, Image, Properties};
+use crate::device::declared;
 use crate::device::images::{self, Table};
 use crate::sys::lock::Locked;
 use crate::sys::maps;
@@ -101,7 +102,10 @@ impl Verdicts {
 
     fn vouch(&self, k: &mut Known) {
         if self.assume.iter().any(|g| maps::glob(g.as_bytes(), k.name.as_bytes())) {
-            k.reason = None;
+            // More is not looked at before and after each kernel.
+            let many = self.native && declared::size() > declared::MOST;
+            k.reason =
+                many.then(|| "there are many variables of declare target, which it could change".into());
         }
     }
 

@@ -1,0 +1,106 @@
+/* A device plugin without a device: its memory is the process's, its kernels are functions of the host. It
+ * is found as libgomp-plugin-nvptx.so.1 is. FAKE says what goes wrong: version, none, init, image, memory,
+ * kernel, copy. FAKE_CAPS are its capabilities; with bit 1 (native execution) functions need no image. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct pair { uintptr_t start, end; };
+struct image {
+    const void *objects; unsigned objects_n;
+    const char **names; unsigned variables;
+    const void *kernels; unsigned functions;
+    struct pair *pairs;
+};
+void *GOMP_PLUGIN_malloc(size_t);
+void GOMP_PLUGIN_error(const char *, ...);
+_Noreturn void GOMP_PLUGIN_fatal(const char *, ...);
+
+static const char *fake = "";
+static unsigned caps = 1 << 2 | 1 << 3;
+static long in_use, runs;
+static __attribute__((constructor)) void look(void) {
+    if (getenv("FAKE")) fake = getenv("FAKE");
+    if (getenv("FAKE_CAPS")) caps = atoi(getenv("FAKE_CAPS"));
+}
+static bool goes_wrong(const char *what) { return !strcmp(fake, what); }
+
+unsigned GOMP_OFFLOAD_version(void) { return goes_wrong("version") ? 7 : 1; }
+const char *GOMP_OFFLOAD_get_name(void) { return "nvptx"; }
+unsigned GOMP_OFFLOAD_get_caps(void) { return caps; }
+int GOMP_OFFLOAD_get_type(void) { return 5; }
+int GOMP_OFFLOAD_get_num_devices(unsigned omp_requires) { return goes_wrong("none") ? 0 : 2; }
+bool GOMP_OFFLOAD_init_device(int n) { return !goes_wrong("init"); }
+bool GOMP_OFFLOAD_fini_device(int n) {
+    if (getenv("FAKE_TELL")) fprintf(stderr, "device %d: %ld blocks, %ld runs\n", n, in_use, runs);
+    return true;
+}
+int GOMP_OFFLOAD_load_image(int n, unsigned version, const struct image *image, struct pair **pairs,
+                            uint64_t *rev) {
+    if (goes_wrong("image")) return -1;
+    unsigned all = image->functions + image->variables;
+    *pairs = GOMP_PLUGIN_malloc((all + 1) * sizeof **pairs);
+    memcpy(*pairs, image->pairs, all * sizeof **pairs);
+    /* The host asks for the device's number behind them. */
+    (*pairs)[all] = (struct pair){0, 0};
+    return all;
+}
+bool GOMP_OFFLOAD_unload_image(int n, unsigned version, const void *image) { return true; }
+void *GOMP_OFFLOAD_alloc(int n, size_t bytes) {
+    if (goes_wrong("memory") && bytes > 1 << 20) return NULL;
+    __atomic_add_fetch(&in_use, 1, __ATOMIC_RELAXED);
+    return aligned_alloc(256, (bytes + 255) & ~(size_t)255);
+}
+bool GOMP_OFFLOAD_free(int n, void *at) {
+    __atomic_sub_fetch(&in_use, 1, __ATOMIC_RELAXED);
+    free(at);
+    return true;
+}
+static bool copy(void *to, const void *from, size_t bytes) {
+    if (goes_wrong("copy")) {
+        GOMP_PLUGIN_error("the copy of %zu bytes failed", bytes);
+        return false;
+    }
+    memmove(to, from, bytes);
+    return true;
+}
+bool GOMP_OFFLOAD_dev2host(int n, void *to, const void *from, size_t bytes) { return copy(to, from, bytes); }
+bool GOMP_OFFLOAD_host2dev(int n, void *to, const void *from, size_t bytes) { return copy(to, from, bytes); }
+bool GOMP_OFFLOAD_dev2dev(int n, void *to, const void *from, size_t bytes) { return copy(to, from, bytes); }
+bool GOMP_OFFLOAD_can_run(void *function) { return true; }
+void GOMP_OFFLOAD_run(int n, void *function, void *args, void **launch) {
+    if (goes_wrong("kernel")) GOMP_PLUGIN_fatal("the kernel failed with error %d", 42);
+    __atomic_add_fetch(&runs, 1, __ATOMIC_RELAXED);
+    ((void (*)(void *))function)(args);
+}
+/* OpenACC: queues are numbers, and nothing is ever under way. */
+void GOMP_OFFLOAD_openacc_exec(void (*function)(void *), size_t n, void **hosts, void **args, unsigned *dims,
+                               void *info) {
+    __atomic_add_fetch(&runs, 1, __ATOMIC_RELAXED);
+    function(args);
+}
+void GOMP_OFFLOAD_openacc_async_exec(void (*function)(void *), size_t n, void **hosts, void **args,
+                                     unsigned *dims, void *info, void *queue) {
+    GOMP_OFFLOAD_openacc_exec(function, n, hosts, args, dims, info);
+}
+void *GOMP_OFFLOAD_openacc_create_thread_data(int n) { return NULL; }
+void GOMP_OFFLOAD_openacc_destroy_thread_data(void *data) {}
+void *GOMP_OFFLOAD_openacc_async_construct(int n) { return &runs; }
+bool GOMP_OFFLOAD_openacc_async_destruct(void *queue) { return true; }
+int GOMP_OFFLOAD_openacc_async_test(void *queue) { return 1; }
+bool GOMP_OFFLOAD_openacc_async_synchronize(void *queue) { return true; }
+bool GOMP_OFFLOAD_openacc_async_serialize(void *first, void *then) { return true; }
+void GOMP_OFFLOAD_openacc_async_queue_callback(void *queue, void (*f)(void *), void *arg) { f(arg); }
+bool GOMP_OFFLOAD_openacc_async_host2dev(int n, void *to, const void *from, size_t bytes, void *queue) {
+    return copy(to, from, bytes);
+}
+bool GOMP_OFFLOAD_openacc_async_dev2host(int n, void *to, const void *from, size_t bytes, void *queue) {
+    return copy(to, from, bytes);
+}
+union value { void *p; size_t n; };
+union value GOMP_OFFLOAD_openacc_get_property(int n, int which) {
+    union value none = {0};
+    return none;
+}

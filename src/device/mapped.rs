@@ -1,0 +1,131 @@
+//! What a construct has mapped, and how it ends: data come back where the clauses say so, what nobody uses
+//! any more goes.
+
+use super::backend::{Addr, Backend, Queue};
+use super::items::Item;
+use super::kinds::*;
+use super::map::For;
+use super::present::{BlockId, Key, Left, Table};
+use super::{State, fail, pointers};
+
+/// What a construct has mapped: undone by [`Mapped::unmap`].
+pub struct Mapped {
+    pub(super) block: Option<BlockId>,
+    pub(super) items: Vec<Done>,
+    pub(super) held: Vec<Key>,
+    pub(super) purpose: For,
+    /// The argument block on the device.
+    pub args: Addr,
+    /// Its contents.
+    pub values: Vec<usize>,
+}
+
+/// An item that was carried out.
+pub struct Done {
+    pub(super) item: Item,
+    pub(super) key: Option<Key>,
+    pub(super) attached: bool,
+}
+
+/// Gives memory back that a table has let go of.
+pub fn give_back(backend: &dyn Backend, left: Left, queue: Queue) {
+    if let Left::Free(at) = left
+        && at != 0
+    {
+        if queue.is_some() {
+            backend.wait(queue);
+        }
+        if !backend.free(at) {
+            fail(format_args!("device memory at {at:#x} could not be freed"));
+        }
+    }
+}
+
+/// Copies a part of the host's memory back from the device. OpenMP leaves pointers alone that are attached
+/// to the device's memory; OpenACC brings the device's addresses.
+pub fn fetch(
+    backend: &dyn Backend,
+    table: &Table,
+    key: Key,
+    (start, bytes): (usize, usize),
+    purpose: For,
+    queue: Queue,
+) {
+    let (start, end) = (start.max(key.0), (start + bytes).min(key.1));
+    let copy = |from, to| {
+        if from < to
+            && !table.is_host(key)
+            && !backend.copy_out(from, table.translate(key, from), to - from, queue)
+        {
+            fail(format_args!("{} bytes could not be copied from the device", to - from));
+        }
+    };
+    if purpose == For::Acc { copy(start, end) } else { pointers::between(table, key, (start, end), copy) }
+}
+
+/// Copies a part of the host's memory to the device.
+pub fn send(backend: &dyn Backend, table: &Table, key: Key, start: usize, bytes: usize, queue: Queue) {
+    pointers::between(table, key, (start, start + bytes), |from, to| {
+        if !backend.copy_in(table.translate(key, from), from, to - from, queue) {
+            fail(format_args!("{} bytes could not be copied to the device", to - from));
+        }
+    });
+}
+
+impl Mapped {
+    /// The construct ends: data come back where the clauses say so, what nobody uses any more goes.
+    pub fn unmap(mut self, state: &mut State, backend: &dyn Backend, copy: bool, queue: Queue) {
+        let table = &mut state.table;
+        for d in self.items.iter().filter(|d| d.attached) {
+            if let Some(at) = pointers::detach(table, d.item.addr, false) {
+                pointers::restore(backend, at, d.item.addr, queue);
+            }
+        }
+        for d in &self.items {
+            let Some(key) = d.key else { continue };
+            let last = match table.count(key) {
+                1 => true,
+                // OpenACC holds a structure once for each member that it names.
+                n if self.purpose == For::Acc => {
+                    let counted = table.counted(key);
+                    self.held.iter().filter(|&&k| k == counted).count() as u64 == n
+                }
+                _ => false,
+            };
+            if copy && (always_from(d.item.kind) || (copies_from(d.item.kind) && last)) {
+                fetch(backend, table, key, (d.item.addr, d.item.size), self.purpose, queue);
+            }
+        }
+        for key in self.held.drain(..) {
+            release(backend, table, key, 1, queue);
+        }
+        if let Some(block) = self.block.take() {
+            give_back(backend, table.leave(block), queue);
+        }
+    }
+
+    /// What was mapped stays (enter data): only the construct itself goes.
+    pub fn keep(mut self, state: &mut State, backend: &dyn Backend) {
+        if let Some(block) = self.block.take() {
+            give_back(backend, state.table.leave(block), None);
+        }
+    }
+
+    /// Does it have memory of its own?
+    pub fn has_memory(&self, state: &State) -> bool {
+        self.block.is_some_and(|b| state.table.at(b) != 0)
+    }
+
+    /// The ranges that it uses.
+    pub fn held(&self) -> &[Key] {
+        &self.held
+    }
+}
+
+/// Takes `n` references away (all, with `u64::MAX`); what has none left is removed.
+pub fn release(backend: &dyn Backend, table: &mut Table, key: Key, n: u64, queue: Queue) {
+    if table.drop_references(key, n) {
+        let left = table.remove(key);
+        give_back(backend, left, queue);
+    }
+}

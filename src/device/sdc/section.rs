@@ -1,0 +1,268 @@
+//! Sections: how they open, what they log, how they end: run again, compared, repaired.
+
+use super::super::backend::{Addr, Failed};
+use super::super::fail;
+use super::Guarded;
+use super::inject::Injector;
+use super::kernel::{Kernel, Step};
+use super::memory::Block;
+use super::model::{self, Costs};
+use super::report::Totals;
+use crate::icv::devices::Mode;
+use crate::icv::globals;
+use crate::say;
+use crate::sys::time::now_ns;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Executions of a section in all, before the device is given up.
+const TRIES: usize = 6;
+
+#[derive(Default)]
+pub(super) struct Section {
+    pub(super) blocks: BTreeMap<Addr, Block>,
+    pub(super) open: bool,
+    /// Ends where the program says only, and where it must.
+    pub(super) by_hand: bool,
+    /// Another library can write to the device's memory, behind our back: nothing can be verified.
+    pub(super) handed: bool,
+    pub(super) log: Vec<Step>,
+    pub(super) logged: usize,
+    pub(super) kernels: u64,
+    pub(super) began_ns: u64,
+    pub(super) run_ns: u64,
+    /// Call sites of the last kernels.
+    pub(super) sites: Vec<usize>,
+    pub(super) costs: Option<Costs>,
+    /// Kernels that a section shall have.
+    pub(super) wanted: u64,
+    pub(super) totals: Totals,
+    pub(super) injector: Injector,
+}
+
+pub(super) fn seconds(ns: u64) -> f64 {
+    ns as f64 * 1e-9
+}
+
+impl Section {
+    pub(super) fn sections_begun(&self) -> u64 {
+        self.totals.sections + u64::from(self.open)
+    }
+}
+
+impl Guarded {
+    /// What verification costs on this device, measured once with two sizes.
+    pub(super) fn measure(&self) -> Costs {
+        const LARGE: usize = 8 << 20;
+        let (Some(a), Some(b)) = (self.inner.alloc(LARGE), self.inner.alloc(LARGE)) else {
+            return Costs { fixed: 1e-4, copy: 1e9, compare: 1e9 };
+        };
+        self.copies(&[(a, b, LARGE)]);
+        let best = |f: &dyn Fn()| {
+            let time = |_| {
+                let t = now_ns();
+                f();
+                seconds(now_ns() - t)
+            };
+            (0..3).map(time).fold(f64::MAX, f64::min).max(1e-7)
+        };
+        let compare = |n: usize| {
+            let _ = self.inner.compare(&[(a, b, n)]);
+        };
+        let small = best(&|| {
+            self.copies(&[(a, b, 4096), (b, a, 4096)]);
+            compare(4096);
+        });
+        let copy = LARGE as f64 / best(&|| self.copies(&[(a, b, LARGE)]));
+        let compare = LARGE as f64 / best(&|| compare(LARGE));
+        self.inner.free(a);
+        self.inner.free(b);
+        Costs { fixed: small, copy, compare }
+    }
+
+    pub(super) fn open_section(&self, s: &mut Section) {
+        s.costs.get_or_insert_with(|| self.measure());
+        let start = now_ns();
+        let mut pairs = Vec::new();
+        for (&at, b) in &mut s.blocks {
+            self.provide(b);
+            if !b.valid {
+                pairs.push((b.before, at, b.used()));
+            } else {
+                pairs.extend(b.changed.iter().map(|&(from, n)| (b.before + from, at + from, n)));
+            }
+            b.valid = true;
+            b.changed.clear();
+        }
+        self.copies(&pairs);
+        let now = now_ns();
+        s.totals.copy_ns += now - start;
+        (s.open, s.began_ns, s.run_ns) = (true, now, 0);
+    }
+
+    /// The section ends: its results are verified. `s` holds for all threads.
+    pub(super) fn end_section(&self, s: &mut Section) {
+        if !s.open {
+            return;
+        }
+        s.open = false;
+        if s.kernels > 0 {
+            self.verify(s);
+        }
+        s.log.clear();
+        (s.kernels, s.logged) = (0, 0);
+        let gone: Vec<Addr> = s.blocks.iter().filter(|(_, b)| b.gone).map(|(&at, _)| at).collect();
+        gone.into_iter().for_each(|at| self.release(s, at));
+    }
+
+    pub(super) fn verify(&self, s: &mut Section) {
+        let begin = now_ns();
+        let pairs = |s: &Section, f: &dyn Fn(Addr, &Block) -> (Addr, Addr)| -> Vec<(Addr, Addr, usize)> {
+            s.blocks
+                .iter()
+                .map(|(&at, b)| (f(at, b), b.used()))
+                .map(|((to, from), n)| (to, from, n))
+                .collect()
+        };
+        let keep = pairs(s, &|at, b| (b.aside, at));
+        let back = pairs(s, &|at, b| (at, b.before));
+        let bytes: usize = keep.iter().map(|p| p.2).sum();
+        self.copies(&keep);
+        let (mut again_ns, mut found, mut place) = (0, 0u64, None);
+        let mut checks_ns = now_ns() - begin;
+        let mut agreed = false;
+        for _ in 1..TRIES {
+            let t0 = now_ns();
+            self.copies(&back);
+            let t1 = now_ns();
+            self.replay(s);
+            let t2 = now_ns();
+            let differs = self.inner.compare(&keep).unwrap_or_else(|Failed| self.failed());
+            again_ns += t2 - t1;
+            checks_ns += (t1 - t0) + (now_ns() - t2);
+            match differs {
+                None => {
+                    agreed = true;
+                    break;
+                }
+                Some((pair, offset)) => {
+                    found += 1;
+                    place.get_or_insert((keep[pair].1, offset));
+                    self.copies(&keep);
+                }
+            }
+        }
+        let names = self.names(s);
+        if !agreed {
+            fail(format_args!(
+                "device {}: {TRIES} executions of {} kernels ({names}) never gave the same result twice: the \
+                 device is \
+                 faulty, or a kernel is not repeatable",
+                self.number, s.kernels
+            ));
+        }
+        let costs = s.costs.get_or_insert(Costs { fixed: 1e-4, copy: 1e9, compare: 1e9 });
+        s.totals.predicted_s += 2.0 * seconds(s.run_ns) + costs.verification(bytes as f64);
+        if found == 0 {
+            costs.correct(bytes as f64, seconds(checks_ns));
+        } else {
+            s.totals.found += 1;
+            s.totals.repaired += 1;
+            if globals().promp.verbose >= 1 {
+                let (at, offset) = place.unwrap_or_default();
+                say!(
+                    "silent error on device {}: {} kernels ({names}) gave two results (block {at:#x}, byte \
+                     {offset}); \
+                     repaired by running them {} times",
+                    self.number,
+                    s.kernels,
+                    found + 2
+                );
+            }
+        }
+        s.injector.section_ends();
+        s.totals.sections += 1;
+        s.totals.kernels += s.kernels;
+        s.totals.bytes = s.totals.bytes.max(bytes as u64);
+        s.totals.run_ns += s.run_ns;
+        s.totals.again_ns += again_ns;
+        s.totals.check_ns += checks_ns;
+        let per_kernel = seconds(s.run_ns) / s.kernels as f64;
+        self.adapt(s, per_kernel, bytes as f64);
+        // The results are in the blocks and in C alike: C is the next B.
+        for b in s.blocks.values_mut() {
+            core::mem::swap(&mut b.before, &mut b.aside);
+            (b.valid, b.changed) = (true, Vec::new());
+        }
+    }
+
+    /// How many kernels the next section shall have.
+    pub(super) fn adapt(&self, s: &mut Section, per_kernel: f64, bytes: f64) {
+        s.wanted = match self.mode {
+            Mode::Lazy(0) => {
+                let verification = s.costs.map_or(0.0, |c| c.verification(bytes));
+                let period = model::period(&s.sites) as u64;
+                let rate = model::rate(self.settings.mtbf_ns.map(seconds));
+                model::choose(rate, per_kernel, verification, seconds(self.settings.latency_ns), period)
+            }
+            Mode::Lazy(n) => n,
+            _ => 1,
+        };
+        s.totals.wanted = s.wanted;
+    }
+
+    pub(super) fn replay(&self, s: &mut Section) {
+        let log = core::mem::take(&mut s.log);
+        let mut kernel = s.totals.kernels;
+        for step in &log {
+            let done = match step {
+                Step::In(to, data) => self.inner.copy_in(*to, data.as_ptr() as usize, data.len(), None),
+                Step::Within(to, from, n) => self.inner.copy_within(*to, *from, *n),
+                Step::Run(k) => {
+                    kernel += 1;
+                    self.run(s, k, kernel, false)
+                }
+            };
+            if !done {
+                self.failed();
+            }
+        }
+        s.log = log;
+    }
+
+    /// Runs a kernel, with whatever is to go wrong.
+    pub(super) fn run(&self, s: &mut Section, k: &Kernel, ordinal: u64, first: bool) -> bool {
+        let mut launch = k.launch;
+        if !k.args.is_empty() {
+            launch.args = k.args.as_ptr();
+        }
+        if launch.dims.is_some() {
+            (launch.block, launch.hosts) = (k.devices.as_ptr() as usize, k.hosts.as_ptr());
+        }
+        if s.injector.is_empty() {
+            return self.inner.launch(&launch, None) && self.inner.wait(None);
+        }
+        let name = self.verdicts.name(launch.func);
+        let blocks: Vec<(Addr, usize)> = s.blocks.iter().map(|(&at, b)| (at, b.used())).collect();
+        let run = || self.inner.launch(&launch, None) && self.inner.wait(None);
+        s.injector.around(self.inner.as_ref(), &blocks, (&name, ordinal, first), run)
+    }
+
+    pub(super) fn names(&self, s: &Section) -> String {
+        let of = |k: &Step| match k {
+            Step::Run(k) => Some(self.verdicts.name(k.launch.func)),
+            _ => None,
+        };
+        let set: BTreeSet<String> = s.log.iter().filter_map(of).collect();
+        let more = if set.len() > 4 { ", …" } else { "" };
+        set.into_iter().take(4).collect::<Vec<_>>().join(", ") + more
+    }
+
+    /// Logs a step of an open section, which ends if the log is full.
+    pub(super) fn logged(&self, s: &mut Section, step: Step, bytes: usize) {
+        s.log.push(step);
+        s.logged += bytes + 64;
+        if s.logged > self.settings.log {
+            self.end_section(s);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Devices of GCC's plugins, without a GPU: c-tests/device/fake_plugin.c is a plugin whose device is the
+//! process itself with other memory. libgomp uses it, too, and says what comes out.
+
+mod common;
+use common::*;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+/// The folder with the plugin, built once.
+fn plugin() -> &'static str {
+    static FOLDER: OnceLock<String> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let folder = out_dir().join(format!("plugin-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("target is writable");
+        let mut c = Command::new("gcc");
+        c.args(["-O2", "-shared", "-fPIC", "-w", "-Wl,-soname,libgomp-plugin-nvptx.so.1", "-o"])
+            .arg(folder.join("libgomp-plugin-nvptx.so.1"))
+            .arg(root().join("c-tests/device/fake_plugin.c"));
+        let r = limited(c, Duration::from_secs(60));
+        assert_eq!(r.status, 0, "{}", r.err);
+        folder.to_str().expect("UTF-8").into()
+    })
+}
+
+/// A program with an image for the plugin's device.
+fn with_image(source: &str, flags: &[&str]) -> PathBuf {
+    let header = root().join("c-tests/device/image.h");
+    build(source, &[&["-include", header.to_str().expect("UTF-8")], flags].concat())
+}
+
+fn under_libgomp(exe: &Path, args: &[&str]) -> Run {
+    reference(exe, args, &[("LD_LIBRARY_PATH", plugin())])
+}
+
+fn under_promp(exe: &Path, args: &[&str], more: &[(&str, &str)]) -> Run {
+    promp(exe, args, &[&[("LD_LIBRARY_PATH", plugin()), ("FAKE_TELL", "1")], more].concat())
+}
+
+/// Everything that was taken of the device is given back but for the blocks that are kept for the next
+/// region.
+#[test]
+fn programs_run_on_the_device_as_under_libgomp() {
+    for (source, flags, args) in [
+        ("device/counts.c", &[][..], &["device"][..]),
+        ("device/large.c", &[], &[]),
+        ("device/classes.cpp", &["-fpermissive"], &[]),
+        ("device/many.c", &[], &["20"]),
+        ("device/openacc.c", &["-fno-openmp", "-fopenacc"], &[]),
+    ] {
+        let exe = with_image(source, flags);
+        let want = under_libgomp(&exe, args);
+        assert_eq!(want.status, 0, "{source} under libgomp: {}{}", want.out, want.err);
+        for sdc in ["off", "lazy:3", "eager"] {
+            let assume = [("PROMP_SDC", sdc), ("PROMP_SDC_ASSUME", "*")];
+            let r = under_promp(&exe, args, &assume);
+            assert_eq!(r.status, 0, "{source} {sdc}: {}{}", r.out, r.err);
+            // Times differ.
+            assert!(source.ends_with("many.c") || r.out == want.out, "{source} {sdc}: {}{}", r.out, r.err);
+            assert!(r.err.contains("device 0:") && !r.err.contains(" 0 runs"), "{source}: {}", r.err);
+        }
+    }
+}
+
+#[test]
+fn what_goes_wrong_ends_the_program_or_leaves_it_to_the_host() {
+    let exe = with_image("device/large.c", &[]);
+    // The host does what no device can.
+    for (fake, words) in [
+        ("none", ""),
+        ("version", "has version 7 of the interface, expected 1"),
+        ("init", "cannot be used"),
+        ("image", "an image for nvptx cannot be used"),
+    ] {
+        let r = under_promp(&exe, &[], &[("FAKE", fake)]);
+        assert_eq!((r.status, r.out.as_str()), (0, "host 262144\n"), "{fake}: {}", r.err);
+        assert!(r.err.contains(words), "{fake}: {}", r.err);
+        let r = under_promp(&exe, &[], &[("FAKE", fake), ("OMP_TARGET_OFFLOAD", "mandatory")]);
+        assert_eq!(r.status, 1, "{fake}, mandatory: {}{}", r.out, r.err);
+    }
+    let r = under_promp(&exe, &[], &[("FAKE", "none"), ("PROMP_DEVICES", "nvptx")]);
+    assert!(r.status == 0 && r.err.contains("it finds no device"), "{}{}", r.out, r.err);
+    // What has begun cannot go on.
+    for (fake, status, words) in [
+        ("memory", 70, "the device has no memory for another"),
+        ("copy", 70, "could not be copied to the device"),
+        ("kernel", 1, "the kernel failed with error 42"),
+    ] {
+        for sdc in ["off", "lazy"] {
+            let env = [("FAKE", fake), ("PROMP_SDC", sdc), ("PROMP_SDC_ASSUME", "*")];
+            let r = under_promp(&exe, &[], &env);
+            assert_eq!((r.status, r.out.as_str()), (status, ""), "{fake} {sdc}: {}", r.err);
+            assert!(r.err.contains(words), "{fake} {sdc}: {}", r.err);
+        }
+    }
+}
+
+/// An image that another type of device is for is none for this one.
+#[test]
+fn an_image_for_another_device() {
+    let exe = with_image("device/large.c", &["-DOTHER_DEVICE"]);
+    let r = under_promp(&exe, &[], &[]);
+    assert_eq!((r.status, r.out.as_str()), (0, "host 262144\n"), "{}", r.err);
+}
