@@ -23,6 +23,31 @@ fn a_thousand_and_twenty_four_threads() {
     same("constructs/sync.c", &[], &[("OMP_NUM_THREADS", "300"), ("OMP_STACKSIZE", "64K")]);
 }
 
+/// A program that has enough stack for its tasks within tasks under libgomp has enough here, too.
+#[test]
+fn deep_undeferred_tasks_take_no_more_stack_than_under_libgomp() {
+    let exe = build("limits/deep.c", &[]);
+    let bytes = |r: &Run| -> Vec<u64> { r.err.lines().filter_map(|l| l.parse().ok()).collect() };
+    let right = reference(&exe, &["4000"], &[]);
+    let most = bytes(&right);
+    assert_eq!(most.len(), 2, "{right:?}");
+    let settings: [&[(&str, &str)]; 4] = [
+        &[],
+        &[("PROMP_FT", "off")],
+        &[("PROMP_REPLAY", "assume")],
+        &[("PROMP_REPLAY", "assume"), ("PROMP_FAULT", "kill@region=999"), ("PROMP_VERBOSE", "0")],
+    ];
+    for env in settings {
+        let r = promp(&exe, &["4000"], env);
+        assert_eq!((r.status, &r.out), (0, &right.out), "{env:?}: {r:?}");
+        let taken = bytes(&r);
+        assert!(
+            taken.len() == 2 && taken.iter().zip(&most).all(|(t, m)| t <= m),
+            "{env:?}: {taken:?} {most:?}"
+        );
+    }
+}
+
 /// libgomp, which programs load in any case, binds the initial thread before anything of ours runs.
 #[test]
 fn binding_hides_no_cpus() {

@@ -10,7 +10,7 @@ use super::locks::{Nest, enter_critical, leave_critical, nest_set, nest_unset, s
 use super::omp::{num_threads, thread_num};
 use super::single::start as single;
 use super::sync::{atomic_end, atomic_start, critical_end, critical_start, reduction_end, reduction_start};
-use super::task::{task, task_reduction_remap, taskwait, taskwait_told, taskyield};
+use super::task::{CALL, at_once, task, task_reduction_remap, taskwait, taskwait_told, taskyield};
 use crate::fault::save::{self, SaveKind};
 use crate::sys::asm::{FRAME, HELD, IN_RUNTIME, LAZY, LIGHT, MEMBER, PENDING, PROGRESS, TASK};
 use crate::sys::cfi::{off_frame, save_registers};
@@ -28,7 +28,8 @@ use core::arch::naked_asm;
 use core::mem::offset_of;
 
 /// `GOMP_task`. Registers: rdi function, rsi data, rdx copy function, r9 if clause; on the stack the flags. The usual way says
-/// whether the task is to be executed at once, too: then it is called from here, with the frame gone. Should a stop be pending
+/// whether the task is to be executed at once, too: then it is called from here, with the frame gone, or, if it is more than a
+/// call, with nothing but the frame. Should a stop be pending
 /// then, the task is executed within the runtime call instead, where stops are seen to.
 ///
 /// # Safety
@@ -103,6 +104,9 @@ pub unsafe extern "C" fn GOMP_task() {
         "call {task}",
         "add rsp, 32",
         ".cfi_adjust_cfa_offset -32",
+        "cmp rax, {call}",
+        "ja 6f",
+        "2:",
         "mov rcx, qword ptr [rip + promp_self@GOTTPOFF]",
         "mov rcx, qword ptr fs:[rcx]",
         "mov dword ptr [rcx + {in_runtime}], 0",
@@ -135,7 +139,14 @@ pub unsafe extern "C" fn GOMP_task() {
         "mov r12, qword ptr [rsp + 32]",
         "xor eax, eax",
         "jmp {stop}",
+        "6:",
+        "mov rdi, rax",
+        "call {at_once}",
+        "xor eax, eax",
+        "jmp 2b",
         ".cfi_endproc",
+        call = const CALL,
+        at_once = sym at_once,
         special = const SPECIAL,
         more = const SPECIAL & !flag::FINAL,
         last = const LAST,

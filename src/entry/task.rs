@@ -2,10 +2,11 @@
 
 use crate::fault::save::{self, SaveKind};
 use crate::icv::globals;
-use crate::observe::event::Sync;
+use crate::observe;
+use crate::observe::event::{Set, Sync};
 use crate::stub;
 use crate::task::spawn::{self, Spec};
-use crate::task::{depend, flag, group, included, pool, reduction, taskloop};
+use crate::task::{Task, depend, flag, group, included, pool, reduction, taskloop};
 use crate::team::thread::{Thread, current};
 use crate::work::bounds::Bounds;
 
@@ -21,7 +22,12 @@ fn without_priority(flags: u32) -> u32 {
     if globals().max_task_priority == 0 { flags & !flag::PRIORITY } else { flags }
 }
 
-/// True if the task is to be executed at once, by the caller.
+/// What is left to the caller.
+pub(super) const NOTHING: usize = 0;
+/// To call the task's function with its data.
+pub(super) const CALL: usize = 1;
+
+/// [`NOTHING`], [`CALL`], or the address of the task that the caller is to give to [`at_once`].
 #[allow(clippy::too_many_arguments)]
 pub(super) extern "C" fn task(
     func: usize,
@@ -34,22 +40,45 @@ pub(super) extern "C" fn task(
     depend: *const usize,
     priority: i32,
     event: *mut usize,
-) -> bool {
+) -> usize {
     let thr = current();
     let (size, align, flags) = (size as usize, align as usize, without_priority(flags));
     let s = Spec { func, data, copy, size, align, deferred, flags, depend, priority, event, bounds: None };
     if spawn::is_just_a_call(thr, &s) {
         if s.copy.is_none() {
-            return true;
+            return CALL;
         }
         if included::with_copy(thr, &s) {
             done(thr);
-            return false;
+            return NOTHING;
         }
     }
-    spawn::spawn(thr, &s);
+    match spawn::spawn(thr, &s) {
+        Some(t) => core::ptr::from_ref(t) as usize,
+        None => {
+            done(thr);
+            NOTHING
+        }
+    }
+}
+
+/// Executes the task that [`task`] has made.
+pub(super) extern "C" fn at_once(t: &'static Task) {
+    if observe::wants(Set::TASKS) {
+        // The last that is done here: its frame takes the place of this one.
+        return at_once_told(t);
+    }
+    let thr = current();
+    spawn::execute::<false>(thr, t);
     done(thr);
-    false
+}
+
+#[cold]
+#[inline(never)]
+extern "C" fn at_once_told(t: &'static Task) {
+    let thr = current();
+    spawn::execute::<true>(thr, t);
+    done(thr);
 }
 
 #[allow(clippy::too_many_arguments)]

@@ -104,7 +104,9 @@ pub fn call(thr: &'static Thread, call: (usize, usize)) {
 }
 
 /// Executes a task whose block a function of the compiler's makes. False if the block is too large for the
-/// stack.
+/// stack. The block is in this function's frame, not in its caller's: an undeferred task in another one goes
+/// through that, too.
+#[inline(never)]
 pub fn with_copy(thr: &'static Thread, s: &Spec) -> bool {
     const WORDS: usize = 32;
     #[repr(align(64))]

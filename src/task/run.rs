@@ -62,8 +62,9 @@ fn run_body_told(thr: &'static Thread, t: &'static Task) {
     run_body_or_tell::<true>(thr, t);
 }
 
+/// [`run_body`] without a frame of its own; `TELL`: somebody may listen.
 #[inline(always)]
-fn run_body_or_tell<const TELL: bool>(thr: &'static Thread, t: &'static Task) {
+pub fn run_body_or_tell<const TELL: bool>(thr: &'static Thread, t: &'static Task) {
     let (outer, held) = (thr.task.get(), thr.held.get());
     let m = thr.member();
     let (share, floor) = (m.share.get(), m.tasks.raise_floor());
@@ -77,7 +78,7 @@ fn run_body_or_tell<const TELL: bool>(thr: &'static Thread, t: &'static Task) {
     if TELL && let Some(outer) = outer {
         thr.tell(Event::TaskBegin { task: &t.words, outer: &outer.words });
     }
-    region::activate(thr, t.call.get(), t.args.get());
+    region::activate_here(thr, t.call.get(), t.args.get());
     if TELL && let Some(outer) = outer {
         let detached = t.detach.load(Relaxed) & (detach::CLAUSE | detach::FULFILLED) == detach::CLAUSE;
         thr.tell(Event::TaskEnd { task: &t.words, outer: &outer.words, detached });

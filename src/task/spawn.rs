@@ -3,10 +3,11 @@
 use super::depend::{self, Children, Dep, Deps};
 use super::included::{INCLUDED, is_special};
 use super::pool::TaskPool;
-use super::run::{self, run_body};
+use super::run;
 use super::{Task, detach, flag};
 use crate::icv::globals;
-use crate::observe::event::{Event, Pause, TaskForm};
+use crate::observe;
+use crate::observe::event::{Event, Pause, Set, TaskForm};
 use crate::team::thread::Thread;
 use core::sync::atomic::Ordering::*;
 
@@ -45,21 +46,31 @@ pub fn is_just_a_call(thr: &'static Thread, s: &Spec) -> bool {
     light != 0 && !is_special(s.flags, light) && at_once()
 }
 
-/// Creates a task, or executes it at once. Where somebody listens to tasks, no call is light.
+/// Creates a task. The task, if it is to be executed at once: the caller gives it to [`execute`]. Where
+/// somebody listens to tasks, no call is light.
 #[inline(always)]
-pub fn spawn(thr: &'static Thread, s: &Spec) {
-    if thr.light.get() == 0 {
-        spawn_told(thr, s);
-    } else {
-        spawn_or_tell::<false>(thr, s);
+pub fn spawn(thr: &'static Thread, s: &Spec) -> Option<&'static Task> {
+    let at_once = if thr.light.get() == 0 { spawn_told(thr, s) } else { spawn_or_tell::<false>(thr, s) };
+    if let Some(t) = at_once {
+        prepare_now(thr, t, s);
+    }
+    at_once
+}
+
+/// Creates a task, or executes it at once.
+pub fn spawn_or_execute(thr: &'static Thread, s: &Spec) {
+    match spawn(thr, s) {
+        Some(t) if observe::wants(Set::TASKS) => execute::<true>(thr, t),
+        Some(t) => execute::<false>(thr, t),
+        None => {}
     }
 }
 
 /// [`spawn`] where somebody may listen.
 #[cold]
 #[inline(never)]
-fn spawn_told(thr: &'static Thread, s: &Spec) {
-    spawn_or_tell::<true>(thr, s);
+fn spawn_told(thr: &'static Thread, s: &Spec) -> Option<&'static Task> {
+    spawn_or_tell::<true>(thr, s)
 }
 
 fn tell_create(thr: &'static Thread, t: &'static Task, s: &Spec, undeferred: bool, deps: &[Dep]) {
@@ -76,14 +87,15 @@ fn tell_create(thr: &'static Thread, t: &'static Task, s: &Spec, undeferred: boo
     }
 }
 
+/// Creates a task. The task, if it is to be executed at once.
 #[inline(always)]
-fn spawn_or_tell<const TELL: bool>(thr: &'static Thread, s: &Spec) {
+fn spawn_or_tell<const TELL: bool>(thr: &'static Thread, s: &Spec) -> Option<&'static Task> {
     if s.flags & (flag::DEPEND | flag::DETACH | flag::PRIORITY) != 0 {
         return spawn_special::<TELL>(thr, s);
     }
     let (team, parent) = (thr.team(), thr.task());
     if is_cancelled(thr, parent) {
-        return;
+        return None;
     }
     let t = Task::explicit(thr);
     if s.flags & flag::FINAL != 0 {
@@ -94,11 +106,12 @@ fn spawn_or_tell<const TELL: bool>(thr: &'static Thread, s: &Spec) {
         tell_create(thr, t, s, now, &[]);
     }
     if now {
-        return execute_now(thr, t, s, &[]);
+        return Some(t);
     }
     prepare(thr, t, s);
     team.tasks.add(thr, t);
     team.event.notify();
+    None
 }
 
 #[inline]
@@ -120,10 +133,10 @@ fn prepare(thr: &'static Thread, t: &'static Task, s: &Spec) {
 
 /// Tasks with dependences, a priority or an event.
 #[inline(never)]
-fn spawn_special<const TELL: bool>(thr: &'static Thread, s: &Spec) {
+fn spawn_special<const TELL: bool>(thr: &'static Thread, s: &Spec) -> Option<&'static Task> {
     let (team, parent) = (thr.team(), thr.task());
     if is_cancelled(thr, parent) {
-        return;
+        return None;
     }
     // SAFETY: GCC's format, as the entry point's contract says.
     let deps = if s.flags & flag::DEPEND != 0 { unsafe { depend::decode(s.depend) } } else { Deps::new() };
@@ -152,7 +165,10 @@ fn spawn_special<const TELL: bool>(thr: &'static Thread, s: &Spec) {
         tell_create(thr, t, s, now, &deps);
     }
     if now {
-        return execute_now(thr, t, s, &deps);
+        if !deps.is_empty() {
+            wait_for_quietly(thr, &deps);
+        }
+        return Some(t);
     }
     prepare(thr, t, s);
     if deps.is_empty() {
@@ -161,6 +177,7 @@ fn spawn_special<const TELL: bool>(thr: &'static Thread, s: &Spec) {
         team.tasks.add_dependent::<TELL>(thr, t, Children::of(parent), &deps);
     }
     team.event.notify();
+    None
 }
 
 #[inline(always)]
@@ -213,11 +230,10 @@ fn set_bounds(s: &Spec, block: usize) {
     }
 }
 
+/// Makes the argument block of a task that will be executed at once: the generating task's data, where the
+/// compiler does not want a copy.
 #[inline(never)]
-fn execute_now(thr: &'static Thread, t: &'static Task, s: &Spec, deps: &[Dep]) {
-    if !deps.is_empty() {
-        wait_for_quietly(thr, deps);
-    }
+fn prepare_now(thr: &'static Thread, t: &'static Task, s: &Spec) {
     let arg = match s.copy {
         Some(_) => {
             let p = t.make_block(s.size, s.align);
@@ -233,7 +249,13 @@ fn execute_now(thr: &'static Thread, t: &'static Task, s: &Spec, deps: &[Dep]) {
     };
     t.call.set((s.func, arg));
     t.team.set(None);
-    run_body(thr, t);
+}
+
+/// Executes a task at once. Tasks within tasks within tasks: each takes the stack of all that is on the way
+/// to its body, so this is as little as can be.
+#[inline(always)]
+pub fn execute<const TELL: bool>(thr: &'static Thread, t: &'static Task) {
+    run::run_body_or_tell::<TELL>(thr, t);
     if t.detach.load(Relaxed) & detach::CLAUSE != 0 {
         t.detach.fetch_or(detach::ENDED, AcqRel);
         TaskPool::wait_below(thr, Pause::Taskwait, || t.detach.load(Acquire) & detach::FULFILLED != 0);

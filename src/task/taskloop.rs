@@ -1,7 +1,7 @@
 //! taskloop (OpenMP 5.1, section 2.12.2): how iterations are dealt to tasks.
 
 use super::included::{Several, is_special};
-use super::spawn::{Spec, is_just_a_call, spawn};
+use super::spawn::{Spec, is_just_a_call, spawn_or_execute};
 use super::{flag, group, reduction};
 use crate::observe::event::{Construct, Event, Work};
 use crate::team::thread::Thread;
@@ -102,7 +102,7 @@ pub fn run(thr: &'static Thread, base: &Spec, b: Bounds, number: u64) {
                 trial = i + MANY;
             }
         } else {
-            spawn(thr, &Spec { bounds: Some((at, next)), ..spec });
+            spawn_or_execute(thr, &Spec { bounds: Some((at, next)), ..spec });
             at = next;
             i += 1;
         }

@@ -325,6 +325,12 @@ fn work_or_tell<const TELL: bool>(thr: &'static Thread, order: Order, seen: u32)
 /// `args` is the memory (address, bytes) that the function may change and that belongs to this activation alone: a task's
 /// argument block.
 pub fn activate(thr: &'static Thread, call: (usize, usize), args: (usize, usize)) {
+    activate_here(thr, call, args);
+}
+
+/// [`activate`] without a frame of its own.
+#[inline(always)]
+pub fn activate_here(thr: &'static Thread, call: (usize, usize), args: (usize, usize)) {
     let (frame, base, outer) = (thr.frame.get(), thr.base.load(Relaxed), thr.call.get());
     thr.call.set(call);
     save::enter(thr, args);
