@@ -37,9 +37,10 @@ static THREADS: Locked<Vec<&'static Thread>> = Locked::new(Vec::new());
 
 /// Prepares what the settings ask for; runs once, under the initialisation lock.
 pub fn initialise(g: &'static Globals) {
+    // The report asks for them.
+    let faults = &settings::begin(g).faults;
     report::start(g);
     ended::start();
-    let faults = &settings::begin(g).faults;
     ckpt::start(g);
     if g.promp.ft {
         reach::begin();
