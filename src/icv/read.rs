@@ -78,6 +78,7 @@ fn stop(why: &str) {
 }
 
 #[cfg(test)]
+/// For the tests of all rooms.
 pub mod tests {
     use super::*;
 
