@@ -789,7 +789,8 @@ fn eztrace_records_what_happened() {
 /// - the end of a loop or of sections that the runtime hands out is an explicit barrier to libomp;
 /// - sections are loops to it;
 /// - at `copyprivate` it has one barrier more a thread.
-const RECORDED: &[(&str, &[&str], &[(&str, i64)])] = &[
+type Recorded = (&'static str, &'static [&'static str], &'static [(&'static str, i64)]);
+const RECORDED: &[Recorded] = &[
     ("observe/events.c", &["regions"], &[("implicit barrier", -1)]),
     ("observe/events.c", &["nested"], &[]),
     ("observe/events.c", &["loops"], &[("barrier", 4), ("implicit barrier", -4)]),

@@ -53,9 +53,9 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("promp-ended-{}", std::process::id()));
         fs::create_dir(&dir).unwrap();
         fs::set_permissions(&dir, fs::Permissions::from_mode(0o700)).unwrap();
-        let pages = OpenOptions::new().write(true).create(true).mode(0o600).truncate(true);
-        let pages = { pages }.open(dir.join("pages"));
-        drop(pages.unwrap());
+        let mut as_written = OpenOptions::new();
+        as_written.write(true).create(true).mode(0o600).truncate(true);
+        drop(as_written.open(dir.join("pages")).unwrap());
         let d = Directory::open(&dir).unwrap();
         assert!(d.ended().is_none() && !d.finished());
         let arguments = [&b"a"[..], b"", b"\xff b"].map(Word::from).to_vec();
