@@ -29,6 +29,11 @@ const ROBUST: u32 = 16;
 const OWNER: u32 = 0x3fff_ffff;
 /// A read-write lock's first word, while it is held for writing.
 const WRITING: u32 = 3;
+/// … how far above it is the number of readers, and of the second word, the number of writers, what is none.
+const READERS: u32 = 3;
+const HANDED_OVER: u32 = 1 << 31;
+/// The next two, on which readers and writers sleep: a bit of state, and whether somebody does.
+const SLEEPS: u32 = 3;
 /// No lock is taken or waited for so often.
 const MANY: u32 = 1 << 16;
 
@@ -91,7 +96,10 @@ fn in_bytes(bytes: &[u8], ids: &[u32]) -> Option<usize> {
         };
         let writer = || {
             let (readers, pads) = (lock(24, 0)?, [lock(24, 4)?, lock(24, 5)?, lock(24, 10)?, lock(24, 11)?]);
-            Some(readers & WRITING == WRITING && pads == [0; 4] && lock(24, 7)? <= 1)
+            let waiting = [readers >> READERS, lock(24, 1)? & !HANDED_OVER];
+            let sleep = [lock(24, 2)?, lock(24, 3)?];
+            let plausible = waiting.iter().all(|n| *n < MANY) && sleep.iter().all(|w| *w <= SLEEPS);
+            Some(readers & WRITING == WRITING && plausible && pads == [0; 4] && lock(24, 7)? <= 1)
         };
         mutex() == Some(true) || writer() == Some(true)
     })
@@ -151,5 +159,11 @@ mod tests {
             "in a list, and not robust"
         );
         assert_eq!(in_bytes(&cut_off(&[77, 77, 77]), &[77]), None, "cut off");
+        let writer = |first: [u32; 4]| {
+            in_bytes(&cut_off(&[&first[..], &[0, 0, 77, 0, 0, 0, 0, 0, 0, 0]].concat()), &[77])
+        };
+        assert_eq!(writer([3, 0, 1, 1]), Some(24), "held for writing");
+        assert_eq!(writer([3 | 2 << 3, 1, 3, 3]), Some(24), "two readers and a writer wait");
+        assert_eq!(writer([u32::MAX, u32::MAX, 0x7fff, 0]), None, "words of a stack");
     }
 }
