@@ -150,7 +150,7 @@ fn many_deaths_in_one_run() {
         for (job, seen) in all.iter().zip(&mut seen).filter(|(_, s)| s.0 < runs) {
             let _ = fs::remove_dir_all(&dir);
             let _ = fs::remove_file(&log);
-            let fault = format!("die@mtbf=120ms,count=8,seed={number}");
+            let fault = format!("die@mtbf=25ms,count=8,seed={number}");
             let options = ["--every", "20ms", "--auto-restart", "99", "--fault", &fault];
             let end = ended(started(&mut job.run(&dir, &options, &log)), LIMIT);
             let died = end.err.matches("killed by signal 9").count();
@@ -184,7 +184,7 @@ int main(int argc, char **argv) {
 #pragma omp parallel for reduction(+ : s)
         for (size_t i = 0; i < n; i++)
             s += a[i] = a[i] * 6364136223846793005u + k;
-    printf("%lu\n", s);
+    printf("the sum is %lu in the end\n", s);
     return 0;
 }
 "#;
@@ -195,7 +195,7 @@ fn a_large_program_is_asked_to_end() {
     let s = Scratch::new("large");
     let exe = compiled("preempted", "large", LARGE, &["-O2", "-fopenmp"]);
     let (dir, log) = (s.path("ckpt"), s.path("log"));
-    let size = if long() { ["1024", "20"] } else { ["64", "40"] };
+    let size = if long() { ["1024", "20"] } else { ["64", "400"] };
     let job = Job::new(exe, &size, None);
     let options = ["--every", "1h", "--resume", "--on-signal", "TERM=checkpoint-exit"];
     let mut asked = 0;
