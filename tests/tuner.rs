@@ -328,7 +328,7 @@ fn the_command_runs_and_shows() {
     std::fs::write(&tune, "hello\n").expect("target is writable");
     assert_eq!(run(&[s("tune"), s("--show"), t]).status, 65);
     assert_eq!(run(&[s("tune"), s("--show"), tune.with_file_name("none").as_os_str()]).status, 66);
-    assert_eq!(run(&[s("tune")]).status, 2);
+    assert_eq!(run(&[s("tune")]).status, 64);
 }
 
 #[test]
