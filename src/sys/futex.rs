@@ -110,11 +110,12 @@ impl Several {
         }
     }
 
-    /// Wakes the others that sleep on word `i`, if the kernel has cleared it: it wakes one.
-    pub fn pass_on(&self, i: usize) {
-        if i > 0 {
-            // SAFETY: only the address matters to the kernel.
-            unsafe { sys!(libc::SYS_futex, self.list[i].word, libc::FUTEX_WAKE, i32::MAX) };
+    /// Wakes the others that sleep on all words but the first: at a thread's end the kernel clears its word
+    /// and wakes one. Several may have been cleared at once, of which [`Self::wait`] tells the last.
+    pub fn pass_on(&self) {
+        for w in &self.list[1..self.count] {
+            // SAFETY: only the address matters to the kernel; a word that is gone is an error.
+            unsafe { sys!(libc::SYS_futex, w.word, libc::FUTEX_WAKE, i32::MAX) };
         }
     }
 }

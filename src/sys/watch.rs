@@ -82,7 +82,7 @@ fn wait_long(word: &AtomicU32, expected: u32) {
         match several.wait((all > MOST).then_some(POLL)) {
             // It is this one that was waited for, or a signal came.
             Some(0) | None => return,
-            Some(i) => several.pass_on(i),
+            Some(_) => several.pass_on(),
         }
     }
 }
