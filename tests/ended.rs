@@ -100,6 +100,54 @@ fn a_job_that_has_ended_is_not_run_again() {
     assert_eq!(ended(promp, LIMIT).status, 128 + libc::SIGTERM);
 }
 
+/// What a library has registered before the C library is there is called last of all, after the end record
+/// is written: here that kills the process, once.
+const KILLS: &str = r#"
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+static void last(int status, void *unused) {
+    char *once = getenv("KILLS_ONCE");
+    if (once && open(once, O_CREAT | O_EXCL | O_WRONLY, 0600) >= 0)
+        kill(getpid(), SIGKILL);
+}
+__attribute__((constructor)) static void first(void) { on_exit(last, 0); }
+int nothing(void) { return 0; }
+"#;
+
+/// A death after the end takes nothing back: the program has ended as its record says, with all its output.
+#[test]
+fn killed_after_its_end() {
+    let s = Scratch::new("killed-ended");
+    let library = compiled("ended", "libkills.so", KILLS, &["-O2", "-shared", "-fPIC"]);
+    let folder = library.parent().expect("a folder");
+    let with = ["-O2", "-fopenmp", "-Wl,--no-as-needed", text(&library), "-Wl,-rpath", text(folder)];
+    let exe = compiled("ended", "killed_ends", ENDS, &with);
+    let (dir, once) = (s.path("ckpt"), s.path("once"));
+    // The second time the folder holds a record of the first.
+    for status in ["5", "0", "3"] {
+        let _ = fs::remove_file(&once);
+        let mut c = run(&dir, &["--every", "20ms", "--auto-restart", "9"], &exe, &[status]);
+        c.env("KILLS_ONCE", &once);
+        let end = limited(c, LIMIT);
+        assert_eq!(
+            (end.status.to_string().as_str(), end.out.as_str()),
+            (status, "begins\nends\n"),
+            "{}",
+            end.err
+        );
+        let said = format!("killed by signal 9 after it had ended by itself, with status {status}\n");
+        assert!(once.exists() && end.err.contains(&said), "{}", end.err);
+    }
+    // One that is killed before its end, with an older record there, has not ended.
+    let mut c = run(&dir, &["--auto-restart", "1", "--fault", "die@region=1"], &exe, &["0"]);
+    c.env_remove("KILLS_ONCE");
+    let end = limited(c, LIMIT);
+    assert_eq!((end.status, end.out.as_str()), (71, ""), "{}", end.err);
+    assert!(end.err.contains("died before its first one was complete"), "{}", end.err);
+}
+
 /// A record that cannot be read: the job is not run again, and nothing is overwritten.
 #[test]
 fn an_end_record_that_cannot_be_read() {

@@ -246,6 +246,7 @@ pub fn supervise(mut c: Command, mut pid: Option<u32>, s: &Supervision) -> Outco
     let mut read = false;
     // What the folder holds of another run is nothing to continue this one from.
     let mut old = if pid.is_none() { generations(s.dir) } else { Vec::new() };
+    let old_end = identity(&s.dir.join(promp_image::ended::FILE));
     for done in 0.. {
         let end = match child::run(&mut c, pid, s.goes_on) {
             Err(e) if e.kind() == io::ErrorKind::AddrInUse => child::run(&mut c, None, s.goes_on),
@@ -253,6 +254,17 @@ pub fn supervise(mut c: Command, mut pid: Option<u32>, s: &Supervision) -> Outco
         }
         .map_err(|e| cannot_start(&e))?;
         let Some(signal) = end.failure() else { end.follow() };
+        // The record is made when all has been done and written: of that a death takes nothing back.
+        let record = Directory::open(s.dir).ok().and_then(|d| d.ended());
+        let its_own = identity(&s.dir.join(promp_image::ended::FILE)) != old_end;
+        if let Some(ended) = record.filter(|_| its_own) {
+            eprintln!(
+                "promp: the program was killed by signal {signal} after it had ended by itself, with \
+                 status {}",
+                ended.status
+            );
+            std::process::exit(ended.status);
+        }
         if done == s.most {
             eprintln!(
                 "promp: the program was killed by signal {signal}; restarted {done} times already, giving up"
@@ -289,13 +301,18 @@ pub fn supervise(mut c: Command, mut pid: Option<u32>, s: &Supervision) -> Outco
 }
 
 /// The generations in `dir`, each with what tells it from another one of the same number.
-fn generations(dir: &Path) -> Vec<(u64, u64, i64)> {
-    use std::os::unix::fs::MetadataExt;
-    let about = |n: u64| {
-        let m = std::fs::metadata(dir.join(format!("gen-{n}"))).ok()?;
-        Some((n, m.ino(), m.mtime_nsec()))
-    };
+fn generations(dir: &Path) -> Vec<(u64, Identity)> {
+    let about = |n: u64| Some((n, identity(&dir.join(format!("gen-{n}")))?));
     promp_image::generation_files(dir).into_iter().filter_map(about).collect()
+}
+
+/// What tells a file from another one of the same name: its number, and when it was written.
+type Identity = (u64, i64, i64);
+
+fn identity(file: &Path) -> Option<Identity> {
+    use std::os::unix::fs::MetadataExt;
+    let m = std::fs::symlink_metadata(file).ok()?;
+    Some((m.ino(), m.mtime(), m.mtime_nsec()))
 }
 
 /// Whether somebody has read from standard input: where it is a pipe, a new process cannot read that again.
