@@ -51,6 +51,7 @@ pub fn is_named(name: &str, number: u64) -> bool {
     name == "pages"
         || name == "state"
         || name.strip_prefix("gen-").is_some_and(|n| n == number.to_string())
+        || name.strip_prefix("files/").is_some_and(promp_image::kept::is_name)
         || ["undo-", "sent-"].iter().any(|p| name.strip_prefix(p).is_some_and(numbers))
 }
 
@@ -238,10 +239,26 @@ mod tests {
 
     #[test]
     fn names_stay_in_the_directory() {
-        for bad in ["", ".", "../x", "gen-8", "gen-", "undo-", "undo-1-", "sent-x", "lock", "pages/", "/etc"]
-        {
+        for bad in [
+            "",
+            ".",
+            "../x",
+            "gen-8",
+            "gen-",
+            "undo-",
+            "undo-1-",
+            "sent-x",
+            "lock",
+            "pages/",
+            "/etc",
+            "files/x",
+            "files/../x",
+        ] {
             assert!(!is_named(bad, 7), "{bad}");
         }
-        assert!(["pages", "state", "gen-7", "undo-12", "undo-3-4", "sent-0"].iter().all(|n| is_named(n, 7)));
+        let copy = "files/0123456789abcdef-1f";
+        assert!(
+            ["pages", "state", "gen-7", "undo-12", "undo-3-4", "sent-0", copy].iter().all(|n| is_named(n, 7))
+        );
     }
 }

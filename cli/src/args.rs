@@ -107,6 +107,10 @@ pub struct Run {
     /// those it can be continued with another number of threads.
     #[arg(long, requires = "ckpt")]
     pub any_threads: bool,
+    /// Keep copies of the program, its libraries and promp with the checkpoints: a restart does not need the
+    /// files to be what they were (PROMP_CKPT_SELF_CONTAINED=1).
+    #[arg(long, requires = "ckpt")]
+    pub self_contained: bool,
     /// When a signal kills the program, continue it from its last checkpoint, at most this often.
     #[arg(long, value_name = "N", requires = "ckpt")]
     pub auto_restart: Option<u32>,

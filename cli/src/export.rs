@@ -8,7 +8,7 @@ mod variables;
 use crate::archive::{Problem, Reader, Writer};
 use crate::{Failure, Outcome, args};
 use indicatif::{ProgressBar, ProgressStyle};
-use promp_image::{Directory, Entry, Generation, PAGE};
+use promp_image::{Directory, Entry, Generation, MappedFile, PAGE, kept};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -121,6 +121,12 @@ fn archive(d: &Directory, g: &Generation, to: &File) -> Result<(), Stop> {
         }
     }
     bar.finish_and_clear();
+    for f in copies(&d.path, g) {
+        let file = format!("{}/{}", kept::FOLDER, kept::name(f));
+        let bytes = fs::read(d.path.join(&file)).map_err(|e| Stop::Page(format!("{file}: {e}")))?;
+        w.file(&file, bytes.len() as u64)?;
+        w.content(&bytes)?;
+    }
     for name in others(&d.path, g.number) {
         let mut bytes = Vec::new();
         let read = d.open_file(&name).and_then(|mut f| f.read_to_end(&mut bytes).map_err(|e| e.to_string()));
@@ -135,6 +141,14 @@ fn archive(d: &Directory, g: &Generation, to: &File) -> Result<(), Stop> {
     w.content(&bytes)?;
     w.finish()?.flush()?;
     Ok(())
+}
+
+/// The files of which the directory has copies for `g`.
+fn copies<'a>(dir: &Path, g: &'a Generation) -> Vec<&'a MappedFile> {
+    let mut all: Vec<_> = g.about.mapped.iter().filter(|f| kept::place(dir, f).exists()).collect();
+    all.sort_by_key(|f| kept::name(f));
+    all.dedup_by_key(|f| kept::name(f));
+    all
 }
 
 /// What a directory has beside pages and generations, as far as it belongs to generation `number`.
@@ -171,6 +185,7 @@ pub fn import(i: &args::Import) -> Outcome {
     if done.is_err() {
         // Half of a checkpoint is none.
         made.iter().for_each(|p| drop(fs::remove_file(p)));
+        let _ = fs::remove_dir(dir.join(kept::FOLDER));
         if !existed {
             let _ = fs::remove_dir(dir);
         }
@@ -184,9 +199,15 @@ pub fn import(i: &args::Import) -> Outcome {
 fn unpack(r: &mut Reader<File>, dir: &Path, made: &mut Vec<PathBuf>) -> Result<(), Problem> {
     let mut piece = vec![0; 1 << 20];
     while let Some((name, _)) = r.next_file()? {
+        let is_copy = name.starts_with(kept::FOLDER);
         let path = dir.join(name);
+        if let (true, Some(folder)) = (is_copy, path.parent().filter(|f| !f.exists())) {
+            fs::DirBuilder::new().mode(0o700).create(folder).map_err(Problem::System)?;
+        }
         let mut options = File::options();
-        let mut f = options.write(true).create_new(true).mode(0o600).open(&path).map_err(Problem::System)?;
+        // A program is executed.
+        let mode = if is_copy { 0o700 } else { 0o600 };
+        let mut f = options.write(true).create_new(true).mode(mode).open(&path).map_err(Problem::System)?;
         made.push(path);
         loop {
             match r.content(&mut piece)? {

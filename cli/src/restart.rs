@@ -2,6 +2,7 @@
 
 mod child;
 mod clocks;
+mod contained;
 mod static_loops;
 mod threads;
 
@@ -11,7 +12,7 @@ use nix::sys::personality::{self, Persona};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::stat::Mode;
 use promp_image::on_signal::OnSignal;
-use promp_image::{Directory, Generation, Word, fit};
+use promp_image::{Directory, Generation, Word, fit, kept};
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -167,7 +168,9 @@ fn command(dir: &Path, asked: Option<(u32, bool)>, chosen: Option<u64>) -> Resul
     if let Some(why) = fit::obstacle(&g.about, set.as_deref()) {
         return Err(refused(why));
     }
-    let mut c = process(dir, &g);
+    let moved = kept::moved(dir, &g.about).map_err(refused)?;
+    let start = contained::start(dir, &g.about, &moved).map_err(refused)?;
+    let mut c = process(dir, &g, &start);
     if let Some((n, vouched)) = asked {
         if let Some(why) = threads::refusal(&g.about, n, vouched) {
             return Err(refused(why));
@@ -201,15 +204,16 @@ fn variable(line: &Word) -> Option<(&OsStr, &OsStr)> {
     Some((OsStr::from_bytes(&bytes[..i]), OsStr::from_bytes(&bytes[i + 1..])))
 }
 
-fn process(dir: &Path, g: &Generation) -> Command {
+fn process(dir: &Path, g: &Generation, start: &contained::Start) -> Command {
     let a = &g.about;
-    let mut c = Command::new(&a.program);
+    let mut c = Command::new(&start.program);
     if let Some((name, rest)) = a.arguments.split_first() {
         c.arg0(name.as_os_str()).args(rest.iter().map(Word::as_os_str));
     }
     c.env_clear().envs(a.environment.iter().filter_map(variable));
     c.env("PROMP_CKPT_DIR", std::path::absolute(dir).unwrap_or_else(|_| dir.into()));
     c.env("PROMP_RESTART", g.number.to_string());
+    c.envs(start.environment.iter().map(|(name, value)| (name, value)));
     c.current_dir(&a.directory);
     let (umask, stack) = (a.umask, a.stack_limit);
     // SAFETY: only system calls between fork and exec.

@@ -64,6 +64,7 @@ pub fn command(r: &Run) -> Result<Command, Failure> {
     let plan = r.plan.as_ref().map(|p| std::path::absolute(p).unwrap_or_else(|_| p.clone()));
     set(&mut c, "PROMP_CKPT_PLAN", plan);
     set(&mut c, "PROMP_CKPT_WHERE", r.any_threads.then_some("serial"));
+    set(&mut c, "PROMP_CKPT_SELF_CONTAINED", r.self_contained.then_some("1"));
     set(&mut c, "PROMP_ON_SIGNAL", (!r.on_signal.is_empty()).then(|| r.on_signal.join(";")));
     Ok(c)
 }

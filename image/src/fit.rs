@@ -1,11 +1,12 @@
-//! Does a machine, with its files, fit an image?
+//! Does a machine fit an image? Whether its files do: kept.rs.
 
 use crate::Description;
 
 /// Why a process cannot go on here from the generation that `about` describes; `None` if it can. `threads`: the
 /// OMP_NUM_THREADS of the restart, if it is set.
 pub fn obstacle(about: &Description, threads: Option<&str>) -> Option<String> {
-    if about.promp != env!("CARGO_PKG_VERSION") {
+    // One that has its own promp with it is started by any that can read it.
+    if about.promp != env!("CARGO_PKG_VERSION") && !about.contained {
         return Some(format!(
             "it was written by promp {}, this is {}",
             about.promp,
@@ -38,18 +39,6 @@ pub fn obstacle(about: &Description, threads: Option<&str>) -> Option<String> {
             "this machine's CPUs lack features that the run may use: {}",
             missing.join(" ")
         ));
-    }
-    for f in &about.mapped {
-        match crate::recognise(&f.path) {
-            None => return Some(format!("{} is gone", f.path)),
-            Some(now) => {
-                let same = now.length == f.length
-                    && if f.sum != 0 { now.sum == f.sum } else { now.changed == f.changed };
-                if !same {
-                    return Some(format!("{} has changed since the checkpoint", f.path));
-                }
-            }
-        }
     }
     for f in &about.files {
         if !f.can_be_opened_again() {

@@ -6,6 +6,7 @@
 //! DIR/sent-N    the last 64 MiB that were sent to a pipe, in a ring
 //! DIR/undo-E    what has become of files in era E of the journal; undo-E-N: what they held
 //! DIR/state     counters that outlive the process (faults that have struck; has the program ended by itself?)
+//! DIR/files/    copies of the files that the program has mapped, if checkpoints are self-contained (kept.rs)
 //! DIR/lock      held (flock) by the process that writes
 //! ```
 //!
@@ -15,6 +16,8 @@
 
 pub mod ended;
 pub mod fit;
+pub mod kept;
+pub mod layout;
 pub mod on_signal;
 pub mod plan;
 pub mod state;
@@ -435,6 +438,19 @@ pub struct Description {
     /// Memory that was left out because it was dead: [start, end), in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dead: Vec<(usize, usize)>,
+    /// Has the directory copies of the files that are mapped?
+    #[serde(default)]
+    pub contained: bool,
+    /// The program's file as it is mapped, if that is not `program` any more: a copy.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub executable: String,
+    /// The libraries that the loader had loaded before the program began, in that order, as they are
+    /// mapped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub libraries: Vec<String>,
+    /// The loader's file, as it is mapped.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub loader: String,
 }
 
 /// A routine of OpenMP's that tells the number of threads, or sets it.

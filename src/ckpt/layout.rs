@@ -8,6 +8,7 @@
 //! addresses. The environment is that of the process before it is replaced; the program never sees it.
 
 use super::image::Map;
+use super::image::layout::VARIABLE;
 use super::memory;
 use super::restart::execute;
 use crate::sys;
@@ -16,8 +17,6 @@ use crate::sys::maps;
 use crate::sys::objects::{self, Object};
 use std::ffi::CString;
 
-/// Set by [`settle`] in what it executes: how often it has, the spacer's descriptor (-1: none), its pages, its place in the list.
-const VARIABLE: &str = "PROMP_RESTART_LAYOUT";
 /// How often the program is executed again. The second time is for the spacer; a longer list may take a page of the loader's own memory.
 const TRIES: u32 = 4;
 

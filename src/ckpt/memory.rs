@@ -24,14 +24,18 @@ pub fn vdso() -> usize {
     unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) as usize }
 }
 
-/// In a new process: files of `maps` that it has mapped are the same as then, whatever number they have now: they may have been copied or
-/// installed anew since. Otherwise [`reshape`] would map the code that runs anew.
+/// In a new process: files of `maps` that it has mapped are the same as then, whatever number they have now: they
+/// may have been copied or installed anew since. Otherwise [`reshape`] would map the code that runs anew. The
+/// number of a file that is not mapped may be another one's now.
 pub fn number_anew(maps: &mut [Map]) {
     let have = mappings();
     for m in maps.iter_mut().filter(|m| m.inode != 0 && !m.is_semaphore()) {
-        if let Some(h) = have.iter().find(|h| h.inode != 0 && h.path == m.path) {
-            m.dev.clone_from(&h.dev);
-            m.inode = h.inode;
+        match have.iter().find(|h| h.inode != 0 && h.path == m.path) {
+            Some(h) => {
+                m.dev.clone_from(&h.dev);
+                m.inode = h.inode;
+            }
+            None => m.inode = u64::MAX,
         }
     }
 }

@@ -6,17 +6,17 @@
 //! host takes the saved context up.
 
 use super::files::{self, Inherited};
-use super::keeper::Keeper;
+use super::keeper::{Keeper, contained};
 use super::seats::Seat;
 use super::store::Store;
-use super::{Settings, Start, attributes, image, keep, layout, masks, memory, requests, streams};
+use super::{Settings, Start, attributes, image, keep, layout, masks, memory, requests, settings, streams};
 use crate::say;
 use crate::sys;
 use crate::sys::lock::Locked;
 use crate::sys::objects::{self, Object};
 use crate::sys::{host, keep as region, maps, signals, syscall};
 use core::sync::atomic::Ordering::*;
-use promp_image::{Directory, Generation, fit};
+use promp_image::{Directory, Generation, fit, kept};
 use std::ffi::{CStr, CString};
 use std::path::Path;
 
@@ -101,6 +101,9 @@ pub fn prepare() {
     if env::get(VARIABLE).is_some() {
         restart();
     }
+    if env::is_set(settings::CONTAINED_NAME) {
+        contained::begin();
+    }
     masks::begin();
 }
 
@@ -156,6 +159,8 @@ pub fn work(settings: &Settings, first: &'static Seat, libraries: &[Object]) -> 
         }
     };
     let mut g = read().unwrap_or_else(|why| refuse(&why));
+    let moved = kept::moved(&settings.dir, &g.about).unwrap_or_else(|why| refuse(&why));
+    g.about.take_from(&moved);
     if memory::vdso() != g.about.vdso {
         if randomised() {
             refuse(RANDOMISED);
@@ -163,7 +168,8 @@ pub fn work(settings: &Settings, first: &'static Seat, libraries: &[Object]) -> 
         refuse("the kernel's vDSO lies at another address: the kernel has changed, or randomises addresses");
     }
     let read_since = crate::sys::env::is_set(READ);
-    let mut said = streams::fit(&g.about.files, read_since).unwrap_or_else(|why| refuse(&why));
+    let mut said: Vec<String> = moved.iter().map(|m| format!("{} is taken from its copy", m.from)).collect();
+    said.extend(streams::fit(&g.about.files, read_since).unwrap_or_else(|why| refuse(&why)));
     layout::settle(&g.about.maps, libraries).unwrap_or_else(|why| refuse(&why));
     memory::number_anew(&mut g.about.maps);
     let command = region::leak((g.about.program.clone(), g.about.arguments.clone()));

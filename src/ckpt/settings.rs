@@ -11,6 +11,10 @@ use image::plan::Plan;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+/// The variable that asks for self-contained checkpoints.
+pub const CONTAINED: &str = "PROMP_CKPT_SELF_CONTAINED";
+/// The same.
+pub const CONTAINED_NAME: &core::ffi::CStr = c"PROMP_CKPT_SELF_CONTAINED";
 /// So many generations can be kept.
 const MOST_KEPT: usize = 1000;
 
@@ -42,6 +46,8 @@ pub struct Settings {
     pub plan: Option<Arc<Plan>>,
     /// PROMP_CKPT_WHERE=serial: are they taken in serial code, if the program comes there in time?
     pub in_serial: bool,
+    /// PROMP_CKPT_SELF_CONTAINED: are copies of all files that are mapped kept with the checkpoints?
+    pub contained: bool,
     /// PROMP_ON_SIGNAL.
     pub on_signal: OnSignal,
     /// PROMP_VERBOSE.
@@ -111,6 +117,7 @@ impl Settings {
         let live = choice("PROMP_CKPT_LIVE", &["on", "off"]) == 0;
         let poison = choice("PROMP_CKPT_POISON", &["0", "1"]) == 1;
         let in_serial = choice("PROMP_CKPT_WHERE", &["anywhere", "serial"]) == 1;
+        let contained = choice(CONTAINED, &["0", "1"]) == 1;
         let keep = match from.get("PROMP_CKPT_KEEP").map(|v| (v.trim().parse().ok(), v)) {
             None => 1,
             Some((Some(n @ 1..=MOST_KEPT), _)) => n,
@@ -155,6 +162,7 @@ impl Settings {
             live,
             poison,
             in_serial,
+            contained,
             files,
             on_signal,
             verbose,
@@ -230,6 +238,7 @@ mod tests {
             ("PROMP_CKPT_LIVE", "yes"),
             ("PROMP_CKPT_POISON", "on"),
             ("PROMP_CKPT_WHERE", "here"),
+            ("PROMP_CKPT_SELF_CONTAINED", "yes"),
             ("PROMP_CKPT_FILES", "many"),
             ("PROMP_CKPT_KEEP", "0"),
             ("PROMP_CKPT_KEEP", "-1"),

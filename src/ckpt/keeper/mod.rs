@@ -8,6 +8,7 @@
 //! afterwards belongs to the next checkpoint. Writing to disk comes after.
 
 mod ahead;
+pub mod contained;
 mod copy;
 mod dead;
 mod freeze;
@@ -34,6 +35,7 @@ use crate::say;
 use crate::sys;
 use crate::sys::door::Door;
 use crate::sys::{allowed, futex, signals, syscall, time, watch};
+use contained::Known;
 pub use copy::Held;
 use core::sync::atomic::Ordering::*;
 pub use running::Copying;
@@ -112,7 +114,7 @@ pub struct Keeper {
     /// [`super::process::children_ended`] at the last checkpoint.
     children_ended: u64,
     taken: &'static super::TakenList,
-    mapped: Vec<image::MappedFile>,
+    mapped: Vec<Known>,
     cpu: Vec<String>,
     /// How often one was put off because of signals that threads were about to take.
     unsettled: u32,

@@ -332,6 +332,7 @@ impl Keeper {
         let contexts = self.last.contexts.clone();
         self.unknown = true;
         self.put_memory_back()?;
+        memory::number_anew(&mut self.last.maps);
         self.put_the_rest_back(true)?;
         if let Some(n) = threads {
             let initial = contexts.iter().find(|c| c.initial).map(|c| c.thread);

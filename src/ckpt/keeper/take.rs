@@ -274,6 +274,10 @@ impl Keeper {
             cpu: self.cpu.clone(),
             maps: maps.to_vec(),
             mapped: Vec::new(),
+            contained: false,
+            executable: String::new(),
+            libraries: Vec::new(),
+            loader: String::new(),
             contexts,
             files,
             era: k.journal.era.load(Relaxed),
@@ -310,7 +314,7 @@ impl Keeper {
     ) -> Result<Committed, String> {
         let k = keep::get();
         self.write(&mut held)?;
-        about.mapped = self.recognise(&about.maps);
+        self.recognise(&mut about);
         let entries = held.index(&self.store.index);
         if let Some(w) = entries.windows(2).find(|w| w[0].page == w[1].page) {
             return Err(format!("the kernel has told of the page at {:x} twice", w[0].page as usize * PAGE));
@@ -340,20 +344,5 @@ impl Keeper {
             interval_ns: self.settings.interval_ns,
         });
         Ok(committed)
-    }
-
-    fn recognise(&mut self, maps: &[Map]) -> Vec<image::MappedFile> {
-        let mut out: Vec<image::MappedFile> = Vec::new();
-        for m in maps.iter().filter(|m| m.inode != 0 && !m.is_semaphore()) {
-            if out.iter().any(|f| f.path == m.path) {
-                continue;
-            }
-            let known = self.mapped.iter().find(|f| f.path == m.path).cloned();
-            if let Some(f) = known.or_else(|| image::recognise(&m.path)) {
-                out.push(f);
-            }
-        }
-        self.mapped.clone_from(&out);
-        out
     }
 }
