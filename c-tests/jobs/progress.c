@@ -97,10 +97,44 @@ static void nested(void) {
 #pragma omp taskwait
 }
 
+enum { AT_ONCE = 4 };
+/* Returns when so many are here; the last one to come counts. */
+static void meet(atomic_int *here) {
+    if (atomic_fetch_add(here, 1) + 1 == AT_ONCE)
+        atomic_fetch_add(&waited, 1);
+    while (atomic_load(here) < AT_ONCE)
+        usleep(10);
+}
+/* Tasks that wait for each other, while their creator does; the other threads have gone to sleep before. */
+static void together(void) {
+    atomic_int here = 0;
+    usleep(1000);
+    for (int i = 0; i < AT_ONCE; i++)
+#pragma omp task shared(here)
+        meet(&here);
+    while (atomic_load(&here) < AT_ONCE)
+        usleep(10);
+#pragma omp taskwait
+}
+/* The same, where the end of one task makes them ready. */
+static void released(void) {
+    atomic_int here = 0;
+    int x;
+#pragma omp task depend(out : x)
+    usleep(1000);
+    for (int i = 0; i < AT_ONCE; i++)
+#pragma omp task depend(in : x) shared(here)
+        meet(&here);
+    while (atomic_load(&here) < AT_ONCE)
+        usleep(10);
+#pragma omp taskwait
+}
+
 int main(int argc, char **argv) {
     static const struct { const char *name; void (*f)(void); int threads; } kinds[] = {
         {"flag", flag, 2}, {"condition", condition, 2}, {"semaphore", semaphore, 2},
         {"pipe", through_a_pipe, 2}, {"sibling", sibling, 2}, {"nested", nested, 2},
+        {"together", together, AT_ONCE + 2}, {"released", released, AT_ONCE + 2},
     };
     int rounds = atoi(argv[2]), before = atoi(argv[3]);
     for (unsigned k = 0; k < sizeof kinds / sizeof *kinds; k++) {

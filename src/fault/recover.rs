@@ -108,6 +108,7 @@ pub unsafe extern "C" fn main(arg: usize) -> ! {
     thr.host.store(tid, Relaxed);
     ckpt::transition_ends(thr, tid);
     thr.member().tfd.store(tfd::REHOSTED, Release);
+    thr.member().tasks.looks_no_more();
     // Signals stay blocked until the host stands on the thread's own stack.
     let mask = order.identity.sigmask;
     // SAFETY: the failed host has gone; this host has the logical thread's identity and runs on a stack of its own; frames

@@ -69,7 +69,7 @@ impl Count {
         self.shared.fetch_sub(1, AcqRel) == 1
     }
 
-    /// Owner: are all children done?
+    /// Owner: are all children done? Another thread than the owner may ask, behind a fence: see pool.rs.
     #[inline]
     pub fn none(&self) -> bool {
         self.shared.load(Acquire).wrapping_add(self.own_part()) as u32 == 0

@@ -43,6 +43,11 @@ impl Group {
         !own
     }
 
+    /// Are all its tasks done? Asked by the thread that waits for them, and by others behind a fence.
+    pub fn is_over(&self) -> bool {
+        self.count.none()
+    }
+
     fn is_of(&self, thr: &Thread) -> bool {
         self.owner.get().is_some_and(|o| core::ptr::eq(o, thr))
     }
@@ -94,7 +99,7 @@ pub fn end(thr: &'static Thread) {
     let task = thr.task();
     let Some(g) = task.group.get() else { return };
     thr.tell(Event::TaskSyncArrive { sync: Sync::Taskgroup });
-    TaskPool::wait_below(thr, Pause::Taskgroup, || g.count.none());
+    TaskPool::wait_below(thr, Pause::Taskgroup, || g.is_over());
     thr.tell(Event::TaskSyncLeave { sync: Sync::Taskgroup });
     task.group.set(g.outer.get());
     if task.children.all_gone() && g.outer.get().is_none() {

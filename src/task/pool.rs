@@ -9,6 +9,7 @@
 
 use super::depend::{Children, Dep};
 use super::deque::Deque;
+use super::group::Group;
 use super::list::List;
 use super::pace::{Looks, Pace};
 use super::run::{self, run_body};
@@ -16,13 +17,14 @@ use super::{Task, detach};
 use crate::observe::event::{Event, Pause, Sync};
 use crate::sys::lock::Locked;
 use crate::sys::own::Own;
-use crate::sys::sync::spin_hint;
+use crate::sys::sync::{full_fence, spin_hint};
 use crate::sys::time;
 use crate::team::event::{Patience, Waiters};
 use crate::team::team::Team;
 use crate::team::thread::Thread;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
+use crossbeam_utils::CachePadded;
 
 /// Most tasks in a thread's deque.
 const PLACES: usize = 256;
@@ -55,6 +57,8 @@ pub struct MemberTasks {
     victim: Own<u32>,
     /// How its thefts pay.
     pace: Pace,
+    /// Is the thread awake, and looking for any task of the team's? See team/event.rs.
+    looks: CachePadded<AtomicBool>,
     /// Deferred tasks created in this region (release: before the task can be taken).
     made: AtomicU64,
     /// Tasks done (release: what they did).
@@ -77,6 +81,7 @@ impl Default for MemberTasks {
             floor: Own::default(),
             victim: Own::default(),
             pace: Pace::default(),
+            looks: CachePadded::default(),
             made: AtomicU64::default(),
             ended: AtomicU64::default(),
         }
@@ -94,6 +99,11 @@ impl MemberTasks {
         self.made.store(0, Relaxed);
         self.ended.store(0, Relaxed);
         self.floor.set(self.deque.floor());
+    }
+
+    /// The member's host has failed, whatever it was looking for.
+    pub fn looks_no_more(&self) {
+        self.looks.store(false, Relaxed);
     }
 
     /// What the thread pushes from here on is the current task's; where that began before.
@@ -177,7 +187,7 @@ impl TaskPool {
         mine.deque.holds(enough) || u64::from(self.listed.load(Relaxed)) >= 2 * enough
     }
 
-    /// Adds a deferred task of the caller's current task.
+    /// Adds a deferred task of the caller's current task; then call [`TaskPool::call_helper`].
     #[inline]
     pub fn add(&self, thr: &'static Thread, t: &'static Task) {
         self.count_new(thr, t);
@@ -186,20 +196,51 @@ impl TaskPool {
         }
     }
 
-    /// Adds one with dependences, a child of the current task, among whose `children` they are.
+    /// A task of the team's has become ready: a helper that sleeps is woken, unless one looks for tasks.
+    #[inline]
+    pub fn call_helper(team: &'static Team) {
+        team.event.notify_task(|| Self::is_looked_for(team));
+    }
+
+    /// Does a member look for tasks? Of a large team some are asked: one member more is woken at worst.
+    #[cold]
+    fn is_looked_for(team: &'static Team) -> bool {
+        const SOME: usize = 64;
+        team.members().iter().take(SOME).any(|m| m.tasks.looks.load(Relaxed))
+    }
+
+    /// `thr`, which has looked for tasks, has found one, and passed a full fence since it has ceased to look:
+    /// the next one is called if there are more.
+    #[inline]
+    fn pass_on(&'static self, thr: &'static Thread, scope: Scope) {
+        if matches!(scope, Scope::Any(_)) && thr.team().event.has_sleepers() {
+            self.pass_on_to_sleepers(thr, scope);
+        }
+    }
+
+    #[cold]
+    fn pass_on_to_sleepers(&'static self, thr: &'static Thread, scope: Scope) {
+        if self.is_any_ready(thr, scope) {
+            // As if it had created it.
+            Self::call_helper(thr.team());
+        }
+    }
+
+    /// Adds one with dependences, a child of the current task, among whose `children` they are. If it is
+    /// ready, call [`TaskPool::call_helper`] then; else whoever meets the last dependence sees to it.
     pub fn add_dependent<const TELL: bool>(
         &self,
         thr: &'static Thread,
         t: &'static Task,
         children: &Children,
         deps: &[Dep],
-    ) {
+    ) -> bool {
         self.count_new(thr, t);
         let ready = children.register::<TELL>(thr, t, deps, true);
-        // Else whoever meets the last one sees to it.
         if ready && (t.priority.get() > 0 || !thr.member().tasks.deque.push(word(t))) {
             self.list.with(|list| self.push(list, t));
         }
+        ready
     }
 
     fn count_new(&self, thr: &'static Thread, t: &'static Task) {
@@ -225,6 +266,8 @@ impl TaskPool {
         if self.listed.load(Relaxed) != 0
             && let Some(t) = self.take_listed(scope)
         {
+            full_fence();
+            self.pass_on(thr, scope);
             return Some(t);
         }
         mine.deque.pop(mine.floor.get()).map(task)
@@ -252,6 +295,7 @@ impl TaskPool {
             let victim = &team.member(v).tasks;
             if let Some(t) = victim.deque.steal(|t| scope.allows(task(t))) {
                 me.tasks.victim.set(v);
+                self.pass_on(thr, scope);
                 return Some(task(t));
             }
         }
@@ -297,6 +341,15 @@ impl TaskPool {
         if !self.used.load(Relaxed) {
             return false;
         }
+        if thr.member().tasks.pace.pauses() {
+            spin_hint();
+            return true;
+        }
+        self.is_any_ready(thr, scope)
+    }
+
+    /// Is there a task in `scope` in the list, or in another's deque?
+    fn is_any_ready(&'static self, thr: &'static Thread, scope: Scope) -> bool {
         let listed = || match scope {
             Scope::Any(_) => true,
             Scope::Below(_) => self.list.with(|l| l.find(scope).is_some()),
@@ -305,10 +358,6 @@ impl TaskPool {
             return true;
         }
         let me = thr.member();
-        if me.tasks.pace.pauses() {
-            spin_hint();
-            return true;
-        }
         let others = thr.team().members().iter().filter(|m| !core::ptr::eq(*m, me));
         others.into_iter().any(|m| m.tasks.deque.offers(|t| scope.allows(task(t))))
     }
@@ -325,7 +374,10 @@ impl TaskPool {
     ) {
         let team = thr.team();
         let mut looks = Looks::of(thr.num(), if patience.crowded { 1 } else { team.size() });
+        let mark = &thr.member().tasks.looks;
+        mark.store(matches!(scope, Scope::Any(_)), Relaxed);
         let awake = patience.stay(|| done() || (looks.due() && self.has_ready(thr, scope)));
+        mark.store(false, Relaxed);
         if !awake {
             team.event.wait_as(kind, patience.after(false), || done() || self.has_ready(thr, scope));
         }
@@ -393,10 +445,9 @@ impl TaskPool {
         let team = t.team.get().expect("a deferred task has a team");
         let parent = t.parent_task();
         let mut wake = t.node.is_active() && self.let_dependents_go(t, parent, next);
-        if let Some(g) = t.group.get() {
-            wake |= g.task_done(thr);
-        }
-        wake |= run::end(thr, t, parent, true);
+        let group = t.group.get();
+        let in_group = group.is_some_and(|g| g.task_done(thr));
+        let by_other = run::end(thr, t, parent, true);
         if core::ptr::eq(thr.team(), team) {
             MemberTasks::count(&thr.member().tasks.ended);
         } else {
@@ -405,11 +456,27 @@ impl TaskPool {
         }
         if wake {
             team.event.notify();
+        } else if in_group || by_other {
+            Self::wake_if_last(team, group, parent);
+        }
+    }
+
+    /// A task in `group`, a child of `parent`, is done: who waits for the last one may go on.
+    ///
+    /// Who waits has counted its own before it sleeps, behind a fence: so either it sees that this one is
+    /// done, or it is seen here that it was the last. (Nobody waits any more if the memory of the two has a
+    /// new use.) Who waits for the end of all tasks is told by whoever has executed the last ones:
+    /// [`Team::wait_at_end`].
+    #[inline(never)]
+    fn wake_if_last(team: &'static Team, group: Option<&'static Group>, parent: &'static Task) {
+        full_fence();
+        if team.event.has_sleepers() && (parent.children.none() || group.is_some_and(Group::is_over)) {
+            team.event.wake_sleepers();
         }
     }
 
     /// Task `t`, which has dependences, is done. The first task that becomes ready by that is `next`,
-    /// others go to the list. True if there are others, or if who waits may go on.
+    /// others go to the list. True if who waits may go on.
     #[cold]
     fn let_dependents_go(&self, t: &'static Task, parent: &Task, next: &mut Option<&'static Task>) -> bool {
         let Some(children) = parent.depends.get() else { return false };
@@ -424,14 +491,14 @@ impl TaskPool {
                 others = Some(d);
             }
         });
-        if others.is_some() {
-            wake = true;
+        if let Some(team) = others.and_then(|d| d.team.get()) {
             self.list.with(|list| {
                 while let Some(d) = others {
                     others = d.links.get().0;
                     self.push(list, d);
                 }
             });
+            Self::call_helper(team);
         }
         wake
     }

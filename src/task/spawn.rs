@@ -110,7 +110,7 @@ fn spawn_or_tell<const TELL: bool>(thr: &'static Thread, s: &Spec) -> Option<&'s
     }
     prepare(thr, t, s);
     team.tasks.add(thr, t);
-    team.event.notify();
+    TaskPool::call_helper(team);
     None
 }
 
@@ -171,12 +171,15 @@ fn spawn_special<const TELL: bool>(thr: &'static Thread, s: &Spec) -> Option<&'s
         return Some(t);
     }
     prepare(thr, t, s);
-    if deps.is_empty() {
+    let ready = if deps.is_empty() {
         team.tasks.add(thr, t);
+        true
     } else {
-        team.tasks.add_dependent::<TELL>(thr, t, Children::of(parent), &deps);
+        team.tasks.add_dependent::<TELL>(thr, t, Children::of(parent), &deps)
+    };
+    if ready {
+        TaskPool::call_helper(team);
     }
-    team.event.notify();
     None
 }
 
@@ -321,13 +324,15 @@ pub fn empty(thr: &'static Thread, deps: &[Dep]) {
     t.call.set((0, 0));
     let form = TaskForm { dependences: deps.len() as u32, ..TaskForm::default() };
     thr.tell(Event::TaskCreate { task: &t.words, form });
-    if thr.light.get() == 0 {
+    let ready = if thr.light.get() == 0 {
         thr.tell(Event::TaskDepends { task: &t.words, on: deps });
-        team.tasks.add_dependent::<true>(thr, t, Children::of(parent), deps);
+        team.tasks.add_dependent::<true>(thr, t, Children::of(parent), deps)
     } else {
-        team.tasks.add_dependent::<false>(thr, t, Children::of(parent), deps);
+        team.tasks.add_dependent::<false>(thr, t, Children::of(parent), deps)
+    };
+    if ready {
+        TaskPool::call_helper(team);
     }
-    team.event.notify();
 }
 
 /// `omp_fulfill_event`.

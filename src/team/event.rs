@@ -7,9 +7,16 @@
 //! of the two fences comes first, so either the waiter sees the condition or the notifier sees the sleeper
 //! and changes `seq`, which makes the sleep return.
 //!
-//! Waiters are of three kinds ([`Waiters`]), each with a `seq` of its own and a part of `sleepers`. Who
-//! knows whom a change concerns wakes only those: in a team of thousands every member that comes to the end
-//! of a loop or region would wake all that have come before it, to no end. Models:
+//! Waiters are of four kinds ([`Waiters`]), each with a `seq` of its own. Who knows whom a change concerns
+//! wakes only those: in a team of thousands every member that comes to the end of a loop or region would
+//! wake all that have come before it, to no end. `sleepers` has three parts: helpers inside the region
+//! count as such that wait inside, and once more in `asleep`, which says which words are slept on.
+//!
+//! **A task that is ready** concerns one helper ([`Event::notify_task`]): none if another one is awake and
+//! looks for tasks, as its member's mark says (task/pool.rs); else one is woken. Whoever finds a task takes
+//! its mark away, passes a fence and wakes the next one if there are more tasks ([`Event::call_helper`]).
+//! So no ready task is left while all helpers sleep: either the creator, behind its fence, sees the mark
+//! taken away, or the helper that has taken it away, behind its own, sees the task. Models:
 //! tests/loom/src/models.rs.
 
 use super::aside::step_aside;
@@ -72,16 +79,22 @@ pub enum Waiters {
     Staying = 1,
     /// Workers at the end of the region: for tasks, for the next region.
     Resting = 2,
+    /// Those inside the region who execute any task meanwhile. Who wakes all inside wakes them, too.
+    Helping = 3,
 }
 
-/// Bits of [`Event::sleepers`] for each kind: two million threads.
+/// Bits of [`Event::sleepers`] for each part: two million threads.
 const BITS: u32 = 21;
-const KINDS: [Waiters; 3] = [Waiters::Inside, Waiters::Staying, Waiters::Resting];
+const KINDS: [Waiters; 4] = [Waiters::Inside, Waiters::Staying, Waiters::Resting, Waiters::Helping];
 
 impl Waiters {
     /// One sleeper of this kind.
     const fn one(self) -> u64 {
-        1 << (BITS * self as u32)
+        let part = match self {
+            Self::Helping => Self::Inside,
+            other => other,
+        };
+        1 << (BITS * part as u32)
     }
 
     /// Where sleepers of this kind are counted.
@@ -95,6 +108,8 @@ impl Waiters {
 pub struct Event {
     sleepers: AtomicU64,
     seq: [AtomicU32; KINDS.len()],
+    /// Sleepers by kind.
+    asleep: [AtomicU32; KINDS.len()],
     waker: Waker,
 }
 
@@ -113,9 +128,10 @@ impl Event {
         if patience.stay(&mut ready) {
             return;
         }
-        let word = &self.seq[kind as usize];
+        let (word, asleep) = (&self.seq[kind as usize], &self.asleep[kind as usize]);
         while !ready() {
             let seen = word.load(Relaxed);
+            asleep.fetch_add(1, Relaxed);
             self.sleepers.fetch_add(kind.one(), Relaxed);
             full_fence();
             if !ready() {
@@ -123,6 +139,7 @@ impl Event {
                 self.waker.leave_cpu_to(patience);
             }
             self.sleepers.fetch_sub(kind.one(), Relaxed);
+            asleep.fetch_sub(1, Relaxed);
         }
     }
 
@@ -160,14 +177,58 @@ impl Event {
         }
     }
 
+    /// A task has become ready. `looked_for`: does a helper look for tasks? Asked where some sleep.
+    #[inline]
+    pub fn notify_task(&self, looked_for: impl FnOnce() -> bool) {
+        full_fence();
+        if self.has_sleepers() {
+            self.wake_for_task(looked_for);
+        }
+    }
+
+    /// Does anybody sleep? (Behind the caller's own fence.)
+    #[inline]
+    pub fn has_sleepers(&self) -> bool {
+        self.sleepers.load(Relaxed) != 0
+    }
+
+    #[cold]
+    fn wake_for_task(&self, looked_for: impl FnOnce() -> bool) {
+        // Those who wait in a task may execute this one only if it is below that.
+        if self.sleeps(Waiters::Inside) {
+            self.waker.is_here();
+            self.wake_kind(Waiters::Inside, u32::MAX);
+        }
+        if !looked_for() {
+            self.call_helper();
+        }
+    }
+
+    /// Wakes one that helps, or rests.
+    #[cold]
+    pub fn call_helper(&self) {
+        if let Some(kind) = [Waiters::Helping, Waiters::Resting].into_iter().find(|k| self.sleeps(*k)) {
+            self.waker.is_here();
+            self.wake_kind(kind, 1);
+        }
+    }
+
+    fn sleeps(&self, kind: Waiters) -> bool {
+        self.asleep[kind as usize].load(Relaxed) != 0
+    }
+
+    fn wake_kind(&self, kind: Waiters, most: u32) {
+        let word = &self.seq[kind as usize];
+        word.fetch_add(1, Release);
+        futex::wake(word, most);
+    }
+
     #[cold]
     fn wake(&self, sleepers: u64) {
         self.waker.is_here();
         for kind in KINDS {
-            if sleepers & kind.mask() != 0 {
-                let word = &self.seq[kind as usize];
-                word.fetch_add(1, Release);
-                futex::wake(word, u32::MAX);
+            if sleepers & kind.mask() != 0 && self.sleeps(kind) {
+                self.wake_kind(kind, u32::MAX);
             }
         }
     }

@@ -99,7 +99,7 @@ impl Team {
         let awake = patience.stay(|| met() || stop() || self.tasks.has_been_used());
         self.event.notify_only(Waiters::Inside);
         if !met() {
-            self.wait_at_end(thr, Waiters::Inside, patience.after(awake), || met() || stop());
+            self.wait_at_end(thr, Waiters::Helping, patience.after(awake), || met() || stop());
         }
         if !met() {
             return Some(false);
@@ -128,7 +128,7 @@ impl Team {
                 || self.tasks.has_been_used()
         });
         if !(awake && !a.last && self.barrier.passed(a)) {
-            self.wait_at_end(thr, Waiters::Inside, patience.after(awake), over);
+            self.wait_at_end(thr, Waiters::Helping, patience.after(awake), over);
         }
         if stop() && !self.barrier.passed_by_all(a) {
             return false;

@@ -216,7 +216,9 @@ fn finish_or_tell<const TELL: bool>(thr: &'static Thread) {
     let patience = team.patience.get();
     let awake = patience.stay(|| all_done() || team.tasks.has_been_used());
     if !awake || team.tasks.has_been_used() {
-        team.wait_at_end(thr, Waiters::Inside, patience.after(awake), || all_done() && team.tasks.idle(team));
+        team.wait_at_end(thr, Waiters::Helping, patience.after(awake), || {
+            all_done() && team.tasks.idle(team)
+        });
     }
     if TELL {
         tell_end(thr, team);

@@ -25,22 +25,33 @@ mod sys {
     /// sleeper for ever, which loom reports as a deadlock.
     pub mod futex {
         use super::sync::{AtomicU32, Ordering::SeqCst};
-        use loom::sync::{Condvar, Mutex};
+        use loom::sync::Mutex;
+        use loom::thread::{self, Thread};
 
         loom::lazy_static! {
-            static ref KERNEL: (Mutex<()>, Condvar) = (Mutex::new(()), Condvar::new());
+            /// Who sleeps on which word, in the order in which they have come.
+            static ref SLEEPERS: Mutex<Vec<(usize, Thread)>> = Mutex::new(Vec::new());
+        }
+
+        fn address(word: &AtomicU32) -> usize {
+            core::ptr::from_ref(word).addr()
         }
 
         pub fn wait(word: &AtomicU32, expected: u32) {
-            let guard = KERNEL.0.lock().unwrap();
+            let mut sleepers = SLEEPERS.lock().unwrap();
             if word.load(SeqCst) == expected {
-                drop(KERNEL.1.wait(guard).unwrap());
+                sleepers.push((address(word), thread::current()));
+                drop(sleepers);
+                thread::park();
             }
         }
 
-        pub fn wake(_word: &AtomicU32, _n: u32) {
-            let _guard = KERNEL.0.lock().unwrap();
-            KERNEL.1.notify_all();
+        pub fn wake(word: &AtomicU32, n: u32) {
+            let mut sleepers = SLEEPERS.lock().unwrap();
+            for _ in 0..n {
+                let Some(i) = sleepers.iter().position(|s| s.0 == address(word)) else { break };
+                sleepers.remove(i).1.unpark();
+            }
         }
     }
 

@@ -275,6 +275,104 @@ fn event_leaves_other_kinds_asleep() {
     });
 }
 
+/// Two tasks, each of which waits until both have begun, and two helpers that look, and sleep if there is
+/// none: both tasks begin. A helper is woken only if no other one looks. With `passes_on` who has found a
+/// task calls the next helper if there are more.
+fn two_tasks(passes_on: bool) {
+    struct Shared {
+        ready: AtomicU32,
+        begun: AtomicU32,
+        looks: [AtomicU32; 2],
+        helpers: Event,
+        other: Event,
+    }
+    fn looked_for(s: &Shared) -> bool {
+        s.looks.iter().any(|l| l.load(Relaxed) == 1)
+    }
+    fn help(s: &Shared, me: usize, passes_on: bool) {
+        let ready = || s.ready.load(Acquire) != 0;
+        loop {
+            s.looks[me].store(1, Relaxed);
+            let awake = ready();
+            s.looks[me].store(0, Relaxed);
+            if !awake {
+                s.helpers.wait_as(Waiters::Helping, Patience::default(), ready);
+            }
+            full_fence(); // as in `Deque::steal`
+            if s.ready.fetch_update(SeqCst, SeqCst, |n| n.checked_sub(1)).is_ok() {
+                break;
+            }
+        }
+        if passes_on && s.helpers.has_sleepers() && ready() {
+            s.helpers.notify_task(|| looked_for(s));
+        }
+        s.begun.fetch_add(1, AcqRel);
+        s.other.notify();
+        s.other.wait(Patience::default(), || s.begun.load(Acquire) == 2);
+    }
+    check(2, move || {
+        // For ever: who sleeps when there is a deadlock cannot give its reference back.
+        let s: &'static Shared = Box::leak(Box::new(Shared {
+            ready: AtomicU32::new(0),
+            begun: AtomicU32::new(0),
+            looks: [AtomicU32::new(0), AtomicU32::new(0)],
+            helpers: Event::default(),
+            other: Event::default(),
+        }));
+        let helpers: Vec<_> = (0..2).map(|me| thread::spawn(move || help(s, me, passes_on))).collect();
+        for _ in 0..2 {
+            s.ready.fetch_add(1, Release);
+            s.helpers.notify_task(|| looked_for(s));
+        }
+        helpers.into_iter().for_each(|h| h.join().unwrap());
+    });
+}
+
+#[test]
+fn no_ready_task_is_left_while_helpers_sleep() {
+    two_tasks(true);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn one_would_be_if_helpers_did_not_pass_it_on() {
+    two_tasks(false);
+}
+
+/// A parent that executes one of its two children itself and sleeps until the other one is done, which wakes
+/// it only if it was the last as far as that can be seen.
+fn last_child(fences: bool) {
+    check(4, move || {
+        let s = Arc::new((Count::default(), Event::default()));
+        s.0.add();
+        s.0.add();
+        let t = s.clone();
+        let other = thread::spawn(move || {
+            t.0.child_done(false);
+            if fences {
+                full_fence();
+            }
+            if t.0.none() {
+                t.1.wake_sleepers();
+            }
+        });
+        s.0.child_done(true);
+        s.1.wait(Patience::default(), || s.0.none());
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn the_last_child_wakes_who_waits() {
+    last_child(true);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn it_would_not_without_the_fence() {
+    last_child(false);
+}
+
 /// A worker that goes to sleep at the end of a region while the primary thread ends it without a fence,
 /// and starts the next one.
 fn next_region(looks_again: bool) {
