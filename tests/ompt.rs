@@ -570,6 +570,13 @@ fn devices() {
             r.count(|c| c.name == name && c.end && kind.is_none_or(|k| c.n("type") == k))
         };
         let ops = [1, 2, 3, 4].map(|k| n("target_data_op_emi", Some(k)));
+        // tofrom, to, to, delete of one array.
+        let maps = r.calls.iter().filter(|c| c.name == "target_map_emi");
+        let maps: Vec<_> =
+            maps.map(|c| (c.n("flags"), c.n("bytes"), c.n("moved"), c.n("target") > 0)).collect();
+        let flags: &[u64] = if setting == "none" { &[] } else { &[3, 1, 1, 16] };
+        assert!(maps.iter().all(|m| (m.1, m.2, m.3) == (8000, 1, true)), "{maps:?}");
+        assert_eq!(maps.iter().map(|m| m.0).collect::<Vec<_>>(), flags, "{setting}");
         let ended = r.count(|c| c.name == "device_finalize");
         if setting == "none" {
             assert_eq!((ops, n("target_submit_emi", None), ended), ([0; 4], 0, 0));

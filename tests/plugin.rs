@@ -63,6 +63,27 @@ fn programs_run_on_the_device_as_under_libgomp() {
     }
 }
 
+/// An OMPT tool is told of the image that is loaded, and of what is mapped.
+#[test]
+fn a_tool_is_told_of_images() {
+    let exe = with_image("device/counts.c", &[]);
+    let tool = build("ompt/recorder.c", &["-shared", "-fPIC"]);
+    let log = out_dir().join(format!("plugin-ompt-{}", std::process::id()));
+    let (tool, file) = (tool.to_str().expect("UTF-8"), log.to_str().expect("UTF-8"));
+    let r = under_promp(&exe, &["device"], &[("OMP_TOOL_LIBRARIES", tool), ("RECORDER_OUT", file)]);
+    assert_eq!(r.status, 0, "{}", r.err);
+    let told = std::fs::read_to_string(&log).expect("the record");
+    let _ = std::fs::remove_file(&log);
+    let at = |what: &str| {
+        told.lines().position(|l| l.starts_with(what)).unwrap_or_else(|| panic!("{what}: {told}"))
+    };
+    let loaded = told.lines().nth(at("device_load ")).expect("a line");
+    assert!(loaded.contains("device=0 file=0 offset=-1 host=1 module="), "{loaded}");
+    assert!(at("device_initialize ") < at("device_load ") && at("device_load ") < at("target_submit_emi "));
+    assert!(at("target_map_emi ") < at("target_submit_emi "), "{told}");
+    assert_eq!(told.lines().filter(|l| l.starts_with("device_load ")).count(), 1, "{told}");
+}
+
 #[test]
 fn what_goes_wrong_ends_the_program_or_leaves_it_to_the_host() {
     let exe = with_image("device/large.c", &[]);

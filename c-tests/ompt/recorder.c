@@ -157,6 +157,22 @@ static void device_initialize(int device, const char *type, ompt_device_t *handl
     (void)handle, (void)documentation;
 }
 static void device_finalize(int device) { line("device_finalize %lu device=%d", me(), device); }
+static void device_load(int device, const char *file, int64_t offset, void *vma, size_t bytes, void *host,
+                        void *on_device, uint64_t module) {
+    line("device_load %lu device=%d file=%d offset=%ld host=%d module=%lu", me(), device, file != NULL,
+         (long)offset, host != NULL, (unsigned long)module);
+    (void)vma, (void)bytes, (void)on_device;
+}
+static void device_unload(int device, uint64_t module) {
+    line("device_unload %lu device=%d module=%lu", me(), device, (unsigned long)module);
+}
+static void target_map_emi(ompt_data_t *target, unsigned n, void **host, void **device, size_t *bytes,
+                           unsigned *flags, const void *site) {
+    for (unsigned i = 0; i < n; i++)
+        line("target_map_emi %lu target=%lu moved=%d bytes=%lu flags=%u", me(), id(target),
+             host[i] != device[i], (unsigned long)bytes[i], flags[i]);
+    (void)site;
+}
 static void target_emi(ompt_target_t kind, ompt_scope_endpoint_t e, int device, ompt_data_t *task,
                        ompt_data_t *target_task, ompt_data_t *target, const void *site) {
     if (e == ompt_scope_begin) target->value = unique();
@@ -229,7 +245,10 @@ static int initialize(ompt_function_lookup_t lookup, int device, ompt_data_t *da
     REGISTER(reduction);
     REGISTER(device_initialize);
     REGISTER(device_finalize);
+    REGISTER(device_load);
+    REGISTER(device_unload);
     REGISTER(target_emi);
+    REGISTER(target_map_emi);
     REGISTER(target_data_op_emi);
     REGISTER(target_submit_emi);
     line("initialize device=%d data=%lu", device, (unsigned long)data->value);

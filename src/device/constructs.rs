@@ -1,11 +1,11 @@
 //! target, target data, enter and exit data, update, over a device's present table.
 
 use super::backend::{Launch, Queue};
-use super::items::Items;
+use super::items::{Item, Items};
 use super::kinds::*;
 use super::map::{self, For};
 use super::mapped::{self, Mapped};
-use super::{Device, State, declared, fail, pointers};
+use super::{Device, State, declared, fail, pointers, told};
 use crate::sys::lock::Locked;
 use std::collections::BTreeMap;
 
@@ -32,6 +32,7 @@ pub fn target(device: &'static Device, func: usize, items: &Items, args: *const 
     }
     let map = |s: &mut State| {
         let mapped = map::map(s, backend, items, For::Target, None);
+        told::mapped(mapped.mappings(&s.table));
         declared::region_begins(s, backend);
         mapped
     };
@@ -46,7 +47,13 @@ pub fn target(device: &'static Device, func: usize, items: &Items, args: *const 
 
 /// A data construct begins.
 pub fn begin_data(task: usize, device: Option<&'static Device>, items: &Items, purpose: For) {
-    let map = |d: &'static Device| d.with(|s| map::map(s, d.backend.as_ref(), items, purpose, None));
+    let map = |d: &'static Device| {
+        d.with(|s| {
+            let mapped = map::map(s, d.backend.as_ref(), items, purpose, None);
+            told::mapped(mapped.mappings(&s.table));
+            mapped
+        })
+    };
     let mapped = device.and_then(|d| map(d).map(|m| (d, m)));
     INSIDE.with(|all| all.entry(task).or_default().push(mapped));
 }
@@ -79,6 +86,7 @@ pub fn enter_data(device: &'static Device, items: &Items) {
         while i < items.list.len() {
             let n = items.group(i);
             let mapped = map::map(s, backend, &items.part(i, n), For::Data, None);
+            told::mapped(mapped.mappings(&s.table));
             for &key in mapped.held() {
                 // However many items of the directive lie in a range: it has one user more.
                 if seen.contains(&key) {
@@ -105,6 +113,15 @@ pub fn exit_data(device: &'static Device, items: &Items) {
                 pointers::restore(backend, at, item.addr, None);
             }
         }
+        let leaving = |item: &Item| {
+            let here = if matches!(item.kind, ZERO_LEN | DELETE_ZERO_LEN) {
+                s.table.holding(item.addr)
+            } else {
+                s.table.find(item.addr, item.bytes())
+            };
+            mapped::mapping(&s.table, item, here.filter(|_| item.addr != 0)?)
+        };
+        told::mapped(items.list.iter().filter_map(leaving));
         let mut held = Vec::new();
         for item in &items.list {
             let empty = matches!(item.kind, ZERO_LEN | DELETE_ZERO_LEN);

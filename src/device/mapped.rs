@@ -7,6 +7,7 @@ use super::kinds::*;
 use super::map::For;
 use super::present::{BlockId, Key, Left, Table};
 use super::{State, fail, pointers};
+use crate::observe::event::Mapping;
 
 /// What a construct has mapped: undone by [`Mapped::unmap`].
 pub struct Mapped {
@@ -25,6 +26,33 @@ pub struct Done {
     pub(super) item: Item,
     pub(super) key: Option<Key>,
     pub(super) attached: bool,
+}
+
+/// How an item maps a variable, as tools are told; `None`: it is no variable of a map clause.
+pub fn mapping(table: &Table, item: &Item, key: Key) -> Option<Mapping> {
+    let kind = item.kind;
+    let how = match kind {
+        DELETE | DELETE_ZERO_LEN => Mapping::DELETE,
+        RELEASE | ZERO_LEN => Mapping::RELEASE,
+        k if is_data(k) || k == FORCE_PRESENT => {
+            let both = [(copies_to(k), Mapping::TO), (copies_from(k), Mapping::FROM)];
+            match both.iter().filter(|(yes, _)| *yes).map(|(_, how)| how).sum() {
+                0 => Mapping::ALLOC,
+                how => how,
+            }
+        }
+        _ => return None,
+    };
+    let how = how | if implicit(kind) { Mapping::IMPLICIT } else { 0 };
+    Some(Mapping { host: item.addr, device: table.translate(key, item.addr), bytes: item.size, how })
+}
+
+impl Mapped {
+    /// What tools are told of.
+    pub fn mappings(&self, table: &Table) -> impl Iterator<Item = Mapping> {
+        let variables = self.items.iter().filter(|d| d.item.kind != ZERO_LEN);
+        variables.filter_map(|d| mapping(table, &d.item, d.key?))
+    }
 }
 
 /// Gives memory back that a table has let go of.

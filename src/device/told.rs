@@ -4,7 +4,8 @@
 use super::backend::{Addr, Backend, Direction, Failed, Image, Launch, Properties, Queue};
 use super::items::{NUM_TEAMS, argument};
 use crate::icv::INITIAL_DEVICE as HOST;
-use crate::observe::event::{DataOp, Event, Moved};
+use crate::observe;
+use crate::observe::event::{DataOp, Event, Mapping, Moved, Row, Set};
 use crate::sys::tls;
 use core::ffi::CStr;
 
@@ -12,6 +13,16 @@ use core::ffi::CStr;
 pub struct Told {
     inner: Box<dyn Backend>,
     number: i32,
+}
+
+/// What items map, for those who listen: nothing if nobody does. Told while the table knows where they are.
+pub fn mapped(items: impl Iterator<Item = Mapping>) {
+    if observe::wants(Set::of(&[Row::TargetMap])) {
+        let mapped: Vec<Mapping> = items.collect();
+        if !mapped.is_empty() {
+            tell(Event::TargetMap { mapped: &mapped });
+        }
+    }
 }
 
 fn tell(event: Event) {
@@ -89,9 +100,12 @@ impl Backend for Told {
         self.around(op, moved, |_| self.inner.copy_rows(direction, rows, bytes))
     }
     fn load(&self, image: &Image) -> Result<Vec<(Addr, Addr)>, String> {
-        self.inner.load(image)
+        let pairs = self.inner.load(image)?;
+        tell(Event::ImageBegin { number: self.number, image: image.data as usize });
+        Ok(pairs)
     }
     fn unload(&self, image: &Image) {
+        tell(Event::ImageEnd { number: self.number, image: image.data as usize });
         self.inner.unload(image);
     }
     fn launch(&self, launch: &Launch, queue: Queue) -> bool {

@@ -181,6 +181,35 @@ pub struct Moved {
     pub bytes: usize,
 }
 
+/// A variable that a device construct maps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mapping {
+    /// Its address on the host.
+    pub host: usize,
+    /// ... and on the device.
+    pub device: usize,
+    /// Bytes.
+    pub bytes: usize,
+    /// How: of [`Mapping::TO`] and the others.
+    pub how: u32,
+}
+
+/// The values of OMPT's `ompt_target_map_flag_t`.
+impl Mapping {
+    /// Its value goes to the device.
+    pub const TO: u32 = 1;
+    /// Its value comes back.
+    pub const FROM: u32 = 2;
+    /// Neither.
+    pub const ALLOC: u32 = 4;
+    /// It has one user less.
+    pub const RELEASE: u32 = 8;
+    /// Nobody uses it any more.
+    pub const DELETE: u32 = 0x10;
+    /// No clause says so.
+    pub const IMPLICIT: u32 = 0x20;
+}
+
 /// A dependence: the address, and how.
 pub type Dep = (usize, Depend);
 
@@ -351,10 +380,16 @@ events! {
     DeviceBegin { number: i32, name: &'static str };
     /// It is no more.
     DeviceEnd { number: i32 };
+    /// An image of a program or library, by its address on the host, is loaded to a device.
+    ImageBegin { number: i32, image: usize };
+    /// It is taken from there.
+    ImageEnd { number: i32, image: usize };
     /// A device construct begins, for a device by its number (-1: the host).
     TargetBegin { target: Target, device: i32 } by target: Target;
     /// It ends.
     TargetEnd { target: Target, device: i32 } by target: Target;
+    /// What a device construct maps, or lets go of, before data are moved back.
+    TargetMap { mapped: &'a [Mapping] };
     /// An operation on a device's memory begins (its address may not be known yet), or ends.
     TargetData { end: bool, op: DataOp, moved: Moved } by op: DataOp;
     /// A kernel begins on a device, or has ended.
@@ -408,8 +443,11 @@ impl Set {
     pub const TARGETS: Set = Set::of(&[
         Row::DeviceBegin,
         Row::DeviceEnd,
+        Row::ImageBegin,
+        Row::ImageEnd,
         Row::TargetBegin,
         Row::TargetEnd,
+        Row::TargetMap,
         Row::TargetData,
         Row::TargetSubmit,
     ]);

@@ -269,8 +269,10 @@ callbacks! {
     device_initialize = 12, Always, [DeviceBegin], (
         device: i32, kind: *const c_char, handle: usize, lookup: usize, documentation: *const c_char);
     device_finalize = 13, Always, [DeviceEnd], (device: i32);
-    device_load = 14, Never, [];
-    device_unload = 15, Never, [];
+    device_load = 14, Always, [ImageBegin], (
+        device: i32, file: *const c_char, offset: i64, at_in_file: usize, bytes: usize, host: usize,
+        on_device: usize, module: u64);
+    device_unload = 15, Always, [ImageEnd], (device: i32, module: u64);
     sync_region_wait = 16, Always, [TaskSyncArrive, TaskSyncLeave], (
         kind: u32, endpoint: u32, parallel: DataPtr, task: DataPtr, site: usize);
     mutex_released = 17, Always, [LockGive], (kind: u32, id: usize, site: usize);
@@ -280,7 +282,9 @@ callbacks! {
         kind: u32, endpoint: u32, parallel: DataPtr, task: DataPtr, count: u64, site: usize);
     masked = 21, Sometimes, [MaskedBegin, MaskedEnd], (
         endpoint: u32, parallel: DataPtr, task: DataPtr, site: usize);
-    target_map = 22, Never, [];
+    target_map = 22, Always, [TargetMap], (
+        target: u64, n: u32, host: *const usize, device: *const usize, bytes: *const usize,
+        flags: *const u32, site: usize);
     sync_region = 23, Always, [TaskSyncBegin, TaskSyncLeave], (
         kind: u32, endpoint: u32, parallel: DataPtr, task: DataPtr, site: usize);
     lock_init = 24, Always, [LockInit], (kind: u32, hint: u32, implementation: u32, id: usize, site: usize);
@@ -302,7 +306,9 @@ callbacks! {
         from_device: i32, to: usize, to_device: i32, bytes: usize, site: usize);
     target_submit_emi = 35, Always, [TargetSubmit], (
         endpoint: u32, target: DataPtr, id: *mut u64, teams: u32);
-    target_map_emi = 36, Never, [];
+    target_map_emi = 36, Always, [TargetMap], (
+        target: DataPtr, n: u32, host: *const usize, device: *const usize, bytes: *const usize,
+        flags: *const u32, site: usize);
     error = 37, Always, [Error], (severity: u32, message: *const u8, length: usize, site: usize);
 }
 

@@ -5,13 +5,16 @@ use super::abi::{self, call, scope};
 use super::points;
 use super::tell::Me;
 use crate::icv::INITIAL_DEVICE;
-use crate::observe::event::{DataOp, Moved, Target};
+use crate::observe::event::{DataOp, Mapping, Moved, Target};
 use core::ptr::{null, null_mut};
 
 /// The numbers of callbacks that take the older ones' places.
 const TARGET_EMI: usize = 33;
 const DATA_EMI: usize = 34;
 const SUBMIT_EMI: usize = 35;
+const MAP_EMI: usize = 36;
+/// What is not known of an image (`ompt_addr_none`).
+const UNKNOWN: usize = usize::MAX;
 
 fn kind_of(t: Target) -> u32 {
     match t {
@@ -51,6 +54,26 @@ impl Me {
 
     pub(super) fn device_ends(self, device: i32) {
         self.calls(|_| call::device_finalize(device));
+    }
+
+    /// An image is in the program's memory, and was in no file of its own; where the device has it only the
+    /// device knows.
+    pub(super) fn image_is_loaded(self, device: i32, image: usize) {
+        self.calls(|_| call::device_load(device, null(), -1, UNKNOWN, 0, image, UNKNOWN, image as u64));
+    }
+
+    pub(super) fn target_maps(self, mapped: &[Mapping]) {
+        let of = |f: fn(&Mapping) -> usize| mapped.iter().map(f).collect::<Vec<_>>();
+        let (host, device, bytes) = (of(|m| m.host), of(|m| m.device), of(|m| m.bytes));
+        let how: Vec<u32> = mapped.iter().map(|m| m.how).collect();
+        let n = mapped.len() as u32;
+        let (host, device, bytes, how) = (host.as_ptr(), device.as_ptr(), bytes.as_ptr(), how.as_ptr());
+        let (id, data) = (self.info.target.id.get(), self.target_data());
+        if abi::get(MAP_EMI) != 0 {
+            self.calls(|site| call::target_map_emi(data, n, host, device, bytes, how, site));
+        } else {
+            self.calls(|site| call::target_map(id, n, host, device, bytes, how, site));
+        }
     }
 
     pub(super) fn target_begins(self, target: Target, device: i32) {

@@ -122,6 +122,9 @@ pub fn told(t: &Told) {
         }
         Event::DeviceBegin { number, name } => me.device_begins(number, name),
         Event::DeviceEnd { number } => me.device_ends(number),
+        Event::ImageBegin { number, image } => me.image_is_loaded(number, image),
+        Event::ImageEnd { number, image } => me.calls(|_| call::device_unload(number, image as u64)),
+        Event::TargetMap { mapped } => me.target_maps(mapped),
         Event::TargetBegin { target, device } => me.target_begins(target, device),
         Event::TargetEnd { target, .. } => me.target_ends(target),
         Event::TargetData { end, op, moved } => me.target_moves(end, op, moved),
