@@ -24,7 +24,7 @@ setup-tests: setup
 	@tools/setup.sh packages
 
 # Builds everything and shows a failure being survived, step by step.
-demo: setup build
+demo: setup plugin
 	@tools/demo.sh
 
 # Everything that must hold: formatting, lints, unit tests (first with the compiler's checks of overflow, alignment and preconditions), loom

@@ -27,7 +27,7 @@ options+=(-o 'Acquire::Check-Valid-Until=false')
 apt-get "${options[@]}" update
 for package in "$@"; do
     [ -d "$package" ] && continue
-    apt-get "${options[@]}" --download-only source "$package"
+    apt-get "${options[@]}" --download-only --tar-only source "$package"
     mkdir "$package.new"
     source=$(ls "$package"_*.orig.tar.* | grep -v '\.asc$')
     tar -xf "$source" -C "$package.new" --strip-components 1 "${only[@]}"

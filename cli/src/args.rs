@@ -278,6 +278,10 @@ pub struct Report {
     /// Show so many segments.
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub segments: usize,
+    /// Explain promp-cc's verdicts instead: how the time in loops is shared between them, the reasons, and
+    /// what would change most.
+    #[arg(long, conflicts_with_all = ["diff", "html", "trace", "json"])]
+    pub explain: bool,
     /// Print the report, with the names that were found, as one JSON line instead.
     #[arg(long)]
     pub json: bool,

@@ -5,7 +5,7 @@ use crate::ckpt;
 use crate::device::sdc;
 use crate::fault::saving::{self, Site};
 use crate::fault::undo::Grid;
-use crate::fault::{inject, join, place, policy, record, report, spec::Kind, tables, verify};
+use crate::fault::{inject, join, place, policy, record, report, spec::Kind, tables, unsaved, verify};
 use crate::icv::{globals, globals_if_ready};
 use crate::team::thread::{Thread, current};
 use core::sync::atomic::{AtomicI64, Ordering::*};
@@ -193,7 +193,16 @@ unsafe fn record_old(thr: &'static Thread, g: Grid) {
     // With room, a record is whole before it counts: a stop in the middle finds the log as it was, and
     // nothing has been overwritten yet. Only growing must not be interrupted. SAFETY: by the caller's
     // promise.
-    unsafe { if thr.undo.has_room(&g) { thr.undo.save(g) } else { super::guarded(|| thr.undo.save(g)) } }
+    unsafe {
+        if thr.undo.has_room(&g) {
+            thr.undo.save(g);
+            return;
+        }
+        super::guarded(|| thr.undo.save(g));
+    }
+    if thr.undo.lost() != 0 {
+        unsaved::begins(thr);
+    }
 }
 
 /// Saves what lies behind `pointer`, as `slot` says: from which byte on, and how many. The call that follows

@@ -21,6 +21,7 @@ pub mod spec;
 pub mod stop;
 pub mod tables;
 pub mod undo;
+pub mod unsaved;
 pub mod verify;
 pub mod visits;
 pub mod watchdog;

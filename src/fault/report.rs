@@ -1,7 +1,8 @@
 //! The report (PROMP_REPORT): one JSON object, written at exit to a temporary file that is then renamed.
 
 use super::record::{self, BY, Recovery};
-use super::{inject, tables, threads};
+use super::tables::{self, Verdict};
+use super::{inject, threads, unsaved};
 use crate::ckpt;
 use crate::entry::promp::PrompStatistics;
 use crate::icv::{Globals, globals_if_ready};
@@ -11,7 +12,7 @@ use crate::sys::{syscall, time};
 use crate::team::{pool, region};
 use crate::work::{site, tune};
 use core::sync::atomic::{AtomicBool, Ordering::*};
-use promp_report::{By, Checkpoint, Failure, Loop, Report, Sdc};
+use promp_report::{By, Checkpoint, Failure, Loop, Report, Sdc, Stopped, Unsafe};
 
 static STARTED: Own<u64> = Own::new(0);
 /// Who knows of silent errors; set when the library is loaded.
@@ -21,11 +22,41 @@ pub type Collect = fn() -> Option<Sdc>;
 static WRITTEN: AtomicBool = AtomicBool::new(false);
 
 /// A call site's account as the report has it.
-fn account((site, times, ns): (usize, u64, u64)) -> Loop {
-    let text = tables::behind_call(site).map_or("", |e| e.text());
+fn account(a: site::Account) -> Loop {
+    let entry = tables::behind_call(a.site);
+    let (at, verdict, why) = parts(entry.map_or("", |e| e.text()));
+    // Where it turns out that no old values are needed, they may be missing.
+    let lost = match entry.map(|e| e.verdict) {
+        None | Some(Verdict::Opaque) => a.ns,
+        Some(Verdict::Idempotent) => a.marks,
+        Some(Verdict::Undo) => a.marks + a.unsaved,
+    };
+    let (seconds, unsafe_s) = (a.ns as f64 * 1e-9, lost as f64 * 1e-9);
+    Loop { at, verdict, why, times: a.times, seconds, unsafe_s }
+}
+
+/// "file:line: verdict: why".
+fn parts(text: &str) -> (String, String, String) {
     let (at, rest) = text.split_once(": ").unwrap_or(("?", "unknown"));
     let (verdict, why) = rest.split_once(": ").unwrap_or((rest, ""));
-    Loop { at: at.into(), verdict: verdict.into(), why: why.into(), times, seconds: ns as f64 * 1e-9 }
+    (at.into(), verdict.into(), why.into())
+}
+
+/// Sites because of which a failure would have been refused for a time.
+fn unsafe_sites() -> Vec<Unsafe> {
+    unsaved::all()
+        .into_iter()
+        .map(|u| {
+            let (at, what) = u.text.split_once(": ").unwrap_or(("?", &u.text));
+            let stopped = u.stopped.map(|percent| Stopped { percent, budget: budget() });
+            Unsafe { at: at.into(), what: what.into(), times: u.times, seconds: u.ns as f64 * 1e-9, stopped }
+        })
+        .collect()
+}
+
+/// PROMP_SAVE_BUDGET.
+fn budget() -> String {
+    super::settings::get().save_budget.to_string()
 }
 
 /// What others add to the report; written while the runtime is initialised.
@@ -168,6 +199,7 @@ fn collect() -> Report {
             })
             .collect(),
         loops: site::accounts().into_iter().map(account).collect(),
+        unsafe_sites: unsafe_sites(),
         sdc: SDC.get().and_then(|collect| collect()),
         ..Report::default()
     }

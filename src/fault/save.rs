@@ -7,7 +7,7 @@
 //! The copy goes to the spare one of two buffers and is then published (publish.rs).
 
 use super::publish::Turn;
-use super::verify;
+use super::{unsaved, verify};
 use crate::sys::asm::{self, FpControl};
 use crate::sys::own::Own;
 use crate::team::thread::Thread;
@@ -130,7 +130,7 @@ pub fn point(thr: &'static Thread, kind: SaveKind) {
 #[inline(never)]
 fn save(thr: &'static Thread, kind: SaveKind) {
     thr.gauge.settle();
-    thr.undo.clear();
+    thr.undo.clear(|site| unsaved::ends(thr, site));
     let (frame, base) = (thr.frame.get(), thr.base.load(Relaxed));
     if base <= frame || frame == 0 {
         thr.save.put(SaveKind::None, 0, 0, (0, 0));
@@ -148,7 +148,7 @@ fn save(thr: &'static Thread, kind: SaveKind) {
 pub fn enter(thr: &'static Thread, args: (usize, usize)) {
     if thr.saving.get() {
         thr.gauge.settle();
-        thr.undo.clear();
+        thr.undo.clear(|site| unsaved::ends(thr, site));
         let kind = if args.1 > LIMIT { SaveKind::TooLarge } else { SaveKind::Enter };
         thr.save.put(kind, 0, 0, if kind == SaveKind::Enter { args } else { (0, 0) });
         thr.inject.new_save_point();

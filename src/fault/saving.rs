@@ -14,6 +14,7 @@
 
 use super::save::{self, SaveKind};
 use super::undo::Log;
+use super::unsaved;
 use crate::sys::own::Own;
 use crate::sys::time;
 use crate::team::thread::Thread;
@@ -79,6 +80,11 @@ impl Site {
     /// Is it something that cannot be executed twice (or saving that costs too much)?
     pub fn is_opaque(&self) -> bool {
         is_opaque(self.state.load(Relaxed))
+    }
+
+    /// Are its old values not saved, because that takes too much?
+    pub fn has_stopped(&self) -> bool {
+        self.state.load(Relaxed) == OFF
     }
 
     /// What saving takes, in percent of the loop's time without it.
@@ -263,6 +269,7 @@ pub fn begin(thr: &'static Thread, site: &'static Site) -> bool {
         OFF if tried_again(site, OPEN) => gauge.start(site),
         OFF | OPAQUE | WAITS | CROWDED => {
             log.lose(core::ptr::from_ref(site) as usize);
+            unsaved::begins(thr);
             return false;
         }
         state => debug_assert_eq!(state, ALWAYS),

@@ -141,6 +141,7 @@ pub fn improve(verdicts: Vec<(usize, Verdict, usize)>) {
 
 /// An object goes.
 pub fn unregister(start: *const i32) {
+    super::unsaved::forget(start as usize);
     change(|o| o.retain(|(s, _)| *s != start as usize));
 }
 

@@ -66,12 +66,14 @@ pub struct Log {
 }
 
 impl Log {
-    /// Forgets everything: what was saved is history.
+    /// Forgets everything: what was saved is history. `lost` is told of the site that had made it useless.
     #[inline(always)]
-    pub fn clear(&self) {
+    pub fn clear(&self, lost: impl FnOnce(usize)) {
         self.used.set(0);
-        if self.lost.get() != 0 {
+        let site = self.lost.get();
+        if site != 0 {
             self.lost.set(0);
+            lost(site);
         }
     }
 
@@ -171,7 +173,7 @@ impl Log {
                 });
             }
         }
-        self.clear();
+        self.clear(|_| ());
     }
 }
 
@@ -246,7 +248,7 @@ mod tests {
         // SAFETY: nothing is read of a grid beyond the limit.
         unsafe { log.save(Grid { start: 8, size: usize::MAX, count: [2, 2], stride: [1, 1] }) };
         assert_ne!(log.lost(), 0);
-        log.clear();
+        log.clear(|_| ());
         assert_eq!(log.lost(), 0);
     }
 }

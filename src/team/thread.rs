@@ -13,7 +13,7 @@ use super::setup::{ALONE, Asked};
 use super::team::Team;
 use crate::fault::save::Save;
 use crate::fault::verify::Check;
-use crate::fault::{saving, undo};
+use crate::fault::{saving, undo, unsaved};
 use crate::icv::Icvs;
 use crate::observe::{self, Event, OfThread};
 use crate::sys::asm;
@@ -121,6 +121,8 @@ pub struct Thread {
     pub undo: undo::Log,
     /// What saving old values costs.
     pub gauge: saving::Gauge,
+    /// For how long its work could not have been executed again.
+    pub unsaved: unsaved::Clock,
     /// State of fault injection.
     pub inject: crate::fault::inject::PerThread,
     /// What listeners keep with it.
@@ -189,6 +191,7 @@ impl Thread {
             check: Own::new(None),
             undo: undo::Log::default(),
             gauge: saving::Gauge::default(),
+            unsaved: unsaved::Clock::default(),
             inject: Default::default(),
             words: OfThread::default(),
             calls_out: AtomicU32::new(0),

@@ -6,7 +6,7 @@ use super::dispenser::Range;
 use super::ledger::Before;
 use super::share::{Shape, Share};
 use super::{batch, ordered, site, survivors, tune};
-use crate::fault::{policy, verify};
+use crate::fault::{policy, unsaved, verify};
 use crate::icv::settings::Constructs;
 use crate::icv::{Sched, globals};
 use crate::observe;
@@ -317,8 +317,8 @@ fn leave_by(thr: &'static Thread, barrier: bool, leave: impl FnOnce(&'static Sha
             if shape.tune != 0 {
                 tune::left(m, shape, took());
             }
-            if site::keeps_accounts() && m.num.get() == 0 && shape.site != 0 {
-                site::account(shape.site, took());
+            if site::keeps_accounts() {
+                account(thr, shape, took());
             }
             // Survivors that stay in the construct look at the ledgers again.
             m.team().event.notify_only(Waiters::Staying);
@@ -331,6 +331,23 @@ fn leave_by(thr: &'static Thread, barrier: bool, leave: impl FnOnce(&'static Sha
         leave(s, m.team());
     }
     policy::construct_ended(thr);
+}
+
+/// `thr` leaves a construct of this shape, which has taken `ns`. Its first thread accounts for it.
+#[cold]
+fn account(thr: &'static Thread, shape: &Shape, ns: u64) {
+    let (marks, unsaved) = unsaved::of_construct(thr, shape.began);
+    if thr.member().num.get() != 0 {
+        return;
+    }
+    let site = match shape.site {
+        // It began with its region: what stands behind the calls for chunks.
+        0 => thr.save.current().and_then(|s| s.resumes_at()).unwrap_or_else(|| thr.call_site()),
+        site => site,
+    };
+    if site != 0 {
+        site::account(site, ns, marks, unsaved);
+    }
 }
 
 /// `thr` is inside the construct that it has just entered.

@@ -110,10 +110,20 @@ struct Total {
     site: AtomicUsize,
     times: AtomicU64,
     ns: AtomicU64,
+    /// Time in which its work could not be executed again: behind marks, and where saving had stopped.
+    marks: AtomicU64,
+    unsaved: AtomicU64,
 }
 
-static TOTALS: [Total; SIZE] =
-    [const { Total { site: AtomicUsize::new(0), times: AtomicU64::new(0), ns: AtomicU64::new(0) } }; SIZE];
+static TOTALS: [Total; SIZE] = [const {
+    Total {
+        site: AtomicUsize::new(0),
+        times: AtomicU64::new(0),
+        ns: AtomicU64::new(0),
+        marks: AtomicU64::new(0),
+        unsaved: AtomicU64::new(0),
+    }
+}; SIZE];
 static ACCOUNTS: AtomicBool = AtomicBool::new(false);
 
 /// Accounts for the time of constructs from here on.
@@ -127,26 +137,49 @@ pub fn keeps_accounts() -> bool {
     ACCOUNTS.load(Relaxed)
 }
 
-/// A construct started at `site` has taken `ns`. Where the table is full of other sites it is left out.
+/// A construct started at `site` has taken `ns`, and `marks` and `unsaved` of that could not be executed
+/// again (fault/unsaved.rs). Where the table is full of other sites it is left out.
 #[cold]
-pub fn account(site: usize, ns: u64) {
+pub fn account(site: usize, ns: u64, marks: u64, unsaved: u64) {
     for t in TOTALS.iter().cycle().skip(hash(site)).take(SIZE) {
         let had = t.site.compare_exchange(0, site, Relaxed, Relaxed).unwrap_or_else(|other| other);
         if had == 0 || had == site {
             t.times.fetch_add(1, Relaxed);
             t.ns.fetch_add(ns, Relaxed);
+            t.marks.fetch_add(marks.min(ns), Relaxed);
+            t.unsaved.fetch_add(unsaved.min(ns - marks.min(ns)), Relaxed);
             return;
         }
     }
 }
 
-/// Sites with how often constructs were started there, and their time (ns), the longest first.
-pub fn accounts() -> Vec<(usize, u64, u64)> {
+/// What constructs that were started at a site have taken.
+pub struct Account {
+    /// The return address of the call.
+    pub site: usize,
+    /// Constructs.
+    pub times: u64,
+    /// Their time (ns); … of that behind things that cannot be executed twice; … while saving had stopped.
+    pub ns: u64,
+    /// See above.
+    pub marks: u64,
+    /// See above.
+    pub unsaved: u64,
+}
+
+/// All sites, those that took longest first.
+pub fn accounts() -> Vec<Account> {
     let mut all: Vec<_> = TOTALS
         .iter()
-        .map(|t| (t.site.load(Relaxed), t.times.load(Relaxed), t.ns.load(Relaxed)))
-        .filter(|t| t.0 != 0)
+        .map(|t| Account {
+            site: t.site.load(Relaxed),
+            times: t.times.load(Relaxed),
+            ns: t.ns.load(Relaxed),
+            marks: t.marks.load(Relaxed),
+            unsaved: t.unsaved.load(Relaxed),
+        })
+        .filter(|t| t.site != 0)
         .collect();
-    all.sort_by_key(|t| core::cmp::Reverse(t.2));
+    all.sort_by_key(|t| core::cmp::Reverse(t.ns));
     all
 }

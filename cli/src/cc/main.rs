@@ -2,8 +2,10 @@
 //!
 //! With `-fopenmp` the plugin is loaded and, where code is optimised, GCC's points-to analysis looks at the whole unit
 //! (`-fipa-pta`), so that it sees through the regions' data blocks. When linking, libpromp comes before libgomp.
+//! `--explain` compiles nothing: it says what the verdicts have come to (explain.rs).
 //! Options of our own: `-fpromp-report`, `-fpromp-elements`, `-fpromp-sdc`, `-fno-promp-runtime`.
 
+mod explain;
 mod fortran;
 
 use std::ffi::{OsStr, OsString};
@@ -120,8 +122,12 @@ fn option(prefix: &str, value: &Path) -> OsString {
 }
 
 fn fail(d: &Driver, message: &str) -> ! {
+    fail_with(d, 1, message)
+}
+
+fn fail_with(d: &Driver, status: i32, message: &str) -> ! {
     eprintln!("{}: {message}", d.name);
-    exit(1)
+    exit(status)
 }
 
 /// The version the compiler says it has, or why it says none.
@@ -175,6 +181,11 @@ fn main() {
     let called = Path::new(&called).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let d = DRIVERS.iter().find(|d| called.ends_with(d.name)).unwrap_or(&DRIVERS[0]);
     let args: Vec<OsString> = args.collect();
+    match explain::wanted(&args) {
+        None => {}
+        Some(Ok(what)) => explain::explain(d, what),
+        Some(Err(e)) => fail_with(d, 64, &e),
+    }
     let compiler =
         std::env::var_os(d.variable).filter(|v| !v.is_empty()).unwrap_or_else(|| d.compiler.into());
     let (w, mut rest) = read(&args);

@@ -11,6 +11,7 @@ mod html;
 pub mod picture;
 pub mod places;
 pub mod text;
+mod verdicts;
 
 use crate::args;
 use crate::{Failure, Outcome};
@@ -33,6 +34,10 @@ pub fn report(r: &args::Report) -> Outcome {
     let Some(file) = &r.file else {
         return Err(Failure::new(64, "which report? Give its file, or two with --diff"));
     };
+    if r.explain {
+        anstream::print!("{}", verdicts::explanation(&load(file)?));
+        return Ok(());
+    }
     let picture = Picture::new(load(file)?);
     let mut written = false;
     if let Some(out) = &r.html {

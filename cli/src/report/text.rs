@@ -2,8 +2,9 @@
 
 use super::advice::percent;
 use super::picture::{Picture, Row, Times};
+use super::verdicts;
 use anstyle::{AnsiColor, Style};
-use promp_report::{Checkpoint, Efficiency, Failure, Loop, Report, Tuned};
+use promp_report::{Checkpoint, Efficiency, Failure, Report, Tuned};
 use std::fmt::Write;
 
 const STRONG: Style = Style::new().bold();
@@ -26,7 +27,7 @@ pub fn summary(p: &Picture, most: usize) -> String {
     if r.faults_not_fired > 0 {
         let _ = writeln!(t, "not fired  {} of the injected faults", r.faults_not_fired);
     }
-    loops(&mut t, &r.loops);
+    t.push_str(&verdicts::summary(r));
     if let Some(s) = r.sdc.as_ref().filter(|s| s.chunks > 0) {
         let _ = writeln!(
             t,
@@ -64,28 +65,6 @@ pub fn summary(p: &Picture, most: usize) -> String {
         );
     }
     t
-}
-
-/// The loops' time by verdict, and those that cannot be executed again.
-fn loops(t: &mut String, loops: &[Loop]) {
-    let time = |verdict: &str| loops.iter().filter(|l| l.verdict == verdict).map(|l| l.seconds).sum::<f64>();
-    let all: f64 = loops.iter().map(|l| l.seconds).sum();
-    if all == 0.0 {
-        return;
-    }
-    let shares: Vec<String> = ["idempotent", "undo", "opaque", "unknown"]
-        .iter()
-        .filter(|v| loops.iter().any(|l| l.verdict == **v))
-        .map(|v| format!("{:.1} % {v}", time(v) / all * 100.0))
-        .collect();
-    let _ = writeln!(t, "loops      {:.3} s: {}", all, shares.join(", "));
-    for l in loops.iter().filter(|l| l.verdict == "opaque") {
-        let _ = writeln!(
-            t,
-            "           {:.3} s in {} executions at {}, opaque: {}",
-            l.seconds, l.times, l.at, l.why
-        );
-    }
 }
 
 /// What the tuner decided, the most executed first.

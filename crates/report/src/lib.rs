@@ -8,12 +8,14 @@
 
 mod failures;
 pub mod live;
+mod loops;
 mod segments;
 mod trace;
 mod tuning;
 pub mod words;
 
 pub use failures::{By, Checkpoint, Failure, Visit};
+pub use loops::{Loop, Stopped, Unsafe};
 pub use segments::{Efficiency, Segment, Site};
 pub use trace::{Mark, Span, Trace, Track};
 pub use tuning::Tuned;
@@ -54,6 +56,9 @@ pub struct Report {
     /// Loops by call site, with what the compile side said of them.
     #[serde(default)]
     pub loops: Vec<Loop>,
+    /// Because of what, and for how long, a failure would have been refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unsafe_sites: Vec<Unsafe>,
     /// Where the time went as a whole; with PROMP_MONITOR.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub efficiency: Option<Efficiency>,
@@ -73,23 +78,6 @@ pub struct Report {
     /// Silent errors; with PROMP_SDC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sdc: Option<Sdc>,
-}
-
-/// Loops and sections that the runtime hands out, by call site, where the compile side has said something
-/// about the program.
-#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
-pub struct Loop {
-    /// "file:line".
-    pub at: String,
-    /// idempotent, undo, opaque; unknown: built without the compile side.
-    pub verdict: String,
-    /// Why it is opaque or needs undo.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub why: String,
-    /// Executions.
-    pub times: u64,
-    /// As the team's thread 0 sees it, without a barrier at the end.
-    pub seconds: f64,
 }
 
 /// What the search for silent errors did.

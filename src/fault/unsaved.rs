@@ -1,0 +1,161 @@
+//! Where a failure would have been refused, and for how long: for the report (`promp-cc --explain`).
+//!
+//! A verdict says what can be executed again. Work that has come to something that cannot (a mark,
+//! saving.rs), or whose old values are not saved because that costs too much, cannot, until the next save
+//! point. With PROMP_REPORT the time in between is added up: by the *site* that is the reason, of all
+//! threads, and by loop, of the thread that accounts for the loop.
+//!
+//! Relaxed: sums that are read when the program ends.
+
+use super::saving::Site;
+use crate::sys::lock::Locked;
+use crate::sys::maps;
+use crate::sys::own::Own;
+use crate::sys::time;
+use crate::team::thread::Thread;
+use crate::work::site;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+/// A thread's clock. The logical thread's own.
+#[derive(Default)]
+pub struct Clock {
+    /// Since when the work in flight cannot be executed again; 0: it can, or nobody asks.
+    since: Own<u64>,
+    /// In the current construct, because of something that cannot be executed twice (ns).
+    marks: Own<u64>,
+    /// ... and because old values are not saved.
+    unsaved: Own<u64>,
+    /// The construct that was left last, by the time at which it began.
+    left: Own<u64>,
+}
+
+/// What a site has made unsafe, of all threads.
+struct Total {
+    site: AtomicUsize,
+    times: AtomicU64,
+    ns: AtomicU64,
+    /// What saving took when it was given up (f64 bits).
+    percent: AtomicU64,
+}
+
+const SIZE: usize = 256;
+static TOTALS: [Total; SIZE] = [const {
+    Total {
+        site: AtomicUsize::new(0),
+        times: AtomicU64::new(0),
+        ns: AtomicU64::new(0),
+        percent: AtomicU64::new(0),
+    }
+}; SIZE];
+/// A site of an object that has been unloaded.
+const GONE: usize = 1;
+/// What they had.
+static OF_OTHERS: Locked<Vec<Unsafe>> = Locked::new(Vec::new());
+
+/// Work that could not have been executed again.
+#[derive(Clone, Debug)]
+pub struct Unsafe {
+    /// "file:line: what".
+    pub text: String,
+    /// How often that began.
+    pub times: u64,
+    /// Time of all threads (ns).
+    pub ns: u64,
+    /// What saving took when it was given up, in percent of the loop's time without it; if it was.
+    pub stopped: Option<f64>,
+}
+
+/// The work since `thr`'s save point cannot be executed again from here on.
+#[inline]
+pub fn begins(thr: &'static Thread) {
+    if site::keeps_accounts() {
+        thr.unsaved.since.set(time::now_ns());
+    }
+}
+
+/// There is a new save point; the work before it was lost because of the site at `at`.
+#[cold]
+pub fn ends(thr: &'static Thread, at: usize) {
+    let clock = &thr.unsaved;
+    let since = take(&clock.since);
+    // SAFETY: the address of a site, which is static: no object is unloaded while its work is in flight.
+    let Some(site) = (since != 0).then(|| unsafe { &*(at as *const Site) }) else { return };
+    let now = time::now_ns();
+    let began = thr.member().share.get().map_or(0, |s| s.shape.peek().began);
+    if began != 0 && began != clock.left.get() {
+        let sum = if site.is_opaque() { &clock.marks } else { &clock.unsaved };
+        sum.set(sum.get() + now.saturating_sub(since.max(began)));
+    }
+    let n = TOTALS.len();
+    let first = (at >> 4).wrapping_mul(0x9E37_79B9) % n;
+    for t in TOTALS.iter().cycle().skip(first).take(n) {
+        let had = t.site.compare_exchange(0, at, Relaxed, Relaxed).unwrap_or_else(|other| other);
+        if had == 0 || had == at {
+            t.times.fetch_add(1, Relaxed);
+            t.ns.fetch_add(now.saturating_sub(since), Relaxed);
+            if site.has_stopped() {
+                t.percent.store(site.percent().to_bits(), Relaxed);
+            }
+            return;
+        }
+    }
+}
+
+/// `thr` leaves the construct that began at `began`. How long its work there was lost because of things that
+/// cannot be executed twice, and because of old values that are not saved (ns).
+#[cold]
+pub fn of_construct(thr: &'static Thread, began: u64) -> (u64, u64) {
+    let at = thr.undo.lost();
+    if at != 0 {
+        ends(thr, at);
+    }
+    thr.unsaved.left.set(began);
+    (take(&thr.unsaved.marks), take(&thr.unsaved.unsaved))
+}
+
+fn take(word: &Own<u64>) -> u64 {
+    let had = word.get();
+    word.set(0);
+    had
+}
+
+fn told(t: &Total) -> Option<Unsafe> {
+    let at = t.site.load(Relaxed);
+    if at <= GONE {
+        return None;
+    }
+    // SAFETY: a site of a loaded object: those of others are marked by `forget`.
+    let site = unsafe { &*(at as *const Site) };
+    Some(Unsafe {
+        text: match site.text() {
+            "" => "?: more old values than can be kept".into(),
+            text => text.into(),
+        },
+        times: t.times.load(Relaxed),
+        ns: t.ns.load(Relaxed),
+        stopped: (!site.is_opaque()).then(|| f64::from_bits(t.percent.load(Relaxed))),
+    })
+}
+
+/// The object with something at `part` goes: its sites are kept as texts.
+pub fn forget(part: usize) {
+    if !site::keeps_accounts() {
+        return;
+    }
+    let maps = maps::all();
+    let path = |a| maps::find(&maps, a).map_or("", |m| &m.path);
+    for t in TOTALS.iter().filter(|t| t.site.load(Relaxed) > GONE) {
+        if path(t.site.load(Relaxed)) == path(part) {
+            OF_OTHERS.with(|v| v.extend(told(t)));
+            t.site.store(GONE, Relaxed);
+        }
+    }
+}
+
+/// All of it, the longest first.
+pub fn all() -> Vec<Unsafe> {
+    let mut all: Vec<Unsafe> = TOTALS.iter().filter_map(told).collect();
+    OF_OTHERS.with(|v| all.extend(v.iter().cloned()));
+    all.sort_by_key(|u| core::cmp::Reverse(u.ns));
+    all
+}
