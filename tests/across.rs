@@ -42,8 +42,13 @@ fn objects(cc: &Path, prefix: &str, flags: &[&str]) -> Vec<String> {
     UNITS.iter().chain(&["loops", "unknown"]).map(|u| name(u)).collect()
 }
 
-/// What the report of a run says of each line of loops.c: verdict and reason.
-fn verdicts(exe: &str, env: &[(&str, &str)]) -> HashMap<usize, (String, String)> {
+/// What is said of each line of a file: verdict and reason.
+type Verdicts = HashMap<usize, (String, String)>;
+
+const LOOPS: &str = "loops.c";
+
+/// What the report of a run says of each line of a source file.
+fn verdicts(exe: &str, source: &str, env: &[(&str, &str)]) -> Verdicts {
     let (exe, report) = (dir().join(exe), dir().join(format!("{exe}.json")));
     let mut all = vec![("PROMP_REPORT", report.to_str().expect("UTF-8")), ("OMP_NUM_THREADS", "2")];
     all.extend(env);
@@ -52,11 +57,11 @@ fn verdicts(exe: &str, env: &[(&str, &str)]) -> HashMap<usize, (String, String)>
     assert_eq!(r.status, 0, "{exe:?}: {}", r.err);
     let text = std::fs::read(&report).expect("the report");
     let report: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+    let file = format!("{}:", source.rsplit('/').next().expect("a name"));
     let mut found = HashMap::new();
     for l in report["loops"].as_array().expect("loops") {
         let said = |k: &str| l[k].as_str().unwrap_or_default().to_string();
-        let line =
-            said("at").strip_prefix("loops.c:").and_then(|n| n.parse().ok()).expect("a line of loops.c");
+        let line = said("at").strip_prefix(&file).and_then(|n| n.parse().ok()).expect("a line of the file");
         // What can be executed again in parts has parts that cannot.
         let verdict = said("verdict").replace("in parts", "opaque");
         found.insert(line, (verdict, said("why")));
@@ -68,19 +73,48 @@ fn rank(verdict: &str) -> usize {
     ["idempotent", "undo", "opaque"].iter().position(|v| *v == verdict).unwrap_or_else(|| panic!("{verdict}"))
 }
 
-/// Compares with what stands in loops.c; what of it is not as it is said there, by the functions' names.
-fn differences(found: &HashMap<usize, (String, String)>) -> Vec<String> {
-    let text = std::fs::read_to_string(root().join("c-tests/across/loops.c")).expect("the program");
-    let (mut wrong, mut seen) = (Vec::new(), 0);
+/// A function of a source file with what stands in front of it: `/* VERDICT[, reported VERDICT] */`, and the
+/// same for other ways to put the program together, `/* WHEN: VERDICT[, …] */`.
+struct Known {
+    name: String,
+    lines: std::ops::Range<usize>,
+    verdict: String,
+    when: Option<(String, String)>,
+}
+
+fn known(source: &str) -> Vec<Known> {
+    let text = std::fs::read_to_string(root().join("c-tests/across").join(source)).expect("the program");
     let lines: Vec<&str> = text.lines().collect();
     let is_verdict = |l: &str| ["/* idempotent", "/* undo", "/* opaque"].iter().any(|v| l.starts_with(v));
-    for i in (0..lines.len()).filter(|&i| is_verdict(lines[i])) {
-        let verdict = lines[i].trim_start_matches("/* ").trim_end_matches(" */");
-        let (truth, expected) = verdict.split_once(", reported ").unwrap_or((verdict, verdict));
+    let all = (0..lines.len()).filter(|&i| is_verdict(lines[i])).map(|i| {
+        let said = lines[i].trim_start_matches("/* ").trim_end_matches(" */");
+        let (verdict, when) =
+            said.split_once(" */ /* ").map_or((said, None), |(v, w)| (v, w.split_once(": ")));
         let name = lines[i + 1].trim_start_matches("static void ").split('(').next().expect("a name");
-        seen += 1;
         let end = (i + 1..lines.len()).find(|&j| lines[j].starts_with("/*")).unwrap_or(lines.len());
-        match (i..end).find_map(|j| found.get(&(j + 1))) {
+        Known {
+            name: name.into(),
+            lines: i + 1..end + 1,
+            verdict: verdict.into(),
+            when: when.map(|(w, v)| (w.into(), v.into())),
+        }
+    });
+    all.collect()
+}
+
+/// Compares with what stands in the source for a program put together like this; what of it is not as it is
+/// said there, by the functions' names.
+fn differences(found: &Verdicts, source: &str, how: &str) -> Vec<String> {
+    let (mut wrong, all) = (Vec::new(), known(source));
+    assert!(all.len() >= 50, "{} functions", all.len());
+    for mut k in all {
+        let verdict = match &k.when {
+            Some((when, v)) if when == how => v,
+            _ => &k.verdict,
+        };
+        let (truth, expected) = verdict.split_once(", reported ").unwrap_or((verdict, verdict));
+        let name = &k.name;
+        match k.lines.find_map(|l| found.get(&l)) {
             None => wrong.push(format!("{name}: no verdict")),
             Some((got, why)) if rank(got) < rank(truth) => {
                 wrong.push(format!("{name}: {got} is optimistic, it is {truth} ({why})"));
@@ -91,7 +125,6 @@ fn differences(found: &HashMap<usize, (String, String)>) -> Vec<String> {
             Some(_) => {}
         }
     }
-    assert!(seen >= 50, "{seen} functions");
     wrong
 }
 
@@ -105,7 +138,7 @@ fn verdicts_across_files_are_true_at_every_level() {
         args.extend(objects.iter().map(String::as_str));
         args.push("-lm");
         tool(&cc, &args);
-        let wrong = differences(&verdicts(&exe, &[]));
+        let wrong = differences(&verdicts(&exe, LOOPS, &[]), LOOPS, "");
         let optimistic: Vec<&String> = wrong.iter().filter(|w| w.contains("optimistic")).collect();
         assert!(optimistic.is_empty() && (level != "-O2" || wrong.is_empty()), "{level}: {wrong:#?}");
     }
@@ -124,7 +157,7 @@ fn it_does_not_matter_how_a_program_is_linked() {
     let (parts, main) = (&objects[..UNITS.len()], &objects[UNITS.len()..]);
     let program = |exe: &str, more: &[&str]| {
         tool(&cc, &[&["-fopenmp", "-fno-promp-runtime", "-o", exe], main, more, &["-lm"]].concat());
-        let wrong = differences(&verdicts(exe, &[]));
+        let wrong = differences(&verdicts(exe, LOOPS, &[]), LOOPS, "");
         assert!(wrong.is_empty(), "{exe}: {wrong:#?}");
     };
     // A static archive.
@@ -146,11 +179,10 @@ fn it_does_not_matter_how_a_program_is_linked() {
     object(Path::new("gcc"), "interposed", "interposed.o", &["-fPIC"]);
     tool(Path::new("gcc"), &["-shared", "-o", "libinterposed.so", "interposed.o"]);
     let preload = format!("{}:{}", dir().join("libinterposed.so").display(), library().display());
-    let found = verdicts("linked_shared", &[("LD_PRELOAD", &preload)]);
-    let text = std::fs::read_to_string(root().join("c-tests/across/loops.c")).expect("the program");
+    let found = verdicts("linked_shared", LOOPS, &[("LD_PRELOAD", &preload)]);
     let verdict = |name: &str| {
-        let at = text.lines().position(|l| l.contains(&format!(" {name}(void)"))).expect("a function") + 1;
-        (at..at + 4).find_map(|l| found.get(&l)).expect("its verdict").clone()
+        let mut k = known(LOOPS).into_iter().find(|k| k.name == name).expect("a function");
+        k.lines.find_map(|l| found.get(&l)).expect("its verdict").clone()
     };
     for name in ["writes_what_it_gets", "two_files_on", "by_a_function_of_this_file", "further_and_further"] {
         let (v, why) = verdict(name);
@@ -172,10 +204,81 @@ fn what_counts_is_the_definition_that_is_linked() {
         args.extend(all.iter().map(String::as_str));
         args.push("-lm");
         tool(&cc, &args);
-        let wrong = differences(&verdicts(&exe, &[]));
+        let wrong = differences(&verdicts(&exe, LOOPS, &[]), LOOPS, "");
         assert_eq!(wrong.len(), 1, "{wrong:#?}");
         let verdict = ["undo", "opaque"][i];
         assert!(wrong[0].starts_with(&format!("is_chosen: {verdict}")), "{wrong:?}");
+    }
+}
+
+/// Functions that are not what they seem: they keep pointers, share globals, are called through pointers,
+/// replaced when the program is linked, or by a preloaded library.
+#[test]
+fn traps_of_other_files() {
+    const TRAPS: &str = "traps/traps.c";
+    let Some(cc) = driver("promp-cc") else { return };
+    let gcc = PathBuf::from("gcc");
+    let here = format!("-Wl,-rpath,{}", dir().display());
+    let shared = |by: &Path, unit: &str, library: &str, level: &str| {
+        let name = format!("trap_{library}.o");
+        object(by, &format!("traps/{unit}"), &name, &[level, "-fPIC"]);
+        tool(&gcc, &["-shared", "-fopenmp", "-o", &format!("libtrap_{library}.so"), &name]);
+    };
+    let linked = |exe: &str, objects: &[&str], library: &str| {
+        let mut args = vec!["-fopenmp", "-fno-promp-runtime", "-o", exe];
+        args.extend(objects);
+        args.extend(["-L.", library, &here, "-lm"]);
+        tool(&cc, &args);
+    };
+    for level in ["-O1", "-O2", "-O3"] {
+        let name = |u: &str| format!("trap{level}_{u}.o");
+        let objects = ["traps", "keeps", "globals", "called", "chosen"].map(|u| {
+            object(&cc, &format!("traps/{u}"), &name(u), &[level]);
+            name(u)
+        });
+        let objects = objects.each_ref().map(String::as_str);
+        let part = format!("shared{level}");
+        shared(&cc, "shared", &part, level);
+        let (exe, part) = (format!("traps{level}"), format!("-ltrap_{part}"));
+        linked(&exe, &objects, &part);
+        let check = |found: &Verdicts, how: &str| {
+            let wrong = differences(found, TRAPS, how);
+            let optimistic: Vec<&String> = wrong.iter().filter(|w| w.contains("optimistic")).collect();
+            assert!(
+                optimistic.is_empty() && (level != "-O2" || wrong.is_empty()),
+                "{level} {how}: {wrong:#?}"
+            );
+        };
+        check(&verdicts(&exe, TRAPS, &[]), "");
+        if level != "-O2" {
+            continue;
+        }
+        for by in [&cc, &gcc] {
+            object(by, "traps/replaced", "trap_replaced.o", &[level]);
+            linked("traps_replaced", &[&["trap_replaced.o"], &objects[..]].concat(), &part);
+            shared(by, "preloaded", "preloaded", level);
+            let preload = dir().join("libtrap_preloaded.so");
+            let preload = format!("{}:{}", preload.display(), library().display());
+            for (exe, how, env) in
+                [("traps_replaced", "replaced", &[][..]), (&exe, "preloaded", &[("LD_PRELOAD", &*preload)])]
+            {
+                let found = verdicts(exe, TRAPS, env);
+                if by == &cc {
+                    check(&found, how);
+                    continue;
+                }
+                // Nothing is known of what another compiler has built.
+                for mut k in known(TRAPS).into_iter().filter(|k| k.when.as_ref().is_some_and(|w| w.0 == how))
+                {
+                    let (verdict, why) = k.lines.find_map(|l| found.get(&l)).expect("a verdict");
+                    assert!(
+                        verdict == "opaque" && why.contains("promp-cc has not built"),
+                        "{}: {why}",
+                        k.name
+                    );
+                }
+            }
+        }
     }
 }
 

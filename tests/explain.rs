@@ -117,6 +117,14 @@ fn what_is_proved_grows_with_the_files_that_promp_has_built() {
     assert!(says(&whole, "mesh.cpp", ":20: idempotent"), "{whole}");
     assert_eq!(share(&whole, "proved"), 100.0, "{whole}");
     assert!(share(&half, "proved") < 100.0 && !whole.contains("What would prove most"), "{half}");
+    // The report may be written after the program's destructors have run.
+    let early = root().join("c-tests/explain/early.c");
+    let library = dir().join("libearly.so");
+    let args = ["-shared", "-fPIC", "-fopenmp", "-o", "libearly.so", early.to_str().expect("UTF-8")];
+    assert_eq!(run(Path::new("gcc"), &args, &[]).status, 0);
+    let env = [("LD_PRELOAD", library.to_str().expect("UTF-8")), ("OMP_NUM_THREADS", "2")];
+    let late = run(&cc, &["--explain", "--", exe.to_str().expect("UTF-8")], &env).out;
+    assert!(says(&late, "mesh.cpp", ":20: idempotent") && !late.contains("unknown"), "{late}");
 }
 
 #[test]
@@ -131,6 +139,32 @@ fn modules_of_fortran() {
         assert!(says(&r.out, file, said), "{file}: no {said}: {}", r.out);
     }
     assert!(r.out.contains("stopped saving"), "{}", r.out);
+}
+
+/// Nothing is proved of it, but every refusal says where it was, and why.
+#[test]
+fn code_that_is_not_optimised() {
+    let Some(cc) = driver("promp-cc") else { return };
+    let source = |name: &str| root().join("c-tests/explain").join(name).display().to_string();
+    for level in ["-O0", "-Og"] {
+        let exe = format!("plain{level}");
+        let args =
+            [level, "-fopenmp", "-fno-promp-runtime", "-o", &exe, &source("work.c"), &source("other.c")];
+        let r = run(&cc, &args, &[]);
+        assert_eq!(r.status, 0, "{}", r.err);
+        let exe = dir().join(exe);
+        let r = explained(&cc, &exe, &[]);
+        assert!(says(&r.out, "work.c", "opaque: built without optimisation"), "{}", r.out);
+        assert!(share(&r.out, "opaque") == 100.0 && share(&r.out, "proved") == 0.0, "{}", r.out);
+        let refused = (1..=60).any(|seed| {
+            let fault = format!("kill@mtbf=3ms,count=9,seed={seed}");
+            let r = promp(&exe, &[], &[("OMP_NUM_THREADS", "3"), ("PROMP_FAULT", &fault)]);
+            let why = ["built without optimisation", "in serial work", "hold a lock"];
+            assert!(r.status == 0 || why.iter().any(|w| r.err.contains(w)), "{fault}: {}", r.err);
+            r.status == 70 && r.err.contains("work.c:") && r.err.contains(why[0])
+        });
+        assert!(refused, "{level}: no failure struck work in flight");
+    }
 }
 
 #[test]

@@ -55,9 +55,7 @@ fn survives(exe: &Path) {
             if r.status == 70 {
                 let place =
                     r.err.lines().any(|l| [".c:", ".cpp:", ".hpp:", ".f90:"].iter().any(|e| l.contains(e)));
-                // Where machine code cannot be followed, an atomic update may have been.
-                let behind = r.err.contains("in work behind an atomic update");
-                assert!(place || behind, "{exe:?} {fault}: {}", r.err);
+                assert!(place, "{exe:?} {fault}: {}", r.err);
                 refused.push(r.err);
             } else {
                 assert!(

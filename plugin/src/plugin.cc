@@ -43,6 +43,7 @@ __attribute__ ((visibility ("default"))) int plugin_init (plugin_name_args *args
       }
   add (args->base_name, make_visible_pass (), "omplower", PASS_POS_INSERT_BEFORE);
   add (args->base_name, make_rename_pass (), "ssa", PASS_POS_INSERT_AFTER);
+  add (args->base_name, make_plain_pass (), "promp_rename", PASS_POS_INSERT_AFTER);
   add (args->base_name, make_summary_pass (), "simdclone", PASS_POS_INSERT_BEFORE);
   add (args->base_name, make_dead_pass (), "simdclone", PASS_POS_INSERT_BEFORE);
   add (args->base_name, make_sections_pass (), "pre", PASS_POS_INSERT_BEFORE);

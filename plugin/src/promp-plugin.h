@@ -23,6 +23,8 @@ extern Options options;
 opt_pass *make_visible_pass ();
 /// ... and gives the calls that come of it their right names (rename.cc).
 opt_pass *make_rename_pass ();
+/// Writes entries for code that is not optimised (plain.cc).
+opt_pass *make_plain_pass ();
 /// Proves replayability, saves old values, writes the tables (segments.cc).
 opt_pass *make_segments_pass ();
 /// Finds the sections of device kernels whose results are verified together (sections.cc).

@@ -117,14 +117,26 @@ fn vouched(thr: &'static Thread) -> Result<(), Refusal> {
     if user { Ok(()) } else { refuse("work not known to be replayable", ADVICE) }
 }
 
-/// What promp-cc has found out about the segment behind the save point.
-fn proven(thr: &'static Thread) -> Result<(), Refusal> {
-    let segment = thr.save.current().and_then(|s| match s.kind.get() {
+/// The segment behind the save point, if promp-cc has built it.
+fn segment(thr: &'static Thread) -> Option<tables::Entry> {
+    thr.save.current().and_then(|s| match s.kind.get() {
         SaveKind::Enter => tables::at_entry(thr.call.get().0),
         SaveKind::None | SaveKind::TooLarge => None,
         _ => s.resumes_at().and_then(tables::behind_call),
-    });
-    match segment {
+    })
+}
+
+/// Only a checkpoint helps; and where the work began, if that is known.
+fn needs_ckpt(thr: &'static Thread) -> &'static str {
+    match segment(thr).map(|s| s.text().split(": ").next().unwrap_or("?")) {
+        Some(place) => String::leak(format!("It began at {place}. {NEEDS_CKPT}")),
+        None => NEEDS_CKPT,
+    }
+}
+
+/// What promp-cc has found out about the segment behind the save point.
+fn proven(thr: &'static Thread) -> Result<(), Refusal> {
+    match segment(thr) {
         None => refuse("work not known to be replayable", ADVICE),
         Some(s) if s.verdict == tables::Verdict::Opaque => {
             refuse("work that cannot be executed again", String::leak(format!("{}. {NEEDS_CKPT}", s.text())))
@@ -171,7 +183,7 @@ fn repeatable(thr: &'static Thread) -> Result<(&'static Slot, usize), Refusal> {
     }
     vouched(thr)?;
     if thr.held.get() > 0 {
-        return refuse("a critical, ordered or lock section", NEEDS_CKPT);
+        return refuse("a critical, ordered or lock section", needs_ckpt(thr));
     }
     let task = thr.task.get();
     if task.is_some_and(Task::children_may_use_stack) {
@@ -180,11 +192,11 @@ fn repeatable(thr: &'static Thread) -> Result<(&'static Slot, usize), Refusal> {
     if task.and_then(|t| t.group.get()).is_some_and(|g| g.reductions.get() != 0) {
         // The private copies lie in memory of the runtime, not on the stack: what was added to them is not
         // taken back.
-        return refuse("work with task reductions", NEEDS_CKPT);
+        return refuse("work with task reductions", needs_ckpt(thr));
     }
     if thr.member().scanning.get() {
         // The compiler's code for scans updates the scratch memory in place.
-        return refuse("a scan or a conditional lastprivate", NEEDS_CKPT);
+        return refuse("a scan or a conditional lastprivate", needs_ckpt(thr));
     }
     let Some(save) = thr.save.current() else {
         return refuse("work before its first save point", NEEDS_CKPT);
@@ -229,7 +241,7 @@ pub fn verdict_unseen(thr: &'static Thread, tries: u32) -> Result<(), Refusal> {
     } else {
         refuse(
             "work with an atomic update, or a library's function that may hold a lock; where it was is not known",
-            NEEDS_CKPT,
+            needs_ckpt(thr),
         )
     }
 }
@@ -248,7 +260,7 @@ pub fn verdict(thr: &'static Thread, at: &Interrupted, kind: Kind) -> Result<(),
     let (save, resume_at) = repeatable(thr)?;
     let maps = maps::all();
     if library::in_progress(thr, &maps, at, kind) {
-        return refuse("a library function that may hold a lock", NEEDS_CKPT);
+        return refuse("a library function that may hold a lock", needs_ckpt(thr));
     }
     let readable = readable(&maps);
     let saved = saved_words(save);
@@ -277,12 +289,12 @@ pub fn verdict(thr: &'static Thread, at: &Interrupted, kind: Kind) -> Result<(),
             return refuse(
                 "work that may hold a lock of the program's of which nobody notes who holds it (a spin lock, \
                  a semaphore, a read lock, the first use of a static variable)",
-                NEEDS_CKPT,
+                needs_ckpt(thr),
             );
         }
     }
     if code::atomic_between(&path, &readable) {
-        return refuse("work behind an atomic update", NEEDS_CKPT);
+        return refuse("work behind an atomic update", needs_ckpt(thr));
     }
     Ok(())
 }

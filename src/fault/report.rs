@@ -7,6 +7,7 @@ use crate::ckpt;
 use crate::entry::promp::PrompStatistics;
 use crate::icv::{Globals, globals_if_ready};
 use crate::say;
+use crate::sys::lock::Locked;
 use crate::sys::own::Own;
 use crate::sys::{syscall, time};
 use crate::team::{pool, region};
@@ -57,6 +58,26 @@ fn unsafe_sites() -> Vec<Unsafe> {
 /// PROMP_SAVE_BUDGET.
 fn budget() -> String {
     super::settings::get().save_budget.to_string()
+}
+
+/// Loops of objects that have been unloaded, or whose destructors have run: they may run before the report is
+/// written.
+static OF_OTHERS: Locked<Vec<Loop>> = Locked::new(Vec::new());
+
+/// The object goes whose table lies at `start`: what is known of its loops is kept as texts.
+pub fn object_goes(start: *const i32) {
+    if site::keeps_accounts() {
+        let gone = site::take(|at| tables::is_of(start, at));
+        OF_OTHERS.with(|v| v.extend(gone.into_iter().map(account)));
+        unsaved::forget(start as usize);
+    }
+}
+
+fn loops() -> Vec<Loop> {
+    let mut all: Vec<Loop> = site::accounts().into_iter().map(account).collect();
+    OF_OTHERS.with(|v| all.extend(v.iter().cloned()));
+    all.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
+    all
 }
 
 /// What others add to the report; written while the runtime is initialised.
@@ -198,7 +219,7 @@ fn collect() -> Report {
                 interval_s: t.interval_ns as f64 / 1e9,
             })
             .collect(),
-        loops: site::accounts().into_iter().map(account).collect(),
+        loops: loops(),
         unsafe_sites: unsafe_sites(),
         sdc: SDC.get().and_then(|collect| collect()),
         ..Report::default()

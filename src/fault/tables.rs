@@ -141,8 +141,14 @@ pub fn improve(verdicts: Vec<(usize, Verdict, usize)>) {
 
 /// An object goes.
 pub fn unregister(start: *const i32) {
-    super::unsaved::forget(start as usize);
+    super::report::object_goes(start);
     change(|o| o.retain(|(s, _)| *s != start as usize));
+}
+
+/// Does the call that returns to `address` stand in the object whose section starts at `start`?
+pub fn is_of(start: *const i32, address: usize) -> bool {
+    let Some(e) = behind_call(address) else { return false };
+    OBJECTS.with(|o| o.iter().any(|(s, all)| *s == start as usize && all.iter().any(|x| x.last == e.last)))
 }
 
 /// The segment behind the call that returns to `address`.

@@ -139,9 +139,6 @@ fn told(t: &Total) -> Option<Unsafe> {
 
 /// The object with something at `part` goes: its sites are kept as texts.
 pub fn forget(part: usize) {
-    if !site::keeps_accounts() {
-        return;
-    }
     let maps = maps::all();
     let path = |a| maps::find(&maps, a).map_or("", |m| &m.path);
     for t in TOTALS.iter().filter(|t| t.site.load(Relaxed) > GONE) {

@@ -167,19 +167,34 @@ pub struct Account {
     pub unsaved: u64,
 }
 
+/// A site whose account has been taken away.
+const TAKEN: usize = 1;
+
+impl Total {
+    fn read(&self) -> Account {
+        Account {
+            site: self.site.load(Relaxed),
+            times: self.times.load(Relaxed),
+            ns: self.ns.load(Relaxed),
+            marks: self.marks.load(Relaxed),
+            unsaved: self.unsaved.load(Relaxed),
+        }
+    }
+}
+
 /// All sites, those that took longest first.
 pub fn accounts() -> Vec<Account> {
-    let mut all: Vec<_> = TOTALS
-        .iter()
-        .map(|t| Account {
-            site: t.site.load(Relaxed),
-            times: t.times.load(Relaxed),
-            ns: t.ns.load(Relaxed),
-            marks: t.marks.load(Relaxed),
-            unsaved: t.unsaved.load(Relaxed),
-        })
-        .filter(|t| t.site != 0)
-        .collect();
-    all.sort_by_key(|t| core::cmp::Reverse(t.ns));
+    let mut all: Vec<_> = TOTALS.iter().map(Total::read).filter(|a| a.site > TAKEN).collect();
+    all.sort_by_key(|a| core::cmp::Reverse(a.ns));
+    all
+}
+
+/// Those for which `f` holds, which are no longer there afterwards: their code is about to go.
+pub fn take(f: impl Fn(usize) -> bool) -> Vec<Account> {
+    let mut all = Vec::new();
+    for t in TOTALS.iter().filter(|t| t.site.load(Relaxed) > TAKEN && f(t.site.load(Relaxed))) {
+        all.push(t.read());
+        t.site.store(TAKEN, Relaxed);
+    }
     all
 }

@@ -1,0 +1,80 @@
+/* Functions of other files that traps.c calls. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { N = 256 };
+extern double a[N], b[N], c[N], cell[N];
+extern double level, ceiling;
+extern int flag;
+struct box { double *at; double scale; };
+struct acts { void (*act)(double *); double (*ask)(double); };
+
+/* keeps.c: what becomes of a pointer */
+void remember(double *x);
+void bump_remembered(void);
+double remembered(void);
+void file(int i, double *x);
+void bump_filed(int i);
+double filed(int i);
+double *same(double *x);
+double *one_behind(double *x);
+void first_wins(double *x);
+void put_in(struct box *box, double *x);
+void bump_in(struct box *box);
+void out_in(const struct box *box, double x);
+void copy_pointer(void *to, const void *from);
+void bump_copied(const void *from);
+void note_number(int i, uintptr_t at);
+void bump_noted(int i);
+void give_back(double *x);
+void forgets(double *x);
+
+/* globals.c: what a function keeps for itself */
+int next_number(void);
+double cached(double x);
+void set_level(double x);
+double get_level(void);
+void write_cell(int i, double x);
+double read_cell(int i);
+void both_cells(int i);
+void toggle_twice(double *to);
+void raise_ceiling(double x);
+double from_table(int i);
+void last_written(double x);
+double deep_count(double x);
+double pure_deep(double x);
+double running_mean(double x);
+void exchange_levels(void);
+double own_square(double x);
+
+/* called.c: who calls whom */
+double apply(double (*f)(double), double x);
+void act_on(const struct acts *acts, double *x);
+void set_act(void (*f)(double *));
+void act(double *x);
+void also_bump(double *x);
+void sort_three(double *x);
+int compare(const void *x, const void *y);
+int compare_and_count(const void *x, const void *y);
+double half(double x);
+double third(double x);
+void bump(double *x);
+void in_turn(double *x, int n);
+extern void not_there(double *x) __attribute__((weak));
+extern void there(double *x) __attribute__((weak));
+
+/* chosen.c, other definitions in replaced.c */
+void chosen_out(double *x, double v);
+void chosen_in_place(double *x, double v);
+double chosen_value(int i);
+void chosen_quiet(double *x);
+void chosen_row(double *to, const double *from);
+void calls_chosen(double *x, double v);
+
+/* shared.c, in a library; other definitions in preloaded.c */
+void shared_out(double *x, double v);
+double shared_value(double x);
+void shared_pair(double *x, double *y);
+void shared_through(double *x, double v);
+void shared_inner(double *x, double v);
