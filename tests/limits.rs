@@ -23,6 +23,18 @@ fn a_thousand_and_twenty_four_threads() {
     same("constructs/sync.c", &[], &[("OMP_NUM_THREADS", "300"), ("OMP_STACKSIZE", "64K")]);
 }
 
+/// Threads that wait for work look for others that have ended, together as often as a few do: each by itself,
+/// two thousand used one and a half CPUs all the time.
+#[test]
+fn thousands_that_sleep_take_no_cpu_time() {
+    let exe = build("limits/asleep.c", &[]);
+    for mode in [("PROMP_FT", "on"), ("PROMP_FT", "off")] {
+        let run = promp(&exe, &["2000", "1000"], &[mode]);
+        let words: Vec<u64> = run.out.split_whitespace().filter_map(|w| w.parse().ok()).collect();
+        assert!(matches!(words[..], [2000, used] if used < 500), "{mode:?}: {run:?}");
+    }
+}
+
 /// A program that has enough stack for its tasks within tasks under libgomp has enough here, too.
 #[test]
 fn deep_undeferred_tasks_take_no_more_stack_than_under_libgomp() {

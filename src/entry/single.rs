@@ -37,7 +37,7 @@ pub(super) extern "C" fn start() -> bool {
 }
 
 /// How long a member waits for the one that executed the last construct with copyprivate: longer than a line's way.
-const BRIEFLY: Patience = Patience { rounds: 8, crowded: false };
+const BRIEFLY: Patience = Patience { rounds: 8, crowded: false, yields: 0 };
 
 /// The data of copyprivate come from the executing thread's memory. If that is the same one each time, large data lie in its cache and
 /// go one way only; so the others let it go first, if it comes at about the same time.

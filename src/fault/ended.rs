@@ -51,7 +51,7 @@ const TRIES: u32 = 2;
 
 /// From now on threads that have ended are found.
 pub fn start() {
-    static WATCHED: Watch = Watch { words, look, look_after, unseen };
+    static WATCHED: Watch = Watch { count: super::thread_count, words, look, look_after, unseen };
     watch::begin(&WATCHED);
 }
 

@@ -32,9 +32,11 @@ use crate::sys::host::Identity;
 use crate::sys::lock::Locked;
 use crate::sys::{reach, signals, syscall};
 use crate::team::thread::Thread;
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 static THREADS: Locked<Vec<&'static Thread>> = Locked::new(Vec::new());
+/// How many they are, for those who look without the lock.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// Prepares what the settings ask for; runs once, under the initialisation lock.
 pub fn initialise(g: &'static Globals) {
@@ -65,7 +67,7 @@ pub fn thread_started(thr: &'static Thread) {
         thr.host.store(tid, Relaxed);
         ckpt::keep::seat(thr, tid);
     });
-    THREADS.with(|v| v.push(thr));
+    change_threads(|v| v.push(thr));
     ckpt::first();
 }
 
@@ -79,7 +81,19 @@ fn unfrozen(f: impl FnOnce(u64)) {
 /// The calling host no longer carries a logical thread.
 pub fn thread_ended(thr: &'static Thread) {
     unfrozen(|_| ckpt::keep::unseat(thr));
-    THREADS.with(|v| v.retain(|t| !core::ptr::eq(*t, thr)));
+    change_threads(|v| v.retain(|t| !core::ptr::eq(*t, thr)));
+}
+
+fn change_threads(change: impl FnOnce(&mut Vec<&'static Thread>)) {
+    THREADS.with(|v| {
+        change(v);
+        COUNT.store(v.len(), Relaxed);
+    });
+}
+
+/// How many logical threads there are.
+pub fn thread_count() -> usize {
+    COUNT.load(Relaxed)
 }
 
 /// All logical threads.
@@ -100,7 +114,7 @@ pub fn try_threads<R>(f: impl FnOnce(&[&'static Thread]) -> R) -> Option<R> {
 /// In a child after fork: only the caller is left, and the agent is gone.
 pub fn after_fork(thr: &'static Thread) {
     THREADS.raw().reset();
-    THREADS.with(|v| *v = vec![thr]);
+    change_threads(|v| *v = vec![thr]);
     ckpt::after_fork(Some(thr));
     agent::after_fork();
     inject::after_fork();

@@ -14,20 +14,31 @@
 //! not let a thread sleep on a word that is not what it was when it was read. The kernel wakes one sleeper
 //! only, who may not be whom it concerns
 //! (somebody in `pthread_join`): all others are woken by the one.
+//!
+//! **Many threads** cannot all be slept on at once. Where there are more, each sleeper looks from time to
+//! time, the more seldom the more there are, and only if nobody has looked just before: each look goes
+//! through all threads, so that thousands which look as often as a few would do nothing else.
 
 use super::futex::{self, Several};
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
+use super::time;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use core::time::Duration;
 
-/// How long nobody is thought to be dead.
+/// How long nobody is thought to be dead, unless there are very many.
 const SHORT: Duration = Duration::from_millis(10);
 /// Between two looks, where the kernel does not tell.
 const POLL: Duration = Duration::from_millis(50);
 /// Most words that can be slept on at once, but the one that is waited for.
 pub const MOST: usize = 127;
+/// How long one of many sleeps at most until it looks, if nobody else does.
+const SELDOM: Duration = Duration::from_secs(1);
+/// Between two looks of many, whoever looks, in nanoseconds.
+const LOOKED_NS: u64 = POLL.as_nanos() as u64 / 2;
 
 /// What the layers above do.
 pub struct Watch {
+    /// How many threads there are.
+    pub count: fn() -> usize,
     /// Gives the words of all threads, as far as there is room; how many there are.
     pub words: fn(&mut dyn FnMut(&'static AtomicU32)) -> usize,
     /// Looks whether a thread has ended that should not have, and sees to it.
@@ -66,9 +77,21 @@ pub fn begin(watch: &'static Watch) {
 /// Sleeps while `word` is `expected`, until woken. May return spuriously: callers re-check.
 #[inline]
 pub fn wait(word: &AtomicU32, expected: u32) {
-    if futex::wait_for(word, expected, SHORT) {
+    if futex::wait_for(word, expected, short()) {
         wait_long(word, expected);
     }
+}
+
+/// How long nobody is thought to be dead: of thousands, who are called one after the other, for longer.
+fn short() -> Duration {
+    // SAFETY: null, or a static.
+    let watch = unsafe { WATCH.load(Acquire).as_ref() };
+    watch.map_or(SHORT, |w| SHORT.max(turn((w.count)()) / 8))
+}
+
+/// How long one of `count` sleeps until it looks, if nobody else does.
+fn turn(count: usize) -> Duration {
+    POLL.saturating_mul((count / MOST).min(1000) as u32).min(SELDOM)
 }
 
 #[cold]
@@ -76,6 +99,13 @@ fn wait_long(word: &AtomicU32, expected: u32) {
     // SAFETY: null, or a static.
     let Some(watch) = (unsafe { WATCH.load(Acquire).as_ref() }) else { return futex::wait(word, expected) };
     while word.load(Acquire) == expected {
+        let count = (watch.count)();
+        if count > MOST {
+            if !wait_among_many(word, expected, watch, count) {
+                return;
+            }
+            continue;
+        }
         let mut several = Several::new(word, expected);
         let all = (watch.words)(&mut |w| several.add(w, w.load(Acquire)));
         (watch.look)();
@@ -84,5 +114,40 @@ fn wait_long(word: &AtomicU32, expected: u32) {
             Some(0) | None => return,
             Some(_) => several.pass_on(),
         }
+    }
+}
+
+/// Looks, and sleeps for as long as one of `count` does. Has that gone by?
+fn wait_among_many(word: &AtomicU32, expected: u32, watch: &Watch, count: usize) -> bool {
+    if is_due(time::now_ns()) {
+        (watch.look)();
+    }
+    // Those who have gone to sleep together wake up one after the other.
+    let here = core::ptr::from_ref(&count).addr() as u32 >> 6;
+    let spread = here.wrapping_mul(0x9e37_79b9) >> 24;
+    let turn = turn(count);
+    futex::wait_for(word, expected, turn / 2 + turn * spread / 256)
+}
+
+/// Has nobody looked just before? It is the caller then who does.
+fn is_due(now: u64) -> bool {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let next = NEXT.load(Relaxed);
+    // What lies further ahead comes from a clock that has gone back (another machine).
+    let soon = next.wrapping_sub(now);
+    (soon == 0 || soon > LOOKED_NS) && NEXT.compare_exchange(next, now + LOOKED_NS, Relaxed, Relaxed).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_one_looks_at_a_time() {
+        const DAY: u64 = 86_400_000_000_000;
+        assert!(is_due(DAY) && !is_due(DAY) && !is_due(DAY + LOOKED_NS - 1));
+        assert!(is_due(DAY + LOOKED_NS), "its time has come");
+        assert!(!is_due(DAY + LOOKED_NS + 1));
+        assert!(is_due(DAY / 2), "the clock of another machine");
     }
 }

@@ -32,10 +32,9 @@ pub struct Patience {
     /// Are there more threads than CPUs? Then it gives its CPU to others before it sleeps, and stays where
     /// the kernel puts it.
     pub crowded: bool,
+    /// How often it does then.
+    pub yields: u8,
 }
-
-/// How often.
-const YIELDS: u32 = 32;
 
 impl Patience {
     /// Waits awake; true as soon as `ready()` is.
@@ -47,10 +46,10 @@ impl Patience {
             }
             spin_hint();
         }
-        if self.crowded && self.rounds > 0 {
+        if self.yields > 0 && self.rounds > 0 {
             // Whoever is waited for may want this very CPU: that costs less than going to sleep and being
             // woken.
-            for _ in 0..YIELDS {
+            for _ in 0..self.yields {
                 if ready() {
                     return true;
                 }

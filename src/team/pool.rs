@@ -179,6 +179,12 @@ fn idle_patience() -> Patience {
     patience(workers() + 1)
 }
 
+/// How often a thread that waits gives its CPU away before it sleeps; with more threads a CPU than
+/// [`HUNDREDS`].
+const YIELDS: u8 = 32;
+const FEW_YIELDS: u8 = 2;
+const HUNDREDS: u32 = 512;
+
 /// How long threads wait awake when `threads` want to run.
 pub fn patience(threads: u32) -> Patience {
     let g = globals();
@@ -191,7 +197,13 @@ pub fn patience(threads: u32) -> Patience {
         (None, None, false) => 4_000,
         (None, None, true) => 4,
     };
-    Patience { rounds, crowded }
+    // Where hundreds share a CPU each yield takes as long as all others take for theirs.
+    let yields = match threads.div_ceil(cpus()) {
+        0..=1 => 0,
+        2..=HUNDREDS => YIELDS,
+        _ => FEW_YIELDS,
+    };
+    Patience { rounds, crowded, yields }
 }
 
 /// How many CPUs the process' threads may use at the same time.

@@ -30,7 +30,7 @@ fn pass(b: &Barrier, e: &Event, me: u32, round: u32) {
         e.notify();
     } else {
         // Awake for a while, or not.
-        let awake = Patience { rounds: me & 1, crowded: false }.stay(|| b.passed(a));
+        let awake = Patience { rounds: me & 1, ..Patience::default() }.stay(|| b.passed(a));
         if !awake {
             e.wait(Patience::default(), || b.passed_by_all(a));
         }
@@ -119,7 +119,8 @@ fn barrier_of_two() {
                 let busy = me == 0 && round == 2;
                 s.0.tell(me, round, busy);
                 // Awake for a while, or not.
-                let _ = Patience { rounds: me as u32, crowded: false }.stay(|| s.0.is_met(me, round));
+                let patience = Patience { rounds: me as u32, ..Patience::default() };
+                let _ = patience.stay(|| s.0.is_met(me, round));
                 s.1.notify();
                 s.1.wait(Patience::default(), || s.0.is_met(me, round));
                 let goes_on = s.0.goes_on(me, round, busy);
