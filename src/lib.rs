@@ -30,7 +30,7 @@ pub static ARENA: sys::arena::Arena = sys::arena::Arena::new();
 pub(crate) fn start(g: &'static icv::Globals) {
     fault::initialise(g);
     work::tune::start(g);
-    tools::initialise();
+    tools::initialise(g);
 }
 
 /// The library is loaded.

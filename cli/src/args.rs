@@ -328,6 +328,13 @@ pub struct Tune {
     /// The tuning file, added to if it is there; the program's name and `.tune` unless given.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Compare all ways to execute a loop on the same work: memory goes back to a checkpoint before each, so
+    /// that one execution of a loop is enough. What has effects outside of the program is left out.
+    #[arg(long)]
+    pub exact: bool,
+    /// With --exact: where the checkpoint is kept, in a folder of its own; in memory (/dev/shm) unless given.
+    #[arg(long, value_name = "DIR", requires = "exact")]
+    pub scratch: Option<PathBuf>,
     /// Show what a tuning file has.
     #[arg(long, value_name = "FILE", conflicts_with = "command")]
     pub show: Option<PathBuf>,

@@ -4,6 +4,7 @@ use crate::args::{Run, Tune};
 use crate::{Failure, Outcome, run};
 use promp_model::tuning::{Entry, Tuning, What};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Does what was asked for.
 pub fn tune(t: &Tune) -> Outcome {
@@ -15,7 +16,13 @@ pub fn tune(t: &Tune) -> Outcome {
     for i in 1..=t.runs {
         let command = t.command.clone();
         let r = Run { threads: t.threads, tune: Some(file.clone()), command, ..Run::default() };
-        let status = run::command(&r)?
+        let scratch = if t.exact { Some(Scratch::new(t.scratch.as_deref())?) } else { None };
+        if t.exact && i == 1 {
+            warn_of_others();
+        }
+        let mut c = run::command(&r)?;
+        scratch.iter().for_each(|s| s.prepare(&mut c));
+        let status = c
             .status()
             .map_err(|e| Failure::new(126, format!("{} cannot be started: {e}", t.command[0].display())))?;
         if !status.success() {
@@ -27,13 +34,15 @@ pub fn tune(t: &Tune) -> Outcome {
     if !file.exists() {
         eprintln!(
             "promp: nothing was kept: the program has no loops that may be tuned, or they are executed less \
-             than eight times (try --runs)"
+             than eight times (try --runs{})",
+            if t.exact { "" } else { ", or --exact" }
         );
         return Ok(());
     }
     let entries = read(&file)?.entries;
     let new: Vec<_> = entries.into_iter().filter(|e| !before.contains(e)).collect();
     print!("{}", table(&new));
+    print!("{}", ways(&new));
     println!(
         "{} new or changed; use them with: promp run --tune {} -- CMD",
         count(new.len()),
@@ -72,6 +81,7 @@ fn show(file: &Path, json: bool) -> Outcome {
         return Ok(());
     }
     print!("{}", table(&t.entries));
+    print!("{}", ways(&t.entries));
     println!("{}", count(t.entries.len()));
     for line in &t.damaged {
         eprintln!("promp: line {line} of {} is no entry", file.display());
@@ -91,6 +101,8 @@ fn as_json(e: &Entry) -> serde_json::Value {
         "choice": e.choice.to_string(),
         "takes_s": e.takes,
         "own_s": e.own,
+        "tried": e.tried.iter().map(|(c, s)| serde_json::json!({"choice": c.to_string(), "takes_s": s}))
+            .collect::<Vec<_>>(),
         "date": e.date,
     })
 }
@@ -129,6 +141,66 @@ fn table(entries: &[Entry]) -> String {
     t
 }
 
+/// What was compared from one state: a table for each entry that has it.
+fn ways(entries: &[Entry]) -> String {
+    let mut t = String::new();
+    for e in entries.iter().filter(|e| !e.tried.is_empty()) {
+        t += &format!("\n{} {}+{:#x}, from one state:\n", what(e), e.function, e.key.offset);
+        let mut all: Vec<_> = e.tried.iter().collect();
+        all.sort_by(|a, b| a.1.total_cmp(&b.1));
+        for (choice, seconds) in all {
+            let mark = if *choice == e.choice { "  chosen" } else { "" };
+            t += &format!("  {:<20} {:>11}{mark}\n", choice.to_string(), crate::model::time(*seconds));
+        }
+    }
+    t
+}
+
+/// What others do at the same time is part of all times.
+fn warn_of_others() {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load: f64 = text.split(' ').next().and_then(|w| w.parse().ok()).unwrap_or(0.0);
+    let cpus = std::thread::available_parallelism().map_or(1, |n| n.get());
+    if load > cpus as f64 / 2.0 {
+        eprintln!(
+            "promp: others are at work on this machine (load {load:.1}, {cpus} CPUs): what is measured is \
+             theirs, too"
+        );
+    }
+}
+
+/// A folder for the checkpoint that loops are compared from. It goes with the value.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(within: Option<&Path>) -> Result<Self, Failure> {
+        let memory = Path::new("/dev/shm");
+        let usual = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
+        let dir = within.unwrap_or(&usual).join(format!("promp-tune-{}", std::process::id()));
+        std::fs::create_dir(&dir)
+            .map_err(|e| Failure::new(74, format!("{} cannot be made: {e} (--scratch)", dir.display())))?;
+        Ok(Self(dir))
+    }
+
+    /// The environment that a program is compared in.
+    fn prepare(&self, c: &mut Command) {
+        c.env("PROMP_TUNE_EXACT", "on").env("PROMP_CKPT_DIR", self.0.join("ckpt"));
+        // No others, and none while times are taken; nor faults where memory is written to the first time.
+        c.env("PROMP_CKPT_INTERVAL", "1000h").env("PROMP_CKPT_KEEP", "1");
+        c.env("PROMP_CKPT_COPY", "stopped").env("PROMP_CKPT_TRACK", "compare");
+        for other in ["PROMP_CKPT_PLAN", "PROMP_CKPT_WHERE", "PROMP_ON_SIGNAL"] {
+            c.env_remove(other);
+        }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Nothing is left to be done where that fails.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,6 +216,10 @@ mod tests {
             "{t}"
         );
         assert_eq!(as_json(&e)["choice"], "guided,N/8");
+        assert_eq!(ways(std::slice::from_ref(&e)), "");
+        let tried = Entry::read(&format!("{line} tried=given:2e-6;guided,N/8:1e-6")).unwrap();
+        let t = ways(&[e.clone(), tried]);
+        assert!(t.lines().nth(2).is_some_and(|l| l.contains("guided,N/8") && l.ends_with("chosen")), "{t}");
         assert_eq!(gain(&Entry { own: 0.0, ..e }), None);
     }
 

@@ -6,6 +6,7 @@ use super::journal::Journal;
 use super::pipes::received::Received;
 use super::pipes::sent::Sent;
 use super::place::Place;
+use super::rewind::Rewind;
 use super::seats::{SEATS, Seat};
 use crate::fault::record::List;
 use crate::sys::{futex, keep as region};
@@ -82,6 +83,8 @@ pub struct Keep {
     pub received: Received,
     /// Output to pipes.
     pub sent: Sent,
+    /// Going back without a failure.
+    pub rewind: Rewind,
     /// Failures.
     pub records: List,
     /// Seats.

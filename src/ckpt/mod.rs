@@ -29,6 +29,7 @@ pub mod process;
 pub mod ranges;
 pub mod requests;
 pub mod restart;
+pub mod rewind;
 pub mod rights;
 pub mod round;
 pub mod seats;

@@ -21,7 +21,7 @@
 use super::image::on_signal::{OnSignal, name};
 use super::image::state::{self, Then};
 use super::keep::{self, Keep};
-use super::{image, seats};
+use super::{image, rewind, seats};
 use crate::say;
 use crate::sys;
 use crate::sys::{pending, signals, syscall, time};
@@ -122,14 +122,7 @@ pub fn look(k: &Keep) {
 /// Request `number` has led to this generation, or to none for a reason.
 pub fn answer(number: u64, led_to: Result<u64, &str>) {
     let state = super::state();
-    let mut text = [0u8; 8 * (state::WHY.end - state::WHY.start)];
-    let why = led_to.err().unwrap_or("");
-    // One byte is the end's.
-    let n = (0..text.len()).rev().find(|&n| why.is_char_boundary(n)).unwrap_or(0).min(why.len());
-    text[..n].copy_from_slice(&why.as_bytes()[..n]);
-    for (w, bytes) in state[state::WHY].iter().zip(text.as_chunks::<8>().0) {
-        w.store(u64::from_ne_bytes(*bytes), Relaxed);
-    }
+    rewind::put(&state[state::WHY], led_to.err().unwrap_or(""));
     state[state::GENERATION].store(led_to.unwrap_or(0), Relaxed);
     // The command reads the rest when it sees this.
     state[state::ANSWERED].store(number, Release);

@@ -1,4 +1,4 @@
-//! PROMP_TUNE and PROMP_TUNE_THREADS.
+//! PROMP_TUNE, PROMP_TUNE_THREADS, PROMP_TUNE_EXACT.
 
 /// Does the runtime choose schedules and numbers of threads?
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,13 +24,15 @@ pub enum Threads {
     Fewer,
 }
 
-/// Both.
+/// All of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// PROMP_TUNE.
     pub mode: Mode,
     /// PROMP_TUNE_THREADS.
     pub threads: Threads,
+    /// PROMP_TUNE_EXACT.
+    pub exact: bool,
 }
 
 impl Settings {
@@ -56,6 +58,16 @@ impl Settings {
             Some(v) => bad(format!(
                 "PROMP_TUNE_THREADS={v} is not understood: accepted are keep, soft, fewer; using soft"
             )),
+        }
+        match get("PROMP_TUNE_EXACT").as_deref().map(str::trim) {
+            None | Some("off") => {}
+            Some("on") => s.exact = true,
+            Some(v) => {
+                bad(format!("PROMP_TUNE_EXACT={v} is not understood: accepted are off, on; using off"));
+            }
+        }
+        if s.exact && s.mode == Mode::Off {
+            bad("PROMP_TUNE_EXACT=on is ignored because PROMP_TUNE is off".into());
         }
         if reproducible && s.mode != Mode::Off {
             bad(
@@ -83,7 +95,7 @@ mod tests {
     #[test]
     fn good_values() {
         let (s, bad) = read(&[("PROMP_TUNE", "on"), ("PROMP_TUNE_THREADS", "fewer")], false);
-        assert!(s == Settings { mode: Mode::On, threads: Threads::Fewer } && bad.is_empty());
+        assert!(s == Settings { mode: Mode::On, threads: Threads::Fewer, exact: false } && bad.is_empty());
         let (s, bad) = read(&[("PROMP_TUNE", "/a/b.tune"), ("PROMP_TUNE_THREADS", "keep")], false);
         assert!(s.mode == Mode::File("/a/b.tune".into()) && s.threads == Threads::Keep && bad.is_empty());
         assert_eq!(read(&[("PROMP_TUNE", "off")], true), (Settings::default(), vec![]));
@@ -95,6 +107,12 @@ mod tests {
             let (s, bad) = read(&[(name, value)], false);
             assert!(s == Settings::default() && bad.len() == 1 && bad[0].contains(name), "{bad:?}");
         }
+        let (s, bad) = read(&[("PROMP_TUNE", "on"), ("PROMP_TUNE_EXACT", "on")], false);
+        assert!(s.exact && bad.is_empty());
+        let (s, bad) = read(&[("PROMP_TUNE_EXACT", "very")], false);
+        assert!(!s.exact && bad.len() == 1 && bad[0].contains("accepted are off, on"));
+        let (_, bad) = read(&[("PROMP_TUNE_EXACT", "on")], false);
+        assert!(bad.len() == 1 && bad[0].contains("PROMP_TUNE is off"));
         let (s, bad) = read(&[("PROMP_TUNE", "on")], true);
         assert!(s.mode == Mode::Off && bad[0].contains("PROMP_REPRODUCIBLE"));
     }

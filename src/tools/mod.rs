@@ -2,18 +2,21 @@
 //! initialised, if their settings ask for them.
 
 pub mod counts;
+pub mod exact;
 pub mod monitor;
 pub mod ompt;
 
+use crate::icv::Globals;
 use crate::say;
 use crate::sys::env;
 
 /// Starts the tools that the settings ask for; runs once, under the initialisation lock, before the first
 /// region.
-pub fn initialise() {
+pub fn initialise(g: &Globals) {
     if env::secure() {
         return;
     }
+    exact::start(g);
     counts::start(setting);
     monitor::start(setting);
     ompt::start();

@@ -19,7 +19,8 @@
 //!
 //! [`baseline`] has P2's own formulas with constants that are measured once: what every table compares with.
 //! [`decide`] makes decisions of predictions, [`samples`] of measurements; [`search`]
-//! is the state machine that makes and checks the decisions of a call site.
+//! is the state machine that makes and checks the decisions of a call site, [`exact`] the search where the
+//! same work can be executed again and again.
 
 #![forbid(unsafe_code)]
 
@@ -30,6 +31,7 @@ pub mod doacross;
 pub mod doall;
 pub mod dswp;
 mod estimate;
+pub mod exact;
 pub mod makespan;
 mod profile;
 pub mod samples;

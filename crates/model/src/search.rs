@@ -20,6 +20,7 @@
 
 use crate::choice::{Choice, Deal};
 use crate::doall::{Loop, Overheads};
+use crate::exact::{self, Tried};
 use crate::samples::{self, IN_A_ROW};
 use crate::scaling::Scaling;
 use crate::{Estimate, Kind, Profile, Schedule};
@@ -95,6 +96,15 @@ pub struct Search {
     resets: u32,
     searched: u32,
     predicted: Option<Estimate>,
+    compared: Vec<Tried>,
+}
+
+impl Plan {
+    /// An execution by `choice`, where the least that another has taken is so much.
+    pub fn trial(choice: Choice, least: Option<f64>) -> Self {
+        let limit = least.filter(|_| choice != Choice::GIVEN).map(|l| l * HOPELESS);
+        Self { choice, profile: false, measure: true, limit }
+    }
 }
 
 impl Search {
@@ -116,6 +126,7 @@ impl Search {
             resets: 0,
             searched: 0,
             predicted: None,
+            compared: vec![],
         }
     }
 
@@ -193,7 +204,7 @@ impl Search {
                 let least = self.least();
                 let next = self.runs.iter().filter(|r| !r.hopeless).min_by_key(|r| r.times.len());
                 let choice = next.map_or(Choice::GIVEN, |r| r.choice);
-                of(choice, false, (least > 0.0 && choice != Choice::GIVEN).then_some(least * HOPELESS))
+                Plan::trial(choice, (least > 0.0).then_some(least))
             }
             State::Settled => of(self.runs[self.best].choice, false, None),
         }
@@ -290,6 +301,61 @@ impl Search {
         }
         self.state = State::Trials;
         self.judge();
+    }
+
+    /// All ways to execute it, `total` iterations long, the program's own one first.
+    pub fn ways(&self, total: u64) -> Vec<Choice> {
+        if !self.counts.is_empty() {
+            let of = |threads: &u32| Choice { deal: Deal::Given, threads: *threads };
+            return core::iter::once(Choice::GIVEN).chain(self.counts.iter().map(of)).collect();
+        }
+        let mut ways: Vec<(Choice, Schedule)> = vec![];
+        let few = if self.may.threads { self.p } else { 1 };
+        let fewer = halves(few).filter(|k| u64::from(*k) < total);
+        let fewer = fewer.map(|threads| Choice { deal: Deal::Given, threads });
+        let deals = self.candidates().into_iter().filter(|c| c.threads == 0);
+        for c in core::iter::once(Choice::GIVEN).chain(deals).chain(fewer) {
+            let by = c.schedule(total, self.given, self.p);
+            // Some come to the same.
+            if !ways.iter().any(|w| w.1 == by) {
+                ways.push((c, by));
+            }
+        }
+        ways.into_iter().map(|w| w.0).collect()
+    }
+
+    /// All ways have been executed from one state: what follows from that stays. `tried`: the program's own
+    /// one first.
+    pub fn compared(&mut self, tried: Vec<Tried>) {
+        self.searched += tried.iter().map(|t| t.times.len() as u32).sum::<u32>();
+        let run =
+            |t: &Tried| Run { choice: t.choice, expected: None, times: t.times.clone(), hopeless: false };
+        self.runs = tried.iter().map(run).collect();
+        self.best = exact::best(&tried);
+        (self.predicted, self.state) = (None, State::Settled);
+        // With memory as warm as it usually is, executions take another time.
+        self.usual = 0.0;
+        self.recent.clear();
+        self.resets = MOST_RESETS;
+        self.compared = tried;
+    }
+
+    /// What all ways took from one state, if they were compared.
+    pub fn tried(&self) -> &[Tried] {
+        &self.compared
+    }
+
+    /// Likewise for the program's own way; 0: it was not tried.
+    pub fn takes_own(&self) -> f64 {
+        self.compared.first().map_or_else(|| self.own().unwrap_or(0.0), Tried::least)
+    }
+
+    /// What the choice takes: from one state, if that was measured; else what it usually does.
+    pub fn takes(&self) -> f64 {
+        match self.compared.get(self.best) {
+            Some(t) => t.least(),
+            None => self.usual,
+        }
     }
 
     /// P5's scan, in parts of the iteration space: N/(i · p).

@@ -10,7 +10,8 @@
 //!
 //! `at` is the build id of the program or library (its file name where it has none) and the offset of the
 //! call in it; `n` the class of the number of iterations; `takes` what the choice took for an iteration (a
-//! region: as a whole) in seconds, `own` what the program's own way took.
+//! region: as a whole) in seconds, `own` what the program's own way took. Where all ways were compared from
+//! one state (`promp tune --exact`), `tried` has them: `tried=given:2.4e-8;dynamic,N/16:1.2e-8;…`.
 
 use crate::choice::Choice;
 use core::fmt;
@@ -57,6 +58,8 @@ pub struct Entry {
     pub takes: f64,
     /// What the program's own way took; 0: not known.
     pub own: f64,
+    /// All ways that were compared from one state, and what each took; empty: they were not.
+    pub tried: Vec<(Choice, f64)>,
     /// When, "2026-11-26".
     pub date: String,
 }
@@ -75,7 +78,7 @@ impl fmt::Display for Entry {
         };
         write!(
             f,
-            "{what} at={}+{:#x} in={} n=2^{} threads={} machine={} choice={} takes={:e} own={:e} date={}",
+            "{what} at={}+{:#x} in={} n=2^{} threads={} machine={} choice={} takes={:e} own={:e}",
             word(&self.key.module),
             self.key.offset,
             word(&self.function),
@@ -84,10 +87,19 @@ impl fmt::Display for Entry {
             word(&self.key.machine),
             self.choice,
             self.takes,
-            self.own,
-            word(&self.date)
-        )
+            self.own
+        )?;
+        for (i, (choice, seconds)) in self.tried.iter().enumerate() {
+            let before = if i == 0 { " tried=" } else { ";" };
+            write!(f, "{before}{choice}:{seconds:e}")?;
+        }
+        write!(f, " date={}", word(&self.date))
     }
+}
+
+/// A number of seconds.
+fn seconds(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|s: &f64| s.is_finite() && *s >= 0.0)
 }
 
 impl Entry {
@@ -102,10 +114,11 @@ impl Entry {
         let pairs: Vec<(&str, &str)> = words.map(|w| w.split_once('=')).collect::<Option<_>>()?;
         let get = |name: &str| pairs.iter().find(|p| p.0 == name).map(|p| p.1);
         let (module, offset) = get("at")?.rsplit_once("+0x")?;
-        let seconds = |name: &str| {
-            let s: f64 = get(name)?.parse().ok()?;
-            (s.is_finite() && s >= 0.0).then_some(s)
+        let way = |w: &str| {
+            let (choice, took) = w.split_once(':')?;
+            Some((choice.parse().ok()?, seconds(took)?))
         };
+        let tried = get("tried").map_or(Some(vec![]), |t| t.split(';').map(way).collect())?;
         let key = Key {
             what,
             module: module.into(),
@@ -121,8 +134,9 @@ impl Entry {
             key,
             function,
             choice,
-            takes: seconds("takes")?,
-            own: seconds("own").unwrap_or(0.0),
+            takes: get("takes").and_then(seconds)?,
+            own: get("own").and_then(seconds).unwrap_or(0.0),
+            tried,
             date,
         })
     }
@@ -216,16 +230,20 @@ mod tests {
             threads,
             machine: word(&machine),
         });
-        (key, name, 1u32..1000, 0.0..1e9f64, 0.0..1e9f64).prop_map(|(key, function, parts, takes, own)| {
-            Entry {
+        let way = (1u32..1000, 0u32..9, 0.0..1e9f64)
+            .prop_map(|(parts, threads, took)| (Choice { deal: Deal::Guided { parts }, threads }, took));
+        let tried = proptest::collection::vec(way, 0..4);
+        (key, name, 1u32..1000, 0.0..1e9f64, 0.0..1e9f64, tried).prop_map(
+            |(key, function, parts, takes, own, tried)| Entry {
                 key,
                 function: word(&function),
                 choice: Choice { deal: Deal::Dynamic { parts }, threads: 0 },
                 takes,
                 own,
+                tried,
                 date: "2026-11-26".into(),
-            }
-        })
+            },
+        )
     }
 
     proptest! {
@@ -261,6 +279,11 @@ mod tests {
         let t = Tuning::read("promp tuning 1\n# note\nloop at=x+0x1\n\nregion n=2^3\n").unwrap();
         assert_eq!((t.damaged, t.entries.len(), t.comments.len()), (vec![3, 5], 0, 1));
         assert_eq!(Tuning::read("promp tuning 2\n"), None);
+        let line = "loop at=x+0x1 n=2^3 threads=2 machine=M choice=given takes=1e-6 tried=";
+        assert_eq!(Entry::read(&format!("{line}given:2;static@1:1e-3")).unwrap().tried.len(), 2);
+        for bad in ["", "given", "given:-1", "given:1;", "fast:1"] {
+            assert!(Entry::read(&format!("{line}{bad}")).is_none(), "{bad}");
+        }
         assert_eq!(Tuning::read(""), None);
     }
 

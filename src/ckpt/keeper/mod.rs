@@ -14,6 +14,7 @@ mod dead;
 mod freeze;
 mod ready;
 mod restore;
+mod rewind;
 mod running;
 mod strangers;
 mod take;
@@ -25,6 +26,7 @@ use super::image::{self, Description};
 use super::interval;
 use super::keep::{self, Keep};
 use super::requests;
+use super::rewind::ASKED;
 use super::seats::Seat;
 use super::semaphores::Semaphores;
 use super::staging::Staging;
@@ -122,6 +124,9 @@ pub struct Keeper {
     then: Then,
     /// Since when the program is to end, and there was no checkpoint.
     ends_since: Option<u64>,
+    rewinds: rewind::Rewinds,
+    /// Since when checkpoints are put off because a thread is about to stop.
+    stops_since: Option<u64>,
     started_ns: u64,
 }
 
@@ -170,6 +175,8 @@ impl Keeper {
             unsettled: 0,
             then: Then::GoOn,
             ends_since: None,
+            rewinds: rewind::Rewinds::default(),
+            stops_since: None,
             started_ns: time::now_ns(),
             store,
             settings,
@@ -195,6 +202,10 @@ impl Keeper {
             if k.failed.load(Acquire) > 0 {
                 self.roll_back();
                 due = time::now_ns() + self.settings.interval_ns;
+                continue;
+            }
+            if k.rewind.asked.load(Acquire) == ASKED {
+                self.rewind();
                 continue;
             }
             let asked = requests::waiting();
@@ -226,6 +237,7 @@ impl Keeper {
                         RETRY_NS
                     }
                     Err(No::Refused(why)) => {
+                        k.rewind.why.set(&why);
                         self.tell(&format!("no checkpoint now: {why}; the run goes on"), &kind(&why));
                         if let Some((number, _)) = asked {
                             requests::answer(number, Err(&why));

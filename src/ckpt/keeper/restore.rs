@@ -3,6 +3,7 @@
 use super::super::image::{self, Attributes, Context, Entry, Map, PAGE};
 use super::super::memory;
 use super::super::ranges;
+use super::super::rewind::NO;
 use super::super::seats::{self, LEAVE, PARK, Seat, TAKE};
 use super::super::tracker::Run;
 use super::super::{attributes, files, keep, process, streams};
@@ -27,19 +28,9 @@ impl Keeper {
     pub(super) fn roll_back(&mut self) {
         let k = keep::get();
         let began = time::now_ns();
-        let seats = loop {
-            match self.freeze() {
-                Ok(s) => break s,
-                Err(No::Refused(why)) if time::now_ns() - began > PATIENCE_NS => {
-                    stop(&format!("the threads cannot be stopped for a rollback: {why}"))
-                }
-                Err(_) => {
-                    crate::sys::watch::look_after();
-                    let bell = k.bell.load(Acquire);
-                    futex::wait_until(&k.bell, bell, time::now_ns() + PAUSE_NS);
-                }
-            }
-        };
+        let seats = self
+            .stop_all(began)
+            .unwrap_or_else(|why| stop(&format!("the threads cannot be stopped for a rollback: {why}")));
         // Hosts that have failed may still be on their way out, on stacks that will be written to.
         for s in &k.seats {
             while s.going.load(Acquire) != 0 {
@@ -47,6 +38,8 @@ impl Keeper {
             }
         }
         k.failed.store(0, Release);
+        // Whoever has asked for one will not have asked.
+        k.rewind.asked.store(NO, Relaxed);
         let ended = process::end_children().unwrap_or_else(|why| stop(&why));
         let now = process::children_ended();
         let others = ended > 0 || now != self.children_ended;
@@ -63,6 +56,22 @@ impl Keeper {
         }
         self.children_ended = now;
         self.put_back(&seats, began, &again).unwrap_or_else(|why| stop(&why));
+    }
+
+    /// Stops every thread, however often that has to be tried. The error says what is in the way.
+    pub(super) fn stop_all(&mut self, began: u64) -> Result<Vec<&'static Seat>, String> {
+        let k = keep::get();
+        loop {
+            match self.freeze() {
+                Ok(s) => return Ok(s),
+                Err(No::Refused(why)) if time::now_ns() - began > PATIENCE_NS => return Err(why),
+                Err(_) => {
+                    crate::sys::watch::look_after();
+                    let bell = k.bell.load(Acquire);
+                    futex::wait_until(&k.bell, bell, time::now_ns() + PAUSE_NS);
+                }
+            }
+        }
     }
 
     /// Says what the rollback that began at `began` has done for those who asked for it.
@@ -83,7 +92,12 @@ impl Keeper {
 
     /// Memory, files, dispositions and threads become what they were; threads that are frozen in `seats`
     /// take their contexts. `again`: what others see twice.
-    fn put_back(&mut self, seats: &[&'static Seat], began: u64, again: &[String]) -> Result<(), String> {
+    pub(super) fn put_back(
+        &mut self,
+        seats: &[&'static Seat],
+        began: u64,
+        again: &[String],
+    ) -> Result<(), String> {
         let k = keep::get();
         let contexts = self.last.contexts.clone();
         // Threads that did not exist then go first: the kernel writes to their memory as they end.
@@ -379,7 +393,7 @@ fn stop_for_want_of(input: &str) -> ! {
 }
 
 /// A rollback that cannot be finished leaves nothing to go on with.
-fn stop(why: &str) -> ! {
+pub(super) fn stop(why: &str) -> ! {
     say!(
         "the rollback failed: {why}; stopping. `promp restart` may still go on from the checkpoint directory."
     );

@@ -11,6 +11,7 @@ use super::super::store::Committed;
 use super::super::{attributes, contents, files, journal, keep, process, requests};
 use super::ahead::WORTH_IT;
 use super::copy::Held;
+use super::rewind::ABOUT_TO_STOP;
 use super::running::Running;
 use super::{Keeper, No, Taken};
 use crate::ckpt::default_threads;
@@ -28,6 +29,8 @@ const LOOKS: u32 = 10;
 const WAITS: u32 = 6;
 /// How often a checkpoint is put off because signals wait for threads that do not block them.
 const UNSETTLED: u32 = 50;
+/// How long those who have asked for a checkpoint wait for stops that wait, too, for them perhaps.
+const STOPS_NS: u64 = 20_000_000;
 
 impl Keeper {
     pub(super) fn take(&mut self) -> Result<(), No> {
@@ -43,13 +46,17 @@ impl Keeper {
         let noting_ns = self.ahead.as_ref().map_or(0, |a| a.stop_ns);
         let began = time::now_ns();
         let seats = self.freeze()?;
-        if k.failed.load(Acquire) > 0 || seats.iter().any(|s| s.is_about_to_stop()) {
+        let stops = seats.iter().any(|s| s.is_about_to_stop());
+        if k.failed.load(Acquire) > 0 || stops {
             // One failed while the others were being stopped: first the rollback. Or a stop waits for a
             // call's exit: saved, it would strike again after every rollback.
             self.thaw();
+            self.let_stops_happen(stops);
             return Err(No::Later);
         }
+        self.stops_since = None;
         self.confirm(&seats);
+        self.note_written();
         let copied = self.copy(&seats, busy);
         let children_ended = process::children_ended();
         if copied.is_ok() {
@@ -74,6 +81,18 @@ impl Keeper {
         taken
     }
 
+    /// A stop may wait for the end of a call that ends only when others come, of whom one waits for this
+    /// checkpoint: it goes on without.
+    fn let_stops_happen(&mut self, stops: bool) {
+        let now = time::now_ns();
+        if !stops {
+            self.stops_since = None;
+        } else if now - *self.stops_since.get_or_insert(now) > STOPS_NS {
+            keep::get().rewind.why.set(ABOUT_TO_STOP);
+            self.answer();
+        }
+    }
+
     /// Copies what is copied while the threads run, writes it all, and makes it the last whole checkpoint.
     /// `had`: bytes that were ready for staging.
     fn complete(
@@ -95,6 +114,7 @@ impl Keeper {
         let finished = self.finish(about, held, stop_ns, (began, thawed));
         let Committed { dirty_pages, from_ready, .. } = finished.map_err(No::Refused)?;
         self.children_ended = children_ended;
+        self.whole_for_rewinds();
         self.unknown = false;
         self.stopped.checkpoints = self.stopped.checkpoints.saturating_sub(1);
         self.grows |= self.staging.ready() >= had + WORTH_IT;

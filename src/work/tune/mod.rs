@@ -20,6 +20,7 @@
 //! Off costs nothing: [`shape`] is called where a construct is made and something is to be done then anyway.
 
 pub mod deal;
+pub mod exact;
 pub mod places;
 pub mod regions;
 pub mod report;

@@ -3,7 +3,7 @@
 //! An entry is found by hashing and looking at a few places in a row. A place is empty (null) or has an
 //! entry for good: made under a lock, published by a release store, read by acquire loads.
 
-use super::{deal, store};
+use super::{deal, exact, store};
 use crate::sys::lock::Locked;
 use crate::sys::own::Own;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
@@ -83,6 +83,10 @@ pub struct Site {
     pub by_cpu: Own<bool>,
     /// What the last measured execution took (ns).
     took: AtomicU64,
+    /// So often all ways are still to be compared (exact.rs).
+    pub exact: AtomicU32,
+    /// Of the measured construct: it is one of those that are compared. Written by who makes it.
+    pub exactly: Own<bool>,
     /// A place a member, made for the first profile.
     timed: AtomicPtr<Vec<CachePadded<Locked<Timed>>>>,
 }
@@ -129,11 +133,14 @@ pub fn find(key: Key, search: impl FnOnce() -> Search) -> Option<(u16, &'static 
 
 impl Site {
     fn new(key: Key, mut search: Search) -> Self {
-        if !search.is_fixed()
-            && let Some((choice, usual)) = store::kept(&key)
-        {
+        let kept = if search.is_fixed() { None } else { store::kept(&key) };
+        if let Some((choice, usual)) = kept {
             search.keep(choice, usual);
         }
+        let compared = match search.settled() {
+            Some(_) => 0,
+            None => exact::searches(all().filter(|s| s.key.at == key.at).count()),
+        };
         Self {
             key,
             word: AtomicU64::new(word(&search, 1 << key.class)),
@@ -146,6 +153,8 @@ impl Site {
             left: AtomicU32::new(0),
             by_cpu: Own::new(false),
             took: AtomicU64::new(0),
+            exact: AtomicU32::new(compared),
+            exactly: Own::new(false),
             timed: AtomicPtr::default(),
         }
     }
@@ -159,10 +168,14 @@ impl Site {
             SETTLED => !count.is_multiple_of(SELDOM),
             _ => false,
         };
-        if leave_out || self.busy.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
+        let compares = self.exact.load(Relaxed) > 0;
+        if leave_out && !compares || self.busy.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
             return (known, None);
         }
-        let plan = self.search.with(Search::plan);
+        let mut plan = self.search.with(Search::plan);
+        if compares && let Some((choice, limit)) = exact::begin(self, total) {
+            plan = Plan::trial(choice, limit);
+        }
         self.choice.set(plan.choice);
         self.limit.set(plan.limit.map_or(u64::MAX, |l| (l * total as f64 * 1e9) as u64));
         (plan.choice, Some(plan))
@@ -173,7 +186,8 @@ impl Site {
     pub fn stays_alone(&self) -> bool {
         let w = self.word.load(Relaxed);
         let settled = w & FLAGS == SETTLED && Choice::unpack(w & !FLAGS).threads == 1;
-        if !settled || self.executions.load(Relaxed).is_multiple_of(SELDOM) {
+        let compares = self.exact.load(Relaxed) > 0;
+        if !settled || compares || self.executions.load(Relaxed).is_multiple_of(SELDOM) {
             return false;
         }
         self.executions.fetch_add(1, Relaxed);
@@ -207,9 +221,13 @@ impl Site {
         self.took.store(took, Relaxed);
         let seconds = took as f64 * 1e-9;
         self.left.store(0, Relaxed);
+        // Goes back and does not return, until all is known.
+        let compared = self.exactly.get().then(|| exact::concluded(self, total, seconds)).flatten();
         let choice = self.choice.get();
         self.search.with(|s| {
-            if profiled {
+            if let Some(tried) = compared {
+                s.compared(tried);
+            } else if profiled {
                 let (profile, dispatch) = self.profile();
                 let costs = Overheads { dispatch, scatter: 0.1, ..Overheads::default() };
                 s.profiled(&profile, &costs, &vec![1.0; n as usize]);

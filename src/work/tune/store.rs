@@ -99,7 +99,8 @@ pub fn kept(k: &Key) -> Option<(Choice, f64)> {
         let s = s.as_ref().filter(|s| !s.tuning.entries.is_empty())?;
         let e = s.tuning.find(&key(k, &s.machine)?.0)?;
         HITS.fetch_add(1, Relaxed);
-        Some((e.choice, e.takes))
+        // What was taken from one state, with cold caches, is not what executions usually take.
+        Some((e.choice, if e.tried.is_empty() { e.takes } else { 0.0 }))
     })
 }
 
@@ -137,14 +138,15 @@ fn found(machine: &str) -> Vec<Entry> {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
     site::all()
         .filter_map(|site| {
-            let (choice, takes, own) = site.search.with(|s| {
+            let (choice, takes, own, tried) = site.search.with(|s| {
                 // Nothing was searched: the file has it already, or there was nothing to choose.
                 let searched = s.searched() > 0;
-                s.settled().filter(|_| searched).map(|c| (c, s.usual(), s.own().unwrap_or(0.0)))
+                let tried = || s.tried().iter().map(|t| (t.choice, t.least())).collect();
+                s.settled().filter(|_| searched).map(|c| (c, s.takes(), s.takes_own(), tried()))
             })?;
             let (key, function) = key(&site.key, machine)?;
             let function = tuning::word(&function);
-            Some(Entry { key, function, choice, takes, own, date: tuning::date(now) })
+            Some(Entry { key, function, choice, takes, own, tried, date: tuning::date(now) })
         })
         .collect()
 }

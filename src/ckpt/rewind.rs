@@ -1,0 +1,121 @@
+//! Going back without a failure: whoever wants to see what becomes of the same work by different ways takes
+//! a checkpoint ([`point`]) and goes back to it ([`back`]) as often as is needed. The keeper goes back only
+//! where nobody outside has seen anything since: a program must not do twice what it was not asked to.
+//!
+//! ```text
+//! Rewind::asked   NO --thread, release--> ASKED --keeper, memory is put back--> NO
+//!                  ^                        +--keeper, release--> REFUSED --thread--+
+//!                  +----------------------------------------------------------------+
+//! ```
+//!
+//! The word lies in the kept region. Of a request that was granted nothing is left but what the caller has
+//! put there itself.
+
+use super::{ask_and_wait, keep, ring};
+use crate::sys::{futex, time};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+
+/// [`Rewind::asked`].
+pub const NO: u32 = 0;
+/// See there.
+pub const ASKED: u32 = 1;
+/// See there.
+pub const REFUSED: u32 = 2;
+
+/// How often it is tried to have a checkpoint that was begun after it was asked for.
+const ATTEMPTS: u32 = 4;
+
+/// In the kept region. Zeroed memory is its initial state.
+pub struct Rewind {
+    /// See the module's text.
+    pub asked: AtomicU32,
+    /// Is it noted at checkpoints what has been written so far?
+    pub notes: AtomicU32,
+    /// The checkpoint to go back to.
+    pub point: AtomicU64,
+    /// Why the last checkpoint was refused, or the last request.
+    pub why: Text,
+}
+
+/// A line that outlives rollbacks.
+pub struct Text([AtomicU64; 32]);
+
+impl Text {
+    /// Makes it `text`; what does not fit is cut.
+    pub fn set(&self, text: &str) {
+        put(&self.0, text);
+    }
+
+    /// It.
+    pub fn get(&self) -> String {
+        let bytes: Vec<u8> = self.0.iter().flat_map(|w| w.load(Relaxed).to_ne_bytes()).collect();
+        let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
+        String::from_utf8_lossy(&bytes[..end]).into_owned()
+    }
+}
+
+/// Writes `text` into `words`, cut between characters, with a zero behind it.
+pub fn put(words: &[AtomicU64], text: &str) {
+    // One byte is the end's.
+    let room = (8 * words.len()).saturating_sub(1).min(text.len());
+    let n = (0..=room).rev().find(|&n| text.is_char_boundary(n)).unwrap_or(0);
+    for (i, w) in words.iter().enumerate() {
+        let mut bytes = [0u8; 8];
+        let of = &text.as_bytes()[(8 * i).min(n)..(8 * i + 8).min(n)];
+        bytes[..of.len()].copy_from_slice(of);
+        w.store(u64::from_ne_bytes(bytes), Relaxed);
+    }
+}
+
+/// Takes a checkpoint of this very moment and waits until it is whole. Returns its number, and does so again
+/// whenever somebody has gone [`back`] to it. The error says why there is none.
+pub fn point() -> Result<u64, String> {
+    let Some(k) = keep::if_on() else { return Err("there are no checkpoints".into()) };
+    k.rewind.notes.store(1, Relaxed);
+    k.rewind.why.set("");
+    let asked_ns = time::now_ns();
+    for _ in 0..ATTEMPTS {
+        ask_and_wait(k);
+        // Nothing is to be written to disk while times are taken.
+        while k.in_memory.load(Acquire) != 0 {
+            futex::wait_until(&k.in_memory, 1, time::now_ns() + 10_000_000);
+        }
+        // One that was under way already was begun before; others may have asked, too.
+        if k.taken_ns.load(Acquire) >= asked_ns {
+            return Ok(k.generation.load(Acquire));
+        }
+    }
+    let why = k.rewind.why.get();
+    Err(if why.is_empty() { "none was taken".into() } else { why })
+}
+
+/// Goes back to checkpoint `point`, and then does not return; or returns why that cannot be.
+pub fn back(point: u64) -> String {
+    let Some(k) = keep::if_on() else { return "there are no checkpoints".into() };
+    k.rewind.point.store(point, Relaxed);
+    // Release: the checkpoint's number, and what the caller keeps.
+    k.rewind.asked.store(ASKED, Release);
+    ring(k);
+    while k.rewind.asked.load(Acquire) == ASKED {
+        futex::wait(&k.rewind.asked, ASKED);
+    }
+    k.rewind.asked.store(NO, Relaxed);
+    k.rewind.why.get()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_cut_between_characters() {
+        let t = Text([const { AtomicU64::new(0) }; 32]);
+        for s in ["", "a", "four, and more", &"é".repeat(200), &"x".repeat(400)] {
+            t.set(s);
+            let got = t.get();
+            assert!(s.starts_with(&got) && got.len() >= s.len().min(254), "{s}: {got}");
+        }
+        t.set("short");
+        assert_eq!(t.get(), "short");
+    }
+}

@@ -1,0 +1,124 @@
+//! `promp tune --exact`: all ways to execute a loop compared on the same work, by going back to a checkpoint.
+//! The program does everything once; what cannot be gone back from is left alone, and says so.
+
+mod common;
+use common::*;
+use promp_model::tuning::Tuning;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A folder of its own, which is empty.
+fn folder(name: &str) -> PathBuf {
+    let folder = root().join("target/c-tests/exact").join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("target is writable");
+    folder
+}
+
+/// Runs a program under `promp tune --exact`, with a tuning file and a scratch folder in `within`.
+fn exact(within: &Path, exe: &Path, args: &[&str], env: &[(&str, &str)]) -> Run {
+    let mut c = Command::new(library().with_file_name("promp"));
+    clean(&mut c);
+    c.args(["tune", "--exact", "--threads", "2", "-o"]).arg(within.join("app.tune"));
+    c.arg("--scratch").arg(within).arg("--").arg(exe).args(args);
+    c.envs(env.iter().copied());
+    limited(c, LIMIT)
+}
+
+fn kept(within: &Path) -> Tuning {
+    let text = std::fs::read_to_string(within.join("app.tune")).unwrap_or_default();
+    Tuning::read(&text).unwrap_or_default()
+}
+
+/// What the program has printed, without the table that follows.
+fn own<'a>(r: &'a Run, want: &str) -> &'a str {
+    r.out.get(..want.len()).unwrap_or(&r.out)
+}
+
+#[test]
+fn one_execution_is_enough() {
+    let exe = build("tune/exact.c", &[]);
+    for (mode, executions) in [("plain", "1"), ("plain", "3"), ("nested", "2")] {
+        let want = reference(&exe, &[executions, mode], &[("OMP_NUM_THREADS", "2")]).out;
+        let within = folder(&format!("{mode}{executions}"));
+        let r = exact(&within, &exe, &[executions, mode], &[]);
+        assert_eq!((r.status, own(&r, &want)), (0, want.as_str()), "{mode}: {}", r.err);
+        assert!(r.err.contains("executions from one state"), "{mode}: {}", r.err);
+        let tuning = kept(&within);
+        let compared: Vec<_> = tuning.entries.iter().filter(|e| !e.tried.is_empty()).collect();
+        assert!(compared.len() >= 2 && tuning.damaged.is_empty(), "{mode}: {}", r.err);
+        for e in compared {
+            assert!(e.tried.len() > 2 && e.tried.iter().any(|t| t.0 == e.choice), "{e}");
+        }
+        assert!(r.out.contains("from one state:") && r.out.contains("  chosen\n"), "{}", r.out);
+        let left: Vec<_> = std::fs::read_dir(&within).expect("it is there").flatten().collect();
+        assert_eq!(left.len(), 1, "the scratch folder is left: {left:?}");
+        // What is known is not compared again.
+        let again = exact(&within, &exe, &[executions, mode], &[]);
+        assert_eq!((again.status, own(&again, &want)), (0, want.as_str()), "{mode}: {}", again.err);
+        assert!(again.err.contains("exact: 0 compared"), "{mode}: {}", again.err);
+    }
+}
+
+/// Where others would see it twice, or it cannot be undone, nothing is gone back from.
+#[test]
+fn what_cannot_be_undone_is_done_once() {
+    let exe = build("tune/exact.c", &[]);
+    for (mode, says) in [
+        ("writes", "cannot go back to its beginning: it has written"),
+        ("notes", "cannot go back to its beginning: it has written"),
+        ("forks", "cannot go back to its beginning: it has started other processes"),
+        ("timer", "no checkpoint can be taken: the program has an interval timer"),
+    ] {
+        let want = reference(&exe, &["2", mode], &[("OMP_NUM_THREADS", "2")]);
+        let within = folder(mode);
+        let r = exact(&within, &exe, &["2", mode], &[]);
+        assert_eq!((r.status, own(&r, &want.out)), (0, want.out.as_str()), "{mode}: {}", r.err);
+        assert!(r.err.contains(says) && r.err.contains("from execution to execution"), "{mode}: {}", r.err);
+        let notes = |r: &Run| r.err.lines().filter(|l| l.starts_with("note ")).count();
+        assert_eq!(notes(&r), notes(&want), "{mode}: {}", r.err);
+    }
+}
+
+/// Threads that die while ways are compared, and in the one that counts.
+#[test]
+fn failures_do_not_change_results() {
+    let exe = build("tune/exact.c", &[]);
+    let want = reference(&exe, &["2", "plain"], &[("OMP_NUM_THREADS", "2")]).out;
+    let mut rng = Seeded(44);
+    let (mut struck, mut compared) = (0, 0);
+    for i in 0..12 * scale() {
+        let (thread, region, nth) = (rng.below(2), 1 + rng.below(2), 1 + rng.below(4));
+        let kind = rng.pick(&["kill", "crash", "memerr"]);
+        let (delay, replay) = (rng.pick(&["0", "20us"]), rng.pick(&["never", "proven"]));
+        let spec = format!("{kind}@thread={thread},region={region},nth={nth},delay={delay},at=chunk");
+        let within = folder("failures");
+        let env = [("PROMP_FAULT", spec.as_str()), ("PROMP_REPLAY", replay)];
+        let r = exact(&within, &exe, &["2", "plain"], &env);
+        assert!(!r.hung && r.status == 0 && own(&r, &want) == want, "{i} {spec} {replay}: {}", r.err);
+        struck += u32::from(r.err.contains(" failed ("));
+        compared += u32::from(r.err.contains("executions from one state"));
+    }
+    assert!(struck > 0 && compared > 0, "{struck} {compared}");
+}
+
+#[test]
+fn what_it_needs_is_named() {
+    let exe = build("tune/exact.c", &[]);
+    let want = reference(&exe, &["1", "plain"], &[("OMP_NUM_THREADS", "2")]).out;
+    for (env, says) in [
+        (&[("PROMP_TUNE", "on")][..], "PROMP_TUNE_EXACT=on needs checkpoints to go back to"),
+        (&[], "PROMP_TUNE_EXACT=on is ignored because PROMP_TUNE is off"),
+    ] {
+        let env = [&[("OMP_NUM_THREADS", "2"), ("PROMP_TUNE_EXACT", "on")], env].concat();
+        let r = promp(&exe, &["1", "plain"], &env);
+        assert_eq!((r.status, &r.out), (0, &want), "{}", r.err);
+        assert!(r.err.contains(says), "{}", r.err);
+    }
+    let within = folder("off");
+    let r = exact(&within, &exe, &["1", "plain"], &[("PROMP_FT", "off")]);
+    assert!(r.status == 0 && r.err.contains("needs checkpoints to go back to"), "{}", r.err);
+    // The program's own status, and a folder that is not there.
+    let r = exact(&within.join("none"), &exe, &["1", "plain"], &[]);
+    assert!(r.status == 74 && r.err.contains("--scratch"), "{}", r.err);
+}
