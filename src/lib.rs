@@ -43,7 +43,7 @@ static AT_LOAD: extern "C" fn() = {
         acc::OTHERS.set(Some(device::acc::count));
         sys::runtimes::look();
         team::init::prepare();
-        acc::at_load();
+        acc::at_load(entry::acc::profiling_routines());
     }
     loaded
 };

@@ -5,7 +5,7 @@
 pub mod profile;
 
 use crate::complain;
-use crate::entry::guarded;
+use crate::fault::stop::guarded;
 use crate::sys::own::Own;
 use core::fmt::Arguments;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::Relaxed};
@@ -106,8 +106,8 @@ pub fn default_number() -> i32 {
 }
 
 /// What libgomp does when it is loaded: complains about a malformed ACC_DEVICE_NUM, loads the tools of
-/// ACC_PROFLIB.
-pub fn at_load() {
+/// ACC_PROFLIB, which get `routines` ([`profile::load_libraries`]).
+pub fn at_load(routines: [usize; 3]) {
     use crate::sys::env::is_set;
     if is_set(c"ACC_DEVICE_NUM")
         && variable("ACC_DEVICE_NUM").is_some_and(|v| v.trim().parse::<i32>().is_err())
@@ -115,7 +115,7 @@ pub fn at_load() {
         complain!("Invalid value for environment variable ACC_DEVICE_NUM");
     }
     if is_set(c"ACC_PROFLIB") && !crate::sys::env::secure() {
-        profile::load_libraries();
+        profile::load_libraries(routines);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The profiling interface (OpenACC 2.6, chapter 5): callbacks for events, counted registrations, toggles.
 
-use crate::entry::guarded;
+use crate::fault::stop::guarded;
 use crate::sys::lock::Lock;
 use crate::team::thread::current;
 use core::ffi::c_void;
@@ -229,8 +229,9 @@ impl Event {
     }
 }
 
-/// ACC_PROFLIB: libraries, separated by semicolons, whose `acc_register_library` is called at start.
-pub fn load_libraries() {
+/// ACC_PROFLIB: libraries, separated by semicolons, whose `acc_register_library` is called at start
+/// with `routines`: acc_prof_register, acc_prof_unregister, acc_prof_lookup.
+pub fn load_libraries(routines: [usize; 3]) {
     type Register = extern "C" fn(usize, usize, usize);
     let Some(list) = super::variable("ACC_PROFLIB") else { return };
     for path in list.split(';').filter(|p| !p.is_empty()) {
@@ -249,12 +250,8 @@ pub fn load_libraries() {
                 continue;
             }
             let f: Register = core::mem::transmute(f);
-            use crate::entry::acc;
-            f(
-                acc::acc_prof_register as *const () as usize,
-                acc::acc_prof_unregister as *const () as usize,
-                acc::acc_prof_lookup as *const () as usize,
-            );
+            let [register, unregister, lookup] = routines;
+            f(register, unregister, lookup);
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The OpenACC routines (OpenACC 2.6, chapter 3) for C and, by reference, for Fortran. The host shares its own memory: what
 //! moves data elsewhere has nothing to do here, but checks its arguments and initialises the device like libgomp.
 
-use super::guarded;
 use super::omp::export;
 use crate::acc::{self, profile};
 use crate::device::{self, Device, routines};
+use crate::fault::stop::guarded;
 use core::ffi::{CStr, c_char, c_void};
 use core::ptr::null_mut;
 
@@ -346,6 +346,12 @@ export! {
     fn acc_prof_lookup(_name: *const c_char) -> Ptr { null_mut() }
     /// Section 5.2: tools define a function of this name of their own; this one is called by mistake only.
     fn acc_register_library(_register: Ptr, _unregister: Ptr, _lookup: Ptr) {}
+}
+
+/// What a tool's `acc_register_library` gets (section 5.2): the addresses of the three above.
+pub fn profiling_routines() -> [usize; 3] {
+    [acc_prof_register as *const (), acc_prof_unregister as *const (), acc_prof_lookup as *const ()]
+        .map(|f| f as usize)
 }
 
 /// The bytes of a contiguous array from gfortran's descriptor: element length at 16, rank at 28, per dimension from 40 on

@@ -1,6 +1,7 @@
 //! Places and the affinity format (OpenMP 5.1, section 3.3).
 
 use super::omp::export;
+use crate::fault::stop::guarded;
 use crate::icv::{self, affinity_format, globals};
 use crate::sys::lock::Locked;
 use crate::team::thread::current;
@@ -161,7 +162,7 @@ macro_rules! unsafe_export {
         /// The buffers have the lengths given; C strings end in 0.
         pub unsafe extern "C" fn $name($($arg: $t),*) $(-> $r)? {
             // SAFETY: by the caller's promise.
-            super::guarded(|| unsafe { $body })
+            guarded(|| unsafe { $body })
         }
         crate::export_names!($name);)*
     };

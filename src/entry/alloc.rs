@@ -8,6 +8,7 @@
 use super::omp::export;
 use super::pinned;
 use crate::complain;
+use crate::fault::stop::guarded;
 use crate::icv::allocators::FROM_ENVIRONMENT;
 use crate::icv::globals;
 use crate::sys::lock::Locked;
@@ -166,7 +167,7 @@ fn allocate(align: usize, size: usize, handle: usize, zeroed: bool) -> *mut u8 {
         {
             let (base, pinned) = match a {
                 Some(a) if a.managed => (core::ptr::null_mut(), false),
-                Some(a) if a.pinned => (super::guarded(|| pinned::allocate(total)), true),
+                Some(a) if a.pinned => (guarded(|| pinned::allocate(total)), true),
                 // SAFETY: plain libc allocation.
                 _ => (unsafe { if zeroed { libc::calloc(1, total) } else { libc::malloc(total) } }, false),
             };
@@ -204,7 +205,7 @@ fn free(p: *mut u8) {
             a.used.fetch_sub(h.total, Relaxed);
         }
         if h.pinned {
-            super::guarded(|| pinned::free(h.base, h.total));
+            guarded(|| pinned::free(h.base, h.total));
         } else {
             libc::free(h.base);
         }
@@ -221,7 +222,7 @@ static BLOCKS: Locked<BTreeSet<usize>> = Locked::new(BTreeSet::new());
 static TRACKED: AtomicUsize = AtomicUsize::new(0);
 
 fn forget(p: *mut u8) {
-    super::guarded(|| {
+    guarded(|| {
         BLOCKS.with(|blocks| {
             if blocks.remove(&(p as usize)) {
                 TRACKED.fetch_sub(1, Relaxed);
@@ -235,13 +236,13 @@ export! {
     fn omp_init_allocator(space: usize, n: i32, traits: *const Trait) -> usize {
         // SAFETY: the program passes `n` traits.
         let traits = if n > 0 { unsafe { core::slice::from_raw_parts(traits, n as usize) } } else { &[] };
-        super::guarded(|| make(space, traits).map_or(0, |a| Box::into_raw(Box::new(a)) as usize))
+        guarded(|| make(space, traits).map_or(0, |a| Box::into_raw(Box::new(a)) as usize))
     }
     /// Section 3.13.3.
     fn omp_destroy_allocator(handle: usize) {
         if handle >= LEAST_ADDRESS {
             // SAFETY: made by `omp_init_allocator`; the program is done with it.
-            super::guarded(|| drop(unsafe { Box::from_raw(handle as *mut Allocator) }));
+            guarded(|| drop(unsafe { Box::from_raw(handle as *mut Allocator) }));
         }
     }
     /// Section 3.13.4.
@@ -315,7 +316,7 @@ export! {
     fn GOMP_free(p: *mut u8, _handle: usize) { free(p) }
     /// A Fortran variable has its memory from here (`-fopenmp-allocators`).
     fn GOMP_add_alloc(p: *mut u8) {
-        super::guarded(|| {
+        guarded(|| {
             BLOCKS.with(|blocks| {
                 if !p.is_null() && blocks.insert(p as usize) {
                     TRACKED.fetch_add(1, Relaxed);
@@ -325,7 +326,7 @@ export! {
     }
     /// Has it?
     fn GOMP_is_alloc(p: *mut u8) -> bool {
-        TRACKED.load(Relaxed) > 0 && super::guarded(|| BLOCKS.with(|blocks| blocks.contains(&(p as usize))))
+        TRACKED.load(Relaxed) > 0 && guarded(|| BLOCKS.with(|blocks| blocks.contains(&(p as usize))))
     }
     /// Fortran.
     fn omp_get_default_allocator_() -> usize { default_allocator() }

@@ -1,6 +1,5 @@
 //! The constructs of OpenACC as GCC compiles them, and the functions that libgomp has for device plugins.
 
-use super::guarded;
 use super::omp::export;
 use crate::acc::profile::{COMPUTE, Construct, ENTER_DATA, EXIT_DATA, Event, UPDATE};
 use crate::acc::{self, SYNC};
@@ -8,6 +7,7 @@ use crate::device::acc::Arguments;
 use crate::device::items::Items;
 use crate::device::map::For;
 use crate::device::{self, Device, constructs, plugin};
+use crate::fault::stop::guarded;
 use crate::team::thread::current;
 use crate::{complain, exported_label, keep};
 use core::ffi::{c_char, c_void};

@@ -6,6 +6,7 @@
 use super::light;
 use crate::fault::save::{self, SaveKind};
 use crate::fault::stop;
+use crate::fault::stop::guarded;
 use crate::icv::globals_if_ready;
 use crate::observe;
 use crate::observe::event::{Event, Mutex, Set};
@@ -201,7 +202,7 @@ extern "C" fn nest_test(p: *mut u32) -> i32 {
 // Fortran: the variable holds a pointer to the lock.
 
 extern "C" fn nest_init_f(p: *mut *mut Nest) {
-    let n = super::guarded(|| {
+    let n = guarded(|| {
         Box::new(Nest { lock: Lock::new(), count: AtomicU32::new(0), owner: AtomicUsize::new(0) })
     });
     tell_of(Event::LockInit { mutex: Mutex::Nest, at: address(&*n) });
@@ -214,7 +215,7 @@ extern "C" fn nest_destroy_f(p: *mut *mut Nest) {
     unsafe {
         if !(*p).is_null() {
             tell_of(Event::LockDestroy { mutex: Mutex::Nest, at: (*p).addr() });
-            super::guarded(|| drop(Box::from_raw(*p)));
+            guarded(|| drop(Box::from_raw(*p)));
             *p = core::ptr::null_mut();
         }
     }

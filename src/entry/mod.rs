@@ -26,11 +26,3 @@ pub mod sync;
 pub mod target;
 pub mod task;
 pub mod teams;
-
-use crate::fault::stop;
-use crate::team::thread::current;
-
-/// Runs the body of an exported function that has no stub but takes locks or allocates: a stop waits until it is done.
-pub fn guarded<R>(f: impl FnOnce() -> R) -> R {
-    stop::hold_off(current(), f)
-}

@@ -1,12 +1,12 @@
 //! Routines of OpenMP 6.0 and 6.1: spatial dimensions, of which the host has one; identifiers of devices, and
 //! how far they are; tools.
 
-use super::guarded;
 use super::interop::fortran_string;
 use super::omp::{export, omp_get_num_teams, omp_get_team_num, omp_get_thread_limit};
 use super::target;
 use crate::device::routines::{self, Side};
 use crate::fault::save::{self, SaveKind};
+use crate::fault::stop::guarded;
 use crate::icv::{INITIAL_DEVICE, INVALID_DEVICE};
 use crate::stub;
 use crate::team::thread::current;

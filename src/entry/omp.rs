@@ -2,10 +2,11 @@
 //! for nobody and change nothing that recovery looks at.
 
 use crate::device;
+use crate::fault::stop::guarded;
+use crate::icv::MAX_ACTIVE_LEVELS;
 use crate::icv::devices::MOST;
 use crate::icv::env;
 use crate::icv::{INITIAL_DEVICE, INVALID_DEVICE, Icvs, Sched, globals};
-use crate::team::MAX_ACTIVE_LEVELS;
 use crate::team::member::Member;
 use crate::team::team::Team;
 use crate::team::thread::current;
@@ -189,9 +190,9 @@ export! {
         }
     }
     /// Section 3.7.3.
-    fn omp_get_default_device() -> i32 { super::guarded(|| device::default_of(&icvs())) }
+    fn omp_get_default_device() -> i32 { guarded(|| device::default_of(&icvs())) }
     /// Section 3.7.4.
-    fn omp_get_num_devices() -> i32 { super::guarded(|| device::all().len() as i32) }
+    fn omp_get_num_devices() -> i32 { guarded(|| device::all().len() as i32) }
     /// Section 3.7.5.
     fn omp_get_device_num() -> i32 {
         match icvs().device {
@@ -209,11 +210,11 @@ export! {
     fn omp_get_wtick() -> f64 { 1e-9 }
     /// Section 3.6.1: ends the workers that are not in a region. Kinds: 1 soft, 2 hard.
     fn omp_pause_resource(kind: i32, device: i32) -> i32 {
-        let known = super::guarded(|| device::routines::pause(device));
+        let known = guarded(|| device::routines::pause(device));
         if !(1..=2).contains(&kind) || !known || team().level.get() != 0 {
             return -1;
         }
-        super::guarded(|| {
+        guarded(|| {
             crate::team::setup::release_hot(current());
             crate::team::pool::dismiss_idle();
         });
@@ -223,7 +224,7 @@ export! {
     fn omp_pause_resource_all(kind: i32) -> i32 { omp_pause_resource(kind, omp_get_initial_device()) }
     /// Section 3.15.
     fn omp_display_env(verbose: i32) {
-        super::guarded(|| {
+        guarded(|| {
             let (g, others) = (globals(), crate::fault::settings::shown());
             let device = device::default_of(&g.initial.get());
             let text = crate::icv::display::text(g, verbose != 0, device, &others);

@@ -3,7 +3,9 @@
 use super::omp::export;
 use crate::ckpt;
 use crate::device::sdc;
+use crate::fault::report::PrompStatistics;
 use crate::fault::saving::{self, Site};
+use crate::fault::stop::guarded;
 use crate::fault::undo::Grid;
 use crate::fault::{inject, join, place, policy, record, report, spec::Kind, tables, unsaved, verify};
 use crate::icv::{globals, globals_if_ready};
@@ -29,44 +31,31 @@ pub struct PrompFailure {
     pub recovery_s: f64,
 }
 
-/// `struct promp_statistics`.
-#[repr(C)]
-pub struct PrompStatistics {
-    /// Parallel regions started at the outermost level.
-    pub regions: u64,
-    /// Chunks handed out in regions that have ended.
-    pub chunks: u64,
-    /// Failures so far.
-    pub failures: u64,
-    /// Worker threads created.
-    pub workers: u64,
-}
-
 export! {
     /// The version, as 10000·major + 100·minor + patch.
     fn promp_version() -> i32 { 100 }
     /// [start, start + bytes) is dead at the next such place: on every way from there it is written before it
     /// is read.
     fn promp_dead(start: usize, bytes: usize) {
-        super::guarded(|| place::dead(current(), start, bytes))
+        guarded(|| place::dead(current(), start, bytes))
     }
     /// For the code that promp-cc adds: it is live there, whatever else is said of it.
     fn promp_live(start: usize, bytes: usize) {
-        super::guarded(|| place::live(current(), start, bytes))
+        guarded(|| place::live(current(), start, bytes))
     }
     /// For the code that promp-cc adds: what the nests of loops of this list write is dead there
     /// (`team::written` has its form).
     fn promp_dead_written(list: *const usize) {
         // SAFETY: the first word is the number of them.
         let list = unsafe { core::slice::from_raw_parts(list, *list) };
-        super::guarded(|| place::written(current(), list))
+        guarded(|| place::written(current(), list))
     }
     /// The next construct may (1) or may not (0) be executed again.
     fn promp_replayable(yes: i32) { policy::vouch(current(), yes != 0) }
     /// A section of kernels begins whose results are verified together.
-    fn promp_sdc_checkpoint() { super::guarded(|| sdc::report::mark(true)) }
+    fn promp_sdc_checkpoint() { guarded(|| sdc::report::mark(true)) }
     /// ... and ends: silent errors in it are found here.
-    fn promp_sdc_detect() { super::guarded(|| sdc::report::mark(false)) }
+    fn promp_sdc_detect() { guarded(|| sdc::report::mark(false)) }
     /// PR_FRAGS for the next loop: static chunks are handed out in m fragments; below 1: as the runtime sees fit.
     fn promp_frags(m: i32) {
         let thr = current();
@@ -83,14 +72,14 @@ export! {
 
 /// A place where a checkpoint would be welcome, called from `from`. Without checkpointing it does nothing.
 pub(super) extern "C" fn potential_ckpt(_: usize, from: usize) {
-    if !super::guarded(|| place::visit(current(), from)) {
+    if !guarded(|| place::visit(current(), from)) {
         ckpt::potential();
     }
 }
 
 /// Constructors may run before the runtime is wanted: they must not be what starts it.
 fn when_loading(f: impl FnOnce()) {
-    if globals_if_ready().is_some() { super::guarded(f) } else { f() }
+    if globals_if_ready().is_some() { guarded(f) } else { f() }
 }
 
 /// An object built with promp-cc is loaded: its tables lie from `start` to `stop`; `undo` is what it calls to save old values.
@@ -198,7 +187,7 @@ unsafe fn record_old(thr: &'static Thread, g: Grid) {
             thr.undo.save(g);
             return;
         }
-        super::guarded(|| thr.undo.save(g));
+        guarded(|| thr.undo.save(g));
     }
     if thr.undo.lost() != 0 {
         unsaved::begins(thr);
@@ -244,7 +233,7 @@ pub unsafe extern "C" fn promp_failures(out: *mut PrompFailure, n: usize) -> usi
     if globals_if_ready().is_none() {
         return 0;
     }
-    let all = super::guarded(record::all);
+    let all = guarded(record::all);
     for (i, r) in all.iter().take(n).enumerate() {
         let took = r.took_ns.load(Acquire);
         let f = PrompFailure {
@@ -272,7 +261,7 @@ pub unsafe extern "C" fn promp_failures(out: *mut PrompFailure, n: usize) -> usi
 /// `out` is writable.
 pub unsafe extern "C" fn promp_stats(out: *mut PrompStatistics) {
     let s = if globals_if_ready().is_some() {
-        super::guarded(report::statistics)
+        guarded(report::statistics)
     } else {
         PrompStatistics { regions: 0, chunks: 0, failures: 0, workers: 0 }
     };

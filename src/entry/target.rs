@@ -1,7 +1,6 @@
 //! Device constructs: on a device beside the host where there is one (device/), else in the encountering
 //! thread, as a new initial task, with nothing to move.
 
-use super::guarded;
 use super::omp::export;
 use crate::complain;
 use crate::device::backend::Image;
@@ -11,6 +10,7 @@ use crate::device::map::For;
 use crate::device::routines::{self, Side};
 use crate::device::{self, Device, constructs, images, native};
 use crate::fault::save::{self, SaveKind};
+use crate::fault::stop::guarded;
 use crate::icv::{DEFAULT_DEVICE, INITIAL_DEVICE, INVALID_DEVICE, globals};
 use crate::observe::event::{Depend, Event, Target};
 use crate::stub;

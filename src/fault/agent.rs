@@ -11,6 +11,7 @@ use crate::icv::{Globals, globals};
 use crate::sys::lock::Locked;
 use crate::sys::random::Random;
 use crate::sys::{allowed, futex, host, signals, time};
+use crate::team::registry;
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 
@@ -180,7 +181,7 @@ fn send_due(now: u64) {
 /// A random strike, if some thread it may hit is in a region; otherwise it is tried again soon.
 fn strike_random(i: usize, r: &mut Random) -> bool {
     let Some(f) = super::settings::get().faults.get(i) else { return false };
-    let mut all = super::threads();
+    let mut all = registry::threads();
     all.retain(|t| t.is_in_region() && f.thread.is_none_or(|n| t.seat.1.load(Relaxed) == n));
     if all.is_empty() && f.kind != Kind::Die {
         return false;

@@ -41,6 +41,7 @@ use crate::sys::syscall::{exit_group, gettid, sched_yield};
 use crate::sys::watch::{self, Watch};
 use crate::sys::{reach, signals, time};
 use crate::team::member::tfd;
+use crate::team::registry;
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicU32, Ordering::*};
 
@@ -51,12 +52,12 @@ const TRIES: u32 = 2;
 
 /// From now on threads that have ended are found.
 pub fn start() {
-    static WATCHED: Watch = Watch { count: super::thread_count, words, look, look_after, unseen };
+    static WATCHED: Watch = Watch { count: registry::count, words, look, look_after, unseen };
     watch::begin(&WATCHED);
 }
 
 fn words(to: &mut dyn FnMut(&'static AtomicU32)) -> usize {
-    super::try_threads(|all| {
+    registry::try_threads(|all| {
         all.iter().filter_map(|t| t.id_word()).for_each(to);
         all.len()
     })
@@ -73,7 +74,7 @@ fn unseen(thread_pointer: usize, id: u32) -> Option<usize> {
         of.filter(|_| t.id_word().is_some_and(|w| w.load(Acquire) == 0)).map(|i| i.thread_pointer)
     };
     let look = |_| {
-        let found = super::try_threads(|all| all.iter().find_map(|t| is(t)));
+        let found = registry::try_threads(|all| all.iter().find_map(|t| is(t)));
         if found.is_none() {
             sched_yield();
         }
@@ -84,7 +85,7 @@ fn unseen(thread_pointer: usize, id: u32) -> Option<usize> {
 
 /// One that has.
 fn one() -> Option<&'static Thread> {
-    super::try_threads(|all| all.iter().copied().find(|t| t.has_ended())).flatten()
+    registry::try_threads(|all| all.iter().copied().find(|t| t.has_ended())).flatten()
 }
 
 /// By a thread of the program's that waits in the runtime: sees to those that have ended.
@@ -151,7 +152,7 @@ fn replaceable(thr: &'static Thread, by_thread: bool) -> Result<Identity, Refusa
 /// Do all threads that are left have the same rights and filters as the caller?
 fn alike() -> Result<(), Refusal> {
     let own = Rights::of(gettid());
-    let others = super::threads().into_iter().map(|t| t.host.load(Relaxed)).filter(|&id| id != 0);
+    let others = registry::threads().into_iter().map(|t| t.host.load(Relaxed)).filter(|&id| id != 0);
     match others.filter_map(Rights::of).all(|r| Some(&r) == own.as_ref()) {
         true => Ok(()),
         false => Err(Refusal {

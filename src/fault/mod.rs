@@ -29,14 +29,10 @@ pub mod watchdog;
 use crate::ckpt;
 use crate::icv::Globals;
 use crate::sys::host::Identity;
-use crate::sys::lock::Locked;
 use crate::sys::{reach, signals, syscall};
+use crate::team::registry;
 use crate::team::thread::Thread;
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-
-static THREADS: Locked<Vec<&'static Thread>> = Locked::new(Vec::new());
-/// How many they are, for those who look without the lock.
-static COUNT: AtomicUsize = AtomicUsize::new(0);
+use core::sync::atomic::Ordering::Relaxed;
 
 /// Prepares what the settings ask for; runs once, under the initialisation lock.
 pub fn initialise(g: &'static Globals) {
@@ -67,7 +63,7 @@ pub fn thread_started(thr: &'static Thread) {
         thr.host.store(tid, Relaxed);
         ckpt::keep::seat(thr, tid);
     });
-    change_threads(|v| v.push(thr));
+    registry::enter(thr);
     ckpt::first();
 }
 
@@ -81,40 +77,12 @@ fn unfrozen(f: impl FnOnce(u64)) {
 /// The calling host no longer carries a logical thread.
 pub fn thread_ended(thr: &'static Thread) {
     unfrozen(|_| ckpt::keep::unseat(thr));
-    change_threads(|v| v.retain(|t| !core::ptr::eq(*t, thr)));
-}
-
-fn change_threads(change: impl FnOnce(&mut Vec<&'static Thread>)) {
-    THREADS.with(|v| {
-        change(v);
-        COUNT.store(v.len(), Relaxed);
-    });
-}
-
-/// How many logical threads there are.
-pub fn thread_count() -> usize {
-    COUNT.load(Relaxed)
-}
-
-/// All logical threads.
-pub fn threads() -> Vec<&'static Thread> {
-    with_threads(<[_]>::to_vec)
-}
-
-/// [`threads`], without a copy.
-pub fn with_threads<R>(f: impl FnOnce(&[&'static Thread]) -> R) -> R {
-    THREADS.with(|v| f(v))
-}
-
-/// [`with_threads`], if nobody else is at it.
-pub fn try_threads<R>(f: impl FnOnce(&[&'static Thread]) -> R) -> Option<R> {
-    THREADS.try_with(|v| f(v))
+    registry::leave(thr);
 }
 
 /// In a child after fork: only the caller is left, and the agent is gone.
 pub fn after_fork(thr: &'static Thread) {
-    THREADS.raw().reset();
-    change_threads(|v| *v = vec![thr]);
+    registry::after_fork(thr);
     ckpt::after_fork(Some(thr));
     agent::after_fork();
     inject::after_fork();

@@ -2,14 +2,14 @@
 
 use super::record::{self, BY, Recovery};
 use super::tables::{self, Verdict};
-use super::{inject, threads, unsaved};
+use super::{inject, unsaved};
 use crate::ckpt;
-use crate::entry::promp::PrompStatistics;
 use crate::icv::{Globals, globals_if_ready};
 use crate::say;
 use crate::sys::lock::Locked;
 use crate::sys::own::Own;
 use crate::sys::{syscall, time};
+use crate::team::registry::threads;
 use crate::team::{pool, region};
 use crate::work::{site, tune};
 use core::sync::atomic::{AtomicBool, Ordering::*};
@@ -151,6 +151,19 @@ pub fn write() {
         let _ = std::fs::remove_file(&temporary);
         say!("cannot write the report {path}: {e}");
     }
+}
+
+/// `struct promp_statistics`.
+#[repr(C)]
+pub struct PrompStatistics {
+    /// Parallel regions started at the outermost level.
+    pub regions: u64,
+    /// Chunks handed out in regions that have ended.
+    pub chunks: u64,
+    /// Failures so far.
+    pub failures: u64,
+    /// Worker threads created.
+    pub workers: u64,
 }
 
 /// Counts for `promp_stats`.

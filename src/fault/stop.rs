@@ -18,7 +18,7 @@ use crate::sys::signals::{self, Interrupted};
 use crate::sys::syscall::{exit_group, gettid, tgkill};
 use crate::sys::{futex, pending, reach, sanitizer, tls};
 use crate::team::member::tfd;
-use crate::team::thread::Thread;
+use crate::team::thread::{Thread, current};
 use core::sync::atomic::{AtomicU32, Ordering::*};
 
 /// Crashes of one thread at one save point that are taken for faults of the machine; one more is the program's own bug.
@@ -218,6 +218,12 @@ pub fn hold_off<R>(thr: &'static Thread, f: impl FnOnce() -> R) -> R {
         deliver(thr);
     }
     r
+}
+
+/// Runs the body of an exported function that has no stub but takes locks or allocates: a stop waits until
+/// it is done.
+pub fn guarded<R>(f: impl FnOnce() -> R) -> R {
+    hold_off(current(), f)
 }
 
 /// A stop that waited in a function without a stub: it is sent again, and strikes at once.

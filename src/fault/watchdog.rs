@@ -19,6 +19,7 @@
 use super::{inject, spec::Kind};
 use crate::ckpt::{self, keep};
 use crate::sys::{futex, maps, time};
+use crate::team::registry;
 use crate::team::thread::Thread;
 use core::sync::atomic::Ordering::*;
 use std::ffi::CString;
@@ -119,7 +120,7 @@ impl Watchdog {
             self.epoch = ckpt::epoch();
             self.threads.clear();
         }
-        let all = super::threads();
+        let all = registry::threads();
         self.threads.retain(|s| all.iter().any(|t| core::ptr::eq(*t, s.thread)));
         // Teams of which a member has made no progress in the runtime since the last look; those where it
         // has waited for as long as the limit.

@@ -49,7 +49,7 @@ pub fn of_device(number: u32, host: Icvs) -> Icvs {
         threads: threads.and_then(|l| l.first().copied()).unwrap_or(host.threads),
         dynamic: device_var(number, "OMP_DYNAMIC", boolean).unwrap_or(host.dynamic),
         max_active_levels: active
-            .map_or(host.max_active_levels, |n| (n as u32).min(crate::team::MAX_ACTIVE_LEVELS)),
+            .map_or(host.max_active_levels, |n| (n as u32).min(super::MAX_ACTIVE_LEVELS)),
         sched: device_var(number, "OMP_SCHEDULE", parse::schedule).unwrap_or(host.sched),
         thread_limit: device_var(number, "OMP_THREAD_LIMIT", positive).unwrap_or(host.thread_limit),
         ..host
@@ -93,7 +93,7 @@ pub fn read() -> Globals {
 
     let nested = host_var("OMP_NESTED", boolean);
     let active = host_var("OMP_MAX_ACTIVE_LEVELS", |s| parse::number(s).filter(|&n| n <= i32::MAX as u64));
-    let supported = crate::team::MAX_ACTIVE_LEVELS;
+    let supported = super::MAX_ACTIVE_LEVELS;
     let max_active_levels = match (active, nested) {
         (Some(n), _) => (n as u32).min(supported),
         (None, Some(true)) => supported,

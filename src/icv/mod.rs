@@ -138,6 +138,9 @@ pub fn install(g: Globals) -> &'static Globals {
     g
 }
 
+/// Nesting levels of active regions supported (`omp_get_supported_active_levels`).
+pub const MAX_ACTIVE_LEVELS: u32 = 255;
+
 /// The globals. The runtime is initialised before any thread can get here.
 #[inline(always)]
 pub fn globals() -> &'static Globals {

@@ -7,8 +7,8 @@
 //! longer if it is still so afterwards (docs/performance.md, "Beside others").
 
 use super::pool::cpus;
+use super::registry;
 use super::thread::Thread;
-use crate::fault;
 use crate::sys::syscall;
 use crate::sys::time::{now_ns, of_thread_ns};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
@@ -54,7 +54,7 @@ fn used_by_members() -> u64 {
         let since = now.saturating_sub(t.used.swap(now, Relaxed));
         if t.worker.get() || t.is_in_region() || t.in_runtime.load(Relaxed) != 0 { since } else { 0 }
     };
-    fault::with_threads(|all| all.iter().map(used).sum())
+    registry::with_threads(|all| all.iter().map(used).sum())
 }
 
 impl Aside {

@@ -12,6 +12,7 @@ pub mod member;
 pub mod places;
 pub mod pool;
 pub mod region;
+pub mod registry;
 pub mod resize;
 pub mod room;
 pub mod said;
@@ -20,6 +21,3 @@ pub mod setup;
 pub mod team;
 pub mod thread;
 pub mod written;
-
-/// Nesting levels of active regions supported (`omp_get_supported_active_levels`).
-pub const MAX_ACTIVE_LEVELS: u32 = 255;

@@ -266,7 +266,7 @@ fn unrecorded() -> (u64, Vec<(u32, u32, u64, u64)>) {
         w.visit.change(|v| v.restart(0, words::Sync::Exit, 0, end));
     }
     let is_me = |t: &Thread| me.is_some_and(|m| core::ptr::eq(m, t));
-    let others = fault::threads().into_iter().filter(|t| !is_me(t));
+    let others = crate::team::registry::threads().into_iter().filter(|t| !is_me(t));
     let all = others.filter_map(watch_of).flat_map(|w| w.unrecorded(end)).collect();
     (clock::monotonic_ns(end), all)
 }
