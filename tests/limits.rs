@@ -35,6 +35,19 @@ fn thousands_that_sleep_take_no_cpu_time() {
     }
 }
 
+/// With a chain of tasks there is work for two threads. The others sleep, and are left asleep: woken for each
+/// task, they went to sleep twice as often as there are tasks.
+#[test]
+fn a_chain_of_tasks_does_not_wake_everybody() {
+    const TASKS: u64 = 20_000;
+    let exe = build("limits/chain.c", &[]);
+    for _ in 0..8 {
+        let run = promp(&exe, &[&TASKS.to_string()], &[("OMP_NUM_THREADS", "16")]);
+        let words: Vec<u64> = run.out.split_whitespace().filter_map(|w| w.parse().ok()).collect();
+        assert!(matches!(words[..], [TASKS, sleeps] if sleeps < TASKS / 2), "{run:?}");
+    }
+}
+
 /// A program that has enough stack for its tasks within tasks under libgomp has enough here, too.
 #[test]
 fn deep_undeferred_tasks_take_no_more_stack_than_under_libgomp() {
