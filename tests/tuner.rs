@@ -289,6 +289,18 @@ fn regions_of_one_thread_inherit_what_they_should() {
     assert!(struck > 0);
 }
 
+/// What is posted is posted at once: put off until the thread is about to wait, it never would be.
+#[test]
+fn posts_are_not_put_off() {
+    let exe = build("tune/posts.c", &[]);
+    let want = reference(&exe, &[], &[]);
+    assert_eq!((want.status, want.out.as_str()), (0, "2 threads, 400 iterations\n"));
+    for tune in ["off", "on"] {
+        let got = tuned(&exe, &[], tune, &[]);
+        assert_eq!((got.status, &got.out), (0, &want.out), "{tune}: {}", got.err);
+    }
+}
+
 /// The command: runs, keeps, shows.
 #[test]
 fn the_command_runs_and_shows() {
