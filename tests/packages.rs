@@ -1,4 +1,4 @@
-//! Other people's projects built by the drivers as they are, with CC=promp-cc: their own tests pass, and a program of theirs survives
+//! Other people's projects built by the drivers as they are, with CC=promp-cc: their own tests pass, and programs of theirs survive
 //! failures. Long: sources are fetched from Debian by package name into target/packages.
 
 mod common;
@@ -33,6 +33,68 @@ const PACKAGES: [Package; 3] = [
         build: "./configure --enable-shared --disable-static --without-x --without-perl && make -j2",
         check: "make check",
         product: "magick/.libs/libGraphicsMagick.so",
+    },
+];
+
+/// A package with a program that is killed: what of its output is compared, and how often a thread fails.
+struct Killed {
+    package: Package,
+    folder: &'static str,
+    command: &'static [&'static str],
+    lines: &'static [&'static str],
+    every: &'static str,
+    /// At least so much (%) of the time of its loops is proved, and so many of a hundred runs end well.
+    proved: f64,
+    recovered: usize,
+}
+
+/// Solvers and transforms of many files, with OpenMP in their inner loops. Where the system's OpenBLAS works
+/// in regions of its own, and in libsharp, whose loops write through structures, much is refused.
+const KILLED: [Killed; 3] = [
+    Killed {
+        package: Package {
+            name: "coinor-csdp",
+            build: "make CC=\"$CC\" LIBS='-L../lib -lsdp -lopenblas -lm'",
+            check: "cd test && rm -f *.out && make && for t in theta1 g50; do \
+                    diff <(grep objective $t.correct) <(grep objective $t.out) || exit 1; done",
+            product: "solver/csdp",
+        },
+        folder: "test",
+        command: &["../solver/csdp", "theta1.dat-s"],
+        lines: &["objective", "infeasibility", "Gap"],
+        every: "15ms",
+        proved: 90.0,
+        recovered: 50,
+    },
+    Killed {
+        package: Package {
+            name: "libsharp",
+            build: "./configure && make -j2",
+            check: "make check",
+            product: ".libs/libsharp.so",
+        },
+        folder: ".",
+        command: &["./sharp_testsuite", "acctest"],
+        lines: &["assed", "ailed", "error"],
+        every: "40ms",
+        proved: 0.0,
+        recovered: 10,
+    },
+    Killed {
+        package: Package {
+            name: "hypre",
+            build: "cd src && CFLAGS='-O2 -fopenmp' CXXFLAGS='-O2 -fopenmp' LDFLAGS=-fopenmp ./configure \
+                    --without-MPI --with-openmp --disable-fortran && make -j2 && \
+                    make -C test ij struct sstruct",
+            check: "make -C src check && cat src/test/*.err && [ ! -s src/test/ij.err ]",
+            product: "src/test/ij",
+        },
+        folder: "src/test",
+        command: &["./ij", "-n", "30", "30", "30", "-solver", "1"],
+        lines: &["Iterations", "Residual"],
+        every: "60ms",
+        proved: 90.0,
+        recovered: 80,
     },
 ];
 
@@ -78,12 +140,70 @@ fn packages_pass_their_own_tests() {
         return;
     }
     for p in &PACKAGES {
-        if built(p) {
-            let r = shell(p.name, p.check);
-            assert_eq!((r.status, r.hung), (0, false), "{}: {}\n{}", p.name, end(&r.out), end(&r.err));
-        }
+        passes(p);
     }
     failures_in_graphicsmagick();
+}
+
+/// Builds a package, if it can be had, and runs its own tests.
+fn passes(p: &Package) -> bool {
+    let there = built(p);
+    if there {
+        let r = shell(p.name, p.check);
+        assert_eq!((r.status, r.hung), (0, false), "{}: {}\n{}", p.name, end(&r.out), end(&r.err));
+    }
+    there
+}
+
+#[test]
+fn programs_of_packages_survive() {
+    if long() && driver("promp-cc").is_some() {
+        KILLED.iter().filter(|k| passes(&k.package)).for_each(survives);
+    }
+}
+
+/// Killed a hundred times at default settings: the output that it has without failures, or a refusal.
+fn survives(k: &Killed) {
+    let (name, at) = (k.package.name, folder(k.package.name));
+    let run = |env: &[(&str, &str)]| {
+        let mut c = Command::new(k.command[0]);
+        clean(&mut c);
+        c.args(&k.command[1..]).current_dir(at.join(k.folder));
+        c.env("OMP_NUM_THREADS", "4").envs(env.iter().copied());
+        limited(c, LIMIT)
+    };
+    let said = |r: &Run| -> Vec<String> {
+        r.out.lines().filter(|l| k.lines.iter().any(|w| l.contains(w))).map(String::from).collect()
+    };
+    let report = at.join("report.json");
+    let want = run(&[("PROMP_REPORT", report.to_str().expect("UTF-8"))]);
+    assert!(want.status == 0 && !said(&want).is_empty(), "{name}: {} {}", want.out, want.err);
+    let text = std::fs::read(&report).expect("the report");
+    let report: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+    let sum = |what: &str| -> f64 {
+        report["loops"].as_array().expect("loops").iter().filter_map(|l| l[what].as_f64()).sum()
+    };
+    let proved = 100.0 * (1.0 - sum("unsafe_s") / sum("seconds"));
+    let (mut right, mut again, mut refused) = (0, 0, Vec::new());
+    for seed in 1..=100 {
+        let fault = format!("kill@mtbf={},seed={seed},count=3", k.every);
+        let r = run(&[("PROMP_FAULT", &fault)]);
+        if r.status == 70 {
+            refused.push(r.err);
+            continue;
+        }
+        assert!(r.status == 0 && said(&r) == said(&want), "{name}, {fault}: {}\n{}", r.out, r.err);
+        right += 1;
+        again += r.err.matches("recomputed").count() + r.err.matches("repeated").count();
+    }
+    let refusals = refused.len();
+    println!(
+        "{name}: {proved:.1} % proved, {right} of 100 right, {again} times executed again, {refusals} refused"
+    );
+    assert!(
+        again > 0 && right >= k.recovered && proved >= k.proved,
+        "{name}: {right}, {proved}: {refused:#?}"
+    );
 }
 
 /// Its loops call into its pixel cache, which nobody can prove repeatable: without a checkpoint that is refused, with checkpoints

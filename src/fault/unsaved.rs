@@ -94,7 +94,8 @@ pub fn ends(thr: &'static Thread, at: usize) {
             t.times.fetch_add(1, Relaxed);
             t.ns.fetch_add(now.saturating_sub(since), Relaxed);
             if site.has_stopped() {
-                t.percent.store(site.percent().to_bits(), Relaxed);
+                // The measurement goes on, or begins anew: the most counts, as bits of positive numbers.
+                t.percent.fetch_max(site.percent().to_bits(), Relaxed);
             }
             return;
         }
