@@ -17,7 +17,9 @@ struct House {
     want: String,
 }
 
-const STEPS: [&str; 1] = ["1500"];
+const STEPS: [&str; 1] = ["1200"];
+/// The sums do not depend on the number of threads, of which more than there are CPUs take long.
+const ALONE: [(&str, &str); 1] = [("OMP_NUM_THREADS", "1")];
 
 impl House {
     fn new(name: &str) -> Self {
@@ -51,7 +53,7 @@ impl House {
         }
         files.sort();
         files.dedup();
-        let want = reference(&exe, &STEPS, &[THREADS]).out;
+        let want = reference(&exe, &STEPS, &ALONE).out;
         assert!(!want.is_empty());
         Self { scratch, files, want }
     }
@@ -211,4 +213,183 @@ fn what_is_missing_is_named() {
     fs::write(&copy, &good).expect("the copy");
     fs::set_permissions(&copy, PermissionsExt::from_mode(0o700)).expect("the copy");
     h.goes_on(&h.dir());
+}
+
+/// The image says that the run's kernel had another object (vDSO): one whose functions nobody may execute,
+/// since they are not this kernel's.
+fn with_another_kernel(dir: &Path, change: impl Fn(&mut Vec<u8>)) {
+    let d = promp_image::Directory::open(dir).expect("a directory");
+    let newest = d.newest(|_| ()).expect("a checkpoint");
+    for n in d.generations() {
+        let path = dir.join(format!("gen-{n}"));
+        if n != newest.number {
+            fs::remove_file(path).expect("a file");
+            continue;
+        }
+        let mut g = d.read(n).expect("a checkpoint");
+        let kernel = g.about.kernel.as_mut().expect("the kernel's object");
+        let mut object = fs::read(promp_image::kept::place(dir, kernel)).expect("its copy");
+        change(&mut object);
+        kernel.sum = promp_image::sum(&object);
+        promp_image::kept::write(&promp_image::kept::place(dir, kernel), &object).expect("a copy");
+        fs::write(path, promp_image::encode(n, &g.about, &g.index)).expect("a file");
+    }
+}
+
+/// Fills what is executed of an object with traps: its section of code.
+fn trap(object: &mut [u8]) {
+    use object::{Object, ObjectSection};
+    let file = object::File::parse(&*object).expect("an object");
+    let (at, len) = file.section_by_name(".text").and_then(|s| s.file_range()).expect("code");
+    object[at as usize..(at + len) as usize].fill(0xcc);
+}
+
+/// Runs the program of clocks until there are two checkpoints.
+fn clocks(s: &Scratch) -> (PathBuf, PathBuf, String) {
+    let exe = build("ckpt/clocks.c", &[]);
+    let (dir, out) = (s.path("ckpt"), s.path("out"));
+    let want = reference(&exe, &["2500"], &ALONE).out;
+    let due = |_| newest(&dir) >= 2;
+    let ended = start_with(first_run(&exe, &["2500"], &dir), &out, Some(&due), |_| ());
+    assert!(ended.is_none(), "{}", messages(&out));
+    (dir, out, want)
+}
+
+#[test]
+fn under_another_kernel() {
+    let s = Scratch::new("kernel");
+    let (dir, out, want) = clocks(&s);
+    with_another_kernel(&dir, |object| trap(object));
+    // Twice: from a checkpoint that was taken under the other one, too.
+    let before = newest(&dir);
+    let killed = start_with(restart(&dir), &out, Some(&|_| newest(&dir) > before + 1), |_| ()).is_none();
+    assert!(killed || read(&out) == want, "{}", messages(&out));
+    assert!(messages(&out).contains("another kernel"), "{}", messages(&out));
+    if killed {
+        let ended = start(restart(&dir), &out, None).expect("it ends");
+        assert!(went_well(ended, &messages(&out)), "{}", messages(&out));
+    }
+    assert_eq!(read(&out), want, "{}", messages(&out));
+}
+
+#[test]
+fn kernels_that_do_not_go_together() {
+    let s = Scratch::new("kernelno");
+    let (dir, out, _) = clocks(&s);
+    with_another_kernel(&dir, |object| {
+        while let Some(at) = object.windows(13).position(|w| w == b"clock_gettime") {
+            object[at] = b'x';
+        }
+    });
+    refused(restart(&dir), &out, "has no function");
+    let d = promp_image::Directory::open(&dir).expect("a directory");
+    let g = d.newest(|_| ()).expect("a checkpoint");
+    fs::remove_file(promp_image::kept::place(&dir, g.about.kernel.as_ref().expect("it"))).expect("a copy");
+    refused(restart(&dir), &out, "is another one than that of the run");
+}
+
+/// Has this machine what the programs of these tests are not to use?
+fn has_wide_registers() -> bool {
+    let there = promp_image::cpu_features().iter().any(|f| f == "avx512f");
+    if !there {
+        println!("SKIPPED: this machine's CPUs have no AVX-512");
+    }
+    there
+}
+
+/// A run of features.c, bound to a level.
+fn bound(level: &str, dir: &Path) -> Run {
+    let mut c = Command::new(command());
+    clean(&mut c);
+    c.env_remove("GLIBC_TUNABLES").args(["run", "--threads", "2", "--cpu", level, "--ckpt"]).arg(dir);
+    c.arg("--").arg(build("ckpt/features.c", &[]));
+    limited(c, LIMIT)
+}
+
+fn word<'a>(text: &'a str, name: &str) -> &'a str {
+    let mut words = text.split_whitespace();
+    words.find(|w| *w == name);
+    words.next().unwrap_or_default()
+}
+
+/// What the C library chooses at a level, told by itself.
+#[test]
+fn levels_bind_what_libc_chooses() {
+    let s = Scratch::new("level");
+    let own = reference(&build("ckpt/features.c", &[]), &[], &[]).out;
+    let third = bound("x86-64-v3", &s.path("a"));
+    if third.status == 64 {
+        println!("SKIPPED: {}", third.err);
+        return;
+    }
+    assert!(word(&third.out, "avx2") == "1" && word(&third.out, "avx512f") == "0", "{own}{}", third.out);
+    assert!(word(&third.out, "avx512vl") == "0" && word(&third.out, "xsavec") == "0", "{}", third.out);
+    let second = bound("x86-64-v2", &s.path("b"));
+    assert!(word(&second.out, "avx2") == "0" && word(&second.out, "avx512f") == "0", "{}", second.out);
+    assert!(word(&second.out, "memcpy") != word(&third.out, "memcpy"), "{}{}", second.out, third.out);
+    let none = bound("x86-64-v9", &s.path("c"));
+    assert!(none.status == 64 && none.err.contains("levels are x86-64-v2"), "{}", none.err);
+}
+
+/// A restart where /proc/cpuinfo does not show AVX-512 and what came after it, nor `more`; none where that
+/// cannot be had.
+fn on_a_lower_machine(s: &Scratch, dir: &Path, more: &str) -> Command {
+    let own = fs::read_to_string("/proc/cpuinfo").expect("it");
+    let late = |w: &&str| {
+        !(w.starts_with("avx512") || w.starts_with("amx") || ["xsavec", "rdpid", more].contains(w))
+    };
+    let less: Vec<String> =
+        own.lines().map(|l| l.split(' ').filter(late).collect::<Vec<_>>().join(" ")).collect();
+    let file = s.path("cpuinfo");
+    fs::write(&file, less.join("\n") + "\n").expect("a file");
+    let mut c = Command::new("unshare");
+    c.args(["-m", "sh", "-c", "mount --bind \"$0\" /proc/cpuinfo || exit 99; exec \"$@\""]).arg(&file);
+    c.arg(command()).arg("restart").arg(dir);
+    c
+}
+
+#[test]
+fn on_machines_with_fewer_features() {
+    let may = limited(
+        {
+            let mut c = Command::new("unshare");
+            c.args(["-m", "mount", "--bind", "/proc/version", "/proc/cpuinfo"]);
+            c
+        },
+        LIMIT,
+    );
+    if may.status != 0 || !has_wide_registers() {
+        println!("SKIPPED: {}", may.err);
+        return;
+    }
+    let s = Scratch::new("lower");
+    let out = s.path("out");
+    let killed = |flags: &[&str], level: &[&str]| {
+        let (exe, dir) = (build("ckpt/features.c", flags), s.path("ckpt"));
+        let _ = (fs::remove_dir_all(&dir), fs::remove_file(&out));
+        let mut c = Command::new(command());
+        c.env_remove("GLIBC_TUNABLES");
+        c.args(["run", "--threads", "4", "--every", "40ms"]).args(level).arg("--ckpt").arg(&dir);
+        c.arg("--").arg(&exe).arg("2500");
+        let ended = start_with(c, &out, Some(&|_| newest(&dir) >= 2), |_| ());
+        assert!(ended.is_none(), "{}", messages(&out));
+        (exe, dir)
+    };
+    let third = ["--cpu", "x86-64-v3"];
+    let (exe, dir) = killed(&[], &third);
+    let want = reference(&exe, &["2500"], &ALONE).out;
+    let ended = start(on_a_lower_machine(&s, &dir, ""), &out, None).expect("it ends");
+    assert!(went_well(ended, &messages(&out)), "{}", messages(&out));
+    assert_eq!(word(&read(&out), "sum"), word(&want, "sum"), "{}", messages(&out));
+    // Not bound; bound to more than there is; with code of its own for more.
+    let (_, dir) = killed(&[], &[]);
+    refused(on_a_lower_machine(&s, &dir, ""), &out, "lack features that the run may use: ");
+    let (_, dir) = killed(&[], &third);
+    refused(
+        on_a_lower_machine(&s, &dir, "bmi2"),
+        &out,
+        "was bound to x86-64-v3, and this machine's CPUs lack",
+    );
+    let (_, dir) = killed(&["-DWIDE"], &third);
+    refused(on_a_lower_machine(&s, &dir, ""), &out, "has code for avx512f, which this machine's CPUs lack");
 }

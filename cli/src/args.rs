@@ -1,6 +1,7 @@
 //! The command line's one definition; completions and the man page come from it.
 
 use clap::{Args, Parser, Subcommand};
+use promp_image::cpu::{LEVELS, Level};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -107,6 +108,10 @@ pub struct Run {
     /// those it can be continued with another number of threads.
     #[arg(long, requires = "ckpt")]
     pub any_threads: bool,
+    /// Bind the program to what CPUs of this level have (x86-64-v2, x86-64-v3, x86-64-v4), so that it can be
+    /// continued on machines with no more.
+    #[arg(long, value_name = "LEVEL", requires = "ckpt", value_parser = level)]
+    pub cpu: Option<Level>,
     /// Keep copies of the program, its libraries and promp with the checkpoints: a restart does not need the
     /// files to be what they were (PROMP_CKPT_SELF_CONTAINED=1).
     #[arg(long, requires = "ckpt")]
@@ -422,6 +427,10 @@ pub struct Predict {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+fn level(text: &str) -> Result<Level, String> {
+    Level::parse(text).ok_or_else(|| format!("levels are {}", LEVELS.map(Level::name).join(", ")))
 }
 
 /// A duration as in settings: `250us`, `20ms`, `1.5s`, `3m`, `2h`; between 20 ms and a day.

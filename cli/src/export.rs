@@ -145,7 +145,8 @@ fn archive(d: &Directory, g: &Generation, to: &File) -> Result<(), Stop> {
 
 /// The files of which the directory has copies for `g`.
 fn copies<'a>(dir: &Path, g: &'a Generation) -> Vec<&'a MappedFile> {
-    let mut all: Vec<_> = g.about.mapped.iter().filter(|f| kept::place(dir, f).exists()).collect();
+    let mut all: Vec<_> =
+        g.about.mapped.iter().chain(&g.about.kernel).filter(|f| kept::place(dir, f).exists()).collect();
     all.sort_by_key(|f| kept::name(f));
     all.dedup_by_key(|f| kept::name(f));
     all

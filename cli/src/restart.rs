@@ -3,6 +3,7 @@
 mod child;
 mod clocks;
 mod contained;
+mod instructions;
 mod static_loops;
 mod threads;
 
@@ -169,6 +170,12 @@ fn command(dir: &Path, asked: Option<(u32, bool)>, chosen: Option<u64>) -> Resul
         return Err(refused(why));
     }
     let moved = kept::moved(dir, &g.about).map_err(refused)?;
+    let missing = fit::missing(&g.about);
+    if !missing.is_empty()
+        && let Some(why) = instructions::refusal(&g.about, &moved, &missing)
+    {
+        return Err(refused(why));
+    }
     let start = contained::start(dir, &g.about, &moved).map_err(refused)?;
     let mut c = process(dir, &g, &start);
     if let Some((n, vouched)) = asked {

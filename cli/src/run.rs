@@ -64,6 +64,16 @@ pub fn command(r: &Run) -> Result<Command, Failure> {
     let plan = r.plan.as_ref().map(|p| std::path::absolute(p).unwrap_or_else(|_| p.clone()));
     set(&mut c, "PROMP_CKPT_PLAN", plan);
     set(&mut c, "PROMP_CKPT_WHERE", r.any_threads.then_some("serial"));
+    if let Some(level) = r.cpu {
+        let missing = level.missing(&promp_image::cpu_features());
+        if !missing.is_empty() {
+            let why = format!("--cpu {}: this machine's CPUs lack {}", level.name(), missing.join(" "));
+            return Err(Failure::new(64, why));
+        }
+        let before = std::env::var("GLIBC_TUNABLES").unwrap_or_default();
+        set(&mut c, "GLIBC_TUNABLES", Some(level.tunables(&before)));
+        set(&mut c, "PROMP_CKPT_CPU", Some(level.name()));
+    }
     set(&mut c, "PROMP_CKPT_SELF_CONTAINED", r.self_contained.then_some("1"));
     set(&mut c, "PROMP_ON_SIGNAL", (!r.on_signal.is_empty()).then(|| r.on_signal.join(";")));
     Ok(c)

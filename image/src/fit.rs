@@ -31,14 +31,23 @@ pub fn obstacle(about: &Description, threads: Option<&str>) -> Option<String> {
             bytes(stack.rlim_max)
         ));
     }
-    let have = crate::cpu_features();
-    let missing: Vec<&str> =
-        about.cpu.iter().filter(|f| matters(f) && !have.contains(f)).map(String::as_str).collect();
+    let missing = missing(about);
     if !missing.is_empty() {
-        return Some(format!(
-            "this machine's CPUs lack features that the run may use: {}",
-            missing.join(" ")
-        ));
+        let Some(level) = about.level else {
+            return Some(format!(
+                "this machine's CPUs lack features that the run may use: {} (`promp run --cpu LEVEL` binds a run to \
+                 those of a level)",
+                missing.join(" ")
+            ));
+        };
+        let of_level = level.missing(&crate::cpu_features());
+        if !of_level.is_empty() {
+            return Some(format!(
+                "the run was bound to {}, and this machine's CPUs lack of that: {}",
+                level.name(),
+                of_level.join(" ")
+            ));
+        }
     }
     for f in &about.files {
         if !f.can_be_opened_again() {
@@ -68,11 +77,18 @@ pub fn stack_limit() -> libc::rlimit {
     stack
 }
 
+/// Features of the CPUs of the run that this machine's do not have.
+pub fn missing(about: &Description) -> Vec<&str> {
+    let have = crate::cpu_features();
+    about.cpu.iter().filter(|f| matters(f) && !have.contains(f)).map(String::as_str).collect()
+}
+
 /// Features that programs use; the others are the kernel's.
 fn matters(feature: &str) -> bool {
+    const NAMES: [&str; 7] = ["pni", "xsave", "xsavec", "xsaveopt", "rtm", "rdpid", "fsgsbase"];
     const PREFIXES: [&str; 18] = [
         "sse", "ssse", "avx", "fma", "bmi", "aes", "pclmul", "popcnt", "movbe", "f16c", "sha", "vaes",
         "vpclmul", "gfni", "amx", "rdrand", "rdseed", "abm",
     ];
-    PREFIXES.iter().any(|p| feature.starts_with(p))
+    NAMES.contains(&feature) || PREFIXES.iter().any(|p| feature.starts_with(p))
 }

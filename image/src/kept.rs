@@ -40,17 +40,25 @@ pub struct Moved {
     pub to: String,
 }
 
+/// Makes the folder, if there is none yet.
+pub fn folder(dir: &Path) -> Result<(), String> {
+    let folder = dir.join(FOLDER);
+    match fs::DirBuilder::new().mode(0o700).create(&folder) {
+        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
+            Err(format!("{}: {}", folder.display(), e.kind()))
+        }
+        _ => crate::check_directory(&folder),
+    }
+}
+
 /// Makes the copy of `f`, if there is none yet. It gets its name when it is whole.
 pub fn keep(dir: &Path, f: &MappedFile) -> Result<(), String> {
-    let failed = |what: &Path, e: &io::Error| format!("{}: {e}", what.display());
-    let (folder, to) = (dir.join(FOLDER), place(dir, f));
+    let failed = |what: &Path, e: &io::Error| format!("{}: {}", what.display(), e.kind());
+    let to = place(dir, f);
     if fs::symlink_metadata(&to).is_ok_and(|m| m.is_file() && m.len() == f.length) {
         return Ok(());
     }
-    match fs::DirBuilder::new().mode(0o700).create(&folder) {
-        Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(failed(&folder, &e)),
-        _ => crate::check_directory(&folder)?,
-    }
+    folder(dir)?;
     let from = Path::new(&f.path);
     let bytes = fs::read(from).map_err(|e| failed(from, &e))?;
     if bytes.len() as u64 != f.length || crate::sum(&bytes) != f.sum {
@@ -76,7 +84,7 @@ pub fn write(to: &Path, bytes: &[u8]) -> Result<(), String> {
     });
     written.map_err(|e| {
         let _ = fs::remove_file(&aside);
-        format!("{}: {e}", to.display())
+        format!("{}: {}", to.display(), e.kind())
     })
 }
 

@@ -6,7 +6,7 @@
 //! DIR/sent-N    the last 64 MiB that were sent to a pipe, in a ring
 //! DIR/undo-E    what has become of files in era E of the journal; undo-E-N: what they held
 //! DIR/state     counters that outlive the process (faults that have struck; has the program ended by itself?)
-//! DIR/files/    copies of the files that the program has mapped, if checkpoints are self-contained (kept.rs)
+//! DIR/files/    the kernel's vDSO; copies of the files that are mapped, if it is self-contained (kept.rs)
 //! DIR/lock      held (flock) by the process that writes
 //! ```
 //!
@@ -14,6 +14,7 @@
 //! each page under one in the index that is made of the page's number, too. A kill between any two instructions leaves the last
 //! generation that was renamed whole.
 
+pub mod cpu;
 pub mod ended;
 pub mod fit;
 pub mod kept;
@@ -21,6 +22,7 @@ pub mod layout;
 pub mod on_signal;
 pub mod plan;
 pub mod state;
+pub mod xsave;
 
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
@@ -451,6 +453,15 @@ pub struct Description {
     /// The loader's file, as it is mapped.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub loader: String,
+    /// The kernel's vDSO, of which there is a copy.
+    #[serde(default)]
+    pub kernel: Option<MappedFile>,
+    /// The level that the run was bound to.
+    #[serde(default)]
+    pub level: Option<cpu::Level>,
+    /// The form of registers in signals' frames.
+    #[serde(default)]
+    pub registers: xsave::Form,
 }
 
 /// A routine of OpenMP's that tells the number of threads, or sets it.

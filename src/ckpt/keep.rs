@@ -8,6 +8,7 @@ use super::pipes::sent::Sent;
 use super::place::Place;
 use super::rewind::Rewind;
 use super::seats::{SEATS, Seat};
+use super::vdso;
 use crate::fault::record::List;
 use crate::sys::{futex, keep as region};
 use crate::team::thread::Thread;
@@ -77,6 +78,8 @@ pub struct Keep {
     pub own_hosts: [AtomicU32; 4],
     /// Those of the crew.
     pub crew: [AtomicU32; crew::MOST - 1],
+    /// Where the kernel's object lies.
+    pub kernel: vdso::Places,
     /// What becomes of files by name.
     pub journal: Journal,
     /// Input from pipes.
@@ -121,6 +124,11 @@ impl Keep {
     /// Is host `tid` one of the runtime's own?
     pub fn is_own(&self, tid: u32) -> bool {
         self.own_hosts.iter().chain(&self.crew).any(|own| own.load(Relaxed) == tid)
+    }
+
+    /// When the last checkpoint was taken, whether it is whole yet or not.
+    pub fn last_ns(&self) -> u64 {
+        self.taken_ns.load(Relaxed).max(self.place.copied_ns.load(Relaxed))
     }
 
     /// Those whose seats have orders follow them. One system call: a host that is woken may take the caller's CPU, and those that are not woken yet would

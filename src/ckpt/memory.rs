@@ -15,7 +15,7 @@ pub fn mappings() -> Vec<Map> {
 }
 
 fn is_foreign(m: &Map) -> bool {
-    keep::holds(m.start) || m.path.starts_with("[v") || m.path == "[uprobes]"
+    keep::holds(m.start) || m.path.starts_with("[v") || m.path == "[uprobes]" || super::vdso::is_former(m)
 }
 
 /// Address of the kernel's vDSO.

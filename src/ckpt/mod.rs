@@ -40,6 +40,8 @@ pub mod staging;
 pub mod store;
 pub mod streams;
 pub mod tracker;
+pub mod vdso;
+pub mod xsave;
 
 use crate::fault::record::{self, Recovery};
 use crate::fault::spec::Kind;
@@ -399,7 +401,7 @@ fn ring(k: &keep::Keep) {
 pub fn potential() {
     let Some(k) = keep::if_on() else { return };
     let interval = k.interval_ns.load(Relaxed);
-    if sys::time::now_ns().saturating_sub(k.taken_ns.load(Relaxed)) >= interval / 2 {
+    if sys::time::now_ns().saturating_sub(k.last_ns()) >= interval / 2 {
         ask_and_wait(k);
     }
 }

@@ -54,6 +54,8 @@ pub struct Place {
     pub interval_ns: AtomicU64,
     /// PROMP_CKPT_WHERE=serial: are checkpoints to be taken in serial code?
     pub in_serial: AtomicU32,
+    /// When memory was last copied for one: those that come while it is being written know it by this.
+    pub copied_ns: AtomicU64,
     /// When a thread in serial code last stood for one.
     pub asked_ns: AtomicU64,
 }

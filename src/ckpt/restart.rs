@@ -9,7 +9,9 @@ use super::files::{self, Inherited};
 use super::keeper::{Keeper, contained};
 use super::seats::Seat;
 use super::store::Store;
-use super::{Settings, Start, attributes, image, keep, layout, masks, memory, requests, settings, streams};
+use super::{
+    Settings, Start, attributes, image, keep, layout, masks, memory, requests, settings, streams, vdso,
+};
 use crate::say;
 use crate::sys;
 use crate::sys::lock::Locked;
@@ -161,16 +163,16 @@ pub fn work(settings: &Settings, first: &'static Seat, libraries: &[Object]) -> 
     let mut g = read().unwrap_or_else(|why| refuse(&why));
     let moved = kept::moved(&settings.dir, &g.about).unwrap_or_else(|why| refuse(&why));
     g.about.take_from(&moved);
-    if memory::vdso() != g.about.vdso {
-        if randomised() {
-            refuse(RANDOMISED);
-        }
-        refuse("the kernel's vDSO lies at another address: the kernel has changed, or randomises addresses");
+    if randomised() && memory::vdso() != g.about.vdso {
+        refuse(RANDOMISED);
     }
     let read_since = crate::sys::env::is_set(READ);
     let mut said: Vec<String> = moved.iter().map(|m| format!("{} is taken from its copy", m.from)).collect();
     said.extend(streams::fit(&g.about.files, read_since).unwrap_or_else(|why| refuse(&why)));
     layout::settle(&g.about.maps, libraries).unwrap_or_else(|why| refuse(&why));
+    if vdso::settle(&settings.dir, &g.about).unwrap_or_else(|why| refuse(&why)) {
+        said.push("this is another kernel than that of the run".into());
+    }
     memory::number_anew(&mut g.about.maps);
     let command = region::leak((g.about.program.clone(), g.about.arguments.clone()));
     keep::get().command.store(core::ptr::from_ref(command).cast_mut(), Release);

@@ -6,6 +6,7 @@ use crate::icv::read::{Reader, fatal, reported};
 use crate::icv::{parse, settings};
 use crate::sys::env;
 use crate::sys::own::Own;
+use image::cpu::{LEVELS, Level};
 use image::on_signal::OnSignal;
 use image::plan::Plan;
 use std::path::PathBuf;
@@ -48,6 +49,8 @@ pub struct Settings {
     pub in_serial: bool,
     /// PROMP_CKPT_SELF_CONTAINED: are copies of all files that are mapped kept with the checkpoints?
     pub contained: bool,
+    /// PROMP_CKPT_CPU: the level of the CPUs that the run is bound to.
+    pub level: Option<Level>,
     /// PROMP_ON_SIGNAL.
     pub on_signal: OnSignal,
     /// PROMP_VERBOSE.
@@ -118,6 +121,14 @@ impl Settings {
         let poison = choice("PROMP_CKPT_POISON", &["0", "1"]) == 1;
         let in_serial = choice("PROMP_CKPT_WHERE", &["anywhere", "serial"]) == 1;
         let contained = choice(CONTAINED, &["0", "1"]) == 1;
+        let levels = LEVELS.map(Level::name);
+        let level = from.get("PROMP_CKPT_CPU").and_then(|v| {
+            let level = Level::parse(v.trim());
+            if level.is_none() {
+                from.stop(format!("PROMP_CKPT_CPU={v}: accepted are {}", levels.join(", ")));
+            }
+            level
+        });
         let keep = match from.get("PROMP_CKPT_KEEP").map(|v| (v.trim().parse().ok(), v)) {
             None => 1,
             Some((Some(n @ 1..=MOST_KEPT), _)) => n,
@@ -163,6 +174,7 @@ impl Settings {
             poison,
             in_serial,
             contained,
+            level,
             files,
             on_signal,
             verbose,
@@ -239,6 +251,7 @@ mod tests {
             ("PROMP_CKPT_POISON", "on"),
             ("PROMP_CKPT_WHERE", "here"),
             ("PROMP_CKPT_SELF_CONTAINED", "yes"),
+            ("PROMP_CKPT_CPU", "x86-64-v9"),
             ("PROMP_CKPT_FILES", "many"),
             ("PROMP_CKPT_KEEP", "0"),
             ("PROMP_CKPT_KEEP", "-1"),

@@ -49,7 +49,7 @@ fn region_ended(told: &Told) {
     let (now, interval_ns) = (time::now_ns(), k.interval_ns.load(Relaxed));
     k.place.visited_ns.store(now, Relaxed);
     // None was taken if it was refused: not again at once.
-    let last = k.taken_ns.load(Relaxed).max(k.place.asked_ns.load(Relaxed));
+    let last = k.last_ns().max(k.place.asked_ns.load(Relaxed));
     if now.saturating_sub(last) >= interval_ns && keep::seat_of(thr).is_some() {
         k.place.asked_ns.store(now, Relaxed);
         let seat = || keep::seat_of(thr).map_or(&NOBODYS, |s| &s.standing);
@@ -104,7 +104,7 @@ pub fn visit(thr: &'static Thread, at: usize) -> bool {
     }
     let (now, dead) = (time::now_ns(), said.dead_bytes());
     let visit = if in_team { said.count(team.primary.region.get()) & ((1 << VISIT_BITS) - 1) } else { 0 };
-    let due = k.taken_ns.load(Relaxed).saturating_add(interval_ns);
+    let due = k.last_ns().saturating_add(interval_ns);
     let mut advice = said.places.visit(at, dead, now, due, interval_ns);
     if is_first {
         k.place.visited_ns.store(now, Relaxed);

@@ -46,6 +46,7 @@ pub mod time;
 pub mod tls;
 pub mod uffd;
 pub mod unwind;
+pub mod vdso;
 pub mod watch;
 
 /// What a negative system call result means. Not by libc's `strerror`, which needs a thread of libc's own.

@@ -9,6 +9,7 @@
 
 use super::super::image::{self, Description, Map, kept};
 use super::super::memory;
+use super::super::vdso;
 use super::Keeper;
 use crate::sys::lock::Locked;
 use crate::sys::maps;
@@ -89,6 +90,9 @@ impl Keeper {
             }
         }
         self.mapped = known;
+        if let Some(Err(why)) = about.kernel.as_ref().map(|k| vdso::keep_copy(&self.settings.dir, k)) {
+            self.tell(&format!("the checkpoints have no copy of the kernel's vDSO: {why}"), "vDSO");
+        }
         about.mapped = out;
         about.contained = self.settings.contained;
         if self.generation > 0 {

@@ -103,6 +103,8 @@ pub struct Keeper {
     standing: dead::Standing,
     /// Is the initial thread alone in the program, in serial code, while all are frozen?
     alone: bool,
+    /// Have those been told who waited for this attempt?
+    answered: bool,
     /// Has the last attempt found something to leave out?
     at_place: bool,
     /// What users have been told: once of a kind.
@@ -117,9 +119,13 @@ pub struct Keeper {
     children_ended: u64,
     taken: &'static super::TakenList,
     mapped: Vec<Known>,
+    /// The kernel's object, or that of the run's kernel.
+    kernel: Option<image::MappedFile>,
     cpu: Vec<String>,
     /// How often one was put off because of signals that threads were about to take.
     unsettled: u32,
+    /// How often it was put off in a row because a thread was executing the kernel's object.
+    in_kernels: u32,
     /// What follows the checkpoint that was asked for.
     then: Then,
     /// Since when the program is to end, and there was no checkpoint.
@@ -162,6 +168,7 @@ impl Keeper {
             began_cpu_ns: 0,
             standing: dead::Standing::default(),
             alone: false,
+            answered: false,
             at_place: false,
             told: Vec::new(),
             left_out: Vec::new(),
@@ -171,8 +178,10 @@ impl Keeper {
             children_ended: 0,
             taken,
             mapped: Vec::new(),
+            kernel: super::vdso::recognise(),
             cpu: image::cpu_features(),
             unsettled: 0,
+            in_kernels: 0,
             then: Then::GoOn,
             ends_since: None,
             rewinds: rewind::Rewinds::default(),
@@ -187,6 +196,11 @@ impl Keeper {
     pub fn resume_from(&mut self, g: image::Generation) {
         self.generation = g.number;
         self.last = g.about;
+        // Its memory has what was found out of the CPUs then, and was chosen by that.
+        self.cpu.clone_from(&self.last.cpu);
+        if self.last.kernel.is_some() {
+            self.kernel.clone_from(&self.last.kernel);
+        }
         keep::get().generation.store(g.number, Release);
         keep::get().taken_ns.store(time::now_ns(), Release);
     }
@@ -247,7 +261,10 @@ impl Keeper {
                 };
                 due = time::now_ns() + soon;
                 if soon != RETRY_NS {
-                    self.answer();
+                    // Who has come since the copy was made waits for the next one.
+                    if !self.answered {
+                        self.answer();
+                    }
                 } else if wanted {
                     futex::wait_until(&k.bell, k.bell.load(Acquire), due);
                 }

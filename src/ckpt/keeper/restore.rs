@@ -6,7 +6,7 @@ use super::super::ranges;
 use super::super::rewind::NO;
 use super::super::seats::{self, LEAVE, PARK, Seat, TAKE};
 use super::super::tracker::Run;
-use super::super::{attributes, files, keep, process, streams};
+use super::super::{attributes, files, keep, process, streams, vdso, xsave};
 use super::{Keeper, No};
 use crate::fault::record::{self, Recovery};
 use crate::say;
@@ -347,6 +347,8 @@ impl Keeper {
         self.unknown = true;
         self.put_memory_back()?;
         memory::number_anew(&mut self.last.maps);
+        vdso::is_free(&contexts, &self.last.maps)?;
+        xsave::adapt(&contexts, &self.last)?;
         self.put_the_rest_back(true)?;
         if let Some(n) = threads {
             let initial = contexts.iter().find(|c| c.initial).map(|c| c.thread);

@@ -8,7 +8,7 @@ use super::super::ranges;
 use super::super::seats::Seat;
 use super::super::semaphores::Obstacle;
 use super::super::store::Committed;
-use super::super::{attributes, contents, files, journal, keep, process, requests};
+use super::super::{attributes, contents, files, journal, keep, process, requests, vdso};
 use super::ahead::WORTH_IT;
 use super::copy::Held;
 use super::rewind::ABOUT_TO_STOP;
@@ -31,10 +31,13 @@ const WAITS: u32 = 6;
 const UNSETTLED: u32 = 50;
 /// How long those who have asked for a checkpoint wait for stops that wait, too, for them perhaps.
 const STOPS_NS: u64 = 20_000_000;
+/// How often because one executes the kernel's object.
+const IN_KERNELS: u32 = 20;
 
 impl Keeper {
     pub(super) fn take(&mut self) -> Result<(), No> {
         let k = keep::get();
+        self.answered = false;
         if !self.store.intact() {
             return Err(No::Refused("the program has closed descriptors of the runtime's".into()));
         }
@@ -55,6 +58,15 @@ impl Keeper {
             return Err(No::Later);
         }
         self.stops_since = None;
+        if seats.iter().any(|s| vdso::is_executed_by(s)) {
+            self.in_kernels += 1;
+            // Under the same kernel it could be gone on from there.
+            if self.in_kernels < IN_KERNELS || keep::get().kernel.are_two() {
+                self.thaw();
+                return Err(No::Later);
+            }
+        }
+        self.in_kernels = 0;
         self.confirm(&seats);
         self.note_written();
         let copied = self.copy(&seats, busy);
@@ -62,6 +74,8 @@ impl Keeper {
         if copied.is_ok() {
             self.unknown = true; // until it is whole
             k.in_memory.store(1, Release);
+            // Whoever comes to a place from here on goes by this one.
+            k.place.copied_ns.store(began, Relaxed);
         }
         // Whoever asks for it to end, or to stop, gets it as it is now. Another request to end must find
         // somebody who takes it.
@@ -172,6 +186,7 @@ impl Keeper {
     /// Those who asked for a checkpoint go on: it is safe in memory, or there is none.
     pub(super) fn answer(&mut self) {
         let k = keep::get();
+        self.answered = true;
         self.dismiss();
         k.place.forget();
         if k.wanted.swap(0, AcqRel) != 0 {
@@ -298,6 +313,9 @@ impl Keeper {
             executable: String::new(),
             libraries: Vec::new(),
             loader: String::new(),
+            kernel: self.kernel.clone(),
+            level: self.settings.level,
+            registers: image::xsave::here(),
             contexts,
             files,
             era: k.journal.era.load(Relaxed),
