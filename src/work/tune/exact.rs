@@ -69,6 +69,8 @@ struct Kept {
 
 static MACHINE: Own<Option<&'static dyn Machine>> = Own::new(None);
 static KEPT: AtomicPtr<Kept> = AtomicPtr::new(core::ptr::null_mut());
+/// The process that KEPT is of.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
 static ACTIVE: AtomicBool = AtomicBool::new(false);
 /// Constructs that were compared, and those that were too short, for the summary.
 static COMPARED: AtomicU32 = AtomicU32::new(0);
@@ -80,6 +82,7 @@ static REFUSED: AtomicU32 = AtomicU32::new(0);
 pub fn start(machine: &'static dyn Machine) -> bool {
     let Some(p) = keep::pages(size_of::<Kept>()) else { return false };
     MACHINE.set(Some(machine));
+    PROCESS.store(syscall::getpid(), Relaxed);
     // Zeroed memory is an empty table.
     KEPT.store(p.cast(), Release);
     // SAFETY: the handler lives as long as the process.
@@ -88,8 +91,10 @@ pub fn start(machine: &'static dyn Machine) -> bool {
 }
 
 fn kept() -> Option<&'static Kept> {
-    // SAFETY: null, or memory of the kept region that is never given back; all of it is atomics.
-    unsafe { KEPT.load(Acquire).as_ref() }
+    // A process that goes on from a checkpoint has the pointer, and other things in that place.
+    let here = PROCESS.load(Relaxed) == syscall::getpid();
+    // SAFETY: null, or memory of this process' kept region that is never given back; all of it is atomics.
+    here.then(|| unsafe { KEPT.load(Acquire).as_ref() }).flatten()
 }
 
 /// How often a site at a call of which `others` are known is to be searched.
