@@ -92,3 +92,114 @@ fn kept_through_a_restart() {
     again.env_remove("PROMP_FAULT");
     kept(&limited(again, LIMIT), "restart");
 }
+
+/// Runs anew.c; `None` if the kernel or this user's rights do not allow what it is to do.
+fn anew(args: &[&str], env: &[(&str, &str)]) -> Option<Run> {
+    let exe = build("ft/anew.c", &[]);
+    let r = promp(&exe, args, &[&[FOUR][..], env].concat());
+    assert!(!r.hung, "{args:?} {env:?}: {r:?}");
+    if r.status == 77 {
+        println!("SKIPPED: {args:?} is not possible here");
+        return None;
+    }
+    Some(r)
+}
+
+#[test]
+fn what_clone_makes_anew_and_cpu_time_go_on_on_other_hosts() {
+    kept(&anew(&["10"], &[]).expect("it is possible"), "no fault");
+    for thread in 0..3 {
+        let kill = |region: u32, at: &str| format!("kill@region={region},thread={thread},at={at}");
+        let fault = [kill(3, "barrier"), kill(5, "region"), kill(8, "barrier")].join(";");
+        let r = anew(&["10"], &[("PROMP_FAULT", &fault), ("PROMP_REPLAY", "assume")]).expect("possible");
+        kept(&r, &fault);
+        assert!(r.err.contains("failed (kill)"), "{fault}: {}", r.err);
+    }
+}
+
+#[test]
+fn what_clone_makes_anew_and_cpu_time_go_on_through_rollbacks() {
+    let mut back = 0;
+    for seed in 1..=20 {
+        let scratch = saved::Scratch::new("anew");
+        let dir = scratch.path("ckpt");
+        let fault = format!("memerr@mtbf=40ms,count=5,seed={seed}");
+        let env = [
+            ("PROMP_FAULT", &fault[..]),
+            ("PROMP_CKPT_DIR", saved::text(&dir)),
+            ("PROMP_CKPT_INTERVAL", "20ms"),
+        ];
+        let r = anew(&["300"], &env).expect("possible");
+        // Lost before the first checkpoint.
+        if r.status != 70 || !r.err.contains("no checkpoint to return to") {
+            kept(&r, &fault);
+        }
+        assert!(!r.err.contains("have not followed"), "{fault}: {}", r.err);
+        back += r.err.matches("rolled back").count();
+        if back >= 5 && seed >= 3 {
+            break;
+        }
+    }
+    assert!(back >= 5, "the faults do not strike");
+}
+
+#[test]
+fn what_clone_makes_anew_and_cpu_time_go_on_after_a_restart() {
+    let scratch = saved::Scratch::new("anew-restart");
+    let dir = scratch.path("ckpt");
+    let env = [
+        ("PROMP_FAULT", "die@region=350"),
+        ("PROMP_CKPT_DIR", saved::text(&dir)),
+        ("PROMP_CKPT_INTERVAL", "20ms"),
+    ];
+    let died = anew(&["400"], &env).expect("possible");
+    assert_eq!(died.status, 137, "{died:?}");
+    let mut again = saved::restart(&dir);
+    again.env_remove("PROMP_FAULT");
+    kept(&limited(again, LIMIT), "restart");
+}
+
+/// Folders, descriptors, namespaces of a thread's own, another root folder, rights given up by Landlock: no
+/// checkpoint has them, and none is gone back to.
+#[test]
+fn what_cannot_be_put_back_is_refused() {
+    for what in [
+        &["folder"][..],
+        &["folder", "number"],
+        &["files"],
+        &["uts"],
+        &["joins"],
+        &["joins", "number"],
+        &["root"],
+        &["landlock"],
+    ] {
+        let mut refused = false;
+        // There is a checkpoint before it is done, unless the machine is slow.
+        for _ in 0..10 {
+            let scratch = saved::Scratch::new("apart");
+            let dir = scratch.path("ckpt");
+            let env = [
+                ("PROMP_FAULT", "memerr@region=120"),
+                ("PROMP_CKPT_DIR", saved::text(&dir)),
+                ("PROMP_CKPT_INTERVAL", "10ms"),
+            ];
+            let Some(r) = anew(&[&["140"], what].concat(), &env) else { return };
+            assert_eq!((r.status, &r.out[..]), (70, ""), "{what:?}: {}", r.err);
+            refused = r.err.contains("which cannot be put back");
+            if refused {
+                break;
+            }
+            assert!(r.err.contains("no checkpoint to return to"), "{what:?}: {}", r.err);
+        }
+        assert!(refused, "{what:?}: no checkpoint in time");
+    }
+}
+
+/// A keyring of a thread's own: its host cannot be replaced, but a checkpoint from before can be gone back to.
+#[test]
+fn a_keyring_is_not_lost() {
+    let fault = [("PROMP_FAULT", "kill@region=60,thread=1,at=barrier"), ("PROMP_REPLAY", "assume")];
+    let Some(r) = anew(&["70", "keyring"], &fault) else { return };
+    assert_eq!((r.status, &r.out[..]), (70, ""), "{}", r.err);
+    assert!(r.err.contains("a keyring of its own"), "{}", r.err);
+}

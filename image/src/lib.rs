@@ -138,6 +138,26 @@ pub struct Attributes {
     /// What it may do.
     #[serde(default)]
     pub rights: Option<Rights>,
+    /// What else only the thread itself can tell. None: written by an older version.
+    #[serde(default)]
+    pub own: Option<Own>,
+}
+
+/// What the kernel keeps for a thread and tells only the thread itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Own {
+    /// The signal at its parent's death (PR_SET_PDEATHSIG), if another than the process began with.
+    pub death_signal: Option<u32>,
+    /// What becomes of it when its memory fails (PR_MCE_KILL), likewise.
+    pub memory_failure: Option<u32>,
+    /// Does it write what memory is given back for (PR_SET_IO_FLUSHER)? Likewise.
+    pub flusher: Option<u32>,
+    /// securebits (capabilities(7)), likewise.
+    pub securebits: Option<u32>,
+    /// The base of its segment GS.
+    pub gs: usize,
+    /// CPU time: nanoseconds; of those microseconds in the program, in the system.
+    pub used: [u64; 3],
 }
 
 /// What a thread may do.
@@ -166,6 +186,12 @@ pub struct Scheduling {
     pub nice: i32,
     /// Priority of a real-time policy.
     pub priority: u32,
+    /// SCHED_FLAG_…
+    #[serde(default)]
+    pub flags: u64,
+    /// Of SCHED_DEADLINE: runtime, deadline, period.
+    #[serde(default)]
+    pub times: [u64; 3],
 }
 
 /// A limit on a resource of the process.
@@ -398,6 +424,9 @@ pub struct Description {
     pub region: u64,
     /// OMP_NUM_THREADS' value or the default.
     pub threads: u32,
+    /// CPU time of the process and of the children that it has waited for, as in [`Own`].
+    #[serde(default)]
+    pub used: [[u64; 3]; 2],
     /// The break.
     pub brk: usize,
     /// Address of the kernel's vDSO.

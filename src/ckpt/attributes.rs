@@ -7,42 +7,30 @@
 use super::image::{Attributes, Limit, Scheduling, Word};
 use super::own_state::{self, Own};
 use super::seats;
+use crate::say;
 use crate::sys;
 use crate::sys::follow::Call;
 use crate::sys::lock::Locked;
 use crate::sys::rights::Rights;
+use crate::sys::scheduling::Scheduling as Sched;
 use crate::sys::syscall::CpuSet;
 use crate::sys::{allowed, maps, pending, syscall};
-use core::mem::size_of;
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 
-/// The kernel's `struct sched_attr`, as far as it is needed.
-#[repr(C)]
-#[derive(Default)]
-struct SchedAttr {
-    size: u32,
-    policy: u32,
-    flags: u64,
-    nice: i32,
-    priority: u32,
-    /// Of SCHED_DEADLINE, whose threads cannot make others.
-    times: [u64; 3],
-}
-
 /// That of thread `tid` (0: the caller).
 fn scheduling(tid: u32) -> Option<Scheduling> {
-    let mut a = SchedAttr::default();
-    // SAFETY: the kernel writes at most the given bytes.
-    let r = unsafe { sys!(libc::SYS_sched_getattr, tid, &raw mut a, size_of::<SchedAttr>(), 0) };
-    (r == 0).then_some(Scheduling { policy: a.policy, nice: a.nice, priority: a.priority })
+    Sched::of(tid).map(|Sched { policy, flags, nice, priority, times, .. }| Scheduling {
+        policy,
+        nice,
+        priority,
+        flags,
+        times,
+    })
 }
 
-fn schedule(tid: u32, s: Scheduling) {
-    let size = size_of::<SchedAttr>() as u32;
-    let a = SchedAttr { size, policy: s.policy, nice: s.nice, priority: s.priority, ..SchedAttr::default() };
-    // SAFETY: the kernel reads the structure.
-    unsafe { sys!(libc::SYS_sched_setattr, tid, &raw const a, 0) };
+fn schedule(tid: u32, s: Scheduling) -> bool {
+    Sched::new(s.policy, s.flags, s.nice, s.priority, s.times).give(tid)
 }
 
 /// What the process began with.
@@ -55,7 +43,7 @@ struct Began {
 }
 
 static BEGAN: Locked<Began> = Locked::new(Began {
-    scheduling: Scheduling { policy: 0, nice: 0, priority: 0 },
+    scheduling: Scheduling { policy: 0, nice: 0, priority: 0, flags: 0, times: [0; 3] },
     limits: Vec::new(),
     io_priority: 0,
     own: None,
@@ -107,6 +95,7 @@ pub fn of(tid: u32, own: &Own) -> Attributes {
         io_priority: (!same_io).then_some(io),
         timer_slack: (!same_slack).then_some(slack),
         rights: Rights::read(&status).map(own_state::saved),
+        own: Some(BEGAN.with(|b| own.others(b.own.as_ref()))),
     }
 }
 
@@ -120,6 +109,7 @@ pub fn changes(
     rollback: bool,
 ) -> Result<(Vec<Call>, bool), String> {
     let callers = Own::of_caller();
+    callers.is_made_anew();
     let now = now.unwrap_or(&callers);
     BEGAN.with(|b| own_state::changes(now, Rights::of(tid), a, b.own.as_ref().unwrap_or(now), rollback))
 }
@@ -132,8 +122,21 @@ pub fn put_back(tid: u32, a: &Attributes) -> Result<(), String> {
         None => allowed::at_load().iter().for_each(|set| set.apply(tid)),
     }
     let wanted = a.scheduling.unwrap_or(BEGAN.with(|b| b.scheduling));
-    if scheduling(tid) != Some(wanted) {
-        schedule(tid, wanted);
+    let now = scheduling(tid);
+    if now != Some(wanted) && !schedule(tid, wanted) {
+        // Less of the CPU changes no result; another policy may.
+        let (same, now) = (now.is_some_and(|n| n.policy == wanted.policy), now.unwrap_or_default());
+        if !same {
+            return Err(format!(
+                "a thread had scheduling policy {}, which the system does not give it (it has {})",
+                wanted.policy, now.policy
+            ));
+        }
+        say!(
+            "the system does not give a thread its priority back: it has nice value {}, had {}",
+            now.nice,
+            wanted.nice
+        );
     }
     for signal in pending::of_set(a.pending) {
         syscall::tgkill(tid, signal);

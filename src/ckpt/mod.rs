@@ -7,6 +7,7 @@
 
 pub mod again;
 pub mod anonymous;
+pub mod apart;
 pub mod attributes;
 pub mod busy;
 pub mod contents;

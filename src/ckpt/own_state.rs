@@ -1,12 +1,15 @@
 //! What the kernel keeps for a thread and lets only the thread itself ask for or change: its memory policy,
-//! its timer slack, its rights. So a thread notes it when it freezes, and the keeper has a host that
+//! its timer slack, its rights, the CPU time that it has used, what prctl(2) and arch_prctl(2) have set. So a thread notes it when it freezes, and the keeper has a host that
 //! becomes a thread make the system calls that are needed. Where one fails the process stops: a thread is
 //! never silently different.
 
-use super::image::{Attributes, Rights as Saved};
+use super::image::{self, Attributes, Rights as Saved};
 use crate::sys;
+use crate::sys::anew;
+use crate::sys::cpu_time::{self, Used};
 use crate::sys::follow::Call;
 use crate::sys::rights::Rights;
+use crate::sys::{syscall, tls};
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
 
 /// Words of a set of memory nodes: as many as the kernel can have.
@@ -21,7 +24,27 @@ pub struct Own {
     mode: AtomicU32,
     nodes: [AtomicU64; NODES],
     slack: AtomicU64,
+    death_signal: AtomicU32,
+    /// By [`PRCTLS`].
+    prctls: [AtomicU32; PRCTLS.len()],
+    gs: AtomicUsize,
+    keyring: AtomicU32,
+    used: [AtomicU64; 3],
 }
+
+/// Prctl(2)s that ask for something and set it, the latter with an argument in front of the value.
+const PRCTLS: [(i32, i32, Option<usize>); 3] = [
+    (libc::PR_MCE_KILL_GET, libc::PR_MCE_KILL, Some(1)),
+    (PR_GET_IO_FLUSHER, PR_SET_IO_FLUSHER, None),
+    (libc::PR_GET_SECUREBITS, libc::PR_SET_SECUREBITS, None),
+];
+const PR_SET_IO_FLUSHER: i32 = 57;
+const PR_GET_IO_FLUSHER: i32 = 58;
+const SECUREBITS: usize = 2;
+/// One of the securebits: capabilities stay when the user changes.
+const KEEP_CAPS: u32 = 1 << 4;
+const ARCH_SET_GS: usize = 0x1001;
+const ARCH_GET_GS: usize = 0x1004;
 
 impl Own {
     /// The caller's.
@@ -34,6 +57,17 @@ impl Own {
         // SAFETY: no pointers.
         let slack = unsafe { sys!(libc::SYS_prctl, libc::PR_GET_TIMERSLACK) };
         self.slack.store(slack as u64, Relaxed);
+        self.death_signal.store(anew::death_signal() as u32, Relaxed);
+        for (to, (get, ..)) in self.prctls.iter().zip(PRCTLS) {
+            // SAFETY: no pointers.
+            to.store(unsafe { sys!(libc::SYS_prctl, get, 0, 0, 0, 0, 0) } as u32, Relaxed);
+        }
+        let mut gs = 0usize;
+        // SAFETY: the kernel writes a word.
+        unsafe { sys!(libc::SYS_arch_prctl, ARCH_GET_GS, &raw mut gs) };
+        self.gs.store(gs, Relaxed);
+        self.keyring.store(u32::from(anew::has_keyring()), Relaxed);
+        self.set_used(cpu_time::of_thread(tls::thread_pointer(), syscall::gettid()));
     }
 
     /// The caller's, noted now.
@@ -50,6 +84,42 @@ impl Own {
             nodes.pop();
         }
         (self.mode.load(Relaxed), nodes)
+    }
+
+    /// Has the thread a keyring of its own, which no other can have?
+    pub fn has_keyring(&self) -> bool {
+        self.keyring.load(Relaxed) != 0
+    }
+
+    /// CPU time.
+    pub fn used(&self) -> Used {
+        let [ns, user, system] = self.used.each_ref().map(|w| w.load(Relaxed));
+        Used { ns, user, system }
+    }
+
+    /// The thread has used so much.
+    pub fn set_used(&self, u: Used) {
+        self.used.iter().zip([u.ns, u.user, u.system]).for_each(|(w, v)| w.store(v, Relaxed));
+    }
+
+    /// Of a host that the caller makes: what it does not have from the caller.
+    pub fn is_made_anew(&self) {
+        self.death_signal.store(0, Relaxed);
+    }
+
+    /// For an image of a process that began with `began`.
+    pub fn others(&self, began: Option<&Own>) -> image::Own {
+        let differs = |of: &dyn Fn(&Own) -> u32| Some(of(self)).filter(|v| began.map(of) != Some(*v));
+        let prctl = |i: usize| differs(&move |o| o.prctls[i].load(Relaxed));
+        let Used { ns, user, system } = self.used();
+        image::Own {
+            death_signal: differs(&|o| o.death_signal.load(Relaxed)),
+            memory_failure: prctl(0),
+            flusher: prctl(1),
+            securebits: prctl(SECUREBITS),
+            gs: self.gs.load(Relaxed),
+            used: [ns, user, system],
+        }
     }
 
     /// The timer slack.
@@ -131,7 +201,28 @@ pub fn changes(
                 want.capabilities[set] &= have;
             }
         }
-        calls.extend(to_have(&want, &may)?);
+        let bits = |o: &Own| o.prctls[SECUREBITS].load(Relaxed);
+        let bits = (bits(now), a.own.as_ref().map_or(bits(now), |o| o.securebits.unwrap_or(bits(began))));
+        calls.extend(to_have(&want, &may, bits)?);
+    }
+    if let Some(own) = &a.own {
+        for (i, wanted) in [own.memory_failure, own.flusher].into_iter().enumerate() {
+            let (have, (_, set, first)) = (now.prctls[i].load(Relaxed), PRCTLS[i]);
+            let wanted = wanted.unwrap_or(began.prctls[i].load(Relaxed));
+            if wanted != have {
+                let [x, y] = first.map_or([wanted as usize, 0], |f| [f, wanted as usize]);
+                calls.push(call(libc::SYS_prctl, set as usize, x, y));
+            }
+        }
+        if own.gs != now.gs.load(Relaxed) {
+            calls.push(call(libc::SYS_arch_prctl, ARCH_SET_GS, own.gs, 0));
+        }
+        // A change of users takes it away. If the program has not set one, the surroundings' stays.
+        let have = now.death_signal.load(Relaxed);
+        let wanted = own.death_signal.unwrap_or(have);
+        if wanted != 0 || have != 0 {
+            calls.push(call(libc::SYS_prctl, libc::PR_SET_PDEATHSIG as usize, wanted as usize, 0));
+        }
     }
     if calls.len() > MOST {
         return Err("a thread's rights differ in too much".into());
@@ -139,8 +230,8 @@ pub fn changes(
     Ok((calls, less))
 }
 
-/// From rights `may` to `want`.
-fn to_have(want: &Saved, may: &Rights) -> Result<Vec<Call>, String> {
+/// From rights `may` to `want`; `bits`: securebits, from and to.
+fn to_have(want: &Saved, may: &Rights, bits: (u32, u32)) -> Result<Vec<Call>, String> {
     let mut calls: Vec<Call> = Vec::new();
     let mut call = |n: i64, a: usize, b: usize, c: usize| calls.push([n as usize, a, b, c, 0, 0]);
     let prctl = libc::SYS_prctl;
@@ -150,6 +241,14 @@ fn to_have(want: &Saved, may: &Rights) -> Result<Vec<Call>, String> {
     let [inheritable, permitted, effective, bounding, ambient] = want.capabilities;
     for c in (0..64).filter(|c| (may.capabilities[3] & !bounding) >> c & 1 == 1) {
         call(prctl, libc::PR_CAPBSET_DROP as usize, c, 0);
+    }
+    if (bits.0 ^ bits.1) & !KEEP_CAPS != 0 {
+        call(
+            prctl,
+            libc::PR_SET_SECUREBITS as usize,
+            ((bits.1 & !KEEP_CAPS) | (bits.0 & KEEP_CAPS)) as usize,
+            0,
+        );
     }
     let ids = want.users != may.users || want.groups != may.groups || want.also != may.also;
     if ids {
@@ -189,8 +288,8 @@ fn to_have(want: &Saved, may: &Rights) -> Result<Vec<Call>, String> {
             call(n, of[3] as usize, 0, 0);
         }
     }
-    if ids {
-        call(prctl, libc::PR_SET_KEEPCAPS as usize, 0, 0);
+    if ids || (bits.0 ^ bits.1) & KEEP_CAPS != 0 {
+        call(prctl, libc::PR_SET_KEEPCAPS as usize, usize::from(bits.1 & KEEP_CAPS != 0), 0);
     }
     Ok(calls)
 }
@@ -205,7 +304,7 @@ mod tests {
 
     #[test]
     fn equal_rights_need_no_calls() {
-        assert_eq!(to_have(&saved(root()), &root()), Ok(Vec::new()));
+        assert_eq!(to_have(&saved(root()), &root(), (0, 0)), Ok(Vec::new()));
     }
 
     #[test]
@@ -215,7 +314,7 @@ mod tests {
         want.capabilities = [0, 0, 0, 0x7f, 0];
         want.no_new = true;
         let numbers: Vec<i64> =
-            to_have(&want, &root()).expect("possible").iter().map(|c| c[0] as i64).collect();
+            to_have(&want, &root(), (0, 0)).expect("possible").iter().map(|c| c[0] as i64).collect();
         let (p, u, c) = (libc::SYS_prctl, libc::SYS_setresuid, libc::SYS_capset);
         assert_eq!(numbers, [p, p, u, c, p, p]);
     }
@@ -223,9 +322,9 @@ mod tests {
     #[test]
     fn a_filter_is_not_put_back() {
         let want = Saved { filters: (2, 1), ..saved(root()) };
-        assert!(to_have(&want, &root()).is_err());
+        assert!(to_have(&want, &root(), (0, 0)).is_err());
         let more = Rights { filters: (2, 1), ..root() };
-        assert_eq!(to_have(&saved(root()), &more), Ok(Vec::new()), "fewer rights than it had");
+        assert_eq!(to_have(&saved(root()), &more, (0, 0)), Ok(Vec::new()), "fewer rights than it had");
     }
 
     #[test]
@@ -241,6 +340,7 @@ mod tests {
             io_priority: None,
             timer_slack: Some(own.slack() + 1),
             rights: None,
+            own: None,
         };
         let (calls, less) = changes(&own, None, &none, &own, false).expect("possible");
         assert!(!less);

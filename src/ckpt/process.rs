@@ -1,5 +1,6 @@
 //! What the kernel keeps of the process beside memory, files and threads: its folder, its umask, timers, children.
 
+use super::apart;
 use super::image::{Description, Word};
 use crate::sys;
 use crate::sys::maps;
@@ -38,6 +39,9 @@ pub fn device_opens() {
 pub fn obstacles() -> Option<String> {
     if DEVICE.load(Relaxed) {
         return Some("the program uses a device with memory of its own".into());
+    }
+    if let Some(what) = apart::what() {
+        return Some(what.into());
     }
     if has_children() {
         let who = children_of(syscall::getpid()).first().map_or_else(String::new, |pid| format!(" ({pid})"));

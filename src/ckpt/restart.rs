@@ -100,6 +100,7 @@ pub fn prepare() {
     streams::begin(&inherited);
     INHERITED.with(|v| *v = files::behind(inherited));
     attributes::begin();
+    super::apart::begin();
     if env::get(VARIABLE).is_some() {
         restart();
     }

@@ -7,12 +7,12 @@
 //! `syscall`): the runtime's hosts never have more rights than a thread of the program has given up.
 //! Filters of system calls are not copied: one made for the program would end the hosts, or the process.
 
-use super::keep;
+use super::{apart, keep};
 use crate::say;
 use crate::sys::follow::{self, Call};
 use crate::sys::rights::Rights;
 use crate::sys::tables::{self, Instead, calls_instead};
-use crate::sys::{door::Door, maps, reach, syscall};
+use crate::sys::{cpu_time, door::Door, maps, reach, syscall};
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_long, c_ulong};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::*};
@@ -39,7 +39,7 @@ pub fn begin() {
 pub fn instead() -> Vec<Instead> {
     let syscall =
         Instead { name: c"syscall", version: None, real: &SYSCALL, address: by_number as *const () as usize };
-    [caught_calls(), vec![syscall]].concat()
+    [caught_calls(), cpu_time::instead(), super::apart::instead(), vec![syscall]].concat()
 }
 
 fn caught_calls() -> Vec<Instead> {
@@ -124,6 +124,12 @@ unsafe extern "C" fn by_number() {
         "je 2f",
         "cmp edi, 297", // rt_tgsigqueueinfo
         "je 2f",
+        "cmp edi, 272", // unshare
+        "je 2f",
+        "cmp edi, 308", // setns
+        "je 2f",
+        "cmp edi, 446", // landlock_restrict_self
+        "je 2f",
         "mov rax, qword ptr [rip + {real}]",
         "jmp rax",
         "2:",
@@ -146,6 +152,10 @@ unsafe extern "C" fn numbered(number: c_long, a: usize, b: usize, c: usize, d: u
     if number == libc::SYS_prctl {
         if r == 0 && gives_up(a as c_int) {
             follow_caller(Some([number as usize, a, b, c, d, e]));
+        }
+    } else if matches!(number, libc::SYS_unshare | libc::SYS_setns | libc::SYS_landlock_restrict_self) {
+        if r == 0 {
+            apart::numbered(number, a);
         }
     } else if matches!(number, libc::SYS_tgkill | libc::SYS_rt_tgsigqueueinfo) {
         // Another process's affair.

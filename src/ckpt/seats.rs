@@ -29,7 +29,7 @@ use super::own_state::{Changes, Own};
 use crate::say;
 use crate::sys;
 use crate::sys::host::{self, Identity};
-use crate::sys::{futex, pending, signals, syscall};
+use crate::sys::{cpu_time, futex, pending, signals, syscall};
 use crate::team::thread::Thread;
 use core::arch::naked_asm;
 use core::mem::offset_of;
@@ -425,6 +425,7 @@ extern "C" fn take_up(seat: &'static Seat) -> ! {
             );
             syscall::exit_group(if k.ready.load(Relaxed) == 0 { super::restart::REFUSED } else { 70 });
         }
+        cpu_time::at_least(id.thread_pointer, syscall::gettid(), seat.own.used());
         // The context has the thread's, but if it had none the kernel may have noted one of no bytes, and
         // would refuse to take it back.
         signals::no_alt_stack();

@@ -183,6 +183,7 @@ fn replace(thr: &'static Thread, id: u32, identity: Identity) {
         way,
         failure,
         identity,
+        anew: None,
         signals: Vec::new(),
         fp: FpControl::read(),
         stack: stack.map_or(0, |s| s as usize),

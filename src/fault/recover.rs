@@ -6,8 +6,11 @@ use super::verify;
 use crate::ckpt;
 use crate::icv::globals;
 use crate::icv::settings::Recompute;
+use crate::say;
+use crate::sys::anew::Anew;
 use crate::sys::asm::{self, FpControl};
 use crate::sys::host::{self, Identity};
+use crate::sys::syscall::exit_group;
 use crate::sys::{mutexes, pending, reach};
 use crate::team::member::tfd;
 use crate::team::thread::Thread;
@@ -59,6 +62,8 @@ pub struct Order {
     pub fp: FpControl,
     /// The spare host's bootstrap stack, afterwards its alternate signal stack.
     pub stack: usize,
+    /// What its successor does not have from it; none if it has ended.
+    pub anew: Option<Anew>,
     /// Signals that it had not taken yet.
     pub signals: Vec<pending::Info>,
     /// Becomes 0 when the failing host has gone.
@@ -103,6 +108,10 @@ pub unsafe extern "C" fn main(arg: usize) -> ! {
     }
     let tid = order.identity.adopt(order.stack as *mut u8);
     pending::give(&order.signals);
+    if order.anew.is_some_and(|a| !a.give(order.identity.thread_pointer)) {
+        say!("the system does not give thread {}'s new host its scheduling; stopping", thr.num());
+        exit_group(70);
+    }
     reach::arrives(order.identity.thread_pointer);
     mutexes::follow();
     thr.host.store(tid, Relaxed);

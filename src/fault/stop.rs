@@ -12,6 +12,7 @@ use super::{after, inject, library, report};
 use crate::ckpt;
 use crate::icv::{globals, globals_if_ready};
 use crate::say;
+use crate::sys::anew;
 use crate::sys::attempt;
 use crate::sys::host::{self, Identity};
 use crate::sys::signals::{self, Interrupted};
@@ -297,6 +298,9 @@ pub fn refuse_for_good(thr: &'static Thread, kind: Kind, r: &Refusal) -> ! {
 /// Hands the logical thread to a spare host and vanishes.
 fn leave(thr: &'static Thread, kind: Kind, way: Way, mask: u64) -> ! {
     thr.in_runtime.store(1, Relaxed);
+    if let Some(why) = anew::irreplaceable() {
+        refuse(thr, kind, Refusal { why, advice: "Set PROMP_CKPT_DIR." });
+    }
     ckpt::transition_begins();
     ckpt::note_parked();
     ckpt::rights::begin(); // the process's first host stays, as one of the runtime's; ids change
@@ -313,6 +317,7 @@ fn leave(thr: &'static Thread, kind: Kind, way: Way, mask: u64) -> ! {
         way,
         failure,
         identity: Identity::of_caller(mask),
+        anew: Some(anew::Anew::of_caller()),
         signals: pending::take(ckpt::seats::signals()),
         fp: crate::sys::asm::FpControl::read(),
         stack: stack as usize,

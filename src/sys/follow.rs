@@ -80,7 +80,9 @@ pub fn order(hosts: &[u32], first_stays: bool, calls: &[Call]) -> bool {
         }
         ORDERS.count.store(calls.len().min(MOST) as u32, Relaxed);
         ORDERS.left.store(hosts.len() as u32 + u32::from(first_stays), Relaxed);
-        ORDERS.number.fetch_add(1, Release);
+        // Not one more: a rollback puts the number back, and a first host that stays would know it already.
+        let (now, before) = (time::now_ns() as u32, ORDERS.number.load(Relaxed));
+        ORDERS.number.store(now.wrapping_add(u32::from(now == before)), Release);
         futex::wake(&ORDERS.number, 1);
         for &h in hosts {
             if !syscall::tgkill(h, signal()) {

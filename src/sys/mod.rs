@@ -3,6 +3,7 @@
 //! the layers above work with `&'static` references to arena objects that are never unmapped.
 
 pub mod allowed;
+pub mod anew;
 pub mod arena;
 pub mod asked;
 pub mod asm;
@@ -11,6 +12,7 @@ pub mod cache;
 pub mod cfi;
 mod cgroup;
 pub mod code;
+pub mod cpu_time;
 pub mod door;
 pub mod dynamic;
 pub mod env;
@@ -38,6 +40,7 @@ pub mod reach;
 pub mod rights;
 pub mod runtimes;
 pub mod sanitizer;
+pub mod scheduling;
 pub mod signals;
 pub mod sync;
 pub mod syscall;

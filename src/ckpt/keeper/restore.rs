@@ -6,11 +6,12 @@ use super::super::ranges;
 use super::super::rewind::NO;
 use super::super::seats::{self, LEAVE, PARK, Seat, TAKE};
 use super::super::tracker::Run;
-use super::super::{attributes, files, keep, process, streams, vdso, xsave};
+use super::super::{apart, attributes, files, keep, process, streams, vdso, xsave};
 use super::{Keeper, No};
 use crate::fault::record::{self, Recovery};
 use crate::say;
 use crate::sys;
+use crate::sys::cpu_time::{self, Used};
 use crate::sys::{futex, host, mutexes, pending, syscall, time};
 use core::sync::atomic::Ordering::*;
 
@@ -43,6 +44,9 @@ impl Keeper {
         let ended = process::end_children().unwrap_or_else(|why| stop(&why));
         let now = process::children_ended();
         let others = ended > 0 || now != self.children_ended;
+        if let Some(what) = apart::what() {
+            stop(what);
+        }
         let since = self.streams.since(self.generation, &self.last, others);
         if let Some(what) = since.lost {
             stop_for_want_of(&what);
@@ -187,6 +191,11 @@ impl Keeper {
             let now = has_host.then_some(&s.own);
             let (calls, less) = attributes::changes(tid, now, of_thread, k.ready.load(Relaxed) != 0)?;
             s.changes.set(&calls);
+            // What it has used since the checkpoint it has used.
+            let [ns, user, system] = of_thread.own.as_ref().map_or([0; 3], |o| o.used);
+            if !has_host || s.own.used().ns < ns {
+                s.own.set_used(Used { ns, user, system });
+            }
             without |= less;
             attributes::put_back(tid, of_thread)?;
             s.order(TAKE);
@@ -207,6 +216,10 @@ impl Keeper {
         keep::get().journal.undo(&self.settings.dir, self.last.era, self.settings.files)?;
         if !new_process {
             process::put_back(&self.last)?;
+        }
+        if new_process {
+            apart::begin();
+            cpu_time::process_goes_on(self.last.used.map(|[ns, user, system]| Used { ns, user, system }));
         }
         keep::get().sent.expect(&self.last.sent);
         files::put_back(&self.last.files, &self.ours(), new_process, &self.store)?;

@@ -18,7 +18,7 @@ use crate::ckpt::default_threads;
 use crate::ckpt::pipes::sent;
 use crate::say;
 use crate::sys;
-use crate::sys::{asked, futex, pending, signals, syscall, time};
+use crate::sys::{asked, cpu_time, futex, pending, signals, syscall, time};
 use crate::team::region;
 use core::sync::atomic::Ordering::*;
 
@@ -218,6 +218,9 @@ impl Keeper {
         if let Some(why) = process::obstacles() {
             return Err(No::Refused(why));
         }
+        if seats.iter().any(|s| s.own.has_keyring()) {
+            return Err(No::Refused("a thread has a keyring of its own (keyctl)".into()));
+        }
         let journal = &keep::get().journal;
         journal::calls::catch(journal, &maps, &self.door);
         journal.next_era(self.settings.files);
@@ -304,6 +307,7 @@ impl Keeper {
             at_s: Seconds((time::now_ns() - self.started_ns) as f64 / 1e9),
             region: region::count(),
             threads: default_threads(self.settings.threads),
+            used: cpu_time::of_process().map(|u| [u.ns, u.user, u.system]),
             brk,
             vdso: memory::vdso(),
             cpu: self.cpu.clone(),

@@ -1,0 +1,82 @@
+//! Threads that have been set apart from the process: by `unshare` and `setns` a thread gets namespaces, a
+//! folder or descriptors of its own, by Landlock fewer rights. The kernel keeps that for the thread alone
+//! and takes none of it back, nor a change of the root folder (`chroot`). A new host has it from the one that it replaces. But a process that goes on
+//! from a checkpoint would not, and the keeper does not see what such a thread sees. So from then on there
+//! are no checkpoints, and no way back to an older one within the process.
+
+use crate::sys;
+use crate::sys::tables::calls_instead;
+use core::ffi::{c_int, c_long};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// What a thread has done: an index of [`WHAT`] and one more.
+static DONE: AtomicU32 = AtomicU32::new(0);
+const WHAT: [&str; 2] = [
+    "the program has set a thread apart (unshare or setns), which cannot be put back",
+    "the program has given up rights (Landlock), which cannot be put back",
+];
+
+/// The root folder that the process began with: device and number. 0: not known.
+static ROOT: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+
+fn root() -> [u64; 2] {
+    // SAFETY: zeros are a description; the kernel writes one.
+    let mut s: libc::stat = unsafe { core::mem::zeroed() };
+    let r = unsafe { sys!(libc::SYS_stat, c"/".as_ptr(), &raw mut s) };
+    if r == 0 { [s.st_dev, s.st_ino] } else { [0; 2] }
+}
+
+/// The process begins, or goes on as another one.
+pub fn begin() {
+    ROOT.iter().zip(root()).for_each(|(w, v)| w.store(v, Relaxed));
+}
+
+/// What cannot be put back.
+pub fn what() -> Option<&'static str> {
+    if ROOT[1].load(Relaxed) != 0 && ROOT.each_ref().map(|w| w.load(Relaxed)) != root() {
+        return Some("the program has another root folder (chroot), which cannot be put back");
+    }
+    WHAT.get((DONE.load(Relaxed) as usize).wrapping_sub(1)).copied()
+}
+
+/// A system call has been made that sets the caller apart; `flags`: its first argument.
+pub fn numbered(number: c_long, flags: usize) {
+    match number {
+        libc::SYS_unshare if flags == 0 => {}
+        libc::SYS_unshare | libc::SYS_setns => DONE.store(1, Relaxed),
+        _ => DONE.store(2, Relaxed),
+    }
+}
+
+calls_instead! {
+    fn unshare(flags: c_int) -> c_int = |real| {
+        let r = real();
+        if r == 0 {
+            numbered(libc::SYS_unshare, flags as usize);
+        }
+        r
+    };
+    fn setns(descriptor: c_int, kind: c_int) -> c_int = |real| {
+        let r = real();
+        if r == 0 {
+            numbered(libc::SYS_setns, 0);
+        }
+        r
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shared_can_be_put_back() {
+        numbered(libc::SYS_unshare, 0);
+        assert_eq!(what(), None);
+        for (number, which) in [(libc::SYS_setns, 0), (libc::SYS_landlock_restrict_self, 1)] {
+            numbered(number, 0);
+            assert_eq!(what(), Some(WHAT[which]));
+        }
+        DONE.store(0, Relaxed);
+    }
+}

@@ -1,0 +1,113 @@
+//! What clone(2) makes anew instead of copying it, so that a new host, made by the one that it replaces,
+//! would not have it: the signal at its parent's death, scheduling with SCHED_RESET_ON_FORK, and what it has
+//! used of the CPU. The rest of that kind cannot be handed over: then the host cannot be replaced.
+
+use super::cpu_time::{self, Used};
+use super::maps;
+use super::scheduling::Scheduling;
+use super::syscall::gettid;
+use crate::sys;
+
+/// The calling host's.
+#[derive(Clone, Copy)]
+pub struct Anew {
+    death_signal: i32,
+    scheduling: Option<Scheduling>,
+    used: Used,
+}
+
+impl Anew {
+    /// The caller's.
+    pub fn of_caller() -> Self {
+        Self {
+            death_signal: death_signal(),
+            scheduling: Scheduling::of(0),
+            used: cpu_time::of_thread(super::tls::thread_pointer(), gettid()),
+        }
+    }
+
+    /// The calling host gets it, for the thread with this thread pointer. False if the system does not allow
+    /// it.
+    pub fn give(&self, thread_pointer: usize) -> bool {
+        let (now, tid) = (Scheduling::of(0), gettid());
+        let scheduled = self.scheduling.is_none_or(|s| now == Some(s) || s.give(0));
+        cpu_time::goes_on(thread_pointer, tid, self.used);
+        scheduled && (self.death_signal == 0 || set_death_signal(self.death_signal))
+    }
+}
+
+/// What a host has that no other one could have.
+pub fn irreplaceable() -> Option<&'static str> {
+    if has_keyring() {
+        return Some("a thread with a keyring of its own (keyctl), which no other host can have");
+    }
+    if is_timed(gettid()) {
+        return Some("a thread to which a timer's signals are sent (timer_create with SIGEV_THREAD_ID)");
+    }
+    None
+}
+
+/// The signal that the caller gets when its parent dies.
+pub fn death_signal() -> i32 {
+    let mut signal = 0i32;
+    // SAFETY: the kernel writes a word.
+    unsafe { sys!(libc::SYS_prctl, libc::PR_GET_PDEATHSIG, &raw mut signal) };
+    signal
+}
+
+fn set_death_signal(signal: i32) -> bool {
+    // SAFETY: no pointers.
+    unsafe { sys!(libc::SYS_prctl, libc::PR_SET_PDEATHSIG, signal) == 0 }
+}
+
+/// Has the caller a keyring that is its alone?
+pub fn has_keyring() -> bool {
+    const GET_KEYRING_ID: usize = 0;
+    const OF_THREAD: isize = -1;
+    // SAFETY: no pointers; none is made.
+    unsafe { sys!(libc::SYS_keyctl, GET_KEYRING_ID, OF_THREAD, 0) >= 0 }
+}
+
+/// Are a timer's signals sent to host `tid`?
+fn is_timed(tid: u32) -> bool {
+    let text = maps::read_file(c"/proc/self/timers").unwrap_or_default();
+    is_notified(&String::from_utf8_lossy(&text), tid)
+}
+
+/// The same by what the kernel says of all timers.
+fn is_notified(timers: &str, tid: u32) -> bool {
+    let to = |l: &str| l.strip_prefix("notify:")?.trim().strip_prefix("signal/tid.")?.parse::<u32>().ok();
+    timers.lines().filter_map(to).any(|t| t == tid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timers_are_read_as_the_kernel_writes_them() {
+        let text = "ID: 0\nsignal: 39/0000000000000000\nnotify: signal/tid.71\nClockID: 1\n\
+                    ID: 1\nsignal: 14/0000000000000000\nnotify: signal/pid.72\nClockID: 0\n\
+                    ID: 2\nsignal: 0/0000000000000000\nnotify: none/pid.73\nClockID: 0\n";
+        assert!(is_notified(text, 71));
+        assert!(!is_notified(text, 7) && !is_notified(text, 72) && !is_notified(text, 73));
+    }
+
+    #[test]
+    fn is_given_to_another_host() {
+        let (death, used) = std::thread::spawn(|| {
+            assert!(set_death_signal(libc::SIGUSR1));
+            let a = Anew::of_caller();
+            let there = std::thread::spawn(move || {
+                assert_eq!(death_signal(), 0);
+                let tp = super::super::tls::thread_pointer();
+                assert!(a.give(tp));
+                (death_signal(), cpu_time::of_thread(tp, gettid()).ns >= a.used.ns)
+            });
+            there.join().expect("the other host")
+        })
+        .join()
+        .expect("the host");
+        assert_eq!((death, used), (libc::SIGUSR1, true));
+    }
+}
