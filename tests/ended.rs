@@ -9,24 +9,60 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// Ends with the status that it is given, before or after its first region; "waits" for ever instead.
 const ENDS: &str = r#"
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
+static int code;
+static void handler(int s) { _exit(code); }
+static void last(void) { write(1, "last\n", 5); }
 int main(int argc, char **argv) {
     int n = 0;
     printf("begins\n");
-    if (argc > 2 && !strcmp(argv[2], "early"))
-        exit(atoi(argv[1]));
+    const char *how = argc > 2 ? argv[2] : "";
+    int status = atoi(argv[1]);
+    if (!strcmp(how, "early"))
+        exit(status);
 #pragma omp parallel reduction(+ : n)
     n++;
     printf("ends\n");
-    while (argc > 2 && !strcmp(argv[2], "waits"))
+    fflush(stdout);
+    while (!strcmp(how, "waits"))
         usleep(1000);
-    return atoi(argv[1]);
+    /* Children of the program's, which end in the same ways: that is not its end. */
+    if (!strcmp(how, "children"))
+        for (int i = 0; i < 4; i++) {
+            pid_t child = i % 2 ? vfork() : fork();
+            if (child == 0 && i < 2) _exit(9);
+            if (child == 0) syscall(SYS_exit_group, 9);
+            waitpid(child, NULL, 0);
+        }
+    while (!strcmp(how, "children"))
+        usleep(1000);
+    if (!strcmp(how, "_exit"))
+        _exit(status);
+    if (!strcmp(how, "_Exit"))
+        _Exit(status);
+    if (!strcmp(how, "quick"))
+        at_quick_exit(last), quick_exit(status);
+    if (!strcmp(how, "number"))
+        syscall(SYS_exit_group, status);
+    if (!strcmp(how, "handler")) {
+        code = status;
+        signal(SIGALRM, handler);
+        raise(SIGALRM);
+    }
+    if (!strcmp(how, "region"))
+#pragma omp parallel
+        _exit(status);
+    return status;
 }
 "#;
 
@@ -146,6 +182,44 @@ fn killed_after_its_end() {
     let end = limited(c, LIMIT);
     assert_eq!((end.status, end.out.as_str()), (71, ""), "{}", end.err);
     assert!(end.err.contains("died before its first one was complete"), "{}", end.err);
+}
+
+/// Programs that end at once, without what `exit` does.
+#[test]
+fn a_job_that_has_ended_at_once_is_not_run_again() {
+    let s = Scratch::new("at-once");
+    let (exe, dir) = (ends(), s.path("ckpt"));
+    for (how, status) in [
+        ("_exit", 3),
+        ("_Exit", 0),
+        ("quick", 45),
+        ("number", 100),
+        ("handler", 255),
+        ("region", 7),
+    ] {
+        let text = status.to_string();
+        let job = || limited(run(&dir, &["--resume", "--every", "20ms"], &exe, &[&text, how]), LIMIT);
+        let first = job();
+        assert!(first.status == status && first.out.contains("ends\n"), "{how}: {first:?}");
+        assert_eq!(first.out.contains("last\n"), how == "quick", "{how}: {}", first.out);
+        let before = content(&dir);
+        let again = job();
+        assert_eq!((again.status, again.out.as_str()), (status, ""), "{how}: {}", again.err);
+        assert!(again.err.contains("has ended by itself"), "{how}: {}", again.err);
+        assert!(content(&dir) == before, "{how}: something was written");
+        fs::remove_dir_all(&dir).expect("the directory");
+    }
+    // The end of a child is not the program's.
+    let promp = started(&mut run(&dir, &["--every", "20ms"], &exe, &["0", "children"]));
+    wait("a checkpoint", || has_generation(&dir));
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(!promp_image::Directory::open(&dir).is_ok_and(|d| d.finished()), "a child's end");
+    kill(promp.id() as i32, libc::SIGKILL);
+    ended(promp, LIMIT);
+    let again = started(&mut run(&dir, &["--resume"], &exe, &["0", "children"]));
+    program_of(&again, &exe, None);
+    kill(again.id() as i32, libc::SIGKILL);
+    ended(again, LIMIT);
 }
 
 /// A record that cannot be read: the job is not run again, and nothing is overwritten.

@@ -2,6 +2,7 @@
 
 use crate::{Directory, Word};
 use serde::{Deserialize, Serialize};
+use std::ffi::CStr;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -10,6 +11,10 @@ use std::path::Path;
 /// Its name.
 pub const FILE: &str = "ended";
 const TEMPORARY: &str = "new-ended";
+/// The same as C strings: its name, and the one that it has until it is whole.
+pub const NAME: &CStr = c"ended";
+/// See [`NAME`].
+pub const ASIDE: &CStr = c"new-ended";
 
 /// Which program it was, and how it has ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,9 +35,16 @@ impl Ended {
         let flags = libc::O_NOFOLLOW | libc::O_CLOEXEC;
         let mut options = OpenOptions::new();
         let mut file = options.write(true).create_new(true).mode(0o600).custom_flags(flags).open(&aside)?;
-        file.write_all(&serde_json::to_vec(self)?)?;
+        file.write_all(&self.text()?)?;
         file.sync_all()?;
         fs::rename(&aside, dir.join(FILE))
+    }
+}
+
+impl Ended {
+    /// What stands in it; the status at its end.
+    pub fn text(&self) -> io::Result<Vec<u8>> {
+        Ok(serde_json::to_vec(self)?)
     }
 }
 
@@ -57,6 +69,7 @@ mod tests {
         as_written.write(true).create(true).mode(0o600).truncate(true);
         drop(as_written.open(dir.join("pages")).unwrap());
         let d = Directory::open(&dir).unwrap();
+        assert_eq!([NAME, ASIDE].map(|n| n.to_str().unwrap()), [FILE, TEMPORARY]);
         assert!(d.ended().is_none() && !d.finished());
         let arguments = [&b"a"[..], b"", b"\xff b"].map(Word::from).to_vec();
         let e = Ended { program: "/bin/a".into(), arguments, status: 3 };

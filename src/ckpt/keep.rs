@@ -1,7 +1,7 @@
 //! What is kept through a rollback, beside the keeper's own data: seats, counters, records.
 
 use super::crew;
-use super::image;
+use super::ends::Ready;
 use super::journal::Journal;
 use super::pipes::received::Received;
 use super::pipes::sent::Sent;
@@ -51,9 +51,6 @@ pub struct Keep {
     pub place: Place,
     /// The signal after which the program ends when a checkpoint is whole; 0: none has come.
     pub ending: AtomicU32,
-    /// The program's file and its arguments, in a process that goes on from a checkpoint: the kernel shows
-    /// what it began with. Null: ask the kernel.
-    pub command: AtomicPtr<(String, Vec<image::Word>)>,
     /// By which ways such signals have come (`requests.rs`), and when the first one did.
     pub ending_ways: AtomicU32,
     /// See there.
@@ -80,6 +77,8 @@ pub struct Keep {
     pub crew: [AtomicU32; crew::MOST - 1],
     /// Where the kernel's object lies.
     pub kernel: vdso::Places,
+    /// The record of the program's end.
+    pub end: Ready,
     /// What becomes of files by name.
     pub journal: Journal,
     /// Input from pipes.

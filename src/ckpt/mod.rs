@@ -13,6 +13,7 @@ pub mod busy;
 pub mod contents;
 pub mod cow;
 pub mod crew;
+pub mod ends;
 pub mod files;
 pub mod free;
 pub mod interval;
@@ -328,6 +329,9 @@ fn begin(settings: Settings) {
         return;
     }
     journal::calls::begin(&k.journal);
+    let (program, arguments) = process::command();
+    ends::prepare(k, program, arguments);
+    ends::begin();
     requests::install(&on_signal);
     let mut owner = OsString::from(format!("{}:", syscall::getpid()));
     owner.push(&dir);
@@ -581,15 +585,7 @@ pub fn program_ends() {
         // What waits in buffers is written first: after the mark nothing would write it.
         // SAFETY: flushes all streams.
         unsafe { libc::fflush(core::ptr::null_mut()) };
-        if let Some(dir) = keep::get().journal.folder() {
-            let known = keep::get().command.load(Acquire);
-            // SAFETY: null, or what `restart::work` has made for good.
-            let known = unsafe { known.as_ref() };
-            let (program, arguments) = known.cloned().unwrap_or_else(process::command);
-            // Where it cannot be written (a full disk) the mark is what there is.
-            let _ = image::ended::Ended { program, arguments, status: status & 0xff }.write(&dir);
-        }
-        state()[image::state::ENDED].store(1, Release);
+        ends::mark(status);
     }
     if region::on() {
         // SAFETY: a function for which nobody but the process has to be there. If there is no memory for it

@@ -175,8 +175,7 @@ pub fn work(settings: &Settings, first: &'static Seat, libraries: &[Object]) -> 
         said.push("this is another kernel than that of the run".into());
     }
     memory::number_anew(&mut g.about.maps);
-    let command = region::leak((g.about.program.clone(), g.about.arguments.clone()));
-    keep::get().command.store(core::ptr::from_ref(command).cast_mut(), Release);
+    super::ends::prepare(keep::get(), g.about.program.clone(), g.about.arguments.clone());
     let from = (number, g.about.era, g.index.clone());
     let store =
         Store::open(Path::new(&settings.dir), Some(from), settings.keep).unwrap_or_else(|why| refuse(&why));

@@ -7,7 +7,7 @@
 //! `syscall`): the runtime's hosts never have more rights than a thread of the program has given up.
 //! Filters of system calls are not copied: one made for the program would end the hosts, or the process.
 
-use super::{apart, keep};
+use super::{apart, ends, keep};
 use crate::say;
 use crate::sys::follow::{self, Call};
 use crate::sys::rights::Rights;
@@ -39,7 +39,7 @@ pub fn begin() {
 pub fn instead() -> Vec<Instead> {
     let syscall =
         Instead { name: c"syscall", version: None, real: &SYSCALL, address: by_number as *const () as usize };
-    [caught_calls(), cpu_time::instead(), super::apart::instead(), vec![syscall]].concat()
+    [caught_calls(), cpu_time::instead(), apart::instead(), ends::instead(), vec![syscall]].concat()
 }
 
 fn caught_calls() -> Vec<Instead> {
@@ -124,6 +124,8 @@ unsafe extern "C" fn by_number() {
         "je 2f",
         "cmp edi, 297", // rt_tgsigqueueinfo
         "je 2f",
+        "cmp edi, 231", // exit_group
+        "je 2f",
         "cmp edi, 272", // unshare
         "je 2f",
         "cmp edi, 308", // setns
@@ -145,6 +147,9 @@ unsafe extern "C" fn numbered(number: c_long, a: usize, b: usize, c: usize, d: u
     // SAFETY: the caller's arguments.
     if let Some(r) = unsafe { reach::by_number(number, a, b, c, d) } {
         return reach::with_errno(r);
+    }
+    if number == libc::SYS_exit_group {
+        ends::mark(a as i32);
     }
     // SAFETY: libc's function, with the caller's arguments.
     let r = unsafe { core::mem::transmute::<usize, Real>(SYSCALL.load(Relaxed))(number, a, b, c, d, e) };

@@ -59,6 +59,11 @@ impl Journal {
         Some(std::ffi::OsStr::from_bytes(dir.to_bytes()).into())
     }
 
+    /// The same as a C string that stays; null if there is none.
+    pub fn folder_name(&self) -> *const core::ffi::c_char {
+        self.dir.load(Acquire)
+    }
+
     /// A new era begins. The threads are frozen.
     pub fn next_era(&self, limit: u64) {
         self.era.fetch_add(1, Relaxed);

@@ -1,0 +1,137 @@
+//! The end of the program: a mark for who looks at it now, and the end record, by which `--resume` does not
+//! run it again (image/src/ended.rs).
+//!
+//! A program ends by `exit`, by returning from `main`, or at once: by `_exit`, `_Exit`, `quick_exit`, or by
+//! the system call. The latter lead here (as in ckpt/rights.rs). They may come from a signal's handler, at
+//! any moment: so the record's text is made ready beforehand, and only system calls write it.
+
+use super::image::{self, Word};
+use super::keep::{self, Keep};
+use super::{region, state};
+use crate::sys;
+use crate::sys::tables::calls_instead;
+use crate::sys::{syscall, time};
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering::*};
+
+/// The record's text but for the status, and what comes behind it.
+pub struct Ready {
+    text: AtomicPtr<u8>,
+    len: AtomicUsize,
+    /// Who writes it: the kernel's id, or 0.
+    busy: AtomicU32,
+}
+
+/// How long a thread waits for another one that writes it.
+const PATIENCE_NS: u64 = 10_000_000_000;
+/// What is behind the text.
+const STATUS: &str = "0}";
+
+/// What quick_exit(3) was called with.
+static QUICK: AtomicI32 = AtomicI32::new(0);
+
+/// The program's end can be recorded from now on: it is `program`, with `arguments`.
+pub fn prepare(k: &Keep, program: String, arguments: Vec<Word>) {
+    let Ok(whole) = image::ended::Ended { program, arguments, status: 0 }.text() else { return };
+    let Some(text) = whole.strip_suffix(STATUS.as_bytes()) else { return };
+    // Rollbacks leave it alone.
+    let Some(at) = sys::keep::pages(text.len().next_multiple_of(4096)) else { return };
+    // SAFETY: fresh memory of at least that length.
+    unsafe { at.copy_from_nonoverlapping(text.as_ptr(), text.len()) };
+    k.end.len.store(text.len(), Relaxed);
+    k.end.text.store(at, Release); // the edge to `write`
+}
+
+/// Of functions that quick_exit(3) calls ours is the last. Before the program has named any.
+pub fn begin() {
+    unsafe extern "C" fn has_ended(_: *mut c_void) {
+        mark(QUICK.load(Relaxed));
+    }
+    type Name = unsafe extern "C" fn(unsafe extern "C" fn(*mut c_void), *mut c_void) -> c_int;
+    // SAFETY: looks up a function of libc's and calls it, with one that may be called at any time.
+    unsafe {
+        let name = libc::dlsym(libc::RTLD_DEFAULT, c"__cxa_at_quick_exit".as_ptr());
+        if !name.is_null() {
+            core::mem::transmute::<*mut c_void, Name>(name)(has_ended, core::ptr::null_mut());
+        }
+    }
+}
+
+/// Is the caller of the process that has checkpoints? A child made by `vfork` has its memory.
+fn is_ours(k: &Keep) -> bool {
+    let keeper = k.own_hosts[0].load(Relaxed);
+    region::on() && keeper != 0 && syscall::tgkill(keeper, 0)
+}
+
+/// The program ends with this status: soon there is nothing to restart. System calls only.
+pub fn mark(status: i32) {
+    let Some(k) = keep::if_on().filter(|k| is_ours(k)) else { return };
+    let own = syscall::gettid();
+    let until = time::now_ns() + PATIENCE_NS;
+    while let Err(other) = k.end.busy.compare_exchange(0, own, Acquire, Relaxed) {
+        // Another thread ends it, too; or the caller is a handler that has interrupted this.
+        if other == own || time::now_ns() >= until {
+            return;
+        }
+        syscall::sched_yield();
+    }
+    // Where it cannot be written (a full disk) the mark is what there is.
+    write(k, status & 0xff);
+    state()[image::state::ENDED].store(1, Release);
+    k.end.busy.store(0, Release);
+}
+
+/// Aside, synced, renamed.
+fn write(k: &Keep, status: i32) {
+    let (dir, text) = (k.journal.folder_name(), k.end.text.load(Acquire));
+    if dir.is_null() || text.is_null() {
+        return;
+    }
+    // SAFETY: what `prepare` has made.
+    let text = unsafe { core::slice::from_raw_parts(text, k.end.len.load(Relaxed)) };
+    let digits = [100, 10, 1].map(|n| b'0' + (status / n % 10) as u8);
+    let from = if status >= 100 {
+        0
+    } else if status >= 10 {
+        1
+    } else {
+        2
+    };
+    let (aside, name) = (image::ended::ASIDE.as_ptr(), image::ended::NAME.as_ptr());
+    let all = |fd: isize, bytes: &[u8]| {
+        // SAFETY: the kernel reads the bytes.
+        unsafe { sys!(libc::SYS_write, fd, bytes.as_ptr(), bytes.len()) == bytes.len() as isize }
+    };
+    let create = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    let folder = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
+    // SAFETY: C strings; descriptors of our own.
+    unsafe {
+        let at = sys!(libc::SYS_openat, libc::AT_FDCWD, dir, folder, 0);
+        sys!(libc::SYS_unlinkat, at, aside, 0);
+        let fd = sys!(libc::SYS_openat, at, aside, create, 0o600);
+        let whole = fd >= 0
+            && all(fd, text)
+            && all(fd, &digits[from..])
+            && all(fd, b"}")
+            && sys!(libc::SYS_fsync, fd) == 0;
+        if whole {
+            sys!(libc::SYS_renameat, at, aside, at, name);
+        }
+        sys!(libc::SYS_close, fd);
+        sys!(libc::SYS_close, at);
+    }
+}
+
+/// What is called instead of libc's functions.
+pub use calls::instead;
+
+#[allow(non_snake_case)]
+mod calls {
+    use super::*;
+
+    calls_instead! {
+        fn _exit(status: c_int) -> c_int = |real| { mark(status); real() };
+        fn _Exit(status: c_int) -> c_int = |real| { mark(status); real() };
+        fn quick_exit(status: c_int) -> c_int = |real| { QUICK.store(status, Relaxed); real() };
+    }
+}
