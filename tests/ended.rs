@@ -189,14 +189,9 @@ fn killed_after_its_end() {
 fn a_job_that_has_ended_at_once_is_not_run_again() {
     let s = Scratch::new("at-once");
     let (exe, dir) = (ends(), s.path("ckpt"));
-    for (how, status) in [
-        ("_exit", 3),
-        ("_Exit", 0),
-        ("quick", 45),
-        ("number", 100),
-        ("handler", 255),
-        ("region", 7),
-    ] {
+    for (how, status) in
+        [("_exit", 3), ("_Exit", 0), ("quick", 45), ("number", 100), ("handler", 255), ("region", 7)]
+    {
         let text = status.to_string();
         let job = || limited(run(&dir, &["--resume", "--every", "20ms"], &exe, &[&text, how]), LIMIT);
         let first = job();

@@ -195,7 +195,7 @@ fn what_cannot_be_put_back_is_refused() {
     }
 }
 
-/// A keyring of a thread's own: its host cannot be replaced, but a checkpoint from before can be gone back to.
+/// A keyring of a thread's own: its host cannot be replaced.
 #[test]
 fn a_keyring_is_not_lost() {
     let fault = [("PROMP_FAULT", "kill@region=60,thread=1,at=barrier"), ("PROMP_REPLAY", "assume")];

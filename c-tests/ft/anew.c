@@ -21,7 +21,13 @@
 #include <sys/times.h>
 #include <time.h>
 #include <unistd.h>
-struct sched { unsigned size, policy; unsigned long flags; int nice; unsigned priority; unsigned long times[3]; };
+struct sched {
+    unsigned size, policy;
+    unsigned long flags;
+    int nice;
+    unsigned priority;
+    unsigned long times[3];
+};
 enum { DEATH, SCHEDULING, FLAGS, MEMORY, BITS, GS, RSEQ, ROBUST, ID_WORD, CLOCK, OF_ID, USAGE, PROCESS, TIMES,
        N };
 static const char *name[N] = {"signal at the parent's death", "scheduling", "flags of scheduling",
@@ -126,7 +132,8 @@ int main(int argc, char **argv) {
 #pragma omp critical
             for (int k = 0; k < N; k++)
                 if (v[k] != want[me][k] && !bad[k]++)
-                    printf("%s: thread %d had %ld, has %ld (region %d)\n", name[k], me, want[me][k], v[k], r + 2);
+                    printf("%s: thread %d had %ld, has %ld (region %d)\n", name[k], me, want[me][k], v[k],
+                           r + 2);
         }
     }
     for (int k = 0; k < N; k++) all += bad[k];

@@ -1,8 +1,9 @@
 //! Threads that have been set apart from the process: by `unshare` and `setns` a thread gets namespaces, a
 //! folder or descriptors of its own, by Landlock fewer rights. The kernel keeps that for the thread alone
-//! and takes none of it back, nor a change of the root folder (`chroot`). A new host has it from the one that it replaces. But a process that goes on
-//! from a checkpoint would not, and the keeper does not see what such a thread sees. So from then on there
-//! are no checkpoints, and no way back to an older one within the process.
+//! and takes none of it back, nor a change of the root folder (`chroot`). A new host has it from the one
+//! that it replaces. But a process that goes on from a checkpoint would not, and the keeper does not see
+//! what such a thread sees. So from then on there are no checkpoints, and no way back to an older one within
+//! the process.
 
 use crate::sys;
 use crate::sys::tables::calls_instead;

@@ -1,7 +1,7 @@
 //! What the kernel keeps for a thread and lets only the thread itself ask for or change: its memory policy,
-//! its timer slack, its rights, the CPU time that it has used, what prctl(2) and arch_prctl(2) have set. So a thread notes it when it freezes, and the keeper has a host that
-//! becomes a thread make the system calls that are needed. Where one fails the process stops: a thread is
-//! never silently different.
+//! its timer slack, its rights, the CPU time that it has used, what prctl(2) and arch_prctl(2) have set. So
+//! a thread notes it when it freezes, and the keeper has a host that becomes a thread make the system calls
+//! that are needed. Where one fails the process stops: a thread is never silently different.
 
 use super::image::{self, Attributes, Rights as Saved};
 use crate::sys;

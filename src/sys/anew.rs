@@ -42,7 +42,7 @@ pub fn irreplaceable() -> Option<&'static str> {
         return Some("a thread with a keyring of its own (keyctl), which no other host can have");
     }
     if is_timed(gettid()) {
-        return Some("a thread to which a timer's signals are sent (timer_create with SIGEV_THREAD_ID)");
+        return Some("a thread with a timer (timer_create with SIGEV_THREAD_ID, or of its CPU time)");
     }
     None
 }
@@ -68,16 +68,19 @@ pub fn has_keyring() -> bool {
     unsafe { sys!(libc::SYS_keyctl, GET_KEYRING_ID, OF_THREAD, 0) >= 0 }
 }
 
-/// Are a timer's signals sent to host `tid`?
+/// Are a timer's signals sent to host `tid`, or does one go by its CPU time?
 fn is_timed(tid: u32) -> bool {
     let text = maps::read_file(c"/proc/self/timers").unwrap_or_default();
     is_notified(&String::from_utf8_lossy(&text), tid)
 }
 
-/// The same by what the kernel says of all timers.
+/// The same by what the kernel says of all timers. It does not say of which thread a timer by "the thread's
+/// CPU time" is: of any.
 fn is_notified(timers: &str, tid: u32) -> bool {
     let to = |l: &str| l.strip_prefix("notify:")?.trim().strip_prefix("signal/tid.")?.parse::<u32>().ok();
-    timers.lines().filter_map(to).any(|t| t == tid)
+    let by = |l: &str| l.strip_prefix("ClockID:")?.trim().parse::<i32>().ok();
+    let is_by = |c: i32| c == libc::CLOCK_THREAD_CPUTIME_ID || cpu_time::thread_of(c) == Some(tid);
+    timers.lines().any(|l| to(l) == Some(tid) || by(l).is_some_and(is_by))
 }
 
 #[cfg(test)]
@@ -91,6 +94,9 @@ mod tests {
                     ID: 2\nsignal: 0/0000000000000000\nnotify: none/pid.73\nClockID: 0\n";
         assert!(is_notified(text, 71));
         assert!(!is_notified(text, 7) && !is_notified(text, 72) && !is_notified(text, 73));
+        assert!(is_notified("ClockID: 3\n", 7) && !is_notified("ClockID: 2\n", 7));
+        let of_7 = format!("ClockID: {}\n", !7 << 3 | 6);
+        assert!(is_notified(&of_7, 7) && !is_notified(&of_7, 8));
     }
 
     #[test]

@@ -170,8 +170,8 @@ pub fn after_fork() {
 
 /// How the kernel numbers the clock CPUCLOCK_SCHED of one thread (linux/posix-timers.h): the thread's id, and
 /// whether it is one.
-fn thread_of(id: c_int) -> Option<u32> {
-    (id < 0 && id & 7 == 4 | 2).then(|| !(id >> 3) as u32)
+pub fn thread_of(id: c_int) -> Option<u32> {
+    (id < 0 && id & 7 == 4 | 2).then_some(!(id >> 3) as u32)
 }
 
 fn named(tid: u32) -> c_int {
