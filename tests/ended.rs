@@ -221,9 +221,10 @@ fn a_job_that_has_ended_at_once_is_not_run_again() {
 #[test]
 fn an_end_record_that_cannot_be_read() {
     let s = Scratch::new("end-record");
+    // Before its first region, with which a checkpoint is taken.
     let exe = ends();
     let dir = s.path("ckpt");
-    let resume = || limited(run(&dir, &["--resume", "--every", "1h"], &exe, &["0"]), LIMIT);
+    let resume = || limited(run(&dir, &["--resume", "--every", "1h"], &exe, &["0", "early"]), LIMIT);
     assert_eq!(resume().status, 0);
     let record = dir.join("ended");
     let whole = fs::read(&record).expect("the record");
