@@ -428,3 +428,36 @@ fn a_job_that_stands_still() {
         assert!(!end.err.contains("failed"), "{}", end.err);
     }
 }
+
+/// Continued on a system that was started later, or earlier (a time namespace stands for it): clocks do not
+/// go back, and waits until a time of theirs end then.
+#[test]
+fn clocks_of_another_start_of_the_system() {
+    let exe = build("jobs/clocks.c", &[]);
+    let right = "back 0 late 0 early 0\n";
+    let uptime = read(Path::new("/proc/uptime"));
+    let up: f64 = uptime.split(' ').next().and_then(|w| w.parse().ok()).expect("seconds");
+    let later = -(up as i64 - 30).max(0);
+    for offset in [0, later, 100_000] {
+        let s = Scratch::new("clocks");
+        let dir = s.path("ckpt");
+        let promp = started(&mut run(&dir, &["--every", "20ms"], &exe, &["120"]));
+        wait("a checkpoint", || has_generation(&dir));
+        std::thread::sleep(Duration::from_millis(100));
+        kill(promp.id() as i32, libc::SIGKILL);
+        if ended(promp, LIMIT).out == right {
+            continue; // it was faster
+        }
+        let mut c = Command::new("unshare");
+        clean(&mut c);
+        c.arg("--time").args([format!("--monotonic={offset}"), format!("--boottime={offset}")]);
+        c.arg("--fork").arg(command()).arg("restart").arg(&dir);
+        let end = limited(c, LIMIT);
+        if end.err.starts_with("unshare:") {
+            println!("SKIPPED: {}", end.err);
+            return;
+        }
+        assert!(!end.hung, "{offset}: {end:?}");
+        assert_eq!((end.status, end.out.as_str()), (0, right), "{offset}: {}", end.err);
+    }
+}

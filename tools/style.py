@@ -3,7 +3,8 @@
 
 No line of a text or a source is wider than 110 characters (tables and links of texts excepted); style.toml
 has how many wide lines older files still have, which may only become fewer. Links of texts lead to files that
-exist, and so do the names of files that stand in backquotes.
+exist, and so do the names of files that stand in backquotes, and tests of them (`tests/FILE.rs::NAME`).
+Each kind of docs/inputs.md has at least five rows.
 
     tools/style.py            check; exit status 1 and a line for each fault
     tools/style.py --write    lower the numbers in style.toml to today's
@@ -18,6 +19,7 @@ import tomllib
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WIDEST = 110
 WIDTHS = {".rs", ".md", ".cc", ".h", ".py", ".c", ".cpp", ".hpp", ".f90", ".sh"}
+INPUTS, ROWS = "docs/inputs.md", 5
 GENERATED = ("bench/results/", "docs/symbols.md", "docs/conformance.md")
 
 
@@ -49,7 +51,17 @@ def dead_links(file: str, files: set[str]) -> list[str]:
     for name in re.findall(rf"`((?:{folders})/[\w./-]+\.\w+)`", text):
         if name not in files and not name.startswith("bench/results"):
             faults.append(f"{file}: there is no {name}")
+    for test, name in re.findall(r"`(tests/\w+\.rs)::(\w+)`", text):
+        if test not in files or f"fn {name}()" not in (ROOT / test).read_text():
+            faults.append(f"{file}: {test} has no test {name}")
     return faults
+
+
+def poor_kinds(file: str) -> list[str]:
+    """Kinds of inputs with fewer rows than a kind is to have."""
+    kinds = re.split(r"^## ", (ROOT / file).read_text(), flags=re.M)[1:]
+    rows = {k.splitlines()[0]: len(re.findall(r"^\|.*`tests/", k, flags=re.M)) for k in kinds}
+    return [f"{file}: {kind}: {n} rows, {ROWS} are the least" for kind, n in rows.items() if n < ROWS]
 
 
 def main() -> int:
@@ -72,6 +84,8 @@ def main() -> int:
                               f"{allowed.get(file, 0)} are allowed (lines {where} …)")
         if file.endswith(".md"):
             faults += dead_links(file, known)
+        if file == INPUTS:
+            faults += poor_kinds(file)
     if given.write:
         numbers = {f: min(n, allowed[f]) for f, n in today.items() if f in allowed} if allowed else today
         text = "# Lines wider than 110 characters in files that are older than the rule (tools/style.py).\n"

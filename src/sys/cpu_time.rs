@@ -152,6 +152,11 @@ pub fn of_process() -> [Used; 2] {
     [read(&PROCESS[0]).plus(here[0]), read(&PROCESS[1]).plus(here[1])]
 }
 
+/// Had it used any before the present one?
+fn has_gone_on() -> bool {
+    PROCESS.iter().flatten().any(|w| w.load(Relaxed) != 0)
+}
+
 /// In a new process, whose memory has been put back: the program had used so much.
 pub fn process_goes_on(used: [Used; 2]) {
     PROCESS.iter().for_each(|p| write(p, Used::default()));
@@ -263,15 +268,17 @@ calls_instead! {
     fn clock() -> c_long = |real| {
         match real() {
             -1 => -1,
-            t => t + (PROCESS[0][0].load(Relaxed) as i64 / 1000) as c_long,
+            t if !has_gone_on() => t,
+            _ => (of_process()[0].ns / 1000) as c_long,
         }
     };
     fn times(at: *mut [c_long; 4]) -> c_long = |real| {
         let r = real();
-        if r != -1 && !at.is_null() {
-            let all = PROCESS.each_ref().map(read).map(|u| [u.user, u.system].map(|us| us as i64 / 10_000));
+        if r != -1 && !at.is_null() && has_gone_on() {
+            // Not a sum of ticks: two parts of one would be lost.
+            let all = of_process().map(|u| [u.user, u.system].map(|us| us as c_long / 10_000));
             // SAFETY: libc has written four words there.
-            unsafe { &mut *at }.iter_mut().zip(all.concat()).for_each(|(t, more)| *t += more);
+            unsafe { &mut *at }.iter_mut().zip(all.concat()).for_each(|(t, ticks)| *t = ticks);
         }
         r
     };
