@@ -46,9 +46,9 @@ static long usage(int who) {
     getrusage(who, &u);
     return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000 + u.ru_utime.tv_usec + u.ru_stime.tv_usec;
 }
-/* 1 as long as it does not go back. */
-static int goes_on(long value, long *last) {
-    int on = value >= *last;
+/* 1 as long as it does not go back by more than `tick`. */
+static int goes_on(long value, long *last, long tick) {
+    int on = value >= *last - tick;
     *last = value;
     return on;
 }
@@ -71,15 +71,17 @@ static void get(long v[N], int me) {
     syscall(SYS_get_robust_list, 0, &head, &size);
     prctl(PR_GET_TID_ADDRESS, &word);
     v[ROBUST] = (long)head, v[ID_WORD] = (long)word;
-    v[CLOCK] = goes_on(now(CLOCK_THREAD_CPUTIME_ID), &last[0]);
+    v[CLOCK] = goes_on(now(CLOCK_THREAD_CPUTIME_ID), &last[0], 0);
     /* The same clock, by the id that the thread had at first. */
     long here = now(own_clock[me]);
     v[OF_ID] = here >= last[0] && now(CLOCK_THREAD_CPUTIME_ID) >= here;
-    v[USAGE] = goes_on(usage(RUSAGE_THREAD), &last[1]);
-    v[PROCESS] = goes_on(now(CLOCK_PROCESS_CPUTIME_ID), &last[2]) && goes_on(usage(RUSAGE_SELF), &last[3]);
+    /* The kernel shares these out between user and system by its ticks. */
+    v[USAGE] = goes_on(usage(RUSAGE_THREAD), &last[1], 20000);
+    v[PROCESS] = goes_on(now(CLOCK_PROCESS_CPUTIME_ID), &last[2], 0) &&
+                 goes_on(usage(RUSAGE_SELF), &last[3], 20000);
     struct tms t;
     times(&t);
-    v[TIMES] = goes_on(t.tms_utime + t.tms_stime + clock() / 10000, &last[4]);
+    v[TIMES] = goes_on(t.tms_utime + t.tms_stime + clock() / 10000, &last[4], 2);
 }
 static void set_apart(const char *what, int number, int me) {
     int r = 0;
