@@ -336,9 +336,6 @@ mod tests {
 
     #[test]
     fn a_process_goes_on_where_it_was() {
-        let mut at = [0; 4];
-        // SAFETY: a list of four words.
-        unsafe { libc::times(at.as_mut_ptr().cast()) };
         let used = Used { ns: 9_000_000_000, user: 8_000_000, system: 1_000_000 };
         process_goes_on([used, Used { ns: 0, ..used }]);
         let now = of_process();
