@@ -112,7 +112,7 @@ pub struct Keeper {
     /// Files whose content is not part of the checkpoint just taken, and why.
     left_out: Vec<String>,
     /// A thread without a seat, and since when it has been seen.
-    stranger: Option<(u32, u64)>,
+    stranger: Option<strangers::Stranger>,
     semaphores: Semaphores,
     streams: Streams,
     /// [`super::process::children_ended`] at the last checkpoint.

@@ -55,7 +55,7 @@ impl Keeper {
                 return Err(self.stranger(t, BLOCKS));
             }
             // Only for a moment, as libc's functions do (and sys/reach.rs).
-            self.stranger = self.stranger.filter(|(s, _)| *s != t);
+            self.stranger.take_if(|s| s.tid == t);
             let has = |s: &&Seat| s.is_strangers() && s.host.load(Relaxed) == t;
             match k.seats.iter().find(has).or_else(|| k.seats.iter().find(|s| s.occupy(None, t))) {
                 Some(s) => seats.push(s),
@@ -66,23 +66,49 @@ impl Keeper {
     }
 
     /// Kernel thread `tid` cannot be saved. If it is a worker that is being made, or a failed host, that is
-    /// over within microseconds.
+    /// over within microseconds of CPU time.
     pub(super) fn stranger(&mut self, tid: u32, why: &str) -> No {
-        const PASSING_NS: u64 = 100_000_000;
-        // The program's first thread comes to the runtime, or makes a thread: if it has no CPU that takes
-        // longer.
-        const COMING_NS: u64 = 2_000_000_000;
         let now = time::now_ns();
-        let patience = if tid == syscall::getpid() { COMING_NS } else { PASSING_NS };
-        match self.stranger {
-            Some((t, since)) if t == tid && now - since > patience => No::Refused(own(why, tid)),
-            Some((t, _)) if t == tid => No::Later,
+        match &self.stranger {
+            Some(s) if s.tid == tid && now - s.since > s.patience() => No::Refused(own(why, tid)),
+            Some(s) if s.tid == tid => No::Later,
             _ => {
-                self.stranger = Some((tid, now));
+                self.stranger = Some(Stranger { tid, since: now, used: time::of_thread_ns(tid) });
                 No::Later
             }
         }
     }
+}
+
+/// A thread that was found without a seat.
+pub(super) struct Stranger {
+    tid: u32,
+    /// When that was.
+    since: u64,
+    /// The CPU time that it had used until then.
+    used: u64,
+}
+
+impl Stranger {
+    /// How long it may be seen before it is taken for the program's own.
+    fn patience(&self) -> u64 {
+        const PASSING_NS: u64 = 100_000_000;
+        // On a crowded machine it may not have had a CPU since. And the program's first thread comes to the
+        // runtime, or makes a thread.
+        const COMING_NS: u64 = 2_000_000_000;
+        const ENOUGH_NS: u64 = 5_000_000;
+        let had_none = || time::of_thread_ns(self.tid).saturating_sub(self.used) < ENOUGH_NS;
+        if self.tid == syscall::getpid() || (had_none() && !sleeps(self.tid)) {
+            COMING_NS
+        } else {
+            PASSING_NS
+        }
+    }
+}
+
+/// Does thread `tid` wait for something else than a CPU, a page or its end?
+fn sleeps(tid: u32) -> bool {
+    pending::status(tid).is_some_and(|s| s.lines().any(|l| l.starts_with("State:\tS")))
 }
 
 fn own(why: &str, tid: u32) -> String {
