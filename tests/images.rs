@@ -144,7 +144,12 @@ fn copy_dir(from: &Path, to: &Path) {
     fs::create_dir(to).unwrap();
     fs::set_permissions(to, fs::Permissions::from_mode(0o700)).unwrap();
     for e in fs::read_dir(from).unwrap().flatten() {
-        fs::copy(e.path(), to.join(e.file_name())).unwrap();
+        let to = to.join(e.file_name());
+        if e.path().is_dir() {
+            copy_dir(&e.path(), &to);
+        } else {
+            fs::copy(e.path(), to).unwrap();
+        }
     }
 }
 
