@@ -366,13 +366,15 @@ fn a_log_that_was_emptied() {
     let exe = steps();
     let args = ["80", "late", "300"];
     let want = reference(&exe, &args, &[]).out;
-    // Killed when it has written something, but before a checkpoint of that (else 77: once more).
+    // Killed when it has written something, but before a checkpoint of that, and again before its end (else
+    // 77: once more).
     let start = "\"$P\" run --threads 2 --ckpt \"$D\" --every 250ms -- \"$E\" 80 late 300 1<>\"$L\" & p=$!
 while :; do G=$(ls \"$D\"/gen-* 2>/dev/null); [ -s \"$L\" ] && break; sleep 0.01; done
 kill -9 $p; wait $p 2>/dev/null; cp \"$L\" \"$L.then\"
 [ -n \"$G\" ] && [ \"$(ls \"$D\"/gen-*)\" = \"$G\" ] || exit 77\n";
     let killed = "\"$P\" restart \"$D\" 1<>\"$L\" & p=$!
-sleep 0.1; pkill -9 -P $p; kill -9 $p; wait $p 2>/dev/null\n";
+sleep 0.1; pkill -9 -P $p; kill -9 $p; wait $p 2>/dev/null
+[ ! -e \"$D/ended\" ] || exit 77\n";
     let (emptied, from_its_beginning, at_its_end) = (": > \"$L\"\n", "1<>\"$L\"", ">>\"$L\"");
     for (between, redirections) in [
         (emptied.into(), &[from_its_beginning, at_its_end][..]),
