@@ -28,9 +28,16 @@ fn dead_memory_is_not_in_the_image() {
     for place in ["s", "r"] {
         let report = s.path("report");
         let set = [("PROMP_REPORT", text(&report)), ("PROMP_CKPT_INTERVAL", "50ms")];
-        let run = checkpointed(&exe, &[place, "500"], &s.path("ckpt"), &set);
-        assert_eq!(run.status, 0, "{}", run.err);
-        let all = checkpoints(&report);
+        // As long as it takes on this machine to come to five of them.
+        let mut all = Vec::new();
+        for steps in ["500", "1000", "2000", "4000"] {
+            let run = checkpointed(&exe, &[place, steps], &s.path("ckpt"), &set);
+            assert_eq!(run.status, 0, "{}", run.err);
+            all = checkpoints(&report);
+            if all.iter().filter(|c| c.1 > 0).count() >= 5 {
+                break;
+            }
+        }
         let there = all.iter().filter(|c| c.1 > 0).count();
         assert!(there >= 5, "{place}: only {there} of {} checkpoints were taken there", all.len());
         // Up to a page at each end of each of three ranges.
