@@ -1,10 +1,11 @@
 //! target, target data, enter and exit data, update, over a device's present table.
 
-use super::backend::{Launch, Queue};
+use super::backend::{Backend, Launch, Queue};
 use super::items::{Item, Items};
 use super::kinds::*;
 use super::map::{self, For};
 use super::mapped::{self, Mapped};
+use super::present::{Key, Table};
 use super::{Device, State, declared, fail, pointers, told};
 use crate::sys::lock::Locked;
 use std::collections::BTreeMap;
@@ -13,6 +14,15 @@ use std::collections::BTreeMap;
 static INSIDE: Locked<BTreeMap<usize, Vec<Data>>> = Locked::new(BTreeMap::new());
 
 type Data = Option<(&'static Device, Mapped)>;
+
+/// Maps `items`; tools are told of what OpenMP's constructs map.
+fn map_and_tell(s: &mut State, backend: &dyn Backend, items: &Items, purpose: For) -> Mapped {
+    let mapped = map::map(s, backend, items, purpose, None);
+    if purpose != For::Acc {
+        told::mapped(mapped.mappings(&s.table));
+    }
+    mapped
+}
 
 /// A target region on `device`; false if the device has no version of the function, and nothing was done.
 pub fn target(device: &'static Device, func: usize, items: &Items, args: *const usize, limit: u32) -> bool {
@@ -31,8 +41,7 @@ pub fn target(device: &'static Device, func: usize, items: &Items, args: *const 
         return true;
     }
     let map = |s: &mut State| {
-        let mapped = map::map(s, backend, items, For::Target, None);
-        told::mapped(mapped.mappings(&s.table));
+        let mapped = map_and_tell(s, backend, items, For::Target);
         declared::region_begins(s, backend);
         mapped
     };
@@ -47,13 +56,7 @@ pub fn target(device: &'static Device, func: usize, items: &Items, args: *const 
 
 /// A data construct begins.
 pub fn begin_data(task: usize, device: Option<&'static Device>, items: &Items, purpose: For) {
-    let map = |d: &'static Device| {
-        d.with(|s| {
-            let mapped = map::map(s, d.backend.as_ref(), items, purpose, None);
-            told::mapped(mapped.mappings(&s.table));
-            mapped
-        })
-    };
+    let map = |d: &'static Device| d.with(|s| map_and_tell(s, d.backend.as_ref(), items, purpose));
     let mapped = device.and_then(|d| map(d).map(|m| (d, m)));
     INSIDE.with(|all| all.entry(task).or_default().push(mapped));
 }
@@ -85,8 +88,7 @@ pub fn enter_data(device: &'static Device, items: &Items) {
         let (mut i, mut seen) = (0, Vec::new());
         while i < items.list.len() {
             let n = items.group(i);
-            let mapped = map::map(s, backend, &items.part(i, n), For::Data, None);
-            told::mapped(mapped.mappings(&s.table));
+            let mapped = map_and_tell(s, backend, &items.part(i, n), For::Data);
             for &key in mapped.held() {
                 // However many items of the directive lie in a range: it has one user more.
                 if seen.contains(&key) {
@@ -101,6 +103,17 @@ pub fn enter_data(device: &'static Device, items: &Items) {
     });
 }
 
+fn may_be_empty(item: &Item) -> bool {
+    matches!(item.kind, ZERO_LEN | DELETE_ZERO_LEN)
+}
+
+/// The range that an item of `exit data` is about, if it is there.
+fn leaves(table: &Table, item: &Item) -> Option<Key> {
+    let here =
+        if may_be_empty(item) { table.holding(item.addr) } else { table.find(item.addr, item.bytes()) };
+    here.filter(|_| item.addr != 0)
+}
+
 /// Data leave.
 pub fn exit_data(device: &'static Device, items: &Items) {
     let backend = device.backend.as_ref();
@@ -113,18 +126,11 @@ pub fn exit_data(device: &'static Device, items: &Items) {
                 pointers::restore(backend, at, item.addr, None);
             }
         }
-        let leaving = |item: &Item| {
-            let here = if matches!(item.kind, ZERO_LEN | DELETE_ZERO_LEN) {
-                s.table.holding(item.addr)
-            } else {
-                s.table.find(item.addr, item.bytes())
-            };
-            mapped::mapping(&s.table, item, here.filter(|_| item.addr != 0)?)
-        };
+        let leaving = |item: &Item| mapped::mapping(&s.table, item, leaves(&s.table, item)?);
         told::mapped(items.list.iter().filter_map(leaving));
         let mut held = Vec::new();
         for item in &items.list {
-            let empty = matches!(item.kind, ZERO_LEN | DELETE_ZERO_LEN);
+            let empty = may_be_empty(item);
             match item.kind {
                 DETACH | FORCE_DETACH | ALWAYS_POINTER | ATTACH | ATTACH_ZERO_LEN => continue,
                 k if is_structure(k) => continue,
@@ -134,9 +140,7 @@ pub fn exit_data(device: &'static Device, items: &Items) {
             if item.addr == 0 {
                 continue;
             }
-            let found =
-                if empty { s.table.holding(item.addr) } else { s.table.find(item.addr, item.bytes()) };
-            let Some(key) = found else {
+            let Some(key) = leaves(&s.table, item) else {
                 if must_be_there(item.kind) {
                     map::not_there(item);
                 }
