@@ -173,14 +173,9 @@ pub fn after_fork() {
     ANY.store(0, Relaxed);
 }
 
-/// How the kernel numbers the clock CPUCLOCK_SCHED of one thread (linux/posix-timers.h): the thread's id, and
-/// whether it is one.
+/// The thread whose clock has this number ([`time::clock_of_thread`]), if it is one's.
 pub fn thread_of(id: c_int) -> Option<u32> {
     (id < 0 && id & 7 == 4 | 2).then_some(!(id >> 3) as u32)
-}
-
-fn named(tid: u32) -> c_int {
-    !(tid as c_int) << 3 | 4 | 2
 }
 
 /// The clock that is meant by `id`, and what had been used before it began.
@@ -200,7 +195,7 @@ fn meant(id: c_int) -> (c_int, u64) {
     // Of a former host of a thread, or of a present one that follows another.
     let now = BEFORE.iter().find(|b| b.host.load(Acquire) == tid).map(|b| of(b.thread_pointer.load(Relaxed)));
     match now.filter(|n| n.1 == Some(tid)).or_else(former) {
-        Some((tp, Some(host))) => (named(host), before(tp, host).ns),
+        Some((tp, Some(host))) => (time::clock_of_thread(host), before(tp, host).ns),
         _ => (id, 0),
     }
 }
@@ -346,8 +341,8 @@ mod tests {
 
     #[test]
     fn clocks_have_names() {
-        assert_eq!(thread_of(named(1234)), Some(1234));
+        assert_eq!(thread_of(time::clock_of_thread(1234)), Some(1234));
         assert_eq!([thread_of(3), thread_of(0)], [None, None]);
-        assert!(is_of_cpu(named(1)) && !is_of_cpu(libc::CLOCK_MONOTONIC));
+        assert!(is_of_cpu(time::clock_of_thread(1)) && !is_of_cpu(libc::CLOCK_MONOTONIC));
     }
 }

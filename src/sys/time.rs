@@ -14,10 +14,14 @@ pub fn now_ns() -> u64 {
     ns(ts)
 }
 
+/// How the kernel numbers the clock CPUCLOCK_SCHED of a single thread (linux/posix-timers.h).
+pub fn clock_of_thread(tid: u32) -> libc::clockid_t {
+    !(tid as libc::clockid_t) << 3 | 4 | 2
+}
+
 /// Nanoseconds of CPU time that a thread of this process has used; 0 if there is none with this kernel thread id.
 pub fn of_thread_ns(tid: u32) -> u64 {
-    // How the kernel numbers the clock CPUCLOCK_SCHED of a single thread (linux/posix-timers.h).
-    let clock = !(tid as libc::clockid_t) << 3 | 4 | 2;
+    let clock = clock_of_thread(tid);
     let mut ts = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `ts` is writable. Not libc's function: it would change `errno`.
     unsafe { sys!(libc::SYS_clock_gettime, clock, &raw mut ts) };
