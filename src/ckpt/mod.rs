@@ -41,6 +41,7 @@ pub mod slots;
 pub mod staging;
 pub mod store;
 pub mod streams;
+pub mod text;
 pub mod tracker;
 pub mod vdso;
 pub mod xsave;

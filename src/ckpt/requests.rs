@@ -21,7 +21,7 @@
 use super::image::on_signal::{OnSignal, name};
 use super::image::state::{self, Then};
 use super::keep::{self, Keep};
-use super::{image, rewind, seats};
+use super::{image, seats, text};
 use crate::say;
 use crate::sys;
 use crate::sys::{pending, signals, syscall, time};
@@ -122,7 +122,7 @@ pub fn look(k: &Keep) {
 /// Request `number` has led to this generation, or to none for a reason.
 pub fn answer(number: u64, led_to: Result<u64, &str>) {
     let state = super::state();
-    rewind::put(&state[state::WHY], led_to.err().unwrap_or(""));
+    text::put(&state[state::WHY], led_to.err().unwrap_or(""));
     state[state::GENERATION].store(led_to.unwrap_or(0), Relaxed);
     // The command reads the rest when it sees this.
     state[state::ANSWERED].store(number, Release);
