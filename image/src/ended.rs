@@ -3,14 +3,10 @@
 use crate::{Directory, Word};
 use serde::{Deserialize, Serialize};
 use std::ffi::CStr;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::io;
 
 /// Its name.
 pub const FILE: &str = "ended";
-const TEMPORARY: &str = "new-ended";
 /// The same as C strings: its name, and the one that it has until it is whole.
 pub const NAME: &CStr = c"ended";
 /// See [`NAME`].
@@ -25,20 +21,6 @@ pub struct Ended {
     pub arguments: Vec<Word>,
     /// Its exit status.
     pub status: i32,
-}
-
-impl Ended {
-    /// Writes it into the checkpoint directory `dir`: aside, synced, renamed.
-    pub fn write(&self, dir: &Path) -> io::Result<()> {
-        let aside = dir.join(TEMPORARY);
-        let _ = fs::remove_file(&aside);
-        let flags = libc::O_NOFOLLOW | libc::O_CLOEXEC;
-        let mut options = OpenOptions::new();
-        let mut file = options.write(true).create_new(true).mode(0o600).custom_flags(flags).open(&aside)?;
-        file.write_all(&self.text()?)?;
-        file.sync_all()?;
-        fs::rename(&aside, dir.join(FILE))
-    }
 }
 
 impl Ended {
@@ -58,7 +40,22 @@ impl Directory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
+    use std::fs::{self, OpenOptions};
+    use std::io::Write;
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    use std::path::Path;
+
+    /// As the runtime does, by system calls: aside, synced, renamed.
+    fn write(e: &Ended, dir: &Path) -> io::Result<()> {
+        let aside = dir.join(ASIDE.to_str().unwrap());
+        let _ = fs::remove_file(&aside);
+        let flags = libc::O_NOFOLLOW | libc::O_CLOEXEC;
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create_new(true).mode(0o600).custom_flags(flags).open(&aside)?;
+        file.write_all(&e.text()?)?;
+        file.sync_all()?;
+        fs::rename(&aside, dir.join(FILE))
+    }
 
     #[test]
     fn it_is_read_as_it_was_written() {
@@ -69,16 +66,16 @@ mod tests {
         as_written.write(true).create(true).mode(0o600).truncate(true);
         drop(as_written.open(dir.join("pages")).unwrap());
         let d = Directory::open(&dir).unwrap();
-        assert_eq!([NAME, ASIDE].map(|n| n.to_str().unwrap()), [FILE, TEMPORARY]);
+        assert_eq!([NAME, ASIDE].map(|n| n.to_str().unwrap()), [FILE, "new-ended"]);
         assert!(d.ended().is_none() && !d.finished());
         let arguments = [&b"a"[..], b"", b"\xff b"].map(Word::from).to_vec();
         let e = Ended { program: "/bin/a".into(), arguments, status: 3 };
-        e.write(&dir).unwrap();
+        write(&e, &dir).unwrap();
         assert_eq!(d.ended(), Some(e.clone()));
         assert!(d.finished());
         // It is written again, whatever was left of an earlier attempt.
-        fs::write(dir.join(TEMPORARY), "half").unwrap();
-        Ended { status: 0, ..e }.write(&dir).unwrap();
+        fs::write(dir.join(ASIDE.to_str().unwrap()), "half").unwrap();
+        write(&Ended { status: 0, ..e }, &dir).unwrap();
         assert_eq!(d.ended().map(|e| e.status), Some(0));
         // Neither followed nor believed.
         fs::rename(dir.join(FILE), dir.join("elsewhere")).unwrap();
