@@ -1,0 +1,97 @@
+//! A construct's map clauses carried out: what is there is used, what is not gets memory, data are copied,
+//! pointers in mapped memory are made to point to the device's copies.
+//!
+//! What one construct maps anew lies in one block: first the argument block of a target region and the
+//! firstprivate copies, then the small variables, which travel in one copy with it, then the large ones.
+
+mod fill;
+mod plan;
+
+use super::backend::{Addr, Backend, Queue};
+use super::items::{Item, Items};
+use super::mapped::Mapped;
+use super::present::{BlockId, Key, Table};
+use super::{State, fail};
+use std::collections::BTreeSet;
+
+/// What stands for an item in the argument block.
+#[derive(Clone, Copy, Debug)]
+enum Value {
+    /// The host's address, or the value itself.
+    Same,
+    Null,
+    /// At this distance from the beginning of the new block.
+    InBlock(usize),
+    /// The device's counterpart of an address in the range.
+    At(Key, usize),
+}
+
+/// What is mapped, and by whose rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum For {
+    /// A target region, which needs an argument block.
+    Target,
+    /// A data construct of OpenMP.
+    Data,
+    /// A construct of OpenACC: members of a structure count one by one.
+    Acc,
+}
+
+struct Mapping<'a> {
+    backend: &'a dyn Backend,
+    table: &'a mut Table,
+    queue: Queue,
+    block: BlockId,
+    base: Addr,
+    /// What is copied at the end in one piece, at the beginning of the block.
+    staged: Vec<u8>,
+    held: Vec<Key>,
+    fresh: BTreeSet<Key>,
+    purpose: For,
+}
+
+/// Stops the program: what a clause says to be there is not.
+pub fn not_there(item: &Item) -> ! {
+    fail(format_args!(
+        "present clause: not present on the device (address {:#x}, {} bytes)",
+        item.addr, item.size
+    ))
+}
+
+/// Maps `items` for a construct.
+pub fn map(state: &mut State, backend: &dyn Backend, items: &Items, purpose: For, queue: Queue) -> Mapped {
+    let arguments = purpose == For::Target;
+    let block = state.table.block(0, false);
+    let mut m = Mapping {
+        backend,
+        table: &mut state.table,
+        queue,
+        block,
+        base: 0,
+        staged: Vec::new(),
+        held: Vec::new(),
+        fresh: BTreeSet::new(),
+        purpose,
+    };
+    let mut fixed = if arguments { 8 * items.entries() } else { 0 };
+    let (values, units) = m.plan(items, &mut fixed);
+    m.place(fixed, units);
+    let done = m.fill(items, &values);
+    let values: Vec<usize> = items
+        .list
+        .iter()
+        .zip(&values)
+        .enumerate()
+        .map(|(i, (item, v))| m.value(items, i, item, *v))
+        .collect();
+    if arguments {
+        for (i, v) in values.iter().enumerate() {
+            let at = 8 * items.slot(i);
+            m.staged[at..at + 8].copy_from_slice(&v.to_ne_bytes());
+        }
+    }
+    m.flush();
+    m.translate_for_host(items);
+    let args = if arguments { m.base } else { 0 };
+    Mapped { block: Some(block), items: done, held: m.held, purpose, args, values }
+}
