@@ -91,28 +91,38 @@ pub fn region(range: Range, _device: u32, func: usize, run: impl FnOnce()) {
 /// The program's heap, in whole pages.
 fn heap() -> Vec<Range> {
     let mut out = Vec::new();
+    let of_device = |at| devices().any(|(from, bytes)| (from..from + bytes).contains(&at));
     for m in maps::all() {
         if m.path == "[heap]" {
             out.push((m.start, m.end - m.start));
-        } else if m.path.is_empty() && m.prot & OPEN == OPEN && !m.shared {
+        } else if m.path.is_empty() && m.prot & OPEN == OPEN && !m.shared && !of_device(m.start) {
             blocks(m.start, m.end, &mut out);
         }
     }
     out
 }
 
-/// Blocks that malloc has mapped one by one, as they follow each other in a mapping: 0 and the size with
-/// bit 1 set.
+/// Blocks that malloc has mapped one by one: 0 and the size with bit 1 set at a page's beginning. Others'
+/// memory may lie in the same mapping, before and behind them. Pages that nobody has touched are not looked
+/// at.
 fn blocks(mut at: usize, end: usize, out: &mut Vec<Range>) {
+    const PAGE: usize = 4096;
+    let mut touched = vec![0u8; (end - at).div_ceil(PAGE)];
+    // SAFETY: fills the list, a byte a page.
+    if unsafe { sys!(libc::SYS_mincore, at, end - at, touched.as_mut_ptr()) } != 0 {
+        return;
+    }
+    let first = at;
     while at + 16 <= end {
         // SAFETY: the mapping is readable.
-        let [before, size] = unsafe { *(at as *const [usize; 2]) };
-        let bytes = size & !7;
-        if before != 0 || size & 7 != 2 || bytes == 0 || bytes % 4096 != 0 || bytes > end - at {
-            return;
-        }
-        out.push((at, bytes));
-        at += bytes;
+        let head = (touched[(at - first) / PAGE] & 1 == 1).then(|| unsafe { *(at as *const [usize; 2]) });
+        at += match head {
+            Some([0, size]) if size & (PAGE - 1) == 2 && size > PAGE && size - 2 <= end - at => {
+                out.push((at, size - 2));
+                size - 2
+            }
+            _ => PAGE,
+        };
     }
 }
 
