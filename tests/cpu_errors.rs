@@ -104,6 +104,38 @@ fn a_cpu_that_errs_is_named_and_left() {
     }
 }
 
+/// A CPU that errs in one of a thousand executions of chunks, of which a fifth at most is verified: it is
+/// named before the checks of chunks that it took part in are thirty thousand. (Where the way to another CPU
+/// and back takes long fewer chunks are verified, so checks are counted, not chunks or seconds.)
+#[test]
+fn a_cpu_that_errs_now_and_then_is_named() {
+    const RARE: u64 = 1000;
+    let Some((exe, _)) = built("sdc/chunks.c", "chunks_told_8", &["-fpromp-sdc"]) else { return };
+    if cpus() < 2 {
+        return;
+    }
+    for cpu in ["0", "1"] {
+        let fault = format!("sdc@where=chunk,cpu={cpu},count=1000000,nth={RARE},run=both");
+        let (mut steps, mut verified) = (100, 0);
+        loop {
+            let text = steps.to_string();
+            let (r, sdc) =
+                run(&exe, &["3000", &text], &[("PROMP_SDC", "chunks:20%"), ("PROMP_FAULT", &fault)]);
+            assert_eq!(r.status, 0, "{fault}: {}", r.err);
+            verified += number(&sdc, "chunks_verified");
+            if number(&sdc, "found") > 0 {
+                let named = format!("CPU {cpu} was wrong and is not used any more");
+                assert!(r.err.contains(&named), "{fault}: {}", r.err);
+                assert_eq!(sdc["cpus_left"], serde_json::json!([cpu.parse::<u32>().unwrap()]), "{sdc}");
+                break;
+            }
+            // A check is two executions on two of the CPUs.
+            assert!(2 * verified < 30 * RARE * cpus() as u64, "{fault}: not named in {verified} checks");
+            steps *= 2;
+        }
+    }
+}
+
 /// Errors that are nobody's in particular: all are found, the last CPU is verified by itself.
 #[test]
 fn every_error_is_found_and_repaired() {
