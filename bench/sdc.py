@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """What verification of kernels costs: swim plain, eager, and lazy with N kernels a section.
 
-    bench/sdc.py [--device separate|nvptx] [--size N] [--steps S] [--runs R]
+    bench/sdc.py [--device separate|nvptx] [--size N] [--steps S] [--runs R] [--keep K] [--modes M,M,...]
 
 A row a mode: seconds (least of the runs), times plain, sections, kernels a section, seconds of the verified
-part and what the time model had expected of it. The programs for nvptx are those that tools/gpu_folder.sh has built.
+part and what the time model had expected of it, megabytes of device data and of what is kept of them. Below,
+eager / lazy:auto and what it can be at most: 1 + V / 2K, V the checks and K the kernel of a section of one.
+The programs for nvptx are those that tools/gpu_folder.sh has built.
 """
 import argparse
 import json
@@ -33,6 +35,7 @@ def run(args, exe, mode):
             "LD_PRELOAD": ROOT + "/target/release/libpromp.so",
             "PROMP_DEVICES": args.device,
             "PROMP_SDC": mode,
+            "PROMP_SDC_KEEP": args.keep,
             "PROMP_SDC_LATENCY": "10m",
             "PROMP_REPORT": folder + "/report.json",
         }
@@ -53,11 +56,14 @@ def main():
     p.add_argument("--size", type=int, default=255)
     p.add_argument("--steps", type=int, default=20)
     p.add_argument("--runs", type=int, default=3)
+    p.add_argument("--keep", choices=["auto", "copies", "signatures"], default="auto")
+    p.add_argument("--modes", default=",".join(MODES))
     args = p.parse_args()
+    modes = ["off"] + [m for m in args.modes.split(",") if m != "off"]
     exe = program(args.device)
     best, results = {}, set()
     for _ in range(args.runs):
-        for mode in MODES:
+        for mode in modes:
             r = run(args, exe, mode)
             results.add(r[1])
             if mode not in best or r[0] < best[mode][0]:
@@ -65,17 +71,22 @@ def main():
     if len(results) != 1:
         sys.exit(f"the results differ: {results}")
     plain = best["off"][0]
-    print("| mode | seconds | x plain | sections | N | measured s | model s |\n|---|---|---|---|---|---|---|")
-    for mode in MODES:
+    print("| mode | seconds | x plain | sections | N | measured s | model s | MB | kept MB |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for mode in modes:
         seconds, _, sdc = best[mode]
         row = f"| {mode} | {seconds:.3f} | {seconds / plain:.2f} |"
         if sdc:
             measured = sdc["run_s"] + sdc["again_s"] + sdc["compare_s"]
             row += f" {sdc['sections']} | {sdc['kernels_a_section']} | {measured:.3f} |"
-            row += f" {sdc['predicted_s']:.3f} |"
+            row += f" {sdc['predicted_s']:.3f} | {sdc['bytes'] / 1e6:.1f} | {sdc['bytes_kept'] / 1e6:.1f} |"
         else:
-            row += " | | | |"
+            row += " | | | | | |"
         print(row)
+    if "eager" in best and "lazy:auto" in best:
+        eager = best["eager"][2]
+        most = 1 + eager["compare_s"] / (eager["run_s"] + eager["again_s"])
+        print(f"\neager / lazy:auto {best['eager'][0] / best['lazy:auto'][0]:.2f}, at most {most:.2f}")
 
 
 if __name__ == "__main__":

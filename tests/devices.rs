@@ -37,6 +37,35 @@ fn openacc() {
     }
 }
 
+/// Tools are told of data and kernels of compute constructs; tests/plugin.rs compares with libgomp.
+#[test]
+fn events_of_openacc() {
+    let exe = build("device/acc_events.c", &["-fno-openmp", "-fopenacc"]);
+    let r = promp(&exe, &[], &[("PROMP_DEVICES", "separate")]);
+    assert_eq!(r.status, 0, "{}", r.err);
+    let of = |part: &str| -> Vec<String> {
+        let lines = r.out.lines().skip_while(|l| *l != part).skip(1);
+        let told = lines.take_while(|l| l.contains(" device "));
+        told.map(|l| l.split_whitespace().next().unwrap_or_default().into()).collect()
+    };
+    let inner = [
+        "compute_start",
+        "enter_data_start",
+        "enter_data_end",
+        "launch_start",
+        "launch_end",
+        "exit_data_start",
+        "exit_data_end",
+        "compute_end",
+    ];
+    for part in ["sizes", "async", "kernels", "inside"] {
+        assert_eq!(of(part), inner, "{part}: {}", r.out);
+    }
+    // The host's version of a function has no sizes.
+    assert!(r.out.contains(" kernel 1 1 1 1 ") && r.out.contains("device 4.0 queue 2,2 "), "{}", r.out);
+    assert!(!r.out.contains("tool 0") && r.out.contains(" api 4 "), "{}", r.out);
+}
+
 #[test]
 fn openacc_used_wrongly() {
     let exe = build("device/acc_wrong.c", &["-fno-openmp", "-fopenacc"]);
@@ -150,6 +179,40 @@ fn memory_lost_in_target_regions() {
         let r = promp(&exe, &[], &env);
         assert_eq!((r.status, r.out.as_str()), (70, ""), "{devices}: {}", r.err);
         assert!(r.err.contains("no checkpoint to return to"), "{devices}: {}", r.err);
+    }
+}
+
+/// With one the program goes back to it: the device's memory and what is mapped come back, too.
+#[test]
+fn memory_lost_in_target_regions_comes_back_from_a_checkpoint() {
+    let exe = build("device/failing.c", &[]);
+    for devices in ["separate", "separate,guard"] {
+        let dir = out_dir().join(format!("device-ckpt-{}", std::process::id()));
+        let mut rollbacks = 0;
+        // Later, if the failure comes before the first checkpoint.
+        for steps in [200, 800, 3200, 12800] {
+            let _ = std::fs::remove_dir_all(&dir);
+            let (fault, text) = (format!("memerr@region={},thread=any", 2 * steps - 9), steps.to_string());
+            let want = reference(&exe, &[&text], &[]);
+            let env = [
+                ("OMP_NUM_THREADS", "3"),
+                ("PROMP_DEVICES", devices),
+                ("PROMP_FAULT", fault.as_str()),
+                ("PROMP_CKPT_DIR", dir.to_str().expect("UTF-8")),
+                ("PROMP_CKPT_INTERVAL", "10ms"),
+            ];
+            let r = promp(&exe, &[&text], &env);
+            if r.status == 70 && r.err.contains("no checkpoint to return to") {
+                continue;
+            }
+            assert_eq!((r.status, &r.out), (0, &want.out), "{devices} {steps}: {}", r.err);
+            rollbacks += r.err.matches("rolled back to checkpoint").count();
+            if rollbacks > 0 {
+                break;
+            }
+        }
+        let _ = std::fs::remove_dir_all(&dir);
+        assert!(rollbacks > 0, "{devices}");
     }
 }
 

@@ -124,3 +124,81 @@ fn an_image_for_another_device() {
     let r = under_promp(&exe, &[], &[]);
     assert_eq!((r.status, r.out.as_str()), (0, "host 262144\n"), "{}", r.err);
 }
+
+const OPENACC: [&str; 2] = ["-fno-openmp", "-fopenacc"];
+
+/// OpenACC's tools are told of what happens on the device as under libgomp, also by the plugin: that one
+/// says which structures it finds.
+#[test]
+fn tools_of_openacc_are_told_as_under_libgomp() {
+    let exe = with_image("device/acc_events.c", &OPENACC);
+    let want = under_libgomp(&exe, &["short"]);
+    assert_eq!(want.status, 0, "{}", want.err);
+    for what in ["enter_data_start", "exit_data_end", "update_end", "compute_end", "launch_start"] {
+        assert!(want.out.contains(what), "{what}: {}", want.out);
+    }
+    let got = under_promp(&exe, &["short"], &[]);
+    assert_eq!((got.status, &got.out), (0, &want.out), "{}", got.err);
+    // Memory is kept for later constructs, so there are fewer blocks.
+    let got = under_promp(&exe, &[], &[]);
+    assert!(got.status == 0 && got.out.contains("alloc device 5.0"), "{}{}", got.out, got.err);
+}
+
+/// The driver's library for the device: it executes the PTX of promp's kernels.
+fn driver_library() -> String {
+    let file = Path::new(plugin()).join("libcuda.so.1");
+    let mut c = Command::new("gcc");
+    c.args(["-O2", "-shared", "-fPIC", "-w", "-Wl,-soname,libcuda.so.1", "-o"])
+        .arg(&file)
+        .arg(root().join("c-tests/device/fake_cuda.c"));
+    let r = limited(c, Duration::from_secs(60));
+    assert_eq!(r.status, 0, "{}", r.err);
+    file.to_str().expect("UTF-8").into()
+}
+
+/// Results are compared on the device, by a kernel that compares or by one that signs; errors are found and
+/// repaired, and the host does what the device's kernel does not do right.
+#[test]
+fn kernels_of_our_own_compare_and_sign() {
+    let exe = with_image("sdc/sums.c", &[]);
+    let cuda = driver_library();
+    let report = out_dir().join(format!("plugin-sdc-{}.json", std::process::id()));
+    let path = report.to_str().expect("UTF-8");
+    for (keep, bad, kernel, words) in [
+        ("copies", "", "promp_compare: ", ""),
+        ("signatures", "", "promp_sign: ", ""),
+        ("signatures", "promp_sign", "promp_sign: 1 launches", "the device cannot sign its memory"),
+    ] {
+        let env = [
+            ("FAKE_CUDA", cuda.as_str()),
+            ("FAKE_CUDA_BAD", bad),
+            ("PROMP_SDC", "lazy:6"),
+            ("PROMP_SDC_KEEP", keep),
+            ("PROMP_SDC_ASSUME", "*"),
+            ("PROMP_FAULT", "sdc@count=6,nth=6,pattern=warp"),
+            ("PROMP_REPORT", path),
+        ];
+        let r = under_promp(&exe, &["40000", "36"], &env);
+        assert_eq!((r.status, r.out.as_str()), (0, "0 wrong\n"), "{keep}: {}", r.err);
+        assert!(r.err.contains(kernel) && r.err.contains(words), "{keep}: {}", r.err);
+        let text = std::fs::read_to_string(&report).expect("a report");
+        let sdc: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let number = |name: &str| sdc["sdc"][name].as_u64();
+        let counts = ["injected", "found", "repaired"].map(number);
+        assert_eq!(counts, [Some(6); 3], "{keep}: {text}");
+        let copies = if keep == "copies" { 2 } else { 1 };
+        assert!(number("bytes_kept") >= number("bytes"), "{text}");
+        assert!(number("bytes_kept") <= number("bytes").map(|n| copies * (n + (1 << 20))), "{text}");
+    }
+    let _ = std::fs::remove_file(&report);
+    // A comparison that finds nothing where there is something is none.
+    let env = [
+        ("FAKE_CUDA", cuda.as_str()),
+        ("FAKE_CUDA_BAD", "promp_compare"),
+        ("PROMP_SDC", "lazy"),
+        ("PROMP_SDC_KEEP", "copies"),
+        ("PROMP_SDC_ASSUME", "*"),
+    ];
+    let r = under_promp(&exe, &["4000", "4"], &env);
+    assert!(r.status == 70 && r.err.contains("failed while a section was verified"), "{}{}", r.out, r.err);
+}

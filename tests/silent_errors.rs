@@ -5,14 +5,19 @@ mod common;
 use common::*;
 use std::path::Path;
 
-fn run(exe: &Path, args: &[&str], sdc: &str, fault: Option<&str>) -> (Run, serde_json::Value) {
-    let name = format!("{sdc}-{}", fault.unwrap_or("none")).replace(['/', ':', '@', '=', ',', '*'], "_");
+const COPIES: &str = "copies";
+const SIGNATURES: &str = "signatures";
+
+fn run(exe: &Path, args: &[&str], sdc: &str, keep: &str, fault: Option<&str>) -> (Run, serde_json::Value) {
+    let name =
+        format!("{sdc}-{keep}-{}", fault.unwrap_or("none")).replace(['/', ':', '@', '=', ',', '*'], "_");
     let report = root().join(format!("target/c-tests/sdc-{name}-{}.json", args.join("-")));
     let path = report.to_str().expect("UTF-8");
     let mut env = vec![
         ("OMP_NUM_THREADS", "2"),
         ("PROMP_DEVICES", "separate"),
         ("PROMP_SDC", sdc),
+        ("PROMP_SDC_KEEP", keep),
         ("PROMP_SDC_ASSUME", "main._omp_fn.*,MAIN__._omp_fn.*"),
         ("PROMP_SDC_LATENCY", "60s"),
         ("PROMP_REPORT", path),
@@ -32,9 +37,18 @@ fn without_errors_nothing_is_found() {
     {
         let exe = build(source, &[]);
         let want = reference(&exe, args, &[("OMP_NUM_THREADS", "2")]);
-        for mode in ["off", "eager", "lazy:1", "lazy:7", "lazy:1000", "lazy"] {
-            let (r, sdc) = run(&exe, args, mode, None);
-            assert_eq!((r.status, &r.out), (0, &want.out), "{source} {mode}: {}", r.err);
+        for (mode, keep) in [
+            ("off", COPIES),
+            ("eager", COPIES),
+            ("eager", SIGNATURES),
+            ("lazy:1", COPIES),
+            ("lazy:7", SIGNATURES),
+            ("lazy:1000", COPIES),
+            ("lazy:1000", SIGNATURES),
+            ("lazy", "auto"),
+        ] {
+            let (r, sdc) = run(&exe, args, mode, keep, None);
+            assert_eq!((r.status, &r.out), (0, &want.out), "{source} {mode} {keep}: {}", r.err);
             if mode != "off" {
                 assert!(sdc["sections"].as_u64() > Some(0), "{source} {mode}: {sdc}");
                 assert_eq!(
@@ -42,6 +56,12 @@ fn without_errors_nothing_is_found() {
                     (Some(0), &serde_json::json!([])),
                     "{sdc}"
                 );
+                let number = |name: &str| sdc[name].as_u64().unwrap_or(0);
+                let copies = if keep == COPIES { 2 } else { 1 };
+                // Small variables share blocks of a megabyte.
+                let most = copies * (number("bytes") + (1 << 20));
+                assert!((1..=most).contains(&number("bytes_kept")), "{source} {mode} {keep}: {sdc}");
+                assert_eq!(sdc["signatures"].as_bool(), Some(keep != COPIES), "{sdc}");
             } else {
                 assert!(sdc.is_null(), "{sdc}");
             }
@@ -54,15 +74,19 @@ fn without_errors_nothing_is_found() {
 fn every_error_is_found_and_repaired() {
     let exe = build("sdc/sums.c", &[]);
     let (count, steps) = if long() { (1000, "1100") } else { (40, "60") };
-    for (pattern, run_key, mode, nth) in [
-        ("bit", "first", "lazy:2", 2),
-        ("warp", "again", "lazy:2", 2),
-        ("word", "both", "eager", 1),
-        ("two", "first", "lazy:4", 4),
+    for (pattern, run_key, mode, nth, keep) in [
+        ("bit", "first", "lazy:2", 2, COPIES),
+        ("bit", "first", "lazy:2", 2, SIGNATURES),
+        ("warp", "again", "lazy:2", 2, COPIES),
+        ("warp", "again", "lazy:2", 2, SIGNATURES),
+        ("word", "both", "eager", 1, COPIES),
+        ("word", "both", "eager", 1, SIGNATURES),
+        ("two", "first", "lazy:4", 4, COPIES),
+        ("two", "first", "lazy:4", 4, SIGNATURES),
     ] {
         let count = (count / nth).min(if run_key == "first" { count } else { count / 4 });
         let fault = format!("sdc@count={count},nth={nth},pattern={pattern},run={run_key},seed=9");
-        let (r, sdc) = run(&exe, &["2048", steps], mode, Some(&fault));
+        let (r, sdc) = run(&exe, &["2048", steps], mode, keep, Some(&fault));
         assert_eq!((r.status, r.out.trim()), (0, "0 wrong"), "{fault} {mode}: {}", r.err);
         let number = |name: &str| sdc[name].as_u64().unwrap_or(0);
         assert_eq!(number("injected"), count, "{fault}: {sdc}");
@@ -78,9 +102,18 @@ fn every_error_is_found_and_repaired() {
 fn without_verification_an_error_is_silent() {
     let exe = build("sdc/sums.c", &[]);
     let fault = "sdc@kernel=5,bit=3";
-    let (r, sdc) = run(&exe, &["2048", "10"], "lazy", Some(fault));
+    let (r, sdc) = run(&exe, &["2048", "10"], "lazy", COPIES, Some(fault));
     assert_eq!((r.status, sdc["found"].as_u64()), (0, Some(1)), "{}", r.err);
     assert!(r.err.contains("silent error on device 0"), "{}", r.err);
+}
+
+/// The copy that a section is repeated from must be what it was: with signatures that is known.
+#[test]
+fn a_copy_that_has_changed_is_no_beginning() {
+    let exe = build("sdc/sums.c", &[]);
+    let (r, _) = run(&exe, &["2048", "10"], "lazy:4", SIGNATURES, Some("sdc@kernel=6,block=copy"));
+    assert_eq!((r.status, r.out.as_str()), (70, ""), "{}", r.err);
+    assert!(r.err.contains("copy of the data that a section began with is not what it was"), "{}", r.err);
 }
 
 #[test]
@@ -90,7 +123,7 @@ fn errors_at_random_times() {
     let want = reference(&exe, &args, &[("OMP_NUM_THREADS", "2")]);
     for seed in 1..4 {
         let fault = format!("sdc@mtbf=20ms,count=50,seed={seed}");
-        let (r, _) = run(&exe, &args, "lazy", Some(&fault));
+        let (r, _) = run(&exe, &args, "lazy", if seed == 2 { SIGNATURES } else { COPIES }, Some(&fault));
         assert_eq!((r.status, &r.out), (0, &want.out), "{fault}: {}", r.err);
     }
 }

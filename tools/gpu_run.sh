@@ -41,13 +41,19 @@ say "swim $N $STEPS libgomp" "$(seconds /tmp/t.$$) s"
 got=$(promp bin/swim $N $STEPS 2>/tmp/t.$$)
 say "swim $N $STEPS promp, PROMP_SDC=off" "$(seconds /tmp/t.$$) s"
 check "... its sums" "$want" "$got"
-for mode in eager lazy:1 lazy:7 lazy:35 lazy:70 lazy:140 lazy:350 lazy:100000 lazy:auto off; do
-    got=$(promp PROMP_SDC=$mode PROMP_SDC_LATENCY=60s PROMP_REPORT=/tmp/r.$$ bin/swim $N $STEPS 2>/tmp/t.$$)
-    say "swim $mode" "$(seconds /tmp/t.$$) s"
+swim() { # MODE KEEP
+    mode=$1
+    got=$(promp PROMP_SDC="$mode" PROMP_SDC_KEEP="$2" PROMP_SDC_LATENCY=60s PROMP_REPORT=/tmp/r.$$ \
+        bin/swim $N $STEPS 2>/tmp/t.$$)
+    say "swim $mode $2" "$(seconds /tmp/t.$$) s"
     [ "$got" = "$want" ] || { check "... its sums" "$want" "$got"; cat /tmp/t.$$; }
     grep -v "^seconds" /tmp/t.$$ | head -3
-    [ $mode = off ] || tr -d '\n ' </tmp/r.$$ | grep -o '"sdc":{[^}]*}'
+    [ "$mode" = off ] || tr -d '\n ' </tmp/r.$$ | grep -o '"sdc":{[^}]*}'
+}
+for mode in eager lazy:1 lazy:7 lazy:35 lazy:70 lazy:140 lazy:350 lazy:100000 lazy:auto off; do
+    swim $mode signatures
 done
+for mode in eager lazy:7 lazy:140 lazy:auto; do swim $mode copies; done
 got=$(promp PROMP_SDC=lazy PROMP_FAULT='sdc@kernel=33,count=20,nth=15,pattern=warp' PROMP_REPORT=/tmp/r.$$ \
     bin/swim $N $STEPS 2>/tmp/t.$$)
 check "swim with 20 errors" "$want" "$got"
@@ -55,10 +61,13 @@ grep -c "silent error" /tmp/t.$$
 tr -d '\n ' </tmp/r.$$ | grep -o '"sdc":{[^}]*}'
 say "swim in Fortran, libgomp" "$(gomp bin/swimf 255 20 2>&1 | tail -1)"
 say "swim in Fortran, lazy" "$(promp PROMP_SDC=lazy bin/swimf 255 20 2>&1 | tail -1)"
-got=$(promp PROMP_SDC=lazy:2 PROMP_FAULT='sdc@count=100,nth=2' PROMP_REPORT=/tmp/r.$$ \
-    bin/sums 65536 200 2>/tmp/t.$$)
-check "sums with 100 errors" "0 wrong" "$got"
-tr -d '\n ' </tmp/r.$$ | grep -o '"sdc":{[^}]*}'
+for keep in signatures copies; do
+    got=$(promp PROMP_SDC=lazy:2 PROMP_SDC_KEEP=$keep PROMP_FAULT='sdc@count=100,nth=2' \
+        PROMP_REPORT=/tmp/r.$$ bin/sums 65536 200 2>/tmp/t.$$)
+    check "sums with 100 errors, $keep" "0 wrong" "$got"
+    tr -d '\n ' </tmp/r.$$ | grep -o '"sdc":{[^}]*}'
+    grep "cannot sign" /tmp/t.$$
+done
 got=$(promp PROMP_SDC=lazy:2 PROMP_REPORT=/tmp/r.$$ bin/sums 65536 500 2>/tmp/t.$$)
 check "sums, 500 sections without an error" "0 wrong" "$got"
 tr -d '\n ' </tmp/r.$$ | grep -o '"sdc":{[^}]*}'

@@ -1,6 +1,10 @@
 /* A device plugin without a device: its memory is the process's, its kernels are functions of the host. It
  * is found as libgomp-plugin-nvptx.so.1 is. FAKE says what goes wrong: version, none, init, image, memory,
- * kernel, copy. FAKE_CAPS are its capabilities; with bit 1 (native execution) functions need no image. */
+ * kernel, copy. FAKE_CUDA is the file of the driver's library (fake_cuda.c). FAKE_CAPS are its capabilities;
+ * with bit 1 (native execution) functions need no image. */
+#include <acc_prof.h>
+#include <dlfcn.h>
+#include <openacc.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,6 +22,28 @@ void *GOMP_PLUGIN_malloc(size_t);
 void GOMP_PLUGIN_error(const char *, ...);
 _Noreturn void GOMP_PLUGIN_fatal(const char *, ...);
 
+/* What the runtime keeps for a thread (oacc-int.h), as far as plugins read it; tools are told of a plugin's
+ * events with what it holds. */
+struct thread { void *base, *device, *bound, *mapped; acc_prof_info *profile; acc_api_info *api; };
+struct thread *GOMP_PLUGIN_goacc_thread(void);
+void GOMP_PLUGIN_goacc_profiling_dispatch(acc_prof_info *, acc_event_info *, acc_api_info *);
+static void tell(acc_event_t event, acc_event_info *e, int bytes) {
+    struct thread *t = GOMP_PLUGIN_goacc_thread();
+    if (!t || !t->profile) return;
+    t->profile->event_type = e->event_type = event;
+    e->other_event.valid_bytes = bytes;
+    e->other_event.parent_construct = acc_construct_parallel;
+    e->other_event.implicit = 1;
+    t->api->device_api = acc_device_api_cuda;
+    GOMP_PLUGIN_goacc_profiling_dispatch(t->profile, e, t->api);
+}
+static void tell_data(acc_event_t event, void *at, size_t bytes) {
+    acc_event_info e = {0};
+    e.data_event.bytes = bytes;
+    e.data_event.device_ptr = at;
+    tell(event, &e, _ACC_DATA_EVENT_INFO_VALID_BYTES);
+}
+
 static const char *fake = "";
 static unsigned caps = 1 << 2 | 1 << 3;
 static long in_use, runs;
@@ -32,7 +58,10 @@ const char *GOMP_OFFLOAD_get_name(void) { return "nvptx"; }
 unsigned GOMP_OFFLOAD_get_caps(void) { return caps; }
 int GOMP_OFFLOAD_get_type(void) { return 5; }
 int GOMP_OFFLOAD_get_num_devices(unsigned omp_requires) { return goes_wrong("none") ? 0 : 2; }
-bool GOMP_OFFLOAD_init_device(int n) { return !goes_wrong("init"); }
+bool GOMP_OFFLOAD_init_device(int n) {
+    if (getenv("FAKE_CUDA") && !dlopen(getenv("FAKE_CUDA"), RTLD_NOW)) return false;
+    return !goes_wrong("init");
+}
 bool GOMP_OFFLOAD_fini_device(int n) {
     if (getenv("FAKE_TELL")) fprintf(stderr, "device %d: %ld blocks, %ld runs\n", n, in_use, runs);
     return true;
@@ -51,10 +80,13 @@ bool GOMP_OFFLOAD_unload_image(int n, unsigned version, const void *image) { ret
 void *GOMP_OFFLOAD_alloc(int n, size_t bytes) {
     if (goes_wrong("memory") && bytes > 1 << 20) return NULL;
     __atomic_add_fetch(&in_use, 1, __ATOMIC_RELAXED);
-    return aligned_alloc(256, (bytes + 255) & ~(size_t)255);
+    void *at = aligned_alloc(256, (bytes + 255) & ~(size_t)255);
+    tell_data(acc_ev_alloc, at, bytes);
+    return at;
 }
 bool GOMP_OFFLOAD_free(int n, void *at) {
     __atomic_sub_fetch(&in_use, 1, __ATOMIC_RELAXED);
+    tell_data(acc_ev_free, at, 0);
     free(at);
     return true;
 }
@@ -78,8 +110,15 @@ void GOMP_OFFLOAD_run(int n, void *function, void *args, void **launch) {
 /* OpenACC: queues are numbers, and nothing is ever under way. */
 void GOMP_OFFLOAD_openacc_exec(void (*function)(void *), size_t n, void **hosts, void **args, unsigned *dims,
                                void *info) {
+    acc_event_info e = {0};
+    e.launch_event.kernel_name = "main$_omp_fn$0";
+    size_t *const sizes[] = {&e.launch_event.num_gangs, &e.launch_event.num_workers,
+                             &e.launch_event.vector_length};
+    for (int i = 0; i < 3; i++) *sizes[i] = dims[i] ? dims[i] : 1;
     __atomic_add_fetch(&runs, 1, __ATOMIC_RELAXED);
+    tell(acc_ev_enqueue_launch_start, &e, _ACC_LAUNCH_EVENT_INFO_VALID_BYTES);
     function(args);
+    tell(acc_ev_enqueue_launch_end, &e, _ACC_LAUNCH_EVENT_INFO_VALID_BYTES);
 }
 void GOMP_OFFLOAD_openacc_async_exec(void (*function)(void *), size_t n, void **hosts, void **args,
                                      unsigned *dims, void *info, void *queue) {

@@ -201,9 +201,9 @@ pub fn init(device_type: i32) {
 
 fn start(device_type: i32, construct: Construct, implicit: bool) {
     select(device_type, -1);
-    let event = profile::Event { device_type, construct, implicit, queue: SYNC };
+    let mut event = profile::Event { device_type, implicit, ..profile::Event::of(construct, SYNC) };
     STARTING.store(true, Relaxed);
-    event.around(profile::DEVICE_INIT, || ACTIVE.store(true, Relaxed));
+    event.around(profile::DEVICE_INIT, |_| ACTIVE.store(true, Relaxed));
     STARTING.store(false, Relaxed);
 }
 

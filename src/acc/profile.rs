@@ -3,7 +3,7 @@
 use crate::fault::stop::guarded;
 use crate::sys::lock::Lock;
 use crate::team::thread::current;
-use core::ffi::c_void;
+use core::ffi::{CStr, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
 
@@ -17,6 +17,8 @@ pub const EXIT_DATA: (i32, i32) = (12, 13);
 pub const UPDATE: (i32, i32) = (14, 15);
 /// See [`DEVICE_INIT`].
 pub const COMPUTE: (i32, i32) = (16, 17);
+/// See [`DEVICE_INIT`].
+pub const LAUNCH: (i32, i32) = (18, 19);
 const LAST: usize = 26;
 
 /// acc_construct_t, as far as events name them.
@@ -69,7 +71,8 @@ pub struct EventInfo {
 /// acc_api_info.
 #[repr(C)]
 pub struct ApiInfo {
-    device_api: i32,
+    /// One of [`api`]: a plugin says which.
+    pub device_api: i32,
     valid_bytes: i32,
     device_type: i32,
     vendor: i32,
@@ -153,79 +156,138 @@ pub fn register(on: bool, event: i32, callback: Option<Callback>, how: i32) {
 
 /// Callbacks of end events are called in the reverse order of their registration.
 fn is_end(event: i32) -> bool {
-    [DEVICE_INIT, ENTER_DATA, EXIT_DATA, UPDATE, COMPUTE].iter().any(|(_, end)| *end == event)
+    [DEVICE_INIT, ENTER_DATA, EXIT_DATA, UPDATE, COMPUTE, LAUNCH].iter().any(|(_, end)| *end == event)
+}
+
+/// acc_device_api: how the device in use is programmed.
+pub mod api {
+    /// The host.
+    pub const NONE: i32 = 0;
+    /// NVIDIA's.
+    pub const CUDA: i32 = 1;
+    /// Another one.
+    pub const OTHER: i32 = 4;
+}
+
+/// The kernel of a launch.
+#[derive(Clone, Copy)]
+pub struct Launched<'a> {
+    /// Its name.
+    pub name: &'a CStr,
+    /// Gangs, workers, length of vectors.
+    pub dims: [usize; 3],
 }
 
 /// What an event tells beside its number.
 #[derive(Clone, Copy)]
-pub struct Event {
+pub struct Event<'a> {
     /// acc_device_t.
     pub device_type: i32,
+    /// Its number among those of the type.
+    pub device_number: i32,
     /// The construct that causes it.
     pub construct: Construct,
     /// Did the program not ask for it?
     pub implicit: bool,
     /// The async argument.
     pub queue: i32,
+    /// One of [`api`].
+    pub api: i32,
+    /// For launches.
+    pub launched: Option<Launched<'a>>,
 }
 
-impl Event {
+/// What a device's plugin tells of its own events with, while a construct is carried out.
+pub struct Heard {
+    /// acc_prof_info.
+    pub info: Info,
+    /// acc_api_info.
+    pub api: ApiInfo,
+}
+
+fn anybody_listens() -> bool {
+    LISTENED.load(Relaxed) && ENABLED.load(Relaxed) && !current().tools_off.get()
+}
+
+/// Calls the callbacks of an event.
+pub fn dispatch(info: &mut Info, event: &mut EventInfo, api: &mut ApiInfo) {
+    let n = info.event_type;
+    if !anybody_listens() || !(1..LAST as i32).contains(&n) {
+        return;
+    }
+    // Called without the lock: a tool may register and unregister.
+    let mut list = with(|t| if t.enabled[n as usize] { t.events[n as usize].clone() } else { Vec::new() });
+    if is_end(n) {
+        list.reverse();
+    }
+    for r in list.iter().filter(|r| r.enabled) {
+        (r.callback)(info, event, api);
+    }
+}
+
+impl Event<'_> {
     /// An event of a construct on the device in use.
     pub fn of(construct: Construct, queue: i32) -> Self {
-        Self { device_type: super::in_use().0, construct, implicit: false, queue }
+        let (device_type, device_number) = super::in_use();
+        let (api, launched) = (api::NONE, None);
+        Self { device_type, device_number, construct, implicit: false, queue, api, launched }
     }
 
-    /// Runs `body` between the two events. What a tool leaves at the first in `tool_info`, it finds at the second.
-    pub fn around<R>(self, (start, end): (i32, i32), body: impl FnOnce() -> R) -> R {
+    /// Runs `body` between the two events. What a tool leaves at the first in `tool_info`, it finds at the
+    /// second; what is known only then is filled in by `body`.
+    pub fn around<R>(&mut self, (start, end): (i32, i32), body: impl FnOnce(&mut Self) -> R) -> R {
         let tool = self.tell(start, null_mut());
-        let r = body();
+        let r = body(self);
         self.tell(end, tool);
         r
     }
 
-    fn tell(self, event: i32, tool_info: *mut c_void) -> *mut c_void {
-        if !LISTENED.load(Relaxed) || !ENABLED.load(Relaxed) || current().tools_off.get() {
-            return tool_info;
-        }
-        // Called without the lock: a tool may register and unregister.
-        let mut list =
-            with(|t| if t.enabled[event as usize] { t.events[event as usize].clone() } else { Vec::new() });
-        if is_end(event) {
-            list.reverse();
-        }
-        let (queue, bytes) = (self.queue as isize, |n: usize| n as i32);
-        let mut info = Info {
+    /// For a plugin; `None` if nobody listens.
+    pub fn heard(&self) -> Option<Heard> {
+        anybody_listens().then(|| Heard { info: self.info(0), api: self.api() })
+    }
+
+    fn info(&self, event: i32) -> Info {
+        let queue = self.queue as isize;
+        Info {
             event_type: event,
-            valid_bytes: bytes(size_of::<Info>()),
+            valid_bytes: size_of::<Info>() as i32,
             version: 201_711,
             device_type: self.device_type,
-            device_number: 0,
+            device_number: self.device_number,
             thread_id: -1,
             queue,
             queue_number: queue,
             src_file: null_mut(),
             func_name: null_mut(),
             lines: [-1; 4],
-        };
-        let mut event_info = EventInfo {
-            event_type: event,
-            valid_bytes: OTHER_EVENT_BYTES,
-            construct: self.construct as i32,
-            implicit: i32::from(self.implicit),
-            tool_info,
-            room: [0; 4],
-        };
-        let mut api = ApiInfo {
-            device_api: 0,
-            valid_bytes: bytes(size_of::<ApiInfo>()),
+        }
+    }
+
+    fn api(&self) -> ApiInfo {
+        ApiInfo {
+            device_api: self.api,
+            valid_bytes: size_of::<ApiInfo>() as i32,
             device_type: self.device_type,
             vendor: -1,
             handles: [null_mut(); 3],
-        };
-        for r in list.iter().filter(|r| r.enabled) {
-            (r.callback)(&mut info, &mut event_info, &mut api);
         }
-        event_info.tool_info
+    }
+
+    fn tell(&self, event: i32, tool_info: *mut c_void) -> *mut c_void {
+        if !anybody_listens() {
+            return tool_info;
+        }
+        let (valid_bytes, room) = match self.launched {
+            Some(Launched { name, dims: [gangs, workers, length] }) => {
+                (size_of::<EventInfo>() as i32, [name.as_ptr() as usize, gangs, workers, length])
+            }
+            None => (OTHER_EVENT_BYTES, [0; 4]),
+        };
+        let (construct, implicit) = (self.construct as i32, i32::from(self.implicit));
+        let mut told = EventInfo { event_type: event, valid_bytes, construct, implicit, tool_info, room };
+        dispatch(&mut self.info(event), &mut told, &mut self.api());
+        told.tool_info
     }
 }
 

@@ -8,6 +8,9 @@ use super::kinds::{self, *};
 use super::present::FOR_EVER;
 use super::{Device, State, all, declared, fail, map, pointers, routines};
 use crate::acc;
+use crate::acc::profile::{ENTER_DATA, EXIT_DATA, Event, LAUNCH, Launched, api};
+use crate::sys::maps;
+use std::ffi::CString;
 
 /// acc_async_noval: the default queue.
 const NO_VALUE: i32 = -1;
@@ -103,32 +106,69 @@ pub fn wait_for(d: &Device, waits: &[i32], everything: bool, queue: Queue) {
     }
 }
 
+/// Does for a construct what `body` says; meanwhile a plugin tells tools of what it does, and says how its
+/// device is programmed.
+pub fn telling<R>(d: &Device, e: &mut Event, body: impl FnOnce() -> R) -> R {
+    let Some(mut heard) = e.heard() else { return body() };
+    d.backend.tell_tools(Some(&mut heard));
+    let r = body();
+    d.backend.tell_tools(None);
+    e.api = if d.backend.properties().native { api::OTHER } else { heard.api.device_api };
+    r
+}
+
+/// ... if there is a device at all.
+pub fn telling_if<R>(d: Option<&Device>, e: &mut Event, body: impl FnOnce() -> R) -> R {
+    match d {
+        Some(d) => telling(d, e, body),
+        None => body(),
+    }
+}
+
 /// A compute construct; false if the device has no version of the function.
-pub fn compute(d: &'static Device, func: usize, items: &Items, a: &Arguments) -> bool {
+pub fn compute(d: &'static Device, func: usize, items: &Items, a: &Arguments, e: &mut Event) -> bool {
+    let host = func;
     let Some(func) = d.function(func) else { return false };
     let (b, queue) = (d.backend.as_ref(), queue(a.queue));
-    a.wait(d);
+    e.queue = a.queue;
+    telling(d, e, || a.wait(d));
+    let mut parts = Event { implicit: true, ..*e };
     let map = |s: &mut State| {
         let mapped = map::map(s, b, items, map::For::Acc, queue);
         declared::region_begins(s, b);
         mapped
     };
-    let Some(mapped) = d.with(map) else { return false };
+    let mapped = parts.around(ENTER_DATA, |p| telling(d, p, || d.with(map)));
+    let Some(mapped) = mapped else { return false };
     let (block, count) = (mapped.values.as_ptr() as usize, mapped.values.len());
     let dims = Some(a.dims);
     let l = Launch { func, block, args: core::ptr::null(), dims, count, hosts: items.addrs, limit: 0 };
-    if !b.launch(&l, queue) {
+    if !launch(d, &l, queue, host, &mut parts) {
         fail(format_args!("a kernel failed on device {}", d.number));
     }
-    d.with(|s| {
+    let unmap = |s: &mut State| {
         declared::region_ends(s, b);
         // What only this construct has mapped goes when its kernel has ended.
         if queue.is_some() && mapped.has_memory(s) && !b.wait(queue) {
             fail(format_args!("a queue of device {} has failed", d.number));
         }
         mapped.unmap(s, b, true, None);
-    });
+    };
+    parts.around(EXIT_DATA, |p| telling(d, p, || d.with(unmap)));
+    e.api = parts.api;
     true
+}
+
+/// Launches a kernel, and tells of it where no plugin does.
+fn launch(d: &Device, l: &Launch, queue: Queue, host: usize, e: &mut Event) -> bool {
+    let b = d.backend.as_ref();
+    if !b.properties().native || e.heard().is_none() {
+        return telling(d, e, || b.launch(l, queue));
+    }
+    let name = maps::function_name(host).and_then(|n| CString::new(n).ok()).unwrap_or_default();
+    // What the compiler leaves open is one here.
+    let dims = l.dims.unwrap_or_default().map(|n| n.max(1) as usize);
+    Event { launched: Some(Launched { name: &name, dims }), ..*e }.around(LAUNCH, |_| b.launch(l, queue))
 }
 
 /// enter data.

@@ -1,6 +1,8 @@
 //! What a kind of device has to offer. One value is one device; the host is one, too. The present table,
 //! the constructs and the search for silent errors are written against this trait alone.
 
+use super::signature::{self, Signature};
+use crate::acc::profile::Heard;
 use core::ffi::CStr;
 
 /// An address on a device.
@@ -141,6 +143,17 @@ pub trait Backend: Send + Sync {
     fn compare(&self, pairs: &[(Addr, Addr, usize)]) -> Result<Option<(usize, usize)>, Failed> {
         compare_on_host(self, pairs)
     }
+    /// Does it sign its memory itself?
+    fn signs(&self) -> bool {
+        false
+    }
+    /// Signatures of pieces of memory.
+    fn sign(&self, pieces: &[(Addr, usize)]) -> Result<Vec<Signature>, Failed> {
+        signature::by_host(self, pieces)
+    }
+    /// From here on the device tells OpenACC's tools of its own events for the calling thread, with this;
+    /// or no longer. `heard` is there until then.
+    fn tell_tools(&self, _heard: Option<&mut Heard>) {}
     /// The program gets an address on the device: from here on others may use its memory, too.
     fn handed_out(&self) {}
 }

@@ -26,6 +26,7 @@ pub mod ranges;
 pub mod routines;
 pub mod sdc;
 pub mod separate;
+pub mod signature;
 pub mod told;
 
 #[cfg(test)]

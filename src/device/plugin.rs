@@ -3,6 +3,8 @@
 
 use super::backend::{Addr, Backend, Failed, Image, Launch, Properties, Queue};
 use super::cuda;
+use super::signature::{self, Signature};
+use crate::acc::profile::Heard;
 use crate::say;
 use crate::sys::lock::Locked;
 use crate::sys::syscall::gettid;
@@ -83,6 +85,7 @@ pub struct Plugin {
     queues: Locked<BTreeMap<i32, Queues>>,
     cache: Locked<Cache>,
     compare: cuda::Compare,
+    sign: cuda::Sign,
 }
 
 /// Small blocks that are wanted again: the driver's own allocation costs more than an empty region.
@@ -165,8 +168,8 @@ pub fn devices(name: &'static str, asked: bool) -> Vec<Box<dyn Backend>> {
     let openacc = caps & CAP_OPENACC != 0;
     let properties = Properties { name, acc_type, shared_memory: false, native: false, openacc };
     let one = |number| {
-        let (queues, cache, compare) = Default::default();
-        Box::new(Plugin { properties, number, f, queues, cache, compare }) as Box<dyn Backend>
+        let (queues, cache, compare, sign) = Default::default();
+        Box::new(Plugin { properties, number, f, queues, cache, compare, sign }) as Box<dyn Backend>
     };
     (0..count).map(one).collect()
 }
@@ -362,5 +365,22 @@ impl Backend for Plugin {
         } else {
             super::backend::compare_on_host(self, pairs)
         }
+    }
+    fn signs(&self) -> bool {
+        self.properties.name == "nvptx" && self.sign.is_usable(self)
+    }
+    fn sign(&self, pieces: &[(Addr, usize)]) -> Result<Vec<Signature>, Failed> {
+        if self.properties.name == "nvptx" {
+            self.sign.run(self, pieces)
+        } else {
+            signature::by_host(self, pieces)
+        }
+    }
+    fn tell_tools(&self, heard: Option<&mut Heard>) {
+        self.attach_thread();
+        let (profile, api) = heard.map_or((0, 0), |h| (&raw mut h.info as usize, &raw mut h.api as usize));
+        let p = acc_thread().cast::<AccThread>();
+        // SAFETY: the calling thread's, attached above; nobody else uses it.
+        unsafe { ((*p).profile, (*p).api) = (profile, api) };
     }
 }

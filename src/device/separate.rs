@@ -8,6 +8,7 @@
 
 use super::backend::{Addr, Backend, Failed, Image, Launch, Properties, Queue};
 use super::ranges::Ranges;
+use super::signature::{self, Signature};
 use super::{guard, native};
 use crate::icv::{Icvs, env, globals};
 use crate::sys;
@@ -186,5 +187,17 @@ impl Backend for Separate {
                 if a == b { None } else { a.iter().zip(b).position(|(x, y)| x != y).map(|o| (i, o)) }
             })
         }))
+    }
+
+    fn signs(&self) -> bool {
+        true
+    }
+
+    fn sign(&self, pieces: &[(Addr, usize)]) -> Result<Vec<Signature>, Failed> {
+        // SAFETY: by the trait's contract.
+        let of = |&(at, n): &(Addr, usize)| {
+            signature::of(unsafe { core::slice::from_raw_parts(at as *const u8, n) })
+        };
+        Ok(self.touch(|| pieces.iter().map(of).collect()))
     }
 }

@@ -5,6 +5,7 @@ use super::host::Host;
 use super::items::{Item, Items};
 use super::sdc::Guarded;
 use super::separate::Separate;
+use super::signature::{self, PIECE};
 use super::{State, kinds, map};
 use crate::icv::devices::{Mode, Settings};
 use crate::sys::lock::Locked;
@@ -129,6 +130,21 @@ fn blocks_are_copied_and_compared_bit_for_bit() {
         }
         assert_eq!(b.compare(&[(x, y, n)]), Ok::<_, Failed>(None));
         assert!(b.free(x) && b.free(y));
+    });
+}
+
+#[test]
+fn signatures_are_those_of_the_contents() {
+    over_all(|b| {
+        let n = 100_000;
+        let data: Vec<u8> = (0..n as u32).map(|i| ((i * i) >> 3) as u8).collect();
+        let x = b.alloc(n).expect("memory");
+        assert!(b.copy_in(x, at(&data), n, None));
+        let pieces = [(0, PIECE), (16, 77), (PIECE, PIECE - 8), (n - 5, 5)];
+        let there: Vec<(Addr, usize)> = pieces.iter().map(|&(from, n)| (x + from, n)).collect();
+        let want = pieces.iter().map(|&(from, n)| signature::of(&data[from..from + n])).collect();
+        assert_eq!(b.sign(&there), Ok(want));
+        assert!(b.free(x));
     });
 }
 

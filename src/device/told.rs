@@ -3,6 +3,8 @@
 
 use super::backend::{Addr, Backend, Direction, Failed, Image, Launch, Properties, Queue};
 use super::items::{NUM_TEAMS, argument};
+use super::signature::Signature;
+use crate::acc::profile::Heard;
 use crate::icv::INITIAL_DEVICE as HOST;
 use crate::observe;
 use crate::observe::event::{DataOp, Event, Mapping, Moved, Row, Set};
@@ -145,5 +147,14 @@ impl Backend for Told {
     }
     fn handed_out(&self) {
         self.inner.handed_out();
+    }
+    fn signs(&self) -> bool {
+        self.inner.signs()
+    }
+    fn sign(&self, pieces: &[(Addr, usize)]) -> Result<Vec<Signature>, Failed> {
+        self.inner.sign(pieces)
+    }
+    fn tell_tools(&self, heard: Option<&mut Heard>) {
+        self.inner.tell_tools(heard);
     }
 }

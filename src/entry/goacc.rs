@@ -1,7 +1,9 @@
 //! The constructs of OpenACC as GCC compiles them, and the functions that libgomp has for device plugins.
 
 use super::omp::export;
-use crate::acc::profile::{COMPUTE, Construct, ENTER_DATA, EXIT_DATA, Event, UPDATE};
+use crate::acc::profile::{
+    self, ApiInfo, COMPUTE, Construct, ENTER_DATA, EXIT_DATA, Event, EventInfo, Info, UPDATE,
+};
 use crate::acc::{self, SYNC};
 use crate::device::acc::Arguments;
 use crate::device::items::Items;
@@ -82,11 +84,11 @@ fn compute(
     launch: *const usize,
 ) {
     acc::need();
-    Event::of(Construct::Parallel, SYNC).around(COMPUTE, || {
+    Event::of(Construct::Parallel, SYNC).around(COMPUTE, |e| {
         let done = chosen(flags).is_some_and(|d| {
             // SAFETY: the compiler's arguments.
             let (items, a) = unsafe { (Items::read(n, addrs, sizes, kinds), Arguments::read(launch)) };
-            device::acc::compute(d, func as usize, &items, &a)
+            device::acc::compute(d, func as usize, &items, &a, e)
         });
         if !done {
             func(addrs as usize);
@@ -96,16 +98,18 @@ fn compute(
 
 fn data(which: Construct, events: (i32, i32), flags: i32, items: impl Fn() -> Items, w: &Words) {
     acc::need();
-    Event::of(which, w.queue).around(events, || {
+    Event::of(which, w.queue).around(events, |e| {
         let Some(d) = chosen(flags) else { return };
         guarded(|| {
-            w.wait(d);
-            let (items, queue) = (items(), device::acc::queue(w.queue));
-            match which {
-                Construct::EnterData => device::acc::enter(d, &items, queue),
-                Construct::ExitData => device::acc::exit(d, &items, queue),
-                _ => device::acc::update(d, &items, queue),
-            }
+            device::acc::telling(d, e, || {
+                w.wait(d);
+                let (items, queue) = (items(), device::acc::queue(w.queue));
+                match which {
+                    Construct::EnterData => device::acc::enter(d, &items, queue),
+                    Construct::ExitData => device::acc::exit(d, &items, queue),
+                    _ => device::acc::update(d, &items, queue),
+                }
+            });
         });
     });
 }
@@ -216,20 +220,21 @@ export! {
         let host_data = matches!(first, kind::USE_DEVICE_PTR | kind::USE_DEVICE_PTR_IF_PRESENT);
         let which = if host_data { Construct::HostData } else { Construct::Data };
         acc::need();
-        Event::of(which, SYNC).around(ENTER_DATA, || guarded(|| {
+        Event::of(which, SYNC).around(ENTER_DATA, |e| guarded(|| {
             if !device::all().is_empty() {
                 // SAFETY: as above.
                 let items = unsafe { Items::read(n, addrs, sizes, kinds) };
-                constructs::begin_data(task(), chosen(flags), &items, For::Acc);
+                let d = chosen(flags);
+                device::acc::telling_if(d, e, || constructs::begin_data(task(), d, &items, For::Acc));
             }
         }));
     }
     /// The end of data and host_data.
     fn GOACC_data_end() {
         acc::need();
-        Event::of(Construct::Data, SYNC).around(EXIT_DATA, || guarded(|| {
+        Event::of(Construct::Data, SYNC).around(EXIT_DATA, |e| guarded(|| {
             if !device::all().is_empty() {
-                constructs::end_data(task());
+                device::acc::telling_if(device::acc::current(), e, || constructs::end_data(task()));
             }
         }));
     }
@@ -387,6 +392,8 @@ export! {
     fn GOMP_PLUGIN_acc_thread() -> *mut c_void { plugin::acc_thread_data() }
     /// The default of a dimension (GOMP_OPENACC_DIM): 0, the device chooses.
     fn GOMP_PLUGIN_acc_default_dim(_dimension: u32) -> i32 { 0 }
-    /// Does a device dispatch events? There is none.
-    fn GOMP_PLUGIN_goacc_profiling_dispatch(_info: *mut c_void, _event: *mut c_void, _api: *mut c_void) {}
+    /// A device's events: what it fills in is of the types of OpenACC's profiling interface.
+    fn GOMP_PLUGIN_goacc_profiling_dispatch(info: &mut Info, event: &mut EventInfo, api: &mut ApiInfo) {
+        profile::dispatch(info, event, api);
+    }
 }

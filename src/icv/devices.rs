@@ -30,6 +30,18 @@ pub enum Mode {
     Chunks(u32),
 }
 
+/// What is kept of a section's first results, to compare the second ones with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Keep {
+    /// Signatures where the device computes them itself or memory for copies is short, else copies.
+    #[default]
+    Auto,
+    /// A copy of everything.
+    Copies,
+    /// 128 bits of each piece.
+    Signatures,
+}
+
 /// What a share is given in.
 pub const MILLION: u64 = 1_000_000;
 
@@ -51,6 +63,8 @@ pub struct Settings {
     pub latency_ns: u64,
     /// PROMP_SDC_LOG: bytes that a section may log.
     pub log: usize,
+    /// PROMP_SDC_KEEP.
+    pub keep: Keep,
     /// PROMP_MTBF, for the granularity.
     pub mtbf_ns: Option<u64>,
 }
@@ -63,6 +77,7 @@ impl Default for Settings {
             assume: Vec::new(),
             latency_ns: 1_000_000_000,
             log: 256 << 20,
+            keep: Keep::Auto,
             mtbf_ns: None,
         }
     }
@@ -103,6 +118,7 @@ impl Settings {
         one("PROMP_SDC_LOG", "a size like 256M (at least 1M)", &mut |v| {
             parse::stack_size(v).filter(|&n| n >= 1 << 20).map(|n| s.log = n)
         });
+        one("PROMP_SDC_KEEP", "copies, signatures, auto", &mut |v| keep(v).map(|k| s.keep = k));
         s.mtbf_ns = get("PROMP_MTBF").and_then(|v| parse::duration_ns(v.trim()));
         s
     }
@@ -139,6 +155,15 @@ fn mode(v: &str) -> Option<Mode> {
         "lazy" | "lazy:auto" => Mode::Lazy(0),
         _ if v.starts_with("chunks:") => Mode::Chunks(share(v.strip_prefix("chunks:")?.strip_suffix('%')?)?),
         _ => Mode::Lazy(parse::number(v.strip_prefix("lazy:")?).filter(|&n| n >= 1)?),
+    })
+}
+
+fn keep(v: &str) -> Option<Keep> {
+    Some(match v {
+        "auto" => Keep::Auto,
+        "copies" => Keep::Copies,
+        "signatures" => Keep::Signatures,
+        _ => return None,
     })
 }
 
@@ -211,6 +236,7 @@ mod tests {
             ("PROMP_SDC_ASSUME", "a,,b"),
             ("PROMP_SDC_LATENCY", "1"),
             ("PROMP_SDC_LOG", "small"),
+            ("PROMP_SDC_KEEP", "hashes"),
         ] {
             let (_, e) = read(&[(name, value)]);
             assert!(e.len() == 1 && e[0].contains(name) && e[0].contains(value), "{e:?}");

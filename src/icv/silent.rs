@@ -21,6 +21,9 @@ pub enum Hit {
     Written,
     /// The one with this number, by address.
     Number(usize),
+    /// Not the block, but the copy of it from the section's beginning, where the kernel has written to the
+    /// block.
+    Copy,
 }
 
 /// Which bits are turned over.
@@ -156,8 +159,10 @@ fn fault(text: &str) -> Result<Fault, String> {
                 f.block = match value {
                     "largest" => Hit::Largest,
                     "written" => Hit::Written,
+                    "copy" => Hit::Copy,
                     _ => Hit::Number(
-                        parse::number(value).ok_or_else(|| wrong("largest, written or a number"))? as usize,
+                        parse::number(value).ok_or_else(|| wrong("largest, written, copy or a number"))?
+                            as usize,
                     ),
                 }
             }

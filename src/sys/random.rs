@@ -1,6 +1,7 @@
 //! Random numbers: SplitMix64 (Steele, Lea, Flood 2014). A stream depends on its seed alone.
 
-const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+/// From a number's seed to the next one's.
+pub const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// A bit mixer: a stream's first number, if `x` is its seed.
 pub fn mix(x: u64) -> u64 {

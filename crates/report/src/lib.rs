@@ -112,6 +112,12 @@ pub struct Sdc {
     /// Most bytes of device data that were verified at once.
     #[serde(default)]
     pub bytes: u64,
+    /// Most bytes of copies of them that were kept.
+    #[serde(default)]
+    pub bytes_kept: u64,
+    /// Were results compared by signatures?
+    #[serde(default)]
+    pub signatures: bool,
     /// Errors that PROMP_FAULT injected.
     #[serde(default)]
     pub injected: u64,

@@ -24,6 +24,17 @@ struct Planned {
 /// Bytes between the places of two errors in one section.
 const APART: usize = 256;
 
+/// A block of the device's memory.
+#[derive(Clone, Copy)]
+pub struct Target {
+    /// Its address.
+    pub at: Addr,
+    /// What of it can hold anything.
+    pub bytes: usize,
+    /// Its copy from the section's beginning; 0 if there is none.
+    pub copy: Addr,
+}
+
 /// A device's faults.
 #[derive(Default)]
 pub struct Injector {
@@ -84,7 +95,7 @@ impl Injector {
     pub fn around(
         &mut self,
         device: &dyn Backend,
-        blocks: &[(Addr, usize)],
+        blocks: &[Target],
         kernel: (&str, u64, bool),
         run: impl FnOnce() -> bool,
     ) -> bool {
@@ -101,7 +112,7 @@ impl Injector {
         if due.is_empty() {
             return run();
         }
-        let before: Vec<Vec<u8>> = blocks.iter().map(|b| read(device, *b)).collect();
+        let before: Vec<Vec<u8>> = blocks.iter().map(|b| read(device, b.at, b.bytes)).collect();
         if !run() {
             return false;
         }
@@ -128,26 +139,27 @@ impl Injector {
     }
 }
 
-fn read(device: &dyn Backend, (at, bytes): (Addr, usize)) -> Vec<u8> {
+fn read(device: &dyn Backend, at: Addr, bytes: usize) -> Vec<u8> {
     let mut v = vec![0u8; bytes];
     device.copy_out(v.as_mut_ptr() as usize, at, bytes, None);
     v
 }
 
 /// Turns bits over that the kernel has written; false if it has written nothing there.
-fn strike(plan: &mut Planned, device: &dyn Backend, blocks: &[(Addr, usize)], before: &[Vec<u8>]) -> bool {
-    let largest = blocks.iter().map(|b| b.1).max().unwrap_or(0);
-    let chosen = |i: usize, bytes: usize| match plan.fault.block {
-        Hit::Largest => bytes == largest,
+fn strike(plan: &mut Planned, device: &dyn Backend, blocks: &[Target], before: &[Vec<u8>]) -> bool {
+    let largest = blocks.iter().map(|b| b.bytes).max().unwrap_or(0);
+    let chosen = |&i: &usize| match plan.fault.block {
+        Hit::Largest => blocks[i].bytes == largest,
         Hit::Written => true,
         Hit::Number(n) => i == n,
+        Hit::Copy => blocks[i].copy != 0,
     };
-    let candidates: Vec<usize> = (0..blocks.len()).filter(|&i| chosen(i, blocks[i].1)).collect();
+    let candidates: Vec<usize> = (0..blocks.len()).filter(chosen).collect();
     // A block at random first; the others where the kernel has not written to it.
     let first = plan.random.below(candidates.len() as u64) as usize;
     for k in 0..candidates.len() {
         let i = candidates[(first + k) % candidates.len()];
-        let mut after = read(device, blocks[i]);
+        let mut after = read(device, blocks[i].at, blocks[i].bytes);
         let n = after.len();
         // The second execution is hit elsewhere: two errors alike are none that could be found.
         let other = |o: &usize| plan.place.is_none_or(|(b, p)| b != i || o.abs_diff(p) > APART);
@@ -157,6 +169,11 @@ fn strike(plan: &mut Planned, device: &dyn Backend, blocks: &[(Addr, usize)], be
         }
         let at = changed[plan.random.below(changed.len() as u64) as usize];
         plan.place = Some((i, at));
+        let mut to = blocks[i].at;
+        if plan.fault.block == Hit::Copy {
+            to = blocks[i].copy;
+            after = read(device, to, n);
+        }
         let bit = plan.fault.bit.unwrap_or(plan.random.below(8) as u32);
         let flip = |at: usize, mask: u8| {
             if let Some(b) = after.get_mut(at) {
@@ -164,7 +181,7 @@ fn strike(plan: &mut Planned, device: &dyn Backend, blocks: &[(Addr, usize)], be
             }
         };
         plan.fault.pattern.masks(at, bit, flip);
-        return device.copy_in(blocks[i].0, after.as_ptr() as usize, n, None);
+        return device.copy_in(to, after.as_ptr() as usize, n, None);
     }
     false
 }

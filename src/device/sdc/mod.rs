@@ -7,7 +7,8 @@
 //! kernels as the time model says, when the log is full, and when the device closes. Then the results are
 //! set aside (C), B is put back, the log is run again, and the blocks are compared with C on the device,
 //! bit for bit. Equal: C is the next B. Different: the log is run again until two executions in succession
-//! agree. Addresses are the same each time, so no data structure needs to be known.
+//! agree. Signatures may stand for C (check.rs). Addresses are the same each time, so no data structure
+//! needs to be known.
 //!
 //! A kernel that need not give the same bits twice (ptx.rs) runs once, between sections, and is reported
 //! as unverified.
@@ -15,6 +16,7 @@
 //! States of a section: closed → (first kernel) open → (end) closed. Blocks whose B is not `valid` are
 //! copied when it opens.
 
+mod check;
 mod kernel;
 mod memory;
 mod section;
@@ -26,8 +28,10 @@ pub mod report;
 pub mod verdict;
 
 use super::backend::{Addr, Backend, Direction, Failed, Image, Launch, Properties, Queue};
+use super::signature::Signature;
 use super::{declared, fail};
-use crate::icv::devices::{Mode, Settings};
+use crate::acc::profile::Heard;
+use crate::icv::devices::{Keep, Mode, Settings};
 use crate::icv::silent::Fault;
 use crate::sys::lock::Locked;
 use crate::sys::time::now_ns;
@@ -56,6 +60,7 @@ impl Guarded {
         let verdicts = Verdicts::new(settings.assume.clone(), inner.properties());
         let section = Section {
             wanted: if let Mode::Lazy(n) = mode { n.max(1) } else { 1 },
+            signs: settings.keep == Keep::Signatures,
             injector: Injector::new(&faults),
             ..Default::default()
         };
@@ -117,7 +122,7 @@ impl Backend for Guarded {
             if bytes <= SMALL {
                 return self.small(s, bytes);
             }
-            let at = self.inner.alloc(bytes)?;
+            let at = self.obtain(s, bytes)?;
             self.enter(s, at, Block::new(bytes));
             Some(at)
         })
@@ -284,5 +289,14 @@ impl Backend for Guarded {
             self.end_section(s);
             self.inner.compare(pairs)
         })
+    }
+    fn sign(&self, pieces: &[(Addr, usize)]) -> Result<Vec<Signature>, Failed> {
+        self.section.with(|s| {
+            self.end_section(s);
+            self.inner.sign(pieces)
+        })
+    }
+    fn tell_tools(&self, heard: Option<&mut Heard>) {
+        self.inner.tell_tools(heard);
     }
 }

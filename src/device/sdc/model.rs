@@ -8,15 +8,25 @@ pub struct Costs {
     pub fixed: f64,
     /// Bytes a second, copied on the device.
     pub copy: f64,
-    /// Bytes a second, compared (of one of both blocks).
-    pub compare: f64,
+    /// Bytes a second, compared (of one of both blocks) or signed.
+    pub look: f64,
+    /// How often each byte of data is copied a section ...
+    pub copied: f64,
+    /// ... and looked at.
+    pub looked: f64,
 }
 
 impl Costs {
+    /// Results are set aside, the data of the beginning put back, both results compared.
+    pub const COPIES: Self = Self { fixed: 1e-4, copy: 1e9, look: 1e9, copied: 2.0, looked: 1.0 };
+    /// Both results are signed; what the kernels have changed is put back, and is the next section's
+    /// beginning in the end.
+    pub const SIGNATURES: Self = Self { looked: 2.0, ..Self::COPIES };
+
     /// Seconds of verification a section of `bytes` bytes of device data, beside running the kernels
-    /// again: results are set aside, the data of the beginning put back, both results compared.
+    /// again.
     pub fn verification(&self, bytes: f64) -> f64 {
-        self.fixed + bytes * (2.0 / self.copy + 1.0 / self.compare)
+        self.fixed + bytes * (self.copied / self.copy + self.looked / self.look)
     }
 
     /// Learns from a section: `seconds` were measured where `verification` had said something else. Half
@@ -27,7 +37,7 @@ impl Costs {
             let factor = (0.5 * (1.0 + seconds / said)).clamp(0.25, 4.0);
             self.fixed *= factor;
             self.copy /= factor;
-            self.compare /= factor;
+            self.look /= factor;
         }
     }
 }
@@ -124,7 +134,7 @@ mod tests {
 
     #[test]
     fn verification_and_its_correction() {
-        let mut c = Costs { fixed: 1e-4, copy: 1e9, compare: 2e9 };
+        let mut c = Costs { copy: 1e9, look: 2e9, ..Costs::COPIES };
         assert!((c.verification(1e9) - (1e-4 + 2.0 + 0.5)).abs() < 1e-12);
         for _ in 0..40 {
             c.correct(1e9, 1.25);

@@ -21,6 +21,10 @@ pub struct Totals {
     pub repaired: u64,
     /// Most bytes of device data in a section.
     pub bytes: u64,
+    /// Most bytes of their copies.
+    pub kept: u64,
+    /// Were results compared by signatures, in the last section?
+    pub signed: bool,
     /// First executions.
     pub run_ns: u64,
     /// Copies when sections open.
@@ -74,6 +78,8 @@ pub fn collect() -> Option<Sdc> {
         r.kernels += t.kernels;
         r.kernels_a_section = t.wanted;
         r.bytes += t.bytes;
+        r.bytes_kept += t.kept;
+        r.signatures |= t.signed;
         r.found += t.found;
         r.repaired += t.repaired;
         r.injected += injected;

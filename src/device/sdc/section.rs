@@ -1,14 +1,16 @@
 //! Sections: how they open, what they log, how they end: run again, compared, repaired.
 
-use super::super::backend::{Addr, Failed};
+use super::super::backend::Addr;
 use super::super::fail;
+use super::super::signature::PIECE;
 use super::Guarded;
-use super::inject::Injector;
+use super::check::Place;
+use super::inject::{Injector, Target};
 use super::kernel::{Kernel, Step};
 use super::memory::Block;
 use super::model::{self, Costs};
 use super::report::Totals;
-use crate::icv::devices::Mode;
+use crate::icv::devices::{Keep, Mode};
 use crate::icv::globals;
 use crate::say;
 use crate::sys::time::now_ns;
@@ -23,6 +25,9 @@ pub(super) struct Section {
     pub(super) open: bool,
     /// Ends where the program says only, and where it must.
     pub(super) by_hand: bool,
+    /// Results are compared by signatures; once it is decided.
+    pub(super) signs: bool,
+    pub(super) decided: bool,
     /// Another library can write to the device's memory, behind our back: nothing can be verified.
     pub(super) handed: bool,
     pub(super) log: Vec<Step>,
@@ -51,11 +56,10 @@ impl Section {
 
 impl Guarded {
     /// What verification costs on this device, measured once with two sizes.
-    pub(super) fn measure(&self) -> Costs {
+    pub(super) fn measure(&self, signs: bool) -> Costs {
         const LARGE: usize = 8 << 20;
-        let (Some(a), Some(b)) = (self.inner.alloc(LARGE), self.inner.alloc(LARGE)) else {
-            return Costs { fixed: 1e-4, copy: 1e9, compare: 1e9 };
-        };
+        let kind = if signs { Costs::SIGNATURES } else { Costs::COPIES };
+        let (Some(a), Some(b)) = (self.inner.alloc(LARGE), self.inner.alloc(LARGE)) else { return kind };
         self.copies(&[(a, b, LARGE)]);
         let best = |f: &dyn Fn()| {
             let time = |_| {
@@ -65,35 +69,55 @@ impl Guarded {
             };
             (0..3).map(time).fold(f64::MAX, f64::min).max(1e-7)
         };
-        let compare = |n: usize| {
-            let _ = self.inner.compare(&[(a, b, n)]);
+        let look = |n: usize| {
+            if signs {
+                let piece = |at| (at, PIECE.min(a + n - at));
+                let _ = self.inner.sign(&(a..a + n).step_by(PIECE).map(piece).collect::<Vec<_>>());
+            } else {
+                let _ = self.inner.compare(&[(a, b, n)]);
+            }
         };
         let small = best(&|| {
             self.copies(&[(a, b, 4096), (b, a, 4096)]);
-            compare(4096);
+            look(4096);
         });
         let copy = LARGE as f64 / best(&|| self.copies(&[(a, b, LARGE)]));
-        let compare = LARGE as f64 / best(&|| compare(LARGE));
+        let look = LARGE as f64 / best(&|| look(LARGE));
         self.inner.free(a);
         self.inner.free(b);
-        Costs { fixed: small, copy, compare }
+        Costs { fixed: small, copy, look, ..kind }
     }
 
     pub(super) fn open_section(&self, s: &mut Section) {
-        s.costs.get_or_insert_with(|| self.measure());
+        let signs = s.signs;
+        if !s.decided {
+            s.decided = true;
+            s.signs |= self.settings.keep == Keep::Auto && self.inner.signs();
+        }
+        while let Some(b) = s.blocks.values_mut().find_map(|b| (!self.provide(b, s.signs)).then_some(b.bytes))
+        {
+            self.is_short(s, b);
+        }
+        if s.costs.is_none() || s.signs != signs {
+            s.costs = Some(self.measure(s.signs));
+        }
         let start = now_ns();
         let mut pairs = Vec::new();
         for (&at, b) in &mut s.blocks {
-            self.provide(b);
             if !b.valid {
                 pairs.push((b.before, at, b.used()));
-            } else {
-                pairs.extend(b.changed.iter().map(|&(from, n)| (b.before + from, at + from, n)));
+                b.renewed(0, b.used());
+            }
+            for (from, n) in core::mem::take(&mut b.changed) {
+                pairs.push((b.before + from, at + from, n));
+                b.renewed(from, n);
             }
             b.valid = true;
-            b.changed.clear();
         }
         self.copies(&pairs);
+        if s.signs {
+            self.sign_copies(s);
+        }
         let now = now_ns();
         s.totals.copy_ns += now - start;
         (s.open, s.began_ns, s.run_ns) = (true, now, 0);
@@ -116,27 +140,19 @@ impl Guarded {
 
     pub(super) fn verify(&self, s: &mut Section) {
         let begin = now_ns();
-        let pairs = |s: &Section, f: &dyn Fn(Addr, &Block) -> (Addr, Addr)| -> Vec<(Addr, Addr, usize)> {
-            s.blocks
-                .iter()
-                .map(|(&at, b)| (f(at, b), b.used()))
-                .map(|((to, from), n)| (to, from, n))
-                .collect()
-        };
-        let keep = pairs(s, &|at, b| (b.aside, at));
-        let back = pairs(s, &|at, b| (at, b.before));
-        let bytes: usize = keep.iter().map(|p| p.2).sum();
-        self.copies(&keep);
+        let bytes: usize = s.blocks.values().map(Block::used).sum();
+        let kept: usize = s.blocks.values().map(Block::kept).sum();
+        let mut results = self.set_aside(s);
         let (mut again_ns, mut found, mut place) = (0, 0u64, None);
         let mut checks_ns = now_ns() - begin;
         let mut agreed = false;
         for _ in 1..TRIES {
             let t0 = now_ns();
-            self.copies(&back);
+            self.put_back(&results);
             let t1 = now_ns();
             self.replay(s);
             let t2 = now_ns();
-            let differs = self.inner.compare(&keep).unwrap_or_else(|Failed| self.failed());
+            let differs = self.agrees(&mut results).err();
             again_ns += t2 - t1;
             checks_ns += (t1 - t0) + (now_ns() - t2);
             match differs {
@@ -144,10 +160,9 @@ impl Guarded {
                     agreed = true;
                     break;
                 }
-                Some((pair, offset)) => {
+                Some(p) => {
                     found += 1;
-                    place.get_or_insert((keep[pair].1, offset));
-                    self.copies(&keep);
+                    place.get_or_insert(p);
                 }
             }
         }
@@ -160,19 +175,23 @@ impl Guarded {
                 self.number, s.kernels
             ));
         }
-        let costs = s.costs.get_or_insert(Costs { fixed: 1e-4, copy: 1e9, compare: 1e9 });
+        let adopting = now_ns();
+        let changed = self.adopt(s, results);
+        checks_ns += now_ns() - adopting;
+        let costs = s.costs.get_or_insert(if s.signs { Costs::SIGNATURES } else { Costs::COPIES });
         s.totals.predicted_s += 2.0 * seconds(s.run_ns) + costs.verification(bytes as f64);
+        costs.copied = 2.0 * changed as f64 / bytes.max(1) as f64;
         if found == 0 {
             costs.correct(bytes as f64, seconds(checks_ns));
         } else {
             s.totals.found += 1;
             s.totals.repaired += 1;
             if globals().promp.verbose >= 1 {
-                let (at, offset) = place.unwrap_or_default();
+                let Place { block, from, bytes } = place.unwrap_or_default();
+                let to = if bytes > 1 { format!(" to {}", from + bytes - 1) } else { String::new() };
                 say!(
-                    "silent error on device {}: {} kernels ({names}) gave two results (block {at:#x}, byte \
-                     {offset}); \
-                     repaired by running them {} times",
+                    "silent error on device {}: {} kernels ({names}) gave two results (block {block:#x}, \
+                     byte {from}{to}); repaired by running them {} times",
                     self.number,
                     s.kernels,
                     found + 2
@@ -183,16 +202,13 @@ impl Guarded {
         s.totals.sections += 1;
         s.totals.kernels += s.kernels;
         s.totals.bytes = s.totals.bytes.max(bytes as u64);
+        s.totals.kept = s.totals.kept.max(kept as u64);
+        s.totals.signed = s.signs;
         s.totals.run_ns += s.run_ns;
         s.totals.again_ns += again_ns;
         s.totals.check_ns += checks_ns;
         let per_kernel = seconds(s.run_ns) / s.kernels as f64;
         self.adapt(s, per_kernel, bytes as f64);
-        // The results are in the blocks and in C alike: C is the next B.
-        for b in s.blocks.values_mut() {
-            core::mem::swap(&mut b.before, &mut b.aside);
-            (b.valid, b.changed) = (true, Vec::new());
-        }
     }
 
     /// How many kernels the next section shall have.
@@ -242,7 +258,8 @@ impl Guarded {
             return self.inner.launch(&launch, None) && self.inner.wait(None);
         }
         let name = self.verdicts.name(launch.func);
-        let blocks: Vec<(Addr, usize)> = s.blocks.iter().map(|(&at, b)| (at, b.used())).collect();
+        let target = |(&at, b): (&Addr, &Block)| Target { at, bytes: b.used(), copy: b.before };
+        let blocks: Vec<Target> = s.blocks.iter().map(target).collect();
         let run = || self.inner.launch(&launch, None) && self.inner.wait(None);
         s.injector.around(self.inner.as_ref(), &blocks, (&name, ordinal, first), run)
     }

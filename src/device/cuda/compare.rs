@@ -1,72 +1,12 @@
-//! Comparison of blocks on an NVIDIA device: a small kernel of our own, in PTX, that the driver compiles.
-//! One launch looks at a whole table of pairs. No CUDA toolkit is needed: the driver's library is the one
-//! that the plugin has loaded.
+//! Comparison of blocks: one launch looks at a whole table of pairs. Each thread compares 16 bytes at a
+//! time; who finds a difference writes pair and offset, any of several will do.
 
-use super::backend::{Addr, Backend, Failed, compare_on_host};
+use super::super::backend::{Addr, Backend, Failed, compare_on_host};
+use super::{Kernel, is_there};
 use crate::sys::own::Own;
-use core::ffi::{c_char, c_void};
-use core::ptr::null_mut;
+use core::ffi::c_void;
 
-/// Each thread compares 16 bytes at a time; who finds a difference writes pair and offset. Any of several
-/// will do.
-const PTX: &str = "
-.version 6.0
-.target sm_30
-.address_size 64
-.visible .entry promp_compare(.param .u64 table, .param .u32 count, .param .u64 out)
-{
- .reg .pred %p<4>;
- .reg .u32 %r<8>;
- .reg .u64 %d<20>;
- ld.param.u64 %d1,[table];
- ld.param.u32 %r1,[count];
- ld.param.u64 %d2,[out];
- mov.u32 %r2,%ctaid.x;
- mov.u32 %r3,%ntid.x;
- mov.u32 %r4,%tid.x;
- mov.u32 %r5,%nctaid.x;
- mul.wide.u32 %d3,%r2,%r3;
- cvt.u64.u32 %d4,%r4;
- add.u64 %d3,%d3,%d4;
- shl.b64 %d3,%d3,4;
- mul.wide.u32 %d5,%r3,%r5;
- shl.b64 %d5,%d5,4;
- mov.u32 %r6,0;
-PAIR:
- setp.ge.u32 %p1,%r6,%r1;
- @%p1 bra END;
- mul.wide.u32 %d6,%r6,24;
- add.u64 %d6,%d1,%d6;
- ld.global.u64 %d7,[%d6];
- ld.global.u64 %d8,[%d6+8];
- ld.global.u64 %d9,[%d6+16];
- mov.u64 %d10,%d3;
-LOOP:
- setp.ge.u64 %p2,%d10,%d9;
- @%p2 bra NEXT;
- add.u64 %d11,%d7,%d10;
- add.u64 %d12,%d8,%d10;
- ld.global.v2.u64 {%d13,%d14},[%d11];
- ld.global.v2.u64 {%d15,%d16},[%d12];
- xor.b64 %d13,%d13,%d15;
- xor.b64 %d14,%d14,%d16;
- or.b64 %d13,%d13,%d14;
- setp.eq.u64 %p3,%d13,0;
- @%p3 bra SAME;
- cvt.u64.u32 %d17,%r6;
- shl.b64 %d17,%d17,40;
- or.b64 %d17,%d17,%d10;
- st.global.u64 [%d2],%d17;
-SAME:
- add.u64 %d10,%d10,%d5;
- bra LOOP;
-NEXT:
- add.u32 %r6,%r6,1;
- bra PAIR;
-END:
- ret;
-}
-\0";
+const PTX: &str = concat!(include_str!("compare.ptx"), "\0");
 
 const BLOCKS: u32 = 1056;
 const THREADS: u32 = 256;
@@ -74,25 +14,9 @@ const THREADS: u32 = 256;
 const MOST: usize = 4096;
 const SAME: u64 = u64::MAX;
 
-type LaunchKernel = unsafe extern "C" fn(
-    usize,
-    u32,
-    u32,
-    u32,
-    u32,
-    u32,
-    u32,
-    u32,
-    usize,
-    *const *const c_void,
-    *const c_void,
-) -> i32;
-
 #[derive(Clone, Copy)]
 struct Loaded {
-    launch: LaunchKernel,
-    synchronize: unsafe extern "C" fn() -> i32,
-    function: usize,
+    kernel: Kernel,
     table: Addr,
     out: Addr,
 }
@@ -101,16 +25,6 @@ struct Loaded {
 #[derive(Default)]
 pub struct Compare(Own<Option<Loaded>>);
 
-/// A function of the driver's library.
-fn driver(name: &core::ffi::CStr) -> Result<*mut c_void, Failed> {
-    // SAFETY: the library is loaded; RTLD_NOLOAD gives its handle.
-    unsafe {
-        let handle = libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
-        let p = if handle.is_null() { null_mut() } else { libc::dlsym(handle, name.as_ptr()) };
-        if p.is_null() { Err(Failed) } else { Ok(p) }
-    }
-}
-
 impl Compare {
     fn load(&self, device: &dyn Backend) -> Result<Loaded, Failed> {
         if let Some(l) = self.0.get() {
@@ -118,30 +32,9 @@ impl Compare {
         }
         // The plugin makes its context the calling thread's with this.
         let (Some(table), Some(out)) = (device.alloc(24 * MOST), device.alloc(8)) else { return Err(Failed) };
-        type Load = unsafe extern "C" fn(*mut usize, *const c_char) -> i32;
-        type Get = unsafe extern "C" fn(*mut usize, usize, *const c_char) -> i32;
-        // SAFETY: functions of the driver's interface, by their documented types.
-        let loaded = unsafe {
-            let load = core::mem::transmute::<*mut c_void, Load>(driver(c"cuModuleLoadData")?);
-            let get = core::mem::transmute::<*mut c_void, Get>(driver(c"cuModuleGetFunction")?);
-            let (mut module, mut function) = (0, 0);
-            if load(&mut module, PTX.as_ptr().cast()) != 0
-                || get(&mut function, module, c"promp_compare".as_ptr()) != 0
-            {
-                return Err(Failed);
-            }
-            Loaded {
-                launch: core::mem::transmute::<*mut c_void, LaunchKernel>(driver(c"cuLaunchKernel")?),
-                synchronize: core::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> i32>(driver(
-                    c"cuCtxSynchronize",
-                )?),
-                function,
-                table,
-                out,
-            }
-        };
-        self.0.set(Some(loaded));
+        let loaded = Loaded { kernel: Kernel::load(PTX, c"promp_compare")?, table, out };
         self.test(device, loaded)?;
+        self.0.set(Some(loaded));
         Ok(loaded)
     }
 
@@ -188,11 +81,8 @@ impl Compare {
             [(&raw const l.table).cast(), (&raw const count).cast(), (&raw const l.out).cast::<c_void>()];
         // SAFETY: the kernel takes these three arguments; the copies above have made the plugin's context
         // current.
-        let done = unsafe {
-            (l.launch)(l.function, BLOCKS, 1, 1, THREADS, 1, 1, 0, 0, args.as_ptr(), core::ptr::null()) == 0
-                && (l.synchronize)() == 0
-        };
-        if !done || !device.copy_out((&raw mut found) as usize, l.out, 8, None) {
+        unsafe { l.kernel.run(BLOCKS, THREADS, &args)? };
+        if !device.copy_out((&raw mut found) as usize, l.out, 8, None) {
             return Err(Failed);
         }
         Ok((found != SAME).then_some(((found >> 40) as usize, (found & ((1 << 40) - 1)) as usize)))
@@ -200,7 +90,7 @@ impl Compare {
 
     /// Is the driver's library there?
     pub fn is_usable(&self) -> bool {
-        self.0.get().is_some() || driver(c"cuModuleLoadData").is_ok()
+        self.0.get().is_some() || is_there()
     }
 
     /// Compares pairs of blocks; those that do not fit 16 bytes are compared by the host.
