@@ -4,6 +4,10 @@
 //! beginning to the first one, from each to the next, and from the last one to the end no more than the
 //! interval goes by. That is a shortest path from visit to visit. Where no visit is near enough the next
 //! one is taken, however late.
+//!
+//! The next run is not the same to the millisecond. So a visit counts as near enough if it was so wherever
+//! as many visits were counted from the same place, within a few intervals, and what a checkpoint takes is
+//! added ([`near`]).
 
 use crate::report::places::{Places, base};
 use crate::{Failure, Outcome, args};
@@ -18,12 +22,49 @@ struct Choice {
     bytes: u64,
 }
 
-/// The visits that may follow `from` (`None`: the beginning): those not later than `every` behind it, or else
-/// the next one. Empty: the end may follow, and nothing else has to.
-fn followers(visits: &[Visit], from: Option<usize>, every: f64) -> std::ops::Range<usize> {
-    let (first, at) = from.map_or((0, 0.0), |i| (i + 1, visits[i].at_s));
-    let n = visits[first..].partition_point(|v| v.at_s <= at + every);
-    first..(first + n.max(1)).min(visits.len())
+/// Other times are looked for so many intervals before and behind a visit, at so many visits at most.
+const AROUND: f64 = 4.0;
+const SAMPLES: usize = 32;
+
+/// When visit `number` was, by those noted before and behind it; `None`: the run was over.
+fn time_of(visits: &[Visit], number: u64) -> Option<f64> {
+    let i = visits.partition_point(|v| v.number < number);
+    let behind = visits.get(i)?;
+    let before = visits[..i].last().filter(|_| behind.number > number);
+    Some(before.map_or(behind.at_s, |b| {
+        let part = (number - b.number) as f64 / (behind.number - b.number) as f64;
+        b.at_s + part * (behind.at_s - b.at_s)
+    }))
+}
+
+/// How many visits are near enough to follow the beginning and then each visit, counted from the first of
+/// all: with `cost` seconds for a checkpoint not later than `every` behind it, in this run, and in each part
+/// of it near by that is like it.
+fn near(visits: &[Visit], every: f64, cost: f64) -> Vec<usize> {
+    let to = |at: f64| visits.partition_point(|v| v.at_s + cost <= at + every);
+    let mut all = vec![to(0.0)];
+    for (i, v) in visits.iter().enumerate() {
+        let around = visits.partition_point(|o| o.at_s < v.at_s - AROUND * every)
+            ..visits.partition_point(|o| o.at_s <= v.at_s + AROUND * every);
+        let like: Vec<&Visit> = visits[around].iter().filter(|o| o.place == v.place).collect();
+        let step = like.len().div_ceil(SAMPLES).max(1);
+        let is_near = |f: &Visit| {
+            let visits_later = f.number - v.number;
+            like.iter()
+                .step_by(step)
+                .all(|o| time_of(visits, o.number + visits_later).is_none_or(|t| t + cost <= o.at_s + every))
+        };
+        let most = to(v.at_s).max(i + 1);
+        all.push(i + 1 + visits[i + 1..most].partition_point(is_near));
+    }
+    all
+}
+
+/// The visits that may follow `from` (`None`: the beginning): those that are near enough, or else the next
+/// one. Empty: the end may follow, and nothing else has to.
+fn followers(visits: &[Visit], from: Option<usize>, near: &[usize]) -> std::ops::Range<usize> {
+    let first = from.map_or(0, |i| i + 1);
+    first..near[first].max(first + 1).min(visits.len())
 }
 
 /// May the end, at `end`, follow?
@@ -33,7 +74,7 @@ fn ends(visits: &[Visit], from: Option<usize>, every: f64, end: f64) -> bool {
 }
 
 /// The cheapest selection.
-fn choose(visits: &[Visit], every: f64, end: f64) -> Choice {
+fn choose(visits: &[Visit], (every, near): (f64, &[usize]), end: f64) -> Choice {
     // From the last one backwards: the least that is to be paid from there on, and what follows.
     let mut rest: Vec<(u64, Option<usize>)> = vec![(0, None); visits.len() + 1];
     let best = |rest: &[(u64, Option<usize>)], from: Option<usize>| {
@@ -42,7 +83,7 @@ fn choose(visits: &[Visit], every: f64, end: f64) -> Choice {
         }
         let cost = |j: usize| (visits[j].bytes.saturating_add(rest[j].0), j);
         // Of equal ones the last, so that there are few.
-        let least = followers(visits, from, every).map(cost).min_by_key(|(c, j)| (*c, usize::MAX - j));
+        let least = followers(visits, from, near).map(cost).min_by_key(|(c, j)| (*c, usize::MAX - j));
         least.map_or((0, None), |(c, j)| (c, Some(j)))
     };
     for i in (0..visits.len()).rev() {
@@ -58,13 +99,13 @@ fn choose(visits: &[Visit], every: f64, end: f64) -> Choice {
 }
 
 /// What a choice by chance costs on average: each time any of the visits in the second half of the interval.
-fn by_chance(visits: &[Visit], every: f64, end: f64) -> f64 {
+fn by_chance(visits: &[Visit], (every, near): (f64, &[usize]), end: f64) -> f64 {
     let mut rest = vec![0.0; visits.len() + 1];
     let mean = |rest: &[f64], from: Option<usize>| {
         if ends(visits, from, every, end) {
             return 0.0;
         }
-        let all = followers(visits, from, every);
+        let all = followers(visits, from, near);
         let at = from.map_or(0.0, |i| visits[i].at_s);
         let late = all.start + visits[all.clone()].partition_point(|v| v.at_s < at + every / 2.0);
         let some = if late < all.end { late..all.end } else { all };
@@ -102,8 +143,11 @@ pub fn plan(p: &args::Plan) -> Outcome {
     };
     let program = promp_image::recognise(&report.program)
         .ok_or_else(|| bad(&format!("its program, {}, cannot be read", report.program)))?;
-    let choice = choose(&report.visits, every, report.wall_s);
-    let chance = by_chance(&report.visits, every, report.wall_s);
+    // The first one copies what no later one does. Before the threads stand still memory is looked through.
+    let stop = report.checkpoints.iter().skip(1).map(|c| c.stop_s).fold(0.0, f64::max);
+    let near = near(&report.visits, every, 2.0 * stop);
+    let choice = choose(&report.visits, (every, &near), report.wall_s);
+    let chance = by_chance(&report.visits, (every, &near), report.wall_s);
     let at = |s: &promp_report::Site| At { module: s.module.clone(), offset: s.offset };
     let take = choice.visits.iter().map(|&i| (report.visits[i].number, report.visits[i].place)).collect();
     let places = report.places.iter().map(at).collect();
@@ -159,6 +203,12 @@ mod tests {
             .collect()
     }
 
+    /// Without a margin.
+    fn exactly(v: &[Visit], every: f64) -> Vec<usize> {
+        let to = |at: f64| v.partition_point(|f| f.at_s <= at + every);
+        std::iter::once(0.0).chain(v.iter().map(|v| v.at_s)).map(to).collect()
+    }
+
     /// The least of all selections that keep to the interval, by trying them all; none keeps to it: `None`.
     fn exhaustive(v: &[Visit], every: f64, end: f64) -> Option<u64> {
         let fits = |set: u32| {
@@ -181,11 +231,12 @@ mod tests {
             let v = visits(seed, 3 + seed % 12);
             let end = v.last().unwrap().at_s + 1.0;
             for every in [2.0, 4.0, 7.5, 100.0] {
-                let found = choose(&v, every, end);
+                let near = exactly(&v, every);
+                let found = choose(&v, (every, &near), end);
                 assert_eq!(found.bytes, found.visits.iter().map(|&i| v[i].bytes).sum::<u64>());
                 if let Some(least) = exhaustive(&v, every, end) {
                     assert_eq!(found.bytes, least, "{seed} {every}");
-                    assert!(by_chance(&v, every, end) >= found.bytes as f64);
+                    assert!(by_chance(&v, (every, &near), end) >= found.bytes as f64);
                     compared += 1;
                 }
             }
@@ -200,8 +251,43 @@ mod tests {
             .enumerate()
             .map(|(i, &at_s)| Visit { number: i as u64 + 1, place: 0, at_s, bytes: 5 })
             .collect();
-        assert_eq!(choose(&v, 2.0, 11.0).visits, [0, 1]);
-        assert_eq!(choose(&v, 2.0, 99.0).visits, [0, 1, 2]);
-        assert!(choose(&[], 2.0, 99.0).visits.is_empty());
+        let chosen = |v: &[Visit], end| choose(v, (2.0, &near(v, 2.0, 0.0)), end).visits;
+        assert_eq!(chosen(&v, 11.0), [0, 1]);
+        assert_eq!(chosen(&v, 99.0), [0, 1, 2]);
+        assert!(chosen(&[], 99.0).is_empty());
+    }
+
+    /// Two runs of a loop whose iterations take `jitter` more or less by chance: how many gaps of the plan of
+    /// the first one are longer than the interval in the second one, of how many.
+    fn second_run(seed: u64, every: f64, jitter: f64, margin: bool) -> (usize, usize) {
+        let run = |seed: u64| {
+            let mut all = visits(seed, 3000);
+            let by_chance: Vec<f64> = all.iter().map(|v| v.bytes as f64 / 1000.0).collect();
+            let mut at = 0.0;
+            for (i, v) in all.iter_mut().enumerate() {
+                // Two places by turns, of which the first one has less to be saved.
+                at += [0.03, 0.07][i % 2] * (1.0 + jitter * (by_chance[i] - 0.5));
+                (v.at_s, v.place, v.bytes) = (at, i % 2, [5, 9][i % 2]);
+            }
+            all
+        };
+        let (first, second) = (run(seed), run(seed + 1000));
+        let near = if margin { near(&first, every, 0.0) } else { exactly(&first, every) };
+        let chosen = choose(&first, (every, &near), first.last().unwrap().at_s).visits;
+        let late = chosen.windows(2).filter(|w| second[w[1]].at_s - second[w[0]].at_s > every).count();
+        (late, chosen.len() - 1)
+    }
+
+    #[test]
+    fn a_second_run_keeps_to_the_interval() {
+        for jitter in [0.02, 0.1, 0.5] {
+            let sum = |margin: bool| {
+                let each = (0..20).map(|seed| second_run(seed, 2.0 + seed as f64 / 30.0, jitter, margin));
+                each.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
+            };
+            let ((late, all), (without, _)) = (sum(true), sum(false));
+            assert!(all > 1000 && 100 * late <= all, "{jitter}: {late} of {all}");
+            assert!(20 * without > all, "{jitter}: {without} of {all} without a margin");
+        }
     }
 }

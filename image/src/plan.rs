@@ -63,6 +63,11 @@ impl Plan {
         let i = self.take.binary_search_by_key(&number, |t| t.0).ok()?;
         self.places.get(self.take[i].1)
     }
+
+    /// The next visit behind `number` at which one is to be taken.
+    pub fn after(&self, number: u64) -> Option<u64> {
+        self.take.get(self.take.partition_point(|t| t.0 <= number)).map(|t| t.0)
+    }
 }
 
 #[cfg(test)]
@@ -81,6 +86,7 @@ mod tests {
         write(&serde_json::to_string(&plan).unwrap());
         let read = Plan::read(&path, &exe).unwrap();
         assert_eq!((read.at(3), read.at(4)), (Some(&at), None));
+        assert_eq!([0, 3, 8, 9].map(|n| read.after(n)), [Some(3), Some(9), Some(9), None]);
         let says = |exe: &Path| Plan::read(&path, exe).unwrap_err();
         assert!(says(Path::new("/bin/true")).contains("of another program"));
         for (take, word) in [(vec![(3, 1)], "out of order"), (vec![(3, 0), (3, 0)], "out of order")] {

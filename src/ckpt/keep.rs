@@ -1,5 +1,6 @@
 //! What is kept through a rollback, beside the keeper's own data: seats, counters, records.
 
+use super::asking::Asking;
 use super::crew;
 use super::ends::Ready;
 use super::journal::Journal;
@@ -39,12 +40,10 @@ pub struct Keep {
     pub ready: AtomicU32,
     /// Failures that ask for a rollback.
     pub failed: AtomicU32,
-    /// Somebody asks for a checkpoint; attempts made since the start.
-    pub wanted: AtomicU32,
+    /// Who asks for a checkpoint, and what has come of it.
+    pub asking: Asking,
     /// A checkpoint is in memory, not yet whole on disk.
     pub in_memory: AtomicU32,
-    /// See `wanted`.
-    pub attempts: AtomicU32,
     /// The time between two checkpoints.
     pub interval_ns: AtomicU64,
     /// Where memory is dead.

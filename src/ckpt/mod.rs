@@ -8,6 +8,7 @@
 pub mod again;
 pub mod anonymous;
 pub mod apart;
+pub mod asking;
 pub mod attributes;
 pub mod busy;
 pub mod contents;
@@ -365,35 +366,28 @@ fn say_of_family(dir: &Path, pid: u32) {
 /// The first checkpoint: as soon as the program's thread has its seat.
 pub fn first() {
     if let Some(k) = keep::if_on()
-        && k.attempts.load(Relaxed) == 0
+        && k.asking.is_new()
     {
         ask_and_wait(k);
     }
 }
 
 fn ask_and_wait(k: &keep::Keep) {
-    let before = k.attempts.load(Acquire);
     // After a rollback or a restart the thread's seat may be another one.
     let says = |what| {
         if let Some(s) = sys::tls::get().and_then(keep::seat_of) {
             s.standing.store(what, Release);
         }
     };
-    says(place::ASKS);
-    k.wanted.store(1, Release);
-    ring(k);
-    // `wanted` too: in a process that goes on from the checkpoint that is asked for here, nobody has asked.
-    while k.wanted.load(Acquire) != 0 && k.attempts.load(Acquire) == before {
-        futex::wait(&k.attempts, before);
-    }
-    says(place::AWAY);
+    says(asking::ASKS);
+    k.asking.ask_and_wait(|| ring(k));
+    says(asking::AWAY);
 }
 
 /// Asks for a checkpoint, and does not wait for it.
 pub fn ask() {
     if let Some(k) = keep::if_on() {
-        k.wanted.store(1, Release);
-        ring(k);
+        k.asking.ask(|| ring(k));
     }
 }
 

@@ -14,34 +14,12 @@
 //! they do not after all (no barrier, the loop has ended) whoever stands goes on after a while, and the
 //! keeper takes a whole checkpoint.
 //!
-//! ```text
-//! Seat::standing   AWAY --thread--> STANDS --keeper--> CLAIMED --keeper, attempt over--> AWAY
-//!                           |                              +--keeper, puts it off--> STANDS
-//!                           +--thread gives up (compare-and-swap)--> AWAY
-//! ```
-//!
-//! STANDS is the edge for what the thread has said ([`Said`]): its store (SeqCst) comes behind the words,
-//! the keeper's compare-and-swap in front of reading them; CLAIMED, the thread changes nothing until the
-//! attempt is over. Two threads that come at the same time see each other (SeqCst): one of them finds that
-//! everybody stands, and asks. A rollback sets all seats to AWAY: the threads go on from where they stood,
-//! and leave the place.
+//! How they stand, ask and are let go: asking.rs.
 
+use super::asking::STANDS;
 use super::keep::Keep;
 use super::ring;
-use crate::sys::{futex, time};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
-
-/// [`Seat::standing`]: somewhere else.
-pub const AWAY: u32 = 0;
-/// At a place; may go on.
-pub const STANDS: u32 = 1;
-/// At a place, until the attempt is over.
-pub const CLAIMED: u32 = 2;
-/// Not at a place, but waits for a checkpoint that it has asked for.
-pub const ASKS: u32 = 3;
-
-/// Who waits looks so often whether it is still wanted.
-const LOOK_NS: u64 = 10_000_000;
 
 /// In the kept region. Zeroed memory is its initial state.
 pub struct Place {
@@ -72,31 +50,13 @@ impl Place {
     }
 }
 
-/// Stands until an attempt is over, or until `until` if fewer than `team` threads have come, or it is not
-/// `wanted` any more.
-/// `seat` is where the thread's seat says so: after a rollback it may be another one.
+/// Stands ([`super::asking::Asking::stand`]), and asks for a checkpoint when everybody does.
 pub fn stand(
     k: &'static Keep,
     seat: impl Fn() -> &'static AtomicU32,
-    (team, until): (u32, u64),
+    patience: (u32, u64),
     wanted: impl Fn() -> bool,
 ) {
-    let before = k.attempts.load(Acquire);
-    seat().store(STANDS, SeqCst);
-    let here = k.seats.iter().filter(|s| s.standing.load(SeqCst) != AWAY).count();
-    if here >= team as usize {
-        k.wanted.store(1, Release);
-        ring(k);
-    }
-    loop {
-        let attempts = k.attempts.load(Acquire);
-        let leaves = attempts != before || !wanted() || time::now_ns() > until;
-        // Claimed, it is the keeper who lets it go. In memory that was put back nobody stands.
-        if seat().load(SeqCst) == AWAY
-            || leaves && seat().compare_exchange(STANDS, AWAY, SeqCst, SeqCst).is_ok()
-        {
-            return;
-        }
-        futex::wait_until(&k.attempts, attempts, time::now_ns() + LOOK_NS);
-    }
+    let here = || k.seats.iter().filter(|s| s.standing.load(SeqCst) == STANDS).count();
+    k.asking.stand(seat, here, patience, wanted, || ring(k));
 }

@@ -193,8 +193,7 @@ pub fn work(settings: &Settings, first: &'static Seat, libraries: &[Object]) -> 
         files::behind(g.about.files.iter().filter(|f| f.inherited).map(|f| f.duplicate_of.unwrap_or(f.fd)));
     let settings = Settings { threads: g.about.threads, inherited, ..settings.clone() };
     let verbose = settings.verbose;
-    // A thread may have been saved while it slept until this changes.
-    keep::get().attempts.store(crate::sys::time::now_ns() as u32 | 1, Release);
+    keep::get().asking.begin_anew();
     requests::follow(&settings.on_signal);
     let mut k = Keeper::new(settings.clone(), store, super::list());
     said.extend(keep::get().sent.begin(&settings.dir, &settings.inherited, Some(&g.about), settings.verbose));

@@ -127,7 +127,7 @@ impl Seat {
         let of_the_pool = thr.is_some_and(|t| t.worker.get());
         self.initial.store(u32::from(!of_the_pool && tid == syscall::getpid()), Relaxed);
         self.state.store(RUNNING, Relaxed);
-        self.standing.store(super::place::AWAY, Relaxed);
+        self.standing.store(super::asking::AWAY, Relaxed);
         self.order.store(NONE, Relaxed);
         self.host.store(tid, Release);
         true
@@ -135,7 +135,7 @@ impl Seat {
 
     /// The seat is free again.
     pub fn leave(&self) {
-        self.standing.store(super::place::AWAY, Relaxed);
+        self.standing.store(super::asking::AWAY, Relaxed);
         self.host.store(0, Relaxed);
         self.thread.store(core::ptr::null_mut(), Release);
     }

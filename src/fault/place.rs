@@ -1,8 +1,9 @@
 //! What a thread does on its way to a place where memory is dead, and there: ckpt/place.rs has the protocol.
 
-use super::visits;
+use super::visits::{self, When};
+use crate::ckpt::asking::AWAY;
 use crate::ckpt::keep;
-use crate::ckpt::place::{self, AWAY};
+use crate::ckpt::place;
 use crate::icv::Globals;
 use crate::observe::event::Row;
 use crate::observe::{self, Listener, Set, Told};
@@ -95,7 +96,7 @@ pub fn visit(thr: &'static Thread, at: usize) -> bool {
         if !is_first || in_team {
             return false;
         }
-        let number = visits::note(at, 0, time::now_ns(), k.interval_ns.load(Relaxed), true);
+        let number = visits::note(at, 0, (time::now_ns(), k.last_ns()), k.interval_ns.load(Relaxed), true);
         return visits::is_planned() && !visits::is_due(number, Some(at));
     };
     if interval_ns == 0 || keep::seat_of(thr).is_none() || team.level.get() > 1 || thr.in_explicit_task() {
@@ -104,49 +105,60 @@ pub fn visit(thr: &'static Thread, at: usize) -> bool {
     }
     let (now, dead) = (time::now_ns(), said.dead_bytes());
     let visit = if in_team { said.count(team.primary.region.get()) & ((1 << VISIT_BITS) - 1) } else { 0 };
-    let due = k.last_ns().saturating_add(interval_ns);
-    let mut advice = said.places.visit(at, dead, now, due, interval_ns);
-    if is_first {
+    said.places.visit(at, dead, now, interval_ns);
+    let number = is_first.then(|| {
         k.place.visited_ns.store(now, Relaxed);
         // In a region a visit is named one ahead.
-        let number = visits::note(at, dead, now, interval_ns, !in_team || visit > 1);
-        if visits::is_planned() {
-            advice = Advice {
-                here: visits::is_due(number, (!in_team).then_some(at)),
-                next: visits::is_due(number + 1, None),
-            };
+        visits::note(at, dead, (now, k.last_ns()), interval_ns, !in_team || visit > 1)
+    });
+    let advise = |now_ns: u64| {
+        let last_ns = k.last_ns();
+        let own = said.places.advise(now_ns, last_ns.saturating_add(interval_ns), interval_ns);
+        let lead_ns = said.places.lead_ns(interval_ns);
+        match number {
+            _ if !visits::is_planned() => own,
+            Some(n) => {
+                let when = When { now_ns, last_ns, interval_ns, lead_ns };
+                visits::advise(n, (!in_team).then_some(at), own, when)
+            }
+            // The first thread names it.
+            None => Advice { next: false, ..own },
         }
-    } else if visits::is_planned() {
-        // The first thread names it.
-        advice.next = false;
-    }
+    };
+    let mut advice = advise(now);
     if k.place.in_serial.load(Relaxed) != 0 && thr.is_in_region() {
         said.forget();
         return true;
     }
     let is_stopped = || thr.pending.load(Relaxed) != 0;
-    let (mut stood, seat) = (false, || keep::seat_of(thr).map_or(&NOBODYS, |s| &s.standing));
+    let seat = || keep::seat_of(thr).map_or(&NOBODYS, |s| &s.standing);
+    // Was a copy made while it stood?
+    let stood = || {
+        let lead_ns = k.place.copied_ns.load(Relaxed).checked_sub(now);
+        said.places.stood(time::now_ns().saturating_sub(now), lead_ns);
+        lead_ns.is_some()
+    };
     if !in_team {
         if advice.here {
-            stood = true;
             place::stand(k, seat, (1, u64::MAX), || !is_stopped());
+            stood();
         }
     } else {
         let here = team.primary.region.get() << VISIT_BITS | visit;
-        let target = k.place.target.load(Relaxed);
-        if target == here {
-            stood = true;
+        if k.place.target.load(Relaxed) == here {
             let patience = (interval_ns / PATIENCE_PART).min(PATIENCE_NS);
             place::stand(k, seat, (team.size(), now + patience), || {
                 !is_stopped() && k.place.target.load(Relaxed) == here
             });
-        } else if target <= here && advice.next {
+            // The next visit may be the last one that is in time for the next checkpoint.
+            let next = stood() && advise(time::now_ns()).next;
+            advice = Advice { here: false, next };
+        }
+        let target = k.place.target.load(Relaxed);
+        if target <= here && advice.next {
             // Whoever comes first names it; one that was missed counts no more.
             let _ = k.place.target.compare_exchange(target, here + 1, Relaxed, Relaxed);
         }
-    }
-    if stood {
-        said.places.stood(time::now_ns().saturating_sub(now));
     }
     said.forget();
     true

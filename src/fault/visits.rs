@@ -9,11 +9,16 @@ use crate::say;
 use crate::sys::lock::Locked;
 use crate::sys::own::Own;
 use crate::sys::{maps, objects, time};
+use crate::team::places::Advice;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use promp_report::{Report, Site, Visit};
 
 /// Of one place so many visits are noted between two checkpoints, at most.
 const PART: u64 = 64;
+/// Less than one of so many parts of an interval after a checkpoint another one is too close.
+const CLOSE: u64 = 3;
+/// From so many visits on, it is known how fast they follow each other.
+const ENOUGH: u64 = 4;
 /// So many are noted in all.
 const MOST: usize = 1 << 16;
 
@@ -32,6 +37,7 @@ static NOTED: Locked<Vec<Noted>> = Locked::new(Vec::new());
 /// Are visits noted?
 static NOTES: Own<bool> = Own::new(false);
 static BEGAN: Own<u64> = Own::new(0);
+static PACE: Own<Pace> = Own::new(Pace { last_ns: 0, at: 0, each_ns: 0 });
 static PLAN: Own<Option<&'static Plan>> = Own::new(None);
 
 /// Begins, while the runtime is initialised.
@@ -50,10 +56,20 @@ pub fn is_planned() -> bool {
     PLAN.get().is_some()
 }
 
-/// The first thread visits the place `at`: the number of the visit. `may_be_taken`: a plan may have it.
-pub fn note(at: usize, dead: u64, now_ns: u64, interval_ns: u64, may_be_taken: bool) -> u64 {
+/// The first thread visits the place `at`: the number of the visit. `last_ns`: when a checkpoint was taken
+/// last. `may_be_taken`: a plan may have it.
+pub fn note(
+    at: usize,
+    dead: u64,
+    (now_ns, last_ns): (u64, u64),
+    interval_ns: u64,
+    may_be_taken: bool,
+) -> u64 {
     let number = COUNT.load(Relaxed) + 1;
     COUNT.store(number, Relaxed);
+    if is_planned() {
+        PACE.change(|p| p.visit(number, last_ns));
+    }
     if NOTES.get() && may_be_taken {
         NOTED.with(|all| {
             let last = all.iter().rev().take(64).find(|n| n.at == at);
@@ -73,6 +89,69 @@ fn resident() -> u64 {
     let mut pages = text.split_whitespace().skip(1).filter_map(|w| w.parse::<u64>().ok());
     let (all, files) = (pages.next().unwrap_or(0), pages.next().unwrap_or(0));
     all.saturating_sub(files) * 4096
+}
+
+/// How fast visits follow each other.
+#[derive(Clone, Copy, Default)]
+struct Pace {
+    /// When a checkpoint was taken last, and at which visit, about.
+    last_ns: u64,
+    at: u64,
+    /// From visit to visit, in the interval before; 0: it is not known.
+    each_ns: u64,
+}
+
+impl Pace {
+    fn visit(&mut self, number: u64, last_ns: u64) {
+        if last_ns != self.last_ns {
+            let since = last_ns.saturating_sub(self.last_ns);
+            let visits = number.saturating_sub(self.at + 1);
+            let is_known = self.last_ns > 0 && visits > 0;
+            *self = Self {
+                last_ns,
+                at: number - 1,
+                each_ns: if is_known { since / visits } else { self.each_ns },
+            };
+        }
+    }
+
+    /// … at visit `number`.
+    fn now(&self, number: u64, now_ns: u64) -> u64 {
+        let since = number.saturating_sub(self.at);
+        if since < ENOUGH { self.each_ns } else { now_ns.saturating_sub(self.last_ns) / since }
+    }
+}
+
+/// A visit, between checkpoints.
+pub struct When {
+    /// Now.
+    pub now_ns: u64,
+    /// When a checkpoint was taken last.
+    pub last_ns: u64,
+    /// From one to the next.
+    pub interval_ns: u64,
+    /// From a visit to the copy.
+    pub lead_ns: u64,
+}
+
+/// What the plan has for visit `number`, at the place `at` if one can be taken there, and for the next one.
+/// The program may be slower than it was when the plan was made: where the plan's next visit would come too
+/// late, the rule without a plan (`own`) finds the last one that does not; and one that follows too closely
+/// upon that is left out if the one behind it is in time.
+pub fn advise(number: u64, at: Option<usize>, own: Advice, when: When) -> Advice {
+    let each = PACE.get().now(number, when.now_ns);
+    let comes = |visit: u64| when.now_ns.saturating_add(each.saturating_mul(visit - number));
+    let due = when.last_ns.saturating_add(when.interval_ns).saturating_sub(when.lead_ns);
+    let is_taken = |visit: u64, at: Option<usize>, own: bool| {
+        let after = PLAN.get().and_then(|p| p.after(visit));
+        let in_time = after.is_some_and(|v| comes(v) <= due);
+        let is_close = comes(visit) < when.last_ns.saturating_add(when.interval_ns / CLOSE);
+        if is_due(visit, at) { !(is_close && in_time) } else { own && !in_time }
+    };
+    Advice {
+        here: at.is_some() && is_taken(number, at, own.here),
+        next: is_taken(number + 1, None, own.next),
+    }
 }
 
 /// Does the plan have a checkpoint at visit `number`? `at`: the place where that is now, if it is come to

@@ -162,7 +162,7 @@ impl Keeper {
         most: &mut usize,
     ) -> Result<bool, No> {
         // Somebody who waits for the checkpoint does not wait for this.
-        let is_waited_for = keep::get().wanted.load(Acquire) > 0;
+        let is_waited_for = keep::get().asking.is_wanted();
         if self.unknown || self.refused || is_waited_for || !self.tracker.notes_writes() {
             return Ok(false);
         }
@@ -228,7 +228,7 @@ impl Keeper {
     fn pause(&self) -> Result<(), No> {
         let k = keep::get();
         let until = time::now_ns() + PAUSE_NS.min(self.settings.interval_ns / 2);
-        while time::now_ns() < until && k.wanted.load(Acquire) == 0 {
+        while time::now_ns() < until && !k.asking.is_wanted() {
             let bell = k.bell.load(Acquire);
             if k.failed.load(Acquire) > 0 {
                 return Err(No::Later);

@@ -7,9 +7,9 @@
 //! before that. So a page that has not changed and is in no index stays out; one that was written to
 //! becomes part of the image again. Pages that are left out are not armed: they are about to be written.
 
+use super::super::asking::{AWAY, CLAIMED, STANDS};
 use super::super::image::{Map, PAGE};
 use super::super::keep;
-use super::super::place::{AWAY, CLAIMED, STANDS};
 use super::super::ranges;
 use super::super::seats::Seat;
 use super::super::tracker::Run;
@@ -55,7 +55,7 @@ impl Keeper {
     /// Somebody waits for a checkpoint: do threads stand at a place? They stay until the attempt is over.
     pub(super) fn claim(&mut self) {
         let k = keep::get();
-        if !self.settings.live || k.wanted.load(Acquire) == 0 {
+        if !self.settings.live || !k.asking.is_wanted() {
             return;
         }
         let claim = |s: &Seat| s.standing.compare_exchange(STANDS, CLAIMED, SeqCst, SeqCst).is_ok();

@@ -224,7 +224,9 @@ impl Keeper {
             }
             let asked = requests::waiting();
             self.then = asked.map_or(Then::GoOn, |(_, then)| then);
-            let wanted = k.wanted.load(Acquire) > 0 || asked.is_some();
+            // The signal may have come when the last one was in memory already.
+            let ends = k.ending.load(Acquire) != 0 && self.ends_since.is_none();
+            let wanted = k.asking.is_wanted() || asked.is_some() || ends;
             let now = time::now_ns();
             // A program with places takes its checkpoints there, unless it does not come to one in time.
             let is_late = now >= due + if self.has_places() { self.settings.interval_ns / 2 } else { 0 };

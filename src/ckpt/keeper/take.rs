@@ -18,7 +18,7 @@ use crate::ckpt::default_threads;
 use crate::ckpt::pipes::sent;
 use crate::say;
 use crate::sys;
-use crate::sys::{asked, cpu_time, futex, pending, signals, syscall, time};
+use crate::sys::{asked, cpu_time, pending, signals, syscall, time};
 use crate::team::region;
 use core::sync::atomic::Ordering::*;
 
@@ -187,12 +187,8 @@ impl Keeper {
     pub(super) fn answer(&mut self) {
         let k = keep::get();
         self.answered = true;
-        self.dismiss();
         k.place.forget();
-        if k.wanted.swap(0, AcqRel) != 0 {
-            k.attempts.fetch_add(1, Release);
-            futex::wake(&k.attempts, u32::MAX);
-        }
+        k.asking.answer(|| self.dismiss());
     }
 
     /// Describes the frozen process and copies the pages that have changed. Blocks that are `busy` are not

@@ -16,6 +16,12 @@ mod sys {
         pub fn touch<T>(_word: &T) {}
     }
 
+    pub mod time {
+        pub fn now_ns() -> u64 {
+            0
+        }
+    }
+
     /// In the models nobody dies unnoticed.
     pub mod watch {
         pub use super::futex::wait;
@@ -44,6 +50,11 @@ mod sys {
                 drop(sleepers);
                 thread::park();
             }
+        }
+
+        /// No time passes in the models: whoever is not woken is lost.
+        pub fn wait_until(word: &AtomicU32, expected: u32, _deadline_ns: u64) {
+            wait(word, expected);
         }
 
         pub fn wake(word: &AtomicU32, n: u32) {
@@ -92,6 +103,9 @@ mod room {
     }
 }
 
+#[path = "../../../src/ckpt/asking.rs"]
+#[allow(dead_code)]
+mod asking;
 #[path = "../../../src/team/barrier.rs"]
 #[allow(dead_code)]
 mod barrier;
@@ -118,3 +132,4 @@ mod round;
 
 mod checkpoint;
 mod models;
+mod places;
