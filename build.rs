@@ -31,7 +31,7 @@ fn main() {
         });
         let _ = writeln!(script, "{node} {{ global:{global} }} {parent};");
     }
-    const OWN: [&str; 23] = [
+    const OWN: [&str; 27] = [
         "promp_version",
         "promp_potential_ckpt",
         "promp_dead",
@@ -51,6 +51,10 @@ fn main() {
         "promp_undo",
         "promp_wrote",
         "promp_saves",
+        "promp_free",
+        "promp_free_own",
+        "promp_realloc",
+        "promp_realloc_own",
         "promp_point",
         "__gmon_start__",
         "promp_sdc_checkpoint",

@@ -18,9 +18,11 @@ const FUNCTIONS: u64 = 9;
 const HEADER: &str = "#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 enum { N = 240, M = 6 };
 struct box { double *at; double value; };
+extern struct box boxes[N], *chain[N];
 extern double a[N][M], b[N][M], level, table[M];
 extern double *kept[N], memo[N];
 extern double *rows[N];
@@ -68,7 +70,7 @@ fn statement(rng: &mut Seeded, own: u64, gentle: bool, depth: u32) -> String {
         };
         return format!("{when}{what}");
     }
-    let kind = rng.below(if depth > 0 { 18 } else { 14 });
+    let kind = rng.below(if depth > 0 { 23 } else { 19 });
     let kind = if gentle && (6..12).contains(&kind) { kind - 6 } else { kind };
     match kind {
         0 | 1 => format!("x[{j}] = {value};"),
@@ -84,6 +86,19 @@ fn statement(rng: &mut Seeded, own: u64, gentle: bool, depth: u32) -> String {
         11 => format!("if (kept[i]) kept[i][{j}] = kept[i][{j}] * 0.5 + {value};"),
         12 => format!("memcpy(t, {}, sizeof t);", rng.pick(&["x", "y"])),
         13 => format!("if (s > {c}) {{ {} }}", statement(rng, own, gentle, 0)),
+        // Arrays behind structures, which are exchanged, freed and made anew.
+        14 => format!("boxes[i].at[{j}] = boxes[i].at[{j}] * 0.5 + {value};"),
+        15 => format!("for (int k = 0; k < M; k++) chain[i]->at[k] = chain[i]->at[k] * 0.5 + {value};"),
+        16 => format!(
+            "{{ double *z = malloc(M * sizeof *z); \
+             for (int k = 0; k < M; k++) z[k] = boxes[i].at[k] + {value}; \
+             free(boxes[i].at); boxes[i].at = z; }}"
+        ),
+        17 => format!("{{ boxes[i].at = realloc(boxes[i].at, 8 * (M + i % 3)); chain[i]->value += {c}; }}"),
+        18 => format!(
+            "{{ struct box z = {{ {}, s }}; z.at[{j}] = z.at[{j}] * 0.5 + z.value; }}",
+            rng.pick(&["x", "t", "boxes[i].at"])
+        ),
         _ => {
             let f = rng.below(FUNCTIONS);
             let (p, q) = match rng.below(6) {
@@ -121,9 +136,12 @@ fn file(rng: &mut Seeded, number: u64, gentle: bool) -> String {
         text += "#include <stdio.h>
 double a[N][M], b[N][M], level = 0.5, table[M] = {1, 2, 3, 4, 5, 6}, *kept[N], memo[N], *rows[N];
 static double c[N][M];
+struct box boxes[N], *chain[N];
 int main(void) {
     for (int i = 0; i < N; i++) {
         rows[i] = c[i];
+        boxes[i].at = calloc(M, sizeof(double));
+        chain[i] = &boxes[i];
         for (int j = 0; j < M; j++) a[i][j] = i % 17 + j * 0.5, b[i][j] = i % 13 - j * 0.25;
     }
     for (int r = 0; r < 40; r++) {
@@ -166,7 +184,8 @@ int main(void) {
         text += "    }
     double s = 0;
     for (int i = 0; i < N; i++) {
-        s = s * 0.999 + memo[i] + noise[i] + outside(i, memo, 1);
+        s = s * 0.999 + memo[i] + noise[i] + outside(i, memo, 1) + boxes[i].value * 0.01;
+        for (int j = 0; j < M; j++) s = s * 0.999 + boxes[i].at[j];
         for (int j = 0; j < M; j++) s = s * 0.999 + a[i][j] + 2 * b[i][j] + 3 * c[i][j];
     }
     printf(\"%.17g\\n\", s);

@@ -33,6 +33,7 @@ void scale(double *row, int n);
 void volatile_write(double *to);
 void atomic_add(double *to);
 void bump_number(uintptr_t at);
+double get_number(uintptr_t at);
 void bump_box(struct box x);
 void bump_behind(double **row);
 void out_behind(double **row, double x);

@@ -57,7 +57,7 @@ static void by_a_function_of_this_file(void) { LOOP between(&a[i], b[i]); }
 static void updates(void) { LOOP bump(&a[i]); }
 /* undo */
 static void updates_two_files_on(void) { LOOP outer_bump(&a[i]); }
-/* undo, reported opaque */
+/* undo */
 static void updates_rows(void) { LOOP scale(g[i], M); }
 /* undo */
 static void covers_too_little(void) { LOOP { a[i] = b[i]; pair_sum(&a[i]); } }
@@ -69,7 +69,7 @@ static void copies_its_neighbour(void) { LOOP copy(&a[i], &a[i + 1]); }
 static void reads_then_calls(void) { LOOP { c[i] = a[i]; out(&a[i], b[i]); } }
 /* undo */
 static void callee_reads_what_is_written(void) { LOOP a[i] = get_a(i + 1) + 1; }
-/* undo, reported opaque */
+/* undo */
 static void conditionally(void) { LOOP maybe_bump(&a[i], i & 1); }
 /* undo */
 static void exchanges(void) { LOOP swap(&a[i], &b[i]); }
@@ -81,26 +81,26 @@ static void reads_afterwards(void) { LOOP { c[i] = a[i]; between(&a[i], b[i]); }
 static void by_a_pointer_it_got(void) { LOOP *slot(i) += 1; }
 
 /* --- not at all, or nobody can know ------------------------------------------------------------------ */
-/* undo, reported opaque */
+/* undo */
 static void counts(void) { _Pragma("omp parallel for num_threads(1)") for (int i = 0; i < N; i++) tick(); }
-/* undo, reported opaque */
+/* undo */
 static void counts_for_itself(void) {
     _Pragma("omp parallel for num_threads(1)")
     for (int i = 0; i < N; i++) a[i] = own_count();
 }
-/* undo, reported opaque */
+/* undo */
 static void turns_of_each_thread(void) { LOOP turn(); }
-/* undo, reported opaque */
+/* undo */
 static void level_is_read_before(void) {
     _Pragma("omp parallel for num_threads(1)")
     for (int i = 0; i < N; i++) { a[i] = level; set_level(i); }
 }
-/* undo, reported opaque */
+/* undo */
 static void level_is_read_by_another(void) {
     _Pragma("omp parallel for num_threads(1)")
     for (int i = 0; i < N; i++) { a[i] = get_level(); outer_level(i); }
 }
-/* idempotent, reported opaque */
+/* idempotent, reported undo */
 static void keeps_and_uses(void) { LOOP { a[i] = 1; keep(&a[i], i); through_kept(i); } }
 /* opaque */
 static void through_a_pointer(void) { LOOP pointer(&a[i]); }
@@ -116,15 +116,17 @@ static void prints(void) { LOOP { a[i] = 1; print(b[i]); } }
 static void writes_volatile(void) { LOOP volatile_write(&a[i]); }
 /* opaque */
 static void adds_atomically(void) { LOOP atomic_add(&a[i]); }
-/* undo, reported opaque */
+/* undo */
 static void by_number(void) { LOOP bump_number((uintptr_t)&a[i]); }
-/* undo, reported opaque */
+/* undo */
+static void reads_by_number(void) { LOOP { b[i] = get_number((uintptr_t)&a[i]); a[i] = b[i] + 1; } }
+/* undo */
 static void by_structure(void) { LOOP bump_box((struct box){&a[i]}); }
-/* undo, reported opaque */
+/* undo */
 static void behind_a_row(void) { LOOP bump_behind(&rows[i]); }
-/* idempotent, reported opaque */
+/* idempotent, reported undo */
 static void out_behind_a_row(void) { LOOP out_behind(&rows[i], b[i]); }
-/* undo, reported opaque */
+/* undo */
 static void calls_back(void) { LOOP a[i] = call_back(i); }
 /* undo, reported opaque */
 static void many_arguments(void) { LOOP bump_all(2, &a[i], &b[i]); }
@@ -150,6 +152,7 @@ int main(void) {
     counts_for_itself(); turns_of_each_thread(); level_is_read_before(); level_is_read_by_another();
     keeps_and_uses(); through_a_pointer(); gives_a_pointer(); of_another_compiler();
     of_another_compiler_two_on(); prints(); writes_volatile(); adds_atomically(); by_number();
+    reads_by_number();
     by_structure(); behind_a_row(); out_behind_a_row(); calls_back(); many_arguments(); is_chosen();
     double s = 0;
     for (int i = 0; i < N; i++) s += a[i] + b[i] + c[i] + g[i][M - 1] + hidden[i] + *rows[i];

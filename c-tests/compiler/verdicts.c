@@ -102,7 +102,7 @@ void allocate_rows(void) { rows = calloc(N * M, sizeof *rows); }
         free(v);
     }
 }
-/* opaque */ void works_in_a_block_of_before(void) {
+/* undo */ void works_in_a_block_of_before(void) {
 #pragma omp parallel
     {
         int *v = calloc(M, sizeof *v);
@@ -176,20 +176,20 @@ extern void unknown(int);
 /* opaque */ void calls_the_unknown(void) { LOOP unknown(i); }
 /* opaque */ void through_a_pointer(void (*f)(int)) { LOOP f(i); }
 static __attribute__((noinline)) int counter(void) { static int n; return ++n; }
-/* opaque */ void static_local(void) { LOOP a[i] = counter(); }
+/* undo */ void static_local(void) { LOOP a[i] = counter(); }
 static __attribute__((noinline)) void bump(double *p) { *p += 1; }
-/* undo, reported opaque */ void update_in_a_call(void) { LOOP bump(&a[i]); }
+/* undo */ void update_in_a_call(void) { LOOP bump(&a[i]); }
 static __attribute__((noinline)) void bump_twice(double *p, int n) { if (n) bump_twice(p, n - 1); *p += 1; }
 /* undo, reported opaque */ void update_in_a_recursive_call(void) { LOOP bump_twice(&a[i], 2); }
 static __attribute__((noinline)) void write_global(int i) { a[i] = a[i] + b[i]; }
-/* undo, reported opaque */ void update_of_a_global_in_a_call(void) { LOOP write_global(i); }
+/* undo */ void update_of_a_global_in_a_call(void) { LOOP write_global(i); }
 /* opaque */ void atomic_update(void) { LOOP { _Pragma("omp atomic") shared_scalar += a[i]; b[i] = 1; } }
 /* opaque */ int atomic_capture(void) { int r = 0; LOOP { int k; _Pragma("omp atomic capture") k = r++; table[k] = i; } return r; }
 static atomic_int tickets;
 /* opaque */ void takes_tickets(void) { LOOP table[atomic_fetch_add(&tickets, 1)] = i; }
 /* opaque */ void reads_a_flag(void) { static atomic_int flag; LOOP if (atomic_load(&flag)) a[i] = 1; }
 /* opaque */ void random_numbers(void) { LOOP a[i] = rand(); }
-/* opaque */ void allocates_for_others(void) { static double *p[N]; LOOP { free(p[i]); p[i] = malloc(8); } }
+/* undo */ void allocates_for_others(void) { static double *p[N]; LOOP { free(p[i]); p[i] = malloc(8); } }
 /* opaque */ void assembler(void) { LOOP { int r; __asm__ volatile("movl $1, %0" : "=r"(r)); table[i] = r; } }
 /* undo */ void histogram(void) { LOOP for (int j = 0; j < M; j++) table[(int)h[i][j] & 511] += 1; }
 /* opaque */ void files(FILE *f) { LOOP fputc(i, f); }

@@ -12,8 +12,7 @@ enum { ACCESS_WRITES = 1, ACCESS_WHOLE = 2, ACCESS_ATOMIC = 4 };
 /// `fill`: 1 + the access that has filled a block at the same pointer before, on every way; 0: none.
 /// `assumed`: not zero: nothing is known of it yet; it counts in `pair` only.
 struct promp_access { uint32_t node, place, flags, line, fill, assumed; };
-/// `excused`: 1 + the node of an allocation; the effect (freeing it) counts only where that does not come before it.
-struct promp_effect { const char *what; uint32_t line, node, excused; };
+struct promp_effect { const char *what; uint32_t line, node; };
 /// A write whose old value must be saved, `outside`: only outside of the block of its fill; and the reads that it may meet.
 struct promp_saved { uint32_t write, outside; const uint32_t *meets; size_t count; };
 struct promp_segment {

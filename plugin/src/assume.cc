@@ -124,6 +124,7 @@ unsigned assumptions (const Segment &s, const Memory &memory, const Undo &undo, 
   a.function = fn->decl;
   a.where = where;
   a.verdict = s.verdict.verdict;
+  a.fenced = s.fenced;
   a.calls = s.foreign;
   std::map<std::pair<tree, bool>, unsigned> variables;
   std::map<uint32_t, unsigned> known;
@@ -145,7 +146,9 @@ unsigned assumptions (const Segment &s, const Memory &memory, const Undo &undo, 
     r.name = memory.name (object);
     if (!x.assumed && key && VAR_P (key) && is_global_var (key))
       r.global = key;
-    r.saved = !x.assumed && write && undo.always_saves (s.statements[access]);
+    r.saved = !x.assumed && write
+              && (undo.always_saves (s.statements[access])
+                  || memory.saved_by_call ({ s.statements[access], x.place, x.flags }));
     // One for all that are alike.
     std::string alike;
     for (unsigned n : { (unsigned) r.what.kind, r.what.call, r.what.argument, object, (unsigned) r.saved })

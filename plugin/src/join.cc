@@ -3,15 +3,17 @@
 // Section promp_summaries, an entry for each function:
 //   .long function - .   .long summary - .
 // Summary: flags (1 it does what cannot be repeated, or is not told; 2 an exception may leave it; 4 it reads
-//   more than is listed; 8 there are marks in it), text, number of touches, number of calls; the touches; the
-//   calls.
+//   more than is listed; 8 there are marks in it; 16 it saves what it writes, if words say so; 32 it writes
+//   more than is listed), text, number of touches, of calls, of words; all these.
+// Word: the parameter behind which it writes, or -1 (any other memory); the function's word (inside.h), bits.
 // Touch: what (0 behind a parameter, 1 a variable, 2 a thread-local variable, 3 nothing; 0x100 writes; 0x200
 //   between the two bytes only; 0x400 all of these, whenever it returns; 0x800 by a table), parameter or
 //   reference, low, high.
 //
 // Section promp_assumptions, an entry for each site whose verdict assumes something:
 //   .long first - .   .long last - .   .long assumptions - .
-// Assumptions: verdict if they hold, text "file:line", number of calls, of actors, of pairs; all these.
+// Assumptions: verdict if they hold (0x100: there are fences in it), text "file:line", number of calls, of
+//   actors, of pairs; all these.
 // Actor: what it is (Assumed::Kind; 0x100 saved; 0x200 a variable; 0x400 a thread-local variable; 0x800 by a
 //   table), call or reference, argument or size, bytes, text, line, slot or 0. Slot: two 64-bit words, where
 //   in the argument old values are saved in front of the call, and how many bytes.
@@ -28,6 +30,7 @@
 
 #include "join.h"
 #include "assume.h"
+#include "inside.h"
 #include "summary.h"
 #include "split.h"
 #include "outside.h"
@@ -157,19 +160,47 @@ void section (const char *name, tree fn)
   fputs ("\t.balign 4\n", asm_out_file);
 }
 
+/// What has a function save what it writes.
+struct Needed
+{
+  int key;
+  tree word;
+  unsigned bits;
+};
+
+/// All of them; false: it does not, or a function that it calls.
+bool words_of (const Summary &s, std::vector<Needed> *out)
+{
+  for (auto &[key, by] : s.saving)
+    {
+      bool parameter = s.pointers.count (key);
+      for (auto &[function, bits] : by)
+        {
+          if (is_written (function) && !is_saved_inside (function))
+            return false;
+          tree w = word_inside (function);
+          if (w && is_written (w))
+            out->push_back ({ parameter ? key : -1, w, bits });
+        }
+    }
+  return true;
+}
+
 void summary (tree decl, const Summary &s, unsigned n)
 {
   bool more = s.reads_more;
   for (int k : s.reads)
-    more = more || k >= BEHIND;
-  const std::string &effect = !s.own_effect.empty () ? s.own_effect : s.more_writes;
+    more = more || !s.pointers.count (k);
+  std::vector<Needed> words;
+  bool saves = s.saves && words_of (s, &words);
+  const std::string &effect = !s.own_effect.empty () || saves ? s.own_effect : s.more_writes;
   section ("promp_summaries", decl);
   fprintf (asm_out_file, "\t.long .Lpromp_function%u-.\n\t.long .Lpromp_summary%u-.\n", n, n);
   fprintf (asm_out_file, "\t.set .Lpromp_function%u,%s\n", n, symbol (decl));
   section (".rodata.promp_summary", decl);
   fprintf (asm_out_file, ".Lpromp_summary%u:\n", n);
   word ((effect.empty () && !s.runtime ? 0 : 1) | (s.throws ? 2 : 0) | (more ? 4 : 0)
-        | (s.marked.empty () ? 0 : 8));
+        | (s.marked.empty () ? 0 : 8) | (saves ? 16 : 0) | (s.more_writes.empty () ? 0 : 32));
   expanded_location at = expand_location (DECL_SOURCE_LOCATION (decl));
   const char *file = at.file ? strrchr (at.file, '/') : nullptr;
   std::string name = lang_hooks.decl_printable_name (decl, 1), prefix = "calls " + name + ", which ";
@@ -182,12 +213,13 @@ void summary (tree decl, const Summary &s, unsigned n)
         + ": " + does);
   if (!effect.empty () || s.runtime)
     {
-      word (0);
-      word (0);
+      for (int i = 0; i < 3; i++)
+        word (0);
       return;
     }
   word (s.touches.size ());
   word (s.foreign.size ());
+  word (words.size ());
   for (const Touch &t : s.touches)
     {
       unsigned flags = (t.write ? 0x100 : 0) | (t.fixed ? 0x200 : 0) | (t.must ? 0x400 : 0);
@@ -219,13 +251,19 @@ void summary (tree decl, const Summary &s, unsigned n)
     }
   for (const Foreign &f : s.foreign)
     call (f);
+  for (const Needed &n : words)
+    {
+      word (n.key);
+      fprintf (asm_out_file, "\t.long %s-.\n", symbol (n.word));
+      word (n.bits);
+    }
 }
 
 void write (const Assumptions &a, unsigned n)
 {
   section (".rodata.promp_assumptions", a.function);
   fprintf (asm_out_file, "%s:\n", label_of (n).c_str ());
-  word (a.verdict);
+  word (a.verdict | (a.fenced ? 0x100 : 0));
   text (a.where);
   word (a.calls.size ());
   word (a.actors.size ());

@@ -43,6 +43,7 @@ struct Assumptions
   tree function;
   std::string where;
   unsigned verdict;
+  bool fenced; ///< what calls write, and is not behind their arguments, others may wait for
   std::vector<Foreign> calls;
   std::vector<Actor> actors;
   /// A read and a write: if both happen, the written value must be saved

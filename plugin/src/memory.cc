@@ -10,6 +10,7 @@
 
 #include "memory.h"
 #include "summary.h"
+#include "segment.h"
 #include "split.h"
 #include "gimple-walk.h"
 #include "ssa.h"
@@ -240,6 +241,21 @@ void Memory::add_pointed (Deed &deed, gimple *stmt, tree pointer, unsigned flags
   deed.items.push_back ({ stmt, (unsigned) places_.size () - 1, flags });
 }
 
+/// What the function that `stmt` calls writes behind `pointer` (null: anywhere); `key`: see Summary::saving.
+void Memory::written_by (Deed &deed, gcall *stmt, tree pointer, int key)
+{
+  size_t before = deed.items.size ();
+  add_pointed (deed, stmt, pointer, ACCESS_WRITES);
+  if (deed.items.size () > before && saves_by_itself (stmt))
+    keys_[deed.items.back ().place] = key;
+}
+
+const std::set<std::pair<tree, unsigned>> *Memory::saved_by_call (const Item &i) const
+{
+  auto key = keys_.find (i.place);
+  return key == keys_.end () ? nullptr : &summary_of (as_a<gcall *> (i.stmt))->saving.at (key->second);
+}
+
 /// Queries of the runtime: they read its own state alone.
 static bool is_query (const char *name)
 {
@@ -265,6 +281,11 @@ void Memory::call (Deed &deed, gcall *stmt)
         deed.effect = std::string ("uses ") + internal_fn_name (gimple_call_internal_fn (stmt));
       return;
     }
+  if (is_realloc (stmt) && gets_marks (fn_))
+    {
+      add_pointed (deed, stmt, gimple_call_arg (stmt, 0), 0);
+      return;
+    }
   const char *name = callee_name (stmt);
   // It changes nothing but what the next checkpoint leaves out.
   if (!gimple_vuse (stmt) || is_query (name) || !strcmp (name, "__promp_dead_written"))
@@ -278,6 +299,14 @@ void Memory::call (Deed &deed, gcall *stmt)
         add_pointed (deed, stmt, gimple_call_arg (stmt, 0), ACCESS_WRITES);
         return;
       case BUILT_IN_MEMSET:
+        add_pointed (deed, stmt, gimple_call_arg (stmt, 0), ACCESS_WRITES);
+        return;
+      // Freed later, if it is freed by the work in flight (segment.h).
+      case BUILT_IN_FREE:
+        if (!gets_marks (fn_))
+          break;
+        return;
+      case BUILT_IN_POSIX_MEMALIGN:
         add_pointed (deed, stmt, gimple_call_arg (stmt, 0), ACCESS_WRITES);
         return;
       // Memory that nobody else knows yet; if the work is repeated, the first block stays unused.
@@ -328,10 +357,13 @@ void Memory::call (Deed &deed, gcall *stmt)
         {
           auto through = [&] (int k, unsigned flags, tree place = NULL_TREE) {
             tree a = argument_of (stmt, k % BEHIND);
-            if (k < BEHIND)
-              add_pointed (deed, stmt, a, flags, place);
-            else if (!a || !is_private_behind (a))
-              add_pointed (deed, stmt, NULL_TREE, flags);
+            tree pointer = k < BEHIND ? a : NULL_TREE;
+            if (k >= BEHIND && a && is_private_behind (a))
+              return;
+            if (flags & ACCESS_WRITES)
+              written_by (deed, stmt, pointer, k);
+            else
+              add_pointed (deed, stmt, pointer, flags, place);
           };
           for (int k : s->reads)
             {
@@ -347,9 +379,13 @@ void Memory::call (Deed &deed, gcall *stmt)
           for (int k : s->writes)
             through (k, ACCESS_WRITES);
           for (const Touch &t : s->touches)
-            if (t.global)
-              // Somewhere in it.
-              add_pointed (deed, stmt, build_fold_addr_expr (t.global), t.write ? ACCESS_WRITES : 0);
+            // Somewhere in it.
+            if (t.global && t.write)
+              written_by (deed, stmt, build_fold_addr_expr (t.global), VARIABLES);
+            else if (t.global)
+              add_pointed (deed, stmt, build_fold_addr_expr (t.global), 0);
+          if (s->writes_unknown)
+            written_by (deed, stmt, NULL_TREE, UNKNOWN_MEMORY);
         }
       return;
     }

@@ -7,6 +7,7 @@
 #include "foreign.h"
 #include "tree-affine.h"
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,9 @@ public:
   /// What the object is: a declaration, an SSA name (what it points to), or NULL_TREE: anything.
   tree key (unsigned object) const { return objects_[object]; }
   bool may_overlap (unsigned a, unsigned b) const;
+  /// Of what a function writes that saves it by itself: the words and bits to be set for that; null: of
+  /// anything else.
+  const std::set<std::pair<tree, unsigned>> *saved_by_call (const Item &i) const;
   /// A new location somewhere behind what `a` says; false: private memory, or none.
   bool behind (const Argument &a, unsigned *place);
   /// Does the location start where `pointer` points?
@@ -60,6 +64,7 @@ private:
   void add (Deed &, gimple *, tree ref, unsigned flags);
   void add_pointed (Deed &, gimple *, tree pointer, unsigned flags, tree ref = NULL_TREE);
   void call (Deed &, gcall *);
+  void written_by (Deed &, gcall *, tree pointer, int key);
   /// Restrict parameters: do they stay in the function?
   mutable std::map<tree, bool> kept_;
   bool is_private (tree decl) const;
@@ -71,6 +76,7 @@ private:
   std::vector<tree> objects_; ///< a declaration, an SSA name (what it points to), or NULL_TREE: anything
   std::vector<promp_place> places_;
   std::vector<tree> expressions_;
+  std::map<unsigned, int> keys_; ///< of what functions write that save it by themselves: see Summary::saving
   std::map<unsigned, aff_tree> addresses_;
   hash_map<tree, name_expansion *> *expansions_ = nullptr;
 };

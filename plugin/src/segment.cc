@@ -1,6 +1,7 @@
 // What can be reached within a segment.
 
 #include "segment.h"
+#include "tables.h"
 #include "ssa.h"
 #include <set>
 
@@ -34,6 +35,20 @@ static bool allocated (tree t, std::set<tree> &names)
     if (!allocated (gimple_phi_arg_def (phi, i), names))
       return false;
   return phi != nullptr;
+}
+
+bool frees (gimple *stmt) { return gimple_call_builtin_p (stmt, BUILT_IN_FREE) || is_realloc (stmt); }
+
+bool is_allocated (tree t)
+{
+  std::set<tree> names;
+  return allocated (t, names);
+}
+
+void free_later (gcall *call, bool own)
+{
+  gimple_call_set_fndecl (call, freeing_function (is_realloc (call), own));
+  update_stmt (call);
 }
 
 bool Segment::comes_in (tree name) const

@@ -41,6 +41,7 @@ struct Segment
   /// What it does that cannot be executed twice, in parts of it that have marks in front of them; else empty.
   std::string parts;
   unsigned parts_line = 0;
+  bool fenced = false; ///< others may wait for what it writes between its fences
   bool allocates = false; ///< what it stores of new blocks is different each time
   std::vector<Foreign> foreign; ///< calls of functions of other units
   std::vector<Assumed> assumed; ///< what accesses that are assumed stand for
@@ -60,6 +61,12 @@ struct Segment
   bool is_new (tree t) const;
 };
 
+/// Does `stmt` free a block, or resize it? The runtime keeps the block until the next save point.
+bool frees (gimple *stmt);
+/// Does `t` lead to a block that its function has allocated, on every way (or is null)?
+bool is_allocated (tree t);
+/// Has the runtime do it; `own`: the block has been allocated by the same work.
+void free_later (gcall *call, bool own);
 /// gfortran declares it with its parameters exchanged, so GCC's own test of the types fails.
 bool is_realloc (gimple *stmt);
 

@@ -3,6 +3,7 @@
 
 #include "memory.h"
 #include "assume.h"
+#include "inside.h"
 #include "summary.h"
 #include "tables.h"
 #include "undo.h"
@@ -55,10 +56,12 @@ public:
       {
         decide (s);
         for (const Segment::Saved &w : s.saved)
-          want (s, w);
+          if (!saved_by_call (s, w.write))
+            want (s, w);
         // What functions of other units may read.
         for (auto &p : s.pairs)
-          if (const promp_access &w = s.accesses[p.second]; !w.assumed && s.verdict.verdict != VERDICT_OPAQUE)
+          if (const promp_access &w = s.accesses[p.second];
+              !w.assumed && s.verdict.verdict != VERDICT_OPAQUE && !saved_by_call (s, p.second))
             undo.want ({ s.statements[p.second], w.place, w.flags }, nullptr, 0, true, {}, false);
       }
     undo.plan ();
@@ -67,7 +70,7 @@ public:
         saved_before (s);
     for (Segment &s : segments_)
       for (const Segment::Saved &w : s.saved)
-        if (gimple *stmt = s.statements[w.write]; !undo.can (stmt))
+        if (gimple *stmt = s.statements[w.write]; !undo.can (stmt) && !saved_by_call (s, w.write))
           {
             s.verdict.verdict = VERDICT_OPAQUE;
             s.verdict.line = s.accesses[w.write].line;
@@ -96,7 +99,11 @@ public:
                         : Freedom ());
     for (Segment &s : segments_)
       if (s.verdict.verdict != VERDICT_OPAQUE)
-        save_in_front (s);
+        {
+          save_in_front (s);
+          save_in_calls (s);
+        }
+    free_all_later ();
     tell.insert ();
     undo.insert (); // makes second versions of loops, of all that is in them
     for (size_t i = 0; i < segments_.size (); i++)
@@ -146,11 +153,33 @@ private:
             "opaque: in the version of a loop that does not save old values", 0);
   }
 
+  const std::set<std::pair<tree, unsigned>> *saved_by_call (const Segment &s, uint32_t write) const
+  {
+    const promp_access &w = s.accesses[write];
+    return w.assumed ? nullptr : memory_.saved_by_call ({ s.statements[write], w.place, w.flags });
+  }
+
+  /// What functions of this unit write, and the segment needs, they save.
+  void save_in_calls (const Segment &s) const
+  {
+    auto need = [&] (uint32_t write) {
+      if (auto *by = saved_by_call (s, write))
+        for (auto &[function, bits] : *by)
+          need_inside (function, bits);
+    };
+    for (const Segment::Saved &w : s.saved)
+      need (w.write);
+    for (auto &p : s.pairs)
+      need (p.second);
+  }
+
   /// A segment behind a save point that is not always executed: what is saved in front of a loop around that is
   /// not saved for it.
   void saved_before (Segment &s)
   {
     auto look = [&] (uint32_t write) {
+      if (saved_by_call (s, write))
+        return;
       class loop *l = undo_->outermost (s.statements[write]);
       if (!l || !flow_bb_inside_loop_p (l, gimple_bb (s.site)) || s.verdict.verdict == VERDICT_OPAQUE)
         return;
@@ -196,7 +225,7 @@ private:
     for (Segment &s : segments_)
       fences = fences || has_fence (s);
     for (Segment &s : segments_)
-      if (has_fence (s) || (fences && signals_around (s)))
+      if ((s.fenced = has_fence (s) || (fences && signals_around (s))))
         for (size_t i = 0; i < s.accesses.size (); i++)
           {
             const promp_access &a = s.accesses[i];
@@ -204,7 +233,7 @@ private:
             if (!(a.flags & ACCESS_WRITES) || a.assumed || !may_be_flag (memory_.key (object)))
               continue;
             s.effects.push_back ({ keep ("writes " + memory_.name (object) + " between flushes, for which others may wait"),
-                                   a.line, a.node, 0 });
+                                   a.line, a.node });
             break;
           }
   }
@@ -398,7 +427,7 @@ private:
             s.edges.push_back ({ n, to });
           }
       }
-    excuse (s);
+    note_frees (s);
     forget_new_blocks (s);
     return s;
   }
@@ -414,18 +443,34 @@ private:
 
   void effect (Segment &s, uint32_t n, gimple *stmt, const std::string &what)
   {
-    s.effects.push_back ({ keep (what), stmt ? line_of (stmt) : 0, n, 0 });
-    if (stmt && (gimple_call_builtin_p (stmt, BUILT_IN_FREE) || is_realloc (stmt)))
-      frees_.push_back ({ s.effects.size () - 1, gimple_call_arg (stmt, 0) });
+    s.effects.push_back ({ keep (what), stmt ? line_of (stmt) : 0, n });
   }
 
-  /// What the segment frees may be freed again if it is allocated again before.
-  void excuse (Segment &s)
+  /// Which of the blocks that it frees has the segment allocated itself?
+  void note_frees (Segment &s)
   {
-    for (auto &f : frees_)
-      if (s.is_new (f.second))
-        s.effects[f.first].excused = s.effects[f.first].node + 1;
+    for (gcall *c : frees_)
+      {
+        bool own = s.is_new (gimple_call_arg (c, 0));
+        auto known = freed_.insert ({ c, own });
+        known.first->second = known.first->second && own;
+      }
     frees_.clear ();
+  }
+
+  /// What is freed is kept until the next save point: it may be needed again.
+  void free_all_later ()
+  {
+    basic_block bb;
+    if (!gets_marks (fn_))
+      return;
+    FOR_EACH_BB_FN (bb, fn_)
+      for (gimple_stmt_iterator i = gsi_start_bb (bb); !gsi_end_p (i); gsi_next (&i))
+        if (gcall *c = frees (gsi_stmt (i)) ? as_a<gcall *> (gsi_stmt (i)) : nullptr)
+          {
+            auto known = freed_.find (c);
+            free_later (c, known != freed_.end () && known->second);
+          }
   }
 
   /// Leaves out what happens in blocks that the segment has allocated: when it is executed again it has
@@ -482,6 +527,8 @@ private:
         part (s, f->marked, line_of (stmt));
     if (is_gimple_call (stmt) && (gimple_call_flags (stmt) & ECF_MALLOC))
       s.allocates = true;
+    if (frees (stmt))
+      frees_.push_back (as_a<gcall *> (stmt));
     for (const Memory::Item &i : deed.items)
       {
         s.accesses.push_back ({ n, i.place, i.flags, line_of (stmt), 0, 0 });
@@ -612,7 +659,8 @@ private:
   std::vector<Segment> segments_;
   Undo *undo_ = nullptr, *tell_ = nullptr;
   std::map<gimple *, Memory::Deed> deeds_;
-  std::vector<std::pair<size_t, tree>> frees_;
+  std::vector<gcall *> frees_; ///< of a segment
+  std::map<gimple *, bool> freed_; ///< of all, with whether every segment has allocated the block itself
 };
 
 const pass_data DATA
@@ -632,6 +680,13 @@ struct Segments : gimple_opt_pass
     if (!any)
       {
         split (fn, false);
+        if (const Summary *s = summary_of (fn); s && s->saves && !s->runtime)
+          save_inside (fn);
+        if (gets_marks (fn))
+          FOR_EACH_BB_FN (bb, fn)
+            for (gimple_stmt_iterator i = gsi_start_bb (bb); !gsi_end_p (i); gsi_next (&i))
+              if (frees (gsi_stmt (i)))
+                free_later (as_a<gcall *> (gsi_stmt (i)), is_allocated (gimple_call_arg (gsi_stmt (i), 0)));
         return 0;
       }
     Split parts = split (fn, true);

@@ -137,8 +137,6 @@ private:
           found_.push_back ({ stmt, OTHER, "", false });
         return;
       }
-    if (c && (gimple_call_builtin_p (c, BUILT_IN_FREE) || is_realloc (c)))
-      return; // it may be executed again with the allocation (excuse, in segments.cc)
     bool small = !c || gimple_call_builtin_p (c, BUILT_IN_NORMAL);
     Kind kind = d.effect.find ("fence") != std::string::npos ? FENCE : c ? OPAQUE : SIGNAL;
     bool waits = false;
@@ -229,7 +227,7 @@ private:
   /// Puts `call` in front of the call of another unit's function, if its word says so; the word's value.
   tree guard (const Found &f, gcall *call)
   {
-    tree v = load_in_front (f.stmt, make_word (gimple_call_fndecl (f.stmt)));
+    tree v = load_in_front (f.stmt, make_word (target_of (as_a<gcall *> (f.stmt))));
     tree bit = make_ssa_name (unsigned_type_node);
     gimple_stmt_iterator i = gsi_for_stmt (f.stmt);
     gimple *test = gimple_build_assign (bit, BIT_AND_EXPR, v, build_one_cst (unsigned_type_node));

@@ -6,6 +6,7 @@
 // cannot be saved across functions.
 
 #include "summary.h"
+#include "inside.h"
 #include "memory.h"
 #include "outside.h"
 #include "split.h"
@@ -54,6 +55,10 @@ struct Function
 };
 
 std::map<tree, Function> functions;
+/// Function pointers of the unit that only its code knows, with the one function that they can lead to; and
+/// variables of which that is not known.
+std::map<tree, tree> pointed_to;
+std::set<tree> several;
 
 /// Where a pointer comes from, besides a parameter.
 enum { NO_PARAMETER = -1, OWN_MEMORY = -2, ONLY_ITSELF = -3 };
@@ -85,6 +90,9 @@ int origin (function *fn, tree t, std::set<gphi *> &phis, unsigned &budget)
           return NO_PARAMETER;
         }
       gimple *def = SSA_NAME_DEF_STMT (t);
+      // Executed again, it has another block.
+      if (gimple_call_builtin_p (def, BUILT_IN_MALLOC) || gimple_call_builtin_p (def, BUILT_IN_CALLOC))
+        return OWN_MEMORY;
       if (gphi *phi = dyn_cast<gphi *> (def))
         {
           if (!phis.insert (phi).second)
@@ -219,6 +227,16 @@ void add (Summary &s, function *fn, const Memory &m, const Memory::Item &i, cons
     s.touches.push_back (t);
   if (write && !told && s.more_writes.empty ())
     s.more_writes = "writes " + m.name (place.object);
+  if (write && !told && k < 0 && !(i.flags & ACCESS_ATOMIC))
+    s.writes_unknown = true;
+  if (write && !(i.flags & ACCESS_ATOMIC))
+    {
+      auto &by = s.saving[k >= 0 ? k : t.global ? VARIABLES : UNKNOWN_MEMORY];
+      if (const auto *called = m.saved_by_call (i))
+        by.insert (called->begin (), called->end ());
+      else
+        by.insert ({ fn->decl, k >= 0 && k < BEHIND ? bit_of (k) : bit_of (-1) });
+    }
   std::string effect;
   if (i.flags & ACCESS_ATOMIC)
     effect = std::string ("calls ") + name + ", which updates memory atomically";
@@ -236,8 +254,81 @@ void add (Summary &s, function *fn, const Memory &m, const Memory::Item &i, cons
   if (effect.empty ())
     return;
   s.effect = effect;
-  if (!told && s.own_effect.empty ())
+  if (!told && s.own_effect.empty () && (!s.saves || (i.flags & ACCESS_ATOMIC)))
     s.own_effect = effect;
+}
+
+/// Can nothing but the code of this unit, by its name, access the variable?
+bool is_known_pointer (tree d)
+{
+  if (!VAR_P (d) || !POINTER_TYPE_P (TREE_TYPE (d)) || TREE_CODE (TREE_TYPE (TREE_TYPE (d))) != FUNCTION_TYPE
+      || !TREE_STATIC (d) || TREE_PUBLIC (d) || DECL_EXTERNAL (d) || TREE_THIS_VOLATILE (d))
+    return false;
+  varpool_node *n = varpool_node::get (d);
+  ipa_ref *r = nullptr;
+  for (unsigned i = 0; n && n->iterate_referring (i, r); i++)
+    if (r->use == IPA_REF_ADDR || r->use == IPA_REF_ALIAS)
+      return false;
+  return n && !n->alias && !n->has_aliases_p () && !n->externally_visible && !DECL_PRESERVE_P (d);
+}
+
+/// The variable holds (or gets) `value`: a function, or nothing.
+void can_be (tree d, tree value)
+{
+  STRIP_NOPS (value);
+  auto known = pointed_to.insert ({ d, NULL_TREE });
+  if (integer_zerop (value))
+    return;
+  tree f = TREE_CODE (value) == ADDR_EXPR ? TREE_OPERAND (value, 0) : NULL_TREE;
+  bool one = f && TREE_CODE (f) == FUNCTION_DECL && (known.second || !known.first->second || known.first->second == f);
+  if (one && !several.count (d))
+    known.first->second = f;
+  else
+    {
+      several.insert (d);
+      known.first->second = NULL_TREE;
+    }
+}
+
+tree note_mention (tree *t, int *, void *)
+{
+  if (VAR_P (*t))
+    several.insert (*t);
+  return NULL_TREE;
+}
+
+/// Finds out to which functions the unit's own pointers can lead.
+void note_pointers (function *fn)
+{
+  basic_block bb;
+  FOR_EACH_BB_FN (bb, fn)
+    {
+      for (gphi_iterator p = gsi_start_phis (bb); !gsi_end_p (p); gsi_next (&p))
+        for (unsigned i = 0; i < gimple_phi_num_args (p.phi ()); i++)
+          walk_tree (gimple_phi_arg_def_ptr (p.phi (), i), note_mention, nullptr, nullptr);
+      for (gimple_stmt_iterator i = gsi_start_bb (bb); !gsi_end_p (i); gsi_next (&i))
+        {
+          gimple *s = gsi_stmt (i);
+          if (is_gimple_debug (s) || gimple_clobber_p (s))
+            continue;
+          gassign *a = gimple_assign_single_p (s) ? as_a<gassign *> (s) : nullptr;
+          tree to = a ? gimple_assign_lhs (a) : NULL_TREE, from = a ? gimple_assign_rhs1 (a) : NULL_TREE;
+          if (a && VAR_P (to) && is_known_pointer (to) && TREE_CODE (from) == ADDR_EXPR)
+            can_be (to, from);
+          else if (a && VAR_P (to) && is_known_pointer (to) && integer_zerop (from))
+            continue;
+          else if (a && TREE_CODE (to) == SSA_NAME && VAR_P (from) && is_known_pointer (from))
+            {
+              if (tree first = DECL_INITIAL (from))
+                can_be (from, first);
+              else
+                pointed_to.insert ({ from, NULL_TREE });
+            }
+          else
+            for (unsigned k = 0; k < gimple_num_ops (s); k++)
+              walk_tree (gimple_op_ptr (s, k), note_mention, nullptr, nullptr);
+        }
+    }
 }
 
 const char *name_of (tree decl) { return DECL_NAME (decl) ? IDENTIFIER_POINTER (DECL_NAME (decl)) : "a function"; }
@@ -321,8 +412,13 @@ void summarise (cgraph_node *node)
   Function f;
   Memory m (fn);
   f.outlined = is_outlined (fn);
+  f.whole.saves = saves_inside (fn);
   for (tree p = DECL_ARGUMENTS (node->decl); p; p = DECL_CHAIN (p))
-    f.parameters.push_back (p);
+    {
+      if (POINTER_TYPE_P (TREE_TYPE (p)))
+        f.whole.pointers.insert (f.parameters.size ());
+      f.parameters.push_back (p);
+    }
   f.known_callers = !TREE_PUBLIC (node->decl) && !node->externally_visible && !node->address_taken && !node->alias;
   const char *name = name_of (node->decl);
   const size_t too_many = 64;
@@ -398,7 +494,7 @@ void summarise (cgraph_node *node)
             if (const Summary *s = summary_of (c))
               if (s->runtime)
                 {
-                  Function::Rest r = { gimple_call_fndecl (c), "", false };
+                  Function::Rest r = { target_of (c), "", false };
                   r.effect = walk (fn, m, { bb, c }, r.returns);
                   g.rests.push_back (r);
                 }
@@ -415,13 +511,17 @@ void visit (cgraph_node *node, std::set<cgraph_node *> &seen)
     visit (e->callee->ultimate_alias_target (), seen);
   node->get_body ();
   function *fn = DECL_STRUCT_FUNCTION (node->decl);
-  if (fn && fn->cfg && gimple_in_ssa_p (fn))
-    summarise (node);
+  if (!fn || !fn->cfg || !gimple_in_ssa_p (fn))
+    return;
+  for (cgraph_edge *e = node->indirect_calls; e; e = e->next_callee)
+    if (tree target = e->call_stmt ? target_of (e->call_stmt) : NULL_TREE)
+      visit (cgraph_node::get (target), seen);
+  summarise (node);
 }
 
 const Function *find (gcall *call)
 {
-  tree decl = gimple_call_fndecl (call);
+  tree decl = target_of (call);
   if (!decl)
     return nullptr;
   auto f = functions.find (decl);
@@ -447,7 +547,27 @@ struct Summaries : simple_ipa_opt_pass
   unsigned execute (function *) final override
   {
     std::set<cgraph_node *> seen;
+    bool unseen = false;
     cgraph_node *node;
+    FOR_EACH_FUNCTION_WITH_GIMPLE_BODY (node)
+      if (!node->clone_of && !node->thunk && !node->alias)
+        {
+          node->get_body ();
+          function *fn = DECL_STRUCT_FUNCTION (node->decl);
+          if (fn && fn->cfg && gimple_in_ssa_p (fn))
+            note_pointers (fn);
+          else
+            unseen = true;
+        }
+    for (tree d : several)
+      pointed_to.erase (d);
+    if (unseen)
+      pointed_to.clear ();
+    for (auto &p : pointed_to)
+      {
+        keep (p.first);
+        keep (p.second);
+      }
     FOR_EACH_FUNCTION_WITH_GIMPLE_BODY (node)
       visit (node, seen);
     return 0;
@@ -486,15 +606,51 @@ bool parameters_apart (function *fn, unsigned i, unsigned j)
   return true;
 }
 
+tree target_of (gcall *call)
+{
+  if (gimple_call_internal_p (call))
+    return NULL_TREE;
+  if (tree decl = gimple_call_fndecl (call))
+    return decl;
+  tree p = gimple_call_fn (call);
+  gimple *def = p && TREE_CODE (p) == SSA_NAME ? SSA_NAME_DEF_STMT (p) : nullptr;
+  tree from = def && gimple_assign_load_p (def) ? gimple_assign_rhs1 (def) : NULL_TREE;
+  auto known = from ? pointed_to.find (from) : pointed_to.end ();
+  return known == pointed_to.end () ? NULL_TREE : known->second;
+}
+
 const Summary *summary_of (gcall *call)
 {
   const Function *f = find (call);
   return f ? &f->whole : nullptr;
 }
 
+const Summary *summary_of (function *fn)
+{
+  auto f = functions.find (fn->decl);
+  return f == functions.end () ? nullptr : &f->second.whole;
+}
+
+bool saves_by_itself (gcall *call)
+{
+  // Not a copy that was made later.
+  const Function *f = find (call);
+  return f && f->whole.saves && functions.count (target_of (call));
+}
+
+unsigned bits_of_write (function *fn, const Memory &m, const Memory::Item &i)
+{
+  tree p = object_pointer (m, m.places ()[i.place].object);
+  int k = p ? parameter (fn, p) : -1;
+  if (k == OWN_MEMORY)
+    return 0;
+  // Now more may be known of where the pointer comes from than when the function was summed up, or less.
+  return k >= 0 && k < BEHIND ? bit_of (k) | bit_of (-1) : ~0u;
+}
+
 tree argument_of (gcall *call, int k)
 {
-  cgraph_node *n = cgraph_node::get (gimple_call_fndecl (call));
+  cgraph_node *n = cgraph_node::get (target_of (call));
   if (n && !functions.count (n->decl))
     {
       // A clone: its parameters are a selection of the original's.

@@ -3,6 +3,7 @@
 #define PROMP_SUMMARY_H
 
 #include "foreign.h"
+#include "memory.h"
 #include <functional>
 #include <map>
 #include <set>
@@ -14,6 +15,9 @@ namespace promp {
 /// Parameter k + BEHIND stands for what a pointer found behind parameter k leads to (an array behind its
 /// descriptor).
 const int BEHIND = 1000;
+
+/// Keys of what a function writes, besides parameters: memory of which nothing is known, and variables.
+enum { UNKNOWN_MEMORY = -1, VARIABLES = -2 };
 
 /// What a call of a function does to memory that is not its own.
 struct Summary
@@ -27,7 +31,12 @@ struct Summary
   std::vector<Foreign> foreign; ///< calls of functions of other units, arguments in terms of parameters
   std::vector<Touch> touches; ///< what it reads and writes through parameters (not BEHIND) and of variables
   std::string more_writes; ///< what it writes that is not among the touches; empty: nothing
+  bool writes_unknown = false; ///< ... and is not behind a parameter, either
+  bool saves = false; ///< it saves what it writes by itself, if it is told to (inside.h)
+  /// Which bits of whose words are to be set for that, by what is written: a parameter, or one of the above.
+  std::map<int, std::set<std::pair<tree, unsigned>>> saving;
   bool throws = false; ///< an exception may leave it that does not come out of `foreign`
+  std::set<int> pointers; ///< parameters that are pointers by their types: only those are told of
   std::set<int> reads, writes; ///< parameters it reads and writes through
   /// Where it reads through a parameter, in terms of parameters (outside.h); a null among them: elsewhere,
   /// too.
@@ -35,6 +44,15 @@ struct Summary
   bool reads_more = false; ///< it reads other memory, too, which is neither behind a parameter nor a variable
   bool runtime = false; ///< it makes runtime calls (itself, or in functions it calls)
 };
+
+/// The bits of the word of `fn` that have it save what `i` writes (inside.h); 0: its own memory.
+unsigned bits_of_write (function *fn, const Memory &memory, const Memory::Item &i);
+/// The function that is called; through a pointer, too, if it can be one function only.
+tree target_of (gcall *call);
+/// Does what `call` calls save what it writes by itself, if it is told to?
+bool saves_by_itself (gcall *call);
+/// The summary of `fn` itself; null if there is none.
+const Summary *summary_of (function *fn);
 
 /// The pass that looks at all functions, after interprocedural optimisation and points-to analysis.
 opt_pass *make_summary_pass ();

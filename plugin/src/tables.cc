@@ -128,6 +128,14 @@ tree saving_function ()
                   build_function_type_list (void_type_node, ptr_type_node, ptr_type_node, NULL_TREE));
 }
 
+tree freeing_function (bool resizes, bool own)
+{
+  tree type = resizes ? build_function_type_list (ptr_type_node, ptr_type_node, size_type_node, NULL_TREE)
+                      : build_function_type_list (void_type_node, ptr_type_node, NULL_TREE);
+  return declare (resizes ? own ? "promp_realloc_own" : "promp_realloc" : own ? "promp_free_own" : "promp_free",
+                  type);
+}
+
 tree written_function ()
 {
   return declare ("promp_dead_written", build_function_type_list (void_type_node, ptr_type_node, NULL_TREE));
@@ -149,14 +157,18 @@ void finish_unit ()
       const char *n = name.c_str ();
       // An empty slot is the rule.
       const char *empty = name == "promp_undo_behind" ? "\tcmpq $0, 8(%rsi)\n\tje 1f\n" : "";
+      // What it stands for without the runtime.
+      const char *else_ = !name.compare (0, 10, "promp_free") ? "jmp *free@GOTPCREL(%rip)"
+                          : !name.compare (0, 13, "promp_realloc") ? "jmp *realloc@GOTPCREL(%rip)"
+                                                                    : "ret";
       fprintf (asm_out_file,
                "\t.section .text.__%s,\"axG\",@progbits,__%s,comdat\n"
                "\t.weak __%s\n\t.hidden __%s\n\t.type __%s, @function\n"
                // The runtime sees where this leads (src/sys/code.rs).
                "__%s:\n%s"
-               "\tcmpq $0, %s@GOTPCREL(%%rip)\n\tje 1f\n\tjmp *%s@GOTPCREL(%%rip)\n1:\tret\n"
+               "\tcmpq $0, %s@GOTPCREL(%%rip)\n\tje 1f\n\tjmp *%s@GOTPCREL(%%rip)\n1:\t%s\n"
                "\t.size __%s, .-__%s\n\t.weak %s\n",
-               n, n, n, n, n, n, empty, n, n, n, n, n);
+               n, n, n, n, n, n, empty, n, n, else_, n, n, n);
     }
   if (!any_entry)
     return;

@@ -25,8 +25,8 @@
 
 namespace promp {
 
-Undo::Undo (function *fn, Memory &memory, const std::vector<gimple *> &calls, bool tells)
-  : fn_ (fn), memory_ (memory), calls_ (calls), tells_ (tells)
+Undo::Undo (function *fn, Memory &memory, const std::vector<gimple *> &calls, bool tells, tree word)
+  : fn_ (fn), memory_ (memory), calls_ (calls), tells_ (tells), word_ (word)
 {
   calculate_dominance_info (CDI_DOMINATORS);
 }
@@ -43,6 +43,33 @@ void Undo::want (const Memory::Item &write, gimple *cover, unsigned cover_place,
   for (const Memory::Item &r : meets)
     if (std::none_of (w.meets.begin (), w.meets.end (), [&] (const Memory::Item &x) { return x.stmt == r.stmt && x.place == r.place; }))
       w.meets.push_back (r);
+}
+
+void Undo::want_if (const Memory::Item &write, unsigned bits)
+{
+  Wish &w = wanted_.insert ({ write.stmt, { write.place, nullptr, true, false, {} } }).first->second;
+  w.several = w.several || w.place != write.place;
+  w.bits |= bits;
+}
+
+/// Is one of these bits of the word set? Computed by `seq` in front of loop `l`, or (null) where it is used.
+tree Undo::is_set (unsigned bits, class loop *l, gimple_seq *seq) const
+{
+  tree value = state_of_site (build_fold_addr_expr (word_)), zero = build_zero_cst (unsigned_type_node);
+  if (l)
+    {
+      tree loaded = make_ssa_name (unsigned_type_node);
+      gimple_seq_add_stmt (seq, gimple_build_assign (loaded, value));
+      value = loaded;
+    }
+  tree masked = fold_build2 (BIT_AND_EXPR, unsigned_type_node, value, build_int_cst (unsigned_type_node, bits));
+  tree any = build2 (NE_EXPR, boolean_type_node, masked, zero);
+  if (!l)
+    return any;
+  gimple_seq more = nullptr;
+  any = force_gimple_operand (any, &more, true, NULL_TREE);
+  gimple_seq_add_seq (seq, more);
+  return any;
 }
 
 class loop *Undo::outermost (gimple *stmt) const
@@ -303,8 +330,10 @@ void Undo::plan ()
 {
   for (auto &w : wanted_)
     {
-      Plan &p = plans_[w.first] = plan_for (w.first, w.second.place);
-      if (!w.second.cover && !(p.meets = meets (w.first, w.second, &p.finding_out)))
+      Plan &p = plans_[w.first] = w.second.several ? Plan () : plan_for (w.first, w.second.place);
+      if (w.second.bits)
+        p.meets = is_set (w.second.bits, outermost (w.first), &p.finding_out);
+      else if (!w.second.cover && !(p.meets = meets (w.first, w.second, &p.finding_out)))
         gimple_seq_discard (p.finding_out), p.finding_out = nullptr;
       if (p.possible && !p.around)
         one_by_one (w.first, w.second, p);
@@ -417,6 +446,26 @@ gimple_seq Undo::saving (gimple *stmt, const Plan &p) const
   return seq;
 }
 
+/// In front of what cannot be saved, or the loop around it: if the word says that it is needed, the work is
+/// not executed again.
+void Undo::put_mark (gimple *stmt, const Plan &p)
+{
+  class loop *l = outermost (stmt);
+  std::string what = "writes " + memory_.name (memory_.places ()[wanted_.at (stmt).place].object)
+                     + ", whose old values cannot be saved";
+  gcall *mark = ask (new_site (SITE_OPAQUE, gimple_location (stmt), what), NULL_TREE);
+  edge e = l ? loop_preheader_edge (l) : in_front_of (stmt);
+  gimple_seq test = nullptr;
+  tree condition = force_gimple_operand (unshare_expr (p.meets), &test, true, NULL_TREE);
+  if (test)
+    {
+      basic_block bb = gsi_insert_seq_on_edge_immediate (e, test);
+      e = l ? loop_preheader_edge (l) : bb ? single_succ_edge (bb) : in_front_of (stmt);
+    }
+  gimple_stmt_iterator i = only_if (e, holds (condition));
+  gsi_insert_before (&i, mark, GSI_SAME_STMT);
+}
+
 /// In front of each loop that saves: does anything need it, and does the runtime want it?
 void Undo::ask_in_front ()
 {
@@ -425,9 +474,18 @@ void Undo::ask_in_front ()
       Plan &p = plans_[w.first];
       class loop *l = p.possible ? outermost (w.first) : nullptr;
       if (!l)
-        continue;
+        {
+          if (p.refuse)
+            put_mark (w.first, p);
+          continue;
+        }
       if (p.finding_out)
         gsi_insert_seq_on_edge_immediate (loop_preheader_edge (l), p.finding_out);
+      if (p.refuse && w.second.bits)
+        {
+          put_mark (w.first, p);
+          continue;
+        }
       if (p.refuse)
         {
           gimple_stmt_iterator i = only_if (loop_preheader_edge (l), holds (p.meets));
@@ -475,6 +533,16 @@ void Undo::ask_in_front ()
 void Undo::insert (gimple *stmt, const Plan &p, tree condition)
 {
   gimple_seq seq = saving (stmt, p);
+  if (word_ && !outermost (stmt))
+    {
+      // Is that worth its price? In loops that has been asked in front of them.
+      if (!site_)
+        site_ = new_site (options.elements ? SITE_ALWAYS : SITE_OPEN, gimple_location (stmt), "saving old values");
+      gimple_seq asks = nullptr;
+      gimple_seq_add_stmt (&asks, ask (site_, NULL_TREE));
+      gimple_seq_add_seq (&asks, seq);
+      seq = asks;
+    }
   class loop *l = p.around;
   if (l && !condition)
     {

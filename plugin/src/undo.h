@@ -11,13 +11,18 @@ namespace promp {
 class Undo
 {
 public:
-  /// `tells`: the calls say what is written, instead of saving what was there.
-  Undo (function *fn, Memory &memory, const std::vector<gimple *> &calls, bool tells = false);
+  /// `tells`: the calls say what is written, instead of saving what was there. `word`: a variable; what is
+  /// wanted by `want_if` is only saved if it says so.
+  Undo (function *fn, Memory &memory, const std::vector<gimple *> &calls, bool tells = false,
+        tree word = NULL_TREE);
   /// The old value of what is written must be saved. `cover`: a call, or a write in a filling loop, that writes a
   /// block at the same pointer before, in every segment in which the statement is: what lies in the block need not be
   /// saved. Null: none. `sure`: it has done so on every way from the segment's start. `meets`: the reads that could see
   /// what is written; `once`: the outermost loop around the write is entered at most once in a segment.
-  void want (const Memory::Item &write, gimple *cover, unsigned cover_place, bool sure, const std::vector<Memory::Item> &meets, bool once);
+  void want (const Memory::Item &write, gimple *cover, unsigned cover_place, bool sure,
+             const std::vector<Memory::Item> &meets, bool once);
+  /// The old value is needed if one of these bits of the word is set. What cannot be saved has a mark.
+  void want_if (const Memory::Item &write, unsigned bits);
   /// The outermost loop around `stmt` without runtime calls, null: there is none.
   class loop *outermost (gimple *stmt) const;
   /// The loop that writes a block without gaps from its first byte to its last by executing `stmt`, null if it is none.
@@ -61,11 +66,14 @@ private:
   gimple_seq saving (gimple *stmt, const Plan &p) const;
   void ask_in_front ();
   void insert (gimple *stmt, const Plan &p, tree condition);
+  void put_mark (gimple *stmt, const Plan &p);
 
   function *fn_;
   Memory &memory_;
-  const std::vector<gimple *> &calls_;
+  const std::vector<gimple *> calls_;
   bool tells_;
+  tree word_;
+  tree site_ = NULL_TREE; ///< of what is written outside of loops, if that depends on the word
   struct Wish
   {
     unsigned place;
@@ -73,7 +81,10 @@ private:
     bool sure;
     bool once;
     std::vector<Memory::Item> meets;
+    unsigned bits = 0; ///< of the word
+    bool several = false; ///< it writes other memory, too
   };
+  tree is_set (unsigned bits, class loop *l, gimple_seq *seq) const;
   tree meets (gimple *stmt, const Wish &w, gimple_seq *seq) const;
   void one_by_one (gimple *stmt, const Wish &w, Plan &plan) const;
 

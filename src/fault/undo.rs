@@ -6,6 +6,7 @@
 //! Only the logical thread writes it. A record counts when it is whole (`used` is set last), and nothing is overwritten before
 //! its old value is recorded: a stop may come at any instruction. Recovery reads the log after the host has gone.
 
+use super::freed::{self, Freed};
 use super::saving;
 use crate::sys::own::Own;
 use core::sync::atomic::{Ordering::Release, compiler_fence};
@@ -63,6 +64,9 @@ pub struct Log {
     memory: Own<(usize, usize)>,
     used: Own<usize>,
     lost: Own<usize>,
+    /// Something is to be done at the next save point: it is lost, or memory was freed.
+    busy: Own<bool>,
+    freed: Freed,
 }
 
 impl Log {
@@ -70,11 +74,63 @@ impl Log {
     #[inline(always)]
     pub fn clear(&self, lost: impl FnOnce(usize)) {
         self.used.set(0);
+        if self.busy.get() {
+            self.settle(lost);
+        }
+    }
+
+    #[cold]
+    fn settle(&self, lost: impl FnOnce(usize)) {
+        self.busy.set(false);
+        self.freed.give_back();
         let site = self.lost.get();
         if site != 0 {
             self.lost.set(0);
             lost(site);
         }
+    }
+
+    /// Frees a block, now or at the next save point. `own`: the work that frees it has allocated it. It may
+    /// free memory: not to be interrupted.
+    ///
+    /// # Safety
+    /// The logical thread frees it.
+    pub unsafe fn free(&self, block: usize, own: bool) {
+        let kept = || {
+            self.busy.set(true);
+            self.freed.keep(block)
+        };
+        if self.lost.get() != 0 || (own && !self.reaches(block, freed::size(block))) {
+            // SAFETY: by the caller's promise; what was saved does not lie in it, or is never put back.
+            unsafe { libc::free(block as *mut libc::c_void) };
+        } else if !kept() {
+            self.lose(core::ptr::from_ref(&saving::TOO_MUCH) as usize);
+            self.freed.give_back();
+            // SAFETY: likewise.
+            unsafe { libc::free(block as *mut libc::c_void) };
+        }
+    }
+
+    /// May elements that were saved lie in these bytes? Of a long log that is not looked up for small blocks:
+    /// these can wait.
+    fn reaches(&self, start: usize, bytes: usize) -> bool {
+        let (log, mut used) = (self.memory.get().0, self.used.get());
+        if used > 16 * bytes {
+            return true;
+        }
+        while used > 0 {
+            // SAFETY: records were written by `save`, of the lengths they say.
+            let g = unsafe {
+                used -= *((log + used - TAIL) as *const usize);
+                *((log + used) as *const Grid)
+            };
+            let mut found = false;
+            g.pieces(|p, n| found |= p < start + bytes && start < p + n);
+            if found {
+                return true;
+            }
+        }
+        false
     }
 
     /// The site (saving.rs) because of which the work cannot be executed again, as an address; 0: there is
@@ -88,6 +144,7 @@ impl Log {
     pub fn lose(&self, site: usize) {
         if self.lost.get() == 0 {
             self.lost.set(site);
+            self.busy.set(true);
             // What must not be repeated comes behind this; one host, and signal handlers on it.
             compiler_fence(Release);
         }
@@ -173,6 +230,7 @@ impl Log {
                 });
             }
         }
+        self.freed.forget();
         self.clear(|_| ());
     }
 }

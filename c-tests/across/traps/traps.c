@@ -12,15 +12,15 @@ static double (*const asks[2])(double) = { half, third };
 #define ALONE _Pragma("omp parallel for num_threads(1)") for (int i = 0; i < N - 3; i++)
 
 /* --- pointers that are kept --------------------------------------------------------------------------- */
-/* undo, reported opaque */
+/* undo */
 static void is_remembered(void) { ALONE { remember(&a[i]); bump_remembered(); } }
-/* idempotent, reported opaque */
+/* idempotent, reported undo */
 static void is_written_and_remembered(void) { ALONE { remember(&a[i]); a[i] = b[i]; bump_remembered(); } }
-/* undo, reported opaque */
+/* undo */
 static void is_read_where_it_was_kept(void) { ALONE { remember(&a[i]); c[i] = remembered(); a[i] = 1; } }
-/* undo, reported opaque */
+/* undo */
 static void is_filed(void) { LOOP { file(i, &a[i]); bump_filed(i); } }
-/* undo, reported opaque */
+/* undo */
 static void was_filed_before(void) { LOOP { a[i] = b[i]; bump_filed(i); } }
 /* undo */
 static void reads_what_was_filed(void) { LOOP c[i] = filed(i); }
@@ -30,63 +30,63 @@ static void comes_back(void) { LOOP *same(&a[i]) += 1; }
 static void comes_back_and_is_written(void) { LOOP *same(&a[i]) = b[i]; }
 /* undo */
 static void comes_back_moved(void) { LOOP { a[i] = 1; *one_behind(&a[i]) *= 2; } }
-/* undo, reported opaque */
+/* undo */
 static void of_the_first_call(void) { ALONE first_wins(&a[i]); }
-/* undo, reported opaque */
+/* undo */
 static void in_a_structure(void) {
     LOOP { struct box box = { NULL, 2 }; put_in(&box, &a[i]); bump_in(&box); }
 }
-/* idempotent, reported opaque */
+/* idempotent, reported undo */
 static void out_of_a_structure(void) { LOOP { struct box box = { &a[i], 2 }; out_in(&box, b[i]); } }
-/* undo, reported opaque */
+/* undo */
 static void as_bytes(void) {
     LOOP { double *x = &a[i]; char t[sizeof x]; copy_pointer(t, &x); bump_copied(t); }
 }
-/* undo, reported opaque */
+/* undo */
 static void as_a_number(void) { LOOP { note_number(i, (uintptr_t)&a[i]); bump_noted(i); } }
-/* opaque */
+/* idempotent */
 static void is_freed(void) { LOOP { double *x = malloc(8); *x = b[i]; a[i] = *x; give_back(x); } }
 /* idempotent */
 static void is_forgotten(void) { ALONE forgets(&a[i]); }
 
 /* --- what functions keep for themselves --------------------------------------------------------------- */
-/* undo, reported opaque */
+/* undo */
 static void counts_on(void) { ALONE a[i] = next_number(); }
-/* undo, reported opaque */
+/* undo */
 static void looks_into_its_cache(void) { ALONE a[i] = cached(b[i]); }
-/* idempotent, reported opaque */
+/* idempotent, reported undo */
 static void sets_and_reads(void) { ALONE { set_level(b[i]); a[i] = level; } }
-/* undo, reported opaque */
+/* undo */
 static void reads_and_sets(void) { ALONE { a[i] = level; set_level(b[i]); } }
-/* idempotent, reported opaque */
+/* idempotent, reported undo */
 static void sets_and_lets_read(void) { ALONE { set_level(b[i]); a[i] = get_level(); } }
-/* undo, reported opaque */
+/* undo */
 static void lets_read_and_sets(void) { ALONE { a[i] = get_level(); set_level(b[i]); } }
 /* undo */
 static void lets_read_and_writes(void) { ALONE { a[i] = get_level(); level = b[i]; } }
-/* undo, reported opaque */
+/* undo */
 static void reads_cells_and_has_them_written(void) { LOOP { a[i] = cell[i]; write_cell(i, b[i]); } }
 /* undo */
 static void has_cells_read_and_writes_them(void) { LOOP { a[i] = read_cell(i); cell[i] = b[i]; } }
 /* idempotent */
 static void has_cells_written(void) { LOOP write_cell(i, b[i]); }
-/* undo, reported opaque */
+/* undo */
 static void has_cells_moved(void) { ALONE both_cells(i); }
-/* undo, reported opaque */
+/* undo */
 static void toggles(void) { ALONE toggle_twice(&a[i]); }
-/* undo, reported opaque */
+/* undo */
 static void raises(void) { ALONE raise_ceiling(b[i]); }
 /* idempotent */
 static void looks_into_a_table(void) { LOOP a[i] = from_table(i); }
 /* idempotent */
 static void writes_for_nobody(void) { ALONE last_written(b[i]); }
-/* undo, reported opaque */
+/* undo */
 static void counts_in_the_depth(void) { ALONE a[i] = deep_count(b[i]); }
 /* idempotent */
 static void is_pure_in_the_depth(void) { LOOP a[i] = pure_deep(b[i]); }
-/* undo, reported opaque */
+/* undo */
 static void means(void) { ALONE a[i] = running_mean(b[i]); }
-/* undo, reported opaque */
+/* undo */
 static void exchanges_levels(void) { ALONE exchange_levels(); }
 /* idempotent */
 static void has_a_static_square(void) { ALONE a[i] = own_square(b[i]); }
@@ -115,6 +115,62 @@ static void is_not_there(void) { LOOP if (not_there) not_there(&a[i]); else a[i]
 /* idempotent */
 static void is_there(void) { LOOP if (there) there(&a[i]); }
 
+/* --- memory behind structures ------------------------------------------------------------------------- */
+static struct work one = { b, a, 0, NULL }, same_twice = { a, a + 1, 0, NULL }, listed = { b, c, 0, &one };
+static struct work *works[2] = { &one, &listed }, *stack;
+static struct plan plan, plans[N];
+static struct bits bits[N];
+/* undo */
+static void adds_members(void) { LOOP add_members(&one, i); }
+/* idempotent, reported undo */
+static void sets_members(void) { LOOP set_members(&one, i); }
+/* undo */
+static void sets_members_that_meet(void) { ALONE set_members(&same_twice, i); }
+/* idempotent, reported undo */
+static void by_value(void) { LOOP set_behind_value(one, i); }
+/* undo */
+static void by_value_that_meet(void) { ALONE set_behind_value(same_twice, i); }
+/* undo */
+static void exchanges_members(void) { ALONE { exchange_members(&one); add_members(&one, i); } }
+/* undo */
+static void goes_through_a_list(void) { LOOP add_in_list(&listed, i); }
+/* undo */
+static void goes_through_two_pointers(void) { LOOP add_twice_removed(&works[1], i); }
+/* undo */
+static void counts_in_a_structure(void) { ALONE { count_in(&one); a[i] = one.n; } }
+/* undo */
+static void scales_a_row(void) { LOOP scale_row_of(&one, i); }
+/* undo */
+static void makes_plans(void) { ALONE { replan(&plan, i % 7 + 1); a[i] = planned(&plan, i); } }
+/* undo */
+static void lets_plans_grow(void) {
+    ALONE { grow(&plan, i + 1); count_up(&plan); a[i] = planned(&plan, i); }
+}
+/* undo */
+static void has_plans_of_its_own(void) {
+    LOOP { replan(&plans[i], 5); count_up(&plans[i]); a[i] = planned(&plans[i], i); }
+}
+/* undo */
+static void frees_its_plans(void) {
+    ALONE { free(plan.table); plan.table = NULL; plan.length = 0; replan(&plan, 3); }
+}
+/* idempotent, reported undo */
+static void makes_its_own_plan(void) {
+    LOOP { struct plan p = { NULL, 0 }; replan(&p, 9); count_up(&p); a[i] = planned(&p, i); free(p.table); }
+}
+/* idempotent */
+static void has_scratch_in_a_block(void) { LOOP a[i] = of_scratch(&b[i], 3); }
+/* undo */
+static void pushes(void) { ALONE { push(&stack, c); add_in_list(stack, i); } }
+/* undo */
+static void pops(void) { ALONE { add_in_list(stack, i); pop(&stack); } }
+/* undo */
+static void has_one_kernel(void) { LOOP by_the_kernel(&a[i]); }
+/* undo */
+static void scales_some(void) { ALONE scale_some(&a[i], i % 3); }
+/* undo */
+static void updates_bits(void) { LOOP bump_bits(&bits[i]); }
+
 /* --- definitions that the linker may replace ---------------------------------------------------------- */
 /* idempotent */ /* replaced: undo */
 static void takes_out(void) { LOOP chosen_out(&a[i], b[i]); }
@@ -124,7 +180,7 @@ static void takes_in_place(void) { LOOP chosen_in_place(&a[i], b[i]); }
 static void takes_a_value(void) { LOOP a[i] = chosen_value(i); }
 /* idempotent */ /* replaced: opaque */
 static void takes_a_quiet_one(void) { LOOP chosen_quiet(&a[i]); }
-/* idempotent */ /* replaced: undo, reported opaque */
+/* idempotent */ /* replaced: undo */
 static void takes_a_row(void) { ALONE chosen_row(&a[i], &b[i]); }
 /* idempotent */ /* replaced: undo */
 static void takes_it_two_files_on(void) { LOOP calls_chosen(&a[i], b[i]); }
@@ -132,7 +188,7 @@ static void takes_it_two_files_on(void) { LOOP calls_chosen(&a[i], b[i]); }
 /* --- definitions that a preloaded library may replace ------------------------------------------------- */
 /* idempotent */ /* preloaded: undo */
 static void shares_out(void) { LOOP shared_out(&a[i], b[i]); }
-/* idempotent */ /* preloaded: undo, reported opaque */
+/* idempotent */ /* preloaded: undo */
 static void shares_a_value(void) { ALONE a[i] = shared_value(b[i]); }
 /* idempotent */ /* preloaded: undo */
 static void shares_a_pair(void) { LOOP shared_pair(&a[i], &b[i]); }
@@ -156,6 +212,11 @@ int main(void) {
     of_a_constant_table(); gives_a_harmless_function(); of_a_structure_of_functions();
     acts_as_was_set(); has_two_names(); in_turns(); sorts(); sorts_and_counts(); is_not_there();
     is_there(); takes_out(); takes_in_place(); takes_a_value(); takes_a_quiet_one(); takes_a_row();
+    adds_members(); sets_members(); sets_members_that_meet(); by_value(); by_value_that_meet();
+    exchanges_members(); goes_through_a_list(); goes_through_two_pointers(); counts_in_a_structure();
+    scales_a_row(); makes_plans(); lets_plans_grow(); has_plans_of_its_own(); frees_its_plans();
+    makes_its_own_plan(); has_scratch_in_a_block(); pushes(); pops(); has_one_kernel();
+    scales_some(); updates_bits();
     takes_it_two_files_on(); shares_out(); shares_a_value(); shares_a_pair(); shares_two_files_on();
     double s = 0;
     for (int i = 0; i < N; i++) s += a[i] + b[i] + c[i] + cell[i];

@@ -10,6 +10,30 @@ extern int flag;
 struct box { double *at; double scale; };
 struct acts { void (*act)(double *); double (*ask)(double); };
 
+struct work { double *in, *out; int n; struct work *next; };
+struct plan { double *table; int length; };
+struct bits { unsigned low : 3, high : 13; };
+
+/* behind.c: memory behind structures */
+void add_members(struct work *w, int i);
+void set_members(struct work *w, int i);
+void set_behind_value(struct work w, int i);
+void exchange_members(struct work *w);
+void add_in_list(struct work *w, int i);
+void add_twice_removed(struct work **w, int i);
+void count_in(struct work *w);
+void scale_row_of(struct work *w, int i);
+void replan(struct plan *p, int n);
+void grow(struct plan *p, int n);
+void count_up(struct plan *p);
+double planned(const struct plan *p, int k);
+double of_scratch(const double *in, int n);
+void push(struct work **list, double *out);
+void pop(struct work **list);
+void by_the_kernel(double *x);
+void scale_some(double *x, int n);
+void bump_bits(struct bits *x);
+
 /* keeps.c: what becomes of a pointer */
 void remember(double *x);
 void bump_remembered(void);

@@ -34,8 +34,6 @@ pub struct CEffect {
     what: *const c_char,
     line: u32,
     node: u32,
-    /// 0, or a node + 1.
-    excused: u32,
 }
 
 /// A segment. Edges are pairs of nodes.
@@ -127,7 +125,6 @@ pub unsafe extern "C" fn promp_analysis_decide(s: *const CSegment, out: *mut CVe
                     what: CStr::from_ptr(e.what).to_string_lossy().into_owned(),
                     line: e.line,
                     node: e.node as usize,
-                    excused: (e.excused as usize).checked_sub(1),
                 })
                 .collect(),
             asks: slice(s.asks, s.ask_count).iter().map(|&n| n as usize).collect(),

@@ -61,8 +61,6 @@ pub struct Effect {
     pub line: u32,
     /// Where it is.
     pub node: usize,
-    /// Freeing memory may be repeated if its allocation, in this node, is repeated before it.
-    pub excused: Option<usize>,
 }
 
 /// A segment.
@@ -126,8 +124,7 @@ impl<F: Fn(u32, u32) -> bool> Aliases for F {
 
 /// Decides on `s`.
 pub fn decide(s: &Segment, aliases: &dyn Aliases) -> Verdict {
-    let dom = s.graph.dominators();
-    if let Some(e) = s.effects.iter().find(|e| !e.excused.is_some_and(|n| dom[e.node].contains(n))) {
+    if let Some(e) = s.effects.first() {
         return Verdict::Opaque { why: e.what.clone(), line: e.line };
     }
     if let Some(a) = s.accesses.iter().enumerate().find(|(i, a)| a.atomic && goes_on_behind(s, *i)) {
@@ -353,20 +350,9 @@ mod tests {
     }
 
     #[test]
-    fn freeing_what_was_allocated_in_the_same_segment_can_be_repeated() {
-        let mut s = straight(vec![]);
-        s.effects.push(Effect { what: "calls free".into(), line: 3, node: 1, excused: Some(0) });
-        assert_eq!(decide(&s, &APART), Verdict::Idempotent);
-        // 0 -> 1 frees -> 2 allocates -> 1
-        s.graph = Graph::new(3, [(0, 1), (1, 2), (2, 1)]);
-        s.effects[0].excused = Some(2);
-        assert!(matches!(decide(&s, &APART), Verdict::Opaque { .. }));
-    }
-
-    #[test]
     fn effects_are_opaque() {
         let mut s = straight(vec![]);
-        s.effects.push(Effect { what: "calls printf".into(), line: 3, node: 0, excused: None });
+        s.effects.push(Effect { what: "calls printf".into(), line: 3, node: 0 });
         assert_eq!(decide(&s, &APART), Verdict::Opaque { why: "calls printf".into(), line: 3 });
     }
 

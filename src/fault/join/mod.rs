@@ -109,16 +109,17 @@ fn join() {
     );
 }
 
-/// The guards of all calls of an object.
+/// The words of an object that its code looks at: guards of calls, and those of functions.
 ///
 /// # Safety
 /// Its sections are those of a loaded object.
 unsafe fn guards(o: &Object) -> Vec<usize> {
     // SAFETY: by the caller's promise.
     let (functions, segments) = unsafe { (read::summaries(o.summaries), read::assumptions(o.assumptions)) };
+    let words: Vec<usize> = functions.iter().flat_map(|f| f.1.words.iter().map(|w| w.at)).collect();
     let calls =
         functions.into_iter().flat_map(|f| f.1.calls).chain(segments.into_iter().flat_map(|s| s.1.calls));
-    calls.map(|c| c.guard).filter(|&g| g != 0).collect()
+    calls.map(|c| c.guard).filter(|&g| g != 0).chain(words).collect()
 }
 
 /// Has marks be executed. What begun without them could not be executed again: false if it is too late.

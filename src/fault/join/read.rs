@@ -1,6 +1,6 @@
 //! Reads the sections that plugin/src/join.cc writes: it has their layout.
 
-use super::solve::{Actor, Argument, Assumptions, At, Call, Summary, Touch, What};
+use super::solve::{Actor, Argument, Assumptions, At, Call, Summary, Touch, What, Word};
 
 /// Reads words one after the other.
 struct Words(*const i32);
@@ -74,16 +74,25 @@ impl Words {
     }
 
     fn summary(&mut self) -> Summary {
-        let (flags, text, touches, calls) = (self.word(), self.text(), self.count(), self.count());
+        let (flags, text) = (self.word(), self.text());
+        let (touches, calls, words) = (self.count(), self.count(), self.count());
         Summary {
             opaque: flags & 1 != 0,
             throws: flags & 2 != 0,
             reads_more: flags & 4 != 0,
             marked: flags & 8 != 0,
+            saves: flags & 16 != 0,
+            writes_more: flags & 32 != 0,
             text,
             touches: (0..touches).filter_map(|_| self.touch()).collect(),
             calls: (0..calls).map(|_| self.call()).collect(),
+            words: (0..words).map(|_| self.saving()).collect(),
         }
+    }
+
+    fn saving(&mut self) -> Word {
+        let behind = u32::try_from(self.word()).ok();
+        Word { behind, at: self.reference(), bits: self.word() as u32 }
     }
 
     fn touch(&mut self) -> Option<Touch> {
@@ -127,9 +136,11 @@ impl Words {
 
     fn assumptions(&mut self) -> Assumptions {
         let (verdict, place) = (self.word() as u32, self.text());
+        let fenced = verdict & 0x100 != 0;
         let (calls, actors, pairs) = (self.count(), self.count(), self.count());
         Assumptions {
-            verdict,
+            verdict: verdict & 0xff,
+            fenced,
             place,
             calls: (0..calls).map(|_| self.call()).collect(),
             actors: (0..actors).map(|_| self.actor()).collect(),

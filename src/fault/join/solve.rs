@@ -61,6 +61,15 @@ pub struct Call {
     pub arguments: Vec<Argument>,
 }
 
+/// A word that has a function save what it writes by itself (plugin/src/inside.cc).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Word {
+    /// The parameter behind which it writes; `None`: any other memory.
+    pub behind: Option<u32>,
+    pub at: usize,
+    pub bits: u32,
+}
+
 /// What a function does.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
@@ -71,10 +80,15 @@ pub struct Summary {
     pub reads_more: bool,
     /// There are marks in it, in front of what cannot be repeated.
     pub marked: bool,
+    /// What it writes it saves by itself, if `words` are set.
+    pub saves: bool,
+    /// It writes memory that is not listed.
+    pub writes_more: bool,
     /// "file:line: function: effect".
     pub text: &'static str,
     pub touches: Vec<Touch>,
     pub calls: Vec<Call>,
+    pub words: Vec<Word>,
 }
 
 /// What takes part in pairs.
@@ -117,6 +131,8 @@ pub struct Actor {
 #[derive(Clone, Debug)]
 pub struct Assumptions {
     pub verdict: u32,
+    /// There are fences in it: others may wait for what it writes, and may have changed it since.
+    pub fenced: bool,
     /// "file:line".
     pub place: &'static str,
     pub calls: Vec<Call>,
@@ -140,6 +156,10 @@ pub struct Decision {
 struct Effects {
     touches: BTreeSet<Touch>,
     reads_more: bool,
+    writes_more: bool,
+    /// All that is written is saved if these are set.
+    saves: bool,
+    words: BTreeSet<Word>,
     /// There are marks in it; what they stand in front of.
     marked: Option<String>,
 }
@@ -206,11 +226,15 @@ fn check(a: &Assumptions, functions: &Functions, cut: &Cut) -> Result<Found, Bro
         }
         for t in &e.touches {
             if let At::Behind(k) = t.at
-                && !matches!(c.arguments.get(k as usize), Some(Argument::Pointer | Argument::Private))
+                && matches!(c.arguments.get(k as usize), None | Some(Argument::None))
             {
                 let why = "which accesses memory through what was not passed as a pointer";
                 return Err((calls(why), c.guard));
             }
+        }
+        let elsewhere = |t: &Touch| t.writes && !matches!(t.at, At::Behind(_));
+        if a.fenced && (e.writes_more || e.touches.iter().any(elsewhere)) {
+            return Err((calls("which may write what others wait for"), c.guard));
         }
         effects.push(e);
     }
@@ -226,6 +250,8 @@ fn check(a: &Assumptions, functions: &Functions, cut: &Cut) -> Result<Found, Bro
         };
         if let Some((slot, (low, high))) = slot {
             slots.push((slot, low, high - low));
+        } else if let Some(words) = saved_inside(write.what, &effects) {
+            words.for_each(|w| *guards.entry(w.at).or_default() |= w.bits);
         } else if !write.saved {
             let why = format!("{} what {} at line {}", says(write, a), says_reads(read, a), read.line);
             let guard = write.what.call().or(read.what.call()).map_or(0, |c| a.calls[c].guard);
@@ -234,6 +260,16 @@ fn check(a: &Assumptions, functions: &Functions, cut: &Cut) -> Result<Found, Bro
         saves = true;
     }
     Ok(Found { saves, slots, guards, marked })
+}
+
+/// The words that have the functions save what this call writes; `None`: they do not, or it is no call.
+fn saved_inside(what: What, effects: &[Effects]) -> Option<impl Iterator<Item = &Word>> {
+    let (call, behind) = match what {
+        What::Writes(c, k) => (c, Some(k)),
+        What::WritesElsewhere(c) => (c, None),
+        _ => return None,
+    };
+    effects[call].saves.then(|| effects[call].words.iter().filter(move |w| w.behind == behind))
 }
 
 /// The bytes behind parameter `k` that are written, if the function accesses each of them whenever it
@@ -277,7 +313,7 @@ fn places<'a>(actor: &'a Actor, effects: &'a [Effects]) -> Option<Vec<&'a Touch>
     };
     match actor.what {
         What::ReadsElsewhere(c) if !effects[c].reads_more => Some(variables(c, false)),
-        What::WritesElsewhere(c) => Some(variables(c, true)),
+        What::WritesElsewhere(c) if !effects[c].writes_more => Some(variables(c, true)),
         _ => None,
     }
 }
@@ -332,22 +368,26 @@ fn overlap(a: &At, b: &At) -> bool {
 /// What the function does that `call` is bound to.
 fn effects_of(call: &Call, functions: &Functions, cut: &Cut) -> Result<Effects, Broken> {
     if call.gone {
-        return Ok(Effects::default());
+        return Ok(Effects { saves: true, ..Effects::default() });
     }
     if cut.contains(&call.guard) {
-        return Ok(Effects { marked: Some("which is not executed again".into()), ..Effects::default() });
+        let marked = Some("which is not executed again".into());
+        return Ok(Effects { marked, saves: true, ..Effects::default() });
     }
     let counts = |c: &&Call| !c.gone && !cut.contains(&c.guard);
     let mut all: HashMap<usize, Effects> = HashMap::new();
-    let mut todo = vec![(call.target, call.quiet, call.guard)];
+    let mut todo = vec![(call, call.quiet, call.guard)];
     let mut seen = BTreeSet::new();
     let mut marked = None;
-    while let Some((target, quiet, guard)) = todo.pop() {
+    while let Some((c, quiet, guard)) = todo.pop() {
+        let target = c.target;
         if !seen.insert((target, quiet)) {
             continue;
         }
         let Some(s) = functions.get(&target) else {
-            return Err(("which promp-cc has not built".into(), guard));
+            let inner =
+                if core::ptr::eq(c, call) { String::new() } else { format!("which calls {}, ", c.name) };
+            return Err((format!("{inner}which promp-cc has not built"), guard));
         };
         if s.opaque {
             return Err((format!("which cannot be executed again ({})", s.text), guard));
@@ -358,6 +398,9 @@ fn effects_of(call: &Call, functions: &Functions, cut: &Cut) -> Result<Effects, 
         all.entry(target).or_insert_with(|| Effects {
             touches: s.touches.iter().cloned().collect(),
             reads_more: s.reads_more,
+            writes_more: s.writes_more,
+            saves: s.saves || !(s.writes_more || s.touches.iter().any(|t| t.writes)),
+            words: s.words.iter().cloned().collect(),
             marked: None,
         });
         if s.marked {
@@ -365,7 +408,7 @@ fn effects_of(call: &Call, functions: &Functions, cut: &Cut) -> Result<Effects, 
         }
         for c in s.calls.iter().filter(|c| !c.gone) {
             if counts(&c) {
-                todo.push((c.target, quiet || c.quiet, if c.guard != 0 { c.guard } else { guard }));
+                todo.push((c, quiet || c.quiet, if c.guard != 0 { c.guard } else { guard }));
             } else {
                 marked.get_or_insert(format!("which calls {}", c.name));
             }
@@ -379,12 +422,18 @@ fn effects_of(call: &Call, functions: &Functions, cut: &Cut) -> Result<Effects, 
             for c in functions[&f].calls.iter().filter(counts) {
                 let called = all[&c.target].clone();
                 e.reads_more |= called.reads_more;
+                e.writes_more |= called.writes_more;
+                e.saves &= called.saves;
+                e.words.extend(called.words.iter().filter_map(|w| at_call(w, c)));
                 for t in &called.touches {
                     let guard = if c.guard != 0 { c.guard } else { call.guard };
                     add(&mut e, t, c, round > 8).map_err(|why| (why, guard))?;
                 }
             }
-            changed |= e.touches.len() != all[&f].touches.len() || e.reads_more != all[&f].reads_more;
+            let old = &all[&f];
+            let sizes = |e: &Effects| (e.touches.len(), e.words.len());
+            let kinds = |e: &Effects| (e.reads_more, e.writes_more, e.saves);
+            changed |= sizes(&e) != sizes(old) || kinds(&e) != kinds(old);
             all.insert(f, e);
         }
         if !changed {
@@ -393,6 +442,17 @@ fn effects_of(call: &Call, functions: &Functions, cut: &Cut) -> Result<Effects, 
     }
     let found = all.remove(&call.target).expect("the called function is among them");
     Ok(Effects { marked, ..found })
+}
+
+/// The word of a function that `c` calls, by what of the calling function's it is for. What is private needs
+/// none.
+fn at_call(w: &Word, c: &Call) -> Option<Word> {
+    let behind = match w.behind.map(|k| c.arguments.get(k as usize)) {
+        Some(Some(Argument::Private)) => return None,
+        Some(Some(Argument::Parameter(p, _))) => Some(*p),
+        _ => None,
+    };
+    Some(Word { behind, ..w.clone() })
 }
 
 /// Adds what `c` does by touching `t`, in terms of its own parameters.
@@ -413,7 +473,8 @@ fn add(e: &mut Effects, t: &Touch, c: &Call, coarse: bool) -> Result<(), String>
         Some(Argument::Variable(at, size)) => {
             e.touches.insert(Touch { at: At::Variable(*at, *size), bytes: None, always: false, ..t.clone() });
         }
-        _ if t.writes => return Err(format!("where {} writes what is not known", c.name)),
+        _ if t.writes && !e.saves => return Err(format!("where {} writes what is not known", c.name)),
+        _ if t.writes => e.writes_more = true,
         _ => e.reads_more = true,
     }
     Ok(())
@@ -451,6 +512,7 @@ mod tests {
     fn segment(actors: [Actor; 2]) -> Assumptions {
         Assumptions {
             verdict: 0,
+            fenced: false,
             place: "x.c:1",
             calls: vec![call(1, &[Argument::Pointer])],
             actors: actors.to_vec(),
@@ -489,6 +551,12 @@ mod tests {
         let writes = Summary { touches: vec![behind(0, true, None)], ..Summary::default() };
         let d = decide(&a, &HashMap::from([(1, writes)]));
         assert_eq!((d.verdict, d.guards), (0, BTreeMap::from([(8, 1)])));
+        let inner = HashMap::from([(1, calls(Call { name: "g", ..call(2, &[]) }))]);
+        assert!(
+            decide(&a, &inner)
+                .text
+                .contains("calls f at line 7, which calls g, which promp-cc has not built")
+        );
         // A call that it makes is cut off, if it can be; else itself. Behind it there are save points.
         let through = |guard| HashMap::from([(1, calls(guarded(guard, 2)))]);
         let d = decide(&a, &through(16));
@@ -569,6 +637,40 @@ mod tests {
             "it is read anyway"
         );
         assert_eq!(decided(&[read(0, 8), behind(0, true, None)]).0, 2);
+    }
+
+    #[test]
+    fn functions_save_what_they_write_if_their_words_are_set() {
+        let word = |behind, at, bits| Word { behind, at, bits };
+        let saving = |touches: &[Touch], words: &[Word]| Summary {
+            saves: true,
+            touches: touches.to_vec(),
+            words: words.to_vec(),
+            ..Summary::default()
+        };
+        let a = segment([own(None), actor(What::Writes(0, 0), None)]);
+        let words = [word(Some(0), 8, 2), word(Some(1), 8, 4), word(None, 16, 1)];
+        let d = decide(&a, &HashMap::from([(1, saving(&[behind(0, true, None)], &words))]));
+        assert_eq!((d.verdict, d.guards), (1, BTreeMap::from([(8, 2)])));
+        // What it writes elsewhere, in functions that it calls.
+        let a = segment([own(None), actor(What::WritesElsewhere(0), None)]);
+        let inner =
+            Summary { writes_more: true, ..saving(&[behind(0, true, None)], &[word(Some(0), 24, 2)]) };
+        let outer = |argument| Summary { calls: vec![call(2, &[argument])], ..saving(&[], &words[2..]) };
+        let set = |argument, inner: &Summary| {
+            let d = decide(&a, &HashMap::from([(1, outer(argument)), (2, inner.clone())]));
+            (d.verdict, d.guards)
+        };
+        assert_eq!(set(Argument::Anything, &inner), (1, BTreeMap::from([(16, 1), (24, 2)])));
+        assert_eq!(set(Argument::Variable(100, 8), &inner), (1, BTreeMap::from([(16, 1), (24, 2)])));
+        assert_eq!(set(Argument::Private, &inner), (1, BTreeMap::from([(16, 1)])), "a stack's");
+        assert_eq!(set(Argument::Private, &Summary { saves: false, ..inner.clone() }).0, 2);
+        let fenced = Assumptions { fenced: true, ..a.clone() };
+        assert_eq!(decide(&fenced, &HashMap::from([(1, inner.clone())])).verdict, 2, "it may be a flag");
+        // Nothing is read that it could meet.
+        let mut unread = a.clone();
+        unread.pairs.clear();
+        assert_eq!(decide(&unread, &HashMap::from([(1, inner)])).verdict, 0);
     }
 
     fn effects(functions: Functions) -> Result<Effects, Broken> {
