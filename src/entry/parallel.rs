@@ -17,6 +17,7 @@ use core::sync::atomic::Ordering::Relaxed;
 const PLAIN: Option<fn(&'static Team)> = None;
 
 /// Executes a whole region.
+#[inline(always)]
 fn execute(
     thr: &'static Thread,
     call: (usize, usize),

@@ -1,6 +1,7 @@
 //! A logical thread's membership in a team: its number, where it is in the sequence of worksharing constructs, its
 //! ledger, its implicit task and its entry in the team's thread failure descriptor.
 
+use super::orders::End;
 use super::team::Team;
 use super::thread::Thread;
 use crate::sys::own::Own;
@@ -10,7 +11,7 @@ use crate::work::batch::Batch;
 use crate::work::ledger::Ledger;
 use crate::work::pace::Pace;
 use crate::work::share::{Shape, Share};
-use core::sync::atomic::{AtomicU32, AtomicU64};
+use core::sync::atomic::AtomicU32;
 use crossbeam_utils::CachePadded;
 
 /// TFD entries (P1's E1 … Ek).
@@ -36,8 +37,8 @@ pub struct Member {
     pub thread: Own<Option<&'static Thread>>,
     /// Place partition (offset, length) and place of the implicit task; place `u32::MAX` when not bound.
     pub place: Own<(u32, u32, u32)>,
-    /// The last region of the team that the member has come to the end of (release by the member).
-    pub done: CachePadded<AtomicU64>,
+    /// The last region of the team that the member has come to the end of.
+    pub end: End,
     /// The team's current region.
     pub epoch: Own<u64>,
     /// Worksharing constructs entered so far in this region.
@@ -84,7 +85,7 @@ impl Member {
             num: Own::new(0),
             thread: Own::new(None),
             place: Own::new((0, 0, u32::MAX)),
-            done: Default::default(),
+            end: End::default(),
             epoch: Own::new(0),
             share_seq: Own::new(0),
             settled: Own::new(0),

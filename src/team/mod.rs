@@ -3,12 +3,14 @@
 pub mod aside;
 pub mod barrier;
 pub mod bind;
+pub mod crew;
 pub mod event;
 pub mod init;
 #[cfg(test)]
 mod lines;
 pub mod meet;
 pub mod member;
+pub mod orders;
 pub mod places;
 pub mod pool;
 pub mod region;

@@ -2,9 +2,9 @@
 
 use super::aside::step_aside;
 use super::event::Patience;
-use super::room;
 use super::team::Team;
 use super::thread::Thread;
+use super::{crew, room};
 use crate::fault;
 use crate::icv::globals;
 use crate::observe::Event;
@@ -161,10 +161,11 @@ extern "C" fn worker_start(arg: *mut libc::c_void) -> *mut libc::c_void {
     fault::thread_started(thr);
     thr.tell(Event::ThreadBegin { worker: true });
     thr.dock.waker().leave_cpu_to(idle_patience());
-    let mut seen = 0;
-    while let Some(order) = thr.dock.wait(seen, idle_patience) {
+    let (mut seen, mut last) = (0, None);
+    while let Some(order) = thr.dock.wait(seen, idle_patience, || crew::ahead(last), || crew::drowse(last)) {
         seen = seen.wrapping_add(1);
         super::region::work(thr, order, seen);
+        last = Some(order);
     }
     thr.tell(Event::ThreadEnd);
     room::move_out(thr);

@@ -1,22 +1,22 @@
 //! Parallel regions: how many threads, start, the implicit tasks, end.
 //!
-//! Start: the primary writes the team's fields, then each worker's order (thread.rs, [`Dock`](super::thread::Dock)).
-//! End: a worker stores the region's number in `done` (release) and then, while the region has not finished, helps with explicit tasks;
-//! the primary waits for all `done` (acquire) and for the last task, and stores `finished`. A worker that still helps
-//! cannot meet tasks of a later region: it takes tasks only if the team's epoch is its own, under the pool's lock.
+//! Start: the primary writes the team's fields, then the workers get their orders (orders.rs). End: a worker
+//! says that it has come to it and then, while the region has not ended, helps with explicit tasks; the primary
+//! waits for all and for the last task, and says that it has ended. A worker that still helps cannot meet tasks of a later region: it takes tasks only if the team's epoch is its own, under the pool's lock.
 
+use super::crew::{NO_CREW, call_workers, expect_orders};
 use super::event::Waiters;
 use super::member::{Member, tfd};
+use super::orders::{FEW, SELDOM};
 use super::team::{Outside, Team};
 use super::thread::{HOT_DEPTH, Order, Thread};
-use super::{bind, pool, setup};
+use super::{bind, crew, pool, setup};
 use crate::fault::policy;
 use crate::fault::save;
 use crate::icv::globals;
 use crate::observe;
 use crate::observe::event::{Event, Set, Sync};
 use crate::sys::asm;
-use crate::sys::sync::{fetch_to_write, full_fence};
 use crate::task::group::Group;
 use crate::task::included;
 use crate::work::loops;
@@ -133,39 +133,6 @@ fn tell_begin(thr: &'static Thread, team: &'static Team) {
     }
 }
 
-/// How many orders ahead the lines for them are fetched, which takes as long as an order's way to its worker: they come at the same time. Not all at
-/// once, since the workers look at these lines again and again.
-const AHEAD: u32 = 8;
-
-/// Orders will be handed over soon: to the first workers, which are all of a small team.
-#[inline(always)]
-fn expect_orders(team: &'static Team) {
-    (1..team.size().min(AHEAD)).for_each(|i| setup::worker_of(team.member(i)).dock.expect());
-}
-
-/// The workers' orders. Everything that a member reads of the team, and of other members, has been written.
-#[inline(always)]
-fn call_workers(team: &'static Team, epoch: u64, call: (usize, usize)) {
-    let n = team.size();
-    if n == 1 {
-        return;
-    }
-    let since = team.primary.since.get();
-    for i in 1..n {
-        if i + AHEAD <= n {
-            setup::worker_of(team.member(i + AHEAD - 1)).dock.expect();
-        }
-        let member = team.member(i);
-        setup::worker_of(member).dock.post(Order { member, epoch, since, call });
-    }
-    full_fence();
-    for i in 1..n {
-        setup::worker_of(team.member(i)).dock.wake();
-    }
-    // One may sleep at the end of the last region: see `finish`.
-    team.event.wake_sleepers();
-}
-
 /// The primary thread enters the region.
 #[inline(always)]
 fn enter(thr: &'static Thread, m: &'static Member, team: &'static Team, again: bool) {
@@ -211,10 +178,15 @@ fn finish_or_tell<const TELL: bool>(thr: &'static Thread) {
         tell_arrival(thr);
     }
     let epoch = team.primary.epoch.load(Relaxed);
-    let all_done = || team.members()[1..].iter().all(|m| m.done.load(Acquire) >= epoch);
+    let n = team.size();
+    let all_done = || crew::all_came(team, n, epoch);
     // Until somebody makes a task there is nothing else to look at.
     let patience = team.patience.get();
-    let awake = patience.stay(|| all_done() || team.tasks.has_been_used());
+    let awake = if n <= FEW {
+        patience.stay(|| all_done() || team.tasks.has_been_used())
+    } else {
+        crew::await_ends(team, epoch, patience)
+    };
     if !awake || team.tasks.has_been_used() {
         team.wait_at_end(thr, Waiters::Helping, patience.after(awake), || {
             all_done() && team.tasks.idle(team)
@@ -225,7 +197,7 @@ fn finish_or_tell<const TELL: bool>(thr: &'static Thread) {
     }
     // The next region may follow at once.
     expect_orders(team);
-    team.finished.store(epoch, Release);
+    team.call.end(epoch);
     // Without a fence this may miss a worker that is about to sleep, which does no harm: whoever calls it next looks again, behind a fence
     // (`call_workers`; before it can be called from elsewhere, `dismiss`).
     team.event.wake_sleepers();
@@ -268,9 +240,6 @@ fn tell_end(thr: &'static Thread, team: &'static Team) {
     thr.tell(Event::ImplicitEnd { team: &team.words });
 }
 
-/// How many rounds an idle worker waits between two looks at `finished`: the primary shall find that line in its own cache.
-const SELDOM: u32 = 64;
-
 /// The body of a worker's region, called by its order number `seen`.
 pub fn work(thr: &'static Thread, order: Order, seen: u32) {
     if observe::wants(const { Set::BEGIN.and(Set::END) }) {
@@ -290,8 +259,11 @@ fn work_told(thr: &'static Thread, order: Order, seen: u32) {
 #[inline(always)]
 fn work_or_tell<const TELL: bool>(thr: &'static Thread, order: Order, seen: u32) {
     thr.in_runtime.store(1, Relaxed);
-    let Order { member, epoch, since, call } = order;
-    fetch_to_write(&member.done);
+    let Order { member, epoch, since, call, crew, .. } = order;
+    member.end.expect();
+    if crew != NO_CREW {
+        crew::pass_on(order);
+    }
     let team = member.team();
     take_part(thr, member, epoch);
     if !setup::is_prepared(thr, member, since) {
@@ -307,10 +279,14 @@ fn work_or_tell<const TELL: bool>(thr: &'static Thread, order: Order, seen: u32)
     if TELL {
         tell_arrival(thr);
     }
-    member.done.store(epoch, Release);
-    team.event.notify_only(Waiters::Inside);
-    // Help with what is left, until the primary declares the region finished or calls for another one.
-    let over = || thr.dock.called(seen) || team.finished.load(Acquire) >= epoch;
+    if crew == NO_CREW {
+        member.end.come(epoch);
+        team.event.notify_only(Waiters::Inside);
+    } else {
+        crew::come(thr, order, seen);
+    }
+    // Help with what is left, until the primary says that the region has ended, or another one calls.
+    let over = || crew::is_over(thr, team, epoch, seen);
     let (patience, mut round) = (team.patience.get(), 0);
     let awake = patience.stay(|| {
         round += 1;

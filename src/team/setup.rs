@@ -15,7 +15,7 @@ use super::meet::Way;
 use super::member::Member;
 use super::team::Team;
 use super::thread::{HOT_DEPTH, Thread};
-use super::{bind, pool};
+use super::{bind, crew, pool};
 use crate::fault::{after, join, tables};
 use crate::icv::MAX_ACTIVE_LEVELS;
 use crate::icv::places::ProcBind;
@@ -260,6 +260,7 @@ fn assemble(thr: &'static Thread, n: u32) -> &'static Team {
             t
         }
     };
+    crew::changes(team);
     let mut have = team.size().max(1);
     if have > n {
         dismiss(team, n..have);

@@ -4,8 +4,9 @@ use super::barrier::{Barrier, Shape};
 use super::event::{Event, Patience};
 use super::meet::Way;
 use super::member::Member;
+use super::orders::Call;
 use super::setup::Asked;
-use super::thread::Thread;
+use super::thread::{Called, Thread};
 use crate::icv::{Icvs, globals};
 use crate::observe::OfTeam;
 use crate::sys::own::Own;
@@ -51,9 +52,8 @@ pub struct Team {
     pub cancelled: AtomicU32,
     /// The primary thread's own notes.
     pub primary: CachePadded<Primary>,
-    /// The last epoch that has ended completely (release by the primary). Idle workers look at it now and
-    /// then only.
-    pub finished: CachePadded<AtomicU64>,
+    /// Its workers' call.
+    pub call: CachePadded<Call<Called>>,
     /// Single constructs that some member has come to, in this region.
     pub singles: CachePadded<AtomicU32>,
     /// The team barrier.
@@ -93,6 +93,10 @@ pub struct Primary {
     pub group: Own<Option<&'static Group>>,
     /// Number of regions this team has executed; identifies the current one.
     pub epoch: AtomicU64,
+    /// The crew's number (orders.rs), and that of the last one whose workers know it.
+    pub crew: Own<u32>,
+    /// See `crew`.
+    pub known: Own<u32>,
     /// What the barrier's tree is prepared for.
     pub shape: Own<Option<Shape>>,
 }
@@ -131,7 +135,7 @@ impl Team {
             group: Own::new(None),
             cancelled: AtomicU32::new(0),
             primary: Default::default(),
-            finished: Default::default(),
+            call: Default::default(),
             singles: Default::default(),
             barrier: Barrier::new(Shape::of(capacity)),
             event: Event::default(),

@@ -5,9 +5,9 @@
 //! Objects of this type live in the arena and are never unmapped, so `&'static Thread` is always valid
 //! memory.
 
-use super::event::Patience;
 use super::member::Member;
-use super::room::{self, Waker};
+use super::orders::Dock;
+use super::room;
 use super::said::Said;
 use super::setup::{ALONE, Asked};
 use super::team::Team;
@@ -19,8 +19,7 @@ use crate::observe::{self, Event, OfThread};
 use crate::sys::asm;
 use crate::sys::host::{self, Identity};
 use crate::sys::own::Own;
-use crate::sys::sync::{fetch_to_write, full_fence};
-use crate::sys::{futex, tls, watch};
+use crate::sys::tls;
 use crate::task::slab::Slab;
 use crate::task::{Task, group, included};
 use core::mem::offset_of;
@@ -131,7 +130,7 @@ pub struct Thread {
     /// does; its kind stands above the first byte. Written by the thread's own host.
     pub calls_out: AtomicU32,
     /// Where the worker waits for regions.
-    pub dock: CachePadded<Dock>,
+    pub dock: CachePadded<Dock<Order>>,
 }
 
 const _: () = assert!(offset_of!(Thread, in_runtime) == asm::IN_RUNTIME);
@@ -363,21 +362,6 @@ pub fn current() -> &'static Thread {
     }
 }
 
-/// Where a worker waits for its next region.
-///
-/// The primary writes `order`, then `go` (release); the worker loads `go` (acquire). Before it sleeps, the
-/// worker sets `sleeping`, passes a sequentially consistent fence and looks at `go` again; the primary,
-/// after it has stored all `go` words of a team, passes one such fence and wakes those whose `sleeping` is
-/// set.
-#[derive(Default)]
-pub struct Dock {
-    go: AtomicU32,
-    sleeping: AtomicU32,
-    /// Who created or woke the worker last.
-    waker: Waker,
-    order: Own<Option<Order>>,
-}
-
 /// What a worker is called for: all that changes from region to region, in one line with the word that it
 /// waits on.
 #[derive(Clone, Copy)]
@@ -390,75 +374,13 @@ pub struct Order {
     pub since: u64,
     /// The outlined function and its argument.
     pub call: (usize, usize),
+    /// The crew's number; [`super::crew::NO_CREW`]: the team has no tree.
+    pub crew: u32,
+    /// Does who gets it pass it on?
+    pub passes: bool,
 }
 
-const _: () = assert!(size_of::<Dock>() <= 64);
+/// What members' orders have in common, of that which changes: [`Order::since`], [`Order::call`].
+pub type Called = (u64, (usize, usize));
 
-impl Dock {
-    /// The current count of orders; pass it to [`Dock::wait`].
-    pub fn orders(&self) -> u32 {
-        self.go.load(Relaxed)
-    }
-    /// Primary: an order will be handed over soon.
-    #[inline(always)]
-    pub fn expect(&self) {
-        fetch_to_write(&self.go);
-    }
-    /// Primary: hands the worker its order. Follow with [`Dock::wake`] after a full fence.
-    #[inline]
-    pub fn post(&self, order: Order) {
-        self.order.set(Some(order));
-        self.go.store(self.go.load(Relaxed).wrapping_add(1), Release);
-    }
-    /// Primary: wakes the worker if it sleeps.
-    #[inline]
-    pub fn wake(&self) {
-        if self.sleeping.load(Relaxed) != 0 {
-            self.waker.is_here();
-            self.sleeping.store(0, Relaxed);
-            futex::wake(&self.go, 1);
-        }
-    }
-    /// Where its creator is, and who wakes it.
-    pub fn waker(&self) -> &Waker {
-        &self.waker
-    }
-    /// Worker: has an order come since `seen`?
-    #[inline]
-    pub fn called(&self, seen: u32) -> bool {
-        self.go.load(Acquire) != seen
-    }
-    /// The keeper, while nobody executes the worker: it ends when it looks again, and no host sleeps.
-    pub fn dismiss_frozen(&self) {
-        self.order.set(None);
-        self.go.store(self.go.load(Relaxed).wrapping_add(1), Release);
-    }
-    /// Primary: tells the worker to end.
-    pub fn dismiss(&self) {
-        self.dismiss_frozen();
-        full_fence();
-        self.wake();
-    }
-    /// Worker: waits for an order after `seen`; `None` tells it to end.
-    #[inline]
-    pub fn wait(&self, seen: u32, patience: impl FnOnce() -> Patience) -> Option<Order> {
-        if self.called(seen) { self.order.get() } else { self.wait_longer(seen, patience()) }
-    }
-    #[cold]
-    #[inline(never)]
-    fn wait_longer(&self, seen: u32, patience: Patience) -> Option<Order> {
-        if patience.stay(|| self.called(seen)) {
-            return self.order.get();
-        }
-        while !self.called(seen) {
-            self.sleeping.store(1, Relaxed);
-            full_fence();
-            if !self.called(seen) {
-                watch::wait(&self.go, seen);
-                self.waker.leave_cpu_to(patience);
-            }
-        }
-        self.sleeping.store(0, Relaxed);
-        self.order.get()
-    }
-}
+const _: () = assert!(size_of::<Dock<Order>>() <= 64);

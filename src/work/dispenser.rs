@@ -47,6 +47,11 @@ pub struct Orphan {
     pub block: u64,
 }
 
+/// Does [`Dispenser::take_several`] always give one chunk, because there are so few of them?
+pub fn gives_one(total: u64, chunk: u64, threads: u64) -> bool {
+    total < 4 * threads * chunk
+}
+
 /// See the module's text.
 #[derive(Default)]
 pub struct Dispenser {

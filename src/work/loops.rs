@@ -2,7 +2,7 @@
 //! widths, ordered, runtime and doacross loops; sections are a dynamic loop with chunks of one.
 
 use super::bounds::{Bounds, Schedule};
-use super::dispenser::Range;
+use super::dispenser::{self, Range};
 use super::ledger::Before;
 use super::share::{Shape, Share};
 use super::{batch, ordered, site, survivors, tune};
@@ -225,8 +225,10 @@ fn batched(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range
     }
     let threads = team.size();
     let steal = || {
-        // Behind the last iteration a thread takes nothing more (lastprivate).
-        if shape.monotonic || m.ledger.had_last() {
+        // Behind the last iteration a thread takes nothing more (lastprivate); and where batches are single
+        // chunks nobody has any left.
+        let few = dispenser::gives_one(shape.total, shape.chunk, u64::from(threads));
+        if shape.monotonic || few || m.ledger.had_last() {
             return None;
         }
         (1..threads).find_map(|i| team.member((m.num.get() + i) % threads).batch.steal(construct))
@@ -383,6 +385,26 @@ mod tests {
             }
             got.sort_unstable();
             prop_assert_eq!(got, (first..first + n).collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn where_there_are_few_chunks_each_batch_is_one(
+            chunks in 1..200_u64,
+            chunk in 1..9_u64,
+            short in 0..9_u64,
+            threads in 1..40_u64,
+        ) {
+            let total = (chunks * chunk).saturating_sub(short % chunk).max(1);
+            let (d, mut position) = (dispenser::Dispenser::default(), 0);
+            let first = d.take_several(total, chunk, threads, 64, &mut position).expect("one at least").1;
+            if dispenser::gives_one(total, chunk, threads) {
+                prop_assert_eq!(first, 1);
+                while let Some((_, n)) = d.take_several(total, chunk, threads, 64, &mut position) {
+                    prop_assert_eq!(n, 1);
+                }
+            } else {
+                prop_assert!(first > 1);
+            }
         }
     }
 }

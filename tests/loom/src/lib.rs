@@ -14,6 +14,29 @@ mod sys {
             loom::thread::yield_now();
         }
         pub fn touch<T>(_word: &T) {}
+        pub fn fetch_to_write<T>(_word: &T) {}
+    }
+
+    /// A cell with one writer at a time, which loom checks.
+    pub mod own {
+        pub struct Own<T>(loom::cell::UnsafeCell<T>);
+
+        // SAFETY: loom reports whatever breaks the contract of the library's.
+        unsafe impl<T: Send> Sync for Own<T> {}
+
+        impl<T: Copy> Own<T> {
+            pub fn new(v: T) -> Self {
+                Self(loom::cell::UnsafeCell::new(v))
+            }
+            pub fn get(&self) -> T {
+                // SAFETY: as above.
+                self.0.with(|p| unsafe { *p })
+            }
+            pub fn set(&self, v: T) {
+                // SAFETY: as above.
+                self.0.with_mut(|p| unsafe { *p = v });
+            }
+        }
     }
 
     pub mod time {
@@ -124,6 +147,9 @@ mod dispenser;
 #[path = "../../../src/team/event.rs"]
 #[allow(dead_code)]
 mod event;
+#[path = "../../../src/team/orders.rs"]
+#[allow(dead_code)]
+mod orders;
 #[path = "../../../src/fault/publish.rs"]
 mod publish;
 #[path = "../../../src/ckpt/round.rs"]
@@ -133,3 +159,4 @@ mod round;
 mod checkpoint;
 mod models;
 mod places;
+mod regions;
