@@ -2,10 +2,12 @@
 //! The program does everything once; what cannot be gone back from is left alone, and says so.
 
 mod common;
+use common::saved::{Scratch, has_generation, messages, read, restart, start, start_with, went_well};
 use common::*;
 use promp_model::tuning::Tuning;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 /// A folder of its own, which is empty.
 fn folder(name: &str) -> PathBuf {
@@ -100,6 +102,60 @@ fn failures_do_not_change_results() {
         compared += u32::from(r.err.contains("executions from one state"));
     }
     assert!(struck > 0 && compared > 0, "{struck} {compared}");
+}
+
+/// The process is killed while ways are compared, at any place, and goes on from the checkpoint that they are
+/// compared from: it has the program's memory, and no trials.
+#[test]
+fn killed_while_ways_are_compared() {
+    let exe = build("tune/exact.c", &[]);
+    let want = reference(&exe, &["3", "plain"], &[("OMP_NUM_THREADS", "2")]).out;
+    let s = Scratch::new("exact-restarts");
+    let (dir, out, tune) = (s.path("ckpt"), s.path("out"), s.path("app.tune"));
+    let first = || {
+        let mut c = Command::new(library().with_file_name("promp"));
+        c.args(["run", "--threads", "2", "--tune"]).arg(&tune).arg("--ckpt").arg(&dir).arg("--").arg(&exe);
+        c.args(["3", "plain"]);
+        c
+    };
+    // As `promp tune --exact` does it.
+    let set = |c: &mut Command| {
+        c.env("PROMP_TUNE_EXACT", "on").env("PROMP_CKPT_INTERVAL", "1000h").env("PROMP_CKPT_KEEP", "1");
+        c.env("PROMP_CKPT_COPY", "stopped").env("PROMP_CKPT_TRACK", "compare");
+    };
+    let (mut killed, mut round) = (0, 0);
+    while killed < 3 * scale() {
+        round += 1;
+        assert!(round < 40 * scale(), "it ends before it is killed, each time");
+        for f in [&out, &tune] {
+            let _ = std::fs::remove_file(f);
+        }
+        let _ = std::fs::remove_dir_all(&dir);
+        // Some time after the first checkpoint is whole, in one of some sixty executions of the first loop.
+        let (mut whole, after) = (None, Duration::from_millis(round % 5 * 40));
+        let due = std::cell::RefCell::new(&mut whole);
+        let late = |since: Duration| {
+            let mut whole = due.borrow_mut();
+            if whole.is_none() && has_generation(&dir) {
+                **whole = Some(since);
+            }
+            whole.is_some_and(|w| since >= w + after)
+        };
+        if start_with(first(), &out, Some(&late), set).is_some() {
+            continue;
+        }
+        let compared = messages(&out).contains("executions from one state");
+        let ended = start(restart(&dir), &out, None).expect("it ends");
+        let err = messages(&out);
+        assert!(went_well(ended, &err) && read(&out) == want, "{round}: {} {err}", read(&out));
+        // Killed while the first loop was compared: no trial is left, and it says so.
+        assert!(compared || err.contains("was restarted while ways were compared"), "{round}: {err}");
+        if tune.exists() {
+            let t = Tuning::read(&read(&tune)).expect("the file is whole");
+            assert!(t.damaged.is_empty(), "{round}: {t:?}");
+        }
+        killed += u64::from(!compared);
+    }
 }
 
 #[test]

@@ -301,6 +301,49 @@ fn posts_are_not_put_off() {
     }
 }
 
+/// Doacross loops get other schedules where that conforms, and compute the same, failures included.
+#[test]
+fn doacross_loops_by_other_schedules() {
+    let exe = build("tune/doacross.c", &[]);
+    let report = file("doacross").with_extension("json");
+    let path = report.to_str().expect("UTF-8");
+    for (schedule, changes) in [("auto", true), ("guided,2", true), ("dynamic,3", false), ("static,1", false)]
+    {
+        let env = [("OMP_NUM_THREADS", "2"), ("OMP_SCHEDULE", schedule)];
+        let want = reference(&exe, &["3000"], &env);
+        assert!(want.out.ends_with(" 0\n"), "{want:?}");
+        let got = promp(&exe, &["3000"], &[env[0], env[1], ("PROMP_TUNE", "on"), ("PROMP_REPORT", path)]);
+        assert_eq!((got.status, &got.out), (0, &want.out), "{schedule}: {}", got.err);
+        let text = std::fs::read_to_string(&report).expect("written");
+        let r: promp_report::Report = serde_json::from_str(&text).expect("a report");
+        // More than the first execution: others were tried.
+        let tried = r.tuning.iter().filter(|t| t.searched > 1).count();
+        assert_eq!(tried > 0, changes, "{schedule}: {:?}", r.tuning);
+    }
+    let want = reference(&exe, &["1500"], &[("OMP_NUM_THREADS", "3"), ("OMP_SCHEDULE", "auto")]).out;
+    let (mut rng, mut struck) = (Seeded(7), 0);
+    for _ in 0..8 * scale() {
+        let (thread, region, nth) = (rng.below(3), 1 + rng.below(1400), 1 + rng.below(2));
+        let kind = rng.pick(&["kill", "crash"]);
+        let spec = format!("{kind}@thread={thread},region={region},nth={nth},at=chunk");
+        let env = [
+            ("OMP_NUM_THREADS", "3"),
+            ("OMP_SCHEDULE", "auto"),
+            ("PROMP_REPLAY", "assume"),
+            ("PROMP_TUNE", "on"),
+            ("PROMP_FAULT", spec.as_str()),
+        ];
+        let got = promp(&exe, &["1500"], &env);
+        assert!(!got.hung, "{spec}: hung: {}", got.err);
+        struck += u32::from(got.err.contains(" failed ("));
+        // Iterations that count themselves are counted again: the number of those that are wrong, not the
+        // sums.
+        let sums = |out: &str| out.split(' ').next().map(String::from);
+        assert!(got.status == 70 || sums(&got.out) == sums(&want), "{spec}: {} {}", got.out, got.err);
+    }
+    assert!(struck > 0);
+}
+
 /// The command: runs, keeps, shows.
 #[test]
 fn the_command_runs_and_shows() {

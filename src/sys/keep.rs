@@ -7,6 +7,7 @@
 //! stack pointer), so the keeper may use collections and strings like any other code.
 
 use super::arena::Arena;
+use super::{syscall, time};
 use crate::sys;
 use core::arch::asm;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
@@ -42,6 +43,7 @@ struct Head {
     arena: Arena,
     next: AtomicUsize,
     committed: AtomicUsize,
+    incarnation: u64,
 }
 
 fn head() -> &'static Head {
@@ -86,6 +88,7 @@ pub fn map() -> bool {
         arena: Arena::in_keep(),
         next: AtomicUsize::new(BASE + head_bytes),
         committed: AtomicUsize::new(BASE + COMMIT),
+        incarnation: time::now_ns() ^ u64::from(syscall::getpid()) << 40,
     };
     // SAFETY: just made writable.
     unsafe { (BASE as *mut Head).write(h) };
@@ -97,6 +100,12 @@ pub fn map() -> bool {
 pub fn commit(at: usize, len: usize) -> bool {
     // SAFETY: within the region, which is ours.
     unsafe { sys!(libc::SYS_mprotect, at, len, libc::PROT_READ | libc::PROT_WRITE) == 0 }
+}
+
+/// Whose region it is. A process that goes on from another one's checkpoint has that one's memory, even its
+/// number, but a region of its own: what was kept in the other's is not there. 0: there is none.
+pub fn incarnation() -> u64 {
+    if on() { head().incarnation } else { 0 }
 }
 
 /// In a child after fork: the region is its parent's affair.

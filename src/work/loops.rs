@@ -5,6 +5,7 @@ use super::bounds::{Bounds, Schedule};
 use super::dispenser::{self, Range};
 use super::ledger::Before;
 use super::share::{Shape, Share};
+use super::tune::Iterations;
 use super::{batch, ordered, site, survivors, tune};
 use crate::fault::{policy, unsaved, verify};
 use crate::icv::settings::Constructs;
@@ -26,7 +27,7 @@ pub fn loop_shape(
     site: usize,
     ends: bool,
 ) -> Shape {
-    shape(team, b.iterations(), b, s, ordered, site, ends, true)
+    shape(team, b.iterations(), b, s, ordered, site, ends, Some(Iterations::Free))
 }
 
 /// Chunks for each thread that are too few for batches.
@@ -38,7 +39,16 @@ pub fn counted_shape(team: &'static Team, count: u64, s: Schedule, site: usize) 
     // Iterations wait for those before: one at a time.
     Shape {
         quick: false,
-        ..shape(team, count, b, Schedule { monotonic: true, ..s }, false, site, false, false)
+        ..shape(
+            team,
+            count,
+            b,
+            Schedule { monotonic: true, ..s },
+            false,
+            site,
+            false,
+            Some(Iterations::InOrder),
+        )
     }
 }
 
@@ -67,7 +77,7 @@ fn shape(
     ordered: bool,
     site: usize,
     ends: bool,
-    tunable: bool,
+    tunable: Option<Iterations>,
 ) -> Shape {
     let n = u64::from(team.size());
     let chunk = match s.kind {
@@ -98,9 +108,11 @@ fn shape(
         tune: 0,
         deal: 0,
     };
-    match globals().promp.constructs {
-        Constructs::Plain => shape,
-        Constructs::Tuned if tunable => tune::shape(shape, team, s, policy::recomputes()),
+    match (globals().promp.constructs, tunable) {
+        (Constructs::Plain, _) => shape,
+        (Constructs::Tuned, Some(iterations)) => {
+            tune::shape(shape, team, s, iterations, policy::recomputes())
+        }
         _ if policy::recomputes() => Shape { began: time::now_ns(), ..shape },
         _ => shape,
     }
@@ -110,7 +122,7 @@ fn shape(
 pub fn sections_shape(team: &'static Team, count: u32, site: usize, ends: bool) -> Shape {
     let s = Schedule { kind: Sched::Dynamic, chunk: 1, monotonic: false };
     let b = Bounds::ull(true, 0, u64::from(count), 1);
-    Shape { work: Work::Sections, ..shape(team, u64::from(count), b, s, false, site, ends, false) }
+    Shape { work: Work::Sections, ..shape(team, u64::from(count), b, s, false, site, ends, None) }
 }
 
 /// Enters the next construct; true if `thr` is the first.

@@ -12,6 +12,11 @@ pub enum Deal {
     Given,
     /// One block a thread.
     Blocks,
+    /// N/parts iterations at a time, round robin.
+    Cyclic {
+        /// Into how many chunks.
+        parts: u32,
+    },
     /// First come, first served, N/parts iterations at a time.
     Dynamic {
         /// Into how many chunks.
@@ -33,6 +38,9 @@ pub struct Choice {
     pub threads: u32,
 }
 
+/// The bit of a packed choice that tells a round robin from a `Given`.
+const CYCLIC: u64 = 1 << 18;
+
 impl Choice {
     /// Everything as the program says.
     pub const GIVEN: Self = Self { deal: Deal::Given, threads: 0 };
@@ -51,6 +59,7 @@ impl Choice {
             Deal::Given => given,
             Deal::Blocks if unit == 1 => Schedule::BLOCKS,
             Deal::Blocks => Schedule::new(Kind::Static, whole(total.div_ceil(u64::from(p.max(1))))),
+            Deal::Cyclic { parts } => Schedule::new(Kind::Static, part(parts)),
             Deal::Dynamic { parts } => Schedule::new(Kind::Dynamic, part(parts)),
             Deal::Guided { parts } => Schedule::new(Kind::Guided, part(parts)),
         }
@@ -63,6 +72,7 @@ impl Choice {
             Deal::Blocks => (1, 0),
             Deal::Dynamic { parts } => (2, parts),
             Deal::Guided { parts } => (3, parts),
+            Deal::Cyclic { parts } => (CYCLIC, parts),
         };
         kind | u64::from(self.threads & 0xffff) << 2 | u64::from(parts) << 32
     }
@@ -70,10 +80,11 @@ impl Choice {
     /// From such a word.
     pub fn unpack(w: u64) -> Self {
         let parts = (w >> 32) as u32;
-        let deal = match w & 3 {
+        let deal = match w & (CYCLIC | 3) {
             0 => Deal::Given,
             1 => Deal::Blocks,
             2 => Deal::Dynamic { parts },
+            CYCLIC => Deal::Cyclic { parts },
             _ => Deal::Guided { parts },
         };
         Self { deal, threads: (w >> 2 & 0xffff) as u32 }
@@ -85,6 +96,7 @@ impl fmt::Display for Choice {
         match self.deal {
             Deal::Given => f.write_str("given")?,
             Deal::Blocks => f.write_str("static")?,
+            Deal::Cyclic { parts } => write!(f, "static,N/{parts}")?,
             Deal::Dynamic { parts } => write!(f, "dynamic,N/{parts}")?,
             Deal::Guided { parts } => write!(f, "guided,N/{parts}")?,
         }
@@ -107,6 +119,7 @@ impl FromStr for Choice {
         let deal = match deal.split_once(",N/") {
             None if deal == "given" => Deal::Given,
             None if deal == "static" => Deal::Blocks,
+            Some(("static", p)) => Deal::Cyclic { parts: parts(p)? },
             Some(("dynamic", p)) => Deal::Dynamic { parts: parts(p)? },
             Some(("guided", p)) => Deal::Guided { parts: parts(p)? },
             _ => return Err(()),
@@ -124,6 +137,7 @@ mod tests {
         let deal = prop_oneof![
             Just(Deal::Given),
             Just(Deal::Blocks),
+            (1u32..).prop_map(|parts| Deal::Cyclic { parts }),
             (1u32..).prop_map(|parts| Deal::Dynamic { parts }),
             (1u32..).prop_map(|parts| Deal::Guided { parts }),
         ];
@@ -163,7 +177,9 @@ mod tests {
         assert_eq!(two.schedule(1001, given, 4), Schedule::new(Kind::Dynamic, 501));
         assert_eq!(two.schedule(1001, four, 4), Schedule::new(Kind::Dynamic, 504));
         assert_eq!(two.schedule(1001, given, 2), given);
-        for bad in ["dynamic", "dynamic,N/0", "static,N/4", "given@0", "guided,N/x", "static@65536"] {
+        for bad in
+            ["dynamic", "dynamic,N/0", "static,4", "static,N/", "given@0", "guided,N/x", "static@65536"]
+        {
             assert!(bad.parse::<Choice>().is_err(), "{bad}");
         }
     }

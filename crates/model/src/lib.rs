@@ -25,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 pub mod baseline;
+pub mod check;
 pub mod choice;
 pub mod decide;
 pub mod doacross;
@@ -39,6 +40,7 @@ pub mod scaling;
 mod schedule;
 pub mod search;
 pub mod tuning;
+pub mod ways;
 
 pub use estimate::{Estimate, Z90};
 pub use profile::{MOST_BUCKETS, Profile, Sums};

@@ -10,6 +10,8 @@ pub const LEAST: f64 = 0.03;
 const CHANCE: f64 = 0.05;
 /// A cost that has changed by this part is another one.
 const STEP: f64 = 0.25;
+/// Times that were seen so often are nothing new.
+const FAMILIAR: usize = 2;
 /// So many in a row make a step, the first time.
 pub const IN_A_ROW: usize = 3;
 
@@ -62,10 +64,20 @@ fn chance(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// Have the last `row` times left what was usual, all to the same side? Then what was decided is out of date.
+/// But not where there were such times before: then they are usual, too.
 pub fn has_stepped(usual: f64, last: &[f64], row: usize) -> bool {
-    let mut latest = last.iter().rev().take(row);
-    last.len() >= row
-        && (latest.clone().all(|t| *t > usual * (1.0 + STEP)) || latest.all(|t| *t < usual / (1.0 + STEP)))
+    if last.len() < row {
+        return false;
+    }
+    let (before, latest) = last.split_at(last.len() - row);
+    let beyond = |t: f64| match t {
+        t if t > usual * (1.0 + STEP) => 1,
+        t if t < usual / (1.0 + STEP) => -1,
+        _ => 0,
+    };
+    let side = latest.first().map_or(0, |t| beyond(*t));
+    let new = before.iter().filter(|t| beyond(**t) == side).count() < FAMILIAR;
+    side != 0 && new && latest.iter().all(|t| beyond(*t) == side)
 }
 
 #[cfg(test)]
@@ -108,5 +120,6 @@ mod tests {
         assert!(has_stepped(1.0, &[0.5; 4], 4));
         assert!(!has_stepped(1.0, &[1.3, 1.3, 1.3], 4));
         assert!(!has_stepped(1.0, &[1.3, 0.5, 1.3, 1.3], 4));
+        assert!(!has_stepped(1.0, &[2.0, 1.0, 2.1, 1.0, 2.0, 2.0, 2.0], 3));
     }
 }

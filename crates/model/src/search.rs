@@ -6,33 +6,41 @@
 //! ```text
 //!             first             profiled            model: in doubt       all have 3
 //!   Warm ──────────────► Profile ──────────► (rank) ────────────► Trials ──────────► Settled
-//!    │ too short to profile                     │ beyond doubt                          │ ▲
-//!    └──────────► Trials                        └──────────────────────────► Settled    │ │ a step of cost
-//!                                                                                       └─┘ → Profile
+//!    │ too short to profile  ▲                  │ beyond doubt                        │ ▲ │
+//!    ├──────────► Trials     │                  └─────────────────────────────────────┼─┘ │
+//!    │ nothing is predicted  └────────────────────────────────────────────────────────┘   │
+//!    └──────────► Settled                          a step of cost                  Check ◄┘
 //! ```
 //!
 //! The program's own way is always among the trials, executed in turn with the others, and stays unless
-//! another is better by 3 % and not by chance ([`samples::is_less`]). After a step of cost the search
-//! begins anew; each time the next step must last twice as long, so that noise cannot keep it searching.
+//! another is better by 3 % and not by chance ([`samples::is_less`]). What is settled is compared on with
+//! other ways that may be as good, and with the program's own, as far as that costs next to nothing
+//! ([`Check`]). After a step of cost a profile is made again, and what is then expected to be better is tried
+//! against the choice; each time the next step must last twice as long, so that noise cannot keep it
+//! searching.
 //! What a search can lose is bounded: a candidate that takes over three times as long as the best is not
 //! tried again, and none can take longer than one thread alone does.
 //! Times are seconds for an iteration, since executions of a class differ in length.
 
+use crate::check::Check;
 use crate::choice::{Choice, Deal};
 use crate::doall::{Loop, Overheads};
 use crate::exact::{self, Tried};
 use crate::samples::{self, IN_A_ROW};
 use crate::scaling::Scaling;
-use crate::{Estimate, Kind, Profile, Schedule};
+use crate::{Estimate, Profile, Schedule, ways};
 
 /// Executions of each candidate.
 const EACH: usize = 3;
-/// Candidates beside the program's own way.
-const OTHERS: usize = 1;
 /// An execution of less than this (seconds) is too short for a profile: stamps would be most of it.
 pub const SHORT: f64 = 20e-6;
+/// One execution in so many of such a loop is measured when it is settled. No power of two: a program's
+/// executions may take turns.
+pub const SELDOM: u64 = 17;
 /// A trial that takes so many times as long as the best is cut short, and not repeated.
 const HOPELESS: f64 = 3.0;
+/// What took so many times as long as the best, twice, is not tried a third time.
+const WORSE: f64 = 1.3;
 /// Times kept of a settled choice.
 const KEPT: usize = 16;
 /// More resets than this are a machine's noise: the choice then stays.
@@ -77,20 +85,45 @@ struct Run {
     hopeless: bool,
 }
 
+impl Run {
+    fn new(choice: Choice, expected: Option<Estimate>) -> Self {
+        Self { choice, expected, times: vec![], hopeless: false }
+    }
+}
+
+/// Where candidates come from.
+#[derive(Clone, Debug)]
+enum Ways {
+    /// A loop: a profile and the model say which.
+    Modelled,
+    /// These alone, each against the choice, when it can be afforded.
+    Listed(Vec<Choice>),
+    /// A region: so many threads.
+    Threads(Vec<u32>),
+}
+
 /// See the module's text.
 #[derive(Clone, Debug)]
 pub struct Search {
     p: u32,
     given: Schedule,
     may: May,
-    /// Numbers of threads to try, where nothing can be profiled.
-    counts: Vec<u32>,
+    ways: Ways,
     state: State,
+    /// The first one is what the others are compared with: the program's own way; after a step of cost, the
+    /// choice.
     runs: Vec<Run>,
     /// The run that is the choice.
     best: usize,
-    /// What it usually takes.
+    /// What else may be as good, and what it is expected to take.
+    near: Vec<(Choice, f64)>,
+    check: Check,
+    /// What the program's own way took.
+    own: Vec<f64>,
+    /// What the choice usually takes.
     usual: f64,
+    /// Is that too short a time to be measured each time?
+    is_short: bool,
     recent: Vec<f64>,
     executions: u64,
     resets: u32,
@@ -110,17 +143,24 @@ impl Plan {
 impl Search {
     /// For a loop that the program deals by `given` to `p` threads.
     pub fn new(p: u32, given: Schedule, may: May) -> Self {
-        let own = Run { choice: Choice::GIVEN, expected: None, times: vec![], hopeless: false };
+        Self::by(Ways::Modelled, p, given, may)
+    }
+
+    fn by(ways: Ways, p: u32, given: Schedule, may: May) -> Self {
         let nothing_to_change = p <= 1 || !(may.schedule || may.threads);
         Self {
             p,
             given,
             may,
-            counts: vec![],
+            ways,
             state: if nothing_to_change { State::Settled } else { State::Warm },
-            runs: vec![own],
+            runs: vec![Run::new(Choice::GIVEN, None)],
             best: 0,
+            near: vec![],
+            check: Check::default(),
+            own: vec![],
             usual: 0.0,
+            is_short: false,
             recent: vec![],
             executions: 0,
             resets: 0,
@@ -133,15 +173,25 @@ impl Search {
     /// For a region that may be executed by fewer than `p` threads: by half of them, …, by one. Nothing is
     /// profiled, and times are those of the whole.
     pub fn of_region(p: u32) -> Self {
-        Self {
-            counts: halves(p).collect(),
-            ..Self::new(p, Schedule::BLOCKS, May { schedule: false, threads: true })
-        }
+        let may = May { schedule: false, threads: true };
+        Self::by(Ways::Threads(ways::halves(p).collect()), p, Schedule::BLOCKS, may)
+    }
+
+    /// For a loop of which a profile would say nothing, since its iterations wait for each other: these
+    /// `ways` are compared with the program's own.
+    pub fn of_these(p: u32, given: Schedule, ways: Vec<Choice>) -> Self {
+        let may = May { schedule: !ways.is_empty(), threads: ways.iter().any(|c| c.threads != 0) };
+        Self::by(Ways::Listed(ways), p, given, may)
     }
 
     /// Is there nothing to be chosen?
     pub fn is_fixed(&self) -> bool {
         self.p <= 1 || !(self.may.schedule || self.may.threads)
+    }
+
+    /// Are candidates found by the model?
+    pub fn is_modelled(&self) -> bool {
+        !matches!(self.ways, Ways::Listed(_))
     }
 
     /// With a choice made in an earlier run, which usually took so long (seconds for an iteration).
@@ -153,18 +203,32 @@ impl Search {
 
     /// Takes a choice of an earlier run over, if it may be made here.
     pub fn keep(&mut self, choice: Choice, usual: f64) {
-        let s = self;
-        if allowed(s.may, choice, s.p) && s.state != State::Settled {
-            s.runs.push(Run { choice, expected: None, times: vec![], hopeless: false });
-            s.best = if choice == Choice::GIVEN { 0 } else { 1 };
-            s.state = State::Settled;
-            s.usual = usual;
+        if self.is_allowed(choice) && self.state != State::Settled {
+            (self.runs, self.best) = (vec![Run::new(choice, None)], 0);
+            self.state = State::Settled;
+            self.usual = usual;
+        }
+    }
+
+    /// Is a choice of an earlier run one that may be made here?
+    fn is_allowed(&self, c: Choice) -> bool {
+        match &self.ways {
+            Ways::Listed(ways) => c == Choice::GIVEN || ways.contains(&c),
+            _ => {
+                (self.may.schedule || c.deal == Deal::Given)
+                    && (self.may.threads || c.threads == 0)
+                    && c.threads <= self.p
+            }
         }
     }
 
     /// The choice, if the search is over.
     pub fn settled(&self) -> Option<Choice> {
-        (self.state == State::Settled).then(|| self.runs[self.best].choice)
+        (self.state == State::Settled).then(|| self.current())
+    }
+
+    fn current(&self) -> Choice {
+        self.runs[self.best].choice
     }
 
     /// What the choice usually takes for an iteration; 0: not known.
@@ -174,7 +238,7 @@ impl Search {
 
     /// What the program's own way took for an iteration, if it was tried.
     pub fn own(&self) -> Option<f64> {
-        (!self.runs[0].times.is_empty()).then(|| samples::median(&self.runs[0].times))
+        (!self.own.is_empty()).then(|| samples::median(&self.own))
     }
 
     /// What the model expected of the choice, for an iteration.
@@ -196,18 +260,29 @@ impl Search {
     pub fn plan(&mut self) -> Plan {
         self.executions += 1;
         // A profiled execution is dealt as is best for that: what it takes says nothing of a choice.
-        let of = |choice, profile: bool, limit| Plan { choice, profile, measure: !profile, limit };
+        let of = |choice, profile: bool| Plan { choice, profile, measure: !profile, limit: None };
         match self.state {
-            State::Warm => of(Choice::GIVEN, false, None),
-            State::Profile => of(Choice::GIVEN, true, None),
+            State::Warm => of(self.current(), false),
+            State::Profile => of(self.current(), true),
             State::Trials => {
-                let least = self.least();
-                let next = self.runs.iter().filter(|r| !r.hopeless).min_by_key(|r| r.times.len());
-                let choice = next.map_or(Choice::GIVEN, |r| r.choice);
-                Plan::trial(choice, (least > 0.0).then_some(least))
+                let (next, least) = (self.turn(), self.least());
+                Plan::trial(next, (least > 0.0).then_some(least))
             }
-            State::Settled => of(self.runs[self.best].choice, false, None),
+            State::Settled => match self.check.next(self.usual) {
+                Some((rival, unknown)) => Plan::trial(rival, unknown.then_some(self.usual)),
+                None => of(self.current(), false),
+            },
         }
+    }
+
+    /// Whose turn it is: forwards in one round and backwards in another, so that of two ways each has as many
+    /// first and second places, whatever the program does by turns.
+    fn turn(&self) -> Choice {
+        let waiting = || self.runs.iter().filter(|r| !r.hopeless);
+        let round = waiting().map(|r| r.times.len()).min().unwrap_or(0);
+        let mut these = waiting().filter(|r| r.times.len() == round);
+        let next = if round.count_ones().is_multiple_of(2) { these.next() } else { these.next_back() };
+        next.map_or(Choice::GIVEN, |r| r.choice)
     }
 
     /// The least median so far.
@@ -222,55 +297,102 @@ impl Search {
         match self.state {
             State::Warm => {
                 self.searched += 1;
-                if !self.counts.is_empty() {
-                    for threads in self.counts.clone() {
-                        self.add(Choice { deal: Deal::Given, threads }, None);
-                    }
-                    self.state = State::Trials;
-                } else if seconds < SHORT {
-                    self.short(total);
-                } else {
-                    self.state = State::Profile;
-                }
+                self.check.credit(one);
+                self.warm(total, seconds);
             }
             State::Profile => {}
             State::Trials => {
                 self.searched += 1;
-                let least = self.least();
-                let own = self.runs[0].expected;
-                if let Some(r) = self.runs.iter_mut().find(|r| r.choice == choice) {
-                    r.times.push(one);
-                    // Where the model is sure, one bad time is a disturbance.
-                    let sure = r.expected.zip(own).is_some_and(|(a, b)| a.is_surely_less_than(b));
-                    let bad = r.times.iter().filter(|t| **t > least * HOPELESS).count();
-                    r.hopeless = least > 0.0 && choice != Choice::GIVEN && bad > 2 * usize::from(sure);
-                }
+                self.check.credit(one);
+                self.trial_took(choice, one);
                 self.judge();
             }
-            State::Settled if self.runs[self.best].choice == choice => self.watch(one),
-            State::Settled => {}
+            State::Settled if self.current() == choice => {
+                // Of those that are not measured nobody tells.
+                let like = if self.is_short { SELDOM as f64 } else { 1.0 };
+                if let Some(winner) = self.check.choice(one, like) {
+                    self.change(winner);
+                } else {
+                    self.watch(one, total);
+                }
+            }
+            State::Settled => {
+                self.searched += 1;
+                self.check.rival(choice, one);
+                self.noted(choice, one);
+            }
+        }
+    }
+
+    /// What the program's own way took is kept.
+    fn noted(&mut self, choice: Choice, one: f64) {
+        if choice == Choice::GIVEN {
+            self.own.push(one);
+            if self.own.len() > KEPT {
+                self.own.remove(0);
+            }
+        }
+    }
+
+    /// It was executed once, in `seconds`.
+    fn warm(&mut self, total: u64, seconds: f64) {
+        self.is_short = seconds < SHORT;
+        self.near.clear();
+        match self.ways.clone() {
+            Ways::Modelled if !self.is_short => self.state = State::Profile,
+            Ways::Modelled => self.short(total),
+            Ways::Threads(counts) => {
+                let of = |threads: &u32| Choice { deal: Deal::Given, threads: *threads };
+                self.tries(counts.iter().map(of).collect());
+            }
+            Ways::Listed(list) => {
+                self.near = list.into_iter().map(|c| (c, 0.0)).collect();
+                self.judge();
+            }
         }
     }
 
     /// What can be tried of loops too short for a profile: half of the team is fed, …, the first to come does
-    /// it all; or blocks.
+    /// it all; or blocks. Other schedules are compared when that can be afforded.
     fn short(&mut self, total: u64) {
-        if self.may.threads {
-            for threads in halves(self.p).filter(|k| u64::from(*k) < total) {
-                self.add(Choice { deal: Deal::Given, threads }, None);
-            }
+        let unknown = ways::different(self.p, self.given, self.may, total);
+        self.near = unknown.into_iter().map(|c| (c, 0.0)).collect();
+        let first = if self.may.threads {
+            ways::fewer(self.p, total).collect()
         } else if self.may.schedule && self.given != Schedule::BLOCKS && total > 1 {
-            self.add(Choice { deal: Deal::Blocks, threads: 0 }, None);
-        }
+            vec![Choice { deal: Deal::Blocks, threads: 0 }]
+        } else {
+            vec![]
+        };
+        self.tries(first);
+    }
+
+    /// These are tried, and the program's own way, against the choice.
+    fn tries(&mut self, others: Vec<Choice>) {
+        let choice = self.current();
+        let all = core::iter::once(Choice::GIVEN).chain(others).filter(|c| *c != choice);
+        self.runs = core::iter::once(choice).chain(all).map(|c| Run::new(c, None)).collect();
+        self.best = 0;
         self.state = State::Trials;
         self.judge();
     }
 
-    fn add(&mut self, choice: Choice, expected: Option<Estimate>) {
-        self.runs.push(Run { choice, expected, times: vec![], hopeless: false });
+    /// A trial took so long.
+    fn trial_took(&mut self, choice: Choice, one: f64) {
+        let (least, reference, own) = (self.least(), self.runs[0].choice, self.runs[0].expected);
+        if let Some(r) = self.runs.iter_mut().find(|r| r.choice == choice) {
+            r.times.push(one);
+            // Where the model is sure, one bad time is a disturbance.
+            let sure = r.expected.zip(own).is_some_and(|(a, b)| a.is_surely_less_than(b));
+            let bad = r.times.iter().filter(|t| **t > least * HOPELESS).count();
+            let worse = r.times.len() >= 2 && r.times.iter().all(|t| *t > least * WORSE);
+            let hopeless = bad > 2 * usize::from(sure) || worse && !sure;
+            r.hopeless = least > 0.0 && choice != reference && hopeless;
+        }
+        self.noted(choice, one);
     }
 
-    /// An execution was profiled. `scatter`: by what part whole executions differ.
+    /// An execution was profiled.
     pub fn profiled(&mut self, profile: &Profile, costs: &Overheads, speeds: &[f64]) {
         if self.state != State::Profile {
             return;
@@ -282,22 +404,24 @@ impl Search {
             scaling: Scaling::fit([(self.p, &[1.0][..], 1.0)]),
             scatter: samples::LEAST / 2.0,
         };
+        let scale = Estimate::exact(1.0 / total.max(1) as f64);
         let time = |c: Choice| {
             let k = if c.threads == 0 { speeds.len() } else { (c.threads as usize).min(speeds.len()) };
-            l.time(c.schedule(total, self.given, self.p), &speeds[..k.max(1)], costs)
+            l.time(c.schedule(total, self.given, self.p), &speeds[..k.max(1)], costs).times(scale)
         };
-        let scale = Estimate::exact(1.0 / total.max(1) as f64);
-        let own = time(Choice::GIVEN);
-        self.runs.truncate(1);
-        self.runs[0].expected = Some(own.times(scale));
-        self.runs[0].times.clear();
-        let mut all: Vec<(Choice, Estimate)> = self.candidates().into_iter().map(|c| (c, time(c))).collect();
+        let choice = self.current();
+        let own = time(choice);
+        let all = core::iter::once(Choice::GIVEN).chain(ways::scan(self.p, self.given, self.may));
+        let mut all: Vec<(Choice, Estimate)> = all.map(|c| (c, time(c))).collect();
         all.sort_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
+        self.near = ways::rivals(self.p, self.given, total, &all);
+        self.runs = vec![Run::new(choice, Some(own))];
+        self.best = 0;
+        self.own.clear();
         // What could be better by as much as counts.
-        let worth = |e: &Estimate| e.mean < own.mean * (1.0 - samples::LEAST);
-        let others: Vec<_> = all.into_iter().filter(|(_, e)| worth(e)).take(OTHERS).collect();
-        for (c, e) in others {
-            self.add(c, Some(e.times(scale)));
+        let better = |e: &Estimate| e.mean < own.mean * (1.0 - samples::LEAST);
+        if let Some((c, e)) = ways::first(self.p, &all).filter(|(_, e)| better(e)) {
+            self.runs.push(Run::new(c, Some(e)));
         }
         self.state = State::Trials;
         self.judge();
@@ -305,37 +429,29 @@ impl Search {
 
     /// All ways to execute it, `total` iterations long, the program's own one first.
     pub fn ways(&self, total: u64) -> Vec<Choice> {
-        if !self.counts.is_empty() {
-            let of = |threads: &u32| Choice { deal: Deal::Given, threads: *threads };
-            return core::iter::once(Choice::GIVEN).chain(self.counts.iter().map(of)).collect();
-        }
-        let mut ways: Vec<(Choice, Schedule)> = vec![];
-        let few = if self.may.threads { self.p } else { 1 };
-        let fewer = halves(few).filter(|k| u64::from(*k) < total);
-        let fewer = fewer.map(|threads| Choice { deal: Deal::Given, threads });
-        let deals = self.candidates().into_iter().filter(|c| c.threads == 0);
-        for c in core::iter::once(Choice::GIVEN).chain(deals).chain(fewer) {
-            let by = c.schedule(total, self.given, self.p);
-            // Some come to the same.
-            if !ways.iter().any(|w| w.1 == by) {
-                ways.push((c, by));
+        let own = core::iter::once(Choice::GIVEN);
+        match &self.ways {
+            Ways::Modelled => ways::every(self.p, self.given, self.may, total),
+            Ways::Listed(list) => own.chain(list.iter().copied()).collect(),
+            Ways::Threads(counts) => {
+                own.chain(counts.iter().map(|n| Choice { deal: Deal::Given, threads: *n })).collect()
             }
         }
-        ways.into_iter().map(|w| w.0).collect()
     }
 
     /// All ways have been executed from one state: what follows from that stays. `tried`: the program's own
     /// one first.
     pub fn compared(&mut self, tried: Vec<Tried>) {
         self.searched += tried.iter().map(|t| t.times.len() as u32).sum::<u32>();
-        let run =
-            |t: &Tried| Run { choice: t.choice, expected: None, times: t.times.clone(), hopeless: false };
+        let run = |t: &Tried| Run { times: t.times.clone(), ..Run::new(t.choice, None) };
         self.runs = tried.iter().map(run).collect();
+        self.own = tried.first().map(|t| t.times.clone()).unwrap_or_default();
         self.best = exact::best(&tried);
         (self.predicted, self.state) = (None, State::Settled);
         // With memory as warm as it usually is, executions take another time.
         self.usual = 0.0;
         self.recent.clear();
+        self.check = Check::default();
         self.resets = MOST_RESETS;
         self.compared = tried;
     }
@@ -358,26 +474,6 @@ impl Search {
         }
     }
 
-    /// P5's scan, in parts of the iteration space: N/(i · p).
-    fn candidates(&self) -> Vec<Choice> {
-        let mut all = vec![];
-        if self.may.schedule {
-            all.push(Choice { deal: Deal::Blocks, threads: 0 });
-            for i in [2, 4, 8, 16, 32, 64, 256] {
-                let parts = i * self.p;
-                all.push(Choice { deal: Deal::Dynamic { parts }, threads: 0 });
-                // Shrinking chunks are no whole numbers of the program's own, unless that is 1.
-                if self.given.chunk <= 1 || self.given.kind == Kind::Guided {
-                    all.push(Choice { deal: Deal::Guided { parts }, threads: 0 });
-                }
-            }
-        }
-        if self.may.threads {
-            all.push(Choice { deal: Deal::Given, threads: 1 });
-        }
-        all
-    }
-
     /// Are the trials over?
     fn judge(&mut self) {
         let waiting = |r: &Run| !r.hopeless && r.times.len() < EACH;
@@ -394,6 +490,45 @@ impl Search {
         self.predicted = self.runs[self.best].expected;
         self.recent.clear();
         self.state = State::Settled;
+        self.check();
+    }
+
+    /// What the choice is compared with from here on: what it was tried with, and what else may be as good.
+    fn check(&mut self) {
+        let best = &self.runs[self.best];
+        let by = |took: f64, than: f64| if than > 0.0 { (took / than - 1.0).max(0.0) } else { 0.0 };
+        let choice = best.choice;
+        let expected = best.expected.map_or(0.0, |e| e.mean);
+        for r in self.runs.iter().filter(|r| r.choice != choice && !r.hopeless && !r.times.is_empty()) {
+            // A few times may have been anything, as may a profile.
+            let took = by(samples::median(&r.times), self.usual);
+            let more = r.expected.filter(|_| expected > 0.0).map_or(took, |e| by(e.mean, expected).min(took));
+            self.check.add(r.choice, Some(more));
+        }
+        for (c, mean) in self.near.iter().filter(|n| n.0 != choice) {
+            let known = *mean > 0.0 && expected > 0.0;
+            let more = known.then(|| by(*mean, expected));
+            let close = more.is_some_and(|m| m <= 0.01);
+            if close && ways::is_fair(*c, self.p) && !ways::is_as_fair(choice, self.given, self.p) {
+                self.check.add_fair(*c, more);
+            } else {
+                self.check.add(*c, more);
+            }
+        }
+        if choice != Choice::GIVEN {
+            self.check.add(Choice::GIVEN, None);
+        }
+    }
+
+    /// A rival has turned out to be better.
+    fn change(&mut self, winner: Choice) {
+        let old = self.current();
+        let expected = self.near.iter().find(|n| n.0 == winner).map(|n| n.1).filter(|e| *e > 0.0);
+        self.check.changed(old);
+        (self.runs, self.best) = (vec![Run::new(winner, None)], 0);
+        self.predicted = expected.map(|e| Estimate::normal(e, e * samples::LEAST / 2.0));
+        self.usual = 0.0;
+        self.recent.clear();
     }
 
     /// By what was measured; or the model is sure of it, and the best of the trials agree: where others use
@@ -407,14 +542,15 @@ impl Search {
     }
 
     /// A settled execution: is it as usual?
-    fn watch(&mut self, one: f64) {
+    fn watch(&mut self, one: f64, total: u64) {
         self.recent.push(one);
-        if self.recent.len() > KEPT.max(self.patience()) {
+        if self.recent.len() > KEPT + self.patience() {
             self.recent.remove(0);
         }
         if self.usual == 0.0 {
             if self.recent.len() >= IN_A_ROW {
                 self.usual = samples::median(&self.recent);
+                self.is_short = self.usual * (total as f64) < SHORT;
             }
             return;
         }
@@ -422,14 +558,20 @@ impl Search {
             && self.resets < MOST_RESETS
             && samples::has_stepped(self.usual, &self.recent, self.patience())
         {
-            self.resets += 1;
-            self.runs.truncate(1);
-            self.runs[0].times.clear();
-            self.best = 0;
-            self.usual = 0.0;
-            self.recent.clear();
-            self.state = State::Warm;
+            self.stepped(total);
         }
+    }
+
+    /// What was decided is out of date.
+    fn stepped(&mut self, total: u64) {
+        self.resets += 1;
+        let now = samples::median(&self.recent[self.recent.len() - IN_A_ROW..]) * total as f64;
+        (self.runs, self.best) = (vec![Run::new(self.current(), None)], 0);
+        (self.usual, self.predicted) = (0.0, None);
+        self.recent.clear();
+        self.own.clear();
+        self.check = Check::default();
+        self.warm(total, now);
     }
 
     fn patience(&self) -> usize {
@@ -437,254 +579,5 @@ impl Search {
     }
 }
 
-/// Half of `p`, half of that, …, 1.
-fn halves(p: u32) -> impl Iterator<Item = u32> {
-    core::iter::successors(Some(p / 2), |n| Some(n / 2)).take_while(|n| *n > 0)
-}
-
-/// Is a choice of an earlier run one that may be made here?
-fn allowed(may: May, c: Choice, p: u32) -> bool {
-    (may.schedule || c.deal == Deal::Given) && (may.threads || c.threads == 0) && c.threads <= p
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::makespan::loads;
-
-    const ALL: May = May { schedule: true, threads: true };
-    const COSTS: Overheads = Overheads {
-        fork: crate::doall::Linear { fixed: 0.0, each: 0.0 },
-        join: crate::doall::Linear { fixed: 0.0, each: 0.0 },
-        dispatch: 2e-8,
-        line: 2e-8,
-        scatter: 0.1,
-    };
-
-    /// A machine on which executions take what the model says, but for noise; seeded.
-    struct Machine {
-        profile: Profile,
-        given: Schedule,
-        seed: u64,
-        noise: f64,
-    }
-
-    impl Machine {
-        fn noisy(&mut self) -> f64 {
-            self.seed = self.seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            1.0 + self.noise * ((self.seed >> 40) as f64 / (1u64 << 24) as f64)
-        }
-
-        fn time(&self, c: Choice) -> f64 {
-            let n = self.profile.total();
-            let k = if c.threads == 0 { 2 } else { c.threads as usize };
-            loads(&self.profile, c.schedule(n, self.given, 2), &vec![1.0; k], COSTS.dispatch).makespan()
-        }
-
-        fn execute(&mut self, s: &mut Search) -> f64 {
-            let plan = s.plan();
-            let t = self.time(plan.choice) * self.noisy();
-            if plan.profile {
-                s.profiled(&self.profile, &COSTS, &[1.0; 2]);
-            }
-            if plan.measure {
-                s.done(plan.choice, self.profile.total(), t);
-            }
-            t
-        }
-    }
-
-    fn skewed(given: &str) -> Machine {
-        // The second half costs nine times as much.
-        let p = Profile::new(1000, &[(1e-6, 0.0), (9e-6, 0.0)]);
-        Machine { profile: p, given: given.parse().unwrap(), seed: 1, noise: 0.01 }
-    }
-
-    fn settle(m: &mut Machine, s: &mut Search) -> u32 {
-        (0..50)
-            .find(|_| {
-                m.execute(s);
-                s.settled().is_some()
-            })
-            .expect("it settles")
-            + 1
-    }
-
-    #[test]
-    fn skew_is_found_within_eight_executions() {
-        let mut m = skewed("static");
-        let mut s = Search::new(2, m.given, ALL);
-        let n = settle(&mut m, &mut s);
-        assert!(n <= 8, "{n}");
-        let (chosen, own) = (s.settled().unwrap(), m.time(Choice::GIVEN));
-        assert!(m.time(chosen) < 0.6 * own, "{chosen}");
-        // Within 5 % of the best there is.
-        assert!(m.time(chosen) < 1.05 * m.profile.sum() / 2.0, "{chosen}");
-        assert_eq!(s.searched(), n);
-    }
-
-    #[test]
-    fn what_is_good_stays() {
-        for seed in 0..50 {
-            let mut m = Machine {
-                seed,
-                noise: 0.1,
-                profile: Profile::uniform(1000, 1e-6),
-                given: "dynamic,8".parse().unwrap(),
-            };
-            let mut s = Search::new(2, m.given, ALL);
-            settle(&mut m, &mut s);
-            assert_eq!(s.settled(), Some(Choice::GIVEN), "seed {seed}");
-        }
-    }
-
-    #[test]
-    fn a_step_of_cost_leads_to_a_new_search_and_noise_to_none() {
-        let mut m = skewed("static");
-        let mut s = Search::new(2, m.given, ALL);
-        settle(&mut m, &mut s);
-        let searched = s.searched();
-        m.noise = 0.2;
-        for _ in 0..200 {
-            m.execute(&mut s);
-        }
-        assert_eq!(s.searched(), searched);
-        m.noise = 0.01;
-        // Now the first half is the long one, and all costs more.
-        m.profile = Profile::new(1000, &[(30e-6, 0.0), (1e-6, 0.0)]);
-        let back = (1..40).find(|_| m.execute(&mut s) < 1.1 * m.profile.sum() / 2.0 && s.settled().is_some());
-        assert!(back.is_some_and(|n| n <= 14), "{back:?}");
-    }
-
-    #[test]
-    fn a_machine_that_disturbs_most_executions_does_not_hide_the_gain() {
-        let (mut m, mut found) = (skewed("static"), 0);
-        for seed in 0..40 {
-            m.seed = seed;
-            let mut s = Search::new(2, m.given, ALL);
-            while s.settled().is_none() {
-                let plan = s.plan();
-                if plan.profile {
-                    s.profiled(&m.profile, &COSTS, &[1.0; 2]);
-                    continue;
-                }
-                // Half of the executions take up to twenty times as long.
-                let late = (m.noisy() - 1.0) / m.noise;
-                let t = m.time(plan.choice) * if late > 0.5 { 1.0 + 40.0 * (late - 0.5) } else { 1.0 };
-                s.done(plan.choice, m.profile.total(), t);
-            }
-            found += u32::from(s.settled() != Some(Choice::GIVEN));
-        }
-        assert!(found >= 20, "{found} of 40");
-    }
-
-    #[test]
-    fn tiny_loops_go_to_one_thread_if_that_is_less() {
-        let mut s = Search::new(2, Schedule::new(Kind::Dynamic, 1), ALL);
-        for _ in 0..10 {
-            let plan = s.plan();
-            s.done(plan.choice, 10, if plan.choice.threads == 1 { 4e-7 } else { 1e-6 });
-        }
-        assert_eq!(s.settled(), Some(Choice { deal: Deal::Given, threads: 1 }));
-    }
-
-    #[test]
-    fn short_loops_feed_as_many_threads_as_are_best() {
-        for best in [1, 2, 4, 0] {
-            let mut s = Search::new(8, Schedule::new(Kind::Dynamic, 1), ALL);
-            for _ in 0..16 {
-                let plan = s.plan();
-                s.done(plan.choice, 100, if plan.choice.threads == best { 4e-6 } else { 8e-6 });
-            }
-            assert_eq!(s.settled(), Some(Choice { deal: Deal::Given, threads: best }));
-        }
-        // A loop of three iterations: not more threads than that make sense.
-        let mut s = Search::new(8, Schedule::new(Kind::Dynamic, 1), ALL);
-        s.done(Choice::GIVEN, 3, 1e-6);
-        let tried: Vec<u32> = s.runs.iter().map(|r| r.choice.threads).collect();
-        assert_eq!(tried, [0, 2, 1]);
-    }
-
-    proptest::proptest! {
-        /// Whatever the loop is like and however it is dealt, the executions of a search take no longer than
-        /// so many of the program's own, and of one thread's.
-        #[test]
-        fn what_a_search_loses_is_bounded(
-            costs in proptest::collection::vec(1e-8..1e-4f64, 1..32),
-            total in 2u64..100_000,
-            given in proptest::sample::select(vec!["static", "static,16", "dynamic", "guided,4"]),
-            seed: u64,
-        ) {
-            let profile = Profile::new(total, &costs.iter().map(|c| (*c, 0.0)).collect::<Vec<_>>());
-            let mut m = Machine { profile, given: given.parse().unwrap(), seed, noise: 0.05 };
-            let mut s = Search::new(2, m.given, ALL);
-            let (own, serial) = (m.time(Choice::GIVEN), m.profile.sum() + 1e-7);
-            let mut spent = 0.0;
-            let mut executions = 0;
-            while s.settled().is_none() {
-                spent += m.execute(&mut s);
-                executions += 1;
-                proptest::prop_assert!(executions <= 8);
-            }
-            // Warming up, a profile in small chunks, three of the program's own, three trials.
-            proptest::prop_assert!(spent <= 1.06 * (5.0 * own + 3.0 * serial.min(HOPELESS * own).max(own)),
-                "{} of {} {}", spent, own, serial);
-        }
-    }
-
-    #[test]
-    fn regions_get_the_number_of_threads_that_is_best() {
-        for (times, best) in [([4.0, 3.0, 9.0], 2), ([1.0, 2.0, 4.0], 0), ([9.0, 5.0, 1.0], 1)] {
-            let mut s = Search::of_region(4);
-            for _ in 0..12 {
-                let plan = s.plan();
-                assert!(!plan.profile);
-                s.done(
-                    plan.choice,
-                    1,
-                    1e-3 * times[match plan.choice.threads {
-                        0 => 0,
-                        2 => 1,
-                        _ => 2,
-                    }],
-                );
-            }
-            assert_eq!(s.settled(), Some(Choice { deal: Deal::Given, threads: best }));
-        }
-    }
-
-    #[test]
-    fn a_hopeless_trial_is_not_repeated() {
-        let mut s = Search::new(2, Schedule::new(Kind::Dynamic, 1), ALL);
-        let mut tried = 0;
-        for _ in 0..10 {
-            let plan = s.plan();
-            tried += u32::from(plan.choice.threads == 1);
-            assert!(plan.choice == Choice::GIVEN || plan.limit.is_some());
-            s.done(plan.choice, 10, if plan.choice.threads == 1 { 9e-6 } else { 1e-6 });
-        }
-        assert_eq!((s.settled(), tried), (Some(Choice::GIVEN), 1));
-    }
-
-    #[test]
-    fn nothing_to_change_is_settled_from_the_start() {
-        let none = May { schedule: false, threads: false };
-        assert_eq!(Search::new(2, Schedule::BLOCKS, none).settled(), Some(Choice::GIVEN));
-        assert_eq!(Search::new(1, Schedule::BLOCKS, ALL).settled(), Some(Choice::GIVEN));
-    }
-
-    #[test]
-    fn a_kept_choice_searches_nothing_unless_it_may_not_be_made() {
-        let c: Choice = "dynamic,N/8".parse().unwrap();
-        let mut m = skewed("dynamic");
-        let usual = m.time(c) / 1000.0;
-        let mut s = Search::with_choice(2, m.given, ALL, c, usual);
-        for _ in 0..20 {
-            m.execute(&mut s);
-        }
-        assert_eq!((s.settled(), s.searched()), (Some(c), 0));
-        let only_threads = May { schedule: false, threads: true };
-        assert_eq!(Search::with_choice(2, m.given, only_threads, c, usual).settled(), None);
-        assert_eq!(Search::with_choice(2, m.given, ALL, Choice { threads: 4, ..c }, usual).settled(), None);
-    }
-}
+mod tests;

@@ -9,8 +9,9 @@ use crate::work::dispenser::Range;
 use crate::work::share::{Shape, Share};
 use core::sync::atomic::Ordering::Relaxed;
 
-/// Trials with more chunks than this are not watched: looking at the clock would be most of it.
-pub const FEW: u64 = 4096;
+/// Trials with more chunks than this are not watched: they are balanced anyway, and looking at the clock, and
+/// no batches, would make them slower than they are.
+pub const FEW: u64 = 64;
 
 /// The clocks when the tuner began: ticks, ns.
 static BEGAN: Own<(u64, u64)> = Own::new((0, 0));
@@ -54,24 +55,35 @@ fn cpu_ticks(m: &'static Member) -> u64 {
     m.thread.get().map_or(0, |thr| time::of_thread_ns(thr.host.load(Relaxed)))
 }
 
+/// From one look at the clock to the next, at the least.
+fn own_time(clock: impl Fn() -> u64) -> u64 {
+    let (a, b, c) = (clock(), clock(), clock());
+    b.wrapping_sub(a).min(c.wrapping_sub(b))
+}
+
 /// The next chunk of a profiled construct. A member comes back for another, or for none, when it has done
 /// one.
 fn timed(m: &'static Member, s: &Share, shape: &Shape, site: &Site) -> Option<Range> {
     let clock = || if site.by_cpu.get() { cpu_ticks(m) } else { time::ticks() };
+    let place = site.timed().get(m.num.get() as usize);
+    if let Some(place) = place {
+        place.with(|t| t.clock = if t.dispatch.1 == 0 { own_time(clock) } else { t.clock });
+    }
     let now = clock();
     let r = if shape.wide {
         s.dispenser.take_sized(shape.total, |_| shape.chunk)
     } else {
         s.dispenser.take(shape.total, shape.chunk)
     };
-    if let Some(place) = site.timed().get(m.num.get() as usize) {
+    if let Some(place) = place {
         place.with(|t| {
             let (lo, hi, since) = t.hand;
             if lo < hi {
-                t.sums.add(lo, hi, now.wrapping_sub(since) as f64);
+                t.sums.add(lo, hi, now.wrapping_sub(since).saturating_sub(t.clock) as f64);
             }
             let then = clock();
-            t.dispatch = (t.dispatch.0 + then.wrapping_sub(now), t.dispatch.1 + 1);
+            let dispatch = then.wrapping_sub(now).saturating_sub(t.clock);
+            t.dispatch = (t.dispatch.0 + dispatch, t.dispatch.1 + 1);
             t.hand = r.map_or((0, 0, 0), |r| (r.lo, r.hi, then));
         });
     }

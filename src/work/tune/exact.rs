@@ -11,7 +11,8 @@
 //!                                             +--too short, or no going back--> false: as without
 //! ```
 //!
-//! ACTIVE is ordinary memory, so that after a rollback because of a failure it says what is true there.
+//! ACTIVE is ordinary memory, so that after a rollback because of a failure it says what is true there. A
+//! process that goes on from such a checkpoint after a restart has no trials: they are the former one's.
 //! Constructs that are made meanwhile, in other teams, are tuned as ever; what becomes of that is undone.
 //! Those who can go back are above this folder: they offer it ([`Machine`]).
 
@@ -69,8 +70,9 @@ struct Kept {
 
 static MACHINE: Own<Option<&'static dyn Machine>> = Own::new(None);
 static KEPT: AtomicPtr<Kept> = AtomicPtr::new(core::ptr::null_mut());
-/// The process that KEPT is of.
+/// The process that KEPT is of: its number, and its kept region.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
+static INCARNATION: AtomicU64 = AtomicU64::new(0);
 static ACTIVE: AtomicBool = AtomicBool::new(false);
 /// Constructs that were compared, and those that were too short, for the summary.
 static COMPARED: AtomicU32 = AtomicU32::new(0);
@@ -83,6 +85,7 @@ pub fn start(machine: &'static dyn Machine) -> bool {
     let Some(p) = keep::pages(size_of::<Kept>()) else { return false };
     MACHINE.set(Some(machine));
     PROCESS.store(syscall::getpid(), Relaxed);
+    INCARNATION.store(keep::incarnation(), Relaxed);
     // Zeroed memory is an empty table.
     KEPT.store(p.cast(), Release);
     // SAFETY: the handler lives as long as the process.
@@ -91,8 +94,11 @@ pub fn start(machine: &'static dyn Machine) -> bool {
 }
 
 fn kept() -> Option<&'static Kept> {
-    // A process that goes on from a checkpoint has the pointer, and other things in that place.
-    let here = PROCESS.load(Relaxed) == syscall::getpid();
+    // A process that goes on from a checkpoint has the pointer, and other things in that place; its child has
+    // neither.
+    let here = PROCESS.load(Relaxed) == syscall::getpid()
+        && keep::on()
+        && INCARNATION.load(Relaxed) == keep::incarnation();
     // SAFETY: null, or memory of this process' kept region that is never given back; all of it is atomics.
     here.then(|| unsafe { KEPT.load(Acquire).as_ref() }).flatten()
 }
@@ -140,13 +146,16 @@ impl Kept {
 /// A construct of `total` iterations is about to be executed: how, and the time for an iteration at which
 /// that is cut short. Returns again whenever it is to be executed another time. `None`: not this one.
 pub fn begin(site: &Site, total: u64) -> Option<(Choice, Option<f64>)> {
-    let (kept, machine) = (kept()?, MACHINE.get()?);
+    let (before, machine) = (kept()?, MACHINE.get()?);
     if ACTIVE.compare_exchange(false, true, Acquire, Relaxed).is_err() {
         return None;
     }
-    kept.begin(&site.search.with(|s| s.ways(total)));
+    before.begin(&site.search.with(|s| s.ways(total)));
     site.exactly.set(true);
-    match machine.point() {
+    let point = machine.point();
+    // Here another process may go on.
+    let Some(kept) = kept() else { return restarted(site) };
+    match point {
         Ok(point) => kept.point.store(point, Relaxed),
         Err(why) => {
             refused(site, &format!("no checkpoint can be taken: {why}"));
@@ -170,7 +179,8 @@ fn settle() {
 /// The construct of `site` was executed and took `seconds`. Returns what all candidates took, if all is
 /// known; `None`: it is not compared.
 pub fn concluded(site: &Site, total: u64, seconds: f64) -> Option<Vec<Tried>> {
-    let (kept, machine) = (kept()?, MACHINE.get()?);
+    let machine = MACHINE.get()?;
+    let Some(kept) = kept() else { return restarted(site) };
     kept.took(seconds / total.max(1) as f64);
     let tried = kept.tried();
     // By the program's own way; or by another's, which cannot be that much better.
@@ -194,6 +204,20 @@ pub fn concluded(site: &Site, total: u64, seconds: f64) -> Option<Vec<Tried>> {
     told(site, &tried);
     over(site);
     Some(tried)
+}
+
+/// The process goes on from a checkpoint of another one.
+fn restarted<T>(site: &Site) -> Option<T> {
+    site.exact.store(0, Relaxed);
+    if globals().promp.verbose >= 1 {
+        say!(
+            "exact: {}: the process was restarted while ways were compared; what was measured is gone, and \
+             loops are searched from execution to execution from here on",
+            name(site)
+        );
+    }
+    over(site);
+    None
 }
 
 fn over(site: &Site) {

@@ -14,8 +14,10 @@
 //! What may be changed: loops with a dynamic or guided schedule, be it by the clause or by the run-
 //! sched ICV, and `auto`; chunks stay whole numbers of the program's own. Static schedules stay, since
 //! programs may count on them, but where promp-cc has proved that nothing depends on who executes what.
-//! Nothing is changed in ordered and doacross loops and in sections. Results cannot change, then, but
-//! for the order in which reductions are merged, which is no different from run to run than before.
+//! Of doacross loops those with a guided schedule and `auto` may be changed, as far as their iterations
+//! cannot notice ([`ways::in_order`]); nothing is changed in ordered loops and in sections. Results cannot
+//! change, then, but for the order in which reductions are merged, which is no different from run to run than
+//! before.
 //!
 //! Off costs nothing: [`shape`] is called where a construct is made and something is to be done then anyway.
 
@@ -41,7 +43,7 @@ use core::sync::atomic::Ordering::*;
 use promp_model::choice::Choice;
 use promp_model::search::{May, Search};
 use promp_model::tuning::What;
-use promp_model::{Kind, Schedule as Dealt};
+use promp_model::{Kind, Schedule as Dealt, ways};
 
 /// Bits of [`Shape::deal`].
 pub const PROFILE: u8 = 1;
@@ -49,6 +51,15 @@ pub const PROFILE: u8 = 1;
 pub const LIMITED: u8 = 2;
 /// … of shrinking chunks.
 pub const GUIDED: u8 = 4;
+
+/// How the iterations of a loop that may be tuned depend on each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Iterations {
+    /// Not at all.
+    Free,
+    /// They wait for earlier ones (doacross).
+    InOrder,
+}
 
 /// Prepares; once, under the initialisation lock.
 pub fn start(g: &'static Globals) {
@@ -64,10 +75,18 @@ pub fn start(g: &'static Globals) {
 /// A construct is made that may be tuned: its shape as it is to be. `given`: the program's schedule.
 #[cold]
 #[inline(never)]
-pub fn shape(shape: Shape, team: &'static Team, given: Schedule, recomputes: bool) -> Shape {
+pub fn shape(
+    shape: Shape,
+    team: &'static Team,
+    given: Schedule,
+    iterations: Iterations,
+    recomputes: bool,
+) -> Shape {
     let plain = || Shape { began: if recomputes { time::now_ns() } else { 0 }, ..shape };
-    let n = team.size();
+    let (n, in_order) = (team.size(), iterations == Iterations::InOrder);
     let kind = match given.kind {
+        // Whoever waits for an iteration may count on its being in another chunk.
+        Sched::Dynamic | Sched::Static if in_order => return plain(),
         Sched::Dynamic => Kind::Dynamic,
         Sched::Guided => Kind::Guided,
         // The implementation's choice.
@@ -85,7 +104,15 @@ pub fn shape(shape: Shape, team: &'static Team, given: Schedule, recomputes: boo
     let may = May { schedule: true, threads: globals().promp.tune.threads != Threads::Keep };
     let own = Dealt::new(kind, if given.kind == Sched::Auto { 0 } else { shape.chunk });
     let key = site::Key { at, class: shape.total.ilog2(), threads: n, own, what: What::Loop };
-    let Some((index, site)) = site::find(key, || Search::new(n, own, may)) else { return plain() };
+    let search = || {
+        if !in_order {
+            return Search::new(n, own, may);
+        }
+        let mut all = ways::in_order(n, own, given.kind == Sched::Auto, shape.total);
+        all.retain(|c| may.threads || c.threads == 0);
+        Search::of_these(n, own, all)
+    };
+    let Some((index, site)) = site::find(key, search) else { return plain() };
     let (choice, plan) = site.next(shape.total);
     let mut s = dealt(shape, choice.schedule(shape.total, own, n), given, n);
     if let Some(plan) = plan {

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use crossbeam_utils::CachePadded;
 use promp_model::choice::Choice;
 use promp_model::doall::Overheads;
-use promp_model::search::{Plan, Search};
+use promp_model::search::{Plan, SELDOM, SHORT, Search};
 use promp_model::tuning::What;
 use promp_model::{Profile, Schedule, Sums};
 
@@ -18,10 +18,6 @@ use promp_model::{Profile, Schedule, Sums};
 const SIZE: usize = 1024;
 /// Places that are looked at.
 const REACH: usize = 16;
-/// A settled loop that takes less (seconds) is measured now and then only.
-const LONG: f64 = 20e-6;
-/// Now and then.
-const SELDOM: u64 = 16;
 /// Bits of [`Site::word`], beside the choice: it is settled …
 const SETTLED: u64 = 1 << 20;
 /// … and executions are long enough to measure each.
@@ -56,6 +52,8 @@ pub struct Timed {
     pub hand: (u64, u64, u64),
     /// Ticks that dispatching took, and chunks.
     pub dispatch: (u64, u64),
+    /// Ticks that looking at the clock takes.
+    pub clock: u64,
     /// Chunks that are done.
     pub sums: Sums,
 }
@@ -139,6 +137,7 @@ impl Site {
         }
         let compared = match search.settled() {
             Some(_) => 0,
+            None if !search.is_modelled() => 0,
             None => exact::searches(all().filter(|s| s.key.at == key.at).count()),
         };
         Self {
@@ -203,7 +202,7 @@ impl Site {
         }
         for t in self.timed() {
             t.with(|t| {
-                (t.hand, t.dispatch) = Default::default();
+                (t.hand, t.dispatch, t.clock) = Default::default();
                 t.sums.begin(total, BUCKETS);
             });
         }
@@ -258,7 +257,7 @@ fn word(s: &Search, total: u64) -> u64 {
         _ if s.is_fixed() => FIXED,
         None => 0,
         Some(c) => {
-            let long = s.usual() == 0.0 || s.usual() * total as f64 > LONG;
+            let long = s.usual() == 0.0 || s.usual() * total as f64 > SHORT;
             c.pack() | SETTLED | if long { MEASURE } else { 0 }
         }
     }
