@@ -17,19 +17,16 @@ pub type Signature = [u64; 2];
 /// The signature of a piece.
 pub fn of(bytes: &[u8]) -> Signature {
     let (words, rest) = bytes.as_chunks::<8>();
-    let (mut place, mut s) = (0u64, [0u64; 2]);
-    let mut add = |word: u64| {
-        let m = mix(word.wrapping_add(place));
-        s = [s[0].wrapping_add(m), s[1] ^ m];
-        place = place.wrapping_add(STEP);
-    };
-    words.iter().for_each(|w| add(u64::from_le_bytes(*w)));
-    if !rest.is_empty() {
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        add(u64::from_le_bytes(last));
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let rest = (!rest.is_empty()).then_some(last);
+    let (mut sum, mut or) = (0u64, 0u64);
+    for (i, word) in (0u64..).zip(words.iter().chain(&rest)) {
+        let m = mix(u64::from_le_bytes(*word).wrapping_add(i.wrapping_mul(STEP)));
+        sum = sum.wrapping_add(m);
+        or ^= m;
     }
-    s
+    [sum, or]
 }
 
 /// Signatures by the host, of pieces that are brought to it.

@@ -4,6 +4,7 @@
 pub const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// A bit mixer: a stream's first number, if `x` is its seed.
+#[inline]
 pub fn mix(x: u64) -> u64 {
     let x = x.wrapping_add(STEP);
     let x = (x ^ x >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
