@@ -231,7 +231,7 @@ fn the_compile_side_says_what_is_dead() {
         let (dead, live) = line.split_once("live:").expect("two lists");
         assert!(names(dead).iter().all(|n| n.starts_with("dead_")), "{level}: {line}");
         assert!(names(live).iter().all(|n| n.starts_with("live_")), "{level}: {line}");
-        assert_eq!((names(dead).len(), names(live).len()), (11, 17), "{level}: {line}");
+        assert_eq!((names(dead).len(), names(live).len()), (13, 18), "{level}: {line}");
         let want = reference(&exe, &[], &[THREADS]);
         for seed in 1..=2 * scale() {
             let fault = format!("{}@mtbf=60ms,seed={seed},count=5", ["kill", "crash"][seed as usize % 2]);
@@ -258,7 +258,7 @@ fn the_compile_side_says_what_is_dead() {
 fn the_compile_side_finds_what_lives_in_kernels() {
     let s = Scratch::new("livekernels");
     // FT's two arrays and all of CG's but x are written anew in every step.
-    for (kernel, live) in [("cg.c", 8 * 7000), ("cg.f90", 8 * 7000), ("ft.f90", 0)] {
+    for (kernel, live) in [("cg.c", 8 * 7000), ("cg.f90", 8 * 7000), ("ft.f90", 0), ("ft.c", 0)] {
         let fortran = kernel.ends_with("f90");
         let Some(cc) = driver(if fortran { "promp-fc" } else { "promp-cc" }) else { return };
         let exe = s.path(&kernel.replace('.', "_"));

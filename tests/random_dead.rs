@@ -47,8 +47,91 @@ impl Writer {
         }
     }
 
-    /// A loop nest that writes `to`, from which nothing else is read than the same element.
-    fn nest(&mut self, to: &str, value: &str) -> String {
+    /// A loop nest that writes `to`, from which nothing else is read than the same element; how many of its
+    /// loops can be collapsed.
+    fn nest(&mut self, to: &str, value: &str) -> (u32, String) {
+        if self.r.below(2) == 0 { (1, self.rows(to, value)) } else { self.tiles(to, value) }
+    }
+
+    /// In tiles, by two elements, by strides that are found out first, by three loops; all of it, or nearly.
+    fn tiles(&mut self, to: &str, value: &str) -> (u32, String) {
+        let (n, rows, columns) = match self.r.below(3) {
+            0 => ("N".into(), ROWS.to_string(), COLUMNS.to_string()),
+            _ => ("n".to_string(), "rows".to_string(), "columns".to_string()),
+        };
+        let (from, less) = *self.r.pick(&[(0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (1, 0), (0, 1)]);
+        let step = *self.r.pick(&[1, 3, 8, 16, 20]);
+        let wide = *self.r.pick(&[step, step, step, step, step + 1, step - 1]).max(&1);
+        let kind = self.r.pick(&["int", "long", "unsigned"]);
+        let which = self.r.below(7);
+        // What is written twice by several threads must not be read.
+        if value.contains(&format!("{to}[i]")) && (wide > step || which == 5) {
+            return (1, self.rows(to, value));
+        }
+        // The end of a tile in one test, in two, or cut off elsewhere.
+        let end = |r: &mut Seeded, from: &str, all: &str| match r.below(4) {
+            0 => format!("x < ({from} + {wide} < {all} ? {from} + {wide} : {all})"),
+            1 if wide == step => format!("x < {from} + {wide} && x < {all} - {less}"),
+            _ => format!("x < {from} + {wide} && x < {all}"),
+        };
+        match which {
+            0 => {
+                let end = end(&mut self.r, "w", &n);
+                let text = format!(
+                    "for ({kind} w = {from}; w < {n} - {less}; w += {step})\n\
+                     for ({kind} x = w; {end}; x++) {{\n long i = x; {to}[i] = {value}; }}\n"
+                );
+                (1, text)
+            }
+            1 | 2 => {
+                let end = end(&mut self.r, "w", &columns);
+                let text = format!(
+                    "for (int y = {from}; y < {rows}; y++)\n\
+                     for ({kind} w = 0; w < {columns} - {less}; w += {step})\n\
+                     for ({kind} x = w; {end}; x++) {{\n long i = y * {columns} + x; {to}[i] = {value}; }}\n"
+                );
+                (2, text)
+            }
+            3 => {
+                let text = format!(
+                    "for ({kind} y = {from}; y < {rows} - {less}; y++)\n\
+                     for ({kind} x = 0; x < {columns}; x++) {{\n\
+                     long i = y * {columns} + x; {to}[i] = {value}; }}\n"
+                );
+                (2, text)
+            }
+            4 => {
+                let text = format!(
+                    "for ({kind} z = 0; z < 2; z++)\n for (int y = {from}; y < {rows} / 2; y++)\n\
+                     for (int x = 0; x < {columns} - {less}; x += 2) {{\n\
+                     {{ long i = (z * ({rows} / 2) + y) * {columns} + x; {to}[i] = {value}; }}\n\
+                     {{ long i = (z * ({rows} / 2) + y) * {columns} + x + 1; {to}[i] = {value}; }} }}\n"
+                );
+                (*self.r.pick(&[1, 2, 3]), text)
+            }
+            5 => {
+                let test =
+                    *self.r.pick(&["never == 0", "unit == 1 && rows == 48", "t & 1", "never", "t > 3"]);
+                let text = format!(
+                    "for (long y = {from}; y < {rows} - {less}; y++)\n\
+                     for (long x = 0; x < {columns}; x++) {{\n\
+                     long first = {test} ? y * {columns} : y;\n\
+                     long i = first + x * unit; {to}[i] = {value}; }}\n"
+                );
+                (*self.r.pick(&[1, 2]), text)
+            }
+            _ => {
+                let text = format!(
+                    "for (long j = {from} * 2; j < {n} - {less}; j += 2) {{\n\
+                     {{ long i = j; {to}[i] = {value}; }}\n\
+                     {{ long i = j + 1; {to}[i] = {value}; }} }}\n"
+                );
+                (1, text)
+            }
+        }
+    }
+
+    fn rows(&mut self, to: &str, value: &str) -> String {
         let (n, rows, columns) = match self.r.below(3) {
             0 => ("N".into(), ROWS.to_string(), COLUMNS.to_string()),
             _ => ("n".to_string(), "rows".to_string(), "columns".to_string()),
@@ -73,11 +156,14 @@ impl Writer {
     }
 
     /// By a worksharing loop, or by one thread.
-    fn shared(&mut self, nest: &str) -> String {
-        let schedule = self.r.pick(&["", " schedule(dynamic, 5)", " schedule(static, 7)"]);
+    fn shared(&mut self, (loops, nest): (u32, String)) -> String {
+        let schedule = *self.r.pick(&["", " schedule(dynamic, 5)", " schedule(static, 7)"]);
+        let collapse =
+            if loops > 1 && self.r.below(4) > 0 { format!(" collapse({loops})") } else { "".into() };
+        let schedule = format!("{schedule}{collapse}");
         match (self.r.below(4), self.region) {
             (0, true) => format!("#pragma omp single\n {{\n{nest}}}\n"),
-            (0, false) => nest.to_string(),
+            (0, false) => nest,
             (1, true) => format!("#pragma omp for nowait{schedule}\n{nest}#pragma omp barrier\n"),
             (_, true) => format!("#pragma omp for{schedule}\n{nest}"),
             (_, false) => {
@@ -102,7 +188,7 @@ impl Writer {
             _ => format!("b[(i + {}) % N] + t", self.r.below(N)),
         };
         let nest = self.nest("a", &value);
-        let done = self.shared(&nest);
+        let done = self.shared(nest);
         let inline = self.r.pick(&["__attribute__((noinline)) ", ""]);
         writeln!(self.functions, "{inline}static void f{k}(u *a, const u *b, u t) {{\n{done}}}").unwrap();
         format!("f{k}")
@@ -116,7 +202,7 @@ impl Writer {
             0..5 => {
                 let value = self.value(to, "i");
                 let nest = self.nest(to, &value);
-                self.shared(&nest)
+                self.shared(nest)
             }
             5 | 6 => format!(" {}({to}, {other}, t);\n", self.function()),
             7 => {
@@ -140,7 +226,7 @@ impl Writer {
             9 => {
                 let value = format!("i * {}u + t", 1 + self.r.below(99));
                 let nest = self.nest("q", &value);
-                let done = self.shared(&nest);
+                let done = self.shared(nest);
                 format!(" {{ u *q = t & 1 ? {to} : {other};\n{done} }}\n")
             }
             10 => self.once(&format!("memcpy({to}, {other}, N * sizeof(u));")),
@@ -154,7 +240,7 @@ impl Writer {
             )),
             13 => {
                 let nest = self.nest("st.a", "i * 5u + t + st.b[7]");
-                let done = self.shared(&nest);
+                let done = self.shared(nest);
                 let keeps = self.once(&format!("st.a = {to}; st.b = {other};"));
                 format!("{keeps}{done}")
             }
@@ -218,13 +304,14 @@ fn source(seed: u64) -> String {
         "#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\
          typedef uint64_t u;\nenum {{ N = {N} }};\nstatic u s0[N], s1[N], *g0, *g1, s;\n\
          static struct {{ u *a; const u *b; }} st;\n\
-         static int n, rows, columns, never;\n\
+         static int n, rows, columns, never, unit;\n\
          static u *make(u k) {{\n u *p = malloc(N * sizeof(u));\n\
          for (int i = 0; i < N; i++) p[i] = i * k + 1;\n return p;\n}}\n\
          static __attribute__((noinline)) u peek(const u *p) {{\n u x = 0;\n\
          for (int i = 0; i < N; i += 3) x = x * 7 + p[i];\n return x;\n}}\n\
          {functions}{outside}int main(int argc, char **argv) {{\n\
-         n = N - 1 + argc, rows = {ROWS} - 1 + argc, columns = {COLUMNS} - 1 + argc, never = argc - 1;\n\
+         n = N - 1 + argc, rows = {ROWS} - 1 + argc, columns = {COLUMNS} - 1 + argc;\n\
+         never = argc - 1, unit = argc;\n\
          for (int i = 0; i < N; i++) s0[i] = i * 11, s1[i] = i * 13;\n g0 = make(17), g1 = make(19);\n\
          {run} printf(\"%lu\\n\", (unsigned long)s);\n return 0;\n}}\n"
     )

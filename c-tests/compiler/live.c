@@ -8,7 +8,7 @@
 
 enum { N = 3000, M = 60, STEPS = 600 };
 static double dead_static[N], dead_dynamic[N], dead_rows[M][M], dead_serial[N], dead_called[N], dead_behind[N];
-static double dead_nest[M][M], dead_offset[N];
+static double dead_nest[M][M], dead_offset[N], dead_tiles[M][M], live_tiles[M][M], dead_either[M][M];
 static double live_update[N], dead_part[N], live_perhaps[N], live_nowait[N], live_address[N], live_visible[N];
 static double live_branch[N], live_stride[N], dead_count[N], live_early[N], live_task[N], live_exit[N], live_later[N];
 static double live_row[M][M], dead_gap[M][M], live_thread[N], live_twice[N], live_other[N], live_single[N];
@@ -67,6 +67,20 @@ static double step(int t) {
 #pragma omp for
         for (int i = 0; i < M; i++)
             for (int j = 0; j < rows; j++) dead_gap[i][j] = t + j;
+#pragma omp for collapse(2)
+        for (int i = 0; i < M; i++)
+            for (int b = 0; b < M; b += 16)
+                for (int j = b; j < b + 16 && j < M; j++) dead_tiles[i][j] = t + i;
+#pragma omp for collapse(2)
+        for (int i = 0; i < M; i++)
+            for (int b = 0; b < M; b += 16)
+                for (int j = b; j < b + 15 && j < M; j++) live_tiles[i][j] = t + j;
+#pragma omp for
+        for (int i = 0; i < M; i++)
+            for (int j = 0; j < M; j++) {
+                int at = rows == M ? i * M : i;
+                (&dead_either[0][0])[at + j] = t + i;
+            }
 #pragma omp for
         for (int i = 0; i < N; i++) live_thread[i] = i;
 #pragma omp for
@@ -117,7 +131,8 @@ int main(void) {
                  live_update[i] + dead_part[i] + live_perhaps[i] + live_nowait[i] + visible(i) + live_branch[i] +
                  live_stride[i] + dead_count[i] + live_early[i] + live_public[i] + live_address[i];
         for (int i = 0; i < M; i++)
-            for (int j = 0; j < M; j++) s += dead_rows[i][j] + dead_nest[i][j] + live_row[i][j] + dead_gap[i][j];
+            for (int j = 0; j < M; j++) s += dead_rows[i][j] + dead_nest[i][j] + live_row[i][j] + dead_gap[i][j] + dead_tiles[i][j] +
+                                          live_tiles[i][j] + dead_either[i][j];
     }
     printf("%.17g\n", s);
     return 0;

@@ -111,6 +111,19 @@ tree AtPlace::of (tree e, unsigned depth)
         tree a = of (TREE_OPERAND (e, 0), depth), b = a ? of (TREE_OPERAND (e, 1), depth) : NULL_TREE;
         return b ? fold_build2 (TREE_CODE (e), TREE_TYPE (e), a, b) : NULL_TREE;
       }
+    case TRUNC_DIV_EXPR:
+      if (TREE_CODE (TREE_OPERAND (e, 1)) != INTEGER_CST || integer_zerop (TREE_OPERAND (e, 1)))
+        return NULL_TREE;
+      // fall through
+    case EQ_EXPR:
+    case NE_EXPR:
+    case LT_EXPR:
+    case LE_EXPR:
+    case GT_EXPR:
+      case GE_EXPR: {
+        tree a = of (TREE_OPERAND (e, 0), depth), b = a ? of (TREE_OPERAND (e, 1), depth) : NULL_TREE;
+        return b ? fold_build2 (TREE_CODE (e), TREE_TYPE (e), a, b) : NULL_TREE;
+      }
     CASE_CONVERT:
       {
         tree a = of (TREE_OPERAND (e, 0), depth);

@@ -16,6 +16,7 @@
 #include "ssa.h"
 #include "cgraph.h"
 #include "gimple-expr.h"
+#include "gimplify.h"
 #include "gimplify-me.h"
 #include "tree-cfg.h"
 #include "tree-into-ssa.h"
@@ -160,7 +161,7 @@ private:
         TREE_ADDRESSABLE (list) = 1;
         for (unsigned k = 0; k < words.size (); k++)
           {
-            tree v = force_gimple_operand_gsi (&i, words[k], true, NULL_TREE, true, GSI_SAME_STMT);
+            tree v = force_gimple_operand_gsi (&i, unshare_expr (words[k]), true, NULL_TREE, true, GSI_SAME_STMT);
             tree to = build4 (ARRAY_REF, sizetype, list, size_int (k), NULL_TREE, NULL_TREE);
             gsi_insert_before (&i, gimple_build_assign (to, v), GSI_SAME_STMT);
           }

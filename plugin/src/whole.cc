@@ -1,10 +1,12 @@
 // What loops write without gaps: the address of a store as a sum of the variables of the loops around it,
-// each times a stride. Strides and numbers of iterations may be any expression of what the loops do not
-// change; whether they fit together, and that each loop is executed once at least, is found out when the
-// program runs (src/team/written.rs). So numbers are taken for what they are, without a thought of what
-// happens when there are no iterations, or when the sum is larger than memory is.
+// each times a stride. Loops of a collapsed nest count (collapse.cc), and a loop over a tile together with
+// the loop over the tiles is one over all of it. Strides and numbers of iterations may be any expression of
+// what the loops do not change; whether they fit together, and that each loop is executed once at least, is
+// found out when the program runs (src/team/written.rs). So numbers are taken for what they are, without a
+// thought of what happens when there are no iterations, or when the sum is larger than memory is.
 
 #include "whole.h"
+#include "collapse.h"
 #include "memory.h"
 #include "ssa.h"
 #include "tree-cfg.h"
@@ -93,12 +95,20 @@ public:
   }
 
 private:
-  /// How a loop's variable evolves: from `first`, by one each time; `count` values where it is used.
+  /// How a loop's variable evolves: from `first`, by `step` each time.
   struct Values
   {
-    tree first, end; ///< `end` - `first` + `more` of them
-    HOST_WIDE_INT more;
+    tree first, end; ///< `end` - `first` + `more` of them where it is used, if `step` is 1
+    HOST_WIDE_INT more, step;
     gimple *start; ///< all chunks of this worksharing loop together
+    tree tile;     ///< `first`, this variable of a loop around, is one of a tile, which may end before `end`
+  };
+  /// The loop over a chunk's iterations of a collapsed nest, perhaps.
+  struct Nested
+  {
+    bool is_known = false, is_one = false;
+    gimple *start = nullptr;
+    Collapsed of;
   };
 
   void store (gassign *s)
@@ -118,6 +128,7 @@ private:
     if (!bits.is_constant (&size) || !pos.is_constant (&at) || size % 8 || at % 8 || size <= 0)
       return;
     bb_ = gimple_bb (s), steps_ = 0;
+    tiles_.clear ();
     Sum sum;
     sum.rest = size_int (at / 8);
     if (offset && !part (offset, &sum, size_one_node))
@@ -242,10 +253,25 @@ private:
       }
     if (a && gimple_assign_ssa_name_copy_p (a))
       return expand (gimple_assign_rhs1 (a), out);
-    if (is_a<gphi *> (def) && is_loop_variable (e))
+    if (gphi *phi = dyn_cast<gphi *> (def))
       {
-        out->terms[e] = size_one_node;
-        return true;
+        if (is_loop_variable (e) || dimension (e))
+          {
+            out->terms[e] = size_one_node;
+            return true;
+          }
+        // One of two, by tests of what the loops do not change.
+        tree one, other, is_one;
+        Sum a, b;
+        class loop *l = gimple_bb (phi)->loop_father;
+        if (l->header != gimple_bb (phi) && !(gimple_bb (phi)->flags & BB_IRREDUCIBLE_LOOP)
+            && flow_bb_inside_loop_p (l, bb_) && chosen (phi, &one, &other, &is_one) && expand (one, &a)
+            && expand (other, &b) && (!a.terms.empty () || !b.terms.empty ()))
+          {
+            add (*out, a, is_one);
+            add (*out, b, minus (size_one_node, is_one));
+            return true;
+          }
       }
     out->rest = fold_convert (sizetype, e);
     return true;
@@ -318,7 +344,104 @@ private:
     return true;
   }
 
-  /// The loop around the store whose variable `name` is: by one each time.
+  /// Does the loop go on while `name` is less than `high` (or is not more, `*stays`)? `ahead`: the next one.
+  bool is_limited (edge exit, tree name, tree next, tree *high, enum tree_code *stays, bool *ahead)
+  {
+    class loop *l = gimple_bb (SSA_NAME_DEF_STMT (name))->loop_father;
+    gcond *test = exit ? safe_dyn_cast<gcond *> (last_stmt (exit->src)) : nullptr;
+    // A test in every iteration.
+    if (!test || !dominated_by_p (CDI_DOMINATORS, l->latch, exit->src) || exit->src->loop_father != l)
+      return false;
+    tree low = gimple_cond_lhs (test);
+    *high = gimple_cond_rhs (test);
+    *stays = gimple_cond_code (test);
+    if (exit->flags & EDGE_TRUE_VALUE)
+      *stays = invert_tree_comparison (*stays, false);
+    if (same (*high, name) || same (*high, next))
+      {
+        std::swap (low, *high);
+        *stays = swap_tree_comparison (*stays);
+      }
+    *ahead = same (low, next);
+    if ((!*ahead && !same (low, name)) || (*stays != LT_EXPR && *stays != LE_EXPR && *stays != NE_EXPR)
+        || !INTEGRAL_TYPE_P (TREE_TYPE (*high)))
+      return false;
+    // A comparison of another signedness than the variable's would be about other numbers.
+    return TYPE_UNSIGNED (TREE_TYPE (low)) == TYPE_UNSIGNED (TREE_TYPE (name));
+  }
+
+  bool is_behind (basic_block of) { return dominated_by_p (CDI_DOMINATORS, bb_, of) && bb_ != of; }
+
+  /// While less than `high`, or LE_EXPR, or another one (what begins below it and goes on by one).
+  struct Limit
+  {
+    tree high;
+    enum tree_code stays;
+  };
+
+  /// Is one of the limits the end of the tile that begins with `first`, as long as the loop over the tiles
+  /// takes steps?
+  bool is_tile (tree first, Limit x, Limit y, Values *values)
+  {
+    first = without_conversions (first);
+    HOST_WIDE_INT step = TREE_CODE (first) == SSA_NAME ? step_of (first) : 0;
+    for (int k = 0; k < 2 && step > 0; k++, std::swap (x, y))
+      {
+        tree end = without_conversions (x.high);
+        gassign *a = TREE_CODE (end) == SSA_NAME ? dyn_cast<gassign *> (SSA_NAME_DEF_STMT (end)) : nullptr;
+        if (!a || gimple_assign_rhs_code (a) != PLUS_EXPR || !tree_fits_shwi_p (gimple_assign_rhs2 (a))
+            || tree_to_shwi (gimple_assign_rhs2 (a)) + (x.stays == LE_EXPR) != step
+            || without_conversions (gimple_assign_rhs1 (a)) != first
+            || !(TYPE_OVERFLOW_UNDEFINED (TREE_TYPE (end)) || TYPE_PRECISION (TREE_TYPE (end)) == 64))
+          continue;
+        *values = { first, y.high, y.stays == LE_EXPR, 1, nullptr, first };
+        return true;
+      }
+    return false;
+  }
+
+  HOST_WIDE_INT step_of (tree name)
+  {
+    if (const Dimension *d = dimension (name))
+      return d->step;
+    Values v;
+    bool in_front;
+    bool is = is_a<gphi *> (SSA_NAME_DEF_STMT (name)) && is_loop_variable (name, &v, &in_front);
+    return is && !v.tile ? v.step : 0;
+  }
+
+  /// The loop of a collapsed nest whose variable `name` is; null: it is none.
+  const Dimension *dimension (tree name)
+  {
+    gphi *phi = dyn_cast<gphi *> (SSA_NAME_DEF_STMT (name));
+    class loop *l = phi ? gimple_bb (phi)->loop_father : nullptr;
+    if (!l || l->header != gimple_bb (phi) || !flow_bb_inside_loop_p (l, bb_) || !loop_latch_edge (l)
+        || !single_exit (l) || is_behind (single_exit (l)->src))
+      return nullptr;
+    Nested &n = nested_[l];
+    if (!n.is_known)
+      {
+        n.is_known = true;
+        for (gphi_iterator p = gsi_start_phis (l->header); !gsi_end_p (p) && !n.is_one; gsi_next (&p))
+          {
+            tree counter = gimple_phi_result (p.phi ());
+            Values v;
+            bool in_front;
+            if (virtual_operand_p (counter) || !INTEGRAL_TYPE_P (TREE_TYPE (counter))
+                || !is_loop_variable (counter, &v, &in_front) || !v.start || v.step != 1
+                || !integer_zerop (v.first))
+              continue;
+            n.start = v.start;
+            n.is_one = is_collapsed (l, counter, v.end, &n.of);
+          }
+      }
+    for (const Dimension &d : n.of.dimensions)
+      if (d.variable == name)
+        return &d;
+    return nullptr;
+  }
+
+  /// The loop around the store whose variable `name` is: by the same positive number each time.
   bool is_loop_variable (tree name, Values *values = nullptr, bool *in_front = nullptr)
   {
     gphi *phi = as_a<gphi *> (SSA_NAME_DEF_STMT (name));
@@ -329,38 +452,54 @@ private:
     tree next = PHI_ARG_DEF_FROM_EDGE (phi, loop_latch_edge (l)),
          first = PHI_ARG_DEF_FROM_EDGE (phi, loop_preheader_edge (l));
     // GCC may have made a copy of it where an inner loop is left.
-    while (TREE_CODE (next) == SSA_NAME && is_a<gphi *> (SSA_NAME_DEF_STMT (next))
-           && gimple_phi_num_args (SSA_NAME_DEF_STMT (next)) == 1)
-      next = gimple_phi_arg_def (SSA_NAME_DEF_STMT (next), 0);
+    while (TREE_CODE (next) == SSA_NAME && next != name)
+      {
+        gphi *copy = dyn_cast<gphi *> (SSA_NAME_DEF_STMT (next));
+        bool all = copy;
+        for (unsigned k = 1; all && k < gimple_phi_num_args (copy); k++)
+          all = gimple_phi_arg_def (copy, k) == gimple_phi_arg_def (copy, 0);
+        if (!all)
+          break;
+        next = gimple_phi_arg_def (copy, 0);
+      }
     gassign *step = TREE_CODE (next) == SSA_NAME ? dyn_cast<gassign *> (SSA_NAME_DEF_STMT (next)) : nullptr;
     if (!step || gimple_assign_rhs_code (step) != PLUS_EXPR || gimple_assign_rhs1 (step) != name
-        || !integer_onep (gimple_assign_rhs2 (step)))
+        || !tree_fits_shwi_p (gimple_assign_rhs2 (step)) || tree_to_shwi (gimple_assign_rhs2 (step)) < 1)
       return false;
     if (!values)
       return true;
+    HOST_WIDE_INT by = tree_to_shwi (gimple_assign_rhs2 (step));
     edge exit = single_exit (l);
-    gcond *test = exit ? safe_dyn_cast<gcond *> (last_stmt (exit->src)) : nullptr;
-    // A test in every iteration.
-    if (!test || !dominated_by_p (CDI_DOMINATORS, l->latch, exit->src) || exit->src->loop_father != l)
-      return false;
-    tree low = gimple_cond_lhs (test), high = gimple_cond_rhs (test);
-    enum tree_code stays = gimple_cond_code (test);
-    if (exit->flags & EDGE_TRUE_VALUE)
-      stays = invert_tree_comparison (stays, false);
-    if (same (high, name) || same (high, next))
+    tree high;
+    enum tree_code stays;
+    bool ahead;
+    auto_vec<edge> exits = get_loop_exit_edges (l);
+    if (exits.length () == 2 && by == 1)
       {
-        std::swap (low, high);
-        stays = swap_tree_comparison (stays);
+        // The end of a tile, or of all, whichever comes first.
+        Limit both[2];
+        for (unsigned k = 0; k < 2; k++)
+          if (!is_limited (exits[k], name, next, &both[k].high, &both[k].stays, &ahead) || ahead
+              || !is_behind (exits[k]->src))
+            return false;
+        *in_front = false;
+        bool is = is_tile (first, both[0], both[1], values);
+        if (is)
+          tiles_.insert (l);
+        return is;
       }
-    bool ahead = same (low, next);
-    if ((!ahead && !same (low, name)) || (stays != LT_EXPR && stays != LE_EXPR && stays != NE_EXPR)
-        || !INTEGRAL_TYPE_P (TREE_TYPE (high)))
+    if (!is_limited (exit, name, next, &high, &stays, &ahead) || (by > 1 && stays != LT_EXPR))
       return false;
-    // A comparison of another signedness than the variable's would be about other numbers.
-    if (TYPE_UNSIGNED (TREE_TYPE (low)) != TYPE_UNSIGNED (TREE_TYPE (name)))
-      return false;
-    *in_front = !(dominated_by_p (CDI_DOMINATORS, bb_, exit->src) && bb_ != exit->src);
-    *values = { first, high, stays == LE_EXPR ? 1 : 0, nullptr };
+    *in_front = !is_behind (exit->src);
+    gassign *least = TREE_CODE (without_conversions (high)) == SSA_NAME
+                       ? dyn_cast<gassign *> (SSA_NAME_DEF_STMT (without_conversions (high)))
+                       : nullptr;
+    if (least && gimple_assign_rhs_code (least) == MIN_EXPR && by == 1 && !ahead && stays == LT_EXPR
+        && !*in_front
+        && is_tile (first, { gimple_assign_rhs1 (least), stays }, { gimple_assign_rhs2 (least), stays },
+                    values))
+      return true;
+    *values = { first, high, stays == LE_EXPR ? 1 : 0, by, nullptr, NULL_TREE };
     if (ahead)
       values->more--;
     if (*in_front)
@@ -372,7 +511,7 @@ private:
         if (!from || !to || !is_loaded_from (first, from))
           continue;
         if (!is_loaded_from (high, to) || values->more != 0 || stays != LT_EXPR
-            || !integer_onep (gimple_call_arg (s, 2)))
+            || !tree_fits_shwi_p (gimple_call_arg (s, 2)) || tree_to_shwi (gimple_call_arg (s, 2)) != by)
           return false;
         values->first = gimple_call_arg (s, 0), values->end = gimple_call_arg (s, 1), values->start = s;
       }
@@ -400,11 +539,11 @@ private:
 
   bool levels (Sum sum, Nest *n)
   {
-    class loop *outermost = nullptr;
+    class loop *outermost = nullptr, *chunk = nullptr;
     std::set<class loop *> done;
     while (!sum.terms.empty ())
       {
-        // The innermost one.
+        // The innermost one. The loops of a collapsed nest are one, of GCC's.
         auto at = sum.terms.begin ();
         for (auto i = sum.terms.begin (); i != sum.terms.end (); ++i)
           if (loop_depth (loop_of (i->first)) > loop_depth (loop_of (at->first)))
@@ -413,11 +552,43 @@ private:
         sum.terms.erase (at);
         class loop *l = loop_of (name);
         Values v;
-        if (!done.insert (l).second || n->start || !level (name, stride, n, &v))
+        if (n->start && l != chunk && !flow_loop_nested_p (chunk, l))
           return false;
-        if (!part (v.first, &sum, stride))
-          return false;
-        outermost = l;
+        if (const Dimension *d = dimension (name))
+          {
+            if (n->start && l != chunk)
+              return false;
+            n->levels.push_back ({ times (stride, size_int (d->step)), d->count });
+            sum.rest = plus (sum.rest, times (fold_convert (sizetype, d->first), stride));
+            if (done.insert (l).second)
+              n->levels.push_back ({ size_zero_node, nested_[l].of.condition });
+            chunk = l, n->start = nested_[l].start;
+          }
+        else
+          {
+            gimple *before = n->start;
+            if (l == chunk || !done.insert (l).second || !level (name, stride, n, &v)
+                || (before && n->start != before))
+              return false;
+            if (!v.tile && !part (v.first, &sum, stride))
+              return false;
+            if (v.tile)
+              {
+                // What the tile's number is elsewhere in the sum is not known here.
+                class loop *all = loop_of (v.tile);
+                if (sum.terms.count (v.tile) || !flow_loop_nested_p (all, l)
+                    || (!done.insert (all).second && all != chunk))
+                  return false;
+                sum.rest = plus (sum.rest, times (fold_convert (sizetype, v.first), stride));
+                if (dimension (v.tile) && all != chunk)
+                  n->levels.push_back ({ size_zero_node, nested_[all].of.condition });
+                l = all;
+              }
+            if (n->start && !chunk)
+              chunk = l;
+          }
+        if (!outermost || flow_loop_nested_p (l, outermost))
+          outermost = l;
       }
     if (!outermost)
       return false;
@@ -428,7 +599,8 @@ private:
         {
           tree name = variable_of (l);
           Values v;
-          if (!name || !level (name, size_zero_node, n, &v) || n->start)
+          gimple *before = n->start;
+          if (!name || !level (name, size_zero_node, n, &v) || n->start != before || v.tile)
             return false;
         }
     if (!always (outermost))
@@ -466,13 +638,40 @@ private:
     Sum count;
     if (!is_loop_variable (name, v, &in_front))
       return false;
+    if (v->tile)
+      {
+        Values tiles = { NULL_TREE, NULL_TREE, 0, 0, nullptr, NULL_TREE };
+        if (const Dimension *d = dimension (v->tile))
+          tiles = { d->first, d->end, 0, d->step, nested_[loop_of (v->tile)].start, NULL_TREE };
+        else if (!is_loop_variable (v->tile, &tiles, &in_front) || tiles.tile || tiles.more != 0)
+          return false;
+        if (!tiles.end)
+          return false;
+        // All tiles, if they end where the last one of them is cut off.
+        tree end = plus (fold_convert (sizetype, v->end), size_int (v->more));
+        n->levels.push_back ({ stride, times (minus (end, fold_convert (sizetype, tiles.first)),
+                                              truth (EQ_EXPR, end, fold_convert (sizetype, tiles.end))) });
+        v->first = tiles.first;
+        n->start = n->start ? n->start : tiles.start;
+        return true;
+      }
+    if (v->step > 1)
+      {
+        // As many steps as it takes.
+        if (v->more != 0)
+          return false;
+        v->more = v->step - 1;
+      }
     count.rest = fold_convert (sizetype, build_int_cst (ssizetype, v->more));
     if (!part (v->end, &count, size_one_node)
         || !part (v->first, &count, fold_convert (sizetype, build_int_cst (ssizetype, -1)))
         || !count.terms.empty ())
       return false;
-    n->levels.push_back ({ stride, count.rest });
-    n->start = v->start;
+    if (v->step > 1)
+      count.rest = fold_build2 (TRUNC_DIV_EXPR, sizetype, count.rest, size_int (v->step));
+    n->levels.push_back ({ times (stride, size_int (v->step)), count.rest });
+    if (v->start)
+      n->start = v->start;
     return true;
   }
 
@@ -483,7 +682,7 @@ private:
     basic_block bb = bb_;
     for (class loop *l = bb->loop_father;; l = loop_outer (l))
       {
-        if (!single_exit (l) || !dominated_by_p (CDI_DOMINATORS, l->latch, bb))
+        if ((!single_exit (l) && !tiles_.count (l)) || !dominated_by_p (CDI_DOMINATORS, l->latch, bb))
           return false;
         if (l == outermost)
           return true;
@@ -596,6 +795,8 @@ private:
   Pointers &pointers_;
   const std::function<bool (tree)> &comes_back_;
   std::vector<gimple *> starts_;
+  std::map<class loop *, Nested> nested_;
+  std::set<class loop *> tiles_; ///< loops that are left by two tests (of the store)
   std::vector<Nest> found_;
   basic_block bb_ = nullptr; ///< of the store
   unsigned steps_ = 0;
