@@ -324,7 +324,7 @@ mod tests {
                 }
                 Self::Drift => 1.0 + 0.5 * (now as f64 / DUE as f64 * 0.628).sin(),
                 Self::Phases => {
-                    if step / 10 % 2 == 0 {
+                    if (step / 10).is_multiple_of(2) {
                         1.0
                     } else {
                         4.0
