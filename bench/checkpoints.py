@@ -15,6 +15,8 @@ import sys
 import tempfile
 import time
 
+import live_sets
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIB = ROOT + "/target/release/libpromp.so"
 CLI = ROOT + "/target/release/promp"
@@ -159,9 +161,13 @@ def main():
     p.add_argument("--rounds", type=int, default=3)
     p.add_argument("--dir", default=None, help="where images go (default: the temporary folder)")
     p.add_argument("--json")
+    p.add_argument("--live", action="store_true", help="live sets only: beside whole checkpoints")
+    p.add_argument("--live-every", default="300ms", help="... how often")
     p.add_argument("--criu", default="criu", help="how CRIU is called")
     p.add_argument("--full-memory", action="store_true", help="slow-down: fill free memory with a file's pages before each run")
     a = p.parse_args()
+    if a.live:
+        return print("\n".join(live_sets.table(run, a.size, a.live_every, a.rounds, a.times, a.dir)))
     out = {"limits": limits(a.dir)}
     copy = out["limits"]["copy_GB_s"]
     print("limits:", out["limits"])

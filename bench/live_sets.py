@@ -1,0 +1,92 @@
+"""What live sets save (docs/live-sets.md): bytes, stop and rollback times, and slow-down of checkpoints
+taken at a place, beside whole ones of the same program. Part of bench/checkpoints.py (--live)."""
+import os
+import statistics
+import subprocess
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def grid(name, size):
+    """What lives, in bytes, by the kernel's own sizes."""
+    mg = {"S": 32, "W": 128, "A": 256, "B": 256}
+    cg = {"S": 1400, "W": 7000, "A": 14000, "B": 75000}
+    adi = {"S": 12, "W": 36, "A": 64, "B": 102}
+    level = 8 * (mg[size] + 2) ** 3
+    lives = {"ft": 0, "cg": 8 * cg[size], "adi": 8 * 5 * adi[size] ** 3, "mg": 2 * level, "mg best": level}
+    return lives[name]
+
+
+def programs():
+    """Name, what of `grid` lives, and the command that builds it (the output is appended)."""
+    said = ["gcc", "-O2", "-fopenmp", "-w"]
+    found = [ROOT + "/target/release/promp-cc", "-O2", "-fopenmp", "-w"]
+    folders = ["-J", ROOT + "/target/bench", "-I", ROOT + "/c-tests/npb"]
+    fortran = [ROOT + "/target/release/promp-fc", *found[1:], "-cpp", *folders]
+    source = lambda k, ext: [f"{ROOT}/c-tests/npb/{k}.{ext}", "-lm"]
+    for kernel in ["ft", "cg", "adi", "mg"]:
+        yield f"{kernel.upper()}, promp_dead", kernel, [*said, "-DPLACES=1", *source(kernel, "c")]
+    yield "MG, promp_dead, best place", "mg best", [*said, "-DPLACES=2", *source("mg", "c")]
+    for kernel in ["ft", "cg"]:
+        yield f"{kernel.upper()} in C, promp-cc", kernel, [*found, *source(kernel, "c")]
+        yield f"{kernel.upper()} in Fortran, promp-cc", kernel, [*fortran, *source(kernel, "f90")]
+
+
+def built(command, name, times):
+    exe = f"{ROOT}/target/bench/live-{''.join(c if c.isalnum() else '-' for c in name)}-{times}"
+    os.makedirs(os.path.dirname(exe), exist_ok=True)
+    subprocess.run([*command, f"-DTIMES={times}", "-o", exe], check=True)
+    return exe
+
+
+def median(values):
+    return statistics.median(values) if values else None
+
+
+def at_places(report):
+    """Later checkpoints of a run at which what is dead was left out; and all later ones."""
+    later = report["checkpoints"][1:]
+    most = max((c["left_out"] for c in later), default=0)
+    return [c for c in later if c["left_out"] > 0 and c["left_out"] >= 0.98 * most], later
+
+
+def row(run, exe, size, interval, rounds, directory):
+    """Of whole checkpoints and of those at places: bytes, stop, restore (ms), slow-down."""
+    cells = {}
+    alone = [run([exe, size], directory=directory)[0] for _ in range(rounds)]
+    for live in ["off", "on"]:
+        extra = {"PROMP_CKPT_LIVE": live}
+        took, taken = [], []
+        for k in range(max(rounds, 1)):
+            seconds, _, report = run([exe, size], interval, extra=extra, directory=directory)
+            there, later = at_places(report)
+            taken += there if live == "on" else later
+            took += [seconds / alone[k]] if rounds else []
+        fault = {"PROMP_FAULT": "kill@mtbf=150ms,count=10"}
+        failures = run([exe, size], interval, extra=dict(extra, **fault), directory=directory)[2]["failures"]
+        back = [f["recovery_s"] * 1e3 for f in failures if f["recovery"] == "rollback"]
+        stop = [c["stop_s"] * 1e3 for c in taken]
+        size_mb = [c["bytes"] / 1e6 for c in taken]
+        cells[live] = (len(taken), median(size_mb), median(stop), median(back), median(took))
+    return cells
+
+
+def table(run, size, interval, rounds, times, directory):
+    """The table's lines."""
+    lines = [
+        f"Class {size}, two threads, a checkpoint every {interval}, medians; whole ones",
+        f"(`PROMP_CKPT_LIVE=off`) → at a place. `bench/checkpoints.py --live --class {size} "
+        f"--live-every {interval} --rounds {rounds} --times {times}`",
+        "",
+        "| program | lives, MB | MB a checkpoint | stop, ms | rollback, ms | run time ÷ without | number |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    show = lambda v, digits: "–" if v is None else f"{v:.{digits}f}"
+    for name, lives, command in programs():
+        exe = built(command, name, times)
+        cells = row(run, exe, size, interval, rounds, directory)
+        off, on = cells["off"], cells["on"]
+        pairs = [f"{show(off[i], d)} → {show(on[i], d)}" for i, d in [(1, 1), (2, 1), (3, 1), (4, 3)]]
+        lines.append(f"| {name} | {grid(lives, size) / 1e6:.1f} | {' | '.join(pairs)} | {off[0]}, {on[0]} |")
+        print(lines[-1], flush=True)
+    return lines
