@@ -32,6 +32,7 @@ RUNTIMES = {
     "promp": {"LD_PRELOAD": LIBRARY},
 }
 PEERS = ("libgomp", "libomp")
+BEFORE = "promp before"  # with --against: another build of this library, instead of the peers
 
 
 def build(source, name=None, *flags):
@@ -133,6 +134,7 @@ def jobs(a):
     quick = a.quick
     # A round of these takes a second, in which a line's way may take three times as long as in the next one.
     constructs = a.rounds if quick else 5 * a.rounds
+    few = a.rounds if a.against else min(a.rounds, 3)
     suites = {
         "sync": lambda: [Job("sync", [build("bench/suites/sync.c")], "ns", lines, rounds=constructs)],
         "sched": lambda: [Job("sched", [build("bench/suites/sched.c")], "ns", lines, rounds=constructs)],
@@ -153,12 +155,12 @@ def jobs(a):
         ],
         "crowded": lambda: [
             Job("crowded", [build(f"c-tests/npb/{k}.c", f"{k}-static"), "S" if quick else "W"], "s",
-                verified(f"{k.upper()}, {n} threads"), threads=n, rounds=min(a.rounds, 3))
+                verified(f"{k.upper()}, {n} threads"), threads=n, rounds=few)
             for k in ("adi", "cg") for n in ((2, 8) if quick else (2, 4, 8, 16))
         ],
         "shared": lambda: [
             Job("shared", [build(f"c-tests/npb/{k}.c", f"{k}-static"), "S"], "s", verified(f"{k.upper()}, {n} threads"),
-                threads=n, rounds=min(a.rounds, 3), others=len(os.sched_getaffinity(0)))
+                threads=n, rounds=few, others=len(os.sched_getaffinity(0)))
             for k in ("adi", "cg", "mg") for n in ((4,) if quick else (2, 4))
         ],
         "start": lambda: [
@@ -184,7 +186,7 @@ def compare(r):
     between two rounds does not count."""
     samples = {k.removesuffix(" samples"): v for k, v in r.items() if k.endswith(" samples")}
     r.update({n: statistics.median(v) for n, v in samples.items()})
-    for peer in [*PEERS, "promp off"]:
+    for peer in [*PEERS, "promp off", BEFORE]:
         if peer in samples and "promp" in samples:
             q = sorted(x / y for x, y in zip(samples["promp"], samples[peer]) if y)
             if q:
@@ -227,6 +229,23 @@ def markdown(rows, names, facts):
 def mean(rows, peer):
     v = [math.log(r["promp/" + peer]) for r in rows if r.get("promp/" + peer)]
     return math.exp(sum(v) / len(v)) if v else None
+
+
+def against(a):
+    """This library and another build of it, as a table: each row's ratio, each suite's geometric mean."""
+    RUNTIMES[BEFORE] = {"LD_PRELOAD": os.path.abspath(a.against)}
+    _, rows = measure(a, [BEFORE, "promp"])
+    out = []
+    for suite in dict.fromkeys(r["suite"] for r in rows):
+        mine = [r for r in rows if r["suite"] == suite and "promp/" + BEFORE in r]
+        out += [f"## {suite}: {mean(mine, BEFORE):.3f} of {len(mine)} rows", "",
+                "| row | unit | before | now | now/before |", "|---|---|---|---|---|"]
+        for r in mine:
+            lo, hi = r["spread " + BEFORE]
+            cells = [r["row"], r["unit"], number(r[BEFORE], r["unit"]), number(r["promp"], r["unit"])]
+            out.append(f"| {' | '.join(cells)} | {r['promp/' + BEFORE]:.3f} [{lo:.3f}, {hi:.3f}] |")
+        out.append("")
+    return "\n".join(out)
 
 
 WHAT = {
@@ -319,10 +338,15 @@ def main():
     p.add_argument("--only", help="suites, separated by commas")
     p.add_argument("--readme", action="store_true", help="write the table in README.md")
     p.add_argument("--render", action="store_true", help="write table and plots from the last run's JSON again")
+    p.add_argument("--against", metavar="LIBRARY",
+                   help="another build of libpromp.so: only this one and that, nothing is written")
     a = p.parse_args()
     a.rounds = a.rounds or (3 if a.quick else 9)
     os.makedirs(OUT, exist_ok=True)
     os.makedirs(RESULTS, exist_ok=True)
+    if a.against:
+        print(against(a))
+        return
     names = list(RUNTIMES)
     if not libomp():
         print("libomp is left out: libomp.so.5 is not there (Debian: libomp5-14)", file=sys.stderr)

@@ -191,7 +191,7 @@ def build(a):
         cmd = [*compiler, *t["opts"], *modules, "-I", there.inside(t["dir"]), "-w", "-o", there.inside(exe)]
         cmd += [there.inside(s) if os.path.exists(s) else s for s in t["srcs"]] + ["-lm"]
         try:
-            r = subprocess.run(there.command(cmd, {}, there.inside(work)), capture_output=True, timeout=300)
+            r = subprocess.run(there.command(cmd, {}, there.inside(work)), capture_output=True, timeout=1800)
         except subprocess.TimeoutExpired:
             return t, "compiler timed out"
         if r.returncode and a.drivers:
