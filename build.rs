@@ -31,7 +31,7 @@ fn main() {
         });
         let _ = writeln!(script, "{node} {{ global:{global} }} {parent};");
     }
-    const OWN: [&str; 27] = [
+    const OWN: [&str; 28] = [
         "promp_version",
         "promp_potential_ckpt",
         "promp_dead",
@@ -51,6 +51,7 @@ fn main() {
         "promp_undo",
         "promp_wrote",
         "promp_saves",
+        "promp_leaves",
         "promp_free",
         "promp_free_own",
         "promp_realloc",

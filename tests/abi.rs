@@ -93,6 +93,7 @@ fn nothing_of_ours_leaks_into_the_program() {
         "promp_undo",
         "promp_wrote",
         "promp_saves",
+        "promp_leaves",
         "promp_free",
         "promp_free_own",
         "promp_realloc",

@@ -57,6 +57,8 @@ gcall *ask (tree site, tree result)
   return call;
 }
 
+gcall *leave_call (tree site) { return gimple_build_call (leaves_function (), 1, site); }
+
 gcall *point_call (tree site) { return gimple_build_call (point_function (), 1, site); }
 
 } // namespace promp

@@ -16,6 +16,8 @@ tree new_site (unsigned state, location_t where, const std::string &text);
 tree state_of_site (tree site);
 /// A call of the runtime: does it want old values saved? The result goes to `result`, if there is one.
 gcall *ask (tree site, tree result);
+/// Says that the loop goes on without saving.
+gcall *leave_call (tree site);
 /// A save point behind what the site stands for.
 gcall *point_call (tree site);
 

@@ -117,6 +117,11 @@ tree saves_function ()
   return declare ("promp_saves", type);
 }
 
+tree leaves_function ()
+{
+  return declare ("promp_leaves", build_function_type_list (void_type_node, ptr_type_node, NULL_TREE));
+}
+
 tree point_function ()
 {
   return declare ("promp_point", build_function_type_list (void_type_node, ptr_type_node, NULL_TREE));

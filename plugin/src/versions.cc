@@ -84,7 +84,7 @@ class loop *make_versions (class loop *l, tree flag, tree site)
   tree is_off = build_int_cst (unsigned_type_node, SITE_OFF);
   gsi_insert_after (&i, gimple_build_cond (EQ_EXPR, state, is_off, NULL_TREE, NULL_TREE), GSI_NEW_STMT);
   i = gsi_last_bb (leave);
-  gsi_insert_after (&i, ask (site, NULL_TREE), GSI_NEW_STMT);
+  gsi_insert_after (&i, leave_call (site), GSI_NEW_STMT);
 
   // The phis of the two headers stand in the same order.
   edge from = single_succ_edge (join), usual = nullptr, e;

@@ -172,6 +172,15 @@ pub unsafe extern "C" fn promp_saves(site: *const Site) -> i32 {
     i32::from(saving::begin(current(), unsafe { &*site }))
 }
 
+/// A loop goes on in its version that does not save.
+///
+/// # Safety
+/// As for [`promp_saves`].
+pub unsafe extern "C" fn promp_leaves(site: *const Site) {
+    // SAFETY: by the caller's promise.
+    saving::leaves(current(), unsafe { &*site });
+}
+
 /// Behind what `promp_saves` was told of as something that cannot be executed twice.
 pub(super) extern "C" fn point(site: usize) {
     // SAFETY: for the code that promp-cc adds: a site, which lives as long as the code.
@@ -367,6 +376,7 @@ crate::export_names! {
     promp_undo
     promp_wrote
     promp_saves
+    promp_leaves
     promp_free
     promp_free_own
     promp_realloc

@@ -277,6 +277,20 @@ pub fn begin(thr: &'static Thread, site: &'static Site) -> bool {
     true
 }
 
+/// A loop has left its version that saves, because the site's word was [`OFF`]. Whatever that says by now
+/// (another thread may have had it tried again), old values are missing from here on.
+#[cold]
+pub fn leaves(thr: &'static Thread, site: &'static Site) {
+    if !thr.saving.get() || !thr.is_in_region() {
+        return;
+    }
+    thr.gauge.settle();
+    if thr.undo.lost() == 0 {
+        thr.undo.lose(core::ptr::from_ref(site) as usize);
+        unsaved::begins(thr);
+    }
+}
+
 /// Behind something that cannot be executed twice, as the end of a runtime call: a save point, so that what
 /// follows can be. Where none is needed, there is none; nor where they would cost more than the budget.
 pub fn point(thr: &'static Thread, site: &'static Site) {

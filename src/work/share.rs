@@ -17,6 +17,7 @@ use crate::icv::Sched;
 use crate::observe::event::Work;
 use crate::sys::lock::Locked;
 use crate::sys::own::Own;
+use crate::sys::syscall::sched_yield;
 use crate::team::aside::step_aside;
 use crate::team::member::Member;
 use core::ptr::NonNull;
@@ -248,6 +249,8 @@ struct Overflow {
 /// rounds.
 const FAR_AHEAD: u32 = 16;
 const ROUNDS: u32 = 2000;
+/// Looks at a descriptor that is being made until the CPU is given to others: mostly it is done by then.
+const LOOKS: u32 = 64;
 
 /// The descriptors of a team.
 pub struct ShareRing {
@@ -286,7 +289,7 @@ impl ShareRing {
         m.ledger.begin_construct();
         let slot = &self.slots[(seq % SLOTS) as usize];
         let ready = tag(epoch, seq, READY);
-        let mut patience = ROUNDS;
+        let (mut patience, mut looks) = (ROUNDS, 0u32);
         loop {
             let now = slot.tag.load(Acquire);
             if now == ready {
@@ -310,7 +313,13 @@ impl ShareRing {
                     return (slot, true);
                 }
             } else if now == making {
-                core::hint::spin_loop();
+                looks += 1;
+                if !looks.is_multiple_of(LOOKS) {
+                    core::hint::spin_loop();
+                } else if !step_aside() {
+                    // Who makes it may have lost its CPU to one of those that wait for it.
+                    sched_yield();
+                }
             } else if patience > 0 && self.overflowing.load(Relaxed) >= FAR_AHEAD {
                 patience -= 1;
                 if !patience.is_multiple_of(64) {
