@@ -14,6 +14,14 @@ const AHEAD: u32 = 8;
 /// The number of a team without a tree.
 pub const NO_CREW: u32 = 0;
 
+/// A crowded team of more members than this goes without the tree: where hundreds share a CPU, what a leader
+/// would pass on waits for its turn there, and lines that move are the least of what a region costs.
+const MANY: u32 = 256;
+
+fn is_too_large(n: u32, patience: Patience) -> bool {
+    n > MANY && patience.crowded
+}
+
 /// Workers of `team` come or go.
 pub fn changes(team: &'static Team) {
     let crew = &team.primary.crew;
@@ -61,7 +69,7 @@ pub fn call_workers(team: &'static Team, epoch: u64, call: (usize, usize)) {
 #[inline(never)]
 fn call_many(team: &'static Team, epoch: u64, since: u64, call: (usize, usize)) {
     let (n, crew) = (team.size(), team.primary.crew.get());
-    let passes = team.primary.known.get() == crew;
+    let passes = team.primary.known.get() == crew && !is_too_large(n, team.patience.get());
     let order = Order { member: team.member(0), epoch, since, call, crew, passes };
     if passes {
         team.call.publish(epoch, crew, (since, call));
@@ -156,7 +164,7 @@ pub fn come(thr: &'static Thread, order: Order, seen: u32) {
         member.end.pass_up(epoch);
     }
     team.event.notify_only(Waiters::Inside);
-    if leads {
+    if leads && !is_too_large(n, patience) {
         for round in 1..=patience.rounds {
             if came_below(team, me, n, epoch) {
                 return member.end.pass_up(epoch);
