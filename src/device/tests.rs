@@ -137,7 +137,7 @@ fn blocks_are_copied_and_compared_bit_for_bit() {
 fn signatures_are_those_of_the_contents() {
     over_all(|b| {
         let n = 100_000;
-        let data: Vec<u8> = (0..n as u32).map(|i| ((i * i) >> 3) as u8).collect();
+        let data: Vec<u8> = (0..n as u32).map(|i| (i.wrapping_mul(i) >> 3) as u8).collect();
         let x = b.alloc(n).expect("memory");
         assert!(b.copy_in(x, at(&data), n, None));
         let pieces = [(0, PIECE), (16, 77), (PIECE, PIECE - 8), (n - 5, 5)];
