@@ -23,8 +23,8 @@ struct Choice {
 }
 
 /// Other times are looked for so many intervals before and behind a visit, at so many visits at most.
-const AROUND: f64 = 4.0;
-const SAMPLES: usize = 32;
+const AROUND: f64 = 6.0;
+const SAMPLES: usize = 64;
 
 /// When visit `number` was, by those noted before and behind it; `None`: the run was over.
 fn time_of(visits: &[Visit], number: u64) -> Option<f64> {
