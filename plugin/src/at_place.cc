@@ -100,6 +100,10 @@ tree AtPlace::of (tree e, unsigned depth)
                         || (inside_ && depth == 0 && auto_var_in_fn_p (d, f_.fn->decl)));
         return mine ? e : NULL_TREE;
       }
+    case TRUNC_DIV_EXPR:
+      if (TREE_CODE (TREE_OPERAND (e, 1)) != INTEGER_CST || integer_zerop (TREE_OPERAND (e, 1)))
+        return NULL_TREE;
+      // fall through
     case PLUS_EXPR:
     case MINUS_EXPR:
     case MULT_EXPR:
@@ -107,14 +111,7 @@ tree AtPlace::of (tree e, unsigned depth)
     case LSHIFT_EXPR:
     case MIN_EXPR:
     case MAX_EXPR:
-      case BIT_AND_EXPR: {
-        tree a = of (TREE_OPERAND (e, 0), depth), b = a ? of (TREE_OPERAND (e, 1), depth) : NULL_TREE;
-        return b ? fold_build2 (TREE_CODE (e), TREE_TYPE (e), a, b) : NULL_TREE;
-      }
-    case TRUNC_DIV_EXPR:
-      if (TREE_CODE (TREE_OPERAND (e, 1)) != INTEGER_CST || integer_zerop (TREE_OPERAND (e, 1)))
-        return NULL_TREE;
-      // fall through
+    case BIT_AND_EXPR:
     case EQ_EXPR:
     case NE_EXPR:
     case LT_EXPR:

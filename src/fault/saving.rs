@@ -268,8 +268,7 @@ pub fn begin(thr: &'static Thread, site: &'static Site) -> bool {
         }
         OFF if tried_again(site, OPEN) => gauge.start(site),
         OFF | OPAQUE | WAITS | CROWDED => {
-            log.lose(core::ptr::from_ref(site) as usize);
-            unsaved::begins(thr);
+            lose(thr, site);
             return false;
         }
         state => debug_assert_eq!(state, ALWAYS),
@@ -286,9 +285,14 @@ pub fn leaves(thr: &'static Thread, site: &'static Site) {
     }
     thr.gauge.settle();
     if thr.undo.lost() == 0 {
-        thr.undo.lose(core::ptr::from_ref(site) as usize);
-        unsaved::begins(thr);
+        lose(thr, site);
     }
+}
+
+/// The work since the last save point cannot be executed again, because of `site`.
+fn lose(thr: &'static Thread, site: &'static Site) {
+    thr.undo.lose(core::ptr::from_ref(site) as usize);
+    unsaved::begins(thr);
 }
 
 /// Behind something that cannot be executed twice, as the end of a runtime call: a save point, so that what

@@ -2,7 +2,7 @@
 //! time; who finds a difference writes pair and offset, any of several will do.
 
 use super::super::backend::{Addr, Backend, Failed, compare_on_host};
-use super::{Kernel, is_there};
+use super::{Kernel, Loaded, is_there};
 use crate::sys::own::Own;
 use core::ffi::c_void;
 
@@ -13,13 +13,6 @@ const THREADS: u32 = 256;
 /// Pairs a launch.
 const MOST: usize = 4096;
 const SAME: u64 = u64::MAX;
-
-#[derive(Clone, Copy)]
-struct Loaded {
-    kernel: Kernel,
-    table: Addr,
-    out: Addr,
-}
 
 /// The kernel on one device, loaded at the first comparison. Used under the section's lock.
 #[derive(Default)]

@@ -8,7 +8,7 @@ mod sign;
 pub use compare::Compare;
 pub use sign::Sign;
 
-use super::backend::Failed;
+use super::backend::{Addr, Failed};
 use core::ffi::{CStr, c_char, c_void};
 use core::ptr::{null, null_mut};
 
@@ -32,6 +32,14 @@ struct Kernel {
     launch: LaunchKernel,
     synchronize: unsafe extern "C" fn() -> i32,
     function: usize,
+}
+
+/// A kernel on a device, with memory for the table that it works through, and for what it finds.
+#[derive(Clone, Copy)]
+struct Loaded {
+    kernel: Kernel,
+    table: Addr,
+    out: Addr,
 }
 
 /// A function of the driver's library.

@@ -4,7 +4,7 @@
 
 use super::super::backend::{Addr, Backend, Failed};
 use super::super::signature::{self, PIECE, Signature};
-use super::{Kernel, is_there};
+use super::{Kernel, Loaded, is_there};
 use crate::say;
 use crate::sys::own::Own;
 use crate::sys::random::Random;
@@ -16,13 +16,6 @@ const THREADS: u32 = 256;
 const WARPS: usize = THREADS as usize / 32;
 /// Pieces a launch.
 const MOST: usize = 1 << 16;
-
-#[derive(Clone, Copy)]
-struct Loaded {
-    kernel: Kernel,
-    table: Addr,
-    out: Addr,
-}
 
 /// The kernel on one device, loaded when it is first asked for; `None` inside if it cannot be used. Used
 /// under the section's lock.
