@@ -73,8 +73,8 @@ fn restarts() {
             early += 1;
             continue;
         }
-        let twice = run.err.contains("may be sent twice");
-        assert!(run.status == 0 && (run.out == want.out || twice), "{seed} {fault}: {run:?}");
+        let right = as_announced(&run.out, &want.out, &run.err);
+        assert!(run.status == 0 && right, "{seed} {fault}: {run:?}");
         again += run.err.matches("restarted from checkpoint").count();
     }
     println!("{again} restarts; {early} programs died before their first checkpoint");

@@ -138,22 +138,6 @@ fn killed(c: Command, dir: &Path, after: Duration) -> Option<Run> {
     killer.join().expect("no panic").then_some(run)
 }
 
-/// How many bytes a restart says may come twice: the process may die between sending something and noting
-/// that.
-fn doubt(said: &str) -> usize {
-    let bytes = said.split("promp: up to ").nth(1).and_then(|t| t.split(' ').next()?.parse().ok());
-    bytes.unwrap_or(0)
-}
-
-/// `out` is `want`, but for at most `twice` bytes that come twice in a row.
-fn is_but_for(out: &str, want: &str, twice: usize) -> bool {
-    let same = |(a, b): &(u8, u8)| a == b;
-    let begin = out.bytes().zip(want.bytes()).take_while(same).count();
-    let end = out.bytes().rev().zip(want.bytes().rev()).take_while(same).count();
-    let more = out.len().checked_sub(want.len());
-    more.is_some_and(|more| more <= twice) && begin + end >= want.len()
-}
-
 /// The process dies. A new one with the same pipe does not send again what the old one has sent; one with another pipe does, and says so.
 #[test]
 fn restarts() {
@@ -175,7 +159,7 @@ fn restarts() {
                 c.arg(&dir).arg("--").arg(&exe).args(args);
                 c
             });
-            let exact = is_but_for(&run.out, &want, doubt(&run.err));
+            let exact = as_announced(&run.out, &want, &run.err);
             assert!(run.status == 0 && exact, "{source} {round}: {}", run.err);
             assert!(run.err.contains("restarted from"), "{source} {round}: {}", run.err);
             assert!(!run.err.contains("again"), "{source} {round}: {}", run.err);
@@ -219,7 +203,30 @@ fn a_duplicate_of_the_pipe() {
         });
         let run = run.expect("a checkpoint in ten runs");
         assert_eq!((run.status, read(&file)), (0, lines.clone()), "{round}: {}", run.err);
-        assert!(is_but_for(&run.out, &want, doubt(&run.err)), "{round}: {}\n{}", run.err, run.out);
+        assert!(as_announced(&run.out, &want, &run.err), "{round}: {}\n{}", run.err, run.out);
         assert!(run.err.contains("restarted from"), "{round}: {}", run.err);
+    }
+}
+
+#[test]
+fn what_comes_twice_was_announced() {
+    let said = |n: &[usize]| {
+        n.iter().map(|n| format!("promp: up to {n} bytes may be sent twice\n")).collect::<String>()
+    };
+    for (out, n, right) in [
+        ("abcdef", &[][..], true),
+        ("abcdef", &[9], true),
+        ("abcbcdef", &[2], true),
+        ("abcbcdef", &[1], false),
+        ("abcbcdef", &[], false),
+        ("abcdefef", &[2], true),
+        ("ababcdedef", &[1, 2, 2], true),
+        ("ababcdedef", &[2], false),
+        ("abcbcdeg", &[2], false),
+        ("abcde", &[2], false),
+        ("abcbcde", &[2], false),
+        ("", &[9], false),
+    ] {
+        assert_eq!(as_announced(out, "abcdef", &said(n)), right, "{out} {n:?}");
     }
 }

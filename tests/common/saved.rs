@@ -142,3 +142,24 @@ pub fn may_choose_number() -> bool {
 pub fn has_generation(dir: &Path) -> bool {
     !promp_image::generation_files(dir).is_empty()
 }
+
+/// `out` is `want`, but for pieces that come twice in a row, of at most the lengths that restarts have
+/// announced in `said`: a process may die between sending something to a pipe and noting that.
+pub fn as_announced(out: &str, want: &str, said: &str) -> bool {
+    let announced = said.split("promp: up to ").skip(1);
+    let longest: Vec<usize> = announced.filter_map(|t| t.split(' ').next()?.parse().ok()).collect();
+    repeats(out.as_bytes(), want.as_bytes(), &longest)
+}
+
+fn repeats(out: &[u8], want: &[u8], longest: &[usize]) -> bool {
+    let same = out.iter().zip(want).take_while(|(a, b)| a == b).count();
+    let (out, rest) = (&out[same..], &want[same..]);
+    if out.is_empty() || rest.len() > out.len() {
+        return out.is_empty() && rest.is_empty();
+    }
+    // Which of the pieces that were announced came twice is not known.
+    (0..longest.len()).any(|i| {
+        let most = longest[i].min(same);
+        (1..=most).any(|n| repeats(out, &want[same - n..], &longest[i + 1..]))
+    })
+}
