@@ -55,6 +55,8 @@ const TURNS: usize = 4;
 /// A difference is an outlier, and counts no more, from so many times the usual one, but at least from this.
 const OUTLIER: f64 = 4.0;
 const OUTLIES: f64 = 1.5;
+/// What a rival costs may come out less by then: it is worked out again when the total time has grown so.
+const PATIENCE: f64 = 1.1;
 /// After so many pairs one must look better, and after four times as many by what counts.
 const PROMISING: usize = 12;
 
@@ -120,6 +122,9 @@ pub struct Check {
     /// The time of all executions, and by how much rivals took longer.
     total: f64,
     excess: f64,
+    /// Below this total time no rival can be afforded, so none is looked at: looking costs more than a short
+    /// region takes.
+    wait: f64,
     /// Ways that have lost their place.
     lost: Vec<Choice>,
 }
@@ -132,6 +137,7 @@ impl Check {
             return;
         }
         // By whole per cent: what is as good comes in the order in which it was added.
+        self.wait = 0.0;
         let key = |more: Option<f64>| (more.unwrap_or(UNKNOWN / 2.0) * 100.0) as u64;
         let at = self.rivals.iter().position(|r| key(r.more) > key(more)).unwrap_or(self.rivals.len());
         self.rivals.insert(at, Rival::new(choice, more));
@@ -155,8 +161,13 @@ impl Check {
 
     /// The rival that is to be executed now instead of the choice, which usually takes `usual`; and whether
     /// nothing at all is known of it.
-    pub fn next(&self, usual: f64) -> Option<(Choice, bool)> {
-        if self.rivals.is_empty() || self.open.is_some() || self.gap > 0 || usual == 0.0 {
+    pub fn next(&mut self, usual: f64) -> Option<(Choice, bool)> {
+        if self.total < self.wait
+            || self.rivals.is_empty()
+            || self.open.is_some()
+            || self.gap > 0
+            || usual == 0.0
+        {
             return None;
         }
         // As many in a row as turns may be long: what comes before it must be known.
@@ -165,14 +176,18 @@ impl Check {
             return None;
         }
         let spent = self.excess + self.rivals.iter().map(|r| r.cost(spread)).sum::<f64>();
-        let affordable = |r: &&Rival| {
+        let needed = |r: &Rival| {
             // Where executions differ as much as that, a few pairs say little.
             let (prior, n) = (r.more.unwrap_or(UNKNOWN), r.pairs.len() as f64);
             let weight = if spread < FAR && n > 0.0 { 0.0 } else { PRIOR };
             let more = (weight * prior + n * r.more(spread).0) / (weight + n);
-            spent + more.max(0.0) * usual <= SHARE * self.total
+            (spent + more.max(0.0) * usual) / SHARE
         };
-        let rival = self.rivals.iter().find(affordable)?;
+        let Some(rival) = self.rivals.iter().find(|r| needed(r) <= self.total) else {
+            let least = self.rivals.iter().map(needed).fold(f64::INFINITY, f64::min);
+            self.wait = least.min(self.total * PATIENCE);
+            return None;
+        };
         // Each has all turns in turn.
         let turn = self.count % lag == rival.pairs.len() % lag;
         turn.then_some((rival.choice, rival.more.is_none() && rival.pairs.is_empty()))
@@ -259,6 +274,7 @@ impl Check {
         }
         self.last.clear();
         self.open = None;
+        self.wait = 0.0;
         if !self.lost.contains(&old) {
             self.lost.push(old);
             self.add(old, Some(GAIN));
@@ -357,6 +373,26 @@ mod tests {
         assert_eq!((won, tried), (false, 0));
         let (won, tried) = run(&mut c, 1000, |r, _| if r { 3.0 } else { 1.0 });
         assert!(!won && tried == 1 && c.is_over(), "{tried}");
+    }
+
+    #[test]
+    fn what_cannot_be_afforded_is_not_worked_out_each_time() {
+        let mut c = against(None);
+        let (mut waits, mut last) = (0, 0.0);
+        for _ in 0..150 {
+            assert!(c.next(1.0).is_none());
+            c.choice(1.0, 1.0);
+            waits += u32::from(c.wait != last);
+            last = c.wait;
+        }
+        assert!((5..30).contains(&waits), "{waits}");
+        // Another way may be.
+        c.add(Choice::GIVEN, Some(0.0));
+        let next = (0..8).find_map(|_| {
+            c.choice(1.0, 1.0);
+            c.next(1.0)
+        });
+        assert_eq!(next.map(|n| n.0), Some(Choice::GIVEN));
     }
 
     #[test]
