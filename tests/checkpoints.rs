@@ -332,10 +332,10 @@ fn restarts() {
     let s = Scratch::new("restarts");
     let mut random = Seeded(11);
     let (mut kills, mut restarts) = (0, 0);
-    let rounds = if long() { 100 } else { 1 };
     for (exe, args) in programs() {
         let want = failure_free(&exe, &args);
-        for _ in 0..rounds {
+        let before = kills;
+        loop {
             let (dir, out) = (s.path("ckpt"), s.path("out"));
             let _ = fs::remove_dir_all(&dir);
             let _ = fs::remove_file(&out);
@@ -364,7 +364,11 @@ fn restarts() {
             let err = messages(&out);
             assert!(went_well(status, &err), "{} {status}: {err}", exe.display());
             assert_eq!(fs::read_to_string(&out).unwrap(), want.out, "{}: {err}", exe.display());
+            if !long() || kills - before >= 100 {
+                break;
+            }
         }
+        println!("{}: killed {} times", exe.display(), kills - before);
     }
     assert!(kills > 10 && restarts > 10, "{kills} kills, {restarts} restarts");
 }
