@@ -94,3 +94,23 @@ fn a_collector_stops_the_world() {
         assert!(seen >= 20 && right >= 2, "{seen} failures, {right} right");
     }
 }
+
+/// The first thread that goes on after a rollback sends signals to the others, whose hosts may be new; and
+/// while one has failed and the rollback is yet to come, the others send to it.
+#[test]
+fn sent_by_the_first_that_goes_on_after_a_rollback() {
+    let exe = build("signals/early.c", &[]);
+    let s = Scratch::new("early");
+    let mut back = 0;
+    for seed in 1..=40 {
+        let fault = format!("memerr@mtbf=10ms,count=12,seed={seed}");
+        let env = [("PROMP_CKPT_INTERVAL", "20ms"), ("PROMP_FAULT", &fault)];
+        let run = checkpointed(&exe, &["20000"], &s.path("ckpt"), &env);
+        assert_eq!((run.status, &run.out[..]), (0, "20000 rounds, signals taken\n"), "{fault}: {}", run.err);
+        back += run.err.matches("rolled back").count();
+        if back >= 40 && seed as u64 >= scale() {
+            return;
+        }
+    }
+    panic!("the faults do not strike");
+}

@@ -52,7 +52,7 @@ use crate::fault::spec::Kind;
 use crate::icv::{Globals, globals_if_ready};
 use crate::say;
 use crate::sys;
-use crate::sys::{futex, host, keep as region, signals, syscall};
+use crate::sys::{futex, host, keep as region, reach, signals, syscall};
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::*, fence};
 use keeper::{Keeper, Taken};
@@ -457,6 +457,8 @@ pub fn roll_back_after(thr: &'static Thread, kind: Kind, spoil: impl FnOnce()) -
     record::open(kind, crate::fault::policy::place(thr), Recovery::Rollback);
     let Some(seat) = keep::seat_of(thr) else { syscall::exit_group(70) };
     note_parked();
+    // Who sends to it meanwhile may go on for a while, and must not hear that there is no such thread.
+    reach::is_to_go_back(sys::tls::thread_pointer(), syscall::gettid());
     seat.going.store(1, Relaxed);
     k.failed.fetch_add(1, AcqRel);
     spoil();
@@ -467,11 +469,15 @@ pub fn roll_back_after(thr: &'static Thread, kind: Kind, spoil: impl FnOnce()) -
     host::vanish(&seat.going)
 }
 
-/// `thr`, whose host `id` has ended by itself, fails in a way that only a rollback helps.
+/// `thr`, whose host `id` has ended by itself, fails in a way that only a rollback helps. All signals are
+/// blocked.
 pub fn roll_back_ended(thr: &'static Thread, kind: Kind, id: u32) {
     let k = keep::get();
     record::open(kind, crate::fault::policy::place(thr), Recovery::Rollback);
     note_parked_host(id);
+    if let Some(identity) = thr.identity.get() {
+        reach::is_to_go_back(identity.thread_pointer, id);
+    }
     if let Some(seat) = keep::seat_of(thr) {
         seat.host.store(0, Release);
     }

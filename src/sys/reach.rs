@@ -18,7 +18,8 @@
 //! too. A kernel's id that a thread had on an earlier host means the thread, as long as no other has it.
 //!
 //! All this is memory of the program's, and goes back with it: what was sent after a checkpoint is sent
-//! again.
+//! again. A thread that fails in a way that only a rollback helps is on its way until then: its senders go
+//! on until they are stopped for that.
 
 use super::lock::Locked;
 use super::pending::{self, Info};
@@ -56,6 +57,16 @@ static POST: Locked<Post> = Locked::new(Post {
 static ON: AtomicBool = AtomicBool::new(false);
 
 impl Post {
+    /// Notes that a thread is on its way, if fewer than `most` are; false if there is no room.
+    fn leaves(&mut self, thread: usize, id: u32, most: usize) -> bool {
+        let room = self.count < most;
+        if room {
+            self.travellers[self.count] = (thread, id);
+            self.count += 1;
+        }
+        room
+    }
+
     fn is_away(&self, thread: usize) -> bool {
         self.travellers[..self.count].iter().any(|t| t.0 == thread)
     }
@@ -100,17 +111,16 @@ pub fn after_fork() {
 /// The thread with this thread pointer, whose host is `id`, is on its way. By the host itself, or for one
 /// that has ended. All signals are blocked.
 pub fn leaves(thread: usize, id: u32) {
-    let note = |p: &mut Post| {
-        let room = p.count < TRAVELLERS;
-        if room {
-            p.travellers[p.count] = (thread, id);
-            p.count += 1;
-        }
-        room
-    };
-    while !POST.with(note) {
+    while !POST.with(|p| p.leaves(thread, id, TRAVELLERS)) {
         syscall::sched_yield(); // as many as there can be: they arrive
     }
+}
+
+/// The same for one that does not arrive: memory will be put back, and with it this note and what is sent
+/// until then. Room is left for those that arrive; without any senders hear until then that there is no such
+/// thread.
+pub fn is_to_go_back(thread: usize, id: u32) {
+    POST.with(|p| p.leaves(thread, id, TRAVELLERS / 2));
 }
 
 /// The calling host is the thread's now, and blocks all signals: it gets what has been kept.

@@ -179,12 +179,13 @@ impl Keeper {
         k.epoch.store(before as u32 + 1, Relaxed);
         k.started.store(0, SeqCst);
         let mut without = false;
-        for (s, has_host, of_thread) in orders {
+        for (s, has_host, of_thread) in &orders {
             let tid = match has_host {
                 true => s.host.load(Relaxed),
                 false => s.make_host().ok_or("the system gives no thread for one that failed")?,
             };
-            // Before any of them goes on, and sends it a signal, say.
+            // Before any of them goes on, and sends it a signal, say: it would hear that there is no such
+            // thread.
             // SAFETY: libc has made all threads that are saved, their memory has been put back, and the host
             // waits.
             unsafe { host::is_carried_by(s.thread_pointer.load(Relaxed), tid) };
@@ -193,13 +194,14 @@ impl Keeper {
             s.changes.set(&calls);
             // What it has used since the checkpoint it has used.
             let [ns, user, system] = of_thread.own.as_ref().map_or([0; 3], |o| o.used);
-            if !has_host || s.own.used().ns < ns {
+            if !*has_host || s.own.used().ns < ns {
                 s.own.set_used(Used { ns, user, system });
             }
             without |= less;
             attributes::put_back(tid, of_thread)?;
-            s.order(TAKE);
         }
+        // A host that is not asleep goes on as soon as it has its order.
+        orders.iter().for_each(|(s, ..)| s.order(TAKE));
         if without {
             self.tell(
                 "capabilities that the program has given up since the checkpoint cannot be had again: threads go on without them",
