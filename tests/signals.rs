@@ -114,3 +114,33 @@ fn sent_by_the_first_that_goes_on_after_a_rollback() {
     }
     panic!("the faults do not strike");
 }
+
+/// `sigsuspend` and `pause` in a program with handlers end when a handler has been executed, `sem_timedwait`
+/// in one without when it is posted: not by freezes, nor by stops that wait until they have returned.
+#[test]
+fn a_wait_ends_by_what_it_waits_for() {
+    let exe = build("signals/waits.c", &[]);
+    let s = Scratch::new("waits");
+    let stops = "kill@region=2,thread=1,at=region,delay=30ms;kill@region=4,thread=1,at=region,delay=5ms";
+    for how in ["suspend", "pause", "semaphore"] {
+        let want = reference(&exe, &[how, "6"], &[]);
+        assert_eq!((want.status, &want.out[..]), (0, "6 rounds\n"), "{want:?}");
+        for fault in ["kill@region=999", stops] {
+            let env = [("PROMP_CKPT_INTERVAL", "10ms"), ("PROMP_FAULT", fault)];
+            let run = checkpointed(&exe, &[how, "6"], &s.path("ckpt"), &env);
+            assert_eq!((run.status, &run.out), (0, &want.out), "{how}, {fault}: {}", run.err);
+        }
+    }
+}
+
+/// One that a handler has ended is over, also if a freeze comes at the instruction behind it.
+#[test]
+fn a_wait_that_has_ended_is_not_made_again() {
+    let exe = build("signals/ended.c", &[]);
+    let s = Scratch::new("ended");
+    let env = [("PROMP_CKPT_INTERVAL", "10ms"), ("PROMP_VERBOSE", "2")];
+    let run = checkpointed(&exe, &["100"], &s.path("ckpt"), &env);
+    let right = (false, 0, "100 rounds, 0 wrong\n");
+    assert_eq!((run.hung, run.status, &run.out[..]), right, "{}", run.err);
+    assert!(run.err.contains("checkpoint 2 taken"), "{}", run.err);
+}

@@ -5,10 +5,11 @@
 //! The handler of the freeze signal changes the interrupted context, so that the call is made once more:
 //! with the time that is left, where the kernel has noted it or it is known, so a checkpoint has it too.
 //! What cannot be made again exactly returns EINTR as ever. So does everything where the program has a
-//! handler, but for `sigsuspend`: a signal that has come in the meantime must end the wait.
+//! handler, but for `sigsuspend`: a signal that has come in the meantime must end the wait. So do the
+//! handlers of other signals of ours that have done nothing yet: of a stop that has to wait, of a request.
 
 use crate::sys::door::Door;
-use crate::sys::{signals, time};
+use crate::sys::{follow, pending, signals, time};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use libc::{REG_R8, REG_R9, REG_R10, REG_RAX, REG_RDI, REG_RDX, REG_RIP, REG_RSI};
 
@@ -17,6 +18,9 @@ const CALL: usize = 7;
 const PAGE: usize = 4096;
 /// Nanoseconds.
 const MS: u64 = 1_000_000;
+/// What libc's semaphores call futex(2) for, with a time limit, but for FUTEX_PRIVATE_FLAG: until a time of a
+/// clock that no boot begins anew.
+const UNTIL: i32 = libc::FUTEX_WAIT_BITSET | libc::FUTEX_CLOCK_REALTIME;
 /// Registers of arguments.
 const ARGUMENTS: [i32; 6] = [REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9];
 
@@ -40,39 +44,13 @@ enum Next {
     TimedOut,
 }
 
-/// Has the call that `context` was interrupted in made again, if it is one that would return EINTR.
+/// Has the wait that `context` was interrupted in made again, by a handler of ours that has changed nothing:
+/// what would return EINTR, if the program has no handlers, and sigsuspend(2). `ours`: the set of our
+/// signals.
 ///
 /// # Safety
 /// A context that the kernel has made for a handler on the calling thread.
-pub unsafe fn make(context: usize, due: &Due) {
-    // SAFETY: by the caller's promise.
-    let registers = unsafe { &mut (*(context as *mut libc::ucontext_t)).uc_mcontext.gregs };
-    if registers[REG_RAX as usize] != -i64::from(libc::EINTR) {
-        return;
-    }
-    // SAFETY: the instruction that was executed last ends there.
-    let Some(number) = (unsafe { number_before(registers[REG_RIP as usize] as usize) }) else { return };
-    let mut arguments = ARGUMENTS.map(|r| registers[r as usize] as usize);
-    match next(i64::from(number), &mut arguments, due, time::now_ns(), &timespec) {
-        Next::Interrupted => {}
-        Next::TimedOut => registers[REG_RAX as usize] = 0,
-        Next::Make(number) => {
-            ARGUMENTS.iter().zip(arguments).for_each(|(&r, a)| registers[r as usize] = a as i64);
-            registers[REG_RAX as usize] = number;
-            registers[REG_RIP as usize] -= 2;
-        }
-    }
-}
-
-/// The same for sigsuspend(2), also where the program has handlers: it ends when a handler has been
-/// executed, and programs rely on that (a thread that is told to stop and to go on by signals, in
-/// collectors). Only if the signals that may end it are blocked otherwise: one that comes while the thread
-/// is frozen waits then, and ends the call that is made again. Those that are not blocked would have their
-/// handlers executed before.
-///
-/// # Safety
-/// A context that the kernel has made for a handler on the calling thread.
-pub unsafe fn stay_suspended(context: usize, ours: u64) {
+pub unsafe fn go_on(context: usize, due: Option<&Due>, ours: u64, handlers: impl FnOnce() -> bool) {
     // SAFETY: by the caller's promise.
     let (registers, before) = unsafe {
         let c = &mut *(context as *mut libc::ucontext_t);
@@ -83,14 +61,41 @@ pub unsafe fn stay_suspended(context: usize, ours: u64) {
     }
     // SAFETY: the instruction that was executed last ends there.
     let number = unsafe { number_before(registers[REG_RIP as usize] as usize) };
-    if number != Some(libc::SYS_rt_sigsuspend as u32) {
-        return;
+    let Some(number) = number.map(i64::from) else { return };
+    if number == libc::SYS_rt_sigsuspend {
+        // SAFETY: the kernel has read the set there.
+        let meanwhile = unsafe { *(registers[REG_RDI as usize] as *const u64) };
+        let handled = signals::handled() & !pending::bit(follow::signal()); // that comes to no thread
+        if stays_suspended(handled, ours, meanwhile, before) {
+            registers[REG_RAX as usize] = number;
+            registers[REG_RIP as usize] -= 2;
+        }
+    } else if let Some(due) = due.filter(|_| !handlers()) {
+        make(registers, number, due);
     }
-    // SAFETY: the kernel has read the set there.
-    let meanwhile = unsafe { *(registers[REG_RDI as usize] as *const u64) };
-    if signals::handled() & !ours & !meanwhile & !before == 0 {
-        registers[REG_RAX as usize] = libc::SYS_rt_sigsuspend;
-        registers[REG_RIP as usize] -= 2;
+}
+
+/// May a sigsuspend(2) that blocks `meanwhile`, of a thread that blocks `before` otherwise, be made again? It
+/// ends when a handler has been executed, for one of the signals in `handled`.
+///
+/// It has not ended if `ours` are blocked otherwise (suspend.rs). And the signals that may end it must be,
+/// too: one that comes while the thread is in our handler waits then, and ends the call that is made again.
+/// Those that are not blocked would have their handlers executed before.
+fn stays_suspended(handled: u64, ours: u64, meanwhile: u64, before: u64) -> bool {
+    (ours | handled & !meanwhile) & !before == 0
+}
+
+/// The call `number` that has returned EINTR is made again, as far as that is possible.
+fn make(registers: &mut [i64; 23], number: i64, due: &Due) {
+    let mut arguments = ARGUMENTS.map(|r| registers[r as usize] as usize);
+    match next(number, &mut arguments, due, time::now_ns(), &timespec) {
+        Next::Interrupted => {}
+        Next::TimedOut => registers[REG_RAX as usize] = 0,
+        Next::Make(number) => {
+            ARGUMENTS.iter().zip(arguments).for_each(|(&r, a)| registers[r as usize] = a as i64);
+            registers[REG_RAX as usize] = number;
+            registers[REG_RIP as usize] -= 2;
+        }
     }
 }
 
@@ -154,6 +159,7 @@ fn next(
         }
         libc::SYS_epoll_pwait2 | libc::SYS_semtimedop => unlimited(a[3]),
         libc::SYS_rt_sigtimedwait => unlimited(a[2]),
+        libc::SYS_futex if a[1] as i32 & !libc::FUTEX_PRIVATE_FLAG == UNTIL => again,
         libc::SYS_pause | libc::SYS_semop | libc::SYS_msgsnd | libc::SYS_msgrcv => again,
         _ => Next::Interrupted,
     }
@@ -216,7 +222,26 @@ mod tests {
         assert_eq!(of(timed, [1, 1, 7, 8, 0, 0]), (Next::Make(timed), [1, 1, 7, 8, 0, 0]));
         assert_eq!(of(sleep, [7, 0, 0, 0, 0, 0]).0, Next::Interrupted);
         assert_eq!(of(libc::SYS_epoll_pwait2, [1, 2, 3, 4, 0, 0]).0, Next::Interrupted);
+        // By libc's semaphores: private, a time of CLOCK_REALTIME. The other one waits for as long.
+        let (until, futex) = ([1, 0x189, 0, 7, 0, 9], libc::SYS_futex);
+        assert_eq!(of(futex, until), (Next::Make(futex), until));
+        assert_eq!(of(futex, [1, 0x80, 0, 7, 0, 0]).0, Next::Interrupted);
+        assert_eq!(of(futex, [1, 0x89, 0, 7, 0, 9]).0, Next::Interrupted, "a clock of this boot");
         assert_eq!(of(libc::SYS_read, [0; 6]).0, Next::Interrupted);
+    }
+
+    #[test]
+    fn a_thread_stays_suspended_until_a_handler_has_been_executed() {
+        let (stop, go, other, ours) = (1 << 29, 1 << 23, 1 << 14, 3 << 59);
+        let all = u64::MAX;
+        // In the handler of `stop`, which blocks all.
+        assert!(stays_suspended(stop | go | ours, ours, all & !go & !ours, all));
+        assert!(stays_suspended(stop | go | other, ours, 0, all));
+        // `other` may be taken before the call is made again.
+        assert!(!stays_suspended(stop | go | other, ours, all & !go & !other, all & !other));
+        // It may have ended.
+        assert!(!stays_suspended(stop, ours, 0, stop));
+        assert!(!stays_suspended(stop, ours, 0, stop | 1 << 60), "one of two");
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! It begins when the library is loaded: such helpers may be there before the first region, with which checkpoints begin.
 
 use super::journal::calls;
-use super::seats;
+use super::{seats, suspend};
 use crate::sys::door::Door;
 use crate::sys::lock::Locked;
 use crate::sys::tables::{self, Instead, calls_instead};
@@ -38,7 +38,8 @@ impl Filtered {
     }
 }
 
-type Set = *const sigset_t;
+/// Null, or a set.
+pub type Set = *const sigset_t;
 
 /// Calls with a set, whose name is in brackets.
 macro_rules! calls_with_sets {
@@ -53,7 +54,6 @@ calls_with_sets! {
     fn pthread_sigmask[set](how: c_int, set: Set, old: *mut sigset_t);
     fn sigprocmask[set](how: c_int, set: Set, old: *mut sigset_t);
     fn pthread_attr_setsigmask_np[set](attributes: *mut c_void, set: Set);
-    fn sigsuspend[set](set: Set);
     fn sigwait[set](set: Set, signal: *mut c_int);
     fn sigwaitinfo[set](set: Set, info: *mut c_void);
     fn sigtimedwait[set](set: Set, info: *mut c_void, limit: *const timespec);
@@ -89,5 +89,5 @@ pub fn look() {
 }
 
 fn all() -> Vec<Instead> {
-    [instead(), vec![calls::of_dlopen()]].concat()
+    [instead(), suspend::instead(), vec![calls::of_dlopen()]].concat()
 }

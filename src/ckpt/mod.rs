@@ -42,6 +42,7 @@ pub mod slots;
 pub mod staging;
 pub mod store;
 pub mod streams;
+pub mod suspend;
 pub mod text;
 pub mod tracker;
 pub mod vdso;

@@ -89,7 +89,7 @@ extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, context: *mut l
     k.asking.ask(|| super::ring(k));
     // The keeper takes such signals, too, when all others are frozen: it has no wait of the program's.
     if !sys::keep::on_its_stack() {
-        seats::wait_goes_on(k, context as usize);
+        seats::wait_goes_on(context as usize, None);
     }
 }
 

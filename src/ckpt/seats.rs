@@ -356,26 +356,23 @@ fn own(k: &'static Keep) -> Option<&'static Seat> {
         .or_else(|| k.seats.iter().find(|s| s.is_strangers() && s.host.load(Relaxed) == tid))
 }
 
-/// For handlers of ours: the wait that they have interrupted goes on.
-pub fn wait_goes_on(k: &'static Keep, context: usize) {
+/// For handlers of ours that have done nothing yet: the wait that they have interrupted goes on. Without a
+/// seat it is noted in `due` when a wait ends.
+pub fn wait_goes_on(context: usize, due: Option<&Due>) {
+    let k = super::keep::if_on();
+    let ours = super::suspend::ours();
+    let due = k.and_then(own).map(|s| &s.due).or(due);
     // SAFETY: the handler's context.
-    unsafe { again::stay_suspended(context, signals()) };
-    if let Some(seat) = own(k).filter(|_| k.handlers.load(Relaxed) == 0) {
-        // SAFETY: the handler's context.
-        unsafe { again::make(context, &seat.due) };
-    }
+    unsafe { again::go_on(context, due, ours, || signals::has_handlers(ours | signals())) };
 }
 
 /// Notes the context; null if the thread has no seat.
 extern "C" fn arrive(context: usize) -> *const Seat {
     let k = super::keep::get();
     let seat = own(k);
+    let (due, ours) = (seat.map(|s| &s.due), super::suspend::ours());
     // SAFETY: the handler's context.
-    unsafe { again::stay_suspended(context, signals()) };
-    if let Some(seat) = seat.filter(|_| k.handlers.load(Relaxed) == 0) {
-        // SAFETY: the handler's context.
-        unsafe { again::make(context, &seat.due) };
-    }
+    unsafe { again::go_on(context, due, ours, || k.handlers.load(Relaxed) != 0) };
     if k.started.load(Acquire) == 0 {
         super::requests::look(k);
     }

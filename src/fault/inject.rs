@@ -8,6 +8,7 @@
 use super::spec::{At, Fault, Kind, POINTS};
 use super::{agent, library};
 use crate::ckpt;
+use crate::ckpt::again::Due;
 use crate::ckpt::image::state::FAULTS;
 use crate::icv::Globals;
 use crate::observe::event::{Event, Mutex, Row, Set, Sync, Work};
@@ -41,6 +42,8 @@ pub struct PerThread {
     late_hang: Own<bool>,
     /// A stop that waits for a library's function to return.
     pub library: library::Waiting,
+    /// When a wait ends that a stop has interrupted which has to wait.
+    pub due: Due,
 }
 
 impl PerThread {

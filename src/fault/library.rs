@@ -20,11 +20,15 @@ use core::ops::ControlFlow;
 use core::sync::atomic::Ordering::*;
 
 /// How often a stop is sent again before it strikes where it is: after at least a tenth of a second.
-const TRIES: u32 = 5000;
+const TRIES: u32 = 2000;
 /// The thread goes on for so many ns between two looks, and for so many times the duration of a look: several stops can wait for
 /// the same thread.
 const PAUSE_NS: u64 = 20_000;
 const PAUSE_LOOKS: u64 = 8;
+/// After so many tries twice as long, so often at most. Each ends a wait of a program with handlers (EINTR),
+/// and a wait that is made again and again takes that for time that has gone by.
+const TRIES_AT_A_PACE: u32 = 256;
+const PACES: u32 = 6;
 
 /// A thread's stop that waits.
 #[derive(Default)]
@@ -264,7 +268,8 @@ pub fn waits(thr: &'static Thread, kind: Kind, at: &Interrupted) -> bool {
         return false;
     }
     w.tries.set(w.tries.get() + 1);
-    let pause = PAUSE_NS + PAUSE_LOOKS * (time::now_ns() - began);
+    let slower = (w.tries.get() / TRIES_AT_A_PACE).min(PACES);
+    let pause = (PAUSE_NS << slower) + PAUSE_LOOKS * (time::now_ns() - began);
     agent::arm(thr, usize::MAX, kind, pause, false);
     true
 }

@@ -62,23 +62,23 @@ extern "C" fn on_signal(_sig: i32, info: *mut libc::siginfo_t, ctx: *mut libc::c
     let Some(thr) = tls::get() else { return };
     // SAFETY: the kernel's argument.
     let Some(kind) = (unsafe { inject::sent(info) }) else { return };
-    if thr.waits_with(kind as u32) {
-        return;
-    }
     // SAFETY: the kernel's context.
     let at = unsafe { Interrupted::from_context(ctx) };
-    if kind != Kind::MemErr && library::waits(thr, kind, &at) {
-        return;
+    let waits = thr.waits_with(kind as u32) || (kind != Kind::MemErr && library::waits(thr, kind, &at));
+    if !waits && (kind != Kind::Hang || hangs(thr)) {
+        lose(thr, kind, at);
     }
-    if kind == Kind::Hang {
-        if !thr.is_in_region() {
-            return thr.inject.defer_hang();
-        }
-        if !hang(thr) {
-            return;
-        }
+    // Nothing has happened yet: the program's wait must not see it.
+    ckpt::seats::wait_goes_on(ctx as usize, Some(&thr.inject.due));
+}
+
+/// The thread hangs, now or, in serial code, later. See [`hang`].
+fn hangs(thr: &'static Thread) -> bool {
+    if !thr.is_in_region() {
+        thr.inject.defer_hang();
+        return false;
     }
-    lose(thr, kind, at);
+    hang(thr)
 }
 
 /// SIGSEGV, SIGBUS, SIGFPE, SIGILL: of a thread, or in an attempt to read memory that may be gone.

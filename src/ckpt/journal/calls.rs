@@ -9,7 +9,7 @@ use super::Journal;
 use super::name::Name;
 use super::note::{Hold, Intent};
 use crate::ckpt::pipes::{received, sent};
-use crate::ckpt::{keep, masks, rights};
+use crate::ckpt::{keep, masks, rights, suspend};
 use crate::sys::cfi::{grow, pop, push, shrink};
 use crate::sys::door::Door;
 use crate::sys::maps::{self, Mapping};
@@ -211,6 +211,7 @@ fn all() -> Vec<Instead> {
         instead(),
         vec![of_dlopen()],
         masks::instead(),
+        suspend::instead(),
         rights::instead(),
         sent::calls::instead(),
         received::calls::instead(),
