@@ -144,3 +144,47 @@ fn a_wait_that_has_ended_is_not_made_again() {
     assert_eq!((run.hung, run.status, &run.out[..]), right, "{}", run.err);
     assert!(run.err.contains("checkpoint 2 taken"), "{}", run.err);
 }
+
+/// Threads that block all signals: what they are sent waits, and they are told that they block what is left
+/// open for lost memory.
+#[test]
+fn what_is_blocked_waits() {
+    let exe = build("signals/blocked.c", &[]);
+    let s = Scratch::new("blocked");
+    for args in [&[][..], &["late"]] {
+        let want = reference(&exe, args, &[]);
+        assert!(want.status == 0 && want.out.ends_with("ended by 11\n"), "{want:?}");
+        for _ in 0..5 {
+            let run = checkpointed(&exe, args, &s.path("ckpt"), &[("PROMP_CKPT_INTERVAL", "10ms")]);
+            assert_eq!((run.status, &run.out), (0, &want.out), "{args:?}: {}", run.err);
+        }
+    }
+}
+
+/// The same as in [`a_collector_stops_the_world`] with checkpoints in quick succession, kills and lost
+/// memory: rollbacks from any moment of a collection to any other. It counts who answers, so nobody may wake
+/// up, hear of a thread that is not there, or have a signal that is not meant.
+#[test]
+fn a_collector_stops_the_world_through_rollbacks() {
+    if !available("libgc-dev", std::path::Path::new("/usr/include/gc.h").exists()) {
+        return;
+    }
+    let exe = build("signals/collector.c", &["-Wl,--no-as-needed", "-lgc"]);
+    let s = Scratch::new("collector");
+    let want = reference(&exe, &["60"], &[("OMP_NUM_THREADS", "4")]);
+    for (kind, least) in [("memerr", 20), ("kill", 3)] {
+        let mut back = 0;
+        for seed in 1..=60 {
+            let fault = format!("{kind}@mtbf=40ms,count=5,seed={seed}");
+            let env =
+                [("PROMP_CKPT_THREADS", "all"), ("PROMP_CKPT_INTERVAL", "20ms"), ("PROMP_FAULT", &fault)];
+            let run = checkpointed(&exe, &["60"], &s.path("ckpt"), &env);
+            assert_eq!((run.status, &run.out), (0, &want.out), "{fault}: {}", run.err);
+            back += run.err.matches("rolled back").count();
+            if back >= least && seed as u64 >= scale() {
+                break;
+            }
+        }
+        assert!(back >= least, "{kind}: {back} rollbacks");
+    }
+}

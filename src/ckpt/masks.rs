@@ -7,7 +7,7 @@
 //! It begins when the library is loaded: such helpers may be there before the first region, with which checkpoints begin.
 
 use super::journal::calls;
-use super::{seats, suspend};
+use super::{lost, seats, suspend};
 use crate::sys::door::Door;
 use crate::sys::lock::Locked;
 use crate::sys::tables::{self, Instead, calls_instead};
@@ -32,6 +32,22 @@ impl Filtered {
         }
     }
 
+    /// Of what the calling thread is to block, or not to block any more, as `how` says.
+    ///
+    /// # Safety
+    /// Null or a set.
+    unsafe fn mask(how: c_int, set: *const sigset_t) -> Self {
+        // SAFETY: by the caller's promise; the kernel's part of a set is its first word.
+        unsafe {
+            let mut own = Self::of(set);
+            if own.1 {
+                let word = (&raw mut own.0).cast::<u64>();
+                *word = lost::left_open(how, *word);
+            }
+            own
+        }
+    }
+
     /// What to pass on.
     pub fn set(&self) -> *const sigset_t {
         if self.1 { &raw const self.0 } else { core::ptr::null() }
@@ -41,24 +57,32 @@ impl Filtered {
 /// Null, or a set.
 pub type Set = *const sigset_t;
 
-/// Calls with a set, whose name is in brackets.
+type Events = *mut epoll_event;
+type Time = *const timespec;
+
+/// Calls with a set: in brackets what it becomes; behind `tells` where the calling thread's mask is told.
 macro_rules! calls_with_sets {
-    ($(fn $name:ident[$set:ident]($($arg:ident: $t:ty),*);)*) => {
+    ($(fn $name:ident[$set:ident = $of:expr]($($arg:ident: $t:ty),*) $(tells $old:ident)?;)*) => {
         calls_instead! {
-            $(fn $name($($arg: $t),*) -> c_int { let own = Filtered::of($set); let $set = own.set(); } = |real| real();)*
+            $(fn $name($($arg: $t),*) -> c_int { let own = $of; let $set = own.set(); } = |real| {
+                let r = real();
+                // SAFETY: libc's function has written it.
+                $(if r == 0 { unsafe { lost::tell($old) } })?
+                r
+            };)*
         }
     };
 }
 
 calls_with_sets! {
-    fn pthread_sigmask[set](how: c_int, set: Set, old: *mut sigset_t);
-    fn sigprocmask[set](how: c_int, set: Set, old: *mut sigset_t);
-    fn pthread_attr_setsigmask_np[set](attributes: *mut c_void, set: Set);
-    fn sigwait[set](set: Set, signal: *mut c_int);
-    fn sigwaitinfo[set](set: Set, info: *mut c_void);
-    fn sigtimedwait[set](set: Set, info: *mut c_void, limit: *const timespec);
-    fn epoll_pwait[set](fd: c_int, events: *mut epoll_event, most: c_int, limit: c_int, set: Set);
-    fn epoll_pwait2[set](fd: c_int, events: *mut epoll_event, most: c_int, limit: *const timespec, set: Set);
+    fn pthread_sigmask[set = Filtered::mask(how, set)](how: c_int, set: Set, old: *mut sigset_t) tells old;
+    fn sigprocmask[set = Filtered::mask(how, set)](how: c_int, set: Set, old: *mut sigset_t) tells old;
+    fn pthread_attr_setsigmask_np[set = Filtered::of(set)](attributes: *mut c_void, set: Set);
+    fn sigwait[set = Filtered::of(set)](set: Set, signal: *mut c_int);
+    fn sigwaitinfo[set = Filtered::of(set)](set: Set, info: *mut c_void);
+    fn sigtimedwait[set = Filtered::of(set)](set: Set, info: *mut c_void, limit: Time);
+    fn epoll_pwait[set = Filtered::of(set)](fd: c_int, to: Events, most: c_int, limit: c_int, set: Set);
+    fn epoll_pwait2[set = Filtered::of(set)](fd: c_int, to: Events, most: c_int, limit: Time, set: Set);
 }
 
 /// Objects whose calls lead here: where they begin, and their inodes.

@@ -22,6 +22,7 @@ pub mod journal;
 pub mod keep;
 pub mod keeper;
 pub mod layout;
+pub mod lost;
 pub mod masks;
 pub mod memory;
 pub mod own_state;

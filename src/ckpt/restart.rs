@@ -67,11 +67,12 @@ pub const RANDOMISED: &str = "addresses are random here, and the process may not
                               (personality(2); for Docker and Podman: --security-opt seccomp=unconfined)";
 
 /// Before the program has done anything: re-executes it without address-space randomisation if checkpoints
-/// are on and it has it, and hands over to the keeper if this process is to go on from a checkpoint.
-pub fn prepare() {
+/// are on and it has it, and hands over to the keeper if this process is to go on from a checkpoint. Are they
+/// on?
+pub fn prepare() -> bool {
     use crate::sys::env;
     if env::secure() || !env::is_set(c"PROMP_CKPT_DIR") || env::get("PROMP_FT").is_some_and(|v| v == "off") {
-        return;
+        return false;
     }
     // The program may go to another folder before its first use of the runtime.
     if let Some(dir) =
@@ -108,6 +109,7 @@ pub fn prepare() {
         contained::begin();
     }
     masks::begin();
+    true
 }
 
 /// Executes this process' program again, with its arguments. Comes back only if that is not possible.

@@ -35,6 +35,12 @@ use crate::team::registry;
 use crate::team::thread::Thread;
 use core::sync::atomic::Ordering::Relaxed;
 
+/// Before the program begins, which is to have checkpoints: what leaves signals open in threads that block
+/// them (ckpt/lost.rs) needs their handlers.
+pub fn begins_with_checkpoints() {
+    let _ = stop::install(false);
+}
+
 /// Prepares what the settings ask for; runs once, under the initialisation lock.
 pub fn initialise(g: &'static Globals) {
     // The report asks for them.

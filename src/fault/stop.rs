@@ -89,7 +89,10 @@ pub(crate) extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mu
     if !sent && unsafe { attempt::end(ctx) } {
         return;
     }
-    if sent && ckpt::keep::if_on().is_some_and(|k| k.is_own(gettid())) {
+    // SAFETY: the kernel's argument.
+    let injected = sent && unsafe { inject::sent(info) } == Some(Kind::Crash);
+    let of_keeper = || ckpt::keep::if_on().is_some_and(|k| k.is_own(gettid()));
+    if sent && !injected && (of_keeper() || ckpt::lost::are_blocked(at.mask)) {
         // SAFETY: as above.
         return unsafe { signals::leave_to_others(sig, info, ctx) };
     }
@@ -100,8 +103,6 @@ pub(crate) extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mu
             give_up()
         };
     };
-    // SAFETY: the kernel's argument.
-    let injected = sent && unsafe { inject::sent(info) } == Some(Kind::Crash);
     if !sent && ckpt::rollback_is_due() {
         // On memory that is lost already: part of the same failure, wherever it strikes.
         ckpt::roll_back(thr, Kind::Crash);

@@ -93,7 +93,16 @@ pub fn behind_first() -> Option<libc::sigaction> {
 
 /// Is `handler` that of `sig` now, or the one that the first one passes on to?
 pub fn is_handled(sig: i32, handler: Handler) -> bool {
-    let wanted = handler as *const () as u64;
+    leads_to(sig, handler as *const () as u64)
+}
+
+/// Are the handlers of these crash signals those that were installed here?
+pub fn have_ours(crashes: &[i32]) -> bool {
+    let installed = CRASHES.iter().zip(&OURS).map(|(c, o)| (*c, o.load(Relaxed)));
+    crashes.iter().all(|s| installed.clone().any(|(c, o)| c == *s && o != 0 && leads_to(c, o)))
+}
+
+fn leads_to(sig: i32, wanted: u64) -> bool {
     disposition(sig).is_some_and(|now| {
         let first = sig == libc::SIGSEGV && now[0] != 0 && now[0] == FIRST.get() as u64;
         now[0] == wanted || (first && BEHIND.get().is_some_and(|b| b.sa_sigaction as u64 == wanted))
@@ -127,6 +136,14 @@ pub fn set_mask(mask: u64) -> u64 {
     // SAFETY: the kernel reads and writes 8 bytes.
     unsafe { sys!(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &raw const mask, &raw mut old, 8) };
     old
+}
+
+/// Blocks those in `set`, too, on the calling host; returns what it blocked before.
+pub fn block(set: u64) -> u64 {
+    let mut before = 0u64;
+    // SAFETY: the kernel reads and writes 8 bytes.
+    unsafe { sys!(libc::SYS_rt_sigprocmask, libc::SIG_BLOCK, &raw const set, &raw mut before, 8) };
+    before
 }
 
 /// What is to be called before memory of the program's is used where a fault would not be survived; 0:
@@ -225,7 +242,8 @@ impl Interrupted {
     }
 }
 
-/// For a handler: its signal was sent to the process, and is not for the calling host, which blocks it from when the handler returns on.
+/// For a handler: its signal was sent to the process, or to the calling host alone, and is not for that to
+/// take now: it blocks it from when the handler returns on. Others may take what was sent to the process.
 ///
 /// # Safety
 /// They are the handler's arguments.
@@ -234,6 +252,10 @@ pub unsafe fn leave_to_others(signal: i32, info: *const libc::siginfo_t, context
     unsafe {
         *(&raw mut (*context.cast::<libc::ucontext_t>()).uc_sigmask).cast::<u64>() |= pending::bit(signal);
         let process = sys::syscall::getpid();
+        if (*info).si_code == libc::SI_TKILL {
+            sys!(libc::SYS_rt_tgsigqueueinfo, process, sys::syscall::gettid(), signal, info);
+            return;
+        }
         // What kill(2) has sent only kill(2) sends; the sender is then this process.
         if sys!(libc::SYS_rt_sigqueueinfo, process, signal, info) != 0 {
             sys!(libc::SYS_kill, process, signal);

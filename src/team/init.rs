@@ -36,7 +36,9 @@ fn prepare_once() {
     if !PREPARED.get() {
         PREPARED.set(true);
         check_settings();
-        crate::ckpt::restart::prepare();
+        if crate::ckpt::restart::prepare() {
+            fault::begins_with_checkpoints();
+        }
         if crate::ckpt::start_at_load() {
             attend_forks();
         }
