@@ -10,8 +10,8 @@
 //! that is suspended, CPUs that others have. The agent, a thread like the others, then does not come to its
 //! next look in time either, and what it comes too late is not counted; it looks often enough, while
 //! somebody is suspected, that short stops are seen, too. A thread that is stopped alone (a debugger)
-//! counts nothing, one that computes, or would if it had a CPU, counts its CPU time, one that sleeps the
-//! clock's.
+//! counts nothing; one that computes, or would if it had a CPU, or waits for a page or a disk, counts its CPU
+//! time; one that sleeps the clock's, but for what it has waited for a CPU since the last look.
 //!
 //! What is noted of a thread is the agent's own: it holds for one epoch (rollbacks and restarts begin a new
 //! one), and no time of another process gets in.
@@ -33,10 +33,38 @@ struct Seen {
     progress: u32,
     /// Time that counts without progress.
     idle_ns: u64,
-    /// Its CPU time at the last look.
-    cpu_ns: u64,
+    /// What it had used and waited for at the last look, if it was suspected then.
+    then: Option<Used>,
     /// How often its work was taken for hung since the last progress.
     patience: u32,
+}
+
+/// Of a thread: CPU time, and time in which it was ready and had no CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Used {
+    cpu_ns: u64,
+    delay_ns: u64,
+}
+
+impl Used {
+    fn of(tid: u32) -> Self {
+        let path = CString::new(format!("/proc/self/task/{tid}/schedstat")).unwrap_or_default();
+        let text = maps::read_file(&path).unwrap_or_default();
+        Self { cpu_ns: time::of_thread_ns(tid), delay_ns: delay_in(&text) }
+    }
+
+    fn since(self, before: Self) -> Self {
+        Self {
+            cpu_ns: self.cpu_ns.saturating_sub(before.cpu_ns),
+            delay_ns: self.delay_ns.saturating_sub(before.delay_ns),
+        }
+    }
+}
+
+/// The second number of what the kernel tells in `schedstat`; 0 where it does not count that.
+fn delay_in(schedstat: &[u8]) -> u64 {
+    let text = str::from_utf8(schedstat).unwrap_or("");
+    text.split_ascii_whitespace().nth(1).and_then(|n| n.parse().ok()).unwrap_or(0)
 }
 
 /// See the module's text.
@@ -74,12 +102,12 @@ fn state(tid: u32) -> u8 {
     text.get(at).copied().unwrap_or(b'S')
 }
 
-/// How much of `elapsed` counts for a thread in `state` that has used `cpu` of it.
-fn counts(state: u8, elapsed: u64, cpu: u64) -> u64 {
+/// How much of `elapsed` counts for a thread in `state` that has `used` so much meanwhile.
+fn counts(state: u8, elapsed: u64, used: Used) -> u64 {
     match state {
         b'T' | b't' => 0,
-        b'R' => cpu.min(elapsed),
-        _ => elapsed,
+        b'R' | b'D' => used.cpu_ns.min(elapsed),
+        _ => elapsed.saturating_sub(used.delay_ns),
     }
 }
 
@@ -129,12 +157,12 @@ impl Watchdog {
         for t in all {
             let progress = t.progress.load(Relaxed);
             let Some(i) = self.threads.iter().position(|s| core::ptr::eq(s.thread, t)) else {
-                self.threads.push(Seen { thread: t, progress, idle_ns: 0, cpu_ns: 0, patience: 0 });
+                self.threads.push(Seen { thread: t, progress, idle_ns: 0, then: None, patience: 0 });
                 continue;
             };
             let s = &mut self.threads[i];
             if s.progress != progress {
-                *s = Seen { progress, idle_ns: 0, cpu_ns: 0, patience: 0, ..*s };
+                *s = Seen { progress, idle_ns: 0, then: None, patience: 0, ..*s };
             } else if t.in_runtime.load(Relaxed) != 0 {
                 s.idle_ns += elapsed;
                 idle.push(t.seat.0.load(Relaxed));
@@ -151,17 +179,17 @@ impl Watchdog {
             let s = &mut self.threads[i];
             let waited_for = idle.contains(&s.thread.seat.0.load(Relaxed));
             if !waited_for {
-                (s.idle_ns, s.cpu_ns) = (0, 0);
+                (s.idle_ns, s.then) = (0, None);
             }
             waited_for
         });
         for &i in &outside {
             let s = &mut self.threads[i];
             let tid = s.thread.host.load(Relaxed);
-            let cpu = time::of_thread_ns(tid);
-            let used = if s.cpu_ns == 0 { elapsed } else { cpu.saturating_sub(s.cpu_ns) };
-            s.idle_ns += counts(state(tid), elapsed, used);
-            s.cpu_ns = cpu;
+            let now = Used::of(tid);
+            if let Some(then) = s.then.replace(now) {
+                s.idle_ns += counts(state(tid), elapsed, now.since(then));
+            }
         }
         let hangs = hangs_since_checkpoint();
         for &i in &outside {
@@ -193,11 +221,28 @@ mod tests {
 
     #[test]
     fn time_counts_in_which_a_thread_could_run() {
-        for (state, cpu, want) in
-            [(b'T', 9, 0), (b't', 0, 0), (b'R', 3, 3), (b'R', 30, 10), (b'S', 0, 10), (b'D', 1, 10)]
-        {
-            assert_eq!(counts(state, 10, cpu), want, "{}", state as char);
+        for (state, cpu_ns, delay_ns, want) in [
+            (b'T', 9, 0, 0),
+            (b't', 0, 0, 0),
+            (b'R', 3, 7, 3),
+            (b'R', 30, 0, 10),
+            (b'S', 0, 0, 10),
+            (b'S', 1, 8, 2),
+            (b'S', 0, 80, 0),
+            (b'D', 1, 0, 1),
+        ] {
+            assert_eq!(counts(state, 10, Used { cpu_ns, delay_ns }), want, "{} {delay_ns}", state as char);
         }
+        let before = Used { cpu_ns: 5, delay_ns: 9 };
+        let after = Used { cpu_ns: 8, delay_ns: 3 };
+        assert_eq!(after.since(before), Used { cpu_ns: 3, delay_ns: 0 }, "another host");
+    }
+
+    #[test]
+    fn the_time_that_a_thread_has_waited_for_a_cpu() {
+        assert_eq!(delay_in(b"96127 1832 7\n"), 1832);
+        assert_eq!((delay_in(b""), delay_in(b"0 0 0\n"), delay_in(b"1 x")), (0, 0, 0));
+        assert!(Used::of(crate::sys::syscall::gettid()).cpu_ns > 0);
     }
 
     #[test]
