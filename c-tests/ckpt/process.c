@@ -46,14 +46,23 @@ static void folder(int step) {
     umask(step % 2 ? 022 : 077);
 }
 static void timers(int step) {
-    struct itimerval soon = {{0, 0}, {0, 500000}}, none = {{0, 0}, {0, 0}};
+    struct itimerval soon = {{0, 0}, {60, 0}}, none = {{0, 0}, {0, 0}};
     struct sigevent e = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
-    struct itimerspec then = {{0, 0}, {0, 500000000}};
+    struct itimerspec then = {{0, 0}, {60, 0}};
     timer_t t;
     need(!setitimer(ITIMER_REAL, &soon, NULL), "setitimer");
     need(!timer_create(CLOCK_MONOTONIC, &e, &t) && !timer_settime(t, 0, &then, NULL), "timer");
     work(step);
     need(!timer_delete(t) && !setitimer(ITIMER_REAL, &none, NULL), "no timers");
+}
+/* Nothing is left over that would strike later. */
+static void no_timers(void) {
+    struct itimerval left;
+    need(!getitimer(ITIMER_REAL, &left), "getitimer");
+    need(!left.it_value.tv_sec && !left.it_value.tv_usec, "no timer of setitimer left");
+    FILE *list = fopen("/proc/self/timers", "r");
+    need(!list || fgetc(list) == EOF, "no timer of timer_create left");
+    if (list) fclose(list);
 }
 static void children(int step, const char *file) {
     int status = 0;
@@ -137,7 +146,8 @@ int main(int argc, char **argv) {
         if (!strcmp(mode, "number")) printf("%d\n", getpid());
         work(i + 1);
     }
-    usleep(strcmp(mode, "timers") ? 50000 : 700000); /* what is left over would strike now */
+    usleep(50000);
+    if (!strcmp(mode, "timers")) no_timers();
     double all = size_of(file);
     for (int i = 0; i < N; i++) all += a[i];
     printf("%.3f\n", all);
