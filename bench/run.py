@@ -168,6 +168,7 @@ def jobs(a):
                 lambda out, took: ((f"a program that ends at once", v) for _, v in lines(out, took))),
             Job("start", [build("bench/programs/start.c"), str(a.threads)], "µs",
                 lambda out, took: (("first region", v) for r, v in lines(out, took) if r == "first region"), rounds=4 * a.rounds),
+            Job("start", [build("bench/programs/deep.c"), "1000"], "B", lines, rounds=1),
             Job("start", [build("bench/programs/start.c"), "64"], "KiB",
                 lambda out, took: (("resident, 64 idle threads", v) for r, v in lines(out, took) if r == "memory")),
         ],
@@ -252,7 +253,7 @@ WHAT = {
     "sync": "regions, barriers, loops, single, critical, locks", "sched": "loop schedules", "array": "data clauses on arrays",
     "tasks": "task constructs", "programs": "task programs", "kernels": "NPB kernels, class A",
     "crowded": "2 to 16 threads on the machine's CPUs",
-    "shared": "CPUs that other processes use, too", "start": "start-up and idle memory",
+    "shared": "CPUs that other processes use, too", "start": "start-up, idle memory, stack",
 }
 
 

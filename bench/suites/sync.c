@@ -174,6 +174,26 @@ static void doacross(long n) {
 #pragma omp ordered depend(source)
     }
 }
+/* Chunks of one iteration, taken one after the other by whoever is free. */
+static void doacross_dynamic(long n) {
+#pragma omp parallel for ordered(1) schedule(dynamic, 1)
+    for (long i = 0; i < n; i++) {
+#pragma omp ordered depend(sink : i - 1)
+        NOTHING();
+#pragma omp ordered depend(source)
+    }
+}
+/* Two loops: an iteration waits for those above and beside it. */
+enum { WIDE = 32 };
+static void doacross_2(long n) {
+#pragma omp parallel for ordered(2) schedule(static, 1)
+    for (long i = 0; i < n; i++)
+        for (long j = 0; j < WIDE; j++) {
+#pragma omp ordered depend(sink : i - 1, j) depend(sink : i, j - 1)
+            NOTHING();
+#pragma omp ordered depend(source)
+        }
+}
 int main(int argc, char **argv) {
     only = argc > 1 ? argv[1] : 0;
     omp_init_lock(&lock);
@@ -203,5 +223,7 @@ int main(int argc, char **argv) {
     row("atomic, 16 bytes", threads, atomic_wide);
     row("ordered", 1, ordered);
     row("doacross", 1, doacross);
+    row("doacross, dynamic", 1, doacross_dynamic);
+    row("doacross, two loops", WIDE, doacross_2);
     return sink < 0;
 }

@@ -68,6 +68,42 @@ static void final_task(long n) {
         NOTHING();
     }
 }
+/* Tasks within each other. */
+enum { DEEP = 1000 };
+__attribute__((noinline)) static void undeferred_below(long depth) {
+    if (depth == 0) return;
+#pragma omp task if (0)
+    undeferred_below(depth - 1);
+}
+static void deep_undeferred(long n) {
+#pragma omp parallel
+#pragma omp single
+    for (long i = 0; i < n; i++) undeferred_below(DEEP);
+}
+static void deep_outside(long n) {
+    for (long i = 0; i < n; i++) undeferred_below(DEEP);
+}
+__attribute__((noinline)) static void final_below(long depth) {
+    if (depth == 0) return;
+#pragma omp task final(1)
+    final_below(depth - 1);
+}
+static void deep_final(long n) {
+#pragma omp parallel
+#pragma omp single
+    for (long i = 0; i < n; i++) final_below(DEEP);
+}
+__attribute__((noinline)) static void included_below(long depth) {
+    if (depth == 0) return;
+#pragma omp task
+    included_below(depth - 1);
+}
+static void deep_included(long n) {
+#pragma omp parallel
+#pragma omp single
+#pragma omp task final(1)
+    for (long i = 0; i < n; i++) included_below(DEEP);
+}
 static void task_and_wait(long n) {
 #pragma omp parallel
     for (long i = 0; i < n; i++) {
@@ -208,6 +244,10 @@ int main(int argc, char **argv) {
     row("outside of a region", 1, alone);
     row("undeferred", 1, undeferred);
     row("in a final task", 1, final_task);
+    row("undeferred, 1,000 deep", DEEP, deep_undeferred);
+    row("undeferred, 1,000 deep, outside", DEEP, deep_outside);
+    row("final, 1,000 deep", DEEP, deep_final);
+    row("in a final task, 1,000 deep", DEEP, deep_included);
     row("task and taskwait, all threads", 1, task_and_wait);
     row("task and taskwait, one thread", 1, one_task_and_wait);
     row("taskwait without tasks", 1, empty_wait);
