@@ -18,7 +18,8 @@ pub const NO_CREW: u32 = 0;
 /// would pass on waits for its turn there, and lines that move are the least of what a region costs.
 const MANY: u32 = 256;
 
-fn is_too_large(n: u32, patience: Patience) -> bool {
+/// Is this such a team?
+pub fn is_too_large(n: u32, patience: Patience) -> bool {
     n > MANY && patience.crowded
 }
 
@@ -152,6 +153,12 @@ pub fn await_ends(team: &'static Team, epoch: u64, patience: Patience) -> bool {
     })
 }
 
+/// Member `me` has come to its region's end: the primary thread is woken if it waits for this one.
+#[inline(always)]
+pub fn tell_awaiting(team: &'static Team, me: u32) {
+    team.event.notify_if(Waiters::Inside, || team.awaited.is(me));
+}
+
 /// A worker has come to its region's end, in a team with a tree; its orders so far are `seen`.
 #[inline(never)]
 pub fn come(thr: &'static Thread, order: Order, seen: u32) {
@@ -163,7 +170,7 @@ pub fn come(thr: &'static Thread, order: Order, seen: u32) {
     if !leads {
         member.end.pass_up(epoch);
     }
-    team.event.notify_only(Waiters::Inside);
+    tell_awaiting(team, me);
     if leads && !is_too_large(n, patience) {
         for round in 1..=patience.rounds {
             if came_below(team, me, n, epoch) {

@@ -167,6 +167,16 @@ impl Event {
         }
     }
 
+    /// [`Event::notify_only`] if, where waiters of `kind` sleep, `concerns` them; asked behind the fence.
+    #[inline]
+    pub fn notify_if(&self, kind: Waiters, concerns: impl FnOnce() -> bool) {
+        full_fence();
+        let sleepers = self.sleepers.load(Relaxed) & kind.mask();
+        if sleepers != 0 && concerns() {
+            self.wake(sleepers);
+        }
+    }
+
     /// [`Event::notify`] behind the caller's own fence.
     #[inline]
     pub fn wake_sleepers(&self) {

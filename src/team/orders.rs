@@ -37,6 +37,13 @@
 //! waited for here either who only passes things on. Both words only grow: each has one writer, who begins
 //! no region before the last one has ended.
 //!
+//! Before the primary thread sleeps it says whom it waits for ([`Awaited`]), passes a sequentially consistent
+//! fence and looks whether that member has come. A member that has come passes such a fence and wakes the
+//! primary thread only if it is the one that is awaited. One of the two fences comes first: either the
+//! primary thread sees that it has come, or the member sees its number and the sleeper (event.rs). The one
+//! that is awaited is the last one of those that have not come: where thousands come one after the other,
+//! each woke it to look for the next.
+//!
 //! **Failing members.** What a member passes on, it passes on in the runtime, where a stop waits. Its end is
 //! its logical thread's: another host comes to it. Models: tests/loom/src/regions.rs.
 
@@ -45,6 +52,7 @@ use super::room::Waker;
 use crate::sys::own::Own;
 use crate::sys::sync::{AtomicU32, AtomicU64, Ordering::*, fetch_to_write, full_fence, touch};
 use crate::sys::{futex, watch};
+use core::cell::Cell;
 use crossbeam_utils::CachePadded;
 
 /// How members are grouped: by how many bits their numbers become shorter from level to level.
@@ -298,5 +306,32 @@ impl End {
     pub fn has_passed_up(&self, epoch: u64) -> bool {
         touch(&self.below);
         self.below.load(Acquire) >= epoch
+    }
+}
+
+/// The member that a primary thread waits for which sleeps at its region's end. Written by that thread alone.
+#[derive(Default)]
+pub struct Awaited(AtomicU32);
+
+impl Awaited {
+    /// Primary, which is about to sleep, or has been woken: have all come? Of those behind `left` that is
+    /// known.
+    pub fn have_come(&self, left: &Cell<u32>, has_come: impl Fn(u32) -> bool) -> bool {
+        loop {
+            while left.get() > 0 && has_come(left.get()) {
+                left.set(left.get() - 1);
+            }
+            match left.get() {
+                0 => return true,
+                i if self.0.load(Relaxed) == i => return false,
+                i => self.0.store(i, Relaxed),
+            }
+            full_fence();
+        }
+    }
+
+    /// A member that has come, behind a fence: is it the one?
+    pub fn is(&self, me: u32) -> bool {
+        self.0.load(Relaxed) == me
     }
 }

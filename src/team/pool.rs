@@ -180,10 +180,9 @@ fn idle_patience() -> Patience {
     patience(workers() + 1)
 }
 
-/// How often a thread that waits gives its CPU away before it sleeps; with more threads a CPU than
+/// How often a thread that waits gives its CPU away before it sleeps, but with more threads a CPU than
 /// [`HUNDREDS`].
 const YIELDS: u8 = 32;
-const FEW_YIELDS: u8 = 2;
 const HUNDREDS: u32 = 512;
 
 /// How long threads wait awake when `threads` want to run.
@@ -198,11 +197,11 @@ pub fn patience(threads: u32) -> Patience {
         (None, None, false) => 4_000,
         (None, None, true) => 4,
     };
-    // Where hundreds share a CPU each yield takes as long as all others take for theirs.
+    // Where hundreds share a CPU each yield takes as long as all others take for theirs, and who has its CPU
+    // again goes to sleep all the same.
     let yields = match threads.div_ceil(cpus()) {
-        0..=1 => 0,
         2..=HUNDREDS => YIELDS,
-        _ => FEW_YIELDS,
+        _ => 0,
     };
     Patience { rounds, crowded, yields }
 }

@@ -22,6 +22,7 @@ use crate::task::included;
 use crate::work::loops;
 use crate::work::share::Share;
 use crate::work::tune::regions;
+use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 
 /// Outermost regions started so far.
@@ -188,6 +189,8 @@ fn finish_or_tell<const TELL: bool>(thr: &'static Thread) {
         crew::await_ends(team, epoch, patience)
     };
     if !awake || team.tasks.has_been_used() {
+        let left = Cell::new(n - 1);
+        let all_done = || team.awaited.have_come(&left, |i| team.member(i).end.has_come(epoch));
         team.wait_at_end(thr, Waiters::Helping, patience.after(awake), || {
             all_done() && team.tasks.idle(team)
         });
@@ -199,8 +202,11 @@ fn finish_or_tell<const TELL: bool>(thr: &'static Thread) {
     expect_orders(team);
     team.call.end(epoch);
     // Without a fence this may miss a worker that is about to sleep, which does no harm: whoever calls it next looks again, behind a fence
-    // (`call_workers`; before it can be called from elsewhere, `dismiss`).
-    team.event.wake_sleepers();
+    // (`call_workers`; before it can be called from elsewhere, `dismiss`). Of a large crowd nobody is woken at all, but for listeners: they would
+    // go to the dock to sleep there, and be woken again for the next region.
+    if team.event.has_sleepers() && (TELL || !crew::is_too_large(n, patience)) {
+        team.event.wake_sleepers();
+    }
     setup::ended(team);
     let outside = team.primary.outside.get();
     let outer = team.primary.parent.get().expect("set at start");
@@ -281,7 +287,7 @@ fn work_or_tell<const TELL: bool>(thr: &'static Thread, order: Order, seen: u32)
     }
     if crew == NO_CREW {
         member.end.come(epoch);
-        team.event.notify_only(Waiters::Inside);
+        crew::tell_awaiting(team, member.num.get());
     } else {
         crew::come(thr, order, seen);
     }

@@ -4,7 +4,7 @@ use super::barrier::{Barrier, Shape};
 use super::event::{Event, Patience};
 use super::meet::Way;
 use super::member::Member;
-use super::orders::Call;
+use super::orders::{Awaited, Call};
 use super::setup::Asked;
 use super::thread::{Called, Thread};
 use crate::icv::{Icvs, globals};
@@ -60,6 +60,8 @@ pub struct Team {
     pub barrier: Barrier,
     /// What members wait on.
     pub event: Event,
+    /// Whom the primary thread waits for at the region's end.
+    pub awaited: Awaited,
     /// Worksharing constructs.
     pub shares: ShareRing,
     /// Explicit tasks.
@@ -139,6 +141,7 @@ impl Team {
             singles: Default::default(),
             barrier: Barrier::new(Shape::of(capacity)),
             event: Event::default(),
+            awaited: Awaited::default(),
             shares: ShareRing::default(),
             tasks: TaskPool::default(),
             copyprivate: AtomicPtr::default(),

@@ -376,14 +376,16 @@ fn it_would_not_without_the_fence() {
 
 /// A worker that goes to sleep at the end of a region while the primary thread ends it without a fence,
 /// and starts the next one.
-fn next_region(looks_again: bool) {
+fn next_region(wakes: bool, looks_again: bool) {
     check(4, move || {
         let s = Arc::new((Event::default(), AtomicU32::new(0), AtomicU32::new(0)));
         let t = s.clone();
         let primary = thread::spawn(move || {
             let (event, finished, go) = &*t;
             finished.store(1, Release);
-            event.wake_sleepers();
+            if wakes {
+                event.wake_sleepers();
+            }
             go.store(1, Release);
             full_fence();
             if looks_again {
@@ -397,13 +399,19 @@ fn next_region(looks_again: bool) {
 
 #[test]
 fn a_region_that_ends_without_a_fence_loses_no_worker() {
-    next_region(true);
+    next_region(true, true);
+}
+
+/// Of a large crowd nobody is woken at a region's end.
+#[test]
+fn nor_does_one_that_wakes_nobody() {
+    next_region(false, true);
 }
 
 #[test]
 #[should_panic(expected = "deadlock")]
 fn it_would_if_the_next_one_did_not_look_again() {
-    next_region(false);
+    next_region(true, false);
 }
 
 /// Two survivors and a member that fails with a chunk in flight: every iteration is executed to its end

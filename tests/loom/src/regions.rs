@@ -2,8 +2,9 @@
 //! (src/team/orders.rs). Member 0 is the primary thread; it leads member 1, who leads member 2.
 
 use crate::event::{Event, Patience, Waiters};
-use crate::orders::{Call, Dock, End};
+use crate::orders::{Awaited, Call, Dock, End};
 use crate::sys::sync::full_fence;
+use core::cell::Cell;
 use loom::cell::UnsafeCell;
 use loom::thread;
 
@@ -255,4 +256,36 @@ fn ends_by_a_tree() {
         below.join().unwrap();
         leader.join().unwrap();
     });
+}
+
+/// Two members come to the end of a region whose primary thread sleeps: each wakes it only if it is the one
+/// that is awaited. `early`: they look who that is before they have passed the fence.
+fn awaited(early: bool) {
+    check(3, move || {
+        let s: &'static (Event, Awaited, [End; 3]) = Box::leak(Box::default());
+        let members = [1, 2].map(|me| {
+            thread::spawn(move || {
+                let was_awaited = s.1.is(me);
+                s.2[me as usize].come(1);
+                s.0.notify_if(Waiters::Inside, || if early { was_awaited } else { s.1.is(me) });
+            })
+        });
+        let left = Cell::new(2);
+        s.0.wait_as(Waiters::Helping, Patience::default(), || {
+            s.1.have_come(&left, |i| s.2[i as usize].has_come(1))
+        });
+        assert!((1..3).all(|i: usize| s.2[i].has_come(1)));
+        members.map(|m| m.join().unwrap());
+    });
+}
+
+#[test]
+fn the_awaited_member_wakes_the_primary_thread() {
+    awaited(false);
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn it_would_sleep_on_if_members_looked_too_early() {
+    awaited(true);
 }
