@@ -31,12 +31,14 @@ fn main() {
         });
         let _ = writeln!(script, "{node} {{ global:{global} }} {parent};");
     }
-    const OWN: [&str; 28] = [
+    const OWN: [&str; 30] = [
         "promp_version",
         "promp_potential_ckpt",
         "promp_dead",
         "promp_live",
         "promp_dead_written",
+        "promp_dead_foreseen",
+        "promp_look_ahead",
         "promp_replayable",
         "promp_frags",
         "promp_recompute",

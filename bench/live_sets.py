@@ -27,6 +27,9 @@ def programs():
     for kernel in ["ft", "cg", "adi", "mg"]:
         yield f"{kernel.upper()}, promp_dead", kernel, [*said, "-DPLACES=1", *source(kernel, "c")]
     yield "MG, promp_dead, best place", "mg best", [*said, "-DPLACES=2", *source("mg", "c")]
+    ahead = [*found, "-fpromp-foresee"]
+    yield "MG in C, promp-cc", "mg", [*ahead, "-DPLACES=3", *source("mg", "c")]
+    yield "MG in C, promp-cc, best place", "mg best", [*ahead, "-DPLACES=4", *source("mg", "c")]
     for kernel in ["ft", "cg"]:
         yield f"{kernel.upper()} in C, promp-cc", kernel, [*found, *source(kernel, "c")]
         yield f"{kernel.upper()} in Fortran, promp-cc", kernel, [*fortran, *source(kernel, "f90")]

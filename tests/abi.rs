@@ -79,6 +79,8 @@ fn nothing_of_ours_leaks_into_the_program() {
         "promp_dead",
         "promp_live",
         "promp_dead_written",
+        "promp_dead_foreseen",
+        "promp_look_ahead",
         "promp_replayable",
         "promp_frags",
         "promp_recompute",

@@ -165,6 +165,9 @@ int main(int argc, char **argv) {
         residual(level[top].u, v, level[top].r, n);
         for (int it = 0; it < TIMES * classes[cl].iterations; it++) {
             if (PLACES == 1) place(level, top, 1);
+#if PLACES == 3
+#pragma promp checkpoint
+#endif
             for (int l = top; l > 1; l--) restrict_to(level[l].r, level[l - 1].r, 1 << (l - 1));
             zero(level[1].u, 2);
             smooth(level[1].r, level[1].u, level[1].spare, 2);
@@ -183,6 +186,9 @@ int main(int argc, char **argv) {
             smooth(level[top].r, level[top].u, level[top].spare, n);
             swap_u(&level[top]);
             if (PLACES == 2) place(level, top, 0);
+#if PLACES == 4
+#pragma promp checkpoint
+#endif
             residual(level[top].u, v, level[top].r, n);
         }
         LOOP()

@@ -200,6 +200,9 @@ program mg
   call wrap(v, n)
   call residual(g(top)%u(:, :, :, g(top)%now), v, g(top)%r(:, :, :, 1), n)
   do it = 1, iterations
+#if PLACES == 3
+    !$promp checkpoint
+#endif
     do l = top, 2, -1
       call restrict_to(g(l)%r(:, :, :, g(l)%rnow), g(l - 1)%r(:, :, :, g(l - 1)%rnow), g(l - 1)%n)
     end do
@@ -221,6 +224,9 @@ program mg
     !$omp end single
     call residual(g(top)%u(:, :, :, g(top)%now), v, g(top)%r(:, :, :, 1), n)
     call smooth_level(g(top))
+#if PLACES == 4
+    !$promp checkpoint
+#endif
     call residual(g(top)%u(:, :, :, g(top)%now), v, g(top)%r(:, :, :, 1), n)
   end do
   !$omp do SCHEDULE

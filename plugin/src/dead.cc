@@ -10,6 +10,7 @@
 // in a region's data, and private copies are variables of the functions that GCC has made of regions.
 
 #include "dead.h"
+#include "foresee.h"
 #include "memory.h"
 #include "tables.h"
 #include "ways.h"
@@ -56,6 +57,7 @@ public:
     AtPlace at (unit_, f, bb, call);
     std::string dead, live;
     std::vector<std::vector<Kill>> all;
+    bool perhaps = false; // what is live may be dead by what pointers are at the place
     auto say
         = [] (std::string &list, const std::string &what) { list += (list.empty () ? "" : ", ") + what; };
     for (auto &objects : candidates ())
@@ -76,8 +78,15 @@ public:
             all.push_back (ways.kills);
           }
         else
-          say (live, described (objects) + ": " + why + ")");
+          {
+            say (live, described (objects) + ": " + why + ")");
+            perhaps = perhaps || !no;
+          }
       }
+    // Before anything is inserted.
+    Foresight ahead;
+    if (!options.foresee || (!call && all.empty ()) || !perhaps || !foresee (unit_, f, bb, call, &ahead))
+      ahead.words.clear ();
     location_t where = call ? gimple_location (call) : UNKNOWN_LOCATION;
     if (!call)
       for (gimple_stmt_iterator i = gsi_start_bb (bb); !gsi_end_p (i) && LOCATION_LINE (where) <= 0;
@@ -86,8 +95,8 @@ public:
     if (options.report && (call || !all.empty ()))
       inform (where, "promp: place in %s: dead: %s; live: %s", IDENTIFIER_POINTER (DECL_NAME (f.fn->decl)),
               dead.empty () ? "nothing" : dead.c_str (), live.empty () ? "no other array" : live.c_str ());
-    if (!all.empty ())
-      emit (f, bb, call, all, where);
+    if (!all.empty () || !ahead.words.empty ())
+      emit (f, bb, call, all, ahead, where);
     pop_cfun ();
   }
 
@@ -139,7 +148,7 @@ private:
   /// them write (src/team/written.rs): number of words, number of nests; for each, its first byte, bytes of
   /// an element, number of loops, and their strides and counts.
   void emit (Function &f, basic_block bb, gimple *call, const std::vector<std::vector<Kill>> &all,
-             location_t where)
+             const Foresight &ahead, location_t where)
   {
     gimple_stmt_iterator i = call ? gsi_for_stmt (call) : gsi_after_labels (bb);
     for (auto &kills : all)
@@ -157,15 +166,17 @@ private:
               }
           }
         words[0] = size_int (words.size ());
-        tree list = create_tmp_var (build_array_type_nelts (sizetype, words.size ()), "promp_dead");
-        TREE_ADDRESSABLE (list) = 1;
-        for (unsigned k = 0; k < words.size (); k++)
-          {
-            tree v = force_gimple_operand_gsi (&i, unshare_expr (words[k]), true, NULL_TREE, true, GSI_SAME_STMT);
-            tree to = build4 (ARRAY_REF, sizetype, list, size_int (k), NULL_TREE, NULL_TREE);
-            gsi_insert_before (&i, gimple_build_assign (to, v), GSI_SAME_STMT);
-          }
-        gcall *c = gimple_build_call (written_function (), 1, build_fold_addr_expr (list));
+        gcall *c = gimple_build_call (written_function (), 1, list_of (&i, words));
+        gimple_set_location (c, where);
+        gsi_insert_before (&i, opaque (c), GSI_SAME_STMT);
+      }
+    if (!ahead.words.empty ())
+      {
+        std::vector<tree> slots;
+        for (tree v : ahead.slots)
+          slots.push_back (fold_convert (sizetype, TYPE_UNSIGNED (TREE_TYPE (v)) || POINTER_TYPE_P (TREE_TYPE (v))
+                                                     ? v : fold_convert (ssizetype, v)));
+        gcall *c = gimple_build_call (foreseen_function (), 2, constant (ahead.words), list_of (&i, slots));
         gimple_set_location (c, where);
         gsi_insert_before (&i, opaque (c), GSI_SAME_STMT);
       }
@@ -180,6 +191,36 @@ private:
     mark_virtual_operands_for_renaming (f.fn);
     update_ssa (TODO_update_ssa_only_virtuals);
     cgraph_edge::rebuild_edges ();
+  }
+
+  /// The address of a variable that holds `words`.
+  static tree list_of (gimple_stmt_iterator *i, const std::vector<tree> &words)
+  {
+    tree list = create_tmp_var (build_array_type_nelts (sizetype, MAX (words.size (), 1)), "promp_dead");
+    TREE_ADDRESSABLE (list) = 1;
+    for (unsigned k = 0; k < words.size (); k++)
+      {
+        tree v = force_gimple_operand_gsi (i, unshare_expr (words[k]), true, NULL_TREE, true, GSI_SAME_STMT);
+        tree to = build4 (ARRAY_REF, sizetype, list, size_int (k), NULL_TREE, NULL_TREE);
+        gsi_insert_before (i, gimple_build_assign (to, v), GSI_SAME_STMT);
+      }
+    return build_fold_addr_expr (list);
+  }
+
+  /// The address of a constant.
+  static tree constant (const std::vector<uint64_t> &words)
+  {
+    tree type = build_array_type_nelts (long_unsigned_type_node, words.size ());
+    tree var = build_decl (UNKNOWN_LOCATION, VAR_DECL, create_tmp_var_name ("promp_foreseen"), type);
+    vec<constructor_elt, va_gc> *all = nullptr;
+    for (size_t k = 0; k < words.size (); k++)
+      CONSTRUCTOR_APPEND_ELT (all, size_int (k), build_int_cstu (long_unsigned_type_node, words[k]));
+    DECL_INITIAL (var) = build_constructor (type, all);
+    TREE_CONSTANT (DECL_INITIAL (var)) = TREE_STATIC (DECL_INITIAL (var)) = 1;
+    TREE_STATIC (var) = TREE_READONLY (var) = TREE_ADDRESSABLE (var) = 1;
+    DECL_ARTIFICIAL (var) = DECL_IGNORED_P (var) = 1;
+    varpool_node::finalize_decl (var);
+    return build_fold_addr_expr (var);
   }
 
   Unit &unit_;

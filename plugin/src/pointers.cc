@@ -10,6 +10,7 @@
 #include "ssa.h"
 #include "tree-dfa.h"
 #include "gimple-walk.h"
+#include "alias.h"
 #include "attribs.h"
 #include <iterator>
 
@@ -293,6 +294,44 @@ void Pointers::copy (const Targets &to, const Targets &from, HOST_WIDE_INT size)
     }
 }
 
+/// Is what `ref` means no pointer, nor a piece of one, by its type?
+static bool is_no_pointer (tree ref)
+{
+  tree type = TREE_TYPE (ref);
+  return options.foresee && flag_strict_aliasing && (INTEGRAL_TYPE_P (type) || SCALAR_FLOAT_TYPE_P (type))
+         && !alias_sets_conflict_p (get_alias_set (ref), get_alias_set (ptr_type_node));
+}
+
+/// May the number be made of pointers, or of pieces of them?
+bool Pointers::is_of_pointers (tree value, std::set<tree> &seen)
+{
+  if (TREE_CODE (value) == INTEGER_CST || TREE_CODE (value) == REAL_CST)
+    return false;
+  if (TREE_CODE (value) != SSA_NAME || SSA_NAME_IS_DEFAULT_DEF (value) || POINTER_TYPE_P (TREE_TYPE (value))
+      || seen.size () > 100)
+    return true;
+  if (!seen.insert (value).second)
+    return false;
+  gimple *def = SSA_NAME_DEF_STMT (value);
+  if (gphi *phi = dyn_cast<gphi *> (def))
+    {
+      for (unsigned k = 0; k < gimple_phi_num_args (phi); k++)
+        if (is_of_pointers (gimple_phi_arg_def (phi, k), seen))
+          return true;
+      return false;
+    }
+  gassign *a = dyn_cast<gassign *> (def);
+  if (!a)
+    return true;
+  if (gimple_assign_load_p (a))
+    return !is_no_pointer (gimple_assign_rhs1 (a))
+           && !contents (at (gimple_assign_rhs1 (a)), size_of (TREE_TYPE (value))).empty ();
+  for (unsigned k = 1; k < gimple_num_ops (a); k++)
+    if (is_of_pointers (gimple_op (a, k), seen))
+      return true;
+  return false;
+}
+
 /// `to` = `from`, a value or a whole object.
 void Pointers::move (tree to, tree from)
 {
@@ -302,12 +341,16 @@ void Pointers::move (tree to, tree from)
   if (from_memory && to_memory)
     return copy (at (to), at (from), size_of (type));
   Targets what;
+  if (from_memory ? is_no_pointer (from) : to_memory && is_no_pointer (to))
+    return;
   if (from_memory)
     what = contents (at (from), size_of (type));
   else
     what = of (from);
   // A number that was made of a pointer can be made a pointer again by whoever reads it as one.
-  if (!POINTER_TYPE_P (type) && !from_memory && TREE_CODE (from) == SSA_NAME && INTEGRAL_TYPE_P (type))
+  std::set<tree> seen;
+  if (!POINTER_TYPE_P (type) && !from_memory && TREE_CODE (from) == SSA_NAME && INTEGRAL_TYPE_P (type)
+      && (!options.foresee || is_of_pointers (from, seen)))
     what = { { UNKNOWN, ANYWHERE } };
   if (to_memory)
     store (at (to), what);
@@ -635,6 +678,16 @@ std::set<unsigned> Pointers::reached_from (unsigned object)
           todo.push_back (t.first);
     }
   return seen;
+}
+
+std::set<unsigned> Pointers::in_memory () const
+{
+  std::set<unsigned> all;
+  for (auto &o : objects_)
+    for (auto &s : o.slots)
+      for (const Target &t : s.second)
+        all.insert (t.first);
+  return all;
 }
 
 std::string Pointers::name (unsigned object) const

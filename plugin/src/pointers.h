@@ -51,6 +51,8 @@ public:
   unsigned number_of (tree decl) const;
   /// Objects that one can come to from `object`, itself among them.
   std::set<unsigned> reached_from (unsigned object);
+  /// Objects that pointers in memory may lead to.
+  std::set<unsigned> in_memory () const;
   /// Is `decl` a function of the unit that a call surely comes to?
   bool is_known (tree decl) const { return known_.count (decl); }
   /// The name for messages.
@@ -73,6 +75,7 @@ private:
   void assignment (gimple *s);
   void call (tree fn, gcall *c);
   void move (tree to, tree from);
+  bool is_of_pointers (tree value, std::set<tree> &seen);
 
   std::vector<State> objects_;
   std::map<tree, unsigned> numbers_; ///< of variables

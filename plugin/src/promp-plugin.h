@@ -15,6 +15,7 @@ namespace promp {
 struct Options {
   bool report = false; ///< print a verdict for each construct
   bool sdc = false; ///< say what chunks write, and mark the sections of kernels
+  bool foresee = false; ///< hand over what comes behind places (foresee.h)
   bool elements = false; ///< save old values one by one even in inner loops
 };
 extern Options options;

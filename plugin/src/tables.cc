@@ -146,6 +146,12 @@ tree written_function ()
   return declare ("promp_dead_written", build_function_type_list (void_type_node, ptr_type_node, NULL_TREE));
 }
 
+tree foreseen_function ()
+{
+  tree type = build_function_type_list (void_type_node, ptr_type_node, ptr_type_node, NULL_TREE);
+  return declare ("promp_dead_foreseen", type);
+}
+
 tree runtime_function (const char *name, bool argument)
 {
   return declare (name, argument ? build_function_type_list (void_type_node, integer_type_node, NULL_TREE)

@@ -28,6 +28,8 @@ tree leaves_function ();
 tree freeing_function (bool resizes, bool own);
 /// Says that what nests of loops write is dead (dead.cc): (list).
 tree written_function ();
+/// ... that what comes of a program (foresee.h) is: (program, slots).
+tree foreseen_function ();
 /// ... and of the save point behind what cannot be executed twice: (site).
 tree point_function ();
 /// The declaration of what stands for a function of promp.h: does nothing when the runtime is not there.

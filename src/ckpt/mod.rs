@@ -16,6 +16,7 @@ pub mod cow;
 pub mod crew;
 pub mod ends;
 pub mod files;
+pub mod foresee;
 pub mod free;
 pub mod interval;
 pub mod journal;

@@ -60,6 +60,19 @@ pub fn joined<T: Copy + PartialEq>(ranges: impl Iterator<Item = (T, T)>) -> Vec<
     out
 }
 
+/// Any ranges, in order, as few as they can be.
+pub fn ordered<T: Copy + Ord>(mut ranges: Vec<(T, T)>) -> Vec<(T, T)> {
+    ranges.sort_unstable();
+    let mut out: Vec<(T, T)> = Vec::with_capacity(ranges.len());
+    for r in ranges {
+        match out.last_mut() {
+            Some(last) if r.0 <= last.1 => last.1 = last.1.max(r.1),
+            _ => out.push(r),
+        }
+    }
+    out
+}
+
 /// Bytes in `ranges` of addresses.
 pub fn bytes(ranges: &[(usize, usize)]) -> usize {
     ranges.iter().map(|r| r.1 - r.0).sum()

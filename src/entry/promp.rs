@@ -2,6 +2,7 @@
 
 use super::omp::export;
 use crate::ckpt;
+use crate::ckpt::foresee;
 use crate::device::sdc;
 use crate::fault::report::PrompStatistics;
 use crate::fault::saving::{self, Site};
@@ -9,6 +10,7 @@ use crate::fault::stop::guarded;
 use crate::fault::undo::Grid;
 use crate::fault::{freed, inject, join, place, policy, record, report, spec::Kind, tables, unsaved, verify};
 use crate::icv::{globals, globals_if_ready};
+use crate::sys::door::Door;
 use crate::team::thread::{Thread, current};
 use core::sync::atomic::{AtomicI64, Ordering::*};
 
@@ -49,6 +51,38 @@ export! {
         // SAFETY: the first word is the number of them.
         let list = unsafe { core::slice::from_raw_parts(list, *list) };
         guarded(|| place::written(current(), list))
+    }
+    /// For the code that promp-cc adds: what is dead there comes of going ahead (`ckpt::foresee` has the form
+    /// of the program), with the numbers that it asks for.
+    fn promp_dead_foreseen(program: *const u64, slots: *const u64) {
+        // SAFETY: promp-cc's: its second word is the number of its words, its third one that of the slots.
+        // It is a constant of the program's or a library's, that stays as long as code of it is executed.
+        let (program, slots) = unsafe {
+            let words = *program.add(1) as usize;
+            let slots = core::slice::from_raw_parts(slots, *program.add(2) as usize);
+            (core::slice::from_raw_parts(program, words), slots)
+        };
+        guarded(|| place::foresee(current(), program, slots, program[5] != 0))
+    }
+    /// What comes of going ahead, where `known` is not 0: at most so many ranges, first bytes and those behind
+    /// the last ones. For tests (c-tests/compiler/poison.c): the program stands where the numbers are of.
+    fn promp_look_ahead(
+        program: *const u64, slots: *const u64, known: *const u8, out: *mut usize, most: usize
+    ) -> usize {
+        // SAFETY: as above; `known` has as many elements as there are slots, `out` twice `most`.
+        let (program, slots, out) = unsafe {
+            let (words, n) = (*program.add(1) as usize, *program.add(2) as usize);
+            let slots: Vec<Option<u64>> =
+                (0..n).map(|k| (*known.add(k) != 0).then_some(*slots.add(k))).collect();
+            let out = core::slice::from_raw_parts_mut(out, 2 * most);
+            (core::slice::from_raw_parts(program, words), slots, out)
+        };
+        let door = Door::open();
+        let dead = foresee::dead(program, &slots, 1, &|at, to| door.read(at, to));
+        for (to, r) in out.chunks_exact_mut(2).zip(&dead) {
+            to.copy_from_slice(&[r.0, r.1]);
+        }
+        dead.len().min(most)
     }
     /// The next construct may (1) or may not (0) be executed again.
     fn promp_replayable(yes: i32) { policy::vouch(current(), yes != 0) }

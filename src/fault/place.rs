@@ -76,6 +76,14 @@ pub fn written(thr: &Thread, list: &[usize]) {
     }
 }
 
+/// For the code that promp-cc adds: what is dead comes of `program` (ckpt/foresee) with these numbers; it is
+/// for code that is `in_region`, or for serial code.
+pub fn foresee(thr: &Thread, program: &'static [u64], slots: &[u64], in_region: bool) {
+    if keep::if_on().is_some() && thr.is_in_region() == in_region {
+        said(thr).foresee(program, slots);
+    }
+}
+
 /// For the code that promp-cc adds: it is live, whatever else is said.
 pub fn live(thr: &Thread, start: usize, bytes: usize) {
     if keep::if_on().is_some()

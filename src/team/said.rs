@@ -9,8 +9,20 @@ use core::array::from_fn;
 /// So many words of a kind are kept.
 const MOST: usize = 256;
 
+/// So many numbers come with a program.
+pub const SLOTS: usize = 128;
+
 /// [start, end).
 pub type Range = (usize, usize);
+
+/// A program that says what will be executed from the place on (ckpt/foresee), and its numbers.
+#[derive(Clone, Copy)]
+pub struct Foresight {
+    /// Its words.
+    pub program: &'static [u64],
+    /// ... and its numbers.
+    pub slots: &'static [Own<u64>],
+}
 
 /// Ranges. Zeroed memory is the empty list.
 struct List {
@@ -42,6 +54,11 @@ impl List {
 pub struct Said {
     dead: List,
     live: List,
+    program: Own<Option<&'static [u64]>>,
+    slots: [Own<u64>; SLOTS],
+    count: Own<usize>,
+    /// How much was dead by what came of it, last time: the keeper's, while the thread stands.
+    foreseen: Own<u64>,
     /// Something that is live was not noted: nothing is known to be dead.
     incomplete: Own<bool>,
     /// The places that the thread has come to.
@@ -56,6 +73,10 @@ impl Said {
         Box::leak(Box::new(Self {
             dead: List::new(),
             live: List::new(),
+            program: Own::new(None),
+            slots: from_fn(|_| Own::new(0)),
+            count: Own::new(0),
+            foreseen: Own::new(1),
             incomplete: Own::new(false),
             places: Places::new(),
             visits: Own::new((0, 0)),
@@ -81,15 +102,36 @@ impl Said {
         }
     }
 
+    /// What comes of `program`, with these numbers, is dead.
+    pub fn foresee(&self, program: &'static [u64], slots: &[u64]) {
+        if slots.len() <= SLOTS {
+            self.slots.iter().zip(slots).for_each(|(to, s)| to.set(*s));
+            self.count.set(slots.len());
+            self.program.set(Some(program));
+        }
+    }
+
+    /// The program, and its numbers.
+    pub fn foresight(&'static self) -> Option<Foresight> {
+        let program = self.program.get()?;
+        Some(Foresight { program, slots: &self.slots[..self.count.get()] })
+    }
+
+    /// So many bytes came of it.
+    pub fn has_foreseen(&self, bytes: u64) {
+        self.foreseen.set(bytes.max(1));
+    }
+
     /// Has anything been said to be dead?
     pub fn is_empty(&self) -> bool {
-        self.dead.count.get() == 0
+        self.dead.count.get() == 0 && self.program.get().is_none()
     }
 
     /// How many bytes are dead, about: nobody has looked whether the words overlap.
     pub fn dead_bytes(&self) -> u64 {
         let sum = |l: &List| l.all().map(|r| (r.1 - r.0) as u64).sum::<u64>();
-        sum(&self.dead).saturating_sub(sum(&self.live))
+        let foreseen = if self.program.get().is_some() { self.foreseen.get() } else { 0 };
+        sum(&self.dead).max(foreseen).saturating_sub(sum(&self.live))
     }
 
     /// What is dead, in any order, and what is live; none if that is not known.
@@ -101,6 +143,7 @@ impl Said {
     pub fn forget(&self) {
         self.dead.count.set(0);
         self.live.count.set(0);
+        self.program.set(None);
         self.incomplete.set(false);
     }
 }

@@ -3,7 +3,8 @@
 //! With `-fopenmp` the plugin is loaded and, where code is optimised, GCC's points-to analysis looks at the whole unit
 //! (`-fipa-pta`), so that it sees through the regions' data blocks. When linking, libpromp comes before libgomp.
 //! `--explain` compiles nothing: it says what the verdicts have come to (explain.rs).
-//! Options of our own: `-fpromp-report`, `-fpromp-elements`, `-fpromp-sdc`, `-fno-promp-runtime`.
+//! Options of our own: `-fpromp-report`, `-fpromp-elements`, `-fpromp-foresee`,
+//! `-fpromp-sdc`, `-fno-promp-runtime`.
 
 mod explain;
 mod fortran;
@@ -35,6 +36,7 @@ struct Wishes {
     links: bool,
     report: bool,
     elements: bool,
+    foresee: bool,
     sdc: bool,
     runtime: bool,
 }
@@ -82,6 +84,10 @@ fn read(args: &[OsString]) -> (Wishes, Vec<OsString>) {
             }
             "-fpromp-elements" => {
                 w.elements = true;
+                continue;
+            }
+            "-fpromp-foresee" => {
+                w.foresee = true;
                 continue;
             }
             "-fpromp-sdc" => {
@@ -229,6 +235,9 @@ fn main() {
         if w.elements {
             ours.push("-fplugin-arg-promp_plugin-elements".into());
         }
+        if w.foresee {
+            ours.push("-fplugin-arg-promp_plugin-foresee".into());
+        }
         if w.links && w.runtime {
             let Some(dir) = find("libpromp.so").and_then(|l| l.parent().map(Path::to_path_buf)) else {
                 fail(
@@ -286,6 +295,7 @@ mod tests {
                 links: false,
                 report: true,
                 elements: false,
+                foresee: false,
                 sdc: false,
                 runtime: true
             }

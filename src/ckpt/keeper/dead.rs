@@ -8,6 +8,7 @@
 //! becomes part of the image again. Pages that are left out are not armed: they are about to be written.
 
 use super::super::asking::{AWAY, CLAIMED, STANDS};
+use super::super::foresee;
 use super::super::image::{Map, PAGE};
 use super::super::keep;
 use super::super::ranges;
@@ -30,24 +31,11 @@ pub(super) struct Standing {
     dead: Ranges,
 }
 
-/// Any ranges, in order, as few as they can be.
-fn ordered(mut ranges: Ranges) -> Ranges {
-    ranges.sort_unstable();
-    let mut out: Ranges = Vec::with_capacity(ranges.len());
-    for r in ranges {
-        match out.last_mut() {
-            Some(last) if r.0 <= last.1 => last.1 = last.1.max(r.1),
-            _ => out.push(r),
-        }
-    }
-    out
-}
-
 /// The whole pages of what is `dead` and not `live`.
 fn whole_pages(dead: Ranges, live: Ranges) -> Ranges {
     let pages =
         |(start, end): (usize, usize)| Some((start.checked_next_multiple_of(PAGE)?, end / PAGE * PAGE));
-    let dead = ranges::without(&ordered(dead), &ordered(live));
+    let dead = ranges::without(&ranges::ordered(dead), &ranges::ordered(live));
     dead.into_iter().filter_map(pages).filter(|r| r.0 < r.1).collect()
 }
 
@@ -70,8 +58,30 @@ impl Keeper {
                 None => known = false,
             }
         }
+        if known {
+            dead.extend(self.foreseen(&standing));
+        }
         let dead = if known { whole_pages(dead, live) } else { Vec::new() };
         self.standing = Standing { seats: standing.iter().map(|s| k.number(s)).collect(), dead };
+    }
+
+    /// What comes of going ahead, if all that stand say the same program: where their numbers differ they are
+    /// not known.
+    fn foreseen(&self, standing: &[&'static Seat]) -> Ranges {
+        let said = || standing.iter().filter_map(|s| s.logical().and_then(|t| t.said.get()));
+        let all: Vec<_> = said().filter_map(|s| s.foresight()).collect();
+        let Some(first) = all.first().filter(|_| all.len() == standing.len()) else { return Vec::new() };
+        if all.iter().any(|f| !core::ptr::eq(f.program, first.program)) {
+            return Vec::new();
+        }
+        let of_all = |k: usize| {
+            let n = first.slots[k].get();
+            all.iter().all(|f| f.slots[k].get() == n).then_some(n)
+        };
+        let slots: Vec<Option<u64>> = (0..first.slots.len()).map(of_all).collect();
+        let dead = foresee::dead(first.program, &slots, PAGE as i64, &|at, to| self.door.read(at, to));
+        said().for_each(|s| s.has_foreseen(ranges::bytes(&dead) as u64));
+        dead
     }
 
     /// The threads in `seats` are frozen: is the initial one alone in the program? Can what is dead for
@@ -148,7 +158,7 @@ impl Keeper {
         let mut all =
             ranges::without(&ranges::within(&unchanged, &self.last.dead), &noted.collect::<Ranges>());
         all.extend(left_out);
-        ordered(all)
+        ranges::ordered(all)
     }
 
     /// After memory was put back: what the checkpoint does without gets a content that shows.

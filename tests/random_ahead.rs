@@ -1,0 +1,272 @@
+//! Random programs against what comes of going ahead from a place (src/ckpt/foresee): grids of several levels
+//! behind pointers in a table, which are exchanged; interiors and halos written apart, with and without
+//! parts that are missing; loops over levels, functions, tiles, rows, steps of two, conditions. At every
+//! place what is said to be dead is filled with ones (c-tests/compiler/poison.c). The expected result is that
+//! of the same program built by GCC alone, where nothing is filled.
+
+mod common;
+use common::saved::*;
+use common::*;
+use std::process::Command;
+use std::time::Duration;
+
+/// Levels 1 to so many; level l has 2^l rows, and a halo.
+const TOP: u64 = 4;
+
+struct Writer {
+    r: Seeded,
+    /// Is what is written in a region?
+    region: bool,
+}
+
+impl Writer {
+    fn one(&mut self, of: &[&'static str]) -> &'static str {
+        of[self.r.below(of.len() as u64) as usize]
+    }
+
+    fn array(&mut self) -> &'static str {
+        self.one(&["a", "b", "c"])
+    }
+
+    /// Of level `l`, a nest over its interior, or what looks like it.
+    fn interior(&mut self, l: &str) -> String {
+        let (x, y) = (self.array(), self.array());
+        let n = format!("g[{l}].n");
+        let k = match self.r.below(8) {
+            0 => format!("for (int k = {n}; k >= 1; k--)"),
+            1 => format!("for (int k = 2; k <= {n}; k++)"),
+            2 => format!("for (int k = 1; k < {n} + 1; k++)"),
+            _ => format!("for (int k = 1; k <= {n}; k++)"),
+        };
+        let j = match self.r.below(7) {
+            0 => format!("for (int j = {n}; j > 0; j--) {{"),
+            1 => format!(
+                "for (int jj = 1; jj <= {n}; jj += 4) for (int j = jj; j < jj + 4 && j <= {n}; j++) {{"
+            ),
+            2 => format!("for (int j = 1; j <= {n}; j++) if ((j + k) % 5) {{"),
+            _ => format!("for (int j = 1; j <= {n}; j++) {{"),
+        };
+        let (dj, dk) = (self.one(&["-1", "", "+1"]), self.one(&["-1", "", "+1"]));
+        let f = 3 + self.r.below(9);
+        let value = match self.r.below(6) {
+            0 => format!("y[at(n, j, k)] * {f} + t"),
+            1 => format!("y[at(n, n + 1 - j, k)] + x[at(n, j, k)] * {f}"),
+            2 => format!("(y ? y[at(n, j{dj}, k)] : 5) * {f}"),
+            3 => format!("y[at(n, (j + 1) / 2, (k + (t & 1)) / 2)] + {f} * j"),
+            _ => format!("y[at(n, j{dj}, k{dk})] * {f} + j * k + t"),
+        };
+        // What threads read of each other's is racy: of another array only.
+        let y = if x == y { ["b", "c", "a"][x.as_bytes()[0] as usize - 97] } else { y };
+        self.shared(
+            &format!("u *x = g[{l}].{x}, *y = g[{l}].{y}; int n = {n}; (void)y;"),
+            &k,
+            &format!("{j} x[at(n, j, k)] = {value}; }}"),
+        )
+    }
+
+    /// A loop whose iterations are shared by the threads, or one of them executes.
+    fn shared(&mut self, before: &str, head: &str, body: &str) -> String {
+        let directive = match self.r.below(9) {
+            0 => "#pragma omp single",
+            1 => "#pragma omp for schedule(dynamic, 2)",
+            2 => "#pragma omp for schedule(guided)",
+            3 => "#pragma omp for nowait",
+            _ => "#pragma omp for",
+        };
+        let after = if directive.ends_with("nowait") { "#pragma omp barrier\n" } else { "" };
+        if self.region {
+            return format!("{{ {before}\n{directive}\n{head} {{ {body} }}\n{after} }}\n");
+        }
+        match self.r.below(3) {
+            0 => format!("{{ {before} {head} {{ {body} }} }}\n"),
+            _ => format!("{{ {before}\n#pragma omp parallel for\n{head} {{ {body} }} }}\n"),
+        }
+    }
+
+    fn statement(&mut self, l: &str, deep: u64) -> String {
+        let (x, y) = (self.array(), self.array());
+        let single = if self.region { "#pragma omp single\n" } else { "" };
+        match self.r.below(18) {
+            0..=3 => self.interior(l),
+            4..=7 => {
+                let kinds = if self.r.below(2) == 0 { 1 } else { 6 };
+                let kind = self.r.below(kinds);
+                let wrap = if self.region { "wrap" } else { "wrap_all" };
+                format!("{wrap}{kind}(g[{l}].{x}, g[{l}].n);\n")
+            }
+            8 | 9 if x != y => {
+                format!("{single}{{ u *s = g[{l}].{x}; g[{l}].{x} = g[{l}].{y}; g[{l}].{y} = s; }}\n")
+            }
+            10 => {
+                let first = self.r.below(4) / 3;
+                self.shared(
+                    &format!("u *x = g[{l}].{x}; int n = g[{l}].n;"),
+                    &format!("for (int k = {first}; k <= n + 1; k++)"),
+                    "memset(x + at(n, 0, k), 0, (n + 2) * sizeof(u));",
+                )
+            }
+            11 => {
+                let by = 1 + self.r.below(2);
+                self.shared(
+                    &format!("u *x = g[{l}].{x}; int n = (g[{l}].n + 2) * (g[{l}].n + 2);"),
+                    &format!("for (int i = 0; i < n / {by}; i++)"),
+                    if by == 2 { "x[2 * i + 1] = i + t, x[2 * i] = i;" } else { "x[i] = i * 3 + t;" },
+                )
+            }
+            12 => format!("{single} acc += g[{l}].{x}[{}];\n", self.r.below(16)),
+            13 if x != y => format!(
+                "{single} memcpy(g[{l}].{x}, g[{l}].{y}, (g[{l}].n + 2) * (g[{l}].n + {}) * sizeof(u));\n",
+                1 + self.r.below(2)
+            ),
+            14 => format!(
+                "{single}{{ u *x = g[{l}].{x}, s = 0; int n = (g[{l}].n + 2) * (g[{l}].n + 2);\n\
+                 for (int i = 0; i < n; i++) {{ x[i] = i + t; s += x[{}]; }} acc += s; }}\n",
+                self.one(&["i", "n - 1 - i", "i / 2", "(i + 1) % n", "i + 1 < n ? i + 1 : 0"])
+            ),
+            15 if deep > 0 => {
+                let c = match self.r.below(4) {
+                    0 => "t % 3 == 0".to_string(),
+                    1 => format!("g[{l}].n > 4"),
+                    2 => "never".to_string(),
+                    _ => format!("g[{l}].{y}[9] & 1"),
+                };
+                let body = self.statement(l, deep - 1);
+                // Nobody changes what the condition is about before all have seen it.
+                let all = if self.region { "#pragma omp barrier\n" } else { "" };
+                format!("{{ int c = {c};\n{all} if (c) {{\n{body} }} }}\n{all}")
+            }
+            16 if l != "1" && deep > 0 => {
+                let kind = self.r.below(2);
+                let up = if self.region { "" } else { "#pragma omp parallel\n" };
+                // Only where there is a coarser level.
+                format!("if ({l} > 1) {{\n{up} between{kind}(&g[{l}], &g[{l} - 1]);\n }}\n")
+            }
+            _ if deep > 0 => {
+                let head = self.one(&[
+                    "for (int l = TOP; l > 1; l--)",
+                    "for (int l = 1; l <= TOP; l++)",
+                    "for (int l = 2; l < TOP; l++)",
+                ]);
+                let n = 1 + self.r.below(4);
+                let body: String = (0..n).map(|_| self.statement("l", deep - 1)).collect();
+                format!("{head} {{\n{body} }}\n")
+            }
+            _ => self.interior(l),
+        }
+    }
+
+    fn body(&mut self) -> String {
+        let n = 3 + self.r.below(8);
+        (0..n)
+            .map(|_| {
+                let l = self.one(&["1", "2", "3", "4", "TOP", "top"]);
+                self.statement(l, 2)
+            })
+            .collect()
+    }
+}
+
+/// Halos, as MG has them (0), and with something missing or in another order.
+fn wraps() -> String {
+    let mut s = String::new();
+    for (name, by) in [("wrap", "#pragma omp for\n"), ("wrap_all", "")] {
+        for kind in 0..6 {
+            let low = if kind == 1 { "" } else { "a[at(n, 0, k)] = a[at(n, n, k)];" };
+            let high = if kind == 2 { "" } else { "a[at(n, n + 1, k)] = a[at(n, 1, k)];" };
+            let from = if kind == 3 { 1 } else { 0 };
+            let first = if kind == 4 { 2 } else { 1 };
+            let (sides, ends) = (
+                format!("{by} for (int k = {first}; k <= n; k++) {{ {low} {high} }}\n"),
+                format!(
+                    "{by} for (int j = {from}; j <= n + 1; j++) {{ a[at(n, j, 0)] = a[at(n, j, n)]; \
+                     a[at(n, j, n + 1)] = a[at(n, j, 1)]; }}\n"
+                ),
+            );
+            let both = if kind == 5 { ends + &sides } else { sides + &ends };
+            s += &format!("static __attribute__((noinline)) void {name}{kind}(u *a, int n) {{\n{both}}}\n");
+        }
+    }
+    s
+}
+
+fn source(seed: u64) -> String {
+    let mut w = Writer { r: Seeded(seed), region: false };
+    w.region = w.r.below(3) > 0;
+    let inlined = if w.r.below(2) == 0 { "static __attribute__((noinline))" } else { "static inline" };
+    let before = if w.r.below(2) == 0 { w.body() } else { String::new() };
+    let body = w.body();
+    let steps = if w.region {
+        format!(
+            "#pragma omp parallel firstprivate(top)\n {{ u t = 0;\n{before} for (t = 0; t < 7; t++) {{\n\
+             #pragma promp checkpoint\n{body}#pragma omp barrier\n }} }}\n"
+        )
+    } else {
+        format!(" u t = 0;\n{before} for (t = 0; t < 7; t++) {{\n#pragma promp checkpoint\n{body} }}\n")
+    };
+    let (wraps, table) = (wraps(), w.one(&["Level g[TOP + 1];", "static Level g[TOP + 1];"]));
+    format!(
+        "#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\
+         typedef uint64_t u;\nenum {{ TOP = {TOP} }};\ntypedef struct {{ int n; u *a, *b, *c; }} Level;\n\
+         static u acc;\nstatic int never;\n\
+         {inlined} long at(int n, int j, int k) {{ return (long)k * (n + 2) + j; }}\n{wraps}\
+         static void between0(Level *f, Level *c) {{\n#pragma omp for\n for (int k = 1; k <= c->n; k++)\n\
+         for (int j = 1; j <= c->n; j++) c->a[at(c->n, j, k)] = f->a[at(f->n, 2 * j, 2 * k)] + j;\n}}\n\
+         static void between1(Level *f, Level *c) {{\n#pragma omp for\n for (int k = 1; k <= f->n; k++)\n\
+         for (int j = 1; j <= f->n; j++) {{ u s = 0;\n\
+         for (int d = 0; d < 4; d++) s += c->b[at(c->n, (j + (d & 1)) / 2, (k + (d >> 1)) / 2)];\n\
+         f->b[at(f->n, j, k)] = s; }}\n}}\n\
+         int main(int argc, char **argv) {{\n int top = TOP - 1 + argc;\n {table}\n never = argc - 1;\n\
+         for (int l = 1; l <= TOP; l++) {{\n int n = g[l].n = 1 << l; long all = (n + 2) * (n + 2);\n\
+         long b = all * sizeof(u); g[l].a = malloc(b), g[l].b = malloc(b), g[l].c = malloc(b);\n\
+         for (long i = 0; i < all; i++) g[l].a[i] = i * l, g[l].b[i] = i * 3 + l, g[l].c[i] = i * 5 + 1; }}\n\
+         {steps}\
+         u s = acc;\n for (int l = 1; l <= TOP; l++)\n\
+         for (long i = 0; i < (g[l].n + 2) * (g[l].n + 2); i++)\n\
+         s = s * 31 + g[l].a[i] * 3 + (g[l].b[i] ^ s) + g[l].c[i] * 7;\n\
+         printf(\"%lu\\n\", (unsigned long)s);\n return 0;\n}}\n"
+    )
+}
+
+/// Some in CI; PROMP_TEST_LONG=1: 2,000, from PROMP_TEST_FIRST on.
+#[test]
+fn what_comes_of_going_ahead_is_dead() {
+    let Some(cc) = driver("promp-cc") else { return };
+    let s = Scratch::new("randomahead");
+    let poison = s.path("poison.o");
+    let mut c = Command::new("gcc");
+    c.args(["-O1", "-fopenmp", "-w", "-c", "-o", text(&poison)])
+        .arg(root().join("c-tests/compiler/poison.c"));
+    assert_eq!(limited(c, Duration::from_secs(60)).status, 0);
+    let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
+    let first = number("PROMP_TEST_FIRST").unwrap_or(1);
+    let count = number("PROMP_TEST_COUNT").unwrap_or(if long() { 2000 } else { 20 });
+    let (mut some, mut bytes) = (0, 0);
+    for seed in first..first + count {
+        let (program, code) = (s.path("p.c"), source(seed));
+        std::fs::write(&program, &code).expect("a file");
+        let built = |cc: &std::path::Path, exe: &str, flags: &[&str]| {
+            let exe = s.path(exe);
+            let mut c = Command::new(cc);
+            c.args(["-fopenmp", "-w", "-foffload=disable", "-o", text(&exe), text(&program)]).args(flags);
+            let done = limited(c, Duration::from_secs(120));
+            assert_eq!(done.status, 0, "seed {seed}: {}\n{code}", done.err);
+            exe
+        };
+        let level = ["-O1", "-O2", "-O3"][seed as usize % 3];
+        let plain = built("gcc".as_ref(), "plain", &["-O1"]);
+        let exe = built(&cc, "filled", &[level, "-fpromp-foresee", text(&poison)]);
+        let run = |exe: &std::path::Path| {
+            let mut c = Command::new(exe);
+            c.env("OMP_NUM_THREADS", "3");
+            limited(c, Duration::from_secs(60))
+        };
+        let (want, have) = (run(&plain), run(&exe));
+        assert_eq!((want.status, have.status, &want.out), (0, 0, &have.out), "seed {seed}, {level}\n{code}");
+        let n = have.err.lines().find_map(|l| l.strip_prefix("ahead ")?.parse().ok());
+        let n: u64 = n.unwrap_or_else(|| panic!("seed {seed}: {}", have.err));
+        some += u64::from(n > 0);
+        bytes += n;
+    }
+    println!("{some} of {count} programs with dead memory, {bytes} bytes filled");
+    assert!(some > count / 4, "{some} of {count}");
+}
