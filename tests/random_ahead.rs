@@ -239,7 +239,7 @@ fn what_comes_of_going_ahead_is_dead() {
     assert_eq!(limited(c, Duration::from_secs(60)).status, 0);
     let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
     let first = number("PROMP_TEST_FIRST").unwrap_or(1);
-    let count = number("PROMP_TEST_COUNT").unwrap_or(if long() { 2000 } else { 20 });
+    let count = number("PROMP_TEST_COUNT").unwrap_or(if long() { 2000 } else { 12 });
     let (mut some, mut bytes) = (0, 0);
     for seed in first..first + count {
         let (program, code) = (s.path("p.c"), source(seed));
