@@ -13,22 +13,25 @@
 //! ```
 //!
 //! The program's own way is always among the trials, executed in turn with the others, and stays unless
-//! another is better by 3 % and not by chance ([`samples::is_less`]). What is settled is compared on with
-//! other ways that may be as good, and with the program's own, as far as that costs next to nothing
-//! ([`Check`]). After a step of cost a profile is made again, and what is then expected to be better is tried
-//! against the choice; each time the next step must last twice as long, so that noise cannot keep it
-//! searching.
-//! What a search can lose is bounded: a candidate that takes over three times as long as the best is not
-//! tried again, and none can take longer than one thread alone does.
-//! Times are seconds for an iteration, since executions of a class differ in length.
+//! another is better by 3 % and not by chance ([`samples::is_less`](crate::samples::is_less)). What is
+//! settled is compared on with other ways that may be as good, and with the program's own, as far as that
+//! costs next to nothing ([`Check`]). After a step of cost a profile is made again, and what is then expected
+//! to be better is tried against the choice; each time the next step must last twice as long, so that noise
+//! cannot keep it searching. What a search can lose is bounded: a candidate that takes over three times as
+//! long as the best is not tried again, and none can take longer than one thread alone does. Times are
+//! seconds for an iteration, since executions of a class differ in length.
+//!
+//! Here are what a search is, how it begins, and its step from execution to execution. Its parts: the trials
+//! (search/trials.rs), what comes when they are over (settled.rs), what can be asked of it (told.rs).
+
+mod settled;
+mod told;
+mod trials;
 
 use crate::check::Check;
 use crate::choice::{Choice, Deal};
-use crate::doall::{Loop, Overheads};
 use crate::exact::{self, Tried};
-use crate::samples::{self, IN_A_ROW};
-use crate::scaling::Scaling;
-use crate::{Estimate, Profile, Schedule, ways};
+use crate::{Estimate, Schedule, ways};
 
 /// Executions of each candidate.
 const EACH: usize = 3;
@@ -184,16 +187,6 @@ impl Search {
         Self::by(Ways::Listed(ways), p, given, may)
     }
 
-    /// Is there nothing to be chosen?
-    pub fn is_fixed(&self) -> bool {
-        self.p <= 1 || !(self.may.schedule || self.may.threads)
-    }
-
-    /// Are candidates found by the model?
-    pub fn is_modelled(&self) -> bool {
-        !matches!(self.ways, Ways::Listed(_))
-    }
-
     /// With a choice made in an earlier run, which usually took so long (seconds for an iteration).
     pub fn with_choice(p: u32, given: Schedule, may: May, choice: Choice, usual: f64) -> Self {
         let mut s = Self::new(p, given, may);
@@ -222,38 +215,8 @@ impl Search {
         }
     }
 
-    /// The choice, if the search is over.
-    pub fn settled(&self) -> Option<Choice> {
-        (self.state == State::Settled).then(|| self.current())
-    }
-
     fn current(&self) -> Choice {
         self.runs[self.best].choice
-    }
-
-    /// What the choice usually takes for an iteration; 0: not known.
-    pub fn usual(&self) -> f64 {
-        self.usual
-    }
-
-    /// What the program's own way took for an iteration, if it was tried.
-    pub fn own(&self) -> Option<f64> {
-        (!self.own.is_empty()).then(|| samples::median(&self.own))
-    }
-
-    /// What the model expected of the choice, for an iteration.
-    pub fn predicted(&self) -> Option<Estimate> {
-        self.predicted
-    }
-
-    /// Executions that were part of a search.
-    pub fn searched(&self) -> u32 {
-        self.searched
-    }
-
-    /// Executions in all.
-    pub fn executions(&self) -> u64 {
-        self.executions
     }
 
     /// What to do next.
@@ -273,22 +236,6 @@ impl Search {
                 None => of(self.current(), false),
             },
         }
-    }
-
-    /// Whose turn it is: forwards in one round and backwards in another, so that of two ways each has as many
-    /// first and second places, whatever the program does by turns.
-    fn turn(&self) -> Choice {
-        let waiting = || self.runs.iter().filter(|r| !r.hopeless);
-        let round = waiting().map(|r| r.times.len()).min().unwrap_or(0);
-        let mut these = waiting().filter(|r| r.times.len() == round);
-        let next = if round.count_ones().is_multiple_of(2) { these.next() } else { these.next_back() };
-        next.map_or(Choice::GIVEN, |r| r.choice)
-    }
-
-    /// The least median so far.
-    fn least(&self) -> f64 {
-        let medians = self.runs.iter().filter(|r| !r.times.is_empty()).map(|r| samples::median(&r.times));
-        medians.reduce(f64::min).unwrap_or(0.0)
     }
 
     /// An execution by `choice` over `total` iterations took `seconds`.
@@ -334,111 +281,6 @@ impl Search {
         }
     }
 
-    /// It was executed once, in `seconds`.
-    fn warm(&mut self, total: u64, seconds: f64) {
-        self.is_short = seconds < SHORT;
-        self.near.clear();
-        match self.ways.clone() {
-            Ways::Modelled if !self.is_short => self.state = State::Profile,
-            Ways::Modelled => self.short(total),
-            Ways::Threads(counts) => {
-                let of = |threads: &u32| Choice { deal: Deal::Given, threads: *threads };
-                self.tries(counts.iter().map(of).collect());
-            }
-            Ways::Listed(list) => {
-                self.near = list.into_iter().map(|c| (c, 0.0)).collect();
-                self.judge();
-            }
-        }
-    }
-
-    /// What can be tried of loops too short for a profile: half of the team is fed, …, the first to come does
-    /// it all; or blocks. Other schedules are compared when that can be afforded.
-    fn short(&mut self, total: u64) {
-        let unknown = ways::different(self.p, self.given, self.may, total);
-        self.near = unknown.into_iter().map(|c| (c, 0.0)).collect();
-        let first = if self.may.threads {
-            ways::fewer(self.p, total).collect()
-        } else if self.may.schedule && self.given != Schedule::BLOCKS && total > 1 {
-            vec![Choice { deal: Deal::Blocks, threads: 0 }]
-        } else {
-            vec![]
-        };
-        self.tries(first);
-    }
-
-    /// These are tried, and the program's own way, against the choice.
-    fn tries(&mut self, others: Vec<Choice>) {
-        let choice = self.current();
-        let all = core::iter::once(Choice::GIVEN).chain(others).filter(|c| *c != choice);
-        self.runs = core::iter::once(choice).chain(all).map(|c| Run::new(c, None)).collect();
-        self.best = 0;
-        self.state = State::Trials;
-        self.judge();
-    }
-
-    /// A trial took so long.
-    fn trial_took(&mut self, choice: Choice, one: f64) {
-        let (least, reference, own) = (self.least(), self.runs[0].choice, self.runs[0].expected);
-        if let Some(r) = self.runs.iter_mut().find(|r| r.choice == choice) {
-            r.times.push(one);
-            // Where the model is sure, one bad time is a disturbance.
-            let sure = r.expected.zip(own).is_some_and(|(a, b)| a.is_surely_less_than(b));
-            let bad = r.times.iter().filter(|t| **t > least * HOPELESS).count();
-            let worse = r.times.len() >= 2 && r.times.iter().all(|t| *t > least * WORSE);
-            let hopeless = bad > 2 * usize::from(sure) || worse && !sure;
-            r.hopeless = least > 0.0 && choice != reference && hopeless;
-        }
-        self.noted(choice, one);
-    }
-
-    /// An execution was profiled.
-    pub fn profiled(&mut self, profile: &Profile, costs: &Overheads, speeds: &[f64]) {
-        if self.state != State::Profile {
-            return;
-        }
-        self.searched += 1;
-        let total = profile.total();
-        let l = Loop {
-            profile: profile.clone(),
-            scaling: Scaling::fit([(self.p, &[1.0][..], 1.0)]),
-            scatter: samples::LEAST / 2.0,
-        };
-        let scale = Estimate::exact(1.0 / total.max(1) as f64);
-        let time = |c: Choice| {
-            let k = if c.threads == 0 { speeds.len() } else { (c.threads as usize).min(speeds.len()) };
-            l.time(c.schedule(total, self.given, self.p), &speeds[..k.max(1)], costs).times(scale)
-        };
-        let choice = self.current();
-        let own = time(choice);
-        let all = core::iter::once(Choice::GIVEN).chain(ways::scan(self.p, self.given, self.may));
-        let mut all: Vec<(Choice, Estimate)> = all.map(|c| (c, time(c))).collect();
-        all.sort_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
-        self.near = ways::rivals(self.p, self.given, total, &all);
-        self.runs = vec![Run::new(choice, Some(own))];
-        self.best = 0;
-        self.own.clear();
-        // What could be better by as much as counts.
-        let better = |e: &Estimate| e.mean < own.mean * (1.0 - samples::LEAST);
-        if let Some((c, e)) = ways::first(self.p, &all).filter(|(_, e)| better(e)) {
-            self.runs.push(Run::new(c, Some(e)));
-        }
-        self.state = State::Trials;
-        self.judge();
-    }
-
-    /// All ways to execute it, `total` iterations long, the program's own one first.
-    pub fn ways(&self, total: u64) -> Vec<Choice> {
-        let own = core::iter::once(Choice::GIVEN);
-        match &self.ways {
-            Ways::Modelled => ways::every(self.p, self.given, self.may, total),
-            Ways::Listed(list) => own.chain(list.iter().copied()).collect(),
-            Ways::Threads(counts) => {
-                own.chain(counts.iter().map(|n| Choice { deal: Deal::Given, threads: *n })).collect()
-            }
-        }
-    }
-
     /// All ways have been executed from one state: what follows from that stays. `tried`: the program's own
     /// one first.
     pub fn compared(&mut self, tried: Vec<Tried>) {
@@ -454,128 +296,6 @@ impl Search {
         self.check = Check::default();
         self.resets = MOST_RESETS;
         self.compared = tried;
-    }
-
-    /// What all ways took from one state, if they were compared.
-    pub fn tried(&self) -> &[Tried] {
-        &self.compared
-    }
-
-    /// Likewise for the program's own way; 0: it was not tried.
-    pub fn takes_own(&self) -> f64 {
-        self.compared.first().map_or_else(|| self.own().unwrap_or(0.0), Tried::least)
-    }
-
-    /// What the choice takes: from one state, if that was measured; else what it usually does.
-    pub fn takes(&self) -> f64 {
-        match self.compared.get(self.best) {
-            Some(t) => t.least(),
-            None => self.usual,
-        }
-    }
-
-    /// Are the trials over?
-    fn judge(&mut self) {
-        let waiting = |r: &Run| !r.hopeless && r.times.len() < EACH;
-        if self.runs.len() > 1 && self.runs.iter().any(waiting) {
-            return;
-        }
-        self.best = 0;
-        for i in 1..self.runs.len() {
-            if self.is_better(&self.runs[i], &self.runs[self.best]) {
-                self.best = i;
-            }
-        }
-        self.usual = samples::median(&self.runs[self.best].times);
-        self.predicted = self.runs[self.best].expected;
-        self.recent.clear();
-        self.state = State::Settled;
-        self.check();
-    }
-
-    /// What the choice is compared with from here on: what it was tried with, and what else may be as good.
-    fn check(&mut self) {
-        let best = &self.runs[self.best];
-        let by = |took: f64, than: f64| if than > 0.0 { (took / than - 1.0).max(0.0) } else { 0.0 };
-        let choice = best.choice;
-        let expected = best.expected.map_or(0.0, |e| e.mean);
-        for r in self.runs.iter().filter(|r| r.choice != choice && !r.hopeless && !r.times.is_empty()) {
-            // A few times may have been anything, as may a profile.
-            let took = by(samples::median(&r.times), self.usual);
-            let more = r.expected.filter(|_| expected > 0.0).map_or(took, |e| by(e.mean, expected).min(took));
-            self.check.add(r.choice, Some(more));
-        }
-        for (c, mean) in self.near.iter().filter(|n| n.0 != choice) {
-            let known = *mean > 0.0 && expected > 0.0;
-            let more = known.then(|| by(*mean, expected));
-            let close = more.is_some_and(|m| m <= 0.01);
-            if close && ways::is_fair(*c, self.p) && !ways::is_as_fair(choice, self.given, self.p) {
-                self.check.add_fair(*c, more);
-            } else {
-                self.check.add(*c, more);
-            }
-        }
-        if choice != Choice::GIVEN {
-            self.check.add(Choice::GIVEN, None);
-        }
-    }
-
-    /// A rival has turned out to be better.
-    fn change(&mut self, winner: Choice) {
-        let old = self.current();
-        let expected = self.near.iter().find(|n| n.0 == winner).map(|n| n.1).filter(|e| *e > 0.0);
-        self.check.changed(old);
-        (self.runs, self.best) = (vec![Run::new(winner, None)], 0);
-        self.predicted = expected.map(|e| Estimate::normal(e, e * samples::LEAST / 2.0));
-        self.usual = 0.0;
-        self.recent.clear();
-    }
-
-    /// By what was measured; or the model is sure of it, and the best of the trials agree: where others use
-    /// the machine, too, that is what a few times can say.
-    fn is_better(&self, a: &Run, b: &Run) -> bool {
-        let sure = a.expected.zip(b.expected).is_some_and(|(a, b)| a.is_surely_less_than(b));
-        let least = |r: &Run| r.times.iter().copied().fold(f64::INFINITY, f64::min);
-        !a.hopeless
-            && (samples::is_less(&a.times, &b.times)
-                || (sure && least(a) < least(b) * (1.0 - samples::LEAST)))
-    }
-
-    /// A settled execution: is it as usual?
-    fn watch(&mut self, one: f64, total: u64) {
-        self.recent.push(one);
-        if self.recent.len() > KEPT + self.patience() {
-            self.recent.remove(0);
-        }
-        if self.usual == 0.0 {
-            if self.recent.len() >= IN_A_ROW {
-                self.usual = samples::median(&self.recent);
-                self.is_short = self.usual * (total as f64) < SHORT;
-            }
-            return;
-        }
-        if !self.is_fixed()
-            && self.resets < MOST_RESETS
-            && samples::has_stepped(self.usual, &self.recent, self.patience())
-        {
-            self.stepped(total);
-        }
-    }
-
-    /// What was decided is out of date.
-    fn stepped(&mut self, total: u64) {
-        self.resets += 1;
-        let now = samples::median(&self.recent[self.recent.len() - IN_A_ROW..]) * total as f64;
-        (self.runs, self.best) = (vec![Run::new(self.current(), None)], 0);
-        (self.usual, self.predicted) = (0.0, None);
-        self.recent.clear();
-        self.own.clear();
-        self.check = Check::default();
-        self.warm(total, now);
-    }
-
-    fn patience(&self) -> usize {
-        IN_A_ROW << self.resets
     }
 }
 

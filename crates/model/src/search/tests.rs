@@ -1,8 +1,9 @@
 //! The search on a machine on which executions take what the model says.
 
 use super::*;
-use crate::Kind;
+use crate::doall::Overheads;
 use crate::makespan::loads;
+use crate::{Kind, Profile};
 
 const ALL: May = May { schedule: true, threads: true };
 const COSTS: Overheads = Overheads {
