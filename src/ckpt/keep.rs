@@ -11,7 +11,7 @@ use super::rewind::Rewind;
 use super::seats::{SEATS, Seat};
 use super::vdso;
 use crate::fault::record::List;
-use crate::sys::{futex, keep as region};
+use crate::sys::{futex, keep as region, syscall};
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 
@@ -141,6 +141,13 @@ impl Keep {
 pub fn seat_of(thr: &'static Thread) -> Option<&'static Seat> {
     let n = thr.seat_number.get();
     (n > 0).then(|| &get().seats[n as usize - 1])
+}
+
+/// Does host `tid` carry the thread that the program began with? After a rollback to a time before that came
+/// to the runtime it may be another one than at first: the seat that it waits in says so.
+pub fn is_initial(tid: u32) -> bool {
+    let waits = |s: &Seat| s.is_strangers() && s.initial.load(Relaxed) != 0 && s.host.load(Relaxed) == tid;
+    tid == syscall::getpid() || get().seats.iter().any(waits)
 }
 
 /// A logical thread begins on the calling host: it gets a seat. All signals are blocked.

@@ -125,7 +125,7 @@ impl Seat {
             return false;
         }
         let of_the_pool = thr.is_some_and(|t| t.worker.get());
-        self.initial.store(u32::from(!of_the_pool && tid == syscall::getpid()), Relaxed);
+        self.initial.store(u32::from(!of_the_pool && super::keep::is_initial(tid)), Relaxed);
         self.state.store(RUNNING, Relaxed);
         self.standing.store(super::asking::AWAY, Relaxed);
         self.order.store(NONE, Relaxed);

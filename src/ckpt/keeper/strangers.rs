@@ -30,7 +30,7 @@ impl Keeper {
         let strangers = without_seat(all_hosts, &seats);
         if !all {
             // The thread that the program began with may not have come to the runtime yet.
-            if let Some(&t) = strangers.iter().find(|t| **t != syscall::getpid()) {
+            if let Some(&t) = strangers.iter().find(|t| !keep::is_initial(**t)) {
                 return Err(self.stranger(t, OWN));
             }
             if let Some(s) = seats.iter().find(|s| s.is_the_programs_own()) {
@@ -98,11 +98,7 @@ impl Stranger {
         const COMING_NS: u64 = 2_000_000_000;
         const ENOUGH_NS: u64 = 5_000_000;
         let had_none = || time::of_thread_ns(self.tid).saturating_sub(self.used) < ENOUGH_NS;
-        if self.tid == syscall::getpid() || (had_none() && !sleeps(self.tid)) {
-            COMING_NS
-        } else {
-            PASSING_NS
-        }
+        if keep::is_initial(self.tid) || (had_none() && !sleeps(self.tid)) { COMING_NS } else { PASSING_NS }
     }
 }
 
