@@ -19,17 +19,17 @@ pub struct Block {
 
 /// Sums and products that stay in bounds.
 fn plus(a: i64, b: i64) -> Option<i64> {
-    a.checked_add(b).filter(|s| s.abs() < MOST)
+    a.checked_add(b).filter(|s| s.unsigned_abs() < MOST as u64)
 }
 fn times(a: i64, b: i64) -> Option<i64> {
-    a.checked_mul(b).filter(|s| s.abs() < MOST)
+    a.checked_mul(b).filter(|s| s.unsigned_abs() < MOST as u64)
 }
 
 impl Block {
     /// `loops`: strides and counts, in any order, of any sign. `None`: it is none, or out of bounds.
     pub fn new(start: i64, bytes: i64, loops: &[(i64, i64)]) -> Option<Self> {
         let mut b = Self { start, bytes, levels: [(0, 0); DIMS], count: 0 };
-        if bytes <= 0 || start.abs() >= MOST {
+        if bytes <= 0 || start.unsigned_abs() >= MOST as u64 {
             return None;
         }
         for &(stride, count) in loops {
