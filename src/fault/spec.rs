@@ -5,6 +5,7 @@
 //! fault = kind [ "@" key "=" value { "," key "=" value } ]
 //! ```
 
+use crate::icv::pairs::{Pair, pairs};
 use crate::icv::parse;
 
 /// What happens to the thread.
@@ -123,17 +124,11 @@ fn fault(text: &str) -> Result<Fault, String> {
         seed: 1,
     };
     let mut seen: Vec<&str> = Vec::new();
-    for pair in keys.into_iter().flat_map(|k| k.split(',')) {
-        let Some((key, value)) = pair.split_once('=') else {
-            return Err(format!("\"{}\" is not key=value", pair.trim()));
-        };
-        let (key, value) = (key.trim(), value.trim());
-        if seen.contains(&key) {
-            return Err(format!("{key} is given twice"));
-        }
+    for pair in keys.into_iter().flat_map(pairs) {
+        let pair = pair?;
+        let Pair { key, value } = pair;
         seen.push(key);
-        let wrong = |what: &str| format!("{key}={value}: expected {what}");
-        let least_one = || parse::number(value).filter(|&n| n >= 1);
+        let wrong = |what: &str| pair.wrong(what);
         match key {
             "thread" if value == "any" => f.thread = None,
             "thread" => {
@@ -141,24 +136,21 @@ fn fault(text: &str) -> Result<Fault, String> {
                 f.thread = Some(n.ok_or_else(|| wrong("a thread number or any"))? as u32);
             }
             "region" if value == "any" => f.region = None,
-            "region" => f.region = Some(least_one().ok_or_else(|| wrong("a number from 1 or any"))?),
+            "region" => f.region = Some(pair.least_one("a number from 1 or any")?),
             "at" => {
                 f.at = Some(at(value).ok_or_else(|| {
                     wrong("chunk, barrier, single, sections, critical, ordered, task, region or serial")
                 })?)
             }
-            "nth" => f.nth = least_one().ok_or_else(|| wrong("a number from 1"))?,
+            "nth" => f.nth = pair.least_one("a number from 1")?,
             "delay" if value == "0" => f.delay_ns = 0,
             "delay" => {
                 f.delay_ns =
                     parse::duration_ns(value).ok_or_else(|| wrong("a duration like 250us or 20ms"))?
             }
-            "count" => f.count = least_one().ok_or_else(|| wrong("a number from 1"))?,
-            "mtbf" => {
-                let n = parse::duration_ns(value).filter(|&n| n >= 1000);
-                f.mtbf_ns = Some(n.ok_or_else(|| wrong("a duration of at least 1us"))?);
-            }
-            "seed" => f.seed = parse::number(value).ok_or_else(|| wrong("a number"))?,
+            "count" => f.count = pair.least_one("a number from 1")?,
+            "mtbf" => f.mtbf_ns = Some(pair.mean_ns()?),
+            "seed" => f.seed = pair.number()?,
             _ => {
                 return Err(format!(
                     "unknown key \"{key}\"; accepted are thread, region, at, nth, delay, count, mtbf, seed"

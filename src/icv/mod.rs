@@ -1,17 +1,21 @@
-//! Internal control variables (OpenMP 5.1, section 2.4): the device-wide ones, read once from the environment, and the
-//! set that every task carries; the machine's limits; the runtime's own settings (`PROMP_*`).
+//! Internal control variables (OpenMP 5.1, section 2.4): the device-wide ones, read once from the
+//! environment, and the set that every task carries; the machine's limits; the runtime's own settings
+//! (`PROMP_*`).
 
 pub mod affinity_format;
 pub mod allocators;
 pub mod devices;
 pub mod display;
 pub mod env;
+pub mod pairs;
 pub mod parse;
 pub mod places;
-pub mod read;
 pub mod settings;
 pub mod silent;
 pub mod tune;
+
+/// By this name for all who have settings of OpenMP.
+pub use crate::sys::variables as read;
 
 use crate::sys::own::Own;
 use places::{Place, ProcBind};
@@ -155,7 +159,8 @@ pub fn globals_if_ready() -> Option<&'static Globals> {
     GLOBALS.get()
 }
 
-/// OMP_DISPLAY_AFFINITY: shows a thread's binding when it starts a region on a host or place it has not shown yet.
+/// OMP_DISPLAY_AFFINITY: shows a thread's binding when it starts a region on a host or place it has not shown
+/// yet.
 pub fn display_affinity_once(thr: &'static crate::team::thread::Thread) {
     let m = thr.member();
     let key = (m.num.get(), m.team().size(), m.place.get().2);

@@ -1,5 +1,6 @@
 //! The silent errors that PROMP_FAULT injects: `sdc@key=value,…` (fault/spec.rs has the other kinds).
 
+use super::pairs::{Pair, pairs};
 use super::parse;
 use crate::sys::random::Random;
 
@@ -135,17 +136,12 @@ fn fault(text: &str) -> Result<Fault, String> {
         seed: 1,
     };
     let mut seen: Vec<&str> = Vec::new();
-    for pair in text.split_once('@').into_iter().flat_map(|(_, keys)| keys.split(',')) {
-        let Some((key, value)) = pair.split_once('=') else {
-            return Err(format!("\"{}\" is not key=value", pair.trim()));
-        };
-        let (key, value) = (key.trim(), value.trim());
-        if seen.contains(&key) {
-            return Err(format!("{key} is given twice"));
-        }
+    for pair in text.split_once('@').into_iter().flat_map(|(_, keys)| pairs(keys)) {
+        let pair = pair?;
+        let Pair { key, value } = pair;
         seen.push(key);
-        let wrong = |what: &str| format!("{key}={value}: expected {what}");
-        let least_one = || parse::number(value).filter(|&n| n >= 1).ok_or_else(|| wrong("a number from 1"));
+        let wrong = |what: &str| pair.wrong(what);
+        let least_one = || pair.least_one("a number from 1");
         match key {
             "kernel" => {
                 f.kernel = match parse::number(value) {
@@ -199,11 +195,8 @@ fn fault(text: &str) -> Result<Fault, String> {
             }
             "nth" => f.nth = least_one()?,
             "count" => f.count = least_one()?,
-            "mtbf" => {
-                let n = parse::duration_ns(value).filter(|&n| n >= 1000);
-                f.mtbf_ns = Some(n.ok_or_else(|| wrong("a duration of at least 1us"))?);
-            }
-            "seed" => f.seed = parse::number(value).ok_or_else(|| wrong("a number"))?,
+            "mtbf" => f.mtbf_ns = Some(pair.mean_ns()?),
+            "seed" => f.seed = pair.number()?,
             _ => {
                 return Err(format!(
                     "unknown key \"{key}\"; sdc accepts kernel, block, bit, pattern, run, where, cpu, nth, \

@@ -1,5 +1,5 @@
-//! How settings are read: each room has a `Settings` that asks a [`Reader`] for its variables and hands it
-//! what it does not understand.
+//! How settings are read from environment variables: each room has a `Settings` that asks a [`Reader`] for
+//! its own and hands it what it does not understand.
 
 use crate::say;
 use crate::sys::env;
