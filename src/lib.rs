@@ -1,7 +1,8 @@
 //! promp: a fault-tolerant OpenMP runtime, a drop-in replacement for GCC's libgomp.
 //!
-//! The house (docs/architecture.md): every folder has one concern and names only what lies below it. `layers.toml` has the
-//! layers and the exceptions that are left; `tools/layers.py` checks them. This file puts everything together.
+//! The house (docs/architecture.md): every folder has one concern and names only what lies below it.
+//! `layers.toml` has the layers and the exceptions that are left; `tools/layers.py` checks them. This file
+//! puts everything together.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -25,6 +26,9 @@ pub mod work;
 /// All of the runtime's own memory.
 #[global_allocator]
 pub static ARENA: sys::arena::Arena = sys::arena::Arena::new();
+
+/// The runtime whose threads checkpoints save.
+pub(crate) static RUNTIME: &dyn ckpt::runtime::Runtime = &fault::runtime::Ours;
 
 /// What looks on or steps in: started once, under the initialisation lock, before anything happens.
 pub(crate) fn start(g: &'static icv::Globals) {

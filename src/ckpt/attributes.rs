@@ -11,7 +11,7 @@ use crate::say;
 use crate::sys;
 use crate::sys::follow::Call;
 use crate::sys::lock::Locked;
-use crate::sys::rights::Rights;
+use crate::sys::rights;
 use crate::sys::scheduling::Scheduling as Sched;
 use crate::sys::syscall::CpuSet;
 use crate::sys::{allowed, maps, pending, syscall};
@@ -94,7 +94,7 @@ pub fn of(tid: u32, own: &Own) -> Attributes {
         memory_policy: (!same_policy).then_some(policy),
         io_priority: (!same_io).then_some(io),
         timer_slack: (!same_slack).then_some(slack),
-        rights: Rights::read(&status).map(own_state::saved),
+        rights: rights::read(&status),
         own: Some(BEGAN.with(|b| own.others(b.own.as_ref()))),
     }
 }
@@ -111,7 +111,7 @@ pub fn changes(
     let callers = Own::of_caller();
     callers.is_made_anew();
     let now = now.unwrap_or(&callers);
-    BEGAN.with(|b| own_state::changes(now, Rights::of(tid), a, b.own.as_ref().unwrap_or(now), rollback))
+    BEGAN.with(|b| own_state::changes(now, rights::of(tid), a, b.own.as_ref().unwrap_or(now), rollback))
 }
 
 /// Gives them to thread `tid`, which blocks all signals, as far as the system allows it.

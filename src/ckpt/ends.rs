@@ -122,6 +122,30 @@ fn write(k: &Keep, status: i32) {
     }
 }
 
+/// The program ends by itself: soon there is nothing to restart.
+///
+/// Called by the library's destructor. Libraries that are left after it may still have something to write
+/// (Fortran's has all that the program has written), so the mark is made when all have been: `exit` does
+/// what it is given meanwhile after what it is doing.
+pub fn program_ends() {
+    unsafe extern "C" {
+        fn on_exit(what: unsafe extern "C" fn(i32, *mut c_void), with: *mut c_void) -> i32;
+    }
+    /// # Safety
+    /// Any thread may call it, and does so once.
+    unsafe extern "C" fn has_ended(status: i32, _: *mut c_void) {
+        // What waits in buffers is written first: after the mark nothing would write it.
+        // SAFETY: flushes all streams.
+        unsafe { libc::fflush(core::ptr::null_mut()) };
+        mark(status);
+    }
+    if region::on() {
+        // SAFETY: a function for which nobody but the process has to be there. If there is no memory for it
+        // there is no mark, either.
+        unsafe { on_exit(has_ended, core::ptr::null_mut()) };
+    }
+}
+
 /// What is called instead of libc's functions.
 pub use calls::instead;
 

@@ -1,4 +1,4 @@
-//! What is kept through a rollback, beside the keeper's own data: seats, counters, records.
+//! What is kept through a rollback, beside the keeper's own data: seats and counters.
 
 use super::asking::Asking;
 use super::crew;
@@ -10,9 +10,7 @@ use super::place::Place;
 use super::rewind::Rewind;
 use super::seats::{SEATS, Seat};
 use super::vdso;
-use crate::fault::record::List;
 use crate::sys::{futex, keep as region, syscall};
-use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 
 /// The state of the checkpoint protocol and what outlives rollbacks. Zeroed memory is its initial state.
@@ -86,8 +84,6 @@ pub struct Keep {
     pub sent: Sent,
     /// Going back without a failure.
     pub rewind: Rewind,
-    /// Failures.
-    pub records: List,
     /// Seats.
     pub seats: [Seat; SEATS],
 }
@@ -129,18 +125,12 @@ impl Keep {
         self.taken_ns.load(Relaxed).max(self.place.copied_ns.load(Relaxed))
     }
 
-    /// Those whose seats have orders follow them. One system call: a host that is woken may take the caller's CPU, and those that are not woken yet would
-    /// stand still for as long as it keeps it.
+    /// Those whose seats have orders follow them. One system call: a host that is woken may take the caller's
+    /// CPU, and those that are not woken yet would stand still for as long as it keeps it.
     pub fn send_orders(&self) {
         self.orders.fetch_add(1, Release);
         futex::wake(&self.orders, u32::MAX);
     }
-}
-
-/// The seat of `thr`.
-pub fn seat_of(thr: &'static Thread) -> Option<&'static Seat> {
-    let n = thr.seat_number.get();
-    (n > 0).then(|| &get().seats[n as usize - 1])
 }
 
 /// Does host `tid` carry the thread that the program began with? After a rollback to a time before that came
@@ -150,20 +140,7 @@ pub fn is_initial(tid: u32) -> bool {
     tid == syscall::getpid() || get().seats.iter().any(waits)
 }
 
-/// A logical thread begins on the calling host: it gets a seat. All signals are blocked.
-pub fn seat(thr: &'static Thread, tid: u32) {
-    let Some(k) = if_on() else { return };
-    if let Some(i) = k.seats.iter().position(|s| s.occupy(Some(thr), tid)) {
-        thr.seat_number.set(i as u32 + 1);
-    }
-}
-
-/// The logical thread ends. All signals are blocked.
-pub fn unseat(thr: &'static Thread) {
-    if region::on()
-        && let Some(s) = seat_of(thr)
-    {
-        thr.seat_number.set(0);
-        s.leave();
-    }
+/// The seat with this number, as a thread notes it ([`seats::seat`](super::seats::seat)); None for 0.
+pub fn numbered(number: u32) -> Option<&'static Seat> {
+    (number > 0).then(|| &get().seats[number as usize - 1])
 }

@@ -3,12 +3,12 @@
 //! a thread notes it when it freezes, and the keeper has a host that becomes a thread make the system calls
 //! that are needed. Where one fails the process stops: a thread is never silently different.
 
-use super::image::{self, Attributes, Rights as Saved};
+use super::image::{self, Attributes};
 use crate::sys;
 use crate::sys::anew;
 use crate::sys::cpu_time::{self, Used};
 use crate::sys::follow::Call;
-use crate::sys::rights::Rights;
+use crate::sys::rights::{Rights, capability_words};
 use crate::sys::{syscall, tls};
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
 
@@ -158,12 +158,6 @@ impl Changes {
     }
 }
 
-/// Saved rights.
-pub fn saved(r: Rights) -> Saved {
-    let Rights { users, groups, also, capabilities, no_new, filters } = r;
-    Saved { users, groups, also, capabilities, no_new, filters }
-}
-
 /// What a host with `now` and rights `may` has to call to have what `a` says; `began`: what the process
 /// began with. In a rollback a thread may go on without capabilities that have been given up since: the
 /// program is about to give them up again. The second value says whether one does.
@@ -231,7 +225,7 @@ pub fn changes(
 }
 
 /// From rights `may` to `want`; `bits`: securebits, from and to.
-fn to_have(want: &Saved, may: &Rights, bits: (u32, u32)) -> Result<Vec<Call>, String> {
+fn to_have(want: &Rights, may: &Rights, bits: (u32, u32)) -> Result<Vec<Call>, String> {
     let mut calls: Vec<Call> = Vec::new();
     let mut call = |n: i64, a: usize, b: usize, c: usize| calls.push([n as usize, a, b, c, 0, 0]);
     let prctl = libc::SYS_prctl;
@@ -270,7 +264,7 @@ fn to_have(want: &Saved, may: &Rights, bits: (u32, u32)) -> Result<Vec<Call>, St
         let all = Rights { capabilities: [inheritable, permitted, effective, 0, 0], ..Rights::default() };
         // _LINUX_CAPABILITY_VERSION_3, of the calling host.
         let head = Box::leak(Box::new([0x2008_0522u32, 0]));
-        let data = Box::leak(Box::new(all.capability_words()));
+        let data = Box::leak(Box::new(capability_words(&all)));
         call(libc::SYS_capset, head.as_ptr() as usize, data.as_ptr() as usize, 0);
     }
     if ambient != may.capabilities[4] {
@@ -304,12 +298,12 @@ mod tests {
 
     #[test]
     fn equal_rights_need_no_calls() {
-        assert_eq!(to_have(&saved(root()), &root(), (0, 0)), Ok(Vec::new()));
+        assert_eq!(to_have(&root(), &root(), (0, 0)), Ok(Vec::new()));
     }
 
     #[test]
     fn rights_given_up_are_given_up_again() {
-        let mut want = saved(root());
+        let mut want = root();
         want.users = [7; 4];
         want.capabilities = [0, 0, 0, 0x7f, 0];
         want.no_new = true;
@@ -321,10 +315,10 @@ mod tests {
 
     #[test]
     fn a_filter_is_not_put_back() {
-        let want = Saved { filters: (2, 1), ..saved(root()) };
+        let want = Rights { filters: (2, 1), ..root() };
         assert!(to_have(&want, &root(), (0, 0)).is_err());
         let more = Rights { filters: (2, 1), ..root() };
-        assert_eq!(to_have(&saved(root()), &more, (0, 0)), Ok(Vec::new()), "fewer rights than it had");
+        assert_eq!(to_have(&root(), &more, (0, 0)), Ok(Vec::new()), "fewer rights than it had");
     }
 
     #[test]

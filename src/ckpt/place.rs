@@ -18,7 +18,7 @@
 
 use super::asking::STANDS;
 use super::keep::Keep;
-use super::ring;
+use super::wanted::ring;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
 /// In the kept region. Zeroed memory is its initial state.

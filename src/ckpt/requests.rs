@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! nothing asked --a signal that ends--> ending --checkpoint whole--> exit status 85
-//!                                         |----second such signal--> ended at once, as by the signal without promp
+//!                                         |----second such signal--> ended at once, as without promp
 //!                                         +----no checkpoint within GRACE_NS--> the same
 //! ```
 //! Batch systems and service managers send a signal to all processes of a job. Then the program gets it from
@@ -21,6 +21,7 @@
 use super::image::on_signal::{OnSignal, name};
 use super::image::state::{self, Then};
 use super::keep::{self, Keep};
+use super::wanted::ring;
 use super::{image, seats, text};
 use crate::say;
 use crate::sys;
@@ -86,7 +87,7 @@ extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, context: *mut l
     if ends && !asks_to_end(k, signal, way(info), time::now_ns()) {
         return by_default(signal);
     }
-    k.asking.ask(|| super::ring(k));
+    k.asking.ask(|| ring(k));
     // The keeper takes such signals, too, when all others are frozen: it has no wait of the program's.
     if !sys::keep::on_its_stack() {
         seats::wait_goes_on(context as usize, None);
@@ -114,7 +115,7 @@ pub fn waiting() -> Option<(u64, Then)> {
 /// For the freeze signal's handler when nobody freezes: somebody outside may have sent it.
 pub fn look(k: &Keep) {
     if waiting().is_some() {
-        super::ring(k);
+        ring(k);
     }
 }
 
@@ -132,7 +133,8 @@ pub fn end(generation: u64, signal: u32, verbose: u32) -> ! {
     if verbose >= 1 {
         let by = if signal == 0 { "promp checkpoint".into() } else { name(signal as i32) };
         say!(
-            "{by}: checkpoint {generation} is whole; ending with status {}. It goes on with `promp restart` or `promp run --resume`.",
+            "{by}: checkpoint {generation} is whole; ending with status {}. It goes on with `promp restart` or \
+             `promp run --resume`.",
             image::state::EXIT_STATUS
         );
     }

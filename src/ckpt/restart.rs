@@ -5,12 +5,14 @@
 //! before the program has done anything: the keeper replaces its memory by the checkpoint's and its first
 //! host takes the saved context up.
 
+use super::begin::Start;
 use super::files::{self, Inherited};
 use super::keeper::{Keeper, contained};
+use super::runtime::runtime;
 use super::seats::Seat;
 use super::store::Store;
 use super::{
-    Settings, Start, attributes, image, keep, layout, masks, memory, requests, settings, streams, vdso,
+    Settings, attributes, begin, image, keep, layout, masks, memory, requests, settings, streams, taken, vdso,
 };
 use crate::say;
 use crate::sys;
@@ -137,14 +139,14 @@ fn restart() -> ! {
     let dir = crate::sys::env::get("PROMP_CKPT_DIR").unwrap_or_default();
     host::learn_libc_layout();
     signals::block_all();
-    if !super::region_ready() {
+    if !begin::region_ready() {
         refuse("the system does not give the address space for checkpoints");
     }
     let Some(settings) = super::settings::again() else { refuse(&format!("PROMP_CKPT_DIR={dir}")) };
     let k = keep::get();
     let first = &k.seats[super::seats::SEATS - 1];
     first.host.store(syscall::gettid(), Release);
-    if !super::spawn(Start { settings, job: Job::Restart(first, objects::loaded()) }) {
+    if !begin::spawn(Start { settings, job: Job::Restart(first, objects::loaded()) }) {
         refuse("cannot start the thread that restores the checkpoint");
     }
     // SAFETY: all signals are blocked.
@@ -186,8 +188,9 @@ pub fn work(settings: &Settings, first: &'static Seat, libraries: &[Object]) -> 
     let late = image::Clocks::now().behind(&g.about.clocks).monotonic;
     if late > 0 {
         said.push(format!(
-            "the system's clock is {} s behind the one that the program knows, and may not be set for it (unshare(2), CLONE_NEWTIME): \
-             times that it measures go back once, and what it waits for until a time takes so much longer",
+            "the system's clock is {} s behind the one that the program knows, and may not be set for it \
+             (unshare(2), CLONE_NEWTIME): times that it measures go back once, and what it waits for until a time \
+             takes so much longer",
             late.div_ceil(1_000_000_000)
         ));
     }
@@ -197,7 +200,7 @@ pub fn work(settings: &Settings, first: &'static Seat, libraries: &[Object]) -> 
     let verbose = settings.verbose;
     keep::get().asking.begin_anew();
     requests::follow(&settings.on_signal);
-    let mut k = Keeper::new(settings.clone(), store, super::list());
+    let mut k = Keeper::new(settings.clone(), store, taken::list());
     said.extend(keep::get().sent.begin(&settings.dir, &settings.inherited, Some(&g.about), settings.verbose));
     keep::get().received.begin(&settings.inherited);
     g.about.received = keep::get().received.positions();
@@ -214,7 +217,7 @@ pub fn work(settings: &Settings, first: &'static Seat, libraries: &[Object]) -> 
         let with = threads.map_or(String::new(), |n| format!(", with {n} threads"));
         say!("restarted from checkpoint {number} (region {region_of}){with}");
     }
-    super::agent_again();
+    runtime().agent_again();
     keep::get().ready.store(1, Release);
     k.run()
 }

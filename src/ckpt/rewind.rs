@@ -11,8 +11,9 @@
 //! The word lies in the kept region. Of a request that was granted nothing is left but what the caller has
 //! put there itself.
 
+use super::keep;
 use super::text::Text;
-use super::{ask_and_wait, keep, ring};
+use super::wanted::{ask_and_wait, ring};
 use crate::sys::{futex, time};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 

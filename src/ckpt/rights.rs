@@ -10,7 +10,7 @@
 use super::{apart, ends, keep};
 use crate::say;
 use crate::sys::follow::{self, Call};
-use crate::sys::rights::Rights;
+use crate::sys::rights::{self, capability_words};
 use crate::sys::tables::{self, Instead, calls_instead};
 use crate::sys::{cpu_time, door::Door, maps, reach, syscall};
 use core::arch::naked_asm;
@@ -191,9 +191,9 @@ fn first_stays() -> bool {
 /// made.
 #[cold]
 fn follow_caller(also: Option<Call>) {
-    let Some(now) = Rights::of(syscall::gettid()) else { return };
+    let Some(now) = rights::of(syscall::gettid()) else { return };
     super::transition_begins_from_anywhere(|| {
-        let data = now.capability_words();
+        let data = capability_words(&now);
         // _LINUX_CAPABILITY_VERSION_3, of the calling host.
         let head = [0x2008_0522u32, 0];
         let call = |number: i64, a: usize, b: usize, c: usize| [number as usize, a, b, c, 0, 0];

@@ -1,30 +1,33 @@
 //! Seats: where hosts are while they are frozen, and how they go on.
 //!
-//! Every logical thread has a seat in the kept region; with PROMP_CKPT_THREADS=all the program's other threads get one when a
-//! freeze finds them (keeper/strangers.rs). To freeze, the keeper sends each seat's host the freeze signal; the handler notes
-//! where the kernel put the interrupted context, says that it is frozen and waits on its seat without touching any stack, so that
-//! all memory can be replaced under it. The keeper holds the seat, and later writes an order to it:
+//! Every logical thread has a seat in the kept region; with PROMP_CKPT_THREADS=all the program's other
+//! threads get one when a freeze finds them (keeper/strangers.rs). To freeze, the keeper sends each seat's
+//! host the freeze signal; the handler notes where the kernel put the interrupted context, says that it is
+//! frozen and waits on its seat without touching any stack, so that all memory can be replaced under it. The
+//! keeper holds the seat, and later writes an order to it:
 //!
 //! ```text
-//! running --signal--> frozen --the keeper holds it--> held --Go----> running (the same context: sigreturn)
-//!                       |                                  --Take--> running (the seat's context of a checkpoint, on memory
-//!                       |                                                     put back; also by a new host)
-//!                       |                                  --Leave-> gone    (a thread that the checkpoint does not know)
-//!                       |                                  --Park--> parked  (a process' first host, which cannot go alone)
-//!                       +--Started is cleared------------------------> running (it came too late: the freeze was given up)
+//! running --signal--> frozen --the keeper holds it--> held
+//!                       +--Started is cleared--> running (it came too late: the freeze was given up)
+//! held --Go----> running (the same context: sigreturn)
+//!      --Take--> running (the seat's context of a checkpoint, on memory put back; also by a new host)
+//!      --Leave-> gone    (a thread that the checkpoint does not know)
+//!      --Park--> parked  (a process' first host, which cannot go alone)
 //! ```
 //!
-//! Both ways out of *frozen* are a compare-and-swap of `state`: a host that came late either goes on by itself or is held,
-//! never both (loom model: a late host is neither forgotten nor held while it runs). That it does one of them: it writes
-//! `state` before it reads Started, with a locked instruction between; the keeper clears Started before it looks at `state`.
+//! Both ways out of *frozen* are a compare-and-swap of `state`: a host that came late either goes on by
+//! itself or is held, never both (loom model: a late host is neither forgotten nor held while it runs). That
+//! it does one of them: it writes `state` before it reads Started, with a locked instruction between; the
+//! keeper clears Started before it looks at `state`.
 //!
-//! `order` is the edge to the host: the keeper's release store orders its writes to seat and memory before the host's acquire
-//! load. A host without one sleeps on [`Keep::orders`](super::keep::Keep), of which it has read the value before it looked. The edge
-//! back is `state`: the host's store (x86: a release) orders the noted context before the keeper's acquiring compare-and-swap.
-//! [`Keep::counter`](super::keep::Keep) only wakes the keeper.
+//! `order` is the edge to the host: the keeper's release store orders its writes to seat and memory before
+//! the host's acquire load. A host without one sleeps on [`Keep::orders`](super::keep::Keep), of which it has
+//! read the value before it looked. The edge back is `state`: the host's store (x86: a release) orders the
+//! noted context before the keeper's acquiring compare-and-swap. [`Keep::counter`](super::keep::Keep) only
+//! wakes the keeper.
 
 use super::again::{self, Due};
-use super::keep::Keep;
+use super::keep::{self, Keep};
 use super::own_state::{Changes, Own};
 use crate::say;
 use crate::sys;
@@ -211,6 +214,29 @@ impl Seat {
     }
 }
 
+/// The seat of `thr`.
+pub fn seat_of(thr: &'static Thread) -> Option<&'static Seat> {
+    keep::numbered(thr.seat_number.get())
+}
+
+/// A logical thread begins on the calling host: it gets a seat. All signals are blocked.
+pub fn seat(thr: &'static Thread, tid: u32) {
+    let Some(k) = keep::if_on() else { return };
+    if let Some(i) = k.seats.iter().position(|s| s.occupy(Some(thr), tid)) {
+        thr.seat_number.set(i as u32 + 1);
+    }
+}
+
+/// The logical thread ends. All signals are blocked.
+pub fn unseat(thr: &'static Thread) {
+    if keep::if_on().is_some()
+        && let Some(s) = seat_of(thr)
+    {
+        thr.seat_number.set(0);
+        s.leave();
+    }
+}
+
 /// The freeze signal: next to the stop signal.
 pub fn signal() -> i32 {
     libc::SIGRTMAX() - 4
@@ -333,7 +359,7 @@ unsafe extern "C" fn wait_frozen() {
 /// All signals are blocked; the seat is ready.
 pub unsafe fn wait_to_be_replaced(seat: &'static Seat) -> ! {
     seat.ensure_stack();
-    let k = super::keep::get();
+    let k = keep::get();
     // The area may lie elsewhere in the process to be, and the kernel would write to what is not there any
     // more.
     host::unregister_rseq();
@@ -342,7 +368,13 @@ pub unsafe fn wait_to_be_replaced(seat: &'static Seat) -> ! {
     k.started.store(1, SeqCst);
     // SAFETY: as for the handler.
     unsafe {
-        core::arch::asm!("mov rbx, {0}", "jmp {wait}", in(reg) core::ptr::from_ref(seat), wait = sym wait_frozen, options(noreturn))
+        core::arch::asm!(
+            "mov rbx, {0}",
+            "jmp {wait}",
+            in(reg) core::ptr::from_ref(seat),
+            wait = sym wait_frozen,
+            options(noreturn)
+        )
     }
 }
 
@@ -350,7 +382,7 @@ pub unsafe fn wait_to_be_replaced(seat: &'static Seat) -> ! {
 fn own(k: &'static Keep) -> Option<&'static Seat> {
     let tid = syscall::gettid();
     sys::tls::get()
-        .and_then(super::keep::seat_of)
+        .and_then(seat_of)
         // A thread made without thread-local memory of its own finds its creator's.
         .filter(|s| s.host.load(Relaxed) == tid)
         .or_else(|| k.seats.iter().find(|s| s.is_strangers() && s.host.load(Relaxed) == tid))
@@ -368,7 +400,7 @@ pub fn wait_goes_on(context: usize, due: Option<&Due>) {
 
 /// Notes the context; null if the thread has no seat.
 extern "C" fn arrive(context: usize) -> *const Seat {
-    let k = super::keep::get();
+    let k = keep::get();
     let seat = own(k);
     let (due, ours) = (seat.map(|s| &s.due), super::suspend::ours());
     // SAFETY: the handler's context.
@@ -386,14 +418,14 @@ extern "C" fn arrive(context: usize) -> *const Seat {
     seat.rseq.store(u32::from(host::unregister_rseq()), Relaxed);
     seat.own.note();
     seat.order.store(NONE, Relaxed);
-    seat.arrives_in(super::keep::get());
+    seat.arrives_in(keep::get());
     seat
 }
 
 unsafe extern "C" fn take_up_entry(seat: usize) -> ! {
     // SAFETY: `make_host` passed a `&'static Seat`.
     let seat = unsafe { &*(seat as *const Seat) };
-    let orders = &super::keep::get().orders;
+    let orders = &keep::get().orders;
     loop {
         let before = orders.load(Acquire);
         if seat.order.load(Acquire) != NONE {
@@ -415,10 +447,10 @@ extern "C" fn take_up(seat: &'static Seat) -> ! {
         };
         id.register();
         if let Err((call, error)) = seat.changes.make() {
-            let k = super::keep::get();
+            let k = keep::get();
             say!(
-                "what the kernel kept for a thread cannot be put back (system call {call}: error {error}), its rights or \
-                 its memory policy; stopping"
+                "what the kernel kept for a thread cannot be put back (system call {call}: error {error}), \
+                 its rights or its memory policy; stopping"
             );
             syscall::exit_group(if k.ready.load(Relaxed) == 0 { super::restart::REFUSED } else { 70 });
         }
@@ -438,6 +470,13 @@ extern "C" fn take_up(seat: &'static Seat) -> ! {
     // SAFETY: the kernel made this context when the thread was frozen, and memory is as it was then;
     // rt_sigreturn finds it where the handler's return would.
     unsafe {
-        core::arch::asm!("mov rsp, {0}", "mov eax, 15", "syscall", "ud2", in(reg) seat.context.load(Relaxed), options(noreturn))
+        core::arch::asm!(
+            "mov rsp, {0}",
+            "mov eax, 15",
+            "syscall",
+            "ud2",
+            in(reg) seat.context.load(Relaxed),
+            options(noreturn)
+        )
     }
 }

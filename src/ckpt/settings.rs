@@ -1,11 +1,12 @@
 //! What the settings say of checkpoints: PROMP_CKPT_*, PROMP_MTBF, PROMP_ON_SIGNAL (docs/environment.md).
 
 use super::keeper::Copying;
+use super::runtime::{General, runtime};
 use super::{files, image, interval};
-use crate::icv::read::{Reader, fatal, reported};
-use crate::icv::{parse, settings};
 use crate::sys::env;
 use crate::sys::own::Own;
+use crate::sys::quantities;
+use crate::sys::variables::{Reader, fatal, reported};
 use image::cpu::{LEVELS, Level};
 use image::on_signal::OnSignal;
 use image::plan::Plan;
@@ -69,7 +70,7 @@ impl Settings {
         const FILES: u64 = 64 << 20;
         let least = |from: &mut Reader, name: &str, least_ns: u64| {
             let v = from.get(name)?;
-            let n = parse::duration_ns(v.trim()).filter(|&n| n >= least_ns);
+            let n = quantities::duration_ns(v.trim()).filter(|&n| n >= least_ns);
             if n.is_none() {
                 let least = least_ns / 1_000_000;
                 from.stop(format!("{name}={v}: expected a duration like 20ms or 1.5s, at least {least}ms"));
@@ -137,7 +138,7 @@ impl Settings {
                 1
             }
         };
-        let files = match from.get("PROMP_CKPT_FILES").map(|v| (parse::stack_size(&v), v)) {
+        let files = match from.get("PROMP_CKPT_FILES").map(|v| (quantities::stack_size(&v), v)) {
             Some((None, v)) => {
                 from.stop(format!("PROMP_CKPT_FILES={v}: expected a size like 64M"));
                 FILES
@@ -213,22 +214,22 @@ pub(super) fn ask(verbose: u32) -> Option<&'static Settings> {
 
 /// The same before the runtime's other settings are known. None: nor with PROMP_FT=off.
 pub(super) fn ask_at_load() -> Option<&'static Settings> {
-    let general = fatal(settings::Settings::read);
-    general.ft.then(|| ask(general.verbose)).flatten()
+    let General { ft, verbose } = fatal(|from| runtime().general(from));
+    ft.then(|| ask(verbose)).flatten()
 }
 
 /// Those of a process that goes on from a checkpoint: the program's own come back with its memory.
 pub(super) fn again() -> Option<Settings> {
     fatal(|from| {
-        let general = settings::Settings::read(from);
-        Settings::read(from, general.verbose)
+        let General { verbose, .. } = runtime().general(from);
+        Settings::read(from, verbose)
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::icv::read::tests::of;
+    use crate::sys::variables::tests::of;
 
     fn read(pairs: &[(&str, &str)]) -> (Option<Settings>, Vec<String>) {
         let (s, warn, stop) = of(pairs, |from| Settings::read(from, 1));

@@ -1,42 +1,36 @@
 //! Threads whose hosts have really ended: by their own system call, by a filter of system calls, by
-//! `pthread_exit` in a region, by whatever. Nobody has sent
-//! them a stop, so nothing was noted: what was in the registers is lost, and where they were is not known.
+//! `pthread_exit` in a region, by whatever. Nobody has sent them a stop, so nothing was noted: what was in
+//! the registers is lost, and where they were is not known.
 //!
 //! The kernel clears libc's word for the thread and wakes who sleeps on it; so whoever waits for a long time
-//! in the runtime finds it at once
-//! (sys/watch.rs), as do the agent and the keeper, where they exist, when nobody else does. The finder, who
-//! *claims* the thread, does what the failing host
-//! does otherwise (stop.rs): takes the verdict, opens the record, makes the new host.
+//! in the runtime finds it at once (sys/watch.rs), as do the agent and the keeper, where they exist, when
+//! nobody else does. The finder, who *claims* the thread, does what the failing host does otherwise
+//! (stop.rs): takes the verdict, opens the record, makes the new host.
 //!
 //! ```text
-//! carried (host = id) --the kernel clears the word--> ended --a finder swaps host for 0--> claimed -->
-//! carried again (recover::main)
-//!                                                                                                 --> rolled
-//!                                                                                                 back, or
-//!                                                                                                 the
-//!                                                                                                 process
-//!                                                                                                 stops
+//! carried (host = id) --the kernel clears the word--> ended --a finder swaps host for 0--> claimed
+//! claimed --> carried again (recover::main)
+//!         --> rolled back, or the process stops
 //! ```
 //!
 //! `host` decides who does it: of two finders one reads the id, the other 0.
 //!
 //! The new host is made from the finder, a thread of the program's: it has the finder's rights, filters,
-//! scheduling, memory policy and so on. What the ended
-//! thread had of its own is gone with it. So it is made only if all threads that are left have the same
-//! rights and filters; else it is a case
-//! for a checkpoint, which knows what each had.
+//! scheduling, memory policy and so on. What the ended thread had of its own is gone with it. So it is made
+//! only if all threads that are left have the same rights and filters; else it is a case for a checkpoint,
+//! which knows what each had.
 
 use super::policy::{self, Refusal};
 use super::record::{self, Recovery};
 use super::recover::{self, Order, Way};
 use super::spec::Kind;
-use super::{after, stop};
+use super::{after, rollback, stop};
 use crate::ckpt;
 use crate::icv::globals_if_ready;
 use crate::say;
 use crate::sys::asm::FpControl;
 use crate::sys::host::{self, Identity};
-use crate::sys::rights::Rights;
+use crate::sys::rights;
 use crate::sys::syscall::{exit_group, gettid, sched_yield};
 use crate::sys::watch::{self, Watch};
 use crate::sys::{reach, signals, time};
@@ -123,7 +117,8 @@ fn see_to(thr: &'static Thread, id: u32, by_thread: bool) {
     if !g.promp.ft {
         let p = policy::place(thr);
         say!(
-            "thread {} (kernel thread {id}) has ended by itself in region {}, and nothing is recovered with PROMP_FT=off: stopping",
+            "thread {} (kernel thread {id}) has ended by itself in region {}, and nothing is recovered with \
+             PROMP_FT=off: stopping",
             p.thread,
             p.region
         );
@@ -133,7 +128,7 @@ fn see_to(thr: &'static Thread, id: u32, by_thread: bool) {
     match policy::verdict_unseen(thr, TRIES).and_then(|()| alike()).and_then(|()| replaceable(thr, by_thread))
     {
         Ok(identity) => replace(thr, id, identity),
-        Err(_) if ckpt::can_roll_back() => ckpt::roll_back_ended(thr, Kind::Ended, id),
+        Err(_) if ckpt::can_roll_back() => rollback::roll_back_ended(thr, id),
         Err(r) => stop::refuse_for_good(thr, Kind::Ended, &r),
     }
     signals::set_mask(mask);
@@ -151,9 +146,9 @@ fn replaceable(thr: &'static Thread, by_thread: bool) -> Result<Identity, Refusa
 
 /// Do all threads that are left have the same rights and filters as the caller?
 fn alike() -> Result<(), Refusal> {
-    let own = Rights::of(gettid());
+    let own = rights::of(gettid());
     let others = registry::threads().into_iter().map(|t| t.host.load(Relaxed)).filter(|&id| id != 0);
-    match others.filter_map(Rights::of).all(|r| Some(&r) == own.as_ref()) {
+    match others.filter_map(rights::of).all(|r| Some(&r) == own.as_ref()) {
         true => Ok(()),
         false => Err(Refusal {
             why: "a program whose threads differ in their rights, which are lost with a thread",

@@ -1,5 +1,5 @@
-//! Fault tolerance: what fails, how it is noticed, and the recovery ladder. See README.md beside this file for the states
-//! and the order of events.
+//! Fault tolerance: what fails, how it is noticed, and the recovery ladder. See README.md beside this file
+//! for the states and the order of events.
 
 pub mod after;
 pub mod agent;
@@ -15,6 +15,8 @@ pub mod record;
 pub mod recover;
 pub mod report;
 pub mod resume;
+pub mod rollback;
+pub mod runtime;
 pub mod save;
 pub mod saving;
 pub mod settings;
@@ -47,7 +49,7 @@ pub fn initialise(g: &'static Globals) {
     let faults = &settings::begin(g).faults;
     report::start(g);
     ended::start();
-    ckpt::start(g);
+    ckpt::start(g.promp.ft, g.promp.verbose);
     if g.promp.ft {
         reach::begin();
         record::start(g);
@@ -68,13 +70,14 @@ pub fn thread_started(thr: &'static Thread) {
         thr.identity.set(Some(Identity::of_caller(mask)));
         thr.ended.store(0, Relaxed);
         thr.host.store(tid, Relaxed);
-        ckpt::keep::seat(thr, tid);
+        ckpt::seats::seat(thr, tid);
     });
     registry::enter(thr);
     ckpt::first();
 }
 
-/// No checkpoint finds the caller in the middle of `f`: a rollback would clear the seats, but not what it has read of them.
+/// No checkpoint finds the caller in the middle of `f`: a rollback would clear the seats, but not what it has
+/// read of them.
 fn unfrozen(f: impl FnOnce(u64)) {
     let mask = signals::block_all();
     f(mask);
@@ -83,14 +86,14 @@ fn unfrozen(f: impl FnOnce(u64)) {
 
 /// The calling host no longer carries a logical thread.
 pub fn thread_ended(thr: &'static Thread) {
-    unfrozen(|_| ckpt::keep::unseat(thr));
+    unfrozen(|_| ckpt::seats::unseat(thr));
     registry::leave(thr);
 }
 
 /// In a child after fork: only the caller is left, and the agent is gone.
 pub fn after_fork(thr: &'static Thread) {
     registry::after_fork(thr);
-    ckpt::after_fork(Some(thr));
+    ckpt::after_fork(Some(&thr.seat_number));
     agent::after_fork();
     inject::after_fork();
 }

@@ -4,6 +4,7 @@ use super::visits::{self, When};
 use crate::ckpt::asking::AWAY;
 use crate::ckpt::keep;
 use crate::ckpt::place;
+use crate::ckpt::seats::seat_of;
 use crate::icv::Globals;
 use crate::observe::event::Row;
 use crate::observe::{self, Listener, Set, Told};
@@ -51,9 +52,9 @@ fn region_ended(told: &Told) {
     k.place.visited_ns.store(now, Relaxed);
     // None was taken if it was refused: not again at once.
     let last = k.last_ns().max(k.place.asked_ns.load(Relaxed));
-    if now.saturating_sub(last) >= interval_ns && keep::seat_of(thr).is_some() {
+    if now.saturating_sub(last) >= interval_ns && seat_of(thr).is_some() {
         k.place.asked_ns.store(now, Relaxed);
-        let seat = || keep::seat_of(thr).map_or(&NOBODYS, |s| &s.standing);
+        let seat = || seat_of(thr).map_or(&NOBODYS, |s| &s.standing);
         place::stand(k, seat, (1, u64::MAX), || thr.pending.load(Relaxed) == 0);
     }
 }
@@ -99,7 +100,7 @@ pub fn visit(thr: &'static Thread, at: usize) -> bool {
     let Some(k) = keep::if_on() else { return false };
     let (interval_ns, team) = (k.place.interval_ns.load(Relaxed), thr.team());
     let in_team = thr.is_in_region() && team.size() > 1;
-    let is_first = thr.num() == 0 && keep::seat_of(thr).is_some_and(|s| s.initial.load(Relaxed) != 0);
+    let is_first = thr.num() == 0 && seat_of(thr).is_some_and(|s| s.initial.load(Relaxed) != 0);
     let Some(said) = thr.said.get().filter(|s| !s.is_empty()) else {
         if !is_first || in_team {
             return false;
@@ -107,7 +108,7 @@ pub fn visit(thr: &'static Thread, at: usize) -> bool {
         let number = visits::note(at, 0, (time::now_ns(), k.last_ns()), k.interval_ns.load(Relaxed), true);
         return visits::is_planned() && !visits::is_due(number, Some(at));
     };
-    if interval_ns == 0 || keep::seat_of(thr).is_none() || team.level.get() > 1 || thr.in_explicit_task() {
+    if interval_ns == 0 || seat_of(thr).is_none() || team.level.get() > 1 || thr.in_explicit_task() {
         said.forget();
         return false;
     }
@@ -139,7 +140,7 @@ pub fn visit(thr: &'static Thread, at: usize) -> bool {
         return true;
     }
     let is_stopped = || thr.pending.load(Relaxed) != 0;
-    let seat = || keep::seat_of(thr).map_or(&NOBODYS, |s| &s.standing);
+    let seat = || seat_of(thr).map_or(&NOBODYS, |s| &s.standing);
     // Was a copy made while it stood?
     let stood = || {
         let lead_ns = k.place.copied_ns.load(Relaxed).checked_sub(now);

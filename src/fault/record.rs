@@ -1,7 +1,6 @@
 //! Records of failures: for the message, the report and `promp_failures`.
 
 use super::spec::Kind;
-use crate::ckpt;
 use crate::icv::{Globals, globals};
 use crate::observe::event::{Event, Row, Set};
 use crate::observe::{self, Listener, Told};
@@ -89,17 +88,29 @@ pub struct Record {
 /// Most failures that are recorded; later ones share the last record.
 const MOST: usize = 1 << 16;
 
-/// The records, in memory that rollbacks leave alone. Zeroed memory is the empty list.
+/// The records. Zeroed memory is the empty list.
 pub struct List {
     count: AtomicU32,
     /// Release store after the record is whole.
     records: [AtomicPtr<Record>; MOST],
 }
 
+/// The list of a process without checkpoints.
 static LIST: List = List { count: AtomicU32::new(0), records: [const { AtomicPtr::new(null_mut()) }; MOST] };
+/// That of one with them, in the kept region; the same before and after every rollback.
+static KEPT: AtomicPtr<List> = AtomicPtr::new(null_mut());
+
+/// From now on what is recorded outlives rollbacks. False if there is no memory.
+pub fn keep() -> bool {
+    let Some(p) = keep::pages(size_of::<List>()) else { return false };
+    KEPT.store(p.cast(), Release);
+    true
+}
 
 fn list() -> &'static List {
-    ckpt::keep::if_on().map_or(&LIST, |k| &k.records)
+    // SAFETY: null, or memory of the kept region.
+    let kept = unsafe { KEPT.load(Acquire).as_ref() };
+    kept.filter(|_| keep::on()).unwrap_or(&LIST)
 }
 
 /// All records.
@@ -167,16 +178,23 @@ pub fn close(r: &'static Record) {
     }
 }
 
+/// Memory was put back: what only a rollback could help, this one has. `back_to`: see [`Record::back_to`].
+/// With `said` it is said where nobody is registered for that yet.
+pub fn went_back(back_to: (u64, u64, u64), said: bool) {
+    for r in all() {
+        if r.recovery.get() == Recovery::Rollback && r.took_ns.load(Acquire) == 0 {
+            r.back_to.set(back_to);
+            close(r);
+            if said && !SAID.load(Relaxed) {
+                say!("{}", Text(r));
+            }
+        }
+    }
+}
+
 /// Are recoveries said? As old as the memory that it lies in: not so after a rollback to a checkpoint that
 /// was taken when the library was loaded, before the runtime's start.
 static SAID: AtomicBool = AtomicBool::new(false);
-
-/// Says what has been recovered where nobody is registered for that yet.
-pub fn say_if_nobody_does(r: &'static Record) {
-    if !SAID.load(Relaxed) {
-        say!("{}", Text(r));
-    }
-}
 
 /// Has recoveries said, one line each.
 pub fn start(g: &Globals) {

@@ -115,13 +115,13 @@ pub unsafe extern "C" fn main(arg: usize) -> ! {
     reach::arrives(order.identity.thread_pointer);
     mutexes::follow();
     thr.host.store(tid, Relaxed);
-    ckpt::transition_ends(thr, tid);
+    ckpt::transition_ends(thr.seat_number.get(), tid);
     thr.member().tfd.store(tfd::REHOSTED, Release);
     thr.member().tasks.looks_no_more();
     // Signals stay blocked until the host stands on the thread's own stack.
     let mask = order.identity.sigmask;
-    // SAFETY: the failed host has gone; this host has the logical thread's identity and runs on a stack of its own; frames
-    // and bases are those of the logical thread's live or restored stack.
+    // SAFETY: the failed host has gone; this host has the logical thread's identity and runs on a stack of
+    // its own; frames and bases are those of the logical thread's live or restored stack.
     unsafe {
         match order.way {
             Way::Return { .. } | Way::Enter { .. } => {
@@ -145,8 +145,8 @@ pub unsafe extern "C" fn main(arg: usize) -> ! {
     }
 }
 
-/// Decides who executes the chunk in flight: the survivors, as an orphan; or, where its order or its thread matters, the
-/// logical thread itself.
+/// Decides who executes the chunk in flight: the survivors, as an orphan; or, where its order or its thread
+/// matters, the logical thread itself.
 fn share_out(thr: &'static Thread, failure: u32, rec: &'static Record) {
     let m = thr.member();
     let team = m.team();
@@ -159,7 +159,8 @@ fn share_out(thr: &'static Thread, failure: u32, rec: &'static Record) {
     let dispenses =
         thr.save.current().is_some_and(|s| matches!(s.kind.get(), SaveKind::Next(..) | SaveKind::Section));
     if !dispenses || s.seq.get() != seq {
-        // The save point lies inside the chunk (behind a critical section, say): the chunk goes on from there.
+        // The save point lies inside the chunk (behind a critical section, say): the chunk goes on from
+        // there.
         record::close(rec);
         return;
     }

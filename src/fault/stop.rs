@@ -1,14 +1,15 @@
 //! Stops: how a failure reaches a host, and what the host does last.
 //!
-//! `Thread::in_runtime` and `pending` are written and read by the same host (a handler counts as one): program order is
-//! enough. A stop in the runtime sets `pending`; the stub's exit clears `in_runtime` first and then looks at
-//! `pending`, so a signal between the two finds `in_runtime` clear and acts at once. Either way the stop is not lost.
+//! `Thread::in_runtime` and `pending` are written and read by the same host (a handler counts as one):
+//! program order is enough. A stop in the runtime sets `pending`; the stub's exit clears `in_runtime` first
+//! and then looks at `pending`, so a signal between the two finds `in_runtime` clear and acts at once. Either
+//! way the stop is not lost.
 
 use super::policy::{self, Refusal};
 use super::record::{self, Recovery};
 use super::recover::{self, Order, Way};
 use super::spec::{Fault, Kind};
-use super::{after, inject, library, report};
+use super::{after, inject, library, report, rollback};
 use crate::ckpt;
 use crate::icv::{globals, globals_if_ready};
 use crate::say;
@@ -22,20 +23,22 @@ use crate::team::member::tfd;
 use crate::team::thread::{Thread, current};
 use core::sync::atomic::{AtomicU32, Ordering::*};
 
-/// Crashes of one thread at one save point that are taken for faults of the machine; one more is the program's own bug.
+/// Crashes of one thread at one save point that are taken for faults of the machine; one more is the
+/// program's own bug.
 const CRASH_TRIES: u32 = 2;
 
-/// Installs the crash handlers, where the program has none of its own or PROMP_CRASHES says that they come first; returns the
-/// signals left to the program. Once at the beginning, and once more before the first worker is made: where a
-/// library's constructor has used OpenMP, a Fortran program installs its handlers, which only report, after the first time. The stop signal's is
-/// installed when it is needed.
+/// Installs the crash handlers, where the program has none of its own or PROMP_CRASHES says that they come
+/// first; returns the signals left to the program. Once at the beginning, and once more before the first
+/// worker is made: where a library's constructor has used OpenMP, a Fortran program installs its handlers,
+/// which only report, after the first time. The stop signal's is installed when it is needed.
 pub fn install(before_the_programs: bool) -> impl Iterator<Item = i32> {
     let theirs = signals::CRASHES.map(|sig| !signals::install(sig, on_crash, !before_the_programs));
     signals::CRASHES.into_iter().zip(theirs).filter(|&(_, theirs)| theirs).map(|(sig, _)| sig)
 }
 
-/// Before the first worker is made: installs the crash handlers where that is possible only now. Where failures are to be survived (checkpoints, or
-/// faults that crash), says that the program's crashes are its own affair.
+/// Before the first worker is made: installs the crash handlers where that is possible only now. Where
+/// failures are to be survived (checkpoints, or faults that crash), says that the program's crashes are its
+/// own affair.
 pub fn install_at_last() {
     let p = &globals().promp;
     let left = install(p.takes_crashes).count();
@@ -105,7 +108,7 @@ pub(crate) extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mu
     };
     if !sent && ckpt::rollback_is_due() {
         // On memory that is lost already: part of the same failure, wherever it strikes.
-        ckpt::roll_back(thr, Kind::Crash);
+        rollback::roll_back(thr, Kind::Crash);
     }
     if thr.calls_out.load(Relaxed) != 0 || thr.in_runtime.load(Relaxed) != 0 {
         if injected {
@@ -140,13 +143,13 @@ pub(crate) extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mu
     }
     match policy::verdict(thr, &at, Kind::Crash) {
         Ok(()) => lose(thr, Kind::Crash, at),
-        Err(_) if ckpt::may_roll_back_a_crash() => ckpt::roll_back(thr, Kind::Crash),
+        Err(_) if ckpt::may_roll_back_a_crash() => rollback::roll_back(thr, Kind::Crash),
         Err(_) => {
             if ckpt::can_roll_back() {
                 say!(
                     "thread {} crashed again after {} rollbacks to the same checkpoint (signal {sig} at {:#x}): this is the program's own error",
                     thr.num(),
-                    2,
+                    ckpt::rollback::CRASHES,
                     at.pc
                 );
             }
@@ -155,8 +158,9 @@ pub(crate) extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mu
     }
 }
 
-/// An injected hang: no progress, until the watchdog takes the thread for failed. False if a checkpoint was taken meanwhile and the
-/// thread is back in it: then the failure that followed is undone with all the rest, and the thread goes on.
+/// An injected hang: no progress, until the watchdog takes the thread for failed. False if a checkpoint was
+/// taken meanwhile and the thread is back in it: then the failure that followed is undone with all the rest,
+/// and the thread goes on.
 fn hang(thr: &'static Thread) -> bool {
     let epoch = ckpt::epoch();
     let fence = thr.inject.fence();
@@ -185,7 +189,8 @@ fn lose(thr: &'static Thread, kind: Kind, at: Interrupted) -> ! {
     }
 }
 
-/// An uncorrectable memory error: a page of the thread's working set, here of its stack, is lost. Only older content helps.
+/// An uncorrectable memory error: a page of the thread's working set, here of its stack, is lost. Only older
+/// content helps.
 fn lose_memory(thr: &'static Thread, sp: usize) -> ! {
     if !ckpt::can_roll_back() {
         refuse(
@@ -194,11 +199,11 @@ fn lose_memory(thr: &'static Thread, sp: usize) -> ! {
             Refusal { why: "memory whose content is lost", advice: "Set PROMP_CKPT_DIR." },
         );
     }
-    ckpt::roll_back_after(thr, Kind::MemErr, || {
+    rollback::roll_back_after(thr, Kind::MemErr, || {
         let page = (sp & !4095) as *mut u8;
         let handler: usize;
-        // SAFETY: reads the stack pointer; then destroys a page of the failed thread's stack, unless the handler itself runs
-        // there.
+        // SAFETY: reads the stack pointer; then destroys a page of the failed thread's stack, unless the
+        // handler itself runs there.
         unsafe {
             core::arch::asm!("mov {0}, rsp", out(reg) handler, options(nomem, nostack, preserves_flags));
             if handler.abs_diff(page as usize) > 64 * 1024 {
@@ -209,8 +214,8 @@ fn lose_memory(thr: &'static Thread, sp: usize) -> ! {
     })
 }
 
-/// Does what must not be stopped half way, because it takes locks or memory, whether a runtime call is in progress or not: a stop waits
-/// until it is done.
+/// Does what must not be stopped half way, because it takes locks or memory, whether a runtime call is in
+/// progress or not: a stop waits until it is done.
 pub fn hold_off<R>(thr: &'static Thread, f: impl FnOnce() -> R) -> R {
     let before = thr.in_runtime.load(Relaxed);
     thr.in_runtime.store(1, Relaxed);
@@ -267,7 +272,8 @@ fn stop_idle(thr: &'static Thread, way: Way) -> ! {
             failed
         };
         if !failed {
-            // SAFETY: the frame of the call that is returning, or the base of the activation that is entered, on this very host.
+            // SAFETY: the frame of the call that is returning, or the base of the activation that is entered,
+            // on this very host.
             unsafe { recover::go_on(thr, way, mask) }
         }
     }
@@ -282,7 +288,7 @@ fn stop_idle(thr: &'static Thread, way: Way) -> ! {
 
 fn refuse(thr: &'static Thread, kind: Kind, r: Refusal) -> ! {
     if ckpt::can_roll_back() {
-        ckpt::roll_back(thr, kind);
+        rollback::roll_back(thr, kind);
     }
     refuse_for_good(thr, kind, &r)
 }
@@ -331,8 +337,8 @@ fn leave(thr: &'static Thread, kind: Kind, way: Way, mask: u64) -> ! {
     host::vanish(&order.gone)
 }
 
-/// The last member leaves a construct in which a lost chunk was not executed again. It cannot happen as far as we know; should
-/// it, the result would be wrong, so the process ends.
+/// The last member leaves a construct in which a lost chunk was not executed again. It cannot happen as far
+/// as we know; should it, the result would be wrong, so the process ends.
 #[cold]
 pub fn orphans_left_behind() -> ! {
     say!(

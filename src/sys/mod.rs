@@ -1,6 +1,6 @@
 //! Everything bound to the platform (x86-64 Linux, glibc): system calls, futexes, the arena allocator,
-//! thread-local identity, context capture, hosts, signals. Together with `entry/` this is where `unsafe` lives;
-//! the layers above work with `&'static` references to arena objects that are never unmapped.
+//! thread-local identity, context capture, hosts, signals. Together with `entry/` this is where `unsafe`
+//! lives; the layers above work with `&'static` references to arena objects that are never unmapped.
 
 pub mod allowed;
 pub mod anew;
@@ -35,6 +35,7 @@ pub mod out;
 pub mod own;
 pub mod pagemap;
 pub mod pending;
+pub mod quantities;
 pub mod random;
 pub mod reach;
 pub mod rights;
@@ -49,6 +50,7 @@ pub mod time;
 pub mod tls;
 pub mod uffd;
 pub mod unwind;
+pub mod variables;
 pub mod vdso;
 pub mod watch;
 

@@ -1,8 +1,10 @@
-//! Copying while the program runs: blocks of memory that have changed as a whole are not copied while the threads are frozen. Writes to
-//! them are held by the kernel (`sys/uffd.rs`) until they have been copied, part by part where threads wait; the copies wait in trays, in the staging
-//! buffer, until they are written (trays.rs).
+//! Copying while the program runs: blocks of memory that have changed as a whole are not copied while the
+//! threads are frozen. Writes to them are held by the kernel (`sys/uffd.rs`) until they have been copied,
+//! part by part where threads wait; the copies wait in trays, in the staging buffer, until they are written
+//! (trays.rs).
 //!
-//! The *guard*, a host of its own, hears from the kernel who waits to write where. The states of a part of a block, all under one lock:
+//! The *guard*, a host of its own, hears from the kernel who waits to write where. The states of a part of a
+//! block, all under one lock:
 //!
 //! | from | when | to |
 //! |---|---|---|
@@ -12,12 +14,14 @@
 //! | kept | a thread wants to write to it, or to another part of the block; not the first times if little of it changes: for them only a page is opened | open |
 //! | open | the threads are frozen for the next checkpoint, and what they have written to is held anew; little of it changes | kept |
 //!
-//! Open parts are written to freely and count as changed; those that are kept, and what else the mapping holds, are known to be as they were
-//! saved for as long as nobody has written to them: until the next checkpoint asks the kernel.
+//! Open parts are written to freely and count as changed; those that are kept, and what else the mapping
+//! holds, are known to be as they were saved for as long as nobody has written to them: until the next
+//! checkpoint asks the kernel.
 //!
-//! What is given back to the system, or moved, before it is copied ends the attempt. The kernel tells of memory that is unmapped when it is gone
-//! already, and something else may be there when the copy is made. But it takes no change of a mapping's protection until somebody has heard of
-//! that, so a copy counts when such a change has been made after it.
+//! What is given back to the system, or moved, before it is copied ends the attempt. The kernel tells of
+//! memory that is unmapped when it is gone already, and something else may be there when the copy is made.
+//! But it takes no change of a mapping's protection until somebody has heard of that, so a copy counts when
+//! such a change has been made after it.
 
 mod trays;
 mod window;
@@ -27,7 +31,7 @@ use super::image::{Entry, PAGE};
 use super::keep as kept;
 use super::pages::{self, Known, UNPLACED};
 use super::ranges;
-use crate::fault::stop::on_crash;
+use super::runtime::runtime;
 use crate::sys::attempt::Attempt;
 use crate::sys::uffd::{Event, Uffd};
 use crate::sys::{cache, host, keep, syscall};
@@ -43,8 +47,8 @@ use work::{Copied, PART, PART_PAGES, State, Work};
 /// How long the guard waits before it tries again what the kernel did not take, or there was no room for.
 const AGAIN_NS: u64 = 200_000;
 
-/// A piece of a part that stays in a CPU's own cache from when it is read until it is copied, past the caches: as in a stop (copy.rs), but the memory
-/// may be gone.
+/// A piece of a part that stays in a CPU's own cache from when it is read until it is copied, past the
+/// caches: as in a stop (copy.rs), but the memory may be gone.
 #[repr(align(4096))]
 struct Buffer([u8; Buffer::PAGES * PAGE]);
 
@@ -74,7 +78,8 @@ impl fmt::Debug for Guard {
 }
 
 impl Guard {
-    /// With nothing to guard. In the kept region, for good. `None` where the system does not let writes be held.
+    /// With nothing to guard. In the kept region, for good. `None` where the system does not let writes be
+    /// held.
     pub fn new() -> Option<&'static Self> {
         let uffd = Uffd::holding()?;
         let page = keep::pages(PAGE)? as usize;
@@ -121,13 +126,15 @@ impl Guard {
         core::mem::take(&mut self.work().balance)
     }
 
-    /// Where mappings have been moved to since this was asked for. They are held there, and their marks say nothing of what is saved.
+    /// Where mappings have been moved to since this was asked for. They are held there, and their marks say
+    /// nothing of what is saved.
     pub fn moved(&self) -> Vec<usize> {
         core::mem::take(&mut self.work().moved)
     }
 
-    /// `blocks`, in order, of what is held are to be copied, by way of the trays in `pool`; some are known to go on changing. What was to be copied
-    /// before is forgotten, and opened if somebody wants to write to it.
+    /// `blocks`, in order, of what is held are to be copied, by way of the trays in `pool`; some are known to
+    /// go on changing. What was to be copied before is forgotten, and opened if somebody wants to write to
+    /// it.
     pub fn expect(&self, blocks: &[(usize, bool)], how: How, pool: Pool) {
         self.work().begin(blocks, Some(how), pool);
     }
@@ -157,7 +164,8 @@ impl Guard {
         }
     }
 
-    /// Hears what has happened to the mappings. Under the lock from the moment when it is heard of: who did it goes on then.
+    /// Hears what has happened to the mappings. Under the lock from the moment when it is heard of: who did
+    /// it goes on then.
     fn hear(&self) {
         loop {
             let mut w = self.work();
@@ -237,7 +245,7 @@ impl Guard {
         let (Some(how), Some(claim)) = (w.how.clone(), w.claim()) else { return w };
         drop(w);
         let n = claim.parts.len();
-        let attempt = Attempt::begin(on_crash);
+        let attempt = Attempt::begin(runtime().crash_handler());
         let (mut read, mut copied) = (true, [Copied::default(); PARTS]);
         for (i, copied) in copied.iter_mut().enumerate().take(n) {
             // SAFETY: a part of a tray that the claim has given to this host alone, and its entries.
@@ -264,7 +272,8 @@ impl Guard {
         self.work()
     }
 
-    /// Waits until whatever has happened to the mappings has been heard of. False if the descriptor is not ours any more.
+    /// Waits until whatever has happened to the mappings has been heard of. False if the descriptor is not
+    /// ours any more.
     fn settle(&self, by_guard: bool) -> bool {
         loop {
             match self.uffd.hold(self.sign) {

@@ -1,15 +1,16 @@
-//! Copying the pages that have changed, while the threads are frozen: first it is listed what is to be copied, then the crew copies it
-//! piece by piece into the staging buffer, in the list's order, with checksums.
+//! Copying the pages that have changed, while the threads are frozen: first it is listed what is to be
+//! copied, then the crew copies it piece by piece into the staging buffer, in the list's order, with
+//! checksums.
 
 use super::super::busy::Busy;
 use super::super::contents::Opened;
 use super::super::image::{self, Entry, Map, PAGE};
 use super::super::pages::{self, EMPTY, Known, UNPLACED, UNREADABLE};
 use super::super::ranges;
+use super::super::runtime::runtime;
 use super::super::tracker::Run;
 use super::Keeper;
 use super::ahead::Ahead;
-use crate::fault::stop::on_crash;
 use crate::sys::attempt::Attempt;
 use crate::sys::cache;
 use core::ops::Range;
@@ -18,7 +19,8 @@ use smallvec::{SmallVec, smallvec};
 
 /// Pages that a host copies at once.
 const BATCH: usize = 128;
-/// Cache lines of a page that lies alone which are fetched while the page before it is copied. Of pages in a row the CPU does so by itself.
+/// Cache lines of a page that lies alone which are fetched while the page before it is copied. Of pages in a
+/// row the CPU does so by itself.
 const FETCH: usize = 64;
 
 /// Ranges of pages: mostly one.
@@ -46,8 +48,8 @@ impl Held {
         Self { ahead, busy, ..Self::default() }
     }
 
-    /// Pages [page, end) have not changed since the last checkpoint or, if they were noted ahead, since then. Those that were noted but not
-    /// written are returned: what they hold is not known.
+    /// Pages [page, end) have not changed since the last checkpoint or, if they were noted ahead, since then.
+    /// Those that were noted but not written are returned: what they hold is not known.
     fn unchanged(&mut self, page: u64, end: u64) -> Pages {
         let mut wanted = Pages::new();
         let written = &self.ahead.entries;
@@ -178,8 +180,8 @@ impl<'a> List<'a> {
 }
 
 impl Keeper {
-    /// Copies what has changed in `runs` of `maps` and in `files` since the checkpoint with the index `old`, but for what was written
-    /// ahead of what is `held`. What there is no room for is written.
+    /// Copies what has changed in `runs` of `maps` and in `files` since the checkpoint with the index `old`,
+    /// but for what was written ahead of what is `held`. What there is no room for is written.
     pub(super) fn copy_changes(
         &mut self,
         maps: &[Map],
@@ -255,8 +257,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// Fills the staging buffer. What is to be compared and is as it was, according to the index `old`, keeps its slot
-    /// and is not copied.
+    /// Fills the staging buffer. What is to be compared and is as it was, according to the index `old`, keeps
+    /// its slot and is not copied.
     pub(super) fn copy_list(&mut self, list: &List, old: &[Entry]) -> Result<(), String> {
         let places = self.staging.places();
         let (door, unreadable) = (&self.door, AtomicUsize::new(0));
@@ -266,7 +268,7 @@ impl Keeper {
             let begin = listed.peek().map_or(0, |p| p.0);
             let mut known = Known::from(old, begin);
             let is_running = listed.peek().is_some_and(|p| matches!(p.2.source, Source::Running));
-            let attempt = if is_running { Attempt::begin(on_crash) } else { None };
+            let attempt = if is_running { Attempt::begin(runtime().crash_handler()) } else { None };
             while let Some((page, n, how)) = listed.next() {
                 if let Some(next) = listed.peek().filter(|next| next.2.is_direct() && next.0 != page + 1) {
                     cache::fetch(next.0 as usize * PAGE, FETCH);
@@ -289,7 +291,8 @@ impl Keeper {
                     continue;
                 }
                 let content = match how.is_direct() {
-                    // SAFETY: one of the program's present pages; the threads that could write to it are frozen.
+                    // SAFETY: one of the program's present pages; the threads that could write to it are
+                    // frozen.
                     true => unsafe { core::slice::from_raw_parts(from as *const u8, PAGE) },
                     false => &*place,
                 };
@@ -321,8 +324,8 @@ impl Keeper {
 mod tests {
     use super::*;
 
-    /// Pages 0 to 20 are in the last index but for 4; 3 to 8 and 10 were noted ahead, of which 3, 5, 6 were written and 7 was empty; 12 to 15
-    /// changed.
+    /// Pages 0 to 20 are in the last index but for 4; 3 to 8 and 10 were noted ahead, of which 3, 5, 6 were
+    /// written and 7 was empty; 12 to 15 changed.
     #[test]
     fn an_index_of_what_was_where() {
         let entry = |page, slot| Entry { page, slot, sum: page };

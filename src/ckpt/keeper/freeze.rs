@@ -2,6 +2,7 @@
 
 use super::super::keep;
 use super::super::requests;
+use super::super::runtime::runtime;
 use super::super::seats::{self, GO, Seat};
 use super::strangers::{OWN, has_come_to_the_runtime, has_ended, strangers};
 use super::{Keeper, No};
@@ -21,7 +22,8 @@ impl Keeper {
         // Pairs with `transition_begins`: whoever sees the other one's word gives way.
         k.started.store(1, SeqCst);
         fence(SeqCst);
-        // Those that have begun end by themselves, and none begins any more: a program that makes files all the time would otherwise never be caught.
+        // Those that have begun end by themselves, and none begins any more: a program that makes files all
+        // the time would otherwise never be caught.
         let until = time::now_ns() + DRAIN_NS;
         while k.transitions.load(SeqCst) > 0 && time::now_ns() < until {
             syscall::sched_yield();
@@ -32,7 +34,7 @@ impl Keeper {
         }
         if k.agent.load(Acquire) != 0 {
             k.agent_rests.store(1, Release);
-            crate::fault::agent::ring();
+            runtime().ring_agent();
             let until = time::now_ns() + PATIENCE_NS;
             while k.agent_rests.load(Acquire) != 2 && time::now_ns() < until {
                 syscall::sched_yield();
@@ -84,8 +86,8 @@ impl Keeper {
         Ok(held)
     }
 
-    /// Lets the threads go on as before. One that arrives later finds Started cleared and goes on by itself. Returns the time at which they can: the
-    /// caller may come to a CPU much later.
+    /// Lets the threads go on as before. One that arrives later finds Started cleared and goes on by itself.
+    /// Returns the time at which they can: the caller may come to a CPU much later.
     pub(super) fn thaw(&self) -> u64 {
         let k = keep::get();
         k.started.store(0, SeqCst);

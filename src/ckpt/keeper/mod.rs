@@ -32,6 +32,7 @@ use super::semaphores::Semaphores;
 use super::staging::Staging;
 use super::store::Store;
 use super::streams::Streams;
+use super::taken::TakenList;
 use super::tracker::Tracker;
 use crate::say;
 use crate::sys;
@@ -47,29 +48,6 @@ use std::sync::Arc;
 const RETRY_NS: u64 = 500_000;
 /// The shortest interval.
 const LEAST_NS: u64 = 1_000_000;
-
-/// One checkpoint, for the report.
-#[derive(Clone, Copy, Debug)]
-pub struct Taken {
-    /// Generation.
-    pub generation: u64,
-    /// Monotonic time.
-    pub at_ns: u64,
-    /// Bytes written.
-    pub bytes: u64,
-    /// Pages written.
-    pub dirty_pages: u64,
-    /// How long the threads were frozen.
-    pub stop_ns: u64,
-    /// How long writing took.
-    pub write_ns: u64,
-    /// Bytes of dead memory that it does without.
-    pub left_out: u64,
-    /// What it has cost: the stop, and CPU time of the keeper's.
-    pub cost_ns: u64,
-    /// The interval from now on.
-    pub interval_ns: u64,
-}
 
 /// The keeper's own data.
 pub struct Keeper {
@@ -117,7 +95,7 @@ pub struct Keeper {
     streams: Streams,
     /// [`super::process::children_ended`] at the last checkpoint.
     children_ended: u64,
-    taken: &'static super::TakenList,
+    taken: &'static TakenList,
     mapped: Vec<Known>,
     /// The kernel's object, or that of the run's kernel.
     kernel: Option<image::MappedFile>,
@@ -146,7 +124,7 @@ enum No {
 
 impl Keeper {
     /// A keeper for `settings`, with the page store open. On the keeper's own stack.
-    pub fn new(settings: Settings, store: Store, taken: &'static super::TakenList) -> Self {
+    pub fn new(settings: Settings, store: Store, taken: &'static TakenList) -> Self {
         let tracker = Tracker::new(settings.compare, settings.copying != Copying::Stopped);
         keep::get().journal.begin(&settings.dir, settings.files);
         Self {
@@ -385,10 +363,10 @@ impl Keep {
 /// The keeper's host.
 ///
 /// # Safety
-/// For [`host::spawn_with`]; `arg` is a leaked [`super::Start`].
+/// For [`host::spawn_with`]; `arg` is a leaked [`Start`](super::begin::Start).
 pub unsafe extern "C" fn main(arg: usize) -> ! {
     // SAFETY: by the caller's promise.
-    let start = unsafe { &*(arg as *const super::Start) };
+    let start = unsafe { &*(arg as *const super::begin::Start) };
     let k = keep::get();
     k.own_hosts[0].store(syscall::gettid(), Relaxed);
     signals::block_all();

@@ -4,11 +4,11 @@ use super::super::image::{self, Attributes, Context, Entry, Map, PAGE};
 use super::super::memory;
 use super::super::ranges;
 use super::super::rewind::NO;
+use super::super::runtime::{WentBack, runtime};
 use super::super::seats::{self, LEAVE, PARK, Seat, TAKE};
 use super::super::tracker::Run;
 use super::super::{apart, attributes, files, keep, process, streams, vdso, xsave};
 use super::{Keeper, No};
-use crate::fault::record::{self, Recovery};
 use crate::say;
 use crate::sys;
 use crate::sys::cpu_time::{self, Used};
@@ -54,7 +54,8 @@ impl Keeper {
         let mut again = since.again;
         if others {
             again.push(format!(
-                "the program has started other processes since checkpoint {} ({ended} were ended now); what they have done is done again",
+                "the program has started other processes since checkpoint {} ({ended} were ended now); what they \
+                 have done is done again",
                 self.generation
             ));
         }
@@ -83,15 +84,12 @@ impl Keeper {
         let k = keep::get();
         let lost = began.saturating_sub(k.taken_ns.load(Relaxed));
         k.taken_ns.store(time::now_ns(), Relaxed);
-        for r in record::all() {
-            if r.recovery.get() == Recovery::Rollback && r.took_ns.load(Acquire) == 0 {
-                r.back_to.set((self.generation, self.last.region, lost));
-                record::close(r);
-                if self.settings.verbose >= 1 {
-                    record::say_if_nobody_does(r);
-                }
-            }
-        }
+        runtime().went_back(&WentBack {
+            generation: self.generation,
+            region: self.last.region,
+            lost_ns: lost,
+            said: self.settings.verbose >= 1,
+        });
     }
 
     /// Memory, files, dispositions and threads become what they were; threads that are frozen in `seats`
@@ -204,7 +202,8 @@ impl Keeper {
         orders.iter().for_each(|(s, ..)| s.order(TAKE));
         if without {
             self.tell(
-                "capabilities that the program has given up since the checkpoint cannot be had again: threads go on without them",
+                "capabilities that the program has given up since the checkpoint cannot be had again: threads go on \
+                 without them",
                 "capabilities",
             );
         }
@@ -403,8 +402,8 @@ fn former_ids(contexts: &[Context]) -> Vec<(usize, u32)> {
 /// A rollback needs input that is gone.
 fn stop_for_want_of(input: &str) -> ! {
     say!(
-        "no rollback: {input}, and what it has taken from there cannot be read again; stopping. Programs that read their input from a \
-         file (./app <file) can be rolled back."
+        "no rollback: {input}, and what it has taken from there cannot be read again; stopping. Programs that \
+         read their input from a file (./app <file) can be rolled back."
     );
     syscall::exit_group(70)
 }

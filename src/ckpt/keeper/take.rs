@@ -5,21 +5,21 @@ use super::super::cow::{CLOSED, PLACES};
 use super::super::image::{self, Asked, Context, Description, Map, OpenFile, PAGE, Seconds, Word};
 use super::super::memory;
 use super::super::ranges;
+use super::super::runtime::runtime;
 use super::super::seats::Seat;
 use super::super::semaphores::Obstacle;
 use super::super::store::Committed;
+use super::super::taken::Taken;
 use super::super::{attributes, contents, files, journal, keep, process, requests, vdso};
 use super::ahead::WORTH_IT;
 use super::copy::Held;
 use super::rewind::ABOUT_TO_STOP;
 use super::running::Running;
-use super::{Keeper, No, Taken};
-use crate::ckpt::default_threads;
+use super::{Keeper, No};
 use crate::ckpt::pipes::sent;
 use crate::say;
 use crate::sys;
 use crate::sys::{asked, cpu_time, pending, signals, syscall, time};
-use crate::team::region;
 use core::sync::atomic::Ordering::*;
 
 /// Bytes from which on the crew is worth having.
@@ -301,8 +301,8 @@ impl Keeper {
                 .duration_since(std::time::UNIX_EPOCH)
                 .map_or(0, |d| d.as_secs()),
             at_s: Seconds((time::now_ns() - self.started_ns) as f64 / 1e9),
-            region: region::count(),
-            threads: default_threads(self.settings.threads),
+            region: runtime().region(),
+            threads: runtime().threads().unwrap_or(self.settings.threads),
             used: cpu_time::of_process().map(|u| [u.ns, u.user, u.system]),
             brk,
             vdso: memory::vdso(),

@@ -1,0 +1,226 @@
+//! How checkpoints begin: at the first use of the runtime, or when the library is loaded. The kept region is
+//! mapped, the keeper's host is started, and the calling thread waits until it is ready.
+//!
+//! A program that starts others hands PROMP_CKPT_DIR down to them. The directory serves the first process of
+//! the family; the others have no checkpoints.
+
+use super::keeper::{self, Keeper};
+use super::runtime::runtime;
+use super::store::Store;
+use super::{
+    Settings, ends, journal, keep, memory, process, requests, restart, rights, seats, settings, taken,
+};
+use crate::say;
+use crate::sys;
+use crate::sys::own::Own;
+use crate::sys::{futex, host, keep as region, signals, syscall};
+use core::sync::atomic::{AtomicBool, Ordering::*};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// What the keeper's host starts with.
+pub struct Start {
+    /// What checkpoints are to be.
+    pub settings: Settings,
+    /// Whether the keeper begins anew.
+    pub job: restart::Job,
+}
+
+impl Start {
+    /// The keeper's life; on its own stack.
+    pub fn work(&'static self) -> ! {
+        match &self.job {
+            restart::Job::Fresh => match Store::open(&self.settings.dir, None, self.settings.keep)
+                .and_then(|s| s.map_state(region::STATE, true).map(|()| s))
+            {
+                Ok(store) => {
+                    let mut k = Keeper::new(self.settings.clone(), store, taken::list());
+                    let s = &self.settings;
+                    keep::get().sent.begin(&s.dir, &s.inherited, None, s.verbose);
+                    keep::get().received.begin(&s.inherited);
+                    keep::get().ready.store(1, Release);
+                    futex::wake(&keep::get().ready, u32::MAX);
+                    k.run()
+                }
+                Err(why) => {
+                    let dir = self.settings.dir.display();
+                    match Store::holder(&self.settings.dir).filter(|&pid| is_relative(pid)) {
+                        Some(pid) => {
+                            if self.settings.verbose >= 1 {
+                                say_of_family(&self.settings.dir, pid);
+                            }
+                            keep::get().ready.store(NOT_READY, Release);
+                            futex::wake(&keep::get().ready, u32::MAX);
+                            syscall::exit()
+                        }
+                        None => {
+                            say!("PROMP_CKPT_DIR={dir}: {why}");
+                            syscall::exit_group(64)
+                        }
+                    }
+                }
+            },
+            restart::Job::Restart(first, libraries) => restart::work(&self.settings, first, libraries),
+        }
+    }
+}
+
+/// [`keep::Keep::ready`] of a process that gets no checkpoints.
+const NOT_READY: u32 = 2;
+
+/// Is process `pid` an ancestor or a descendant of this one? A program that starts others hands
+/// PROMP_CKPT_DIR down to them.
+fn is_relative(pid: u32) -> bool {
+    let parent = |pid: u32| -> Option<u32> {
+        let path = std::ffi::CString::new(format!("/proc/{pid}/stat")).ok()?;
+        let text = sys::maps::read_file(&path)?;
+        // The name, in parentheses, may hold anything.
+        let text = String::from_utf8_lossy(&text);
+        text.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    };
+    let descends = |from: u32, of: u32| core::iter::successors(Some(from), |&p| parent(p)).any(|p| p == of);
+    let me = syscall::getpid();
+    pid != me && (descends(me, pid) || descends(pid, me))
+}
+
+/// Maps the kept region and gives everything its place in it, in every process the same.
+pub(super) fn region_ready() -> bool {
+    region::map() && keep::create() && taken::create() && runtime().keep()
+}
+
+/// Starts the keeper's host. All signals are blocked in it.
+pub(super) fn spawn(start: Start) -> bool {
+    let start = region::leak(start);
+    let old = signals::block_all();
+    let ok = match (host::new_kept_stack(), host::own_thread_pointer()) {
+        // SAFETY: a fresh stack and a control block of its own; `main` keeps to what such a host may do.
+        (Some(stack), Some(tp)) => unsafe {
+            host::spawn_with(stack, tp, keeper::main, core::ptr::from_ref(start) as usize).is_some()
+        },
+        _ => false,
+    };
+    signals::set_mask(old);
+    ok
+}
+
+/// Has [`begin`] been called in this process?
+static BEGUN: AtomicBool = AtomicBool::new(false);
+
+/// Turns checkpoints on if the settings ask for them and nobody has yet: at the first use of the runtime,
+/// which has read PROMP_FT and PROMP_VERBOSE.
+pub fn start(ft: bool, verbose: u32) {
+    if BEGUN.load(Relaxed) {
+        return;
+    }
+    let Some(settings) = settings::ask(verbose) else { return };
+    if !ft {
+        if verbose >= 1 {
+            say!("PROMP_CKPT_DIR is ignored because PROMP_FT=off");
+        }
+        return;
+    }
+    begin(settings.clone());
+}
+
+/// Turns checkpoints on when the library is loaded, in a program that has been linked with an OpenMP
+/// runtime: what it does before its first region is not lost, either. Others (an interpreter, a shell that
+/// starts the program) may never use it: there they begin with the first use. True if they are on.
+pub fn start_at_load() -> bool {
+    use crate::sys::env;
+    if env::secure() || !env::is_set(c"PROMP_CKPT_DIR") || !sys::objects::any_needs(&["libgomp", "libpromp"])
+    {
+        return false;
+    }
+    if let Some(c) = settings::ask_at_load() {
+        host::learn_libc_layout();
+        begin(c.clone());
+    }
+    region::on()
+}
+
+/// Turns checkpoints on: called while the program has one thread in the runtime, or none.
+fn begin(settings: Settings) {
+    BEGUN.store(true, Relaxed);
+    if let Some(pid) = ancestor_with(&settings.dir) {
+        if settings.verbose >= 1 {
+            say_of_family(&settings.dir, pid);
+        }
+        return;
+    }
+    if memory::mappings().is_empty() {
+        say!("no checkpoints: {}", memory::NO_MAPS);
+        return;
+    }
+    if !region_ready() {
+        say!("no checkpoints: the system does not give the address space for them (ulimit -v?)");
+        return;
+    }
+    if settings.verbose >= 1 && restart::randomised() {
+        say!(
+            "{}: failures are rolled back, but no restart is possible if the process dies",
+            restart::RANDOMISED
+        );
+    }
+    seats::install();
+    rights::begin();
+    let (dir, on_signal) = (settings.dir.clone(), settings.on_signal);
+    if !spawn(Start {
+        settings: Settings { inherited: restart::inherited(), ..settings },
+        job: restart::Job::Fresh,
+    }) {
+        say!("no checkpoints: cannot start the thread that takes them");
+        region::forget();
+        return;
+    }
+    let k = keep::get();
+    while k.ready.load(Acquire) == 0 {
+        futex::wait(&k.ready, 0);
+    }
+    if k.ready.load(Acquire) == NOT_READY {
+        region::forget();
+        return;
+    }
+    journal::calls::begin(&k.journal);
+    let (program, arguments) = process::command();
+    ends::prepare(k, program, arguments);
+    ends::begin();
+    requests::install(&on_signal);
+    let mut owner = OsString::from(format!("{}:", syscall::getpid()));
+    owner.push(&dir);
+    // SAFETY: initialisation: either the program has not begun yet, or it is in its first call of the
+    // runtime.
+    unsafe { std::env::set_var(OWNER, owner) };
+}
+
+/// Tells descendants that the directory in their PROMP_CKPT_DIR serves an ancestor: "pid:directory". The
+/// lock alone would not do: a child that outlives the ancestor, or has yet to start when it is killed,
+/// would find the directory free and overwrite what the ancestor is to be restarted from.
+const OWNER: &str = "PROMP_CKPT_OWNER";
+
+/// The ancestor that `dir` serves.
+fn ancestor_with(dir: &Path) -> Option<u32> {
+    let owner = std::env::var_os(OWNER)?;
+    let bytes = owner.as_bytes();
+    let colon = bytes.iter().position(|&b| b == b':')?;
+    let pid: u32 = core::str::from_utf8(&bytes[..colon]).ok()?.parse().ok()?;
+    (pid != syscall::getpid() && &bytes[colon + 1..] == dir.as_os_str().as_bytes()).then_some(pid)
+}
+
+fn say_of_family(dir: &Path, pid: u32) {
+    say!(
+        "no checkpoints of this process: PROMP_CKPT_DIR={} serves process {pid}, of the same family",
+        dir.display()
+    );
+}
+
+/// In a child after fork: checkpoints are the parent's, and so is the seat of the only thread.
+pub fn after_fork(seat_number: Option<&Own<u32>>) {
+    if region::on() {
+        region::forget();
+        if let Some(number) = seat_number {
+            number.set(0);
+        }
+    }
+    BEGUN.store(false, Relaxed);
+}

@@ -1,0 +1,54 @@
+//! What checkpoints ask of the runtime, answered (`ckpt/runtime.rs` says what each is for).
+
+use super::{agent, record, stop};
+use crate::ckpt::runtime::{General, Runtime, WentBack};
+use crate::icv::{globals_if_ready, settings};
+use crate::sys::signals::Handler;
+use crate::sys::tls;
+use crate::sys::variables::Reader;
+use crate::team::region;
+
+/// This one.
+pub struct Ours;
+
+impl Runtime for Ours {
+    fn general(&self, from: &mut Reader) -> General {
+        let settings = settings::Settings::read(from);
+        General { ft: settings.ft, verbose: settings.verbose }
+    }
+
+    fn keep(&self) -> bool {
+        record::keep()
+    }
+
+    fn region(&self) -> u64 {
+        region::count()
+    }
+
+    fn threads(&self) -> Option<u32> {
+        globals_if_ready().map(|g| g.initial.get().threads)
+    }
+
+    fn crash_handler(&self) -> Handler {
+        stop::on_crash
+    }
+
+    fn undisturbed(&self, f: &mut dyn FnMut()) {
+        match tls::get() {
+            Some(thr) => stop::hold_off(thr, f),
+            None => f(),
+        }
+    }
+
+    fn ring_agent(&self) {
+        agent::ring();
+    }
+
+    fn agent_again(&self) {
+        agent::start_again();
+    }
+
+    fn went_back(&self, to: &WentBack) {
+        record::went_back((to.generation, to.region, to.lost_ns), to.said);
+    }
+}
