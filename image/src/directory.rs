@@ -1,0 +1,147 @@
+//! A checkpoint directory, for reading. What somebody else could have written is refused.
+
+use super::ended;
+use super::format::{Entry, FILES, Generation, PAGE, decode, page_sum};
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Refuses a directory or file that somebody else could have written: `what` names it in the message.
+pub(crate) fn check_owner(path: &Path, directory: bool) -> Result<(), String> {
+    let m = fs::symlink_metadata(path).map_err(|e| format!("{}: {}", path.display(), e.kind()))?;
+    let shown = path.display();
+    if m.file_type().is_symlink() {
+        return Err(format!("{shown} is a symbolic link; images are not followed through links"));
+    }
+    if directory != m.is_dir() || (!directory && !m.is_file()) {
+        return Err(format!("{shown} is not a {}", if directory { "directory" } else { "regular file" }));
+    }
+    // SAFETY: no pointers.
+    let me = unsafe { libc::geteuid() };
+    if m.uid() != me {
+        return Err(format!("{shown} belongs to user {}, expected {me}", m.uid()));
+    }
+    if m.mode() & 0o077 != 0 {
+        let want = if directory { 0o700 } else { 0o600 };
+        return Err(format!(
+            "{shown} has mode {:o}: others could have changed it; expected {want:o}",
+            m.mode() & 0o777
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses a directory that is not safely the caller's own.
+pub fn check_directory(path: &Path) -> Result<(), String> {
+    check_owner(path, true)
+}
+
+/// Numbers of the generations whose files are in `dir`, newest first.
+pub fn generation_files(dir: &Path) -> Vec<u64> {
+    let number = |e: fs::DirEntry| e.file_name().to_str()?.strip_prefix("gen-")?.parse().ok();
+    let mut all: Vec<u64> = fs::read_dir(dir).into_iter().flatten().flatten().filter_map(number).collect();
+    all.sort_unstable_by(|a, b| b.cmp(a));
+    all
+}
+
+/// Opens a file of an image directory for reading, without following links.
+fn open(path: &Path) -> Result<File, String> {
+    check_owner(path, false)?;
+    fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
+        .open(path)
+        .map_err(|e| format!("{}: {}", path.display(), e.kind()))
+}
+
+/// A checkpoint directory, for reading.
+pub struct Directory {
+    /// Where.
+    pub path: PathBuf,
+    pages: File,
+}
+
+impl Directory {
+    /// Opens it; refuses what is not safely the caller's own.
+    pub fn open(path: &Path) -> Result<Self, String> {
+        check_owner(path, true)?;
+        Ok(Self { path: path.into(), pages: open(&path.join("pages"))? })
+    }
+
+    /// Opens another of its files for reading.
+    pub fn open_file(&self, name: &str) -> Result<File, String> {
+        open(&self.path.join(name))
+    }
+
+    /// The numbers of the generations whose files are there, newest first.
+    pub fn generations(&self) -> Vec<u64> {
+        generation_files(&self.path)
+    }
+
+    /// Reads generation `number`, without its pages.
+    pub fn read(&self, number: u64) -> Result<Generation, String> {
+        let path = self.path.join(format!("gen-{number}"));
+        let mut bytes = Vec::new();
+        open(&path)?.read_to_end(&mut bytes).map_err(|e| format!("{}: {}", path.display(), e.kind()))?;
+        let g = decode(&bytes).map_err(|e| format!("{}: {}", path.display(), e))?;
+        if g.number != number {
+            return Err(format!("{} says it is generation {}", path.display(), g.number));
+        }
+        Ok(g)
+    }
+
+    /// Reads the page of `e` and compares its checksum.
+    pub fn page(&self, e: &Entry, content: &mut [u8; PAGE]) -> Result<(), String> {
+        let whose = if e.page < FILES { "page" } else { "page of a file," };
+        let at = |what: &str| format!("{whose} {:#x} in slot {}: {what}", e.page << 12, e.slot);
+        self.pages
+            .read_exact_at(content, e.slot * PAGE as u64)
+            .map_err(|x| at(&format!("truncated or unreadable: {}", x.kind())))?;
+        if page_sum(e.page, content) != e.sum {
+            return Err(at("damaged (checksum)"));
+        }
+        Ok(())
+    }
+
+    /// Reads every page of `g`; `progress` is told how many are done.
+    pub fn verify(&self, g: &Generation, mut progress: impl FnMut(usize)) -> Result<(), String> {
+        let mut content = [0; PAGE];
+        for (i, e) in g.index.iter().enumerate() {
+            self.page(e, &mut content)?;
+            if i % 4096 == 0 {
+                progress(i);
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of the page store.
+    pub fn store_bytes(&self) -> u64 {
+        (&self.pages).seek(SeekFrom::End(0)).unwrap_or(0)
+    }
+
+    /// Has the program ended by itself? The record says more ([`Directory::ended`]).
+    pub fn finished(&self) -> bool {
+        if fs::symlink_metadata(self.path.join(ended::FILE)).is_ok() {
+            return true;
+        }
+        let mut word = [0u8; 8];
+        open(&self.path.join("state")).is_ok_and(|f| f.read_exact_at(&mut word, 0).is_ok()) && word != [0; 8]
+    }
+
+    /// The newest generation that is `wanted`, can be read, and whose pages are whole.
+    pub fn newest_where(&self, wanted: impl Fn(&Generation) -> bool) -> Option<Generation> {
+        let read = |n| self.read(n).ok().filter(&wanted);
+        self.generations().into_iter().filter_map(read).find(|g| self.verify(g, |_| ()).is_ok())
+    }
+
+    /// The newest generation that can be read and whose pages are whole; what is wrong with newer ones is
+    /// told to `say`.
+    pub fn newest(&self, mut say: impl FnMut(String)) -> Option<Generation> {
+        self.generations().into_iter().find_map(|n| {
+            let g = self.read(n).and_then(|g| self.verify(&g, |_| ()).map(|()| g));
+            g.map_err(|e| say(format!("checkpoint {n} is not used: {e}"))).ok()
+        })
+    }
+}
