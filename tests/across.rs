@@ -5,23 +5,16 @@ mod common;
 use common::*;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
 
 const UNITS: [&str; 4] = ["functions", "more", "cycle_even", "cycle_odd"];
 
 fn dir() -> PathBuf {
-    let d = root().join("target/c-tests/across");
-    std::fs::create_dir_all(&d).expect("target is writable");
-    d
+    out_folder("across")
 }
 
 /// Runs a compiler or linker in the folder of the results.
 fn tool(program: &Path, args: &[&str]) {
-    let mut c = Command::new(program);
-    c.args(args).current_dir(dir());
-    let r = limited(c, Duration::from_secs(120));
-    assert_eq!(r.status, 0, "{program:?} {args:?}: {}", r.err);
+    tool_in(&dir(), program, args);
 }
 
 /// An object file of a unit of c-tests/across.

@@ -281,8 +281,7 @@ fn rows_that_are_cleared_or_not_are_recovered() {
 #[test]
 fn inline_functions_of_several_units_keep_their_verdicts() {
     let Some(cxx) = driver("promp-c++") else { return };
-    let dir = root().join("target/c-tests/inline");
-    std::fs::create_dir_all(&dir).unwrap();
+    let dir = out_folder("inline");
     let source = |n: &str| root().join("c-tests/compiler").join(n).to_str().unwrap().to_string();
     let exe = dir.join("inline");
     let (main, other) = (source("inline_main.cpp"), source("inline_other.cpp"));
@@ -369,8 +368,7 @@ fn static_iterations_stay_with_their_threads() {
 #[test]
 fn the_drivers_pass_everything_else_through() {
     let Some(cc) = driver("promp-cc") else { return };
-    let dir = root().join("target/c-tests/driver");
-    std::fs::create_dir_all(&dir).unwrap();
+    let dir = out_folder("driver");
     std::fs::write(dir.join("a.cc"), "#include <vector>\nint main() { std::vector<int> v(1000, 1); int s = 0;\n#pragma omp parallel for reduction(+ : s)\nfor (auto i = v.begin(); i < v.end(); ++i) s += *i;\n#pragma omp parallel for reduction(+ : s)\nfor (int x : v) s += x;\nreturn s == 2000 ? 0 : 1; }\n").unwrap();
     let file = |n: &str| dir.join(n).to_str().unwrap().to_string();
     let cxx = cc.with_file_name("promp-c++");

@@ -11,10 +11,7 @@ use std::time::Duration;
 
 /// A folder of its own, which is empty.
 fn folder(name: &str) -> PathBuf {
-    let folder = root().join("target/c-tests/exact").join(name);
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).expect("target is writable");
-    folder
+    empty_folder(&format!("exact/{name}"))
 }
 
 /// Runs a program under `promp tune --exact`, with a tuning file and a scratch folder in `within`.

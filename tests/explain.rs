@@ -8,9 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 fn dir() -> PathBuf {
-    let d = root().join("target/c-tests/explain");
-    std::fs::create_dir_all(&d).expect("target is writable");
-    d
+    out_folder("explain")
 }
 
 fn run(program: &Path, args: &[&str], env: &[(&str, &str)]) -> Run {

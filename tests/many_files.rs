@@ -5,20 +5,13 @@
 mod common;
 use common::*;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
 
 fn dir() -> PathBuf {
-    let d = root().join("target/c-tests/many_files");
-    std::fs::create_dir_all(&d).expect("target is writable");
-    d
+    out_folder("many_files")
 }
 
 fn tool(program: &Path, args: &[&str]) {
-    let mut c = Command::new(program);
-    c.args(args).current_dir(dir());
-    let r = limited(c, Duration::from_secs(120));
-    assert_eq!(r.status, 0, "{program:?} {args:?}: {}", r.err);
+    tool_in(&dir(), program, args);
 }
 
 /// Objects of sources of c-tests/many_files.

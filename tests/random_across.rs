@@ -216,8 +216,7 @@ fn run(program: &Path, args: &[&str], dir: &Path) {
 }
 
 fn check(cc: &Path, seed: u64, t: &mut Tally) {
-    let dir = root().join(format!("target/c-tests/random_across/p{}", seed % 16));
-    std::fs::create_dir_all(&dir).expect("target is writable");
+    let dir = out_folder(&format!("random_across/p{}", seed % 16));
     let mut rng = Seeded(seed.wrapping_mul(0x9E37_79B9));
     std::fs::write(dir.join("random_across.h"), HEADER).expect("target is writable");
     for n in 0..3 {

@@ -504,8 +504,7 @@ fn random_loops_give_what_interpretation_gives() {
         );
         return;
     }
-    let dir = root().join("target/c-tests/random_loops");
-    std::fs::create_dir_all(&dir).expect("target is writable");
+    let dir = out_folder("random_loops");
     let (first, programs) = (
         std::env::var("PROMP_TEST_FIRST").ok().and_then(|v| v.parse().ok()).unwrap_or(1u64),
         std::env::var("PROMP_TEST_PROGRAMS").ok().and_then(|v| v.parse().ok()).unwrap_or(if long() {

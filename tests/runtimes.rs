@@ -15,10 +15,7 @@ struct Bench(PathBuf);
 
 impl Bench {
     fn new(name: &str) -> Self {
-        let d = root().join("target/c-tests/runtimes").join(name);
-        let _ = std::fs::remove_dir_all(&d);
-        std::fs::create_dir_all(&d).expect("target is writable");
-        Self(d)
+        Self(empty_folder(&format!("runtimes/{name}")))
     }
 
     fn cc(&self, out: &str, text: &str, flags: &[&str]) -> PathBuf {

@@ -52,9 +52,7 @@ fn only_loops_that_nothing_depends_on_are_free() {
 #[test]
 fn free_loops_are_tuned_and_others_are_not() {
     let Some((exe, _)) = built("-O2", "tuned") else { return };
-    let folder = out_dir().join("static_schedules");
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).expect("target is writable");
+    let folder = empty_folder("static_schedules");
     let (tune, report) = (folder.join("app.tune"), folder.join("report.json"));
     let run = |executions| {
         let args = [executions, "300"];

@@ -8,10 +8,7 @@ use std::process::Command;
 
 /// A file in a folder of its own, which is empty.
 fn file(name: &str) -> PathBuf {
-    let folder = root().join("target/c-tests/tuner").join(name);
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).expect("target is writable");
-    folder.join("app.tune")
+    empty_folder(&format!("tuner/{name}")).join("app.tune")
 }
 
 fn tuned(exe: &Path, args: &[&str], tune: &str, more: &[(&str, &str)]) -> Run {

@@ -44,6 +44,27 @@ pub fn out_dir() -> PathBuf {
     d
 }
 
+/// A folder in it.
+pub fn out_folder(name: &str) -> PathBuf {
+    let d = out_dir().join(name);
+    std::fs::create_dir_all(&d).expect("target is writable");
+    d
+}
+
+/// Likewise; it is empty.
+pub fn empty_folder(name: &str) -> PathBuf {
+    let _ = std::fs::remove_dir_all(out_dir().join(name));
+    out_folder(name)
+}
+
+/// Runs a compiler, a linker or the like in `folder`; it must succeed.
+pub fn tool_in(folder: &Path, program: &Path, args: &[&str]) {
+    let mut c = Command::new(program);
+    c.args(args).current_dir(folder);
+    let r = limited(c, Duration::from_secs(120));
+    assert_eq!(r.status, 0, "{program:?} {args:?}: {}", r.err);
+}
+
 /// Builds `source` (relative to c-tests/) with `flags`; the same request is built once.
 pub fn build(source: &str, flags: &[&str]) -> PathBuf {
     static DONE: OnceLock<Mutex<HashMap<String, PathBuf>>> = OnceLock::new();
@@ -92,8 +113,7 @@ pub fn build(source: &str, flags: &[&str]) -> PathBuf {
 
 /// Builds a generated program, `text`, in a folder of `target/c-tests`.
 pub fn compiled(folder: &str, name: &str, text: &str, flags: &[&str]) -> PathBuf {
-    let dir = out_dir().join(folder);
-    std::fs::create_dir_all(&dir).expect("target is writable");
+    let dir = out_folder(folder);
     let (source, exe) = (dir.join(format!("{name}.c")), dir.join(name));
     std::fs::write(&source, text).expect("target is writable");
     let done = Command::new("gcc")
