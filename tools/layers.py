@@ -20,7 +20,7 @@ BEGIN, END = "<!-- layers -->", "<!-- /layers -->"
 
 
 def without_tests_and_comments(text: str) -> str:
-    """Rust source as far as it counts: no line comments, no unit tests in it (the last item of a file here)."""
+    """Rust source as far as it counts: no line comments, no unit tests (the last item of a file)."""
     text = re.split(r"#\[cfg\((?:all\()?test[^\n]*\n\s*(?:pub )?mod \w+ \{", text)[0]
     return re.sub(r"//[^\n]*", "", text)
 

@@ -68,8 +68,8 @@ pub fn roll_back(number: u32, spoil: impl FnOnce()) -> ! {
     host::vanish(&seat.going)
 }
 
-/// Host `id`, whose thread has seat `number` and this thread pointer, has ended by itself, and only a rollback
-/// helps. All signals are blocked.
+/// Host `id`, whose thread has seat `number` and this thread pointer, has ended by itself, and only a
+/// rollback helps. All signals are blocked.
 pub fn roll_back_ended(number: u32, id: u32, thread_pointer: Option<usize>) {
     let k = keep::get();
     note_parked_host(id);
