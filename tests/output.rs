@@ -4,12 +4,12 @@ mod common;
 use common::saved::*;
 use common::*;
 use std::fs;
-use std::io::Read;
+use std::io::{Error, Read};
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 const KINDS: [&str; 3] = ["kill", "crash", "memerr"];
@@ -182,6 +182,174 @@ fn restarts() {
     assert!(second.err.contains(" bytes that were sent to pipe:["), "{}", second.err);
     assert!(want.starts_with(&first.out) && want.ends_with(&second.out));
     assert!(first.out.len() + second.out.len() > want.len(), "nothing was sent after the checkpoint");
+}
+
+/// Where a process is killed that sends a piece by its private pipe.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum At {
+    /// The piece is in the private pipe, which has not been noted.
+    Put,
+    /// It is about to be moved.
+    Before,
+    /// It has been moved, which has not been noted.
+    After,
+    /// There was no room.
+    Full,
+    /// There was room for a part.
+    Part,
+}
+
+/// How somebody reads the program's output.
+const READS: u32 = 0;
+const RESTS: u32 = 1;
+const SIPS: u32 = 2;
+
+/// Reads all of a pipe, in the way that `how` says from time to time.
+fn reader(mut pipe: std::io::PipeReader, how: Arc<AtomicU32>) -> std::thread::JoinHandle<String> {
+    std::thread::spawn(move || {
+        let (mut all, mut part) = (Vec::new(), [0u8; 4096]);
+        loop {
+            let now = how.load(Ordering::Relaxed);
+            if now != READS {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            if now != RESTS {
+                let n = pipe.read(&mut part).expect("a pipe");
+                all.extend_from_slice(&part[..n]);
+                if n == 0 {
+                    return String::from_utf8(all).expect("text");
+                }
+            }
+        }
+    })
+}
+
+/// Runs the program under a supervisor and kills its first process there. Nothing if it ends before. The
+/// error: the system does not let us.
+fn killed_there(exe: &Path, args: &[&str], dir: &Path, at: At, mut skip: u32) -> Result<Option<Run>, Error> {
+    let (child, output) = supervised(exe, args, dir);
+    let how = Arc::new(AtomicU32::new(READS));
+    let output = reader(output, how.clone());
+    let end = std::thread::spawn(|| ended(child, LIMIT));
+    while !has_generation(dir) && !end.is_finished() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let done = match read(&dir.join("lock")).trim().parse() {
+        Err(_) => Ok(false),
+        Ok(pid) => {
+            how.store(if matches!(at, At::Full | At::Part) { RESTS } else { READS }, Ordering::Relaxed);
+            traced::kill_at(pid, |call| {
+                let (moves, result) = (call.number == libc::SYS_splice, call.result);
+                let full = moves && result == Some(-i64::from(libc::EAGAIN));
+                if full && at == At::Part {
+                    how.store(SIPS, Ordering::Relaxed);
+                }
+                let there = match at {
+                    At::Put => call.number == libc::SYS_write && call.arguments[0] >= 900 && result > Some(0),
+                    At::Before => moves && result.is_none(),
+                    At::After => moves && result > Some(0),
+                    At::Full => full,
+                    At::Part => moves && result.is_some_and(|n| n > 0 && (n as u64) < call.arguments[4]),
+                };
+                skip -= u32::from(there && skip > 0);
+                there && skip == 0
+            })
+        }
+    };
+    how.store(READS, Ordering::Relaxed);
+    let mut run = end.join().expect("no panic");
+    run.out = output.join().expect("no panic");
+    Ok(done?.then_some(run))
+}
+
+/// Killed between any two steps of sending: what the pipe has taken is known, and nothing comes twice.
+#[test]
+fn exactly_once_wherever_it_is_killed() {
+    let s = Scratch::new("exactly");
+    let (exe, dir) = (build("ckpt/output.c", &[]), s.path("ckpt"));
+    let ways: [(&[&str], &[At]); 4] = [
+        (&["line", "600"], &[At::Put, At::Before, At::After]),
+        (&["parts", "600"], &[At::After]),
+        (&["large", "600", "9000"], &[At::Before, At::After, At::Full, At::Part]),
+        (&["large", "600", "70000"], &[At::Put, At::After, At::Full, At::Part]),
+    ];
+    for (args, places) in ways {
+        let want = reference(&exe, args, &[THREADS]).out;
+        for (&at, round) in places.iter().flat_map(|at| (0..scale()).map(move |round| (at, round))) {
+            // Where the machine is slow it may have ended before it was followed.
+            let skip = 1 + round as u32;
+            let run = (0..10).find_map(|_| killed_there(&exe, args, &dir, at, skip).transpose());
+            let run = match run.unwrap_or_else(|| panic!("{args:?} {at:?}: not there in ten runs")) {
+                Ok(run) => run,
+                Err(why) => return println!("SKIPPED: ptrace: {why}"),
+            };
+            let what = format!("{args:?} {at:?} {round}: {}", run.err);
+            assert!(run.status == 0 && run.out == want, "{what} {} of {}", run.out.len(), want.len());
+            assert!(run.err.contains("restarted from") && !run.err.contains("twice"), "{what}");
+        }
+    }
+}
+
+/// Killed at any time: nothing is lost, and nothing comes twice but what was announced.
+#[test]
+fn exactly_once_whenever_it_is_killed() {
+    let s = Scratch::new("whenever");
+    let (exe, dir) = (build("ckpt/output.c", &[]), s.path("ckpt"));
+    let (mut seeded, mut announced) = (Seeded(1), 0);
+    let kills = if long() { 200 } else { 6 };
+    for n in 0..kills {
+        let args = [&["line", "1000"][..], &["write", "1000"], &["large", "1000", "9000"]][n % 3];
+        let want = reference(&exe, args, &[THREADS]).out;
+        let run = (0..10).find_map(|_| {
+            let mut c = Command::new(command());
+            clean(&mut c);
+            c.args(["run", "--threads", "2", "--every", "20ms", "--auto-restart", "3", "--ckpt"]);
+            c.arg(&dir).arg("--").arg(&exe).args(args);
+            killed(c, &dir, Duration::from_micros(seeded.below(200_000)))
+        });
+        let run = run.expect("a checkpoint in ten runs");
+        let exact = as_announced(&run.out, &want, &run.err);
+        assert!(run.status == 0 && exact, "{args:?} {n}: {}", run.err);
+        announced += run.err.matches("twice").count();
+    }
+    println!("{announced} of {kills} kills left a piece in doubt");
+}
+
+/// A supervised program, with its output going to a pipe.
+fn supervised(exe: &Path, args: &[&str], dir: &Path) -> (std::process::Child, std::io::PipeReader) {
+    let _ = fs::remove_dir_all(dir);
+    let (output, pipe) = std::io::pipe().expect("a pipe");
+    let mut c = Command::new(command());
+    clean(&mut c);
+    c.args(["run", "--threads", "2", "--every", "20ms", "--auto-restart", "3", "--ckpt"]).arg(dir);
+    c.arg("--").arg(exe).args(args).stdin(Stdio::null()).stdout(pipe).stderr(Stdio::piped());
+    (started(&mut c), output)
+}
+
+/// Under a supervisor a pipe is to the program what it was: it holds as much, and has a reader or not.
+#[test]
+fn a_pipe_is_what_it_was() {
+    let s = Scratch::new("as-it-was");
+    let (exe, dir) = (build("ckpt/output.c", &[]), s.path("ckpt"));
+    // Who waits for the program's end before he reads. 30 KB in short lines, and in long ones.
+    for args in [&["line", "1500"][..], &["write", "1500"], &["large", "12"]] {
+        let want = reference(&exe, args, &[THREADS]).out;
+        let (child, output) = supervised(&exe, args, &dir);
+        let run = ended(child, LIMIT);
+        assert_eq!((run.status, run.hung), (0, false), "{args:?}: {}", run.err);
+        assert_eq!(all_of(output.into()), want, "{args:?}");
+    }
+    // Who leaves.
+    let (child, mut output) = supervised(&exe, &["line", "100000"], &dir);
+    output.read_exact(&mut [0; 5000]).expect("output");
+    drop(output);
+    assert_eq!(ended(child, LIMIT).status, 128 + libc::SIGPIPE);
+    // A program that needs our numbers for something else.
+    let want = reference(&exe, &["taken", "200"], &[THREADS]).out;
+    let (child, output) = supervised(&exe, &["taken", "200"], &dir);
+    let output = reader(output, Arc::new(AtomicU32::new(READS)));
+    let run = ended(child, LIMIT);
+    assert_eq!((run.status, output.join().expect("no panic")), (0, want), "{}", run.err);
 }
 
 /// Standard output is a file for a while, and the pipe a duplicate on another descriptor.

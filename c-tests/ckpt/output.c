@@ -1,7 +1,8 @@
 /* A program that says something in every step, in one of the ways that output goes out. Its steps work in regions that must not be repeated.
-     output MODE STEPS
-   MODE: line, none, full (libc's stream, with such a buffer), write, number (syscall), parts (writev), large (5000 bytes at once), both (to standard error, too), times (some
-   lines are never the same), order (by several threads, in any order). */
+     output MODE STEPS [SIZE]
+   MODE: line, none, full (libc's stream, with such a buffer), write, number (syscall), parts (writev), large (SIZE, 5000 bytes at once), both (to standard error, too), times (some
+   lines are never the same), order (by several threads, in any order), taken (line; the numbers from 900 on
+   are another file's from half of the steps on). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,12 +35,17 @@ static void all(const char *text, size_t n) {
 int main(int argc, char **argv) {
     const char *mode = argc > 1 ? argv[1] : "full";
     int steps = argc > 2 ? atoi(argv[2]) : 200;
-    static char text[5000];
+    static char text[100000];
+    size_t size = argc > 3 ? (size_t)atoi(argv[3]) : 5000;
 #define IS(name) (!strcmp(mode, name))
-    if (IS("line") || IS("both") || IS("times")) setvbuf(stdout, NULL, _IOLBF, 0);
+    FILE *other = IS("taken") ? tmpfile() : NULL;
+    if (IS("line") || IS("both") || IS("times") || IS("taken")) setvbuf(stdout, NULL, _IOLBF, 0);
     if (IS("none")) setvbuf(stdout, NULL, _IONBF, 0);
     for (int i = 0; i < steps; i++) {
         long sum = work(i);
+        if (IS("taken") && i == steps / 2)
+            for (int fd = 900; fd < 904; fd++)
+                if (dup2(fileno(other), fd) != fd) return 3;
         int n = snprintf(text, sizeof text, "step %d: %ld\n", i, sum);
         if (IS("write")) {
             all(text, (size_t)n);
@@ -49,9 +55,9 @@ int main(int argc, char **argv) {
             struct iovec parts[3] = {{text, 5}, {text + 5, 0}, {text + 5, (size_t)n - 5}};
             if (writev(1, parts, 3) != n) return 3;
         } else if (IS("large")) {
-            memset(text + n, '.', sizeof text - (size_t)n);
-            text[sizeof text - 1] = '\n';
-            all(text, sizeof text);
+            memset(text + n, '.', size - (size_t)n);
+            text[size - 1] = '\n';
+            all(text, size);
         } else if (IS("order")) {
 #pragma omp parallel for schedule(dynamic, 1)
             for (int k = 0; k < 4; k++) {
@@ -65,5 +71,5 @@ int main(int argc, char **argv) {
         }
     }
     puts("the end");
-    return 0;
+    return other && lseek(fileno(other), 0, SEEK_END) != 0 ? 4 : 0;
 }

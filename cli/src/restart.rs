@@ -4,6 +4,7 @@ mod child;
 mod clocks;
 mod contained;
 mod instructions;
+mod private;
 mod static_loops;
 mod threads;
 
@@ -12,6 +13,7 @@ use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use nix::sys::personality::{self, Persona};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::stat::Mode;
+use private::Private;
 use promp_image::on_signal::OnSignal;
 use promp_image::{Directory, Generation, Word, fit, kept};
 use std::ffi::{OsStr, OsString};
@@ -221,6 +223,7 @@ fn process(dir: &Path, g: &Generation, start: &contained::Start) -> Command {
     c.env("PROMP_CKPT_DIR", std::path::absolute(dir).unwrap_or_else(|_| dir.into()));
     c.env("PROMP_RESTART", g.number.to_string());
     c.envs(start.environment.iter().map(|(name, value)| (name, value)));
+    private::not_given(&mut c);
     c.current_dir(&a.directory);
     let (umask, stack) = (a.umask, a.stack_limit);
     // SAFETY: only system calls between fork and exec.
@@ -254,11 +257,13 @@ pub struct Supervision<'a> {
 /// end it), continues it. Ends as the program does.
 pub fn supervise(mut c: Command, mut pid: Option<u32>, s: &Supervision) -> Outcome {
     let input = Watch::standard_input();
+    let private = Private::new();
     let mut read = false;
     // What the folder holds of another run is nothing to continue this one from.
     let mut old = if pid.is_none() { generations(s.dir) } else { Vec::new() };
     let old_end = identity(&s.dir.join(promp_image::ended::FILE));
     for done in 0.. {
+        private.give_to(&mut c);
         let end = match child::run(&mut c, pid, s.goes_on) {
             Err(e) if e.kind() == io::ErrorKind::AddrInUse => child::run(&mut c, None, s.goes_on),
             r => r,

@@ -8,6 +8,7 @@
 use super::begin::Start;
 use super::files::{self, Inherited};
 use super::keeper::{Keeper, contained};
+use super::pipes::sent::private;
 use super::runtime::runtime;
 use super::seats::Seat;
 use super::store::Store;
@@ -99,7 +100,8 @@ pub fn prepare() -> bool {
             sys!(libc::SYS_personality, now);
         }
     }
-    let inherited = files::numbers();
+    let own = private::find();
+    let inherited: Vec<i32> = files::numbers().into_iter().filter(|fd| !own.contains(fd)).collect();
     streams::begin(&inherited);
     INHERITED.with(|v| *v = files::behind(inherited));
     attributes::begin();

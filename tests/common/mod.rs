@@ -4,6 +4,7 @@
 
 pub mod jobs;
 pub mod saved;
+pub mod traced;
 
 use std::collections::HashMap;
 use std::os::unix::process::{CommandExt, ExitStatusExt};

@@ -343,6 +343,7 @@ impl Keeper {
             &self.store.descriptors()[..],
             &self.tracker.descriptors(),
             &[self.door.0, self.streams.descriptor()],
+            &keep::get().sent.descriptors(),
         ]
         .concat()
     }

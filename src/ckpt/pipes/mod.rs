@@ -77,26 +77,42 @@ impl Notes<'_> {
         there && self.stream.ring.read(place, to)
     }
 
-    /// Notes the `len` bytes at `at`, which have just gone through the pipe; the program has gone on by them. Asks for a checkpoint when half of the
-    /// ring is new. The release edges are for a process that goes on with the ring's file: what `from` and `end` say is there.
+    /// Keeps the `len` bytes at `at`, which go through the pipe next, behind those that are noted. False:
+    /// there is no space. The release edge is for a process that goes on with the ring's file: what `from`
+    /// and `end` say is there.
     ///
     /// # Safety
     /// The bytes are there, and at most [`SIZE`].
-    unsafe fn add(&self, at: usize, len: usize) {
+    unsafe fn prepare(&self, at: usize, len: usize) -> bool {
         let end = self.end();
-        let now = end + len as u64;
         // Before older ones are overwritten.
-        self.from.fetch_max(now.saturating_sub(SIZE), Release);
+        self.from.fetch_max((end + len as u64).saturating_sub(SIZE), Release);
         // SAFETY: by the caller's promise.
-        if !unsafe { self.stream.ring.write(end, at, len) } {
-            self.from.store(now, Release);
-        }
+        unsafe { self.stream.ring.write(end, at, len) }
+    }
+
+    /// `len` more bytes have gone through the pipe; the program has gone on by them. Asks for a checkpoint
+    /// when half of the ring is new. The release edge is that of [`Notes::prepare`].
+    fn advance(&self, len: usize) {
+        let now = self.end() + len as u64;
         self.stream.position.store(now, Relaxed);
         self.end.store(now, Release);
         if now - self.stream.asked.load(Relaxed) > SIZE / 2 {
             self.stream.asked.store(now, Relaxed);
             super::ask();
         }
+    }
+
+    /// Notes the `len` bytes at `at`, which have just gone through the pipe.
+    ///
+    /// # Safety
+    /// The bytes are there, and at most [`SIZE`].
+    unsafe fn add(&self, at: usize, len: usize) {
+        // SAFETY: by the caller's promise.
+        if !unsafe { self.prepare(at, len) } {
+            self.from.store(self.end() + len as u64, Release);
+        }
+        self.advance(len);
     }
 }
 

@@ -8,12 +8,14 @@
 //! in whatever order they come, and others are sent (`lines.rs`). `piece.rs` sends, `calls.rs` has the
 //! program's calls.
 //!
-//! A process that is killed between sending a piece and noting it leaves one that may have been sent
-//! (`tried` is ahead of `end`): a restart says so, and it is sent again.
+//! Under a supervisor a piece goes by a private pipe (`private.rs`), and after a death it is known what of it
+//! was taken. Otherwise a process that is killed between sending a piece and noting it leaves one that may
+//! have been sent (`tried` is ahead of `end`): a restart says so, and it is sent again.
 
 pub mod calls;
 mod lines;
 mod piece;
+pub mod private;
 
 use super::super::image;
 use super::{Identity, Notes, Stream, behind, one_way};
@@ -45,6 +47,7 @@ struct Sink {
     log: AtomicU32,
     /// Where the program was in it at the checkpoint that it goes back to.
     back_to: AtomicU64,
+    private: private::Private,
 }
 
 impl Sink {
@@ -59,18 +62,26 @@ struct Counters {
     /// See [`Notes`].
     end: &'static AtomicU64,
     from: &'static AtomicU64,
-    /// `end` as it will be when the piece has been sent that is being sent.
+    /// `end` as it will be when the piece has been written that is being written.
     tried: &'static AtomicU64,
+    /// `end` as it will be when the private pipe is empty, if it is ahead.
+    staged: &'static AtomicU64,
+    /// The number of that pipe.
+    by: &'static AtomicU64,
+    /// Places of the pipe that is followed, before it was given more.
+    places: &'static AtomicU64,
 }
 
 /// Words of [`ckpt::state`] that are used here, in front of its last one.
-pub const WORDS: usize = 3 * STREAMS;
+pub const WORDS: usize = 6 * STREAMS;
 
 impl Counters {
     fn of(slot: usize) -> Self {
         let state = ckpt::state();
-        let [end, from, tried] = [0, 1, 2].map(|i| &state[state.len() - 2 - 3 * slot - i]);
-        Self { end, from, tried }
+        // The second three are younger: a folder that an older version has made does not have them.
+        let word = |i: usize| &state[state.len() - 2 - 3 * slot - i - (i / 3) * (3 * STREAMS - 3)];
+        let [end, from, tried, staged, by, places] = [0, 1, 2, 3, 4, 5].map(word);
+        Self { end, from, tried, staged, by, places }
     }
 
     fn notes(self, stream: &Stream) -> Notes<'_> {
@@ -79,9 +90,46 @@ impl Counters {
 
     /// Nothing is there behind `position`.
     fn begin_again(&self, position: u64) {
-        for w in [self.end, self.tried] {
+        for w in [self.end, self.tried, self.staged] {
             w.store(position, Release);
         }
+    }
+
+    /// Another process had these: counts what the pipe has taken of the piece that was on its way when it
+    /// died, if this is the private pipe that it was in.
+    fn settle(&self, private: &private::Private) {
+        let number = private.number();
+        if number != 0 && number == self.by.load(Relaxed) {
+            let (end, staged) = (self.end.load(Relaxed), self.staged.load(Relaxed));
+            let taken = staged.saturating_sub(end).saturating_sub(private.inside());
+            self.end.store(end + taken, Release);
+            self.staged.store(end + taken, Release);
+        }
+    }
+
+    /// So many bytes behind `end` may have been taken.
+    fn doubtful(&self) -> u64 {
+        let most = self.tried.load(Relaxed).max(self.staged.load(Relaxed));
+        most.saturating_sub(self.end.load(Relaxed))
+    }
+
+    /// What is sent from here on goes by the private pipe, if there is one and a pipe is followed, which
+    /// `pipe` leads to. Where pieces must stay apart (packets) they are written.
+    fn go_by(&self, private: &private::Private, pipe: Option<i32>) {
+        let pipe = pipe.filter(|&fd| files::flags_of(fd) & libc::O_DIRECT == 0);
+        if pipe.is_none() {
+            private.end();
+        }
+        if self.places.load(Relaxed) == 0 {
+            self.places.store(pipe.map_or(0, private::places_of), Relaxed);
+        }
+        let end = self.end.load(Relaxed);
+        if let Some(fd) = pipe {
+            private.starts(fd, end, self.places.load(Relaxed));
+        }
+        self.staged.store(end, Release);
+        private.clear();
+        self.by.store(private.number(), Release);
     }
 }
 
@@ -117,14 +165,14 @@ impl Sent {
             let log = || was_log(id).is_some_and(|f| is_log(id) && files::length_of(f.fd) >= f.length);
             pipes.contains(&id) && (log() || same_boot && !is_log(id))
         };
+        self.sinks.iter().enumerate().for_each(|(slot, s)| s.private.begin(slot));
         for s in saved.iter().filter(|s| (s.slot as usize) < STREAMS) {
             let (slot, c) = (s.slot as usize, Counters::of(s.slot as usize));
-            let (end, tried) = (c.end.load(Relaxed), c.tried.load(Relaxed));
-            let sent = end.saturating_sub(s.position);
+            c.settle(&self.sinks[slot].private);
+            let (sent, doubtful) = (c.end.load(Relaxed).saturating_sub(s.position), c.doubtful());
             let log = was_log([s.device, s.inode]).is_some();
             if goes_on(&s) && self.follow(dir, slot, [s.device, s.inode], false) {
                 self.sinks[slot].log.store(u32::from(log), Relaxed);
-                let doubtful = tried.saturating_sub(end);
                 if doubtful > 0 && !log {
                     said.push(format!(
                         "up to {doubtful} bytes may be sent twice to pipe:[{}]: the process died while it sent them",
@@ -145,10 +193,15 @@ impl Sent {
             }
             if let Some(slot) = (0..STREAMS).find(|&i| !self.sinks[i].stream.follows()) {
                 let c = Counters::of(slot);
-                [c.end, c.from, c.tried].iter().for_each(|w| w.store(0, Relaxed));
+                let all = [c.end, c.from, c.tried, c.staged, c.places];
+                all.iter().for_each(|w| w.store(0, Relaxed));
                 self.follow(dir, slot, pipe, true);
                 self.sinks[slot].log.store(u32::from(is_log(pipe)), Relaxed);
             }
+        }
+        for (slot, s) in self.sinks.iter().enumerate() {
+            let it = |i: &&Inherited| i.pipe && s.stream.is([i.file.0, i.file.1]);
+            Counters::of(slot).go_by(&s.private, inherited.iter().find(it).map(|i| i.fd));
         }
         said
     }
@@ -162,6 +215,11 @@ impl Sent {
             self.used.fetch_add(1, Release);
         }
         there
+    }
+
+    /// Descriptors of ours.
+    pub fn descriptors(&self) -> [i32; STREAMS] {
+        self.sinks.each_ref().map(|s| s.private.descriptor())
     }
 
     fn all(&self) -> impl Iterator<Item = (usize, &Sink)> {

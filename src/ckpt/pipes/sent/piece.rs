@@ -136,13 +136,59 @@ impl Pipe {
 
     /// Sends and notes at most `len` bytes at `at`, as many as the pipe takes at once.
     fn send(&self, at: usize, len: usize) -> isize {
-        let (len, tried) = (len.min(MOST), self.counters.tried);
+        let len = len.min(MOST);
+        self.move_there(at, len).unwrap_or_else(|| self.write_there(at, len))
+    }
+
+    /// By the private pipe: what was taken is known whenever the process dies. None: not that way now;
+    /// nothing was sent. Each store comes before the next system call, and the next process reads them after
+    /// the death of this one.
+    fn move_there(&self, at: usize, len: usize) -> Option<isize> {
+        let Counters { staged, places, .. } = self.counters;
+        let (private, notes) = (&self.sink.private, self.notes());
+        let end = notes.end();
+        if !private.takes(self.fd, len, end, places.load(Relaxed)) {
+            return None;
+        }
+        let n = private.put(at, len);
+        // SAFETY: the kernel has just read it.
+        if n <= 0 || !unsafe { notes.prepare(at, n as usize) } {
+            private.clear();
+            return None;
+        }
+        staged.store(end + n as u64, Release);
+        let moved = private.pass_on(self.fd, n as usize, end);
+        if moved > 0 {
+            notes.advance(moved as usize);
+        }
+        // What is inside from here on does not count.
+        staged.store(notes.end(), Release);
+        if moved != n {
+            private.clear();
+        }
+        match -moved as i32 {
+            _ if moved > 0 => Some(moved),
+            libc::EAGAIN | libc::EPIPE => Some(moved),
+            // The descriptor is not for writing, and the system says so again.
+            libc::EBADF => None,
+            // It cannot be done here.
+            _ => {
+                private.end();
+                None
+            }
+        }
+    }
+
+    /// As the system writes: a process that dies before it has noted what was taken leaves a piece in doubt.
+    fn write_there(&self, at: usize, len: usize) -> isize {
+        let tried = self.counters.tried;
         tried.store(self.notes().end() + len as u64, Release);
         let way = if self.sink.is_log() { Way::Log } else { Way::Out };
         let n = way.at_once(self.fd, at, len);
         if n > 0 {
             // SAFETY: the kernel has just read it.
             unsafe { self.notes().add(at, n as usize) };
+            self.sink.private.is_passed_by();
         }
         tried.store(self.notes().end(), Release);
         n
