@@ -5,11 +5,9 @@
 //! alone, where nothing is filled.
 
 mod common;
-use common::saved::{Scratch, text};
+use common::filled::Filled;
 use common::*;
 use std::fmt::Write;
-use std::process::Command;
-use std::time::Duration;
 
 /// Elements of an array, as rows and columns.
 const N: u64 = 1536;
@@ -320,42 +318,6 @@ fn source(seed: u64) -> String {
 /// Some dozens in CI; PROMP_TEST_LONG=1: 2,000.
 #[test]
 fn what_is_said_to_be_dead_is() {
-    let Some(cc) = driver("promp-cc") else { return };
-    let s = Scratch::new("randomdead");
-    let poison = s.path("poison.o");
-    let mut c = Command::new("gcc");
-    c.args(["-O1", "-fopenmp", "-w", "-c", "-o", text(&poison)])
-        .arg(root().join("c-tests/compiler/poison.c"));
-    assert_eq!(limited(c, Duration::from_secs(60)).status, 0);
-    let first: u64 = std::env::var("PROMP_TEST_FIRST").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
-    let count = if long() { 2000 } else { 30 };
-    let (mut some, mut bytes) = (0, 0);
-    for seed in first..first + count {
-        let (program, code) = (s.path("p.c"), source(seed));
-        std::fs::write(&program, &code).expect("a file");
-        let built = |cc: &std::path::Path, exe: &str, flags: &[&str]| {
-            let exe = s.path(exe);
-            let mut c = Command::new(cc);
-            c.args(["-fopenmp", "-w", "-foffload=disable", "-o", text(&exe), text(&program)]).args(flags);
-            let done = limited(c, Duration::from_secs(120));
-            assert_eq!(done.status, 0, "seed {seed}: {}\n{code}", done.err);
-            exe
-        };
-        let level = ["-O1", "-O2", "-O3"][seed as usize % 3];
-        let plain = built("gcc".as_ref(), "plain", &["-O1"]);
-        let exe = built(&cc, "filled", &[level, "-fno-promp-runtime", text(&poison)]);
-        let run = |exe: &std::path::Path| {
-            let mut c = Command::new(exe);
-            c.env("OMP_NUM_THREADS", "3");
-            limited(c, Duration::from_secs(60))
-        };
-        let (want, have) = (run(&plain), run(&exe));
-        assert_eq!((want.status, have.status, &want.out), (0, 0, &have.out), "seed {seed}, {level}\n{code}");
-        let n = have.err.lines().find_map(|l| l.strip_prefix("poisoned ")?.parse().ok());
-        let n: u64 = n.unwrap_or_else(|| panic!("seed {seed}: {}", have.err));
-        some += u64::from(n > 0);
-        bytes += n;
-    }
-    println!("{some} of {count} programs with dead memory, {bytes} bytes filled");
-    assert!(some > count / 4, "{some} of {count}");
+    let (name, option, told) = ("randomdead", "-fno-promp-runtime", "poisoned ");
+    Filled { name, source, option, told, few: 30 }.give_the_same_results();
 }

@@ -2,6 +2,7 @@
 //! finding the library.
 #![allow(dead_code)]
 
+pub mod filled;
 pub mod jobs;
 pub mod saved;
 pub mod traced;
