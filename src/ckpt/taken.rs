@@ -3,33 +3,54 @@
 use crate::sys::keep as region;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 
-/// One checkpoint, for the report.
-#[derive(Clone, Copy, Debug)]
-pub struct Taken {
-    /// Generation.
-    pub generation: u64,
-    /// Monotonic time.
-    pub at_ns: u64,
-    /// Bytes written.
-    pub bytes: u64,
-    /// Pages written.
-    pub dirty_pages: u64,
-    /// How long the threads were frozen.
-    pub stop_ns: u64,
-    /// How long writing took.
-    pub write_ns: u64,
-    /// Bytes of dead memory that it does without.
-    pub left_out: u64,
-    /// What it has cost: the stop, and CPU time of the keeper's.
-    pub cost_ns: u64,
-    /// The interval from now on.
-    pub interval_ns: u64,
+/// A struct of words and its forms as an array: the fields are named once.
+macro_rules! words {
+    ($(#[$of:meta])* $name:ident { $($(#[$doc:meta])* $field:ident,)* }) => {
+        $(#[$of])*
+        pub struct $name {
+            $($(#[$doc])* pub $field: u64,)*
+        }
+        const WORDS: usize = [$(stringify!($field)),*].len();
+        impl $name {
+            fn words(&self) -> [u64; WORDS] {
+                [$(self.$field),*]
+            }
+            fn of([$($field),*]: [u64; WORDS]) -> Self {
+                Self { $($field),* }
+            }
+        }
+    };
+}
+
+words! {
+    /// One checkpoint, for the report.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    Taken {
+        /// Generation.
+        generation,
+        /// Monotonic time.
+        at_ns,
+        /// Bytes written.
+        bytes,
+        /// Pages written.
+        dirty_pages,
+        /// How long the threads were frozen.
+        stop_ns,
+        /// How long writing took.
+        write_ns,
+        /// Bytes of dead memory that it does without.
+        left_out,
+        /// What it has cost: the stop, and CPU time of the keeper's.
+        cost_ns,
+        /// The interval from now on.
+        interval_ns,
+    }
 }
 
 /// All of them, in the kept region. Zeroed memory is the empty list.
 pub struct TakenList {
     count: AtomicU32,
-    list: [[AtomicU64; 9]; TakenList::MOST],
+    list: [[AtomicU64; WORDS]; TakenList::MOST],
 }
 
 impl TakenList {
@@ -38,18 +59,7 @@ impl TakenList {
     /// Adds one; beyond the list's size the last is replaced.
     pub fn push(&self, t: Taken) {
         let i = (self.count.load(Relaxed) as usize).min(Self::MOST - 1);
-        let words = [
-            t.generation,
-            t.at_ns,
-            t.bytes,
-            t.dirty_pages,
-            t.stop_ns,
-            t.write_ns,
-            t.left_out,
-            t.cost_ns,
-            t.interval_ns,
-        ];
-        for (w, v) in self.list[i].iter().zip(words) {
+        for (w, v) in self.list[i].iter().zip(t.words()) {
             w.store(v, Relaxed);
         }
         self.count.store(i as u32 + 1, Release);
@@ -57,33 +67,7 @@ impl TakenList {
 
     fn all(&self) -> Vec<Taken> {
         let n = self.count.load(Acquire) as usize;
-        let get = |i: usize| self.list[i].each_ref().map(|w| w.load(Relaxed));
-        (0..n)
-            .map(get)
-            .map(
-                |[
-                    generation,
-                    at_ns,
-                    bytes,
-                    dirty_pages,
-                    stop_ns,
-                    write_ns,
-                    left_out,
-                    cost_ns,
-                    interval_ns,
-                ]| Taken {
-                    generation,
-                    at_ns,
-                    bytes,
-                    dirty_pages,
-                    stop_ns,
-                    write_ns,
-                    left_out,
-                    cost_ns,
-                    interval_ns,
-                },
-            )
-            .collect()
+        self.list[..n].iter().map(|t| Taken::of(t.each_ref().map(|w| w.load(Relaxed)))).collect()
     }
 }
 

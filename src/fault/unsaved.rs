@@ -8,6 +8,7 @@
 //! Relaxed: sums that are read when the program ends.
 
 use super::saving::Site;
+use crate::sys::claim::claim;
 use crate::sys::lock::Locked;
 use crate::sys::maps;
 use crate::sys::own::Own;
@@ -86,18 +87,12 @@ pub fn ends(thr: &'static Thread, at: usize) {
         let sum = if site.is_opaque() { &clock.marks } else { &clock.unsaved };
         sum.set(sum.get() + now.saturating_sub(since.max(began)));
     }
-    let n = TOTALS.len();
-    let first = (at >> 4).wrapping_mul(0x9E37_79B9) % n;
-    for t in TOTALS.iter().cycle().skip(first).take(n) {
-        let had = t.site.compare_exchange(0, at, Relaxed, Relaxed).unwrap_or_else(|other| other);
-        if had == 0 || had == at {
-            t.times.fetch_add(1, Relaxed);
-            t.ns.fetch_add(now.saturating_sub(since), Relaxed);
-            if site.has_stopped() {
-                // The measurement goes on, or begins anew: the most counts, as bits of positive numbers.
-                t.percent.fetch_max(site.percent().to_bits(), Relaxed);
-            }
-            return;
+    if let Some(t) = claim(&TOTALS, at, |t| &t.site) {
+        t.times.fetch_add(1, Relaxed);
+        t.ns.fetch_add(now.saturating_sub(since), Relaxed);
+        if site.has_stopped() {
+            // The measurement goes on, or begins anew: the most counts, as bits of positive numbers.
+            t.percent.fetch_max(site.percent().to_bits(), Relaxed);
         }
     }
 }

@@ -11,6 +11,7 @@ pub mod attempt;
 pub mod cache;
 pub mod cfi;
 mod cgroup;
+pub mod claim;
 pub mod code;
 pub mod cpu_time;
 pub mod door;

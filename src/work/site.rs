@@ -5,6 +5,7 @@
 
 use crate::fault::join;
 use crate::fault::tables::{self, Verdict};
+use crate::sys::claim::claim;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 const SIZE: usize = 512;
@@ -39,12 +40,8 @@ pub struct Facts {
     pub pieces: Option<u64>,
 }
 
-fn hash(site: usize) -> usize {
-    (site >> 2).wrapping_mul(0x9E37_79B9) % SIZE
-}
-
 fn slot(site: usize) -> &'static AtomicU64 {
-    &TABLE[hash(site)]
+    &TABLE[(site >> 2).wrapping_mul(0x9E37_79B9) % SIZE]
 }
 
 /// A word without facts: the site, and the generation of promp-cc's tables.
@@ -141,15 +138,11 @@ pub fn keeps_accounts() -> bool {
 /// again (fault/unsaved.rs). Where the table is full of other sites it is left out.
 #[cold]
 pub fn account(site: usize, ns: u64, marks: u64, unsaved: u64) {
-    for t in TOTALS.iter().cycle().skip(hash(site)).take(SIZE) {
-        let had = t.site.compare_exchange(0, site, Relaxed, Relaxed).unwrap_or_else(|other| other);
-        if had == 0 || had == site {
-            t.times.fetch_add(1, Relaxed);
-            t.ns.fetch_add(ns, Relaxed);
-            t.marks.fetch_add(marks.min(ns), Relaxed);
-            t.unsaved.fetch_add(unsaved.min(ns - marks.min(ns)), Relaxed);
-            return;
-        }
+    if let Some(t) = claim(&TOTALS, site, |t| &t.site) {
+        t.times.fetch_add(1, Relaxed);
+        t.ns.fetch_add(ns, Relaxed);
+        t.marks.fetch_add(marks.min(ns), Relaxed);
+        t.unsaved.fetch_add(unsaved.min(ns - marks.min(ns)), Relaxed);
     }
 }
 
