@@ -1,8 +1,10 @@
 //! `GOMP_doacross_*`.
 //!
-//! A nest of one or two loops has light ways (see light.rs): to post is a store and a look at whether somebody sleeps, to wait is a load
-//! and, for a while, another one. From seeing a note to writing one's own nothing else then lies on the way: in a loop whose iterations wait
-//! for each other that is what counts.
+//! A nest of one or two loops has light ways (see light.rs): to post is a store and a look at whether
+//! somebody sleeps, to wait is a load and, for a while, another one. From seeing a note to writing one's own
+//! nothing else then lies on the way: in a loop whose iterations wait for each other that is what counts.
+//! Nor is there a fence: what the iteration has written, mostly to lines that other threads have read, goes
+//! out while the next one is computed.
 
 use super::light::light;
 use crate::fault::save::{self, SaveKind};
@@ -70,13 +72,17 @@ unsafe extern "C" fn spill_and_wait() {
 
 const QUICK: usize = offset_of!(Doacross, quick);
 
-/// A light way for a nest of one or two loops: the lines, with the member in r11, the `Doacross` in rax and the address of the counter of the outer
-/// iteration `$outer` in r10. rdi to r9 are as the call has them.
+/// A light way for a nest of one or two loops: the lines, with the member in r11, the `Doacross` in rax and
+/// the address of the counter of the outer iteration `$outer`, if it is below `$below`, in r10. rdi to r9 are
+/// as the call has them.
 macro_rules! light_doacross {
-    ($($name:ident)* => $usual:ident, $outer:literal, $lines:tt, $operands:tt) => {
-        $(light_doacross! { @ $name => $usual, $outer, $lines, $operands })*
+    ($($name:ident)* => $usual:ident, $outer:literal, $below:ident, $lines:tt, $operands:tt) => {
+        $(light_doacross! { @ $name => $usual, $outer, $below, $lines, $operands })*
     };
-    (@ $name:ident => $usual:ident, $outer:literal, [$($line:literal),*], [$($operand:tt)*]) => { light! {
+    (
+        @ $name:ident => $usual:ident, $outer:literal, $below:ident,
+        [$($line:literal),*], [$($operand:tt)*]
+    ) => { light! {
         /// See the module's text.
         $name => $usual, thread in "rax",
         [
@@ -88,7 +94,7 @@ macro_rules! light_doacross {
             "test rax, rax",
             "jz 2f",
             $outer,
-            "cmp r10, qword ptr [rax + {outer}]",
+            "cmp r10, qword ptr [rax + {below}]",
             "jae 2f",
             "imul r10, qword ptr [rax + {stride}]",
             "and r10, qword ptr [rax + {mask}]",
@@ -100,7 +106,7 @@ macro_rules! light_doacross {
         share = const offset_of!(Member, share),
         team = const offset_of!(Member, team),
         doacross = const offset_of!(Share, doacross),
-        outer = const QUICK + offset_of!(Quick, outer),
+        below = const QUICK + offset_of!(Quick, $below),
         base = const QUICK + offset_of!(Quick, base),
         stride = const QUICK + offset_of!(Quick, stride),
         mask = const QUICK + offset_of!(Quick, mask),
@@ -111,7 +117,7 @@ macro_rules! light_doacross {
 
 light_doacross! {
     // rdi points to the iteration's numbers.
-    GOMP_doacross_post GOMP_doacross_ull_post => promp_doacross_post, "mov r10, qword ptr [rdi]",
+    GOMP_doacross_post GOMP_doacross_ull_post => promp_doacross_post, "mov r10, qword ptr [rdi]", posts,
     [
         // The second number, if there are two loops: it is not there otherwise.
         "mov rdx, qword ptr [rax + {second}]",
@@ -119,11 +125,11 @@ light_doacross! {
         "and ecx, 8",
         "and rdx, qword ptr [rdi + rcx]",
         "add rdx, 1",
-        // Unless it is posted already: release, by the architecture. The fence: see event.rs.
+        // Unless it is posted already: release, by the architecture. No fence: see event.rs, "Without a
+        // fence".
         "cmp qword ptr [r10], rdx",
         "jae 2f",
         "mov qword ptr [r10], rdx",
-        "lock or dword ptr [rsp], 0",
         "mov r11, qword ptr [r11 + {team}]",
         "cmp dword ptr [r11 + {sleepers}], 0",
         "jne 2f",
@@ -134,7 +140,7 @@ light_doacross! {
 
 light_doacross! {
     // rdi, rsi and so on are the iteration's numbers; they stay as they are for the usual way.
-    GOMP_doacross_wait GOMP_doacross_ull_wait => promp_doacross_wait, "mov r10, rdi",
+    GOMP_doacross_wait GOMP_doacross_ull_wait => promp_doacross_wait, "mov r10, rdi", outer,
     [
         "mov rax, qword ptr [rax + {second}]",
         "and rax, rsi",

@@ -203,8 +203,11 @@ fn doacross(
     // SAFETY: the compiler passes `n` counts.
     let counts = unsafe { core::slice::from_raw_parts(counts, n as usize) };
     let shape = |t| loops::counted_shape(t, counts[0], s, thr.call_site());
+    let create = |sh: &Share| {
+        sh.doacross.set(Some(Doacross::create(counts, !thr.team().patience.get().crowded)));
+    };
     // SAFETY: the compiler's arguments.
-    unsafe { enter_with(thr, shape, |sh| sh.doacross.set(Some(Doacross::create(counts))), reductions, mem) };
+    unsafe { enter_with(thr, shape, create, reductions, mem) };
     if out.0.is_null() {
         save::point(thr, SaveKind::After(1));
         return true;

@@ -30,6 +30,7 @@ pub mod limits;
 pub mod lock;
 pub mod locks;
 pub mod maps;
+pub mod membarrier;
 pub mod mutexes;
 pub mod objects;
 pub mod out;

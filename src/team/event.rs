@@ -12,6 +12,12 @@
 //! wake all that have come before it, to no end. `sleepers` has three parts: helpers inside the region
 //! count as such that wait inside, and once more in `asleep`, which says which words are slept on.
 //!
+//! **Without a fence.** Who posts an iteration of a doacross loop posts thousands, and a fence would have it
+//! wait each time until all it has written is out. It looks at `sleepers` at once; who is about to sleep
+//! there has announced itself, and then has every other thread pass a fence ([`Event::wait_unfenced`]): a
+//! thread that does so before its look sees the sleeper, one that does so behind it had changed the
+//! condition before, and the waiter sees that.
+//!
 //! **A task that is ready** concerns one helper ([`Event::notify_task`]): none if another one is awake and
 //! looks for tasks, as its member's mark says (task/pool.rs); else one is woken. Whoever finds a task takes
 //! its mark away, passes a fence and wakes the next one if there are more tasks ([`Event::call_helper`]).
@@ -127,15 +133,47 @@ impl Event {
         if patience.stay(&mut ready) {
             return;
         }
+        self.sleep(kind, patience, ready, || {
+            full_fence();
+            true
+        });
+    }
+
+    /// [`Event::wait`] for a condition that others make true without a fence in front of their look at
+    /// `sleepers`: `fence_all` has them pass one. If it says that it cannot, the caller stays awake.
+    pub fn wait_unfenced(
+        &self,
+        patience: Patience,
+        mut ready: impl FnMut() -> bool,
+        fence_all: impl Fn() -> bool,
+    ) {
+        if !patience.stay(&mut ready) {
+            self.sleep(Waiters::Inside, patience, ready, fence_all);
+        }
+    }
+
+    /// Sleeps until `ready()` is true; looks again behind `fence` before it does. Unless that gives true it
+    /// does not sleep at all.
+    fn sleep(
+        &self,
+        kind: Waiters,
+        patience: Patience,
+        mut ready: impl FnMut() -> bool,
+        fence: impl Fn() -> bool,
+    ) {
         let (word, asleep) = (&self.seq[kind as usize], &self.asleep[kind as usize]);
         while !ready() {
             let seen = word.load(Relaxed);
             asleep.fetch_add(1, Relaxed);
             self.sleepers.fetch_add(kind.one(), Relaxed);
-            full_fence();
+            let fenced = fence();
             if !ready() {
-                watch::wait(word, seen);
-                self.waker.leave_cpu_to(patience);
+                if fenced {
+                    watch::wait(word, seen);
+                    self.waker.leave_cpu_to(patience);
+                } else {
+                    step_aside();
+                }
             }
             self.sleepers.fetch_sub(kind.one(), Relaxed);
             asleep.fetch_sub(1, Relaxed);

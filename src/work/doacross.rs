@@ -4,6 +4,7 @@
 //! posted. All inner iterations of an outer one are executed by one thread in order, so "iteration v is posted" is
 //! "counter[v0] > index of (v1, …)". Post: store (release); wait: load (acquire).
 
+use crate::sys::membarrier;
 use crate::team::event::Waiters;
 use crate::team::team::Team;
 use core::ptr::NonNull;
@@ -29,6 +30,8 @@ pub struct Doacross {
 pub struct Quick {
     /// Outer iterations; 0 for other nests.
     pub outer: u64,
+    /// The same for posts without a fence; 0 where they pass one.
+    pub posts: u64,
     /// Address of the counters.
     pub base: usize,
     /// See the type's text.
@@ -40,8 +43,9 @@ pub struct Quick {
 }
 
 impl Doacross {
-    /// For a loop nest of the given counts.
-    pub fn create(counts: &[u64]) -> NonNull<Self> {
+    /// For a loop nest of the given counts. `unfenced`: may posts go without a fence? Those who sleep then
+    /// make all others pass one, which costs too much in a crowd, where they sleep as often as they post.
+    pub fn create(counts: &[u64], unfenced: bool) -> NonNull<Self> {
         let outer = counts.first().copied().unwrap_or(0);
         let (stride, places) = match outer as usize {
             n if n <= FEW => (A_LINE, n * A_LINE),
@@ -50,6 +54,7 @@ impl Doacross {
         let posted: Box<[AtomicU64]> = (0..places.next_power_of_two()).map(|_| AtomicU64::new(0)).collect();
         let quick = Quick {
             outer: if counts.len() <= 2 { outer } else { 0 },
+            posts: if counts.len() <= 2 && unfenced && membarrier::is_there() { outer } else { 0 },
             base: posted.as_ptr() as usize,
             stride: stride as u64,
             mask: posted.len() as u64 - 1,
@@ -100,8 +105,10 @@ impl Doacross {
         if let Some(c) = self.counter(v[0]) {
             let need = self.inner(v);
             let ready = || c.load(Acquire) > need || team.is_cancelled();
-            if !ready() {
-                team.event.wait(team.patience.get(), ready);
+            match (ready(), self.quick.posts) {
+                (true, _) => {}
+                (false, 0) => team.event.wait(team.patience.get(), ready),
+                (false, _) => team.event.wait_unfenced(team.patience.get(), ready, membarrier::fence_all),
             }
         }
     }
@@ -112,7 +119,7 @@ mod tests {
     use super::*;
 
     fn with(counts: &[u64], f: impl Fn(&Doacross)) {
-        let d = Doacross::create(counts);
+        let d = Doacross::create(counts, true);
         // SAFETY: just made, and used here only.
         unsafe {
             f(d.as_ref());

@@ -239,6 +239,58 @@ fn event_loses_no_wake_up() {
     });
 }
 
+/// A notifier without a fence of its own, and a waiter that has it pass one before it sleeps. Where the
+/// notifier is then cannot be foreseen: in front of its store (0), of its look (1), behind both (2).
+fn unfenced(passes_at: Option<u32>) {
+    check(4, move || {
+        let s = Arc::new((Event::default(), AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0)));
+        let t = s.clone();
+        let notifier = thread::spawn(move || {
+            let (event, posted, asked, passed) = &*t;
+            let interrupted = |at| {
+                if passes_at == Some(at) {
+                    while asked.load(Acquire) == 0 {
+                        thread::yield_now();
+                    }
+                    full_fence();
+                    passed.store(1, Release);
+                }
+            };
+            interrupted(0);
+            posted.store(1, Release);
+            interrupted(1);
+            event.wake_sleepers();
+            interrupted(2);
+        });
+        s.0.wait_unfenced(
+            Patience::default(),
+            || s.1.load(Acquire) == 1,
+            || {
+                full_fence();
+                s.2.store(1, Release);
+                while passes_at.is_some() && s.3.load(Acquire) == 0 {
+                    thread::yield_now();
+                }
+                full_fence();
+                true
+            },
+        );
+        s.2.store(1, Release);
+        notifier.join().unwrap();
+    });
+}
+
+#[test]
+fn no_wake_up_is_lost_where_sleepers_have_others_pass_a_fence() {
+    (0..3).for_each(|at| unfenced(Some(at)));
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn one_would_be_if_they_had_not() {
+    unfenced(None);
+}
+
 /// Nor where only waiters of its kind are woken, while one of another kind sleeps, who is woken by all's.
 #[test]
 fn event_wakes_the_kind_that_it_concerns() {
