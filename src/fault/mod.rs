@@ -46,7 +46,7 @@ pub fn begins_with_checkpoints() {
 /// Prepares what the settings ask for; runs once, under the initialisation lock.
 pub fn initialise(g: &'static Globals) {
     // The report asks for them.
-    let faults = &settings::begin(g).faults;
+    let faults = &settings::begin().faults;
     report::start(g);
     ended::start();
     ckpt::start(g.promp.ft, g.promp.verbose);

@@ -14,7 +14,7 @@
 
 use super::save::{self, SaveKind};
 use super::undo::Log;
-use super::unsaved;
+use super::{unsaved, verify};
 use crate::sys::own::Own;
 use crate::sys::time;
 use crate::team::thread::Thread;
@@ -42,6 +42,9 @@ const OFF: u32 = 2;
 const OPAQUE: u32 = 3;
 /// Save, whatever it costs.
 const ALWAYS: u32 = 4;
+/// Like [`OFF`], with PROMP_SDC=chunks: chunks that are to be verified save all the same. Compiled code does
+/// not leave because of it.
+const SELDOM: u32 = 7;
 /// In a loop that waits: there is always a save point behind it, which costs nobody's time. What only reads
 /// there has no mark in front of it.
 const WAITS: u32 = 5;
@@ -84,7 +87,7 @@ impl Site {
 
     /// Are its old values not saved, because that takes too much?
     pub fn has_stopped(&self) -> bool {
-        self.state.load(Relaxed) == OFF
+        matches!(self.state.load(Relaxed), OFF | SELDOM)
     }
 
     /// What saving takes, in percent of the loop's time without it.
@@ -100,6 +103,7 @@ impl Site {
         let spent = SPENT.fetch_add(added, Relaxed) + added;
         let state = match decide(cost, time, budget) {
             OFF if spent < CREDIT && budget == Budget::DEFAULT => OPEN,
+            OFF if verify::is_on() => SELDOM,
             state => state,
         };
         if state != OPEN && matches!(self.state.load(Relaxed), OPEN | ON) {
@@ -266,8 +270,9 @@ pub fn begin(thr: &'static Thread, site: &'static Site) -> bool {
                 gauge.start(site);
             }
         }
-        OFF if tried_again(site, OPEN) => gauge.start(site),
-        OFF | OPAQUE | WAITS | CROWDED => {
+        OFF | SELDOM if tried_again(site, OPEN) => gauge.start(site),
+        SELDOM if verify::is_watched(thr) => {}
+        OFF | SELDOM | OPAQUE | WAITS | CROWDED => {
             lose(thr, site);
             return false;
         }

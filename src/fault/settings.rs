@@ -3,7 +3,7 @@
 use super::saving::Budget;
 use super::spec::{self, Fault};
 use crate::icv::read::{Reader, reported};
-use crate::icv::{Globals, devices, settings, silent};
+use crate::icv::silent;
 use crate::sys::env;
 use crate::sys::own::Own;
 
@@ -17,8 +17,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Reads them; bad values are handed on. `general`: what has been read before.
-    pub fn read(from: &mut Reader, general: &settings::Settings) -> Self {
+    /// Reads them; bad values are handed on.
+    pub fn read(from: &mut Reader) -> Self {
         let mut s = Self::default();
         if let Some(v) = from.get("PROMP_FAULT")
             && let Ok((_, Some(rest))) = silent::split(&v)
@@ -31,11 +31,6 @@ impl Settings {
         from.choice("PROMP_SAVE_BUDGET", "a share of a loop's time like 2%, or all", &mut |v| {
             Budget::parse(v).map(|b| s.save_budget = b)
         });
-        if matches!(general.devices.sdc, devices::Mode::Chunks(_)) && from.get("PROMP_SAVE_BUDGET").is_none()
-        {
-            // What is not saved cannot be verified.
-            s.save_budget = Budget::Unlimited;
-        }
         s
     }
 }
@@ -45,9 +40,9 @@ static SETTINGS: Own<Option<&'static Settings>> = Own::new(None);
 static DEFAULT: Settings = Settings { faults: Vec::new(), save_budget: Budget::DEFAULT };
 
 /// Reads them, while the runtime is initialised.
-pub fn begin(g: &Globals) -> &'static Settings {
+pub fn begin() -> &'static Settings {
     if !env::secure() {
-        SETTINGS.set(Some(Box::leak(Box::new(reported(|from| Settings::read(from, &g.promp))))));
+        SETTINGS.set(Some(Box::leak(Box::new(reported(Settings::read)))));
     }
     get()
 }
@@ -69,10 +64,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn read(pairs: &[(&str, &str)]) -> (Settings, Vec<String>, Vec<String>) {
-        of(pairs, |from| {
-            let general = settings::Settings::read(from);
-            Settings::read(from, &general)
-        })
+        of(pairs, Settings::read)
     }
 
     #[test]

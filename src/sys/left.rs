@@ -10,6 +10,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 static LEFT: [AtomicU64; CpuSet::WORDS] = [const { AtomicU64::new(0) }; CpuSet::WORDS];
 static ANY: AtomicBool = AtomicBool::new(false);
+static SINGLE: AtomicBool = AtomicBool::new(false);
 
 /// Has `cpu` been left?
 pub fn is_left(cpu: u32) -> bool {
@@ -20,6 +21,11 @@ pub fn is_left(cpu: u32) -> bool {
 pub fn usable() -> Vec<u32> {
     let all = allowed::at_load().map_or_else(Vec::new, |set| set.cpus().collect());
     all.into_iter().filter(|&c| !is_left(c)).collect()
+}
+
+/// Has all been left but one?
+pub fn is_single() -> bool {
+    SINGLE.load(Relaxed)
 }
 
 /// The CPUs of `set` that have not been left; where these are none, all that can be used.
@@ -41,6 +47,7 @@ pub fn leave(cpu: u32) -> bool {
     }
     LEFT[cpu as usize / 64].fetch_or(1 << (cpu % 64), Relaxed);
     ANY.store(true, Relaxed);
+    SINGLE.store(usable().len() == 1, Relaxed);
     let hosts = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     for tid in hosts.filter_map(|h| h.file_name().to_str()?.parse::<u32>().ok()) {
         if let Some(set) = CpuSet::of_host(tid).filter(|s| s.has(cpu)) {

@@ -40,6 +40,13 @@ impl Random {
         (-libm::log(u) * mean).max(1.0) as u64
     }
 
+    /// Trials until the first success, with it, where each succeeds with probability `p`.
+    pub fn trials(&mut self, p: f64) -> u64 {
+        let u = ((self.number() >> 11) as f64 + 1.0) / (1u64 << 53) as f64;
+        // From p = 1 on: 0 by minus infinity.
+        1 + (libm::log(u) / libm::log1p(-p.min(1.0))) as u64
+    }
+
     /// Past the next `n` numbers.
     pub fn skip(&mut self, n: u64) {
         self.0 = self.0.wrapping_add(n.wrapping_mul(STEP));
@@ -73,5 +80,10 @@ mod tests {
         let sum: u64 = (0..100_000).map(|_| r.exponential(1000.0)).sum();
         assert!((95_000_000..105_000_000).contains(&sum), "{sum}");
         assert_eq!(r.below(0), 0);
+        let sum: u64 = (0..100_000).map(|_| r.trials(0.05)).sum();
+        assert!((1_900_000..2_100_000).contains(&sum), "{sum}");
+        let firsts = (0..100_000).filter(|_| r.trials(0.05) == 1).count();
+        assert!((4_700..5_300).contains(&firsts), "{firsts}");
+        assert!((0..1000).all(|_| r.trials(1.0) == 1));
     }
 }

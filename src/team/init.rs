@@ -50,7 +50,7 @@ fn check_settings() {
     if env::any_begins_with(b"PROMP_") && !env::secure() {
         fatal(|from| {
             let general = icv::settings::Settings::read(from);
-            fault::settings::Settings::read(from, &general);
+            fault::settings::Settings::read(from);
             crate::ckpt::settings::Settings::read(from, general.verbose);
         });
     }

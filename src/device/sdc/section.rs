@@ -55,12 +55,15 @@ impl Section {
 }
 
 impl Guarded {
-    /// What verification costs on this device, measured once with two sizes.
-    pub(super) fn measure(&self, signs: bool) -> Costs {
-        const LARGE: usize = 8 << 20;
-        let kind = if signs { Costs::SIGNATURES } else { Costs::COPIES };
-        let (Some(a), Some(b)) = (self.inner.alloc(LARGE), self.inner.alloc(LARGE)) else { return kind };
-        self.copies(&[(a, b, LARGE)]);
+    /// What verification costs on this device, measured once, on the largest block and its copy: on so much
+    /// of it that it takes a while. Memory of its own for that would cost more than a short program does.
+    pub(super) fn measure(&self, s: &Section) -> Costs {
+        const MOST: usize = 8 << 20;
+        const WHILE: f64 = 2e-4;
+        let kind = if s.signs { Costs::SIGNATURES } else { Costs::COPIES };
+        let blocks = s.blocks.iter().filter(|(_, b)| b.before != 0);
+        let Some((&at, block)) = blocks.max_by_key(|(_, b)| b.used()) else { return kind };
+        let (before, all) = (block.before, block.used().min(MOST));
         let best = |f: &dyn Fn()| {
             let time = |_| {
                 let t = now_ns();
@@ -69,23 +72,33 @@ impl Guarded {
             };
             (0..3).map(time).fold(f64::MAX, f64::min).max(1e-7)
         };
+        // It is what it was already.
+        let copy = |n: usize| self.copies(&[(before, at, n)]);
         let look = |n: usize| {
-            if signs {
-                let piece = |at| (at, PIECE.min(a + n - at));
-                let _ = self.inner.sign(&(a..a + n).step_by(PIECE).map(piece).collect::<Vec<_>>());
+            if s.signs {
+                let piece = |from| (before + from, PIECE.min(n - from));
+                let _ = self.inner.sign(&(0..n).step_by(PIECE).map(piece).collect::<Vec<_>>());
             } else {
-                let _ = self.inner.compare(&[(a, b, n)]);
+                let _ = self.inner.compare(&[(before, at, n)]);
             }
         };
-        let small = best(&|| {
-            self.copies(&[(a, b, 4096), (b, a, 4096)]);
-            look(4096);
+        let least = all.min(4096);
+        let fixed = best(&|| {
+            copy(least);
+            copy(least);
+            look(least);
         });
-        let copy = LARGE as f64 / best(&|| self.copies(&[(a, b, LARGE)]));
-        let look = LARGE as f64 / best(&|| look(LARGE));
-        self.inner.free(a);
-        self.inner.free(b);
-        Costs { fixed: small, copy, look, ..kind }
+        let rate = |f: &dyn Fn(usize)| {
+            let mut n = all.min(256 << 10);
+            loop {
+                let took = best(&|| f(n));
+                if took >= WHILE || n == all {
+                    return n as f64 / took;
+                }
+                n = (2 * n).min(all);
+            }
+        };
+        Costs { fixed, copy: rate(&copy), look: rate(&look), ..kind }
     }
 
     pub(super) fn open_section(&self, s: &mut Section) {
@@ -98,9 +111,7 @@ impl Guarded {
         {
             self.is_short(s, b);
         }
-        if s.costs.is_none() || s.signs != signs {
-            s.costs = Some(self.measure(s.signs));
-        }
+        let unknown = s.costs.is_none() || s.signs != signs;
         let start = now_ns();
         let mut pairs = Vec::new();
         for (&at, b) in &mut s.blocks {
@@ -120,6 +131,10 @@ impl Guarded {
         }
         let now = now_ns();
         s.totals.copy_ns += now - start;
+        if unknown {
+            s.costs = Some(self.measure(s));
+        }
+        let now = now_ns();
         (s.open, s.began_ns, s.run_ns) = (true, now, 0);
     }
 

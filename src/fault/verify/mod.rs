@@ -1,9 +1,10 @@
 //! PROMP_SDC=chunks:P%: silent errors of CPUs, found in the user's own job by sampling.
 //!
 //! A share P of the chunks of loops and sections is executed again, by the same logical thread on another
-//! CPU, and both results are compared: what the chunk has written, as far as others can see it, and the
-//! thread's private state. Where they differ, further executions on further CPUs say which CPU was wrong
-//! (judge.rs). It is named, and nobody of the process runs on it any more (sys/left.rs).
+//! CPU or, where the way there would take too long, on the same one ([`Check::goes_away`]), and both results
+//! are compared: what the chunk has written, as far as others can see it, and the thread's private state.
+//! Where they differ, further executions on further CPUs say which CPU was wrong (judge.rs).
+//! It is named, and nobody of the process runs on it any more (sys/left.rs).
 //!
 //! Executing a chunk again is what recovery does, too, with the same conditions (policy.rs), the same saved
 //! state (save.rs) and the same old values (undo.rs); only that nothing has failed. What a chunk writes is
@@ -30,13 +31,19 @@ use crate::sys::syscall::{self, CpuSet};
 use crate::sys::time::now_ns;
 use crate::sys::{asm, left, signals};
 use crate::team::thread::Thread;
-use core::sync::atomic::{AtomicU32, Ordering::*};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use judge::{Judgement, MOST_RUNS, Run, judge};
 use report::Kind;
 use written::Written;
 
 /// Millionths of the chunks that are verified; 0: off.
 static SHARE: AtomicU32 = AtomicU32::new(0);
+/// Chunks that are verified out of turn, since an error was seen of which nobody knows where.
+static ALERT: AtomicU32 = AtomicU32::new(0);
+/// So many: a CPU that errs in one of 10,000 executions does so in them, as good as certainly.
+const ALERTED: u32 = 50_000;
+/// What the way to another CPU and back takes (ns), until it is known.
+const WAY_NS: u64 = 50_000;
 
 /// A thread's check.
 pub struct Check {
@@ -51,9 +58,21 @@ pub struct Check {
     /// The CPU that the execution under way began on.
     cpu: Own<u32>,
     began_ns: Own<u64>,
+    /// What its first execution took.
+    first_ns: Own<u64>,
+    /// The executions after the first one are on other CPUs.
+    away: Own<bool>,
     /// When the thread took its first chunk, and what its checks have taken since.
     since_ns: Own<u64>,
     spent_ns: Own<u64>,
+    /// ... those on other CPUs among them.
+    away_ns: Own<u64>,
+    /// What the way to another CPU and back takes, as a moving mean.
+    way_ns: Own<u64>,
+    /// Chunks until one is chosen, with it.
+    gap: Own<u64>,
+    /// Chunks handed out. Written by its thread, read by the report (Relaxed).
+    seen: AtomicU64,
     /// Where the host could run before it was sent to another CPU.
     mask: Own<Option<&'static CpuSet>>,
     random: Own<Random>,
@@ -98,12 +117,20 @@ fn check_of(thr: &'static Thread) -> &'static Check {
         count: Own::new(0),
         cpu: Own::new(0),
         began_ns: Own::new(0),
+        first_ns: Own::new(0),
+        away: Own::new(true),
         since_ns: Own::new(now_ns()),
         spent_ns: Own::new(0),
+        away_ns: Own::new(0),
+        way_ns: Own::new(WAY_NS),
+        gap: Own::new(0),
+        seen: AtomicU64::new(0),
         mask: Own::new(None),
         random: Own::new(Random::new(core::ptr::from_ref(thr).addr() as u64 ^ now_ns())),
         refused: Own::new(0),
     }));
+    c.draw();
+    report::watch(c);
     thr.check.set(Some(c));
     c
 }
@@ -116,11 +143,50 @@ impl Check {
         below
     }
 
-    /// Would one more check take more than its share of the time? The way to another CPU and back takes
-    /// longer than a small chunk.
-    fn is_too_dear(&self, share: u32) -> bool {
-        let allowed = (now_ns() - self.since_ns.get()) as f64 * f64::from(share) / MILLION as f64;
-        u64::from(share) < MILLION && self.spent_ns.get() as f64 > allowed
+    /// Draws how many chunks it is until the next one that is verified: as if each were asked with the
+    /// probability of the share, without drawing each time.
+    fn draw(&self) {
+        let mut random = self.random.get();
+        self.gap.set(random.trials(f64::from(SHARE.load(Relaxed)) / MILLION as f64));
+        self.random.set(random);
+    }
+
+    /// A chunk is handed out: is it one of those to be verified?
+    #[inline]
+    fn is_next(&self) -> bool {
+        self.seen.store(self.seen.load(Relaxed) + 1, Relaxed);
+        let gap = self.gap.get() - 1;
+        self.gap.set(gap);
+        gap == 0
+    }
+
+    /// What checks may have taken by now, of the time of the thread. 100 %: whatever they take.
+    fn allowed_ns(&self, share: u32) -> u64 {
+        if u64::from(share) >= MILLION {
+            return u64::MAX;
+        }
+        ((now_ns() - self.since_ns.get()) as f64 * f64::from(share) / MILLION as f64) as u64
+    }
+
+    /// Is the chunk in flight, which has been executed once, to be executed on another CPU? What goes wrong
+    /// now and then shows on the same one as well, and the way to another takes longer than a small chunk.
+    /// So half of the time is for chunks on other CPUs, whatever the way takes; those that are longer than
+    /// the way always go.
+    fn goes_away(&self) -> bool {
+        let allowed = self.allowed_ns(SHARE.load(Relaxed));
+        self.first_ns.get() >= self.way_ns.get() || self.away_ns.get() <= allowed / 2
+    }
+
+    /// A check is over that has taken `ns`, without the first execution.
+    fn took(&self, ns: u64, runs: usize) {
+        self.spent_ns.set(self.spent_ns.get() + ns);
+        if self.away.get() {
+            self.away_ns.set(self.away_ns.get() + ns);
+            if runs == 2 {
+                let way = ns.saturating_sub(self.first_ns.get());
+                self.way_ns.set((7 * self.way_ns.get() + way) / 8);
+            }
+        }
     }
 
     fn watch(&self) {
@@ -134,9 +200,23 @@ impl Check {
 fn begin(thr: &'static Thread) {
     let c = check_of(thr);
     c.watched.set(false);
-    let share = SHARE.load(Relaxed);
-    let sampled = c.below(MILLION) < u64::from(share) && !c.is_too_dear(share);
-    report::count(Kind::Seen);
+    let next = c.is_next();
+    if next || ALERT.load(Relaxed) != 0 || inject::any() {
+        chosen(thr, c, next);
+    }
+}
+
+/// A chunk that has just been taken is watched: it is to be verified (`next`), or for other reasons.
+#[cold]
+#[inline(never)]
+fn chosen(thr: &'static Thread, c: &'static Check, next: bool) {
+    let mut sampled = false;
+    if next {
+        c.draw();
+        sampled = c.spent_ns.get() <= c.allowed_ns(SHARE.load(Relaxed));
+    }
+    let alerted = !sampled && ALERT.fetch_update(Relaxed, Relaxed, |n| n.checked_sub(1)).is_ok();
+    sampled |= alerted;
     if !sampled && !inject::any() {
         return;
     }
@@ -149,6 +229,7 @@ fn begin(thr: &'static Thread) {
         return;
     }
     c.sampled.set(sampled);
+    c.away.set(!alerted);
     c.count.set(0);
     c.began_ns.set(now_ns());
     thr.member().ledger.watch(true);
@@ -204,13 +285,21 @@ pub fn chunk_ends(thr: &'static Thread) {
     c.runs.set(runs);
     c.count.set(n);
     if first {
-        report::took(&report::FIRST_NS, now_ns() - c.began_ns.get());
-        c.began_ns.set(now_ns());
+        let now = now_ns();
+        c.first_ns.set(now - c.began_ns.get());
+        report::took(&report::FIRST_NS, c.first_ns.get());
+        c.began_ns.set(now);
+        if !c.away.get() || !c.goes_away() {
+            c.away.set(false);
+            repeat(thr, c);
+        }
     }
-    let usable = left::usable();
-    match judge(&runs[..n], usable.len() == 1) {
+    // On the same CPU twice: that they agree is all that was asked.
+    let here = n == 2 && !c.away.get();
+    match judge(&runs[..n], here || left::is_single()) {
         Judgement::Again if n < MOST_RUNS => {
-            if let Some(to) = judge::choose(&runs[..n], &usable, c.below(1 << 32)) {
+            c.away.set(true);
+            if let Some(to) = judge::choose(&runs[..n], &left::usable(), c.below(1 << 32)) {
                 again(thr, c, to);
             }
             back_home(c);
@@ -220,7 +309,7 @@ pub fn chunk_ends(thr: &'static Thread) {
             back_home(c);
             let took = now_ns() - c.began_ns.get();
             report::took(&report::AGAIN_NS, took);
-            c.spent_ns.set(c.spent_ns.get() + took);
+            c.took(took, n);
             report::count(Kind::Verified);
             if n > 2 {
                 found(thr, &runs[..n], &wrong);
@@ -262,6 +351,11 @@ fn again(thr: &'static Thread, c: &'static Check, cpu: u32) -> ! {
         c.mask.set(Some(Box::leak(Box::new(now))));
     }
     CpuSet::of(&[cpu]).apply(0);
+    repeat(thr, c)
+}
+
+/// Executes the chunk again, wherever its thread is.
+fn repeat(thr: &'static Thread, c: &'static Check) -> ! {
     let mask = signals::block_all();
     thr.member().ledger.watch_again();
     c.watch();
@@ -305,6 +399,16 @@ pub fn wrote(thr: &'static Thread, grid: super::undo::Grid) {
     }
 }
 
+/// Is the chunk in flight watched?
+pub fn is_watched(thr: &'static Thread) -> bool {
+    thr.check.get().is_some_and(|c| c.watched.get())
+}
+
+/// Are chunks verified at all?
+pub fn is_on() -> bool {
+    SHARE.load(Relaxed) != 0
+}
+
 fn never_twice(thr: &'static Thread, n: usize) -> ! {
     say!(
         "{}: {n} executions on different CPUs never gave a result that two of them agree on: a CPU is \
@@ -321,6 +425,10 @@ fn found(thr: &'static Thread, runs: &[Run], wrong: &[u32]) {
     let names: Vec<String> = wrong.iter().map(|c| format!("CPU {c}")).collect();
     let left: Vec<bool> = wrong.iter().map(|&c| left::leave(c)).collect();
     wrong.iter().for_each(|&c| report::accuse(c));
+    if judge::in_memory(runs) && !left::is_single() {
+        // It was somewhere: who errs now and then is found soon if every chunk is looked at.
+        ALERT.store(if wrong.is_empty() { ALERTED } else { 0 }, Relaxed);
+    }
     if globals().promp.verbose >= 1 {
         let who = if names.is_empty() { "which CPU was wrong is not known".into() } else { names.join(", ") };
         let end = match left.iter().all(|&l| l) {

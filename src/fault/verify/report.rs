@@ -1,6 +1,6 @@
 //! What is counted of verified chunks, and what the report says of them.
 
-use super::{SHARE, inject};
+use super::{Check, SHARE, inject};
 use crate::fault::{policy, tables};
 use crate::icv::devices::{Mode, percent};
 use crate::icv::globals_if_ready;
@@ -14,8 +14,6 @@ use std::collections::BTreeSet;
 /// What is counted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Chunks handed out at save points.
-    Seen,
     /// Chunks whose result stands.
     Verified,
     /// Chunks of which more is lost than could be kept, or that had save points of their own.
@@ -24,7 +22,9 @@ pub enum Kind {
     Found,
 }
 
-static COUNTS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
+static COUNTS: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+/// The checks of all threads there have been.
+static CHECKS: Locked<Vec<&'static Check>> = Locked::new(Vec::new());
 /// First executions of verified chunks.
 pub static FIRST_NS: AtomicU64 = AtomicU64::new(0);
 /// All that came after, until their results stood.
@@ -36,6 +36,11 @@ static WRONG: Locked<BTreeSet<u32>> = Locked::new(BTreeSet::new());
 pub fn start() {
     // SAFETY: the handler lives as long as the process.
     unsafe { libc::atexit(at_exit) };
+}
+
+/// A thread's check, whose chunks count.
+pub fn watch(c: &'static Check) {
+    CHECKS.with(|v| v.push(c));
 }
 
 /// Counts one.
@@ -95,7 +100,7 @@ pub fn collect() -> Option<Sdc> {
     let n = |k: Kind| COUNTS[k as usize].load(Relaxed);
     Some(Sdc {
         mode: format!("chunks:{}", percent(SHARE.load(Relaxed))),
-        chunks: n(Kind::Seen),
+        chunks: CHECKS.with(|v| v.iter().map(|c| c.seen.load(Relaxed)).sum()),
         chunks_verified: n(Kind::Verified),
         found: n(Kind::Found),
         repaired: n(Kind::Found),
