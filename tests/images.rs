@@ -17,7 +17,7 @@ fn state_that_cannot_be_saved() {
     let exe = build("ckpt/refuse.c", &[]);
     for (what, reason) in [
         ("thread", "threads of its own"),
-        ("thread", "PROMP_CKPT_THREADS=all"),
+        ("thread", "in sigsuspend); PROMP_CKPT_THREADS=all"),
         ("blocks", "blocks signals"),
         ("clone", "without libc"),
         ("socket", "is a socket"),
@@ -35,7 +35,7 @@ fn state_that_cannot_be_saved() {
         ("closes", "closed descriptors"),
     ] {
         // The first checkpoint is due after 0.1 s, and a thread without a seat may be one on its way for as long: too short on a busy machine.
-        let threads = ("PROMP_CKPT_THREADS", if what == "thread" { "team" } else { "all" });
+        let threads = ("PROMP_CKPT_THREADS", if what == "thread" { "inside" } else { "all" });
         let mut run = checkpointed(&exe, &[what, "0.25"], &s.path("ckpt"), &[threads]);
         let said = |run: &Run| run.err.contains("no checkpoint now") && run.err.contains(reason);
         if !said(&run) {
@@ -50,6 +50,54 @@ fn state_that_cannot_be_saved() {
     let run = checkpointed(&exe, &["children"], &s.path("ckpt"), &[("PROMP_CKPT_INTERVAL", "20ms")]);
     assert_eq!((run.status, run.out.as_str()), (0, "done 0\n"), "{run:?}");
     assert_eq!(run.err.matches("child process").count(), 1, "{}", run.err);
+}
+
+/// Threads of the program's own that compute or wait for each other are saved and rolled back without being
+/// asked for; with PROMP_CKPT_THREADS=team they are not.
+#[test]
+fn threads_that_wait_inside_the_process() {
+    let s = Scratch::new("inside");
+    let exe = build("ckpt/own.c", &[]);
+    let args = ["300", "inside"];
+    let want = reference(&exe, &args, &[THREADS]).out;
+    let mut back = 0;
+    for seed in 1..40 {
+        let fault = format!("memerr@mtbf=100ms,count=3,seed={seed}");
+        let set = [("PROMP_FAULT", &*fault), ("PROMP_CKPT_INTERVAL", "20ms")];
+        let run = checkpointed(&exe, &args, &s.path("ckpt"), &set);
+        // A failure before the first checkpoint.
+        if run.status == 70 && run.err.contains("no checkpoint yet") {
+            continue;
+        }
+        assert_eq!((run.status, &run.out), (0, &want), "{fault}: {}", run.err);
+        back += run.err.matches("rolled back to checkpoint").count();
+        if back >= 5 {
+            break;
+        }
+    }
+    assert!(back >= 5, "{back} rollbacks");
+    let run = checkpointed(&exe, &args, &s.path("ckpt"), &[("PROMP_CKPT_THREADS", "team")]);
+    assert_eq!((run.status, &run.out), (0, &want), "{}", run.err);
+    assert!(run.err.contains("no checkpoint now: the program has threads of its own"), "{}", run.err);
+    let newest = Directory::open(&s.path("ckpt")).ok().and_then(|d| d.newest(drop));
+    assert!(newest.is_none(), "a checkpoint was taken");
+}
+
+/// Who must stop is told why there is no checkpoint though there are to be some.
+#[test]
+fn why_there_is_no_checkpoint_yet() {
+    let s = Scratch::new("none-yet");
+    let exe = build("ckpt/refuse.c", &[]);
+    let ends = |region: &u32| {
+        let fault = format!("memerr@region={region}");
+        let set = [("PROMP_FAULT", &*fault), ("PROMP_CKPT_INTERVAL", "20ms")];
+        let run = checkpointed(&exe, &["thread", "60"], &s.path("ckpt"), &set);
+        assert_eq!(run.status, 70, "{run:?}");
+        assert!(run.err.contains("there is no checkpoint yet: the"), "{}", run.err);
+        run.err.contains("there is no checkpoint yet: the program has threads of its own")
+    };
+    // The thread is taken for the program's own after a while only.
+    assert!([1, 10_000, 100_000, 1_000_000].iter().any(ends));
 }
 
 #[test]
@@ -336,7 +384,9 @@ fn killed_after_two(dir: &Path, out: &Path, command: impl Fn() -> Command, set: 
     let killed = |_| {
         let _ = fs::remove_dir_all(dir);
         let _ = fs::remove_file(out);
-        start_with(command(), out, Some(&saved), &set).is_none()
+        let was_killed = start_with(command(), out, Some(&saved), &set).is_none();
+        // It may have noted its end already.
+        was_killed && !Directory::open(dir).is_ok_and(|d| d.finished())
     };
     assert!((0..20).any(killed), "it always ends before its second checkpoint: {}", messages(out));
 }

@@ -230,7 +230,7 @@ fn python_rolls_back(python: &Path, args: &[&str], env: (&str, &str), mtbf: &str
         // A kill often finds a thread where nothing is lost; lost memory always needs a rollback.
         let fault =
             format!("{}@mtbf={mtbf},seed={seed},count=3", ["memerr", "kill", "crash"][seed as usize % 3]);
-        let set = [env, ("PROMP_CKPT_THREADS", "all"), ("PROMP_FAULT", &fault)];
+        let set = [env, ("PROMP_FAULT", &*fault)];
         let run = checkpointed(python, args, &s.path("ckpt"), &set);
         assert_eq!((run.status, &run.out), (0, &want.out), "{fault}: {}", run.err);
         back += run.err.matches("rolled back to checkpoint").count();

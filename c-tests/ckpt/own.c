@@ -1,5 +1,6 @@
 /* Threads of the program's own beside its teams: one that sleeps until it gets work, one that computes all the time, one that starts regions
- * itself, and some that come and go. Each piece of work has a known result. own [rounds]: prints sums that do not depend on timing. */
+ * itself, and some that come and go. Each piece of work has a known result. own [rounds [inside]]: prints sums that do not depend on timing;
+ * inside: no thread waits for anything but other threads. */
 #include <omp.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -51,6 +52,7 @@ static void *counter(void *p) {
 }
 
 /* Has a team of its own. */
+static int inside;
 static void *primary(void *p) {
     unsigned long *sum = p;
     while (!atomic_load(&over)) {
@@ -58,7 +60,7 @@ static void *primary(void *p) {
 #pragma omp parallel for reduction(+ : s) num_threads(2)
         for (int i = 0; i < 5000; i++) s += mix(i);
         *sum = s;
-        usleep(100);
+        if (!inside) usleep(100);
     }
     return p;
 }
@@ -71,6 +73,7 @@ static void *brief(void *p) {
 
 int main(int argc, char **argv) {
     int rounds = argc > 1 ? atoi(argv[1]) : 600;
+    inside = argc > 2;
     static unsigned long a[N], team_sum, bad, pieces[3];
     pthread_t own[3], come[3];
     pthread_create(&own[0], NULL, sleeper, NULL);

@@ -62,8 +62,8 @@ use core::sync::atomic::AtomicU64;
 pub use ends::program_ends;
 pub use promp_image as image;
 pub use rollback::{
-    await_rollback, can_roll_back, epoch, may_roll_back_a_crash, note_parked, note_parked_host, roll_back,
-    roll_back_ended, rollback_is_due,
+    await_rollback, can_roll_back, epoch, may_roll_back_a_crash, none_because, note_parked, note_parked_host,
+    roll_back, roll_back_ended, rollback_is_due,
 };
 pub use semaphores::note_fork;
 pub use settings::Settings;

@@ -20,6 +20,14 @@ pub fn can_roll_back() -> bool {
     k.generation.load(Acquire) > 0
 }
 
+/// Why there is no checkpoint to go back to, though checkpoints are taken; None: there is one, or they are
+/// off.
+pub fn none_because() -> Option<String> {
+    let k = keep::if_on().filter(|k| k.generation.load(Acquire) == 0)?;
+    let why = k.rewind.why.get();
+    Some(if why.is_empty() { "the first has not been taken yet".into() } else { why })
+}
+
 /// Has a thread failed for which memory will be put back?
 pub fn rollback_is_due() -> bool {
     keep::if_on().is_some_and(|k| k.failed.load(Acquire) > 0)

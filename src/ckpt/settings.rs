@@ -20,6 +20,19 @@ pub const CONTAINED_NAME: &core::ffi::CStr = c"PROMP_CKPT_SELF_CONTAINED";
 /// So many generations can be kept.
 const MOST_KEPT: usize = 1000;
 
+/// PROMP_CKPT_THREADS: which threads that the program has made itself are saved (keeper/strangers.rs). With
+/// any other there is no checkpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strangers {
+    /// Those that compute, or wait for other threads.
+    #[default]
+    Inside,
+    /// None.
+    Team,
+    /// All.
+    All,
+}
+
 /// What the settings say of checkpoints.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
@@ -36,8 +49,8 @@ pub struct Settings {
     pub copying: Copying,
     /// PROMP_CKPT_KEEP: so many generations stay whole, 1 at least.
     pub keep: usize,
-    /// PROMP_CKPT_THREADS=all.
-    pub all_threads: bool,
+    /// PROMP_CKPT_THREADS.
+    pub strangers: Strangers,
     /// PROMP_CKPT_FILES: bytes of the files whose content is saved.
     pub files: u64,
     /// PROMP_CKPT_LIVE: is dead memory left out?
@@ -117,7 +130,8 @@ impl Settings {
         let compare = choice("PROMP_CKPT_TRACK", &["auto", "compare"]) == 1;
         let copying = [Copying::Auto, Copying::Stopped, Copying::Running, Copying::Small]
             [choice("PROMP_CKPT_COPY", &["auto", "stopped", "running", "small"])];
-        let all_threads = choice("PROMP_CKPT_THREADS", &["team", "all"]) == 1;
+        let strangers = [Strangers::Inside, Strangers::Team, Strangers::All]
+            [choice("PROMP_CKPT_THREADS", &["inside", "team", "all"])];
         let live = choice("PROMP_CKPT_LIVE", &["on", "off"]) == 0;
         let poison = choice("PROMP_CKPT_POISON", &["0", "1"]) == 1;
         let in_serial = choice("PROMP_CKPT_WHERE", &["anywhere", "serial"]) == 1;
@@ -170,7 +184,7 @@ impl Settings {
             compare,
             copying,
             keep,
-            all_threads,
+            strangers,
             live,
             poison,
             in_serial,

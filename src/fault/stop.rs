@@ -297,7 +297,9 @@ fn refuse(thr: &'static Thread, kind: Kind, r: Refusal) -> ! {
 pub fn refuse_for_good(thr: &'static Thread, kind: Kind, r: &Refusal) -> ! {
     let place = policy::place(thr);
     record::open(kind, place, Recovery::Refused);
-    record::say_refused(kind, &place, r.why, r.advice);
+    let none = ckpt::none_because();
+    let advice = none.map(|why| format!("PROMP_CKPT_DIR is set, but there is no checkpoint yet: {why}."));
+    record::say_refused(kind, &place, r.why, advice.as_deref().unwrap_or(r.advice));
     report::write();
     exit_group(70)
 }

@@ -54,6 +54,7 @@ pub mod uffd;
 pub mod unwind;
 pub mod variables;
 pub mod vdso;
+pub mod waiting;
 pub mod watch;
 
 /// What a negative system call result means. Not by libc's `strerror`, which needs a thread of libc's own.

@@ -1,16 +1,23 @@
 //! Threads that are not the runtime's: those that the program has made itself.
 //!
-//! What such a thread waits for may lie outside of the process (another process' answer, the clock, a
-//! device) and does not go back with it, which only the user can judge. So checkpoints are refused while
-//! there are any, unless PROMP_CKPT_THREADS=all says that they may be saved and rolled back like the
-//! others. Those that have come to the runtime have logical threads and seats; the rest get seats here. So
-//! does the thread that the program began with, as long as it has not come to the runtime: checkpoints
-//! begin before the first region.
+//! One that computes, or waits for another thread of the process (in a futex, whose word lies in memory that
+//! goes back, too), is saved and rolled back like the others: a library's pool of threads is that. What one
+//! waits for in another system call may lie outside of the process (another process' answer, the clock, a
+//! device) and does not go back with it, which only the user can judge: then a checkpoint is refused, unless
+//! PROMP_CKPT_THREADS=all says that it may be saved. It is looked at before the freeze: a thread that begins
+//! to wait in between is one that computed, and what its call could lead to outside (a socket, a child, a
+//! device) is refused for its own sake.
+//!
+//! Threads that have come to the runtime have logical threads and seats; the rest get seats here. So does
+//! the thread that the program began with, as long as it has not come to the runtime: checkpoints begin
+//! before the first region.
 
 use super::super::keep;
 use super::super::seats::Seat;
+use super::super::settings::Strangers;
 use super::{Keeper, No};
 use crate::sys;
+use crate::sys::waiting::{self, Waits};
 use crate::sys::{pending, syscall, time};
 use core::sync::atomic::Ordering::*;
 
@@ -22,21 +29,18 @@ impl Keeper {
     /// The seats of all threads; strangers get theirs if they may be saved.
     pub(super) fn seats(&mut self) -> Result<Vec<&'static Seat>, No> {
         let k = keep::get();
-        let all = self.settings.all_threads;
         // In this order: who sits down meanwhile is no stranger.
         let all_hosts = hosts();
         let known = |s: &&Seat| s.logical().is_some() && s.host.load(Acquire) != 0;
         let mut seats: Vec<&'static Seat> = k.seats.iter().filter(known).collect();
         let strangers = without_seat(all_hosts, &seats);
-        if !all {
-            // The thread that the program began with may not have come to the runtime yet.
-            if let Some(&t) = strangers.iter().find(|t| !keep::is_initial(**t)) {
-                return Err(self.stranger(t, OWN));
-            }
-            if let Some(s) = seats.iter().find(|s| s.is_the_programs_own()) {
-                return Err(No::Refused(own(OWN, s.host.load(Relaxed))));
-            }
+        // The thread that the program began with may not have come to the runtime yet.
+        let own = strangers.iter().copied().filter(|&t| !keep::is_initial(t));
+        let seated = || seats.iter().filter(|s| s.is_the_programs_own()).map(|s| s.host.load(Relaxed));
+        if let Some(t) = own.chain(seated()).find(|&t| self.is_refused(t)) {
+            return Err(self.stranger(t, OWN));
         }
+        self.stranger.take_if(|s| seated().any(|t| s.tid == t));
         // The host of a thread that has just been put back has not said yet who it is.
         if seats.iter().any(|s| s.host.load(Relaxed) == u32::MAX) {
             return Err(No::Later);
@@ -63,6 +67,15 @@ impl Keeper {
             }
         }
         Ok(seats)
+    }
+
+    /// Is there no checkpoint while the program has this thread of its own?
+    fn is_refused(&self, tid: u32) -> bool {
+        match self.settings.strangers {
+            Strangers::All => false,
+            Strangers::Team => true,
+            Strangers::Inside => waiting::of(tid) != Waits::Inside,
+        }
     }
 
     /// Kernel thread `tid` cannot be saved. If it is a worker that is being made, or a failed host, that is
@@ -108,8 +121,11 @@ fn sleeps(tid: u32) -> bool {
 }
 
 fn own(why: &str, tid: u32) -> String {
-    let advice = if why == OWN { "; PROMP_CKPT_THREADS=all saves them, too" } else { "" };
-    format!("{why} (kernel thread {tid}){advice}")
+    if why == OWN {
+        format!("{why} (kernel thread {tid}, {}); PROMP_CKPT_THREADS=all saves them, too", waiting::of(tid))
+    } else {
+        format!("{why} (kernel thread {tid})")
+    }
 }
 
 /// Kernel ids of the process' threads that have no seat among `seats`, and are none of the runtime's own

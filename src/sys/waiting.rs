@@ -1,0 +1,132 @@
+//! What a thread of this process waits for, as the kernel tells it (proc(5), `/proc/PID/task/TID/syscall`).
+
+use super::maps;
+use core::fmt;
+use std::ffi::CString;
+
+/// What a thread does at the moment in which it was looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// It computes, or waits for a word of memory (futex): for other threads that have the same memory.
+    Inside,
+    /// It is in this system call, whose end may come from somewhere else: another process, a device, the
+    /// clock.
+    Call(i64),
+    /// The kernel does not tell, or the thread is gone.
+    Unknown,
+}
+
+/// What host `tid` waits for.
+pub fn of(tid: u32) -> Waits {
+    let path = CString::new(format!("/proc/self/task/{tid}/syscall")).unwrap_or_default();
+    maps::read_file(&path).map_or(Waits::Unknown, |text| read(&String::from_utf8_lossy(&text)))
+}
+
+/// futex_wait(2), since Linux 6.7.
+const FUTEX_WAIT: i64 = 455;
+
+/// "running", "-1 SP PC" (stopped outside of a call), or the call's number and its arguments.
+fn read(text: &str) -> Waits {
+    let first = text.split_whitespace().next().unwrap_or("");
+    match (first, first.parse()) {
+        ("running", _) => Waits::Inside,
+        (_, Ok(-1 | libc::SYS_futex | libc::SYS_futex_waitv | FUTEX_WAIT | libc::SYS_sched_yield)) => {
+            Waits::Inside
+        }
+        (_, Ok(call)) => Waits::Call(call),
+        (_, Err(_)) => Waits::Unknown,
+    }
+}
+
+/// The calls in which threads wait most.
+const NAMES: [(i64, &str); 22] = [
+    (libc::SYS_read, "read"),
+    (libc::SYS_readv, "readv"),
+    (libc::SYS_poll, "poll"),
+    (libc::SYS_ppoll, "ppoll"),
+    (libc::SYS_select, "select"),
+    (libc::SYS_pselect6, "pselect"),
+    (libc::SYS_epoll_wait, "epoll_wait"),
+    (libc::SYS_epoll_pwait, "epoll_wait"),
+    (libc::SYS_nanosleep, "nanosleep"),
+    (libc::SYS_clock_nanosleep, "clock_nanosleep"),
+    (libc::SYS_pause, "pause"),
+    (libc::SYS_rt_sigsuspend, "sigsuspend"),
+    (libc::SYS_rt_sigtimedwait, "sigwait"),
+    (libc::SYS_accept, "accept"),
+    (libc::SYS_accept4, "accept"),
+    (libc::SYS_recvfrom, "recvfrom"),
+    (libc::SYS_recvmsg, "recvmsg"),
+    (libc::SYS_wait4, "waitpid"),
+    (libc::SYS_waitid, "waitid"),
+    (libc::SYS_ioctl, "ioctl"),
+    (libc::SYS_fcntl, "fcntl"),
+    (libc::SYS_flock, "flock"),
+];
+
+impl fmt::Display for Waits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Inside => f.write_str("at work"),
+            Self::Call(nr) => match NAMES.iter().find(|(n, _)| n == nr) {
+                Some((_, name)) => write!(f, "in {name}"),
+                None => write!(f, "in system call {nr}"),
+            },
+            Self::Unknown => f.write_str("state unknown"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::syscall;
+    use std::sync::mpsc;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn the_kernels_words() {
+        assert_eq!(read("running\n"), Waits::Inside);
+        assert_eq!(read("202 0x7f 0x80 0x2 0x0 0x0 0xffffffff 0x7ffc 0x7f4a\n"), Waits::Inside);
+        assert_eq!(read("-1 0x7ffc 0x7f4a\n"), Waits::Inside);
+        assert_eq!(read("34 0x0 0x0 0x0 0x0 0x0 0x0 0x7ffc 0x7f4a\n").to_string(), "in pause");
+        assert_eq!(read("7777 0x0\n").to_string(), "in system call 7777");
+        assert_eq!(read(""), Waits::Unknown);
+        assert_eq!(read("what\n"), Waits::Unknown);
+    }
+
+    /// Threads that wait in these ways are seen to.
+    #[test]
+    fn threads_are_told_apart() {
+        let waits = |f: fn(), want: fn(Waits) -> bool| {
+            let (tell, told) = mpsc::channel();
+            std::thread::spawn(move || {
+                tell.send(syscall::gettid()).unwrap();
+                f();
+            });
+            let tid = told.recv().unwrap();
+            let until = Instant::now() + Duration::from_secs(60);
+            while !want(of(tid)) {
+                assert!(Instant::now() < until, "{}", of(tid));
+                std::thread::yield_now();
+            }
+        };
+        waits(
+            || {
+                drop(std::panic::catch_unwind(|| {
+                    loop {
+                        std::thread::park()
+                    }
+                }))
+            },
+            |w| w == Waits::Inside,
+        );
+        // SAFETY (both): wait, and touch nothing.
+        waits(
+            || unsafe { assert!(libc::poll(core::ptr::null_mut(), 0, -1) <= 0) },
+            |w| w == Waits::Call(libc::SYS_poll),
+        );
+        waits(|| unsafe { assert!(libc::pause() < 0) }, |w| w == Waits::Call(libc::SYS_pause));
+        assert_eq!(of(u32::MAX >> 2), Waits::Unknown);
+    }
+}
