@@ -31,7 +31,7 @@ fn main() {
         });
         let _ = writeln!(script, "{node} {{ global:{global} }} {parent};");
     }
-    const OWN: [&str; 30] = [
+    const OWN: [&str; 33] = [
         "promp_version",
         "promp_potential_ckpt",
         "promp_dead",
@@ -58,6 +58,9 @@ fn main() {
         "promp_free_own",
         "promp_realloc",
         "promp_realloc_own",
+        "promp_new",
+        "promp_delete",
+        "promp_delete_own",
         "promp_point",
         "__gmon_start__",
         "promp_sdc_checkpoint",

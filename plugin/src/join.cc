@@ -20,7 +20,8 @@
 // Pair: a reading and a writing actor.
 //
 // Call: target, flags (1 there is none; 2 the function itself, not by a table; 4 no exception may leave it),
-//   8 it is made whenever the function returns), text, the word that has a mark in front of it be executed,
+//   8 it is made whenever the function returns; 16 it must be the C++ library's own), text, the word that
+//   has a mark in front of it be executed,
 //   or 0, line, number of arguments; for each: kind (Argument::Kind), parameter or reference, offset or size,
 //   flags (1 the offset is fixed; 2 by a table).
 //
@@ -30,6 +31,7 @@
 
 #include "join.h"
 #include "assume.h"
+#include "heap.h"
 #include "inside.h"
 #include "summary.h"
 #include "split.h"
@@ -116,12 +118,14 @@ void variable (tree decl)
 
 void call (const Foreign &f)
 {
-  bool there = is_open (f.callee) ? is_named (f.callee) : is_written (f.callee);
+  // Of an operator of the C++ library the code calls the stand-in, which names it.
+  bool there = is_open (f.callee) ? f.library || is_named (f.callee) : is_written (f.callee);
   if (there)
     reference (f.callee);
   else
     word (0);
-  word ((there ? 0 : 1) | (is_open (f.callee) ? 0 : 2) | (f.throws ? 4 : 0) | (f.must ? 8 : 0));
+  word ((there ? 0 : 1) | (is_open (f.callee) ? 0 : 2) | (f.throws ? 4 : 0) | (f.must ? 8 : 0)
+        | (f.library ? 16 : 0));
   text (DECL_NAME (f.callee) ? lang_hooks.decl_printable_name (f.callee, 1) : symbol (f.callee));
   tree guard = f.guarded ? word_of (f.callee) : NULL_TREE;
   if (guard && is_written (guard))

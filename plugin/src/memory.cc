@@ -10,7 +10,7 @@
 
 #include "memory.h"
 #include "summary.h"
-#include "segment.h"
+#include "heap.h"
 #include "split.h"
 #include "gimple-walk.h"
 #include "ssa.h"
@@ -301,7 +301,7 @@ void Memory::call (Deed &deed, gcall *stmt)
       case BUILT_IN_MEMSET:
         add_pointed (deed, stmt, gimple_call_arg (stmt, 0), ACCESS_WRITES);
         return;
-      // Freed later, if it is freed by the work in flight (segment.h).
+      // Freed later, if it is freed by the work in flight (heap.h).
       case BUILT_IN_FREE:
         if (!gets_marks (fn_))
           break;
@@ -431,7 +431,10 @@ void Memory::call (Deed &deed, gcall *stmt)
   if (is_foreign (stmt))
     {
       deed.foreign.push_back (foreign (stmt));
-      deed.foreign.back ().guarded = gets_marks (fn_);
+      Foreign &f = deed.foreign.back ();
+      f.guarded = gets_marks (fn_);
+      f.library = f.guarded && is_operator (stmt);
+      f.throws = f.throws && !f.library;
     }
 }
 

@@ -1,55 +1,10 @@
 // What can be reached within a segment.
 
 #include "segment.h"
-#include "tables.h"
+#include "heap.h"
 #include "ssa.h"
-#include <set>
 
 namespace promp {
-
-bool is_realloc (gimple *stmt)
-{
-  gcall *c = dyn_cast<gcall *> (stmt);
-  tree f = c ? gimple_call_fndecl (c) : NULL_TREE;
-  return f && fndecl_built_in_p (f, BUILT_IN_REALLOC) && gimple_call_num_args (c) == 2;
-}
-
-/// Does `t` come from allocations (or is null) only? Collects the names on the way.
-static bool allocated (tree t, std::set<tree> &names)
-{
-  if (integer_zerop (t))
-    return true;
-  if (TREE_CODE (t) != SSA_NAME || SSA_NAME_IS_DEFAULT_DEF (t))
-    return false;
-  if (!names.insert (t).second)
-    return true;
-  gimple *def = SSA_NAME_DEF_STMT (t);
-  if (gimple_call_builtin_p (def, BUILT_IN_MALLOC) || gimple_call_builtin_p (def, BUILT_IN_CALLOC) || is_realloc (def))
-    return true;
-  if (gassign *a = dyn_cast<gassign *> (def))
-    return (gimple_assign_ssa_name_copy_p (a) || CONVERT_EXPR_CODE_P (gimple_assign_rhs_code (a))
-            || gimple_assign_rhs_code (a) == POINTER_PLUS_EXPR)
-           && allocated (gimple_assign_rhs1 (a), names);
-  gphi *phi = dyn_cast<gphi *> (def);
-  for (unsigned i = 0; phi && i < gimple_phi_num_args (phi); i++)
-    if (!allocated (gimple_phi_arg_def (phi, i), names))
-      return false;
-  return phi != nullptr;
-}
-
-bool frees (gimple *stmt) { return gimple_call_builtin_p (stmt, BUILT_IN_FREE) || is_realloc (stmt); }
-
-bool is_allocated (tree t)
-{
-  std::set<tree> names;
-  return allocated (t, names);
-}
-
-void free_later (gcall *call, bool own)
-{
-  gimple_call_set_fndecl (call, freeing_function (is_realloc (call), own));
-  update_stmt (call);
-}
 
 bool Segment::comes_in (tree name) const
 {
@@ -96,7 +51,7 @@ bool Segment::comes_in (tree name) const
 bool Segment::is_new (tree t) const
 {
   std::set<tree> names;
-  bool yes = allocated (t, names);
+  bool yes = comes_from_allocations (t, names);
   for (tree name : names)
     yes = yes && !comes_in (name);
   return yes;

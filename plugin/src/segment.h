@@ -61,14 +61,5 @@ struct Segment
   bool is_new (tree t) const;
 };
 
-/// Does `stmt` free a block, or resize it? The runtime keeps the block until the next save point.
-bool frees (gimple *stmt);
-/// Does `t` lead to a block that its function has allocated, on every way (or is null)?
-bool is_allocated (tree t);
-/// Has the runtime do it; `own`: the block has been allocated by the same work.
-void free_later (gcall *call, bool own);
-/// gfortran declares it with its parameters exchanged, so GCC's own test of the types fails.
-bool is_realloc (gimple *stmt);
-
 } // namespace promp
 #endif

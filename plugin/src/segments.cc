@@ -3,6 +3,7 @@
 
 #include "memory.h"
 #include "assume.h"
+#include "heap.h"
 #include "inside.h"
 #include "summary.h"
 #include "tables.h"
@@ -180,8 +181,7 @@ private:
     auto look = [&] (uint32_t write) {
       if (saved_by_call (s, write))
         return;
-      class loop *l = undo_->outermost (s.statements[write]);
-      if (!l || !flow_bb_inside_loop_p (l, gimple_bb (s.site)) || s.verdict.verdict == VERDICT_OPAQUE)
+      if (s.verdict.verdict == VERDICT_OPAQUE || undo_->saves_behind (s.statements[write], gimple_bb (s.site)))
         return;
       s.verdict.verdict = VERDICT_OPAQUE;
       s.verdict.line = s.accesses[write].line;
@@ -269,10 +269,13 @@ private:
     for (uint32_t r : w.meets)
       meets.push_back ({ s.statements[r], s.accesses[r].place, s.accesses[r].flags });
     // What is found out in front of the loop around the write holds for the segment if the loop is not
-    // executed again in it.
+    // executed again in it. A segment that starts in the loop must not come to where it is entered at all.
     class loop *l = undo_->outermost (stmt);
-    undo_->want ({ stmt, write.place, write.flags }, fill ? s.statements[fill - 1] : nullptr, fill ? s.accesses[fill - 1].place : 0,
-                 s.sure[w.write], meets, l && !s.comes_back (loop_preheader_edge (l)->src));
+    basic_block in = l ? loop_preheader_edge (l)->src : nullptr;
+    bool inside = l && s.site && flow_bb_inside_loop_p (l, gimple_bb (s.site));
+    bool once = l && (inside ? !s.node_of (in) : !s.comes_back (in));
+    undo_->want ({ stmt, write.place, write.flags }, fill ? s.statements[fill - 1] : nullptr,
+                 fill ? s.accesses[fill - 1].place : 0, s.sure[w.write], meets, once);
   }
 
   static const char *construct (gimple *site)
@@ -418,8 +421,9 @@ private:
                   }
                 continue;
               }
-            if (e->flags & EDGE_EH && calls_foreign (last_stmt (e->src)))
-              continue; // what it may throw is among what is assumed
+            if (e->flags & EDGE_EH
+                && (calls_foreign (last_stmt (e->src)) || throws_behind_marks (last_stmt (e->src))))
+              continue; // what it may throw is among what is assumed, or behind a mark
             if (e->flags & (EDGE_ABNORMAL | EDGE_EH))
               effect (s, n, last_stmt (e->src), "may leave by an exception");
             auto known = index.find (e->dest);
@@ -471,6 +475,8 @@ private:
             auto known = freed_.find (c);
             free_later (c, known != freed_.end () && known->second);
           }
+        else
+          allocate_by_runtime (gsi_stmt (i));
   }
 
   /// Leaves out what happens in blocks that the segment has allocated: when it is executed again it has
@@ -682,11 +688,14 @@ struct Segments : gimple_opt_pass
         split (fn, false);
         if (const Summary *s = summary_of (fn); s && s->saves && !s->runtime)
           save_inside (fn);
-        if (gets_marks (fn))
-          FOR_EACH_BB_FN (bb, fn)
-            for (gimple_stmt_iterator i = gsi_start_bb (bb); !gsi_end_p (i); gsi_next (&i))
-              if (frees (gsi_stmt (i)))
-                free_later (as_a<gcall *> (gsi_stmt (i)), is_allocated (gimple_call_arg (gsi_stmt (i), 0)));
+        if (!gets_marks (fn))
+          return 0;
+        FOR_EACH_BB_FN (bb, fn)
+          for (gimple_stmt_iterator i = gsi_start_bb (bb); !gsi_end_p (i); gsi_next (&i))
+            if (frees (gsi_stmt (i)))
+              free_later (as_a<gcall *> (gsi_stmt (i)), is_allocated (gimple_call_arg (gsi_stmt (i), 0)));
+            else
+              allocate_by_runtime (gsi_stmt (i));
         return 0;
       }
     Split parts = split (fn, true);

@@ -8,7 +8,8 @@
 //     mark (site); printf (...); save point (site)
 //
 // *Output in functions without runtime calls* has a mark in front of it, and sets a variable of the unit;
-// if that is set, there is a save point behind the function's call.
+// if that is set, there is a save point behind the function's call. So have calls that only end by an
+// exception (`throw`, the library's functions for errors).
 //
 // *Calls of functions of other units* have marks that are only executed if the runtime finds, when the
 // program is loaded, that the function cannot be executed again, or not with its caller: it sets a
@@ -31,6 +32,7 @@
 #include "ssa.h"
 #include "tree-ssa-alias.h"
 #include "tree-dfa.h"
+#include "tree-eh.h"
 #include "cfgloop.h"
 #include "tree-cfg.h"
 #include "tree-into-ssa.h"
@@ -121,7 +123,7 @@ private:
     if (is_save_point (stmt))
       return found_.push_back ({ stmt, OTHER, "", false });
     Memory::Deed d = memory_.look (stmt);
-    if (c && is_output (c))
+    if (c && is_marked (c))
       return found_.push_back ({ stmt, OUTPUT, d.effect, false });
     if (!d.foreign.empty ())
       return found_.push_back ({ stmt, is_foreign (c) ? FOREIGN : MARKED, d.effect, false });
@@ -517,8 +519,18 @@ bool gets_marks (function *fn)
   return opt_for_fn (fn->decl, optimize) >= 1 && !opt_for_fn (fn->decl, optimize_debug);
 }
 
-bool is_output (gcall *call)
+/// Does it never return, but throw? Behind the mark in front of it, nothing of the ways that the exception
+/// takes counts, up to the next save point.
+static bool only_throws (gcall *call)
 {
+  return (gimple_call_flags (call) & ECF_NORETURN) && !gimple_call_internal_p (call) && !is_save_point (call)
+         && stmt_could_throw_p (cfun, call) && !summary_of (call);
+}
+
+bool is_marked (gcall *call)
+{
+  if (only_throws (call))
+    return true;
   if (!gimple_call_builtin_p (call, BUILT_IN_NORMAL))
     return false;
   // GCC makes nothing else of any of these.

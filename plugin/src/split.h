@@ -37,8 +37,8 @@ void note_conditions (function *fn);
 
 /// Does `fn` get marks, at calls of functions of other units, too?
 bool gets_marks (function *fn);
-/// Is the call one of those that are marked wherever they are: output?
-bool is_output (gcall *call);
+/// Is the call one of those that are marked wherever they are: output, or what only ends by an exception?
+bool is_marked (gcall *call);
 /// The variable that makes the marks in front of this unit's calls of `callee` be executed, and the save
 /// points behind them; null: there are none.
 tree word_of (tree callee);

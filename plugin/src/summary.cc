@@ -6,6 +6,7 @@
 // cannot be saved across functions.
 
 #include "summary.h"
+#include "heap.h"
 #include "inside.h"
 #include "memory.h"
 #include "outside.h"
@@ -91,7 +92,7 @@ int origin (function *fn, tree t, std::set<gphi *> &phis, unsigned &budget)
         }
       gimple *def = SSA_NAME_DEF_STMT (t);
       // Executed again, it has another block.
-      if (gimple_call_builtin_p (def, BUILT_IN_MALLOC) || gimple_call_builtin_p (def, BUILT_IN_CALLOC))
+      if (allocates (def))
         return OWN_MEMORY;
       if (gphi *phi = dyn_cast<gphi *> (def))
         {
@@ -194,7 +195,9 @@ std::set<basic_block> reachable (function *fn, Memory &m)
       edge_iterator ei;
       gcall *last = safe_dyn_cast<gcall *> (last_stmt (bb));
       FOR_EACH_EDGE (e, ei, bb->succs)
-        if (!(e->flags & EDGE_EH) || !last || m.look (last).foreign.empty ())
+        if (!(e->flags & EDGE_EH) || !last
+            || !((is_marked (last) && gets_marks (fn)) || !m.look (last).foreign.empty ()
+                 || throws_behind_marks (last)))
           todo.push_back (e->dest);
     }
   return seen;
@@ -377,6 +380,8 @@ std::string walk (function *fn, Memory &m, Point start, bool &returns)
           returns = true;
         else
           {
+            if (e->flags & EDGE_EH && throws_behind_marks (last_stmt (p.bb)))
+              continue;
             if ((e->flags & (EDGE_ABNORMAL | EDGE_EH)) && effect.empty ())
               effect = "may leave by an exception";
             todo.push_back ({ e->dest, nullptr });
@@ -448,10 +453,11 @@ void summarise (cgraph_node *node)
         Memory::Deed d = m.look (s);
         gcall *call = dyn_cast<gcall *> (s);
         const Summary *called = call ? summary_of (call) : nullptr;
-        std::string output = call && is_output (call) && gets_marks (fn) ? d.effect : called ? called->marked : "";
+        std::string output
+          = call && is_marked (call) && gets_marks (fn) ? d.effect : called ? called->marked : "";
         if (!output.empty () && f.whole.marked.empty ())
           f.whole.marked = std::string ("calls ") + name + ", which " + output;
-        if (call && is_output (call) && gets_marks (fn))
+        if (call && is_marked (call) && gets_marks (fn))
           continue;
         if (!d.effect.empty () && f.whole.effect.empty ())
           f.whole.effect = std::string ("calls ") + name + ", which " + d.effect;
@@ -466,7 +472,7 @@ void summarise (cgraph_node *node)
               c.must = c.must && dominated_by_p (CDI_POST_DOMINATORS, entry, bb);
               f.whole.foreign.push_back (c);
             }
-        if (d.foreign.empty () && stmt_can_throw_external (fn, s))
+        if (d.foreign.empty () && stmt_can_throw_external (fn, s) && !throws_behind_marks (s))
           f.whole.throws = true;
         bool must = dominated_by_p (CDI_POST_DOMINATORS, entry, bb);
         for (const Memory::Item &a : d.items)
@@ -663,6 +669,13 @@ tree argument_of (gcall *call, int k)
       return NULL_TREE;
     }
   return (unsigned) k < gimple_call_num_args (call) ? gimple_call_arg (call, k) : NULL_TREE;
+}
+
+bool throws_behind_marks (gimple *stmt)
+{
+  gcall *call = safe_dyn_cast<gcall *> (stmt);
+  const Summary *s = call ? summary_of (call) : nullptr;
+  return s && !s->runtime && !s->throws && s->foreign.empty ();
 }
 
 Foreign at_call (gcall *call, const Foreign &f)

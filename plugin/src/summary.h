@@ -71,6 +71,8 @@ std::string after_return (function *fn);
 /// `f`, a call in the function that `call` calls, with its arguments as values of the function that makes
 /// `call`.
 Foreign at_call (gcall *call, const Foreign &f);
+/// Have all exceptions that may leave what `call` calls marks in front of them?
+bool throws_behind_marks (gimple *call);
 /// All functions of the unit with their summaries.
 void for_all_summaries (const std::function<void (tree, const Summary &)> &f);
 

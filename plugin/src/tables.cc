@@ -141,6 +141,23 @@ tree freeing_function (bool resizes, bool own)
                   type);
 }
 
+tree operator_function (const char *name, bool own)
+{
+  bool allocates = !strncmp (name, "promp_new", 9);
+  std::string full = name + std::string (own ? "_own" : "");
+  if (allocates)
+    {
+      tree type = build_function_type_list (ptr_type_node, size_type_node, NULL_TREE);
+      tree decl = declare (full.c_str (), type);
+      TREE_NOTHROW (decl) = 0;
+      DECL_IS_MALLOC (decl) = 1;
+      return decl;
+    }
+  tree size = strstr (name, "sized") ? size_type_node : NULL_TREE;
+  return declare (full.c_str (),
+                  build_function_type_list (void_type_node, ptr_type_node, size, NULL_TREE));
+}
+
 tree written_function ()
 {
   return declare ("promp_dead_written", build_function_type_list (void_type_node, ptr_type_node, NULL_TREE));
@@ -158,6 +175,54 @@ tree runtime_function (const char *name, bool argument)
                                  : build_function_type_list (void_type_node, NULL_TREE));
 }
 
+/// The start of a function's code that the linker keeps one of.
+static void begin_function (const char *n)
+{
+  fprintf (asm_out_file,
+           "\t.section .text.__%s,\"axG\",@progbits,__%s,comdat\n"
+           "\t.weak __%s\n\t.hidden __%s\n\t.type __%s, @function\n__%s:\n",
+           n, n, n, n, n, n);
+}
+
+/// A stand-in for an operator: asks the runtime, which has done it, or (0) has not: then it is the operator's
+/// turn, as if it had been called. It may throw: nothing of this is on the stack then.
+static bool write_stand_in (const std::string &name)
+{
+  static const struct
+  {
+    const char *name, *runtime, *function;
+  } all[] = { { "promp_new", "promp_new", "_Znwm" },
+              { "promp_new_array", "promp_new", "_Znam" },
+              { "promp_delete", "promp_delete", "_ZdlPv" },
+              { "promp_delete_sized", "promp_delete", "_ZdlPvm" },
+              { "promp_delete_array", "promp_delete", "_ZdaPv" },
+              { "promp_delete_array_sized", "promp_delete", "_ZdaPvm" } };
+  bool own = name.size () > 4 && !name.compare (name.size () - 4, 4, "_own");
+  for (auto &s : all)
+    if (s.name + std::string (own ? "_own" : "") == name)
+      {
+        std::string runtime = std::string (s.runtime) + (own ? "_own" : "");
+        const char *r = runtime.c_str (), *n = name.c_str ();
+        begin_function (n);
+        fprintf (asm_out_file,
+                 "\t.cfi_startproc\n"
+                 "\tcmpq $0, %s@GOTPCREL(%%rip)\n\tje 1f\n"
+                 "\tpushq %%rdi\n\t.cfi_adjust_cfa_offset 8\n"
+                 "\tpushq %%rsi\n\t.cfi_adjust_cfa_offset 8\n"
+                 "\tsubq $8, %%rsp\n\t.cfi_adjust_cfa_offset 8\n"
+                 "\tmovq %s@GOTPCREL(%%rip), %%rsi\n\tcall *%s@GOTPCREL(%%rip)\n"
+                 "\taddq $8, %%rsp\n\t.cfi_adjust_cfa_offset -8\n"
+                 "\tpopq %%rsi\n\t.cfi_adjust_cfa_offset -8\n"
+                 "\tpopq %%rdi\n\t.cfi_adjust_cfa_offset -8\n"
+                 "\ttestq %%rax, %%rax\n\tje 1f\n\tret\n"
+                 "1:\tjmp *%s@GOTPCREL(%%rip)\n\t.cfi_endproc\n"
+                 "\t.size __%s, .-__%s\n\t.weak %s\n",
+                 r, s.function, r, s.function, n, n, r);
+        return true;
+      }
+  return false;
+}
+
 void finish_unit ()
 {
   if (!asm_out_file)
@@ -166,20 +231,20 @@ void finish_unit ()
   for (const std::string &name : called)
     {
       const char *n = name.c_str ();
+      if (write_stand_in (name))
+        continue;
       // An empty slot is the rule.
       const char *empty = name == "promp_undo_behind" ? "\tcmpq $0, 8(%rsi)\n\tje 1f\n" : "";
       // What it stands for without the runtime.
       const char *else_ = !name.compare (0, 10, "promp_free") ? "jmp *free@GOTPCREL(%rip)"
                           : !name.compare (0, 13, "promp_realloc") ? "jmp *realloc@GOTPCREL(%rip)"
                                                                     : "ret";
+      begin_function (n);
+      // The runtime sees where this leads (src/sys/code.rs).
       fprintf (asm_out_file,
-               "\t.section .text.__%s,\"axG\",@progbits,__%s,comdat\n"
-               "\t.weak __%s\n\t.hidden __%s\n\t.type __%s, @function\n"
-               // The runtime sees where this leads (src/sys/code.rs).
-               "__%s:\n%s"
-               "\tcmpq $0, %s@GOTPCREL(%%rip)\n\tje 1f\n\tjmp *%s@GOTPCREL(%%rip)\n1:\t%s\n"
+               "%s\tcmpq $0, %s@GOTPCREL(%%rip)\n\tje 1f\n\tjmp *%s@GOTPCREL(%%rip)\n1:\t%s\n"
                "\t.size __%s, .-__%s\n\t.weak %s\n",
-               n, n, n, n, n, n, empty, n, n, else_, n, n, n);
+               empty, n, n, else_, n, n, n);
     }
   if (!any_entry)
     return;

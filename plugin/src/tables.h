@@ -25,6 +25,8 @@ tree saves_function ();
 /// ... and of the one that is told when a loop leaves its version that saves: (site).
 tree leaves_function ();
 /// Stands for `free`, or (`resizes`) `realloc`; `own`: of a block that the same work has allocated.
+/// The stand-in (heap.cc) `name` of an operator; `own`: for a block that the same work has allocated.
+tree operator_function (const char *name, bool own);
 tree freeing_function (bool resizes, bool own);
 /// Says that what nests of loops write is dead (dead.cc): (list).
 tree written_function ();

@@ -121,6 +121,18 @@ bool Undo::always_saves (gimple *stmt) const
          && !p->second.cover;
 }
 
+bool Undo::saves_behind (gimple *stmt, basic_block start) const
+{
+  auto p = plans_.find (stmt);
+  class loop *l = outermost (stmt);
+  if (!l || !flow_bb_inside_loop_p (l, start))
+    return true;
+  // What is saved in front of the statement, or of a loop that `start` is not in, is saved on the way there.
+  // What cannot be saved is found out, and told, in front of the outermost loop only.
+  return p != plans_.end () && p->second.possible && !p->second.refuse
+         && (!p->second.around || !flow_bb_inside_loop_p (p->second.around, start));
+}
+
 bool Undo::has_call (class loop *l) const
 {
   for (gimple *c : calls_)

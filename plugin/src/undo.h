@@ -35,6 +35,8 @@ public:
   bool can (gimple *stmt) const;
   /// Is the old value saved whenever the statement is executed?
   bool always_saves (gimple *stmt) const;
+  /// Is what is done for the old value done behind `start`, too, whenever the statement is executed there?
+  bool saves_behind (gimple *stmt, basic_block start) const;
   /// Inserts the calls.
   void insert ();
 

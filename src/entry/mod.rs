@@ -10,6 +10,7 @@ pub mod doacross;
 pub mod error;
 pub mod fortran;
 pub mod goacc;
+pub mod heap;
 pub mod interop;
 pub mod light;
 pub mod locks;

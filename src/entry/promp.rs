@@ -8,7 +8,7 @@ use crate::fault::report::PrompStatistics;
 use crate::fault::saving::{self, Site};
 use crate::fault::stop::guarded;
 use crate::fault::undo::Grid;
-use crate::fault::{freed, inject, join, place, policy, record, report, spec::Kind, tables, unsaved, verify};
+use crate::fault::{inject, join, place, policy, record, report, spec::Kind, tables, unsaved, verify};
 use crate::icv::{globals, globals_if_ready};
 use crate::sys::door::Door;
 use crate::team::thread::{Thread, current};
@@ -242,83 +242,6 @@ unsafe fn record_old(thr: &'static Thread, g: Grid) {
     }
 }
 
-/// Frees `block`, or keeps it until the work that does so is not executed again any more.
-unsafe fn free(block: usize, own: bool) {
-    let thr = current();
-    if block != 0 && thr.saving.get() && thr.is_in_region() {
-        // SAFETY: the program frees it.
-        guarded(|| unsafe { thr.undo.free(block, own) });
-        if thr.undo.lost() != 0 {
-            unsaved::begins(thr);
-        }
-    } else {
-        // SAFETY: likewise.
-        unsafe { libc::free(block as *mut libc::c_void) };
-    }
-}
-
-/// `realloc`, likewise: what the block had stays there.
-unsafe fn resize(block: usize, bytes: usize, own: bool) -> usize {
-    let thr = current();
-    if block != 0 && bytes == 0 {
-        // SAFETY: as the program calls it.
-        unsafe { free(block, own) };
-        return 0;
-    }
-    if block == 0 || !thr.saving.get() || !thr.is_in_region() || thr.undo.lost() != 0 {
-        // SAFETY: as the program calls it.
-        return unsafe { libc::realloc(block as *mut libc::c_void, bytes) as usize };
-    }
-    guarded(|| {
-        // SAFETY: both blocks are at least as long as what is copied, and the program gives up the old one.
-        unsafe {
-            let new = libc::malloc(bytes) as usize;
-            if new != 0 {
-                let n = bytes.min(freed::size(block));
-                core::ptr::copy_nonoverlapping(block as *const u8, new as *mut u8, n);
-                thr.undo.free(block, own);
-            }
-            new
-        }
-    })
-}
-
-/// `free`.
-///
-/// # Safety
-/// For the code that promp-cc builds: as `free`.
-pub unsafe extern "C" fn promp_free(block: usize) {
-    // SAFETY: by the caller's promise.
-    unsafe { free(block, false) }
-}
-
-/// ... of a block that the same work has allocated.
-///
-/// # Safety
-/// As above.
-pub unsafe extern "C" fn promp_free_own(block: usize) {
-    // SAFETY: by the caller's promise.
-    unsafe { free(block, true) }
-}
-
-/// `realloc`.
-///
-/// # Safety
-/// For the code that promp-cc builds: as `realloc`.
-pub unsafe extern "C" fn promp_realloc(block: usize, bytes: usize) -> usize {
-    // SAFETY: by the caller's promise.
-    unsafe { resize(block, bytes, false) }
-}
-
-/// ... of a block that the same work has allocated.
-///
-/// # Safety
-/// As above.
-pub unsafe extern "C" fn promp_realloc_own(block: usize, bytes: usize) -> usize {
-    // SAFETY: by the caller's promise.
-    unsafe { resize(block, bytes, true) }
-}
-
 /// Saves what lies behind `pointer`, as `slot` says: from which byte on, and how many. The call that follows
 /// writes there.
 ///
@@ -411,8 +334,4 @@ crate::export_names! {
     promp_wrote
     promp_saves
     promp_leaves
-    promp_free
-    promp_free_own
-    promp_realloc
-    promp_realloc_own
 }

@@ -8,6 +8,7 @@ pub mod freed;
 pub mod inject;
 pub mod join;
 pub mod library;
+pub mod operators;
 pub mod place;
 pub mod policy;
 pub mod publish;

@@ -74,7 +74,8 @@ impl Site {
     /// Why what follows cannot be executed again.
     pub fn text(&self) -> &'static str {
         if self.text == 0 {
-            return "";
+            let memory = core::ptr::eq(self, &raw const NO_MEMORY);
+            return if memory { "?: operator new found no memory" } else { "" };
         }
         // SAFETY: a text in the object's constant data.
         unsafe { core::ffi::CStr::from_ptr(self.text as *const libc::c_char) }.to_str().unwrap_or("?")
@@ -295,7 +296,7 @@ pub fn leaves(thr: &'static Thread, site: &'static Site) {
 }
 
 /// The work since the last save point cannot be executed again, because of `site`.
-fn lose(thr: &'static Thread, site: &'static Site) {
+pub fn lose(thr: &'static Thread, site: &'static Site) {
     thr.undo.lose(core::ptr::from_ref(site) as usize);
     unsaved::begins(thr);
 }
@@ -360,6 +361,15 @@ fn tried_again(site: &Site, state: u32) -> bool {
 /// What cannot be kept in a log.
 pub static TOO_MUCH: Site = Site {
     state: AtomicU32::new(OFF),
+    since: AtomicU32::new(0),
+    cost: AtomicU64::new(0),
+    time: AtomicU64::new(0),
+    text: 0,
+};
+
+/// There was no memory left (entry/heap.rs).
+pub static NO_MEMORY: Site = Site {
+    state: AtomicU32::new(OPAQUE),
     since: AtomicU32::new(0),
     cost: AtomicU64::new(0),
     time: AtomicU64::new(0),

@@ -218,6 +218,22 @@ pub fn loader() -> usize {
     unsafe { libc::getauxval(libc::AT_BASE) as usize }
 }
 
+/// The function that begins at `address`: its object's file, and its name, if that is exported. For threads
+/// of libc's only.
+pub fn symbol_at(address: usize) -> Option<(String, String)> {
+    // SAFETY: a structure of pointers, of which null is a value.
+    let mut found: libc::Dl_info = unsafe { core::mem::zeroed() };
+    // SAFETY: it may be asked for any address, and fills the structure.
+    let known = unsafe { libc::dladdr(address as *const c_void, &raw mut found) } != 0;
+    if !known || found.dli_saddr as usize != address || found.dli_sname.is_null() || found.dli_fname.is_null()
+    {
+        return None;
+    }
+    // SAFETY: strings of the loader's, of an object that is loaded.
+    let text = |s| unsafe { CStr::from_ptr(s) }.to_string_lossy().into_owned();
+    Some((text(found.dli_fname), text(found.dli_sname)))
+}
+
 /// The object that an address lies in, by a name that stays when it is loaded elsewhere: its build id in
 /// hexadecimal, or the last part of its file's name; and the address's offset from where it is loaded. For
 /// threads of libc's only, as above.

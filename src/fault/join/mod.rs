@@ -15,6 +15,7 @@
 mod read;
 mod solve;
 
+use super::operators;
 use super::tables::{self, Verdict};
 use crate::sys::lock::Locked;
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering::*};
@@ -40,6 +41,7 @@ static CHANGED: AtomicBool = AtomicBool::new(false);
 /// As the code that promp-cc adds calls it: the sections are as plugin/src/join.cc writes them, and
 /// stay until [`unregister`].
 pub unsafe fn register(summaries: (usize, usize), assumptions: (usize, usize)) {
+    operators::check();
     OBJECTS.with(|o| o.push(Object { summaries, assumptions, joined: false }));
     CHANGED.store(true, Release);
 }
@@ -73,8 +75,18 @@ fn join() {
             return Vec::new();
         }
         // SAFETY: the sections of loaded objects, by the promise of `register`.
-        let functions: HashMap<usize, solve::Summary> =
+        let mut functions: HashMap<usize, solve::Summary> =
             objects.iter().flat_map(|o| unsafe { read::summaries(o.summaries) }).collect();
+        // SAFETY: likewise.
+        let assumed = objects.iter().flat_map(|o| unsafe { read::assumptions(o.assumptions) });
+        let called = functions.values().flat_map(|f| &f.calls).map(|c| (c.library, c.target));
+        let called: HashSet<usize> = called
+            .chain(assumed.flat_map(|(_, a)| a.calls).map(|c| (c.library, c.target)))
+            .filter_map(|(library, target)| library.then_some(target))
+            .collect();
+        for target in called.into_iter().filter(|&t| operators::is_librarys(t)) {
+            functions.insert(target, solve::Summary { library: true, ..Default::default() });
+        }
         // Words that code which is at work may have looked at.
         // SAFETY: likewise.
         let looked_at: HashSet<usize> =

@@ -56,7 +56,17 @@ impl Words {
         let (name, guard, line, n) =
             (self.text(), self.perhaps().unwrap_or(0), self.word() as u32, self.count());
         let arguments = (0..n).map(|_| self.argument()).collect();
-        Call { target, gone, quiet: flags & 4 != 0, always: flags & 8 != 0, guard, name, line, arguments }
+        Call {
+            target,
+            gone,
+            quiet: flags & 4 != 0,
+            always: flags & 8 != 0,
+            library: flags & 16 != 0,
+            guard,
+            name,
+            line,
+            arguments,
+        }
     }
 
     fn argument(&mut self) -> Argument {
@@ -83,6 +93,7 @@ impl Words {
             marked: flags & 8 != 0,
             saves: flags & 16 != 0,
             writes_more: flags & 32 != 0,
+            library: false,
             text,
             touches: (0..touches).filter_map(|_| self.touch()).collect(),
             calls: (0..calls).map(|_| self.call()).collect(),

@@ -53,6 +53,8 @@ pub struct Call {
     pub quiet: bool,
     /// It is made whenever the function returns that makes it.
     pub always: bool,
+    /// It is taken for the C++ library's own `operator new` or `operator delete`.
+    pub library: bool,
     /// The address of a word: if its lowest bit is set, there is a mark in front of the call; if it is not
     /// 0, a save point behind it (plugin/src/split.cc). 0: there is none.
     pub guard: usize,
@@ -84,6 +86,8 @@ pub struct Summary {
     pub saves: bool,
     /// It writes memory that is not listed.
     pub writes_more: bool,
+    /// It is the C++ library's own `operator new` or `operator delete`: for calls that say so only.
+    pub library: bool,
     /// "file:line: function: effect".
     pub text: &'static str,
     pub touches: Vec<Touch>,
@@ -384,10 +388,12 @@ fn effects_of(call: &Call, functions: &Functions, cut: &Cut) -> Result<Effects, 
         if !seen.insert((target, quiet)) {
             continue;
         }
-        let Some(s) = functions.get(&target) else {
+        let Some(s) = functions.get(&target).filter(|s| s.library == c.library) else {
             let inner =
                 if core::ptr::eq(c, call) { String::new() } else { format!("which calls {}, ", c.name) };
-            return Err((format!("{inner}which promp-cc has not built"), guard));
+            let why =
+                if c.library { "which is not the C++ library's own" } else { "which promp-cc has not built" };
+            return Err((format!("{inner}{why}"), guard));
         };
         if s.opaque {
             return Err((format!("which cannot be executed again ({})", s.text), guard));
@@ -496,6 +502,7 @@ mod tests {
             gone: false,
             quiet: false,
             always: true,
+            library: false,
             guard: 0,
             name: "f",
             line: 7,
@@ -570,6 +577,25 @@ mod tests {
         let d = decide(&a, &HashMap::from([(1, prints)]));
         assert_eq!((d.verdict, d.guards), (0, BTreeMap::from([(8, 2)])));
         assert!(d.text.contains("in parts") && d.text.contains("y.c:2"), "{}", d.text);
+    }
+
+    #[test]
+    fn operators_must_be_the_librarys() {
+        let mut a = segment([own(None), own(None)]);
+        a.pairs.clear();
+        (a.calls[0].library, a.calls[0].guard) = (true, 8);
+        let decided = |library| {
+            let f = Summary { library, ..Summary::default() };
+            decide(&a, &HashMap::from([(1, f)]))
+        };
+        assert_eq!((decided(true).verdict, decided(true).guards), (0, BTreeMap::new()));
+        let other = decided(false);
+        assert_eq!((other.verdict, other.guards), (0, BTreeMap::from([(8, 1)])), "a mark in front of it");
+        assert!(other.text.contains("which is not the C++ library's own"), "{}", other.text);
+        // One that is called as any function is not known to be freed late.
+        a.calls[0].library = false;
+        let f = Summary { library: true, ..Summary::default() };
+        assert_eq!(decide(&a, &HashMap::from([(1, f)])).guards, BTreeMap::from([(8, 1)]));
     }
 
     #[test]
