@@ -166,6 +166,52 @@ fn threads_fail_in_and_around_target_regions() {
     }
 }
 
+/// Wherever a thread dies, inside of a target region, between two or behind the last one: the result is
+/// right, or the run is refused.
+#[test]
+fn threads_fail_anywhere() {
+    let exe = build("device/failing.c", &[]);
+    let want = reference(&exe, &[], &[]);
+    let (mut struck, mut refused) = (0, 0);
+    for kind in ["kill", "crash"] {
+        for region in 1..=9 {
+            for (thread, nth) in [(0, 1), (1, 1), (2, 2), (0, 3)] {
+                for (devices, replay) in
+                    [("separate", "assume"), ("separate,guard", "assume"), ("separate", "proven")]
+                {
+                    if nth > 1 && replay == "proven" {
+                        continue;
+                    }
+                    let fault = format!("{kind}@region={region},thread={thread},nth={nth}");
+                    let env = [
+                        ("OMP_NUM_THREADS", "3"),
+                        ("PROMP_DEVICES", devices),
+                        ("PROMP_FAULT", fault.as_str()),
+                        ("PROMP_REPLAY", replay),
+                    ];
+                    let r = promp(&exe, &[], &env);
+                    assert!(!r.hung, "{devices} {replay} {fault}: {}", r.err);
+                    struck += usize::from(r.err.contains("failed ("));
+                    if r.status == 70 {
+                        assert!(
+                            r.out.is_empty() && r.err.contains("failed ("),
+                            "{env:?}: {}{}",
+                            r.out,
+                            r.err
+                        );
+                        refused += 1;
+                    } else {
+                        assert_eq!((r.status, &r.out), (0, &want.out), "{env:?}: {}", r.err);
+                    }
+                }
+            }
+        }
+    }
+    println!("{struck} struck, {refused} of them refused");
+    // Threads 0 and 1 get the first chunk of static loops at least.
+    assert!(struck > 20 && refused < struck, "{struck} struck, {refused} refused");
+}
+
 /// What cannot be repeated is refused without a checkpoint.
 #[test]
 fn memory_lost_in_target_regions() {

@@ -2,13 +2,14 @@
 # Makes a folder that is all a machine with an NVIDIA GPU needs to check devices and silent errors: programs
 # built for the GPU, libpromp.so, GCC's plugin, libgomp for comparison, and run.sh. No compiler, registry or
 # CUDA toolkit is needed there, only the driver. Here gcc, gfortran and their offload compilers are needed
-# (Debian: gcc-12-offload-nvptx). Usage: tools/gpu_folder.sh [FOLDER], target/gpu by default.
+# (Debian: gcc-12-offload-nvptx). Usage: tools/gpu_folder.sh [FOLDER], target/gpu by default. PLUGIN: GCC's
+# plugin, if it is not where the system's libraries are.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=${1:-target/gpu}
 lib=target/release/libpromp.so
 [ -e "$lib" ] || { echo "gpu_folder: $lib is not there: run make build first" >&2; exit 69; }
-plugin=$(ldconfig -p | awk '/libgomp-plugin-nvptx.so.1 .*x86-64/{print $NF; exit}')
+plugin=${PLUGIN:-$(ldconfig -p | awk '/libgomp-plugin-nvptx.so.1 .*x86-64/{print $NF; exit}')}
 [ -n "$plugin" ] || plugin=/usr/lib/x86_64-linux-gnu/libgomp-plugin-nvptx.so.1
 [ -e "$plugin" ] || { echo "gpu_folder: no plugin (Debian: libgomp-plugin-nvptx1)" >&2; exit 69; }
 rm -rf "$out"

@@ -17,6 +17,16 @@ check() { # NAME EXPECTED FOUND
     fi
 }
 seconds() { sed -n 's/^seconds //p' "$1"; }
+found_in() { tr -d '\n ' <"$1" | grep -o "\"$2\":[^,}]*" | head -1; } # REPORT KEY
+stop() { echo "run.sh: $1" >&2; exit 69; }
+for part in lib/libpromp.so lib/libgomp.so.1 bin/swim bin/sums; do
+    [ -e $part ] || stop "$part is not beside it: make the folder anew with tools/gpu_folder.sh"
+done
+# promp says itself what is missing, the plugin, the driver or a device.
+why=$(promp PROMP_DEVICES=nvptx bin/swim 15 1 2>&1 >/dev/null | grep '^promp: ' | head -1)
+case $why in
+*"target regions run on the host"* | *"cannot be used"*) stop "nothing to check here: ${why#promp: }" ;;
+esac
 command -v nvidia-smi >/dev/null && nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
 
 for p in maps mapsf; do
@@ -49,6 +59,11 @@ swim() { # MODE KEEP
     [ "$got" = "$want" ] || { check "... its sums" "$want" "$got"; cat /tmp/t.$$; }
     grep -v "^seconds" /tmp/t.$$ | head -3
     [ "$mode" = off ] || tr -d '\n ' </tmp/r.$$ | grep -o '"sdc":{[^}]*}'
+    if [ "$mode" != off ] && [ "$2" = signatures ]; then
+        # Signatures have to be the device's: the host's are right, too, but slow.
+        check "... signed" '"signatures":true' "$(found_in /tmp/r.$$ signatures)"
+        check "... by the device" 0 "$(grep -c 'cannot sign' /tmp/t.$$)"
+    fi
 }
 for mode in eager lazy:1 lazy:7 lazy:35 lazy:70 lazy:140 lazy:350 lazy:100000 lazy:auto off; do
     swim $mode signatures
@@ -66,8 +81,14 @@ for keep in signatures copies; do
         PROMP_REPORT=/tmp/r.$$ bin/sums 65536 200 2>/tmp/t.$$)
     check "sums with 100 errors, $keep" "0 wrong" "$got"
     tr -d '\n ' </tmp/r.$$ | grep -o '"sdc":{[^}]*}'
-    grep "cannot sign" /tmp/t.$$
+    check "... found" '"found":100' "$(found_in /tmp/r.$$ found)"
+    check "... repaired" '"repaired":100' "$(found_in /tmp/r.$$ repaired)"
+    [ $keep = copies ] || check "... signed by the device" 0 "$(grep -c 'cannot sign' /tmp/t.$$)"
 done
+# An error in B itself: with signatures it is noticed, and nothing is repaired by what is wrong.
+promp PROMP_SDC=lazy:2 PROMP_SDC_KEEP=signatures PROMP_FAULT='sdc@kernel=3,block=copy' \
+    bin/sums 65536 20 >/dev/null 2>/tmp/t.$$
+check "sums, the copy of the beginning changed" 70 $?
 got=$(promp PROMP_SDC=lazy:2 PROMP_REPORT=/tmp/r.$$ bin/sums 65536 500 2>/tmp/t.$$)
 check "sums, 500 sections without an error" "0 wrong" "$got"
 tr -d '\n ' </tmp/r.$$ | grep -o '"sdc":{[^}]*}'
