@@ -10,13 +10,14 @@ use std::collections::HashMap;
 
 /// Clocks of threads and lines, in journeys of a line.
 #[derive(Default)]
-struct Clocks {
+pub struct Clocks {
     threads: HashMap<u32, u32>,
     lines: HashMap<usize, (u32, Option<u32>)>,
 }
 
 impl Clocks {
-    fn journey(&mut self, thread: u32, touched: &[usize]) {
+    /// `thread` touches these lines, one after the other.
+    pub fn journey(&mut self, thread: u32, touched: &[usize]) {
         let now = self.threads.entry(thread).or_default();
         for line in touched {
             let (free, holder) = self.lines.entry(*line).or_default();
@@ -32,7 +33,8 @@ impl Clocks {
         self.lines.into_iter().map(|(line, (_, holder))| (line, (0, holder))).collect()
     }
 
-    fn longest(&self) -> u32 {
+    /// What the thread that has waited longest has waited for.
+    pub fn longest(&self) -> u32 {
         *self.threads.values().max().expect("there are threads")
     }
 }

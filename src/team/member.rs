@@ -57,6 +57,8 @@ pub struct Member {
     pub gathered: Own<u32>,
     /// Position in the current construct. Static schedules: trips done; loops in batches: how far the dispenser was.
     pub trip: Own<u64>,
+    /// In a loop of a team of many: it has said that it has a batch (work/many.rs).
+    pub holds: Own<bool>,
     /// What is left of the current chunk of a static schedule that is handed out in fragments: (first iteration, end).
     pub rest: Own<(u64, u64)>,
     /// Chunks of the current dynamic loop taken and not begun; others take from it, too.
@@ -95,6 +97,7 @@ impl Member {
             rounds: Own::new(0),
             gathered: Own::new(0),
             trip: Own::new(0),
+            holds: Own::new(false),
             rest: Own::new((0, 0)),
             batch: CachePadded::new(Batch::default()),
             batched: Own::new((0, Shape::NONE)),

@@ -7,7 +7,7 @@ pub mod crew;
 pub mod event;
 pub mod init;
 #[cfg(test)]
-mod lines;
+pub mod lines;
 pub mod meet;
 pub mod member;
 pub mod orders;

@@ -17,7 +17,7 @@
 //! a batch twice, and what is lost by a failure goes to the dispenser's orphans. Relaxed is enough: the word publishes nothing.
 //! Model: tests/loom/models.rs.
 
-use crate::sys::sync::{AtomicU64, Ordering::*};
+use crate::sys::sync::{AtomicU64, Ordering::*, touch};
 
 /// Most chunks in a batch.
 pub const MOST: u64 = 64;
@@ -82,6 +82,7 @@ impl Batch {
 
     /// Anybody: takes the later half of a batch of `construct`: (number of its first chunk, how many).
     pub fn steal(&self, construct: u64) -> Option<(u64, u64)> {
+        touch(&self.0);
         loop {
             let w = self.word();
             if w.next() >= w.end() || !w.is_of(construct) {

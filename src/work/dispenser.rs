@@ -10,8 +10,9 @@
 //! some thread's ledger, in the orphan list, or done; it moves between these under the lock or by its one owner, so
 //! each iteration is handed out exactly once more for each time it was lost. Model: tests/loom/dispenser.rs.
 
+use super::holders::Holders;
 use crate::sys::lock::Locked;
-use crate::sys::sync::{AtomicU32, AtomicU64, Ordering::*};
+use crate::sys::sync::{AtomicU32, AtomicU64, Ordering::*, touch};
 use crossbeam_utils::CachePadded;
 
 /// Iterations [lo, hi), normalised: 0 is the loop's first.
@@ -52,10 +53,18 @@ pub fn gives_one(total: u64, chunk: u64, threads: u64) -> bool {
     total < 4 * threads * chunk
 }
 
+/// What every thread that takes a chunk changes.
+#[derive(Default)]
+#[repr(C)]
+struct Line {
+    next: AtomicU64,
+    holders: Holders,
+}
+
 /// See the module's text.
 #[derive(Default)]
 pub struct Dispenser {
-    next: CachePadded<AtomicU64>,
+    line: CachePadded<Line>,
     waiting: AtomicU32,
     pushed: AtomicU32,
     orphans: Locked<Vec<Orphan>>,
@@ -64,7 +73,7 @@ pub struct Dispenser {
 impl Dispenser {
     /// Starts over. The construct is not visible to others yet.
     pub fn reset(&self) {
-        self.next.store(0, Relaxed);
+        self.line.next.store(0, Relaxed);
         if self.waiting.load(Relaxed) != 0 {
             self.orphans.with(Vec::clear);
             self.waiting.store(0, Relaxed);
@@ -74,7 +83,8 @@ impl Dispenser {
     /// Takes `chunk` iterations; `total + threads * chunk` must not overflow.
     #[inline(always)]
     pub fn take(&self, total: u64, chunk: u64) -> Option<Range> {
-        let lo = self.next.fetch_add(chunk, Relaxed);
+        touch(&self.line.next);
+        let lo = self.line.next.fetch_add(chunk, Relaxed);
         (lo < total).then(|| Range { lo, hi: (lo + chunk).min(total) })
     }
 
@@ -93,22 +103,33 @@ impl Dispenser {
         if left == 0 {
             return None;
         }
-        let n = (left / (2 * threads * chunk)).clamp(1, most);
-        let lo = self.next.fetch_add(n * chunk, Relaxed);
+        self.take_batch(total, chunk, (left / (2 * threads * chunk)).clamp(1, most), position)
+    }
+
+    /// Takes a batch of at most `n` chunks; the rest as for [`Dispenser::take_several`].
+    #[inline(always)]
+    pub fn take_batch(&self, total: u64, chunk: u64, n: u64, position: &mut u64) -> Option<(u64, u64)> {
+        touch(&self.line.next);
+        let lo = self.line.next.fetch_add(n * chunk, Relaxed);
         *position = lo + n * chunk;
         (lo < total).then(|| (lo / chunk, n.min((total - lo).div_ceil(chunk))))
+    }
+
+    /// Who of a team of many has a batch that others can take from.
+    pub fn holders(&self) -> &Holders {
+        &self.line.holders
     }
 
     /// Takes what `size(remaining)` says, at least 1.
     #[inline]
     pub fn take_sized(&self, total: u64, size: impl Fn(u64) -> u64) -> Option<Range> {
-        let mut lo = self.next.load(Relaxed);
+        let mut lo = self.line.next.load(Relaxed);
         loop {
             if lo >= total {
                 return None;
             }
             let hi = lo + size(total - lo).clamp(1, total - lo);
-            match self.next.compare_exchange_weak(lo, hi, Relaxed, Relaxed) {
+            match self.line.next.compare_exchange_weak(lo, hi, Relaxed, Relaxed) {
                 Ok(_) => return Some(Range { lo, hi }),
                 Err(now) => lo = now,
             }

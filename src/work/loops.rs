@@ -4,6 +4,7 @@
 use super::bounds::{Bounds, Schedule};
 use super::dispenser::{self, Range};
 use super::ledger::Before;
+use super::many::{self, Many};
 use super::share::{Shape, Share};
 use super::tune::Iterations;
 use super::{batch, ordered, site, survivors, tune};
@@ -15,6 +16,7 @@ use crate::observe::event::{Construct, Event, Row, Set, Work};
 use crate::sys::time;
 use crate::team::event::Waiters;
 use crate::team::member::Member;
+use crate::team::orders;
 use crate::team::team::Team;
 use crate::team::thread::Thread;
 
@@ -31,7 +33,9 @@ pub fn loop_shape(
 }
 
 /// Chunks for each thread that are too few for batches.
-const FEW: u64 = 8;
+pub const FEW: u64 = many::SHORT;
+/// The same where many threads take the chunks of a loop that is not monotonic.
+const FEW_FOR_MANY: u64 = 2;
 
 /// The shape of a doacross loop over `count` iterations 0, 1, ….
 pub fn counted_shape(team: &'static Team, count: u64, s: Schedule, site: usize) -> Shape {
@@ -57,11 +61,11 @@ pub fn fits(total: u64, chunk: u64, n: u64, chunks: u64) -> bool {
     total.checked_add(chunk.saturating_mul(chunks * (n + 1))).is_some()
 }
 
-/// Is a dynamic loop handed out in batches?
+/// Is a dynamic loop handed out in batches? With up to `few` chunks for each thread it is not.
 #[inline(always)]
-pub fn in_batches(total: u64, chunk: u64, n: u64, ordered: bool) -> bool {
+pub fn in_batches(total: u64, chunk: u64, n: u64, ordered: bool, few: u64) -> bool {
     !ordered
-        && total / chunk > FEW * n
+        && total / chunk > few * n
         && !globals().cancellation
         && fits(total, chunk, n, batch::MOST)
         && total / chunk < batch::MOST_CHUNKS - batch::MOST * (n + 1)
@@ -86,6 +90,8 @@ fn shape(
     };
     let fixed = matches!(s.kind, Sched::Static | Sched::Auto);
     let facts = site::facts(site);
+    let is_loop = tunable.is_some();
+    let few = if n > u64::from(orders::FEW) && is_loop && !s.monotonic { FEW_FOR_MANY } else { FEW };
     let shape = Shape {
         // The implementation's choice is static.
         sched: if fixed { Sched::Static } else { s.kind },
@@ -98,7 +104,7 @@ fn shape(
         // The iterations of a static schedule belong to their threads, unless it is known that this makes no difference.
         monotonic: ordered || if fixed { !facts.shared } else { s.monotonic },
         wide: !fits(total, chunk, n, 1),
-        quick: s.kind == Sched::Dynamic && in_batches(total, chunk, n, ordered),
+        quick: s.kind == Sched::Dynamic && in_batches(total, chunk, n, ordered, few),
         ends_in_barrier: ends || facts.ends_in_barrier,
         site,
         work: Work::Loop,
@@ -236,6 +242,16 @@ fn batched(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range
         return Some(shape.range(number));
     }
     let threads = team.size();
+    let mut position = m.trip.get();
+    if position == 0 {
+        m.batched.set((construct, *shape));
+    }
+    if threads > orders::FEW && !shape.monotonic {
+        let many = Many { total: shape.total, chunk: shape.chunk, threads };
+        if many.is_short() {
+            return batched_by_many(m, s, shape, many);
+        }
+    }
     let steal = || {
         // Behind the last iteration a thread takes nothing more (lastprivate); and where batches are single
         // chunks nobody has any left.
@@ -245,13 +261,26 @@ fn batched(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range
         }
         (1..threads).find_map(|i| team.member((m.num.get() + i) % threads).batch.steal(construct))
     };
-    let mut position = m.trip.get();
     let most = if shape.monotonic { m.pace.most(position == 0) } else { batch::MOST };
     let own = s.dispenser.take_several(shape.total, shape.chunk, u64::from(threads), most, &mut position);
     m.trip.set(position);
     let (first, n) = own.or_else(steal)?;
     m.pace.took(n);
-    m.batched.set((construct, *shape));
+    Some(shape.range(m.batch.fill(construct, first, n)))
+}
+
+/// [`batched`] in a short loop of a team of many that is not monotonic, if the thread's own batch is empty.
+#[inline(never)]
+fn batched_by_many(m: &'static Member, s: &'static Share, shape: &Shape, many: Many) -> Option<Range> {
+    let (construct, team) = (s.seq.get(), m.team());
+    let mut own = many::Own { position: m.trip.get(), holds: m.holds.get() };
+    let may = !m.ledger.had_last();
+    let more = many.more(&s.dispenser, m.num.get(), &mut own, |victim| {
+        if may { team.member(victim).batch.steal(construct) } else { None }
+    });
+    m.trip.set(own.position);
+    m.holds.set(own.holds);
+    let (first, n) = more?;
     Some(shape.range(m.batch.fill(construct, first, n)))
 }
 

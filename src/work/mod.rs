@@ -5,9 +5,13 @@ pub mod batch;
 pub mod bounds;
 pub mod dispenser;
 pub mod doacross;
+pub mod holders;
 pub mod ledger;
+#[cfg(test)]
+mod lines;
 pub mod locks;
 pub mod loops;
+pub mod many;
 pub mod ordered;
 pub mod pace;
 pub mod share;

@@ -152,7 +152,8 @@ fn dealt(s: Shape, by: Dealt, given: Schedule, n: u32) -> Shape {
     };
     let chunk = if sched == Sched::Static { by.chunk.min(s.total) } else { by.chunk.clamp(1, s.total) };
     let wide = !loops::fits(s.total, chunk, u64::from(n), 1);
-    let quick = sched == Sched::Dynamic && loops::in_batches(s.total, chunk, u64::from(n), s.ordered);
+    let quick =
+        sched == Sched::Dynamic && loops::in_batches(s.total, chunk, u64::from(n), s.ordered, loops::FEW);
     // Whoever gets an iteration, the program's own schedule says how a thread may meet them.
     Shape { sched, chunk, wide, quick, monotonic: s.ordered || given.monotonic, fragments: 1, ..s }
 }

@@ -147,6 +147,12 @@ mod dispenser;
 #[path = "../../../src/team/event.rs"]
 #[allow(dead_code)]
 mod event;
+#[path = "../../../src/work/holders.rs"]
+#[allow(dead_code)]
+mod holders;
+#[path = "../../../src/work/many.rs"]
+#[allow(dead_code)]
+mod many;
 #[path = "../../../src/team/orders.rs"]
 #[allow(dead_code)]
 mod orders;

@@ -7,6 +7,7 @@ use crate::count::Count;
 use crate::deque::Deque;
 use crate::dispenser::{Dispenser, Orphan, Range};
 use crate::event::{Event, Patience, Waiters};
+use crate::many::{Many, Own};
 use crate::publish::Turn;
 use crate::round::Round;
 use crate::sys::sync::full_fence;
@@ -183,6 +184,35 @@ fn batches() {
         run(&s, 0);
         h.join().unwrap();
         assert!(s.taken.iter().flatten().all(|n| n.load(Relaxed) == 1));
+    });
+}
+
+/// Two threads take the chunks of a loop as members of a large team do: every chunk is taken once.
+#[test]
+fn batches_of_many() {
+    const CHUNKS: u64 = 7;
+    type State = (Dispenser, [Batch; 2], [AtomicU32; CHUNKS as usize]);
+    check(3, || {
+        let s: Arc<State> = Arc::new((
+            Dispenser::default(),
+            Default::default(),
+            [(); CHUNKS as usize].map(|()| AtomicU32::new(0)),
+        ));
+        let run = |s: &State, me: usize| {
+            let many = Many { total: CHUNKS, chunk: 1, threads: 2 };
+            let mut own = Own::default();
+            let mut more = || many.more(&s.0, me as u32, &mut own, |v| s.1[v as usize].steal(1));
+            while let Some(c) =
+                s.1[me].take(1).or_else(|| more().map(|(first, n)| s.1[me].fill(1, first, n)))
+            {
+                assert_eq!(s.2[c as usize].fetch_add(1, Relaxed), 0);
+            }
+        };
+        let t = s.clone();
+        let h = thread::spawn(move || run(&t, 1));
+        run(&s, 0);
+        h.join().unwrap();
+        assert!(s.2.iter().all(|n| n.load(Relaxed) == 1));
     });
 }
 

@@ -1,0 +1,116 @@
+//! How far lines of the cache travel in dynamic loops, counted instead of timed (see team/lines.rs).
+
+use super::batch::Batch;
+use super::dispenser::Dispenser;
+use super::many::{Many, Own};
+use crate::sys::sync::touched;
+use crate::team::lines::Clocks;
+use crossbeam_utils::CachePadded;
+use std::collections::HashMap;
+
+/// What members do who come to a loop together, one after the other and a chunk at a time.
+struct Run {
+    clocks: Clocks,
+    /// How often each line came to another thread.
+    moves: u32,
+    holder: HashMap<usize, u32>,
+    /// The most that one thread fetched when it found nothing more.
+    last_look: usize,
+}
+
+impl Run {
+    fn new() -> Self {
+        Self { clocks: Clocks::default(), moves: 0, holder: HashMap::new(), last_look: 0 }
+    }
+
+    fn touch(&mut self, me: u32, touched: &[usize], is_last: bool) {
+        let mut lines: Vec<usize> = touched.iter().map(|at| at / 64).collect();
+        lines.dedup();
+        let before = self.moves;
+        for line in &lines {
+            self.moves += u32::from(self.holder.insert(*line, me) != Some(me));
+        }
+        if is_last {
+            self.last_look = self.last_look.max((self.moves - before) as usize);
+        }
+        self.clocks.journey(me, &lines);
+    }
+
+    /// `take(me)`: the next chunk of member `me`. All of `n` take turns until nothing is left.
+    fn turns(mut self, n: u32, mut take: impl FnMut(u32) -> Option<u64>) -> (Self, Vec<u64>) {
+        let (mut chunks, mut at_work) = (vec![], (0..n).collect::<Vec<_>>());
+        while !at_work.is_empty() {
+            at_work.retain(|&me| {
+                let (chunk, lines) = touched::by(|| take(me));
+                self.touch(me, &lines, chunk.is_none());
+                chunks.extend(chunk);
+                chunk.is_some()
+            });
+        }
+        chunks.sort_unstable();
+        (self, chunks)
+    }
+}
+
+fn batches(n: u32) -> Vec<CachePadded<Batch>> {
+    (0..n).map(|_| CachePadded::default()).collect()
+}
+
+/// A loop of `chunks` chunks, as a team of many takes them.
+fn by_many(n: u32, chunks: u64) -> Run {
+    let (d, batches) = (Dispenser::default(), batches(n));
+    let many = Many { total: chunks, chunk: 1, threads: n };
+    let mut own = vec![Own::default(); n as usize];
+    let (run, taken) = Run::new().turns(n, |me| {
+        let mine = &batches[me as usize];
+        mine.take(1).or_else(|| {
+            let steal = |victim: u32| batches[victim as usize].steal(1);
+            let (first, k) = many.more(&d, me, &mut own[me as usize], steal)?;
+            Some(mine.fill(1, first, k))
+        })
+    });
+    assert_eq!(taken, (0..chunks).collect::<Vec<_>>(), "{n} members");
+    run
+}
+
+/// One chunk at a time.
+fn singly(n: u32, chunks: u64) -> Run {
+    let d = Dispenser::default();
+    let (run, taken) = Run::new().turns(n, |_| d.take(chunks, 1).map(|r| r.lo));
+    assert_eq!(taken, (0..chunks).collect::<Vec<_>>());
+    run
+}
+
+#[test]
+fn short_loops_fetch_the_dispenser_three_times_a_thread() {
+    for n in [8, 16, 64] {
+        let (each, many) = (singly(n, 4 * u64::from(n)), by_many(n, 4 * u64::from(n)));
+        assert_eq!(many.last_look, 1, "the dispenser: nobody says that there is more");
+        assert_eq!((each.moves, many.moves), (5 * n, 3 * n));
+        assert_eq!((each.clocks.longest(), many.clocks.longest()), (5 * n, 3 * n));
+    }
+}
+
+#[test]
+fn what_a_slow_member_holds_is_found() {
+    for n in [5, 8, 63, 64, 65, 200, 448, 449, 500] {
+        let (d, batches) = (Dispenser::default(), batches(n));
+        let many = Many { total: 6 * u64::from(n), chunk: 1, threads: n };
+        let mut own = vec![Own::default(); n as usize];
+        let mut next = |me: u32| {
+            let steal = |victim: u32| batches[victim as usize].steal(1);
+            batches[me as usize].take(1).or_else(|| {
+                let (first, k) = many.more(&d, me, &mut own[me as usize], steal)?;
+                Some(batches[me as usize].fill(1, first, k))
+            })
+        };
+        // The first one begins its batch, and does not come back until the others find nothing.
+        let mut taken: Vec<u64> = next(0).into_iter().collect();
+        for me in 1..n {
+            taken.extend(core::iter::from_fn(|| next(me)));
+        }
+        taken.sort_unstable();
+        assert_eq!(taken, (0..many.total).collect::<Vec<_>>(), "{n} members");
+        assert_eq!(next(0), None);
+    }
+}
