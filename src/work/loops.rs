@@ -321,11 +321,8 @@ fn fragments(len: u64, facts: site::Facts) -> u64 {
     if !facts.proved || !policy::recomputes() {
         return 1;
     }
-    match facts.pieces {
-        None if len >= 4 * FIRST_TIME => FIRST_TIME,
-        None => 1,
-        Some(pieces) => pieces.min(len.max(1)),
-    }
+    let pieces = if len >= 4 * FIRST_TIME { FIRST_TIME } else { 1 };
+    facts.pieces(len).unwrap_or(pieces)
 }
 
 /// Leaves the construct, without a barrier or for one that can be cancelled (`barrier`).
@@ -356,7 +353,8 @@ fn leave_by(thr: &'static Thread, barrier: bool, leave: impl FnOnce(&'static Sha
         let shape = s.shape.peek();
         if shape.began != 0 {
             let took = || time::now_ns().saturating_sub(shape.began);
-            site::learn(shape.site, barrier, took);
+            let len = || shape.total / u64::from(m.team().size());
+            site::learn(shape.site, barrier, len, took);
             if shape.tune != 0 {
                 tune::left(m, shape, took());
             }

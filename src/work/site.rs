@@ -14,16 +14,19 @@ static TABLE: [AtomicU64; SIZE] = [const { AtomicU64::new(0) }; SIZE];
 const BARRIER: u64 = 1;
 const SHARED: u64 = 2;
 const PROVED: u64 = 4;
-const TIMED: u64 = 8;
-/// Where the binary logarithm of the number of fragments is: three bits.
-const PIECES: u32 = 4;
-const DEALT: u64 = 0x80;
-const FACTS: u64 = 0xff;
+const DEALT: u64 = 8;
+/// Where the number of constructs is that were timed: three bits.
+const TIMES: u32 = 4;
+const TIMED: u64 = 7;
+/// Where the binary logarithm of a fragment's iterations is: addresses leave five bits free.
+const PIECE: u32 = 59;
+const LONGEST: u32 = 31;
+const FACTS: u64 = 0xff | (LONGEST as u64) << PIECE;
 
 /// A fragment is worth its price (about 0.1 µs) if it takes at least this long (ns).
 const PIECE_NS: u64 = 32_000;
-/// The most fragments, as a binary logarithm.
-const MOST_PIECES: u32 = 6;
+/// The most fragments of a thread's chunk.
+const MOST_PIECES: u64 = 64;
 
 /// What is known about a call site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +39,9 @@ pub struct Facts {
     pub shared: bool,
     /// Proved: the iterations of the static loop may be dealt in any way.
     pub dealt: bool,
-    /// Into how many fragments a thread's chunk of a proved construct is worth cutting, learned from the time it took the first time.
-    pub pieces: Option<u64>,
+    /// The iterations of a fragment, as a binary logarithm, that is worth its price in a proved construct:
+    /// learned from the fastest of the first times.
+    piece: Option<u32>,
 }
 
 fn slot(site: usize) -> &'static AtomicU64 {
@@ -46,19 +50,32 @@ fn slot(site: usize) -> &'static AtomicU64 {
 
 /// A word without facts: the site, and the generation of promp-cc's tables.
 fn key(site: usize) -> u64 {
-    (site as u64) << 12 | u64::from(tables::generation() & 0xf) << 8
+    (site as u64) << 12 & !FACTS | u64::from(tables::generation() & 0xf) << 8
 }
 
 fn read(v: u64) -> Facts {
     let has = |bit| v & bit != 0;
-    let pieces = has(TIMED).then(|| 1 << (v >> PIECES & 7));
+    let piece = has(TIMED << TIMES).then_some((v >> PIECE) as u32);
     Facts {
         ends_in_barrier: has(BARRIER),
         proved: has(PROVED),
         shared: has(SHARED),
         dealt: has(DEALT),
-        pieces,
+        piece,
     }
+}
+
+impl Facts {
+    /// Into how many fragments a thread's chunk of `len` iterations is worth cutting, as far as is known.
+    pub fn pieces(&self, len: u64) -> Option<u64> {
+        self.piece.map(|p| (len >> p).clamp(1, MOST_PIECES))
+    }
+}
+
+/// The piece of a chunk of `len` iterations that have taken so long, as a binary logarithm.
+fn piece(len: u64, took_ns: u64) -> u32 {
+    let worth = len.saturating_mul(PIECE_NS).div_ceil(took_ns.max(1));
+    worth.clamp(1, 1 << LONGEST).next_power_of_two().ilog2()
 }
 
 /// What is known about `site`.
@@ -84,18 +101,23 @@ fn first_time(site: usize) -> u64 {
     v
 }
 
-/// Learns how the construct started at `site` ended, and, where it is of use, how long it took.
+/// Learns how the construct started at `site` ended, and, where it is of use, how long it took, with `len`
+/// iterations for each thread. The first time may have waited for memory: the fastest counts.
 #[inline]
-pub fn learn(site: usize, barrier: bool, took_ns: impl FnOnce() -> u64) {
+pub fn learn(site: usize, barrier: bool, len: impl FnOnce() -> u64, took_ns: impl FnOnce() -> u64) {
     let s = slot(site);
     let v = s.load(Relaxed);
     if site == 0 || v & !FACTS != key(site) {
         return;
     }
     let mut new = v & !BARRIER | if barrier { BARRIER } else { 0 };
-    if v & (PROVED | TIMED) == PROVED {
-        let pieces = (took_ns() / PIECE_NS).max(1).ilog2().min(MOST_PIECES);
-        new |= TIMED | u64::from(pieces) << PIECES;
+    let times = v >> TIMES & TIMED;
+    if v & PROVED != 0 && times < TIMED {
+        let had = if times == 0 { 0 } else { v >> PIECE };
+        let longest = had.max(u64::from(piece(len(), took_ns())));
+        new = new & !(TIMED << TIMES) & !(u64::from(LONGEST) << PIECE)
+            | (times + 1) << TIMES
+            | longest << PIECE;
     }
     if v != new {
         s.store(new, Relaxed);
@@ -190,4 +212,35 @@ pub fn take(f: impl Fn(usize) -> bool) -> Vec<Account> {
         t.site.store(TAKEN, Relaxed);
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fragments_are_those_of_the_fastest_of_the_first_times() {
+        let site = 0x7fff_1234_5678;
+        let known = |f: u64| slot(site).store(key(site) | f, Relaxed);
+        let took = |len: u64, us: u64| learn(site, true, || len, || us * 1000);
+        known(0);
+        took(1000, 320);
+        assert_eq!((facts(site).pieces(1000), facts(site).ends_in_barrier), (None, true), "not proved");
+        known(PROVED | SHARED);
+        took(1000, 3200);
+        assert_eq!(facts(site).pieces(1000), Some(62), "100 would be too many");
+        took(1000, 320);
+        assert_eq!([10, 1000, 1 << 40].map(|n| facts(site).pieces(n)), [Some(1), Some(7), Some(64)]);
+        took(1000, 6400);
+        assert_eq!(facts(site).pieces(1000), Some(7));
+        took(1000, 40);
+        assert_eq!([1000, 3000].map(|n| facts(site).pieces(n)), [Some(1), Some(2)], "a piece is 800");
+        (0..7).for_each(|_| took(1000, 1));
+        let f = facts(site);
+        assert_eq!((f.proved, f.shared, f.dealt, f.ends_in_barrier), (true, true, false, true));
+        known(PROVED);
+        (0..7).for_each(|_| took(1 << 20, 320));
+        took(1 << 20, 10);
+        assert_eq!(facts(site).pieces(1 << 20), Some(8), "later ones are not timed");
+    }
 }
