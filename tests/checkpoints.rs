@@ -320,7 +320,12 @@ fn a_crash_that_comes_back_is_the_programs_own() {
     let exe = build("ckpt/crash.c", &[]);
     let run = checkpointed(&exe, &[], &s.path("ckpt"), &[]);
     assert_eq!(run.status, 128 + libc::SIGSEGV, "{run:?}");
-    assert_eq!(run.err.matches("rolled back").count(), 2, "{}", run.err);
+    // Twice to the same checkpoint; on a slow machine another one may have come between two crashes.
+    let to =
+        |line: &str| line.split_once("rolled back to checkpoint ")?.1.split(' ').next().map(str::to_string);
+    let all: Vec<_> = run.err.lines().filter_map(to).collect();
+    assert!(all.iter().all(|n| all.iter().filter(|m| *m == n).count() <= 2), "{}", run.err);
+    assert!(all.len() >= 2 && all[all.len() - 2..].iter().all(|n| Some(n) == all.last()), "{}", run.err);
     assert!(run.err.contains("the program's own error"), "{}", run.err);
     let run = checkpointed(&exe, &["handler"], &s.path("ckpt"), &[]);
     assert_eq!((run.status, run.out.as_str()), (9, "before\nmine\n"), "{run:?}");
