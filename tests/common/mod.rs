@@ -144,6 +144,26 @@ pub struct Run {
     pub took: Duration,
 }
 
+impl Run {
+    /// A run of `what`, in which threads fail: has it been refused? If not it has printed `out`, and ended
+    /// well.
+    pub fn was_refused(&self, out: &str, what: &dyn std::fmt::Display) -> bool {
+        assert!(!self.hung, "{what}: hangs\n{}", self.err);
+        if self.status == 70 {
+            assert!(self.err.contains("stopping"), "{what}: {}", self.err);
+            return true;
+        }
+        let (status, said, err) = (self.status, &self.out, &self.err);
+        assert!(status == 0 && said == out, "{what}: {status} {said} instead of {out}\n{err}");
+        false
+    }
+
+    /// How often work was executed again.
+    pub fn executed_again(&self) -> usize {
+        self.err.matches("repeated").count() + self.err.matches("recomputed").count()
+    }
+}
+
 /// Runs `cmd` with a hard time limit.
 pub fn limited(mut cmd: Command, limit: Duration) -> Run {
     cmd.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
