@@ -4,7 +4,7 @@ use super::super::keep;
 use super::super::requests;
 use super::super::runtime::runtime;
 use super::super::seats::{self, GO, Seat};
-use super::strangers::{OWN, has_come_to_the_runtime, has_ended, strangers};
+use super::strangers::{has_come_to_the_runtime, has_ended, strangers};
 use super::{Keeper, No};
 use crate::sys::{futex, signals, syscall, time};
 use core::sync::atomic::{Ordering::*, fence};
@@ -76,7 +76,7 @@ impl Keeper {
         // Threads made while the others were stopped.
         if let Some(&t) = strangers(&held).first() {
             self.thaw();
-            return Err(self.stranger(t, OWN));
+            return Err(self.newcomer(t));
         }
         if let Some(s) = held.iter().find(|s| s.is_strangers() && s.libcs.load(Relaxed) == 0) {
             let why = format!("kernel thread {} was made without libc", s.host.load(Relaxed));

@@ -21,8 +21,6 @@ use crate::sys::waiting::{self, Waits};
 use crate::sys::{pending, syscall, time};
 use core::sync::atomic::Ordering::*;
 
-/// Why there is no checkpoint with a thread of the program's own.
-pub(super) const OWN: &str = "the program has threads of its own";
 const BLOCKS: &str = "a thread of the program's own blocks signals";
 
 impl Keeper {
@@ -37,8 +35,8 @@ impl Keeper {
         // The thread that the program began with may not have come to the runtime yet.
         let own = strangers.iter().copied().filter(|&t| !keep::is_initial(t));
         let seated = || seats.iter().filter(|s| s.is_the_programs_own()).map(|s| s.host.load(Relaxed));
-        if let Some(t) = own.chain(seated()).find(|&t| self.is_refused(t)) {
-            return Err(self.stranger(t, OWN));
+        if let Some(why) = own.chain(seated()).find_map(|t| self.stands_in_the_way(t)) {
+            return Err(why);
         }
         self.stranger.take_if(|s| seated().any(|t| s.tid == t));
         // The host of a thread that has just been put back has not said yet who it is.
@@ -56,7 +54,7 @@ impl Keeper {
         for t in strangers {
             // So do a worker that is being made, and a host that ends.
             if blocks_signals(t) {
-                return Err(self.stranger(t, BLOCKS));
+                return Err(self.stranger(t, &format!("{BLOCKS} (kernel thread {t})")));
             }
             // Only for a moment, as libc's functions do (and sys/reach.rs).
             self.stranger.take_if(|s| s.tid == t);
@@ -70,20 +68,26 @@ impl Keeper {
     }
 
     /// Is there no checkpoint while the program has this thread of its own?
-    fn is_refused(&self, tid: u32) -> bool {
-        match self.settings.strangers {
-            Strangers::All => false,
-            Strangers::Team => true,
-            Strangers::Inside => waiting::of(tid) != Waits::Inside,
+    fn stands_in_the_way(&mut self, tid: u32) -> Option<No> {
+        if self.settings.strangers == Strangers::All {
+            return None;
         }
+        let waits = waiting::of(tid);
+        let saved = self.settings.strangers == Strangers::Inside && waits == Waits::Inside;
+        (!saved).then(|| self.stranger(tid, &own(tid, waits)))
+    }
+
+    /// Thread `tid` was made while the others were stopped.
+    pub(super) fn newcomer(&mut self, tid: u32) -> No {
+        self.stranger(tid, &own(tid, waiting::of(tid)))
     }
 
     /// Kernel thread `tid` cannot be saved. If it is a worker that is being made, or a failed host, that is
     /// over within microseconds of CPU time.
-    pub(super) fn stranger(&mut self, tid: u32, why: &str) -> No {
+    fn stranger(&mut self, tid: u32, why: &str) -> No {
         let now = time::now_ns();
         match &self.stranger {
-            Some(s) if s.tid == tid && now - s.since > s.patience() => No::Refused(own(why, tid)),
+            Some(s) if s.tid == tid && now - s.since > s.patience() => No::Refused(why.into()),
             Some(s) if s.tid == tid => No::Later,
             _ => {
                 self.stranger = Some(Stranger { tid, since: now, used: time::of_thread_ns(tid) });
@@ -120,12 +124,12 @@ fn sleeps(tid: u32) -> bool {
     pending::status(tid).is_some_and(|s| s.lines().any(|l| l.starts_with("State:\tS")))
 }
 
-fn own(why: &str, tid: u32) -> String {
-    if why == OWN {
-        format!("{why} (kernel thread {tid}, {}); PROMP_CKPT_THREADS=all saves them, too", waiting::of(tid))
-    } else {
-        format!("{why} (kernel thread {tid})")
-    }
+/// Why there is no checkpoint with a thread of the program's own.
+fn own(tid: u32, waits: Waits) -> String {
+    format!(
+        "the program has threads of its own (kernel thread {tid}, {waits}); PROMP_CKPT_THREADS=all saves \
+         them, too"
+    )
 }
 
 /// Kernel ids of the process' threads that have no seat among `seats`, and are none of the runtime's own
