@@ -166,6 +166,33 @@ fn who_changes_variables_of_declare_target_cannot_be_vouched_for() {
     assert_eq!((r.status, r.out.trim()), (0, "all right"), "{}", r.err);
 }
 
+/// A verdict is of a function, not of the address where another library's function comes to lie later.
+#[test]
+fn verdicts_go_with_their_library() {
+    let [first, second] = ["first", "second"].map(|name| {
+        let folder = out_folder("sdc-closed");
+        let define = format!("-DLIBRARY={name}");
+        let built = build("sdc/closed.c", &["-shared", "-fPIC", "-foffload=disable", &define]);
+        let library = folder.join(format!("{name}.so"));
+        std::fs::copy(built, &library).expect("a copy");
+        library.to_str().expect("UTF-8").to_string()
+    });
+    let exe = build("sdc/closed.c", &["-ldl"]);
+    let report = out_dir().join("sdc-closed.json");
+    let env = [
+        ("PROMP_DEVICES", "separate"),
+        ("PROMP_SDC", "lazy"),
+        ("PROMP_SDC_ASSUME", "first._omp_fn.*"),
+        ("PROMP_REPORT", report.to_str().expect("UTF-8")),
+    ];
+    let r = promp(&exe, &[&first, &second], &env);
+    assert_eq!((r.status, r.out.trim()), (0, "3, at the same place"), "{}", r.err);
+    let text = std::fs::read_to_string(&report).expect("a report");
+    let json: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let list = json["sdc"]["unverified"].to_string();
+    assert!(list.contains("second._omp_fn") && !list.contains("first._omp_fn"), "{list}");
+}
+
 #[test]
 fn a_log_that_is_full_ends_the_section() {
     let exe = build("sdc/sums.c", &[]);

@@ -6,9 +6,9 @@ use crate::device::backend::{Addr, Image, Properties};
 use crate::device::declared;
 use crate::device::images::{self, Table};
 use crate::sys::lock::Locked;
-use crate::sys::maps;
+use crate::sys::{maps, objects};
 use core::ffi::{CStr, c_char};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The type of device whose images hold PTX.
 const NVIDIA: i32 = 5;
@@ -19,13 +19,35 @@ struct Known {
     name: String,
     /// Why it is not repeatable.
     reason: Option<String>,
+    /// Was it to be executed?
+    met: bool,
+}
+
+impl Known {
+    fn new(name: String, reason: Option<String>) -> Self {
+        Self { name, reason, met: false }
+    }
+
+    /// For the report.
+    fn unverified(&self) -> Option<String> {
+        self.reason.as_ref().filter(|_| self.met).map(|r| format!("{}: {r}", self.name))
+    }
 }
 
 /// A device's kernels.
 pub struct Verdicts {
     assume: Vec<String>,
     native: bool,
-    known: Locked<BTreeMap<usize, Known>>,
+    known: Locked<Kernels>,
+}
+
+/// Those that are known, by address.
+struct Kernels {
+    at: BTreeMap<usize, Known>,
+    /// Of libraries that were closed: what the report says of them.
+    gone: BTreeSet<String>,
+    /// The loaded objects to which these addresses belong ([`objects::changes`]).
+    objects: u64,
 }
 
 /// What GCC's mkoffload writes for nvptx (version 1 of the device's format).
@@ -61,7 +83,7 @@ fn read(image: &Image, native: bool) -> Vec<Known> {
     unsafe {
         let p = &*image.data.cast::<PtxImage>();
         let list = |at: *const PtxObject, n: u32| core::slice::from_raw_parts(at, n as usize);
-        let objects = list(p.objects, p.objects_n).iter().map(|o| {
+        let texts = list(p.objects, p.objects_n).iter().map(|o| {
             let bytes = core::slice::from_raw_parts(o.text, o.bytes);
             let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
             core::str::from_utf8(&bytes[..end]).unwrap_or("")
@@ -69,7 +91,7 @@ fn read(image: &Image, native: bool) -> Vec<Known> {
         let text = |p: *const c_char| CStr::from_ptr(p).to_string_lossy().into_owned();
         let variables = core::slice::from_raw_parts(p.variables, p.variables_n as usize);
         let variables = if p.variables_n == 0 { &[] } else { variables };
-        let program = Program::read(objects, variables.iter().map(|&v| text(v)));
+        let program = Program::read(texts, variables.iter().map(|&v| text(v)));
         let functions = core::slice::from_raw_parts(p.functions, p.functions_n as usize);
         let known = functions.iter().map(|f| {
             let symbol = text(f.name);
@@ -77,7 +99,7 @@ fn read(image: &Image, native: bool) -> Vec<Known> {
             let reason = program.verdict(&symbol).or_else(|| {
                 shared.then(|| "a variable of declare target, which this device shares with the host".into())
             });
-            Known { name: symbol.replace('$', "."), reason }
+            Known::new(symbol.replace('$', "."), reason)
         });
         known.collect()
     }
@@ -86,16 +108,21 @@ fn read(image: &Image, native: bool) -> Vec<Known> {
 impl Verdicts {
     /// Of a device of these properties.
     pub fn new(assume: Vec<String>, properties: Properties) -> Self {
-        Self { assume, native: properties.native, known: Locked::new(BTreeMap::new()) }
+        let none = Kernels { at: BTreeMap::new(), gone: BTreeSet::new(), objects: 0 };
+        Self { assume, native: properties.native, known: Locked::new(none) }
     }
 
     /// An image was loaded: its functions are at these addresses.
     pub fn learn(&self, image: &Image, pairs: &[(Addr, Addr)]) {
-        let known = read(image, self.native);
+        self.put(read(image, self.native), pairs);
+    }
+
+    /// Notes the functions of an image, at these addresses.
+    fn put(&self, known: Vec<Known>, pairs: &[(Addr, Addr)]) {
         self.known.with(|all| {
             for (mut k, &(at, _)) in known.into_iter().zip(pairs) {
                 self.vouch(&mut k);
-                all.insert(at, k);
+                all.at.insert(at, k);
             }
         });
     }
@@ -109,39 +136,65 @@ impl Verdicts {
         }
     }
 
-    fn of(&self, func: usize) -> Known {
-        if let Some(k) = self.known.with(|all| all.get(&func).cloned()) {
+    /// On a device that executes the host's functions their addresses mean something else as soon as a
+    /// library has been closed, and another one opened.
+    fn refresh(&self) {
+        let objects = if self.native { objects::changes() } else { 0 };
+        self.known.with(|all| {
+            if all.objects != objects {
+                all.objects = objects;
+                let before = core::mem::take(&mut all.at);
+                all.gone.extend(before.values().filter_map(Known::unverified));
+            }
+        });
+    }
+
+    /// What is known of the function; `to_run`: it is to be executed.
+    fn of(&self, func: usize, to_run: bool) -> Known {
+        let look = || {
+            self.known.with(|all| {
+                let k = all.at.get_mut(&func)?;
+                k.met |= to_run;
+                Some(k.clone())
+            })
+        };
+        self.refresh();
+        if let Some(k) = look() {
             return k;
         }
-        // The host's function: GCC may have written PTX for it, too.
-        let written = images::of_type(NVIDIA).into_iter().find_map(|image| {
-            let i = Table::of(&image).functions.iter().position(|&f| f == func)?;
-            read(&image, true).into_iter().nth(i)
-        });
-        let mut k = written.unwrap_or_else(|| Known {
-            name: maps::function_name(func).unwrap_or_else(|| format!("{func:#x}")),
-            reason: Some("no PTX to judge it by".into()),
-        });
-        self.vouch(&mut k);
-        self.known.with(|all| all.insert(func, k.clone()));
-        k
+        self.learn_of_host(func);
+        look().unwrap_or_else(|| {
+            let name = maps::function_name(func).unwrap_or_else(|| format!("{func:#x}"));
+            let k = Known::new(name, Some("no PTX to judge it by".into()));
+            self.put(vec![k], &[(func, func)]);
+            look().expect("just noted")
+        })
+    }
+
+    /// The host's function: GCC may have written PTX for it, too. Then its whole image becomes known, for to
+    /// read the text takes some 10 ms.
+    fn learn_of_host(&self, func: usize) {
+        let of = |image: &Image| Table::of(image).functions.contains(&func);
+        let Some(image) = images::of_type(NVIDIA).into_iter().find(of) else { return };
+        let pairs: Vec<_> = Table::of(&image).functions.iter().map(|&f| (f, f)).collect();
+        self.put(read(&image, true), &pairs);
     }
 
     /// A kernel's name.
     pub fn name(&self, func: usize) -> String {
-        self.of(func).name
+        self.of(func, false).name
     }
 
-    /// Must it not be run again?
+    /// It is to be executed: must that not be repeated?
     pub fn is_order_dependent(&self, func: usize) -> bool {
-        self.of(func).reason.is_some()
+        self.of(func, true).reason.is_some()
     }
 
     /// Those that were met and could not be verified, with the reason.
     pub fn unverified(&self) -> Vec<String> {
         self.known.with(|all| {
-            let why = |k: &Known| k.reason.as_ref().map(|r| format!("{}: {r}", k.name));
-            all.values().filter_map(why).collect()
+            let there = all.at.values().filter_map(Known::unverified);
+            all.gone.iter().cloned().chain(there).collect::<BTreeSet<_>>().into_iter().collect()
         })
     }
 }
@@ -158,5 +211,5 @@ pub fn others_use_devices() -> bool {
         "libamdhip64",
         "librocblas",
     ];
-    crate::sys::objects::loaded().iter().any(|o| NAMES.iter().any(|n| o.path.contains(n)))
+    objects::loaded().iter().any(|o| NAMES.iter().any(|n| o.path.contains(n)))
 }
