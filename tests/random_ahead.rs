@@ -1,8 +1,10 @@
 //! Random programs against what comes of going ahead from a place (src/ckpt/foresee): grids of several levels
 //! behind pointers in a table, which are exchanged; interiors and halos written apart, with and without
-//! parts that are missing; loops over levels, functions, tiles, rows, steps of two, conditions. At every
-//! place what is said to be dead is filled with ones (c-tests/compiler/poison.c). The expected result is that
-//! of the same program built by GCC alone, where nothing is filled.
+//! parts that are missing; loops over levels, functions, tiles, rows, steps of two, conditions; numbers and
+//! flags that threads carry from one iteration to the next, nowait loops, `single` whose branch goes on
+//! behind it, cycles that are no loops, neighbours in one loop. At every place what is said to be dead is
+//! filled with ones (c-tests/compiler/poison.c). The expected result is that of the same program built by GCC
+//! alone, where nothing is filled.
 
 mod common;
 use common::filled::Filled;
@@ -45,7 +47,8 @@ impl Writer {
             _ => format!("for (int j = 1; j <= {n}; j++) {{"),
         };
         let (dj, dk) = (self.one(&["-1", "", "+1"]), self.one(&["-1", "", "+1"]));
-        let f = 3 + self.r.below(9);
+        // Odd, like all numbers that something is multiplied by: nothing is lost in a product.
+        let f = 3 + 2 * self.r.below(5);
         let value = match self.r.below(6) {
             0 => format!("y[at(n, j, k)] * {f} + t"),
             1 => format!("y[at(n, n + 1 - j, k)] + x[at(n, j, k)] * {f}"),
@@ -84,6 +87,9 @@ impl Writer {
     fn statement(&mut self, l: &str, deep: u64) -> String {
         let (x, y) = (self.array(), self.array());
         let single = if self.region { "#pragma omp single\n" } else { "" };
+        if self.r.below(4) == 0 {
+            return self.special(l);
+        }
         match self.r.below(18) {
             0..=3 => self.interior(l),
             4..=7 => {
@@ -153,6 +159,126 @@ impl Writer {
         }
     }
 
+    /// What is easily taken for something else. `g[l].e` has the same number everywhere, so that it does not
+    /// matter which of its elements is read.
+    fn special(&mut self, l: &str) -> String {
+        let (x, y) = (self.array(), self.array());
+        let z = if x == y { ["b", "c", "a"][x.as_bytes()[0] as usize - 97] } else { y };
+        let vars = format!(
+            "u *x = g[{l}].{x}, *y = g[{l}].{z}, *e = g[{l}].e; int n = (g[{l}].n + 2) * (g[{l}].n + 2);\n\
+             (void)x, (void)y, (void)e;"
+        );
+        let chunk = 1 + self.r.below(5);
+        // Which iterations are whose is the same in all runtimes.
+        let shared = match (self.region, self.r.below(2)) {
+            (true, 0) => format!("#pragma omp for schedule(static, {chunk})\n"),
+            (true, _) => format!("#pragma omp for schedule(static, {chunk}) nowait\n"),
+            (_, 0) => String::new(),
+            _ => format!("#pragma omp parallel for schedule(static, {chunk})@\n"),
+        };
+        let fixed = |own: &str| shared.replace('@', own);
+        let any = if self.region {
+            self.one(&[
+                "#pragma omp for\n",
+                "#pragma omp for schedule(dynamic, 3)\n",
+                "#pragma omp for schedule(guided)\n",
+            ])
+        } else {
+            ""
+        };
+        let barrier = if self.region { "#pragma omp barrier\n" } else { "" };
+        let single = if self.region { "#pragma omp single\n" } else { "" };
+        let i = self.one(&["i", "i", "n - 1 - i"]);
+        let each = "for (int i = 0; i < n; i++)";
+        match self.r.below(14) {
+            // Numbers that a thread carries on.
+            0 => format!("{{ {vars} int k = 0;\n{any} {each} {{ x[i] = e[i - k] * 3 + i; k++; }} }}\n"),
+            1 => format!(
+                "{{ {vars} int k = 0;\n{} {each} {{ x[i] = y[i - k] * 5 + t; k += {}; }}\n{barrier} }}\n",
+                fixed(" firstprivate(k)"),
+                self.one(&["1", "i > 3"])
+            ),
+            2 => format!(
+                "{{ {vars} int first = 1;\n{} {each}\n\
+                 {{ if (first) {{ first = 0; {} }} else x[{i}] = t * 3 + i; }}\n{barrier} }}\n",
+                fixed(" firstprivate(first)"),
+                if self.r.below(2) == 0 { String::new() } else { format!("x[{i}] = x[{i}] * 3 + 1;") }
+            ),
+            3 => format!(
+                "{{ {vars} u *p = x + {};\n{any} {each} {{ {} }} }}\n",
+                self.r.below(2),
+                self.one(&["x[i] = e[p - x] + t; if (p < x + n - 1) p++;", "x[i] = i * t + 1; p = x + i;"])
+            ),
+            // What is the same everywhere, anew.
+            4 | 5 => format!("{{ {vars}\n{any} {each} e[{i}] = t * 9 + 4; }}\n"),
+            // One after the other, with no barrier between; the same thread has the same iterations.
+            6 => {
+                let c = self.one(&["y[i] * 3 + t", "t * 3 + i", "y[i] + x[i]"]);
+                let d = self.one(&["x[i] * 5 + 1", "x[i] + y[i] * 7", "i + t"]);
+                let fixed = fixed("");
+                format!("{{ {vars}\n{fixed} {each} x[i] = {c};\n{fixed} {each} y[i] = {d};\n{barrier} }}\n")
+            }
+            // Only some threads read, all of them the same.
+            7 | 8 if self.region => {
+                let nowait = self.one(&["", "nowait"]);
+                let does = self.one(&[
+                    "",
+                    "acc += t * 3;",
+                    "x[1] = t * 5;",
+                    "for (int i = 0; i < n; i++) x[i] = i * t;",
+                ]);
+                let reads = self.one(&[
+                    "mine += y[5] * 3;",
+                    "mine += e[3]; else mine += 0;",
+                    "for (int i = 0; i < n; i++) mine += y[i] * 3;",
+                ]);
+                format!(
+                    "{{ {vars} int c = 0;\n#pragma omp single {nowait}\n {{ c = 1; {does} }}\n\
+                     if (!c) {reads}\n{barrier} }}\n"
+                )
+            }
+            // Neighbours in one loop.
+            9 | 10 => {
+                let (own, other) = [
+                    ("x[i] = i * 3 + t;", "x[i + 1]"),
+                    ("x[i + 1] = i * 3 + t;", "x[i]"),
+                    ("x[i] = i + t, x[i + 1] = i * 5;", "x[i + 1]"),
+                    ("memset(x + i, 0, 2 * sizeof(u)); x[i] = t;", "x[i] + x[i + 1]"),
+                    ("if (i < n - 2) x[i] = t * 7;", "x[i]"),
+                ][self.r.below(5) as usize];
+                let by = self.one(&["1", "1", "2"]);
+                let (a, b) = if self.r.below(3) == 0 {
+                    (format!("s += {other};"), own.to_string())
+                } else {
+                    (own.to_string(), format!("s += {other};"))
+                };
+                format!(
+                    "{single}{{ {vars} u s = 0;\n\
+                     for (int i = 0; i < n - 1; i += {by}) {{ {a} {b} s = s * 3; }} acc += s; }}\n"
+                )
+            }
+            // Cycles that are no loops.
+            11 => format!(
+                "{single}{{ {vars} for (int r = 0; r < 2; r++) cycle{}(x, n, r + (int)t); }}\n",
+                self.r.below(2)
+            ),
+            12 => {
+                let n = self.one(&["n", "n - 1", "n / 2"]);
+                let call = match self.r.below(3) {
+                    0 => format!("memmove(x + {}, x, ({n} - 1) * sizeof(u));", self.r.below(2)),
+                    1 => format!("memcpy(x, y, {n} * sizeof(u)); memcpy(y, x + 1, (n - 1) * sizeof(u));"),
+                    _ => format!("memset(x + {}, 3, ({n} - 1) * sizeof(u));", self.r.below(2)),
+                };
+                format!("{single}{{ {vars} {call} }}\n")
+            }
+            _ => format!(
+                "{{ {vars}\n{} {each} {{ last = i; {} }}\n{barrier}{single} acc += x[last / 2] * 3; }}\n",
+                any.replace('\n', " lastprivate(last)\n"),
+                self.one(&["x[i] = t + i;", "y[i] = x[i] * 3;"])
+            ),
+        }
+    }
+
     fn body(&mut self) -> String {
         let n = 3 + self.r.below(8);
         (0..n)
@@ -187,6 +313,20 @@ fn wraps() -> String {
     s
 }
 
+/// Cycles with two ways in: what is written first on the one is read first on the other.
+fn cycles() -> String {
+    let (reads, writes) = ("s += x[n / 2] * 3;", "memset(x, k, n * sizeof(u));");
+    let mut s = String::new();
+    for (name, first, second) in [("cycle0", reads, writes), ("cycle1", writes, reads)] {
+        s += &format!(
+            "static __attribute__((noinline)) void {name}(u *x, int n, int way) {{\n u s = 0; int k = 0;\n\
+             if (way & 1) goto b;\na: {first}\nb: {second}\n if (++k < 3) goto {}; acc += s;\n}}\n",
+            "a"
+        );
+    }
+    s
+}
+
 fn source(seed: u64) -> String {
     let mut w = Writer { r: Seeded(seed), region: false };
     w.region = w.r.below(3) > 0;
@@ -195,18 +335,21 @@ fn source(seed: u64) -> String {
     let body = w.body();
     let steps = if w.region {
         format!(
-            "#pragma omp parallel firstprivate(top)\n {{ u t = 0;\n{before} for (t = 0; t < 7; t++) {{\n\
-             #pragma promp checkpoint\n{body}#pragma omp barrier\n }} }}\n"
+            "#pragma omp parallel firstprivate(top)\n {{ u t = 0, mine = 0;\n{before}\
+             for (t = 0; t < 7; t++) {{\n#pragma promp checkpoint\n{body}#pragma omp barrier\n }}\n\
+             #pragma omp atomic\n acc += mine;\n }}\n"
         )
     } else {
         format!(" u t = 0;\n{before} for (t = 0; t < 7; t++) {{\n#pragma promp checkpoint\n{body} }}\n")
     };
-    let (wraps, table) = (wraps(), w.one(&["Level g[TOP + 1];", "static Level g[TOP + 1];"]));
+    let (wraps, cycles, table) =
+        (wraps(), cycles(), w.one(&["Level g[TOP + 1];", "static Level g[TOP + 1];"]));
     format!(
         "#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\
-         typedef uint64_t u;\nenum {{ TOP = {TOP} }};\ntypedef struct {{ int n; u *a, *b, *c; }} Level;\n\
-         static u acc;\nstatic int never;\n\
-         {inlined} long at(int n, int j, int k) {{ return (long)k * (n + 2) + j; }}\n{wraps}\
+         typedef uint64_t u;\nenum {{ TOP = {TOP} }};\ntypedef struct {{ int n; u *a, *b, *c, *e; }} Level;\n\
+         static u acc;\nstatic int never, last;\n\
+         static u mixed(u s, u v) {{ return ((s ^ v) << 7 | (s ^ v) >> 57) * 0x9E3779B97F4A7C15; }}\n\
+         {inlined} long at(int n, int j, int k) {{ return (long)k * (n + 2) + j; }}\n{wraps}{cycles}\
          static void between0(Level *f, Level *c) {{\n#pragma omp for\n for (int k = 1; k <= c->n; k++)\n\
          for (int j = 1; j <= c->n; j++) c->a[at(c->n, j, k)] = f->a[at(f->n, 2 * j, 2 * k)] + j;\n}}\n\
          static void between1(Level *f, Level *c) {{\n#pragma omp for\n for (int k = 1; k <= f->n; k++)\n\
@@ -215,12 +358,14 @@ fn source(seed: u64) -> String {
          f->b[at(f->n, j, k)] = s; }}\n}}\n\
          int main(int argc, char **argv) {{\n int top = TOP - 1 + argc;\n {table}\n never = argc - 1;\n\
          for (int l = 1; l <= TOP; l++) {{\n int n = g[l].n = 1 << l; long all = (n + 2) * (n + 2);\n\
-         long b = all * sizeof(u); g[l].a = malloc(b), g[l].b = malloc(b), g[l].c = malloc(b);\n\
+         long b = all * sizeof(u);\n\
+         g[l].a = malloc(b), g[l].b = malloc(b), g[l].c = malloc(b), g[l].e = malloc(b);\n\
+         for (long i = 0; i < all; i++) g[l].e[i] = 5;\n\
          for (long i = 0; i < all; i++) g[l].a[i] = i * l, g[l].b[i] = i * 3 + l, g[l].c[i] = i * 5 + 1; }}\n\
          {steps}\
          u s = acc;\n for (int l = 1; l <= TOP; l++)\n\
          for (long i = 0; i < (g[l].n + 2) * (g[l].n + 2); i++)\n\
-         s = s * 31 + g[l].a[i] * 3 + (g[l].b[i] ^ s) + g[l].c[i] * 7;\n\
+         s = mixed(mixed(mixed(mixed(s, g[l].a[i]), g[l].b[i]), g[l].c[i]), g[l].e[i]);\n\
          printf(\"%lu\\n\", (unsigned long)s);\n return 0;\n}}\n"
     )
 }

@@ -284,7 +284,8 @@ fn source(seed: u64) -> String {
     // In a function of its own, or in main, with the arrays in scope there.
     let start = "p0 = make(3), p1 = make(5), p2 = make(7)";
     let end = " for (int i = 0; i < N; i++)\n\
-        s = s * 31 + (p0[i] ^ p1[i]) + (p2[i] ^ s0[i]) * 3 + (s1[i] ^ g0[i]) * 5 + g1[i];\n";
+        s = mixed(mixed(mixed(s, p0[i]), p1[i]), p2[i]),\n\
+        s = mixed(mixed(mixed(mixed(s, s0[i]), s1[i]), g0[i]), g1[i]);\n";
     let (outside, run) = match w.r.below(3) {
         0 => (
             format!("static void run(u *p0, u *p1, u *p2) {{\n{steps}{end}}}\n"),
@@ -303,6 +304,7 @@ fn source(seed: u64) -> String {
          typedef uint64_t u;\nenum {{ N = {N} }};\nstatic u s0[N], s1[N], *g0, *g1, s;\n\
          static struct {{ u *a; const u *b; }} st;\n\
          static int n, rows, columns, never, unit;\n\
+         static u mixed(u s, u v) {{ return ((s ^ v) << 7 | (s ^ v) >> 57) * 0x9E3779B97F4A7C15; }}\n\
          static u *make(u k) {{\n u *p = malloc(N * sizeof(u));\n\
          for (int i = 0; i < N; i++) p[i] = i * k + 1;\n return p;\n}}\n\
          static __attribute__((noinline)) u peek(const u *p) {{\n u x = 0;\n\

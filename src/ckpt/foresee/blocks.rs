@@ -1,7 +1,7 @@
 //! Sets of bytes that loops write and read: blocks, of elements at the sums of strides times counters.
 
 /// So many loops may be around an access.
-pub const DIMS: usize = 8;
+pub const DIMS: usize = 10;
 /// Addresses, strides and lengths are less than that.
 const MOST: i64 = 1 << 61;
 /// So many blocks are kept of a set.

@@ -13,7 +13,7 @@ pub struct Value {
     pub terms: [i64; DIMS],
 }
 
-/// An integer's type: bits, and whether it has a sign.
+/// An integer's type: 1 to 64 bits, and whether it has a sign.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Type {
     pub bits: u32,
@@ -23,7 +23,7 @@ pub struct Type {
 impl Type {
     /// The number as one of this type.
     pub fn of(self, x: i64) -> i64 {
-        let off = 64 - self.bits.clamp(1, 64);
+        let off = 64 - self.bits;
         if self.signed { x << off >> off } else { ((x as u64) << off >> off) as i64 }
     }
 }
@@ -110,7 +110,7 @@ impl Value {
         let (mut low, mut high) = (i128::from(self.first), i128::from(self.first) + i128::from(self.more));
         for (d, &t) in self.terms.iter().enumerate() {
             if t != 0 {
-                let far = i128::from(t) * i128::from(*counts.get(d)? - 1);
+                let far = i128::from(t) * (i128::from(*counts.get(d)?) - 1);
                 low += far.min(0);
                 high += far.max(0);
             }

@@ -1,0 +1,374 @@
+//! Small programs, written by hand, and what is dead behind them; then damaged ones.
+
+use super::code::{MAGIC, NONE, instruction as is};
+use super::dead;
+use super::loops::repetitions;
+use super::value::{Op, Type};
+use Word::{At, Here, Item, N};
+
+/// Memory with nothing in it, of so many bytes each.
+const X: u64 = 0x10000;
+const Y: u64 = 0x20000;
+const BYTES: u64 = 4096;
+const LONG: u64 = 64 | 1 << 8;
+const SIZE: u64 = 64;
+/// Addresses of locals: where a chunk begins and ends.
+const FIRST: [Word; 2] = [N(4), N(0)];
+const END: [Word; 2] = [N(4), N(16)];
+
+/// A word: a number, where a record is, so many words behind the record's beginning, an item.
+#[derive(Clone, Copy)]
+enum Word {
+    N(u64),
+    At(usize),
+    Here(u64),
+    Item(usize, u64),
+}
+
+fn n(x: i64) -> [Word; 2] {
+    [N(0), N(x as u64)]
+}
+fn r(register: u64) -> [Word; 2] {
+    [N(1), N(register)]
+}
+
+fn block(code: &[&[Word]]) -> Vec<Word> {
+    [[Here(2), N(0)].as_slice(), &code.concat()].concat()
+}
+/// From one block to another, maybe into a loop, and registers that get numbers.
+fn edge(to: usize, into: Option<usize>, moves: &[(u64, i64)]) -> Vec<Word> {
+    let mut e = vec![At(to), into.map_or(N(0), At), N(moves.len() as u64)];
+    moves.iter().for_each(|m| e.extend([N(m.0), N(0), N(m.1 as u64)]));
+    e
+}
+fn jump(edge: usize) -> Vec<Word> {
+    vec![N(is::JUMP), At(edge)]
+}
+/// Is the register not 0?
+fn test(register: u64, yes: usize, no: usize) -> Vec<Word> {
+    [&[N(is::TEST), N(Op::Ne as u64), N(LONG)], &r(register)[..], &n(0), &[At(yes), At(no)]].concat()
+}
+fn assign(op: Op, register: u64, a: [Word; 2], b: [Word; 2]) -> Vec<Word> {
+    [&[N(is::ASSIGN), N(op as u64), N(register), N(SIZE), N(SIZE)], &a[..], &b].concat()
+}
+fn load(register: u64, at: [Word; 2]) -> Vec<Word> {
+    [&[N(is::LOAD), N(register), N(LONG), N(8)], &at[..]].concat()
+}
+fn store(at: [Word; 2]) -> Vec<Word> {
+    [&[N(is::STORE), N(8), N(1)], &at[..], &[N(3), N(0)]].concat()
+}
+fn fill(at: u64, bytes: i64) -> Vec<Word> {
+    [&[N(is::FILL), N(1)], &n(at as i64)[..], &n(bytes)].concat()
+}
+fn back() -> Vec<Word> {
+    vec![N(is::RETURN), N(3), N(0)]
+}
+/// Register 0 from `from` by `step`, tested at the end; others: register, first value, step.
+fn whole(
+    header: usize,
+    (from, step): ([Word; 2], i64),
+    (op, bound): (Op, [Word; 2]),
+    leaves: usize,
+    others: &[(u64, i64, i64)],
+) -> Vec<Word> {
+    let mut l = vec![N(1), At(header), N(1), N(op as u64), N(LONG), N(0), N(step as u64)];
+    l.extend(bound);
+    l.extend([At(leaves), N(1 + others.len() as u64), N(0), N(1)]);
+    l.extend(from);
+    l.extend([N(step as u64), N(LONG)]);
+    for o in others {
+        l.extend([N(o.0), N(1), N(0), N(o.1 as u64), N(o.2 as u64), N(LONG)]);
+    }
+    l.extend([N(1), Item(header, 2)]);
+    l
+}
+
+/// The words of a program whose records are these; the first block is record 0.
+fn program(in_region: bool, records: &[Vec<Word>]) -> Vec<u64> {
+    let function = vec![N(16), N(64), N(0), At(0), N(0), N(0)];
+    let all: Vec<&Vec<Word>> = records.iter().chain([&function]).collect();
+    let mut offsets = vec![7];
+    for r in &all {
+        offsets.push(offsets[offsets.len() - 1] + r.len() as u64);
+    }
+    let mut words = vec![MAGIC, 0, 0, offsets[records.len()], offsets[0] + 2, in_region.into(), 0];
+    for (k, r) in all.iter().enumerate() {
+        words.extend(r.iter().map(|w| match w {
+            N(x) => *x,
+            At(k) => offsets[*k],
+            Here(by) => offsets[k] + by,
+            Item(k, flags) => offsets[*k] << 2 | flags,
+        }));
+    }
+    words[1] = words.len() as u64;
+    words
+}
+
+fn run(words: &[u64]) -> Vec<(u64, u64)> {
+    let all = dead(words, &[], 1, &|_, to| {
+        to.fill(0);
+        true
+    });
+    all.into_iter().map(|(a, b)| (a as u64, b as u64)).collect()
+}
+fn of(in_region: bool, records: &[Vec<Word>]) -> Vec<(u64, u64)> {
+    run(&program(in_region, records))
+}
+fn all_of(at: u64) -> (u64, u64) {
+    (at, at + BYTES)
+}
+
+#[test]
+fn what_is_written_before_it_is_read() {
+    let whole = fill(X, BYTES as i64);
+    assert_eq!(of(false, &[block(&[&whole, &back()])]), [all_of(X)]);
+    let one = load(NONE, n(X as i64 + 16));
+    assert_eq!(of(false, &[block(&[&whole, &one, &back()])]), [all_of(X)]);
+    assert_eq!(of(false, &[block(&[&one, &whole, &back()])]), [(X, X + 16), (X + 24, X + BYTES)]);
+    // What others may know of is not.
+    let mut others = whole.clone();
+    others[1] = N(0);
+    assert_eq!(of(false, &[block(&[&others, &back()])]), []);
+    // Behind what is not known nothing counts.
+    assert_eq!(of(false, &[block(&[&whole, &[N(23)], &fill(Y, 64)])]), [all_of(X)]);
+    assert_eq!(of(false, &[block(&[&whole, &load(2, [N(3), N(0)]), &fill(Y, 64), &back()])]), [all_of(X)]);
+    // Copies: first the one, then the other.
+    let copy = |to: u64, from: u64| {
+        [&[N(is::COPY), N(1)], &n(to as i64)[..], &n(from as i64), &n(BYTES as i64)].concat()
+    };
+    assert_eq!(of(false, &[block(&[&copy(X, Y), &fill(Y, BYTES as i64), &back()])]), [all_of(X)]);
+    assert_eq!(of(false, &[block(&[&copy(X, X), &back()])]), []);
+}
+
+#[test]
+fn in_a_region_it_counts_from_the_next_barrier_on() {
+    let (whole, one) = (fill(X, BYTES as i64), load(NONE, n(X as i64)));
+    assert_eq!(of(true, &[block(&[&whole, &one, &back()])]), [(X + 8, X + BYTES)]);
+    assert_eq!(of(true, &[block(&[&whole, &[N(is::BARRIER)], &one, &back()])]), [all_of(X)]);
+    // There is none in serial code.
+    assert_eq!(of(false, &[block(&[&[N(is::BARRIER)], &whole, &back()])]), []);
+}
+
+/// A loop over X, from `from` by `step` while OP `bound`; in each iteration `body`, whose register 0 counts.
+fn over(from: i64, step: i64, (op, bound): (Op, i64), body: &[Vec<Word>]) -> Vec<(u64, u64)> {
+    let body: Vec<&[Word]> = body.iter().map(Vec::as_slice).collect();
+    let ends: Vec<Word> = test(0, 4, 4);
+    of(
+        false,
+        &[
+            block(&[&jump(1)]),
+            edge(2, Some(3), &[]),
+            block(&[&body, [&ends[..]].as_slice()].concat()),
+            whole(2, (n(from), step), (op, n(bound)), 4, &[]),
+            edge(5, None, &[]),
+            block(&[&fill(Y, 64), &back()]),
+        ],
+    )
+}
+
+/// Register `to` is X's element of the counter, so many further.
+fn element(to: u64, further: i64) -> Vec<Word> {
+    let by = assign(Op::Mul, 8, r(0), n(8));
+    [by, assign(Op::Add, to, r(8), n(X as i64 + 8 * further))].concat()
+}
+
+#[test]
+fn loops_write_what_their_counters_say() {
+    let (y, write) = ((Y, Y + 64), vec![element(1, 0), store(r(1))]);
+    assert_eq!(over(0, 1, (Op::Lt, 512), &write), [all_of(X), y]);
+    assert_eq!(over(511, -1, (Op::Gt, -1), &write), [all_of(X), y]);
+    assert_eq!(over(511, -1, (Op::Ge, 0), &write), [all_of(X), y]);
+    assert_eq!(over(1, 1, (Op::Le, 510), &write), [(X + 8, X + 511 * 8), y]);
+    assert_eq!(over(0, 1, (Op::Ne, 4), &write), [(X, X + 32), y]);
+    // With gaps: each for itself.
+    assert_eq!(over(0, 2, (Op::Lt, 3), &write), [(X, X + 8), (X + 16, X + 24), y]);
+    // The loop's end is not reached.
+    assert_eq!(over(0, -1, (Op::Lt, 8), &write), []);
+}
+
+#[test]
+fn of_a_loop_s_reads_only_those_behind_writes_of_the_same_iteration_are_left_out() {
+    let (y, write) = ((Y, Y + 64), [element(1, 0), store(r(1))]);
+    let with = |read: Vec<Vec<Word>>, first: bool| {
+        let body = if first { [read, write.to_vec()] } else { [write.to_vec(), read] }.concat();
+        over(1, 1, (Op::Lt, 512), &body)
+    };
+    let read = |further| vec![element(2, further), load(3, r(2))];
+    assert_eq!(with(read(0), false), [(X + 8, X + BYTES), y]);
+    assert_eq!(with(read(0), true), [y]);
+    // The neighbour's is written in another one.
+    assert_eq!(with(read(1), false), [(X + 8, X + 16), y]);
+    assert_eq!(with(read(-1), false), [(X + 4088, X + BYTES), y]);
+    // A stride of another size comes to other iterations' elements.
+    let half = vec![assign(Op::Mul, 8, r(0), n(4)), assign(Op::Add, 2, r(8), n(X as i64)), load(3, r(2))];
+    assert_eq!(with(half, false), [(X + 2052, X + BYTES), y]);
+}
+
+/// A branch for one thread, that goes on at record `to`; the others go to record 5.
+fn single(branch: &[&[Word]], to: usize, behind: &[&[Word]]) -> Vec<(u64, u64)> {
+    of(
+        true,
+        &[
+            block(&[&[N(is::SINGLE), N(2), At(5)], &test(2, 1, 4)]),
+            edge(2, None, &[]),
+            block(&[branch, [&jump(3)[..]].as_slice()].concat()),
+            edge(to, None, &[(3, 7)]),
+            edge(5, None, &[(3, 7)]),
+            block(&[behind, [&back()[..]].as_slice()].concat()),
+            block(&[&[N(is::BARRIER)], &fill(Y, 64), &back()]),
+            edge(5, None, &[]),
+            edge(6, None, &[]),
+        ],
+    )
+}
+
+#[test]
+fn threads_that_do_not_execute_single_come_to_where_they_meet() {
+    let (whole, barrier) = (fill(X, BYTES as i64), [N(is::BARRIER)]);
+    let y = (Y, Y + 64);
+    assert_eq!(single(&[&whole], 5, &[&barrier, &fill(Y, 64)]), [all_of(X), y]);
+    // The branch goes on without the others, as far as the barrier.
+    assert_eq!(single(&[&whole], 6, &[]), [all_of(X)]);
+    assert_eq!(single(&[&whole, &barrier], 5, &[&fill(Y, 64)]), [all_of(X)]);
+    // Only the one knows what it has set: nothing can depend on it.
+    let on_it = test(3, 8, 8);
+    assert_eq!(single(&[&whole], 5, &[&on_it]), [all_of(X)]);
+    let sets = [assign(Op::Copy, 4, n(1), [N(3), N(0)])].concat();
+    assert_eq!(single(&[&whole, &sets], 5, &[&test(4, 8, 8)]), [all_of(X)]);
+    // ... in memory of its own, too.
+    let put = [&[N(is::STORE), N(8), N(0), N(4), N(32)], &n(1)[..]].concat();
+    let get = load(4, [N(4), N(32)]);
+    assert_eq!(single(&[&put], 5, &[&get, &test(4, 8, 8)]), []);
+    // What was known before is.
+    assert_eq!(single(&[&whole], 5, &[&assign(Op::Copy, 4, n(1), n(0)), &test(4, 8, 8)]), [all_of(X), y]);
+}
+
+/// A worksharing loop over [0, 512): in each chunk `chunk`, in each iteration `body`; register 5 is a number
+/// that is carried from one to the next, 6 is as far from the counter in each chunk.
+fn shared(chunk: &[Vec<Word>], body: &[Vec<Word>], end: &[Word]) -> Vec<(u64, u64)> {
+    let slices = |all: &[Vec<Word>]| all.concat();
+    let start = [&[N(is::START), N(2)], &n(0)[..], &n(512), &n(1), &FIRST, &END, &[At(2), At(9)]].concat();
+    of(
+        true,
+        &[
+            block(&[&start, &test(2, 1, 8)]),
+            edge(2, None, &[(5, 0)]),
+            // A chunk.
+            block(&[&load(3, FIRST), &load(4, END), &slices(chunk), &jump(3)]),
+            edge(4, Some(5), &[]),
+            block(&[&slices(body), &test(0, 6, 6)]),
+            whole(4, (r(3), 1), (Op::Lt, r(4)), 6, &[(5, 0, 1)]),
+            edge(7, None, &[]),
+            block(&[&[N(is::NEXT), N(2), At(2), At(9)], &test(2, 1, 8)]),
+            edge(9, None, &[]),
+            block(&[end, &fill(Y, 64), &back()]),
+        ],
+    )
+}
+
+#[test]
+fn worksharing_loops_are_executed_by_whomever() {
+    let (y, end) = ((Y, Y + 64), [N(is::END), N(1)]);
+    let write = [element(1, 0), store(r(1))];
+    assert_eq!(shared(&[], &write, &end), [all_of(X), y]);
+    // Without a barrier, and read behind: only what is not read is.
+    let nowait = [&[N(is::END), N(0)], &load(NONE, n(X as i64))[..]].concat();
+    assert_eq!(shared(&[], &write, &nowait), [(X + 8, X + BYTES), y]);
+    let wait = [&[N(is::END), N(1)], &load(NONE, n(X as i64))[..]].concat();
+    assert_eq!(shared(&[], &write, &wait), [all_of(X), y]);
+    // An element that comes of a carried number is not known.
+    let back = |register| {
+        vec![
+            assign(Op::Sub, 7, r(0), r(register)),
+            assign(Op::Mul, 7, r(7), n(8)),
+            assign(Op::Add, 7, r(7), n(Y as i64)),
+            load(NONE, r(7)),
+        ]
+    };
+    assert_eq!(shared(&[], &[write.concat(), back(5).concat()], &end), []);
+    // Nor does what is written where a chunk begins count; what is read there may be any element.
+    let at_first = |to| vec![assign(Op::Mul, 8, r(3), n(8)), assign(Op::Add, to, r(8), n(X as i64))];
+    assert_eq!(shared(&[at_first(6), vec![store(r(6))]].concat(), &[], &end), [y]);
+    assert_eq!(shared(&[at_first(6), vec![load(NONE, r(6))]].concat(), &write, &end), [y]);
+    let read_first = [write.to_vec(), at_first(6), vec![load(NONE, r(6))]].concat();
+    assert_eq!(shared(&[], &read_first, &end), [y]);
+    // A flag in memory of a thread's own that changes: another chunk has another one.
+    let put = [&[N(is::STORE), N(8), N(0), N(4), N(32)], &n(1)[..]].concat();
+    let flag = [load(7, [N(4), N(32)]), put];
+    assert_eq!(shared(&flag, &write, &end), []);
+    // The end without its loop.
+    assert_eq!(of(true, &[block(&[&end, &fill(Y, 64)])]), []);
+}
+
+#[test]
+fn repetitions_are_those_of_the_loop() {
+    for signed in [false, true] {
+        let t = Type { bits: 8, signed };
+        for (from, bound, step) in (-9..9)
+            .flat_map(|a| (-9..9).map(move |b| (a, b)))
+            .flat_map(|(a, b)| [-3, -2, -1, 0, 1, 2, 3].map(move |s| (a, b, s)))
+        {
+            for op in [Op::Lt, Op::Le, Op::Gt, Op::Ge, Op::Ne] {
+                let goes_on = |x: i64| match op {
+                    Op::Lt => x < bound,
+                    Op::Le => x <= bound,
+                    Op::Gt => x > bound,
+                    Op::Ge => x >= bound,
+                    _ => x != bound,
+                };
+                let n = (0..1000).find(|k| !goes_on(from + step * k));
+                let Some(have) = repetitions(op, t, (from, step), bound) else { continue };
+                assert!(signed || from.min(bound) >= 0);
+                assert_eq!(Some(have), n, "{op:?} {from} {bound} {step}");
+            }
+        }
+        assert_eq!(repetitions(Op::Lt, t, (0, 1), 100), Some(100));
+        assert_eq!(repetitions(Op::Le, t, (0, 1), if signed { 127 } else { 255 }), None);
+    }
+}
+
+/// Any word may be any number: then it ends somewhere.
+#[test]
+fn damaged_programs_end() {
+    let (mut state, mut seen) = (11u64, 0);
+    let mut next = |most: u64| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) % most
+    };
+    let write = [element(1, 0), store(r(1)), element(2, 1), load(3, r(2))];
+    let body: Vec<&[Word]> = write.iter().map(Vec::as_slice).collect();
+    let start = [&[N(is::START), N(2)], &n(0)[..], &n(512), &n(1), &FIRST, &END, &[At(7), At(9)]].concat();
+    let copy = [&[N(is::COPY), N(1)], &n(X as i64)[..], &n(Y as i64), &n(64)].concat();
+    let whole_one = program(
+        true,
+        &[
+            block(&[&copy, &jump(1)]),
+            edge(2, Some(3), &[]),
+            block(&[&body, [&test(0, 4, 4)[..]].as_slice()].concat()),
+            whole(2, (n(1), 1), (Op::Lt, n(512)), 4, &[(5, 0, 3)]),
+            edge(5, None, &[(6, 1)]),
+            block(&[&start, &test(2, 6, 8)]),
+            edge(7, None, &[(5, 0)]),
+            block(&[&load(3, FIRST), &[N(is::NEXT), N(2), At(7), At(9)], &test(2, 6, 8)]),
+            edge(9, None, &[]),
+            block(&[&[N(is::END), N(1), N(is::SINGLE), N(2), At(10)], &fill(Y, 64), &jump(11)]),
+            block(&[&back()]),
+            edge(10, None, &[]),
+        ],
+    );
+    assert!(!run(&whole_one).is_empty());
+    for _ in 0..3000 {
+        let mut words = whole_one.clone();
+        for _ in 0..1 + next(3) {
+            let at = next(words.len() as u64) as usize;
+            let bit = 1u64 << next(64);
+            let any = [0, 1, 2, 7, bit, !bit, bit - 1, u64::MAX, i64::MAX as u64, words[at] ^ bit];
+            words[at] = any[next(any.len() as u64) as usize];
+            if next(8) == 0 {
+                words[at] = next(words.len() as u64);
+            }
+        }
+        seen += run(&words).len();
+    }
+    assert!(seen > 300);
+}
