@@ -188,3 +188,16 @@ fn a_collector_stops_the_world_through_rollbacks() {
         assert!(back >= least, "{kind}: {back} rollbacks");
     }
 }
+
+/// Programs that are executed inherit the mask that the program has set: not what promp has in its place, and
+/// its own signals, too.
+#[test]
+fn what_is_executed_inherits_the_mask() {
+    let exe = build("signals/executed.c", &[]);
+    let s = Scratch::new("executed");
+    let want = reference(&exe, &[], &[]);
+    assert!(want.status == 0 && want.out.matches("SigBlk").count() > 150, "{want:?}");
+    let run = checkpointed(&exe, &[], &s.path("ckpt"), &[("PROMP_CKPT_INTERVAL", "50ms")]);
+    assert_eq!((run.status, &run.out), (0, &want.out), "{}", run.err);
+    assert!(run.err.contains("child process"), "checkpoints were tried: {}", run.err);
+}

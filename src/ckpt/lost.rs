@@ -7,8 +7,9 @@
 //! changes of host and checkpoints. The program is told that it blocks the two. What is *sent* to such a
 //! thread waits as it would: the handler (fault/stop.rs) sends it once more and blocks it in earnest.
 //!
-//! Known to differ: what a thread is sent after the program has put a handler of its own in place of ours,
-//! and the masks of programs that are executed (execve).
+//! Programs that are executed get the mask that the program has set (executed.rs).
+//!
+//! Known to differ: what a thread is sent after the program has put a handler of its own in place of ours.
 
 use crate::sys::{follow, pending, signals};
 use core::ffi::c_int;
@@ -21,7 +22,8 @@ const SIGNALS: [i32; 2] = [libc::SIGSEGV, libc::SIGBUS];
 /// Is there a mask with the mark? Relaxed: who asks has such a mask from itself, or from its creator.
 static ANY: AtomicBool = AtomicBool::new(false);
 
-fn set() -> u64 {
+/// Both.
+pub fn set() -> u64 {
     SIGNALS.into_iter().fold(0, |set, s| set | pending::bit(s))
 }
 
@@ -58,10 +60,13 @@ pub unsafe fn tell(before: *mut sigset_t) {
     if !before.is_null() {
         // SAFETY: by the caller's promise; the kernel's part of a set is its first word.
         let word = unsafe { &mut *before.cast::<u64>() };
-        if are_blocked(*word) {
-            *word = *word & !mark() | set();
-        }
+        *word = in_earnest(*word);
     }
+}
+
+/// A thread's mask as it would be without the mark.
+pub fn in_earnest(mask: u64) -> u64 {
+    if are_blocked(mask) { mask & !mark() | set() } else { mask }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 //! It begins when the library is loaded: such helpers may be there before the first region, with which checkpoints begin.
 
 use super::journal::calls;
-use super::{lost, seats, suspend};
+use super::{executed, lost, seats, suspend};
 use crate::sys::door::Door;
 use crate::sys::lock::Locked;
 use crate::sys::tables::{self, Instead, calls_instead};
@@ -41,6 +41,7 @@ impl Filtered {
         unsafe {
             let mut own = Self::of(set);
             if own.1 {
+                executed::asks(how, *set.cast::<u64>());
                 let word = (&raw mut own.0).cast::<u64>();
                 *word = lost::left_open(how, *word);
             }
@@ -66,8 +67,13 @@ macro_rules! calls_with_sets {
         calls_instead! {
             $(fn $name($($arg: $t),*) -> c_int { let own = $of; let $set = own.set(); } = |real| {
                 let r = real();
-                // SAFETY: libc's function has written it.
-                $(if r == 0 { unsafe { lost::tell($old) } })?
+                $(if r == 0 {
+                    if !$set.is_null() {
+                        executed::has_asked();
+                    }
+                    // SAFETY: libc's function has written it.
+                    unsafe { lost::tell($old) }
+                })?
                 r
             };)*
         }
@@ -92,6 +98,7 @@ static SEEN: Locked<Vec<(usize, u64)>> = Locked::new(Vec::new());
 pub fn begin() {
     let before = signals::block_all();
     signals::set_mask(before & !seats::signals());
+    executed::began(before);
     all().iter().for_each(Instead::learn);
     look();
 }
@@ -113,5 +120,5 @@ pub fn look() {
 }
 
 fn all() -> Vec<Instead> {
-    [instead(), suspend::instead(), vec![calls::of_dlopen()]].concat()
+    [instead(), suspend::instead(), executed::calls(), vec![calls::of_dlopen()]].concat()
 }

@@ -16,6 +16,7 @@ pub mod contents;
 pub mod cow;
 pub mod crew;
 pub mod ends;
+pub mod executed;
 pub mod files;
 pub mod foresee;
 pub mod free;

@@ -1,5 +1,5 @@
-//! The one thread-local word of the runtime: a pointer to the calling logical thread's [`Thread`], or, before
-//! its first call, to [`NOBODY`].
+//! The thread-local words of the runtime. The one that matters is a pointer to the calling logical thread's
+//! [`Thread`], or, before its first call, to [`NOBODY`].
 //!
 //! It is an initial-exec TLS symbol (one load through the GOT, no `__tls_get_addr`) defined in assembly, and
 //! lies in the application's TLS block: it belongs to the logical thread, so a new host that takes over the
@@ -22,6 +22,30 @@ arch::global_asm!(
     ".popsection",
     nobody = sym NOBODY,
 );
+
+// Two words of each thread's in which ckpt/executed.rs notes its mask; zeros at first.
+arch::global_asm!(
+    ".pushsection .tbss.promp_mask,\"awT\",@nobits",
+    ".globl promp_mask",
+    ".hidden promp_mask",
+    ".type promp_mask,@object",
+    ".size promp_mask,16",
+    ".balign 8",
+    "promp_mask:",
+    ".zero 16",
+    ".popsection",
+);
+
+/// Where the calling thread's note of its mask is.
+pub fn mask_note() -> *mut [u64; 2] {
+    let p: *mut [u64; 2];
+    // SAFETY: computes the address of the words defined above.
+    unsafe {
+        arch::asm!("mov {0}, qword ptr [rip + promp_mask@GOTTPOFF]", "add {0}, qword ptr fs:[0]", out(reg) p,
+             options(pure, readonly, nostack));
+    }
+    p
+}
 
 /// What stubs note of a thread that the runtime does not know, they note here, where nobody looks, and what
 /// they look at is 0: no call is light. So they need not ask whether it is known.

@@ -9,7 +9,7 @@ use super::Journal;
 use super::name::Name;
 use super::note::{Hold, Intent};
 use crate::ckpt::pipes::{received, sent};
-use crate::ckpt::{keep, masks, rights, suspend};
+use crate::ckpt::{executed, keep, masks, rights, suspend};
 use crate::sys::cfi::{grow, pop, push, shrink};
 use crate::sys::door::Door;
 use crate::sys::maps::{self, Mapping};
@@ -212,6 +212,7 @@ fn all() -> Vec<Instead> {
         vec![of_dlopen()],
         masks::instead(),
         suspend::instead(),
+        executed::calls(),
         rights::instead(),
         sent::calls::instead(),
         received::calls::instead(),
