@@ -203,3 +203,50 @@ fn a_keyring_is_not_lost() {
     assert_eq!((r.status, &r.out[..]), (70, ""), "{}", r.err);
     assert!(r.err.contains("a keyring of its own"), "{}", r.err);
 }
+
+/// When the limit of cpu_limit.c has struck, by what it has printed: seconds of CPU time.
+fn struck_at(r: &Run, what: &str) -> f64 {
+    let word = |l: &str| l.split(['t', ' ', ',']).filter_map(|w| w.parse::<f64>().ok()).next_back();
+    let line = r.out.lines().rfind(|l| l.starts_with("struck 1") || l.parse::<f64>().is_ok());
+    line.and_then(word).unwrap_or_else(|| panic!("{what}: {r:?}"))
+}
+
+/// When a limit of four seconds strikes: the kernel counts ticks for it, which on a crowded machine are up to
+/// half more or less than what clocks tell. One that counts anew after 3.4 seconds strikes later than that.
+const STRIKES: std::ops::Range<f64> = 2.8..7.0;
+
+/// A limit on CPU time that the program has set strikes when it would have, whatever it has used in processes
+/// before; and the program finds what it has set.
+#[test]
+fn a_limit_on_cpu_time_strikes_when_it_would_have() {
+    let exe = build("ft/cpu_limit.c", &[]);
+    for (how, status) in [("soft", 0), ("hard", 137)] {
+        let want = reference(&exe, &[how], &[]);
+        let at = struck_at(&want, how);
+        assert!(want.status == status && STRIKES.contains(&at), "{want:?}");
+        let scratch = saved::Scratch::new("cpu-limit");
+        let dir = scratch.path("ckpt");
+        // It dies twice: what both processes have used counts.
+        let env = [
+            ("PROMP_FAULT", "die@region=90;die@region=170"),
+            ("PROMP_CKPT_DIR", saved::text(&dir)),
+            ("PROMP_CKPT_INTERVAL", "20ms"),
+        ];
+        let mut run = promp(&exe, &[how], &env);
+        let mut out = run.out.clone();
+        for _ in 0..2 {
+            assert_eq!(run.status, 137, "{run:?}");
+            run = limited(saved::restart(&dir), LIMIT);
+            out += &run.out;
+        }
+        run.out = out;
+        assert_eq!(run.status, status, "{run:?}");
+        let now = struck_at(&run, how);
+        assert!(STRIKES.contains(&now), "{how}: {now}: {}", run.err);
+        if how == "soft" {
+            let rest = |r: &Run| r.out[r.out.find(", limits").expect("the last lines")..].to_string();
+            assert_eq!(rest(&run), rest(&want), "{run:?}");
+            assert!(rest(&run).contains("as they were set\na child has them"), "{run:?}");
+        }
+    }
+}

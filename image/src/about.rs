@@ -178,6 +178,9 @@ pub struct Limit {
     pub resource: u32,
     /// The soft limit; `u64::MAX`: none.
     pub soft: u64,
+    /// The hard one on CPU time, if the program has set it.
+    #[serde(default)]
+    pub hard: Option<u64>,
     /// Has the program set it itself?
     pub own: bool,
 }

@@ -9,6 +9,7 @@ use super::own_state::{self, Own};
 use super::seats;
 use crate::say;
 use crate::sys;
+use crate::sys::cpu_limit::{self, Resource};
 use crate::sys::follow::Call;
 use crate::sys::lock::Locked;
 use crate::sys::rights;
@@ -38,6 +39,8 @@ struct Began {
     scheduling: Scheduling,
     /// Soft limits, by resource.
     limits: Vec<u64>,
+    /// The hard one on CPU time.
+    hard_cpu: u64,
     io_priority: u32,
     own: Option<Own>,
 }
@@ -45,6 +48,7 @@ struct Began {
 static BEGAN: Locked<Began> = Locked::new(Began {
     scheduling: Scheduling { policy: 0, nice: 0, priority: 0, flags: 0, times: [0; 3] },
     limits: Vec::new(),
+    hard_cpu: u64::MAX,
     io_priority: 0,
     own: None,
 });
@@ -55,6 +59,7 @@ pub fn begin() {
     let began = Began {
         scheduling: scheduling(0).unwrap_or_default(),
         limits,
+        hard_cpu: resource(CPU).map_or(u64::MAX, |r| r.hard),
         io_priority: io_priority(0),
         own: Some(Own::of_caller()),
     };
@@ -149,36 +154,51 @@ pub fn put_back(tid: u32, a: &Attributes) -> Result<(), String> {
     Ok(())
 }
 
-/// The process' limits.
+const CPU: u32 = libc::RLIMIT_CPU;
+
+/// The process' limits, as the program knows them.
 pub fn limits() -> Vec<Limit> {
-    let now = (0..).map_while(|number| Some((number, resource(number)?.soft)));
+    let now = (0..).map_while(|number| {
+        let r = resource(number)?;
+        Some((number, if number == CPU { cpu_limit::for_program(r) } else { r }))
+    });
     BEGAN.with(|b| {
         now.zip(&b.limits)
-            .map(|((resource, soft), &began)| Limit { resource, soft, own: soft != began })
+            .map(|((resource, r), &began)| {
+                let hard = (resource == CPU && r.hard != b.hard_cpu).then_some(r.hard);
+                Limit { resource, soft: r.soft, hard, own: r.soft != began }
+            })
             .collect()
     })
 }
 
-/// Puts the process' limits back, as far as the hard ones allow it. A new process keeps what it has been given more of, unless the program has set
-/// that itself: the old one may have ended because of a limit.
+/// Puts the process' limits back, as far as the hard ones allow it. A new process keeps what it has been given
+/// more of, unless the program has set that itself: the old one may have ended because of a limit. After CPU
+/// time has been put back.
 pub fn put_limits_back(limits: &[Limit], new_process: bool) {
     for l in limits {
-        let Some(mut now) = resource(l.resource) else { continue };
-        let soft = if new_process && !l.own { l.soft.max(now.soft) } else { l.soft }.min(now.hard);
-        if soft != now.soft {
-            now.soft = soft;
+        let Some(before) = resource(l.resource) else { continue };
+        let mut now = before;
+        let given = new_process && !l.own;
+        now.soft = if given { l.soft.max(now.soft) } else { l.soft };
+        if given {
+            BEGAN.with(|b| b.limits[l.resource as usize] = now.soft);
+        }
+        if l.resource == CPU {
+            // What the process has been given counts for it alone.
+            let own = Resource { soft: now.soft, hard: l.hard.unwrap_or(now.hard) };
+            let goes_on = cpu_limit::that_go_on(own);
+            now.soft = if l.own { goes_on.soft } else { own.soft };
+            now.hard = if l.hard.is_some() { goes_on.hard.min(before.hard) } else { before.hard };
+            now.soft = now.soft.min(now.hard);
+            cpu_limit::note(Resource { hard: l.hard.unwrap_or(now.hard), ..own }, now);
+        }
+        now.soft = now.soft.min(now.hard);
+        if now != before {
             // SAFETY: the kernel reads two words.
             unsafe { sys!(libc::SYS_prlimit64, 0, l.resource, &raw const now, 0) };
         }
     }
-}
-
-/// The kernel's `struct rlimit64`.
-#[repr(C)]
-#[derive(Default)]
-struct Resource {
-    soft: u64,
-    hard: u64,
 }
 
 fn resource(number: u32) -> Option<Resource> {

@@ -12,7 +12,7 @@ use crate::say;
 use crate::sys::follow::{self, Call};
 use crate::sys::rights::{self, capability_words};
 use crate::sys::tables::{self, Instead, calls_instead};
-use crate::sys::{cpu_time, door::Door, maps, reach, syscall};
+use crate::sys::{cpu_limit, cpu_time, door::Door, maps, reach, syscall};
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_long, c_ulong};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::*};
@@ -39,7 +39,8 @@ pub fn begin() {
 pub fn instead() -> Vec<Instead> {
     let syscall =
         Instead { name: c"syscall", version: None, real: &SYSCALL, address: by_number as *const () as usize };
-    [caught_calls(), cpu_time::instead(), apart::instead(), ends::instead(), vec![syscall]].concat()
+    let of_cpu = [cpu_time::instead(), cpu_limit::instead()].concat();
+    [caught_calls(), of_cpu, apart::instead(), ends::instead(), vec![syscall]].concat()
 }
 
 fn caught_calls() -> Vec<Instead> {

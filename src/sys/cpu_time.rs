@@ -11,7 +11,7 @@
 //! which does go back; hosts that become threads then write theirs anew ([`at_least`]).
 
 use super::tables::calls_instead;
-use super::{host, mutexes, syscall, time, tls};
+use super::{cpu_limit, host, mutexes, syscall, time, tls};
 use crate::sys;
 use core::ffi::{c_int, c_long};
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
@@ -152,6 +152,12 @@ pub fn of_process() -> [Used; 2] {
     [read(&PROCESS[0]).plus(here[0]), read(&PROCESS[1]).plus(here[1])]
 }
 
+/// Whole seconds that the program had used before the present process.
+pub fn seconds_before() -> u64 {
+    // Less than nothing where putting it back took more.
+    (PROCESS[0][0].load(Relaxed) as i64).max(0) as u64 / 1_000_000_000
+}
+
 /// Had it used any before the present one?
 fn has_gone_on() -> bool {
     PROCESS.iter().flatten().any(|w| w.load(Relaxed) != 0)
@@ -171,6 +177,7 @@ pub fn process_goes_on(used: [Used; 2]) {
 pub fn after_fork() {
     PROCESS.iter().for_each(|p| write(p, Used::default()));
     ANY.store(0, Relaxed);
+    cpu_limit::after_fork();
 }
 
 /// The thread whose clock has this number ([`time::clock_of_thread`]), if it is one's.

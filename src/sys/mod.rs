@@ -13,6 +13,7 @@ pub mod cfi;
 mod cgroup;
 pub mod claim;
 pub mod code;
+pub mod cpu_limit;
 pub mod cpu_time;
 pub mod door;
 pub mod dynamic;

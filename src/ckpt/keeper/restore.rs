@@ -213,6 +213,9 @@ impl Keeper {
     }
 
     fn put_the_rest_back(&mut self, new_process: bool) -> Result<(), String> {
+        if new_process {
+            cpu_time::process_goes_on(self.last.used.map(|[ns, user, system]| Used { ns, user, system }));
+        }
         attributes::put_limits_back(&self.last.limits, new_process);
         keep::get().journal.undo(&self.settings.dir, self.last.era, self.settings.files)?;
         if !new_process {
@@ -220,7 +223,6 @@ impl Keeper {
         }
         if new_process {
             apart::begin();
-            cpu_time::process_goes_on(self.last.used.map(|[ns, user, system]| Used { ns, user, system }));
         }
         keep::get().sent.expect(&self.last.sent);
         files::put_back(&self.last.files, &self.ours(), new_process, &self.store)?;
