@@ -31,44 +31,12 @@ fn main() {
         });
         let _ = writeln!(script, "{node} {{ global:{global} }} {parent};");
     }
-    const OWN: [&str; 33] = [
-        "promp_version",
-        "promp_potential_ckpt",
-        "promp_dead",
-        "promp_live",
-        "promp_dead_written",
-        "promp_dead_foreseen",
-        "promp_look_ahead",
-        "promp_replayable",
-        "promp_frags",
-        "promp_recompute",
-        "promp_fail",
-        "promp_failures",
-        "promp_stats",
-        "promp_register_segments",
-        "promp_unregister_segments",
-        "promp_undo_behind",
-        "promp_register_proofs",
-        "promp_unregister_proofs",
-        "promp_undo",
-        "promp_wrote",
-        "promp_saves",
-        "promp_leaves",
-        "promp_free",
-        "promp_free_own",
-        "promp_realloc",
-        "promp_realloc_own",
-        "promp_new",
-        "promp_delete",
-        "promp_delete_own",
-        "promp_point",
-        "__gmon_start__",
-        "promp_sdc_checkpoint",
-        "promp_sdc_detect",
-    ];
+    println!("cargo:rerun-if-changed=abi/own.txt");
+    let own = fs::read_to_string("abi/own.txt").expect("abi/own.txt");
+    let own: Vec<&str> = own.lines().filter(|l| !l.starts_with('#')).chain(["__gmon_start__"]).collect();
     script.push_str(&format!(
         "PROMP_1.0 {{ global: {}; local: promp_old_*; promp_nest25_*; }};\n",
-        OWN.join("; ")
+        own.join("; ")
     ));
     let out = Path::new(&env::var("OUT_DIR").expect("set by cargo")).join("promp.map");
     fs::write(&out, script).expect("the build folder is writable");

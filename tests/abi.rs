@@ -73,40 +73,8 @@ fn the_documents_list_is_that_of_the_table() {
 
 #[test]
 fn nothing_of_ours_leaks_into_the_program() {
-    let ours = [
-        "promp_version",
-        "promp_potential_ckpt",
-        "promp_dead",
-        "promp_live",
-        "promp_dead_written",
-        "promp_dead_foreseen",
-        "promp_look_ahead",
-        "promp_replayable",
-        "promp_frags",
-        "promp_recompute",
-        "promp_fail",
-        "promp_failures",
-        "promp_stats",
-        "promp_register_segments",
-        "promp_unregister_segments",
-        "promp_undo_behind",
-        "promp_register_proofs",
-        "promp_unregister_proofs",
-        "promp_undo",
-        "promp_wrote",
-        "promp_saves",
-        "promp_leaves",
-        "promp_free",
-        "promp_free_own",
-        "promp_realloc",
-        "promp_realloc_own",
-        "promp_new",
-        "promp_delete",
-        "promp_delete_own",
-        "promp_point",
-        "promp_sdc_checkpoint",
-        "promp_sdc_detect",
-    ];
+    let list = std::fs::read_to_string(root().join("abi/own.txt")).expect("abi/own.txt");
+    let ours: Vec<&str> = list.lines().collect();
     for s in exported() {
         let name = s.split('@').next().unwrap();
         assert!(
