@@ -151,12 +151,23 @@ fn in_a_region_it_counts_from_the_next_barrier_on() {
 
 /// A loop over X, from `from` by `step` while OP `bound`; in each iteration `body`, whose register 0 counts.
 fn over(from: i64, step: i64, (op, bound): (Op, i64), body: &[Vec<Word>]) -> Vec<(u64, u64)> {
+    behind(&[], from, step, (op, bound), body)
+}
+
+/// ... behind `before`.
+fn behind(
+    before: &[Word],
+    from: i64,
+    step: i64,
+    (op, bound): (Op, i64),
+    body: &[Vec<Word>],
+) -> Vec<(u64, u64)> {
     let body: Vec<&[Word]> = body.iter().map(Vec::as_slice).collect();
     let ends: Vec<Word> = test(0, 4, 4);
     of(
         false,
         &[
-            block(&[&jump(1)]),
+            block(&[before, &jump(1)]),
             edge(2, Some(3), &[]),
             block(&[&body, [&ends[..]].as_slice()].concat()),
             whole(2, (n(from), step), (op, n(bound)), 4, &[]),
@@ -189,19 +200,156 @@ fn loops_write_what_their_counters_say() {
 #[test]
 fn of_a_loop_s_reads_only_those_behind_writes_of_the_same_iteration_are_left_out() {
     let (y, write) = ((Y, Y + 64), [element(1, 0), store(r(1))]);
-    let with = |read: Vec<Vec<Word>>, first: bool| {
+    let all = |read: Vec<Vec<Word>>, first: bool, behind_x: i64| {
         let body = if first { [read, write.to_vec()] } else { [write.to_vec(), read] }.concat();
-        over(1, 1, (Op::Lt, 512), &body)
+        // The two at the ends are written before.
+        let ends = [fill(X, 8), fill(X + BYTES, behind_x)].concat();
+        behind(&ends, 1, 1, (Op::Lt, 512), &body)
     };
+    let with = |read, first| all(read, first, 8);
     let read = |further| vec![element(2, further), load(3, r(2))];
-    assert_eq!(with(read(0), false), [(X + 8, X + BYTES), y]);
-    assert_eq!(with(read(0), true), [y]);
+    assert_eq!(with(read(0), false), [(X, X + BYTES + 8), y]);
+    assert_eq!(with(read(0), true), [(X, X + 8), (X + BYTES, X + BYTES + 8), y]);
     // The neighbour's is written in another one.
-    assert_eq!(with(read(1), false), [(X + 8, X + 16), y]);
-    assert_eq!(with(read(-1), false), [(X + 4088, X + BYTES), y]);
+    assert_eq!(with(read(1), false), [(X, X + 16), y]);
+    assert_eq!(with(read(-1), false), [(X + 4088, X + BYTES + 8), y]);
     // A stride of another size comes to other iterations' elements.
+    let double = vec![assign(Op::Mul, 8, r(0), n(16)), assign(Op::Add, 2, r(8), n(X as i64)), load(3, r(2))];
+    assert_eq!(all(double, false, BYTES as i64), [(X, X + 16), (X + 8184, X + 8192), y]);
     let half = vec![assign(Op::Mul, 8, r(0), n(4)), assign(Op::Add, 2, r(8), n(X as i64)), load(3, r(2))];
-    assert_eq!(with(half, false), [(X + 2052, X + BYTES), y]);
+    assert_eq!(with(half, false), [(X, X + 4), (X + 2052, X + BYTES + 8), y]);
+}
+
+/// A loop with one in it: `body` is executed for each of 8 times 64, register 0 and 10 count.
+fn nested(outer: i64, inner: i64, flags: u64, body: &[Vec<Word>]) -> Vec<(u64, u64)> {
+    let mut around = whole(2, (n(0), 1), (Op::Lt, n(outer)), 4, &[]);
+    around.truncate(around.len() - 2);
+    around.extend([N(3), Item(2, 2), Item(6, flags | 1), Item(9, 2)]);
+    let counts = Op::Lt;
+    // The inner one is tested at its beginning, so it may be executed never.
+    let mut within = whole(7, (n(0), 1), (counts, n(inner)), 8, &[]);
+    (within[2], within[5], within[6], within[11]) = (N(0), N(10), N(0), N(10));
+    within.truncate(within.len() - 2);
+    within.extend([N(1), Item(10, 2)]);
+    of(
+        false,
+        &[
+            block(&[&jump(1)]),
+            edge(2, Some(3), &[]),
+            block(&[&jump(8)]),
+            around,
+            edge(5, None, &[]),
+            block(&[&fill(Y, 64), &back()]),
+            within,
+            block(&[&test(10, 8, 8)]),
+            edge(9, None, &[]),
+            block(&[&test(0, 4, 4)]),
+            block(&[&body.concat(), &jump(8)]),
+        ],
+    )
+}
+
+#[test]
+fn what_is_written_now_and_then_does_not_count() {
+    let y = (Y, Y + 64);
+    let write = [
+        assign(Op::Mul, 7, r(0), n(64)),
+        assign(Op::Add, 7, r(7), r(10)),
+        assign(Op::Mul, 7, r(7), n(8)),
+        assign(Op::Add, 7, r(7), n(X as i64)),
+        store(r(7)),
+    ];
+    assert_eq!(nested(8, 64, 2, &write), [all_of(X), y]);
+    // Not in every iteration; never.
+    assert_eq!(nested(8, 64, 0, &write), [y]);
+    assert_eq!(nested(8, 0, 2, &write), [y]);
+    // At an element that is not known.
+    let somewhere =
+        [assign(Op::And, 7, [N(3), N(0)], n(504)), assign(Op::Add, 7, r(7), n(X as i64)), store(r(7))];
+    assert_eq!(nested(8, 64, 2, &somewhere), [y]);
+}
+
+/// A header that reads, and is executed once more when the loop ends.
+#[test]
+fn headers_are_executed_once_more() {
+    let header = |code: &[Word]| {
+        let mut l = whole(2, (n(0), 1), (Op::Lt, n(512)), 4, &[]);
+        (l[2], l[6]) = (N(0), N(0));
+        l.truncate(l.len() - 2);
+        l.extend([N(1), Item(6, 2)]);
+        let body = [element(1, 0), store(r(1))].concat();
+        of(
+            false,
+            &[
+                block(&[&jump(1)]),
+                edge(2, Some(3), &[]),
+                block(&[code, &test(0, 7, 4)]),
+                l,
+                edge(5, None, &[]),
+                block(&[&fill(Y, 64), &fill(Y + BYTES, 8), &back()]),
+                block(&[&body, &jump(8)]),
+                edge(6, None, &[]),
+                edge(2, None, &[]),
+            ],
+        )
+    };
+    let (y, last) = ((Y, Y + 64), (Y + BYTES, Y + BYTES + 8));
+    assert_eq!(header(&[]), [all_of(X), y, last]);
+    assert_eq!(header(&load(NONE, n(Y as i64))), [all_of(X), (Y + 8, Y + 64), last]);
+    // One element more than there are iterations: not as a whole.
+    let read = [assign(Op::Mul, 8, r(0), n(8)), assign(Op::Add, 8, r(8), n(Y as i64)), load(NONE, r(8))];
+    assert_eq!(header(&read.concat()), []);
+}
+
+/// What comes of a loop, or of several blocks, is known if it is the same each time.
+#[test]
+fn what_may_be_this_or_that_is_unknown() {
+    // Register 7 is set in the loop, and tested behind it.
+    let sets = assign(Op::Copy, 7, n(1), [N(3), N(0)]);
+    let after = |sets: Vec<Word>, on: Vec<Word>| {
+        of(
+            false,
+            &[
+                block(&[&fill(X, 8), &jump(1)]),
+                edge(2, Some(3), &[]),
+                block(&[&sets, &test(0, 4, 4)]),
+                whole(2, (n(0), 1), (Op::Lt, n(8)), 4, &[]),
+                edge(5, None, &[]),
+                block(&[&on, &test(7, 6, 6)]),
+                edge(7, None, &[]),
+                block(&[&fill(Y, 64), &back()]),
+            ],
+        )
+    };
+    assert_eq!(after(sets.clone(), vec![]), [(X, X + 8)]);
+    assert_eq!(after(sets.clone(), sets), [(X, X + 8), (Y, Y + 64)]);
+    // An address of several blocks.
+    let join = |other: u64| {
+        let phi = [N(1), N(7), N(2), N(0), N(X), N(0), N(other)];
+        let mut l = whole(2, (n(0), 1), (Op::Lt, n(8)), 4, &[]);
+        l.truncate(l.len() - 2);
+        l.extend([N(2), Item(2, 2), Item(6, 2)]);
+        of(
+            false,
+            &[
+                block(&[&jump(1)]),
+                edge(2, Some(3), &[]),
+                block(&[&test(0, 7, 7)]),
+                l,
+                edge(5, None, &[]),
+                block(&[&fill(Y, 64), &back()]),
+                [&[Here(8)], &phi[..], &store(r(7)), &test(0, 4, 4)].concat(),
+                edge(6, None, &[]),
+            ],
+        )
+    };
+    assert_eq!(join(X), [(X, X + 8), (Y, Y + 64)]);
+    assert_eq!(join(X + 64), []);
+    // In memory: what a loop writes there is not known, whatever was there before.
+    let put = [&[N(is::STORE), N(8), N(0)], &n(Y as i64 + 128)[..], &n(1)].concat();
+    let get = load(7, n(Y as i64 + 128));
+    assert_eq!(after(put.clone(), get.clone()), [(X, X + 8)]);
+    assert_eq!(after(vec![], [put, get].concat()), [(X, X + 8), (Y, Y + 64)]);
 }
 
 /// A branch for one thread, that goes on at record `to`; the others go to record 5.
@@ -296,6 +444,19 @@ fn worksharing_loops_are_executed_by_whomever() {
     let put = [&[N(is::STORE), N(8), N(0), N(4), N(32)], &n(1)[..]].concat();
     let flag = [load(7, [N(4), N(32)]), put];
     assert_eq!(shared(&flag, &write, &end), []);
+    // A carried number in front of the iterations.
+    let carried = [assign(Op::Mul, 7, r(5), n(8)), assign(Op::Add, 7, r(7), n(Y as i64)), load(NONE, r(7))];
+    assert_eq!(shared(&carried, &write, &end), []);
+    // The same element in all iterations: others' too.
+    let same = [store(n(X as i64)), load(NONE, n(X as i64))];
+    assert_eq!(shared(&[], &same, &end), [y]);
+    // A thread without a chunk does not have what is put there.
+    let uses = |put: &[Word]| {
+        let by =
+            [load(7, [N(4), N(32)]), assign(Op::Add, 7, r(7), n(X as i64 - 1)), load(NONE, r(7))].concat();
+        shared(&[put.to_vec()], &write, &[&end, &by[..]].concat())
+    };
+    assert_eq!(uses(&flag[1]), [all_of(X)]);
     // The end without its loop.
     assert_eq!(of(true, &[block(&[&end, &fill(Y, 64)])]), []);
 }
