@@ -53,6 +53,13 @@ fn loops_in_batches() {
     same("constructs/batches.c", &[("PROMP_REPLAY", "assume")]);
 }
 
+/// How iterations are dealt to a taskloop's tasks, and what each of these is by itself.
+#[test]
+fn taskloops() {
+    same("constructs/taskloops.c", &[]);
+    same("constructs/taskloops.c", &[("OMP_CANCELLATION", "true"), ("OMP_MAX_TASK_PRIORITY", "5")]);
+}
+
 #[test]
 fn doacross() {
     same("constructs/doacross.c", &[]);

@@ -200,7 +200,20 @@ fn the_environment_is_kept_to_itself() {
 #[test]
 fn tasks_that_wait_for_their_creator() {
     let exe = build("jobs/progress.c", &[]);
-    for kind in ["flag", "condition", "semaphore", "pipe", "sibling", "nested", "together", "released"] {
+    let kinds = [
+        "flag",
+        "condition",
+        "semaphore",
+        "pipe",
+        "sibling",
+        "nested",
+        "together",
+        "released",
+        "pieces",
+        "last piece",
+        "nogroup",
+    ];
+    for kind in kinds {
         for before in ["0", "10", "40"] {
             let want = format!("small {} waited 100\n", 100 * before.parse::<u32>().expect("a number"));
             for setting in [("PROMP_FT", "on"), ("PROMP_FT", "off"), ("PROMP_REPLAY", "assume")] {

@@ -112,6 +112,30 @@ fn short_loops_of_larger_teams() {
     }
 }
 
+/// Taskloops, whose ranges are split by halves by whoever takes them: failures at pieces and at barriers,
+/// then as many as there are, at any time, until several pieces were executed again.
+#[test]
+fn taskloops_of_larger_teams() {
+    for threads in [8, 16, 24] {
+        let source = "ft/taskloop.c";
+        // Which thread has a piece when is chance.
+        let t = sweep_of(threads, source, &[], &[], &["task", "task", "barrier"], 24, 40);
+        assert_eq!(t.refused, 0, "{threads}: {t:?}");
+        let exe = build(source, &[]);
+        let number = threads.to_string();
+        let env = [("OMP_NUM_THREADS", &*number), ("PROMP_REPLAY", "assume")];
+        let (want, mut t) = (reference(&exe, &[], &env[..1]), Tally::default());
+        for seed in 1.. {
+            one(&exe, &[], &env, &format!("kill@mtbf=2ms,seed={seed},count=10"), &want, &mut t);
+            assert!(seed < 200, "{threads}: {t:?}");
+            if seed >= 8 * scale() && t.recomputed > 2 {
+                break;
+            }
+        }
+        assert_eq!(t.refused, 0, "{threads}: {t:?}");
+    }
+}
+
 #[test]
 fn kernels_with_static_schedules() {
     let mut struck = 0;

@@ -116,6 +116,39 @@ static void together(void) {
         usleep(10);
 #pragma omp taskwait
 }
+/* The pieces of a taskloop that wait for each other. */
+static void pieces(void) {
+    atomic_int here = 0;
+    usleep(1000);
+#pragma omp taskloop num_tasks(AT_ONCE) shared(here)
+    for (int i = 0; i < AT_ONCE; i++)
+        meet(&here);
+}
+/* Behind short ones, and the last one is said "go" by the first. */
+static void last_piece(void) {
+    atomic_int go = 0;
+#pragma omp taskloop grainsize(1) shared(go)
+    for (int i = 0; i < 50; i++) {
+        while (i == 49 && !atomic_load(&go))
+            ;
+        if (i == 0) {
+            usleep(100);
+            atomic_store(&go, 1);
+        }
+    }
+    atomic_fetch_add(&waited, 1);
+}
+/* One waits for what the creator does behind the construct. */
+static void nogroup(void) {
+    atomic_int go = 0;
+#pragma omp taskloop grainsize(1) shared(go) nogroup
+    for (int i = 0; i < 50; i++)
+        while (i % 49 == 0 && !atomic_load(&go))
+            usleep(10);
+    atomic_store(&go, 1);
+#pragma omp taskwait
+    atomic_fetch_add(&waited, 1);
+}
 /* The same, where the end of one task makes them ready. */
 static void released(void) {
     atomic_int here = 0;
@@ -135,6 +168,7 @@ int main(int argc, char **argv) {
         {"flag", flag, 2}, {"condition", condition, 2}, {"semaphore", semaphore, 2},
         {"pipe", through_a_pipe, 2}, {"sibling", sibling, 2}, {"nested", nested, 2},
         {"together", together, AT_ONCE + 2}, {"released", released, AT_ONCE + 2},
+        {"pieces", pieces, AT_ONCE}, {"last piece", last_piece, 2}, {"nogroup", nogroup, 3},
     };
     int rounds = atoi(argv[2]), before = atoi(argv[3]);
     for (unsigned k = 0; k < sizeof kinds / sizeof *kinds; k++) {

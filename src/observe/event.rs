@@ -437,6 +437,8 @@ impl Set {
         Row::TaskSkipped,
         Row::TaskFulfil,
     ]);
+    /// That tasks are created.
+    pub const CREATION: Set = Set::of(&[Row::TaskCreate]);
     /// Waiting for locks, where somebody else has them.
     pub const PAUSES: Set = Set::of(&[Row::PauseBegin, Row::PauseEnd]);
     /// Devices.

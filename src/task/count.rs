@@ -13,7 +13,7 @@
 //! `shared` cannot be 0, because of RUN. Edges: each decrement is a release, and the reader's acquire load, or the
 //! decrement that reaches 0 (acquire too), orders all of a child's work before what follows. Model: tests/loom/models.rs.
 
-use crate::sys::sync::{AtomicU32, AtomicU64, Ordering::*};
+use crate::sys::sync::{AtomicU32, AtomicU64, Ordering::*, touch};
 
 const RUN: u64 = 1 << 62;
 const KEEP: u64 = 1 << 32;
@@ -50,6 +50,7 @@ impl Count {
     /// Owner: a child is created.
     #[inline]
     pub fn add(&self) {
+        touch(&self.shared);
         self.own.store(self.own.load(Relaxed).wrapping_add(1), Relaxed);
     }
 
@@ -62,6 +63,7 @@ impl Count {
     /// A child is done, by the owner if `owner`. True if that was the last reference to the task.
     #[inline]
     pub fn child_done(&self, owner: bool) -> bool {
+        touch(&self.shared);
         if owner && self.closed.load(Relaxed) == 0 {
             self.own.store(self.own.load(Relaxed).wrapping_sub(1), Relaxed);
             return false;

@@ -7,7 +7,7 @@
 //! `bottom` is a release (also those in `pop`: a thief may read one of them), to the acquire load in `steal`: it carries the tasks.
 //! Model: tests/loom/models.rs.
 
-use crate::sys::sync::{AtomicU64, Ordering::*, full_fence};
+use crate::sys::sync::{AtomicU64, Ordering::*, full_fence, touch};
 use crossbeam_utils::CachePadded;
 
 /// A deque of up to `N` words, a power of two.
@@ -60,6 +60,12 @@ impl<const N: usize> Deque<N> {
         b - t >= limit
     }
 
+    /// Owner: is there an entry at or above `floor`?
+    pub fn has(&self, floor: u64) -> bool {
+        let b = self.bottom.load(Relaxed);
+        b > floor && self.top.load(Relaxed) < b
+    }
+
     /// Owner: adds an entry; false if there is no room.
     #[inline]
     pub fn push(&self, x: u64) -> bool {
@@ -67,6 +73,8 @@ impl<const N: usize> Deque<N> {
             return false;
         }
         let b = self.bottom.load(Relaxed);
+        touch(&self.bottom);
+        touch(self.slot(b));
         self.slot(b).store(x, Relaxed);
         self.bottom.store(b + 1, Release);
         true
@@ -76,6 +84,8 @@ impl<const N: usize> Deque<N> {
     #[inline]
     pub fn pop(&self, floor: u64) -> Option<u64> {
         let b = self.bottom.load(Relaxed);
+        touch(&self.bottom);
+        touch(&self.top);
         if b <= floor || self.top.load(Relaxed) >= b {
             return None;
         }
@@ -97,6 +107,8 @@ impl<const N: usize> Deque<N> {
     #[inline]
     pub fn steal(&self, wanted: impl Fn(u64) -> bool) -> Option<u64> {
         let t = self.top.load(Acquire);
+        touch(&self.top);
+        touch(&self.bottom);
         // Mostly there is nothing, which needs no fence.
         if t >= self.bottom.load(Relaxed) {
             return None;
@@ -106,6 +118,7 @@ impl<const N: usize> Deque<N> {
             return None;
         }
         let x = self.slot(t).load(Relaxed);
+        touch(self.slot(t));
         (wanted(x) && self.top.compare_exchange(t, t + 1, SeqCst, Relaxed).is_ok()).then_some(x)
     }
 

@@ -156,6 +156,14 @@ impl Several {
         self.count
     }
 
+    /// [`Several::run`] as task `t` of the thread's own, whose call and block are others then.
+    pub fn run_as(mut self, t: &'static Task) -> u64 {
+        t.call.set((Self::body as *const () as usize, core::ptr::from_mut(&mut self) as usize));
+        t.args.set((0, 0));
+        run::run_body(self.thr, t);
+        self.count
+    }
+
     /// # Safety
     /// `this` is a [`Several`].
     unsafe extern "C" fn body(this: &mut Several) {

@@ -13,9 +13,13 @@ pub mod depend;
 pub mod deque;
 pub mod group;
 pub mod included;
+pub mod left;
+#[cfg(test)]
+mod lines;
 pub mod list;
 pub mod pace;
 pub mod pool;
+pub mod ranges;
 pub mod reduction;
 pub mod run;
 pub mod slab;
@@ -34,6 +38,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
 use count::Count;
 use depend::{Children, Node};
 use group::Group;
+use ranges::Range;
 use slab::Slab;
 use std::alloc::{Layout, alloc, dealloc};
 
@@ -118,6 +123,8 @@ pub struct Task {
     /// The slab its memory goes back to; `None` for implicit tasks.
     home: Option<&'static Slab>,
     inline: Inline,
+    /// Where it is a range of a taskloop's tasks.
+    pub range: Range,
     /// What listeners keep with it.
     pub words: OfTask,
 }
@@ -152,6 +159,7 @@ impl Task {
             depends: Own::new(None),
             home,
             inline: Inline(UnsafeCell::new([0; INLINE])),
+            range: Range::default(),
             words: OfTask::default(),
         }
     }
@@ -185,18 +193,29 @@ impl Task {
     /// A new explicit task for the team of `thr`, child of its current task.
     pub fn explicit(thr: &'static Thread) -> &'static Task {
         let parent = thr.task();
+        Self::below(thr, parent, parent.depth.load(Relaxed) + 1, parent)
+    }
+
+    /// A new task for the team of `thr` beside `t`, an explicit one, with what `t` has from its parent.
+    pub fn sibling(thr: &'static Thread, t: &Task) -> &'static Task {
+        Self::below(thr, t.parent_task(), t.depth.load(Relaxed), t)
+    }
+
+    /// A new explicit task, child of `parent`, which has group, ICVs and so on from `like`.
+    #[inline(always)]
+    fn below(thr: &'static Thread, parent: &'static Task, depth: u32, like: &Task) -> &'static Task {
         let t = thr.slab.take();
         t.set_parent(Some(parent));
-        t.depth.store(parent.depth.load(Relaxed) + 1, Relaxed);
+        t.depth.store(depth, Relaxed);
         t.detach.store(0, Relaxed);
         t.children.reset();
         t.team.set(Some(thr.team()));
-        t.group.set(parent.group.get());
-        t.in_final.set(parent.in_final.get());
+        t.group.set(like.group.get());
+        t.in_final.set(like.in_final.get());
         t.copied.set(false);
         t.spawned.set(false);
         t.priority.set(0);
-        t.icvs.set(parent.icvs.get());
+        t.icvs.set(like.icvs.get());
         t
     }
 

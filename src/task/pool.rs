@@ -13,7 +13,7 @@ use super::group::Group;
 use super::list::List;
 use super::pace::{Looks, Pace};
 use super::run::{self, run_body};
-use super::{Task, detach};
+use super::{Task, detach, ranges};
 use crate::observe::event::{Event, Pause, Sync};
 use crate::sys::lock::Locked;
 use crate::sys::own::Own;
@@ -113,6 +113,11 @@ impl MemberTasks {
         before
     }
 
+    /// Is there a task in the deque that the current one has made?
+    pub fn has_some(&self) -> bool {
+        self.deque.has(self.floor.get())
+    }
+
     /// Back to what [`MemberTasks::raise_floor`] gave.
     pub fn set_floor(&self, floor: u64) {
         self.floor.set(floor);
@@ -191,6 +196,12 @@ impl TaskPool {
     #[inline]
     pub fn add(&self, thr: &'static Thread, t: &'static Task) {
         self.count_new(thr, t);
+        self.put(thr, t);
+    }
+
+    /// `thr` puts a task that is ready where it can be found.
+    #[inline]
+    pub fn put(&self, thr: &'static Thread, t: &'static Task) {
         if t.priority.get() > 0 || !thr.member().tasks.deque.push(word(t)) {
             self.list.with(|list| self.push(list, t));
         }
@@ -237,8 +248,8 @@ impl TaskPool {
     ) -> bool {
         self.count_new(thr, t);
         let ready = children.register::<TELL>(thr, t, deps, true);
-        if ready && (t.priority.get() > 0 || !thr.member().tasks.deque.push(word(t))) {
-            self.list.with(|list| self.push(list, t));
+        if ready {
+            self.put(thr, t);
         }
         ready
     }
@@ -414,6 +425,9 @@ impl TaskPool {
             !t.copied.get() && (thr.team().is_cancelled() || t.group.get().is_some_and(|g| g.is_cancelled()));
         if t.call.get().0 != 0 && !cancelled {
             run_body(thr, t);
+        } else if ranges::is_range(t) {
+            ranges::execute(self, thr, t, cancelled);
+            return None;
         } else {
             thr.tell(Event::TaskSkipped { task: &t.words });
         }

@@ -122,7 +122,7 @@ fn is_cancelled(thr: &'static Thread, parent: &Task) -> bool {
 
 /// Makes the argument block of a task that will be executed later.
 #[inline(always)]
-fn prepare(thr: &'static Thread, t: &'static Task, s: &Spec) {
+pub fn prepare(thr: &'static Thread, t: &'static Task, s: &Spec) {
     let p = t.make_block(s.size, s.align);
     fill(thr, t, s, p);
     t.call.set((s.func, p));
@@ -206,7 +206,7 @@ fn fill(thr: &'static Thread, t: &'static Task, s: &Spec, block: usize) {
 /// # Safety
 /// `size` bytes can be read at `from` and written at `to`.
 #[inline(always)]
-unsafe fn copy_block(from: usize, to: usize, size: usize) {
+pub unsafe fn copy_block(from: usize, to: usize, size: usize) {
     macro_rules! words {
         ($($n:literal)*) => {
             // SAFETY: by the caller's promise.
@@ -224,12 +224,17 @@ unsafe fn copy_block(from: usize, to: usize, size: usize) {
 
 /// Writes a taskloop task's bounds into its block: the copy function leaves them out.
 fn set_bounds(s: &Spec, block: usize) {
-    if let Some((lo, hi)) = s.bounds {
-        // SAFETY: a taskloop's block begins with two 8-byte words.
-        unsafe {
-            *(block as *mut u64) = lo;
-            *(block as *mut u64).add(1) = hi;
-        }
+    if let Some(bounds) = s.bounds {
+        write_bounds(block, bounds);
+    }
+}
+
+/// Writes bounds into the block of a taskloop's task.
+pub fn write_bounds(block: usize, (lo, hi): (u64, u64)) {
+    // SAFETY: a taskloop's block begins with two 8-byte words.
+    unsafe {
+        *(block as *mut u64) = lo;
+        *(block as *mut u64).add(1) = hi;
     }
 }
 

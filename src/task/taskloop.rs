@@ -1,6 +1,7 @@
 //! taskloop (OpenMP 5.1, section 2.12.2): how iterations are dealt to tasks.
 
 use super::included::{Several, is_special};
+use super::ranges::{self, MANY};
 use super::spawn::{Spec, is_just_a_call, spawn_or_execute};
 use super::{flag, group, reduction};
 use crate::observe::event::{Construct, Event, Work};
@@ -9,7 +10,7 @@ use crate::work::bounds::Bounds;
 
 /// Numbers of tasks and iterations: `tasks` tasks, the first `larger` of which have `each + 1` iterations, the others `each`;
 /// with `last` > 0 the last one has that many instead (strict grainsize).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Deal {
     tasks: u64,
     each: u64,
@@ -36,8 +37,22 @@ pub fn deal(n: u64, number: u64, flags: u32, threads: u64) -> Deal {
 }
 
 impl Deal {
+    /// How many tasks.
+    pub fn tasks(self) -> u64 {
+        self.tasks
+    }
+
+    /// Iterations of all tasks before task `i`; of all, if there is none with that number.
+    pub fn before(self, i: u64) -> u64 {
+        if self.last > 0 && i == self.tasks {
+            (i - 1) * self.each + self.last
+        } else {
+            i * self.each + i.min(self.larger)
+        }
+    }
+
     /// Iterations of task `i`, and of how many tasks from there on.
-    fn run_from(self, i: u64) -> (u64, u64) {
+    pub fn run_from(self, i: u64) -> (u64, u64) {
         if self.last > 0 && i + 1 == self.tasks {
             (self.last, 1)
         } else if i < self.larger {
@@ -47,9 +62,6 @@ impl Deal {
         }
     }
 }
-
-/// Tasks for each thread that are many.
-const MANY: u64 = 64;
 
 /// Most tasks that are executed at once before it is looked again whether others need some.
 const AT_ONCE: u64 = 16;
@@ -83,6 +95,20 @@ pub fn run(thr: &'static Thread, base: &Spec, b: Bounds, number: u64) {
         flags: base.flags & !(flag::DEPEND | flag::DETACH),
         ..*base
     };
+    if d.tasks > 1 && ranges::suits(thr, &spec) {
+        let may_call = !is_special(spec.flags, 0);
+        ranges::start(thr, &spec, d, (b.start, b.step), may_call);
+    } else {
+        one_by_one(thr, &spec, d, b);
+    }
+    if grouped {
+        group::end(thr);
+    }
+    thr.tell(Event::WorkEnd { work: Work::Taskloop });
+}
+
+/// The creator makes the tasks, or executes them.
+fn one_by_one(thr: &'static Thread, spec: &Spec, d: Deal, b: Bounds) {
     let (mut at, mut i) = (b.start, 0);
     // Of many tasks the first are tried out, and now and then one again: as long as they are short, they are not worth handing over.
     let may = !is_special(spec.flags, thr.light.get()) && spec.copy.is_none();
@@ -93,7 +119,7 @@ pub fn run(thr: &'static Thread, base: &Spec, b: Bounds, number: u64) {
         let step = len.wrapping_mul(b.step);
         let next = at.wrapping_add(step);
         let short = many && i >= trial;
-        if short || may && is_just_a_call(thr, &spec) {
+        if short || may && is_just_a_call(thr, spec) {
             let count = alike.min(if short { MANY } else { AT_ONCE });
             let done = Several { thr, call: (spec.func, spec.data), count, bounds: (at, next, step) }.run();
             at = at.wrapping_add(step.wrapping_mul(done));
@@ -102,15 +128,11 @@ pub fn run(thr: &'static Thread, base: &Spec, b: Bounds, number: u64) {
                 trial = i + MANY;
             }
         } else {
-            spawn_or_execute(thr, &Spec { bounds: Some((at, next)), ..spec });
+            spawn_or_execute(thr, &Spec { bounds: Some((at, next)), ..*spec });
             at = next;
             i += 1;
         }
     }
-    if grouped {
-        group::end(thr);
-    }
-    thr.tell(Event::WorkEnd { work: Work::Taskloop });
 }
 
 #[cfg(test)]
@@ -122,6 +144,7 @@ mod tests {
         (0..d.tasks)
             .map(|i| {
                 let (len, alike) = d.run_from(i);
+                assert_eq!(d.before(i) + len, d.before(i + 1));
                 assert!((i..i + alike).all(|j| j < d.tasks && d.run_from(j).0 == len));
                 len
             })

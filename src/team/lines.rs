@@ -28,6 +28,11 @@ impl Clocks {
         }
     }
 
+    /// Has anybody touched this line?
+    pub fn knows(&self, line: usize) -> bool {
+        self.lines.contains_key(&line)
+    }
+
     /// The lines as they are when everybody has long had what it fetched.
     fn since_long_ago(self) -> HashMap<usize, (u32, Option<u32>)> {
         self.lines.into_iter().map(|(line, (_, holder))| (line, (0, holder))).collect()

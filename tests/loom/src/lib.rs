@@ -150,6 +150,8 @@ mod event;
 #[path = "../../../src/work/holders.rs"]
 #[allow(dead_code)]
 mod holders;
+#[path = "../../../src/task/left.rs"]
+mod left;
 #[path = "../../../src/work/many.rs"]
 #[allow(dead_code)]
 mod many;

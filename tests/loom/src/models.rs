@@ -5,6 +5,7 @@ use crate::barrier::{Barrier, Shape};
 use crate::batch::Batch;
 use crate::count::Count;
 use crate::deque::Deque;
+use crate::left::Left;
 use crate::dispenser::{Dispenser, Orphan, Range};
 use crate::event::{Event, Patience, Waiters};
 use crate::many::{Many, Own};
@@ -633,6 +634,35 @@ fn deque() {
         }
         take(&s, s.0.pop(0));
         assert_eq!(s.2.load(Relaxed), 3, "one is lost");
+    });
+}
+
+/// A range that its thread splits twice: whoever does the last of its parts, and nobody else, has it for
+/// itself, and sees what all have done.
+#[test]
+fn parts_of_a_range() {
+    check(3, || {
+        let s = Arc::new((Left::default(), [const2(), const2(), const2()], AtomicU32::new(0)));
+        let part = |s: &(Left, [UnsafeCell<u32>; 3], AtomicU32), i: usize| {
+            s.1[i].with_mut(|p| unsafe { *p = 7 });
+            if s.0.done() {
+                s.1.iter().for_each(|c| c.with_mut(|p| unsafe { assert_eq!(*p, 7) }));
+                assert_eq!(s.2.fetch_add(1, Relaxed), 0, "it ends twice");
+            }
+        };
+        s.0.begin();
+        let others: Vec<_> = (1..3)
+            .map(|i| {
+                s.0.split(1);
+                let t = s.clone();
+                thread::spawn(move || part(&t, i))
+            })
+            .collect();
+        part(&s, 0);
+        for t in others {
+            t.join().unwrap();
+        }
+        assert_eq!(s.2.load(Relaxed), 1, "it does not end");
     });
 }
 
