@@ -286,6 +286,49 @@ fn regions_of_one_thread_inherit_what_they_should() {
     assert!(struck > 0);
 }
 
+/// Short regions that the compiler has made of serial loops are executed as those, once one thread alone is
+/// best: but not where a failure could be survived, or somebody listens.
+#[test]
+fn short_regions_of_serial_code_become_serial_code_again() {
+    const EXECUTIONS: u64 = 20_000;
+    let exe = build("tune/plain.c", &["-ftree-parallelize-loops=2"]);
+    let args = [&EXECUTIONS.to_string()[..]];
+    let serial = reference(&build("tune/plain.c", &[]), &args, &[]);
+    let outside =
+        |r: &Run| r.err.lines().find_map(|l| l.strip_prefix("outside: ")?.split(' ').next()?.parse().ok());
+    assert_eq!(outside(&reference(&exe, &args, &[])), Some(0), "GCC makes no region of it");
+    let report = file("plain").with_extension("json");
+    let path = report.to_str().expect("UTF-8");
+    // What is chosen must not hang on how busy the machine is: one thread, by the file.
+    let tune = file("plain-choice");
+    let kept = tune.to_str().expect("UTF-8");
+    tuned(&exe, &["200"], kept, &[]);
+    let text = std::fs::read_to_string(&tune).expect("written");
+    let choice = text.split("choice=").nth(1).and_then(|c| c.split(' ').next()).expect("a choice");
+    let fixed = text.replace(&format!("choice={choice}"), "choice=given@1");
+    for (more, plain) in [
+        (("PROMP_TUNE_THREADS", "soft"), true),
+        (("PROMP_REPORT", path), true),
+        (("PROMP_REPLAY", "assume"), false),
+        (("PROMP_FAULT", "kill@thread=1,region=1000000000,at=region"), false),
+        (("OMP_THREAD_LIMIT", "2"), false),
+    ] {
+        std::fs::write(&tune, &fixed).expect("target is writable");
+        let got = tuned(&exe, &args, kept, &[more]);
+        assert_eq!((got.status, &got.out), (0, &serial.out), "{more:?}: {}", got.err);
+        let outside: u64 = outside(&got).expect("it says so");
+        // Another way may be tried now and then.
+        let want = if plain { outside > 400 * EXECUTIONS * 9 / 10 } else { outside == 0 };
+        assert!(want, "{more:?}: {outside}");
+    }
+    let text = std::fs::read_to_string(&report).expect("written");
+    let r: promp_report::Report = serde_json::from_str(&text).expect("a report");
+    assert_eq!(r.regions, EXECUTIONS, "each of them is counted");
+    let t = r.tuning.iter().find(|t| t.function.contains("._loopfn.")).expect("its decision");
+    // Nine of ten at least were not looked at.
+    assert!(t.executions < EXECUTIONS / 10, "{t:?}");
+}
+
 /// What is posted is posted at once: put off until the thread is about to wait, it never would be.
 #[test]
 fn posts_are_not_put_off() {

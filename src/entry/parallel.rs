@@ -26,6 +26,12 @@ fn execute(
     prepare: Option<impl FnOnce(&'static Team)>,
 ) {
     region::start(thr, call, threads, flags, prepare);
+    perform(thr, call);
+}
+
+/// Executes a region that has begun.
+#[inline(always)]
+fn perform(thr: &'static Thread, call: (usize, usize)) {
     region::activate(thr, call, (0, 0));
     region::finish(thr);
     save::point(thr, SaveKind::After(0));
@@ -54,7 +60,10 @@ fn combined_loop(team: &'static Team, b: Bounds, s: Schedule) {
 }
 
 extern "C" fn parallel(func: usize, data: usize, threads: u32, flags: u32) {
-    execute(current(), (func, data), threads, flags, PLAIN);
+    let (thr, call) = (current(), (func, data));
+    if region::start_unless_done::<true>(thr, call, threads, flags, PLAIN) {
+        perform(thr, call);
+    }
 }
 
 extern "C" fn parallel_start(func: usize, data: usize, threads: u32) {

@@ -1,5 +1,6 @@
 //! Teams: logical threads, the pool of workers, region start and end, barriers, places.
 
+pub mod alone;
 pub mod aside;
 pub mod barrier;
 pub mod bind;

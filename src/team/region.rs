@@ -23,7 +23,7 @@ use crate::work::loops;
 use crate::work::share::Share;
 use crate::work::tune::regions;
 use core::cell::Cell;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*, compiler_fence};
 
 /// Outermost regions started so far.
 static REGIONS: AtomicU64 = AtomicU64::new(0);
@@ -62,11 +62,23 @@ pub fn start(
     flags: u32,
     prepare: Option<impl FnOnce(&'static Team)>,
 ) {
+    start_unless_done::<false>(thr, call, threads, flags, prepare);
+}
+
+/// [`start`] for a region that the runtime executes as a `WHOLE`. False: that is done already.
+#[inline(always)]
+pub fn start_unless_done<const WHOLE: bool>(
+    thr: &'static Thread,
+    call: (usize, usize),
+    threads: u32,
+    flags: u32,
+    prepare: Option<impl FnOnce(&'static Team)>,
+) -> bool {
     if observe::wants(Set::BEGIN) {
         start_told(thr, call, threads, flags, prepare);
-    } else {
-        start_or_tell::<false>(thr, call, threads, flags, prepare);
+        return true;
     }
+    start_or_tell::<false, WHOLE>(thr, call, threads, flags, prepare)
 }
 
 /// [`start`] where somebody listens.
@@ -79,18 +91,18 @@ fn start_told(
     flags: u32,
     prepare: Option<impl FnOnce(&'static Team)>,
 ) {
-    start_or_tell::<true>(thr, call, threads, flags, prepare);
+    start_or_tell::<true, false>(thr, call, threads, flags, prepare);
 }
 
 #[inline(always)]
-fn start_or_tell<const TELL: bool>(
+fn start_or_tell<const TELL: bool, const WHOLE: bool>(
     thr: &'static Thread,
     call: (usize, usize),
     threads: u32,
     flags: u32,
     prepare: Option<impl FnOnce(&'static Team)>,
-) {
-    let (team, again) = setup::team_for(thr, call.0, threads, flags);
+) -> bool {
+    let Some((team, again)) = setup::team_for::<WHOLE>(thr, call, threads, flags) else { return false };
     expect_orders(team);
     let outer_team = thr.team();
     let region = if outer_team.level.get() == 0 { next_ordinal() } else { outer_team.primary.region.get() };
@@ -124,6 +136,24 @@ fn start_or_tell<const TELL: bool>(
     if TELL {
         tell_begin(thr, team);
     }
+    true
+}
+
+/// Executes an outermost region whose number of threads cannot be asked for as what it was before the
+/// compiler made it one: serial code. False: a stop is due.
+pub fn execute_plainly(thr: &'static Thread, call: (usize, usize)) -> bool {
+    thr.in_runtime.store(0, Relaxed);
+    // Either a stop's handler sees that, or the stop is seen here.
+    compiler_fence(SeqCst);
+    if thr.pending.load(Relaxed) != 0 {
+        thr.in_runtime.store(1, Relaxed);
+        return false;
+    }
+    // SAFETY: compiled OpenMP code gave the function and its argument for this purpose.
+    unsafe { core::mem::transmute::<usize, extern "C" fn(usize)>(call.0)(call.1) };
+    thr.in_runtime.store(1, Relaxed);
+    next_ordinal();
+    true
 }
 
 /// A member begins its implicit task, perhaps inside a construct.
@@ -218,7 +248,7 @@ fn finish_or_tell<const TELL: bool>(thr: &'static Thread) {
     } else {
         policy::leave_region(thr);
         if team.primary.measured.get().is_some() {
-            regions::ended(team);
+            regions::ended_by(team);
         }
     }
     thr.base.store(outside.base, Relaxed);

@@ -15,12 +15,14 @@ use super::meet::Way;
 use super::member::Member;
 use super::team::Team;
 use super::thread::{HOT_DEPTH, Thread};
-use super::{bind, crew, pool};
-use crate::fault::{after, join, tables};
+use super::{bind, crew, pool, region};
+use crate::fault::{after, join, policy, tables};
 use crate::icv::MAX_ACTIVE_LEVELS;
 use crate::icv::places::ProcBind;
 use crate::icv::settings::Constructs;
 use crate::icv::{Icvs, globals};
+use crate::observe;
+use crate::observe::event::Set;
 use crate::work::tune::regions;
 use core::sync::atomic::{AtomicU32, Ordering::*};
 
@@ -57,55 +59,109 @@ impl Asked {
 
 /// The team for a region that `thr` encounters, set up, and whether it is the same again. `threads` is the
 /// num_threads clause's value, 0 without one; `flags` carries the proc_bind clause; `call` is the outlined
-/// function.
+/// function, with its data. `None`: the tuner has had the region executed, which `thr` would execute as a
+/// `WHOLE`.
 #[inline(always)]
-pub fn team_for(thr: &'static Thread, call: usize, threads: u32, flags: u32) -> (&'static Team, bool) {
+pub fn team_for<const WHOLE: bool>(
+    thr: &'static Thread,
+    call: (usize, usize),
+    threads: u32,
+    flags: u32,
+) -> Option<(&'static Team, bool)> {
     let asked = Asked::now(threads, flags);
     if let Some((m, _)) = thr.prepared.get() {
         let team = m.team();
         if thr.is_in(team.parent_task.get()) && team.primary.asked.get() == asked && !team.is_cancelled() {
-            return (team, true);
+            return Some((team, true));
         }
     }
-    set_up(thr, call, asked)
+    if WHOLE { set_up_or_do(thr, call, asked) } else { set_up(thr, call, asked, false) }
 }
 
-/// How many regions a thread remembers that it executes alone.
-pub const ALONE: usize = 8;
-
-/// Where region `call` is remembered.
-fn place_of(call: usize) -> usize {
-    (call >> 4) % ALONE
+/// Apart from [`team_for`], in which it would cost registers.
+#[inline(never)]
+fn set_up_or_do(thr: &'static Thread, call: (usize, usize), asked: Asked) -> Option<(&'static Team, bool)> {
+    if thr.alone_in.is_plain(call.0, asked, |t| thr.is_in(Some(t))) && plainly(thr, call) {
+        return None;
+    }
+    set_up(thr, call, asked, true)
 }
 
 /// The team of `thr` alone, if it is still as it was set up, and the tuner goes on having this region
 /// executed by it.
 fn alone_again(thr: &'static Thread, call: usize, asked: Asked) -> Option<&'static Team> {
-    let (was_asked, since) = thr.alone_as.get()?;
     let team = thr.alone.get()?;
-    let (known, site) = thr.alone_in.peek()[place_of(call)];
-    let same = known == call && was_asked == asked && since == team.primary.since.get();
-    if !same || !thr.is_in(team.parent_task.get()) || team.is_cancelled() || !regions::stays_alone(site) {
+    let since = team.primary.since.get();
+    if !thr.is_in(team.parent_task.get())
+        || team.is_cancelled()
+        || !thr.alone_in.is_in_team(call, asked, since)
+    {
         return None;
     }
     thr.prepared.set(Some((team.member(0), since)));
     Some(team)
 }
 
-/// The team of a region whose number of threads the tuner decides about, and where it keeps what it knows of
-/// the region if that has one thread; `None`: it does not.
+/// How a region is executed whose number of threads the tuner decides about.
+enum Tuned {
+    /// By this team. If that is the thread alone, what is known of the region is kept there.
+    By(&'static Team, Option<u16>),
+    /// It has been, plainly.
+    Done,
+}
+
+/// See [`Tuned`]; `None`: it does not decide.
 #[cold]
 #[inline(never)]
-fn as_tuned(thr: &'static Thread, call: usize, wanted: u32) -> Option<(&'static Team, Option<u16>)> {
+fn as_tuned(
+    thr: &'static Thread,
+    call: (usize, usize),
+    asked: Asked,
+    wanted: u32,
+    whole: bool,
+) -> Option<Tuned> {
     let dynamic = thr.task().icvs.get().dynamic;
     if thr.team().level.get() != 0 || wanted < 2 || !regions::any(dynamic) {
         return None;
     }
-    let fed = regions::threads(call, wanted, dynamic);
+    let fed = regions::threads(call.0, wanted, dynamic, thr.alone_in.is_due(call.0));
+    let site = fed.site.filter(|_| fed.threads == 1);
+    if let Some(site) = site
+        && fed.made
+        && whole
+        && is_serial_again(thr)
+    {
+        thr.alone_in.note_plain(call.0, site, asked, thr.task());
+        if plainly(thr, call) {
+            if let Some(measured) = fed.measured {
+                regions::ended(measured, 1);
+            }
+            return Some(Tuned::Done);
+        }
+    }
     let team = if fed.threads == 1 { alone(thr) } else { assemble(thr, fed.threads) };
     // Taken by the region's end.
     team.primary.measured.set(fed.measured);
-    Some((team, fed.site.filter(|_| fed.threads == 1)))
+    Some(Tuned::By(team, site))
+}
+
+/// Is an outermost region of one thread that `thr` encounters nothing but serial code? Nobody is told of it,
+/// nothing is saved or promised, no threads are reserved, and the task is one that stays.
+fn is_serial_again(thr: &'static Thread) -> bool {
+    let g = globals();
+    core::ptr::eq(thr.task(), &raw const thr.member().implicit)
+        && !observe::wants(const { Set::BEGIN.and(Set::END) })
+        && !thr.saving.get()
+        && !policy::saves_private_state(&g.promp)
+        && (thr.vouched.get(), thr.recompute.get(), thr.fragments.get()) == (0, 0, 0)
+        && thr.task().icvs.get().thread_limit == u32::MAX
+        && !g.display_affinity
+}
+
+/// Executes it as that; false: it is not executed.
+#[inline(always)]
+fn plainly(thr: &'static Thread, call: (usize, usize)) -> bool {
+    !observe::wants(const { Set::BEGIN.and(Set::END) }) && region::execute_plainly(thr, call)
 }
 
 /// Is `thr` prepared for regions of setting-up `since` as member `m`?
@@ -115,12 +171,17 @@ pub fn is_prepared(thr: &'static Thread, m: &'static Member, since: u64) -> bool
 }
 
 #[inline(never)]
-fn set_up(thr: &'static Thread, call: usize, asked: Asked) -> (&'static Team, bool) {
+fn set_up(
+    thr: &'static Thread,
+    call: (usize, usize),
+    asked: Asked,
+    whole: bool,
+) -> Option<(&'static Team, bool)> {
     let g = globals();
     if g.promp.constructs == Constructs::Tuned
-        && let Some(team) = alone_again(thr, call, asked)
+        && let Some(team) = alone_again(thr, call.0, asked)
     {
-        return (team, true);
+        return Some((team, true));
     }
     join::settle();
     let outer = thr.member();
@@ -128,11 +189,15 @@ fn set_up(thr: &'static Thread, call: usize, asked: Asked) -> (&'static Team, bo
     let task = thr.task();
     let wanted = team_size(thr, asked);
     let chosen = match g.promp.constructs {
-        Constructs::Tuned => as_tuned(thr, call, wanted),
+        Constructs::Tuned => as_tuned(thr, call, asked, wanted, whole),
         _ => None,
     };
     let tuned = chosen.is_some();
-    let (team, site) = chosen.unwrap_or_else(|| (assemble(thr, wanted), None));
+    let (team, site) = match chosen {
+        Some(Tuned::Done) => return None,
+        Some(Tuned::By(team, site)) => (team, site),
+        None => (assemble(thr, wanted), None),
+    };
     let n = team.size();
     team.way.update(Way::of(n));
     team.primary.parent.set(Some(outer));
@@ -189,16 +254,9 @@ fn set_up(thr: &'static Thread, call: usize, asked: Asked) -> (&'static Team, bo
     if let Some(site) = site {
         // Others that ask for the same are not executed by it.
         team.primary.asked.set(Asked { workers: u32::MAX, ..asked });
-        let mut known = match thr.alone_as.get() {
-            Some((before, _)) if before == asked => thr.alone_in.get(),
-            // What is known is of other teams.
-            _ => [(0, 0); ALONE],
-        };
-        known[place_of(call)] = (call, site);
-        thr.alone_in.set(known);
-        thr.alone_as.set(again.then_some((asked, since)));
+        thr.alone_in.note_team(call.0, site, asked, since, again);
     }
-    (team, false)
+    Some((team, false))
 }
 
 /// A region of `team` has ended.

@@ -5,11 +5,11 @@
 //! Objects of this type live in the arena and are never unmapped, so `&'static Thread` is always valid
 //! memory.
 
+use super::alone::Alone;
 use super::member::Member;
 use super::orders::Dock;
 use super::room;
 use super::said::Said;
-use super::setup::{ALONE, Asked};
 use super::team::Team;
 use crate::fault::save::Save;
 use crate::fault::verify::Check;
@@ -74,10 +74,8 @@ pub struct Thread {
     pub hot: Own<[Option<&'static Team>; HOT_DEPTH]>,
     /// The team for regions that it executes alone though more threads could (setup.rs).
     pub alone: Own<Option<&'static Team>>,
-    /// What that was set up for (setup.rs).
-    pub alone_as: Own<Option<(Asked, u64)>>,
-    /// Regions that it has executed so, by their functions, and where the tuner keeps what it knows of them.
-    pub alone_in: Own<[(usize, u16); ALONE]>,
+    /// Those regions.
+    pub alone_in: Alone,
     /// The membership, and the number of the setting-up, that it is prepared for: see setup.rs.
     pub prepared: Own<Option<(&'static Member, u64)>>,
     /// Depth of regions this thread is the primary of.
@@ -167,8 +165,7 @@ impl Thread {
             call: Own::new((0, 0)),
             hot: Own::new([None; HOT_DEPTH]),
             alone: Own::new(None),
-            alone_as: Own::new(None),
-            alone_in: Own::new([(0, 0); ALONE]),
+            alone_in: Alone::default(),
             prepared: Own::new(None),
             depth: Own::new(0),
             host: AtomicU32::new(0),
@@ -267,7 +264,7 @@ impl Thread {
     #[inline]
     pub fn unprepare(&self) {
         self.prepared.set(None);
-        self.alone_as.set(None);
+        self.alone_in.unprepare();
     }
 
     /// Replaces the current task's ICVs.

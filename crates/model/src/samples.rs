@@ -70,14 +70,15 @@ pub fn has_stepped(usual: f64, last: &[f64], row: usize) -> bool {
         return false;
     }
     let (before, latest) = last.split_at(last.len() - row);
-    let beyond = |t: f64| match t {
-        t if t > usual * (1.0 + STEP) => 1,
-        t if t < usual / (1.0 + STEP) => -1,
-        _ => 0,
-    };
-    let side = latest.first().map_or(0, |t| beyond(*t));
-    let new = before.iter().filter(|t| beyond(**t) == side).count() < FAMILIAR;
-    side != 0 && new && latest.iter().all(|t| beyond(*t) == side)
+    let beyond = |t: &f64| beyond(usual, *t);
+    let side = latest.first().map_or(0, beyond);
+    let new = before.iter().filter(|t| beyond(t) == side).count() < FAMILIAR;
+    side != 0 && new && latest.iter().all(|t| beyond(t) == side)
+}
+
+/// On which side a time is no longer what is usual: 1, -1, or 0 if it is.
+pub fn beyond(usual: f64, time: f64) -> i32 {
+    i32::from(time > usual * (1.0 + STEP)) - i32::from(time < usual / (1.0 + STEP))
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ mod trials;
 use crate::check::Check;
 use crate::choice::{Choice, Deal};
 use crate::exact::{self, Tried};
-use crate::{Estimate, Schedule, ways};
+use crate::{Estimate, Schedule, samples, ways};
 
 /// Executions of each candidate.
 const EACH: usize = 3;
@@ -40,6 +40,10 @@ pub const SHORT: f64 = 20e-6;
 /// One execution in so many of such a loop is measured when it is settled. No power of two: a program's
 /// executions may take turns.
 pub const SELDOM: u64 = 17;
+/// Of a region that one thread goes on to execute, one execution is measured in so many that they take this
+/// long (seconds), if that is more; and in so many at the most.
+const APART: f64 = 250e-6;
+const SELDOMEST: u64 = 2000;
 /// A trial that takes so many times as long as the best is cut short, and not repeated.
 const HOPELESS: f64 = 3.0;
 /// What took so many times as long as the best, twice, is not tried a third time.
@@ -215,6 +219,21 @@ impl Search {
         }
     }
 
+    /// One execution in so many by the choice is to be measured. What has just taken another time than usual
+    /// is looked at more closely.
+    pub fn interval(&self) -> u64 {
+        if !self.is_short || self.usual == 0.0 {
+            return 1;
+        }
+        match self.ways {
+            Ways::Threads(_) if self.current().threads == 1 => match self.recent.last() {
+                Some(t) if samples::beyond(self.usual, *t) != 0 => 1,
+                _ => ((APART / self.usual) as u64).clamp(SELDOM, SELDOMEST),
+            },
+            _ => SELDOM,
+        }
+    }
+
     fn current(&self) -> Choice {
         self.runs[self.best].choice
     }
@@ -256,7 +275,7 @@ impl Search {
             }
             State::Settled if self.current() == choice => {
                 // Of those that are not measured nobody tells.
-                let like = if self.is_short { SELDOM as f64 } else { 1.0 };
+                let like = self.interval() as f64;
                 if let Some(winner) = self.check.choice(one, like) {
                     self.change(winner);
                 } else {
@@ -268,6 +287,9 @@ impl Search {
                 self.check.rival(choice, one);
                 self.noted(choice, one);
             }
+        }
+        if self.state == State::Settled && self.usual > 0.0 {
+            self.is_short = self.usual * (total as f64) < SHORT;
         }
     }
 

@@ -113,7 +113,7 @@ pub fn shape(
         Search::of_these(n, own, all)
     };
     let Some((index, site)) = site::find(key, search) else { return plain() };
-    let (choice, plan) = site.next(shape.total);
+    let (choice, plan) = site.next(shape.total, false);
     let mut s = dealt(shape, choice.schedule(shape.total, own, n), given, n);
     if let Some(plan) = plan {
         s.tune = index + 1;

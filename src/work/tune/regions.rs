@@ -43,40 +43,56 @@ pub struct Fed {
     pub site: Option<u16>,
     /// What [`ended`] is to be told.
     pub measured: Option<(u16, u64)>,
+    /// The compiler has made it of serial code: it does not ask for its team.
+    pub made: bool,
 }
 
-/// Does the region of this site go on being executed by one thread, without being measured this time?
-pub fn stays_alone(site: u16) -> bool {
-    site::by_index(site).stays_alone()
+/// How many executions of the region of this site come before the next one that is to be measured, if one
+/// thread goes on to execute it; 0: none, or not by one.
+pub fn unmeasured(site: u16) -> u32 {
+    site::by_index(site).unmeasured_alone()
 }
 
-/// With how many threads to execute the region of outlined function `call`, which would get `n`.
+/// With how many threads to execute the region of outlined function `call`, which would get `n`. `due`: it
+/// is to be measured.
 #[cold]
-pub fn threads(call: usize, n: u32, dynamic: bool) -> Fed {
+pub fn threads(call: usize, n: u32, dynamic: bool, due: bool) -> Fed {
     let key = Key { at: call, class: 0, threads: n, own: Schedule::BLOCKS, what: What::Region };
+    let may_be_fewer = dynamic && globals().promp.tune.threads == Threads::Fewer;
     let search = || {
-        let made = || maps::function_name(call).is_some_and(|f| f.contains(MARK));
-        if (dynamic && globals().promp.tune.threads == Threads::Fewer) || made() {
+        if may_be_fewer || is_made(call) {
             Search::of_region(n)
         } else {
             Search::new(n, Schedule::BLOCKS, May { schedule: false, threads: false })
         }
     };
     let Some((index, site)) = site::find(key, search) else {
-        return Fed { threads: n, site: None, measured: None };
+        return Fed { threads: n, site: None, measured: None, made: false };
     };
-    let (choice, plan) = site.next(1);
+    let (choice, plan) = site.next(1, due);
     let threads = if choice.threads == 0 { n } else { choice.threads.min(n) };
-    Fed { threads, site: Some(index), measured: plan.map(|_| (index, time::now_ns())) }
+    // Without dyn-var only those that are made may have fewer.
+    let made = threads < n && (!may_be_fewer || is_made(call));
+    Fed { threads, site: Some(index), measured: plan.map(|_| (index, time::now_ns())), made }
 }
 
-/// A measured region of `team` has ended.
+fn is_made(call: usize) -> bool {
+    MADE.load(Relaxed) && maps::function_name(call).is_some_and(|f| f.contains(MARK))
+}
+
+/// A region of `team` has ended, which may have been measured.
 #[cold]
-pub fn ended(team: &'static Team) {
-    if let Some((index, began)) = team.primary.measured.get() {
+pub fn ended_by(team: &'static Team) {
+    if let Some(measured) = team.primary.measured.get() {
         team.primary.measured.set(None);
-        let site = site::by_index(index);
-        site.latest.store(time::now_ns().saturating_sub(began), Relaxed);
-        site.conclude(1, false, team.size());
+        ended(measured, team.size());
     }
+}
+
+/// A measured region has ended, which `n` threads have executed.
+#[cold]
+pub fn ended((index, began): (u16, u64), n: u32) {
+    let site = site::by_index(index);
+    site.latest.store(time::now_ns().saturating_sub(began), Relaxed);
+    site.conclude(1, false, n);
 }

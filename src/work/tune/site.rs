@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use crossbeam_utils::CachePadded;
 use promp_model::choice::Choice;
 use promp_model::doall::Overheads;
-use promp_model::search::{Plan, SELDOM, SHORT, Search};
+use promp_model::search::{Plan, SELDOM, Search};
 use promp_model::tuning::What;
 use promp_model::{Profile, Schedule, Sums};
 
@@ -142,7 +142,7 @@ impl Site {
         };
         Self {
             key,
-            word: AtomicU64::new(word(&search, 1 << key.class)),
+            word: AtomicU64::new(word(&search)),
             search: Locked::new(search),
             executions: AtomicU64::new(0),
             busy: AtomicU32::new(0),
@@ -158,13 +158,14 @@ impl Site {
         }
     }
 
-    /// What to do with an execution over `total` iterations that begins; a plan if it is to be measured.
-    pub fn next(&self, total: u64) -> (Choice, Option<Plan>) {
+    /// What to do with an execution over `total` iterations that begins; a plan if it is to be measured, as
+    /// one is for sure that is `due`.
+    pub fn next(&self, total: u64, due: bool) -> (Choice, Option<Plan>) {
         let (w, count) = (self.word.load(Relaxed), self.executions.fetch_add(1, Relaxed));
         let known = if w & SETTLED != 0 { Choice::unpack(w & !FLAGS) } else { Choice::GIVEN };
         let leave_out = match w & FLAGS {
             FIXED => true,
-            SETTLED => !count.is_multiple_of(SELDOM),
+            SETTLED => !due && !count.is_multiple_of(SELDOM),
             _ => false,
         };
         let compares = self.exact.load(Relaxed) > 0;
@@ -180,17 +181,15 @@ impl Site {
         (plan.choice, Some(plan))
     }
 
-    /// Does an execution that begins, of a region, go by the choice of one thread alone, and is it not to be
-    /// measured? If so, it has been counted.
-    pub fn stays_alone(&self) -> bool {
+    /// How many executions of a region by the choice of one thread alone come before the next one that is to
+    /// be measured.
+    pub fn unmeasured_alone(&self) -> u32 {
         let w = self.word.load(Relaxed);
         let settled = w & FLAGS == SETTLED && Choice::unpack(w & !FLAGS).threads == 1;
-        let compares = self.exact.load(Relaxed) > 0;
-        if !settled || compares || self.executions.load(Relaxed).is_multiple_of(SELDOM) {
-            return false;
+        if !settled || self.exact.load(Relaxed) > 0 {
+            return 0;
         }
-        self.executions.fetch_add(1, Relaxed);
-        true
+        self.search.with(|s| s.interval()) as u32 - 1
     }
 
     /// The measured construct is to be profiled.
@@ -233,7 +232,7 @@ impl Site {
             } else {
                 s.done(choice, total, seconds);
             }
-            self.word.store(word(s, total), Relaxed);
+            self.word.store(word(s), Relaxed);
         });
         self.busy.store(0, Release);
     }
@@ -252,13 +251,13 @@ impl Site {
     }
 }
 
-fn word(s: &Search, total: u64) -> u64 {
+fn word(s: &Search) -> u64 {
     match s.settled() {
         _ if s.is_fixed() => FIXED,
         None => 0,
         Some(c) => {
-            let long = s.usual() == 0.0 || s.usual() * total as f64 > SHORT;
-            c.pack() | SETTLED | if long { MEASURE } else { 0 }
+            let each = s.interval() == 1;
+            c.pack() | SETTLED | if each { MEASURE } else { 0 }
         }
     }
 }
@@ -294,11 +293,11 @@ mod tests {
         let key = Key { at: 0x5000, class: 5, threads: 2, own, what: What::Loop };
         let new = || Search::new(2, own, May { schedule: true, threads: true });
         let (_, s) = find(key, new).expect("room");
-        assert!(s.next(32).1.is_some());
-        assert_eq!(s.next(32), (Choice::GIVEN, None));
+        assert!(s.next(32, false).1.is_some());
+        assert_eq!(s.next(32, false), (Choice::GIVEN, None));
         s.latest.store(1_000_000, Relaxed);
         s.conclude(32, false, 2);
         // The second one is profiled.
-        assert!(s.next(32).1.is_some_and(|p| p.profile));
+        assert!(s.next(32, false).1.is_some_and(|p| p.profile));
     }
 }

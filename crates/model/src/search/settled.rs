@@ -1,7 +1,7 @@
 //! What is settled is watched: a rival may turn out to be better, and after a step of cost it is searched
 //! again.
 
-use super::{KEPT, MOST_RESETS, Run, SHORT, Search};
+use super::{KEPT, MOST_RESETS, Run, Search};
 use crate::Estimate;
 use crate::check::Check;
 use crate::choice::Choice;
@@ -28,7 +28,6 @@ impl Search {
         if self.usual == 0.0 {
             if self.recent.len() >= IN_A_ROW {
                 self.usual = samples::median(&self.recent);
-                self.is_short = self.usual * (total as f64) < SHORT;
             }
             return;
         }

@@ -206,6 +206,36 @@ fn regions_get_the_number_of_threads_that_is_best() {
 }
 
 #[test]
+fn a_short_region_of_one_thread_is_measured_seldom() {
+    // 250 us are so many executions, no fewer than of loops, and not too many.
+    for (one, alone, want) in [
+        (0.25e-6, true, 1000),
+        (1e-9, true, 2000),
+        (19e-6, true, SELDOM),
+        (1e-3, true, 1),
+        (0.25e-6, false, SELDOM),
+    ] {
+        let mut s = Search::of_region(2);
+        let took = |c: Choice| if (c.threads == 1) == alone { one } else { 3.0 * one };
+        for _ in 0..20 {
+            let choice = s.plan().choice;
+            s.done(choice, 1, took(choice));
+        }
+        let threads = u32::from(alone);
+        assert_eq!(s.settled(), Some(Choice { deal: Deal::Given, threads }), "{one}");
+        assert!(s.interval().abs_diff(want) <= 1, "{one}: {} and not {want}", s.interval());
+        if want > SELDOM {
+            // One other time is looked into at once, and was nothing.
+            let choice = s.settled().expect("see above");
+            s.done(choice, 1, 1.3 * one);
+            assert_eq!(s.interval(), 1);
+            s.done(choice, 1, one);
+            assert!(s.interval().abs_diff(want) <= 1, "{one}");
+        }
+    }
+}
+
+#[test]
 fn a_hopeless_trial_is_not_repeated() {
     let mut s = Search::new(2, Schedule::new(Kind::Dynamic, 1), ALL);
     let mut tried = 0;

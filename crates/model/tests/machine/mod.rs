@@ -14,7 +14,7 @@
 
 use promp_model::choice::{Choice, Deal};
 use promp_model::doall::Overheads;
-use promp_model::search::{Plan, SELDOM, SHORT, Search};
+use promp_model::search::{Plan, SELDOM, Search};
 use promp_model::{Kind, Profile, Schedule};
 
 /// Seconds.
@@ -315,12 +315,11 @@ impl Site {
     pub fn execute(&mut self, m: &mut Machine, w: &Work) -> f64 {
         let (n, p) = (w.total(), m.p as u32);
         let settled = self.search.settled();
-        let usual = self.search.usual();
-        let long = usual == 0.0 || usual * n as f64 > SHORT;
+        let each = self.search.interval() == 1;
         let count = self.executions;
         self.executions += 1;
         if let Some(c) = settled
-            && (self.search.is_fixed() || !long && !count.is_multiple_of(SELDOM))
+            && (self.search.is_fixed() || !each && !count.is_multiple_of(SELDOM))
         {
             return m.time(w, c.schedule(n, self.given, p));
         }
