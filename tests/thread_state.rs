@@ -250,3 +250,55 @@ fn a_limit_on_cpu_time_strikes_when_it_would_have() {
         }
     }
 }
+
+/// Timers that send to threads go on with them: every expiration comes once, to the thread's host of then.
+#[test]
+fn timers_go_on_on_other_hosts() {
+    let exe = build("ft/timers.c", &[]);
+    for how in ["", "function"] {
+        let want = reference(&exe, &["300", how], &[]);
+        assert_eq!((want.status, &want.out[..]), (0, "kept\n"), "{want:?}");
+        for (thread, at) in [(0, "barrier"), (1, "region"), (2, "barrier"), (2, "region")] {
+            let kill = |region: u32| format!("kill@region={region},thread={thread},at={at}");
+            let fault = [kill(30), kill(60), kill(90)].join(";");
+            let r = promp(&exe, &["300", how], &[("PROMP_FAULT", &fault), ("PROMP_REPLAY", "assume")]);
+            assert_eq!((r.status, &r.out), (0, &want.out), "{how}, {fault}: {}", r.err);
+            assert_eq!(r.err.matches("failed (kill)").count(), 3, "{fault}: {}", r.err);
+        }
+    }
+}
+
+#[test]
+fn timers_go_on_through_rollbacks_and_restarts() {
+    let exe = build("ft/timers.c", &[]);
+    for how in ["", "function"] {
+        let (mut back, mut restarts) = (0, 0);
+        for seed in 1..=40 {
+            let scratch = saved::Scratch::new("timers");
+            let dir = scratch.path("ckpt");
+            let died = format!("die@region={};die@region=900", 400 + 10 * seed);
+            let lost = format!("memerr@mtbf=60ms,count=3,seed={seed}");
+            let env = [
+                ("PROMP_FAULT", [&died[..], &lost][seed % 2]),
+                ("PROMP_CKPT_DIR", saved::text(&dir)),
+                ("PROMP_CKPT_INTERVAL", "15ms"),
+            ];
+            let mut r = promp(&exe, &["1000", how], &env);
+            back += r.err.matches("rolled back").count();
+            while r.status == 137 {
+                r = limited(saved::restart(&dir), LIMIT);
+                restarts += usize::from(r.err.contains("restarted from"));
+            }
+            // Before the first checkpoint.
+            let early = r.status == 70 && r.err.contains("no checkpoint to return to")
+                || r.status == 71 && r.err.contains("holds no checkpoint");
+            if !early {
+                assert_eq!((r.status, &r.out[..]), (0, "kept\n"), "{how}, {:?}: {}", env[0], r.err);
+            }
+            if back >= 3 && restarts >= 3 {
+                break;
+            }
+        }
+        assert!(back >= 3 && restarts >= 3, "{how}: {back} rollbacks, {restarts} restarts");
+    }
+}

@@ -96,7 +96,7 @@ int main(int argc, char **argv) {
     } else if (!strcmp(what, "timer")) {
         timer_t t;
         struct sigevent e = {.sigev_notify = SIGEV_NONE};
-        timer_create(CLOCK_MONOTONIC, &e, &t);
+        timer_create(CLOCK_THREAD_CPUTIME_ID, &e, &t);
     } else if (!strcmp(what, "memfd")) {
         if (memfd_create("x", 0) < 0) return 1;
     } else if (!strcmp(what, "inotify")) {

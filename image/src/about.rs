@@ -64,6 +64,9 @@ pub struct Description {
     /// Signals that have been sent to the process and that everybody blocks, a bit a signal.
     #[serde(default)]
     pub pending: u64,
+    /// Its timers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub timers: Vec<Timer>,
     /// The clocks that count from the system's start.
     #[serde(default)]
     pub clocks: Clocks,
@@ -183,6 +186,29 @@ pub struct Limit {
     pub hard: Option<u64>,
     /// Has the program set it itself?
     pub own: bool,
+}
+
+/// A timer of timer_create(2). Times are nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timer {
+    /// Its number.
+    pub id: i32,
+    /// Its clock.
+    pub clock: i32,
+    /// The signal that it sends.
+    pub signal: i32,
+    /// What comes with it.
+    pub value: u64,
+    /// Does it send one?
+    pub notifies: bool,
+    /// Thread pointer of the thread that it sends to; none: to the process; 0: to one that has ended.
+    pub thread: Option<usize>,
+    /// Until it expires; 0: it does not.
+    pub left: u64,
+    /// From then on.
+    pub interval: u64,
+    /// Expirations beyond the one that was delivered last.
+    pub overrun: i32,
 }
 
 /// A signal's disposition, as the kernel has it.

@@ -7,6 +7,7 @@
 use super::keeper::{self, Keeper};
 use super::runtime::runtime;
 use super::store::Store;
+use super::timers;
 use super::{
     Settings, ends, journal, keep, memory, process, requests, restart, rights, seats, settings, taken,
 };
@@ -216,6 +217,7 @@ fn say_of_family(dir: &Path, pid: u32) {
 
 /// In a child after fork: checkpoints are the parent's, and so is the seat of the only thread.
 pub fn after_fork(seat_number: Option<&Own<u32>>) {
+    timers::after_fork();
     if region::on() {
         region::forget();
         if let Some(number) = seat_number {

@@ -2,6 +2,7 @@
 
 use super::apart;
 use super::image::{Description, Word};
+use super::timers;
 use crate::sys;
 use crate::sys::maps;
 use crate::sys::{pending, signals, syscall, time};
@@ -47,8 +48,8 @@ pub fn obstacles() -> Option<String> {
         let who = children_of(syscall::getpid()).first().map_or_else(String::new, |pid| format!(" ({pid})"));
         return Some(format!("the program has a child process{who}"));
     }
-    if !timers().is_empty() {
-        return Some("the program has a timer (timer_create)".into());
+    if let Some(what) = timers::obstacle() {
+        return Some(what);
     }
     for which in 0..3 {
         let mut t = [0i64; 4];
@@ -74,12 +75,8 @@ pub fn umask() -> Option<u32> {
     status.lines().find_map(|l| u32::from_str_radix(l.strip_prefix("Umask:")?.trim(), 8).ok())
 }
 
-/// For a rollback: folder, umask and timers are those of the checkpoint, which had none of the latter.
+/// For a rollback: folder, umask and interval timers are those of the checkpoint, which had none of these.
 pub fn put_back(about: &Description) -> Result<(), String> {
-    for id in timers() {
-        // SAFETY: plain call.
-        unsafe { sys!(libc::SYS_timer_delete, id) };
-    }
     for which in 0..3 {
         let none = [0i64; 4];
         // SAFETY: the kernel reads an itimerval.
@@ -176,10 +173,4 @@ fn children_of(pid: u32) -> Vec<u32> {
         String::from_utf8_lossy(&text).split_whitespace().filter_map(|n| n.parse().ok()).collect()
     };
     maps::names(&path("")).iter().flat_map(|host| numbers(of(host))).collect()
-}
-
-/// The numbers of its POSIX timers.
-fn timers() -> Vec<i32> {
-    let text = fs::read_to_string("/proc/self/timers").unwrap_or_default();
-    text.lines().filter_map(|l| l.strip_prefix("ID:")?.trim().parse().ok()).collect()
 }

@@ -7,7 +7,7 @@
 //! `syscall`): the runtime's hosts never have more rights than a thread of the program has given up.
 //! Filters of system calls are not copied: one made for the program would end the hosts, or the process.
 
-use super::{apart, ends, keep};
+use super::{apart, ends, keep, timers};
 use crate::say;
 use crate::sys::follow::{self, Call};
 use crate::sys::rights::{self, capability_words};
@@ -39,8 +39,8 @@ pub fn begin() {
 pub fn instead() -> Vec<Instead> {
     let syscall =
         Instead { name: c"syscall", version: None, real: &SYSCALL, address: by_number as *const () as usize };
-    let of_cpu = [cpu_time::instead(), cpu_limit::instead()].concat();
-    [caught_calls(), of_cpu, apart::instead(), ends::instead(), vec![syscall]].concat()
+    let of_time = [cpu_time::instead(), cpu_limit::instead(), timers::instead()].concat();
+    [caught_calls(), of_time, apart::instead(), ends::instead(), vec![syscall]].concat()
 }
 
 fn caught_calls() -> Vec<Instead> {

@@ -33,7 +33,7 @@ use crate::sys::host::{self, Identity};
 use crate::sys::rights;
 use crate::sys::syscall::{exit_group, gettid, sched_yield};
 use crate::sys::watch::{self, Watch};
-use crate::sys::{reach, signals, time};
+use crate::sys::{reach, signals, time, timers};
 use crate::team::member::tfd;
 use crate::team::registry;
 use crate::team::thread::Thread;
@@ -180,6 +180,7 @@ fn replace(thr: &'static Thread, id: u32, identity: Identity) {
         identity,
         anew: None,
         signals: Vec::new(),
+        timers: timers::left_by(id),
         fp: FpControl::read(),
         stack: stack.map_or(0, |s| s as usize),
         gone: AtomicU32::new(0),

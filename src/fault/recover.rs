@@ -11,7 +11,7 @@ use crate::sys::anew::Anew;
 use crate::sys::asm::{self, FpControl};
 use crate::sys::host::{self, Identity};
 use crate::sys::syscall::exit_group;
-use crate::sys::{mutexes, pending, reach};
+use crate::sys::{mutexes, pending, reach, timers};
 use crate::team::member::tfd;
 use crate::team::thread::Thread;
 use crate::work::dispenser::Orphan;
@@ -66,6 +66,8 @@ pub struct Order {
     pub anew: Option<Anew>,
     /// Signals that it had not taken yet.
     pub signals: Vec<pending::Info>,
+    /// Timers that sent to it.
+    pub timers: timers::Left,
     /// Becomes 0 when the failing host has gone.
     pub gone: AtomicU32,
 }
@@ -108,6 +110,10 @@ pub unsafe extern "C" fn main(arg: usize) -> ! {
     }
     let tid = order.identity.adopt(order.stack as *mut u8);
     pending::give(&order.signals);
+    if !order.timers.arrives(ckpt::timers::made) {
+        say!("the system does not give thread {}'s new host its timers; stopping", thr.num());
+        exit_group(70);
+    }
     if order.anew.is_some_and(|a| !a.give(order.identity.thread_pointer)) {
         say!("the system does not give thread {}'s new host its scheduling; stopping", thr.num());
         exit_group(70);

@@ -18,7 +18,7 @@ use crate::sys::attempt;
 use crate::sys::host::{self, Identity};
 use crate::sys::signals::{self, Interrupted};
 use crate::sys::syscall::{exit_group, gettid, tgkill};
-use crate::sys::{futex, pending, reach, sanitizer, tls};
+use crate::sys::{futex, reach, sanitizer, timers, tls};
 use crate::team::member::tfd;
 use crate::team::thread::{Thread, current};
 use core::sync::atomic::{AtomicU32, Ordering::*};
@@ -321,13 +321,15 @@ fn leave(thr: &'static Thread, kind: Kind, way: Way, mask: u64) -> ! {
     after::thread_failed();
     let Some(stack) = host::new_stack() else { cannot_replace(thr, kind) };
     reach::leaves(tls::thread_pointer(), gettid());
+    let (signals, timers) = timers::leaves(ckpt::seats::signals());
     let order: &'static Order = Box::leak(Box::new(Order {
         thread: thr,
         way,
         failure,
         identity: Identity::of_caller(mask),
         anew: Some(anew::Anew::of_caller()),
-        signals: pending::take(ckpt::seats::signals()),
+        signals,
+        timers,
         fp: crate::sys::asm::FpControl::read(),
         stack: stack as usize,
         gone: AtomicU32::new(1),

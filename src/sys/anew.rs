@@ -3,9 +3,9 @@
 //! used of the CPU. The rest of that kind cannot be handed over: then the host cannot be replaced.
 
 use super::cpu_time::{self, Used};
-use super::maps;
 use super::scheduling::Scheduling;
 use super::syscall::gettid;
+use super::timers::{self, Timer, To};
 use crate::sys;
 
 /// The calling host's.
@@ -42,7 +42,9 @@ pub fn irreplaceable() -> Option<&'static str> {
         return Some("a thread with a keyring of its own (keyctl), which no other host can have");
     }
     if is_timed(gettid()) {
-        return Some("a thread with a timer (timer_create with SIGEV_THREAD_ID, or of its CPU time)");
+        return Some(
+            "a thread with a timer of its CPU time (before Linux 6.15: that sends to it, SIGEV_THREAD_ID)",
+        );
     }
     None
 }
@@ -68,36 +70,18 @@ pub fn has_keyring() -> bool {
     unsafe { sys!(libc::SYS_keyctl, GET_KEYRING_ID, OF_THREAD, 0) >= 0 }
 }
 
-/// Are a timer's signals sent to host `tid`, or does one go by its CPU time?
+/// Has host `tid` a timer that no other host could have? The kernel does not say of which thread a timer by
+/// "the thread's CPU time" is: of any.
 fn is_timed(tid: u32) -> bool {
-    let text = maps::read_file(c"/proc/self/timers").unwrap_or_default();
-    is_notified(&String::from_utf8_lossy(&text), tid)
-}
-
-/// The same by what the kernel says of all timers. It does not say of which thread a timer by "the thread's
-/// CPU time" is: of any.
-fn is_notified(timers: &str, tid: u32) -> bool {
-    let to = |l: &str| l.strip_prefix("notify:")?.trim().strip_prefix("signal/tid.")?.parse::<u32>().ok();
-    let by = |l: &str| l.strip_prefix("ClockID:")?.trim().parse::<i32>().ok();
-    let is_by = |c: i32| c == libc::CLOCK_THREAD_CPUTIME_ID || cpu_time::thread_of(c) == Some(tid);
-    timers.lines().any(|l| to(l) == Some(tid) || by(l).is_some_and(is_by))
+    let by_cpu =
+        |t: &Timer| t.clock == libc::CLOCK_THREAD_CPUTIME_ID || cpu_time::thread_of(t.clock) == Some(tid);
+    let stays = |t: &Timer| by_cpu(t) || t.to == To::Host(tid) && !timers::can_be_made_again();
+    timers::all().iter().any(stays)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn timers_are_read_as_the_kernel_writes_them() {
-        let text = "ID: 0\nsignal: 39/0000000000000000\nnotify: signal/tid.71\nClockID: 1\n\
-                    ID: 1\nsignal: 14/0000000000000000\nnotify: signal/pid.72\nClockID: 0\n\
-                    ID: 2\nsignal: 0/0000000000000000\nnotify: none/pid.73\nClockID: 0\n";
-        assert!(is_notified(text, 71));
-        assert!(!is_notified(text, 7) && !is_notified(text, 72) && !is_notified(text, 73));
-        assert!(is_notified("ClockID: 3\n", 7) && !is_notified("ClockID: 2\n", 7));
-        let of_7 = format!("ClockID: {}\n", !7 << 3 | 6);
-        assert!(is_notified(&of_7, 7) && !is_notified(&of_7, 8));
-    }
 
     #[test]
     fn is_given_to_another_host() {

@@ -50,6 +50,7 @@ pub mod sync;
 pub mod syscall;
 pub mod tables;
 pub mod time;
+pub mod timers;
 pub mod tls;
 pub mod uffd;
 pub mod unwind;

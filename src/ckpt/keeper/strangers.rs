@@ -13,6 +13,7 @@
 //! before the first region.
 
 use super::super::keep;
+use super::super::notified;
 use super::super::seats::Seat;
 use super::super::settings::Strangers;
 use super::{Keeper, No};
@@ -69,7 +70,7 @@ impl Keeper {
 
     /// Is there no checkpoint while the program has this thread of its own?
     fn stands_in_the_way(&mut self, tid: u32) -> Option<No> {
-        if self.settings.strangers == Strangers::All {
+        if self.settings.strangers == Strangers::All || notified::is_helper(tid) {
             return None;
         }
         let waits = waiting::of(tid);

@@ -10,7 +10,7 @@ use super::super::seats::Seat;
 use super::super::semaphores::Obstacle;
 use super::super::store::Committed;
 use super::super::taken::Taken;
-use super::super::{attributes, contents, files, journal, keep, process, requests, vdso};
+use super::super::{attributes, contents, files, journal, keep, process, requests, timers, vdso};
 use super::ahead::WORTH_IT;
 use super::copy::Held;
 use super::rewind::ABOUT_TO_STOP;
@@ -258,11 +258,18 @@ impl Keeper {
     /// those of which several can wait the kernel does not tell how many do, and with which values.
     fn settle(&mut self, about: &Description, seats: &[&'static Seat]) -> Result<(), No> {
         let each = || about.contexts.iter().map(|c| c.attributes.pending);
-        if each().zip(seats).any(|(waiting, s)| waiting & !s.blocked() != 0) && self.unsettled < UNSETTLED {
+        // What a timer has sent comes with more than a number.
+        let of_timers = timers::signals_of(about);
+        let sent = || each().fold(pending::set_of(0, "ShdPnd").unwrap_or(0), |set, p| set | p) & of_timers;
+        let waits = |(waiting, s): (u64, &&Seat)| waiting & !s.blocked() != 0;
+        if (each().zip(seats).any(waits) || sent() != 0) && self.unsettled < UNSETTLED {
             self.unsettled += 1;
             return Err(No::Later);
         }
         self.unsettled = 0;
+        if sent() != 0 {
+            return Err(No::Refused("the signal of a timer waits for a thread".into()));
+        }
         let waiting = each().fold(about.pending, |set, p| set | p);
         match pending::of_set(waiting).find(|s| *s >= libc::SIGRTMIN()) {
             None => Ok(()),
@@ -272,6 +279,8 @@ impl Keeper {
 
     fn describe(&mut self, maps: &[Map], files: Vec<OpenFile>, seats: &[&'static Seat]) -> Description {
         let k = keep::get();
+        // Before the signals that wait: what expires in between is not lost.
+        let timers = timers::saved(seats);
         let contexts = seats
             .iter()
             .map(|s| Context {
@@ -319,6 +328,7 @@ impl Keeper {
             contexts,
             files,
             era: k.journal.era.load(Relaxed),
+            timers,
             pending: process::pending(seats.iter().map(|s| s.blocked())),
             clocks: image::Clocks::now(),
             boot: sent::boot(),

@@ -1,0 +1,359 @@
+//! POSIX timers (timer_create): what the kernel tells of them, and how one is made again under its number.
+//! It sends an expiration to the host that a timer was made for, so when a thread changes hosts its timers
+//! are made anew for the new one, with the time that was left, and what has expired meanwhile is sent.
+//!
+//! Since Linux 6.15 a process can ask for a timer's number. Before, a timer cannot follow its thread.
+
+use super::pending::{self, Info};
+use super::syscall::gettid;
+use super::{lock::Lock, maps, time};
+use crate::sys;
+
+/// To whom its expirations are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum To {
+    /// To nobody.
+    Nobody,
+    /// To the process.
+    Process,
+    /// To this host.
+    Host(u32),
+}
+
+/// A timer. Times are nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timer {
+    /// Its number.
+    pub id: i32,
+    /// Its clock.
+    pub clock: i32,
+    /// The signal, and the value that comes with it.
+    pub signal: i32,
+    /// See above.
+    pub value: u64,
+    /// Who gets it.
+    pub to: To,
+    /// Until it expires; 0: it does not.
+    pub left: u64,
+    /// From then on.
+    pub interval: u64,
+    /// Expirations beyond the one that was delivered last.
+    pub overrun: i32,
+}
+
+/// Held where a timer is made, set or asked for, and while one is made again: nobody finds it half done. With
+/// all signals blocked.
+pub static LOCK: Lock = Lock::new();
+
+/// `struct itimerspec`: interval and time left.
+type Spec = [i64; 4];
+
+fn spec(left: u64, interval: u64) -> Spec {
+    let [a, b, c, d] =
+        [interval / 1_000_000_000, interval % 1_000_000_000, left / 1_000_000_000, left % 1_000_000_000];
+    [a, b, c, d].map(|n| n as i64)
+}
+
+/// Time left and interval.
+fn of_spec(s: Spec) -> (u64, u64) {
+    let ns = |s: i64, n: i64| s as u64 * 1_000_000_000 + n as u64;
+    (ns(s[2], s[3]), ns(s[0], s[1]))
+}
+
+impl Timer {
+    /// Reads how much is left.
+    fn look(&mut self) -> bool {
+        let mut s: Spec = [0; 4];
+        // SAFETY: the kernel writes four words.
+        let ok = unsafe { sys!(libc::SYS_timer_gettime, self.id, s.as_mut_ptr()) } == 0;
+        (self.left, self.interval) = of_spec(s);
+        // SAFETY: no pointers.
+        self.overrun = unsafe { sys!(libc::SYS_timer_getoverrun, self.id) }.max(0) as i32;
+        ok
+    }
+
+    /// Starts it with the time that is left.
+    fn start(&self) -> bool {
+        let s = spec(self.left, self.interval);
+        // SAFETY: the kernel reads four words.
+        unsafe { sys!(libc::SYS_timer_settime, self.id, 0, s.as_ptr(), 0) == 0 }
+    }
+
+    /// Stops it, and reads how much was left.
+    fn stop(&mut self) {
+        let (none, mut s) = (spec(0, 0), [0; 4]);
+        // SAFETY: the kernel reads and writes four words.
+        unsafe { sys!(libc::SYS_timer_settime, self.id, 0, none.as_ptr(), s.as_mut_ptr()) };
+        (self.left, self.interval) = of_spec(s);
+    }
+
+    /// Makes it, under its number, and starts it. Only while nobody else makes one.
+    pub fn make(&self) -> bool {
+        let (notify, host) = match self.to {
+            To::Nobody => (libc::SIGEV_NONE, 0),
+            To::Process => (libc::SIGEV_SIGNAL, 0),
+            To::Host(tid) => (libc::SIGEV_THREAD_ID, tid),
+        };
+        let mut event = [0u64; 8];
+        event[0] = self.value;
+        event[1] = u64::from(self.signal as u32) | u64::from(notify as u32) << 32;
+        event[2] = u64::from(host);
+        let mut id = self.id;
+        // SAFETY: the kernel reads a sigevent and a number, and writes that.
+        let made = unsafe {
+            numbers(ASKED_FOR);
+            let r = sys!(libc::SYS_timer_create, self.clock, event.as_ptr(), &raw mut id);
+            numbers(FOUND);
+            r
+        };
+        made == 0 && id == self.id && (self.left == 0 || self.start())
+    }
+
+    /// Its signal, as the kernel describes it.
+    fn letter(&self, overrun: i32) -> Info {
+        let mut info: Info = [0; 16];
+        info[0] = u64::from(self.signal as u32);
+        info[1] = u64::from(libc::SI_TIMER as u32);
+        info[2] = u64::from(self.id as u32) | u64::from(overrun as u32) << 32;
+        info[3] = self.value;
+        info
+    }
+
+    /// The expirations beyond one that a signal of this timer's tells of; `None`: it is another one's.
+    fn told_by(&self, info: &Info) -> Option<i32> {
+        let its =
+            info[0] as i32 == self.signal && info[1] as i32 == libc::SI_TIMER && info[2] as i32 == self.id;
+        its.then_some((info[2] >> 32) as i32)
+    }
+}
+
+const NUMBERS: usize = 77; // PR_TIMER_CREATE_RESTORE_IDS
+const FOUND: usize = 0;
+const ASKED_FOR: usize = 1;
+const WHICH: usize = 2;
+
+fn numbers(how: usize) -> isize {
+    // SAFETY: no pointers.
+    unsafe { sys!(libc::SYS_prctl, NUMBERS, how, 0, 0, 0, 0) }
+}
+
+/// Can one be made again under its number?
+pub fn can_be_made_again() -> bool {
+    numbers(WHICH) >= 0
+}
+
+/// Removes the timer with this number.
+pub fn remove(id: i32) {
+    // SAFETY: no pointers.
+    unsafe { sys!(libc::SYS_timer_delete, id) };
+}
+
+/// All of the process' timers.
+pub fn all() -> Vec<Timer> {
+    let text = maps::read_file(c"/proc/self/timers").unwrap_or_default();
+    let mut all = read(&String::from_utf8_lossy(&text));
+    all.retain_mut(Timer::look);
+    all
+}
+
+/// What the kernel says of all timers.
+fn read(text: &str) -> Vec<Timer> {
+    let mut all: Vec<Timer> = Vec::new();
+    for (key, value) in text.lines().filter_map(|l| l.split_once(':')) {
+        let value = value.trim();
+        let number = value.parse().unwrap_or(0);
+        if key == "ID" {
+            let (to, none) = (To::Nobody, 0);
+            all.push(Timer {
+                id: number,
+                clock: 0,
+                signal: 0,
+                value: 0,
+                to,
+                left: 0,
+                interval: 0,
+                overrun: none,
+            });
+        }
+        let Some(t) = all.last_mut() else { continue };
+        match key {
+            "signal" => {
+                let (signal, with) = value.split_once('/').unwrap_or((value, "0"));
+                t.signal = signal.parse().unwrap_or(0);
+                t.value = u64::from_str_radix(with.trim_start_matches("0x"), 16).unwrap_or(0);
+            }
+            "notify" => {
+                t.to = match (value.starts_with("signal"), value.split_once("/tid.")) {
+                    (_, Some((_, tid))) => To::Host(tid.parse().unwrap_or(0)),
+                    (true, None) => To::Process,
+                    _ => To::Nobody,
+                }
+            }
+            "ClockID" => t.clock = number,
+            _ => {}
+        }
+    }
+    all
+}
+
+/// What a host leaves to the one that takes its thread over.
+#[derive(Default)]
+pub struct Left {
+    timers: Vec<Timer>,
+    at: u64,
+}
+
+/// How often it is looked whether none has expired since its signals were taken.
+const LOOKS: usize = 100;
+
+/// The calling host, which blocks all signals, is to be replaced: takes the signals that wait for it but for
+/// those in `ours`, and stops the timers that send to it. If it has any nobody gets at timers until
+/// [`Left::arrives`] has been called.
+pub fn leaves(ours: u64) -> (Vec<Info>, Left) {
+    let mine = |t: &Timer| t.to == To::Host(gettid());
+    if !all().iter().any(mine) {
+        return (pending::take(ours), Left::default());
+    }
+    LOCK.lock();
+    let mut timers: Vec<Timer> = all().into_iter().filter(mine).collect();
+    let look = |timers: &mut [Timer]| -> Vec<u64> {
+        timers
+            .iter_mut()
+            .map(|t| {
+                t.look();
+                due(t)
+            })
+            .collect()
+    };
+    let mut signals = Vec::new();
+    let mut dues = look(&mut timers);
+    for _ in 0..LOOKS {
+        signals.extend(pending::take(ours));
+        let before = core::mem::replace(&mut dues, look(&mut timers));
+        if timers.iter().zip(before.iter().zip(&dues)).all(|(t, (b, d))| expired(t.interval, *b, *d) == 0) {
+            break;
+        }
+    }
+    for (t, before) in timers.iter_mut().zip(dues) {
+        let told = signals.iter().filter_map(|s| t.told_by(s)).next_back();
+        t.stop();
+        // A signal of a timer that is stopped is not delivered any more.
+        match expired(t.interval, before, due(t)) {
+            0 => t.overrun = told.unwrap_or(t.overrun),
+            n => {
+                t.overrun = (n - 1).min(i32::MAX as u64) as i32;
+                signals.push(t.letter(t.overrun));
+            }
+        }
+    }
+    (signals, Left { timers, at: time::now_ns() })
+}
+
+/// The same for a host that has ended: what had been sent to it is lost.
+pub fn left_by(host: u32) -> Left {
+    let its = |t: &Timer| t.to == To::Host(host);
+    if !all().iter().any(its) {
+        return Left::default();
+    }
+    LOCK.lock();
+    let mut timers: Vec<Timer> = all().into_iter().filter(its).collect();
+    timers.iter_mut().for_each(Timer::stop);
+    Left { timers, at: time::now_ns() }
+}
+
+/// When it expires, by the monotonic clock; 0: it does not.
+fn due(t: &Timer) -> u64 {
+    if t.left == 0 { 0 } else { time::now_ns() + t.left }
+}
+
+/// How often a timer has expired that was due at `before` and is due at `now`.
+fn expired(interval: u64, before: u64, now: u64) -> u64 {
+    match (before, now) {
+        (0, _) => 0,
+        (_, 0) => 1,
+        (b, n) if interval != 0 => (n.saturating_sub(b) + interval / 2) / interval,
+        _ => 0,
+    }
+}
+
+impl Left {
+    /// The calling host is the thread's now: its timers send to it. What becomes of each is told to `made`.
+    pub fn arrives(&self, made: impl Fn(&Timer)) -> bool {
+        if self.timers.is_empty() {
+            return true;
+        }
+        let mut all = true;
+        for t in &self.timers {
+            let since = time::now_ns() - self.at;
+            let left = if t.left == 0 { 0 } else { t.left.saturating_sub(since).max(1) };
+            let again = Timer { to: To::Host(gettid()), left, ..*t };
+            remove(t.id);
+            all &= again.make();
+            made(&again);
+        }
+        LOCK.unlock();
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timers_are_read_as_the_kernel_writes_them() {
+        let text = "ID: 0\nsignal: 39/000000000000002a\nnotify: signal/tid.71\nClockID: 1\n\
+                    ID: 3\nsignal: 14/0000000000000000\nnotify: signal/pid.72\nClockID: 0\n\
+                    ID: 5\nsignal: 0/0000000000000000\nnotify: none/pid.73\nClockID: -6\n";
+        let t = read(text);
+        assert_eq!(t.iter().map(|t| t.to).collect::<Vec<_>>(), [To::Host(71), To::Process, To::Nobody]);
+        assert_eq!(t.iter().map(|t| (t.id, t.clock)).collect::<Vec<_>>(), [(0, 1), (3, 0), (5, -6)]);
+        assert_eq!((t[0].signal, t[0].value), (39, 42));
+    }
+
+    #[test]
+    fn what_has_expired_meanwhile() {
+        assert_eq!([expired(0, 0, 0), expired(0, 50, 50), expired(0, 50, 0)], [0, 0, 1]);
+        assert_eq!([expired(10, 50, 51), expired(10, 50, 61), expired(10, 50, 79)], [0, 1, 3]);
+    }
+
+    #[test]
+    fn follows_to_another_host() {
+        if !can_be_made_again() {
+            println!("SKIPPED: the kernel gives no numbers to timers");
+            return;
+        }
+        let (id, left) = std::thread::spawn(|| {
+            sys::signals::block_all();
+            let signal = libc::SIGRTMIN() + 1;
+            let to = To::Host(gettid());
+            let t = Timer {
+                id: 4711,
+                clock: 1,
+                signal,
+                value: 9,
+                to,
+                left: 1,
+                interval: 60_000_000_000,
+                overrun: 0,
+            };
+            assert!(t.make());
+            while pending::of_host(gettid(), 0) == 0 {
+                sys::syscall::sched_yield();
+            }
+            let (signals, left) = leaves(0);
+            assert_eq!(signals.iter().map(|s| t.told_by(s)).collect::<Vec<_>>(), [Some(0)]);
+            (t.id, left)
+        })
+        .join()
+        .expect("the host");
+        let there = std::thread::spawn(move || {
+            assert!(left.arrives(|_| {}));
+            let t = all().into_iter().find(|t| t.id == id).expect("it is there");
+            remove(id);
+            (t.to == To::Host(gettid()), t.value, t.left)
+        });
+        let (its, value, left) = there.join().expect("the other host");
+        assert!(its && value == 9 && (1..=60_000_000_000).contains(&left), "{its} {value} {left}");
+    }
+}
