@@ -340,6 +340,38 @@ fn loops_leave_their_saving_where_it_costs_too_much() {
     assert!(left > 0 && kept > 0, "{left} refused, {kept} recovered");
 }
 
+/// At default settings: saving that takes many times the loop's own time ends when it has had its 20 ms; one
+/// that takes next to nothing goes on. Killed before, the loop is repeated; behind that it is refused.
+#[test]
+fn dear_saving_ends_and_cheap_saving_goes_on() {
+    let Some(cc) = driver("promp-cc") else { return };
+    let exe = built(&cc, "compiler/dear.c", &[]);
+    let (mut repeated, mut refused, mut tries) = ([0; 2], [0; 2], 0);
+    let enough = |repeated: [u32; 2], refused: [u32; 2]| repeated[0] > 0 && repeated[1] > 3 && refused[0] > 3;
+    while !enough(repeated, refused) && tries < 40 {
+        tries += 1;
+        for (kind, mode) in ["dear", "cheap"].into_iter().enumerate() {
+            let expected = reference(&exe, &[mode, "8"], &[("OMP_NUM_THREADS", "2")]);
+            assert_eq!(expected.status, 0, "{mode} under libgomp: {}", expected.err);
+            for (region, delay) in [(1, 100), (8, 50 + 50 * (tries % 8))] {
+                let fault = format!("kill@thread={},region={region},delay={delay}us", tries % 2);
+                let r = promp(&exe, &[mode, "8"], &[("OMP_NUM_THREADS", "2"), ("PROMP_FAULT", &*fault)]);
+                if r.err.contains("old values are not saved") {
+                    let place = ["dear.c:9: undo: ", "dear.c:"][kind];
+                    assert!(r.status == 70 && r.err.contains(place), "{mode} {fault}: {}", r.err);
+                    assert!(r.err.contains("PROMP_SAVE_BUDGET=2%"), "{mode} {fault}: {}", r.err);
+                    refused[kind] += u32::from(region == 8 || kind == 1);
+                } else if r.status != 70 {
+                    assert_eq!((r.status, &r.out), (0, &expected.out), "{mode} {fault}: {}", r.err);
+                    repeated[kind] += u32::from(r.err.contains("recomputed"));
+                }
+            }
+        }
+    }
+    println!("after {tries}: dear, cheap: repeated {repeated:?}, refused {refused:?}");
+    assert!(enough(repeated, refused) && refused[1] == 0, "repeated {repeated:?}, refused {refused:?}");
+}
+
 #[test]
 fn static_iterations_stay_with_their_threads() {
     let Some(cc) = driver("promp-cc") else { return };

@@ -38,14 +38,18 @@ end module
 program fluid
    use lattice
    implicit none
-   integer :: n, i, j, t
+   integer :: n, i, j, t, times
    character(16) :: word
    type(cell), allocatable :: c(:, :)
    real(8), allocatable :: h(:, :), g(:, :)
-   n = 100
+   n = 100; times = 1
    if (command_argument_count() > 0) then
       call get_command_argument(1, word)
       read (word, *) n
+   end if
+   if (command_argument_count() > 1) then
+      call get_command_argument(2, word)
+      read (word, *) times
    end if
    allocate (c(n, n), h(n, n), g(n, n))
    do j = 1, n
@@ -55,7 +59,7 @@ program fluid
          h(i, j) = mod(i*j, 13); g(i, j) = mod(i + j, 5)
       end do
    end do
-   do t = 1, 20
+   do t = 1, 20*times
       call collide(c, 1.7d0)
       call smooth(h, g)
       call smooth(g, h)

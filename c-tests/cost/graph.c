@@ -30,7 +30,7 @@ static int propagate(Graph *g, int *old) {
     return changes;
 }
 int main(int argc, char **argv) {
-    int n = argc > 1 ? atoi(argv[1]) : 20000;
+    int n = argc > 1 ? atoi(argv[1]) : 20000, times = argc > 2 ? atoi(argv[2]) : 1;
     Graph g = {n, malloc((n + 1) * 4L), malloc(n * 48L), malloc(n * 8L), malloc(n * 8L), malloc(n * 8L),
                malloc(n * 4L), calloc(n, 4)};
     int m = 0, *old = malloc(n * 4L), total = 0;
@@ -40,8 +40,11 @@ int main(int argc, char **argv) {
         g.rank[i] = 1.0 / n, g.label[i] = old[i] = (int) (i * 7919L % n);
     }
     g.start[n] = m;
-    for (int s = 0; s < 10; s++) pull(&g);
-    for (int s = 0; s < 10; s++) total += propagate(&g, old);
+    for (int t = 0; t < times; t++) {
+        for (int i = 0; t && i < n; i++) g.label[i] = old[i] = (int) ((i + t) * 7919L % n);
+        for (int s = 0; s < 10; s++) pull(&g);
+        for (int s = 0; s < 10; s++) total += propagate(&g, old);
+    }
     double sum = 0;
     for (int i = 0; i < n; i += 3) sum += g.rank[i] * i + g.changed[i];
     printf("%.9e %d\n", sum, total);

@@ -91,7 +91,9 @@ static void energy(Domain &d, Real dt) {
 int main(int argc, char **argv) {
     Domain d(argc > 1 ? atoi(argv[1]) : 16);
     std::vector<Real> cx(8 * d.elements), cy(8 * d.elements), cz(8 * d.elements);
-    for (int s = 0; s < 10; s++) forces(d, cx.data(), cy.data(), cz.data()), move(d, 1e-3), energy(d, 1e-3);
+    int steps = 10 * (argc > 2 ? atoi(argv[2]) : 1);
+    for (int s = 0; s < steps; s++)
+        forces(d, cx.data(), cy.data(), cz.data()), move(d, 1e-3), energy(d, 1e-3);
     Real sum = 0;
     for (int i = 0; i < d.elements; i++) sum += d.e[i] + d.p[i];
     printf("%.9e\n", sum);

@@ -71,6 +71,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < s.n; i++)
         for (int d = 0; d < 3; d++) x = x * 1103515245 + 12345, s.p[i].r[d] = 8.0 * (x >> 8) / (1 << 24);
     double e = 0;
-    for (int t = 0; t < 5; t++) find_cells(&s), e += forces(&s), move(&s, 0.01);
+    int steps = 5 * (argc > 2 ? atoi(argv[2]) : 1);
+    for (int t = 0; t < steps; t++) find_cells(&s), e += forces(&s), move(&s, 0.01);
     printf("%.9e\n", e);
 }

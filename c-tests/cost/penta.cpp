@@ -66,8 +66,12 @@ static void add(Grid &u, Grid &r) {
 int main(int argc, char **argv) {
     int n = argc > 1 ? atoi(argv[1]) : 24;
     Grid u(n, 1), r(n, 0), f(n, 0.01);
-    for (size_t i = 0; i < f.data.size(); i++) f.data[i] = 0.001 * (i % 7), u.data[i] += 0.01 * (i % 5);
-    for (int s = 0; s < 8; s++) right_hand_side(r, u, f), solve_lines(r, u), add(u, r);
+    int times = argc > 2 ? atoi(argv[2]) : 1;
+    for (int t = 0; t < times; t++) {
+        for (size_t i = 0; i < f.data.size(); i++)
+            f.data[i] = 0.001 * (i % 7), u.data[i] = 1 + 0.01 * (i % 5);
+        for (int s = 0; s < 8; s++) right_hand_side(r, u, f), solve_lines(r, u), add(u, r);
+    }
     double sum = 0;
     for (double x : u.data) sum += x;
     printf("%.9e\n", sum);

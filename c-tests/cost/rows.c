@@ -35,13 +35,16 @@ static void multiply(double **c, double **a, double **b, int n) {
             for (int j = 0; j < n; j++) c[i][j] += a[i][k] * b[k][j];
 }
 int main(int argc, char **argv) {
-    int n = argc > 1 ? atoi(argv[1]) : 160;
+    int n = argc > 1 ? atoi(argv[1]) : 160, times = argc > 2 ? atoi(argv[2]) : 1;
     double **u = matrix(n, n), **f = matrix(n, n), **r = matrix(n, n), **a = matrix(n, n), **c = matrix(n, n);
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < n; j++) f[i][j] = (i * 7 + j * 3) % 11, a[i][j] = i == j ? n : 1.0 / (1 + i + j);
-    for (int s = 0; s < 20; s++) relax(u, f, n, 0), relax(u, f, n, 1), residual(r, u, f, n);
-    multiply(c, a, u, n);
-    decompose(a, n);
+    for (int t = 0; t < times; t++) {
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < n; j++)
+                f[i][j] = (i * 7 + j * 3) % 11, a[i][j] = i == j ? n : 1.0 / (1 + i + j);
+        for (int s = 0; s < 20; s++) relax(u, f, n, 0), relax(u, f, n, 1), residual(r, u, f, n);
+        multiply(c, a, u, n);
+        decompose(a, n);
+    }
     double sum = 0;
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++) sum += r[i][j] + a[i][j] * 1e-3 + c[i][j] * 1e-6;

@@ -53,8 +53,9 @@ int main(int argc, char **argv) {
     int n = argc > 1 ? atoi(argv[1]) : 200000;
     Sorter s(n, 16);
     uint64_t sum = 0;
-    for (int round = 0; round < 5; round++) {
-        s.keys[round] = round;
+    int rounds = 5 * (argc > 2 ? atoi(argv[2]) : 1);
+    for (int round = 0; round < rounds; round++) {
+        s.keys[round % n] = round;
         s.rank();
         for (int i = 0; i < 1 << 16; i += 97) sum = sum * 31 + s.histogram[i];
     }

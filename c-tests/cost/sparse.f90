@@ -47,13 +47,17 @@ end module
 program sparse
    use system_of_rows
    implicit none
-   integer :: i, k, m
+   integer :: i, k, m, t, times
    real(8) :: rho
    character(16) :: word
-   n = 8000
+   n = 8000; times = 1
    if (command_argument_count() > 0) then
       call get_command_argument(1, word)
       read (word, *) n
+   end if
+   if (command_argument_count() > 1) then
+      call get_command_argument(2, word)
+      read (word, *) times
    end if
    allocate (first(n + 1), column(n*24), a(n*24), x(n), r(n), p(n), q(n))
    m = 1
@@ -65,9 +69,11 @@ program sparse
       end do
    end do
    first(n + 1) = m
-   x = 0; r = 1; p = r; rho = n
-   do k = 1, 25
-      call step(rho)
+   do t = 1, times
+      x = 0; r = 1; p = r; rho = n
+      do k = 1, 25
+         call step(rho)
+      end do
    end do
    print '(es20.9)', sum(x)
 end program

@@ -5,6 +5,7 @@ pub mod after;
 pub mod agent;
 pub mod ended;
 pub mod freed;
+pub mod gauge;
 pub mod inject;
 pub mod join;
 pub mod library;

@@ -2,7 +2,7 @@
 //!
 //! promp-cc compiles a loop that needs old values twice: with the saving, and as GCC would compile it. In
 //! front of it, it asks [`begin`], once a chunk, with the loop's *site*. At first the answer is yes, and
-//! the time that saving takes is measured, each time it is done, against the time of the loop without it.
+//! the time that saving takes is measured (gauge.rs) against the time of the loop without it.
 //! As soon as both are long enough to tell, the site is decided: where saving takes more than the budget
 //! (PROMP_SAVE_BUDGET), the loop goes on in its other version, in the middle, too, and its work counts as
 //! work that cannot be executed again ([`Log::lose`]). Sites that save are looked at again from time to
@@ -15,7 +15,6 @@
 use super::save::{self, SaveKind};
 use super::undo::Log;
 use super::{unsaved, verify};
-use crate::sys::own::Own;
 use crate::sys::time;
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -35,7 +34,7 @@ pub struct Site {
 /// Not known yet: save and measure.
 const OPEN: u32 = 0;
 /// Save.
-const ON: u32 = 1;
+pub(super) const ON: u32 = 1;
 /// Do not save: what follows cannot be executed again.
 const OFF: u32 = 2;
 /// Something follows that cannot be executed twice; behind it comes a save point.
@@ -52,25 +51,34 @@ const WAITS: u32 = 5;
 const CROWDED: u32 = 6;
 
 /// So much time of a loop tells (ticks).
-const ENOUGH: u64 = 150_000;
+pub(super) const ENOUGH: u64 = 150_000;
 /// So much time of saving, too, if it is far too much for what was done meanwhile.
-const DEAR: u64 = 30_000;
+pub(super) const DEAR: u64 = 30_000;
 /// What saving may take in all before the budget counts, if none is set: some 20 ms. Programs that are soon
 /// done need not be fast.
 const CREDIT: u64 = 64_000_000;
-/// What it has taken, as far as it was measured.
+/// What it has taken, with the measuring.
 static SPENT: AtomicU64 = AtomicU64::new(0);
-/// Times until a site that saves is measured again.
-const AGAIN: u32 = 64;
 /// Times until one that does not is tried again, the first time.
 const RETRY: u32 = 256;
 /// Save points are counted anew after so much time of all threads.
 const EPOCH: u64 = 1 << 26;
 /// What a call costs beside what it measures of itself, in ticks: its arguments, and registers that the
 /// loop has to give up.
-const CALL: u64 = 12;
+pub(super) const CALL: u64 = 12;
 
 impl Site {
+    /// One of no loop.
+    pub(super) const fn new(state: u32) -> Site {
+        Site {
+            state: AtomicU32::new(state),
+            since: AtomicU32::new(0),
+            cost: AtomicU64::new(0),
+            time: AtomicU64::new(0),
+            text: 0,
+        }
+    }
+
     /// Why what follows cannot be executed again.
     pub fn text(&self) -> &'static str {
         if self.text == 0 {
@@ -96,12 +104,12 @@ impl Site {
         self.cost.load(Relaxed) as f64 * 100.0 / self.time.load(Relaxed).max(1) as f64
     }
 
-    /// Adds what one visit has shown, and decides.
-    fn learn(&self, added: u64, time: u64) {
+    /// Adds what one visit has shown, and decides. `took`: what saving has taken of the program's time.
+    pub(super) fn learn(&self, added: u64, time: u64, took: u64) {
         let cost = self.cost.fetch_add(added, Relaxed) + added;
         let time = self.time.fetch_add(time, Relaxed) + time;
         let budget = super::settings::get().save_budget;
-        let spent = SPENT.fetch_add(added, Relaxed) + added;
+        let spent = SPENT.fetch_add(took, Relaxed) + took;
         let state = match decide(cost, time, budget) {
             OFF if spent < CREDIT && budget == Budget::DEFAULT => OPEN,
             OFF if verify::is_on() => SELDOM,
@@ -146,7 +154,7 @@ impl Default for Budget {
 
 impl Budget {
     /// If nothing is said.
-    pub const DEFAULT: Budget = Budget::Share(0.05);
+    pub const DEFAULT: Budget = Budget::Share(0.02);
 
     /// `2%`, `0.5 %`, `all`.
     pub fn parse(v: &str) -> Option<Budget> {
@@ -167,88 +175,6 @@ impl core::fmt::Display for Budget {
     }
 }
 
-/// A thread's measurement of a site. The logical thread's own.
-#[derive(Default)]
-pub struct Gauge {
-    /// Address of the site that is measured; 0: none.
-    site: Own<usize>,
-    began: Own<u64>,
-    /// In saving, all told; ... and what counts of it.
-    inside: Own<u64>,
-    cost: Own<u64>,
-    visits: Own<u32>,
-}
-
-impl Gauge {
-    /// Is a site measured?
-    #[inline(always)]
-    pub fn is_on(&self) -> bool {
-        self.site.get() != 0
-    }
-
-    fn start(&self, site: &'static Site) {
-        self.inside.set(0);
-        self.cost.set(0);
-        self.began.set(time::ticks());
-        self.site.set(core::ptr::from_ref(site) as usize);
-    }
-
-    /// The measurement ends here: at the next save point, or the next site.
-    #[inline(always)]
-    pub fn settle(&self) {
-        if self.is_on() {
-            self.fold();
-            self.site.set(0);
-        }
-    }
-
-    #[cold]
-    fn fold(&self) {
-        let now = time::ticks();
-        let time = now.wrapping_sub(self.began.get()).saturating_sub(self.inside.get());
-        // SAFETY: the address of a site, which is static; libraries are not unloaded while a thread is in
-        // their loops.
-        let site = unsafe { &*(self.site.get() as *const Site) };
-        site.learn(self.cost.get(), time);
-        self.inside.set(0);
-        self.cost.set(0);
-        self.began.set(now);
-    }
-
-    /// Saves by `save`, which is about `bytes` long, and measures that.
-    #[cold]
-    #[inline(never)]
-    pub fn measured(&self, bytes: usize, save: impl FnOnce()) {
-        let start = time::ticks();
-        save();
-        let took = time::ticks().wrapping_sub(start);
-        // An interruption, or a page that is touched for the first time, is not the saving's.
-        let most = 400 + bytes as u64;
-        self.inside.set(self.inside.get() + took);
-        self.cost.set(self.cost.get() + took.saturating_sub(clock()).min(most) + CALL);
-        let so_far = start.wrapping_sub(self.began.get());
-        if self.cost.get() >= DEAR || so_far >= 2 * ENOUGH {
-            self.fold();
-        }
-    }
-}
-
-/// What it takes to look at the clock, in ticks.
-fn clock() -> u64 {
-    static TAKES: AtomicU64 = AtomicU64::new(0);
-    let known = TAKES.load(Relaxed);
-    if known != 0 {
-        return known;
-    }
-    let one = || {
-        let t = time::ticks();
-        time::ticks().wrapping_sub(t)
-    };
-    let least = (0..32).map(|_| one()).min().unwrap_or(1).max(1);
-    TAKES.store(least, Relaxed);
-    least
-}
-
 /// A loop that needs old values begins, or something that cannot be executed twice: are they to be saved?
 #[inline]
 pub fn begin(thr: &'static Thread, site: &'static Site) -> bool {
@@ -264,9 +190,7 @@ pub fn begin(thr: &'static Thread, site: &'static Site) -> bool {
     match site.state.load(Relaxed) {
         OPEN => gauge.start(site),
         ON => {
-            let n = gauge.visits.get().wrapping_add(1);
-            gauge.visits.set(n);
-            if n % AGAIN == 0 {
+            if gauge.measures_again() {
                 again(site);
                 gauge.start(site);
             }
@@ -337,11 +261,16 @@ fn learn_points(site: &Site, cost: u64, now: u64, threads: u64, budget: Budget) 
     }
 }
 
-/// What was learned long ago counts less.
+/// A site that saves is to be decided once more. However long it was measured, that counts as half of what is
+/// needed: visits are short, and what was wrong, or has changed, would be believed for ever.
 fn again(site: &Site) {
-    for word in [&site.cost, &site.time] {
-        word.store(word.load(Relaxed) / 2, Relaxed);
+    let (cost, time) = (site.cost.load(Relaxed), site.time.load(Relaxed));
+    if time > ENOUGH / 2 {
+        site.cost.store(cost.saturating_mul(ENOUGH / 2) / time, Relaxed);
+        site.time.store(ENOUGH / 2, Relaxed);
     }
+    // Another thread may have decided meanwhile.
+    let _ = site.state.compare_exchange(ON, OPEN, Relaxed, Relaxed);
 }
 
 /// Is it time to try a site again that does not save? Twice as rarely after each time. It gets `state`.
@@ -359,22 +288,10 @@ fn tried_again(site: &Site, state: u32) -> bool {
 }
 
 /// What cannot be kept in a log.
-pub static TOO_MUCH: Site = Site {
-    state: AtomicU32::new(OFF),
-    since: AtomicU32::new(0),
-    cost: AtomicU64::new(0),
-    time: AtomicU64::new(0),
-    text: 0,
-};
+pub static TOO_MUCH: Site = Site::new(OFF);
 
 /// There was no memory left (entry/heap.rs).
-pub static NO_MEMORY: Site = Site {
-    state: AtomicU32::new(OPAQUE),
-    since: AtomicU32::new(0),
-    cost: AtomicU64::new(0),
-    time: AtomicU64::new(0),
-    text: 0,
-};
+pub static NO_MEMORY: Site = Site::new(OPAQUE);
 
 /// The site that made `log` useless.
 pub fn culprit(log: &Log) -> Option<&'static Site> {
@@ -402,13 +319,7 @@ mod tests {
 
     #[test]
     fn save_points_that_crowd_the_program_are_given_up() {
-        let site = |state| Site {
-            state: AtomicU32::new(state),
-            since: AtomicU32::new(0),
-            cost: 0.into(),
-            time: 0.into(),
-            text: 0,
-        };
+        let site = Site::new;
         let (share, budget) = (0.05, Budget::Share(0.05));
         let after = |every: u64, threads: u64| {
             let s = site(OPAQUE);
@@ -425,6 +336,22 @@ mod tests {
     }
 
     #[test]
+    fn what_was_found_cheap_is_found_dear_when_it_has_become_so() {
+        // 5 µs of a loop a visit, and as much for saving, after an hour in which it took nothing.
+        let site = Site::new(ON);
+        site.time.store(1 << 43, Relaxed);
+        SPENT.store(CREDIT, Relaxed);
+        again(&site);
+        assert_eq!((site.state.load(Relaxed), site.time.load(Relaxed)), (OPEN, ENOUGH / 2));
+        let visits = (0..100).take_while(|_| {
+            site.learn(ENOUGH / 10, ENOUGH / 10, 0);
+            site.state.load(Relaxed) == OPEN
+        });
+        assert!(visits.count() < 6);
+        assert_eq!(site.state.load(Relaxed), OFF);
+    }
+
+    #[test]
     fn budgets_are_understood() {
         assert_eq!(Budget::parse("2%"), Some(Budget::Share(0.02)));
         assert_eq!(Budget::parse("0.5 %"), Some(Budget::Share(0.005)));
@@ -436,13 +363,8 @@ mod tests {
 
     #[test]
     fn what_costs_too_much_is_tried_ever_more_rarely() {
-        let site = Site {
-            state: AtomicU32::new(OFF),
-            since: AtomicU32::new(0),
-            cost: 9.into(),
-            time: 9.into(),
-            text: 0,
-        };
+        let site = Site::new(OFF);
+        site.cost.store(9, Relaxed);
         let tries: Vec<u32> = (1..=4 * RETRY).filter(|_| tried_again(&site, OPEN)).collect();
         assert_eq!(tries, [RETRY, 2 * RETRY, 4 * RETRY]);
         assert_eq!((site.state.load(Relaxed), site.cost.load(Relaxed)), (OPEN, 0));

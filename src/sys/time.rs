@@ -36,6 +36,15 @@ pub fn of_caller_ns() -> u64 {
     ns(ts)
 }
 
+/// How often the calling kernel thread has given up its CPU, or lost it.
+pub fn switches_of_caller() -> u64 {
+    // SAFETY: all zeros is a value of this type.
+    let mut usage: libc::rusage = unsafe { core::mem::zeroed() };
+    // SAFETY: `usage` is writable. Not libc's function: it would change `errno`.
+    unsafe { sys!(libc::SYS_getrusage, libc::RUSAGE_THREAD, &raw mut usage) };
+    (usage.ru_nvcsw + usage.ru_nivcsw) as u64
+}
+
 /// The processor's time stamp counter: ticks of a constant rate, two to four in a nanosecond.
 #[inline(always)]
 pub fn ticks() -> u64 {

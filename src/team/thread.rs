@@ -11,9 +11,10 @@ use super::orders::Dock;
 use super::room;
 use super::said::Said;
 use super::team::Team;
+use crate::fault::gauge::Gauge;
 use crate::fault::save::Save;
 use crate::fault::verify::Check;
-use crate::fault::{saving, undo, unsaved};
+use crate::fault::{undo, unsaved};
 use crate::icv::Icvs;
 use crate::observe::{self, Event, OfThread};
 use crate::sys::asm;
@@ -117,7 +118,7 @@ pub struct Thread {
     /// Old values of what it overwrites.
     pub undo: undo::Log,
     /// What saving old values costs.
-    pub gauge: saving::Gauge,
+    pub gauge: Gauge,
     /// For how long its work could not have been executed again.
     pub unsaved: unsaved::Clock,
     /// State of fault injection.
@@ -186,7 +187,7 @@ impl Thread {
             save: Save::default(),
             check: Own::new(None),
             undo: undo::Log::default(),
-            gauge: saving::Gauge::default(),
+            gauge: Gauge::default(),
             unsaved: unsaved::Clock::default(),
             inject: Default::default(),
             words: OfThread::default(),
