@@ -120,8 +120,26 @@ fn a_second_run_searches_nothing() {
     assert_eq!((first.status, messages(&first)), (0, vec![]), "{}", first.err);
     let text = std::fs::read_to_string(&tune).expect("written at the end");
     assert!(text.starts_with("promp tuning 1\n") && text.contains("in=main._omp_fn."), "{text}");
-    let second = tuned(&exe, &["2", "300"], path, &[]);
+    let report = tune.with_extension("json");
+    let to = [("PROMP_REPORT", report.to_str().expect("UTF-8"))];
+    let decisions = || {
+        let text = std::fs::read_to_string(&report).expect("written");
+        let r: promp_report::Report = serde_json::from_str(&text).expect("a report");
+        assert!(!r.tuning.is_empty(), "{text}");
+        r.tuning
+    };
+    let second = tuned(&exe, &["2", "300"], path, &to);
     assert_eq!((second.status, messages(&second)), (0, vec![]), "{}", second.err);
+    for t in decisions() {
+        assert!(t.searched == 0 && t.executions > 0 && !t.decision.is_empty(), "{t:?}");
+    }
+    // Without the file a search is over after eight executions.
+    let eight = tuned(&exe, &["8", "300"], "on", &to);
+    assert_eq!(eight.status, 0, "{}", eight.err);
+    let all = decisions();
+    let whole = || all.iter().filter(|t| t.executions >= 8);
+    assert!(whole().count() > 0, "{all:?}");
+    assert!(whole().all(|t| t.searched >= 4 && !t.decision.is_empty()), "{all:?}");
     assert_eq!(std::fs::read_to_string(&tune).expect("still there"), text, "the second run has searched");
 }
 

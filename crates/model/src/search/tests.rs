@@ -108,6 +108,44 @@ fn a_step_of_cost_leads_to_a_new_search_and_noise_to_none() {
     assert!(back.is_some_and(|n| n <= 14), "{back:?}");
 }
 
+/// Three executions say that it is a step, one is the profile, and of two ways each is tried three times.
+#[test]
+fn ten_executions_after_a_step_of_cost_it_is_as_good_as_before() {
+    let steps: [(&str, &[(f64, f64)]); 4] = [
+        ("the other half is the long one", &[(30e-6, 0.0), (1e-6, 0.0)]),
+        (
+            "all costs more, and most of it in the middle",
+            &[(3e-6, 0.0), (60e-6, 0.0), (3e-6, 0.0), (3e-6, 0.0)],
+        ),
+        (
+            "all costs less, and most of it at the end",
+            &[(0.1e-6, 0.0), (0.1e-6, 0.0), (0.1e-6, 0.0), (4e-6, 0.0)],
+        ),
+        ("all costs the same", &[(40e-6, 0.0)]),
+    ];
+    for seed in 1..20 {
+        for (what, costs) in steps {
+            let even = Profile::uniform(1000, 1e-6);
+            let mut m = Machine { profile: even, seed, given: "static".parse().unwrap(), noise: 0.01 };
+            let mut s = Search::new(2, m.given, ALL);
+            settle(&mut m, &mut s);
+            for _ in 0..100 {
+                m.execute(&mut s);
+            }
+            // What is right before is wrong behind the step.
+            assert_eq!((s.settled(), s.resets), (Some(Choice::GIVEN), 0), "{what}");
+            m.profile = Profile::new(1000, costs);
+            for _ in 0..10 {
+                m.execute(&mut s);
+            }
+            assert_eq!(s.resets, 1, "{what}: no step was noticed");
+            let choice = s.settled().expect("the search is over");
+            // Of all there is: nobody is faster than half of the work by each of the two.
+            assert!(m.time(choice) <= 1.1 * m.profile.sum() / 2.0, "seed {seed}, {what}: {choice}");
+        }
+    }
+}
+
 #[test]
 fn a_machine_that_disturbs_most_executions_does_not_hide_the_gain() {
     let (mut m, mut found) = (skewed("static"), 0);
