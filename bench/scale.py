@@ -21,10 +21,12 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-SUITES = ("sync", "sched", "tasks")
+SUITES = ("sync", "sched", "tasks", "array")
 PROGRAMS = {
     "fib": "24", "fib_final": "28", "nqueens": "10", "nqueens_final": "11", "sort": "1000", "tree": "60", "lu": "32",
+    "many": "1000",
 }
+STACK = {"deep": "1000"}  # bytes of stack a level
 KERNELS = {"cg": "A", "mg": "A", "is": "A", "ft": "W", "adi": "W", "ep": "W"}
 RUNTIMES = ("libgomp", "libomp", "promp")
 LIMIT = 20  # seconds for one run; what takes longer is left out from then on
@@ -35,7 +37,8 @@ def pack(folder: pathlib.Path) -> None:
     root = HERE.parent
     folder.mkdir(parents=True, exist_ok=True)
     sources = [(f"bench/suites/{s}.c", s) for s in SUITES]
-    sources += [(f"bench/programs/{p}.c", p) for p in PROGRAMS] + [(f"c-tests/npb/{k}.c", k) for k in KERNELS]
+    sources += [(f"bench/programs/{p}.c", p) for p in (*PROGRAMS, *STACK)]
+    sources += [(f"c-tests/npb/{k}.c", k) for k in KERNELS]
     for source, name in sources:
         command = ["gcc", "-O2", "-fopenmp", "-w", "-s", "-o", str(folder / name), str(root / source), "-lm"]
         subprocess.run(command, check=True)
@@ -94,6 +97,7 @@ def run(minutes: float, threads: list[int]) -> dict:
     """Rounds of everything until the time is used up; at least one."""
     jobs = [(s, s, "") for s in SUITES if (HERE / s).exists()]
     jobs += [("programs", p, a) for p, a in PROGRAMS.items()]
+    jobs += [("stack", p, a) for p, a in STACK.items()]
     jobs += [("kernels", k, a) for k, a in KERNELS.items()]
     runtimes = [r for r in RUNTIMES if r == "promp" or (HERE / r).is_dir()]
     samples, slow, began, rounds = {}, set(), time.time(), 0
@@ -154,7 +158,7 @@ def show(result: dict) -> None:
         if any(r[0] > 1.05 for r in by.values()):
             cells = " | ".join(f"{by[n][0]:.2f}" if n in by else "" for n in result["threads"])
             ratio, peer, value = by[max(by)]
-            unit = "s" if suite in ("programs", "kernels") else "ns"
+            unit = {"programs": "s", "kernels": "s", "stack": "B"}.get(suite, "ns")
             print(f"| {suite}: {row} | {cells} | {value:.4g} {unit} | {peer} |")
     print(f"\n| all rows | {heads} |\n{line}|")
     for (suite, row), by in rows.items():

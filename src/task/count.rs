@@ -19,6 +19,9 @@ const RUN: u64 = 1 << 62;
 const KEEP: u64 = 1 << 32;
 
 /// See the module's text. "Owner" is the thread that executes the task.
+///
+/// Where `shared` begins a line of the cache, who changes that leaves the owner its own.
+#[repr(C)]
 pub struct Count {
     /// The owner's; a plain number in an atomic, for the models.
     own: AtomicU32,
@@ -34,6 +37,10 @@ impl Default for Count {
 }
 
 impl Count {
+    /// Where the owner's part lies, and what everybody changes.
+    pub const OFFSETS: (usize, usize) =
+        (core::mem::offset_of!(Count, own), core::mem::offset_of!(Count, shared));
+
     /// A new task has no children.
     #[inline]
     pub fn reset(&self) {
@@ -50,7 +57,7 @@ impl Count {
     /// Owner: a child is created.
     #[inline]
     pub fn add(&self) {
-        touch(&self.shared);
+        touch(&self.own);
         self.own.store(self.own.load(Relaxed).wrapping_add(1), Relaxed);
     }
 
@@ -63,11 +70,12 @@ impl Count {
     /// A child is done, by the owner if `owner`. True if that was the last reference to the task.
     #[inline]
     pub fn child_done(&self, owner: bool) -> bool {
-        touch(&self.shared);
         if owner && self.closed.load(Relaxed) == 0 {
+            touch(&self.own);
             self.own.store(self.own.load(Relaxed).wrapping_sub(1), Relaxed);
             return false;
         }
+        touch(&self.shared);
         self.shared.fetch_sub(1, AcqRel) == 1
     }
 

@@ -64,13 +64,14 @@ pub unsafe fn decode(depend: *const usize) -> Deps {
 
 /// A task's part in the graph, guarded by the lock of its parent's map.
 #[derive(Default)]
+#[repr(C)]
 pub struct Node {
     /// Is the task in the graph, and not done?
     active: Guarded<bool>,
-    /// Entries of the addresses it depends on.
-    touched: Guarded<SmallVec<[u32; 4]>>,
     /// The tasks that wait for it.
     dependents: Guarded<SmallVec<[&'static Task; 4]>>,
+    /// Entries of the addresses it depends on.
+    touched: Guarded<SmallVec<[u32; 4]>>,
 }
 
 /// Data guarded by the map's lock, which every user of this module holds.

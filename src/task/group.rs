@@ -11,22 +11,32 @@ use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicBool, Ordering::*};
 
 /// A taskgroup: counts its descendant tasks that are not done.
+///
+/// Who executes its tasks looks at the first line, and changes the last one; its own thread counts between
+/// the two.
 #[derive(Default)]
-#[repr(align(128))]
+#[repr(C, align(128))]
 pub struct Group {
     /// The enclosing group; of one that is kept, the next one kept.
     pub outer: Own<Option<&'static Group>>,
     /// The thread that began it and waits at its end.
     owner: Own<Option<&'static Thread>>,
-    /// Tasks not done.
-    count: Count,
     /// `cancel taskgroup` was encountered.
     pub cancelled: AtomicBool,
     /// Task reductions registered in it (head of the chain; see reduction.rs).
     pub reductions: Own<usize>,
     /// Stands for a worksharing construct's or a region's reductions.
     pub workshare: Own<bool>,
+    apart: [u64; 10],
+    /// Tasks not done.
+    count: Count,
 }
+
+const _: () = {
+    let (own, shared) = Count::OFFSETS;
+    let count = core::mem::offset_of!(Group, count);
+    assert!((count + own) / 64 == 1 && (count + shared) / 64 == 2);
+};
 
 impl Group {
     /// `thr` creates a task in it.

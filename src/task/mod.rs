@@ -77,57 +77,82 @@ struct Inline(UnsafeCell<[u64; INLINE]>);
 // SAFETY: written by the creator before the task is published, then used by the one thread that executes it.
 unsafe impl Sync for Inline {}
 
-/// A task. [`Own`] fields are written by the thread that creates or executes the task, or under the pool's lock (marked). Thieves
-/// may look at `parent` and `depth` of a task that is no more: the memory always holds a task.
-#[repr(align(64))]
+/// A task. [`Own`] fields are written by the thread that creates or executes the task, or under the pool's
+/// lock (marked). Thieves may look at `parent` and `depth` of a task that is no more: the memory always holds
+/// one.
+///
+/// The order is that of lines of the cache (tests: lines.rs). Who executes a stolen task fetches five, one of
+/// them its block. Of its parent it looks at the first two, and changes what [`Count`] shares with others;
+/// what the parent's own thread changes for each child lies on another line.
+#[repr(C, align(64))]
 pub struct Task {
-    parent: AtomicPtr<Task>,
-    /// Tasks above it in its region.
-    depth: AtomicU32,
-    /// See [`detach`].
-    pub detach: AtomicU32,
-    /// The logical thread that executes it.
-    owner: AtomicPtr<Thread>,
-    /// Children, and what keeps the memory.
-    pub children: Count,
-    /// The team whose pool it is in; `None` for implicit and undeferred tasks.
-    pub team: Own<Option<&'static Team>>,
-    /// The innermost taskgroup it is in.
-    pub group: Own<Option<&'static Group>>,
     /// Body: function, argument; the argument block is (address, bytes).
     pub call: Own<(usize, usize)>,
     /// See `call`.
     pub args: Own<(usize, usize)>,
-    /// Is it (in) a final task?
-    pub in_final: Own<bool>,
-    /// The block was made by the compiler's copy function.
-    pub copied: Own<bool>,
-    /// Child tasks were created that may still use this task's variables.
-    pub spawned: Own<bool>,
-    /// The floor of the thread's deque outside of it, if it was executed at once and then made.
-    pub outer_floor: Own<u64>,
-    /// Priority.
-    pub priority: Own<i32>,
-    /// The argument block's memory if it is not in the task: (address, bytes, alignment).
-    block: Own<(usize, usize, usize)>,
-    /// Data environment.
-    pub icvs: Own<Icvs>,
-    /// Dependences not met (depend.rs).
-    pub unmet: AtomicU32,
+    parent: AtomicPtr<Task>,
+    /// The logical thread that executes it.
+    owner: AtomicPtr<Thread>,
+    /// The team whose pool it is in; `None` for implicit and undeferred tasks.
+    pub team: Own<Option<&'static Team>>,
+    /// The innermost taskgroup it is in.
+    pub group: Own<Option<&'static Group>>,
+
     /// Lock: links of the ready list; the first one also of a slab's list.
     pub links: Own<(Option<&'static Task>, Option<&'static Task>)>,
-    /// What depends on it.
-    pub node: Node,
     /// The dependences among its children, if they have any.
     pub depends: Own<Option<&'static Children>>,
     /// The slab its memory goes back to; `None` for implicit tasks.
     home: Option<&'static Slab>,
+    /// The floor of the thread's deque outside of it, if it was executed at once and then made.
+    pub outer_floor: Own<u64>,
+    /// Tasks above it in its region.
+    depth: AtomicU32,
+    /// See [`detach`].
+    pub detach: AtomicU32,
+    /// Dependences not met (depend.rs).
+    pub unmet: AtomicU32,
+    /// Priority.
+    pub priority: Own<i32>,
+    /// Is it (in) a final task?
+    pub in_final: Own<bool>,
+    /// The block was made by the compiler's copy function.
+    pub copied: Own<bool>,
+
+    /// Data environment.
+    pub icvs: Own<Icvs>,
+    /// Child tasks were created that may still use this task's variables.
+    pub spawned: Own<bool>,
+    /// Children, and what keeps the memory: its last word, which others change, begins a line.
+    pub children: Count,
+    /// What depends on it.
+    pub node: Node,
+    /// The argument block's memory if it is not in the task: (address, bytes, alignment).
+    block: Own<(usize, usize, usize)>,
+
     inline: Inline,
     /// Where it is a range of a taskloop's tasks.
     pub range: Range,
     /// What listeners keep with it.
     pub words: OfTask,
 }
+
+/// What the task's thread changes for each child, and what others look at or change meanwhile, is on different
+/// lines.
+const _: () = {
+    const fn line(at: usize) -> usize {
+        at / 64
+    }
+    let (own, shared) = Count::OFFSETS;
+    let children = core::mem::offset_of!(Task, children);
+    let mine = line(children + own);
+    assert!(mine == line(core::mem::offset_of!(Task, spawned)));
+    assert!(line(children + shared) > mine && line(core::mem::offset_of!(Task, node)) > mine);
+    assert!(
+        line(core::mem::offset_of!(Task, group)) == 0 && line(core::mem::offset_of!(Task, in_final)) == 1
+    );
+    assert!(mine == 2 && line(core::mem::offset_of!(Task, copied)) == 1);
+};
 
 /// Where `spawned` lies, for entry/light.rs.
 pub const SPAWNED: usize = core::mem::offset_of!(Task, spawned);
