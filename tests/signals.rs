@@ -201,3 +201,15 @@ fn what_is_executed_inherits_the_mask() {
     assert_eq!((run.status, &run.out), (0, &want.out), "{}", run.err);
     assert!(run.err.contains("child process"), "checkpoints were tried: {}", run.err);
 }
+
+/// A thread that has not answered a freeze signal, which somebody has taken from it, is sent another.
+#[test]
+fn a_freeze_signal_that_is_lost_is_sent_again() {
+    let exe = build("signals/taken.c", &[]);
+    let s = Scratch::new("taken");
+    let env = [("PROMP_CKPT_INTERVAL", "50ms"), ("PROMP_VERBOSE", "2")];
+    let run = checkpointed(&exe, &[], &s.path("ckpt"), &env);
+    assert_eq!((run.status, &run.out[..]), (0, "taken 1\n"), "{}", run.err);
+    assert!(run.err.contains("checkpoint 1 taken"), "{}", run.err);
+    assert!(!run.err.contains("does not answer"), "{}", run.err);
+}

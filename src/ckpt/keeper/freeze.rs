@@ -6,11 +6,13 @@ use super::super::runtime::runtime;
 use super::super::seats::{self, GO, Seat};
 use super::strangers::{has_come_to_the_runtime, has_ended, strangers};
 use super::{Keeper, No};
-use crate::sys::{futex, signals, syscall, time};
+use crate::sys::{futex, pending, signals, syscall, time};
 use core::sync::atomic::{Ordering::*, fence};
 
 /// How long threads may take to answer the freeze signal.
 const PATIENCE_NS: u64 = 2_000_000_000;
+/// After so long a thread that has not answered is sent the signal again, unless it still waits for it.
+const AGAIN_NS: u64 = 100_000_000;
 /// How long calls that are being noted, and hosts that are being replaced, are waited for at once.
 const DRAIN_NS: u64 = 1_000_000;
 
@@ -53,6 +55,7 @@ impl Keeper {
             syscall::tgkill(*tid, seats::signal());
         }
         let until = time::now_ns() + PATIENCE_NS;
+        let mut again = time::now_ns() + AGAIN_NS;
         loop {
             let left = k.counter.load(Acquire);
             // One that has failed or ended meanwhile does not arrive; another may have taken its seat.
@@ -69,6 +72,10 @@ impl Keeper {
                 } else {
                     No::Refused("a thread does not answer (it blocks signals)".into())
                 });
+            }
+            if time::now_ns() > again {
+                send_again(&called);
+                again = time::now_ns() + AGAIN_NS;
             }
             futex::wait_until(&k.counter, left, time::now_ns() + 200_000);
         }
@@ -106,5 +113,16 @@ impl Keeper {
         let k = keep::get();
         k.agent_rests.store(0, Release);
         futex::wake(&k.agent_rests, 1);
+    }
+}
+
+/// To those of the `called` that have not answered and have no freeze signal waiting: somebody else has taken
+/// it. Twice does no harm: where no freeze is on its way it does nothing.
+fn send_again(called: &[(&'static Seat, u32)]) {
+    let silent = |s: &Seat, tid: u32| !s.hold() && s.host.load(Acquire) == tid;
+    for (_, tid) in called.iter().filter(|(s, tid)| silent(s, *tid)) {
+        if pending::of_host(*tid, 0) & pending::bit(seats::signal()) == 0 {
+            syscall::tgkill(*tid, seats::signal());
+        }
     }
 }
