@@ -248,7 +248,7 @@ fn asked_to_end_until_it_is_done() {
             let log = fs::OpenOptions::new().create(true).append(true).open(&out).expect("the output");
             let promp = started(c.stdout(log));
             let pid = promp.id() as i32;
-            std::thread::sleep(Duration::from_millis(100 + rng.below(400)));
+            let_use(pid, 100 + rng.below(400), LIMIT);
             kill(pid, libc::SIGTERM);
             let end = ended(promp, LIMIT);
             assert!(!end.hung, "{}", end.err);

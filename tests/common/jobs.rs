@@ -72,6 +72,25 @@ pub fn kill(pid: i32, signal: i32) {
     unsafe { libc::kill(pid, signal) };
 }
 
+/// CPU time that process `pid` and its descendants have used, in milliseconds.
+pub fn used_ms(pid: i32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let ticks = rest.split_whitespace().skip(11).take(2).filter_map(|n| n.parse::<u64>().ok());
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let theirs = children.split_whitespace().filter_map(|c| c.parse().ok()).map(used_ms);
+    ticks.sum::<u64>() * 10 + theirs.sum::<u64>()
+}
+
+/// Waits until process `pid` and its descendants have used so much CPU time: however busy the machine is they
+/// have done as much. Or until it has ended.
+pub fn let_use(pid: i32, ms: u64, limit: Duration) {
+    let start = Instant::now();
+    while used_ms(pid) < ms && !is_gone(pid) && start.elapsed() < limit {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
 /// Is there no such process, or only what its parent has not asked for yet?
 pub fn is_gone(pid: i32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
