@@ -17,6 +17,8 @@ struct Writer {
     r: Seeded,
     /// Is what is written in a region?
     region: bool,
+    /// Are most of its statements peculiar?
+    odd: bool,
 }
 
 impl Writer {
@@ -87,7 +89,7 @@ impl Writer {
     fn statement(&mut self, l: &str, deep: u64) -> String {
         let (x, y) = (self.array(), self.array());
         let single = if self.region { "#pragma omp single\n" } else { "" };
-        if self.r.below(4) == 0 {
+        if self.r.below(if self.odd { 3 } else { 8 }) < 2 {
             return self.special(l);
         }
         match self.r.below(18) {
@@ -159,9 +161,24 @@ impl Writer {
         }
     }
 
-    /// What is easily taken for something else. `g[l].e` has the same number everywhere, so that it does not
-    /// matter which of its elements is read.
+    /// What is easily taken for something else; then, maybe, what it has read or left out is written anew.
     fn special(&mut self, l: &str) -> String {
+        let first = self.peculiar(l);
+        let mut again = String::new();
+        for name in ["e", "a", "b", "c"] {
+            let value = if name == "e" { "t * 5 + 8" } else { "i * 5 + t" };
+            if self.r.below(2) == 0 {
+                let shared = if self.region { "#pragma omp for\n" } else { "" };
+                let each = "for (int i = 0; i < n; i++)";
+                again += &format!("{shared} {each} g[{l}].{name}[i] = {value};\n");
+            }
+        }
+        format!("{first}{{ int n = (g[{l}].n + 2) * (g[{l}].n + 2); (void)n;\n{again} }}\n")
+    }
+
+    /// `g[l].e` has the same number everywhere, so that it does not
+    /// matter which of its elements is read.
+    fn peculiar(&mut self, l: &str) -> String {
         let (x, y) = (self.array(), self.array());
         let z = if x == y { ["b", "c", "a"][x.as_bytes()[0] as usize - 97] } else { y };
         let vars = format!(
@@ -190,7 +207,7 @@ impl Writer {
         let single = if self.region { "#pragma omp single\n" } else { "" };
         let i = self.one(&["i", "i", "n - 1 - i"]);
         let each = "for (int i = 0; i < n; i++)";
-        match self.r.below(14) {
+        match self.r.below(19) {
             // Numbers that a thread carries on.
             0 => format!("{{ {vars} int k = 0;\n{any} {each} {{ x[i] = e[i - k] * 3 + i; k++; }} }}\n"),
             1 => format!(
@@ -247,16 +264,48 @@ impl Writer {
                     ("if (i < n - 2) x[i] = t * 7;", "x[i]"),
                 ][self.r.below(5) as usize];
                 let by = self.one(&["1", "1", "2"]);
+                let ends = self.one(&["", "x[0] = t * 3, x[n - 1] = t;"]);
                 let (a, b) = if self.r.below(3) == 0 {
                     (format!("s += {other};"), own.to_string())
                 } else {
                     (own.to_string(), format!("s += {other};"))
                 };
                 format!(
-                    "{single}{{ {vars} u s = 0;\n\
+                    "{single}{{ {vars} u s = 0; {ends}\n\
                      for (int i = 0; i < n - 1; i += {by}) {{ {a} {b} s = s * 3; }} acc += s; }}\n"
                 )
             }
+            // A row is left out.
+            14 => {
+                let rows = |from: &str, to: &str| {
+                    format!(
+                        "{any} for (int k = {from}; k <= {to}; k++)\n\
+                         for (int j = 1; j <= m; j++) x[at(m, j, k)] = j * k + t;\n"
+                    )
+                };
+                let (a, b) = (rows("1", "m / 2"), rows("m / 2 + 2", "m + 1"));
+                format!("{{ {vars} int m = g[{l}].n;\n{a}{b} }}\n")
+            }
+            // Where it is written depends on data, or on the iteration.
+            15 => format!(
+                "{single}{{ {vars} {each} {{ {} }} }}\n",
+                self.one(&["x[y[i] & 7] = i * 3 + t;", "x[(y[i] + t) & 1] = i;", "x[y[i] % 3] = t;"])
+            ),
+            16 => {
+                let c = self.one(&["(i + t) & 1", "y[i] & 1", "i > n / 2"]);
+                format!(
+                    "{{ {vars}\n{any} {each} {{ u *p = {c} ? x : e; if (p == x) p[i] = i * 3 + t; }} }}\n"
+                )
+            }
+            17 => format!(
+                "{single}{{ {vars} {each} {{ u *p = {} ? x : y; p[i] = i * 3 + t; }} }}\n",
+                self.one(&["(i + t) & 1", "y[i] & 1", "i > n / 2"])
+            ),
+            // A number in memory that is carried on.
+            18 => format!(
+                "{{ {vars} long k[2] = {{ 0, 0 }};\n{any} {each} {{ x[i] = {} * 3 + i; k[never]++; }} }}\n",
+                self.one(&["e[k[never]]", "e[n - 1 - k[never]]"])
+            ),
             // Cycles that are no loops.
             11 => format!(
                 "{single}{{ {vars} for (int r = 0; r < 2; r++) cycle{}(x, n, r + (int)t); }}\n",
@@ -264,9 +313,11 @@ impl Writer {
             ),
             12 => {
                 let n = self.one(&["n", "n - 1", "n / 2"]);
-                let call = match self.r.below(3) {
+                let call = match self.r.below(4) {
                     0 => format!("memmove(x + {}, x, ({n} - 1) * sizeof(u));", self.r.below(2)),
-                    1 => format!("memcpy(x, y, {n} * sizeof(u)); memcpy(y, x + 1, (n - 1) * sizeof(u));"),
+                    // Nothing is known of what it does.
+                    1 => format!("acc += memcmp(x, e, {n} * sizeof(u)) > 0;"),
+                    2 => format!("memcpy(x, y, {n} * sizeof(u)); memcpy(y, x + 1, (n - 1) * sizeof(u));"),
                     _ => format!("memset(x + {}, 3, ({n} - 1) * sizeof(u));", self.r.below(2)),
                 };
                 format!("{single}{{ {vars} {call} }}\n")
@@ -280,7 +331,7 @@ impl Writer {
     }
 
     fn body(&mut self) -> String {
-        let n = 3 + self.r.below(8);
+        let n = if self.odd { 2 + self.r.below(3) } else { 3 + self.r.below(8) };
         (0..n)
             .map(|_| {
                 let l = self.one(&["1", "2", "3", "4", "TOP", "top"]);
@@ -328,7 +379,7 @@ fn cycles() -> String {
 }
 
 fn source(seed: u64) -> String {
-    let mut w = Writer { r: Seeded(seed), region: false };
+    let mut w = Writer { r: Seeded(seed), region: false, odd: seed % 2 == 1 };
     w.region = w.r.below(3) > 0;
     let inlined = if w.r.below(2) == 0 { "static __attribute__((noinline))" } else { "static inline" };
     let before = if w.r.below(2) == 0 { w.body() } else { String::new() };
@@ -343,7 +394,7 @@ fn source(seed: u64) -> String {
         format!(" u t = 0;\n{before} for (t = 0; t < 7; t++) {{\n#pragma promp checkpoint\n{body} }}\n")
     };
     let (wraps, cycles, table) =
-        (wraps(), cycles(), w.one(&["Level g[TOP + 1];", "static Level g[TOP + 1];"]));
+        (wraps(), cycles(), if w.r.below(6) == 0 { "Level g[TOP + 1];" } else { "static Level g[TOP + 1];" });
     format!(
         "#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\
          typedef uint64_t u;\nenum {{ TOP = {TOP} }};\ntypedef struct {{ int n; u *a, *b, *c, *e; }} Level;\n\
