@@ -170,14 +170,32 @@ pub unsafe extern "C" fn promp_undo(
         if (here..thr.base.load(Relaxed)).contains(&start) {
             return;
         }
-        let g = Grid { start, size, count: [count0, count1], stride: [stride0, stride1] };
-        if thr.gauge.is_on() {
-            // SAFETY: by the caller's promise.
-            thr.gauge.measured(g.length(), || unsafe { record_old(thr, g) });
-            return;
-        }
+        let measured = thr.gauge.is_on();
         // SAFETY: by the caller's promise.
-        unsafe { record_old(thr, g) }
+        unsafe {
+            if measured || (count0, count1) != (1, 1) || !thr.undo.save_one(start, size) {
+                let g = Grid { start, size, count: [count0, count1], stride: [stride0, stride1] };
+                save_grid(thr, g, measured);
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As for [`promp_undo`].
+#[inline(never)]
+unsafe fn save_grid(thr: &'static Thread, g: Grid, measured: bool) {
+    // SAFETY: by the caller's promise.
+    let save = || unsafe {
+        match g.count {
+            [1, 1] if thr.undo.save_one(g.start, g.size) => {}
+            _ => record_old(thr, g),
+        }
+    };
+    if measured {
+        thr.gauge.measured(g.length(), save);
+    } else {
+        save();
     }
 }
 

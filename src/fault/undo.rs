@@ -189,6 +189,33 @@ impl Log {
         self.used.set(used + total);
     }
 
+    /// Saves one element of a common size, if there is room. The record is like those of [`Log::save`], in a
+    /// third of the instructions.
+    ///
+    /// # Safety
+    /// The calling thread is about to write it.
+    #[inline(always)]
+    pub unsafe fn save_one(&self, start: usize, size: usize) -> bool {
+        const TOTAL: usize = HEAD + 8 + TAIL;
+        let (used, (memory, have)) = (self.used.get(), self.memory.get());
+        if !matches!(size, 4 | 8) || used + TOTAL > have {
+            return false;
+        }
+        let at = memory + used;
+        // SAFETY: there is room for the record at `at`, which is aligned to 8; the element is readable, and,
+        // as for `touch`, nobody else's.
+        unsafe {
+            core::arch::asm!("or byte ptr [{}], 0", in(reg) start, options(nostack));
+            (at as *mut Grid).write(Grid { start, size, count: [1, 1], stride: [0, 0] });
+            copy(start, at + HEAD, if size == 8 { 8 } else { 4 });
+            ((at + HEAD + 8) as *mut usize).write(TOTAL);
+        }
+        // As in `save`.
+        compiler_fence(Release);
+        self.used.set(used + TOTAL);
+        true
+    }
+
     /// Is there room for the elements of `g` without growing?
     #[inline(always)]
     pub fn has_room(&self, g: &Grid) -> bool {
@@ -289,7 +316,9 @@ mod tests {
                 if inside {
                     // SAFETY: within `memory`.
                     unsafe {
-                        log.save(g);
+                        if g.count != [1, 1] || !log.save_one(g.start, g.size) {
+                            log.save(g);
+                        }
                         g.pieces(|p, n| core::ptr::write_bytes(p as *mut u8, junk, n));
                     }
                 }
