@@ -10,7 +10,7 @@
 use super::costs::Costs;
 use super::plot::{self, Bar};
 use super::programs::{Line, Programs, times};
-use super::{cpus, load_note, per_cent, speeds, time};
+use super::{cpus, errors, load_note, per_cent, speeds, time};
 use crate::args::Check;
 use crate::{Failure, Outcome};
 use promp_model::doacross::Nest;
@@ -268,36 +268,7 @@ fn print_rows(rows: &[Row]) {
             per_cent(r.baseline_error)
         );
     }
-    println!(
-        "\n{:<22} {:>5} {:>9} {:>9} {:>9} {:>12} {:>9}",
-        "|error|", "rows", "median", "90th", "covered", "P2: median", "90th"
-    );
-    for (name, model, seen) in [
-        ("DOALL, seen", "DOALL", true),
-        ("DOALL, not seen", "DOALL", false),
-        ("DOACROSS", "DOACROSS", false),
-        ("DSWP", "DSWP", false),
-    ] {
-        let of: Vec<_> =
-            rows.iter().filter(|r| r.model == model && r.seen == seen && !r.oversubscribed).collect();
-        if of.is_empty() {
-            continue;
-        }
-        let at = |part: f64, f: fn(&Row) -> f64| {
-            let mut v: Vec<f64> = of.iter().map(|r| f(r).abs()).collect();
-            v.sort_by(f64::total_cmp);
-            v[((v.len() - 1) as f64 * part).round() as usize] * 100.0
-        };
-        let covered = of.iter().map(|r| r.covered).sum::<f64>() / of.len() as f64 * 100.0;
-        println!(
-            "{name:<22} {:>5} {:>7.1} % {:>7.1} % {covered:>7.0} % {:>10.1} % {:>7.1} %",
-            of.len(),
-            at(0.5, |r| r.error),
-            at(0.9, |r| r.error),
-            at(0.5, |r| r.baseline_error),
-            at(0.9, |r| r.baseline_error)
-        );
-    }
+    println!("\n{}", errors::table(rows).join("\n"));
     tiles(rows);
     if let Some(note) = load_note() {
         println!("{note}");

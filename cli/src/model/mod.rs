@@ -7,6 +7,7 @@
 mod calibrate;
 mod check;
 mod costs;
+mod errors;
 mod plot;
 mod predict;
 mod programs;
