@@ -239,3 +239,82 @@ fn databases() {
     }
     assert!(back > 0, "the faults do not strike");
 }
+
+/// Locks of files are held, or not, as they were: after rollbacks, and in restarted processes.
+#[test]
+fn locks_of_files_go_back() {
+    let s = Scratch::new("file-locks");
+    let exe = build("ckpt/file_locks.c", &[]);
+    let folder = |_: u32| text(&prepared(s.path("files"))).to_string();
+    let want = reference(&exe, &["60", &folder(0)], &[THREADS]);
+    assert!(want.status == 0 && want.out.ends_with(", 0 wrong\n"), "{want:?}");
+    let (mut back, mut again) = (0, 0);
+    for seed in 1..=12 {
+        let fault = format!("memerr@mtbf=25ms,seed={seed},count=4");
+        let env = [("PROMP_FAULT", fault.as_str()), ("PROMP_CKPT_INTERVAL", "10ms"), ("PROMP_VERBOSE", "1")];
+        let run = checkpointed(&exe, &["60", &folder(1)], &s.path("ckpt"), &env);
+        assert_eq!((run.status, &run.out), (0, &want.out), "{fault}: {}", run.err);
+        back += run.err.matches("rolled back to checkpoint").count();
+
+        let mut c = Command::new(command());
+        clean(&mut c);
+        let _ = fs::remove_dir_all(s.path("ckpt"));
+        let fault = format!("die@mtbf=40ms,seed={seed},count=4");
+        c.args([
+            "run",
+            "--threads",
+            "4",
+            "--every",
+            "10ms",
+            "--auto-restart",
+            "9",
+            "--fault",
+            &fault,
+            "--ckpt",
+        ]);
+        c.arg(s.path("ckpt")).arg("--").arg(&exe).args(["60", &folder(2)]);
+        let run = limited(c, LIMIT);
+        if run.status == 71 && run.err.contains("died before its first one was complete") {
+            continue;
+        }
+        assert_eq!((run.status, &run.out), (0, &want.out), "{fault}: {}", run.err);
+        again += run.err.matches("restarted from checkpoint").count();
+        if back > 5 && again > 5 {
+            break;
+        }
+    }
+    assert!(back > 5 && again > 5, "only {back} rollbacks and {again} restarts");
+}
+
+/// A lock that somebody else has got meanwhile cannot be taken again: the restart says so. With a lease there
+/// is no checkpoint.
+#[test]
+fn locks_that_cannot_be_had_are_told() {
+    let s = Scratch::new("file-locks-taken");
+    let exe = build("ckpt/file_locks.c", &[]);
+    let folder = prepared(s.path("files"));
+    let mut c = Command::new(command());
+    clean(&mut c);
+    c.args(["run", "--threads", "2", "--every", "10ms", "--fault", "die@region=90", "--ckpt"]);
+    c.arg(s.path("ckpt")).arg("--").arg(&exe).args(["60", text(&folder), "keep"]);
+    let run = limited(c, LIMIT);
+    assert_ne!(run.status, 0, "{run:?}");
+    let taken = fs::File::open(folder.join("0")).expect("a file");
+    taken.lock_shared().expect("a lock");
+    let restart = |s: &Scratch| {
+        let mut c = Command::new(command());
+        clean(&mut c);
+        c.arg("restart").arg(s.path("ckpt"));
+        limited(c, LIMIT)
+    };
+    let run = restart(&s);
+    assert!(run.status != 0 && run.err.contains("cannot be taken again"), "{run:?}");
+    drop(taken);
+    let run = restart(&s);
+    assert!(run.status == 0 && run.out.ends_with(", 0 wrong\n"), "{run:?}");
+
+    let folder = prepared(s.path("files"));
+    let env = [("PROMP_CKPT_INTERVAL", "10ms"), ("PROMP_VERBOSE", "1")];
+    let run = checkpointed(&exe, &["9", text(&folder), "lease"], &s.path("ckpt"), &env);
+    assert!(run.status == 0 && run.err.contains("has a lease"), "{run:?}");
+}

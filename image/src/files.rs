@@ -48,6 +48,33 @@ pub struct OpenFile {
     /// What it is, if it is no file but an object of the kernel's that only this process has.
     #[serde(default)]
     pub object: Option<Object>,
+    /// Locks that the program holds by it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub locks: Vec<FileLock>,
+}
+
+/// An advisory lock of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileLock {
+    /// Whose it is.
+    pub kind: LockKind,
+    /// Is it for writing?
+    pub write: bool,
+    /// Its first byte. (flock(2)'s are of the whole file.)
+    pub start: u64,
+    /// How many bytes it has; 0: all to the file's end, however long it becomes.
+    pub length: u64,
+}
+
+/// Whose a lock is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LockKind {
+    /// An open file's, of all of it: flock(2).
+    Whole,
+    /// An open file's: F_OFD_SETLK.
+    OpenFile,
+    /// The process's: F_SETLK, lockf(3).
+    Process,
 }
 
 /// An object of the kernel's behind a descriptor.

@@ -37,7 +37,7 @@ pub use about::{
 };
 pub(crate) use directory::check_owner;
 pub use directory::{Directory, check_directory, generation_files};
-pub use files::{Object, OpenFile, Received, Sent, SentLines, Watched};
+pub use files::{FileLock, LockKind, Object, OpenFile, Received, Sent, SentLines, Watched};
 pub use format::{
     Entry, FILES, Generation, LONGEST_FILE, PAGE, Sum, VERSION, decode, encode, file_offset, file_pages,
     page_sum, sum,

@@ -4,7 +4,7 @@ use super::anonymous::Anonymous;
 use super::image::{Disposition, OpenFile};
 use super::pipes::own;
 use super::store::Store;
-use super::{anonymous, contents};
+use super::{anonymous, contents, file_locks};
 use crate::sys;
 use crate::sys::maps;
 use std::ffi::CString;
@@ -136,6 +136,7 @@ pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>
             content: None,
             object,
             same_as: same_as.map(|f| f.fd),
+            locks: file_locks::held(&info).map_err(|what| format!("descriptor {fd} ({path}) has {what}"))?,
             path,
             ..Default::default()
         });
@@ -249,6 +250,7 @@ pub fn put_back(saved: &[OpenFile], ours: &[i32], new_process: bool, store: &Sto
         saved.iter().zip(&left).filter(|(_, left)| !**left).map(|(s, _)| s.clone()).collect();
     contents::put_back(&back, store)?;
     anonymous::put_back(saved)?;
+    file_locks::put_back(saved, new_process)?;
     // Messages stay where they are: also ours about failures.
     back.iter().filter(|s| s.regular && s.fd != 2).try_for_each(put_length_back)
 }

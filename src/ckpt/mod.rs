@@ -17,6 +17,7 @@ pub mod cow;
 pub mod crew;
 pub mod ends;
 pub mod executed;
+pub mod file_locks;
 pub mod files;
 pub mod foresee;
 pub mod free;
