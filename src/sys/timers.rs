@@ -163,16 +163,15 @@ fn read(text: &str) -> Vec<Timer> {
         let value = value.trim();
         let number = value.parse().unwrap_or(0);
         if key == "ID" {
-            let (to, none) = (To::Nobody, 0);
             all.push(Timer {
                 id: number,
                 clock: 0,
                 signal: 0,
                 value: 0,
-                to,
+                to: To::Nobody,
                 left: 0,
                 interval: 0,
-                overrun: none,
+                overrun: 0,
             });
         }
         let Some(t) = all.last_mut() else { continue };
