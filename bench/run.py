@@ -259,7 +259,7 @@ WHAT = {
 
 def readme(rows, facts):
     out = [f"Time of promp with fault tolerance on, as a ratio to the others (less is better): {facts['cpus']} CPUs, "
-           f"{facts['compiler']}, {facts['threads']} threads; `make bench`.", "",
+           f"{facts['compiler']}, {facts['threads']}\nthreads; `make bench`.", "",
            "| | rows | to libgomp | to libomp | not slower than libgomp |", "|---|---|---|---|---|"]
     for suite in dict.fromkeys(r["suite"] for r in rows):
         mine = [r for r in rows if r["suite"] == suite]
