@@ -33,15 +33,15 @@ fn programs() -> Vec<(PathBuf, Vec<&'static str>)> {
     v.push((build("ckpt/recursive.c", &[]), vec!["150"]));
     v.push((build("ckpt/semaphores.c", &[]), vec!["150"]));
     v.push((build("ckpt/attributes.c", &[]), vec!["100"]));
-    // Part of a long run: PROMP_TEST_ONLY=f90.
+    // Part of a long run: PROMP_TEST_ONLY=f90, or mg_c,jacobi.
     let only = std::env::var("PROMP_TEST_ONLY").unwrap_or_default();
-    v.retain(|(exe, _)| text(exe).contains(&only));
+    v.retain(|(exe, _)| only.split(',').any(|part| text(exe).contains(part)));
     v
 }
 
 /// Whose threads are saved: some of [`programs`] have threads of their own.
 fn threads(exe: &Path) -> (&'static str, &'static str) {
-    let own = ["own_c", "anonymous_c"].iter().any(|name| text(exe).ends_with(name));
+    let own = ["own_c", "anonymous_c"].iter().any(|name| text(exe).contains(name));
     ("PROMP_CKPT_THREADS", if own { "all" } else { "team" })
 }
 
@@ -52,24 +52,35 @@ fn failure_free(exe: &Path, args: &[&str]) -> Run {
 }
 
 /// Every program, killed, crashed and with lost memory at random times: the answer is the failure-free one. At the default
-/// PROMP_REPLAY=proven nothing is executed again without a rollback.
+/// PROMP_REPLAY=proven nothing is executed again without a rollback. With PROMP_TEST_POISON=1 some do without
+/// what is dead.
 #[test]
 fn rollbacks() {
     let s = Scratch::new("rollbacks");
-    let mut back = 0;
+    let (mut back, mut left_out, report) = (0, 0, s.path("report"));
     for (exe, args) in programs() {
         let want = failure_free(&exe, &args);
         let seeds = if long() { 200 } else { 3 };
         for seed in 0..seeds {
             let kind = ["kill", "crash", "memerr"][seed % 3];
             let fault = format!("{kind}@mtbf=60ms,seed={},count=4", seed + 1);
-            let set = [("PROMP_FAULT", &*fault), threads(&exe)];
+            let mut set = vec![("PROMP_FAULT", &*fault), threads(&exe)];
+            if poison() {
+                set.extend([("PROMP_REPORT", text(&report)), ("PROMP_CKPT_INTERVAL", "20ms")]);
+            }
             let run = checkpointed(&exe, &args, &s.path("ckpt"), &set);
             assert!(!run.hung, "{} {fault} hung: {}", exe.display(), run.err);
             assert_eq!((run.status, &run.out), (0, &want.out), "{} {fault}: {}", exe.display(), run.err);
             back += run.err.matches("rolled back to checkpoint").count();
+            if let Ok(report) = fs::read(&report) {
+                let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
+                let all = report["checkpoints"].as_array().expect("a list");
+                left_out += all.iter().filter(|c| c["left_out"].as_u64() > Some(0)).count();
+            }
         }
+        println!("{}: {seeds} runs, {back} rollbacks, {left_out} without what is dead", exe.display());
     }
+    assert!(left_out > 0 || !poison(), "nothing is left out of any checkpoint");
     assert!(back > 20, "only {back} rollbacks: the faults do not strike");
 }
 

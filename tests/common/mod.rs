@@ -71,8 +71,10 @@ pub fn tool_in(folder: &Path, program: &Path, args: &[&str]) {
 pub fn build(source: &str, flags: &[&str]) -> PathBuf {
     static DONE: OnceLock<Mutex<HashMap<String, PathBuf>>> = OnceLock::new();
     let path = root().join("c-tests").join(source);
-    let name = format!("{source} {}", flags.join(" ")).replace(['/', ' ', '=', '.', '-', ','], "_");
-    let exe = out_dir().join(name.trim_end_matches('_'));
+    let dead = poison();
+    let name = format!("{source} {} {}", flags.join(" "), if dead { "dead" } else { "" });
+    let name = name.replace(['/', ' ', '=', '.', '-', ','], "_").trim_end_matches('_').to_string();
+    let exe = out_dir().join(&name);
     let mut done = DONE.get_or_init(Default::default).lock().unwrap_or_else(|e| e.into_inner());
     if let Some(p) = done.get(&name) {
         return p.clone();
@@ -80,16 +82,20 @@ pub fn build(source: &str, flags: &[&str]) -> PathBuf {
     let newest = |p: &Path| p.metadata().and_then(|m| m.modified()).ok();
     let fortran = source.ends_with(".f90");
     let header = root().join("c-tests/npb").join(if fortran { "npb.f90.inc" } else { "npb.h" });
-    if newest(&exe) < newest(&path).max(newest(&header)) {
-        let compiler = match path.extension().and_then(|e| e.to_str()) {
-            Some("f90") => "gfortran",
-            Some("cpp") => "g++",
-            _ => "gcc",
+    // What is said to be dead is the compiler's word: so its newest.
+    let plugin = if dead { newest(&library().with_file_name("promp_plugin.so")) } else { None };
+    if newest(&exe) < newest(&path).max(newest(&header)).max(plugin) {
+        let (gcc, ours) = match path.extension().and_then(|e| e.to_str()) {
+            Some("f90") => ("gfortran", "promp-fc"),
+            Some("cpp") => ("g++", "promp-c++"),
+            _ => ("gcc", "promp-cc"),
         };
+        let compiler = if dead { driver(ours).expect("PROMP_TEST_POISON needs it") } else { gcc.into() };
         let tmp = exe.with_extension(format!("{}.tmp", std::process::id()));
         let modules = tmp.with_extension("mod");
         std::fs::create_dir_all(&modules).expect("target is writable");
-        let run = Command::new(compiler)
+        let run = Command::new(&compiler)
+            .args(if dead { &["-fpromp-foresee", "-fno-promp-runtime"][..] } else { &[] })
             // The host's versions alone, also where the compiler has others for a device.
             .args(["-O2", "-fopenmp", "-w", "-foffload=disable"])
             .args(flags)
@@ -104,8 +110,8 @@ pub fn build(source: &str, flags: &[&str]) -> PathBuf {
                 "-ldl",
             ])
             .output()
-            .unwrap_or_else(|e| panic!("{compiler} is needed to build the test programs: {e}"));
-        assert!(run.status.success(), "{compiler} {source}: {}", String::from_utf8_lossy(&run.stderr));
+            .unwrap_or_else(|e| panic!("{compiler:?} is needed to build the test programs: {e}"));
+        assert!(run.status.success(), "{compiler:?} {source}: {}", String::from_utf8_lossy(&run.stderr));
         let _ = std::fs::remove_dir_all(&modules);
         std::fs::rename(&tmp, &exe).expect("moving the program");
     }
@@ -238,11 +244,21 @@ pub fn promp(exe: &Path, args: &[&str], env: &[(&str, &str)]) -> Run {
 }
 
 /// Settings that all runs under promp get that do not set them otherwise: PROMP_TEST_WITH, as in
-/// "PROMP_MONITOR=trace;PROMP_TUNE=on". With that all sweeps are sweeps with it.
+/// "PROMP_MONITOR=trace;PROMP_TUNE=on". With that all sweeps are sweeps with it. And those of [`poison`].
 pub fn everywhere() -> Vec<(String, String)> {
-    let text = std::env::var("PROMP_TEST_WITH").unwrap_or_default();
+    let mut text = std::env::var("PROMP_TEST_WITH").unwrap_or_default();
+    if poison() {
+        // Failures are rolled back, not made good in place.
+        text += ";PROMP_CKPT_POISON=1;PROMP_REPLAY=never";
+    }
     let all = text.split(';').filter(|s| !s.is_empty());
     all.map(|s| s.split_once('=').expect("VARIABLE=value")).map(|(k, v)| (k.into(), v.into())).collect()
+}
+
+/// PROMP_TEST_POISON=1: the programs are built by promp-cc, which finds what is dead at places of its own,
+/// and where that was left out of a checkpoint it is full of NaNs after each rollback and restart.
+pub fn poison() -> bool {
+    std::env::var_os("PROMP_TEST_POISON").is_some()
 }
 
 /// No run of a test takes this long unless it hangs.

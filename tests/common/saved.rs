@@ -93,6 +93,12 @@ pub fn start_with(
         cmd.env_remove(k);
     }
     cmd.stdin(Stdio::null());
+    let is_set = |c: &Command, name: &str| c.get_envs().any(|(k, v)| k == name && v.is_some());
+    for (k, v) in everywhere() {
+        if !is_set(&cmd, &k) {
+            cmd.env(k, v);
+        }
+    }
     set(&mut cmd);
     let file = fs::OpenOptions::new()
         .create(true)
