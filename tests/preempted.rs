@@ -8,8 +8,8 @@ use common::saved::*;
 use common::*;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant, SystemTime};
 
 /// A program, and the file that it writes its result to; none: standard output.
 struct Job {
@@ -69,12 +69,12 @@ fn sequences(letters: &[u8], members: u64, length: u64) -> String {
 fn jobs(s: &Scratch) -> Vec<Job> {
     let (genes, proteins, tree) = (s.path("genes.fa"), s.path("proteins.fa"), s.path("aligned"));
     fs::write(&genes, sequences(b"ACGT", 60, 900)).expect("a file");
-    fs::write(&proteins, sequences(b"ACDEFGHIKLMNPQRSTVWY", 30, 200)).expect("a file");
+    fs::write(&proteins, sequences(b"ACDEFGHIKLMNPQRSTVWY", 30, 500)).expect("a file");
     let mut all = vec![Job::new(steps(), &["150", "", "4000"], None)];
     if long() {
         all.push(Job::new(build("npb/mg.c", &[]), &["W"], None));
         all.push(Job::new(build("npb/cg.f90", &[]), &["W"], None));
-        all.push(Job::new(build("ft/jacobi.c", &[]), &["600", "3000"], None));
+        all.push(Job::new(build("ft/jacobi.c", &[]), &["600", "1500"], None));
     }
     let packages = [
         ("/usr/bin/fasttreeMP", &["-nt", "-quiet", "-nosupport", text(&genes)][..], None),
@@ -137,42 +137,79 @@ fn asked_to_end_at_random_times() {
     assert!(seen.iter().all(|n| *n >= requests), "{seen:?}");
 }
 
-/// Killed (the whole process) at random times, continued by `--auto-restart`: five deaths and more a run.
+/// What tells the newest checkpoint from those before.
+fn newest(dir: &Path) -> Option<(u64, SystemTime)> {
+    let number = *promp_image::generation_files(dir).first()?;
+    Some((number, dir.join(format!("gen-{number}")).metadata().ok()?.modified().ok()?))
+}
+
+/// Kills the program up to `times` times. Two of three deaths come somewhere behind a new checkpoint, so that
+/// the program gets on; the others at any time after the death before, on the way from the image, too.
+fn die_again_and_again(promp: &Child, dir: &Path, rng: &mut Seeded, times: u64) {
+    let (mut checkpoint, mut process) = (None, None);
+    for death in 0..times {
+        let forward = death == 0 || rng.below(3) > 0;
+        let mut child = 0;
+        while is_gone(child) || began(child) == process || (forward && newest(dir) == checkpoint) {
+            if is_gone(promp.id() as i32) {
+                return;
+            }
+            std::thread::sleep(Duration::from_micros(500));
+            child = child_of(promp).unwrap_or(-1);
+        }
+        std::thread::sleep(Duration::from_micros(rng.below(30_000)));
+        (checkpoint, process) = (newest(dir), began(child));
+        if process.is_some() && child_of(promp) == Some(child) {
+            kill(child, libc::SIGKILL);
+        }
+    }
+}
+
+/// `rounds` runs of each with five deaths and more. They take turns, so that all die as often.
+fn die_often(jobs: &[Job], s: &Scratch, rounds: u64) {
+    let mut rng = Seeded(jobs[0].name.len() as u64);
+    let (dir, log) = (s.path(&jobs[0].name), s.path(&format!("{}.log", jobs[0].name)));
+    let mut deaths = vec![0; jobs.len()];
+    for round in 0..rounds {
+        for (job, deaths) in jobs.iter().zip(&mut deaths) {
+            let mut tries = 0..50;
+            loop {
+                assert!(tries.next().is_some(), "{}: it is too short for five deaths", job.name);
+                let _ = fs::remove_dir_all(&dir);
+                let _ = fs::remove_file(&log);
+                let promp = started(&mut job.run(&dir, &["--every", "20ms", "--auto-restart", "99"], &log));
+                let times = 5 + rng.below(4);
+                die_again_and_again(&promp, &dir, &mut rng, times);
+                let end = ended(promp, LIMIT);
+                let died = end.err.matches("killed by signal 9").count();
+                let what = format!("round {round}, {died} deaths");
+                assert_eq!(end.status, 0, "{}, {what}: {}", job.name, end.err);
+                job.check(&log, &what);
+                *deaths += died;
+                if died >= 5 {
+                    break; // else it has come to its end too early, and begins anew
+                }
+            }
+        }
+        if long() {
+            let all: Vec<_> = jobs.iter().map(|j| j.name.as_str()).zip(&deaths).collect();
+            eprintln!("{} runs with five deaths and more each; all deaths: {all:?}", round + 1);
+        }
+    }
+}
+
+/// Killed (the whole process) again and again, continued by `--auto-restart`.
 #[test]
 fn many_deaths_in_one_run() {
     let s = Scratch::new("deaths");
     let all = jobs(&s);
-    let runs = if long() { 200 } else { 1 };
-    let (dir, log) = (s.path("ckpt"), s.path("log"));
-    let mut seen = vec![(0, 0); all.len()];
-    // Long enough for a checkpoint, short enough for five deaths: how long that is depends on the machine.
-    let mut mtbf = vec![25.0f64; all.len()];
-    for number in 1..=50 * runs {
-        for ((job, seen), mtbf) in all.iter().zip(&mut seen).zip(&mut mtbf).filter(|((_, s), _)| s.0 < runs) {
-            let _ = fs::remove_dir_all(&dir);
-            let _ = fs::remove_file(&log);
-            let fault = format!("die@mtbf={}ms,count=8,seed={number}", *mtbf as u64);
-            let options = ["--every", "20ms", "--auto-restart", "99", "--fault", &fault];
-            let end = ended(started(&mut job.run(&dir, &options, &log)), LIMIT);
-            let died = end.err.matches("killed by signal 9").count();
-            if end.status == 71 && end.err.contains("holds no checkpoint") {
-                // It died before its first one.
-                *mtbf *= 1.3;
-                continue;
-            }
-            assert_eq!(end.status, 0, "{}, {fault}: {}", job.name, end.err);
-            job.check(&log, &fault);
-            if died >= 5 {
-                *seen = (seen.0 + 1, seen.1 + died);
-            } else {
-                *mtbf = (*mtbf / 1.3).max(5.0);
-            }
-            if long() {
-                eprintln!("seed {number}: {}: {} deaths; {seen:?} runs and deaths so far", job.name, died);
-            }
+    let rounds = if long() { 200 } else { 1 };
+    // Two at a time: one waits for a checkpoint while the other one computes.
+    std::thread::scope(|scope| {
+        for half in all.chunks(all.len().div_ceil(2)) {
+            scope.spawn(|| die_often(half, &s, rounds));
         }
-    }
-    assert!(seen.iter().all(|s| s.0 >= runs), "{seen:?}, {mtbf:?}");
+    });
 }
 
 /// Fills memory, and sums it up in regions.

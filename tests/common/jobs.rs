@@ -47,16 +47,20 @@ pub fn began(pid: i32) -> Option<String> {
 /// The process of the program that `promp` runs, as soon as it is more than a copy of that, and another one
 /// than that which began at `before`.
 pub fn program_of(promp: &Child, exe: &Path, before: Option<&str>) -> i32 {
-    let pid = promp.id();
     let mut child = 0;
     wait("a child", || {
-        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-        child = children.trim().parse().unwrap_or(0);
+        child = child_of(promp).unwrap_or(0);
         let is_it = fs::read_link(format!("/proc/{child}/exe"))
             .is_ok_and(|p| p == exe.canonicalize().expect("the program"));
         is_it && began(child).is_some_and(|b| Some(b.as_str()) != before)
     });
     child
+}
+
+/// The child of `promp`, whatever it is at the moment.
+pub fn child_of(promp: &Child) -> Option<i32> {
+    let pid = promp.id();
+    fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?.trim().parse().ok()
 }
 
 /// Kills the program; its number in its next process.
