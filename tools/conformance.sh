@@ -16,13 +16,17 @@ $tool run "$dir" saving --preload $lib --env PROMP_REPLAY=assume
 for n in 1 3 16; do $tool run "$dir" threads-$n --preload $lib --env OMP_NUM_THREADS=$n; done
 $tool run "$dir" active --preload $lib --env OMP_WAIT_POLICY=active
 $tool run "$dir" passive --preload $lib --env OMP_WAIT_POLICY=passive
+$tool run "$dir" tuned --preload $lib --env PROMP_TUNE=on
+$tool run "$dir" tuned-fewer --preload $lib --env PROMP_TUNE=on --env PROMP_TUNE_THREADS=fewer \
+    --env OMP_NUM_THREADS=3
 for i in 2 3 4 5; do $tool run "$dir" ft-on-again-$i --preload $lib; done
 # The OpenMP tests again, built by promp-cc, promp-c++ and promp-fc: loops with static schedules go through the runtime.
 if [ -e target/release/promp_plugin.so ]; then
     $tool build "$dir" --drivers target/release
     $tool run "$dir" driven-libgomp --driven
     $tool run "$dir" driven --driven --preload $lib
-    driven="driven-libgomp driven"
+    $tool run "$dir" driven-tuned --driven --preload $lib --env PROMP_TUNE=on
+    driven="driven-libgomp driven driven-tuned"
 fi
 # Device constructs on a device with memory of its own; libgomp has one by a plugin of the tests.
 $tool build "$dir" --devices
@@ -34,7 +38,7 @@ $tool run "$dir" separate-3 --devices --preload $lib --env PROMP_DEVICES=separat
 {
     sed '/^<!-- generated -->/q' docs/conformance.md
     echo
-    $tool table "$dir" libgomp ft-on ft-off saving threads-1 threads-3 threads-16 active passive ft-on-again-{2,3,4,5} ${driven:-}
+    $tool table "$dir" libgomp ft-on ft-off saving threads-1 threads-3 threads-16 active passive tuned tuned-fewer ft-on-again-{2,3,4,5} ${driven:-}
     echo
     $tool devices "$dir" native-plugin separate separate-guard separate-3
 } >docs/conformance.md.new
