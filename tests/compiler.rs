@@ -372,6 +372,35 @@ fn dear_saving_ends_and_cheap_saving_goes_on() {
     assert!(enough(repeated, refused) && refused[1] == 0, "repeated {repeated:?}, refused {refused:?}");
 }
 
+/// Chunks that are lost since they have stopped saving have no save points between them: killed there, they
+/// are refused. Where only some chunks are, the others are repeated.
+#[test]
+fn chunks_without_save_points_are_refused_and_others_are_not() {
+    let Some(cc) = driver("promp-cc") else { return };
+    let exe = built(&cc, "compiler/vain.c", &[]);
+    let (mut repeated, mut refused, mut tries) = ([0; 2], [0; 2], 0);
+    let enough = |repeated: [u32; 2], refused: [u32; 2]| refused[0] > 3 && repeated[1] > 3;
+    while !enough(repeated, refused) && tries < 40 {
+        tries += 1;
+        for (kind, mode) in ["often", "seldom"].into_iter().enumerate() {
+            let expected = reference(&exe, &[mode, "10"], &[("OMP_NUM_THREADS", "2")]);
+            assert_eq!(expected.status, 0, "{mode} under libgomp: {}", expected.err);
+            let fault = format!("kill@thread={},region=2,at=region,delay={}us", tries % 2, 100 * (tries % 9));
+            let env = [("OMP_NUM_THREADS", "2"), ("PROMP_FAULT", &*fault), ("PROMP_SAVE_BUDGET", "0%")];
+            let r = promp(&exe, &[mode, "10"], &env);
+            if r.status == 70 {
+                assert!(r.err.contains("old values are not saved"), "{mode} {fault}: {}", r.err);
+                refused[kind] += 1;
+            } else {
+                assert_eq!((r.status, &r.out), (0, &expected.out), "{mode} {fault}: {}", r.err);
+                repeated[kind] += u32::from(r.err.contains("recomputed"));
+            }
+        }
+    }
+    println!("after {tries}: often, seldom: repeated {repeated:?}, refused {refused:?}");
+    assert!(enough(repeated, refused), "repeated {repeated:?}, refused {refused:?}");
+}
+
 #[test]
 fn static_iterations_stay_with_their_threads() {
     let Some(cc) = driver("promp-cc") else { return };

@@ -150,6 +150,14 @@ fn proven(thr: &'static Thread) -> Result<(), Refusal> {
     }
 }
 
+/// The old values that `thr`'s work needs are not saved any more. Is that why it would be refused?
+#[cold]
+pub fn is_given_up(thr: &'static Thread) -> bool {
+    thr.vouched.get() == 0
+        && globals().promp.replay == Replay::Proven
+        && segment(thr).is_some_and(|s| s.verdict == tables::Verdict::Undo)
+}
+
 /// `site` has made work that could be executed again, as `segment` says, work that cannot.
 fn lost(segment: &str, site: &saving::Site) -> Result<(), Refusal> {
     if site.is_opaque() {
@@ -180,6 +188,11 @@ fn repeatable(thr: &'static Thread) -> Result<(&'static Slot, usize), Refusal> {
     }
     if globals().promp.replay == Replay::Never {
         return refuse("work not known to be replayable", ADVICE);
+    }
+    if thr.undo.has_left_out()
+        && let Some(site) = saving::culprit(&thr.undo)
+    {
+        lost(segment(thr).map_or("?", |s| s.text()), site)?;
     }
     vouched(thr)?;
     if thr.held.get() > 0 {

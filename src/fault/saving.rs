@@ -221,7 +221,13 @@ pub fn leaves(thr: &'static Thread, site: &'static Site) {
 
 /// The work since the last save point cannot be executed again, because of `site`.
 pub fn lose(thr: &'static Thread, site: &'static Site) {
-    thr.undo.lose(core::ptr::from_ref(site) as usize);
+    let at = core::ptr::from_ref(site) as usize;
+    // Chunks that are verified need save points.
+    if site.has_stopped() && !verify::is_on() {
+        thr.undo.stop(at);
+    } else {
+        thr.undo.lose(at);
+    }
     unsaved::begins(thr);
 }
 

@@ -66,8 +66,29 @@ pub struct Log {
     lost: Own<usize>,
     /// Something is to be done at the next save point: it is lost, or memory was freed.
     busy: Own<bool>,
+    /// Are save points left out until one has to be?
+    points: Own<Points>,
+    /// Save points in a row before which the work was lost for having stopped saving.
+    in_vain: Own<u32>,
     freed: Freed,
 }
+
+/// Are they worth while?
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Points {
+    /// As ever.
+    #[default]
+    Taken,
+    /// Old values are not saved any more: this one will have been in vain.
+    Stopped,
+    /// The same, as behind the last save points: most likely not.
+    InVain,
+    /// They have been left out: what is lost is more than the work behind the last one.
+    LeftOut,
+}
+
+/// So many save points in a row have been in vain, and the next chunks are taken to be lost, too.
+const IN_VAIN: u32 = 2;
 
 impl Log {
     /// Forgets everything: what was saved is history. `lost` is told of the site that had made it useless.
@@ -76,18 +97,59 @@ impl Log {
         self.used.set(0);
         if self.busy.get() {
             self.settle(lost);
+        } else {
+            self.in_vain.set(0);
         }
     }
 
     #[cold]
     fn settle(&self, lost: impl FnOnce(usize)) {
         self.busy.set(false);
+        if self.points.get() == Points::Taken {
+            self.in_vain.set(0);
+        }
+        self.points.set(Points::Taken);
         self.freed.give_back();
         let site = self.lost.get();
         if site != 0 {
             self.lost.set(0);
             lost(site);
         }
+    }
+
+    /// Old values are not saved any more, because of `site`: the work cannot be executed again.
+    pub fn stop(&self, site: usize) {
+        if self.lost.get() == 0 {
+            let n = self.in_vain.get().saturating_add(1);
+            self.in_vain.set(n);
+            self.points.set(if n > IN_VAIN { Points::InVain } else { Points::Stopped });
+        }
+        self.lose(site);
+    }
+
+    /// Is a save point left out here? If it would be in vain, and a failure would be `refused` as it is: the
+    /// work stays lost until the next save point.
+    #[inline(always)]
+    pub fn leaves_out(&self, refused: impl FnOnce() -> bool) -> bool {
+        match self.points.get() {
+            Points::Taken | Points::Stopped => false,
+            Points::LeftOut => true,
+            Points::InVain => self.begins_to_leave_out(refused()),
+        }
+    }
+
+    #[cold]
+    fn begins_to_leave_out(&self, yes: bool) -> bool {
+        self.points.set(if yes { Points::LeftOut } else { Points::Stopped });
+        // Before the next chunk is taken; one host, and signal handlers on it.
+        compiler_fence(Release);
+        yes
+    }
+
+    /// Has a save point been left out since the last one? Then nothing can be executed again, whatever
+    /// anybody says: the saved state is not the one in which the work in flight began.
+    pub fn has_left_out(&self) -> bool {
+        self.points.get() == Points::LeftOut
     }
 
     /// Frees a block, now or at the next save point. `own`: the work that frees it has allocated it. It may
@@ -327,6 +389,29 @@ mod tests {
             unsafe { log.put_back() };
             prop_assert_eq!(memory, before);
         }
+    }
+
+    #[test]
+    fn save_points_are_left_out_once_some_have_been_in_vain() {
+        let log = Log::default();
+        let stops = |yes: bool| {
+            log.stop(8);
+            let left_out = log.leaves_out(|| yes);
+            assert!(log.lost() == 8 && log.has_left_out() == left_out);
+            log.clear(|site| assert_eq!(site, 8));
+            assert!(log.lost() == 0 && !log.has_left_out() && !log.leaves_out(|| true));
+            left_out
+        };
+        let often = |yes| [stops(yes), stops(yes), stops(yes), stops(yes)];
+        assert_eq!(often(true), [false, false, true, true]);
+        assert_eq!(often(false), [false; 4], "an idempotent segment is not refused");
+        log.clear(|_| ()); // nothing was lost
+        assert_eq!(often(true), [false, false, true, true]);
+        log.lose(16); // by something that happens now and then
+        log.stop(8);
+        assert!(!log.leaves_out(|| true));
+        log.clear(|site| assert_eq!(site, 16));
+        assert_eq!(often(true), [false, false, true, true]);
     }
 
     #[test]

@@ -161,11 +161,12 @@ pub fn next_bounds(thr: &'static Thread) -> Option<(u64, u64)> {
     Some(m.share().shape.peek().values(r))
 }
 
-/// The next chunk from the thread's own batch, if there is nothing else to think of.
+/// The next chunk from the thread's own batch, if there is nothing else to think of. Nothing is saved then.
 #[inline(always)]
 pub fn next_in_batch(thr: &'static Thread) -> Option<(u64, u64)> {
     let m = thr.member();
-    if thr.saving.get() || observe::wants(Set::one(Row::Chunk)) || !m.ledger.is_plain() {
+    let saves = || thr.saving.get() && !thr.undo.leaves_out(|| policy::is_given_up(thr));
+    if saves() || observe::wants(Set::one(Row::Chunk)) || !m.ledger.is_plain() {
         return None;
     }
     let (construct, shape) = m.batched.peek();
