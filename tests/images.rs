@@ -26,7 +26,6 @@ fn state_that_cannot_be_saved() {
         ("named", "shared with others"),
         ("grandchild", "/dev/shm/sem."),
         ("child", "child process"),
-        ("alarm", "interval timer"),
         ("timer", "timer_create"),
         ("memfd", "/memfd:"),
         ("inotify", "anon_inode:inotify"),

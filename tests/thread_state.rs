@@ -302,3 +302,57 @@ fn timers_go_on_through_rollbacks_and_restarts() {
         assert!(back >= 3 && restarts >= 3, "{how}: {back} rollbacks, {restarts} restarts");
     }
 }
+
+/// Interval timers (setitimer, alarm): each by its clock; those that expire once do so once.
+const ALARMS: [[&str; 2]; 5] = [["0", "once"], ["0", "every"], ["1", "once"], ["2", "every"], ["0", "far"]];
+
+#[test]
+fn interval_timers_go_on_on_other_hosts() {
+    let exe = build("ft/alarms.c", &[]);
+    for [which, how] in ALARMS {
+        let want = reference(&exe, &["300", which, how], &[]);
+        assert_eq!((want.status, &want.out[..]), (0, "kept\n"), "{want:?}");
+        let kill = |region: u32, thread: u32| format!("kill@region={region},thread={thread},at=region");
+        let fault = [kill(30, 0), kill(60, 1), kill(90, 0)].join(";");
+        let env = [("PROMP_FAULT", &fault[..]), ("PROMP_REPLAY", "assume")];
+        let r = promp(&exe, &["300", which, how], &env);
+        assert_eq!((r.status, &r.out), (0, &want.out), "{which} {how}: {}", r.err);
+        assert_eq!(r.err.matches("failed (kill)").count(), 3, "{which} {how}: {}", r.err);
+    }
+}
+
+#[test]
+fn interval_timers_go_on_through_rollbacks_and_restarts() {
+    let exe = build("ft/alarms.c", &[]);
+    for [which, how] in ALARMS {
+        let (mut back, mut restarts) = (0, 0);
+        for seed in 1..=40 * scale() {
+            let scratch = saved::Scratch::new("alarms");
+            let dir = scratch.path("ckpt");
+            let died = format!("die@region={};die@region=600", 200 + 10 * seed % 300);
+            let lost = format!("memerr@mtbf=50ms,count=3,seed={seed}");
+            let env = [
+                ("PROMP_FAULT", [&died[..], &lost][seed as usize % 2]),
+                ("PROMP_CKPT_DIR", saved::text(&dir)),
+                ("PROMP_CKPT_INTERVAL", "15ms"),
+            ];
+            let mut r = promp(&exe, &["700", which, how], &env);
+            back += r.err.matches("rolled back").count();
+            while r.status == 137 {
+                r = limited(saved::restart(&dir), LIMIT);
+                restarts += usize::from(r.err.contains("restarted from"));
+            }
+            let early = r.status == 70 && r.err.contains("no checkpoint to return to")
+                || r.status == 71 && r.err.contains("holds no checkpoint");
+            if !early {
+                let what = format!("{which} {how}, {:?}", env[0]);
+                assert_eq!((r.status, &r.out[..]), (0, "kept\n"), "{what}: {}", r.err);
+                assert!(!r.err.contains("no checkpoint now"), "{what}: {}", r.err);
+            }
+            if back >= 2 && restarts >= 2 && (!long() || seed >= 40) {
+                break;
+            }
+        }
+        assert!(back >= 2 && restarts >= 2, "{which} {how}: {back} rollbacks, {restarts} restarts");
+    }
+}

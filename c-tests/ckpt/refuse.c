@@ -90,9 +90,6 @@ int main(int argc, char **argv) {
             sleep(60);
             _exit(0);
         }
-    } else if (!strcmp(what, "alarm")) {
-        struct itimerval t = {{100, 0}, {100, 0}};
-        setitimer(ITIMER_REAL, &t, NULL);
     } else if (!strcmp(what, "timer")) {
         timer_t t;
         struct sigevent e = {.sigev_notify = SIGEV_NONE};

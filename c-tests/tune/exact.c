@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/time.h>
+#include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { N = 128, WORK = 100000 };
@@ -42,8 +43,9 @@ int main (int argc, char **argv)
   int writes = !strcmp (mode, "writes"), notes = !strcmp (mode, "notes"), forks = !strcmp (mode, "forks");
   if (!strcmp (mode, "timer"))
     {
-      struct itimerval far = { { 0, 0 }, { 1000, 0 } };
-      setitimer (ITIMER_REAL, &far, NULL);
+      struct sigevent nobody = { .sigev_notify = SIGEV_NONE };
+      timer_t t;
+      timer_create (CLOCK_THREAD_CPUTIME_ID, &nobody, &t);
     }
   if (!strcmp (mode, "nested"))
     omp_set_max_active_levels (2);

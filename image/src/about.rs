@@ -67,6 +67,10 @@ pub struct Description {
     /// Its timers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timers: Vec<Timer>,
+    /// Its interval timers (setitimer): by the time of day, by its own CPU time, by all of its CPU time. Of
+    /// each how long until it expires (0: it does not) and from then on, in microseconds. Empty: none runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alarms: Vec<[u64; 2]>,
     /// The clocks that count from the system's start.
     #[serde(default)]
     pub clocks: Clocks,

@@ -6,6 +6,7 @@
 //! directories by `sys::maps::names`.
 
 pub mod again;
+mod alarms;
 pub mod anonymous;
 pub mod apart;
 pub mod asking;

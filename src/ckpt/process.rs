@@ -1,8 +1,8 @@
 //! What the kernel keeps of the process beside memory, files and threads: its folder, its umask, timers, children.
 
-use super::apart;
 use super::image::{Description, Word};
 use super::timers;
+use super::{alarms, apart};
 use crate::sys;
 use crate::sys::maps;
 use crate::sys::{pending, signals, syscall, time};
@@ -48,18 +48,7 @@ pub fn obstacles() -> Option<String> {
         let who = children_of(syscall::getpid()).first().map_or_else(String::new, |pid| format!(" ({pid})"));
         return Some(format!("the program has a child process{who}"));
     }
-    if let Some(what) = timers::obstacle() {
-        return Some(what);
-    }
-    for which in 0..3 {
-        let mut t = [0i64; 4];
-        // SAFETY: the kernel writes an itimerval.
-        unsafe { sys!(libc::SYS_getitimer, which, t.as_mut_ptr()) };
-        if t[2] != 0 || t[3] != 0 {
-            return Some("the program has an interval timer (setitimer or alarm)".into());
-        }
-    }
-    None
+    timers::obstacle()
 }
 
 /// The folder that it works in.
@@ -75,13 +64,10 @@ pub fn umask() -> Option<u32> {
     status.lines().find_map(|l| u32::from_str_radix(l.strip_prefix("Umask:")?.trim(), 8).ok())
 }
 
-/// For a rollback: folder, umask and interval timers are those of the checkpoint, which had none of these.
+/// For a rollback: folder and umask are those of the checkpoint; interval timers stop, until
+/// [`alarms::put_back`].
 pub fn put_back(about: &Description) -> Result<(), String> {
-    for which in 0..3 {
-        let none = [0i64; 4];
-        // SAFETY: the kernel reads an itimerval.
-        unsafe { sys!(libc::SYS_setitimer, which, none.as_ptr(), 0) };
-    }
+    alarms::stop();
     // SAFETY: plain call.
     unsafe { sys!(libc::SYS_umask, about.umask) };
     if directory() == about.directory {

@@ -49,16 +49,19 @@ pub fn take(ours: u64) -> Vec<Info> {
         if set == 0 {
             return taken;
         }
-        let (mut info, no_time) = ([0; 16], [0u64; 2]);
-        // SAFETY: the kernel reads a set and a time, and writes a description. Those that wait for the host come before those for the process.
-        let r = unsafe {
-            sys!(libc::SYS_rt_sigtimedwait, &raw const set, info.as_mut_ptr(), no_time.as_ptr(), 8)
-        };
-        if r < 0 {
-            return taken;
-        }
+        // Those that wait for the host come before those for the process.
+        let Some(info) = take_one(set) else { return taken };
         taken.push(info);
     }
+}
+
+/// Takes a signal in `set` that waits for the calling host, which blocks all, or for the process.
+pub fn take_one(set: u64) -> Option<Info> {
+    let (mut info, no_time) = ([0; 16], [0u64; 2]);
+    // SAFETY: the kernel reads a set and a time, and writes a description.
+    let r =
+        unsafe { sys!(libc::SYS_rt_sigtimedwait, &raw const set, info.as_mut_ptr(), no_time.as_ptr(), 8) };
+    (r >= 0).then_some(info)
 }
 
 /// Gives them to the calling host, which blocks them.

@@ -7,7 +7,7 @@ use super::super::rewind::NO;
 use super::super::runtime::{WentBack, runtime};
 use super::super::seats::{self, LEAVE, PARK, Seat, TAKE};
 use super::super::tracker::Run;
-use super::super::{apart, attributes, files, keep, process, streams, timers, vdso, xsave};
+use super::super::{alarms, apart, attributes, files, keep, process, streams, timers, vdso, xsave};
 use super::{Keeper, No};
 use crate::say;
 use crate::sys;
@@ -199,6 +199,7 @@ impl Keeper {
             attributes::put_back(tid, of_thread)?;
         }
         timers::put_back(&self.last)?;
+        alarms::put_back(&self.last)?;
         // A host that is not asleep goes on as soon as it has its order.
         orders.iter().for_each(|(s, ..)| s.order(TAKE));
         if without {

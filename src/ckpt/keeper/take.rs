@@ -10,7 +10,7 @@ use super::super::seats::Seat;
 use super::super::semaphores::Obstacle;
 use super::super::store::Committed;
 use super::super::taken::Taken;
-use super::super::{attributes, contents, files, journal, keep, process, requests, timers, vdso};
+use super::super::{alarms, attributes, contents, files, journal, keep, process, requests, timers, vdso};
 use super::ahead::WORTH_IT;
 use super::copy::Held;
 use super::rewind::ABOUT_TO_STOP;
@@ -281,6 +281,7 @@ impl Keeper {
         let k = keep::get();
         // Before the signals that wait: what expires in between is not lost.
         let timers = timers::saved(seats);
+        let (alarms, of_alarms) = alarms::saved();
         let contexts = seats
             .iter()
             .map(|s| Context {
@@ -329,7 +330,9 @@ impl Keeper {
             files,
             era: k.journal.era.load(Relaxed),
             timers,
-            pending: process::pending(seats.iter().map(|s| s.blocked())),
+            alarms,
+            // Nobody tells the next process that a timer has sent it.
+            pending: process::pending(seats.iter().map(|s| s.blocked())) | of_alarms,
             clocks: image::Clocks::now(),
             boot: sent::boot(),
             sent: Vec::new(),
