@@ -170,6 +170,29 @@ fn lost_memory_that_a_thread_of_the_programs_own_reads() {
     }
 }
 
+/// Failures at random times strike where the program is, after a rollback, where it was before the runtime's
+/// start, too: no stop ends the process there.
+#[test]
+fn stops_before_the_runtimes_start() {
+    let s = Scratch::new("stops");
+    let exe = build("ckpt/late.c", &[]);
+    let want = reference(&exe, &[], &[THREADS]).out;
+    let mut again = 0;
+    for seed in 1..200 {
+        let fault = format!("memerr@mtbf=4ms,count=30,seed={seed}");
+        let set = [("PROMP_FAULT", &*fault), ("PROMP_CKPT_INTERVAL", "60ms")];
+        let run = checkpointed(&exe, &[], &s.path("ckpt"), &set);
+        // Struck before the first checkpoint it is refused.
+        if !run.was_refused(&want, &fault) {
+            again += usize::from(run.err.matches("(region 0").count() > 1);
+        }
+        if again >= 6 {
+            return;
+        }
+    }
+    panic!("only {again} runs were rolled back twice to before the runtime's start");
+}
+
 /// A rollback to a checkpoint that was taken before the runtime's first use is said, too.
 #[test]
 fn back_to_before_the_runtimes_start() {

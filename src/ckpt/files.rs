@@ -3,10 +3,11 @@
 use super::anonymous::Anonymous;
 use super::image::{Disposition, OpenFile};
 use super::pipes::own;
+use super::runtime::runtime;
 use super::store::Store;
 use super::{anonymous, contents, file_locks};
 use crate::sys;
-use crate::sys::maps;
+use crate::sys::{maps, signals};
 use std::ffi::CString;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -474,10 +475,16 @@ pub fn dispositions() -> Vec<Disposition> {
         .collect()
 }
 
-/// Makes the dispositions what they were.
+/// Makes the dispositions what they were; but a stop of ours that was sent before a rollback to a time
+/// without its handler must not end the process.
 pub fn dispose(saved: &[Disposition]) {
+    let stop = signals::stop_signal();
     for signal in 1..65 {
-        let action = saved.iter().find(|d| d.signal == signal).map_or([0; 4], |d| d.action);
+        let then = saved.iter().find(|d| d.signal == signal);
+        if signal == stop && then.is_none() && signals::is_handled(stop, runtime().stop_handler()) {
+            continue;
+        }
+        let action = then.map_or([0; 4], |d| d.action);
         // SAFETY: what the kernel gave for this program; handlers are code that is mapped again.
         unsafe { sys!(libc::SYS_rt_sigaction, signal, action.as_ptr(), 0, 8) };
     }

@@ -46,6 +46,10 @@ pub trait Runtime: Sync {
     /// The handler of crashes; it ends copies of memory that has gone (`sys::attempt`).
     fn crash_handler(&self) -> Handler;
 
+    /// The handler of stops. It is installed when it is needed, and stays from then on: stops that are under
+    /// way do not go back with the program.
+    fn stop_handler(&self) -> Handler;
+
     /// Does `f`, in the calling thread, and no failure that is injected strikes it meanwhile.
     fn undisturbed(&self, f: &mut dyn FnMut());
 

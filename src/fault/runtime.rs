@@ -33,6 +33,10 @@ impl Runtime for Ours {
         stop::on_crash
     }
 
+    fn stop_handler(&self) -> Handler {
+        stop::on_signal
+    }
+
     fn undisturbed(&self, f: &mut dyn FnMut()) {
         match tls::get() {
             Some(thr) => stop::hold_off(thr, f),

@@ -60,7 +60,7 @@ pub fn install_stop_signal() {
 }
 
 /// The stop signal: a kill, or a hang (injected, or found by the watchdog).
-extern "C" fn on_signal(_sig: i32, info: *mut libc::siginfo_t, ctx: *mut libc::c_void) {
+pub(crate) extern "C" fn on_signal(_sig: i32, info: *mut libc::siginfo_t, ctx: *mut libc::c_void) {
     signals::unguard();
     let Some(thr) = tls::get() else { return };
     // SAFETY: the kernel's argument.
