@@ -20,8 +20,13 @@ fn killed_in_serial_code(exe: &Path, args: &[&str], threads: u32, dir: &Path, ou
 
 /// Is there a checkpoint taken in serial code, later than `before` and than the program's beginning?
 fn has_serial(dir: &Path, before: u64) -> bool {
+    has_serial_behind(dir, before, 2)
+}
+
+/// ... than so many regions.
+fn has_serial_behind(dir: &Path, before: u64, regions: u64) -> bool {
     let Ok(d) = promp_image::Directory::open(dir) else { return false };
-    let serial = |n: u64| d.read(n).is_ok_and(|g| g.about.alone && g.about.region > 2);
+    let serial = |n: u64| d.read(n).is_ok_and(|g| g.about.alone && g.about.region > regions);
     d.generations().into_iter().any(|n| n > before && serial(n))
 }
 
@@ -157,4 +162,97 @@ fn not_in_a_region() {
     refused(restart_with(&dir, 2, &[]), &out, "while several threads were in the program");
     let (sum, said) = gone_on(&dir, 4, &[], &out);
     assert_eq!(sum, want, "{said}");
+}
+
+/// A run of `exe` with `threads`, killed when it has a checkpoint taken in serial code, or any, if it comes
+/// to none. Programs that end before that are killed sooner. False: they end too soon.
+fn killed_somewhere(s: &Scratch, exe: &Path, args: &[&str], threads: u32) -> bool {
+    let (dir, out) = (s.path("ckpt"), s.path("out"));
+    for serial in [true, false] {
+        let _ = (fs::remove_dir_all(&dir), fs::remove_file(&out));
+        let mut c = Command::new(command());
+        c.args(["run", "--any-threads", "--every", "30ms", "--threads", &threads.to_string(), "--ckpt"]);
+        c.arg(&dir).arg("--").arg(exe).args(args).current_dir(&s.0);
+        let due = |since: Duration| match serial {
+            true => has_serial_behind(&dir, 1, 0) || since > Duration::from_secs(3) && has_generation(&dir),
+            false => has_generation(&dir),
+        };
+        if start_with(c, &out, Some(&due), |_| ()).is_none() {
+            return true;
+        }
+    }
+    false
+}
+
+/// Kernels and programs of others: they go on with another number of threads, to the same result, or what
+/// speaks against it is named.
+#[test]
+fn kernels_and_programs_of_others() {
+    let s = Scratch::new("elasticothers");
+    let mut letters = Seeded(7);
+    let mut family = |letter: &[u8], members: usize, length: usize| {
+        let one = |i| {
+            let text = (0..length).map(|_| char::from(*letters.pick(letter))).collect::<String>();
+            format!(">s{i}\n{text}\n")
+        };
+        (0..members).map(one).collect::<String>()
+    };
+    fs::write(s.path("genes.fa"), family(b"ACGT", 60, 900)).expect("a file");
+    fs::write(s.path("proteins.fa"), family(b"ACDEFGHIKLMNPQRSTVWY", 24, 200)).expect("a file");
+    let kernel = |name: &str| (build(&format!("npb/{name}"), &[]), vec!["A"]);
+    let of_others = [
+        ("/usr/bin/fasttreeMP", vec!["-nt", "-quiet", "-nosupport", "genes.fa"]),
+        ("/usr/bin/clustalo", vec!["-i", "proteins.fa", "--force"]),
+        ("/usr/bin/muscle", vec!["-align", "proteins.fa", "-output", "/dev/stdout"]),
+        ("/usr/bin/convert", vec!["-size", "1200x900", "plasma:red-blue", "-blur", "0x20", "out.png"]),
+    ];
+    let mut programs = ["cg.c", "is.c", "ft.c", "ep.c"].map(kernel).to_vec();
+    programs.extend(of_others.into_iter().map(|(exe, args)| (PathBuf::from(exe), args)));
+    // In a short run one pair of those that are soon done, or refused.
+    let few_programs = ["cg_c", "is_c", "clustalo"];
+    programs.retain(|(exe, _)| long() || few_programs.iter().any(|e| text(exe).ends_with(e)));
+    let counts = [1, 2, 3, 4, 8];
+    let pairs = counts.iter().flat_map(|&n| counts.map(|m| (n, m)));
+    let few = [(4, 2)];
+    let (mut same, mut named) = (0, 0);
+    for (exe, args) in programs {
+        if !available(text(&exe), exe.exists()) {
+            continue;
+        }
+        for (n, m) in pairs.clone().filter(|p| long() || few.contains(p)) {
+            let what = format!("{} {n} to {m}", exe.display());
+            if !killed_somewhere(&s, &exe, &args, n) {
+                println!("{what}: it ends before its first checkpoint");
+                continue;
+            }
+            let (dir, out) = (s.path("ckpt"), s.path("out"));
+            let mut c = restart_with(&dir, m, &[]);
+            c.current_dir(&s.0);
+            let ended = start(c, &out, None).expect("it ends");
+            let said = messages(&out);
+            if ended.code() == Some(71) {
+                // Where several threads were in the program, or a call or data that depends on their number.
+                let reasons = ["several threads were", "has called omp_", " uses ", "for each thread"];
+                assert!(reasons.iter().any(|r| said.contains(r)), "{what}: {said}");
+                println!("{what}: {}", said.lines().last().unwrap_or_default());
+                named += 1;
+                continue;
+            }
+            assert!(went_well(ended, &said), "{what}: {said}");
+            let want = alone(&exe, &args, &s.0);
+            assert_eq!(read(&out), want, "{what}: {said}");
+            println!("{what}: the same");
+            same += 1;
+        }
+    }
+    println!("{same} the same, {named} refused");
+    assert!(same > 0, "{same} the same, {named} refused");
+}
+
+/// What a program writes under libgomp, with one thread: these results do not depend on how many there are.
+fn alone(exe: &Path, args: &[&str], folder: &Path) -> String {
+    let mut c = Command::new(exe);
+    clean(&mut c);
+    c.args(args).current_dir(folder).env("OMP_NUM_THREADS", "1");
+    limited(c, LIMIT).out
 }

@@ -117,17 +117,19 @@ impl<'a> Code64<'a> {
 
     /// The slot of the linkage table that a call uses, by itself or by way of a stub.
     fn leads_to(&self, i: &Instruction) -> Option<u64> {
-        let slot = |i: &Instruction| {
-            let indirect =
-                matches!(i.flow_control(), FlowControl::IndirectCall | FlowControl::IndirectBranch);
+        let slot = |i: &Instruction, how: &[FlowControl]| {
+            let indirect = how.contains(&i.flow_control());
             (indirect && i.is_ip_rel_memory_operand()).then(|| i.memory_displacement64())
         };
         if i.op0_kind() != OpKind::NearBranch64 {
-            return slot(i);
+            return slot(i, &[FlowControl::IndirectCall, FlowControl::IndirectBranch]);
         }
         let mut stub = self.decoder(i.near_branch_target())?.into_iter();
         let first = stub.next()?;
-        slot(&if first.code() == Code::Endbr64 { stub.next()? } else { first })
+        slot(
+            &if first.code() == Code::Endbr64 { stub.next()? } else { first },
+            &[FlowControl::IndirectBranch],
+        )
     }
 
     /// The routine that a call leads to.
@@ -265,6 +267,13 @@ fn follow(code: &Code64, at: u64, returns: bool) -> Result<BTreeSet<u64>, Option
             FlowControl::Next => {
                 step(&i, &mut held, &mut info)?;
                 todo.push((next, held));
+            }
+            // A call at the function's end: what that returns is returned.
+            FlowControl::UnconditionalBranch | FlowControl::IndirectBranch if code.leads_to(&i).is_some() => {
+                if code.called(&i).is_some() {
+                    return Err(None);
+                }
+                call(code, &i, &held)?;
             }
             FlowControl::UnconditionalBranch => todo.push((i.near_branch_target(), held)),
             FlowControl::ConditionalBranch => {
@@ -519,6 +528,10 @@ mod tests {
         let text = format!(
             "#include <omp.h>\nstatic double a[4000], b[4000]; int chunk, who[64]; long n = 1000;\n\
              __attribute__((noinline)) double f(double x, int y) {{ return x * y; }}\n\
+             static __attribute__((noinline)) void of_all(int n) {{\n#pragma omp for\n\
+             for (int i = 0; i < n; i++) a[i] += i;\n}}\n\
+             static __attribute__((noinline)) void of_each(int n) {{ chunk = n;\n#pragma omp barrier\n}}\n\
+             static __attribute__((noinline)) void by_hand(int n) {{ of_each(n / omp_get_num_threads()); }}\n\
              int main(int argc, char **argv) {{\n#pragma omp parallel\n {{\n{before}\n{loops}\n}}\n\
              return a[argc] + chunk + who[argc] + b[7]; }}\n"
         );
@@ -546,6 +559,8 @@ mod tests {
                 let none: [&str; 0] = [];
                 assert_eq!(found("", one, level), none, "{level}");
                 assert_eq!(found("", &format!("{one}{more}{one}"), level), none, "{level}");
+                // In a function, which ends with a call of the barrier.
+                assert_eq!(found("of_all(n);", one, level), none, "{level}");
             }
             for users in [
                 "#pragma omp single\n chunk = n / omp_get_num_threads();",
@@ -554,6 +569,7 @@ mod tests {
                 "if (omp_get_thread_num() == 0) chunk = 2;",
                 "#pragma omp single\n chunk = f(2, omp_get_thread_num());",
                 "#pragma omp single\n chunk = f(omp_get_num_threads(), 1);",
+                "by_hand(n);",
                 "int (*p)(void) = omp_get_thread_num; chunk = (long)p;",
                 "if (omp_get_thread_num() < n % omp_get_num_threads()) chunk = 3;",
             ] {
