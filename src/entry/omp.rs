@@ -80,6 +80,9 @@ pub fn teams_thread_limit() -> i32 {
 pub(super) fn ancestor(level: i32) -> Option<&'static Member> {
     let mut m = current().member();
     let here = m.team().level.get() as i32;
+    if level == 1 && here == 0 && current().plainly.get() {
+        return Some(m);
+    }
     if level < 0 || level > here {
         return None;
     }
@@ -91,6 +94,15 @@ pub(super) fn ancestor(level: i32) -> Option<&'static Member> {
 
 fn team() -> &'static Team {
     current().team()
+}
+
+/// The number of enclosing regions. One that is executed as serial code again counts where it is asked from:
+/// a function that the compiler takes for constant, called in it, has been in a region before.
+fn level() -> i32 {
+    match team().level.get() {
+        0 => i32::from(current().plainly.get()),
+        n => n as i32,
+    }
 }
 
 /// `omp_get_num_threads` (section 3.2.2), behind the light way.
@@ -159,7 +171,7 @@ export! {
     /// Section 3.2.16.
     fn omp_get_max_active_levels() -> i32 { icvs().max_active_levels as i32 }
     /// Section 3.2.17.
-    fn omp_get_level() -> i32 { team().level.get() as i32 }
+    fn omp_get_level() -> i32 { level() }
     /// Section 3.2.20.
     fn omp_get_active_level() -> i32 { team().active_level.get() as i32 }
     /// Section 3.3.1.
@@ -211,7 +223,7 @@ export! {
     /// Section 3.6.1: ends the workers that are not in a region. Kinds: 1 soft, 2 hard.
     fn omp_pause_resource(kind: i32, device: i32) -> i32 {
         let known = guarded(|| device::routines::pause(device));
-        if !(1..=2).contains(&kind) || !known || team().level.get() != 0 {
+        if !(1..=2).contains(&kind) || !known || level() != 0 {
             return -1;
         }
         guarded(|| {

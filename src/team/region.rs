@@ -140,18 +140,21 @@ fn start_or_tell<const TELL: bool, const WHOLE: bool>(
 }
 
 /// Executes an outermost region whose number of threads cannot be asked for as what it was before the
-/// compiler made it one: serial code. False: a stop is due.
+/// compiler made it one: serial code. False: a stop is due. What fails in it fails in serial code.
 pub fn execute_plainly(thr: &'static Thread, call: (usize, usize)) -> bool {
+    thr.plainly.set(true);
     thr.in_runtime.store(0, Relaxed);
     // Either a stop's handler sees that, or the stop is seen here.
     compiler_fence(SeqCst);
     if thr.pending.load(Relaxed) != 0 {
         thr.in_runtime.store(1, Relaxed);
+        thr.plainly.set(false);
         return false;
     }
     // SAFETY: compiled OpenMP code gave the function and its argument for this purpose.
     unsafe { core::mem::transmute::<usize, extern "C" fn(usize)>(call.0)(call.1) };
     thr.in_runtime.store(1, Relaxed);
+    thr.plainly.set(false);
     next_ordinal();
     true
 }

@@ -77,6 +77,10 @@ pub struct Thread {
     pub alone: Own<Option<&'static Team>>,
     /// Those regions.
     pub alone_in: Alone,
+    /// Is it in one of them that is executed as serial code ([`region::execute_plainly`])?
+    ///
+    /// [`region::execute_plainly`]: super::region::execute_plainly
+    pub plainly: Own<bool>,
     /// The membership, and the number of the setting-up, that it is prepared for: see setup.rs.
     pub prepared: Own<Option<(&'static Member, u64)>>,
     /// Depth of regions this thread is the primary of.
@@ -167,6 +171,7 @@ impl Thread {
             hot: Own::new([None; HOT_DEPTH]),
             alone: Own::new(None),
             alone_in: Alone::default(),
+            plainly: Own::new(false),
             prepared: Own::new(None),
             depth: Own::new(0),
             host: AtomicU32::new(0),
