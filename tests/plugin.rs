@@ -63,6 +63,20 @@ fn programs_run_on_the_device_as_under_libgomp() {
     }
 }
 
+/// Blocks that are kept for the next construct do not stand in the way of one that needs the device's memory.
+#[test]
+fn what_is_kept_goes_where_memory_is_short() {
+    let exe = with_image("device/tight.c", &[]);
+    let want = under_libgomp(&exe, &[]);
+    assert_eq!(want.status, 0, "{}{}", want.out, want.err);
+    let tight = ("FAKE_MEMORY", "1000000");
+    let r = under_promp(&exe, &[], &[tight]);
+    assert_eq!((r.status, &r.out), (0, &want.out), "{}", r.err);
+    // There is too little of it all the same.
+    let r = under_promp(&exe, &[], &[("FAKE_MEMORY", "700000")]);
+    assert_eq!((r.status, r.err.contains("the device has no memory for another")), (70, true), "{r:?}");
+}
+
 /// An OMPT tool is told of the image that is loaded, and of what is mapped.
 #[test]
 fn a_tool_is_told_of_images() {

@@ -1,9 +1,10 @@
 /* A device plugin without a device: its memory is the process's, its kernels are functions of the host. It
  * is found as libgomp-plugin-nvptx.so.1 is. FAKE says what goes wrong: version, none, init, image, memory,
- * kernel, copy. FAKE_CUDA is the file of the driver's library (fake_cuda.c). FAKE_CAPS are its capabilities;
- * with bit 1 (native execution) functions need no image. */
+ * kernel, copy. FAKE_MEMORY is how many bytes the device has. FAKE_CUDA is the file of the driver's library
+ * (fake_cuda.c). FAKE_CAPS are its capabilities; with bit 1 (native execution) functions need no image. */
 #include <acc_prof.h>
 #include <dlfcn.h>
+#include <malloc.h>
 #include <openacc.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,7 +47,7 @@ static void tell_data(acc_event_t event, void *at, size_t bytes) {
 
 static const char *fake = "";
 static unsigned caps = 1 << 2 | 1 << 3;
-static long in_use, runs;
+static long in_use, used_bytes, runs;
 static __attribute__((constructor)) void look(void) {
     if (getenv("FAKE")) fake = getenv("FAKE");
     if (getenv("FAKE_CAPS")) caps = atoi(getenv("FAKE_CAPS"));
@@ -79,13 +80,20 @@ int GOMP_OFFLOAD_load_image(int n, unsigned version, const struct image *image, 
 bool GOMP_OFFLOAD_unload_image(int n, unsigned version, const void *image) { return true; }
 void *GOMP_OFFLOAD_alloc(int n, size_t bytes) {
     if (goes_wrong("memory") && bytes > 1 << 20) return NULL;
-    __atomic_add_fetch(&in_use, 1, __ATOMIC_RELAXED);
     void *at = aligned_alloc(256, (bytes + 255) & ~(size_t)255);
+    long size = malloc_usable_size(at), used = __atomic_add_fetch(&used_bytes, size, __ATOMIC_RELAXED);
+    if (getenv("FAKE_MEMORY") && used > atol(getenv("FAKE_MEMORY"))) {
+        __atomic_sub_fetch(&used_bytes, size, __ATOMIC_RELAXED);
+        free(at);
+        return NULL;
+    }
+    __atomic_add_fetch(&in_use, 1, __ATOMIC_RELAXED);
     tell_data(acc_ev_alloc, at, bytes);
     return at;
 }
 bool GOMP_OFFLOAD_free(int n, void *at) {
     __atomic_sub_fetch(&in_use, 1, __ATOMIC_RELAXED);
+    __atomic_sub_fetch(&used_bytes, malloc_usable_size(at), __ATOMIC_RELAXED);
     tell_data(acc_ev_free, at, 0);
     free(at);
     return true;

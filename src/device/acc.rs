@@ -242,7 +242,11 @@ pub fn update(d: &'static Device, items: &Items, queue: Queue) {
 }
 
 fn single(addr: usize, size: usize, kind: u8) -> Items {
-    Items { addrs: core::ptr::null_mut(), slots: Vec::new(), list: vec![Item { addr, size, kind, align: 8 }] }
+    Items {
+        addrs: core::ptr::null_mut(),
+        slots: Vec::new(),
+        list: smallvec::smallvec![Item { addr, size, kind, align: 8 }],
+    }
 }
 
 /// acc_copyin and acc_create: the address on the device.

@@ -4,10 +4,11 @@ use super::backend::{Backend, Launch, Queue};
 use super::items::{Item, Items};
 use super::kinds::*;
 use super::map::{self, For};
-use super::mapped::{self, Mapped};
+use super::mapped::{self, Keys, Mapped};
 use super::present::{Key, Table};
 use super::{Device, State, declared, fail, pointers, told};
 use crate::sys::lock::Locked;
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
 /// Data constructs that tasks are in: by the task, innermost last. `None`: the host's.
@@ -85,7 +86,7 @@ pub fn end_data(task: usize) {
 pub fn enter_data(device: &'static Device, items: &Items) {
     let backend = device.backend.as_ref();
     device.with(|s| {
-        let (mut i, mut seen) = (0, Vec::new());
+        let (mut i, mut seen) = (0, Keys::new());
         while i < items.list.len() {
             let n = items.group(i);
             let mapped = map_and_tell(s, backend, &items.part(i, n), For::Data);
@@ -128,7 +129,7 @@ pub fn exit_data(device: &'static Device, items: &Items) {
         }
         let leaving = |item: &Item| mapped::mapping(&s.table, item, leaves(&s.table, item)?);
         told::mapped(items.list.iter().filter_map(leaving));
-        let mut held = Vec::new();
+        let mut held = SmallVec::<[(Key, u64); 2]>::new();
         for item in &items.list {
             let empty = may_be_empty(item);
             match item.kind {

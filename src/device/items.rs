@@ -1,6 +1,7 @@
 //! The items of a construct's map clauses, as the compiler hands them over: three arrays of one length.
 
 use super::kinds;
+use smallvec::SmallVec;
 
 /// One item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +34,7 @@ pub struct Items {
     /// Where host_data and use_device_ptr leave what they have found.
     pub addrs: *mut usize,
     /// In order.
-    pub list: Vec<Item>,
+    pub list: SmallVec<[Item; 4]>,
     /// Where an iterator stands for several items: for each of the list the entry of the compiler's arrays.
     /// Empty if they are the same.
     pub slots: Vec<usize>,
@@ -151,7 +152,7 @@ impl Items {
     /// Some of them.
     pub fn part(&self, from: usize, n: usize) -> Self {
         let addrs = self.addrs.wrapping_add(self.slot(from));
-        Self { addrs, list: self.list[from..from + n].to_vec(), slots: Vec::new() }
+        Self { addrs, list: SmallVec::from_slice(&self.list[from..from + n]), slots: Vec::new() }
     }
 }
 
@@ -220,7 +221,7 @@ mod tests {
         let items = Items {
             addrs: core::ptr::null_mut(),
             slots: Vec::new(),
-            list: vec![
+            list: smallvec::smallvec![
                 item(kinds::STRUCT, 100, 2),
                 item(1, 100, 8),
                 item(1, 116, 8),

@@ -8,16 +8,20 @@ use super::map::For;
 use super::present::{BlockId, Key, Left, Table};
 use super::{State, fail, pointers};
 use crate::observe::event::Mapping;
+use smallvec::SmallVec;
+
+/// Ranges that a construct holds.
+pub type Keys = SmallVec<[Key; 2]>;
 
 /// What a construct has mapped: undone by [`Mapped::unmap`].
 pub struct Mapped {
     pub(super) block: Option<BlockId>,
-    pub(super) items: Vec<Done>,
-    pub(super) held: Vec<Key>,
+    pub(super) items: SmallVec<[Done; 1]>,
+    pub(super) held: Keys,
     pub(super) purpose: For,
     /// The argument block on the device.
     pub args: Addr,
-    /// Its contents.
+    /// Its contents, where there is a function that gets them.
     pub values: Vec<usize>,
 }
 

@@ -97,8 +97,8 @@ struct Cache {
 
 /// Larger ones go to the driver.
 const CACHED: usize = 64 << 10;
-/// So many of a size are kept.
-const KEPT: usize = 16;
+/// So many bytes of a size are kept.
+const KEPT: usize = 1 << 20;
 
 /// What the plugin asks for of the calling thread (oacc-int.h's struct goacc_thread, of which it reads
 /// three members).
@@ -199,6 +199,16 @@ impl Plugin {
         })
     }
 
+    /// Gives the driver back what is kept. False if that was nothing.
+    fn let_go(&self) -> bool {
+        let kept = self.cache.with(|c| core::mem::take(&mut c.free));
+        let freed = kept.into_values().flatten().filter(|&at| {
+            // SAFETY: the interface; nobody uses the block.
+            self.f.free.is_some_and(|f| unsafe { f(self.number, at) })
+        });
+        freed.count() > 0
+    }
+
     /// The calling thread becomes known to the plugin.
     fn attach_thread(&self) {
         let tid = gettid();
@@ -249,21 +259,21 @@ impl Backend for Plugin {
     }
     fn alloc(&self, bytes: usize) -> Option<Addr> {
         let get = |bytes| self.f.alloc.map(|f| unsafe { f(self.number, bytes) }).filter(|&at| at != 0);
+        let insist = |bytes| get(bytes).or_else(|| self.let_go().then(|| get(bytes)).flatten());
         if bytes > CACHED {
-            return get(bytes);
+            return insist(bytes);
         }
         let size = bytes.next_power_of_two().max(256);
-        self.cache.with(|c| {
-            let at = c.free.get_mut(&size).and_then(Vec::pop).or_else(|| get(size))?;
-            c.sizes.insert(at, size);
-            Some(at)
-        })
+        let kept = self.cache.with(|c| c.free.get_mut(&size).and_then(Vec::pop));
+        let at = kept.or_else(|| insist(size))?;
+        self.cache.with(|c| c.sizes.insert(at, size));
+        Some(at)
     }
     fn free(&self, at: Addr) -> bool {
         let kept = self.cache.with(|c| {
             let size = c.sizes.remove(&at)?;
             let list = c.free.entry(size).or_default();
-            (list.len() < KEPT).then(|| list.push(at))
+            (list.len() < KEPT / size).then(|| list.push(at))
         });
         kept.is_some() || self.f.free.is_some_and(|f| unsafe { f(self.number, at) })
     }

@@ -50,6 +50,8 @@ struct Block {
 pub struct Table {
     entries: BTreeMap<Key, Entry>,
     blocks: Vec<Option<Block>>,
+    /// Numbers of blocks that are no more.
+    unused: Vec<BlockId>,
     /// Members of structures that were mapped together, by the structure's number.
     structures: BTreeMap<usize, Vec<Key>>,
     last_structure: usize,
@@ -69,7 +71,7 @@ impl Table {
     /// A block that has one user, its maker. `foreign`: it is never freed by us.
     pub fn block(&mut self, at: Addr, foreign: bool) -> BlockId {
         let new = Some(Block { at, users: 1, foreign });
-        match self.blocks.iter().position(Option::is_none) {
+        match self.unused.pop() {
             Some(i) => {
                 self.blocks[i] = new;
                 i
@@ -102,6 +104,7 @@ impl Table {
         }
         let (at, foreign) = (b.at, b.foreign);
         self.blocks[id] = None;
+        self.unused.push(id);
         if foreign { Left::Used } else { Left::Free(at) }
     }
 
@@ -127,6 +130,9 @@ impl Table {
 
     /// The range whose count is that of `key`: itself, or the first member of its structure.
     pub fn counted(&self, key: Key) -> Key {
+        if self.structures.is_empty() {
+            return key;
+        }
         let structure = self.entries.get(&key).map_or(0, |e| e.structure);
         self.structures.get(&structure).map_or(key, |members| members[0])
     }
@@ -158,9 +164,9 @@ impl Table {
 
     /// Removes a range, with all members of its structure.
     pub fn remove(&mut self, key: Key) -> Left {
-        let structure = self.entries.get(&key).map_or(0, |e| e.structure);
-        let mut left = Left::Used;
-        for member in self.structures.remove(&structure).unwrap_or_else(|| vec![key]) {
+        let Some(e) = self.entries.remove(&key) else { return Left::Used };
+        let mut left = self.leave(e.block);
+        for member in self.structures.remove(&e.structure).unwrap_or_default() {
             if let Some(e) = self.entries.remove(&member) {
                 // They lie in one block: its last user is the last of them at the earliest.
                 left = self.leave(e.block);
@@ -279,6 +285,17 @@ mod tests {
         assert!(matches!(t.remove((30, 40)), Left::Free(4096)));
         let own = t.block(1, true);
         assert!(matches!(t.leave(own), Left::Used));
+    }
+
+    #[test]
+    fn numbers_of_blocks_are_given_anew() {
+        let mut t = Table::default();
+        let ids: Vec<_> = (0..3).map(|at| t.block(at, false)).collect();
+        assert!(matches!(t.leave(ids[1]), Left::Free(1)) && matches!(t.leave(ids[0]), Left::Free(0)));
+        let mut anew = [t.block(7, false), t.block(8, false)];
+        assert_eq!((t.at(anew[0]), t.at(anew[1]), t.at(ids[2])), (7, 8, 2));
+        anew.sort();
+        assert_eq!((anew[0], anew[1], t.block(9, false)), (ids[0], ids[1], 3));
     }
 
     #[test]

@@ -5,13 +5,15 @@ use super::super::backend::Addr;
 use super::super::items::{Item, Items};
 use super::super::kinds::*;
 use super::super::mapped::{Done, send};
+use super::super::present::Key;
 use super::super::{fail, pointers};
 use super::{Mapping, Value};
+use smallvec::SmallVec;
 
 impl Mapping<'_> {
     /// Copies what the clauses say, in their order.
-    pub(super) fn fill(&mut self, items: &Items, values: &[Value]) -> Vec<Done> {
-        let mut done = Vec::with_capacity(items.list.len());
+    pub(super) fn fill(&mut self, items: &Items, values: &[Value]) -> SmallVec<[Done; 1]> {
+        let mut done = SmallVec::<[Done; 1]>::with_capacity(items.list.len());
         for (i, (item, &value)) in items.list.iter().zip(values).enumerate() {
             let key = match value {
                 Value::At(key, _) => Some(key),
@@ -21,7 +23,7 @@ impl Mapping<'_> {
                 (FIRSTPRIVATE, Value::InBlock(at)) => self.put(self.base + at, item.addr, item.size),
                 (k, Value::At(key, addr)) => {
                     let at = self.table.translate(key, addr);
-                    let fresh = self.fresh.contains(&key);
+                    let fresh = self.is_fresh(key);
                     let inside = |b: &Item| b.kind == TO_PSET && b.holds(item);
                     if is_pointer(k) {
                         // A descriptor that was there has its pointers already.
@@ -66,6 +68,11 @@ impl Mapping<'_> {
         done
     }
 
+    /// Did this construct map it anew?
+    pub(super) fn is_fresh(&self, key: Key) -> bool {
+        self.table.get(key).is_some_and(|e| e.block == self.block)
+    }
+
     /// Is the descriptor copied although it is there: does the item that it describes say `always`, or was it
     /// allocated since, or is its pointer set anew?
     fn again(&self, items: &Items, pset: &Item) -> bool {
@@ -73,7 +80,7 @@ impl Mapping<'_> {
         let anew = |b: &&Item| b.kind == ALWAYS_POINTER && pset.holds(b);
         let describes_anew = items.list[..i].last().is_some_and(|data| {
             let key = self.table.find(data.addr, data.bytes()).filter(|_| data.addr != 0);
-            always_to(data.kind) || (is_data(data.kind) && key.is_some_and(|k| self.fresh.contains(&k)))
+            always_to(data.kind) || (is_data(data.kind) && key.is_some_and(|k| self.is_fresh(k)))
         });
         describes_anew || items.list[i + 1..].iter().any(|b| anew(&b))
     }

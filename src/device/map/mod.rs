@@ -9,10 +9,10 @@ mod plan;
 
 use super::backend::{Addr, Backend, Queue};
 use super::items::{Item, Items};
-use super::mapped::Mapped;
+use super::mapped::{Keys, Mapped};
 use super::present::{BlockId, Key, Table};
 use super::{State, fail};
-use std::collections::BTreeSet;
+use smallvec::SmallVec;
 
 /// What stands for an item in the argument block.
 #[derive(Clone, Copy, Debug)]
@@ -45,10 +45,12 @@ struct Mapping<'a> {
     base: Addr,
     /// What is copied at the end in one piece, at the beginning of the block.
     staged: Vec<u8>,
-    held: Vec<Key>,
-    fresh: BTreeSet<Key>,
+    held: Keys,
     purpose: For,
 }
+
+/// What stands for the items, one by one.
+type Values = SmallVec<[Value; 4]>;
 
 /// Stops the program: what a clause says to be there is not.
 pub fn not_there(item: &Item) -> ! {
@@ -69,21 +71,21 @@ pub fn map(state: &mut State, backend: &dyn Backend, items: &Items, purpose: For
         block,
         base: 0,
         staged: Vec::new(),
-        held: Vec::new(),
-        fresh: BTreeSet::new(),
+        held: Keys::new(),
         purpose,
     };
     let mut fixed = if arguments { 8 * items.entries() } else { 0 };
     let (values, units) = m.plan(items, &mut fixed);
     m.place(fixed, units);
     let done = m.fill(items, &values);
-    let values: Vec<usize> = items
-        .list
-        .iter()
-        .zip(&values)
-        .enumerate()
-        .map(|(i, (item, v))| m.value(items, i, item, *v))
-        .collect();
+    // Data constructs have no function that would want to know.
+    let values: Vec<usize> = match purpose {
+        For::Data => Vec::new(),
+        _ => {
+            let of = |(i, (item, v)): (usize, (&Item, &Value))| m.value(items, i, item, *v);
+            items.list.iter().zip(&values).enumerate().map(of).collect()
+        }
+    };
     if arguments {
         for (i, v) in values.iter().enumerate() {
             let at = 8 * items.slot(i);

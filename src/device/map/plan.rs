@@ -5,7 +5,8 @@ use super::super::fail;
 use super::super::items::{Item, Items};
 use super::super::kinds::{self, *};
 use super::super::present::Key;
-use super::{For, Mapping, Value, not_there};
+use super::{For, Mapping, Value, Values, not_there};
+use smallvec::{SmallVec, smallvec};
 
 /// Variables up to this size are copied together.
 const SMALL: usize = 16 << 10;
@@ -17,13 +18,15 @@ pub(super) struct Unit {
     start: usize,
     bytes: usize,
     align: usize,
-    keys: Vec<Key>,
+    keys: SmallVec<[Key; 1]>,
 }
+
+type Units = SmallVec<[Unit; 2]>;
 
 impl Mapping<'_> {
     /// Finds what is there; enters what is not.
-    pub(super) fn plan(&mut self, items: &Items, fixed: &mut usize) -> (Vec<Value>, Vec<Unit>) {
-        let (mut values, mut units) = (vec![Value::Null; items.list.len()], Vec::new());
+    pub(super) fn plan(&mut self, items: &Items, fixed: &mut usize) -> (Values, Units) {
+        let (mut values, mut units): (Values, _) = (smallvec![Value::Null; items.list.len()], Units::new());
         let mut i = 0;
         while i < items.list.len() {
             let item = &items.list[i];
@@ -79,10 +82,10 @@ impl Mapping<'_> {
         (values, units)
     }
 
-    fn plan_one(&mut self, item: &Item, units: &mut Vec<Unit>) -> Value {
+    fn plan_one(&mut self, item: &Item, units: &mut Units) -> Value {
         let bytes = item.bytes();
         if let Some(key) = self.table.find(item.addr, bytes) {
-            if forced(item.kind) && !self.fresh.contains(&key) {
+            if forced(item.kind) && !self.is_fresh(key) {
                 fail(format_args!(
                     "[{:#x}..{:#x}) is to be mapped anew, but [{:#x}..{:#x}) is mapped already",
                     item.addr,
@@ -95,12 +98,12 @@ impl Mapping<'_> {
         }
         let key = (item.addr, item.addr + bytes);
         self.enter(key);
-        units.push(Unit { start: item.addr, bytes, align: item.align, keys: vec![key] });
+        units.push(Unit { start: item.addr, bytes, align: item.align, keys: smallvec![key] });
         Value::At(key, item.addr)
     }
 
     /// Members lie on the device as on the host, from the first to the last.
-    fn plan_structure(&mut self, base: usize, members: &[Item], values: &mut [Value], units: &mut Vec<Unit>) {
+    fn plan_structure(&mut self, base: usize, members: &[Item], values: &mut [Value], units: &mut Units) {
         let Some(start) = members.iter().map(|m| m.addr).min() else { return };
         let end = members.iter().map(|m| m.addr + m.bytes()).max().unwrap_or(start);
         let from = base.min(start);
@@ -118,18 +121,17 @@ impl Mapping<'_> {
             }
             return;
         }
-        let mut keys: Vec<Key> = Vec::new();
+        let mut keys = SmallVec::new();
         for (m, v) in members.iter().zip(values) {
             let key = (m.addr, m.addr + m.bytes());
             if !keys.contains(&key) {
                 self.table.insert(key, self.block, 0, 1);
-                self.fresh.insert(key);
                 keys.push(key);
             }
             *v = Value::At(key, m.addr);
         }
         if self.purpose == For::Acc {
-            self.held.extend(&keys);
+            self.held.extend_from_slice(&keys);
         } else {
             self.table.join(&keys);
             self.held.push(keys[0]);
@@ -141,7 +143,6 @@ impl Mapping<'_> {
     fn enter(&mut self, key: Key) {
         self.table.insert(key, self.block, 0, 1);
         self.held.push(key);
-        self.fresh.insert(key);
     }
 
     /// A range that is there has one user more, however many items of the construct lie in it.
@@ -167,12 +168,12 @@ impl Mapping<'_> {
     }
 
     /// Allocates the block and says where each new range lies in it.
-    pub(super) fn place(&mut self, fixed: usize, mut units: Vec<Unit>) {
+    pub(super) fn place(&mut self, fixed: usize, mut units: Units) {
         // Stable: in the order of the clauses otherwise.
         units.sort_by_key(|u| u.bytes > SMALL);
         let (mut size, mut staged) = (fixed, fixed);
         let most = units.iter().map(|u| u.align).max().unwrap_or(1);
-        let mut offsets = Vec::with_capacity(units.len());
+        let mut offsets = SmallVec::<[usize; 2]>::new();
         for u in &units {
             size = size.next_multiple_of(u.align.max(1));
             offsets.push(size);
