@@ -1,4 +1,5 @@
-//! Turns the symbol table (abi/symbols.tsv) into the linker's version script, and finds the unwinder.
+//! Turns the symbol table (abi/symbols.tsv) into the linker's version script and the list of functions that
+//! are used first (abi/first_use.txt) into an order, and finds the unwinder.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -43,9 +44,26 @@ fn main() {
     println!("cargo:rustc-cdylib-link-arg=-Wl,--version-script={}", out.display());
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libpromp.so");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
+    order();
     link_unwinder();
     // The stubs' section is found by the names of its ends.
     println!("cargo:rustc-link-arg=-Wl,-z,nostart-stop-gc");
+}
+
+/// Puts the functions that nearly every program executes side by side: the kernel maps code by windows of
+/// 64 KiB, and a program that starts would touch nearly all of them. A part of a linker script, beside the
+/// linker's own, may use patterns, where files of symbols' names may not.
+fn order() {
+    println!("cargo:rerun-if-changed=abi/first_use.txt");
+    let list = fs::read_to_string("abi/first_use.txt").expect("abi/first_use.txt");
+    let mut script = String::from("SECTIONS { .text : {\n");
+    for name in list.lines().filter(|l| !l.starts_with('#')) {
+        let _ = writeln!(script, "*(.text.{name} .text.unlikely.{name})");
+    }
+    script.push_str("} } INSERT AFTER .fini;\n");
+    let out = Path::new(&env::var("OUT_DIR").expect("set by cargo")).join("first.ld");
+    fs::write(&out, script).expect("the build folder is writable");
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-T,{}", out.display());
 }
 
 /// Links the unwinder into the library: loading libgcc_s for it was half of what the library cost a program that starts. Where the compiler has no
