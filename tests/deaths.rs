@@ -49,8 +49,10 @@ fn other_work_of_ended_threads_is_executed_again() {
     for (place, which) in [("share", "2"), ("share", "0"), ("asleep", "1"), ("asleep", "0"), ("task", "2")] {
         recovered("exit", place, which, &[ASSUME]);
     }
-    // More than can be slept on at once.
-    recovered("exit", "asleep", "1", &[ASSUME, ("OMP_NUM_THREADS", "200")]);
+    // Lists of words of other lengths, and more than can be slept on at once.
+    for threads in ["20", "100", "200"] {
+        recovered("exit", "asleep", "1", &[ASSUME, ("OMP_NUM_THREADS", threads)]);
+    }
     recovered("filter", "nested", "1", &[ASSUME, ("OMP_MAX_ACTIVE_LEVELS", "2")]);
 }
 

@@ -48,19 +48,19 @@ struct Waiter {
     reserved: u32,
 }
 
-/// Words that are slept on at once: the first by this process alone, the others in the way in which the
-/// kernel wakes when a thread ends.
-pub struct Several {
-    list: [Waiter; 128],
+/// Up to `N` words that are slept on at once: the first by this process alone, the others in the way in which
+/// the kernel wakes when a thread ends. The kernel takes up to 128.
+pub struct Several<const N: usize> {
+    list: [Waiter; N],
     count: usize,
 }
 
-impl Several {
+impl<const N: usize> Several<N> {
     const SIZE_U32: u32 = 2;
 
     /// One: `word` while it is `expected`.
     pub fn new(word: &AtomicU32, expected: u32) -> Self {
-        let mut all = Self { list: [Waiter::default(); 128], count: 0 };
+        let mut all = Self { list: [Waiter::default(); N], count: 0 };
         all.put(word, expected, Self::SIZE_U32 | libc::FUTEX_PRIVATE_FLAG as u32);
         all
     }

@@ -106,13 +106,31 @@ fn wait_long(word: &AtomicU32, expected: u32) {
             }
             continue;
         }
-        let mut several = Several::new(word, expected);
-        let all = (watch.words)(&mut |w| several.add(w, w.load(Acquire)));
-        (watch.look)();
-        match several.wait((all > MOST).then_some(POLL)) {
-            // It is this one that was waited for, or a signal came.
-            Some(0) | None => return,
-            Some(_) => several.pass_on(),
+        // The list lies on the sleeper's stack: the shorter, the fewer pages an idle thread has.
+        let other = match count {
+            0..16 => sleep_on::<16>(word, expected, watch),
+            16..72 => sleep_on::<72>(word, expected, watch),
+            _ => sleep_on::<{ MOST + 1 }>(word, expected, watch),
+        };
+        if !other {
+            return;
+        }
+    }
+}
+
+/// Looks, and sleeps on `word` and those of all threads, of which there are fewer than `N`; if there are more
+/// by now, for a while. Has something else happened than what was waited for?
+#[inline(never)]
+fn sleep_on<const N: usize>(word: &AtomicU32, expected: u32, watch: &Watch) -> bool {
+    let mut several = Several::<N>::new(word, expected);
+    let all = (watch.words)(&mut |w| several.add(w, w.load(Acquire)));
+    (watch.look)();
+    match several.wait((all >= N).then_some(POLL)) {
+        // It is this one that was waited for, or a signal came.
+        Some(0) | None => false,
+        Some(_) => {
+            several.pass_on();
+            true
         }
     }
 }
