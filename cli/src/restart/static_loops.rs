@@ -5,19 +5,26 @@
 //! iterations % n; if t < r, one more for each (q + 1, 0); from q * t + r on, q of them. What comes of that
 //! is bounds, and n, t, q and r are not used otherwise. That is what is looked for here: behind a call, on
 //! all ways to the function's end, the registers (and places in the stack) that hold them are followed. Any
-//! other use, or one that cannot be followed, is the user's. Chunked loops (`schedule(static, 4)`), collapsed
-//! ones and those that are vectorised with -O3 may be taken for the user's, too.
+//! other use, or one that cannot be followed, is the user's. Chunked loops (`schedule(static, 4)`) and those
+//! that are vectorised with -O3 may be taken for the user's, too.
+//!
+//! Collapsed loops, and those that step through several arrays, count their iterations up to q. A test of q
+//! is GCC's if it stands behind the test whether the thread has iterations at all, on every way, and ends the
+//! outermost loop there is behind that: what the user does in an iteration is further in.
 //!
 //! Who has divided work like that by hand, and keeps the bounds in memory, could go on with them: they are
 //! right as a list of work. To find them by the thread's number that would have to be used.
 
+mod ways;
+
 use iced_x86::{
-    Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
-    OpKind, Register,
+    Code, ConditionCode, Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic,
+    OpAccess, OpKind, Register,
 };
 use object::read::elf::{ElfFile64, FileHeader as _, SectionHeader as _};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationTarget, elf};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use ways::Ways;
 
 /// The routines, in C and in Fortran.
 const SIZE: [&str; 2] = ["omp_get_num_threads", "omp_get_num_threads_"];
@@ -49,6 +56,28 @@ const TAKE_NOTHING: [&str; 24] = [
     "floor",
     "ceil",
 ];
+/// What takes so many.
+const TAKE_SOME: [(&str, usize); 9] = [
+    ("malloc", 1),
+    ("free", 1),
+    ("calloc", 2),
+    ("realloc", 2),
+    ("memset", 3),
+    ("memcpy", 3),
+    ("memmove", 3),
+    ("ldexp", 1),
+    ("sincos", 2),
+];
+/// What does not return.
+const LAST: [&str; 7] = [
+    "abort",
+    "exit",
+    "__stack_chk_fail",
+    "_gfortran_runtime_error",
+    "_gfortran_runtime_error_at",
+    "_gfortran_os_error_at",
+    "_gfortran_error_stop_string",
+];
 /// So many states of a function are looked at.
 const MOST: usize = 20_000;
 
@@ -61,16 +90,23 @@ enum Tag {
     Number(u64),
     Quotient,
     Remainder,
-    /// q * t; q * t + r, where the thread begins.
+    /// A multiple of q.
+    Part,
+    /// q * t; q * t + r, where the thread begins; where it ends.
     Product,
     Low,
+    End,
+    /// What comes of the beginning: an element's address.
+    Along,
+    /// ... and of q: the address behind the last element.
+    Bound,
 }
 use Tag::*;
 
 impl Tag {
     /// May not be used otherwise.
     fn is_followed(self) -> bool {
-        !matches!(self, Product | Low)
+        !matches!(self, Product | Low | Along)
     }
 }
 
@@ -81,6 +117,18 @@ fn followed(t: Option<&Tag>) -> Result<(), Option<Tag>> {
     }
 }
 
+/// What a conditional jump would depend on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+enum Flags {
+    #[default]
+    Else,
+    /// q.
+    Count,
+    /// Has the thread iterations? By the beginning and the end, or the end and the beginning.
+    LowEnd,
+    EndLow,
+}
+
 /// What registers (by their full width) and places in the stack (by register and distance) hold.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 struct Held {
@@ -88,14 +136,19 @@ struct Held {
     stack: BTreeMap<(u32, u64), Tag>,
     /// t and r have been compared, and t is not multiplied yet: nothing else is done in between.
     compared: bool,
+    flags: Flags,
+    /// The thread has iterations, as was tested.
+    inside: bool,
 }
 
 struct Code64<'a> {
     sections: Vec<(u64, &'a [u8])>,
     /// Slots of the linkage table that lead to the routines.
     slots: HashMap<u64, &'static str>,
-    /// ... and to what takes nothing.
-    idle: BTreeSet<u64>,
+    /// ... and to what is known to take so many numbers and pointers.
+    takers: HashMap<u64, usize>,
+    /// ... and to what does not return.
+    last: BTreeSet<u64>,
 }
 
 fn routine(name: &str) -> Option<&'static str> {
@@ -151,13 +204,18 @@ pub fn uses(data: &[u8]) -> Vec<(&'static str, Option<u64>)> {
     if file.elf_header().e_machine(file.endian()) != elf::EM_X86_64 {
         return all();
     }
-    let mut code = Code64 { sections: Vec::new(), slots: HashMap::new(), idle: BTreeSet::new() };
+    let mut code =
+        Code64 { sections: Vec::new(), slots: HashMap::new(), takers: HashMap::new(), last: BTreeSet::new() };
     for (at, r) in file.dynamic_relocations().into_iter().flatten() {
         let RelocationTarget::Symbol(s) = r.target() else { continue };
         let symbol = symbols.symbol_by_index(s).ok();
         let Some(name) = symbol.as_ref().and_then(|s| s.name().ok()) else { continue };
-        if TAKE_NOTHING.contains(&name) {
-            code.idle.insert(at);
+        if LAST.contains(&name) {
+            code.last.insert(at);
+        }
+        let takes = TAKE_SOME.iter().find(|t| t.0 == name).map(|t| t.1);
+        if let Some(n) = takes.or(TAKE_NOTHING.contains(&name).then_some(0)) {
+            code.takers.insert(at, n);
         }
         let Some(name) = routine(name) else { continue };
         let object::RelocationFlags::Elf { r_type } = r.flags() else { return all() };
@@ -226,13 +284,10 @@ pub fn uses(data: &[u8]) -> Vec<(&'static str, Option<u64>)> {
 fn follow(code: &Code64, at: u64, returns: bool) -> Result<BTreeSet<u64>, Option<Tag>> {
     let mut met = BTreeSet::new();
     let mut seen = BTreeSet::new();
-    let first = Held {
-        registers: [(Register::RAX as u32, Size(at))].into(),
-        stack: BTreeMap::new(),
-        compared: false,
-    };
+    let first = Held { registers: [(Register::RAX as u32, Size(at))].into(), ..Held::default() };
     let mut todo = vec![(at, first)];
     let mut info = InstructionInfoFactory::new();
+    let mut ways = Ways::default();
     while let Some((at, mut held)) = todo.pop() {
         if !seen.insert((at, held.clone())) {
             continue;
@@ -246,13 +301,22 @@ fn follow(code: &Code64, at: u64, returns: bool) -> Result<BTreeSet<u64>, Option
         if held.compared && !on.contains(&i.flow_control()) {
             return Err(held.any());
         }
+        let jumps = i.flow_control() == FlowControl::ConditionalBranch;
+        if held.flags == Flags::Count && i.rflags_read() != 0 && !(jumps && held.inside) {
+            return Err(held.any());
+        }
+        let (from, seen_inside) = (todo.len(), held.inside);
         match i.flow_control() {
             FlowControl::Call | FlowControl::IndirectCall => {
                 let name = code.called(&i);
                 if name.is_none() {
                     call(code, &i, &held)?;
                 }
+                if code.leads_to(&i).is_some_and(|s| code.last.contains(&s)) {
+                    continue;
+                }
                 held.after_call();
+                held.flags = Flags::Else;
                 let result = match name {
                     Some(n) if NUMBER.contains(&n) => Some(Number(next)),
                     Some(_) => Some(Size(next)),
@@ -265,19 +329,35 @@ fn follow(code: &Code64, at: u64, returns: bool) -> Result<BTreeSet<u64>, Option
                 todo.push((next, held));
             }
             FlowControl::Next => {
+                let flags = std::mem::take(&mut held.flags);
                 step(&i, &mut held, &mut info)?;
+                if i.rflags_modified() == 0 {
+                    held.flags = flags;
+                }
                 todo.push((next, held));
             }
             // A call at the function's end: what that returns is returned.
             FlowControl::UnconditionalBranch | FlowControl::IndirectBranch if code.leads_to(&i).is_some() => {
-                if code.called(&i).is_some() {
-                    return Err(None);
+                if held.compared || code.called(&i).is_some() {
+                    return Err(held.any());
                 }
                 call(code, &i, &held)?;
             }
             FlowControl::UnconditionalBranch => todo.push((i.near_branch_target(), held)),
             FlowControl::ConditionalBranch => {
-                todo.push((i.near_branch_target(), held.clone()));
+                let mut jumped = held.clone();
+                match held.flags {
+                    Flags::Count => drop(ways.counts.insert(at)),
+                    Flags::Else => {}
+                    tested => {
+                        use ConditionCode::{a, ae, b, be, g, ge, l, le};
+                        let low_first = tested == Flags::LowEnd;
+                        let (some, none) = if low_first { ([b, l], [ae, ge]) } else { ([a, g], [be, le]) };
+                        jumped.inside = some.contains(&i.condition_code());
+                        held.inside = none.contains(&i.condition_code());
+                    }
+                }
+                todo.push((i.near_branch_target(), jumped));
                 todo.push((next, held));
             }
             FlowControl::Return if !returns => {}
@@ -285,8 +365,9 @@ fn follow(code: &Code64, at: u64, returns: bool) -> Result<BTreeSet<u64>, Option
             FlowControl::Exception => {}
             _ => return Err(held.any()),
         }
+        ways.went(at, seen_inside, todo[from..].iter().map(|(to, _)| *to));
     }
-    Ok(met)
+    if ways.are_gccs() { Ok(met) } else { Err(None) }
 }
 
 /// Registers that pass arguments.
@@ -343,12 +424,14 @@ impl Held {
 
 /// A function is called: nothing may be passed to it.
 fn call(code: &Code64, i: &Instruction, held: &Held) -> Result<(), Option<Tag>> {
-    if code.leads_to(i).is_some_and(|s| code.idle.contains(&s)) {
-        return Ok(());
-    }
+    let takes_so_many = code.leads_to(i).and_then(|s| code.takers.get(&s).copied());
     let passed = |r: &&Register| held.registers.get(&(**r as u32)).is_some_and(|t| t.is_followed());
     let target = (i.op0_kind() == OpKind::NearBranch64).then(|| i.near_branch_target());
-    match ARGUMENTS.iter().find(|r| passed(r) && target.is_none_or(|t| takes(code, t, **r))) {
+    match ARGUMENTS
+        .iter()
+        .take(takes_so_many.unwrap_or(ARGUMENTS.len()))
+        .find(|r| passed(r) && target.is_none_or(|t| takes(code, t, **r)))
+    {
         Some(r) => followed(held.registers.get(&(*r as u32))),
         None => Ok(()),
     }
@@ -390,10 +473,37 @@ fn takes(code: &Code64, at: u64, register: Register) -> bool {
 fn sum(a: Option<Tag>, b: Option<Tag>) -> Result<Option<Tag>, Option<Tag>> {
     match (a, b) {
         (Some(Product), Some(Remainder)) | (Some(Remainder), Some(Product)) => Ok(Some(Low)),
-        // Where it ends.
-        (Some(Low), Some(Quotient)) | (Some(Quotient), Some(Low)) => Ok(None),
-        _ => followed(a.as_ref()).and_then(|()| followed(b.as_ref())).map(|()| None),
+        (Some(Low), Some(Quotient)) | (Some(Quotient), Some(Low)) => Ok(Some(End)),
+        (Some(Low | Along), Some(Quotient | Part)) | (Some(Quotient | Part), Some(Low | Along)) => {
+            Ok(Some(Bound))
+        }
+        (Some(End | Bound), x) if !x.is_some_and(Tag::is_followed) => Ok(a),
+        (x, Some(End | Bound)) if !x.is_some_and(Tag::is_followed) => Ok(b),
+        _ => {
+            followed(a.as_ref()).and_then(|()| followed(b.as_ref()))?;
+            Ok([a, b].iter().any(|t| matches!(t, Some(Low | Along))).then_some(Along))
+        }
     }
+}
+
+/// A multiple of it.
+fn scaled(tag: Option<Tag>) -> Result<Option<Tag>, Option<Tag>> {
+    match tag {
+        Some(Quotient | Part) => Ok(Some(Part)),
+        Some(Low | Along) => Ok(Some(Along)),
+        Some(End | Bound) => Ok(tag),
+        tag => followed(tag.as_ref()).map(|()| None),
+    }
+}
+
+/// May what comes of q be compared with the other?
+fn counted(a: Option<Tag>, b: Option<Tag>) -> bool {
+    matches!(a, Some(Quotient | Part | End | Bound)) && !b.is_some_and(Tag::is_followed)
+}
+
+/// A place multiplied by what has nothing to do with it: a stride.
+fn can_be_scaled(a: Option<Tag>, b: Option<Tag>) -> bool {
+    matches!(a, Some(Low | Along | End | Bound)) && b.is_none()
 }
 
 /// What an instruction makes of it.
@@ -426,7 +536,9 @@ fn step(i: &Instruction, held: &mut Held, info: &mut InstructionInfoFactory) -> 
     let is_immediate = !two || !matches!(i.op1_kind(), OpKind::Register | OpKind::Memory);
     match i.mnemonic() {
         // None left over.
-        Mnemonic::Mov if a == Some(Remainder) && is_immediate && i.immediate(1) == 0 => return Ok(()),
+        Mnemonic::Mov if a == Some(Remainder) && held.compared && is_immediate && i.immediate(1) == 0 => {
+            return Ok(());
+        }
         Mnemonic::Mov | Mnemonic::Movsxd => return held.set(i, b),
         Mnemonic::Cdqe => return Ok(()),
         Mnemonic::Cdq | Mnemonic::Cqo => {
@@ -447,6 +559,27 @@ fn step(i: &Instruction, held: &mut Held, info: &mut InstructionInfoFactory) -> 
             held.compared = true;
             return Ok(());
         }
+        Mnemonic::Cmp if matches!((a, b), (Some(Low), Some(End)) | (Some(End), Some(Low))) => {
+            held.flags = if a == Some(Low) { Flags::LowEnd } else { Flags::EndLow };
+            return Ok(());
+        }
+        Mnemonic::Cmp if counted(a, b) || counted(b, a) => {
+            let end = [a, b].contains(&Some(End));
+            held.flags = if end { Flags::Else } else { Flags::Count };
+            return Ok(());
+        }
+        Mnemonic::Shl if two && is_immediate => {
+            let tag = scaled(a)?;
+            return held.set(i, tag);
+        }
+        Mnemonic::Imul if i.op_count() == 3 && b.is_some() => {
+            let tag = scaled(b)?;
+            return held.set(i, tag);
+        }
+        Mnemonic::Imul if two && (can_be_scaled(a, b) || can_be_scaled(b, a)) => {
+            let tag = scaled(a.or(b))?;
+            return held.set(i, tag);
+        }
         Mnemonic::Imul
             if two
                 && matches!(
@@ -458,19 +591,25 @@ fn step(i: &Instruction, held: &mut Held, info: &mut InstructionInfoFactory) -> 
             return held.set(i, Some(Product));
         }
         // One more for each, or none left over.
-        Mnemonic::Add | Mnemonic::Inc if a == Some(Quotient) && is_immediate => return Ok(()),
+        Mnemonic::Add | Mnemonic::Inc | Mnemonic::Sub | Mnemonic::Dec
+            if matches!(a, Some(Quotient | End)) && is_immediate =>
+        {
+            held.flags = Flags::Count;
+            return Ok(());
+        }
         Mnemonic::Add if two && !is_immediate => {
             let tag = sum(a, b)?;
             return held.set(i, tag);
         }
         Mnemonic::Lea => {
             let of = |r: Register| held.registers.get(&(r.full_register() as u32)).copied();
-            let (base, index) = (of(i.memory_base()), of(i.memory_index()));
-            let alone = i.memory_index() == Register::None && base == Some(Quotient);
-            let scaled = i.memory_index_scale() != 1 && index.is_some_and(Tag::is_followed);
-            let tag = match (alone, scaled) {
-                (true, _) => Some(Quotient),
-                (_, true) => return Err(index),
+            let (base, mut index) = (of(i.memory_base()), of(i.memory_index()));
+            if i.memory_index_scale() != 1 {
+                index = scaled(index)?;
+            }
+            let tag = match (i.memory_base(), i.memory_index()) {
+                (_, Register::None) if base == Some(Quotient) => base,
+                (Register::None, _) if matches!(index, Some(Part)) => index,
                 _ => sum(base, index)?,
             };
             return held.set(i, tag);
@@ -482,7 +621,7 @@ fn step(i: &Instruction, held: &mut Held, info: &mut InstructionInfoFactory) -> 
                 && i.op1_kind() == OpKind::Register =>
         {
             // Of a remainder it is still one: none.
-            return held.set(i, a.filter(|t| *t == Remainder));
+            return held.set(i, a.filter(|t| *t == Remainder && held.compared));
         }
         _ => {}
     }
@@ -503,10 +642,11 @@ fn step(i: &Instruction, held: &mut Held, info: &mut InstructionInfoFactory) -> 
         }
         // The frame goes: what is in it is followed no more. One that grows would have other distances.
         if full == Register::RSP || full == Register::RBP {
+            let of_it = |p: &(u32, u64)| p.0 == full as u32;
             if !matches!(i.mnemonic(), Mnemonic::Pop | Mnemonic::Leave | Mnemonic::Add) {
-                held.stack.values().try_for_each(|t| followed(Some(t)))?;
+                held.stack.iter().filter(|s| of_it(s.0)).try_for_each(|(_, t)| followed(Some(t)))?;
             }
-            held.stack.clear();
+            held.stack.retain(|p, _| !of_it(p));
         }
         held.registers.remove(&(full as u32));
     }
@@ -514,69 +654,4 @@ fn step(i: &Instruction, held: &mut Held, info: &mut InstructionInfoFactory) -> 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::path::Path;
-    use std::process::Command;
-
-    /// The routines whose calls are taken for the user's, in a program with this in a region before and
-    /// behind a static loop.
-    fn found(before: &str, loops: &str, level: &str) -> Vec<&'static str> {
-        let dir = std::env::temp_dir().join(format!("promp-static-{}", std::process::id()));
-        std::fs::create_dir_all(&dir).unwrap();
-        let (c, exe) = (dir.join("a.c"), dir.join("a"));
-        let text = format!(
-            "#include <omp.h>\nstatic double a[4000], b[4000]; int chunk, who[64]; long n = 1000;\n\
-             __attribute__((noinline)) double f(double x, int y) {{ return x * y; }}\n\
-             static __attribute__((noinline)) void of_all(int n) {{\n#pragma omp for\n\
-             for (int i = 0; i < n; i++) a[i] += i;\n}}\n\
-             static __attribute__((noinline)) void of_each(int n) {{ chunk = n;\n#pragma omp barrier\n}}\n\
-             static __attribute__((noinline)) void by_hand(int n) {{ of_each(n / omp_get_num_threads()); }}\n\
-             int main(int argc, char **argv) {{\n#pragma omp parallel\n {{\n{before}\n{loops}\n}}\n\
-             return a[argc] + chunk + who[argc] + b[7]; }}\n"
-        );
-        std::fs::write(&c, text).unwrap();
-        let done = Command::new("gcc")
-            .args([level, "-w", "-fopenmp", "-foffload=disable", "-o"])
-            .args([&exe, &c])
-            .status();
-        assert!(done.unwrap().success());
-        let data = std::fs::read(&exe).unwrap();
-        uses(&data).into_iter().map(|u| u.0).collect()
-    }
-
-    #[test]
-    fn static_loops_are_told_from_the_users_calls() {
-        if Command::new("gcc").arg("--version").output().is_err() || !Path::new("/usr/include").exists() {
-            return;
-        }
-        let one = "#pragma omp for\n for (int i = 0; i < 1000 * argc; i++) a[i] = i;\n";
-        let more = "#pragma omp for\n for (long i = 0; i < n; i++) a[i] = f(a[i], i);\n\
-                    #pragma omp for nowait\n for (unsigned i = 3; i < n; i++) b[i] += a[i];\n";
-        for level in ["-O1", "-O2", "-O3"] {
-            // Vectorised loops count by q otherwise: they are not told from the user's.
-            if level != "-O3" {
-                let none: [&str; 0] = [];
-                assert_eq!(found("", one, level), none, "{level}");
-                assert_eq!(found("", &format!("{one}{more}{one}"), level), none, "{level}");
-                // In a function, which ends with a call of the barrier.
-                assert_eq!(found("of_all(n);", one, level), none, "{level}");
-            }
-            for users in [
-                "#pragma omp single\n chunk = n / omp_get_num_threads();",
-                "#pragma omp single\n chunk = n % omp_get_num_threads();",
-                "who[omp_get_thread_num()] = argc;",
-                "if (omp_get_thread_num() == 0) chunk = 2;",
-                "#pragma omp single\n chunk = f(2, omp_get_thread_num());",
-                "#pragma omp single\n chunk = f(omp_get_num_threads(), 1);",
-                "by_hand(n);",
-                "int (*p)(void) = omp_get_thread_num; chunk = (long)p;",
-                "if (omp_get_thread_num() < n % omp_get_num_threads()) chunk = 3;",
-            ] {
-                assert!(!found(users, one, level).is_empty(), "{level}: {users}");
-                assert!(!found(users, more, level).is_empty(), "{level}: {users}");
-                assert!(!found(one, users, level).is_empty(), "{level}: {users}");
-            }
-        }
-    }
-}
+mod tests;
