@@ -2,6 +2,7 @@
 //! functions that are not what they were.
 
 mod common;
+use common::draws::Draws;
 use common::*;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -292,8 +293,8 @@ fn other_language(exe: &str, expected: &[(&str, &str)]) {
     for &(at, verdict) in expected {
         assert!(said.contains(&(at.into(), verdict.into())), "{exe}, {at} is not {verdict}: {said:?}");
     }
-    let mut back = 0;
-    for seed in 1..=40 {
+    let (mut back, mut draws) = (0, Draws::between(6, 200));
+    while let Some(seed) = draws.next(back >= 3) {
         let fault = format!("kill@mtbf=2ms,count=4,seed={seed}");
         let env = [("OMP_NUM_THREADS", "3"), ("PROMP_FAULT", fault.as_str()), ("PROMP_VERBOSE", "1")];
         let r = promp(&path, &[], &env);
@@ -305,11 +306,8 @@ fn other_language(exe: &str, expected: &[(&str, &str)]) {
             r.err
         );
         back += u32::from(right && (r.err.contains("recomputed") || r.err.contains("repeated")));
-        if back >= 3 && seed >= 6 {
-            return;
-        }
     }
-    panic!("{exe}: no failure struck work in flight");
+    assert!(back >= 3, "{exe}: no failure struck work in flight");
 }
 
 #[test]
@@ -354,17 +352,14 @@ fn memory_behind_structures_is_put_back() {
     let exe = dir().join("structures");
     let four = ("OMP_NUM_THREADS", "4");
     let want = reference(&exe, &[], &[four]);
-    let (mut back, mut refused) = (0, 0);
-    for seed in 1..=60 * scale() {
+    let (mut back, mut refused, mut draws) = (0, 0, Draws::between(if long() { 720 } else { 1 }, 1200));
+    while let Some(seed) = draws.next(back >= 60) {
         let fault = format!("kill@mtbf=3ms,count=5,seed={seed}");
         let r = promp(&exe, &[], &[four, ("PROMP_SAVE_BUDGET", "all"), ("PROMP_FAULT", &fault)]);
         let right = r.status == 0 && r.out == want.out;
         assert!(right || r.status == 70, "{fault}: {} {}, not {}\n{}", r.status, r.out, want.out, r.err);
         refused += u32::from(!right);
         back += r.err.matches("recomputed").count() + r.err.matches("repeated").count();
-        if back >= 60 && !long() {
-            break;
-        }
     }
     assert!(back >= 20 && back as u32 >= 10 * refused, "{back} times executed again, {refused} refused");
 }
@@ -392,8 +387,8 @@ fn libraries_that_come_and_go() {
         let args: Vec<&str> = paths.iter().map(String::as_str).collect();
         let four = ("OMP_NUM_THREADS", "4");
         let want = reference(&exe, &args, &[four]);
-        let (mut back, mut refused) = (0, 0);
-        for seed in 1..=200 {
+        let (mut back, mut refused, mut draws) = (0, 0, Draws::between(10, 400));
+        while let Some(seed) = draws.next(back >= 10 && (refused >= 3 || all_recovered)) {
             let fault = format!("kill@mtbf=10ms,count=3,seed={seed}");
             let r = promp(&exe, &args, &[four, ("PROMP_FAULT", &fault)]);
             if r.status == 70 && !all_recovered {
@@ -405,9 +400,6 @@ fn libraries_that_come_and_go() {
                 assert_eq!((r.status, &r.out), (0, &want.out), "{fault}: {}", r.err);
             }
             back += r.err.matches("recomputed").count();
-            if back >= 10 && seed >= 10 && (refused >= 3 || all_recovered) {
-                break;
-            }
         }
         assert!(back >= 10 && (refused >= 3 || all_recovered), "{libraries:?}: {back}, {refused}");
     }

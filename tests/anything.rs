@@ -2,6 +2,7 @@
 //! times: what they print, and what is in their files, is what libgomp gives. PROMP_TEST_FIRST has the first seed.
 
 mod common;
+use common::draws::{Draws, here, spaced};
 use common::saved::*;
 use common::*;
 use std::path::{Path, PathBuf};
@@ -25,16 +26,16 @@ fn wanted(seed: u64, steps: u32, folder: &Path) -> Run {
     run
 }
 
-fn seeds(most: u64) -> std::ops::Range<u64> {
+fn draws(least: u64) -> Draws {
     let first = std::env::var("PROMP_TEST_FIRST").ok().and_then(|v| v.parse().ok()).unwrap_or(1);
-    first..first + most * scale()
+    Draws::of(least).from(first)
 }
 
 #[test]
 fn rollbacks() {
     let s = Scratch::new("anything");
-    let (mut back, mut on) = (0, 0);
-    for seed in seeds(8) {
+    let (mut back, mut on, mut draws) = (0, 0, draws(8));
+    while let Some(seed) = draws.next(back > 8 && on > 8) {
         let want = wanted(seed, 300, &s.path("files"));
         for kind in ["kill", "crash", "memerr"] {
             let fault = format!("{kind}@mtbf=40ms,seed={seed},count=5");
@@ -54,30 +55,24 @@ fn rollbacks() {
     assert!(back > 8 && on > 8, "only {back} rollbacks, {on} new hosts: the faults do not strike");
 }
 
-/// The sum over all programs depends on the machine: a fast one is done before much has struck. So seeds are
-/// drawn until enough restarts were seen, and death comes about twice in the time that a program takes here.
+/// Death comes about twice in the time that a program takes here.
 #[test]
 fn restarts() {
     let s = Scratch::new("anything-again");
-    let (mut again, mut early) = (0, 0);
-    let (least, most) = (seeds(8), seeds(40));
-    for seed in most {
-        if seed >= least.end && again > 4 {
-            break;
-        }
-        let begun = std::time::Instant::now();
+    let (mut again, mut early, mut draws) = (0, 0, draws(8));
+    while let Some(seed) = draws.next(again > 4) {
         let want = wanted(seed, 400, &s.path("files"));
-        let mean = (begun.elapsed().as_millis() / 2).clamp(100, 200);
+        let mean = (here(want.took).as_millis() / 2).clamp(50, 200);
         let mut c = Command::new(command());
         clean(&mut c);
         let dir = s.path("ckpt");
         let _ = std::fs::remove_dir_all(&dir);
         let fault = format!("die@mtbf={mean}ms,seed={seed}");
         c.args(["run", "--threads", "4", "--every", "20ms", "--all-threads", "--auto-restart", "9"]);
-        c.args(["--fault", &fault, "--ckpt"]).arg(&dir).arg("--").arg(program());
+        c.args(["--fault", &spaced(&fault), "--ckpt"]).arg(&dir).arg("--").arg(program());
         c.args(arguments(seed, 400, &s.path("files")));
         let run = limited(c, LIMIT);
-        if run.status == 71 && run.err.contains("died before its first one was complete") {
+        if too_early(&run) {
             early += 1;
             continue;
         }

@@ -2,6 +2,7 @@
 //! crash and processes that die: the output that they write under libgomp, or, without checkpoints, a refusal.
 
 mod common;
+use common::draws::{Draws, spaced};
 use common::saved::*;
 use common::*;
 use std::fs;
@@ -74,7 +75,6 @@ fn programs_that_compare_sequences() {
     let amino_acids = b"ACDEFGHIKLMNPQRSTVWY";
     fs::write(s.path(PROTEINS), family(amino_acids, proteins.0, proteins.1, 30, 5)).expect("a file");
     fs::write(s.path(GENES), family(b"ACGT", genes.0, genes.1, 20, 0)).expect("a file");
-    let rounds = if long() { 20 } else { 2 };
     for (program, args) in PROGRAMS {
         if !available(program, Path::new(program).exists()) {
             continue;
@@ -90,8 +90,8 @@ fn programs_that_compare_sequences() {
         };
         case.survives(preloaded(), false, program);
         let ckpt = s.path("ckpt");
-        let mut survived = 0;
-        for seed in 1..=rounds {
+        let (mut survived, mut runs, mut draws) = (0, 0, Draws::between(if long() { 20 } else { 2 }, 40));
+        while let Some(seed) = draws.next(survived > 0) {
             for (kind, checkpoints) in [("kill", false), ("kill", true), ("crash", true), ("memerr", true)] {
                 let fault = format!("{kind}@mtbf=100ms,seed={seed},count=3");
                 let what = format!("{program} {fault}, checkpoints: {checkpoints}");
@@ -100,12 +100,23 @@ fn programs_that_compare_sequences() {
                 if checkpoints {
                     c.env("PROMP_CKPT_DIR", &ckpt).env("PROMP_CKPT_INTERVAL", "50ms");
                 }
+                runs += 1;
                 survived += u32::from(case.survives(c, !checkpoints, &what));
             }
             // The whole process dies, after its first checkpoint.
             let mut c = Command::new(command());
             let fault = format!("die@mtbf=150ms,seed={seed},count=2");
-            c.args(["run", "--threads", "4", "--every", "50ms", "--auto-restart", "9", "--fault", &fault]);
+            c.args([
+                "run",
+                "--threads",
+                "4",
+                "--every",
+                "50ms",
+                "--auto-restart",
+                "9",
+                "--fault",
+                &spaced(&fault),
+            ]);
             c.args(["--ckpt", text(&ckpt), "--", program]);
             let (status, out, err) = case.run(c, &fault);
             let too_early = status == Some(71) && err.contains("died before its first one was complete");
@@ -114,7 +125,7 @@ fn programs_that_compare_sequences() {
                 "{program} {fault}: {status:?} {err}"
             );
         }
-        println!("{program}: failed and went on in {survived} of {} runs", rounds * 4);
+        println!("{program}: failed and went on in {survived} of {runs} runs");
         assert!(survived > 0, "{program}: the faults do not strike");
     }
 }

@@ -229,7 +229,7 @@ fn memory_lost_in_target_regions_comes_back_from_a_checkpoint() {
         let dir = out_dir().join(format!("device-ckpt-{}", std::process::id()));
         let mut rollbacks = 0;
         // Later, if the failure comes before the first checkpoint.
-        for steps in [200, 800, 3200, 12800] {
+        for steps in [200, 800, 3200, 12_800, 51_200] {
             let _ = std::fs::remove_dir_all(&dir);
             let (fault, text) = (format!("memerr@region={},thread=any", 2 * steps - 9), steps.to_string());
             // libgomp's threads that spin take half a minute where there are too few CPUs for them.

@@ -1,6 +1,7 @@
 //! Restart elsewhere: with another number of threads (docs/restart-elsewhere.md).
 
 mod common;
+use common::draws::{Draws, spaced};
 use common::saved::*;
 use common::*;
 use std::fs;
@@ -112,14 +113,19 @@ fn failures_afterwards() {
     let exe = build("ckpt/elastic.c", &[]);
     let want = reference(&exe, &["1500"], &[THREADS]).out;
     let (dir, out) = (s.path("ckpt"), s.path("out"));
-    let _ = fs::remove_dir_all(&dir);
-    let mut c = Command::new(command());
-    c.args(["run", "--any-threads", "--every", "30ms", "--threads", "2", "--ckpt"]).arg(&dir);
-    c.args(["--fault", "kill@thread=3,mtbf=100ms,count=6"]).arg("--").arg(&exe).arg("1500");
-    assert!(start_with(c, &out, Some(&|_| has_serial(&dir, 1)), |_| ()).is_none());
-    let (sum, said) = gone_on(&dir, 4, &[], &out);
-    assert_eq!(sum, want, "{said}");
-    assert!(said.contains("thread 3 failed"), "{said}");
+    let (mut failed, mut draws) = (false, Draws::between(1, 40));
+    while let Some(seed) = draws.next(failed) {
+        let _ = (fs::remove_dir_all(&dir), fs::remove_file(&out));
+        let mut c = Command::new(command());
+        c.args(["run", "--any-threads", "--every", "30ms", "--threads", "2", "--ckpt"]).arg(&dir);
+        c.args(["--fault", &spaced(&format!("kill@thread=3,mtbf=100ms,count=6,seed={seed}"))]);
+        c.arg("--").arg(&exe).arg("1500");
+        assert!(start_with(c, &out, Some(&|_| has_serial(&dir, 1)), |_| ()).is_none());
+        let (sum, said) = gone_on(&dir, 4, &[], &out);
+        assert_eq!(sum, want, "{said}");
+        failed = said.contains("thread 3 failed");
+    }
+    assert!(failed, "the faults do not strike");
 }
 
 /// What depends on the number of threads, or may, and how that is said.

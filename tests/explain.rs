@@ -154,7 +154,7 @@ fn code_that_is_not_optimised() {
         let r = explained(&cc, &exe, &[]);
         assert!(says(&r.out, "work.c", "opaque: built without optimisation"), "{}", r.out);
         assert!(share(&r.out, "opaque") == 100.0 && share(&r.out, "proved") == 0.0, "{}", r.out);
-        let refused = (1..=60).any(|seed| {
+        let refused = (1..=400).any(|seed| {
             let fault = format!("kill@mtbf=3ms,count=9,seed={seed}");
             let r = promp(&exe, &[], &[("OMP_NUM_THREADS", "3"), ("PROMP_FAULT", &fault)]);
             let why = ["built without optimisation", "in serial work", "hold a lock"];

@@ -1,6 +1,7 @@
 //! Checkpoints that must not be taken or used: state that cannot be saved, folders, damaged and foreign images, settings.
 
 mod common;
+use common::draws::Draws;
 use common::saved::*;
 use common::*;
 use promp_image::Directory;
@@ -59,8 +60,8 @@ fn threads_that_wait_inside_the_process() {
     let exe = build("ckpt/own.c", &[]);
     let args = ["300", "inside"];
     let want = reference(&exe, &args, &[THREADS]).out;
-    let mut back = 0;
-    for seed in 1..40 {
+    let (mut back, mut draws) = (0, Draws::between(1, 100));
+    while let Some(seed) = draws.next(back >= 5) {
         let fault = format!("memerr@mtbf=100ms,count=3,seed={seed}");
         let set = [("PROMP_FAULT", &*fault), ("PROMP_CKPT_INTERVAL", "20ms")];
         let run = checkpointed(&exe, &args, &s.path("ckpt"), &set);
@@ -70,9 +71,6 @@ fn threads_that_wait_inside_the_process() {
         }
         assert_eq!((run.status, &run.out), (0, &want), "{fault}: {}", run.err);
         back += run.err.matches("rolled back to checkpoint").count();
-        if back >= 5 {
-            break;
-        }
     }
     assert!(back >= 5, "{back} rollbacks");
     let run = checkpointed(&exe, &args, &s.path("ckpt"), &[("PROMP_CKPT_THREADS", "team")]);

@@ -1,6 +1,7 @@
 //! Input from pipes: what was read since a checkpoint is read again after a rollback. (tests/streams.rs has what cannot be.)
 
 mod common;
+use common::draws::Draws;
 use common::saved::*;
 use common::*;
 use std::io::Write;
@@ -29,22 +30,25 @@ fn input_is_read_again() {
     let s = Scratch::new("input");
     let exe = build("ckpt/input.c", &[]);
     let input: String = (0..4000).map(|i| format!("{}\n", 1_000_000 + i * 7919 % 65537)).collect();
-    let mut back = 0;
-    for (n, mode) in ["lines", "numbers", "bytes", "read", "number", "parts"].into_iter().enumerate() {
-        let command = || {
-            let mut c = Command::new(&exe);
-            clean(&mut c);
-            c.arg(mode).env(THREADS.0, THREADS.1);
-            c
-        };
-        let want = fed(command(), &input);
+    let command = |mode: &str| {
+        let mut c = Command::new(&exe);
+        clean(&mut c);
+        c.arg(mode).env(THREADS.0, THREADS.1);
+        c
+    };
+    let wanted = ["lines", "numbers", "bytes", "read", "number", "parts"].map(|mode| {
+        let want = fed(command(mode), &input);
         assert_eq!(want.status, 0, "{mode}: {want:?}");
-        for seed in 0..(2 * scale() as usize) {
+        (mode, want)
+    });
+    let (mut back, mut draws) = (0, Draws::of(2));
+    while let Some(seed) = draws.next(back > 12) {
+        for (n, (mode, want)) in wanted.iter().enumerate() {
             let dir = s.path("ckpt");
             let _ = std::fs::remove_dir_all(&dir);
-            let fault =
-                format!("{}@mtbf=30ms,seed={seed},count=4", ["kill", "crash", "memerr"][(n + seed) % 3]);
-            let mut c = command();
+            let kind = ["kill", "crash", "memerr"][(n + seed as usize) % 3];
+            let fault = format!("{kind}@mtbf=30ms,seed={seed},count=4");
+            let mut c = command(mode);
             c.env("LD_PRELOAD", library()).env("PROMP_CKPT_DIR", &dir).env("PROMP_CKPT_INTERVAL", "25ms");
             c.env("PROMP_FAULT", &fault);
             let run = fed(c, &input);

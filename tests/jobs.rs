@@ -1,6 +1,7 @@
 //! Jobs that run unattended: signals, deaths one after another, requests from outside (docs/jobs.md).
 
 mod common;
+use common::draws::{Draws, spaced};
 use common::jobs::*;
 use common::saved::*;
 use common::*;
@@ -98,18 +99,23 @@ fn deaths_in_serial_code() {
     let exe = steps();
     let want = reference(&exe, &["60"], &[]).out;
     let dir = s.path("ckpt");
-    let promp = started(&mut run(&dir, &["--every", "20ms", "--auto-restart", "99"], &exe, &["60"]));
-    let mut seen = 0;
-    for deaths in 0..3 {
-        wait("a checkpoint", || promp_image::generation_files(&dir).first().is_some_and(|n| *n > seen));
-        seen = promp_image::generation_files(&dir)[0];
-        std::thread::sleep(Duration::from_millis(10 * deaths));
-        die(&promp, &exe);
+    let (mut early, mut draws) = (false, Draws::between(1, 20));
+    while draws.next(early).is_some() {
+        let _ = fs::remove_dir_all(&dir);
+        let promp = started(&mut run(&dir, &["--every", "20ms", "--auto-restart", "99"], &exe, &["60"]));
+        let mut seen = 0;
+        for deaths in 0..3 {
+            wait("a checkpoint", || promp_image::generation_files(&dir).first().is_some_and(|n| *n > seen));
+            seen = promp_image::generation_files(&dir)[0];
+            std::thread::sleep(Duration::from_millis(10 * deaths));
+            die(&promp, &exe);
+        }
+        let end = ended(promp, LIMIT);
+        assert_eq!(end.status, 0, "{}", end.err);
+        assert!(as_announced(&end.out, &want, &end.err), "{}{}", end.out, end.err);
+        early = end.err.contains("(region 0)");
     }
-    let end = ended(promp, LIMIT);
-    assert_eq!(end.status, 0, "{}", end.err);
-    assert!(as_announced(&end.out, &want, &end.err), "{}{}", end.out, end.err);
-    assert!(end.err.contains("(region 0)"), "no death before the first region: {}", end.err);
+    assert!(early, "no death before the first region");
 }
 
 /// Killed before its first checkpoint is whole a program is begun anew only if that is allowed; an older
@@ -121,9 +127,17 @@ fn no_checkpoint_yet() {
     let dir = s.path("ckpt");
     let die = |options: &[&str]| {
         let all = [&["--every", "1h", "--auto-restart", "2"], options].concat();
-        let promp = started(&mut run(&dir, &all, &exe, &["20", "late"]));
-        kill(program_of(&promp, &exe, None), libc::SIGKILL);
-        ended(promp, LIMIT)
+        for _ in 0..20 {
+            let promp = started(&mut run(&dir, &all, &exe, &["20", "late"]));
+            kill(program_of(&promp, &exe, None), libc::SIGKILL);
+            let end = ended(promp, LIMIT);
+            if !end.err.contains("restarted from") {
+                return end;
+            }
+            // It was killed too late, on a busy machine.
+            let _ = fs::remove_dir_all(&dir);
+        }
+        panic!("never killed before its first checkpoint");
     };
     let end = die(&[]);
     assert_eq!(end.status, 71, "{}", end.err);
@@ -151,7 +165,7 @@ fn faults_and_the_watchdog_after_a_restart() {
     let go = |fault: &str, least: usize| {
         let attempt = |seed: u32| {
             let _ = fs::remove_dir_all(&dir);
-            let fault = fault.replace("SEED", &seed.to_string());
+            let fault = spaced(&fault.replace("SEED", &seed.to_string()));
             let options =
                 ["--every", "20ms", "--auto-restart", "20", "--watchdog", "400ms", "--fault", &fault];
             let end = limited(run(&dir, &options, &exe, &["10", "", "40000"]), LIMIT);
@@ -162,7 +176,7 @@ fn faults_and_the_watchdog_after_a_restart() {
             assert!(as_announced(&end.out, &want, &end.err), "{fault}: {}{}", end.out, end.err);
             (deaths(&end) >= least).then_some(end)
         };
-        (1..=20).find_map(attempt).expect("a run that dies often enough behind its first checkpoint")
+        (1..=100).find_map(attempt).expect("a run that dies often enough behind its first checkpoint")
     };
     let end = go("die@mtbf=100ms,count=5,seed=SEED", 2);
     assert!(deaths(&end) == 5 || end.err.contains("did not strike"), "{}", end.err);
@@ -220,7 +234,7 @@ fn tasks_that_wait_for_their_creator() {
                 let mut c = Command::new(&exe);
                 clean(&mut c);
                 c.args([kind, "100", before]).env("LD_PRELOAD", library()).env(setting.0, setting.1);
-                let end = limited(c, Duration::from_secs(30));
+                let end = limited(c, LIMIT);
                 assert!(!end.hung, "{kind} behind {before} tasks hangs, {setting:?}");
                 assert_eq!((end.status, end.out.as_str()), (0, want.as_str()), "{kind} {before} {setting:?}");
             }
@@ -415,7 +429,7 @@ sleep 0.1; pkill -9 -P $p; kill -9 $p; wait $p 2>/dev/null
                 limited(c, LIMIT)
             };
             let mut end = attempt();
-            for _ in 0..20 {
+            for _ in 0..100 {
                 if end.status != 77 {
                     break;
                 }

@@ -1,6 +1,7 @@
 //! Programs nobody here wrote, from Debian and PyPI: the same results as with their own OpenMP runtime.
 
 mod common;
+use common::draws::Draws;
 use common::saved::*;
 use common::*;
 use std::path::{Path, PathBuf};
@@ -75,8 +76,8 @@ fn event_loops() {
         let exe = exe.expect("compiled");
         same(&exe, &[], &[]);
         let want = reference(&exe, &[], &[THREADS]);
-        let mut back = 0;
-        for seed in 1..=6 * scale() {
+        let (mut back, mut draws) = (0, Draws::of(6));
+        while let Some(seed) = draws.next(back > 3) {
             let kind = ["kill", "crash", "memerr"][seed as usize % 3];
             let fault = format!("{kind}@mtbf=60ms,seed={seed},count=4");
             let set =
@@ -225,8 +226,8 @@ fn scikit_learn_has_a_page_with_names() {
 fn python_rolls_back(python: &Path, args: &[&str], env: (&str, &str), mtbf: &str, s: &Scratch) {
     let want = reference(python, args, &[THREADS, env]);
     assert_eq!(want.status, 0, "{}", want.err);
-    let mut back = 0;
-    for seed in 0..3 * scale() {
+    let (mut back, mut draws) = (0, Draws::of(3));
+    while let Some(seed) = draws.next(back > 0) {
         // A kill often finds a thread where nothing is lost; lost memory always needs a rollback.
         let fault =
             format!("{}@mtbf={mtbf},seed={seed},count=3", ["memerr", "kill", "crash"][seed as usize % 3]);

@@ -1,6 +1,7 @@
 //! Output to pipes: what a pipe has taken before a rollback or a restart is not sent again.
 
 mod common;
+use common::draws::{Draws, rarity, spaced};
 use common::saved::*;
 use common::*;
 use std::fs;
@@ -19,8 +20,8 @@ fn of_the_program(text: &str) -> String {
     text.split_inclusive('\n').filter(|l| !l.starts_with("promp: ")).collect()
 }
 
-fn fault(seed: usize) -> String {
-    format!("{}@mtbf=60ms,seed={},count=4", KINDS[seed % 3], seed + 1)
+fn fault(seed: u64) -> String {
+    format!("{}@mtbf=60ms,seed={},count=4", KINDS[seed as usize % 3], seed + 1)
 }
 
 /// Whatever makes it: libc's streams with any buffer, write, writev, gfortran's library.
@@ -31,11 +32,11 @@ fn output_goes_out_once() {
     let modes = ["line", "none", "full", "write", "number", "parts", "large", "both"];
     let mut programs: Vec<_> = modes.iter().map(|m| (&c, vec![*m, "150"])).collect();
     programs.push((&fortran, vec![]));
-    let mut back = 0;
-    for (n, (exe, args)) in programs.iter().enumerate() {
-        let want = reference(exe, args, &[THREADS]);
-        for seed in 0..(2 * scale() as usize) {
-            let fault = fault(n + seed);
+    let wanted: Vec<Run> = programs.iter().map(|(exe, args)| reference(exe, args, &[THREADS])).collect();
+    let (mut back, mut draws) = (0, Draws::of(2));
+    while let Some(seed) = draws.next(back > 16) {
+        for (n, ((exe, args), want)) in programs.iter().zip(&wanted).enumerate() {
+            let fault = fault(n as u64 + seed);
             let run = checkpointed(exe, args, &s.path("ckpt"), &[("PROMP_FAULT", &fault)]);
             let what = format!("{args:?} {fault}: {}", run.err);
             assert_eq!((run.status, &run.out), (0, &want.out), "{what}");
@@ -52,9 +53,6 @@ fn output_goes_out_once() {
 fn a_pipe_that_is_full() {
     let s = Scratch::new("full");
     let exe = build("ckpt/output.c", &[]);
-    let mut c = Command::new(&exe);
-    clean(&mut c);
-    c.args(["both", "400"]).env("LD_PRELOAD", library()).env(THREADS.0, THREADS.1);
     let want = {
         let (both, pipe) = std::io::pipe().expect("a pipe");
         let mut c = Command::new(&exe);
@@ -67,19 +65,29 @@ fn a_pipe_that_is_full() {
         assert!(child.wait().expect("its end").success());
         text
     };
-    let (both, pipe) = std::io::pipe().expect("a pipe");
-    // The smallest that there is: a page.
-    // SAFETY: a descriptor of ours.
-    unsafe { libc::fcntl(std::os::fd::AsRawFd::as_raw_fd(&both), libc::F_SETPIPE_SZ, 4096) };
-    c.env("PROMP_CKPT_DIR", s.path("ckpt")).env("PROMP_CKPT_INTERVAL", "50ms").env("PROMP_FAULT", fault(0));
-    let mut child = c.stdout(pipe.try_clone().expect("a pipe")).stderr(pipe).spawn().expect("the program");
-    drop(c);
-    // Longer than it takes to fill it: it waits, and is rolled back while it does.
-    std::thread::sleep(Duration::from_millis(700));
-    let text = all_of(both.into());
-    assert!(child.wait().expect("its end").success(), "{text}");
-    assert!(text.contains("rolled back to checkpoint"), "{text}");
-    assert_eq!(of_the_program(&text), want);
+    let (mut back, mut draws) = (false, Draws::between(1, 20));
+    while let Some(seed) = draws.next(back) {
+        let (both, pipe) = std::io::pipe().expect("a pipe");
+        // The smallest that there is: a page.
+        // SAFETY: a descriptor of ours.
+        unsafe { libc::fcntl(std::os::fd::AsRawFd::as_raw_fd(&both), libc::F_SETPIPE_SZ, 4096) };
+        let mut c = Command::new(&exe);
+        clean(&mut c);
+        let _ = fs::remove_dir_all(s.path("ckpt"));
+        c.args(["both", "400"]).env("LD_PRELOAD", library()).env(THREADS.0, THREADS.1);
+        c.env("PROMP_CKPT_DIR", s.path("ckpt")).env("PROMP_CKPT_INTERVAL", "50ms");
+        c.env("PROMP_FAULT", spaced(&fault(seed - 1)));
+        let output = c.stdout(pipe.try_clone().expect("a pipe")).stderr(pipe);
+        let mut child = output.spawn().expect("the program");
+        drop(c);
+        // Longer than it takes to fill it: it waits, and is rolled back while it does.
+        std::thread::sleep(Duration::from_millis(700));
+        let text = all_of(both.into());
+        assert!(child.wait().expect("its end").success(), "{text}");
+        assert_eq!(of_the_program(&text), want);
+        back = text.contains("rolled back to checkpoint");
+    }
+    assert!(back, "the faults do not strike");
 }
 
 fn all_of(pipe: OwnedFd) -> String {
@@ -93,16 +101,16 @@ fn all_of(pipe: OwnedFd) -> String {
 fn output_that_is_not_the_same_again() {
     let s = Scratch::new("other");
     let exe = build("ckpt/output.c", &[]);
-    let (mut said, mut back) = (0, 0);
-    for mode in ["order", "times"] {
-        let want = reference(&exe, &[mode, "150"], &[THREADS]);
-        let lines = |text: &str| {
-            let mut all: Vec<String> =
-                text.lines().filter(|l| !l.starts_with("clock")).map(String::from).collect();
-            all.sort();
-            all
-        };
-        for seed in 0..(4 * scale() as usize) {
+    let (mut said, mut back, mut draws) = (0, 0, Draws::of(4));
+    let wanted = ["order", "times"].map(|mode| (mode, reference(&exe, &[mode, "150"], &[THREADS])));
+    while let Some(seed) = draws.next(said > 0) {
+        for (mode, want) in &wanted {
+            let lines = |text: &str| {
+                let mut all: Vec<String> =
+                    text.lines().filter(|l| !l.starts_with("clock")).map(String::from).collect();
+                all.sort();
+                all
+            };
             let fault = fault(seed);
             let run = checkpointed(&exe, &[mode, "150"], &s.path("ckpt"), &[("PROMP_FAULT", &fault)]);
             assert_eq!(run.status, 0, "{mode} {fault}: {}", run.err);
@@ -128,7 +136,7 @@ fn killed(c: Command, dir: &Path, after: Duration) -> Option<Run> {
         while !has_generation(&dir) && !over.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        std::thread::sleep(after);
+        std::thread::sleep(after.mul_f64(rarity()));
         let pid: i32 = read(&dir.join("lock")).trim().parse().expect("a process");
         // SAFETY: plain call.
         !over.load(Ordering::Relaxed) && unsafe { libc::kill(pid, libc::SIGKILL) == 0 }
@@ -144,9 +152,9 @@ fn restarts() {
     let s = Scratch::new("restarts");
     let dir = s.path("ckpt");
     let until_killed = |after: u64, c: &dyn Fn() -> Command| {
-        (0..10)
-            .find_map(|_| killed(c(), &dir, Duration::from_millis(after)))
-            .expect("a checkpoint in ten runs")
+        (0..20)
+            .find_map(|n| killed(c(), &dir, Duration::from_micros((1000 * after) >> (n / 2))))
+            .expect("a checkpoint in twenty runs")
     };
     for (source, args) in [("ckpt/output.c", &["line", "1000"][..]), ("ckpt/output.f90", &["1000"])] {
         let exe = build(source, &[]);
@@ -166,22 +174,29 @@ fn restarts() {
         }
     }
     let (exe, args) = (build("ckpt/output.c", &[]), ["line", "1000"]);
-    let first = until_killed(50, &|| {
-        let mut c = Command::new(&exe);
+    let (mut sent, mut draws) = (false, Draws::between(1, 20));
+    while let Some(n) = draws.next(sent) {
+        let first = until_killed(50 * n, &|| {
+            let mut c = Command::new(&exe);
+            clean(&mut c);
+            c.args(args).env("LD_PRELOAD", library()).env(THREADS.0, THREADS.1);
+            c.env("PROMP_CKPT_DIR", &dir).env("PROMP_CKPT_INTERVAL", "1h");
+            c
+        });
+        assert_eq!(first.status, 128 + libc::SIGKILL, "{}", first.err);
+        if first.out.is_empty() {
+            continue;
+        }
+        let mut c = restart(&dir);
         clean(&mut c);
-        c.args(args).env("LD_PRELOAD", library()).env(THREADS.0, THREADS.1);
-        c.env("PROMP_CKPT_DIR", &dir).env("PROMP_CKPT_INTERVAL", "1h");
-        c
-    });
-    assert_eq!(first.status, 128 + libc::SIGKILL, "{}", first.err);
-    let mut c = restart(&dir);
-    clean(&mut c);
-    let second = limited(c, LIMIT);
-    let want = reference(&exe, &args, &[THREADS]).out;
-    assert_eq!(second.status, 0, "{}", second.err);
-    assert!(second.err.contains(" bytes that were sent to pipe:["), "{}", second.err);
-    assert!(want.starts_with(&first.out) && want.ends_with(&second.out));
-    assert!(first.out.len() + second.out.len() > want.len(), "nothing was sent after the checkpoint");
+        let second = limited(c, LIMIT);
+        let want = reference(&exe, &args, &[THREADS]).out;
+        assert_eq!(second.status, 0, "{}", second.err);
+        assert!(second.err.contains(" bytes that were sent to pipe:["), "{}", second.err);
+        assert!(want.starts_with(&first.out) && want.ends_with(&second.out));
+        sent = first.out.len() + second.out.len() > want.len();
+    }
+    assert!(sent, "nothing was sent after the checkpoint");
 }
 
 /// Where a process is killed that sends a piece by its private pipe.
@@ -300,14 +315,14 @@ fn exactly_once_whenever_it_is_killed() {
     for n in 0..kills {
         let args = [&["line", "1000"][..], &["write", "1000"], &["large", "1000", "9000"]][n % 3];
         let want = reference(&exe, args, &[THREADS]).out;
-        let run = (0..10).find_map(|_| {
+        let run = (0..20).find_map(|n| {
             let mut c = Command::new(command());
             clean(&mut c);
             c.args(["run", "--threads", "2", "--every", "20ms", "--auto-restart", "3", "--ckpt"]);
             c.arg(&dir).arg("--").arg(&exe).args(args);
-            killed(c, &dir, Duration::from_micros(seeded.below(200_000)))
+            killed(c, &dir, Duration::from_micros(seeded.below(200_000 >> (n / 2))))
         });
-        let run = run.expect("a checkpoint in ten runs");
+        let run = run.expect("a checkpoint in twenty runs");
         let exact = as_announced(&run.out, &want, &run.err);
         assert!(run.status == 0 && exact, "{args:?} {n}: {}", run.err);
         announced += run.err.matches("twice").count();
@@ -361,15 +376,15 @@ fn a_duplicate_of_the_pipe() {
     let want = reference(&exe, &args, &[THREADS]).out;
     let lines = read(&file);
     for round in 0..(4 * scale()) {
-        let run = (0..10).find_map(|_| {
+        let run = (0..20).find_map(|n| {
             let _ = fs::remove_file(&file);
             let mut c = Command::new(command());
             clean(&mut c);
             c.args(["run", "--threads", "4", "--every", "20ms", "--auto-restart", "3", "--ckpt"]);
             c.arg(&dir).arg("--").arg(&exe).args(args);
-            killed(c, &dir, Duration::from_millis(20 + 29 * round % 200))
+            killed(c, &dir, Duration::from_micros((1000 * (20 + 29 * round % 200)) >> (n / 2)))
         });
-        let run = run.expect("a checkpoint in ten runs");
+        let run = run.expect("a checkpoint in twenty runs");
         assert_eq!((run.status, read(&file)), (0, lines.clone()), "{round}: {}", run.err);
         assert!(as_announced(&run.out, &want, &run.err), "{round}: {}\n{}", run.err, run.out);
         assert!(run.err.contains("restarted from"), "{round}: {}", run.err);

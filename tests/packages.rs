@@ -2,6 +2,7 @@
 //! failures. Long: sources are fetched from Debian by package name into target/packages.
 
 mod common;
+use common::draws::Draws;
 use common::*;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -228,8 +229,8 @@ fn failures_in_graphicsmagick() {
     let dir = dir.to_str().expect("UTF-8");
     assert_eq!(convert(&want, &[]).status, 0);
     let want = std::fs::read(want).expect("the picture");
-    let (mut refused, mut back) = (0, 0);
-    for seed in 0..60 {
+    let (mut refused, mut back, mut draws) = (0, 0, Draws::between(60, 400));
+    while let Some(seed) = draws.next(refused > 0 && back > 0) {
         let fault = format!("kill@mtbf=150ms,seed={seed},count=4");
         let checkpoints = [("PROMP_CKPT_DIR", dir), ("PROMP_CKPT_INTERVAL", "50ms")];
         for set in [&checkpoints[..], &[]] {

@@ -240,11 +240,18 @@ fn a_large_program_is_asked_to_end() {
     let job = Job::new(exe, &size, None);
     let options = ["--every", "1h", "--resume", "--on-signal", "TERM=checkpoint-exit"];
     let mut asked = 0;
-    for after in [400, 1500, 900, 4000] {
+    let mut delays = vec![4000, 900, 1500, 400];
+    while let Some(after) = delays.pop() {
         let promp = started(&mut job.run(&dir, &options, &log));
         std::thread::sleep(Duration::from_millis(after));
         kill(promp.id() as i32, libc::SIGTERM);
         let end = ended(promp, 2 * LIMIT);
+        if end.status == 0 && asked == 0 && after > 10 {
+            // It was faster: from the beginning, and sooner.
+            let _ = (fs::remove_dir_all(&dir), fs::remove_file(&log));
+            delays = vec![2 * after, after / 2];
+            continue;
+        }
         if end.status == 0 {
             break;
         }

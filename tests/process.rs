@@ -1,6 +1,7 @@
 //! What the kernel keeps of a process goes back with it: its folder, umask, timers, children, where its output goes.
 
 mod common;
+use common::draws::Draws;
 use common::saved::*;
 use common::*;
 use std::fs;
@@ -15,7 +16,7 @@ const MODES: [&str; 6] = ["folder", "timers", "children", "output", "pipes", "it
 fn what_the_kernel_keeps_of_a_process() {
     let s = Scratch::new("process");
     let exe = build("ckpt/process.c", &[]);
-    let (file, rounds) = (s.path("file"), if long() { 60 } else { 5 });
+    let (file, rounds) = (s.path("file"), if long() { 60 } else { 5u64 });
     for mode in MODES {
         let args = [mode, text(&file), "6"];
         let fresh = || {
@@ -25,12 +26,13 @@ fn what_the_kernel_keeps_of_a_process() {
         let want = reference(&exe, &args, &[THREADS]);
         assert_eq!(want.status, 0, "{mode}: {want:?}");
         // In the first step, with the checkpoint that the first region begins with; then anywhere.
-        let mut faults: Vec<(String, &str)> =
-            (2..5).map(|r| (format!("kill@thread=1,region={r},delay=1ms"), "1h")).collect();
-        faults.extend((0..rounds).map(|r| (format!("kill@mtbf=40ms,seed={r},count=4"), "20ms")));
-        let (mut back, mut said) = (0, false);
-        for (fault, interval) in &faults {
+        let (mut back, mut said, mut draws) = (0, false, Draws::between(3 + rounds, 20 * rounds));
+        while let Some(seed) = draws.next(back >= 3 + rounds as usize && said == (mode == "children")) {
             fresh();
+            let (fault, interval) = match seed {
+                1..=3 => (format!("kill@thread=1,region={},delay=1ms", 1 + seed), "1h"),
+                _ => (format!("kill@mtbf=40ms,seed={seed},count=4"), "20ms"),
+            };
             let env = [("PROMP_FAULT", fault.as_str()), ("PROMP_CKPT_INTERVAL", interval)];
             let run = checkpointed(&exe, &args, &s.path("ckpt"), &env);
             assert_eq!((run.status, &run.out), (0, &want.out), "{mode} {fault}: {}", run.err);
@@ -38,7 +40,7 @@ fn what_the_kernel_keeps_of_a_process() {
             said |= run.err.contains("started other processes since checkpoint");
         }
         assert_eq!(said, mode == "children");
-        assert!(back >= 3 + rounds, "{mode}: {back} rollbacks");
+        assert!(back >= 3 + rounds as usize, "{mode}: {back} rollbacks");
     }
 }
 
@@ -142,7 +144,7 @@ fn a_pipe_that_was_redirected() {
         err.contains("rolled back")
     };
     for region in [1, 2] {
-        assert!((0..10).any(|i| rolls_back(region, 1000 - 90 * i)), "no rollback in region {region}");
+        assert!((0..100).any(|i| rolls_back(region, 1000 - 90 * (i % 11))), "no rollback in region {region}");
     }
 }
 
@@ -154,17 +156,14 @@ fn lost_memory_that_a_thread_of_the_programs_own_reads() {
     let exe = build("ckpt/reader.c", &[]);
     let want = reference(&exe, &[], &[THREADS]).out;
     for args in [&[][..], &["blocks"]] {
-        let mut back = 0;
-        for seed in 1..=40 {
+        let (mut back, mut draws) = (0, Draws::between(1, 200));
+        while let Some(seed) = draws.next(back >= 10) {
             let fault = format!("memerr@mtbf=20ms,count=4,seed={seed}");
             let set =
                 [("PROMP_CKPT_THREADS", "all"), ("PROMP_FAULT", &*fault), ("PROMP_CKPT_INTERVAL", "20ms")];
             let run = checkpointed(&exe, args, &s.path("ckpt"), &set);
             assert_eq!((run.status, &run.out), (0, &want), "{args:?}, {fault}: {}", run.err);
             back += run.err.matches("rolled back").count();
-            if back >= 10 {
-                break;
-            }
         }
         assert!(back >= 10, "{args:?}: only {back} rollbacks");
     }

@@ -3,6 +3,7 @@
 //! serially (compiled without OpenMP), or refuses.
 
 mod common;
+use common::draws::Draws;
 use common::*;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -74,7 +75,8 @@ fn compile(seed: u64, openmp: bool) -> PathBuf {
 #[test]
 fn random_programs_and_failures() {
     let (mut same, mut refused, mut failures) = (0, 0, 0);
-    for seed in 1..=12 * scale() {
+    let mut draws = Draws::of(12);
+    while let Some(seed) = draws.next(failures > 20 && same > refused) {
         let want = limited(Command::new(compile(seed, false)), LIMIT);
         let exe = compile(seed, true);
         let mut r = Seeded(seed);

@@ -6,6 +6,7 @@
 //! numbers. Every update changes the value, so that work which is wrongly executed twice shows in the sum.
 
 mod common;
+use common::draws::Draws;
 use common::*;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -290,10 +291,8 @@ fn random_programs_of_three_files() {
     let first = number("PROMP_TEST_FIRST", 1);
     let least = number("PROMP_TEST_PROGRAMS", if long() { 2000 } else { 8 });
     let mut t = Tally::default();
-    for seed in first..first + least.max(60) {
-        if t.programs >= least && t.recomputed >= 5 {
-            break;
-        }
+    let mut draws = Draws::between(least, least.max(200)).from(first);
+    while let Some(seed) = draws.next(t.recomputed >= 5) {
         check(&cc, seed, &mut t);
     }
     println!("{t:?}");

@@ -4,6 +4,7 @@
 //! serially.
 
 mod common;
+use common::draws::{Draws, spaced};
 use common::saved::*;
 use common::*;
 use std::fmt::Write;
@@ -218,19 +219,16 @@ fn built(p: &Program, seed: u64) -> PathBuf {
     compiled("random-live", &format!("p{}", seed % 16), &source(p), &["-fopenmp"])
 }
 
-/// A few in CI; PROMP_TEST_LONG=1: 2,000. How often a program that runs for some ten milliseconds is hit is
-/// the machine's affair: programs are added until enough was seen.
+/// A few in CI; PROMP_TEST_LONG=1: 2,000.
 #[test]
 fn random_programs_with_dead_memory() {
     let s = Scratch::new("randomlive");
     let (mut back, mut restarts, mut out) = (0, 0, 0);
     let first = std::env::var("PROMP_TEST_FIRST").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
-    let (least, most) = if long() { (2000, 2000) } else { (6, 60) };
+    let (least, most) = if long() { (2000, 2000) } else { (6, 200) };
     let enough = |back, restarts, out| back > 0 && (restarts > 0 || !long()) && out > 10;
-    for seed in first..first + most {
-        if seed >= first + least && enough(back, restarts, out) {
-            break;
-        }
+    let mut draws = Draws::between(least, most).from(first);
+    while let Some(seed) = draws.next(enough(back, restarts, out)) {
         let p = program(&mut Seeded(seed));
         let (exe, want) = (built(&p, seed), expected(&p));
         let kind = ["kill", "crash", "memerr"][seed as usize % 3];
@@ -254,7 +252,17 @@ fn random_programs_with_dead_memory() {
         let (_, _) = (fs::remove_dir_all(&dir), fs::remove_file(&to));
         let fault = format!("die@mtbf=40ms,seed={seed},count=3");
         let mut c = Command::new(command());
-        c.args(["run", "--threads", "4", "--every", "10ms", "--auto-restart", "9", "--fault", &fault]);
+        c.args([
+            "run",
+            "--threads",
+            "4",
+            "--every",
+            "10ms",
+            "--auto-restart",
+            "9",
+            "--fault",
+            &spaced(&fault),
+        ]);
         c.args(["--ckpt", text(&dir), "--", text(&exe)]);
         let status = start_with(c, &to, None, |c| {
             c.env("PROMP_CKPT_POISON", "1");

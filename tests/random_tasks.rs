@@ -3,6 +3,7 @@
 //! tasks share is ordered, so a run prints what the same program prints that was compiled without OpenMP.
 
 mod common;
+use common::draws::Draws;
 use common::saved::*;
 use common::*;
 use std::path::PathBuf;
@@ -178,7 +179,8 @@ fn compile(seed: u64, openmp: bool) -> PathBuf {
 fn random_tasks_and_failures() {
     let s = Scratch::new("random-tasks");
     let (mut same, mut refused, mut back) = (0, 0, 0);
-    for seed in 1..=12 * scale() {
+    let mut draws = Draws::of(12);
+    while let Some(seed) = draws.next(back > 10) {
         let want = limited(Command::new(compile(seed, false)), LIMIT);
         assert_eq!(want.status, 0, "program {seed}: {want:?}");
         let exe = compile(seed, true);

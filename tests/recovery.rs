@@ -2,6 +2,7 @@
 //! refuses with status 70. Nothing is wrong, nothing hangs.
 
 mod common;
+use common::draws::Draws;
 use common::*;
 use std::path::Path;
 
@@ -58,7 +59,8 @@ fn sweep_of(
     let want = reference(&exe, args, &env[..1]);
     let mut rng = Seeded(source.len() as u64 * 977 + flags.len() as u64 + threads - 4);
     let mut tally = Tally::default();
-    for i in 0..samples * scale() {
+    let mut draws = Draws::of(samples);
+    while let Some(i) = draws.next(tally.struck > 0) {
         let kind = if i % 8 == 7 { "hang" } else { *rng.pick(&["kill", "kill", "crash"]) };
         let thread = rng.below(threads);
         let region = 1 + rng.below(regions);
@@ -125,14 +127,11 @@ fn taskloops_of_larger_teams() {
         let number = threads.to_string();
         let env = [("OMP_NUM_THREADS", &*number), ("PROMP_REPLAY", "assume")];
         let (want, mut t) = (reference(&exe, &[], &env[..1]), Tally::default());
-        for seed in 1.. {
+        let mut draws = Draws::between(8 * scale(), 400 * scale());
+        while let Some(seed) = draws.next(t.recomputed > 2) {
             one(&exe, &[], &env, &format!("kill@mtbf=2ms,seed={seed},count=10"), &want, &mut t);
-            assert!(seed < 200, "{threads}: {t:?}");
-            if seed >= 8 * scale() && t.recomputed > 2 {
-                break;
-            }
         }
-        assert_eq!(t.refused, 0, "{threads}: {t:?}");
+        assert!(t.refused == 0 && t.recomputed > 2, "{threads}: {t:?}");
     }
 }
 
@@ -192,7 +191,8 @@ fn loops_of_switches() {
         for what in ["pure", "merges", "counts"] {
             let want = reference(&exe, &[what], &env[..1]);
             let mut tally = Tally::default();
-            for _ in 0..12 * scale() {
+            let mut draws = Draws::of(12);
+            while draws.next(what != "pure" || tally.recomputed > 2).is_some() {
                 // A crash may strike in a library's function, the loader's for one, where it cannot wait and is refused.
                 let kind = if what == "pure" { "kill" } else { *rng.pick(&["kill", "kill", "crash"]) };
                 let (mtbf, seed) = (200 + rng.below(800), rng.below(1000));
@@ -212,17 +212,19 @@ fn loops_of_switches() {
 fn atomic_updates() {
     let env = [("OMP_NUM_THREADS", "4"), ("PROMP_REPLAY", "assume")];
     let mut rng = Seeded(41);
-    let mut merges = Tally::default();
-    for flags in [&["-O2"][..], &["-O0"], &["-O3", "-fno-pie", "-no-pie"]] {
-        let exe = build("ft/atomics.c", flags);
-        for (what, runs) in [("chunks", 40), ("merges", 80), ("waits", 10), ("tasks", 20)] {
-            let want = reference(&exe, &[what], &env[..1]);
-            let mut tally = Tally::default();
-            for _ in 0..runs * scale() {
-                let (mtbf, seed) = (200 + rng.below(800), rng.below(1000));
-                let spec = format!("kill@mtbf={mtbf}us,seed={seed},count=4");
-                let tally = if what == "merges" { &mut merges } else { &mut tally };
-                one(&exe, &[what], &env, &spec, &want, tally);
+    let (mut merges, mut draws) = (Tally::default(), Draws::between(1, 20));
+    while draws.next(merges.refused > 0 && merges.recomputed > 0).is_some() {
+        for flags in [&["-O2"][..], &["-O0"], &["-O3", "-fno-pie", "-no-pie"]] {
+            let exe = build("ft/atomics.c", flags);
+            for (what, runs) in [("chunks", 40), ("merges", 80), ("waits", 10), ("tasks", 20)] {
+                let want = reference(&exe, &[what], &env[..1]);
+                let mut tally = Tally::default();
+                for _ in 0..runs * scale() {
+                    let (mtbf, seed) = (200 + rng.below(800), rng.below(1000));
+                    let spec = format!("kill@mtbf={mtbf}us,seed={seed},count=4");
+                    let tally = if what == "merges" { &mut merges } else { &mut tally };
+                    one(&exe, &[what], &env, &spec, &want, tally);
+                }
             }
         }
     }
@@ -240,7 +242,8 @@ fn calls_of_libraries() {
     let mut rng = Seeded(23);
     let mut waited = Tally::default();
     let mut crashed = Tally::default();
-    for i in 0..40 * scale() {
+    let mut draws = Draws::of(40);
+    while let Some(i) = draws.next(waited.recomputed * 4 > waited.struck && crashed.refused > 0) {
         let kind = *rng.pick(&["kill", "kill", "hang"]);
         let (thread, region, nth) = (1 + rng.below(3), 1 + rng.below(4), 1 + rng.below(20));
         let delay = rng.below(1000);
@@ -261,8 +264,8 @@ fn kinds_that_meet() {
     let exe = build("npb/cg.c", &["-DDYNAMIC=8"]);
     let env = [("OMP_NUM_THREADS", "4"), ("PROMP_REPLAY", "assume")];
     let want = reference(&exe, &["S"], &env[..1]);
-    let mut tally = Tally::default();
-    for seed in 1..=4 * scale() {
+    let (mut tally, mut draws) = (Tally::default(), Draws::of(4));
+    while let Some(seed) = draws.next(tally.struck >= 2) {
         let spec =
             format!("crash@mtbf=300us,seed={seed},count=100;kill@mtbf=300us,seed={},count=100", seed + 50);
         one(&exe, &["S"], &env, &spec, &want, &mut tally);
@@ -283,16 +286,23 @@ fn several_failures() {
         "kill@thread=0,delay=50us;kill@thread=1,delay=50us;kill@thread=2,delay=50us;kill@thread=3,delay=50us",
         "kill@thread=1,count=5,region=any;kill@thread=2,nth=2;crash@thread=3,nth=3,delay=30us",
         "kill@thread=1,nth=1;kill@thread=1,nth=2;kill@thread=1,nth=3;kill@thread=1,nth=4",
-        "kill@mtbf=3ms,seed=5,count=20",
-        "crash@mtbf=5ms,seed=9,count=10;kill@mtbf=4ms,seed=2,count=10",
     ] {
         one(&exe, &["S"], &env, spec, &want, &mut tally);
+    }
+    let mut draws = Draws::between(2, 100);
+    while let Some(seed) = draws.next(tally.struck >= 6) {
+        let spec = match seed % 2 {
+            1 => format!("kill@mtbf=3ms,seed={seed},count=20"),
+            _ => format!("crash@mtbf=5ms,seed={seed},count=10;kill@mtbf=4ms,seed={seed},count=10"),
+        };
+        one(&exe, &["S"], &env, &spec, &want, &mut tally);
     }
     assert!(tally.struck >= 6, "{tally:?}");
     // A failure while others recompute: survivors of a large chunk are hit in turn.
     let exe = build("npb/ep.c", &["-DDYNAMIC=16"]);
     let want = reference(&exe, &["S"], &env[..1]);
-    for seed in 1..=6 * scale() {
+    let mut draws = Draws::of(6);
+    while let Some(seed) = draws.next(tally.recomputed > 0) {
         let spec = format!("kill@thread=1,delay=3ms;kill@mtbf=6ms,seed={seed},count=8");
         one(&exe, &["S"], &env, &spec, &want, &mut tally);
     }
@@ -307,8 +317,9 @@ fn reproducible_means_byte_identical() {
         let env = [("OMP_NUM_THREADS", "4"), ("PROMP_REPLAY", "assume"), ("PROMP_REPRODUCIBLE", "1")];
         let want = promp(&exe, args, &env);
         assert_eq!(want.status, 0);
-        let mut tally = Tally::default();
-        for nth in 1..=5 {
+        let (mut tally, mut draws) = (Tally::default(), Draws::between(5, 100));
+        while let Some(n) = draws.next(tally.struck > 0) {
+            let nth = 1 + (n - 1) % 5;
             for delay in ["0", "60us", "300us"] {
                 let spec = format!("kill@thread={},region=2,nth={nth},delay={delay}", nth % 4);
                 one(&exe, args, &env, &spec, &want, &mut tally);

@@ -1,6 +1,7 @@
 //! What users run into: forks, signals, exit in a region, threads of the program's own, limits, odd settings; and each refusal.
 
 mod common;
+use common::draws::Draws;
 use common::*;
 use std::path::Path;
 use std::process::Command;
@@ -197,16 +198,24 @@ fn reports() {
     let exe = build("npb/ep.c", &["-DDYNAMIC=8"]);
     let file = root().join("target/c-tests/report.json");
     let path = file.to_str().unwrap();
-    let env = [
-        ("PROMP_REPORT", path),
-        ("PROMP_FAULT", "kill@thread=1,delay=4ms;kill@region=99"),
-        ("PROMP_REPLAY", "assume"),
-        ("OMP_NUM_THREADS", "4"),
-    ];
-    let run = promp(&exe, &["S"], &env);
-    assert_eq!(run.status, 0, "{run:?}");
-    assert!(run.err.contains("1 of the faults in PROMP_FAULT did not strike"), "{}", run.err);
-    let r: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let mut r = serde_json::Value::Null;
+    // A thread that loses its CPU on the way out of the runtime is struck there, where nothing is lost.
+    for k in 0..50 {
+        let fault = format!("kill@thread=1,delay={}us;kill@region=99", 4000 + 300 * k);
+        let env = [
+            ("PROMP_REPORT", path),
+            ("PROMP_FAULT", &*fault),
+            ("PROMP_REPLAY", "assume"),
+            ("OMP_NUM_THREADS", "4"),
+        ];
+        let run = promp(&exe, &["S"], &env);
+        assert_eq!(run.status, 0, "{run:?}");
+        assert!(run.err.contains("1 of the faults in PROMP_FAULT did not strike"), "{}", run.err);
+        r = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        if !run.err.contains("nothing was lost") {
+            break;
+        }
+    }
     for key in [
         "promp",
         "program",
@@ -364,19 +373,18 @@ fn programs_with_address_sanitizer() {
     let dir = library().parent().expect("a folder").to_str().expect("UTF-8").to_string();
     let (folder, path) = (format!("-L{dir}"), format!("-Wl,-rpath,{dir}"));
     let flags = ["-fsanitize=address", &folder, &path, "-Wl,--no-as-needed", "-lpromp"];
-    let mut struck = 0;
-    for (source, args) in
-        [("ft/jacobi.c", &["100", "200"][..]), ("ft/tasktree.c", &["10"]), ("ft/library.c", &[])]
-    {
-        let env = [("OMP_NUM_THREADS", "4")];
-        let want = reference(&build(source, &[]), args, &env);
-        let exe = build(source, &flags);
-        for seed in 0..=3 * scale() {
+    let env = [("OMP_NUM_THREADS", "4")];
+    let sources = [("ft/jacobi.c", &["100", "200"][..]), ("ft/tasktree.c", &["10"]), ("ft/library.c", &[])];
+    let wanted = sources.map(|(source, args)| reference(&build(source, &[]), args, &env));
+    let (mut struck, mut draws) = (0, Draws::of(4));
+    while let Some(seed) = draws.next(struck > 0) {
+        for ((source, args), want) in sources.iter().zip(&wanted) {
+            let exe = build(source, &flags);
             let fault = format!("kill@mtbf=30ms,seed={seed},count=2");
             // The sanitizer's library must come first: nothing is preloaded.
             let leaks = ("ASAN_OPTIONS", "detect_leaks=0");
             let env = [env[0], leaks, ("PROMP_REPLAY", "assume"), ("PROMP_FAULT", &fault)];
-            let run = reference(&exe, args, &env[..if seed == 0 { 3 } else { 4 }]);
+            let run = reference(&exe, args, &env[..if seed == 1 { 3 } else { 4 }]);
             let refused = run.status == 70 && run.err.contains("; stopping");
             struck += u32::from(run.err.contains(" failed ("));
             assert!(refused || (run.status, &run.out) == (0, &want.out), "{source} {fault}: {run:?}");

@@ -3,6 +3,7 @@
 //! stops the world by signals works.
 
 mod common;
+use common::draws::Draws;
 use common::saved::*;
 use common::*;
 use std::path::PathBuf;
@@ -27,16 +28,13 @@ fn sent_to_one_thread_whatever_becomes_of_its_host() {
     let want = reference(&exe, &["kill"], &[]);
     assert!(want.out.starts_with(RIGHT), "{want:?}");
     for way in WAYS {
-        let mut seen = 0;
-        for seed in 1..=40 {
+        let (mut seen, mut draws) = (0, Draws::between(scale(), 100 * scale()));
+        while let Some(seed) = draws.next(seen >= 20) {
             let fault = format!("kill@mtbf=3ms,count=30,seed={seed}");
             let env = [("PROMP_REPLAY", "assume"), ("PROMP_FAULT", &fault)];
             let run = promp(&exe, &[way, "1500", "60"], &env);
             assert_eq!((run.status, &run.out), (0, &want.out), "{way}, {fault}: {}", run.err);
             seen += failures(&run);
-            if seen >= 20 && seed as u64 >= scale() {
-                break;
-            }
         }
         assert!(seen >= 20, "{way}: the faults do not strike");
     }
@@ -48,17 +46,14 @@ fn sent_to_one_thread_through_checkpoints_and_rollbacks() {
     let want = reference(&exe, &["kill"], &[]);
     let s = Scratch::new("signals");
     for way in ["kill", "queue", "syscall"] {
-        let mut back = 0;
-        for seed in 1..=20 {
+        let (mut back, mut draws) = (0, Draws::between(scale(), 60 * scale()));
+        while let Some(seed) = draws.next(back >= 3) {
             // A kill often finds a thread where nothing is lost; lost memory always needs a rollback.
-            let fault = format!("{}@mtbf=25ms,count=6,seed={seed}", ["memerr", "kill"][seed % 2]);
+            let fault = format!("{}@mtbf=25ms,count=6,seed={seed}", ["memerr", "kill"][seed as usize % 2]);
             let env = [("PROMP_CKPT_THREADS", "all"), ("PROMP_FAULT", &fault)];
             let run = checkpointed(&exe, &[way, "1500", "150"], &s.path("ckpt"), &env);
             assert_eq!((run.status, &run.out), (0, &want.out), "{way}, {fault}: {}", run.err);
             back += run.err.matches("rolled back").count();
-            if back >= 3 && seed as u64 >= scale() {
-                break;
-            }
         }
         assert!(back >= 3, "{way}: the faults do not strike");
     }
@@ -79,17 +74,14 @@ fn a_collector_stops_the_world() {
         assert_eq!(want.status, 0, "{want:?}");
         let plain = promp(&exe, by, &[threads]);
         assert_eq!((plain.status, &plain.out), (0, &want.out), "{}", plain.err);
-        let (mut seen, mut right) = (0, 0);
-        for seed in 1..=60 {
+        let (mut seen, mut right, mut draws) = (0, 0, Draws::between(scale(), 200 * scale()));
+        while let Some(seed) = draws.next(seen >= 20 && right >= 2) {
             let fault = format!("kill@mtbf=10ms,count=20,seed={seed}");
             let run = promp(&exe, by, &[threads, ("PROMP_REPLAY", "assume"), ("PROMP_FAULT", &fault)]);
             let refused = run.status == 70 && run.err.contains("no checkpoint to return to");
             assert!(refused || (run.status, &run.out) == (0, &want.out), "{fault}: {run:?}");
             seen += failures(&run);
             right += usize::from(!refused);
-            if seen >= 20 && right >= 2 && seed as u64 >= scale() {
-                break;
-            }
         }
         assert!(seen >= 20 && right >= 2, "{seen} failures, {right} right");
     }
@@ -101,18 +93,15 @@ fn a_collector_stops_the_world() {
 fn sent_by_the_first_that_goes_on_after_a_rollback() {
     let exe = build("signals/early.c", &[]);
     let s = Scratch::new("early");
-    let mut back = 0;
-    for seed in 1..=40 {
+    let (mut back, mut draws) = (0, Draws::between(scale(), 200 * scale()));
+    while let Some(seed) = draws.next(back >= 40) {
         let fault = format!("memerr@mtbf=10ms,count=12,seed={seed}");
         let env = [("PROMP_CKPT_INTERVAL", "20ms"), ("PROMP_FAULT", &fault)];
         let run = checkpointed(&exe, &["20000"], &s.path("ckpt"), &env);
         assert_eq!((run.status, &run.out[..]), (0, "20000 rounds, signals taken\n"), "{fault}: {}", run.err);
         back += run.err.matches("rolled back").count();
-        if back >= 40 && seed as u64 >= scale() {
-            return;
-        }
     }
-    panic!("the faults do not strike");
+    assert!(back >= 40, "the faults do not strike");
 }
 
 /// `sigsuspend` and `pause` in a program with handlers end when a handler has been executed, `sem_timedwait`
@@ -173,17 +162,14 @@ fn a_collector_stops_the_world_through_rollbacks() {
     let s = Scratch::new("collector");
     let want = reference(&exe, &["60"], &[("OMP_NUM_THREADS", "4")]);
     for (kind, least) in [("memerr", 20), ("kill", 3)] {
-        let mut back = 0;
-        for seed in 1..=60 {
+        let (mut back, mut draws) = (0, Draws::between(scale(), 100 * scale()));
+        while let Some(seed) = draws.next(back >= least) {
             let fault = format!("{kind}@mtbf=40ms,count=5,seed={seed}");
             let env =
                 [("PROMP_CKPT_THREADS", "all"), ("PROMP_CKPT_INTERVAL", "20ms"), ("PROMP_FAULT", &fault)];
             let run = checkpointed(&exe, &["60"], &s.path("ckpt"), &env);
             assert_eq!((run.status, &run.out), (0, &want.out), "{fault}: {}", run.err);
             back += run.err.matches("rolled back").count();
-            if back >= least && seed as u64 >= scale() {
-                break;
-            }
         }
         assert!(back >= least, "{kind}: {back} rollbacks");
     }

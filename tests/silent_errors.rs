@@ -2,6 +2,7 @@
 //! kernels that cannot be verified named. On a GPU: tools/gpu_folder.sh.
 
 mod common;
+use common::draws::Draws;
 use common::*;
 use std::path::Path;
 
@@ -121,11 +122,14 @@ fn errors_at_random_times() {
     let exe = build("sdc/swim.c", &[]);
     let args = ["63", "30"];
     let want = reference(&exe, &args, &[("OMP_NUM_THREADS", "2")]);
-    for seed in 1..4 {
+    let (mut injected, mut draws) = (0, Draws::between(3, 60));
+    while let Some(seed) = draws.next(injected > 0) {
         let fault = format!("sdc@mtbf=20ms,count=50,seed={seed}");
-        let (r, _) = run(&exe, &args, "lazy", if seed == 2 { SIGNATURES } else { COPIES }, Some(&fault));
+        let (r, sdc) = run(&exe, &args, "lazy", if seed == 2 { SIGNATURES } else { COPIES }, Some(&fault));
         assert_eq!((r.status, &r.out), (0, &want.out), "{fault}: {}", r.err);
+        injected += sdc["injected"].as_u64().unwrap_or(0);
     }
+    assert!(injected > 0, "the faults do not strike");
 }
 
 /// Nothing is known of a kernel without PTX: it runs once, is named, and the result is the program's.

@@ -2,6 +2,7 @@
 //! a restart. And no host of the runtime's own keeps rights that the program has given up.
 
 mod common;
+use common::draws::Draws;
 use common::*;
 
 const FOUR: (&str, &str) = ("OMP_NUM_THREADS", "4");
@@ -60,7 +61,8 @@ fn kept_through_changes_of_host() {
 #[test]
 fn kept_through_rollbacks() {
     let exe = build("ft/state.c", &[]);
-    for seed in 1..4 {
+    let (mut back, mut draws) = (0, Draws::between(3, 60));
+    while let Some(seed) = draws.next(back > 0) {
         let scratch = saved::Scratch::new("state");
         let dir = scratch.path("ckpt");
         let fault = format!("kill@mtbf=40ms,count=5,seed={seed}");
@@ -72,7 +74,9 @@ fn kept_through_rollbacks() {
         ];
         let r = promp(&exe, &["300"], &env);
         kept(&r, &fault);
+        back += r.err.matches("rolled back").count();
     }
+    assert!(back > 0, "the faults do not strike");
 }
 
 #[test]
@@ -80,14 +84,21 @@ fn kept_through_a_restart() {
     let exe = build("ft/state.c", &[]);
     let scratch = saved::Scratch::new("state-restart");
     let dir = scratch.path("ckpt");
-    let env = [
-        FOUR,
-        ("PROMP_FAULT", "die@region=250"),
-        ("PROMP_CKPT_DIR", saved::text(&dir)),
-        ("PROMP_CKPT_INTERVAL", "20ms"),
-    ];
-    let died = promp(&exe, &["400"], &env);
-    assert_eq!(died.status, 137, "{died:?}");
+    // Later, if it dies before its first checkpoint.
+    for regions in [250, 1000, 4000, 16_000] {
+        let (fault, steps) = (format!("die@region={regions}"), (regions + 150).to_string());
+        let env = [
+            FOUR,
+            ("PROMP_FAULT", &*fault),
+            ("PROMP_CKPT_DIR", saved::text(&dir)),
+            ("PROMP_CKPT_INTERVAL", "20ms"),
+        ];
+        let died = promp(&exe, &[&steps], &env);
+        assert_eq!(died.status, 137, "{died:?}");
+        if saved::has_generation(&dir) {
+            break;
+        }
+    }
     let mut again = saved::restart(&dir);
     again.env_remove("PROMP_FAULT");
     kept(&limited(again, LIMIT), "restart");
@@ -119,8 +130,8 @@ fn what_clone_makes_anew_and_cpu_time_go_on_on_other_hosts() {
 
 #[test]
 fn what_clone_makes_anew_and_cpu_time_go_on_through_rollbacks() {
-    let mut back = 0;
-    for seed in 1..=20 {
+    let (mut back, mut draws) = (0, Draws::between(3, 60));
+    while let Some(seed) = draws.next(back >= 5) {
         let scratch = saved::Scratch::new("anew");
         let dir = scratch.path("ckpt");
         let fault = format!("memerr@mtbf=40ms,count=5,seed={seed}");
@@ -136,9 +147,6 @@ fn what_clone_makes_anew_and_cpu_time_go_on_through_rollbacks() {
         }
         assert!(!r.err.contains("have not followed"), "{fault}: {}", r.err);
         back += r.err.matches("rolled back").count();
-        if back >= 5 && seed >= 3 {
-            break;
-        }
     }
     assert!(back >= 5, "the faults do not strike");
 }
@@ -147,13 +155,19 @@ fn what_clone_makes_anew_and_cpu_time_go_on_through_rollbacks() {
 fn what_clone_makes_anew_and_cpu_time_go_on_after_a_restart() {
     let scratch = saved::Scratch::new("anew-restart");
     let dir = scratch.path("ckpt");
-    let env = [
-        ("PROMP_FAULT", "die@region=350"),
-        ("PROMP_CKPT_DIR", saved::text(&dir)),
-        ("PROMP_CKPT_INTERVAL", "20ms"),
-    ];
-    let died = anew(&["400"], &env).expect("possible");
-    assert_eq!(died.status, 137, "{died:?}");
+    for regions in [350, 1400, 5600] {
+        let (fault, steps) = (format!("die@region={regions}"), (regions + 50).to_string());
+        let env = [
+            ("PROMP_FAULT", &*fault),
+            ("PROMP_CKPT_DIR", saved::text(&dir)),
+            ("PROMP_CKPT_INTERVAL", "20ms"),
+        ];
+        let died = anew(&[&steps], &env).expect("possible");
+        assert_eq!(died.status, 137, "{died:?}");
+        if saved::has_generation(&dir) {
+            break;
+        }
+    }
     let mut again = saved::restart(&dir);
     again.env_remove("PROMP_FAULT");
     kept(&limited(again, LIMIT), "restart");
@@ -272,14 +286,14 @@ fn timers_go_on_on_other_hosts() {
 fn timers_go_on_through_rollbacks_and_restarts() {
     let exe = build("ft/timers.c", &[]);
     for how in ["", "function"] {
-        let (mut back, mut restarts) = (0, 0);
-        for seed in 1..=40 {
+        let (mut back, mut restarts, mut draws) = (0, 0, Draws::between(1, 100));
+        while let Some(seed) = draws.next(back >= 3 && restarts >= 3) {
             let scratch = saved::Scratch::new("timers");
             let dir = scratch.path("ckpt");
-            let died = format!("die@region={};die@region=900", 400 + 10 * seed);
+            let died = format!("die@region={};die@region=900", 400 + 10 * (seed % 50));
             let lost = format!("memerr@mtbf=60ms,count=3,seed={seed}");
             let env = [
-                ("PROMP_FAULT", [&died[..], &lost][seed % 2]),
+                ("PROMP_FAULT", [&died[..], &lost][seed as usize % 2]),
                 ("PROMP_CKPT_DIR", saved::text(&dir)),
                 ("PROMP_CKPT_INTERVAL", "15ms"),
             ];
@@ -294,9 +308,6 @@ fn timers_go_on_through_rollbacks_and_restarts() {
                 || r.status == 71 && r.err.contains("holds no checkpoint");
             if !early {
                 assert_eq!((r.status, &r.out[..]), (0, "kept\n"), "{how}, {:?}: {}", env[0], r.err);
-            }
-            if back >= 3 && restarts >= 3 {
-                break;
             }
         }
         assert!(back >= 3 && restarts >= 3, "{how}: {back} rollbacks, {restarts} restarts");

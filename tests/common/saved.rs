@@ -50,6 +50,12 @@ pub fn checkpointed(exe: &Path, args: &[&str], dir: &Path, extra: &[(&str, &str)
     promp(exe, args, &env)
 }
 
+/// Has a failure struck before the first checkpoint, or the whole process died? On a slow machine.
+pub fn too_early(run: &Run) -> bool {
+    let ends = [(70, "no checkpoint to return to"), (71, "died before its first one was complete")];
+    ends.iter().any(|(status, says)| run.status == *status && run.err.contains(says))
+}
+
 /// The text of a file; none if it cannot be read.
 pub fn read(p: &Path) -> String {
     String::from_utf8_lossy(&fs::read(p).unwrap_or_default()).into_owned()
@@ -100,6 +106,7 @@ pub fn start_with(
         }
     }
     set(&mut cmd);
+    draws::space(&mut cmd);
     let file = fs::OpenOptions::new()
         .create(true)
         .append(false)
@@ -114,7 +121,8 @@ pub fn start_with(
         if let Some(s) = child.try_wait().expect("a child") {
             return Some(s);
         }
-        let (late, due) = (began.elapsed() > LIMIT, kill.is_some_and(|kill| kill(began.elapsed())));
+        let since = began.elapsed().div_f64(draws::rarity());
+        let (late, due) = (began.elapsed() > LIMIT, kill.is_some_and(|kill| kill(since)));
         if late || due {
             child.kill().expect("a child");
             child.wait().expect("a child");
