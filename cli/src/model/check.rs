@@ -16,6 +16,7 @@ use crate::{Failure, Outcome};
 use promp_model::doacross::Nest;
 use promp_model::doall::Loop;
 use promp_model::dswp::Pipeline;
+use promp_model::forecast::forecast;
 use promp_model::samples::{deviation, median};
 use promp_model::scaling::Scaling;
 use promp_model::{Estimate, Profile, Schedule, decide};
@@ -156,11 +157,10 @@ fn doall(n: u64, threads: &[u32], lines: &[Line], costs: &Costs, kept: &Costs) -
         if p > 1 {
             rows.push(row(false, of(Scaling::fit([(1, one, sum)])), measured));
         }
-        // The median of the first half is what the tuner would have.
+        // What the tuner would have: m(p) from the first half, which is its median.
         let (first, second) = measured.split_at(measured.len() / 2);
         if !first.is_empty() {
-            let plain = of(Scaling::fit([(p, &[1.0][..], 1.0)])).mean;
-            rows.push(row(true, of(Scaling::fit([(p, &[median(first)][..], plain)])), second));
+            rows.push(row(true, forecast(first), second));
         }
     }
     Some(rows)
@@ -208,8 +208,9 @@ fn dswp(class: &str, threads: &[u32], lines: &[Line], costs: &Costs, kept: &Cost
     let n = lines.iter().find(|l| l.name == "first")?.parameter;
     let stage = |name: &str| {
         let t = times(lines, name, 1)?;
-        // The mean of many executions is known better than one of them.
-        Some(Estimate::normal(median(t), deviation(t) / (t.len() as f64).sqrt()))
+        // What makes one execution longer makes many of those behind it longer: a whole run is known no
+        // better than one.
+        Some(forecast(t))
     };
     let (first, second) = (stage("first")?, stage("second")?);
     let mut rows = Vec::new();

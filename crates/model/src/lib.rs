@@ -33,6 +33,7 @@ pub mod doall;
 pub mod dswp;
 mod estimate;
 pub mod exact;
+pub mod forecast;
 pub mod makespan;
 mod profile;
 pub mod samples;
