@@ -260,7 +260,7 @@ fn a_limit_on_cpu_time_strikes_when_it_would_have() {
         if how == "soft" {
             let rest = |r: &Run| r.out[r.out.find(", limits").expect("the last lines")..].to_string();
             assert_eq!(rest(&run), rest(&want), "{run:?}");
-            assert!(rest(&run).contains("as they were set\na child has them"), "{run:?}");
+            assert!(rest(&run).contains("as they were set\na child has them\nspawned 50\n"), "{run:?}");
         }
     }
 }
@@ -280,6 +280,16 @@ fn timers_go_on_on_other_hosts() {
             assert_eq!(r.err.matches("failed (kill)").count(), 3, "{fault}: {}", r.err);
         }
     }
+}
+
+/// A timer by a thread's CPU time would count its former host's.
+#[test]
+fn timers_by_a_threads_cpu_time_are_not_lost() {
+    let exe = build("ft/timers.c", &[]);
+    let fault = [("PROMP_FAULT", "kill@region=30,thread=0,at=barrier"), ("PROMP_REPLAY", "assume")];
+    let r = promp(&exe, &["100", "cpu"], &fault);
+    assert_eq!((r.status, &r.out[..]), (70, ""), "{}", r.err);
+    assert!(r.err.contains("a timer of its CPU time"), "{}", r.err);
 }
 
 #[test]

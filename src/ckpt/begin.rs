@@ -4,6 +4,7 @@
 //! A program that starts others hands PROMP_CKPT_DIR down to them. The directory serves the first process of
 //! the family; the others have no checkpoints.
 
+use super::executed;
 use super::keeper::{self, Keeper};
 use super::runtime::runtime;
 use super::store::Store;
@@ -218,6 +219,7 @@ fn say_of_family(dir: &Path, pid: u32) {
 /// In a child after fork: checkpoints are the parent's, and so is the seat of the only thread.
 pub fn after_fork(seat_number: Option<&Own<u32>>) {
     timers::after_fork();
+    executed::after_fork();
     if region::on() {
         region::forget();
         if let Some(number) = seat_number {

@@ -7,13 +7,18 @@
 //! that has come about otherwise, in a thread just made or by a handler's return, is not noted: then ours
 //! count as blocked where all others are, for that is how a set is made that has them.
 //!
-//! Not seen: system calls made without libc, and what libc's functions execute that wait for its end
-//! (`system`): for so long a thread cannot block what stops it. Debian's shell clears its mask anyway.
+//! `system` waits for the end of what it executes: for so long a thread cannot block what stops it. So where
+//! it matters its shell is started here. Not seen: system calls made without libc.
+//!
+//! A limit on CPU time is inherited, too, and in a restarted process it is lower than the program's
+//! (sys/cpu_limit.rs).
 
 use super::{lost, seats};
+use crate::sys;
 use crate::sys::cfi::{grow, shrink};
+use crate::sys::lock::Locked;
 use crate::sys::tables::{Instead, calls_instead};
-use crate::sys::{pending, signals, tls};
+use crate::sys::{cpu_limit, pending, signals, tls};
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -81,6 +86,103 @@ fn in_earnest<R>(f: impl FnOnce() -> R) -> R {
     r
 }
 
+/// The calling process becomes another program.
+fn executes<R>(f: impl FnOnce() -> R) -> R {
+    cpu_limit::executes();
+    in_earnest(f)
+}
+
+/// A program is executed in a child.
+fn spawns<R>(f: impl FnOnce() -> R) -> R {
+    cpu_limit::for_children(|| in_earnest(f))
+}
+
+/// What the kernel takes for a disposition.
+type Disposition = [u64; 4];
+/// While there are shells SIGINT and SIGQUIT are ignored; how many there are, and what was before.
+static SHELLS: Locked<(u32, [Disposition; 2])> = Locked::new((0, [[0; 4]; 2]));
+const IGNORED: [c_int; 2] = [libc::SIGINT, libc::SIGQUIT];
+
+fn dispose(signal: c_int, new: Option<&Disposition>) -> Disposition {
+    let mut before = [0; 4];
+    let new = new.map_or(core::ptr::null(), |d| d.as_ptr());
+    // SAFETY: the kernel reads and writes four words.
+    unsafe { sys!(libc::SYS_rt_sigaction, signal, new, before.as_mut_ptr(), 8) };
+    before
+}
+
+/// In a child after fork the shells are the parent's; it has the dispositions of then, as libc leaves them.
+pub fn after_fork() {
+    SHELLS.raw().reset();
+    SHELLS.with(|s| s.0 = 0);
+}
+
+/// What libc's `system` does, where the shell would inherit what is ours. It cannot be cancelled.
+fn shell(command: Path) -> c_int {
+    let now = signals::block(pending::bit(libc::SIGCHLD));
+    let theirs = lost::in_earnest(now) | of_ours(now);
+    let before = SHELLS.with(|s| {
+        s.0 += 1;
+        if s.0 == 1 {
+            s.1 = IGNORED.map(|signal| dispose(signal, Some(&[libc::SIG_IGN as u64, 0, 0, 0])));
+        }
+        s.1
+    });
+    let (mut pid, mut status) = (0, 127 << 8);
+    // SAFETY: attributes that are initialised, set and destroyed; C strings, and the environment.
+    let made = unsafe {
+        let mut how: libc::posix_spawnattr_t = core::mem::zeroed();
+        libc::posix_spawnattr_init(&raw mut how);
+        let (mut by_default, mut mask): (libc::sigset_t, libc::sigset_t) = core::mem::zeroed();
+        for (signal, _) in IGNORED.iter().zip(&before).filter(|(_, d)| d[0] != libc::SIG_IGN as u64) {
+            libc::sigaddset(&raw mut by_default, *signal);
+        }
+        (&raw mut mask).cast::<u64>().write(theirs);
+        libc::posix_spawnattr_setsigdefault(&raw mut how, &raw const by_default);
+        libc::posix_spawnattr_setsigmask(&raw mut how, &raw const mask);
+        let flags = libc::POSIX_SPAWN_SETSIGDEF | libc::POSIX_SPAWN_SETSIGMASK;
+        libc::posix_spawnattr_setflags(&raw mut how, flags as i16);
+        let arguments = [c"sh".as_ptr(), c"-c".as_ptr(), command, core::ptr::null()].map(|p| p.cast_mut());
+        let made = cpu_limit::for_children(|| {
+            let (pid, list) = (&raw mut pid, arguments.as_ptr());
+            libc::posix_spawn(pid, c"/bin/sh".as_ptr(), core::ptr::null(), &raw const how, list, environ)
+        });
+        libc::posix_spawnattr_destroy(&raw mut how);
+        made
+    };
+    if made == 0 {
+        // SAFETY: the kernel writes a status.
+        let wait = |at: &mut c_int| unsafe { sys!(libc::SYS_wait4, pid, core::ptr::from_mut(at), 0, 0) };
+        let mut r = wait(&mut status);
+        while r == -(libc::EINTR as isize) {
+            r = wait(&mut status);
+        }
+        if r < 0 {
+            status = -1;
+            // SAFETY: the calling thread's.
+            unsafe { *libc::__errno_location() = -r as c_int };
+        }
+    }
+    SHELLS.with(|s| {
+        s.0 -= 1;
+        if s.0 == 0 {
+            IGNORED.iter().zip(&s.1).for_each(|(signal, d)| _ = dispose(*signal, Some(d)));
+        }
+    });
+    signals::set_mask(now);
+    status
+}
+
+unsafe extern "C" {
+    static environ: *const *mut c_char;
+}
+
+/// Would a shell inherit something else than the program's?
+fn differs(command: Path) -> bool {
+    let now = signals::block(0);
+    !command.is_null() && (cpu_limit::is_lower() || lost::in_earnest(now) | of_ours(now) != now)
+}
+
 /// What a thread begins with.
 type Start = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 
@@ -118,17 +220,17 @@ type Actions = *const libc::posix_spawn_file_actions_t;
 type Attributes = *const libc::posix_spawnattr_t;
 
 calls_instead! {
-    fn execve(path: Path, arguments: List, environment: List) -> c_int = |real| in_earnest(real);
-    fn execv(path: Path, arguments: List) -> c_int = |real| in_earnest(real);
-    fn execvp(file: Path, arguments: List) -> c_int = |real| in_earnest(real);
-    fn execvpe(file: Path, arguments: List, environment: List) -> c_int = |real| in_earnest(real);
-    fn fexecve(fd: c_int, arguments: List, environment: List) -> c_int = |real| in_earnest(real);
+    fn execve(path: Path, arguments: List, environment: List) -> c_int = |real| executes(real);
+    fn execv(path: Path, arguments: List) -> c_int = |real| executes(real);
+    fn execvp(file: Path, arguments: List) -> c_int = |real| executes(real);
+    fn execvpe(file: Path, arguments: List, environment: List) -> c_int = |real| executes(real);
+    fn fexecve(fd: c_int, arguments: List, environment: List) -> c_int = |real| executes(real);
     fn execveat(at: c_int, path: Path, arguments: List, environment: List, flags: c_int) -> c_int =
-        |real| in_earnest(real);
+        |real| executes(real);
     fn posix_spawn(pid: *mut c_int, path: Path, actions: Actions, attributes: Attributes, arguments: List,
-        environment: List) -> c_int = |real| in_earnest(real);
+        environment: List) -> c_int = |real| spawns(real);
     fn posix_spawnp(pid: *mut c_int, file: Path, actions: Actions, attributes: Attributes, arguments: List,
-        environment: List) -> c_int = |real| in_earnest(real);
+        environment: List) -> c_int = |real| spawns(real);
     fn pthread_create(id: *mut libc::pthread_t, how: *const libc::pthread_attr_t, start: Start,
         argument: *mut c_void) -> c_int {
             let inherits = inherits(start, argument);
@@ -142,7 +244,8 @@ calls_instead! {
             }
             r
         };
-    fn popen(command: Path, mode: Path) -> *mut c_void = |real| in_earnest(real);
+    fn popen(command: Path, mode: Path) -> *mut c_void = |real| spawns(real);
+    fn system(command: Path) -> c_int = |real| if differs(command) { shell(command) } else { real() };
 }
 
 /// A function of a list of arguments: its registers, and behind them what lies on the stack, are those of

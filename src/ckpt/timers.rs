@@ -119,9 +119,7 @@ calls_instead! {
 /// A timer that no checkpoint can have.
 pub fn obstacle() -> Option<String> {
     let all = timers::all();
-    let of_a_thread =
-        |t: &Timer| t.clock == libc::CLOCK_THREAD_CPUTIME_ID || cpu_time::thread_of(t.clock).is_some();
-    if all.iter().any(of_a_thread) {
+    if all.iter().any(|t| cpu_time::thread_of(t.clock).is_some()) {
         return Some("the program has a timer by a thread's CPU time (timer_create)".into());
     }
     let made_again = all.is_empty() || timers::can_be_made_again();

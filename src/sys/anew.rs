@@ -71,10 +71,9 @@ pub fn has_keyring() -> bool {
 }
 
 /// Has host `tid` a timer that no other host could have? The kernel does not say of which thread a timer by
-/// "the thread's CPU time" is: of any.
+/// "the thread's CPU time" is (CLOCK_THREAD_CPUTIME_ID, which it shows as the clock of thread 0): of any.
 fn is_timed(tid: u32) -> bool {
-    let by_cpu =
-        |t: &Timer| t.clock == libc::CLOCK_THREAD_CPUTIME_ID || cpu_time::thread_of(t.clock) == Some(tid);
+    let by_cpu = |t: &Timer| cpu_time::thread_of(t.clock).is_some_and(|of| of == tid || of == 0);
     let stays = |t: &Timer| by_cpu(t) || t.to == To::Host(tid) && !timers::can_be_made_again();
     timers::all().iter().any(stays)
 }

@@ -2,12 +2,13 @@
 //! what the program had used before is taken off a limit that it has set: it strikes when it would have. The
 //! program's calls of libc's functions lead here and tell it what it has set.
 
-use super::cpu_time;
+use super::lock::Locked;
 use super::syscall::getpid;
 use super::tables::calls_instead;
+use super::{cpu_time, signals};
 use crate::sys;
 use core::ffi::{c_int, c_uint};
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// The kernel's `struct rlimit64`.
 #[repr(C)]
@@ -30,6 +31,10 @@ const NONE: u64 = u64::MAX;
 /// How much lower the kernel's limits are than those that the program has set: soft and hard one, seconds.
 /// Relaxed: where several threads set a limit and ask for it at once, any order is right.
 static LESS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+/// The process for which that holds. Relaxed: written in it, where LESS is.
+static OF: AtomicU32 = AtomicU32::new(0);
+/// How many threads are making processes that are to have whole limits.
+static WHOLE: Locked<u32> = Locked::new(0);
 
 fn less() -> Resource {
     Resource { soft: LESS[0].load(Relaxed), hard: LESS[1].load(Relaxed) }
@@ -60,6 +65,7 @@ pub fn that_go_on(own: Resource) -> Resource {
 pub fn note(programs: Resource, kernels: Resource) {
     LESS[0].store(programs.soft.saturating_sub(kernels.soft), Relaxed);
     LESS[1].store(programs.hard.saturating_sub(kernels.hard), Relaxed);
+    OF.store(getpid(), Relaxed);
 }
 
 fn set(r: Resource) -> bool {
@@ -67,20 +73,74 @@ fn set(r: Resource) -> bool {
     unsafe { sys!(libc::SYS_prlimit64, 0, libc::RLIMIT_CPU, &raw const r, 0) == 0 }
 }
 
-/// A child after fork has used nothing: its limits are those that the program has set. A hard one that has
-/// been lowered only root raises again.
-pub fn after_fork() {
-    if less() == Resource::default() {
-        return;
-    }
+fn kernels() -> Resource {
     let mut now = Resource::default();
     // SAFETY: the kernel writes two words.
     unsafe { sys!(libc::SYS_prlimit64, 0, libc::RLIMIT_CPU, 0, &raw mut now) };
+    now
+}
+
+/// The calling process gets the limits that the program has set. A hard one that has been lowered only root
+/// raises again.
+fn make_whole() {
+    let now = kernels();
     let whole = for_program(now);
     if !set(whole) {
         set(Resource { soft: whole.soft.min(now.hard), hard: now.hard });
     }
-    note(now, now);
+}
+
+/// A child after fork has used nothing.
+pub fn after_fork() {
+    WHOLE.raw().reset();
+    WHOLE.with(|n| *n = 0);
+    if less() != Resource::default() {
+        make_whole();
+        let now = kernels();
+        note(now, now);
+    }
+}
+
+/// The calling process executes another program: if it is a child that has come about without fork (vfork) it
+/// has used nothing, and these words are its parent's.
+pub fn executes() {
+    if less() != Resource::default() && OF.load(Relaxed) != getpid() {
+        make_whole();
+    }
+}
+
+/// Is something taken off that a child should have?
+pub fn is_lower() -> bool {
+    less() != Resource::default() || WHOLE.with(|n| *n != 0)
+}
+
+/// Executes `f`, which makes a process, with the limits that the program has set: the child inherits them.
+pub fn for_children<R>(f: impl FnOnce() -> R) -> R {
+    if cpu_time::seconds_before() == 0 || !is_lower() {
+        return f();
+    }
+    // A thread is not stopped between a limit and what is noted of it.
+    let change = |by: i32| {
+        let mask = signals::block_all();
+        WHOLE.with(|n| {
+            let first = *n == 0 && by > 0;
+            *n = n.saturating_add_signed(by);
+            if first || *n == 0 {
+                let programs = for_program(kernels());
+                if first {
+                    make_whole();
+                } else {
+                    set(that_go_on(programs));
+                }
+                note(programs, kernels());
+            }
+        });
+        signals::set_mask(mask);
+    };
+    change(1);
+    let r = f();
+    change(-1);
+    r
 }
 
 /// Changes what the kernel has written.

@@ -205,6 +205,9 @@ pub struct Left {
 /// How often it is looked whether none has expired since its signals were taken.
 const LOOKS: usize = 100;
 
+/// Two system calls take less, unless the host has lost its CPU.
+const AT_ONCE_NS: u64 = 100_000;
+
 /// The calling host, which blocks all signals, is to be replaced: takes the signals that wait for it but for
 /// those in `ours`, and stops the timers that send to it. If it has any nobody gets at timers until
 /// [`Left::arrives`] has been called.
@@ -215,15 +218,7 @@ pub fn leaves(ours: u64) -> (Vec<Info>, Left) {
     }
     LOCK.lock();
     let mut timers: Vec<Timer> = all().into_iter().filter(mine).collect();
-    let look = |timers: &mut [Timer]| -> Vec<u64> {
-        timers
-            .iter_mut()
-            .map(|t| {
-                t.look();
-                due(t)
-            })
-            .collect()
-    };
+    let look = |timers: &mut [Timer]| -> Vec<u64> { timers.iter_mut().map(looked_at).collect() };
     let mut signals = Vec::new();
     let mut dues = look(&mut timers);
     for _ in 0..LOOKS {
@@ -235,9 +230,10 @@ pub fn leaves(ours: u64) -> (Vec<Info>, Left) {
     }
     for (t, before) in timers.iter_mut().zip(dues) {
         let told = signals.iter().filter_map(|s| t.told_by(s)).next_back();
+        let at = time::now_ns();
         t.stop();
         // A signal of a timer that is stopped is not delivered any more.
-        match expired(t.interval, before, due(t)) {
+        match expired(t.interval, before, due(t, at)) {
             0 => t.overrun = told.unwrap_or(t.overrun),
             n => {
                 t.overrun = (n - 1).min(i32::MAX as u64) as i32;
@@ -260,9 +256,22 @@ pub fn left_by(host: u32) -> Left {
     Left { timers, at: time::now_ns() }
 }
 
-/// When it expires, by the monotonic clock; 0: it does not.
-fn due(t: &Timer) -> u64 {
-    if t.left == 0 { 0 } else { time::now_ns() + t.left }
+/// When a timer expires, by the monotonic clock, of which is known how much was left at `at`; 0: it does not.
+fn due(t: &Timer, at: u64) -> u64 {
+    if t.left == 0 { 0 } else { at + t.left }
+}
+
+/// Reads how much is left, and says when it expires. A host that loses its CPU in between looks again.
+fn looked_at(t: &mut Timer) -> u64 {
+    let mut at = time::now_ns();
+    for _ in 0..LOOKS {
+        t.look();
+        let then = core::mem::replace(&mut at, time::now_ns());
+        if at - then < AT_ONCE_NS {
+            return due(t, then);
+        }
+    }
+    due(t, at)
 }
 
 /// How often a timer has expired that was due at `before` and is due at `now`.

@@ -11,7 +11,7 @@ use crate::icv::{self, Globals};
 use crate::observe::Event;
 use crate::sys::lock::Lock;
 use crate::sys::own::Own;
-use crate::sys::{env, host, reach, runtimes, signals, syscall, tls};
+use crate::sys::{cpu_time, env, host, reach, runtimes, signals, syscall, tls};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 
 static INIT: Lock = Lock::new();
@@ -183,6 +183,7 @@ extern "C" fn after_fork_parent() {
 extern "C" fn after_fork_child() {
     locks().iter().rev().for_each(|l| l.unlock());
     reach::after_fork();
+    cpu_time::after_fork();
     pool::forget_workers();
     if let Some(thr) = tls::get() {
         thr.host.store(syscall::gettid(), Relaxed);
