@@ -21,7 +21,11 @@ pub fn clock_of_thread(tid: u32) -> libc::clockid_t {
 
 /// Nanoseconds of CPU time that a thread of this process has used; 0 if there is none with this kernel thread id.
 pub fn of_thread_ns(tid: u32) -> u64 {
-    let clock = clock_of_thread(tid);
+    of_clock(clock_of_thread(tid))
+}
+
+/// What a clock says in nanoseconds; 0 if there is none with this number.
+pub fn of_clock(clock: libc::clockid_t) -> u64 {
     let mut ts = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `ts` is writable. Not libc's function: it would change `errno`.
     unsafe { sys!(libc::SYS_clock_gettime, clock, &raw mut ts) };

@@ -72,11 +72,20 @@ impl Timer {
         ok
     }
 
-    /// Starts it with the time that is left.
-    fn start(&self) -> bool {
-        let s = spec(self.left, self.interval);
+    /// Starts it with the time that is left, or as one that was due `late` nanoseconds ago: by the time at
+    /// which it was due, so that the kernel counts what has expired since. (What CPU clocks say is no time
+    /// that goes by.)
+    fn start(&self, late: u64) -> bool {
+        let goes_by =
+            [libc::CLOCK_REALTIME, libc::CLOCK_MONOTONIC, libc::CLOCK_BOOTTIME].contains(&self.clock);
+        let (how, s) = if late > 0 && self.interval > 0 && goes_by {
+            let due = time::of_clock(self.clock).saturating_sub(late).max(1);
+            (libc::TIMER_ABSTIME, spec(due, self.interval))
+        } else {
+            (0, spec(self.left, self.interval))
+        };
         // SAFETY: the kernel reads four words.
-        unsafe { sys!(libc::SYS_timer_settime, self.id, 0, s.as_ptr(), 0) == 0 }
+        unsafe { sys!(libc::SYS_timer_settime, self.id, how, s.as_ptr(), 0) == 0 }
     }
 
     /// Stops it, and reads how much was left.
@@ -89,6 +98,11 @@ impl Timer {
 
     /// Makes it, under its number, and starts it. Only while nobody else makes one.
     pub fn make(&self) -> bool {
+        self.make_late(0)
+    }
+
+    /// The same for one that was due so many nanoseconds ago.
+    fn make_late(&self, late: u64) -> bool {
         let (notify, host) = match self.to {
             To::Nobody => (libc::SIGEV_NONE, 0),
             To::Process => (libc::SIGEV_SIGNAL, 0),
@@ -106,7 +120,7 @@ impl Timer {
             numbers(FOUND);
             r
         };
-        made == 0 && id == self.id && (self.left == 0 || self.start())
+        made == 0 && id == self.id && (self.left == 0 || self.start(late))
     }
 
     /// Its signal, as the kernel describes it.
@@ -295,8 +309,9 @@ impl Left {
             let since = time::now_ns() - self.at;
             let left = if t.left == 0 { 0 } else { t.left.saturating_sub(since).max(1) };
             let again = Timer { to: To::Host(gettid()), left, ..*t };
+            let late = if t.left == 0 { 0 } else { since.saturating_sub(t.left) };
             remove(t.id);
-            all &= again.make();
+            all &= again.make_late(late);
             made(&again);
         }
         LOCK.unlock();
