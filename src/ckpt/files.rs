@@ -67,7 +67,14 @@ pub fn flags_of(fd: i32) -> i32 {
 fn name_behind(fd: i32) -> Option<String> {
     let link = fs::read_link(format!("/proc/thread-self/fd/{fd}")).ok()?.to_string_lossy().into_owned();
     let own = format!("/proc/{}/", sys::syscall::getpid());
-    Some(link.strip_prefix(&own).map(|of_itself| format!("/proc/self/{of_itself}")).unwrap_or(link))
+    Some(match link.strip_prefix(&own) {
+        // All threads have one memory, and this one may have another number by then, or be gone.
+        Some(of_itself) if of_itself.starts_with("task/") && of_itself.ends_with("/mem") => {
+            "/proc/thread-self/mem".into()
+        }
+        Some(of_itself) => format!("/proc/self/{of_itself}"),
+        None => link,
+    })
 }
 
 /// Open descriptors but those in `ours`; the error says what cannot be saved. Streams among `inherited`, which the program was
@@ -487,5 +494,29 @@ pub fn dispose(saved: &[Disposition]) {
         let action = then.map_or([0; 4], |d| d.action);
         // SAFETY: what the kernel gave for this program; handlers are code that is mapped again.
         unsafe { sys!(libc::SYS_rt_sigaction, signal, action.as_ptr(), 0, 8) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::door::Door;
+
+    #[test]
+    fn memory_has_a_name_that_does_not_end_with_a_thread() {
+        let (door, name) = std::thread::spawn(|| {
+            let door = Door::open();
+            let name = name_behind(door.0);
+            (door, name)
+        })
+        .join()
+        .unwrap();
+        let name = name.unwrap();
+        assert!(!name.contains("/task/"), "{name}");
+        // The thread that opened it is gone.
+        drop(door);
+        let again = open(&name, libc::O_RDWR | libc::O_CLOEXEC, 0).unwrap();
+        // SAFETY: a descriptor of ours.
+        unsafe { libc::close(again) };
     }
 }
