@@ -183,6 +183,7 @@ fn die_often(jobs: &[Job], s: &Scratch, rounds: u64) {
                 let end = ended(promp, LIMIT);
                 let died = end.err.matches("killed by signal 9").count();
                 let what = format!("round {round}, {died} deaths");
+                assert!(!end.hung, "{}, {what}: it is not done after {LIMIT:?}: {}", job.name, end.err);
                 assert_eq!(end.status, 0, "{}, {what}: {}", job.name, end.err);
                 job.check(&log, &what);
                 *deaths += died;
