@@ -9,24 +9,9 @@ use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
-/// Programs that do nothing without arguments, end badly or run for long.
-const LEFT: [&str; 15] = [
-    "ft/bug.c",
-    "ft/cpu_limit.c",
-    "ft/early.c",
-    "ft/ended.c",
-    "ft/exit.c",
-    "ft/fork.c",
-    "ft/rights.c",
-    "limits/asleep.c",
-    "limits/late.c",
-    "limits/leak.c",
-    "limits/loader.c",
-    "limits/plugin.c",
-    "sdc/closed.c",
-    "tune/alone.c",
-    "unwinding/waits.c",
-];
+/// Programs that do nothing without arguments, run for long, or need more to be built.
+const LEFT: [&str; 6] =
+    ["ft/cpu_limit.c", "ft/early.c", "ft/fork.c", "limits/leak.c", "limits/plugin.c", "tune/alone.c"];
 /// Programs that say by which runtime they are executed, or how often a thread slept.
 const VARY: [&str; 4] = ["ft/api.c", "limits/chain.c", "constructs/fallback.c", "constructs/openacc_api.c"];
 
@@ -45,16 +30,21 @@ fn programs(folder: &str) -> Vec<String> {
 }
 
 /// Loops that the compiler makes parallel are among what is executed; the number of programs in which there
-/// was something to decide.
+/// was something to decide. Programs that want arguments, and end badly under libgomp, too, are left out.
 fn tuned_ones(folder: &str) -> usize {
     let report = out_folder("tuned").join(format!("{folder}.json"));
     let path = report.to_str().expect("UTF-8");
-    let mut tuned = 0;
-    for source in programs(folder) {
-        let exe = build(&source, &["-ftree-parallelize-loops=2"]);
+    let (mut tuned, mut compared) = (0, 0);
+    let all = programs(folder);
+    for source in &all {
+        let exe = build(source, &["-ftree-parallelize-loops=2"]);
         let threads = ("OMP_NUM_THREADS", "2");
         let want = reference(&exe, &[], &[threads]);
-        assert_eq!(want.status, 0, "{source} under libgomp: {}", want.err);
+        if want.status != 0 {
+            println!("{source}: status {} under libgomp without arguments", want.status);
+            continue;
+        }
+        compared += 1;
         for tune in ["off", "on"] {
             let _ = fs::remove_file(&report);
             let got = promp(&exe, &[], &[threads, ("PROMP_TUNE", tune), ("PROMP_REPORT", path)]);
@@ -68,6 +58,7 @@ fn tuned_ones(folder: &str) -> usize {
             tuned += usize::from(!r.tuning.is_empty());
         }
     }
+    assert!(2 * compared > all.len(), "{folder}: {compared} of {}", all.len());
     tuned
 }
 
