@@ -14,20 +14,22 @@ use crate::work::loops;
 use crate::work::share::{Shape, Share};
 use core::sync::atomic::Ordering::*;
 
+/// Puts a chunk into the caller's variables. False: there is none.
+#[inline(always)]
+fn fill(chunk: Option<(u64, u64)>, istart: *mut u64, iend: *mut u64) -> bool {
+    let Some((lo, hi)) = chunk else { return false };
+    // SAFETY: the caller's variables.
+    unsafe {
+        *istart = lo;
+        *iend = hi;
+    }
+    true
+}
+
 /// Hands out a chunk into the caller's variables and makes the call a save point.
 #[inline(never)]
 fn hand_out(thr: &'static Thread, istart: *mut u64, iend: *mut u64) -> bool {
-    let found = match loops::next_bounds(thr) {
-        Some((lo, hi)) => {
-            // SAFETY: the caller's variables.
-            unsafe {
-                *istart = lo;
-                *iend = hi;
-            }
-            true
-        }
-        None => false,
-    };
+    let found = fill(loops::next_bounds(thr), istart, iend);
     let kind = if found { SaveKind::Next(istart as usize, iend as usize) } else { SaveKind::After(0) };
     save::point(thr, kind);
     found
@@ -248,15 +250,16 @@ extern "C" fn doacross_general(
 
 extern "C" fn next(istart: *mut u64, iend: *mut u64) -> bool {
     let thr = current();
-    if let Some((lo, hi)) = loops::next_in_batch(thr) {
-        // SAFETY: the caller's variables.
-        unsafe {
-            *istart = lo;
-            *iend = hi;
-        }
-        return true;
+    if thr.saving.get() {
+        return next_with_saving(thr, istart, iend);
     }
-    hand_out(thr, istart, iend)
+    fill(loops::next_in_batch(thr), istart, iend) || hand_out(thr, istart, iend)
+}
+
+/// Apart, for the light way has no room for it.
+#[inline(never)]
+fn next_with_saving(thr: &'static Thread, istart: *mut u64, iend: *mut u64) -> bool {
+    fill(loops::next_without_save_point(thr), istart, iend) || hand_out(thr, istart, iend)
 }
 
 pub(super) extern "C" fn end() {

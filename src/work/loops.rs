@@ -161,18 +161,23 @@ pub fn next_bounds(thr: &'static Thread) -> Option<(u64, u64)> {
     Some(m.share().shape.peek().values(r))
 }
 
-/// The next chunk from the thread's own batch, if there is nothing else to think of. Nothing is saved then.
+/// The next chunk from the thread's own batch, if there is nothing else to think of. There is no save point.
 #[inline(always)]
 pub fn next_in_batch(thr: &'static Thread) -> Option<(u64, u64)> {
     let m = thr.member();
-    let saves = || thr.saving.get() && !thr.undo.leaves_out(|| policy::is_given_up(thr));
-    if saves() || observe::wants(Set::one(Row::Chunk)) || !m.ledger.is_plain() {
+    if observe::wants(Set::one(Row::Chunk)) || !m.ledger.is_plain() {
         return None;
     }
     let (construct, shape) = m.batched.peek();
     let r = shape.range(m.batch.take(*construct)?);
     m.ledger.take(*construct, r, shape.is_last(r));
     Some(shape.values(r))
+}
+
+/// The same for a thread that saves, where a save point would be in vain.
+#[inline]
+pub fn next_without_save_point(thr: &'static Thread) -> Option<(u64, u64)> {
+    if thr.undo.leaves_out(|| policy::is_given_up(thr)) { next_in_batch(thr) } else { None }
 }
 
 /// The next chunk of the current construct, normalised.
