@@ -2,11 +2,10 @@
 //! times: what they print, and what is in their files, is what libgomp gives. PROMP_TEST_FIRST has the first seed.
 
 mod common;
-use common::draws::{Draws, here, spaced};
+use common::draws::{Draws, here};
 use common::saved::*;
 use common::*;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 fn program() -> PathBuf {
     build("ckpt/anything.c", &[])
@@ -63,14 +62,9 @@ fn restarts() {
     while let Some(seed) = draws.next(again > 4) {
         let want = wanted(seed, 400, &s.path("files"));
         let mean = (here(want.took).as_millis() / 2).clamp(50, 200);
-        let mut c = Command::new(command());
-        clean(&mut c);
-        let dir = s.path("ckpt");
-        let _ = std::fs::remove_dir_all(&dir);
         let fault = format!("die@mtbf={mean}ms,seed={seed}");
-        c.args(["run", "--threads", "4", "--every", "20ms", "--all-threads", "--auto-restart", "9"]);
-        c.args(["--fault", &spaced(&fault), "--ckpt"]).arg(&dir).arg("--").arg(program());
-        c.args(arguments(seed, 400, &s.path("files")));
+        let mut c = dying(&s.path("ckpt"), &["--every", "20ms", "--all-threads"], &fault);
+        c.arg(program()).args(arguments(seed, 400, &s.path("files")));
         let run = limited(c, LIMIT);
         if too_early(&run) {
             early += 1;

@@ -2,7 +2,7 @@
 //! crash and processes that die: the output that they write under libgomp, or, without checkpoints, a refusal.
 
 mod common;
-use common::draws::{Draws, spaced};
+use common::draws::Draws;
 use common::saved::*;
 use common::*;
 use std::fs;
@@ -104,20 +104,9 @@ fn programs_that_compare_sequences() {
                 survived += u32::from(case.survives(c, !checkpoints, &what));
             }
             // The whole process dies, after its first checkpoint.
-            let mut c = Command::new(command());
             let fault = format!("die@mtbf=150ms,seed={seed},count=2");
-            c.args([
-                "run",
-                "--threads",
-                "4",
-                "--every",
-                "50ms",
-                "--auto-restart",
-                "9",
-                "--fault",
-                &spaced(&fault),
-            ]);
-            c.args(["--ckpt", text(&ckpt), "--", program]);
+            let mut c = dying(&ckpt, &["--every", "50ms"], &fault);
+            c.arg(program);
             let (status, out, err) = case.run(c, &fault);
             let too_early = status == Some(71) && err.contains("died before its first one was complete");
             assert!(

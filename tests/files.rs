@@ -1,7 +1,7 @@
 //! Files go back with the program: what it has written to them after a checkpoint is undone by a rollback and by a restart.
 
 mod common;
-use common::draws::{Draws, here, spaced};
+use common::draws::{Draws, here};
 use common::saved::*;
 use common::*;
 use std::collections::BTreeMap;
@@ -263,23 +263,9 @@ fn locks_of_files_go_back() {
         assert!(right || too_early(&run), "{fault}: {run:?}");
         back += run.err.matches("rolled back to checkpoint").count();
 
-        let mut c = Command::new(command());
-        clean(&mut c);
-        let _ = fs::remove_dir_all(s.path("ckpt"));
         let fault = format!("die@mtbf={mean}ms,seed={seed},count=4");
-        c.args([
-            "run",
-            "--threads",
-            "4",
-            "--every",
-            "10ms",
-            "--auto-restart",
-            "9",
-            "--fault",
-            &spaced(&fault),
-            "--ckpt",
-        ]);
-        c.arg(s.path("ckpt")).arg("--").arg(&exe).args(["60", &folder(2)]);
+        let mut c = dying(&s.path("ckpt"), &["--every", "10ms"], &fault);
+        c.arg(&exe).args(["60", &folder(2)]);
         let run = limited(c, LIMIT);
         let right = (run.status, &run.out) == (0, &want.out);
         assert!(right || too_early(&run), "{fault}: {run:?}");

@@ -4,14 +4,13 @@
 //! serially.
 
 mod common;
-use common::draws::{Draws, spaced};
+use common::draws::Draws;
 use common::saved::*;
 use common::*;
 use std::fmt::Write;
 use std::fs;
 use std::ops::Range;
 use std::path::PathBuf;
-use std::process::Command;
 
 /// Arrays, and elements of each.
 const ARRAYS: usize = 5;
@@ -248,22 +247,11 @@ fn random_programs_with_dead_memory() {
         let all = report["checkpoints"].as_array().unwrap();
         out += all.iter().filter(|c| c["left_out"].as_u64() > Some(0)).count();
         // The whole process dies, and goes on.
-        let (dir, to) = (s.path("dies"), s.path("out"));
-        let (_, _) = (fs::remove_dir_all(&dir), fs::remove_file(&to));
+        let to = s.path("out");
+        let _ = fs::remove_file(&to);
         let fault = format!("die@mtbf=40ms,seed={seed},count=3");
-        let mut c = Command::new(command());
-        c.args([
-            "run",
-            "--threads",
-            "4",
-            "--every",
-            "10ms",
-            "--auto-restart",
-            "9",
-            "--fault",
-            &spaced(&fault),
-        ]);
-        c.args(["--ckpt", text(&dir), "--", text(&exe)]);
+        let mut c = dying(&s.path("dies"), &["--every", "10ms"], &fault);
+        c.arg(&exe);
         let status = start_with(c, &to, None, |c| {
             c.env("PROMP_CKPT_POISON", "1");
         });

@@ -50,6 +50,16 @@ pub fn checkpointed(exe: &Path, args: &[&str], dir: &Path, extra: &[(&str, &str)
     promp(exe, args, &env)
 }
 
+/// `promp run` of what is added, with checkpoints in `dir`; the process dies as `fault` says, and goes on.
+pub fn dying(dir: &Path, options: &[&str], fault: &str) -> Command {
+    let _ = fs::remove_dir_all(dir);
+    let mut c = Command::new(command());
+    clean(&mut c);
+    c.args(["run", "--threads", "4", "--auto-restart", "9", "--ckpt", text(dir)]).args(options);
+    c.args(["--fault", &draws::spaced(fault), "--"]);
+    c
+}
+
 /// Has a failure struck before the first checkpoint, or the whole process died? On a slow machine.
 pub fn too_early(run: &Run) -> bool {
     let ends = [(70, "no checkpoint to return to"), (71, "died before its first one was complete")];
