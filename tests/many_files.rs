@@ -174,6 +174,39 @@ fn generators_in_files_archives_and_libraries() {
     survives(&linked(&cc, "walks_library", &main, &["-L.", "-ldraw", &path]));
 }
 
+/// A region of a library of another compiler is one call of a library: a stop waits until it is over, and a
+/// crash, which cannot wait, is refused with the library's name.
+#[test]
+fn regions_of_libraries_of_other_compilers() {
+    let Some(cc) = driver("promp-cc") else { return };
+    let relay = objects(Path::new("gcc"), &["relay.c"], &["-fPIC"]);
+    tool(Path::new("gcc"), &["-shared", "-fopenmp", "-o", "librelay.so", &relay[0]]);
+    let path = format!("-Wl,-rpath,{}", dir().display());
+    let exe = linked(&cc, "relays", &objects(&cc, &["relays.c"], &[]), &["-L.", "-lrelay", &path]);
+    let two = ("OMP_NUM_THREADS", "2");
+    let want = reference(&exe, &[], &[two]);
+    // Runs that waited, and that were refused in the library.
+    let strikes = |kind: &str, enough: &dyn Fn(usize, usize) -> bool| {
+        let (mut waited, mut refused, mut draws) = (0, 0, Draws::between(4, 200));
+        while let Some(seed) = draws.next(enough(waited, refused)) {
+            let fault = format!("{kind}@mtbf=2ms,count=3,seed={seed}");
+            let r = promp(&exe, &[], &[two, ("PROMP_FAULT", &fault)]);
+            if r.was_refused(&want.out, &fault) {
+                let inside = r.err.contains("relay._omp_fn.0 of librelay.so, which promp-cc has not built");
+                assert!(inside || r.err.contains("in serial work"), "{fault}: {}", r.err);
+                refused += usize::from(inside);
+            } else {
+                waited += usize::from(r.err.contains("nothing was lost"));
+            }
+        }
+        (waited, refused)
+    };
+    let (waited, refused) = strikes("kill", &|waited, refused| waited >= 6 + refused);
+    assert!(waited >= 6 + refused, "kills: {waited} waited, {refused} refused");
+    let (_, refused) = strikes("crash", &|_, refused| refused > 0);
+    assert!(refused > 0, "no crash struck");
+}
+
 #[test]
 fn templates_and_vectors_in_several_units() {
     let Some(cxx) = driver("promp-c++") else { return };

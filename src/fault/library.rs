@@ -6,6 +6,9 @@
 
 use super::agent;
 use super::spec::Kind;
+use super::tables as proofs;
+use crate::icv::globals;
+use crate::icv::settings::Replay;
 use crate::sys::code::{Call, Callee};
 use crate::sys::door::Door;
 use crate::sys::maps::{self, Mapping};
@@ -42,7 +45,7 @@ pub struct Waiting {
 /// Whose code is it?
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Code {
-    /// The program's, or that of the library with the region's function.
+    /// The program's, or that of the library with the region's function, unless that [`is_foreign`].
     Application,
     /// A function that takes no lock and keeps no state.
     Pure,
@@ -58,13 +61,15 @@ struct Classes<'a> {
     maps: &'a [Mapping],
     func: usize,
     exe: String,
+    /// The region's function is a library's call in progress.
+    foreign: bool,
 }
 
 impl<'a> Classes<'a> {
-    fn new(maps: &'a [Mapping], func: usize) -> Self {
+    fn new(maps: &'a [Mapping], thr: &'static Thread) -> Self {
         let exe = std::fs::read_link("/proc/thread-self/exe").ok();
         let exe = exe.map(|e| e.to_string_lossy().into_owned()).unwrap_or_default();
-        Self { maps, func, exe }
+        Self { maps, func: thr.call.get().0, exe, foreign: is_foreign(thr, maps).is_some() }
     }
 
     fn of(&self, pc: usize) -> Code {
@@ -79,8 +84,11 @@ impl<'a> Classes<'a> {
         if at.path.is_empty() || at.path.starts_with('[') {
             return or_library(at.start == own.start, Code::Application);
         }
-        if at.path == own.path || at.path == self.exe {
+        if at.path == self.exe {
             return Code::Application;
+        }
+        if at.path == own.path {
+            return or_library(!self.foreign, Code::Application);
         }
         let name = at.path.rsplit('/').next().unwrap_or("");
         if ["libm.so", "libm-", "libmvec"].iter().any(|n| name.starts_with(n)) {
@@ -131,6 +139,20 @@ impl<'a> Classes<'a> {
         // Where the tables say nothing of the functions around a library's, they say nothing of what called it.
         library || (!application && !matches!(self.of(at.pc), Code::Application | Code::Runtime))
     }
+}
+
+/// Is `thr` in a region of a library that promp-cc has not built, in a program that it has? Nothing is proved
+/// of that region, and its threads may well wait for each other in ways of their own: for the program it is
+/// one call of a library. The library.
+pub fn is_foreign<'a>(thr: &'static Thread, maps: &'a [Mapping]) -> Option<&'a Mapping> {
+    let nobody_vouches = thr.vouched.get() == 0 && globals().promp.replay == Replay::Proven;
+    if !nobody_vouches || !proofs::any() {
+        return None;
+    }
+    let own = maps::find(maps, thr.call.get().0).filter(|m| !m.path.is_empty())?;
+    let exe = std::fs::read_link("/proc/thread-self/exe").ok()?;
+    let of = |at: usize| maps::find(maps, at).is_some_and(|m| m.path == own.path);
+    (*own.path != *exe.to_string_lossy() && !proofs::any_at(of)).then_some(own)
 }
 
 /// Functions of libc's that take no lock and keep no state: those that move or compare memory, sleep, or ask
@@ -214,13 +236,13 @@ fn is_named(pc: usize, names: &[&CStr]) -> bool {
 ///
 /// A crash can have destroyed the stack: what lies outside the innermost function of the application is not looked at then.
 pub fn in_progress(thr: &'static Thread, maps: &[Mapping], at: &Interrupted, kind: Kind) -> bool {
-    Classes::new(maps, thr.call.get().0).in_progress(thr, at, kind)
+    Classes::new(maps, thr).in_progress(thr, at, kind)
 }
 
 /// What a function is that `thr`'s work calls: the program's own, one that can be repeated wherever it ended,
 /// or one that cannot.
 pub fn callees<'a>(thr: &'static Thread, maps: &'a [Mapping]) -> impl Fn(Call) -> Callee + 'a {
-    let classes = Classes::new(maps, thr.call.get().0);
+    let classes = Classes::new(maps, thr);
     // Functions that are harmless whatever they are now. The runtime's own may be no save point, and so what
     // is behind them counts, too.
     let slots = classes.slots(&|name: &[u8]| {
@@ -246,7 +268,7 @@ pub fn named<'a>(
     names: &'static [&'static CStr],
     inside: bool,
 ) -> impl Fn(Call) -> Callee + 'a {
-    let classes = Classes::new(maps, thr.call.get().0);
+    let classes = Classes::new(maps, thr);
     let slots = classes.slots(&|name: &[u8]| names.iter().any(|n| n.to_bytes() == name));
     move |call| match classes.of(call.at) {
         _ if slots.binary_search(&call.slot).is_ok() => Callee::Unknown,
@@ -283,7 +305,7 @@ impl Waiting {
 
     fn looks(&self, thr: &'static Thread, kind: Kind, at: &Interrupted) -> bool {
         let maps = maps::all();
-        let classes = Classes::new(&maps, thr.call.get().0);
+        let classes = Classes::new(&maps, thr);
         let yes = classes.in_progress(thr, at, kind);
         if yes
             && classes.of(at.pc) == Code::Library

@@ -134,10 +134,19 @@ fn needs_ckpt(thr: &'static Thread) -> &'static str {
     }
 }
 
+/// What helps where there is no proof; and in which library, if promp-cc has built the program without that.
+fn built_elsewhere(thr: &'static Thread) -> &'static str {
+    let maps = maps::all();
+    let Some(library) = library::is_foreign(thr, &maps) else { return ADVICE };
+    let file = library.path.rsplit('/').next().unwrap_or("");
+    let of = maps::function_name(thr.call.get().0).map(|n| format!("{n} of ")).unwrap_or_default();
+    String::leak(format!("It is in {of}{file}, which promp-cc has not built. {ADVICE}"))
+}
+
 /// What promp-cc has found out about the segment behind the save point.
 fn proven(thr: &'static Thread) -> Result<(), Refusal> {
     match segment(thr) {
-        None => refuse("work not known to be replayable", ADVICE),
+        None => refuse("work not known to be replayable", built_elsewhere(thr)),
         Some(s) if s.verdict == tables::Verdict::Opaque => {
             refuse("work that cannot be executed again", String::leak(format!("{}. {NEEDS_CKPT}", s.text())))
         }

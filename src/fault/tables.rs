@@ -70,6 +70,11 @@ pub fn any() -> bool {
     !LIST.load(Relaxed).is_null()
 }
 
+/// Has an object one, where `here` says so of addresses?
+pub fn any_at(here: impl Fn(usize) -> bool) -> bool {
+    list().iter().any(|e| here(e.last))
+}
+
 /// Changes whenever objects come or go.
 #[inline]
 pub fn generation() -> u32 {

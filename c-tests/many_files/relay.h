@@ -1,0 +1,1 @@
+double relay(double *x, int n, int laps);
