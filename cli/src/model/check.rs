@@ -1,25 +1,25 @@
 //! `promp model check`: the three loops of the paper on the cost model, predicted and measured.
 //!
 //! - DOALL: Jacobi's iteration on grids of 512², 768² and 1024². From the serial cost of blocks of rows the
-//!   times of a sweep are predicted: *not seen*, from what one thread took; *seen*, with m(p) fitted to the
-//!   first half of the repetitions and compared with the second.
+//!   times of a sweep are predicted: *not seen*, from what one thread took and the m(p) of loops of other
+//!   sizes (`learned.rs`); *seen*, from the first half of the repetitions, compared with the second.
 //! - DOACROSS: a wavefront over 64³, 128³ and 256³ points, from the serial time and the time of a
-//!   point-to-point synchronisation, for b* and tiles around it.
+//!   point-to-point synchronisation, for b* and tiles around it; m(p) likewise.
 //! - DSWP: the hot loop of EP (classes S, W, A) as a pipeline of two stages, from the two stages' times.
 
 use super::costs::Costs;
+use super::learned::{self, Learned};
+use super::loops::{self, Sweeps, Tiled};
 use super::plot::{self, Bar};
 use super::programs::{Line, Programs, times};
-use super::{cpus, errors, load_note, per_cent, speeds, time};
+use super::{cpus, errors, load_note, per_cent, time};
 use crate::args::Check;
 use crate::{Failure, Outcome};
-use promp_model::doacross::Nest;
-use promp_model::doall::Loop;
+use promp_model::Estimate;
 use promp_model::dswp::Pipeline;
 use promp_model::forecast::forecast;
-use promp_model::samples::{deviation, median};
+use promp_model::samples::median;
 use promp_model::scaling::Scaling;
-use promp_model::{Estimate, Profile, Schedule, decide};
 use serde::Serialize;
 
 /// A prediction beside what was measured.
@@ -92,12 +92,15 @@ pub fn check(c: &Check) -> Outcome {
     let mut rows = Vec::new();
     let sizes = |all: &[u64]| all[..if c.quick { 1 } else { all.len() }].to_vec();
     let now = || Costs::measure(&programs, most.max(2), c.rounds);
+    let learned = Learned::measure(&programs, &threads, c.rounds, c.quick)?;
     for n in sizes(&[512, 768, 1024]) {
         let (costs, lines) = (now()?, programs.run("jacobi", &[n, u64::from(most), c.rounds])?);
-        rows.extend(doall(n, &threads, &lines, &costs, &kept).unwrap_or_default());
+        let found = loops::sweeps(n, &threads, &lines, &costs);
+        rows.extend(found.map(|s| doall(n, &s, &kept, &learned)).unwrap_or_default());
     }
     for n in sizes(&[64, 128, 256]) {
-        rows.extend(doacross(&programs, n, &threads, c.rounds, &now()?, &kept)?);
+        let tiled = loops::wavefronts(&programs, n, &threads, c.rounds, &now()?)?;
+        rows.extend(doacross(n, &tiled, &kept, &learned));
     }
     let classes = if c.quick { &[("S/16", 20)][..] } else { &[("S", 24), ("W", 25), ("A", 28)] };
     for &(class, m) in classes {
@@ -128,80 +131,38 @@ pub fn list(text: &str) -> Result<Vec<u32>, Failure> {
     })
 }
 
-fn doall(n: u64, threads: &[u32], lines: &[Line], costs: &Costs, kept: &Costs) -> Option<Vec<Row>> {
-    let blocks: Vec<_> = lines.iter().filter(|l| l.name == "block").collect();
-    let buckets: Vec<_> = blocks
-        .iter()
-        .map(|b| {
-            let rows = b.parameter.max(1) as f64;
-            (median(&b.times) / rows, deviation(&b.times).powi(2) / rows)
-        })
-        .collect();
-    let profile = Profile::new(n - 2, &buckets);
-    let one = times(lines, "time", 1)?;
-    let scatter = deviation(one) / median(one);
-    let sum = profile.sum();
-    let overheads = costs.overheads();
+fn doall(n: u64, sweeps: &Sweeps, kept: &Costs, learned: &Learned) -> Vec<Row> {
     let mut rows = Vec::new();
-    for &p in threads {
-        let measured = times(lines, "time", p)?;
-        let of = |scaling: Scaling| {
-            let l = Loop { profile: profile.clone(), scaling, scatter };
-            l.time(Schedule::BLOCKS, &speeds(p, cpus()), &overheads)
-        };
-        let baseline = kept.constants().doall(sum, p, 1);
+    for case in &sweeps.cases {
+        let p = case.threads;
+        let baseline = kept.constants().doall(sweeps.serial, p, 1);
         let row = |seen: bool, e: Estimate, measured: &[f64]| Row {
             seen,
             ..Row::new("DOALL", format!("Jacobi {n}²"), p, e, measured, baseline)
         };
         if p > 1 {
-            rows.push(row(false, of(Scaling::fit([(1, one, sum)])), measured));
+            let e = learned.estimate(learned::DOALL, case, Scaling::default().at(p));
+            rows.push(row(false, e, &case.measured));
         }
         // What the tuner would have: m(p) from the first half, which is its median.
-        let (first, second) = measured.split_at(measured.len() / 2);
+        let (first, second) = case.measured.split_at(case.measured.len() / 2);
         if !first.is_empty() {
-            rows.push(row(true, forecast(first), second));
+            rows.push(row(true, forecast(first).stretched(learned.factor), second));
         }
     }
-    Some(rows)
+    rows
 }
 
-fn doacross(
-    programs: &Programs,
-    n: u64,
-    threads: &[u32],
-    rounds: u64,
-    costs: &Costs,
-    kept: &Costs,
-) -> Result<Vec<Row>, Failure> {
-    let rounds = rounds.min(9);
-    let lines = programs.run("wavefront", &[n, 1, rounds])?;
-    let Some(serial) = times(&lines, "serial", 1) else { return Ok(vec![]) };
-    let (n1, n2) = ((n - 1) as f64, (n * n - n - 1) as f64);
-    let t1 = Estimate::normal(median(serial) / (n1 * n2), deviation(serial) / (n1 * n2));
-    let mut rows = Vec::new();
-    for &p in threads.iter().filter(|p| **p > 1) {
-        let t2 = costs.at("post", p);
-        let nest =
-            Nest { n1, n2, t1: t1.times(Scaling::default().at(p)), t2: Estimate::normal(t2, 0.3 * t2) };
-        let best = decide::tile(&nest, p);
-        let mut tiles: Vec<u64> =
-            [best / 4, best, best * 4, best * 16, n * n / 2].map(|b| b.clamp(1, n * n)).to_vec();
-        tiles.dedup();
-        let arguments: Vec<u64> = [n, u64::from(p), rounds].into_iter().chain(tiles).collect();
-        for l in programs.run("wavefront", &arguments)? {
-            if l.name != "time" || l.threads != p {
-                continue;
-            }
-            let star = if l.parameter == best { " = b*" } else { "" };
-            let b = l.parameter as f64;
-            let baseline = kept.constants().doacross(n1, n2, t1.mean, p, b);
-            let slow = Estimate::exact((f64::from(p) / f64::from(cpus())).max(1.0));
-            let name = format!("wavefront {n}³, b {}{star}", l.parameter);
-            rows.push(Row::new("DOACROSS", name, p, nest.time(p, b).times(slow), &l.times, baseline));
-        }
-    }
-    Ok(rows)
+fn doacross(n: u64, tiled: &[Tiled], kept: &Costs, learned: &Learned) -> Vec<Row> {
+    let row = |t: &Tiled| {
+        let (p, nest) = (t.case.threads, &t.nest);
+        let star = if t.is_best { " = b*" } else { "" };
+        let baseline = kept.constants().doacross(nest.n1, nest.n2, nest.t1.mean, p, t.tile as f64);
+        let e = learned.estimate(learned::DOACROSS, &t.case, Scaling::default().at(p));
+        let name = format!("wavefront {n}³, b {}{star}", t.tile);
+        Row::new("DOACROSS", name, p, e, &t.case.measured, baseline)
+    };
+    tiled.iter().map(row).collect()
 }
 
 fn dswp(class: &str, threads: &[u32], lines: &[Line], costs: &Costs, kept: &Costs) -> Option<Vec<Row>> {
@@ -316,7 +277,8 @@ mod tests {
         let mut lines: Vec<_> = (0..4).map(|k| line("block", k, 25, &[1.0, 1.0])).collect();
         lines.push(line("time", 1, 100, &[4.0, 4.0]));
         lines.push(line("time", 2, 100, &[2.0, 2.0, 2.2, 2.2]));
-        let rows = doall(102, &[1, 2], &lines, &Costs::default(), &Costs::default()).unwrap();
+        let sweeps = loops::sweeps(102, &[1, 2], &lines, &Costs::default()).unwrap();
+        let rows = doall(102, &sweeps, &Costs::default(), &Learned::default());
         let unseen = rows.iter().find(|r| r.threads == 2 && !r.seen).unwrap();
         assert!((unseen.predicted_s - 2.0).abs() < 1e-9 && (unseen.measured_s - 2.1).abs() < 1e-9);
         let seen = rows.iter().find(|r| r.threads == 2 && r.seen).unwrap();

@@ -2,7 +2,7 @@
 //!
 //! The file is text, a line a figure: `region 2 1.1e-06`, behind the line `promp costs 1`. It is what P2's
 //! formulas get as their constants; ours are measured anew each time, since they change from minute to
-//! minute.
+//! minute. Lines that begin with `learned` are [`super::learned`]'s.
 
 use super::programs::{Line, Programs};
 use crate::Failure;
@@ -102,7 +102,11 @@ impl Costs {
             let sound = s.is_finite() && s >= 0.0 && scatter.is_finite() && scatter >= 0.0;
             sound.then_some((what.to_string(), threads.parse().ok()?, s, scatter))
         };
-        lines.filter(|l| !l.trim().is_empty()).map(of).collect::<Option<Vec<_>>>().map(Self)
+        lines
+            .filter(|l| !l.trim().is_empty() && !l.starts_with("learned "))
+            .map(of)
+            .collect::<Option<Vec<_>>>()
+            .map(Self)
     }
 
     /// Reads a file.

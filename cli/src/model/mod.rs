@@ -8,6 +8,8 @@ mod calibrate;
 mod check;
 mod costs;
 mod errors;
+mod learned;
+mod loops;
 mod plot;
 mod predict;
 mod programs;

@@ -2,9 +2,11 @@
 //!
 //! Each segment of the report is a loop of the model: its work is what its threads were busy with, dealt by
 //! its schedule; around it is what a visit took beyond the slowest thread's work. The rest of the wall time
-//! is serial and stays. What the report saw is marked so; for other numbers of threads nothing was measured,
-//! and the interval says what that means.
+//! is serial and stays. By how much loops slow each other down in memory is what `promp model calibrate` has
+//! kept; without that nothing is known of it. What the report saw is marked so; for other numbers of threads
+//! nothing was measured, and the interval says what that means.
 
+use super::learned::Learned;
 use super::plot::{self, Point};
 use super::{check, time, write};
 use crate::args::Predict;
@@ -38,7 +40,8 @@ pub fn predict(a: &Predict) -> Outcome {
         ));
     }
     let threads = check::list(&a.threads)?;
-    let rows = table(&report, &threads);
+    let learned = Learned::kept().unwrap_or_default().scaling();
+    let rows = table(&report, &threads, &learned);
     if let Some(f) = &a.svg {
         let of =
             |r: &Row| Point { threads: r.threads, mean: r.predicted_s, interval: r.interval_s, seen: r.seen };
@@ -63,8 +66,9 @@ pub fn predict(a: &Predict) -> Outcome {
     Ok(())
 }
 
-fn table(report: &Report, threads: &[u32]) -> Vec<Row> {
-    let of = |p: u32| report.segments.iter().map(|s| segment(s, p)).fold(serial(report), Estimate::plus);
+fn table(report: &Report, threads: &[u32], learned: &[(u32, Estimate)]) -> Vec<Row> {
+    let of =
+        |p: u32| report.segments.iter().map(|s| segment(s, p, learned)).fold(serial(report), Estimate::plus);
     let one = of(1).mean;
     threads
         .iter()
@@ -95,7 +99,7 @@ fn wall(s: &Segment) -> f64 {
 }
 
 /// A segment's time over all visits with `p` threads.
-fn segment(s: &Segment, p: u32) -> Estimate {
+fn segment(s: &Segment, p: u32, learned: &[(u32, Estimate)]) -> Estimate {
     let threads = s.threads.max(1);
     let wall = wall(s);
     if p == threads {
@@ -119,7 +123,7 @@ fn segment(s: &Segment, p: u32) -> Estimate {
         Overheads { fork: Linear { fixed: 0.0, each: each / 2.0 }, scatter: 0.5, ..Overheads::default() };
     let l = Loop {
         profile: Profile::new(iterations, &buckets),
-        scaling: Scaling::fit([(threads, &[1.0][..], 1.0)]),
+        scaling: Scaling::from_run(threads, learned),
         scatter: 0.05,
     };
     let kind = if schedule.kind == Kind::Static {
@@ -153,16 +157,24 @@ mod tests {
 
     #[test]
     fn even_work_scales_and_the_serial_part_stays() {
-        let r = table(&report(&[2.0, 2.0], 2.0), &[1, 2, 4]);
+        let r = table(&report(&[2.0, 2.0], 2.0), &[1, 2, 4], &[]);
         assert!((r[0].predicted_s - 5.0).abs() < 0.01 && !r[0].seen, "{r:?}");
         assert!((r[1].predicted_s - 3.0).abs() < 1e-9 && r[1].seen);
         assert!((r[2].predicted_s - 2.0).abs() < 0.01 && r[2].interval_s[1] > r[2].predicted_s * 1.05);
     }
 
     #[test]
+    fn memory_that_was_calibrated_is_reckoned_with() {
+        let m = [(2, Estimate { mean: 1.25, low: 1.2, high: 1.3 })];
+        let r = table(&report(&[2.0, 2.0], 2.0), &[1, 2], &m);
+        // 4 s of work by two threads are 3.2 s by one.
+        assert!((r[0].predicted_s - 4.2).abs() < 0.01 && (r[1].predicted_s - 3.0).abs() < 1e-9, "{r:?}");
+    }
+
+    #[test]
     fn skew_stays_with_static_blocks() {
         // All the work in the first half: with four threads two of them share it.
-        let r = table(&report(&[4.0, 0.0], 4.0), &[4]);
+        let r = table(&report(&[4.0, 0.0], 4.0), &[4], &[]);
         assert!((r[0].predicted_s - 3.0).abs() < 0.05, "{r:?}");
     }
 }

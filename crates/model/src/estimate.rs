@@ -42,6 +42,12 @@ impl Estimate {
         Self { mean, low: (mean * (1.0 - low)).max(0.0), high: mean * (1.0 + high) }
     }
 
+    /// The interval `factor` times as wide on both sides.
+    pub fn stretched(self, factor: f64) -> Self {
+        let (below, above) = ((self.mean - self.low) * factor, (self.high - self.mean) * factor);
+        Self { low: (self.mean - below).max(0.0), high: self.mean + above, ..self }
+    }
+
     /// Is `time` in the interval?
     pub fn covers(self, time: f64) -> bool {
         self.low <= time && time <= self.high

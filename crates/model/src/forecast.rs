@@ -23,7 +23,7 @@ const OUTLIER: f64 = 4.0;
 const UNKNOWN: f64 = 0.05;
 const LEAST: f64 = 0.002;
 
-fn t90(freedom: usize) -> f64 {
+pub(crate) fn t90(freedom: usize) -> f64 {
     T90.get(freedom.max(1) - 1).copied().unwrap_or(crate::Z90 * (1.0 + 0.95 / freedom as f64))
 }
 
@@ -49,20 +49,20 @@ pub fn forecast(times: &[f64]) -> Estimate {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// Numbers of a seed.
-    struct Seeded(u64);
+    pub struct Seeded(pub u64);
 
     impl Seeded {
         /// In (0, 1).
-        fn next(&mut self) -> f64 {
+        pub fn next(&mut self) -> f64 {
             self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             ((self.0 >> 40) as f64 + 0.5) / (1u64 << 24) as f64
         }
 
-        fn normal(&mut self) -> f64 {
+        pub fn normal(&mut self) -> f64 {
             (-2.0 * self.next().ln()).sqrt() * (2.0 * PI * self.next()).cos()
         }
     }

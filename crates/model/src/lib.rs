@@ -36,6 +36,7 @@ pub mod exact;
 pub mod forecast;
 pub mod makespan;
 mod profile;
+pub mod residuals;
 pub mod samples;
 pub mod scaling;
 mod schedule;

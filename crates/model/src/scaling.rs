@@ -35,6 +35,20 @@ impl Scaling {
         Self { seen }
     }
 
+    /// Of a run with p threads, from which the rest is extrapolated: 1 there, and for others what was learnt
+    /// of other loops, m(q) / m(p).
+    pub fn from_run(p: u32, learned: &[(u32, Estimate)]) -> Self {
+        let mut seen = vec![(p, 1.0, 0.0)];
+        let base = if p == 1 { Some(1.0) } else { learned.iter().find(|l| l.0 == p).map(|l| l.1.mean) };
+        if let Some(base) = base.filter(|b| *b > 0.0) {
+            seen.extend((p != 1).then_some((1, 1.0 / base, 0.0)));
+            let others = learned.iter().filter(|l| l.0 != p && l.0 != 1);
+            seen.extend(others.map(|(q, m)| (*q, m.mean / base, (m.high - m.mean) / base)));
+            seen.sort_by_key(|s| s.0);
+        }
+        Self { seen }
+    }
+
     /// Was this number of threads seen?
     pub fn has_seen(&self, p: u32) -> bool {
         p == 1 || self.seen.iter().any(|s| s.0 == p)
@@ -79,6 +93,19 @@ mod tests {
         // The further, the less is known.
         let width = |p| s.at(p).high - s.at(p).low;
         assert!(width(4) < width(8) && width(8) < width(64));
+    }
+
+    #[test]
+    fn what_was_learnt_of_others_is_relative_to_what_was_seen() {
+        let m = |mean: f64| Estimate { mean, low: mean - 0.1, high: mean + 0.1 };
+        let learned = [(2, m(1.25)), (4, m(1.5))];
+        let one = Scaling::from_run(1, &learned);
+        assert_eq!((one.at(1).mean, one.at(2).mean, one.at(4).mean), (1.0, 1.25, 1.5));
+        let two = Scaling::from_run(2, &learned);
+        assert_eq!((two.at(1).mean, two.at(2).mean), (0.8, 1.0));
+        assert!((two.at(4).mean - 1.2).abs() < 1e-12 && (two.at(4).high - 1.28).abs() < 1e-12);
+        // Of three threads nothing was learnt: as without.
+        assert_eq!(Scaling::from_run(3, &learned), Scaling::fit([(3, &[1.0][..], 1.0)]));
     }
 
     #[test]

@@ -1,0 +1,97 @@
+//! The loops that can be predicted and measured: what the model says of each without m(p), and what it took.
+//!
+//! `promp model check` executes them in the paper's sizes, [`super::learned`] in others, to learn what
+//! predictions are off by.
+
+use super::costs::Costs;
+use super::programs::{Line, Programs, times};
+use super::{cpus, speeds};
+use crate::Failure;
+use promp_model::doacross::Nest;
+use promp_model::doall::Loop;
+use promp_model::samples::{deviation, median};
+use promp_model::scaling::Scaling;
+use promp_model::{Estimate, Profile, Schedule, decide};
+
+/// A prediction from what one thread took, and the repetitions.
+pub struct Case {
+    pub threads: u32,
+    /// Seconds, as if threads did not meet in memory.
+    pub predicted: f64,
+    pub measured: Vec<f64>,
+    /// What repetitions with one thread scatter by.
+    pub scatter: f64,
+}
+
+/// Sweeps of Jacobi's iteration on n² points.
+pub struct Sweeps {
+    /// What all iterations take serially.
+    pub serial: f64,
+    pub cases: Vec<Case>,
+}
+
+/// From what the program `jacobi` has measured.
+pub fn sweeps(n: u64, threads: &[u32], lines: &[Line], costs: &Costs) -> Option<Sweeps> {
+    let blocks: Vec<_> = lines.iter().filter(|l| l.name == "block").collect();
+    let buckets: Vec<_> = blocks
+        .iter()
+        .map(|b| {
+            let rows = b.parameter.max(1) as f64;
+            (median(&b.times) / rows, deviation(&b.times).powi(2) / rows)
+        })
+        .collect();
+    let profile = Profile::new(n - 2, &buckets);
+    let one = times(lines, "time", 1)?;
+    let scatter = deviation(one) / median(one);
+    let serial = profile.sum();
+    let l = Loop { profile, scaling: Scaling::fit([(1, one, serial)]), scatter };
+    let overheads = costs.overheads();
+    let case = |p: u32| {
+        let predicted = l.time(Schedule::BLOCKS, &speeds(p, cpus()), &overheads).mean;
+        Some(Case { threads: p, predicted, measured: times(lines, "time", p)?.to_vec(), scatter })
+    };
+    Some(Sweeps { serial, cases: threads.iter().map(|p| case(*p)).collect::<Option<Vec<_>>>()? })
+}
+
+/// A wavefront over n³ points by tiles.
+pub struct Tiled {
+    pub nest: Nest,
+    pub tile: u64,
+    pub is_best: bool,
+    pub case: Case,
+}
+
+/// Executes it serially, then with b* and tiles around it.
+pub fn wavefronts(
+    programs: &Programs,
+    n: u64,
+    threads: &[u32],
+    rounds: u64,
+    costs: &Costs,
+) -> Result<Vec<Tiled>, Failure> {
+    let rounds = rounds.min(9);
+    let lines = programs.run("wavefront", &[n, 1, rounds])?;
+    let Some(serial) = times(&lines, "serial", 1) else { return Ok(vec![]) };
+    let (n1, n2) = ((n - 1) as f64, (n * n - n - 1) as f64);
+    let t1 = Estimate::exact(median(serial) / (n1 * n2));
+    let scatter = deviation(serial) / median(serial);
+    let mut all = Vec::new();
+    for &p in threads.iter().filter(|p| **p > 1) {
+        let nest = Nest { n1, n2, t1, t2: Estimate::exact(costs.at("post", p)) };
+        let best = decide::tile(&nest, p);
+        let mut tiles: Vec<u64> =
+            [best / 4, best, best * 4, best * 16, n * n / 2].map(|b| b.clamp(1, n * n)).to_vec();
+        tiles.dedup();
+        let arguments: Vec<u64> = [n, u64::from(p), rounds].into_iter().chain(tiles).collect();
+        for l in programs.run("wavefront", &arguments)? {
+            if l.name != "time" || l.threads != p {
+                continue;
+            }
+            let slow = (f64::from(p) / f64::from(cpus())).max(1.0);
+            let predicted = nest.time(p, l.parameter as f64).mean * slow;
+            let case = Case { threads: p, predicted, measured: l.times, scatter };
+            all.push(Tiled { nest, tile: l.parameter, is_best: l.parameter == best, case });
+        }
+    }
+    Ok(all)
+}
