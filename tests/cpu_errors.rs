@@ -82,6 +82,23 @@ fn without_errors_nothing_is_found() {
     }
 }
 
+/// In loops that give each of two threads one chunk, both verify theirs or neither does: the other would
+/// wait.
+#[test]
+fn the_threads_of_a_team_choose_together() {
+    let Some((exe, _)) = built("npb/adi.c", "adi_told", &["-fpromp-sdc"]) else { return };
+    if cpus() < 2 {
+        return;
+    }
+    for share in ["10%", "20%", "30%", "40%"] {
+        let (r, sdc) = run(&exe, &["S"], &[("PROMP_SDC", &format!("chunks:{share}"))]);
+        assert!(r.status == 0 && r.out.contains("verification successful"), "{}{}", r.out, r.err);
+        let verified = number(&sdc, "chunks_verified");
+        assert!(verified > 0 && verified.is_multiple_of(2), "{sdc}");
+        assert_eq!((number(&sdc, "unverified_launches"), number(&sdc, "found")), (0, 0), "{sdc}");
+    }
+}
+
 /// A CPU that errs is found, named and left, and the result is right: whether it errs in the first or in
 /// later executions, now and then or each time.
 #[test]

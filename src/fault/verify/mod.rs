@@ -1,8 +1,8 @@
 //! PROMP_SDC=chunks:P%: silent errors of CPUs, found in the user's own job by sampling.
 //!
 //! A share P of the chunks of loops and sections is executed again, by the same logical thread on another
-//! CPU or, where the way there would take too long, on the same one ([`Check::goes_away`]), and both results
-//! are compared: what the chunk has written, as far as others can see it, and the thread's private state.
+//! CPU or, where the way there would take too long, on the same one (choice.rs), and both results are
+//! compared: what the chunk has written, as far as others can see it, and the thread's private state.
 //! Where they differ, further executions on further CPUs say which CPU was wrong (judge.rs).
 //! It is named, and nobody of the process runs on it any more (sys/left.rs).
 //!
@@ -15,6 +15,7 @@
 //! [`chunk_ends`]) idle, or, for one more execution, watched again. A stop in between gives it up
 //! ([`abandon`]). The mark in the ledger says that a check is under way; nothing is looked at without it.
 
+mod choice;
 mod inject;
 pub mod judge;
 pub mod report;
@@ -22,7 +23,7 @@ pub mod written;
 
 use super::save::SaveKind;
 use super::{policy, tables};
-use crate::icv::devices::{MILLION, Mode};
+use crate::icv::devices::Mode;
 use crate::icv::{Globals, globals};
 use crate::say;
 use crate::sys::own::Own;
@@ -30,20 +31,17 @@ use crate::sys::random::Random;
 use crate::sys::syscall::{self, CpuSet};
 use crate::sys::time::now_ns;
 use crate::sys::{asm, left, signals};
+use crate::team::member::Member;
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use judge::{Judgement, MOST_RUNS, Run, judge};
 use report::Kind;
 use written::Written;
 
-/// Millionths of the chunks that are verified; 0: off.
-static SHARE: AtomicU32 = AtomicU32::new(0);
 /// Chunks that are verified out of turn, since an error was seen of which nobody knows where.
 static ALERT: AtomicU32 = AtomicU32::new(0);
 /// So many: a CPU that errs in one of 10,000 executions does so in them, as good as certainly.
 const ALERTED: u32 = 50_000;
-/// What the way to another CPU and back takes (ns), until it is known.
-const WAY_NS: u64 = 50_000;
 
 /// A thread's check.
 pub struct Check {
@@ -57,20 +55,19 @@ pub struct Check {
     count: Own<usize>,
     /// The CPU that the execution under way began on.
     cpu: Own<u32>,
+    /// When the first execution began, then when it was over.
     began_ns: Own<u64>,
-    /// What its first execution took.
+    /// What it took.
     first_ns: Own<u64>,
-    /// The executions after the first one are on other CPUs.
-    away: Own<bool>,
-    /// When the thread took its first chunk, and what its checks have taken since.
-    since_ns: Own<u64>,
-    spent_ns: Own<u64>,
-    /// ... those on other CPUs among them.
-    away_ns: Own<u64>,
-    /// What the way to another CPU and back takes, as a moving mean.
-    way_ns: Own<u64>,
-    /// Chunks until one is chosen, with it.
-    gap: Own<u64>,
+    /// What was waited before the second one, until its CPU was free.
+    waited_ns: Own<u64>,
+    /// Are the executions after the first one on other CPUs?
+    away: Own<Away>,
+    /// The chunk's name.
+    name: Own<u64>,
+    /// The construct of the chunk that was taken last, and how many were taken there before it.
+    construct: Own<(usize, u64, u64)>,
+    ordinal: Own<u64>,
     /// Chunks handed out. Written by its thread, read by the report (Relaxed).
     seen: AtomicU64,
     /// Where the host could run before it was sent to another CPU.
@@ -78,6 +75,15 @@ pub struct Check {
     random: Own<Random>,
     /// The segment that could not be verified when this was looked at last.
     refused: Own<usize>,
+}
+
+/// Is a chunk executed again on another CPU?
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Away {
+    No,
+    /// If it takes longer than the way there.
+    IfLong,
+    Yes,
 }
 
 /// Prepares what the settings ask for.
@@ -93,14 +99,14 @@ pub fn start(g: &'static Globals) {
         syscall::exit_group(64);
     }
     inject::start(&g.promp.silent);
-    SHARE.store(share, Relaxed);
+    choice::start(share);
     report::start();
 }
 
 /// A chunk has been taken; the call that handed it out is a save point of the kind `kind`.
 #[inline(always)]
 pub fn chunk_begins(thr: &'static Thread, kind: SaveKind) {
-    if SHARE.load(Relaxed) != 0 && matches!(kind, SaveKind::Next(..) | SaveKind::Section) {
+    if choice::share() != 0 && matches!(kind, SaveKind::Next(..) | SaveKind::Section) {
         begin(thr);
     }
 }
@@ -118,18 +124,16 @@ fn check_of(thr: &'static Thread) -> &'static Check {
         cpu: Own::new(0),
         began_ns: Own::new(0),
         first_ns: Own::new(0),
-        away: Own::new(true),
-        since_ns: Own::new(now_ns()),
-        spent_ns: Own::new(0),
-        away_ns: Own::new(0),
-        way_ns: Own::new(WAY_NS),
-        gap: Own::new(0),
+        waited_ns: Own::new(0),
+        away: Own::new(Away::No),
+        name: Own::new(0),
+        construct: Own::new((0, 0, 0)),
+        ordinal: Own::new(0),
         seen: AtomicU64::new(0),
         mask: Own::new(None),
         random: Own::new(Random::new(core::ptr::from_ref(thr).addr() as u64 ^ now_ns())),
         refused: Own::new(0),
     }));
-    c.draw();
     report::watch(c);
     thr.check.set(Some(c));
     c
@@ -143,49 +147,42 @@ impl Check {
         below
     }
 
-    /// Draws how many chunks it is until the next one that is verified: as if each were asked with the
-    /// probability of the share, without drawing each time.
-    fn draw(&self) {
-        let mut random = self.random.get();
-        self.gap.set(random.trials(f64::from(SHARE.load(Relaxed)) / MILLION as f64));
-        self.random.set(random);
-    }
-
-    /// A chunk is handed out: is it one of those to be verified?
+    /// Thread `m` has taken a chunk: is it one of those to be verified?
     #[inline]
-    fn is_next(&self) -> bool {
+    fn is_next(&self, m: &'static Member) -> bool {
         self.seen.store(self.seen.load(Relaxed) + 1, Relaxed);
-        let gap = self.gap.get() - 1;
-        self.gap.set(gap);
-        gap == 0
+        let seq = m.share.get().map_or(0, |s| s.seq.get());
+        let construct = (core::ptr::from_ref(m.team()).addr(), m.epoch.get(), seq);
+        let ordinal = if construct == self.construct.get() { self.ordinal.get() + 1 } else { 0 };
+        self.construct.set(construct);
+        self.ordinal.set(ordinal);
+        let name = choice::name(construct.0, construct.1, construct.2, ordinal);
+        self.name.set(name);
+        choice::is_chosen(name)
     }
 
-    /// What checks may have taken by now, of the time of the thread. 100 %: whatever they take.
-    fn allowed_ns(&self, share: u32) -> u64 {
-        if u64::from(share) >= MILLION {
-            return u64::MAX;
-        }
-        ((now_ns() - self.since_ns.get()) as f64 * f64::from(share) / MILLION as f64) as u64
-    }
-
-    /// Is the chunk in flight, which has been executed once, to be executed on another CPU? What goes wrong
-    /// now and then shows on the same one as well, and the way to another takes longer than a small chunk.
-    /// So half of the time is for chunks on other CPUs, whatever the way takes; those that are longer than
-    /// the way always go.
+    /// The first execution is over. Is the next one on another CPU?
     fn goes_away(&self) -> bool {
-        let allowed = self.allowed_ns(SHARE.load(Relaxed));
-        self.first_ns.get() >= self.way_ns.get() || self.away_ns.get() <= allowed / 2
+        let now = now_ns();
+        let ns = now - self.began_ns.get();
+        self.first_ns.set(ns);
+        self.waited_ns.set(0);
+        self.began_ns.set(now);
+        report::took(&report::FIRST_NS, ns);
+        let is_long = choice::first_is_over(self.name.get(), ns, now);
+        let away = self.away.get() == Away::Yes || self.away.get() == Away::IfLong && is_long;
+        self.away.set(if away { Away::Yes } else { Away::No });
+        away
     }
 
-    /// A check is over that has taken `ns`, without the first execution.
-    fn took(&self, ns: u64, runs: usize) {
-        self.spent_ns.set(self.spent_ns.get() + ns);
-        if self.away.get() {
-            self.away_ns.set(self.away_ns.get() + ns);
-            if runs == 2 {
-                let way = ns.saturating_sub(self.first_ns.get());
-                self.way_ns.set((7 * self.way_ns.get() + way) / 8);
-            }
+    /// The check is over, after `runs` executions.
+    fn is_over(&self, runs: usize) {
+        let (now, away) = (now_ns(), self.away.get() != Away::No);
+        let took = now - self.began_ns.get();
+        report::took(&report::AGAIN_NS, took);
+        choice::took(self.name.get(), self.began_ns.get(), now, away);
+        if away && runs == 2 {
+            choice::learn_way(took.saturating_sub(self.first_ns.get() + self.waited_ns.get()));
         }
     }
 
@@ -194,13 +191,35 @@ impl Check {
         self.watched.set(true);
         self.cpu.set(syscall::cpu());
     }
+
+    /// The chunk in flight is no longer watched.
+    fn unwatch(&self) {
+        self.watched.set(false);
+        if self.count.get() == 0 {
+            choice::ends_on(self.cpu.get(), self.name.get());
+        }
+    }
+
+    /// The CPU for the next execution, after `runs`.
+    fn next_cpu(&self, runs: &[Run]) -> Option<u32> {
+        let usable = left::usable();
+        let partner = match runs {
+            [Run { cpu: Some(cpu), .. }] => choice::partner(self.name.get(), *cpu, &usable),
+            _ => None,
+        };
+        let cpu = partner.or_else(|| judge::choose(runs, &usable, self.below(1 << 32)))?;
+        if runs.len() == 1 {
+            self.waited_ns.set(choice::wait_for(cpu, self.name.get(), self.first_ns.get()));
+        }
+        Some(cpu)
+    }
 }
 
 #[inline(never)]
 fn begin(thr: &'static Thread) {
     let c = check_of(thr);
     c.watched.set(false);
-    let next = c.is_next();
+    let next = c.is_next(thr.member());
     if next || ALERT.load(Relaxed) != 0 || inject::any() {
         chosen(thr, c, next);
     }
@@ -210,13 +229,9 @@ fn begin(thr: &'static Thread) {
 #[cold]
 #[inline(never)]
 fn chosen(thr: &'static Thread, c: &'static Check, next: bool) {
-    let mut sampled = false;
-    if next {
-        c.draw();
-        sampled = c.spent_ns.get() <= c.allowed_ns(SHARE.load(Relaxed));
-    }
-    let alerted = !sampled && ALERT.fetch_update(Relaxed, Relaxed, |n| n.checked_sub(1)).is_ok();
-    sampled |= alerted;
+    let time = if next { choice::has_time(c.name.get()) } else { None };
+    let alerted = time.is_none() && ALERT.fetch_update(Relaxed, Relaxed, |n| n.checked_sub(1)).is_ok();
+    let sampled = time.is_some() || alerted;
     if !sampled && !inject::any() {
         return;
     }
@@ -229,11 +244,18 @@ fn chosen(thr: &'static Thread, c: &'static Check, next: bool) {
         return;
     }
     c.sampled.set(sampled);
-    c.away.set(!alerted);
+    c.away.set(match time {
+        _ if alerted => Away::No,
+        Some(false) => Away::IfLong,
+        _ => Away::Yes,
+    });
     c.count.set(0);
     c.began_ns.set(now_ns());
     thr.member().ledger.watch(true);
     c.watch();
+    if sampled {
+        choice::begins_on(c.cpu.get(), c.name.get());
+    }
 }
 
 /// May the chunk be executed again, and is it known what it writes?
@@ -267,8 +289,8 @@ pub fn chunk_ends(thr: &'static Thread) {
     if !c.watched.get() {
         return;
     }
-    c.watched.set(false);
     let first = c.count.get() == 0;
+    c.unwatch();
     let cpu = Some(syscall::cpu()).filter(|&cpu| cpu == c.cpu.get());
     if !is_whole(thr, c) {
         report::count(Kind::Lost);
@@ -284,22 +306,15 @@ pub fn chunk_ends(thr: &'static Thread) {
     runs[n - 1] = run;
     c.runs.set(runs);
     c.count.set(n);
-    if first {
-        let now = now_ns();
-        c.first_ns.set(now - c.began_ns.get());
-        report::took(&report::FIRST_NS, c.first_ns.get());
-        c.began_ns.set(now);
-        if !c.away.get() || !c.goes_away() {
-            c.away.set(false);
-            repeat(thr, c);
-        }
+    if first && !c.goes_away() {
+        repeat(thr, c);
     }
     // On the same CPU twice: that they agree is all that was asked.
-    let here = n == 2 && !c.away.get();
+    let here = n == 2 && c.away.get() == Away::No;
     match judge(&runs[..n], here || left::is_single()) {
         Judgement::Again if n < MOST_RUNS => {
-            c.away.set(true);
-            if let Some(to) = judge::choose(&runs[..n], &left::usable(), c.below(1 << 32)) {
+            c.away.set(Away::Yes);
+            if let Some(to) = c.next_cpu(&runs[..n]) {
                 again(thr, c, to);
             }
             back_home(c);
@@ -307,9 +322,7 @@ pub fn chunk_ends(thr: &'static Thread) {
         Judgement::Again => never_twice(thr, n),
         Judgement::Agreed { wrong } => {
             back_home(c);
-            let took = now_ns() - c.began_ns.get();
-            report::took(&report::AGAIN_NS, took);
-            c.took(took, n);
+            c.is_over(n);
             report::count(Kind::Verified);
             if n > 2 {
                 found(thr, &runs[..n], &wrong);
@@ -383,7 +396,7 @@ fn back_home(c: &Check) {
 /// The thread has failed, and its chunk goes another way. Called on its new host.
 pub fn abandon(thr: &'static Thread) {
     if let Some(c) = thr.check.get() {
-        c.watched.set(false);
+        c.unwatch();
         thr.member().ledger.watch(false);
         back_home(c);
     }
@@ -406,7 +419,7 @@ pub fn is_watched(thr: &'static Thread) -> bool {
 
 /// Are chunks verified at all?
 pub fn is_on() -> bool {
-    SHARE.load(Relaxed) != 0
+    choice::share() != 0
 }
 
 fn never_twice(thr: &'static Thread, n: usize) -> ! {

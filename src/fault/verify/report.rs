@@ -1,6 +1,6 @@
 //! What is counted of verified chunks, and what the report says of them.
 
-use super::{Check, SHARE, inject};
+use super::{Check, choice, inject};
 use crate::fault::{policy, tables};
 use crate::icv::devices::{Mode, percent};
 use crate::icv::globals_if_ready;
@@ -99,7 +99,7 @@ pub fn collect() -> Option<Sdc> {
     let Mode::Chunks(_) = globals_if_ready()?.promp.devices.sdc else { return None };
     let n = |k: Kind| COUNTS[k as usize].load(Relaxed);
     Some(Sdc {
-        mode: format!("chunks:{}", percent(SHARE.load(Relaxed))),
+        mode: format!("chunks:{}", percent(choice::share())),
         chunks: CHECKS.with(|v| v.iter().map(|c| c.seen.load(Relaxed)).sum()),
         chunks_verified: n(Kind::Verified),
         found: n(Kind::Found),
