@@ -132,28 +132,9 @@ public:
           inform (location (s), "promp: %s in %s: %s%s", construct (s.site), function_name ().c_str (), text.c_str (),
                   free[i].dealt ? " (shared, any schedule)" : free[i].shared ? " (shared)" : "");
       }
-    mark_copies ();
   }
 
 private:
-  /// Save points in the versions of loops that do not save have entries, too: a refusal says where it was.
-  void mark_copies ()
-  {
-    std::set<gimple *> marked;
-    for (Segment &s : segments_)
-      marked.insert (s.site);
-    std::vector<gimple *> copies;
-    basic_block bb;
-    FOR_EACH_BB_FN (bb, fn_)
-      for (gimple_stmt_iterator i = gsi_start_bb (bb); !gsi_end_p (i); gsi_next (&i))
-        if (gimple *stmt = gsi_stmt (i); is_save_point (stmt) && !marked.count (stmt)
-            && !(gimple_call_flags (stmt) & ECF_NORETURN))
-          copies.push_back (stmt);
-    for (gimple *stmt : copies)
-      mark (stmt, fn_, VERDICT_OPAQUE, Freedom (), gimple_location (stmt),
-            "opaque: in the version of a loop that does not save old values", 0);
-  }
-
   const std::set<std::pair<tree, unsigned>> *saved_by_call (const Segment &s, uint32_t write) const
   {
     const promp_access &w = s.accesses[write];

@@ -580,13 +580,14 @@ void Undo::insert (gimple *stmt, const Plan &p, tree condition)
   gsi_insert_seq_before (&i, seq, GSI_SAME_STMT);
 }
 
-/// Leaves no saving in a loop.
+/// Leaves no saving in a loop, nor save points: these are seldom executed, and what follows them in the loop
+/// could not be executed again either.
 static void strip (class loop *l)
 {
   basic_block *bbs = get_loop_body (l);
   for (unsigned k = 0; k < l->num_nodes; k++)
     for (gimple_stmt_iterator i = gsi_start_bb (bbs[k]); !gsi_end_p (i);)
-      if (!strcmp (callee_name (gsi_stmt (i)), "__promp_undo"))
+      if (gimple *g = gsi_stmt (i); !strcmp (callee_name (g), "__promp_undo") || is_save_point (g))
         {
           unlink_stmt_vdef (gsi_stmt (i));
           gsi_remove (&i, true);
