@@ -20,7 +20,8 @@
 //! themselves. What has lost its place is a rival once again, and then no more: so there is no flip-flop.
 //!
 //! What a check may cost is bounded: a rival is executed only while what all of them together took longer
-//! than the choice would have is less than [`SHARE`] of the time of all executions.
+//! than the choice would have, and what it took to think about them, is less than [`SHARE`] of the time of
+//! all executions.
 
 use crate::choice::Choice;
 use crate::samples;
@@ -82,7 +83,7 @@ impl Rival {
         let usual = self.pairs.iter().map(|p| p.1).sum::<f64>() / self.pairs.len().max(1) as f64;
         let all: Vec<f64> =
             self.pairs.iter().map(|p| if usual > 0.0 { (p.0 - p.1) / usual } else { 0.0 }).collect();
-        let most = outlies(&all);
+        let most = outlies(&mut all.iter().map(|d| d.abs()).collect::<Vec<_>>());
         all.into_iter().map(|d| d.clamp(-most, most)).collect()
     }
 
@@ -127,6 +128,8 @@ pub struct Check {
     wait: f64,
     /// Ways that have lost their place.
     lost: Vec<Choice>,
+    /// What [`lag`](Self::lag) has found, until something is noted.
+    known_lag: Option<(usize, f64)>,
 }
 
 impl Check {
@@ -160,8 +163,8 @@ impl Check {
     }
 
     /// The rival that is to be executed now instead of the choice, which usually takes `usual`; and whether
-    /// nothing at all is known of it.
-    pub fn next(&mut self, usual: f64) -> Option<(Choice, bool)> {
+    /// nothing at all is known of it. `thought`: what it takes to think about its time.
+    pub fn next(&mut self, usual: f64, thought: f64) -> Option<(Choice, bool)> {
         if self.total < self.wait
             || self.rivals.is_empty()
             || self.open.is_some()
@@ -181,7 +184,7 @@ impl Check {
             let (prior, n) = (r.more.unwrap_or(UNKNOWN), r.pairs.len() as f64);
             let weight = if spread < FAR && n > 0.0 { 0.0 } else { PRIOR };
             let more = (weight * prior + n * r.more(spread).0) / (weight + n);
-            (spent + more.max(0.0) * usual) / SHARE
+            (spent + more.max(0.0) * usual + thought) / SHARE
         };
         let Some(rival) = self.rivals.iter().find(|r| needed(r) <= self.total) else {
             let least = self.rivals.iter().map(needed).fold(f64::INFINITY, f64::min);
@@ -194,9 +197,10 @@ impl Check {
     }
 
     /// The rival has taken `time`.
-    pub fn rival(&mut self, choice: Choice, time: f64) {
+    pub fn rival(&mut self, choice: Choice, time: f64, thought: f64) {
         if self.open.is_none() && self.rivals.iter().any(|r| r.choice == choice) {
             self.total += time;
+            self.excess += thought;
             self.open = Some((choice, time, 0, self.lag().0));
             self.note(None);
         }
@@ -204,26 +208,36 @@ impl Check {
 
     fn note(&mut self, time: Option<f64>) {
         self.count += 1;
+        self.known_lag = None;
         self.last.push(time);
         if self.last.len() > KEPT {
             self.last.remove(0);
         }
     }
 
-    /// Differences between executions of the choice that lie so far apart.
-    fn apart(&self, lag: usize) -> impl Iterator<Item = f64> {
-        let (sum, n) = self.last.iter().flatten().fold((0.0, 0.0), |s, t| (s.0 + t, s.1 + 1.0));
-        let pairs = self.last.iter().zip(self.last.iter().skip(lag));
-        pairs.filter_map(move |(a, b)| Some(if sum > 0.0 { ((*a)? - (*b)?) * n / sum } else { 0.0 }))
-    }
-
     /// How far apart executions are most alike; and how alike, as the root of the mean square difference,
     /// beside outliers. Farther ones must be much more alike.
-    fn lag(&self) -> (usize, f64) {
+    fn lag(&mut self) -> (usize, f64) {
+        let known = self.known_lag.unwrap_or_else(|| self.most_alike());
+        self.known_lag = Some(known);
+        known
+    }
+
+    fn most_alike(&self) -> (usize, f64) {
+        let (sum, n) = self.last.iter().flatten().fold((0.0, 0.0), |s, t| (s.0 + t, s.1 + 1.0));
+        let each = if sum > 0.0 { n / sum } else { 0.0 };
         let alike = |lag: usize| {
-            let all: Vec<f64> = self.apart(lag).collect();
-            let most = outlies(&all);
-            let squares: f64 = all.iter().map(|d| d.abs().min(most) * d.abs().min(most)).sum();
+            // Differences between executions of the choice that lie so far apart.
+            let (mut all, mut count) = ([0.0; KEPT], 0);
+            for (a, b) in self.last.iter().zip(self.last.iter().skip(lag)) {
+                if let (Some(a), Some(b)) = (a, b) {
+                    all[count] = ((a - b) * each).abs();
+                    count += 1;
+                }
+            }
+            let all = &mut all[..count];
+            let most = outlies(all);
+            let squares: f64 = all.iter().map(|d| d.min(most) * d.min(most)).sum();
             (squares / all.len().max(1) as f64).sqrt()
         };
         let mut best = (1, alike(1));
@@ -273,6 +287,7 @@ impl Check {
             r.is_fair = false;
         }
         self.last.clear();
+        self.known_lag = None;
         self.open = None;
         self.wait = 0.0;
         if !self.lost.contains(&old) {
@@ -282,10 +297,9 @@ impl Check {
     }
 }
 
-/// From where on one of these differences counts no more.
-fn outlies(differences: &[f64]) -> f64 {
-    let sizes: Vec<f64> = differences.iter().map(|d| d.abs()).collect();
-    (OUTLIER * samples::median(&sizes)).max(OUTLIES)
+/// From where on differences of these sizes, which it puts into another order, count no more.
+fn outlies(sizes: &mut [f64]) -> f64 {
+    (OUTLIER * samples::middle(sizes)).max(OUTLIES)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -339,10 +353,10 @@ mod tests {
     fn run(check: &mut Check, n: usize, mut time: impl FnMut(bool, usize) -> f64) -> (bool, usize) {
         let mut tried = 0;
         for i in 0..n {
-            match check.next(1.0) {
+            match check.next(1.0, 0.0) {
                 Some((c, _)) => {
                     tried += 1;
-                    check.rival(c, time(true, i));
+                    check.rival(c, time(true, i), 0.0);
                 }
                 None if check.choice(time(false, i), 1.0).is_some() => return (true, tried),
                 None => {}
@@ -380,7 +394,7 @@ mod tests {
         let mut c = against(None);
         let (mut waits, mut last) = (0, 0.0);
         for _ in 0..150 {
-            assert!(c.next(1.0).is_none());
+            assert!(c.next(1.0, 0.0).is_none());
             c.choice(1.0, 1.0);
             waits += u32::from(c.wait != last);
             last = c.wait;
@@ -390,9 +404,26 @@ mod tests {
         c.add(Choice::GIVEN, Some(0.0));
         let next = (0..8).find_map(|_| {
             c.choice(1.0, 1.0);
-            c.next(1.0)
+            c.next(1.0, 0.0)
         });
         assert_eq!(next.map(|n| n.0), Some(Choice::GIVEN));
+    }
+
+    #[test]
+    fn thinking_is_paid_for() {
+        // Rivals that are as good cost nothing but thought: three executions' time each.
+        let mut c = against(Some(0.0));
+        let mut tried = 0;
+        for i in 0..3000 {
+            if let Some((rival, _)) = c.next(1.0, 3.0) {
+                c.rival(rival, 1.0, 3.0);
+                tried += 1;
+                assert!(tried as f64 * 3.0 <= SHARE * (i + 1) as f64, "{tried} in {i}");
+            } else {
+                c.choice(1.0, 1.0);
+            }
+        }
+        assert_eq!(tried, AGAINST);
     }
 
     #[test]

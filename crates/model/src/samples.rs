@@ -17,12 +17,19 @@ pub const IN_A_ROW: usize = 3;
 
 /// The middle one.
 pub fn median(times: &[f64]) -> f64 {
-    let mut v: Vec<f64> = times.to_vec();
-    v.sort_by(f64::total_cmp);
-    match v.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => v[n / 2],
-        n => (v[n / 2 - 1] + v[n / 2]) / 2.0,
+    middle(&mut times.to_vec())
+}
+
+/// The same of a slice that is put into another order.
+pub fn middle(v: &mut [f64]) -> f64 {
+    let n = v.len();
+    if n == 0 {
+        return 0.0;
+    }
+    let (lower, upper, _) = v.select_nth_unstable_by(n / 2, f64::total_cmp);
+    match lower.iter().copied().max_by(f64::total_cmp) {
+        Some(lower) if n.is_multiple_of(2) => (lower + *upper) / 2.0,
+        _ => *upper,
     }
 }
 

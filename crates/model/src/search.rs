@@ -37,13 +37,15 @@ use crate::{Estimate, Schedule, samples, ways};
 const EACH: usize = 3;
 /// An execution of less than this (seconds) is too short for a profile: stamps would be most of it.
 pub const SHORT: f64 = 20e-6;
-/// One execution in so many of such a loop is measured when it is settled. No power of two: a program's
-/// executions may take turns.
-pub const SELDOM: u64 = 17;
-/// Of a region that one thread goes on to execute, one execution is measured in so many that they take this
-/// long (seconds), if that is more; and in so many at the most.
+/// Of what is so short one execution in so many is measured when it is settled that they take this long
+/// (seconds), and while other ways are still compared: to measure one is some 0.3 µs. But at least one in so
+/// many, and at most. No even numbers: a program's executions may take turns.
 const APART: f64 = 250e-6;
-const SELDOMEST: u64 = 2000;
+const APART_FOR_RIVALS: f64 = 50e-6;
+/// To think about a rival's time (seconds), which counts as time that the rival has cost.
+const THOUGHT: f64 = 3e-6;
+const SELDOM: u64 = 17;
+const SELDOMEST: u64 = 2001;
 /// A trial that takes so many times as long as the best is cut short, and not repeated.
 const HOPELESS: f64 = 3.0;
 /// What took so many times as long as the best, twice, is not tried a third time.
@@ -129,8 +131,8 @@ pub struct Search {
     own: Vec<f64>,
     /// What the choice usually takes.
     usual: f64,
-    /// Is that too short a time to be measured each time?
-    is_short: bool,
+    /// What a whole execution by it takes; 0: not known.
+    lasts: f64,
     recent: Vec<f64>,
     executions: u64,
     resets: u32,
@@ -167,7 +169,7 @@ impl Search {
             check: Check::default(),
             own: vec![],
             usual: 0.0,
-            is_short: false,
+            lasts: 0.0,
             recent: vec![],
             executions: 0,
             resets: 0,
@@ -222,16 +224,21 @@ impl Search {
     /// One execution in so many by the choice is to be measured. What has just taken another time than usual
     /// is looked at more closely.
     pub fn interval(&self) -> u64 {
-        if !self.is_short || self.usual == 0.0 {
-            return 1;
+        let is_alone = matches!(self.ways, Ways::Threads(_)) && self.current().threads == 1;
+        let is_odd = || self.recent.last().is_some_and(|t| samples::beyond(self.usual, *t) != 0);
+        match self.lasts {
+            t if self.usual == 0.0 || t == 0.0 || t >= SHORT => 1,
+            _ if is_alone && is_odd() => 1,
+            t => {
+                let apart = if is_alone || self.check.is_over() { APART } else { APART_FOR_RIVALS };
+                ((apart / t) as u64).clamp(SELDOM, SELDOMEST) | 1
+            }
         }
-        match self.ways {
-            Ways::Threads(_) if self.current().threads == 1 => match self.recent.last() {
-                Some(t) if samples::beyond(self.usual, *t) != 0 => 1,
-                _ => ((APART / self.usual) as u64).clamp(SELDOM, SELDOMEST),
-            },
-            _ => SELDOM,
-        }
+    }
+
+    /// To think about a rival of a short loop, counted as times are: for an iteration.
+    fn thought(&self) -> f64 {
+        if (f64::MIN_POSITIVE..SHORT).contains(&self.lasts) { self.usual * THOUGHT / self.lasts } else { 0.0 }
     }
 
     fn current(&self) -> Choice {
@@ -250,7 +257,7 @@ impl Search {
                 let (next, least) = (self.turn(), self.least());
                 Plan::trial(next, (least > 0.0).then_some(least))
             }
-            State::Settled => match self.check.next(self.usual) {
+            State::Settled => match self.check.next(self.usual, self.thought()) {
                 Some((rival, unknown)) => Plan::trial(rival, unknown.then_some(self.usual)),
                 None => of(self.current(), false),
             },
@@ -284,12 +291,12 @@ impl Search {
             }
             State::Settled => {
                 self.searched += 1;
-                self.check.rival(choice, one);
+                self.check.rival(choice, one, self.thought());
                 self.noted(choice, one);
             }
         }
         if self.state == State::Settled && self.usual > 0.0 {
-            self.is_short = self.usual * (total as f64) < SHORT;
+            self.lasts = self.usual * total as f64;
         }
     }
 

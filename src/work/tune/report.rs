@@ -14,7 +14,10 @@ pub fn add(r: &mut Report) {
     if globals().promp.constructs != Constructs::Tuned {
         return;
     }
-    r.tuning = site::all().filter_map(|s| s.search.with(|search| decision(&s.key, search))).collect();
+    let executed = |s: &site::Site, t: Tuned| Tuned { executions: s.executions().max(t.executions), ..t };
+    let found =
+        site::all().filter_map(|s| s.search.with(|search| decision(&s.key, search)).map(|t| executed(s, t)));
+    r.tuning = found.collect();
     for s in &mut r.segments {
         let Some(begin) = &s.begin else { continue };
         let here = |t: &&Tuned| {

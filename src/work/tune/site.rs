@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use crossbeam_utils::CachePadded;
 use promp_model::choice::Choice;
 use promp_model::doall::Overheads;
-use promp_model::search::{Plan, SELDOM, Search};
+use promp_model::search::{Plan, Search};
 use promp_model::tuning::What;
 use promp_model::{Profile, Schedule, Sums};
 
@@ -67,6 +67,8 @@ pub struct Site {
     /// The choice, when it is settled.
     word: AtomicU64,
     executions: AtomicU64,
+    /// When it is settled and short: the number of the execution that is measured next.
+    due: AtomicU64,
     /// See the states in mod.rs.
     busy: AtomicU32,
     /// Of the measured construct: the choice. Written by who makes it.
@@ -107,10 +109,25 @@ pub fn all() -> impl Iterator<Item = &'static Site> {
     (0..SIZE).filter_map(at)
 }
 
-/// The entry for `key`, made if there is none; `None`: there is no room.
-pub fn find(key: Key, search: impl FnOnce() -> Search) -> Option<(u16, &'static Site)> {
+fn first_place(key: &Key) -> usize {
     let hash = (key.at >> 2) ^ (key.class as usize) << 7 ^ (key.threads as usize) << 3;
-    let first = hash.wrapping_mul(0x9E37_79B9) >> 8;
+    hash.wrapping_mul(0x9E37_79B9) >> 8
+}
+
+/// The entry for `key`, made if there is none; `None`: there is no room.
+#[inline]
+pub fn find(key: Key, search: impl FnOnce() -> Search) -> Option<(u16, &'static Site)> {
+    let i = first_place(&key) % SIZE;
+    match at(i) {
+        Some(s) if s.key == key => Some((i as u16, s)),
+        _ => find_further(key, search),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn find_further(key: Key, search: impl FnOnce() -> Search) -> Option<(u16, &'static Site)> {
+    let first = first_place(&key);
     let places = || (0..REACH).map(|i| (first + i) % SIZE);
     let look = || {
         places()
@@ -145,6 +162,7 @@ impl Site {
             word: AtomicU64::new(word(&search)),
             search: Locked::new(search),
             executions: AtomicU64::new(0),
+            due: AtomicU64::new(0),
             busy: AtomicU32::new(0),
             choice: Own::new(Choice::GIVEN),
             limit: Own::new(0),
@@ -160,25 +178,33 @@ impl Site {
 
     /// What to do with an execution over `total` iterations that begins; a plan if it is to be measured, as
     /// one is for sure that is `due`.
+    #[inline]
     pub fn next(&self, total: u64, due: bool) -> (Choice, Option<Plan>) {
         let (w, count) = (self.word.load(Relaxed), self.executions.fetch_add(1, Relaxed));
         let known = if w & SETTLED != 0 { Choice::unpack(w & !FLAGS) } else { Choice::GIVEN };
         let leave_out = match w & FLAGS {
             FIXED => true,
-            SETTLED => !due && !count.is_multiple_of(SELDOM),
+            SETTLED => !due && count < self.due.load(Relaxed),
             _ => false,
         };
         let compares = self.exact.load(Relaxed) > 0;
         if leave_out && !compares || self.busy.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
             return (known, None);
         }
+        let plan = self.plan(total, compares);
+        (plan.choice, Some(plan))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn plan(&self, total: u64, compares: bool) -> Plan {
         let mut plan = self.search.with(Search::plan);
         if compares && let Some((choice, limit)) = exact::begin(self, total) {
             plan = Plan::trial(choice, limit);
         }
         self.choice.set(plan.choice);
         self.limit.set(plan.limit.map_or(u64::MAX, |l| (l * total as f64 * 1e9) as u64));
-        (plan.choice, Some(plan))
+        plan
     }
 
     /// How many executions of a region by the choice of one thread alone come before the next one that is to
@@ -190,6 +216,12 @@ impl Site {
             return 0;
         }
         self.search.with(|s| s.interval()) as u32 - 1
+    }
+
+    /// How often it was executed, as far as that was counted: regions that one thread goes on to execute are
+    /// not asked about each time.
+    pub fn executions(&self) -> u64 {
+        self.executions.load(Relaxed)
     }
 
     /// The measured construct is to be profiled.
@@ -232,6 +264,7 @@ impl Site {
             } else {
                 s.done(choice, total, seconds);
             }
+            self.due.store(self.executions.load(Relaxed) + s.interval() - 1, Relaxed);
             self.word.store(word(s), Relaxed);
         });
         self.busy.store(0, Release);
@@ -299,5 +332,29 @@ mod tests {
         s.conclude(32, false, 2);
         // The second one is profiled.
         assert!(s.next(32, false).1.is_some_and(|p| p.profile));
+    }
+
+    /// What is short, settled and compared with nothing any more is measured every 250 us of its time, and
+    /// between that nobody is asked.
+    #[test]
+    fn a_settled_short_loop_is_seldom_measured() {
+        let own = Schedule::new(Kind::Dynamic, 1);
+        let key = Key { at: 0x6000, class: 5, threads: 2, own, what: What::Loop };
+        let (_, s) = find(key, || Search::new(2, own, May { schedule: true, threads: true })).expect("room");
+        let execute = || {
+            let (choice, plan) = s.next(32, false);
+            if plan.is_some() {
+                // The first thread to come does it all in a microsecond.
+                s.latest.store(if choice.threads == 1 { 1000 } else { 3000 }, Relaxed);
+                s.conclude(32, false, 2);
+            }
+            plan.is_some()
+        };
+        let measured = |n: u32| (0..n).filter(|_| execute()).count();
+        assert!(measured(50_000) > 200, "rivals are compared");
+        let every = s.search.with(|s| s.interval()) as u32;
+        assert!((249..=251).contains(&every), "{every}");
+        assert_eq!(measured(every * 100), 100);
+        assert_eq!(s.executions(), u64::from(50_000 + every * 100));
     }
 }

@@ -26,10 +26,10 @@ impl Search {
 
     /// It was executed once, in `seconds`.
     pub(super) fn warm(&mut self, total: u64, seconds: f64) {
-        self.is_short = seconds < SHORT;
+        self.lasts = seconds;
         self.near.clear();
         match self.ways.clone() {
-            Ways::Modelled if !self.is_short => self.state = State::Profile,
+            Ways::Modelled if seconds >= SHORT => self.state = State::Profile,
             Ways::Modelled => self.short(total),
             Ways::Threads(counts) => {
                 let of = |threads: &u32| Choice { deal: Deal::Given, threads: *threads };

@@ -14,7 +14,7 @@
 
 use promp_model::choice::{Choice, Deal};
 use promp_model::doall::Overheads;
-use promp_model::search::{Plan, SELDOM, Search};
+use promp_model::search::{Plan, Search};
 use promp_model::{Kind, Profile, Schedule};
 
 /// Seconds.
@@ -302,13 +302,14 @@ pub struct Site {
     pub search: Search,
     given: Schedule,
     executions: u64,
+    due: u64,
     took: f64,
     pub changes: Vec<Choice>,
 }
 
 impl Site {
     pub fn new(search: Search, given: Schedule) -> Self {
-        Self { search, given, executions: 0, took: 0.0, changes: vec![] }
+        Self { search, given, executions: 0, due: 0, took: 0.0, changes: vec![] }
     }
 
     /// The program executes the loop; how long it takes.
@@ -319,7 +320,7 @@ impl Site {
         let count = self.executions;
         self.executions += 1;
         if let Some(c) = settled
-            && (self.search.is_fixed() || !each && !count.is_multiple_of(SELDOM))
+            && (self.search.is_fixed() || !each && count < self.due)
         {
             return m.time(w, c.schedule(n, self.given, p));
         }
@@ -343,6 +344,7 @@ impl Site {
             took
         };
         self.took = took;
+        self.due = self.executions + self.search.interval() - 1;
         if let Some(c) = self.search.settled()
             && self.changes.last() != Some(&c)
         {
