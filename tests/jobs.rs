@@ -7,6 +7,7 @@ use common::saved::*;
 use common::*;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -442,27 +443,87 @@ sleep 0.1; pkill -9 -P $p; kill -9 $p; wait $p 2>/dev/null
     }
 }
 
+/// A control group of its own whose processes can be frozen; removed when it is dropped.
+struct Freezer {
+    folder: PathBuf,
+    control: &'static str,
+    words: [&'static str; 2],
+}
+
+impl Freezer {
+    /// `None`: the system lets nobody make one here.
+    fn new() -> Option<Self> {
+        let second = ("cgroup.freeze", ["0", "1"]);
+        let kinds = [
+            ("/sys/fs/cgroup/freezer", "freezer.state", ["THAWED", "FROZEN"]),
+            ("/sys/fs/cgroup", second.0, second.1),
+            ("/sys/fs/cgroup/unified", second.0, second.1),
+        ];
+        kinds.into_iter().find_map(|(root, control, words)| {
+            let folder = Path::new(root).join(format!("promp-stands-still-{}", std::process::id()));
+            fs::create_dir(&folder).ok()?;
+            let made = Self { folder, control, words };
+            made.folder.join(control).exists().then_some(made)
+        })
+    }
+
+    fn takes(&self, pid: i32) {
+        fs::write(self.folder.join("cgroup.procs"), pid.to_string()).expect("the process moves");
+    }
+
+    fn freezes(&self, yes: bool) {
+        fs::write(self.folder.join(self.control), self.words[usize::from(yes)]).expect("it freezes or thaws");
+    }
+}
+
+impl Drop for Freezer {
+    fn drop(&mut self) {
+        // It is empty once its processes have been reaped.
+        let _ = fs::remove_dir(&self.folder);
+    }
+}
+
+/// Runs uneven.c with a watchdog of a second, and makes it stand still as often, and each time for so many
+/// milliseconds.
+fn stands_still(stops: u32, pause: u64, begins: impl Fn(i32), stop: impl Fn(i32, bool)) {
+    let exe = build("jobs/uneven.c", &[]);
+    let mut c = Command::new(&exe);
+    clean(&mut c);
+    c.env("LD_PRELOAD", library()).env("PROMP_WATCHDOG", "1s").env("OMP_NUM_THREADS", "2");
+    c.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = started(&mut c);
+    let pid = child.id() as i32;
+    begins(pid);
+    for _ in 0..stops {
+        std::thread::sleep(Duration::from_millis(20));
+        stop(pid, true);
+        std::thread::sleep(Duration::from_millis(pause));
+        stop(pid, false);
+    }
+    let end = ended(child, LIMIT);
+    assert_eq!((end.status, end.out.as_str()), (0, "s 56\n"), "{}", end.err);
+    assert!(!end.err.contains("failed"), "{}", end.err);
+}
+
 /// Time in which nobody could run is nobody's failure: the process, or all of it again and again, stands
 /// still for longer than the watchdog's limit.
 #[test]
 fn a_job_that_stands_still() {
-    let exe = build("jobs/uneven.c", &[]);
     for (stops, pause) in [(2, 1500), (30, 80)] {
-        let mut c = Command::new(&exe);
-        clean(&mut c);
-        c.env("LD_PRELOAD", library()).env("PROMP_WATCHDOG", "1s").env("OMP_NUM_THREADS", "2");
-        c.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = started(&mut c);
-        let pid = child.id() as i32;
-        for _ in 0..stops {
-            std::thread::sleep(Duration::from_millis(20));
-            kill(pid, libc::SIGSTOP);
-            std::thread::sleep(Duration::from_millis(pause));
-            kill(pid, libc::SIGCONT);
-        }
-        let end = ended(child, LIMIT);
-        assert_eq!((end.status, end.out.as_str()), (0, "s 56\n"), "{}", end.err);
-        assert!(!end.err.contains("failed"), "{}", end.err);
+        let stop = |pid, still| kill(pid, if still { libc::SIGSTOP } else { libc::SIGCONT });
+        stands_still(stops, pause, |_| {}, stop);
+    }
+}
+
+/// The same for a job that its system freezes (containers that are paused, laptops that save power).
+#[test]
+fn a_job_that_is_frozen() {
+    let Some(freezer) = Freezer::new() else {
+        println!("SKIPPED: no control group can be made here");
+        return;
+    };
+    for (stops, pause) in [(2, 1500), (30, 80)] {
+        stands_still(stops, pause, |pid| freezer.takes(pid), |_, still| freezer.freezes(still));
     }
 }
 
