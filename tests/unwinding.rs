@@ -1,6 +1,5 @@
-//! Unwinding: backtrace(3), libunwind and gdb see the program's frames from `main` down, in every thread,
-//! wherever it is in the runtime, after a change
-//! of host, too.
+//! Unwinding: backtrace(3), libunwind, gdb and perf see the program's frames from `main` down, in every
+//! thread, wherever it is in the runtime, after a change of host, too.
 
 mod common;
 use common::*;
@@ -110,6 +109,68 @@ fn gdb_sees_who_waits_after_a_change_of_host() {
         let fault = format!("kill@region=1,at=barrier,nth=2,thread={thread}");
         gdb_sees(place, &[("PROMP_FAULT", &fault), ("PROMP_REPLAY", "assume")]);
     }
+}
+
+/// Functions from the innermost one on, of each sample that perf takes of busy.c, with the thread's number.
+/// `None`: perf cannot take any here.
+fn samples(env: &[(&str, &str)], preload: bool) -> Option<Vec<(u32, Vec<String>)>> {
+    let exe = build("unwinding/busy.c", &["-g", "-O1"]);
+    let data = std::env::temp_dir().join(format!("promp-perf-{}", std::process::id()));
+    let mut c = Command::new("perf");
+    clean(&mut c);
+    c.args(["record", "-q", "-F", "400", "-e", "cpu-clock:u", "--call-graph", "dwarf,8192", "-o"]).arg(&data);
+    c.args(["--", "env", "OMP_NUM_THREADS=2"]).args(env.iter().map(|(k, v)| format!("{k}={v}")));
+    if preload {
+        c.arg(format!("LD_PRELOAD={}", library().display()));
+    }
+    c.arg(&exe).arg("0.5");
+    let run = c.stdin(Stdio::null()).output().ok().filter(|r| r.status.success());
+    let mut script = Command::new("perf");
+    script.args(["script", "--no-inline", "-F", "tid,ip,sym", "-i"]).arg(&data);
+    let shown = run.is_some().then(|| limited(script, LIMIT).out);
+    let _ = std::fs::remove_file(&data);
+    let one = |block: &str| {
+        let mut lines = block.trim().lines();
+        let thread = lines.next()?.split_whitespace().last()?.parse().ok()?;
+        let name = |l: &str| l.split_whitespace().nth(1).unwrap_or("").to_string();
+        Some((thread, lines.map(name).collect()))
+    };
+    shown.map(|s| s.split("\n\n").filter_map(one).collect())
+}
+
+/// A profiler sees from the work down to `main`, or to the thread's beginning. Run until there are enough
+/// samples, and so many threads among those of one run.
+fn perf_sees(env: &[(&str, &str)], preload: bool, threads: usize) {
+    let has = |s: &[String], name: &str| s.iter().any(|f| f == name);
+    let (mut all, mut most) = (0, 0);
+    for _ in 0..20 {
+        let Some(run) = samples(env, preload) else {
+            println!("SKIPPED: perf takes no samples here");
+            return;
+        };
+        let mut seen = std::collections::BTreeSet::new();
+        for (thread, s) in run.iter().filter(|(_, s)| has(s, "work")) {
+            let first = has(s, "main") && has(s, "solver");
+            let other = !has(s, "main") && (has(s, "clone3") || has(s, "start_thread"));
+            assert!(has(s, "solver._omp_fn.0") && (first || other), "{env:?}: thread {thread}: {s:?}");
+            seen.insert(*thread);
+            all += 1;
+        }
+        most = most.max(seen.len());
+        if all > 20 && most >= threads {
+            return;
+        }
+    }
+    panic!("{env:?}: {all} samples, of {most} threads at once");
+}
+
+#[test]
+fn perf_sees_who_works() {
+    perf_sees(&[], false, 2);
+    perf_sees(&[], true, 2);
+    // Two hosts each.
+    let fault = "kill@region=20,thread=0;kill@region=40,thread=1";
+    perf_sees(&[("PROMP_REPLAY", "assume"), ("PROMP_FAULT", fault)], true, 3);
 }
 
 fn text(tool: &str, args: &[&str]) -> String {
