@@ -265,24 +265,32 @@ fn a_limit_on_cpu_time_strikes_when_it_would_have() {
     }
 }
 
-/// Timers that send to threads go on with them: every expiration comes once, to the thread's host of then.
+/// Timers that send to threads, or count their CPU time, go on with them: every expiration comes once, to the
+/// thread's host of then.
 #[test]
 fn timers_go_on_on_other_hosts() {
     let exe = build("ft/timers.c", &[]);
-    for how in ["", "function"] {
+    let scratch = saved::Scratch::new("timers-on-other-hosts");
+    let dir = scratch.path("ckpt");
+    // The kernel tells whose a timer by CPU time is if it was asked for by name: by promp, with checkpoints.
+    for (how, saves) in [("", false), ("function", false), ("named", false), ("cpu", true), ("process", true)]
+    {
         let want = reference(&exe, &["300", how], &[]);
         assert_eq!((want.status, &want.out[..]), (0, "kept\n"), "{want:?}");
         for (thread, at) in [(0, "barrier"), (1, "region"), (2, "barrier"), (2, "region")] {
             let kill = |region: u32| format!("kill@region={region},thread={thread},at={at}");
             let fault = [kill(30), kill(60), kill(90)].join(";");
-            let r = promp(&exe, &["300", how], &[("PROMP_FAULT", &fault), ("PROMP_REPLAY", "assume")]);
+            let mut env = vec![("PROMP_FAULT", &fault[..]), ("PROMP_REPLAY", "assume")];
+            env.extend(saves.then_some(("PROMP_CKPT_DIR", saved::text(&dir))));
+            let r = promp(&exe, &["300", how], &env);
             assert_eq!((r.status, &r.out), (0, &want.out), "{how}, {fault}: {}", r.err);
-            assert_eq!(r.err.matches("failed (kill)").count(), 3, "{fault}: {}", r.err);
+            assert_eq!(r.err.matches("failed (kill)").count(), 3, "{how}, {fault}: {}", r.err);
+            assert!(!r.err.contains("rolled back"), "{how}, {fault}: {}", r.err);
         }
     }
 }
 
-/// A timer by a thread's CPU time would count its former host's.
+/// Without checkpoints nobody can tell whose CPU time a timer counts.
 #[test]
 fn timers_by_a_threads_cpu_time_are_not_lost() {
     let exe = build("ft/timers.c", &[]);
@@ -332,7 +340,7 @@ fn kept_throughout(
 #[test]
 fn timers_go_on_through_rollbacks_and_restarts() {
     let exe = build("ft/timers.c", &[]);
-    for how in ["", "function"] {
+    for how in ["", "function", "cpu", "process"] {
         kept_throughout(&exe, &["1000", how], 3, |seed| [400 + 10 * (seed % 50), 900], "60ms");
     }
 }

@@ -197,8 +197,11 @@ pub struct Limit {
 pub struct Timer {
     /// Its number.
     pub id: i32,
-    /// Its clock.
+    /// Its clock; of a thread's CPU time: whatever that had been.
     pub clock: i32,
+    /// Thread pointer of the thread whose CPU time it counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_of: Option<usize>,
     /// The signal that it sends.
     pub signal: i32,
     /// What comes with it.

@@ -38,6 +38,14 @@ fn went_on(a: &Alarm, b: &Alarm) -> bool {
     b[0] <= a[0] && (b[0] != 0 || a[0] == 0)
 }
 
+/// One with an interval goes on although nothing is left: the kernel stops the first one until its signal has
+/// been taken; the others are due, by clocks that it counts in ticks, and it has not looked at them yet.
+fn goes_on(which: usize, a: &mut Alarm) {
+    if a[0] == 0 && a[1] != 0 {
+        a[0] = if which == 0 { a[1] } else { 1 };
+    }
+}
+
 /// All three, and which of their signals wait for the process. Its threads are frozen.
 pub fn saved() -> (Vec<Alarm>, u64) {
     let all = || [0, 1, 2].map(now);
@@ -50,10 +58,7 @@ pub fn saved() -> (Vec<Alarm>, u64) {
             break;
         }
     }
-    // The kernel stops the first one until its signal has been taken.
-    if alarms[0][0] == 0 {
-        alarms[0][0] = alarms[0][1];
-    }
+    alarms.iter_mut().enumerate().for_each(|(which, a)| goes_on(which, a));
     let any = alarms.iter().any(|a| a[0] != 0);
     (if any { alarms.to_vec() } else { Vec::new() }, waits)
 }
@@ -90,6 +95,16 @@ pub fn put_back(about: &Description) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn those_with_an_interval_are_never_off() {
+        let after = |which, mut a: Alarm| {
+            goes_on(which, &mut a);
+            a[0]
+        };
+        assert_eq!([after(0, [0, 8]), after(1, [0, 8]), after(2, [0, 8])], [8, 1, 1]);
+        assert_eq!([after(0, [0, 0]), after(2, [0, 0]), after(2, [5, 8])], [0, 0, 5]);
+    }
 
     #[test]
     fn what_can_be_if_none_has_expired() {

@@ -11,7 +11,7 @@ use crate::sys::lock::Locked;
 use crate::sys::tables::calls_instead;
 use crate::sys::timers::{self, LOCK, Timer, To};
 use crate::sys::{cpu_time, host, mutexes, signals, syscall, time};
-use core::ffi::{c_int, c_void};
+use core::ffi::c_int;
 use core::sync::atomic::Ordering::*;
 
 /// Timers that have been made again, how many expirations there had been beyond the one delivered last, and
@@ -80,25 +80,51 @@ pub struct Event {
     pub rest: [u64; 6],
 }
 
-type Spec = *const c_void;
+/// `struct itimerspec`: seconds and nanoseconds of the interval, and until or when it expires.
+type Spec = [i64; 4];
+
+/// What is to be set where a time of a clock of CPU time is meant: by the kernel's clock.
+///
+/// # Safety
+/// `new` is null, or times.
+unsafe fn until_here(id: usize, flags: c_int, new: *const Spec) -> Option<Spec> {
+    if flags & libc::TIMER_ABSTIME == 0 || new.is_null() {
+        return None;
+    }
+    let timer = timers::all().into_iter().find(|t| Some(t.id) == number(id))?;
+    let before = cpu_time::before_clock(timer.clock) as i64;
+    // SAFETY: by the caller's promise.
+    let [a, b, s, ns] = unsafe { *new };
+    let when = s.checked_mul(1_000_000_000)?.checked_add(ns)?;
+    if before == 0 || when <= 0 || !(0..1_000_000_000).contains(&ns) {
+        return None;
+    }
+    // One that is due already, not one that is stopped.
+    let here = (when - before).max(1);
+    Some([a, b, here / 1_000_000_000, here % 1_000_000_000])
+}
 
 calls_instead! {
     fn timer_create(clock: c_int, event: *const Event, id: *mut usize) -> c_int {
         let own = present(event);
         let event = own.as_ref().map_or(event, core::ptr::from_ref);
+        let clock = cpu_time::for_timer(clock);
     } = |real| match own.filter(|e| e.notify == libc::SIGEV_THREAD && keep::if_on().is_some()) {
         // SAFETY: the caller's arguments.
         Some(e) => unsafe { notified::create(clock, &e, id) },
         None => alone(real),
     };
-    fn timer_settime(id: usize, flags: c_int, new: Spec, old: *mut c_void) -> c_int = |real| alone(|| {
+    fn timer_settime(id: usize, flags: c_int, new: *const Spec, old: *mut Spec) -> c_int {
+        let here = until_here(id, flags, new);
+        let new = here.as_ref().map_or(new, core::ptr::from_ref);
+    } = |real| alone(|| {
         let r = real();
         if r == 0 {
             OVERRUNS.with(|all| all.retain(|o| Some(o.0) != number(id)));
         }
         r
     });
-    fn timer_gettime(id: usize, now: *mut c_void) -> c_int = |real| alone(real);
+    fn timer_gettime(id: usize, now: *mut Spec) -> c_int = |real| alone(real);
     fn timer_getoverrun(id: usize) -> c_int = |real| alone(|| {
         let noted = OVERRUNS.with(|all| {
             all.iter().find(|o| Some(o.0) == number(id) && time::now_ns() < o.2).map(|o| o.1)
@@ -119,8 +145,13 @@ calls_instead! {
 /// A timer that no checkpoint can have.
 pub fn obstacle() -> Option<String> {
     let all = timers::all();
-    if all.iter().any(|t| cpu_time::thread_of(t.clock).is_some()) {
-        return Some("the program has a timer by a thread's CPU time (timer_create)".into());
+    let gone = |tid| tid == 0 || !syscall::tgkill(tid, 0);
+    if all.iter().filter_map(|t| cpu_time::thread_of(t.clock)).any(gone) {
+        return Some(
+            "the program has a timer (timer_create) by the CPU time of a thread that has ended, or that the \
+             kernel does not name"
+                .into(),
+        );
     }
     let made_again = all.is_empty() || timers::can_be_made_again();
     (!made_again)
@@ -134,6 +165,7 @@ pub fn saved(seats: &[&'static Seat]) -> Vec<image::Timer> {
     let one = |t: Timer| image::Timer {
         id: t.id,
         clock: t.clock,
+        clock_of: cpu_time::thread_of(t.clock).map(|tid| thread(tid).unwrap_or(0)),
         signal: t.signal,
         value: t.value,
         notifies: t.to != To::Nobody,
@@ -169,9 +201,19 @@ pub fn put_back(about: &Description) -> Result<(), String> {
                 None => To::Nobody,
             },
         };
+        let clock = match t.clock_of {
+            None => Some(t.clock),
+            Some(thread) => host::id_if_there(thread).filter(|_| thread != 0).map(time::clock_of_thread),
+        };
+        let Some(clock) = clock else {
+            return Err(format!(
+                "timer {} counts the CPU time of a thread that had ended (timer_create)",
+                t.id
+            ));
+        };
         let again = Timer {
             id: t.id,
-            clock: t.clock,
+            clock,
             signal: t.signal,
             value: t.value,
             to,

@@ -28,6 +28,7 @@ use super::{after, rollback, stop};
 use crate::ckpt;
 use crate::icv::globals_if_ready;
 use crate::say;
+use crate::sys::anew;
 use crate::sys::asm::FpControl;
 use crate::sys::host::{self, Identity};
 use crate::sys::rights;
@@ -125,8 +126,8 @@ fn see_to(thr: &'static Thread, id: u32, by_thread: bool) {
         exit_group(70);
     }
     let mask = signals::block_all();
-    match policy::verdict_unseen(thr, TRIES).and_then(|()| alike()).and_then(|()| replaceable(thr, by_thread))
-    {
+    let can_be = || alike().and_then(|()| untimed(id)).and_then(|()| replaceable(thr, by_thread));
+    match policy::verdict_unseen(thr, TRIES).and_then(|()| can_be()) {
         Ok(identity) => replace(thr, id, identity),
         Err(_) if ckpt::can_roll_back() => rollback::roll_back_ended(thr, id),
         Err(r) => stop::refuse_for_good(thr, Kind::Ended, &r),
@@ -140,6 +141,17 @@ fn replaceable(thr: &'static Thread, by_thread: bool) -> Result<Identity, Refusa
         _ => Err(Refusal {
             why: "a team in which no thread waits that could make it anew",
             advice: "Set PROMP_CKPT_DIR.",
+        }),
+    }
+}
+
+/// Its timers can be made again.
+fn untimed(host: u32) -> Result<(), Refusal> {
+    match anew::was_timed(host) {
+        false => Ok(()),
+        true => Err(Refusal {
+            why: "a timer by the CPU time of a thread that has ended (timer_create), which is lost with it",
+            advice: "Set PROMP_CKPT_DIR: a checkpoint has it.",
         }),
     }
 }

@@ -72,10 +72,19 @@ pub fn has_keyring() -> bool {
 
 /// Has host `tid` a timer that no other host could have? The kernel does not say of which thread a timer by
 /// "the thread's CPU time" is (CLOCK_THREAD_CPUTIME_ID, which it shows as the clock of thread 0): of any.
+/// With checkpoints the kernel is asked for the thread's clock by its number (ckpt/timers.rs).
 fn is_timed(tid: u32) -> bool {
-    let by_cpu = |t: &Timer| cpu_time::thread_of(t.clock).is_some_and(|of| of == tid || of == 0);
-    let stays = |t: &Timer| by_cpu(t) || t.to == To::Host(tid) && !timers::can_be_made_again();
+    let of_any = |t: &Timer| cpu_time::thread_of(t.clock) == Some(0);
+    // What another host has not taken yet would be taken back.
+    let to_another = |t: &Timer| matches!(t.to, To::Host(to) if to != tid);
+    let stays = |t: &Timer| of_any(t) || t.is_of(tid) && (!timers::can_be_made_again() || to_another(t));
     timers::all().iter().any(stays)
+}
+
+/// The CPU time of a host that has ended, and of which a timer counts it, is not known any more.
+pub fn was_timed(host: u32) -> bool {
+    let by_cpu = |t: &Timer| cpu_time::thread_of(t.clock).is_some_and(|of| of == host || of == 0);
+    timers::all().iter().any(by_cpu)
 }
 
 #[cfg(test)]

@@ -207,6 +207,21 @@ fn meant(id: c_int) -> (c_int, u64) {
     }
 }
 
+/// The clock by which the kernel counts for a timer by clock `id`: a thread's by its host's number, so that
+/// it says whose it is.
+pub fn for_timer(id: c_int) -> c_int {
+    match meant(id).0 {
+        libc::CLOCK_THREAD_CPUTIME_ID => time::clock_of_thread(syscall::gettid()),
+        clock => clock,
+    }
+}
+
+/// What the program had used by the kernel's clock `clock` before that began.
+pub fn before_clock(clock: c_int) -> u64 {
+    // Thread 0: the calling one.
+    meant(if thread_of(clock) == Some(0) { libc::CLOCK_THREAD_CPUTIME_ID } else { clock }).1
+}
+
 /// Adds nanoseconds to a time that the kernel has written.
 ///
 /// # Safety
@@ -234,7 +249,7 @@ unsafe fn get(id: c_int, at: *mut libc::timespec) -> c_long {
 }
 
 /// Is it one of CPU time?
-fn is_of_cpu(id: c_int) -> bool {
+pub fn is_of_cpu(id: c_int) -> bool {
     id < 0 || id == libc::CLOCK_PROCESS_CPUTIME_ID || id == libc::CLOCK_THREAD_CPUTIME_ID
 }
 

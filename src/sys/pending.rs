@@ -64,6 +64,22 @@ pub fn take_one(set: u64) -> Option<Info> {
     (r >= 0).then_some(info)
 }
 
+/// Takes the signals in `set` that wait for the process; none of them waits for the calling host, which
+/// blocks all.
+pub fn take_of_process(set: u64) -> Vec<Info> {
+    let waits = || set != 0 && set_of(0, "ShdPnd").unwrap_or(0) & set != 0;
+    core::iter::from_fn(|| if waits() { take_one(set) } else { None }).collect()
+}
+
+/// Gives them back to the process.
+pub fn give_process(taken: &[Info]) {
+    let pid = syscall::getpid();
+    for info in taken {
+        // SAFETY: what the kernel has written.
+        unsafe { sys!(libc::SYS_rt_sigqueueinfo, pid, info[0] as i32, info.as_ptr()) };
+    }
+}
+
 /// Gives them to the calling host, which blocks them.
 pub fn give(taken: &[Info]) {
     let (pid, tid) = (syscall::getpid(), syscall::gettid());

@@ -1,12 +1,14 @@
 //! POSIX timers (timer_create): what the kernel tells of them, and how one is made again under its number.
 //! It sends an expiration to the host that a timer was made for, so when a thread changes hosts its timers
-//! are made anew for the new one, with the time that was left, and what has expired meanwhile is sent.
+//! are made anew for the new one, with the time that was left, and what has expired meanwhile is sent. So
+//! are those that count its CPU time, which goes on on the new host (sys/cpu_time.rs); the kernel has to have
+//! been asked for them by the host's number, or it does not say whose time they count.
 //!
 //! Since Linux 6.15 a process can ask for a timer's number. Before, a timer cannot follow its thread.
 
 use super::pending::{self, Info};
 use super::syscall::gettid;
-use super::{lock::Lock, maps, time};
+use super::{cpu_time, lock::Lock, maps, time};
 use crate::sys;
 
 /// To whom its expirations are sent.
@@ -61,6 +63,16 @@ fn of_spec(s: Spec) -> (u64, u64) {
 }
 
 impl Timer {
+    /// Does it send to this host, or count its CPU time?
+    pub fn is_of(&self, host: u32) -> bool {
+        self.to == To::Host(host) || cpu_time::thread_of(self.clock) == Some(host)
+    }
+
+    /// What counts for it: CPU time, or the time that goes by.
+    fn now(&self) -> u64 {
+        if cpu_time::is_of_cpu(self.clock) { time::of_clock(self.clock) } else { time::now_ns() }
+    }
+
     /// Reads how much is left.
     fn look(&mut self) -> bool {
         let mut s: Spec = [0; 4];
@@ -72,20 +84,33 @@ impl Timer {
         ok
     }
 
-    /// Starts it with the time that is left, or as one that was due `late` nanoseconds ago: by the time at
-    /// which it was due, so that the kernel counts what has expired since. (What CPU clocks say is no time
-    /// that goes by.)
-    fn start(&self, late: u64) -> bool {
-        let goes_by =
-            [libc::CLOCK_REALTIME, libc::CLOCK_MONOTONIC, libc::CLOCK_BOOTTIME].contains(&self.clock);
-        let (how, s) = if late > 0 && self.interval > 0 && goes_by {
-            let due = time::of_clock(self.clock).saturating_sub(late).max(1);
-            (libc::TIMER_ABSTIME, spec(due, self.interval))
-        } else {
-            (0, spec(self.left, self.interval))
-        };
+    /// Sets it. `how`: 0, or TIMER_ABSTIME.
+    fn set(&self, how: i32, s: Spec) -> bool {
         // SAFETY: the kernel reads four words.
         unsafe { sys!(libc::SYS_timer_settime, self.id, how, s.as_ptr(), 0) == 0 }
+    }
+
+    /// Starts it with the time that is left.
+    fn start(&self) -> bool {
+        self.left == 0 || self.set(0, spec(self.left, self.interval))
+    }
+
+    /// Starts it so that it expires at `due` (0: never), by what counts for it, however late that is: the
+    /// kernel counts what has expired since.
+    fn start_due(&self, due: u64) -> bool {
+        let (absolute, now) = (libc::TIMER_ABSTIME, self.now());
+        match due {
+            0 => true,
+            _ if cpu_time::is_of_cpu(self.clock) || self.clock == libc::CLOCK_MONOTONIC => {
+                self.set(absolute, spec(due, self.interval))
+            }
+            // By a clock that somebody may set, which does not matter to time that is left.
+            _ if due > now => self.set(0, spec(due - now, self.interval)),
+            _ => {
+                let then = time::of_clock(self.clock).saturating_sub(now - due).max(1);
+                self.set(absolute, spec(then, self.interval))
+            }
+        }
     }
 
     /// Stops it, and reads how much was left.
@@ -98,11 +123,11 @@ impl Timer {
 
     /// Makes it, under its number, and starts it. Only while nobody else makes one.
     pub fn make(&self) -> bool {
-        self.make_late(0)
+        self.exists() && self.start()
     }
 
-    /// The same for one that was due so many nanoseconds ago.
-    fn make_late(&self, late: u64) -> bool {
+    /// Makes it, without starting it.
+    fn exists(&self) -> bool {
         let (notify, host) = match self.to {
             To::Nobody => (libc::SIGEV_NONE, 0),
             To::Process => (libc::SIGEV_SIGNAL, 0),
@@ -120,7 +145,7 @@ impl Timer {
             numbers(FOUND);
             r
         };
-        made == 0 && id == self.id && (self.left == 0 || self.start(late))
+        made == 0 && id == self.id
     }
 
     /// Its signal, as the kernel describes it.
@@ -212,8 +237,11 @@ fn read(text: &str) -> Vec<Timer> {
 /// What a host leaves to the one that takes its thread over.
 #[derive(Default)]
 pub struct Left {
-    timers: Vec<Timer>,
-    at: u64,
+    /// With when each is due, by what counts for it; 0: it does not expire, or goes by the host's CPU time.
+    timers: Vec<(Timer, u64)>,
+    /// What waited for the process, or is due: a timer that is stopped takes it back.
+    signals: Vec<Info>,
+    host: u32,
 }
 
 /// How often it is looked whether none has expired since its signals were taken.
@@ -223,64 +251,78 @@ const LOOKS: usize = 100;
 const AT_ONCE_NS: u64 = 100_000;
 
 /// The calling host, which blocks all signals, is to be replaced: takes the signals that wait for it but for
-/// those in `ours`, and stops the timers that send to it. If it has any nobody gets at timers until
+/// those in `ours`, and stops the timers that are its. If it has any nobody gets at timers until
 /// [`Left::arrives`] has been called.
 pub fn leaves(ours: u64) -> (Vec<Info>, Left) {
-    let mine = |t: &Timer| t.to == To::Host(gettid());
+    let host = gettid();
+    let mine = |t: &Timer| t.is_of(host);
     if !all().iter().any(mine) {
         return (pending::take(ours), Left::default());
     }
     LOCK.lock();
     let mut timers: Vec<Timer> = all().into_iter().filter(mine).collect();
     let look = |timers: &mut [Timer]| -> Vec<u64> { timers.iter_mut().map(looked_at).collect() };
-    let mut signals = Vec::new();
+    let (mut signals, mut shared) = (Vec::new(), Vec::new());
+    let to_process = |t: &&Timer| t.to == To::Process;
+    let of_process = timers.iter().filter(to_process).fold(0, |set, t| set | pending::bit(t.signal));
     let mut dues = look(&mut timers);
     for _ in 0..LOOKS {
         signals.extend(pending::take(ours));
+        shared.extend(pending::take_of_process(of_process));
         let before = core::mem::replace(&mut dues, look(&mut timers));
         if timers.iter().zip(before.iter().zip(&dues)).all(|(t, (b, d))| expired(t.interval, *b, *d) == 0) {
             break;
         }
     }
-    for (t, before) in timers.iter_mut().zip(dues) {
-        let told = signals.iter().filter_map(|s| t.told_by(s)).next_back();
-        let at = time::now_ns();
-        t.stop();
-        // A signal of a timer that is stopped is not delivered any more.
-        match expired(t.interval, before, due(t, at)) {
-            0 => t.overrun = told.unwrap_or(t.overrun),
-            n => {
-                t.overrun = (n - 1).min(i32::MAX as u64) as i32;
-                signals.push(t.letter(t.overrun));
-            }
+    let mut stopped = Vec::new();
+    for (mut t, due) in timers.into_iter().zip(dues) {
+        let own = if t.to == To::Process { &mut shared } else { &mut signals };
+        if let Some(told) = own.iter().filter_map(|s| t.told_by(s)).next_back() {
+            t.overrun = told;
         }
+        t.stop();
+        // What has expired since is not delivered any more: it is due on the new host, which is late; but for
+        // one whose clock begins anew there.
+        if cpu_time::thread_of(t.clock) != Some(host) {
+            stopped.push((t, due));
+            continue;
+        }
+        let now = time::of_clock(t.clock);
+        if let n @ 1.. = expired(t.interval, due, if t.left == 0 { 0 } else { now + t.left }) {
+            t.overrun = (n - 1).min(i32::MAX as u64) as i32;
+            own.push(t.letter(t.overrun));
+        }
+        stopped.push((t, 0));
     }
-    (signals, Left { timers, at: time::now_ns() })
+    (signals, Left { timers: stopped, signals: shared, host })
 }
 
-/// The same for a host that has ended: what had been sent to it is lost.
+/// The same for a host that has ended: what had been sent to it is lost. None counted its CPU time.
 pub fn left_by(host: u32) -> Left {
     let its = |t: &Timer| t.to == To::Host(host);
     if !all().iter().any(its) {
         return Left::default();
     }
     LOCK.lock();
-    let mut timers: Vec<Timer> = all().into_iter().filter(its).collect();
-    timers.iter_mut().for_each(Timer::stop);
-    Left { timers, at: time::now_ns() }
+    let stopped = |mut t: Timer| {
+        let due = looked_at(&mut t);
+        t.stop();
+        (t, due)
+    };
+    Left { timers: all().into_iter().filter(its).map(stopped).collect(), signals: Vec::new(), host }
 }
 
-/// When a timer expires, by the monotonic clock, of which is known how much was left at `at`; 0: it does not.
+/// When a timer expires, by what counts for it, of which is known how much was left at `at`; 0: it does not.
 fn due(t: &Timer, at: u64) -> u64 {
     if t.left == 0 { 0 } else { at + t.left }
 }
 
 /// Reads how much is left, and says when it expires. A host that loses its CPU in between looks again.
 fn looked_at(t: &mut Timer) -> u64 {
-    let mut at = time::now_ns();
+    let mut at = t.now();
     for _ in 0..LOOKS {
         t.look();
-        let then = core::mem::replace(&mut at, time::now_ns());
+        let then = core::mem::replace(&mut at, t.now());
         if at - then < AT_ONCE_NS {
             return due(t, then);
         }
@@ -305,15 +347,20 @@ impl Left {
             return true;
         }
         let mut all = true;
-        for t in &self.timers {
-            let since = time::now_ns() - self.at;
-            let left = if t.left == 0 { 0 } else { t.left.saturating_sub(since).max(1) };
-            let again = Timer { to: To::Host(gettid()), left, ..*t };
-            let late = if t.left == 0 { 0 } else { since.saturating_sub(t.left) };
+        for (t, due) in &self.timers {
+            // The thread's own time stood still.
+            let by_own = cpu_time::thread_of(t.clock) == Some(self.host);
+            let to = if t.to == To::Host(self.host) { To::Host(gettid()) } else { t.to };
+            let clock = if by_own { time::clock_of_thread(gettid()) } else { t.clock };
             remove(t.id);
-            all &= again.make_late(late);
+            let mut again = Timer { to, clock, ..*t };
+            all &= again.exists() && if by_own { again.start() } else { again.start_due(*due) };
+            if *due != 0 {
+                again.left = due.saturating_sub(t.now()).max(1);
+            }
             made(&again);
         }
+        pending::give_process(&self.signals);
         LOCK.unlock();
         all
     }
