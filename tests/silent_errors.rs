@@ -210,3 +210,15 @@ fn a_log_that_is_full_ends_the_section() {
     let r = promp(&exe, &["20000", "100"], &env);
     assert_eq!((r.status, r.out.trim()), (0, "0 wrong"), "{}", r.err);
 }
+
+/// A thousand sections and more without an error, and none is found.
+#[test]
+fn a_thousand_sections_without_a_false_alarm() {
+    let exe = build("sdc/sums.c", &[]);
+    for keep in [COPIES, SIGNATURES] {
+        let (r, sdc) = run(&exe, &["2048", "600"], "lazy:1", keep, None);
+        assert_eq!((r.status, r.out.trim(), r.err.as_str()), (0, "0 wrong", ""), "{keep}");
+        assert!(sdc["sections"].as_u64() >= Some(1000), "{keep}: {sdc}");
+        assert_eq!((sdc["found"].as_u64(), sdc["repaired"].as_u64()), (Some(0), Some(0)), "{keep}: {sdc}");
+    }
+}

@@ -31,7 +31,20 @@ const CALLS: [(&str, &[&str]); 6] = [
     ("output", &["vprintf", "printf", "puts", "putchar", "write", "fwrite", "fputs", "fputc", "vfprintf"]),
     (
         "memory allocation",
-        &["malloc", "calloc", "realloc", "free", "GOMP_alloc", "GOMP_free", "omp_alloc", "omp_free"],
+        &[
+            "malloc",
+            "calloc",
+            "realloc",
+            "free",
+            "GOMP_alloc",
+            "GOMP_free",
+            "omp_alloc",
+            "omp_free",
+            // GCC's names for those of C.
+            "__nvptx_malloc",
+            "__nvptx_realloc",
+            "__nvptx_free",
+        ],
     ),
     ("random numbers", &["rand", "srand", "random", "srandom", "drand48", "lrand48", "mrand48", "srand48"]),
     (
@@ -63,7 +76,7 @@ const CALLS: [(&str, &[&str]); 6] = [
 
 /// Beginnings of names of GCC's runtime on the device that hand work out in the order in which threads ask
 /// for it.
-const HANDED_OUT: [&str; 8] = [
+const HANDED_OUT: [&str; 9] = [
     "GOMP_task",
     "GOMP_loop_dynamic",
     "GOMP_loop_guided",
@@ -72,6 +85,8 @@ const HANDED_OUT: [&str; 8] = [
     "GOMP_loop_runtime",
     "GOMP_sections",
     "GOMP_single",
+    // Who has not come that far yet does less.
+    "GOMP_cancel",
 ];
 
 /// Names of the runtime whose own text is not looked into: threads, teams and barriers.
@@ -83,9 +98,9 @@ fn is_runtime(name: &str) -> bool {
 
 /// Variables of the runtime and of newlib that say nothing of the program's results.
 fn is_harmless(name: &str) -> bool {
-    name.starts_with("__nvptx_")
-        || name.starts_with("gomp_")
-        || ["_impure_ptr", "impure_data", "errno"].contains(&name)
+    name.starts_with("gomp_")
+        || ["__nvptx_stacks", "__nvptx_uni", "__nvptx_clocktick", "_impure_ptr", "impure_data", "errno"]
+            .contains(&name)
 }
 
 fn is_word(c: char) -> bool {
@@ -227,6 +242,9 @@ fn function(body: &[&str]) -> Function {
             }
             if w.starts_with("%clock") || w.starts_with("%globaltimer") {
                 f.reason.get_or_insert_with(|| "the clock".into());
+            }
+            if ["%smid", "%warpid", "%gridid"].contains(&w) || w == "activemask.b32" {
+                f.reason.get_or_insert_with(|| format!("the place where a thread happens to run ({w})"));
             }
         }
         if let Some(callee) = callee(line) {
@@ -397,6 +415,48 @@ ret;
             }
         }
         assert!(p.uses_variables("variables") && !p.uses_variables("plain"));
+    }
+
+    /// Kernels of every kind, as GCC 12 compiles them (c-tests/sdc). Those that are not named are verified.
+    #[test]
+    fn verdicts_of_what_gcc_makes() {
+        let kinds: &[(u32, &str)] = &[
+            (4, "compare-and-swap"), // floating-point atomics
+            (6, "compare-and-swap"), // a reduction
+            (8, "output (printf)"),
+            (9, "random numbers (rand)"),
+            (11, "an atomic whose answer is used"),
+        ];
+        let order: &[(u32, &str)] = &[
+            (0, "critical section"),
+            (2, "no fixed order (GOMP_loop_nonmonotonic_dynamic_next)"),
+            (4, "no fixed order (GOMP_task)"),
+            (7, "lock (omp_set_lock)"),
+            (9, "memory allocation"),
+            (10, "the clock (clock)"),
+            (11, "a call through a pointer"),
+            (12, "the clock (omp_get_wtime)"),
+            (13, "no fixed order (GOMP_cancel)"),
+        ];
+        for (text, all, unverified) in [
+            (include_str!("../../../c-tests/sdc/kinds.ptx"), 8, kinds),
+            (include_str!("../../../c-tests/sdc/order.ptx"), 11, order),
+        ] {
+            let library = ["sqrt", "omp_init_lock", "omp_unset_lock"]
+                .map(|name| format!(".visible .func {name} (.param .u64 %in_ar0)\n{{\nret;\n}}\n"))
+                .concat();
+            let p = Program::read([text, &library].into_iter(), core::iter::once("table".to_string()));
+            let kernels = || text.lines().filter(|l| l.contains(".visible .entry")).filter_map(name_of);
+            assert_eq!(kernels().count(), all);
+            for kernel in kernels() {
+                let number: u32 = kernel.rsplit('$').next().and_then(|n| n.parse().ok()).expect("a number");
+                let why = unverified.iter().find(|k| k.0 == number).map(|k| k.1);
+                let verdict = p.verdict(&kernel);
+                assert_eq!(verdict.is_some(), why.is_some(), "{kernel}: {verdict:?}");
+                let words = verdict.unwrap_or_default();
+                assert!(words.contains(why.unwrap_or_default()), "{kernel}: {words}");
+            }
+        }
     }
 
     proptest::proptest! {
