@@ -283,6 +283,8 @@ fn the_compile_side_finds_what_lives_in_kernels() {
         ("ft.c", 0, 0),
         ("mg.c", 3, 2 * level),
         ("mg.c", 4, level),
+        ("mg.f90", 3, 2 * level),
+        ("mg.f90", 4, level),
     ];
     for (kernel, places, live) in kernels {
         let fortran = kernel.ends_with("f90");

@@ -19,6 +19,8 @@ struct Writer {
     region: bool,
     /// Are most of its statements peculiar?
     odd: bool,
+    /// Are counters handed over by reference?
+    by_reference: bool,
 }
 
 impl Writer {
@@ -89,6 +91,9 @@ impl Writer {
     fn statement(&mut self, l: &str, deep: u64) -> String {
         let (x, y) = (self.array(), self.array());
         let single = if self.region { "#pragma omp single\n" } else { "" };
+        if self.by_reference && self.r.below(2) == 0 {
+            return self.handed_over(l);
+        }
         if self.r.below(if self.odd { 3 } else { 8 }) < 2 {
             return self.special(l);
         }
@@ -330,6 +335,57 @@ impl Writer {
         }
     }
 
+    /// Counters whose address is taken, as Fortran has them, and what can be taken for one.
+    fn handed_over(&mut self, l: &str) -> String {
+        let (x, y) = (self.array(), self.array());
+        let y = if x == y { ["b", "c", "a"][x.as_bytes()[0] as usize - 97] } else { y };
+        let put = self.one(&["put", "put", "put_of_others"]);
+        let any = if self.region {
+            self.one(&["#pragma omp for\n", "#pragma omp for schedule(guided)\n"])
+        } else {
+            ""
+        };
+        let single = if self.region { "#pragma omp single\n" } else { "" };
+        let vars = format!(
+            "u *x = g[{l}].{x}, *y = g[{l}].{y}; int i, j, m = g[{l}].n + 2, n = m * m;\n\
+             (void)y, (void)i, (void)j;"
+        );
+        let c = self.one(&["i == 5", "never", "y[i] & 1", "t & 1"]);
+        let each = self.one(&["for (i = 0; i < n; i++)", "for (i = n - 1; i >= 0; i--)"]);
+        let serial = match self.r.below(14) {
+            0 | 1 => format!("{each} {put}(x, &i, &t);"),
+            2 => format!("for (j = 0; j < m; j++) for (i = 0; i < m; i++) {put}2(x, &m, &i, &j);"),
+            3 => format!(
+                "for (j = 0; j < m; j++) {{ for (i = 0; i < m; i++) {put}2(x, &m, &i, &j);\n\
+                 i = j; {put}(x, &i, &t); }}"
+            ),
+            4 => format!("for (i = 0; i < n; on(&i)) {put}(x, &i, &t);"),
+            5 => format!("for (i = 0; i < n; i++) {{ {put}(x, &i, &t); if ({c}) i++; }}"),
+            6 => format!("i = 2; const int *p = same(&i); {each} if (i < n - 1) {put}(x, p, &t);"),
+            7 => format!("kept = &i; {each} {{ {put}(x, kept, &t); }} kept = 0;"),
+            8 => format!(
+                "for (i = 0; i < n / 2; i++) {put}(x, &i, &t);\n\
+                 {put}(x, &i, &t); for (; i < n; i++) {put}(x, &i, &t);"
+            ),
+            9 => format!("{each} {{ j = i; if ({c}) j = n - 1 - i; {put}(x, &j, &t); }}"),
+            10 => format!("i = 0; do {{ {put}(x, &i, &t); i++; }} while (i < n - {});", self.r.below(2)),
+            11 => format!("u s = 0; {each} s = s * 3 + got(x, &i); acc += s;"),
+            12 => format!("j = 0; {each} {{ {put}(x, &j, &t); j = i; }}"),
+            _ => format!("{each} {{ u s[2]; Part d = {{ s }}; both(&d, y, &i); x[i] = s[0] + s[1] * 3; }}"),
+        };
+        if self.r.below(3) > 0 {
+            return format!("{single}{{ {vars} {serial} }}\n");
+        }
+        let to = self.one(&["i = q;", "i = n - 1 - q;", "i = q; if (q & 1) i = q - 1;", "i = q / 2;"]);
+        let does = match self.r.below(3) {
+            0 => "u s[2]; Part d = { s }; both(&d, y, &i); x[i] = s[0] + s[1] * 3;".to_string(),
+            _ => format!("{put}(x, &i, &t);"),
+        };
+        // Nobody writes what another one writes.
+        let any = if to.contains("if") || to.contains('/') { single } else { any };
+        format!("{{ {vars}\n{any} for (int q = 0; q < n; q++) {{ int i; {to} {does} }} }}\n")
+    }
+
     fn body(&mut self) -> String {
         let n = if self.odd { 2 + self.r.below(3) } else { 3 + self.r.below(8) };
         (0..n)
@@ -378,8 +434,27 @@ fn cycles() -> String {
     s
 }
 
+/// Functions that take what they need by reference; some of them others may call.
+fn by_reference() -> String {
+    let apart = "__attribute__((noinline))";
+    let mut s = format!(
+        "static {apart} void on(int *i) {{ ++*i; }}\n\
+         static {apart} const int *same(const int *i) {{ return i; }}\n\
+         static {apart} u got(const u *x, const int *i) {{ return x[*i]; }}\n\
+         static {apart} void both(Part *d, const u *y, const int *i) {{ d->p[0] = y[*i]; d->p[1] = *i; }}\n"
+    );
+    for (name, whose) in [("put", "static"), ("put_of_others", "")] {
+        s += &format!(
+            "{whose} {apart} void {name}(u *x, const int *i, const u *t) {{ x[*i] = *t * 3 + *i; }}\n\
+             {whose} {apart} void {name}2(u *x, const int *m, const int *i, const int *j)\n\
+             {{ x[*j * *m + *i] = *i * 3 + *j; }}\n"
+        );
+    }
+    s
+}
+
 fn source(seed: u64) -> String {
-    let mut w = Writer { r: Seeded(seed), region: false, odd: seed % 2 == 1 };
+    let mut w = Writer { r: Seeded(seed), region: false, odd: seed % 2 == 1, by_reference: seed % 4 == 2 };
     w.region = w.r.below(3) > 0;
     let inlined = if w.r.below(2) == 0 { "static __attribute__((noinline))" } else { "static inline" };
     let before = if w.r.below(2) == 0 { w.body() } else { String::new() };
@@ -400,6 +475,7 @@ fn source(seed: u64) -> String {
          typedef uint64_t u;\nenum {{ TOP = {TOP} }};\ntypedef struct {{ int n; u *a, *b, *c, *e; }} Level;\n\
          static u acc;\nstatic int never, last;\n\
          static u mixed(u s, u v) {{ return ((s ^ v) << 7 | (s ^ v) >> 57) * 0x9E3779B97F4A7C15; }}\n\
+         typedef struct {{ u *p; }} Part;\nstatic const int *kept;\n{}\
          {inlined} long at(int n, int j, int k) {{ return (long)k * (n + 2) + j; }}\n{wraps}{cycles}\
          static void between0(Level *f, Level *c) {{\n#pragma omp for\n for (int k = 1; k <= c->n; k++)\n\
          for (int j = 1; j <= c->n; j++) c->a[at(c->n, j, k)] = f->a[at(f->n, 2 * j, 2 * k)] + j;\n}}\n\
@@ -417,7 +493,8 @@ fn source(seed: u64) -> String {
          u s = acc;\n for (int l = 1; l <= TOP; l++)\n\
          for (long i = 0; i < (g[l].n + 2) * (g[l].n + 2); i++)\n\
          s = mixed(mixed(mixed(mixed(s, g[l].a[i]), g[l].b[i]), g[l].c[i]), g[l].e[i]);\n\
-         printf(\"%lu\\n\", (unsigned long)s);\n return 0;\n}}\n"
+         printf(\"%lu\\n\", (unsigned long)s);\n return 0;\n}}\n",
+        by_reference()
     )
 }
 

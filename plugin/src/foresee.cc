@@ -2,7 +2,7 @@
 // the program stands at the place (src/ckpt/foresee/mod.rs has the form and the reasons): what functions of
 // this unit do with memory, pointers and integers. What it cannot say ends the program there (STOP): that is
 // always right. foresee_values.cc has addresses and numbers, foresee_code.cc statements, foresee_team.cc what
-// threads do together, foresee_loops.cc loops.
+// threads do together, foresee_loops.cc loops, foresee_kept.cc variables that are handed over by reference.
 
 #include "foresee_writer.h"
 #include "foresee.h"
@@ -24,17 +24,18 @@ bool Writer::run (Foresight *out)
     return false;
   words_ = { MAGIC, 0, 0, 0, 0, in_region };
   // The registers that slots are for come later: room is left behind the records.
-  todo_.push_back ({ decl, true });
-  std::set<std::pair<tree, bool>> done;
+  const Body first = { decl, true, {} };
+  todo_.push_back (first);
+  std::set<Body> done;
   while (!todo_.empty ())
     {
-      auto next = todo_.back ();
+      Body next = todo_.back ();
       todo_.pop_back ();
       if (!done.insert (next).second)
         continue;
       if (done.size () > FUNCTIONS || words_.size () > WORDS)
         return false;
-      body (unit_.functions.at (next.first), next.second);
+      body (unit_.functions.at (next.decl), next);
     }
   if (entry_code_ == 0 || slots_.size () > SLOTS)
     return false;
@@ -50,7 +51,7 @@ bool Writer::run (Foresight *out)
   for (auto &h : held_)
     list.push_back (h.first), list.push_back (h.second);
   words_[2] = slots_.size ();
-  words_[3] = records_.at ({ decl, true }) + by;
+  words_[3] = records_.at (first) + by;
   words_[4] = entry_code_ + by;
   words_.insert (words_.begin () + 6, list.begin (), list.end ());
   words_[1] = words_.size ();
@@ -111,11 +112,12 @@ bool Writer::is_known_at_place (tree name)
   return false;
 }
 
-void Writer::body (Function &f, bool entry)
+void Writer::body (Function &f, const Body &b)
 {
-  fn_ = f.fn, entry_ = entry, count_ = 0, bytes_ = 0, returns_ = 0;
+  fn_ = f.fn, entry_ = b.entry, own_ = b.own, count_ = 0, bytes_ = 0, returns_ = 0;
   registers_.clear (), locals_.clear (), pointed_.clear (), blocks_.clear (), loops_.clear ();
   edges_.clear (), headers_.clear (), block_items_.clear (), loop_items_.clear (), order_.clear ();
+  kept_.clear (), loaded_.clear (), stand_for_phis_.clear ();
   push_cfun (fn_);
   calculate_dominance_info (CDI_DOMINATORS);
   loop_optimizer_init (LOOPS_NORMAL | LOOPS_HAVE_RECORDED_EXITS);
@@ -124,6 +126,7 @@ void Writer::body (Function &f, bool entry)
   int n = pre_and_rev_post_order_compute_fn (fn_, nullptr, rpo.data (), false);
   for (int k = 0; k < n; k++)
     order_.push_back (BASIC_BLOCK_FOR_FN (fn_, rpo[k]));
+  find_kept ();
   for (basic_block bb : order_)
     put_block (bb);
   for (auto l : loops_list (fn_, 0))
@@ -138,7 +141,7 @@ void Writer::body (Function &f, bool entry)
       tree name = is_gimple_reg (p) ? ssa_default_def (fn_, p) : NULL_TREE;
       parameters.push_back (name && is_number (TREE_TYPE (name)) ? register_of (name) : NONE);
     }
-  records_[{ fn_->decl, entry }] = words_.size ();
+  records_[b] = words_.size ();
   size_t registers = words_.size ();
   put (0), put (bytes_), put (parameters.size ());
   put_offset (blocks_.at (single_succ (ENTRY_BLOCK_PTR_FOR_FN (fn_))));
@@ -150,7 +153,7 @@ void Writer::body (Function &f, bool entry)
     words_[i.first] = blocks_.at (i.second.first) << 2 | i.second.second;
   for (auto &i : loop_items_)
     words_[i.first] = loops_.at (i.second.first) << 2 | i.second.second;
-  if (entry)
+  if (entry_)
     for (auto &r : registers_)
       if (is_known_at_place (r.first))
         held_.push_back ({ slot (r.first), r.second });

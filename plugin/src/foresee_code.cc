@@ -18,6 +18,47 @@ bool Writer::is_ours (const Targets &where)
   return !where.empty ();
 }
 
+/// ... where `pointer` leads to? If it comes of a parameter, as the caller says.
+bool Writer::is_ours (tree pointer)
+{
+  for (unsigned k = 0; k < 20; k++)
+    {
+      if (TREE_CODE (pointer) == ADDR_EXPR)
+        {
+          tree base = get_base_address (TREE_OPERAND (pointer, 0));
+          if (!base || TREE_CODE (base) != MEM_REF)
+            break;
+          pointer = TREE_OPERAND (base, 0);
+          continue;
+        }
+      if (TREE_CODE (pointer) != SSA_NAME)
+        break;
+      if (SSA_NAME_IS_DEFAULT_DEF (pointer))
+        {
+          unsigned n = 0;
+          for (tree p = DECL_ARGUMENTS (fn_->decl); p; p = DECL_CHAIN (p), n++)
+            if (p == SSA_NAME_VAR (pointer) && n < own_.size () && own_[n])
+              return true;
+          break;
+        }
+      gassign *a = dyn_cast<gassign *> (SSA_NAME_DEF_STMT (pointer));
+      if (!a || gimple_vuse (a)
+          || !(gimple_assign_single_p (a) || gimple_assign_rhs_code (a) == POINTER_PLUS_EXPR
+               || (CONVERT_EXPR_CODE_P (gimple_assign_rhs_code (a))
+                   && POINTER_TYPE_P (TREE_TYPE (gimple_assign_rhs1 (a))))))
+        break;
+      pointer = gimple_assign_rhs1 (a);
+    }
+  return is_ours (unit_.pointers.of (pointer));
+}
+
+bool Writer::is_ours_at (tree ref)
+{
+  tree base = get_base_address (ref);
+  return is_ours (unit_.pointers.at (ref))
+         || (base && TREE_CODE (base) == MEM_REF && is_ours (TREE_OPERAND (base, 0)));
+}
+
 bool Writer::size_of (tree type, uint64_t *out)
 {
   tree s = TYPE_SIZE_UNIT (type);
@@ -56,7 +97,7 @@ bool Writer::assignment (gassign *a)
       if (!size_of (type, &size) || in_bits (lhs))
         return false;
       Operand to = address (lhs);
-      uint64_t ours = is_ours (unit_.pointers.at (lhs));
+      uint64_t ours = is_ours_at (lhs);
       if (size == 0)
         return true;
       if (TREE_CODE (rhs) == CONSTRUCTOR)
@@ -80,6 +121,19 @@ bool Writer::assignment (gassign *a)
     {
       if (!size_of (type, &size) || in_bits (rhs))
         return false;
+      if (stand_for_phis_.count (a))
+        {
+          put_read (rhs);
+          return true;
+        }
+      tree known = number && DECL_P (rhs) && is_kept (rhs) ? content (rhs, gimple_bb (a), a) : NULL_TREE;
+      if (known)
+        {
+          put_read (rhs);
+          put (ASSIGN), put (OP_COPY), put (register_of (lhs)), put (kind_of (type)), put (kind_of (type));
+          put (value (known)), put (UNKNOWN_VALUE);
+          return true;
+        }
       Operand from = address (rhs);
       put (LOAD), put (number ? register_of (lhs) : NONE), put (number ? kind_of (type) : 64), put (size);
       put (from);
@@ -133,26 +187,34 @@ bool Writer::called (gcall *c)
       if (!f || name != "GOMP_parallel")
         return false;
       Operand data = value (gimple_call_arg (c, 1));
-      put (REGION), calls_.push_back ({ words_.size (), { f->fn->decl, false } });
+      put (REGION), calls_.push_back ({ words_.size (), { f->fn->decl, false, {} } });
       put_offset (0), put (data);
-      todo_.push_back ({ f->fn->decl, false });
+      todo_.push_back ({ f->fn->decl, false, {} });
       return true;
     }
   if (f)
     {
       std::vector<Operand> args;
+      Body body = { f->fn->decl, false, {} };
       for (unsigned k = 0; k < gimple_call_num_args (c); k++)
         {
           tree a = gimple_call_arg (c, k);
           if (!is_value (a))
             return false;
+          body.own.push_back (POINTER_TYPE_P (TREE_TYPE (a)) && is_ours (a));
+          Operand copy;
+          if (handed_over (c, a, &copy))
+            {
+              args.push_back (copy);
+              continue;
+            }
           args.push_back (is_number (TREE_TYPE (a)) ? value (a) : UNKNOWN_VALUE);
         }
-      put (CALL), calls_.push_back ({ words_.size (), { f->fn->decl, false } });
+      put (CALL), calls_.push_back ({ words_.size (), body });
       put_offset (0), put (result (c)), put (args.size ());
       for (Operand a : args)
         put (a);
-      todo_.push_back ({ f->fn->decl, false });
+      todo_.push_back (body);
       return true;
     }
   bool ours = decl && DECL_EXTERNAL (decl);
@@ -166,7 +228,7 @@ bool Writer::called (gcall *c)
       if (b == BUILT_IN_MEMSET || b == BUILT_IN_MEMCPY || b == BUILT_IN_MEMMOVE)
         {
           tree p = gimple_call_arg (c, 0);
-          uint64_t mine = is_ours (unit_.pointers.of (p));
+          uint64_t mine = is_ours (p);
           Operand to = value (p), x = value (gimple_call_arg (c, 1)), n = value (gimple_call_arg (c, 2));
           if (b == BUILT_IN_MEMSET)
             put (FILL), put (mine), put (to), put (n);

@@ -14,25 +14,29 @@ namespace promp::ahead {
 std::vector<Variable> Writer::variables_of (class loop *l)
 {
   std::vector<Variable> all;
+  edge latch = loop_latch_edge (l), first = loop_preheader_edge (l);
   for (gphi_iterator p = gsi_start_phis (l->header); !gsi_end_p (p); gsi_next (&p))
     {
       tree name = gimple_phi_result (p.phi ());
       if (virtual_operand_p (name) || !is_number (TREE_TYPE (name)))
         continue;
-      Variable v = { p.phi (), false, 0, NULL_TREE };
-      tree next = loop_latch_edge (l) ? PHI_ARG_DEF_FROM_EDGE (p.phi (), loop_latch_edge (l)) : NULL_TREE;
-      gassign *a = next && TREE_CODE (next) == SSA_NAME ? dyn_cast<gassign *> (SSA_NAME_DEF_STMT (next))
-                                                        : nullptr;
-      if (a && gimple_num_ops (a) == 3 && gimple_assign_rhs1 (a) == name
+      all.push_back ({ name, first ? PHI_ARG_DEF_FROM_EDGE (p.phi (), first) : NULL_TREE,
+                       latch ? PHI_ARG_DEF_FROM_EDGE (p.phi (), latch) : NULL_TREE, false, 0 });
+    }
+  for (const Loaded &k : loaded_[l->header])
+    all.push_back ({ k.name, k.first, k.next, false, 0 });
+  for (Variable &v : all)
+    {
+      gassign *a = v.next && TREE_CODE (v.next) == SSA_NAME
+                     ? dyn_cast<gassign *> (SSA_NAME_DEF_STMT (v.next)) : nullptr;
+      if (a && gimple_num_ops (a) == 3 && gimple_assign_rhs1 (a) == v.name
           && tree_fits_poly_int64_p (fold_convert (ssizetype, gimple_assign_rhs2 (a)))
           && TREE_CODE (gimple_assign_rhs2 (a)) == INTEGER_CST
           && (gimple_assign_rhs_code (a) == PLUS_EXPR || gimple_assign_rhs_code (a) == POINTER_PLUS_EXPR))
         {
           v.is_sum = true;
           v.step = wi::to_wide (gimple_assign_rhs2 (a)).to_shwi ();
-          v.next = next;
         }
-      all.push_back (v);
     }
   return all;
 }
@@ -79,7 +83,7 @@ bool Writer::test_of (class loop *l, const std::vector<Variable> &variables, Tes
     stays = invert_tree_comparison (stays, false);
   for (unsigned k = 0; k < 2; k++, std::swap (low, high), stays = swap_tree_comparison (stays))
     for (const Variable &v : variables)
-      if (v.is_sum && (low == gimple_phi_result (v.phi) || low == v.next))
+      if (v.is_sum && (low == v.name || low == v.next))
         {
           bool fixed = TREE_CODE (high) == INTEGER_CST
                        || (TREE_CODE (high) == SSA_NAME
@@ -87,8 +91,8 @@ bool Writer::test_of (class loop *l, const std::vector<Variable> &variables, Tes
                                || !flow_bb_inside_loop_p (l, gimple_bb (SSA_NAME_DEF_STMT (high)))));
           if (t->at_end && !fixed)
             return false;
-          t->stays = op_of (stays), t->type = TREE_TYPE (low), t->other = high, t->phi = v.phi;
-          t->plus = low == v.next && v.next != gimple_phi_result (v.phi) ? v.step : 0;
+          t->stays = op_of (stays), t->type = TREE_TYPE (low), t->other = high, t->counter = v.name;
+          t->plus = low == v.next && v.next != v.name ? v.step : 0;
           return t->stays != OP_NONE;
         }
   return false;
@@ -125,14 +129,14 @@ void Writer::put_items (class loop *l, bool without_header)
 void Writer::put_loop (class loop *l)
 {
   std::vector<Variable> variables = variables_of (l);
-  Test t = { false, OP_COPY, sizetype, NULL_TREE, nullptr, 0, nullptr };
+  Test t = { false, OP_COPY, sizetype, NULL_TREE, NULL_TREE, 0, nullptr };
   bool whole = test_of (l, variables, &t) && !has_other_cycles (l);
   loops_[l] = words_.size ();
   put (whole);
   headers_.push_back ({ words_.size (), l->header });
   put_offset (0);
   put (t.at_end), put (t.stays), put (kind_of (t.type));
-  put (whole ? register_of (gimple_phi_result (t.phi)) : 0), put (t.plus);
+  put (whole ? register_of (t.counter) : 0), put (t.plus);
   put (whole ? simple (t.other) : UNKNOWN_VALUE);
   if (whole)
     put_edge (t.exit);
@@ -141,10 +145,9 @@ void Writer::put_loop (class loop *l)
   put (variables.size ());
   for (const Variable &v : variables)
     {
-      tree type = TREE_TYPE (gimple_phi_result (v.phi));
-      put (register_of (gimple_phi_result (v.phi))), put (v.is_sum && whole);
-      put (whole ? argument (PHI_ARG_DEF_FROM_EDGE (v.phi, loop_preheader_edge (l))) : UNKNOWN_VALUE);
-      put (v.step), put (kind_of (type));
+      put (register_of (v.name)), put (v.is_sum && whole);
+      put (whole ? argument (v.first) : UNKNOWN_VALUE);
+      put (v.step), put (kind_of (TREE_TYPE (v.name)));
     }
   put_items (l, !t.at_end);
 }
@@ -178,6 +181,12 @@ void Writer::put_edges ()
           if (virtual_operand_p (name) || !is_number (TREE_TYPE (name)))
             continue;
           put (register_of (name)), put (argument (PHI_ARG_DEF_FROM_EDGE (i.phi (), e)));
+          words_[count]++;
+        }
+      for (const Loaded &k : loaded_[e->dest])
+        {
+          bool again = flow_bb_inside_loop_p (l, e->src);
+          put (register_of (k.name)), put (argument (again ? k.next : k.first));
           words_[count]++;
         }
     }

@@ -38,7 +38,8 @@ static bool fork_of (gcall *c, basic_block *yes, basic_block *no)
     return false;
   enum tree_code code = gimple_cond_code (t);
   bool zero = integer_zerop (gimple_cond_rhs (t)), one = integer_onep (gimple_cond_rhs (t));
-  if ((code != EQ_EXPR && code != NE_EXPR) || !(zero || (one && TREE_CODE (TREE_TYPE (r)) == BOOLEAN_TYPE)))
+  // All of these return a bool, which Fortran has as a character.
+  if ((code != EQ_EXPR && code != NE_EXPR) || !(zero || one))
     return false;
   edge if_so, if_not;
   extract_true_false_edges_from_block (gimple_bb (c), &if_so, &if_not);

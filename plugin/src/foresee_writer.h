@@ -4,6 +4,7 @@
 
 #include "foresee.h"
 #include "memory.h"
+#include <tuple>
 
 namespace promp::ahead {
 
@@ -71,13 +72,30 @@ struct Operand
 };
 const Operand UNKNOWN_VALUE = { 3, 0 };
 
-/// A variable of a loop's header.
+/// A function as it is called, or from the place on.
+struct Body
+{
+  tree decl;
+  bool entry;
+  std::vector<bool> own; ///< parameters that lead to what only this unit knows, whoever else calls it
+  bool operator< (const Body &o) const
+  {
+    return std::tie (decl, entry, own) < std::tie (o.decl, o.entry, o.own);
+  }
+};
+
+/// A variable of a loop's header, and what it is when the loop begins, and next.
 struct Variable
 {
-  gphi *phi;
+  tree name, first, next;
   bool is_sum;
   HOST_WIDE_INT step;
-  tree next;
+};
+
+/// A load in a loop's header, and what it gets when the loop begins, and next.
+struct Loaded
+{
+  tree name, variable, first, next;
 };
 
 /// What a loop goes on by: the variable, plus a number, compared with another value.
@@ -85,8 +103,7 @@ struct Test
 {
   bool at_end;
   Op stays;
-  tree type, other;
-  gphi *phi;
+  tree type, other, counter;
   HOST_WIDE_INT plus;
   edge exit;
 };
@@ -106,7 +123,7 @@ private:
   std::set<tree> executed_in_regions ();
   bool is_of_plain_region (tree decl, const std::set<tree> &inside);
   bool is_known_at_place (tree name);
-  void body (Function &f, bool entry);
+  void body (Function &f, const Body &b);
 
   void put (uint64_t word) { words_.push_back (word); }
   void put (Operand o)
@@ -134,6 +151,8 @@ private:
 
   // foresee_code.cc
   bool is_ours (const Targets &where);
+  bool is_ours (tree pointer);
+  bool is_ours_at (tree ref);
   bool size_of (tree type, uint64_t *out);
   bool statement (gimple *s);
   bool assignment (gassign *a);
@@ -145,6 +164,13 @@ private:
   // foresee_team.cc
   bool construct (gcall *c, const std::string &name);
   void put_block_of (basic_block bb);
+
+  // foresee_kept.cc
+  bool is_kept (tree d);
+  tree content (tree d, basic_block bb, gimple *s);
+  void find_kept ();
+  void put_read (tree d);
+  bool handed_over (gcall *c, tree argument, Operand *copy);
 
   // foresee_loops.cc
   std::vector<Variable> variables_of (class loop *l);
@@ -163,19 +189,23 @@ private:
   std::vector<tree> slots_;
   std::vector<std::pair<uint64_t, uint64_t>> held_; ///< slots of registers
   std::vector<size_t> offsets_, items_;             ///< words that are offsets, and items
-  std::vector<std::pair<size_t, std::pair<tree, bool>>> calls_;
-  std::map<std::pair<tree, bool>, size_t> records_;
-  std::vector<std::pair<tree, bool>> todo_;
+  std::vector<std::pair<size_t, Body>> calls_;
+  std::map<Body, size_t> records_;
+  std::vector<Body> todo_;
   size_t entry_code_ = 0;
   // Of the function that is written.
   function *fn_ = nullptr;
   bool entry_ = false;
+  std::vector<bool> own_;
   uint64_t count_ = 0;
   HOST_WIDE_INT bytes_ = 0;
   unsigned returns_ = 0;
   std::map<tree, uint64_t> registers_;
   std::map<tree, HOST_WIDE_INT> locals_;
   std::set<unsigned> pointed_;
+  std::map<tree, bool> kept_;
+  std::map<basic_block, std::vector<Loaded>> loaded_;
+  std::set<gimple *> stand_for_phis_;
   std::vector<basic_block> order_;
   std::map<basic_block, size_t> blocks_;
   std::map<class loop *, size_t> loops_;

@@ -19,7 +19,9 @@ impl Machine<'_> {
         let (depth, levels) = (self.frames.len(), self.around.len());
         let frame = self.frame()?;
         let (registers, set) = (frame.registers.clone(), frame.set.clone());
+        let clock = self.clock;
         let done = self.summary(l, true);
+        self.forget_cells(clock);
         let pending = core::mem::take(&mut self.pending);
         self.around.truncate(levels);
         self.counts.truncate(levels);
@@ -115,6 +117,7 @@ impl Machine<'_> {
         self.around.pop();
         self.counts.pop();
         self.forget_since(clock)?;
+        self.forget_cells(clock);
         for p in all {
             let last = p.first.exact().and_then(|x| x.checked_add(p.step.checked_mul(n)?));
             if let Some(x) = last.filter(|_| !at_end) {

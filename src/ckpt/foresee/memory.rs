@@ -107,8 +107,9 @@ impl Machine<'_> {
         Ok(if is_there { Value::of(t.of(i64::from_le_bytes(bytes))) } else { UNKNOWN })
     }
 
-    /// `counts`: it is written for sure, and nobody but the program's own code of this unit reads it.
-    pub fn write(&mut self, to: &Value, size: i64, counts: bool, value: Option<Value>) -> Done {
+    /// `ours`: nobody but this unit's own code reads it. `sure`: it is written in each iteration
+    /// of the loops around.
+    pub fn write(&mut self, to: &Value, size: i64, (ours, sure): (bool, bool), value: Option<Value>) -> Done {
         if self.dry {
             return Err(End);
         }
@@ -121,7 +122,9 @@ impl Machine<'_> {
         let whole = self.is_whole();
         // What `single` writes to private memory is one thread's.
         let of_one = self.is_in_single() && hull.is_none();
-        let value = value.filter(|v| !whole && !of_one && to.exact().is_some() && v.exact().is_some());
+        // In a loop it is known in the iteration that has put it into private memory (`forget_cells`).
+        let is_known = |v: &Value| if whole { sure && hull.is_none() } else { v.exact().is_some() };
+        let value = value.filter(|v| !of_one && to.exact().is_some() && is_known(v));
         self.clock += 1;
         match self.cells.last_mut() {
             Some(c) if c.start == start && c.end == end && c.value.is_none() && value.is_none() => {
@@ -131,12 +134,17 @@ impl Machine<'_> {
         }
         // What depends on where a chunk begins is not written for all that it may be.
         let is_all = to.terms[..self.levels_of_chunk()].iter().all(|t| *t == 0);
-        if counts && hull.is_some() && to.more == 0 && is_all {
+        if ours && sure && hull.is_some() && to.more == 0 && is_all {
             let around = self.around.iter().map(|a| a.id).collect();
             let w = Write { to: *to, size, around, counts: self.counts.clone() };
             if whole { self.pending.push(w) } else { self.add(&w) }
         }
         Ok(())
+    }
+
+    /// What was put into memory since is not known any more.
+    pub fn forget_cells(&mut self, clock: u64) {
+        self.cells.iter_mut().rev().take_while(|c| c.at > clock).for_each(|c| c.value = None);
     }
 
     pub fn add(&mut self, w: &Write) {

@@ -101,25 +101,25 @@ impl Machine<'_> {
                     6
                 }
                 is::STORE => {
-                    let (size, counts) = (p.word(at + 1)? as i64, p.word(at + 2)? != 0);
+                    let (size, ours) = (p.word(at + 1)? as i64, p.word(at + 2)? != 0);
                     let (to, value) = (self.operand(at + 3)?, self.operand(at + 5)?);
-                    self.write(&to, size, counts && sure, Some(value).filter(|_| size <= 8))?;
+                    self.write(&to, size, (ours, sure), Some(value).filter(|_| size <= 8))?;
                     7
                 }
                 is::FILL => {
-                    let (counts, to) = (p.word(at + 1)? != 0, self.operand(at + 2)?);
+                    let (ours, to) = (p.word(at + 1)? != 0, self.operand(at + 2)?);
                     let n = self.bytes(at + 4)?;
                     if n > 0 {
-                        self.write(&to, n, counts && sure, None)?;
+                        self.write(&to, n, (ours, sure), None)?;
                     }
                     6
                 }
                 is::COPY => {
-                    let (counts, all) = (p.word(at + 1)? != 0, self.operands(at + 2, 2)?);
+                    let (ours, all) = (p.word(at + 1)? != 0, self.operands(at + 2, 2)?);
                     let n = self.bytes(at + 6)?;
                     if n > 0 {
                         self.reads(&all[1], n)?;
-                        self.write(&all[0], n, counts && sure, None)?;
+                        self.write(&all[0], n, (ours, sure), None)?;
                     }
                     8
                 }

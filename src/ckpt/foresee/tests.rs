@@ -269,6 +269,47 @@ fn what_is_written_now_and_then_does_not_count() {
     assert_eq!(nested(8, 64, 2, &somewhere), [y]);
 }
 
+/// What a loop puts into private memory is known in the iteration that has put it there, and only then.
+#[test]
+fn private_memory_is_known_in_its_iteration() {
+    let (y, here) = ((Y, Y + 64), [N(4), N(32)]);
+    // The counter goes there, comes back as register 5, and says which element of X is written.
+    let put = |value: [Word; 2]| [&[N(is::STORE), N(8), N(0)], &here[..], &value[..]].concat();
+    let at = vec![assign(Op::Mul, 8, r(5), n(8)), assign(Op::Add, 6, r(8), n(X as i64)), store(r(6))];
+    let back_again = [&[load(5, here)], &at[..]].concat();
+    let with = |body: &[&[Vec<Word>]]| over(0, 1, (Op::Lt, 512), &body.concat());
+    assert_eq!(with(&[&[put(r(0))], &back_again]), [all_of(X), y]);
+    // The last one counts.
+    assert_eq!(with(&[&[put(n(7)), put(r(0))], &back_again]), [all_of(X), y]);
+    // Not known; a part of it is another's; the iteration before has put it there.
+    assert_eq!(with(&[&[put(r(0)), put([N(3), N(0)])], &back_again]), []);
+    let part = [&[N(is::STORE), N(4), N(0), N(4), N(36)], &n(0)[..]].concat();
+    assert_eq!(with(&[&[put(r(0)), part], &back_again]), []);
+    assert_eq!(with(&[&back_again, &[put(r(0))]]), []);
+    // Not in every iteration.
+    let inner = |flags, body: &[Vec<Word>]| nested(8, 64, flags, body);
+    let both = [&[put(r(10))], &back_again[..]].concat();
+    assert_eq!(inner(2, &both), [(X, X + 512), y]);
+    assert_eq!(inner(0, &both), []);
+    // Behind the loop.
+    let behind = |read: &[Word]| {
+        of(
+            false,
+            &[
+                block(&[&jump(1)]),
+                edge(2, Some(3), &[]),
+                block(&[&put(r(0)), &test(0, 4, 4)]),
+                whole(2, (n(0), 1), (Op::Lt, n(8)), 4, &[]),
+                edge(5, None, &[]),
+                block(&[read, &fill(Y, 64), &back()]),
+            ],
+        )
+    };
+    assert_eq!(behind(&[]), [y]);
+    let element = [&load(5, here)[..], &at.concat()].concat();
+    assert_eq!(behind(&element), []);
+}
+
 /// A header that reads, and is executed once more when the loop ends.
 #[test]
 fn headers_are_executed_once_more() {
