@@ -346,8 +346,13 @@ impl Keeper {
 
     /// Makes pages what they are without a saved content.
     fn empty(&self, maps: &[Map], a: usize, b: usize) -> Result<(), String> {
+        const MADV_DONTNEED_LOCKED: i32 = 24; // since Linux 5.18
         // SAFETY: private memory of the program, whose threads are frozen.
-        let r = unsafe { sys!(libc::SYS_madvise, a, b - a, libc::MADV_DONTNEED) };
+        let advise = |how: i32| unsafe { sys!(libc::SYS_madvise, a, b - a, how) };
+        let r = match advise(libc::MADV_DONTNEED) {
+            0 => 0,
+            _ => advise(MADV_DONTNEED_LOCKED),
+        };
         if r < 0 {
             let zero = [0u8; PAGE];
             let anonymous = maps.iter().any(|m| m.start <= a && b <= m.end && m.inode == 0);
