@@ -62,6 +62,8 @@ packages)
     need_file '/usr/include/gc.h' libgc-dev
     need_file '/usr/bin/convert*' imagemagick
     need valgrind valgrind
+    need gdb gdb
+    need perf linux-perf
     need chromium chromium
     need tmux tmux
     need eztrace eztrace
@@ -89,6 +91,9 @@ packages)
     ;;
 long)
     need gmx gromacs
+    need slurmd slurmd
+    need slurmctld slurmctld
+    need sbatch slurm-client
     need cmake cmake
     need perl perl
     install_missing optional
@@ -101,7 +106,7 @@ long)
     done
     ;;
 *)
-    echo "usage: tools/setup.sh compilers|packages|long" >&2
+    echo "usage: tools/setup.sh compilers|packages|long|bench" >&2
     exit 64
     ;;
 esac
