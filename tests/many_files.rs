@@ -73,6 +73,12 @@ fn error_paths_and_rows_behind_pointers() {
 }
 
 #[test]
+fn locks_in_loops() {
+    let Some(cc) = driver("promp-cc") else { return };
+    survives(&linked(&cc, "locks", &objects(&cc, &["locks.c"], &[]), &[]));
+}
+
+#[test]
 fn pipelines_with_flags_and_fences() {
     let Some(cc) = driver("promp-cc") else { return };
     survives(&linked(&cc, "flags", &objects(&cc, &["flags.c"], &[]), &[]));

@@ -45,6 +45,11 @@ bool is_save_point (gimple *stmt)
   for (const char *n : { "GOMP_alloc", "GOMP_free", "GOMP_warning", "GOMP_error" })
     if (!strcmp (name, n))
       return false;
+  // Of the functions that programs call, those of locks.
+  for (const char *lock :
+       { "set_lock", "unset_lock", "test_lock", "set_nest_lock", "unset_nest_lock", "test_nest_lock" })
+    if (starts_with (name, "omp_") && !strncmp (name + 4, lock, strlen (lock)))
+      return true;
   return starts_with (name, "GOMP_") || !strcmp (name, "__promp_point");
 }
 

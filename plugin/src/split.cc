@@ -531,10 +531,12 @@ bool is_marked (gcall *call)
 {
   if (only_throws (call))
     return true;
-  if (!gimple_call_builtin_p (call, BUILT_IN_NORMAL))
+  // The fwrite that GCC makes of fprintf need not have the types of the built-in function.
+  tree decl = gimple_call_fndecl (call);
+  if (!decl || !fndecl_built_in_p (decl, BUILT_IN_NORMAL))
     return false;
   // GCC makes nothing else of any of these.
-  switch (DECL_FUNCTION_CODE (gimple_call_fndecl (call)))
+  switch (DECL_FUNCTION_CODE (decl))
     {
     case BUILT_IN_PRINTF: case BUILT_IN_PRINTF_CHK: case BUILT_IN_PRINTF_UNLOCKED:
     case BUILT_IN_FPRINTF: case BUILT_IN_FPRINTF_CHK: case BUILT_IN_FPRINTF_UNLOCKED:

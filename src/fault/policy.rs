@@ -137,7 +137,11 @@ fn needs_ckpt(thr: &'static Thread) -> &'static str {
 /// What helps where there is no proof; and in which library, if promp-cc has built the program without that.
 fn built_elsewhere(thr: &'static Thread) -> &'static str {
     let maps = maps::all();
-    let Some(library) = library::is_foreign(thr, &maps) else { return ADVICE };
+    let Some(library) = library::is_foreign(thr, &maps) else {
+        let from = thr.save.current().and_then(|s| s.resumes_at());
+        let Some(name) = from.and_then(maps::function_name) else { return ADVICE };
+        return String::leak(format!("It began in {name}. {ADVICE}"));
+    };
     let file = library.path.rsplit('/').next().unwrap_or("");
     let of = maps::function_name(thr.call.get().0).map(|n| format!("{n} of ")).unwrap_or_default();
     String::leak(format!("It is in {of}{file}, which promp-cc has not built. {ADVICE}"))
