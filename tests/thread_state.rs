@@ -290,6 +290,29 @@ fn timers_go_on_on_other_hosts() {
     }
 }
 
+/// A time of the thread's CPU time is one of the program's, not of its present host's.
+#[test]
+fn timers_expire_at_a_time_of_the_threads() {
+    let exe = build("ft/until.c", &[]);
+    let want = reference(&exe, &[], &[]);
+    assert_eq!((want.status, &want.out[..]), (0, "expired\n"), "{want:?}");
+    let scratch = saved::Scratch::new("timers-until");
+    let dir = scratch.path("ckpt");
+    let env = [("PROMP_REPLAY", "assume"), ("PROMP_CKPT_DIR", saved::text(&dir))];
+    for fault in ["", "kill@region=50,thread=0,at=barrier", "kill@region=20,thread=0;kill@region=80,thread=0"]
+    {
+        let killed = (!fault.is_empty()).then_some(("PROMP_FAULT", fault));
+        let r = promp(&exe, &[], &env.into_iter().chain(killed).collect::<Vec<_>>());
+        assert_eq!((r.status, &r.out), (0, &want.out), "{fault}: {}", r.err);
+        assert_eq!(
+            r.err.matches("failed (kill)").count(),
+            fault.matches("kill").count(),
+            "{fault}: {}",
+            r.err
+        );
+    }
+}
+
 /// Without checkpoints nobody can tell whose CPU time a timer counts.
 #[test]
 fn timers_by_a_threads_cpu_time_are_not_lost() {

@@ -88,7 +88,7 @@ type Spec = [i64; 4];
 /// # Safety
 /// `new` is null, or times.
 unsafe fn until_here(id: usize, flags: c_int, new: *const Spec) -> Option<Spec> {
-    if flags & libc::TIMER_ABSTIME == 0 || new.is_null() {
+    if flags & libc::TIMER_ABSTIME == 0 || new.is_null() || !cpu_time::is_ahead() {
         return None;
     }
     let timer = timers::all().into_iter().find(|t| Some(t.id) == number(id))?;

@@ -216,6 +216,11 @@ pub fn for_timer(id: c_int) -> c_int {
     }
 }
 
+/// Is there any clock of CPU time that says more than the kernel's?
+pub fn is_ahead() -> bool {
+    ANY.load(Relaxed) != 0 || has_gone_on()
+}
+
 /// What the program had used by the kernel's clock `clock` before that began.
 pub fn before_clock(clock: c_int) -> u64 {
     // Thread 0: the calling one.
