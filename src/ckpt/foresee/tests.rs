@@ -275,7 +275,7 @@ fn private_memory_is_known_in_its_iteration() {
     let (y, here) = ((Y, Y + 64), [N(4), N(32)]);
     // The counter goes there, comes back as register 5, and says which element of X is written.
     let put = |value: [Word; 2]| [&[N(is::STORE), N(8), N(0)], &here[..], &value[..]].concat();
-    let at = vec![assign(Op::Mul, 8, r(5), n(8)), assign(Op::Add, 6, r(8), n(X as i64)), store(r(6))];
+    let at = [assign(Op::Mul, 8, r(5), n(8)), assign(Op::Add, 6, r(8), n(X as i64)), store(r(6))];
     let back_again = [&[load(5, here)], &at[..]].concat();
     let with = |body: &[&[Vec<Word>]]| over(0, 1, (Op::Lt, 512), &body.concat());
     assert_eq!(with(&[&[put(r(0))], &back_again]), [all_of(X), y]);
