@@ -106,7 +106,7 @@ pub fn every(p: u32, given: Schedule, may: May, total: u64) -> Vec<Choice> {
 /// Does it give every thread what it can take, in chunks that are neither long nor many? Whatever disturbs
 /// the threads, or is otherwise than the profile says, costs little then.
 pub fn is_fair(c: Choice, p: u32) -> bool {
-    matches!(c.deal, Deal::Dynamic { parts } if (8 * p..=16 * p).contains(&parts)) && c.threads == 0
+    matches!(c.deal, Deal::Dynamic { parts } if (8 * p..=32 * p).contains(&parts)) && c.threads == 0
 }
 
 /// Is it as fair, or more so, with more chunks?
@@ -128,7 +128,8 @@ pub fn first(p: u32, ranked: &[(Choice, Estimate)]) -> Option<(Choice, Estimate)
 
 /// Of what is expected of all ways, the best one first: those that a choice is worth being compared with.
 /// Near the best, of all kinds, with different chunks. The first one gives every thread what it can take:
-/// where somebody else uses a CPU it is the best, and the profile knows nothing of it.
+/// where somebody else uses a CPU it is the best, and the profile knows nothing of it. If it costs no more,
+/// with many chunks: with the last of them, the thread whose CPU is taken keeps all others waiting.
 pub fn rivals(p: u32, given: Schedule, total: u64, ranked: &[(Choice, Estimate)]) -> Vec<(Choice, f64)> {
     let Some(best) = ranked.first().map(|r| r.1.mean) else { return vec![] };
     let mut kept: Vec<(Choice, f64, Schedule)> = vec![];
@@ -144,6 +145,8 @@ pub fn rivals(p: u32, given: Schedule, total: u64, ranked: &[(Choice, Estimate)]
             kept.push((*c, e.mean, by));
         }
     };
+    let fine = |r: &&(Choice, Estimate)| matches!(r.0.deal, Deal::Dynamic { parts } if parts >= 16 * p);
+    ranked.iter().filter(near(NEAR)).filter(|r| is_fair(r.0, p)).filter(fine).for_each(|r| add(r, true));
     ranked.iter().filter(near(2.0 * NEAR)).filter(|r| is_fair(r.0, p)).for_each(|r| add(r, true));
     ranked.iter().filter(near(NEAR)).for_each(|r| add(r, true));
     ranked.iter().filter(near(NEAR)).for_each(|r| add(r, false));
@@ -192,8 +195,12 @@ mod tests {
             of(dynamic(16), 1.2),
             of(Choice { deal: Deal::Given, threads: 1 }, 2.0),
         ];
-        let kept: Vec<String> =
-            rivals(2, Schedule::BLOCKS, 1024, &ranked).iter().map(|r| r.0.to_string()).collect();
-        assert_eq!(kept, ["dynamic,N/16", "guided,N/64", "given", "dynamic,N/64", "dynamic,N/512"]);
+        let kept = |ranked: &[(Choice, Estimate)]| -> Vec<String> {
+            rivals(2, Schedule::BLOCKS, 1024, ranked).iter().map(|r| r.0.to_string()).collect()
+        };
+        assert_eq!(kept(&ranked), ["dynamic,N/64", "guided,N/64", "given", "dynamic,N/512"]);
+        // Chunks that cost something are long ones at first.
+        let dear = [ranked[3], of(dynamic(16), 1.2), of(dynamic(64), 1.3)];
+        assert_eq!(kept(&dear), ["dynamic,N/16", "given"]);
     }
 }
