@@ -211,15 +211,47 @@ fn bad_files_lead_to_one_line_and_the_right_result() {
     let got = tuned(&exe, &["30", "100"], tune.to_str().expect("UTF-8"), &[]);
     let m = messages(&got);
     assert!(m.len() == 1 && m[0].contains("is of this program as it is now"), "{m:?}");
-    // A folder, and a place that is not there.
+    // A folder, what never ends, what is no text, and a place that is not there.
+    let binary = tune.with_file_name("binary");
+    std::fs::write(&binary, [0xff, 0xfe, 0, 1]).expect("target is writable");
+    let pipe = tune.with_file_name("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().is_ok_and(|s| s.success()));
     for (path, says) in [
         (tune.parent().expect("a folder").to_path_buf(), "cannot be read"),
+        (pipe, "cannot be read: it is no regular file"),
+        (PathBuf::from("/dev/zero"), "cannot be read: it is no regular file"),
+        (binary, "cannot be read"),
         (tune.with_file_name("none/app.tune"), "cannot be written"),
     ] {
         let got = tuned(&exe, &["30", "100"], path.to_str().expect("UTF-8"), &[]);
         let m = messages(&got);
         assert!(got.status == 0 && m.len() == 1 && m[0].contains(says), "{m:?}");
     }
+}
+
+/// Entries of calls that are not there any more, though the program has the same name: what is of the others
+/// is used, they stay, and nothing is said of it.
+#[test]
+fn sites_that_are_gone_are_no_matter() {
+    let (exe, tune) = (build("tune/loops.c", &[]), file("gone"));
+    let path = tune.to_str().expect("UTF-8");
+    let want = reference(&exe, &["2", "300"], &[("OMP_NUM_THREADS", "2")]).out;
+    tuned(&exe, &["40", "300"], path, &[]);
+    let text = std::fs::read_to_string(&tune).expect("written at the end");
+    let entry = text.lines().find(|l| l.starts_with("loop ")).expect("loops were tuned");
+    let (head, tail) = entry.split_once("+0x").expect("an offset");
+    let (_, tail) = tail.split_once(' ').expect("more words");
+    let gone = format!("{head}+0xfffffff1 {tail}\n{head}+0x0 {tail}\n");
+    std::fs::write(&tune, format!("{text}{gone}")).expect("target is writable");
+    let report = tune.with_extension("json");
+    let to = [("PROMP_REPORT", report.to_str().expect("UTF-8"))];
+    let got = tuned(&exe, &["2", "300"], path, &to);
+    assert_eq!((got.status, &got.out, messages(&got)), (0, &want, vec![]), "{}", got.err);
+    let r: promp_report::Report =
+        serde_json::from_str(&std::fs::read_to_string(&report).expect("written")).expect("a report");
+    assert!(!r.tuning.is_empty() && r.tuning.iter().all(|t| t.searched == 0), "{:?}", r.tuning);
+    let after = std::fs::read_to_string(&tune).expect("still there");
+    assert!(after.contains("+0xfffffff1 ") && after.contains("+0x0 "), "{after}");
 }
 
 #[test]

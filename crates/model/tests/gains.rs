@@ -10,6 +10,9 @@ use promp_model::search::{May, Search};
 const N: usize = 256;
 const P: usize = 2;
 
+/// What iteration i of n costs, in proportion.
+type Cost = fn(f64, f64) -> f64;
+
 fn noise(name: &str) -> Noise {
     NOISES.into_iter().find(|n| n.name == name).expect("one of them")
 }
@@ -40,7 +43,7 @@ fn latter(w: &Work, own: &str, noise: Noise, first: u64, latter: u64) -> (f64, f
 #[test]
 fn skewed_loops_get_what_their_balance_allows() {
     let x = N as f64;
-    let kinds: [(&str, fn(f64, f64) -> f64); 8] = [
+    let kinds: [(&str, Cost); 8] = [
         ("triangle", |i, _| 1.0 + i),
         ("upper", |i, n| n - i),
         ("power", |i, _| 1.0 / (1.0 + i)),

@@ -32,7 +32,7 @@ static WRITTEN: AtomicBool = AtomicBool::new(false);
 pub fn open(path: &str, verbose: u32) {
     let machine = places::machine(globals_procs());
     let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
-    let tuning = match std::fs::read_to_string(&path) {
+    let tuning = match read(&path) {
         Ok(text) => match Tuning::read(&text) {
             Some(t) => t,
             None => {
@@ -69,6 +69,14 @@ pub fn open(path: &str, verbose: u32) {
     STORE.with(|s| *s = Some(Store { path, tuning, machine }));
     // SAFETY: the handler lives as long as the process.
     unsafe { libc::atexit(at_exit) };
+}
+
+/// The file's text. A pipe or a device may never end.
+fn read(path: &Path) -> std::io::Result<String> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::other("it is no regular file"));
+    }
+    std::fs::read_to_string(path)
 }
 
 fn globals_procs() -> u32 {
@@ -157,7 +165,7 @@ fn add(path: &Path, entries: Vec<Entry>) -> std::io::Result<()> {
     let lock = File::open(folder)?;
     // SAFETY: a descriptor of ours. Where the file system has no locks, the rename alone has to do.
     unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX) };
-    let mut all = match std::fs::read_to_string(path) {
+    let mut all = match read(path) {
         Ok(text) => {
             Tuning::read(&text).ok_or_else(|| std::io::Error::other("it is no tuning file any more"))?
         }
