@@ -89,7 +89,8 @@ pub fn enter_data(device: &'static Device, items: &Items) {
         let (mut i, mut seen) = (0, Keys::new());
         while i < items.list.len() {
             let n = items.group(i);
-            let mapped = map_and_tell(s, backend, &items.part(i, n), For::Data);
+            let part = (n < items.list.len()).then(|| items.part(i, n));
+            let mapped = map_and_tell(s, backend, part.as_ref().unwrap_or(items), For::Data);
             for &key in mapped.held() {
                 // However many items of the directive lie in a range: it has one user more.
                 if seen.contains(&key) {

@@ -91,9 +91,13 @@ pub struct Plugin {
 /// Small blocks that are wanted again: the driver's own allocation costs more than an empty region.
 #[derive(Default)]
 struct Cache {
+    /// The sizes of all small blocks that the driver has given, kept ones among them.
     sizes: BTreeMap<Addr, usize>,
-    free: BTreeMap<usize, Vec<Addr>>,
+    /// Those that are kept, by the logarithm of the size.
+    free: [Vec<Addr>; SIZES],
 }
+
+const SIZES: usize = CACHED.ilog2() as usize + 1;
 
 /// Larger ones go to the driver.
 const CACHED: usize = 64 << 10;
@@ -201,8 +205,14 @@ impl Plugin {
 
     /// Gives the driver back what is kept. False if that was nothing.
     fn let_go(&self) -> bool {
-        let kept = self.cache.with(|c| core::mem::take(&mut c.free));
-        let freed = kept.into_values().flatten().filter(|&at| {
+        let kept = self.cache.with(|c| {
+            let kept = core::mem::take(&mut c.free);
+            for at in kept.iter().flatten() {
+                c.sizes.remove(at);
+            }
+            kept
+        });
+        let freed = kept.into_iter().flatten().filter(|&at| {
             // SAFETY: the interface; nobody uses the block.
             self.f.free.is_some_and(|f| unsafe { f(self.number, at) })
         });
@@ -264,16 +274,23 @@ impl Backend for Plugin {
             return insist(bytes);
         }
         let size = bytes.next_power_of_two().max(256);
-        let kept = self.cache.with(|c| c.free.get_mut(&size).and_then(Vec::pop));
-        let at = kept.or_else(|| insist(size))?;
+        if let Some(at) = self.cache.with(|c| c.free[size.ilog2() as usize].pop()) {
+            return Some(at);
+        }
+        let at = insist(size)?;
         self.cache.with(|c| c.sizes.insert(at, size));
         Some(at)
     }
     fn free(&self, at: Addr) -> bool {
         let kept = self.cache.with(|c| {
-            let size = c.sizes.remove(&at)?;
-            let list = c.free.entry(size).or_default();
-            (list.len() < KEPT / size).then(|| list.push(at))
+            let size = *c.sizes.get(&at)?;
+            let list = &mut c.free[size.ilog2() as usize];
+            if list.len() >= KEPT / size {
+                c.sizes.remove(&at);
+                return None;
+            }
+            list.push(at);
+            Some(())
         });
         kept.is_some() || self.f.free.is_some_and(|f| unsafe { f(self.number, at) })
     }

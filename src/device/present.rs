@@ -7,6 +7,7 @@
 
 use super::backend::Addr;
 use super::declared::Pointers;
+use core::cell::Cell;
 use std::collections::BTreeMap;
 
 /// A range of host addresses, first and behind the last; the name of an entry.
@@ -45,10 +46,20 @@ struct Block {
     foreign: bool,
 }
 
+/// So many keys that were found lately are remembered, by where their ranges begin.
+const RECENT: usize = 32;
+
 /// A device's table.
 #[derive(Default)]
 pub struct Table {
-    entries: BTreeMap<Key, Entry>,
+    /// Places in `entries`.
+    keys: BTreeMap<Key, usize>,
+    /// Keys that were found lately, and their places: a construct asks for each of its own several times.
+    recent: [Cell<Option<(Key, usize)>>; RECENT],
+    /// `None`: not in use.
+    entries: Vec<Option<Entry>>,
+    /// Places in `entries` that are not in use.
+    free: Vec<usize>,
     blocks: Vec<Option<Block>>,
     /// Numbers of blocks that are no more.
     unused: Vec<BlockId>,
@@ -57,6 +68,8 @@ pub struct Table {
     last_structure: usize,
     /// For variables that stand for themselves.
     pub pointers: Pointers,
+    /// Memory for what a construct copies in one piece.
+    pub staging: Vec<u8>,
 }
 
 /// What to do with a block that nobody uses any more.
@@ -114,15 +127,55 @@ impl Table {
             b.users += 1;
         }
         let entry = Entry { block, offset, count, dynamic: 0, attached: BTreeMap::new(), structure: 0 };
-        self.entries.insert(key, entry);
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.entries.push(None);
+            self.entries.len() - 1
+        });
+        self.entries[place] = Some(entry);
+        if let Some(old) = self.keys.insert(key, place) {
+            self.entries[old] = None;
+            self.free.push(old);
+        }
+        self.recent(key.0).set(Some((key, place)));
+    }
+
+    /// What is remembered of ranges that begin at `start`, if anything is, or of another one.
+    #[inline]
+    fn recent(&self, start: usize) -> &Cell<Option<(Key, usize)>> {
+        &self.recent[(start >> 2 ^ start >> 7 ^ start >> 12) % RECENT]
+    }
+
+    /// Where the entry of this name is.
+    #[inline]
+    fn place_of(&self, key: Key) -> Option<usize> {
+        if let Some((last, place)) = self.recent(key.0).get()
+            && last == key
+        {
+            return Some(place);
+        }
+        let place = *self.keys.get(&key)?;
+        self.recent(key.0).set(Some((key, place)));
+        Some(place)
+    }
+
+    /// Takes the entry of this name out.
+    fn take(&mut self, key: Key) -> Option<Entry> {
+        let place = self.keys.remove(&key)?;
+        let recent = self.recent(key.0);
+        if recent.get().is_some_and(|(last, _)| last == key) {
+            recent.set(None);
+        }
+        self.free.push(place);
+        self.entries[place].take()
     }
 
     /// The ranges are members of one structure: they have one count from here on, the first's.
     pub fn join(&mut self, members: &[Key]) {
         self.last_structure += 1;
+        let number = self.last_structure;
         for key in members {
-            if let Some(e) = self.entries.get_mut(key) {
-                e.structure = self.last_structure;
+            if let Some(e) = self.get_mut(*key) {
+                e.structure = number;
             }
         }
         self.structures.insert(self.last_structure, members.to_vec());
@@ -133,19 +186,19 @@ impl Table {
         if self.structures.is_empty() {
             return key;
         }
-        let structure = self.entries.get(&key).map_or(0, |e| e.structure);
+        let structure = self.get(key).map_or(0, |e| e.structure);
         self.structures.get(&structure).map_or(key, |members| members[0])
     }
 
     /// References to a range; [`FOR_EVER`] for what stays.
     pub fn count(&self, key: Key) -> u64 {
-        self.entries.get(&self.counted(key)).map_or(0, |e| e.count)
+        self.get(self.counted(key)).map_or(0, |e| e.count)
     }
 
     /// One reference more.
     pub fn hold(&mut self, key: Key) {
         let key = self.counted(key);
-        if let Some(e) = self.entries.get_mut(&key).filter(|e| e.count != FOR_EVER) {
+        if let Some(e) = self.get_mut(key).filter(|e| e.count != FOR_EVER) {
             e.count += 1;
         }
     }
@@ -153,7 +206,7 @@ impl Table {
     /// `n` references less (all, with `u64::MAX`); true if none is left. What stays for ever stays.
     pub fn drop_references(&mut self, key: Key, n: u64) -> bool {
         let key = self.counted(key);
-        match self.entries.get_mut(&key).filter(|e| e.count != FOR_EVER) {
+        match self.get_mut(key).filter(|e| e.count != FOR_EVER) {
             Some(e) => {
                 e.count = e.count.saturating_sub(n);
                 e.count == 0
@@ -164,10 +217,13 @@ impl Table {
 
     /// Removes a range, with all members of its structure.
     pub fn remove(&mut self, key: Key) -> Left {
-        let Some(e) = self.entries.remove(&key) else { return Left::Used };
+        let Some(e) = self.take(key) else { return Left::Used };
         let mut left = self.leave(e.block);
+        if e.structure == 0 {
+            return left;
+        }
         for member in self.structures.remove(&e.structure).unwrap_or_default() {
-            if let Some(e) = self.entries.remove(&member) {
+            if let Some(e) = self.take(member) {
                 // They lie in one block: its last user is the last of them at the earliest.
                 left = self.leave(e.block);
             }
@@ -177,23 +233,34 @@ impl Table {
 
     /// The entry of this name.
     pub fn get(&self, key: Key) -> Option<&Entry> {
-        self.entries.get(&key)
+        self.entries[self.place_of(key)?].as_ref()
     }
 
     /// See [`Table::get`].
     pub fn get_mut(&mut self, key: Key) -> Option<&mut Entry> {
-        self.entries.get_mut(&key)
+        let place = self.place_of(key)?;
+        self.entries[place].as_mut()
     }
 
     /// All ranges.
     pub fn keys(&self) -> Vec<Key> {
-        self.entries.keys().copied().collect()
+        self.keys.keys().copied().collect()
     }
 
     /// The range that overlaps `[start, end)`, which is not empty.
     fn overlapping(&self, start: usize, end: usize) -> Option<Key> {
-        let before = self.entries.range(..(end, 0)).rev();
-        before.map(|(&k, _)| k).find(|k| k.0 != k.1).filter(|k| k.1 > start)
+        // No two ranges overlap.
+        if let Some((last, _)) = self.recent(start).get()
+            && last.0 <= start
+            && end <= last.1
+            && start < end
+        {
+            return Some(last);
+        }
+        let mut before = self.keys.range(..(end, 0)).rev();
+        let (&key, &place) = before.find(|(k, _)| k.0 != k.1).filter(|(k, _)| k.1 > start)?;
+        self.recent(key.0).set(Some((key, place)));
+        Some(key)
     }
 
     /// The range that `[start, start + bytes)` lies in or overlaps. Nothing has no extent: then the range
@@ -204,7 +271,7 @@ impl Table {
         }
         self.holding(start)
             .or_else(|| start.checked_sub(1).and_then(|s| self.overlapping(s, start)))
-            .or_else(|| self.entries.contains_key(&(start, start)).then_some((start, start)))
+            .or_else(|| self.keys.contains_key(&(start, start)).then_some((start, start)))
     }
 
     /// The range that holds the byte at `address`.
@@ -219,7 +286,7 @@ impl Table {
 
     /// Where the range begins on the device.
     pub fn device(&self, key: Key) -> Addr {
-        self.entries.get(&key).map_or(0, |e| self.at(e.block) + e.offset)
+        self.get(key).map_or(0, |e| self.at(e.block) + e.offset)
     }
 
     /// The device's address of a host address in the range `key`.
@@ -229,7 +296,7 @@ impl Table {
 
     /// The host's address of a device address, if the device's memory there belongs to a range.
     pub fn host(&self, at: Addr) -> Option<usize> {
-        self.entries.keys().find_map(|&k| {
+        self.keys.keys().find_map(|&k| {
             let d = self.device(k);
             (d..d + (k.1 - k.0)).contains(&at).then(|| k.0 + (at - d))
         })
@@ -313,5 +380,37 @@ mod tests {
         assert!(matches!(t.remove(keys[2]), Left::Used));
         assert_eq!(t.keys(), [(40, 44)]);
         assert!(matches!(t.remove((40, 44)), Left::Free(4096)));
+    }
+
+    proptest::proptest! {
+        /// What is remembered of keys never outlives them: against a plain list of ranges.
+        #[test]
+        fn as_a_list_of_ranges(steps in proptest::collection::vec((0usize..3, 0usize..40), 1..300)) {
+            let (mut t, mut list) = (Table::default(), Vec::<Key>::new());
+            for (what, n) in steps {
+                // Two lengths, so that a later range of another length begins where one began before.
+                let key = (64 * (n / 2 + 1), 64 * (n / 2 + 1) + 16 + 32 * (n % 2));
+                let there = list.iter().copied().find(|k| k.0 < key.1 && key.0 < k.1);
+                proptest::prop_assert_eq!(t.find(key.0, key.1 - key.0), there);
+                proptest::prop_assert_eq!(t.holding(key.1 - 1), there.filter(|k| k.1 >= key.1));
+                match (what, there) {
+                    (0, None) => {
+                        let b = t.block(key.1, false);
+                        t.insert(key, b, 0, n as u64 + 1);
+                        t.leave(b);
+                        list.push(key);
+                    }
+                    (1, Some(k)) => {
+                        t.remove(k);
+                        list.retain(|&l| l != k);
+                    }
+                    _ => {}
+                }
+                for &k in &list {
+                    proptest::prop_assert_eq!((t.device(k), t.count(k) > 0), (k.1, true));
+                }
+                proptest::prop_assert_eq!(t.get(key).is_some(), list.contains(&key));
+            }
+        }
     }
 }

@@ -64,13 +64,14 @@ pub fn not_there(item: &Item) -> ! {
 pub fn map(state: &mut State, backend: &dyn Backend, items: &Items, purpose: For, queue: Queue) -> Mapped {
     let arguments = purpose == For::Target;
     let block = state.table.block(0, false);
+    let staged = core::mem::take(&mut state.table.staging);
     let mut m = Mapping {
         backend,
         table: &mut state.table,
         queue,
         block,
         base: 0,
-        staged: Vec::new(),
+        staged,
         held: Keys::new(),
         purpose,
     };
@@ -93,6 +94,8 @@ pub fn map(state: &mut State, backend: &dyn Backend, items: &Items, purpose: For
         }
     }
     m.flush();
+    m.table.staging = core::mem::take(&mut m.staged);
+    m.table.staging.clear();
     m.translate_for_host(items);
     let args = if arguments { m.base } else { 0 };
     Mapped { block: Some(block), items: done, held: m.held, purpose, args, values }

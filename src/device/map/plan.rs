@@ -194,7 +194,7 @@ impl Mapping<'_> {
         let shift = if spare > 0 { at.next_multiple_of(most) - at } else { 0 };
         self.base = at + shift;
         // What nobody writes is nobody's: not zeros.
-        self.staged = vec![0xff; staged];
+        self.staged.resize(staged, 0xff);
         for (u, offset) in units.iter().zip(offsets) {
             for &key in &u.keys {
                 if let Some(e) = self.table.get_mut(key) {
