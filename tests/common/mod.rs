@@ -4,6 +4,7 @@
 
 pub mod draws;
 pub mod filled;
+pub mod freezer;
 pub mod jobs;
 pub mod saved;
 pub mod traced;
