@@ -78,6 +78,10 @@ impl Row {
     }
 }
 
+/// Sweeps are executed by so many processes: where its memory lies is another for each, and makes all its
+/// repetitions longer or shorter, so that one says little of what part of them an interval holds.
+const PROCESSES: usize = 3;
+
 /// Runs the whole of it.
 pub fn check(c: &Check) -> Outcome {
     let threads = list(&c.threads)?;
@@ -94,9 +98,11 @@ pub fn check(c: &Check) -> Outcome {
     let now = || Costs::measure(&programs, most.max(2), c.rounds);
     let learned = Learned::measure(&programs, &threads, c.rounds, c.quick)?;
     for n in sizes(&[512, 768, 1024]) {
-        let (costs, lines) = (now()?, programs.run("jacobi", &[n, u64::from(most), c.rounds])?);
-        let found = loops::sweeps(n, &threads, &lines, &costs);
-        rows.extend(found.map(|s| doall(n, &s, &kept, &learned)).unwrap_or_default());
+        for _ in 0..if c.quick { 1 } else { PROCESSES } {
+            let (costs, lines) = (now()?, programs.run("jacobi", &[n, u64::from(most), c.rounds])?);
+            let found = loops::sweeps(n, &threads, &lines, &costs);
+            rows.extend(found.map(|s| doall(n, &s, &kept, &learned)).unwrap_or_default());
+        }
     }
     for n in sizes(&[64, 128, 256]) {
         let tiled = loops::wavefronts(&programs, n, &threads, c.rounds, &now()?)?;
