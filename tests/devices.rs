@@ -116,6 +116,12 @@ fn the_guard_finds_what_is_not_mapped() {
         let r = on(what, "separate,guard");
         assert!(r.status == 70 && r.err.contains(words), "{what}: {} {}{}", r.status, r.out, r.err);
     }
+    // Of a map kind that nobody knows no guess is made.
+    for construct in ["region", "enter", "exit"] {
+        let r = promp(&exe, &[construct, "kind"], &[("PROMP_DEVICES", "separate")]);
+        assert_eq!((r.status, r.out.as_str()), (70, ""), "{construct}: {}", r.err);
+        assert!(r.err.contains("map kind 0x7e is not known"), "{construct}: {}", r.err);
+    }
     let r = on("partly", "separate");
     assert!(r.status == 70 && r.err.contains("is mapped already"), "{}{}", r.out, r.err);
     // The host's answer is 200.

@@ -116,6 +116,14 @@ fn what_goes_wrong_ends_the_program_or_leaves_it_to_the_host() {
     }
     let r = under_promp(&exe, &[], &[("FAKE", "none"), ("PROMP_DEVICES", "nvptx")]);
     assert!(r.status == 0 && r.err.contains("it finds no device"), "{}{}", r.out, r.err);
+    // There is no plugin, or no driver and no device for it.
+    for kind in ["gcn", "nvptx"] {
+        let r = promp(&exe, &[], &[("PROMP_DEVICES", kind)]);
+        let on_device = kind == "nvptx" && r.out.starts_with("device ");
+        assert!(r.status == 0 && (on_device || r.out == "host 262144\n"), "{kind}: {}{}", r.out, r.err);
+        let said = r.err.contains(&format!("PROMP_DEVICES={kind}: libgomp-plugin-{kind}.so.1: "));
+        assert!(on_device || said && r.err.contains("target regions run on the host"), "{kind}: {}", r.err);
+    }
     // What has begun cannot go on.
     for (fake, status, words) in [
         ("memory", 70, "the device has no memory for another"),

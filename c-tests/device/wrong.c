@@ -4,6 +4,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+void GOMP_target_enter_exit_data(int, size_t, void **, size_t *, unsigned short *, unsigned, void **);
+void GOMP_target_ext(int, void (*)(void *), size_t, void **, size_t *, unsigned short *, unsigned, void **,
+                     void **);
+
+static void nothing(void *p) { (void) p; }
+
+/* What a newer compiler may write. */
+static void kind(const char *construct, double *a) {
+    void *addrs[] = {a}, *none[] = {NULL};
+    size_t sizes[] = {80};
+    unsigned short kinds[] = {0x37e};
+    if (!strcmp(construct, "region"))
+        GOMP_target_ext(-1, nothing, 1, addrs, sizes, kinds, 0, NULL, none);
+    else
+        GOMP_target_enter_exit_data(-1, 1, addrs, sizes, kinds, !strcmp(construct, "exit") ? 2 : 0, NULL);
+}
+
 struct node { double *data; struct node *next; };
 int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "";
@@ -13,7 +30,9 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 100; i++) b[i] = 2;
     struct node *n = malloc(sizeof *n);
     *n = (struct node){a, NULL};
-    if (!strcmp(what, "pointer")) { /* the structure is mapped, what it points to is not */
+    if (argc > 2) {
+        kind(what, a);
+    } else if (!strcmp(what, "pointer")) { /* the structure is mapped, what it points to is not */
 #pragma omp target map(to : n[0:1]) map(tofrom : sum)
         for (int i = 0; i < N; i++) sum += n->data[i];
     } else if (!strcmp(what, "small")) { /* as before, a small block */

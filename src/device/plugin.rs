@@ -140,6 +140,8 @@ pub fn devices(name: &'static str, asked: bool) -> Vec<Box<dyn Backend>> {
     let file = format!("libgomp-plugin-{name}.so.1");
     let tell = |why: &str| {
         if asked {
+            // The loader begins with the name, too.
+            let why = why.strip_prefix(&*file).and_then(|w| w.strip_prefix(": ")).unwrap_or(why);
             say!("PROMP_DEVICES={name}: {file}: {why}; target regions run on the host");
         }
         Vec::new()
