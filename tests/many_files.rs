@@ -93,6 +93,15 @@ fn flags_without_a_word_are_not_set_twice() {
     assert!(refused > 0, "no failure struck");
 }
 
+/// A call of a function with a fence in it is more than a fence: what it updates is not updated twice.
+#[test]
+fn functions_that_synchronise_do_more() {
+    let Some(cc) = driver("promp-cc") else { return };
+    let exe = linked(&cc, "fenced", &objects(&cc, &["fenced.c"], &[]), &[]);
+    let (refused, _) = right_or_refused(&exe, "4", 100, 10, &|refused, _| refused > 0);
+    assert!(refused > 0, "no failure struck such a call");
+}
+
 /// Kills threads of `exe`: what it prints is right, or the run is refused; how often that was so, and how
 /// often work was executed again. Until that is enough, and as often as is said at least.
 fn right_or_refused(

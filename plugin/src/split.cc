@@ -140,7 +140,9 @@ private:
         return;
       }
     bool small = !c || gimple_call_builtin_p (c, BUILT_IN_NORMAL);
-    Kind kind = d.effect.find ("fence") != std::string::npos ? FENCE : c ? OPAQUE : SIGNAL;
+    // A function with a fence in it does more than that.
+    bool fence = small && d.effect.find ("fence") != std::string::npos;
+    Kind kind = fence ? FENCE : c ? OPAQUE : SIGNAL;
     bool waits = false;
     if (!small || splits (stmt, &waits))
       found_.push_back ({ stmt, kind, d.effect, waits });
