@@ -482,6 +482,18 @@ fn the_command_runs_and_shows() {
     assert_eq!(run(&[s("tune"), s("--show"), t]).status, 65);
     assert_eq!(run(&[s("tune"), s("--show"), tune.with_file_name("none").as_os_str()]).status, 66);
     assert_eq!(run(&[s("tune")]).status, 64);
+    // What never ends, and what cannot be written: said before anything is run.
+    let (pipe, nowhere) = (tune.with_file_name("pipe"), tune.with_file_name("none/app.tune"));
+    assert!(Command::new("mkfifo").arg(&pipe).status().is_ok_and(|s| s.success()));
+    let pipe = pipe.as_os_str();
+    for (args, status, says) in [
+        (vec![s("--show"), pipe], 66, "it is no regular file"),
+        (vec![s("-o"), pipe, s("--"), e, s("5"), s("10")], 66, "it is no regular file"),
+        (vec![s("-o"), nowhere.as_os_str(), s("--"), e, s("5"), s("10")], 74, "cannot be written"),
+    ] {
+        let r = run(&[&[s("tune")], &args[..]].concat());
+        assert!(!r.hung && r.status == status && r.err.contains(says) && r.out.is_empty(), "{r:?}");
+    }
 }
 
 #[test]

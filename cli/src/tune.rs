@@ -13,6 +13,8 @@ pub fn tune(t: &Tune) -> Outcome {
     }
     let file = t.output.clone().unwrap_or_else(|| usual(&t.command[0]));
     let before = if file.exists() { read(&file)?.entries } else { vec![] };
+    // A search may take hours: not only when it is over.
+    check_writable(&file)?;
     for i in 1..=t.runs {
         let command = t.command.clone();
         let r = Run { threads: t.threads, tune: Some(file.clone()), command, ..Run::default() };
@@ -61,10 +63,22 @@ fn count(n: usize) -> String {
     if n == 1 { "1 entry".into() } else { format!("{n} entries") }
 }
 
+/// Can the runtime put the file there? It writes another one beside it, and renames that.
+fn check_writable(file: &Path) -> Outcome {
+    let beside = file.with_extension(format!("{}.tmp", std::process::id()));
+    let made = std::fs::OpenOptions::new().write(true).create_new(true).open(&beside);
+    made.and_then(|_| std::fs::remove_file(&beside))
+        .map_err(|e| Failure::new(74, format!("{} cannot be written: {e}", file.display())))
+}
+
 fn read(file: &Path) -> Result<Tuning, Failure> {
     let name = file.display();
-    let text =
-        std::fs::read_to_string(file).map_err(|e| Failure::new(66, format!("{name} cannot be read: {e}")))?;
+    let fails = |e| Failure::new(66, format!("{name} cannot be read: {e}"));
+    // A pipe or a device may never end.
+    if !std::fs::metadata(file).map_err(fails)?.is_file() {
+        return Err(Failure::new(66, format!("{name} cannot be read: it is no regular file")));
+    }
+    let text = std::fs::read_to_string(file).map_err(fails)?;
     Tuning::read(&text).ok_or_else(|| {
         Failure::new(
             65,
