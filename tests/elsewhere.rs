@@ -80,6 +80,27 @@ fn static_loops_of_gcc() {
     }
 }
 
+/// promp-cc has the runtime deal out static loops: its programs do not ask at all, whatever the loops are.
+#[test]
+fn static_loops_of_promp_cc() {
+    let Some(cc) = driver("promp-cc") else { return };
+    let s = Scratch::new("elasticcc");
+    let (dir, out, exe) = (s.path("ckpt"), s.path("out"), s.path("elastic"));
+    // Of chunks; vectorised.
+    for (flags, from, to) in [(["-O2", "-DCHUNK=40"], 4, 2), (["-O3", "-DSTATIC"], 2, 3)] {
+        let mut c = Command::new(&cc);
+        c.args(flags).args(["-march=x86-64-v3", "-fopenmp", "-w", "-fno-promp-runtime", "-o"]).arg(&exe);
+        c.arg(root().join("c-tests/ckpt/elastic.c"));
+        let built = limited(c, LIMIT);
+        assert_eq!(built.status, 0, "{}", built.err);
+        let want = reference(&exe, &["2000"], &[THREADS]).out;
+        assert!(killed_in_serial_code(&exe, &["2000"], from, &dir, &out), "{from}");
+        let (sum, said) = gone_on(&dir, to, &[], &out);
+        assert_eq!(sum, want, "{from} {to}: {said}");
+        assert!(said.contains(&format!("teams of {to}")), "{said}");
+    }
+}
+
 /// From a restart with another number it goes on as from any other run: killed again and again.
 #[test]
 fn again_and_again() {

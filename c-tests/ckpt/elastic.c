@@ -1,7 +1,7 @@
 /* Steps with regions of as many threads as there are by default, and serial code between them. The sum does
    not depend on how many (arguments: steps; m: asks for their number, s: sets it). -DPRIVATE: has something
    of each thread's; -DNUMBER: asks for the number of the thread; -DONE: all steps are in one region;
-   -DSTATIC: static loops. The team sizes met go to standard error. */
+   -DSTATIC: static loops; -DCHUNK=n: of chunks. The team sizes met go to standard error. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,9 @@ static uint64_t mix(uint64_t x) {
     return x;
 }
 
-#ifdef STATIC
+#ifdef CHUNK
+#define SCHEDULE(...) schedule(static, CHUNK)
+#elif defined STATIC
 #define SCHEDULE(...)
 #else
 #define SCHEDULE(...) schedule(__VA_ARGS__)
