@@ -308,6 +308,21 @@ fn private_memory_is_known_in_its_iteration() {
     assert_eq!(behind(&[]), [y]);
     let element = [&load(5, here)[..], &at.concat()].concat();
     assert_eq!(behind(&element), []);
+    // In the next loop.
+    let next = [
+        block(&[&jump(1)]),
+        edge(2, Some(3), &[]),
+        block(&[&put(r(0)), &test(0, 4, 4)]),
+        whole(2, (n(0), 1), (Op::Lt, n(512)), 4, &[]),
+        edge(5, None, &[]),
+        block(&[&jump(6)]),
+        edge(7, Some(8), &[]),
+        block(&[&element, &test(0, 9, 9)]),
+        whole(7, (n(0), 1), (Op::Lt, n(512)), 9, &[]),
+        edge(10, None, &[]),
+        block(&[&fill(Y, 64), &back()]),
+    ];
+    assert_eq!(of(false, &next), []);
 }
 
 /// A header that reads, and is executed once more when the loop ends.
