@@ -68,7 +68,7 @@ fn what_cannot_be_undone_is_done_once() {
         ("writes", "cannot go back to its beginning: it has written"),
         ("notes", "cannot go back to its beginning: it has written"),
         ("forks", "cannot go back to its beginning: it has started other processes"),
-        ("timer", "no checkpoint can be taken: the program has a timer by a thread's CPU time"),
+        ("child", "no checkpoint can be taken: the program has a child process"),
     ] {
         let want = reference(&exe, &["2", mode], &[("OMP_NUM_THREADS", "2")]);
         let within = folder(mode);

@@ -13,12 +13,14 @@ pub fn tune(t: &Tune) -> Outcome {
     }
     let file = t.output.clone().unwrap_or_else(|| usual(&t.command[0]));
     let before = if file.exists() { read(&file)?.entries } else { vec![] };
-    // A search may take hours: not only when it is over.
-    check_writable(&file)?;
     for i in 1..=t.runs {
         let command = t.command.clone();
         let r = Run { threads: t.threads, tune: Some(file.clone()), command, ..Run::default() };
         let scratch = if t.exact { Some(Scratch::new(t.scratch.as_deref())?) } else { None };
+        if i == 1 {
+            // A search may take hours: not only when it is over.
+            check_writable(&file)?;
+        }
         if t.exact && i == 1 {
             warn_of_others();
         }
