@@ -58,6 +58,20 @@ fn share(text: &str, start: &str) -> f64 {
     rest.split_whitespace().next().and_then(|n| n.parse().ok()).expect("a number")
 }
 
+/// Nearly all of an iteration comes behind what cannot be executed twice: what follows there does not begin
+/// that anew.
+#[test]
+fn what_was_lost_stays_lost() {
+    let Some(cc) = driver("promp-cc") else { return };
+    let exe = built("freed", &[(&cc, "freed.c")]).expect("a program");
+    let want = reference(&exe, &[], &[]);
+    let r = explained(&cc, &exe, &[]);
+    let text = r.out.strip_prefix(&want.out).unwrap_or_else(|| panic!("{} {}", want.out, r.out));
+    assert!(text.contains("freed.c:8: calls fputc, 200 times"), "{text}");
+    let proved = share(text, "proved ");
+    assert!(proved < 20.0, "{text}");
+}
+
 #[test]
 fn loops_in_c_by_verdict_reason_and_change() {
     let Some(cc) = driver("promp-cc") else { return };

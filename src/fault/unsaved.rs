@@ -66,10 +66,10 @@ pub struct Unsafe {
     pub stopped: Option<f64>,
 }
 
-/// The work since `thr`'s save point cannot be executed again from here on.
+/// The work since `thr`'s save point cannot be executed again from here on, if that was not so before.
 #[inline]
 pub fn begins(thr: &'static Thread) {
-    if site::keeps_accounts() {
+    if site::keeps_accounts() && thr.unsaved.since.get() == 0 {
         thr.unsaved.since.set(time::now_ns());
     }
 }
