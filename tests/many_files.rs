@@ -102,6 +102,16 @@ fn functions_that_synchronise_do_more() {
     assert!(refused > 0, "no failure struck such a call");
 }
 
+/// Functions for errors that make runtime calls, and end the program or throw: only who calls them is lost.
+#[test]
+fn functions_that_do_not_come_back() {
+    let Some(cxx) = driver("promp-c++") else { return };
+    let all = objects(&cxx, &["pieces.cpp", "piece.cpp", "get.cpp"], &[]);
+    let exe = linked(&cxx, "pieces", &all, &[]);
+    let (refused, again) = right_or_refused(&exe, "4", 200, 10, &|_, again| again >= 20);
+    assert!(again >= 20 && again >= refused, "{again} executed again, {refused} refused");
+}
+
 /// Kills threads of `exe`: what it prints is right, or the run is refused; how often that was so, and how
 /// often work was executed again. Until that is enough, and as often as is said at least.
 fn right_or_refused(

@@ -522,11 +522,13 @@ bool gets_marks (function *fn)
 }
 
 /// Does it never return, but throw? Behind the mark in front of it, nothing of the ways that the exception
-/// takes counts, up to the next save point.
-static bool only_throws (gcall *call)
+/// takes counts, up to the next save point. If it makes runtime calls, what follows the last of them is a
+/// segment of its own, which leaves by an exception.
+bool only_throws (gcall *call)
 {
+  const Summary *s = summary_of (call);
   return (gimple_call_flags (call) & ECF_NORETURN) && !gimple_call_internal_p (call) && !is_save_point (call)
-         && stmt_could_throw_p (cfun, call) && !summary_of (call);
+         && stmt_could_throw_p (cfun, call) && (!s || s->runtime);
 }
 
 bool is_marked (gcall *call)

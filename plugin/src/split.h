@@ -39,6 +39,8 @@ void note_conditions (function *fn);
 bool gets_marks (function *fn);
 /// Is the call one of those that are marked wherever they are: output, or what only ends by an exception?
 bool is_marked (gcall *call);
+/// Does it never return, but throw?
+bool only_throws (gcall *call);
 /// The variable that makes the marks in front of this unit's calls of `callee` be executed, and the save
 /// points behind them; null: there are none.
 tree word_of (tree callee);

@@ -446,8 +446,10 @@ void summarise (cgraph_node *node)
         if (gcall *c = dyn_cast<gcall *> (s))
           if (const Summary *g = summary_of (c))
             {
-              f.whole.runtime = f.whole.runtime || g->runtime;
-              if (g->runtime)
+              // What does not come back has no part in what follows.
+              bool ends = gimple_call_flags (c) & ECF_NORETURN;
+              f.whole.runtime = f.whole.runtime || (g->runtime && !ends);
+              if (g->runtime && !ends)
                 continue;
             }
         Memory::Deed d = m.look (s);
