@@ -102,6 +102,24 @@ fn functions_that_synchronise_do_more() {
     assert!(refused > 0, "no failure struck such a call");
 }
 
+/// What a function does before it ends the program is done once.
+#[test]
+fn functions_that_end_the_program() {
+    let Some(cc) = driver("promp-cc") else { return };
+    let exe = linked(&cc, "last_words", &objects(&cc, &["last_words.c"], &[]), &[]);
+    let (refused, _) = right_or_refused(&exe, "2", 100, 10, &|refused, _| refused > 4);
+    assert!(refused > 4, "no failure struck there");
+}
+
+/// What stands behind a call that does not come back, at a function's end, is another function.
+#[test]
+fn calls_at_the_end_that_do_not_come_back() {
+    let Some(cc) = driver("promp-cc") else { return };
+    let exe = linked(&cc, "last", &objects(&cc, &["last.c"], &[]), &[]);
+    let (refused, again) = right_or_refused(&exe, "4", 100, 10, &|_, again| again >= 20);
+    assert!(again >= 20 && refused == 0, "{again} executed again, {refused} refused");
+}
+
 /// Functions for errors that make runtime calls, and end the program or throw: only who calls them is lost.
 #[test]
 fn functions_that_do_not_come_back() {

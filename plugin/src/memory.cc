@@ -331,7 +331,7 @@ void Memory::call (Deed &deed, gcall *stmt)
         break;
       }
   if (gimple_call_flags (stmt) & ECF_NORETURN && !stmt_could_throw_p (fn_, stmt))
-    return; // the program ends
+    return; // the program ends; there is a mark in front (split.cc)
   if (gimple_call_builtin_p (stmt, BUILT_IN_NORMAL)
       && (starts_with (name, "__atomic_") || starts_with (name, "__sync_")))
     {

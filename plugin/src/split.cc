@@ -1,4 +1,5 @@
-// What cannot be executed twice counts when it is executed.
+// What cannot be executed twice counts when it is executed. So does what ends the program, from its beginning
+// on.
 //
 // In front of it stands a *mark*, a call of the runtime that notes that the work since the last save point
 // will not be executed again (sites.cc), and behind it a save point. So the segment is split there: a
@@ -43,6 +44,9 @@
 #include <vector>
 
 namespace promp {
+
+static bool ends_the_program (gcall *call);
+
 namespace {
 
 /// More of them in one function are not split off.
@@ -94,6 +98,8 @@ public:
     FOR_EACH_BB_FN (bb, fn_)
       for (gimple_stmt_iterator i = gsi_start_bb (bb); !gsi_end_p (i); gsi_next (&i))
         look (gsi_stmt (i));
+    for (gimple *call : last_)
+      mark_last (call);
     if (segments_ && found_.size () > TOO_MANY)
       return {};
     for (size_t i = 0; i < found_.size (); i++)
@@ -122,6 +128,8 @@ private:
     gcall *c = dyn_cast<gcall *> (stmt);
     if (is_save_point (stmt))
       return found_.push_back ({ stmt, OTHER, "", false });
+    if (c && ends_the_program (c))
+      return last_.push_back (stmt);
     Memory::Deed d = memory_.look (stmt);
     if (c && is_marked (c))
       return found_.push_back ({ stmt, OUTPUT, d.effect, false });
@@ -255,6 +263,17 @@ private:
     gimple_stmt_iterator i = gsi_for_stmt (mark);
     gimple *set = gimple_build_assign (value (unit_word ()), build_one_cst (unsigned_type_node));
     gsi_insert_before (&i, set, GSI_SAME_STMT);
+  }
+
+  /// A call that ends the program: what it does before that is done once. Nothing comes back to a save point.
+  void mark_last (gimple *call)
+  {
+    Found f = { call, OUTPUT, std::string ("calls ") + callee_name (call), false };
+    gcall *mark = mark_for (f, site_for (f));
+    gimple_stmt_iterator i = gsi_for_stmt (call);
+    gsi_insert_before (&i, mark, GSI_SAME_STMT);
+    if (segments_)
+      out_.marks.insert ({ mark, f.what });
   }
 
   static bool always (Kind k) { return k <= SIGNAL; }
@@ -404,6 +423,7 @@ private:
   Memory memory_;
   bool segments_;
   std::vector<Found> found_;
+  std::vector<gimple *> last_; ///< calls that end the program
   Split out_;
 };
 
@@ -529,6 +549,14 @@ bool only_throws (gcall *call)
   const Summary *s = summary_of (call);
   return (gimple_call_flags (call) & ECF_NORETURN) && !gimple_call_internal_p (call) && !is_save_point (call)
          && stmt_could_throw_p (cfun, call) && (!s || s->runtime);
+}
+
+/// Does it never return, nor throw? There is a mark in front of it, and nothing behind.
+static bool ends_the_program (gcall *call)
+{
+  return (gimple_call_flags (call) & ECF_NORETURN) && !gimple_call_internal_p (call) && !is_save_point (call)
+         && !gimple_call_builtin_p (call, BUILT_IN_UNREACHABLE)
+         && !gimple_call_builtin_p (call, BUILT_IN_TRAP) && !stmt_could_throw_p (cfun, call);
 }
 
 bool is_marked (gcall *call)

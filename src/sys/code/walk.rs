@@ -94,7 +94,7 @@ impl<'a> Walk<'a> {
                         self.behind_stubs.insert(next);
                     } else {
                         self.callees.extend(target);
-                        todo.push(next);
+                        todo.extend(may_return_to(at, next).then_some(next));
                     }
                 }
                 FlowControl::Return => self.returned = true,
@@ -159,6 +159,13 @@ impl<'a> Walk<'a> {
         // SAFETY: a jump or call through this slot is part of the program: the slot is mapped.
         (self.readable)(slot, 8).then(|| unsafe { (slot as *const usize).read_unaligned() })
     }
+}
+
+/// Can a call at `at` return to `next`? Not if that lies behind the function: who is called ends the program,
+/// or throws.
+fn may_return_to(at: usize, next: usize) -> bool {
+    let function = unwind::function_around(at);
+    function == 0 || unwind::function_around(next) == function
 }
 
 fn is_atomic(i: &Instruction) -> bool {
