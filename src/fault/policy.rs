@@ -306,8 +306,9 @@ pub fn verdict(thr: &'static Thread, at: &Interrupted, kind: Kind) -> Result<(),
             return refuse(
                 "work that holds a lock of the program's, which would be taken again",
                 String::leak(format!(
-                    "The lock is at {at:#x}, {}. {NEEDS_CKPT}",
-                    if file.is_empty() { "the heap" } else { file }
+                    "The lock is at {at:#x}, {}. {}",
+                    if file.is_empty() { "the heap" } else { file },
+                    needs_ckpt(thr)
                 )),
             );
         }
