@@ -4,7 +4,7 @@
 //!   times of a sweep are predicted: *not seen*, from what one thread took and the m(p) of loops of other
 //!   sizes (`learned.rs`); *seen*, from the first half of the repetitions, compared with the second.
 //! - DOACROSS: a wavefront over 64³, 128³ and 256³ points, from the serial time and the time of a
-//!   point-to-point synchronisation, for b* and tiles around it; m(p) likewise.
+//!   point-to-point synchronisation, for b* and tiles around it; of m(p) nothing is known.
 //! - DSWP: the hot loop of EP (classes S, W, A) as a pipeline of two stages, from the two stages' times.
 
 use super::costs::Costs;
@@ -106,7 +106,7 @@ pub fn check(c: &Check) -> Outcome {
     }
     for n in sizes(&[64, 128, 256]) {
         let tiled = loops::wavefronts(&programs, n, &threads, c.rounds, &now()?)?;
-        rows.extend(doacross(n, &tiled, &kept, &learned));
+        rows.extend(doacross(n, &tiled, &kept));
     }
     let classes = if c.quick { &[("S/16", 20)][..] } else { &[("S", 24), ("W", 25), ("A", 28)] };
     for &(class, m) in classes {
@@ -159,12 +159,13 @@ fn doall(n: u64, sweeps: &Sweeps, kept: &Costs, learned: &Learned) -> Vec<Row> {
     rows
 }
 
-fn doacross(n: u64, tiled: &[Tiled], kept: &Costs, learned: &Learned) -> Vec<Row> {
+fn doacross(n: u64, tiled: &[Tiled], kept: &Costs) -> Vec<Row> {
     let row = |t: &Tiled| {
         let (p, nest) = (t.case.threads, &t.nest);
         let star = if t.is_best { " = b*" } else { "" };
         let baseline = kept.constants().doacross(nest.n1, nest.n2, nest.t1.mean, p, t.tile as f64);
-        let e = learned.estimate(learned::DOACROSS, &t.case, Scaling::default().at(p));
+        let scaling = Scaling::default().at(p).times(Estimate::normal(1.0, t.case.scatter));
+        let e = Estimate::exact(t.case.predicted).times(scaling);
         let name = format!("wavefront {n}³, b {}{star}", t.tile);
         Row::new("DOACROSS", name, p, e, &t.case.measured, baseline)
     };

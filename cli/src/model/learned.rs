@@ -1,7 +1,8 @@
 //! What predictions are off by on this machine: m(p), and how sure it is (crates/model/src/residuals.rs).
 //!
-//! The loops of the check are executed in sizes that it does not have. What they took, over what the model
-//! says of them without m(p), is the m(p) of the next loop of the kind, with its interval. The file of
+//! The sweeps of the check are executed in sizes that it does not have. What they took, over what the model
+//! says of them without m(p), is the m(p) of the next loop of the kind, with its interval. Of wavefronts
+//! nothing is learnt: those of other sizes have other m(p) (docs/tuning.md). The file of
 //! `promp model calibrate` keeps it, a line a kind and number of threads, behind the costs:
 //!
 //!     learned doall 2 1.01 0.02 -0.01 0.03 0.008
@@ -17,14 +18,12 @@ use promp_model::Estimate;
 use promp_model::residuals::{Residuals, factor};
 use std::fmt::Write;
 
-/// Grids of the sweeps, n², and of the wavefronts, n³. The check has 512, 768, 1024, and 64, 128, 256.
+/// Grids of the sweeps, n². The check has 512, 768, 1024.
 const SWEEPS: [u64; 6] = [416, 480, 608, 704, 864, 960];
-const WAVEFRONTS: [u64; 5] = [48, 80, 104, 160, 200];
 const FORECAST: &str = "forecast";
 
 /// Kinds of loops.
 pub const DOALL: &str = "doall";
-pub const DOACROSS: &str = "doacross";
 
 /// See the module's text.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,17 +44,13 @@ impl Learned {
     pub fn measure(programs: &Programs, threads: &[u32], rounds: u64, quick: bool) -> Result<Self, Failure> {
         let most = threads.iter().copied().max().unwrap_or(1);
         let costs = Costs::measure(programs, most.max(2), rounds)?;
-        let (mut doall, mut doacross) = (vec![], vec![]);
+        let mut doall = vec![];
         let part = |sizes: &[u64]| sizes[..if quick { 2 } else { sizes.len() }].to_vec();
         for n in part(&SWEEPS) {
             let lines = programs.run("jacobi", &[n, u64::from(most), rounds])?;
             doall.extend(loops::sweeps(n, threads, &lines, &costs).map(|s| s.cases).unwrap_or_default());
         }
-        for n in part(&WAVEFRONTS) {
-            let all = loops::wavefronts(programs, n, threads, rounds, &costs)?;
-            doacross.extend(all.into_iter().map(|t| t.case));
-        }
-        Ok(Self::of(threads, &doall, &doacross))
+        Ok(Self::of(threads, &doall))
     }
 
     /// What `promp model calibrate` has kept.
@@ -63,16 +58,14 @@ impl Learned {
         Self::read(&std::fs::read_to_string(Costs::usual_file()?).ok()?)
     }
 
-    fn of(threads: &[u32], doall: &[Case], doacross: &[Case]) -> Self {
+    fn of(threads: &[u32], doall: &[Case]) -> Self {
         let mut kinds = vec![];
-        for (kind, cases) in [(DOALL, doall), (DOACROSS, doacross)] {
-            for &p in threads.iter().filter(|p| **p > 1) {
-                let here: Vec<&Case> = cases.iter().filter(|c| c.threads == p).collect();
-                let ratios = |c: &&Case| c.measured.iter().map(|t| t / c.predicted).collect();
-                let scatters: Vec<f64> = here.iter().map(|c| c.scatter).collect();
-                let found = Residuals::of(&here.iter().map(ratios).collect::<Vec<_>>(), &scatters);
-                kinds.extend(found.map(|r| (kind.to_string(), p, r)));
-            }
+        for &p in threads.iter().filter(|p| **p > 1) {
+            let here: Vec<&Case> = doall.iter().filter(|c| c.threads == p).collect();
+            let ratios = |c: &&Case| c.measured.iter().map(|t| t / c.predicted).collect();
+            let scatters: Vec<f64> = here.iter().map(|c| c.scatter).collect();
+            let found = Residuals::of(&here.iter().map(ratios).collect::<Vec<_>>(), &scatters);
+            kinds.extend(found.map(|r| (DOALL.to_string(), p, r)));
         }
         let series: Vec<&[f64]> = doall.iter().map(|c| &c.measured[..]).collect();
         Self { kinds, factor: factor(&series) }
@@ -152,7 +145,7 @@ mod tests {
     }
 
     fn learned() -> Learned {
-        Learned::of(&[1, 2], &[case(1, 1.0), case(2, 1.1), case(2, 1.2)], &[case(2, 0.9), case(2, 0.9)])
+        Learned::of(&[1, 2], &[case(1, 1.0), case(2, 1.1), case(2, 1.2)])
     }
 
     #[test]
@@ -161,8 +154,6 @@ mod tests {
         let of = |kind: &str, p| l.estimate(kind, &case(p, 1.0), Estimate { mean: 1.0, low: 0.5, high: 2.0 });
         let e = of(DOALL, 2);
         assert!((e.mean - 2.3).abs() < 1e-9 && e.covers(2.2) && e.covers(2.4) && !e.covers(4.0), "{e:?}");
-        let e = of(DOACROSS, 2);
-        assert!((e.mean - 1.8).abs() < 1e-9 && e.covers(1.81) && !e.covers(1.9), "{e:?}");
         // Of what was not measured nothing is known.
         assert_eq!(of(DOALL, 4), Estimate { mean: 2.0, low: 1.0, high: 4.0 });
         assert_eq!(l.scaling().len(), 1);
