@@ -102,6 +102,15 @@ fn functions_that_synchronise_do_more() {
     assert!(refused > 0, "no failure struck such a call");
 }
 
+/// What a function updates before its first runtime call is not updated twice.
+#[test]
+fn functions_that_update_before_a_runtime_call() {
+    let Some(cc) = driver("promp-cc") else { return };
+    let exe = linked(&cc, "before_first", &objects(&cc, &["before_first.c", "twice.c"], &[]), &[]);
+    let (refused, _) = right_or_refused(&exe, "4", 200, 20, &|refused, _| refused > 4);
+    assert!(refused > 4, "no failure struck there");
+}
+
 /// What a function does before it ends the program is done once.
 #[test]
 fn functions_that_end_the_program() {

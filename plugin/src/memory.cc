@@ -347,9 +347,11 @@ void Memory::call (Deed &deed, gcall *stmt)
   if (const Summary *s = summary_of (stmt))
     {
       if (s->runtime)
-        deed.effect = before_first_call (stmt);
-      if (deed.effect.empty () && only_throws (as_a<gcall *> (stmt)))
-        deed.effect = std::string ("calls ") + name;
+        {
+          deed.effect = before_first_call (stmt);
+          if (deed.effect.empty () && only_throws (as_a<gcall *> (stmt)))
+            deed.effect = std::string ("calls ") + name;
+        }
       else if (!s->own_effect.empty ())
         deed.effect = s->own_effect;
       else if (!s->foreign.empty ())
