@@ -44,13 +44,22 @@
 #include <vector>
 
 namespace promp {
-
-static bool ends_the_program (gcall *call);
-
 namespace {
 
 /// More of them in one function are not split off.
 const size_t TOO_MANY = 200;
+
+bool never_returns (gcall *call)
+{
+  return (gimple_call_flags (call) & ECF_NORETURN) && !gimple_call_internal_p (call) && !is_save_point (call);
+}
+
+/// Does it never return, nor throw? There is a mark in front of it, and nothing behind.
+bool ends_the_program (gcall *call)
+{
+  return never_returns (call) && !gimple_call_builtin_p (call, BUILT_IN_UNREACHABLE)
+         && !gimple_call_builtin_p (call, BUILT_IN_TRAP) && !stmt_could_throw_p (cfun, call);
+}
 
 /// A word in memory that the program's code only reads, or sets.
 tree new_word (const std::string &name)
@@ -547,16 +556,7 @@ bool gets_marks (function *fn)
 bool only_throws (gcall *call)
 {
   const Summary *s = summary_of (call);
-  return (gimple_call_flags (call) & ECF_NORETURN) && !gimple_call_internal_p (call) && !is_save_point (call)
-         && stmt_could_throw_p (cfun, call) && (!s || s->runtime);
-}
-
-/// Does it never return, nor throw? There is a mark in front of it, and nothing behind.
-static bool ends_the_program (gcall *call)
-{
-  return (gimple_call_flags (call) & ECF_NORETURN) && !gimple_call_internal_p (call) && !is_save_point (call)
-         && !gimple_call_builtin_p (call, BUILT_IN_UNREACHABLE)
-         && !gimple_call_builtin_p (call, BUILT_IN_TRAP) && !stmt_could_throw_p (cfun, call);
+  return never_returns (call) && stmt_could_throw_p (cfun, call) && (!s || s->runtime);
 }
 
 bool is_marked (gcall *call)

@@ -587,7 +587,8 @@ static void strip (class loop *l)
   basic_block *bbs = get_loop_body (l);
   for (unsigned k = 0; k < l->num_nodes; k++)
     for (gimple_stmt_iterator i = gsi_start_bb (bbs[k]); !gsi_end_p (i);)
-      if (gimple *g = gsi_stmt (i); !strcmp (callee_name (g), "__promp_undo") || is_save_point (g))
+      if (const char *name = callee_name (gsi_stmt (i));
+          !strcmp (name, "__promp_undo") || !strcmp (name, "__promp_point"))
         {
           unlink_stmt_vdef (gsi_stmt (i));
           gsi_remove (&i, true);
