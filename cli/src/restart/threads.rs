@@ -4,7 +4,7 @@
 //!
 //! What it has asked the runtime for is in the image. `omp_get_thread_num` and `omp_get_num_threads` are
 //! not, because compilers call them for every static loop of unmodified programs: here the files that were
-//! mapped are searched for them, and the instructions behind a call say whose it is (static_loops.rs). So
+//! mapped are searched for them, and the instructions behind a call say whose it is (static_loops). So
 //! are they for thread-local data, of which threads that begin anew have none.
 
 use super::static_loops;

@@ -1,0 +1,218 @@
+//! Whose are a program's calls of `omp_get_num_threads` and `omp_get_thread_num`: GCC's, for a static loop,
+//! or the user's?
+//!
+//! GCC divides a static loop's iterations by the team's size n for thread t: q = iterations / n, r =
+//! iterations % n; if t < r, one more for each (q + 1, 0); from q * t + r on, q of them. What comes of that
+//! is bounds, and n, t, q and r are not used otherwise. That is what is looked for here: behind a call, on
+//! all ways to the function's end, the registers (and places in the stack) that hold them are followed. Any
+//! other use, or one that cannot be followed, is the user's. Chunked loops (`schedule(static, 4)`) and those
+//! that are vectorised with -O3 may be taken for the user's, too.
+//!
+//! Collapsed loops, and those that step through several arrays, count their iterations up to q. A test of q
+//! is GCC's if it stands behind the test whether the thread has iterations at all, on every way, and ends the
+//! outermost loop there is behind that: what the user does in an iteration is further in.
+//!
+//! Who has divided work like that by hand, and keeps the bounds in memory, could go on with them: they are
+//! right as a list of work. To find them by the thread's number that would have to be used.
+
+mod calls;
+mod code;
+mod held;
+mod step;
+mod ways;
+
+use calls::call;
+use code::{Code64, LAST, NUMBER, SIZE, TAKE_NOTHING, TAKE_SOME, routine};
+use held::Tag::*;
+use held::{Flags, Held, Tag, followed};
+use iced_x86::{ConditionCode, Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, Register};
+use object::read::elf::{ElfFile64, FileHeader as _, SectionHeader as _};
+use object::{Endianness, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationTarget, elf};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use step::step;
+use ways::Ways;
+
+/// So many states of a function are looked at.
+const MOST: usize = 20_000;
+
+/// Calls that are the user's, or may be: the routine, and where (in the file's own addresses).
+pub fn uses(data: &[u8]) -> Vec<(&'static str, Option<u64>)> {
+    let Ok(file) = ElfFile64::<Endianness>::parse(data) else { return Vec::new() };
+    let Some(symbols) = file.dynamic_symbol_table() else { return Vec::new() };
+    let wanted = |s: &'static str| symbols.symbols().any(|x| x.is_undefined() && x.name() == Ok(s));
+    let named: Vec<&str> = SIZE.into_iter().chain(NUMBER).filter(|s| wanted(s)).collect();
+    if named.is_empty() {
+        return Vec::new();
+    }
+    let all = || named.iter().map(|n| (routine(n).unwrap_or_default(), None)).collect();
+    if file.elf_header().e_machine(file.endian()) != elf::EM_X86_64 {
+        return all();
+    }
+    let mut code =
+        Code64 { sections: Vec::new(), slots: HashMap::new(), takers: HashMap::new(), last: BTreeSet::new() };
+    for (at, r) in file.dynamic_relocations().into_iter().flatten() {
+        let RelocationTarget::Symbol(s) = r.target() else { continue };
+        let symbol = symbols.symbol_by_index(s).ok();
+        let Some(name) = symbol.as_ref().and_then(|s| s.name().ok()) else { continue };
+        if LAST.contains(&name) {
+            code.last.insert(at);
+        }
+        let takes = TAKE_SOME.iter().find(|t| t.0 == name).map(|t| t.1);
+        if let Some(n) = takes.or(TAKE_NOTHING.contains(&name).then_some(0)) {
+            code.takers.insert(at, n);
+        }
+        let Some(name) = routine(name) else { continue };
+        let object::RelocationFlags::Elf { r_type } = r.flags() else { return all() };
+        // Its address is somewhere else than in the linkage table.
+        if ![elf::R_X86_64_JUMP_SLOT, elf::R_X86_64_GLOB_DAT].contains(&r_type) {
+            return vec![(name, None)];
+        }
+        code.slots.insert(at, name);
+    }
+    let mut linkage = Vec::new();
+    for s in file.sections() {
+        let flags = s.elf_section_header().sh_flags(file.endian());
+        if flags.0 & elf::SHF_EXECINSTR.0 == 0 {
+            continue;
+        }
+        if let Ok(data) = s.data() {
+            code.sections.push((s.address(), data));
+            if s.name().is_ok_and(|n| n.starts_with(".plt")) {
+                linkage.push(s.address());
+            }
+        }
+    }
+    let (mut sizes, mut others) = (Vec::new(), BTreeMap::new());
+    for (start, data) in code.sections.iter().filter(|(s, _)| !linkage.contains(s)) {
+        for i in Decoder::with_ip(64, data, *start, DecoderOptions::NONE) {
+            match (i.flow_control(), code.called(&i)) {
+                (FlowControl::Call | FlowControl::IndirectCall, Some(name)) if SIZE.contains(&name) => {
+                    sizes.push((i.next_ip(), name));
+                }
+                (FlowControl::Call | FlowControl::IndirectCall, Some(name)) => {
+                    others.insert(i.next_ip(), name);
+                }
+                // A tail call; or the address is taken.
+                (_, Some(name)) => return vec![(name, Some(i.ip()))],
+                (_, None) => {
+                    if let Some(name) = code.slot(&i) {
+                        return vec![(name, Some(i.ip()))];
+                    }
+                }
+            }
+        }
+    }
+    // What GCC has made of a region returns nothing; of other functions it is not known.
+    let regions: Vec<(u64, u64)> = file
+        .symbols()
+        .filter(|s| s.name().is_ok_and(|n| n.contains("._omp_fn.")))
+        .map(|s| (s.address(), s.address() + s.size()))
+        .collect();
+    let returns = |at: u64| !regions.iter().any(|r| (r.0..r.1).contains(&at));
+    // Of numbers that no static loop has asked for, too.
+    let mut bad = Vec::new();
+    for (at, name) in sizes {
+        match follow(&code, at, returns(at)) {
+            Ok(met) => others.retain(|at, _| !met.contains(at)),
+            Err(Some(Number(n))) if others.contains_key(&n) => bad.push((others[&n], Some(n))),
+            Err(Some(Size(n))) if n != at => bad.push((name, Some(n))),
+            Err(_) => bad.push((name, Some(at))),
+        }
+    }
+    bad.extend(others.into_iter().map(|(at, name)| (name, Some(at))));
+    bad
+}
+
+/// Follows n from behind the call that returns to `at`. The calls whose results were used as a static loop
+/// does; or what was used otherwise, if it is known. `returns`: may the function return something?
+fn follow(code: &Code64, at: u64, returns: bool) -> Result<BTreeSet<u64>, Option<Tag>> {
+    let mut met = BTreeSet::new();
+    let mut seen = BTreeSet::new();
+    let first = Held { registers: [(Register::RAX as u32, Size(at))].into(), ..Held::default() };
+    let mut todo = vec![(at, first)];
+    let mut info = InstructionInfoFactory::new();
+    let mut ways = Ways::default();
+    while let Some((at, mut held)) = todo.pop() {
+        if !seen.insert((at, held.clone())) {
+            continue;
+        }
+        let i = code.decoder(at).map(|mut d| d.decode()).filter(|i| !i.is_invalid()).ok_or(None)?;
+        if seen.len() > MOST {
+            return Err(None);
+        }
+        let next = i.next_ip();
+        let on = [FlowControl::Next, FlowControl::UnconditionalBranch, FlowControl::ConditionalBranch];
+        if held.compared && !on.contains(&i.flow_control()) {
+            return Err(held.any());
+        }
+        let jumps = i.flow_control() == FlowControl::ConditionalBranch;
+        if held.flags == Flags::Count && i.rflags_read() != 0 && !(jumps && held.inside) {
+            return Err(held.any());
+        }
+        let (from, seen_inside) = (todo.len(), held.inside);
+        match i.flow_control() {
+            FlowControl::Call | FlowControl::IndirectCall => {
+                let name = code.called(&i);
+                if name.is_none() {
+                    call(code, &i, &held)?;
+                }
+                if code.leads_to(&i).is_some_and(|s| code.last.contains(&s)) {
+                    continue;
+                }
+                held.after_call();
+                held.flags = Flags::Else;
+                let result = match name {
+                    Some(n) if NUMBER.contains(&n) => Some(Number(next)),
+                    Some(_) => Some(Size(next)),
+                    None => None,
+                };
+                if let Some(tag) = result {
+                    met.insert(next);
+                    held.registers.insert(Register::RAX as u32, tag);
+                }
+                todo.push((next, held));
+            }
+            FlowControl::Next => {
+                let flags = std::mem::take(&mut held.flags);
+                step(&i, &mut held, &mut info)?;
+                if i.rflags_modified() == 0 {
+                    held.flags = flags;
+                }
+                todo.push((next, held));
+            }
+            // A call at the function's end: what that returns is returned.
+            FlowControl::UnconditionalBranch | FlowControl::IndirectBranch if code.leads_to(&i).is_some() => {
+                if held.compared || code.called(&i).is_some() {
+                    return Err(held.any());
+                }
+                call(code, &i, &held)?;
+            }
+            FlowControl::UnconditionalBranch => todo.push((i.near_branch_target(), held)),
+            FlowControl::ConditionalBranch => {
+                let mut jumped = held.clone();
+                match held.flags {
+                    Flags::Count => drop(ways.counts.insert(at)),
+                    Flags::Else => {}
+                    tested => {
+                        use ConditionCode::{a, ae, b, be, g, ge, l, le};
+                        let low_first = tested == Flags::LowEnd;
+                        let (some, none) = if low_first { ([b, l], [ae, ge]) } else { ([a, g], [be, le]) };
+                        jumped.inside = some.contains(&i.condition_code());
+                        held.inside = none.contains(&i.condition_code());
+                    }
+                }
+                todo.push((i.near_branch_target(), jumped));
+                todo.push((next, held));
+            }
+            FlowControl::Return if !returns => {}
+            FlowControl::Return => followed(held.registers.get(&(Register::RAX as u32)))?,
+            FlowControl::Exception => {}
+            _ => return Err(held.any()),
+        }
+        ways.went(at, seen_inside, todo[from..].iter().map(|(to, _)| *to));
+    }
+    if ways.are_gccs() { Ok(met) } else { Err(None) }
+}
+
+#[cfg(test)]
+mod tests;
