@@ -137,20 +137,21 @@ fn gain(e: &Entry) -> Option<f64> {
 
 fn table(entries: &[Entry]) -> String {
     let mut t = format!(
-        "{:<7} {:<28} {:>10} {:>8} {:>7}  {:<20} {:>11} {:>7}  date\n",
+        "{:<7} {:<28} {:>10} {:>8} {:>7}  {:<20} {:>19} {:>7}  date\n",
         "what", "function", "offset", "trips", "threads", "choice", "takes", "gain"
     );
     for e in entries {
         let trips = if e.key.what == What::Loop { format!("2^{}", e.key.class) } else { String::new() };
         let gain = gain(e).map_or_else(|| "-".into(), |g| format!("×{g:.2}"));
+        let unit = if e.key.what == What::Loop { "/iteration" } else { "" };
+        let takes = crate::model::time(e.takes) + unit;
         t += &format!(
-            "{:<7} {:<28} {:>#10x} {trips:>8} {:>7}  {:<20} {:>11} {gain:>7}  {}\n",
+            "{:<7} {:<28} {:>#10x} {trips:>8} {:>7}  {:<20} {takes:>19} {gain:>7}  {}\n",
             what(e),
             e.function,
             e.key.offset,
             e.key.threads,
             e.choice.to_string(),
-            crate::model::time(e.takes),
             e.date
         );
     }
