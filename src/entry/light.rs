@@ -1,5 +1,5 @@
 //! Light ways through calls that are often made and mostly have little to do, without a frame: those of
-//! tasks, of locks, and of what a member asks of its team. Where
+//! tasks, of locks, of regions that are serial code, and of what a member asks of its team. Where
 //! [`Thread::light`](crate::team::thread::Thread::light) does not allow them, and for all that is more than
 //! that, the calls go on to the usual stubs.
 //!
@@ -8,6 +8,7 @@
 //! there these ways are closed.
 
 mod locks;
+mod region;
 mod task;
 mod team;
 
@@ -63,3 +64,4 @@ macro_rules! light {
 }
 pub(super) use light;
 pub(super) use locks::{omp_set_lock, omp_unset_lock};
+pub(super) use region::promp_parallel_plainly;

@@ -1,9 +1,11 @@
 //! `GOMP_parallel` and the old `_start`/`_end` pairs, combined or not.
 
+use super::light::promp_parallel_plainly;
 use crate::fault::save::{self, SaveKind};
 use crate::icv::Sched;
 use crate::stub;
 use crate::sys::asm;
+use crate::task::included::SERIAL;
 use crate::task::{group, reduction};
 use crate::team::region;
 use crate::team::team::Team;
@@ -174,7 +176,8 @@ extern "C" fn parallel_sections_start(func: usize, data: usize, threads: u32, co
 }
 
 stub! {
-    GOMP_parallel => parallel;
+    GOMP_parallel => parallel, where SERIAL by promp_parallel_plainly;
+    promp_parallel => parallel;
     GOMP_parallel_start => parallel_start;
     GOMP_parallel_end => parallel_end;
     GOMP_parallel_reductions => parallel_reductions;

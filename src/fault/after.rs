@@ -3,7 +3,7 @@
 use crate::icv::globals;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-static RETIRED: AtomicU32 = AtomicU32::new(0);
+pub(crate) static RETIRED: AtomicU32 = AtomicU32::new(0);
 
 /// A member of a team has failed.
 pub fn thread_failed() {

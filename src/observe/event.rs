@@ -486,6 +486,11 @@ impl Set {
         Set(self.0 & !other.0)
     }
 
+    /// As a mask, as it is in [`WANTED`](super::WANTED).
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
     /// Is `row` in it?
     #[inline(always)]
     pub const fn has(self, row: Row) -> bool {

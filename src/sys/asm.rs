@@ -53,13 +53,23 @@ pub const FRAME_TOTAL: usize = FRAME_BYTES + 8;
 #[macro_export]
 #[doc(hidden)]
 macro_rules! stub {
-    ($($name:ident $([$k:tt])? => $inner:path;)*) => { $($crate::stub_one!($name $([$k])? => $inner);)* };
+    ($($name:ident $([$k:tt])? => $inner:path $(, where $bit:ident by $light:path)?;)*) => {
+        $($crate::stub_one!($name $([$k])? => $inner $(, where $bit by $light)?);)*
+    };
 }
 
 #[macro_export]
 #[doc(hidden)]
 macro_rules! stub_one {
     ($name:ident => $inner:path) => { $crate::stub_one!(@ $name, "", "", $inner); };
+    // Another way, with the thread in rax, where its `light` has a bit.
+    ($name:ident => $inner:path, where $bit:ident by $light:path) => {
+        $crate::stub_one!(
+            @ $name, "", "", $inner,
+            ["test byte ptr [rax + {light_word}], {bit}", "jnz {light}"],
+            light_word = const $crate::sys::asm::LIGHT, bit = const $bit, light = sym $light,
+        );
+    };
     ($name:ident [1] => $inner:path) => {
         $crate::stub_one!(@ $name, 16: "sub rsp, 8\n .cfi_adjust_cfa_offset 8\n ", 1 of 72, $inner);
     };
@@ -87,7 +97,10 @@ macro_rules! stub_one {
             $inner
         );
     };
-    (@ $name:ident, $copy:expr, $drop:expr, $inner:path) => {
+    (
+        @ $name:ident, $copy:expr, $drop:expr, $inner:path
+        $(, [$($first:literal),*], $($operand:tt)*)?
+    ) => {
         #[doc = concat!("Entry stub of `", stringify!($name), "`.")]
         ///
         /// # Safety
@@ -99,9 +112,10 @@ macro_rules! stub_one {
             core::arch::naked_asm!(
                 $crate::exported_label!($name),
                 ".cfi_startproc",
-                $crate::sys::cfi::save_registers!(),
                 "mov rax, qword ptr [rip + promp_self@GOTTPOFF]",
                 "mov rax, qword ptr fs:[rax]",
+                $($($first,)*)?
+                $crate::sys::cfi::save_registers!(),
                 "mov dword ptr [rax + {in_runtime}], 1",
                 "mov qword ptr [rax + {frame}], rsp",
                 "add dword ptr [rax + {progress}], 1",
@@ -123,6 +137,7 @@ macro_rules! stub_one {
                 pending = const $crate::sys::asm::PENDING,
                 frame = const $crate::sys::asm::FRAME,
                 progress = const $crate::sys::asm::PROGRESS,
+                $($($operand)*)?
             )
         }
         $crate::keep!($name);

@@ -14,6 +14,7 @@
 //! | [`PLAIN`] | calls are not save points: an undeferred task may be executed so |
 //! | [`INCLUDED`] | … and so may every task: the current one is final, or there is no team |
 //! | [`LAST`] | the current task is final: what the final clause says of tasks below it makes no difference |
+//! | [`SERIAL`] | … and there are regions that are executed as serial code (entry/light/region.rs) |
 
 use super::spawn::Spec;
 use super::{Task, flag, run};
@@ -31,6 +32,8 @@ pub const PLAIN: u32 = 1;
 pub const INCLUDED: u32 = 2;
 /// See the module's table. Set only with the others.
 pub const LAST: u32 = 4;
+/// See the module's table. Set only with [`PLAIN`].
+pub const SERIAL: u32 = 8;
 
 /// Clock ticks (about a third of a nanosecond) that a taskloop's task may take to count as short; that
 /// handing one over costs is about as much.
@@ -46,14 +49,15 @@ pub fn is_special(flags: u32, light: u32) -> bool {
     special != 0 && (special != flag::FINAL || light & LAST == 0)
 }
 
-/// Works [`Thread::light`] out. Call when the thread's team, its current task or whether it saves has
-/// changed.
+/// Works [`Thread::light`] out. Call when the thread's team, its current task, whether it saves or has
+/// regions that are serial code has changed.
 #[inline]
 pub fn lighten(thr: &'static Thread) {
     let (Some(m), Some(task)) = (thr.member.get(), thr.task.get()) else { return };
     let plain = !thr.saving.get() && !observe::wants(Set::LIGHT) && !globals().cancellation;
     let below = match (task.in_final.get(), m.team().level.get()) {
         (true, _) => INCLUDED | LAST,
+        (false, 0) if thr.alone_in.has_plain() => INCLUDED | SERIAL,
         (false, 0) => INCLUDED,
         (false, _) => 0,
     };

@@ -6,6 +6,7 @@
 //! told of them (`setup::is_serial_again`). The others have a team of the thread alone.
 //!
 //! Between two executions that are measured lie as many as the search says; only these two look at clocks.
+//! The plain ones between them do not come here at all: entry/light/region.rs.
 
 use super::setup::Asked;
 use crate::sys::own::Own;
@@ -38,9 +39,32 @@ pub struct Alone {
     /// What the thread's team alone was set up from, and the number of that setting-up.
     in_team: Own<Option<(Asked, u64)>>,
     teams: Regions,
-    /// What regions are executed plainly for: what they ask for, and the task that encounters them.
-    plainly: Own<Option<(Asked, &'static Task)>>,
+    /// What regions are executed plainly for: what they ask for, and the task that encounters them; none:
+    /// none are.
+    asked: Own<Asked>,
+    task: Own<Option<&'static Task>>,
     plain: Regions,
+}
+
+/// What the light way into such regions looks at (entry/light/region.rs): where it is in an [`Alone`], and in
+/// a place of its regions.
+pub mod at {
+    use super::{Alone, PLACES, Region};
+    use core::mem::offset_of;
+
+    /// What the regions ask for.
+    pub const ASKED: usize = offset_of!(Alone, asked);
+    /// The task.
+    pub const TASK: usize = offset_of!(Alone, task);
+    /// The places. One lies so far from the first as these bits of its function's address say.
+    pub const PLAIN: usize = offset_of!(Alone, plain);
+    /// See [`PLAIN`].
+    pub const BITS: usize = (PLACES - 1) << 4;
+    const _: () = assert!(size_of::<Region>() == 16 && PLACES.is_power_of_two());
+    /// In a place: the function.
+    pub const CALL: usize = offset_of!(Region, call);
+    /// In a place: so many executions are not measured.
+    pub const LEFT: usize = offset_of!(Region, left);
 }
 
 impl Regions {
@@ -102,8 +126,8 @@ impl Alone {
     /// Does the region `call`, of this task, go on being executed plainly?
     #[inline(always)]
     pub fn is_plain(&self, call: usize, asked: Asked, is_in: impl Fn(&'static Task) -> bool) -> bool {
-        match self.plainly.get() {
-            Some((known, task)) => known == asked && is_in(task) && self.plain.goes_on(call),
+        match self.task.get() {
+            Some(task) => self.asked.get() == asked && is_in(task) && self.plain.goes_on(call),
             None => false,
         }
     }
@@ -114,11 +138,17 @@ impl Alone {
         self.in_team.get() == Some((asked, since)) && self.teams.goes_on(call)
     }
 
+    /// Are there regions that are executed plainly?
+    pub fn has_plain(&self) -> bool {
+        self.task.get().is_some()
+    }
+
     /// A region is executed plainly.
     pub fn note_plain(&self, call: usize, site: u16, asked: Asked, task: &'static Task) {
-        if !matches!(self.plainly.get(), Some((known, t)) if known == asked && core::ptr::eq(t, task)) {
+        if self.asked.get() != asked || !self.task.get().is_some_and(|t| core::ptr::eq(t, task)) {
             self.plain.forget();
-            self.plainly.set(Some((asked, task)));
+            self.asked.set(asked);
+            self.task.set(Some(task));
         }
         self.plain.note(call, site);
     }
@@ -142,7 +172,7 @@ impl Alone {
     #[inline]
     pub fn unprepare(&self) {
         self.in_team.set(None);
-        self.plainly.set(None);
+        self.task.set(None);
     }
 }
 

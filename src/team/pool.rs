@@ -23,7 +23,7 @@ pub struct Pool {
 }
 
 static POOL: Locked<Pool> = Locked::new(Pool { idle: Vec::new(), teams: Vec::new(), threads: Vec::new() });
-static WORKERS: AtomicU32 = AtomicU32::new(0);
+pub(crate) static WORKERS: AtomicU32 = AtomicU32::new(0);
 
 /// The pool's lock, for fork handlers.
 pub fn fork_lock() -> &'static crate::sys::lock::Lock {

@@ -26,9 +26,9 @@ use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*, compiler_fence};
 
 /// Outermost regions started so far.
-static REGIONS: AtomicU64 = AtomicU64::new(0);
+pub(crate) static REGIONS: AtomicU64 = AtomicU64::new(0);
 /// Have several of the program's own threads used the runtime?
-static SEVERAL: AtomicBool = AtomicBool::new(false);
+pub(crate) static SEVERAL: AtomicBool = AtomicBool::new(false);
 
 /// Outermost regions started so far.
 pub fn count() -> u64 {
@@ -142,19 +142,20 @@ fn start_or_tell<const TELL: bool, const WHOLE: bool>(
 /// Executes an outermost region whose number of threads cannot be asked for as what it was before the
 /// compiler made it one: serial code. False: a stop is due. What fails in it fails in serial code.
 pub fn execute_plainly(thr: &'static Thread, call: (usize, usize)) -> bool {
+    let outer = thr.plainly.get();
     thr.plainly.set(true);
     thr.in_runtime.store(0, Relaxed);
     // Either a stop's handler sees that, or the stop is seen here.
     compiler_fence(SeqCst);
     if thr.pending.load(Relaxed) != 0 {
         thr.in_runtime.store(1, Relaxed);
-        thr.plainly.set(false);
+        thr.plainly.set(outer);
         return false;
     }
     // SAFETY: compiled OpenMP code gave the function and its argument for this purpose.
     unsafe { core::mem::transmute::<usize, extern "C" fn(usize)>(call.0)(call.1) };
     thr.in_runtime.store(1, Relaxed);
-    thr.plainly.set(false);
+    thr.plainly.set(outer);
     next_ordinal();
     true
 }

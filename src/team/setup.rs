@@ -23,7 +23,9 @@ use crate::icv::settings::Constructs;
 use crate::icv::{Icvs, globals};
 use crate::observe;
 use crate::observe::event::Set;
+use crate::task::included::{self, PLAIN, SERIAL};
 use crate::work::tune::regions;
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicU32, Ordering::*};
 
 /// Threads in regions beyond the initial ones; kept only when there is a thread limit.
@@ -45,6 +47,17 @@ pub struct Asked {
 }
 
 impl Asked {
+    /// For the light way (entry/light/region.rs).
+    pub const THREADS: usize = offset_of!(Self, threads);
+    /// See [`Asked::THREADS`].
+    pub const FLAGS: usize = offset_of!(Self, flags);
+    /// See [`Asked::THREADS`].
+    pub const RETIRED: usize = offset_of!(Self, retired);
+    /// See [`Asked::THREADS`].
+    pub const TABLES: usize = offset_of!(Self, tables);
+    /// See [`Asked::THREADS`].
+    pub const WORKERS: usize = offset_of!(Self, workers);
+
     #[inline(always)]
     fn now(threads: u32, flags: u32) -> Self {
         Self {
@@ -82,6 +95,10 @@ pub fn team_for<const WHOLE: bool>(
 #[inline(never)]
 fn set_up_or_do(thr: &'static Thread, call: (usize, usize), asked: Asked) -> Option<(&'static Team, bool)> {
     if thr.alone_in.is_plain(call.0, asked, |t| thr.is_in(Some(t))) && plainly(thr, call) {
+        // A region of several threads may have begun before it was noted, and ended behind that.
+        if thr.light.get() & (PLAIN | SERIAL) == PLAIN {
+            included::lighten(thr);
+        }
         return None;
     }
     set_up(thr, call, asked, true)
@@ -132,6 +149,7 @@ fn as_tuned(
         && is_serial_again(thr)
     {
         thr.alone_in.note_plain(call.0, site, asked, thr.task());
+        included::lighten(thr);
         if plainly(thr, call) {
             if let Some(measured) = fed.measured {
                 regions::ended(measured, 1);

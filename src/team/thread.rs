@@ -271,6 +271,7 @@ impl Thread {
     pub fn unprepare(&self) {
         self.prepared.set(None);
         self.alone_in.unprepare();
+        self.light.set(self.light.get() & !included::SERIAL);
     }
 
     /// Replaces the current task's ICVs.
