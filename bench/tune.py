@@ -4,9 +4,11 @@
 Kernels whose best schedule differs (bench/programs/tune, in C, C++ and Fortran) are executed with
 schedule(runtime). The oracle tries every schedule by OMP_SCHEDULE under promp; the tuner starts from one of
 them. The line sweeps of `bt` are schedule(static), built by promp-cc; nothing can be chosen in `wavefront`
-and `pipeline`, whose oracle is the run without the tuner. Rounds are interleaved; figures are medians.
+and `pipeline`, whose oracle is the run without the tuner. Rounds are interleaved; figures are medians of
+what the rounds' times are to each other, since a cache line's way changes from minute to minute.
 
-    regret   the tuner's time in the latter half of the run over the oracle's best
+    regret   the tuner's time in the latter half of the run over the oracle's best: in each round over that
+             of the schedule that the other rounds found best, since the best of nine is a lucky one, too
     whole    the whole run, search included, over the same run with PROMP_TUNE=off
     gain     what the same loop takes under libgomp with the schedule the tuner starts from, over the tuner's
     libomp   likewise under LLVM's runtime
@@ -121,6 +123,18 @@ def ways_of(kernel: str, given: argparse.Namespace) -> dict[str, tuple[str, dict
     return ways
 
 
+def ratio(times: list[float], over: list[float]) -> float:
+    """What the rounds' times are to each other."""
+    return statistics.median(a / b for a, b in zip(times, over))
+
+
+def best_of(ways: dict[str, list[float]], but: int | None = None) -> str:
+    """The way of the least median, leaving a round out, if there are others."""
+    def middle(times: list[float]) -> float:
+        return statistics.median([t for i, t in enumerate(times) if i != but] or times)
+    return min(ways, key=lambda w: middle(ways[w]))
+
+
 def measure(kernel: str, size: int, given: argparse.Namespace) -> dict:
     """All ways of one kernel, interleaved."""
     ways = ways_of(kernel, given)
@@ -142,13 +156,14 @@ def measure(kernel: str, size: int, given: argparse.Namespace) -> dict:
             repeated = [w for w in ways if not w.startswith("oracle") or first[w] <= FAR * least]
     if len(sums) > 1:
         raise SystemExit(f"{kernel} {size}: results differ: {sums}")
-    whole = {w: statistics.median(t[0] for t in v) for w, v in times.items()}
-    half = {w: statistics.median(t[1] for t in v) for w, v in times.items()}
-    best = min((w for w in repeated if w.startswith("oracle")), key=lambda w: half[w])
-    return {"kernel": kernel, "size": size, "executions": executions, "best": best.split(" ")[1],
-            "regret": half["tuned"] / half[best], "whole": whole["tuned"] / whole["off"],
-            "gain": half["libgomp"] / half["tuned"],
-            "libomp": half["libomp"] / half["tuned"] if "libomp" in half else None}
+    whole = {w: [t[0] for t in v] for w, v in times.items()}
+    half = {w: [t[1] for t in v] for w, v in times.items()}
+    oracle = {w: half[w] for w in repeated if w.startswith("oracle")}
+    least = [oracle[best_of(oracle, but=i)][i] for i in range(given.rounds)]
+    return {"kernel": kernel, "size": size, "executions": executions, "best": best_of(oracle).split(" ")[1],
+            "regret": ratio(half["tuned"], least), "whole": ratio(whole["tuned"], whole["off"]),
+            "gain": ratio(half["libgomp"], half["tuned"]),
+            "libomp": ratio(half["libomp"], half["tuned"]) if "libomp" in half else None}
 
 
 def seconds(program: str, arguments: list[str], env: dict[str, str]) -> float:
@@ -184,7 +199,9 @@ def serial(given: argparse.Namespace) -> list[dict]:
         for _ in range(given.rounds):
             for way, (kind, env) in ways.items():
                 times[way].append(seconds(f"{program}-{kind}", arguments, env))
-        rows.append({"code": code} | {w: statistics.median(t) for w, t in times.items()})
+        serial = statistics.median(times["serial"])
+        rows.append({"code": code, "serial": serial}
+                    | {w: serial * ratio(times[w], times["serial"]) for w in ("libgomp", "tuned")})
     return rows
 
 
