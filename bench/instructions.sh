@@ -8,6 +8,7 @@
 #                            values costs whatever it takes (PROMP_SAVE_BUDGET=all); [SIZE] for all of them
 #   instructions.sh constructs [LIBRARY]  what a synchronisation construct costs, likewise: 6,000 less 1,000
 #   instructions.sh calls    what a construct costs, under libgomp and promp: 11,000 less 1,000 of them, by one thread
+#   instructions.sh devices  what a device construct costs, likewise, with the tests' plugin and its work
 set -euo pipefail
 cd "$(dirname "$0")/.."
 lib=$PWD/target/release/libpromp.so
@@ -16,11 +17,12 @@ count() { # count EXE VAR=VALUE [CLASS]
         valgrind --tool=callgrind --callgrind-out-file=/dev/null "$1" ${3-S} 2>&1 |
         awk '/refs/ {gsub(",", "", $NF); print $NF}'
 }
-# What each case of bench/programs/PROGRAM.c costs under libgomp and LIBRARY: TIMES and 1,000 less 1,000 of it.
+flags=() least=1000
+# What each case of bench/programs/PROGRAM.c costs under libgomp and LIBRARY: TIMES and `least` less `least` of it.
 table() { # table PROGRAM LIBRARY TIMES NAME...
     local exe=target/bench/$1 with=$2 times=$3 which=0 name preload
     mkdir -p target/bench
-    gcc -O2 -fopenmp -o "$exe" "bench/programs/$1.c"
+    gcc -O2 -fopenmp "${flags[@]}" -o "$exe" "bench/programs/$1.c"
     refs() { # refs PRELOAD N
         OMP_NUM_THREADS=1 LD_PRELOAD=$1 valgrind --tool=callgrind --callgrind-out-file=/dev/null \
             "$exe" "$2" $which 2>&1 | awk '/refs/ {gsub(",", "", $NF); print $NF}'
@@ -29,7 +31,7 @@ table() { # table PROGRAM LIBRARY TIMES NAME...
     for name in "${@:4}"; do
         printf '| %s ' "$name"
         for preload in '' "$with"; do
-            printf '| %s ' $((($(refs "$preload" $((times + 1000))) - $(refs "$preload" 1000)) / times))
+            printf '| %s ' $((($(refs "$preload" $((times + least))) - $(refs "$preload" $least)) / times))
         done
         echo '|'
         which=$((which + 1))
@@ -43,6 +45,16 @@ fi
 if [ "${1:-}" = constructs ]; then
     table constructs "${2:-$lib}" 5000 barrier single for 'taskgroup of one task' ordered 'nest lock' region \
         lock 'final task below a final one'
+    exit
+fi
+if [ "${1:-}" = devices ]; then
+    mkdir -p target/bench
+    gcc -O2 -shared -fPIC -w -o target/bench/libgomp-plugin-nvptx.so.1 c-tests/device/fake_plugin.c
+    flags=(-w -foffload=disable -include c-tests/device/image.h) least=1024
+    export LD_LIBRARY_PATH=$PWD/target/bench
+    table devices "${2:-$lib}" 5120 'target region without data' 'one that maps one variable' \
+        'one that maps 16 variables' '256 variables, each' '256 enter data and 256 exit data, each' \
+        'one whose 16 variables are there' 'update of one variable'
     exit
 fi
 if [ "${1:-}" = drivers ]; then

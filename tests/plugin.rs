@@ -63,6 +63,28 @@ fn programs_run_on_the_device_as_under_libgomp() {
     }
 }
 
+/// The memory routines answer and move the same on two devices as under libgomp: on those of a plugin, and on
+/// *separate*.
+#[test]
+fn memory_routines_as_under_libgomp() {
+    let exe = with_image("device/routines.c", &[]);
+    let want = under_libgomp(&exe, &[]);
+    assert_eq!(want.status, 0, "{}{}", want.out, want.err);
+    assert!(want.out.starts_with("2 devices") && !want.out.contains("WRONG"), "{}", want.out);
+    for (name, value) in [
+        ("PROMP_DEVICES", "auto"),
+        ("PROMP_DEVICES", "separate:2"),
+        ("PROMP_SDC", "lazy:2"),
+        ("OMP_NUM_THREADS", "1"),
+    ] {
+        let r = under_promp(&exe, &[], &[(name, value), ("PROMP_SDC_ASSUME", "*")]);
+        assert_eq!((r.status, &r.out), (0, &want.out), "{name}={value}: {}", r.err);
+    }
+    let guarded = [("PROMP_DEVICES", "separate:2,guard")];
+    let r = under_promp(&exe, &[], &guarded);
+    assert_eq!((r.status, &r.out), (0, &want.out), "{}", r.err);
+}
+
 /// Blocks that are kept for the next construct do not stand in the way of one that needs the device's memory.
 #[test]
 fn what_is_kept_goes_where_memory_is_short() {

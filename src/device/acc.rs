@@ -5,7 +5,7 @@ use super::backend::{Launch, Queue};
 use super::constructs;
 use super::items::{Item, Items};
 use super::kinds::{self, *};
-use super::present::FOR_EVER;
+use super::present::{FOR_EVER, Key};
 use super::{Device, State, all, declared, fail, map, pointers, routines};
 use crate::acc;
 use crate::acc::profile::{ENTER_DATA, EXIT_DATA, Event, LAUNCH, Launched, api};
@@ -134,6 +134,7 @@ pub fn compute(d: &'static Device, func: usize, items: &Items, a: &Arguments, e:
     telling(d, e, || a.wait(d));
     let mut parts = Event { implicit: true, ..*e };
     let map = |s: &mut State| {
+        s.table.begin_directive();
         let mapped = map::map(s, b, items, map::For::Acc, queue);
         declared::region_begins(s, b);
         mapped
@@ -178,9 +179,10 @@ pub fn enter(d: &'static Device, items: &Items, queue: Queue) {
         let mut i = 0;
         while i < items.list.len() {
             let n = items.group(i);
+            s.table.begin_directive();
             let mapped = map::map(s, b, &items.part(i, n), map::For::Acc, queue);
-            for &key in mapped.held() {
-                if let Some(e) = s.table.get_mut(key) {
+            for &(id, _) in mapped.held() {
+                if let Some(e) = s.table.get_mut(id) {
                     e.dynamic += 1;
                 }
             }
@@ -268,7 +270,8 @@ pub fn host(d: &'static Device, at: usize) -> usize {
 
 /// acc_is_present.
 pub fn is_present(d: &'static Device, addr: usize, bytes: usize) -> bool {
-    d.with(|s| s.table.find(addr, bytes).is_some_and(|k| k.0 <= addr && addr + bytes <= k.1)).unwrap_or(false)
+    let whole = |key: Key| key.0 <= addr && addr + bytes <= key.1;
+    d.with(|s| s.table.find(addr, bytes).is_some_and(|id| whole(s.table.key(id)))).unwrap_or(false)
 }
 
 /// acc_update_device and acc_update_self; false if the data are not there.
@@ -283,14 +286,15 @@ pub fn move_data(d: &'static Device, addr: usize, bytes: usize, to: bool, queue:
 /// acc_unmap_data: of what acc_map_data has mapped, from its beginning. The error says what is wrong.
 pub fn unmap(d: &'static Device, addr: usize) -> Result<(), String> {
     let remove = |s: &mut State| {
-        let Some(key) = s.table.holding(addr) else { return Err(format!("{addr:#x} is not a mapped block")) };
+        let Some(id) = s.table.holding(addr) else { return Err(format!("{addr:#x} is not a mapped block")) };
+        let key = s.table.key(id);
         if key.0 != addr {
             return Err(format!("[{:#x},+{}] surrounds {addr:#x}", key.0, key.1 - key.0));
         }
-        if s.table.count(key) != FOR_EVER {
+        if s.table.count(id) != FOR_EVER {
             return Err(format!("the block at {addr:#x} was not mapped by acc_map_data"));
         }
-        let _ = s.table.remove(key);
+        let _ = s.table.remove(id);
         Ok(())
     };
     d.with(remove).unwrap_or(Ok(()))

@@ -1,11 +1,12 @@
 //! target, target data, enter and exit data, update, over a device's present table.
 
 use super::backend::{Backend, Launch, Queue};
+use super::fetch::Copies;
 use super::items::{Item, Items};
 use super::kinds::*;
 use super::map::{self, For};
-use super::mapped::{self, Keys, Mapped};
-use super::present::{Key, Table};
+use super::mapped::{self, Mapped};
+use super::present::{Id, Table};
 use super::{Device, State, declared, fail, pointers, told};
 use crate::sys::lock::Locked;
 use smallvec::SmallVec;
@@ -37,19 +38,24 @@ pub fn target(device: &'static Device, func: usize, items: &Items, args: *const 
         }
     };
     // Nothing to map, and no pointers to exchange.
-    if items.list.is_empty() && !backend.properties().native {
+    if items.list.is_empty() && !device.native {
         launch(0);
         return true;
     }
     let map = |s: &mut State| {
+        s.table.begin_directive();
         let mapped = map_and_tell(s, backend, items, For::Target);
-        declared::region_begins(s, backend);
+        if device.native {
+            declared::region_begins(s, backend);
+        }
         mapped
     };
     let Some(mapped) = device.with(map) else { return false };
     launch(mapped.args);
     device.with(|s| {
-        declared::region_ends(s, backend);
+        if device.native {
+            declared::region_ends(s, backend);
+        }
         mapped.unmap(s, backend, true, None);
     });
     true
@@ -57,7 +63,12 @@ pub fn target(device: &'static Device, func: usize, items: &Items, args: *const 
 
 /// A data construct begins.
 pub fn begin_data(task: usize, device: Option<&'static Device>, items: &Items, purpose: For) {
-    let map = |d: &'static Device| d.with(|s| map_and_tell(s, d.backend.as_ref(), items, purpose));
+    let map = |d: &'static Device| {
+        d.with(|s| {
+            s.table.begin_directive();
+            map_and_tell(s, d.backend.as_ref(), items, purpose)
+        })
+    };
     let mapped = device.and_then(|d| map(d).map(|m| (d, m)));
     INSIDE.with(|all| all.entry(task).or_default().push(mapped));
 }
@@ -86,19 +97,13 @@ pub fn end_data(task: usize) {
 pub fn enter_data(device: &'static Device, items: &Items) {
     let backend = device.backend.as_ref();
     device.with(|s| {
-        let (mut i, mut seen) = (0, Keys::new());
+        // However many items of the directive lie in a range: it has one user more.
+        s.table.begin_directive();
+        let mut i = 0;
         while i < items.list.len() {
             let n = items.group(i);
             let part = (n < items.list.len()).then(|| items.part(i, n));
             let mapped = map_and_tell(s, backend, part.as_ref().unwrap_or(items), For::Data);
-            for &key in mapped.held() {
-                // However many items of the directive lie in a range: it has one user more.
-                if seen.contains(&key) {
-                    s.table.drop_references(key, 1);
-                } else {
-                    seen.push(key);
-                }
-            }
             mapped.keep(s, backend);
             i += n;
         }
@@ -110,7 +115,7 @@ fn may_be_empty(item: &Item) -> bool {
 }
 
 /// The range that an item of `exit data` is about, if it is there.
-fn leaves(table: &Table, item: &Item) -> Option<Key> {
+fn leaves(table: &Table, item: &Item) -> Option<Id> {
     let here =
         if may_be_empty(item) { table.holding(item.addr) } else { table.find(item.addr, item.bytes()) };
     here.filter(|_| item.addr != 0)
@@ -130,7 +135,9 @@ pub fn exit_data(device: &'static Device, items: &Items) {
         }
         let leaving = |item: &Item| mapped::mapping(&s.table, item, leaves(&s.table, item)?);
         told::mapped(items.list.iter().filter_map(leaving));
-        let mut held = SmallVec::<[(Key, u64); 2]>::new();
+        s.table.begin_directive();
+        let mut held = SmallVec::<[(Id, u64); 2]>::with_capacity(items.list.len());
+        let mut copies = Copies::new(&mut s.table, 0);
         for item in &items.list {
             let empty = may_be_empty(item);
             match item.kind {
@@ -142,25 +149,28 @@ pub fn exit_data(device: &'static Device, items: &Items) {
             if item.addr == 0 {
                 continue;
             }
-            let Some(key) = leaves(&s.table, item) else {
+            let Some(id) = leaves(&s.table, item) else {
                 if must_be_there(item.kind) {
                     map::not_there(item);
                 }
                 continue;
             };
             let all = matches!(item.kind, DELETE | DELETE_ZERO_LEN);
-            let counted = s.table.counted(key);
-            match held.iter_mut().find(|(k, _)| *k == counted) {
-                Some((_, n)) => *n = if all { u64::MAX } else { *n },
-                None => held.push((counted, if all { u64::MAX } else { 1 })),
+            let counted = s.table.counted(id);
+            let n = if all { u64::MAX } else { 1 };
+            if s.table.hold_once(counted) {
+                held.push((counted, n));
+            } else if let Some(before) = held.iter_mut().find(|h| all && h.0 == counted) {
+                before.1 = n;
             }
-            let last = s.table.count(key) == 1;
+            let last = s.table.count(id) == 1;
             if always_from(item.kind) || (copies_from(item.kind) && last) {
-                mapped::fetch(backend, &s.table, key, (item.addr, item.size), For::Data, None);
+                copies.add(&s.table, id, (item.addr, item.size), For::Data);
             }
         }
-        for (key, n) in held {
-            mapped::release(backend, &mut s.table, key, n, None);
+        copies.run(&mut s.table, backend, None);
+        for (id, n) in held {
+            mapped::release(backend, &mut s.table, id, n, None);
         }
     });
 }
@@ -170,13 +180,14 @@ pub fn exit_data(device: &'static Device, items: &Items) {
 pub fn update(device: &'static Device, items: &Items, purpose: For, queue: Queue) {
     let backend = device.backend.as_ref();
     device.with(|s| {
+        let mut copies = Copies::new(&mut s.table, 0);
         for item in &items.list {
             check(item.kind);
             let (to, from) = (copies_to(item.kind), copies_from(item.kind));
             if !(to || from) || item.addr == 0 || item.size == 0 {
                 continue;
             }
-            let Some(key) = s.table.find(item.addr, item.size) else {
+            let Some(id) = s.table.find(item.addr, item.size) else {
                 if must_be_there(item.kind) {
                     map::not_there(item);
                 }
@@ -189,6 +200,8 @@ pub fn update(device: &'static Device, items: &Items, purpose: For, queue: Queue
                 }
                 continue;
             };
+            let Some(entry) = s.table.get(id) else { continue };
+            let key = entry.key;
             if item.addr < key.0 || item.addr + item.size > key.1 {
                 fail(format_args!(
                     "[{:#x}..{:#x}) is to be updated, but only [{:#x}..{:#x}) of it is mapped",
@@ -199,11 +212,12 @@ pub fn update(device: &'static Device, items: &Items, purpose: For, queue: Queue
                 ));
             }
             if to {
-                mapped::send(backend, &s.table, key, item.addr, item.size, queue);
+                mapped::send(backend, entry, item.addr, item.size, queue);
             }
             if from {
-                mapped::fetch(backend, &s.table, key, (item.addr, item.size), purpose, queue);
+                copies.add(&s.table, id, (item.addr, item.size), purpose);
             }
         }
+        copies.run(&mut s.table, backend, queue);
     });
 }

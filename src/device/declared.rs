@@ -12,7 +12,7 @@
 use super::State;
 use super::backend::{Backend, Properties};
 use super::images::LINK;
-use super::present::{FOR_EVER, Key};
+use super::present::Key;
 use crate::sys::lock::Locked;
 use crate::sys::objects;
 use std::collections::BTreeMap;
@@ -157,14 +157,14 @@ pub fn refresh(state: &mut State) {
     }
     let all = known();
     for gone in state.declared.variables.iter().filter(|v| !all.contains(v)) {
-        let _ = state.table.remove(*gone);
+        if let Some(id) = state.table.exact(*gone) {
+            let _ = state.table.remove(id);
+        }
         state.table.pointers.other.retain(|&addr, _| addr < gone.0 || addr >= gone.1);
     }
     for &(start, end) in &all {
         if state.table.find(start, end - start).is_none() {
-            let block = state.table.block(start, true);
-            state.table.insert((start, end), block, 0, FOR_EVER);
-            let _ = state.table.leave(block);
+            state.table.insert_for_ever((start, end), start);
         }
     }
     state.declared = Declared { seen: now, variables: all };

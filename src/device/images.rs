@@ -2,7 +2,6 @@
 
 use super::State;
 use super::backend::{Backend, Image};
-use super::present::FOR_EVER;
 use crate::say;
 use crate::sys::lock::Locked;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -47,7 +46,9 @@ pub fn unregister(image: Image) {
             }
             for &(start, size) in &table.variables {
                 state.links.remove(&start);
-                let _ = state.table.remove((start, start + (size & !LINK)));
+                if let Some(id) = state.table.exact((start, start + (size & !LINK))) {
+                    let _ = state.table.remove(id);
+                }
             }
             device.backend.unload(&image);
         });
@@ -93,14 +94,17 @@ impl Table {
     }
 }
 
+/// Has anything been registered since the last look?
+#[inline]
+pub fn is_new(state: &State) -> bool {
+    state.loaded != REGISTERED.load(Relaxed)
+}
+
 /// Loads what has been registered since the last look.
 pub fn load_new(backend: &dyn Backend, state: &mut State) {
     let properties = backend.properties();
     if properties.native {
         super::declared::refresh(state);
-        return;
-    }
-    if state.loaded == REGISTERED.load(Relaxed) {
         return;
     }
     let new: Vec<Image> = IMAGES.with(|v| {
@@ -138,8 +142,6 @@ fn enter(state: &mut State, image: &Image, pairs: &[(usize, usize)]) {
         if at == 0 || end - at != size {
             super::fail(format_args!("a variable has {size} bytes, on the device {}", end - at));
         }
-        let block = state.table.block(at, true);
-        state.table.insert((start, start + size), block, 0, FOR_EVER);
-        let _ = state.table.leave(block);
+        state.table.insert_for_ever((start, start + size), at);
     }
 }

@@ -18,10 +18,9 @@ pub struct Item {
 
 impl Item {
     /// Bytes of host memory that the item is about.
+    #[inline]
     pub fn bytes(&self) -> usize {
-        let pointer = kinds::is_pointer(self.kind) || kinds::attaches(self.kind);
-        let pointer = pointer || matches!(self.kind, kinds::ALWAYS_POINTER | kinds::FORCE_DEVICEPTR);
-        if pointer { size_of::<usize>() } else { self.size }
+        if kinds::has_a_pointers_size(self.kind) { size_of::<usize>() } else { self.size }
     }
     /// Is `other` within it?
     pub fn holds(&self, other: &Item) -> bool {
@@ -52,14 +51,17 @@ impl Items {
     ///
     /// # Safety
     /// The arrays have `n` entries.
+    #[inline]
     pub unsafe fn read(n: usize, addrs: *mut usize, sizes: *const usize, kinds: *const u16) -> Self {
-        let one = |i: usize| {
+        let mut items = Self { addrs, list: SmallVec::with_capacity(n), slots: Vec::new() };
+        let mut iterated = false;
+        for i in 0..n {
             // SAFETY: by the caller's promise.
             let (addr, size, kind) = unsafe { (*addrs.add(i), *sizes.add(i), *kinds.add(i)) };
-            Item { addr, size, kind: kind as u8, align: 1 << (kind >> 8).min(20) }
-        };
-        let mut items = Self { addrs, list: (0..n).map(one).collect(), slots: Vec::new() };
-        if items.list.iter().any(|item| item.size == ITERATED) {
+            iterated |= size == ITERATED;
+            items.list.push(Item { addr, size, kind: kind as u8, align: 1 << (kind >> 8).min(20) });
+        }
+        if iterated {
             // SAFETY: by the caller's promise.
             unsafe { items.iterate() };
         }
@@ -92,6 +94,7 @@ impl Items {
     }
 
     /// Entry of the compiler's arrays that item `i` comes from.
+    #[inline]
     pub fn slot(&self, i: usize) -> usize {
         self.slots.get(i).copied().unwrap_or(i)
     }

@@ -50,75 +50,159 @@ pub const ATTACH_ZERO_LEN: u8 = 0x52;
 /// See [`DETACH`], however often it was attached.
 pub const FORCE_DETACH: u8 = 0xd1;
 
+// What a kind means: these together.
+const DATA: u16 = 1;
+const TO: u16 = 1 << 1;
+const FROM: u16 = 1 << 2;
+const ALWAYS_TO: u16 = 1 << 3;
+const ALWAYS_FROM: u16 = 1 << 4;
+const PRESENT: u16 = 1 << 5;
+const IMPLICIT: u16 = 1 << 6;
+const FORCED: u16 = 1 << 7;
+const A_POINTER: u16 = 1 << 8;
+const ATTACHES: u16 = 1 << 9;
+const STRUCTURE: u16 = 1 << 10;
+const POINTERS_SIZE: u16 = 1 << 11;
+const KNOWN: u16 = 1 << 12;
+
+/// By kind. What is not here is not known.
+static CLASSES: [u16; 256] = {
+    let mut all = [0; 256];
+    let mut kind = 0;
+    while kind < 256 {
+        all[kind] = class(kind as u8);
+        kind += 1;
+    }
+    all
+};
+
+const fn class(kind: u8) -> u16 {
+    // alloc, to, from and tofrom with their modifiers.
+    let data = match kind {
+        0..=3 => DATA,
+        0x80..=0x83 => DATA | FORCED,
+        0x11 => DATA | ALWAYS_TO,
+        0x12 => DATA | ALWAYS_FROM,
+        0x13 => DATA | ALWAYS_TO | ALWAYS_FROM,
+        0x60..=0x63 => DATA | IMPLICIT,
+        0x95 => DATA | PRESENT | ALWAYS_TO,
+        0x96 => DATA | PRESENT | ALWAYS_FROM,
+        0x97 => DATA | PRESENT | ALWAYS_TO | ALWAYS_FROM,
+        _ => 0,
+    };
+    if data != 0 {
+        let to = if kind & 1 != 0 { TO } else { 0 };
+        let from = if kind & 2 != 0 { FROM } else { 0 };
+        return data | to | from | KNOWN;
+    }
+    match kind {
+        FORCE_PRESENT => KNOWN | PRESENT,
+        POINTER | POINTER_TO_ZERO_LEN => KNOWN | A_POINTER | POINTERS_SIZE,
+        ATTACH | ATTACH_ZERO_LEN => KNOWN | ATTACHES | POINTERS_SIZE,
+        ALWAYS_POINTER | FORCE_DEVICEPTR => KNOWN | POINTERS_SIZE,
+        STRUCT | STRUCT_UNORDERED => KNOWN | STRUCTURE,
+        POINTER..=ZERO_LEN | USE_DEVICE_PTR_IF_PRESENT | STRUCT..=DELETE_ZERO_LEN | RELEASE => KNOWN,
+        DETACH | FORCE_DETACH => KNOWN,
+        _ => 0,
+    }
+}
+
+#[inline]
+fn is(kind: u8, what: u16) -> bool {
+    CLASSES[kind as usize] & what != 0
+}
+
 /// Does the mapping move data to the device?
+#[inline]
 pub fn copies_to(kind: u8) -> bool {
-    is_data(kind) && kind & 1 != 0
+    is(kind, TO)
 }
 
 /// Does it move data back?
+#[inline]
 pub fn copies_from(kind: u8) -> bool {
-    is_data(kind) && kind & 2 != 0
+    is(kind, FROM)
 }
 
 /// ... even if it was there?
+#[inline]
 pub fn always_to(kind: u8) -> bool {
-    matches!(kind, 0x11 | 0x13 | 0x95 | 0x97)
+    is(kind, ALWAYS_TO)
 }
 
 /// ... even if others still use it?
+#[inline]
 pub fn always_from(kind: u8) -> bool {
-    matches!(kind, 0x12 | 0x13 | 0x96 | 0x97)
+    is(kind, ALWAYS_FROM)
 }
 
 /// Was it mapped because the construct uses it, not because a clause says so?
+#[inline]
 pub fn implicit(kind: u8) -> bool {
-    kind & 0x7c == 0x60
+    is(kind, IMPLICIT)
 }
 
 /// alloc, to, from and tofrom with their modifiers.
+#[inline]
 pub fn is_data(kind: u8) -> bool {
-    matches!(kind, 0..=3 | 0x80..=0x83 | 0x11..=0x13 | 0x60..=0x63 | 0x95..=0x97)
+    is(kind, DATA)
 }
 
 /// Is it an error if it is not there?
+#[inline]
 pub fn must_be_there(kind: u8) -> bool {
-    kind == FORCE_PRESENT || (0x95..=0x97).contains(&kind)
+    is(kind, PRESENT)
 }
 
 /// Do members of a structure follow?
+#[inline]
 pub fn is_structure(kind: u8) -> bool {
-    matches!(kind, STRUCT | STRUCT_UNORDERED)
+    is(kind, STRUCTURE)
 }
 
 /// Is it an error if it is there?
+#[inline]
 pub fn forced(kind: u8) -> bool {
-    (0x80..=0x83).contains(&kind)
+    is(kind, FORCED)
 }
 
 /// A pointer that accompanies what it points to.
+#[inline]
 pub fn is_pointer(kind: u8) -> bool {
-    matches!(kind, POINTER | POINTER_TO_ZERO_LEN)
+    is(kind, A_POINTER)
 }
 
 /// A pointer in memory that is mapped by itself.
+#[inline]
 pub fn attaches(kind: u8) -> bool {
-    matches!(kind, ATTACH | ATTACH_ZERO_LEN)
+    is(kind, ATTACHES)
+}
+
+/// Is it about a pointer's bytes, whatever its size entry says?
+#[inline]
+pub fn has_a_pointers_size(kind: u8) -> bool {
+    is(kind, POINTERS_SIZE)
 }
 
 /// Is it one of those above?
+#[inline]
 pub fn known(kind: u8) -> bool {
-    is_data(kind)
-        || matches!(kind, POINTER..=ZERO_LEN | USE_DEVICE_PTR_IF_PRESENT | STRUCT..=DELETE_ZERO_LEN | RELEASE)
-        || matches!(kind, ATTACH..=ATTACH_ZERO_LEN | FORCE_DETACH | STRUCT_UNORDERED)
+    is(kind, KNOWN)
 }
 
 /// Stops the program at a kind that this runtime does not know.
+#[inline]
 pub fn check(kind: u8) {
     if !known(kind) {
-        super::fail(format_args!(
-            "map kind {kind:#x} is not known: a newer compiler than this runtime knows has built the program"
-        ));
+        unknown(kind);
     }
+}
+
+#[cold]
+fn unknown(kind: u8) -> ! {
+    super::fail(format_args!(
+        "map kind {kind:#x} is not known: a newer compiler than this runtime knows has built the program"
+    ))
 }
 
 #[cfg(test)]

@@ -2,22 +2,23 @@
 //! any more goes.
 
 use super::backend::{Addr, Backend, Queue};
+use super::fetch::Copies;
 use super::items::Item;
 use super::kinds::*;
 use super::map::For;
-use super::present::{BlockId, Key, Left, Table};
+use super::present::{BlockId, Entry, Id, Left, Table};
 use super::{State, fail, pointers};
 use crate::observe::event::Mapping;
 use smallvec::SmallVec;
 
-/// Ranges that a construct holds.
-pub type Keys = SmallVec<[Key; 2]>;
+/// Ranges that a construct holds, and where each begins.
+pub type Held = SmallVec<[(Id, usize); 2]>;
 
 /// What a construct has mapped: undone by [`Mapped::unmap`].
 pub struct Mapped {
     pub(super) block: Option<BlockId>,
     pub(super) items: SmallVec<[Done; 1]>,
-    pub(super) held: Keys,
+    pub(super) held: Held,
     pub(super) purpose: For,
     /// The argument block on the device.
     pub args: Addr,
@@ -28,12 +29,12 @@ pub struct Mapped {
 /// An item that was carried out.
 pub struct Done {
     pub(super) item: Item,
-    pub(super) key: Option<Key>,
+    pub(super) id: Option<Id>,
     pub(super) attached: bool,
 }
 
 /// How an item maps a variable, as tools are told; `None`: it is no variable of a map clause.
-pub fn mapping(table: &Table, item: &Item, key: Key) -> Option<Mapping> {
+pub fn mapping(table: &Table, item: &Item, id: Id) -> Option<Mapping> {
     let kind = item.kind;
     let how = match kind {
         DELETE | DELETE_ZERO_LEN => Mapping::DELETE,
@@ -48,18 +49,19 @@ pub fn mapping(table: &Table, item: &Item, key: Key) -> Option<Mapping> {
         _ => return None,
     };
     let how = how | if implicit(kind) { Mapping::IMPLICIT } else { 0 };
-    Some(Mapping { host: item.addr, device: table.translate(key, item.addr), bytes: item.size, how })
+    Some(Mapping { host: item.addr, device: table.translate(id, item.addr), bytes: item.size, how })
 }
 
 impl Mapped {
     /// What tools are told of.
     pub fn mappings(&self, table: &Table) -> impl Iterator<Item = Mapping> {
         let variables = self.items.iter().filter(|d| d.item.kind != ZERO_LEN);
-        variables.filter_map(|d| mapping(table, &d.item, d.key?))
+        variables.filter_map(|d| mapping(table, &d.item, d.id?))
     }
 }
 
 /// Gives memory back that a table has let go of.
+#[inline]
 pub fn give_back(backend: &dyn Backend, left: Left, queue: Queue) {
     if let Left::Free(at) = left
         && at != 0
@@ -73,32 +75,10 @@ pub fn give_back(backend: &dyn Backend, left: Left, queue: Queue) {
     }
 }
 
-/// Copies a part of the host's memory back from the device. OpenMP leaves pointers alone that are attached
-/// to the device's memory; OpenACC brings the device's addresses.
-pub fn fetch(
-    backend: &dyn Backend,
-    table: &Table,
-    key: Key,
-    (start, bytes): (usize, usize),
-    purpose: For,
-    queue: Queue,
-) {
-    let (start, end) = (start.max(key.0), (start + bytes).min(key.1));
-    let copy = |from, to| {
-        if from < to
-            && !table.is_host(key)
-            && !backend.copy_out(from, table.translate(key, from), to - from, queue)
-        {
-            fail(format_args!("{} bytes could not be copied from the device", to - from));
-        }
-    };
-    if purpose == For::Acc { copy(start, end) } else { pointers::between(table, key, (start, end), copy) }
-}
-
 /// Copies a part of the host's memory to the device.
-pub fn send(backend: &dyn Backend, table: &Table, key: Key, start: usize, bytes: usize, queue: Queue) {
-    pointers::between(table, key, (start, start + bytes), |from, to| {
-        if !backend.copy_in(table.translate(key, from), from, to - from, queue) {
+pub fn send(backend: &dyn Backend, entry: &Entry, start: usize, bytes: usize, queue: Queue) {
+    pointers::between(entry, (start, start + bytes), |from, to| {
+        if !backend.copy_in(entry.translate(from), from, to - from, queue) {
             fail(format_args!("{} bytes could not be copied to the device", to - from));
         }
     });
@@ -113,26 +93,35 @@ impl Mapped {
                 pointers::restore(backend, at, d.item.addr, queue);
             }
         }
+        let mut copies = Copies::new(table, self.items.len());
         for d in &self.items {
-            let Some(key) = d.key else { continue };
-            let last = match table.count(key) {
-                1 => true,
-                // OpenACC holds a structure once for each member that it names.
-                n if self.purpose == For::Acc => {
-                    let counted = table.counted(key);
-                    self.held.iter().filter(|&&k| k == counted).count() as u64 == n
-                }
-                _ => false,
-            };
-            if copy && (always_from(d.item.kind) || (copies_from(d.item.kind) && last)) {
-                fetch(backend, table, key, (d.item.addr, d.item.size), self.purpose, queue);
+            let Some(id) = d.id.and_then(|id| now(table, id, d.item.addr)) else { continue };
+            let (always, from) = (always_from(d.item.kind), copies_from(d.item.kind));
+            if copy && (always || (from && self.is_last(table, id))) {
+                copies.add(table, id, (d.item.addr, d.item.size), self.purpose);
             }
         }
-        for key in self.held.drain(..) {
-            release(backend, table, key, 1, queue);
+        copies.run(table, backend, queue);
+        for &(id, start) in &self.held {
+            if let Some(id) = now(table, id, start) {
+                release(backend, table, id, 1, queue);
+            }
         }
         if let Some(block) = self.block.take() {
             give_back(backend, table.leave(block), queue);
+        }
+    }
+
+    /// Does nobody else hold the range?
+    fn is_last(&self, table: &Table, id: Id) -> bool {
+        match table.count(id) {
+            1 => true,
+            // OpenACC holds a structure once for each member that it names.
+            n if self.purpose == For::Acc => {
+                let counted = table.counted(id);
+                self.held.iter().filter(|h| h.0 == counted).count() as u64 == n
+            }
+            _ => false,
         }
     }
 
@@ -149,15 +138,20 @@ impl Mapped {
     }
 
     /// The ranges that it uses.
-    pub fn held(&self) -> &[Key] {
+    pub fn held(&self) -> &[(Id, usize)] {
         &self.held
     }
 }
 
+/// The range `id`; if it was deleted within the construct, and its data were mapped again, the one that
+/// holds `start` now.
+fn now(table: &Table, id: Id, start: usize) -> Option<Id> {
+    if table.get(id).is_some() { Some(id) } else { table.find(start, 1) }
+}
+
 /// Takes `n` references away (all, with `u64::MAX`); what has none left is removed.
-pub fn release(backend: &dyn Backend, table: &mut Table, key: Key, n: u64, queue: Queue) {
-    if table.drop_references(key, n) {
-        let left = table.remove(key);
-        give_back(backend, left, queue);
-    }
+#[inline]
+pub fn release(backend: &dyn Backend, table: &mut Table, id: Id, n: u64, queue: Queue) {
+    let left = table.release(id, n);
+    give_back(backend, left, queue);
 }

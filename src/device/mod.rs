@@ -11,6 +11,7 @@ pub mod backend;
 pub mod constructs;
 pub mod cuda;
 pub mod declared;
+pub mod fetch;
 pub mod guard;
 pub mod host;
 pub mod images;
@@ -19,6 +20,7 @@ pub mod kinds;
 pub mod map;
 pub mod mapped;
 pub mod native;
+pub mod order;
 pub mod plugin;
 pub mod pointers;
 pub mod present;
@@ -73,6 +75,8 @@ pub struct Device {
     pub number: u32,
     /// What it is.
     pub backend: Box<dyn Backend>,
+    /// Does it run the host's functions?
+    pub native: bool,
     state: Locked<State>,
 }
 
@@ -129,7 +133,8 @@ fn find() {
                 };
                 let heard = observe::somebody_may_want(Set::TARGETS);
                 let backend = if heard { Box::new(told::Told::new(backend, number)) } else { backend };
-                Device { number, backend, state: Locked::default() }
+                let native = backend.properties().native;
+                Device { number, backend, native, state: Locked::default() }
             })
             .collect();
         let unwatched = matches!(g.promp.devices.sdc, Mode::Off | Mode::Chunks(_));
@@ -164,24 +169,35 @@ extern "C" fn close_all() {
 impl Device {
     /// Its state, the device being open and with all images loaded; `None` if it cannot be used (said
     /// once).
+    #[inline]
     pub fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> Option<R> {
         self.state.with(|state| {
-            let opened = state.opened.get_or_insert_with(|| {
-                let r = self.backend.open();
-                if let Err(why) = &r {
-                    say!("device {} ({}) cannot be used: {why}", self.number, self.backend.properties().name);
-                }
-                r
-            });
-            opened.as_ref().ok()?;
-            images::load_new(self.backend.as_ref(), state);
+            if !matches!(state.opened, Some(Ok(()))) && !self.open(state) {
+                return None;
+            }
+            if self.native || images::is_new(state) {
+                images::load_new(self.backend.as_ref(), state);
+            }
             Some(f(state))
         })
     }
 
+    /// False if it cannot be used.
+    #[cold]
+    fn open(&self, state: &mut State) -> bool {
+        let opened = state.opened.get_or_insert_with(|| {
+            let r = self.backend.open();
+            if let Err(why) = &r {
+                say!("device {} ({}) cannot be used: {why}", self.number, self.backend.properties().name);
+            }
+            r
+        });
+        opened.is_ok()
+    }
+
     /// The device's version of a function of the host, if it has one.
     pub fn function(&self, func: usize) -> Option<usize> {
-        if self.backend.properties().native {
+        if self.native {
             return self.with(|_| func);
         }
         self.with(|s| s.functions.get(&func).copied()).flatten()

@@ -4,14 +4,15 @@
 use super::backend::{Addr, Backend, Queue};
 use super::fail;
 use super::items::Item;
-use super::present::{Key, Table};
+use super::present::{Entry, Id, Table};
 
 /// Counts a pointer in mapped memory as attached: where it lies on the device and, if this is the first
 /// time, what is to be written there. `None`: it is not mapped.
 pub fn attach(table: &mut Table, item: &Item, may_be_empty: bool) -> Option<(Addr, Option<usize>)> {
-    let key = table.find(item.addr, size_of::<usize>())?;
-    let at = table.translate(key, item.addr);
-    let times = table.get_mut(key)?.attached.entry(item.addr - key.0).or_insert(0);
+    let id = table.find(item.addr, size_of::<usize>())?;
+    let entry = table.get_mut(id)?;
+    let (at, offset) = (entry.translate(item.addr), item.addr - entry.key.0);
+    let times = entry.attached_mut().entry(offset).or_insert(0);
     *times += 1;
     if *times > 1 {
         return Some((at, None));
@@ -27,26 +28,28 @@ pub fn attach(table: &mut Table, item: &Item, may_be_empty: bool) -> Option<(Add
             item.addr
         )),
     };
-    let done = set_declared(table, key, item.addr, target);
+    let done = set_declared(table, id, item.addr, target);
     Some((at, (!done).then_some(target)))
 }
 
 /// The reverse of [`attach`]: where the host's pointer is to be written, if it is no longer attached and lies
 /// elsewhere on the device.
 pub fn detach(table: &mut Table, addr: usize, finally: bool) -> Option<Addr> {
-    let key = table.find(addr, size_of::<usize>())?;
-    let attached = &mut table.get_mut(key)?.attached;
-    let times = attached.get_mut(&(addr - key.0))?;
+    let id = table.find(addr, size_of::<usize>())?;
+    let entry = table.get_mut(id)?;
+    let offset = addr - entry.key.0;
+    let attached = entry.attached_mut();
+    let times = attached.get_mut(&offset)?;
     *times = if finally { 0 } else { *times - 1 };
     let gone = *times == 0;
     if gone {
-        attached.remove(&(addr - key.0));
+        attached.remove(&offset);
     }
-    if gone && table.is_host(key) {
+    if gone && table.is_host(id) {
         table.pointers.forget(addr);
         return None;
     }
-    gone.then(|| table.translate(key, addr))
+    gone.then(|| table.translate(id, addr))
 }
 
 /// Writes the host's pointer over the device's.
@@ -56,25 +59,32 @@ pub fn restore(backend: &dyn Backend, at: Addr, addr: usize, queue: Queue) {
     }
 }
 
-/// Sets a pointer in the range `key` on the device: true if it is one of the host's, and nothing is left
+/// Sets a pointer in the range `id` on the device: true if it is one of the host's, and nothing is left
 /// to be written.
-pub fn set_declared(table: &mut Table, key: Key, addr: usize, to: usize) -> bool {
-    let host = table.is_host(key);
+pub fn set_declared(table: &mut Table, id: Id, addr: usize, to: usize) -> bool {
+    let host = table.is_host(id);
     if host {
         table.pointers.set(addr, to);
     }
     host
 }
 
-/// Hands over the parts of `[from, to)` of the host's memory, which lies in the range `key`, that hold no
+/// Hands over the parts of `[from, to)` of the host's memory, which lies in the range `entry`, that hold no
 /// attached pointers: of what has a counterpart on the device.
-pub fn between(table: &Table, key: Key, (from, to): (usize, usize), mut f: impl FnMut(usize, usize)) {
+#[inline]
+pub fn between(entry: &Entry, (from, to): (usize, usize), mut f: impl FnMut(usize, usize)) {
     let mut at = from;
-    if table.is_host(key) {
+    if entry.is_host() {
         return;
     }
-    for offset in table.get(key).into_iter().flat_map(|e| e.attached.keys()) {
-        let pointer = key.0 + offset;
+    if entry.is_plain() {
+        if from < to {
+            f(from, to);
+        }
+        return;
+    }
+    for offset in entry.attached() {
+        let pointer = entry.key.0 + offset;
         if pointer + size_of::<usize>() <= at || pointer >= to {
             continue;
         }
@@ -95,16 +105,16 @@ mod tests {
     #[test]
     fn attached_pointers_are_left_out_of_copies() {
         let mut t = Table::default();
-        let (block, key) = (t.block(4096, false), (1000, 1100));
-        t.insert(key, block, 0, 1);
+        let block = t.block(4096, false);
+        let id = t.insert((1000, 1100), block, 4096, 1);
         let parts = |t: &Table, range| {
             let mut list = Vec::new();
-            between(t, key, range, |a, b| list.push((a, b)));
+            between(t.get(id).expect("there"), range, |a, b| list.push((a, b)));
             list
         };
         assert_eq!(parts(&t, (1000, 1100)), [(1000, 1100)]);
         let pointers = [1000, 1016, 1024, 1092];
-        t.get_mut(key).expect("there").attached = pointers.map(|p| (p - 1000, 1)).into();
+        *t.get_mut(id).expect("there").attached_mut() = pointers.map(|p| (p - 1000, 1)).into();
         assert_eq!(parts(&t, (1000, 1100)), [(1008, 1016), (1032, 1092)]);
         assert_eq!(parts(&t, (1010, 1040)), [(1010, 1016), (1032, 1040)]);
         assert_eq!(parts(&t, (1016, 1024)), []);

@@ -4,14 +4,24 @@
 //! What one construct maps anew lies in one block of device memory, which is freed when the last of its
 //! ranges is gone. Members of a structure that were mapped together have one count, and leave together
 //! (OpenMP 5.0, section 2.19.7.1).
+//!
+//! A range is looked for by its address once a construct; from then on its number stands for it. A number
+//! is given anew when its range is gone, with another turn, so that an old one finds nothing.
 
 use super::backend::Addr;
 use super::declared::Pointers;
-use core::cell::Cell;
+use super::order::Order;
 use std::collections::BTreeMap;
 
-/// A range of host addresses, first and behind the last; the name of an entry.
+/// A range of host addresses, first and behind the last.
 pub type Key = (usize, usize);
+
+/// The number of a range in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Id {
+    place: u32,
+    turn: u32,
+}
 
 /// The count of what stays for ever (declare target).
 pub const FOR_EVER: u64 = u64::MAX;
@@ -20,21 +30,63 @@ pub const FOR_EVER: u64 = u64::MAX;
 pub type BlockId = usize;
 
 /// One range.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Entry {
-    /// Where it lies.
+    /// The host's addresses.
+    pub key: Key,
+    /// The block that it lies in.
     pub block: BlockId,
-    /// ... and how far behind the block's beginning.
-    pub offset: usize,
+    /// Where on the device it begins.
+    pub at: Addr,
     /// References: [`FOR_EVER`] or those of constructs and routines. For members of a structure that of the
     /// first stands for all.
     count: u64,
     /// ... of these, the dynamic ones of OpenACC (enter data, acc_copyin …).
     pub dynamic: u64,
+    /// Whose count is its own: itself, or the first member of its structure.
+    counted: Id,
+    /// The directive that has held it last.
+    held_by: u32,
+    /// What few ranges have.
+    more: Option<Box<More>>,
+}
+
+#[derive(Debug, Default)]
+struct More {
     /// Attached pointers in it: offset, times.
-    pub attached: BTreeMap<usize, u32>,
-    /// The structure that it is a member of; 0: none.
-    structure: usize,
+    attached: BTreeMap<usize, u32>,
+    /// All members of the structure that it is the first of.
+    members: Vec<Id>,
+}
+
+impl Entry {
+    /// Where the address lies on the device.
+    #[inline]
+    pub fn translate(&self, address: usize) -> Addr {
+        self.at.wrapping_add(address.wrapping_sub(self.key.0))
+    }
+
+    /// Does the range stand for itself on the device?
+    #[inline]
+    pub fn is_host(&self) -> bool {
+        self.at == self.key.0
+    }
+
+    /// Has it no attached pointers, nor anything else that few have?
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.more.is_none()
+    }
+
+    /// Offsets of the pointers in it that are attached.
+    pub fn attached(&self) -> impl Iterator<Item = usize> {
+        self.more.iter().flat_map(|m| m.attached.keys().copied())
+    }
+
+    /// ... and how often each is.
+    pub fn attached_mut(&mut self) -> &mut BTreeMap<usize, u32> {
+        &mut self.more.get_or_insert_default().attached
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -46,30 +98,33 @@ struct Block {
     foreign: bool,
 }
 
-/// So many keys that were found lately are remembered, by where their ranges begin.
-const RECENT: usize = 32;
+#[derive(Default)]
+struct Slot {
+    turn: u32,
+    entry: Option<Entry>,
+}
 
 /// A device's table.
 #[derive(Default)]
 pub struct Table {
-    /// Places in `entries`.
-    keys: BTreeMap<Key, usize>,
-    /// Keys that were found lately, and their places: a construct asks for each of its own several times.
-    recent: [Cell<Option<(Key, usize)>>; RECENT],
-    /// `None`: not in use.
-    entries: Vec<Option<Entry>>,
-    /// Places in `entries` that are not in use.
-    free: Vec<usize>,
+    /// Ranges with bytes in them, by address.
+    order: Order<Id>,
+    /// Ranges without.
+    empty: BTreeMap<usize, Id>,
+    slots: Vec<Slot>,
+    /// Places in `slots` that are not in use.
+    free: Vec<u32>,
     blocks: Vec<Option<Block>>,
     /// Numbers of blocks that are no more.
     unused: Vec<BlockId>,
-    /// Members of structures that were mapped together, by the structure's number.
-    structures: BTreeMap<usize, Vec<Key>>,
-    last_structure: usize,
+    /// The directive that is carried out.
+    directive: u32,
     /// For variables that stand for themselves.
     pub pointers: Pointers,
     /// Memory for what a construct copies in one piece.
     pub staging: Vec<u8>,
+    /// ... for lists while one is carried out.
+    pub lists: super::map::Lists,
 }
 
 /// What to do with a block that nobody uses any more.
@@ -81,6 +136,11 @@ pub enum Left {
 }
 
 impl Table {
+    /// Another directive begins: it holds each range once, see [`Table::hold_once`].
+    pub fn begin_directive(&mut self) {
+        self.directive = self.directive.wrapping_add(1);
+    }
+
     /// A block that has one user, its maker. `foreign`: it is never freed by us.
     pub fn block(&mut self, at: Addr, foreign: bool) -> BlockId {
         let new = Some(Block { at, users: 1, foreign });
@@ -109,6 +169,7 @@ impl Table {
     }
 
     /// One user of the block less.
+    #[inline]
     pub fn leave(&mut self, id: BlockId) -> Left {
         let Some(b) = &mut self.blocks[id] else { return Left::Used };
         b.users -= 1;
@@ -121,185 +182,198 @@ impl Table {
         if foreign { Left::Used } else { Left::Free(at) }
     }
 
-    /// Enters a range; it overlaps no other.
-    pub fn insert(&mut self, key: Key, block: BlockId, offset: usize, count: u64) {
+    /// Enters a range that begins at `at` on the device; it overlaps no other.
+    #[inline]
+    pub fn insert(&mut self, key: Key, block: BlockId, at: Addr, count: u64) -> Id {
         if let Some(b) = &mut self.blocks[block] {
             b.users += 1;
         }
-        let entry = Entry { block, offset, count, dynamic: 0, attached: BTreeMap::new(), structure: 0 };
         let place = self.free.pop().unwrap_or_else(|| {
-            self.entries.push(None);
-            self.entries.len() - 1
+            self.slots.push(Slot::default());
+            self.slots.len() as u32 - 1
         });
-        self.entries[place] = Some(entry);
-        if let Some(old) = self.keys.insert(key, place) {
-            self.entries[old] = None;
-            self.free.push(old);
+        let slot = &mut self.slots[place as usize];
+        let id = Id { place, turn: slot.turn };
+        let held_by = self.directive;
+        slot.entry = Some(Entry { key, block, at, count, dynamic: 0, counted: id, held_by, more: None });
+        if key.0 == key.1 {
+            self.empty.insert(key.0, id);
+        } else {
+            self.order.insert(key.0, key.1, id);
         }
-        self.recent(key.0).set(Some((key, place)));
+        id
     }
 
-    /// What is remembered of ranges that begin at `start`, if anything is, or of another one.
+    /// A range and its memory, which are the program's own or an image's, for ever.
+    pub fn insert_for_ever(&mut self, key: Key, at: Addr) {
+        let block = self.block(at, true);
+        self.insert(key, block, at, FOR_EVER);
+        let _ = self.leave(block);
+    }
+
+    /// Takes the entry out: the block that it lay in, and what else it has.
     #[inline]
-    fn recent(&self, start: usize) -> &Cell<Option<(Key, usize)>> {
-        &self.recent[(start >> 2 ^ start >> 7 ^ start >> 12) % RECENT]
-    }
-
-    /// Where the entry of this name is.
-    #[inline]
-    fn place_of(&self, key: Key) -> Option<usize> {
-        if let Some((last, place)) = self.recent(key.0).get()
-            && last == key
-        {
-            return Some(place);
+    fn take(&mut self, id: Id) -> Option<(BlockId, Option<Box<More>>)> {
+        let slot = self.slots.get_mut(id.place as usize).filter(|s| s.turn == id.turn)?;
+        let entry = slot.entry.as_mut()?;
+        let (key, block, more) = (entry.key, entry.block, entry.more.take());
+        slot.entry = None;
+        slot.turn = slot.turn.wrapping_add(1);
+        self.free.push(id.place);
+        if key.0 == key.1 {
+            self.empty.remove(&key.0);
+        } else {
+            self.order.remove(key.0);
         }
-        let place = *self.keys.get(&key)?;
-        self.recent(key.0).set(Some((key, place)));
-        Some(place)
-    }
-
-    /// Takes the entry of this name out.
-    fn take(&mut self, key: Key) -> Option<Entry> {
-        let place = self.keys.remove(&key)?;
-        let recent = self.recent(key.0);
-        if recent.get().is_some_and(|(last, _)| last == key) {
-            recent.set(None);
-        }
-        self.free.push(place);
-        self.entries[place].take()
+        Some((block, more))
     }
 
     /// The ranges are members of one structure: they have one count from here on, the first's.
-    pub fn join(&mut self, members: &[Key]) {
-        self.last_structure += 1;
-        let number = self.last_structure;
-        for key in members {
-            if let Some(e) = self.get_mut(*key) {
-                e.structure = number;
+    pub fn join(&mut self, members: &[Id]) {
+        for &id in members {
+            if let Some(e) = self.get_mut(id) {
+                e.counted = members[0];
             }
         }
-        self.structures.insert(self.last_structure, members.to_vec());
+        if let Some(e) = self.get_mut(members[0]) {
+            e.more.get_or_insert_default().members = members.to_vec();
+        }
     }
 
-    /// The range whose count is that of `key`: itself, or the first member of its structure.
-    pub fn counted(&self, key: Key) -> Key {
-        if self.structures.is_empty() {
-            return key;
-        }
-        let structure = self.get(key).map_or(0, |e| e.structure);
-        self.structures.get(&structure).map_or(key, |members| members[0])
+    /// The range whose count is that of `id`: itself, or the first member of its structure.
+    #[inline]
+    pub fn counted(&self, id: Id) -> Id {
+        self.get(id).map_or(id, |e| e.counted)
     }
 
     /// References to a range; [`FOR_EVER`] for what stays.
-    pub fn count(&self, key: Key) -> u64 {
-        self.get(self.counted(key)).map_or(0, |e| e.count)
+    #[inline]
+    pub fn count(&self, id: Id) -> u64 {
+        self.get(self.counted(id)).map_or(0, |e| e.count)
     }
 
-    /// One reference more.
-    pub fn hold(&mut self, key: Key) {
-        let key = self.counted(key);
-        if let Some(e) = self.get_mut(key).filter(|e| e.count != FOR_EVER) {
+    /// One reference more; `id` is a range that counts itself.
+    pub fn hold(&mut self, id: Id) {
+        if let Some(e) = self.get_mut(id).filter(|e| e.count != FOR_EVER) {
             e.count += 1;
         }
     }
 
-    /// `n` references less (all, with `u64::MAX`); true if none is left. What stays for ever stays.
-    pub fn drop_references(&mut self, key: Key, n: u64) -> bool {
-        let key = self.counted(key);
-        match self.get_mut(key).filter(|e| e.count != FOR_EVER) {
-            Some(e) => {
-                e.count = e.count.saturating_sub(n);
-                e.count == 0
-            }
-            None => false,
-        }
+    /// The present directive holds the range, which counts itself: false if it did so before.
+    #[inline]
+    pub fn hold_once(&mut self, id: Id) -> bool {
+        let now = self.directive;
+        self.get_mut(id).is_some_and(|e| core::mem::replace(&mut e.held_by, now) != now)
+    }
+
+    /// `n` references less (all, with `u64::MAX`); what has none left is removed, with all members of its
+    /// structure. What stays for ever stays.
+    pub fn release(&mut self, id: Id, n: u64) -> Left {
+        let id = self.counted(id);
+        let Some(e) = self.get_mut(id).filter(|e| e.count != FOR_EVER) else { return Left::Used };
+        e.count = e.count.saturating_sub(n);
+        if e.count == 0 { self.remove(id) } else { Left::Used }
     }
 
     /// Removes a range, with all members of its structure.
-    pub fn remove(&mut self, key: Key) -> Left {
-        let Some(e) = self.take(key) else { return Left::Used };
-        let mut left = self.leave(e.block);
-        if e.structure == 0 {
-            return left;
+    pub fn remove(&mut self, id: Id) -> Left {
+        let first = self.counted(id);
+        let Some((block, more)) = self.take(first) else { return Left::Used };
+        let left = self.leave(block);
+        match more {
+            Some(more) => self.remove_members(left, more.members),
+            None => left,
         }
-        for member in self.structures.remove(&e.structure).unwrap_or_default() {
-            if let Some(e) = self.take(member) {
+    }
+
+    #[cold]
+    fn remove_members(&mut self, mut left: Left, members: Vec<Id>) -> Left {
+        for member in members {
+            if let Some((block, _)) = self.take(member) {
                 // They lie in one block: its last user is the last of them at the earliest.
-                left = self.leave(e.block);
+                left = self.leave(block);
             }
         }
         left
     }
 
-    /// The entry of this name.
-    pub fn get(&self, key: Key) -> Option<&Entry> {
-        self.entries[self.place_of(key)?].as_ref()
+    /// The entry of this number, if its range is still there.
+    #[inline]
+    pub fn get(&self, id: Id) -> Option<&Entry> {
+        self.slots.get(id.place as usize).filter(|s| s.turn == id.turn)?.entry.as_ref()
     }
 
     /// See [`Table::get`].
-    pub fn get_mut(&mut self, key: Key) -> Option<&mut Entry> {
-        let place = self.place_of(key)?;
-        self.entries[place].as_mut()
+    #[inline]
+    pub fn get_mut(&mut self, id: Id) -> Option<&mut Entry> {
+        self.slots.get_mut(id.place as usize).filter(|s| s.turn == id.turn)?.entry.as_mut()
+    }
+
+    /// The host's addresses of a range.
+    #[inline]
+    pub fn key(&self, id: Id) -> Key {
+        self.get(id).map_or((0, 0), |e| e.key)
     }
 
     /// All ranges.
-    pub fn keys(&self) -> Vec<Key> {
-        self.keys.keys().copied().collect()
+    fn all(&self) -> impl Iterator<Item = &Entry> {
+        self.order.iter().chain(self.empty.values().copied()).filter_map(|id| self.get(id))
     }
 
-    /// The range that overlaps `[start, end)`, which is not empty.
-    fn overlapping(&self, start: usize, end: usize) -> Option<Key> {
-        // No two ranges overlap.
-        if let Some((last, _)) = self.recent(start).get()
-            && last.0 <= start
-            && end <= last.1
-            && start < end
-        {
-            return Some(last);
-        }
-        let mut before = self.keys.range(..(end, 0)).rev();
-        let (&key, &place) = before.find(|(k, _)| k.0 != k.1).filter(|(k, _)| k.1 > start)?;
-        self.recent(key.0).set(Some((key, place)));
-        Some(key)
+    /// How many ranges there are.
+    pub fn len(&self) -> usize {
+        self.all().count()
+    }
+
+    /// Are there none?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// The range that `[start, start + bytes)` lies in or overlaps. Nothing has no extent: then the range
-    /// that holds the address, else one that ends there, else an empty one of this name.
-    pub fn find(&self, start: usize, bytes: usize) -> Option<Key> {
+    /// that holds the address, else one that ends there, else an empty one that is there.
+    #[inline]
+    pub fn find(&self, start: usize, bytes: usize) -> Option<Id> {
         if bytes > 0 {
-            return self.overlapping(start, start.saturating_add(bytes));
+            return self.order.overlapping(start, start.saturating_add(bytes));
         }
         self.holding(start)
-            .or_else(|| start.checked_sub(1).and_then(|s| self.overlapping(s, start)))
-            .or_else(|| self.keys.contains_key(&(start, start)).then_some((start, start)))
+            .or_else(|| start.checked_sub(1).and_then(|s| self.order.overlapping(s, start)))
+            .or_else(|| self.empty.get(&start).copied())
     }
 
     /// The range that holds the byte at `address`.
-    pub fn holding(&self, address: usize) -> Option<Key> {
-        self.overlapping(address, address.saturating_add(1))
+    #[inline]
+    pub fn holding(&self, address: usize) -> Option<Id> {
+        self.order.overlapping(address, address.saturating_add(1))
+    }
+
+    /// This very range.
+    pub fn exact(&self, key: Key) -> Option<Id> {
+        self.find(key.0, key.1 - key.0).filter(|&id| self.key(id) == key)
     }
 
     /// Does the range stand for itself on the device?
-    pub fn is_host(&self, key: Key) -> bool {
-        self.device(key) == key.0
+    pub fn is_host(&self, id: Id) -> bool {
+        self.get(id).is_none_or(Entry::is_host)
     }
 
     /// Where the range begins on the device.
-    pub fn device(&self, key: Key) -> Addr {
-        self.get(key).map_or(0, |e| self.at(e.block) + e.offset)
+    pub fn device(&self, id: Id) -> Addr {
+        self.get(id).map_or(0, |e| e.at)
     }
 
-    /// The device's address of a host address in the range `key`.
-    pub fn translate(&self, key: Key, address: usize) -> Addr {
-        self.device(key).wrapping_add(address.wrapping_sub(key.0))
+    /// The device's address of a host address in the range.
+    #[inline]
+    pub fn translate(&self, id: Id, address: usize) -> Addr {
+        self.get(id).map_or(0, |e| e.translate(address))
     }
 
     /// The host's address of a device address, if the device's memory there belongs to a range.
     pub fn host(&self, at: Addr) -> Option<usize> {
-        self.keys.keys().find_map(|&k| {
-            let d = self.device(k);
-            (d..d + (k.1 - k.0)).contains(&at).then(|| k.0 + (at - d))
-        })
+        let within =
+            |e: &Entry| (e.at..e.at + (e.key.1 - e.key.0)).contains(&at).then(|| e.key.0 + (at - e.at));
+        self.all().find_map(within)
     }
 }
 
@@ -311,10 +385,14 @@ mod tests {
         let mut t = Table::default();
         for &k in keys {
             let b = t.block(k.0 * 10, false);
-            t.insert(k, b, 0, 1);
+            t.insert(k, b, k.0 * 10, 1);
             t.leave(b);
         }
         t
+    }
+
+    fn found(t: &Table, start: usize, bytes: usize) -> Option<Key> {
+        t.find(start, bytes).map(|id| t.key(id))
     }
 
     #[test]
@@ -334,22 +412,21 @@ mod tests {
             (350, 0, None),
             (600, 0, Some((500, 600))),
         ] {
-            assert_eq!(t.find(start, bytes), key, "{start}+{bytes}");
+            assert_eq!(found(&t, start, bytes), key, "{start}+{bytes}");
         }
-        assert_eq!(t.translate((200, 300), 210), 2010);
-        assert_eq!(t.host(5050), Some(550));
-        assert_eq!(t.host(3000), None);
+        assert_eq!(t.exact((200, 300)).map(|id| t.translate(id, 210)), Some(2010));
+        assert_eq!((t.exact((200, 290)), t.host(5050), t.host(3000)), (None, Some(550), None));
     }
 
     #[test]
     fn a_block_goes_with_its_last_range() {
         let mut t = Table::default();
         let b = t.block(4096, false);
-        t.insert((10, 20), b, 0, 1);
-        t.insert((30, 40), b, 64, 1);
+        let first = t.insert((10, 20), b, 4096, 1);
+        let second = t.insert((30, 40), b, 4160, 1);
         assert!(matches!(t.leave(b), Left::Used));
-        assert!(matches!(t.remove((10, 20)), Left::Used));
-        assert!(matches!(t.remove((30, 40)), Left::Free(4096)));
+        assert!(matches!(t.remove(first), Left::Used));
+        assert!(matches!(t.remove(second), Left::Free(4096)));
         let own = t.block(1, true);
         assert!(matches!(t.leave(own), Left::Used));
     }
@@ -369,47 +446,57 @@ mod tests {
     fn members_of_a_structure_have_one_count() {
         let mut t = Table::default();
         let b = t.block(4096, false);
-        let keys = [(10, 14), (16, 24), (24, 32)];
-        keys.iter().for_each(|&k| t.insert(k, b, k.0 - 10, 1));
-        t.join(&keys);
-        t.insert((40, 44), b, 64, 1);
+        let ids = [(10, 14), (16, 24), (24, 32)].map(|k| t.insert(k, b, 4096 + k.0 - 10, 1));
+        t.join(&ids);
+        let other = t.insert((40, 44), b, 4160, 1);
         t.leave(b);
-        t.hold(keys[2]);
-        assert_eq!((t.count(keys[1]), t.count((40, 44))), (2, 1));
-        assert!(!t.drop_references(keys[0], 1) && t.drop_references(keys[1], 1));
-        assert!(matches!(t.remove(keys[2]), Left::Used));
-        assert_eq!(t.keys(), [(40, 44)]);
-        assert!(matches!(t.remove((40, 44)), Left::Free(4096)));
+        t.hold(t.counted(ids[2]));
+        assert_eq!((t.count(ids[1]), t.count(other)), (2, 1));
+        assert!(matches!([t.release(ids[0], 1), t.release(ids[1], 1)], [Left::Used, Left::Used]));
+        assert_eq!((t.len(), t.key(other)), (1, (40, 44)));
+        assert!(matches!(t.remove(other), Left::Free(4096)));
+    }
+
+    #[test]
+    fn a_directive_holds_a_range_once() {
+        let mut t = table(&[(10, 20)]);
+        let id = t.exact((10, 20)).expect("there");
+        let mut again = || {
+            t.begin_directive();
+            [t.hold_once(id), t.hold_once(id)]
+        };
+        assert_eq!([again(), again()], [[true, false]; 2]);
     }
 
     proptest::proptest! {
-        /// What is remembered of keys never outlives them: against a plain list of ranges.
+        /// An old number never finds another range: against a plain list of ranges.
         #[test]
         fn as_a_list_of_ranges(steps in proptest::collection::vec((0usize..3, 0usize..40), 1..300)) {
-            let (mut t, mut list) = (Table::default(), Vec::<Key>::new());
+            let (mut t, mut list, mut gone) = (Table::default(), Vec::<(Key, Id)>::new(), Vec::new());
             for (what, n) in steps {
                 // Two lengths, so that a later range of another length begins where one began before.
                 let key = (64 * (n / 2 + 1), 64 * (n / 2 + 1) + 16 + 32 * (n % 2));
-                let there = list.iter().copied().find(|k| k.0 < key.1 && key.0 < k.1);
-                proptest::prop_assert_eq!(t.find(key.0, key.1 - key.0), there);
-                proptest::prop_assert_eq!(t.holding(key.1 - 1), there.filter(|k| k.1 >= key.1));
+                let there = list.iter().copied().find(|(k, _)| k.0 < key.1 && key.0 < k.1);
+                proptest::prop_assert_eq!(t.find(key.0, key.1 - key.0), there.map(|l| l.1));
+                let holds = there.filter(|(k, _)| k.1 >= key.1).map(|l| l.1);
+                proptest::prop_assert_eq!(t.holding(key.1 - 1), holds);
                 match (what, there) {
                     (0, None) => {
                         let b = t.block(key.1, false);
-                        t.insert(key, b, 0, n as u64 + 1);
+                        list.push((key, t.insert(key, b, key.1, n as u64 + 1)));
                         t.leave(b);
-                        list.push(key);
                     }
-                    (1, Some(k)) => {
-                        t.remove(k);
-                        list.retain(|&l| l != k);
+                    (1, Some((_, id))) => {
+                        t.remove(id);
+                        list.retain(|l| l.1 != id);
+                        gone.push(id);
                     }
                     _ => {}
                 }
-                for &k in &list {
-                    proptest::prop_assert_eq!((t.device(k), t.count(k) > 0), (k.1, true));
+                for &(k, id) in &list {
+                    proptest::prop_assert_eq!((t.key(id), t.device(id), t.count(id) > 0), (k, k.1, true));
                 }
-                proptest::prop_assert_eq!(t.get(key).is_some(), list.contains(&key));
+                proptest::prop_assert!(gone.iter().all(|&id| t.get(id).is_none()));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The memory routines of OpenMP (section 3.8) over devices; the host is one, with the highest number.
 
 use super::backend::{Backend, Direction};
+use super::fetch::Copies;
 use super::host::Host;
 use super::present::FOR_EVER;
 use super::{Device, all, map, mapped, numbered};
@@ -43,10 +44,12 @@ impl Side {
 
 /// omp_target_alloc.
 pub fn alloc(bytes: usize, number: i32) -> usize {
-    if bytes == 0 {
-        return 0;
+    match side(number) {
+        // As malloc(0) does.
+        Some(Side::Host) => Host.alloc(bytes.max(1)).unwrap_or(0),
+        Some(s) if bytes > 0 => s.backend().alloc(bytes).unwrap_or(0),
+        _ => 0,
     }
-    side(number).and_then(|s| s.backend().alloc(bytes)).unwrap_or(0)
 }
 
 /// omp_target_free.
@@ -91,16 +94,15 @@ pub fn associate(host: usize, device: usize, bytes: usize, offset: usize, number
         return false;
     }
     d.with(|s| {
-        if let Some(key) = s.table.find(host, bytes) {
+        if let Some(id) = s.table.find(host, bytes) {
             // The same once more is no error.
+            let key = s.table.key(id);
             return key.0 <= host
                 && host + bytes <= key.1
-                && s.table.translate(key, host) == device + offset
-                && s.table.count(key) == FOR_EVER;
+                && s.table.translate(id, host) == device + offset
+                && s.table.count(id) == FOR_EVER;
         }
-        let block = s.table.block(device + offset, true);
-        s.table.insert((host, host + bytes), block, 0, FOR_EVER);
-        let _ = s.table.leave(block);
+        s.table.insert_for_ever((host, host + bytes), device + offset);
         true
     })
     .unwrap_or(false)
@@ -110,8 +112,8 @@ pub fn associate(host: usize, device: usize, bytes: usize, offset: usize, number
 pub fn disassociate(host: usize, number: i32) -> bool {
     let Some(Side::Device(d)) = side(number) else { return false };
     d.with(|s| match s.table.holding(host) {
-        Some(key) if key.0 == host && s.table.count(key) == FOR_EVER => {
-            let _ = s.table.remove(key);
+        Some(id) if s.table.key(id).0 == host && s.table.count(id) == FOR_EVER => {
+            let _ = s.table.remove(id);
             true
         }
         _ => false,
@@ -164,9 +166,7 @@ pub fn acc_map(d: &'static Device, host: usize, device: usize, bytes: usize) -> 
         if s.table.host(device).is_some() {
             return Err(format!("device address [{device:#x}, +{bytes}] is already mapped"));
         }
-        let block = s.table.block(device, true);
-        s.table.insert((host, host + bytes), block, 0, FOR_EVER);
-        let _ = s.table.leave(block);
+        s.table.insert_for_ever((host, host + bytes), device);
         Ok(())
     })
     .unwrap_or(Ok(()))
@@ -185,18 +185,20 @@ pub fn acc_leave(
     let backend = d.backend.as_ref();
     d.with(|s| {
         // Nothing leaves where there is nothing.
-        let Some(key) = s.table.find(addr, bytes).filter(|_| bytes > 0) else { return false };
-        let count = s.table.count(key);
-        let Some(e) = s.table.get_mut(key) else { return false };
+        let Some(id) = s.table.find(addr, bytes).filter(|_| bytes > 0) else { return false };
+        let count = s.table.count(id);
+        let Some(e) = s.table.get_mut(id) else { return false };
         if count != FOR_EVER {
             let n = if finally { e.dynamic } else { e.dynamic.min(1) };
             e.dynamic -= n;
             let last = count == n && n > 0;
             if last && copy {
-                mapped::fetch(backend, &s.table, key, (addr, bytes), map::For::Acc, queue);
+                let mut copies = Copies::new(&mut s.table, 1);
+                copies.add(&s.table, id, (addr, bytes), map::For::Acc);
+                copies.run(&mut s.table, backend, queue);
             }
             if n > 0 {
-                mapped::release(backend, &mut s.table, key, n, queue);
+                mapped::release(backend, &mut s.table, id, n, queue);
             }
         }
         true

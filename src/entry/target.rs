@@ -20,10 +20,8 @@ use crate::team::thread::{Thread, current};
 
 /// `omp_invalid_device` is none; OMP_TARGET_OFFLOAD=mandatory forbids the host where a device was asked for
 /// that does not exist.
-fn check_offload(thr: &'static Thread, device: i32) {
-    const DEFAULT: i32 = -1;
-    let by_default = matches!(device, DEFAULT | DEFAULT_DEVICE);
-    let device = if by_default { device::default_of(&thr.task().icvs.get()) } else { device };
+#[cold]
+fn check_offload(device: i32, by_default: bool) {
     if device == INVALID_DEVICE && by_default && globals().target_offload == 1 {
         complain!("OMP_TARGET_OFFLOAD is set to MANDATORY, but only the host device is available");
         exit_group(1);
@@ -33,10 +31,24 @@ fn check_offload(thr: &'static Thread, device: i32) {
         exit_group(1);
     }
     // The number behind the last device is the host's.
-    if globals().target_offload == 1 && device > device::all().len() as i32 {
+    if device > device::all().len() as i32 {
         complain!("OMP_TARGET_OFFLOAD is set to MANDATORY, but device is not available");
         exit_group(1);
     }
+}
+
+/// The device of a clause or, without one, of default-device-var; `None` is the host. Within a region of a
+/// device there is no other. The program ends where that device may not be used.
+#[inline]
+fn chosen(thr: &'static Thread, device: i32) -> Option<&'static Device> {
+    const DEFAULT: i32 = -1;
+    let icvs = thr.task().icvs.get();
+    let by_default = matches!(device, DEFAULT | DEFAULT_DEVICE);
+    let device = if by_default { device::default_of(&icvs) } else { device };
+    if device == INVALID_DEVICE || globals().target_offload == 1 {
+        check_offload(device, by_default);
+    }
+    if icvs.device != 0 { None } else { device::numbered(device) }
 }
 
 /// A region that was meant for a device runs on the host: not where that is forbidden.
@@ -111,24 +123,6 @@ fn wait_depend(thr: &'static Thread, d: *const usize) {
     }
 }
 
-/// The device of a clause or, without one, of default-device-var; `None` is the host. Within a region of a
-/// device there is no other.
-fn chosen(thr: &'static Thread, device: i32) -> Option<&'static Device> {
-    const DEFAULT: i32 = -1;
-    if device::all().is_empty() {
-        return None;
-    }
-    let icvs = thr.task().icvs.get();
-    if icvs.device != 0 {
-        return None;
-    }
-    device::numbered(if matches!(device, DEFAULT | DEFAULT_DEVICE) {
-        device::default_of(&icvs)
-    } else {
-        device
-    })
-}
-
 /// A device construct, which is told to those who listen.
 fn construct(thr: &'static Thread, target: Target, on: Option<&'static Device>, f: impl FnOnce()) {
     let device = on.map_or(INITIAL_DEVICE, |d| d.number as i32);
@@ -152,10 +146,9 @@ extern "C" fn target(
     kinds: *const u8,
 ) {
     let thr = current();
-    check_offload(thr, device);
+    let on = chosen(thr, device);
     // SAFETY: the compiler's arguments.
     let items = || unsafe { Items::read_old(n, addrs, sizes, kinds) };
-    let on = chosen(thr, device);
     construct(thr, Target::Region, on, || {
         if !on.is_some_and(|d| constructs::target(d, func, &items(), core::ptr::null(), 0)) {
             check_fallback(on);
@@ -178,12 +171,11 @@ extern "C" fn target_ext(
     args: *const usize,
 ) {
     let thr = current();
-    check_offload(thr, device);
+    let on = chosen(thr, device);
     wait_depend(thr, depend);
     // SAFETY: the compiler's arguments.
     let (items, limit) =
         unsafe { (|| Items::read(n, addrs, sizes, kinds), items::argument(args, items::THREAD_LIMIT)) };
-    let on = chosen(thr, device);
     construct(thr, Target::Region, on, || {
         if !on.is_some_and(|d| constructs::target(d, func, &items(), args, limit)) {
             check_fallback(on);
@@ -215,7 +207,6 @@ extern "C" fn data(device: i32, n: usize, addrs: *mut usize, sizes: *const usize
 
 fn begin_data(device: i32, items: impl Fn() -> Items) {
     let thr = current();
-    check_offload(thr, device);
     let on = chosen(thr, device);
     construct(thr, Target::Enter, on, || {
         if !device::all().is_empty() {
@@ -245,7 +236,6 @@ extern "C" fn update_old(
     kinds: *const u8,
 ) {
     let thr = current();
-    check_offload(thr, device);
     let on = chosen(thr, device);
     construct(thr, Target::Update, on, || {
         if let Some(d) = on {
@@ -266,9 +256,8 @@ extern "C" fn update(
     depend: *const usize,
 ) {
     let thr = current();
-    check_offload(thr, device);
-    wait_depend(thr, depend);
     let on = chosen(thr, device);
+    wait_depend(thr, depend);
     construct(thr, Target::Update, on, || {
         if let Some(d) = on {
             // SAFETY: the compiler's arguments.
@@ -289,9 +278,8 @@ extern "C" fn enter_exit_data(
 ) {
     const EXIT: u32 = 2;
     let thr = current();
-    check_offload(thr, device);
-    wait_depend(thr, depend);
     let on = chosen(thr, device);
+    wait_depend(thr, depend);
     let exit = flags & EXIT != 0;
     construct(thr, if exit { Target::Exit } else { Target::Enter }, on, || {
         if let Some(d) = on {

@@ -5,7 +5,7 @@ use super::super::backend::Addr;
 use super::super::items::{Item, Items};
 use super::super::kinds::*;
 use super::super::mapped::{Done, send};
-use super::super::present::Key;
+use super::super::present::Id;
 use super::super::{fail, pointers};
 use super::{Mapping, Value};
 use smallvec::SmallVec;
@@ -15,21 +15,21 @@ impl Mapping<'_> {
     pub(super) fn fill(&mut self, items: &Items, values: &[Value]) -> SmallVec<[Done; 1]> {
         let mut done = SmallVec::<[Done; 1]>::with_capacity(items.list.len());
         for (i, (item, &value)) in items.list.iter().zip(values).enumerate() {
-            let key = match value {
-                Value::At(key, _) => Some(key),
+            let id = match value {
+                Value::At(id, _) => Some(id),
                 _ => None,
             };
             match (item.kind, value) {
                 (FIRSTPRIVATE, Value::InBlock(at)) => self.put(self.base + at, item.addr, item.size),
-                (k, Value::At(key, addr)) => {
-                    let at = self.table.translate(key, addr);
-                    let fresh = self.is_fresh(key);
+                (k, Value::At(id, addr)) => {
+                    let Some(entry) = self.table.get(id) else { unreachable!("held by this construct") };
+                    let (at, fresh) = (entry.translate(addr), entry.block == self.block);
                     let inside = |b: &Item| b.kind == TO_PSET && b.holds(item);
                     if is_pointer(k) {
                         // A descriptor that was there has its pointers already.
                         if fresh || items.list[..i].iter().any(|b| inside(b) && self.again(items, b)) {
                             let to = self.pointed(item, k == POINTER_TO_ZERO_LEN);
-                            if !pointers::set_declared(self.table, key, addr, to) {
+                            if !pointers::set_declared(self.table, id, addr, to) {
                                 self.write(at, &to.to_ne_bytes());
                             }
                         }
@@ -40,13 +40,13 @@ impl Mapping<'_> {
                         if fresh {
                             self.put(at, addr, item.bytes());
                         } else {
-                            send(self.backend, self.table, key, addr, item.bytes(), self.queue);
+                            send(self.backend, entry, addr, item.bytes(), self.queue);
                         }
                     }
                 }
                 _ => {}
             }
-            done.push(Done { item: *item, key, attached: false });
+            done.push(Done { item: *item, id, attached: false });
         }
         // Pointers at last: nothing is copied over them.
         for (i, item) in items.list.iter().enumerate().filter(|(_, item)| item.addr != 0) {
@@ -69,8 +69,8 @@ impl Mapping<'_> {
     }
 
     /// Did this construct map it anew?
-    pub(super) fn is_fresh(&self, key: Key) -> bool {
-        self.table.get(key).is_some_and(|e| e.block == self.block)
+    pub(super) fn is_fresh(&self, id: Id) -> bool {
+        self.table.get(id).is_some_and(|e| e.block == self.block)
     }
 
     /// Is the descriptor copied although it is there: does the item that it describes say `always`, or was it
@@ -79,8 +79,8 @@ impl Mapping<'_> {
         let i = items.list.iter().position(|b| b == pset).unwrap_or(0);
         let anew = |b: &&Item| b.kind == ALWAYS_POINTER && pset.holds(b);
         let describes_anew = items.list[..i].last().is_some_and(|data| {
-            let key = self.table.find(data.addr, data.bytes()).filter(|_| data.addr != 0);
-            always_to(data.kind) || (is_data(data.kind) && key.is_some_and(|k| self.is_fresh(k)))
+            let id = self.table.find(data.addr, data.bytes()).filter(|_| data.addr != 0);
+            always_to(data.kind) || (is_data(data.kind) && id.is_some_and(|id| self.is_fresh(id)))
         });
         describes_anew || items.list[i + 1..].iter().any(|b| anew(&b))
     }
@@ -90,11 +90,11 @@ impl Mapping<'_> {
         match v {
             Value::Same => item.addr,
             Value::InBlock(at) => self.base + at,
-            Value::At(key, addr) => self.table.translate(key, addr),
+            Value::At(id, addr) => self.table.translate(id, addr),
             Value::Null if is_structure(item.kind) && i + 1 < items.list.len() => {
                 let first = items.list[i + 1].addr;
                 match self.table.find(first, items.list[i + 1].bytes()) {
-                    Some(key) => self.table.translate(key, first).wrapping_sub(first - item.addr),
+                    Some(id) => self.table.translate(id, first).wrapping_sub(first - item.addr),
                     None => 0,
                 }
             }
@@ -110,7 +110,7 @@ impl Mapping<'_> {
         }
         let first = to.wrapping_add(item.size);
         match self.table.find(first, 0) {
-            Some(key) => self.table.translate(key, first).wrapping_sub(item.size),
+            Some(id) => self.table.translate(id, first).wrapping_sub(item.size),
             None if may_be_empty => 0,
             None => fail(format_args!(
                 "the pointer at {:#x} points to {first:#x}, which is not mapped",
@@ -126,16 +126,16 @@ impl Mapping<'_> {
         let Some(at) = before else { return 0 };
         let item = &items.list[at];
         match self.table.find(item.addr, size_of::<usize>()) {
-            Some(key) if attaches(item.kind) => self.table.translate(key, item.addr),
+            Some(id) if attaches(item.kind) => self.table.translate(id, item.addr),
             _ => self.value(items, at, item, values[at]),
         }
     }
 
     fn set_pointer(&mut self, item: &Item, to: usize) {
         match self.table.find(item.addr, size_of::<usize>()) {
-            Some(key) => {
-                if !pointers::set_declared(self.table, key, item.addr, to) {
-                    self.write(self.table.translate(key, item.addr), &to.to_ne_bytes());
+            Some(id) => {
+                if !pointers::set_declared(self.table, id, item.addr, to) {
+                    self.write(self.table.translate(id, item.addr), &to.to_ne_bytes());
                 }
             }
             None => fail(format_args!("the pointer at {:#x} is to be set, but is not mapped", item.addr)),
@@ -197,9 +197,7 @@ impl Mapping<'_> {
             self.backend.handed_out();
             match self.table.find(item.addr, 0) {
                 // SAFETY: the compiler's array has an entry for each item.
-                Some(key) => unsafe {
-                    *items.addrs.add(items.slot(i)) = self.table.translate(key, item.addr)
-                },
+                Some(id) => unsafe { *items.addrs.add(items.slot(i)) = self.table.translate(id, item.addr) },
                 None if item.kind == USE_DEVICE_PTR_IF_PRESENT => {}
                 None => fail(format_args!("use_device_ptr: {:#x} is not mapped", item.addr)),
             }

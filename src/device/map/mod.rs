@@ -8,11 +8,11 @@ mod fill;
 mod plan;
 
 use super::backend::{Addr, Backend, Queue};
+use super::fetch::Part;
 use super::items::{Item, Items};
-use super::mapped::{Keys, Mapped};
-use super::present::{BlockId, Key, Table};
+use super::mapped::{Held, Mapped};
+use super::present::{BlockId, Id, Table};
 use super::{State, fail};
-use smallvec::SmallVec;
 
 /// What stands for an item in the argument block.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +23,7 @@ enum Value {
     /// At this distance from the beginning of the new block.
     InBlock(usize),
     /// The device's counterpart of an address in the range.
-    At(Key, usize),
+    At(Id, usize),
 }
 
 /// What is mapped, and by whose rules.
@@ -45,12 +45,21 @@ struct Mapping<'a> {
     base: Addr,
     /// What is copied at the end in one piece, at the beginning of the block.
     staged: Vec<u8>,
-    held: Keys,
+    held: Held,
     purpose: For,
 }
 
 /// What stands for the items, one by one.
-type Values = SmallVec<[Value; 4]>;
+type Values = Vec<Value>;
+
+/// Lists that every construct needs for a while, kept empty between them.
+#[derive(Default)]
+pub struct Lists {
+    values: Values,
+    new: plan::New,
+    /// Of what comes back.
+    pub parts: Vec<Part>,
+}
 
 /// Stops the program: what a clause says to be there is not.
 pub fn not_there(item: &Item) -> ! {
@@ -72,31 +81,31 @@ pub fn map(state: &mut State, backend: &dyn Backend, items: &Items, purpose: For
         block,
         base: 0,
         staged,
-        held: Keys::new(),
+        held: Held::with_capacity(items.list.len()),
         purpose,
     };
     let mut fixed = if arguments { 8 * items.entries() } else { 0 };
-    let (values, units) = m.plan(items, &mut fixed);
-    m.place(fixed, units);
+    let (values, new) = m.plan(items, &mut fixed);
+    m.place(fixed, new);
     let done = m.fill(items, &values);
-    // Data constructs have no function that would want to know.
-    let values: Vec<usize> = match purpose {
+    let each = items.list.iter().zip(&values).enumerate();
+    let arguments_of = match purpose {
+        // They have no function that would want to know.
         For::Data => Vec::new(),
-        _ => {
-            let of = |(i, (item, v)): (usize, (&Item, &Value))| m.value(items, i, item, *v);
-            items.list.iter().zip(&values).enumerate().map(of).collect()
+        For::Acc => each.map(|(i, (item, &v))| m.value(items, i, item, v)).collect(),
+        For::Target => {
+            for (i, (item, &v)) in each {
+                let (at, value) = (8 * items.slot(i), m.value(items, i, item, v));
+                m.staged[at..at + 8].copy_from_slice(&value.to_ne_bytes());
+            }
+            Vec::new()
         }
     };
-    if arguments {
-        for (i, v) in values.iter().enumerate() {
-            let at = 8 * items.slot(i);
-            m.staged[at..at + 8].copy_from_slice(&v.to_ne_bytes());
-        }
-    }
     m.flush();
     m.table.staging = core::mem::take(&mut m.staged);
     m.table.staging.clear();
     m.translate_for_host(items);
+    m.table.lists.values = values;
     let args = if arguments { m.base } else { 0 };
-    Mapped { block: Some(block), items: done, held: m.held, purpose, args, values }
+    Mapped { block: Some(block), items: done, held: m.held, purpose, args, values: arguments_of }
 }

@@ -4,9 +4,8 @@
 use super::super::fail;
 use super::super::items::{Item, Items};
 use super::super::kinds::{self, *};
-use super::super::present::Key;
+use super::super::present::{Id, Key};
 use super::{For, Mapping, Value, Values, not_there};
-use smallvec::{SmallVec, smallvec};
 
 /// Variables up to this size are copied together.
 const SMALL: usize = 16 << 10;
@@ -18,15 +17,32 @@ pub(super) struct Unit {
     start: usize,
     bytes: usize,
     align: usize,
-    keys: SmallVec<[Key; 1]>,
+    /// Behind the block's beginning.
+    offset: usize,
+    /// Its ranges begin there in the list of all.
+    first: usize,
 }
 
-type Units = SmallVec<[Unit; 2]>;
+/// What is new: memory, and the ranges in it.
+#[derive(Default)]
+pub(super) struct New {
+    units: Vec<Unit>,
+    ranges: Vec<Id>,
+}
+
+impl New {
+    fn unit(&mut self, start: usize, bytes: usize, align: usize) {
+        self.units.push(Unit { start, bytes, align, offset: 0, first: self.ranges.len() });
+    }
+}
 
 impl Mapping<'_> {
     /// Finds what is there; enters what is not.
-    pub(super) fn plan(&mut self, items: &Items, fixed: &mut usize) -> (Values, Units) {
-        let (mut values, mut units): (Values, _) = (smallvec![Value::Null; items.list.len()], Units::new());
+    pub(super) fn plan(&mut self, items: &Items, fixed: &mut usize) -> (Values, New) {
+        let mut values = core::mem::take(&mut self.table.lists.values);
+        let mut new = core::mem::take(&mut self.table.lists.new);
+        values.clear();
+        values.resize(items.list.len(), Value::Null);
         let mut i = 0;
         while i < items.list.len() {
             let item = &items.list[i];
@@ -41,11 +57,11 @@ impl Mapping<'_> {
                     Value::InBlock(*fixed - item.size)
                 }
                 ZERO_LEN => match self.table.holding(item.addr) {
-                    Some(key) => self.use_present(item, key),
+                    Some(id) => self.use_present(item, id),
                     None => Value::Null,
                 },
                 IF_PRESENT => match self.table.find(item.addr, item.size) {
-                    Some(key) => self.use_present(item, key),
+                    Some(id) => self.use_present(item, id),
                     None => {
                         // Nor is there anything for the pointer to it to point to.
                         if items.list.get(i + 1).is_some_and(|next| is_pointer(next.kind)) {
@@ -56,7 +72,7 @@ impl Mapping<'_> {
                     }
                 },
                 k if must_be_there(k) => match self.table.find(item.addr, item.size) {
-                    Some(key) => self.use_present(item, key),
+                    Some(id) => self.use_present(item, id),
                     None => not_there(item),
                 },
                 STRUCT | STRUCT_UNORDERED => {
@@ -65,7 +81,7 @@ impl Mapping<'_> {
                         item.addr,
                         &items.list[i + 1..i + 1 + n],
                         &mut values[i + 1..i + 1 + n],
-                        &mut units,
+                        &mut new,
                     );
                     i += n;
                     values[i - n] = Value::Null;
@@ -73,19 +89,20 @@ impl Mapping<'_> {
                     continue;
                 }
                 k if is_data(k) || is_pointer(k) || matches!(k, TO_PSET | FORCE_DEVICEPTR) => {
-                    self.plan_one(item, &mut units)
+                    self.plan_one(item, &mut new)
                 }
                 k => fail(format_args!("map kind {k:#x} has no meaning where data are mapped")),
             };
             i += 1;
         }
-        (values, units)
+        (values, new)
     }
 
-    fn plan_one(&mut self, item: &Item, units: &mut Units) -> Value {
+    fn plan_one(&mut self, item: &Item, new: &mut New) -> Value {
         let bytes = item.bytes();
-        if let Some(key) = self.table.find(item.addr, bytes) {
-            if forced(item.kind) && !self.is_fresh(key) {
+        if let Some(id) = self.table.find(item.addr, bytes) {
+            if forced(item.kind) && !self.is_fresh(id) {
+                let key = self.table.key(id);
                 fail(format_args!(
                     "[{:#x}..{:#x}) is to be mapped anew, but [{:#x}..{:#x}) is mapped already",
                     item.addr,
@@ -94,23 +111,23 @@ impl Mapping<'_> {
                     key.1
                 ));
             }
-            return self.use_present(item, key);
+            return self.use_present(item, id);
         }
-        let key = (item.addr, item.addr + bytes);
-        self.enter(key);
-        units.push(Unit { start: item.addr, bytes, align: item.align, keys: smallvec![key] });
-        Value::At(key, item.addr)
+        new.unit(item.addr, bytes, item.align);
+        let id = self.enter((item.addr, item.addr + bytes), new);
+        self.held.push((id, item.addr));
+        Value::At(id, item.addr)
     }
 
     /// Members lie on the device as on the host, from the first to the last.
-    fn plan_structure(&mut self, base: usize, members: &[Item], values: &mut [Value], units: &mut Units) {
+    fn plan_structure(&mut self, base: usize, members: &[Item], values: &mut [Value], new: &mut New) {
         let Some(start) = members.iter().map(|m| m.addr).min() else { return };
         let end = members.iter().map(|m| m.addr + m.bytes()).max().unwrap_or(start);
         let from = base.min(start);
         if self.table.find(from, end.saturating_sub(from)).is_some() {
             for (m, v) in members.iter().zip(values) {
                 *v = match self.table.find(m.addr, m.bytes()) {
-                    Some(key) => self.use_range(m, key, true),
+                    Some(id) => self.use_range(m, id, true),
                     None => fail(format_args!(
                         "[{:#x}..{:#x}) of a structure is to be mapped, but other members of it were mapped \
                          before, without this one",
@@ -121,37 +138,38 @@ impl Mapping<'_> {
             }
             return;
         }
-        let mut keys = SmallVec::new();
+        let align = members.iter().map(|m| m.align).max().unwrap_or(1);
+        new.unit(start, end - start, align);
+        let first = new.ranges.len();
         for (m, v) in members.iter().zip(values) {
             let key = (m.addr, m.addr + m.bytes());
-            if !keys.contains(&key) {
-                self.table.insert(key, self.block, 0, 1);
-                keys.push(key);
-            }
-            *v = Value::At(key, m.addr);
+            let same = new.ranges[first..].iter().find(|&&id| self.table.key(id) == key).copied();
+            *v = Value::At(same.unwrap_or_else(|| self.enter(key, new)), m.addr);
         }
+        let ranges = &new.ranges[first..];
         if self.purpose == For::Acc {
-            self.held.extend_from_slice(&keys);
+            self.held.extend(ranges.iter().map(|&id| (id, self.table.key(id).0)));
         } else {
-            self.table.join(&keys);
-            self.held.push(keys[0]);
+            self.table.join(ranges);
+            self.held.push((ranges[0], self.table.key(ranges[0]).0));
         }
-        let align = members.iter().map(|m| m.align).max().unwrap_or(1);
-        units.push(Unit { start, bytes: end - start, align, keys });
     }
 
-    fn enter(&mut self, key: Key) {
-        self.table.insert(key, self.block, 0, 1);
-        self.held.push(key);
+    /// A range of the last unit.
+    fn enter(&mut self, key: Key, new: &mut New) -> Id {
+        let id = self.table.insert(key, self.block, 0, 1);
+        new.ranges.push(id);
+        id
     }
 
     /// A range that is there has one user more, however many items of the construct lie in it.
-    fn use_present(&mut self, item: &Item, key: Key) -> Value {
-        self.use_range(item, key, false)
+    fn use_present(&mut self, item: &Item, id: Id) -> Value {
+        self.use_range(item, id, false)
     }
 
     /// ... where OpenACC counts every member of a structure.
-    fn use_range(&mut self, item: &Item, key: Key, member: bool) -> Value {
+    fn use_range(&mut self, item: &Item, id: Id, member: bool) -> Value {
+        let key = self.table.key(id);
         let (start, end) = (item.addr, item.addr.saturating_add(item.bytes()));
         if (start < key.0 || end > key.1) && !implicit(item.kind) && item.kind != ZERO_LEN {
             fail(format_args!(
@@ -159,30 +177,29 @@ impl Mapping<'_> {
                 key.0, key.1
             ));
         }
-        let counted = self.table.counted(key);
-        if !self.held.contains(&counted) || (member && self.purpose == For::Acc) {
-            self.held.push(counted);
+        let counted = self.table.counted(id);
+        if self.table.hold_once(counted) || (member && self.purpose == For::Acc) {
+            self.held.push((counted, self.table.key(counted).0));
             self.table.hold(counted);
         }
-        Value::At(key, start)
+        Value::At(id, start)
     }
 
-    /// Allocates the block and says where each new range lies in it.
-    pub(super) fn place(&mut self, fixed: usize, mut units: Units) {
-        // Stable: in the order of the clauses otherwise.
-        units.sort_by_key(|u| u.bytes > SMALL);
-        let (mut size, mut staged) = (fixed, fixed);
-        let most = units.iter().map(|u| u.align).max().unwrap_or(1);
-        let mut offsets = SmallVec::<[usize; 2]>::new();
-        for u in &units {
-            size = size.next_multiple_of(u.align.max(1));
-            offsets.push(size);
-            size += u.bytes;
-            if u.bytes <= SMALL {
+    /// Allocates the block and says where each new range lies in it: what is small lies in front.
+    pub(super) fn place(&mut self, fixed: usize, mut new: New) {
+        let (mut size, mut staged, mut most) = (fixed, fixed, 1);
+        for large in [false, true] {
+            for u in new.units.iter_mut().filter(|u| (u.bytes > SMALL) == large) {
+                u.offset = size.next_multiple_of(u.align.max(1));
+                size = u.offset + u.bytes;
+                most = most.max(u.align);
+            }
+            if !large {
                 staged = size;
             }
         }
-        if size == 0 && units.is_empty() {
+        if size == 0 && new.units.is_empty() {
+            self.table.lists.new = new;
             return;
         }
         let spare = if most > ALIGNED { most } else { 0 };
@@ -191,16 +208,19 @@ impl Mapping<'_> {
             None => fail(format_args!("the device has no memory for another {size} bytes")),
         };
         self.table.place(self.block, at);
-        let shift = if spare > 0 { at.next_multiple_of(most) - at } else { 0 };
-        self.base = at + shift;
+        self.base = if spare > 0 { at.next_multiple_of(most) } else { at };
         // What nobody writes is nobody's: not zeros.
         self.staged.resize(staged, 0xff);
-        for (u, offset) in units.iter().zip(offsets) {
-            for &key in &u.keys {
-                if let Some(e) = self.table.get_mut(key) {
-                    e.offset = shift + offset + (key.0 - u.start);
+        for (i, u) in new.units.iter().enumerate() {
+            let end = new.units.get(i + 1).map_or(new.ranges.len(), |next| next.first);
+            for &id in &new.ranges[u.first..end] {
+                if let Some(e) = self.table.get_mut(id) {
+                    e.at = self.base + u.offset + (e.key.0 - u.start);
                 }
             }
         }
+        new.units.clear();
+        new.ranges.clear();
+        self.table.lists.new = new;
     }
 }

@@ -39,7 +39,7 @@ use inject::Injector;
 use kernel::{Kernel, Step};
 use memory::{ALIGN, Block, SMALL};
 use report::Totals;
-use section::Section;
+use section::{Section, seconds};
 use verdict::Verdicts;
 
 /// A device that is watched.
@@ -253,6 +253,11 @@ impl Backend for Guarded {
             }
             s.sites.push(launch.func);
             self.logged(s, Step::Run(kernel), 256);
+            // The first section learns how long kernels take while it is open.
+            if s.open && s.totals.sections == 0 {
+                let bytes: usize = s.blocks.values().map(Block::used).sum();
+                self.adapt(s, seconds(s.run_ns) / s.kernels as f64, bytes as f64);
+            }
             let late = now - s.began_ns > self.settings.latency_ns;
             if s.open && (late || (!s.by_hand && s.kernels >= s.wanted)) {
                 self.end_section(s);
