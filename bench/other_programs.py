@@ -3,8 +3,10 @@
 time of their loops is proved, instructions by one thread (callgrind; of a long run less those of a short
 one), and 20 runs in which threads are killed: right, refused, wrong.
 
-The sources are Debian's, as tools/debian_source.sh DIR fasttree cd-hit muscle unpacks them; the first program
-is libstdc++'s parallel mode, of the compiler's own headers. Inputs are made here, from a seed.
+The sources are Debian's, as tools/debian_source.sh DIR fasttree cd-hit muscle healpix-fortran voronota
+unpacks them; the first program is libstdc++'s parallel mode, of the compiler's own headers. HEALPix (Fortran,
+a mesh of the sphere) and Voronota (C++, a triangulation) get main functions of ours. Inputs are made here,
+from a seed.
 
 usage: bench/other_programs.py DIR [--only fasttree,cd-hit,...] [--kills 20]
 """
@@ -25,11 +27,15 @@ LIB = os.path.join(RELEASE, "libpromp.so")
 # the alphabet, families, members and lengths of short, long and killed inputs, rates of changes and losses,
 # and how often a thread is killed.
 CD_HIT = "make openmp=yes CC=$CXX cd-hit cd-hit-est"
-SORT = f"{ROOT}/c-tests/others/parallel_mode.cpp"
+OTHERS = f"{ROOT}/c-tests/others"
+HEALPIX = (
+    "healpix_types.F90 indmed.f90 bit_manipulation.F90 extension.F90 misc_utils.F90 long_intrinsic.F90 "
+    "num_rec.F90 statistics.f90 pix_tools.F90 udgrade_nr.f90 mask_tools.F90"
+)
 PROTEIN = "ACDEFGHIKLMNPQRSTVWY"
 PROGRAMS = {
     "parallel_mode": (
-        f"$CXX -O2 -fopenmp -D_GLIBCXX_PARALLEL -w -o pm {SORT}",
+        f"$CXX -O2 -fopenmp -D_GLIBCXX_PARALLEL -w -o pm {OTHERS}/parallel_mode.cpp",
         "./pm {in}",
         ("15000", "60000", "200000"),
         "20ms",
@@ -57,6 +63,20 @@ PROGRAMS = {
         "src/Linux/muscle -align {in} -output out -threads {threads} >&2 && cat out",
         (PROTEIN, (1, 5, 50), (1, 8, 50), (1, 16, 120), 0.12, 0.02),
         "30ms",
+    ),
+    "healpix-fortran": (
+        "cd src/f90/mod && sh gen_udgrade_code >&2 && "
+        f"$FC -O2 -fopenmp -w -cpp -DGFORTRAN -o ../../../hp {HEALPIX} {OTHERS}/healpix.f90",
+        "./hp {in}",
+        ("16", "64", "64"),
+        "10ms",
+    ),
+    "voronota": (
+        "$CXX -O2 -fopenmp -w -Isrc -o vo src/modes/mode_calculate_vertices_in_parallel.cpp "
+        f"{OTHERS}/voronota.cpp",
+        "./vo {in}",
+        ("300", "1000", "2000"),
+        "20ms",
     ),
 }
 
@@ -94,9 +114,9 @@ def build(source, name, compiler):
         shutil.copytree(source, folder, symlinks=True)
     else:
         os.makedirs(folder)
-    ours = [os.path.join(RELEASE, d) for d in ("promp-cc", "promp-c++")]
-    pair = ("gcc", "g++") if compiler == "gcc" else ours
-    env = {**os.environ, "CC": pair[0], "CXX": pair[1]}
+    ours = [os.path.join(RELEASE, d) for d in ("promp-cc", "promp-c++", "promp-fc")]
+    c, cxx, fortran = ("gcc", "g++", "gfortran") if compiler == "gcc" else ours
+    env = {**os.environ, "CC": c, "CXX": cxx, "FC": fortran}
     how = ["bash", "-c", PROGRAMS[name][0]]
     done = subprocess.run(how, cwd=folder, env=env, capture_output=True, text=True)
     if done.returncode:

@@ -72,6 +72,20 @@ fn what_was_lost_stays_lost() {
     assert!(proved < 20.0, "{text}");
 }
 
+/// A part of an iteration cannot be executed again, though the loop's first part can.
+#[test]
+fn parts_that_cannot_be_executed_again_count() {
+    let Some(cc) = driver("promp-cc") else { return };
+    let exe = built("parts", &[(&cc, "parts.c")]).expect("a program");
+    let want = reference(&exe, &[], &[]);
+    let r = run(&cc, &["--explain", "--", exe.to_str().expect("UTF-8")], &[("OMP_NUM_THREADS", "2")]);
+    let text = r.out.strip_prefix(&want.out).unwrap_or_else(|| panic!("{} {}", want.out, r.out));
+    assert!(says(text, "parts.c", "in parts: calls fputc at line 16; else idempotent"), "{text}");
+    assert!(text.contains("parts.c:16: opaque: the extent of what is written to of is not known"), "{text}");
+    let proved = share(text, "proved ");
+    assert!(proved < 20.0, "{text}");
+}
+
 #[test]
 fn loops_in_c_by_verdict_reason_and_change() {
     let Some(cc) = driver("promp-cc") else { return };

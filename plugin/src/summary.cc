@@ -211,6 +211,9 @@ void add (Summary &s, function *fn, const Memory &m, const Memory::Item &i, cons
   int k = p ? parameter (fn, p) : -1;
   if (k == OWN_MEMORY)
     return;
+  // What Fortran passes as a constant argument nobody writes.
+  if (key && TREE_CODE (key) == CONST_DECL)
+    return;
   bool write = i.flags & ACCESS_WRITES;
   Touch t;
   t.write = write;

@@ -540,21 +540,23 @@ void Undo::ask_in_front ()
     }
 }
 
+/// Of a function that saves for itself, outside of loops: a place at `i` that is only reached if the runtime
+/// wants what `stmt` writes to be saved. In loops that has been asked in front of them.
+gimple_stmt_iterator Undo::if_wanted (gimple_stmt_iterator i, gimple *stmt)
+{
+  if (!site_)
+    site_ = new_site (options.elements ? SITE_ALWAYS : SITE_OPEN, gimple_location (stmt), "saving old values");
+  tree answer = make_ssa_name (integer_type_node);
+  gcall *call = ask (site_, answer);
+  gsi_insert_before (&i, call, GSI_SAME_STMT);
+  return only_if (single_succ_edge (gimple_bb (call)), holds (answer));
+}
+
 /// The call that saves what `stmt` writes, in front of `p.around` or of the write itself, if `condition`
 /// holds (null: always).
 void Undo::insert (gimple *stmt, const Plan &p, tree condition)
 {
   gimple_seq seq = saving (stmt, p);
-  if (word_ && !outermost (stmt))
-    {
-      // Is that worth its price? In loops that has been asked in front of them.
-      if (!site_)
-        site_ = new_site (options.elements ? SITE_ALWAYS : SITE_OPEN, gimple_location (stmt), "saving old values");
-      gimple_seq asks = nullptr;
-      gimple_seq_add_stmt (&asks, ask (site_, NULL_TREE));
-      gimple_seq_add_seq (&asks, seq);
-      seq = asks;
-    }
   class loop *l = p.around;
   if (l && !condition)
     {
@@ -574,6 +576,8 @@ void Undo::insert (gimple *stmt, const Plan &p, tree condition)
           e = l ? loop_preheader_edge (l) : bb ? single_succ_edge (bb) : in_front_of (start);
         }
       i = only_if (e, holds (condition));
+      if (word_ && !outermost (stmt))
+        i = if_wanted (i, stmt);
     }
   else
     i = p.cover ? outside (p, start) : gsi_for_stmt (start);
@@ -581,14 +585,16 @@ void Undo::insert (gimple *stmt, const Plan &p, tree condition)
 }
 
 /// Leaves no saving in a loop, nor save points: these are seldom executed, and what follows them in the loop
-/// could not be executed again either.
-static void strip (class loop *l)
+/// could not be executed again either. `all`: nor what is saved in front of calls of other units' functions.
+/// The loop must be entered by work only that is not executed again.
+static void strip (class loop *l, bool all)
 {
   basic_block *bbs = get_loop_body (l);
   for (unsigned k = 0; k < l->num_nodes; k++)
     for (gimple_stmt_iterator i = gsi_start_bb (bbs[k]); !gsi_end_p (i);)
       if (const char *name = callee_name (gsi_stmt (i));
-          !strcmp (name, "__promp_undo") || !strcmp (name, "__promp_point"))
+          !strcmp (name, "__promp_undo") || !strcmp (name, "__promp_point")
+          || (all && !strcmp (name, "__promp_undo_behind")))
         {
           unlink_stmt_vdef (gsi_stmt (i));
           gsi_remove (&i, true);
@@ -620,7 +626,7 @@ void Undo::insert ()
   update_ssa (TODO_update_ssa);
   for (Asked &a : asked_)
     if (a.inside)
-      strip (make_versions (a.around, a.flag, a.site));
+      strip (make_versions (a.around, a.flag, a.site), integer_onep (a.any));
   for (gimple *stmt : front)
     {
       const Plan &p = plans_[stmt];

@@ -67,6 +67,7 @@ private:
   gimple_stmt_iterator outside (const Plan &p, gimple *stmt);
   gimple_seq saving (gimple *stmt, const Plan &p) const;
   void ask_in_front ();
+  gimple_stmt_iterator if_wanted (gimple_stmt_iterator i, gimple *stmt);
   void insert (gimple *stmt, const Plan &p, tree condition);
   void put_mark (gimple *stmt, const Plan &p);
 

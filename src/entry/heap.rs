@@ -4,20 +4,31 @@
 
 use crate::fault::stop::guarded;
 use crate::fault::{freed, operators, saving, unsaved};
-use crate::team::thread::current;
+use crate::sys::tls;
+use crate::team::thread::{Thread, current};
 
 /// Frees `block`, or keeps it until the work that does so is not executed again any more.
+#[inline(always)]
 unsafe fn free(block: usize, own: bool) {
-    let thr = current();
-    if block != 0 && thr.saving.get() && thr.is_in_region() {
+    // A thread that the runtime does not know is in no region.
+    match tls::get() {
         // SAFETY: the program frees it.
-        guarded(|| unsafe { thr.undo.free(block, own) });
-        if thr.undo.lost() != 0 {
-            unsaved::begins(thr);
-        }
-    } else {
+        Some(thr) if block != 0 && thr.saving.get() && thr.is_in_region() => unsafe {
+            free_later(thr, block, own);
+        },
         // SAFETY: likewise.
-        unsafe { libc::free(block as *mut libc::c_void) };
+        _ => unsafe { libc::free(block as *mut libc::c_void) },
+    }
+}
+
+/// # Safety
+/// The program frees the block.
+#[inline(never)]
+unsafe fn free_later(thr: &'static Thread, block: usize, own: bool) {
+    // SAFETY: by the caller's promise.
+    guarded(|| unsafe { thr.undo.free(block, own) });
+    if thr.undo.lost() != 0 {
+        unsaved::begins(thr);
     }
 }
 

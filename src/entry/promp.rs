@@ -11,6 +11,7 @@ use crate::fault::undo::Grid;
 use crate::fault::{inject, join, place, policy, record, report, spec::Kind, tables, unsaved, verify};
 use crate::icv::{globals, globals_if_ready};
 use crate::sys::door::Door;
+use crate::sys::tls;
 use crate::team::thread::{Thread, current};
 use core::sync::atomic::{AtomicI64, Ordering::*};
 
@@ -162,37 +163,47 @@ pub unsafe extern "C" fn promp_undo(
     count1: usize,
     stride1: isize,
 ) {
-    let thr = current();
-    // Serial work is never executed again, nor is what has been given up.
-    if thr.saving.get() && thr.is_in_region() && thr.undo.lost() == 0 {
-        // What lies on the thread's own stack is put back with it.
-        let here = core::ptr::from_ref(&start).addr();
-        if (here..thr.base.load(Relaxed)).contains(&start) {
-            return;
-        }
-        let measured = thr.gauge.is_on();
-        // SAFETY: by the caller's promise.
-        unsafe {
-            if measured || (count0, count1) != (1, 1) || !thr.undo.save_one(start, size) {
-                let g = Grid { start, size, count: [count0, count1], stride: [stride0, stride1] };
-                save_grid(thr, g, measured);
-            }
+    // A thread that the runtime does not know is in no region. Serial work is never executed again, nor is
+    // what has been given up.
+    let Some(thr) = tls::get() else { return };
+    if !thr.saving.get() || !thr.is_in_region() || thr.undo.lost() != 0 {
+        return;
+    }
+    // What lies on the thread's own stack is put back with it.
+    if (tls::stack_pointer()..thr.base.load(Relaxed)).contains(&start) {
+        return;
+    }
+    // SAFETY: by the caller's promise.
+    unsafe {
+        if thr.gauge.is_on() || (count0, count1) != (1, 1) || !thr.undo.save_one(start, size) {
+            save_grid(start, size, count0, stride0, count1, stride1);
         }
     }
 }
 
+/// Apart, with the same arguments: the short way needs no registers saved.
+///
 /// # Safety
-/// As for [`promp_undo`].
+/// As for [`promp_undo`], where something is to be saved.
 #[inline(never)]
-unsafe fn save_grid(thr: &'static Thread, g: Grid, measured: bool) {
+unsafe extern "C" fn save_grid(
+    start: usize,
+    size: usize,
+    count0: usize,
+    stride0: isize,
+    count1: usize,
+    stride1: isize,
+) {
+    let thr = current();
+    let g = Grid { start, size, count: [count0, count1], stride: [stride0, stride1] };
     // SAFETY: by the caller's promise.
     let save = || unsafe {
         match g.count {
-            [1, 1] if thr.undo.save_one(g.start, g.size) => {}
+            [1, 1] if thr.undo.save_one(start, size) => {}
             _ => record_old(thr, g),
         }
     };
-    if measured {
+    if thr.gauge.is_on() {
         thr.gauge.measured(g.length(), save);
     } else {
         save();
@@ -221,7 +232,7 @@ pub unsafe extern "C" fn promp_wrote(
 /// For the code that promp-cc adds: `site` lives as long as the code.
 pub unsafe extern "C" fn promp_saves(site: *const Site) -> i32 {
     // SAFETY: by the caller's promise.
-    i32::from(saving::begin(current(), unsafe { &*site }))
+    tls::get().map_or(0, |thr| i32::from(saving::begin(thr, unsafe { &*site })))
 }
 
 /// A loop goes on in its version that does not save.

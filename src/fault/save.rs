@@ -11,6 +11,7 @@ use super::{unsaved, verify};
 use crate::sys::asm::{self, FpControl};
 use crate::sys::own::Own;
 use crate::team::thread::Thread;
+use crate::work::site;
 use core::sync::atomic::Ordering::Relaxed;
 
 /// Larger private states are not copied at every call: a failure then finds nothing to go back to.
@@ -139,6 +140,9 @@ fn save(thr: &'static Thread, kind: SaveKind) {
     } else {
         thr.save.put(kind, frame, base, (frame, base - frame));
         verify::chunk_begins(thr, kind);
+    }
+    if site::keeps_accounts() {
+        unsaved::part_begins(thr, matches!(kind, SaveKind::After(_)));
     }
     thr.inject.new_save_point();
 }

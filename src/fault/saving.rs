@@ -176,26 +176,42 @@ impl core::fmt::Display for Budget {
 }
 
 /// A loop that needs old values begins, or something that cannot be executed twice: are they to be saved?
-#[inline]
+/// The usual answers need no calls, so no registers are saved for them.
+#[inline(always)]
 pub fn begin(thr: &'static Thread, site: &'static Site) -> bool {
     // Serial work is never executed again.
     if !thr.saving.get() || !thr.is_in_region() {
         return false;
     }
-    let (log, gauge) = (&thr.undo, &thr.gauge);
-    gauge.settle();
-    if log.lost() != 0 {
+    if thr.gauge.is_on() {
+        return begin_measured(thr, site);
+    }
+    if thr.undo.lost() != 0 {
         return false; // nothing will be executed again before the next save point
     }
     match site.state.load(Relaxed) {
-        OPEN => gauge.start(site),
+        ON if !thr.gauge.measures_again() => true,
+        state => ask(thr, site, state),
+    }
+}
+
+/// Where another site was measured until here.
+#[inline(never)]
+fn begin_measured(thr: &'static Thread, site: &'static Site) -> bool {
+    thr.gauge.settle();
+    begin(thr, site)
+}
+
+/// What a site says that does not just save, or is to be measured.
+#[inline(never)]
+fn ask(thr: &'static Thread, site: &'static Site, state: u32) -> bool {
+    match state {
+        OPEN => thr.gauge.start(site),
         ON => {
-            if gauge.measures_again() {
-                again(site);
-                gauge.start(site);
-            }
+            again(site);
+            thr.gauge.start(site);
         }
-        OFF | SELDOM if tried_again(site, OPEN) => gauge.start(site),
+        OFF | SELDOM if tried_again(site, OPEN) => thr.gauge.start(site),
         SELDOM if verify::is_watched(thr) => {}
         OFF | SELDOM | OPAQUE | WAITS | CROWDED => {
             lose(thr, site);

@@ -197,6 +197,7 @@ impl Log {
 
     /// The site (saving.rs) because of which the work cannot be executed again, as an address; 0: there is
     /// none.
+    #[inline(always)]
     pub fn lost(&self) -> usize {
         self.lost.get()
     }

@@ -2,12 +2,14 @@
 //!
 //! A verdict says what can be executed again. Work that has come to something that cannot (a mark,
 //! saving.rs), or whose old values are not saved because that costs too much, cannot, until the next save
-//! point. With PROMP_REPORT the time in between is added up: by the *site* that is the reason, of all
-//! threads, and by loop, of the thread that accounts for the loop.
+//! point. Nor can a part of a construct behind a save point in it that has another verdict than the first
+//! part. With PROMP_REPORT the time of both is added up: by the *site* that is the reason, or the part's
+//! text, of all threads, and by loop, of the thread that accounts for the loop.
 //!
 //! Relaxed: sums that are read when the program ends.
 
 use super::saving::Site;
+use super::tables::{self, Verdict};
 use crate::sys::claim::claim;
 use crate::sys::lock::Locked;
 use crate::sys::maps;
@@ -28,10 +30,13 @@ pub struct Clock {
     unsaved: Own<u64>,
     /// The construct that was left last, by the time at which it began.
     left: Own<u64>,
+    /// The part that cannot be executed again, as in [`Total`]; 0: it can.
+    part: Own<usize>,
 }
 
 /// What a site has made unsafe, of all threads.
 struct Total {
+    /// Its address; of a part its text's, with [`PART`].
     site: AtomicUsize,
     times: AtomicU64,
     ns: AtomicU64,
@@ -50,6 +55,8 @@ static TOTALS: [Total; SIZE] = [const {
 }; SIZE];
 /// A site of an object that has been unloaded.
 const GONE: usize = 1;
+/// No address of a program's has this bit.
+const PART: usize = 1 << 63;
 /// What they had.
 static OF_OTHERS: Locked<Vec<Unsafe>> = Locked::new(Vec::new());
 
@@ -77,20 +84,57 @@ pub fn begins(thr: &'static Thread) {
 /// There is a new save point; the work before it was lost because of the site at `at`.
 #[cold]
 pub fn ends(thr: &'static Thread, at: usize) {
-    let clock = &thr.unsaved;
-    let since = take(&clock.since);
-    // SAFETY: the address of a site, which is static: no object is unloaded while its work is in flight.
-    let Some(site) = (since != 0).then(|| unsafe { &*(at as *const Site) }) else { return };
-    let now = time::now_ns();
-    let began = thr.member().share.get().map_or(0, |s| s.shape.peek().began);
+    let since = take(&thr.unsaved.since);
+    if since != 0 {
+        // SAFETY: the address of a site, which is static: no object is unloaded while its work is in flight.
+        add(thr, at, since, Some(unsafe { &*(at as *const Site) }));
+    }
+}
+
+/// There is a new save point, `behind` the call of which the work goes on. In a construct the part that
+/// begins there may be one that cannot be executed again.
+#[cold]
+pub fn part_begins(thr: &'static Thread, behind: bool) {
+    part_ends(thr);
+    let (clock, began) = (&thr.unsaved, began(thr));
+    if !behind || began == 0 || began == clock.left.get() {
+        return;
+    }
+    let entry = thr.save.current().and_then(|s| s.resumes_at()).and_then(tables::behind_call);
+    if let Some(e) = entry.filter(|e| e.verdict == Verdict::Opaque) {
+        clock.part.set(e.text().as_ptr() as usize | PART);
+        clock.since.set(time::now_ns());
+    }
+}
+
+/// If it was lost on its way, that has been told.
+fn part_ends(thr: &'static Thread) {
+    let at = thr.unsaved.part.get();
+    thr.unsaved.part.set(0);
+    if at != 0 {
+        let since = take(&thr.unsaved.since);
+        if since != 0 {
+            add(thr, at, since, None);
+        }
+    }
+}
+
+/// When the construct that `thr` is in began; 0: it is in none.
+fn began(thr: &'static Thread) -> u64 {
+    thr.member().share.get().map_or(0, |s| s.shape.peek().began)
+}
+
+/// Work that could not have been executed again since then has ended; of a part there is no site.
+fn add(thr: &'static Thread, at: usize, since: u64, site: Option<&'static Site>) {
+    let (clock, now, began) = (&thr.unsaved, time::now_ns(), began(thr));
     if began != 0 && began != clock.left.get() {
-        let sum = if site.is_opaque() { &clock.marks } else { &clock.unsaved };
+        let sum = if site.is_none_or(Site::is_opaque) { &clock.marks } else { &clock.unsaved };
         sum.set(sum.get() + now.saturating_sub(since.max(began)));
     }
     if let Some(t) = claim(&TOTALS, at, |t| &t.site) {
         t.times.fetch_add(1, Relaxed);
         t.ns.fetch_add(now.saturating_sub(since), Relaxed);
-        if site.has_stopped() {
+        if let Some(site) = site.filter(|s| s.has_stopped()) {
             // The measurement goes on, or begins anew: the most counts, as bits of positive numbers.
             t.percent.fetch_max(site.percent().to_bits(), Relaxed);
         }
@@ -105,6 +149,7 @@ pub fn of_construct(thr: &'static Thread, began: u64) -> (u64, u64) {
     if at != 0 {
         ends(thr, at);
     }
+    part_ends(thr);
     thr.unsaved.left.set(began);
     (take(&thr.unsaved.marks), take(&thr.unsaved.unsaved))
 }
@@ -120,17 +165,21 @@ fn told(t: &Total) -> Option<Unsafe> {
     if at <= GONE {
         return None;
     }
-    // SAFETY: a site of a loaded object: those of others are marked by `forget`.
+    let (times, ns) = (t.times.load(Relaxed), t.ns.load(Relaxed));
+    if at & PART != 0 {
+        // SAFETY: a text in the constant data of an object that is loaded: those of others are marked by
+        // `forget`.
+        let text = unsafe { core::ffi::CStr::from_ptr((at & !PART) as *const libc::c_char) };
+        return Some(Unsafe { text: text.to_string_lossy().into(), times, ns, stopped: None });
+    }
+    // SAFETY: a site of a loaded object, likewise.
     let site = unsafe { &*(at as *const Site) };
-    Some(Unsafe {
-        text: match site.text() {
-            "" => "?: more old values than can be kept".into(),
-            text => text.into(),
-        },
-        times: t.times.load(Relaxed),
-        ns: t.ns.load(Relaxed),
-        stopped: (!site.is_opaque()).then(|| f64::from_bits(t.percent.load(Relaxed))),
-    })
+    let text = match site.text() {
+        "" => "?: more old values than can be kept".into(),
+        text => text.into(),
+    };
+    let stopped = (!site.is_opaque()).then(|| f64::from_bits(t.percent.load(Relaxed)));
+    Some(Unsafe { text, times, ns, stopped })
 }
 
 /// The object with something at `part` goes: its sites are kept as texts.
@@ -138,7 +187,7 @@ pub fn forget(part: usize) {
     let maps = maps::all();
     let path = |a| maps::find(&maps, a).map_or("", |m| &m.path);
     for t in TOTALS.iter().filter(|t| t.site.load(Relaxed) > GONE) {
-        if path(t.site.load(Relaxed)) == path(part) {
+        if path(t.site.load(Relaxed) & !PART) == path(part) {
             OF_OTHERS.with(|v| v.extend(told(t)));
             t.site.store(GONE, Relaxed);
         }

@@ -77,13 +77,19 @@ pub fn get() -> Option<&'static Thread> {
 /// not far up; 0 if not.
 pub fn first_frame() -> usize {
     const NEAR: usize = 64 << 10;
-    let sp: usize;
-    // SAFETY: reads the stack pointer, and a word that stubs write in one piece.
-    let frame = unsafe {
-        arch::asm!("mov {0}, rsp", out(reg) sp, options(nomem, nostack, preserves_flags));
-        (NOBODY.0.get() as *const u8).add(asm::FRAME).cast::<usize>().read_volatile()
-    };
+    let sp = stack_pointer();
+    // SAFETY: reads a word that stubs write in one piece.
+    let frame = unsafe { (NOBODY.0.get() as *const u8).add(asm::FRAME).cast::<usize>().read_volatile() };
     if (sp..sp + NEAR).contains(&frame) { frame } else { 0 }
+}
+
+/// The stack pointer of the function that this is inlined into.
+#[inline(always)]
+pub fn stack_pointer() -> usize {
+    let sp: usize;
+    // SAFETY: reads the stack pointer.
+    unsafe { arch::asm!("mov {0}, rsp", out(reg) sp, options(nomem, nostack, preserves_flags)) };
+    sp
 }
 
 /// Sets the calling thread's identity.

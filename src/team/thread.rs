@@ -329,6 +329,7 @@ impl Thread {
     }
 
     /// Does it execute a region's function, or a task? Others may ask.
+    #[inline(always)]
     pub fn is_in_region(&self) -> bool {
         self.base.load(Relaxed) != 0
     }
