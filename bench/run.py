@@ -57,10 +57,10 @@ def libomp():
     return True
 
 
-def run(cmd, runtime, threads):
-    """Output and seconds of one run; None if it took too long."""
+def run(cmd, runtime, threads, more=None):
+    """Output and seconds of one run, with `more` in its environment; None if it took too long."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "GOMP_", "KMP_", "PROMP_", "LD_"))}
-    env.update(RUNTIMES[runtime], OMP_NUM_THREADS=str(threads))
+    env.update(RUNTIMES[runtime], OMP_NUM_THREADS=str(threads), **(more or {}))
     if os.path.basename(cmd[0]) == "launch" and "LD_PRELOAD" in env:
         env["LAUNCH_PRELOAD"] = env.pop("LD_PRELOAD")
     start = time.perf_counter()
@@ -77,9 +77,10 @@ def run(cmd, runtime, threads):
 class Job:
     """A command whose output, or time, gives rows."""
 
-    def __init__(self, suite, cmd, unit, read, threads=None, rounds=None, others=0):
+    def __init__(self, suite, cmd, unit, read, threads=None, rounds=None, others=0, env=None):
         self.suite, self.cmd, self.unit, self.read, self.threads, self.rounds = suite, cmd, unit, read, threads, rounds
         self.others = others  # processes that compute meanwhile
+        self.env = env
         self.label = os.path.basename(cmd[0])
         self.samples = {}  # row -> runtime -> one value a round
         self.dropped = set()  # runtimes that took too long
@@ -90,7 +91,7 @@ class Job:
             return
         others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(self.others)]
         try:
-            out, took = run(self.cmd, runtime, self.threads or threads)
+            out, took = run(self.cmd, runtime, self.threads or threads, self.env)
         finally:
             for o in others:
                 o.kill()
@@ -111,6 +112,11 @@ def lines(out, _):
     for line in out.splitlines():
         name, value = line.split("\t")
         yield name, float(value)
+
+
+def saving(out, _):
+    for name, value in lines(out, _):
+        yield name + ", saving", value
 
 
 def program(name):
@@ -146,7 +152,10 @@ def jobs(a):
                 ("fib", "Fibonacci", ("28", "23")), ("nqueens", "n-queens", ("11", "9")), ("sort", "sort", ("4000", "500")),
                 ("tree", "unbalanced tree", ("60", "60")), ("lu", "sparse LU", ("48", "24")),
                 ("fib_final", "Fibonacci, final", ("32", "25")), ("nqueens_final", "n-queens, final", ("11", "9")),
-                ("many", "4,000 threads", ("4000", "500")))
+                ("floorplan", "floor plan, final", ("6", "4")), ("many", "4,000 threads", ("4000", "500")))
+        ] + [
+            Job("programs", [build("bench/programs/many.c"), "500" if quick else "10000"], "s",
+                program("two teams of 10,000 threads"), rounds=few)
         ],
         "kernels": lambda: [
             Job("kernels", [build(f"c-tests/npb/{k}.c", f"{k}-{s}", *flags), "S" if quick else "A"], "s", verified(f"{k.upper()} {s}"))
@@ -169,6 +178,8 @@ def jobs(a):
             Job("start", [build("bench/programs/start.c"), str(a.threads)], "µs",
                 lambda out, took: (("first region", v) for r, v in lines(out, took) if r == "first region"), rounds=4 * a.rounds),
             Job("start", [build("bench/programs/deep.c"), "1000"], "B", lines, rounds=1),
+            Job("start", [build("bench/programs/deep.c"), "1000"], "B", saving, rounds=1,
+                env={"PROMP_REPLAY": "assume"}),
             Job("start", [build("bench/programs/start.c"), "64"], "KiB",
                 lambda out, took: (("resident, 64 idle threads", v) for r, v in lines(out, took) if r == "memory")),
         ],

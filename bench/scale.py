@@ -24,7 +24,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 SUITES = ("sync", "sched", "tasks", "array")
 PROGRAMS = {
     "fib": "24", "fib_final": "28", "nqueens": "10", "nqueens_final": "11", "sort": "1000", "tree": "60", "lu": "32",
-    "many": "1000",
+    "floorplan": "5", "many": "1000",
 }
 STACK = {"deep": "1000"}  # bytes of stack a level
 KERNELS = {"cg": "A", "mg": "A", "is": "A", "ft": "W", "adi": "W", "ep": "W"}

@@ -105,10 +105,10 @@ fn larger_teams() {
     }
 }
 
-/// Loops of a few chunks a thread, which members of large teams take several at once (work/many.rs).
+/// Loops of a few chunks a thread, which members take several at once (work/many.rs).
 #[test]
-fn short_loops_of_larger_teams() {
-    for (threads, samples) in [(8, 10), (16, 6), (24, 6)] {
+fn short_loops() {
+    for (threads, samples) in [(2, 10), (4, 10), (8, 10), (16, 6), (24, 6)] {
         let t = sweep_of(threads, "ft/short.c", &[], &[], &["chunk"], 8, samples);
         assert!(t.struck > 0 && t.refused == 0, "{threads}: {t:?}");
     }

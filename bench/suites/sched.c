@@ -37,8 +37,13 @@ SHORT(short_dynamic_8, omp for schedule(dynamic, 8), NOTHING())
 SHORT(short_dynamic_32, omp for schedule(dynamic, 32), NOTHING())
 SHORT(short_monotonic_8, omp for schedule(monotonic : dynamic, 8), NOTHING())
 SHORT(short_guided, omp for schedule(guided), NOTHING())
+SHORT(short_dynamic_1_work, omp for schedule(dynamic, 1), work(100))
 SHORT(short_dynamic_8_work, omp for schedule(dynamic, 8), work(100))
+SHORT(short_dynamic_32_work, omp for schedule(dynamic, 32), work(100))
+SHORT(short_monotonic_1_work, omp for schedule(monotonic : dynamic, 1), work(100))
 SHORT(short_monotonic_8_work, omp for schedule(monotonic : dynamic, 8), work(100))
+SHORT(short_monotonic_32_work, omp for schedule(monotonic : dynamic, 32), work(100))
+SHORT(short_guided_work, omp for schedule(guided), work(100))
 static void dynamic_work(long n) {
 #pragma omp parallel
     for (long k = 0; k < n; k++) {
@@ -98,7 +103,12 @@ int main(int argc, char **argv) {
     row("short, dynamic,32", 1, short_dynamic_32);
     row("short, dynamic,8, monotonic", 1, short_monotonic_8);
     row("short, guided", 1, short_guided);
+    row("short, dynamic,1, with work", 1, short_dynamic_1_work);
     row("short, dynamic,8, with work", 1, short_dynamic_8_work);
+    row("short, dynamic,32, with work", 1, short_dynamic_32_work);
+    row("short, dynamic,1, monotonic, with work", 1, short_monotonic_1_work);
     row("short, dynamic,8, monotonic, with work", 1, short_monotonic_8_work);
+    row("short, dynamic,32, monotonic, with work", 1, short_monotonic_32_work);
+    row("short, guided, with work", 1, short_guided_work);
     return 0;
 }

@@ -82,6 +82,7 @@ impl Count {
     /// Owner: are all children done? Another thread than the owner may ask, behind a fence: see pool.rs.
     #[inline]
     pub fn none(&self) -> bool {
+        touch(&self.shared);
         self.shared.load(Acquire).wrapping_add(self.own_part()) as u32 == 0
     }
 

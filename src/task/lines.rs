@@ -150,3 +150,25 @@ fn halves_move_fewer_lines_than_one_task_at_a_time() {
     }
     assert!(taskloop(1, 100, true).0 == 0.0);
 }
+
+/// One line, fetched once for each task that another thread has done, and once by who waits: whatever the
+/// team's size.
+#[test]
+fn the_end_of_a_taskgroup_is_one_line() {
+    let end = |n: u32| {
+        let (c, mut clocks) = (Apart::default(), Clocks::default());
+        (1..n).for_each(|_| c.1.add());
+        let mut journey = |me: u32, f: &dyn Fn() -> bool| {
+            let (r, lines) = touched::by(f);
+            let lines: Vec<usize> = lines.iter().map(|at| at / 64).collect();
+            clocks.journey(me, &lines);
+            r
+        };
+        for me in 1..n {
+            journey(me, &|| c.1.child_done(false));
+        }
+        assert!(journey(0, &|| c.1.none()));
+        clocks.longest()
+    };
+    assert_eq!([2, 4, 8, 16, 64].map(end), [2, 4, 8, 16, 64]);
+}

@@ -12,7 +12,7 @@
 
 use super::holders::Holders;
 use crate::sys::lock::Locked;
-use crate::sys::sync::{AtomicU32, AtomicU64, Ordering::*, touch};
+use crate::sys::sync::{AtomicU32, AtomicU64, Ordering::*, fetch_to_write, touch};
 use crossbeam_utils::CachePadded;
 
 /// Iterations [lo, hi), normalised: 0 is the loop's first.
@@ -48,11 +48,6 @@ pub struct Orphan {
     pub block: u64,
 }
 
-/// Does [`Dispenser::take_several`] always give one chunk, because there are so few of them?
-pub fn gives_one(total: u64, chunk: u64, threads: u64) -> bool {
-    total < 4 * threads * chunk
-}
-
 /// What every thread that takes a chunk changes.
 #[derive(Default)]
 #[repr(C)]
@@ -73,6 +68,7 @@ pub struct Dispenser {
 impl Dispenser {
     /// Starts over. The construct is not visible to others yet.
     pub fn reset(&self) {
+        touch(&self.line.next);
         self.line.next.store(0, Relaxed);
         if self.waiting.load(Relaxed) != 0 {
             self.orphans.with(Vec::clear);
@@ -123,6 +119,9 @@ impl Dispenser {
     /// Takes what `size(remaining)` says, at least 1.
     #[inline]
     pub fn take_sized(&self, total: u64, size: impl Fn(u64) -> u64) -> Option<Range> {
+        touch(&self.line.next);
+        // At once to be written to: the load would fetch it to be read only, and the exchange once more.
+        fetch_to_write(&self.line.next);
         let mut lo = self.line.next.load(Relaxed);
         loop {
             if lo >= total {

@@ -117,6 +117,7 @@ impl Doacross {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::team::lines::Clocks;
 
     fn with(counts: &[u64], f: impl Fn(&Doacross)) {
         let d = Doacross::create(counts, true);
@@ -157,6 +158,29 @@ mod tests {
                 lines.sort_unstable();
                 lines.dedup();
                 assert_eq!(lines.len(), all, "{outer} iterations, {threads} threads");
+            });
+        }
+    }
+
+    /// From one iteration's note to the next one's a line goes there and back, whatever the team's size.
+    #[test]
+    fn iterations_that_wait_for_each_other_fetch_a_line_each() {
+        for threads in [2u32, 4, 8, 16, 64] {
+            let outer = 4 * u64::from(threads);
+            with(&[outer], |d| {
+                let mut clocks = Clocks::default();
+                let line = |i: u64| [address(d, i) / 64];
+                let of = |i: u64| i as u32 % threads;
+                // Everybody waits already.
+                (1..outer).for_each(|i| clocks.journey(of(i), &line(i - 1)));
+                let before = clocks.longest();
+                for i in 0..outer {
+                    if i > 0 {
+                        clocks.journey(of(i), &line(i - 1));
+                    }
+                    clocks.journey(of(i), &line(i));
+                }
+                assert!(u64::from(clocks.longest() - before) <= 2 * outer, "{threads} threads");
             });
         }
     }

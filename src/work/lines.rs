@@ -3,7 +3,7 @@
 use super::batch::Batch;
 use super::dispenser::Dispenser;
 use super::many::{Many, Own};
-use crate::sys::sync::touched;
+use crate::sys::sync::{touch, touched};
 use crate::team::lines::Clocks;
 use crossbeam_utils::CachePadded;
 use std::collections::HashMap;
@@ -73,6 +73,55 @@ fn by_many(n: u32, chunks: u64) -> Run {
     run
 }
 
+/// How a team of few takes its chunks.
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    /// One at a time, until there is none.
+    UntilNone,
+    /// One at a time; who has had the last one does not ask.
+    Singly,
+    /// Its share at once.
+    Share,
+}
+
+/// The second of two loops of `chunks` chunks (in the first one lines are where they never are again): a
+/// member makes it, then all of `n` take turns.
+fn by_few(n: u32, chunks: u64, way: Way) -> Run {
+    let (d, batches) = (Dispenser::default(), batches(n));
+    let many = Many { total: chunks, chunk: 1, threads: n };
+    let mut run = Run::new();
+    for construct in 1..=2 {
+        let (mut positions, mut last) = (vec![0; n as usize], None);
+        run = Run { holder: run.holder, ..Run::new() };
+        let ((), made) = touched::by(|| d.reset());
+        run.touch(construct as u32 % n, &made, false);
+        let taken;
+        (run, taken) = run.turns(n, |me| {
+            let had_last = last == Some(me);
+            let chunk = if way == Way::Share {
+                let mine = &batches[me as usize];
+                touch(mine);
+                let other = |i| &batches[((me + i) % n) as usize];
+                let steal = || if had_last { None } else { (1..n).find_map(|i| other(i).steal(construct)) };
+                mine.take(construct).or_else(|| {
+                    let (first, k) = many.more_of_few(&d, &mut positions[me as usize], steal)?;
+                    Some(mine.fill(construct, first, k))
+                })
+            } else if had_last && way == Way::Singly {
+                None
+            } else {
+                d.take(chunks, 1).map(|r| r.lo)
+            };
+            if chunk == Some(chunks - 1) {
+                last = Some(me);
+            }
+            chunk
+        });
+        assert_eq!(taken, (0..chunks).collect::<Vec<_>>(), "{n} members");
+    }
+    run
+}
+
 /// One chunk at a time.
 fn singly(n: u32, chunks: u64) -> Run {
     let d = Dispenser::default();
@@ -89,6 +138,20 @@ fn short_loops_fetch_the_dispenser_three_times_a_thread() {
         assert_eq!((each.moves, many.moves), (5 * n, 3 * n));
         assert_eq!((each.clocks.longest(), many.clocks.longest()), (5 * n, 3 * n));
     }
+}
+
+#[test]
+fn few_members_fetch_few_lines_in_short_loops() {
+    let ways = |n: u32| {
+        [Way::UntilNone, Way::Singly, Way::Share].map(|way| {
+            let run = by_few(n, 4 * u64::from(n), way);
+            (run.moves, run.clocks.longest())
+        })
+    };
+    assert_eq!(ways(2), [(10, 10), (8, 9), (4, 6)]);
+    assert_eq!(ways(3), [(15, 16), (15, 15), (13, 10)]);
+    // Each looks at three others in the end.
+    assert_eq!(ways(4), [(21, 21), (19, 20), (21, 15)]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! widths, ordered, runtime and doacross loops; sections are a dynamic loop with chunks of one.
 
 use super::bounds::{Bounds, Schedule};
-use super::dispenser::{self, Range};
+use super::dispenser::Range;
 use super::ledger::Before;
 use super::many::{self, Many};
 use super::share::{Shape, Share};
@@ -16,7 +16,6 @@ use crate::observe::event::{Construct, Event, Row, Set, Work};
 use crate::sys::time;
 use crate::team::event::Waiters;
 use crate::team::member::Member;
-use crate::team::orders;
 use crate::team::team::Team;
 use crate::team::thread::Thread;
 
@@ -34,8 +33,8 @@ pub fn loop_shape(
 
 /// Chunks for each thread that are too few for batches.
 pub const FEW: u64 = many::SHORT;
-/// The same where many threads take the chunks of a loop that is not monotonic.
-const FEW_FOR_MANY: u64 = 2;
+/// The same where several threads take the chunks of a loop that is not monotonic.
+const FEW_FOR_SEVERAL: u64 = 2;
 
 /// The shape of a doacross loop over `count` iterations 0, 1, ….
 pub fn counted_shape(team: &'static Team, count: u64, s: Schedule, site: usize) -> Shape {
@@ -91,7 +90,7 @@ fn shape(
     let fixed = matches!(s.kind, Sched::Static | Sched::Auto);
     let facts = site::facts(site);
     let is_loop = tunable.is_some();
-    let few = if n > u64::from(orders::FEW) && is_loop && !s.monotonic { FEW_FOR_MANY } else { FEW };
+    let few = if n > 1 && is_loop && !s.monotonic { FEW_FOR_SEVERAL } else { FEW };
     let shape = Shape {
         // The implementation's choice is static.
         sched: if fixed { Sched::Static } else { s.kind },
@@ -222,6 +221,8 @@ fn hand_out(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Rang
     let n = u64::from(team.size());
     let r = match shape.sched {
         Sched::Dynamic if shape.quick => batched(m, s, shape),
+        // Who has had the last chunk need not ask, which would fetch the dispenser's line in vain.
+        Sched::Dynamic | Sched::Guided if m.ledger.had_last() => None,
         Sched::Dynamic if !shape.wide => s.dispenser.take(shape.total, shape.chunk),
         Sched::Dynamic => s.dispenser.take_sized(shape.total, |_| shape.chunk),
         Sched::Guided => s.dispenser.take_sized(shape.total, |left| left.div_ceil(n).max(shape.chunk)),
@@ -252,25 +253,28 @@ fn batched(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range
     if position == 0 {
         m.batched.set((construct, *shape));
     }
-    if threads > orders::FEW && !shape.monotonic {
-        let many = Many { total: shape.total, chunk: shape.chunk, threads };
-        if many.is_short() {
-            return batched_by_many(m, s, shape, many);
-        }
-    }
     let steal = || {
-        // Behind the last iteration a thread takes nothing more (lastprivate); and where batches are single
-        // chunks nobody has any left.
-        let few = dispenser::gives_one(shape.total, shape.chunk, u64::from(threads));
-        if shape.monotonic || few || m.ledger.had_last() {
+        // Behind the last iteration a thread takes nothing more (lastprivate).
+        if m.ledger.had_last() {
             return None;
         }
         (1..threads).find_map(|i| team.member((m.num.get() + i) % threads).batch.steal(construct))
     };
-    let most = if shape.monotonic { m.pace.most(position == 0) } else { batch::MOST };
-    let own = s.dispenser.take_several(shape.total, shape.chunk, u64::from(threads), most, &mut position);
+    let many = Many { total: shape.total, chunk: shape.chunk, threads };
+    let more = if shape.monotonic {
+        let most = m.pace.most(position == 0);
+        s.dispenser.take_several(shape.total, shape.chunk, u64::from(threads), most, &mut position)
+    } else if !many.is_short() || threads == 1 {
+        let most = batch::MOST;
+        let own = s.dispenser.take_several(shape.total, shape.chunk, u64::from(threads), most, &mut position);
+        own.or_else(steal)
+    } else if threads > many::FEW {
+        return batched_by_many(m, s, shape, many);
+    } else {
+        many.more_of_few(&s.dispenser, &mut position, steal)
+    };
     m.trip.set(position);
-    let (first, n) = own.or_else(steal)?;
+    let (first, n) = more?;
     m.pace.took(n);
     Some(shape.range(m.batch.fill(construct, first, n)))
 }
@@ -430,26 +434,6 @@ mod tests {
             }
             got.sort_unstable();
             prop_assert_eq!(got, (first..first + n).collect::<Vec<_>>());
-        }
-
-        #[test]
-        fn where_there_are_few_chunks_each_batch_is_one(
-            chunks in 1..200_u64,
-            chunk in 1..9_u64,
-            short in 0..9_u64,
-            threads in 1..40_u64,
-        ) {
-            let total = (chunks * chunk).saturating_sub(short % chunk).max(1);
-            let (d, mut position) = (dispenser::Dispenser::default(), 0);
-            let first = d.take_several(total, chunk, threads, 64, &mut position).expect("one at least").1;
-            if dispenser::gives_one(total, chunk, threads) {
-                prop_assert_eq!(first, 1);
-                while let Some((_, n)) = d.take_several(total, chunk, threads, 64, &mut position) {
-                    prop_assert_eq!(n, 1);
-                }
-            } else {
-                prop_assert!(first > 1);
-            }
         }
     }
 }

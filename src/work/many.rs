@@ -1,17 +1,20 @@
-//! Batches of short dynamic loops in teams of many.
+//! Batches of short dynamic loops.
 //!
-//! Where there are many threads the dispenser's line is what short chunks cost: each fetches it from another
-//! one, each time. So of a short loop every thread takes three quarters of its share at once, and then a
-//! chunk at a time. Who finds the dispenser empty takes from those that have something (holders.rs), so no
-//! chunk waits behind a long one while a thread is free.
+//! The dispenser's line is what short chunks cost: each fetches it from another thread, each time. So of a
+//! short loop every thread takes its share at once, in a team of many three quarters of it, and then a chunk
+//! at a time. Who finds the dispenser empty takes from those that have something, so no chunk waits behind a
+//! long one while a thread is free: in a team of many from those that say so (holders.rs), in a team of few,
+//! where to look at that is as dear, from whoever it is.
 
 use super::batch;
 use super::dispenser::Dispenser;
 
+/// Members of a team of few, at most.
+pub const FEW: u32 = 4;
 /// Chunks for each thread up to which a loop is short.
 pub const SHORT: u64 = 8;
 
-/// A short loop of a team of many.
+/// A short loop.
 pub struct Many {
     /// Iterations.
     pub total: u64,
@@ -46,12 +49,27 @@ impl Many {
         if left == 0 {
             return 0;
         }
-        let n = if position == 0 { left / self.chunk * 3 / (4 * threads) } else { 1 };
+        let share = if threads > u64::from(FEW) { (3, 4 * threads) } else { (1, threads) };
+        let n = if position == 0 { left / self.chunk * share.0 / share.1 } else { 1 };
         n.clamp(1, batch::MOST)
     }
 
-    /// The next batch of member `me`, whose own is empty: the number of its first chunk, how many. From the
-    /// dispenser, or by `steal` from another member.
+    /// The next batch of a member of a team of few, whose own is empty: the number of its first chunk, how
+    /// many. From the dispenser, which was at `position` when it took its last one (0 at first), or by
+    /// `steal` from another member.
+    #[inline(always)]
+    pub fn more_of_few(
+        &self,
+        d: &Dispenser,
+        position: &mut u64,
+        steal: impl FnOnce() -> Option<(u64, u64)>,
+    ) -> Option<(u64, u64)> {
+        let n = self.size(*position);
+        let own = if n == 0 { None } else { d.take_batch(self.total, self.chunk, n, position) };
+        own.or_else(steal)
+    }
+
+    /// The same in a team of many, for member `me`.
     pub fn more(
         &self,
         d: &Dispenser,

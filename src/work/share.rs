@@ -134,18 +134,22 @@ impl Shape {
 }
 
 /// A construct's descriptor.
-#[repr(align(128))]
+///
+/// What every member reads comes first, in two lines. Who makes it takes these away from who made the last
+/// one in the same place; what few constructs have is written only where it changes: it stays everybody's.
+#[repr(C, align(128))]
 pub struct Share {
     tag: AtomicU64,
     left: AtomicU32,
-    /// See [`Shape`].
-    pub shape: Own<Shape>,
-    /// Sequence number in the region.
-    pub seq: Own<u64>,
-    /// Which loop (or sections) of the region this is, from 1: for messages.
-    pub ordinal: Own<u64>,
     /// Cancelled by `cancel for` or `cancel sections`.
     pub cancelled: AtomicBool,
+    overflow: bool,
+    /// Sequence number in the region.
+    pub seq: Own<u64>,
+    /// See [`Shape`].
+    pub shape: Own<Shape>,
+    /// Which loop (or sections) of the region this is, from 1: for messages.
+    pub ordinal: Own<u64>,
     /// The first iteration whose ordered section has not been passed.
     pub ordered_next: CachePadded<AtomicU64>,
     /// Task reductions registered by the first member.
@@ -156,24 +160,25 @@ pub struct Share {
     pub doacross: Own<Option<NonNull<Doacross>>>,
     /// Hands out chunks.
     pub dispenser: CachePadded<Dispenser>,
-    overflow: bool,
 }
+
+const _: () = assert!(core::mem::offset_of!(Share, ordered_next) == 128);
 
 impl Share {
     fn new(overflow: bool) -> Self {
         Self {
             tag: AtomicU64::new(FREE),
             left: AtomicU32::new(0),
-            shape: Own::new(Shape::NONE),
-            seq: Own::new(0),
-            ordinal: Own::new(0),
             cancelled: AtomicBool::new(false),
+            overflow,
+            seq: Own::new(0),
+            shape: Own::new(Shape::NONE),
+            ordinal: Own::new(0),
             ordered_next: CachePadded::new(AtomicU64::new(0)),
             reductions: AtomicPtr::default(),
             scratch: Own::new((0, 0)),
             doacross: Own::new(None),
             dispenser: CachePadded::new(Dispenser::default()),
-            overflow,
         }
     }
 
@@ -182,8 +187,12 @@ impl Share {
         self.seq.set(seq);
         self.ordinal.set(seq + 1);
         self.cancelled.store(false, Relaxed);
-        self.ordered_next.store(0, Relaxed);
-        self.reductions.store(core::ptr::null_mut(), Relaxed);
+        if self.ordered_next.load(Relaxed) != 0 {
+            self.ordered_next.store(0, Relaxed);
+        }
+        if !self.reductions.load(Relaxed).is_null() {
+            self.reductions.store(core::ptr::null_mut(), Relaxed);
+        }
         if let Some(d) = self.doacross.get() {
             self.doacross.set(None);
             // SAFETY: made for the construct that the descriptor was of before, which all members have left.

@@ -188,21 +188,27 @@ fn batches() {
     });
 }
 
-/// Two threads take the chunks of a loop as members of a large team do: every chunk is taken once.
-#[test]
-fn batches_of_many() {
+/// Two threads take the chunks of a short loop, as members of a large team do or as those of a small one:
+/// every chunk is taken once.
+fn batches_of_a_short_loop(few: bool) {
     const CHUNKS: u64 = 7;
     type State = (Dispenser, [Batch; 2], [AtomicU32; CHUNKS as usize]);
-    check(3, || {
+    check(3, move || {
         let s: Arc<State> = Arc::new((
             Dispenser::default(),
             Default::default(),
             [(); CHUNKS as usize].map(|()| AtomicU32::new(0)),
         ));
-        let run = |s: &State, me: usize| {
+        let run = move |s: &State, me: usize| {
             let many = Many { total: CHUNKS, chunk: 1, threads: 2 };
             let mut own = Own::default();
-            let mut more = || many.more(&s.0, me as u32, &mut own, |v| s.1[v as usize].steal(1));
+            let mut more = || {
+                if few {
+                    many.more_of_few(&s.0, &mut own.position, || s.1[1 - me].steal(1))
+                } else {
+                    many.more(&s.0, me as u32, &mut own, |v| s.1[v as usize].steal(1))
+                }
+            };
             while let Some(c) =
                 s.1[me].take(1).or_else(|| more().map(|(first, n)| s.1[me].fill(1, first, n)))
             {
@@ -215,6 +221,16 @@ fn batches_of_many() {
         h.join().unwrap();
         assert!(s.2.iter().all(|n| n.load(Relaxed) == 1));
     });
+}
+
+#[test]
+fn batches_of_many() {
+    batches_of_a_short_loop(false);
+}
+
+#[test]
+fn batches_of_few() {
+    batches_of_a_short_loop(true);
 }
 
 /// A member's host fails before it has arrived: another host makes the arrival for the logical thread.
