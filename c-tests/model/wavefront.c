@@ -1,12 +1,15 @@
 // DOACROSS: relaxation of an N × N × N grid in which every point needs its three predecessors. A thread has a
 // block of rows i; the other two dimensions, flattened, are cut into tiles of b; a tile waits for the same
-// tile of the block before. Usage: wavefront N THREADS ROUNDS [B …]
+// tile of the block before. Without tiles one thread executes all, and then the blocks that several would
+// have, one after the other: how many planes are in hand at once decides what caches hold.
+// Usage: wavefront N THREADS ROUNDS [B …]
 #include "measure.h"
 
 static long n;
 static double *u;
 
-static void tile (long first, long last, long from, long to)
+// The same code for all.
+static __attribute__ ((noinline)) void tile (long first, long last, long from, long to)
 {
   long plane = n * n;
   for (long x = from; x < to; x++)
@@ -15,6 +18,11 @@ static void tile (long first, long last, long from, long to)
         double *at = u + i * plane + x;
         at[0] = 0.25 * (at[-plane] + at[-1] + at[-n] + at[0]);
       }
+}
+
+static long bound (long t, int p)
+{
+  return 1 + (n - 1) * t / p;
 }
 
 static void relax (int p, long b)
@@ -26,9 +34,9 @@ static void relax (int p, long b)
   for (long t = 0; t < p; t++)
     for (long k = 0; k < tiles; k++)
       {
-        long first = 1 + (n - 1) * t / p, last = 1 + (n - 1) * (t + 1) / p;
 #pragma omp ordered depend(sink : t - 1, k)
-        tile (first, last, from + k * b, from + k * b + b < n * n ? from + k * b + b : n * n);
+        long at = from + k * b;
+        tile (bound (t, p), bound (t + 1, p), at, at + b < n * n ? at + b : n * n);
 #pragma omp ordered depend(source)
       }
 }
@@ -43,13 +51,17 @@ int main (int argc, char **argv)
   for (long i = 0; i < n * n * n; i++)
     u[i] = i % 7;
   double t[MOST];
-  for (int r = 0; r < rounds; r++)
+  for (int p = 1; p <= threads && argc < 5; p++)
     {
-      double start = omp_get_wtime ();
-      tile (1, n, n + 1, n * n);
-      t[r] = omp_get_wtime () - start;
+      for (int r = 0; r < rounds; r++)
+        {
+          double start = omp_get_wtime ();
+          for (int k = 0; k < p; k++)
+            tile (bound (k, p), bound (k + 1, p), n + 1, n * n);
+          t[r] = omp_get_wtime () - start;
+        }
+      print_times ("serial", p, n * n, t, rounds);
     }
-  print_times ("serial", 1, n * n, t, rounds);
   for (int p = 1; p <= threads; p++)
     for (int k = 4; k < argc; k++)
       {

@@ -69,6 +69,7 @@ mod tests {
             model,
             name: String::new(),
             threads: 2,
+            process: 0,
             seen,
             oversubscribed: false,
             predicted_s: 1.0 + error,

@@ -1,8 +1,8 @@
 //! What predictions are off by on this machine: m(p), and how sure it is (crates/model/src/residuals.rs).
 //!
-//! The sweeps of the check are executed in sizes that it does not have. What they took, over what the model
-//! says of them without m(p), is the m(p) of the next loop of the kind, with its interval. Of wavefronts
-//! nothing is learnt: those of other sizes have other m(p) (docs/tuning.md). The file of
+//! The sweeps and the wavefronts of the check are executed in sizes that it does not have. What they took,
+//! over what the model says of them without m(p), is the m(p) of the next loop of the kind, with its
+//! interval. All tiles of a wavefront are one loop: what tiles differ by is within. The file of
 //! `promp model calibrate` keeps it, a line a kind and number of threads, behind the costs:
 //!
 //!     learned doall 2 1.01 0.02 -0.01 0.03 0.008
@@ -20,10 +20,14 @@ use std::fmt::Write;
 
 /// Grids of the sweeps, n². The check has 512, 768, 1024.
 const SWEEPS: [u64; 6] = [416, 480, 608, 704, 864, 960];
+/// Wavefronts, n³. The check has 64, 128, 256.
+const WAVEFRONTS: [u64; 6] = [48, 80, 96, 112, 160, 192];
 const FORECAST: &str = "forecast";
 
 /// Kinds of loops.
 pub const DOALL: &str = "doall";
+/// See [`DOALL`].
+pub const DOACROSS: &str = "doacross";
 
 /// See the module's text.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +54,17 @@ impl Learned {
             let lines = programs.run("jacobi", &[n, u64::from(most), rounds])?;
             doall.extend(loops::sweeps(n, threads, &lines, &costs).map(|s| s.cases).unwrap_or_default());
         }
-        Ok(Self::of(threads, &doall))
+        let mut l = Self::of(threads, &doall);
+        let mut all = vec![];
+        for n in part(&WAVEFRONTS) {
+            let tiled = loops::wavefronts(programs, n, threads, rounds, &costs)?;
+            all.push(tiled.into_iter().map(|t| t.case).collect::<Vec<_>>());
+        }
+        for &p in threads.iter().filter(|p| **p > 1) {
+            let with = |cases: &Vec<Case>| cases.iter().filter(|c| c.threads == p).cloned().collect();
+            l.learn(DOACROSS, p, &all.iter().map(with).collect::<Vec<_>>());
+        }
+        Ok(l)
     }
 
     /// What `promp model calibrate` has kept.
@@ -59,16 +73,21 @@ impl Learned {
     }
 
     fn of(threads: &[u32], doall: &[Case]) -> Self {
-        let mut kinds = vec![];
-        for &p in threads.iter().filter(|p| **p > 1) {
-            let here: Vec<&Case> = doall.iter().filter(|c| c.threads == p).collect();
-            let ratios = |c: &&Case| c.measured.iter().map(|t| t / c.predicted).collect();
-            let scatters: Vec<f64> = here.iter().map(|c| c.scatter).collect();
-            let found = Residuals::of(&here.iter().map(ratios).collect::<Vec<_>>(), &scatters);
-            kinds.extend(found.map(|r| (DOALL.to_string(), p, r)));
-        }
         let series: Vec<&[f64]> = doall.iter().map(|c| &c.measured[..]).collect();
-        Self { kinds, factor: factor(&series) }
+        let mut l = Self { kinds: vec![], factor: factor(&series) };
+        for &p in threads.iter().filter(|p| **p > 1) {
+            let with = doall.iter().filter(|c| c.threads == p);
+            l.learn(DOALL, p, &with.map(|c| vec![c.clone()]).collect::<Vec<_>>());
+        }
+        l
+    }
+
+    /// From loops of a kind, each executed in one way or several.
+    fn learn(&mut self, kind: &str, threads: u32, loops: &[Vec<Case>]) {
+        let ratios = |c: &Case| c.measured.iter().map(|t| t / c.predicted).collect::<Vec<_>>();
+        let all: Vec<Vec<f64>> = loops.iter().map(|l| l.iter().flat_map(ratios).collect()).collect();
+        let scatters: Vec<f64> = loops.iter().flatten().map(|c| c.scatter).collect();
+        self.kinds.extend(Residuals::of(&all, &scatters).map(|r| (kind.to_string(), threads, r)));
     }
 
     fn at(&self, kind: &str, threads: u32) -> Option<&Residuals> {
@@ -157,6 +176,25 @@ mod tests {
         // Of what was not measured nothing is known.
         assert_eq!(of(DOALL, 4), Estimate { mean: 2.0, low: 1.0, high: 4.0 });
         assert_eq!(l.scaling().len(), 1);
+    }
+
+    /// Tiles of a wavefront differ within their loop, sizes between loops: two sizes say little of a third,
+    /// however many tiles each has.
+    #[test]
+    fn tiles_are_one_loop() {
+        let mut l = learned();
+        let tiles = |m: f64| vec![case(2, m - 0.02), case(2, m), case(2, m + 0.02)];
+        l.learn(DOACROSS, 2, &[tiles(1.0), tiles(1.04)]);
+        let e = l.estimate(DOACROSS, &case(2, 1.0), Estimate::exact(1.0));
+        assert!((e.mean - 2.04).abs() < 1e-9 && e.covers(2.3), "{e:?}");
+        // Ten that are alike say more.
+        l.kinds.pop();
+        l.learn(DOACROSS, 2, &[1.0, 1.04, 1.01, 1.03, 1.02, 1.0, 1.04, 1.01, 1.03, 1.02].map(tiles));
+        let e = l.estimate(DOACROSS, &case(2, 1.0), Estimate::exact(1.0));
+        assert!(e.covers(1.97) && e.covers(2.1) && !e.covers(2.2) && !e.covers(1.88), "{e:?}");
+        // Of sweeps the same as before, and the file has both.
+        assert_eq!(l.scaling(), learned().scaling());
+        assert_eq!(Learned::read(&l.text()).unwrap().text(), l.text());
     }
 
     #[test]

@@ -14,6 +14,7 @@ use promp_model::scaling::Scaling;
 use promp_model::{Estimate, Profile, Schedule, decide};
 
 /// A prediction from what one thread took, and the repetitions.
+#[derive(Clone)]
 pub struct Case {
     pub threads: u32,
     /// Seconds, as if threads did not meet in memory.
@@ -56,12 +57,14 @@ pub fn sweeps(n: u64, threads: &[u32], lines: &[Line], costs: &Costs) -> Option<
 /// A wavefront over n³ points by tiles.
 pub struct Tiled {
     pub nest: Nest,
+    /// What an innermost iteration takes where one thread executes all as one block.
+    pub serial: f64,
     pub tile: u64,
     pub is_best: bool,
     pub case: Case,
 }
 
-/// Executes it serially, then with b* and tiles around it.
+/// Executes it by one thread, then with b* and tiles around it.
 pub fn wavefronts(
     programs: &Programs,
     n: u64,
@@ -70,13 +73,16 @@ pub fn wavefronts(
     costs: &Costs,
 ) -> Result<Vec<Tiled>, Failure> {
     let rounds = rounds.min(9);
-    let lines = programs.run("wavefront", &[n, 1, rounds])?;
-    let Some(serial) = times(&lines, "serial", 1) else { return Ok(vec![]) };
+    let most = threads.iter().copied().max().unwrap_or(1);
+    let lines = programs.run("wavefront", &[n, u64::from(most), rounds])?;
     let (n1, n2) = ((n - 1) as f64, (n * n - n - 1) as f64);
-    let t1 = Estimate::exact(median(serial) / (n1 * n2));
-    let scatter = deviation(serial) / median(serial);
+    let Some(serial) = times(&lines, "serial", 1).map(|t| median(t) / (n1 * n2)) else { return Ok(vec![]) };
     let mut all = Vec::new();
     for &p in threads.iter().filter(|p| **p > 1) {
+        // One thread, by the blocks of several: what caches hold hangs on how high they are.
+        let Some(blocks) = times(&lines, "serial", p) else { continue };
+        let t1 = Estimate::exact(median(blocks) / (n1 * n2));
+        let scatter = deviation(blocks) / median(blocks);
         let nest = Nest { n1, n2, t1, t2: Estimate::exact(costs.at("post", p)) };
         let best = decide::tile(&nest, p);
         let mut tiles: Vec<u64> =
@@ -90,7 +96,7 @@ pub fn wavefronts(
             let slow = (f64::from(p) / f64::from(cpus())).max(1.0);
             let predicted = nest.time(p, l.parameter as f64).mean * slow;
             let case = Case { threads: p, predicted, measured: l.times, scatter };
-            all.push(Tiled { nest, tile: l.parameter, is_best: l.parameter == best, case });
+            all.push(Tiled { nest, serial, tile: l.parameter, is_best: l.parameter == best, case });
         }
     }
     Ok(all)
