@@ -85,6 +85,19 @@ fn memory_routines_as_under_libgomp() {
     assert_eq!((r.status, &r.out), (0, &want.out), "{}", r.err);
 }
 
+/// Pointers of `declare target link` lead to what is mapped, as under libgomp; to a part of a variable so
+/// that kernels find it.
+#[test]
+fn links_lead_to_what_is_mapped() {
+    let exe = with_image("device/links.c", &[]);
+    let want = under_libgomp(&exe, &[]);
+    assert_eq!((want.status, want.out.as_str()), (0, "1 1 1 1 3 0\n"), "{}", want.err);
+    for sdc in ["off", "lazy:2"] {
+        let r = under_promp(&exe, &[], &[("PROMP_SDC", sdc), ("PROMP_SDC_ASSUME", "*")]);
+        assert_eq!((r.status, r.out.as_str()), (0, "1 1 1 1 3 1\n"), "{sdc}: {}", r.err);
+    }
+}
+
 /// Blocks that are kept for the next construct do not stand in the way of one that needs the device's memory.
 #[test]
 fn what_is_kept_goes_where_memory_is_short() {

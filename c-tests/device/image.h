@@ -11,6 +11,8 @@ static struct fake_image {
     struct fake_function *kernels; unsigned functions;
     struct fake_pair *pairs;
 } fake_image;
+/* The device's pointers of `declare target link`, in the order of the image's variables. */
+static uintptr_t fake_links[8];
 #define TABLE(name) extern uintptr_t name[] __attribute__((visibility("hidden")))
 TABLE(__offload_func_table);
 TABLE(__offload_funcs_end);
@@ -42,7 +44,12 @@ static __attribute__((constructor)) void fake_register(void) {
     fake_image.objects = fake_image.names;
     struct fake_pair *p = fake_image.pairs = (struct fake_pair *)calloc(all, sizeof *p);
     for (uintptr_t *f = table[0]; f < table[1]; f++) *p++ = (struct fake_pair){*f, *f + 1};
-    /* The functions are the host's, so the variables are, too. */
-    for (uintptr_t *v = table[2]; v < table[3]; v += 2) *p++ = (struct fake_pair){v[0], v[0] + v[1]};
+    /* The functions are the host's, so the variables are, too; of a link the device has a pointer. */
+    uintptr_t *link = fake_links;
+    for (uintptr_t *v = table[2]; v < table[3]; v += 2)
+        if (v[1] >> 63)
+            *p++ = (struct fake_pair){(uintptr_t)link, (uintptr_t)(link + 1)}, link++;
+        else
+            *p++ = (struct fake_pair){v[0], v[0] + v[1]};
     GOMP_offload_register_ver(0x10001, table, TYPE, &fake_image);
 }

@@ -136,7 +136,7 @@ fn enter(state: &mut State, image: &Image, pairs: &[(usize, usize)]) {
     state.functions.extend(table.functions.iter().copied().zip(pairs.iter().map(|p| p.0)));
     for (&(start, size), &(at, end)) in table.variables.iter().zip(&pairs[n..]) {
         if size & LINK != 0 {
-            state.links.insert(start, at);
+            state.links.insert(start, (start + (size & !LINK), at));
             continue;
         }
         if at == 0 || end - at != size {

@@ -59,8 +59,8 @@ pub struct State {
     pub table: present::Table,
     /// The device's functions by the host's.
     pub functions: BTreeMap<usize, Addr>,
-    /// declare target link: by the host's variable, where its address goes.
-    pub links: BTreeMap<usize, Addr>,
+    /// declare target link: by the host's variable, its end and where the address of what is mapped goes.
+    pub links: BTreeMap<usize, (usize, Addr)>,
     /// Variables of `declare target`, for a device that runs the host's functions.
     declared: declared::Declared,
     /// How many of the registered images it has looked at.

@@ -109,6 +109,10 @@ impl Backend for Separate {
         if base < 0 {
             return Err(format!("there are no addresses for its memory (error {})", -base));
         }
+        // A device that holds much is touched for the first time in large pages; a small one stays small.
+        let large = (base as usize + STEP, SIZE - STEP);
+        // SAFETY: advice about the range above; where it is not heeded nothing is lost.
+        unsafe { sys!(libc::SYS_madvise, large.0, large.1, libc::MADV_HUGEPAGE) };
         self.memory.with(|m| {
             m.base = base as usize;
             m.pieces = Ranges::new(SIZE);

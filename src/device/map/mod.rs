@@ -13,6 +13,7 @@ use super::items::{Item, Items};
 use super::mapped::{Held, Mapped};
 use super::present::{BlockId, Id, Table};
 use super::{State, fail};
+use std::collections::BTreeMap;
 
 /// What stands for an item in the argument block.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +41,7 @@ pub enum For {
 struct Mapping<'a> {
     backend: &'a dyn Backend,
     table: &'a mut Table,
+    links: &'a BTreeMap<usize, (usize, Addr)>,
     queue: Queue,
     block: BlockId,
     base: Addr,
@@ -77,6 +79,7 @@ pub fn map(state: &mut State, backend: &dyn Backend, items: &Items, purpose: For
     let mut m = Mapping {
         backend,
         table: &mut state.table,
+        links: &state.links,
         queue,
         block,
         base: 0,

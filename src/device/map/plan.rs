@@ -185,6 +185,21 @@ impl Mapping<'_> {
         Value::At(id, start)
     }
 
+    /// The device's pointer to a variable of `declare target link` leads to what was mapped of it.
+    #[cold]
+    fn link(&self, id: Id) {
+        let Some(e) = self.table.get(id) else { return };
+        let before = self.links.range(..e.key.1).next_back();
+        if let Some((&start, &(end, pointer))) = before
+            && e.key.0 < end
+        {
+            let to = e.translate(start);
+            if !self.backend.copy_in(pointer, (&raw const to) as usize, size_of::<usize>(), None) {
+                fail(format_args!("the link to {start:#x} could not be copied to the device"));
+            }
+        }
+    }
+
     /// Allocates the block and says where each new range lies in it: what is small lies in front.
     pub(super) fn place(&mut self, fixed: usize, mut new: New) {
         let (mut size, mut staged, mut most) = (fixed, fixed, 1);
@@ -218,6 +233,9 @@ impl Mapping<'_> {
                     e.at = self.base + u.offset + (e.key.0 - u.start);
                 }
             }
+        }
+        if !self.links.is_empty() {
+            new.ranges.iter().for_each(|&id| self.link(id));
         }
         new.units.clear();
         new.ranges.clear();

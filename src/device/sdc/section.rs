@@ -59,7 +59,7 @@ impl Guarded {
     /// of it that it takes a while. Memory of its own for that would cost more than a short program does.
     pub(super) fn measure(&self, s: &Section) -> Costs {
         const MOST: usize = 8 << 20;
-        const WHILE: f64 = 2e-4;
+        const WHILE: f64 = 5e-5;
         let kind = if s.signs { Costs::SIGNATURES } else { Costs::COPIES };
         let blocks = s.blocks.iter().filter(|(_, b)| b.before != 0);
         let Some((&at, block)) = blocks.max_by_key(|(_, b)| b.used()) else { return kind };
