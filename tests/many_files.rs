@@ -182,6 +182,15 @@ fn updates_in_functions_of_loops_with_two_versions() {
     survives(&linked(&cc, "behind", &objects(&cc, &["behind.c", "behind_bump.c"], &[]), &[]));
 }
 
+/// Loops that are too large for two versions, or have exceptions in them.
+#[test]
+fn updates_in_loops_with_flags() {
+    let Some(cxx) = driver("promp-c++") else { return };
+    let unknown = objects(Path::new("gcc"), &["station.c"], &[]);
+    let exe = linked(&cxx, "flagged", &[objects(&cxx, &["flagged.cpp"], &[]), unknown].concat(), &[]);
+    survives(&exe);
+}
+
 /// Blocks of operator new in vectors, behind pointers, and in chains that other files build and delete.
 #[test]
 fn blocks_that_are_deleted() {

@@ -364,12 +364,13 @@ void Undo::one_by_one (gimple *stmt, const Wish &w, Plan &p) const
   class loop *l = outermost (stmt);
   p.cover = w.cover;
   p.sure = w.sure;
-  bool slows = tells_ ? l && l != gimple_bb (stmt)->loop_father : l && !can_have_versions (l);
+  bool slows = tells_ ? l && l != gimple_bb (stmt)->loop_father
+                      : l && !can_have_versions (l) && !can_have_flag (l);
   p.expensive = slows && !p.cover && !options.elements;
   p.possible = !p.expensive;
 }
-/// The condition that a truth value is true.
-static tree holds (tree t)
+
+tree holds (tree t)
 {
   return fold_build2 (NE_EXPR, boolean_type_node, t, build_zero_cst (TREE_TYPE (t)));
 }
@@ -508,7 +509,7 @@ void Undo::ask_in_front ()
                                  [&] (const Asked &a) { return a.around == l; });
       if (known == asked_.end ())
         known = asked_.insert (asked_.end (), { l, NULL_TREE, NULL_TREE, boolean_false_node, false,
-                                                gimple_location (w.first) });
+                                                gimple_location (w.first), NULL_TREE });
       known->any = p.meets ? fold_build2 (BIT_IOR_EXPR, boolean_type_node, known->any, p.meets)
                            : boolean_true_node;
       known->inside = known->inside || p.around != l;
@@ -553,9 +554,14 @@ gimple_stmt_iterator Undo::if_wanted (gimple_stmt_iterator i, gimple *stmt)
 }
 
 /// The call that saves what `stmt` writes, in front of `p.around` or of the write itself, if `condition`
-/// holds (null: always).
-void Undo::insert (gimple *stmt, const Plan &p, tree condition)
+/// holds (null: always), and the flag `now` is set (null: there is none).
+void Undo::insert (gimple *stmt, const Plan &p, tree condition, tree now)
 {
+  if (now && !condition && !p.cover)
+    {
+      condition = holds (now);
+      now = NULL_TREE;
+    }
   gimple_seq seq = saving (stmt, p);
   class loop *l = p.around;
   if (l && !condition)
@@ -581,6 +587,8 @@ void Undo::insert (gimple *stmt, const Plan &p, tree condition)
     }
   else
     i = p.cover ? outside (p, start) : gsi_for_stmt (start);
+  if (now)
+    i = only_if (single_succ_edge (gsi_bb (i)), holds (now));
   gsi_insert_seq_before (&i, seq, GSI_SAME_STMT);
 }
 
@@ -604,11 +612,68 @@ static void strip (class loop *l, bool all)
   free (bbs);
 }
 
+/// Is there saving in the loop?
+static bool saves (class loop *l)
+{
+  bool any = false;
+  basic_block *bbs = get_loop_body (l);
+  for (unsigned k = 0; k < l->num_nodes && !any; k++)
+    for (gimple_stmt_iterator i = gsi_start_bb (bbs[k]); !gsi_end_p (i) && !any; gsi_next (&i))
+      any = !strcmp (callee_name (gsi_stmt (i)), "__promp_undo");
+  free (bbs);
+  return any;
+}
+
+/// Save points in a loop with a flag are only of use as long as it saves (see `strip`).
+static void points_if (class loop *l, tree now)
+{
+  std::vector<gimple *> points;
+  basic_block *bbs = get_loop_body (l);
+  for (unsigned k = 0; k < l->num_nodes; k++)
+    for (gimple_stmt_iterator i = gsi_start_bb (bbs[k]); !gsi_end_p (i); gsi_next (&i))
+      if (!strcmp (callee_name (gsi_stmt (i)), "__promp_point"))
+        points.push_back (gsi_stmt (i));
+  free (bbs);
+  for (gimple *point : points)
+    {
+      gimple_stmt_iterator to = only_if (in_front_of (point), holds (now)), from = gsi_for_stmt (point);
+      gsi_move_to_bb_end (&from, gsi_bb (to));
+    }
+}
+
+/// The smaller loops in one with a flag have versions without saving, as long as it does not change.
+/// `now`: it in the iteration.
+static void copies_within (class loop *around, tree now)
+{
+  std::vector<class loop *> all;
+  for (class loop *l = around->inner; l; l = l->next)
+    all.push_back (l);
+  for (class loop *l : all)
+    if (!saves (l))
+      continue;
+    else if (can_have_versions (l))
+      {
+        strip (make_copy (l, now), false);
+        update_ssa (TODO_update_ssa);
+      }
+    else
+      copies_within (l, now);
+}
+
 void Undo::insert ()
 {
   if (!tells_)
     ask_in_front ();
   auto in_front = [&] (gimple *stmt, const Plan &p) { return p.around && p.around == outermost (stmt); };
+  auto flag_of = [&] (class loop *l) {
+    for (const Asked &a : asked_)
+      if (l && a.around == l)
+        return a.now;
+    return NULL_TREE;
+  };
+  for (Asked &a : asked_)
+    if (a.inside && !can_have_versions (a.around))
+      a.now = make_flag (a.around, a.flag, a.site);
   std::set<std::pair<tree, class loop *>> blocks;
   std::vector<gimple *> front;
   for (auto &w : wanted_)
@@ -620,19 +685,31 @@ void Undo::insert ()
       if (in_front (w.first, p))
         front.push_back (w.first);
       else
-        insert (w.first, p, p.meets);
+        insert (w.first, p, p.meets, flag_of (outermost (w.first)));
     }
+  for (Asked &a : asked_)
+    if (a.now)
+      points_if (a.around, a.now);
   mark_virtual_operands_for_renaming (fn_);
   update_ssa (TODO_update_ssa);
   for (Asked &a : asked_)
-    if (a.inside)
+    if (a.now)
+      {
+        for (gphi_iterator i = gsi_start_phis (a.around->header); !gsi_end_p (i); gsi_next (&i))
+          if (SSA_NAME_VAR (gimple_phi_result (i.phi ())) == a.now)
+            {
+              copies_within (a.around, gimple_phi_result (i.phi ()));
+              break;
+            }
+      }
+    else if (a.inside)
       strip (make_versions (a.around, a.flag, a.site), integer_onep (a.any));
   for (gimple *stmt : front)
     {
       const Plan &p = plans_[stmt];
       tree condition = p.meets;
       for (Asked &a : asked_)
-        if (a.around == p.around && !a.inside)
+        if (a.around == p.around && (a.now || !a.inside))
           {
             tree wanted = holds (a.flag);
             condition = condition ? fold_build2 (BIT_AND_EXPR, boolean_type_node, condition, wanted) : wanted;

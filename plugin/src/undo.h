@@ -68,7 +68,7 @@ private:
   gimple_seq saving (gimple *stmt, const Plan &p) const;
   void ask_in_front ();
   gimple_stmt_iterator if_wanted (gimple_stmt_iterator i, gimple *stmt);
-  void insert (gimple *stmt, const Plan &p, tree condition);
+  void insert (gimple *stmt, const Plan &p, tree condition, tree now = NULL_TREE);
   void put_mark (gimple *stmt, const Plan &p);
 
   function *fn_;
@@ -95,13 +95,14 @@ private:
   std::map<gimple *, Plan> plans_;
   std::map<gimple *, unsigned> fills_; ///< writes in filling loops that cover others, and what they write
   /// A loop that saves. In front of it the runtime is asked, if `any` holds; the answer is in `flag`.
-  /// `inside`: some of the calls stand in it, and it has another version without them.
+  /// `inside`: some of the calls stand in it, and it has another version without them, or a flag.
   struct Asked
   {
     class loop *around;
     tree site, flag, any;
     bool inside;
     location_t where;
+    tree now = NULL_TREE; ///< its flag (versions.h), if it has one instead
   };
   std::vector<Asked> asked_;
   std::map<gimple *, std::pair<tree, tree>> blocks_; ///< their blocks, once computed
@@ -110,6 +111,8 @@ private:
 
 /// A place on `e` that is only reached if the condition holds, which is seldom.
 gimple_stmt_iterator only_if (edge e, tree condition);
+/// The condition that a truth value is true.
+tree holds (tree t);
 /// The edge that leads to `stmt`.
 edge in_front_of (gimple *stmt);
 

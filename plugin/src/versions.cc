@@ -11,9 +11,13 @@
 //
 // The copy's header gets what the next iteration of the first version would have started with. Whatever is
 // used behind the loop is defined on each way from the header to an exit, in either version.
+//
+// Large loops, and those with exceptions in them, have no copy. They have a *flag* instead, a register: what
+// saves in them does so if it is set, and it is cleared where the loop above would leave.
 
 #include "versions.h"
 #include "sites.h"
+#include "undo.h"
 #include "ssa.h"
 #include "cfganal.h"
 #include "cfghooks.h"
@@ -30,7 +34,7 @@ bool can_have_versions (class loop *l)
 {
   // Larger loops are seldom slowed down by what is done in front of their parts; twice their code would be
   // much.
-  const unsigned too_many = 20000;
+  const unsigned too_many = 300;
   if (!single_pred_p (loop_preheader_edge (l)->src) && !single_succ_p (loop_preheader_edge (l)->src))
     return false;
   unsigned n = 0;
@@ -49,18 +53,42 @@ bool can_have_versions (class loop *l)
   return plain && can_duplicate_loop_p (l) && l->latch && single_succ_p (l->latch);
 }
 
+bool can_have_flag (class loop *l)
+{
+  return l->latch && single_succ_p (l->latch) && !(loop_latch_edge (l)->flags & EDGE_COMPLEX)
+         && !(loop_preheader_edge (l)->flags & EDGE_COMPLEX);
+}
+
+tree make_flag (class loop *l, tree flag, tree site)
+{
+  tree now = create_tmp_reg (integer_type_node, "promp_saves"), state = make_ssa_name (unsigned_type_node);
+  gsi_insert_on_edge_immediate (loop_preheader_edge (l), gimple_build_assign (now, flag));
+  gimple_stmt_iterator i = only_if (loop_latch_edge (l), holds (now));
+  gsi_insert_before (&i, gimple_build_assign (state, state_of_site (site)), GSI_SAME_STMT);
+  tree is_off = build2 (EQ_EXPR, boolean_type_node, state, build_int_cst (unsigned_type_node, SITE_OFF));
+  i = only_if (single_succ_edge (gsi_bb (i)), is_off);
+  gsi_insert_before (&i, leave_call (site), GSI_SAME_STMT);
+  gsi_insert_before (&i, gimple_build_assign (now, integer_zero_node), GSI_SAME_STMT);
+  return now;
+}
+
+class loop *make_copy (class loop *l, tree flag)
+{
+  profile_probability half = profile_probability::even ();
+  initialize_original_copy_tables ();
+  class loop *copy
+    = loop_version (l, holds (flag), nullptr, half, half.invert (), half, half.invert (), false);
+  free_original_copy_tables ();
+  gcc_assert (copy);
+  return copy;
+}
+
 /// An empty block on the edge `e`, in the loop of both its ends.
 static basic_block on (edge e) { return split_edge (e); }
 
 class loop *make_versions (class loop *l, tree flag, tree site)
 {
-  profile_probability half = profile_probability::even ();
-  tree condition = build2 (NE_EXPR, boolean_type_node, flag, build_int_cst (TREE_TYPE (flag), 0));
-  initialize_original_copy_tables ();
-  class loop *copy = loop_version (l, condition, nullptr, half, half.invert (), half, half.invert (), false);
-  free_original_copy_tables ();
-  gcc_assert (copy);
-
+  class loop *copy = make_copy (l, flag);
   basic_block test = on (loop_latch_edge (l));
   on (single_succ_edge (test)); // the new latch
   edge in = loop_preheader_edge (copy);

@@ -13,6 +13,13 @@ bool can_have_versions (class loop *);
 /// copy, behind any of its iterations, when the runtime decides that `site` is not to save any longer.
 /// Returns the copy.
 class loop *make_versions (class loop *l, tree flag, tree site);
+/// Else: can it have a flag?
+bool can_have_flag (class loop *);
+/// Makes the flag: a variable that is set as long as `l` is to save. It is `flag` at first, and cleared
+/// behind the iteration in which the runtime decides that `site` is not to save any longer.
+tree make_flag (class loop *l, tree flag, tree site);
+/// A copy of `l` that is executed if `flag`, which `l` does not change, is 0.
+class loop *make_copy (class loop *l, tree flag);
 
 } // namespace promp
 #endif
