@@ -68,6 +68,17 @@ static void final_task(long n) {
         NOTHING();
     }
 }
+/* An array is copied into the task by a function of the compiler's. */
+static void final_with_copy(long n) {
+    double a[8] = {1};
+#pragma omp parallel
+#pragma omp single
+#pragma omp task final(1)
+    for (long i = 0; i < n; i++) {
+#pragma omp task firstprivate(a, i)
+        __asm__ volatile("" : : "r"(a), "r"(i) : "memory");
+    }
+}
 /* Tasks within each other. */
 enum { DEEP = 1000 };
 __attribute__((noinline)) static void undeferred_below(long depth) {
@@ -244,6 +255,7 @@ int main(int argc, char **argv) {
     row("outside of a region", 1, alone);
     row("undeferred", 1, undeferred);
     row("in a final task", 1, final_task);
+    row("in a final task, with a copy function", 1, final_with_copy);
     row("undeferred, 1,000 deep", DEEP, deep_undeferred);
     row("undeferred, 1,000 deep, outside", DEEP, deep_outside);
     row("final, 1,000 deep", DEEP, deep_final);

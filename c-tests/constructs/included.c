@@ -201,6 +201,69 @@ static void dependences(void) {
     printf("in order\n");
 }
 
+/* Blocks that a function of the compiler's makes: small, larger than a few hundred bytes, than a page,
+   aligned; of tasks that turn out to be more than calls, within each other. */
+enum { LARGE = 700, HUGE = 9000 };
+struct aligned {
+    _Alignas(64) int x[16];
+};
+struct far {
+    _Alignas(256) int x[64];
+};
+
+static int stands(const void *p, size_t to) { return (size_t)p % to == 0; }
+
+static int copies_below(int depth, const char *above) {
+    char own[LARGE], huge[HUGE];
+    int data[3] = {depth, 2 * depth, 3}, below = 0, sum = 0, team = 0;
+    struct aligned a = {{depth}};
+    struct far f = {{depth}};
+    for (int i = 0; i < LARGE; i++) own[i] = (char)(i + depth);
+    for (int i = 0; i < HUGE; i++) huge[i] = (char)(i - depth);
+#pragma omp task if (depth % 2) firstprivate(data, a) shared(below, own, above)
+    {
+        data[2] += stands(&a, 64) + a.x[0];
+        if (depth > 0) below = copies_below(depth - 1, own);
+        below += data[0] + data[1] + data[2] + (above ? above[5] : 0);
+    }
+#pragma omp taskwait
+#pragma omp task if (0) firstprivate(own, f) shared(sum, team)
+    {
+        sum = own[LARGE - 1] + f.x[0] + stands(&f, 256);
+        own[0] = 1;
+        /* More than a call. */
+#pragma omp parallel num_threads(2) reduction(+ : team) if (depth % 3 == 0)
+        team += own[1] + omp_get_thread_num();
+#pragma omp task firstprivate(own) shared(sum)
+        {
+#pragma omp atomic
+            sum += own[0];
+        }
+#pragma omp taskwait
+    }
+#pragma omp task final(depth < 3) firstprivate(huge, data) shared(sum)
+    {
+#pragma omp atomic
+        sum += huge[HUGE - 1] + data[2];
+        huge[HUGE - 1] = 0;
+    }
+#pragma omp taskwait
+    return below + 3 * sum + 5 * team + data[2] + huge[HUGE - 1] + own[0];
+}
+
+static void copies(void) {
+    int inside = 0;
+#pragma omp parallel num_threads(3)
+#pragma omp single
+#pragma omp task if (0) final(1) shared(inside)
+    inside = copies_below(9, 0);
+    printf("copies %d %d", copies_below(9, 0), inside);
+#pragma omp parallel num_threads(3)
+#pragma omp single
+    inside = copies_below(9, 0);
+    printf(" %d\n", inside);
+}
+
 int main(void) {
     int count = 0;
     printf("fib %ld\n", fib(15));
@@ -221,5 +284,6 @@ int main(void) {
     loops();
     groups();
     dependences();
+    copies();
     return 0;
 }

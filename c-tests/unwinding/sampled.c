@@ -72,10 +72,11 @@ static long sum, tasks;
 static long fib(int n) {
     if (n < 2) return n;
     long a, b;
+    int own[3] = {0, n, 2}; /* copied by a function of the compiler's */
 #pragma omp task shared(a) if(n > 8)
     a = fib(n - 1);
-#pragma omp task shared(b) final(n < 6)
-    b = fib(n - 2);
+#pragma omp task shared(b) firstprivate(own) final(n < 6)
+    b = fib(own[1] - own[2]);
 #pragma omp taskwait
     return a + b;
 }

@@ -6,7 +6,7 @@ use crate::observe;
 use crate::observe::event::{Set, Sync};
 use crate::stub;
 use crate::task::spawn::{self, Spec};
-use crate::task::{Task, depend, flag, group, included, pool, reduction, taskloop};
+use crate::task::{Task, depend, flag, group, pool, reduction, taskloop};
 use crate::team::thread::{Thread, current};
 use crate::work::bounds::Bounds;
 
@@ -44,14 +44,9 @@ pub(super) extern "C" fn task(
     let thr = current();
     let (size, align, flags) = (size as usize, align as usize, without_priority(flags));
     let s = Spec { func, data, copy, size, align, deferred, flags, depend, priority, event, bounds: None };
-    if spawn::is_just_a_call(thr, &s) {
-        if s.copy.is_none() {
-            return CALL;
-        }
-        if included::with_copy(thr, &s) {
-            done(thr);
-            return NOTHING;
-        }
+    // With a copy function it is called in the light way, or made.
+    if s.copy.is_none() && spawn::is_just_a_call(thr, &s) {
+        return CALL;
     }
     match spawn::spawn(thr, &s) {
         Some(t) => core::ptr::from_ref(t) as usize,

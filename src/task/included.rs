@@ -16,7 +16,6 @@
 //! | [`LAST`] | the current task is final: what the final clause says of tasks below it makes no difference |
 //! | [`SERIAL`] | … and there are regions that are executed as serial code (entry/light/region.rs) |
 
-use super::spawn::Spec;
 use super::{Task, flag, run};
 use crate::fault::stop;
 use crate::icv::globals;
@@ -24,7 +23,6 @@ use crate::observe::{self, Set};
 use crate::sys::time;
 use crate::team::region;
 use crate::team::thread::Thread;
-use core::mem::MaybeUninit;
 
 /// See the module's table.
 pub const PLAIN: u32 = 1;
@@ -105,39 +103,6 @@ fn counted(thr: &'static Thread, f: impl FnOnce()) {
 /// Executes a task as a call within the runtime call.
 pub fn call(thr: &'static Thread, call: (usize, usize)) {
     counted(thr, || region::activate(thr, call, (0, 0)));
-}
-
-/// Executes a task whose block a function of the compiler's makes. False if the block is too large for the
-/// stack. The block is in this function's frame, not in its caller's: an undeferred task in another one goes
-/// through that, too.
-#[inline(never)]
-pub fn with_copy(thr: &'static Thread, s: &Spec) -> bool {
-    const WORDS: usize = 32;
-    #[repr(align(64))]
-    #[allow(dead_code)] // the compiled functions write and read it
-    struct Block(MaybeUninit<[u64; WORDS]>);
-    struct Both<'a> {
-        spec: &'a Spec,
-        block: Block,
-    }
-    /// # Safety
-    /// `b` is a [`Both`] with a copy function.
-    unsafe extern "C" fn body(b: &mut Both) {
-        let block = core::ptr::from_mut(&mut b.block) as usize;
-        // SAFETY: compiled OpenMP code gave both functions for this purpose; the block is large enough.
-        unsafe {
-            if let Some(copy) = b.spec.copy {
-                copy(block, b.spec.data);
-            }
-            core::mem::transmute::<usize, extern "C" fn(usize)>(b.spec.func)(block);
-        }
-    }
-    if s.size > size_of::<Block>() || s.align > align_of::<Block>() {
-        return false;
-    }
-    let mut both = Both { spec: s, block: Block(MaybeUninit::uninit()) };
-    call(thr, (body as *const () as usize, core::ptr::from_mut(&mut both) as usize));
-    true
 }
 
 /// A taskloop's tasks that are executed at once.
