@@ -73,6 +73,7 @@ fn rollbacks() {
             let run = checkpointed(exe, args, &s.path("ckpt"), &set);
             assert!(!run.hung, "{} {fault} hung: {}", exe.display(), run.err);
             assert_eq!((run.status, &run.out), (0, &want.out), "{} {fault}: {}", exe.display(), run.err);
+            assert!(!proof_was_wrong(&run), "{} {fault}: {}", exe.display(), run.err);
             back += run.err.matches("rolled back to checkpoint").count();
             if let Ok(report) = fs::read(&report) {
                 let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");

@@ -107,6 +107,7 @@ fn rollbacks_without_what_is_dead() {
         ];
         let run = checkpointed(&exe, &args, &s.path("ckpt"), &set);
         assert_eq!((run.hung, run.status, &run.out), (false, 0, &want.out), "{args:?} {set:?}: {}", run.err);
+        assert!(!proof_was_wrong(&run), "{args:?} {set:?}: {}", run.err);
         back += run.err.matches("rolled back to checkpoint").count();
     }
     assert!(back > 3, "only {back} rollbacks: the faults do not strike");

@@ -242,6 +242,7 @@ fn random_programs_with_dead_memory() {
         let run = checkpointed(&exe, &[], &s.path("ckpt"), &set);
         let about = || format!("seed {seed}, {fault}: {}\n{:?}\n{}", run.err, p.deeds, source(&p));
         assert_eq!((run.hung, run.status, &run.out), (false, 0, &want), "{}", about());
+        assert!(!proof_was_wrong(&run), "{}", about());
         back += run.err.matches("rolled back to checkpoint").count();
         let report: serde_json::Value = serde_json::from_slice(&fs::read(&report).unwrap()).unwrap();
         let all = report["checkpoints"].as_array().unwrap();

@@ -18,7 +18,7 @@ static void end(void) { fprintf(stderr, "poisoned %zu\nahead %zu\n", poisoned, a
 static __attribute__((constructor)) void begin(void) { atexit(end); }
 
 void promp_dead_written(const size_t *list) {
-    if (count == MOST || list[0] > WORDS) return;
+    if (count == MOST || list[0] > WORDS || list[1] == 0) return;
     memcpy(lists[count++], list, list[0] * sizeof *list);
 }
 

@@ -92,6 +92,9 @@ pub struct Description {
     /// Memory that was left out because it was dead: [start, end), in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dead: Vec<(usize, usize)>,
+    /// What the program had said of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub words: Vec<DeadWord>,
     /// Has the directory copies of the files that are mapped?
     #[serde(default)]
     pub contained: bool,
@@ -114,6 +117,21 @@ pub struct Description {
     /// The form of registers in signals' frames.
     #[serde(default)]
     pub registers: xsave::Form,
+}
+
+/// A word of the program's about memory that is dead.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeadWord {
+    /// First address.
+    pub start: usize,
+    /// Behind the last.
+    pub end: usize,
+    /// What it is; empty: promp-cc has not said it.
+    pub what: String,
+    /// Where a checkpoint may leave it out; empty: promp-cc has not said that.
+    pub place: String,
+    /// ... the code there: a return address.
+    pub at: usize,
 }
 
 /// A mapping of the program.

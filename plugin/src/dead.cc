@@ -57,6 +57,7 @@ public:
     AtPlace at (unit_, f, bb, call);
     std::string dead, live;
     std::vector<std::vector<Kill>> all;
+    std::vector<std::string> names; // of what is dead
     bool perhaps = false; // what is live may be dead by what pointers are at the place
     auto say
         = [] (std::string &list, const std::string &what) { list += (list.empty () ? "" : ", ") + what; };
@@ -75,6 +76,7 @@ public:
         if (why.empty ())
           {
             say (dead, described (objects) + ")");
+            names.push_back (described (objects) + ")");
             all.push_back (ways.kills);
           }
         else
@@ -96,7 +98,7 @@ public:
       inform (where, "promp: place in %s: dead: %s; live: %s", IDENTIFIER_POINTER (DECL_NAME (f.fn->decl)),
               dead.empty () ? "nothing" : dead.c_str (), live.empty () ? "no other array" : live.c_str ());
     if (!all.empty () || !ahead.words.empty ())
-      emit (f, bb, call, all, ahead, where);
+      emit (f, bb, call, all, names, ahead, where);
     pop_cfun ();
   }
 
@@ -146,13 +148,28 @@ private:
 
   /// Says what is dead in front of the place: for each, nests that write it. The runtime takes what all of
   /// them write (src/team/written.rs): number of words, number of nests; for each, its first byte, bytes of
-  /// an element, number of loops, and their strides and counts.
+  /// an element, number of loops, and their strides and counts; then what it is and where that is, for who
+  /// finds that it is not so. No nests: that of what comes of going ahead.
   void emit (Function &f, basic_block bb, gimple *call, const std::vector<std::vector<Kill>> &all,
-             const Foresight &ahead, location_t where)
+             const std::vector<std::string> &names, const Foresight &ahead, location_t where)
   {
     gimple_stmt_iterator i = call ? gsi_for_stmt (call) : gsi_after_labels (bb);
-    for (auto &kills : all)
+    expanded_location x = expand_location (where);
+    std::string place = IDENTIFIER_POINTER (DECL_NAME (f.fn->decl))
+                        + (x.file ? " (" + std::string (x.file) + ":" + std::to_string (x.line) + ")" : "");
+    auto named = [&] (const std::string &what) {
+      std::string both = what + std::string (1, 0) + place;
+      return fold_convert (sizetype, build_string_literal (both.size () + 1, both.c_str ()));
+    };
+    auto said = [&] (std::vector<tree> words) {
+      words[0] = size_int (words.size ());
+      gcall *c = gimple_build_call (written_function (), 1, list_of (&i, words));
+      gimple_set_location (c, where);
+      gsi_insert_before (&i, opaque (c), GSI_SAME_STMT);
+    };
+    for (size_t n = 0; n < all.size (); n++)
       {
+        const std::vector<Kill> &kills = all[n];
         std::vector<tree> words = { NULL_TREE, size_int (kills.size ()) };
         for (const Kill &k : kills)
           {
@@ -165,13 +182,12 @@ private:
                 words.push_back (l.second);
               }
           }
-        words[0] = size_int (words.size ());
-        gcall *c = gimple_build_call (written_function (), 1, list_of (&i, words));
-        gimple_set_location (c, where);
-        gsi_insert_before (&i, opaque (c), GSI_SAME_STMT);
+        words.push_back (named (names[n]));
+        said (words);
       }
     if (!ahead.words.empty ())
       {
+        said ({ NULL_TREE, size_zero_node, named ("") });
         std::vector<tree> slots;
         for (tree v : ahead.slots)
           slots.push_back (fold_convert (sizetype, TYPE_UNSIGNED (TREE_TYPE (v)) || POINTER_TYPE_P (TREE_TYPE (v))

@@ -68,7 +68,7 @@ pub struct Keep {
     pub hung_in: AtomicU64,
     /// Hosts that ended for good while parked (the first one): their word.
     pub parked: AtomicU32,
-    /// Kernel ids of the runtime's own hosts without a seat (keeper, agent, guard).
+    /// Kernel ids of the runtime's own hosts without a seat (keeper, agent, guard, lookout).
     pub own_hosts: [AtomicU32; 4],
     /// Those of the crew.
     pub crew: [AtomicU32; crew::MOST - 1],

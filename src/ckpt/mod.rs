@@ -27,6 +27,7 @@ pub mod journal;
 pub mod keep;
 pub mod keeper;
 pub mod layout;
+mod lookout;
 pub mod lost;
 pub mod masks;
 pub mod memory;

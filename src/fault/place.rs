@@ -64,16 +64,20 @@ pub fn dead(thr: &Thread, start: usize, bytes: usize) {
     if keep::if_on().is_some()
         && let Some(r) = range(start, bytes)
     {
-        said(thr).dead(r);
+        said(thr).dead(r, 0);
     }
 }
 
-/// For the code that promp-cc adds: what the nests of a list write is dead there.
+/// For the code that promp-cc adds: what the nests of a list write is dead there. One of no nests says what
+/// that is which comes of going ahead.
 pub fn written(thr: &Thread, list: &[usize]) {
-    if keep::if_on().is_some()
-        && let Some(r) = written::range(list)
-    {
-        said(thr).dead(r);
+    if keep::if_on().is_none() {
+        return;
+    }
+    match written::range(list) {
+        Some(r) => said(thr).dead(r, written::name(list)),
+        None if list[1] == 0 => said(thr).foreseen_is(written::name(list)),
+        None => {}
     }
 }
 
@@ -113,6 +117,7 @@ pub fn visit(thr: &'static Thread, at: usize) -> bool {
         return false;
     }
     let (now, dead) = (time::now_ns(), said.dead_bytes());
+    said.is_at(at);
     let visit = if in_team { said.count(team.primary.region.get()) & ((1 << VISIT_BITS) - 1) } else { 0 };
     said.places.visit(at, dead, now, interval_ns);
     let number = is_first.then(|| {

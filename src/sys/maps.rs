@@ -1,5 +1,5 @@
-//! What is mapped where: /proc/self/maps, read with raw system calls into arena memory (no libc locks: the caller may be
-//! the recovery of a thread that died anywhere).
+//! What is mapped where: /proc/self/maps, read with raw system calls into arena memory (no libc locks: the
+//! caller may be the recovery of a thread that died anywhere).
 
 use crate::sys;
 
@@ -114,22 +114,41 @@ pub fn find(maps: &[Mapping], addr: usize) -> Option<&Mapping> {
     maps.iter().find(|m| m.start <= addr && addr < m.end)
 }
 
-/// The name of the function at `addr`, from the symbol table of the file mapped there.
-pub fn function_name(addr: usize) -> Option<String> {
+/// Where an address lies in the file that is mapped there.
+pub struct InFile {
+    /// The file.
+    pub path: String,
+    /// The address as the file has it, which is what `addr2line -e path` takes.
+    pub address: u64,
+    /// The symbol that it belongs to, and how far behind its beginning it is.
+    pub symbol: Option<(String, u64)>,
+}
+
+/// Where `addr` lies in a file: its code, or a static variable. What variables take up beyond the file's end
+/// is memory of its own behind the file's.
+pub fn in_a_file(addr: usize) -> Option<InFile> {
     use object::{Object, ObjectSegment, ObjectSymbol};
     let maps = all();
-    let m = find(&maps, addr)?;
+    let at = maps.iter().position(|m| m.start <= addr && addr < m.end)?;
+    let behind = |k: &usize| maps[*k].path.is_empty() && *k > 0 && maps[*k - 1].end == maps[*k].start;
+    let first = core::iter::successors(Some(at), |k| behind(k).then(|| k - 1)).last()?;
+    let m = maps.get(first).filter(|m| m.path.starts_with('/'))?;
     let data = read_file(&std::ffi::CString::new(m.path.as_bytes()).ok()?)?;
     let file = object::File::parse(&*data).ok()?;
-    let in_file = (addr - m.start + m.offset) as u64;
-    let seg = file.segments().find(|s| {
-        let (off, size) = s.file_range();
-        off <= in_file && in_file < off + size
-    })?;
-    let vaddr = in_file - seg.file_range().0 + seg.address();
-    let hit = |s: &object::Symbol<'_, '_>| s.address() <= vaddr && vaddr < s.address() + s.size().max(1);
-    let sym = file.symbols().find(hit).or_else(|| file.dynamic_symbols().find(hit))?;
-    sym.name().ok().map(str::to_string)
+    let mapped = m.offset as u64;
+    // Two may share a page of the file; the second one is what it is mapped for.
+    let holds = |off: u64, size: u64| off & !4095 <= mapped && mapped < off + size;
+    let seg = file.segments().filter(|s| holds(s.file_range().0, s.file_range().1)).last()?;
+    let address = (addr - m.start) as u64 + mapped - seg.file_range().0 + seg.address();
+    let hit = |s: &object::Symbol<'_, '_>| s.address() <= address && address < s.address() + s.size().max(1);
+    let symbol = file.symbols().find(hit).or_else(|| file.dynamic_symbols().find(hit));
+    let symbol = symbol.and_then(|s| Some((s.name().ok()?.to_string(), address - s.address())));
+    Some(InFile { path: m.path.clone(), address, symbol })
+}
+
+/// The name of the function at `addr`, from the symbol table of the file mapped there.
+pub fn function_name(addr: usize) -> Option<String> {
+    in_a_file(addr)?.symbol.map(|(name, _)| name)
 }
 
 /// Does `name` match `glob` (`*` any text, `?` any character)?
@@ -162,5 +181,13 @@ mod tests {
     fn this_function_has_a_name() {
         let name = function_name(this_function_has_a_name as *const () as usize).unwrap();
         assert!(name.contains("this_function_has_a_name"), "{name}");
+    }
+
+    #[test]
+    fn a_variable_beyond_the_files_end_has_a_name() {
+        static mut BEHIND: [u8; 3 << 20] = [0; 3 << 20];
+        let at = &raw const BEHIND as usize + (2 << 20);
+        let (name, offset) = in_a_file(at).unwrap().symbol.unwrap();
+        assert!(name.contains("BEHIND") && offset == 2 << 20, "{name} {offset}");
     }
 }

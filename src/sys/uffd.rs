@@ -1,5 +1,6 @@
-//! userfaultfd(2), write protection only. Two kinds: one that *notes* — the kernel itself lets every write go on and remembers the page
-//! (Linux 6.7; pagemap.rs asks for them) — and one that *holds* writes until somebody lets them go on. A mapping belongs to one at a time.
+//! userfaultfd(2). Three kinds: one that *notes* — the kernel itself lets every write go on and remembers
+//! the page (Linux 6.7; pagemap.rs asks for them) —, one that *holds* writes until somebody lets them go on,
+//! and one that *awaits* the first access to pages that are missing. A mapping belongs to one at a time.
 
 use super::syscall::high;
 use crate::sys;
@@ -40,6 +41,25 @@ struct WriteProtect {
     mode: u64,
 }
 
+#[repr(C)]
+struct Copy {
+    to: u64,
+    from: u64,
+    len: u64,
+    mode: u64,
+    copied: i64,
+}
+
+#[repr(C)]
+struct Zero {
+    range: Range,
+    mode: u64,
+    done: i64,
+}
+
+const UFFDIO_WAKE: u64 = 0x8010_aa02;
+const UFFDIO_COPY: u64 = 0xc028_aa03;
+const UFFDIO_ZEROPAGE: u64 = 0xc020_aa04;
 const UFFDIO_API: u64 = 0xc018_aa3f;
 const UFFDIO_REGISTER: u64 = 0xc020_aa00;
 const UFFDIO_UNREGISTER: u64 = 0x8010_aa01;
@@ -51,10 +71,16 @@ const REGISTER_MODE_WP: u64 = 2;
 const PROTECT_MODE_WP: u64 = 1;
 const USER_MODE_ONLY: i32 = 1;
 const PAGEFAULT_FLAG_WP: u64 = 1 << 0;
+const THREAD_ID: u64 = 1 << 8;
+/// Linux 5.18; before, addresses are those of pages.
+const EXACT_ADDRESS: u64 = 1 << 11;
 const EVENT_REMAP: u64 = 1 << 2;
 const EVENT_REMOVE: u64 = 1 << 3;
 const EVENT_UNMAP: u64 = 1 << 6;
 const WP_ASYNC: u64 = 1 << 15;
+/// In a message: the access is a write; to a page that is there and protected.
+const BY_WRITE: usize = 1 << 0;
+const PROTECTED: usize = 1 << 1;
 const TOLD_PAGEFAULT: u8 = 0x12;
 const TOLD_REMAP: u8 = 0x14;
 const TOLD_REMOVE: u8 = 0x15;
@@ -85,11 +111,20 @@ fn ioctl<T>(fd: i32, request: u64, arg: &mut T) -> isize {
     unsafe { sys!(libc::SYS_ioctl, fd, request, arg as *mut T) }
 }
 
-/// What has happened to a mapping whose writes are held.
+/// What has happened to a mapping whose writes are held, or whose missing pages are awaited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A thread waits to write here.
     Write(usize),
+    /// A thread, which has this id, waits for a missing page, to read here or to write.
+    Missing {
+        /// Where.
+        at: usize,
+        /// Is it about to write?
+        writes: bool,
+        /// Who.
+        by: u32,
+    },
     /// What was in [.0, .1) is not there any more, or will not be when this is known; the thread that did it waits until then.
     Gone(usize, usize),
     /// It was moved: from where, to where, how many bytes.
@@ -109,7 +144,8 @@ impl Message {
     fn read(self) -> Option<Event> {
         let [a, b, c] = self.arg.map(|a| a as usize);
         match self.event {
-            TOLD_PAGEFAULT => Some(Event::Write(b)),
+            TOLD_PAGEFAULT if a & PROTECTED != 0 => Some(Event::Write(b)),
+            TOLD_PAGEFAULT => Some(Event::Missing { at: b, writes: a & BY_WRITE != 0, by: c as u32 }),
             TOLD_REMAP => Some(Event::Moved(a, b, c)),
             TOLD_REMOVE | TOLD_UNMAP => Some(Event::Gone(a, b)),
             _ => None,
@@ -135,6 +171,12 @@ impl Uffd {
         Self(high(open())).begin(PAGEFAULT_FLAG_WP | EVENT_REMAP | EVENT_REMOVE | EVENT_UNMAP)
     }
 
+    /// One that awaits the first access to missing pages, by system calls, too; what it takes is what
+    /// [`Uffd::holding`] takes.
+    pub fn awaiting() -> Option<Self> {
+        Self(high(open())).begin(THREAD_ID | EXACT_ADDRESS | EVENT_REMAP | EVENT_REMOVE | EVENT_UNMAP)
+    }
+
     fn begin(self, features: u64) -> Option<Self> {
         let mut api = Api { api: 0xaa, features, ioctls: 0 };
         (self.0 >= 0 && ioctl(self.0, UFFDIO_API, &mut api) == 0).then_some(self)
@@ -144,6 +186,36 @@ impl Uffd {
     pub fn watch(&self, range: (usize, usize)) -> bool {
         let mut arg = Register { range: Range::of(range), mode: REGISTER_MODE_WP, ioctls: 0 };
         ioctl(self.0, UFFDIO_REGISTER, &mut arg) == 0
+    }
+
+    /// Who comes to a missing page of `range` waits from here on until it is provided. False if it is another
+    /// one's affair, or cannot be.
+    pub fn await_missing(&self, range: (usize, usize)) -> bool {
+        let mut arg = Register { range: Range::of(range), mode: REGISTER_MODE_MISSING, ioctls: 0 };
+        ioctl(self.0, UFFDIO_REGISTER, &mut arg) == 0
+    }
+
+    /// The missing pages from `to` on, which are awaited, hold what is in `content` from here on, or zeros,
+    /// for so many bytes; who waits there goes on. EEXIST if one is there already; other errors as of
+    /// [`Uffd::hold`].
+    pub fn provide(&self, to: usize, len: usize, content: Option<&[u8]>) -> Result<(), i32> {
+        let e = match content {
+            Some(c) => {
+                let from = c[..len].as_ptr() as u64;
+                let mut arg = Copy { to: to as u64, from, len: len as u64, mode: 0, copied: 0 };
+                ioctl(self.0, UFFDIO_COPY, &mut arg)
+            }
+            None => {
+                let mut arg = Zero { range: Range::of((to, to + len)), mode: 0, done: 0 };
+                ioctl(self.0, UFFDIO_ZEROPAGE, &mut arg)
+            }
+        };
+        if e == 0 { Ok(()) } else { Err(-e as i32) }
+    }
+
+    /// Who waits in `range` looks again. False if the descriptor is none of this kind any more.
+    pub fn wake(&self, range: (usize, usize)) -> bool {
+        ioctl(self.0, UFFDIO_WAKE, &mut Range::of(range)) == 0
     }
 
     /// They are nobody's affair any more. Threads that wait to write there go on, and marks are taken off.

@@ -54,6 +54,11 @@ impl List {
 pub struct Said {
     dead: List,
     live: List,
+    /// What the ranges that are dead are ([`super::written::name`]), and what comes of going ahead.
+    names: [Own<usize>; MOST],
+    foreseen_name: Own<usize>,
+    /// The place that the thread is at: a return address.
+    at: Own<usize>,
     program: Own<Option<&'static [u64]>>,
     slots: [Own<u64>; SLOTS],
     count: Own<usize>,
@@ -73,6 +78,9 @@ impl Said {
         Box::leak(Box::new(Self {
             dead: List::new(),
             live: List::new(),
+            names: from_fn(|_| Own::new(0)),
+            foreseen_name: Own::new(0),
+            at: Own::new(0),
             program: Own::new(None),
             slots: from_fn(|_| Own::new(0)),
             count: Own::new(0),
@@ -90,9 +98,36 @@ impl Said {
         self.visits.get().1
     }
 
-    /// `r` is dead; what does not fit into the list is not.
-    pub fn dead(&self, r: Range) {
-        self.dead.push(r);
+    /// `r` is dead; what does not fit into the list is not. `name`: what it is, or 0.
+    pub fn dead(&self, r: Range, name: usize) {
+        if self.dead.push(r) {
+            self.names[self.dead.count.get() - 1].set(name);
+        }
+    }
+
+    /// What is dead, each with what it is.
+    pub fn named(&self) -> impl Iterator<Item = (Range, usize)> {
+        self.dead.all().zip(self.names.iter().map(Own::get))
+    }
+
+    /// What comes of going ahead is `name`.
+    pub fn foreseen_is(&self, name: usize) {
+        self.foreseen_name.set(name);
+    }
+
+    /// What that is, or 0.
+    pub fn foreseen_name(&self) -> usize {
+        self.foreseen_name.get()
+    }
+
+    /// The thread is at the place that was called from `at`.
+    pub fn is_at(&self, at: usize) {
+        self.at.set(at);
+    }
+
+    /// Where it is.
+    pub fn at(&self) -> usize {
+        self.at.get()
     }
 
     /// `r` is live, whatever else is said of it.
@@ -144,6 +179,7 @@ impl Said {
         self.dead.count.set(0);
         self.live.count.set(0);
         self.program.set(None);
+        self.foreseen_name.set(0);
         self.incomplete.set(false);
     }
 }
@@ -156,8 +192,9 @@ mod tests {
     fn what_does_not_fit_is_live() {
         let s = Said::create();
         assert!(s.is_empty());
-        (0..300).for_each(|i| s.dead((i, i + 1)));
+        (0..300).for_each(|i| s.dead((i, i + 1), i));
         s.live((3, 4));
+        assert!(s.named().all(|(r, name)| r.0 == name));
         let (dead, live) = s.ranges().unwrap();
         assert_eq!((dead.len(), dead[255], live), (256, (255, 256), vec![(3, 4)]));
         (0..300).for_each(|i| s.live((i, i + 1)));

@@ -2,13 +2,15 @@
 //! (plugin/src/dead.cc): is it without gaps, and where?
 //!
 //! ```text
-//! list   words of the list, nests, nest*
+//! list   words of the list, nests, nest*, what it is
 //! nest   first byte, bytes of an element, number of loops, (stride, count)*
 //! ```
 //!
 //! A nest writes an element at its first byte plus the sum of stride times each number less than count, over
 //! its loops. promp-cc has proved it for the case that each loop is executed once at least, and takes
-//! numbers for what they are: one that is out of bounds says that nothing is dead.
+//! numbers for what they are: one that is out of bounds says that nothing is dead. The last word is the
+//! address of two texts, each with a zero behind it: what the memory is, and which place that is. A list of
+//! no nests has them for what is dead by another way.
 
 use super::said::Range;
 
@@ -63,6 +65,13 @@ pub fn range(list: &[usize]) -> Option<Range> {
     (all.0 < all.1).then_some(all)
 }
 
+/// The address of what a list says it is about; 0: it does not.
+pub fn name(list: &[usize]) -> usize {
+    let nests = list.get(1).copied().unwrap_or(0).min(NESTS);
+    let behind = (0..nests).try_fold(2, |at, _| Some(at + 3 + 2 * list.get(at + 2)?.min(&LEVELS)));
+    behind.and_then(|at: usize| list.get(at)).copied().unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,6 +123,11 @@ mod tests {
         let two = [14, 2, 4096, 8, 1, 8, 100, 4096 + 80, 8, 2, 80, 10, 8, 10];
         assert_eq!(range(&two), Some((4096 + 80, 4096 + 800)));
         assert_eq!(range(&two[..7]), None);
+        // What it is stands behind the nests, if it does.
+        assert_eq!(name(&two), 0);
+        let named = [&[15], &two[1..], &[77]].concat();
+        assert_eq!((range(&named), name(&named), name(&[3, 0, 78])), (range(&two), 77, 78));
+        assert_eq!((name(&two[..7]), name(&[5, 1, 4096, 8, 1 << 60])), (0, 0));
         assert_eq!(range(&[2, 0]), None);
         assert_eq!(range(&[5, 1, 4096, 8, 9]), None);
         // They have nothing in common.

@@ -60,6 +60,11 @@ pub fn dying(dir: &Path, options: &[&str], fault: &str) -> Command {
     c
 }
 
+/// With PROMP_CKPT_POISON=1: was anything read that was said to be dead?
+pub fn proof_was_wrong(run: &Run) -> bool {
+    run.err.contains("a wrong proof")
+}
+
 /// Has a failure struck before the first checkpoint, or the whole process died? On a slow machine.
 pub fn too_early(run: &Run) -> bool {
     let ends = [(70, "no checkpoint to return to"), (71, "died before its first one was complete")];

@@ -172,6 +172,8 @@ impl Guard {
             match self.uffd.read() {
                 None => break,
                 Some(Event::Write(at)) => self.wanted(w, at),
+                // Nobody asks this one for such.
+                Some(Event::Missing { .. }) => {}
                 Some(Event::Gone(start, end)) => {
                     if w.is_uncopied((start, end)) {
                         w.fail(Failure::Lost(

@@ -9,7 +9,7 @@
 
 use super::super::asking::{AWAY, CLAIMED, STANDS};
 use super::super::foresee;
-use super::super::image::{Map, PAGE};
+use super::super::image::{DeadWord, Map, PAGE};
 use super::super::keep;
 use super::super::ranges;
 use super::super::seats::Seat;
@@ -17,8 +17,8 @@ use super::super::tracker::Run;
 use super::Keeper;
 use core::sync::atomic::Ordering::*;
 
-/// A NaN that no computation makes, as a double and as two floats.
-const POISON: u32 = 0x7ffc_dead;
+/// So many words about what is dead are part of an image.
+const WORDS: usize = 1024;
 
 /// Memory: [start, end), in order, apart from each other.
 type Ranges = Vec<(usize, usize)>;
@@ -29,6 +29,8 @@ pub(super) struct Standing {
     seats: Vec<u32>,
     /// Whole pages of what is dead there.
     dead: Ranges,
+    /// What was said of it.
+    words: Vec<DeadWord>,
 }
 
 /// The whole pages of what is `dead` and not `live`.
@@ -49,20 +51,45 @@ impl Keeper {
         let claim = |s: &Seat| s.standing.compare_exchange(STANDS, CLAIMED, SeqCst, SeqCst).is_ok();
         let standing: Vec<&'static Seat> = k.seats.iter().filter(|s| claim(s)).collect();
         let (mut dead, mut live, mut known) = (Vec::new(), Vec::new(), true);
+        let mut words = Vec::new();
         for s in &standing {
-            match s.logical().and_then(|t| t.said.get()).and_then(|said| said.ranges()) {
+            let said = s.logical().and_then(|t| t.said.get());
+            match said.and_then(|said| said.ranges()) {
                 Some((d, l)) => {
                     dead.extend(d);
                     live.extend(l);
                 }
                 None => known = false,
             }
+            for (r, name) in said.into_iter().flat_map(|said| said.named()) {
+                words.push(self.word(r, name, said.map_or(0, |said| said.at())));
+            }
         }
         if known {
-            dead.extend(self.foreseen(&standing));
+            let ahead = self.foreseen(&standing);
+            let said = standing.iter().find_map(|s| s.logical().and_then(|t| t.said.get()));
+            let (name, at) = said.map_or((0, 0), |said| (said.foreseen_name(), said.at()));
+            words.extend(ahead.iter().map(|&r| self.word(r, name, at)));
+            dead.extend(ahead);
         }
+        // Each thread of a team says the same.
+        words.sort_by_key(|w| (w.start, w.end));
+        words.dedup_by_key(|w| (w.start, w.end));
+        words.truncate(WORDS);
         let dead = if known { whole_pages(dead, live) } else { Vec::new() };
-        self.standing = Standing { seats: standing.iter().map(|s| k.number(s)).collect(), dead };
+        self.standing = Standing { seats: standing.iter().map(|s| k.number(s)).collect(), dead, words };
+    }
+
+    /// A thread at a place, called from `at`, says that `r` is dead; `name` is what promp-cc says of it, if
+    /// it does.
+    fn word(&self, r: (usize, usize), name: usize, at: usize) -> DeadWord {
+        let mut text = [0; 512];
+        // It may end where its page does.
+        let n = text.len().min(PAGE - name % PAGE);
+        let read = name != 0 && (self.door.read(name, &mut text) || self.door.read(name, &mut text[..n]));
+        let mut texts = text.split(|&b| b == 0).map(|t| String::from_utf8_lossy(t).into_owned());
+        let mut next = || if read { texts.next().unwrap_or_default() } else { String::new() };
+        DeadWord { start: r.0, end: r.1, what: next(), place: next(), at }
     }
 
     /// What comes of going ahead, if all that stand say the same program: where their numbers differ they are
@@ -150,7 +177,7 @@ impl Keeper {
     /// written to since, as `runs` of all memory say (what was noted ahead had been written to).
     pub(super) fn still_out(&self, runs: &[Run], left_out: &Ranges) -> Ranges {
         if self.unknown {
-            return left_out.clone();
+            return ranges::union(left_out, &self.untouched());
         }
         let unchanged: Ranges = runs.iter().filter(|r| !r.changed).map(|r| (r.start, r.end)).collect();
         let noted =
@@ -158,23 +185,18 @@ impl Keeper {
         let mut all =
             ranges::without(&ranges::within(&unchanged, &self.last.dead), &noted.collect::<Ranges>());
         all.extend(left_out);
+        all.extend(self.untouched());
         ranges::ordered(all)
     }
 
-    /// After memory was put back: what the checkpoint does without gets a content that shows.
-    pub(super) fn poison(&self) -> Result<(), String> {
-        if !self.settings.poison {
-            return Ok(());
-        }
-        let pattern: Vec<u8> = POISON.to_ne_bytes().repeat((1 << 20) / size_of::<u32>());
-        for &(start, end) in &self.last.dead {
-            for at in (start..end).step_by(pattern.len()) {
-                if !self.door.write(at, &pattern[..pattern.len().min(end - at)]) {
-                    return Err(format!("the memory at {at:x} cannot be written"));
-                }
-            }
-        }
-        Ok(())
+    /// What was said of memory that the checkpoint does without: now, or earlier, of what still is.
+    pub(super) fn words(&self, dead: &Ranges) -> Vec<DeadWord> {
+        let all = self.standing.words.iter().chain(&self.last.words);
+        let mut words: Vec<_> = all.filter(|w| ranges::meet(dead, w.start, w.end)).cloned().collect();
+        words.sort_by_key(|w| (w.start, w.end));
+        words.dedup_by_key(|w| (w.start, w.end));
+        words.truncate(WORDS);
+        words
     }
 }
 
@@ -190,11 +212,5 @@ mod tests {
         let want = [(1, 2), (4, 11), (21, 25), (26, 30)].map(|(a, b)| (p(a), p(b)));
         assert_eq!(whole_pages(dead, live), want);
         assert!(whole_pages(vec![(usize::MAX - 5, usize::MAX)], vec![]).is_empty());
-    }
-
-    #[test]
-    fn the_poison_is_a_quiet_nan() {
-        let double = f64::from_bits(u64::from(POISON) << 32 | u64::from(POISON));
-        assert!(double.is_nan() && f32::from_bits(POISON).is_nan());
     }
 }

@@ -12,6 +12,7 @@ pub mod contained;
 mod copy;
 mod dead;
 mod freeze;
+mod poison;
 mod ready;
 mod restore;
 mod rewind;
@@ -25,6 +26,7 @@ use super::image::state::Then;
 use super::image::{self, Description};
 use super::interval;
 use super::keep::{self, Keep};
+use super::lookout::Lookout;
 use super::requests;
 use super::rewind::ASKED;
 use super::seats::Seat;
@@ -79,6 +81,8 @@ pub struct Keeper {
     began_cpu_ns: u64,
     /// Threads at a place where memory is dead.
     standing: dead::Standing,
+    /// Who looks out for reads of what the last checkpoint does without.
+    lookout: Option<&'static Lookout>,
     /// Is the initial thread alone in the program, in serial code, while all are frozen?
     alone: bool,
     /// Have those been told who waited for this attempt?
@@ -145,6 +149,7 @@ impl Keeper {
             cost_ns: 0,
             began_cpu_ns: 0,
             standing: dead::Standing::default(),
+            lookout: None,
             alone: false,
             answered: false,
             at_place: false,
@@ -344,6 +349,7 @@ impl Keeper {
             &self.tracker.descriptors(),
             &[self.door.0, self.streams.descriptor()],
             &keep::get().sent.descriptors(),
+            &self.lookout.map_or([-1; 2], Lookout::descriptors),
         ]
         .concat()
     }

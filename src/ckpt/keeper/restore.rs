@@ -250,6 +250,7 @@ impl Keeper {
     }
 
     fn put_memory_back(&mut self) -> Result<(), String> {
+        self.look_no_more(true);
         // What was noted ahead has changed, too, but the kernel does not say so any more.
         let noted = self.ahead.take().map_or(Vec::new(), |a| a.noted);
         memory::reshape(&self.last.maps, self.last.brk)?;
@@ -267,10 +268,10 @@ impl Keeper {
         let r = self.put_pages_back(&maps, &runs, &noted, &index[..memory]);
         self.store.index = index;
         r?;
-        self.poison()?;
+        let missing = self.poison(&maps)?;
         self.tracker.arm_all(&maps, &self.crew);
         self.unknown = !self.tracker.notes_writes();
-        Ok(())
+        self.look_out(&missing)
     }
 
     /// Makes memory in `runs` of `maps`, of which the pages `noted` have changed in any case, what it was
@@ -345,7 +346,7 @@ impl Keeper {
     }
 
     /// Makes pages what they are without a saved content.
-    fn empty(&self, maps: &[Map], a: usize, b: usize) -> Result<(), String> {
+    pub(super) fn empty(&self, maps: &[Map], a: usize, b: usize) -> Result<(), String> {
         const MADV_DONTNEED_LOCKED: i32 = 24; // since Linux 5.18
         // SAFETY: private memory of the program, whose threads are frozen.
         let advise = |how: i32| unsafe { sys!(libc::SYS_madvise, a, b - a, how) };

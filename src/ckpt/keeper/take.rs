@@ -41,6 +41,9 @@ impl Keeper {
         if !self.store.intact() {
             return Err(No::Refused("the program has closed descriptors of the runtime's".into()));
         }
+        if let Some(why) = self.has_read_what_is_dead() {
+            return Err(No::Refused(why));
+        }
         self.claim();
         self.began_cpu_ns = time::of_thread_ns(syscall::gettid());
         self.write_ahead()?;
@@ -194,6 +197,7 @@ impl Keeper {
     /// Describes the frozen process and copies the pages that have changed. Blocks that are `busy` are not
     /// armed anew.
     fn copy(&mut self, seats: &[&'static Seat], busy: Busy) -> Result<(Description, Held, Running), No> {
+        self.look_no_more(false);
         let maps = memory::mappings();
         if maps.is_empty() {
             return Err(No::Refused(memory::NO_MAPS.into()));
@@ -235,6 +239,7 @@ impl Keeper {
         let unarmed = ranges::union(&busy.unarmed(), &left_out);
         let runs = self.tracker.runs_anew(&maps, &self.store.dense, &unarmed);
         about.dead = self.still_out(&runs, &left_out);
+        about.words = self.words(&about.dead);
         let runs = self.without_dead(runs);
         let mut running = self.hold(&maps, &runs);
         let runs = running.rest(runs);
@@ -338,6 +343,7 @@ impl Keeper {
             sent: Vec::new(),
             received: Vec::new(),
             dead: Vec::new(),
+            words: Vec::new(),
             alone: self.alone,
             asked: asked::all().map(|(routine, at)| Asked { routine: routine.into(), at }).collect(),
             signals: files::dispositions(),

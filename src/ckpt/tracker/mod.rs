@@ -118,6 +118,25 @@ impl Tracker {
         out
     }
 
+    /// Writes to `range` are not noted any more, since it is to be another one's affair.
+    pub fn give_up(&self, range: (usize, usize)) {
+        if let Some(u) = &self.uffd {
+            u.unwatch(range);
+        }
+    }
+
+    /// They are noted again: all that is there was written to.
+    pub fn take_back(&self, range: (usize, usize)) {
+        if let Some(u) = &self.uffd {
+            u.watch(range);
+        }
+    }
+
+    /// Those parts of `range` that are missing, in order; `None` if the kernel does not tell.
+    pub fn missing(&self, (start, end): (usize, usize)) -> Option<Vec<(usize, usize)>> {
+        scan::there(&self.pagemap, (start, end)).map(|there| ranges::without(&[(start, end)], &there))
+    }
+
     /// Has the kernel note writes to `maps`, whose runs have been asked for, once they are armed. Returns those to which it has not until now.
     pub fn watch(&mut self, maps: &[Map]) -> Vec<(usize, usize)> {
         let Some(uffd) = &self.uffd else { return Vec::new() };

@@ -166,6 +166,19 @@ pub fn arm(pagemap: &Pagemap, (start, end): (usize, usize)) -> Vec<(usize, usize
     armed
 }
 
+/// What of [start, end) is there, or was: in order; `None` if the kernel does not tell.
+pub fn there(pagemap: &Pagemap, (start, end): (usize, usize)) -> Option<Vec<(usize, usize)>> {
+    let question = Question { any: PRESENT | SWAPPED, tell: PRESENT, ..Question::default() };
+    let (mut at, mut there) = (start as u64, Vec::new());
+    while at < end as u64 {
+        let mut regions = [Region::default(); REGIONS];
+        let (told, reached) = pagemap.ask((at, end as u64), 0, question, &mut regions).ok()?;
+        there.extend(told.iter().map(|r| (r.start as usize, r.end as usize)));
+        at = reached;
+    }
+    Some(there)
+}
+
 /// Adds `r` to the list, whose runs from `first` on are of the same mapping.
 pub fn push(out: &mut Vec<Run>, first: usize, r: Run) {
     match out[first..].last_mut() {
