@@ -162,12 +162,17 @@ def main():
     p.add_argument("--dir", default=None, help="where images go (default: the temporary folder)")
     p.add_argument("--json")
     p.add_argument("--live", action="store_true", help="live sets only: beside whole checkpoints")
+    p.add_argument("--live-bytes", action="store_true", help="... their bytes alone, one run of each program")
+    p.add_argument("--write", action="store_true", help="... and into docs/live-sets.md")
     p.add_argument("--live-every", default="300ms", help="... how often")
     p.add_argument("--criu", default="criu", help="how CRIU is called")
     p.add_argument("--full-memory", action="store_true", help="slow-down: fill free memory with a file's pages before each run")
     a = p.parse_args()
     if a.live:
         return print("\n".join(live_sets.table(run, a.size, a.live_every, a.rounds, a.times, a.dir)))
+    if a.live_bytes:
+        lines = live_sets.bytes_table(run, a.size, a.live_every, a.times, a.dir)
+        return live_sets.write(lines) if a.write else None
     out = {"limits": limits(a.dir)}
     copy = out["limits"]["copy_GB_s"]
     print("limits:", out["limits"])

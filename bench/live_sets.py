@@ -93,3 +93,48 @@ def table(run, size, interval, rounds, times, directory):
         lines.append(f"| {name} | {grid(lives, size) / 1e6:.1f} | {' | '.join(pairs)} | {off[0]}, {on[0]} |")
         print(lines[-1], flush=True)
     return lines
+
+
+BEGIN, END = "<!-- live bytes -->", "<!-- end of live bytes -->"
+# MB of the first image, which has all that never changes, too (docs/live-sets.md).
+FIRST = {"ft": 810, "mg": 280, "mg best": 280}
+
+
+def bytes_table(run, size, interval, times, directory):
+    """What is written at places, one run of each program; nothing of it is a time."""
+    command = f"bench/checkpoints.py --live-bytes --class {size} --live-every {interval} --times {times}"
+    lines = [
+        f"MB a checkpoint at a place, class {size}, two threads, a checkpoint every {interval}: the first,",
+        "the median of later ones and how many they are. Later ones may have 1.02 of what lives and a MB of",
+        "the runtime's own.",
+        "",
+        f"    {command} --write",
+        "",
+        "| program | lives, by its sizes | at most | first | later | number | left out |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, lives, build in programs():
+        report = run([built(build, name, times), size], interval, directory=directory)[2]
+        there, _ = at_places(report)
+        left = median([c["left_out"] for c in there]) or 0
+        first = next((c["bytes"] for c in report["checkpoints"] if c["left_out"] >= 0.9 * left > 0), None)
+        # The first one there still has what has changed before.
+        later = [c["bytes"] / 1e6 for c in there if c["bytes"] != first]
+        most = 1.02 * grid(lives, size) / 1e6 + 1
+        cells = [f"{grid(lives, size) / 1e6:.1f}", f"{most:.1f}"]
+        cells += [f"{first / 1e6:.1f}" if first else "–", f"{median(later):.1f}" if later else "–"]
+        cells += [str(len(later)), f"{left / 1e6:.1f}"]
+        too_much = first and size == "B" and first / 1e6 > FIRST.get(lives, 1e9)
+        missed = not later or median(later) > most or too_much
+        lines.append(f"| {name} | {' | '.join(cells)} |" + (" missed" if missed else ""))
+        print(lines[-1], flush=True)
+    return [line.removesuffix(" missed") for line in lines]
+
+
+def write(lines):
+    """Puts the table into the document."""
+    path = ROOT + "/docs/live-sets.md"
+    text = open(path).read()
+    before, rest = text.split(BEGIN, 1)
+    behind = rest.split(END, 1)[1]
+    open(path, "w").write(before + BEGIN + "\n" + "\n".join(lines) + "\n" + END + behind)

@@ -390,8 +390,8 @@ mod tests {
             &[0xff, 0x30],             // push (%rax)
         ];
         let changes = |code: &&[u8]| changes_memory(&[code, &[0; 12][..]].concat());
-        assert!(both.iter().all(|c| changes(c)));
-        assert!(!one.iter().any(|c| changes(c)));
+        assert!(both.iter().all(&changes));
+        assert!(!one.iter().any(changes));
     }
 
     #[test]
