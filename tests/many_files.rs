@@ -182,6 +182,13 @@ fn updates_in_functions_of_loops_with_two_versions() {
     survives(&linked(&cc, "behind", &objects(&cc, &["behind.c", "behind_bump.c"], &[]), &[]));
 }
 
+/// Members of structures, whose old values are saved in one piece.
+#[test]
+fn updates_of_elements_side_by_side() {
+    let Some(cc) = driver("promp-cc") else { return };
+    survives(&linked(&cc, "triples", &objects(&cc, &["triples.c"], &[]), &["-lm"]));
+}
+
 /// Loops that are too large for two versions, or have exceptions in them.
 #[test]
 fn updates_in_loops_with_flags() {

@@ -21,6 +21,7 @@
 #include "tree-phinodes.h"
 #include "tree-ssa.h"
 #include "tree-ssa-loop-ivopts.h"
+#include "tree-affine.h"
 #include <algorithm>
 
 namespace promp {
@@ -355,6 +356,56 @@ void Undo::plan ()
           p.expensive = false;
         }
     }
+  if (!tells_)
+    merge ();
+}
+
+/// Elements side by side (the members of a structure), on grids that are the same otherwise, are saved in one
+/// piece: the second's are then the end of the first's.
+void Undo::merge ()
+{
+  const size_t too_many = 100;
+  struct Candidate
+  {
+    Plan *plan;
+    unsigned bits;
+    aff_tree start;
+  };
+  std::vector<Candidate> all;
+  for (auto &w : wanted_)
+    {
+      Plan &p = plans_[w.first];
+      bool fits = p.possible && !p.refuse && !p.cover && p.around && !p.dimensions.empty ();
+      if (!fits || (p.meets && !w.second.bits) || all.size () == too_many)
+        continue;
+      all.push_back ({ &p, w.second.bits, {} });
+      tree_to_aff_combination (fold_convert (sizetype, p.start), sizetype, &all.back ().start);
+    }
+  auto alike = [] (const Plan &p, const Plan &q) {
+    bool same = p.around == q.around && p.dimensions.size () == q.dimensions.size ();
+    for (size_t i = 0; same && i < p.dimensions.size (); i++)
+      same = operand_equal_p (p.dimensions[i].count, q.dimensions[i].count, 0)
+             && operand_equal_p (p.dimensions[i].stride, q.dimensions[i].stride, 0);
+    return same;
+  };
+  for (bool again = true; again;)
+    {
+      again = false;
+      for (Candidate &a : all)
+        for (Candidate &b : all)
+          {
+            Plan &p = *a.plan, &q = *b.plan;
+            if (&p == &q || p.merged || q.merged || a.bits != b.bits || !alike (p, q))
+              continue;
+            aff_tree distance = a.start, to = b.start;
+            aff_combination_scale (&distance, -1);
+            aff_combination_add (&distance, &to);
+            if (distance.n || distance.rest || maybe_ne (distance.offset, wi::to_poly_widest (p.size)))
+              continue;
+            p.size = size_binop (PLUS_EXPR, p.size, q.size);
+            q.merged = again = true;
+          }
+    }
 }
 
 /// In front of the write itself. Whether that is worth its price the runtime decides, if the loop can have
@@ -680,7 +731,7 @@ void Undo::insert ()
     {
       Plan &p = plans_[w.first];
       bool whole = p.around && p.dimensions.empty ();
-      if (!p.possible || p.refuse || (whole && !blocks.insert ({ p.start, p.around }).second))
+      if (!p.possible || p.refuse || p.merged || (whole && !blocks.insert ({ p.start, p.around }).second))
         continue;
       if (in_front (w.first, p))
         front.push_back (w.first);

@@ -50,6 +50,7 @@ private:
     bool possible = false, expensive = false;
     gimple *cover = nullptr;
     bool sure = true;
+    bool merged = false; ///< another one's elements have these at their ends
     bool refuse = false; ///< cannot be saved: where it meets a read, the segment is not to be executed again
     tree meets = NULL_TREE; ///< may it meet a read of its segment? Null: always
     gimple_seq finding_out = nullptr; ///< computes it, in front of the outermost loop
@@ -90,6 +91,7 @@ private:
   tree is_set (unsigned bits, class loop *l, gimple_seq *seq) const;
   tree meets (gimple *stmt, const Wish &w, gimple_seq *seq) const;
   void one_by_one (gimple *stmt, const Wish &w, Plan &plan) const;
+  void merge ();
 
   std::map<gimple *, Wish> wanted_;
   std::map<gimple *, Plan> plans_;
