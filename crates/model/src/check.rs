@@ -68,13 +68,15 @@ struct Rival {
     more: Option<f64>,
     /// On a machine that disturbs executions it is expected to be better.
     is_fair: bool,
+    /// Executions for each time that is measured.
+    each: f64,
     /// What it took, and what the choice did around it.
     pairs: Vec<(f64, f64)>,
 }
 
 impl Rival {
     fn new(choice: Choice, more: Option<f64>) -> Self {
-        Self { choice, more, is_fair: false, pairs: vec![] }
+        Self { choice, more, is_fair: false, each: 1.0, pairs: vec![] }
     }
 
     /// By how much it took longer, as parts of what the choice takes. An outlier counts no more than what is
@@ -102,7 +104,7 @@ impl Rival {
     fn cost(&self, spread: f64) -> f64 {
         let (m, error) = self.more(spread);
         let usual: f64 = self.pairs.iter().map(|p| p.1).sum();
-        usual * (m - error).max(0.0)
+        usual * (m - error).max(0.0) * self.each
     }
 }
 
@@ -163,8 +165,9 @@ impl Check {
     }
 
     /// The rival that is to be executed now instead of the choice, which usually takes `usual`; and whether
-    /// nothing at all is known of it. `thought`: what it takes to think about its time.
-    pub fn next(&mut self, usual: f64, thought: f64) -> Option<(Choice, bool)> {
+    /// nothing at all is known of it. `thought`: what it takes to think about its time; `warm`: how many
+    /// executions come before the one that is measured.
+    pub fn next(&mut self, usual: f64, thought: f64, warm: u32) -> Option<(Choice, bool)> {
         if self.total < self.wait
             || self.rivals.is_empty()
             || self.open.is_some()
@@ -178,20 +181,23 @@ impl Check {
         if self.last.len() <= 2 * TURNS || self.last.iter().rev().take(lag).any(|t| t.is_none()) {
             return None;
         }
+        let each = f64::from(1 + warm);
         let spent = self.excess + self.rivals.iter().map(|r| r.cost(spread)).sum::<f64>();
         let needed = |r: &Rival| {
             // Where executions differ as much as that, a few pairs say little.
             let (prior, n) = (r.more.unwrap_or(UNKNOWN), r.pairs.len() as f64);
             let weight = if spread < FAR && n > 0.0 { 0.0 } else { PRIOR };
             let more = (weight * prior + n * r.more(spread).0) / (weight + n);
-            (spent + more.max(0.0) * usual + thought) / SHARE
+            (spent + more.max(0.0) * usual * each + thought) / SHARE
         };
-        let Some(rival) = self.rivals.iter().find(|r| needed(r) <= self.total) else {
+        let Some(rival) = self.rivals.iter().position(|r| needed(r) <= self.total) else {
             let least = self.rivals.iter().map(needed).fold(f64::INFINITY, f64::min);
             self.wait = least.min(self.total * PATIENCE);
             return None;
         };
         // Each has all turns in turn.
+        let rival = &mut self.rivals[rival];
+        rival.each = each;
         let turn = self.count % lag == rival.pairs.len() % lag;
         turn.then_some((rival.choice, rival.more.is_none() && rival.pairs.is_empty()))
     }
@@ -353,7 +359,7 @@ mod tests {
     fn run(check: &mut Check, n: usize, mut time: impl FnMut(bool, usize) -> f64) -> (bool, usize) {
         let mut tried = 0;
         for i in 0..n {
-            match check.next(1.0, 0.0) {
+            match check.next(1.0, 0.0, 0) {
                 Some((c, _)) => {
                     tried += 1;
                     check.rival(c, time(true, i), 0.0);
@@ -394,7 +400,7 @@ mod tests {
         let mut c = against(None);
         let (mut waits, mut last) = (0, 0.0);
         for _ in 0..150 {
-            assert!(c.next(1.0, 0.0).is_none());
+            assert!(c.next(1.0, 0.0, 0).is_none());
             c.choice(1.0, 1.0);
             waits += u32::from(c.wait != last);
             last = c.wait;
@@ -404,7 +410,7 @@ mod tests {
         c.add(Choice::GIVEN, Some(0.0));
         let next = (0..8).find_map(|_| {
             c.choice(1.0, 1.0);
-            c.next(1.0, 0.0)
+            c.next(1.0, 0.0, 0)
         });
         assert_eq!(next.map(|n| n.0), Some(Choice::GIVEN));
     }
@@ -415,7 +421,7 @@ mod tests {
         let mut c = against(Some(0.0));
         let mut tried = 0;
         for i in 0..3000 {
-            if let Some((rival, _)) = c.next(1.0, 3.0) {
+            if let Some((rival, _)) = c.next(1.0, 3.0, 0) {
                 c.rival(rival, 1.0, 3.0);
                 tried += 1;
                 assert!(tried as f64 * 3.0 <= SHARE * (i + 1) as f64, "{tried} in {i}");

@@ -45,6 +45,8 @@ const APART_FOR_RIVALS: f64 = 50e-6;
 /// To think about a rival's time (seconds), which counts as time that the rival has cost.
 const THOUGHT: f64 = 3e-6;
 const SELDOM: u64 = 17;
+/// Executions of a short loop by a rival before the one that is measured.
+const WARM: u32 = 2;
 const SELDOMEST: u64 = 2001;
 /// A trial that takes so many times as long as the best is cut short, and not repeated.
 const HOPELESS: f64 = 3.0;
@@ -75,6 +77,9 @@ pub struct Plan {
     pub measure: bool,
     /// When a trial has taken so long (seconds for an iteration of the loop), it is cut short.
     pub limit: Option<f64>,
+    /// So many executions come before it by the same choice, of which nobody tells: the first ones find in
+    /// each thread's cache what it had by another choice.
+    pub warm: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,7 +150,7 @@ impl Plan {
     /// An execution by `choice`, where the least that another has taken is so much.
     pub fn trial(choice: Choice, least: Option<f64>) -> Self {
         let limit = least.filter(|_| choice != Choice::GIVEN).map(|l| l * HOPELESS);
-        Self { choice, profile: false, measure: true, limit }
+        Self { choice, profile: false, measure: true, limit, warm: 0 }
     }
 }
 
@@ -241,6 +246,11 @@ impl Search {
         if (f64::MIN_POSITIVE..SHORT).contains(&self.lasts) { self.usual * THOUGHT / self.lasts } else { 0.0 }
     }
 
+    /// How many executions come before a rival's that is measured.
+    fn warms(&self) -> u32 {
+        if self.interval() > 1 && matches!(self.ways, Ways::Modelled) { WARM } else { 0 }
+    }
+
     fn current(&self) -> Choice {
         self.runs[self.best].choice
     }
@@ -249,7 +259,7 @@ impl Search {
     pub fn plan(&mut self) -> Plan {
         self.executions += 1;
         // A profiled execution is dealt as is best for that: what it takes says nothing of a choice.
-        let of = |choice, profile: bool| Plan { choice, profile, measure: !profile, limit: None };
+        let of = |choice, profile: bool| Plan { choice, profile, measure: !profile, limit: None, warm: 0 };
         match self.state {
             State::Warm => of(self.current(), false),
             State::Profile => of(self.current(), true),
@@ -257,8 +267,10 @@ impl Search {
                 let (next, least) = (self.turn(), self.least());
                 Plan::trial(next, (least > 0.0).then_some(least))
             }
-            State::Settled => match self.check.next(self.usual, self.thought()) {
-                Some((rival, unknown)) => Plan::trial(rival, unknown.then_some(self.usual)),
+            State::Settled => match self.check.next(self.usual, self.thought(), self.warms()) {
+                Some((rival, unknown)) => {
+                    Plan { warm: self.warms(), ..Plan::trial(rival, unknown.then_some(self.usual)) }
+                }
                 None => of(self.current(), false),
             },
         }

@@ -154,6 +154,41 @@ fn quantile(all: &[Outcome], f: impl Fn(&Outcome) -> f64, q: f64) -> f64 {
     v[((v.len() - 1) as f64 * q).round() as usize]
 }
 
+/// Short loops whose data are in the caches of the threads that had them last: the first execution by another
+/// schedule is one that moves them.
+#[test]
+fn data_in_caches() {
+    let mut all = vec![];
+    for (cost, moved) in [(10e-9, 3.0), (20e-9, 2.0), (20e-9, 4.0), (40e-9, 3.0), (60e-9, 4.0)] {
+        for name in ["triangle", "upper", "wave", "ends"] {
+            for given in ["static", "static,64", "guided,1"] {
+                for noise in &NOISES[..2] {
+                    let mut w = loops(256, cost).into_iter().find(|w| w.name == name).expect("it is there");
+                    w.moved = moved;
+                    all.push(outcome(&w, given, *noise, 2));
+                }
+            }
+        }
+    }
+    all.sort_by(|a, b| b.regret.total_cmp(&a.regret));
+    for o in all.iter().take(12) {
+        println!("{:.3} own {:.3} whole {:.3} {}", o.regret, o.own, o.whole, o.what);
+    }
+    let part = |ok: &dyn Fn(&Outcome) -> bool| all.iter().filter(|o| ok(o)).count() as f64 / all.len() as f64;
+    println!(
+        "data in caches, {} runs: regret median {:.3}; {:.1} % within 1.03, {:.1} % within 1.08; \
+         whole: {:.1} % within 1.01, worst {:.3}",
+        all.len(),
+        quantile(&all, |o| o.regret, 0.5),
+        100.0 * part(&|o| o.regret <= 1.03),
+        100.0 * part(&|o| o.regret <= 1.08),
+        100.0 * part(&|o| o.whole <= 1.01),
+        quantile(&all, |o| o.whole, 1.0)
+    );
+    assert!(quantile(&all, |o| o.regret, 0.5) <= 1.01 && part(&|o| o.regret <= 1.03) >= 0.9, "regret");
+    assert!(quantile(&all, |o| o.whole, 0.5) <= 1.0 && part(&|o| o.whole <= 1.03) >= 0.95, "whole");
+}
+
 #[test]
 fn regret_and_cost_of_the_search() {
     let mut all = vec![];

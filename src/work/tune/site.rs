@@ -64,7 +64,7 @@ pub struct Site {
     pub key: Key,
     /// The search.
     pub search: Locked<Search>,
-    /// The choice, when it is settled.
+    /// The choice, when it is settled; of a trial that is to come, while executions by it come before that.
     word: AtomicU64,
     executions: AtomicU64,
     /// When it is settled and short: the number of the execution that is measured next.
@@ -73,6 +73,8 @@ pub struct Site {
     busy: AtomicU32,
     /// Of the measured construct: the choice. Written by who makes it.
     choice: Own<Choice>,
+    /// A trial, before which come executions by the same choice. As above.
+    trial: Own<Option<Plan>>,
     /// Of the measured construct: when a trial is cut short (ns after it was made). As above.
     pub limit: Own<u64>,
     /// Of the measured construct: how long until the last member has left (ns).
@@ -165,6 +167,7 @@ impl Site {
             due: AtomicU64::new(0),
             busy: AtomicU32::new(0),
             choice: Own::new(Choice::GIVEN),
+            trial: Own::new(None),
             limit: Own::new(0),
             latest: AtomicU64::new(0),
             left: AtomicU32::new(0),
@@ -192,13 +195,27 @@ impl Site {
             return (known, None);
         }
         let plan = self.plan(total, compares);
+        if plan.warm > 0 {
+            // Not measured; who sees `due` may have the choice by `word`, or not yet.
+            self.busy.store(0, Release);
+            return (plan.choice, None);
+        }
         (plan.choice, Some(plan))
     }
 
     #[cold]
     #[inline(never)]
     fn plan(&self, total: u64, compares: bool) -> Plan {
-        let mut plan = self.search.with(Search::plan);
+        let mut plan = match self.trial.get() {
+            Some(plan) => Plan { warm: 0, ..plan },
+            None => self.search.with(Search::plan),
+        };
+        self.trial.set(Some(plan).filter(|p| p.warm > 0));
+        if plan.warm > 0 {
+            self.word.store(plan.choice.pack() | SETTLED, Relaxed);
+            self.due.store(self.executions.load(Relaxed) + u64::from(plan.warm) - 1, Relaxed);
+            return plan;
+        }
         if compares && let Some((choice, limit)) = exact::begin(self, total) {
             plan = Plan::trial(choice, limit);
         }

@@ -116,6 +116,8 @@ pub struct Work {
     /// Iterations cost so many times as much in a thread that is not the one of a static schedule: their data
     /// are with that one.
     pub far: f64,
+    /// Likewise in a thread that is not the one of the execution before: they are in that one's cache.
+    pub moved: f64,
 }
 
 impl Work {
@@ -127,7 +129,7 @@ impl Work {
             };
             core::iter::once(0.0).chain(c.iter().scan(0.0, add)).collect()
         });
-        Self { name: name.into(), sums: sums.collect(), like, far: 1.0 }
+        Self { name: name.into(), sums: sums.collect(), like, far: 1.0, moved: 1.0 }
     }
 
     pub fn total(&self) -> u64 {
@@ -142,6 +144,8 @@ pub struct Machine {
     noise: Noise,
     thefts: Vec<Thefts>,
     executions: u64,
+    /// Who has executed each iteration last.
+    had: Vec<u8>,
 }
 
 /// How an execution went.
@@ -164,7 +168,7 @@ enum Dealing {
 impl Machine {
     pub fn new(p: usize, noise: Noise, seed: u64) -> Self {
         let thefts = (0..p).map(|t| Thefts::new(noise, t, seed)).collect();
-        Self { p, now: 0.0, seed: Seeded(seed), noise, thefts, executions: 0 }
+        Self { p, now: 0.0, seed: Seeded(seed), noise, thefts, executions: 0, had: vec![] }
     }
 
     /// So many executions are over: phases are those of that time.
@@ -275,7 +279,16 @@ impl Machine {
                 continue;
             };
             let far = if w.far > 1.0 && (lo + hi) / 2 * p / n != t as u64 { w.far } else { 1.0 };
-            let work = (sums[hi as usize] - sums[lo as usize]) * jitter[t] * far;
+            let mut cost = sums[hi as usize] - sums[lo as usize];
+            if w.moved > 1.0 {
+                self.had.resize(n as usize, 0);
+                for i in lo as usize..hi as usize {
+                    if core::mem::replace(&mut self.had[i], t as u8) != t as u8 {
+                        cost += (w.moved - 1.0) * (sums[i + 1] - sums[i]);
+                    }
+                }
+            }
+            let work = cost * jitter[t] * far;
             let from = at[t];
             at[t] = self.thefts[t].done(from, work);
             if profiled.is_some() {
@@ -304,12 +317,14 @@ pub struct Site {
     executions: u64,
     due: u64,
     took: f64,
+    /// A trial, and how many executions by it come before the one that is measured.
+    warms: Option<(Plan, u32)>,
     pub changes: Vec<Choice>,
 }
 
 impl Site {
     pub fn new(search: Search, given: Schedule) -> Self {
-        Self { search, given, executions: 0, due: 0, took: 0.0, changes: vec![] }
+        Self { search, given, executions: 0, due: 0, took: 0.0, warms: None, changes: vec![] }
     }
 
     /// The program executes the loop; how long it takes.
@@ -319,12 +334,22 @@ impl Site {
         let each = self.search.interval() == 1;
         let count = self.executions;
         self.executions += 1;
-        if let Some(c) = settled
+        let warms = self.warms.take();
+        if let Some((plan, left @ 1..)) = warms {
+            self.warms = Some((plan, left - 1));
+            return m.time(w, plan.choice.schedule(n, self.given, p));
+        }
+        if warms.is_none()
+            && let Some(c) = settled
             && (self.search.is_fixed() || !each && count < self.due)
         {
             return m.time(w, c.schedule(n, self.given, p));
         }
-        let plan: Plan = self.search.plan();
+        let plan: Plan = warms.map_or_else(|| self.search.plan(), |w| w.0);
+        if warms.is_none() && plan.warm > 0 {
+            self.warms = Some((plan, plan.warm - 1));
+            return m.time(w, plan.choice.schedule(n, self.given, p));
+        }
         let took = if plan.profile {
             let fine = Choice { deal: Deal::Dynamic { parts: 64 * p }, threads: 0 };
             let by_cpu = self.took > BY_CPU;
