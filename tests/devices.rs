@@ -11,6 +11,7 @@ fn maps_of_every_kind() {
     for source in [
         "device/maps.c",
         "device/counts.c",
+        "device/linked.c",
         "device/maps.f90",
         "device/arrays.f90",
         "device/classes.cpp",

@@ -29,7 +29,7 @@ build() { # NAME COMPILER SOURCE FLAGS...
 device_fortran=(-J "$out/bin" -foffload-options=nvptx-none=-lgfortran)
 for p in swim sums kinds; do build $p gcc sdc/$p.c; done
 build maps gcc device/maps.c
-build many gcc device/many.c
+for p in many linked routines; do build $p gcc device/$p.c; done
 build openacc gcc device/openacc.c -fno-openmp -fopenacc
 build swimf gfortran sdc/swim.f90 "${device_fortran[@]}"
 build mapsf gfortran device/maps.f90 "${device_fortran[@]}"

@@ -36,6 +36,8 @@ for p in maps mapsf; do
     check "$p under promp" "all right" "$(echo "$m" | tail -1)"
     [ "$(echo "$m" | tail -1)" = "all right" ] || echo "$m"
 done
+check "declare target link" "all right" "$(promp bin/linked 2>&1 | tail -1)"
+check "memory routines" "$(gomp bin/routines 2>&1)" "$(promp bin/routines 2>&1)"
 say "openacc under libgomp" "$(gomp bin/openacc 2>&1 | tail -1)"
 check "openacc under promp" "device: all right" "$(promp bin/openacc 2>&1 | tail -1)"
 say "... with PROMP_SDC=lazy" "$(promp PROMP_SDC=lazy bin/openacc 2>&1 | tail -3)"

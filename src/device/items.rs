@@ -53,7 +53,10 @@ impl Items {
     /// The arrays have `n` entries.
     #[inline]
     pub unsafe fn read(n: usize, addrs: *mut usize, sizes: *const usize, kinds: *const u16) -> Self {
-        let mut items = Self { addrs, list: SmallVec::with_capacity(n), slots: Vec::new() };
+        let mut items = Self { addrs, list: SmallVec::new(), slots: Vec::new() };
+        if n > items.list.inline_size() {
+            items.list.reserve_exact(n);
+        }
         let mut iterated = false;
         for i in 0..n {
             // SAFETY: by the caller's promise.

@@ -145,8 +145,14 @@ impl Mapped {
 
 /// The range `id`; if it was deleted within the construct, and its data were mapped again, the one that
 /// holds `start` now.
+#[inline]
 fn now(table: &Table, id: Id, start: usize) -> Option<Id> {
-    if table.get(id).is_some() { Some(id) } else { table.find(start, 1) }
+    if table.get(id).is_some() { Some(id) } else { mapped_again(table, start) }
+}
+
+#[cold]
+fn mapped_again(table: &Table, start: usize) -> Option<Id> {
+    table.find(start, 1)
 }
 
 /// Takes `n` references away (all, with `u64::MAX`); what has none left is removed.

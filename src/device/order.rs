@@ -8,6 +8,10 @@ const MOST: usize = 64;
 /// First address, the one behind the last, what stands for it.
 type Range<T> = (usize, usize, T);
 
+/// Where a range belongs, while nothing else is entered or taken out.
+#[derive(Clone, Copy, Debug)]
+pub struct Spot(usize, usize);
+
 /// See the module's text. No piece is empty but for a single one.
 pub struct Order<T> {
     pieces: Vec<Vec<Range<T>>>,
@@ -39,10 +43,19 @@ impl<T: Copy> Order<T> {
         (first < end).then_some(value)
     }
 
-    /// Enters a range, which is not empty and overlaps none.
+    /// The first range that overlaps `[start, end)`, or where that belongs.
     #[inline]
-    pub fn insert(&mut self, start: usize, end: usize, value: T) {
-        let (mut p, mut i) = self.place(start);
+    pub fn look(&self, start: usize, end: usize) -> Result<T, Spot> {
+        let (p, i) = self.place(start);
+        match self.pieces.get(p).and_then(|piece| piece.get(i)) {
+            Some(&(first, _, value)) if first < end => Ok(value),
+            _ => Err(Spot(p, i)),
+        }
+    }
+
+    /// Enters a range, which is not empty, where [`Order::look`] has found that it belongs.
+    #[inline]
+    pub fn insert(&mut self, Spot(mut p, mut i): Spot, start: usize, end: usize, value: T) {
         if self.pieces.get(p).is_none_or(|piece| piece.len() == MOST) {
             (p, i) = self.room(p, i);
         }
@@ -101,7 +114,7 @@ mod tests {
                 prop_assert_eq!(order.overlapping(start, end), there.map(|r| r.2));
                 match there {
                     None if what > 0 => {
-                        order.insert(start, end, number);
+                        order.insert(order.look(start, end).expect_err("free"), start, end, number);
                         list.push((start, end, number));
                     }
                     Some(r) if what == 0 => {
@@ -119,7 +132,7 @@ mod tests {
     #[test]
     fn pieces_are_full_where_ranges_come_in_order() {
         let mut order = Order::default();
-        (0..10 * MOST).for_each(|i| order.insert(i, i + 1, i));
+        (0..10 * MOST).for_each(|i| order.insert(order.look(i, i + 1).expect_err("free"), i, i + 1, i));
         assert_eq!(order.pieces.len(), 10);
         (0..10 * MOST).for_each(|i| assert_eq!(order.remove(i), Some(i)));
         assert_eq!((order.pieces.len(), order.overlapping(0, usize::MAX)), (1, None));

@@ -10,7 +10,7 @@
 
 use super::backend::Addr;
 use super::declared::Pointers;
-use super::order::Order;
+use super::order::{Order, Spot};
 use std::collections::BTreeMap;
 
 /// A range of host addresses, first and behind the last.
@@ -98,10 +98,10 @@ struct Block {
     foreign: bool,
 }
 
-#[derive(Default)]
+/// An entry of this turn, or none until the next.
 struct Slot {
     turn: u32,
-    entry: Option<Entry>,
+    entry: Entry,
 }
 
 /// A device's table.
@@ -183,23 +183,48 @@ impl Table {
     }
 
     /// Enters a range that begins at `at` on the device; it overlaps no other.
-    #[inline]
     pub fn insert(&mut self, key: Key, block: BlockId, at: Addr, count: u64) -> Id {
+        match self.look(key.0, key.1 - key.0) {
+            Ok(other) if key.0 < key.1 => {
+                let other = self.key(other);
+                super::fail(format_args!(
+                    "[{:#x}..{:#x}) is to be mapped, but [{:#x}..{:#x}) is mapped already",
+                    key.0, key.1, other.0, other.1
+                ))
+            }
+            spot => self.enter(spot.err().flatten(), key, block, at, count),
+        }
+    }
+
+    /// [`Table::find`], or what [`Table::enter`] wants to know. What is empty has no place in the order.
+    #[inline]
+    pub fn look(&self, start: usize, bytes: usize) -> Result<Id, Option<Spot>> {
+        match bytes {
+            0 => self.find(start, 0).ok_or(None),
+            _ => self.order.look(start, start.saturating_add(bytes)).map_err(Some),
+        }
+    }
+
+    /// [`Table::insert`] at a place that [`Table::look`] has found.
+    #[inline]
+    pub fn enter(&mut self, spot: Option<Spot>, key: Key, block: BlockId, at: Addr, count: u64) -> Id {
         if let Some(b) = &mut self.blocks[block] {
             b.users += 1;
         }
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
-            self.slots.len() as u32 - 1
-        });
-        let slot = &mut self.slots[place as usize];
-        let id = Id { place, turn: slot.turn };
-        let held_by = self.directive;
-        slot.entry = Some(Entry { key, block, at, count, dynamic: 0, counted: id, held_by, more: None });
-        if key.0 == key.1 {
-            self.empty.insert(key.0, id);
-        } else {
-            self.order.insert(key.0, key.1, id);
+        let (held_by, new) = (self.directive, self.slots.len() as u32);
+        let place = self.free.pop().unwrap_or(new);
+        let turn = self.slots.get(place as usize).map_or(0, |s| s.turn);
+        let id = Id { place, turn };
+        let entry = Entry { key, block, at, count, dynamic: 0, counted: id, held_by, more: None };
+        match self.slots.get_mut(place as usize) {
+            Some(slot) => slot.entry = entry,
+            None => self.slots.push(Slot { turn, entry }),
+        }
+        match spot {
+            Some(spot) if key.0 < key.1 => self.order.insert(spot, key.0, key.1, id),
+            _ => {
+                self.empty.insert(key.0, id);
+            }
         }
         id
     }
@@ -215,9 +240,7 @@ impl Table {
     #[inline]
     fn take(&mut self, id: Id) -> Option<(BlockId, Option<Box<More>>)> {
         let slot = self.slots.get_mut(id.place as usize).filter(|s| s.turn == id.turn)?;
-        let entry = slot.entry.as_mut()?;
-        let (key, block, more) = (entry.key, entry.block, entry.more.take());
-        slot.entry = None;
+        let (key, block, more) = (slot.entry.key, slot.entry.block, slot.entry.more.take());
         slot.turn = slot.turn.wrapping_add(1);
         self.free.push(id.place);
         if key.0 == key.1 {
@@ -252,11 +275,20 @@ impl Table {
         self.get(self.counted(id)).map_or(0, |e| e.count)
     }
 
-    /// One reference more; `id` is a range that counts itself.
-    pub fn hold(&mut self, id: Id) {
-        if let Some(e) = self.get_mut(id).filter(|e| e.count != FOR_EVER) {
+    /// One reference more to a range that counts itself; if the present directive has held it before, only
+    /// where `again`. Where the range begins, if so.
+    #[inline]
+    pub fn hold(&mut self, id: Id, again: bool) -> Option<usize> {
+        let now = self.directive;
+        let e = self.get_mut(id)?;
+        let before = core::mem::replace(&mut e.held_by, now) == now;
+        if before && !again {
+            return None;
+        }
+        if e.count != FOR_EVER {
             e.count += 1;
         }
+        Some(e.key.0)
     }
 
     /// The present directive holds the range, which counts itself: false if it did so before.
@@ -272,13 +304,17 @@ impl Table {
         let id = self.counted(id);
         let Some(e) = self.get_mut(id).filter(|e| e.count != FOR_EVER) else { return Left::Used };
         e.count = e.count.saturating_sub(n);
-        if e.count == 0 { self.remove(id) } else { Left::Used }
+        if e.count == 0 { self.remove_counted(id) } else { Left::Used }
     }
 
     /// Removes a range, with all members of its structure.
     pub fn remove(&mut self, id: Id) -> Left {
-        let first = self.counted(id);
-        let Some((block, more)) = self.take(first) else { return Left::Used };
+        self.remove_counted(self.counted(id))
+    }
+
+    #[inline]
+    fn remove_counted(&mut self, id: Id) -> Left {
+        let Some((block, more)) = self.take(id) else { return Left::Used };
         let left = self.leave(block);
         match more {
             Some(more) => self.remove_members(left, more.members),
@@ -300,13 +336,13 @@ impl Table {
     /// The entry of this number, if its range is still there.
     #[inline]
     pub fn get(&self, id: Id) -> Option<&Entry> {
-        self.slots.get(id.place as usize).filter(|s| s.turn == id.turn)?.entry.as_ref()
+        self.slots.get(id.place as usize).filter(|s| s.turn == id.turn).map(|s| &s.entry)
     }
 
     /// See [`Table::get`].
     #[inline]
     pub fn get_mut(&mut self, id: Id) -> Option<&mut Entry> {
-        self.slots.get_mut(id.place as usize).filter(|s| s.turn == id.turn)?.entry.as_mut()
+        self.slots.get_mut(id.place as usize).filter(|s| s.turn == id.turn).map(|s| &mut s.entry)
     }
 
     /// The host's addresses of a range.
@@ -450,7 +486,7 @@ mod tests {
         t.join(&ids);
         let other = t.insert((40, 44), b, 4160, 1);
         t.leave(b);
-        t.hold(t.counted(ids[2]));
+        assert_eq!(t.hold(t.counted(ids[2]), true), Some(10));
         assert_eq!((t.count(ids[1]), t.count(other)), (2, 1));
         assert!(matches!([t.release(ids[0], 1), t.release(ids[1], 1)], [Left::Used, Left::Used]));
         assert_eq!((t.len(), t.key(other)), (1, (40, 44)));
@@ -463,9 +499,10 @@ mod tests {
         let id = t.exact((10, 20)).expect("there");
         let mut again = || {
             t.begin_directive();
-            [t.hold_once(id), t.hold_once(id)]
+            [t.hold(id, false), t.hold(id, false), t.hold(id, true)]
         };
-        assert_eq!([again(), again()], [[true, false]; 2]);
+        assert_eq!([again(), again()], [[Some(10), None, Some(10)]; 2]);
+        assert_eq!(t.count(id), 5);
     }
 
     proptest::proptest! {

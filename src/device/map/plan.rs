@@ -100,23 +100,31 @@ impl Mapping<'_> {
 
     fn plan_one(&mut self, item: &Item, new: &mut New) -> Value {
         let bytes = item.bytes();
-        if let Some(id) = self.table.find(item.addr, bytes) {
-            if forced(item.kind) && !self.is_fresh(id) {
-                let key = self.table.key(id);
-                fail(format_args!(
-                    "[{:#x}..{:#x}) is to be mapped anew, but [{:#x}..{:#x}) is mapped already",
-                    item.addr,
-                    item.addr + bytes,
-                    key.0,
-                    key.1
-                ));
-            }
-            return self.use_present(item, id);
-        }
+        let spot = match self.table.look(item.addr, bytes) {
+            Ok(id) => return self.plan_present(item, bytes, id),
+            Err(spot) => spot,
+        };
         new.unit(item.addr, bytes, item.align);
-        let id = self.enter((item.addr, item.addr + bytes), new);
+        let key = (item.addr, item.addr + bytes);
+        let id = self.table.enter(spot, key, self.block, 0, 1);
+        new.ranges.push(id);
         self.held.push((id, item.addr));
         Value::At(id, item.addr)
+    }
+
+    /// An item whose range is there, or a part of it.
+    fn plan_present(&mut self, item: &Item, bytes: usize, id: Id) -> Value {
+        if forced(item.kind) && !self.is_fresh(id) {
+            let key = self.table.key(id);
+            fail(format_args!(
+                "[{:#x}..{:#x}) is to be mapped anew, but [{:#x}..{:#x}) is mapped already",
+                item.addr,
+                item.addr + bytes,
+                key.0,
+                key.1
+            ));
+        }
+        self.use_present(item, id)
     }
 
     /// Members lie on the device as on the host, from the first to the last.
@@ -143,8 +151,19 @@ impl Mapping<'_> {
         let first = new.ranges.len();
         for (m, v) in members.iter().zip(values) {
             let key = (m.addr, m.addr + m.bytes());
-            let same = new.ranges[first..].iter().find(|&&id| self.table.key(id) == key).copied();
-            *v = Value::At(same.unwrap_or_else(|| self.enter(key, new)), m.addr);
+            let id = match self.table.look(m.addr, m.bytes()) {
+                // Named twice, or a part of another one.
+                Ok(id) => {
+                    self.check_within(m, self.table.key(id));
+                    id
+                }
+                Err(spot) => {
+                    let id = self.table.enter(spot, key, self.block, 0, 1);
+                    new.ranges.push(id);
+                    id
+                }
+            };
+            *v = Value::At(id, m.addr);
         }
         let ranges = &new.ranges[first..];
         if self.purpose == For::Acc {
@@ -155,11 +174,15 @@ impl Mapping<'_> {
         }
     }
 
-    /// A range of the last unit.
-    fn enter(&mut self, key: Key, new: &mut New) -> Id {
-        let id = self.table.insert(key, self.block, 0, 1);
-        new.ranges.push(id);
-        id
+    /// Stops the program where the item is not within a range that is there.
+    fn check_within(&self, item: &Item, key: Key) {
+        let (start, end) = (item.addr, item.addr.saturating_add(item.bytes()));
+        if (start < key.0 || end > key.1) && !implicit(item.kind) && item.kind != ZERO_LEN {
+            fail(format_args!(
+                "[{start:#x}..{end:#x}) is to be mapped, but only [{:#x}..{:#x}) of it is mapped already",
+                key.0, key.1
+            ));
+        }
     }
 
     /// A range that is there has one user more, however many items of the construct lie in it.
@@ -169,20 +192,12 @@ impl Mapping<'_> {
 
     /// ... where OpenACC counts every member of a structure.
     fn use_range(&mut self, item: &Item, id: Id, member: bool) -> Value {
-        let key = self.table.key(id);
-        let (start, end) = (item.addr, item.addr.saturating_add(item.bytes()));
-        if (start < key.0 || end > key.1) && !implicit(item.kind) && item.kind != ZERO_LEN {
-            fail(format_args!(
-                "[{start:#x}..{end:#x}) is to be mapped, but only [{:#x}..{:#x}) of it is mapped already",
-                key.0, key.1
-            ));
-        }
+        self.check_within(item, self.table.key(id));
         let counted = self.table.counted(id);
-        if self.table.hold_once(counted) || (member && self.purpose == For::Acc) {
-            self.held.push((counted, self.table.key(counted).0));
-            self.table.hold(counted);
+        if let Some(start) = self.table.hold(counted, member && self.purpose == For::Acc) {
+            self.held.push((counted, start));
         }
-        Value::At(id, start)
+        Value::At(id, item.addr)
     }
 
     /// The device's pointer to a variable of `declare target link` leads to what was mapped of it.
