@@ -61,7 +61,7 @@ PROGRAMS = {
     "muscle": (
         "make -C src CXX=$CXX",
         "src/Linux/muscle -align {in} -output out -threads {threads} >&2 && cat out",
-        (PROTEIN, (1, 5, 50), (1, 8, 50), (1, 16, 120), 0.12, 0.02),
+        (PROTEIN, (1, 8, 50), (1, 16, 120), (1, 16, 120), 0.12, 0.02),
         "30ms",
     ),
     "healpix-fortran": (
