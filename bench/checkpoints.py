@@ -169,9 +169,10 @@ def main():
     p.add_argument("--full-memory", action="store_true", help="slow-down: fill free memory with a file's pages before each run")
     a = p.parse_args()
     if a.live:
-        return print("\n".join(live_sets.table(run, a.size, a.live_every, a.rounds, a.times, a.dir)))
+        kernels = a.kernels.split(",")
+        return print("\n".join(live_sets.table(run, a.size, a.live_every, a.rounds, a.times, a.dir, kernels)))
     if a.live_bytes:
-        lines = live_sets.bytes_table(run, a.size, a.live_every, a.times, a.dir)
+        lines = live_sets.bytes_table(run, a.size, a.live_every, a.times, a.dir, a.kernels.split(","))
         return live_sets.write(lines) if a.write else None
     out = {"limits": limits(a.dir)}
     copy = out["limits"]["copy_GB_s"]

@@ -74,7 +74,12 @@ def row(run, exe, size, interval, rounds, directory):
     return cells
 
 
-def table(run, size, interval, rounds, times, directory):
+def chosen(kernels):
+    """Those of `programs` that are of one of these kernels."""
+    return [p for p in programs() if p[1].split()[0] in kernels]
+
+
+def table(run, size, interval, rounds, times, directory, kernels):
     """The table's lines."""
     lines = [
         f"Class {size}, two threads, a checkpoint every {interval}, medians; whole ones",
@@ -85,7 +90,7 @@ def table(run, size, interval, rounds, times, directory):
         "|---|---|---|---|---|---|---|",
     ]
     show = lambda v, digits: "–" if v is None else f"{v:.{digits}f}"
-    for name, lives, command in programs():
+    for name, lives, command in chosen(kernels):
         exe = built(command, name, times)
         cells = row(run, exe, size, interval, rounds, directory)
         off, on = cells["off"], cells["on"]
@@ -100,7 +105,7 @@ BEGIN, END = "<!-- live bytes -->", "<!-- end of live bytes -->"
 FIRST = {"ft": 810, "mg": 280, "mg best": 280}
 
 
-def bytes_table(run, size, interval, times, directory):
+def bytes_table(run, size, interval, times, directory, kernels):
     """What is written at places, one run of each program; nothing of it is a time."""
     command = f"bench/checkpoints.py --live-bytes --class {size} --live-every {interval} --times {times}"
     lines = [
@@ -113,7 +118,7 @@ def bytes_table(run, size, interval, times, directory):
         "| program | lives, by its sizes | at most | first | later | number | left out |",
         "|---|---|---|---|---|---|---|",
     ]
-    for name, lives, build in programs():
+    for name, lives, build in chosen(kernels):
         report = run([built(build, name, times), size], interval, directory=directory)[2]
         there, _ = at_places(report)
         left = median([c["left_out"] for c in there]) or 0

@@ -61,11 +61,15 @@ pub fn obstacle(about: &Description, threads: Option<&str>) -> Option<String> {
 /// can.
 pub fn another(about: &Description, threads: u32) -> Option<String> {
     let now = about.threads;
-    (threads != now && !about.alone).then(|| {
-        format!(
-            "it was taken while several threads were in the program, so there must be {now} again: \
-             `promp run --any-threads` takes checkpoints in serial code"
-        )
+    let serial = "`promp run --any-threads` takes checkpoints in serial code";
+    (threads != now && !about.alone).then(|| match now {
+        0 => format!(
+            "it was taken before the program first used OpenMP, so another number would not be heard of: \
+             {serial} behind its first region"
+        ),
+        _ => format!(
+            "it was taken while several threads were in the program, so there must be {now} again: {serial}"
+        ),
     })
 }
 
@@ -91,4 +95,17 @@ fn matters(feature: &str) -> bool {
         "vpclmul", "gfni", "amx", "rdrand", "rdseed", "abm",
     ];
     NAMES.contains(&feature) || PREFIXES.iter().any(|p| feature.starts_with(p))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn why_there_cannot_be_another_number_of_threads() {
+        let about = |threads, alone| Description { threads, alone, ..Description::default() };
+        assert!(another(&about(4, false), 4).is_none() && another(&about(4, true), 2).is_none());
+        assert!(another(&about(4, false), 2).unwrap().contains("so there must be 4 again"));
+        assert!(another(&about(0, false), 2).unwrap().contains("before the program first used OpenMP"));
+    }
 }

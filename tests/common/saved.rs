@@ -30,7 +30,8 @@ pub fn text(p: &Path) -> &str {
 
 pub const THREADS: (&str, &str) = ("OMP_NUM_THREADS", "4");
 
-/// Did the last process of a program that was killed and restarted end well? Killed after its last word, it has nothing to continue.
+/// Did the last process of a program that was killed and restarted end well? Killed after its last word, it
+/// has nothing to continue.
 pub fn went_well(status: std::process::ExitStatus, messages: &str) -> bool {
     status.success() || (status.code() == Some(71) && messages.contains("has ended by itself"))
 }
@@ -40,7 +41,8 @@ fn copy() -> String {
     std::env::var("PROMP_TEST_COPY").unwrap_or("auto".into())
 }
 
-/// A run with checkpoints in `dir`, between others: its output goes to pipes, which keep what they have taken.
+/// A run with checkpoints in `dir`, between others: its output goes to pipes, which keep what they have
+/// taken.
 pub fn checkpointed(exe: &Path, args: &[&str], dir: &Path, extra: &[(&str, &str)]) -> Run {
     let _ = fs::remove_dir_all(dir);
     let copy = copy();
@@ -93,7 +95,8 @@ pub fn command() -> PathBuf {
     library().with_file_name("promp")
 }
 
-/// Starts `cmd` with its output going to `out`, kills it after `after` (`None`: lets it end); its status if it ended.
+/// Starts `cmd` with its output going to `out`, kills it after `after` (`None`: lets it end); its status if
+/// it ended.
 pub fn start(cmd: Command, out: &Path, after: Option<Duration>) -> Option<std::process::ExitStatus> {
     match after {
         Some(after) => start_with(cmd, out, Some(&|since| since > after), |_| ()),
@@ -101,8 +104,8 @@ pub fn start(cmd: Command, out: &Path, after: Option<Duration>) -> Option<std::p
     }
 }
 
-/// Like [`start`], but kills it as soon as `kill` says so, which gets the time since the start; `set` adds to the environment, from which
-/// our variables have been removed.
+/// Like [`start`], but kills it as soon as `kill` says so, which gets the time since the start; `set` adds
+/// to the environment, from which our variables have been removed.
 pub fn start_with(
     mut cmd: Command,
     out: &Path,
@@ -166,6 +169,13 @@ pub fn may_choose_number() -> bool {
     let out = Command::new(command()).arg("doctor").output().expect("promp doctor");
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
     text.lines().find(|l| l.contains("same process number")).expect("it says so").starts_with("yes")
+}
+
+/// Had the program already noted that it ends by itself, when it was killed? Then there is nothing to go on
+/// with.
+pub fn had_ended(dir: &Path) -> bool {
+    let said = Command::new(command()).arg("inspect").arg(dir).output().expect("promp inspect");
+    String::from_utf8_lossy(&said.stdout).contains("has ended by itself")
 }
 
 pub fn has_generation(dir: &Path) -> bool {
