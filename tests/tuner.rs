@@ -387,6 +387,25 @@ fn short_regions_of_serial_code_become_serial_code_again() {
     assert!(t.executions < EXECUTIONS / 2, "{t:?}");
 }
 
+/// Likewise by several threads of the program's own: each of the regions is counted, whoever calls it.
+#[test]
+fn serial_code_again_in_several_threads() {
+    const EXECUTIONS: &str = "5000";
+    let exe = build("tune/primaries.c", &["-ftree-parallelize-loops=2", "-pthread"]);
+    let want = reference(&build("tune/primaries.c", &["-pthread"]), &[EXECUTIONS], &[]);
+    let tune = file("primaries");
+    let path = tune.to_str().expect("UTF-8");
+    tuned(&exe, &["200"], path, &[]);
+    let text = std::fs::read_to_string(&tune).expect("written");
+    let choice = text.split("choice=").nth(1).and_then(|c| c.split(' ').next()).expect("a choice");
+    std::fs::write(&tune, text.replace(&format!("choice={choice}"), "choice=given@1")).expect("writable");
+    for tune in [path, "off"] {
+        let got = tuned(&exe, &[EXECUTIONS], tune, &[]);
+        assert_eq!((got.status, &got.out), (0, &want.out), "{tune}: {}", got.err);
+        assert!(got.err.contains("regions: 15000\n"), "{tune}: {}", got.err);
+    }
+}
+
 /// What is posted is posted at once: put off until the thread is about to wait, it never would be.
 #[test]
 fn posts_are_not_put_off() {
