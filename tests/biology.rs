@@ -1,5 +1,6 @@
-//! Programs nobody here wrote, which compare sequences (Debian: FastTree, Clustal Omega, MUSCLE), with threads that are killed or
-//! crash and processes that die: the output that they write under libgomp, or, without checkpoints, a refusal.
+//! Programs nobody here wrote (Debian), with threads that are killed or crash and processes that die: the output that they write
+//! under libgomp, or, without checkpoints, a refusal. FastTree, Clustal Omega and MUSCLE compare sequences; long: IQ-TREE, too,
+//! G'MIC's filters of pictures, R with data.table.
 
 mod common;
 use common::draws::Draws;
@@ -29,16 +30,76 @@ fn family(letters: &[u8], members: u64, length: u64, changed: u64, lost: u64) ->
 const PROTEINS: &str = "proteins.fa";
 const GENES: &str = "genes.fa";
 
-/// A program, what it reads and its arguments; it writes to standard output or, if it cannot, to the file `out`.
-const PROGRAMS: [(&str, &[&str]); 3] = [
-    ("/usr/bin/fasttreeMP", &["-nt", "-quiet", "-nosupport", GENES]),
-    ("/usr/bin/clustalo", &["-i", PROTEINS, "--threads=4", "--force", "-o", "out"]),
-    ("/usr/bin/muscle", &["-align", PROTEINS, "-output", "out", "-threads", "4"]),
+/// What R computes: groups, a sort, a file written and read by several threads.
+const TABLE: &str = r#"
+library(data.table)
+setDTthreads(4)
+set.seed(1)
+n <- 600000
+d <- data.table(id = sample(50000, n, TRUE), k = sample(letters, n, TRUE), x = runif(n), y = rnorm(n))
+setkey(d, k, id)
+a <- d[, .(s = sum(x), m = mean(y), n = .N), by = .(k, id %% 100L)]
+fwrite(d, "table.csv")
+e <- fread("table.csv")
+b <- merge(e[1:50000], e[50001:90000], by = "id", allow.cartesian = TRUE)
+fwrite(list(a$s, a$m, a$n), "out")
+cat(nrow(b), sum(frank(d$y)), sprintf("%.9f", sum(frollmean(d$x, 50), na.rm = TRUE)), "\n", file = "out", append = TRUE)
+"#;
+const SCRIPT: &str = "table.R";
+
+struct Program {
+    path: &'static str,
+    args: &'static [&'static str],
+    /// The file that it writes; none: to standard output.
+    writes: Option<&'static str>,
+}
+
+const SHORT: [Program; 3] = [
+    Program { path: "/usr/bin/fasttreeMP", args: &["-nt", "-quiet", "-nosupport", GENES], writes: None },
+    Program {
+        path: "/usr/bin/clustalo",
+        args: &["-i", PROTEINS, "--threads=4", "--force", "-o", "out"],
+        writes: Some("out"),
+    },
+    Program {
+        path: "/usr/bin/muscle",
+        args: &["-align", PROTEINS, "-output", "out", "-threads", "4"],
+        writes: Some("out"),
+    },
+];
+
+/// In the long form only.
+const LONG: [Program; 3] = [
+    Program {
+        path: "/usr/bin/iqtree2-omp",
+        args: &["-s", GENES, "-nt", "2", "-seed", "1", "-m", "GTR+G", "-redo", "-pre", "out", "-quiet"],
+        writes: Some("out.treefile"),
+    },
+    Program {
+        path: "/usr/bin/gmic",
+        args: &[
+            "400,300,1,3,sin(x*y/100)*127+128*c",
+            "blur",
+            "3",
+            "equalize",
+            "256",
+            "sharpen",
+            "100",
+            "bilateral",
+            "8,10",
+            "median",
+            "5",
+            "o",
+            "out.dlm",
+        ],
+        writes: Some("out.dlm"),
+    },
+    Program { path: "/usr/bin/Rscript", args: &[SCRIPT], writes: Some("out") },
 ];
 
 struct Case<'a> {
     s: &'a Scratch,
-    args: &'a [&'static str],
+    program: &'a Program,
     want: String,
 }
 
@@ -46,13 +107,15 @@ impl Case<'_> {
     /// One run: its exit status, what it wrote, its messages. `wrapped` is the command that runs the program.
     fn run(&self, mut wrapped: Command, what: &str) -> (Option<i32>, String, String) {
         let _ = fs::remove_dir_all(self.s.path("ckpt"));
-        let (result, log) = (self.s.path("out"), self.s.path("log"));
-        for f in [&result, &log] {
+        let log = self.s.path("log");
+        let written = self.program.writes.map_or(log.clone(), |f| self.s.path(f));
+        for f in [&written, &log] {
             let _ = fs::remove_file(f);
         }
-        wrapped.args(self.args).current_dir(&self.s.0).env(THREADS.0, THREADS.1);
+        wrapped.args(self.program.args).current_dir(&self.s.0).env(THREADS.0, THREADS.1);
+        // Some have handlers of their own for crashes, which only say that there was one.
+        wrapped.env("PROMP_CRASHES", "runtime");
         let status = start(wrapped, &log, None).unwrap_or_else(|| panic!("{what}: hangs"));
-        let written = if self.args.contains(&"out") { result } else { log.clone() };
         (status.code(), read(&written), messages(&log))
     }
 
@@ -69,17 +132,19 @@ impl Case<'_> {
 }
 
 #[test]
-fn programs_that_compare_sequences() {
+fn programs_of_others() {
     let s = Scratch::new("biology");
     let (proteins, genes) = if long() { ((24, 220), (60, 1200)) } else { ((16, 150), (30, 600)) };
     let amino_acids = b"ACDEFGHIKLMNPQRSTVWY";
     fs::write(s.path(PROTEINS), family(amino_acids, proteins.0, proteins.1, 30, 5)).expect("a file");
     fs::write(s.path(GENES), family(b"ACGT", genes.0, genes.1, 20, 0)).expect("a file");
-    for (program, args) in PROGRAMS {
+    fs::write(s.path(SCRIPT), TABLE).expect("a file");
+    for p in SHORT.iter().chain(LONG.iter().filter(|_| long())) {
+        let program = p.path;
         if !available(program, Path::new(program).exists()) {
             continue;
         }
-        let mut case = Case { s: &s, args, want: String::new() };
+        let mut case = Case { s: &s, program: p, want: String::new() };
         let (status, want, err) = case.run(Command::new(program), program);
         assert!(status == Some(0) && want.len() > 500, "{program}: {err}");
         case.want = want;

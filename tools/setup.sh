@@ -91,6 +91,9 @@ packages)
     ;;
 long)
     need gmx gromacs
+    need iqtree2-omp iqtree
+    need gmic gmic
+    need_file '/usr/lib/R/site-library/data.table/DESCRIPTION' r-cran-data.table
     need slurmd slurmd
     need slurmctld slurmctld
     need sbatch slurm-client

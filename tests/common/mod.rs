@@ -235,7 +235,9 @@ pub fn reference(exe: &Path, args: &[&str], env: &[(&str, &str)]) -> Run {
     let mut c = Command::new(exe);
     clean(&mut c);
     c.args(args).envs(env.iter().copied());
-    limited(c, LIMIT)
+    let run = limited(c, LIMIT);
+    assert!(!run.hung, "{} {args:?} does not end within the time limit without promp", exe.display());
+    run
 }
 
 /// The same under promp.

@@ -17,6 +17,7 @@
 //! Those who can go back are above this folder: they offer it ([`Machine`]).
 
 use super::places;
+use super::report::less;
 use super::site::Site;
 use crate::icv::{globals, globals_if_ready};
 use crate::say;
@@ -251,7 +252,7 @@ fn told(site: &Site, tried: &[Tried]) {
     let best = &tried[exact::best(tried)];
     let found = match best.choice {
         Choice::GIVEN => "the program's own way stays".into(),
-        c => format!("{c} takes {:.2} times less", tried[0].least() / best.least()),
+        c => format!("{c}{}", less(best.least() / tried[0].least())),
     };
     say!("exact: {}: {} ways, {executions} executions from one state: {found}", name(site), tried.len());
 }

@@ -80,13 +80,19 @@ fn advice(key: &Key, s: &Search, kept: bool) -> String {
         }
     };
     let gain = match s.own() {
-        Some(own) if s.usual() > 0.0 && own > s.usual() => {
-            format!(" takes {:.2} times less", own / s.usual())
-        }
+        Some(own) if own > 0.0 && s.usual() > 0.0 => less(s.usual() / own),
         _ => " was found to be better".into(),
     };
     let keep = if kept { "the tuning file has it" } else { "keep it with promp tune, or write it there" };
     format!("{how}{gain}: {keep}")
+}
+
+/// What a choice saves that takes `share` of the time of the program's own way.
+pub fn less(share: f64) -> String {
+    match (100.0 * (1.0 - share)).round() {
+        percent if percent >= 1.0 => format!(" takes {percent} % less time"),
+        _ => " takes as long as the program's own way".into(),
+    }
 }
 
 #[cfg(test)]
@@ -106,7 +112,7 @@ mod tests {
             s.done(plan.choice, 1, if plan.choice.threads == 1 { 1e-3 } else { 2e-3 });
         }
         let said = advice(&key(What::Region), &s, false);
-        assert_eq!(said, "num_threads(1) takes 2.00 times less: keep it with promp tune, or write it there");
+        assert_eq!(said, "num_threads(1) takes 50 % less time: keep it with promp tune, or write it there");
         let may = May { schedule: true, threads: true };
         let choice = "dynamic,N/16".parse().expect("a choice");
         let s = Search::with_choice(2, Schedule::BLOCKS, may, choice, 1e-6);
@@ -114,5 +120,7 @@ mod tests {
         assert_eq!(said, "schedule(dynamic,64) was found to be better: the tuning file has it");
         let s = Search::with_choice(2, Schedule::BLOCKS, may, Choice::GIVEN, 1e-6);
         assert!(advice(&key(What::Loop), &s, true).contains("nothing better is expected"));
+        assert_eq!(less(0.997), " takes as long as the program's own way");
+        assert_eq!(less(0.986), " takes 1 % less time");
     }
 }
