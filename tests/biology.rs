@@ -1,6 +1,6 @@
-//! Programs nobody here wrote (Debian), with threads that are killed or crash and processes that die: the output that they write
-//! under libgomp, or, without checkpoints, a refusal. FastTree, Clustal Omega and MUSCLE compare sequences; long: IQ-TREE, too,
-//! G'MIC's filters of pictures, R with data.table.
+//! Programs nobody here wrote (Debian), with threads that are killed or crash and processes that die: the
+//! output that they write under libgomp, or, without checkpoints, a refusal. FastTree, Clustal Omega and
+//! MUSCLE compare sequences; long: IQ-TREE, too, G'MIC's filters of pictures, R with data.table.
 
 mod common;
 use common::draws::Draws;
@@ -43,7 +43,8 @@ fwrite(d, "table.csv")
 e <- fread("table.csv")
 b <- merge(e[1:50000], e[50001:90000], by = "id", allow.cartesian = TRUE)
 fwrite(list(a$s, a$m, a$n), "out")
-cat(nrow(b), sum(frank(d$y)), sprintf("%.9f", sum(frollmean(d$x, 50), na.rm = TRUE)), "\n", file = "out", append = TRUE)
+z <- sprintf("%.9f", sum(frollmean(d$x, 50), na.rm = TRUE))
+cat(nrow(b), sum(frank(d$y)), z, "\n", file = "out", append = TRUE)
 "#;
 const SCRIPT: &str = "table.R";
 
