@@ -226,7 +226,7 @@ fn traps_of_other_files() {
     };
     for level in ["-O1", "-O2", "-O3"] {
         let name = |u: &str| format!("trap{level}_{u}.o");
-        let objects = ["traps", "keeps", "globals", "called", "chosen", "behind"].map(|u| {
+        let objects = ["traps", "keeps", "globals", "called", "chosen", "behind", "makes", "rows"].map(|u| {
             object(&cc, &format!("traps/{u}"), &name(u), &[level]);
             name(u)
         });
@@ -345,10 +345,13 @@ fn modules_of_fortran_and_functions_of_c() {
 #[test]
 fn memory_behind_structures_is_put_back() {
     let Some(cc) = driver("promp-cc") else { return };
-    for u in ["structures", "behind"] {
+    let objects = ["structures", "behind", "rows", "makes", "keeps", "shared"].map(|u| {
         object(&cc, &format!("traps/{u}"), &format!("trap_{u}.o"), &[]);
-    }
-    tool(&cc, &["-fopenmp", "-fno-promp-runtime", "-o", "structures", "trap_structures.o", "trap_behind.o"]);
+        format!("trap_{u}.o")
+    });
+    let mut args = vec!["-fopenmp", "-fno-promp-runtime", "-o", "structures"];
+    args.extend(objects.iter().map(String::as_str));
+    tool(&cc, &args);
     let exe = dir().join("structures");
     let four = ("OMP_NUM_THREADS", "4");
     let want = reference(&exe, &[], &[four]);

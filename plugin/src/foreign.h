@@ -11,8 +11,9 @@ namespace promp {
 struct Argument
 {
   /// Nothing that leads to memory; memory on the caller's own stack; what parameter `parameter` of the
-  /// caller leads to; a variable; what the pointer `value` leads to; anything.
-  enum Kind : unsigned { NONE, PRIVATE, PARAMETER, GLOBAL, POINTER, ANYTHING } kind = NONE;
+  /// caller leads to; a variable; what the pointer `value` leads to; anything; what call number `parameter`
+  /// of the caller's has returned.
+  enum Kind : unsigned { NONE, PRIVATE, PARAMETER, GLOBAL, POINTER, ANYTHING, RESULT } kind = NONE;
   int parameter = 0;
   /// Of GLOBAL: the variable; of POINTER: a pointer of the function that makes the call
   tree value = NULL_TREE;
@@ -28,6 +29,7 @@ struct Foreign
   bool throws = false; ///< an exception that leaves it would be seen
   bool library = false; ///< it must be the C++ library's (heap.h)
   bool must = true; ///< it is called whenever the function that calls it returns
+  bool result = false; ///< what it returns may be what the function returns that calls it
   bool guarded = false; ///< wherever it is called, a mark can be made to be executed in front of it (split.h)
   std::vector<Argument> arguments;
 };

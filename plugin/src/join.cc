@@ -4,7 +4,8 @@
 //   .long function - .   .long summary - .
 // Summary: flags (1 it does what cannot be repeated, or is not told; 2 an exception may leave it; 4 it reads
 //   more than is listed; 8 there are marks in it; 16 it saves what it writes, if words say so; 32 it writes
-//   more than is listed), text, number of touches, of calls, of words; all these.
+//   more than is listed; 64 it returns a block that it has allocated, or what such calls return), text,
+//   number of touches, of calls, of words; all these.
 // Word: the parameter behind which it writes, or -1 (any other memory); the function's word (inside.h), bits.
 // Touch: what (0 behind a parameter, 1 a variable, 2 a thread-local variable, 3 nothing; 0x100 writes; 0x200
 //   between the two bytes only; 0x400 all of these, whenever it returns; 0x800 by a table), parameter or
@@ -20,10 +21,10 @@
 // Pair: a reading and a writing actor.
 //
 // Call: target, flags (1 there is none; 2 the function itself, not by a table; 4 no exception may leave it),
-//   8 it is made whenever the function returns; 16 it must be the C++ library's own), text, the word that
-//   has a mark in front of it be executed,
-//   or 0, line, number of arguments; for each: kind (Argument::Kind), parameter or reference, offset or size,
-//   flags (1 the offset is fixed; 2 by a table).
+//   8 it is made whenever the function returns; 16 it must be the C++ library's own; 32 the function may
+//   return what it returns), text, the word that has a mark in front of it be executed, or 0, line, number
+//   of arguments; for each: kind (Argument::Kind), parameter, call or reference, offset or size, flags (1 the
+//   offset is fixed; 2 by a table).
 //
 // References are distances from their own places. Those "by a table" are of an entry in the global offset
 // table: there stands what this object's calls are really bound to, whichever definition the linkers have
@@ -125,7 +126,7 @@ void call (const Foreign &f)
   else
     word (0);
   word ((there ? 0 : 1) | (is_open (f.callee) ? 0 : 2) | (f.throws ? 4 : 0) | (f.must ? 8 : 0)
-        | (f.library ? 16 : 0));
+        | (f.library ? 16 : 0) | (f.result ? 32 : 0));
   text (DECL_NAME (f.callee) ? lang_hooks.decl_printable_name (f.callee, 1) : symbol (f.callee));
   tree guard = f.guarded ? word_of (f.callee) : NULL_TREE;
   if (guard && is_written (guard))
@@ -204,7 +205,8 @@ void summary (tree decl, const Summary &s, unsigned n)
   section (".rodata.promp_summary", decl);
   fprintf (asm_out_file, ".Lpromp_summary%u:\n", n);
   word ((effect.empty () && !s.runtime ? 0 : 1) | (s.throws ? 2 : 0) | (more ? 4 : 0)
-        | (s.marked.empty () ? 0 : 8) | (saves ? 16 : 0) | (s.more_writes.empty () ? 0 : 32));
+        | (s.marked.empty () ? 0 : 8) | (saves ? 16 : 0) | (s.more_writes.empty () ? 0 : 32)
+        | (s.makes ? 64 : 0));
   expanded_location at = expand_location (DECL_SOURCE_LOCATION (decl));
   const char *file = at.file ? strrchr (at.file, '/') : nullptr;
   std::string name = lang_hooks.decl_printable_name (decl, 1), prefix = "calls " + name + ", which ";

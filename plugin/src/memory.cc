@@ -459,6 +459,7 @@ bool Memory::behind (const Argument &a, unsigned *place)
       add_pointed (deed, nullptr, build_fold_addr_expr (a.value), 0);
       break;
     case Argument::ANYTHING:
+    case Argument::RESULT: // of a function's call: what is known of it counts for functions
       add_pointed (deed, nullptr, NULL_TREE, 0);
       break;
     default:

@@ -7,10 +7,14 @@
 #include "stringpool.h"
 #include "cgraph.h"
 #include "varasm.h"
+#include "ssa.h"
+#include "tm_p.h"
 
 namespace promp {
 
 static const unsigned WORDS = 4;
+/// Where a thread's words say that it is in a region (src/sys/asm.rs).
+static const unsigned BASE = 16;
 
 static tree word (unsigned n) { return build_int_cst (ptr_type_node, n); }
 
@@ -47,6 +51,22 @@ tree state_of_site (tree site)
   TREE_THIS_VOLATILE (ref) = 1;
   TREE_SIDE_EFFECTS (ref) = 1;
   return ref;
+}
+
+tree is_in_region (gimple_seq *seq)
+{
+  auto load = [&] (tree type, tree from) {
+    tree v = make_ssa_name (type);
+    gimple_seq_add_stmt (seq, gimple_build_assign (v, from));
+    return v;
+  };
+  tree there = build_qualified_type (ptr_type_node, ENCODE_QUAL_ADDR_SPACE (ADDR_SPACE_SEG_FS));
+  tree pointer = build_pointer_type (there);
+  tree at = make_ssa_name (pointer);
+  gimple_seq_add_stmt (seq, gimple_build_assign (at, NOP_EXPR, load (sizetype, thread_variable ())));
+  tree thread = load (ptr_type_node, build2 (MEM_REF, there, at, build_int_cst (pointer, 0)));
+  tree base = load (sizetype, build2 (MEM_REF, sizetype, thread, build_int_cst (ptr_type_node, BASE)));
+  return build2 (NE_EXPR, boolean_type_node, base, size_zero_node);
 }
 
 gcall *ask (tree site, tree result)

@@ -14,6 +14,9 @@ enum { SITE_OPEN = 0, SITE_OFF = 2, SITE_OPAQUE = 3, SITE_ALWAYS = 4, SITE_WAITS
 tree new_site (unsigned state, location_t where, const std::string &text);
 /// Its state, as an expression to be read anew each time.
 tree state_of_site (tree site);
+/// Is the calling thread in a region, as far as that can be told here? Else nothing is executed again, and
+/// the runtime's answer is no. A condition, computed by `seq`.
+tree is_in_region (gimple_seq *seq);
 /// A call of the runtime: does it want old values saved? The result goes to `result`, if there is one.
 gcall *ask (tree site, tree result);
 /// Says that the loop goes on without saving.

@@ -24,6 +24,7 @@
 #include "tree-ssa-alias.h"
 #include "tree-eh.h"
 #include "tree-dfa.h"
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <vector>
@@ -64,6 +65,41 @@ std::set<tree> several;
 /// Where a pointer comes from, besides a parameter.
 enum { NO_PARAMETER = -1, OWN_MEMORY = -2, ONLY_ITSELF = -3 };
 
+/// Does it call a function of this unit that returns a block which it has allocated?
+bool makes_block (gimple *stmt)
+{
+  gcall *c = dyn_cast<gcall *> (stmt);
+  const Summary *s = c ? summary_of (c) : nullptr;
+  return s && s->makes && !s->runtime
+         && std::none_of (s->foreign.begin (), s->foreign.end (), [] (const Foreign &f) { return f.result; });
+}
+
+/// The call that has returned the block that `t` leads to; null: that is not known.
+gcall *result_of (tree t)
+{
+  for (int steps = 0; steps < 100; steps++)
+    {
+      if (TREE_CODE (t) == ADDR_EXPR)
+        {
+          tree b = get_base_address (TREE_OPERAND (t, 0));
+          if (!b || TREE_CODE (b) != MEM_REF)
+            return nullptr;
+          t = TREE_OPERAND (b, 0);
+        }
+      if (TREE_CODE (t) != SSA_NAME || SSA_NAME_IS_DEFAULT_DEF (t) || !POINTER_TYPE_P (TREE_TYPE (t)))
+        return nullptr;
+      gimple *def = SSA_NAME_DEF_STMT (t);
+      if (gcall *c = dyn_cast<gcall *> (def))
+        return c;
+      gassign *a = dyn_cast<gassign *> (def);
+      if (!a || (gimple_assign_rhs_code (a) != POINTER_PLUS_EXPR && gimple_assign_rhs_code (a) != ADDR_EXPR
+                 && !gimple_assign_ssa_name_copy_p (a) && !CONVERT_EXPR_CODE_P (gimple_assign_rhs_code (a))))
+        return nullptr;
+      t = gimple_assign_rhs1 (a);
+    }
+  return nullptr;
+}
+
 /// The parameter that `t`, a pointer, comes from; or NO_PARAMETER, OWN_MEMORY (of the function),
 /// ONLY_ITSELF (the next value of a pointer that is being looked at: `phis`).
 int origin (function *fn, tree t, std::set<gphi *> &phis, unsigned &budget)
@@ -92,7 +128,7 @@ int origin (function *fn, tree t, std::set<gphi *> &phis, unsigned &budget)
         }
       gimple *def = SSA_NAME_DEF_STMT (t);
       // Executed again, it has another block.
-      if (allocates (def))
+      if (allocates (def) || makes_block (def))
         return OWN_MEMORY;
       if (gphi *phi = dyn_cast<gphi *> (def))
         {
@@ -413,6 +449,31 @@ Function::Call arguments (function *fn, gcall *c)
   return r;
 }
 
+/// Finds out whether the function returns a block that it has allocated, or that a function of `foreign`
+/// may have: `calls` has their numbers.
+void note_results (function *fn, Summary &s, const std::map<gimple *, unsigned> &calls)
+{
+  edge e;
+  edge_iterator ei;
+  bool all = POINTER_TYPE_P (TREE_TYPE (TREE_TYPE (fn->decl))), any = false;
+  std::vector<unsigned> results;
+  FOR_EACH_EDGE (e, ei, EXIT_BLOCK_PTR_FOR_FN (fn)->preds)
+    {
+      greturn *r = safe_dyn_cast<greturn *> (last_stmt (e->src));
+      tree value = r ? gimple_return_retval (r) : NULL_TREE;
+      gcall *c = value ? result_of (value) : nullptr;
+      auto known = c ? calls.find (c) : calls.end ();
+      any = true;
+      if (known != calls.end ())
+        results.push_back (known->second);
+      else
+        all = all && value && parameter (fn, value) == OWN_MEMORY;
+    }
+  s.makes = all && any;
+  for (unsigned i : results)
+    s.foreign[i].result = s.makes;
+}
+
 void summarise (cgraph_node *node)
 {
   function *fn = DECL_STRUCT_FUNCTION (node->decl);
@@ -430,6 +491,9 @@ void summarise (cgraph_node *node)
   f.known_callers = !TREE_PUBLIC (node->decl) && !node->externally_visible && !node->address_taken && !node->alias;
   const char *name = name_of (node->decl);
   const size_t too_many = 64;
+  std::map<gimple *, unsigned> numbers; // of calls among the foreign ones
+  struct Pending { unsigned call, argument; gcall *from; };
+  std::vector<Pending> results;
   note_conditions (fn);
   std::set<basic_block> reached = reachable (fn, m);
   calculate_dominance_info (CDI_POST_DOMINATORS);
@@ -466,14 +530,26 @@ void summarise (cgraph_node *node)
           continue;
         if (!d.effect.empty () && f.whole.effect.empty ())
           f.whole.effect = std::string ("calls ") + name + ", which " + d.effect;
+        const unsigned first = f.whole.foreign.size ();
         if (!d.effect.empty () && f.whole.own_effect.empty ()
             && (d.foreign.empty () || f.whole.foreign.size () + d.foreign.size () > too_many))
           f.whole.own_effect = std::string ("calls ") + name + ", which " + d.effect;
         else
           for (Foreign c : d.foreign)
             {
-              for (Argument &a : c.arguments)
-                a = in_terms_of_parameters (fn, a);
+              unsigned number = f.whole.foreign.size ();
+              if (!called)
+                numbers[s] = number;
+              for (unsigned k = 0; k < c.arguments.size (); k++)
+                {
+                  Argument &a = c.arguments[k];
+                  gcall *from = a.kind == Argument::POINTER ? result_of (a.value) : nullptr;
+                  a = in_terms_of_parameters (fn, a);
+                  if (a.kind == Argument::RESULT)
+                    a.parameter += first;
+                  else if (a.kind == Argument::ANYTHING && from)
+                    results.push_back ({ number, k, from });
+                }
               c.must = c.must && dominated_by_p (CDI_POST_DOMINATORS, entry, bb);
               f.whole.foreign.push_back (c);
             }
@@ -483,6 +559,14 @@ void summarise (cgraph_node *node)
         for (const Memory::Item &a : d.items)
           add (f.whole, fn, m, a, name, must);
       }
+  for (const Pending &r : results)
+    if (auto known = numbers.find (r.from); known != numbers.end ())
+      {
+        Argument &a = f.whole.foreign[r.call].arguments[r.argument];
+        a.kind = Argument::RESULT;
+        a.parameter = known->second;
+      }
+  note_results (fn, f.whole, numbers);
   free_dominance_info (CDI_POST_DOMINATORS);
   functions[node->decl] = f;
   keep (node->decl);
@@ -686,6 +770,7 @@ bool throws_behind_marks (gimple *stmt)
 Foreign at_call (gcall *call, const Foreign &f)
 {
   Foreign r = f;
+  r.result = false;
   for (Argument &a : r.arguments)
     if (a.kind == Argument::PARAMETER)
       {

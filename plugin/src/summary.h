@@ -36,6 +36,8 @@ struct Summary
   /// Which bits of whose words are to be set for that, by what is written: a parameter, or one of the above.
   std::map<int, std::set<std::pair<tree, unsigned>>> saving;
   bool throws = false; ///< an exception may leave it that does not come out of `foreign`
+  /// What it returns is a block that it has allocated, or the result of those of `foreign` that say so.
+  bool makes = false;
   std::set<int> pointers; ///< parameters that are pointers by their types: only those are told of
   std::set<int> reads, writes; ///< parameters it reads and writes through
   /// Where it reads through a parameter, in terms of parameters (outside.h); a null among them: elsewhere,

@@ -16,6 +16,7 @@
 
 #include "tables.h"
 #include "assume.h"
+#include "outside.h"
 #include "output.h"
 #include "varasm.h"
 #include "stringpool.h"
@@ -115,6 +116,25 @@ tree saves_function ()
 {
   tree type = build_function_type_list (integer_type_node, ptr_type_node, NULL_TREE);
   return declare ("promp_saves", type);
+}
+
+static const char *const thread_name = "__promp_thread";
+static bool asks_thread;
+
+tree thread_variable ()
+{
+  static tree v;
+  asks_thread = true;
+  if (v)
+    return v;
+  v = build_decl (UNKNOWN_LOCATION, VAR_DECL, get_identifier (thread_name), sizetype);
+  DECL_EXTERNAL (v) = TREE_PUBLIC (v) = TREE_STATIC (v) = TREE_USED (v) = 1;
+  DECL_ARTIFICIAL (v) = DECL_IGNORED_P (v) = 1;
+  DECL_VISIBILITY (v) = VISIBILITY_HIDDEN;
+  DECL_VISIBILITY_SPECIFIED (v) = 1;
+  varpool_node::get_create (v); // later passes look for it
+  keep (v);
+  return v;
 }
 
 tree leaves_function ()
@@ -223,6 +243,25 @@ static bool write_stand_in (const std::string &name)
   return false;
 }
 
+/// The variable of `thread_variable`, one an object, and what has the runtime set it. Without the runtime it
+/// leads to the thread control block, whose third word is not 0: then all that asks is answered by stand-ins.
+static void write_thread ()
+{
+  const char *n = thread_name, *call = "promp_shows_thread";
+  fprintf (asm_out_file,
+           "\t.section .bss.%s,\"awG\",@nobits,%s,comdat\n\t.balign 8\n"
+           "\t.weak %s\n\t.hidden %s\n\t.type %s, @object\n\t.size %s, 8\n%s:\n\t.zero 8\n",
+           n, n, n, n, n, n, n);
+  begin_function ("promp_enter_thread");
+  fprintf (asm_out_file,
+           "\tmovq %s@GOTPCREL(%%rip), %%rax\n\ttestq %%rax, %%rax\n\tje 1f\n"
+           "\tleaq %s(%%rip), %%rdi\n\tjmp *%%rax\n1:\tret\n"
+           "\t.size __promp_enter_thread, .-__promp_enter_thread\n\t.weak %s\n"
+           "\t.section .init_array,\"awG\",@init_array,__promp_enter_thread,comdat\n\t.balign 8\n"
+           "\t.quad __promp_enter_thread\n",
+           call, n, call);
+}
+
 void finish_unit ()
 {
   if (!asm_out_file)
@@ -246,6 +285,8 @@ void finish_unit ()
                "\t.size __%s, .-__%s\n\t.weak %s\n",
                empty, n, n, else_, n, n, n);
     }
+  if (asks_thread)
+    write_thread ();
   if (!any_entry)
     return;
   for (int leaving = 0; leaving < 2; leaving++)

@@ -510,6 +510,15 @@ gimple_seq Undo::saving (gimple *stmt, const Plan &p) const
   return seq;
 }
 
+/// A place at `i`, in a function that saves for itself, that is only reached if the thread is in a region.
+static gimple_stmt_iterator if_in_region (gimple_stmt_iterator i)
+{
+  gimple_seq seq = nullptr;
+  tree condition = is_in_region (&seq);
+  gsi_insert_seq_before (&i, seq, GSI_SAME_STMT);
+  return only_if (single_succ_edge (gsi_bb (i)), condition);
+}
+
 /// In front of what cannot be saved, or the loop around it: if the word says that it is needed, the work is
 /// not executed again.
 void Undo::put_mark (gimple *stmt, const Plan &p)
@@ -527,6 +536,8 @@ void Undo::put_mark (gimple *stmt, const Plan &p)
       e = l ? loop_preheader_edge (l) : bb ? single_succ_edge (bb) : in_front_of (stmt);
     }
   gimple_stmt_iterator i = only_if (e, holds (condition));
+  if (word_)
+    i = if_in_region (i);
   gsi_insert_before (&i, mark, GSI_SAME_STMT);
 }
 
@@ -582,13 +593,21 @@ void Undo::ask_in_front ()
       if (seq)
         gsi_insert_seq_on_edge_immediate (in, seq);
       gimple_stmt_iterator i = only_if (loop_preheader_edge (a.around), holds (any));
+      if (word_)
+        i = if_in_region (i);
       gsi_insert_before (&i, call, GSI_SAME_STMT);
-      edge asked = single_succ_edge (gimple_bb (call)), e;
-      edge_iterator ei;
-      a.flag = make_ssa_name (integer_type_node);
-      gphi *phi = create_phi_node (a.flag, asked->dest);
-      FOR_EACH_EDGE (e, ei, asked->dest->preds)
-        add_phi_arg (phi, e == asked ? answer : integer_zero_node, e, UNKNOWN_LOCATION);
+      edge asked = single_succ_edge (gimple_bb (call));
+      a.flag = answer;
+      for (int conditions = word_ ? 2 : 1; conditions--; asked = single_succ_edge (asked->dest))
+        {
+          tree before = a.flag;
+          edge e;
+          edge_iterator ei;
+          a.flag = make_ssa_name (integer_type_node);
+          gphi *phi = create_phi_node (a.flag, asked->dest);
+          FOR_EACH_EDGE (e, ei, asked->dest->preds)
+            add_phi_arg (phi, e == asked ? before : integer_zero_node, e, UNKNOWN_LOCATION);
+        }
     }
 }
 
@@ -600,6 +619,7 @@ gimple_stmt_iterator Undo::if_wanted (gimple_stmt_iterator i, gimple *stmt)
     site_ = new_site (options.elements ? SITE_ALWAYS : SITE_OPEN, gimple_location (stmt), "saving old values");
   tree answer = make_ssa_name (integer_type_node);
   gcall *call = ask (site_, answer);
+  i = if_in_region (i);
   gsi_insert_before (&i, call, GSI_SAME_STMT);
   return only_if (single_succ_edge (gimple_bb (call)), holds (answer));
 }

@@ -13,7 +13,7 @@ use crate::icv::{globals, globals_if_ready};
 use crate::sys::door::Door;
 use crate::sys::tls;
 use crate::team::thread::{Thread, current};
-use core::sync::atomic::{AtomicI64, Ordering::*};
+use core::sync::atomic::{AtomicI64, AtomicUsize, Ordering::*};
 
 /// `struct promp_failure`.
 #[repr(C)]
@@ -235,6 +235,16 @@ pub unsafe extern "C" fn promp_saves(site: *const Site) -> i32 {
     tls::get().map_or(0, |thr| i32::from(saving::begin(thr, unsafe { &*site })))
 }
 
+/// An object built with promp-cc is loaded whose functions see for themselves whether they are executed in a
+/// region: what they need for that goes to `slot` ([`tls::place`]).
+///
+/// # Safety
+/// For the code that promp-cc adds: `slot` is the object's own.
+pub unsafe extern "C" fn promp_shows_thread(slot: *const AtomicUsize) {
+    // SAFETY: by the caller's promise.
+    unsafe { (*slot).store(tls::place(), Relaxed) };
+}
+
 /// A loop goes on in its version that does not save.
 ///
 /// # Safety
@@ -362,5 +372,6 @@ crate::export_names! {
     promp_undo
     promp_wrote
     promp_saves
+    promp_shows_thread
     promp_leaves
 }

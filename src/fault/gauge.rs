@@ -4,6 +4,7 @@
 //! What an interrupted thread has measured does not count: the loop's time would be that of other programs,
 //! too, and hide any price.
 
+use super::pace;
 use super::saving::{CALL, DEAR, ENOUGH, Site};
 use crate::sys::own::Own;
 use crate::sys::time;
@@ -58,7 +59,7 @@ impl Gauge {
         if !n.is_multiple_of(AGAIN) {
             return false;
         }
-        let now = time::ticks();
+        let now = pace::ticks();
         let is_time = now.wrapping_sub(self.again.get()) > PAUSE;
         if is_time {
             self.again.set(now);
@@ -71,7 +72,7 @@ impl Gauge {
         self.inside.set(0);
         self.cost.set(0);
         self.savings.set(0);
-        self.began.set(time::ticks());
+        self.began.set(pace::ticks());
         self.site.set(core::ptr::from_ref(site) as usize);
     }
 
@@ -86,7 +87,7 @@ impl Gauge {
 
     #[cold]
     fn fold(&self) {
-        let now = time::ticks();
+        let now = pace::ticks();
         let inside = self.inside.get();
         let time = now.saturating_sub(self.began.get()).saturating_sub(inside);
         // SAFETY: the address of a site, which is static; libraries are not unloaded while a thread is in
@@ -124,9 +125,9 @@ impl Gauge {
             save();
             return;
         }
-        let start = time::ticks();
+        let start = pace::ticks();
         save();
-        let took = time::ticks().wrapping_sub(start);
+        let took = pace::ticks().wrapping_sub(start);
         // An interruption, or a page that is touched for the first time, is not the saving's.
         let cost = took.saturating_sub(clock()).min(400 + bytes as u64) + CALL;
         let others = if n > FIRST { u64::from(ONE_IN) - 1 } else { 0 };
@@ -147,8 +148,8 @@ fn clock() -> u64 {
         return known;
     }
     let one = || {
-        let t = time::ticks();
-        time::ticks().wrapping_sub(t)
+        let t = pace::ticks();
+        pace::ticks().wrapping_sub(t)
     };
     let least = (0..32).map(|_| one()).min().unwrap_or(1).max(1);
     TAKES.store(least, Relaxed);

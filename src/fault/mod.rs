@@ -10,6 +10,7 @@ pub mod inject;
 pub mod join;
 pub mod library;
 pub mod operators;
+pub mod pace;
 pub mod place;
 pub mod policy;
 pub mod publish;

@@ -14,8 +14,7 @@
 
 use super::save::{self, SaveKind};
 use super::undo::Log;
-use super::{unsaved, verify};
-use crate::sys::time;
+use super::{pace, unsaved, verify};
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -258,9 +257,9 @@ pub fn point(thr: &'static Thread, site: &'static Site) {
         CROWDED if !tried_again(site, OPAQUE) => {}
         WAITS => save::point(thr, SaveKind::After(0)),
         _ => {
-            let start = time::ticks();
+            let start = pace::ticks();
             save::point(thr, SaveKind::After(0));
-            let now = time::ticks();
+            let now = pace::ticks();
             // An interruption is not the save point's.
             let cost = now.wrapping_sub(start).min(DEAR / 8) + CALL;
             learn_points(site, cost, now, u64::from(thr.team().size()), super::settings::get().save_budget);

@@ -72,6 +72,20 @@ pub fn get() -> Option<&'static Thread> {
     }
 }
 
+/// Where, from the thread pointer on, the address of the calling thread's `Thread` is, or of `NOBODY`: the
+/// same in all threads. Code built by promp-cc looks there whether the word at [`asm::BASE`] is 0
+/// (plugin/src/sites.cc has the number 16): then it need not ask.
+pub fn place() -> usize {
+    const { assert!(asm::BASE == 16 && asm::BASE < asm::STUBS_KNOW) };
+    let p: usize;
+    // SAFETY: reads a word of the global offset table.
+    unsafe {
+        arch::asm!("mov {0}, qword ptr [rip + promp_self@GOTTPOFF]", out(reg) p,
+             options(pure, readonly, nostack, preserves_flags));
+    }
+    p
+}
+
 /// The frame of the call by which the calling thread became known: the stub noted it where nobody looks, and
 /// where another thread may have noted its own since. So it is taken only if it lies on the caller's stack,
 /// not far up; 0 if not.

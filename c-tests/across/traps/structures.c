@@ -43,6 +43,12 @@ int main(void) {
                 by_the_kernel(&data[i][1]);
                 free(p.table);
             }
+#pragma omp for
+            for (int i = 0; i < ROWS; i++) {
+                data[i][0] += of_a_new_row(source + i) + of_an_own_row(source + i);
+                data[i][1] += of_a_row_that_is_given(source + i, plans[i].table)
+                              + of_a_row_inside(source + i, plans[i].table) + of_a_shared_row(source + i);
+            }
 #pragma omp for schedule(static, 7)
             for (int i = 0; i < ROWS; i++) {
                 struct work w = { &data[i][0], &data[i][1], 0, NULL };

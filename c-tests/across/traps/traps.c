@@ -171,6 +171,20 @@ static void scales_some(void) { ALONE scale_some(&a[i], i % 3); }
 /* undo */
 static void updates_bits(void) { LOOP bump_bits(&bits[i]); }
 
+/* --- blocks that functions return --------------------------------------------------------------------- */
+/* idempotent */
+static void works_in_a_new_row(void) { LOOP a[i] = of_a_new_row(&b[i]); }
+/* idempotent */
+static void works_in_an_own_row(void) { LOOP a[i] = of_an_own_row(&b[i]); }
+/* undo */
+static void works_in_a_cached_row(void) { ALONE a[i] = of_a_cached_row(&b[i]); }
+/* undo */
+static void works_in_a_kept_row(void) { ALONE a[i] = of_a_kept_row(&b[i], i); }
+/* undo */
+static void works_in_a_row_of_its_own(void) { ALONE a[i] = of_a_row_that_is_given(&b[i], &c[i]); }
+/* undo */
+static void works_in_another_row(void) { ALONE a[i] = of_a_row_inside(&b[i], &c[i]); }
+
 /* --- definitions that the linker may replace ---------------------------------------------------------- */
 /* idempotent */ /* replaced: undo */
 static void takes_out(void) { LOOP chosen_out(&a[i], b[i]); }
@@ -190,6 +204,8 @@ static void takes_it_two_files_on(void) { LOOP calls_chosen(&a[i], b[i]); }
 static void shares_out(void) { LOOP shared_out(&a[i], b[i]); }
 /* idempotent */ /* preloaded: undo */
 static void shares_a_value(void) { ALONE a[i] = shared_value(b[i]); }
+/* idempotent */ /* preloaded: undo */
+static void shares_a_row(void) { ALONE a[i] = of_a_shared_row(&b[i]); }
 /* idempotent */ /* preloaded: undo */
 static void shares_a_pair(void) { LOOP shared_pair(&a[i], &b[i]); }
 /* idempotent */ /* preloaded: undo */
@@ -217,6 +233,8 @@ int main(void) {
     scales_a_row(); makes_plans(); lets_plans_grow(); has_plans_of_its_own(); frees_its_plans();
     makes_its_own_plan(); has_scratch_in_a_block(); pushes(); pops(); has_one_kernel();
     scales_some(); updates_bits();
+    works_in_a_new_row(); works_in_an_own_row(); works_in_a_cached_row(); works_in_a_kept_row();
+    works_in_a_row_of_its_own(); works_in_another_row(); shares_a_row();
     takes_it_two_files_on(); shares_out(); shares_a_value(); shares_a_pair(); shares_two_files_on();
     double s = 0;
     for (int i = 0; i < N; i++) s += a[i] + b[i] + c[i] + cell[i];

@@ -53,6 +53,22 @@ void note_number(int i, uintptr_t at);
 void bump_noted(int i);
 void give_back(double *x);
 void forgets(double *x);
+double *new_row(int n);
+
+/* makes.c: blocks; rows.c: those who work in them */
+double *new_block(int n);
+double *cached_row(int n);
+double *kept_row(int i);
+double *row_of(double **x, double *t);
+void add_up(double *t, const double *in, int n);
+double last_of(const double *t, int n);
+double of_a_new_row(double *in);
+double of_an_own_row(double *in);
+double of_a_cached_row(double *in);
+double of_a_kept_row(double *in, int i);
+double of_a_row_that_is_given(double *in, double *t);
+double of_a_row_inside(double *in, double *t);
+double of_a_shared_row(double *in);
 
 /* globals.c: what a function keeps for itself */
 int next_number(void);
@@ -99,6 +115,7 @@ void calls_chosen(double *x, double v);
 /* shared.c, in a library; other definitions in preloaded.c */
 void shared_out(double *x, double v);
 double shared_value(double x);
+double *shared_row(int n);
 void shared_pair(double *x, double *y);
 void shared_through(double *x, double v);
 void shared_inner(double *x, double v);

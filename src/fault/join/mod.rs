@@ -87,6 +87,7 @@ fn join() {
         for target in called.into_iter().filter(|&t| operators::is_librarys(t)) {
             functions.insert(target, solve::Summary { library: true, ..Default::default() });
         }
+        solve::know_results(&mut functions);
         // Words that code which is at work may have looked at.
         // SAFETY: likewise.
         let looked_at: HashSet<usize> =

@@ -62,6 +62,7 @@ impl Words {
             quiet: flags & 4 != 0,
             always: flags & 8 != 0,
             library: flags & 16 != 0,
+            result: flags & 32 != 0,
             guard,
             name,
             line,
@@ -79,6 +80,7 @@ impl Words {
             2 => Argument::Parameter(parameter, (flags & 1 != 0).then_some(offset.into())),
             3 => Argument::Variable(Self(at).bound(flags & 2 != 0), offset as usize),
             4 => Argument::Pointer,
+            6 => Argument::Result(parameter),
             _ => Argument::Anything,
         }
     }
@@ -93,6 +95,7 @@ impl Words {
             marked: flags & 8 != 0,
             saves: flags & 16 != 0,
             writes_more: flags & 32 != 0,
+            makes: flags & 64 != 0,
             library: false,
             text,
             touches: (0..touches).filter_map(|_| self.touch()).collect(),

@@ -40,6 +40,8 @@ pub enum Argument {
     Pointer,
     /// Anything.
     Anything,
+    /// What this call of the calling function has returned, until [`know_results`].
+    Result(u32),
 }
 
 /// A call of a function of another unit.
@@ -55,6 +57,8 @@ pub struct Call {
     pub always: bool,
     /// It is taken for the C++ library's own `operator new` or `operator delete`.
     pub library: bool,
+    /// The function may return what it returns.
+    pub result: bool,
     /// The address of a word: if its lowest bit is set, there is a mark in front of the call; if it is not
     /// 0, a save point behind it (plugin/src/split.cc). 0: there is none.
     pub guard: usize,
@@ -88,6 +92,8 @@ pub struct Summary {
     pub writes_more: bool,
     /// It is the C++ library's own `operator new` or `operator delete`: for calls that say so only.
     pub library: bool,
+    /// It returns a block that it has allocated, or what those of its calls return that say so.
+    pub makes: bool,
     /// "file:line: function: effect".
     pub text: &'static str,
     pub touches: Vec<Touch>,
@@ -175,6 +181,33 @@ type Broken = (String, usize);
 type Cut = BTreeSet<usize>;
 
 type Functions = HashMap<usize, Summary>;
+
+/// Finds the functions that return blocks which were allocated in them, and makes such results private to
+/// those that have called them: executed again, they have other blocks.
+pub fn know_results(functions: &mut Functions) {
+    let mut makers: BTreeSet<usize> =
+        functions.iter().filter(|(_, f)| f.makes && !f.opaque).map(|(&at, _)| at).collect();
+    let holds = |at: &usize, makers: &BTreeSet<usize>| {
+        let results = |c: &&Call| c.result;
+        functions[at].calls.iter().filter(results).all(|c| !c.gone && makers.contains(&c.target))
+    };
+    loop {
+        let kept: BTreeSet<usize> = makers.iter().copied().filter(|at| holds(at, &makers)).collect();
+        if kept.len() == makers.len() {
+            break;
+        }
+        makers = kept;
+    }
+    for f in functions.values_mut() {
+        let made: Vec<bool> = f.calls.iter().map(|c| !c.gone && makers.contains(&c.target)).collect();
+        for a in f.calls.iter_mut().flat_map(|c| &mut c.arguments) {
+            if let Argument::Result(i) = a {
+                let is_made = made.get(*i as usize).copied().unwrap_or(false);
+                *a = if is_made { Argument::Private } else { Argument::Anything };
+            }
+        }
+    }
+}
 
 /// Decides on a segment.
 pub fn decide(a: &Assumptions, functions: &Functions) -> Decision {
@@ -503,6 +536,7 @@ mod tests {
             quiet: false,
             always: true,
             library: false,
+            result: false,
             guard: 0,
             name: "f",
             line: 7,
@@ -529,6 +563,28 @@ mod tests {
     fn verdict(a: &Assumptions, touches: &[Touch]) -> u32 {
         let f = Summary { touches: touches.to_vec(), ..Summary::default() };
         decide(a, &HashMap::from([(1, f)])).verdict
+    }
+
+    /// Function 1 calls 2, and hands what it returns to 4, which writes there; 2 returns what 3 does.
+    fn makes(three: Summary) -> u32 {
+        let from = |target| Call { result: true, ..call(target, &[]) };
+        let calls = vec![call(2, &[]), call(4, &[Argument::Result(0)])];
+        let one = Summary { calls, ..Summary::default() };
+        let two = Summary { makes: true, calls: vec![from(3)], ..Summary::default() };
+        let four = Summary { touches: vec![behind(0, true, None)], ..Summary::default() };
+        let mut f = HashMap::from([(1, one), (2, two), (3, three), (4, four)]);
+        know_results(&mut f);
+        decide(&segment([own(None), actor(What::WritesElsewhere(0), None)]), &f).verdict
+    }
+
+    #[test]
+    fn what_functions_write_into_blocks_of_others_that_allocate_does_not_count() {
+        assert_eq!(makes(Summary { makes: true, ..Summary::default() }), 0);
+        assert_eq!(makes(Summary::default()), 2, "a pointer that it had before");
+        let again = Summary { makes: true, calls: vec![call(2, &[])], ..Summary::default() };
+        assert_eq!(makes(again), 0, "what it calls beside that");
+        let other = Call { result: true, ..call(4, &[Argument::Private]) };
+        assert_eq!(makes(Summary { makes: true, calls: vec![other], ..Summary::default() }), 2);
     }
 
     #[test]
