@@ -101,6 +101,57 @@ fn static_loops_of_promp_cc() {
     }
 }
 
+/// A program of promp-cc's.
+fn by_promp(name: &str, source: &str, flags: &[&str], exe: &Path) -> bool {
+    let Some(compiler) = driver(name) else { return false };
+    let mut c = Command::new(compiler);
+    c.args(flags).args(["-fopenmp", "-w", "-fno-promp-runtime", "-o"]).arg(exe);
+    c.arg(root().join("c-tests/ckpt").join(source)).current_dir(exe.parent().expect("a folder"));
+    let built = limited(c, LIMIT);
+    assert_eq!(built.status, 0, "{source} {flags:?}: {}", built.err);
+    true
+}
+
+/// Who only shows the number of threads may go on with another: promp-cc knows it, in C, C++ and Fortran.
+#[test]
+fn numbers_that_are_only_shown() {
+    let s = Scratch::new("elasticshown");
+    let (dir, out, exe) = (s.path("ckpt"), s.path("out"), s.path("program"));
+    let programs: [(&str, &str, &[&str]); 4] = [
+        ("promp-cc", "elastic.c", &["-O2", "-DTELLS"]),
+        ("promp-cc", "elastic.c", &["-O0", "-DTELLS"]),
+        ("promp-c++", "shown.cc", &["-O3", "-flto"]),
+        ("promp-fc", "shown.f90", &["-O2"]),
+    ];
+    for (compiler, source, flags) in programs {
+        if !by_promp(compiler, source, flags, &exe) {
+            return;
+        }
+        let args = ["3000"];
+        let want = reference(&exe, &args, &[THREADS]).out;
+        assert!(killed_in_serial_code(&exe, &args, 4, &dir, &out), "{source}: no checkpoint in serial code");
+        let (sum, said) = gone_on(&dir, 3, &[], &out);
+        assert_eq!(sum, want, "{source}: {said}");
+        assert!(said.contains("teams of 3"), "{source}: {said}");
+    }
+}
+
+/// The same, where it is not so, or nobody has looked.
+#[test]
+fn numbers_that_are_not_only_shown() {
+    let s = Scratch::new("elastickept");
+    let (dir, out, exe) = (s.path("ckpt"), s.path("out"), s.path("program"));
+    let args = ["2000"];
+    let mut cases = vec![(build("ckpt/elastic.c", &["-DTELLS"]), "it has called omp_get_max_threads (main")];
+    if by_promp("promp-cc", "elastic.c", &["-O2", "-DTELLS", "-DSTREAM"], &exe) {
+        cases.push((exe, "uses open_memstream, so what it has shown may be in memory"));
+    }
+    for (exe, says) in cases {
+        assert!(killed_in_serial_code(&exe, &args, 4, &dir, &out), "{says}: no checkpoint in serial code");
+        refused(restart_with(&dir, 2, &[]), &out, says);
+    }
+}
+
 /// From a restart with another number it goes on as from any other run: killed again and again.
 #[test]
 fn again_and_again() {

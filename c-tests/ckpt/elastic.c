@@ -1,7 +1,9 @@
 /* Steps with regions of as many threads as there are by default, and serial code between them. The sum does
    not depend on how many (arguments: steps; m: asks for their number, s: sets it). -DPRIVATE: has something
    of each thread's; -DNUMBER: asks for the number of the thread; -DONE: all steps are in one region;
-   -DSTATIC: static loops; -DCHUNK=n: of chunks. The team sizes met go to standard error. */
+   -DSTATIC: static loops; -DCHUNK=n: of chunks; -DTELLS: says how many there are; -DSTREAM: could have
+   its output in memory. The team sizes met go to
+   standard error. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,10 +38,25 @@ static void step(uint64_t s) {
     for (int i = 0; i < N; i++) a[i] = b[N - 1 - i] + i;
 }
 
+#ifdef TELLS
+static int told;
+static void tell(const char *what, int n) { fprintf(stderr, "%s: %d\n", what, n); }
+#endif
+
 int main(int argc, char **argv) {
     int steps = argc > 1 ? atoi(argv[1]) : 300;
     if (argc > 2 && strchr(argv[2], 'm') && omp_get_max_threads() < 1) return 1;
     if (argc > 2 && strchr(argv[2], 's')) omp_set_num_threads(4);
+#ifdef STREAM
+    char *text;
+    size_t length;
+    if (argc > 9) stdout = open_memstream(&text, &length);
+#endif
+#ifdef TELLS
+    told = omp_get_max_threads();
+    fprintf(stderr, "told %d\n", told);
+    if (omp_get_num_procs() > 1) tell("CPUs", omp_get_num_procs());
+#endif
     uint64_t sum = 0;
 #ifdef ONE
 #pragma omp parallel
@@ -52,6 +69,10 @@ int main(int argc, char **argv) {
             step(s);
 #ifdef PRIVATE
             mine++;
+#endif
+#ifdef TELLS
+            if (omp_get_thread_num() == 0) told = omp_get_num_threads();
+            if (s == 0) fprintf(stderr, "%d of %d\n", omp_get_thread_num(), omp_get_num_threads());
 #endif
 #ifdef NUMBER
             if (omp_get_thread_num() < 0) abort();
@@ -74,6 +95,9 @@ int main(int argc, char **argv) {
 #endif
     for (int i = 0; i < N; i++) sum = sum * 31 + a[i];
     printf("%016llx\n", (unsigned long long)sum);
+#ifdef TELLS
+    fprintf(stderr, "at last %d\n", told);
+#endif
     for (int n = 1; n <= MOST; n++)
         if (met[n]) fprintf(stderr, "teams of %d\n", n);
     return 0;

@@ -35,6 +35,12 @@ const char *callee_name (gimple *stmt)
 {
   tree decl = is_gimple_call (stmt) ? gimple_call_fndecl (stmt) : NULL_TREE;
   const char *name = decl && DECL_NAME (decl) ? IDENTIFIER_POINTER (DECL_NAME (decl)) : "";
+  // They do what these do (taint.h).
+  if (starts_with (name, "__promp_shown_"))
+    for (const char *n :
+         { "omp_get_max_threads", "omp_get_num_procs", "omp_get_num_threads", "omp_get_thread_num" })
+      if (!strcmp (name + strlen ("__promp_shown_"), n + strlen ("omp_get_")))
+        return n;
   return starts_with (name, "__builtin_") ? name + strlen ("__builtin_") : name;
 }
 

@@ -5,6 +5,7 @@
 #include "outside.h"
 #include "dead.h"
 #include "directives.h"
+#include "taint.h"
 #include "plugin-version.h"
 #include "diagnostic-core.h"
 
@@ -44,6 +45,8 @@ __attribute__ ((visibility ("default"))) int plugin_init (plugin_name_args *args
         return 1;
       }
   add (args->base_name, make_visible_pass (), "omplower", PASS_POS_INSERT_BEFORE);
+  add (args->base_name, make_shown_pass (), "build_ssa_passes", PASS_POS_INSERT_AFTER);
+  add (args->base_name, make_shown_again_pass (), "optimized", PASS_POS_INSERT_BEFORE);
   add (args->base_name, make_rename_pass (), "ssa", PASS_POS_INSERT_AFTER);
   add (args->base_name, make_plain_pass (), "promp_rename", PASS_POS_INSERT_AFTER);
   add (args->base_name, make_summary_pass (), "simdclone", PASS_POS_INSERT_BEFORE);

@@ -604,6 +604,8 @@ void visit (cgraph_node *node, std::set<cgraph_node *> &seen)
     return;
   for (cgraph_edge *e = node->callees; e; e = e->next_callee)
     visit (e->callee->ultimate_alias_target (), seen);
+  if (node->inlined_to)
+    return; // its body will be a part of another
   node->get_body ();
   function *fn = DECL_STRUCT_FUNCTION (node->decl);
   if (!fn || !fn->cfg || !gimple_in_ssa_p (fn))
@@ -645,7 +647,7 @@ struct Summaries : simple_ipa_opt_pass
     bool unseen = false;
     cgraph_node *node;
     FOR_EACH_FUNCTION_WITH_GIMPLE_BODY (node)
-      if (!node->clone_of && !node->thunk && !node->alias)
+      if (!node->clone_of && !node->inlined_to && !node->thunk && !node->alias)
         {
           node->get_body ();
           function *fn = DECL_STRUCT_FUNCTION (node->decl);

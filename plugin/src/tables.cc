@@ -22,6 +22,8 @@
 #include "stringpool.h"
 #include "cgraph.h"
 #include "ssa.h"
+#include "outside.h"
+#include <map>
 #include <set>
 #include "tree-cfg.h"
 
@@ -178,6 +180,24 @@ tree operator_function (const char *name, bool own)
                   build_function_type_list (void_type_node, ptr_type_node, size, NULL_TREE));
 }
 
+tree shown_function (const char *what)
+{
+  static std::map<std::string, tree> all;
+  std::string name = std::string ("promp_shown_") + what;
+  tree &decl = all[name];
+  if (!decl)
+    keep (decl = declare (name.c_str (), build_function_type_list (integer_type_node, NULL_TREE)));
+  return decl;
+}
+
+void note_shown (gimple *s)
+{
+  tree decl = is_gimple_call (s) ? gimple_call_fndecl (s) : NULL_TREE;
+  const char *name = decl && DECL_NAME (decl) ? IDENTIFIER_POINTER (DECL_NAME (decl)) : "";
+  if (!strncmp (name, "__promp_shown_", 14))
+    called.insert (name + 2);
+}
+
 tree written_function ()
 {
   return declare ("promp_dead_written", build_function_type_list (void_type_node, ptr_type_node, NULL_TREE));
@@ -275,7 +295,10 @@ void finish_unit ()
       // An empty slot is the rule.
       const char *empty = name == "promp_undo_behind" ? "\tcmpq $0, 8(%rsi)\n\tje 1f\n" : "";
       // What it stands for without the runtime.
-      const char *else_ = !name.compare (0, 10, "promp_free") ? "jmp *free@GOTPCREL(%rip)"
+      std::string asked = !name.compare (0, 12, "promp_shown_")
+                            ? "jmp *omp_get_" + name.substr (12) + "@GOTPCREL(%rip)" : "";
+      const char *else_ = !asked.empty () ? asked.c_str ()
+                          : !name.compare (0, 10, "promp_free") ? "jmp *free@GOTPCREL(%rip)"
                           : !name.compare (0, 13, "promp_realloc") ? "jmp *realloc@GOTPCREL(%rip)"
                                                                     : "ret";
       begin_function (n);

@@ -30,6 +30,10 @@ tree leaves_function ();
 /// The stand-in (heap.cc) `name` of an operator; `own`: for a block that the same work has allocated.
 tree operator_function (const char *name, bool own);
 tree freeing_function (bool resizes, bool own);
+/// The declaration of what stands for omp_get_WHAT where the value is shown only (taint.h).
+tree shown_function (const char *what);
+/// `s` may call one, which another process has declared.
+void note_shown (gimple *s);
 /// Says that what nests of loops write is dead (dead.cc): (list).
 tree written_function ();
 /// ... that what comes of a program (foresee.h) is: (program, slots).

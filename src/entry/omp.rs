@@ -116,6 +116,15 @@ pub(super) extern "C" fn thread_num() -> i32 {
 }
 
 export! {
+    /// `omp_get_max_threads` for code of promp-cc's that only shows the value (plugin/src/taint.cc): it is
+    /// not noted (asks.rs).
+    fn promp_shown_max_threads() -> i32 { icvs().threads as i32 }
+    /// `omp_get_num_procs`, as above.
+    fn promp_shown_num_procs() -> i32 { globals().procs as i32 }
+    /// `omp_get_num_threads`: `promp restart` knows it from those of others.
+    fn promp_shown_num_threads() -> i32 { num_threads() }
+    /// `omp_get_thread_num`, as above.
+    fn promp_shown_thread_num() -> i32 { thread_num() }
     /// Section 3.2.5.
     fn omp_in_parallel() -> i32 { i32::from(team().active_level.get() > 0) }
     /// Section 3.2.6.

@@ -18,6 +18,19 @@ use std::path::Path;
 
 /// Data of the calling thread's by other ways than the compiler's.
 const KEYS: [&str; 2] = ["pthread_setspecific", "tss_set"];
+/// By these a program can have its standard output in its memory, and read it, or have a say in how numbers
+/// are printed: the number of threads would not only be shown then (plugin/src/shown.cc).
+const STREAMS: [&str; 7] = [
+    "open_memstream",
+    "open_wmemstream",
+    "fmemopen",
+    "fopencookie",
+    "register_printf_function",
+    "register_printf_specifier",
+    "_ZNSt9basic_iosIcSt11char_traitsIcEE5rdbufEPSt15basic_streambufIcS1_E",
+];
+/// What promp-cc has made of calls whose value is only shown.
+const SHOWN: &str = "promp_shown_";
 /// The system's own: what they keep for a thread they make anew.
 const SYSTEM: [&str; 12] = [
     "libc.so",
@@ -49,10 +62,30 @@ pub fn obstacles(about: &Description) -> Vec<String> {
     let mut paths: Vec<&str> = about.maps.iter().filter(|m| m.inode != 0).map(|m| &*m.path).collect();
     paths.sort_unstable();
     paths.dedup();
+    let (mut shows, mut streams) = (false, Vec::new());
     for path in paths.into_iter().filter(|p| !SYSTEM.iter().any(|s| base(p).starts_with(s))) {
-        all.extend(of_file(Path::new(path), &mut places));
+        let of = of_file(Path::new(path), &mut places);
+        all.extend(of.obstacles);
+        shows |= of.shows;
+        streams.extend(
+            of.stream.map(|name| format!("{path} uses {name}, so what it has shown may be in memory")),
+        );
+    }
+    if shows {
+        all.append(&mut streams);
     }
     all
+}
+
+/// What there is in a file.
+#[derive(Default)]
+struct Found {
+    /// That speaks against another number, a part of a sentence each.
+    obstacles: Vec<String>,
+    /// Calls that only show it.
+    shows: bool,
+    /// A function by which it can read what was shown.
+    stream: Option<String>,
 }
 
 /// Where a call was made, for whoever looks names up.
@@ -67,13 +100,14 @@ fn site(about: &Description, a: &Asked) -> Option<Site> {
 }
 
 /// What a program or library says of itself.
-fn of_file(path: &Path, places: &mut Places) -> Vec<String> {
-    let Ok(data) = std::fs::read(path) else { return vec![format!("{} cannot be read", path.display())] };
-    let Ok(file) = ElfFile64::<Endianness>::parse(&*data) else { return Vec::new() };
+fn of_file(path: &Path, places: &mut Places) -> Found {
+    let only = |why| Found { obstacles: vec![why], ..Found::default() };
+    let Ok(data) = std::fs::read(path) else { return only(format!("{} cannot be read", path.display())) };
+    let Ok(file) = ElfFile64::<Endianness>::parse(&*data) else { return Found::default() };
     let endian = file.endian();
     let headers = file.elf_program_headers();
     if !headers.iter().any(|h| h.p_flags(endian).0 & PF_X.0 != 0) {
-        return Vec::new();
+        return Found::default();
     }
     let shown = path.display();
     let symbols = file.elf_dynamic_symbol_table();
@@ -109,7 +143,8 @@ fn of_file(path: &Path, places: &mut Places) -> Vec<String> {
             first.unwrap_or_default()
         ));
     }
-    all
+    let shows = used.iter().any(|name| name.starts_with(SHOWN));
+    Found { obstacles: all, shows, stream: has(&STREAMS) }
 }
 
 /// Why it is refused to go on with `threads` threads; `None`: it is not.
@@ -134,9 +169,10 @@ mod tests {
 
     #[test]
     fn this_program_has_thread_local_data() {
-        let all = of_file(&std::env::current_exe().unwrap(), &mut Places::default());
+        let of = |path: &Path| of_file(path, &mut Places::default()).obstacles;
+        let all = of(&std::env::current_exe().unwrap());
         assert!(all.iter().any(|o| o.contains("for each thread")), "{all:?}");
-        assert!(of_file(Path::new("/proc/self/status"), &mut Places::default()).is_empty());
-        assert_eq!(of_file(Path::new("/nowhere"), &mut Places::default()), ["/nowhere cannot be read"]);
+        assert!(of(Path::new("/proc/self/status")).is_empty());
+        assert_eq!(of(Path::new("/nowhere")), ["/nowhere cannot be read"]);
     }
 }

@@ -6,6 +6,9 @@ use std::collections::{BTreeSet, HashMap};
 /// The routines, in C and in Fortran.
 pub const SIZE: [&str; 2] = ["omp_get_num_threads", "omp_get_num_threads_"];
 pub const NUMBER: [&str; 2] = ["omp_get_thread_num", "omp_get_thread_num_"];
+/// What promp-cc's code calls in place of them where it only shows the value; a stub of its own calls them
+/// if there is no such function.
+pub const SHOWN: [&str; 2] = ["promp_shown_num_threads", "promp_shown_thread_num"];
 /// What takes no numbers and no pointers.
 pub const TAKE_NOTHING: [&str; 24] = [
     "GOMP_barrier",
@@ -64,6 +67,8 @@ pub struct Code64<'a> {
     pub takers: HashMap<u64, usize>,
     /// ... and to what does not return.
     pub last: BTreeSet<u64>,
+    /// ... and to what only shows the value.
+    pub shown: BTreeSet<u64>,
 }
 
 pub fn routine(name: &str) -> Option<&'static str> {

@@ -22,7 +22,7 @@ mod step;
 mod ways;
 
 use calls::call;
-use code::{Code64, LAST, NUMBER, SIZE, TAKE_NOTHING, TAKE_SOME, routine};
+use code::{Code64, LAST, NUMBER, SHOWN, SIZE, TAKE_NOTHING, TAKE_SOME, routine};
 use held::Tag::*;
 use held::{Flags, Held, Tag, followed};
 use iced_x86::{ConditionCode, Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, Register};
@@ -48,14 +48,22 @@ pub fn uses(data: &[u8]) -> Vec<(&'static str, Option<u64>)> {
     if file.elf_header().e_machine(file.endian()) != elf::EM_X86_64 {
         return all();
     }
-    let mut code =
-        Code64 { sections: Vec::new(), slots: HashMap::new(), takers: HashMap::new(), last: BTreeSet::new() };
+    let mut code = Code64 {
+        sections: Vec::new(),
+        slots: HashMap::new(),
+        takers: HashMap::new(),
+        last: BTreeSet::new(),
+        shown: BTreeSet::new(),
+    };
     for (at, r) in file.dynamic_relocations().into_iter().flatten() {
         let RelocationTarget::Symbol(s) = r.target() else { continue };
         let symbol = symbols.symbol_by_index(s).ok();
         let Some(name) = symbol.as_ref().and_then(|s| s.name().ok()) else { continue };
         if LAST.contains(&name) {
             code.last.insert(at);
+        }
+        if SHOWN.contains(&name) {
+            code.shown.insert(at);
         }
         let takes = TAKE_SOME.iter().find(|t| t.0 == name).map(|t| t.1);
         if let Some(n) = takes.or(TAKE_NOTHING.contains(&name).then_some(0)) {
@@ -84,7 +92,15 @@ pub fn uses(data: &[u8]) -> Vec<(&'static str, Option<u64>)> {
     }
     let (mut sizes, mut others) = (Vec::new(), BTreeMap::new());
     for (start, data) in code.sections.iter().filter(|(s, _)| !linkage.contains(s)) {
+        // What a stub of promp-cc's does under another runtime: `cmp [shown], 0; je 1f; jmp [shown]; 1: jmp
+        // [routine]`.
+        let mut is_otherwise = false;
         for i in Decoder::with_ip(64, data, *start, DecoderOptions::NONE) {
+            let jumps = [FlowControl::IndirectBranch, FlowControl::ConditionalBranch];
+            if core::mem::take(&mut is_otherwise) && jumps.contains(&i.flow_control()) {
+                continue;
+            }
+            is_otherwise = i.is_ip_rel_memory_operand() && code.shown.contains(&i.memory_displacement64());
             match (i.flow_control(), code.called(&i)) {
                 (FlowControl::Call | FlowControl::IndirectCall, Some(name)) if SIZE.contains(&name) => {
                     sizes.push((i.next_ip(), name));
