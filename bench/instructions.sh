@@ -44,7 +44,8 @@ if [ "${1:-}" = calls ]; then
 fi
 if [ "${1:-}" = constructs ]; then
     table constructs "${2:-$lib}" 5000 barrier single for 'taskgroup of one task' ordered 'nest lock' region \
-        lock 'final task below a final one'
+        lock 'dynamic loop of one chunk' '… of four' '… of four, monotonic' 'guided loop' 'two sections' \
+        critical 'final task below a final one'
     exit
 fi
 if [ "${1:-}" = devices ]; then

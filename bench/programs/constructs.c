@@ -72,6 +72,52 @@ int main(int argc, char **argv) {
             omp_unset_lock(&lock);
         }
         break;
+    case 8:
+#pragma omp parallel
+        for (long i = 0; i < n; i++) {
+#pragma omp for schedule(dynamic, 32)
+            for (int j = 0; j < 32; j++) NOTHING();
+        }
+        break;
+    case 9:
+#pragma omp parallel
+        for (long i = 0; i < n; i++) {
+#pragma omp for schedule(dynamic, 8)
+            for (int j = 0; j < 32; j++) NOTHING();
+        }
+        break;
+    case 10:
+#pragma omp parallel
+        for (long i = 0; i < n; i++) {
+#pragma omp for schedule(monotonic : dynamic, 8)
+            for (int j = 0; j < 32; j++) NOTHING();
+        }
+        break;
+    case 11:
+#pragma omp parallel
+        for (long i = 0; i < n; i++) {
+#pragma omp for schedule(guided)
+            for (int j = 0; j < 32; j++) NOTHING();
+        }
+        break;
+    case 12:
+#pragma omp parallel
+        for (long i = 0; i < n; i++) {
+#pragma omp sections
+            {
+#pragma omp section
+                NOTHING();
+#pragma omp section
+                NOTHING();
+            }
+        }
+        break;
+    case 13:
+        for (long i = 0; i < n; i++) {
+#pragma omp critical
+            shared++;
+        }
+        break;
     default:
 #pragma omp parallel
 #pragma omp single

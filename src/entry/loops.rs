@@ -6,12 +6,12 @@ use crate::icv::Sched;
 use crate::observe::event::Sync;
 use crate::stub;
 use crate::task::reduction;
-use crate::team::team::Team;
 use crate::team::thread::{Thread, current};
+use crate::work::asked::Want;
 use crate::work::bounds::{Bounds, Schedule};
 use crate::work::doacross::Doacross;
 use crate::work::loops;
-use crate::work::share::{Shape, Share};
+use crate::work::share::Share;
 use core::sync::atomic::Ordering::*;
 
 /// Puts a chunk into the caller's variables. False: there is none.
@@ -29,18 +29,35 @@ fn fill(chunk: Option<(u64, u64)>, istart: *mut u64, iend: *mut u64) -> bool {
 /// Hands out a chunk into the caller's variables and makes the call a save point.
 #[inline(never)]
 fn hand_out(thr: &'static Thread, istart: *mut u64, iend: *mut u64) -> bool {
-    let found = fill(loops::next_bounds(thr), istart, iend);
+    give(thr, loops::next_bounds(thr), istart, iend)
+}
+
+#[inline(always)]
+fn give(thr: &'static Thread, chunk: Option<(u64, u64)>, istart: *mut u64, iend: *mut u64) -> bool {
+    let found = fill(chunk, istart, iend);
     let kind = if found { SaveKind::Next(istart as usize, iend as usize) } else { SaveKind::After(0) };
     save::point(thr, kind);
     found
 }
 
-#[inline]
-fn start(b: Bounds, s: Schedule, ordered: bool, istart: *mut u64, iend: *mut u64) -> bool {
-    let thr = current();
-    loops::enter(thr, |t| loops::loop_shape(t, b, s, ordered, thr.call_site(), false), |_| ());
+#[inline(always)]
+fn start(
+    thr: &'static Thread,
+    b: Bounds,
+    s: Schedule,
+    ordered: bool,
+    istart: *mut u64,
+    iend: *mut u64,
+) -> bool {
+    begin(thr, &Want::of_loop(b, s, ordered, thr.call_site(), false), istart, iend)
+}
+
+#[inline(never)]
+fn begin(thr: &'static Thread, want: &Want, istart: *mut u64, iend: *mut u64) -> bool {
+    let m = thr.member();
+    let share = loops::enter_loop(thr, m, want);
     loops::tell_begin(thr);
-    hand_out(thr, istart, iend)
+    give(thr, loops::first_bounds(thr, m, share), istart, iend)
 }
 
 extern "C" fn start_long<const KIND: u32, const MONOTONIC: bool, const ORDERED: bool>(
@@ -51,8 +68,9 @@ extern "C" fn start_long<const KIND: u32, const MONOTONIC: bool, const ORDERED: 
     istart: *mut u64,
     iend: *mut u64,
 ) -> bool {
-    let s = schedule::<KIND, MONOTONIC>(current(), chunk as u64);
-    start(Bounds::long(first, end, incr), s, ORDERED, istart, iend)
+    let thr = current();
+    let s = schedule::<KIND, MONOTONIC>(thr, chunk as u64);
+    start(thr, Bounds::long(first, end, incr), s, ORDERED, istart, iend)
 }
 
 extern "C" fn start_long_runtime<const MONOTONIC: bool, const ORDERED: bool>(
@@ -74,8 +92,9 @@ extern "C" fn start_ull<const KIND: u32, const MONOTONIC: bool, const ORDERED: b
     istart: *mut u64,
     iend: *mut u64,
 ) -> bool {
-    let s = schedule::<KIND, MONOTONIC>(current(), chunk);
-    start(Bounds::ull(up, first, end, incr), s, ORDERED, istart, iend)
+    let thr = current();
+    let s = schedule::<KIND, MONOTONIC>(thr, chunk);
+    start(thr, Bounds::ull(up, first, end, incr), s, ORDERED, istart, iend)
 }
 
 extern "C" fn start_ull_runtime<const MONOTONIC: bool, const ORDERED: bool>(
@@ -113,14 +132,14 @@ fn coded_schedule(thr: &'static Thread, sched: i64, chunk: u64) -> Schedule {
 /// of the memory replaces.
 pub(super) unsafe fn enter_with(
     thr: &'static Thread,
-    shape: impl FnOnce(&'static Team) -> Shape,
+    want: Option<&Want>,
     more: impl FnOnce(&'static Share),
     reductions: *mut usize,
     mem: *mut usize,
 ) {
     // SAFETY: by the caller's promise; the closure runs before other threads see the construct.
     unsafe {
-        let (s, first) = loops::enter(thr, shape, |s| {
+        let (s, first) = loops::enter(thr, want, |s| {
             more(s);
             if !reductions.is_null() {
                 reduction::begin_workshare(thr, reductions as usize, 0);
@@ -183,9 +202,9 @@ fn general(
 ) -> bool {
     let thr = current();
     let s = coded_schedule(thr, sched, chunk);
-    let shape = |t| loops::loop_shape(t, b, s, ordered, thr.call_site(), false);
+    let want = Want::of_loop(b, s, ordered, thr.call_site(), false);
     // SAFETY: the compiler's arguments.
-    unsafe { enter_with(thr, shape, |_| (), reductions, mem) };
+    unsafe { enter_with(thr, Some(&want), |_| (), reductions, mem) };
     if istart.is_null() {
         save::point(thr, SaveKind::After(1));
         return true;
@@ -204,12 +223,12 @@ fn doacross(
 ) -> bool {
     // SAFETY: the compiler passes `n` counts.
     let counts = unsafe { core::slice::from_raw_parts(counts, n as usize) };
-    let shape = |t| loops::counted_shape(t, counts[0], s, thr.call_site());
+    let want = Want::of_iterations(counts[0], s, thr.call_site());
     let create = |sh: &Share| {
         sh.doacross.set(Some(Doacross::create(counts, !thr.team().patience.get().crowded)));
     };
     // SAFETY: the compiler's arguments.
-    unsafe { enter_with(thr, shape, create, reductions, mem) };
+    unsafe { enter_with(thr, Some(&want), create, reductions, mem) };
     if out.0.is_null() {
         save::point(thr, SaveKind::After(1));
         return true;
@@ -253,7 +272,7 @@ extern "C" fn next(istart: *mut u64, iend: *mut u64) -> bool {
     if thr.saving.get() {
         return next_with_saving(thr, istart, iend);
     }
-    fill(loops::next_in_batch(thr), istart, iend) || hand_out(thr, istart, iend)
+    fill(loops::next_in_batch(thr), istart, iend) || !loops::ends_here(thr) && hand_out(thr, istart, iend)
 }
 
 /// Apart, for the light way has no room for it.

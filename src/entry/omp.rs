@@ -202,7 +202,7 @@ export! {
     /// Section 3.5.3 of OpenMP 5.2.
     fn omp_in_explicit_task() -> i32 { i32::from(current().in_explicit_task()) }
     /// Section 3.5.2.
-    fn omp_in_final() -> i32 { i32::from(current().task().in_final.get()) }
+    fn omp_in_final() -> i32 { i32::from(current().is_in_final()) }
     /// Section 3.7.2.
     fn omp_set_default_device(n: i32) {
         // `omp_default_device` leaves it, and so do numbers that mean nothing.

@@ -10,9 +10,9 @@ use crate::task::{group, reduction};
 use crate::team::region;
 use crate::team::team::Team;
 use crate::team::thread::{Thread, current};
+use crate::work::asked::Want;
 use crate::work::bounds::{Bounds, Schedule};
 use crate::work::loops;
-use crate::work::share::Shape;
 use core::sync::atomic::Ordering::Relaxed;
 
 /// Nothing to prepare.
@@ -51,14 +51,14 @@ fn begin(call: (usize, usize), threads: u32, prepare: Option<impl FnOnce(&'stati
     save::point(thr, SaveKind::After(0));
 }
 
-/// Puts every member inside a construct of the given shape.
-fn combined(team: &'static Team, shape: impl FnOnce(&'static Team) -> Shape) {
-    let (s, _) = loops::enter(team.primary_thread(), shape, |_| ());
+/// Puts every member inside such a construct.
+fn combined(team: &'static Team, want: &Want) {
+    let (s, _) = loops::enter(team.primary_thread(), Some(want), |_| ());
     team.primary.combined.set(Some(s));
 }
 
 fn combined_loop(team: &'static Team, b: Bounds, s: Schedule) {
-    combined(team, |t| loops::loop_shape(t, b, s, false, 0, true));
+    combined(team, &Want::of_loop(b, s, false, 0, true));
 }
 
 extern "C" fn parallel(func: usize, data: usize, threads: u32, flags: u32) {
@@ -102,6 +102,7 @@ extern "C" fn parallel_reductions(func: usize, data: usize, threads: u32, flags:
 }
 
 /// A schedule by numbers: `KIND` is `Sched`'s, 0 the run-sched ICV.
+#[inline(always)]
 pub(super) fn schedule<const KIND: u32, const MONOTONIC: bool>(thr: &'static Thread, chunk: u64) -> Schedule {
     match KIND {
         0 => {
@@ -167,12 +168,12 @@ extern "C" fn parallel_loop_runtime_start(
 }
 
 extern "C" fn parallel_sections(func: usize, data: usize, threads: u32, count: u32, flags: u32) {
-    let prepare = |t| combined(t, |t| loops::sections_shape(t, count, 0, true));
+    let prepare = |t| combined(t, &Want::of_sections(count, 0, true));
     execute(current(), (func, data), threads, flags, Some(prepare));
 }
 
 extern "C" fn parallel_sections_start(func: usize, data: usize, threads: u32, count: u32) {
-    begin((func, data), threads, Some(|t| combined(t, |t| loops::sections_shape(t, count, 0, true))));
+    begin((func, data), threads, Some(|t| combined(t, &Want::of_sections(count, 0, true))));
 }
 
 stub! {

@@ -4,6 +4,7 @@ use super::loops::{end, end_cancel, end_nowait, enter_with};
 use crate::fault::save::{self, SaveKind};
 use crate::stub;
 use crate::team::thread::{Thread, current};
+use crate::work::asked::Want;
 use crate::work::loops;
 
 fn hand_out(thr: &'static Thread) -> u32 {
@@ -18,14 +19,15 @@ extern "C" fn start(count: u32) -> u32 {
 
 extern "C" fn start_with(count: u32, reductions: *mut usize, mem: *mut usize) -> u32 {
     let thr = current();
-    let shape = |t| loops::sections_shape(t, count, thr.call_site(), false);
+    let want = Want::of_sections(count, thr.call_site(), false);
     // SAFETY: the compiler's arguments.
-    unsafe { enter_with(thr, shape, |_| (), reductions, mem) };
+    unsafe { enter_with(thr, Some(&want), |_| (), reductions, mem) };
     hand_out(thr)
 }
 
 extern "C" fn next() -> u32 {
-    hand_out(current())
+    let thr = current();
+    if !thr.saving.get() && loops::ends_here(thr) { 0 } else { hand_out(thr) }
 }
 
 stub! {

@@ -6,7 +6,6 @@ use crate::observe::event::{Event, Sync, Work};
 use crate::stub;
 use crate::team::event::Patience;
 use crate::team::thread::{Thread, current};
-use crate::work::share::Shape;
 use core::sync::atomic::Ordering::*;
 
 /// Enters a construct that one thread executes; true for that one: the first to come. Members count the constructs of this kind
@@ -76,7 +75,7 @@ extern "C" fn copy_end(data: *mut u8) {
 extern "C" fn scope_start(reductions: *mut usize) {
     let thr = current();
     // SAFETY: the compiler's argument.
-    unsafe { enter_with(thr, |_| Shape::NONE, |_| (), reductions, core::ptr::null_mut()) };
+    unsafe { enter_with(thr, None, |_| (), reductions, core::ptr::null_mut()) };
     let s = thr.member().share();
     thr.tell(Event::WorkEnd { work: Work::Scope });
     thr.team().shares.leave(s, thr.team().size());

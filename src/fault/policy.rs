@@ -43,6 +43,12 @@ pub fn recomputes() -> bool {
     if p.constructs == Constructs::Tuned { may(p.untuned) } else { may(p.constructs) }
 }
 
+/// Another number where [`recomputes`], or what promp-cc says of call sites, may be different.
+#[inline(always)]
+pub fn state() -> u64 {
+    u64::from(VOUCHED.load(Relaxed)) << 32 | u64::from(tables::generation())
+}
+
 /// `promp_replayable(word)`: 1 the next construct may be executed again, 0 it may not.
 pub fn vouch(thr: &'static Thread, replayable: bool) {
     thr.vouched.set(if replayable { 1 } else { 2 });
@@ -411,7 +417,7 @@ pub fn place(thr: &'static Thread) -> Place {
     } else if let (Some((_, r)), Some(s)) = (m.ledger.in_flight(), m.share.get()) {
         let sh = s.shape.peek();
         p.construct = if sh.work == Work::Sections { "sections" } else { "loop" };
-        p.ordinal = s.ordinal.get();
+        p.ordinal = s.seq() + 1;
         p.chunk = Some((sh.value(r.lo) as i64, sh.value(r.hi) as i64));
         p.iterations = r.len();
     }

@@ -164,7 +164,7 @@ fn share_out(thr: &'static Thread, failure: u32, rec: &'static Record) {
     let shape = s.shape.get();
     let dispenses =
         thr.save.current().is_some_and(|s| matches!(s.kind.get(), SaveKind::Next(..) | SaveKind::Section));
-    if !dispenses || s.seq.get() != seq {
+    if !dispenses || s.seq() != seq {
         // The save point lies inside the chunk (behind a critical section, say): the chunk goes on from
         // there.
         record::close(rec);

@@ -75,10 +75,10 @@ pub fn any_at(here: impl Fn(usize) -> bool) -> bool {
     list().iter().any(|e| here(e.last))
 }
 
-/// Changes whenever objects come or go.
+/// Changes whenever objects come or go. Acquire: who reads the list afterwards sees one not older than this.
 #[inline]
 pub fn generation() -> u32 {
-    GENERATION.load(Relaxed)
+    GENERATION.load(Acquire)
 }
 
 /// Reads a section of `words`, 4 an entry. `undoes`: the object's code can save old values in this runtime.

@@ -116,6 +116,13 @@ impl Member {
         self.team.get().expect("a member in use belongs to a team")
     }
 
+    /// The sequence number of the construct the thread is in. The descriptor has it, too, on a line that
+    /// others change.
+    #[inline(always)]
+    pub fn construct(&self) -> u64 {
+        self.share_seq.get() - 1
+    }
+
     /// The construct the thread is in; entered before it is asked for.
     #[inline(always)]
     pub fn share(&self) -> &'static Share {

@@ -215,6 +215,7 @@ impl Thread {
     }
 
     /// The frame of the current runtime call, or the last one; 0 if there is none.
+    #[inline]
     pub fn call_frame(&self) -> usize {
         match self.frame.get() {
             0 => tls::first_frame(),
@@ -223,6 +224,7 @@ impl Thread {
     }
 
     /// Where the current runtime call was made; 0 if there is none.
+    #[inline]
     pub fn call_site(&self) -> usize {
         match self.call_frame() {
             0 => 0,
@@ -349,6 +351,11 @@ impl Thread {
     /// Is it in an explicit task?
     pub fn in_explicit_task(&self) -> bool {
         self.lazy.get() != 0 || self.task.get().is_some_and(Task::is_explicit)
+    }
+
+    /// Is its current task final? One that is only counted is so where the task it is in is.
+    pub fn is_in_final(&self) -> bool {
+        self.task.get().is_some_and(|t| t.in_final.get())
     }
 
     /// One more or one fewer lock held.

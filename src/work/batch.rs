@@ -33,28 +33,35 @@ pub struct Batch(AtomicU64);
 struct Word(u64);
 
 impl Word {
+    #[inline(always)]
     fn new(construct: u64, base: u64, next: u64, end: u64) -> Self {
         Self((construct & 0x3fff) << 50 | base << 14 | next << 7 | end)
     }
+    #[inline(always)]
     fn is_of(self, construct: u64) -> bool {
         self.0 >> 50 == construct & 0x3fff
     }
+    #[inline(always)]
     fn base(self) -> u64 {
         self.0 >> 14 & (MOST_CHUNKS - 1)
     }
+    #[inline(always)]
     fn next(self) -> u64 {
         self.0 >> 7 & 0x7f
     }
+    #[inline(always)]
     fn end(self) -> u64 {
         self.0 & 0x7f
     }
 }
 
 impl Batch {
+    #[inline(always)]
     fn word(&self) -> Word {
         Word(self.0.load(Relaxed))
     }
 
+    #[inline(always)]
     fn change(&self, from: Word, to: u64) -> bool {
         self.0.compare_exchange(from.0, to, Relaxed, Relaxed).is_ok()
     }

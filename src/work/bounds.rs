@@ -38,10 +38,12 @@ pub struct Bounds {
 
 impl Bounds {
     /// A loop over signed longs.
+    #[inline(always)]
     pub fn long(start: i64, end: i64, step: i64) -> Self {
         Self { start: start as u64, end: end as u64, step: step as u64, up: step > 0, signed: true }
     }
     /// A loop over unsigned long longs.
+    #[inline(always)]
     pub fn ull(up: bool, start: u64, end: u64, step: u64) -> Self {
         Self { start, end, step, up, signed: false }
     }

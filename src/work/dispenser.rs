@@ -48,10 +48,15 @@ pub struct Orphan {
     pub block: u64,
 }
 
-/// What every thread that takes a chunk changes.
+/// What every thread that takes a chunk changes; and what it looks at when it comes to the construct, and who
+/// makes that writes: so that one line comes to each thread that takes one chunk, not two.
 #[derive(Default)]
 #[repr(C)]
-struct Line {
+pub struct Line {
+    /// What the descriptor is of (share.rs).
+    pub tag: AtomicU64,
+    /// The construct's sequence number in the region.
+    pub seq: AtomicU64,
     next: AtomicU64,
     holders: Holders,
 }
@@ -59,7 +64,8 @@ struct Line {
 /// See the module's text.
 #[derive(Default)]
 pub struct Dispenser {
-    line: CachePadded<Line>,
+    /// See [`Line`].
+    pub line: CachePadded<Line>,
     waiting: AtomicU32,
     pushed: AtomicU32,
     orphans: Locked<Vec<Orphan>>,
@@ -67,6 +73,7 @@ pub struct Dispenser {
 
 impl Dispenser {
     /// Starts over. The construct is not visible to others yet.
+    #[inline(always)]
     pub fn reset(&self) {
         touch(&self.line.next);
         self.line.next.store(0, Relaxed);

@@ -12,8 +12,8 @@
 use crate::sys::sync::{AtomicU64, Ordering::*, touch};
 use core::array::from_fn;
 
-/// Words of bits: with the dispenser's counter they fill a line.
-const WORDS: usize = 7;
+/// Words of bits: with the dispenser's other words they fill a line.
+const WORDS: usize = 5;
 /// Of more members it is not known.
 const KNOWN: u32 = 64 * WORDS as u32;
 

@@ -192,6 +192,12 @@ impl Ledger {
         self.marks.get() & HAD_LAST != 0
     }
 
+    /// The chunk in flight is the construct's last one, nothing that was lost, and needs no second look?
+    #[inline(always)]
+    pub fn ends_plainly(&self) -> bool {
+        self.is_plain() && self.marks.get() == HAD_LAST
+    }
+
     /// Recovery: the chunk in flight goes to others. Returns the record it belonged to already, if it was
     /// an orphan.
     pub fn lose(&self, had_last: bool) -> Option<u32> {
@@ -209,6 +215,7 @@ impl Ledger {
         self.mark(AGAIN);
     }
 
+    #[inline(always)]
     fn mark(&self, marks: u8) {
         self.marks.set(self.marks.get() | marks);
     }

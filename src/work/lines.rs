@@ -3,8 +3,10 @@
 use super::batch::Batch;
 use super::dispenser::Dispenser;
 use super::many::{Many, Own};
+use super::share::ShareRing;
 use crate::sys::sync::{touch, touched};
 use crate::team::lines::Clocks;
+use crate::team::member::Member;
 use crossbeam_utils::CachePadded;
 use std::collections::HashMap;
 
@@ -128,6 +130,32 @@ fn singly(n: u32, chunks: u64) -> Run {
     let (run, taken) = Run::new().turns(n, |_| d.take(chunks, 1).map(|r| r.lo));
     assert_eq!(taken, (0..chunks).collect::<Vec<_>>());
     run
+}
+
+#[test]
+fn who_comes_to_a_loop_fetches_one_line() {
+    let ring: &'static ShareRing = Box::leak(Box::default());
+    let members = [Member::new(), Member::new()];
+    let mut run = Run::new();
+    let mut before = 0;
+    for k in 0..24 {
+        // Two chunks. Who makes the descriptor has the first, and asks again when the other one has come.
+        for (me, comes) in [(0, true), (1, true), (0, false)] {
+            let m = &members[me];
+            let (_, lines) = touched::by(|| {
+                if comes {
+                    m.settled.set(m.share_seq.get());
+                    assert_eq!(ring.enter(m, 1, |_| ()).1, me == 0);
+                }
+                m.share().dispenser.take(2, 1)
+            });
+            run.touch(me as u32, &lines, false);
+        }
+        if k >= 8 {
+            assert_eq!(run.moves - before, 2, "there and back");
+        }
+        before = run.moves;
+    }
 }
 
 #[test]

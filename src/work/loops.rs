@@ -1,155 +1,63 @@
 //! Loops and sections: entering a construct, the next chunk, leaving. One implementation for all schedules, both integer
 //! widths, ordered, runtime and doacross loops; sections are a dynamic loop with chunks of one.
 
-use super::bounds::{Bounds, Schedule};
+use super::asked::{self, Asked, Circumstances, Want, Wishes};
 use super::dispenser::Range;
 use super::ledger::Before;
 use super::many::{self, Many};
 use super::share::{Shape, Share};
-use super::tune::Iterations;
 use super::{batch, ordered, site, survivors, tune};
 use crate::fault::{policy, unsaved, verify};
-use crate::icv::settings::Constructs;
-use crate::icv::{Sched, globals};
+use crate::icv::Sched;
 use crate::observe;
-use crate::observe::event::{Construct, Event, Row, Set, Work};
+use crate::observe::event::{Construct, Event, Row, Set};
 use crate::sys::time;
 use crate::team::event::Waiters;
 use crate::team::member::Member;
 use crate::team::team::Team;
 use crate::team::thread::Thread;
 
-/// The shape of a loop.
-pub fn loop_shape(
-    team: &'static Team,
-    b: Bounds,
-    s: Schedule,
-    ordered: bool,
-    site: usize,
-    ends: bool,
-) -> Shape {
-    shape(team, b.iterations(), b, s, ordered, site, ends, Some(Iterations::Free))
-}
-
-/// Chunks for each thread that are too few for batches.
-pub const FEW: u64 = many::SHORT;
-/// The same where several threads take the chunks of a loop that is not monotonic.
-const FEW_FOR_SEVERAL: u64 = 2;
-
-/// The shape of a doacross loop over `count` iterations 0, 1, ….
-pub fn counted_shape(team: &'static Team, count: u64, s: Schedule, site: usize) -> Shape {
-    let b = Bounds::ull(true, 0, count, 1);
-    // Iterations wait for those before: one at a time.
-    Shape {
-        quick: false,
-        ..shape(
-            team,
-            count,
-            b,
-            Schedule { monotonic: true, ..s },
-            false,
-            site,
-            false,
-            Some(Iterations::InOrder),
-        )
-    }
-}
-
-/// Can each of `n` threads overshoot the end by so many chunks?
-pub fn fits(total: u64, chunk: u64, n: u64, chunks: u64) -> bool {
-    total.checked_add(chunk.saturating_mul(chunks * (n + 1))).is_some()
-}
-
-/// Is a dynamic loop handed out in batches? With up to `few` chunks for each thread it is not.
-#[inline(always)]
-pub fn in_batches(total: u64, chunk: u64, n: u64, ordered: bool, few: u64) -> bool {
-    !ordered
-        && total / chunk > few * n
-        && !globals().cancellation
-        && fits(total, chunk, n, batch::MOST)
-        && total / chunk < batch::MOST_CHUNKS - batch::MOST * (n + 1)
-}
-
-#[allow(clippy::too_many_arguments)]
-#[inline(always)]
-fn shape(
-    team: &'static Team,
-    total: u64,
-    b: Bounds,
-    s: Schedule,
-    ordered: bool,
-    site: usize,
-    ends: bool,
-    tunable: Option<Iterations>,
-) -> Shape {
-    let n = u64::from(team.size());
-    let chunk = match s.kind {
-        Sched::Static | Sched::Auto => s.chunk.min(total),
-        _ => s.chunk.clamp(1, total.max(1)),
-    };
-    let fixed = matches!(s.kind, Sched::Static | Sched::Auto);
-    let facts = site::facts(site);
-    let is_loop = tunable.is_some();
-    let few = if n > 1 && is_loop && !s.monotonic { FEW_FOR_SEVERAL } else { FEW };
-    let shape = Shape {
-        // The implementation's choice is static.
-        sched: if fixed { Sched::Static } else { s.kind },
-        total,
-        chunk,
-        start: b.start,
-        end: b.end,
-        step: b.step,
-        ordered,
-        // The iterations of a static schedule belong to their threads, unless it is known that this makes no difference.
-        monotonic: ordered || if fixed { !facts.shared } else { s.monotonic },
-        wide: !fits(total, chunk, n, 1),
-        quick: s.kind == Sched::Dynamic && in_batches(total, chunk, n, ordered, few),
-        ends_in_barrier: ends || facts.ends_in_barrier,
-        site,
-        work: Work::Loop,
-        recompute: 0,
-        fragments: if fixed && !ordered && s.chunk == 0 { fragments(total / n, facts) } else { 1 },
-        began: 0,
-        tune: 0,
-        deal: 0,
-    };
-    match (globals().promp.constructs, tunable) {
-        (Constructs::Plain, _) => shape,
-        (Constructs::Tuned, Some(iterations)) => {
-            tune::shape(shape, team, s, iterations, policy::recomputes())
-        }
-        _ if policy::recomputes() => Shape { began: time::now_ns(), ..shape },
-        _ => shape,
-    }
-}
-
-/// The shape of a sections construct of `count` sections.
-pub fn sections_shape(team: &'static Team, count: u32, site: usize, ends: bool) -> Shape {
-    let s = Schedule { kind: Sched::Dynamic, chunk: 1, monotonic: false };
-    let b = Bounds::ull(true, 0, u64::from(count), 1);
-    Shape { work: Work::Sections, ..shape(team, u64::from(count), b, s, false, site, ends, None) }
-}
-
-/// Enters the next construct; true if `thr` is the first.
+/// Enters the next construct, which is to be what `want` says; `None`: it has no iterations. True if `thr` is
+/// the first; then `made` may add to the descriptor before others see it.
+#[inline]
 pub fn enter(
     thr: &'static Thread,
-    make: impl FnOnce(&'static Team) -> Shape,
+    want: Option<&Want>,
     made: impl FnOnce(&'static Share),
 ) -> (&'static Share, bool) {
     let (m, team) = (thr.member(), thr.team());
+    let wishes = begin(thr, m);
+    team.shares.enter(m, m.epoch.get(), |s| {
+        match want {
+            Some(want) => asked::make(s, team, want, now(wishes)),
+            None => s.set_shape(Asked::NOTHING, Shape::NONE),
+        }
+        made(s);
+    })
+}
+
+/// [`enter`] for a loop that has nothing else to it.
+#[inline(always)]
+pub fn enter_loop(thr: &'static Thread, m: &'static Member, want: &Want) -> &'static Share {
+    let (team, wishes) = (m.team(), begin(thr, m));
+    team.shares.enter(m, m.epoch.get(), |s| asked::make(s, team, want, now(wishes))).0
+}
+
+#[inline(always)]
+fn now(wishes: Wishes) -> Circumstances {
+    Circumstances { wishes, state: policy::state(), recomputes: policy::recomputes }
+}
+
+/// What comes before a construct.
+#[inline(always)]
+fn begin(thr: &'static Thread, m: &'static Member) -> Wishes {
     m.ledger.finish_chunk(m);
-    let (recompute, fragments) = (thr.recompute.get(), thr.fragments.get());
-    if recompute != 0 {
+    let wishes = Wishes { recompute: thr.recompute.get(), fragments: thr.fragments.get() };
+    if !wishes.are_none() {
         thr.recompute.set(0);
-    }
-    if fragments != 0 {
         thr.fragments.set(0);
     }
-    let shape = || {
-        let s = make(team);
-        Shape { recompute, fragments: if fragments != 0 { u64::from(fragments) } else { s.fragments }, ..s }
-    };
-    team.shares.enter(m, m.epoch.get(), shape, made)
+    wishes
 }
 
 /// The next chunk of the current construct for `thr`, in the loop's own values: [start, end).
@@ -173,7 +81,21 @@ pub fn next_in_batch(thr: &'static Thread) -> Option<(u64, u64)> {
     Some(shape.values(r))
 }
 
-/// The same for a thread that saves, where a save point would be in vain.
+/// Has `thr`, which asks for the next chunk, had the construct's last one? Then there is none for it, and
+/// nobody need be asked, unless others' chunks could come to it.
+#[inline(always)]
+pub fn ends_here(thr: &'static Thread) -> bool {
+    let m = thr.member();
+    let (s, ledger) = (m.share(), &m.ledger);
+    let shape = s.shape.peek();
+    let ends = ledger.ends_plainly() && shape.began == 0 && !shape.ordered && !s.dispenser.has_orphans();
+    if ends {
+        ledger.finish_chunk(m);
+    }
+    ends
+}
+
+/// [`next_in_batch`] for a thread that saves, where a save point would be in vain.
 #[inline]
 pub fn next_without_save_point(thr: &'static Thread) -> Option<(u64, u64)> {
     if thr.undo.leaves_out(|| policy::is_given_up(thr)) { next_in_batch(thr) } else { None }
@@ -194,6 +116,19 @@ pub fn next(thr: &'static Thread, m: &'static Member) -> Option<Range> {
         ordered::pass_turn(m, s);
     }
     m.ledger.finish_chunk(m);
+    take(thr, m, s, shape)
+}
+
+/// The first chunk of construct `s`, which `thr` has just entered, in the loop's own values: nothing is in
+/// flight, and nothing to be done again.
+#[inline]
+pub fn first_bounds(thr: &'static Thread, m: &'static Member, s: &'static Share) -> Option<(u64, u64)> {
+    let shape = s.shape.peek();
+    Some(shape.values(take(thr, m, s, shape)?))
+}
+
+#[inline(always)]
+fn take(thr: &'static Thread, m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range> {
     let taken = if s.is_cancelled() || m.team().is_cancelled() { None } else { hand_out(m, s, shape) };
     if let Some(r) = taken
         && observe::wants(Set::one(Row::Chunk))
@@ -209,30 +144,25 @@ fn tell_chunk(thr: &'static Thread, shape: &Shape, r: Range) {
     thr.tell(Event::Chunk { work: shape.work, lo: r.lo, hi: r.hi });
 }
 
-#[inline]
+#[inline(always)]
 fn hand_out(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range> {
-    let seq = s.seq.get();
     if s.dispenser.has_orphans()
         && let Some(r) = survivors::orphan(m, s, shape)
     {
         return Some(r);
     }
-    let team = m.team();
-    let n = u64::from(team.size());
+    let n = || u64::from(m.team().size());
     let r = match shape.sched {
         Sched::Dynamic if shape.quick => batched(m, s, shape),
         // Who has had the last chunk need not ask, which would fetch the dispenser's line in vain.
         Sched::Dynamic | Sched::Guided if m.ledger.had_last() => None,
         Sched::Dynamic if !shape.wide => s.dispenser.take(shape.total, shape.chunk),
-        Sched::Dynamic => s.dispenser.take_sized(shape.total, |_| shape.chunk),
-        Sched::Guided => s.dispenser.take_sized(shape.total, |left| left.div_ceil(n).max(shape.chunk)),
-        Sched::Static if shape.fragments <= 1 || shape.ordered => static_chunk(m, shape, n),
-        Sched::Static => fragment(m, shape, n),
-        Sched::Auto => tune::next(m, s, shape),
+        Sched::Guided => s.dispenser.take_sized(shape.total, |left| left.div_ceil(n()).max(shape.chunk)),
+        _ => of_other(m, s, shape, n()),
     };
     match r {
         Some(r) => {
-            m.ledger.take(seq, r, shape.is_last(r));
+            m.ledger.take(m.construct(), r, shape.is_last(r));
             Some(r)
         }
         None if !shape.monotonic && (shape.began != 0 || s.dispenser.has_orphans()) => {
@@ -242,9 +172,21 @@ fn hand_out(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Rang
     }
 }
 
+/// A chunk of a loop of any other kind.
+#[inline(never)]
+fn of_other(m: &'static Member, s: &'static Share, shape: &Shape, n: u64) -> Option<Range> {
+    match shape.sched {
+        Sched::Static if shape.fragments <= 1 || shape.ordered => static_chunk(m, shape, n),
+        Sched::Static => fragment(m, shape, n),
+        Sched::Auto => tune::next(m, s, shape),
+        Sched::Dynamic | Sched::Guided => s.dispenser.take_sized(shape.total, |_| shape.chunk),
+    }
+}
+
 /// The next chunk of a loop in batches: from the thread's own batch, the dispenser or, if the loop is not monotonic, another's batch.
+#[inline(never)]
 fn batched(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range> {
-    let (construct, team) = (s.seq.get(), m.team());
+    let (construct, team) = (m.construct(), m.team());
     if let Some(number) = m.batch.take(construct) {
         return Some(shape.range(number));
     }
@@ -282,7 +224,7 @@ fn batched(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range
 /// [`batched`] in a short loop of a team of many that is not monotonic, if the thread's own batch is empty.
 #[inline(never)]
 fn batched_by_many(m: &'static Member, s: &'static Share, shape: &Shape, many: Many) -> Option<Range> {
-    let (construct, team) = (s.seq.get(), m.team());
+    let (construct, team) = (m.construct(), m.team());
     let mut own = many::Own { position: m.trip.get(), holds: m.holds.get() };
     let may = !m.ledger.had_last();
     let more = many.more(&s.dispenser, m.num.get(), &mut own, |victim| {
@@ -324,25 +266,15 @@ fn fragment(m: &Member, shape: &Shape, n: u64) -> Option<Range> {
     Some(Range { lo, hi })
 }
 
-/// Into how many fragments a static chunk of `len` iterations is cut if nobody has said it: only where losing one instead of the whole
-/// is worth its price, as far as is known about the call site.
-fn fragments(len: u64, facts: site::Facts) -> u64 {
-    const FIRST_TIME: u64 = 16;
-    if !facts.proved || !policy::recomputes() {
-        return 1;
-    }
-    let pieces = if len >= 4 * FIRST_TIME { FIRST_TIME } else { 1 };
-    facts.pieces(len).unwrap_or(pieces)
-}
-
 /// Leaves the construct, without a barrier or for one that can be cancelled (`barrier`).
 pub fn leave(thr: &'static Thread, barrier: bool) {
     leave_by(thr, barrier, |s, team| team.shares.leave(s, team.size()));
 }
 
 /// Leaves the construct for a barrier that all members come to; behind that, [`settle`].
+#[inline(always)]
 pub fn leave_for_barrier(thr: &'static Thread) {
-    leave_by(thr, true, |s, team| team.shares.leave_for_barrier(s, team.size()));
+    leave_by(thr, true, |s, team| team.shares.leave_for_barrier(s, || team.size()));
 }
 
 /// `thr` has passed the barrier at its last construct's end.
@@ -362,17 +294,7 @@ fn leave_by(thr: &'static Thread, barrier: bool, leave: impl FnOnce(&'static Sha
     if let Some(s) = m.share.get() {
         let shape = s.shape.peek();
         if shape.began != 0 {
-            let took = || time::now_ns().saturating_sub(shape.began);
-            let len = || shape.total / u64::from(m.team().size());
-            site::learn(shape.site, barrier, len, took);
-            if shape.tune != 0 {
-                tune::left(m, shape, took());
-            }
-            if site::keeps_accounts() {
-                account(thr, shape, took());
-            }
-            // Survivors that stay in the construct look at the ledgers again.
-            m.team().event.notify_only(Waiters::Staying);
+            leave_timed(thr, m, shape, barrier);
         }
         if m.team().is_cancelled() {
             // Chunks that were not handed out, or lost, do not matter any more.
@@ -382,6 +304,22 @@ fn leave_by(thr: &'static Thread, barrier: bool, leave: impl FnOnce(&'static Sha
         leave(s, m.team());
     }
     policy::construct_ended(thr);
+}
+
+/// `m` leaves a construct that has noted when it began.
+#[inline(never)]
+fn leave_timed(thr: &'static Thread, m: &'static Member, shape: &Shape, barrier: bool) {
+    let took = || time::now_ns().saturating_sub(shape.began);
+    let len = || shape.total / u64::from(m.team().size());
+    site::learn(shape.site, barrier, len, took);
+    if shape.tune != 0 {
+        tune::left(m, shape, took());
+    }
+    if site::keeps_accounts() {
+        account(thr, shape, took());
+    }
+    // Survivors that stay in the construct look at the ledgers again.
+    m.team().event.notify_only(Waiters::Staying);
 }
 
 /// `thr` leaves a construct of this shape, which has taken `ns`. Its first thread accounts for it.

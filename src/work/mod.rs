@@ -1,6 +1,7 @@
 //! Worksharing: constructs and their descriptors (share), the dispenser of chunks with orphans, the ledger, the schedules,
 //! ordered and doacross, locks and critical sections.
 
+pub mod asked;
 pub mod batch;
 pub mod bounds;
 pub mod dispenser;

@@ -11,15 +11,18 @@
 //! end (they may wait for it), so such constructs get overflow descriptors, under a lock; but where there
 //! are many of these already, it gives the others a little time for each.
 
-use super::dispenser::{Dispenser, Range};
+use super::asked::Asked;
+use super::dispenser::{Dispenser, Line, Range};
 use super::doacross::Doacross;
 use crate::icv::Sched;
 use crate::observe::event::Work;
 use crate::sys::lock::Locked;
 use crate::sys::own::Own;
+use crate::sys::sync::touch;
 use crate::sys::syscall::sched_yield;
 use crate::team::aside::step_aside;
 use crate::team::member::Member;
+use core::mem::offset_of;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use crossbeam_utils::CachePadded;
@@ -30,16 +33,24 @@ const FREE: u64 = 0;
 const MAKING: u64 = 1;
 const READY: u64 = 2;
 
+#[inline(always)]
 fn tag(epoch: u64, seq: u64, state: u64) -> u64 {
     epoch << 32 | (seq & 0x3fff_ffff) << 2 | state
 }
 
 /// Is the construct that tag `now` (of the same region) stands for one of the first `settled` of those before
 /// `seq`? All members have left these.
+#[inline(always)]
 fn is_over(now: u64, seq: u64, settled: u64) -> bool {
     let behind = seq.wrapping_sub(now >> 2) & 0x3fff_ffff;
     let ahead = behind > 0x1fff_ffff;
     !ahead && behind > seq - settled
+}
+
+/// May the place of tag `now` be taken for construct `seq` of member `m`?
+#[inline(always)]
+fn is_free(now: u64, epoch: u64, seq: u64, m: &Member) -> bool {
+    now & 3 == FREE || now >> 32 != epoch & 0xffff_ffff || is_over(now, seq, m.settled.get())
 }
 
 /// What a construct is, fixed before it becomes ready. [`Own`] fields are written by the member that
@@ -135,58 +146,77 @@ impl Shape {
 
 /// A construct's descriptor.
 ///
-/// What every member reads comes first, in two lines. Who makes it takes these away from who made the last
-/// one in the same place; what few constructs have is written only where it changes: it stays everybody's.
+/// Who makes it writes one line, the dispenser's, that the others fetch to see it and to take a chunk; the
+/// rest only where it changes: it stays everybody's.
 #[repr(C, align(128))]
 pub struct Share {
-    tag: AtomicU64,
-    left: AtomicU32,
+    /// Hands out chunks. Has the tag.
+    pub dispenser: Dispenser,
+    /// See [`Shape`].
+    pub shape: Own<Shape>,
     /// Cancelled by `cancel for` or `cancel sections`.
     pub cancelled: AtomicBool,
     overflow: bool,
-    /// Sequence number in the region.
-    pub seq: Own<u64>,
-    /// See [`Shape`].
-    pub shape: Own<Shape>,
-    /// Which loop (or sections) of the region this is, from 1: for messages.
-    pub ordinal: Own<u64>,
     /// The first iteration whose ordered section has not been passed.
     pub ordered_next: CachePadded<AtomicU64>,
+    left: AtomicU32,
     /// Task reductions registered by the first member.
     pub reductions: AtomicPtr<usize>,
     /// Scratch memory of the construct (scan): address and bytes.
     pub scratch: Own<(usize, usize)>,
     /// Dependences between iterations.
     pub doacross: Own<Option<NonNull<Doacross>>>,
-    /// Hands out chunks.
-    pub dispenser: CachePadded<Dispenser>,
+    /// What the shape was made from. For those who make constructs in this place.
+    pub asked: Own<Asked>,
 }
 
-const _: () = assert!(core::mem::offset_of!(Share, ordered_next) == 128);
+const _: () = assert!(size_of::<Line>() == 64);
+// What those read who take chunks.
+const _: () = assert!(offset_of!(Share, ordered_next) - offset_of!(Share, shape) <= 128);
 
 impl Share {
     fn new(overflow: bool) -> Self {
         Self {
-            tag: AtomicU64::new(FREE),
-            left: AtomicU32::new(0),
+            dispenser: Dispenser::default(),
+            shape: Own::new(Shape::NONE),
             cancelled: AtomicBool::new(false),
             overflow,
-            seq: Own::new(0),
-            shape: Own::new(Shape::NONE),
-            ordinal: Own::new(0),
             ordered_next: CachePadded::new(AtomicU64::new(0)),
+            left: AtomicU32::new(0),
             reductions: AtomicPtr::default(),
             scratch: Own::new((0, 0)),
             doacross: Own::new(None),
-            dispenser: CachePadded::new(Dispenser::default()),
+            asked: Own::new(Asked::NOTHING),
         }
     }
 
-    fn fill(&self, seq: u64, shape: Shape) {
-        self.left.store(0, Relaxed);
-        self.seq.set(seq);
-        self.ordinal.set(seq + 1);
-        self.cancelled.store(false, Relaxed);
+    fn tag(&self) -> &AtomicU64 {
+        touch(&self.dispenser.line.tag);
+        &self.dispenser.line.tag
+    }
+
+    /// Its sequence number in the region.
+    #[inline(always)]
+    pub fn seq(&self) -> u64 {
+        self.dispenser.line.seq.load(Relaxed)
+    }
+
+    /// Takes it for construct `seq`, if its tag is still `now`.
+    #[inline(always)]
+    fn claim(&self, now: u64, epoch: u64, seq: u64) -> bool {
+        self.tag().compare_exchange(now, tag(epoch, seq, MAKING), SeqCst, Relaxed).is_ok()
+    }
+
+    /// Begins anew, but for the shape.
+    #[inline(always)]
+    fn fill(&self, seq: u64) {
+        self.dispenser.line.seq.store(seq, Relaxed);
+        if self.left.load(Relaxed) != 0 {
+            self.left.store(0, Relaxed);
+        }
+        if self.cancelled.load(Relaxed) {
+            self.cancelled.store(false, Relaxed);
+        }
         if self.ordered_next.load(Relaxed) != 0 {
             self.ordered_next.store(0, Relaxed);
         }
@@ -199,7 +229,12 @@ impl Share {
             unsafe { Doacross::retire(d) };
         }
         self.dispenser.reset();
-        // Threads can be any number of constructs apart in these: no batches.
+    }
+
+    /// Its shape, and what that was made from. Called while the descriptor is made.
+    pub fn set_shape(&self, asked: Asked, shape: Shape) {
+        self.asked.set(asked);
+        // Threads can be any number of constructs apart in descriptors beyond the ring: no batches.
         self.shape.set(Shape { quick: shape.quick && !self.overflow, ..shape });
     }
 
@@ -263,7 +298,7 @@ const LOOKS: u32 = 64;
 
 /// The descriptors of a team.
 pub struct ShareRing {
-    slots: Box<[Share]>,
+    slots: Box<[Share; SLOTS as usize]>,
     more: Locked<Overflow>,
     /// Overflow descriptors in use.
     overflowing: AtomicU32,
@@ -272,7 +307,7 @@ pub struct ShareRing {
 impl Default for ShareRing {
     fn default() -> Self {
         Self {
-            slots: (0..SLOTS).map(|_| Share::new(false)).collect(),
+            slots: Box::new(core::array::from_fn(|_| Share::new(false))),
             more: Locked::default(),
             overflowing: AtomicU32::new(0),
         }
@@ -280,48 +315,77 @@ impl Default for ShareRing {
 }
 
 impl ShareRing {
-    /// Member `m` enters its next construct. The first to come makes it from `shape`, after which `made`
-    /// may add to it before others see it. Returns the descriptor and whether this member was the first.
-    #[inline]
+    /// Member `m` enters its next construct. The first to come makes it: `make` gives it its shape, and may
+    /// add to it, before others see it. Returns the descriptor and whether this member was the first.
+    #[inline(always)]
     pub fn enter(
         &'static self,
         m: &Member,
         epoch: u64,
-        shape: impl FnOnce() -> Shape,
-        made: impl FnOnce(&'static Share),
+        make: impl FnOnce(&'static Share),
     ) -> (&'static Share, bool) {
-        let (mut shape, mut made) = (Some(shape), Some(made));
         let seq = m.share_seq.get();
         m.share_seq.set(seq + 1);
         m.trip.set(0);
         m.rest.set((0, 0));
         m.ledger.begin_construct();
         let slot = &self.slots[(seq % SLOTS) as usize];
+        let now = slot.tag().load(Acquire);
+        let (share, first) = if now == tag(epoch, seq, READY) {
+            (slot, false)
+        } else if is_free(now, epoch, seq, m) && slot.claim(now, epoch, seq) {
+            self.make(slot, epoch, seq, make)
+        } else {
+            self.enter_late(m, epoch, seq, make)
+        };
+        m.share.set(Some(share));
+        (share, first)
+    }
+
+    /// The caller has claimed `slot` for construct `seq`: makes it, unless it is beyond the ring already.
+    #[inline(always)]
+    fn make(
+        &self,
+        slot: &'static Share,
+        epoch: u64,
+        seq: u64,
+        make: impl FnOnce(&'static Share),
+    ) -> (&'static Share, bool) {
         let ready = tag(epoch, seq, READY);
+        if self.overflowing.load(SeqCst) != 0
+            && let Some(s) = self.find_overflow(ready)
+        {
+            slot.tag().store(FREE, Release);
+            return (s, false);
+        }
+        slot.fill(seq);
+        make(slot);
+        slot.tag().store(ready, Release);
+        (slot, true)
+    }
+
+    /// [`ShareRing::enter`] where others make the construct, or have not left the one before it in its place.
+    #[inline(never)]
+    fn enter_late(
+        &'static self,
+        m: &Member,
+        epoch: u64,
+        seq: u64,
+        make: impl FnOnce(&'static Share),
+    ) -> (&'static Share, bool) {
+        let mut make = Some(make);
+        let slot = &self.slots[(seq % SLOTS) as usize];
         let (mut patience, mut looks) = (ROUNDS, 0u32);
         loop {
-            let now = slot.tag.load(Acquire);
-            if now == ready {
-                m.share.set(Some(slot));
+            let now = slot.tag().load(Acquire);
+            if now == tag(epoch, seq, READY) {
                 return (slot, false);
             }
-            let making = tag(epoch, seq, MAKING);
-            if now & 3 == FREE || now >> 32 != epoch & 0xffff_ffff || is_over(now, seq, m.settled.get()) {
-                if slot.tag.compare_exchange(now, making, SeqCst, Relaxed).is_ok() {
-                    if self.overflowing.load(SeqCst) != 0
-                        && let Some(s) = self.find_overflow(ready)
-                    {
-                        slot.tag.store(FREE, Release);
-                        m.share.set(Some(s));
-                        return (s, false);
-                    }
-                    slot.fill(seq, shape.take().expect("used once")());
-                    made.take().expect("used once")(slot);
-                    slot.tag.store(ready, Release);
-                    m.share.set(Some(slot));
-                    return (slot, true);
+            if is_free(now, epoch, seq, m) {
+                if slot.claim(now, epoch, seq) {
+                    return self.make(slot, epoch, seq, make.take().expect("used once"));
                 }
-            } else if now == making {
+            } else if now == tag(epoch, seq, MAKING) {
                 looks += 1;
                 if !looks.is_multiple_of(LOOKS) {
                     core::hint::spin_loop();
@@ -336,8 +400,7 @@ impl ShareRing {
                 } else if !step_aside() {
                     patience = 0;
                 }
-            } else if let Some(found) = self.enter_overflow(epoch, seq, &mut shape, &mut made) {
-                m.share.set(Some(found.0));
+            } else if let Some(found) = self.enter_overflow(epoch, seq, &mut make) {
                 return found;
             }
         }
@@ -359,8 +422,7 @@ impl ShareRing {
         &'static self,
         epoch: u64,
         seq: u64,
-        shape: &mut Option<impl FnOnce() -> Shape>,
-        made: &mut Option<impl FnOnce(&'static Share)>,
+        make: &mut Option<impl FnOnce(&'static Share)>,
     ) -> Option<(&'static Share, bool)> {
         let ready = tag(epoch, seq, READY);
         self.more.with(|o| {
@@ -375,24 +437,24 @@ impl ShareRing {
             }
             self.overflowing.fetch_add(1, SeqCst);
             let slot = &self.slots[(seq % SLOTS) as usize];
-            if slot.tag.load(SeqCst) & !3 == tag(epoch, seq, 0) {
+            if slot.tag().load(SeqCst) & !3 == tag(epoch, seq, 0) {
                 self.overflowing.fetch_sub(1, SeqCst);
                 return None;
             }
             let s = o.free.pop().unwrap_or_else(|| Box::leak(Box::new(Share::new(true))));
-            s.fill(seq, shape.take().expect("used once")());
-            made.take().expect("used once")(s);
-            s.tag.store(ready, Release);
+            s.fill(seq);
+            make.take().expect("used once")(s);
+            s.tag().store(ready, Release);
             o.live.insert(ready, s);
             Some((s, true))
         })
     }
 
     /// Member leaves construct `s`, number `seq` of its region, for a barrier.
-    #[inline]
-    pub fn leave_for_barrier(&self, s: &'static Share, n: u32) {
+    #[inline(always)]
+    pub fn leave_for_barrier(&self, s: &'static Share, n: impl FnOnce() -> u32) {
         if s.overflow {
-            self.leave(s, n);
+            self.leave(s, n());
         }
     }
 
@@ -404,7 +466,7 @@ impl ShareRing {
         m.settled.set(settled);
         // One looks, before it takes part in what comes next. Others may have filled the descriptor anew.
         if m.num.get() == 0 && s.dispenser.has_orphans() && !s.is_cancelled() {
-            let is_this = s.tag.load(Acquire) == tag(epoch, settled - 1, READY);
+            let is_this = s.tag().load(Acquire) == tag(epoch, settled - 1, READY);
             if is_this && !s.overflow {
                 crate::fault::stop::orphans_left_behind();
             }
@@ -420,14 +482,14 @@ impl ShareRing {
             }
             if s.overflow {
                 self.more.with(|o| {
-                    if o.live.remove(&s.tag.load(Relaxed)).is_some() {
+                    if o.live.remove(&s.tag().load(Relaxed)).is_some() {
                         self.overflowing.fetch_sub(1, SeqCst);
                         o.free.push(s);
                     }
-                    s.tag.store(FREE, Release);
+                    s.tag().store(FREE, Release);
                 });
             } else {
-                s.tag.store(FREE, Release);
+                s.tag().store(FREE, Release);
             }
         }
     }

@@ -44,6 +44,7 @@ pub struct Facts {
     piece: Option<u32>,
 }
 
+#[inline(always)]
 fn slot(site: usize) -> &'static AtomicU64 {
     &TABLE[(site >> 2).wrapping_mul(0x9E37_79B9) % SIZE]
 }
@@ -53,19 +54,20 @@ fn key(site: usize) -> u64 {
     (site as u64) << 12 & !FACTS | u64::from(tables::generation() & 0xf) << 8
 }
 
-fn read(v: u64) -> Facts {
-    let has = |bit| v & bit != 0;
-    let piece = has(TIMED << TIMES).then_some((v >> PIECE) as u32);
-    Facts {
-        ends_in_barrier: has(BARRIER),
-        proved: has(PROVED),
-        shared: has(SHARED),
-        dealt: has(DEALT),
-        piece,
-    }
-}
-
 impl Facts {
+    /// What [`word`] says.
+    pub fn of(v: u64) -> Self {
+        let has = |bit| v & bit != 0;
+        let piece = has(TIMED << TIMES).then_some((v >> PIECE) as u32);
+        Self {
+            ends_in_barrier: has(BARRIER),
+            proved: has(PROVED),
+            shared: has(SHARED),
+            dealt: has(DEALT),
+            piece,
+        }
+    }
+
     /// Into how many fragments a thread's chunk of `len` iterations is worth cutting, as far as is known.
     pub fn pieces(&self, len: u64) -> Option<u64> {
         self.piece.map(|p| (len >> p).clamp(1, MOST_PIECES))
@@ -78,14 +80,26 @@ fn piece(len: u64, took_ns: u64) -> u32 {
     worth.clamp(1, 1 << LONGEST).next_power_of_two().ilog2()
 }
 
+/// What is known about `site`, as one word: another one where something else is known.
+#[inline]
+pub fn word(site: usize) -> u64 {
+    if site == 0 {
+        return 0;
+    }
+    let v = slot(site).load(Relaxed);
+    if v & !FACTS == key(site) { v } else { first_time(site) }
+}
+
+/// Is what is known about `site` still `facts`, as [`word`] said while promp-cc's tables were what they are?
+#[inline(always)]
+pub fn knows(site: usize, facts: u64) -> bool {
+    site == 0 || slot(site).load(Relaxed) == facts
+}
+
 /// What is known about `site`.
 #[inline]
 pub fn facts(site: usize) -> Facts {
-    if site == 0 {
-        return read(0);
-    }
-    let v = slot(site).load(Relaxed);
-    read(if v & !FACTS == key(site) { v } else { first_time(site) })
+    Facts::of(word(site))
 }
 
 #[cold]

@@ -22,7 +22,7 @@ pub fn last_resort(m: &'static Member, s: &'static Share, shape: &Shape, recompu
         return None;
     }
     let (r, failure) = s.dispenser.take_orphan(1, mine)?;
-    m.ledger.take_orphan(s.seq.get(), r, shape.is_last(r), failure);
+    m.ledger.take_orphan(s.seq(), r, shape.is_last(r), failure);
     Some(r)
 }
 
@@ -35,7 +35,7 @@ pub fn orphan(m: &Member, s: &Share, shape: &Shape) -> Option<Range> {
     if m.ledger.had_last() {
         return None;
     }
-    let (me, seq, team) = (m.num.get(), s.seq.get(), m.team());
+    let (me, seq, team) = (m.num.get(), s.seq(), m.team());
     let survivors = || team.members().iter().any(|o| o.num.get() != me && o.ledger.is_in_flight(seq));
     let own = shape.monotonic || !survivors();
     let wanted = |owner| if owner == me { own } else { !shape.monotonic };
@@ -59,7 +59,7 @@ fn stay(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range> {
     }
     // Others that stay may have waited for the chunk that this thread has just finished.
     team.event.notify_only(Waiters::Staying);
-    let seq = s.seq.get();
+    let seq = s.seq();
     let in_flight = || team.members().iter().any(|o| o.ledger.is_in_flight(seq));
     let mut orphans = 0;
     loop {

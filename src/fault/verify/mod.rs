@@ -151,7 +151,7 @@ impl Check {
     #[inline]
     fn is_next(&self, m: &'static Member) -> bool {
         self.seen.store(self.seen.load(Relaxed) + 1, Relaxed);
-        let seq = m.share.get().map_or(0, |s| s.seq.get());
+        let seq = m.share.get().map_or(0, |s| s.seq());
         let construct = (core::ptr::from_ref(m.team()).addr(), m.epoch.get(), seq);
         let ordinal = if construct == self.construct.get() { self.ordinal.get() + 1 } else { 0 };
         self.construct.set(construct);

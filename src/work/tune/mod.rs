@@ -29,9 +29,9 @@ pub mod report;
 pub mod site;
 pub mod store;
 
+use super::asked;
 use super::bounds::Schedule;
 use super::dispenser::Range;
-use super::loops;
 use super::share::Shape;
 use crate::icv::settings::Constructs;
 use crate::icv::tune::{Mode, Threads};
@@ -151,9 +151,9 @@ fn dealt(s: Shape, by: Dealt, given: Schedule, n: u32) -> Shape {
         Kind::Guided => Sched::Guided,
     };
     let chunk = if sched == Sched::Static { by.chunk.min(s.total) } else { by.chunk.clamp(1, s.total) };
-    let wide = !loops::fits(s.total, chunk, u64::from(n), 1);
+    let wide = !asked::fits(s.total, chunk, u64::from(n), 1);
     let quick =
-        sched == Sched::Dynamic && loops::in_batches(s.total, chunk, u64::from(n), s.ordered, loops::FEW);
+        sched == Sched::Dynamic && asked::in_batches(s.total, chunk, u64::from(n), s.ordered, asked::FEW);
     // Whoever gets an iteration, the program's own schedule says how a thread may meet them.
     Shape { sched, chunk, wide, quick, monotonic: s.ordered || given.monotonic, fragments: 1, ..s }
 }
