@@ -205,6 +205,21 @@ fn blocks_that_are_deleted() {
     survives(&linked(&cxx, "blocks", &objects(&cxx, &["blocks.cpp", "chains.cpp"], &[]), &[]));
 }
 
+/// Functions that are called through pointers: several of the file, and now and then one that gcc has built.
+#[test]
+fn pointers_to_several_functions() {
+    let Some(cc) = driver("promp-cc") else { return };
+    let unknown = objects(Path::new("gcc"), &["station.c"], &[]);
+    survives(&linked(&cc, "several", &[objects(&cc, &["several.c"], &[]), unknown].concat(), &["-lm"]));
+}
+
+/// Maps, sets, lists and tables, whose nodes are linked in and taken out by functions of the C++ library.
+#[test]
+fn nodes_of_containers() {
+    let Some(cxx) = driver("promp-c++") else { return };
+    survives(&linked(&cxx, "nodes", &objects(&cxx, &["nodes.cpp"], &[]), &[]));
+}
+
 /// Operators that the program has replaced are never called twice, nor later, nor left out: built by gcc, by
 /// the driver, in the same unit; nor are those of a C++ library that is linked in taken for anything.
 #[test]

@@ -1,4 +1,5 @@
-// Calls of functions whose bodies are in other units: which they are, and what they are given.
+// Calls of functions whose bodies are in other units, or that are one of several: which they are, and what
+// they are given.
 
 #include "foreign.h"
 #include "memory.h"
@@ -7,25 +8,28 @@
 
 namespace promp {
 
-bool is_foreign (gcall *call)
+std::vector<tree> foreign_targets (gcall *call)
 {
+  if (gimple_call_internal_p (call) || gimple_call_chain (call) || is_save_point (call)
+      || gimple_call_flags (call) & (ECF_NORETURN | ECF_RETURNS_TWICE | ECF_PURE | ECF_CONST))
+    return {};
   tree decl = target_of (call);
-  if (!decl || gimple_call_internal_p (call) || fndecl_built_in_p (decl) || gimple_call_chain (call)
-      || is_save_point (call))
-    return false;
-  if (gimple_call_flags (call) & (ECF_NORETURN | ECF_RETURNS_TWICE | ECF_PURE | ECF_CONST))
-    return false;
+  if (!decl)
+    return pointed_targets (call);
+  if (fndecl_built_in_p (decl))
+    return {};
   const char *name = DECL_NAME (decl) ? IDENTIFIER_POINTER (DECL_NAME (decl)) : "";
   for (const char *ours : { "omp_", "acc_", "GOMP_", "GOACC_", "promp_", "__promp_" })
     if (!strncmp (name, ours, strlen (ours)))
-      return false;
-  return *name != 0;
+      return {};
+  return *name ? std::vector<tree> { decl } : std::vector<tree> ();
 }
 
-Foreign foreign (gcall *call)
+Foreign foreign (gcall *call, tree target)
 {
   Foreign f;
-  f.callee = target_of (call);
+  f.callee = target;
+  f.must = target_of (call) != NULL_TREE;
   f.line = LOCATION_LINE (gimple_location (call));
   f.throws = !gimple_call_nothrow_p (call);
   for (unsigned i = 0; i < gimple_call_num_args (call); i++)

@@ -27,17 +27,21 @@ struct Foreign
   tree callee = NULL_TREE;
   unsigned line = 0;
   bool throws = false; ///< an exception that leaves it would be seen
-  bool library = false; ///< it must be the C++ library's (heap.h)
+  bool library = false; ///< it must be the C++ library's (heap.h, containers.h)
   bool must = true; ///< it is called whenever the function that calls it returns
   bool result = false; ///< what it returns may be what the function returns that calls it
   bool guarded = false; ///< wherever it is called, a mark can be made to be executed in front of it (split.h)
   std::vector<Argument> arguments;
 };
 
-/// Does `call` call a function by its name that may be another unit's?
-bool is_foreign (gcall *call);
-/// It, with its arguments as values of the function that makes the call.
-Foreign foreign (gcall *call);
+/// The functions that `call` may call, of which the runtime knows what they do: one of another unit by its
+/// name; through a pointer, functions of this unit whose addresses are taken. Whether the pointer leads to
+/// one of these is seen when the call is made (split.cc).
+std::vector<tree> foreign_targets (gcall *call);
+/// Is there one?
+inline bool is_foreign (gcall *call) { return !foreign_targets (call).empty (); }
+/// The call of `target`, one of these, with its arguments as values of the function that makes the call.
+Foreign foreign (gcall *call, tree target);
 
 /// What a function touches: memory that parameter `parameter` leads to, or the variable `global`.
 struct Touch

@@ -36,6 +36,7 @@
 #include "inside.h"
 #include "summary.h"
 #include "split.h"
+#include "sites.h"
 #include "outside.h"
 #include "ssa.h"
 #include "output.h"
@@ -119,7 +120,7 @@ void variable (tree decl)
 
 void call (const Foreign &f)
 {
-  // Of an operator of the C++ library the code calls the stand-in, which names it.
+  // Of the C++ library's functions the code calls stand-ins, which name them.
   bool there = is_open (f.callee) ? f.library || is_named (f.callee) : is_written (f.callee);
   if (there)
     reference (f.callee);
@@ -207,16 +208,13 @@ void summary (tree decl, const Summary &s, unsigned n)
   word ((effect.empty () && !s.runtime ? 0 : 1) | (s.throws ? 2 : 0) | (more ? 4 : 0)
         | (s.marked.empty () ? 0 : 8) | (saves ? 16 : 0) | (s.more_writes.empty () ? 0 : 32)
         | (s.makes ? 64 : 0));
-  expanded_location at = expand_location (DECL_SOURCE_LOCATION (decl));
-  const char *file = at.file ? strrchr (at.file, '/') : nullptr;
   std::string name = lang_hooks.decl_printable_name (decl, 1), prefix = "calls " + name + ", which ";
   std::string does = s.runtime ? "makes calls of the runtime"
                      : !effect.compare (0, prefix.size (), prefix) ? effect.substr (prefix.size ())
                                                                   : effect;
   if (does.empty () && !s.marked.empty ())
     does = !s.marked.compare (0, prefix.size (), prefix) ? s.marked.substr (prefix.size ()) : s.marked;
-  text (std::string (file ? file + 1 : at.file ? at.file : "?") + ":" + std::to_string (at.line) + ": " + name
-        + ": " + does);
+  text (place_of (DECL_SOURCE_LOCATION (decl)) + ": " + name + ": " + does);
   if (!effect.empty () || s.runtime)
     {
       for (int i = 0; i < 3; i++)

@@ -10,6 +10,7 @@
 
 #include "memory.h"
 #include "summary.h"
+#include "containers.h"
 #include "heap.h"
 #include "split.h"
 #include "gimple-walk.h"
@@ -443,12 +444,14 @@ void Memory::call (Deed &deed, gcall *stmt)
         }
     }
   deed.effect = *name ? std::string ("calls ") + name : std::string ("calls through a pointer");
-  if (is_foreign (stmt))
+  for (tree target : foreign_targets (stmt))
     {
-      deed.foreign.push_back (foreign (stmt));
+      if (!target_of (stmt) && !gets_marks (fn_))
+        break; // nothing sees where the pointer leads
+      deed.foreign.push_back (foreign (stmt, target));
       Foreign &f = deed.foreign.back ();
       f.guarded = gets_marks (fn_);
-      f.library = f.guarded && is_operator (stmt);
+      f.library = f.guarded && (is_operator (stmt) || is_of_containers (stmt));
       f.throws = f.throws && !f.library;
     }
 }

@@ -3,6 +3,7 @@
 
 #include "memory.h"
 #include "assume.h"
+#include "containers.h"
 #include "heap.h"
 #include "inside.h"
 #include "summary.h"
@@ -11,6 +12,7 @@
 #include "schedule.h"
 #include "split.h"
 #include "segment.h"
+#include "sites.h"
 #include "ssa.h"
 #include "cfgloop.h"
 #include "tree-cfg.h"
@@ -22,6 +24,13 @@
 
 namespace promp {
 namespace {
+
+/// Of the C++ library's functions: the runtime is asked in front of them, or in their place.
+void call_stand_ins (gimple *stmt)
+{
+  allocate_by_runtime (stmt);
+  save_in_containers (stmt);
+}
 
 unsigned line_of (gimple *stmt) { return LOCATION_LINE (gimple_location (stmt)); }
 
@@ -302,14 +311,6 @@ private:
     return best;
   }
 
-  /// "file:line".
-  static std::string place_of (location_t where)
-  {
-    expanded_location at = expand_location (where);
-    const char *file = at.file ? strrchr (at.file, '/') : nullptr;
-    return std::string (file ? file + 1 : at.file ? at.file : "?") + ":" + std::to_string (at.line);
-  }
-
   std::string describe (const Segment &s) const
   {
     auto what = [&] (unsigned access) {
@@ -457,7 +458,7 @@ private:
             free_later (c, known != freed_.end () && known->second);
           }
         else
-          allocate_by_runtime (gsi_stmt (i));
+          call_stand_ins (gsi_stmt (i));
   }
 
   /// Leaves out what happens in blocks that the segment has allocated: when it is executed again it has
@@ -500,10 +501,13 @@ private:
     if (known == deeds_.end ())
       known = deeds_.emplace (stmt, memory_.look (stmt)).first;
     const Memory::Deed &deed = known->second;
-    if (!deed.foreign.empty ())
+    gcall *call = dyn_cast<gcall *> (stmt);
+    // Where a pointer leads to is only seen by what has been put in front of the call.
+    bool unseen = call && !split_.done && is_foreign (call) && !target_of (call);
+    if (!deed.foreign.empty () && !unseen)
       {
         std::vector<Foreign> calls = deed.foreign;
-        if (!split_.done && is_foreign (as_a<gcall *> (stmt)))
+        if (!split_.done && is_foreign (call))
           calls[0].guarded = false;
         assume (s, n, stmt, calls, memory_);
       }
@@ -676,7 +680,7 @@ struct Segments : gimple_opt_pass
             if (frees (gsi_stmt (i)))
               free_later (as_a<gcall *> (gsi_stmt (i)), is_allocated (gimple_call_arg (gsi_stmt (i), 0)));
             else
-              allocate_by_runtime (gsi_stmt (i));
+              call_stand_ins (gsi_stmt (i));
         return 0;
       }
     Split parts = split (fn, true);

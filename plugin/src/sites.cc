@@ -18,13 +18,19 @@ static const unsigned BASE = 16;
 
 static tree word (unsigned n) { return build_int_cst (ptr_type_node, n); }
 
+std::string place_of (location_t where)
+{
+  if (LOCATION_LINE (where) <= 0 && current_function_decl)
+    where = DECL_SOURCE_LOCATION (current_function_decl);
+  expanded_location at = expand_location (where);
+  const char *file = at.file ? strrchr (at.file, '/') : nullptr;
+  return std::string (file ? file + 1 : at.file ? at.file : "?") + ":" + std::to_string (at.line);
+}
+
 tree new_site (unsigned state, location_t where, const std::string &text)
 {
   static unsigned number;
-  expanded_location at = expand_location (where);
-  const char *file = at.file ? strrchr (at.file, '/') : nullptr;
-  std::string full = file ? file + 1 : at.file ? at.file : "?";
-  full += ":" + std::to_string (at.line) + ": " + text;
+  std::string full = place_of (where) + ": " + text;
   tree type = build_array_type_nelts (ptr_type_node, WORDS);
   std::string name = "promp_site." + std::to_string (number++);
   tree v = build_decl (UNKNOWN_LOCATION, VAR_DECL, get_identifier (name.c_str ()), type);

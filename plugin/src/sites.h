@@ -10,6 +10,9 @@ namespace promp {
 /// States of a site (src/fault/saving.rs).
 enum { SITE_OPEN = 0, SITE_OFF = 2, SITE_OPAQUE = 3, SITE_ALWAYS = 4, SITE_WAITS = 5 };
 
+/// "file:line", for messages; of what has no place (compilers make such statements) that of the current
+/// function.
+std::string place_of (location_t where);
 /// The address of a new site of the current function; `text`: "file:line: what", for messages.
 tree new_site (unsigned state, location_t where, const std::string &text);
 /// Its state, as an expression to be read anew each time.

@@ -12,9 +12,10 @@
 // if that is set, there is a save point behind the function's call. So have calls that only end by an
 // exception (`throw`, the library's functions for errors).
 //
-// *Calls of functions of other units* have marks that are only executed if the runtime finds, when the
-// program is loaded, that the function cannot be executed again, or not with its caller: it sets a
-// variable, one for each such function and unit. Marks in functions without runtime calls work likewise.
+// *Calls of functions of other units*, or through pointers that may lead to several, have marks that are only
+// executed if the runtime finds, when the program is loaded, that the function cannot be executed again, or
+// not with its caller: it sets a variable, one for each such function and unit. So are they if a pointer
+// leads elsewhere. Marks in functions without runtime calls work likewise.
 //
 // *Fences, volatile and atomic accesses, assembly* are split off if they stand in a loop that waits
 // (nothing but these is in it), or beside loops or calls. In small loops a save point for each would cost
@@ -245,10 +246,29 @@ private:
     return build2 (NE_EXPR, boolean_type_node, v, build_zero_cst (TREE_TYPE (v)));
   }
 
+  /// The word of the function that is called; 1 for one of which nothing is known.
+  tree word_at (gcall *call)
+  {
+    if (tree one = target_of (call))
+      return load_in_front (call, make_word (one));
+    tree v = build_one_cst (unsigned_type_node), p = gimple_call_fn (call);
+    gimple_stmt_iterator i = gsi_for_stmt (call);
+    for (tree target : foreign_targets (call))
+      {
+        tree known = load_in_front (call, make_word (target));
+        tree is = make_ssa_name (boolean_type_node), next = make_ssa_name (unsigned_type_node);
+        tree at = build1 (ADDR_EXPR, TREE_TYPE (p), target);
+        gsi_insert_before (&i, ours (gimple_build_assign (is, EQ_EXPR, p, at)), GSI_SAME_STMT);
+        gsi_insert_before (&i, ours (gimple_build_assign (next, COND_EXPR, is, known, v)), GSI_SAME_STMT);
+        v = next;
+      }
+    return v;
+  }
+
   /// Puts `call` in front of the call of another unit's function, if its word says so; the word's value.
   tree guard (const Found &f, gcall *call)
   {
-    tree v = load_in_front (f.stmt, make_word (target_of (as_a<gcall *> (f.stmt))));
+    tree v = word_at (as_a<gcall *> (f.stmt));
     tree bit = make_ssa_name (unsigned_type_node);
     gimple_stmt_iterator i = gsi_for_stmt (f.stmt);
     gimple *test = gimple_build_assign (bit, BIT_AND_EXPR, v, build_one_cst (unsigned_type_node));

@@ -62,6 +62,9 @@ std::map<tree, Function> functions;
 std::map<tree, tree> pointed_to;
 std::set<tree> several;
 
+/// Functions of the unit whose addresses are taken.
+std::vector<tree> taken;
+
 /// Where a pointer comes from, besides a parameter.
 enum { NO_PARAMETER = -1, OWN_MEMORY = -2, ONLY_ITSELF = -3 };
 
@@ -538,7 +541,8 @@ void summarise (cgraph_node *node)
           for (Foreign c : d.foreign)
             {
               unsigned number = f.whole.foreign.size ();
-              if (!called)
+              // Through a pointer it is one of several.
+              if (!called && target_of (call))
                 numbers[s] = number;
               for (unsigned k = 0; k < c.arguments.size (); k++)
                 {
@@ -666,6 +670,13 @@ struct Summaries : simple_ipa_opt_pass
         keep (p.second);
       }
     FOR_EACH_FUNCTION_WITH_GIMPLE_BODY (node)
+      if (node->address_taken && !node->alias && !node->thunk && !node->clone_of
+          && !is_outlined (DECL_STRUCT_FUNCTION (node->decl)))
+        {
+          taken.push_back (node->decl);
+          keep (node->decl);
+        }
+    FOR_EACH_FUNCTION_WITH_GIMPLE_BODY (node)
       visit (node, seen);
     return 0;
   }
@@ -714,6 +725,36 @@ tree target_of (gcall *call)
   tree from = def && gimple_assign_load_p (def) ? gimple_assign_rhs1 (def) : NULL_TREE;
   auto known = from ? pointed_to.find (from) : pointed_to.end ();
   return known == pointed_to.end () ? NULL_TREE : known->second;
+}
+
+/// Are the types passed in the same way?
+static bool is_passed_alike (tree a, tree b)
+{
+  return TYPE_MODE (a) == TYPE_MODE (b) && POINTER_TYPE_P (a) == POINTER_TYPE_P (b)
+         && AGGREGATE_TYPE_P (a) == AGGREGATE_TYPE_P (b);
+}
+
+static bool is_called_alike (tree a, tree b)
+{
+  tree p = TYPE_ARG_TYPES (a), q = TYPE_ARG_TYPES (b);
+  for (; p && q; p = TREE_CHAIN (p), q = TREE_CHAIN (q))
+    if (!is_passed_alike (TREE_VALUE (p), TREE_VALUE (q)))
+      return false;
+  return !p && !q && is_passed_alike (TREE_TYPE (a), TREE_TYPE (b));
+}
+
+std::vector<tree> pointed_targets (gcall *call)
+{
+  const size_t too_many = 8;
+  tree p = gimple_call_fn (call), type = gimple_call_fntype (call);
+  std::vector<tree> all;
+  // Not what has no prototype, or any number of arguments: the lists of types end differently.
+  if (!p || TREE_CODE (p) != SSA_NAME || !type || !prototype_p (type) || stdarg_p (type))
+    return all;
+  for (tree f : taken)
+    if (is_called_alike (type, TREE_TYPE (f)))
+      all.push_back (f);
+  return all.size () > too_many ? std::vector<tree> () : all;
 }
 
 const Summary *summary_of (gcall *call)

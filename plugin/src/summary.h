@@ -51,6 +51,9 @@ struct Summary
 unsigned bits_of_write (function *fn, const Memory &memory, const Memory::Item &i);
 /// The function that is called; through a pointer, too, if it can be one function only.
 tree target_of (gcall *call);
+/// Functions of the unit that `call`, through a pointer, may call: such whose addresses are taken, with
+/// parameters and a result of these kinds. It may lead elsewhere, too.
+std::vector<tree> pointed_targets (gcall *call);
 /// Does what `call` calls save what it writes by itself, if it is told to?
 bool saves_by_itself (gcall *call);
 /// The summary of `fn` itself; null if there is none.

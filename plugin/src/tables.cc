@@ -16,7 +16,9 @@
 
 #include "tables.h"
 #include "assume.h"
+#include "containers.h"
 #include "outside.h"
+#include "sites.h"
 #include "output.h"
 #include "varasm.h"
 #include "stringpool.h"
@@ -59,9 +61,7 @@ void mark (gimple *site, function *fn, unsigned verdict, const Freedom &free, lo
            const std::string &text, unsigned assumptions)
 {
   any_entry = true;
-  expanded_location at = expand_location (where);
-  const char *file = at.file ? strrchr (at.file, '/') : nullptr;
-  std::string full = std::string (file ? file + 1 : at.file ? at.file : "?") + ":" + std::to_string (at.line) + ": " + text;
+  std::string full = place_of (where) + ": " + text;
   unsigned flags = verdict | (free.shared ? 0x100 : 0) | (site ? 0 : 0x200) | (free.dealt ? 0x800 : 0);
   std::string first = "7701b", last = "7702b";
   if (!site)
@@ -198,6 +198,8 @@ void note_shown (gimple *s)
     called.insert (name + 2);
 }
 
+tree stand_in_function (const char *name, tree type) { return declare (name, type); }
+
 tree written_function ()
 {
   return declare ("promp_dead_written", build_function_type_list (void_type_node, ptr_type_node, NULL_TREE));
@@ -292,6 +294,12 @@ void finish_unit ()
       const char *n = name.c_str ();
       if (write_stand_in (name))
         continue;
+      if (is_of_containers (name))
+        {
+          begin_function (n);
+          write_of_containers (name);
+          continue;
+        }
       // An empty slot is the rule.
       const char *empty = name == "promp_undo_behind" ? "\tcmpq $0, 8(%rsi)\n\tje 1f\n" : "";
       // What it stands for without the runtime.

@@ -26,6 +26,8 @@ tree saves_function ();
 tree thread_variable ();
 /// ... and of the one that is told when a loop leaves its version that saves: (site).
 tree leaves_function ();
+/// A stand-in for another unit's function of this type, called as `name`.
+tree stand_in_function (const char *name, tree type);
 /// Stands for `free`, or (`resizes`) `realloc`; `own`: of a block that the same work has allocated.
 /// The stand-in (heap.cc) `name` of an operator; `own`: for a block that the same work has allocated.
 tree operator_function (const char *name, bool own);

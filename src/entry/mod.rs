@@ -6,6 +6,7 @@ pub mod affinity;
 pub mod alloc;
 pub mod asks;
 pub mod cancel;
+pub mod containers;
 pub mod doacross;
 pub mod error;
 pub mod fortran;

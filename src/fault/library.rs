@@ -5,6 +5,7 @@
 //! this is: the agent sends it again and again. A crash, or a thread that really hangs, cannot wait.
 
 use super::agent;
+use super::join;
 use super::spec::Kind;
 use super::tables as proofs;
 use crate::icv::globals;
@@ -45,7 +46,8 @@ pub struct Waiting {
 /// Whose code is it?
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Code {
-    /// The program's, or that of the library with the region's function, unless that [`is_foreign`].
+    /// The program's, or that of the library with the region's function, unless that [`is_foreign`]; that of
+    /// another library with summaries of its functions, where what is proved decides.
     Application,
     /// A function that takes no lock and keeps no state.
     Pure,
@@ -63,13 +65,16 @@ struct Classes<'a> {
     exe: String,
     /// The region's function is a library's call in progress.
     foreign: bool,
+    /// Nobody vouches for anything: what may be executed again is what is proved.
+    proven: bool,
 }
 
 impl<'a> Classes<'a> {
     fn new(maps: &'a [Mapping], thr: &'static Thread) -> Self {
         let exe = std::fs::read_link("/proc/thread-self/exe").ok();
         let exe = exe.map(|e| e.to_string_lossy().into_owned()).unwrap_or_default();
-        Self { maps, func: thr.call.get().0, exe, foreign: is_foreign(thr, maps).is_some() }
+        let (func, foreign) = (thr.call.get().0, is_foreign(thr, maps).is_some());
+        Self { maps, func, exe, foreign, proven: is_proven(thr) }
     }
 
     fn of(&self, pc: usize) -> Code {
@@ -98,7 +103,12 @@ impl<'a> Classes<'a> {
             return or_library(is_pure_libc_function(pc), Code::Pure);
         }
         let runtime = maps::find(self.maps, Self::new as *const () as usize);
-        or_library(runtime.is_some_and(|m| m.path == at.path), Code::Runtime)
+        if runtime.is_some_and(|m| m.path == at.path) {
+            return Code::Runtime;
+        }
+        // Built by promp-cc: there are marks in front of what must not end in the middle.
+        let lies_there = |p: usize| maps::find(self.maps, p).is_some_and(|m| m.path == at.path);
+        or_library(self.proven && !self.foreign && join::any_at(lies_there), Code::Application)
     }
 
     /// Entries of the program's tables for functions of `wanted` names, in order: before the first call the
@@ -141,12 +151,16 @@ impl<'a> Classes<'a> {
     }
 }
 
+/// Is what may be executed again what is proved, since nobody vouches for more?
+fn is_proven(thr: &'static Thread) -> bool {
+    thr.vouched.get() == 0 && globals().promp.replay == Replay::Proven
+}
+
 /// Is `thr` in a region of a library that promp-cc has not built, in a program that it has? Nothing is proved
 /// of that region, and its threads may well wait for each other in ways of their own: for the program it is
 /// one call of a library. The library.
 pub fn is_foreign<'a>(thr: &'static Thread, maps: &'a [Mapping]) -> Option<&'a Mapping> {
-    let nobody_vouches = thr.vouched.get() == 0 && globals().promp.replay == Replay::Proven;
-    if !nobody_vouches || !proofs::any() {
+    if !is_proven(thr) || !proofs::any() {
         return None;
     }
     let own = maps::find(maps, thr.call.get().0).filter(|m| !m.path.is_empty())?;

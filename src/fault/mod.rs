@@ -3,6 +3,8 @@
 
 pub mod after;
 pub mod agent;
+pub mod bound;
+pub mod containers;
 pub mod ended;
 pub mod freed;
 pub mod gauge;

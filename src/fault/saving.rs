@@ -108,9 +108,9 @@ impl Site {
         let cost = self.cost.fetch_add(added, Relaxed) + added;
         let time = self.time.fetch_add(time, Relaxed) + time;
         let budget = super::settings::get().save_budget;
-        let spent = SPENT.fetch_add(took, Relaxed) + took;
+        let credited = is_credited(took, budget);
         let state = match decide(cost, time, budget) {
-            OFF if spent < CREDIT && budget == Budget::DEFAULT => OPEN,
+            OFF if credited => OPEN,
             OFF if verify::is_on() => SELDOM,
             state => state,
         };
@@ -118,6 +118,11 @@ impl Site {
             self.state.store(state, Relaxed);
         }
     }
+}
+
+/// `took` more ticks go to saving, or to save points: is that still too little to count?
+fn is_credited(took: u64, budget: Budget) -> bool {
+    SPENT.fetch_add(took, Relaxed) + took < CREDIT && budget == Budget::DEFAULT
 }
 
 fn is_opaque(state: u32) -> bool {
@@ -270,6 +275,7 @@ pub fn point(thr: &'static Thread, site: &'static Site) {
 /// What save points behind a site cost is compared with the time of all threads since they began to be
 /// counted.
 fn learn_points(site: &Site, cost: u64, now: u64, threads: u64, budget: Budget) {
+    let credited = is_credited(cost, budget);
     let cost = site.cost.fetch_add(cost, Relaxed) + cost;
     let began = site.time.load(Relaxed);
     let time = now.saturating_sub(began) * threads;
@@ -277,7 +283,7 @@ fn learn_points(site: &Site, cost: u64, now: u64, threads: u64, budget: Budget) 
         // What was learned long ago does not count. Two threads at once: a cost is counted twice, or not.
         site.time.store(now, Relaxed);
         site.cost.store(0, Relaxed);
-    } else if decide(cost, time, budget) == OFF {
+    } else if decide(cost, time, budget) == OFF && !credited {
         site.state.store(CROWDED, Relaxed);
     }
 }

@@ -96,13 +96,13 @@ static void has_a_static_square(void) { ALONE a[i] = own_square(b[i]); }
 static void of_a_constant_table(void) { LOOP a[i] = asks[i & 1](b[i]); }
 /* idempotent, reported opaque */
 static void gives_a_harmless_function(void) { LOOP a[i] = apply(half, b[i]); }
-/* undo, reported opaque */
+/* undo */
 static void of_a_structure_of_functions(void) { LOOP act_on(&acts, &a[i]); }
-/* undo, reported opaque */
+/* undo */
 static void acts_as_was_set(void) { ALONE { set_act(bump); act(&a[i]); } }
 /* undo */
 static void has_two_names(void) { LOOP also_bump(&a[i]); }
-/* undo, reported opaque */
+/* undo */
 static void in_turns(void) { LOOP in_turn(&a[i], i); }
 /* idempotent, reported opaque */
 static void sorts(void) { LOOP { double t[3] = { b[i], b[i + 1], 7 }; sort_three(t); a[i] = t[1]; } }

@@ -15,10 +15,13 @@
 mod read;
 mod solve;
 
-use super::operators;
+pub(super) use solve::Summary;
+
+use super::containers::{self, CONTAINERS};
+use super::operators::OPERATORS;
 use super::tables::{self, Verdict};
 use crate::sys::lock::Locked;
-use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, Ordering::*};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The sections of an object: from where to where.
@@ -29,6 +32,10 @@ struct Object {
     /// It has been joined once: its code may be at work.
     joined: bool,
 }
+
+/// Where their summaries begin, as of the last joining, for those that must not wait for the list: a vector
+/// that is never freed. Stored with release when it is whole.
+static BUILT: AtomicPtr<Vec<usize>> = AtomicPtr::new(core::ptr::null_mut());
 
 static OBJECTS: Locked<Vec<Object>> = Locked::new(Vec::new());
 /// Objects have come or gone since the last joining. Set with release after the list has changed; whoever
@@ -41,7 +48,8 @@ static CHANGED: AtomicBool = AtomicBool::new(false);
 /// As the code that promp-cc adds calls it: the sections are as plugin/src/join.cc writes them, and
 /// stay until [`unregister`].
 pub unsafe fn register(summaries: (usize, usize), assumptions: (usize, usize)) {
-    operators::check();
+    OPERATORS.check();
+    CONTAINERS.check();
     OBJECTS.with(|o| o.push(Object { summaries, assumptions, joined: false }));
     CHANGED.store(true, Release);
 }
@@ -55,6 +63,12 @@ pub fn unregister(summaries: (usize, usize), assumptions: (usize, usize)) {
         }
     });
     CHANGED.store(true, Release);
+}
+
+/// Does an object have summaries, where `here` says so of addresses?
+pub fn any_at(here: impl Fn(usize) -> bool) -> bool {
+    // SAFETY: null, or a vector that stays.
+    unsafe { BUILT.load(Acquire).as_ref() }.is_some_and(|all| all.iter().any(|&at| here(at)))
 }
 
 /// Joins what has come since the last time. Not for hot paths, and not for recovery: it allocates.
@@ -71,11 +85,14 @@ fn join() {
         return;
     }
     let verdicts = OBJECTS.with(|objects| {
+        let built: Vec<usize> =
+            objects.iter().filter(|o| o.summaries.0 != o.summaries.1).map(|o| o.summaries.0).collect();
+        BUILT.store(Box::leak(Box::new(built)), Release);
         if objects.iter().all(|o| o.assumptions.0 == o.assumptions.1) {
             return Vec::new();
         }
         // SAFETY: the sections of loaded objects, by the promise of `register`.
-        let mut functions: HashMap<usize, solve::Summary> =
+        let mut functions: HashMap<usize, Summary> =
             objects.iter().flat_map(|o| unsafe { read::summaries(o.summaries) }).collect();
         // SAFETY: likewise.
         let assumed = objects.iter().flat_map(|o| unsafe { read::assumptions(o.assumptions) });
@@ -84,8 +101,12 @@ fn join() {
             .chain(assumed.flat_map(|(_, a)| a.calls).map(|c| (c.library, c.target)))
             .filter_map(|(library, target)| library.then_some(target))
             .collect();
-        for target in called.into_iter().filter(|&t| operators::is_librarys(t)) {
-            functions.insert(target, solve::Summary { library: true, ..Default::default() });
+        for target in called {
+            if OPERATORS.is_librarys(target) {
+                functions.insert(target, Summary { library: true, ..Default::default() });
+            } else if CONTAINERS.is_librarys(target) {
+                functions.insert(target, containers::summary());
+            }
         }
         solve::know_results(&mut functions);
         // Words that code which is at work may have looked at.

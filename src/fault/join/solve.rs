@@ -55,7 +55,7 @@ pub struct Call {
     pub quiet: bool,
     /// It is made whenever the function returns that makes it.
     pub always: bool,
-    /// It is taken for the C++ library's own `operator new` or `operator delete`.
+    /// It is taken for the C++ library's own function.
     pub library: bool,
     /// The function may return what it returns.
     pub result: bool,
@@ -90,7 +90,7 @@ pub struct Summary {
     pub saves: bool,
     /// It writes memory that is not listed.
     pub writes_more: bool,
-    /// It is the C++ library's own `operator new` or `operator delete`: for calls that say so only.
+    /// It is the C++ library's own (bound.rs): for calls that say so only.
     pub library: bool,
     /// It returns a block that it has allocated, or what those of its calls return that say so.
     pub makes: bool,
