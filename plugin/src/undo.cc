@@ -23,6 +23,7 @@
 #include "tree-ssa-loop-ivopts.h"
 #include "tree-affine.h"
 #include <algorithm>
+#include <utility>
 
 namespace promp {
 
@@ -628,10 +629,10 @@ gimple_stmt_iterator Undo::if_wanted (gimple_stmt_iterator i, gimple *stmt)
 /// holds (null: always), and the flag `now` is set (null: there is none).
 void Undo::insert (gimple *stmt, const Plan &p, tree condition, tree now)
 {
-  if (now && !condition && !p.cover)
+  if (now && !p.cover)
     {
-      condition = holds (now);
-      now = NULL_TREE;
+      // The flag first: it is not set where nothing is wanted.
+      now = std::exchange (condition, holds (now));
     }
   gimple_seq seq = saving (stmt, p);
   class loop *l = p.around;
@@ -722,7 +723,7 @@ static void copies_within (class loop *around, tree now)
   for (class loop *l : all)
     if (!saves (l))
       continue;
-    else if (can_have_versions (l))
+    else if (can_have_versions (l, l->inner ? LARGE : INNERMOST_LARGE))
       {
         strip (make_copy (l, now), false);
         update_ssa (TODO_update_ssa);

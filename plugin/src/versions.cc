@@ -30,11 +30,8 @@
 
 namespace promp {
 
-bool can_have_versions (class loop *l)
+bool can_have_versions (class loop *l, unsigned too_many)
 {
-  // Larger loops are seldom slowed down by what is done in front of their parts; twice their code would be
-  // much.
-  const unsigned too_many = 300;
   if (!single_pred_p (loop_preheader_edge (l)->src) && !single_succ_p (loop_preheader_edge (l)->src))
     return false;
   unsigned n = 0;

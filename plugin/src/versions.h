@@ -7,8 +7,11 @@
 
 namespace promp {
 
-/// Can the loop be compiled twice?
-bool can_have_versions (class loop *);
+/// Larger loops are seldom slowed down by what is done in front of their parts; twice their code would be
+/// much. Innermost ones, in a loop with a flag, are.
+enum { LARGE = 300, INNERMOST_LARGE = 1000 };
+/// Can the loop be compiled twice? It must have fewer statements than `too_many`.
+bool can_have_versions (class loop *, unsigned too_many = LARGE);
 /// Makes `l` the version that is executed if `flag` is not 0, and a copy the other one. `l` goes on as the
 /// copy, behind any of its iterations, when the runtime decides that `site` is not to save any longer.
 /// Returns the copy.

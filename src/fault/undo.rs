@@ -288,8 +288,8 @@ impl Log {
     #[cold]
     fn grow(&self, need: usize) {
         let (old, have) = self.memory.get();
-        let mut v: Vec<u64> = vec![0; need.next_power_of_two().max(1 << 16) / 8];
-        let (p, n) = (v.as_mut_ptr() as usize, v.len() * 8);
+        let mut v: Vec<u64> = Vec::with_capacity(need.next_power_of_two().max(1 << 16) / 8);
+        let (p, n) = (v.as_mut_ptr() as usize, v.capacity() * 8);
         core::mem::forget(v);
         if have > 0 {
             // SAFETY: the old memory is a vector of that many words, made here, and the new one is larger.
