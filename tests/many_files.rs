@@ -84,75 +84,100 @@ fn pipelines_with_flags_and_fences() {
     survives(&linked(&cc, "flags", &objects(&cc, &["flags.c"], &[]), &[]));
 }
 
-/// Flags that nothing says are flags: work that may be one is never written again.
-#[test]
-fn flags_without_a_word_are_not_set_twice() {
-    let Some(cc) = driver("promp-cc") else { return };
-    let exe = linked(&cc, "plain_flags", &objects(&cc, &["plain_flags.c"], &[]), &[]);
-    let (refused, _) = right_or_refused(&exe, "2", 300, 25, &|refused, _| refused > 0);
-    assert!(refused > 0, "no failure struck");
+/// A program some of whose work must not be executed again: what it prints is right, or the run is refused.
+struct Careful {
+    name: &'static str,
+    compiler: &'static str,
+    sources: &'static [&'static str],
+    threads: &'static str,
+    /// At least so many runs, in long tests and in short ones.
+    runs: [u64; 2],
+    /// Of runs that were refused, and of work executed again.
+    enough: fn(usize, usize) -> bool,
 }
 
-/// A call of a function with a fence in it is more than a fence: what it updates is not updated twice.
-#[test]
-fn functions_that_synchronise_do_more() {
-    let Some(cc) = driver("promp-cc") else { return };
-    let exe = linked(&cc, "fenced", &objects(&cc, &["fenced.c"], &[]), &[]);
-    let (refused, _) = right_or_refused(&exe, "4", 100, 10, &|refused, _| refused > 0);
-    assert!(refused > 0, "no failure struck such a call");
-}
+const CAREFUL: [Careful; 6] = [
+    // Flags that nothing says are flags: work that may be one is never written again.
+    Careful {
+        name: "plain_flags",
+        compiler: "promp-cc",
+        sources: &["plain_flags.c"],
+        threads: "2",
+        runs: [300, 25],
+        enough: |refused, _| refused > 0,
+    },
+    // A call of a function with a fence in it is more than a fence: what it updates is not updated twice.
+    Careful {
+        name: "fenced",
+        compiler: "promp-cc",
+        sources: &["fenced.c"],
+        threads: "4",
+        runs: [100, 10],
+        enough: |refused, _| refused > 0,
+    },
+    // What a function updates before its first runtime call is not updated twice.
+    Careful {
+        name: "before_first",
+        compiler: "promp-cc",
+        sources: &["before_first.c", "twice.c"],
+        threads: "4",
+        runs: [200, 20],
+        enough: |refused, _| refused > 4,
+    },
+    // What a function does before it ends the program is done once.
+    Careful {
+        name: "last_words",
+        compiler: "promp-cc",
+        sources: &["last_words.c"],
+        threads: "2",
+        runs: [100, 10],
+        enough: |refused, _| refused > 4,
+    },
+    // What stands behind a call that does not come back, at a function's end, is another function.
+    Careful {
+        name: "last",
+        compiler: "promp-cc",
+        sources: &["last.c"],
+        threads: "4",
+        runs: [100, 10],
+        enough: |refused, again| again >= 20 && refused == 0,
+    },
+    // Functions for errors that make runtime calls, and end the program or throw: only who calls them is
+    // lost.
+    Careful {
+        name: "pieces",
+        compiler: "promp-c++",
+        sources: &["pieces.cpp", "piece.cpp", "get.cpp"],
+        threads: "4",
+        runs: [200, 10],
+        enough: |refused, again| again >= 20.max(refused),
+    },
+];
 
-/// What a function updates before its first runtime call is not updated twice.
 #[test]
-fn functions_that_update_before_a_runtime_call() {
-    let Some(cc) = driver("promp-cc") else { return };
-    let exe = linked(&cc, "before_first", &objects(&cc, &["before_first.c", "twice.c"], &[]), &[]);
-    let (refused, _) = right_or_refused(&exe, "4", 200, 20, &|refused, _| refused > 4);
-    assert!(refused > 4, "no failure struck there");
-}
-
-/// What a function does before it ends the program is done once.
-#[test]
-fn functions_that_end_the_program() {
-    let Some(cc) = driver("promp-cc") else { return };
-    let exe = linked(&cc, "last_words", &objects(&cc, &["last_words.c"], &[]), &[]);
-    let (refused, _) = right_or_refused(&exe, "2", 100, 10, &|refused, _| refused > 4);
-    assert!(refused > 4, "no failure struck there");
-}
-
-/// What stands behind a call that does not come back, at a function's end, is another function.
-#[test]
-fn calls_at_the_end_that_do_not_come_back() {
-    let Some(cc) = driver("promp-cc") else { return };
-    let exe = linked(&cc, "last", &objects(&cc, &["last.c"], &[]), &[]);
-    let (refused, again) = right_or_refused(&exe, "4", 100, 10, &|_, again| again >= 20);
-    assert!(again >= 20 && refused == 0, "{again} executed again, {refused} refused");
-}
-
-/// Functions for errors that make runtime calls, and end the program or throw: only who calls them is lost.
-#[test]
-fn functions_that_do_not_come_back() {
-    let Some(cxx) = driver("promp-c++") else { return };
-    let all = objects(&cxx, &["pieces.cpp", "piece.cpp", "get.cpp"], &[]);
-    let exe = linked(&cxx, "pieces", &all, &[]);
-    let (refused, again) = right_or_refused(&exe, "4", 200, 10, &|_, again| again >= 20);
-    assert!(again >= 20 && again >= refused, "{again} executed again, {refused} refused");
+fn what_must_not_be_executed_again() {
+    for c in &CAREFUL {
+        let Some(compiler) = driver(c.compiler) else { return };
+        let exe = linked(&compiler, c.name, &objects(&compiler, c.sources, &[]), &[]);
+        let (refused, again) = right_or_refused(&exe, c.threads, c.runs, &c.enough);
+        assert!((c.enough)(refused, again), "{}: {again} executed again, {refused} refused", c.name);
+    }
 }
 
 /// Kills threads of `exe`: what it prints is right, or the run is refused; how often that was so, and how
-/// often work was executed again. Until that is enough, and as often as is said at least.
+/// often work was executed again. Until that is enough, and as often as is said at least, in long tests and
+/// in short ones.
 fn right_or_refused(
     exe: &Path,
     threads: &str,
-    runs: u64,
-    few: u64,
+    runs: [u64; 2],
     enough: &dyn Fn(usize, usize) -> bool,
 ) -> (usize, usize) {
     let number = ("OMP_NUM_THREADS", threads);
     let want = reference(exe, &[], &[number]);
     assert_eq!(want.status, 0, "{}", want.err);
     let (mut refused, mut again) = (0, 0);
-    let mut draws = Draws::between(if long() { runs } else { few }, 20 * runs);
+    let mut draws = Draws::between(runs[usize::from(!long())], 20 * runs[0]);
     while let Some(seed) = draws.next(enough(refused, again)) {
         let fault = format!("kill@mtbf=3ms,count=2,seed={seed}");
         let r = promp(exe, &[], &[number, ("PROMP_FAULT", &fault)]);
@@ -187,6 +212,13 @@ fn updates_in_functions_of_loops_with_two_versions() {
 fn updates_of_elements_side_by_side() {
     let Some(cc) = driver("promp-cc") else { return };
     survives(&linked(&cc, "triples", &objects(&cc, &["triples.c"], &[]), &["-lm"]));
+}
+
+/// Rows at equal distances, and members of structures, are saved together.
+#[test]
+fn updates_of_rows_at_equal_distances() {
+    let Some(cc) = driver("promp-cc") else { return };
+    survives(&linked(&cc, "butterflies", &objects(&cc, &["butterflies.c"], &[]), &[]));
 }
 
 /// Loops that are too large for two versions, or have exceptions in them.
@@ -245,7 +277,7 @@ fn replaced_operators_are_called_as_they_are() {
     ] {
         // What the last one has may be repeated.
         let last = exe.ends_with("blocks_static");
-        again += right_or_refused(&exe, "4", 100, 12, &|_, now| !last || again + now > 0).1;
+        again += right_or_refused(&exe, "4", [100, 12], &|_, now| !last || again + now > 0).1;
     }
     assert!(again > 0, "no failure struck what can be executed again");
 }

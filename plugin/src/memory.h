@@ -58,6 +58,7 @@ private:
   unsigned object (tree key);
   tree root (tree pointer, bool *loaded = nullptr) const;
   bool roots_apart (tree x, tree y) const;
+  bool find_overlap (unsigned a, unsigned b) const;
   bool is_reached_by_itself_only (tree parameter) const;
   /// The location's number; ANY_PLACE for private memory, which need not be looked at.
   unsigned place (tree ref);
@@ -67,6 +68,7 @@ private:
   void written_by (Deed &, gcall *, tree pointer, int key);
   /// Restrict parameters: do they stay in the function?
   mutable std::map<tree, bool> kept_;
+  mutable std::map<std::pair<unsigned, unsigned>, bool> overlaps_; ///< what has been found
   bool is_private (tree decl) const;
   bool is_private_pointer (tree pointer) const;
   bool is_private_behind (tree argument) const;

@@ -118,6 +118,14 @@ bool Memory::roots_apart (tree x, tree y) const
 
 bool Memory::may_overlap (unsigned a, unsigned b) const
 {
+  auto known = overlaps_.find ({ a, b });
+  if (known == overlaps_.end ())
+    known = overlaps_.insert ({ { a, b }, find_overlap (a, b) }).first;
+  return known->second;
+}
+
+bool Memory::find_overlap (unsigned a, unsigned b) const
+{
   tree x = objects_[a], y = objects_[b];
   if (!x != !y)
     return !is_reached_by_itself_only (root (x ? x : y));

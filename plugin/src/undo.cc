@@ -21,9 +21,9 @@
 #include "tree-phinodes.h"
 #include "tree-ssa.h"
 #include "tree-ssa-loop-ivopts.h"
-#include "tree-affine.h"
 #include <algorithm>
 #include <utility>
+#include <tuple>
 
 namespace promp {
 
@@ -43,7 +43,8 @@ void Undo::want (const Memory::Item &write, gimple *cover, unsigned cover_place,
   w.sure = w.sure && sure;
   w.once = w.once && once;
   for (const Memory::Item &r : meets)
-    if (std::none_of (w.meets.begin (), w.meets.end (), [&] (const Memory::Item &x) { return x.stmt == r.stmt && x.place == r.place; }))
+    if (w.meets.size () <= TOO_MANY_READS
+        && std::none_of (w.meets.begin (), w.meets.end (), [&] (const Memory::Item &x) { return x.stmt == r.stmt && x.place == r.place; }))
       w.meets.push_back (r);
 }
 
@@ -54,24 +55,31 @@ void Undo::want_if (const Memory::Item &write, unsigned bits)
   w.bits |= bits;
 }
 
-/// Is one of these bits of the word set? Computed by `seq` in front of loop `l`, or (null) where it is used.
-tree Undo::is_set (unsigned bits, class loop *l, gimple_seq *seq) const
+/// Is one of these bits of the word set? Computed in front of loop `l`, once for all that asks it there, or
+/// (null) where it is used.
+tree Undo::is_set (unsigned bits, class loop *l)
 {
   tree value = state_of_site (build_fold_addr_expr (word_)), zero = build_zero_cst (unsigned_type_node);
-  if (l)
-    {
-      tree loaded = make_ssa_name (unsigned_type_node);
-      gimple_seq_add_stmt (seq, gimple_build_assign (loaded, value));
-      value = loaded;
-    }
-  tree masked = fold_build2 (BIT_AND_EXPR, unsigned_type_node, value, build_int_cst (unsigned_type_node, bits));
-  tree any = build2 (NE_EXPR, boolean_type_node, masked, zero);
+  auto test = [&] (tree loaded) {
+    tree mask = build_int_cst (unsigned_type_node, bits);
+    return build2 (NE_EXPR, boolean_type_node, fold_build2 (BIT_AND_EXPR, unsigned_type_node, loaded, mask), zero);
+  };
   if (!l)
-    return any;
-  gimple_seq more = nullptr;
-  any = force_gimple_operand (any, &more, true, NULL_TREE);
-  gimple_seq_add_seq (seq, more);
-  return any;
+    return test (value);
+  Word &w = words_.insert ({ l->num, { l, NULL_TREE, nullptr, {} } }).first->second;
+  if (!w.loaded)
+    {
+      w.loaded = make_ssa_name (unsigned_type_node);
+      gimple_seq_add_stmt (&w.seq, gimple_build_assign (w.loaded, value));
+    }
+  tree &known = w.tests[bits];
+  if (!known)
+    {
+      gimple_seq more = nullptr;
+      known = force_gimple_operand (test (w.loaded), &more, true, NULL_TREE);
+      gimple_seq_add_seq (&w.seq, more);
+    }
+  return known;
 }
 
 class loop *Undo::outermost (gimple *stmt) const
@@ -82,25 +90,36 @@ class loop *Undo::outermost (gimple *stmt) const
   return found;
 }
 
+/// Where an access can be, computed once for all that ask it. Null: that is not known.
+const Extent *Undo::Places::of (const Memory::Item &access, const Memory &memory)
+{
+  auto known = all.insert ({ { access.place, gimple_bb (access.stmt)->index }, { false, {} } });
+  auto &[is_known, where] = known.first->second;
+  if (known.second)
+    is_known = extents.of (access, memory, &where);
+  return is_known ? &where : nullptr;
+}
+
 /// A condition, to be computed in front of the outermost loop around the write: may it meet a read of its segment? Null: that is not known
 /// before it happens.
-tree Undo::meets (gimple *stmt, const Wish &w, gimple_seq *seq) const
+tree Undo::meets (gimple *stmt, const Wish &w)
 {
-  const unsigned too_many = 64;
   class loop *l = outermost (stmt);
-  if (!l || !w.once || w.meets.size () > too_many)
+  if (!l || !w.once || w.meets.size () > TOO_MANY_READS)
     return NULL_TREE;
-  Extents extents (l, seq);
-  Extent written, read;
-  if (!extents.of ({ stmt, w.place, ACCESS_WRITES }, memory_, &written))
-    return NULL_TREE;
+  for (const Memory::Item &r : w.meets)
+    if (r.place == w.place)
+      return NULL_TREE;
+  Places &p = found_.try_emplace (l->num, l).first->second;
+  const Extent *written = p.of ({ stmt, w.place, ACCESS_WRITES }, memory_);
+  for (const Memory::Item &r : w.meets)
+    if (!written || !p.of (r, memory_))
+      return NULL_TREE;
   tree any = boolean_false_node;
   for (const Memory::Item &r : w.meets)
-    {
-      if (r.place == w.place || !extents.of (r, memory_, &read))
-        return NULL_TREE;
-      any = extents.emit (fold_build2 (BIT_IOR_EXPR, boolean_type_node, any, extents.may_meet (written, read)));
-    }
+    any = p.extents.emit (fold_build2 (BIT_IOR_EXPR, boolean_type_node, any,
+                                       p.extents.may_meet (*written, *p.of (r, memory_))));
+  p.used = true;
   return any;
 }
 
@@ -248,14 +267,16 @@ Undo::Plan Undo::grid (gimple *stmt, unsigned place, unsigned dimensions) const
   return plan;
 }
 
-class loop *Undo::filling_loop (gimple *stmt, unsigned place) const
+class loop *Undo::filling_loop (gimple *stmt, unsigned place)
 {
   if (!is_gimple_assign (stmt))
     return nullptr;
+  auto known = filling_.insert ({ { stmt, place }, nullptr });
+  if (!known.second)
+    return known.first->second;
   Plan p = grid (stmt, place, 1);
-  if (!p.possible || p.dimensions.size () != 1 || !operand_equal_p (p.dimensions[0].stride, p.size, 0))
-    return nullptr;
-  return p.around;
+  bool fills = p.possible && p.dimensions.size () == 1 && operand_equal_p (p.dimensions[0].stride, p.size, 0);
+  return known.first->second = fills ? p.around : nullptr;
 }
 
 /// First byte and length of what `cover` has written; computed in front of a filling loop.
@@ -346,9 +367,9 @@ void Undo::plan ()
     {
       Plan &p = plans_[w.first] = w.second.several ? Plan () : plan_for (w.first, w.second.place);
       if (w.second.bits)
-        p.meets = is_set (w.second.bits, outermost (w.first), &p.finding_out);
-      else if (!w.second.cover && !(p.meets = meets (w.first, w.second, &p.finding_out)))
-        gimple_seq_discard (p.finding_out), p.finding_out = nullptr;
+        p.meets = is_set (w.second.bits, outermost (w.first));
+      else if (!w.second.cover)
+        p.meets = meets (w.first, w.second);
       if (p.possible && !p.around)
         one_by_one (w.first, w.second, p);
       if (!p.possible && p.meets)
@@ -357,56 +378,10 @@ void Undo::plan ()
           p.expensive = false;
         }
     }
-  if (!tells_)
-    merge ();
-}
-
-/// Elements side by side (the members of a structure), on grids that are the same otherwise, are saved in one
-/// piece: the second's are then the end of the first's.
-void Undo::merge ()
-{
-  const size_t too_many = 100;
-  struct Candidate
-  {
-    Plan *plan;
-    unsigned bits;
-    aff_tree start;
-  };
-  std::vector<Candidate> all;
-  for (auto &w : wanted_)
-    {
-      Plan &p = plans_[w.first];
-      bool fits = p.possible && !p.refuse && !p.cover && p.around && !p.dimensions.empty ();
-      if (!fits || (p.meets && !w.second.bits) || all.size () == too_many)
-        continue;
-      all.push_back ({ &p, w.second.bits, {} });
-      tree_to_aff_combination (fold_convert (sizetype, p.start), sizetype, &all.back ().start);
-    }
-  auto alike = [] (const Plan &p, const Plan &q) {
-    bool same = p.around == q.around && p.dimensions.size () == q.dimensions.size ();
-    for (size_t i = 0; same && i < p.dimensions.size (); i++)
-      same = operand_equal_p (p.dimensions[i].count, q.dimensions[i].count, 0)
-             && operand_equal_p (p.dimensions[i].stride, q.dimensions[i].stride, 0);
-    return same;
-  };
-  for (bool again = true; again;)
-    {
-      again = false;
-      for (Candidate &a : all)
-        for (Candidate &b : all)
-          {
-            Plan &p = *a.plan, &q = *b.plan;
-            if (&p == &q || p.merged || q.merged || a.bits != b.bits || !alike (p, q))
-              continue;
-            aff_tree distance = a.start, to = b.start;
-            aff_combination_scale (&distance, -1);
-            aff_combination_add (&distance, &to);
-            if (distance.n || distance.rest || maybe_ne (distance.offset, wi::to_poly_widest (p.size)))
-              continue;
-            p.size = size_binop (PLUS_EXPR, p.size, q.size);
-            q.merged = again = true;
-          }
-    }
+  if (tells_)
+    return;
+  merge ();
+  line_up ();
 }
 
 /// In front of the write itself. Whether that is worth its price the runtime decides, if the loop can have
@@ -448,9 +423,7 @@ edge in_front_of (gimple *stmt)
   return gsi_end_p (i) ? split_block_after_labels (gimple_bb (stmt)) : split_block (gimple_bb (stmt), gsi_stmt (i));
 }
 
-/// The load of what `stmt` overwrites, if nothing but arithmetic is between them, else `stmt`: what is inserted in front of an update as a whole
-/// leaves it one instruction.
-static gimple *start_of_update (gimple *stmt)
+gimple *start_of_update (gimple *stmt)
 {
   gimple *start = stmt;
   gimple_stmt_iterator i = gsi_for_stmt (stmt);
@@ -520,6 +493,22 @@ static gimple_stmt_iterator if_in_region (gimple_stmt_iterator i)
   return only_if (single_succ_edge (gsi_bb (i)), condition);
 }
 
+/// The calls that save it, with all that is saved together with it.
+gimple_seq Undo::saving_line (gimple *stmt, const Plan &p) const
+{
+  auto line = lines_.find (stmt);
+  if (line == lines_.end ())
+    return saving (stmt, p);
+  gimple_seq all = nullptr;
+  for (auto &piece : line->second)
+    {
+      Plan q = p;
+      std::tie (q.start, q.size) = piece;
+      gimple_seq_add_seq (&all, saving (stmt, q));
+    }
+  return all;
+}
+
 /// In front of what cannot be saved, or the loop around it: if the word says that it is needed, the work is
 /// not executed again.
 void Undo::put_mark (gimple *stmt, const Plan &p)
@@ -545,6 +534,26 @@ void Undo::put_mark (gimple *stmt, const Plan &p)
 /// In front of each loop that saves: does anything need it, and does the runtime want it?
 void Undo::ask_in_front ()
 {
+  std::map<class loop *, unsigned> bits;
+  for (auto &w : wanted_)
+    if (const Plan &p = plans_[w.first]; p.possible && !p.refuse && w.second.bits)
+      if (class loop *l = outermost (w.first))
+        bits[l] |= w.second.bits;
+  for (auto &b : bits)
+    is_set (b.second, b.first);
+  for (auto &w : words_)
+    {
+      gsi_insert_seq_on_edge_immediate (loop_preheader_edge (w.second.around), w.second.seq);
+      w.second.seq = nullptr;
+    }
+  for (auto &f : found_)
+    {
+      if (f.second.used)
+        gsi_insert_seq_on_edge_immediate (loop_preheader_edge (f.second.around), f.second.seq);
+      else
+        gimple_seq_discard (f.second.seq);
+      f.second.seq = nullptr;
+    }
   for (auto &w : wanted_)
     {
       Plan &p = plans_[w.first];
@@ -555,8 +564,6 @@ void Undo::ask_in_front ()
             put_mark (w.first, p);
           continue;
         }
-      if (p.finding_out)
-        gsi_insert_seq_on_edge_immediate (loop_preheader_edge (l), p.finding_out);
       if (p.refuse && w.second.bits)
         {
           put_mark (w.first, p);
@@ -573,8 +580,11 @@ void Undo::ask_in_front ()
       if (known == asked_.end ())
         known = asked_.insert (asked_.end (), { l, NULL_TREE, NULL_TREE, boolean_false_node, false,
                                                 gimple_location (w.first), NULL_TREE });
-      known->any = p.meets ? fold_build2 (BIT_IOR_EXPR, boolean_type_node, known->any, p.meets)
-                           : boolean_true_node;
+      if (w.second.bits)
+        known->any = is_set (bits[l], l);
+      else
+        known->any = p.meets ? fold_build2 (BIT_IOR_EXPR, boolean_type_node, known->any, p.meets)
+                             : boolean_true_node;
       known->inside = known->inside || p.around != l;
     }
   for (Asked &a : asked_)
@@ -634,7 +644,7 @@ void Undo::insert (gimple *stmt, const Plan &p, tree condition, tree now)
       // The flag first: it is not set where nothing is wanted.
       now = std::exchange (condition, holds (now));
     }
-  gimple_seq seq = saving (stmt, p);
+  gimple_seq seq = saving_line (stmt, p);
   class loop *l = p.around;
   if (l && !condition)
     {
@@ -662,6 +672,24 @@ void Undo::insert (gimple *stmt, const Plan &p, tree condition, tree now)
   if (now)
     i = only_if (single_succ_edge (gsi_bb (i)), holds (now));
   gsi_insert_seq_before (&i, seq, GSI_SAME_STMT);
+}
+
+/// The calls that save what these statements write, in front of loop `l`, if `condition` holds (null: always).
+void Undo::save_in_front (class loop *l, const std::vector<gimple *> &stmts, tree condition)
+{
+  if (!condition)
+    {
+      for (gimple *stmt : stmts)
+        gsi_insert_seq_on_edge_immediate (loop_preheader_edge (l), saving (stmt, plans_[stmt]));
+      return;
+    }
+  gimple_seq test = nullptr;
+  condition = force_gimple_operand (unshare_expr (condition), &test, true, NULL_TREE);
+  if (test)
+    gsi_insert_seq_on_edge_immediate (loop_preheader_edge (l), test);
+  gimple_stmt_iterator i = only_if (loop_preheader_edge (l), holds (condition));
+  for (gimple *stmt : stmts)
+    gsi_insert_seq_before (&i, saving (stmt, plans_[stmt]), GSI_SAME_STMT);
 }
 
 /// Leaves no saving in a loop, nor save points: these are seldom executed, and what follows them in the loop
@@ -776,17 +804,34 @@ void Undo::insert ()
       }
     else if (a.inside)
       strip (make_versions (a.around, a.flag, a.site), integer_onep (a.any));
+  // What is saved in front of the same loop, under the same condition, stands together.
+  struct Group
+  {
+    class loop *around;
+    tree meets;
+    std::vector<gimple *> stmts;
+  };
+  std::vector<Group> groups;
   for (gimple *stmt : front)
     {
       const Plan &p = plans_[stmt];
-      tree condition = p.meets;
+      auto known = std::find_if (groups.begin (), groups.end (), [&] (const Group &g) {
+        return g.around == p.around && g.meets == p.meets;
+      });
+      if (known == groups.end ())
+        known = groups.insert (groups.end (), { p.around, p.meets, {} });
+      known->stmts.push_back (stmt);
+    }
+  for (const Group &g : groups)
+    {
+      tree condition = g.meets;
       for (Asked &a : asked_)
-        if (a.around == p.around && (a.now || !a.inside))
+        if (a.around == g.around && (a.now || !a.inside))
           {
             tree wanted = holds (a.flag);
             condition = condition ? fold_build2 (BIT_AND_EXPR, boolean_type_node, condition, wanted) : wanted;
           }
-      insert (stmt, p, condition);
+      save_in_front (g.around, g.stmts, condition);
     }
 }
 

@@ -26,7 +26,7 @@ public:
   /// The outermost loop around `stmt` without runtime calls, null: there is none.
   class loop *outermost (gimple *stmt) const;
   /// The loop that writes a block without gaps from its first byte to its last by executing `stmt`, null if it is none.
-  class loop *filling_loop (gimple *stmt, unsigned place) const;
+  class loop *filling_loop (gimple *stmt, unsigned place);
   /// Is saving possible in principle, but too expensive?
   bool is_too_expensive (gimple *stmt) const;
   /// Finds places for the calls, as far outside of loops as the writes are an exact grid of elements.
@@ -50,10 +50,9 @@ private:
     bool possible = false, expensive = false;
     gimple *cover = nullptr;
     bool sure = true;
-    bool merged = false; ///< another one's elements have these at their ends
+    bool merged = false; ///< these elements are among another one's
     bool refuse = false; ///< cannot be saved: where it meets a read, the segment is not to be executed again
     tree meets = NULL_TREE; ///< may it meet a read of its segment? Null: always
-    gimple_seq finding_out = nullptr; ///< computes it, in front of the outermost loop
     class loop *around = nullptr; ///< in front of this loop; null: in front of the statement
     tree start = NULL_TREE, size = NULL_TREE;
     std::vector<Dimension> dimensions; ///< innermost first
@@ -67,9 +66,11 @@ private:
   bool has_call (class loop *) const;
   gimple_stmt_iterator outside (const Plan &p, gimple *stmt);
   gimple_seq saving (gimple *stmt, const Plan &p) const;
+  gimple_seq saving_line (gimple *stmt, const Plan &p) const;
   void ask_in_front ();
   gimple_stmt_iterator if_wanted (gimple_stmt_iterator i, gimple *stmt);
   void insert (gimple *stmt, const Plan &p, tree condition, tree now = NULL_TREE);
+  void save_in_front (class loop *l, const std::vector<gimple *> &stmts, tree condition);
   void put_mark (gimple *stmt, const Plan &p);
 
   function *fn_;
@@ -88,13 +89,41 @@ private:
     unsigned bits = 0; ///< of the word
     bool several = false; ///< it writes other memory, too
   };
-  tree is_set (unsigned bits, class loop *l, gimple_seq *seq) const;
-  tree meets (gimple *stmt, const Wish &w, gimple_seq *seq) const;
+  /// Wishes that may meet more reads than this are not looked at for where they do.
+  static const unsigned TOO_MANY_READS = 64;
+  tree is_set (unsigned bits, class loop *l);
+  tree meets (gimple *stmt, const Wish &w);
   void one_by_one (gimple *stmt, const Wish &w, Plan &plan) const;
   void merge ();
+  void line_up ();
 
+  /// The word in front of a loop, by the loop's number: loaded, and which of its bits are looked at.
+  struct Word
+  {
+    class loop *around;
+    tree loaded;
+    gimple_seq seq;
+    std::map<unsigned, tree> tests;
+  };
+  std::map<int, Word> words_;
+  /// Where accesses can be while a loop is executed, computed in front of it; by the loop's number.
+  struct Places
+  {
+    explicit Places (class loop *l) : around (l), extents (l, &seq) {}
+    Places (const Places &) = delete;
+    const Extent *of (const Memory::Item &, const Memory &);
+    class loop *around;
+    gimple_seq seq = nullptr;
+    Extents extents;
+    std::map<std::pair<unsigned, int>, std::pair<bool, Extent>> all; ///< by place and block
+    bool used = false;
+  };
+  std::map<int, Places> found_;
+  /// Elements that are saved together, in front of the first statement that writes some: starts and sizes.
+  std::map<gimple *, std::vector<std::pair<tree, tree>>> lines_;
   std::map<gimple *, Wish> wanted_;
   std::map<gimple *, Plan> plans_;
+  std::map<std::pair<gimple *, unsigned>, class loop *> filling_; ///< what has been found
   std::map<gimple *, unsigned> fills_; ///< writes in filling loops that cover others, and what they write
   /// A loop that saves. In front of it the runtime is asked, if `any` holds; the answer is in `flag`.
   /// `inside`: some of the calls stand in it, and it has another version without them, or a flag.
@@ -111,6 +140,9 @@ private:
   std::map<gimple *, std::pair<tree, tree>> last_blocks_; ///< variables: the block last written in the segment, its length 0 before
 };
 
+/// The load of what `stmt` overwrites, if nothing but arithmetic is between them, else `stmt`: what is
+/// inserted in front of an update as a whole leaves it one instruction.
+gimple *start_of_update (gimple *stmt);
 /// A place on `e` that is only reached if the condition holds, which is seldom.
 gimple_stmt_iterator only_if (edge e, tree condition);
 /// The condition that a truth value is true.
