@@ -16,6 +16,7 @@ import tempfile
 import time
 
 import live_sets
+import plan_gaps
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIB = ROOT + "/target/release/libpromp.so"
@@ -161,16 +162,24 @@ def main():
     p.add_argument("--rounds", type=int, default=3)
     p.add_argument("--dir", default=None, help="where images go (default: the temporary folder)")
     p.add_argument("--json")
-    p.add_argument("--live", action="store_true", help="live sets only: beside whole checkpoints")
+    p.add_argument("--live", nargs="?", const="off,on", metavar="KINDS",
+                   help="live sets only, in rounds: off (whole checkpoints), on (at places), or both")
     p.add_argument("--live-bytes", action="store_true", help="... their bytes alone, one run of each program")
     p.add_argument("--write", action="store_true", help="... and into docs/live-sets.md")
     p.add_argument("--live-every", default="300ms", help="... how often")
+    p.add_argument("--plan", type=float, metavar="SECONDS",
+                   help="second runs that keep to a plan, with this interval")
     p.add_argument("--criu", default="criu", help="how CRIU is called")
     p.add_argument("--full-memory", action="store_true", help="slow-down: fill free memory with a file's pages before each run")
     a = p.parse_args()
     if a.live:
-        kernels = a.kernels.split(",")
-        return print("\n".join(live_sets.table(run, a.size, a.live_every, a.rounds, a.times, a.dir, kernels)))
+        kernels, variants = a.kernels.split(","), a.live.split(",")
+        if not set(variants) <= set(live_sets.NAMED):
+            p.error(f"--live {a.live}: expected off, on or off,on")
+        how = (a.size, a.live_every, a.rounds, a.times, a.dir, kernels, variants)
+        return print("\n".join(live_sets.table(run, *how)))
+    if a.plan:
+        return plan_gaps.table(run, a.size, a.plan, a.rounds, a.times, a.dir, a.kernels.split(","))
     if a.live_bytes:
         lines = live_sets.bytes_table(run, a.size, a.live_every, a.times, a.dir, a.kernels.split(","))
         return live_sets.write(lines) if a.write else None

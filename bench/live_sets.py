@@ -53,25 +53,39 @@ def at_places(report):
     return [c for c in later if c["left_out"] > 0 and c["left_out"] >= 0.98 * most], later
 
 
-def row(run, exe, size, interval, rounds, directory):
-    """Of whole checkpoints and of those at places: bytes, stop, restore (ms), slow-down."""
+def row(run, exe, size, interval, rounds, directory, variants):
+    """Of whole checkpoints ("off") and of those at places ("on"): bytes, stop, restore (ms), slow-down as the
+    median of the rounds' ratios with its quartiles. A round has a run of each kind, in changing order."""
+    took = {kind: [] for kind in ["alone", *variants]}
+    taken = {kind: [] for kind in variants}
+    for k in range(rounds):
+        order = list(took)
+        for kind in order[k % len(order):] + order[: k % len(order)]:
+            extra = {} if kind == "alone" else {"PROMP_CKPT_LIVE": kind}
+            every = None if kind == "alone" else interval
+            seconds, _, report = run([exe, size], every, extra=extra, directory=directory)
+            took[kind].append(seconds)
+            if kind != "alone":
+                there, later = at_places(report)
+                taken[kind] += there if kind == "on" else later
     cells = {}
-    alone = [run([exe, size], directory=directory)[0] for _ in range(rounds)]
-    for live in ["off", "on"]:
-        extra = {"PROMP_CKPT_LIVE": live}
-        took, taken = [], []
-        for k in range(max(rounds, 1)):
-            seconds, _, report = run([exe, size], interval, extra=extra, directory=directory)
-            there, later = at_places(report)
-            taken += there if live == "on" else later
-            took += [seconds / alone[k]] if rounds else []
-        fault = {"PROMP_FAULT": "kill@mtbf=150ms,count=10"}
-        failures = run([exe, size], interval, extra=dict(extra, **fault), directory=directory)[2]["failures"]
+    for kind in variants:
+        extra = {"PROMP_CKPT_LIVE": kind, "PROMP_FAULT": "kill@mtbf=150ms,count=10"}
+        failures = run([exe, size], interval, extra=extra, directory=directory)[2]["failures"]
         back = [f["recovery_s"] * 1e3 for f in failures if f["recovery"] == "rollback"]
-        stop = [c["stop_s"] * 1e3 for c in taken]
-        size_mb = [c["bytes"] / 1e6 for c in taken]
-        cells[live] = (len(taken), median(size_mb), median(stop), median(back), median(took))
+        stop = [c["stop_s"] * 1e3 for c in taken[kind]]
+        size_mb = [c["bytes"] / 1e6 for c in taken[kind]]
+        ratios = [t / t0 for t, t0 in zip(took[kind], took["alone"])]
+        cells[kind] = (len(taken[kind]), median(size_mb), median(stop), median(back), slow_down(ratios))
     return cells
+
+
+def slow_down(ratios):
+    """The median, and its quartiles where there are enough."""
+    if len(ratios) < 3:
+        return f"{median(ratios):.3f}"
+    low, mid, high = statistics.quantiles(ratios, n=4, method="inclusive")
+    return f"{mid:.3f} [{low:.3f}, {high:.3f}]"
 
 
 def chosen(kernels):
@@ -79,12 +93,13 @@ def chosen(kernels):
     return [p for p in programs() if p[1].split()[0] in kernels]
 
 
-def table(run, size, interval, rounds, times, directory, kernels):
+def table(run, size, interval, rounds, times, directory, kernels, variants):
     """The table's lines."""
     lines = [
-        f"Class {size}, two threads, a checkpoint every {interval}, medians; whole ones",
-        f"(`PROMP_CKPT_LIVE=off`) → at a place. `bench/checkpoints.py --live --class {size} "
-        f"--live-every {interval} --rounds {rounds} --times {times}`",
+        f"Class {size}, two threads, a checkpoint every {interval}, medians; "
+        + " → ".join(NAMED[v] for v in variants),
+        f"`bench/checkpoints.py --live {','.join(variants)} --class {size} --live-every {interval} "
+        f"--rounds {rounds} --times {times} --kernels {','.join(kernels)}`",
         "",
         "| program | lives, MB | MB a checkpoint | stop, ms | rollback, ms | run time ÷ without | number |",
         "|---|---|---|---|---|---|---|",
@@ -92,14 +107,16 @@ def table(run, size, interval, rounds, times, directory, kernels):
     show = lambda v, digits: "–" if v is None else f"{v:.{digits}f}"
     for name, lives, command in chosen(kernels):
         exe = built(command, name, times)
-        cells = row(run, exe, size, interval, rounds, directory)
-        off, on = cells["off"], cells["on"]
-        pairs = [f"{show(off[i], d)} → {show(on[i], d)}" for i, d in [(1, 1), (2, 1), (3, 1), (4, 3)]]
-        lines.append(f"| {name} | {grid(lives, size) / 1e6:.1f} | {' | '.join(pairs)} | {off[0]}, {on[0]} |")
+        cells = row(run, exe, size, interval, rounds, directory, variants)
+        each = [cells[v] for v in variants]
+        figures = [" → ".join(show(c[i], d) for c in each) for i, d in [(1, 1), (2, 1), (3, 1)]]
+        figures += [" → ".join(c[4] for c in each), ", ".join(str(c[0]) for c in each)]
+        lines.append(f"| {name} | {grid(lives, size) / 1e6:.1f} | {' | '.join(figures)} |")
         print(lines[-1], flush=True)
     return lines
 
 
+NAMED = {"off": "whole ones (`PROMP_CKPT_LIVE=off`)", "on": "at a place"}
 BEGIN, END = "<!-- live bytes -->", "<!-- end of live bytes -->"
 # MB of the first image, which has all that never changes, too (docs/live-sets.md).
 FIRST = {"ft": 810, "mg": 280, "mg best": 280}

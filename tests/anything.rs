@@ -2,7 +2,7 @@
 //! times: what they print, and what is in their files, is what libgomp gives. PROMP_TEST_FIRST has the first seed.
 
 mod common;
-use common::draws::{Draws, here};
+use common::draws::{Draws, first_seed, here};
 use common::saved::*;
 use common::*;
 use std::path::{Path, PathBuf};
@@ -26,8 +26,7 @@ fn wanted(seed: u64, steps: u32, folder: &Path) -> Run {
 }
 
 fn draws(least: u64) -> Draws {
-    let first = std::env::var("PROMP_TEST_FIRST").ok().and_then(|v| v.parse().ok()).unwrap_or(1);
-    Draws::of(least).from(first)
+    Draws::of(least).from(first_seed())
 }
 
 #[test]

@@ -61,7 +61,7 @@ fn rollbacks() {
     let (mut back, mut left_out, report) = (0, 0, s.path("report"));
     let programs = programs();
     let wanted: Vec<Run> = programs.iter().map(|(exe, args)| failure_free(exe, args)).collect();
-    let mut draws = Draws::between(if long() { 200 } else { 3 }, 200);
+    let mut draws = Draws::sweep(3, 200, 200);
     while let Some(seed) = draws.next(back > 20 && (left_out > 0 || !poison())) {
         for ((exe, args), want) in programs.iter().zip(&wanted) {
             let kind = ["kill", "crash", "memerr"][seed as usize % 3];

@@ -286,12 +286,8 @@ fn check(cc: &Path, seed: u64, t: &mut Tally) {
 #[test]
 fn random_programs_of_three_files() {
     let Some(cc): Option<PathBuf> = driver("promp-cc") else { return };
-    let number =
-        |name: &str, otherwise| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(otherwise);
-    let first = number("PROMP_TEST_FIRST", 1);
-    let least = number("PROMP_TEST_PROGRAMS", if long() { 2000 } else { 8 });
     let mut t = Tally::default();
-    let mut draws = Draws::between(least, least.max(200)).from(first);
+    let mut draws = Draws::sweep(8, 2000, 200);
     while let Some(seed) = draws.next(t.recomputed >= 5) {
         check(&cc, seed, &mut t);
     }

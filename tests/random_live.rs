@@ -223,10 +223,8 @@ fn built(p: &Program, seed: u64) -> PathBuf {
 fn random_programs_with_dead_memory() {
     let s = Scratch::new("randomlive");
     let (mut back, mut restarts, mut out) = (0, 0, 0);
-    let first = std::env::var("PROMP_TEST_FIRST").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
-    let (least, most) = if long() { (2000, 2000) } else { (6, 200) };
     let enough = |back, restarts, out| back > 0 && (restarts > 0 || !long()) && out > 10;
-    let mut draws = Draws::between(least, most).from(first);
+    let mut draws = Draws::sweep(6, 2000, 200);
     while let Some(seed) = draws.next(enough(back, restarts, out)) {
         let p = program(&mut Seeded(seed));
         let (exe, want) = (built(&p, seed), expected(&p));

@@ -3,7 +3,7 @@
 //! from interpreting the program here, serially.
 
 mod common;
-use common::draws::Draws;
+use common::draws::{Draws, first_seed, set_count};
 use common::*;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -498,14 +498,7 @@ fn random_loops_give_what_interpretation_gives() {
         return;
     }
     let dir = out_folder("random_loops");
-    let (first, programs) = (
-        std::env::var("PROMP_TEST_FIRST").ok().and_then(|v| v.parse().ok()).unwrap_or(1u64),
-        std::env::var("PROMP_TEST_PROGRAMS").ok().and_then(|v| v.parse().ok()).unwrap_or(if long() {
-            2000
-        } else {
-            40
-        }),
-    );
+    let (first, programs) = (first_seed(), set_count(if long() { 2000 } else { 40 }));
     let mut tally: Vec<Tally> = std::thread::scope(|s| {
         let workers: Vec<_> = (0..2u64)
             .map(|w| {

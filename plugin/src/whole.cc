@@ -6,7 +6,7 @@
 // thought of what happens when there are no iterations, or when the sum is larger than memory is.
 
 #include "whole.h"
-#include "collapse.h"
+#include "counters.h"
 #include "memory.h"
 #include "ssa.h"
 #include "tree-cfg.h"
@@ -41,50 +41,94 @@ void add (Sum &to, const Sum &what, tree factor)
   to.rest = plus (to.rest, times (what.rest, factor));
 }
 
-/// The variable that a call of the runtime writes a bound of a chunk to.
-tree bound_of (gimple *start, unsigned from_end)
+bool loads_fixed (tree ref, const Nest &n);
+
+/// Are the operands the same in all of the nest: defined outside, or loaded (whether that changes is
+/// looked at elsewhere)?
+bool is_fixed (tree e, const Nest &n)
 {
-  unsigned n = gimple_call_num_args (start);
-  tree a = n >= from_end ? gimple_call_arg (start, n - from_end) : NULL_TREE;
-  return a && TREE_CODE (a) == ADDR_EXPR && VAR_P (TREE_OPERAND (a, 0)) ? TREE_OPERAND (a, 0) : NULL_TREE;
+  switch (TREE_CODE (e))
+    {
+    case INTEGER_CST:
+    case ADDR_EXPR:
+      return true;
+      case SSA_NAME: {
+        gimple *def = SSA_NAME_DEF_STMT (e);
+        basic_block bb = gimple_bb (def);
+        if (!bb || !n.blocks.count (bb))
+          return true;
+        gassign *a = dyn_cast<gassign *> (def);
+        if (!a)
+          return false;
+        if (gimple_assign_load_p (a))
+          return loads_fixed (gimple_assign_rhs1 (a), n);
+        for (unsigned i = 1; i < gimple_num_ops (a); i++)
+          if (!is_fixed (gimple_op (a, i), n))
+            return false;
+        return true;
+      }
+    default:
+      for (int i = 0; i < TREE_OPERAND_LENGTH (e); i++)
+        if (TREE_OPERAND (e, i) && !is_fixed (TREE_OPERAND (e, i), n))
+          return false;
+      return EXPR_P (e);
+    }
 }
 
-/// Is `t` what was loaded from `var`, perhaps converted?
-bool is_loaded_from (tree t, tree var)
+/// Is it a load of the same memory each time?
+bool loads_fixed (tree ref, const Nest &n)
 {
-  for (int depth = 0; depth < 8 && TREE_CODE (t) == SSA_NAME; depth++)
-    {
-      gassign *a = dyn_cast<gassign *> (SSA_NAME_DEF_STMT (t));
-      if (!a)
-        return false;
-      if (gimple_assign_load_p (a))
-        return gimple_assign_rhs1 (a) == var;
-      if (!CONVERT_EXPR_CODE_P (gimple_assign_rhs_code (a)) && !gimple_assign_ssa_name_copy_p (a))
-        return false;
-      t = gimple_assign_rhs1 (a);
-    }
-  return false;
+  poly_int64 off;
+  tree base = get_addr_base_and_unit_offset (ref, &off);
+  return base && (DECL_P (base) || (TREE_CODE (base) == MEM_REF && is_fixed (TREE_OPERAND (base, 0), n)));
+}
+
+bool all_fixed (const Nest &n)
+{
+  for (auto &l : n.levels)
+    if (!is_fixed (l.first, n) || !is_fixed (l.second, n))
+      return false;
+  return true;
+}
+
+/// Nothing in it leaves it in the middle.
+bool is_finished (const Nest &n, function *fn, Pointers &pointers,
+                  const std::function<bool (tree)> &comes_back)
+{
+  for (basic_block bb : n.blocks)
+    for (gimple_stmt_iterator g = gsi_start_bb (bb); !gsi_end_p (g); gsi_next (&g))
+      {
+        gimple *s = gsi_stmt (g);
+        if (stmt_can_throw_external (fn, s))
+          return false;
+        tree callee = is_gimple_call (s) ? gimple_call_fndecl (s) : NULL_TREE;
+        if (!is_gimple_call (s) || !gimple_vuse (s) || keeps_nothing (s)
+            || (callee && pointers.is_known (callee) && comes_back (callee)))
+          continue;
+        bool harmless = callee && gimple_call_builtin_p (s, BUILT_IN_NORMAL)
+                        && !(gimple_call_flags (s) & ECF_NORETURN)
+                        && (DECL_FUNCTION_CODE (callee) == BUILT_IN_MEMCPY
+                            || DECL_FUNCTION_CODE (callee) == BUILT_IN_MEMSET
+                            || DECL_FUNCTION_CODE (callee) == BUILT_IN_MEMMOVE
+                            || (gimple_call_lhs (s) && SCALAR_FLOAT_TYPE_P (TREE_TYPE (gimple_call_lhs (s)))
+                                && is_of_numbers (s)));
+        if (!harmless)
+          return false;
+      }
+  return true;
 }
 
 class Finder
 {
 public:
   Finder (function *fn, Pointers &p, const std::function<bool (tree)> &comes_back)
-      : fn_ (fn), pointers_ (p), comes_back_ (comes_back)
+      : fn_ (fn), pointers_ (p), comes_back_ (comes_back), counters_ (fn)
   {
   }
 
   std::vector<Nest> run ()
   {
     basic_block bb;
-    FOR_EACH_BB_FN (bb, fn_)
-    for (gimple_stmt_iterator i = gsi_start_bb (bb); !gsi_end_p (i); gsi_next (&i))
-      {
-        const char *name = callee_name (gsi_stmt (i));
-        if (!strncmp (name, "GOMP_loop_", 10) && strstr (name, "_start") && !strstr (name, "_ull_")
-            && !strstr (name, "doacross"))
-          starts_.push_back (gsi_stmt (i));
-      }
     FOR_EACH_BB_FN (bb, fn_)
     if (loop_depth (bb->loop_father) > 0)
       for (gimple_stmt_iterator i = gsi_start_bb (bb); !gsi_end_p (i); gsi_next (&i))
@@ -95,22 +139,6 @@ public:
   }
 
 private:
-  /// How a loop's variable evolves: from `first`, by `step` each time.
-  struct Values
-  {
-    tree first, end; ///< `end` - `first` + `more` of them where it is used, if `step` is 1
-    HOST_WIDE_INT more, step;
-    gimple *start; ///< all chunks of this worksharing loop together
-    tree tile;     ///< `first`, this variable of a loop around, is one of a tile, which may end before `end`
-  };
-  /// The loop over a chunk's iterations of a collapsed nest, perhaps.
-  struct Nested
-  {
-    bool is_known = false, is_one = false;
-    gimple *start = nullptr;
-    Collapsed of;
-  };
-
   void store (gassign *s)
   {
     tree ref = gimple_assign_lhs (s);
@@ -128,7 +156,7 @@ private:
     if (!bits.is_constant (&size) || !pos.is_constant (&at) || size % 8 || at % 8 || size <= 0)
       return;
     bb_ = gimple_bb (s), steps_ = 0;
-    tiles_.clear ();
+    counters_.seen_from (bb_);
     Sum sum;
     sum.rest = size_int (at / 8);
     if (offset && !part (offset, &sum, size_one_node))
@@ -255,7 +283,7 @@ private:
       return expand (gimple_assign_rhs1 (a), out);
     if (gphi *phi = dyn_cast<gphi *> (def))
       {
-        if (is_loop_variable (e) || dimension (e))
+        if (counters_.evolves (e) || counters_.dimension (e))
           {
             out->terms[e] = size_one_node;
             return true;
@@ -344,199 +372,6 @@ private:
     return true;
   }
 
-  /// Does the loop go on while `name` is less than `high` (or is not more, `*stays`)? `ahead`: the next one.
-  bool is_limited (edge exit, tree name, tree next, tree *high, enum tree_code *stays, bool *ahead)
-  {
-    class loop *l = gimple_bb (SSA_NAME_DEF_STMT (name))->loop_father;
-    gcond *test = exit ? safe_dyn_cast<gcond *> (last_stmt (exit->src)) : nullptr;
-    // A test in every iteration.
-    if (!test || !dominated_by_p (CDI_DOMINATORS, l->latch, exit->src) || exit->src->loop_father != l)
-      return false;
-    tree low = gimple_cond_lhs (test);
-    *high = gimple_cond_rhs (test);
-    *stays = gimple_cond_code (test);
-    if (exit->flags & EDGE_TRUE_VALUE)
-      *stays = invert_tree_comparison (*stays, false);
-    if (same (*high, name) || same (*high, next))
-      {
-        std::swap (low, *high);
-        *stays = swap_tree_comparison (*stays);
-      }
-    *ahead = same (low, next);
-    if ((!*ahead && !same (low, name)) || (*stays != LT_EXPR && *stays != LE_EXPR && *stays != NE_EXPR)
-        || !INTEGRAL_TYPE_P (TREE_TYPE (*high)))
-      return false;
-    // A comparison of another signedness than the variable's would be about other numbers.
-    return TYPE_UNSIGNED (TREE_TYPE (low)) == TYPE_UNSIGNED (TREE_TYPE (name));
-  }
-
-  bool is_behind (basic_block of) { return dominated_by_p (CDI_DOMINATORS, bb_, of) && bb_ != of; }
-
-  /// While less than `high`, or LE_EXPR, or another one (what begins below it and goes on by one).
-  struct Limit
-  {
-    tree high;
-    enum tree_code stays;
-  };
-
-  /// Is one of the limits the end of the tile that begins with `first`, as long as the loop over the tiles
-  /// takes steps?
-  bool is_tile (tree first, Limit x, Limit y, Values *values)
-  {
-    first = without_conversions (first);
-    HOST_WIDE_INT step = TREE_CODE (first) == SSA_NAME ? step_of (first) : 0;
-    for (int k = 0; k < 2 && step > 0; k++, std::swap (x, y))
-      {
-        tree end = without_conversions (x.high);
-        gassign *a = TREE_CODE (end) == SSA_NAME ? dyn_cast<gassign *> (SSA_NAME_DEF_STMT (end)) : nullptr;
-        if (!a || gimple_assign_rhs_code (a) != PLUS_EXPR || !tree_fits_shwi_p (gimple_assign_rhs2 (a))
-            || tree_to_shwi (gimple_assign_rhs2 (a)) + (x.stays == LE_EXPR) != step
-            || without_conversions (gimple_assign_rhs1 (a)) != first
-            || !(TYPE_OVERFLOW_UNDEFINED (TREE_TYPE (end)) || TYPE_PRECISION (TREE_TYPE (end)) == 64))
-          continue;
-        *values = { first, y.high, y.stays == LE_EXPR, 1, nullptr, first };
-        return true;
-      }
-    return false;
-  }
-
-  HOST_WIDE_INT step_of (tree name)
-  {
-    if (const Dimension *d = dimension (name))
-      return d->step;
-    Values v;
-    bool in_front;
-    bool is = is_a<gphi *> (SSA_NAME_DEF_STMT (name)) && is_loop_variable (name, &v, &in_front);
-    return is && !v.tile ? v.step : 0;
-  }
-
-  /// The loop of a collapsed nest whose variable `name` is; null: it is none.
-  const Dimension *dimension (tree name)
-  {
-    gphi *phi = dyn_cast<gphi *> (SSA_NAME_DEF_STMT (name));
-    class loop *l = phi ? gimple_bb (phi)->loop_father : nullptr;
-    if (!l || l->header != gimple_bb (phi) || !flow_bb_inside_loop_p (l, bb_) || !loop_latch_edge (l)
-        || !single_exit (l) || is_behind (single_exit (l)->src))
-      return nullptr;
-    Nested &n = nested_[l];
-    if (!n.is_known)
-      {
-        n.is_known = true;
-        for (gphi_iterator p = gsi_start_phis (l->header); !gsi_end_p (p) && !n.is_one; gsi_next (&p))
-          {
-            tree counter = gimple_phi_result (p.phi ());
-            Values v;
-            bool in_front;
-            if (virtual_operand_p (counter) || !INTEGRAL_TYPE_P (TREE_TYPE (counter))
-                || !is_loop_variable (counter, &v, &in_front) || !v.start || v.step != 1
-                || !integer_zerop (v.first))
-              continue;
-            n.start = v.start;
-            n.is_one = is_collapsed (l, counter, v.end, &n.of);
-          }
-      }
-    for (const Dimension &d : n.of.dimensions)
-      if (d.variable == name)
-        return &d;
-    return nullptr;
-  }
-
-  /// The loop around the store whose variable `name` is: by the same positive number each time.
-  bool is_loop_variable (tree name, Values *values = nullptr, bool *in_front = nullptr)
-  {
-    gphi *phi = as_a<gphi *> (SSA_NAME_DEF_STMT (name));
-    class loop *l = gimple_bb (phi)->loop_father;
-    if (l->header != gimple_bb (phi) || gimple_phi_num_args (phi) != 2 || !flow_bb_inside_loop_p (l, bb_)
-        || !loop_latch_edge (l))
-      return false;
-    tree next = PHI_ARG_DEF_FROM_EDGE (phi, loop_latch_edge (l)),
-         first = PHI_ARG_DEF_FROM_EDGE (phi, loop_preheader_edge (l));
-    // GCC may have made a copy of it where an inner loop is left.
-    while (TREE_CODE (next) == SSA_NAME && next != name)
-      {
-        gphi *copy = dyn_cast<gphi *> (SSA_NAME_DEF_STMT (next));
-        bool all = copy;
-        for (unsigned k = 1; all && k < gimple_phi_num_args (copy); k++)
-          all = gimple_phi_arg_def (copy, k) == gimple_phi_arg_def (copy, 0);
-        if (!all)
-          break;
-        next = gimple_phi_arg_def (copy, 0);
-      }
-    gassign *step = TREE_CODE (next) == SSA_NAME ? dyn_cast<gassign *> (SSA_NAME_DEF_STMT (next)) : nullptr;
-    if (!step || gimple_assign_rhs_code (step) != PLUS_EXPR || gimple_assign_rhs1 (step) != name
-        || !tree_fits_shwi_p (gimple_assign_rhs2 (step)) || tree_to_shwi (gimple_assign_rhs2 (step)) < 1)
-      return false;
-    if (!values)
-      return true;
-    HOST_WIDE_INT by = tree_to_shwi (gimple_assign_rhs2 (step));
-    edge exit = single_exit (l);
-    tree high;
-    enum tree_code stays;
-    bool ahead;
-    auto_vec<edge> exits = get_loop_exit_edges (l);
-    if (exits.length () == 2 && by == 1)
-      {
-        // The end of a tile, or of all, whichever comes first.
-        Limit both[2];
-        for (unsigned k = 0; k < 2; k++)
-          if (!is_limited (exits[k], name, next, &both[k].high, &both[k].stays, &ahead) || ahead
-              || !is_behind (exits[k]->src))
-            return false;
-        *in_front = false;
-        bool is = is_tile (first, both[0], both[1], values);
-        if (is)
-          tiles_.insert (l);
-        return is;
-      }
-    if (!is_limited (exit, name, next, &high, &stays, &ahead) || (by > 1 && stays != LT_EXPR))
-      return false;
-    *in_front = !is_behind (exit->src);
-    gassign *least = TREE_CODE (without_conversions (high)) == SSA_NAME
-                       ? dyn_cast<gassign *> (SSA_NAME_DEF_STMT (without_conversions (high)))
-                       : nullptr;
-    if (least && gimple_assign_rhs_code (least) == MIN_EXPR && by == 1 && !ahead && stays == LT_EXPR
-        && !*in_front
-        && is_tile (first, { gimple_assign_rhs1 (least), stays }, { gimple_assign_rhs2 (least), stays },
-                    values))
-      return true;
-    *values = { first, high, stays == LE_EXPR ? 1 : 0, by, nullptr, NULL_TREE };
-    if (ahead)
-      values->more--;
-    if (*in_front)
-      values->more++;
-    // A chunk, from its lower to its upper bound; all chunks together are the loop's iterations.
-    for (gimple *s : starts_)
-      {
-        tree from = bound_of (s, 2), to = bound_of (s, 1);
-        if (!from || !to || !is_loaded_from (first, from))
-          continue;
-        if (!is_loaded_from (high, to) || values->more != 0 || stays != LT_EXPR
-            || !tree_fits_shwi_p (gimple_call_arg (s, 2)) || tree_to_shwi (gimple_call_arg (s, 2)) != by)
-          return false;
-        values->first = gimple_call_arg (s, 0), values->end = gimple_call_arg (s, 1), values->start = s;
-      }
-    return true;
-  }
-
-  /// Is `t` the value `name`, perhaps in a wider type, or by way of a copy for the loop's end?
-  static bool same (tree t, tree name)
-  {
-    for (int depth = 0; depth < 4 && t != name; depth++)
-      {
-        gimple *def = TREE_CODE (t) == SSA_NAME ? SSA_NAME_DEF_STMT (t) : nullptr;
-        gassign *a = def ? dyn_cast<gassign *> (def) : nullptr;
-        if (a && CONVERT_EXPR_CODE_P (gimple_assign_rhs_code (a))
-            && INTEGRAL_TYPE_P (TREE_TYPE (gimple_assign_rhs1 (a)))
-            && TYPE_PRECISION (TREE_TYPE (t)) > TYPE_PRECISION (TREE_TYPE (gimple_assign_rhs1 (a))))
-          t = gimple_assign_rhs1 (a);
-        else if (def && is_a<gphi *> (def) && gimple_phi_num_args (def) == 1)
-          t = gimple_phi_arg_def (def, 0);
-        else
-          return false;
-      }
-    return t == name;
-  }
-
   bool levels (Sum sum, Nest *n)
   {
     class loop *outermost = nullptr, *chunk = nullptr;
@@ -551,18 +386,18 @@ private:
         tree name = at->first, stride = at->second;
         sum.terms.erase (at);
         class loop *l = loop_of (name);
-        Values v;
+        Counter v;
         if (n->start && l != chunk && !flow_loop_nested_p (chunk, l))
           return false;
-        if (const Dimension *d = dimension (name))
+        if (const Dimension *d = counters_.dimension (name))
           {
             if (n->start && l != chunk)
               return false;
             n->levels.push_back ({ times (stride, size_int (d->step)), d->count });
             sum.rest = plus (sum.rest, times (fold_convert (sizetype, d->first), stride));
             if (done.insert (l).second)
-              n->levels.push_back ({ size_zero_node, nested_[l].of.condition });
-            chunk = l, n->start = nested_[l].start;
+              n->levels.push_back ({ size_zero_node, counters_.nested (l).of.condition });
+            chunk = l, n->start = counters_.nested (l).start;
           }
         else
           {
@@ -580,8 +415,8 @@ private:
                     || (!done.insert (all).second && all != chunk))
                   return false;
                 sum.rest = plus (sum.rest, times (fold_convert (sizetype, v.first), stride));
-                if (dimension (v.tile) && all != chunk)
-                  n->levels.push_back ({ size_zero_node, nested_[all].of.condition });
+                if (counters_.dimension (v.tile) && all != chunk)
+                  n->levels.push_back ({ size_zero_node, counters_.nested (all).of.condition });
                 l = all;
               }
             if (n->start && !chunk)
@@ -597,8 +432,8 @@ private:
     for (class loop *l = bb_->loop_father; l != outermost; l = loop_outer (l))
       if (!done.count (l))
         {
-          tree name = variable_of (l);
-          Values v;
+          tree name = counters_.variable_of (l);
+          Counter v;
           gimple *before = n->start;
           if (!name || !level (name, size_zero_node, n, &v) || n->start != before || v.tile)
             return false;
@@ -612,38 +447,22 @@ private:
     basic_block *body = get_loop_body (whole);
     n->blocks.insert (body, body + whole->num_nodes);
     free (body);
-    return is_fixed (n->base, n) && is_fixed (n->first, n) && all_fixed (n) && is_finished (n);
+    return is_fixed (n->base, *n) && is_fixed (n->first, *n) && all_fixed (*n)
+           && is_finished (*n, fn_, pointers_, comes_back_);
   }
 
-  class loop *loop_of (tree name) { return gimple_bb (SSA_NAME_DEF_STMT (name))->loop_father; }
-
-  /// A variable of `l` that counts its iterations.
-  tree variable_of (class loop *l)
-  {
-    for (gphi_iterator p = gsi_start_phis (l->header); !gsi_end_p (p); gsi_next (&p))
-      {
-        tree name = gimple_phi_result (p.phi ());
-        Values v;
-        bool in_front;
-        if (!virtual_operand_p (name) && INTEGRAL_TYPE_P (TREE_TYPE (name))
-            && is_loop_variable (name, &v, &in_front))
-          return name;
-      }
-    return NULL_TREE;
-  }
-
-  bool level (tree name, tree stride, Nest *n, Values *v)
+  bool level (tree name, tree stride, Nest *n, Counter *v)
   {
     bool in_front;
     Sum count;
-    if (!is_loop_variable (name, v, &in_front))
+    if (!counters_.evolves (name, v, &in_front))
       return false;
     if (v->tile)
       {
-        Values tiles = { NULL_TREE, NULL_TREE, 0, 0, nullptr, NULL_TREE };
-        if (const Dimension *d = dimension (v->tile))
-          tiles = { d->first, d->end, 0, d->step, nested_[loop_of (v->tile)].start, NULL_TREE };
-        else if (!is_loop_variable (v->tile, &tiles, &in_front) || tiles.tile || tiles.more != 0)
+        Counter tiles = { NULL_TREE, NULL_TREE, 0, 0, nullptr, NULL_TREE };
+        if (const Dimension *d = counters_.dimension (v->tile))
+          tiles = { d->first, d->end, 0, d->step, counters_.nested (loop_of (v->tile)).start, NULL_TREE };
+        else if (!counters_.evolves (v->tile, &tiles, &in_front) || tiles.tile || tiles.more != 0)
           return false;
         if (!tiles.end)
           return false;
@@ -682,7 +501,7 @@ private:
     basic_block bb = bb_;
     for (class loop *l = bb->loop_father;; l = loop_outer (l))
       {
-        if ((!single_exit (l) && !tiles_.count (l)) || !dominated_by_p (CDI_DOMINATORS, l->latch, bb))
+        if ((!single_exit (l) && !counters_.is_tiled (l)) || !dominated_by_p (CDI_DOMINATORS, l->latch, bb))
           return false;
         if (l == outermost)
           return true;
@@ -690,113 +509,10 @@ private:
       }
   }
 
-  /// Is `whole` the loop over the chunks of the worksharing loop that `start` begins, each of which
-  /// executes `one`?
-  bool is_chunks_loop (class loop *whole, class loop *one, gimple *start)
-  {
-    edge exit = single_exit (whole);
-    gcond *test = exit ? safe_dyn_cast<gcond *> (last_stmt (exit->src)) : nullptr;
-    tree r = test ? gimple_cond_lhs (test) : NULL_TREE;
-    gimple *next = r && TREE_CODE (r) == SSA_NAME ? SSA_NAME_DEF_STMT (r) : nullptr;
-    if (!next || !is_gimple_call (next) || !strstr (callee_name (next), "_next")
-        || bound_of (next, 2) != bound_of (start, 2) || !integer_zerop (gimple_cond_rhs (test)))
-      return false;
-    // It goes on as long as there is a chunk.
-    bool stays = (gimple_cond_code (test) == NE_EXPR) == !!(exit->flags & EDGE_FALSE_VALUE);
-    if (!stays || !dominated_by_p (CDI_DOMINATORS, whole->latch, one->header)
-        || gimple_bb (start)->loop_father == whole)
-      return false;
-    // The way from the start into it is the one with a chunk, and nothing else leads there.
-    gcond *first = safe_dyn_cast<gcond *> (last_stmt (gimple_bb (start)));
-    if (!first || gimple_cond_lhs (first) != gimple_call_lhs (start) || gimple_cond_code (first) != NE_EXPR
-        || !integer_zerop (gimple_cond_rhs (first)))
-      return false;
-    edge yes, no;
-    extract_true_false_edges_from_block (gimple_bb (start), &yes, &no);
-    basic_block in = yes->dest;
-    while (!flow_bb_inside_loop_p (whole, in) && single_succ_p (in) && gimple_seq_empty_p (bb_seq (in)))
-      in = single_succ (in);
-    return in == whole->header;
-  }
-
-  /// Are the operands the same in all of the nest: defined outside, or loaded (whether that changes is
-  /// looked at elsewhere)?
-  bool is_fixed (tree e, Nest *n)
-  {
-    switch (TREE_CODE (e))
-      {
-      case INTEGER_CST:
-      case ADDR_EXPR:
-        return true;
-        case SSA_NAME: {
-          gimple *def = SSA_NAME_DEF_STMT (e);
-          basic_block bb = gimple_bb (def);
-          if (!bb || !n->blocks.count (bb))
-            return true;
-          gassign *a = dyn_cast<gassign *> (def);
-          if (!a)
-            return false;
-          if (gimple_assign_load_p (a))
-            return loads_fixed (gimple_assign_rhs1 (a), n);
-          for (unsigned i = 1; i < gimple_num_ops (a); i++)
-            if (!is_fixed (gimple_op (a, i), n))
-              return false;
-          return true;
-        }
-      default:
-        for (int i = 0; i < TREE_OPERAND_LENGTH (e); i++)
-          if (TREE_OPERAND (e, i) && !is_fixed (TREE_OPERAND (e, i), n))
-            return false;
-        return EXPR_P (e);
-      }
-  }
-  /// Is it a load of the same memory each time?
-  bool loads_fixed (tree ref, Nest *n)
-  {
-    poly_int64 off;
-    tree base = get_addr_base_and_unit_offset (ref, &off);
-    return base && (DECL_P (base) || (TREE_CODE (base) == MEM_REF && is_fixed (TREE_OPERAND (base, 0), n)));
-  }
-  bool all_fixed (Nest *n)
-  {
-    for (auto &l : n->levels)
-      if (!is_fixed (l.first, n) || !is_fixed (l.second, n))
-        return false;
-    return true;
-  }
-
-  /// Nothing in it leaves it in the middle.
-  bool is_finished (Nest *n)
-  {
-    for (basic_block bb : n->blocks)
-      for (gimple_stmt_iterator g = gsi_start_bb (bb); !gsi_end_p (g); gsi_next (&g))
-        {
-          gimple *s = gsi_stmt (g);
-          if (stmt_can_throw_external (fn_, s))
-            return false;
-          tree callee = is_gimple_call (s) ? gimple_call_fndecl (s) : NULL_TREE;
-          if (!is_gimple_call (s) || !gimple_vuse (s) || keeps_nothing (s)
-              || (callee && pointers_.is_known (callee) && comes_back_ (callee)))
-            continue;
-          bool harmless = callee && gimple_call_builtin_p (s, BUILT_IN_NORMAL)
-                          && !(gimple_call_flags (s) & ECF_NORETURN)
-                          && (DECL_FUNCTION_CODE (callee) == BUILT_IN_MEMCPY
-                              || DECL_FUNCTION_CODE (callee) == BUILT_IN_MEMSET
-                              || DECL_FUNCTION_CODE (callee) == BUILT_IN_MEMMOVE
-                              || (gimple_call_lhs (s) && SCALAR_FLOAT_TYPE_P (TREE_TYPE (gimple_call_lhs (s)))
-                                  && is_of_numbers (s)));
-          if (!harmless)
-            return false;
-        }
-    return true;
-  }
-
   function *fn_;
   Pointers &pointers_;
   const std::function<bool (tree)> &comes_back_;
-  std::vector<gimple *> starts_;
-  std::map<class loop *, Nested> nested_;
-  std::set<class loop *> tiles_; ///< loops that are left by two tests (of the store)
+  Counters counters_;
   std::vector<Nest> found_;
   basic_block bb_ = nullptr; ///< of the store
   unsigned steps_ = 0;

@@ -10,7 +10,7 @@
 //! | open, n | [`Round::close`] | closed, n |
 //! | any, n | [`Round::leave`], with release: what was done is seen by who closes | same, n - 1 |
 //!
-//! Loom model: `tests/loom/src/models.rs`, `rounds_of_shared_work`.
+//! Loom model: `tests/loom/src/tasks.rs`, `rounds_of_shared_work`.
 
 use crate::sys::futex;
 use crate::sys::sync::{AtomicU32, Ordering::*};

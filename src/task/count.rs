@@ -11,7 +11,7 @@
 //! The task's thread sees that no child is left when `own` and the low half of `shared` add up to 0. When the task is done and
 //! `shared` becomes 0, nobody refers to the task any more: whoever brought it there may use its memory again. Before,
 //! `shared` cannot be 0, because of RUN. Edges: each decrement is a release, and the reader's acquire load, or the
-//! decrement that reaches 0 (acquire too), orders all of a child's work before what follows. Model: tests/loom/models.rs.
+//! decrement that reaches 0 (acquire too), orders all of a child's work before what follows. Model: tests/loom/src/tasks.rs.
 
 use crate::sys::sync::{AtomicU32, AtomicU64, Ordering::*, touch};
 

@@ -5,7 +5,7 @@
 //! owner alone while `top < t`; the owner announces itself (`bottom`) before it looks at `top`, a thief looks at `bottom`
 //! after `top`, each with a full fence between: not both can take the same entry. Edges: every store of
 //! `bottom` is a release (also those in `pop`: a thief may read one of them), to the acquire load in `steal`: it carries the tasks.
-//! Model: tests/loom/models.rs.
+//! Model: tests/loom/src/tasks.rs.
 
 use crate::sys::sync::{AtomicU64, Ordering::*, full_fence, touch};
 use crossbeam_utils::CachePadded;

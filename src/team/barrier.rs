@@ -25,7 +25,7 @@
 //! **Failing members.** Arrival belongs to the logical thread: a host that fails before its logical
 //! thread has arrived is replaced, and the new host arrives; one that fails afterwards does so in the
 //! runtime, where the stop waits until the barrier is passed. So every round ends after exactly n
-//! arrivals, whoever hosts them. Models: tests/loom/src/models.rs.
+//! arrivals, whoever hosts them. Models: tests/loom/src/barriers.rs.
 
 use crate::sys::sync::{AtomicU32, AtomicU64, Ordering::*, touch};
 use crossbeam_utils::CachePadded;

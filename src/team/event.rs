@@ -23,7 +23,7 @@
 //! its mark away, passes a fence and wakes the next one if there are more tasks ([`Event::call_helper`]).
 //! So no ready task is left while all helpers sleep: either the creator, behind its fence, sees the mark
 //! taken away, or the helper that has taken it away, behind its own, sees the task. Models:
-//! tests/loom/src/models.rs.
+//! tests/loom/src/sleepers.rs.
 
 use super::aside::step_aside;
 use super::room::Waker;

@@ -15,7 +15,7 @@
 //! A thief takes chunks of its own construct only. The owner may be ahead, by fewer constructs than a team has descriptors (loops
 //! with a descriptor beyond these have no batches, nor have loops that can be cancelled: these would leave some behind). A word does not come back: no chunk of a construct is put into
 //! a batch twice, and what is lost by a failure goes to the dispenser's orphans. Relaxed is enough: the word publishes nothing.
-//! Model: tests/loom/models.rs.
+//! Model: tests/loom/src/loops.rs.
 
 use crate::sys::sync::{AtomicU64, Ordering::*, touch};
 

@@ -1,10 +1,13 @@
 //! Seeds for what depends on the machine: on a fast one programs end before much has struck, on a slow one
 //! they die before their first checkpoint. So a test draws until it has seen enough, and at least so often.
 //!
+//! PROMP_TEST_FIRST and PROMP_TEST_COUNT: a sweep begins with that seed, and draws so many. So a long one can
+//! be executed in parts.
+//!
 //! PROMP_TEST_MTBF=4: random failures and kills come four times as late, as on a machine four times as fast
 //! (1 if it is not set). Every test passes with 4 and with 0.5.
 
-use super::scale;
+use super::{long, scale};
 use std::process::Command;
 use std::time::Duration;
 
@@ -25,6 +28,12 @@ impl Draws {
         Self { next: 1, least, most }
     }
 
+    /// At least `few`, in long runs `many`, and at most `most` (PROMP_TEST_FIRST, PROMP_TEST_COUNT).
+    pub fn sweep(few: u64, many: u64, most: u64) -> Self {
+        let least = set_count(if long() { many } else { few });
+        Self::between(least, least.max(most)).from(first_seed())
+    }
+
     /// The same from another first one.
     pub fn from(self, first: u64) -> Self {
         Self { next: first, least: first - 1 + self.least, most: first - 1 + self.most }
@@ -36,6 +45,21 @@ impl Draws {
         self.next += u64::from(go_on);
         go_on.then(|| self.next - 1)
     }
+}
+
+/// PROMP_TEST_FIRST.
+pub fn first_seed() -> u64 {
+    number("PROMP_TEST_FIRST").unwrap_or(1)
+}
+
+/// PROMP_TEST_COUNT, or what is usual.
+pub fn set_count(usual: u64) -> u64 {
+    number("PROMP_TEST_COUNT").unwrap_or(usual)
+}
+
+fn number(name: &str) -> Option<u64> {
+    let value = std::env::var(name).ok()?;
+    Some(value.parse().unwrap_or_else(|_| panic!("{name}={value}: a whole number is expected")))
 }
 
 /// PROMP_TEST_MTBF.

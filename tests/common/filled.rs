@@ -1,6 +1,7 @@
 //! Random programs whose memory is filled with ones wherever it is said to be dead: they give the same
 //! results as GCC's builds of them.
 
+use super::draws::{first_seed, set_count};
 use super::saved::{Scratch, text};
 use super::*;
 
@@ -14,7 +15,7 @@ pub struct Filled<'a> {
     pub option: &'a str,
     /// Behind this c-tests/compiler/poison.c tells how many bytes it has filled.
     pub told: &'a str,
-    /// Programs in CI. PROMP_TEST_LONG=1: 2,000; PROMP_TEST_COUNT: so many. From PROMP_TEST_FIRST on.
+    /// Programs in CI. PROMP_TEST_LONG=1: 2,000.
     pub few: u64,
 }
 
@@ -28,9 +29,7 @@ impl Filled<'_> {
         c.args(["-O1", "-fopenmp", "-w", "-c", "-o", text(&poison)])
             .arg(root().join("c-tests/compiler/poison.c"));
         assert_eq!(limited(c, Duration::from_secs(60)).status, 0);
-        let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
-        let first = number("PROMP_TEST_FIRST").unwrap_or(1);
-        let count = number("PROMP_TEST_COUNT").unwrap_or(if long() { 2000 } else { self.few });
+        let (first, count) = (first_seed(), set_count(if long() { 2000 } else { self.few }));
         let (mut some, mut bytes) = (0, 0);
         for seed in first..first + count {
             let (program, code) = (s.path("p.c"), (self.source)(seed));

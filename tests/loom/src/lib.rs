@@ -164,7 +164,21 @@ mod publish;
 #[allow(dead_code)]
 mod round;
 
+mod barriers;
 mod checkpoint;
-mod models;
+mod loops;
 mod places;
 mod regions;
+mod sleepers;
+mod tasks;
+
+/// All interleavings with at most `bound` preemptions.
+fn check(bound: usize, f: impl Fn() + Sync + Send + 'static) {
+    let mut b = loom::model::Builder::new();
+    b.preemption_bound = Some(bound);
+    b.check(f);
+}
+
+fn const2() -> loom::cell::UnsafeCell<u32> {
+    loom::cell::UnsafeCell::new(0)
+}

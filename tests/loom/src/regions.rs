@@ -1,18 +1,13 @@
 //! Models of how a region's order comes to its workers and their ends to the primary thread
 //! (src/team/orders.rs). Member 0 is the primary thread; it leads member 1, who leads member 2.
 
+use crate::check;
 use crate::event::{Event, Patience, Waiters};
 use crate::orders::{Awaited, Call, Dock, End};
 use crate::sys::sync::full_fence;
 use core::cell::Cell;
 use loom::cell::UnsafeCell;
 use loom::thread;
-
-fn check(bound: usize, f: impl Fn() + Sync + Send + 'static) {
-    let mut b = loom::model::Builder::new();
-    b.preemption_bound = Some(bound);
-    b.check(f);
-}
 
 /// The crew whose workers know their number.
 const CREW: u32 = 1;
@@ -275,7 +270,9 @@ fn awaited(early: bool) {
             s.1.have_come(&left, |i| s.2[i as usize].has_come(1))
         });
         assert!((1..3).all(|i: usize| s.2[i].has_come(1)));
-        members.map(|m| m.join().unwrap());
+        for m in members {
+            m.join().unwrap();
+        }
     });
 }
 
