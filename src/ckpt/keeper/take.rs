@@ -236,8 +236,7 @@ impl Keeper {
             self.tracker.let_go(&maps);
         }
         let left_out = self.left_out(&maps);
-        let unarmed = ranges::union(&busy.unarmed(), &left_out);
-        let runs = self.tracker.runs_anew(&maps, &self.store.dense, &unarmed);
+        let runs = self.tracker.runs_anew(&maps, &self.store.dense, &busy.unarmed(), &left_out);
         about.dead = self.still_out(&runs, &left_out);
         about.words = self.words(&about.dead);
         let runs = self.without_dead(runs);

@@ -72,20 +72,22 @@ impl Tracker {
     /// ranges of pages, in order, that had content when the kernel began to note writes to them: there it is only asked for what is
     /// different now, which takes a third of the time.
     pub fn runs(&mut self, maps: &[Map], dense: &[(usize, usize)], crew: &Crew) -> Vec<Run> {
-        self.list(maps, &stretches(dense, &[]), crew, 0)
+        self.list(maps, &stretches(dense, &[], &[]), crew, 0)
     }
 
     /// As [`Tracker::runs`], while nobody can write to them; the kernel notes writes anew from here on to what it has noted writes to until
-    /// now, but for `unarmed` ranges, which stay as they are. Follow with [`Tracker::watch_rest`]. On one CPU: for what it arms the kernel
+    /// now, but for `unarmed` ranges, which stay as they are, and `dead` ones, of which nothing is asked where that can be (what is told of
+    /// them is not wanted). Follow with [`Tracker::watch_rest`]. On one CPU: for what it arms the kernel
     /// has all other CPUs forget their translations of addresses, one after the other, unless they have nothing to do.
     pub fn runs_anew(
         &mut self,
         maps: &[Map],
         dense: &[(usize, usize)],
         unarmed: &[(usize, usize)],
+        dead: &[(usize, usize)],
     ) -> Vec<Run> {
         let flags = if self.notes_writes() { WP_MATCHING | CHECK_WPASYNC } else { 0 };
-        self.list(maps, &stretches(dense, unarmed), &Crew::default(), flags)
+        self.list(maps, &stretches(dense, unarmed, dead), &Crew::default(), flags)
     }
 
     fn list(&mut self, maps: &[Map], dense: &[Stretch], crew: &Crew, flags: u64) -> Vec<Run> {
@@ -176,16 +178,23 @@ impl Tracker {
     }
 }
 
-/// What is `dense` or `unarmed`, cut where ranges begin and end, in order.
-fn stretches(dense: &[(usize, usize)], unarmed: &[(usize, usize)]) -> Vec<Stretch> {
-    let mut out = Vec::with_capacity(dense.len() + 2 * unarmed.len());
-    for &(start, end) in dense {
+/// What is `dense`, `unarmed` or `dead`, cut where ranges begin and end, in order.
+fn stretches(dense: &[(usize, usize)], unarmed: &[(usize, usize)], dead: &[(usize, usize)]) -> Vec<Stretch> {
+    let mut out = Vec::with_capacity(dense.len() + 2 * unarmed.len() + dead.len());
+    for (start, end) in ranges::without(dense, dead) {
         ranges::parts(unarmed, start, end, |start, end, rests| {
-            out.push(Stretch { start, end, dense: true, arm: !rests });
+            out.push(Stretch { start, end, dense: true, arm: !rests, skip: false });
         });
     }
-    let others = ranges::without(unarmed, dense);
-    out.extend(others.iter().map(|&(start, end)| Stretch { start, end, dense: false, arm: false }));
+    let others = ranges::without(&ranges::without(unarmed, dense), dead);
+    out.extend(others.iter().map(|&(start, end)| Stretch {
+        start,
+        end,
+        dense: false,
+        arm: false,
+        skip: false,
+    }));
+    out.extend(dead.iter().map(|&(start, end)| Stretch { start, end, dense: false, arm: false, skip: true }));
     out.sort_by_key(|s| s.start);
     out
 }
@@ -210,7 +219,7 @@ mod tests {
     fn stretches_are_cut_where_ranges_begin_and_end() {
         let (dense, unarmed) = ([(10, 20), (30, 40)], [(5, 12), (15, 17), (19, 31), (50, 60)]);
         let got: Vec<_> =
-            stretches(&dense, &unarmed).iter().map(|s| (s.start, s.end, s.dense, s.arm)).collect();
+            stretches(&dense, &unarmed, &[]).iter().map(|s| (s.start, s.end, s.dense, s.arm)).collect();
         let want = [
             (5, 10, false, false),
             (10, 12, true, false),
@@ -223,6 +232,10 @@ mod tests {
             (31, 40, true, true),
             (50, 60, false, false),
         ];
+        assert_eq!(got, want);
+        let got: Vec<_> =
+            stretches(&dense, &unarmed, &[(13, 35)]).iter().map(|s| (s.start, s.skip)).collect();
+        let want = [(5, false), (10, false), (12, false), (13, true), (35, false), (50, false)];
         assert_eq!(got, want);
     }
 

@@ -33,6 +33,8 @@ pub struct Stretch {
     pub dense: bool,
     /// May they be armed?
     pub arm: bool,
+    /// Nobody wants to know what they hold.
+    pub skip: bool,
 }
 
 /// Who asks.
@@ -61,7 +63,9 @@ impl Scan<'_> {
             self.sparse(m, (at, s.start), flags, &mut found);
             let flags = if s.arm { flags } else { flags & !WP_MATCHING };
             let (from, to) = (s.start.max(at), s.end.min(end));
-            at = if s.dense {
+            at = if s.skip {
+                to
+            } else if s.dense {
                 self.dense((from, to), flags, &mut found)
             } else {
                 self.sparse(m, (from, to), flags, &mut found);
