@@ -34,9 +34,7 @@ fn programs() -> Vec<(PathBuf, Vec<&'static str>)> {
     v.push((build("ckpt/recursive.c", &[]), vec!["150"]));
     v.push((build("ckpt/semaphores.c", &[]), vec!["150"]));
     v.push((build("ckpt/attributes.c", &[]), vec!["100"]));
-    // Part of a long run: PROMP_TEST_ONLY=f90, or mg_c,jacobi.
-    let only = std::env::var("PROMP_TEST_ONLY").unwrap_or_default();
-    v.retain(|(exe, _)| only.split(',').any(|part| text(exe).contains(part)));
+    v.retain(|(exe, _)| is_asked_for(exe));
     v
 }
 

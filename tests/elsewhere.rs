@@ -289,6 +289,7 @@ fn kernels_and_programs_of_others() {
     // In a short run one pair of those that are soon done, or refused.
     let few_programs = ["cg_c", "is_c", "clustalo"];
     programs.retain(|(exe, _)| long() || few_programs.iter().any(|e| text(exe).ends_with(e)));
+    programs.retain(|(exe, _)| is_asked_for(exe));
     let counts = [1, 2, 3, 4, 8];
     let pairs = counts.iter().flat_map(|&n| counts.map(|m| (n, m)));
     let few = [(4, 2)];

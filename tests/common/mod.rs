@@ -304,6 +304,12 @@ pub fn long() -> bool {
     std::env::var_os("PROMP_TEST_LONG").is_some()
 }
 
+/// Part of a long run: PROMP_TEST_ONLY=f90, or mg_c,jacobi, has the programs in whose paths that is.
+pub fn is_asked_for(exe: &Path) -> bool {
+    let only = std::env::var("PROMP_TEST_ONLY").unwrap_or_default();
+    only.split(',').any(|part| exe.to_str().is_some_and(|exe| exe.contains(part)))
+}
+
 /// Waits for a package's program or prints why the test is skipped.
 pub fn available(what: &str, ok: bool) -> bool {
     if !ok {
