@@ -148,6 +148,39 @@ fn replaced_while_it_runs() {
     h.goes_on(&h.dir());
 }
 
+/// The copy of a library that is unloaded goes with the last checkpoint that needs it.
+#[test]
+fn copies_that_no_checkpoint_needs_are_removed() {
+    let s = Scratch::new("containedless");
+    let (dir, out, library) = (s.path("ckpt"), s.path("out"), s.path("unloaded.so"));
+    let code = s.path("unloaded.c");
+    fs::write(&code, "int of_no_use = 1234567;\n").expect("a file");
+    let made = Command::new("gcc").args(["-shared", "-fPIC", "-o"]).args([&library, &code]).status();
+    assert!(made.expect("gcc").success());
+    let bytes = fs::read(&library).expect("the library");
+    let is_kept = || {
+        let copies = fs::read_dir(dir.join("files")).into_iter().flatten().flatten();
+        copies.into_iter().any(|c| fs::read(c.path()).is_ok_and(|b| b == bytes))
+    };
+    let mut c = Command::new(command());
+    c.args(["run", "--threads", "2", "--every", "30ms", "--self-contained", "--ckpt"]).arg(&dir).arg("--");
+    c.arg(build("ckpt/unloads.c", &["-ldl"])).arg(&library).current_dir(&s.0);
+    let loaded = std::cell::Cell::new(false);
+    let due = |_| {
+        let kept = is_kept();
+        if kept && !loaded.replace(true) {
+            fs::write(s.path("go"), "").expect("a file");
+        }
+        loaded.get() && !kept
+    };
+    assert!(start_with(c, &out, Some(&due), |_| ()).is_none(), "{}", messages(&out));
+    fs::remove_file(&library).expect("the library");
+    fs::write(s.path("end"), "").expect("a file");
+    let ended = start(restart(&dir), &out, None).expect("it ends");
+    assert!(went_well(ended, &messages(&out)), "{}", messages(&out));
+    assert_eq!(read(&out), "499500\n");
+}
+
 /// Only the promp is another build.
 #[test]
 fn with_another_promp() {

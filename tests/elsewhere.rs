@@ -65,6 +65,38 @@ fn another_number_of_threads() {
     }
 }
 
+/// In a checkpoint from before the first region nobody has asked for the number yet.
+#[test]
+fn from_before_the_first_region() {
+    let s = Scratch::new("elasticlate");
+    let exe = build("ckpt/elastic.c", &["-DLATE"]);
+    let (dir, out, go) = (s.path("ckpt"), s.path("out"), s.path("go"));
+    fs::write(&go, "").expect("a file");
+    let want = {
+        let mut c = Command::new(&exe);
+        clean(&mut c);
+        limited(
+            {
+                c.arg("300").current_dir(&s.0);
+                c
+            },
+            LIMIT,
+        )
+        .out
+    };
+    for (n, m) in [("4", 2), ("1", 3)] {
+        let _ = (fs::remove_dir_all(&dir), fs::remove_file(&out), fs::remove_file(&go));
+        let mut c = Command::new(command());
+        c.args(["run", "--every", "30ms", "--threads", n, "--ckpt"]);
+        c.arg(&dir).arg("--").arg(&exe).arg("300").current_dir(&s.0);
+        assert!(start_with(c, &out, Some(&|_| has_generation(&dir)), |_| ()).is_none());
+        fs::write(&go, "").expect("a file");
+        let (sum, said) = gone_on(&dir, m, &[], &out);
+        assert_eq!(sum, want, "{n} {m}: {said}");
+        assert!(said.contains(&format!("teams of {m}")), "{said}");
+    }
+}
+
 /// GCC's own calls for static loops are none of the program's: nobody has to vouch.
 #[test]
 fn static_loops_of_gcc() {

@@ -2,12 +2,12 @@
    not depend on how many (arguments: steps; m: asks for their number, s: sets it). -DPRIVATE: has something
    of each thread's; -DNUMBER: asks for the number of the thread; -DONE: all steps are in one region;
    -DSTATIC: static loops; -DCHUNK=n: of chunks; -DTELLS: says how many there are; -DSTREAM: could have
-   its output in memory. The team sizes met go to
-   standard error. */
+   its output in memory; -DLATE: begins when there is a file "go". The team sizes met go to standard error. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -45,6 +45,9 @@ static void tell(const char *what, int n) { fprintf(stderr, "%s: %d\n", what, n)
 
 int main(int argc, char **argv) {
     int steps = argc > 1 ? atoi(argv[1]) : 300;
+#ifdef LATE
+    while (access("go", F_OK)) {}
+#endif
     if (argc > 2 && strchr(argv[2], 'm') && omp_get_max_threads() < 1) return 1;
     if (argc > 2 && strchr(argv[2], 's')) omp_set_num_threads(4);
 #ifdef STREAM

@@ -62,10 +62,11 @@ pub fn obstacle(about: &Description, threads: Option<&str>) -> Option<String> {
 pub fn another(about: &Description, threads: u32) -> Option<String> {
     let now = about.threads;
     let serial = "`promp run --any-threads` takes checkpoints in serial code";
-    (threads != now && !about.alone).then(|| match now {
+    // Nobody has asked for the number yet.
+    let begins = now == 0 && about.contexts.len() == 1;
+    (threads != now && !about.alone && !begins).then(|| match now {
         0 => format!(
-            "it was taken before the program first used OpenMP, so another number would not be heard of: \
-             {serial} behind its first region"
+            "it was taken before the program first used OpenMP, while it had threads of its own: {serial}"
         ),
         _ => format!(
             "it was taken while several threads were in the program, so there must be {now} again: {serial}"
@@ -106,6 +107,14 @@ mod tests {
         let about = |threads, alone| Description { threads, alone, ..Description::default() };
         assert!(another(&about(4, false), 4).is_none() && another(&about(4, true), 2).is_none());
         assert!(another(&about(4, false), 2).unwrap().contains("so there must be 4 again"));
-        assert!(another(&about(0, false), 2).unwrap().contains("before the program first used OpenMP"));
+        let begins = |threads| {
+            let context = serde_json::json!({"seat": 0, "thread": 0, "context": 0, "thread_pointer": 0,
+                "robust_head": 0, "initial": true, "attributes": {"name": "", "cpus": null,
+                "scheduling": null}});
+            let contexts = vec![serde_json::from_value(context).expect("a context"); threads];
+            Description { contexts, ..about(0, false) }
+        };
+        assert!(another(&begins(1), 2).is_none());
+        assert!(another(&begins(2), 2).unwrap().contains("before the program first used OpenMP"));
     }
 }

@@ -5,6 +5,7 @@
 //! its copy.
 
 use crate::{Description, MappedFile};
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -86,6 +87,32 @@ pub fn write(to: &Path, bytes: &[u8]) -> Result<(), String> {
         let _ = fs::remove_file(&aside);
         format!("{}: {}", to.display(), e.kind())
     })
+}
+
+/// Removes the copies that no checkpoint in `dir` names. True: the newest one names all that are left. If one
+/// of them cannot be read, all stay.
+pub fn remove_unnamed(dir: &Path) -> Result<bool, String> {
+    let folder = dir.join(FOLDER);
+    let checkpoints = crate::Directory::open(dir)?;
+    let names = |number: u64| -> Result<BTreeSet<String>, String> {
+        let about = checkpoints.read(number)?.about;
+        Ok(about.mapped.iter().chain(&about.kernel).map(name).collect())
+    };
+    let named = checkpoints.generations().into_iter().map(names).collect::<Result<Vec<_>, _>>()?;
+    let Some(newest) = named.first() else { return Ok(false) };
+    let mut all = true;
+    for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+        let copy = entry.file_name().to_string_lossy().into_owned();
+        if !is_name(&copy) || newest.contains(&copy) {
+            continue;
+        }
+        if named.iter().any(|n| n.contains(&copy)) {
+            all = false;
+        } else {
+            fs::remove_file(entry.path()).map_err(|e| format!("{}: {}", entry.path().display(), e.kind()))?;
+        }
+    }
+    Ok(all)
 }
 
 /// The path of a file as the kernel tells it of a mapping. (libc's way to it would allocate.)

@@ -43,6 +43,9 @@ pub trait Runtime: Sync {
     /// Default number of threads of a region, once it is known.
     fn threads(&self) -> Option<u32>;
 
+    /// In a process that goes on from before the runtime was first used: `threads` are the default.
+    fn begin_with(&self, threads: u32);
+
     /// The handler of crashes; it ends copies of memory that has gone (`sys::attempt`).
     fn crash_handler(&self) -> Handler;
 

@@ -29,6 +29,10 @@ impl Runtime for Ours {
         globals_if_ready().map(|g| g.initial.get().threads)
     }
 
+    fn begin_with(&self, threads: u32) {
+        crate::icv::env::go_on_with(threads);
+    }
+
     fn crash_handler(&self) -> Handler {
         stop::on_crash
     }

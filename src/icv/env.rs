@@ -10,6 +10,16 @@ use super::{Globals, Icvs, RunSched, Sched, UNDECIDED_DEVICE};
 use crate::complain;
 use crate::sys::env::{get, secure};
 use crate::sys::limits;
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// The number of threads that a process goes on with from before it read OMP_NUM_THREADS; 0: there is none.
+/// Memory, so a later checkpoint has it. Relaxed: it is written while all threads are frozen.
+static GOES_ON_WITH: AtomicU32 = AtomicU32::new(0);
+
+/// OMP_NUM_THREADS is to be read as if it began with `n`.
+pub fn go_on_with(n: u32) {
+    GOES_ON_WITH.store(n, Relaxed);
+}
 
 /// Parses variable `name` if it is set; an invalid value is reported and counts as unset.
 fn var<T>(name: &str, parser: impl Fn(&str) -> Option<T>) -> Option<T> {
@@ -65,7 +75,12 @@ fn int(s: &str) -> Option<i32> {
 
 /// Reads everything.
 pub fn read() -> Globals {
-    let threads_list = host_var("OMP_NUM_THREADS", |s| list(s, positive)).unwrap_or_default();
+    let mut threads_list = host_var("OMP_NUM_THREADS", |s| list(s, positive)).unwrap_or_default();
+    match (GOES_ON_WITH.load(Relaxed), threads_list.first_mut()) {
+        (0, _) => {}
+        (n, Some(first)) => *first = n,
+        (n, None) => threads_list.push(n),
+    }
     let bind_list = host_var("OMP_PROC_BIND", parse::binds).unwrap_or_default();
     let places_text = get("OMP_PLACES").or_else(|| get("GOMP_CPU_AFFINITY"));
     // Where threads are to be bound, libgomp has bound this one already. Elsewhere its mask is the

@@ -89,6 +89,8 @@ impl Keeper {
                 m.path.clone_from(to);
             }
         }
+        // What is not mapped any more only older checkpoints need.
+        self.has_unnamed |= self.mapped.iter().any(|k| k.kept);
         self.mapped = known;
         if let Some(Err(why)) = about.kernel.as_ref().map(|k| vdso::keep_copy(&self.settings.dir, k)) {
             self.tell(&format!("the checkpoints have no copy of the kernel's vDSO: {why}"), "vDSO");
@@ -103,6 +105,20 @@ impl Keeper {
             (about.libraries, about.loader) = loaded();
         }
         about.load_from(&moved);
+    }
+}
+
+impl Keeper {
+    /// A checkpoint is complete, and an older one may be gone: so are the copies that none names any more.
+    pub(super) fn remove_unnamed(&mut self) {
+        if !self.settings.contained || !self.has_unnamed {
+            return;
+        }
+        match kept::remove_unnamed(&self.settings.dir) {
+            Ok(all) => self.has_unnamed = !all,
+            Err(why) => self
+                .tell(&format!("copies that no checkpoint needs are not removed: {why}"), "unnamed copies"),
+        }
     }
 }
 

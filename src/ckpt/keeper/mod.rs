@@ -91,6 +91,8 @@ pub struct Keeper {
     at_place: bool,
     /// What users have been told: once of a kind.
     told: Vec<String>,
+    /// May there be copies of files that no checkpoint names, or only older ones?
+    has_unnamed: bool,
     /// Files whose content is not part of the checkpoint just taken, and why.
     left_out: Vec<String>,
     /// A thread without a seat, and since when it has been seen.
@@ -154,6 +156,7 @@ impl Keeper {
             answered: false,
             at_place: false,
             told: Vec::new(),
+            has_unnamed: true,
             left_out: Vec::new(),
             stranger: None,
             semaphores: Semaphores::default(),

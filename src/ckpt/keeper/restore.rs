@@ -377,7 +377,11 @@ impl Keeper {
         if let Some(n) = threads {
             let initial = contexts.iter().find(|c| c.initial).map(|c| c.thread);
             first.assign(initial.ok_or("the initial thread is not in it")?);
-            first.logical().ok_or("the initial thread has never used OpenMP")?.resize(n);
+            match first.logical() {
+                Some(thread) => thread.resize(n),
+                None if self.last.threads == 0 => runtime().begin_with(n),
+                None => return Err("the initial thread has never used OpenMP".into()),
+            }
         }
         files::dispose(&self.last.signals);
         // Locks note their holders' ids of then: none of these must be another thread's now. In a container

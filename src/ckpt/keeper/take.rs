@@ -381,6 +381,7 @@ impl Keeper {
         self.streams.whole();
         // Older generations may still be gone back to, should this one be damaged.
         journal::undo::forget(&self.settings.dir, self.store.oldest_era());
+        self.remove_unnamed();
         self.last = about;
         k.sent.whole(&self.last.sent);
         k.received.whole(&self.last.received);
