@@ -140,7 +140,7 @@ def jobs(a):
     quick = a.quick
     # A round of these takes a second, in which a line's way may take three times as long as in the next one.
     constructs = a.rounds if quick else 5 * a.rounds
-    few = a.rounds if a.against else min(a.rounds, 3)
+    few = a.rounds if a.against or a.only else min(a.rounds, 3)
     suites = {
         "sync": lambda: [Job("sync", [build("bench/suites/sync.c")], "ns", lines, rounds=constructs)],
         "sched": lambda: [Job("sched", [build("bench/suites/sched.c")], "ns", lines, rounds=constructs)],
@@ -190,7 +190,8 @@ def jobs(a):
 
 def summarise(job, names):
     for row, samples in job.samples.items():
-        yield compare({"suite": job.suite, "row": row, "unit": job.unit} | {n + " samples": samples[n] for n in names if n in samples})
+        about = {"suite": job.suite, "row": row, "unit": job.unit, "date": time.strftime("%Y-%m-%d")}
+        yield compare(about | {n + " samples": samples[n] for n in names if n in samples})
 
 
 def compare(r):
@@ -216,14 +217,17 @@ def number(x, unit):
 
 
 def markdown(rows, names, facts):
-    out = [f"{facts['cpu']}, {facts['cpus']} CPUs, {facts['compiler']}, {facts['threads']} threads unless said, "
-           f"{facts['rounds']} rounds, interleaved; {facts['date']}.", ""]
+    out = [f"{facts['cpu']}, {facts['cpus']} CPUs, {facts['compiler']}, {facts['threads']} threads unless said; "
+           f"rounds are interleaved.", ""]
     if facts["limits"]:
         out += ["Limits of the machine, without OpenMP: " + "; ".join(f"{k} {v:.0f}" if v >= 20 else f"{k} {v:.1f}"
                                                                      for k, v in facts["limits"].items()) + " (ns).", ""]
     for suite in dict.fromkeys(r["suite"] for r in rows):
         mine = [r for r in rows if r["suite"] == suite]
-        out += [f"## {suite}", "", "| row | unit | " + " | ".join(names) + " | promp/libgomp | promp/libomp | on/off |",
+        rounds = [len(next(v for k, v in r.items() if k.endswith(" samples"))) for r in mine]
+        most = f"{min(rounds)}" + (f" to {max(rounds)}" if max(rounds) > min(rounds) else "")
+        dates = sorted({r.get("date", facts["date"]) for r in mine})
+        out += [f"## {suite}", "", f"{most} rounds; {', '.join(dates)}.", "", "| row | unit | " + " | ".join(names) + " | promp/libgomp | promp/libomp | on/off |",
                 "|---" * (len(names) + 5) + "|"]
         for r in mine:
             def ratio(peer):
@@ -236,6 +240,15 @@ def markdown(rows, names, facts):
             out.append(f"| {r['row']} | {r['unit']} | " + " | ".join(cells) + f" | {ratio('libgomp')} | {ratio('libomp')} | {ratio('promp off')} |")
         out.append("")
     return "\n".join(out)
+
+
+def with_others(rows, stored):
+    """`rows`, and those of other suites that were measured before, in the usual order."""
+    if os.path.exists(stored):
+        new = {r["suite"] for r in rows}
+        last = json.load(open(stored))
+        rows = rows + [{"date": last["machine"]["date"]} | r for r in last["rows"] if r["suite"] not in new]
+    return sorted(rows, key=lambda r: list(WHAT).index(r["suite"]))
 
 
 def mean(rows, peer):
@@ -347,7 +360,7 @@ def main():
     p.add_argument("--quick", action="store_true", help="smaller programs, three rounds: under three minutes")
     p.add_argument("--rounds", type=int)
     p.add_argument("--threads", type=int, default=min(2, len(os.sched_getaffinity(0))))
-    p.add_argument("--only", help="suites, separated by commas")
+    p.add_argument("--only", help="suites, separated by commas; rows of others stay those of the last run")
     p.add_argument("--readme", action="store_true", help="write the table in README.md")
     p.add_argument("--render", action="store_true", help="write table and plots from the last run's JSON again")
     p.add_argument("--against", metavar="LIBRARY",
@@ -370,6 +383,8 @@ def main():
         facts, rows = last["machine"], [compare(r) for r in last["rows"]]
     else:
         facts, rows = measure(a, names)
+        if a.only:
+            rows = with_others(rows, stored)
         json.dump({"machine": facts, "rows": rows}, open(stored, "w"), indent=1)
     text = markdown(rows, names, facts)
     open(os.path.join(RESULTS, name + ".md"), "w").write(text)
