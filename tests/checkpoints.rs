@@ -30,6 +30,7 @@ fn programs() -> Vec<(PathBuf, Vec<&'static str>)> {
     v.push((build("ckpt/regimes.c", &[]), vec!["3"]));
     v.push((build("ckpt/loading.c", &[]), vec!["31"]));
     v.push((build("ckpt/own.c", &[]), vec!["600"]));
+    v.push((build("ckpt/tls.c", &[]), vec!["400"]));
     v.push((build("ckpt/anonymous.c", &[]), vec!["150"]));
     v.push((build("ckpt/recursive.c", &[]), vec!["150"]));
     v.push((build("ckpt/semaphores.c", &[]), vec!["150"]));

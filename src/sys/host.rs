@@ -412,14 +412,28 @@ pub fn new_kept_stack() -> Option<*mut u8> {
     if super::keep::on() { super::keep::pages(STACK_BYTES) } else { new_stack() }
 }
 
+const PAGE: usize = 4096;
+
+/// How far below the thread pointer what such a host uses lies: `errno`, and what is ours. Whole pages.
+fn thread_local_bytes() -> usize {
+    let mine = super::tls::thread_pointer();
+    // SAFETY: asks for an address.
+    let errno = unsafe { libc::__errno_location() } as usize;
+    let lowest = errno.min(mine.wrapping_add(super::tls::place()));
+    // What else of libc's and ours is near them.
+    (mine - lowest).next_multiple_of(PAGE) + PAGE
+}
+
 /// A thread control block for a host that is no thread of the program: `errno` and libc's system call
 /// wrappers work, nothing else of libc may be used. The stack protector's and the pointer guard's words are
 /// the caller's.
+///
+/// Thread-local data lie below it, the program's first: how far down `errno` is depends on how much the
+/// program and the libraries loaded with it have.
 pub fn own_thread_pointer() -> Option<usize> {
-    const BELOW: usize = 48 * 1024;
-    const BYTES: usize = 64 * 1024;
-    let tp = super::keep::pages(BYTES)? as usize + BELOW;
-    let mine = super::tls::thread_pointer();
+    const ABOVE: usize = 4 * PAGE;
+    let (mine, below) = (super::tls::thread_pointer(), thread_local_bytes());
+    let tp = super::keep::pages(below + ABOVE)? as usize + below;
     // SAFETY: fresh zeroed memory; the words of the ABI's thread control block header.
     unsafe {
         for offset in [0usize, 16] {
@@ -428,6 +442,34 @@ pub fn own_thread_pointer() -> Option<usize> {
         for offset in [0x28usize, 0x30] {
             *((tp + offset) as *mut usize) = *((mine + offset) as *const usize);
         }
+        super::tls::set_unknown(tp);
     }
     Some(tp)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::arch::{asm, global_asm};
+
+    // A program's own thread-local data, in front of libc's.
+    global_asm!(
+        ".pushsection .tbss.promp_test_much,\"awT\",@nobits",
+        ".balign 8",
+        "promp_test_much:",
+        ".zero 200000",
+        ".popsection"
+    );
+
+    #[test]
+    fn hosts_of_ours_have_room_for_errno() {
+        let much: isize;
+        // SAFETY: reads a word of the global offset table.
+        unsafe { asm!("mov {0}, qword ptr [rip + promp_test_much@GOTTPOFF]", out(reg) much) };
+        assert!(much <= -200_000);
+        let mine = crate::sys::tls::thread_pointer();
+        // SAFETY: asks for an address.
+        let errno = mine - unsafe { libc::__errno_location() } as usize;
+        assert!(errno > 200_000 && errno <= thread_local_bytes(), "{errno} {}", thread_local_bytes());
+    }
 }

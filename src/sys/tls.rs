@@ -116,6 +116,15 @@ pub fn set(thr: Option<&'static Thread>) {
     }
 }
 
+/// The host whose thread pointer is to be `tp` is no thread that the runtime knows.
+///
+/// # Safety
+/// `tp` has room for all threads' static data below it, and nobody uses it yet.
+pub unsafe fn set_unknown(tp: usize) {
+    // SAFETY: the word's place in it, by the caller's promise.
+    unsafe { *(tp.wrapping_add(place()) as *mut usize) = (&raw const NOBODY).expose_provenance() };
+}
+
 /// The thread pointer (FS base): glibc keeps its own address in the first word of the thread control block.
 #[inline(always)]
 pub fn thread_pointer() -> usize {
