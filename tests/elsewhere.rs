@@ -9,14 +9,19 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+/// A run of `exe` with `threads` that may go on with other numbers of them.
+fn first(exe: &Path, args: &[&str], threads: u32, dir: &Path) -> Command {
+    let mut c = Command::new(command());
+    c.args(["run", "--any-threads", "--every", "30ms", "--threads", &threads.to_string(), "--ckpt"]);
+    c.arg(dir).arg("--").arg(exe).args(args);
+    c
+}
+
 /// Runs `exe` with `threads` and kills it when it has a checkpoint taken in serial code. False: it ended.
 fn killed_in_serial_code(exe: &Path, args: &[&str], threads: u32, dir: &Path, out: &Path) -> bool {
     let _ = fs::remove_dir_all(dir);
     let _ = fs::remove_file(out);
-    let mut c = Command::new(command());
-    c.args(["run", "--any-threads", "--every", "30ms", "--threads", &threads.to_string(), "--ckpt"]);
-    c.arg(dir).arg("--").arg(exe).args(args);
-    start_with(c, out, Some(&|_| has_serial(dir, 1)), |_| ()).is_none()
+    start_with(first(exe, args, threads, dir), out, Some(&|_| has_serial(dir, 1)), |_| ()).is_none()
 }
 
 /// Is there a checkpoint taken in serial code, later than `before` and than the program's beginning?
@@ -72,23 +77,11 @@ fn from_before_the_first_region() {
     let exe = build("ckpt/elastic.c", &["-DLATE"]);
     let (dir, out, go) = (s.path("ckpt"), s.path("out"), s.path("go"));
     fs::write(&go, "").expect("a file");
-    let want = {
-        let mut c = Command::new(&exe);
-        clean(&mut c);
-        limited(
-            {
-                c.arg("300").current_dir(&s.0);
-                c
-            },
-            LIMIT,
-        )
-        .out
-    };
-    for (n, m) in [("4", 2), ("1", 3)] {
+    let want = alone(&exe, &["300"], &s.0);
+    for (n, m) in [(4, 2), (1, 3)] {
         let _ = (fs::remove_dir_all(&dir), fs::remove_file(&out), fs::remove_file(&go));
-        let mut c = Command::new(command());
-        c.args(["run", "--every", "30ms", "--threads", n, "--ckpt"]);
-        c.arg(&dir).arg("--").arg(&exe).arg("300").current_dir(&s.0);
+        let mut c = first(&exe, &["300"], n, &dir);
+        c.current_dir(&s.0);
         assert!(start_with(c, &out, Some(&|_| has_generation(&dir)), |_| ()).is_none());
         fs::write(&go, "").expect("a file");
         let (sum, said) = gone_on(&dir, m, &[], &out);
@@ -280,9 +273,8 @@ fn killed_somewhere(s: &Scratch, exe: &Path, args: &[&str], threads: u32) -> boo
     let (dir, out) = (s.path("ckpt"), s.path("out"));
     for serial in [true, false] {
         let _ = (fs::remove_dir_all(&dir), fs::remove_file(&out));
-        let mut c = Command::new(command());
-        c.args(["run", "--any-threads", "--every", "30ms", "--threads", &threads.to_string(), "--ckpt"]);
-        c.arg(&dir).arg("--").arg(exe).args(args).current_dir(&s.0);
+        let mut c = first(exe, args, threads, &dir);
+        c.current_dir(&s.0);
         let due = |since: Duration| match serial {
             true => has_serial_behind(&dir, 1, 0) || since > Duration::from_secs(3) && has_generation(&dir),
             false => has_generation(&dir),
