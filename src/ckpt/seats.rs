@@ -15,6 +15,9 @@
 //!      --Park--> parked  (a process' first host, which cannot go alone)
 //! ```
 //!
+//! A host that is interrupted where it must not stop ([`libc_locks::holds_id`]) says so in `not_here`, and
+//! goes on; it is sent the signal again.
+//!
 //! Both ways out of *frozen* are a compare-and-swap of `state`: a host that came late either goes on by
 //! itself or is held, never both (loom model: a late host is neither forgotten nor held while it runs). That
 //! it does one of them: it writes `state` before it reads Started, with a locked instruction between; the
@@ -32,7 +35,7 @@ use super::own_state::{Changes, Own};
 use crate::say;
 use crate::sys;
 use crate::sys::host::{self, Identity};
-use crate::sys::{cpu_time, futex, pending, signals, syscall};
+use crate::sys::{cpu_time, futex, libc_locks, pending, signals, syscall};
 use crate::team::thread::Thread;
 use core::arch::naked_asm;
 use core::mem::offset_of;
@@ -71,6 +74,8 @@ pub struct Seat {
     order: AtomicU32,
     /// [`RUNNING`], [`FROZEN`] or [`HELD`].
     state: AtomicU32,
+    /// The host was called where it must not stop, and has gone on: it is to be called again.
+    pub not_here: AtomicU32,
     /// The kernel's signal context of the frozen thread, or of the one to become.
     pub context: AtomicUsize,
     stack: AtomicUsize,
@@ -410,6 +415,12 @@ extern "C" fn arrive(context: usize) -> *const Seat {
     }
     // Started is not set if the signal came late, for a freeze that was given up.
     let Some(seat) = seat.filter(|_| k.started.load(Acquire) != 0) else { return core::ptr::null() };
+    // SAFETY: the handler's context.
+    if unsafe { libc_locks::holds_id(context as *const libc::c_void, host::id_for_libc()) } {
+        seat.not_here.store(1, Release);
+        futex::wake(&k.counter, 1);
+        return core::ptr::null();
+    }
     let id = Identity::of_caller(0);
     seat.libcs.store(u32::from(id.is_libcs()), Relaxed);
     seat.context.store(context, Relaxed);

@@ -73,6 +73,7 @@ impl Keeper {
                     No::Refused("a thread does not answer (it blocks signals)".into())
                 });
             }
+            send_to_those_not_here(&called);
             if time::now_ns() > again {
                 send_again(&called);
                 again = time::now_ns() + AGAIN_NS;
@@ -114,6 +115,14 @@ impl Keeper {
         k.agent_rests.store(0, Release);
         futex::wake(&k.agent_rests, 1);
     }
+}
+
+/// To those of the `called` that could not stop where they were.
+fn send_to_those_not_here(called: &[(&'static Seat, u32)]) {
+    let elsewhere = |s: &Seat, tid: u32| s.not_here.swap(0, Acquire) != 0 && s.host.load(Acquire) == tid;
+    called.iter().filter(|(s, tid)| elsewhere(s, *tid)).for_each(|(_, tid)| {
+        syscall::tgkill(*tid, seats::signal());
+    });
 }
 
 /// To those of the `called` that have not answered and have no freeze signal waiting: somebody else has taken
