@@ -50,7 +50,7 @@ fn restarts() {
     let s = Scratch::new("process-restarts");
     let exe = build("ckpt/process.c", &[]);
     let (file, dir, out) = (s.path("file"), s.path("ckpt"), s.path("out"));
-    for mode in ["folder", "timers", "output", "pipes", "itself"] {
+    for mode in ["folder", "timers", "output", "pipes", "itself", "command"] {
         let args = [mode, text(&file), "6"];
         let _ = fs::remove_file(&file);
         let want = reference(&exe, &args, &[THREADS]);

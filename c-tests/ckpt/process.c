@@ -131,6 +131,25 @@ static void itself(int step) {
     printf("%d: %d %d\n", step, atoi(text) == getpid(), faccessat(folder, name, R_OK, 0));
 }
 
+/* What others see of this process: a word for each argument, and how often a variable is there. */
+static void command(int step, int argc, char **argv) {
+    static char text[1 << 20];
+    for (int f = 0; f < 2; f++) {
+        int fd = open(f ? "/proc/self/environ" : "/proc/self/cmdline", O_RDONLY);
+        ssize_t n = 0, more;
+        while ((more = read(fd, text + n, sizeof text - n)) > 0) n += more;
+        need(!close(fd) && n > 0, "of itself");
+        int same = 0, i = 0, paths = 0;
+        for (char *word = text; word < text + n; word += strlen(word) + 1, i++) {
+            same += i < argc && !strcmp(word, argv[i]);
+            paths += !strncmp(word, "PATH=", 5) && !strcmp(word + 5, getenv("PATH"));
+        }
+        if (f) printf("%d: %d\n", step, paths);
+        else printf("%d: %d arguments, %d of them the same\n", step, i, same);
+    }
+    work(step);
+}
+
 int main(int argc, char **argv) {
     const char *mode = argc > 1 ? argv[1] : "", *file = argc > 2 ? argv[2] : "";
     int steps = argc > 3 ? atoi(argv[3]) : 4;
@@ -143,6 +162,7 @@ int main(int argc, char **argv) {
         if (!strcmp(mode, "output")) output(i, file);
         if (!strcmp(mode, "pipes")) pipes(i);
         if (!strcmp(mode, "itself")) itself(i);
+        if (!strcmp(mode, "command")) command(i, argc, argv);
         if (!strcmp(mode, "number")) printf("%d\n", getpid());
         work(i + 1);
     }

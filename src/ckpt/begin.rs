@@ -10,7 +10,8 @@ use super::runtime::runtime;
 use super::store::Store;
 use super::timers;
 use super::{
-    Settings, ends, journal, keep, memory, process, requests, restart, rights, seats, settings, taken,
+    Settings, command_line, ends, journal, keep, memory, process, requests, restart, rights, seats, settings,
+    taken,
 };
 use crate::say;
 use crate::sys;
@@ -184,6 +185,7 @@ fn begin(settings: Settings) {
         return;
     }
     journal::calls::begin(&k.journal);
+    command_line::learn();
     let (program, arguments) = process::command();
     ends::prepare(k, program, arguments);
     ends::begin();

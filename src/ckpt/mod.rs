@@ -13,6 +13,7 @@ pub mod asking;
 pub mod attributes;
 pub mod begin;
 pub mod busy;
+mod command_line;
 pub mod contents;
 pub mod cow;
 pub mod crew;

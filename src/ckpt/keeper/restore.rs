@@ -7,7 +7,9 @@ use super::super::rewind::NO;
 use super::super::runtime::{WentBack, runtime};
 use super::super::seats::{self, LEAVE, PARK, Seat, TAKE};
 use super::super::tracker::Run;
-use super::super::{alarms, apart, attributes, files, keep, process, streams, timers, vdso, xsave};
+use super::super::{
+    alarms, apart, attributes, command_line, files, keep, process, streams, timers, vdso, xsave,
+};
 use super::{Keeper, No};
 use crate::say;
 use crate::sys;
@@ -225,6 +227,7 @@ impl Keeper {
         }
         if new_process {
             apart::begin();
+            command_line::put_back();
         }
         keep::get().sent.expect(&self.last.sent);
         files::put_back(&self.last.files, &self.ours(), new_process, &self.store)?;

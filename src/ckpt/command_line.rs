@@ -1,0 +1,119 @@
+//! Where the kernel finds the command line and the environment that it shows of this process (`ps`,
+//! `pgrep -f`, /proc/PID/cmdline): in the memory in which they were when the program began. A restarted
+//! process has been given other ones, elsewhere on its first stack; once memory has been put back something
+//! else lies there. So the kernel is told where the program's are.
+
+use crate::sys;
+use crate::sys::maps;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// The first and the last address of either, as in /proc/PID/stat. In memory that is saved; zeros: not known.
+static WHERE: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
+
+/// Fields of /proc/PID/stat, counted from the first behind the name (proc(5) counts three more).
+const CODE: [usize; 2] = [23, 24];
+const STACK: usize = 25;
+const DATA: [usize; 2] = [42, 43];
+const BREAK: usize = 44;
+const SHOWN: [usize; 4] = [45, 46, 47, 48];
+
+/// Notes where they are: call once, before the first checkpoint.
+pub fn learn() {
+    if let Some(shown) = stat().and_then(|s| s.all(SHOWN)) {
+        WHERE.iter().zip(shown).for_each(|(to, at)| to.store(at, Relaxed));
+    }
+}
+
+/// The program's memory has been put back in a new process. Where the kernel refuses (prctl(2) without
+/// CONFIG_CHECKPOINT_RESTORE, or forbidden by a filter) it shows whatever lies there.
+pub fn put_back() {
+    let shown = WHERE.each_ref().map(|w| w.load(Relaxed));
+    let Some(map) = stat().and_then(|s| s.with(shown)).filter(|_| !shown.contains(&0)) else { return };
+    // SAFETY: the kernel reads the structure.
+    unsafe { sys!(libc::SYS_prctl, libc::PR_SET_MM, libc::PR_SET_MM_MAP, &raw const map, size_of::<Map>()) };
+}
+
+/// `struct prctl_mm_map`, see prctl(2).
+#[repr(C)]
+#[derive(Debug, PartialEq, Eq)]
+struct Map {
+    code: [u64; 2],
+    data: [u64; 2],
+    /// Where the heap of brk(2) begins, and its end.
+    brk: [u64; 2],
+    stack: u64,
+    shown: [u64; 4],
+    /// None: as it is.
+    auxv: u64,
+    auxv_bytes: u32,
+    /// None: as it is.
+    executable: u32,
+}
+
+/// The fields behind the name.
+struct Stat(Vec<usize>);
+
+fn stat() -> Option<Stat> {
+    Stat::of(&String::from_utf8_lossy(&maps::read_file(c"/proc/thread-self/stat")?))
+}
+
+impl Stat {
+    /// The name, in parentheses, may hold anything; some numbers are negative, and none of these matters.
+    fn of(text: &str) -> Option<Self> {
+        let fields = text.rsplit_once(')')?.1.split_whitespace();
+        Some(Self(fields.map(|f| f.parse().unwrap_or(0)).collect()))
+    }
+
+    /// Some fields; none if the kernel does not tell them to this process.
+    fn all<const N: usize>(&self, of: [usize; N]) -> Option<[usize; N]> {
+        let fields = of.map(|i| self.0.get(i).copied().unwrap_or(0));
+        (!fields.contains(&0)).then_some(fields)
+    }
+
+    /// This process with another command line and environment.
+    fn with(&self, shown: [usize; 4]) -> Option<Map> {
+        // SAFETY: asks where the heap ends.
+        let end = unsafe { sys!(libc::SYS_brk, 0) };
+        let numbers = |of: [usize; 2]| self.all(of).map(|n| n.map(|n| n as u64));
+        let [start, stack] = numbers([BREAK, STACK])?;
+        Some(Map {
+            code: numbers(CODE)?,
+            data: numbers(DATA)?,
+            brk: [start, end as u64],
+            stack,
+            shown: shown.map(|n| n as u64),
+            auxv: 0,
+            auxv_bytes: 0,
+            executable: u32::MAX,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_of_a_process() {
+        let numbers: Vec<String> =
+            (4..=52).map(|n| if n == 8 { "-1".into() } else { n.to_string() }).collect();
+        let s = Stat::of(&format!("1 (a) b) S {}", numbers.join(" "))).expect("fields");
+        assert_eq!((s.all(SHOWN), s.all([STACK])), (Some([48, 49, 50, 51]), Some([28])));
+        let map = s.with([1, 2, 3, 4]).expect("all are there");
+        assert_eq!((map.code, map.data, map.brk[0], map.stack), ([26, 27], [45, 46], 47, 28));
+        // What the kernel does not tell is 0.
+        assert!(
+            Stat::of(&format!("1 (a) S {}", ["0"; 49].join(" "))).is_some_and(|s| s.all(SHOWN).is_none())
+        );
+        assert!(Stat::of("1 (a) S 1 2").is_some_and(|s| s.all(SHOWN).is_none() && s.with([1; 4]).is_none()));
+        assert!(Stat::of("").is_none());
+    }
+
+    #[test]
+    fn the_command_line_is_where_it_says() {
+        let at = stat().and_then(|s| s.all(SHOWN)).expect("a process may look at itself");
+        // SAFETY: the kernel has put the arguments there, and they stay.
+        let bytes = unsafe { core::slice::from_raw_parts(at[0] as *const u8, at[1] - at[0]) };
+        assert_eq!(Some(bytes.to_vec()), maps::read_file(c"/proc/self/cmdline"));
+    }
+}
