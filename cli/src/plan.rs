@@ -8,15 +8,20 @@
 //! The next run is not the same to the millisecond. So a visit counts as near enough if it was so wherever
 //! as many visits were counted from the same place, within a few intervals, and what a checkpoint takes is
 //! added ([`near`]).
+//!
+//! Not every loop is worth it: [`stretches`].
 
 use crate::report::places::{Places, base};
 use crate::{Failure, Outcome, args};
 use promp_image::plan::{At, Plan, VERSION};
 use promp_report::{Report, Visit};
 use std::fs;
+use stretches::{Part, stretches};
+
+mod stretches;
 
 /// Chosen visits, by their index, and what they cost.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 struct Choice {
     visits: Vec<usize>,
     bytes: u64,
@@ -25,6 +30,8 @@ struct Choice {
 /// Other times are looked for so many intervals before and behind a visit, at so many visits at most.
 const AROUND: f64 = 6.0;
 const SAMPLES: usize = 64;
+/// So many stretches that are left are printed.
+const SHOWN: usize = 8;
 
 /// When visit `number` was, by those noted before and behind it; `None`: the run was over.
 fn time_of(visits: &[Visit], number: u64) -> Option<f64> {
@@ -37,11 +44,34 @@ fn time_of(visits: &[Visit], number: u64) -> Option<f64> {
     }))
 }
 
+/// Where nothing comes for half an interval, and that is so at most once more near by, is a pause of this
+/// run, and says nothing of how times scatter. How many there were before each visit.
+fn pauses(visits: &[Visit], every: f64) -> Vec<usize> {
+    let is_long = |i: &usize| visits[*i].at_s - visits[*i - 1].at_s > every / 2.0;
+    let long: Vec<usize> = (1..visits.len()).filter(is_long).collect();
+    let around = |at: f64| {
+        let to = |at: f64| long.partition_point(|&i| visits[i].at_s <= at);
+        to(at + AROUND * every) - to(at - AROUND * every)
+    };
+    let mut count = 0;
+    let pauses = (0..visits.len()).map(|i| {
+        count += usize::from(long.binary_search(&i).is_ok() && around(visits[i].at_s) <= 2);
+        count
+    });
+    pauses.collect()
+}
+
 /// How many visits are near enough to follow the beginning and then each visit, counted from the first of
 /// all: with `cost` seconds for a checkpoint not later than `every` behind it, in this run, and in each part
-/// of it near by that is like it.
+/// of it near by that is like it. Over a pause ([`pauses`]) it is not.
 fn near(visits: &[Visit], every: f64, cost: f64) -> Vec<usize> {
     let to = |at: f64| visits.partition_point(|v| v.at_s + cost <= at + every);
+    let pauses = pauses(visits, every);
+    // From one visit to the other, by their numbers.
+    let has_pause = |from: u64, to: u64| {
+        let i = |number: u64| visits.partition_point(|v| v.number < number).min(visits.len() - 1);
+        pauses[i(from)] < pauses[i(to)]
+    };
     let mut all = vec![to(0.0)];
     for (i, v) in visits.iter().enumerate() {
         let around = visits.partition_point(|o| o.at_s < v.at_s - AROUND * every)
@@ -50,9 +80,11 @@ fn near(visits: &[Visit], every: f64, cost: f64) -> Vec<usize> {
         let step = like.len().div_ceil(SAMPLES).max(1);
         let is_near = |f: &Visit| {
             let visits_later = f.number - v.number;
-            like.iter()
-                .step_by(step)
-                .all(|o| time_of(visits, o.number + visits_later).is_none_or(|t| t + cost <= o.at_s + every))
+            like.iter().step_by(step).all(|o| {
+                let number = o.number + visits_later;
+                time_of(visits, number).is_none_or(|t| t + cost <= o.at_s + every)
+                    || has_pause(o.number, number)
+            })
         };
         let most = to(v.at_s).max(i + 1);
         all.push(i + 1 + visits[i + 1..most].partition_point(is_near));
@@ -60,36 +92,46 @@ fn near(visits: &[Visit], every: f64, cost: f64) -> Vec<usize> {
     all
 }
 
-/// The visits that may follow `from` (`None`: the beginning): those that are near enough, or else the next
-/// one. Empty: the end may follow, and nothing else has to.
-fn followers(visits: &[Visit], from: Option<usize>, near: &[usize]) -> std::ops::Range<usize> {
-    let first = from.map_or(0, |i| i + 1);
-    first..near[first].max(first + 1).min(visits.len())
+/// The visits of `part` that may follow `from`: those that are near enough, or else the next one. Empty: the
+/// end may follow, and nothing else has to.
+fn followers(part: &Part, from: Option<usize>, near: &[usize]) -> std::ops::Range<usize> {
+    behind(from)..near_enough(near, from).min(part.to)
 }
 
-/// May the end, at `end`, follow?
-fn ends(visits: &[Visit], from: Option<usize>, every: f64, end: f64) -> bool {
+/// The visits behind `from` end here that are near enough, or the next one does.
+fn near_enough(near: &[usize], from: Option<usize>) -> usize {
+    let first = behind(from);
+    near[first].max(first + 1)
+}
+
+/// The first visit behind `from`; `None`: the beginning.
+fn behind(from: Option<usize>) -> usize {
+    from.map_or(0, |i| i + 1)
+}
+
+/// May the end of `part` follow?
+fn ends(visits: &[Visit], part: &Part, from: Option<usize>, every: f64) -> bool {
     let at = from.map_or(0.0, |i| visits[i].at_s);
-    end <= at + every || from.map_or(0, |i| i + 1) == visits.len()
+    part.end <= at + every || behind(from) == part.to
 }
 
-/// The cheapest selection.
-fn choose(visits: &[Visit], (every, near): (f64, &[usize]), end: f64) -> Choice {
+/// The cheapest selection in `part`.
+fn choose(visits: &[Visit], (every, near): (f64, &[usize]), part: &Part) -> Choice {
     // From the last one backwards: the least that is to be paid from there on, and what follows.
     let mut rest: Vec<(u64, Option<usize>)> = vec![(0, None); visits.len() + 1];
     let best = |rest: &[(u64, Option<usize>)], from: Option<usize>| {
-        if ends(visits, from, every, end) {
+        if ends(visits, part, from, every) {
             return (0, None);
         }
         let cost = |j: usize| (visits[j].bytes.saturating_add(rest[j].0), j);
         // Of equal ones the last, so that there are few.
-        let least = followers(visits, from, near).map(cost).min_by_key(|(c, j)| (*c, usize::MAX - j));
+        let least = followers(part, from, near).map(cost).min_by_key(|(c, j)| (*c, usize::MAX - j));
         least.map_or((0, None), |(c, j)| (c, Some(j)))
     };
-    for i in (0..visits.len()).rev() {
+    for i in (behind(part.from)..part.to).rev() {
         rest[i] = best(&rest, Some(i));
     }
-    let (bytes, mut next) = best(&rest, None);
+    let (bytes, mut next) = best(&rest, part.from);
     let mut chosen = Vec::new();
     while let Some(i) = next {
         chosen.push(i);
@@ -99,23 +141,23 @@ fn choose(visits: &[Visit], (every, near): (f64, &[usize]), end: f64) -> Choice 
 }
 
 /// What a choice by chance costs on average: each time any of the visits in the second half of the interval.
-fn by_chance(visits: &[Visit], (every, near): (f64, &[usize]), end: f64) -> f64 {
+fn by_chance(visits: &[Visit], (every, near): (f64, &[usize]), part: &Part) -> f64 {
     let mut rest = vec![0.0; visits.len() + 1];
     let mean = |rest: &[f64], from: Option<usize>| {
-        if ends(visits, from, every, end) {
+        if ends(visits, part, from, every) {
             return 0.0;
         }
-        let all = followers(visits, from, near);
+        let all = followers(part, from, near);
         let at = from.map_or(0.0, |i| visits[i].at_s);
         let late = all.start + visits[all.clone()].partition_point(|v| v.at_s < at + every / 2.0);
         let some = if late < all.end { late..all.end } else { all };
         let n = some.len().max(1) as f64;
         some.map(|j| visits[j].bytes as f64 + rest[j]).sum::<f64>() / n
     };
-    for i in (0..visits.len()).rev() {
+    for i in (behind(part.from)..part.to).rev() {
         rest[i] = mean(&rest, Some(i));
     }
-    mean(&rest, None)
+    mean(&rest, part.from)
 }
 
 /// Makes a plan of a report.
@@ -146,12 +188,19 @@ pub fn plan(p: &args::Plan) -> Outcome {
     // The first one copies what no later one does. Before the threads stand still memory is looked through.
     let stop = report.checkpoints.iter().skip(1).map(|c| c.stop_s).fold(0.0, f64::max);
     let near = near(&report.visits, every, 2.0 * stop);
-    let choice = choose(&report.visits, (every, &near), report.wall_s);
-    let chance = by_chance(&report.visits, (every, &near), report.wall_s);
+    let (parts, left) = stretches(&report.visits, (every, &near), report.wall_s);
+    let (mut choice, mut chance) = (Choice::default(), 0.0);
+    for part in &parts {
+        let chosen = choose(&report.visits, (every, &near), part);
+        choice.visits.extend(chosen.visits);
+        choice.bytes += chosen.bytes;
+        chance += by_chance(&report.visits, (every, &near), part);
+    }
     let at = |s: &promp_report::Site| At { module: s.module.clone(), offset: s.offset };
     let take = choice.visits.iter().map(|&i| (report.visits[i].number, report.visits[i].place)).collect();
     let places = report.places.iter().map(at).collect();
-    let plan = Plan { promp_plan: VERSION, program, places, take };
+    let leave = left.iter().map(|l| l.numbers).collect();
+    let plan = Plan { promp_plan: VERSION, program, places, take, leave };
     let text = serde_json::to_string(&plan).map_err(|e| Failure::new(74, e.to_string()))?;
     fs::write(&p.output, text + "\n")
         .map_err(|e| Failure::new(74, format!("{}: {e}", p.output.display())))?;
@@ -169,6 +218,20 @@ pub fn plan(p: &args::Plan) -> Outcome {
             found.short(),
             least as f64 / 1e6
         );
+    }
+    for l in left.iter().take(SHOWN) {
+        println!("{}", l.show(every));
+    }
+    if left.len() > SHOWN {
+        println!("... and {} more such stretches", left.len() - SHOWN);
+    }
+    if plan.take.is_empty() && !left.is_empty() {
+        println!(
+            "{}: nothing is planned, as no stretch is worth it: a run with this plan does what one without a \
+             plan does",
+            p.output.display()
+        );
+        return Ok(());
     }
     let less = if chance > 0.0 { 100.0 * (choice.bytes as f64 / chance - 1.0) } else { 0.0 };
     println!(
@@ -203,6 +266,10 @@ mod tests {
             .collect()
     }
 
+    fn whole(v: &[Visit], end: f64) -> Part {
+        Part { from: None, to: v.len(), end }
+    }
+
     /// Without a margin.
     fn exactly(v: &[Visit], every: f64) -> Vec<usize> {
         let to = |at: f64| v.partition_point(|f| f.at_s <= at + every);
@@ -232,11 +299,11 @@ mod tests {
             let end = v.last().unwrap().at_s + 1.0;
             for every in [2.0, 4.0, 7.5, 100.0] {
                 let near = exactly(&v, every);
-                let found = choose(&v, (every, &near), end);
+                let found = choose(&v, (every, &near), &whole(&v, end));
                 assert_eq!(found.bytes, found.visits.iter().map(|&i| v[i].bytes).sum::<u64>());
                 if let Some(least) = exhaustive(&v, every, end) {
                     assert_eq!(found.bytes, least, "{seed} {every}");
-                    assert!(by_chance(&v, (every, &near), end) >= found.bytes as f64);
+                    assert!(by_chance(&v, (every, &near), &whole(&v, end)) >= found.bytes as f64);
                     compared += 1;
                 }
             }
@@ -251,7 +318,7 @@ mod tests {
             .enumerate()
             .map(|(i, &at_s)| Visit { number: i as u64 + 1, place: 0, at_s, bytes: 5 })
             .collect();
-        let chosen = |v: &[Visit], end| choose(v, (2.0, &near(v, 2.0, 0.0)), end).visits;
+        let chosen = |v: &[Visit], end| choose(v, (2.0, &near(v, 2.0, 0.0)), &whole(v, end)).visits;
         assert_eq!(chosen(&v, 11.0), [0, 1]);
         assert_eq!(chosen(&v, 99.0), [0, 1, 2]);
         assert!(chosen(&[], 99.0).is_empty());
@@ -273,7 +340,7 @@ mod tests {
         };
         let (first, second) = (run(seed), run(seed + 1000));
         let near = if margin { near(&first, every, 0.0) } else { exactly(&first, every) };
-        let chosen = choose(&first, (every, &near), first.last().unwrap().at_s).visits;
+        let chosen = choose(&first, (every, &near), &whole(&first, first.last().unwrap().at_s)).visits;
         let late = chosen.windows(2).filter(|w| second[w[1]].at_s - second[w[0]].at_s > every).count();
         (late, chosen.len() - 1)
     }

@@ -27,6 +27,10 @@ pub struct Plan {
     pub places: Vec<At>,
     /// The visits at which checkpoints are taken, in order: the number of the visit, and of its place.
     pub take: Vec<(u64, usize)>,
+    /// Stretches of visits, first and last, in order, that are left to the rule without a plan. Files of
+    /// older promps have none.
+    #[serde(default)]
+    pub leave: Vec<(u64, u64)>,
 }
 
 impl Plan {
@@ -42,7 +46,9 @@ impl Plan {
         }
         let plan: Self = serde_json::from_value(value).map_err(not_one)?;
         let is_sound = plan.take.windows(2).all(|w| w[0].0 < w[1].0)
-            && plan.take.iter().all(|t| t.1 < plan.places.len());
+            && plan.take.iter().all(|t| t.1 < plan.places.len() && !plan.leaves(t.0))
+            && plan.leave.iter().all(|l| l.0 <= l.1)
+            && plan.leave.windows(2).all(|w| w[0].1 < w[1].0);
         if !is_sound {
             return Err("it is no plan that `promp plan` has written (its visits are out of order)".into());
         }
@@ -56,6 +62,12 @@ impl Plan {
             ));
         }
         Ok(plan)
+    }
+
+    /// Is visit `number` left to the rule without a plan?
+    pub fn leaves(&self, number: u64) -> bool {
+        let i = self.leave.partition_point(|l| l.1 < number);
+        self.leave.get(i).is_some_and(|l| l.0 <= number)
     }
 
     /// Is a checkpoint to be taken at visit `number`: at which place?
@@ -82,16 +94,34 @@ mod tests {
         let write = |text: &str| std::fs::write(&dir, text).unwrap();
         let at = At { module: "/bin/x".into(), offset: 7 };
         let program = crate::recognise(&exe.to_string_lossy()).unwrap();
-        let plan = Plan { promp_plan: 1, program, places: vec![at.clone()], take: vec![(3, 0), (9, 0)] };
+        let plan = Plan {
+            promp_plan: 1,
+            program,
+            places: vec![at.clone()],
+            take: vec![(3, 0), (9, 0)],
+            leave: vec![(4, 6), (12, 12)],
+        };
         write(&serde_json::to_string(&plan).unwrap());
         let read = Plan::read(&path, &exe).unwrap();
         assert_eq!((read.at(3), read.at(4)), (Some(&at), None));
         assert_eq!([0, 3, 8, 9].map(|n| read.after(n)), [Some(3), Some(9), Some(9), None]);
+        let left = |p: &Plan| (0..15).filter(|n| p.leaves(*n)).collect::<Vec<u64>>();
+        assert_eq!(left(&read), [4, 5, 6, 12]);
+        // As before there were stretches.
+        let mut old = serde_json::to_value(&plan).unwrap();
+        old.as_object_mut().unwrap().remove("leave");
+        write(&old.to_string());
+        let read = Plan::read(&path, &exe).unwrap();
+        assert!(read.at(3) == Some(&at) && left(&read).is_empty());
         let says = |exe: &Path| Plan::read(&path, exe).unwrap_err();
         assert!(says(Path::new("/bin/true")).contains("of another program"));
         for (take, word) in [(vec![(3, 1)], "out of order"), (vec![(3, 0), (3, 0)], "out of order")] {
             write(&serde_json::to_string(&Plan { take, ..plan.clone() }).unwrap());
             assert!(says(&exe).contains(word));
+        }
+        for leave in [vec![(5, 4)], vec![(4, 6), (6, 7)], vec![(12, 12), (4, 6)], vec![(2, 3)]] {
+            write(&serde_json::to_string(&Plan { leave, ..plan.clone() }).unwrap());
+            assert!(says(&exe).contains("out of order"));
         }
         write(&serde_json::to_string(&Plan { promp_plan: 2, ..plan }).unwrap());
         assert!(says(&exe).contains("version 2"));

@@ -110,7 +110,7 @@ pub fn visit(thr: &'static Thread, at: usize) -> bool {
             return false;
         }
         let number = visits::note(at, 0, (time::now_ns(), k.last_ns()), k.interval_ns.load(Relaxed), true);
-        return visits::is_planned() && !visits::is_due(number, Some(at));
+        return visits::is_planned() && !visits::is_left(number) && !visits::is_due(number, Some(at));
     };
     if interval_ns == 0 || seat_of(thr).is_none() || team.level.get() > 1 || thr.in_explicit_task() {
         said.forget();
@@ -135,6 +135,7 @@ pub fn visit(thr: &'static Thread, at: usize) -> bool {
                 let when = When { now_ns, last_ns, interval_ns, lead_ns };
                 visits::advise(n, (!in_team).then_some(at), own, when)
             }
+            None if visits::next_is_left() => own,
             // The first thread names it.
             None => Advice { next: false, ..own },
         }

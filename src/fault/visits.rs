@@ -44,7 +44,9 @@ static PLAN: Own<Option<&'static Plan>> = Own::new(None);
 pub fn start(g: &Globals) {
     let Some(c) = crate::ckpt::settings::asked() else { return };
     BEGAN.set(time::now_ns());
-    PLAN.set(c.plan.clone().map(|p| &*Box::leak(Box::new((*p).clone()))));
+    // One that leaves all to the rule is none.
+    let plan = c.plan.clone().filter(|p| !p.take.is_empty());
+    PLAN.set(plan.map(|p| &*Box::leak(Box::new((*p).clone()))));
     if g.promp.report.is_some() {
         NOTES.set(true);
         super::report::also(add);
@@ -54,6 +56,16 @@ pub fn start(g: &Globals) {
 /// Is there a plan that the program keeps to?
 pub fn is_planned() -> bool {
     PLAN.get().is_some()
+}
+
+/// Is visit `number` the rule's, though there is a plan?
+pub fn is_left(number: u64) -> bool {
+    PLAN.get().is_some_and(|p| p.leaves(number))
+}
+
+/// Is the first thread's next visit? Seen from another one, about.
+pub fn next_is_left() -> bool {
+    is_left(COUNT.load(Relaxed) + 1)
 }
 
 /// The first thread visits the place `at`: the number of the visit. `last_ns`: when a checkpoint was taken
@@ -135,6 +147,7 @@ pub struct When {
 }
 
 /// What the plan has for visit `number`, at the place `at` if one can be taken there, and for the next one.
+/// What it leaves to the rule is the rule's.
 /// The program may be slower than it was when the plan was made: where the plan's next visit would come too
 /// late, the rule without a plan (`own`) finds the last one that does not; and one that follows too closely
 /// upon that is left out if the one behind it is in time.
@@ -143,6 +156,9 @@ pub fn advise(number: u64, at: Option<usize>, own: Advice, when: When) -> Advice
     let comes = |visit: u64| when.now_ns.saturating_add(each.saturating_mul(visit - number));
     let due = when.last_ns.saturating_add(when.interval_ns).saturating_sub(when.lead_ns);
     let is_taken = |visit: u64, at: Option<usize>, own: bool| {
+        if is_left(visit) {
+            return own;
+        }
         let after = PLAN.get().and_then(|p| p.after(visit));
         let in_time = after.is_some_and(|v| comes(v) <= due);
         let is_close = comes(visit) < when.last_ns.saturating_add(when.interval_ns / CLOSE);
