@@ -10,7 +10,7 @@ use crate::team::thread::{Thread, current};
 use crate::work::asked::Want;
 use crate::work::bounds::{Bounds, Schedule};
 use crate::work::doacross::Doacross;
-use crate::work::loops;
+use crate::work::loops::{self, Light};
 use crate::work::share::Share;
 use core::sync::atomic::Ordering::*;
 
@@ -35,28 +35,32 @@ fn hand_out(thr: &'static Thread, istart: *mut u64, iend: *mut u64) -> bool {
 #[inline(always)]
 fn give(thr: &'static Thread, chunk: Option<(u64, u64)>, istart: *mut u64, iend: *mut u64) -> bool {
     let found = fill(chunk, istart, iend);
-    let kind = if found { SaveKind::Next(istart as usize, iend as usize) } else { SaveKind::After(0) };
-    save::point(thr, kind);
+    if thr.saving.get() {
+        let kind = if found { SaveKind::Next(istart as usize, iend as usize) } else { SaveKind::After(0) };
+        save::point(thr, kind);
+    }
     found
 }
 
+/// Who calls this need not know the thread: it would have to keep its arguments over that.
 #[inline(always)]
-fn start(
-    thr: &'static Thread,
-    b: Bounds,
-    s: Schedule,
-    ordered: bool,
-    istart: *mut u64,
-    iend: *mut u64,
-) -> bool {
-    begin(thr, &Want::of_loop(b, s, ordered, thr.call_site(), false), istart, iend)
+fn start(b: Bounds, s: Schedule, ordered: bool, istart: *mut u64, iend: *mut u64) -> bool {
+    begin(&mut Want::of_loop(b, s, ordered, 0, false), istart, iend)
 }
 
 #[inline(never)]
-fn begin(thr: &'static Thread, want: &Want, istart: *mut u64, iend: *mut u64) -> bool {
+fn begin(want: &mut Want, istart: *mut u64, iend: *mut u64) -> bool {
+    let thr = current();
+    want.starts_at(thr.call_site());
     let m = thr.member();
-    let share = loops::enter_loop(thr, m, want);
-    loops::tell_begin(thr);
+    let share = loops::enter_plain(thr, m, want);
+    if !thr.saving.get() {
+        match loops::first_lightly(m, share) {
+            Light::Chunk(lo, hi) => return fill(Some((lo, hi)), istart, iend),
+            Light::Nothing => return false,
+            Light::Ask => (),
+        }
+    }
     give(thr, loops::first_bounds(thr, m, share), istart, iend)
 }
 
@@ -68,9 +72,8 @@ extern "C" fn start_long<const KIND: u32, const MONOTONIC: bool, const ORDERED: 
     istart: *mut u64,
     iend: *mut u64,
 ) -> bool {
-    let thr = current();
-    let s = schedule::<KIND, MONOTONIC>(thr, chunk as u64);
-    start(thr, Bounds::long(first, end, incr), s, ORDERED, istart, iend)
+    let s = schedule::<KIND, MONOTONIC>(chunk as u64);
+    start(Bounds::long(first, end, incr), s, ORDERED, istart, iend)
 }
 
 extern "C" fn start_long_runtime<const MONOTONIC: bool, const ORDERED: bool>(
@@ -92,9 +95,8 @@ extern "C" fn start_ull<const KIND: u32, const MONOTONIC: bool, const ORDERED: b
     istart: *mut u64,
     iend: *mut u64,
 ) -> bool {
-    let thr = current();
-    let s = schedule::<KIND, MONOTONIC>(thr, chunk);
-    start(thr, Bounds::ull(up, first, end, incr), s, ORDERED, istart, iend)
+    let s = schedule::<KIND, MONOTONIC>(chunk);
+    start(Bounds::ull(up, first, end, incr), s, ORDERED, istart, iend)
 }
 
 extern "C" fn start_ull_runtime<const MONOTONIC: bool, const ORDERED: bool>(
@@ -244,7 +246,7 @@ extern "C" fn doacross_start<const KIND: u32>(
     iend: *mut u64,
 ) -> bool {
     let thr = current();
-    let s = schedule::<KIND, true>(thr, chunk);
+    let s = schedule::<KIND, true>(chunk);
     doacross(thr, n, counts, s, (istart, iend), core::ptr::null_mut(), core::ptr::null_mut())
 }
 
@@ -272,7 +274,11 @@ extern "C" fn next(istart: *mut u64, iend: *mut u64) -> bool {
     if thr.saving.get() {
         return next_with_saving(thr, istart, iend);
     }
-    fill(loops::next_in_batch(thr), istart, iend) || !loops::ends_here(thr) && hand_out(thr, istart, iend)
+    match loops::next_lightly(thr) {
+        Light::Chunk(lo, hi) => fill(Some((lo, hi)), istart, iend),
+        Light::Nothing => false,
+        Light::Ask => hand_out(thr, istart, iend),
+    }
 }
 
 /// Apart, for the light way has no room for it.
@@ -283,8 +289,9 @@ fn next_with_saving(thr: &'static Thread, istart: *mut u64, iend: *mut u64) -> b
 
 pub(super) extern "C" fn end() {
     let thr = current();
-    loops::leave_for_barrier(thr);
-    super::sync::pass_barrier(thr, Sync::Work, || loops::settle(thr));
+    let m = thr.member();
+    loops::leave_for_barrier(thr, m);
+    super::sync::pass_barrier_of(thr, m.team(), Sync::Work, || loops::settle(m));
 }
 
 pub(super) extern "C" fn end_nowait() {

@@ -103,10 +103,10 @@ extern "C" fn parallel_reductions(func: usize, data: usize, threads: u32, flags:
 
 /// A schedule by numbers: `KIND` is `Sched`'s, 0 the run-sched ICV.
 #[inline(always)]
-pub(super) fn schedule<const KIND: u32, const MONOTONIC: bool>(thr: &'static Thread, chunk: u64) -> Schedule {
+pub(super) fn schedule<const KIND: u32, const MONOTONIC: bool>(chunk: u64) -> Schedule {
     match KIND {
         0 => {
-            let s = Schedule::from(thr.task().icvs.get().sched);
+            let s = Schedule::from(current().task().icvs.get().sched);
             Schedule { monotonic: MONOTONIC || s.monotonic, ..s }
         }
         1 => Schedule { kind: Sched::Static, chunk, monotonic: true },
@@ -127,7 +127,7 @@ extern "C" fn parallel_loop<const KIND: u32, const MONOTONIC: bool>(
     flags: u32,
 ) {
     let thr = current();
-    let s = schedule::<KIND, MONOTONIC>(thr, chunk as u64);
+    let s = schedule::<KIND, MONOTONIC>(chunk as u64);
     execute(thr, (func, data), threads, flags, Some(|t| combined_loop(t, Bounds::long(start, end, incr), s)));
 }
 
@@ -152,7 +152,7 @@ extern "C" fn parallel_loop_start<const KIND: u32>(
     incr: i64,
     chunk: i64,
 ) {
-    let s = schedule::<KIND, true>(current(), chunk as u64);
+    let s = schedule::<KIND, true>(chunk as u64);
     begin((func, data), threads, Some(|t| combined_loop(t, Bounds::long(start, end, incr), s)));
 }
 

@@ -5,16 +5,32 @@ use crate::fault::save::{self, SaveKind};
 use crate::stub;
 use crate::team::thread::{Thread, current};
 use crate::work::asked::Want;
-use crate::work::loops;
+use crate::work::dispenser::Range;
+use crate::work::loops::{self, Light};
 
+#[inline(never)]
 fn hand_out(thr: &'static Thread) -> u32 {
-    let n = loops::next(thr, thr.member()).map_or(0, |r| r.lo as u32 + 1);
+    give(thr, loops::next(thr, thr.member()))
+}
+
+fn give(thr: &'static Thread, section: Option<Range>) -> u32 {
+    let n = section.map_or(0, |r| r.lo as u32 + 1);
     save::point(thr, if n > 0 { SaveKind::Section } else { SaveKind::After(0) });
     n
 }
 
 extern "C" fn start(count: u32) -> u32 {
-    start_with(count, core::ptr::null_mut(), core::ptr::null_mut())
+    let thr = current();
+    let m = thr.member();
+    let share = loops::enter_plain(thr, m, &Want::of_sections(count, thr.call_site(), false));
+    if !thr.saving.get() {
+        match loops::first_lightly(m, share) {
+            Light::Chunk(i, _) => return i as u32 + 1,
+            Light::Nothing => return 0,
+            Light::Ask => (),
+        }
+    }
+    give(thr, loops::first(thr, m, share))
 }
 
 extern "C" fn start_with(count: u32, reductions: *mut usize, mem: *mut usize) -> u32 {
@@ -27,7 +43,14 @@ extern "C" fn start_with(count: u32, reductions: *mut usize, mem: *mut usize) ->
 
 extern "C" fn next() -> u32 {
     let thr = current();
-    if !thr.saving.get() && loops::ends_here(thr) { 0 } else { hand_out(thr) }
+    if thr.saving.get() {
+        return hand_out(thr);
+    }
+    match loops::next_lightly(thr) {
+        Light::Chunk(i, _) => i as u32 + 1,
+        Light::Nothing => 0,
+        Light::Ask => hand_out(thr),
+    }
 }
 
 stub! {

@@ -3,6 +3,7 @@
 use crate::fault::save::{self, SaveKind};
 use crate::observe::event::{Mutex, Sync};
 use crate::stub;
+use crate::team::team::Team;
 use crate::team::thread::{Thread, current};
 use crate::work::locks::{ATOMIC, CRITICAL, REDUCTION, acquire, release};
 use crate::work::ordered;
@@ -14,7 +15,13 @@ fn done(thr: &'static Thread) {
 /// The team barrier as the end of a call; `then` comes behind it.
 #[inline(always)]
 pub(super) fn pass_barrier(thr: &'static Thread, sync: Sync, then: impl FnOnce()) {
-    thr.team().synchronise(thr, sync, false);
+    pass_barrier_of(thr, thr.team(), sync, then);
+}
+
+/// [`pass_barrier`] where the team is known.
+#[inline(always)]
+pub(super) fn pass_barrier_of(thr: &'static Thread, team: &'static Team, sync: Sync, then: impl FnOnce()) {
+    team.synchronise(thr, sync, false);
     thr.task().spawned.set(false);
     then();
     done(thr);

@@ -83,8 +83,8 @@ pub fn leave_region(thr: &'static Thread) {
 
 /// A worksharing construct has ended: a word given inside the region is spent.
 #[inline]
-pub fn construct_ended(thr: &'static Thread) {
-    let v = thr.team().vouched.get();
+pub fn construct_ended(thr: &'static Thread, team: &'static Team) {
+    let v = team.vouched.get();
     if thr.vouched.get() != v {
         thr.vouched.set(v);
     }

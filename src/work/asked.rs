@@ -73,7 +73,14 @@ impl Want {
         Self::new(how::DOACROSS, Bounds::ull(true, 0, count, 1), schedule, site)
     }
 
+    /// It starts at `site`.
+    #[inline(always)]
+    pub fn starts_at(&mut self, site: usize) {
+        self.site = site;
+    }
+
     /// `count` sections. `ends`: as for loops.
+    #[inline(always)]
     pub fn of_sections(count: u32, site: usize, ends: bool) -> Self {
         let schedule = Schedule { kind: Sched::Dynamic, chunk: 1, monotonic: false };
         let more = if ends { how::ENDS } else { 0 };
@@ -235,6 +242,7 @@ fn shape(team: &'static Team, want: &Want, facts: Facts, recomputes: bool) -> Sh
         monotonic: ordered || if fixed { !facts.shared } else { s.monotonic },
         wide: !fits(total, chunk, n, 1),
         quick: s.kind == Sched::Dynamic && in_batches(total, chunk, n, ordered, few),
+        singly: false,
         ends_in_barrier: want.is(how::ENDS) || facts.ends_in_barrier,
         site: want.site,
         work: if sections { Work::Sections } else { Work::Loop },
@@ -256,7 +264,14 @@ fn shape(team: &'static Team, want: &Want, facts: Facts, recomputes: bool) -> Sh
         _ => shape,
     };
     // Where iterations wait for those before they come one at a time.
-    Shape { quick: shape.quick && !doacross, ..shape }
+    let free = !doacross && !ordered;
+    let singly = match shape.sched {
+        // A thread that has found nothing may ask three times more, where something was lost.
+        Sched::Dynamic => !shape.quick && fits(shape.total, shape.chunk, n, 4),
+        Sched::Guided => true,
+        Sched::Static | Sched::Auto => false,
+    };
+    Shape { quick: shape.quick && !doacross, singly: singly && free && !globals().cancellation, ..shape }
 }
 
 /// Into how many fragments a static chunk of `len` iterations is cut if nobody has said it: only where losing

@@ -192,6 +192,12 @@ impl Ledger {
         self.marks.get() & HAD_LAST != 0
     }
 
+    /// Is the chunk in flight none of the construct's last iterations, and needs it no second look?
+    #[inline(always)]
+    pub fn is_unmarked(&self) -> bool {
+        self.marks.get() == 0
+    }
+
     /// The chunk in flight is the construct's last one, nothing that was lost, and needs no second look?
     #[inline(always)]
     pub fn ends_plainly(&self) -> bool {

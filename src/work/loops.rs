@@ -5,7 +5,7 @@ use super::asked::{self, Asked, Circumstances, Want, Wishes};
 use super::dispenser::Range;
 use super::ledger::Before;
 use super::many::{self, Many};
-use super::share::{Shape, Share};
+use super::share::{Maker, Shape, Share};
 use super::{batch, ordered, site, survivors, tune};
 use crate::fault::{policy, unsaved, verify};
 use crate::icv::Sched;
@@ -27,7 +27,7 @@ pub fn enter(
 ) -> (&'static Share, bool) {
     let (m, team) = (thr.member(), thr.team());
     let wishes = begin(thr, m);
-    team.shares.enter(m, m.epoch.get(), |s| {
+    team.shares.enter(m, m.epoch.get(), |s: &'static Share| {
         match want {
             Some(want) => asked::make(s, team, want, now(wishes)),
             None => s.set_shape(Asked::NOTHING, Shape::NONE),
@@ -36,11 +36,28 @@ pub fn enter(
     })
 }
 
-/// [`enter`] for a loop that has nothing else to it.
+/// A loop, or sections, that have nothing else to them. No closure: it is to be made where it is entered.
+#[derive(Clone, Copy)]
+struct Plain<'a> {
+    team: &'static Team,
+    want: &'a Want,
+    wishes: Wishes,
+}
+
+impl Maker for Plain<'_> {
+    #[inline(always)]
+    fn make(self, s: &'static Share) {
+        asked::make(s, self.team, self.want, now(self.wishes));
+    }
+}
+
+/// [`enter`] for a loop, or sections, that have nothing else to them.
 #[inline(always)]
-pub fn enter_loop(thr: &'static Thread, m: &'static Member, want: &Want) -> &'static Share {
+pub fn enter_plain(thr: &'static Thread, m: &'static Member, want: &Want) -> &'static Share {
     let (team, wishes) = (m.team(), begin(thr, m));
-    team.shares.enter(m, m.epoch.get(), |s| asked::make(s, team, want, now(wishes))).0
+    let s = team.shares.enter(m, m.epoch.get(), Plain { team, want, wishes }).0;
+    tell_begin(thr);
+    s
 }
 
 #[inline(always)]
@@ -68,31 +85,101 @@ pub fn next_bounds(thr: &'static Thread) -> Option<(u64, u64)> {
     Some(m.share().shape.peek().values(r))
 }
 
+/// What the light way to a chunk has found.
+pub enum Light {
+    /// A chunk, in the loop's own values: [start, end).
+    Chunk(u64, u64),
+    /// There is none left.
+    Nothing,
+    /// There is more to think of: the usual way is to be gone.
+    Ask,
+}
+
+/// The first chunk of construct `s`, which the thread has just entered, if there is nothing to think of. There
+/// is no save point.
+#[inline(always)]
+pub fn first_lightly(m: &'static Member, s: &'static Share) -> Light {
+    if observe::wants(Set::one(Row::Chunk)) { Light::Ask } else { singly(m, s) }
+}
+
+/// The next chunk, if there is nothing else to think of: from the thread's own batch, or the dispenser. There
+/// is no save point. What is noted of the chunk before is replaced, so that one is in flight all the time.
+#[inline(always)]
+pub fn next_lightly(thr: &'static Thread) -> Light {
+    let m = thr.member();
+    let ledger = &m.ledger;
+    if observe::wants(Set::one(Row::Chunk)) || !ledger.is_plain() {
+        return Light::Ask;
+    }
+    if let Some((lo, hi)) = in_batch(m) {
+        return Light::Chunk(lo, hi);
+    }
+    let s = m.share();
+    let found = if ledger.is_unmarked() {
+        singly(m, s)
+    } else if ledger.ends_plainly() && ends_for_all(s) {
+        // It has had the last one. So nobody need be asked.
+        Light::Nothing
+    } else {
+        Light::Ask
+    };
+    if let Light::Nothing = found {
+        ledger.finish_chunk(m);
+    }
+    found
+}
+
+/// Can no others' chunks come to a thread that finds none left in `s`, and need nobody be told?
+#[inline(always)]
+fn ends_for_all(s: &'static Share) -> bool {
+    let shape = s.shape.peek();
+    shape.began == 0 && !shape.ordered && !s.dispenser.has_orphans()
+}
+
+/// A chunk from the dispenser, of a construct whose chunks come from there one at a time.
+#[inline(always)]
+fn singly(m: &'static Member, s: &'static Share) -> Light {
+    let shape = s.shape.peek();
+    if !shape.singly || s.dispenser.has_orphans() {
+        return Light::Ask;
+    }
+    let taken = match shape.sched {
+        Sched::Guided => guided(m, s, shape),
+        _ => s.dispenser.take(shape.total, shape.chunk),
+    };
+    match taken {
+        Some(r) => {
+            m.ledger.take(m.construct(), r, shape.is_last(r));
+            let (lo, hi) = shape.values(r);
+            Light::Chunk(lo, hi)
+        }
+        None if ends_for_all(s) => Light::Nothing,
+        None => Light::Ask,
+    }
+}
+
+#[inline(always)]
+fn guided(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range> {
+    let n = u64::from(m.team().size());
+    s.dispenser.take_sized(shape.total, |left| left.div_ceil(n).max(shape.chunk))
+}
+
 /// The next chunk from the thread's own batch, if there is nothing else to think of. There is no save point.
 #[inline(always)]
-pub fn next_in_batch(thr: &'static Thread) -> Option<(u64, u64)> {
+fn next_in_batch(thr: &'static Thread) -> Option<(u64, u64)> {
     let m = thr.member();
     if observe::wants(Set::one(Row::Chunk)) || !m.ledger.is_plain() {
         return None;
     }
+    in_batch(m)
+}
+
+#[inline(always)]
+fn in_batch(m: &'static Member) -> Option<(u64, u64)> {
     let (construct, shape) = m.batched.peek();
     let r = shape.range(m.batch.take(*construct)?);
     m.ledger.take(*construct, r, shape.is_last(r));
     Some(shape.values(r))
-}
-
-/// Has `thr`, which asks for the next chunk, had the construct's last one? Then there is none for it, and
-/// nobody need be asked, unless others' chunks could come to it.
-#[inline(always)]
-pub fn ends_here(thr: &'static Thread) -> bool {
-    let m = thr.member();
-    let (s, ledger) = (m.share(), &m.ledger);
-    let shape = s.shape.peek();
-    let ends = ledger.ends_plainly() && shape.began == 0 && !shape.ordered && !s.dispenser.has_orphans();
-    if ends {
-        ledger.finish_chunk(m);
-    }
-    ends
 }
 
 /// [`next_in_batch`] for a thread that saves, where a save point would be in vain.
@@ -119,12 +206,17 @@ pub fn next(thr: &'static Thread, m: &'static Member) -> Option<Range> {
     take(thr, m, s, shape)
 }
 
-/// The first chunk of construct `s`, which `thr` has just entered, in the loop's own values: nothing is in
-/// flight, and nothing to be done again.
+/// The first chunk of construct `s`, which `thr` has just entered: nothing is in flight, and nothing to be done
+/// again.
+#[inline]
+pub fn first(thr: &'static Thread, m: &'static Member, s: &'static Share) -> Option<Range> {
+    take(thr, m, s, s.shape.peek())
+}
+
+/// [`first`], in the loop's own values.
 #[inline]
 pub fn first_bounds(thr: &'static Thread, m: &'static Member, s: &'static Share) -> Option<(u64, u64)> {
-    let shape = s.shape.peek();
-    Some(shape.values(take(thr, m, s, shape)?))
+    Some(s.shape.peek().values(first(thr, m, s)?))
 }
 
 #[inline(always)]
@@ -157,7 +249,8 @@ fn hand_out(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Rang
         // Who has had the last chunk need not ask, which would fetch the dispenser's line in vain.
         Sched::Dynamic | Sched::Guided if m.ledger.had_last() => None,
         Sched::Dynamic if !shape.wide => s.dispenser.take(shape.total, shape.chunk),
-        Sched::Guided => s.dispenser.take_sized(shape.total, |left| left.div_ceil(n()).max(shape.chunk)),
+        Sched::Guided => guided(m, s, shape),
+        Sched::Static if shape.ordered => static_chunk(m, shape, n()),
         _ => of_other(m, s, shape, n()),
     };
     match r {
@@ -176,7 +269,7 @@ fn hand_out(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Rang
 #[inline(never)]
 fn of_other(m: &'static Member, s: &'static Share, shape: &Shape, n: u64) -> Option<Range> {
     match shape.sched {
-        Sched::Static if shape.fragments <= 1 || shape.ordered => static_chunk(m, shape, n),
+        Sched::Static if shape.fragments <= 1 => static_chunk(m, shape, n),
         Sched::Static => fragment(m, shape, n),
         Sched::Auto => tune::next(m, s, shape),
         Sched::Dynamic | Sched::Guided => s.dispenser.take_sized(shape.total, |_| shape.chunk),
@@ -268,27 +361,31 @@ fn fragment(m: &Member, shape: &Shape, n: u64) -> Option<Range> {
 
 /// Leaves the construct, without a barrier or for one that can be cancelled (`barrier`).
 pub fn leave(thr: &'static Thread, barrier: bool) {
-    leave_by(thr, barrier, |s, team| team.shares.leave(s, team.size()));
+    leave_by(thr, thr.member(), barrier, |s, team| team.shares.leave(s, team.size()));
 }
 
 /// Leaves the construct for a barrier that all members come to; behind that, [`settle`].
 #[inline(always)]
-pub fn leave_for_barrier(thr: &'static Thread) {
-    leave_by(thr, true, |s, team| team.shares.leave_for_barrier(s, || team.size()));
+pub fn leave_for_barrier(thr: &'static Thread, m: &'static Member) {
+    leave_by(thr, m, true, |s, team| team.shares.leave_for_barrier(s, || team.size()));
 }
 
-/// `thr` has passed the barrier at its last construct's end.
+/// `m` has passed the barrier at its last construct's end.
 #[inline]
-pub fn settle(thr: &'static Thread) {
-    let m = thr.member();
+pub fn settle(m: &'static Member) {
     if let Some(s) = m.share.get() {
         m.team().shares.settle(m, s, m.epoch.get());
     }
 }
 
 #[inline(always)]
-fn leave_by(thr: &'static Thread, barrier: bool, leave: impl FnOnce(&'static Share, &'static Team)) {
-    let m = thr.member();
+fn leave_by(
+    thr: &'static Thread,
+    m: &'static Member,
+    barrier: bool,
+    leave: impl FnOnce(&'static Share, &'static Team),
+) {
+    let team = m.team();
     m.ledger.finish_chunk(m);
     m.scanning.set(false);
     if let Some(s) = m.share.get() {
@@ -296,14 +393,22 @@ fn leave_by(thr: &'static Thread, barrier: bool, leave: impl FnOnce(&'static Sha
         if shape.began != 0 {
             leave_timed(thr, m, shape, barrier);
         }
-        if m.team().is_cancelled() {
+        if team.is_cancelled() {
             // Chunks that were not handed out, or lost, do not matter any more.
             s.cancel();
         }
-        thr.tell(Event::WorkEnd { work: shape.work });
-        leave(s, m.team());
+        if observe::wants(Set::one(Row::WorkEnd)) {
+            tell_end(thr, shape);
+        }
+        leave(s, team);
     }
-    policy::construct_ended(thr);
+    policy::construct_ended(thr, team);
+}
+
+#[cold]
+#[inline(never)]
+fn tell_end(thr: &'static Thread, shape: &Shape) {
+    thr.tell(Event::WorkEnd { work: shape.work });
 }
 
 /// `m` leaves a construct that has noted when it began.

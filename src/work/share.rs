@@ -77,6 +77,8 @@ pub struct Shape {
     pub wide: bool,
     /// Chunks are taken in batches: dynamic, and nobody waits for the iterations before.
     pub quick: bool,
+    /// They are taken from the dispenser one at a time; nobody waits for those before, or cancels the loop.
+    pub singly: bool,
     /// Is known to end in a barrier, or what follows is the region's end.
     pub ends_in_barrier: bool,
     /// Call site, for what is learned about it.
@@ -133,6 +135,7 @@ impl Shape {
         monotonic: true,
         wide: false,
         quick: false,
+        singly: false,
         ends_in_barrier: false,
         site: 0,
         work: Work::Scope,
@@ -296,6 +299,19 @@ const ROUNDS: u32 = 2000;
 /// Looks at a descriptor that is being made until the CPU is given to others: mostly it is done by then.
 const LOOKS: u32 = 64;
 
+/// What makes a claimed descriptor what it is to be.
+pub trait Maker {
+    /// Does so. Nobody else sees `s` yet.
+    fn make(self, s: &'static Share);
+}
+
+impl<F: FnOnce(&'static Share)> Maker for F {
+    #[inline(always)]
+    fn make(self, s: &'static Share) {
+        self(s);
+    }
+}
+
 /// The descriptors of a team.
 pub struct ShareRing {
     slots: Box<[Share; SLOTS as usize]>,
@@ -318,12 +334,7 @@ impl ShareRing {
     /// Member `m` enters its next construct. The first to come makes it: `make` gives it its shape, and may
     /// add to it, before others see it. Returns the descriptor and whether this member was the first.
     #[inline(always)]
-    pub fn enter(
-        &'static self,
-        m: &Member,
-        epoch: u64,
-        make: impl FnOnce(&'static Share),
-    ) -> (&'static Share, bool) {
+    pub fn enter(&'static self, m: &Member, epoch: u64, make: impl Maker) -> (&'static Share, bool) {
         let seq = m.share_seq.get();
         m.share_seq.set(seq + 1);
         m.trip.set(0);
@@ -344,13 +355,7 @@ impl ShareRing {
 
     /// The caller has claimed `slot` for construct `seq`: makes it, unless it is beyond the ring already.
     #[inline(always)]
-    fn make(
-        &self,
-        slot: &'static Share,
-        epoch: u64,
-        seq: u64,
-        make: impl FnOnce(&'static Share),
-    ) -> (&'static Share, bool) {
+    fn make(&self, slot: &'static Share, epoch: u64, seq: u64, make: impl Maker) -> (&'static Share, bool) {
         let ready = tag(epoch, seq, READY);
         if self.overflowing.load(SeqCst) != 0
             && let Some(s) = self.find_overflow(ready)
@@ -359,7 +364,7 @@ impl ShareRing {
             return (s, false);
         }
         slot.fill(seq);
-        make(slot);
+        make.make(slot);
         slot.tag().store(ready, Release);
         (slot, true)
     }
@@ -371,7 +376,7 @@ impl ShareRing {
         m: &Member,
         epoch: u64,
         seq: u64,
-        make: impl FnOnce(&'static Share),
+        make: impl Maker,
     ) -> (&'static Share, bool) {
         let mut make = Some(make);
         let slot = &self.slots[(seq % SLOTS) as usize];
@@ -422,7 +427,7 @@ impl ShareRing {
         &'static self,
         epoch: u64,
         seq: u64,
-        make: &mut Option<impl FnOnce(&'static Share)>,
+        make: &mut Option<impl Maker>,
     ) -> Option<(&'static Share, bool)> {
         let ready = tag(epoch, seq, READY);
         self.more.with(|o| {
@@ -443,7 +448,7 @@ impl ShareRing {
             }
             let s = o.free.pop().unwrap_or_else(|| Box::leak(Box::new(Share::new(true))));
             s.fill(seq);
-            make.take().expect("used once")(s);
+            make.take().expect("used once").make(s);
             s.tag().store(ready, Release);
             o.live.insert(ready, s);
             Some((s, true))
