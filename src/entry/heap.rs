@@ -2,7 +2,7 @@
 //! delete`. What is freed is kept until the work that does so is not executed again any more
 //! (fault/freed.rs).
 
-use crate::fault::stop::guarded;
+use crate::fault::stop::hold_off;
 use crate::fault::{freed, operators, saving, unsaved};
 use crate::sys::tls;
 use crate::team::thread::{Thread, current};
@@ -26,7 +26,7 @@ unsafe fn free(block: usize, own: bool) {
 #[inline(never)]
 unsafe fn free_later(thr: &'static Thread, block: usize, own: bool) {
     // SAFETY: by the caller's promise.
-    guarded(|| unsafe { thr.undo.free(block, own) });
+    hold_off(thr, || unsafe { thr.undo.free(block, own) });
     if thr.undo.lost() != 0 {
         unsaved::begins(thr);
     }
@@ -44,7 +44,7 @@ unsafe fn resize(block: usize, bytes: usize, own: bool) -> usize {
         // SAFETY: as the program calls it.
         return unsafe { libc::realloc(block as *mut libc::c_void, bytes) as usize };
     }
-    guarded(|| {
+    hold_off(thr, || {
         // SAFETY: both blocks are at least as long as what is copied, and the program gives up the old one.
         unsafe {
             let new = libc::malloc(bytes) as usize;
@@ -101,11 +101,12 @@ pub unsafe extern "C" fn promp_realloc_own(block: usize, bytes: usize) -> usize 
 /// # Safety
 /// For the code that promp-cc builds.
 pub unsafe extern "C" fn promp_new(bytes: usize, operator: usize) -> usize {
-    let thr = current();
+    // A thread that the runtime does not know is in no region.
+    let Some(thr) = tls::get() else { return 0 };
     if !thr.saving.get() || !thr.is_in_region() || !operators::is_known(operator) {
         return 0;
     }
-    guarded(|| {
+    hold_off(thr, || {
         // SAFETY: nothing to be said for it.
         let block = unsafe { libc::malloc(bytes.max(1)) } as usize;
         if block == 0 {

@@ -232,7 +232,7 @@ pub unsafe extern "C" fn promp_wrote(
 /// For the code that promp-cc adds: `site` lives as long as the code.
 pub unsafe extern "C" fn promp_saves(site: *const Site) -> i32 {
     // SAFETY: by the caller's promise.
-    tls::get().map_or(0, |thr| i32::from(saving::begin(thr, unsafe { &*site })))
+    tls::get().map_or(0, |thr| saving::begin(thr, unsafe { &*site }))
 }
 
 /// An object built with promp-cc is loaded whose functions see for themselves whether they are executed in a

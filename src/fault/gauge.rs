@@ -51,14 +51,16 @@ impl Gauge {
         self.site.get() != 0
     }
 
-    /// Is it time to measure a site that saves once more?
+    /// One more visit of a site that saves: is it one behind which to ask [`Gauge::measures_again`]?
     #[inline(always)]
-    pub fn measures_again(&self) -> bool {
+    pub fn counts_visit(&self) -> bool {
         let n = self.visits.get().wrapping_add(1);
         self.visits.set(n);
-        if !n.is_multiple_of(AGAIN) {
-            return false;
-        }
+        n.is_multiple_of(AGAIN)
+    }
+
+    /// Is it time to measure a site that saves once more?
+    pub fn measures_again(&self) -> bool {
         let now = pace::ticks();
         let is_time = now.wrapping_sub(self.again.get()) > PAUSE;
         if is_time {

@@ -180,37 +180,39 @@ impl core::fmt::Display for Budget {
 }
 
 /// A loop that needs old values begins, or something that cannot be executed twice: are they to be saved?
-/// The usual answers need no calls, so no registers are saved for them.
+/// 1: yes. The usual answers need no calls, so no registers are saved for them; the others are the last
+/// thing that is done here, with this function's own result.
 #[inline(always)]
-pub fn begin(thr: &'static Thread, site: &'static Site) -> bool {
+pub fn begin(thr: &'static Thread, site: &'static Site) -> i32 {
     // Serial work is never executed again.
     if !thr.saving.get() || !thr.is_in_region() {
-        return false;
+        return 0;
     }
     if thr.gauge.is_on() {
         return begin_measured(thr, site);
     }
     if thr.undo.lost() != 0 {
-        return false; // nothing will be executed again before the next save point
+        return 0; // nothing will be executed again before the next save point
     }
-    match site.state.load(Relaxed) {
-        ON if !thr.gauge.measures_again() => true,
-        state => ask(thr, site, state),
+    if site.state.load(Relaxed) == ON && !thr.gauge.counts_visit() {
+        return 1;
     }
+    ask(thr, site)
 }
 
 /// Where another site was measured until here.
 #[inline(never)]
-fn begin_measured(thr: &'static Thread, site: &'static Site) -> bool {
+fn begin_measured(thr: &'static Thread, site: &'static Site) -> i32 {
     thr.gauge.settle();
     begin(thr, site)
 }
 
-/// What a site says that does not just save, or is to be measured.
+/// What a site says that does not just save, or may have to be measured.
 #[inline(never)]
-fn ask(thr: &'static Thread, site: &'static Site, state: u32) -> bool {
-    match state {
+fn ask(thr: &'static Thread, site: &'static Site) -> i32 {
+    match site.state.load(Relaxed) {
         OPEN => thr.gauge.start(site),
+        ON if !thr.gauge.measures_again() => {}
         ON => {
             again(site);
             thr.gauge.start(site);
@@ -219,11 +221,11 @@ fn ask(thr: &'static Thread, site: &'static Site, state: u32) -> bool {
         SELDOM if verify::is_watched(thr) => {}
         OFF | SELDOM | OPAQUE | WAITS | CROWDED => {
             lose(thr, site);
-            return false;
+            return 0;
         }
         state => debug_assert_eq!(state, ALWAYS),
     }
-    true
+    1
 }
 
 /// A loop has left its version that saves, because the site's word was [`OFF`]. Whatever that says by now

@@ -21,7 +21,7 @@ use crate::sys::syscall::{exit_group, gettid, tgkill};
 use crate::sys::{futex, reach, sanitizer, timers, tls};
 use crate::team::member::tfd;
 use crate::team::thread::{Thread, current};
-use core::sync::atomic::{AtomicU32, Ordering::*};
+use core::sync::atomic::{AtomicU32, Ordering::*, compiler_fence};
 
 /// Crashes of one thread at one save point that are taken for faults of the machine; one more is the
 /// program's own bug.
@@ -216,10 +216,14 @@ fn lose_memory(thr: &'static Thread, sp: usize) -> ! {
 
 /// Does what must not be stopped half way, because it takes locks or memory, whether a runtime call is in
 /// progress or not: a stop waits until it is done.
+#[inline(always)]
 pub fn hold_off<R>(thr: &'static Thread, f: impl FnOnce() -> R) -> R {
     let before = thr.in_runtime.load(Relaxed);
     thr.in_runtime.store(1, Relaxed);
+    // Nothing of `f` is to be moved out; one host, and signal handlers on it.
+    compiler_fence(SeqCst);
     let r = f();
+    compiler_fence(SeqCst);
     thr.in_runtime.store(before, Relaxed);
     if before == 0 && thr.pending.load(Relaxed) != 0 {
         deliver(thr);

@@ -162,7 +162,9 @@ impl Log {
             self.busy.set(true);
             self.freed.keep(block)
         };
-        if self.lost.get() != 0 || (own && !self.reaches(block, freed::size(block))) {
+        // Nothing saved lies nowhere: then its size is not asked for.
+        let is_in_log = || self.used.get() != 0 && self.reaches(block, freed::size(block));
+        if self.lost.get() != 0 || (own && !is_in_log()) {
             // SAFETY: by the caller's promise; what was saved does not lie in it, or is never put back.
             unsafe { libc::free(block as *mut libc::c_void) };
         } else if !kept() {
