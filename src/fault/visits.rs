@@ -161,7 +161,8 @@ pub fn advise(number: u64, at: Option<usize>, own: Advice, when: When) -> Advice
         }
         let after = PLAN.get().and_then(|p| p.after(visit));
         let in_time = after.is_some_and(|v| comes(v) <= due);
-        let is_close = comes(visit) < when.last_ns.saturating_add(when.interval_ns / CLOSE);
+        // Where the pace is not known yet nothing is known of when it comes.
+        let is_close = each > 0 && comes(visit) < when.last_ns.saturating_add(when.interval_ns / CLOSE);
         if is_due(visit, at) { !(is_close && in_time) } else { own && !in_time }
     };
     Advice {
@@ -217,5 +218,35 @@ fn site(at: usize) -> Site {
             offset: (at - o.base) as u64,
         },
         None => Site { module: String::new(), build_id: String::new(), offset: at as u64 },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ckpt::image::{MappedFile, plan};
+
+    const MS: u64 = 1_000_000;
+
+    /// A visit of a plan is left out where it follows closely upon another checkpoint, and the one behind it
+    /// is in time; not where the pace of the visits is not known yet, as in front of the first one.
+    #[test]
+    fn planned_visits_are_taken_until_the_pace_is_known() {
+        let program = MappedFile { path: String::new(), length: 0, sum: 0, changed: 0 };
+        let take = vec![(2, 0), (5, 0)];
+        let places = vec![At { module: String::new(), offset: 0 }];
+        let p = Plan { promp_plan: plan::VERSION, program, places, take, leave: Vec::new() };
+        PLAN.set(Some(Box::leak(Box::new(p))));
+        let own = Advice { here: false, next: false };
+        let when = |now_ns| When { now_ns, last_ns: MS, interval_ns: 1000 * MS, lead_ns: 0 };
+        let next = |each_ns, now_ns| {
+            PACE.set(Pace { last_ns: MS, at: 0, each_ns });
+            advise(1, None, own, when(now_ns)).next
+        };
+        assert!(next(0, 200 * MS));
+        assert!(!next(10 * MS, 200 * MS), "210 ms after one, and visit 5 comes soon");
+        assert!(next(10 * MS, 500 * MS), "not close");
+        assert!(next(300 * MS, 20 * MS), "close, but visit 5 would be late");
+        PLAN.set(None);
     }
 }
