@@ -90,7 +90,8 @@ fn functions() -> Option<(usize, usize)> {
 /// itself as the owner, or to look whether it is. On another host it would note, or look for, the
 /// former one: it has to get out of there first, which it does within a few instructions.
 ///
-/// Not behind a system call: it may sleep in it for ever, and none has an id in a register.
+/// Not behind a system call: it may sleep in it for ever, and none has an id in a register. `id`: 0 where it
+/// is not known.
 ///
 /// # Safety
 /// `context` is the pointer that the kernel gave the handler.
@@ -106,7 +107,7 @@ pub unsafe fn holds_id(context: *const libc::c_void, id: u32) -> bool {
     // SAFETY: by the caller's promise.
     let registers = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
     let has = |r: i32| registers[r as usize] == i64::from(id);
-    before != SYSCALL && at != SYSCALL && (libc::REG_R8..=libc::REG_RCX).any(has)
+    id != 0 && before != SYSCALL && at != SYSCALL && (libc::REG_R8..=libc::REG_RCX).any(has)
 }
 
 /// The data of the object that has libc's read-write locks.
@@ -231,6 +232,9 @@ mod tests {
                 assert!(at(start + 4, register), "{name:?}");
             }
             assert!(!at(start + 4, libc::REG_RSP), "{name:?}");
+            let none = interrupted(start + 4, 0, libc::REG_RAX);
+            // SAFETY: the same.
+            assert!(!unsafe { holds_id((&raw const *none).cast(), 0) }, "{name:?}: no id is known");
         }
         let (start, end) = (CODE[0].load(Relaxed), CODE[1].load(Relaxed));
         assert!(!at(start - 8, libc::REG_RAX) && !at(end, libc::REG_RAX));
