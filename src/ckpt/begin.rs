@@ -16,6 +16,7 @@ use super::{
 use crate::say;
 use crate::sys;
 use crate::sys::own::Own;
+use crate::sys::stat::Stat;
 use crate::sys::{futex, host, keep as region, signals, syscall};
 use core::sync::atomic::{AtomicBool, Ordering::*};
 use std::ffi::OsString;
@@ -77,10 +78,7 @@ const NOT_READY: u32 = 2;
 fn is_relative(pid: u32) -> bool {
     let parent = |pid: u32| -> Option<u32> {
         let path = std::ffi::CString::new(format!("/proc/{pid}/stat")).ok()?;
-        let text = sys::maps::read_file(&path)?;
-        // The name, in parentheses, may hold anything.
-        let text = String::from_utf8_lossy(&text);
-        text.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+        Stat::read(&path).map(|s| s.field(4) as u32)
     };
     let descends = |from: u32, of: u32| core::iter::successors(Some(from), |&p| parent(p)).any(|p| p == of);
     let me = syscall::getpid();

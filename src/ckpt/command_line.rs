@@ -4,18 +4,18 @@
 //! else lies there. So the kernel is told where the program's are.
 
 use crate::sys;
-use crate::sys::maps;
+use crate::sys::stat::Stat;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// The first and the last address of either, as in /proc/PID/stat. In memory that is saved; zeros: not known.
 static WHERE: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
 
-/// Fields of /proc/PID/stat, counted from the first behind the name (proc(5) counts three more).
-const CODE: [usize; 2] = [23, 24];
-const STACK: usize = 25;
-const DATA: [usize; 2] = [42, 43];
-const BREAK: usize = 44;
-const SHOWN: [usize; 4] = [45, 46, 47, 48];
+/// Fields of /proc/PID/stat.
+const CODE: [usize; 2] = [26, 27];
+const STACK: usize = 28;
+const DATA: [usize; 2] = [45, 46];
+const BREAK: usize = 47;
+const SHOWN: [usize; 4] = [48, 49, 50, 51];
 
 /// Notes where they are: call once, before the first checkpoint.
 pub fn learn() {
@@ -28,7 +28,7 @@ pub fn learn() {
 /// CONFIG_CHECKPOINT_RESTORE, or forbidden by a filter) it shows whatever lies there.
 pub fn put_back() {
     let shown = WHERE.each_ref().map(|w| w.load(Relaxed));
-    let Some(map) = stat().and_then(|s| s.with(shown)).filter(|_| !shown.contains(&0)) else { return };
+    let Some(map) = stat().and_then(|s| Map::with(&s, shown)).filter(|_| !shown.contains(&0)) else { return };
     // SAFETY: the kernel reads the structure.
     unsafe { sys!(libc::SYS_prctl, libc::PR_SET_MM, libc::PR_SET_MM_MAP, &raw const map, size_of::<Map>()) };
 }
@@ -50,33 +50,18 @@ struct Map {
     executable: u32,
 }
 
-/// The fields behind the name.
-struct Stat(Vec<usize>);
-
 fn stat() -> Option<Stat> {
-    Stat::of(&String::from_utf8_lossy(&maps::read_file(c"/proc/thread-self/stat")?))
+    Stat::read(c"/proc/thread-self/stat")
 }
 
-impl Stat {
-    /// The name, in parentheses, may hold anything; some numbers are negative, and none of these matters.
-    fn of(text: &str) -> Option<Self> {
-        let fields = text.rsplit_once(')')?.1.split_whitespace();
-        Some(Self(fields.map(|f| f.parse().unwrap_or(0)).collect()))
-    }
-
-    /// Some fields; none if the kernel does not tell them to this process.
-    fn all<const N: usize>(&self, of: [usize; N]) -> Option<[usize; N]> {
-        let fields = of.map(|i| self.0.get(i).copied().unwrap_or(0));
-        (!fields.contains(&0)).then_some(fields)
-    }
-
+impl Map {
     /// This process with another command line and environment.
-    fn with(&self, shown: [usize; 4]) -> Option<Map> {
+    fn with(of: &Stat, shown: [usize; 4]) -> Option<Self> {
         // SAFETY: asks where the heap ends.
         let end = unsafe { sys!(libc::SYS_brk, 0) };
-        let numbers = |of: [usize; 2]| self.all(of).map(|n| n.map(|n| n as u64));
+        let numbers = |numbers: [usize; 2]| of.all(numbers).map(|n| n.map(|n| n as u64));
         let [start, stack] = numbers([BREAK, STACK])?;
-        Some(Map {
+        Some(Self {
             code: numbers(CODE)?,
             data: numbers(DATA)?,
             brk: [start, end as u64],
@@ -94,19 +79,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_of_a_process() {
-        let numbers: Vec<String> =
-            (4..=52).map(|n| if n == 8 { "-1".into() } else { n.to_string() }).collect();
+    fn what_the_kernel_is_told() {
+        let numbers: Vec<String> = (4..=52).map(|n| n.to_string()).collect();
         let s = Stat::of(&format!("1 (a) b) S {}", numbers.join(" "))).expect("fields");
-        assert_eq!((s.all(SHOWN), s.all([STACK])), (Some([48, 49, 50, 51]), Some([28])));
-        let map = s.with([1, 2, 3, 4]).expect("all are there");
+        let map = Map::with(&s, [1, 2, 3, 4]).expect("all are there");
         assert_eq!((map.code, map.data, map.brk[0], map.stack), ([26, 27], [45, 46], 47, 28));
-        // What the kernel does not tell is 0.
-        assert!(
-            Stat::of(&format!("1 (a) S {}", ["0"; 49].join(" "))).is_some_and(|s| s.all(SHOWN).is_none())
-        );
-        assert!(Stat::of("1 (a) S 1 2").is_some_and(|s| s.all(SHOWN).is_none() && s.with([1; 4]).is_none()));
-        assert!(Stat::of("").is_none());
+        assert_eq!(map.shown, [1, 2, 3, 4]);
+        // What the kernel does not tell is 0, or not there.
+        for text in [format!("1 (a) S {}", ["0"; 49].join(" ")), "1 (a) S 1 2".into()] {
+            let s = Stat::of(&text).expect("fields");
+            assert!(s.all(SHOWN).is_none() && Map::with(&s, [1; 4]).is_none());
+        }
     }
 
     #[test]
@@ -114,6 +97,6 @@ mod tests {
         let at = stat().and_then(|s| s.all(SHOWN)).expect("a process may look at itself");
         // SAFETY: the kernel has put the arguments there, and they stay.
         let bytes = unsafe { core::slice::from_raw_parts(at[0] as *const u8, at[1] - at[0]) };
-        assert_eq!(Some(bytes.to_vec()), maps::read_file(c"/proc/self/cmdline"));
+        assert_eq!(Some(bytes.to_vec()), crate::sys::maps::read_file(c"/proc/self/cmdline"));
     }
 }

@@ -46,6 +46,7 @@ pub mod runtimes;
 pub mod sanitizer;
 pub mod scheduling;
 pub mod signals;
+pub mod stat;
 pub mod sync;
 pub mod syscall;
 pub mod tables;

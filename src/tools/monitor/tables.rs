@@ -203,11 +203,10 @@ fn head() {
     h.magic.store(live::MAGIC, Release);
 }
 
-/// The 22nd field of /proc/self/stat; the second one, in parentheses, may hold anything.
+/// Its time, as the kernel counts it.
 fn process_start() -> Option<u64> {
-    let text = sys::maps::read_file(c"/proc/self/stat")?;
-    let text = String::from_utf8_lossy(&text);
-    text.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+    let s = sys::stat::Stat::read(c"/proc/self/stat")?;
+    s.all([22]).map(|[start]| start as u64)
 }
 
 /// A row of a table.
