@@ -33,6 +33,7 @@ fn programs() -> Vec<(PathBuf, Vec<&'static str>)> {
     v.push((build("ckpt/tls.c", &[]), vec!["400"]));
     v.push((build("ckpt/anonymous.c", &[]), vec!["150"]));
     v.push((build("ckpt/recursive.c", &[]), vec!["150"]));
+    v.push((build("ckpt/ids.c", &[]), vec!["400"]));
     v.push((build("ckpt/semaphores.c", &[]), vec!["150"]));
     v.push((build("ckpt/attributes.c", &[]), vec!["100"]));
     v.retain(|(exe, _)| is_asked_for(exe));
@@ -41,7 +42,7 @@ fn programs() -> Vec<(PathBuf, Vec<&'static str>)> {
 
 /// Whose threads are saved: some of [`programs`] have threads of their own.
 fn threads(exe: &Path) -> (&'static str, &'static str) {
-    let own = ["own_c", "anonymous_c"].iter().any(|name| text(exe).contains(name));
+    let own = ["own_c", "anonymous_c", "ids_c"].iter().any(|name| text(exe).contains(name));
     ("PROMP_CKPT_THREADS", if own { "all" } else { "team" })
 }
 

@@ -15,7 +15,7 @@
 //!      --Park--> parked  (a process' first host, which cannot go alone)
 //! ```
 //!
-//! A host that is interrupted where it must not stop ([`libc_locks::holds_id`]) says so in `not_here`, and
+//! A host that is interrupted where it must not stop ([`midway`]) says so in `not_here`, and
 //! goes on; it is sent the signal again.
 //!
 //! Both ways out of *frozen* are a compare-and-swap of `state`: a host that came late either goes on by
@@ -35,7 +35,8 @@ use super::own_state::{Changes, Own};
 use crate::say;
 use crate::sys;
 use crate::sys::host::{self, Identity};
-use crate::sys::{cpu_time, futex, libc_locks, pending, signals, syscall};
+use crate::sys::midway::Where;
+use crate::sys::{cpu_time, futex, midway, pending, signals, syscall};
 use crate::team::thread::Thread;
 use core::arch::naked_asm;
 use core::mem::offset_of;
@@ -43,6 +44,8 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::*};
 
 /// Bytes of the stack on which a host takes its context up.
 const STACK: usize = 16 * 1024;
+/// A host that may be where it must not stop goes on so often at most.
+const TRIES: u32 = 16;
 /// Most logical threads that can be saved.
 pub const SEATS: usize = 2048;
 
@@ -76,6 +79,10 @@ pub struct Seat {
     state: AtomicU32,
     /// The host was called where it must not stop, and has gone on: it is to be called again.
     pub not_here: AtomicU32,
+    /// How often it has gone on, in a row, where it may have had to, and where it was then. Only its host
+    /// uses these.
+    tries: AtomicU32,
+    tried_at: AtomicUsize,
     /// The kernel's signal context of the frozen thread, or of the one to become.
     pub context: AtomicUsize,
     stack: AtomicUsize,
@@ -199,6 +206,13 @@ impl Seat {
     /// Does a thread that the program has made itself sit here?
     pub fn is_the_programs_own(&self) -> bool {
         self.initial.load(Relaxed) == 0 && self.logical().is_some_and(|t| !t.worker.get())
+    }
+
+    /// Is the host to go on once more, from `pc` on? A signal that finds it where the last one did has left
+    /// it no time to.
+    fn tries_on(&self, pc: usize) -> bool {
+        let moved = self.tried_at.swap(pc, Relaxed) != pc;
+        self.tries.fetch_add(u32::from(moved), Relaxed) < TRIES
     }
 
     /// Orders the host that is held to go on, when orders are sent.
@@ -416,11 +430,13 @@ extern "C" fn arrive(context: usize) -> *const Seat {
     // Started is not set if the signal came late, for a freeze that was given up.
     let Some(seat) = seat.filter(|_| k.started.load(Acquire) != 0) else { return core::ptr::null() };
     // SAFETY: the handler's context.
-    if unsafe { libc_locks::holds_id(context as *const libc::c_void, host::id_for_libc()) } {
+    let (at, pc) = unsafe { midway::of(context as *const libc::c_void, host::id_for_libc()) };
+    if at == Where::Midway || at == Where::Maybe && seat.tries_on(pc) {
         seat.not_here.store(1, Release);
         futex::wake(&k.counter, 1);
         return core::ptr::null();
     }
+    seat.tries.store(0, Relaxed);
     let id = Identity::of_caller(0);
     seat.libcs.store(u32::from(id.is_libcs()), Relaxed);
     seat.context.store(context, Relaxed);

@@ -3,10 +3,9 @@
 //! kernel's id of the thread that holds them, which the thread's descriptor has, too. A logical thread that
 //! goes on on another host, in the middle of dlopen, say, has another id from then on, and could neither take
 //! such a lock again nor give it back. So the notes are brought up to date with the descriptor. A thread that
-//! has the id, or the note, in a register is not stopped. (The program's locks: `mutexes.rs`.)
+//! is about to use either is not frozen (`midway.rs`). (The program's locks: `mutexes.rs`.)
 
-use super::signals::Interrupted;
-use core::ffi::CStr;
+use super::midway::extent;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
 
 /// Where the data are, [start, end): the loader's (`_rtld_global`), libc's. Zeros where they are not known.
@@ -22,41 +21,9 @@ const DEEP: u32 = 1 << 16;
 /// A read-write lock's first word, while it is held for writing.
 const WRITING: u32 = 3;
 
-unsafe extern "C" {
-    /// See dladdr(3); glibc.
-    fn dladdr1(
-        addr: *const libc::c_void,
-        info: *mut libc::Dl_info,
-        more: *mut *const libc::Elf64_Sym,
-        flags: i32,
-    ) -> i32;
-}
-const RTLD_DL_SYMENT: i32 = 1;
-
-/// The code of libc's functions for locks, [start, end); zeros where it is not known.
-static CODE: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
-/// The first and the last of them, and some between: libc's files are linked in the order of their names, so
-/// what these functions share lies between them, too.
-const FUNCTIONS: [&CStr; 8] = [
-    c"pthread_mutex_clocklock",
-    c"pthread_mutex_lock",
-    c"pthread_mutex_timedlock",
-    c"pthread_mutex_trylock",
-    c"pthread_mutex_unlock",
-    c"pthread_rwlock_rdlock",
-    c"pthread_rwlock_unlock",
-    c"pthread_rwlock_wrlock",
-];
-/// They have less code than this, if they are one object's.
-const MOST_CODE: usize = 1 << 16;
-
-/// Finds data and code: call once, on an ordinary thread.
+/// Finds the data: call once, on an ordinary thread.
 pub fn learn() {
-    if let Some((start, end)) = functions() {
-        CODE[1].store(end, Relaxed);
-        CODE[0].store(start, Relaxed);
-    }
-    for (at, found) in DATA.iter().zip([symbol(c"_rtld_global"), libc_data()]) {
+    for (at, found) in DATA.iter().zip([loader(), libc_data()]) {
         if let Some((start, end)) = found {
             at[1].store(end, Relaxed);
             at[0].store(start, Relaxed);
@@ -64,50 +31,10 @@ pub fn learn() {
     }
 }
 
-/// Where a function or an object lies, by the symbol table.
-fn symbol(name: &CStr) -> Option<(usize, usize)> {
-    let mut info = core::mem::MaybeUninit::<libc::Dl_info>::uninit();
-    let mut symbol = core::ptr::null::<libc::Elf64_Sym>();
-    // SAFETY: looks up a symbol; both results are written before they are read.
-    unsafe {
-        let start = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr());
-        let found = !start.is_null()
-            && dladdr1(start, info.as_mut_ptr(), &raw mut symbol, RTLD_DL_SYMENT) != 0
-            && !symbol.is_null();
-        found.then(|| (start as usize, start as usize + (*symbol).st_size as usize))
-    }
-}
-
-/// From the beginning of the first of the [`FUNCTIONS`] to the end of the last one.
-fn functions() -> Option<(usize, usize)> {
-    let all: Vec<_> = FUNCTIONS.iter().filter_map(|name| symbol(name)).collect();
-    let start = all.iter().map(|f| f.0).min()?;
-    let end = all.iter().map(|f| f.1).max()?;
-    (end - start <= MOST_CODE).then_some((start, end))
-}
-
-/// Has the calling thread been interrupted where a register may hold its id, for a lock? It is about to note
-/// itself as the owner, or to look whether it is. On another host it would note, or look for, the
-/// former one: it has to get out of there first, which it does within a few instructions.
-///
-/// Not behind a system call: it may sleep in it for ever, and none has an id in a register. `id`: 0 where it
-/// is not known.
-///
-/// # Safety
-/// `context` is the pointer that the kernel gave the handler.
-pub unsafe fn holds_id(context: *const libc::c_void, id: u32) -> bool {
-    const SYSCALL: [u8; 2] = [0x0f, 0x05];
-    // SAFETY: by the caller's promise.
-    let Interrupted { pc, .. } = unsafe { Interrupted::from_context(context) };
-    if !(CODE[0].load(Relaxed) + SYSCALL.len()..CODE[1].load(Relaxed)).contains(&pc) {
-        return false;
-    }
-    // SAFETY: the code of a function; the bytes before may be those of another one.
-    let [before, at] = unsafe { *((pc - SYSCALL.len()) as *const [[u8; 2]; 2]) };
-    // SAFETY: by the caller's promise.
-    let registers = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
-    let has = |r: i32| registers[r as usize] == i64::from(id);
-    id != 0 && before != SYSCALL && at != SYSCALL && (libc::REG_R8..=libc::REG_RCX).any(has)
+/// The loader's data, by the symbol table.
+fn loader() -> Option<(usize, usize)> {
+    // SAFETY: looks up a symbol.
+    extent(unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_rtld_global".as_ptr()) } as usize)
 }
 
 /// The data of the object that has libc's read-write locks.
@@ -206,43 +133,6 @@ mod tests {
         assert_eq!(found(&locks, 41), [6, 30]);
         assert!(found(&held[1..], 41).is_empty());
         assert!(found(&held[..7], 41).is_empty());
-    }
-
-    /// A handler's context at `pc`, with `id` in one register.
-    fn interrupted(pc: usize, id: u32, register: i32) -> Box<libc::ucontext_t> {
-        // SAFETY: a context without pointers that are followed.
-        let mut c: Box<libc::ucontext_t> = Box::new(unsafe { core::mem::zeroed() });
-        c.uc_mcontext.gregs[libc::REG_RIP as usize] = pc as i64;
-        c.uc_mcontext.gregs[register as usize] = i64::from(id);
-        c
-    }
-
-    #[test]
-    fn an_id_in_a_register_matters_in_functions_for_locks() {
-        learn();
-        let at = |pc: usize, register: i32| {
-            let c = interrupted(pc, 41, register);
-            // SAFETY: such a context; the code is libc's.
-            unsafe { holds_id((&raw const *c).cast(), 41) }
-        };
-        for name in FUNCTIONS {
-            let (start, end) = symbol(name).expect("a function of libc's");
-            assert!(end - start > 8, "{name:?}");
-            for register in [libc::REG_RAX, libc::REG_RDX, libc::REG_RBP, libc::REG_R8, libc::REG_R13] {
-                assert!(at(start + 4, register), "{name:?}");
-            }
-            assert!(!at(start + 4, libc::REG_RSP), "{name:?}");
-            let none = interrupted(start + 4, 0, libc::REG_RAX);
-            // SAFETY: the same.
-            assert!(!unsafe { holds_id((&raw const *none).cast(), 0) }, "{name:?}: no id is known");
-        }
-        let (start, end) = (CODE[0].load(Relaxed), CODE[1].load(Relaxed));
-        assert!(!at(start - 8, libc::REG_RAX) && !at(end, libc::REG_RAX));
-        // SAFETY: libc's code.
-        let code = unsafe { core::slice::from_raw_parts(start as *const u8, end - start) };
-        for call in code.windows(2).enumerate().filter(|(_, w)| *w == [0x0f, 0x05]).map(|(i, _)| start + i) {
-            assert!(!at(call, libc::REG_RAX) && !at(call + 2, libc::REG_RAX), "a system call");
-        }
     }
 
     /// How many locks among the data the calling thread holds.

@@ -32,6 +32,7 @@ pub mod lock;
 pub mod locks;
 pub mod maps;
 pub mod membarrier;
+pub mod midway;
 pub mod mutexes;
 pub mod objects;
 pub mod out;

@@ -36,11 +36,13 @@ pub fn note(thread_pointer: usize, before: u32) {
     id.store(before, Release);
 }
 
+#[inline(always)]
 fn had(thread_pointer: usize, id: u32) -> bool {
     ids_before().any(|before| before == (thread_pointer, id))
 }
 
 /// All that are remembered: thread pointers and ids.
+#[inline(always)]
 pub fn ids_before() -> impl Iterator<Item = (usize, u32)> {
     let n = COUNT.load(Relaxed).min(IDS);
     let noted = IDS_BEFORE[..n].iter().map(|(tp, id)| (id.load(Acquire), tp.load(Acquire)));
@@ -75,6 +77,7 @@ const BY_PRIORITY: u32 = 32;
 const ID: u32 = 0x3fff_ffff;
 
 /// The id of the calling thread, if `owner` is one that it has had before.
+#[inline(always)]
 fn present_id_of(owner: u32) -> Option<u32> {
     let id = host::id_for_libc();
     if owner == 0 || owner == id || !had(tls::thread_pointer(), owner) {
@@ -89,6 +92,7 @@ fn present_id_of(owner: u32) -> Option<u32> {
 ///
 /// # Safety
 /// `m` is a mutex.
+#[unsafe(link_section = "promp_locks")]
 unsafe extern "C" fn settle(m: *const Mutex) {
     // SAFETY: by the caller's promise.
     let m = unsafe { &*m };
@@ -110,6 +114,7 @@ unsafe extern "C" fn settle(m: *const Mutex) {
 ///
 /// # Safety
 /// `l` is a read-write lock.
+#[unsafe(link_section = "promp_locks")]
 unsafe extern "C" fn settle_writer(l: *const RwLock) {
     // SAFETY: by the caller's promise.
     let l = unsafe { &*l };
@@ -131,6 +136,7 @@ macro_rules! lock_calls {
             enum Number { $($name),* }
             $(
                 #[unsafe(naked)]
+                #[unsafe(link_section = "promp_locks")]
                 pub unsafe extern "C" fn $name() {
                     naked_asm!(
                         ".cfi_startproc",
@@ -190,6 +196,24 @@ lock_calls! {
 /// Finds libc's functions: when the runtime is initialised.
 pub fn learn() {
     all().iter().for_each(Instead::learn);
+}
+
+/// The code that is executed instead: all of what brings a note up to date, and goes on to libc's function,
+/// but for what it calls.
+pub fn stands_in() -> (usize, usize) {
+    unsafe extern "C" {
+        #[link_name = "__start_promp_locks"]
+        static START: u8;
+        #[link_name = "__stop_promp_locks"]
+        static STOP: u8;
+    }
+    // Both are addresses that the linker defines.
+    (&raw const START as usize, &raw const STOP as usize)
+}
+
+/// Their own addresses; 0: there is no such function.
+pub fn functions() -> impl Iterator<Item = usize> {
+    REAL.iter().map(|real| real.load(Relaxed))
 }
 
 /// What objects that are loaded from now on are to call; nothing while no host has changed.
