@@ -46,8 +46,9 @@ fn main() {
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
     order();
     link_unwinder();
-    // The stubs' section is found by the names of its ends.
+    // Sections are found by the names of their ends, which nobody else is to see.
     println!("cargo:rustc-link-arg=-Wl,-z,nostart-stop-gc");
+    println!("cargo:rustc-link-arg=-Wl,-z,start-stop-visibility=hidden");
 }
 
 /// Puts the functions that nearly every program executes side by side: the kernel maps code by windows of
