@@ -265,7 +265,8 @@ fn with_another_kernel(dir: &Path, change: impl Fn(&mut Vec<u8>)) {
         change(&mut object);
         kernel.sum = promp_image::sum(&object);
         promp_image::kept::write(&promp_image::kept::place(dir, kernel), &object).expect("a copy");
-        fs::write(path, promp_image::encode(n, &g.about, &g.index)).expect("a file");
+        fs::write(path, promp_image::encode(n, &g.about, &g.index, promp_image::Sums::Aside))
+            .expect("a file");
     }
 }
 

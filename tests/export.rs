@@ -78,6 +78,18 @@ fn one_file_and_back() {
     let run = promp_command(&["import", text(&file), text(&there)]);
     assert!(run.status == 64 && run.err.contains("is not empty"), "{}", run.err);
     fs::remove_dir_all(&dir).unwrap();
+    // It goes on, and so does what it saves then: the checksums of pages that have not changed since were in
+    // the file of the generation that was imported.
+    let whole = |dir: &Path| {
+        let d = promp_image::Directory::open(dir).unwrap();
+        let all = d.generations().into_iter().map(|n| d.read(n).unwrap());
+        all.inspect(|g| d.verify(g, |_| ()).unwrap()).count()
+    };
+    let imported = promp_image::generation_files(&there)[0];
+    let kill = |_: Duration| promp_image::generation_files(&there)[0] >= imported + 2;
+    assert!(!there.join(promp_image::SUMS).exists());
+    assert!(start_with(restart(&there), &out, Some(&kill), |_| ()).is_none(), "{}", messages(&out));
+    assert!(whole(&there) >= 1 && there.join(promp_image::SUMS).exists());
     let ended = start(restart(&there), &out, None).expect("it ends");
     assert!(went_well(ended, &messages(&out)), "{}", messages(&out));
     assert_eq!(read(&out), want);

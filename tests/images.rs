@@ -4,7 +4,7 @@ mod common;
 use common::draws::Draws;
 use common::saved::*;
 use common::*;
-use promp_image::Directory;
+use promp_image::{Directory, Sums};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -253,6 +253,18 @@ fn restarts_that_are_refused() {
     let last = g.index.iter().map(|e| e.slot).max().unwrap();
     fs::write(bad.join("pages"), &pages[..last as usize * 4096 + 100]).unwrap();
     refused(restart(&bad), &s.path("out"), "truncated");
+    // The checksums: of a page, of one that the generation does not have, none.
+    copy_dir(&good, &bad);
+    let mut sums = fs::read(good.join(promp_image::SUMS)).unwrap();
+    let at = 8 * g.index[g.index.len() / 2].slot as usize + 3;
+    sums[at] ^= 4;
+    fs::write(bad.join(promp_image::SUMS), &sums).unwrap();
+    refused(restart(&bad), &s.path("out"), "the checksums of the pages in slots");
+    assert_eq!(inspect(&[]).status, 66);
+    fs::write(bad.join(promp_image::SUMS), &sums[..at]).unwrap();
+    refused(restart(&bad), &s.path("out"), "sums, for");
+    fs::remove_file(bad.join(promp_image::SUMS)).unwrap();
+    refused(restart(&bad), &s.path("out"), "sums: ");
     // Rights, owners, links.
     copy_dir(&good, &bad);
     fs::set_permissions(bad.join(&gen_file), fs::Permissions::from_mode(0o644)).unwrap();
@@ -272,11 +284,11 @@ fn restarts_that_are_refused() {
     copy_dir(&good, &bad);
     let mut about = g.about.clone();
     about.cpu.push("avx9000".into());
-    fs::write(bad.join(&gen_file), promp_image::encode(newest, &about, &g.index)).unwrap();
+    fs::write(bad.join(&gen_file), promp_image::encode(newest, &about, &g.index, Sums::Aside)).unwrap();
     refused(restart(&bad), &s.path("out"), "avx9000");
     let mut about = g.about.clone();
     about.vdso += 4096;
-    fs::write(bad.join(&gen_file), promp_image::encode(newest, &about, &g.index)).unwrap();
+    fs::write(bad.join(&gen_file), promp_image::encode(newest, &about, &g.index, Sums::Aside)).unwrap();
     refused(restart(&bad), &s.path("out"), "vDSO");
     copy_dir(&good, &bad);
     let mut c = Command::new(command());

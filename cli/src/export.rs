@@ -8,7 +8,7 @@ mod variables;
 use crate::archive::{Problem, Reader, Writer};
 use crate::{Failure, Outcome, args};
 use indicatif::{ProgressBar, ProgressStyle};
-use promp_image::{Directory, Entry, Generation, MappedFile, PAGE, kept};
+use promp_image::{Directory, Entry, Generation, MappedFile, PAGE, Sums, kept};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -136,7 +136,7 @@ fn archive(d: &Directory, g: &Generation, to: &File) -> Result<(), Stop> {
     }
     let in_a_row = |(i, e): (usize, &Entry)| Entry { slot: i as u64, ..*e };
     let index: Vec<Entry> = g.index.iter().enumerate().map(in_a_row).collect();
-    let bytes = promp_image::encode(g.number, &g.about, &index);
+    let bytes = promp_image::encode(g.number, &g.about, &index, Sums::Inside);
     w.file(&format!("gen-{}", g.number), bytes.len() as u64)?;
     w.content(&bytes)?;
     w.finish()?.flush()?;

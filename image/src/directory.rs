@@ -3,7 +3,7 @@
 use super::ended;
 use super::format::{Entry, FILES, Generation, PAGE, decode, page_sum};
 use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -55,6 +55,9 @@ fn open(path: &Path) -> Result<File, String> {
         .map_err(|e| format!("{}: {}", path.display(), e.kind()))
 }
 
+/// The file that has the checksum of each slot's page.
+pub const SUMS: &str = "sums";
+
 /// A checkpoint directory, for reading.
 pub struct Directory {
     /// Where.
@@ -84,7 +87,18 @@ impl Directory {
         let path = self.path.join(format!("gen-{number}"));
         let mut bytes = Vec::new();
         open(&path)?.read_to_end(&mut bytes).map_err(|e| format!("{}: {}", path.display(), e.kind()))?;
-        let g = decode(&bytes).map_err(|e| format!("{}: {}", path.display(), e))?;
+        let mut sums = None;
+        let mut aside = |slot, n| {
+            let file = match &sums {
+                Some(file) => file,
+                None => sums.insert(self.open_file(SUMS)?),
+            };
+            let at = |e: io::Error| format!("{SUMS}, for {n} pages from slot {slot} on: {}", e.kind());
+            let mut bytes = vec![0; 8 * n];
+            file.read_exact_at(&mut bytes, 8 * slot).map_err(at)?;
+            Ok(bytes.chunks_exact(8).map(|c| u64::from_le_bytes(c.try_into().expect("8 bytes"))).collect())
+        };
+        let g = decode(&bytes, &mut aside).map_err(|e| format!("{}: {}", path.display(), e))?;
         if g.number != number {
             return Err(format!("{} says it is generation {}", path.display(), g.number));
         }

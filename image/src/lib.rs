@@ -36,10 +36,10 @@ pub use about::{
     Word, cpu_features, recognise,
 };
 pub(crate) use directory::check_owner;
-pub use directory::{Directory, check_directory, generation_files};
+pub use directory::{Directory, SUMS, check_directory, generation_files};
 pub use files::{FileLock, LockKind, Object, OpenFile, Received, Sent, SentLines, Watched};
 pub use format::{
-    Entry, FILES, Generation, LONGEST_FILE, PAGE, Sum, VERSION, decode, encode, file_offset, file_pages,
+    Entry, FILES, Generation, LONGEST_FILE, PAGE, Sum, Sums, decode, encode, file_offset, file_pages,
     page_sum, sum,
 };
 pub use threads::{Attributes, Context, Own, Rights, Scheduling};

@@ -1,10 +1,12 @@
 //! The page store being written: slots, and the generations that refer to them (the crate `promp_image` has
-//! the format). How it is opened, and what an earlier process has left: store/open.rs.
+//! the format). How it is opened, and what an earlier process has left: store/open.rs. The order of what is
+//! written: pages and their checksums, synced; the generation's file that refers to them, synced; its name.
 
 mod open;
+mod write;
 
 use super::free::Free;
-use super::image::{self, Description, Entry, PAGE};
+use super::image::{self, Description, Entry, PAGE, Sums};
 use super::pages::{Known, UNPLACED};
 use super::slots::{Row, Slots};
 use crate::sys;
@@ -36,6 +38,10 @@ pub struct Store {
     real: PathBuf,
     dir_fd: i32,
     slots: Arc<Slots>,
+    /// The file of checksums.
+    sums: i32,
+    /// It has those of `index`. It has not where an earlier process wrote them to generations' own files.
+    sums_hold: bool,
     lock: i32,
     /// The pages of the last whole generation, by address.
     pub index: Vec<Entry>,
@@ -94,8 +100,8 @@ pub struct Committed {
 
 impl Store {
     /// Descriptors of ours, which are no files of the program.
-    pub fn descriptors(&self) -> [i32; 4] {
-        [self.dir_fd, self.slots.file, self.slots.direct, self.lock]
+    pub fn descriptors(&self) -> [i32; 5] {
+        [self.dir_fd, self.slots.file, self.slots.direct, self.sums, self.lock]
     }
 
     fn unlink(&self, name: &str) {
@@ -206,58 +212,20 @@ impl Store {
         about: &Description,
         index: Vec<Entry>,
     ) -> Result<Committed, Problem> {
-        let bytes = image::encode(number, about, &index);
-        let (name, temporary) = (format!("gen-{number}"), format!("new-{number}"));
-        let path = self.dir.join(&temporary);
-        let cname = |s: &str| CString::new(s).unwrap_or_default();
-        // SAFETY: C strings, readable slices, descriptors of ours.
-        unsafe {
-            let r = sys!(libc::SYS_fdatasync, self.slots.file);
-            if r < 0 {
-                return Err(problem("cannot sync", &self.dir.join("pages"), r));
-            }
-            let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-            let fd = sys!(libc::SYS_openat, self.dir_fd, cname(&temporary).as_ptr(), flags, 0o600);
-            if fd < 0 {
-                return Err(problem("cannot write", &path, fd));
-            }
-            let mut at = 0;
-            let mut error = 0;
-            while at < bytes.len() && error == 0 {
-                let r = sys!(libc::SYS_write, fd, bytes[at..].as_ptr(), bytes.len() - at);
-                if r > 0 {
-                    at += r as usize
-                } else {
-                    error = if r == 0 { -(libc::ENOSPC as isize) } else { r }
-                }
-            }
-            if error == 0 {
-                error = sys!(libc::SYS_fsync, fd);
-            }
-            sys!(libc::SYS_close, fd);
-            if error == 0 {
-                error = sys!(
-                    libc::SYS_renameat,
-                    self.dir_fd,
-                    cname(&temporary).as_ptr(),
-                    self.dir_fd,
-                    cname(&name).as_ptr()
-                );
-            }
-            if error < 0 {
-                self.unlink(&temporary);
-                return Err(problem("cannot write", &path, error));
-            }
-            sys!(libc::SYS_fsync, self.dir_fd);
-        }
-        self.files.push(Kept::new(number, about.era, &index));
         let mut before = Known::from(&self.index, 0);
         let is_new = |e: &&Entry| before.of(e.page).is_none_or(|b| b.slot != e.slot);
-        let dirty_pages = index.iter().filter(is_new).count() as u64;
-        let bytes = (core::mem::take(&mut self.written) * PAGE + bytes.len()) as u64;
+        let new: Vec<Entry> = index.iter().filter(is_new).copied().collect();
+        let sums = self.write_sums(if self.sums_hold { &new } else { &index })?;
+        self.sync_pages()?;
+        let bytes = image::encode(number, about, &index, Sums::Aside);
+        self.write_generation(number, &bytes)?;
+        self.sums_hold = true;
+        self.files.push(Kept::new(number, about.era, &index));
+        let bytes = (core::mem::take(&mut self.written) * PAGE + sums + bytes.len()) as u64;
         self.fresh = self.taken - core::mem::replace(&mut self.had, self.taken);
         self.accept(index);
-        Ok(Committed { dirty_pages, bytes, from_ready: core::mem::take(&mut self.from_ready) })
+        let from_ready = core::mem::take(&mut self.from_ready);
+        Ok(Committed { dirty_pages: new.len() as u64, bytes, from_ready })
     }
 
     /// Reads the pages of `entries`, which lie in consecutive slots, and compares their checksums.

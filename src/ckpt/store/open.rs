@@ -58,11 +58,14 @@ impl Store {
             sys!(libc::SYS_pwrite64, lock, pid.as_ptr(), pid.len(), 0);
             let pages = file(c"pages")?;
             let direct = high(open(c"pages", libc::O_DIRECT));
+            let sums = file(c"sums")?;
             let mut s = Self {
                 dir: dir.into(),
                 real: std::fs::read_link(format!("/proc/thread-self/fd/{dir_fd}")).unwrap_or_default(),
                 dir_fd,
                 slots: Arc::new(Slots::new(pages, direct, dir.join("pages"))),
+                sums,
+                sums_hold: false,
                 lock,
                 index: Vec::new(),
                 dense: Vec::new(),
@@ -94,6 +97,7 @@ impl Store {
             }
             if number == 0 {
                 s.slots.cut(0);
+                sys!(libc::SYS_ftruncate, sums, 0);
             } else {
                 s.find(older);
                 s.files.push(Kept::new(number, era, &index));
@@ -169,6 +173,7 @@ impl Store {
             link == if name.is_empty() { self.real.clone() } else { self.real.join(name) }
         };
         let direct = self.slots.direct < 0 || is(self.slots.direct, "pages");
-        is(self.dir_fd, "") && is(self.slots.file, "pages") && direct && is(self.lock, "lock")
+        let own = [(self.slots.file, "pages"), (self.sums, image::SUMS), (self.lock, "lock")];
+        is(self.dir_fd, "") && direct && own.iter().all(|&(fd, name)| is(fd, name))
     }
 }

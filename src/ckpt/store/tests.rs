@@ -80,3 +80,40 @@ fn older_generations_are_kept() {
     end(s);
     std::fs::remove_dir_all(dir).unwrap();
 }
+
+/// A generation that has its checksums in its own file: the next one's are all aside, those of pages that
+/// have not changed, too. From then on only those of pages that have are written.
+#[test]
+fn checksums_move_to_their_file() {
+    let dir = std::env::temp_dir().join(format!("promp-sums-{}", std::process::id()));
+    let content = |n: usize| [n as u8; PAGE];
+    let mut s = Store::open(&dir, None, 1).unwrap();
+    let new = |page: u64, n: usize| Entry { page, slot: UNPLACED, sum: image::page_sum(page, &content(n)) };
+    let mut entries: Vec<Entry> = (0..20).map(|p| new(p, 1)).collect();
+    s.write(&content(1).repeat(20), &mut entries).unwrap();
+    let first = entries.clone();
+    let file = image::encode(1, &Description::default(), &first, Sums::Inside);
+    std::fs::write(dir.join("gen-1"), file).unwrap();
+    std::fs::set_permissions(dir.join("gen-1"), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    std::fs::remove_file(dir.join(image::SUMS)).unwrap();
+    // SAFETY: the store's descriptor; it is gone.
+    unsafe { libc::close(s.lock) };
+    drop(s);
+    let mut s = Store::open(&dir, Some((1, 0, first)), 1).unwrap();
+    let mut before = [0; 2];
+    for (g, sums) in [(2, 20), (3, 1)] {
+        entries[7] = new(7, g);
+        let pages: Vec<u8> = (0..20).flat_map(|p| content(if p == 7 { g } else { 1 })).collect();
+        s.write(&pages, &mut entries).unwrap();
+        let done = s.commit(g as u64, &Description::default(), entries.clone()).unwrap();
+        assert_eq!(done.dirty_pages, 1);
+        before[g - 2] = done.bytes - 8 * sums;
+        let d = image::Directory::open(&dir).unwrap();
+        let read = d.read(g as u64).unwrap();
+        assert_eq!(read.index, entries);
+        d.verify(&read, |_| ()).unwrap();
+    }
+    // All else is the same.
+    assert_eq!(before[0], before[1]);
+    std::fs::remove_dir_all(dir).unwrap();
+}
