@@ -281,6 +281,11 @@ extern "C" fn next(istart: *mut u64, iend: *mut u64) -> bool {
     }
 }
 
+/// The next chunk of a loop with an ordered clause: there are no batches and no light way.
+extern "C" fn next_in_order(istart: *mut u64, iend: *mut u64) -> bool {
+    hand_out(current(), istart, iend)
+}
+
 /// Apart, for the light way has no room for it.
 #[inline(never)]
 fn next_with_saving(thr: &'static Thread, istart: *mut u64, iend: *mut u64) -> bool {
@@ -356,10 +361,10 @@ stub! {
     GOMP_loop_nonmonotonic_guided_next => next;
     GOMP_loop_nonmonotonic_runtime_next => next;
     GOMP_loop_maybe_nonmonotonic_runtime_next => next;
-    GOMP_loop_ordered_static_next => next;
-    GOMP_loop_ordered_dynamic_next => next;
-    GOMP_loop_ordered_guided_next => next;
-    GOMP_loop_ordered_runtime_next => next;
+    GOMP_loop_ordered_static_next => next_in_order;
+    GOMP_loop_ordered_dynamic_next => next_in_order;
+    GOMP_loop_ordered_guided_next => next_in_order;
+    GOMP_loop_ordered_runtime_next => next_in_order;
     GOMP_loop_ull_static_next => next;
     GOMP_loop_ull_dynamic_next => next;
     GOMP_loop_ull_guided_next => next;
@@ -368,10 +373,10 @@ stub! {
     GOMP_loop_ull_nonmonotonic_guided_next => next;
     GOMP_loop_ull_nonmonotonic_runtime_next => next;
     GOMP_loop_ull_maybe_nonmonotonic_runtime_next => next;
-    GOMP_loop_ull_ordered_static_next => next;
-    GOMP_loop_ull_ordered_dynamic_next => next;
-    GOMP_loop_ull_ordered_guided_next => next;
-    GOMP_loop_ull_ordered_runtime_next => next;
+    GOMP_loop_ull_ordered_static_next => next_in_order;
+    GOMP_loop_ull_ordered_dynamic_next => next_in_order;
+    GOMP_loop_ull_ordered_guided_next => next_in_order;
+    GOMP_loop_ull_ordered_runtime_next => next_in_order;
 
     GOMP_loop_end => end;
     GOMP_loop_end_nowait => end_nowait;

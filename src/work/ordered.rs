@@ -16,12 +16,20 @@ pub fn pass_turn(m: &'static Member, s: &'static Share) {
     }
 }
 
+/// One look where it is its turn already, as with one thread or behind an ordered section (acquire: what the
+/// chunks before wrote is seen).
+#[inline(always)]
 fn wait_turn(m: &'static Member, s: &'static Share, lo: u64) {
+    if s.ordered_next.load(Acquire) < lo {
+        wait_long(m, s, lo);
+    }
+}
+
+#[inline(never)]
+fn wait_long(m: &'static Member, s: &'static Share, lo: u64) {
     let team = m.team();
     let ready = || s.ordered_next.load(Acquire) >= lo || s.is_cancelled() || team.is_cancelled();
-    if !ready() {
-        team.event.wait(team.patience.get(), ready);
-    }
+    team.event.wait(team.patience.get(), ready);
 }
 
 /// `ordered`: waits for the turn of the chunk in flight. Where calls are light nobody listens to locks.
