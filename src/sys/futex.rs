@@ -40,7 +40,7 @@ pub fn wait_for(word: &AtomicU32, expected: u32, limit: core::time::Duration) ->
 
 /// The kernel's `struct futex_waitv`.
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Waiter {
     expected: u64,
     word: u64,
@@ -58,11 +58,15 @@ pub struct Several<const N: usize> {
 impl<const N: usize> Several<N> {
     const SIZE_U32: u32 = 2;
 
-    /// One: `word` while it is `expected`.
-    pub fn new(word: &AtomicU32, expected: u32) -> Self {
-        let mut all = Self { list: [Waiter::default(); N], count: 0 };
-        all.put(word, expected, Self::SIZE_U32 | libc::FUTEX_PRIVATE_FLAG as u32);
-        all
+    /// None yet. A constant, which is made where it is wanted: what a function returns may lie on the stack
+    /// twice, and an idle thread keeps the page that this takes.
+    pub const NONE: Self =
+        Self { list: [Waiter { expected: 0, word: 0, flags: 0, reserved: 0 }; N], count: 0 };
+
+    /// The first: `word` while it is `expected`. It lives as long as this does.
+    pub fn begin(&mut self, word: &AtomicU32, expected: u32) {
+        self.count = 0;
+        self.put(word, expected, Self::SIZE_U32 | libc::FUTEX_PRIVATE_FLAG as u32);
     }
 
     /// And this one, if there is room and it is not 0.
@@ -101,7 +105,7 @@ impl<const N: usize> Several<N> {
             AGAIN => Some(self.count - 1),
             _ => {
                 if limit.is_none() {
-                    // SAFETY: the first word is a live one by the contract of `new`'s caller.
+                    // SAFETY: the first word is a live one by the contract of `begin`'s caller.
                     let first = unsafe { &*(self.list[0].word as *const AtomicU32) };
                     wait_for(first, self.list[0].expected as u32, core::time::Duration::from_millis(50));
                 }

@@ -122,7 +122,8 @@ fn wait_long(word: &AtomicU32, expected: u32) {
 /// by now, for a while. Has something else happened than what was waited for?
 #[inline(never)]
 fn sleep_on<const N: usize>(word: &AtomicU32, expected: u32, watch: &Watch) -> bool {
-    let mut several = Several::<N>::new(word, expected);
+    let mut several = Several::<N>::NONE;
+    several.begin(word, expected);
     let all = (watch.words)(&mut |w| several.add(w, w.load(Acquire)));
     (watch.look)();
     match several.wait((all >= N).then_some(POLL)) {
