@@ -32,6 +32,7 @@ fn programs() -> Vec<(PathBuf, Vec<&'static str>)> {
     v.push((build("ckpt/own.c", &[]), vec!["600"]));
     v.push((build("ckpt/tls.c", &[]), vec!["400"]));
     v.push((build("ckpt/anonymous.c", &[]), vec!["150"]));
+    v.push((build("ckpt/waits.c", &[]), vec!["200"]));
     v.push((build("ckpt/recursive.c", &[]), vec!["150"]));
     v.push((build("ckpt/ids.c", &[]), vec!["400"]));
     v.push((build("ckpt/semaphores.c", &[]), vec!["150"]));
@@ -42,8 +43,8 @@ fn programs() -> Vec<(PathBuf, Vec<&'static str>)> {
 
 /// Whose threads are saved: some of [`programs`] have threads of their own.
 fn threads(exe: &Path) -> (&'static str, &'static str) {
-    let own = ["own_c", "anonymous_c", "ids_c"].iter().any(|name| text(exe).contains(name));
-    ("PROMP_CKPT_THREADS", if own { "all" } else { "team" })
+    let own = ["own_c", "anonymous_c", "ids_c", "waits_c"].iter().any(|name| text(exe).contains(name));
+    ("PROMP_CKPT_THREADS", if own { "inside" } else { "team" })
 }
 
 /// What a program prints without failures, under libgomp: the wavefront by one thread, since by several it takes libgomp a hundred times as long.

@@ -18,7 +18,7 @@ fn state_that_cannot_be_saved() {
     let exe = build("ckpt/refuse.c", &[]);
     for (what, reason) in [
         ("thread", "threads of its own"),
-        ("thread", "in sigsuspend); PROMP_CKPT_THREADS=all"),
+        ("thread", "in flock); PROMP_CKPT_THREADS=all"),
         ("blocks", "blocks signals"),
         ("clone", "without libc"),
         ("socket", "is a socket"),

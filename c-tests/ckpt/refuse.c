@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/inotify.h>
 #include <sys/epoll.h>
@@ -22,6 +23,16 @@
 #include <unistd.h>
 static void *idle(void *p) {
     for (;;) pause();
+    return p;
+}
+/* Waits for a lock that another description of the file has: whoever has it may be anybody. */
+static void *for_a_lock(void *p) {
+    char name[32];
+    int first = open("/tmp", O_TMPFILE | O_RDWR, 0600);
+    snprintf(name, sizeof name, "/proc/self/fd/%d", first);
+    int second = open(name, O_RDWR);
+    if (first < 0 || second < 0 || flock(first, LOCK_EX)) abort();
+    flock(second, LOCK_EX);
     return p;
 }
 /* Made without libc: nothing but system calls. */
@@ -42,7 +53,7 @@ int main(int argc, char **argv) {
     int fds[2];
     if (!strcmp(what, "thread")) {
         pthread_t t;
-        pthread_create(&t, NULL, idle, NULL);
+        pthread_create(&t, NULL, for_a_lock, NULL);
     } else if (!strcmp(what, "blocks")) { /* without libc: its own calls leave the runtime's signals out */
         pthread_t t;
         uint64_t all = ~0ull, old;

@@ -1,12 +1,12 @@
 //! Threads that are not the runtime's: those that the program has made itself.
 //!
-//! One that computes, or waits for another thread of the process (in a futex, whose word lies in memory that
-//! goes back, too), is saved and rolled back like the others: a library's pool of threads is that. What one
-//! waits for in another system call may lie outside of the process (another process' answer, the clock, a
-//! device) and does not go back with it, which only the user can judge: then a checkpoint is refused, unless
-//! PROMP_CKPT_THREADS=all says that it may be saved. It is looked at before the freeze: a thread that begins
-//! to wait in between is one that computed, and what its call could lead to outside (a socket, a child, a
-//! device) is refused for its own sake.
+//! One that computes, or waits for what goes back with it (`sys/waiting.rs`: another thread, a time, a
+//! signal, something to read), is saved and rolled back like the others. What one waits for in another
+//! system call may lie outside of the process (a lock of a file, a driver) and does not go back with it,
+//! which only the user can judge: then a checkpoint is refused, unless PROMP_CKPT_THREADS=all says that it
+//! may be saved. It is looked at before the freeze: a thread that begins to wait in between is one that
+//! computed, and what its call could lead to outside (a socket, a child, a device) is refused for its own
+//! sake.
 //!
 //! Threads that have come to the runtime have logical threads and seats; the rest get seats here. So does
 //! the thread that the program began with, as long as it has not come to the runtime: checkpoints begin
