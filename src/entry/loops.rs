@@ -281,8 +281,8 @@ extern "C" fn next(istart: *mut u64, iend: *mut u64) -> bool {
     }
 }
 
-/// The next chunk of a loop with an ordered clause: there are no batches and no light way.
-extern "C" fn next_in_order(istart: *mut u64, iend: *mut u64) -> bool {
+/// The next chunk of a loop with an ordered clause, or a static one: there is no light way for these.
+extern "C" fn next_dealt(istart: *mut u64, iend: *mut u64) -> bool {
     hand_out(current(), istart, iend)
 }
 
@@ -353,7 +353,7 @@ stub! {
     GOMP_loop_ull_doacross_runtime_start => doacross_runtime_start;
     GOMP_loop_ull_doacross_start [2] => doacross_general;
 
-    GOMP_loop_static_next => next;
+    GOMP_loop_static_next => next_dealt;
     GOMP_loop_dynamic_next => next;
     GOMP_loop_guided_next => next;
     GOMP_loop_runtime_next => next;
@@ -361,11 +361,11 @@ stub! {
     GOMP_loop_nonmonotonic_guided_next => next;
     GOMP_loop_nonmonotonic_runtime_next => next;
     GOMP_loop_maybe_nonmonotonic_runtime_next => next;
-    GOMP_loop_ordered_static_next => next_in_order;
-    GOMP_loop_ordered_dynamic_next => next_in_order;
-    GOMP_loop_ordered_guided_next => next_in_order;
-    GOMP_loop_ordered_runtime_next => next_in_order;
-    GOMP_loop_ull_static_next => next;
+    GOMP_loop_ordered_static_next => next_dealt;
+    GOMP_loop_ordered_dynamic_next => next_dealt;
+    GOMP_loop_ordered_guided_next => next_dealt;
+    GOMP_loop_ordered_runtime_next => next_dealt;
+    GOMP_loop_ull_static_next => next_dealt;
     GOMP_loop_ull_dynamic_next => next;
     GOMP_loop_ull_guided_next => next;
     GOMP_loop_ull_runtime_next => next;
@@ -373,10 +373,10 @@ stub! {
     GOMP_loop_ull_nonmonotonic_guided_next => next;
     GOMP_loop_ull_nonmonotonic_runtime_next => next;
     GOMP_loop_ull_maybe_nonmonotonic_runtime_next => next;
-    GOMP_loop_ull_ordered_static_next => next_in_order;
-    GOMP_loop_ull_ordered_dynamic_next => next_in_order;
-    GOMP_loop_ull_ordered_guided_next => next_in_order;
-    GOMP_loop_ull_ordered_runtime_next => next_in_order;
+    GOMP_loop_ull_ordered_static_next => next_dealt;
+    GOMP_loop_ull_ordered_dynamic_next => next_dealt;
+    GOMP_loop_ull_ordered_guided_next => next_dealt;
+    GOMP_loop_ull_ordered_runtime_next => next_dealt;
 
     GOMP_loop_end => end;
     GOMP_loop_end_nowait => end_nowait;

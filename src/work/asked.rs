@@ -264,14 +264,14 @@ fn shape(team: &'static Team, want: &Want, facts: Facts, recomputes: bool) -> Sh
         _ => shape,
     };
     // Where iterations wait for those before they come one at a time.
-    let free = !doacross && !ordered;
+    let quick = shape.quick && !doacross;
     let singly = match shape.sched {
         // A thread that has found nothing may ask three times more, where something was lost.
-        Sched::Dynamic => !shape.quick && fits(shape.total, shape.chunk, n, 4),
+        Sched::Dynamic => !quick && fits(shape.total, shape.chunk, n, 4),
         Sched::Guided => true,
         Sched::Static | Sched::Auto => false,
     };
-    Shape { quick: shape.quick && !doacross, singly: singly && free && !globals().cancellation, ..shape }
+    Shape { quick, singly: singly && !ordered && !globals().cancellation, ..shape }
 }
 
 /// Into how many fragments a static chunk of `len` iterations is cut if nobody has said it: only where losing

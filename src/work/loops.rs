@@ -111,10 +111,13 @@ pub fn next_lightly(thr: &'static Thread) -> Light {
     if observe::wants(Set::one(Row::Chunk)) || !ledger.is_plain() {
         return Light::Ask;
     }
-    if let Some((lo, hi)) = in_batch(m) {
+    let s = m.share();
+    // Where chunks come one at a time others take them, too: the sooner the dispenser's line is asked for.
+    if !s.shape.peek().singly
+        && let Some((lo, hi)) = in_batch(m)
+    {
         return Light::Chunk(lo, hi);
     }
-    let s = m.share();
     let found = if ledger.is_unmarked() {
         singly(m, s)
     } else if ledger.ends_plainly() && ends_for_all(s) {

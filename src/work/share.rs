@@ -77,7 +77,7 @@ pub struct Shape {
     pub wide: bool,
     /// Chunks are taken in batches: dynamic, and nobody waits for the iterations before.
     pub quick: bool,
-    /// They are taken from the dispenser one at a time; nobody waits for those before, or cancels the loop.
+    /// They are taken from the dispenser one at a time, whoever is free; nobody cancels the loop.
     pub singly: bool,
     /// Is known to end in a barrier, or what follows is the region's end.
     pub ends_in_barrier: bool,
