@@ -53,15 +53,11 @@ fn begin(want: &mut Want, istart: *mut u64, iend: *mut u64) -> bool {
     let thr = current();
     want.starts_at(thr.call_site());
     let m = thr.member();
-    let share = loops::enter_plain(thr, m, want);
-    if !thr.saving.get() {
-        match loops::first_lightly(m, share) {
-            Light::Chunk(lo, hi) => return fill(Some((lo, hi)), istart, iend),
-            Light::Nothing => return false,
-            Light::Ask => (),
-        }
+    match loops::enter_plain(thr, m, want) {
+        (_, Light::Chunk(lo, hi)) => fill(Some((lo, hi)), istart, iend),
+        (_, Light::Nothing) => false,
+        (share, Light::Ask) => give(thr, loops::first_bounds(thr, m, share), istart, iend),
     }
-    give(thr, loops::first_bounds(thr, m, share), istart, iend)
 }
 
 extern "C" fn start_long<const KIND: u32, const MONOTONIC: bool, const ORDERED: bool>(

@@ -22,15 +22,11 @@ fn give(thr: &'static Thread, section: Option<Range>) -> u32 {
 extern "C" fn start(count: u32) -> u32 {
     let thr = current();
     let m = thr.member();
-    let share = loops::enter_plain(thr, m, &Want::of_sections(count, thr.call_site(), false));
-    if !thr.saving.get() {
-        match loops::first_lightly(m, share) {
-            Light::Chunk(i, _) => return i as u32 + 1,
-            Light::Nothing => return 0,
-            Light::Ask => (),
-        }
+    match loops::enter_plain(thr, m, &Want::of_sections(count, thr.call_site(), false)) {
+        (_, Light::Chunk(i, _)) => i as u32 + 1,
+        (_, Light::Nothing) => 0,
+        (share, Light::Ask) => give(thr, loops::first(thr, m, share)),
     }
-    give(thr, loops::first(thr, m, share))
 }
 
 extern "C" fn start_with(count: u32, reductions: *mut usize, mem: *mut usize) -> u32 {

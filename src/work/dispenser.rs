@@ -83,6 +83,14 @@ impl Dispenser {
         }
     }
 
+    /// Takes the first `n` iterations, at most all, while the construct is not visible to others yet: the
+    /// line is here, and need not come once more. Relaxed: the tag's release publishes it.
+    #[inline(always)]
+    pub fn take_first(&self, n: u64) {
+        touch(&self.line.next);
+        self.line.next.store(n, Relaxed);
+    }
+
     /// Takes `chunk` iterations; `total + threads * chunk` must not overflow.
     #[inline(always)]
     pub fn take(&self, total: u64, chunk: u64) -> Option<Range> {

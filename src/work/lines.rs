@@ -3,7 +3,7 @@
 use super::batch::Batch;
 use super::dispenser::Dispenser;
 use super::many::{Many, Own};
-use super::share::ShareRing;
+use super::share::{Maker, Share, ShareRing};
 use crate::sys::sync::{touch, touched};
 use crate::team::lines::Clocks;
 use crate::team::member::Member;
@@ -145,7 +145,7 @@ fn who_comes_to_a_loop_fetches_one_line() {
             let (_, lines) = touched::by(|| {
                 if comes {
                     m.settled.set(m.share_seq.get());
-                    assert_eq!(ring.enter(m, 1, |_| ()).1, me == 0);
+                    assert_eq!(ring.enter(m, 1, |_| ()).1.is_some(), me == 0);
                 }
                 m.share().dispenser.take(2, 1)
             });
@@ -156,6 +156,51 @@ fn who_comes_to_a_loop_fetches_one_line() {
         }
         before = run.moves;
     }
+}
+
+/// Has the first chunk when others see the descriptor, or not.
+#[derive(Clone, Copy)]
+struct First(u64);
+
+impl Maker for First {
+    fn make(self, s: &'static Share) -> u64 {
+        if self.0 > 0 {
+            s.dispenser.take_first(self.0);
+        }
+        self.0
+    }
+}
+
+#[test]
+fn who_makes_a_loop_need_not_fetch_the_line_back_for_its_first_chunk() {
+    // Two come at once: one makes the descriptor, the other one sees it, then each takes a chunk of two.
+    let a_loop = |first: First| {
+        let ring: &'static ShareRing = Box::leak(Box::default());
+        let members = [Member::new(), Member::new()];
+        let (mut run, mut before) = (Run::new(), 0);
+        for k in 0..24 {
+            before = run.moves;
+            let mut taken = [None; 2];
+            for (me, m) in members.iter().enumerate() {
+                let (_, lines) = touched::by(|| {
+                    m.settled.set(m.share_seq.get());
+                    let made = ring.enter(m, 1, first).1;
+                    assert_eq!(made.is_some(), me == 0, "loop {k}");
+                    taken[me] = made.filter(|n| *n > 0).map(|_| 0);
+                });
+                run.touch(me as u32, &lines, false);
+            }
+            for (me, m) in members.iter().enumerate() {
+                let (_, lines) = touched::by(|| {
+                    taken[me] = taken[me].or_else(|| m.share().dispenser.take(2, 1).map(|r| r.lo));
+                });
+                run.touch(me as u32, &lines, false);
+            }
+            assert_eq!(taken, [Some(0), Some(1)]);
+        }
+        run.moves - before
+    };
+    assert_eq!((a_loop(First(0)), a_loop(First(1))), (4, 2));
 }
 
 #[test]

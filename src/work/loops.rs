@@ -27,13 +27,14 @@ pub fn enter(
 ) -> (&'static Share, bool) {
     let (m, team) = (thr.member(), thr.team());
     let wishes = begin(thr, m);
-    team.shares.enter(m, m.epoch.get(), |s: &'static Share| {
+    let (s, made) = team.shares.enter(m, m.epoch.get(), |s: &'static Share| {
         match want {
             Some(want) => asked::make(s, team, want, now(wishes)),
             None => s.set_shape(Asked::NOTHING, Shape::NONE),
         }
         made(s);
-    })
+    });
+    (s, made.is_some())
 }
 
 /// A loop, or sections, that have nothing else to them. No closure: it is to be made where it is entered.
@@ -42,22 +43,43 @@ struct Plain<'a> {
     team: &'static Team,
     want: &'a Want,
     wishes: Wishes,
+    /// Is the first chunk to be taken, if there is nothing to think of?
+    lightly: bool,
 }
 
 impl Maker for Plain<'_> {
     #[inline(always)]
-    fn make(self, s: &'static Share) {
+    fn make(self, s: &'static Share) -> u64 {
         asked::make(s, self.team, self.want, now(self.wishes));
+        let shape = s.shape.peek();
+        if !self.lightly || !shape.singly {
+            return 0;
+        }
+        let most = match shape.sched {
+            Sched::Guided => guided_size(self.team, shape, shape.total),
+            _ => shape.chunk,
+        };
+        let n = most.min(shape.total);
+        s.dispenser.take_first(n);
+        n
     }
 }
 
-/// [`enter`] for a loop, or sections, that have nothing else to them.
+/// [`enter`] for a loop, or sections, that have nothing else to them; and the first chunk, if there is nothing
+/// to think of. There is no save point then. Who makes the descriptor has its chunk before others see that.
 #[inline(always)]
-pub fn enter_plain(thr: &'static Thread, m: &'static Member, want: &Want) -> &'static Share {
+pub fn enter_plain(thr: &'static Thread, m: &'static Member, want: &Want) -> (&'static Share, Light) {
+    const TOLD: Set = Set::of(&[Row::WorkBegin, Row::Chunk]);
     let (team, wishes) = (m.team(), begin(thr, m));
-    let s = team.shares.enter(m, m.epoch.get(), Plain { team, want, wishes }).0;
+    let lightly = !thr.saving.get() && !observe::wants(TOLD);
+    let (s, made) = team.shares.enter(m, m.epoch.get(), Plain { team, want, wishes, lightly });
+    let first = match made {
+        _ if !lightly => Light::Ask,
+        Some(n @ 1..) => noted(m, s.shape.peek(), Range { lo: 0, hi: n }),
+        _ => singly(m, s),
+    };
     tell_begin(thr);
-    s
+    (s, first)
 }
 
 #[inline(always)]
@@ -93,13 +115,6 @@ pub enum Light {
     Nothing,
     /// There is more to think of: the usual way is to be gone.
     Ask,
-}
-
-/// The first chunk of construct `s`, which the thread has just entered, if there is nothing to think of. There
-/// is no save point.
-#[inline(always)]
-pub fn first_lightly(m: &'static Member, s: &'static Share) -> Light {
-    if observe::wants(Set::one(Row::Chunk)) { Light::Ask } else { singly(m, s) }
 }
 
 /// The next chunk, if there is nothing else to think of: from the thread's own batch, or the dispenser. There
@@ -151,20 +166,29 @@ fn singly(m: &'static Member, s: &'static Share) -> Light {
         _ => s.dispenser.take(shape.total, shape.chunk),
     };
     match taken {
-        Some(r) => {
-            m.ledger.take(m.construct(), r, shape.is_last(r));
-            let (lo, hi) = shape.values(r);
-            Light::Chunk(lo, hi)
-        }
+        Some(r) => noted(m, shape, r),
         None if ends_for_all(s) => Light::Nothing,
         None => Light::Ask,
     }
 }
 
+/// Notes that the thread has taken `r`.
+#[inline(always)]
+fn noted(m: &'static Member, shape: &Shape, r: Range) -> Light {
+    m.ledger.take(m.construct(), r, shape.is_last(r));
+    let (lo, hi) = shape.values(r);
+    Light::Chunk(lo, hi)
+}
+
+/// How many iterations a chunk of a guided loop has where `left` are left.
+#[inline(always)]
+fn guided_size(team: &Team, shape: &Shape, left: u64) -> u64 {
+    left.div_ceil(u64::from(team.size())).max(shape.chunk)
+}
+
 #[inline(always)]
 fn guided(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range> {
-    let n = u64::from(m.team().size());
-    s.dispenser.take_sized(shape.total, |left| left.div_ceil(n).max(shape.chunk))
+    s.dispenser.take_sized(shape.total, |left| guided_size(m.team(), shape, left))
 }
 
 /// The next chunk from the thread's own batch, if there is nothing else to think of. There is no save point.

@@ -301,14 +301,15 @@ const LOOKS: u32 = 64;
 
 /// What makes a claimed descriptor what it is to be.
 pub trait Maker {
-    /// Does so. Nobody else sees `s` yet.
-    fn make(self, s: &'static Share);
+    /// Does so. Nobody else sees `s` yet. How many iterations, from the first one on, the caller has taken.
+    fn make(self, s: &'static Share) -> u64;
 }
 
 impl<F: FnOnce(&'static Share)> Maker for F {
     #[inline(always)]
-    fn make(self, s: &'static Share) {
+    fn make(self, s: &'static Share) -> u64 {
         self(s);
+        0
     }
 }
 
@@ -332,9 +333,10 @@ impl Default for ShareRing {
 
 impl ShareRing {
     /// Member `m` enters its next construct. The first to come makes it: `make` gives it its shape, and may
-    /// add to it, before others see it. Returns the descriptor and whether this member was the first.
+    /// add to it, before others see it. Returns the descriptor and, if this member was the first, what `make`
+    /// gave.
     #[inline(always)]
-    pub fn enter(&'static self, m: &Member, epoch: u64, make: impl Maker) -> (&'static Share, bool) {
+    pub fn enter(&'static self, m: &Member, epoch: u64, make: impl Maker) -> (&'static Share, Option<u64>) {
         let seq = m.share_seq.get();
         m.share_seq.set(seq + 1);
         m.trip.set(0);
@@ -343,7 +345,7 @@ impl ShareRing {
         let slot = &self.slots[(seq % SLOTS) as usize];
         let now = slot.tag().load(Acquire);
         let (share, first) = if now == tag(epoch, seq, READY) {
-            (slot, false)
+            (slot, None)
         } else if is_free(now, epoch, seq, m) && slot.claim(now, epoch, seq) {
             self.make(slot, epoch, seq, make)
         } else {
@@ -355,18 +357,24 @@ impl ShareRing {
 
     /// The caller has claimed `slot` for construct `seq`: makes it, unless it is beyond the ring already.
     #[inline(always)]
-    fn make(&self, slot: &'static Share, epoch: u64, seq: u64, make: impl Maker) -> (&'static Share, bool) {
+    fn make(
+        &self,
+        slot: &'static Share,
+        epoch: u64,
+        seq: u64,
+        make: impl Maker,
+    ) -> (&'static Share, Option<u64>) {
         let ready = tag(epoch, seq, READY);
         if self.overflowing.load(SeqCst) != 0
             && let Some(s) = self.find_overflow(ready)
         {
             slot.tag().store(FREE, Release);
-            return (s, false);
+            return (s, None);
         }
         slot.fill(seq);
-        make.make(slot);
+        let taken = make.make(slot);
         slot.tag().store(ready, Release);
-        (slot, true)
+        (slot, Some(taken))
     }
 
     /// [`ShareRing::enter`] where others make the construct, or have not left the one before it in its place.
@@ -377,14 +385,14 @@ impl ShareRing {
         epoch: u64,
         seq: u64,
         make: impl Maker,
-    ) -> (&'static Share, bool) {
+    ) -> (&'static Share, Option<u64>) {
         let mut make = Some(make);
         let slot = &self.slots[(seq % SLOTS) as usize];
         let (mut patience, mut looks) = (ROUNDS, 0u32);
         loop {
             let now = slot.tag().load(Acquire);
             if now == tag(epoch, seq, READY) {
-                return (slot, false);
+                return (slot, None);
             }
             if is_free(now, epoch, seq, m) {
                 if slot.claim(now, epoch, seq) {
@@ -428,7 +436,7 @@ impl ShareRing {
         epoch: u64,
         seq: u64,
         make: &mut Option<impl Maker>,
-    ) -> Option<(&'static Share, bool)> {
+    ) -> Option<(&'static Share, Option<u64>)> {
         let ready = tag(epoch, seq, READY);
         self.more.with(|o| {
             if o.epoch != epoch {
@@ -438,7 +446,7 @@ impl ShareRing {
                 o.epoch = epoch;
             }
             if let Some(s) = o.live.get(&ready) {
-                return Some((*s, false));
+                return Some((*s, None));
             }
             self.overflowing.fetch_add(1, SeqCst);
             let slot = &self.slots[(seq % SLOTS) as usize];
@@ -448,10 +456,10 @@ impl ShareRing {
             }
             let s = o.free.pop().unwrap_or_else(|| Box::leak(Box::new(Share::new(true))));
             s.fill(seq);
-            make.take().expect("used once").make(s);
+            let taken = make.take().expect("used once").make(s);
             s.tag().store(ready, Release);
             o.live.insert(ready, s);
-            Some((s, true))
+            Some((s, Some(taken)))
         })
     }
 
