@@ -752,10 +752,7 @@ static void copies_within (class loop *around, tree now)
     if (!saves (l))
       continue;
     else if (can_have_versions (l, l->inner ? LARGE : INNERMOST_LARGE))
-      {
-        strip (make_copy (l, now), false);
-        update_ssa (TODO_update_ssa);
-      }
+      strip (make_copy (l, now), false);
     else
       copies_within (l, now);
 }

@@ -96,7 +96,8 @@ impl Gauge {
         // their loops.
         let site = unsafe { &*(self.site.get() as *const Site) };
         let (cost, time) = if self.was_interrupted(time) { (0, 0) } else { (self.cost.get(), time) };
-        site.learn(cost, time, inside + VISIT);
+        // What interruptions have taken is not the saving's, here neither.
+        site.learn(cost, time, self.cost.get() + VISIT);
         self.inside.set(0);
         self.cost.set(0);
         self.began.set(now);
