@@ -1,7 +1,7 @@
 //! A checkpoint directory, for reading. What somebody else could have written is refused.
 
 use super::ended;
-use super::format::{Entry, FILES, Generation, PAGE, decode, page_sum};
+use super::format::{Entry, FILES, Generation, PAGE, decode, page_sum, words};
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
@@ -96,7 +96,7 @@ impl Directory {
             let at = |e: io::Error| format!("{SUMS}, for {n} pages from slot {slot} on: {}", e.kind());
             let mut bytes = vec![0; 8 * n];
             file.read_exact_at(&mut bytes, 8 * slot).map_err(at)?;
-            Ok(bytes.chunks_exact(8).map(|c| u64::from_le_bytes(c.try_into().expect("8 bytes"))).collect())
+            Ok(words(&bytes).collect())
         };
         let g = decode(&bytes, &mut aside).map_err(|e| format!("{}: {}", path.display(), e))?;
         if g.number != number {

@@ -128,6 +128,11 @@ pub fn encode(number: u64, about: &Description, index: &[Entry], sums: Sums) -> 
     out
 }
 
+/// The words that `bytes` hold.
+pub(crate) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    bytes.chunks_exact(8).map(|c| u64::from_le_bytes(c.try_into().expect("8 bytes")))
+}
+
 /// The checksum over those of a row.
 fn sum_of_sums(row: impl Iterator<Item = u64>) -> u64 {
     let mut all = Sum::default();
@@ -142,7 +147,7 @@ pub type Aside<'a> = &'a mut dyn FnMut(u64, usize) -> Result<Vec<u64>, String>;
 fn decode_index(bytes: &[u8], mut aside: Option<Aside>) -> Result<Vec<Entry>, String> {
     let odd = || String::from("the index cannot be read");
     let mut index = Vec::with_capacity(bytes.len() / 8);
-    let mut words = bytes.chunks_exact(8).map(|c| u64::from_le_bytes(c.try_into().expect("8 bytes")));
+    let mut words = words(bytes);
     while let Some(page) = words.next() {
         let (slot, pages) = words
             .next()

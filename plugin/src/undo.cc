@@ -742,7 +742,8 @@ static void points_if (class loop *l, tree now)
 }
 
 /// The smaller loops in one with a flag have versions without saving, as long as it does not change.
-/// `now`: it in the iteration.
+/// `now`: it in the iteration. The names that are used behind them are renewed at the end of the pass only: what
+/// is saved in front of later loops, by the names of before, is put in until then.
 static void copies_within (class loop *around, tree now)
 {
   std::vector<class loop *> all;

@@ -9,7 +9,7 @@ use super::files;
 use super::image::{self, Entry, OpenFile, PAGE};
 use super::store::Store;
 use crate::sys;
-use crate::sys::locks;
+use crate::sys::{locks, syscall};
 use core::ops::Range;
 
 /// What [`choose`] has found.
@@ -136,18 +136,8 @@ impl Opened {
     }
 
     /// Writes the beginning of a page; the error is the system's.
-    fn write(&self, page: u64, mut from: &[u8]) -> Result<(), isize> {
-        let mut at = image::file_offset(page);
-        while !from.is_empty() {
-            // SAFETY: the slice is readable.
-            let n = unsafe { sys!(libc::SYS_pwrite64, self.fd, from.as_ptr(), from.len(), at) };
-            if n <= 0 {
-                return Err(if n == 0 { -(libc::ENOSPC as isize) } else { n });
-            }
-            from = &from[n as usize..];
-            at += n as u64;
-        }
-        Ok(())
+    fn write(&self, page: u64, from: &[u8]) -> Result<(), isize> {
+        syscall::write_all(self.fd, from, image::file_offset(page))
     }
 }
 

@@ -195,6 +195,20 @@ pub fn high(fd: isize) -> i32 {
     fd as i32
 }
 
+/// Writes all of `bytes` to a file, from `offset` on; the error is the system's.
+pub fn write_all(fd: i32, mut bytes: &[u8], mut offset: u64) -> Result<(), isize> {
+    while !bytes.is_empty() {
+        // SAFETY: the slice is readable.
+        let n = unsafe { sys!(libc::SYS_pwrite64, fd, bytes.as_ptr(), bytes.len(), offset) };
+        if n <= 0 {
+            return Err(if n == 0 { -(libc::ENOSPC as isize) } else { n });
+        }
+        bytes = &bytes[n as usize..];
+        offset += n as u64;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -65,8 +65,9 @@ impl Maker for Plain<'_> {
     }
 }
 
-/// [`enter`] for a loop, or sections, that have nothing else to them; and the first chunk, if there is nothing
-/// to think of. There is no save point then. Who makes the descriptor has its chunk before others see that.
+/// [`enter`] for a loop, or sections, that have nothing else to them; and the first chunk, if there is
+/// nothing to think of. There is no save point then. Who makes the descriptor has its chunk before others see
+/// that.
 #[inline(always)]
 pub fn enter_plain(thr: &'static Thread, m: &'static Member, want: &Want) -> (&'static Share, Light) {
     const TOLD: Set = Set::of(&[Row::WorkBegin, Row::Chunk]);

@@ -58,7 +58,7 @@ impl Store {
             sys!(libc::SYS_pwrite64, lock, pid.as_ptr(), pid.len(), 0);
             let pages = file(c"pages")?;
             let direct = high(open(c"pages", libc::O_DIRECT));
-            let sums = file(c"sums")?;
+            let sums = file(&c(Path::new(image::SUMS)))?;
             let mut s = Self {
                 dir: dir.into(),
                 real: std::fs::read_link(format!("/proc/thread-self/fd/{dir_fd}")).unwrap_or_default(),

@@ -2,6 +2,14 @@
 
 use super::*;
 
+/// Its process ends.
+fn end(s: Store) {
+    let lock = s.lock;
+    drop(s);
+    // SAFETY: the store's descriptor; it is gone.
+    unsafe { libc::close(lock) };
+}
+
 #[test]
 fn a_file_is_made_longer_before_its_slots_are_taken() {
     let dir = std::env::temp_dir().join(format!("promp-store-{}", std::process::id()));
@@ -59,12 +67,6 @@ fn older_generations_are_kept() {
     // The fourth one goes only when something is written.
     assert_eq!((there(), s.oldest_era()), (vec![6, 5, 4, 3], 30));
     assert!(all[2..].iter().all(|e| whole(&s, e)) && !whole(&s, &all[0]));
-    let end = |s: Store| {
-        let lock = s.lock;
-        drop(s);
-        // SAFETY: the store's descriptor; it is gone.
-        unsafe { libc::close(lock) };
-    };
     end(s);
     // The next process goes back to the fifth; one of the older ones is damaged.
     std::fs::write(dir.join("gen-3"), "no generation").unwrap();
@@ -96,9 +98,7 @@ fn checksums_move_to_their_file() {
     std::fs::write(dir.join("gen-1"), file).unwrap();
     std::fs::set_permissions(dir.join("gen-1"), std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     std::fs::remove_file(dir.join(image::SUMS)).unwrap();
-    // SAFETY: the store's descriptor; it is gone.
-    unsafe { libc::close(s.lock) };
-    drop(s);
+    end(s);
     let mut s = Store::open(&dir, Some((1, 0, first)), 1).unwrap();
     let mut before = [0; 2];
     for (g, sums) in [(2, 20), (3, 1)] {

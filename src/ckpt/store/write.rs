@@ -3,21 +3,8 @@
 use super::super::image::{Entry, SUMS};
 use super::{Problem, Store, problem};
 use crate::sys;
+use crate::sys::syscall::write_all;
 use std::ffi::CString;
-
-/// Writes all of `bytes` at `offset`.
-fn write_all(fd: i32, mut bytes: &[u8], mut offset: usize) -> Result<(), isize> {
-    while !bytes.is_empty() {
-        // SAFETY: the slice is readable.
-        let r = unsafe { sys!(libc::SYS_pwrite64, fd, bytes.as_ptr(), bytes.len(), offset) };
-        if r <= 0 {
-            return Err(if r == 0 { -(libc::ENOSPC as isize) } else { r });
-        }
-        bytes = &bytes[r as usize..];
-        offset += r as usize;
-    }
-    Ok(())
-}
 
 impl Store {
     /// Writes the checksums of `entries` to the places of their slots; gives the bytes written. Slots that
@@ -25,7 +12,7 @@ impl Store {
     pub(super) fn write_sums(&self, entries: &[Entry]) -> Result<usize, Problem> {
         for row in entries.chunk_by(|a, b| a.slot + 1 == b.slot) {
             let bytes: Vec<u8> = row.iter().flat_map(|e| e.sum.to_le_bytes()).collect();
-            write_all(self.sums, &bytes, 8 * row[0].slot as usize)
+            write_all(self.sums, &bytes, 8 * row[0].slot)
                 .map_err(|e| problem("cannot write to", &self.dir.join(SUMS), e))?;
         }
         Ok(8 * entries.len())
