@@ -241,6 +241,9 @@ impl Keeper {
     /// Notes the blocks of whose samples most are as they were.
     fn note_quiet(&mut self, ahead: &mut Ahead) {
         let is_quiet = |&mut (start, then): &mut (usize, Sample)| {
+            if ranges::meet(&self.standing.dead, start, start + BLOCK) {
+                return false; // about to be written, or never again
+            }
             let same =
                 then.zip(self.sample(start)).map(|(a, b)| a.iter().zip(b).filter(|(a, b)| *a == b).count());
             same.is_some_and(|n| n > SAMPLE / 4)
@@ -285,7 +288,7 @@ impl Keeper {
         (all - running, running)
     }
 
-    /// Writes noted pages that have not been written to since.
+    /// Writes noted pages that have not been written to since, and are not dead where threads stand.
     pub(super) fn write_ahead(&mut self) -> Result<(), No> {
         let Some(mut ahead) = self.ahead.take() else { return Ok(()) };
         self.note_quiet(&mut ahead);
@@ -295,6 +298,7 @@ impl Keeper {
         }
         let maps = memory::mappings();
         let runs = self.tracker.runs(&maps, &self.store.dense, &self.crew);
+        let runs = self.without_dead(runs);
         self.staging.prepare(BATCH, 0, &self.crew);
         let batch = self.staging.room().min(BATCH / PAGE);
         if batch == 0 {
@@ -302,6 +306,10 @@ impl Keeper {
             return Ok(());
         }
         let unwritten = core::mem::take(&mut ahead.unwritten);
+        // If this attempt comes to nothing, they may live where the next one is made.
+        let dead: Vec<_> =
+            self.standing.dead.iter().map(|r| ((r.0 / PAGE) as u64, (r.1 / PAGE) as u64)).collect();
+        ahead.unwritten = ranges::within(&unwritten, &dead);
         let mut list = List::new(batch);
         let mut map = 0;
         for r in runs.iter().filter(|r| !r.changed) {

@@ -28,7 +28,7 @@ type Ranges = Vec<(usize, usize)>;
 pub(super) struct Standing {
     seats: Vec<u32>,
     /// Whole pages of what is dead there.
-    dead: Ranges,
+    pub(super) dead: Ranges,
     /// What was said of it.
     words: Vec<DeadWord>,
 }
