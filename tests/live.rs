@@ -29,23 +29,26 @@ fn dead_memory_is_not_in_the_image() {
     for place in ["s", "r"] {
         let report = s.path("report");
         let set = [("PROMP_REPORT", text(&report)), ("PROMP_CKPT_INTERVAL", "50ms")];
+        // Up to a page at each end of each of three ranges.
+        let exact = dead - 6 * 4096..=dead;
         // As long as it takes on this machine to come to five of them.
         let mut all = Vec::new();
         for steps in ["500", "1000", "2000", "4000", "8000", "16000"] {
             let run = checkpointed(&exe, &[place, steps], &s.path("ckpt"), &set);
             assert_eq!(run.status, 0, "{}", run.err);
             all = checkpoints(&report);
-            if all.iter().filter(|c| c.1 > 0).count() >= 5 {
+            if all.iter().filter(|c| exact.contains(&c.1)).count() >= 5 {
                 break;
             }
         }
-        let there = all.iter().filter(|c| c.1 > 0).count();
-        assert!(there >= 5, "{place}: only {there} of {} checkpoints were taken there", all.len());
-        // Up to a page at each end of each of three ranges.
-        let exact = all.iter().filter(|c| c.1 > 0).all(|c| (dead - 6 * 4096..=dead).contains(&c.1));
-        assert!(exact, "{place}: {all:?}");
+        let there: Vec<u64> = all.iter().filter(|c| exact.contains(&c.1)).map(|c| c.0).collect();
+        assert!(there.len() >= 5, "{place}: only {} of {} were taken there", there.len(), all.len());
+        // Elsewhere, in the middle of a step perhaps, as on a busy machine, a part of it may still be dead.
+        let (begins, goes_on) =
+            (all[0].1 == 0, |w: &[(u64, u64)]| exact.contains(&w[1].1) || w[1].1 <= w[0].1);
+        assert!((begins || exact.contains(&all[0].1)) && all.windows(2).all(goes_on), "{place}: {all:?}");
         // Half of `fixed` never changes, and of the first one there everything has changed.
-        let later: Vec<u64> = all.iter().filter(|c| c.1 > 0).skip(1).map(|c| c.0).collect();
+        let later = &there[1..];
         let most = live as u64 * 102 / 100 + (400 << 10);
         assert!(later.iter().all(|&b| b <= most), "{place}: {later:?}, {most} at most");
     }
