@@ -45,7 +45,7 @@ fi
 if [ "${1:-}" = constructs ]; then
     table constructs "${2:-$lib}" 5000 barrier single for 'taskgroup of one task' ordered 'nest lock' region \
         lock 'dynamic loop of one chunk' '… of four' '… of four, monotonic' 'guided loop' 'two sections' \
-        critical 'final task below a final one'
+        critical 'final task below a final one' 'doacross, an iteration' '… dynamic'
     exit
 fi
 if [ "${1:-}" = devices ]; then

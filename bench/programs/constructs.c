@@ -118,6 +118,22 @@ int main(int argc, char **argv) {
             shared++;
         }
         break;
+    case 15:
+#pragma omp parallel for ordered(1) schedule(static, 1)
+        for (long i = 0; i < n; i++) {
+#pragma omp ordered depend(sink : i - 1)
+            NOTHING();
+#pragma omp ordered depend(source)
+        }
+        break;
+    case 16:
+#pragma omp parallel for ordered(1) schedule(dynamic, 1)
+        for (long i = 0; i < n; i++) {
+#pragma omp ordered depend(sink : i - 1)
+            NOTHING();
+#pragma omp ordered depend(source)
+        }
+        break;
     default:
 #pragma omp parallel
 #pragma omp single
