@@ -43,10 +43,19 @@ fn built_and_reported(driver: &Path, source: &str, flags: &[&str]) -> (PathBuf, 
 
 #[test]
 fn no_verdict_is_optimistic() {
+    no_verdict_is_optimistic_in("verdicts.c", 80);
+}
+
+#[test]
+fn no_verdict_on_atomic_additions_is_optimistic() {
+    no_verdict_is_optimistic_in("additions.c", 26);
+}
+
+fn no_verdict_is_optimistic_in(file: &str, programs: u32) {
     let Some(cc) = driver("promp-cc") else { return };
-    let source = root().join("c-tests/compiler/verdicts.c");
+    let source = root().join("c-tests/compiler").join(file);
     let text = std::fs::read_to_string(&source).expect("the programs");
-    let object = root().join("target/c-tests/verdicts.o");
+    let object = root().join("target/c-tests").join(file).with_extension("o");
     let rank = |v: &str| ["idempotent", "undo", "opaque"].iter().position(|x| *x == v).expect("a verdict");
     // Functions whose construct is in another function.
     let elsewhere = HashMap::from([
@@ -104,7 +113,7 @@ fn no_verdict_is_optimistic() {
             }
         }
         assert!(wrong.is_empty(), "{level}: {wrong:#?}");
-        assert!(seen >= 80, "{seen} programs");
+        assert!(seen >= programs, "{seen} programs");
     }
 }
 
@@ -287,6 +296,33 @@ fn an_update_is_recovered_by_undo() {
 #[test]
 fn rows_that_are_cleared_or_not_are_recovered() {
     recovered_by_undo("compiler/filled.c");
+}
+
+#[test]
+fn atomic_additions_are_taken_back() {
+    recovered_by_undo("compiler/counted.c");
+}
+
+/// A thread of the program's own, or another team, may have seen an addition that is to be taken back.
+#[test]
+fn additions_that_others_may_see_are_refused() {
+    let Some(cc) = driver("promp-cc") else { return };
+    let exe = built(&cc, "compiler/counted.c", &[]);
+    let expected = reference(&exe, &[], &[]);
+    for who in ["thread", "nested"] {
+        let (mut refused, mut draws) = (0, Draws::between(20, 400));
+        while let Some(seed) = draws.next(refused > 0) {
+            let fault = format!("kill@mtbf=3ms,seed={seed},count=3");
+            let env = [("OMP_NUM_THREADS", "4"), ("PROMP_FAULT", &*fault), ("PROMP_SAVE_BUDGET", "all")];
+            let r = promp(&exe, &[who], &env);
+            if r.status == 70 {
+                refused += u32::from(r.err.contains("others than its team may have seen"));
+            } else {
+                assert_eq!((r.status, &r.out), (0, &expected.out), "{who} {fault}: {}", r.err);
+            }
+        }
+        assert!(refused > 0, "{who}: nothing is refused for being seen");
+    }
 }
 
 #[test]

@@ -52,7 +52,14 @@ enum Statement {
     Halves(usize, Clearing, Use, Expr),
     /// Exchanges two elements.
     Swap(usize, usize, Index),
+    /// Adds to, or subtracts from (true), a counter of so many bytes, atomically: which one, and how much.
+    Count(bool, usize, Expr, Expr),
 }
+
+/// Counters of each size.
+const COUNTERS: usize = 13;
+const SIZES: [(usize, &str); 4] =
+    [(1, "unsigned char"), (2, "unsigned short"), (4, "unsigned"), (8, "unsigned long")];
 
 /// How a half row is cleared.
 #[derive(Clone, Copy)]
@@ -176,6 +183,21 @@ fn program(seed: u64) -> Program {
                 p
             });
             let body = (0..1 + r.below(3)).map(|_| statement(&mut r, &kinds, false, n, 2)).collect();
+            let mut body: Vec<Statement> = body;
+            for _ in 0..r.below(5).saturating_sub(2) {
+                let size = r.pick(&SIZES).0;
+                let [which, much] = [0; 2].map(|_| expr(&mut r, &kinds, false, n, 1));
+                let count = Statement::Count(r.below(2) == 0, size, which, much);
+                let at = r.below(body.len() as u64 + 1) as usize;
+                body.insert(
+                    at,
+                    match r.below(3) {
+                        0 => Statement::If(expr(&mut r, &kinds, false, n, 1), Box::new(count)),
+                        1 => Statement::Inner(vec![count]),
+                        _ => count,
+                    },
+                );
+            }
             let sum = (r.below(3) == 0).then(|| expr(&mut r, &kinds, false, n, 1));
             let schedule =
                 *r.pick(&["", "", "", "schedule(static,5)", "schedule(dynamic,3)", "schedule(guided)"]);
@@ -190,6 +212,8 @@ fn program(seed: u64) -> Program {
 struct Machine<'a> {
     p: &'a Program,
     arrays: Vec<Vec<i64>>,
+    /// By size.
+    counters: [[u64; COUNTERS]; 9],
     perm: Vec<usize>,
     map: [usize; ARRAYS],
     i: usize,
@@ -269,6 +293,12 @@ impl Machine<'_> {
                 let at = self.at(*k);
                 self.arrays[self.map[*a]][at] = t;
             }
+            Statement::Count(down, size, which, much) => {
+                let (at, v) = (self.eval(which) as u64 as usize % COUNTERS, self.eval(much) as u64);
+                let c = &mut self.counters[*size][at];
+                let sum = if *down { c.wrapping_sub(v) } else { c.wrapping_add(v) };
+                *c = sum & (u64::MAX >> (64 - 8 * size));
+            }
             Statement::Swap(a, b, k) => {
                 let at = self.at(*k);
                 let (x, y) = (self.arrays[self.map[*a]][at], self.arrays[self.map[*b]][at]);
@@ -283,8 +313,8 @@ fn interpret(p: &Program) -> String {
     let n = p.n;
     let arrays =
         (0..ARRAYS).map(|a| (0..n * WIDTH).map(|x| ((x * 7 + a * 13) % 101) as i64).collect()).collect();
-    let mut m =
-        Machine { p, arrays, perm: (0..n).map(|i| n - 1 - i).collect(), map: [0, 1, 2, 3], i: 0, j: 0 };
+    let (perm, counters) = ((0..n).map(|i| n - 1 - i).collect(), [[0; COUNTERS]; 9]);
+    let mut m = Machine { p, arrays, counters, perm, map: [0, 1, 2, 3], i: 0, j: 0 };
     let mut total = 0i64;
     for _ in 0..p.rounds {
         for l in &p.loops {
@@ -300,7 +330,9 @@ fn interpret(p: &Program) -> String {
             total = total.wrapping_mul(3).wrapping_add(sum);
         }
     }
-    let hash = m.arrays.iter().flatten().fold(0i64, |h, &x| h.wrapping_mul(31).wrapping_add(x));
+    let counted = SIZES.iter().flat_map(|(size, _)| m.counters[*size].map(|c| c as i64));
+    let all = m.arrays.iter().flatten().copied().chain(counted);
+    let hash = all.fold(0i64, |h, x| h.wrapping_mul(31).wrapping_add(x));
     format!("{} {}\n", hash as u64, total as u64)
 }
 
@@ -371,6 +403,16 @@ fn c_statement(s: &Statement, n: usize) -> String {
                  for (int j = 0; j < 4; j++) {used} }} {end} }}"
             )
         }
+        Statement::Count(down, size, which, much) => {
+            let sign = if *down { '-' } else { '+' };
+            let (which, much) = (c_expr(which, n), c_expr(much, n));
+            // Of the counter's own type: else it is a loop that compares and swaps.
+            let kind = SIZES.iter().find(|s| s.0 == *size).expect("a size").1;
+            format!(
+                "{{ W which = ({which}) % {COUNTERS}; {kind} much = {much};\n\
+                 #pragma omp atomic\nc{size}[which] {sign}= much; }}"
+            )
+        }
         Statement::Swap(a, b, k) => {
             let k = c_index(*k, n);
             format!("{{ unsigned long x = a{a}[{k}], y = a{b}[{k}]; a{a}[{k}] = y; a{b}[{k}] = x + 1; }}")
@@ -392,6 +434,9 @@ fn c_program(p: &Program, seed: u64) -> String {
     for a in &names {
         let _ =
             if heap { writeln!(c, "static W *{a};") } else { writeln!(c, "static W {a}[{}];", n * WIDTH) };
+    }
+    for (size, kind) in SIZES {
+        let _ = writeln!(c, "static {kind} c{size}[{COUNTERS}];");
     }
     for (k, l) in p.loops.iter().enumerate() {
         let body: String = l.body.iter().map(|s| c_statement(s, n)).collect::<Vec<_>>().join("\n        ");
@@ -430,6 +475,9 @@ fn c_program(p: &Program, seed: u64) -> String {
     let _ = writeln!(c, "    }}\n    W h = 0;");
     for a in &names {
         let _ = writeln!(c, "    for (int x = 0; x < {}; x++) h = h * 31 + {a}[x];", n * WIDTH);
+    }
+    for (size, _) in SIZES {
+        let _ = writeln!(c, "    for (int x = 0; x < {COUNTERS}; x++) h = h * 31 + c{size}[x];");
     }
     let _ = writeln!(c, "    printf(\"%lu %lu\\n\", h, total);\n    return 0;\n}}");
     c

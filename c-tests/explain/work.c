@@ -39,7 +39,7 @@ int main(int argc, char **argv)
 #pragma omp parallel for
         for (int i = 0; i < N; i++) {
 #pragma omp atomic
-            sum += i;
+            sum ^= i;
             a[i] = 3;
         }
     }

@@ -8,7 +8,7 @@
 extern "C" {
 
 struct promp_place { uint32_t object, fixed; int64_t offset, length; };
-enum { ACCESS_WRITES = 1, ACCESS_WHOLE = 2, ACCESS_ATOMIC = 4 };
+enum { ACCESS_WRITES = 1, ACCESS_WHOLE = 2, ACCESS_ATOMIC = 4, ACCESS_ADDS = 8 };
 /// `fill`: 1 + the access that has filled a block at the same pointer before, on every way; 0: none.
 /// `assumed`: not zero: nothing is known of it yet; it counts in `pair` only.
 struct promp_access { uint32_t node, place, flags, line, fill, assumed; };

@@ -311,7 +311,7 @@ void Undo::line_up ()
           gimple *s = gsi_stmt (i);
           auto w = wanted_.find (s);
           Plan *p = w == wanted_.end () ? nullptr : &plans_[s];
-          if (p && p->possible && !p->refuse && !p->cover && !p->around)
+          if (p && p->possible && !p->adds && !p->refuse && !p->cover && !p->around)
             {
               tree meets = w->second.bits ? NULL_TREE : p->meets;
               auto line = std::find_if (all.begin () + open, all.end (), [&] (const Line &l) {

@@ -85,7 +85,8 @@ public:
             s.verdict.verdict = VERDICT_OPAQUE;
             s.verdict.line = s.accesses[w.write].line;
             snprintf (s.verdict.why, sizeof s.verdict.why,
-                      undo.is_too_expensive (stmt)
+                      s.accesses[w.write].flags & ACCESS_ADDS ? "atomic update"
+                      : undo.is_too_expensive (stmt)
                         ? "saving what is written to %s one by one would slow the loop down (-fpromp-elements does it)"
                         : "the extent of what is written to %s is not known",
                       memory_.name (memory_.places ()[s.accesses[w.write].place].object).c_str ());
@@ -324,6 +325,8 @@ private:
         {
           std::string r = what (s.verdict.read), w = what (s.verdict.write);
           unsigned line = s.accesses[s.verdict.write].line; // none for what the compiler has moved out of a loop
+          if (s.accesses[s.verdict.write].flags & ACCESS_ADDS)
+            return "undo: " + w + " is added to" + (line ? " at line " + std::to_string (line) : "");
           return "undo: " + (r == w ? w + " is read and written" : r + " may alias " + w)
                  + (line ? " at line " + std::to_string (line) : "");
         }
@@ -522,7 +525,8 @@ private:
       frees_.push_back (as_a<gcall *> (stmt));
     for (const Memory::Item &i : deed.items)
       {
-        s.accesses.push_back ({ n, i.place, i.flags, line_of (stmt), 0, 0 });
+        unsigned flags = i.flags | (split_.additions.count (stmt) ? ACCESS_ADDS : 0);
+        s.accesses.push_back ({ n, i.place, flags, line_of (stmt), 0, 0 });
         s.statements.push_back (stmt);
       }
   }

@@ -23,6 +23,7 @@
 // off together.
 
 #include "split.h"
+#include "additions.h"
 #include "memory.h"
 #include "sites.h"
 #include "summary.h"
@@ -104,6 +105,8 @@ public:
     // The program's main function is never executed in a region.
     if (segments_ && MAIN_NAME_P (DECL_NAME (fn_->decl)))
       return {};
+    if (segments_)
+      out_.additions = additions_of (fn_);
     basic_block bb;
     FOR_EACH_BB_FN (bb, fn_)
       for (gimple_stmt_iterator i = gsi_start_bb (bb); !gsi_end_p (i); gsi_next (&i))
@@ -111,7 +114,11 @@ public:
     for (gimple *call : last_)
       mark_last (call);
     if (segments_ && found_.size () > TOO_MANY)
-      return {};
+      {
+        Split none;
+        none.additions = out_.additions;
+        return none;
+      }
     for (size_t i = 0; i < found_.size (); i++)
       if (segments_)
         i = group (i);
@@ -138,6 +145,8 @@ private:
     gcall *c = dyn_cast<gcall *> (stmt);
     if (is_save_point (stmt))
       return found_.push_back ({ stmt, OTHER, "", false });
+    if (out_.additions.count (stmt))
+      return;
     if (c && ends_the_program (c))
       return last_.push_back (stmt);
     Memory::Deed d = memory_.look (stmt);
@@ -178,7 +187,45 @@ private:
     found_.push_back ({ c, SIGNAL, writes ? "updates memory atomically" : "reads memory atomically", waits });
   }
 
-  /// May a fence or the like be split off where it is? `waits`: the loop does nothing else.
+  /// Does what ends the loop depend on memory that is read, or a call, in it? Else it is no loop that waits.
+  static bool ends_by_others (class loop *l)
+  {
+    std::set<tree> seen;
+    std::vector<tree> todo;
+    auto uses = [&] (gimple *s) {
+      ssa_op_iter i;
+      tree t;
+      FOR_EACH_SSA_TREE_OPERAND (t, s, i, SSA_OP_USE)
+        todo.push_back (t);
+    };
+    auto exits = get_loop_exit_edges (l);
+    for (edge e : exits)
+      if (gimple *last = last_stmt (e->src))
+        uses (last);
+    exits.release ();
+    while (!todo.empty ())
+      {
+        tree t = todo.back ();
+        todo.pop_back ();
+        gimple *def = SSA_NAME_DEF_STMT (t);
+        if (!seen.insert (t).second || !gimple_bb (def) || !flow_bb_inside_loop_p (l, gimple_bb (def)))
+          continue;
+        if (gphi *p = dyn_cast<gphi *> (def))
+          {
+            for (unsigned i = 0; i < gimple_phi_num_args (p); i++)
+              if (TREE_CODE (gimple_phi_arg_def (p, i)) == SSA_NAME)
+                todo.push_back (gimple_phi_arg_def (p, i));
+            continue;
+          }
+        if (!is_gimple_assign (def) || gimple_vuse (def))
+          return true;
+        uses (def);
+      }
+    return false;
+  }
+
+  /// May a fence or the like be split off where it is? `waits`: the loop does nothing else, until others let
+  /// it go on.
   bool splits (gimple *stmt, bool *waits)
   {
     class loop *l = gimple_bb (stmt)->loop_father;
@@ -203,7 +250,7 @@ private:
           writes = writes || (is_gimple_assign (s) && gimple_vdef (s) && quiet);
         }
     free (bbs);
-    *waits = !calls && !writes;
+    *waits = !calls && !writes && ends_by_others (l);
     return calls || *waits;
   }
 

@@ -22,6 +22,8 @@ struct Split
   std::set<gimple *> fences, signals;
   /// Have they been put there?
   bool done = false;
+  /// Atomic additions that are taken back (additions.h).
+  std::set<gimple *> additions;
   /// Statements that are no part of the program.
   std::set<gimple *> own;
 };

@@ -114,6 +114,12 @@ static tree of_elements (const char *name)
 tree undo_function () { return of_elements ("promp_undo"); }
 tree wrote_function () { return of_elements ("promp_wrote"); }
 
+tree add_function ()
+{
+  tree l = long_integer_type_node;
+  return declare ("promp_add", build_function_type_list (void_type_node, ptr_type_node, l, l, NULL_TREE));
+}
+
 tree saves_function ()
 {
   tree type = build_function_type_list (integer_type_node, ptr_type_node, NULL_TREE);
@@ -303,9 +309,13 @@ void finish_unit ()
       // An empty slot is the rule.
       const char *empty = name == "promp_undo_behind" ? "\tcmpq $0, 8(%rsi)\n\tje 1f\n" : "";
       // What it stands for without the runtime.
+      const char *adds = "cmpl $8, %esi\n\tje 8f\n\tcmpl $4, %esi\n\tje 4f\n\tcmpl $2, %esi\n\tje 2f\n"
+                         "\tlock addb %dl, (%rdi)\n\tret\n2:\tlock addw %dx, (%rdi)\n\tret\n"
+                         "4:\tlock addl %edx, (%rdi)\n\tret\n8:\tlock addq %rdx, (%rdi)\n\tret";
       std::string asked = !name.compare (0, 12, "promp_shown_")
                             ? "jmp *omp_get_" + name.substr (12) + "@GOTPCREL(%rip)" : "";
       const char *else_ = !asked.empty () ? asked.c_str ()
+                          : name == "promp_add" ? adds
                           : !name.compare (0, 10, "promp_free") ? "jmp *free@GOTPCREL(%rip)"
                           : !name.compare (0, 13, "promp_realloc") ? "jmp *realloc@GOTPCREL(%rip)"
                                                                     : "ret";

@@ -14,6 +14,8 @@ void mark (gimple *site, function *fn, unsigned verdict, const Freedom &free, lo
 
 /// The declaration of the function that saves old values.
 tree undo_function ();
+/// ... and of the one that adds atomically, and notes what: (address, size, value).
+tree add_function ();
 /// ... and of the one that is told what is written.
 tree wrote_function ();
 /// ... and of the one that saves what is behind a pointer, as a slot says (join.cc): (pointer, slot).

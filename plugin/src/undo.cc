@@ -7,6 +7,7 @@
 // calls in them are never left: each segment saves what it writes itself.
 
 #include "undo.h"
+#include "additions.h"
 #include "affine.h"
 #include "sites.h"
 #include "versions.h"
@@ -41,6 +42,7 @@ void Undo::want (const Memory::Item &write, gimple *cover, unsigned cover_place,
   if (w.cover != cover)
     w.cover = nullptr;
   w.sure = w.sure && sure;
+  w.adds = write.flags & ACCESS_ADDS;
   w.once = w.once && once;
   for (const Memory::Item &r : meets)
     if (w.meets.size () <= TOO_MANY_READS
@@ -365,6 +367,13 @@ void Undo::plan ()
 {
   for (auto &w : wanted_)
     {
+      if (w.second.adds)
+        {
+          // Noted where it is. Only the version of a loop that is for that may do it.
+          class loop *l = outermost (w.first);
+          plans_[w.first].possible = plans_[w.first].adds = !tells_ && l && can_have_versions (l);
+          continue;
+        }
       Plan &p = plans_[w.first] = w.second.several ? Plan () : plan_for (w.first, w.second.place);
       if (w.second.bits)
         p.meets = is_set (w.second.bits, outermost (w.first));
@@ -692,7 +701,8 @@ void Undo::save_in_front (class loop *l, const std::vector<gimple *> &stmts, tre
     gsi_insert_seq_before (&i, saving (stmt, plans_[stmt]), GSI_SAME_STMT);
 }
 
-/// Leaves no saving in a loop, nor save points: these are seldom executed, and what follows them in the loop
+/// Leaves no saving in a loop, no additions that are noted, nor save points: these are seldom executed, and
+/// what follows them in the loop
 /// could not be executed again either. `all`: nor what is saved in front of calls of other units' functions.
 /// The loop must be entered by work only that is not executed again.
 static void strip (class loop *l, bool all)
@@ -707,6 +717,11 @@ static void strip (class loop *l, bool all)
           unlink_stmt_vdef (gsi_stmt (i));
           gsi_remove (&i, true);
         }
+      else if (is_noted_addition (gsi_stmt (i)))
+        {
+          forget_addition (&i);
+          gsi_next (&i);
+        }
       else
         gsi_next (&i);
   free (bbs);
@@ -719,7 +734,7 @@ static bool saves (class loop *l)
   basic_block *bbs = get_loop_body (l);
   for (unsigned k = 0; k < l->num_nodes && !any; k++)
     for (gimple_stmt_iterator i = gsi_start_bb (bbs[k]); !gsi_end_p (i) && !any; gsi_next (&i))
-      any = !strcmp (callee_name (gsi_stmt (i)), "__promp_undo");
+      any = !strcmp (callee_name (gsi_stmt (i)), "__promp_undo") || is_noted_addition (gsi_stmt (i));
   free (bbs);
   return any;
 }
@@ -778,6 +793,11 @@ void Undo::insert ()
     {
       Plan &p = plans_[w.first];
       bool whole = p.around && p.dimensions.empty ();
+      if (p.adds)
+        {
+          note_addition (w.first);
+          continue;
+        }
       if (!p.possible || p.refuse || p.merged || (whole && !blocks.insert ({ p.start, p.around }).second))
         continue;
       if (in_front (w.first, p))

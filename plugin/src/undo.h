@@ -50,6 +50,7 @@ private:
     bool possible = false, expensive = false;
     gimple *cover = nullptr;
     bool sure = true;
+    bool adds = false; ///< an atomic addition, which is noted
     bool merged = false; ///< these elements are among another one's
     bool refuse = false; ///< cannot be saved: where it meets a read, the segment is not to be executed again
     tree meets = NULL_TREE; ///< may it meet a read of its segment? Null: always
@@ -87,6 +88,7 @@ private:
     bool once;
     std::vector<Memory::Item> meets;
     unsigned bits = 0; ///< of the word
+    bool adds = false; ///< an atomic addition
     bool several = false; ///< it writes other memory, too
   };
   /// Wishes that may meet more reads than this are not looked at for where they do.

@@ -180,6 +180,12 @@ fn hosts() -> Vec<u32> {
     all
 }
 
+/// Is kernel thread `tid` one of the runtime's own, or the process's first host, which stays though it has
+/// failed?
+pub fn is_own_host(tid: u32) -> bool {
+    hosts().contains(&tid) || (tid == syscall::getpid() && first_stays())
+}
+
 /// Does the process's first host stay, and is it not one that has really ended?
 fn first_stays() -> bool {
     let pid = syscall::getpid();

@@ -6,9 +6,9 @@ use crate::ckpt::foresee;
 use crate::device::sdc;
 use crate::fault::report::PrompStatistics;
 use crate::fault::saving::{self, Site};
-use crate::fault::stop::guarded;
+use crate::fault::stop::{guarded, hold_off};
 use crate::fault::undo::Grid;
-use crate::fault::{inject, join, place, policy, record, report, spec::Kind, tables, unsaved, verify};
+use crate::fault::{added, inject, join, place, policy, record, report, spec::Kind, tables, unsaved, verify};
 use crate::icv::{globals, globals_if_ready};
 use crate::sys::door::Door;
 use crate::sys::tls;
@@ -210,6 +210,39 @@ unsafe extern "C" fn save_grid(
     }
 }
 
+/// Adds `value` to the `size` bytes at `at`, atomically, so that it can be taken back.
+///
+/// # Safety
+/// For the code that promp-cc adds: an aligned number of 1, 2, 4 or 8 bytes, to which others add atomically.
+pub unsafe extern "C" fn promp_add(at: usize, size: usize, value: u64) {
+    let noted = |thr: &&'static Thread| {
+        thr.saving.get()
+            && thr.is_in_region()
+            && thr.undo.lost() == 0
+            // What lies on the thread's own stack is put back with it.
+            && !(tls::stack_pointer()..thr.base.load(Relaxed)).contains(&at)
+    };
+    let Some(thr) = tls::get().filter(noted) else {
+        // SAFETY: by the caller's promise.
+        return unsafe { added::add(at, size, value) };
+    };
+    // SAFETY: likewise. If it is not there, that is the program's crash, not the runtime's.
+    unsafe { core::arch::asm!("cmp byte ptr [{}], 0", in(reg) at, options(nostack, readonly)) };
+    hold_off(thr, || {
+        let note = || thr.undo.note_addition(at, size, value);
+        if thr.gauge.is_on() {
+            thr.gauge.measured(size, note)
+        } else {
+            note()
+        }
+        // SAFETY: likewise.
+        unsafe { added::add(at, size, value) };
+    });
+    if thr.undo.lost() != 0 {
+        unsaved::begins(thr);
+    }
+}
+
 /// Says what is about to be written: elements as for [`promp_undo`]. Of use to those that verify chunks.
 ///
 /// # Safety
@@ -370,6 +403,7 @@ crate::export_names! {
     promp_register_proofs
     promp_unregister_proofs
     promp_undo
+    promp_add
     promp_wrote
     promp_saves
     promp_shows_thread

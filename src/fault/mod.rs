@@ -1,6 +1,7 @@
 //! Fault tolerance: what fails, how it is noticed, and the recovery ladder. See README.md beside this file
 //! for the states and the order of events.
 
+pub mod added;
 pub mod after;
 pub mod agent;
 pub mod bound;

@@ -3,7 +3,7 @@
 use super::record::Place;
 use super::save::{SaveKind, Slot};
 use super::spec::Kind;
-use super::{library, saving, tables};
+use super::{added, library, saving, tables};
 use crate::icv::globals;
 use crate::icv::settings::{Constructs, Replay, Settings};
 use crate::observe::event::Work;
@@ -214,6 +214,9 @@ fn repeatable(thr: &'static Thread) -> Result<(&'static Slot, usize), Refusal> {
         lost(segment(thr).map_or("?", |s| s.text()), site)?;
     }
     vouched(thr)?;
+    if thr.undo.has_additions() && added::others_may_see(thr) {
+        return refuse("atomic updates that others than its team may have seen", needs_ckpt(thr));
+    }
     if thr.held.get() > 0 {
         return refuse("a critical, ordered or lock section", needs_ckpt(thr));
     }

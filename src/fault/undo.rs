@@ -1,11 +1,13 @@
 //! Old values: what code built with promp-cc saves before it overwrites values that it has read.
 //!
 //! A log a logical thread, emptied at every save point. A record is the grid of elements it came from, the elements, and the length
-//! of both, last, so that the log can be read backwards: what was saved first is put back last.
+//! of both, last, so that the log can be read backwards: what was saved first is put back last. Single
+//! elements are most of it: their records are the element and a word with its address ([`Short`]).
 //!
 //! Only the logical thread writes it. A record counts when it is whole (`used` is set last), and nothing is overwritten before
 //! its old value is recorded: a stop may come at any instruction. Recovery reads the log after the host has gone.
 
+use super::added;
 use super::freed::{self, Freed};
 use super::saving;
 use crate::sys::own::Own;
@@ -30,6 +32,33 @@ pub struct Grid {
 
 const HEAD: usize = size_of::<Grid>();
 const TAIL: usize = size_of::<usize>();
+
+/// The last word of a record of one element, of 1, 2, 4 or 8 bytes: its address, below 2^56, with these bits.
+/// Lengths have none of them.
+struct Short;
+
+impl Short {
+    const MARK: usize = 1 << 63;
+    const ADDED: usize = 1 << 62;
+    const SIZE: u32 = 60;
+    const ADDRESS: usize = (1 << 56) - 1;
+    const LENGTH: usize = 16;
+
+    /// `bits`: 0, or [`Short::ADDED`].
+    #[inline(always)]
+    fn word(start: usize, size: usize, bits: usize) -> usize {
+        Self::MARK | bits | (size.trailing_zeros() as usize) << Self::SIZE | start
+    }
+
+    /// The element of such a word.
+    fn grid(word: usize) -> Grid {
+        let (start, size) = (word & Self::ADDRESS, 1 << (word >> Self::SIZE & 3));
+        match word & Self::ADDED {
+            0 => Grid { start, size, count: [1, 1], stride: [0, 0] },
+            _ => added::grid(start, size),
+        }
+    }
+}
 
 impl Grid {
     /// Its bytes, or so.
@@ -178,23 +207,15 @@ impl Log {
     /// May elements that were saved lie in these bytes? Of a long log that is not looked up for small blocks:
     /// these can wait.
     fn reaches(&self, start: usize, bytes: usize) -> bool {
-        let (log, mut used) = (self.memory.get().0, self.used.get());
-        if used > 16 * bytes {
+        if self.used.get() > 16 * bytes {
             return true;
         }
-        while used > 0 {
-            // SAFETY: records were written by `save`, of the lengths they say.
-            let g = unsafe {
-                used -= *((log + used - TAIL) as *const usize);
-                *((log + used) as *const Grid)
-            };
-            let mut found = false;
-            g.pieces(|p, n| found |= p < start + bytes && start < p + n);
-            if found {
-                return true;
-            }
+        let mut found = false;
+        // SAFETY: the log's own thread asks.
+        unsafe {
+            self.backwards(|g, _| g.pieces(|p, n| found |= p < start + bytes && start < p + n));
         }
-        false
+        found
     }
 
     /// The site (saving.rs) because of which the work cannot be executed again, as an address; 0: there is
@@ -254,16 +275,14 @@ impl Log {
         self.used.set(used + total);
     }
 
-    /// Saves one element of a common size, if there is room. The record is like those of [`Log::save`], in a
-    /// third of the instructions.
+    /// Saves one element of a common size, if there is room, in a third of the instructions of [`Log::save`].
     ///
     /// # Safety
     /// The calling thread is about to write it.
     #[inline(always)]
     pub unsafe fn save_one(&self, start: usize, size: usize) -> bool {
-        const TOTAL: usize = HEAD + 8 + TAIL;
         let (used, (memory, have)) = (self.used.get(), self.memory.get());
-        if !matches!(size, 4 | 8) || used + TOTAL > have {
+        if !matches!(size, 4 | 8) || used + Short::LENGTH > have {
             return false;
         }
         let at = memory + used;
@@ -271,14 +290,60 @@ impl Log {
         // as for `touch`, nobody else's.
         unsafe {
             core::arch::asm!("or byte ptr [{}], 0", in(reg) start, options(nostack));
-            (at as *mut Grid).write(Grid { start, size, count: [1, 1], stride: [0, 0] });
-            copy(start, at + HEAD, if size == 8 { 8 } else { 4 });
-            ((at + HEAD + 8) as *mut usize).write(TOTAL);
+            copy(start, at, if size == 8 { 8 } else { 4 });
+            ((at + 8) as *mut usize).write(Short::word(start, size, 0));
         }
         // As in `save`.
         compiler_fence(Release);
-        self.used.set(used + TOTAL);
+        self.used.set(used + Short::LENGTH);
         true
+    }
+
+    /// Notes that `value` is added to the `size` bytes at `at`, with the addition: not to be interrupted.
+    pub fn note_addition(&self, at: usize, size: usize, value: u64) {
+        let (used, need) = (self.used.get(), self.used.get() + Short::LENGTH);
+        if need > LIMIT {
+            self.lose(core::ptr::from_ref(&saving::TOO_MUCH) as usize);
+            return;
+        }
+        if need > self.memory.get().1 {
+            self.grow(need);
+        }
+        let to = self.memory.get().0 + used;
+        // SAFETY: there is room for the record at `to`, which is aligned to 8.
+        unsafe { (to as *mut [u64; 2]).write([value, Short::word(at, size, Short::ADDED) as u64]) };
+        // As in `save`.
+        compiler_fence(Release);
+        self.used.set(need);
+    }
+
+    /// Has the work made additions that are to be taken back?
+    pub fn has_additions(&self) -> bool {
+        let mut any = false;
+        // SAFETY: the log's own thread has stopped.
+        unsafe { self.backwards(|g, _| any |= added::is_addition(g)) };
+        any
+    }
+
+    /// Calls `f(grid, address of the elements)` for each record, the newest first.
+    ///
+    /// # Safety
+    /// Nobody writes the log.
+    unsafe fn backwards(&self, mut f: impl FnMut(&Grid, usize)) {
+        let (start, mut used) = (self.memory.get().0, self.used.get());
+        while used > 0 {
+            // SAFETY: records were written by `save` and its like, of the lengths they say.
+            unsafe {
+                let last = *((start + used - TAIL) as *const usize);
+                if last & Short::MARK == 0 {
+                    used -= last;
+                    f(&*((start + used) as *const Grid), start + used + HEAD);
+                } else {
+                    used -= Short::LENGTH;
+                    f(&Short::grid(last), start + used);
+                }
+            }
+        }
     }
 
     /// Is there room for the elements of `g` without growing?
@@ -308,19 +373,17 @@ impl Log {
     /// # Safety
     /// No host executes the work that saved it; the elements are writable.
     pub unsafe fn put_back(&self) {
-        let (start, mut used) = (self.memory.get().0, self.used.get());
-        while used > 0 {
-            // SAFETY: records were written by `save`, of the lengths they say; the elements by the caller's promise.
-            unsafe {
-                let total = *((start + used - TAIL) as *const usize);
-                used -= total;
-                let g = *((start + used) as *const Grid);
-                let mut from = start + used + HEAD;
+        // SAFETY: nobody writes the log; the elements by the caller's promise.
+        unsafe {
+            self.backwards(|g, mut from| {
+                if added::is_addition(g) {
+                    return added::add(g.start, g.size, (*(from as *const u64)).wrapping_neg());
+                }
                 g.pieces(|p, n| {
                     copy(from, p, n);
                     from += n;
                 });
-            }
+            });
         }
         self.freed.forget();
         self.clear(|_| ());
@@ -396,6 +459,35 @@ mod tests {
             unsafe { log.put_back() };
             prop_assert_eq!(memory, before);
         }
+    }
+
+    /// What was added is subtracted, whatever others have added meanwhile; what was overwritten comes back.
+    #[test]
+    fn additions_are_taken_back() {
+        let log = Log::default();
+        let mut n = [250u64, 3, u64::MAX - 1];
+        let at = n.as_mut_ptr() as usize;
+        let add = |at: usize, size: usize, value: u64| {
+            log.note_addition(at, size, value);
+            // SAFETY: within `n`.
+            unsafe { added::add(at, size, value) };
+        };
+        assert!(!log.has_additions());
+        for (at, size, value) in [(at, 1, 9), (at + 16, 8, 5), (at + 12, 4, 7), (at + 10, 2, u64::MAX)] {
+            add(at, size, value);
+        }
+        // SAFETY: within `n`.
+        unsafe {
+            log.save(Grid { start: at + 8, size: 2, count: [1, 1], stride: [0, 0] });
+            ((at + 8) as *mut u16).write(77);
+            added::add(at + 16, 8, 40); // another thread's
+        }
+        assert!(log.has_additions() && n == [3, 77 | 0xffff << 16 | 7 << 32, 43]);
+        assert!(log.reaches(at + 13, 1) && !log.reaches(at + 24, 8));
+        // SAFETY: likewise.
+        unsafe { log.put_back() };
+        assert_eq!(n, [250, 3, 38]);
+        assert!(!log.has_additions());
     }
 
     #[test]

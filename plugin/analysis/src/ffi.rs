@@ -15,7 +15,7 @@ pub struct CPlace {
     length: i64,
 }
 
-/// An access; flags: 1 writes, 2 whole, 4 atomic.
+/// An access; flags: 1 writes, 2 whole, 4 atomic, 8 adds.
 #[repr(C)]
 pub struct CAccess {
     node: u32,
@@ -114,6 +114,7 @@ pub unsafe extern "C" fn promp_analysis_decide(s: *const CSegment, out: *mut CVe
                     writes: a.flags & 1 != 0,
                     whole: a.flags & 2 != 0,
                     atomic: a.flags & 4 != 0,
+                    adds: a.flags & 8 != 0,
                     line: a.line,
                     fill: (a.fill as usize).checked_sub(1),
                     assumed: a.assumed != 0,

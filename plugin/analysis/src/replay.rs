@@ -42,6 +42,8 @@ pub struct Access {
     pub whole: bool,
     /// An atomic read-modify-write. The runtime never executes work behind one again; where nothing follows, it does not count.
     pub atomic: bool,
+    /// An atomic addition that is taken back before the work is executed again (plugin/src/additions.cc).
+    pub adds: bool,
     /// Source line.
     pub line: u32,
     /// An access that writes a block (memset, memcpy) through the same pointer before. Within the block it has written last, reads
@@ -127,14 +129,22 @@ pub fn decide(s: &Segment, aliases: &dyn Aliases) -> Verdict {
     if let Some(e) = s.effects.first() {
         return Verdict::Opaque { why: e.what.clone(), line: e.line };
     }
-    if let Some(a) = s.accesses.iter().enumerate().find(|(i, a)| a.atomic && goes_on_behind(s, *i)) {
+    if let Some(a) = s.accesses.iter().enumerate().find(|(i, a)| a.atomic && !a.adds && goes_on_behind(s, *i))
+    {
         return Verdict::Opaque { why: "atomic update".into(), line: a.1.line };
     }
     let mut exposed: Vec<usize> = exposed(s);
     exposed.retain(|&r| !s.accesses[r].assumed);
     let mut because = None;
     let mut writes = Vec::new();
-    for (w, write) in s.accesses.iter().enumerate().filter(|(_, a)| a.writes && !a.atomic && !a.assumed) {
+    let counts = |a: &Access| a.writes && (a.adds || !a.atomic) && !a.assumed;
+    for (w, write) in s.accesses.iter().enumerate().filter(|(_, a)| counts(a)) {
+        if write.adds {
+            // Whether or not anything is read.
+            because.get_or_insert((w, w));
+            writes.push(Saved { write: w, outside: false, meets: Vec::new() });
+            continue;
+        }
         let met: Vec<usize> = exposed
             .iter()
             .copied()
@@ -229,13 +239,14 @@ mod tests {
             writes: false,
             whole: false,
             atomic: false,
+            adds: false,
             line: 1,
             fill: None,
             assumed: false,
         }
     }
     fn write(node: usize, place: usize) -> Access {
-        Access { node, place, writes: true, whole: true, atomic: false, line: 2, fill: None, assumed: false }
+        Access { writes: true, whole: true, line: 2, ..read(node, place) }
     }
     fn variable(object: u32) -> Place {
         Place { object, fixed: None }
@@ -317,6 +328,21 @@ mod tests {
         assert_eq!(decide(&s, &APART), Verdict::Idempotent, "its own retry loop");
         s.asks = vec![1];
         assert!(matches!(decide(&s, &APART), Verdict::Opaque { .. }));
+    }
+
+    #[test]
+    fn additions_are_taken_back_whatever_is_read() {
+        let add = Access { atomic: true, adds: true, ..write(1, 0) };
+        let mut s = straight(vec![read(0, 1), add, write(1, 2)]);
+        s.asks = vec![1];
+        let undo = Verdict::Undo { writes: vec![saved(1, false, &[])], because: (1, 1) };
+        assert_eq!(decide(&s, &APART), undo);
+        // Beside another atomic update: not known to the runtime as one that is taken back.
+        s.accesses.push(Access { adds: false, ..add });
+        assert!(matches!(decide(&s, &APART), Verdict::Opaque { .. }));
+        // A read that covers nothing: the value from before comes back.
+        let s = straight(vec![read(0, 0), add]);
+        assert_eq!(decide(&s, &APART), Verdict::Undo { writes: vec![saved(1, false, &[])], because: (1, 1) });
     }
 
     #[test]

@@ -1,0 +1,78 @@
+//! Atomic additions that can be taken back (plugin/src/additions.cc says which).
+//!
+//! An addition whose result nobody sees commutes with those of other threads, so what the work in flight has
+//! added is subtracted, atomically, before it is executed again. The record and the addition are one for a
+//! stop: it waits until both are done ([`super::stop::hold_off`]).
+//!
+//! In between others can see more than they would without a failure. The compiler has looked at all that the
+//! team executes meanwhile; of what else there may be in the process it knows nothing. So where there is
+//! anybody else, the work is not executed again ([`others_may_see`]).
+
+use super::undo::Grid;
+use crate::ckpt::rights;
+use crate::sys::maps;
+use crate::team::registry;
+use crate::team::team::Team;
+use crate::team::thread::Thread;
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::*};
+
+/// In place of the distance of rows: the record is of an addition, and its element is what was added.
+const ADDED: isize = isize::MIN;
+
+/// The record's grid: `size` bytes at `at`.
+pub fn grid(at: usize, size: usize) -> Grid {
+    Grid { start: at, size, count: [1, 1], stride: [0, ADDED] }
+}
+
+/// Is `g` that of an addition?
+pub fn is_addition(g: &Grid) -> bool {
+    g.stride[1] == ADDED
+}
+
+/// Adds `value` to the `size` bytes at `at`, without regard to what goes beyond them.
+///
+/// # Safety
+/// An aligned number of 1, 2, 4 or 8 bytes; others change it meanwhile by atomic instructions only.
+#[inline(always)]
+pub unsafe fn add(at: usize, size: usize, value: u64) {
+    // SAFETY: by the caller's promise. Relaxed: so it was in the program.
+    unsafe {
+        match size {
+            1 => _ = (*(at as *const AtomicU8)).fetch_add(value as u8, Relaxed),
+            2 => _ = (*(at as *const AtomicU16)).fetch_add(value as u16, Relaxed),
+            4 => _ = (*(at as *const AtomicU32)).fetch_add(value as u32, Relaxed),
+            _ => _ = (*(at as *const AtomicU64)).fetch_add(value, Relaxed),
+        }
+    }
+}
+
+/// A host that has failed, or has just been made, is not known for a moment: looked at so often, a
+/// millisecond apart.
+const LOOKS: u32 = 200;
+
+/// Can anybody see what `thr` has added but its own team, all of which executes what the compiler has looked
+/// at? An outer team, a thread of the program's own, another one's team.
+pub fn others_may_see(thr: &'static Thread) -> bool {
+    thr.team().level.get() != 1
+        || !(0..LOOKS).any(|n| {
+            if n > 0 {
+                let ms = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+                // SAFETY: `ms` is readable. Not libc's function: it would change `errno`.
+                unsafe { crate::sys!(libc::SYS_nanosleep, &raw const ms, 0) };
+            }
+            is_alone(thr.team())
+        })
+}
+
+/// Is there nobody in the process but this team, idle workers and the runtime's own hosts?
+fn is_alone(team: &Team) -> bool {
+    let is_fine = |t: &Thread| {
+        t.member.get().is_some_and(|m| core::ptr::eq(m.team(), team)) || (t.worker.get() && !t.is_in_region())
+    };
+    let known = registry::with_threads(|all| {
+        all.iter().map(|t| is_fine(t).then(|| t.host.load(Acquire))).collect::<Option<Vec<u32>>>()
+    });
+    let Some(known) = known else { return false };
+    let tasks: Vec<u32> = maps::names(c"/proc/self/task").iter().filter_map(|n| n.parse().ok()).collect();
+    !tasks.is_empty() && tasks.iter().all(|t| known.contains(t) || rights::is_own_host(*t))
+}
