@@ -15,6 +15,8 @@
 use super::save::{self, SaveKind};
 use super::undo::Log;
 use super::{pace, unsaved, verify};
+use crate::sys::tls;
+use crate::team::pool;
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -53,8 +55,8 @@ const CROWDED: u32 = 6;
 pub(super) const ENOUGH: u64 = 150_000;
 /// So much time of saving, too, if it is far too much for what was done meanwhile.
 pub(super) const DEAR: u64 = 30_000;
-/// What saving may take in all before the budget counts, if none is set: some 20 ms. Programs that are soon
-/// done need not be fast.
+/// What saving may take on each CPU of the team before the budget counts, if none is set: some 20 ms of the
+/// program's time. Programs that are soon done need not be fast.
 const CREDIT: u64 = 64_000_000;
 /// What it has taken, with the measuring.
 static SPENT: AtomicU64 = AtomicU64::new(0);
@@ -122,7 +124,9 @@ impl Site {
 
 /// `took` more ticks go to saving, or to save points: is that still too little to count?
 fn is_credited(took: u64, budget: Budget) -> bool {
-    SPENT.fetch_add(took, Relaxed) + took < CREDIT && budget == Budget::DEFAULT
+    let cpus = || tls::get().map_or(1, |thr| thr.team().size().min(pool::cpus()).max(1));
+    let spent = SPENT.fetch_add(took, Relaxed) + took;
+    budget == Budget::DEFAULT && (spent < CREDIT || spent < CREDIT * u64::from(cpus()))
 }
 
 fn is_opaque(state: u32) -> bool {
