@@ -65,7 +65,7 @@ pub struct Member {
     pub batch: CachePadded<Batch>,
     /// The loop that `batch` is of, and its sequence number: next to it, so that the next chunk needs nothing else.
     pub batched: Own<(u64, Shape)>,
-    /// How many chunks of a monotonic loop it takes at once.
+    /// How many chunks of a dynamic loop it takes at once, where it must get them in order.
     pub pace: Pace,
     /// Inside a construct with scratch memory (scan).
     pub scanning: Own<bool>,

@@ -17,7 +17,7 @@ use crate::team::team::Team;
 
 /// Chunks for each thread that are too few for batches.
 pub const FEW: u64 = many::SHORT;
-/// The same where several threads take the chunks of a loop that is not monotonic.
+/// The same where several threads take chunks that may come in any order.
 const FEW_FOR_SEVERAL: u64 = 2;
 
 /// Bits of [`Want::how`]. Of the lowest four one at least is set: what kind of construct it is.
@@ -227,7 +227,8 @@ fn shape(team: &'static Team, want: &Want, facts: Facts, recomputes: bool) -> Sh
         _ => s.chunk.clamp(1, total.max(1)),
     };
     let fixed = matches!(s.kind, Sched::Static | Sched::Auto);
-    let few = if n > 1 && !sections && !s.monotonic { FEW_FOR_SEVERAL } else { FEW };
+    let ascending = ordered || !facts.shared;
+    let few = if n > 1 && !sections && !ascending { FEW_FOR_SEVERAL } else { FEW };
     let shape = Shape {
         // The implementation's choice is static.
         sched: if fixed { Sched::Static } else { s.kind },
@@ -240,6 +241,7 @@ fn shape(team: &'static Team, want: &Want, facts: Facts, recomputes: bool) -> Sh
         // The iterations of a static schedule belong to their threads, unless it is known that this makes no
         // difference.
         monotonic: ordered || if fixed { !facts.shared } else { s.monotonic },
+        ascending,
         wide: !fits(total, chunk, n, 1),
         quick: s.kind == Sched::Dynamic && in_batches(total, chunk, n, ordered, few),
         singly: false,

@@ -304,7 +304,8 @@ fn of_other(m: &'static Member, s: &'static Share, shape: &Shape, n: u64) -> Opt
     }
 }
 
-/// The next chunk of a loop in batches: from the thread's own batch, the dispenser or, if the loop is not monotonic, another's batch.
+/// The next chunk of a loop in batches: from the thread's own batch, the dispenser or, if a thread's chunks may come in any order,
+/// another's batch.
 #[inline(never)]
 fn batched(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range> {
     let (construct, team) = (m.construct(), m.team());
@@ -324,7 +325,7 @@ fn batched(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range
         (1..threads).find_map(|i| team.member((m.num.get() + i) % threads).batch.steal(construct))
     };
     let many = Many { total: shape.total, chunk: shape.chunk, threads };
-    let more = if shape.monotonic {
+    let more = if shape.ascending && threads > 1 {
         let most = m.pace.most(position == 0);
         s.dispenser.take_several(shape.total, shape.chunk, u64::from(threads), most, &mut position)
     } else if !many.is_short() || threads == 1 {
@@ -342,7 +343,7 @@ fn batched(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range
     Some(shape.range(m.batch.fill(construct, first, n)))
 }
 
-/// [`batched`] in a short loop of a team of many that is not monotonic, if the thread's own batch is empty.
+/// [`batched`] in a short loop of a team of many whose chunks may come in any order, if the thread's own batch is empty.
 #[inline(never)]
 fn batched_by_many(m: &'static Member, s: &'static Share, shape: &Shape, many: Many) -> Option<Range> {
     let (construct, team) = (m.construct(), m.team());

@@ -1,4 +1,4 @@
-//! Batches of short dynamic loops.
+//! Batches of short dynamic loops whose chunks may come in any order.
 //!
 //! The dispenser's line is what short chunks cost: each fetches it from another thread, each time. So of a
 //! short loop every thread takes its share at once, in a team of many three quarters of it, and then a chunk
