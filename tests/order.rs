@@ -1,8 +1,11 @@
 //! The order in which a thread gets the chunks of a dynamic loop: increasing, as under libgomp, which programs
-//! count on.
+//! count on; with failures, too, where promp-cc has proved that work may be executed again.
 
 mod common;
+use common::draws::{Draws, spaced};
 use common::*;
+use std::process::Command;
+use std::time::Duration;
 
 #[test]
 fn chunks_come_in_increasing_order() {
@@ -18,4 +21,35 @@ fn chunks_come_in_increasing_order() {
             }
         }
     }
+}
+
+/// Runs until chunks were lost. What a thread carries from chunk to chunk is no reason to refuse: it executes
+/// again what it has lost.
+#[test]
+fn lost_chunks_go_to_nobody_who_has_had_later_ones() {
+    let Some(cc) = driver("promp-cc") else { return };
+    let exe = out_dir().join("order_carried");
+    let mut c = Command::new(cc);
+    c.args(["-O2", "-fopenmp", "-fno-promp-runtime", "-fpromp-report", "-o"]).arg(&exe);
+    c.arg(root().join("c-tests/compiler/carried.c"));
+    let r = limited(c, Duration::from_secs(120));
+    assert_eq!(r.status, 0, "{}", r.err);
+    let shared = |f: &str| r.err.lines().any(|l| l.contains(f) && l.contains("(shared)"));
+    let loops =
+        ["in_region", "combined", "guided", "free_of_order"].map(|f| shared(&format!("loop in {f}: ")));
+    assert_eq!(loops, [false, false, false, true], "{}", r.err);
+
+    let want = reference(&exe, &["60"], &[("OMP_NUM_THREADS", "4")]);
+    assert!(want.out.starts_with("0 chunks below"), "{want:?}");
+    let mut draws = Draws::of(6);
+    let mut lost = 0;
+    while let Some(seed) = draws.next(lost >= 10) {
+        let kind = ["kill", "crash"][seed as usize % 2];
+        let spec = spaced(&format!("{kind}@mtbf=8ms,count=10,seed={seed}"));
+        let got = promp(&exe, &["60"], &[("OMP_NUM_THREADS", "4"), ("PROMP_FAULT", &spec)]);
+        assert!(!got.hung, "{spec} hung: {}", got.err);
+        assert_eq!((got.status, &got.out), (0, &want.out), "{spec}: {}", got.err);
+        lost += got.err.matches("recomputed by").count();
+    }
+    assert!(lost > 0, "no chunk was lost");
 }

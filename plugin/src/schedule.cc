@@ -369,9 +369,13 @@ private:
 
 Freedom freedom_of (function *fn, const Memory &memory, const std::vector<Segment> &all, gimple *site)
 {
+  bool is_static = strstr (callee_name (site), "static");
   bool starts = gimple_call_builtin_p (site, BUILT_IN_GOMP_LOOP_STATIC_START)
                 || gimple_call_builtin_p (site, BUILT_IN_GOMP_LOOP_ULL_STATIC_START);
-  return starts && is_share_of_team (fn, site) ? Phase (fn, memory, all, site).freedom () : Freedom ();
+  if ((is_static && !starts) || !is_share_of_team (fn, site))
+    return Freedom ();
+  // What of a dynamic loop's iterations a thread gets the program does not know anyway.
+  return is_static ? Phase (fn, memory, all, site).freedom () : Freedom { true, false };
 }
 
 } // namespace promp

@@ -1,7 +1,8 @@
 // May what is lost of a chunk be executed by other threads of the team?
 //
-// With a dynamic schedule a program cannot count on who executes an iteration. With a static one it can: a thread may leave
-// something in its private variables for later, or use its number. A chunk is shared only if that cannot be:
+// With a static schedule a program can count on who executes an iteration: a thread may leave something in its private variables
+// for later, or use its number. With a dynamic one it can count on a thread's chunks coming in increasing order, as they do under
+// libgomp, and carry something on from one to the next. A chunk is shared only if none of that can be:
 // - what comes into the chunks from outside is *uniform*, the same in every thread: constants, addresses of variables, the
 //   region's data block, and what is loaded or computed from these;
 // - what goes from chunk to chunk, or out of the loop, is an accumulator: only ever updated by an associative operation, and
@@ -257,28 +258,53 @@ private:
   std::set<tree> bounds_, followed_;
 };
 
+/// `s` asks for a chunk of a loop, the first one or another: GOMP_loop[_ull]_[nonmonotonic_]SCHEDULE_WHICH.
+bool asks_for (gimple *s, const char *which)
+{
+  const char *name = is_a<gcall *> (s) ? callee_name (s) : "";
+  if (strncmp (name, "GOMP_loop_", 10) || strstr (name, "ordered") || strstr (name, "doacross"))
+    return false;
+  size_t n = strlen (name), m = strlen (which);
+  bool deals = strstr (name, "static") || strstr (name, "dynamic") || strstr (name, "guided")
+               || strstr (name, "runtime");
+  return deals && n > m && !strcmp (name + n - m, which);
+}
+
+bool asks_for_next (gimple *s)
+{
+  return asks_for (s, "_next");
+}
+
+/// The variable for the first iteration of a chunk that `s` asks for; null if it asks for none.
+tree bound_of_chunks (gimple *s)
+{
+  unsigned at = asks_for_next (s) ? 0 : asks_for (s, "_start") ? gimple_call_num_args (s) - 2 : ~0u;
+  tree a = at == ~0u ? NULL_TREE : gimple_call_arg (s, at);
+  return a && TREE_CODE (a) == ADDR_EXPR ? TREE_OPERAND (a, 0) : NULL_TREE;
+}
+
 } // namespace
 
 bool is_share_of_team (function *fn, gimple *site)
 {
-  bool wide = gimple_call_builtin_p (site, BUILT_IN_GOMP_LOOP_ULL_STATIC_START);
-  if (!wide && !gimple_call_builtin_p (site, BUILT_IN_GOMP_LOOP_STATIC_START))
+  tree bound = bound_of_chunks (site);
+  if (!bound)
     return false;
-  tree bound = TREE_OPERAND (gimple_call_arg (site, wide ? 5 : 4), 0);
+  // The first chunk of a combined construct is asked for in front of the loop, by the same call.
+  bool found = false;
   basic_block bb;
   FOR_EACH_BB_FN (bb, fn)
     for (gimple_stmt_iterator i = gsi_start_bb (bb); !gsi_end_p (i); gsi_next (&i))
       {
         gimple *s = gsi_stmt (i);
-        if ((gimple_call_builtin_p (s, BUILT_IN_GOMP_LOOP_STATIC_NEXT)
-             || gimple_call_builtin_p (s, BUILT_IN_GOMP_LOOP_ULL_STATIC_NEXT))
-            && TREE_OPERAND (gimple_call_arg (s, 0), 0) == bound)
-          {
-            class loop *l = bb->loop_father;
-            return loop_outer (l) && Chunks (fn, l, s).shared ();
-          }
+        class loop *l = bb->loop_father;
+        if (!asks_for_next (s) || bound_of_chunks (s) != bound || !loop_outer (l))
+          continue;
+        if (!Chunks (fn, l, s).shared ())
+          return false;
+        found = true;
       }
-  return false;
+  return found;
 }
 
 } // namespace promp

@@ -123,6 +123,13 @@ fn vouched(thr: &'static Thread) -> Result<(), Refusal> {
     if user { Ok(()) } else { refuse("work not known to be replayable", ADVICE) }
 }
 
+/// May any thread of the team execute what `thr` has lost of a chunk, whatever it has had before? The user's
+/// word holds for that, too; of what is proved that needs a proof.
+pub fn goes_to_anybody(thr: &'static Thread) -> bool {
+    let proved = thr.vouched.get() == 0 && globals().promp.replay == Replay::Proven;
+    !proved || segment(thr).is_some_and(|s| s.shared)
+}
+
 /// The segment behind the save point, if promp-cc has built it.
 fn segment(thr: &'static Thread) -> Option<tables::Entry> {
     thr.save.current().and_then(|s| match s.kind.get() {

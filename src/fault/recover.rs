@@ -171,7 +171,9 @@ fn share_out(thr: &'static Thread, failure: u32, rec: &'static Record) {
         return;
     }
     rec.remaining.store(r.len(), Release);
-    if shape.monotonic || globals().promp.reproducible || team.size() == 1 {
+    // A program may count on the order in which a thread gets its chunks (`Shape::ascending`).
+    let bound = shape.ascending && shape.recompute == 0 && !super::policy::goes_to_anybody(thr);
+    if shape.monotonic || bound || globals().promp.reproducible || team.size() == 1 {
         m.ledger.lose_again(failure);
         return;
     }
