@@ -1,7 +1,7 @@
-/* Under libgomp a thread gets the chunks of a dynamic loop in increasing order, whatever modifier the schedule
-   has; compilers since GCC 9 say nonmonotonic where nothing is said. Programs count on it: a thread that looks
-   for the first iteration with some property stops looking when it has one. Uneven work, so that threads run
-   out of chunks at different times. */
+/* Under libgomp a thread gets the chunks of a dynamic loop in increasing order, whatever modifier the
+   schedule has; compilers since GCC 9 say nonmonotonic where nothing is said. Programs count on it: a thread
+   that looks for the first iteration with some property stops looking when it has one. Uneven work, so that
+   threads run out of chunks at different times. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,8 +1,9 @@
 // May what is lost of a chunk be executed by other threads of the team?
 //
-// With a static schedule a program can count on who executes an iteration: a thread may leave something in its private variables
-// for later, or use its number. With a dynamic one it can count on a thread's chunks coming in increasing order, as they do under
-// libgomp, and carry something on from one to the next. A chunk is shared only if none of that can be:
+// With a static schedule a program can count on who executes an iteration: a thread may leave something in
+// its private variables for later, or use its number. With a dynamic one it can count on a thread's chunks
+// coming in increasing order, as they do under libgomp, and carry something on from one to the next. A chunk
+// is shared only if none of that can be:
 // - what comes into the chunks from outside is *uniform*, the same in every thread: constants, addresses of variables, the
 //   region's data block, and what is loaded or computed from these;
 // - what goes from chunk to chunk, or out of the loop, is an accumulator: only ever updated by an associative operation, and

@@ -1,5 +1,5 @@
-//! How many chunks a thread takes at once in a dynamic loop in which it must get them in increasing order: in all but those of which
-//! promp-cc has proved that it makes no difference (`Shape::ascending`).
+//! How many chunks a thread takes at once in a dynamic loop in which it must get them in increasing order: in
+//! all but those of which promp-cc has proved that it makes no difference (`Shape::ascending`).
 //!
 //! What it has taken stays with it: another thread may have had later chunks, and must not get earlier ones then. So it takes at once what
 //! it executes in a microsecond, by the time that its last batch took; at first one, then at most twice as many as before. Where

@@ -73,8 +73,9 @@ pub struct Shape {
     pub ordered: bool,
     /// A thread's chunks must come in increasing order: orphans stay with their owner.
     pub monotonic: bool,
-    /// They come in increasing order as long as nobody fails. Under libgomp they do in every dynamic loop, and
-    /// programs count on that: only where it is proved that it makes no difference they may come in any order.
+    /// They come in increasing order as long as nobody fails. Under libgomp they do in every dynamic loop,
+    /// and programs count on that: only where it is proved that it makes no difference they may come in any
+    /// order.
     pub ascending: bool,
     /// `total + threads * chunk` could wrap.
     pub wide: bool,

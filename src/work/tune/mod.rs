@@ -154,8 +154,8 @@ fn dealt(s: Shape, by: Dealt, given: Schedule, n: u32) -> Shape {
     let wide = !asked::fits(s.total, chunk, u64::from(n), 1);
     let quick =
         sched == Sched::Dynamic && asked::in_batches(s.total, chunk, u64::from(n), s.ordered, asked::FEW);
-    // Whoever gets an iteration, the program's own schedule says how a thread may meet them; in any order only
-    // if that is proved to make no difference.
+    // Whoever gets an iteration, the program's own schedule says how a thread may meet them; in any order
+    // only if that is proved to make no difference.
     let ascending = !crate::work::site::facts(s.site).dealt;
     let monotonic = s.ordered || given.monotonic;
     Shape { sched, chunk, wide, quick, monotonic, ascending, fragments: 1, ..s }
