@@ -29,6 +29,8 @@ const DROPPED: u32 = 3;
 pub struct Gauge {
     /// Address of the site that is measured; 0: none.
     site: Own<usize>,
+    /// Threads that have a CPU at the same time as this one (credit.rs).
+    width: Own<u32>,
     began: Own<u64>,
     /// In saving, all told; ... and what counts of it.
     inside: Own<u64>,
@@ -69,8 +71,9 @@ impl Gauge {
         is_time
     }
 
-    /// A measurement of `site` begins.
-    pub fn start(&self, site: &'static Site) {
+    /// A measurement of `site` begins, by one of `width` threads that have a CPU.
+    pub fn start(&self, site: &'static Site, width: u32) {
+        self.width.set(width);
         self.inside.set(0);
         self.cost.set(0);
         self.savings.set(0);
@@ -97,7 +100,7 @@ impl Gauge {
         let site = unsafe { &*(self.site.get() as *const Site) };
         let (cost, time) = if self.was_interrupted(time) { (0, 0) } else { (self.cost.get(), time) };
         // What interruptions have taken is not the saving's, here neither.
-        site.learn(cost, time, self.cost.get() + VISIT);
+        site.learn(cost, time, self.cost.get() + VISIT, self.width.get());
         self.inside.set(0);
         self.cost.set(0);
         self.began.set(now);
@@ -168,7 +171,7 @@ mod tests {
     fn the_first_savings_are_measured_and_a_share_of_the_others() {
         static SITE: Site = Site::new(ON);
         let gauge = Gauge::default();
-        gauge.start(&SITE);
+        gauge.start(&SITE, 1);
         gauge.began.set(gauge.began.get() + (1 << 40)); // nothing is long enough to be told to the site
         let mut saved = 0;
         let costs: Vec<u64> = (0..u64::from(FIRST + 5 * ONE_IN))

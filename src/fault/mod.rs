@@ -6,6 +6,7 @@ pub mod after;
 pub mod agent;
 pub mod bound;
 pub mod containers;
+pub mod credit;
 pub mod ended;
 pub mod freed;
 pub mod gauge;

@@ -14,9 +14,7 @@
 
 use super::save::{self, SaveKind};
 use super::undo::Log;
-use super::{pace, unsaved, verify};
-use crate::sys::tls;
-use crate::team::pool;
+use super::{credit, pace, unsaved, verify};
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -55,11 +53,6 @@ const CROWDED: u32 = 6;
 pub(super) const ENOUGH: u64 = 150_000;
 /// So much time of saving, too, if it is far too much for what was done meanwhile.
 pub(super) const DEAR: u64 = 30_000;
-/// What saving may take on each CPU of the team before the budget counts, if none is set: some 20 ms of the
-/// program's time. Programs that are soon done need not be fast.
-const CREDIT: u64 = 64_000_000;
-/// What it has taken, with the measuring.
-static SPENT: AtomicU64 = AtomicU64::new(0);
 /// Times until one that does not is tried again, the first time.
 const RETRY: u32 = 256;
 /// Save points are counted anew after so much time of all threads.
@@ -105,12 +98,13 @@ impl Site {
         self.cost.load(Relaxed) as f64 * 100.0 / self.time.load(Relaxed).max(1) as f64
     }
 
-    /// Adds what one visit has shown, and decides. `took`: what saving has taken of the program's time.
-    pub(super) fn learn(&self, added: u64, time: u64, took: u64) {
+    /// Adds what one visit has shown, and decides. `took`: what saving has taken of the time of one of
+    /// `width` threads (credit.rs).
+    pub(super) fn learn(&self, added: u64, time: u64, took: u64, width: u32) {
         let cost = self.cost.fetch_add(added, Relaxed) + added;
         let time = self.time.fetch_add(time, Relaxed) + time;
         let budget = super::settings::get().save_budget;
-        let credited = is_credited(took, budget);
+        let credited = credit::covers(took, width, budget);
         let state = match decide(cost, time, budget) {
             OFF if credited => OPEN,
             OFF if verify::is_on() => SELDOM,
@@ -120,13 +114,6 @@ impl Site {
             self.state.store(state, Relaxed);
         }
     }
-}
-
-/// `took` more ticks go to saving, or to save points: is that still too little to count?
-fn is_credited(took: u64, budget: Budget) -> bool {
-    let cpus = || tls::get().map_or(1, |thr| thr.team().size().min(pool::cpus()).max(1));
-    let spent = SPENT.fetch_add(took, Relaxed) + took;
-    budget == Budget::DEFAULT && (spent < CREDIT || spent < CREDIT * u64::from(cpus()))
 }
 
 fn is_opaque(state: u32) -> bool {
@@ -215,13 +202,13 @@ fn begin_measured(thr: &'static Thread, site: &'static Site) -> i32 {
 #[inline(never)]
 fn ask(thr: &'static Thread, site: &'static Site) -> i32 {
     match site.state.load(Relaxed) {
-        OPEN => thr.gauge.start(site),
+        OPEN => thr.gauge.start(site, credit::width(thr)),
         ON if !thr.gauge.measures_again() => {}
         ON => {
             again(site);
-            thr.gauge.start(site);
+            thr.gauge.start(site, credit::width(thr));
         }
-        OFF | SELDOM if tried_again(site, OPEN) => thr.gauge.start(site),
+        OFF | SELDOM if tried_again(site, OPEN) => thr.gauge.start(site, credit::width(thr)),
         SELDOM if verify::is_watched(thr) => {}
         OFF | SELDOM | OPAQUE | WAITS | CROWDED => {
             lose(thr, site);
@@ -273,15 +260,16 @@ pub fn point(thr: &'static Thread, site: &'static Site) {
             let now = pace::ticks();
             // An interruption is not the save point's.
             let cost = now.wrapping_sub(start).min(DEAR / 8) + CALL;
-            learn_points(site, cost, now, u64::from(thr.team().size()), super::settings::get().save_budget);
+            let budget = super::settings::get().save_budget;
+            let credited = credit::covers(cost, credit::width(thr), budget);
+            learn_points(site, cost, now, u64::from(thr.team().size()), budget, credited);
         }
     }
 }
 
 /// What save points behind a site cost is compared with the time of all threads since they began to be
 /// counted.
-fn learn_points(site: &Site, cost: u64, now: u64, threads: u64, budget: Budget) {
-    let credited = is_credited(cost, budget);
+fn learn_points(site: &Site, cost: u64, now: u64, threads: u64, budget: Budget, credited: bool) {
     let cost = site.cost.fetch_add(cost, Relaxed) + cost;
     let began = site.time.load(Relaxed);
     let time = now.saturating_sub(began) * threads;
@@ -357,7 +345,7 @@ mod tests {
         let after = |every: u64, threads: u64| {
             let s = site(OPAQUE);
             for n in 1..2 * ENOUGH / every {
-                learn_points(&s, 100, 1000 + n * every, threads, budget);
+                learn_points(&s, 100, 1000 + n * every, threads, budget, false);
             }
             s.state.load(Relaxed)
         };
@@ -373,11 +361,11 @@ mod tests {
         // 5 µs of a loop a visit, and as much for saving, after an hour in which it took nothing.
         let site = Site::new(ON);
         site.time.store(1 << 43, Relaxed);
-        SPENT.store(CREDIT, Relaxed);
+        credit::is_over();
         again(&site);
         assert_eq!((site.state.load(Relaxed), site.time.load(Relaxed)), (OPEN, ENOUGH / 2));
         let visits = (0..100).take_while(|_| {
-            site.learn(ENOUGH / 10, ENOUGH / 10, 0);
+            site.learn(ENOUGH / 10, ENOUGH / 10, 0, 1);
             site.state.load(Relaxed) == OPEN
         });
         assert!(visits.count() < 6);
