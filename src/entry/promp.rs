@@ -175,18 +175,52 @@ pub unsafe extern "C" fn promp_undo(
     }
     // SAFETY: by the caller's promise.
     unsafe {
-        if thr.gauge.is_on() || (count0, count1) != (1, 1) || !thr.undo.save_one(start, size) {
+        if thr.gauge.is_due() {
+            save_measured(start, size, count0, stride0, count1, stride1);
+        } else if (count0, count1) == (1, 1) {
+            save_one(start, size, thr);
+        } else {
             save_grid(start, size, count0, stride0, count1, stride1);
         }
     }
 }
 
-/// Apart, with the same arguments: the short way needs no registers saved.
+/// One element, of `thr`. Apart, as what follows: so none of the short ways needs registers saved.
 ///
 /// # Safety
 /// As for [`promp_undo`], where something is to be saved.
 #[inline(never)]
+unsafe extern "C" fn save_one(start: usize, size: usize, thr: &'static Thread) {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        if !thr.undo.save_one(start, size) {
+            save_grid(start, size, 1, 0, 1, 0);
+        }
+    }
+}
+
+/// # Safety
+/// As for [`save_one`].
+#[inline(never)]
 unsafe extern "C" fn save_grid(
+    start: usize,
+    size: usize,
+    count0: usize,
+    stride0: isize,
+    count1: usize,
+    stride1: isize,
+) {
+    let g = Grid { start, size, count: [count0, count1], stride: [stride0, stride1] };
+    // SAFETY: by the caller's promise.
+    unsafe { record_old(current(), g) };
+}
+
+/// The same, measured.
+///
+/// # Safety
+/// As for [`save_one`].
+#[inline(never)]
+unsafe extern "C" fn save_measured(
     start: usize,
     size: usize,
     count0: usize,
@@ -197,17 +231,12 @@ unsafe extern "C" fn save_grid(
     let thr = current();
     let g = Grid { start, size, count: [count0, count1], stride: [stride0, stride1] };
     // SAFETY: by the caller's promise.
-    let save = || unsafe {
+    thr.gauge.measured(g.length(), || unsafe {
         match g.count {
             [1, 1] if thr.undo.save_one(start, size) => {}
             _ => record_old(thr, g),
         }
-    };
-    if thr.gauge.is_on() {
-        thr.gauge.measured(g.length(), save);
-    } else {
-        save();
-    }
+    });
 }
 
 /// Adds `value` to the `size` bytes at `at`, atomically, so that it can be taken back.
@@ -230,7 +259,7 @@ pub unsafe extern "C" fn promp_add(at: usize, size: usize, value: u64) {
     unsafe { core::arch::asm!("cmp byte ptr [{}], 0", in(reg) at, options(nostack, readonly)) };
     hold_off(thr, || {
         let note = || thr.undo.note_addition(at, size, value);
-        if thr.gauge.is_on() {
+        if thr.gauge.is_due() {
             thr.gauge.measured(size, note)
         } else {
             note()

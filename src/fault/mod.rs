@@ -26,6 +26,7 @@ pub mod rollback;
 pub mod runtime;
 pub mod save;
 pub mod saving;
+pub mod seen;
 pub mod settings;
 pub mod spec;
 pub mod stop;

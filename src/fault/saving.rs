@@ -48,6 +48,9 @@ const SELDOM: u32 = 7;
 const WAITS: u32 = 5;
 /// Like [`OPAQUE`], but executed so often that save points behind it would cost too much: there are none.
 const CROWDED: u32 = 6;
+/// Like [`OPEN`], where it is known that saving takes more than the budget, but not more in all than it may
+/// before that counts (credit.rs).
+const LENT: u32 = 8;
 
 /// So much time of a loop tells (ticks).
 pub(super) const ENOUGH: u64 = 150_000;
@@ -106,11 +109,11 @@ impl Site {
         let budget = super::settings::get().save_budget;
         let credited = credit::covers(took, width, budget);
         let state = match decide(cost, time, budget) {
-            OFF if credited => OPEN,
+            OFF if credited => LENT,
             OFF if verify::is_on() => SELDOM,
             state => state,
         };
-        if state != OPEN && matches!(self.state.load(Relaxed), OPEN | ON) {
+        if state != OPEN && matches!(self.state.load(Relaxed), OPEN | LENT | ON) {
             self.state.store(state, Relaxed);
         }
     }
@@ -203,6 +206,7 @@ fn begin_measured(thr: &'static Thread, site: &'static Site) -> i32 {
 fn ask(thr: &'static Thread, site: &'static Site) -> i32 {
     match site.state.load(Relaxed) {
         OPEN => thr.gauge.start(site, credit::width(thr)),
+        LENT => thr.gauge.start_lent(site, credit::width(thr)),
         ON if !thr.gauge.measures_again() => {}
         ON => {
             again(site);

@@ -10,6 +10,7 @@
 use super::added;
 use super::freed::{self, Freed};
 use super::saving;
+use super::seen::Seen;
 use crate::sys::own::Own;
 use core::sync::atomic::{Ordering::Release, compiler_fence};
 
@@ -99,6 +100,7 @@ pub struct Log {
     points: Own<Points>,
     /// Save points in a row before which the work was lost for having stopped saving.
     in_vain: Own<u32>,
+    seen: Seen,
     freed: Freed,
 }
 
@@ -249,6 +251,15 @@ impl Log {
         if n == 0 {
             return;
         }
+        if used == 0 {
+            self.seen.begin();
+        }
+        // One element is found by the short way, too.
+        let shape = (g.count[0] - 1).wrapping_mul(3) + (g.count[1] - 1);
+        let slot = self.seen.slot(g.start, shape);
+        if slot.record().is_some_and(|at| self.grid_at(at) == g) {
+            return;
+        }
         let padded = n.next_multiple_of(8);
         let total = HEAD + padded + TAIL;
         if used + total > self.memory.get().1 {
@@ -273,15 +284,42 @@ impl Log {
         // One host, and signal handlers on it: the compiler's order is enough.
         compiler_fence(Release);
         self.used.set(used + total);
+        compiler_fence(Release);
+        slot.keep(used);
     }
 
-    /// Saves one element of a common size, if there is room, in a third of the instructions of [`Log::save`].
+    /// That of the record at `at`, which is in the log: of a short one this is its last word.
+    #[inline(always)]
+    fn grid_at(&self, at: usize) -> Grid {
+        let at = self.memory.get().0 + at;
+        // SAFETY: other records begin with their grid, whose first word is an address.
+        unsafe {
+            match *(at as *const usize) {
+                word if word & Short::MARK != 0 => Short::grid(word),
+                _ => *(at as *const Grid),
+            }
+        }
+    }
+
+    /// Saves one element of a common size, if there is room and it is not the first, or it was saved before, in
+    /// a third of the instructions of [`Log::save`].
     ///
     /// # Safety
     /// The calling thread is about to write it.
     #[inline(always)]
     pub unsafe fn save_one(&self, start: usize, size: usize) -> bool {
         let (used, (memory, have)) = (self.used.get(), self.memory.get());
+        if used == 0 {
+            return false;
+        }
+        let slot = self.seen.slot(start, 0);
+        let has = |at| {
+            let g = self.grid_at(at);
+            g.start == start && g.size >= size
+        };
+        if slot.record().is_some_and(has) {
+            return true;
+        }
         if !matches!(size, 4 | 8) || used + Short::LENGTH > have {
             return false;
         }
@@ -296,6 +334,8 @@ impl Log {
         // As in `save`.
         compiler_fence(Release);
         self.used.set(used + Short::LENGTH);
+        compiler_fence(Release);
+        slot.keep(used + Short::LENGTH - TAIL);
         true
     }
 
@@ -305,6 +345,9 @@ impl Log {
         if need > LIMIT {
             self.lose(core::ptr::from_ref(&saving::TOO_MUCH) as usize);
             return;
+        }
+        if used == 0 {
+            self.seen.begin();
         }
         if need > self.memory.get().1 {
             self.grow(need);
@@ -441,7 +484,8 @@ mod tests {
             let before = memory.clone();
             let log = Log::default();
             let base = memory.as_mut_ptr() as usize;
-            for (at, size, n0, n1, s0, s1) in grids {
+            // Each twice: what is there already is saved once.
+            for (at, size, n0, n1, s0, s1) in grids.iter().chain(&grids).copied() {
                 let g = Grid { start: base + 160 + at, size, count: [n0, n1], stride: [s0, s1] };
                 let mut inside = true;
                 g.pieces(|p, n| inside &= p >= base && p + n <= base + 400);
@@ -511,6 +555,37 @@ mod tests {
         assert!(!log.leaves_out(|| true));
         log.clear(|site| assert_eq!(site, 16));
         assert_eq!(often(true), [false, false, true, true]);
+    }
+
+    #[test]
+    fn what_is_saved_again_before_the_next_save_point_is_in_the_log() {
+        let (log, words) = (Log::default(), [0u64; 64]);
+        let at = |i: usize| core::ptr::from_ref(&words[i]) as usize;
+        let row = |i: usize, n: usize| Grid { start: at(i), size: 8, count: [n, 1], stride: [8, 0] };
+        let one = |i: usize, size: usize| Grid { start: at(i), size, count: [1, 1], stride: [0, 0] };
+        let save = |g: Grid| {
+            let had = log.used.get();
+            // SAFETY: of `words`, which nobody else has.
+            unsafe {
+                if g.count != [1, 1] || !log.save_one(g.start, g.size) {
+                    log.save(g);
+                }
+            }
+            log.used.get() - had
+        };
+        for _ in 0..3 {
+            let all = [one(1, 4), one(1, 8), one(2, 8), row(2, 9), row(2, 10), one(3, 8)];
+            for g in all {
+                assert!(save(g) > g.length(), "{g:?}");
+                assert_eq!(save(g), 0, "{g:?}");
+            }
+            assert_eq!((save(one(1, 4)), save(one(2, 4))), (0, 0), "parts of what was saved");
+            log.clear(|_| ());
+            // What was there before an addition that begins the log is of an earlier one.
+            log.note_addition(at(60), 8, 1);
+            assert!(save(one(1, 8)) > 0 && save(row(2, 9)) > 0);
+            log.clear(|_| ());
+        }
     }
 
     #[test]
