@@ -303,13 +303,14 @@ fn atomic_additions_are_taken_back() {
     recovered_by_undo("compiler/counted.c");
 }
 
-/// A thread of the program's own, or another team, may have seen an addition that is to be taken back.
+/// A thread of the program's own, another team, or another process, may have seen an addition that is to be
+/// taken back.
 #[test]
 fn additions_that_others_may_see_are_refused() {
     let Some(cc) = driver("promp-cc") else { return };
     let exe = built(&cc, "compiler/counted.c", &[]);
     let expected = reference(&exe, &[], &[]);
-    for who in ["thread", "nested"] {
+    for who in ["thread", "nested", "shared"] {
         let (mut refused, mut draws) = (0, Draws::between(20, 400));
         while let Some(seed) = draws.next(refused > 0) {
             let fault = format!("kill@mtbf=3ms,seed={seed},count=3");

@@ -1,16 +1,18 @@
 /* Atomic additions of all sizes, by all threads to the same numbers, which are taken back when a thread
    fails. What they come to is printed. With an argument there is somebody else who could see them:
-   "thread": a thread of the program's own; "nested": an outer team. */
+   "thread": a thread of the program's own; "nested": an outer team; "shared": another process, which may
+   have some of the numbers' memory, too. */
 #include <omp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum { N = 60000, BINS = 97, ROUNDS = 25 };
 static unsigned char bytes[BINS];
 static unsigned short shorts[BINS];
-static int ints[BINS], bin[N], copy[N];
+static int own[BINS], *ints = own, bin[N], copy[N];
 static long longs[BINS];
 
 static void *sleeps(void *p)
@@ -65,6 +67,8 @@ int main(int argc, char **argv)
     const char *who = argc > 1 ? argv[1] : "";
     pthread_t t;
     if (!strcmp(who, "thread")) pthread_create(&t, NULL, sleeps, NULL);
+    if (!strcmp(who, "shared"))
+        ints = mmap(0, sizeof own, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     omp_set_max_active_levels(2);
     for (int i = 0; i < N; i++) bin[i] = (unsigned)i * 2654435761u >> 7 & 63;
     long sum = 0;

@@ -51,9 +51,10 @@ pub unsafe fn add(at: usize, size: usize, value: u64) {
 const LOOKS: u32 = 200;
 
 /// Can anybody see what `thr` has added but its own team, all of which executes what the compiler has looked
-/// at? An outer team, a thread of the program's own, another one's team.
+/// at? An outer team, a thread of the program's own, another one's team, another process.
 pub fn others_may_see(thr: &'static Thread) -> bool {
     thr.team().level.get() != 1
+        || is_in_shared_memory(thr)
         || !(0..LOOKS).any(|n| {
             if n > 0 {
                 let ms = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
@@ -62,6 +63,14 @@ pub fn others_may_see(thr: &'static Thread) -> bool {
             }
             is_alone(thr.team())
         })
+}
+
+/// Has `thr` added to memory that other processes may have, too?
+fn is_in_shared_memory(thr: &'static Thread) -> bool {
+    let all = maps::all();
+    let shared: Vec<_> = all.iter().filter(|m| m.shared).collect();
+    all.is_empty()
+        || !shared.is_empty() && thr.undo.adds(|at| shared.iter().any(|m| (m.start..m.end).contains(&at)))
 }
 
 /// Is there nobody in the process but this team, idle workers and the runtime's own hosts?

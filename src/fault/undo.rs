@@ -301,8 +301,8 @@ impl Log {
         }
     }
 
-    /// Saves one element of a common size, if there is room and it is not the first, or it was saved before, in
-    /// a third of the instructions of [`Log::save`].
+    /// Saves one element of a common size, if there is room and it is not the first, or it was saved before,
+    /// in a third of the instructions of [`Log::save`].
     ///
     /// # Safety
     /// The calling thread is about to write it.
@@ -362,9 +362,14 @@ impl Log {
 
     /// Has the work made additions that are to be taken back?
     pub fn has_additions(&self) -> bool {
+        self.adds(|_| true)
+    }
+
+    /// ... to a number whose address is `such`?
+    pub fn adds(&self, such: impl Fn(usize) -> bool) -> bool {
         let mut any = false;
         // SAFETY: the log's own thread has stopped.
-        unsafe { self.backwards(|g, _| any |= added::is_addition(g)) };
+        unsafe { self.backwards(|g, _| any = any || added::is_addition(g) && such(g.start)) };
         any
     }
 
