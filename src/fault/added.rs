@@ -8,7 +8,7 @@
 //! team executes meanwhile; of what else there may be in the process it knows nothing. So where there is
 //! anybody else, the work is not executed again ([`others_may_see`]).
 
-use super::undo::Grid;
+use super::grid::Grid;
 use crate::ckpt::rights;
 use crate::sys::maps;
 use crate::team::registry;

@@ -10,6 +10,7 @@ pub mod credit;
 pub mod ended;
 pub mod freed;
 pub mod gauge;
+pub mod grid;
 pub mod inject;
 pub mod join;
 pub mod library;

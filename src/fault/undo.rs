@@ -1,92 +1,29 @@
 //! Old values: what code built with promp-cc saves before it overwrites values that it has read.
 //!
-//! A log a logical thread, emptied at every save point. A record is the grid of elements it came from, the elements, and the length
-//! of both, last, so that the log can be read backwards: what was saved first is put back last. Single
-//! elements are most of it: their records are the element and a word with its address ([`Short`]).
+//! A log a logical thread, emptied at every save point. A record is the grid of elements it came from
+//! (grid.rs), the elements, and the length of both, last, so that the log can be read backwards: what was
+//! saved first is put back last. Single elements are most of it: their records are the element and a word
+//! with its address ([`Short`]).
 //!
-//! Only the logical thread writes it. A record counts when it is whole (`used` is set last), and nothing is overwritten before
-//! its old value is recorded: a stop may come at any instruction. Recovery reads the log after the host has gone.
+//! Only the logical thread writes it. A record counts when it is whole (`used` is set last), and nothing is
+//! overwritten before its old value is recorded: a stop may come at any instruction. Recovery reads the log
+//! after the host has gone.
 
 use super::added;
 use super::freed::{self, Freed};
+use super::grid::{Grid, Short};
 use super::saving;
 use super::seen::Seen;
 use crate::sys::own::Own;
 use core::sync::atomic::{Ordering::Release, compiler_fence};
 
 /// Larger logs are given up: the work is then not executed again.
-const LIMIT: usize = 256 << 20;
-
-/// Elements of `size` bytes: `count[0]` of them `stride[0]` bytes apart, and that `count[1]` times, `stride[1]` bytes apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
-pub struct Grid {
-    /// The first element.
-    pub start: usize,
-    /// Bytes.
-    pub size: usize,
-    /// Elements, rows.
-    pub count: [usize; 2],
-    /// Bytes from one to the next.
-    pub stride: [isize; 2],
-}
+pub(super) const LIMIT: usize = 256 << 20;
+/// Logs of more bytes are given back once nothing is saved any more.
+const KEPT: usize = 1 << 20;
 
 const HEAD: usize = size_of::<Grid>();
 const TAIL: usize = size_of::<usize>();
-
-/// The last word of a record of one element, of 1, 2, 4 or 8 bytes: its address, below 2^56, with these bits.
-/// Lengths have none of them.
-struct Short;
-
-impl Short {
-    const MARK: usize = 1 << 63;
-    const ADDED: usize = 1 << 62;
-    const SIZE: u32 = 60;
-    const ADDRESS: usize = (1 << 56) - 1;
-    const LENGTH: usize = 16;
-
-    /// `bits`: 0, or [`Short::ADDED`].
-    #[inline(always)]
-    fn word(start: usize, size: usize, bits: usize) -> usize {
-        Self::MARK | bits | (size.trailing_zeros() as usize) << Self::SIZE | start
-    }
-
-    /// The element of such a word.
-    fn grid(word: usize) -> Grid {
-        let (start, size) = (word & Self::ADDRESS, 1 << (word >> Self::SIZE & 3));
-        match word & Self::ADDED {
-            0 => Grid { start, size, count: [1, 1], stride: [0, 0] },
-            _ => added::grid(start, size),
-        }
-    }
-}
-
-impl Grid {
-    /// Its bytes, or so.
-    pub fn length(&self) -> usize {
-        self.size.wrapping_mul(self.count[0]).wrapping_mul(self.count[1])
-    }
-
-    fn bytes(&self) -> Option<usize> {
-        self.size.checked_mul(self.count[0])?.checked_mul(self.count[1]).filter(|&n| n <= LIMIT)
-    }
-
-    /// Calls `f(address, bytes)` for each piece that lies together, in order.
-    pub fn pieces(&self, mut f: impl FnMut(usize, usize)) {
-        let row = |at: usize, f: &mut dyn FnMut(usize, usize)| {
-            if self.stride[0] == self.size as isize {
-                f(at, self.size * self.count[0]);
-            } else {
-                (0..self.count[0]).for_each(|i| {
-                    f(at.wrapping_add_signed(self.stride[0].wrapping_mul(i as isize)), self.size)
-                });
-            }
-        };
-        for j in 0..self.count[1] {
-            row(self.start.wrapping_add_signed(self.stride[1].wrapping_mul(j as isize)), &mut f);
-        }
-    }
-}
 
 /// A thread's log.
 #[derive(Default)]
@@ -138,6 +75,8 @@ impl Log {
         self.busy.set(false);
         if self.points.get() == Points::Taken {
             self.in_vain.set(0);
+        } else if self.memory.get().1 > KEPT {
+            self.has_memory((0, 0));
         }
         self.points.set(Points::Taken);
         self.freed.give_back();
@@ -262,8 +201,8 @@ impl Log {
         }
         let padded = n.next_multiple_of(8);
         let total = HEAD + padded + TAIL;
-        if used + total > self.memory.get().1 {
-            self.grow(used + total);
+        if used + total > self.memory.get().1 && !self.grow(used + total) {
+            return;
         }
         let at = self.memory.get().0 + used;
         // SAFETY: there is room for `total` bytes at `at`, which is aligned to 8; the elements are readable.
@@ -349,8 +288,8 @@ impl Log {
         if used == 0 {
             self.seen.begin();
         }
-        if need > self.memory.get().1 {
-            self.grow(need);
+        if need > self.memory.get().1 && !self.grow(need) {
+            return;
         }
         let to = self.memory.get().0 + used;
         // SAFETY: there is room for the record at `to`, which is aligned to 8.
@@ -400,20 +339,34 @@ impl Log {
         g.bytes().is_some_and(|n| self.used.get() + n + (HEAD + TAIL + 8) <= self.memory.get().1)
     }
 
+    /// Makes room for `need` bytes. False if there is no memory: the work cannot be executed again.
     #[cold]
-    fn grow(&self, need: usize) {
+    fn grow(&self, need: usize) -> bool {
         let (old, have) = self.memory.get();
-        let mut v: Vec<u64> = Vec::with_capacity(need.next_power_of_two().max(1 << 16) / 8);
-        let (p, n) = (v.as_mut_ptr() as usize, v.capacity() * 8);
-        core::mem::forget(v);
-        if have > 0 {
-            // SAFETY: the old memory is a vector of that many words, made here, and the new one is larger.
-            unsafe {
-                core::ptr::copy_nonoverlapping(old as *const u8, p as *mut u8, self.used.get());
-                drop(Vec::from_raw_parts(old as *mut u64, 0, have / 8));
-            }
+        let mut v: Vec<u64> = Vec::new();
+        if v.try_reserve_exact(need.next_power_of_two().max(1 << 16) / 8).is_err() {
+            self.lose(core::ptr::from_ref(&saving::TOO_MUCH) as usize);
+            return false;
         }
-        self.memory.set((p, n));
+        let mut v = core::mem::ManuallyDrop::new(v);
+        let new = (v.as_mut_ptr() as usize, v.capacity() * 8);
+        if have > 0 {
+            // SAFETY: `used` bytes were written of the old memory, and the new one is larger.
+            unsafe { core::ptr::copy_nonoverlapping(old as *const u8, new.0 as *mut u8, self.used.get()) };
+        }
+        self.has_memory(new);
+        true
+    }
+
+    /// From here on this is the log's memory, also for a handler of a signal; what was is freed.
+    fn has_memory(&self, new: (usize, usize)) {
+        let (start, bytes) = self.memory.get();
+        self.memory.set(new);
+        compiler_fence(Release);
+        if bytes > 0 {
+            // SAFETY: a vector of that many words, made by `grow`.
+            drop(unsafe { Vec::from_raw_parts(start as *mut u64, 0, bytes / 8) });
+        }
     }
 
     /// Puts everything back, the newest first, and forgets it.
@@ -590,6 +543,22 @@ mod tests {
             log.note_addition(at(60), 8, 1);
             assert!(save(one(1, 8)) > 0 && save(row(2, 9)) > 0);
             log.clear(|_| ());
+        }
+    }
+
+    #[test]
+    fn the_memory_of_a_long_log_is_given_back_when_nothing_is_saved_any_more() {
+        let (log, words) = (Log::default(), vec![7u64; KEPT / 8 + 1]);
+        let all = Grid { start: words.as_ptr() as usize, size: 8, count: [words.len(), 1], stride: [8, 0] };
+        for stops in [false, true, false] {
+            // SAFETY: of `words`, which nobody else has.
+            unsafe { log.save(all) };
+            assert!(log.used.get() > KEPT);
+            if stops {
+                log.stop(8);
+            }
+            log.clear(|_| ());
+            assert_eq!(log.memory.get().1 > KEPT, !stops);
         }
     }
 

@@ -404,7 +404,7 @@ pub fn abandon(thr: &'static Thread) {
 
 /// Notes what the chunk in flight is about to write.
 #[inline(always)]
-pub fn wrote(thr: &'static Thread, grid: super::undo::Grid) {
+pub fn wrote(thr: &'static Thread, grid: super::grid::Grid) {
     if let Some(c) = thr.check.get()
         && c.watched.get()
     {

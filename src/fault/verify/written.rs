@@ -3,7 +3,7 @@
 //!
 //! Only the logical thread writes the list. A stop in the middle gives the check up.
 
-use crate::fault::undo::Grid;
+use crate::fault::grid::Grid;
 use crate::sys::own::Own;
 
 /// Grids; more cannot be kept, and the chunk is not verified.
