@@ -47,6 +47,8 @@ fn run_passes_everything_through() {
     let exit = build("ft/exit.c", &[]);
     assert_eq!(cli(&["run", exit.to_str().unwrap()], &[]).status, 23);
     assert_eq!(cli(&["run", "sh", "-c", "exit 5"], &[]).status, 5);
+    // The name by which it was called, not the file that was found.
+    assert_eq!(cli(&["run", "sh", "-c", "echo $0"], &[]).out, "sh\n");
 }
 
 #[test]

@@ -36,7 +36,8 @@ pub fn command(r: &Run) -> Result<Command, Failure> {
     let program = locate(&r.command[0])?;
     check(&program)?;
     let mut c = Command::new(&program);
-    c.args(&r.command[1..]);
+    // Programs print the name by which they were called, into logs and headers of files.
+    c.arg0(&r.command[0]).args(&r.command[1..]);
     let mut preload = lib.into_os_string();
     if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|o| !o.is_empty()) {
         preload.push(":");
