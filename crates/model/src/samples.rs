@@ -83,6 +83,12 @@ pub fn has_stepped(usual: f64, last: &[f64], row: usize) -> bool {
     side != 0 && new && latest.iter().all(|t| beyond(t) == side)
 }
 
+/// Do most of these times lie on the same side of what was usual? Then that is no longer so, in a row or not.
+pub fn have_left(usual: f64, times: &[f64]) -> bool {
+    let on = |side| times.iter().filter(|t| beyond(usual, **t) == side).count();
+    2 * on(1).max(on(-1)) > times.len()
+}
+
 /// On which side a time is no longer what is usual: 1, -1, or 0 if it is.
 pub fn beyond(usual: f64, time: f64) -> i32 {
     i32::from(time > usual * (1.0 + STEP)) - i32::from(time < usual / (1.0 + STEP))

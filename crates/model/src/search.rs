@@ -229,7 +229,7 @@ impl Search {
     /// One execution in so many by the choice is to be measured. What has just taken another time than usual
     /// is looked at more closely.
     pub fn interval(&self) -> u64 {
-        let is_alone = matches!(self.ways, Ways::Threads(_)) && self.current().threads == 1;
+        let is_alone = self.is_alone();
         let is_odd = || self.recent.last().is_some_and(|t| samples::beyond(self.usual, *t) != 0);
         match self.lasts {
             t if self.usual == 0.0 || t == 0.0 || t >= SHORT => 1,
@@ -239,6 +239,11 @@ impl Search {
                 ((apart / t) as u64).clamp(SELDOM, SELDOMEST) | 1
             }
         }
+    }
+
+    /// Is the choice that one thread executes a region?
+    fn is_alone(&self) -> bool {
+        matches!(self.ways, Ways::Threads(_)) && self.current().threads == 1
     }
 
     /// To think about a rival of a short loop, counted as times are: for an iteration.

@@ -36,6 +36,12 @@ impl Search {
             && samples::has_stepped(self.usual, &self.recent, self.patience())
         {
             self.stepped(total);
+        } else if self.is_alone()
+            && self.recent.len() == KEPT + self.patience()
+            && samples::have_left(self.usual, &self.recent)
+        {
+            // Else all that follow would be odd, and looked at.
+            self.usual = samples::median(&self.recent);
         }
     }
 

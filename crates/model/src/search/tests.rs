@@ -146,6 +146,29 @@ fn ten_executions_after_a_step_of_cost_it_is_as_good_as_before() {
     }
 }
 
+/// Times that come now and then at first are no step when they go on. But they are what is usual then: not
+/// each of them is looked at.
+#[test]
+fn what_is_usual_follows_without_a_step() {
+    let mut s = Search::of_region(2);
+    let execute = |s: &mut Search, alone: f64| {
+        let plan = s.plan();
+        s.done(plan.choice, 1, if plan.choice.threads == 1 { alone } else { 4.0 * alone });
+    };
+    for _ in 0..100 {
+        execute(&mut s, 16e-6);
+    }
+    assert!(s.settled().is_some_and(|c| c.threads == 1) && s.interval() > 1);
+    for alone in [5e-6, 5e-6, 16e-6].repeat(10) {
+        execute(&mut s, alone);
+    }
+    for _ in 0..100 {
+        execute(&mut s, 5e-6);
+    }
+    let usual = s.takes();
+    assert!((4.9e-6..5.1e-6).contains(&usual) && s.interval() > 1, "{usual} {}", s.interval());
+}
+
 #[test]
 fn a_machine_that_disturbs_most_executions_does_not_hide_the_gain() {
     let (mut m, mut found) = (skewed("static"), 0);
