@@ -61,7 +61,14 @@ pub fn obstacle(about: &Description, threads: Option<&str>) -> Option<String> {
 /// can.
 pub fn another(about: &Description, threads: u32) -> Option<String> {
     let now = about.threads;
-    let serial = "`promp run --any-threads` takes checkpoints in serial code";
+    let asked = about.environment.iter().any(|e| e.as_os_str() == "PROMP_CKPT_WHERE=serial");
+    let serial = match asked {
+        false => "`promp run --any-threads` takes checkpoints in serial code",
+        true => {
+            "--any-threads takes them at the end of an outermost region, if the program comes to one until \
+             half an interval after they are due; a longer interval may help"
+        }
+    };
     // Nobody has asked for the number yet.
     let begins = now == 0 && about.contexts.len() == 1;
     (threads != now && !about.alone && !begins).then(|| match now {
@@ -106,7 +113,10 @@ mod tests {
     fn why_there_cannot_be_another_number_of_threads() {
         let about = |threads, alone| Description { threads, alone, ..Description::default() };
         assert!(another(&about(4, false), 4).is_none() && another(&about(4, true), 2).is_none());
-        assert!(another(&about(4, false), 2).unwrap().contains("so there must be 4 again"));
+        assert!(another(&about(4, false), 2).unwrap().contains("so there must be 4 again: `promp run --any"));
+        let asked =
+            Description { environment: vec![b"PROMP_CKPT_WHERE=serial"[..].into()], ..about(4, false) };
+        assert!(another(&asked, 2).unwrap().ends_with("a longer interval may help"));
         let begins = |threads| {
             let context = serde_json::json!({"seat": 0, "thread": 0, "context": 0, "thread_pointer": 0,
                 "robust_head": 0, "initial": true, "attributes": {"name": "", "cpus": null,
