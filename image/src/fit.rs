@@ -62,12 +62,11 @@ pub fn obstacle(about: &Description, threads: Option<&str>) -> Option<String> {
 pub fn another(about: &Description, threads: u32) -> Option<String> {
     let now = about.threads;
     let asked = about.environment.iter().any(|e| e.as_os_str() == "PROMP_CKPT_WHERE=serial");
-    let serial = match asked {
-        false => "`promp run --any-threads` takes checkpoints in serial code",
-        true => {
-            "--any-threads takes them at the end of an outermost region, if the program comes to one until \
-             half an interval after they are due; a longer interval may help"
-        }
+    let serial = if asked {
+        "--any-threads takes them at the end of an outermost region, if the program comes to one until half \
+         an interval after they are due; a longer interval may help"
+    } else {
+        "`promp run --any-threads` takes checkpoints in serial code"
     };
     // Nobody has asked for the number yet.
     let begins = now == 0 && about.contexts.len() == 1;

@@ -138,7 +138,7 @@ impl Log {
             // SAFETY: by the caller's promise; what was saved does not lie in it, or is never put back.
             unsafe { libc::free(block as *mut libc::c_void) };
         } else if !kept() {
-            self.lose(core::ptr::from_ref(&saving::TOO_MUCH) as usize);
+            self.give_up();
             self.freed.give_back();
             // SAFETY: likewise.
             unsafe { libc::free(block as *mut libc::c_void) };
@@ -183,10 +183,7 @@ impl Log {
     /// The calling thread is about to write them.
     pub unsafe fn save(&self, g: Grid) {
         let used = self.used.get();
-        let Some(n) = g.bytes().filter(|n| used + n + HEAD + TAIL <= LIMIT) else {
-            self.lose(core::ptr::from_ref(&saving::TOO_MUCH) as usize);
-            return;
-        };
+        let Some(n) = g.bytes() else { return self.give_up() };
         if n == 0 {
             return;
         }
@@ -281,10 +278,6 @@ impl Log {
     /// Notes that `value` is added to the `size` bytes at `at`, with the addition: not to be interrupted.
     pub fn note_addition(&self, at: usize, size: usize, value: u64) {
         let (used, need) = (self.used.get(), self.used.get() + Short::LENGTH);
-        if need > LIMIT {
-            self.lose(core::ptr::from_ref(&saving::TOO_MUCH) as usize);
-            return;
-        }
         if used == 0 {
             self.seen.begin();
         }
@@ -339,13 +332,20 @@ impl Log {
         g.bytes().is_some_and(|n| self.used.get() + n + (HEAD + TAIL + 8) <= self.memory.get().1)
     }
 
-    /// Makes room for `need` bytes. False if there is no memory: the work cannot be executed again.
+    /// There is more than the log can have.
+    #[cold]
+    fn give_up(&self) {
+        self.lose(core::ptr::from_ref(&saving::TOO_MUCH) as usize);
+    }
+
+    /// Makes room for `need` bytes. False if that is too much, or there is no memory: the log is given up.
     #[cold]
     fn grow(&self, need: usize) -> bool {
         let (old, have) = self.memory.get();
         let mut v: Vec<u64> = Vec::new();
-        if v.try_reserve_exact(need.next_power_of_two().max(1 << 16) / 8).is_err() {
-            self.lose(core::ptr::from_ref(&saving::TOO_MUCH) as usize);
+        let words = need.next_power_of_two().max(1 << 16) / 8;
+        if need > LIMIT || v.try_reserve_exact(words).is_err() {
+            self.give_up();
             return false;
         }
         let mut v = core::mem::ManuallyDrop::new(v);
