@@ -32,6 +32,7 @@ pub(crate) static RUNTIME: &dyn ckpt::runtime::Runtime = &fault::runtime::Ours;
 
 /// What looks on or steps in: started once, under the initialisation lock, before anything happens.
 pub(crate) fn start(g: &'static icv::Globals) {
+    sys::time::start();
     fault::initialise(g);
     work::tune::start(g);
     tools::initialise(g);

@@ -192,8 +192,11 @@ fn lost(segment: &str, site: &saving::Site) -> Result<(), Refusal> {
             String::leak(format!("{}. {NEEDS_CKPT}", site.text())),
         );
     }
-    if core::ptr::eq(site, &raw const saving::TOO_MUCH) {
-        let why = "work whose old values were too many to be saved";
+    let unkept = [
+        (&raw const saving::TOO_MUCH, "work whose old values were too many to be saved"),
+        (&raw const saving::NO_ROOM, "work for whose old values there was no memory"),
+    ];
+    if let Some((_, why)) = unkept.into_iter().find(|(s, _)| core::ptr::eq(site, *s)) {
         return refuse(why, String::leak(format!("{segment}. {NEEDS_CKPT}")));
     }
     let (took, budget) = (site.percent(), super::settings::get().save_budget);

@@ -315,6 +315,9 @@ fn tried_again(site: &Site, state: u32) -> bool {
 /// What cannot be kept in a log.
 pub static TOO_MUCH: Site = Site::new(OFF);
 
+/// There was no memory for a log.
+pub static NO_ROOM: Site = Site::new(OFF);
+
 /// There was no memory left (entry/heap.rs).
 pub static NO_MEMORY: Site = Site::new(OPAQUE);
 

@@ -138,7 +138,7 @@ impl Log {
             // SAFETY: by the caller's promise; what was saved does not lie in it, or is never put back.
             unsafe { libc::free(block as *mut libc::c_void) };
         } else if !kept() {
-            self.give_up();
+            self.give_up(&saving::TOO_MUCH);
             self.freed.give_back();
             // SAFETY: likewise.
             unsafe { libc::free(block as *mut libc::c_void) };
@@ -183,7 +183,7 @@ impl Log {
     /// The calling thread is about to write them.
     pub unsafe fn save(&self, g: Grid) {
         let used = self.used.get();
-        let Some(n) = g.bytes() else { return self.give_up() };
+        let Some(n) = g.bytes() else { return self.give_up(&saving::TOO_MUCH) };
         if n == 0 {
             return;
         }
@@ -332,10 +332,10 @@ impl Log {
         g.bytes().is_some_and(|n| self.used.get() + n + (HEAD + TAIL + 8) <= self.memory.get().1)
     }
 
-    /// There is more than the log can have.
+    /// There is more than the log can have, or no memory for it: `why`.
     #[cold]
-    fn give_up(&self) {
-        self.lose(core::ptr::from_ref(&saving::TOO_MUCH) as usize);
+    fn give_up(&self, why: &'static saving::Site) {
+        self.lose(core::ptr::from_ref(why) as usize);
     }
 
     /// Makes room for `need` bytes. False if that is too much, or there is no memory: the log is given up.
@@ -344,8 +344,12 @@ impl Log {
         let (old, have) = self.memory.get();
         let mut v: Vec<u64> = Vec::new();
         let words = need.next_power_of_two().max(1 << 16) / 8;
-        if need > LIMIT || v.try_reserve_exact(words).is_err() {
-            self.give_up();
+        if need > LIMIT {
+            self.give_up(&saving::TOO_MUCH);
+            return false;
+        }
+        if v.try_reserve_exact(words).is_err() {
+            self.give_up(&saving::NO_ROOM);
             return false;
         }
         let mut v = core::mem::ManuallyDrop::new(v);

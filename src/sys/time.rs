@@ -1,6 +1,7 @@
 //! Clocks.
 
 use crate::sys;
+use crate::sys::own::Own;
 
 fn ns(ts: libc::timespec) -> u64 {
     ts.tv_sec as u64 * 1_000_000_000 + ts.tv_nsec as u64
@@ -54,6 +55,20 @@ pub fn switches_of_caller() -> u64 {
 pub fn ticks() -> u64 {
     // SAFETY: every x86-64 processor has the instruction.
     unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+/// The clocks when the runtime began: ticks, ns.
+static BEGAN: Own<(u64, u64)> = Own::new((0, 0));
+
+/// Notes the clocks; once, under the initialisation lock.
+pub fn start() {
+    BEGAN.set((ticks(), now_ns()));
+}
+
+/// What has passed since the runtime began, by both clocks: ticks, ns, at least one of each.
+pub fn passed() -> (u64, u64) {
+    let (from, from_ns) = BEGAN.get();
+    (ticks().wrapping_sub(from).max(1), now_ns().saturating_sub(from_ns).max(1))
 }
 
 /// Seconds between two values of [`now_ns`].

@@ -2,7 +2,6 @@
 
 use super::site::{self, Site};
 use super::{GUIDED, LIMITED, PROFILE};
-use crate::sys::own::Own;
 use crate::sys::time;
 use crate::team::member::Member;
 use crate::work::dispenser::Range;
@@ -13,19 +12,10 @@ use core::sync::atomic::Ordering::Relaxed;
 /// no batches, would make them slower than they are.
 pub const FEW: u64 = 64;
 
-/// The clocks when the tuner began: ticks, ns.
-static BEGAN: Own<(u64, u64)> = Own::new((0, 0));
-
-/// Notes the clocks; once, under the initialisation lock.
-pub fn start_clock() {
-    BEGAN.set((time::ticks(), time::now_ns()));
-}
-
 /// Clock ticks in seconds.
 pub fn seconds(ticks: u64) -> f64 {
-    let (t, ns) = BEGAN.get();
-    let passed = time::ticks().wrapping_sub(t).max(1);
-    ticks as f64 * (time::now_ns().saturating_sub(ns) as f64 * 1e-9) / passed as f64
+    let (passed, ns) = time::passed();
+    ticks as f64 * (ns as f64 * 1e-9) / passed as f64
 }
 
 /// The next chunk.

@@ -64,7 +64,6 @@ pub enum Iterations {
 /// Prepares; once, under the initialisation lock.
 pub fn start(g: &'static Globals) {
     if g.promp.constructs == Constructs::Tuned {
-        deal::start_clock();
         regions::start(g);
         if let Mode::File(path) = &g.promp.tune.mode {
             store::open(path, g.promp.verbose);
