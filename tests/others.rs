@@ -263,6 +263,15 @@ fn numba_with_checkpoints() {
     python_rolls_back(&python, &[text(&script), "400"], threads, "200ms", &Scratch::new("numba"));
 }
 
+/// Memory that could be shared, and a file that is written to as memory.
+#[test]
+fn shared_memory_of_python_with_checkpoints() {
+    let Some(python) = python_with("numba") else { return };
+    let script = root().join("c-tests/others/shared.py");
+    let threads = ("NUMBA_NUM_THREADS", "2");
+    python_rolls_back(&python, &[text(&script), "300"], threads, "300ms", &Scratch::new("shared-py"));
+}
+
 fn python_script(name: &str, module: &str, args: &[&str]) {
     let Some(python) = python_with(module) else { return };
     let script = root().join("c-tests/others").join(name);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/inotify.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -42,6 +43,11 @@ static int asleep(void *p) {
     return 0;
 }
 static sem_t *semaphore;
+static int held;
+/* The other one ends. */
+static void let_file_go(void) {
+    if (ftruncate(held, 8192)) abort();
+}
 static void remove_name(void) {
     char name[32];
     snprintf(name, sizeof name, "/promp-%d", getpid());
@@ -74,7 +80,39 @@ int main(int argc, char **argv) {
     } else if (!strcmp(what, "pipe")) {
         if (pipe2(fds, O_DIRECT) || write(fds[1], "unread", 6) != 6) return 1;
     } else if (!strcmp(what, "shared")) {
-        *(int *)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0) = 1;
+        int id = shmget(IPC_PRIVATE, 4096, 0600);
+        *(int *) shmat(id, NULL, 0) = 1;
+        if (shmctl(id, IPC_RMID, NULL)) return 1;
+    } else if (!strcmp(what, "held")) { /* a file that another one, who is no child, has open */
+        char name[] = "/tmp/promp-held-XXXXXX";
+        int fd = mkstemp(name);
+        if (fd < 0 || unlink(name) || ftruncate(fd, 4096)) return 1;
+        int *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        pid_t child = fork();
+        if (!child) {
+            if (fork()) _exit(0);
+            munmap(at, 4096);
+            if (dup2(fd, 0)) _exit(1);
+            closefrom(1);
+            time_t end = time(NULL) + 60;
+            char more;
+            while (time(NULL) < end && !pread(0, &more, 1, 4096)) usleep(10000);
+            _exit(0);
+        }
+        if (waitpid(child, NULL, 0) != child) return 1;
+        held = fd;
+        atexit(let_file_go);
+    } else if (!strcmp(what, "large")) { /* more than PROMP_CKPT_FILES allows, and without a name */
+        char name[] = "/tmp/promp-large-XXXXXX";
+        int fd = mkstemp(name);
+        if (fd < 0 || unlink(name) || ftruncate(fd, 80 << 20)) return 1;
+        *(int *) mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) = 1;
+    } else if (!strcmp(what, "unfound")) { /* a file that no name leads to, and no descriptor */
+        char name[] = "/tmp/promp-unfound-XXXXXX";
+        int fd = mkstemp(name);
+        if (fd < 0 || unlink(name) || ftruncate(fd, 4096)) return 1;
+        *(int *) mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) = 1;
+        close(fd);
     } else if (!strcmp(what, "named") || !strcmp(what, "grandchild")) {
         char name[32];
         snprintf(name, sizeof name, "/promp-%d", getpid());
@@ -107,7 +145,8 @@ int main(int argc, char **argv) {
         struct sigevent e = {.sigev_notify = SIGEV_NONE};
         syscall(SYS_timer_create, CLOCK_THREAD_CPUTIME_ID, &e, &t);
     } else if (!strcmp(what, "memfd")) {
-        if (memfd_create("x", 0) < 0) return 1;
+        int fd = memfd_create("x", MFD_ALLOW_SEALING);
+        if (fd < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_GROW)) return 1;
     } else if (!strcmp(what, "inotify")) {
         if (inotify_init1(0) < 0) return 1;
     } else if (!strcmp(what, "watches")) {

@@ -1,7 +1,7 @@
 //! What a checkpoint is about: the process, its mappings, and all else but threads and open files.
 
 use super::files::{OpenFile, Received, Sent};
-use super::format::{PAGE, sum};
+use super::format::sum;
 use super::threads::Context;
 use super::{cpu, xsave};
 use serde::{Deserialize, Serialize};
@@ -57,6 +57,10 @@ pub struct Description {
     pub contexts: Vec<Context>,
     /// Open files.
     pub files: Vec<OpenFile>,
+    /// Files that are not open, and that the program writes to as shared memory. (Their descriptors have been
+    /// the runtime's.)
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unopened: Vec<OpenFile>,
     /// The era of the journal of files that begins with it (`DIR/undo-ERA`).
     pub era: u64,
     /// Signal dispositions.
@@ -143,7 +147,7 @@ pub struct Map {
     pub end: usize,
     /// PROT_* bits.
     pub prot: i32,
-    /// Shared (files that are only read, and semaphores).
+    /// Can it be shared with others? (MAP_SHARED)
     pub shared: bool,
     /// Offset in the file.
     pub offset: usize,
@@ -153,24 +157,34 @@ pub struct Map {
     pub inode: u64,
     /// Path of the file, `[heap]`, `[stack]`, or empty.
     pub path: String,
+    /// Shared memory that is a file whose content is saved: its number, as in
+    /// [`OpenFile::content`](super::OpenFile::content).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<u32>,
 }
 
-/// A mapping of the memory that a semaphore gets which is put back.
-pub const SEMAPHORE: &std::ffi::CStr = c"promp-semaphore";
+/// The name of shared memory that is put back and had none.
+pub const SHARED: &std::ffi::CStr = c"promp-shared";
 
 impl Map {
-    /// Is it a POSIX semaphore whose first name is gone, or one that was put back?
-    pub fn is_semaphore(&self) -> bool {
-        let name = self.path.strip_suffix(" (deleted)");
-        let made = name.and_then(|n| n.strip_prefix("/memfd:"));
-        let kind = name.is_some_and(|n| n.starts_with("/dev/shm/sem."))
-            || made.is_some_and(|n| n.as_bytes() == SEMAPHORE.to_bytes());
-        self.shared && self.prot & libc::PROT_WRITE != 0 && self.end - self.start == PAGE && kind
+    /// Is it shared memory that no name leads to: of MAP_ANONYMOUS, of memfd_create, or of a file in /dev/shm
+    /// whose first name is gone (semaphores)? What cannot be written to may be another process', but for the
+    /// first of these.
+    pub fn is_nameless(&self) -> bool {
+        let Some(name) = self.path.strip_suffix(" (deleted)") else { return false };
+        let writable = self.prot & libc::PROT_WRITE != 0;
+        let file = name.starts_with("/dev/shm/") || name.starts_with("/memfd:");
+        self.shared && self.content.is_none() && (name == "/dev/zero" || (writable && file))
+    }
+
+    /// Is it a mapping of the same file, or the same shared memory?
+    pub fn is_of(&self, other: &Map) -> bool {
+        (self.inode, &self.dev) == (other.inode, &other.dev)
     }
 
     /// Is its content part of a checkpoint, as far as it is not a file's?
     pub fn is_saved(&self) -> bool {
-        !self.shared || self.is_semaphore()
+        !self.shared || self.is_nameless()
     }
 }
 

@@ -48,6 +48,9 @@ pub struct OpenFile {
     /// What it is, if it is no file but an object of the kernel's that only this process has.
     #[serde(default)]
     pub object: Option<Object>,
+    /// Is it memory of memfd_create that can never be sealed? (F_SEAL_SEAL)
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub unsealable: bool,
     /// Locks that the program holds by it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub locks: Vec<FileLock>,
@@ -131,6 +134,11 @@ impl OpenFile {
     /// Does no name lead to it?
     pub fn has_no_name(&self) -> bool {
         !self.path.starts_with('/') || self.path.ends_with(" (deleted)")
+    }
+
+    /// The name of memory of memfd_create.
+    pub fn memory(&self) -> Option<&str> {
+        self.path.strip_prefix("/memfd:")?.strip_suffix(" (deleted)")
     }
 
     /// Can a new process open it?

@@ -32,8 +32,8 @@ mod threads;
 pub mod xsave;
 
 pub use about::{
-    Asked, Clocks, DeadWord, Description, Disposition, Limit, Map, MappedFile, SEMAPHORE, Seconds, Timer,
-    Word, cpu_features, recognise,
+    Asked, Clocks, DeadWord, Description, Disposition, Limit, Map, MappedFile, SHARED, Seconds, Timer, Word,
+    cpu_features, recognise,
 };
 pub(crate) use directory::check_owner;
 pub use directory::{Directory, SUMS, check_directory, generation_files};

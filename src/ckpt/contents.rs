@@ -6,7 +6,7 @@
 //! different. So there is a limit for what is saved (PROMP_CKPT_FILES).
 
 use super::files;
-use super::image::{self, Entry, OpenFile, PAGE};
+use super::image::{self, Entry, Map, OpenFile, PAGE};
 use super::store::Store;
 use crate::sys;
 use crate::sys::{locks, syscall};
@@ -106,6 +106,17 @@ impl Opened {
         }
         let fd = files::open(&format!("/proc/thread-self/fd/{}", f.fd), libc::O_RDWR | libc::O_CLOEXEC, 0);
         Ok(Self { fd: fd.map_err(|e| sys::why(e).to_string())?, is_ours: true, flags: 0 })
+    }
+
+    /// Maps it as shared memory, as `m` was.
+    pub fn map(&self, m: &Map) -> Result<(), String> {
+        let (len, flags) = (m.end - m.start, libc::MAP_SHARED | libc::MAP_FIXED);
+        // SAFETY: the program's threads are frozen, and this is what was mapped there.
+        let p = unsafe { sys!(libc::SYS_mmap, m.start, len, m.prot, flags, self.fd, m.offset) };
+        if p != m.start as isize {
+            return Err(format!("{}: cannot be mapped again: {}", m.path, sys::why(p)));
+        }
+        Ok(())
     }
 
     /// Takes off the program's descriptor what keeps it from being written to at any place, or puts that back.

@@ -114,7 +114,7 @@ pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>
         if t.is_socket() {
             return Err(format!("descriptor {fd} is a socket ({path})"));
         }
-        let object = match path.starts_with("anon_inode:") || path.starts_with("/memfd:") {
+        let object = match path.starts_with("anon_inode:") {
             true => Some(
                 anonymous.behind(fd, &path, &info).map_err(|what| format!("descriptor {fd} is {what}"))?,
             ),
@@ -129,6 +129,8 @@ pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>
         if t.is_block_device() || (t.is_char_device() && !harmless_device(&path)) {
             return Err(format!("descriptor {fd} is the device {path}"));
         }
+        let sealed = |what| format!("descriptor {fd} is {path}, {what}");
+        let unsealable = path.starts_with("/memfd:") && is_unsealable(fd).map_err(sealed)?;
         let same_as =
             all.iter().find(|f| (f.device, f.inode) == (meta.dev(), meta.ino()) && is_one(f.fd, fd));
         all.push(OpenFile {
@@ -144,6 +146,7 @@ pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>
             content: None,
             object,
             same_as: same_as.map(|f| f.fd),
+            unsealable,
             locks: file_locks::held(&info).map_err(|what| format!("descriptor {fd} ({path}) has {what}"))?,
             path,
             ..Default::default()
@@ -160,6 +163,23 @@ fn is_queue(fd: i32) -> bool {
     unsafe {
         let mut s: libc::statfs = core::mem::zeroed();
         sys!(libc::SYS_fstatfs, fd, &raw mut s) == 0 && s.f_type == MQUEUE_MAGIC
+    }
+}
+
+/// May memory of memfd_create never be sealed? The error says why it cannot be made anew.
+fn is_unsealable(fd: i32) -> Result<bool, &'static str> {
+    const SEAL_EXEC: i32 = 0x20; // Linux 6.3
+    // SAFETY: zeros are a value of it; the kernel writes it; a plain call.
+    let (about, seals) = unsafe {
+        let mut s: libc::statfs = core::mem::zeroed();
+        sys!(libc::SYS_fstatfs, fd, &raw mut s);
+        (s, sys!(libc::SYS_fcntl, fd, libc::F_GET_SEALS) as i32)
+    };
+    match seals & !SEAL_EXEC {
+        _ if about.f_type != libc::TMPFS_MAGIC => Err("which has huge pages"),
+        0 => Ok(false),
+        libc::F_SEAL_SEAL => Ok(true),
+        _ => Err("which is sealed"),
     }
 }
 
@@ -213,6 +233,20 @@ pub fn open(path: &str, flags: i32, mode: u32) -> Result<i32, isize> {
     // SAFETY: a C string.
     let fd = unsafe { sys!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, mode) };
     if fd < 0 { Err(fd) } else { Ok(fd as i32) }
+}
+
+/// What `f` is, a regular file that is open by the number `fd`.
+pub fn described(fd: i32, f: &OpenFile) -> Option<OpenFile> {
+    let about = fs::metadata(format!("/proc/thread-self/fd/{fd}")).ok().filter(|m| m.is_file())?;
+    Some(OpenFile {
+        fd,
+        regular: true,
+        length: about.size(),
+        device: about.dev(),
+        inode: about.ino(),
+        mode: about.mode() & 0o7777,
+        ..f.clone()
+    })
 }
 
 /// Length of the file behind a descriptor.
@@ -387,7 +421,7 @@ fn flags_in(fdinfo: &str) -> i32 {
 }
 
 /// The offset and the length.
-fn put_length_back(s: &OpenFile) -> Result<(), String> {
+pub fn put_length_back(s: &OpenFile) -> Result<(), String> {
     let wrong = |what: &str, e: isize| format!("{}: cannot {what}: {}", s.path, sys::why(e));
     // SAFETY (both): a descriptor of the program.
     let r = unsafe { sys!(libc::SYS_lseek, s.fd, s.offset, libc::SEEK_SET) };
@@ -456,6 +490,13 @@ fn reopen(s: &OpenFile, other: Option<i32>) -> Result<(), String> {
 
 /// A new file without a name where the one of `s` was.
 fn without_a_name(s: &OpenFile) -> Result<i32, isize> {
+    if let Some(name) = s.memory() {
+        let name = CString::new(name).unwrap_or_default();
+        let seals = if s.unsealable { 0 } else { libc::MFD_ALLOW_SEALING };
+        // SAFETY: a C string.
+        let fd = unsafe { sys!(libc::SYS_memfd_create, name.as_ptr(), libc::MFD_CLOEXEC | seals) };
+        return if fd < 0 { Err(fd) } else { Ok(fd as i32) };
+    }
     let folder = s.path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let folder = if folder.is_empty() { "/" } else { folder };
     let flags = libc::O_RDWR | libc::O_CLOEXEC;

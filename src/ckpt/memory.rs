@@ -18,6 +18,13 @@ fn is_foreign(m: &Map) -> bool {
     keep::holds(m.start) || m.path.starts_with("[v") || m.path == "[uprobes]" || super::vdso::is_former(m)
 }
 
+/// Which of `all` mappings are shared memory that is put back in its own way? (shared/) What is only read of it
+/// is, too.
+pub fn apart(all: &[Map]) -> impl Fn(&Map) -> bool + use<> {
+    let nameless: Vec<Map> = all.iter().filter(|m| m.is_nameless()).cloned().collect();
+    move |m| m.content.is_some() || (m.shared && nameless.iter().any(|o| o.is_of(m)))
+}
+
 /// Address of the kernel's vDSO.
 pub fn vdso() -> usize {
     // SAFETY: reads the auxiliary vector.
@@ -29,7 +36,8 @@ pub fn vdso() -> usize {
 /// number of a file that is not mapped may be another one's now.
 pub fn number_anew(maps: &mut [Map]) {
     let have = mappings();
-    for m in maps.iter_mut().filter(|m| m.inode != 0 && !m.is_semaphore()) {
+    let is_apart = apart(maps);
+    for m in maps.iter_mut().filter(|m| m.inode != 0 && !is_apart(m)) {
         match have.iter().find(|h| h.inode != 0 && h.path == m.path) {
             Some(h) => {
                 m.dev.clone_from(&h.dev);
@@ -58,6 +66,7 @@ pub fn reshape(want: &[Map], brk: usize) -> Result<(), String> {
             && a.shared == b.shared
             && (a.inode == 0 || a.start.wrapping_sub(a.offset) == b.start.wrapping_sub(b.offset))
     };
+    let is_apart = apart(want);
     // Cut the address space at every border of either list and look at each piece.
     let mut borders: Vec<usize> = have.iter().chain(want).flat_map(|m| [m.start, m.end]).collect();
     borders.sort_unstable();
@@ -69,8 +78,8 @@ pub fn reshape(want: &[Map], brk: usize) -> Result<(), String> {
             (Some(h), None) if h.path != "[stack]" => unsafe {
                 sys!(libc::SYS_munmap, a, b - a);
             },
-            // See `renew`.
-            (_, Some(t)) if t.is_semaphore() => {}
+            // See `renew`, and shared/files.rs.
+            (_, Some(t)) if is_apart(t) => {}
             (Some(h), Some(t)) if same(h, t) && h.prot == t.prot => {}
             (Some(h), Some(t)) if same(h, t) => unsafe {
                 sys!(libc::SYS_mprotect, a, b - a, t.prot);
@@ -88,8 +97,10 @@ pub fn reshape(want: &[Map], brk: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// After [`reshape`]: makes those mappings of `want` anew that are not one mapping any more, because what filled a gap does not go together with what is
-/// beside it (`mremap` would fail on them), and semaphores, which children made since may have. They are returned; they have no content.
+/// After [`reshape`]: makes those mappings of `want` anew that are not one mapping any more, because what filled
+/// a gap does not go together with what is beside it (`mremap` would fail on them), and shared memory without
+/// a name, which children made since may have. They are returned; they have no content, and may be written to
+/// until [`protect`].
 pub fn renew(want: &[Map]) -> Result<Vec<Map>, String> {
     let have = mappings();
     let is_cut = |t: &Map| {
@@ -97,31 +108,63 @@ pub fn renew(want: &[Map]) -> Result<Vec<Map>, String> {
         t.inode == 0 && !t.shared && t.path.is_empty() && have.get(first).is_some_and(|h| h.end < t.end)
     };
     let mut made = Vec::new();
-    for t in want.iter().filter(|t| t.is_semaphore() || is_cut(t)) {
+    for t in want.iter().filter(|t| is_cut(t)) {
         map(t, t.start, t.end)?;
         made.push(t.clone());
+    }
+    let nameless: Vec<&Map> = want.iter().filter(|t| t.is_nameless()).collect();
+    for (i, t) in nameless.iter().enumerate() {
+        if !nameless[..i].iter().any(|o| o.is_of(t)) {
+            let all: Vec<&Map> = want.iter().filter(|o| o.shared && o.is_of(t)).collect();
+            share(&all)?;
+            made.extend(all.into_iter().cloned());
+        }
     }
     Ok(made)
 }
 
+/// New shared memory where `all` mappings of such memory were.
+fn share(all: &[&Map]) -> Result<(), String> {
+    let bytes = all.iter().map(|m| m.offset + (m.end - m.start)).max().unwrap_or(0);
+    // SAFETY: a C string; a descriptor of ours.
+    let fd = unsafe {
+        let fd = sys!(libc::SYS_memfd_create, super::image::SHARED.as_ptr(), libc::MFD_CLOEXEC);
+        sys!(libc::SYS_ftruncate, fd, bytes);
+        fd
+    };
+    let made = all.iter().try_for_each(|m| {
+        let prot = m.prot | if m.is_saved() { libc::PROT_READ | libc::PROT_WRITE } else { 0 };
+        let (len, flags) = (m.end - m.start, libc::MAP_SHARED | libc::MAP_FIXED);
+        // SAFETY: see `reshape`.
+        match unsafe { sys!(libc::SYS_mmap, m.start, len, prot, flags, fd, m.offset) } {
+            p if p == m.start as isize => Ok(()),
+            e => failed(m, (m.start, m.end), e),
+        }
+    });
+    // SAFETY: opened here.
+    unsafe { sys!(libc::SYS_close, fd) };
+    made
+}
+
+/// When `made` mappings have their content: those that may not be written to are protected again.
+pub fn protect(made: &[Map]) {
+    for m in made.iter().filter(|m| m.shared) {
+        // SAFETY: mapped by `renew`.
+        unsafe { sys!(libc::SYS_mprotect, m.start, m.end - m.start, m.prot) };
+    }
+}
+
+fn failed(t: &Map, (a, b): (usize, usize), why: isize) -> Result<(), String> {
+    Err(format!("mapping {a:x}-{b:x} {} cannot be made again (error {})", t.path, -why))
+}
+
 fn map(t: &Map, a: usize, b: usize) -> Result<(), String> {
-    let failed =
-        |why: isize| Err(format!("mapping {a:x}-{b:x} {} cannot be made again (error {})", t.path, -why));
+    let failed = |why: isize| failed(t, (a, b), why);
     let mut fd = -1isize;
     let mut flags = libc::MAP_FIXED | if t.shared { libc::MAP_SHARED } else { libc::MAP_PRIVATE };
-    let mut offset = t.offset + (a - t.start);
+    let offset = t.offset + (a - t.start);
     if t.inode == 0 {
         flags |= libc::MAP_ANONYMOUS;
-    } else if t.is_semaphore() {
-        // SAFETY: a C string; a descriptor of ours.
-        unsafe {
-            fd = sys!(libc::SYS_memfd_create, super::image::SEMAPHORE.as_ptr(), libc::MFD_CLOEXEC);
-            if fd < 0 {
-                return failed(fd);
-            }
-            sys!(libc::SYS_ftruncate, fd, b - a);
-        }
-        offset = 0;
     } else {
         let Ok(path) = std::ffi::CString::new(t.path.as_bytes()) else { return failed(-2) };
         // SAFETY: a C string.

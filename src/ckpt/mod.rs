@@ -47,8 +47,8 @@ pub mod rollback;
 pub mod round;
 pub mod runtime;
 pub mod seats;
-pub mod semaphores;
 pub mod settings;
+pub mod shared;
 pub mod slots;
 pub mod staging;
 pub mod store;
@@ -72,8 +72,8 @@ pub use rollback::{
     await_rollback, can_roll_back, epoch, may_roll_back_a_crash, none_because, note_parked, note_parked_host,
     roll_back, roll_back_ended, rollback_is_due,
 };
-pub use semaphores::note_fork;
 pub use settings::Settings;
+pub use shared::note_fork;
 pub use taken::taken;
 pub use transition::{
     transition_begins, transition_begins_from_anywhere, transition_ends, transition_is_over,

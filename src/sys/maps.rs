@@ -91,6 +91,7 @@ fn parse(line: &str) -> Option<Mapping> {
         dev: dev.into(),
         inode: inode.parse().ok()?,
         path: f.next().unwrap_or("").trim_start().into(),
+        content: None,
     })
 }
 

@@ -268,6 +268,7 @@ mod tests {
             dev: String::new(),
             inode: 0,
             path: String::new(),
+            content: None,
         };
         // SAFETY: the array above.
         unsafe { redirect(&m, &[7, 9], &[70, 90]) };

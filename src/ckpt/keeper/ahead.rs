@@ -269,7 +269,7 @@ impl Keeper {
     /// The memory as it is, while the program runs.
     pub(super) fn look(&mut self) -> (Vec<Map>, Vec<Run>) {
         let maps = memory::mappings();
-        self.semaphores.look(&maps);
+        self.owners.look(&maps);
         let runs = self.tracker.runs(&maps, &self.store.dense, &self.crew);
         (maps, self.without_dead(runs))
     }
@@ -284,7 +284,8 @@ impl Keeper {
         let running = self.expected_running(maps, runs);
         let all = self.changed(runs)
             + self.ahead.as_ref().map_or(0, |a| a.left)
-            + contents::bytes(&self.last.files);
+            + contents::bytes(&self.last.files)
+            + contents::bytes(&self.last.unopened);
         (all - running, running)
     }
 

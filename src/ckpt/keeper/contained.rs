@@ -49,7 +49,8 @@ impl Keeper {
         let mut out: Vec<image::MappedFile> = Vec::new();
         let (mut moved, mut copies) = (Vec::new(), Vec::new());
         let mut known: Vec<Known> = Vec::new();
-        for m in about.maps.iter().filter(|m| m.inode != 0 && !m.is_semaphore()) {
+        let is_apart = memory::apart(&about.maps);
+        for m in about.maps.iter().filter(|m| m.inode != 0 && !is_apart(m)) {
             let number = (m.dev.clone(), m.inode);
             if known.iter().any(|k| k.number == number) {
                 continue;

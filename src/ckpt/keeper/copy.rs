@@ -204,8 +204,13 @@ impl Keeper {
                 if r.changed || self.unknown { smallvec![page..end] } else { held.unchanged(page, end) };
             let direct = r.present && maps[map].prot & libc::PROT_READ != 0;
             let source = if direct { Source::Memory } else { Source::Door };
-            let how =
-                Reading { source, must: r.present, anonymous: maps[map].inode == 0, compare: self.unknown };
+            let shared = maps[map].shared;
+            let how = Reading {
+                source,
+                must: r.present,
+                anonymous: shared || maps[map].inode == 0,
+                compare: shared || self.unknown,
+            };
             let mut parts: SmallVec<[(Range<u64>, bool); 1]> = SmallVec::new(); // mostly one
             ranges::parts(&unarmed, r.start, r.end, |start, end, busy| {
                 parts.push(((start / PAGE) as u64..(end / PAGE) as u64, busy));

@@ -30,7 +30,7 @@ use super::lookout::Lookout;
 use super::requests;
 use super::rewind::ASKED;
 use super::seats::Seat;
-use super::semaphores::Semaphores;
+use super::shared::Owners;
 use super::staging::Staging;
 use super::store::Store;
 use super::streams::Streams;
@@ -97,7 +97,7 @@ pub struct Keeper {
     left_out: Vec<String>,
     /// A thread without a seat, and since when it has been seen.
     stranger: Option<strangers::Stranger>,
-    semaphores: Semaphores,
+    owners: Owners,
     streams: Streams,
     /// [`super::process::children_ended`] at the last checkpoint.
     children_ended: u64,
@@ -159,7 +159,7 @@ impl Keeper {
             has_unnamed: true,
             left_out: Vec::new(),
             stranger: None,
-            semaphores: Semaphores::default(),
+            owners: Owners::default(),
             streams: Streams::inherited(),
             children_ended: 0,
             taken,

@@ -8,7 +8,7 @@ use super::super::runtime::{WentBack, runtime};
 use super::super::seats::{self, LEAVE, PARK, Seat, TAKE};
 use super::super::tracker::Run;
 use super::super::{
-    alarms, apart, attributes, command_line, files, keep, process, streams, timers, vdso, xsave,
+    alarms, apart, attributes, command_line, files, keep, process, shared, streams, timers, vdso, xsave,
 };
 use super::{Keeper, No};
 use crate::say;
@@ -231,6 +231,7 @@ impl Keeper {
         }
         keep::get().sent.expect(&self.last.sent);
         files::put_back(&self.last.files, &self.ours(), new_process, &self.store)?;
+        shared::put_back(&self.last, &self.store)?;
         if new_process {
             keep::get().sent.forget_cut(&self.last.sent, &self.last.files);
             // It has been given others in their place.
@@ -263,14 +264,16 @@ impl Keeper {
         let mut runs = self.tracker.runs(&maps, &self.store.dense, &self.crew);
         self.tracker.let_go(&maps);
         self.tracker.watch(&maps);
-        for m in memory::renew(&maps)? {
-            self.tracker.watch(core::slice::from_ref(&m));
+        let made = memory::renew(&maps)?;
+        for m in &made {
+            self.tracker.watch(core::slice::from_ref(m));
             runs.retain(|r| r.end <= m.start || m.end <= r.start);
         }
         let memory = index.partition_point(|e| e.page < image::FILES);
         let r = self.put_pages_back(&maps, &runs, &noted, &index[..memory]);
         self.store.index = index;
         r?;
+        memory::protect(&made);
         let missing = self.poison(&maps)?;
         self.tracker.arm_all(&maps, &self.crew);
         self.unknown = !self.tracker.notes_writes();

@@ -311,7 +311,7 @@ mod tests {
 
     fn map(start: usize, end: usize, prot: i32, inode: u64) -> Map {
         let (dev, path) = (String::new(), String::new());
-        Map { start, end, prot, shared: false, offset: 0, dev, inode, path }
+        Map { start, end, prot, shared: false, offset: 0, dev, inode, path, content: None }
     }
 
     #[test]

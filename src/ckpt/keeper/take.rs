@@ -7,7 +7,7 @@ use super::super::memory;
 use super::super::ranges;
 use super::super::runtime::runtime;
 use super::super::seats::Seat;
-use super::super::semaphores::Obstacle;
+use super::super::shared::{self, Obstacle, Unopened};
 use super::super::store::Committed;
 use super::super::taken::Taken;
 use super::super::{alarms, attributes, contents, files, journal, keep, process, requests, timers, vdso};
@@ -198,20 +198,9 @@ impl Keeper {
     /// armed anew.
     fn copy(&mut self, seats: &[&'static Seat], busy: Busy) -> Result<(Description, Held, Running), No> {
         self.look_no_more(false);
-        let maps = memory::mappings();
+        let mut maps = memory::mappings();
         if maps.is_empty() {
             return Err(No::Refused(memory::NO_MAPS.into()));
-        }
-        for m in &maps {
-            match self.semaphores.obstacle(m) {
-                None => {}
-                Some(Obstacle::Unknown) => return Err(No::Later),
-                Some(Obstacle::Shared) => {
-                    let (start, end, path) = (m.start, m.end, &m.path);
-                    let why = format!("memory is shared with others ({start:x}-{end:x} {path})");
-                    return Err(No::Refused(why));
-                }
-            }
         }
         let mut files = files::open_files(&self.ours(), &self.settings.inherited).map_err(No::Refused)?;
         self.streams.look(&mut files).map_err(No::Refused)?;
@@ -221,13 +210,22 @@ impl Keeper {
         if seats.iter().any(|s| s.own.has_keyring()) {
             return Err(No::Refused("a thread has a keyring of its own (keyctl)".into()));
         }
+        let unopened = Unopened::of(&maps, &files).map_err(No::Refused)?;
+        let open = files.len();
+        files.extend_from_slice(&unopened.0);
+        let chosen = contents::choose(&mut files, self.settings.files);
+        shared::bind(&mut maps, &files, &self.owners).map_err(|why| match why {
+            Obstacle::Unknown => No::Later,
+            Obstacle::Refused(why) => No::Refused(why),
+        })?;
+        let closed = files.split_off(open);
         let journal = &keep::get().journal;
         journal::calls::catch(journal, &maps, &self.door);
         journal.next_era(self.settings.files);
-        let chosen = contents::choose(&mut files, self.settings.files);
         let sent = keep::get().sent.positions();
         let received = keep::get().received.positions();
-        let mut about = Description { sent, received, ..self.describe(&maps, files, seats) };
+        let mut about =
+            Description { unopened: closed, sent, received, ..self.describe(&maps, files, seats) };
         self.settle(&about, seats)?;
         // From here on it must go well, or it is not known what has changed.
         if !self.tracker.find_held(&maps) {
@@ -332,6 +330,7 @@ impl Keeper {
             registers: image::xsave::here(),
             contexts,
             files,
+            unopened: Vec::new(),
             era: k.journal.era.load(Relaxed),
             timers,
             alarms,

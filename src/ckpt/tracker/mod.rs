@@ -257,6 +257,7 @@ mod tests {
             dev: String::new(),
             inode: 0,
             path: String::new(),
+            content: None,
         };
         // SAFETY: memory mapped above.
         unsafe {
