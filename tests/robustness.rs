@@ -366,6 +366,27 @@ fn memory_is_clean_under_valgrind() {
     }
 }
 
+/// What every program pays: from its start to its end, with one region, fault tolerance takes less than a
+/// third more instructions.
+#[test]
+fn a_start_with_fault_tolerance_is_short() {
+    let have = Command::new("valgrind").arg("--version").output().is_ok();
+    if !available("valgrind", have) {
+        return;
+    }
+    let exe = build("limits/first.c", &[]);
+    let [on, off] = ["on", "off"].map(|setting| {
+        let mut c = Command::new("valgrind");
+        c.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(&exe);
+        c.env("LD_PRELOAD", library()).env("OMP_NUM_THREADS", "1").env("PROMP_FT", setting);
+        let run = limited(c, LIMIT);
+        let count = run.err.lines().find_map(|l| l.split("Collected :").nth(1)?.trim().parse::<u64>().ok());
+        count.unwrap_or_else(|| panic!("{run:?}"))
+    });
+    println!("instructions with and without fault tolerance: {on}, {off}");
+    assert!(3 * on < 4 * off, "{on} instructions, {off} without fault tolerance");
+}
+
 /// A program built with AddressSanitizer, which replaces libc's functions and fences variables in: with stacks saved at every runtime
 /// call, and with threads killed.
 #[test]

@@ -17,7 +17,7 @@ use crate::say;
 use crate::sys;
 use crate::sys::own::Own;
 use crate::sys::stat::Stat;
-use crate::sys::{futex, host, keep as region, signals, syscall};
+use crate::sys::{futex, host, keep as region, midway, signals, syscall};
 use core::sync::atomic::{AtomicBool, Ordering::*};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -163,6 +163,7 @@ fn begin(settings: Settings) {
             restart::RANDOMISED
         );
     }
+    midway::learn();
     seats::install();
     rights::begin();
     let (dir, on_signal) = (settings.dir.clone(), settings.on_signal);

@@ -19,7 +19,7 @@ use crate::say;
 use crate::sys;
 use crate::sys::lock::Locked;
 use crate::sys::objects::{self, Object};
-use crate::sys::{host, keep as region, maps, signals, syscall};
+use crate::sys::{host, keep as region, maps, midway, signals, syscall};
 use core::sync::atomic::Ordering::*;
 use promp_image::{Directory, Generation, fit, kept};
 use std::ffi::{CStr, CString};
@@ -140,6 +140,7 @@ fn refuse(why: &str) -> ! {
 fn restart() -> ! {
     let dir = crate::sys::env::get("PROMP_CKPT_DIR").unwrap_or_default();
     host::learn_libc_layout();
+    midway::learn();
     signals::block_all();
     if !begin::region_ready() {
         refuse("the system does not give the address space for checkpoints");

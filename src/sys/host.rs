@@ -11,7 +11,7 @@
 
 use super::door::Door;
 use super::syscall::{self, getpid, gettid};
-use super::{futex, libc_locks, midway, mutexes, sanitizer, signals};
+use super::{futex, libc_locks, mutexes, sanitizer, signals};
 use crate::sys;
 use core::arch::naked_asm;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
@@ -40,7 +40,6 @@ static RSEQ_LEN: AtomicUsize = AtomicUsize::new(0);
 pub fn learn_libc_layout() {
     libc_locks::learn();
     mutexes::learn();
-    midway::learn();
     sanitizer::learn();
     learn_ids();
     // SAFETY: looks up two data symbols that glibc 2.35 and later exports.

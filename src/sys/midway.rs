@@ -49,7 +49,9 @@ unsafe extern "C" {
 }
 const RTLD_DL_SYMENT: i32 = 1;
 
-/// Finds the code: call once, on an ordinary thread, when [`mutexes::learn`] has found its functions.
+/// Finds the code: call once, on an ordinary thread, when [`mutexes::learn`] has found its functions. It
+/// takes half a millisecond, since dladdr(3) reads all of libc's table for each of 27 functions: for programs
+/// with checkpoints.
 pub fn learn() {
     note(&LOCKS, &groups(mutexes::functions(), LOCKS_SHARE));
     note(&KILLS, &groups([c"raise", c"pthread_kill"].map(address).into_iter(), KILLS_SHARE));
@@ -157,6 +159,7 @@ mod tests {
     #[test]
     fn functions_that_use_ids() {
         super::super::host::learn_libc_layout();
+        learn();
         for function in mutexes::functions() {
             let (start, end) = extent(function).expect("a function of libc's");
             for pc in [start, start + 1] {
@@ -181,6 +184,7 @@ mod tests {
     #[test]
     fn system_calls_for_locks() {
         super::super::host::learn_libc_layout();
+        learn();
         let mut calls = 0;
         for [start, end] in LOCKS.each_ref().map(|r| r.each_ref().map(|a| a.load(Relaxed))) {
             // SAFETY: libc's code, or none.
