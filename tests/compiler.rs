@@ -424,6 +424,32 @@ fn dear_saving_ends_and_cheap_saving_goes_on() {
     assert!(enough(repeated, refused) && refused[1] == 0, "repeated {repeated:?}, refused {refused:?}");
 }
 
+/// Old values that do not fit into a log, or for whose log there is no memory: refused for that, or still
+/// complete and executed again.
+#[test]
+fn old_values_without_room_are_refused() {
+    let Some(cc) = driver("promp-cc") else { return };
+    let threads = ("OMP_NUM_THREADS", "2");
+    let exe = built(&cc, "compiler/no_room.c", &[]);
+    for (mode, why) in [("much", "were too many to be saved"), ("memory", "there was no memory")] {
+        let want = reference(&exe, &[mode], &[threads]);
+        let (mut refused, mut tries) = (0, 0);
+        while refused == 0 && tries < 24 {
+            tries += 1;
+            let delay = 100 + 300 * tries % 1200;
+            let fault = format!("kill@thread={},region=2,at=region,delay={delay}ms", tries % 2);
+            let r = promp(&exe, &[mode], &[threads, ("PROMP_FAULT", &fault), ("PROMP_SAVE_BUDGET", "all")]);
+            if r.status == 70 {
+                assert!(r.err.contains(why) && r.err.contains("no_room.c:"), "{mode} {fault}: {}", r.err);
+                refused += 1;
+            } else {
+                assert_eq!((r.status, &r.out), (0, &want.out), "{mode} {fault}: {}", r.err);
+            }
+        }
+        assert!(refused > 0, "{mode}: none refused of {tries}");
+    }
+}
+
 /// Chunks that are lost since they have stopped saving have no save points between them: killed there, they
 /// are refused. Where only some chunks are, the others are repeated.
 #[test]
