@@ -1,6 +1,8 @@
 # promp: every target does its own set-up (tools/setup.sh installs missing Debian packages when run as root).
 CARGO ?= cargo
 RUN   := target/release/promp
+# The integration tests, which are built without the runtime (checks/Cargo.toml).
+CHECKS := $(CARGO) test --profile checks --package promp-checks
 .PHONY: test-compilers help check plugin bench-recovery bench-ckpt setup-long docs conformance all build setup setup-tests demo test test-long lint loom bench bench-ft bench-scale clean layers style
 
 all: build plugin
@@ -31,14 +33,16 @@ demo: setup plugin
 # models, programs, sweeps, other people's software.
 test: setup-tests lint build plugin loom
 	$(CARGO) test --lib
-	$(CARGO) test --release --workspace --no-fail-fast
+	$(CARGO) test --release --workspace --exclude promp-checks --no-fail-fast
+	$(CHECKS) --no-fail-fast
 
 setup-long: setup-tests
 	@tools/setup.sh long
 
 # The same sweeps with twelve times the samples, larger classes, XGBoost, LightGBM and GROMACS. More than an hour on two cores.
 test-long: setup-long build plugin loom
-	PROMP_TEST_LONG=1 $(CARGO) test --release --workspace -- --test-threads 1
+	PROMP_TEST_LONG=1 $(CARGO) test --release --workspace --exclude promp-checks -- --test-threads 1
+	PROMP_TEST_LONG=1 $(CHECKS) -- --test-threads 1
 
 # The test programs built by GCC 14, 16 and 17, in Debian systems made under target/compilers (as root, with
 # mmdebstrap), under their own libgomp and under promp; threads killed in kernels of GCC 17. 6 GB.
@@ -51,7 +55,7 @@ conformance: setup build
 
 # The documents that are made from tables.
 docs: build
-	PROMP_WRITE_DOCS=1 $(CARGO) test --release --test abi the_documents_list
+	PROMP_WRITE_DOCS=1 $(CHECKS) --test abi the_documents_list
 
 lint: layers style
 	$(CARGO) fmt --all -- --check

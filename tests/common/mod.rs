@@ -18,15 +18,15 @@ use std::time::{Duration, Instant};
 
 /// The project's folder.
 pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("checks/ is in it")
 }
 
-/// libpromp.so, built by cargo beside the test binaries.
+/// libpromp.so, in the release build.
 pub fn library() -> PathBuf {
     let exe = std::env::current_exe().expect("this test's path");
-    let dir = exe.parent().and_then(Path::parent).expect("target/PROFILE/deps");
-    let lib = dir.join("libpromp.so");
-    assert!(lib.exists(), "{} is missing: run `cargo build --release` first", lib.display());
+    let target = exe.ancestors().nth(3).expect("target/PROFILE/deps/TEST");
+    let lib = target.join("release/libpromp.so");
+    assert!(lib.exists(), "{} is missing: run `make build plugin` first", lib.display());
     lib
 }
 

@@ -1,0 +1,1 @@
+//! The integration tests of promp are in tests/.
