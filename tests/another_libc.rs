@@ -8,6 +8,7 @@ use common::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 const STEPS: &str = "1500";
@@ -20,8 +21,14 @@ fn output(program: &str, args: &[&str], folder: &Path) -> Option<String> {
     (run.status == 0).then_some(run.out)
 }
 
-/// The package of another build of libc than the one that is installed, fetched once.
+/// The package of another build of libc than the one that is installed: fetched once, while nobody else
+/// looks.
 fn package() -> Option<PathBuf> {
+    static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
+    FOUND.get_or_init(fetched).clone()
+}
+
+fn fetched() -> Option<PathBuf> {
     let folder = out_folder("another-libc");
     let kept = || {
         let files = fs::read_dir(&folder).ok()?.flatten().map(|e| e.path());
@@ -110,7 +117,7 @@ impl Root {
     fn promp(&self, there: bool, args: &[&str]) -> Command {
         if !there {
             let mut c = Command::new(command());
-            c.args(args);
+            c.args(args).current_dir("/"); // the other one has it, too
             return c;
         }
         let mounted = "set -e; for d in /proc /dev \"$1\"; do mount --bind $d \"$0$d\"; done; r=$0; shift; \

@@ -450,6 +450,33 @@ fn old_values_without_room_are_refused() {
     }
 }
 
+/// Signals that come all the time while old values are saved, and a child in which regions go on, where
+/// libgomp hangs: the answer is that of the program without OpenMP.
+#[test]
+fn signals_and_children_while_old_values_are_saved() {
+    let Some(cc) = driver("promp-cc") else { return };
+    let exe = built(&cc, "compiler/ticks.c", &[]);
+    let want = reference(&build("compiler/ticks.c", &["-fno-openmp"]), &[], &[]);
+    assert_eq!(want.status, 0, "{want:?}");
+    let (mut repeated, mut draws) = (0, Draws::of(4));
+    while let Some(seed) = draws.next(repeated >= 4) {
+        let fault = format!("kill@mtbf=15ms,count=3,seed={seed}");
+        for budget in ["2%", "all"] {
+            let env = [("OMP_NUM_THREADS", "2"), ("PROMP_FAULT", &*fault), ("PROMP_SAVE_BUDGET", budget)];
+            let r = promp(&exe, &[], &env);
+            if r.status != 0 && budget == "2%" {
+                // 3: the child was refused.
+                let refused = matches!(r.status, 3 | 70) && r.err.contains("old values are not saved");
+                assert!(refused, "{fault}: {r:?}");
+            } else {
+                assert_eq!((r.status, &r.out), (0, &want.out), "{fault}, {budget}: {}", r.err);
+            }
+            repeated += r.err.matches("recomputed").count();
+        }
+    }
+    assert!(repeated >= 4, "{repeated} recomputed");
+}
+
 /// Chunks that are lost since they have stopped saving have no save points between them: killed there, they
 /// are refused. Where only some chunks are, the others are repeated.
 #[test]

@@ -203,11 +203,21 @@ fn a_damaged_journal() {
     assert!(files_in(&folder) == files);
 }
 
-/// A database in the hands of an interpreter: the library that updates it comes by dlopen, holds its files open and a recursive mutex while it
-/// writes, makes and removes a journal of its own in every step.
+/// A database in the hands of an interpreter: the library that updates it comes by dlopen, holds its files
+/// open and a recursive mutex while it writes, makes and removes a journal of its own in every step.
 #[test]
 fn databases() {
-    let s = Scratch::new("database");
+    databases_with("delete");
+}
+
+/// One with a log that is written ahead, whose index is a file that is mapped to be shared, and locked.
+#[test]
+fn databases_with_shared_memory() {
+    databases_with("wal");
+}
+
+fn databases_with(journal: &str) {
+    let s = Scratch::new(&format!("database-{journal}"));
     let library_of_work = build("ckpt/work.c", &["-shared", "-fPIC"]);
     let code = include_str!("../c-tests/ckpt/database.py");
     let code = format!("library = {:?}\n{code}", text(&library_of_work));
@@ -216,7 +226,7 @@ fn databases() {
         let _ = fs::remove_dir_all(s.path("ckpt"));
         let _ = fs::remove_file(&out);
         let mut c = Command::new("python3");
-        c.args(["-c", &code]).arg(&folder).arg("100");
+        c.args(["-c", &code]).arg(&folder).args(["100", journal]);
         let status = start_with(c, &out, None, |c| {
             c.env(THREADS.0, THREADS.1).envs(set.iter().copied());
         });

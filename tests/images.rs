@@ -472,6 +472,23 @@ fn libraries_at_other_addresses() {
     }
 }
 
+/// The folder in which the program was started, or to which it has gone.
+#[test]
+fn a_working_directory_that_is_gone() {
+    let s = Scratch::new("folder");
+    let (exe, dir, out) = (build("npb/cg.c", &[]), s.path("ckpt"), s.path("out"));
+    let folder = s.path("folder");
+    fs::create_dir(&folder).unwrap();
+    let start = || first_run(&exe, &["W"], &dir);
+    killed_after_two(&dir, &out, start, |c| {
+        c.current_dir(&folder);
+    });
+    fs::remove_dir(&folder).unwrap();
+    refused(restart(&dir), &out, "working directory");
+    fs::create_dir(&folder).unwrap();
+    continues(restart(&dir), &out);
+}
+
 /// The same content in another file, as after the installation of the same package.
 #[test]
 fn libraries_installed_anew() {

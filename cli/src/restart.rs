@@ -178,6 +178,10 @@ fn command(dir: &Path, asked: Option<(u32, bool)>, chosen: Option<u64>) -> Resul
     {
         return Err(refused(why));
     }
+    let folder = &g.about.directory;
+    if !Path::new(folder).is_dir() {
+        return Err(refused(format!("the program's working directory {folder} is not there")));
+    }
     let start = contained::start(dir, &g.about, &moved).map_err(refused)?;
     let mut c = process(dir, &g, &start);
     if let Some((n, vouched)) = asked {
