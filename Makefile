@@ -1,9 +1,8 @@
 # promp: every target does its own set-up (tools/setup.sh installs missing Debian packages when run as root).
 CARGO ?= cargo
 RUN   := target/release/promp
-# All tests but the runtime's own, without the optimisation across crates that these get; the integration tests
-# do not even link the runtime (checks/Cargo.toml).
-CHECKS := $(CARGO) test --profile checks --workspace --exclude promp
+# The integration tests, which are built without the runtime (checks/Cargo.toml).
+CHECKS := $(CARGO) test --profile checks --package promp-checks
 .PHONY: test-compilers help check plugin bench-recovery bench-ckpt setup-long docs conformance all build setup setup-tests demo test test-long lint loom bench bench-ft bench-scale clean layers style
 
 all: build plugin
@@ -34,7 +33,7 @@ demo: setup plugin
 # models, programs, sweeps, other people's software.
 test: setup-tests lint build plugin loom
 	$(CARGO) test --lib
-	$(CARGO) test --release --lib --no-fail-fast
+	$(CARGO) test --release --workspace --exclude promp-checks --no-fail-fast
 	$(CHECKS) --no-fail-fast
 
 setup-long: setup-tests
@@ -42,7 +41,7 @@ setup-long: setup-tests
 
 # The same sweeps with twelve times the samples, larger classes, XGBoost, LightGBM and GROMACS. More than an hour on two cores.
 test-long: setup-long build plugin loom
-	PROMP_TEST_LONG=1 $(CARGO) test --release --lib -- --test-threads 1
+	PROMP_TEST_LONG=1 $(CARGO) test --release --workspace --exclude promp-checks -- --test-threads 1
 	PROMP_TEST_LONG=1 $(CHECKS) -- --test-threads 1
 
 # The test programs built by GCC 14, 16 and 17, in Debian systems made under target/compilers (as root, with
@@ -71,8 +70,7 @@ style:
 
 # What can be said in four minutes, without being root: formatting, lints, layers, widths, links, unit tests.
 check: lint
-	$(CARGO) test -q --release --lib
-	$(CHECKS) -q --lib --bins
+	$(CARGO) test -q --release --workspace --lib --bins
 
 loom:
 	$(CARGO) test --release --manifest-path tests/loom/Cargo.toml

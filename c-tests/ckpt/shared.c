@@ -54,9 +54,9 @@ static void make(struct memory *m, size_t bytes) {
     if (!is(m, "anonymous") && (m->fd < 0 || ftruncate(m->fd, bytes))) failed(m->what);
     m->at = map(m->fd, bytes, PROT_READ | PROT_WRITE);
     if (is(m, "twice")) m->as = map(m->fd, bytes, PROT_READ);
-    if (is(m, "closed")) {
+    if (is(m, "closed") || is(m, "read")) {
         close(m->fd);
-        m->fd = -1;
+        m->fd = is(m, "read") ? open(m->name, O_RDONLY) : -1;
     }
 }
 static void end(struct memory *m) {
@@ -74,7 +74,7 @@ static void replace(struct memory *m, size_t bytes) {
 }
 static void grow(struct memory *m) {
     size_t bytes = m->bytes + PAGE;
-    if (m->fd < 0 || m->as || bytes > MOST) return;
+    if (m->fd < 0 || m->as || is(m, "read") || bytes > MOST) return;
     if (ftruncate(m->fd, bytes)) failed("ftruncate");
     m->at = mremap(m->at, m->bytes, bytes, MREMAP_MAYMOVE);
     if (m->at == MAP_FAILED) failed("mremap");
@@ -90,7 +90,8 @@ int main(int argc, char **argv) {
     int steps = argc > 1 ? atoi(argv[1]) : 150;
     struct memory all[] = {
         {"anonymous"}, {"memfd, open"}, {"memfd, closed, twice"}, {"file, open"}, {"named file, open, twice"},
-        {"named file, closed"}, {"shm file, open"}, {"shm file, closed"}, {"anonymous, protected"},
+        {"named file, closed"}, {"named file, read"}, {"shm file, open"}, {"shm file, closed"},
+        {"anonymous, protected"},
     };
     const int kinds = sizeof all / sizeof *all;
     for (int k = 0; k < kinds; k++) make(&all[k], LEAST + k % 3 * PAGE);
@@ -118,6 +119,7 @@ int main(int argc, char **argv) {
                 if (pread(m->fd, &first, sizeof first, 0) != sizeof first) failed("pread");
                 if (first != m->at[0]) wrong(step, m->what, "another content of the file");
                 first++;
+                if (is(m, "read")) continue;
                 if (pwrite(m->fd, &first, sizeof first, 0) != sizeof first) failed("pwrite");
             }
         }

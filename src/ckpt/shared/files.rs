@@ -9,7 +9,7 @@ use super::owners::{Owners, is_file};
 use crate::sys;
 use crate::sys::locks;
 
-/// Files that are not open, by descriptors of ours.
+/// Files that are not open, or only to be read, by descriptors of ours.
 #[derive(Default)]
 pub struct Unopened(pub Vec<OpenFile>);
 
@@ -19,7 +19,7 @@ impl Unopened {
     pub fn of(maps: &[Map], open: &[OpenFile]) -> Result<Self, String> {
         let mut found = Self::default();
         for m in maps.iter().filter(|m| m.shared && m.prot & libc::PROT_WRITE != 0 && !m.is_nameless()) {
-            if !open.iter().chain(&found.0).any(|f| is_mapped(f, m)) {
+            if !open.iter().chain(&found.0).any(|f| is_mapped(f, m) && f.is_writable()) {
                 found.0.push(opened(m)?);
             }
         }
