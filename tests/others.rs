@@ -257,19 +257,20 @@ fn scikit_learn_with_checkpoints() {
 /// Compiled while it runs; tqdm has a thread and locks that other processes could share.
 #[test]
 fn numba_with_checkpoints() {
-    let Some(python) = python_with("numba, tqdm") else { return };
-    let script = root().join("c-tests/others/jit.py");
-    let threads = ("NUMBA_NUM_THREADS", "4");
-    python_rolls_back(&python, &[text(&script), "400"], threads, "200ms", &Scratch::new("numba"));
+    numba_rolls_back("numba, tqdm", ["jit.py", "400"], "4", "200ms");
 }
 
 /// Memory that could be shared, and a file that is written to as memory.
 #[test]
 fn shared_memory_of_python_with_checkpoints() {
-    let Some(python) = python_with("numba") else { return };
-    let script = root().join("c-tests/others/shared.py");
-    let threads = ("NUMBA_NUM_THREADS", "2");
-    python_rolls_back(&python, &[text(&script), "300"], threads, "300ms", &Scratch::new("shared-py"));
+    numba_rolls_back("numba", ["shared.py", "300"], "2", "300ms");
+}
+
+fn numba_rolls_back(modules: &str, [script, steps]: [&str; 2], threads: &str, mtbf: &str) {
+    let Some(python) = python_with(modules) else { return };
+    let path = root().join("c-tests/others").join(script);
+    let env = ("NUMBA_NUM_THREADS", threads);
+    python_rolls_back(&python, &[text(&path), steps], env, mtbf, &Scratch::new(script));
 }
 
 fn python_script(name: &str, module: &str, args: &[&str]) {

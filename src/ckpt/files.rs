@@ -469,10 +469,7 @@ fn reopen(s: &OpenFile, other: Option<i32>) -> Result<(), String> {
             unsafe { sys!(libc::SYS_close, fd) };
             r
         }),
-        (None, None) => open(&s.path, flags, 0).or_else(|e| {
-            let missing = e == -(libc::ENOENT as isize) && s.content.is_some();
-            if missing { open(&s.path, flags | libc::O_CREAT, s.mode) } else { Err(e) }
-        }),
+        (None, None) => open_by_name(s, flags),
     };
     let fd = fd.map_err(failed)?;
     if fd != s.fd {
@@ -486,6 +483,14 @@ fn reopen(s: &OpenFile, other: Option<i32>) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Opens the file of `s` by its name; one that is gone is made, if its content is saved.
+pub fn open_by_name(s: &OpenFile, flags: i32) -> Result<i32, isize> {
+    open(&s.path, flags, 0).or_else(|e| {
+        let missing = e == -(libc::ENOENT as isize) && s.content.is_some();
+        if missing { open(&s.path, flags | libc::O_CREAT, s.mode) } else { Err(e) }
+    })
 }
 
 /// A new file without a name where the one of `s` was.

@@ -18,8 +18,8 @@ fn is_foreign(m: &Map) -> bool {
     keep::holds(m.start) || m.path.starts_with("[v") || m.path == "[uprobes]" || super::vdso::is_former(m)
 }
 
-/// Which of `all` mappings are shared memory that is put back in its own way? (shared/) What is only read of it
-/// is, too.
+/// Which of `all` mappings are shared memory that is put back in its own way? (shared/) What is only read of
+/// it is, too.
 pub fn apart(all: &[Map]) -> impl Fn(&Map) -> bool + use<> {
     let nameless: Vec<Map> = all.iter().filter(|m| m.is_nameless()).cloned().collect();
     move |m| m.content.is_some() || (m.shared && nameless.iter().any(|o| o.is_of(m)))
@@ -97,10 +97,10 @@ pub fn reshape(want: &[Map], brk: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// After [`reshape`]: makes those mappings of `want` anew that are not one mapping any more, because what filled
-/// a gap does not go together with what is beside it (`mremap` would fail on them), and shared memory without
-/// a name, which children made since may have. They are returned; they have no content, and may be written to
-/// until [`protect`].
+/// After [`reshape`]: makes those mappings of `want` anew that are not one mapping any more, because what
+/// filled a gap does not go together with what is beside it (`mremap` would fail on them), and shared memory
+/// without a name, which children made since may have. They are returned; they have no content, and may be
+/// written to until [`protect`].
 pub fn renew(want: &[Map]) -> Result<Vec<Map>, String> {
     let have = mappings();
     let is_cut = |t: &Map| {

@@ -57,12 +57,7 @@ fn opened(m: &Map) -> Result<OpenFile, String> {
 
 /// Opens the file of `f`, and describes it anew.
 fn open(f: &OpenFile) -> Result<OpenFile, String> {
-    let flags = f.flags | libc::O_CLOEXEC;
-    let fd = files::open(&f.path, flags, 0).or_else(|e| {
-        let missing = e == -(libc::ENOENT as isize) && f.content.is_some();
-        if missing { files::open(&f.path, flags | libc::O_CREAT, f.mode) } else { Err(e) }
-    });
-    let fd = fd.map_err(|e| sys::why(e).to_string())?;
+    let fd = files::open_by_name(f, f.flags | libc::O_CLOEXEC).map_err(|e| sys::why(e).to_string())?;
     files::described(fd, f).ok_or_else(|| {
         // SAFETY: a descriptor of ours.
         unsafe { sys!(libc::SYS_close, fd) };

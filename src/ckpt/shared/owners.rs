@@ -36,9 +36,8 @@ pub struct Owners {
 /// A file, or memory like one.
 #[derive(Debug)]
 struct Seen {
-    dev: String,
-    inode: u64,
-    path: String,
+    /// A mapping of it.
+    map: Map,
     /// When it was looked at; none: it has no name.
     at_ns: Option<u64>,
     /// Does nobody else have it?
@@ -49,18 +48,14 @@ impl Seen {
     fn of(m: &Map, now: u64) -> Self {
         let at_ns = (!m.is_nameless()).then_some(now);
         let own = if at_ns.is_some() { !others_may_write(m) } else { !may_have_a_name(m) };
-        Self { dev: m.dev.clone(), inode: m.inode, path: m.path.clone(), at_ns, own }
-    }
-
-    fn is(&self, m: &Map) -> bool {
-        m.inode == self.inode && m.dev == self.dev
+        Self { map: m.clone(), at_ns, own }
     }
 
     /// Is it what a descriptor `fd` of another process leads to? By its name first: to ask of all files may
     /// take long.
     fn is_behind(&self, fd: &str) -> bool {
-        fs::read_link(fd).is_ok_and(|name| name.as_os_str() == self.path.as_str())
-            && fs::metadata(fd).is_ok_and(|about| about.ino() == self.inode)
+        fs::read_link(fd).is_ok_and(|name| name.as_os_str() == self.map.path.as_str())
+            && fs::metadata(fd).is_ok_and(|about| about.ino() == self.map.inode)
     }
 }
 
@@ -70,12 +65,12 @@ impl Owners {
         let (forks, now) = (FORKS.load(Acquire), time::now_ns());
         let same = forks == self.forks;
         self.forks = forks;
-        let is_there = |s: &Seen| maps.iter().any(|m| s.is(m));
+        let is_there = |s: &Seen| maps.iter().any(|m| s.map.is_of(m));
         let lately = |s: &Seen| s.at_ns.is_none_or(|at| now - at < BELIEVED_NS);
         self.seen.retain(|s| s.own && same && lately(s) && is_there(s));
         let known = self.seen.len();
         for m in maps.iter().filter(|m| is_asked_about(m)) {
-            if !self.seen.iter().any(|s| s.is(m)) {
+            if !self.seen.iter().any(|s| s.map.is_of(m)) {
                 self.seen.push(Seen::of(m, now));
             }
         }
@@ -85,7 +80,7 @@ impl Owners {
         }
         for pid in processes() {
             for m in maps::of(pid) {
-                new.iter_mut().filter(|s| s.is(&m)).for_each(|s| s.own = false);
+                new.iter_mut().filter(|s| s.map.is_of(&m)).for_each(|s| s.own = false);
             }
             let folder = format!("/proc/{pid}/fd");
             for name in maps::names(&CString::new(&*folder).unwrap_or_default()) {
@@ -101,7 +96,7 @@ impl Owners {
         if !is_asked_about(m) {
             return Some(false);
         }
-        self.seen.iter().find(|s| s.is(m) && self.forks == FORKS.load(Acquire)).map(|s| s.own)
+        self.seen.iter().find(|s| s.map.is_of(m) && self.forks == FORKS.load(Acquire)).map(|s| s.own)
     }
 }
 
