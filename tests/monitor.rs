@@ -90,6 +90,25 @@ fn known(exe: &Path, threads: usize) -> Result<(), String> {
     Ok(())
 }
 
+/// What threads did before they fell asleep at the end of the last region counts once, whoever writes it:
+/// they themselves, or who ends the program.
+#[test]
+fn who_sleeps_at_the_end_counts_once() {
+    let exe = build("monitor/asleep.c", &[]);
+    for _ in 0..40 {
+        let (_, r) = watched(&exe, &[], "segments", &[("OMP_WAIT_POLICY", "passive")]);
+        let region = r.segments.iter().find(|s| s.level == Some(1)).expect("the region");
+        assert_eq!((region.threads, region.iterations, region.chunks), (8, 9, 9), "{r:#?}");
+        let on_a_cpu = region.busy_s.iter().sum::<f64>();
+        let least = |t: usize| if t == 0 { 6e-3 } else { 2e-3 };
+        for (t, busy) in region.busy_s.iter().enumerate() {
+            assert!(*busy > 0.95 * least(t), "thread {t}: {busy} s: {r:#?}");
+        }
+        assert!(on_a_cpu > 0.95 * 29e-3 && on_a_cpu < 1.5 * 29e-3, "{on_a_cpu} s: {r:#?}");
+        adds_up(&r);
+    }
+}
+
 #[test]
 fn all_shapes_of_teams() {
     let exe = build("monitor/shapes.c", &[]);

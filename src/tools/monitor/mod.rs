@@ -16,9 +16,10 @@ use crate::observe::{self, Listener, OfTeam, Told, Word};
 use crate::say;
 use crate::sys::lock::Locked;
 use crate::sys::own::Own;
-use crate::sys::tls;
+use crate::sys::{time, tls};
 use crate::team::thread::Thread;
 use core::sync::atomic::Ordering::*;
+use promp_report::live::Snapshot;
 use promp_report::words::{self, State};
 use trace::Ring;
 use watch::{TeamWatch, Watch};
@@ -28,6 +29,10 @@ static WORD: Own<Option<Word>> = Own::new(None);
 /// PROMP_MONITOR=trace?
 static TRACES: Own<bool> = Own::new(false);
 static RINGS: Locked<Vec<&'static Ring>> = Locked::new(Vec::new());
+
+/// So long the end waits for threads that wake at this very moment, and record what they did. (One that was
+/// killed there never does.)
+const PATIENCE_NS: u64 = 100_000_000;
 
 /// What it wants. Nothing of it happens in calls that have light ways.
 const WANTS: Set = Set::of(&[
@@ -251,10 +256,10 @@ fn kind(sync: Sync) -> Option<words::Sync> {
     }
 }
 
-/// What the threads have not recorded yet, at the end: the caller's serial code; the others' idleness.
-/// Others' figures are read as they are: (row, segment, busy, waiting) in nanoseconds. And the time up to
-/// which all that is, on the monotonic clock.
-fn unrecorded() -> (u64, Vec<(u32, u32, u64, u64)>) {
+/// The tables at the end, and the time up to which they are complete, on the monotonic clock: with what the
+/// threads have not recorded yet, which is the caller's serial code, and what others did before they fell
+/// asleep.
+fn at_the_end() -> Option<(u64, Snapshot)> {
     let me = tls::get();
     let mut end = clock::stamp();
     if let Some((thr, w)) = me.and_then(|thr| Some((thr, watch_of(thr)?)))
@@ -266,7 +271,25 @@ fn unrecorded() -> (u64, Vec<(u32, u32, u64, u64)>) {
         w.visit.change(|v| v.restart(0, words::Sync::Exit, 0, end));
     }
     let is_me = |t: &Thread| me.is_some_and(|m| core::ptr::eq(m, t));
-    let others = crate::team::registry::threads().into_iter().filter(|t| !is_me(t));
-    let all = others.filter_map(watch_of).flat_map(|w| w.unrecorded(end)).collect();
-    (clock::monotonic_ns(end), all)
+    let others: Vec<&Watch> =
+        crate::team::registry::threads().into_iter().filter(|t| !is_me(t)).filter_map(watch_of).collect();
+    let leaving = || others.iter().map(|w| w.leaving.now()).collect::<Vec<u32>>();
+    let since = time::now_ns();
+    loop {
+        let before = leaving();
+        let all: Vec<_> = others.iter().flat_map(|w| w.unrecorded(end)).collect();
+        let mut shot = tables::snapshot()?;
+        let is_whole = before.iter().all(|n| n % 2 == 0) && before == leaving();
+        if is_whole || time::now_ns() - since > PATIENCE_NS {
+            for u in all {
+                if let Some(c) =
+                    shot.cells.get_mut(u.row as usize).and_then(|c| c.get_mut(u.segment as usize))
+                {
+                    c.add(&u.cell);
+                }
+            }
+            return Some((clock::monotonic_ns(end), shot));
+        }
+        std::thread::yield_now();
+    }
 }

@@ -14,7 +14,7 @@ use crate::ckpt;
 use crate::sys::own::Own;
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicU64, Ordering::*};
-use promp_report::live::{Cell, SegmentRow};
+use promp_report::live::{Cell, CellRead, SegmentRow};
 use promp_report::words::{State, Sync};
 
 /// Segments that a thread has visited, for a quick way to them.
@@ -67,6 +67,16 @@ impl Known {
     }
 }
 
+/// What a thread has not put into the tables yet.
+pub struct Unrecorded {
+    /// Its row there.
+    pub row: u32,
+    /// Of which segment.
+    pub segment: u32,
+    /// What it adds.
+    pub cell: CellRead,
+}
+
 /// What a team has measured of a visit, in nanoseconds.
 struct Whole {
     threads: u64,
@@ -107,24 +117,32 @@ impl Watch {
         self.visits.set(self.visits.get() + 1);
     }
 
-    /// The last visit of a region. A worker may have slept for longer than that.
+    /// The last visit of a region.
     pub fn leave_region(&self, thr: &'static Thread, team: &TeamWatch) {
-        let mut now = self.look();
         let number = thr.num();
         let end = &team.ended[(self.region.get() & 1) as usize];
         if number == 0 {
+            let now = self.look();
             end.store(now, Relaxed);
-        } else {
+            self.close(thr, number, 0, Sync::RegionEnd, now);
+            return self.enter(State::Idle);
+        }
+        self.leaving.within(|| {
+            let mut now = self.look();
             let (ended, v) = (end.load(Relaxed), self.visit.peek());
-            let late = now.saturating_sub(ended);
-            if ended >= v.arrived && late < v.wait() {
+            // A worker may have slept for longer than the region. It may also be the first to leave, and
+            // member 0 look at the clock later: then the wait is as long as it was.
+            if let Some(late) = now.checked_sub(ended)
+                && ended >= v.arrived
+                && late < v.wait()
+            {
                 self.visit.change(|v| v.waits_less(late));
                 self.last.store(ended, Relaxed);
                 now = ended;
             }
-        }
-        self.close(thr, number, 0, Sync::RegionEnd, now);
-        self.enter(State::Idle);
+            self.close(thr, number, 0, Sync::RegionEnd, now);
+            self.enter(State::Idle);
+        });
     }
 
     /// The segment with this key; `None` if there is no room for one more.
@@ -271,10 +289,11 @@ impl Watch {
         }
     }
 
-    /// At the end, asked by another thread: what it has not recorded, as (row, segment, busy, waiting) in
-    /// nanoseconds. Its last visit, if it sleeps at the end of a region that is over; and that it is idle.
-    pub fn unrecorded(&self, end: u64) -> Vec<(u32, u32, u64, u64)> {
-        let (v, row) = (self.visit.get(), self.rows.peek().number);
+    /// At the end, asked by another thread: what it has not recorded. Its last visit, if it sleeps at the end
+    /// of a region that is over; and that it is idle.
+    pub fn unrecorded(&self, end: u64) -> Vec<Unrecorded> {
+        let (v, rows) = (self.visit.get(), self.rows.peek());
+        let of = |segment, cell| Unrecorded { row: rows.number, segment, cell };
         let mut all = Vec::new();
         let mut since = self.last.load(Relaxed);
         match State::from_code(self.state.load(Relaxed).into()) {
@@ -286,16 +305,19 @@ impl Watch {
                     return all;
                 }
                 let key = Key::new(v.site, 0, v.from, Sync::RegionEnd, v.level);
-                let wait = clock::ns(v.wait() + ended.saturating_sub(since));
                 if let Some(s) = tables::find(key, |row| v.describe(row)) {
-                    all.push((row, s, v.busy_ns, wait));
+                    // As it will do itself, if it ever wakes.
+                    let number = rows.thread.number.load(Relaxed);
+                    rows.numbers[s as usize].store(number as u16, Relaxed);
+                    all.push(of(s, v.measured(ended.saturating_sub(since))));
                 }
                 since = ended;
             }
             _ => return all,
         }
         if let Some(s) = tables::last_serial() {
-            all.push((row, s, 0, clock::ns(end.saturating_sub(since))));
+            let wait_ns = clock::ns(end.saturating_sub(since));
+            all.push(of(s, CellRead { wait_ns, ..CellRead::default() }));
         }
         all
     }

@@ -14,15 +14,7 @@ const SMALL: f64 = 0.005;
 
 /// Fills the monitor's part of a report in.
 pub fn fill(report: &mut Report) {
-    let (end_ns, unrecorded) = super::unrecorded();
-    let Some(mut shot) = tables::snapshot() else { return };
-    for (row, segment, busy, wait) in unrecorded {
-        if let Some(c) = shot.cells.get_mut(row as usize).and_then(|cells| cells.get_mut(segment as usize)) {
-            c.visits += u64::from(busy > 0);
-            c.busy_ns += busy;
-            c.wait_ns += wait;
-        }
-    }
+    let Some((end_ns, shot)) = super::at_the_end() else { return };
     let wall_s = end_ns.saturating_sub(shot.header.began_ns) as f64 * S;
     let total_tp: f64 = regions(&shot).map(|s| s.tp_ns as f64 * S).sum();
     let shot = &shot;
@@ -57,14 +49,7 @@ fn by_number(shot: &Snapshot, s: usize, threads: usize) -> Vec<CellRead> {
         if n >= all.len() {
             all.resize(n + 1, CellRead::default());
         }
-        let sum = &mut all[n];
-        sum.visits += c.visits;
-        sum.busy_ns += c.busy_ns;
-        sum.wait_ns += c.wait_ns;
-        sum.runtime_ns += c.runtime_ns;
-        sum.stolen_ns += c.stolen_ns;
-        sum.iterations += c.iterations;
-        sum.chunks += c.chunks;
+        all[n].add(c);
     }
     all
 }

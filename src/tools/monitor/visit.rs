@@ -5,7 +5,7 @@ use crate::observe::event::{Construct, Work};
 use crate::sys::time;
 use crate::team::thread::Thread;
 use core::sync::atomic::Ordering::Relaxed;
-use promp_report::live::SegmentRow;
+use promp_report::live::{CellRead, SegmentRow};
 use promp_report::words::{self, State, Sync};
 
 /// States that a thread can be in: their numbers are below this.
@@ -183,6 +183,20 @@ impl Visit {
             0 => total / u64::from(threads.max(1)),
             _ => chunks.saturating_mul(chunk).min(total),
         };
+    }
+
+    /// What it adds to its segment's cell if it waits for `wait` more.
+    pub fn measured(&self, wait: u64) -> CellRead {
+        CellRead {
+            visits: 1,
+            busy_ns: self.busy_ns - self.stolen_ns,
+            wait_ns: clock::ns(self.wait() + wait),
+            runtime_ns: clock::ns(self.runtime()),
+            stolen_ns: self.stolen_ns,
+            iterations: self.iterations,
+            chunks: self.chunks,
+            longest_ns: self.busy_ns,
+        }
     }
 
     /// What its segment is.

@@ -23,7 +23,7 @@ use super::visit::Visit;
 use crate::ckpt;
 use crate::sys::own::Own;
 use crate::team::thread::Thread;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*, fence};
 use promp_report::words::{State, Sync};
 
 /// Nesting of states, and of regions.
@@ -73,6 +73,31 @@ pub struct Slot {
     pub arrived: AtomicU64,
 }
 
+/// Odd while a worker leaves a region. It may have slept at the region's end until the program's, when its
+/// figures are read by another thread: what that finds counts if the number was even and the same before and
+/// after (a sequence lock; the edges are those of `within` and `now`).
+#[derive(Default)]
+pub struct Leaving(AtomicU32);
+
+impl Leaving {
+    /// The calling thread, whose it is, leaves a region by `f`.
+    #[inline]
+    pub fn within(&self, f: impl FnOnce()) {
+        let n = self.0.load(Relaxed);
+        self.0.store(n.wrapping_add(1), Relaxed);
+        // Who sees anything of what `f` writes sees that the number was odd.
+        fence(Release);
+        f();
+        self.0.store(n.wrapping_add(2), Release);
+    }
+
+    /// The number; what was read before is older than it, what is read from here on is not.
+    pub fn now(&self) -> u32 {
+        fence(Acquire);
+        self.0.load(Acquire)
+    }
+}
+
 /// See the module's text.
 #[repr(align(128))]
 pub struct Watch {
@@ -92,6 +117,8 @@ pub struct Watch {
     pub ring: Own<Option<&'static Ring>>,
     /// The region of its team that it is in.
     pub region: Own<u64>,
+    /// Is it about to leave that?
+    pub leaving: Leaving,
     /// The team.
     pub team: Own<Option<&'static TeamWatch>>,
     /// The visit in progress.
@@ -121,6 +148,7 @@ impl Watch {
             rows: Own::new(tables::rows(row)),
             ring: Own::new(ring),
             region: Own::new(0),
+            leaving: Leaving::default(),
             team: Own::new(None),
             visit: Own::new(Visit::new(0, Sync::Start, 0, 0)),
             slots: Default::default(),

@@ -215,6 +215,20 @@ row! {
     }
 }
 
+impl CellRead {
+    /// With what `more` has measured.
+    pub fn add(&mut self, more: &Self) {
+        self.visits += more.visits;
+        self.busy_ns += more.busy_ns;
+        self.wait_ns += more.wait_ns;
+        self.runtime_ns += more.runtime_ns;
+        self.stolen_ns += more.stolen_ns;
+        self.iterations += more.iterations;
+        self.chunks += more.chunks;
+        self.longest_ns = self.longest_ns.max(more.longest_ns);
+    }
+}
+
 /// Where the tables are and how long the file is, for room for so many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tables {
