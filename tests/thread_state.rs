@@ -79,6 +79,28 @@ fn kept_through_rollbacks() {
     assert!(back > 0, "the faults do not strike");
 }
 
+/// A thread that has just asked for its id uses it in the next call: no checkpoint lies between the two.
+#[test]
+fn ids_that_are_about_to_be_used() {
+    let exe = build("ft/ids.c", &[]);
+    let mut back = 0;
+    for seed in 0..6 {
+        let scratch = saved::Scratch::new("ids");
+        let dir = scratch.path("ckpt");
+        let fault = format!("kill@mtbf=40ms,count=8,seed={seed}");
+        let env = [
+            FOUR,
+            ("PROMP_FAULT", &fault[..]),
+            ("PROMP_CKPT_DIR", saved::text(&dir)),
+            ("PROMP_CKPT_INTERVAL", "5ms"),
+        ];
+        let r = promp(&exe, &["300"], &env);
+        assert_eq!((r.status, r.hung), (0, false), "{fault}: {r:?}");
+        back += r.err.matches("rolled back").count();
+    }
+    assert!(back > 0, "the faults do not strike");
+}
+
 #[test]
 fn kept_through_a_restart() {
     let exe = build("ft/state.c", &[]);

@@ -44,8 +44,12 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::*};
 
 /// Bytes of the stack on which a host takes its context up.
 const STACK: usize = 16 * 1024;
-/// A host that may be where it must not stop goes on so often at most.
+/// A host that may be where it must not stop goes on so often at most, …
 const TRIES: u32 = 16;
+/// … where it probably must not, so often, …
+const MORE_TRIES: u32 = 400;
+/// … and is found at one address so often: it waits in the system.
+const STAYS: u32 = 50;
 /// Most logical threads that can be saved.
 pub const SEATS: usize = 2048;
 
@@ -82,6 +86,7 @@ pub struct Seat {
     /// How often it has gone on, in a row, where it may have had to, and where it was then. Only its host
     /// uses these.
     tries: AtomicU32,
+    stays: AtomicU32,
     tried_at: AtomicUsize,
     /// The kernel's signal context of the frozen thread, or of the one to become.
     pub context: AtomicUsize,
@@ -208,11 +213,13 @@ impl Seat {
         self.initial.load(Relaxed) == 0 && self.logical().is_some_and(|t| !t.worker.get())
     }
 
-    /// Is the host to go on once more, from `pc` on? A signal that finds it where the last one did has left
-    /// it no time to.
-    fn tries_on(&self, pc: usize) -> bool {
+    /// Is the host to go on once more, from `pc` on, if it may so often at most?
+    fn tries_on(&self, pc: usize, most: u32) -> bool {
         let moved = self.tried_at.swap(pc, Relaxed) != pc;
-        self.tries.fetch_add(u32::from(moved), Relaxed) < TRIES
+        if moved {
+            self.stays.store(0, Relaxed);
+        }
+        self.tries.fetch_add(u32::from(moved), Relaxed) < most && self.stays.fetch_add(1, Relaxed) < STAYS
     }
 
     /// Orders the host that is held to go on, when orders are sent.
@@ -429,14 +436,26 @@ extern "C" fn arrive(context: usize) -> *const Seat {
     }
     // Started is not set if the signal came late, for a freeze that was given up.
     let Some(seat) = seat.filter(|_| k.started.load(Acquire) != 0) else { return core::ptr::null() };
+    let ids = [host::id_for_libc(), syscall::gettid()];
     // SAFETY: the handler's context.
-    let (at, pc) = unsafe { midway::of(context as *const libc::c_void, host::id_for_libc()) };
-    if at == Where::Midway || at == Where::Maybe && seat.tries_on(pc) {
+    let (at, pc) = unsafe { midway::of(context as *const libc::c_void, ids) };
+    let goes_on = match at {
+        Where::Elsewhere => false,
+        Where::Maybe => seat.tries_on(pc, TRIES),
+        Where::Soon => seat.tries_on(pc, MORE_TRIES),
+        Where::Midway => true,
+    };
+    if goes_on {
         seat.not_here.store(1, Release);
-        futex::wake(&k.counter, 1);
+        // A signal that has found it where the last one did has left it no time to go on: on the keeper's
+        // CPU, which it would wake, and lose. The keeper looks again soon enough.
+        if seat.stays.load(Relaxed) <= 1 {
+            futex::wake(&k.counter, 1);
+        }
         return core::ptr::null();
     }
     seat.tries.store(0, Relaxed);
+    seat.stays.store(0, Relaxed);
     let id = Identity::of_caller(0);
     seat.libcs.store(u32::from(id.is_libcs()), Relaxed);
     seat.context.store(context, Relaxed);

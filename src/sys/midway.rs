@@ -6,6 +6,9 @@
 //!   first change of a host on only.
 //! - In what stands in for these (`mutexes.rs`): it has brought the note up to date, and goes on to libc's.
 //! - In `raise` and `pthread_kill`: it sends a signal to an id that nobody has any more.
+//! - Anywhere with its id as what a call has just returned, or as an argument of the next system call: the
+//!   program has asked for it (gettid(2)) and uses it ([`Where::Soon`]). In another register it may have been
+//!   left behind, or the number is not its id at all ([`Where::Maybe`]).
 //!
 //! It is out of there within a few instructions, and is called again then. It may sleep in a function for
 //! locks, though, for as long as others hold one: it may be frozen at and behind a system call. None of them
@@ -25,7 +28,6 @@ static LOCKS: Ranges<8> = [const { [const { AtomicUsize::new(0) }; 2] }; 8];
 static KILLS: Ranges<2> = [const { [const { AtomicUsize::new(0) }; 2] }; 2];
 /// What those call between the question for an id and its use. Not always called for that.
 static BETWEEN: Ranges<1> = [const { [const { AtomicUsize::new(0) }; 2] }; 1];
-
 /// What stands in for libc's functions for locks.
 static OWN: Ranges<1> = [const { [const { AtomicUsize::new(0) }; 2] }; 1];
 
@@ -37,6 +39,9 @@ const KILLS_SHARE: usize = 512;
 
 /// A system call, and its length.
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
+/// What libc's functions do in front of it: `mov eax, NUMBER`.
+const NUMBER: (u8, usize) = (0xb8, 5);
+const PAGE: usize = 4096;
 
 unsafe extern "C" {
     /// See dladdr(3); glibc.
@@ -106,6 +111,8 @@ pub enum Where {
     Elsewhere,
     /// It may be on its way to the use of an id, or wait for another thread.
     Maybe,
+    /// It is on its way to the use of an id, if it does not keep that in a register for later.
+    Soon,
     /// It is about to use an id.
     Midway,
 }
@@ -114,17 +121,17 @@ fn contains(ranges: &[[AtomicUsize; 2]], pc: usize) -> bool {
     ranges.iter().any(|r| (r[0].load(Relaxed)..r[1].load(Relaxed)).contains(&pc))
 }
 
-/// Where the calling thread is, interrupted in `context`, and at which address. `id`: its id for libc; 0: not
-/// known.
+/// Where the calling thread is, interrupted in `context`, and at which address. `ids`: its id for libc, and
+/// the kernel's; 0: not known.
 ///
 /// # Safety
 /// `context` is the pointer that the kernel gave the handler.
-pub unsafe fn of(context: *const libc::c_void, id: u32) -> (Where, usize) {
+pub unsafe fn of(context: *const libc::c_void, ids: [u32; 2]) -> (Where, usize) {
     // SAFETY: by the caller's promise.
     let Interrupted { pc, .. } = unsafe { Interrupted::from_context(context) };
     // SAFETY: by the caller's promise.
     let registers = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
-    let is_id = |r: i32| id != 0 && registers[r as usize] == i64::from(id);
+    let is_id = |r: i32| ids.iter().any(|&id| id != 0 && registers[r as usize] == i64::from(id));
     let has_id = || (libc::REG_R8..=libc::REG_RCX).any(is_id);
     if contains(&LOCKS, pc) {
         // SAFETY: code that is executed, and what is in front of it: no function of these is the first one of
@@ -137,8 +144,29 @@ pub unsafe fn of(context: *const libc::c_void, id: u32) -> (Where, usize) {
         };
         return (at, pc);
     }
-    let is_midway = contains(&KILLS, pc) || contains(&OWN, pc) || contains(&BETWEEN, pc) && has_id();
-    (if is_midway { Where::Midway } else { Where::Elsewhere }, pc)
+    let at = match has_id() {
+        _ if contains(&KILLS, pc) || contains(&OWN, pc) => Where::Midway,
+        false => Where::Elsewhere,
+        true if contains(&BETWEEN, pc) => Where::Midway,
+        true if is_id(libc::REG_RAX) => Where::Soon,
+        // SAFETY: it was interrupted there.
+        true if unsafe { is_before_system_call(pc) } => Where::Soon,
+        true => Where::Maybe,
+    };
+    (at, pc)
+}
+
+/// Is a system call what is executed next, but for its number?
+///
+/// # Safety
+/// Code is executed at `pc`.
+unsafe fn is_before_system_call(pc: usize) -> bool {
+    let end = (pc | (PAGE - 1)) + 1;
+    // SAFETY: of the same page.
+    let code =
+        unsafe { core::slice::from_raw_parts(pc as *const u8, (end - pc).min(NUMBER.1 + SYSCALL.len())) };
+    let behind_number = if code.first() == Some(&NUMBER.0) { code.get(NUMBER.1..) } else { Some(code) };
+    behind_number.is_some_and(|c| c.starts_with(&SYSCALL))
 }
 
 #[cfg(test)]
@@ -153,7 +181,7 @@ mod tests {
         c.uc_mcontext.gregs[libc::REG_RIP as usize] = pc as i64;
         c.uc_mcontext.gregs[register as usize] = value;
         // SAFETY: such a context; the code is libc's.
-        unsafe { of((&raw const *c).cast(), 41).0 }
+        unsafe { of((&raw const *c).cast(), [41, 43]).0 }
     }
 
     #[test]
@@ -177,7 +205,23 @@ mod tests {
         for pc in start..end {
             assert_eq!([40, 41].map(|value| at(pc, libc::REG_RBX, value)), [Elsewhere, Midway]);
         }
-        assert_eq!([end, address(c"qsort")].map(|pc| at(pc, libc::REG_RBX, 41)), [Elsewhere; 2]);
+        for pc in [end, address(c"qsort")] {
+            assert_eq!([40, 41, 43].map(|value| at(pc, libc::REG_RBX, value)), [Elsewhere, Maybe, Maybe]);
+        }
+    }
+
+    /// What a call has just returned, and what is an argument of the next one, is used at once.
+    #[test]
+    fn ids_that_were_asked_for() {
+        assert_eq!([40, 43].map(|value| at(address(c"qsort"), libc::REG_RAX, value)), [Elsewhere, Soon]);
+        let (start, end) = extent(address(c"getppid")).expect("a function of libc's");
+        // SAFETY: libc's code.
+        let code = unsafe { core::slice::from_raw_parts(start as *const u8, end - start) };
+        let call = code.windows(2).position(|w| w == SYSCALL).expect("a system call");
+        let number = call - NUMBER.1;
+        assert_eq!([number, call].map(|pc| at(start + pc, libc::REG_RDI, 43)), [Soon; 2]);
+        assert_eq!(at(start + call + 2, libc::REG_RDI, 43), Maybe);
+        assert_eq!(at(start + call, libc::REG_RDI, 40), Elsewhere);
     }
 
     /// A thread may sleep there.
