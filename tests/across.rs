@@ -226,10 +226,11 @@ fn traps_of_other_files() {
     };
     for level in ["-O1", "-O2", "-O3"] {
         let name = |u: &str| format!("trap{level}_{u}.o");
-        let objects = ["traps", "keeps", "globals", "called", "chosen", "behind", "makes", "rows"].map(|u| {
-            object(&cc, &format!("traps/{u}"), &name(u), &[level]);
-            name(u)
-        });
+        let objects = ["traps", "keeps", "globals", "called", "chosen", "behind", "makes", "rows", "handed"]
+            .map(|u| {
+                object(&cc, &format!("traps/{u}"), &name(u), &[level]);
+                name(u)
+            });
         let objects = objects.each_ref().map(String::as_str);
         let part = format!("shared{level}");
         shared(&cc, "shared", &part, level);

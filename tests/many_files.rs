@@ -249,6 +249,13 @@ fn pointers_to_several_functions() {
     survives(&linked(&cc, "several", &[objects(&cc, &["several.c"], &[]), unknown].concat(), &["-lm"]));
 }
 
+/// Functions that are handed to others, and by them to others; one of the kind prints.
+#[test]
+fn functions_that_are_handed_over() {
+    let Some(cc) = driver("promp-cc") else { return };
+    survives(&linked(&cc, "handed", &objects(&cc, &["handed.c"], &[]), &["-lm"]));
+}
+
 /// Maps, sets, lists and tables, whose nodes are linked in and taken out by functions of the C++ library.
 #[test]
 fn nodes_of_containers() {

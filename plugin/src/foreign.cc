@@ -25,11 +25,23 @@ std::vector<tree> foreign_targets (gcall *call)
   return *name ? std::vector<tree> { decl } : std::vector<tree> ();
 }
 
-Foreign foreign (gcall *call, tree target)
+int number_of_parameter (function *fn, tree value)
+{
+  if (!value || TREE_CODE (value) != SSA_NAME || !SSA_NAME_IS_DEFAULT_DEF (value))
+    return -1;
+  int k = 0;
+  for (tree p = DECL_ARGUMENTS (fn->decl); p; p = DECL_CHAIN (p), k++)
+    if (p == SSA_NAME_VAR (value))
+      return k;
+  return -1;
+}
+
+Foreign foreign (function *fn, gcall *call, tree target)
 {
   Foreign f;
   f.callee = target;
   f.must = target_of (call) != NULL_TREE;
+  f.through = f.must ? -1 : number_of_parameter (fn, gimple_call_fn (call));
   f.line = LOCATION_LINE (gimple_location (call));
   f.throws = !gimple_call_nothrow_p (call);
   for (unsigned i = 0; i < gimple_call_num_args (call); i++)

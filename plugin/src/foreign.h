@@ -19,6 +19,11 @@ struct Argument
   tree value = NULL_TREE;
   bool fixed = false; ///< it points `offset` bytes behind that
   HOST_WIDE_INT offset = 0;
+  bool operator== (const Argument &o) const
+  {
+    return kind == o.kind && parameter == o.parameter && value == o.value && fixed == o.fixed
+           && offset == o.offset;
+  }
 };
 
 /// A call of a function of which nothing is known before the program is linked.
@@ -31,6 +36,7 @@ struct Foreign
   bool must = true; ///< it is called whenever the function that calls it returns
   bool result = false; ///< what it returns may be what the function returns that calls it
   bool guarded = false; ///< wherever it is called, a mark can be made to be executed in front of it (split.h)
+  int through = -1; ///< it is called through this parameter of the caller, and may be another one then; or -1
   std::vector<Argument> arguments;
 };
 
@@ -40,8 +46,10 @@ struct Foreign
 std::vector<tree> foreign_targets (gcall *call);
 /// Is there one?
 inline bool is_foreign (gcall *call) { return !foreign_targets (call).empty (); }
-/// The call of `target`, one of these, with its arguments as values of the function that makes the call.
-Foreign foreign (gcall *call, tree target);
+/// The call of `target`, one of these, that `fn` makes, with its arguments as values of `fn`.
+Foreign foreign (function *fn, gcall *call, tree target);
+/// The parameter of `fn`, by its number, that `value` is; -1: none.
+int number_of_parameter (function *fn, tree value);
 
 /// What a function touches: memory that parameter `parameter` leads to, or the variable `global`.
 struct Touch

@@ -364,8 +364,7 @@ void Memory::call (Deed &deed, gcall *stmt)
       else if (!s->foreign.empty ())
         {
           deed.effect = s->effect;
-          for (const Foreign &f : s->foreign)
-            deed.foreign.push_back (at_call (stmt, f));
+          deed.foreign = at_call (fn_, stmt, s->foreign);
         }
       if (s->reads_more || s->runtime)
         add_pointed (deed, stmt, NULL_TREE, 0);
@@ -448,7 +447,7 @@ void Memory::call (Deed &deed, gcall *stmt)
     {
       if (!target_of (stmt) && !gets_marks (fn_))
         break; // nothing sees where the pointer leads
-      deed.foreign.push_back (foreign (stmt, target));
+      deed.foreign.push_back (foreign (fn_, stmt, target));
       Foreign &f = deed.foreign.back ();
       f.guarded = gets_marks (fn_);
       f.library = f.guarded && (is_operator (stmt) || is_of_containers (stmt));

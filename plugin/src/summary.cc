@@ -477,6 +477,26 @@ void note_results (function *fn, Summary &s, const std::map<gimple *, unsigned> 
     s.foreign[i].result = s.makes;
 }
 
+/// Do calls have results of others, by their numbers?
+bool has_results (const std::vector<Foreign> &calls)
+{
+  for (const Foreign &f : calls)
+    for (const Argument &a : f.arguments)
+      if (f.result || a.kind == Argument::RESULT)
+        return true;
+  return false;
+}
+
+/// Is one of `calls` like `c`? It may stand for both then.
+bool is_made_already (std::vector<Foreign> &calls, const Foreign &c)
+{
+  for (Foreign &f : calls)
+    if (f.callee == c.callee && f.through == c.through && f.guarded == c.guarded && f.library == c.library
+        && f.throws == c.throws && !f.result && f.arguments == c.arguments)
+      return f.must = f.must || c.must, true;
+  return false;
+}
+
 void summarise (cgraph_node *node)
 {
   function *fn = DECL_STRUCT_FUNCTION (node->decl);
@@ -534,13 +554,15 @@ void summarise (cgraph_node *node)
         if (!d.effect.empty () && f.whole.effect.empty ())
           f.whole.effect = std::string ("calls ") + name + ", which " + d.effect;
         const unsigned first = f.whole.foreign.size ();
+        const bool numbered = has_results (d.foreign);
         if (!d.effect.empty () && f.whole.own_effect.empty ()
             && (d.foreign.empty () || f.whole.foreign.size () + d.foreign.size () > too_many))
           f.whole.own_effect = std::string ("calls ") + name + ", which " + d.effect;
         else
           for (Foreign c : d.foreign)
             {
-              unsigned number = f.whole.foreign.size ();
+              const unsigned number = f.whole.foreign.size ();
+              const size_t waiting = results.size ();
               // Through a pointer it is one of several.
               if (!called && target_of (call))
                 numbers[s] = number;
@@ -555,7 +577,10 @@ void summarise (cgraph_node *node)
                     results.push_back ({ number, k, from });
                 }
               c.must = c.must && dominated_by_p (CDI_POST_DOMINATORS, entry, bb);
-              f.whole.foreign.push_back (c);
+              // One is enough of those that do the same, unless others have its result.
+              if (numbered || numbers.count (s) || results.size () > waiting
+                  || !is_made_already (f.whole.foreign, c))
+                f.whole.foreign.push_back (c);
             }
         if (d.foreign.empty () && stmt_can_throw_external (fn, s) && !throws_behind_marks (s))
           f.whole.throws = true;
@@ -810,17 +835,31 @@ bool throws_behind_marks (gimple *stmt)
   return s && !s->runtime && !s->throws && s->foreign.empty ();
 }
 
-Foreign at_call (gcall *call, const Foreign &f)
+std::vector<Foreign> at_call (function *fn, gcall *call, const std::vector<Foreign> &calls)
 {
-  Foreign r = f;
-  r.result = false;
-  for (Argument &a : r.arguments)
-    if (a.kind == Argument::PARAMETER)
-      {
-        a.value = argument_of (call, a.parameter);
-        a.kind = a.value && POINTER_TYPE_P (TREE_TYPE (a.value)) ? Argument::POINTER : Argument::ANYTHING;
-      }
-  return r;
+  std::vector<Foreign> all;
+  // Arguments may be results of others of `calls`, by their numbers.
+  bool numbered = has_results (calls);
+  for (const Foreign &f : calls)
+    {
+      tree pointer = f.through < 0 ? NULL_TREE : argument_of (call, f.through);
+      tree to = pointer && TREE_CODE (pointer) == ADDR_EXPR ? TREE_OPERAND (pointer, 0) : NULL_TREE;
+      // Where one of those is handed over, the call is none of the others'.
+      auto is_it = [&] (const Foreign &o) { return o.through == f.through && o.callee == to; };
+      if (to && to != f.callee && !numbered && std::any_of (calls.begin (), calls.end (), is_it))
+        continue;
+      Foreign r = f;
+      r.result = false;
+      r.through = number_of_parameter (fn, pointer);
+      for (Argument &a : r.arguments)
+        if (a.kind == Argument::PARAMETER)
+          {
+            a.value = argument_of (call, a.parameter);
+            a.kind = a.value && POINTER_TYPE_P (TREE_TYPE (a.value)) ? Argument::POINTER : Argument::ANYTHING;
+          }
+      all.push_back (r);
+    }
+  return all;
 }
 
 void for_all_summaries (const std::function<void (tree, const Summary &)> &f)

@@ -73,9 +73,9 @@ std::string before_first_call (gcall *call);
 /// The same from the function's return to the next runtime call, in all its callers.
 std::string after_return (function *fn);
 
-/// `f`, a call in the function that `call` calls, with its arguments as values of the function that makes
-/// `call`.
-Foreign at_call (gcall *call, const Foreign &f);
+/// Those of `calls`, made by the function that `call` calls, that can be made then, with their arguments as
+/// values of `fn`, which makes `call`.
+std::vector<Foreign> at_call (function *fn, gcall *call, const std::vector<Foreign> &calls);
 /// Have all exceptions that may leave what `call` calls marks in front of them?
 bool throws_behind_marks (gimple *call);
 /// All functions of the unit with their summaries.

@@ -74,3 +74,5 @@ void scale_some(double *x, int n) {
     if (n & 1) x[1] += 2;
 }
 void bump_bits(struct bits *x) { x->low++; }
+
+void bump_outside(double *x) { *x += 1; }

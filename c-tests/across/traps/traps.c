@@ -113,6 +113,24 @@ static void sorts_and_counts(void) {
 /* idempotent, reported opaque */
 static void is_not_there(void) { LOOP if (not_there) not_there(&a[i]); else a[i] = b[i]; }
 /* idempotent */
+static void is_handed_over(void) { LOOP gets_set(&a[i]); }
+/* idempotent */
+static void is_handed_on(void) { LOOP gets_set_on(&a[i]); }
+/* undo */
+static void is_handed_what_adds(void) { LOOP gets_more(&a[i]); }
+/* opaque */
+static void is_handed_what_tells(void) { LOOP gets_told(&a[i]); }
+/* opaque */
+static void is_handed_both(void) { LOOP gets_both(&a[i]); }
+/* opaque */
+static void is_handed_another(void) { LOOP gets_another(&a[i]); }
+/* idempotent */
+static void is_handed_by_its_other_name(void) { LOOP gets_set_too(&a[i]); }
+/* opaque */
+static void is_handed_any(void) { LOOP gets_any(&a[i], i); }
+/* undo, reported opaque */
+static void is_handed_from_outside(void) { LOOP gets_from_outside(&a[i]); }
+/* idempotent */
 static void is_there(void) { LOOP if (there) there(&a[i]); }
 
 /* --- memory behind structures ------------------------------------------------------------------------- */
@@ -227,6 +245,8 @@ int main(void) {
     counts_in_the_depth(); is_pure_in_the_depth(); means(); exchanges_levels(); has_a_static_square();
     of_a_constant_table(); gives_a_harmless_function(); of_a_structure_of_functions();
     acts_as_was_set(); has_two_names(); in_turns(); sorts(); sorts_and_counts(); is_not_there();
+    is_handed_over(); is_handed_on(); is_handed_what_adds(); is_handed_what_tells(); is_handed_both();
+    is_handed_another(); is_handed_by_its_other_name(); is_handed_any(); is_handed_from_outside();
     is_there(); takes_out(); takes_in_place(); takes_a_value(); takes_a_quiet_one(); takes_a_row();
     adds_members(); sets_members(); sets_members_that_meet(); by_value(); by_value_that_meet();
     exchanges_members(); goes_through_a_list(); goes_through_two_pointers(); counts_in_a_structure();

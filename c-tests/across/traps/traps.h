@@ -101,6 +101,9 @@ double half(double x);
 double third(double x);
 void bump(double *x);
 void in_turn(double *x, int n);
+void gets_set(double *x), gets_set_on(double *x), gets_more(double *x), gets_told(double *x);
+void gets_both(double *x), gets_another(double *x), gets_set_too(double *x), gets_any(double *x, int n);
+void gets_from_outside(double *x), bump_outside(double *x);
 extern void not_there(double *x) __attribute__((weak));
 extern void there(double *x) __attribute__((weak));
 
