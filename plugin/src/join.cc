@@ -14,11 +14,11 @@
 // Section promp_assumptions, an entry for each site whose verdict assumes something:
 //   .long first - .   .long last - .   .long assumptions - .
 // Assumptions: verdict if they hold (0x100: there are fences in it), text "file:line", number of calls, of
-//   actors, of pairs; all these.
+//   actors, of groups of pairs; all these.
 // Actor: what it is (Assumed::Kind; 0x100 saved; 0x200 a variable; 0x400 a thread-local variable; 0x800 by a
 //   table), call or reference, argument or size, bytes, text, line, slot or 0. Slot: two 64-bit words, where
 //   in the argument old values are saved in front of the call, and how many bytes.
-// Pair: a reading and a writing actor.
+// Group: number of reading actors, of writing ones; all these: each of the first with each of the second.
 //
 // Call: target, flags (1 there is none; 2 the function itself, not by a table; 4 no exception may leave it),
 //   8 it is made whenever the function returns; 16 it must be the C++ library's own; 32 the function may
@@ -263,15 +263,37 @@ void summary (tree decl, const Summary &s, unsigned n)
     }
 }
 
+typedef std::vector<unsigned> Actors;
+
+/// The pairs, with those readers together that have the same writers: there are as many pairs as readers
+/// times writers in functions with many calls.
+std::vector<std::pair<Actors, Actors>> groups_of (const Assumptions &a)
+{
+  std::map<unsigned, Actors> writers;
+  for (auto &p : a.pairs)
+    writers[p.first].push_back (p.second);
+  std::map<Actors, size_t> known;
+  std::vector<std::pair<Actors, Actors>> all;
+  for (auto &[reader, of] : writers)
+    {
+      auto [at, is_new] = known.insert ({ of, all.size () });
+      if (is_new)
+        all.push_back ({ {}, of });
+      all[at->second].first.push_back (reader);
+    }
+  return all;
+}
+
 void write (const Assumptions &a, unsigned n)
 {
   section (".rodata.promp_assumptions", a.function);
   fprintf (asm_out_file, "%s:\n", label_of (n).c_str ());
   word (a.verdict | (a.fenced ? 0x100 : 0));
   text (a.where);
+  const auto groups = groups_of (a);
   word (a.calls.size ());
   word (a.actors.size ());
-  word (a.pairs.size ());
+  word (groups.size ());
   for (const Foreign &f : a.calls)
     call (f);
   for (const Actor &x : a.actors)
@@ -293,10 +315,14 @@ void write (const Assumptions &a, unsigned n)
       else
         word (0);
     }
-  for (auto &p : a.pairs)
+  for (auto &[readers, writers] : groups)
     {
-      word (p.first);
-      word (p.second);
+      word (readers.size ());
+      word (writers.size ());
+      for (unsigned r : readers)
+        word (r);
+      for (unsigned w : writers)
+        word (w);
     }
 }
 

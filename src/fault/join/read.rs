@@ -148,17 +148,23 @@ impl Words {
         Actor { what, at, saved: kind & 0x100 != 0, slot, name, line }
     }
 
+    fn group(&mut self) -> (Vec<usize>, Vec<usize>) {
+        let (readers, writers) = (self.count(), self.count());
+        let mut some = |n: usize| (0..n).map(|_| self.count()).collect();
+        (some(readers), some(writers))
+    }
+
     fn assumptions(&mut self) -> Assumptions {
         let (verdict, place) = (self.word() as u32, self.text());
         let fenced = verdict & 0x100 != 0;
-        let (calls, actors, pairs) = (self.count(), self.count(), self.count());
+        let (calls, actors, groups) = (self.count(), self.count(), self.count());
         Assumptions {
             verdict: verdict & 0xff,
             fenced,
             place,
             calls: (0..calls).map(|_| self.call()).collect(),
             actors: (0..actors).map(|_| self.actor()).collect(),
-            pairs: (0..pairs).map(|_| (self.count(), self.count())).collect(),
+            pairs: (0..groups).map(|_| self.group()).collect(),
         }
     }
 }

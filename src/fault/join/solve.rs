@@ -147,8 +147,9 @@ pub struct Assumptions {
     pub place: &'static str,
     pub calls: Vec<Call>,
     pub actors: Vec<Actor>,
-    /// A read and a write that may meet: if both happen, the written value must be saved.
-    pub pairs: Vec<(usize, usize)>,
+    /// Reads and writes of which each of the first may meet each of the second: if both happen, the written
+    /// value must be saved.
+    pub pairs: Vec<(Vec<usize>, Vec<usize>)>,
 }
 
 /// 0 idempotent, 1 undo, 2 opaque, and "file:line: verdict".
@@ -276,7 +277,8 @@ fn check(a: &Assumptions, functions: &Functions, cut: &Cut) -> Result<Found, Bro
         effects.push(e);
     }
     let (mut saves, mut slots) = (false, Slots::new());
-    for &(r, w) in &a.pairs {
+    let pairs = a.pairs.iter().flat_map(|(rs, ws)| rs.iter().flat_map(|&r| ws.iter().map(move |&w| (r, w))));
+    for (r, w) in pairs {
         let (read, write) = (&a.actors[r], &a.actors[w]);
         if !meet(read, write, &effects) {
             continue;
@@ -557,7 +559,7 @@ mod tests {
             place: "x.c:1",
             calls: vec![call(1, &[Argument::Pointer])],
             actors: actors.to_vec(),
-            pairs: vec![(0, 1)],
+            pairs: vec![(vec![0], vec![1])],
         }
     }
     fn verdict(a: &Assumptions, touches: &[Touch]) -> u32 {
