@@ -123,11 +123,15 @@ fn vouched(thr: &'static Thread) -> Result<(), Refusal> {
     if user { Ok(()) } else { refuse("work not known to be replayable", ADVICE) }
 }
 
+/// Does only a proof of promp-cc's make the work of `thr`'s activation replayable, not the user's word?
+fn is_proved(thr: &'static Thread) -> bool {
+    thr.vouched.get() == 0 && globals().promp.replay == Replay::Proven
+}
+
 /// May any thread of the team execute what `thr` has lost of a chunk, whatever it has had before? The user's
 /// word holds for that, too; of what is proved that needs a proof.
 pub fn goes_to_anybody(thr: &'static Thread) -> bool {
-    let proved = thr.vouched.get() == 0 && globals().promp.replay == Replay::Proven;
-    !proved || segment(thr).is_some_and(|s| s.shared)
+    !is_proved(thr) || segment(thr).is_some_and(|s| s.shared)
 }
 
 /// The segment behind the save point, if promp-cc has built it.
@@ -179,9 +183,7 @@ fn proven(thr: &'static Thread) -> Result<(), Refusal> {
 /// The old values that `thr`'s work needs are not saved any more. Is that why it would be refused?
 #[cold]
 pub fn is_given_up(thr: &'static Thread) -> bool {
-    thr.vouched.get() == 0
-        && globals().promp.replay == Replay::Proven
-        && segment(thr).is_some_and(|s| s.verdict == tables::Verdict::Undo)
+    is_proved(thr) && segment(thr).is_some_and(|s| s.verdict == tables::Verdict::Undo)
 }
 
 /// `site` has made work that could be executed again, as `segment` says, work that cannot.
@@ -316,7 +318,7 @@ pub fn verdict(thr: &'static Thread, at: &Interrupted, kind: Kind) -> Result<(),
         pc: at.pc,
         returns: &return_addresses(&maps, live_stack(at.sp, thr.base.load(Relaxed)), &readable),
         // promp-cc has seen to them.
-        fences: thr.vouched.get() != 0 || globals().promp.replay != Replay::Proven,
+        fences: !is_proved(thr),
     };
     // Who calls nothing that may take a lock holds none: then memory need not be looked through.
     if !code::is_harmless(resume_at, &callers, &library::callees(thr, &maps), &readable) {
@@ -339,7 +341,8 @@ pub fn verdict(thr: &'static Thread, at: &Interrupted, kind: Kind) -> Result<(),
             );
         }
     }
-    if code::atomic_between(&path, &readable) {
+    // Of what promp-cc has proved, atomic updates are no part, or have marks in front of them.
+    if !is_proved(thr) && code::atomic_between(&path, &readable) {
         return refuse("work behind an atomic update", needs_ckpt(thr));
     }
     Ok(())
