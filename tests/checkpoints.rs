@@ -37,6 +37,7 @@ fn programs() -> Vec<(PathBuf, Vec<&'static str>)> {
     v.push((build("ckpt/ids.c", &[]), vec!["400"]));
     v.push((build("ckpt/semaphores.c", &[]), vec!["150"]));
     v.push((build("ckpt/shared.c", &[]), vec!["150"]));
+    v.push((build("ckpt/short.c", &[]), vec!["150"]));
     v.push((build("ckpt/attributes.c", &[]), vec!["100"]));
     v.retain(|(exe, _)| is_asked_for(exe));
     v

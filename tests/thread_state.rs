@@ -79,6 +79,34 @@ fn kept_through_rollbacks() {
     assert!(back > 0, "the faults do not strike");
 }
 
+/// Threads of low priority that are nearly always where they must not stop: they get time to go on, on one
+/// CPU with who stops them, too.
+#[test]
+fn stops_of_threads_that_are_about_to_use_their_ids() {
+    let exe = build("ft/raises.c", &[]);
+    let (mut stops, mut took) = (0, 0.0);
+    for seed in 1..4 {
+        let scratch = saved::Scratch::new("raises");
+        let (dir, report) = (scratch.path("ckpt"), scratch.path("report"));
+        let fault = format!("kill@mtbf=60ms,count=3,seed={seed}");
+        let env = [
+            ("OMP_NUM_THREADS", "3"),
+            ("PROMP_FAULT", &fault[..]),
+            ("PROMP_CKPT_DIR", saved::text(&dir)),
+            ("PROMP_CKPT_INTERVAL", "10ms"),
+            ("PROMP_REPORT", saved::text(&report)),
+        ];
+        let r = promp(&exe, &["100"], &env);
+        assert_eq!((r.status, &r.out[..]), (0, "0 failed, 2455200\n"), "{fault}: {r:?}");
+        let text = std::fs::read(&report).expect("the report");
+        let report: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+        for c in report["checkpoints"].as_array().expect("checkpoints") {
+            (stops, took) = (stops + 1, took + c["stop_s"].as_f64().expect("seconds"));
+        }
+    }
+    assert!(stops > 3 && took / f64::from(stops) < 0.05, "{stops} stops took {took} s");
+}
+
 /// A thread that has just asked for its id uses it in the next call: no checkpoint lies between the two.
 #[test]
 fn ids_that_are_about_to_be_used() {

@@ -213,13 +213,21 @@ impl Seat {
         self.initial.load(Relaxed) == 0 && self.logical().is_some_and(|t| !t.worker.get())
     }
 
-    /// Is the host to go on once more, from `pc` on, if it may so often at most?
-    fn tries_on(&self, pc: usize, most: u32) -> bool {
+    /// Is the host to go on once more, where it is? And has it got on since it was asked last?
+    fn goes_on(&self, at: Where, pc: usize) -> (bool, bool) {
         let moved = self.tried_at.swap(pc, Relaxed) != pc;
         if moved {
             self.stays.store(0, Relaxed);
         }
-        self.tries.fetch_add(u32::from(moved), Relaxed) < most && self.stays.fetch_add(1, Relaxed) < STAYS
+        let tries = self.tries.fetch_add(u32::from(moved), Relaxed);
+        let stays = self.stays.fetch_add(1, Relaxed);
+        let goes_on = match at {
+            Where::Elsewhere => false,
+            Where::Maybe => tries < TRIES && stays < STAYS,
+            Where::Soon => tries < MORE_TRIES && stays < STAYS,
+            Where::Midway => true,
+        };
+        (goes_on, moved)
     }
 
     /// Orders the host that is held to go on, when orders are sent.
@@ -439,23 +447,18 @@ extern "C" fn arrive(context: usize) -> *const Seat {
     let ids = [host::id_for_libc(), syscall::gettid()];
     // SAFETY: the handler's context.
     let (at, pc) = unsafe { midway::of(context as *const libc::c_void, ids) };
-    let goes_on = match at {
-        Where::Elsewhere => false,
-        Where::Maybe => seat.tries_on(pc, TRIES),
-        Where::Soon => seat.tries_on(pc, MORE_TRIES),
-        Where::Midway => true,
-    };
+    let (goes_on, moved) = seat.goes_on(at, pc);
     if goes_on {
         seat.not_here.store(1, Release);
-        // A signal that has found it where the last one did has left it no time to go on: on the keeper's
-        // CPU, which it would wake, and lose. The keeper looks again soon enough.
-        if seat.stays.load(Relaxed) <= 1 {
+        // A signal that has found it where the last one did has left it no time to go on: on one CPU with the
+        // keeper, which it wakes, and which goes first, for ever. The keeper looks again soon enough.
+        if moved {
             futex::wake(&k.counter, 1);
         }
         return core::ptr::null();
     }
     seat.tries.store(0, Relaxed);
-    seat.stays.store(0, Relaxed);
+    seat.tried_at.store(0, Relaxed);
     let id = Identity::of_caller(0);
     seat.libcs.store(u32::from(id.is_libcs()), Relaxed);
     seat.context.store(context, Relaxed);
