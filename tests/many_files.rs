@@ -256,6 +256,13 @@ fn functions_that_are_handed_over() {
     survives(&linked(&cc, "handed", &objects(&cc, &["handed.c"], &[]), &["-lm"]));
 }
 
+/// Arrays that C's qsort sorts, by functions of this file and of another.
+#[test]
+fn arrays_that_are_sorted() {
+    let Some(cc) = driver("promp-cc") else { return };
+    survives(&linked(&cc, "sorted", &objects(&cc, &["sorted.c", "orders.c"], &[]), &[]));
+}
+
 /// Maps, sets, lists and tables, whose nodes are linked in and taken out by functions of the C++ library.
 #[test]
 fn nodes_of_containers() {

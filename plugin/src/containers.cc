@@ -1,11 +1,11 @@
-// Functions of the C++ library on nodes of containers: trees (map, set), lists, hash tables.
+// Functions of the C++ library on nodes of containers: trees (map, set), lists, hash tables. And C's qsort.
 //
 // The headers leave to these what does not depend on the types in a container: where a node is linked in, how
 // a tree is balanced again, when a table must grow. They read and write links that the headers declare, and
 // nothing else; so the runtime can save, in front of a call, what the call will write
 // (src/fault/containers.rs goes the ways that it goes). Like the operators (heap.cc) they are functions of
 // other units that must be the C++ library's own. A stand-in asks the runtime to save, and goes on to the
-// function.
+// function. What qsort writes is the array; it calls the function that compares, which is a call of its own.
 
 #include "containers.h"
 #include "tables.h"
@@ -16,6 +16,9 @@
 namespace promp {
 
 namespace {
+
+/// C's own, of an array and of functions that compare its elements.
+const char SORT[] = "qsort";
 
 /// By its name in assembly; a function that writes nothing has no stand-in.
 const struct Known
@@ -31,7 +34,8 @@ const struct Known
             { "_ZNSt8__detail15_List_node_base10_M_reverseEv", true },
             { "_ZNKSt8__detail20_Prime_rehash_policy14_M_need_rehashEmmm", true },
             { "_ZNKSt8__detail20_Prime_rehash_policy11_M_next_bktEm", true },
-            { "_ZSt11_Hash_bytesPKvmm", false } };
+            { "_ZSt11_Hash_bytesPKvmm", false },
+            { SORT, true } };
 
 const char PREFIX[] = "promp_containers.";
 
@@ -53,10 +57,22 @@ int number_of (tree f)
 int number_of_call (gimple *stmt)
 {
   bool call = is_gimple_call (stmt) && !gimple_call_internal_p (stmt);
-  return call ? number_of (gimple_call_fndecl (stmt)) : -1;
+  int n = call ? number_of (gimple_call_fndecl (stmt)) : -1;
+  // What it sorts by must be known, too.
+  return n >= 0 && all[n].name == SORT && !compared_by (as_a<gcall *> (stmt)) ? -1 : n;
 }
 
 } // namespace
+
+tree compared_by (gcall *call)
+{
+  int n = gimple_call_internal_p (call) ? -1 : number_of (gimple_call_fndecl (call));
+  if (n < 0 || all[n].name != SORT || gimple_call_num_args (call) != 4)
+    return NULL_TREE;
+  tree f = gimple_call_arg (call, 3);
+  f = TREE_CODE (f) == ADDR_EXPR ? TREE_OPERAND (f, 0) : NULL_TREE;
+  return f && TREE_CODE (f) == FUNCTION_DECL ? f : NULL_TREE;
+}
 
 bool is_of_containers (gimple *stmt) { return number_of_call (stmt) >= 0; }
 

@@ -7,6 +7,9 @@
 
 namespace promp {
 
+/// The function by which `call`, if it is one of qsort, compares elements; null: it is none, or that is not
+/// known.
+tree compared_by (gcall *call);
 /// Does it call one of them? Whether it is the C++ library's is seen when the program is loaded.
 bool is_of_containers (gimple *stmt);
 /// Has the runtime save what it writes, in front of the call.

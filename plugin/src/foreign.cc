@@ -2,6 +2,7 @@
 // they are given.
 
 #include "foreign.h"
+#include "containers.h"
 #include "memory.h"
 #include "summary.h"
 #include "ssa.h"
@@ -22,7 +23,10 @@ std::vector<tree> foreign_targets (gcall *call)
   for (const char *ours : { "omp_", "acc_", "GOMP_", "GOACC_", "promp_", "__promp_" })
     if (!strncmp (name, ours, strlen (ours)))
       return {};
-  return *name ? std::vector<tree> { decl } : std::vector<tree> ();
+  if (!*name)
+    return {};
+  tree compares = compared_by (call);
+  return compares ? std::vector<tree> { decl, compares } : std::vector<tree> { decl };
 }
 
 int number_of_parameter (function *fn, tree value)
@@ -40,10 +44,19 @@ Foreign foreign (function *fn, gcall *call, tree target)
 {
   Foreign f;
   f.callee = target;
-  f.must = target_of (call) != NULL_TREE;
-  f.through = f.must ? -1 : number_of_parameter (fn, gimple_call_fn (call));
+  f.must = target == target_of (call);
+  f.through = target_of (call) ? -1 : number_of_parameter (fn, gimple_call_fn (call));
   f.line = LOCATION_LINE (gimple_location (call));
   f.throws = !gimple_call_nothrow_p (call);
+  if (target == compared_by (call))
+    {
+      // Two elements, somewhere in the array or in a copy.
+      Argument x;
+      x.kind = Argument::POINTER;
+      x.value = gimple_call_arg (call, 0);
+      f.arguments = { x, x };
+      return f;
+    }
   for (unsigned i = 0; i < gimple_call_num_args (call); i++)
     {
       tree a = gimple_call_arg (call, i);

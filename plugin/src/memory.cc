@@ -450,7 +450,7 @@ void Memory::call (Deed &deed, gcall *stmt)
       deed.foreign.push_back (foreign (fn_, stmt, target));
       Foreign &f = deed.foreign.back ();
       f.guarded = gets_marks (fn_);
-      f.library = f.guarded && (is_operator (stmt) || is_of_containers (stmt));
+      f.library = f.guarded && (is_operator (stmt) || is_of_containers (stmt)) && target == target_of (stmt);
       f.throws = f.throws && !f.library;
     }
 }

@@ -23,6 +23,7 @@
 // off together.
 
 #include "split.h"
+#include "containers.h"
 #include "additions.h"
 #include "memory.h"
 #include "sites.h"
@@ -296,10 +297,19 @@ private:
   /// The word of the function that is called; 1 for one of which nothing is known.
   tree word_at (gcall *call)
   {
-    if (tree one = target_of (call))
-      return load_in_front (call, make_word (one));
-    tree v = build_one_cst (unsigned_type_node), p = gimple_call_fn (call);
     gimple_stmt_iterator i = gsi_for_stmt (call);
+    if (tree one = target_of (call))
+      {
+        tree v = load_in_front (call, make_word (one));
+        if (tree compares = compared_by (call))
+          {
+            tree both = make_ssa_name (unsigned_type_node), also = load_in_front (call, make_word (compares));
+            gsi_insert_before (&i, ours (gimple_build_assign (both, BIT_IOR_EXPR, v, also)), GSI_SAME_STMT);
+            v = both;
+          }
+        return v;
+      }
+    tree v = build_one_cst (unsigned_type_node), p = gimple_call_fn (call);
     for (tree target : foreign_targets (call))
       {
         tree known = load_in_front (call, make_word (target));

@@ -1,6 +1,6 @@
-//! Functions of the C++ library, by the addresses that calls are bound to.
+//! Functions of the C++ library, and of C's, by the addresses that calls are bound to.
 //!
-//! promp-cc takes calls of some functions for calls of the C++ library's own (plugin/src/heap.cc,
+//! promp-cc takes calls of some functions for calls of these libraries' own (plugin/src/heap.cc,
 //! containers.cc). Whether they are is found out when proofs are joined, and kept here: another definition,
 //! a preloaded library's or the program's, has another address, and stays what it is.
 
@@ -28,6 +28,11 @@ impl<const N: usize> Bound<N> {
         &self.names
     }
 
+    /// The number of the function with this name.
+    pub fn number_of(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|&n| n == name)
+    }
+
     /// The number of the function that begins at `target`; `None`: it is not known to be one of them.
     #[inline]
     pub fn number(&self, target: usize) -> Option<usize> {
@@ -44,8 +49,10 @@ impl<const N: usize> Bound<N> {
     fn by_name(&self, target: usize) -> Option<usize> {
         let (file, name) = objects::symbol_at(target).filter(|_| target != 0)?;
         let file = file.rsplit('/').next().unwrap_or_default();
-        let k = self.names.iter().position(|&n| n == name)?;
-        file.starts_with("libstdc++.so").then_some(k)
+        let k = self.number_of(&name)?;
+        // The C++ library's names are mangled.
+        let librarys = if name.starts_with("_Z") { file.starts_with("libstdc++.so") } else { is_libc(file) };
+        librarys.then_some(k)
     }
 
     /// An object has been loaded, perhaps where another one was: forgets what is not the C++ library's any
@@ -60,16 +67,22 @@ impl<const N: usize> Bound<N> {
     }
 }
 
+fn is_libc(file: &str) -> bool {
+    file.starts_with("libc.so") || file.starts_with("libc-")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn other_functions_are_not_the_librarys() {
-        let bound = Bound::new(["_Znwm", "malloc"]);
+        let bound = Bound::new(["_Znwm", "qsort"]);
         for f in [0, 16, libc::malloc as *const () as usize, Bound::<2>::check as *const () as usize] {
             assert!(!bound.is_librarys(f) && (f == 0 || bound.number(f).is_none()), "{f}");
         }
+        let sort = libc::qsort as *const () as usize;
+        assert!(bound.is_librarys(sort) && bound.number(sort) == Some(1));
         bound.check();
     }
 }

@@ -1,4 +1,5 @@
-//! What the C++ library's functions on nodes of containers will write: trees (map, set), lists, hash tables.
+//! What the C++ library's functions on nodes of containers will write: trees (map, set), lists, hash tables;
+//! and C's qsort.
 //!
 //! The headers declare the links of nodes, and leave to functions of the library what does not depend on the
 //! types in a container (plugin/src/containers.cc). So what such a function writes can be said beforehand, by
@@ -7,10 +8,10 @@
 //! whose links only the calling thread uses meanwhile: more than what is written may be saved, and put back.
 
 use super::bound::Bound;
-use super::join::Summary;
+use super::join::{At, Summary, Touch};
 
 /// The functions, in the order of [`written`].
-pub static CONTAINERS: Bound<10> = Bound::new([
+pub static CONTAINERS: Bound<11> = Bound::new([
     "_ZSt29_Rb_tree_insert_and_rebalancebPSt18_Rb_tree_node_baseS0_RS_",
     "_ZSt28_Rb_tree_rebalance_for_erasePSt18_Rb_tree_node_baseRS_",
     "_ZNSt8__detail15_List_node_base7_M_hookEPS0_",
@@ -21,12 +22,19 @@ pub static CONTAINERS: Bound<10> = Bound::new([
     "_ZNKSt8__detail20_Prime_rehash_policy14_M_need_rehashEmmm",
     "_ZNKSt8__detail20_Prime_rehash_policy11_M_next_bktEm",
     "_ZSt11_Hash_bytesPKvmm",
+    SORT,
 ]);
+const SORT: &str = "qsort";
 
 /// What each of them is to its callers: it reads and writes what nobody has told of, and all that it writes
-/// is saved in front of each call.
-pub(super) fn summary() -> Summary {
-    Summary { library: true, saves: true, reads_more: true, writes_more: true, ..Summary::default() }
+/// is saved in front of each call. Of what is sorted, its callers know where it is.
+pub(super) fn summary(target: usize) -> Summary {
+    let known = Summary { library: true, saves: true, ..Summary::default() };
+    if CONTAINERS.number(target) == CONTAINERS.number_of(SORT) {
+        let touch = |writes| Touch { at: At::Behind(0), writes, bytes: None, always: false };
+        return Summary { touches: vec![touch(false), touch(true)], ..known };
+    }
+    Summary { reads_more: true, writes_more: true, ..known }
 }
 
 /// Who is told what is written: the first byte, and how many.
@@ -52,6 +60,8 @@ pub unsafe fn written(number: usize, arguments: &[usize; 4], tell: Tell<'_>) {
             6 => all_around(a, tell),
             // The number of elements at which the table grows next.
             7 | 8 => tell(a + 8, 8),
+            // So many elements of such a size.
+            10 if b > 1 && c > 0 => tell(a, b.saturating_mul(c)),
             _ => {}
         }
     }

@@ -104,9 +104,9 @@ static void acts_as_was_set(void) { ALONE { set_act(bump); act(&a[i]); } }
 static void has_two_names(void) { LOOP also_bump(&a[i]); }
 /* undo */
 static void in_turns(void) { LOOP in_turn(&a[i], i); }
-/* idempotent, reported opaque */
+/* idempotent */ /* preloaded: opaque */
 static void sorts(void) { LOOP { double t[3] = { b[i], b[i + 1], 7 }; sort_three(t); a[i] = t[1]; } }
-/* undo, reported opaque */
+/* undo */ /* preloaded: opaque */
 static void sorts_and_counts(void) {
     ALONE { double t[3] = { b[i], b[i + 1], 7 }; qsort(t, 3, sizeof *t, compare_and_count); a[i] = t[1]; }
 }

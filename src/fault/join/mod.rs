@@ -15,7 +15,7 @@
 mod read;
 mod solve;
 
-pub(super) use solve::Summary;
+pub(super) use solve::{At, Summary, Touch};
 
 use super::containers::{self, CONTAINERS};
 use super::operators::OPERATORS;
@@ -105,7 +105,7 @@ fn join() {
             if OPERATORS.is_librarys(target) {
                 functions.insert(target, Summary { library: true, ..Default::default() });
             } else if CONTAINERS.is_librarys(target) {
-                functions.insert(target, containers::summary());
+                functions.insert(target, containers::summary(target));
             }
         }
         solve::know_results(&mut functions);

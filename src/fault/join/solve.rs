@@ -427,7 +427,7 @@ fn effects_of(call: &Call, functions: &Functions, cut: &Cut) -> Result<Effects, 
             let inner =
                 if core::ptr::eq(c, call) { String::new() } else { format!("which calls {}, ", c.name) };
             let why =
-                if c.library { "which is not the C++ library's own" } else { "which promp-cc has not built" };
+                if c.library { "which is not the library's own" } else { "which promp-cc has not built" };
             return Err((format!("{inner}{why}"), guard));
         };
         if s.opaque {
@@ -649,7 +649,7 @@ mod tests {
         assert_eq!((decided(true).verdict, decided(true).guards), (0, BTreeMap::new()));
         let other = decided(false);
         assert_eq!((other.verdict, other.guards), (0, BTreeMap::from([(8, 1)])), "a mark in front of it");
-        assert!(other.text.contains("which is not the C++ library's own"), "{}", other.text);
+        assert!(other.text.contains("which is not the library's own"), "{}", other.text);
         // One that is called as any function is not known to be freed late.
         a.calls[0].library = false;
         let f = Summary { library: true, ..Summary::default() };
