@@ -181,7 +181,7 @@ fn failures_leave_the_records_whole() {
         "kill@thread=1,region=5,at=barrier,nth=20,delay=20us",
         "crash@thread=2,region=7,at=barrier,nth=3,delay=5us",
         "kill@thread=0,region=9,at=barrier,nth=40",
-        "kill@mtbf=10ms,count=6,seed=4",
+        "kill@thread=1,mtbf=10ms,count=6,seed=4",
     ] {
         let mut env = env.to_vec();
         env.push(("PROMP_FAULT", fault));

@@ -381,7 +381,9 @@ fn failures_are_not_told() {
     let env = [("OMP_NUM_THREADS", "3"), ("PROMP_REPLAY", "assume")];
     let free = Record::of(&exe, &["S"], &env);
     free.check();
-    for fault in ["kill@thread=1,region=5,at=barrier,nth=20,delay=20us", "kill@mtbf=10ms,count=6,seed=4"] {
+    for fault in
+        ["kill@thread=1,region=5,at=barrier,nth=20,delay=20us", "kill@thread=1,mtbf=10ms,count=6,seed=4"]
+    {
         let mut env = env.to_vec();
         env.push(("PROMP_FAULT", fault));
         let r = Record::of(&exe, &["S"], &env);

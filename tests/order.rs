@@ -48,7 +48,8 @@ fn lost_chunks_go_to_nobody_who_has_had_later_ones() {
         let spec = spaced(&format!("{kind}@mtbf=8ms,count=10,seed={seed}"));
         let got = promp(&exe, &["60"], &[("OMP_NUM_THREADS", "4"), ("PROMP_FAULT", &spec)]);
         assert!(!got.hung, "{spec} hung: {}", got.err);
-        assert_eq!((got.status, &got.out), (0, &want.out), "{spec}: {}", got.err);
+        let right = (got.status, &got.out) == (0, &want.out) || got.was_in_serial_work();
+        assert!(right, "{spec}: {got:?}");
         lost += got.err.matches("recomputed by").count();
     }
     assert!(lost > 0, "no chunk was lost");

@@ -166,6 +166,12 @@ impl Run {
         false
     }
 
+    /// A fault at a random time struck serial code, which nobody else can execute: without a checkpoint that
+    /// is refused, whatever a test is about. On a busy machine serial code takes longer.
+    pub fn was_in_serial_work(&self) -> bool {
+        self.status == 70 && self.err.contains(" in serial work, and no checkpoint to return to")
+    }
+
     /// How often work was executed again.
     pub fn executed_again(&self) -> usize {
         self.err.matches("repeated").count() + self.err.matches("recomputed").count()
