@@ -46,6 +46,9 @@ fn survives(exe: &Path) {
             let fault = format!("kill@mtbf=8ms,count=4,seed={seed}");
             let env = [&[four, ("PROMP_FAULT", &*fault)], budget].concat();
             let r = promp(exe, &[], &env);
+            if r.was_in_serial_work() {
+                continue;
+            }
             if r.was_refused(&want.out, &format!("{exe:?} {fault}")) {
                 let place =
                     r.err.lines().any(|l| [".c:", ".cpp:", ".hpp:", ".f90:"].iter().any(|e| l.contains(e)));
@@ -56,16 +59,17 @@ fn survives(exe: &Path) {
                 struck += r.executed_again();
             }
         }
-        // What others have seen of a lock section cannot be undone. How much of its time a program spends in
-        // these is its own affair.
-        let in_section = |said: &&String| said.contains("in a critical, ordered or lock section");
-        let sections = refused.iter().filter(in_section).count();
+        // What others have seen of a lock section cannot be undone, and a call of a function that gcc has
+        // built (station.c) is not made twice. How much time a program spends in these is its own affair.
+        let opaque = ["in a critical, ordered or lock section", ": calls unknown."];
+        let in_opaque = |said: &&String| opaque.iter().any(|w| said.contains(w));
+        let opaque = refused.iter().filter(in_opaque).count();
         let n = refused.len();
         println!(
-            "{exe:?} {budget:?}: {right} right, repeated {struck} times, {n} refused ({sections} in locks)"
+            "{exe:?} {budget:?}: {right} right, repeated {struck} times, {n} refused ({opaque} where opaque)"
         );
         let few = if long() { 20 } else { 4 };
-        let enough = right >= few * (n - sections);
+        let enough = right >= few * (n - opaque);
         assert!(struck >= 4 && (budget.is_empty() || enough), "{exe:?}: {right}, {struck}; {refused:#?}");
     }
 }
