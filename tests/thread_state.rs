@@ -58,21 +58,22 @@ fn kept_through_changes_of_host() {
     }
 }
 
+/// Runs 300 regions of `exe` with this fault, and checkpoints so often.
+fn killed(exe: &std::path::Path, fault: &str, interval: &str) -> Run {
+    // One a program: tests run side by side.
+    let scratch = saved::Scratch::new(exe.file_name().and_then(|n| n.to_str()).expect("UTF-8"));
+    let dir = scratch.path("ckpt");
+    let dir = ("PROMP_CKPT_DIR", saved::text(&dir));
+    promp(exe, &["300"], &[FOUR, dir, ("PROMP_FAULT", fault), ("PROMP_CKPT_INTERVAL", interval)])
+}
+
 #[test]
 fn kept_through_rollbacks() {
     let exe = build("ft/state.c", &[]);
     let (mut back, mut draws) = (0, Draws::between(3, 60));
     while let Some(seed) = draws.next(back > 0) {
-        let scratch = saved::Scratch::new("state");
-        let dir = scratch.path("ckpt");
         let fault = format!("kill@mtbf=40ms,count=5,seed={seed}");
-        let env = [
-            FOUR,
-            ("PROMP_FAULT", &fault[..]),
-            ("PROMP_CKPT_DIR", saved::text(&dir)),
-            ("PROMP_CKPT_INTERVAL", "20ms"),
-        ];
-        let r = promp(&exe, &["300"], &env);
+        let r = killed(&exe, &fault, "20ms");
         kept(&r, &fault);
         back += r.err.matches("rolled back").count();
     }
@@ -113,16 +114,8 @@ fn ids_that_are_about_to_be_used() {
     let exe = build("ft/ids.c", &[]);
     let mut back = 0;
     for seed in 0..6 {
-        let scratch = saved::Scratch::new("ids");
-        let dir = scratch.path("ckpt");
         let fault = format!("kill@mtbf=40ms,count=8,seed={seed}");
-        let env = [
-            FOUR,
-            ("PROMP_FAULT", &fault[..]),
-            ("PROMP_CKPT_DIR", saved::text(&dir)),
-            ("PROMP_CKPT_INTERVAL", "5ms"),
-        ];
-        let r = promp(&exe, &["300"], &env);
+        let r = killed(&exe, &fault, "5ms");
         assert_eq!((r.status, r.hung), (0, false), "{fault}: {r:?}");
         back += r.err.matches("rolled back").count();
     }

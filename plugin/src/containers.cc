@@ -54,24 +54,28 @@ int number_of (tree f)
   return -1;
 }
 
+/// The function by which `call`, of qsort, compares, if it is named there.
+tree named (gcall *call)
+{
+  tree f = gimple_call_num_args (call) == 4 ? gimple_call_arg (call, 3) : NULL_TREE;
+  f = f && TREE_CODE (f) == ADDR_EXPR ? TREE_OPERAND (f, 0) : NULL_TREE;
+  return f && TREE_CODE (f) == FUNCTION_DECL ? f : NULL_TREE;
+}
+
 int number_of_call (gimple *stmt)
 {
   bool call = is_gimple_call (stmt) && !gimple_call_internal_p (stmt);
   int n = call ? number_of (gimple_call_fndecl (stmt)) : -1;
   // What it sorts by must be known, too.
-  return n >= 0 && all[n].name == SORT && !compared_by (as_a<gcall *> (stmt)) ? -1 : n;
+  return n == -1 || all[n].name != SORT || named (as_a<gcall *> (stmt)) ? n : -1;
 }
 
 } // namespace
 
 tree compared_by (gcall *call)
 {
-  int n = gimple_call_internal_p (call) ? -1 : number_of (gimple_call_fndecl (call));
-  if (n < 0 || all[n].name != SORT || gimple_call_num_args (call) != 4)
-    return NULL_TREE;
-  tree f = gimple_call_arg (call, 3);
-  f = TREE_CODE (f) == ADDR_EXPR ? TREE_OPERAND (f, 0) : NULL_TREE;
-  return f && TREE_CODE (f) == FUNCTION_DECL ? f : NULL_TREE;
+  int n = number_of_call (call);
+  return n >= 0 && all[n].name == SORT ? named (call) : NULL_TREE;
 }
 
 bool is_of_containers (gimple *stmt) { return number_of_call (stmt) >= 0; }

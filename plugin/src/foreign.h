@@ -32,7 +32,7 @@ struct Foreign
   tree callee = NULL_TREE;
   unsigned line = 0;
   bool throws = false; ///< an exception that leaves it would be seen
-  bool library = false; ///< it must be the C++ library's (heap.h, containers.h)
+  bool library = false; ///< it must be the library's own (heap.h, containers.h)
   bool must = true; ///< it is called whenever the function that calls it returns
   bool result = false; ///< what it returns may be what the function returns that calls it
   bool guarded = false; ///< wherever it is called, a mark can be made to be executed in front of it (split.h)

@@ -23,7 +23,6 @@
 // off together.
 
 #include "split.h"
-#include "containers.h"
 #include "additions.h"
 #include "memory.h"
 #include "sites.h"
@@ -294,25 +293,24 @@ private:
     return build2 (NE_EXPR, boolean_type_node, v, build_zero_cst (TREE_TYPE (v)));
   }
 
-  /// The word of the function that is called; 1 for one of which nothing is known.
+  /// The word of the function that is called, with those of what it calls in its turn (qsort); through a
+  /// pointer, 1 for one of which nothing is known.
   tree word_at (gcall *call)
   {
+    const bool one = target_of (call);
+    tree v = one ? NULL_TREE : build_one_cst (unsigned_type_node), p = gimple_call_fn (call);
     gimple_stmt_iterator i = gsi_for_stmt (call);
-    if (tree one = target_of (call))
-      {
-        tree v = load_in_front (call, make_word (one));
-        if (tree compares = compared_by (call))
-          {
-            tree both = make_ssa_name (unsigned_type_node), also = load_in_front (call, make_word (compares));
-            gsi_insert_before (&i, ours (gimple_build_assign (both, BIT_IOR_EXPR, v, also)), GSI_SAME_STMT);
-            v = both;
-          }
-        return v;
-      }
-    tree v = build_one_cst (unsigned_type_node), p = gimple_call_fn (call);
     for (tree target : foreign_targets (call))
       {
         tree known = load_in_front (call, make_word (target));
+        if (one)
+          {
+            tree all = v ? make_ssa_name (unsigned_type_node) : known;
+            if (v)
+              gsi_insert_before (&i, ours (gimple_build_assign (all, BIT_IOR_EXPR, v, known)), GSI_SAME_STMT);
+            v = all;
+            continue;
+          }
         tree is = make_ssa_name (boolean_type_node), next = make_ssa_name (unsigned_type_node);
         tree at = build1 (ADDR_EXPR, TREE_TYPE (p), target);
         gsi_insert_before (&i, ours (gimple_build_assign (is, EQ_EXPR, p, at)), GSI_SAME_STMT);

@@ -122,13 +122,7 @@ int origin (function *fn, tree t, std::set<gphi *> &phis, unsigned &budget)
       if (TREE_CODE (t) != SSA_NAME)
         return NO_PARAMETER;
       if (SSA_NAME_IS_DEFAULT_DEF (t))
-        {
-          int k = 0;
-          for (tree p = DECL_ARGUMENTS (fn->decl); p; p = DECL_CHAIN (p), k++)
-            if (p == SSA_NAME_VAR (t))
-              return k;
-          return NO_PARAMETER;
-        }
+        return number_of_parameter (fn, t);
       gimple *def = SSA_NAME_DEF_STMT (t);
       // Executed again, it has another block.
       if (allocates (def) || makes_block (def))

@@ -444,7 +444,7 @@ extern "C" fn arrive(context: usize) -> *const Seat {
     }
     // Started is not set if the signal came late, for a freeze that was given up.
     let Some(seat) = seat.filter(|_| k.started.load(Acquire) != 0) else { return core::ptr::null() };
-    let ids = [host::id_for_libc(), syscall::gettid()];
+    let ids = [host::id_for_libc(), seat.host.load(Relaxed)];
     // SAFETY: the handler's context.
     let (at, pc) = unsafe { midway::of(context as *const libc::c_void, ids) };
     let (goes_on, moved) = seat.goes_on(at, pc);
