@@ -46,7 +46,7 @@ pub fn generation_files(dir: &Path) -> Vec<u64> {
 }
 
 /// Opens a file of an image directory for reading, without following links.
-fn open(path: &Path) -> Result<File, String> {
+pub(crate) fn open(path: &Path) -> Result<File, String> {
     check_owner(path, false)?;
     fs::OpenOptions::new()
         .read(true)

@@ -9,6 +9,7 @@
 //! DIR/undo-E    what has become of files in era E of the journal; undo-E-N: what they held
 //! DIR/state     counters that outlive the process (faults that have struck; has the program ended by itself)
 //! DIR/files/    the kernel's vDSO; copies of the files that are mapped, if it is self-contained (kept.rs)
+//! DIR/run        what was started; DIR/owner: whose the checkpoints are (run_record.rs)
 //! DIR/lock      held (flock) by the process that writes
 //! ```
 //!
@@ -27,6 +28,7 @@ pub mod kept;
 pub mod layout;
 pub mod on_signal;
 pub mod plan;
+pub mod run_record;
 pub mod state;
 mod threads;
 pub mod xsave;

@@ -1,0 +1,244 @@
+//! `DIR/run`: what `promp run` started with its checkpoints in this directory, so that only this is
+//! continued; and `DIR/owner`: which process of that run the checkpoints are of.
+
+use crate::Word;
+use crate::directory::open;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// The record's name.
+pub const FILE: &str = "run";
+/// The name of the owner's record.
+pub const OWNER: &str = "owner";
+/// What such a file is called until it is whole.
+pub const ASIDE: &str = "new-run";
+/// The variable by which `promp run` says which process it has started, and in which run: "pid:nonce".
+pub const VARIABLE: &str = "PROMP_RUN";
+/// The version of the records' form.
+const FORMAT: u32 = 1;
+/// Longer than any command line can be made.
+const LONGEST: u64 = 64 << 20;
+
+/// What was started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    format: u32,
+    /// The version of promp that wrote it.
+    pub promp: String,
+    /// The command as it was typed.
+    pub command: Vec<Word>,
+    /// Its program's file, without links.
+    pub program: Word,
+    /// The working directory, without links.
+    pub directory: Word,
+    /// What tells this run from all others.
+    pub nonce: String,
+}
+
+/// Whose the checkpoints are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    format: u32,
+    /// The run's number ([`Run::nonce`]).
+    pub nonce: String,
+    /// The process.
+    pub pid: u32,
+    /// Is it the one that was started, rather than a descendant?
+    pub started: bool,
+    /// Its program's file.
+    pub program: Word,
+}
+
+impl Run {
+    /// A new run of `command`, whose program is `program`, from the working directory.
+    pub fn new(command: &[OsString], program: &Path) -> io::Result<Self> {
+        let word = |w: &Path| Word::from(w.as_os_str().as_bytes());
+        Ok(Self {
+            format: FORMAT,
+            promp: env!("CARGO_PKG_VERSION").into(),
+            command: command.iter().map(|w| Word::from(w.as_bytes())).collect(),
+            program: word(&program.canonicalize()?),
+            directory: word(&std::env::current_dir()?.canonicalize()?),
+            nonce: nonce()?,
+        })
+    }
+
+    /// The record of `dir`, if there is one. What cannot be read is no record of anything.
+    pub fn read(dir: &Path) -> Result<Option<Self>, String> {
+        read(dir, FILE)
+    }
+
+    /// Writes it: aside, synced, renamed.
+    pub fn write(&self, dir: &Path) -> io::Result<()> {
+        write(dir, FILE, self)
+    }
+
+    /// The command, for people.
+    pub fn shown(&self) -> String {
+        self.command.iter().map(Word::to_string).collect::<Vec<_>>().join(" ")
+    }
+
+    /// What is another in `now`: which command, program or directory this was.
+    pub fn difference(&self, now: &Self) -> Option<String> {
+        if self.command != now.command {
+            return Some(format!("another command ({})", self.shown()));
+        }
+        if self.program != now.program {
+            return Some(format!("another program ({}; now {})", self.program, now.program));
+        }
+        let (was, is) = (&self.directory, &now.directory);
+        (was != is).then(|| format!("this command in another working directory ({was}; now {is})"))
+    }
+}
+
+impl Owner {
+    /// Process `pid`, which executes `program`.
+    pub fn new(nonce: &str, pid: u32, started: bool, program: &str) -> Self {
+        Self { format: FORMAT, nonce: nonce.into(), pid, started, program: program.as_bytes().into() }
+    }
+
+    /// The record of `dir`, if there is one.
+    pub fn read(dir: &Path) -> Result<Option<Self>, String> {
+        read(dir, OWNER)
+    }
+
+    /// Writes it: aside, synced, renamed.
+    pub fn write(&self, dir: &Path) -> io::Result<()> {
+        write(dir, OWNER, self)
+    }
+}
+
+/// Process and run of [`VARIABLE`]'s value.
+pub fn parse(value: &str) -> Option<(u32, &str)> {
+    let (pid, nonce) = value.split_once(':')?;
+    Some((pid.parse().ok()?, nonce))
+}
+
+fn nonce() -> io::Result<String> {
+    let mut bytes = [0u8; 8];
+    fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(format!("{:016x}", u64::from_ne_bytes(bytes)))
+}
+
+fn read<T: DeserializeOwned>(dir: &Path, name: &str) -> Result<Option<T>, String> {
+    #[derive(Deserialize)]
+    struct Form {
+        format: u32,
+    }
+    let path = dir.join(name);
+    let shown = path.display();
+    if fs::symlink_metadata(&path).is_err_and(|e| e.kind() == io::ErrorKind::NotFound) {
+        return Ok(None);
+    }
+    let mut text = Vec::new();
+    let read = open(&path)?.take(LONGEST).read_to_end(&mut text);
+    read.map_err(|e| format!("{shown} cannot be read: {e}"))?;
+    let damaged = |e| format!("{shown} is damaged, or no record of promp's ({e})");
+    let form: Form = serde_json::from_slice(&text).map_err(damaged)?;
+    if form.format != FORMAT {
+        let n = form.format;
+        return Err(format!("{shown} is of another version of promp (form {n}, expected {FORMAT})"));
+    }
+    serde_json::from_slice(&text).map(Some).map_err(damaged)
+}
+
+fn write(dir: &Path, name: &str, what: &impl Serialize) -> io::Result<()> {
+    let aside = dir.join(ASIDE);
+    match fs::remove_file(&aside) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    let flags = libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    let mut options = OpenOptions::new();
+    let mut file = options.write(true).create_new(true).mode(0o600).custom_flags(flags).open(&aside)?;
+    file.write_all(&serde_json::to_vec(what)?)?;
+    file.sync_all()?;
+    fs::rename(&aside, dir.join(name))?;
+    fs::File::open(dir)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::ffi::OsStringExt;
+    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+
+    fn scratch(name: &str) -> std::path::PathBuf {
+        let dir = std::env::temp_dir().join(format!("promp-{name}-{}", std::process::id()));
+        fs::DirBuilder::new().mode(0o700).create(&dir).unwrap();
+        dir
+    }
+
+    fn run(words: &[&[u8]]) -> Run {
+        let words: Vec<OsString> = words.iter().map(|w| OsString::from_vec(w.to_vec())).collect();
+        Run::new(&words, Path::new("/proc/self/exe")).unwrap()
+    }
+
+    #[test]
+    fn it_is_read_as_it_was_written() {
+        let dir = scratch("run-record");
+        assert_eq!(Run::read(&dir), Ok(None));
+        let r = run(&[b"./a", b"", b"\xff b", b"x\ny"]);
+        fs::write(dir.join(ASIDE), "half").unwrap();
+        r.write(&dir).unwrap();
+        assert_eq!(Run::read(&dir), Ok(Some(r.clone())));
+        assert_eq!(fs::metadata(dir.join(FILE)).unwrap().permissions().mode() & 0o777, 0o600);
+        let o = Owner::new(&r.nonce, 7, false, "/bin/a");
+        o.write(&dir).unwrap();
+        assert_eq!(Owner::read(&dir), Ok(Some(o)));
+        assert!(!dir.join(ASIDE).exists());
+        fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn what_is_no_record_is_refused() {
+        let dir = scratch("no-record");
+        let r = run(&[b"a"]);
+        r.write(&dir).unwrap();
+        let whole = fs::read(dir.join(FILE)).unwrap();
+        let with = |text: &[u8]| {
+            fs::write(dir.join(FILE), text).unwrap();
+            Run::read(&dir)
+        };
+        for n in 0..whole.len() {
+            assert!(with(&whole[..n]).is_err_and(|e| e.contains("damaged")), "{n}");
+        }
+        let newer = String::from_utf8_lossy(&whole).replace("\"format\":1", "\"format\":2");
+        assert!(with(newer.as_bytes()).is_err_and(|e| e.contains("another version")));
+        assert!(with(br#"{"format":2,"else":0}"#).is_err_and(|e| e.contains("another version")));
+        assert!(with(b"the user's own").is_err_and(|e| e.contains("no record")));
+        assert_eq!(with(&whole), Ok(Some(r)));
+        // Neither followed nor believed.
+        fs::rename(dir.join(FILE), dir.join("elsewhere")).unwrap();
+        std::os::unix::fs::symlink("elsewhere", dir.join(FILE)).unwrap();
+        assert!(Run::read(&dir).is_err_and(|e| e.contains("symbolic link")));
+        fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn what_differs_is_named() {
+        let r = run(&[b"./a", b"1"]);
+        assert_eq!(r.difference(&run(&[b"./a", b"1"])), None, "another nonce is no difference");
+        for other in [&[&b"./a"[..], b"2"][..], &[b"./a"], &[b"./a", b"1", b""], &[b"a", b"1"], &[b"./a 1"]] {
+            let said = run(other).difference(&r).unwrap();
+            assert!(said.starts_with("another command"), "{said}");
+        }
+        let program = Run { program: "/x/a".as_bytes().into(), ..r.clone() };
+        assert!(program.difference(&r).is_some_and(|d| d.contains("another program (/x/a")));
+        let directory = Run { directory: "/x".as_bytes().into(), ..r.clone() };
+        assert!(directory.difference(&r).is_some_and(|d| d.contains("working directory (/x;")));
+    }
+
+    #[test]
+    fn the_variable() {
+        assert_eq!(parse("12:ab"), Some((12, "ab")));
+        for bad in ["", "12", ":", "x:1", "-1:2"] {
+            assert_eq!(parse(bad), None, "{bad}");
+        }
+    }
+}
