@@ -233,7 +233,7 @@ fn an_end_record_that_cannot_be_read() {
         let before = content(&dir);
         let again = resume();
         assert_eq!((again.status, again.out.as_str()), (71, ""), "{}", again.err);
-        assert!(again.err.contains("remove it to begin anew"), "{}", again.err);
+        assert!(again.err.contains("without --resume it is run again"), "{}", again.err);
         assert!(content(&dir) == before, "something was written");
     }
     fs::remove_dir_all(&dir).expect("removed");

@@ -3,113 +3,94 @@
 mod child;
 mod clocks;
 mod contained;
+pub mod held;
 mod instructions;
 mod private;
 mod static_loops;
 mod threads;
 
 use crate::{Failure, Outcome, args};
+use child::End;
+pub use child::{Terms, may_choose_number};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use nix::sys::personality::{self, Persona};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::stat::Mode;
 use private::Private;
+use promp_image::ended::Ended;
 use promp_image::on_signal::OnSignal;
+use promp_image::state::EXIT_STATUS;
 use promp_image::{Directory, Generation, Word, fit, kept};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-const REFUSED: u8 = 71;
+/// Exit status when what is there is not continued.
+pub const REFUSED: u8 = 71;
 const NONE_YET: &str = "holds no checkpoint: the program died before its first one was complete. Start it again from its beginning, if \
                         what it did before may be done twice (`promp run --auto-restart N --from-start` does so by itself).";
 
 /// Continues the program from its last whole checkpoint.
 pub fn restart(r: &args::Restart) -> Outcome {
-    let (c, pid) = command(&r.dir, r.threads.map(|n| (n, r.vouch)), r.generation)?;
-    let goes_on = on_signal_of(&c).goes_on;
+    let (mut c, pid) = command(&r.dir, r.threads.map(|n| (n, r.vouch)), r.generation)?;
+    let (on, dir) = (on_signal_of(&c), &r.dir);
+    let terms = Terms { dir: Some(dir), nonce: None, goes_on: on.goes_on, ends: on.ends };
     match r.auto_restart {
-        Some(most) => supervise(c, Some(pid), &Supervision { dir: &r.dir, most, from_start: None, goes_on }),
-        None => stand_for(c, pid, goes_on),
-    }
-}
-
-/// Continues the program of `dir` as `r` says. None: there is nothing to continue, and it is to be started.
-/// The program must be the one that `r` names: another one's checkpoint is neither continued nor
-/// overwritten.
-pub fn resume(dir: &Path, r: &args::Run, program: &Path, goes_on: u64) -> Option<Outcome> {
-    let there = promp_image::generation_files(dir);
-    let mut problems = Vec::new();
-    let opened = Directory::open(dir).map_err(|e| problems.push(e)).ok();
-    let ended = opened.as_ref().and_then(Directory::ended);
-    let newest = |d: &Directory| {
-        d.generations().into_iter().find_map(|n| d.read(n).map_err(|e| problems.push(e)).ok())
-    };
-    let g = opened.as_ref().and_then(newest);
-    let finished = opened.as_ref().is_some_and(Directory::finished);
-    let of_whom = ended.as_ref().map(|e| (&e.program, &e.arguments));
-    let Some(saved) = of_whom.or(g.as_ref().map(|g| (&g.about.program, &g.about.arguments))) else {
-        // What cannot be read is not overwritten: it may be all that there is of a long run.
-        let what = match (finished, there.is_empty()) {
-            (false, true) => return None,
-            (true, _) => "is of a program that has ended by itself, and it cannot be read which one that was",
-            (false, false) => "holds checkpoints, and none of them can be read",
-        };
-        let why = if problems.is_empty() { String::new() } else { format!(" ({})", problems.join("; ")) };
-        return Some(Err(refused(format_args!("{} {what}{why}; remove it to begin anew", dir.display()))));
-    };
-    if !is_same(program, r, saved) {
-        let what: Vec<String> = saved.1.iter().map(Word::to_string).collect();
-        return Some(Err(refused(format_args!(
-            "{} holds checkpoints of another command ({}); remove it, or give another directory",
-            dir.display(),
-            what.join(" ")
-        ))));
-    }
-    if finished {
-        let status = ended.map_or(0, |e| e.status);
-        let how = if status == 0 { String::new() } else { format!(", with status {status}") };
-        eprintln!(
-            "promp: the program of {} has ended by itself{how}: there is nothing to do. To run it again, remove the directory.",
-            dir.display()
-        );
-        std::process::exit(status);
-    }
-    let continued = || -> Outcome {
-        let (c, pid) = command(dir, None, None)?;
-        match r.auto_restart {
-            Some(most) => supervise(c, Some(pid), &Supervision { dir, most, from_start: None, goes_on }),
-            None => stand_for(c, pid, goes_on),
-        }
-    };
-    Some(continued())
-}
-
-/// Is what `r` runs the command that was `saved`?
-fn is_same(program: &Path, r: &args::Run, saved: (&String, &Vec<Word>)) -> bool {
-    let arguments: Vec<&OsStr> = saved.1.iter().skip(1).map(Word::as_os_str).collect();
-    let wanted: Vec<&OsStr> = r.command[1..].iter().map(OsString::as_os_str).collect();
-    // Of a script the interpreter is the program, and the script one of its arguments.
-    if matches!(crate::elf::kind(program), Ok(crate::elf::Kind::Script)) {
-        return arguments.ends_with(&wanted);
-    }
-    let real = program.canonicalize().ok();
-    real.is_some() && real == Path::new(saved.0).canonicalize().ok() && arguments == wanted
-}
-
-/// Runs `c` as process `pid`, if possible, and ends as it does.
-fn stand_for(mut c: Command, pid: u32, goes_on: u64) -> Outcome {
-    match child::run(&mut c, Some(pid), goes_on) {
-        Ok(end) => end.follow(),
-        // Only a new process gets clocks of its own.
-        Err(_) => match child::run(&mut c, None, goes_on) {
+        Some(most) => supervise(c, Some(pid), &Supervision { dir, most, from_start: None, terms }),
+        None => match start(&mut c, Some(pid), terms) {
             Ok(end) => end.follow(),
+            // Only a new process gets clocks of its own.
             Err(_) => Err(cannot_start(&c.exec())),
         },
     }
+}
+
+/// Continues the program of `dir` in place of the one that `promp run` would start.
+pub fn go_on(dir: &Path, most: Option<u32>, on: OnSignal) -> Outcome {
+    let (c, pid) = command(dir, None, None)?;
+    let terms = Terms { dir: Some(dir), nonce: None, goes_on: on.goes_on, ends: on.ends };
+    match most {
+        Some(most) => supervise(c, Some(pid), &Supervision { dir, most, from_start: None, terms }),
+        None => stand_for(c, Some(pid), terms),
+    }
+}
+
+/// Runs `c`, as process `pid` if possible, and ends as it does.
+pub fn stand_for(mut c: Command, pid: Option<u32>, terms: Terms) -> Outcome {
+    let end = start(&mut c, pid, terms)?;
+    follow(&end, terms)
+}
+
+/// Runs `c`, as process `pid` if possible, until it has ended.
+pub fn start(c: &mut Command, pid: Option<u32>, terms: Terms) -> Result<End, Failure> {
+    let end = match child::run(c, pid, terms) {
+        Err(e) if e.kind() == io::ErrorKind::AddrInUse => child::run(c, None, terms),
+        r => r,
+    };
+    end.map_err(|e| cannot_start(&e))
+}
+
+/// Ends as the program has. If the checkpoints are of a descendant of what was started, status 85 is not
+/// its own: the same line continues nothing. Where both have ended by themselves, that is noted.
+fn follow(end: &End, terms: Terms) -> Outcome {
+    let of = terms.dir.and_then(|dir| Some((dir, held::of_a_descendant(dir)?)));
+    let Some((dir, (run, owner))) = of else { end.follow() };
+    let finished = Directory::open(dir).is_ok_and(|d| d.finished());
+    let code = end.status.code();
+    if code == Some(EXIT_STATUS) {
+        return Err(Failure::new(REFUSED, held::not_the_started(dir, &run, &owner, finished)));
+    }
+    if code == Some(0) && finished && !end.asked {
+        let arguments = run.command.clone();
+        let record = Ended { program: run.program.to_string(), arguments, status: 0 };
+        if let Err(e) = record.write(dir) {
+            eprintln!("promp: {}: {e}; --resume will not know that it has ended", dir.display());
+        }
+    }
+    end.follow()
 }
 
 /// What the program was told of signals.
@@ -202,8 +183,6 @@ pub fn fix_addresses() -> bool {
     personality::get().and_then(fixed).is_ok()
 }
 
-pub use child::may_choose_number;
-
 /// It depends on the limit on the stack where the mappings of what is executed from here on lie.
 fn limit_stack(soft: u64) {
     let most = fit::stack_limit().rlim_max;
@@ -253,8 +232,8 @@ pub struct Supervision<'a> {
     pub most: u32,
     /// If it may be begun anew where there is no checkpoint yet.
     pub from_start: Option<FromStart<'a>>,
-    /// Signals that ask for a checkpoint only.
-    pub goes_on: u64,
+    /// What it runs under.
+    pub terms: Terms<'a>,
 }
 
 /// Runs `c`, if possible as process `pid`; each time it fails (a signal kills it that nobody has sent to
@@ -268,12 +247,12 @@ pub fn supervise(mut c: Command, mut pid: Option<u32>, s: &Supervision) -> Outco
     let old_end = identity(&s.dir.join(promp_image::ended::FILE));
     for done in 0.. {
         private.give_to(&mut c);
-        let end = match child::run(&mut c, pid, s.goes_on) {
-            Err(e) if e.kind() == io::ErrorKind::AddrInUse => child::run(&mut c, None, s.goes_on),
-            r => r,
+        let end = start(&mut c, pid, s.terms)?;
+        let Some(signal) = end.failure() else { return follow(&end, s.terms) };
+        if let Some((run, owner)) = held::of_a_descendant(s.dir).filter(|_| s.terms.nonce.is_some()) {
+            let why = held::not_the_started(s.dir, &run, &owner, false);
+            return Err(refused(format_args!("what was started was killed by signal {signal}; {why}")));
         }
-        .map_err(|e| cannot_start(&e))?;
-        let Some(signal) = end.failure() else { end.follow() };
         // The record is made when all has been done and written: of that a death takes nothing back.
         let record = Directory::open(s.dir).ok().and_then(|d| d.ended());
         let its_own = identity(&s.dir.join(promp_image::ended::FILE)) != old_end;

@@ -2,9 +2,12 @@
 
 use crate::args::Run;
 use crate::elf::{self, Kind};
-use crate::{Failure, Outcome, library, restart};
+use crate::restart::held::{self, Held};
+use crate::restart::{self, Terms};
+use crate::{Failure, Outcome, library};
 use clap::ValueEnum;
 use promp_image::on_signal::OnSignal;
+use promp_image::run_record;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -12,22 +15,47 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Sets the environment and becomes the program, or runs it again and again.
+/// Sets the environment and becomes the program; with checkpoints, stays in front of it.
 pub fn run(r: &Run) -> Outcome {
-    let goes_on = on_signal(r)?.goes_on;
+    let on = on_signal(r)?;
     let mut c = command(r)?;
-    if let (Some(dir), true) = (&r.ckpt, r.resume)
-        && let Some(done) = restart::resume(dir, r, Path::new(c.get_program()), goes_on)
-    {
-        return done;
-    }
-    if let (Some(dir), Some(most)) = (&r.ckpt, r.auto_restart) {
-        let make = || command(r);
-        let from_start: Option<restart::FromStart> = if r.from_start { Some(&make) } else { None };
-        return restart::supervise(c, None, &restart::Supervision { dir, most, from_start, goes_on });
+    if let Some(dir) = &r.ckpt {
+        return with_checkpoints(r, dir, c, on);
     }
     let e = c.exec();
     Err(Failure::new(126, format!("{} cannot be started: {e}", Path::new(c.get_program()).display())))
+}
+
+/// Continues what `dir` holds of this command, or notes there what is started, and starts it.
+fn with_checkpoints(r: &Run, dir: &Path, c: Command, on: OnSignal) -> Outcome {
+    let program = Path::new(c.get_program());
+    let now = run_record::Run::new(&r.command, program)
+        .map_err(|e| Failure::new(66, format!("{}: {e}", program.display())))?;
+    held::prepare(dir)?;
+    let shown = dir.display();
+    let status = if r.resume { restart::REFUSED } else { 64 };
+    match held::look(dir, &now, r.resume).map_err(|why| Failure::new(status, why))? {
+        Held::Ended(status) => {
+            let how = if status == 0 { String::new() } else { format!(", with status {status}") };
+            eprintln!(
+                "promp: the program of {shown} has ended by itself{how}: there is nothing to do. Without \
+                 --resume it is run again."
+            );
+            std::process::exit(status);
+        }
+        Held::Checkpoints if r.resume => return restart::go_on(dir, r.auto_restart, on),
+        Held::Checkpoints => eprintln!(
+            "promp: beginning anew, without --resume: the checkpoints of this command in {shown} are replaced"
+        ),
+        Held::Nothing => {}
+    }
+    now.write(dir).map_err(|e| Failure::new(74, format!("{shown}/run cannot be written: {e}")))?;
+    let nonce = Some(now.nonce.as_str());
+    let terms = Terms { dir: Some(dir), nonce, goes_on: on.goes_on, ends: on.ends };
+    let Some(most) = r.auto_restart else { return restart::stand_for(c, None, terms) };
+    let make = || command(r);
+    let from_start: Option<restart::FromStart> = if r.from_start { Some(&make) } else { None };
+    restart::supervise(c, None, &restart::Supervision { dir, most, from_start, terms })
 }
 
 /// The program with its arguments and the environment that was asked for.

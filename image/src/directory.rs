@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Refuses a directory or file that somebody else could have written: `what` names it in the message.
-pub(crate) fn check_owner(path: &Path, directory: bool) -> Result<(), String> {
+pub fn check_owner(path: &Path, directory: bool) -> Result<(), String> {
     let m = fs::symlink_metadata(path).map_err(|e| format!("{}: {}", path.display(), e.kind()))?;
     let shown = path.display();
     if m.file_type().is_symlink() {

@@ -1,9 +1,11 @@
 //! `DIR/ended`: the end record of a program that has ended by itself, so that it is not run again.
 
+use crate::run_record::write_aside;
 use crate::{Directory, Word};
 use serde::{Deserialize, Serialize};
 use std::ffi::CStr;
 use std::io;
+use std::path::Path;
 
 /// Its name.
 pub const FILE: &str = "ended";
@@ -28,6 +30,11 @@ impl Ended {
     pub fn text(&self) -> io::Result<Vec<u8>> {
         Ok(serde_json::to_vec(self)?)
     }
+
+    /// Writes it to `dir`: aside, synced, renamed.
+    pub fn write(&self, dir: &Path) -> io::Result<()> {
+        write_aside(dir, FILE, "new-ended", &self.text()?)
+    }
 }
 
 impl Directory {
@@ -41,21 +48,7 @@ impl Directory {
 mod tests {
     use super::*;
     use std::fs::{self, OpenOptions};
-    use std::io::Write;
     use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-    use std::path::Path;
-
-    /// As the runtime does, by system calls: aside, synced, renamed.
-    fn write(e: &Ended, dir: &Path) -> io::Result<()> {
-        let aside = dir.join(ASIDE.to_str().unwrap());
-        let _ = fs::remove_file(&aside);
-        let flags = libc::O_NOFOLLOW | libc::O_CLOEXEC;
-        let mut options = OpenOptions::new();
-        let mut file = options.write(true).create_new(true).mode(0o600).custom_flags(flags).open(&aside)?;
-        file.write_all(&e.text()?)?;
-        file.sync_all()?;
-        fs::rename(&aside, dir.join(FILE))
-    }
 
     #[test]
     fn it_is_read_as_it_was_written() {
@@ -70,12 +63,12 @@ mod tests {
         assert!(d.ended().is_none() && !d.finished());
         let arguments = [&b"a"[..], b"", b"\xff b"].map(Word::from).to_vec();
         let e = Ended { program: "/bin/a".into(), arguments, status: 3 };
-        write(&e, &dir).unwrap();
+        e.write(&dir).unwrap();
         assert_eq!(d.ended(), Some(e.clone()));
         assert!(d.finished());
         // It is written again, whatever was left of an earlier attempt.
         fs::write(dir.join(ASIDE.to_str().unwrap()), "half").unwrap();
-        write(&Ended { status: 0, ..e }, &dir).unwrap();
+        Ended { status: 0, ..e }.write(&dir).unwrap();
         assert_eq!(d.ended().map(|e| e.status), Some(0));
         // Neither followed nor believed.
         fs::rename(dir.join(FILE), dir.join("elsewhere")).unwrap();

@@ -37,8 +37,7 @@ pub use about::{
     Asked, Clocks, DeadWord, Description, Disposition, Limit, Map, MappedFile, SHARED, Seconds, Timer, Word,
     cpu_features, recognise,
 };
-pub(crate) use directory::check_owner;
-pub use directory::{Directory, SUMS, check_directory, generation_files};
+pub use directory::{Directory, SUMS, check_directory, check_owner, generation_files};
 pub use files::{FileLock, LockKind, Object, OpenFile, Received, Sent, SentLines, Watched};
 pub use format::{
     Entry, FILES, Generation, LONGEST_FILE, PAGE, Sum, Sums, decode, encode, file_offset, file_pages,

@@ -19,6 +19,8 @@ pub const OWNER: &str = "owner";
 pub const ASIDE: &str = "new-run";
 /// The variable by which `promp run` says which process it has started, and in which run: "pid:nonce".
 pub const VARIABLE: &str = "PROMP_RUN";
+/// The value (sigqueue(3)) with which `promp run` passes a signal on to a process that is not its child.
+pub const PASSED_ON: usize = 0x7072_6f6d;
 /// The version of the records' form.
 const FORMAT: u32 = 1;
 /// Longer than any command line can be made.
@@ -148,7 +150,12 @@ fn read<T: DeserializeOwned>(dir: &Path, name: &str) -> Result<Option<T>, String
 }
 
 fn write(dir: &Path, name: &str, what: &impl Serialize) -> io::Result<()> {
-    let aside = dir.join(ASIDE);
+    write_aside(dir, name, ASIDE, &serde_json::to_vec(what)?)
+}
+
+/// Writes a file of a checkpoint directory: to `aside`, synced, renamed.
+pub(crate) fn write_aside(dir: &Path, name: &str, aside: &str, text: &[u8]) -> io::Result<()> {
+    let aside = dir.join(aside);
     match fs::remove_file(&aside) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
         _ => {}
@@ -156,7 +163,7 @@ fn write(dir: &Path, name: &str, what: &impl Serialize) -> io::Result<()> {
     let flags = libc::O_NOFOLLOW | libc::O_CLOEXEC;
     let mut options = OpenOptions::new();
     let mut file = options.write(true).create_new(true).mode(0o600).custom_flags(flags).open(&aside)?;
-    file.write_all(&serde_json::to_vec(what)?)?;
+    file.write_all(text)?;
     file.sync_all()?;
     fs::rename(&aside, dir.join(name))?;
     fs::File::open(dir)?.sync_all()

@@ -1,14 +1,16 @@
 //! How checkpoints begin: at the first use of the runtime, or when the library is loaded. The kept region is
 //! mapped, the keeper's host is started, and the calling thread waits until it is ready.
 //!
-//! A program that starts others hands PROMP_CKPT_DIR down to them. The directory serves the first process of
-//! the family; the others have no checkpoints.
+//! A program that starts others hands PROMP_CKPT_DIR down to them. The directory serves one process of the
+//! family: the one that `promp run` has started (whose.rs), else the first one. The others have no
+//! checkpoints.
 
 use super::executed;
 use super::keeper::{self, Keeper};
 use super::runtime::runtime;
 use super::store::Store;
 use super::timers;
+use super::whose::{self, Whose};
 use super::{
     Settings, command_line, ends, journal, keep, memory, process, requests, restart, rights, seats, settings,
     taken,
@@ -35,9 +37,7 @@ impl Start {
     /// The keeper's life; on its own stack.
     pub fn work(&'static self) -> ! {
         match &self.job {
-            restart::Job::Fresh => match Store::open(&self.settings.dir, None, self.settings.keep)
-                .and_then(|s| s.map_state(region::STATE, true).map(|()| s))
-            {
+            restart::Job::Fresh(whose) => match self.open(whose.as_ref()) {
                 Ok(store) => {
                     let mut k = Keeper::new(self.settings.clone(), store, taken::list());
                     let s = &self.settings;
@@ -47,26 +47,41 @@ impl Start {
                     futex::wake(&keep::get().ready, u32::MAX);
                     k.run()
                 }
-                Err(why) => {
-                    let dir = self.settings.dir.display();
-                    match Store::holder(&self.settings.dir).filter(|&pid| is_relative(pid)) {
-                        Some(pid) => {
-                            if self.settings.verbose >= 1 {
-                                say_of_family(&self.settings.dir, pid);
-                            }
-                            keep::get().ready.store(NOT_READY, Release);
-                            futex::wake(&keep::get().ready, u32::MAX);
-                            syscall::exit()
-                        }
-                        None => {
-                            say!("PROMP_CKPT_DIR={dir}: {why}");
-                            syscall::exit_group(64)
-                        }
-                    }
-                }
+                Err(why) => self.go_on_without(&why, whose.as_ref()),
             },
             restart::Job::Restart(first, libraries) => restart::work(&self.settings, first, libraries),
         }
+    }
+
+    /// Opens the directory of a new run.
+    fn open(&self, whose: Option<&Whose>) -> Result<Store, String> {
+        let s = &self.settings;
+        let store = Store::open(&s.dir, None, s.keep)?;
+        store.map_state(region::STATE, true)?;
+        match whose {
+            Some(w) => w.note(&s.dir, &process::command().0, s.verbose)?,
+            None => whose::of_no_run(&s.dir),
+        }
+        Ok(store)
+    }
+
+    /// The directory cannot be had: the process ends, unless another one of its family has it, or it is not
+    /// the one that was started.
+    fn go_on_without(&self, why: &str, whose: Option<&Whose>) -> ! {
+        let Settings { dir, verbose, .. } = &self.settings;
+        let other = whose.is_some_and(|w| !w.is_started());
+        match Store::holder(dir).filter(|&pid| is_relative(pid)) {
+            Some(pid) if *verbose >= if other { 2 } else { 1 } => say_of_family(dir, pid),
+            None if !other => {
+                say!("PROMP_CKPT_DIR={}: {why}", dir.display());
+                syscall::exit_group(64)
+            }
+            None if *verbose >= 2 => say!("no checkpoints of this process: {why}"),
+            _ => {}
+        }
+        keep::get().ready.store(NOT_READY, Release);
+        futex::wake(&keep::get().ready, u32::MAX);
+        syscall::exit()
     }
 }
 
@@ -133,7 +148,10 @@ pub fn start_at_load() -> bool {
     {
         return false;
     }
-    if let Some(c) = settings::ask_at_load() {
+    if let Some(c) = settings::ask_at_load()
+        // Descendants of what was started may never compute: only the first that does has checkpoints.
+        && Whose::of(&c.dir).is_none_or(|w| w.is_started())
+    {
         host::learn_libc_layout();
         begin(c.clone());
     }
@@ -143,8 +161,10 @@ pub fn start_at_load() -> bool {
 /// Turns checkpoints on: called while the program has one thread in the runtime, or none.
 fn begin(settings: Settings) {
     BEGUN.store(true, Relaxed);
-    if let Some(pid) = ancestor_with(&settings.dir) {
-        if settings.verbose >= 1 {
+    let whose = Whose::of(&settings.dir);
+    let other = whose.as_ref().and_then(|w| w.may_take(&settings.dir).err());
+    if let Some(pid) = other.or_else(|| ancestor_with(&settings.dir)) {
+        if settings.verbose >= if whose.is_some() { 2 } else { 1 } {
             say_of_family(&settings.dir, pid);
         }
         return;
@@ -167,9 +187,13 @@ fn begin(settings: Settings) {
     seats::install();
     rights::begin();
     let (dir, on_signal) = (settings.dir.clone(), settings.on_signal);
+    // The end of a descendant is not that of the run, nor do its relatives die with `promp run`.
+    let is_run = whose.as_ref().is_none_or(Whose::is_started);
+    let dies_with = if is_run && whose.is_some() { rights::dies_with() } else { 0 };
+    keep::get().dies_with.store(dies_with, Relaxed);
     if !spawn(Start {
         settings: Settings { inherited: restart::inherited(), ..settings },
-        job: restart::Job::Fresh,
+        job: restart::Job::Fresh(whose),
     }) {
         say!("no checkpoints: cannot start the thread that takes them");
         region::forget();
@@ -185,8 +209,10 @@ fn begin(settings: Settings) {
     }
     journal::calls::begin(&k.journal);
     command_line::learn();
-    let (program, arguments) = process::command();
-    ends::prepare(k, program, arguments);
+    if is_run {
+        let (program, arguments) = process::command();
+        ends::prepare(k, program, arguments);
+    }
     ends::begin();
     requests::install(&on_signal);
     let mut owner = OsString::from(format!("{}:", syscall::getpid()));

@@ -34,6 +34,8 @@ pub struct Keep {
     pub agent: AtomicU32,
     /// Rollbacks so far: what was arranged before one does not count after it.
     pub epoch: AtomicU32,
+    /// The signal that the kernel sends when the parent dies, if the process is to have it for good; 0: none.
+    pub dies_with: AtomicU32,
     /// The keeper works.
     pub ready: AtomicU32,
     /// Failures that ask for a rollback.

@@ -61,6 +61,7 @@ pub mod tracker;
 pub mod transition;
 pub mod vdso;
 pub mod wanted;
+mod whose;
 pub mod xsave;
 
 use crate::sys::keep as region;

@@ -12,8 +12,9 @@
 //! ```
 //! Batch systems and service managers send a signal to all processes of a job. Then the program gets it from
 //! them, and again from its parent, which passes on what it has got itself (`promp` in front of it, a job's
-//! script). That is one request: what comes from the parent is counted by itself, and so is what does not,
-//! and a second one of either kind counts, or one of the other kind that comes later ([`SAME_NS`]).
+//! script), or from `promp` in front of both. That is one request: what comes from these is counted by
+//! itself, and so is what does not, and a second one of either kind counts, or one of the other kind that
+//! comes later ([`SAME_NS`]).
 //!
 //! A program that has a handler of its own for such a signal, or ignores it, gets it as ever: its handler
 //! has replaced ours (sigaction), or was there before.
@@ -63,9 +64,15 @@ pub fn handled(k: &Keep) -> u64 {
 
 /// Which way has it come?
 fn way(info: *const libc::siginfo_t) -> u32 {
-    // SAFETY: what the kernel has handed to the handler; with that code there is a sender.
+    // SAFETY: what the kernel has handed to the handler; with these codes there is a sender, or a value.
     let by_parent = !info.is_null()
-        && unsafe { (*info).si_code == libc::SI_USER && (*info).si_pid() == syscall::getppid() };
+        && unsafe {
+            match (*info).si_code {
+                libc::SI_USER => (*info).si_pid() == syscall::getppid(),
+                libc::SI_QUEUE => (*info).si_value().sival_ptr.addr() == image::run_record::PASSED_ON,
+                _ => false,
+            }
+        };
     if by_parent { FROM_PARENT } else { FROM_OTHERS }
 }
 

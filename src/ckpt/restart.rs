@@ -12,6 +12,7 @@ use super::pipes::sent::private;
 use super::runtime::runtime;
 use super::seats::Seat;
 use super::store::Store;
+use super::whose::{self, Whose};
 use super::{
     Settings, attributes, begin, image, keep, layout, masks, memory, requests, settings, streams, taken, vdso,
 };
@@ -36,8 +37,8 @@ const READ: &CStr = c"PROMP_RESTART_INPUT";
 
 /// What the keeper's host does first.
 pub enum Job {
-    /// A new run.
-    Fresh,
+    /// A new run, and what part this process has in it.
+    Fresh(Option<Whose>),
     /// Go on from the checkpoint; the process' first host waits in this seat. The libraries that it has
     /// loaded.
     Restart(&'static Seat, Vec<Object>),
@@ -145,6 +146,7 @@ fn restart() -> ! {
     if !begin::region_ready() {
         refuse("the system does not give the address space for checkpoints");
     }
+    keep::get().dies_with.store(super::rights::dies_with(), Relaxed);
     let Some(settings) = super::settings::again() else { refuse(&format!("PROMP_CKPT_DIR={dir}")) };
     let k = keep::get();
     let first = &k.seats[super::seats::SEATS - 1];
@@ -182,7 +184,9 @@ pub fn work(settings: &Settings, first: &'static Seat, libraries: &[Object]) -> 
         said.push("this is another kernel than that of the run".into());
     }
     memory::number_anew(&mut g.about.maps);
-    super::ends::prepare(keep::get(), g.about.program.clone(), g.about.arguments.clone());
+    if !whose::is_of_a_descendant(&settings.dir) {
+        super::ends::prepare(keep::get(), g.about.program.clone(), g.about.arguments.clone());
+    }
     let from = (number, g.about.era, g.index.clone());
     let store =
         Store::open(Path::new(&settings.dir), Some(from), settings.keep).unwrap_or_else(|why| refuse(&why));

@@ -9,6 +9,7 @@
 
 use super::{apart, ends, keep, timers};
 use crate::say;
+use crate::sys;
 use crate::sys::follow::{self, Call};
 use crate::sys::rights::{self, capability_words};
 use crate::sys::tables::{self, Instead, calls_instead};
@@ -171,6 +172,14 @@ unsafe extern "C" fn numbered(number: c_long, a: usize, b: usize, c: usize, d: u
     r
 }
 
+/// The signal that the calling thread's process gets when its parent dies; 0: none.
+pub fn dies_with() -> u32 {
+    let mut signal = 0i32;
+    // SAFETY: the kernel writes the number.
+    unsafe { sys!(libc::SYS_prctl, libc::PR_GET_PDEATHSIG, &raw mut signal) };
+    signal as u32
+}
+
 /// The runtime's own hosts.
 fn hosts() -> Vec<u32> {
     let kept = keep::if_on().into_iter().flat_map(|k| k.own_hosts.iter().chain(&k.crew));
@@ -220,6 +229,14 @@ fn follow_caller(also: Option<Call>) {
             call(libc::SYS_capset, head.as_ptr() as usize, data.as_ptr() as usize, 0),
             call(libc::SYS_prctl, libc::PR_SET_KEEPCAPS as usize, 0, 0),
         ]);
+        // The kernel forgets it with each change of rights. It is enough if one thread has it: the caller,
+        // which may end, or a host of ours.
+        let dies_with = keep::if_on().map_or(0, |k| k.dies_with.load(Relaxed)) as usize;
+        if dies_with != 0 {
+            calls.push(call(libc::SYS_prctl, libc::PR_SET_PDEATHSIG as usize, dies_with, 0));
+            // SAFETY: plain call.
+            unsafe { sys!(libc::SYS_prctl, libc::PR_SET_PDEATHSIG, dies_with) };
+        }
         if !follow::order(&hosts(), first_stays(), &calls) {
             say!(
                 "threads of the runtime have not followed the program in giving up rights within five seconds"

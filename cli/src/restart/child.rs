@@ -9,9 +9,15 @@
 //! From before the child is made until it has ended this process blocks all signals and takes them one by
 //! one: what it gets, the child gets. If this process is killed, the kernel kills the child
 //! (PR_SET_PDEATHSIG); a parent that has died before the child could ask for that is noticed by its number.
+//!
+//! The process that has the checkpoints may be a descendant of the child: a script's program. Then it gets
+//! the signals of `--on-signal`, too, and what else the child has ended by; and this process, to which the
+//! kernel gives those whose parents have ended (PR_SET_CHILD_SUBREAPER), does not end before it has.
 
+use promp_image::run_record;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -39,6 +45,19 @@ fn bit(signal: i32) -> u64 {
     1 << (signal - 1)
 }
 
+/// What a program is run under.
+#[derive(Clone, Copy, Default)]
+pub struct Terms<'a> {
+    /// Where the checkpoints are.
+    pub dir: Option<&'a Path>,
+    /// The number of the run, of a program that begins (`image/src/run_record.rs`).
+    pub nonce: Option<&'a str>,
+    /// Signals after which the program goes on, because a checkpoint is all that is asked for by them.
+    pub goes_on: u64,
+    /// Signals after which it ends with a checkpoint.
+    pub ends: u64,
+}
+
 /// How a program has ended.
 pub struct End {
     /// Its status.
@@ -64,10 +83,9 @@ impl End {
 }
 
 /// Runs `c` as process `pid`, if one is given, until it ends. An error of kind `AddrInUse`: there can be no
-/// process of that number. `goes_on`: signals after which the program goes on, because a checkpoint is all
-/// that is asked for by them.
-pub fn run(c: &mut Command, pid: Option<u32>, goes_on: u64) -> io::Result<End> {
-    Ok(Child::start(c, pid)?.wait(goes_on))
+/// process of that number.
+pub fn run(c: &mut Command, pid: Option<u32>, terms: Terms) -> io::Result<End> {
+    Ok(Child::start(c, pid, terms.nonce)?.wait(&terms))
 }
 
 /// The process of the program. This one blocks all signals.
@@ -105,7 +123,7 @@ unsafe fn fork(pid: Option<u32>) -> libc::c_long {
 }
 
 impl Child {
-    fn start(c: &mut Command, pid: Option<u32>) -> io::Result<Self> {
+    fn start(c: &mut Command, pid: Option<u32>, nonce: Option<&str>) -> io::Result<Self> {
         // SAFETY: zeros are a value of these; the kernel reads the arguments.
         unsafe {
             let mut all: libc::sigset_t = core::mem::zeroed();
@@ -115,6 +133,7 @@ impl Child {
             // Where it is ignored, nobody is told how a child ended.
             let chld = libc::signal(libc::SIGCHLD, libc::SIG_DFL);
             let parent = libc::getpid();
+            libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
             let r = fork(pid);
             if r < 0 {
                 let e = io::Error::last_os_error();
@@ -131,65 +150,140 @@ impl Child {
                 libc::_exit(126);
             }
             libc::signal(libc::SIGCHLD, chld);
+            if let Some(nonce) = nonce {
+                c.env(run_record::VARIABLE, format!("{}:{nonce}", libc::getpid()));
+            }
             libc::sigprocmask(libc::SIG_SETMASK, &mask, core::ptr::null_mut());
             eprintln!("promp: the program cannot be started: {}", c.exec());
             libc::_exit(126);
         }
     }
 
-    /// Waits until it has ended. It gets the signals that this process gets, but for those from the
-    /// terminal, which it has got itself; this process stops when it stops.
-    fn wait(self, goes_on: u64) -> End {
-        let mut asked: Option<Instant> = None;
+    /// Waits until it has ended, and who has the checkpoints. It gets the signals that this process gets, but
+    /// for those from the terminal, which it has got itself; this process stops when it stops.
+    fn wait(self, terms: &Terms) -> End {
+        let mut asked: Option<(i32, Instant)> = None;
         // The program catches or ignores what it was asked by: it goes on for as long as it likes.
         let mut handled = false;
-        // SAFETY: zeros are a value of these, and the kernel writes them.
-        unsafe {
-            let mut all: libc::sigset_t = core::mem::zeroed();
-            libc::sigfillset(&mut all);
-            loop {
-                let mut status = 0;
-                match libc::waitpid(self.pid, &mut status, libc::WNOHANG | libc::WUNTRACED) {
-                    0 => {}
-                    pid if pid == self.pid && libc::WIFSTOPPED(status) => {
-                        libc::raise(libc::SIGSTOP);
-                        continue;
-                    }
-                    pid => {
-                        // Somebody else has taken its end: it is not known how it was.
-                        let status = if pid < 0 { 126 << 8 } else { status };
-                        // Those that have come and have not been passed on.
-                        let late: Vec<i32> =
-                            REQUESTS.into_iter().filter(|s| waiting() & bit(*s) != 0).collect();
-                        for signal in &late {
-                            let before = libc::signal(*signal, libc::SIG_IGN);
-                            libc::signal(*signal, before);
-                        }
-                        let asked = late.iter().any(|s| bit(*s) & goes_on == 0)
-                            || asked.is_some_and(|at| !handled || at.elapsed() < GRACE);
-                        libc::sigprocmask(libc::SIG_SETMASK, &self.mask, core::ptr::null_mut());
-                        return End { status: ExitStatus::from_raw(status), asked };
-                    }
-                }
-                let mut about: libc::siginfo_t = core::mem::zeroed();
-                let signal = libc::sigwaitinfo(&all, &mut about);
-                if signal <= 0 || signal == libc::SIGCHLD {
+        let status = loop {
+            match reaped() {
+                Some((pid, status)) if pid == self.pid && libc::WIFSTOPPED(status) => {
+                    // SAFETY: plain call.
+                    unsafe { libc::raise(libc::SIGSTOP) };
                     continue;
                 }
-                if REQUESTS.contains(&signal) && bit(signal) & goes_on == 0 {
-                    let own = signals_of(self.pid, "SigCgt:") | signals_of(self.pid, "SigIgn:");
-                    handled = own & bit(signal) != 0 && (handled || asked.is_none());
-                    asked = Some(Instant::now());
-                }
-                let has_it = about.si_code > 0
-                    && bit(signal) & self.before == 0
-                    && libc::getpgid(self.pid) == libc::getpgrp();
-                if !has_it {
-                    libc::kill(self.pid, signal);
-                }
+                Some((pid, status)) if pid == self.pid => break status,
+                // One that has lost its parent.
+                Some((pid, _)) if pid > 0 => continue,
+                // Somebody else has taken its end: it is not known how it was.
+                Some(_) => break 126 << 8,
+                None => {}
             }
+            let Some(about) = next_signal(None) else { continue };
+            let signal = about.si_signo;
+            if REQUESTS.contains(&signal) && bit(signal) & terms.goes_on == 0 {
+                let own = signals_of(self.pid, "SigCgt:") | signals_of(self.pid, "SigIgn:");
+                handled = own & bit(signal) != 0 && (handled || asked.is_none());
+                asked = Some((signal, Instant::now()));
+            }
+            if !self.has_it(self.pid, &about) {
+                // SAFETY: our own child, which has not been waited for.
+                unsafe { libc::kill(self.pid, signal) };
+            }
+            if bit(signal) & (terms.goes_on | terms.ends) != 0
+                && let Some(owner) = self.owner(terms).filter(|pid| !self.has_it(*pid, &about))
+            {
+                send_on(owner, signal);
+            }
+        };
+        // Those that have come and have not been passed on.
+        let late: Vec<i32> = REQUESTS.into_iter().filter(|s| waiting() & bit(*s) != 0).collect();
+        let by_late = late.iter().copied().find(|s| bit(*s) & terms.goes_on == 0);
+        let by_asked = asked.filter(|(_, at)| !handled || at.elapsed() < GRACE).map(|(signal, _)| signal);
+        let asked = by_late.or(by_asked);
+        self.await_owner(terms, by_asked.filter(|s| bit(*s) & terms.ends == 0));
+        // SAFETY (both): plain calls; a mask that the kernel has given.
+        for signal in &late {
+            unsafe { libc::signal(*signal, libc::signal(*signal, libc::SIG_IGN)) };
         }
+        unsafe { libc::sigprocmask(libc::SIG_SETMASK, &self.mask, core::ptr::null_mut()) };
+        End { status: ExitStatus::from_raw(status), asked: asked.is_some() }
     }
+
+    /// Has process `pid` got this signal already, from the terminal?
+    fn has_it(&self, pid: libc::pid_t, about: &libc::siginfo_t) -> bool {
+        // SAFETY: plain calls.
+        let group = unsafe { libc::getpgid(pid) == libc::getpgrp() };
+        about.si_code > 0 && bit(about.si_signo) & self.before == 0 && group
+    }
+
+    /// The child has ended: waits until the process that has the checkpoints has. It gets the request by
+    /// which the child has ended, and all signals that come from now on.
+    fn await_owner(&self, terms: &Terms, request: Option<i32>) {
+        let mut owner = self.owner(terms);
+        if let (Some(pid), Some(signal)) = (owner, request) {
+            send_on(pid, signal);
+        }
+        while let Some(pid) = owner {
+            if let Some(about) = next_signal(Some(LOOK))
+                && !self.has_it(pid, &about)
+            {
+                send_on(pid, about.si_signo);
+            }
+            owner = self.owner(terms);
+        }
+        while reaped().is_some_and(|(pid, _)| pid > 0) {}
+    }
+
+    /// The descendant, other than the child, that has the checkpoints now.
+    fn owner(&self, terms: &Terms) -> Option<libc::pid_t> {
+        let text = std::fs::read_to_string(terms.dir?.join("lock")).ok()?;
+        let pid: libc::pid_t = text.trim().parse().ok().filter(|pid| *pid != self.pid)?;
+        let own = std::process::id() as libc::pid_t;
+        let parent = |pid: &libc::pid_t| {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            let mut words = stat.rsplit_once(')')?.1.split_whitespace();
+            (words.next() != Some("Z")).then(|| words.next()?.parse().ok()).flatten().filter(|p| *p > 1)
+        };
+        std::iter::successors(Some(pid), parent).skip(1).any(|p| p == own).then_some(pid)
+    }
+}
+
+/// So long it takes at most until it is seen that a process has ended that is not a child.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What a child has come to, if one has: its number (negative: there is none), and its status.
+fn reaped() -> Option<(libc::pid_t, i32)> {
+    let mut status = 0;
+    // SAFETY: the kernel writes the status.
+    let pid = unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG | libc::WUNTRACED) };
+    (pid != 0).then_some((pid, status))
+}
+
+/// Takes the next signal, all of which are blocked. None: a child has changed, or none has come in time.
+fn next_signal(limit: Option<Duration>) -> Option<libc::siginfo_t> {
+    // SAFETY: zeros are a value of these, and the kernel writes them.
+    unsafe {
+        let mut all: libc::sigset_t = core::mem::zeroed();
+        libc::sigfillset(&mut all);
+        let mut about: libc::siginfo_t = core::mem::zeroed();
+        let signal = match limit {
+            None => libc::sigwaitinfo(&all, &mut about),
+            Some(limit) => {
+                let limit = libc::timespec { tv_sec: 0, tv_nsec: limit.subsec_nanos().into() };
+                libc::sigtimedwait(&all, &mut about, &limit)
+            }
+        };
+        (signal > 0 && signal != libc::SIGCHLD).then_some(about)
+    }
+}
+
+/// Passes a signal on to a process that is not the child, as its parent would: one that has it already, from
+/// somebody who has sent it to all, is asked once.
+fn send_on(pid: libc::pid_t, signal: i32) {
+    let value = libc::sigval { sival_ptr: core::ptr::without_provenance_mut(run_record::PASSED_ON) };
+    // SAFETY: plain call.
+    unsafe { libc::sigqueue(pid, signal, value) };
 }
 
 /// Ends this process by a signal.

@@ -1,0 +1,216 @@
+//! The checkpoint directory of `promp run`, before anything is started: it is made, or must be one of
+//! promp's; and what it holds is compared with what is to be run. `DIR/run` says what was started; where
+//! there is none (checkpoints without `promp run`, older versions) the image's command line does.
+
+use crate::Failure;
+use promp_image::run_record::{self, Owner, Run};
+use promp_image::{Directory, Word};
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// The command line, or what it names, cannot be taken.
+const USAGE: u8 = 64;
+/// So long a process that has just been killed may still hold the directory.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What there is of the run that is to be started.
+pub enum Held {
+    /// Nothing.
+    Nothing,
+    /// Checkpoints.
+    Checkpoints,
+    /// It has ended by itself, with this status.
+    Ended(i32),
+}
+
+/// Makes the directory, or finds out whether it may be used: it is ours, holds nothing of others', and is in
+/// nobody's use.
+pub fn prepare(dir: &Path) -> Result<(), Failure> {
+    let shown = dir.display();
+    let refused = |why: String| Failure::new(USAGE, format!("--ckpt {shown}: {why}"));
+    match DirBuilder::new().mode(0o700).create(dir) {
+        Err(e) if e.kind() != ErrorKind::AlreadyExists => {
+            return Err(refused(format!("the directory cannot be made: {e}")));
+        }
+        made => drop(made),
+    }
+    let names: Vec<_> = fs::read_dir(dir)
+        .map_err(|e| refused(format!("the directory cannot be read: {e}")))?
+        .flatten()
+        .map(|e| e.file_name())
+        .collect();
+    if let Some(other) = names.iter().find(|n| !is_known(n)) {
+        let what = other.display();
+        return Err(refused(format!(
+            "it holds other files ({what}); give a directory for checkpoints alone"
+        )));
+    }
+    let mode = fs::symlink_metadata(dir).ok().filter(|m| m.is_dir() && names.is_empty());
+    // SAFETY: no pointers.
+    if let Some(m) = mode.filter(|m| m.mode() & 0o077 != 0 && m.uid() == unsafe { libc::geteuid() })
+        && fs::set_permissions(dir, Permissions::from_mode(0o700)).is_ok()
+    {
+        eprintln!("promp: {shown} is for its owner alone now (mode 700; it was {:o})", m.mode() & 0o777);
+    }
+    let check = |name: &OsStr| promp_image::check_owner(&dir.join(name), name == "files");
+    let checked = promp_image::check_owner(dir, true).and_then(|()| names.iter().try_for_each(|n| check(n)));
+    checked.map_err(|why| Failure::new(USAGE, format!("--ckpt {why}")))?;
+    free(dir).map_err(refused)
+}
+
+/// Is a file of this name one that promp puts into such a directory?
+fn is_known(name: &OsStr) -> bool {
+    const ALL: [&str; 8] =
+        ["pages", "sums", "state", "lock", "files", "ended", run_record::FILE, run_record::OWNER];
+    let numbers =
+        |rest: &str| rest.split('-').all(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+    let Some(name) = name.to_str() else { return false };
+    let aside = name.strip_prefix("new-").is_some_and(|n| ALL.contains(&n) || numbers(n));
+    let of = |p: &&str| name.strip_prefix(*p).is_some_and(numbers);
+    ALL.contains(&name) || aside || ["gen-", "undo-", "sent-"].iter().any(|p| of(p))
+}
+
+/// Waits until nobody writes to the directory.
+fn free(dir: &Path) -> Result<(), String> {
+    let path = dir.join("lock");
+    if !fs::symlink_metadata(&path).is_ok_and(|m| m.is_file()) {
+        return Ok(());
+    }
+    let Ok(lock) = File::open(&path) else { return Ok(()) };
+    let since = Instant::now();
+    while lock.try_lock().is_err() {
+        if since.elapsed() > PATIENCE {
+            let by = fs::read_to_string(&path).unwrap_or_default();
+            return Err(format!("it is in use by another process ({})", by.trim()));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
+/// What `dir` holds of the run that `now` is of. An error: what is there is of another one, or cannot be
+/// gone on from (`resume`), or must not be overwritten.
+pub fn look(dir: &Path, now: &Run, resume: bool) -> Result<Held, String> {
+    let shown = dir.display();
+    let mut problems = Vec::new();
+    let opened = Directory::open(dir).map_err(|e| problems.push(e)).ok();
+    let generation = opened
+        .as_ref()
+        .and_then(|d| d.generations().into_iter().find_map(|n| d.read(n).map_err(|e| problems.push(e)).ok()));
+    let (ended, finished) = opened.as_ref().map_or((None, false), |d| (d.ended(), d.finished()));
+    let saved = ended.as_ref().map(|e| (e.program.as_str(), &e.arguments[..]));
+    let saved = saved.or(generation.as_ref().map(|g| (g.about.program.as_str(), &g.about.arguments[..])));
+    if saved.is_none() && !promp_image::generation_files(dir).is_empty() {
+        // What cannot be read is not overwritten: it may be all that there is of a long run.
+        let all = problems.join("; ");
+        let why = format!(
+            "{shown} holds checkpoints, and none of them can be read ({all}); remove it to begin anew"
+        );
+        return if resume { Err(why) } else { Ok(Held::Nothing) };
+    }
+    let record = Run::read(dir)?;
+    if (saved.is_none() && !finished) || (finished && !resume) {
+        return Ok(Held::Nothing);
+    }
+    let difference = match (&record, saved) {
+        (Some(record), _) => record.difference(now),
+        (None, Some(saved)) => is_another(now, saved).then(|| format!("another command ({})", line(saved.1))),
+        (None, None) => Some("a command that cannot be read".into()),
+    };
+    if let Some(what) = difference {
+        return Err(match finished {
+            true => format!("{shown} is of {what}, which has ended by itself; give another directory"),
+            false => format!(
+                "{shown} holds checkpoints of {what}: `promp restart {shown}` continues it; for this one \
+                 give another directory"
+            ),
+        });
+    }
+    let owner = Owner::read(dir)?.filter(|o| !o.started);
+    Ok(match (owner, ended) {
+        (_, Some(ended)) => Held::Ended(ended.status),
+        (Some(o), None) if resume => return Err(not_the_started(dir, now, &o, finished)),
+        _ if finished => {
+            return Err(format!(
+                "the program of {shown} has ended by itself, and it cannot be read with which status; \
+                 without --resume it is run again"
+            ));
+        }
+        _ => Held::Checkpoints,
+    })
+}
+
+/// Is the command that was `saved` another one than that of `now`?
+fn is_another(now: &Run, saved: (&str, &[Word])) -> bool {
+    let program = Path::new(saved.0).canonicalize().ok();
+    program.as_deref() != Some(Path::new(now.program.as_os_str()))
+        || saved.1.iter().skip(1).ne(now.command.iter().skip(1))
+}
+
+fn line(words: &[Word]) -> String {
+    words.iter().map(Word::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// Why a run is not continued whose checkpoints are of a descendant of what was started.
+pub fn not_the_started(dir: &Path, run: &Run, owner: &Owner, finished: bool) -> String {
+    let (dir, name) = (dir.display(), base(&owner.program));
+    let start = base(&run.command[0]);
+    if finished {
+        return format!(
+            "the checkpoints in {dir} were those of {name} ({}), started by {start}: it has ended by itself, \
+             and {start} cannot be continued. Without --resume it begins anew.",
+            owner.pid
+        );
+    }
+    format!(
+        "checkpoints in {dir} are those of {name} ({}), started by {start}: a restart (`promp restart \
+         {dir}`) continues {name}, not {start}. Put promp run in front of {name} there.",
+        owner.pid
+    )
+}
+
+fn base(path: &Word) -> String {
+    let name = Path::new(path.as_os_str()).file_name().unwrap_or(path.as_os_str());
+    Word::from(name.as_bytes()).to_string()
+}
+
+/// The descendant of what was started whose checkpoints `dir` has, and the run.
+pub fn of_a_descendant(dir: &Path) -> Option<(Run, Owner)> {
+    let run = Run::read(dir).ok()??;
+    let owner = Owner::read(dir).ok()??;
+    (!owner.started && owner.nonce == run.nonce).then_some((run, owner))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_ours() {
+        for name in [
+            "pages",
+            "gen-12",
+            "undo-3",
+            "undo-3-4",
+            "sent-0",
+            "new-7",
+            "new-ended",
+            "new-run",
+            "files",
+            "run",
+        ] {
+            assert!(is_known(name.as_ref()), "{name}");
+        }
+        for name in
+            ["new-results.csv", "gen-", "gen-x", "run.sh", "undo-1-", "pages2", ".git", "new-", "\u{e9}"]
+        {
+            assert!(!is_known(name.as_ref()), "{name}");
+        }
+        assert!(!is_known(OsStr::from_bytes(b"gen-\xff")));
+    }
+}
