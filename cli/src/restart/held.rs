@@ -72,7 +72,7 @@ fn is_known(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
     let aside = name.strip_prefix("new-").is_some_and(|n| ALL.contains(&n) || numbers(n));
     let of = |p: &&str| name.strip_prefix(*p).is_some_and(numbers);
-    ALL.contains(&name) || aside || ["gen-", "undo-", "sent-"].iter().any(|p| of(p))
+    ALL.contains(&name) || aside || ["gen-", "undo-", "sent-"].iter().any(of)
 }
 
 /// Waits until nobody writes to the directory.
