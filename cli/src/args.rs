@@ -131,6 +131,9 @@ pub struct Run {
     /// repeat.
     #[arg(long, requires = "ckpt")]
     pub resume: bool,
+    /// Do not start a program in which promp is known to have no part (status 126).
+    #[arg(long)]
+    pub strict: bool,
     /// The program and its arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
     pub command: Vec<OsString>,

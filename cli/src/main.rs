@@ -9,6 +9,7 @@ mod export;
 mod inspect;
 mod library;
 mod model;
+mod part;
 mod plan;
 mod report;
 mod restart;

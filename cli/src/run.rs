@@ -1,16 +1,14 @@
 //! `promp run`.
 
 use crate::args::Run;
-use crate::elf::{self, Kind};
 use crate::restart::held::{self, Held};
 use crate::restart::{self, Terms};
-use crate::{Failure, Outcome, library};
+use crate::{Failure, Outcome, library, part};
 use clap::ValueEnum;
 use promp_image::on_signal::OnSignal;
 use promp_image::run_record;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,6 +17,8 @@ use std::process::Command;
 pub fn run(r: &Run) -> Outcome {
     let on = on_signal(r)?;
     let mut c = command(r)?;
+    part::say_what_cannot_be_had(r, Path::new(c.get_program()))?;
+    part::say_unknown_names(&mut c);
     if let Some(dir) = &r.ckpt {
         return with_checkpoints(r, dir, c, on);
     }
@@ -62,7 +62,7 @@ fn with_checkpoints(r: &Run, dir: &Path, c: Command, on: OnSignal) -> Outcome {
 pub fn command(r: &Run) -> Result<Command, Failure> {
     let lib = library::find()?;
     let program = locate(&r.command[0])?;
-    check(&program)?;
+    part::check(&program)?;
     let mut c = Command::new(&program);
     // Programs print the name by which they were called, into logs and headers of files.
     c.arg0(&r.command[0]).args(&r.command[1..]);
@@ -134,40 +134,4 @@ pub fn locate(name: &OsStr) -> Result<PathBuf, Failure> {
         .map(|d| d.join(name))
         .find(|p| p.is_file())
         .ok_or_else(|| Failure::new(127, format!("{shown}: not found in PATH")))
-}
-
-/// Programs that the loader would run without the library are refused: they would silently run unprotected.
-fn check(program: &Path) -> Outcome {
-    let name = program.display();
-    let meta = program.metadata().map_err(|e| Failure::new(66, format!("{name}: {e}")))?;
-    if meta.is_dir() {
-        return Err(Failure::new(126, format!("{name} is a directory")));
-    }
-    if meta.mode() & 0o111 == 0 {
-        return Err(Failure::new(126, format!("{name} is not executable (chmod +x)")));
-    }
-    let (uid, gid) = (nix::unistd::geteuid().as_raw(), nix::unistd::getegid().as_raw());
-    if (meta.mode() & 0o4000 != 0 && meta.uid() != uid)
-        || (meta.mode() & 0o2000 != 0 && meta.gid() != gid)
-        || meta.mode() & 0o6000 != 0
-    {
-        return Err(Failure::new(
-            126,
-            format!(
-                "{name} is set-user-ID or set-group-ID: the loader ignores LD_PRELOAD for it, so promp cannot protect it"
-            ),
-        ));
-    }
-    match elf::kind(program) {
-        Ok(Kind::Dynamic | Kind::Script) => Ok(()),
-        Ok(Kind::Static) => Err(Failure::new(
-            126,
-            format!(
-                "{name} is statically linked: there is no loader that could put libpromp.so into it; link it dynamically, or with -lpromp"
-            ),
-        )),
-        Ok(Kind::Foreign) => Err(Failure::new(126, format!("{name} is not a program for x86-64"))),
-        Ok(Kind::Unknown) => Err(Failure::new(126, format!("{name} is neither an ELF program nor a script"))),
-        Err(e) => Err(Failure::new(66, format!("{name} cannot be read: {e}"))),
-    }
 }

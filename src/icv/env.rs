@@ -4,7 +4,7 @@
 use super::allocators::{self, Allocator};
 use super::parse::{self, boolean, list, positive};
 use super::places::{self, ProcBind};
-use super::read::reported;
+use super::read::{reported, say_unknown};
 use super::settings::Settings;
 use super::{Globals, Icvs, RunSched, Sched, UNDECIDED_DEVICE};
 use crate::complain;
@@ -157,6 +157,9 @@ pub fn read() -> Globals {
         }
     };
     let promp = if secure() { Settings::default() } else { reported(Settings::read) };
+    if !secure() && promp.verbose >= 1 {
+        say_unknown();
+    }
     Globals {
         initial: crate::sys::own::Own::new(initial),
         threads_list,

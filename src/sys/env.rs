@@ -26,15 +26,20 @@ pub fn is_set(name: &CStr) -> bool {
 
 /// Is a variable set whose name begins so? Needs no memory either.
 pub fn any_begins_with(what: &[u8]) -> bool {
+    any(|line| line.to_bytes().starts_with(what))
+}
+
+/// Does `is` hold for a line of the environment? They are asked in order, as far as to the first.
+pub fn any(mut is: impl FnMut(&CStr) -> bool) -> bool {
     unsafe extern "C" {
         static environ: *const *const libc::c_char;
     }
     // SAFETY: null, or a list of C strings with null at its end, which nobody changes while a library is
-    // loaded.
+    // loaded or the runtime is initialised.
     unsafe {
         let mut at = environ;
         while !at.is_null() && !(*at).is_null() {
-            if CStr::from_ptr(*at).to_bytes().starts_with(what) {
+            if is(CStr::from_ptr(*at)) {
                 return true;
             }
             at = at.add(1);

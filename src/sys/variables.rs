@@ -63,6 +63,20 @@ pub fn reported<T>(read: impl FnOnce(&mut Reader) -> T) -> T {
     }))
 }
 
+/// Names of variables that begin with `PROMP_` and mean nothing are said, one line each.
+pub fn say_unknown() {
+    if env::get(promp_settings::CHECKED).is_some() {
+        return;
+    }
+    env::any(|line| {
+        let name = line.to_str().ok().and_then(|l| l.split('=').next());
+        if let Some(what) = name.and_then(promp_settings::unknown) {
+            say!("{what}");
+        }
+        false
+    });
+}
+
 /// The same when the library is loaded, when only what stops the program is said.
 pub fn fatal<T>(read: impl FnOnce(&mut Reader) -> T) -> T {
     read(&mut Reader::new(&env::get, &mut |bad| {

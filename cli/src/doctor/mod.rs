@@ -15,17 +15,22 @@ struct Finding {
     detail: String,
 }
 
-/// Prints the findings. What a machine lacks is said, not judged; a program that cannot run has a status.
+/// Prints the findings. What a machine lacks is said, not judged; a program that
+/// cannot run has the status that `promp run` would have, a machine without the library that of a missing
+/// one.
 pub fn doctor(d: &args::Doctor) -> Outcome {
     let (all, status) = match &d.program {
-        Some(name) => program::findings(&run::locate(name)?)?,
+        Some(name) => {
+            library::find()?;
+            program::findings(&run::locate(name)?)?
+        }
         None => (findings(), 0),
     };
     print(d, &all)?;
-    match status {
-        0 => Ok(()),
-        s => Err(Failure::new(s, "the program cannot run under promp")),
+    if status != 0 {
+        return Err(Failure::new(status, "the program cannot run under promp"));
     }
+    library::find().map(|_| ())
 }
 
 fn print(d: &args::Doctor, all: &[Finding]) -> Outcome {
