@@ -9,6 +9,7 @@ use super::pipes::sent::Sent;
 use super::place::Place;
 use super::rewind::Rewind;
 use super::seats::{SEATS, Seat};
+use super::trials::Trials;
 use super::vdso;
 use crate::sys::{futex, keep as region, syscall};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
@@ -62,12 +63,8 @@ pub struct Keep {
     pub generation: AtomicU64,
     /// Monotonic time when it was taken.
     pub taken_ns: AtomicU64,
-    /// Rollbacks to it that a crash of the program's own code asked for.
-    pub crashes: AtomicU32,
-    /// Times that work after checkpoint `hung_in` was taken for hung.
-    pub hangs: AtomicU32,
-    /// See `hangs`.
-    pub hung_in: AtomicU64,
+    /// Failures that come back.
+    pub trials: Trials,
     /// Hosts that ended for good while parked (the first one): their word.
     pub parked: AtomicU32,
     /// Kernel ids of the runtime's own hosts without a seat (keeper, agent, guard, lookout).

@@ -59,6 +59,7 @@ pub mod text;
 pub mod timers;
 pub mod tracker;
 pub mod transition;
+pub mod trials;
 pub mod vdso;
 pub mod wanted;
 mod whose;
@@ -70,8 +71,8 @@ use core::sync::atomic::AtomicU64;
 pub use ends::program_ends;
 pub use promp_image as image;
 pub use rollback::{
-    await_rollback, can_roll_back, epoch, may_roll_back_a_crash, none_because, note_parked, note_parked_host,
-    roll_back, roll_back_ended, rollback_is_due,
+    await_rollback, can_roll_back, epoch, none_because, note_parked, note_parked_host, roll_back,
+    roll_back_ended, rollback_is_due,
 };
 pub use settings::Settings;
 pub use shared::note_fork;

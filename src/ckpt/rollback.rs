@@ -7,9 +7,6 @@ use crate::sys::{futex, host, reach, signals, syscall, time, tls};
 use core::sync::atomic::Ordering::*;
 use core::time::Duration;
 
-/// Rollbacks by a crash to one checkpoint before the crash is taken for the program's own error.
-pub const CRASHES: u32 = 2;
-
 /// Is there a checkpoint to go back to?
 pub fn can_roll_back() -> bool {
     let Some(k) = keep::if_on() else { return false };
@@ -46,15 +43,6 @@ pub fn await_rollback() -> bool {
     }
     signals::set_mask(mask);
     true
-}
-
-/// May a crash of the program's own be answered by a rollback?
-pub fn may_roll_back_a_crash() -> bool {
-    if !can_roll_back() {
-        return false;
-    }
-    let k = keep::get();
-    k.crashes.fetch_add(1, AcqRel) < CRASHES
 }
 
 /// The calling host, whose thread has seat `number`, has failed in a way that only a rollback helps. All

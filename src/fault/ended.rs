@@ -25,7 +25,10 @@ use super::record::{self, Recovery};
 use super::recover::{self, Order, Way};
 use super::spec::Kind;
 use super::{after, rollback, stop};
-use crate::ckpt;
+use crate::ckpt::{
+    self,
+    trials::{self, Cause},
+};
 use crate::icv::globals_if_ready;
 use crate::say;
 use crate::sys::anew;
@@ -129,7 +132,10 @@ fn see_to(thr: &'static Thread, id: u32, by_thread: bool) {
     let can_be = || alike().and_then(|()| untimed(id)).and_then(|()| replaceable(thr, by_thread));
     match policy::verdict_unseen(thr, TRIES).and_then(|()| can_be()) {
         Ok(identity) => replace(thr, id, identity),
-        Err(_) if ckpt::can_roll_back() => rollback::roll_back_ended(thr, id),
+        Err(_) if ckpt::can_roll_back() => match trials::may_roll_back(Cause::End) {
+            Ok(()) => rollback::roll_back_ended(thr, id),
+            Err(after) => stop::no_progress(thr, Kind::Ended, after),
+        },
         Err(r) => stop::refuse_for_good(thr, Kind::Ended, &r),
     }
     signals::set_mask(mask);

@@ -30,6 +30,8 @@ static STRUCK: Own<Option<&'static [AtomicU64]>> = Own::new(None);
 pub struct PerThread {
     /// It is in a hang that was injected.
     hanging: AtomicBool,
+    /// It hangs, and nobody has injected that.
+    hangs_by_itself: AtomicBool,
     /// The watchdog lets a hung thread go on to fail.
     fence: AtomicU32,
     /// The region the counts are of, and how often each point was reached in it.
@@ -50,6 +52,10 @@ impl PerThread {
     /// Is it in an injected hang?
     pub fn hanging(&self) -> &AtomicBool {
         &self.hanging
+    }
+    /// Was it found to hang without an injected hang? Until it has failed of that.
+    pub fn hangs_by_itself(&self) -> &AtomicBool {
+        &self.hangs_by_itself
     }
     /// Where a hung thread waits.
     pub fn fence(&self) -> &AtomicU32 {

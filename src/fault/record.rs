@@ -1,6 +1,7 @@
 //! Records of failures: for the message, the report and `promp_failures`.
 
 use super::spec::Kind;
+use crate::ckpt::trials::NoProgress;
 use crate::icv::{Globals, globals};
 use crate::observe::event::{Event, Row, Set};
 use crate::observe::{self, Listener, Told};
@@ -272,15 +273,33 @@ impl core::fmt::Display for Text {
     }
 }
 
+/// Where it struck, as messages begin.
+struct Head<'a>(Kind, &'a Place);
+
+impl core::fmt::Display for Head<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        head(f, self.0, self.1)
+    }
+}
+
 /// The refusal's message.
 pub fn say_refused(kind: Kind, place: &Place, why: &str, advice: &str) {
     if globals().promp.verbose >= 1 {
-        struct Head<'a>(Kind, &'a Place);
-        impl core::fmt::Display for Head<'_> {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                head(f, self.0, self.1)
-            }
-        }
         say!("{} in {why}, and no checkpoint to return to; stopping.\n       {advice}", Head(kind, place));
+    }
+}
+
+/// Rollbacks do not help.
+pub fn say_no_progress(kind: Kind, place: &Place, after: NoProgress) {
+    if globals().promp.verbose >= 1 {
+        let doing = match kind {
+            Kind::Ended => "the system call, or the filter of system calls, that ends the thread",
+            Kind::Hang => "a wait for what never comes, or PROMP_WATCHDOG is too short",
+            _ => "its own error",
+        };
+        say!(
+            "{} again after {after}, without progress: this is the program's own doing ({doing}); stopping",
+            Head(kind, place)
+        );
     }
 }

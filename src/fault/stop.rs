@@ -10,7 +10,10 @@ use super::record::{self, Recovery};
 use super::recover::{self, Order, Way};
 use super::spec::{Fault, Kind};
 use super::{after, inject, library, report, rollback};
-use crate::ckpt;
+use crate::ckpt::{
+    self,
+    trials::{self, Cause, NoProgress},
+};
 use crate::icv::{globals, globals_if_ready};
 use crate::say;
 use crate::sys::anew;
@@ -133,27 +136,37 @@ pub(crate) extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mu
         tgkill(gettid(), sig);
         return;
     }
+    let own = |again: &dyn core::fmt::Display| {
+        let (n, whose) = (thr.num(), Whose(trials::just_restarted_from()));
+        say!("thread {n} crashed again {again} (signal {sig} at {:#x}): {whose}", at.pc);
+        give_up();
+    };
     if thr.inject.count_crash() > CRASH_TRIES {
-        say!(
-            "thread {} crashed again at the same save point (signal {sig} at {:#x}): this is the program's own error",
-            thr.num(),
-            at.pc
-        );
-        return give_up();
+        return own(&"at the same save point");
     }
     match policy::verdict(thr, &at, Kind::Crash) {
         Ok(()) => lose(thr, Kind::Crash, at),
-        Err(_) if ckpt::may_roll_back_a_crash() => rollback::roll_back(thr, Kind::Crash),
-        Err(_) => {
-            if ckpt::can_roll_back() {
-                say!(
-                    "thread {} crashed again after {} rollbacks to the same checkpoint (signal {sig} at {:#x}): this is the program's own error",
-                    thr.num(),
-                    ckpt::rollback::CRASHES,
-                    at.pc
-                );
-            }
-            give_up();
+        Err(_) if ckpt::can_roll_back() => match trials::may_roll_back(Cause::Crash) {
+            Ok(()) => rollback::roll_back(thr, Kind::Crash),
+            Err(after) => own(&format_args!("after {after}")),
+        },
+        Err(_) => give_up(),
+    }
+}
+
+/// Whose error a crash is that comes back; after a restart from that checkpoint, before another was whole.
+struct Whose(Option<u64>);
+
+impl core::fmt::Display for Whose {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self.0 {
+            None => f.write_str("this is the program's own error"),
+            Some(n) => write!(
+                f,
+                "it came after the restart from checkpoint {n}, before another one was whole, so it is the \
+                 program's own error or that of a restart in other surroundings (another machine, files or \
+                 devices than before); `promp restart --generation` goes on from an older one"
+            ),
         }
     }
 }
@@ -291,10 +304,25 @@ fn stop_idle(thr: &'static Thread, way: Way) -> ! {
 }
 
 fn refuse(thr: &'static Thread, kind: Kind, r: Refusal) -> ! {
+    let own = thr.inject.hangs_by_itself().swap(false, Relaxed) && kind == Kind::Hang;
     if ckpt::can_roll_back() {
-        rollback::roll_back(thr, kind);
+        // How often injected failures come is the user's word.
+        let may = if own { trials::may_roll_back(Cause::Hang) } else { Ok(()) };
+        match may {
+            Ok(()) => rollback::roll_back(thr, kind),
+            Err(after) => no_progress(thr, kind, after),
+        }
     }
     refuse_for_good(thr, kind, &r)
+}
+
+/// The failure has come back after so many rollbacks: the process stops.
+pub fn no_progress(thr: &'static Thread, kind: Kind, after: NoProgress) -> ! {
+    let place = policy::place(thr);
+    record::open(kind, place, Recovery::Refused);
+    record::say_no_progress(kind, &place, after);
+    report::write();
+    exit_group(70)
 }
 
 /// No rung of the ladder helps: the process stops.

@@ -17,7 +17,7 @@
 //! one), and no time of another process gets in.
 
 use super::{inject, spec::Kind};
-use crate::ckpt::{self, keep};
+use crate::ckpt::{self, trials};
 use crate::sys::{futex, maps, time};
 use crate::team::registry;
 use crate::team::thread::Thread;
@@ -75,22 +75,6 @@ pub struct Watchdog {
     looked_ns: u64,
     /// When the next look is due.
     due_ns: u64,
-}
-
-/// How often work has been taken for hung since the last checkpoint was taken: a rollback undoes what a
-/// thread's own count says.
-fn hangs_since_checkpoint() -> u32 {
-    keep::if_on()
-        .filter(|k| k.hung_in.load(Relaxed) == k.generation.load(Relaxed))
-        .map_or(0, |k| k.hangs.load(Relaxed))
-}
-
-fn note_hang() {
-    if let Some(k) = keep::if_on() {
-        let n = hangs_since_checkpoint();
-        k.hung_in.store(k.generation.load(Relaxed), Relaxed);
-        k.hangs.store(n + 1, Relaxed);
-    }
 }
 
 /// What a thread does: the kernel's letter (proc(5)).
@@ -191,7 +175,7 @@ impl Watchdog {
                 s.idle_ns += counts(state(tid), elapsed, now.since(then));
             }
         }
-        let hangs = hangs_since_checkpoint();
+        let hangs = trials::hangs();
         for &i in &outside {
             let s = &mut self.threads[i];
             let enough = self.limit_ns.saturating_mul(1 << s.patience.max(hangs).min(20));
@@ -206,11 +190,15 @@ impl Watchdog {
 
 /// The thread has failed.
 fn fail(t: &'static Thread) {
-    note_hang();
+    let injected = t.inject.hanging().load(Relaxed);
+    if !injected {
+        trials::note_hang();
+        t.inject.hangs_by_itself().store(true, Relaxed);
+    }
     t.inject.fence().store(1, Release);
     futex::wake(t.inject.fence(), 1);
     // One that hangs already has only to be let go on to fail; of two stops, the second finds nobody.
-    if !t.inject.hanging().load(Relaxed) {
+    if !injected {
         inject::send(t, Kind::Hang);
     }
 }

@@ -187,6 +187,7 @@ impl Keeper {
         if self.last.kernel.is_some() {
             self.kernel.clone_from(&self.last.kernel);
         }
+        keep::get().trials.made_from.store(g.number, Relaxed);
         keep::get().generation.store(g.number, Release);
         keep::get().taken_ns.store(time::now_ns(), Release);
     }

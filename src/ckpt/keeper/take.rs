@@ -384,7 +384,6 @@ impl Keeper {
         self.last = about;
         k.sent.whole(&self.last.sent);
         k.received.whole(&self.last.received);
-        k.crashes.store(0, Relaxed);
         k.taken_ns.store(began, Relaxed);
         k.generation.store(number, Release);
         let cost_ns = self.adapt(stop_ns);
