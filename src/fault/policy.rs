@@ -1,7 +1,7 @@
 //! May lost work be executed again? (README.md in this folder.)
 
 use super::record::Place;
-use super::save::{SaveKind, Slot};
+use super::save::{LIMIT, SaveKind, Slot};
 use super::spec::Kind;
 use super::{added, library, saving, tables};
 use crate::icv::globals;
@@ -164,6 +164,24 @@ fn built_elsewhere(thr: &'static Thread) -> &'static str {
     String::leak(format!("It is in {of}{file}, which promp-cc has not built. {ADVICE}"))
 }
 
+/// The private variables at the save point took so many bytes.
+fn too_large<T>(thr: &'static Thread, bytes: usize) -> Result<T, Refusal> {
+    let function = thr.call.get().0;
+    let place = match tables::at_entry(function).map(|e| e.text().split(": ").next().unwrap_or("?")) {
+        Some(line) => format!("{line}: "),
+        None => maps::function_name(function).map(|n| format!("{n}: ")).unwrap_or_default(),
+    };
+    refuse(
+        "work with more private data than is saved",
+        String::leak(format!(
+            "{place}the stack frames of the region hold {} KiB, and at most {} KiB are copied at each save \
+             point. Put large private arrays on the heap, or set PROMP_CKPT_DIR.",
+            bytes.div_ceil(1024),
+            LIMIT / 1024
+        )),
+    )
+}
+
 /// What promp-cc has found out about the segment behind the save point.
 fn proven(thr: &'static Thread) -> Result<(), Refusal> {
     match segment(thr) {
@@ -225,6 +243,11 @@ fn repeatable(thr: &'static Thread) -> Result<(&'static Slot, usize), Refusal> {
     {
         lost(segment(thr).map_or("?", |s| s.text()), site)?;
     }
+    if let Some(save) = thr.save.current()
+        && save.kind.get() == SaveKind::TooLarge
+    {
+        return too_large(thr, save.base.get() - save.frame.get());
+    }
     vouched(thr)?;
     if thr.undo.has_additions() && added::others_may_see(thr) {
         return refuse("atomic updates that others than its team may have seen", needs_ckpt(thr));
@@ -249,10 +272,7 @@ fn repeatable(thr: &'static Thread) -> Result<(&'static Slot, usize), Refusal> {
         return refuse("work before its first save point", NEEDS_CKPT);
     };
     match save.kind.get() {
-        SaveKind::TooLarge => {
-            refuse("a function whose private variables are too large to be saved", NEEDS_CKPT)
-        }
-        SaveKind::None => refuse("work before its first save point", NEEDS_CKPT),
+        SaveKind::None | SaveKind::TooLarge => refuse("work before its first save point", NEEDS_CKPT),
         SaveKind::Enter => Ok((save, thr.call.get().0)),
         _ => Ok((save, save.resumes_at().expect("a saved frame has a return address"))),
     }

@@ -42,7 +42,8 @@ pub struct Slot {
     pub kind: Own<SaveKind>,
     /// The frame to go on from.
     pub frame: Own<usize>,
-    /// The activation's base at that time (0 for `Enter`: it is known when the function is called).
+    /// The activation's base at that time (0 for `Enter`: it is known when the function is called). What was
+    /// too large lay between the two.
     pub base: Own<usize>,
     /// Where the copied memory belongs, and its length.
     pub range: Own<(usize, usize)>,
@@ -154,7 +155,8 @@ pub fn enter(thr: &'static Thread, args: (usize, usize)) {
         thr.gauge.settle();
         thr.undo.clear(|site| unsaved::ends(thr, site));
         let kind = if args.1 > LIMIT { SaveKind::TooLarge } else { SaveKind::Enter };
-        thr.save.put(kind, 0, 0, if kind == SaveKind::Enter { args } else { (0, 0) });
+        let base = if kind == SaveKind::TooLarge { args.1 } else { 0 };
+        thr.save.put(kind, 0, base, if kind == SaveKind::Enter { args } else { (0, 0) });
         thr.inject.new_save_point();
     }
 }
