@@ -34,11 +34,14 @@ fn schedule(tid: u32, s: Scheduling) -> bool {
     Sched::new(s.policy, s.flags, s.nice, s.priority, s.times).give(tid)
 }
 
-/// What the process began with.
+/// Kinds of limits (`RLIM_NLIMITS`).
+const LIMITS: usize = 16;
+
+/// What the process began with. No memory of its own: it outlives a restart ([`Surroundings`]).
 struct Began {
     scheduling: Scheduling,
     /// Soft limits, by resource.
-    limits: Vec<u64>,
+    limits: [u64; LIMITS],
     /// The hard one on CPU time.
     hard_cpu: u64,
     io_priority: u32,
@@ -47,7 +50,7 @@ struct Began {
 
 static BEGAN: Locked<Began> = Locked::new(Began {
     scheduling: Scheduling { policy: 0, nice: 0, priority: 0, flags: 0, times: [0; 3] },
-    limits: Vec::new(),
+    limits: [u64::MAX; LIMITS],
     hard_cpu: u64::MAX,
     io_priority: 0,
     own: None,
@@ -55,7 +58,7 @@ static BEGAN: Locked<Began> = Locked::new(Began {
 
 /// The process begins: before the program has done anything.
 pub fn begin() {
-    let limits = (0..).map_while(resource).map(|r| r.soft).collect();
+    let limits = core::array::from_fn(|i| resource(i as u32).map_or(u64::MAX, |r| r.soft));
     let began = Began {
         scheduling: scheduling(0).unwrap_or_default(),
         limits,
@@ -66,9 +69,34 @@ pub fn begin() {
     BEGAN.with(|b| *b = began);
 }
 
+/// What a process was started with, kept aside while it gets the memory of the one that it goes on as.
+pub struct Surroundings(Began, Option<CpuSet>);
+
+impl Surroundings {
+    /// This process'.
+    pub fn take() -> Self {
+        let none = Began {
+            scheduling: Scheduling::default(),
+            limits: [u64::MAX; LIMITS],
+            hard_cpu: u64::MAX,
+            io_priority: 0,
+            own: None,
+        };
+        let began = BEGAN.with(|b| core::mem::replace(b, none));
+        Self(began, allowed::at_load().cloned())
+    }
+
+    /// They are this process' still, whose memory is the other one's now and which has no threads yet.
+    pub fn put_back(self) {
+        BEGAN.with(|b| *b = self.0);
+        // SAFETY: by the promise.
+        unsafe { allowed::renew(self.1) };
+    }
+}
+
 /// The limit on the stack that the process began with, which decides where mappings lie.
 pub fn stack_limit() -> u64 {
-    BEGAN.with(|b| b.limits.get(libc::RLIMIT_STACK as usize).copied().unwrap_or(u64::MAX))
+    BEGAN.with(|b| b.limits[libc::RLIMIT_STACK as usize])
 }
 
 /// What thread `tid` (0: the caller) has of a disk's time: of ioprio_get(2).

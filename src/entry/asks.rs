@@ -38,7 +38,7 @@ extern "C" fn max_threads(_: usize, from: usize) -> i32 {
 
 extern "C" fn num_procs(_: usize, from: usize) -> i32 {
     asked::note(Routine::NumProcs, from);
-    globals().procs as i32
+    globals().procs_now() as i32
 }
 
 extern "C" fn set_num_threads(n: i32, from: usize) {

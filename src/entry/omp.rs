@@ -120,7 +120,7 @@ export! {
     /// not noted (asks.rs).
     fn promp_shown_max_threads() -> i32 { icvs().threads as i32 }
     /// `omp_get_num_procs`, as above.
-    fn promp_shown_num_procs() -> i32 { globals().procs as i32 }
+    fn promp_shown_num_procs() -> i32 { globals().procs_now() as i32 }
     /// `omp_get_num_threads`: `promp restart` knows it from those of others.
     fn promp_shown_num_threads() -> i32 { num_threads() }
     /// `omp_get_thread_num`, as above.

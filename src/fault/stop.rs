@@ -20,7 +20,7 @@ use crate::sys::anew;
 use crate::sys::attempt;
 use crate::sys::host::{self, Identity};
 use crate::sys::signals::{self, Interrupted};
-use crate::sys::syscall::{exit_group, gettid, tgkill};
+use crate::sys::syscall::{exit_group, gettid};
 use crate::sys::{futex, reach, sanitizer, timers, tls};
 use crate::team::member::tfd;
 use crate::team::thread::{Thread, current};
@@ -102,7 +102,14 @@ pub(crate) extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mu
         // SAFETY: as above.
         return unsafe { signals::leave_to_others(sig, info, ctx) };
     }
-    let give_up = || signals::give_back(sig);
+    // What faults does so again when the handler returns; what was sent does not come again by itself.
+    let give_up = || {
+        signals::give_back(sig);
+        if sent {
+            // SAFETY: the kernel's argument.
+            unsafe { signals::send_again(sig, info) };
+        }
+    };
     let Some(thr) = tls::get() else {
         // A thread of the program's own may read memory that is lost before it is stopped for the rollback.
         return if sent || !ckpt::await_rollback() {
@@ -121,9 +128,6 @@ pub(crate) extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mu
                 say!("the OMPT tool crashes in a callback (signal {sig} at {:#x})", at.pc);
             }
             give_up();
-            if sent {
-                tgkill(gettid(), sig);
-            }
         }
         return;
     }
@@ -132,9 +136,7 @@ pub(crate) extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mu
     }
     if sent || globals_if_ready().is_none() {
         // kill(2) from outside: the program's own affair.
-        give_up();
-        tgkill(gettid(), sig);
-        return;
+        return give_up();
     }
     let own = |again: &dyn core::fmt::Display| {
         let (n, whose) = (thr.num(), Whose(trials::just_restarted_from()));

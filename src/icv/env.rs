@@ -88,7 +88,8 @@ pub fn read() -> Globals {
     let binds = bind_list.first().map_or(places_text.is_some(), |&b| b != ProcBind::False);
     let allowed = if binds { limits::at_load() } else { limits::affinity_mask() };
     let procs = allowed.len().max(1) as u32;
-    let default_threads = limits::cgroup_quota().map_or(procs, |q| procs.min(q));
+    let cpu_quota = limits::cgroup_quota();
+    let default_threads = cpu_quota.map_or(procs, |q| procs.min(q));
     let omp_places = var("OMP_PLACES", |s| places::parse(s, &allowed));
     let cpu_list = if omp_places.is_none() {
         var("GOMP_CPU_AFFINITY", |s| places::parse_cpu_list(s, &allowed))
@@ -202,6 +203,7 @@ pub fn read() -> Globals {
         },
         display_env,
         procs: default_threads,
+        cpu_quota,
         promp,
     }
 }

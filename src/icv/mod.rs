@@ -18,6 +18,7 @@ pub mod tune;
 pub use crate::sys::variables as read;
 
 use crate::sys::own::Own;
+use crate::sys::syscall::CpuSet;
 use places::{Place, ProcBind};
 use settings::Settings;
 
@@ -118,11 +119,23 @@ pub struct Globals {
     pub display_env: u32,
     /// Processors this process may use.
     pub procs: u32,
+    /// The quota of CPUs that the process's control groups have, if there is one.
+    pub cpu_quota: Option<u32>,
     /// The runtime's own settings.
     pub promp: Settings,
 }
 
 impl Globals {
+    /// Processors that are available now: what the calling thread may run on, which may have changed since the
+    /// beginning. Where threads are bound its own mask is a place of the runtime's, and says nothing.
+    pub fn procs_now(&self) -> u32 {
+        if !self.places.is_empty() {
+            return self.procs;
+        }
+        let now = CpuSet::of_host(0).map_or(self.procs, |set| set.count());
+        self.cpu_quota.map_or(now, |quota| now.min(quota)).max(1)
+    }
+
     /// default-device-var at start, as far as it can be said before devices are looked for.
     pub fn default_device(&self) -> i32 {
         match (self.initial.get().default_device, &self.promp.devices.which) {

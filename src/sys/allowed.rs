@@ -45,7 +45,7 @@ global_asm!(
 );
 
 unsafe extern "C" {
-    static promp_at_load: AtLoad;
+    static mut promp_at_load: AtLoad;
     fn promp_resolver();
 }
 
@@ -55,9 +55,24 @@ static RELOCATED: unsafe extern "C" fn() = promp_resolver;
 
 /// See the module's text; `None` if there are more CPUs than [`CpuSet`] holds.
 pub fn at_load() -> Option<&'static CpuSet> {
-    // SAFETY: written by the resolver only, before all other code of this library.
-    let at_load = unsafe { &promp_at_load };
+    // SAFETY: written by the resolver, before all other code of this library, and by `renew`.
+    let at_load = unsafe { &*(&raw const promp_at_load) };
     (at_load.bytes > 0).then_some(&at_load.mask)
+}
+
+/// This process, which has the memory of another one now, was started with `set`: what the other one was
+/// started with does not count here.
+///
+/// # Safety
+/// No other thread uses this library.
+pub unsafe fn renew(set: Option<CpuSet>) {
+    let before = at_load().cloned();
+    let Some(now) = set else { return };
+    if let Some(before) = before {
+        super::left::goes_on(&before, &now);
+    }
+    // SAFETY: by the caller's promise nobody reads it meanwhile.
+    unsafe { (&raw mut promp_at_load).write(AtLoad { mask: now, bytes: size_of::<CpuSet>() as isize }) };
 }
 
 /// Lets the calling host, one of the runtime's own, run on all of them: its creator may have been bound.

@@ -1,7 +1,10 @@
 //! CPUs that nobody is to run on any more, because they have computed something wrong
 //! (fault/verify): every mask that the runtime sets leaves them out, and the hosts there are move.
 //!
-//! Words are only added to. Relaxed: a mask that is set at the same moment is corrected by
+//! Those too that a process may not use any more since it goes on from a checkpoint in other surroundings,
+//! where the runtime binds threads to places of the old ones.
+//!
+//! Words of the former are only added to. Relaxed: a mask that is set at the same moment is corrected by
 //! [`leave`], which looks at all hosts after it has added the CPU.
 
 use super::allowed;
@@ -12,9 +15,37 @@ static LEFT: [AtomicU64; CpuSet::WORDS] = [const { AtomicU64::new(0) }; CpuSet::
 static ANY: AtomicBool = AtomicBool::new(false);
 static SINGLE: AtomicBool = AtomicBool::new(false);
 
+/// CPUs that the process had before it was continued elsewhere.
+static ELSEWHERE: [AtomicU64; CpuSet::WORDS] = [const { AtomicU64::new(0) }; CpuSet::WORDS];
+/// Does the runtime bind threads to places?
+static BINDS: AtomicBool = AtomicBool::new(false);
+
 /// Has `cpu` been left?
 pub fn is_left(cpu: u32) -> bool {
-    LEFT.get(cpu as usize / 64).is_some_and(|w| w.load(Relaxed) >> (cpu % 64) & 1 == 1)
+    let is_in = |set: &[AtomicU64]| {
+        set.get(cpu as usize / 64).is_some_and(|w| w.load(Relaxed) >> (cpu % 64) & 1 == 1)
+    };
+    is_in(&LEFT) || is_in(&ELSEWHERE)
+}
+
+/// The runtime binds threads to places.
+pub fn binds() {
+    BINDS.store(true, Relaxed);
+}
+
+/// The process goes on where it may use `now`; its places may be of `before`. While there are no threads.
+pub fn goes_on(before: &CpuSet, now: &CpuSet) {
+    if BINDS.load(Relaxed) {
+        let gone: Vec<u32> = before.cpus().filter(|&c| !now.has(c)).collect();
+        for (i, word) in ELSEWHERE.iter().enumerate() {
+            let of_word = gone.iter().filter(|&&c| c as usize / 64 == i);
+            let gone_now = of_word.fold(0, |w, c| w | 1 << (c % 64));
+            let had = word.load(Relaxed);
+            let back = (0..64).filter(|b| now.has(64 * i as u32 + b)).fold(0, |w, b| w | 1 << b);
+            word.store((had & !back) | gone_now, Relaxed);
+        }
+        ANY.store(true, Relaxed);
+    }
 }
 
 /// CPUs that the process may use and has not left.

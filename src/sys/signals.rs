@@ -130,6 +130,19 @@ pub fn give_back(sig: i32) {
     }
 }
 
+/// For a handler, when [`give_back`] has given its signal's disposition back: sends it again, as it came, to the
+/// calling host, which takes it when the handler returns.
+///
+/// # Safety
+/// They are the handler's arguments.
+pub unsafe fn send_again(sig: i32, info: *const libc::siginfo_t) {
+    let (process, me) = (sys::syscall::getpid(), sys::syscall::gettid());
+    // SAFETY: by the caller's promise.
+    if unsafe { sys!(libc::SYS_rt_tgsigqueueinfo, process, me, sig, info) } != 0 {
+        sys::syscall::tgkill(me, sig);
+    }
+}
+
 /// Sets the calling host's signal mask (raw: also the signals libc keeps for itself); returns the old one.
 pub fn set_mask(mask: u64) -> u64 {
     let mut old = 0u64;

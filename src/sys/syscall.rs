@@ -92,7 +92,7 @@ pub fn cpu() -> u32 {
 
 /// CPUs that a host may run on.
 #[repr(transparent)]
-#[derive(PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct CpuSet([u64; CpuSet::WORDS]);
 
 impl CpuSet {
@@ -120,6 +120,11 @@ impl CpuSet {
         // Nearly all words are 0, wherever there are fewer than thousands of CPUs.
         let used = (0u32..).zip(&self.0).filter(|w| *w.1 != 0);
         used.flat_map(|(i, &w)| (0..64).filter(move |b| w >> b & 1 == 1).map(move |b| 64 * i + b))
+    }
+
+    /// How many they are.
+    pub fn count(&self) -> u32 {
+        self.0.iter().map(|w| w.count_ones()).sum()
     }
 
     /// Lets host `tid` (0: the caller) run on them only, but for those that have been left.

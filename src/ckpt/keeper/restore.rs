@@ -375,7 +375,9 @@ impl Keeper {
     pub fn become_generation(&mut self, first: &'static Seat, threads: Option<u32>) -> Result<(), String> {
         let contexts = self.last.contexts.clone();
         self.unknown = true;
+        let surroundings = attributes::Surroundings::take();
         self.put_memory_back()?;
+        surroundings.put_back();
         memory::number_anew(&mut self.last.maps);
         vdso::is_free(&contexts, &self.last.maps)?;
         xsave::adapt(&contexts, &self.last)?;

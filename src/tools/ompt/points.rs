@@ -94,7 +94,7 @@ extern "C" fn get_thread_data() -> *mut u64 {
 }
 
 extern "C" fn get_num_procs() -> i32 {
-    globals().procs as i32
+    globals().procs_now() as i32
 }
 
 extern "C" fn get_num_places() -> i32 {
