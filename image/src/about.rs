@@ -65,6 +65,9 @@ pub struct Description {
     pub era: u64,
     /// Signal dispositions.
     pub signals: Vec<Disposition>,
+    /// What the process has registered for with membarrier(2), a bit for each command.
+    #[serde(default)]
+    pub registrations: u32,
     /// Signals that have been sent to the process and that everybody blocks, a bit a signal.
     #[serde(default)]
     pub pending: u64,

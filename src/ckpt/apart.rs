@@ -3,7 +3,7 @@
 //! and takes none of it back, nor a change of the root folder (`chroot`). A new host has it from the one
 //! that it replaces. But a process that goes on from a checkpoint would not, and the keeper does not see
 //! what such a thread sees. So from then on there are no checkpoints, and no way back to an older one within
-//! the process.
+//! the process. So it is with what the program has done to something outside that keeps no older state.
 
 use crate::sys;
 use crate::sys::tables::calls_instead;
@@ -12,10 +12,22 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// What a thread has done: an index of [`WHAT`] and one more.
 static DONE: AtomicU32 = AtomicU32::new(0);
-const WHAT: [&str; 2] = [
+const WHAT: [&str; 4] = [
     "the program has set a thread apart (unshare or setns), which cannot be put back",
     "the program has given up rights (Landlock), which cannot be put back",
+    "the program uses System V semaphores, whose values cannot be put back",
+    "the program has called renameat2 with flags or names that cannot be undone",
 ];
+
+/// The program has begun to use System V semaphores.
+pub fn uses_semaphores() {
+    DONE.store(3, Relaxed);
+}
+
+/// The program renames in a way that the journal does not know.
+pub fn renames_oddly() {
+    DONE.store(4, Relaxed);
+}
 
 /// The root folder that the process began with: device and number. 0: not known.
 static ROOT: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];

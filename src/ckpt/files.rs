@@ -5,7 +5,7 @@ use super::image::{Disposition, OpenFile};
 use super::pipes::own;
 use super::runtime::runtime;
 use super::store::Store;
-use super::{anonymous, contents, file_locks};
+use super::{anonymous, contents, directories, file_locks};
 use crate::sys;
 use crate::sys::{maps, signals};
 use std::ffi::CString;
@@ -292,6 +292,7 @@ pub fn put_back(saved: &[OpenFile], ours: &[i32], new_process: bool, store: &Sto
         saved.iter().zip(&left).filter(|(_, left)| !**left).map(|(s, _)| s.clone()).collect();
     contents::put_back(&back, store)?;
     anonymous::put_back(saved)?;
+    directories::put_back(saved)?;
     file_locks::put_back(&back, new_process)?;
     // Messages stay where they are: also ours about failures.
     back.iter().filter(|s| s.regular && s.fd != 2).try_for_each(put_length_back)

@@ -7,7 +7,7 @@
 //! It begins when the library is loaded: such helpers may be there before the first region, with which checkpoints begin.
 
 use super::journal::calls;
-use super::{executed, lost, seats, suspend};
+use super::{executed, lost, seats, suspend, system_v};
 use crate::sys::door::Door;
 use crate::sys::lock::Locked;
 use crate::sys::tables::{self, Instead, calls_instead};
@@ -120,5 +120,5 @@ pub fn look() {
 }
 
 fn all() -> Vec<Instead> {
-    [instead(), suspend::instead(), executed::calls(), vec![calls::of_dlopen()]].concat()
+    [instead(), suspend::instead(), executed::calls(), system_v::instead(), vec![calls::of_dlopen()]].concat()
 }

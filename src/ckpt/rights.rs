@@ -7,7 +7,7 @@
 //! `syscall`): the runtime's hosts never have more rights than a thread of the program has given up.
 //! Filters of system calls are not copied: one made for the program would end the hosts, or the process.
 
-use super::{apart, ends, keep, timers};
+use super::{apart, ends, keep, system_v, timers};
 use crate::say;
 use crate::sys;
 use crate::sys::follow::{self, Call};
@@ -98,6 +98,14 @@ static SYSCALL: AtomicUsize = AtomicUsize::new(0);
 unsafe extern "C" fn by_number() {
     naked_asm!(
         ".cfi_startproc",
+        "cmp edi, 64", // semget
+        "je 2f",
+        "cmp edi, 65", // semop
+        "je 2f",
+        "cmp edi, 66", // semctl
+        "je 2f",
+        "cmp edi, 220", // semtimedop
+        "je 2f",
         "cmp edi, 105", // setuid
         "je 2f",
         "cmp edi, 106", // setgid
@@ -163,6 +171,10 @@ unsafe extern "C" fn numbered(number: c_long, a: usize, b: usize, c: usize, d: u
     } else if matches!(number, libc::SYS_unshare | libc::SYS_setns | libc::SYS_landlock_restrict_self) {
         if r == 0 {
             apart::numbered(number, a);
+        }
+    } else if system_v::is_call(number) {
+        if r >= 0 {
+            apart::uses_semaphores();
         }
     } else if matches!(number, libc::SYS_tgkill | libc::SYS_rt_tgsigqueueinfo) {
         // Another process's affair.

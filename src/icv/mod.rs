@@ -126,8 +126,8 @@ pub struct Globals {
 }
 
 impl Globals {
-    /// Processors that are available now: what the calling thread may run on, which may have changed since the
-    /// beginning. Where threads are bound its own mask is a place of the runtime's, and says nothing.
+    /// Processors that are available now: what the calling thread may run on, which may have changed since
+    /// the beginning. Where threads are bound its mask is a place of the runtime's, and says nothing.
     pub fn procs_now(&self) -> u32 {
         if !self.places.is_empty() {
             return self.procs;

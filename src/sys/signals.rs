@@ -130,8 +130,8 @@ pub fn give_back(sig: i32) {
     }
 }
 
-/// For a handler, when [`give_back`] has given its signal's disposition back: sends it again, as it came, to the
-/// calling host, which takes it when the handler returns.
+/// For a handler, when [`give_back`] has given its signal's disposition back: sends it again, as it came, to
+/// the calling host, which takes it when the handler returns.
 ///
 /// # Safety
 /// They are the handler's arguments.

@@ -9,7 +9,7 @@ use super::Journal;
 use super::name::Name;
 use super::note::{Hold, Intent};
 use crate::ckpt::pipes::{received, sent};
-use crate::ckpt::{executed, keep, masks, rights, suspend};
+use crate::ckpt::{apart, executed, keep, masks, rights, suspend, system_v};
 use crate::sys::cfi::{grow, pop, push, shrink};
 use crate::sys::door::Door;
 use crate::sys::maps::{self, Mapping};
@@ -141,7 +141,7 @@ noted_calls! {
     fn rmdir(path: Path) -> c_int; |j| j.removing(Name::of(HERE, path));
     fn rename(from: Path, to: Path) -> c_int; |j| j.renaming(Name::of(HERE, from), Name::of(HERE, to));
     fn renameat2(a: c_int, from: Path, b: c_int, to: Path, flags: c_uint) -> c_int;
-        |j| j.renaming(Name::of(a, from), Name::of(b, to));
+        |j| renaming(j, [Name::of(a, from), Name::of(b, to)], flags);
     fn mkstemp(path: Path) -> c_int; |_j| true; after |j| j.made(Name::of(HERE, path));
     fn mkstemp64(path: Path) -> c_int; |_j| true; after |j| j.made(Name::of(HERE, path));
     fn mkstemps(path: Path, suffix: c_int) -> c_int; |_j| true; after |j| j.made(Name::of(HERE, path));
@@ -153,6 +153,18 @@ noted_calls! {
     fn mkdtemp(path: Path) -> *mut c_char; |_j| true; after |j| j.made(Name::of(HERE, path));
     fn renameat(a: c_int, from: Path, b: c_int, to: Path) -> c_int;
         |j| j.renaming(Name::of(a, from), Name::of(b, to));
+}
+
+/// What renameat2(2) is about to do with two names.
+fn renaming(j: &Journal, [from, to]: [Option<Name>; 2], flags: c_uint) -> Hold {
+    match flags {
+        0 | libc::RENAME_NOREPLACE => j.renaming(from, to),
+        libc::RENAME_EXCHANGE if from.is_some() && to.is_some() => j.exchanging(from, to),
+        _ => {
+            apart::renames_oddly();
+            true
+        }
+    }
 }
 
 /// Libc's dlopen.
@@ -212,6 +224,7 @@ fn all() -> Vec<Instead> {
         vec![of_dlopen()],
         masks::instead(),
         suspend::instead(),
+        system_v::instead(),
         executed::calls(),
         rights::instead(),
         sent::calls::instead(),

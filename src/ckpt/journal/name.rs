@@ -36,6 +36,13 @@ impl Name {
         Some(n)
     }
 
+    /// These bytes; `None` if they are too many.
+    pub fn new(bytes: &[u8]) -> Option<Self> {
+        let mut n = Self { bytes: [0; MOST], len: 0 };
+        n.push(bytes)?;
+        Some(n)
+    }
+
     /// The file behind a descriptor.
     pub fn of_descriptor(fd: i32) -> Option<Self> {
         let mut n = Self { bytes: [0; MOST], len: 0 };

@@ -2,7 +2,7 @@
 
 use super::name::{Name, Short, kind, look};
 use super::{Journal, Record, What};
-use crate::ckpt::files;
+use crate::ckpt::{apart, files};
 use crate::sys;
 use crate::sys::locks;
 use core::ffi::CStr;
@@ -165,6 +165,37 @@ impl Journal {
             }
         }
         true
+    }
+
+    /// Two names change places: noted as if by way of a third one, where nothing ever is. What has become of
+    /// each name tells when it is undone which of the three have been made: all or none.
+    pub fn exchanging(&self, a: Option<Name>, b: Option<Name>) -> Hold {
+        let (Some(a), Some(b)) = (a, b) else { return true };
+        let look = |n: &Name| look(n, libc::AT_SYMLINK_NOFOLLOW);
+        let (Ok(of_a), Ok(of_b)) = (look(&a), look(&b)) else { return true };
+        if (of_a.st_dev, of_a.st_ino) == (of_b.st_dev, of_b.st_ino) {
+            return true;
+        }
+        let ends = |n: &Name| n.bytes().ends_with(b"/");
+        let beside = self.path_beside(&a).filter(|n| look(n).is_err() && !ends(&a) && !ends(&b));
+        let Some(aside) = beside else {
+            apart::renames_oddly();
+            return true;
+        };
+        self.write(Record::about(What::Renamed, &of_a), &[&a, &aside]);
+        self.write(Record::about(What::Renamed, &of_b), &[&b, &a]);
+        self.write(Record::about(What::Renamed, &of_a), &[&aside, &b]);
+        true
+    }
+
+    /// A name in the folder of `n` that no program has.
+    fn path_beside(&self, n: &Name) -> Option<Name> {
+        let folder = n.bytes().iter().rposition(|&b| b == b'/')?;
+        let mut beside = Name::new(&n.bytes()[..=folder])?;
+        beside.push(b".promp-")?;
+        beside
+            .push(Short::journals(self.era.load(Relaxed), u32::MAX).name().to_bytes().strip_prefix(b"/")?)?;
+        Some(beside)
     }
 
     /// Notes what a file holds, unless that is known.

@@ -8,7 +8,8 @@ use super::super::runtime::{WentBack, runtime};
 use super::super::seats::{self, LEAVE, PARK, Seat, TAKE};
 use super::super::tracker::Run;
 use super::super::{
-    alarms, apart, attributes, command_line, files, keep, process, shared, streams, timers, vdso, xsave,
+    alarms, apart, attributes, command_line, files, keep, membarriers, process, shared, streams, timers,
+    vdso, xsave,
 };
 use super::{Keeper, No};
 use crate::say;
@@ -226,6 +227,7 @@ impl Keeper {
             process::put_back(&self.last)?;
         }
         if new_process {
+            membarriers::put_back(self.last.registrations)?;
             apart::begin();
             command_line::put_back();
         }

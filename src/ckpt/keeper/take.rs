@@ -3,6 +3,7 @@
 use super::super::busy::{BLOCK, Busy};
 use super::super::cow::{CLOSED, PLACES};
 use super::super::image::{self, Asked, Context, Description, Map, OpenFile, PAGE, Seconds, Word};
+use super::super::membarriers;
 use super::super::memory;
 use super::super::ranges;
 use super::super::runtime::runtime;
@@ -337,6 +338,7 @@ impl Keeper {
             // Nobody tells the next process that a timer has sent it.
             pending: process::pending(seats.iter().map(|s| s.blocked())) | of_alarms,
             clocks: image::Clocks::now(),
+            registrations: membarriers::registered(),
             boot: sent::boot(),
             sent: Vec::new(),
             received: Vec::new(),
