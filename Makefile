@@ -3,7 +3,7 @@ CARGO ?= cargo
 RUN   := target/release/promp
 # The integration tests, which are built without the runtime (checks/Cargo.toml).
 CHECKS := $(CARGO) test --profile checks --package promp-checks
-.PHONY: test-compilers help check plugin bench-recovery bench-ckpt setup-long docs conformance all build setup setup-tests demo test test-long lint loom bench bench-ft bench-scale clean layers style
+.PHONY: test-busy test-compilers help check plugin bench-recovery bench-ckpt setup-long docs conformance all build setup setup-tests demo test test-long lint loom bench bench-ft bench-scale clean layers style
 
 all: build plugin
 
@@ -29,20 +29,21 @@ setup-tests: setup
 demo: setup plugin
 	@tools/demo.sh
 
-# Everything that must hold: formatting, lints, unit tests (first with the compiler's checks of overflow, alignment and preconditions), loom
-# models, programs, sweeps, other people's software.
+# Everything that must hold: formatting, lints, unit tests (also with the compiler's checks of overflow, alignment and preconditions), loom
+# models, programs, sweeps, other people's software. TESTS=cli:: names some of the tests (tools/test.py).
 test: setup-tests lint build plugin loom
-	$(CARGO) test --lib
-	$(CARGO) test --release --workspace --exclude promp-checks --no-fail-fast
-	$(CHECKS) --no-fail-fast
+	@CARGO="$(CARGO)" tools/test.py $(TESTS)
 
 setup-long: setup-tests
 	@tools/setup.sh long
 
 # The same sweeps with twelve times the samples, larger classes, XGBoost, LightGBM and GROMACS. More than an hour on two cores.
 test-long: setup-long build plugin loom
-	PROMP_TEST_LONG=1 $(CARGO) test --release --workspace --exclude promp-checks -- --test-threads 1
-	PROMP_TEST_LONG=1 $(CHECKS) -- --test-threads 1
+	@CARGO="$(CARGO)" PROMP_TEST_LONG=1 tools/test.py --jobs 1 --limit 21600 --group release --group checks $(TESTS)
+
+# The tests beside 20 processes that compute all the time, as on a machine that others use: TESTS=checks/recovery names some.
+test-busy: setup-tests build plugin
+	@CARGO="$(CARGO)" tools/test.py --busy 20 --limit 3600 $(TESTS)
 
 # The test programs built by GCC 14, 16 and 17, in Debian systems made under target/compilers (as root, with
 # mmdebstrap), under their own libgomp and under promp; threads killed in kernels of GCC 17. 6 GB.

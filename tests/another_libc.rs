@@ -25,7 +25,11 @@ fn output(program: &str, args: &[&str], folder: &Path) -> Option<String> {
 /// looks.
 fn package() -> Option<PathBuf> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
-    FOUND.get_or_init(fetched).clone()
+    let alone = || {
+        let _others_wait = built::locked(&out_folder("another-libc").join(".fetched"));
+        fetched()
+    };
+    FOUND.get_or_init(alone).clone()
 }
 
 fn fetched() -> Option<PathBuf> {

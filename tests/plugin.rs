@@ -12,14 +12,16 @@ use std::time::Duration;
 fn plugin() -> &'static str {
     static FOLDER: OnceLock<String> = OnceLock::new();
     FOLDER.get_or_init(|| {
-        let folder = out_dir().join(format!("plugin-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("target is writable");
-        let mut c = Command::new("gcc");
-        c.args(["-O2", "-shared", "-fPIC", "-w", "-Wl,-soname,libgomp-plugin-nvptx.so.1", "-o"])
-            .arg(folder.join("libgomp-plugin-nvptx.so.1"))
-            .arg(root().join("c-tests/device/fake_plugin.c"));
-        let r = limited(c, Duration::from_secs(60));
-        assert_eq!(r.status, 0, "{}", r.err);
+        let folder = out_folder("plugin");
+        let exe = folder.join("libgomp-plugin-nvptx.so.1");
+        let flags = ["-O2", "-shared", "-fPIC", "-w", "-Wl,-soname,libgomp-plugin-nvptx.so.1"];
+        built::once(&built::Request { exe: &exe, compiler: Path::new("gcc"), words: &flags }, |tmp, read| {
+            let mut c = Command::new("gcc");
+            c.args(flags).args(["-MMD".as_ref(), "-MF".as_ref(), read.as_os_str()]);
+            c.arg("-o").arg(tmp).arg(root().join("c-tests/device/fake_plugin.c"));
+            let r = limited(c, Duration::from_secs(60));
+            assert_eq!(r.status, 0, "{}", r.err);
+        });
         folder.to_str().expect("UTF-8").into()
     })
 }

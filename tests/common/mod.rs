@@ -2,6 +2,7 @@
 //! finding the library.
 #![allow(dead_code)]
 
+pub mod built;
 pub mod draws;
 pub mod filled;
 pub mod freezer;
@@ -9,11 +10,9 @@ pub mod jobs;
 pub mod saved;
 pub mod traced;
 
-use std::collections::HashMap;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// The project's folder.
@@ -71,53 +70,40 @@ pub fn tool_in(folder: &Path, program: &Path, args: &[&str]) {
 
 /// Builds `source` (relative to c-tests/) with `flags`; the same request is built once.
 pub fn build(source: &str, flags: &[&str]) -> PathBuf {
-    static DONE: OnceLock<Mutex<HashMap<String, PathBuf>>> = OnceLock::new();
     let path = root().join("c-tests").join(source);
     let dead = poison();
     let name = format!("{source} {} {}", flags.join(" "), if dead { "dead" } else { "" });
     let name = name.replace(['/', ' ', '=', '.', '-', ','], "_").trim_end_matches('_').to_string();
     let exe = out_dir().join(&name);
-    let mut done = DONE.get_or_init(Default::default).lock().unwrap_or_else(|e| e.into_inner());
-    if let Some(p) = done.get(&name) {
-        return p.clone();
-    }
-    let newest = |p: &Path| p.metadata().and_then(|m| m.modified()).ok();
-    let fortran = source.ends_with(".f90");
-    let header = root().join("c-tests/npb").join(if fortran { "npb.f90.inc" } else { "npb.h" });
+    let (gcc, ours) = match path.extension().and_then(|e| e.to_str()) {
+        Some("f90") => ("gfortran", "promp-fc"),
+        Some("cpp") => ("g++", "promp-c++"),
+        _ => ("gcc", "promp-cc"),
+    };
+    let compiler = if dead { driver(ours).expect("PROMP_TEST_POISON needs it") } else { gcc.into() };
     // What is said to be dead is the compiler's word: so its newest.
-    let plugin = if dead { newest(&library().with_file_name("promp_plugin.so")) } else { None };
-    if newest(&exe) < newest(&path).max(newest(&header)).max(plugin) {
-        let (gcc, ours) = match path.extension().and_then(|e| e.to_str()) {
-            Some("f90") => ("gfortran", "promp-fc"),
-            Some("cpp") => ("g++", "promp-c++"),
-            _ => ("gcc", "promp-cc"),
-        };
-        let compiler = if dead { driver(ours).expect("PROMP_TEST_POISON needs it") } else { gcc.into() };
-        let tmp = exe.with_extension(format!("{}.tmp", std::process::id()));
+    let plugin = library().with_file_name("promp_plugin.so");
+    let mut words = flags.to_vec();
+    words.extend(if dead { plugin.to_str() } else { None });
+    built::once(&built::Request { exe: &exe, compiler: &compiler, words: &words }, |tmp, read| {
         let modules = tmp.with_extension("mod");
         std::fs::create_dir_all(&modules).expect("target is writable");
+        let fortran = ["-cpp".as_ref(), "-J".as_ref(), modules.as_os_str()];
         let run = Command::new(&compiler)
             .args(if dead { &["-fpromp-foresee", "-fno-promp-runtime"][..] } else { &[] })
             // The host's versions alone, also where the compiler has others for a device.
             .args(["-O2", "-fopenmp", "-w", "-foffload=disable"])
             .args(flags)
-            .args(if fortran { vec!["-cpp".as_ref(), "-J".as_ref(), modules.as_os_str()] } else { vec![] })
-            .args(["-I", root().join("include").to_str().expect("UTF-8")])
-            .args([
-                "-o",
-                tmp.to_str().expect("UTF-8"),
-                path.to_str().expect("UTF-8"),
-                "-lm",
-                "-lpthread",
-                "-ldl",
-            ])
+            .args(if gcc == "gfortran" { &fortran[..] } else { &[] })
+            .args(["-I".as_ref(), root().join("include").as_os_str()])
+            .args(["-MMD".as_ref(), "-MF".as_ref(), read.as_os_str()])
+            .args(["-o".as_ref(), tmp.as_os_str(), path.as_os_str()])
+            .args(["-lm", "-lpthread", "-ldl"])
             .output()
             .unwrap_or_else(|e| panic!("{compiler:?} is needed to build the test programs: {e}"));
         assert!(run.status.success(), "{compiler:?} {source}: {}", String::from_utf8_lossy(&run.stderr));
         let _ = std::fs::remove_dir_all(&modules);
-        std::fs::rename(&tmp, &exe).expect("moving the program");
-    }
-    done.insert(name, exe.clone());
+    });
     exe
 }
 
@@ -125,15 +111,13 @@ pub fn build(source: &str, flags: &[&str]) -> PathBuf {
 pub fn compiled(folder: &str, name: &str, text: &str, flags: &[&str]) -> PathBuf {
     let dir = out_folder(folder);
     let (source, exe) = (dir.join(format!("{name}.c")), dir.join(name));
-    std::fs::write(&source, text).expect("target is writable");
-    let done = Command::new("gcc")
-        .args(["-O2", "-w", "-foffload=disable"])
-        .args(flags)
-        .arg("-o")
-        .arg(&exe)
-        .arg(&source)
-        .status();
-    assert!(done.expect("gcc").success(), "{name} does not compile:\n{text}");
+    let words = [&[text][..], flags].concat();
+    built::once(&built::Request { exe: &exe, compiler: Path::new("gcc"), words: &words }, |tmp, _| {
+        std::fs::write(&source, text).expect("target is writable");
+        let mut c = Command::new("gcc");
+        c.args(["-O2", "-w", "-foffload=disable"]).args(flags).arg("-o").arg(tmp).arg(&source);
+        assert!(c.status().expect("gcc").success(), "{name} does not compile:\n{text}");
+    });
     exe
 }
 
