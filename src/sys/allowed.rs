@@ -56,7 +56,7 @@ static RELOCATED: unsafe extern "C" fn() = promp_resolver;
 /// See the module's text; `None` if there are more CPUs than [`CpuSet`] holds.
 pub fn at_load() -> Option<&'static CpuSet> {
     // SAFETY: written by the resolver, before all other code of this library, and by `renew`.
-    let at_load = unsafe { &*(&raw const promp_at_load) };
+    let at_load = unsafe { (&raw const promp_at_load).as_ref() }?;
     (at_load.bytes > 0).then_some(&at_load.mask)
 }
 
