@@ -468,7 +468,7 @@ fn families_and_bytes() {
     plain.env("OMP_NUM_THREADS", "4");
     assert!(start(plain, &s.path("want"), None).expect("ends").success());
     let mut cmd = with(first_run(&exe, &[], &s.path("ckpt")));
-    cmd.env("PROMP_VERBOSE", "1");
+    cmd.env("PROMP_VERBOSE", "2");
     let mut said = String::new();
     for i in 0..20 {
         let ended = start(cmd, &s.path("got"), (i < 3).then_some(Duration::from_millis(120)));
@@ -483,7 +483,7 @@ fn families_and_bytes() {
                 // Killed before its first checkpoint.
                 let _ = fs::remove_file(s.path("got"));
                 cmd = with(first_run(&exe, &[], &s.path("ckpt")));
-                cmd.env("PROMP_VERBOSE", "1");
+                cmd.env("PROMP_VERBOSE", "2");
             }
         }
     }
