@@ -27,6 +27,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 /// Exit status when what is there is not continued.
 pub const REFUSED: u8 = 71;
@@ -64,13 +65,35 @@ pub fn stand_for(mut c: Command, pid: Option<u32>, terms: Terms) -> Outcome {
     follow(&end, terms)
 }
 
-/// Runs `c`, as process `pid` if possible, until it has ended.
+/// So long a process that has been sent SIGKILL may look as if it lived.
+const DYING: Duration = Duration::from_millis(50);
+/// So long one that has ended may keep its number: some of those that stand for init in containers ask only
+/// every other second who has.
+const UNREAPED: Duration = Duration::from_secs(5);
+
+/// Runs `c`, as process `pid` if possible, until it has ended. A process of that number that is ending,
+/// which may be the one whose checkpoints these are, is waited for.
 pub fn start(c: &mut Command, pid: Option<u32>, terms: Terms) -> Result<End, Failure> {
-    let end = match child::run(c, pid, terms) {
-        Err(e) if e.kind() == io::ErrorKind::AddrInUse => child::run(c, None, terms),
-        r => r,
-    };
-    end.map_err(|e| cannot_start(&e))
+    let since = Instant::now();
+    loop {
+        match (child::run(c, pid, terms), pid) {
+            (Ok(end), _) => return Ok(end),
+            (Err(e), None) => return Err(cannot_start(&e)),
+            (Err(e), Some(pid)) if e.kind() == io::ErrorKind::AlreadyExists => {
+                // Between the signal and the flag nothing tells that it is.
+                let (waited, ending) = (since.elapsed(), child::is_ending(pid));
+                if waited < DYING || (ending && waited < UNREAPED) {
+                    std::thread::sleep(Duration::from_millis(2));
+                    continue;
+                }
+                let why = if ending { "that one has ended, unasked by its parent" } else { "it is in use" };
+                eprintln!("promp: the process cannot have its number, {pid}, again: {why}");
+            }
+            // Not everybody may choose.
+            (Err(_), Some(_)) => {}
+        }
+        return child::run(c, None, terms).map_err(|e| cannot_start(&e));
+    }
 }
 
 /// Ends as the program has. If the checkpoints are of a descendant of what was started, status 85 is not

@@ -104,6 +104,27 @@ pub fn start(cmd: Command, out: &Path, after: Option<Duration>) -> Option<std::p
     }
 }
 
+/// The processes whose parent this one is, or has become.
+fn children() -> Vec<i32> {
+    let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let lists = threads.filter_map(|t| fs::read_to_string(t.path().join("children")).ok());
+    lists.flat_map(|l| l.split_whitespace().filter_map(|n| n.parse().ok()).collect::<Vec<_>>()).collect()
+}
+
+/// Asks for the status of those among our children that are not among `before` and have ended, so that
+/// their numbers are free: what `promp run` has started ends with it, and is ours then. Some of those that
+/// stand for init in containers ask only every other second.
+fn reap(before: &[i32]) {
+    let began = Instant::now();
+    let mut left = children();
+    left.retain(|c| !before.contains(c));
+    while !left.is_empty() && began.elapsed() < Duration::from_millis(500) {
+        // SAFETY: nobody else waits for these.
+        left.retain(|&c| unsafe { libc::waitpid(c, std::ptr::null_mut(), libc::WNOHANG) } == 0);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// Like [`start`], but kills it as soon as `kill` says so, which gets the time since the start; `set` adds
 /// to the environment, from which our variables have been removed.
 pub fn start_with(
@@ -133,6 +154,8 @@ pub fn start_with(
         .open(out)
         .expect("the output");
     let errors = fs::File::create(out.with_extension("err")).expect("the messages");
+    // SAFETY: no pointers.
+    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
     let mut child = cmd.stdout(file).stderr(errors).spawn().expect("the command");
     let began = Instant::now();
     loop {
@@ -142,8 +165,10 @@ pub fn start_with(
         let since = began.elapsed().div_f64(draws::rarity());
         let (late, due) = (began.elapsed() > LIMIT, kill.is_some_and(|kill| kill(since)));
         if late || due {
+            let before = children();
             child.kill().expect("a child");
             child.wait().expect("a child");
+            reap(&before);
             assert!(due, "{cmd:?} hangs");
             return None;
         }

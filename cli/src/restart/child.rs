@@ -33,6 +33,16 @@ pub fn may_choose_number() -> bool {
     signals_of(0, "CapEff:") & (SYS_ADMIN | CHECKPOINT_RESTORE) != 0
 }
 
+/// Has process `pid` been killed, or ended, though its number is not free yet? (proc_pid_stat(5): the state
+/// is Z or X, or PF_EXITING is among the flags, the seventh field after the name.)
+pub fn is_ending(pid: u32) -> bool {
+    const EXITING: u64 = 4;
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields: Vec<&str> = text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let flags = fields.get(6).and_then(|f| f.parse::<u64>().ok()).unwrap_or(0);
+    matches!(fields.first(), Some(&("Z" | "X"))) || flags & EXITING != 0
+}
+
 /// A set that /proc tells of process `pid` (0: this one).
 fn signals_of(pid: libc::pid_t, name: &str) -> u64 {
     let whose = if pid == 0 { "self".into() } else { pid.to_string() };
@@ -82,8 +92,8 @@ impl End {
     }
 }
 
-/// Runs `c` as process `pid`, if one is given, until it ends. An error of kind `AddrInUse`: there can be no
-/// process of that number.
+/// Runs `c` as process `pid`, if one is given, until it ends. An error of kind `AlreadyExists`: there is one
+/// of that number.
 pub fn run(c: &mut Command, pid: Option<u32>, terms: Terms) -> io::Result<End> {
     Ok(Child::start(c, pid, terms.nonce)?.wait(&terms))
 }
@@ -138,10 +148,7 @@ impl Child {
             if r < 0 {
                 let e = io::Error::last_os_error();
                 libc::sigprocmask(libc::SIG_SETMASK, &mask, core::ptr::null_mut());
-                return Err(match pid {
-                    Some(_) => io::Error::from(io::ErrorKind::AddrInUse),
-                    None => e,
-                });
+                return Err(e);
             }
             if r > 0 {
                 return Ok(Self { pid: r as libc::pid_t, mask, before: waiting() });
