@@ -6,6 +6,7 @@ use common::*;
 use std::fs;
 use std::io::{Read, Write, pipe};
 use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -165,7 +166,10 @@ fn what_was_typed_is_asked_for_again() {
         let name = std::ffi::CStr::from_ptr(libc::ptsname(fd)).to_owned();
         (fs::File::from_raw_fd(fd), name)
     };
-    let terminal = fs::OpenOptions::new().read(true).write(true).open(name.to_str().expect("a name"));
+    // It would become the terminal of this process's session, and stop who reads from it in the background.
+    let mut options = fs::OpenOptions::new();
+    let terminal = options.read(true).write(true).custom_flags(libc::O_NOCTTY);
+    let terminal = terminal.open(name.to_str().expect("a name"));
     let mut child = t.start(t.program(&["after"], FAIL).stdin(terminal.expect("the terminal")));
     master.write_all(b"2 5 7\n").expect("the terminal");
     let mut messages = child.stderr.take().expect("piped");
