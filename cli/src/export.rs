@@ -8,6 +8,7 @@ mod variables;
 use crate::archive::{Problem, Reader, Writer};
 use crate::{Failure, Outcome, args};
 use indicatif::{ProgressBar, ProgressStyle};
+use promp_files::Aside;
 use promp_image::{Directory, Entry, Generation, MappedFile, PAGE, Sums, kept};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
@@ -32,37 +33,6 @@ fn bar(message: String, pages: usize) -> ProgressBar {
     bar
 }
 
-/// A file that is written aside and takes its name when it is whole. It may hold what nobody else shall read.
-struct Aside {
-    path: PathBuf,
-    to: PathBuf,
-    file: File,
-}
-
-impl Aside {
-    fn new(to: &Path) -> Result<Self, Failure> {
-        let mut name = to.as_os_str().to_owned();
-        name.push(format!(".{}", std::process::id()));
-        let path = PathBuf::from(name);
-        let mut options = File::options();
-        let made = options.write(true).create_new(true).mode(0o600).open(&path);
-        let file = made.map_err(|e| system(&path, &e))?;
-        Ok(Self { path, to: to.into(), file })
-    }
-
-    fn done(self) -> Result<(), Failure> {
-        let done = self.file.sync_all().and_then(|()| fs::rename(&self.path, &self.to));
-        done.map_err(|e| system(&self.to, &e))
-    }
-}
-
-impl Drop for Aside {
-    fn drop(&mut self) {
-        // Gone, if it has its name.
-        let _ = fs::remove_file(&self.path);
-    }
-}
-
 /// Writes the newest whole generation, or what its variables hold, to a file.
 pub fn export(e: &args::Export) -> Outcome {
     let d = Directory::open(&e.dir).map_err(|why| Failure::new(UNREADABLE, why))?;
@@ -71,19 +41,21 @@ pub fn export(e: &args::Export) -> Outcome {
             let why = format!("{} holds no checkpoint that is whole", e.dir.display());
             Failure::new(UNREADABLE, why)
         })?;
-        let to = Aside::new(&e.output)?;
+        // It may hold what nobody else shall read.
+        let mut to = Aside::new(&e.output, 0o600).map_err(|why| system(&e.output, &why))?;
+        let hidden = to.is_hidden();
         let done = match e.npz {
-            true => npz::write(&d, &g, &to.file),
-            false => archive(&d, &g, &to.file).map(|()| format!("{} pages", g.index.len())),
+            true => npz::write(&d, &g, to.file()),
+            false => archive(&d, &g, to.file()).map(|()| format!("{} pages", g.index.len())),
         };
         match done {
             Ok(what) => {
-                to.done()?;
+                to.finish(true).map_err(|why| system(&e.output, &why))?;
                 println!("checkpoint {} of {}: {what} in {}", g.number, g.about.program, e.output.display());
                 return Ok(());
             }
             // Overwritten by a newer one.
-            Err(Stop::Page(_)) if left > 0 && d.generations().first() > Some(&g.number) => {}
+            Err(Stop::Page(_)) if left > 0 && hidden && d.generations().first() > Some(&g.number) => {}
             Err(Stop::Page(why)) => return Err(Failure::new(UNREADABLE, why)),
             Err(Stop::Write(why)) => return Err(system(&e.output, &why)),
             Err(Stop::None(why)) => return Err(Failure::new(NOT_ONE, why)),

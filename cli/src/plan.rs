@@ -202,7 +202,7 @@ pub fn plan(p: &args::Plan) -> Outcome {
     let leave = left.iter().map(|l| l.numbers).collect();
     let plan = Plan { promp_plan: VERSION, program, places, take, leave };
     let text = serde_json::to_string(&plan).map_err(|e| Failure::new(74, e.to_string()))?;
-    fs::write(&p.output, text + "\n")
+    promp_files::replace(&p.output, (text + "\n").as_bytes())
         .map_err(|e| Failure::new(74, format!("{}: {e}", p.output.display())))?;
     let mut names = Places::default();
     for (i, site) in report.places.iter().enumerate() {

@@ -1,7 +1,9 @@
 //! `promp tune`: runs a program until its loops are tuned, or shows what a tuning file has.
 
 use crate::args::{Run, Tune};
-use crate::{Failure, Outcome, run};
+use crate::restart::Terms;
+use crate::{Failure, Outcome, restart, run};
+use promp_files::Scratch;
 use promp_model::tuning::{Entry, Tuning, What};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,7 +18,7 @@ pub fn tune(t: &Tune) -> Outcome {
     for i in 1..=t.runs {
         let command = t.command.clone();
         let r = Run { threads: t.threads, tune: Some(file.clone()), command, ..Run::default() };
-        let scratch = if t.exact { Some(Scratch::new(t.scratch.as_deref())?) } else { None };
+        let scratch = if t.exact { Some(scratch(t.scratch.as_deref())?) } else { None };
         if i == 1 {
             // A search may take hours: not only when it is over.
             check_writable(&file)?;
@@ -25,10 +27,13 @@ pub fn tune(t: &Tune) -> Outcome {
             warn_of_others();
         }
         let mut c = run::command(&r)?;
-        scratch.iter().for_each(|s| s.prepare(&mut c));
-        let status = c
-            .status()
-            .map_err(|e| Failure::new(126, format!("{} cannot be started: {e}", t.command[0].display())))?;
+        scratch.iter().for_each(|s| prepare(s, &mut c));
+        let end = restart::start(&mut c, None, Terms::default())?;
+        drop(scratch);
+        if end.asked {
+            end.follow();
+        }
+        let status = end.status;
         if !status.success() {
             let code = status.code().unwrap_or(70) as u8;
             return Err(Failure::new(code, format!("run {i} of {} ended with {status}", t.runs)));
@@ -67,10 +72,8 @@ fn count(n: usize) -> String {
 
 /// Can the runtime put the file there? It writes another one beside it, and renames that.
 fn check_writable(file: &Path) -> Outcome {
-    let beside = file.with_extension(format!("{}.tmp", std::process::id()));
-    let made = std::fs::OpenOptions::new().write(true).create_new(true).open(&beside);
-    made.and_then(|_| std::fs::remove_file(&beside))
-        .map_err(|e| Failure::new(74, format!("{} cannot be written: {e}", file.display())))
+    let begun = promp_files::Aside::new(file, 0o666);
+    begun.map(drop).map_err(|e| Failure::new(74, format!("{} cannot be written: {e}", file.display())))
 }
 
 fn read(file: &Path) -> Result<Tuning, Failure> {
@@ -186,35 +189,24 @@ fn warn_of_others() {
     }
 }
 
-/// A folder for the checkpoint that loops are compared from. It goes with the value.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(within: Option<&Path>) -> Result<Self, Failure> {
-        let memory = Path::new("/dev/shm");
-        let usual = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
-        let dir = within.unwrap_or(&usual).join(format!("promp-tune-{}", std::process::id()));
-        std::fs::create_dir(&dir)
-            .map_err(|e| Failure::new(74, format!("{} cannot be made: {e} (--scratch)", dir.display())))?;
-        Ok(Self(dir))
-    }
-
-    /// The environment that a program is compared in.
-    fn prepare(&self, c: &mut Command) {
-        c.env("PROMP_TUNE_EXACT", "on").env("PROMP_CKPT_DIR", self.0.join("ckpt"));
-        // No others, and none while times are taken; nor faults where memory is written to the first time.
-        c.env("PROMP_CKPT_INTERVAL", "1000h").env("PROMP_CKPT_KEEP", "1");
-        c.env("PROMP_CKPT_COPY", "stopped").env("PROMP_CKPT_TRACK", "compare");
-        for other in ["PROMP_CKPT_PLAN", "PROMP_CKPT_WHERE", "PROMP_ON_SIGNAL"] {
-            c.env_remove(other);
-        }
-    }
+/// A folder for the checkpoint that loops are compared from.
+fn scratch(within: Option<&Path>) -> Result<Scratch, Failure> {
+    let memory = Path::new("/dev/shm");
+    let usual = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
+    let folder = within.unwrap_or(&usual);
+    Scratch::within(folder, "promp-tune").map_err(|e| {
+        Failure::new(74, format!("no folder can be made in {}: {e} (--scratch)", folder.display()))
+    })
 }
 
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // Nothing is left to be done where that fails.
-        let _ = std::fs::remove_dir_all(&self.0);
+/// The environment that a program is compared in.
+fn prepare(scratch: &Scratch, c: &mut Command) {
+    c.env("PROMP_TUNE_EXACT", "on").env("PROMP_CKPT_DIR", scratch.path().join("ckpt"));
+    // No others, and none while times are taken; nor faults where memory is written to the first time.
+    c.env("PROMP_CKPT_INTERVAL", "1000h").env("PROMP_CKPT_KEEP", "1");
+    c.env("PROMP_CKPT_COPY", "stopped").env("PROMP_CKPT_TRACK", "compare");
+    for other in ["PROMP_CKPT_PLAN", "PROMP_CKPT_WHERE", "PROMP_ON_SIGNAL"] {
+        c.env_remove(other);
     }
 }
 

@@ -2,14 +2,24 @@
 
 use super::ended;
 use super::format::{Entry, FILES, Generation, PAGE, decode, page_sum, words};
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Refuses a directory or file that somebody else could have written: `what` names it in the message.
+/// Refuses a directory or file that somebody else could have written. By its name: what is opened by that
+/// name afterwards is looked at once more ([`Directory::open`]).
 pub fn check_owner(path: &Path, directory: bool) -> Result<(), String> {
-    let m = fs::symlink_metadata(path).map_err(|e| format!("{}: {}", path.display(), e.kind()))?;
+    check(path, &fs::symlink_metadata(path).map_err(|e| failed(path, &e))?, directory)
+}
+
+fn failed(path: &Path, e: &io::Error) -> String {
+    format!("{}: {}", path.display(), e.kind())
+}
+
+/// The same of what `path` was opened as.
+fn check(path: &Path, m: &Metadata, directory: bool) -> Result<(), String> {
     let shown = path.display();
     if m.file_type().is_symlink() {
         return Err(format!("{shown} is a symbolic link; images are not followed through links"));
@@ -45,14 +55,41 @@ pub fn generation_files(dir: &Path) -> Vec<u64> {
     all
 }
 
-/// Opens a file of an image directory for reading, without following links.
-pub(crate) fn open(path: &Path) -> Result<File, String> {
-    check_owner(path, false)?;
-    fs::OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
-        .open(path)
-        .map_err(|e| format!("{}: {}", path.display(), e.kind()))
+/// Opens the directory itself; refuses what is not safely the caller's own.
+pub fn open_directory(path: &Path) -> Result<File, String> {
+    check_owner(path, true)?;
+    let folder = OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY | NO_LINK).open(path);
+    let folder = folder.map_err(|e| failed(path, &e))?;
+    check(path, &folder.metadata().map_err(|e| failed(path, &e))?, true)?;
+    Ok(folder)
+}
+
+const NO_LINK: i32 = libc::O_NOFOLLOW | libc::O_CLOEXEC;
+
+/// Opens file `name` of `folder`, which is at `path`, for reading, without following links.
+fn open_in(folder: &File, path: &Path, name: &str) -> Result<File, String> {
+    let path = path.join(name);
+    // A pipe of somebody else's is not waited for.
+    let flags = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let file = match promp_files::open_in(folder, name.as_ref(), flags, 0) {
+        Err(e) if e.raw_os_error() == Some(libc::ELOOP) => {
+            return Err(format!(
+                "{} is a symbolic link; images are not followed through links",
+                path.display()
+            ));
+        }
+        file => File::from(file.map_err(|e| failed(&path, &e))?),
+    };
+    check(&path, &file.metadata().map_err(|e| failed(&path, &e))?, false)?;
+    Ok(file)
+}
+
+/// Opens file `name` of the image directory `dir` for reading; `None`: there is none.
+pub(crate) fn open_if_there(dir: &Path, name: &str) -> Result<Option<File>, String> {
+    if fs::symlink_metadata(dir.join(name)).is_err_and(|e| e.kind() == io::ErrorKind::NotFound) {
+        return Ok(None);
+    }
+    open_in(&open_directory(dir)?, dir, name).map(Some)
 }
 
 /// The file that has the checksum of each slot's page.
@@ -62,31 +99,35 @@ pub const SUMS: &str = "sums";
 pub struct Directory {
     /// Where.
     pub path: PathBuf,
+    /// The very directory that was looked at: what is read is a file of this one.
+    folder: File,
     pages: File,
 }
 
 impl Directory {
     /// Opens it; refuses what is not safely the caller's own.
     pub fn open(path: &Path) -> Result<Self, String> {
-        check_owner(path, true)?;
-        Ok(Self { path: path.into(), pages: open(&path.join("pages"))? })
+        let folder = open_directory(path)?;
+        Ok(Self { path: path.into(), pages: open_in(&folder, path, "pages")?, folder })
     }
 
     /// Opens another of its files for reading.
     pub fn open_file(&self, name: &str) -> Result<File, String> {
-        open(&self.path.join(name))
+        open_in(&self.folder, &self.path, name)
     }
 
     /// The numbers of the generations whose files are there, newest first.
     pub fn generations(&self) -> Vec<u64> {
-        generation_files(&self.path)
+        generation_files(Path::new(&format!("/proc/thread-self/fd/{}", self.folder.as_raw_fd())))
     }
 
     /// Reads generation `number`, without its pages.
     pub fn read(&self, number: u64) -> Result<Generation, String> {
-        let path = self.path.join(format!("gen-{number}"));
-        let mut bytes = Vec::new();
-        open(&path)?.read_to_end(&mut bytes).map_err(|e| format!("{}: {}", path.display(), e.kind()))?;
+        let name = format!("gen-{number}");
+        let (path, mut bytes) = (self.path.join(&name), Vec::new());
+        self.open_file(&name)?
+            .read_to_end(&mut bytes)
+            .map_err(|e| format!("{}: {}", path.display(), e.kind()))?;
         let mut sums = None;
         let mut aside = |slot, n| {
             let file = match &sums {
@@ -141,7 +182,7 @@ impl Directory {
             return true;
         }
         let mut word = [0u8; 8];
-        open(&self.path.join("state")).is_ok_and(|f| f.read_exact_at(&mut word, 0).is_ok()) && word != [0; 8]
+        self.open_file("state").is_ok_and(|f| f.read_exact_at(&mut word, 0).is_ok()) && word != [0; 8]
     }
 
     /// The newest generation that is `wanted`, can be read, and whose pages are whole.

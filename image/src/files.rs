@@ -24,6 +24,12 @@ pub struct OpenFile {
     pub device: u64,
     /// Inode of the file.
     pub inode: u64,
+    /// The user that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<u32>,
+    /// When it was made, in nanoseconds since 1970, where the file system knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub born: Option<i64>,
     /// Its permissions.
     pub mode: u32,
     /// The number of its content, if that is saved ([`file_pages`](super::file_pages)); all descriptors of a

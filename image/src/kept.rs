@@ -5,9 +5,10 @@
 //! its copy.
 
 use crate::{Description, MappedFile};
+use promp_files::Aside;
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -70,23 +71,11 @@ pub fn keep(dir: &Path, f: &MappedFile) -> Result<(), String> {
 
 /// Writes a file of the folder, readable and executable by its owner.
 pub fn write(to: &Path, bytes: &[u8]) -> Result<(), String> {
-    let aside = to.with_extension(format!("{}", std::process::id()));
-    let mut options = fs::OpenOptions::new();
-    options
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o700)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC);
-    let written = options.open(&aside).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&aside, to)
+    let written = Aside::new(to, 0o700).and_then(|mut aside| {
+        aside.file().write_all(bytes)?;
+        aside.finish(true)
     });
-    written.map_err(|e| {
-        let _ = fs::remove_file(&aside);
-        format!("{}: {}", to.display(), e.kind())
-    })
+    written.map_err(|e| format!("{}: {}", to.display(), e.kind()))
 }
 
 /// Removes the copies that no checkpoint in `dir` names. True: the newest one names all that are left. If one

@@ -37,7 +37,7 @@ pub use about::{
     Asked, Clocks, DeadWord, Description, Disposition, Limit, Map, MappedFile, SHARED, Seconds, Timer, Word,
     cpu_features, recognise,
 };
-pub use directory::{Directory, SUMS, check_directory, check_owner, generation_files};
+pub use directory::{Directory, SUMS, check_directory, check_owner, generation_files, open_directory};
 pub use files::{FileLock, LockKind, Object, OpenFile, Received, Sent, SentLines, Watched};
 pub use format::{
     Entry, FILES, Generation, LONGEST_FILE, PAGE, Sum, Sums, decode, encode, file_offset, file_pages,

@@ -2,7 +2,7 @@
 //! continued; and `DIR/owner`: which process of that run the checkpoints are of.
 
 use crate::Word;
-use crate::directory::open;
+use crate::directory::open_if_there;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
@@ -66,7 +66,7 @@ impl Run {
             command: command.iter().map(|w| Word::from(w.as_bytes())).collect(),
             program: word(&program.canonicalize()?),
             directory: word(&std::env::current_dir()?.canonicalize()?),
-            nonce: nonce()?,
+            nonce: format!("{:016x}", promp_files::random()?),
         })
     }
 
@@ -121,12 +121,6 @@ pub fn parse(value: &str) -> Option<(u32, &str)> {
     Some((pid.parse().ok()?, nonce))
 }
 
-fn nonce() -> io::Result<String> {
-    let mut bytes = [0u8; 8];
-    fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(format!("{:016x}", u64::from_ne_bytes(bytes)))
-}
-
 fn read<T: DeserializeOwned>(dir: &Path, name: &str) -> Result<Option<T>, String> {
     #[derive(Deserialize)]
     struct Form {
@@ -134,11 +128,9 @@ fn read<T: DeserializeOwned>(dir: &Path, name: &str) -> Result<Option<T>, String
     }
     let path = dir.join(name);
     let shown = path.display();
-    if fs::symlink_metadata(&path).is_err_and(|e| e.kind() == io::ErrorKind::NotFound) {
-        return Ok(None);
-    }
+    let Some(file) = open_if_there(dir, name)? else { return Ok(None) };
     let mut text = Vec::new();
-    let read = open(&path)?.take(LONGEST).read_to_end(&mut text);
+    let read = file.take(LONGEST).read_to_end(&mut text);
     read.map_err(|e| format!("{shown} cannot be read: {e}"))?;
     let damaged = |e| format!("{shown} is damaged, or no record of promp's ({e})");
     let form: Form = serde_json::from_slice(&text).map_err(damaged)?;

@@ -8,6 +8,7 @@
 use super::image::{self, Word};
 use super::keep::{self, Keep};
 use super::{region, state};
+use crate::say;
 use crate::sys;
 use crate::sys::tables::calls_instead;
 use crate::sys::{syscall, time};
@@ -26,6 +27,9 @@ pub struct Ready {
 const PATIENCE_NS: u64 = 10_000_000_000;
 /// What is behind the text.
 const STATUS: &str = "0}";
+/// Room for the status and what is behind it.
+const ROOM: [u8; 4] = [b' '; 4];
+const FOLDER: i32 = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
 
 /// What quick_exit(3) was called with.
 static QUICK: AtomicI32 = AtomicI32::new(0);
@@ -34,12 +38,31 @@ static QUICK: AtomicI32 = AtomicI32::new(0);
 pub fn prepare(k: &Keep, program: String, arguments: Vec<Word>) {
     let Ok(whole) = image::ended::Ended { program, arguments, status: 0 }.text() else { return };
     let Some(text) = whole.strip_suffix(STATUS.as_bytes()) else { return };
+    make_room(k, text);
     // Rollbacks leave it alone.
     let Some(at) = sys::keep::pages(text.len().next_multiple_of(4096)) else { return };
     // SAFETY: fresh memory of at least that length.
     unsafe { at.copy_from_nonoverlapping(text.as_ptr(), text.len()) };
     k.end.len.store(text.len(), Relaxed);
     k.end.text.store(at, Release); // the edge to `write`
+}
+
+/// The record, with room for the status: when the program ends, the disk may be full.
+fn make_room(k: &Keep, text: &[u8]) {
+    let (dir, aside) = (k.journal.folder_name(), image::ended::ASIDE.as_ptr());
+    let whole = [text, &ROOM[..]].concat();
+    let how = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    // SAFETY: C strings; the kernel reads the bytes; descriptors of our own. Where there is no room now, the
+    // end tries again.
+    unsafe {
+        let at = sys!(libc::SYS_openat, libc::AT_FDCWD, dir, FOLDER, 0);
+        sys!(libc::SYS_unlinkat, at, aside, 0);
+        let fd = sys!(libc::SYS_openat, at, aside, how, 0o600);
+        sys!(libc::SYS_fallocate, fd, libc::FALLOC_FL_KEEP_SIZE, 0, whole.len());
+        sys!(libc::SYS_write, fd, whole.as_ptr(), whole.len());
+        sys!(libc::SYS_close, fd);
+        sys!(libc::SYS_close, at);
+    }
 }
 
 /// Of functions that quick_exit(3) calls ours is the last. Before the program has named any.
@@ -89,36 +112,34 @@ fn write(k: &Keep, status: i32) {
     }
     // SAFETY: what `prepare` has made.
     let text = unsafe { core::slice::from_raw_parts(text, k.end.len.load(Relaxed)) };
-    let digits = [100, 10, 1].map(|n| b'0' + (status / n % 10) as u8);
-    let from = if status >= 100 {
-        0
-    } else if status >= 10 {
-        1
-    } else {
-        2
-    };
+    let mut room = ROOM;
+    let first = [100, 10].iter().filter(|&&n| status < n).count();
+    for (to, n) in room.iter_mut().zip(&[100, 10, 1][first..]) {
+        *to = b'0' + (status / n % 10) as u8;
+    }
+    room[3 - first] = b'}';
     let (aside, name) = (image::ended::ASIDE.as_ptr(), image::ended::NAME.as_ptr());
-    let all = |fd: isize, bytes: &[u8]| {
+    let all = |fd: isize, bytes: &[u8], at: usize| {
         // SAFETY: the kernel reads the bytes.
-        unsafe { sys!(libc::SYS_write, fd, bytes.as_ptr(), bytes.len()) == bytes.len() as isize }
+        unsafe { sys!(libc::SYS_pwrite64, fd, bytes.as_ptr(), bytes.len(), at) == bytes.len() as isize }
     };
-    let create = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-    let folder = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
+    let how = libc::O_WRONLY | libc::O_CREAT | libc::O_NOFOLLOW | libc::O_CLOEXEC;
     // SAFETY: C strings; descriptors of our own.
-    unsafe {
-        let at = sys!(libc::SYS_openat, libc::AT_FDCWD, dir, folder, 0);
-        sys!(libc::SYS_unlinkat, at, aside, 0);
-        let fd = sys!(libc::SYS_openat, at, aside, create, 0o600);
+    let done = unsafe {
+        let at = sys!(libc::SYS_openat, libc::AT_FDCWD, dir, FOLDER, 0);
+        let fd = sys!(libc::SYS_openat, at, aside, how, 0o600);
         let whole = fd >= 0
-            && all(fd, text)
-            && all(fd, &digits[from..])
-            && all(fd, b"}")
-            && sys!(libc::SYS_fsync, fd) == 0;
-        if whole {
-            sys!(libc::SYS_renameat, at, aside, at, name);
-        }
+            && all(fd, text, 0)
+            && all(fd, &room, text.len())
+            && sys!(libc::SYS_ftruncate, fd, text.len() + room.len()) == 0
+            && sys!(libc::SYS_fsync, fd) == 0
+            && sys!(libc::SYS_renameat, at, aside, at, name) == 0;
         sys!(libc::SYS_close, fd);
         sys!(libc::SYS_close, at);
+        whole
+    };
+    if !done {
+        say!("how the program has ended cannot be noted beside its checkpoints; --resume will say so");
     }
 }
 

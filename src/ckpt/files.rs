@@ -8,9 +8,12 @@ use super::store::Store;
 use super::{anonymous, contents, directories, file_locks};
 use crate::sys;
 use crate::sys::{maps, signals};
+use promp_files::{Was, Way};
 use std::ffi::CString;
-use std::fs;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+use std::{fs, io};
 
 /// Numbers of the open descriptors.
 pub fn numbers() -> Vec<i32> {
@@ -142,6 +145,8 @@ pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>
             length: meta.size(),
             device: meta.dev(),
             inode: meta.ino(),
+            owner: Some(meta.uid()),
+            born: born(fd),
             mode: meta.mode() & 0o7777,
             content: None,
             object,
@@ -244,9 +249,17 @@ pub fn described(fd: i32, f: &OpenFile) -> Option<OpenFile> {
         length: about.size(),
         device: about.dev(),
         inode: about.ino(),
+        owner: Some(about.uid()),
+        born: born(fd),
         mode: about.mode() & 0o7777,
         ..f.clone()
     })
+}
+
+/// When the file behind a descriptor was made, where that is known.
+fn born(fd: i32) -> Option<i64> {
+    // SAFETY: the descriptor is open for as long as it is looked at.
+    promp_files::born(&unsafe { BorrowedFd::borrow_raw(fd) })
 }
 
 /// Length of the file behind a descriptor.
@@ -269,7 +282,7 @@ pub fn put_back(saved: &[OpenFile], ours: &[i32], new_process: bool, store: &Sto
             unsafe { sys!(libc::SYS_close, fd) };
         }
     }
-    let mut there: Vec<bool> = (0..saved.len()).map(|i| is_there(saved, i, new_process)).collect();
+    let mut there: Vec<bool> = (0..saved.len()).map(|i| is_there(saved, i)).collect();
     // The one who restarts has redirected it, or emptied the file: its affair.
     let elsewhere = |(s, there): (&OpenFile, &bool)| {
         s.inherited && new_process && !(*there && length_of(s.fd) >= s.length)
@@ -382,7 +395,7 @@ fn is_same(a: &OpenFile, b: &OpenFile) -> bool {
 }
 
 /// Is the file of `all[i]` open by its number, as it was?
-fn is_there(all: &[OpenFile], i: usize, new_process: bool) -> bool {
+fn is_there(all: &[OpenFile], i: usize) -> bool {
     let s = &all[i];
     if name_behind(s.fd).is_none_or(|name| name != s.path) {
         return false;
@@ -399,7 +412,7 @@ fn is_there(all: &[OpenFile], i: usize, new_process: bool) -> bool {
     let shares = |g: &OpenFile| s.same_as == Some(g.fd) || (s.same_as.is_some() && s.same_as == g.same_as);
     let as_then =
         all[..i].iter().filter(|g| g.regular && is_same(g, s)).all(|g| is_one(g.fd, s.fd) == shares(g));
-    if (flags ^ s.flags) & libc::O_ACCMODE != 0 || !(new_process || same_file()) || (s.regular && !as_then) {
+    if (flags ^ s.flags) & libc::O_ACCMODE != 0 || !same_file() || (s.regular && !as_then) {
         return false;
     }
     if flags != s.flags {
@@ -450,8 +463,8 @@ pub fn put_length_back(s: &OpenFile) -> Result<(), String> {
 
 /// Opens the file of `s` by its number; `other`: a descriptor for the same file.
 fn reopen(s: &OpenFile, other: Option<i32>) -> Result<(), String> {
-    let failed =
-        |e: isize| format!("{} (descriptor {}) cannot be opened again: {}", s.path, s.fd, sys::why(e));
+    let failed = |why: String| format!("{} (descriptor {}) cannot be opened again: {why}", s.path, s.fd);
+    let system = |e: isize| failed(sys::why(e).to_string());
     if !s.can_be_opened_again() {
         return Err(format!("descriptor {} ({}) cannot be opened again", s.fd, s.path));
     }
@@ -461,60 +474,66 @@ fn reopen(s: &OpenFile, other: Option<i32>) -> Result<(), String> {
         (Some(first), _) => {
             // SAFETY: plain call.
             let fd = unsafe { sys!(libc::SYS_fcntl, first, libc::F_DUPFD_CLOEXEC, 0) };
-            if fd < 0 { Err(fd) } else { Ok(fd as i32) }
+            if fd < 0 { Err(system(fd)) } else { Ok(fd as i32) }
         }
-        (None, Some(other)) => again(other),
-        (None, None) if s.has_no_name() => without_a_name(s).and_then(|fd| {
-            let r = again(fd);
-            // SAFETY: a descriptor of ours.
-            unsafe { sys!(libc::SYS_close, fd) };
-            r
-        }),
-        (None, None) => open_by_name(s, flags),
+        (None, Some(other)) => again(other).map_err(system),
+        (None, None) if s.has_no_name() => {
+            let new = without_a_name(s).map_err(failed)?;
+            again(new.as_raw_fd()).map_err(system)
+        }
+        (None, None) => open_by_name(s, flags).map_err(failed),
     };
-    let fd = fd.map_err(failed)?;
+    let fd = fd?;
     if fd != s.fd {
         // SAFETY: descriptors of the program.
         unsafe {
             let r = sys!(libc::SYS_dup3, fd, s.fd, s.flags & libc::O_CLOEXEC);
             sys!(libc::SYS_close, fd);
             if r < 0 {
-                return Err(failed(r));
+                return Err(system(r));
             }
         }
     }
     Ok(())
 }
 
-/// Opens the file of `s` by its name; one that is gone is made, if its content is saved.
-pub fn open_by_name(s: &OpenFile, flags: i32) -> Result<i32, isize> {
-    open(&s.path, flags, 0).or_else(|e| {
-        let missing = e == -(libc::ENOENT as isize) && s.content.is_some();
-        if missing { open(&s.path, flags | libc::O_CREAT, s.mode) } else { Err(e) }
-    })
+/// Opens the file of `s` by its name, if that still leads to it; one that is gone is made, if its content is
+/// saved.
+pub fn open_by_name(s: &OpenFile, flags: i32) -> Result<i32, String> {
+    let why = |e: io::Error| sys::why(-(e.raw_os_error().unwrap_or(libc::EIO) as isize)).to_string();
+    if is_the_kernels(s.path.as_bytes()) {
+        // Nobody but root makes names there.
+        return open(&s.path, flags, 0).map_err(|e| sys::why(e).to_string());
+    }
+    let way = Way::to(Path::new(&s.path)).map_err(why)?;
+    let file = match way.found() {
+        None if s.content.is_some() => {
+            way.is_straight()?;
+            way.make(flags, s.mode)
+        }
+        None => return Err(sys::why(-(libc::ENOENT as isize)).to_string()),
+        Some(_) => {
+            let was = Was { inode: s.inode, owner: s.owner, regular: s.regular, born: s.born };
+            way.is(&was)?.open(flags)
+        }
+    };
+    file.map(IntoRawFd::into_raw_fd).map_err(why)
 }
 
 /// A new file without a name where the one of `s` was.
-fn without_a_name(s: &OpenFile) -> Result<i32, isize> {
+fn without_a_name(s: &OpenFile) -> Result<OwnedFd, String> {
     if let Some(name) = s.memory() {
         let name = CString::new(name).unwrap_or_default();
         let seals = if s.unsealable { 0 } else { libc::MFD_ALLOW_SEALING };
-        // SAFETY: a C string.
-        let fd = unsafe { sys!(libc::SYS_memfd_create, name.as_ptr(), libc::MFD_CLOEXEC | seals) };
-        return if fd < 0 { Err(fd) } else { Ok(fd as i32) };
+        // SAFETY: a C string; the descriptor becomes ours.
+        return unsafe {
+            let fd = sys!(libc::SYS_memfd_create, name.as_ptr(), libc::MFD_CLOEXEC | seals);
+            if fd < 0 { Err(sys::why(fd).to_string()) } else { Ok(OwnedFd::from_raw_fd(fd as i32)) }
+        };
     }
-    let folder = s.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let folder = if folder.is_empty() { "/" } else { folder };
-    let flags = libc::O_RDWR | libc::O_CLOEXEC;
-    open(folder, flags | libc::O_TMPFILE, s.mode).or_else(|_| {
-        // File systems that have no such thing.
-        let name = format!("{folder}/.promp-{}-{}", sys::syscall::getpid(), s.fd);
-        let fd = open(&name, flags | libc::O_CREAT | libc::O_EXCL, s.mode)?;
-        let name = CString::new(name).unwrap_or_default();
-        // SAFETY: a C string.
-        unsafe { sys!(libc::SYS_unlink, name.as_ptr()) };
-        Ok(fd)
-    })
+    let way = Way::to_name(Path::new(&s.path)).map_err(|e| e.kind().to_string())?;
+    way.is_straight()?;
+    way.make_nameless(s.mode).map_err(|e| e.kind().to_string())
 }
 
 /// All dispositions that are not the default.

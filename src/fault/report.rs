@@ -145,10 +145,7 @@ pub fn write() {
         unsafe { crate::sys!(libc::SYS_write, 2, text.as_ptr(), text.len()) };
         return;
     }
-    let temporary = format!("{path}.{}.tmp", syscall::getpid());
-    let done = std::fs::write(&temporary, text).and_then(|()| std::fs::rename(&temporary, path));
-    if let Err(e) = done {
-        let _ = std::fs::remove_file(&temporary);
+    if let Err(e) = promp_files::replace(path.as_ref(), text.as_bytes()) {
         say!("cannot write the report {path}: {e}");
     }
 }

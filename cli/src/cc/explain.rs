@@ -4,6 +4,7 @@
 //! ./program …`). Both are the `promp` command's work, which stands beside the drivers.
 
 use super::{Driver, fail_with, find};
+use promp_files::Scratch;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
@@ -44,10 +45,13 @@ pub fn explain(d: &Driver, wanted: Wanted) -> ! {
         Wanted::Report(file) => exit(code(show(&file))),
         Wanted::Run(command) => command,
     };
-    let report = std::env::temp_dir().join(format!("promp-explain-{}.json", std::process::id()));
+    let scratch = Scratch::new("promp-explain")
+        .unwrap_or_else(|e| fail_with(d, 74, &format!("no folder for the report can be made: {e}")));
+    let report = scratch.path().join("report.json");
     let ran = start(Command::new(&promp).args(["run", "--report"]).arg(&report).arg("--").args(&command));
     let ended = std::os::unix::process::ExitStatusExt::signal(&ran).map_or_else(|| code(ran), |s| 128 + s);
     if !report.exists() {
+        drop(scratch);
         if matches!(ended, 126 | 127) {
             exit(ended); // it did not run, and that has been said
         }
@@ -60,7 +64,7 @@ pub fn explain(d: &Driver, wanted: Wanted) -> ! {
     }
     println!();
     let shown = show(&report);
-    let _ = std::fs::remove_file(&report);
+    drop(scratch);
     exit(if ended != 0 { ended } else { code(shown) })
 }
 

@@ -9,6 +9,7 @@
 mod explain;
 mod fortran;
 
+use promp_files::Scratch;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -144,8 +145,8 @@ fn version(compiler: &OsStr) -> Result<String, String> {
 }
 
 /// Replaces Fortran files that have `!$promp` lines by copies in which these are calls; returns the folder of the copies.
-fn with_calls(d: &Driver, args: &mut Vec<OsString>) -> Option<PathBuf> {
-    let dir = std::env::temp_dir().join(format!("promp-fc-{}", std::process::id()));
+fn with_calls(d: &Driver, args: &mut Vec<OsString>) -> Option<Scratch> {
+    let mut scratch = None;
     let mut folders = Vec::new();
     for (i, a) in args.iter_mut().enumerate() {
         let name = a.to_string_lossy().into_owned();
@@ -155,15 +156,22 @@ fn with_calls(d: &Driver, args: &mut Vec<OsString>) -> Option<PathBuf> {
         let Ok(text) = std::fs::read_to_string(&name) else { continue };
         match fortran::rewrite(&name, &text) {
             Err(e) => {
-                let _ = std::fs::remove_dir_all(&dir);
+                drop(scratch);
                 fail(d, &e)
             }
             Ok(None) => {}
             Ok(Some(new)) => {
                 // The same file name: the compiler names its output after it.
-                let at = dir.join(i.to_string());
+                let made = match scratch.take() {
+                    Some(there) => Ok(there),
+                    None => Scratch::new(d.name),
+                };
+                let made =
+                    made.unwrap_or_else(|e| fail(d, &format!("no folder for {name} can be made: {e}")));
+                let at = scratch.insert(made).path().join(i.to_string());
                 let path = at.join(Path::new(&name).file_name().unwrap_or_default());
                 if let Err(e) = std::fs::create_dir_all(&at).and_then(|()| std::fs::write(&path, new)) {
+                    drop(scratch);
                     fail(d, &format!("{} cannot be written: {e}", path.display()));
                 }
                 let folder = Path::new(&name).parent().filter(|p| !p.as_os_str().is_empty());
@@ -177,7 +185,7 @@ fn with_calls(d: &Driver, args: &mut Vec<OsString>) -> Option<PathBuf> {
     }
     args.append(&mut folders);
     args.push("-ffree-line-length-none".into());
-    Some(dir)
+    scratch
 }
 
 /// Runs the compiler in this process's place.
@@ -263,9 +271,9 @@ fn main() {
         rest = ours;
     }
     let copies = if w.openmp && d.name == "promp-fc" { with_calls(d, &mut rest) } else { None };
-    if let Some(dir) = copies {
+    if let Some(scratch) = copies {
         let status = Command::new(&compiler).args(rest).status();
-        let _ = std::fs::remove_dir_all(dir);
+        drop(scratch);
         match status {
             Ok(s) => exit(s.code().unwrap_or(1)),
             Err(e) => fail(d, &format!("{} cannot be executed: {e}", compiler.to_string_lossy())),

@@ -53,7 +53,7 @@ fn per_cent(x: f64) -> String {
 }
 
 fn write(path: &Path, text: &str) -> Outcome {
-    std::fs::write(path, text)
+    promp_files::replace(path, text.as_bytes())
         .map_err(|e| Failure::new(74, format!("{} cannot be written: {e}", path.display())))
 }
 

@@ -2,6 +2,7 @@
 //! libpromp.so.
 
 use crate::{Failure, library};
+use promp_files::Scratch;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -40,7 +41,7 @@ impl Line {
 
 /// A folder with the programs, removed when it is dropped.
 pub struct Programs {
-    folder: PathBuf,
+    folder: Scratch,
     library: PathBuf,
 }
 
@@ -48,12 +49,11 @@ impl Programs {
     /// Builds them all.
     pub fn build() -> Result<Self, Failure> {
         let library = library::find()?;
-        let folder = std::env::temp_dir().join(format!("promp-model.{}", std::process::id()));
         let fails = |what: &Path, e: std::io::Error| Failure::new(74, format!("{}: {e}", what.display()));
-        std::fs::create_dir(&folder).map_err(|e| fails(&folder, e))?;
+        let folder = Scratch::new("promp-model").map_err(|e| fails(&std::env::temp_dir(), e))?;
         let p = Self { folder, library };
         let put = |name: &str, text: &str| {
-            let path = p.folder.join(name);
+            let path = p.folder.path().join(name);
             std::fs::write(&path, text).map_err(|e| fails(&path, e))
         };
         put("measure.h", HEADER)?;
@@ -61,7 +61,7 @@ impl Programs {
             put(&format!("{name}.c"), text)?;
             let done = Command::new("gcc")
                 .args(["-O2", "-fopenmp", "-o", name, &format!("{name}.c"), "-lm"])
-                .current_dir(&p.folder)
+                .current_dir(p.folder.path())
                 .output()
                 .map_err(|e| Failure::new(69, format!("gcc, which builds the programs that measure: {e}")))?;
             if !done.status.success() {
@@ -74,7 +74,7 @@ impl Programs {
 
     /// Runs one of them; its measurements.
     pub fn run(&self, name: &str, arguments: &[u64]) -> Result<Vec<Line>, Failure> {
-        let done = Command::new(self.folder.join(name))
+        let done = Command::new(self.folder.path().join(name))
             .args(arguments.iter().map(u64::to_string))
             .env("LD_PRELOAD", &self.library)
             .env_remove("OMP_NUM_THREADS")
@@ -86,12 +86,6 @@ impl Programs {
             return Err(Failure::new(70, format!("{name} has failed: {}", done.status)));
         }
         Ok(String::from_utf8_lossy(&done.stdout).lines().filter_map(Line::read).collect())
-    }
-}
-
-impl Drop for Programs {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 

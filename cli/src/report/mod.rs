@@ -80,15 +80,5 @@ fn write(out: &Path, bytes: &[u8]) -> Outcome {
         use std::io::Write;
         return std::io::stdout().write_all(bytes).map_err(failed);
     }
-    // A pipe or a device has nothing to be renamed over.
-    if out.metadata().is_ok_and(|m| !m.is_file()) {
-        return std::fs::write(out, bytes).map_err(failed);
-    }
-    let mut name = out.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let aside = out.with_file_name(name);
-    std::fs::write(&aside, bytes).and_then(|()| std::fs::rename(&aside, out)).map_err(|e| {
-        let _ = std::fs::remove_file(&aside);
-        failed(e)
-    })
+    promp_files::replace(out, bytes).map_err(failed)
 }

@@ -5,12 +5,14 @@ use super::{FIXED, Journal, Record, What, era_of, prefix};
 use crate::say;
 use crate::sys;
 use core::sync::atomic::Ordering::*;
+use promp_files::{Found, Was, Way};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// A record as read, and where it begins.
@@ -67,11 +69,11 @@ impl Journal {
         eras.dedup();
         // All of it can be read before anything is undone.
         let noted: Vec<Vec<Read>> = eras.iter().map(|&e| records(dir, e)).collect::<Result<_, _>>()?;
-        let mut lost = BTreeSet::new();
+        let mut undone = Undone::default();
         for (&e, records) in eras.iter().zip(&noted).rev() {
-            undo_era(dir, e, records, &mut lost)?;
+            undo_era(dir, e, records, &mut undone)?;
         }
-        for path in lost {
+        for path in undone.lost {
             say!(
                 "{} was overwritten or removed after the checkpoint and is not put back: it was larger than PROMP_CKPT_FILES allows, or locked",
                 path.display()
@@ -91,11 +93,20 @@ fn records(dir: &Path, era: u64) -> Result<Vec<Read>, String> {
     parse(&bytes).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-/// `lost`: files that could not be made what they were, by the names that they have when the records so far are undone.
-fn undo_era(dir: &Path, era: u64, records: &[Read], lost: &mut BTreeSet<PathBuf>) -> Result<(), String> {
+/// What is known of files while records are undone.
+#[derive(Default)]
+struct Undone {
+    /// Those that could not be made what they were, by the names that they have when the records so far are
+    /// undone.
+    lost: BTreeSet<PathBuf>,
+    /// Device and inode of those that were made anew.
+    made: Vec<(u64, u64)>,
+}
+
+fn undo_era(dir: &Path, era: u64, records: &[Read], undone: &mut Undone) -> Result<(), String> {
     let path = dir.join(prefix(era));
     for r in records.iter().rev() {
-        undo_one(&dir.join(format!("{}-{}", prefix(era), r.record.copy)), r, lost)?;
+        undo_one(&dir.join(format!("{}-{}", prefix(era), r.record.copy)), r, undone)?;
         // Whoever is killed now does not begin anew.
         let open = OpenOptions::new().write(true).custom_flags(libc::O_NOFOLLOW).open(&path);
         open.and_then(|f| f.set_len(r.at as u64)).map_err(|e| format!("{}: {}", path.display(), e.kind()))?;
@@ -108,14 +119,10 @@ fn undo_era(dir: &Path, era: u64, records: &[Read], lost: &mut BTreeSet<PathBuf>
     Ok(())
 }
 
-/// Nothing to do if it is not there.
-fn unless_missing(r: io::Result<()>) -> io::Result<()> {
-    r.or_else(|e| if e.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(e) })
-}
-
-fn undo_one(copy: &Path, r: &Read, lost: &mut BTreeSet<PathBuf>) -> Result<(), String> {
+fn undo_one(copy: &Path, r: &Read, undone: &mut Undone) -> Result<(), String> {
     let [a, b] = &r.names;
     let Some(what) = What::from_number(r.record.what) else { return Ok(()) };
+    let lost = &mut undone.lost;
     match what {
         What::Lost if !r.is_as_it_was(a) => _ = lost.insert(a.clone()),
         What::Made | What::Removed | What::Content => _ = lost.remove(a),
@@ -123,61 +130,108 @@ fn undo_one(copy: &Path, r: &Read, lost: &mut BTreeSet<PathBuf>) -> Result<(), S
         _ => {}
     }
     let done = match what {
-        What::Made => unless_missing(fs::remove_file(a)),
-        What::MadeDirectory => {
-            // What it holds is not ours to remove.
-            let _ = fs::remove_dir(a);
-            Ok(())
-        }
-        What::RemovedDirectory if fs::symlink_metadata(a).is_err() => {
-            fs::create_dir(a).and_then(|()| fs::set_permissions(a, fs::Permissions::from_mode(r.record.mode)))
-        }
-        What::Renamed if r.is_the_file(b) && fs::symlink_metadata(a).is_err() => fs::rename(b, a),
-        What::Removed if fs::symlink_metadata(a).is_err() => {
-            if r.is_the_file(copy) {
-                fs::hard_link(copy, a)
-            } else {
-                r.fill(a, copy)
-            }
-        }
-        What::RemovedDirectory | What::Renamed | What::Removed => Ok(()),
-        What::Length => OpenOptions::new().write(true).open(a).and_then(|f| {
-            let longer = f.metadata()?.len() > r.record.length;
-            if longer { f.set_len(r.record.length) } else { Ok(()) }
-        }),
-        What::Content => r.fill(a, copy),
+        What::Length | What::Content => r.put_back(what, copy, &mut undone.made),
         What::Lost => Ok(()),
+        _ => r.take_back(what, copy, &mut undone.made),
     };
-    done.map_err(|e| format!("{} cannot be made what it was: {}", a.display(), e.kind()))
+    done.map_err(|why| format!("{} cannot be made what it was: {why}", a.display()))
+}
+
+fn why(e: io::Error) -> String {
+    e.kind().to_string()
+}
+
+/// The way to a name, which others cannot have led elsewhere.
+fn straight(path: &Path) -> Result<Option<Way>, String> {
+    match Way::to_name(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(why(e)),
+        Ok(way) => way.is_straight().map(|()| Some(way)),
+    }
 }
 
 impl Read {
-    fn is_the_file(&self, path: &Path) -> bool {
-        let m = fs::symlink_metadata(path);
-        m.is_ok_and(|m| (m.dev(), m.ino()) == (self.record.device, self.record.inode))
+    fn is_the_file(&self, found: Option<&Found>) -> bool {
+        found.is_some_and(|f| f.file() == (self.record.device, self.record.inode))
     }
 
     /// Has nobody written to it? Some programs open what they only read for writing, too.
     fn is_as_it_was(&self, path: &Path) -> bool {
-        let written = |m: &fs::Metadata| m.mtime() * 1_000_000_000 + m.mtime_nsec();
-        fs::metadata(path).is_ok_and(|m| {
-            let r = &self.record;
-            (m.dev(), m.ino(), m.len(), written(&m)) == (r.device, r.inode, r.length, r.written)
-        })
+        let Ok(way) = Way::to(path) else { return false };
+        let as_then = |f: &Found| (f.length(), f.written()) == (self.record.length, self.record.written);
+        self.is_the_file(way.found()) && way.found().is_some_and(as_then)
     }
 
-    /// Makes `path` hold what `copy` holds, if there is one.
-    fn fill(&self, path: &Path, copy: &Path) -> io::Result<()> {
-        use std::os::fd::AsRawFd;
+    /// Undoes what was done with names.
+    fn take_back(&self, what: What, copy: &Path, made: &mut Vec<(u64, u64)>) -> Result<(), String> {
+        let [a, b] = &self.names;
+        let Some(way) = straight(a)? else {
+            return match what {
+                What::Made | What::MadeDirectory => Ok(()),
+                _ => Err(why(io::ErrorKind::NotFound.into())),
+            };
+        };
+        let done = match (what, way.found()) {
+            (What::Made, Some(_)) => way.remove(false),
+            (What::MadeDirectory, Some(_)) => {
+                // What it holds is not ours to remove.
+                let _ = way.remove(true);
+                Ok(())
+            }
+            (What::RemovedDirectory, None) => way.make_directory(self.record.mode),
+            (What::Renamed, None) => match straight(b)? {
+                Some(from) if self.is_the_file(from.found()) => from.rename(&way),
+                _ => Ok(()),
+            },
+            (What::Removed, None) => match Way::to_name(copy) {
+                Ok(kept) if self.is_the_file(kept.found()) => kept.link(&way),
+                _ => return self.fill(&way, copy, made),
+            },
+            _ => Ok(()),
+        };
+        done.map_err(why)
+    }
+
+    /// Undoes what was done with a file's length or content.
+    fn put_back(&self, what: What, copy: &Path, made: &mut Vec<(u64, u64)>) -> Result<(), String> {
+        let way = Way::to(&self.names[0]).map_err(why)?;
+        if what == What::Content {
+            return self.fill(&way, copy, made);
+        }
+        let f = self.open(&way, made)?;
+        let longer = f.metadata().map_err(why)?.len() > self.record.length;
+        if longer { f.set_len(self.record.length).map_err(why) } else { Ok(()) }
+    }
+
+    /// Opens the file for writing, if it is the one that it was, or was made anew.
+    fn open(&self, way: &Way, made: &[(u64, u64)]) -> Result<File, String> {
         let r = &self.record;
-        let to = OpenOptions::new().write(true).create(true).truncate(false).mode(r.mode).open(path)?;
+        let was = Was { inode: r.inode, owner: None, regular: true, born: None };
+        let anew = way.found().filter(|f| f.is_regular() && made.contains(&f.file()));
+        let found = anew.map_or_else(|| way.is(&was), Ok)?;
+        found.open(libc::O_WRONLY).map(File::from).map_err(why)
+    }
+
+    /// Makes the file hold what `copy` holds, if there is one.
+    fn fill(&self, way: &Way, copy: &Path, made: &mut Vec<(u64, u64)>) -> Result<(), String> {
+        let r = &self.record;
+        let to = if way.found().is_some() {
+            self.open(way, made)?
+        } else {
+            way.is_straight()?;
+            let new = File::from(way.make(libc::O_WRONLY, r.mode).map_err(why)?);
+            let m = new.metadata().map_err(why)?;
+            made.push((m.dev(), m.ino()));
+            new
+        };
         if r.copy > 0 {
-            let from = File::open(copy)?;
+            let from =
+                OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(copy).map_err(why)?;
             if !copy_all(from.as_raw_fd(), to.as_raw_fd(), r.length) {
-                return Err(io::Error::last_os_error());
+                return Err(why(io::Error::last_os_error()));
             }
         }
-        to.set_len(r.length)
+        to.set_len(r.length).map_err(why)
     }
 }
 

@@ -46,7 +46,8 @@ fn opened(m: &Map) -> Result<OpenFile, String> {
     if locks::held(m.inode) {
         return Err(wrong("the file is locked, and not open"));
     }
-    let f = open(&OpenFile { path: m.path.clone(), flags: libc::O_RDWR, ..OpenFile::default() });
+    let (path, flags, inode) = (m.path.clone(), libc::O_RDWR, m.inode);
+    let f = open(&OpenFile { path, flags, inode, regular: true, ..OpenFile::default() });
     let f = f.map_err(|why| wrong(&format!("its file is not open, nor can it be opened: {why}")))?;
     let mut opened = Unopened(vec![f]);
     if !is_mapped(&opened.0[0], m) {
@@ -57,7 +58,7 @@ fn opened(m: &Map) -> Result<OpenFile, String> {
 
 /// Opens the file of `f`, and describes it anew.
 fn open(f: &OpenFile) -> Result<OpenFile, String> {
-    let fd = files::open_by_name(f, f.flags | libc::O_CLOEXEC).map_err(|e| sys::why(e).to_string())?;
+    let fd = files::open_by_name(f, f.flags | libc::O_CLOEXEC)?;
     files::described(fd, f).ok_or_else(|| {
         // SAFETY: a descriptor of ours.
         unsafe { sys!(libc::SYS_close, fd) };

@@ -9,8 +9,12 @@ use super::{From, Kept, Problem, Store, c, problem};
 use crate::sys;
 use crate::sys::syscall::high;
 use crate::sys::time;
+use std::os::fd::IntoRawFd;
 use std::path::Path;
 use std::sync::Arc;
+
+/// The end record before the end ([`super::super::ends`]).
+const ROOM: &[u8] = image::ended::ASIDE.to_bytes();
 
 impl Store {
     /// Opens `dir` for writing, made (mode 0700) if it is not there. A store that is written by another
@@ -24,13 +28,7 @@ impl Store {
             if r < 0 && r != -(libc::EEXIST as isize) {
                 return Err(problem("cannot make the directory", dir, r));
             }
-            image::check_directory(dir)?;
-            let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_RDONLY;
-            let r = sys!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags);
-            if r < 0 {
-                return Err(problem("cannot open", dir, r));
-            }
-            let dir_fd = high(r);
+            let dir_fd = high(image::open_directory(dir)?.into_raw_fd() as isize);
             let open = |name: &core::ffi::CStr, more: i32| {
                 let flags = libc::O_RDWR | libc::O_CREAT | libc::O_NOFOLLOW | libc::O_CLOEXEC;
                 sys!(libc::SYS_openat, dir_fd, name.as_ptr(), flags | more, 0o600)
@@ -84,7 +82,9 @@ impl Store {
             for name in sys::maps::names(&path) {
                 let Some(g) = name.strip_prefix("gen-").and_then(|n| n.parse().ok()) else {
                     let of_a_run = era_of(&name).is_some() || name == image::ended::FILE;
-                    if name.starts_with("new-") || (number == 0 && of_a_run) {
+                    // Room for the end record stays.
+                    let aside = name.starts_with("new-") && (number == 0 || name.as_bytes() != ROOM);
+                    if aside || (number == 0 && of_a_run) {
                         s.unlink(&name);
                     }
                     continue;

@@ -9,7 +9,6 @@ use super::site::{self, Key};
 use crate::icv::{globals, globals_if_ready};
 use crate::say;
 use crate::sys::lock::Locked;
-use crate::sys::syscall;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 use promp_model::choice::Choice;
 use promp_model::tuning::{self, Entry, Tuning};
@@ -173,10 +172,5 @@ fn add(path: &Path, entries: Vec<Entry>) -> std::io::Result<()> {
         Err(e) => return Err(e),
     };
     entries.into_iter().for_each(|e| all.put(e));
-    let temporary = path.with_extension(format!("{}.tmp", syscall::getpid()));
-    let done = std::fs::write(&temporary, all.text()).and_then(|()| std::fs::rename(&temporary, path));
-    if done.is_err() {
-        let _ = std::fs::remove_file(&temporary);
-    }
-    done
+    promp_files::replace(path, all.text().as_bytes())
 }

@@ -1,0 +1,481 @@
+//! The way to a file, part by part, each opened without following links.
+
+use crate::{c, done, hidden_name, open_at, stat_of};
+use std::collections::VecDeque;
+use std::ffi::{CStr, CString, OsStr, OsString};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
+
+/// More links than the kernel follows.
+const MOST_LINKS: u32 = 40;
+
+/// What a file was, so that another one that has its name now is not taken for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Was {
+    /// Its inode.
+    pub inode: u64,
+    /// The user that it belonged to, if that is known.
+    pub owner: Option<u32>,
+    /// Was it a regular file?
+    pub regular: bool,
+    /// When it was made, in nanoseconds since 1970, if that is known: numbers of inodes are used again.
+    pub born: Option<i64>,
+}
+
+/// What is at the end of a way: a link is not.
+pub struct Found {
+    /// A descriptor of it (O_PATH).
+    file: OwnedFd,
+    about: libc::stat,
+}
+
+/// The way to a file.
+pub struct Way {
+    /// The directory that holds it (O_PATH).
+    folder: OwnedFd,
+    /// Its name there.
+    name: CString,
+    /// What is there, if there is something.
+    found: Option<Found>,
+    /// Symbolic links were followed.
+    links: bool,
+    /// The first directory in which somebody else could have put what lies on the way.
+    others: Option<PathBuf>,
+}
+
+/// May a user other than root and this one give `entry` its name in `folder`? (`None`: make one.)
+fn others_may(folder: &libc::stat, entry: Option<&libc::stat>, me: u32) -> bool {
+    let ours = |uid| uid == 0 || uid == me;
+    if !ours(folder.st_uid) {
+        return true;
+    }
+    if folder.st_mode & 0o022 == 0 {
+        return false;
+    }
+    // In a sticky directory nobody takes away what is not theirs; but who may read and write a file may give
+    // it another name there.
+    let sticky = folder.st_mode & libc::S_ISVTX != 0;
+    let alone = |e: &libc::stat| e.st_nlink == 1 || e.st_mode & libc::S_IFMT == libc::S_IFDIR;
+    !(sticky && entry.is_none_or(|e| ours(e.st_uid) && alone(e)))
+}
+
+/// What a link says.
+fn target(link: &OwnedFd) -> io::Result<PathBuf> {
+    const PROC: i64 = 0x9fa0;
+    let mut text = vec![0u8; libc::PATH_MAX as usize];
+    let fd = link.as_raw_fd();
+    // SAFETY: zeros are a value of it; the kernel writes it, and the buffer of that length.
+    let n = unsafe {
+        let mut s: libc::statfs = core::mem::zeroed();
+        done(libc::syscall(libc::SYS_fstatfs, fd, &raw mut s))?;
+        if s.f_type == PROC {
+            // It leads where its text does not.
+            return Err(io::Error::from_raw_os_error(libc::EXDEV));
+        }
+        done(libc::syscall(libc::SYS_readlinkat, fd, c"".as_ptr(), text.as_mut_ptr(), text.len()))?
+    };
+    text.truncate(n as usize);
+    Ok(OsString::from_vec(text).into())
+}
+
+/// One step's name.
+enum Step {
+    Root,
+    Up,
+    Down(OsString),
+}
+
+fn steps(path: &Path) -> impl DoubleEndedIterator<Item = Step> + '_ {
+    path.components().filter_map(|part| match part {
+        Component::RootDir => Some(Step::Root),
+        Component::ParentDir => Some(Step::Up),
+        Component::Normal(name) => Some(Step::Down(name.into())),
+        Component::CurDir | Component::Prefix(_) => None,
+    })
+}
+
+const FOLDER: i32 = libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW;
+
+impl Way {
+    /// Walks to `path`, whose last part may be missing. An error: a directory on the way is missing, or
+    /// there is no last part (`/`, `..`).
+    pub fn to(path: &Path) -> io::Result<Self> {
+        Self::walk(path, true)
+    }
+
+    /// The same, for a name: if the last part is a link, that is what is there.
+    pub fn to_name(path: &Path) -> io::Result<Self> {
+        Self::walk(path, false)
+    }
+
+    fn walk(path: &Path, follow: bool) -> io::Result<Self> {
+        // SAFETY: no pointers.
+        let me = unsafe { libc::geteuid() };
+        let mut left: VecDeque<Step> = steps(path).collect();
+        let mut at = open_at(libc::AT_FDCWD, c".", FOLDER, 0)?;
+        let (mut links, mut others) = (0, None);
+        let mut walked = PathBuf::new();
+        while let Some(step) = left.pop_front() {
+            let name = match step {
+                Step::Root => {
+                    at = open_at(libc::AT_FDCWD, c"/", FOLDER, 0)?;
+                    walked = "/".into();
+                    continue;
+                }
+                Step::Up => {
+                    at = open_at(at.as_raw_fd(), c"..", FOLDER, 0)?;
+                    walked.push("..");
+                    continue;
+                }
+                Step::Down(name) => name,
+            };
+            let folder = stat_of(&at)?;
+            let here = c(&name)?;
+            let mut note = |entry: Option<&libc::stat>| {
+                if others.is_none() && others_may(&folder, entry, me) {
+                    others = Some(if walked.as_os_str().is_empty() { ".".into() } else { walked.clone() });
+                }
+            };
+            let next = match open_at(at.as_raw_fd(), &here, libc::O_PATH | libc::O_NOFOLLOW, 0) {
+                Err(e) if e.kind() == io::ErrorKind::NotFound && left.is_empty() => {
+                    note(None);
+                    return Ok(Self { folder: at, name: here, found: None, links: links > 0, others });
+                }
+                r => r?,
+            };
+            let about = stat_of(&next)?;
+            note(Some(&about));
+            match about.st_mode & libc::S_IFMT {
+                libc::S_IFLNK if follow || !left.is_empty() => {
+                    links += 1;
+                    if links > MOST_LINKS {
+                        return Err(io::Error::from_raw_os_error(libc::ELOOP));
+                    }
+                    for step in steps(&target(&next)?).rev() {
+                        left.push_front(step);
+                    }
+                }
+                _ if left.is_empty() => {
+                    let found = Some(Found { file: next, about });
+                    return Ok(Self { folder: at, name: here, found, links: links > 0, others });
+                }
+                libc::S_IFDIR => {
+                    at = next;
+                    walked.push(&name);
+                }
+                _ => return Err(io::Error::from_raw_os_error(libc::ENOTDIR)),
+            }
+        }
+        Err(io::ErrorKind::InvalidInput.into())
+    }
+
+    /// What is there, if there is something.
+    pub fn found(&self) -> Option<&Found> {
+        self.found.as_ref()
+    }
+
+    /// A directory of the way in which somebody else could have put what is there; none: nobody could have.
+    pub fn others(&self) -> Option<&Path> {
+        self.others.as_deref()
+    }
+
+    /// The directory that holds it.
+    pub fn folder(&self) -> RawFd {
+        self.folder.as_raw_fd()
+    }
+
+    /// Its name in [`Way::folder`].
+    pub fn name(&self) -> &CStr {
+        &self.name
+    }
+
+    /// Is the directory the one that the path named when there were no links in it, or one to which only this
+    /// user and root could have led? An error says who could have led elsewhere.
+    pub fn is_straight(&self) -> Result<(), String> {
+        match &self.others {
+            Some(folder) if self.links => Err(format!(
+                "the way to it has symbolic links, and others may have put them there (they may write to {})",
+                folder.display()
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Is what is there what was there, at a path that had no links? By its inode (another mount of the same
+    /// file system has another device) and birth; and where nobody else could have put it there, what is
+    /// there is the user's own affair. The error says why not.
+    pub fn is(&self, was: &Was) -> Result<&Found, String> {
+        let Some(found) = &self.found else { return Err("it is not there".into()) };
+        let now = &found.about;
+        // SAFETY: no pointers.
+        let me = unsafe { libc::geteuid() };
+        if found.is_regular() != was.regular {
+            let kind = |regular| if regular { "a regular file" } else { "something else" };
+            return Err(format!("it is {} now, expected {}", kind(!was.regular), kind(was.regular)));
+        }
+        if was.owner.is_some_and(|owner| now.st_uid != owner && now.st_uid != me) {
+            let (is, owner) = (now.st_uid, was.owner.unwrap_or(me));
+            return Err(format!("it belongs to user {is} now, expected {owner}"));
+        }
+        let born = was.born.zip(born(&found.file)).is_none_or(|(then, now)| then == now);
+        let same = !self.links && now.st_ino == was.inode && born;
+        match &self.others {
+            Some(folder) if !same => Err(format!(
+                "it is another file (inode {}, expected {}), and others may have put it there (they may \
+                 write to {})",
+                now.st_ino,
+                was.inode,
+                folder.display()
+            )),
+            _ => Ok(found),
+        }
+    }
+
+    /// Makes the file, which must not be there, with permissions `mode`; `flags`: how it is opened.
+    pub fn make(&self, flags: i32, mode: u32) -> io::Result<OwnedFd> {
+        let how = flags & !libc::O_TRUNC | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
+        open_at(self.folder.as_raw_fd(), &self.name, how, mode)
+    }
+
+    /// Makes a file without a name in the directory, for reading and writing.
+    pub fn make_nameless(&self, mode: u32) -> io::Result<OwnedFd> {
+        let folder = self.folder.as_raw_fd();
+        open_at(folder, c".", libc::O_RDWR | libc::O_TMPFILE, mode).or_else(|_| {
+            // File systems that have no such thing.
+            let name = hidden_name()?;
+            let how = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
+            let file = open_at(folder, &name, how, mode)?;
+            // SAFETY: a C string.
+            done(unsafe { libc::syscall(libc::SYS_unlinkat, folder, name.as_ptr(), 0) }).map(|_| file)
+        })
+    }
+
+    /// Removes its name. `directory`: it is one, and empty.
+    pub fn remove(&self, directory: bool) -> io::Result<()> {
+        let flags = if directory { libc::AT_REMOVEDIR } else { 0 };
+        let (folder, name) = (self.folder.as_raw_fd(), self.name.as_ptr());
+        // SAFETY: a C string.
+        done(unsafe { libc::syscall(libc::SYS_unlinkat, folder, name, flags) }).map(drop)
+    }
+
+    /// Makes a directory of that name.
+    pub fn make_directory(&self, mode: u32) -> io::Result<()> {
+        let (folder, name) = (self.folder.as_raw_fd(), self.name.as_ptr());
+        // SAFETY: a C string.
+        done(unsafe { libc::syscall(libc::SYS_mkdirat, folder, name, mode) })?;
+        let made = open_at(folder, &self.name, FOLDER & !libc::O_PATH, 0)?;
+        // SAFETY: a descriptor of ours. The mask of this process has taken some of them.
+        done(unsafe { libc::syscall(libc::SYS_fchmod, made.as_raw_fd(), mode) }).map(drop)
+    }
+
+    /// Gives it the name that `to` leads to, where nothing is.
+    pub fn rename(&self, to: &Self) -> io::Result<()> {
+        const NOREPLACE: u32 = 1;
+        let (from, name) = (self.folder.as_raw_fd(), self.name.as_ptr());
+        let (folder, new) = (to.folder.as_raw_fd(), to.name.as_ptr());
+        // SAFETY (both): C strings.
+        let r = done(unsafe { libc::syscall(libc::SYS_renameat2, from, name, folder, new, NOREPLACE) });
+        match r {
+            // File systems without that flag: the caller has looked.
+            Err(e) if e.raw_os_error() == Some(libc::EINVAL) => {
+                done(unsafe { libc::syscall(libc::SYS_renameat, from, name, folder, new) }).map(drop)
+            }
+            r => r.map(drop),
+        }
+    }
+
+    /// Gives it, a file, a second name: the one that `to` leads to, where nothing is.
+    pub fn link(&self, to: &Self) -> io::Result<()> {
+        let (from, name) = (self.folder.as_raw_fd(), self.name.as_ptr());
+        let (folder, new) = (to.folder.as_raw_fd(), to.name.as_ptr());
+        // SAFETY: C strings.
+        done(unsafe { libc::syscall(libc::SYS_linkat, from, name, folder, new, 0) }).map(drop)
+    }
+}
+
+/// When the file behind a descriptor was made, in nanoseconds since 1970, where the file system knows it.
+pub fn born(file: &impl AsRawFd) -> Option<i64> {
+    // SAFETY: zeros are a value of it; the kernel writes it.
+    unsafe {
+        let mut s: libc::statx = core::mem::zeroed();
+        let (fd, name, how) = (file.as_raw_fd(), c"".as_ptr(), libc::AT_EMPTY_PATH);
+        done(libc::syscall(libc::SYS_statx, fd, name, how, libc::STATX_BTIME, &raw mut s)).ok()?;
+        let known = s.stx_mask & libc::STATX_BTIME != 0;
+        known.then_some(s.stx_btime.tv_sec * 1_000_000_000 + i64::from(s.stx_btime.tv_nsec))
+    }
+}
+
+impl Found {
+    /// Opens it, the very file.
+    pub fn open(&self, flags: i32) -> io::Result<OwnedFd> {
+        let flags = flags & !(libc::O_CREAT | libc::O_EXCL | libc::O_TRUNC | libc::O_NOFOLLOW);
+        let name = format!("/proc/thread-self/fd/{}", self.file.as_raw_fd());
+        open_at(libc::AT_FDCWD, &c(OsStr::from_bytes(name.as_bytes()))?, flags, 0)
+    }
+
+    /// Is it a regular file?
+    pub fn is_regular(&self) -> bool {
+        self.about.st_mode & libc::S_IFMT == libc::S_IFREG
+    }
+
+    /// Device and inode.
+    pub fn file(&self) -> (u64, u64) {
+        (self.about.st_dev, self.about.st_ino)
+    }
+
+    /// Its permissions.
+    pub fn mode(&self) -> u32 {
+        self.about.st_mode & 0o7777
+    }
+
+    /// The user and the group that it belongs to.
+    pub fn owner(&self) -> (u32, u32) {
+        (self.about.st_uid, self.about.st_gid)
+    }
+
+    /// Its length in bytes.
+    pub fn length(&self) -> u64 {
+        self.about.st_size as u64
+    }
+
+    /// Nanoseconds since 1970 when it was last written to.
+    pub fn written(&self) -> i64 {
+        self.about.st_mtime * 1_000_000_000 + self.about.st_mtime_nsec
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let dir = std::env::temp_dir().join(format!("promp-way-{name}-{}", std::process::id()));
+            let _ = fs::remove_dir_all(&dir);
+            fs::create_dir(&dir).unwrap();
+            fs::set_permissions(&dir, fs::Permissions::from_mode(0o755)).unwrap();
+            Self(dir.canonicalize().unwrap())
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.0.join(name)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn was(path: &Path) -> Was {
+        let m = fs::symlink_metadata(path).unwrap();
+        let born = fs::File::open(path).ok().and_then(|f| born(&f));
+        Was { inode: m.ino(), owner: Some(m.uid()), regular: m.is_file(), born }
+    }
+
+    fn open_to_others(path: &Path) {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
+    }
+
+    #[test]
+    fn the_same_file_by_any_way() {
+        let f = Folder::new("same");
+        fs::write(f.path("a"), "x").unwrap();
+        let then = was(&f.path("a"));
+        symlink("a", f.path("b")).unwrap();
+        symlink(&f.0, f.path("c")).unwrap();
+        let name = f.0.file_name().unwrap();
+        let all =
+            [f.path("a"), f.path("b"), f.path("c/a"), f.path("c/c/b"), f.path("c/..").join(name).join("a")];
+        for path in &all {
+            let way = Way::to(path).unwrap();
+            assert_eq!(way.is(&then).unwrap().file().1, then.inode, "{}", path.display());
+            assert_eq!(way.name(), c"a");
+        }
+        open_to_others(&f.0);
+        for (i, path) in all.iter().enumerate() {
+            assert_eq!(Way::to(path).unwrap().is(&then).is_ok(), i == 0, "{}", path.display());
+        }
+        // The number of an inode is used again.
+        let reused = Was { born: then.born.map(|t| t - 1), ..then };
+        assert_eq!(Way::to(&all[0]).unwrap().is(&reused).is_ok(), then.born.is_none());
+    }
+
+    #[test]
+    fn another_file_is_taken_where_nobody_else_can_have_put_it() {
+        let f = Folder::new("other");
+        fs::write(f.path("a"), "x").unwrap();
+        let then = was(&f.path("a"));
+        fs::write(f.path("new"), "y").unwrap();
+        fs::rename(f.path("new"), f.path("a")).unwrap();
+        assert!(Way::to(&f.path("a")).unwrap().is(&then).is_ok());
+        symlink("a", f.path("link")).unwrap();
+        assert!(Way::to(&f.path("link")).unwrap().is(&then).is_ok());
+        open_to_others(&f.0);
+        for name in ["a", "link"] {
+            let why = Way::to(&f.path(name)).unwrap().is(&then).err().unwrap();
+            assert!(why.contains("another file") && why.contains(f.0.to_str().unwrap()), "{why}");
+        }
+        // Sticky: nobody else takes away what is ours, but a second name may be theirs.
+        fs::set_permissions(&f.0, fs::Permissions::from_mode(0o1777)).unwrap();
+        assert!(Way::to(&f.path("a")).unwrap().is(&then).is_ok());
+        fs::hard_link(f.path("a"), f.path("second")).unwrap();
+        assert!(Way::to(&f.path("a")).unwrap().is(&then).is_err());
+    }
+
+    #[test]
+    fn other_kinds_and_owners() {
+        let f = Folder::new("kinds");
+        fs::write(f.path("a"), "x").unwrap();
+        let then = was(&f.path("a"));
+        fs::create_dir(f.path("d")).unwrap();
+        let said = |w: Way, was: &Was| w.is(was).err().unwrap();
+        assert!(said(Way::to(&f.path("d")).unwrap(), &then).contains("expected a regular file"));
+        assert!(said(Way::to(&f.path("none")).unwrap(), &then).contains("not there"));
+        // SAFETY: no pointers.
+        if unsafe { libc::geteuid() } == 0 {
+            std::os::unix::fs::chown(f.path("a"), Some(12345), None).unwrap();
+            assert!(said(Way::to(&f.path("a")).unwrap(), &then).contains("belongs to user 12345"));
+        }
+    }
+
+    #[test]
+    fn links_of_others_lead_nowhere() {
+        let f = Folder::new("links");
+        fs::create_dir(f.path("there")).unwrap();
+        symlink("there", f.path("ours")).unwrap();
+        assert!(Way::to(&f.path("ours/new")).unwrap().is_straight().is_ok());
+        open_to_others(&f.0);
+        assert!(Way::to(&f.path("there/new")).unwrap().is_straight().is_ok());
+        assert!(Way::to(&f.path("ours/new")).unwrap().is_straight().is_err());
+        symlink("loop", f.path("loop")).unwrap();
+        assert_eq!(Way::to(&f.path("loop")).err().unwrap().raw_os_error(), Some(libc::ELOOP));
+        assert_eq!(Way::to(&f.path("none/x")).err().unwrap().kind(), io::ErrorKind::NotFound);
+        assert!(Way::to(Path::new("/")).is_err() && Way::to(Path::new("")).is_err());
+    }
+
+    #[test]
+    fn what_is_made_replaces_nothing() {
+        let f = Folder::new("make");
+        let way = Way::to(&f.path("a")).unwrap();
+        drop(way.make(libc::O_WRONLY, 0o640).unwrap());
+        assert!(way.make(libc::O_WRONLY, 0o640).is_err());
+        let b = Way::to(&f.path("b")).unwrap();
+        way.link(&b).unwrap();
+        assert!(way.rename(&b).is_err(), "there is one");
+        b.remove(false).unwrap();
+        way.rename(&b).unwrap();
+        assert!(!f.path("a").exists() && f.path("b").exists());
+        let d = Way::to(&f.path("d")).unwrap();
+        d.make_directory(0o777).unwrap();
+        assert_eq!(fs::metadata(f.path("d")).unwrap().mode() & 0o7777, 0o777);
+        d.remove(true).unwrap();
+    }
+}
