@@ -3,7 +3,7 @@ CARGO ?= cargo
 RUN   := target/release/promp
 # The integration tests, which are built without the runtime (checks/Cargo.toml).
 CHECKS := $(CARGO) test --profile checks --package promp-checks
-.PHONY: test-busy test-compilers help check plugin bench-recovery bench-ckpt setup-long docs conformance all build setup setup-tests demo test test-long lint loom bench bench-ft bench-scale clean layers style
+.PHONY: test-busy test-compilers help check plugin bench-recovery bench-ckpt setup-long docs conformance all build setup setup-tests demo test test-long lint loom bench bench-ft bench-scale clean layers style house
 
 all: build plugin
 
@@ -58,7 +58,7 @@ conformance: setup build
 docs: build
 	PROMP_WRITE_DOCS=1 $(CHECKS) --test abi the_documents_list
 
-lint: layers style
+lint: layers style house
 	$(CARGO) fmt --all -- --check
 	$(CARGO) clippy --release --workspace --all-targets -- -D warnings
 
@@ -69,7 +69,11 @@ layers:
 style:
 	@tools/style.py
 
-# What can be said in four minutes, without being root: formatting, lints, layers, widths, links, unit tests.
+# Sizes, circles, names and words against the ceilings in house.toml, which only fall.
+house:
+	@tools/house.py
+
+# What can be said in four minutes, without being root: formatting, lints, layers, widths, links, ceilings, unit tests.
 check: lint
 	$(CARGO) test -q --release --workspace --lib --bins
 

@@ -12,22 +12,16 @@ Each kind of docs/inputs.md has at least five rows.
 import argparse
 import pathlib
 import re
-import subprocess
 import sys
 import tomllib
+
+from reading.files import tracked
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WIDEST = 110
 WIDTHS = {".rs", ".md", ".cc", ".h", ".py", ".c", ".cpp", ".hpp", ".f90", ".sh"}
 INPUTS, ROWS = "docs/inputs.md", 5
 GENERATED = ("bench/results/", "docs/symbols.md", "docs/conformance.md")
-
-
-def tracked() -> list[str]:
-    """The files of the repository, new ones included."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-    return sorted({f for f in listed if (ROOT / f).is_file()})
 
 
 def wide_lines(file: str) -> list[int]:
@@ -71,7 +65,7 @@ def main() -> int:
     given = options.parse_args()
     listed = ROOT / "style.toml"
     allowed = tomllib.loads(listed.read_text())["wide"] if listed.exists() else {}
-    files, faults, today = tracked(), [], {}
+    files, faults, today = tracked(ROOT), [], {}
     known = set(files)
     for file in files:
         if file.startswith(GENERATED):
