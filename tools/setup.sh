@@ -55,6 +55,8 @@ bench)
         echo "setup: no matplotlib from PyPI (/tmp/promp-venv.log): plots are left out" >&2
     ;;
 packages)
+    gcc=gcc-$(gcc -dumpversion | cut -d. -f1)
+    need_file '/usr/lib/gcc/*/*/accel/nvptx-none/mkoffload' "$gcc-offload-nvptx"
     need_file '/usr/lib/*-linux-gnu/openblas-openmp/libopenblas.so' libopenblas-openmp-dev
     need_file '/usr/include/fftw3.h' libfftw3-dev
     need_file '/usr/include/uv.h' libuv1-dev

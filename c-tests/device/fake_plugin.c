@@ -1,7 +1,8 @@
 /* A device plugin without a device: its memory is the process's, its kernels are functions of the host. It
  * is found as libgomp-plugin-nvptx.so.1 is. FAKE says what goes wrong: version, none, init, image, memory,
  * kernel, copy. FAKE_MEMORY is how many bytes the device has. FAKE_CUDA is the file of the driver's library
- * (fake_cuda.c). FAKE_CAPS are its capabilities; with bit 1 (native execution) functions need no image. */
+ * (fake_cuda.c). FAKE_CAPS are its capabilities; with bit 1 (native execution) functions need no image.
+ * FAKE_PTX is for images by GCC's offload compiler: their kernels do nothing. */
 #include <acc_prof.h>
 #include <dlfcn.h>
 #include <malloc.h>
@@ -47,9 +48,11 @@ static void tell_data(acc_event_t event, void *at, size_t bytes) {
 
 static const char *fake = "";
 static unsigned caps = 1 << 2 | 1 << 3;
+static bool ptx;
 static long in_use, used_bytes, runs;
 static __attribute__((constructor)) void look(void) {
     if (getenv("FAKE")) fake = getenv("FAKE");
+    ptx = getenv("FAKE_PTX");
     if (getenv("FAKE_CAPS")) caps = atoi(getenv("FAKE_CAPS"));
 }
 static bool goes_wrong(const char *what) { return !strcmp(fake, what); }
@@ -72,7 +75,13 @@ int GOMP_OFFLOAD_load_image(int n, unsigned version, const struct image *image, 
     if (goes_wrong("image")) return -1;
     unsigned all = image->functions + image->variables;
     *pairs = GOMP_PLUGIN_malloc((all + 1) * sizeof **pairs);
-    memcpy(*pairs, image->pairs, all * sizeof **pairs);
+    /* An image by the compiler has no addresses, and no variable larger than kinds.c's. */
+    static char variable[256];
+    for (unsigned i = 0; ptx && i < all; i++)
+        (*pairs)[i] = i < image->functions
+                          ? (struct pair){(uintptr_t)image + i, (uintptr_t)image + i + 1}
+                          : (struct pair){(uintptr_t)variable, (uintptr_t)(variable + sizeof variable)};
+    if (!ptx) memcpy(*pairs, image->pairs, all * sizeof **pairs);
     /* The host asks for the device's number behind them. */
     (*pairs)[all] = (struct pair){0, 0};
     return all;
@@ -113,7 +122,7 @@ bool GOMP_OFFLOAD_can_run(void *function) { return true; }
 void GOMP_OFFLOAD_run(int n, void *function, void *args, void **launch) {
     if (goes_wrong("kernel")) GOMP_PLUGIN_fatal("the kernel failed with error %d", 42);
     __atomic_add_fetch(&runs, 1, __ATOMIC_RELAXED);
-    ((void (*)(void *))function)(args);
+    if (!ptx) ((void (*)(void *))function)(args);
 }
 /* OpenACC: queues are numbers, and nothing is ever under way. */
 void GOMP_OFFLOAD_openacc_exec(void (*function)(void *), size_t n, void **hosts, void **args, unsigned *dims,

@@ -1,6 +1,5 @@
 /* Kernels whose work is handed out as threads ask for it, or that take memory, time or functions from
-   elsewhere: only the last two give the same bits whenever they run. order.ptx is what GCC 12 makes of it for
-   NVIDIA's devices (-O2, for the device -O3), kinds.ptx what it makes of kinds.c: without the libraries. */
+   elsewhere: only the last two give the same bits whenever they run. */
 #include <omp.h>
 #include <stdlib.h>
 #include <time.h>
