@@ -1,5 +1,5 @@
 //! What compilers newer than the machine's own call: their static loops, reductions and barriers, by the
-//! calls that they emit; the routines that they know. (With these compilers themselves: tests/compilers.rs.)
+//! calls that they emit; the routines that they know. (With these compilers themselves: tools/compilers.py.)
 
 mod common;
 use common::draws::Draws;
