@@ -1,4 +1,4 @@
-//! The checkpoint protocol: the published one, whose two holes these models show, and ours (src/ckpt/keeper.rs, seats.rs).
+//! The checkpoint protocol: the published one, whose two holes these models show, and ours (src/ckpt/keeper/mod.rs, seats.rs).
 //!
 //! Both have CKPT_Started and CKPT_Counter. A thread is a small program of steps on shared data; a checkpoint is right if the
 //! data it holds are what the threads' saved positions say: a thread saved before its writes has written nothing, one
