@@ -73,7 +73,7 @@ style:
 house:
 	@tools/house.py
 
-# What can be said in four minutes, without being root: formatting, lints, layers, widths, links, ceilings, unit tests.
+# What can be said in a minute where all is built, without being root: formatting, lints, layers, widths, links, ceilings, unit tests.
 check: lint
 	$(CARGO) test -q --release --workspace --lib --bins
 
