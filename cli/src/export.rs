@@ -8,7 +8,7 @@ mod variables;
 use crate::archive::{Problem, Reader, Writer};
 use crate::{Failure, Outcome, args};
 use indicatif::{ProgressBar, ProgressStyle};
-use promp_files::Aside;
+use promp_files::Replacement;
 use promp_image::{Directory, Entry, Generation, MappedFile, PAGE, Sums, kept};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
@@ -42,7 +42,7 @@ pub fn export(e: &args::Export) -> Outcome {
             Failure::new(UNREADABLE, why)
         })?;
         // It may hold what nobody else shall read.
-        let mut to = Aside::new(&e.output, 0o600).map_err(|why| system(&e.output, &why))?;
+        let mut to = Replacement::new(&e.output, 0o600).map_err(|why| system(&e.output, &why))?;
         let hidden = to.is_hidden();
         let done = match e.npz {
             true => npz::write(&d, &g, to.file()),

@@ -72,7 +72,7 @@ fn count(n: usize) -> String {
 
 /// Can the runtime put the file there? It writes another one beside it, and renames that.
 fn check_writable(file: &Path) -> Outcome {
-    let begun = promp_files::Aside::new(file, 0o666);
+    let begun = promp_files::Replacement::new(file, 0o666);
     begun.map(drop).map_err(|e| Failure::new(74, format!("{} cannot be written: {e}", file.display())))
 }
 

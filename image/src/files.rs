@@ -24,12 +24,9 @@ pub struct OpenFile {
     pub device: u64,
     /// Inode of the file.
     pub inode: u64,
-    /// The user that it belongs to.
+    /// Whose it is, and since when.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owner: Option<u32>,
-    /// When it was made, in nanoseconds since 1970, where the file system knows it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub born: Option<i64>,
+    pub origin: Option<Origin>,
     /// Its permissions.
     pub mode: u32,
     /// The number of its content, if that is saved ([`file_pages`](super::file_pages)); all descriptors of a
@@ -60,6 +57,15 @@ pub struct OpenFile {
     /// Locks that the program holds by it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub locks: Vec<FileLock>,
+}
+
+/// What tells a file from another one that has its number later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The user that it belongs to.
+    pub owner: u32,
+    /// When it was made, in nanoseconds since 1970, where the file system knows it.
+    pub born: Option<i64>,
 }
 
 /// An advisory lock of a file.

@@ -5,7 +5,7 @@
 //! its copy.
 
 use crate::{Description, MappedFile};
-use promp_files::Aside;
+use promp_files::Replacement;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
@@ -71,7 +71,7 @@ pub fn keep(dir: &Path, f: &MappedFile) -> Result<(), String> {
 
 /// Writes a file of the folder, readable and executable by its owner.
 pub fn write(to: &Path, bytes: &[u8]) -> Result<(), String> {
-    let written = Aside::new(to, 0o700).and_then(|mut aside| {
+    let written = Replacement::new(to, 0o700).and_then(|mut aside| {
         aside.file().write_all(bytes)?;
         aside.finish(true)
     });

@@ -24,6 +24,7 @@ pub mod ended;
 mod files;
 pub mod fit;
 mod format;
+mod identity;
 pub mod kept;
 pub mod layout;
 pub mod on_signal;
@@ -38,9 +39,10 @@ pub use about::{
     cpu_features, recognise,
 };
 pub use directory::{Directory, SUMS, check_directory, check_owner, generation_files, open_directory};
-pub use files::{FileLock, LockKind, Object, OpenFile, Received, Sent, SentLines, Watched};
+pub use files::{FileLock, LockKind, Object, OpenFile, Origin, Received, Sent, SentLines, Watched};
 pub use format::{
     Entry, FILES, Generation, LONGEST_FILE, PAGE, Sum, Sums, decode, encode, file_offset, file_pages,
     page_sum, sum,
 };
+pub use identity::is_the_kernels;
 pub use threads::{Attributes, Context, Own, Rights, Scheduling};

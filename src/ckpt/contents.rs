@@ -29,7 +29,7 @@ pub fn choose(all: &mut [OpenFile], limit: u64) -> Chosen {
     let messages = all.iter().find(|f| f.fd == 2).map(of);
     let mut wanted: Vec<(bool, u64, usize)> = Vec::new();
     for (i, f) in all.iter().enumerate() {
-        let kernels = files::is_the_kernels(f.path.as_bytes());
+        let kernels = image::is_the_kernels(f.path.as_bytes());
         let known = wanted.iter().any(|w| of(&all[w.2]) == of(f));
         if f.regular && f.is_writable() && !kernels && !known && Some(of(f)) != messages {
             let read = f.has_no_name() || all.iter().any(|g| of(g) == of(f) && g.is_readable());

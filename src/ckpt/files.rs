@@ -1,19 +1,17 @@
 //! Open files: what can be put back, and what makes a checkpoint impossible.
 
 use super::anonymous::Anonymous;
-use super::image::{Disposition, OpenFile};
+use super::image::{Disposition, OpenFile, Origin};
 use super::pipes::own;
 use super::runtime::runtime;
 use super::store::Store;
 use super::{anonymous, contents, directories, file_locks};
 use crate::sys;
 use crate::sys::{maps, signals};
-use promp_files::{Was, Way};
 use std::ffi::CString;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::fs;
+use std::os::fd::{AsRawFd, IntoRawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::Path;
-use std::{fs, io};
 
 /// Numbers of the open descriptors.
 pub fn numbers() -> Vec<i32> {
@@ -94,8 +92,7 @@ pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>
         let Ok(info) = fs::read_to_string(format!("/proc/thread-self/fdinfo/{fd}")) else { continue };
         let Ok(meta) = fs::metadata(format!("/proc/thread-self/fd/{fd}")) else { continue };
         let offset = info.lines().find_map(|l| l.strip_prefix("pos:"));
-        let t = meta.file_type();
-        let file = (meta.dev(), meta.ino());
+        let (t, file) = (meta.file_type(), (meta.dev(), meta.ino()));
         // Where there is no name, a duplicate of one is the same to the program.
         let same = |i: &&Inherited| {
             let access = flags_in(&info) & libc::O_ACCMODE;
@@ -145,8 +142,7 @@ pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>
             length: meta.size(),
             device: meta.dev(),
             inode: meta.ino(),
-            owner: Some(meta.uid()),
-            born: born(fd),
+            origin: Some(Origin::of(fd, &meta)),
             mode: meta.mode() & 0o7777,
             content: None,
             object,
@@ -186,12 +182,6 @@ fn is_unsealable(fd: i32) -> Result<bool, &'static str> {
         libc::F_SEAL_SEAL => Ok(true),
         _ => Err("which is sealed"),
     }
-}
-
-/// Is it one of the kernel's files, or a device? What they hold is not what was written to them. (Memory in /dev/shm is like a file.)
-pub fn is_the_kernels(path: &[u8]) -> bool {
-    let any = |prefixes: &[&str]| prefixes.iter().any(|p| path.starts_with(p.as_bytes()));
-    any(&["/proc/", "/sys/", "/dev/"]) && !any(&["/dev/shm/"])
 }
 
 fn harmless_device(path: &str) -> bool {
@@ -249,17 +239,10 @@ pub fn described(fd: i32, f: &OpenFile) -> Option<OpenFile> {
         length: about.size(),
         device: about.dev(),
         inode: about.ino(),
-        owner: Some(about.uid()),
-        born: born(fd),
+        origin: Some(Origin::of(fd, &about)),
         mode: about.mode() & 0o7777,
         ..f.clone()
     })
-}
-
-/// When the file behind a descriptor was made, where that is known.
-fn born(fd: i32) -> Option<i64> {
-    // SAFETY: the descriptor is open for as long as it is looked at.
-    promp_files::born(&unsafe { BorrowedFd::borrow_raw(fd) })
 }
 
 /// Length of the file behind a descriptor.
@@ -478,10 +461,10 @@ fn reopen(s: &OpenFile, other: Option<i32>) -> Result<(), String> {
         }
         (None, Some(other)) => again(other).map_err(system),
         (None, None) if s.has_no_name() => {
-            let new = without_a_name(s).map_err(failed)?;
+            let new = s.made_again().map_err(failed)?;
             again(new.as_raw_fd()).map_err(system)
         }
-        (None, None) => open_by_name(s, flags).map_err(failed),
+        (None, None) => s.open_again(flags).map(IntoRawFd::into_raw_fd).map_err(failed),
     };
     let fd = fd?;
     if fd != s.fd {
@@ -495,45 +478,6 @@ fn reopen(s: &OpenFile, other: Option<i32>) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// Opens the file of `s` by its name, if that still leads to it; one that is gone is made, if its content is
-/// saved.
-pub fn open_by_name(s: &OpenFile, flags: i32) -> Result<i32, String> {
-    let why = |e: io::Error| sys::why(-(e.raw_os_error().unwrap_or(libc::EIO) as isize)).to_string();
-    if is_the_kernels(s.path.as_bytes()) {
-        // Nobody but root makes names there.
-        return open(&s.path, flags, 0).map_err(|e| sys::why(e).to_string());
-    }
-    let way = Way::to(Path::new(&s.path)).map_err(why)?;
-    let file = match way.found() {
-        None if s.content.is_some() => {
-            way.is_straight()?;
-            way.make(flags, s.mode)
-        }
-        None => return Err(sys::why(-(libc::ENOENT as isize)).to_string()),
-        Some(_) => {
-            let was = Was { inode: s.inode, owner: s.owner, regular: s.regular, born: s.born };
-            way.is(&was)?.open(flags)
-        }
-    };
-    file.map(IntoRawFd::into_raw_fd).map_err(why)
-}
-
-/// A new file without a name where the one of `s` was.
-fn without_a_name(s: &OpenFile) -> Result<OwnedFd, String> {
-    if let Some(name) = s.memory() {
-        let name = CString::new(name).unwrap_or_default();
-        let seals = if s.unsealable { 0 } else { libc::MFD_ALLOW_SEALING };
-        // SAFETY: a C string; the descriptor becomes ours.
-        return unsafe {
-            let fd = sys!(libc::SYS_memfd_create, name.as_ptr(), libc::MFD_CLOEXEC | seals);
-            if fd < 0 { Err(sys::why(fd).to_string()) } else { Ok(OwnedFd::from_raw_fd(fd as i32)) }
-        };
-    }
-    let way = Way::to_name(Path::new(&s.path)).map_err(|e| e.kind().to_string())?;
-    way.is_straight()?;
-    way.make_nameless(s.mode).map_err(|e| e.kind().to_string())
 }
 
 /// All dispositions that are not the default.

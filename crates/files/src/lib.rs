@@ -4,11 +4,11 @@
 //! whether it is the file that it was ([`Was`]). [`replace`] writes a file that takes another's place,
 //! [`Scratch`] is a directory of this process's own in one that all may write to.
 
-mod aside;
+mod replacement;
 mod scratch;
 mod way;
 
-pub use aside::{Aside, replace};
+pub use replacement::{Replacement, replace};
 pub use scratch::Scratch;
 pub use way::{Found, Was, Way, born};
 
@@ -51,6 +51,11 @@ fn open_at(folder: RawFd, name: &CStr, flags: i32, mode: u32) -> io::Result<Owne
             fd => return fd.map(|fd| unsafe { OwnedFd::from_raw_fd(fd as RawFd) }),
         }
     }
+}
+
+/// Opens what a name leads to, whatever that is.
+pub fn open(path: &std::path::Path, flags: i32) -> io::Result<OwnedFd> {
+    open_at(libc::AT_FDCWD, &c(path.as_os_str())?, flags, 0)
 }
 
 /// Opens a file of the directory `folder` (openat(2)), with `flags` and, if it is made, permissions `mode`.

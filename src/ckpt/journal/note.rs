@@ -2,7 +2,7 @@
 
 use super::name::{Name, Short, kind, look};
 use super::{Journal, Record, What};
-use crate::ckpt::{apart, files};
+use crate::ckpt::{apart, image};
 use crate::sys;
 use crate::sys::locks;
 use core::ffi::CStr;
@@ -265,7 +265,7 @@ impl Journal {
         // SAFETY: a C string that stays.
         let dir = unsafe { CStr::from_ptr(dir) }.to_bytes();
         let ours = n.bytes().strip_prefix(dir).is_some_and(|rest| rest.first() == Some(&b'/'));
-        ours || files::is_the_kernels(n.bytes())
+        ours || image::is_the_kernels(n.bytes())
     }
 
     /// Adds a record.

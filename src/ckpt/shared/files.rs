@@ -8,6 +8,7 @@ use super::Obstacle;
 use super::owners::{Owners, is_file};
 use crate::sys;
 use crate::sys::locks;
+use std::os::fd::IntoRawFd;
 
 /// Files that are not open, or only to be read, by descriptors of ours.
 #[derive(Default)]
@@ -58,7 +59,7 @@ fn opened(m: &Map) -> Result<OpenFile, String> {
 
 /// Opens the file of `f`, and describes it anew.
 fn open(f: &OpenFile) -> Result<OpenFile, String> {
-    let fd = files::open_by_name(f, f.flags | libc::O_CLOEXEC)?;
+    let fd = f.open_again(f.flags)?.into_raw_fd();
     files::described(fd, f).ok_or_else(|| {
         // SAFETY: a descriptor of ours.
         unsafe { sys!(libc::SYS_close, fd) };

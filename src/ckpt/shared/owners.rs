@@ -4,7 +4,7 @@
 //! since: nobody else can get it later. (A checkpoint is refused while there are children.) What has a name
 //! others can get at any time: it is asked about again and again.
 
-use super::super::files;
+use super::super::image;
 use super::super::image::Map;
 use crate::sys;
 use crate::sys::{maps, syscall, time};
@@ -110,7 +110,7 @@ fn is_asked_about(m: &Map) -> bool {
 pub fn is_file(m: &Map) -> bool {
     let folder = m.path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let is_for_others = m.path.starts_with("/dev/shm/") && !m.path.ends_with(" (deleted)");
-    m.inode != 0 && !folder.is_empty() && !is_for_others && !files::is_the_kernels(m.path.as_bytes())
+    m.inode != 0 && !folder.is_empty() && !is_for_others && !image::is_the_kernels(m.path.as_bytes())
 }
 
 /// May other users write to the file of that name, whose mappings and descriptors may not be read? Those of

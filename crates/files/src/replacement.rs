@@ -10,9 +10,9 @@ use std::path::Path;
 /// How often another name is tried.
 const TRIES: u32 = 100;
 
-/// A file that is being written and takes another's place when it is whole ([`Aside::finish`]); dropped
+/// A file that is being written and takes another's place when it is whole ([`Replacement::finish`]); dropped
 /// before, it leaves nothing.
-pub struct Aside {
+pub struct Replacement {
     /// What is written to.
     file: File,
     /// The place that it takes, and its name beside that until it is whole. None: a device, a pipe, a
@@ -51,7 +51,7 @@ fn itself(found: &Found) -> io::Result<File> {
     Ok(file.into())
 }
 
-impl Aside {
+impl Replacement {
     /// Begins a file that is to be `path`, with permissions `mode` as far as umask(2) lets it, or as the file
     /// has them that is there. A device or a pipe is written to itself. Links that others may have put
     /// there are not followed.
@@ -109,7 +109,7 @@ impl Aside {
     }
 }
 
-impl Drop for Aside {
+impl Drop for Replacement {
     fn drop(&mut self) {
         if let Some((way, name)) = &self.place {
             // SAFETY: a C string. If it cannot be removed, it stays.
@@ -132,7 +132,7 @@ fn like(new: &OwnedFd, old: &Found, mode: u32) {
 /// Writes `bytes` as the file `path`, or to the device, pipe or descriptor that it is. What was there stays
 /// whole until the new one is; new files have permissions 0666 less umask(2)'s.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut aside = Aside::new(path, 0o666)?;
+    let mut aside = Replacement::new(path, 0o666)?;
     aside.file().write_all(bytes)?;
     aside.finish(false)
 }
@@ -180,7 +180,7 @@ mod tests {
         let dir = folder("dropped");
         let path = dir.join("a");
         fs::write(&path, "old").unwrap();
-        let mut aside = Aside::new(&path, 0o600).unwrap();
+        let mut aside = Replacement::new(&path, 0o600).unwrap();
         aside.file().write_all(b"new").unwrap();
         drop(aside);
         assert_eq!((fs::read(&path).unwrap(), names(&dir)), (b"old".to_vec(), 1));
