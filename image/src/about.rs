@@ -30,6 +30,10 @@ pub struct Description {
     pub stack_limit: u64,
     /// Its limits.
     pub limits: Vec<Limit>,
+    /// What else the kernel keeps of it as one number, where it began with another one; names as in
+    /// docs/attributes.md.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<(String, u64)>,
     /// Its process id.
     pub pid: u32,
     /// Seconds since 1970.
@@ -164,6 +168,12 @@ pub struct Map {
     /// [`OpenFile::content`](super::OpenFile::content).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<u32>,
+    /// What the program has said of it (madvise(2), mlock(2)), in the words of /proc/PID/smaps.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub said: String,
+    /// The memory policy that it has given it (mbind(2)): mode and nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<(u32, Vec<u64>)>,
 }
 
 /// The name of shared memory that is put back and had none.
@@ -220,7 +230,7 @@ pub struct Limit {
     pub resource: u32,
     /// The soft limit; `u64::MAX`: none.
     pub soft: u64,
-    /// The hard one on CPU time, if the program has set it.
+    /// The hard one, if the program has set it.
     #[serde(default)]
     pub hard: Option<u64>,
     /// Has the program set it itself?

@@ -43,6 +43,10 @@ pub struct Own {
     pub flusher: Option<u32>,
     /// securebits (capabilities(7)), likewise.
     pub securebits: Option<u32>,
+    /// What else is one number of its, where the process began with another one; names as in
+    /// docs/attributes.md.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<(String, u64)>,
     /// The base of its segment GS.
     pub gs: usize,
     /// CPU time: nanoseconds; of those microseconds in the program, in the system.

@@ -6,6 +6,7 @@
 //!
 //! It begins when the library is loaded: such helpers may be there before the first region, with which checkpoints begin.
 
+use super::attributes::advice;
 use super::journal::calls;
 use super::{executed, lost, seats, suspend, system_v};
 use crate::sys::door::Door;
@@ -120,5 +121,13 @@ pub fn look() {
 }
 
 fn all() -> Vec<Instead> {
-    [instead(), suspend::instead(), executed::calls(), system_v::instead(), vec![calls::of_dlopen()]].concat()
+    [
+        instead(),
+        suspend::instead(),
+        executed::calls(),
+        system_v::instead(),
+        advice::instead(),
+        vec![calls::of_dlopen()],
+    ]
+    .concat()
 }

@@ -3,6 +3,7 @@
 //! a thread notes it when it freezes, and the keeper has a host that becomes a thread make the system calls
 //! that are needed. Where one fails the process stops: a thread is never silently different.
 
+use super::attributes::thread_values;
 use super::image::{self, Attributes};
 use crate::sys;
 use crate::sys::anew;
@@ -27,8 +28,11 @@ pub struct Own {
     death_signal: AtomicU32,
     /// By [`PRCTLS`].
     prctls: [AtomicU32; PRCTLS.len()],
+    /// By [`thread_values::ALL`].
+    values: [AtomicU64; thread_values::ALL.len()],
     gs: AtomicUsize,
     keyring: AtomicU32,
+    shadow_stack: AtomicU32,
     used: [AtomicU64; 3],
 }
 
@@ -62,6 +66,8 @@ impl Own {
             // SAFETY: no pointers.
             to.store(unsafe { sys!(libc::SYS_prctl, get, 0, 0, 0, 0, 0) } as u32, Relaxed);
         }
+        self.values.iter().zip(thread_values::of_caller()).for_each(|(to, v)| to.store(v, Relaxed));
+        self.shadow_stack.store(u32::from(thread_values::has_shadow_stack()), Relaxed);
         let mut gs = 0usize;
         // SAFETY: the kernel writes a word.
         unsafe { sys!(libc::SYS_arch_prctl, ARCH_GET_GS, &raw mut gs) };
@@ -86,9 +92,18 @@ impl Own {
         (self.mode.load(Relaxed), nodes)
     }
 
-    /// Has the thread a keyring of its own, which no other can have?
-    pub fn has_keyring(&self) -> bool {
-        self.keyring.load(Relaxed) != 0
+    /// What the thread has that no other can have.
+    pub fn obstacle(&self) -> Option<&'static str> {
+        if self.keyring.load(Relaxed) != 0 {
+            return Some("a thread has a keyring of its own (keyctl)");
+        }
+        let shadowed = self.shadow_stack.load(Relaxed) != 0;
+        shadowed.then_some("a thread has a shadow stack (ARCH_SHSTK_ENABLE), which cannot be put back")
+    }
+
+    /// By [`thread_values::ALL`].
+    fn values(&self) -> [u64; thread_values::ALL.len()] {
+        self.values.each_ref().map(|v| v.load(Relaxed))
     }
 
     /// CPU time.
@@ -117,6 +132,7 @@ impl Own {
             memory_failure: prctl(0),
             flusher: prctl(1),
             securebits: prctl(SECUREBITS),
+            values: thread_values::others(&self.values(), began.map(Own::values).as_ref().map(|b| &b[..])),
             gs: self.gs.load(Relaxed),
             used: [ns, user, system],
         }
@@ -208,6 +224,7 @@ pub fn changes(
                 calls.push(call(libc::SYS_prctl, set as usize, x, y));
             }
         }
+        calls.extend(thread_values::changes(&now.values(), &own.values, &began.values()));
         if own.gs != now.gs.load(Relaxed) {
             calls.push(call(libc::SYS_arch_prctl, ARCH_SET_GS, own.gs, 0));
         }

@@ -2,7 +2,7 @@
 
 use super::image::{Description, Word};
 use super::timers;
-use super::{alarms, apart};
+use super::{alarms, apart, attributes};
 use crate::sys;
 use crate::sys::maps;
 use crate::sys::{pending, signals, syscall, time};
@@ -48,7 +48,7 @@ pub fn obstacles() -> Option<String> {
         let who = children_of(syscall::getpid()).first().map_or_else(String::new, |pid| format!(" ({pid})"));
         return Some(format!("the program has a child process{who}"));
     }
-    timers::obstacle()
+    attributes::values::obstacle().or_else(timers::obstacle)
 }
 
 /// The folder that it works in.

@@ -7,7 +7,8 @@
 //! `syscall`): the runtime's hosts never have more rights than a thread of the program has given up.
 //! Filters of system calls are not copied: one made for the program would end the hosts, or the process.
 
-use super::{apart, ends, keep, system_v, timers};
+use super::attributes::advice;
+use super::{apart, ends, journal, keep, system_v, timers};
 use crate::say;
 use crate::sys;
 use crate::sys::follow::{self, Call};
@@ -67,6 +68,7 @@ mod calls {
         fn capset(head: *mut libc::c_void, data: *const libc::c_void) -> c_int = |real| followed(real());
         fn prctl(what: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d: c_ulong) -> c_int = |real| {
             let r = real();
+            apart::controls(what, a as usize, r.into());
             if r == 0 && gives_up(what) {
                 follow_caller(Some([libc::SYS_prctl as usize, what as usize, a as usize, b as usize, c as usize, d as usize]));
             }
@@ -93,62 +95,40 @@ fn followed(result: c_int) -> c_int {
 /// Libc's syscall(2), or who is called instead of it, too (checkpoints: input, output).
 static SYSCALL: AtomicUsize = AtomicUsize::new(0);
 
-/// syscall(2). Calls that give nothing up go on as they are: some return twice, or on another stack.
+/// Code that goes on at a label for some system calls.
+macro_rules! goes_to {
+    ($label:literal: $($number:literal)*) => { concat!($("cmp edi, ", $number, "\nje ", $label, "\n",)*) };
+}
+
+/// syscall(2). Calls that matter to nobody here go on as they are: some return twice, or on another stack. So
+/// do those about memory (advice.rs), one of which has more arguments than registers; whether they fail is
+/// not waited for.
 #[unsafe(naked)]
 unsafe extern "C" fn by_number() {
     naked_asm!(
         ".cfi_startproc",
-        "cmp edi, 64", // semget
-        "je 2f",
-        "cmp edi, 65", // semop
-        "je 2f",
-        "cmp edi, 66", // semctl
-        "je 2f",
-        "cmp edi, 220", // semtimedop
-        "je 2f",
-        "cmp edi, 105", // setuid
-        "je 2f",
-        "cmp edi, 106", // setgid
-        "je 2f",
-        "cmp edi, 113", // setreuid
-        "je 2f",
-        "cmp edi, 114", // setregid
-        "je 2f",
-        "cmp edi, 116", // setgroups
-        "je 2f",
-        "cmp edi, 117", // setresuid
-        "je 2f",
-        "cmp edi, 119", // setresgid
-        "je 2f",
-        "cmp edi, 122", // setfsuid
-        "je 2f",
-        "cmp edi, 123", // setfsgid
-        "je 2f",
-        "cmp edi, 126", // capset
-        "je 2f",
-        "cmp edi, 157", // prctl
-        "je 2f",
-        "cmp edi, 200", // tkill
-        "je 2f",
-        "cmp edi, 234", // tgkill
-        "je 2f",
-        "cmp edi, 297", // rt_tgsigqueueinfo
-        "je 2f",
-        "cmp edi, 231", // exit_group
-        "je 2f",
-        "cmp edi, 272", // unshare
-        "je 2f",
-        "cmp edi, 308", // setns
-        "je 2f",
-        "cmp edi, 446", // landlock_restrict_self
-        "je 2f",
+        // semget semop semctl semtimedop renameat2 pkey_alloc
+        goes_to!("2f": 64 65 66 220 316 330),
+        // setuid setgid setreuid setregid setgroups setresuid setresgid setfsuid setfsgid
+        goes_to!("2f": 105 106 113 114 116 117 119 122 123),
+        // capset prctl tkill tgkill rt_tgsigqueueinfo exit_group
+        goes_to!("2f": 126 157 200 234 297 231),
+        // unshare setns landlock_restrict_self
+        goes_to!("2f": 272 308 446),
+        // madvise mlock mlockall mbind mlock2 mseal
+        goes_to!("3f": 28 149 151 237 325 462),
+        "4:",
         "mov rax, qword ptr [rip + {real}]",
         "jmp rax",
         "2:",
         "jmp {follow}",
+        "3:",
+        "lock inc qword ptr [rip + {said}]",
+        "jmp 4b",
         ".cfi_endproc",
         real = sym SYSCALL,
         follow = sym numbered,
+        said = sym advice::SAID,
     )
 }
 
@@ -158,6 +138,12 @@ unsafe extern "C" fn numbered(number: c_long, a: usize, b: usize, c: usize, d: u
     if let Some(r) = unsafe { reach::by_number(number, a, b, c, d) } {
         return reach::with_errno(r);
     }
+    if number == libc::SYS_renameat2 {
+        // SAFETY: the caller's arguments.
+        if let Some(r) = unsafe { journal::calls::renames_by_number(a, b, c, d, e) } {
+            return r;
+        }
+    }
     if number == libc::SYS_exit_group {
         ends::mark(a as i32);
     }
@@ -165,6 +151,7 @@ unsafe extern "C" fn numbered(number: c_long, a: usize, b: usize, c: usize, d: u
     let r = unsafe { core::mem::transmute::<usize, Real>(SYSCALL.load(Relaxed))(number, a, b, c, d, e) };
     let quiet = matches!(number, libc::SYS_setfsuid | libc::SYS_setfsgid);
     if number == libc::SYS_prctl {
+        apart::controls(a as c_int, b, r);
         if r == 0 && gives_up(a as c_int) {
             follow_caller(Some([number as usize, a, b, c, d, e]));
         }
@@ -176,6 +163,10 @@ unsafe extern "C" fn numbered(number: c_long, a: usize, b: usize, c: usize, d: u
         if r >= 0 {
             apart::uses_semaphores();
         }
+    } else if number == libc::SYS_renameat2 {
+        // Not noted.
+    } else if number == libc::SYS_pkey_alloc {
+        apart::has_key(r);
     } else if matches!(number, libc::SYS_tgkill | libc::SYS_rt_tgsigqueueinfo) {
         // Another process's affair.
     } else if r == 0 || quiet {

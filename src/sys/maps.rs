@@ -92,6 +92,8 @@ fn parse(line: &str) -> Option<Mapping> {
         inode: inode.parse().ok()?,
         path: f.next().unwrap_or("").trim_start().into(),
         content: None,
+        said: String::new(),
+        policy: None,
     })
 }
 

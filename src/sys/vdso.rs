@@ -269,6 +269,8 @@ mod tests {
             inode: 0,
             path: String::new(),
             content: None,
+            said: String::new(),
+            policy: None,
         };
         // SAFETY: the array above.
         unsafe { redirect(&m, &[7, 9], &[70, 90]) };

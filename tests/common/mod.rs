@@ -7,6 +7,7 @@ pub mod draws;
 pub mod filled;
 pub mod freezer;
 pub mod jobs;
+pub mod kept;
 pub mod saved;
 pub mod traced;
 

@@ -8,6 +8,7 @@
 use super::Journal;
 use super::name::Name;
 use super::note::{Hold, Intent};
+use crate::ckpt::attributes::advice;
 use crate::ckpt::pipes::{received, sent};
 use crate::ckpt::{apart, executed, keep, masks, rights, suspend, system_v};
 use crate::sys::cfi::{grow, pop, push, shrink};
@@ -155,6 +156,18 @@ noted_calls! {
         |j| j.renaming(Name::of(a, from), Name::of(b, to));
 }
 
+/// renameat2(2) by its number, for which older C libraries have no function: as that is. None: this one has
+/// none, or nothing is noted.
+///
+/// # Safety
+/// The caller's arguments.
+pub unsafe fn renames_by_number(a: usize, from: usize, b: usize, to: usize, flags: usize) -> Option<c_long> {
+    let there = caught::REAL[caught::Number::renameat2 as usize].load(Relaxed) != 0;
+    let (from, to) = (from as Path, to as Path);
+    // SAFETY: by the caller's promise.
+    there.then(|| unsafe { caught::renameat2(a as c_int, from, b as c_int, to, flags as c_uint) }.into())
+}
+
 /// What renameat2(2) is about to do with two names.
 fn renaming(j: &Journal, [from, to]: [Option<Name>; 2], flags: c_uint) -> Hold {
     match flags {
@@ -225,6 +238,7 @@ fn all() -> Vec<Instead> {
         masks::instead(),
         suspend::instead(),
         system_v::instead(),
+        advice::instead(),
         executed::calls(),
         rights::instead(),
         sent::calls::instead(),

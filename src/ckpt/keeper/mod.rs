@@ -21,6 +21,7 @@ mod strangers;
 mod take;
 
 use super::Settings;
+use super::attributes::advice::Advice;
 use super::crew::{self, Crew};
 use super::image::state::Then;
 use super::image::{self, Description};
@@ -98,6 +99,7 @@ pub struct Keeper {
     /// A thread without a seat, and since when it has been seen.
     stranger: Option<strangers::Stranger>,
     owners: Owners,
+    advice: Advice,
     streams: Streams,
     /// [`super::process::children_ended`] at the last checkpoint.
     children_ended: u64,
@@ -160,6 +162,7 @@ impl Keeper {
             left_out: Vec::new(),
             stranger: None,
             owners: Owners::default(),
+            advice: Advice::default(),
             streams: Streams::inherited(),
             children_ended: 0,
             taken,

@@ -105,6 +105,8 @@ impl Keeper {
     ) -> Result<(), String> {
         let k = keep::get();
         let contexts = self.last.contexts.clone();
+        attributes::limits::lift();
+        self.advice.about_to_go_back();
         // Threads that did not exist then go first: the kernel writes to their memory as they end.
         let stays = |s: &Seat| contexts.iter().any(|c| c.thread_pointer == s.thread_pointer.load(Relaxed));
         let leaving: Vec<_> = seats.iter().filter(|s| !stays(s)).collect();
@@ -179,6 +181,7 @@ impl Keeper {
         let before = super::super::state()[image::state::EPOCH].fetch_add(1, Relaxed);
         k.epoch.store(before as u32 + 1, Relaxed);
         k.started.store(0, SeqCst);
+        let rollback = k.ready.load(Relaxed) != 0;
         let mut without = false;
         for (s, has_host, of_thread) in &orders {
             let tid = match has_host {
@@ -191,7 +194,7 @@ impl Keeper {
             // waits.
             unsafe { host::is_carried_by(s.thread_pointer.load(Relaxed), tid) };
             let now = has_host.then_some(&s.own);
-            let (calls, less) = attributes::changes(tid, now, of_thread, k.ready.load(Relaxed) != 0)?;
+            let (calls, less) = attributes::changes(tid, now, of_thread, &self.last.values, rollback)?;
             s.changes.set(&calls);
             // What it has used since the checkpoint it has used.
             let [ns, user, system] = of_thread.own.as_ref().map_or([0; 3], |o| o.used);
@@ -203,6 +206,7 @@ impl Keeper {
         }
         timers::put_back(&self.last)?;
         alarms::put_back(&self.last)?;
+        self.forbid_again(rollback)?;
         // A host that is not asleep goes on as soon as it has its order.
         orders.iter().for_each(|(s, ..)| s.order(TAKE));
         if without {
@@ -217,11 +221,20 @@ impl Keeper {
         Ok(())
     }
 
+    /// Limits, and what the process has forbidden itself, hold again: after all else.
+    fn forbid_again(&mut self, rollback: bool) -> Result<(), String> {
+        let mut left = attributes::put_limits_back(&self.last.limits, !rollback)?;
+        left.extend(attributes::values::put_back(&self.last.values, rollback)?);
+        for what in left {
+            self.tell(&format!("a rollback cannot put back {what}: the program goes on so"), &what);
+        }
+        Ok(())
+    }
+
     fn put_the_rest_back(&mut self, new_process: bool) -> Result<(), String> {
         if new_process {
             cpu_time::process_goes_on(self.last.used.map(|[ns, user, system]| Used { ns, user, system }));
         }
-        attributes::put_limits_back(&self.last.limits, new_process);
         keep::get().journal.undo(&self.settings.dir, self.last.era, self.settings.files)?;
         if !new_process {
             process::put_back(&self.last)?;
@@ -234,6 +247,7 @@ impl Keeper {
         keep::get().sent.expect(&self.last.sent);
         files::put_back(&self.last.files, &self.ours(), new_process, &self.store)?;
         shared::put_back(&self.last, &self.store)?;
+        self.advice.put_back(&self.last.maps, new_process)?;
         if new_process {
             keep::get().sent.forget_cut(&self.last.sent, &self.last.files);
             // It has been given others in their place.
@@ -377,6 +391,7 @@ impl Keeper {
     pub fn become_generation(&mut self, first: &'static Seat, threads: Option<u32>) -> Result<(), String> {
         let contexts = self.last.contexts.clone();
         self.unknown = true;
+        attributes::limits::lift();
         let surroundings = attributes::Surroundings::take();
         self.put_memory_back()?;
         surroundings.put_back();

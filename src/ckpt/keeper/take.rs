@@ -203,13 +203,14 @@ impl Keeper {
         if maps.is_empty() {
             return Err(No::Refused(memory::NO_MAPS.into()));
         }
+        self.advice.note(&mut maps);
         let mut files = files::open_files(&self.ours(), &self.settings.inherited).map_err(No::Refused)?;
         self.streams.look(&mut files).map_err(No::Refused)?;
         if let Some(why) = process::obstacles() {
             return Err(No::Refused(why));
         }
-        if seats.iter().any(|s| s.own.has_keyring()) {
-            return Err(No::Refused("a thread has a keyring of its own (keyctl)".into()));
+        if let Some(why) = seats.iter().find_map(|s| s.own.obstacle()) {
+            return Err(No::Refused(why.into()));
         }
         let unopened = Unopened::of(&maps, &files).map_err(No::Refused)?;
         let open = files.len();
@@ -309,6 +310,7 @@ impl Keeper {
             umask: process::umask().unwrap_or(0o022),
             stack_limit: attributes::stack_limit(),
             limits: attributes::limits(),
+            values: attributes::values::saved(),
             pid: syscall::getpid(),
             written: std::time::SystemTime::now()
                 .duration_since(std::time::UNIX_EPOCH)

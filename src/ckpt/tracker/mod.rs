@@ -258,6 +258,8 @@ mod tests {
             inode: 0,
             path: String::new(),
             content: None,
+            said: String::new(),
+            policy: None,
         };
         // SAFETY: memory mapped above.
         unsafe {
