@@ -1,0 +1,111 @@
+//! What the kernel keeps of a program's work outside of its memory: files that change places, open folders,
+//! registrations, semaphores of System V; and crash signals that are sent.
+
+mod common;
+use common::kept::*;
+use common::saved::*;
+use common::*;
+
+/// Rollbacks and restarts of `exe`, which has a folder of its own; not where the system has no such thing.
+fn goes_on(source: &str, how: &[&str]) {
+    let exe = build(source, &[]);
+    let scratch = Scratch::new(&[source, how.first().unwrap_or(&"")].concat().replace(['/', '.'], "-"));
+    let folder = scratch.path("folder");
+    let args = |steps| [&[steps, text(&folder)][..], how].concat();
+    let want = reference(&exe, &args("3"), &[]);
+    if want.out.contains("not here") {
+        println!("SKIPPED: {source} {how:?}: the system does not have it");
+        return;
+    }
+    kept(&want, "without promp");
+    std::fs::remove_dir_all(&folder).expect("its folder");
+    kept_throughout(&exe, &args("1000"), 2, |seed| [300 + 10 * (seed % 50), 800], "60ms");
+}
+
+#[test]
+fn files_that_change_places_are_put_back() {
+    for how in ["files", "folders", "number", "no"] {
+        goes_on("ckpt/swaps.c", &[how]);
+    }
+}
+
+#[test]
+fn open_folders_go_on_where_they_were() {
+    goes_on("ckpt/lists.c", &[]);
+}
+
+#[test]
+fn fences_are_registered_again() {
+    let exe = build("ckpt/fences.c", &[]);
+    let want = reference(&exe, &["3"], &[]);
+    if want.out.contains("not here") {
+        println!("SKIPPED: the system has no membarrier, or does not tell of registrations");
+        return;
+    }
+    kept(&want, "without promp");
+    kept_throughout(&exe, &["1000"], 2, |seed| [300 + 10 * (seed % 50), 800], "60ms");
+}
+
+/// A semaphore of System V that a test's programs share.
+struct Semaphore(i32);
+
+impl Drop for Semaphore {
+    fn drop(&mut self) {
+        // SAFETY: no pointers; what is not there is not removed.
+        unsafe {
+            let id = libc::semget(self.0, 0, 0);
+            if id >= 0 {
+                libc::semctl(id, 0, libc::IPC_RMID);
+            }
+        }
+    }
+}
+
+#[test]
+fn semaphores_of_system_v_are_refused() {
+    let exe = build("ckpt/tokens.c", &[]);
+    let semaphore = Semaphore(0x7072_0000 + std::process::id() as i32 % 0x1_0000);
+    let key = semaphore.0.to_string();
+    for how in ["count", "token", "gone", "number"] {
+        let mut refused = false;
+        // There is a checkpoint before it is done, unless the machine is slow.
+        for _ in 0..10 {
+            let scratch = Scratch::new("tokens");
+            let env = [("PROMP_FAULT", "memerr@region=180"), ("PROMP_CKPT_INTERVAL", "10ms")];
+            let r = checkpointed(&exe, &["200", how, &key], &scratch.path("ckpt"), &env);
+            assert_eq!((r.status, &r.out[..]), (70, ""), "{how}: {}", r.err);
+            refused = r.err.contains("System V semaphores");
+            if refused {
+                break;
+            }
+            assert!(r.err.contains("no checkpoint to return to"), "{how}: {}", r.err);
+        }
+        assert!(refused, "{how}: no checkpoint in time");
+    }
+}
+
+/// Who has none, and only asks for another's, has its checkpoints.
+#[test]
+fn semaphores_of_others_are_their_affair() {
+    let exe = build("ckpt/tokens.c", &[]);
+    kept_throughout(&exe, &["1000", "asks", "0"], 2, |seed| [600 + 10 * (seed % 30), 900], "200ms");
+}
+
+/// A crash signal that is sent ends a program, whoever sends it, and whether its thread is known.
+#[test]
+fn crash_signals_that_are_sent_end_a_program() {
+    let exe = build("ckpt/raises.c", &[]);
+    let scratch = Scratch::new("raises");
+    for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL] {
+        for how in ["raise", "region", "thread", "outside", "handler"] {
+            let args = [&signal.to_string()[..], how];
+            for r in [
+                reference(&exe, &args, &[]),
+                promp(&exe, &args, &[]),
+                checkpointed(&exe, &args, &scratch.path("ckpt"), &[]),
+            ] {
+                assert_eq!((r.status, &r.out[..]), (128 + signal, ""), "{signal} {how}: {}", r.err);
+            }
+        }
+    }
+}
