@@ -6,7 +6,7 @@
 //!
 //! It begins when the library is loaded: such helpers may be there before the first region, with which checkpoints begin.
 
-use super::attributes::advice;
+use super::attributes::memory_advice;
 use super::journal::calls;
 use super::{executed, lost, seats, suspend, system_v};
 use crate::sys::door::Door;
@@ -126,7 +126,7 @@ fn all() -> Vec<Instead> {
         suspend::instead(),
         executed::calls(),
         system_v::instead(),
-        advice::instead(),
+        memory_advice::instead(),
         vec![calls::of_dlopen()],
     ]
     .concat()

@@ -7,7 +7,7 @@
 //! `syscall`): the runtime's hosts never have more rights than a thread of the program has given up.
 //! Filters of system calls are not copied: one made for the program would end the hosts, or the process.
 
-use super::attributes::advice;
+use super::attributes::memory_advice;
 use super::{apart, ends, journal, keep, system_v, timers};
 use crate::say;
 use crate::sys;
@@ -128,7 +128,7 @@ unsafe extern "C" fn by_number() {
         ".cfi_endproc",
         real = sym SYSCALL,
         follow = sym numbered,
-        said = sym advice::SAID,
+        said = sym memory_advice::SAID,
     )
 }
 

@@ -5,16 +5,16 @@
 //! What a process was started with belongs to its surroundings: where it is restarted it may have been given
 //! other CPUs or another nice value. So it is saved only where it differs from what the process began with.
 
-pub mod advice;
-pub mod limits;
+pub mod memory_advice;
+pub mod resource_limits;
 #[cfg(test)]
 mod table;
+mod thread_settings;
 pub mod thread_values;
-mod threads;
 pub mod values;
 
-pub use limits::{limits, put_limits_back, stack_limit};
-pub use threads::{changes, of, put_back};
+pub(crate) use resource_limits::{limits, put_limits_back, stack_limit};
+pub(crate) use thread_settings::{changes, of, put_back};
 
 use super::image::Scheduling;
 use super::own_state::Own;
@@ -27,7 +27,7 @@ use crate::sys::syscall::CpuSet;
 struct Began {
     scheduling: Scheduling,
     /// By resource.
-    limits: [Resource; limits::COUNT],
+    limits: [Resource; resource_limits::COUNT],
     io_priority: u32,
     /// By [`values::ALL`].
     values: [Option<u64>; values::ALL.len()],
@@ -37,7 +37,7 @@ struct Began {
 impl Began {
     const NOTHING: Self = Self {
         scheduling: Scheduling { policy: 0, nice: 0, priority: 0, flags: 0, times: [0; 3] },
-        limits: limits::NONE,
+        limits: resource_limits::NONE,
         io_priority: 0,
         values: [None; values::ALL.len()],
         own: None,
@@ -47,11 +47,11 @@ impl Began {
 static BEGAN: Locked<Began> = Locked::new(Began::NOTHING);
 
 /// The process begins: before the program has done anything.
-pub fn begin() {
+pub(crate) fn begin() {
     let began = Began {
-        scheduling: threads::scheduling(0).unwrap_or_default(),
-        limits: limits::now(),
-        io_priority: threads::io_priority(0),
+        scheduling: thread_settings::scheduling(0).unwrap_or_default(),
+        limits: resource_limits::now(),
+        io_priority: thread_settings::io_priority(0),
         values: values::now(),
         own: Some(Own::of_caller()),
     };
@@ -59,17 +59,17 @@ pub fn begin() {
 }
 
 /// What a process was started with, kept aside while it gets the memory of the one that it goes on as.
-pub struct Surroundings(Began, Option<CpuSet>);
+pub(crate) struct Surroundings(Began, Option<CpuSet>);
 
 impl Surroundings {
     /// This process'.
-    pub fn take() -> Self {
+    pub(crate) fn take() -> Self {
         let began = BEGAN.with(|b| core::mem::replace(b, Began::NOTHING));
         Self(began, allowed::at_load().cloned())
     }
 
     /// They are this process' still, whose memory is the other one's now and which has no threads yet.
-    pub fn put_back(self) {
+    pub(crate) fn put_back(self) {
         BEGAN.with(|b| *b = self.0);
         // SAFETY: by the promise.
         unsafe { allowed::renew(self.1) };

@@ -6,7 +6,7 @@ use crate::sys;
 use crate::sys::follow::Call;
 
 /// A row.
-pub struct ThreadValue {
+pub(crate) struct ThreadValue {
     /// In images and docs/attributes.md.
     pub name: &'static str,
     /// What asks for it, and sets it.
@@ -27,7 +27,7 @@ const ARCH_SHSTK_STATUS: usize = 0x5005;
 const PERSONALITY_QUERY: usize = 0xffff_ffff;
 
 /// All of them. What may disturb the host that sets it comes last.
-pub const ALL: [ThreadValue; 6] = [
+pub(crate) const ALL: [ThreadValue; 6] = [
     ThreadValue {
         name: "personality",
         by: "personality(2)",
@@ -75,26 +75,26 @@ fn ask(number: i64, a: usize, b: usize) -> u64 {
 }
 
 /// Those of the caller.
-pub fn of_caller() -> [u64; ALL.len()] {
+pub(crate) fn of_caller() -> [u64; ALL.len()] {
     ALL.each_ref().map(|v| (v.get)())
 }
 
 /// Those of `now` that are others in `began`, for an image.
-pub fn others(now: &[u64], began: Option<&[u64]>) -> Vec<(String, u64)> {
+pub(crate) fn others(now: &[u64], began: Option<&[u64]>) -> Vec<(String, u64)> {
     let each = ALL.iter().zip(now).enumerate();
     let differ = each.filter(|(i, (_, now))| began.and_then(|b| b.get(*i)) != Some(*now));
     differ.map(|(_, (v, now))| (v.name.into(), *now)).collect()
 }
 
 /// The calls by which a host that has `now` gets what was `saved`, or what the process began with.
-pub fn changes(now: &[u64], saved: &[(String, u64)], began: &[u64]) -> Vec<Call> {
+pub(crate) fn changes(now: &[u64], saved: &[(String, u64)], began: &[u64]) -> Vec<Call> {
     let wanted = |v: &ThreadValue, began: u64| saved.iter().find(|s| s.0 == v.name).map_or(began, |s| s.1);
     let each = ALL.iter().zip(now).zip(began).map(|((v, now), began)| (v, *now, wanted(v, *began)));
     each.filter(|(_, now, to)| now != to).filter_map(|(v, now, to)| (v.set)(now, to)).collect()
 }
 
 /// Has the calling thread a shadow stack (bits of arch_prctl(ARCH_SHSTK_STATUS))?
-pub fn has_shadow_stack() -> bool {
+pub(crate) fn has_shadow_stack() -> bool {
     let mut features = 0u64;
     // SAFETY: the kernel writes a word.
     unsafe { sys!(libc::SYS_arch_prctl, ARCH_SHSTK_STATUS, &raw mut features) };

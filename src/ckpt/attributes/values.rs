@@ -8,7 +8,7 @@ use crate::sys::{maps, syscall};
 use core::ffi::CStr;
 
 /// A row.
-pub struct Value {
+pub(crate) struct Value {
     /// In images, messages and docs/attributes.md.
     pub name: &'static str,
     /// What asks for it, and sets it.
@@ -32,7 +32,7 @@ const ARCH_REQ_XCOMP_PERM: usize = 0x1023;
 const TILES: u64 = 18;
 
 /// All of them.
-pub const ALL: [Value; 11] = [
+pub(crate) const ALL: [Value; 11] = [
     Value {
         name: "session of its own",
         by: "getsid(2), setsid(2)",
@@ -72,8 +72,8 @@ pub const ALL: [Value; 11] = [
     Value {
         name: "memory locked as soon as it is mapped",
         by: "mlockall(MCL_FUTURE)",
-        get: super::advice::locks_future,
-        set: super::advice::lock_future,
+        get: super::memory_advice::locks_future,
+        set: super::memory_advice::lock_future,
         stays: false,
     },
     Value {
@@ -133,7 +133,7 @@ pub(super) fn now() -> [Option<u64>; ALL.len()] {
 }
 
 /// Those that are not what the process began with, for an image.
-pub fn saved() -> Vec<(String, u64)> {
+pub(crate) fn saved() -> Vec<(String, u64)> {
     let began = BEGAN.with(|b| b.values);
     let changed = ALL.iter().zip(now()).zip(began).filter(|((_, now), began)| now != began);
     changed.filter_map(|((v, now), _)| Some((v.name.into(), now?))).collect()
@@ -145,7 +145,7 @@ fn of(saved: &[(String, u64)], name: &str) -> Option<u64> {
 }
 
 /// Makes them what they were; what a rollback leaves as it is, is returned.
-pub fn put_back(saved: &[(String, u64)], rollback: bool) -> Result<Vec<String>, String> {
+pub(crate) fn put_back(saved: &[(String, u64)], rollback: bool) -> Result<Vec<String>, String> {
     if let Some((name, _)) = saved.iter().find(|s| ALL.iter().all(|v| v.name != s.0)) {
         return Err(format!("the checkpoint has \"{name}\" of the process, which this promp does not know"));
     }
@@ -176,7 +176,7 @@ pub(super) fn dumpable(saved: &[(String, u64)]) -> Option<[usize; 2]> {
 }
 
 /// What the process has that no other could get.
-pub fn obstacle() -> Option<String> {
+pub(crate) fn obstacle() -> Option<String> {
     const ARCH_GET_UNTAG_MASK: usize = 0x4001;
     let mut entry = 0u64;
     // SAFETY: the kernel writes at most that many bytes.

@@ -8,7 +8,7 @@
 use super::Journal;
 use super::name::Name;
 use super::note::{Hold, Intent};
-use crate::ckpt::attributes::advice;
+use crate::ckpt::attributes::memory_advice;
 use crate::ckpt::pipes::{received, sent};
 use crate::ckpt::{apart, executed, keep, masks, rights, suspend, system_v};
 use crate::sys::cfi::{grow, pop, push, shrink};
@@ -238,7 +238,7 @@ fn all() -> Vec<Instead> {
         masks::instead(),
         suspend::instead(),
         system_v::instead(),
-        advice::instead(),
+        memory_advice::instead(),
         executed::calls(),
         rights::instead(),
         sent::calls::instead(),

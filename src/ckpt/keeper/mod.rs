@@ -21,7 +21,7 @@ mod strangers;
 mod take;
 
 use super::Settings;
-use super::attributes::advice::Advice;
+use super::attributes::memory_advice::Advice;
 use super::crew::{self, Crew};
 use super::image::state::Then;
 use super::image::{self, Description};
@@ -52,6 +52,15 @@ const RETRY_NS: u64 = 500_000;
 /// The shortest interval.
 const LEAST_NS: u64 = 1_000_000;
 
+/// What checkpoints cost.
+#[derive(Default)]
+struct Cost {
+    /// Lately.
+    lately_ns: u64,
+    /// The keeper's CPU time when the one being taken began.
+    began_cpu_ns: u64,
+}
+
 /// The keeper's own data.
 pub struct Keeper {
     settings: Settings,
@@ -76,10 +85,7 @@ pub struct Keeper {
     ready: ready::Ready,
     /// The last attempt was refused; so may the next one be.
     refused: bool,
-    /// What checkpoints have cost lately.
-    cost_ns: u64,
-    /// The keeper's CPU time when the checkpoint being taken began.
-    began_cpu_ns: u64,
+    cost: Cost,
     /// Threads at a place where memory is dead.
     standing: dead::Standing,
     /// Who looks out for reads of what the last checkpoint does without.
@@ -150,8 +156,7 @@ impl Keeper {
             tried: None,
             ready: ready::Ready::new(settings.copying, &store.slots()),
             refused: false,
-            cost_ns: 0,
-            began_cpu_ns: 0,
+            cost: Cost::default(),
             standing: dead::Standing::default(),
             lookout: None,
             alone: false,
@@ -287,11 +292,11 @@ impl Keeper {
     /// A checkpoint has been taken, for which threads were stopped for `stop_ns`. Returns what it has cost;
     /// with PROMP_CKPT_INTERVAL=auto the interval goes by that.
     fn adapt(&mut self, stop_ns: u64) -> u64 {
-        let cpu_ns = time::of_thread_ns(syscall::gettid()).saturating_sub(self.began_cpu_ns);
+        let cpu_ns = time::of_thread_ns(syscall::gettid()).saturating_sub(self.cost.began_cpu_ns);
         let cost_ns = stop_ns + cpu_ns / crew::cpus();
         if let Some(mtbf_ns) = self.settings.auto_mtbf_ns {
-            self.cost_ns = interval::smoothed_ns(self.cost_ns, cost_ns);
-            self.settings.interval_ns = interval::daly_ns(self.cost_ns, mtbf_ns).max(LEAST_NS);
+            self.cost.lately_ns = interval::smoothed_ns(self.cost.lately_ns, cost_ns);
+            self.settings.interval_ns = interval::daly_ns(self.cost.lately_ns, mtbf_ns).max(LEAST_NS);
             self.tell_interval();
         }
         cost_ns

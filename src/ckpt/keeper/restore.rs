@@ -105,7 +105,7 @@ impl Keeper {
     ) -> Result<(), String> {
         let k = keep::get();
         let contexts = self.last.contexts.clone();
-        attributes::limits::lift();
+        attributes::resource_limits::lift();
         self.advice.about_to_go_back();
         // Threads that did not exist then go first: the kernel writes to their memory as they end.
         let stays = |s: &Seat| contexts.iter().any(|c| c.thread_pointer == s.thread_pointer.load(Relaxed));
@@ -391,7 +391,7 @@ impl Keeper {
     pub fn become_generation(&mut self, first: &'static Seat, threads: Option<u32>) -> Result<(), String> {
         let contexts = self.last.contexts.clone();
         self.unknown = true;
-        attributes::limits::lift();
+        attributes::resource_limits::lift();
         let surroundings = attributes::Surroundings::take();
         self.put_memory_back()?;
         surroundings.put_back();

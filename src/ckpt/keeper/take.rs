@@ -46,7 +46,7 @@ impl Keeper {
             return Err(No::Refused(why));
         }
         self.claim();
-        self.began_cpu_ns = time::of_thread_ns(syscall::gettid());
+        self.cost.began_cpu_ns = time::of_thread_ns(syscall::gettid());
         self.write_ahead()?;
         let had = self.staging.ready();
         let busy = self.prepare()?;

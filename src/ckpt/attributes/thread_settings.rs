@@ -38,7 +38,7 @@ pub(super) fn io_priority(tid: u32) -> u32 {
 }
 
 /// Those of thread `tid`, which has noted `own`.
-pub fn of(tid: u32, own: &Own) -> Attributes {
+pub(crate) fn of(tid: u32, own: &Own) -> Attributes {
     let (policy, slack, io) = (own.policy(), own.slack(), io_priority(tid));
     let (same_policy, same_slack, same_io) = BEGAN.with(|b| {
         let o = b.own.as_ref();
@@ -66,7 +66,7 @@ pub fn of(tid: u32, own: &Own) -> Attributes {
 /// What host `tid`, which has noted `now` (a new one: what the caller has), must call itself to have those of
 /// `a`. `of_process`: the process' values, as saved. The second value: it does without capabilities that have
 /// been given up since.
-pub fn changes(
+pub(crate) fn changes(
     tid: u32,
     now: Option<&Own>,
     a: &Attributes,
@@ -93,7 +93,7 @@ const OF_USERS: [i64; 5] =
     [libc::SYS_setresuid, libc::SYS_setresgid, libc::SYS_setfsuid, libc::SYS_setfsgid, libc::SYS_capset];
 
 /// Gives them to thread `tid`, which blocks all signals, as far as the system allows it.
-pub fn put_back(tid: u32, a: &Attributes) -> Result<(), String> {
+pub(crate) fn put_back(tid: u32, a: &Attributes) -> Result<(), String> {
     let _ = std::fs::write(OsStr::from_bytes(comm(tid).as_bytes()), a.name.as_os_str().as_bytes());
     match &a.cpus {
         Some(cpus) => CpuSet::of(cpus).apply(tid),

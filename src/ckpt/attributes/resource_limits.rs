@@ -41,12 +41,12 @@ pub(super) fn now() -> [Resource; COUNT] {
 }
 
 /// The limit on the stack that the process began with, which decides where mappings lie.
-pub fn stack_limit() -> u64 {
+pub(crate) fn stack_limit() -> u64 {
     BEGAN.with(|b| b.limits[libc::RLIMIT_STACK as usize].soft)
 }
 
 /// The process' limits, as the program knows them.
-pub fn limits() -> Vec<Limit> {
+pub(crate) fn limits() -> Vec<Limit> {
     let now = (0..).map_while(|number| {
         let r = resource(number)?;
         Some((number, if number == CPU { cpu_limit::for_program(r) } else { r }))
@@ -62,7 +62,7 @@ pub fn limits() -> Vec<Limit> {
 }
 
 /// While everything is put back: soft limits are what the hard ones allow.
-pub fn lift() {
+pub(crate) fn lift() {
     for (number, now) in (0u32..).zip(now()).filter(|(number, now)| *number != CPU && now.soft < now.hard) {
         set(number, Resource { soft: now.hard, ..now });
     }
@@ -71,7 +71,7 @@ pub fn lift() {
 /// Puts the process' limits back; what a rollback cannot raise again is returned. A new process keeps what it
 /// has been given more of, unless the program has set that itself: the old one may have ended because of a
 /// limit. After CPU time has been put back.
-pub fn put_limits_back(limits: &[Limit], new_process: bool) -> Result<Vec<String>, String> {
+pub(crate) fn put_limits_back(limits: &[Limit], new_process: bool) -> Result<Vec<String>, String> {
     let mut lower = Vec::new();
     for l in limits {
         let (Some(before), number) = (resource(l.resource), l.resource as usize) else { continue };

@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// How often the program has said something. In its memory: a rollback puts it back, and so it is another
 /// number than the last one looked at, or the same state.
-pub static SAID: AtomicU64 = AtomicU64::new(0);
+pub(crate) static SAID: AtomicU64 = AtomicU64::new(0);
 
 /// One of the kernel's names for it, and how it comes and goes.
 struct Flag {
@@ -48,7 +48,7 @@ const SEALED: &str = "sl";
 
 /// What the keeper knows of it.
 #[derive(Default)]
-pub struct Advice {
+pub(crate) struct Advice {
     /// [`SAID`] when it looked last; none: it has not.
     looked: Option<u64>,
     /// It has found something that matters.
@@ -57,7 +57,7 @@ pub struct Advice {
 
 impl Advice {
     /// While the threads are frozen: notes in `maps` what has been said of them.
-    pub fn note(&mut self, maps: &mut [Map]) {
+    pub(crate) fn note(&mut self, maps: &mut [Map]) {
         let said = SAID.load(Relaxed);
         if self.looked != Some(said) || self.matters {
             self.looked = Some(said);
@@ -67,12 +67,12 @@ impl Advice {
     }
 
     /// Memory is about to be put back, and with it what is known of what the program has said since.
-    pub fn about_to_go_back(&mut self) {
+    pub(crate) fn about_to_go_back(&mut self) {
         self.looked = self.looked.filter(|said| *said == SAID.load(Relaxed));
     }
 
     /// Makes it what it was when `want` were noted. After all else of the memory.
-    pub fn put_back(&mut self, want: &[Map], new_process: bool) -> Result<(), String> {
+    pub(crate) fn put_back(&mut self, want: &[Map], new_process: bool) -> Result<(), String> {
         let nothing = want.iter().all(|w| w.said.is_empty() && w.policy.is_none());
         if nothing && !self.matters && (new_process || self.looked.is_some()) {
             return Ok(());
