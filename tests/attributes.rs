@@ -40,6 +40,45 @@ fn kept_through_rollbacks_and_restarts() {
     }
 }
 
+/// `command` by a user who is nobody, if that can be: root may read all files of a process, also of one that
+/// is not dumpable.
+fn by_nobody(command: &Command) -> Option<Command> {
+    const NOBODY: [&str; 6] = ["--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps=-all"];
+    let test = Command::new("setpriv").args(NOBODY).args(["test", "-r"]).arg(library()).status();
+    if !test.is_ok_and(|s| s.success()) {
+        println!("SKIPPED: nobody may not read the library, or one may not become nobody");
+        return None;
+    }
+    let mut c = Command::new("setpriv");
+    c.args(NOBODY).arg(command.get_program()).args(command.get_args());
+    c.envs(command.get_envs().filter_map(|(k, v)| Some((k, v?))));
+    Some(c)
+}
+
+/// What the kernel hides from a process that is not dumpable is known before.
+#[test]
+fn a_process_that_is_not_dumpable_is_what_it_was() {
+    use std::os::unix::fs::PermissionsExt;
+    let scratch = Scratch::new("not-dumpable");
+    let (dir, out, again) = (scratch.path("ckpt"), scratch.path("out"), scratch.path("again"));
+    let exe = scratch.path("hardened");
+    std::fs::copy(build("ckpt/hardened.c", &[]), &exe).expect("a copy");
+    std::fs::set_permissions(&scratch.0, PermissionsExt::from_mode(0o777)).expect("ours");
+    let Some(run) = by_nobody(&first_run(&exe, &["1000000", "once"], &dir)) else { return };
+    let saved = |since| since > Duration::from_millis(200) && has_generation(&dir);
+    let coloured = |c: &mut Command| {
+        c.env("COLOUR", "green");
+    };
+    assert!(start_with(run, &out, Some(&saved), coloured).is_none(), "{}", messages(&out));
+    let last = *promp_image::generation_files(&dir).last().expect("an image");
+    let image = std::fs::read(dir.join(format!("gen-{last}"))).expect("the image");
+    let text = String::from_utf8_lossy(&image);
+    assert!(text.contains("COLOUR=green") && text.contains("OMP_NUM_THREADS=4"), "its environment");
+    let restart = by_nobody(&restart(&dir)).expect("as before");
+    let went_on = start(restart, &again, Some(Duration::from_secs(1)));
+    assert!(went_on.is_none(), "{went_on:?}: {}", messages(&again));
+}
+
 /// Runs `exe` until it has checkpoints, as one that may not raise hard limits; it is killed.
 fn killed(exe: &Path, scratch: &Scratch, args: &[&str]) {
     let saved = |since| since > Duration::from_millis(200) && has_generation(&scratch.path("ckpt"));

@@ -78,7 +78,7 @@ static void mappings(long v[N]) {
     }
 }
 
-static void get(long v[N]) {
+static void get_once(long v[N]) {
     int reaper = 0;
     prctl(PR_GET_CHILD_SUBREAPER, &reaper, 0, 0, 0);
     memset(v, 0, N * sizeof *v);
@@ -98,6 +98,13 @@ static void get(long v[N]) {
     v[MASK] = umask(0);
     umask(v[MASK]);
     mappings(v);
+}
+
+/* Twice the same: a new process has another /proc/self/smaps than the one that has read half of it. */
+static void get(long v[N]) {
+    static long again[N];
+    get_once(v);
+    while (get_once(again), memcmp(v, again, sizeof again)) memcpy(v, again, sizeof again);
 }
 
 /* May the program make a hard limit higher? */
@@ -135,6 +142,10 @@ static void set(int k) {
 static void set_once(void) {
     own_session = setsid() > 0; /* or it is as it was started */
     mlockall(MCL_FUTURE | MCL_ONFAULT);
+    enum { MUCH = 256 << 20 };
+    void *more = mmap(0, MUCH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (more == MAP_FAILED) munlockall(); /* or there are no threads */
+    else munmap(more, MUCH);
     syscall(MSEAL, page[7], (long)PAGE, 0L);
     prctl(MDWE, 1, 0, 0, 0);
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);

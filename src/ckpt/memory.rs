@@ -75,15 +75,26 @@ pub fn reshape(want: &[Map], brk: usize) -> Result<(), String> {
         let (a, b) = (w[0], w[1]);
         let covers = |m: &&Map| m.start <= a && b <= m.end;
         match (have.iter().find(covers), want.iter().find(covers)) {
-            (Some(h), None) if h.path != "[stack]" => unsafe {
-                sys!(libc::SYS_munmap, a, b - a);
-            },
+            (Some(h), None) if h.path != "[stack]" => {
+                // Sealed memory cannot (mseal(2)).
+                let r = unsafe { sys!(libc::SYS_munmap, a, b - a) };
+                if r < 0 {
+                    return Err(format!("the memory at {a:x} cannot be given back: {}", sys::why(r)));
+                }
+            }
             // See `renew`, and shared/files.rs.
             (_, Some(t)) if is_apart(t) => {}
             (Some(h), Some(t)) if same(h, t) && h.prot == t.prot => {}
-            (Some(h), Some(t)) if same(h, t) => unsafe {
-                sys!(libc::SYS_mprotect, a, b - a, t.prot);
-            },
+            (Some(h), Some(t)) if same(h, t) => {
+                // The program may have forbidden itself to execute it (PR_SET_MDWE).
+                let r = unsafe { sys!(libc::SYS_mprotect, a, b - a, t.prot) };
+                if r < 0 {
+                    return Err(format!(
+                        "the memory at {a:x} cannot be protected as it was: {}",
+                        sys::why(r)
+                    ));
+                }
+            }
             (h, Some(t)) => {
                 if t.path == "[stack]" && h.is_none() {
                     // It grows by being written to.

@@ -4,6 +4,7 @@ use super::image::{Description, Word};
 use super::timers;
 use super::{alarms, apart, attributes};
 use crate::sys;
+use crate::sys::lock::Locked;
 use crate::sys::maps;
 use crate::sys::{pending, signals, syscall, time};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -26,6 +27,19 @@ pub fn command() -> (String, Vec<Word>) {
     let program = fs::read_link("/proc/thread-self/exe");
     let program = program.map(|l| l.to_string_lossy().into_owned()).unwrap_or_default();
     (program, words(c"/proc/thread-self/cmdline"))
+}
+
+/// What the process began with: the kernel does not show it to one that has made itself not dumpable.
+static ENVIRONMENT: Locked<Vec<Word>> = Locked::new(Vec::new());
+
+/// The process begins.
+pub fn begin() {
+    ENVIRONMENT.with(|e| *e = words(c"/proc/self/environ"));
+}
+
+/// The environment that it began with.
+pub fn environment() -> Vec<Word> {
+    ENVIRONMENT.with(|e| e.clone())
 }
 
 /// A device is open whose memory no image holds.

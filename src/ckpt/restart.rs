@@ -107,6 +107,7 @@ pub fn prepare() -> bool {
     INHERITED.with(|v| *v = files::behind(inherited));
     attributes::begin();
     super::apart::begin();
+    super::process::begin();
     if env::get(VARIABLE).is_some() {
         restart();
     }

@@ -57,13 +57,16 @@ pub(crate) struct Advice {
 
 impl Advice {
     /// While the threads are frozen: notes in `maps` what has been said of them.
-    pub(crate) fn note(&mut self, maps: &mut [Map]) {
+    pub(crate) fn note(&mut self, maps: &mut [Map]) -> Result<(), String> {
         let said = SAID.load(Relaxed);
         if self.looked != Some(said) || self.matters {
+            if !look(maps) && said != 0 {
+                return Err(NOT_TOLD.into());
+            }
             self.looked = Some(said);
-            look(maps);
-            self.matters = maps.iter().any(|m| matters(m));
+            self.matters = maps.iter().any(matters);
         }
+        Ok(())
     }
 
     /// Memory is about to be put back, and with it what is known of what the program has said since.
@@ -78,7 +81,9 @@ impl Advice {
             return Ok(());
         }
         let mut have = super::super::memory::mappings();
-        look(&mut have);
+        if !look(&mut have) {
+            return Err(NOT_TOLD.into());
+        }
         self.looked = None;
         for h in &have {
             let first = want.partition_point(|w| w.end <= h.start);
@@ -95,20 +100,25 @@ fn matters(m: &Map) -> bool {
     m.policy.is_some() || m.said.split(' ').any(|word| flag(word) || [LOCKED, SEALED].contains(&word))
 }
 
-/// Asks the kernel about `maps`.
-fn look(maps: &mut [Map]) {
+/// Why it is not known.
+const NOT_TOLD: &str = "the system does not tell what the program has said of its memory (/proc/self/smaps)";
+
+/// Asks the kernel about `maps`; false if it does not tell of all of them.
+fn look(maps: &mut [Map]) -> bool {
     let text = maps::read_file(c"/proc/self/smaps").unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
-    let mut at = 0;
+    let (mut at, mut told) = (0, 0);
     for (start, flags) in flags_of(&text) {
         at += maps[at..].partition_point(|m| m.start < start);
         if let Some(m) = maps.get_mut(at).filter(|m| m.start == start) {
             m.said = flags;
+            told += 1;
         }
     }
-    for m in maps {
+    for m in maps.iter_mut() {
         m.policy = policy(m.start);
     }
+    told == maps.len()
 }
 
 /// Where mappings begin, and what was said of them.
@@ -303,7 +313,7 @@ mod tests {
         let at = crate::sys::syscall::map_anonymous(3 * 4096).expect("memory") as usize;
         let here = || {
             let mut all = maps::all();
-            look(&mut all);
+            look(&mut all); // other tests map memory meanwhile
             all.into_iter().find(|m| m.start <= at + 4096 && at + 4096 < m.end).expect("mapped")
         };
         let plain = here();

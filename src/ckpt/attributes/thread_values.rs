@@ -6,7 +6,7 @@ use crate::sys;
 use crate::sys::follow::Call;
 
 /// A row.
-pub(crate) struct ThreadValue {
+pub struct ThreadValue {
     /// In images and docs/attributes.md.
     pub name: &'static str,
     /// What asks for it, and sets it.

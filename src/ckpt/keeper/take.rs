@@ -203,7 +203,7 @@ impl Keeper {
         if maps.is_empty() {
             return Err(No::Refused(memory::NO_MAPS.into()));
         }
-        self.advice.note(&mut maps);
+        self.advice.note(&mut maps).map_err(No::Refused)?;
         let mut files = files::open_files(&self.ours(), &self.settings.inherited).map_err(No::Refused)?;
         self.streams.look(&mut files).map_err(No::Refused)?;
         if let Some(why) = process::obstacles() {
@@ -360,7 +360,7 @@ impl Keeper {
             return (l.program.clone(), l.arguments.clone(), l.environment.clone());
         }
         let (program, arguments) = process::command();
-        (program, arguments, process::words(c"/proc/self/environ"))
+        (program, arguments, process::environment())
     }
 
     /// Writes what was copied, and makes it the last whole checkpoint.
