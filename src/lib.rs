@@ -43,6 +43,9 @@ pub(crate) fn start(g: &'static icv::Globals) {
 #[unsafe(link_section = ".init_array")]
 static AT_LOAD: extern "C" fn() = {
     extern "C" fn loaded() {
+        sys::out::begin();
+        #[cfg(not(test))]
+        std::panic::set_hook(Box::new(|what| say!("{what}")));
         fault::report::SDC
             .set(Some(|| device::sdc::report::collect().or_else(fault::verify::report::collect)));
         acc::OTHERS.set(Some(device::acc::count));

@@ -176,7 +176,7 @@ unsafe_export! {
     /// Section 3.3.10.
     fn omp_display_affinity(f: *const u8) {
         let line = expand(&text(f, usize::MAX)) + "\n";
-        crate::sys!(libc::SYS_write, 2, line.as_ptr(), line.len());
+        crate::sys::out::as_the_program(2, line.as_bytes());
     }
     /// Section 3.3.11.
     fn omp_capture_affinity(buf: *mut u8, size: usize, f: *const u8) -> usize {
@@ -189,7 +189,7 @@ unsafe_export! {
     /// Fortran.
     fn omp_display_affinity_(f: *const u8, len: usize) {
         let line = expand(&text(f, len)) + "\n";
-        crate::sys!(libc::SYS_write, 2, line.as_ptr(), line.len());
+        crate::sys::out::as_the_program(2, line.as_bytes());
     }
     /// Fortran.
     fn omp_capture_affinity_(buf: *mut u8, f: *const u8, size: usize, len: usize) -> i32 {

@@ -249,8 +249,7 @@ export! {
             let (g, others) = (globals(), crate::fault::settings::shown());
             let device = device::default_of(&g.initial.get());
             let text = crate::icv::display::text(g, verbose != 0, device, &others);
-            // SAFETY: the text is readable for its length.
-            unsafe { crate::sys!(libc::SYS_write, 2, text.as_ptr(), text.len()) };
+            crate::sys::out::as_the_program(2, text.as_bytes());
         })
     }
 }

@@ -141,8 +141,7 @@ pub fn write() {
     };
     let text = json.unwrap_or_default() + "\n";
     if path == "-" {
-        // SAFETY: the text is readable for its length.
-        unsafe { crate::sys!(libc::SYS_write, 2, text.as_ptr(), text.len()) };
+        crate::sys::out::write(text.as_bytes());
         return;
     }
     if let Err(e) = promp_files::replace(path.as_ref(), text.as_bytes()) {

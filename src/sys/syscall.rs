@@ -184,6 +184,15 @@ pub unsafe fn unmap(p: *mut u8, len: usize) {
     unsafe { sys!(libc::SYS_munmap, p, len) };
 }
 
+/// What is behind a descriptor; nothing if it is closed. A system call only.
+pub fn stat(fd: i32) -> Option<libc::stat> {
+    // SAFETY: zeros are a value of it; the kernel writes it.
+    unsafe {
+        let mut s: libc::stat = core::mem::zeroed();
+        (sys!(libc::SYS_fstat, fd, &raw mut s) == 0).then_some(s)
+    }
+}
+
 /// The kernel lets go of low descriptor numbers: programs use those, and some close all that they do not know.
 pub fn high(fd: isize) -> i32 {
     if fd < 0 {

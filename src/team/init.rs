@@ -11,7 +11,7 @@ use crate::icv::{self, Globals};
 use crate::observe::Event;
 use crate::sys::lock::Lock;
 use crate::sys::own::Own;
-use crate::sys::{cpu_time, env, host, reach, runtimes, signals, syscall, tls};
+use crate::sys::{cpu_time, env, host, out, reach, runtimes, signals, syscall, tls};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 
 static INIT: Lock = Lock::new();
@@ -35,6 +35,7 @@ pub fn prepare() {
 fn prepare_once() {
     if !PREPARED.get() {
         PREPARED.set(true);
+        out::begin();
         check_settings();
         if crate::ckpt::restart::prepare() {
             fault::begins_with_checkpoints();
@@ -96,8 +97,7 @@ pub fn runtime() -> &'static Globals {
         if g.display_env > 0 {
             let text =
                 icv::display::text(g, g.display_env == 2, g.default_device(), &fault::settings::shown());
-            // SAFETY: the text is readable for its length.
-            unsafe { crate::sys!(libc::SYS_write, 2, text.as_ptr(), text.len()) };
+            out::write(text.as_bytes());
         }
         COMPLETE.store(true, Release);
         g

@@ -15,7 +15,7 @@ use super::{Keeper, No};
 use crate::say;
 use crate::sys;
 use crate::sys::cpu_time::{self, Used};
-use crate::sys::{futex, host, mutexes, pending, syscall, time};
+use crate::sys::{futex, host, mutexes, out, pending, syscall, time};
 use core::sync::atomic::Ordering::*;
 
 /// Linux 6.13; libc has no name for it yet.
@@ -249,6 +249,7 @@ impl Keeper {
         shared::put_back(&self.last, &self.store)?;
         self.advice.put_back(&self.last.maps, new_process)?;
         if new_process {
+            out::begin_anew(self.last.files.iter().any(|f| f.fd == 2 && f.inherited));
             keep::get().sent.forget_cut(&self.last.sent, &self.last.files);
             // It has been given others in their place.
             for f in self.last.files.iter_mut().filter(|f| f.inherited && !f.regular) {
@@ -393,7 +394,10 @@ impl Keeper {
         self.unknown = true;
         attributes::resource_limits::lift();
         let surroundings = attributes::Surroundings::take();
-        self.put_memory_back()?;
+        let place = out::place();
+        let done = self.put_memory_back();
+        out::go_on(place);
+        done?;
         surroundings.put_back();
         memory::number_anew(&mut self.last.maps);
         vdso::is_free(&contexts, &self.last.maps)?;

@@ -11,8 +11,8 @@ pub mod sent;
 pub mod transfer;
 
 use super::files::Inherited;
-use crate::sys;
 use crate::sys::lock::Lock;
+use crate::sys::syscall;
 use core::sync::atomic::{AtomicU64, Ordering::*};
 use ring::{Ring, SIZE};
 
@@ -121,11 +121,7 @@ pub fn behind(fd: i32) -> Option<Identity> {
     if fd < 0 {
         return None;
     }
-    // SAFETY: zeros are a value of it; the kernel writes it.
-    let f = unsafe {
-        let mut s: libc::stat = core::mem::zeroed();
-        (sys!(libc::SYS_fstat, fd, &raw mut s) == 0).then_some(s)?
-    };
+    let f = syscall::stat(fd)?;
     matches!(f.st_mode & libc::S_IFMT, libc::S_IFIFO | libc::S_IFREG).then_some([f.st_dev, f.st_ino])
 }
 

@@ -4,8 +4,7 @@
 
 use super::abi::{Started, VERSION};
 use crate::say;
-use crate::sys::env;
-use crate::sys::objects;
+use crate::sys::{env, objects, out};
 use core::ffi::{CStr, c_char, c_void};
 use core::fmt::Write as _;
 use std::ffi::CString;
@@ -69,18 +68,11 @@ impl Said {
     }
 
     fn print(&self) {
-        let mut bytes = self.text.as_bytes();
+        let bytes = self.text.as_bytes();
         match &self.to {
             Log::No => {}
-            Log::To(fd) => {
-                while !bytes.is_empty() {
-                    // SAFETY: the text is readable for its length.
-                    match unsafe { crate::sys!(libc::SYS_write, *fd, bytes.as_ptr(), bytes.len()) } {
-                        n if n > 0 => bytes = &bytes[n as usize..],
-                        _ => break,
-                    }
-                }
-            }
+            Log::To(2) => out::write(bytes),
+            Log::To(fd) => out::as_the_program(*fd, bytes),
             Log::File(path) => {
                 let file = OpenOptions::new().create(true).append(true).open(path);
                 if let Err(why) = file.and_then(|mut f| f.write_all(bytes)) {
