@@ -31,7 +31,7 @@ fn program(data: &Path, how: &str, rounds: &str, redirect: &str) -> Command {
     clean(&mut c);
     // Not for the shell, which opens files of its own.
     c.args(["-c", &format!("LD_PRELOAD=$LIBRARY exec \"$@\" {redirect}"), "bash"]);
-    c.arg(build("ft/data_file.c", &[])).arg(data).args([how, rounds]).env("LIBRARY", library());
+    c.arg(build("ft/data_file.c", &[])).arg(data).arg(how).args(rounds.split(' ')).env("LIBRARY", library());
     c
 }
 
@@ -77,14 +77,17 @@ fn standard_error_that_is_there_has_them() {
     }
 }
 
+const ROUNDS: u32 = 2000;
+
 /// A run with checkpoints that is killed as soon as there is one, and restarted: thread 1 fails in a region
 /// that comes later.
-fn restarted(s: &Scratch, how: &str, redirect: &str, rounds: u32) -> Run {
+fn restarted(s: &Scratch, how: &str, redirect: &str, count: &str) -> Run {
     let dir = s.path("ckpt");
     let _ = fs::remove_dir_all(&dir);
-    let mut c = program(&s.path("data"), how, &rounds.to_string(), redirect);
-    c.env("PROMP_CKPT_DIR", &dir).env("PROMP_CKPT_INTERVAL", "50ms");
-    c.env("PROMP_FAULT", format!("kill@thread=1,region={}", rounds - 2));
+    let _ = fs::remove_file(s.path("data"));
+    let mut c = program(&s.path("data"), how, &format!("{ROUNDS}{count}"), redirect);
+    c.env("PROMP_CKPT_DIR", &dir).env("PROMP_CKPT_INTERVAL", "50ms").env("PROMP_REPLAY", "never");
+    c.env("PROMP_FAULT", format!("kill@thread=1,region={}", ROUNDS - 2));
     let mut first: Child = started(&mut c);
     wait("a checkpoint", || has_generation(&dir));
     // SAFETY: a child of ours.
@@ -99,13 +102,15 @@ fn restarted(s: &Scratch, how: &str, redirect: &str, rounds: u32) -> Run {
 #[test]
 fn after_a_restart_it_is_the_new_process_standard_error() {
     let s = Scratch::new("data-file-restart");
-    let rounds = 2000;
-    let run = restarted(&s, "kept", "2>&1", rounds);
+    let run = restarted(&s, "kept", "2>&1", "");
     assert!(run.status == 0, "{run:?}");
     assert!((run.err.clone() + &run.out).contains("thread 1 failed (kill)"), "{run:?}");
     for (how, redirect) in [("opened", "2>&-"), ("moved", "2>&1")] {
-        let run = restarted(&s, how, redirect, rounds);
-        assert!(run.status == 0 && read(&s.path("data")) == numbers(rounds), "{how} {run:?}");
+        let run = restarted(&s, how, redirect, "");
+        assert!(run.status == 0 && read(&s.path("data")) == numbers(ROUNDS), "{how} {run:?}");
+        // Nor is it taken for messages, which stay what they are when the program goes back.
+        let run = restarted(&s, how, redirect, " count");
+        assert!(run.status == 0 && run.out.ends_with(&format!(" {ROUNDS}\n")), "{how} {run:?}");
     }
 }
 

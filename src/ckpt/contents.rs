@@ -21,12 +21,12 @@ pub struct Chosen {
     pub left_out: Vec<String>,
 }
 
-/// Chooses the files of `all` whose content is saved and gives each a number. `limit`: bytes for all of them.
+/// Chooses the files of `all` whose content is saved and gives each a number. `messages`: standard error, as
+/// device and inode. `limit`: bytes for all of them.
 ///
 /// First come files that are open for reading, too, or that no name leads to, then the others; in both the small ones first.
-pub fn choose(all: &mut [OpenFile], limit: u64) -> Chosen {
+pub fn choose(all: &mut [OpenFile], messages: Option<(u64, u64)>, limit: u64) -> Chosen {
     let of = |f: &OpenFile| (f.device, f.inode);
-    let messages = all.iter().find(|f| f.fd == 2).map(of);
     let mut wanted: Vec<(bool, u64, usize)> = Vec::new();
     for (i, f) in all.iter().enumerate() {
         let kernels = image::is_the_kernels(f.path.as_bytes());
@@ -216,7 +216,7 @@ mod tests {
             file(-1, "/output", 8, libc::O_WRONLY, 50), // cannot be opened again
             OpenFile { inherited: true, ..file(10, "/stream", 9, libc::O_WRONLY, 50) },
         ];
-        let chosen = choose(&mut all, 1000);
+        let chosen = choose(&mut all, Some((0, 1)), 1000);
         let numbers: Vec<_> = all.iter().map(|f| f.content).collect();
         let want = [None, None, None, Some(2), Some(3), Some(2), None, Some(1), None, None];
         assert_eq!(numbers, want);

@@ -291,7 +291,7 @@ pub fn put_back(saved: &[OpenFile], ours: &[i32], new_process: bool, store: &Sto
     directories::put_back(saved)?;
     file_locks::put_back(&back, new_process)?;
     // Messages stay where they are: also ours about failures.
-    back.iter().filter(|s| s.regular && s.fd != 2).try_for_each(put_length_back)
+    back.iter().filter(|s| s.regular && !(s.fd == 2 && s.inherited)).try_for_each(put_length_back)
 }
 
 /// Pipes of the program's own of which an end is missing: new ones, with all their ends.

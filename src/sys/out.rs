@@ -25,6 +25,11 @@ impl Place {
     fn now() -> Self {
         syscall::stat(2).map_or(Self::Nowhere, |s| Self::File(s.st_dev, s.st_ino))
     }
+
+    /// Device and inode, if there is a file.
+    pub fn file(self) -> Option<(u64, u64)> {
+        if let Self::File(device, inode) = self { Some((device, inode)) } else { None }
+    }
 }
 
 /// Written while the library is loaded, and in a restart while all threads stand.

@@ -20,7 +20,7 @@ use super::{Keeper, No};
 use crate::ckpt::pipes::sent;
 use crate::say;
 use crate::sys;
-use crate::sys::{asked, cpu_time, pending, signals, syscall, time};
+use crate::sys::{asked, cpu_time, out, pending, signals, syscall, time};
 use core::sync::atomic::Ordering::*;
 
 /// Bytes from which on the crew is worth having.
@@ -215,7 +215,7 @@ impl Keeper {
         let unopened = Unopened::of(&maps, &files).map_err(No::Refused)?;
         let open = files.len();
         files.extend_from_slice(&unopened.0);
-        let chosen = contents::choose(&mut files, self.settings.files);
+        let chosen = contents::choose(&mut files, out::place().file(), self.settings.files);
         shared::bind(&mut maps, &files, &self.owners).map_err(|why| match why {
             Obstacle::Unknown => No::Later,
             Obstacle::Refused(why) => No::Refused(why),
