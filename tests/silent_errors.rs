@@ -222,3 +222,56 @@ fn a_thousand_sections_without_a_false_alarm() {
         assert_eq!((sdc["found"].as_u64(), sdc["repaired"].as_u64()), (Some(0), Some(0)), "{keep}: {sdc}");
     }
 }
+
+/// Without a word from the user nothing is known of kernels that have no PTX: one line says so, and so does
+/// one where there is nothing to verify at all.
+#[test]
+fn checks_that_are_not_made_are_said() {
+    let exe = build("sdc/swim.c", &[]);
+    let host = compiled(
+        "sdc",
+        "host",
+        "int main(void) {
+    int n = 0;
+#pragma omp parallel reduction(+ : n)
+    n += 1;
+    return n < 1;
+}",
+        &["-fopenmp"],
+    );
+    let vouched = ("PROMP_SDC_ASSUME", "*");
+    let some = ("PROMP_SDC_ASSUME", "main._omp_fn.0");
+    let separate = ("PROMP_DEVICES", "separate");
+    let fault = ("PROMP_FAULT", "sdc@kernel=1");
+    for (exe, env, words) in [
+        (&exe, &[("PROMP_SDC", "lazy"), separate][..], &["were not verified", "PROMP_SDC_ASSUME"][..]),
+        (&exe, &[("PROMP_SDC", "eager"), separate], &["were not verified", "offload compiler"]),
+        (&exe, &[("PROMP_SDC", "lazy:3"), separate, some], &["lazy:3", "were not verified"]),
+        (&exe, &[("PROMP_SDC", "lazy"), separate, vouched], &[]),
+        (&exe, &[("PROMP_SDC", "off"), separate], &[]),
+        (&exe, &[("PROMP_SDC", "lazy"), separate, ("PROMP_VERBOSE", "0")], &[]),
+        (&exe, &[("PROMP_SDC", "lazy"), ("PROMP_DEVICES", "none")], &["verified nothing", "no device"]),
+        (&host, &[("PROMP_SDC", "lazy"), separate], &["verified nothing", "PROMP_SDC=chunks:5%"]),
+        (&host, &[fault], &["are ignored", "PROMP_SDC"]),
+        (&exe, &[fault, separate], &["are ignored", "PROMP_SDC"]),
+        (
+            &exe,
+            &[fault, ("PROMP_SDC", "lazy"), separate],
+            &["were not verified", "silent errors in PROMP_FAULT (1)"],
+        ),
+    ] {
+        let args: &[&str] = if exe == &host { &[] } else { &["40", "3"] };
+        let r = promp(exe, args, &[&[("OMP_NUM_THREADS", "2")], env].concat());
+        assert_eq!(r.status, 0, "{env:?}: {}", r.err);
+        let lines = r.err.lines().filter(|l| l.starts_with("promp:")).count();
+        assert_eq!(
+            lines,
+            if words.iter().any(|w| w.contains("PROMP_FAULT")) { 2 } else { words.len().min(1) },
+            "{env:?}: {}",
+            r.err
+        );
+        for w in words {
+            assert!(r.err.contains(w), "{env:?} {w}: {}", r.err);
+        }
+    }
+}

@@ -137,12 +137,6 @@ fn find() {
                 Device { number, backend, native, state: Locked::default() }
             })
             .collect();
-        let unwatched = matches!(g.promp.devices.sdc, Mode::Off | Mode::Chunks(_));
-        if unwatched && g.promp.silent.iter().any(|f| !f.chunk) {
-            say!(
-                "the silent errors of kernels in PROMP_FAULT are ignored: they need PROMP_SDC=eager or lazy"
-            );
-        }
         if !devices.is_empty() {
             // SAFETY: the handler lives as long as the process.
             unsafe { libc::atexit(close_all) };

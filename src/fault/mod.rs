@@ -33,6 +33,7 @@ pub mod spec;
 pub mod stop;
 pub mod tables;
 pub mod undo;
+pub mod unmade;
 pub mod unsaved;
 pub mod verify;
 pub mod visits;

@@ -2,7 +2,7 @@
 
 use super::record::{self, BY, Recovery};
 use super::tables::{self, Verdict};
-use super::{inject, unsaved};
+use super::{inject, unmade, unsaved};
 use crate::ckpt;
 use crate::icv::{Globals, globals_if_ready};
 use crate::say;
@@ -101,7 +101,8 @@ pub fn start(g: &Globals) {
     if g.promp.report.is_some() {
         site::keep_accounts();
     }
-    if g.promp.report.is_some() || !super::settings::get().faults.is_empty() {
+    let unmade = unmade::start(g);
+    if g.promp.report.is_some() || !super::settings::get().faults.is_empty() || unmade {
         // SAFETY: the handler lives as long as the process.
         unsafe { libc::atexit(at_exit) };
     }
@@ -122,6 +123,7 @@ extern "C" fn at_exit() {
             );
         }
     }
+    unmade::at_end(g);
     write();
 }
 

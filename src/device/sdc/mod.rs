@@ -229,6 +229,7 @@ impl Backend for Guarded {
                 let done = self.inner.launch(launch, None) && self.inner.wait(None);
                 s.blocks.values_mut().for_each(|b| b.valid = false);
                 s.totals.unverified += 1;
+                s.totals.handed |= s.handed;
                 return done;
             }
             if !s.open {

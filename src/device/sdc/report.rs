@@ -15,6 +15,8 @@ pub struct Totals {
     pub kernels: u64,
     /// Launches that were not verified.
     pub unverified: u64,
+    /// ... because a library can write to the device behind our back.
+    pub handed: bool,
     /// Sections whose executions differed.
     pub found: u64,
     /// ... and gave one result in the end.
@@ -70,7 +72,11 @@ pub fn collect() -> Option<Sdc> {
     for d in watched() {
         // A section that is open at the end is verified, too; not where the program ends inside of a
         // kernel.
-        let Some((t, injected)) = d.totals() else { continue };
+        let Some((t, injected)) = d.totals() else {
+            r.unverified.push("the kernel in which the program ended".into());
+            r.unverified_launches += 1;
+            continue;
+        };
         if d.mode == Mode::Eager {
             r.mode = "eager".into();
         }
@@ -84,6 +90,9 @@ pub fn collect() -> Option<Sdc> {
         r.repaired += t.repaired;
         r.injected += injected;
         r.unverified.extend(d.verdicts.unverified());
+        r.unverified.extend(t.handed.then(|| {
+            "all kernels: a library that writes to the device by itself is loaded (cuBLAS or the like)".into()
+        }));
         r.unverified_launches += t.unverified;
         r.run_s += t.run_ns as f64 * 1e-9;
         r.copy_s += t.copy_ns as f64 * 1e-9;

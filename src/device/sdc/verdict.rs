@@ -5,6 +5,7 @@ use super::ptx::Program;
 use crate::device::backend::{Addr, Image, Properties};
 use crate::device::declared;
 use crate::device::images::{self, Table};
+use crate::fault::unmade::NO_PTX;
 use crate::sys::lock::Locked;
 use crate::sys::{maps, objects};
 use core::ffi::{CStr, c_char};
@@ -165,7 +166,7 @@ impl Verdicts {
         self.learn_of_host(func);
         look().unwrap_or_else(|| {
             let name = maps::function_name(func).unwrap_or_else(|| format!("{func:#x}"));
-            let k = Known::new(name, Some("no PTX to judge it by".into()));
+            let k = Known::new(name, Some(NO_PTX.into()));
             self.put(vec![k], &[(func, func)]);
             look().expect("just noted")
         })

@@ -88,12 +88,7 @@ enum Away {
 
 /// Prepares what the settings ask for.
 pub fn start(g: &'static Globals) {
-    let Mode::Chunks(share) = g.promp.devices.sdc else {
-        if g.promp.silent.iter().any(|f| f.chunk) && g.promp.verbose >= 1 {
-            say!("the silent errors of chunks in PROMP_FAULT are ignored: they need PROMP_SDC=chunks:P%");
-        }
-        return;
-    };
+    let Mode::Chunks(share) = g.promp.devices.sdc else { return };
     if left::usable().len() < 2 {
         say!("PROMP_SDC=chunks compares CPUs, and the process may use only one; stopping");
         syscall::exit_group(64);
