@@ -38,7 +38,7 @@ const NONE_YET: &str = "holds no checkpoint: the program died before its first o
 pub fn restart(r: &args::Restart) -> Outcome {
     let (mut c, pid) = command(&r.dir, r.threads.map(|n| (n, r.vouch)), r.generation)?;
     let (on, dir) = (on_signal_of(&c), &r.dir);
-    let terms = Terms { dir: Some(dir), nonce: None, goes_on: on.goes_on, ends: on.ends };
+    let terms = Terms { dir: Some(dir), run: None, goes_on: on.goes_on, ends: on.ends };
     match r.auto_restart {
         Some(most) => supervise(c, Some(pid), &Supervision { dir, most, from_start: None, terms }),
         None => match start(&mut c, Some(pid), terms) {
@@ -52,7 +52,7 @@ pub fn restart(r: &args::Restart) -> Outcome {
 /// Continues the program of `dir` in place of the one that `promp run` would start.
 pub fn go_on(dir: &Path, most: Option<u32>, on: OnSignal) -> Outcome {
     let (c, pid) = command(dir, None, None)?;
-    let terms = Terms { dir: Some(dir), nonce: None, goes_on: on.goes_on, ends: on.ends };
+    let terms = Terms { dir: Some(dir), run: None, goes_on: on.goes_on, ends: on.ends };
     match most {
         Some(most) => supervise(c, Some(pid), &Supervision { dir, most, from_start: None, terms }),
         None => stand_for(c, Some(pid), terms),
@@ -272,7 +272,7 @@ pub fn supervise(mut c: Command, mut pid: Option<u32>, s: &Supervision) -> Outco
         private.give_to(&mut c);
         let end = start(&mut c, pid, s.terms)?;
         let Some(signal) = end.failure() else { return follow(&end, s.terms) };
-        if let Some((run, owner)) = held::of_a_descendant(s.dir).filter(|_| s.terms.nonce.is_some()) {
+        if let Some((run, owner)) = held::of_a_descendant(s.dir).filter(|_| s.terms.run.is_some()) {
             let why = held::not_the_started(s.dir, &run, &owner, false);
             return Err(refused(format_args!("what was started was killed by signal {signal}; {why}")));
         }

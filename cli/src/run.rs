@@ -6,7 +6,7 @@ use crate::restart::{self, Terms};
 use crate::{Failure, Outcome, library, part};
 use clap::ValueEnum;
 use promp_image::on_signal::OnSignal;
-use promp_image::run_record;
+use promp_image::run_record::{self, Started};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
@@ -17,17 +17,20 @@ use std::process::Command;
 pub fn run(r: &Run) -> Outcome {
     let on = on_signal(r)?;
     let mut c = command(r)?;
-    part::say_what_cannot_be_had(r, Path::new(c.get_program()))?;
-    part::say_unknown_names(&mut c);
+    let said = part::say_what_cannot_be_had(r, Path::new(c.get_program()))?;
+    part::say_unknown_names();
     if let Some(dir) = &r.ckpt {
-        return with_checkpoints(r, dir, c, on);
+        return with_checkpoints(r, dir, c, on, said);
+    }
+    if let Ok(nonce) = run_record::nonce() {
+        c.env(run_record::VARIABLE, Started::now(&nonce, said).value());
     }
     let e = c.exec();
     Err(Failure::new(126, format!("{} cannot be started: {e}", Path::new(c.get_program()).display())))
 }
 
 /// Continues what `dir` holds of this command, or notes there what is started, and starts it.
-fn with_checkpoints(r: &Run, dir: &Path, c: Command, on: OnSignal) -> Outcome {
+fn with_checkpoints(r: &Run, dir: &Path, c: Command, on: OnSignal, said: bool) -> Outcome {
     let program = Path::new(c.get_program());
     let now = run_record::Run::new(&r.command, program)
         .map_err(|e| Failure::new(66, format!("{}: {e}", program.display())))?;
@@ -50,8 +53,8 @@ fn with_checkpoints(r: &Run, dir: &Path, c: Command, on: OnSignal) -> Outcome {
         Held::Nothing => {}
     }
     now.write(dir).map_err(|e| Failure::new(74, format!("{shown}/run cannot be written: {e}")))?;
-    let nonce = Some(now.nonce.as_str());
-    let terms = Terms { dir: Some(dir), nonce, goes_on: on.goes_on, ends: on.ends };
+    let run = Some(Started::now(&now.nonce, said));
+    let terms = Terms { dir: Some(dir), run, goes_on: on.goes_on, ends: on.ends };
     let Some(most) = r.auto_restart else { return restart::stand_for(c, None, terms) };
     let make = || command(r);
     let from_start: Option<restart::FromStart> = if r.from_start { Some(&make) } else { None };

@@ -17,7 +17,7 @@ pub const FILE: &str = "run";
 pub const OWNER: &str = "owner";
 /// What such a file is called until it is whole.
 pub const ASIDE: &str = "new-run";
-/// The variable by which `promp run` says which process it has started, and in which run: "pid:nonce".
+/// The variable by which `promp run` says which process it has started, and in which run ([`Started`]).
 pub const VARIABLE: &str = "PROMP_RUN";
 /// The value (sigqueue(3)) with which `promp run` passes a signal on to a process that is not its child.
 pub const PASSED_ON: usize = 0x7072_6f6d;
@@ -66,7 +66,7 @@ impl Run {
             command: command.iter().map(|w| Word::from(w.as_bytes())).collect(),
             program: word(&program.canonicalize()?),
             directory: word(&std::env::current_dir()?.canonicalize()?),
-            nonce: format!("{:016x}", promp_files::random()?),
+            nonce: nonce()?,
         })
     }
 
@@ -115,10 +115,75 @@ impl Owner {
     }
 }
 
-/// Process and run of [`VARIABLE`]'s value.
-pub fn parse(value: &str) -> Option<(u32, &str)> {
-    let (pid, nonce) = value.split_once(':')?;
-    Some((pid.parse().ok()?, nonce))
+/// What [`VARIABLE`] says: its fields, with colons between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Started<'a> {
+    /// The process.
+    pub pid: u32,
+    /// The number of its run.
+    pub nonce: &'a str,
+    /// When: nanoseconds since 1970, of the clock that times of files are of.
+    pub began_ns: u64,
+    /// What [`faults_of_children`] was for the process then.
+    pub children: u64,
+    /// Has been said that promp has no part in the program?
+    pub said: bool,
+}
+
+impl<'a> Started<'a> {
+    /// The calling process, which goes on as that of run `nonce`.
+    pub fn now(nonce: &'a str, said: bool) -> Self {
+        let (pid, began_ns) = (std::process::id(), coarse_now());
+        Self { pid, nonce, began_ns, children: faults_of_children(), said }
+    }
+
+    /// Its child, process `pid`.
+    pub fn child(self, pid: u32) -> Self {
+        Self { pid, children: 0, ..self }
+    }
+
+    /// Of the variable's value.
+    pub fn parse(value: &'a str) -> Option<Self> {
+        let mut fields = value.split(':');
+        let pid = fields.next()?.parse().ok()?;
+        let nonce = fields.next()?;
+        let mut number = || fields.next()?.parse().ok();
+        let (began_ns, children) = (number().unwrap_or(0), number().unwrap_or(0));
+        Some(Self { pid, nonce, began_ns, children, said: number() == Some(1) })
+    }
+
+    /// The variable's value.
+    pub fn value(&self) -> String {
+        let Self { pid, nonce, began_ns, children, said } = self;
+        format!("{pid}:{nonce}:{began_ns}:{children}:{}", u32::from(*said))
+    }
+}
+
+/// The time, by the clock that times of files are of.
+pub fn coarse_now() -> u64 {
+    // SAFETY: zeros are a value of it; the kernel writes it.
+    let t = unsafe {
+        let mut t: libc::timespec = core::mem::zeroed();
+        libc::clock_gettime(libc::CLOCK_REALTIME_COARSE, &raw mut t);
+        t
+    };
+    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}
+
+/// Page faults of the process' children that have been waited for: each has some. They count on through
+/// exec.
+pub fn faults_of_children() -> u64 {
+    // SAFETY: zeros are a value of it; the kernel writes it.
+    unsafe {
+        let mut used: libc::rusage = core::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut used);
+        used.ru_minflt as u64
+    }
+}
+
+/// A number that no other run has.
+pub fn nonce() -> io::Result<String> {
+    Ok(format!("{:016x}", promp_files::random()?))
 }
 
 fn read<T: DeserializeOwned>(dir: &Path, name: &str) -> Result<Option<T>, String> {
@@ -179,6 +244,18 @@ mod tests {
     }
 
     #[test]
+    fn what_was_started_is_said_in_a_word() {
+        let s = Started { said: true, ..Started::now("00ff", false) };
+        assert_eq!(Started::parse(&s.value()), Some(s));
+        let child = s.child(7);
+        assert_eq!(Started::parse(&child.value()).map(|c| (c.pid, c.children)), Some((7, 0)));
+        assert_eq!(Started::parse("12:ab").map(|s| (s.pid, s.nonce, s.said)), Some((12, "ab", false)));
+        for bad in ["", "12", ":", "x:1", "-1:2"] {
+            assert_eq!(Started::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
     fn it_is_read_as_it_was_written() {
         let dir = scratch("run-record");
         assert_eq!(Run::read(&dir), Ok(None));
@@ -231,13 +308,5 @@ mod tests {
         assert!(program.difference(&r).is_some_and(|d| d.contains("another program (/x/a")));
         let directory = Run { directory: "/x".as_bytes().into(), ..r.clone() };
         assert!(directory.difference(&r).is_some_and(|d| d.contains("working directory (/x;")));
-    }
-
-    #[test]
-    fn the_variable() {
-        assert_eq!(parse("12:ab"), Some((12, "ab")));
-        for bad in ["", "12", ":", "x:1", "-1:2"] {
-            assert_eq!(parse(bad), None, "{bad}");
-        }
     }
 }

@@ -3,7 +3,7 @@
 //! takes the directory where it does not compute itself; a next one does when that has ended by itself. All
 //! others go on without checkpoints.
 
-use super::image::run_record::{self, Owner, Run};
+use super::image::run_record::{self, Owner, Run, Started};
 use super::image::{Directory, Word};
 use crate::say;
 use crate::sys::env;
@@ -24,9 +24,9 @@ impl Whose {
     /// None: `dir` is of no run that `promp run` has started and that this process belongs to.
     pub fn of(dir: &Path) -> Option<Self> {
         let value = env::get(run_record::VARIABLE)?;
-        let (first, nonce) = run_record::parse(&value)?;
-        let run = Run::read(dir).ok()?.filter(|r| r.nonce == nonce)?;
-        Some(Self { run, first })
+        let started = Started::parse(&value)?;
+        let run = Run::read(dir).ok()?.filter(|r| r.nonce == started.nonce)?;
+        Some(Self { run, first: started.pid })
     }
 
     /// Is it the process that was started?

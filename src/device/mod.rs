@@ -95,6 +95,11 @@ pub fn all() -> &'static [Device] {
     DEVICES.get()
 }
 
+/// Has the program asked for devices, and are there any?
+pub fn is_used() -> bool {
+    KNOWN.load(Acquire) > 1
+}
+
 /// How many there will be, as far as can be said before they are looked for.
 pub fn expected() -> usize {
     match globals().promp.devices.which {

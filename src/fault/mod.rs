@@ -35,6 +35,7 @@ pub mod tables;
 pub mod undo;
 pub mod unmade;
 pub mod unsaved;
+pub mod unused;
 pub mod verify;
 pub mod visits;
 pub mod watchdog;

@@ -2,7 +2,7 @@
 
 use super::record::{self, BY, Recovery};
 use super::tables::{self, Verdict};
-use super::{inject, unmade, unsaved};
+use super::{inject, unmade, unsaved, unused};
 use crate::ckpt;
 use crate::icv::{Globals, globals_if_ready};
 use crate::say;
@@ -95,6 +95,11 @@ pub fn also(f: Add) {
     ALSO.set(all);
 }
 
+/// The time of the library's loading, until the runtime is used.
+pub(super) fn begins() {
+    STARTED.set(time::now_ns());
+}
+
 /// Notes the time and arranges for the report at exit.
 pub fn start(g: &Globals) {
     STARTED.set(time::now_ns());
@@ -133,13 +138,25 @@ pub fn write() {
     if WRITTEN.swap(true, AcqRel) {
         return;
     }
+    if unused::is_there_already(path) {
+        return;
+    }
     let mut report = collect();
     ALSO.get().into_iter().flatten().for_each(|add| add(&mut report));
     tune::report::add(&mut report);
+    publish(path, &report);
+}
+
+/// Writes the report of a process that has not used OpenMP.
+pub(super) fn write_unused(path: &str) {
+    publish(path, &Report { threads: 0, ..collect() });
+}
+
+fn publish(path: &str, report: &Report) {
     // A trace has a hundred thousand lines.
     let json = match report.trace {
-        Some(_) => serde_json::to_string(&report),
-        None => serde_json::to_string_pretty(&report),
+        Some(_) => serde_json::to_string(report),
+        None => serde_json::to_string_pretty(report),
     };
     let text = json.unwrap_or_default() + "\n";
     if path == "-" {
@@ -174,7 +191,8 @@ pub fn statistics() -> PrompStatistics {
     }
 }
 
-fn chunks() -> u64 {
+/// Chunks handed out so far.
+pub(super) fn chunks() -> u64 {
     threads().iter().map(|t| t.chunks.get()).sum()
 }
 
@@ -209,6 +227,7 @@ fn collect() -> Report {
         threads: pool::workers() + 1,
         wall_s: time::seconds(began, time::now_ns()),
         regions: region::count(),
+        why: unused::why(),
         chunks: chunks(),
         faults_not_fired: if globals_if_ready().is_some_and(|g| g.promp.ft) {
             inject::not_fired()

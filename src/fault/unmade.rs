@@ -84,8 +84,8 @@ fn line(set: &str, sdc: Option<&Sdc>) -> Option<String> {
         false => "",
     };
     Some(format!(
-        "PROMP_SDC={set}: {} of {all} executions of kernels were not verified ({first}{more}). Vouch for kernels \
-         that give the same again with PROMP_SDC_ASSUME{todo}",
+        "PROMP_SDC={set}: {} of {all} executions of kernels were not verified ({first}{more}). Vouch for \
+         kernels that give the same again with PROMP_SDC_ASSUME{todo}",
         s.unverified_launches
     ))
 }

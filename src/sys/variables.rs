@@ -63,9 +63,10 @@ pub fn reported<T>(read: impl FnOnce(&mut Reader) -> T) -> T {
     }))
 }
 
-/// Names of variables that begin with `PROMP_` and mean nothing are said, one line each.
+/// Names of variables that begin with `PROMP_` and mean nothing are said, one line each; not where
+/// `promp run` has done so, before it started this process or one that has started it.
 pub fn say_unknown() {
-    if env::get(promp_settings::CHECKED).is_some() {
+    if env::is_set(c"PROMP_RUN") {
         return;
     }
     env::any(|line| {

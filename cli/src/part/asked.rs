@@ -1,26 +1,26 @@
 //! What was asked for that needs promp in the program, and what is said where promp has no part in it.
 
 use super::{Part, Reason};
+use crate::Failure;
 use crate::args::Run;
-use crate::{Failure, Outcome};
 use std::path::Path;
-use std::process::Command;
 
 /// What there will not be, and by which options or variables it was asked for.
 fn asked(r: &Run, set: impl Fn(&str) -> bool) -> Vec<(String, &'static str)> {
-    let asked = [
-        (r.ckpt.is_some(), "--ckpt", "PROMP_CKPT_DIR", "checkpoints"),
-        (r.fault.is_some(), "--fault", "PROMP_FAULT", "failures"),
-        (r.monitor.is_some(), "--monitor", "PROMP_MONITOR", "measurements"),
-        (r.report.is_some(), "--report", "PROMP_REPORT", "report"),
-        (r.tune.is_some(), "--tune", "PROMP_TUNE", "tuning"),
-        (r.sdc.is_some(), "--sdc", "PROMP_SDC", "search for silent errors"),
-    ];
-    let by = |(given, flag, name, what): (bool, &str, &str, _)| {
-        let by = if given { flag } else { Some(name).filter(|n| set(n))? };
-        Some((by.to_owned(), what))
+    let given = |name: &str| match name {
+        "PROMP_CKPT_DIR" => r.ckpt.is_some(),
+        "PROMP_FAULT" => r.fault.is_some(),
+        "PROMP_MONITOR" => r.monitor.is_some(),
+        "PROMP_REPORT" => r.report.is_some(),
+        "PROMP_TUNE" => r.tune.is_some(),
+        "PROMP_SDC" => r.sdc.is_some(),
+        _ => false,
     };
-    let mut all: Vec<_> = asked.into_iter().filter_map(by).collect();
+    let by = |&(name, what): &(&'static str, &'static str)| {
+        let flag = promp_settings::flag(name).filter(|_| given(name));
+        Some((flag.or_else(|| Some(name).filter(|n| set(n)))?.to_owned(), what))
+    };
+    let mut all: Vec<_> = promp_settings::NEED_PROMP.iter().filter_map(by).collect();
     if r.resume {
         all.insert(0, ("--resume".into(), "checkpoints"));
     }
@@ -37,28 +37,28 @@ fn line(program: &str, why: &Reason, asked: &[(String, &str)]) -> String {
 }
 
 /// Before the program is started: what was asked for and cannot be had. With --strict it is not started then.
-pub fn say_what_cannot_be_had(r: &Run, program: &Path) -> Outcome {
-    let is_set = |name: &str| std::env::var(name).is_ok_and(|v| !["", "off"].contains(&v.trim()));
+/// Was there anything to say?
+pub fn say_what_cannot_be_had(r: &Run, program: &Path) -> Result<bool, Failure> {
+    let is_set = |name: &str| std::env::var(name).is_ok_and(|v| promp_settings::asks(&v));
     let asked = asked(r, is_set);
     if asked.is_empty() && !r.strict {
-        return Ok(());
+        return Ok(false);
     }
-    let Part::Nothing(why) = super::of(program) else { return Ok(()) };
+    let Part::Nothing(why) = super::of(program) else { return Ok(false) };
     if r.strict {
         let (is, todo) = (&why.is, why.todo);
         return Err(Failure::new(126, format!("--strict: {} {is}; {todo}", program.display())));
     }
     eprintln!("promp: {}", line(&program.display().to_string(), &why, &asked));
-    Ok(())
+    Ok(true)
 }
 
-/// Variables whose names begin with `PROMP_` and mean nothing: one line each, and the program's processes say
-/// nothing more of them.
-pub fn say_unknown_names(c: &mut Command) {
+/// Variables whose names begin with `PROMP_` and mean nothing: one line each. The program's processes, which
+/// know that they were started by `promp run` (PROMP_RUN), say nothing more of them.
+pub fn say_unknown_names() {
     let names = std::env::vars_os().filter_map(|(name, _)| promp_settings::unknown(name.to_str()?));
     for what in names {
         eprintln!("promp: {what}");
-        c.env(promp_settings::CHECKED, "1");
     }
 }
 

@@ -24,6 +24,9 @@ pub fn summary(p: &Picture, most: usize) -> String {
     let _ = writeln!(t, "program    {} (pid {}, promp {})", r.program, r.pid, r.promp);
     let _ = writeln!(t, "threads    {}    wall time {:.3} s", r.threads, r.wall_s);
     let _ = writeln!(t, "regions    {}    chunks through the runtime {}", r.regions, r.chunks);
+    if let Some(why) = &r.why {
+        let _ = writeln!(t, "           none: {why}");
+    }
     if r.faults_not_fired > 0 {
         let _ = writeln!(t, "not fired  {} of the injected faults", r.faults_not_fired);
     }

@@ -14,7 +14,7 @@
 //! the signals of `--on-signal`, too, and what else the child has ended by; and this process, to which the
 //! kernel gives those whose parents have ended (PR_SET_CHILD_SUBREAPER), does not end before it has.
 
-use promp_image::run_record;
+use promp_image::run_record::{self, Started};
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -60,8 +60,8 @@ fn bit(signal: i32) -> u64 {
 pub struct Terms<'a> {
     /// Where the checkpoints are.
     pub dir: Option<&'a Path>,
-    /// The number of the run, of a program that begins (`image/src/run_record.rs`).
-    pub nonce: Option<&'a str>,
+    /// The run, of a program that begins (`image/src/run_record.rs`); its process is not known yet.
+    pub run: Option<Started<'a>>,
     /// Signals after which the program goes on, because a checkpoint is all that is asked for by them.
     pub goes_on: u64,
     /// Signals after which it ends with a checkpoint.
@@ -95,7 +95,7 @@ impl End {
 /// Runs `c` as process `pid`, if one is given, until it ends. An error of kind `AlreadyExists`: there is one
 /// of that number.
 pub fn run(c: &mut Command, pid: Option<u32>, terms: Terms) -> io::Result<End> {
-    Ok(Child::start(c, pid, terms.nonce)?.wait(&terms))
+    Ok(Child::start(c, pid, terms.run)?.wait(&terms))
 }
 
 /// The process of the program. This one blocks all signals.
@@ -133,7 +133,7 @@ unsafe fn fork(pid: Option<u32>) -> libc::c_long {
 }
 
 impl Child {
-    fn start(c: &mut Command, pid: Option<u32>, nonce: Option<&str>) -> io::Result<Self> {
+    fn start(c: &mut Command, pid: Option<u32>, run: Option<Started>) -> io::Result<Self> {
         // SAFETY: zeros are a value of these; the kernel reads the arguments.
         unsafe {
             let mut all: libc::sigset_t = core::mem::zeroed();
@@ -157,8 +157,8 @@ impl Child {
                 libc::_exit(126);
             }
             libc::signal(libc::SIGCHLD, chld);
-            if let Some(nonce) = nonce {
-                c.env(run_record::VARIABLE, format!("{}:{nonce}", libc::getpid()));
+            if let Some(run) = run {
+                c.env(run_record::VARIABLE, run.child(libc::getpid() as u32).value());
             }
             libc::sigprocmask(libc::SIG_SETMASK, &mask, core::ptr::null_mut());
             eprintln!("promp: the program cannot be started: {}", c.exec());

@@ -37,6 +37,9 @@ pub struct Report {
     pub wall_s: f64,
     /// Outermost parallel regions.
     pub regions: u64,
+    /// Why there are none, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
     /// Chunks that the runtime handed out.
     pub chunks: u64,
     /// Faults of PROMP_FAULT whose points were not reached.

@@ -5,9 +5,6 @@ mod near;
 
 pub use near::meant;
 
-/// Set by `promp run` where it has said which names are unknown: the program's processes need not.
-pub const CHECKED: &str = "PROMP_CHECKED";
-
 /// Who sets a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
@@ -56,7 +53,6 @@ const fn elsewhere(name: &'static str) -> Setting {
 pub const ALL: &[Setting] = &[
     user("PROMP_AFTER"),
     developer("PROMP_CC"),
-    ours(CHECKED),
     user("PROMP_CKPT_COPY"),
     option("PROMP_CKPT_CPU", "--cpu"),
     option("PROMP_CKPT_DIR", "--ckpt"),
@@ -111,6 +107,26 @@ pub const ALL: &[Setting] = &[
     option("PROMP_WATCHDOG", "--watchdog"),
     developer("PROMP_WRITE_DOCS"),
 ];
+
+/// What is in vain where promp is not the program's OpenMP runtime: variables, and what there is not then.
+pub const NEED_PROMP: [(&str, &str); 6] = [
+    ("PROMP_CKPT_DIR", "checkpoints"),
+    ("PROMP_FAULT", "failures"),
+    ("PROMP_MONITOR", "measurements"),
+    ("PROMP_REPORT", "report"),
+    ("PROMP_TUNE", "tuning"),
+    ("PROMP_SDC", "search for silent errors"),
+];
+
+/// Does the value of one of [`NEED_PROMP`] ask for anything?
+pub fn asks(value: &str) -> bool {
+    !["", "off"].contains(&value.trim())
+}
+
+/// The option of `promp run` that sets a variable.
+pub fn flag(name: &str) -> Option<&'static str> {
+    ALL.iter().find(|s| s.name == name)?.flag
+}
 
 /// Is there such a setting? (Those of the project's own tests begin with `PROMP_TEST_`.)
 pub fn is_known(name: &str) -> bool {
