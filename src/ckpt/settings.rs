@@ -5,11 +5,11 @@ use super::runtime::{General, runtime};
 use super::{files, image, interval};
 use crate::sys::env;
 use crate::sys::own::Own;
-use crate::sys::quantities;
 use crate::sys::variables::{Reader, fatal, reported};
 use image::cpu::{LEVELS, Level};
 use image::on_signal::OnSignal;
 use image::plan::Plan;
+use promp_settings::quantities;
 use std::path::PathBuf;
 use std::sync::Arc;
 

@@ -29,7 +29,6 @@ pub mod save;
 pub mod saving;
 pub mod seen;
 pub mod settings;
-pub mod spec;
 pub mod stop;
 pub mod tables;
 pub mod undo;
@@ -47,6 +46,7 @@ use crate::sys::{reach, signals, syscall};
 use crate::team::registry;
 use crate::team::thread::Thread;
 use core::sync::atomic::Ordering::Relaxed;
+pub use promp_settings::spec;
 
 /// Before the program begins, which is to have checkpoints: what leaves signals open in threads that block
 /// them (ckpt/lost.rs) needs their handlers.

@@ -4,10 +4,8 @@
 
 pub mod affinity_format;
 pub mod allocators;
-pub mod devices;
 pub mod display;
 pub mod env;
-pub mod pairs;
 pub mod parse;
 pub mod places;
 pub mod settings;
@@ -16,6 +14,7 @@ pub mod tune;
 
 /// By this name for all who have settings of OpenMP.
 pub use crate::sys::variables as read;
+pub use promp_settings::devices;
 
 use crate::sys::own::Own;
 use crate::sys::syscall::CpuSet;

@@ -1,9 +1,9 @@
 //! Parsers of the values of environment variables: pure functions from text to values, each total on any
-//! input. Those of quantities, which others need, too, are in sys/quantities.rs.
+//! input. Those of quantities, which others need, too, are in crates/settings.
 
 use super::places::ProcBind;
 use super::{RunSched, Sched};
-pub use crate::sys::quantities::{duration_ns, number, stack_size};
+pub use promp_settings::quantities::{duration_ns, number, stack_size};
 
 /// A boolean as libgomp takes it: `true` or `false`, any case, blanks around.
 pub fn boolean(s: &str) -> Option<bool> {

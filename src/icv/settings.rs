@@ -3,19 +3,7 @@
 
 use super::read::Reader;
 use super::{devices, parse, silent, tune};
-
-/// Which work counts as replayable (PROMP_REPLAY).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Replay {
-    /// Only what is proved, or vouched for by `promp_replayable(1)`.
-    Proven,
-    /// Everything: the user vouches.
-    Assume,
-    /// Nothing.
-    Never,
-    /// Regions whose outlined function's name matches one of the globs.
-    Functions(Vec<String>),
-}
+pub use promp_settings::replay::Replay;
 
 /// How orphans are scheduled over the survivors (PROMP_RECOMPUTE; PR_SCHE of P1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +93,7 @@ impl Settings {
         };
         choice("PROMP_FT", "off, on", &mut |v| on_off(v).map(|b| s.ft = b));
         choice("PROMP_REPLAY", "proven, assume, never, or a list of function-name globs", &mut |v| {
-            replay(v).map(|r| s.replay = r)
+            Replay::parse(v).map(|r| s.replay = r)
         });
         choice("PROMP_RECOMPUTE", "dynamic, static", &mut |v| recompute(v).map(|r| s.recompute = r));
         choice("PROMP_REPRODUCIBLE", "0, 1", &mut |v| zero_one(v).map(|b| s.reproducible = b));
@@ -173,22 +161,6 @@ fn recompute(v: &str) -> Option<Recompute> {
         "dynamic" => Some(Recompute::Dynamic),
         "static" => Some(Recompute::Static),
         _ => None,
-    }
-}
-
-fn replay(v: &str) -> Option<Replay> {
-    match v {
-        "" => None,
-        "proven" => Some(Replay::Proven),
-        "assume" => Some(Replay::Assume),
-        "never" => Some(Replay::Never),
-        globs => {
-            let list: Vec<String> = globs.split([',', ':']).map(|g| g.trim().to_string()).collect();
-            let sound = |g: &String| {
-                !g.is_empty() && g.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.$*?@~".contains(&b))
-            };
-            list.iter().all(sound).then_some(Replay::Functions(list))
-        }
     }
 }
 

@@ -39,7 +39,6 @@ pub mod out;
 pub mod own;
 pub mod pagemap;
 pub mod pending;
-pub mod quantities;
 pub mod random;
 pub mod reach;
 pub mod rights;

@@ -1,7 +1,14 @@
-//! The names of promp's settings (docs/environment.md): one table, from which the runtime and the command
-//! know which variables there are, and which one was meant by a name that is none.
+//! promp's settings (docs/environment.md): one table of their names, from which the runtime and the command
+//! know which variables there are, and which one was meant by a name that is none; and the parsers of their
+//! values that both need: the command refuses what the runtime would.
 
+pub mod devices;
 mod near;
+mod pairs;
+pub mod quantities;
+pub mod replay;
+pub mod silent;
+pub mod spec;
 
 pub use near::meant;
 

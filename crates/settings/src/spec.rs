@@ -1,12 +1,12 @@
-//! The language of PROMP_FAULT (but `sdc`, which icv/silent.rs takes out first):
+//! The language of PROMP_FAULT (but `sdc`, which silent.rs takes out first):
 //!
 //! ```text
 //! spec  = fault { ";" fault }
 //! fault = kind [ "@" key "=" value { "," key "=" value } ]
 //! ```
 
-use crate::icv::pairs::{Pair, pairs};
-use crate::icv::parse;
+use crate::pairs::{Pair, pairs};
+use crate::quantities;
 
 /// What happens to the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +132,7 @@ fn fault(text: &str) -> Result<Fault, String> {
         match key {
             "thread" if value == "any" => f.thread = None,
             "thread" => {
-                let n = parse::number(value).filter(|&n| n < 1 << 20);
+                let n = quantities::number(value).filter(|&n| n < 1 << 20);
                 f.thread = Some(n.ok_or_else(|| wrong("a thread number or any"))? as u32);
             }
             "region" if value == "any" => f.region = None,
@@ -146,7 +146,7 @@ fn fault(text: &str) -> Result<Fault, String> {
             "delay" if value == "0" => f.delay_ns = 0,
             "delay" => {
                 f.delay_ns =
-                    parse::duration_ns(value).ok_or_else(|| wrong("a duration like 250us or 20ms"))?
+                    quantities::duration_ns(value).ok_or_else(|| wrong("a duration like 250us or 20ms"))?
             }
             "count" => f.count = pair.least_one("a number from 1")?,
             "mtbf" => f.mtbf_ns = Some(pair.mean_ns()?),

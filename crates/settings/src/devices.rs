@@ -1,6 +1,6 @@
 //! PROMP_DEVICES and PROMP_SDC*: which devices there are, and how silent errors of theirs are looked for.
 
-use super::parse;
+use crate::quantities;
 
 /// Which devices target regions can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -113,13 +113,13 @@ impl Settings {
             list.iter().all(sound).then(|| s.assume = list)
         });
         one("PROMP_SDC_LATENCY", "a duration like 250ms or 1s (at least 1ms)", &mut |v| {
-            parse::duration_ns(v).filter(|&n| n >= 1_000_000).map(|n| s.latency_ns = n)
+            quantities::duration_ns(v).filter(|&n| n >= 1_000_000).map(|n| s.latency_ns = n)
         });
         one("PROMP_SDC_LOG", "a size like 256M (at least 1M)", &mut |v| {
-            parse::stack_size(v).filter(|&n| n >= 1 << 20).map(|n| s.log = n)
+            quantities::stack_size(v).filter(|&n| n >= 1 << 20).map(|n| s.log = n)
         });
         one("PROMP_SDC_KEEP", "copies, signatures, auto", &mut |v| keep(v).map(|k| s.keep = k));
-        s.mtbf_ns = get("PROMP_MTBF").and_then(|v| parse::duration_ns(v.trim()));
+        s.mtbf_ns = get("PROMP_MTBF").and_then(|v| quantities::duration_ns(v.trim()));
         s
     }
 }
@@ -139,7 +139,7 @@ fn which(v: &str) -> Option<Which> {
             let n = match v.split_once(':') {
                 None if v == "separate" => 1,
                 Some(("separate", n)) => {
-                    parse::number(n).filter(|&n| (1..=u64::from(MOST)).contains(&n))? as u32
+                    quantities::number(n).filter(|&n| (1..=u64::from(MOST)).contains(&n))? as u32
                 }
                 _ => return None,
             };
@@ -154,7 +154,7 @@ fn mode(v: &str) -> Option<Mode> {
         "eager" => Mode::Eager,
         "lazy" | "lazy:auto" => Mode::Lazy(0),
         _ if v.starts_with("chunks:") => Mode::Chunks(share(v.strip_prefix("chunks:")?.strip_suffix('%')?)?),
-        _ => Mode::Lazy(parse::number(v.strip_prefix("lazy:")?).filter(|&n| n >= 1)?),
+        _ => Mode::Lazy(quantities::number(v.strip_prefix("lazy:")?).filter(|&n| n >= 1)?),
     })
 }
 

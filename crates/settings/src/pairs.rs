@@ -1,6 +1,6 @@
 //! Lists of `key=value,…`, as PROMP_FAULT has them for each fault.
 
-use super::parse;
+use crate::quantities;
 
 /// One of them.
 #[derive(Clone, Copy, Debug)]
@@ -35,17 +35,17 @@ impl Pair<'_> {
 
     /// A number.
     pub fn number(&self) -> Result<u64, String> {
-        parse::number(self.value).ok_or_else(|| self.wrong("a number"))
+        quantities::number(self.value).ok_or_else(|| self.wrong("a number"))
     }
 
     /// A number from 1; `what` describes it.
     pub fn least_one(&self, what: &str) -> Result<u64, String> {
-        parse::number(self.value).filter(|&n| n >= 1).ok_or_else(|| self.wrong(what))
+        quantities::number(self.value).filter(|&n| n >= 1).ok_or_else(|| self.wrong(what))
     }
 
     /// The mean of random times, in nanoseconds.
     pub fn mean_ns(&self) -> Result<u64, String> {
-        let n = parse::duration_ns(self.value).filter(|&n| n >= 1000);
+        let n = quantities::duration_ns(self.value).filter(|&n| n >= 1000);
         n.ok_or_else(|| self.wrong("a duration of at least 1us"))
     }
 }
