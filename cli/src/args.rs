@@ -1,10 +1,14 @@
 //! The command line's one definition; completions and the man page come from it.
 
+use crate::checked;
 use clap::{Args, Parser, Subcommand};
 use promp_image::cpu::{LEVELS, Level};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// The largest number of threads and processes that Linux has (PID_MAX_LIMIT).
+const MANY: u64 = 1 << 22;
 
 /// Runs OpenMP programs so that they survive the death of a thread.
 #[derive(Parser)]
@@ -62,13 +66,13 @@ pub enum Command {
 #[derive(Args, Default)]
 pub struct Run {
     /// Number of threads (OMP_NUM_THREADS).
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = checked::number::<u32, 1, MANY>)]
     pub threads: Option<u32>,
     /// Inject failures (PROMP_FAULT), e.g. `kill@thread=1,region=2,delay=200us`.
-    #[arg(long, value_name = "SPEC")]
+    #[arg(long, value_name = "SPEC", value_parser = checked::fault)]
     pub fault: Option<String>,
     /// Which work may be executed again (PROMP_REPLAY): proven, assume, never, or function-name globs.
-    #[arg(long, value_name = "WHICH")]
+    #[arg(long, value_name = "WHICH", value_parser = checked::replay)]
     pub replay: Option<String>,
     /// Write a JSON report (PROMP_REPORT).
     #[arg(long, value_name = "FILE")]
@@ -81,22 +85,22 @@ pub struct Run {
     #[arg(long, value_name = "FILE")]
     pub tune: Option<PathBuf>,
     /// Devices for target regions: auto, none, separate[:N][,guard], nvptx, gcn.
-    #[arg(long, value_name = "DEVICES")]
+    #[arg(long, value_name = "DEVICES", value_parser = checked::devices)]
     pub devices: Option<String>,
     /// Find and repair silent errors of devices: off, eager, lazy[:N].
-    #[arg(long, value_name = "MODE")]
+    #[arg(long, value_name = "MODE", value_parser = checked::sdc)]
     pub sdc: Option<String>,
     /// Take a thread for failed that holds up its team longer than this (PROMP_WATCHDOG), e.g. `500ms`.
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, value_name = "DURATION", value_parser = checked::watchdog)]
     pub watchdog: Option<String>,
     /// Take checkpoints and keep them in this directory (PROMP_CKPT_DIR).
     #[arg(long, value_name = "DIR")]
     pub ckpt: Option<PathBuf>,
     /// How often (PROMP_CKPT_INTERVAL), e.g. `30s`.
-    #[arg(long, value_name = "DURATION", requires = "ckpt")]
+    #[arg(long, value_name = "DURATION", requires = "ckpt", value_parser = checked::interval)]
     pub every: Option<String>,
     /// Keep this many of them, the newest ones (PROMP_CKPT_KEEP); 1 unless given.
-    #[arg(long, value_name = "N", requires = "ckpt", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", requires = "ckpt", value_parser = checked::number::<u32, 1, 1000>)]
     pub keep: Option<u32>,
     /// Save the program's own threads, too (PROMP_CKPT_THREADS=all).
     #[arg(long, requires = "ckpt")]
@@ -117,7 +121,7 @@ pub struct Run {
     #[arg(long, requires = "ckpt")]
     pub self_contained: bool,
     /// When a signal kills the program, continue it from its last checkpoint, at most this often.
-    #[arg(long, value_name = "N", requires = "ckpt")]
+    #[arg(long, value_name = "N", requires = "ckpt", value_parser = checked::number::<u32, 0, MANY>)]
     pub auto_restart: Option<u32>,
     /// If it is killed before its first checkpoint is complete, begin it anew: what it has done may be done
     /// twice.
@@ -135,7 +139,7 @@ pub struct Run {
     #[arg(long)]
     pub strict: bool,
     /// The program and its arguments.
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
     pub command: Vec<OsString>,
 }
 
@@ -155,7 +159,7 @@ pub struct Restart {
     pub dir: PathBuf,
     /// Go on with so many threads. Refused where the checkpoint was not taken in serial code (`promp run
     /// --any-threads`), or memory of the program's may depend on their number.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = checked::number::<u32, 1, 1024>)]
     pub threads: Option<u32>,
     /// Nothing in the program's memory depends on the number of threads, whatever it has asked for.
     #[arg(long, requires = "threads")]
@@ -201,18 +205,19 @@ pub struct Slurm {
     pub time: String,
     /// How many seconds before the limit the checkpoint is taken.
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    #[arg(value_parser = checked::number::<u32, 0, MANY>)]
     pub before: u32,
     /// Number of threads.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = checked::number::<u32, 1, MANY>)]
     pub threads: Option<u32>,
     /// The checkpoint directory; by default `promp-JOB` where the job runs, by its number.
     #[arg(long, value_name = "DIR")]
     pub ckpt: Option<PathBuf>,
     /// How often checkpoints are taken besides, e.g. `10m`.
-    #[arg(long, value_name = "DURATION", default_value = "10m")]
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = checked::interval)]
     pub every: String,
     /// The program and its arguments.
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
     pub command: Vec<OsString>,
 }
 
@@ -264,7 +269,7 @@ pub struct Plan {
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
     /// The time between two checkpoints, at most; that of the run unless given.
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = checked::duration)]
     pub every: Option<Duration>,
 }
 
@@ -284,7 +289,7 @@ pub struct Report {
     #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"])]
     pub diff: Option<Vec<PathBuf>>,
     /// Show so many segments.
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = checked::number::<usize, 0, MANY>)]
     pub segments: usize,
     /// Explain promp-cc's verdicts instead: how the time in loops is shared between them, the reasons, and
     /// what would change most.
@@ -299,9 +304,10 @@ pub struct Report {
 #[derive(Args)]
 pub struct Top {
     /// The process; may be left out if only one of yours is measured.
+    #[arg(value_parser = checked::number::<u32, 1, MANY>)]
     pub pid: Option<u32>,
     /// Look so often.
-    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = checked::duration)]
     pub every: Duration,
     /// Print the state once, as text, and end.
     #[arg(long)]
@@ -310,7 +316,7 @@ pub struct Top {
     #[arg(long)]
     pub json: bool,
     /// With --once: show so many segments.
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = checked::number::<usize, 0, MANY>)]
     pub segments: usize,
 }
 
@@ -328,10 +334,10 @@ pub struct Doctor {
 #[derive(Args)]
 pub struct Tune {
     /// How often to run the program: programs that execute their loops seldom need several runs.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = checked::number::<u32, 1, MANY>)]
     pub runs: u32,
     /// Number of threads (OMP_NUM_THREADS); what is found holds for this number.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = checked::number::<u32, 1, MANY>)]
     pub threads: Option<u32>,
     /// The tuning file, added to if it is there; the program's name and `.tune` unless given.
     #[arg(short, long, value_name = "FILE")]
@@ -350,7 +356,7 @@ pub struct Tune {
     #[arg(long, requires = "show")]
     pub json: bool,
     /// The program and its arguments.
-    #[arg(required_unless_present = "show", trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(required_unless_present = "show", trailing_var_arg = true)]
     #[arg(value_name = "CMD")]
     pub command: Vec<OsString>,
 }
@@ -378,11 +384,11 @@ pub enum ModelCommand {
 #[derive(Args)]
 pub struct Calibrate {
     /// Up to how many threads; the CPUs there are unless given.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = checked::number::<u32, 1, 1024>)]
     pub threads: Option<u32>,
     /// Repetitions of each measurement.
     #[arg(long, value_name = "N", default_value_t = 15)]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..=64))]
+    #[arg(value_parser = checked::number::<u64, 1, 64>)]
     pub rounds: u64,
     /// Where to keep the figures; ~/.cache/promp/costs unless given.
     #[arg(short, long, value_name = "FILE")]
@@ -400,7 +406,7 @@ pub struct Check {
     pub threads: String,
     /// Repetitions of each measurement.
     #[arg(long, value_name = "N", default_value_t = 15)]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..=64))]
+    #[arg(value_parser = checked::number::<u64, 1, 64>)]
     pub rounds: u64,
     /// The smallest size of each loop only.
     #[arg(long)]
@@ -434,36 +440,4 @@ pub struct Predict {
 
 fn level(text: &str) -> Result<Level, String> {
     Level::parse(text).ok_or_else(|| format!("levels are {}", LEVELS.map(Level::name).join(", ")))
-}
-
-/// A duration as in settings: `250us`, `20ms`, `1.5s`, `3m`, `2h`; between 20 ms and a day.
-fn duration(text: &str) -> Result<Duration, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match &text[digits.len()..] {
-        "us" => 1e-6,
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        _ => return Err("a duration is a number with us, ms, s, m or h, such as 500ms".into()),
-    };
-    let seconds = digits.parse::<f64>().map_err(|_| format!("{digits:?} is no number"))? * unit;
-    if !(0.02..=86400.0).contains(&seconds) {
-        return Err("it must lie between 20ms and 24h".into());
-    }
-    Ok(Duration::from_secs_f64(seconds))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_have_units() {
-        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
-        assert_eq!(duration("1.5s"), Ok(Duration::from_millis(1500)));
-        for bad in ["", "s", "1", "1 s", "-1s", "1ms", "nans", "infs", "9e9h", "1d", "1ä"] {
-            assert!(duration(bad).is_err(), "{bad}");
-        }
-    }
 }

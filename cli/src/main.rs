@@ -2,6 +2,7 @@
 
 mod archive;
 mod args;
+mod checked;
 mod checkpoint;
 mod doctor;
 mod elf;
@@ -19,7 +20,9 @@ mod top;
 mod tune;
 
 use args::{Cli, Command};
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser};
+use std::io::Write;
 use std::process::ExitCode;
 
 /// A message for the user and an exit status.
@@ -49,11 +52,26 @@ fn end_with_the_reader() {
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }
 
+/// Another word stands where a subcommand is expected: which one was meant, or how a program is run.
+fn say_what_was_meant(e: &clap::Error) {
+    let Some(ContextValue::String(word)) = e.get(ContextKind::InvalidSubcommand) else { return };
+    let mut err = std::io::stderr();
+    if run::locate(word.as_ref()).is_ok() {
+        let _ = writeln!(err, "\nTo run a program: promp run -- {word}");
+    } else if e.get(ContextKind::SuggestedSubcommand).is_none() {
+        let cli = Cli::command();
+        if let Some(near) = promp_settings::meant(word, cli.get_subcommands().map(|c| c.get_name())) {
+            let _ = writeln!(err, "\nDid you mean promp {near}?");
+        }
+    }
+}
+
 fn main() -> ExitCode {
     let command = match Cli::try_parse() {
         Ok(cli) => cli.command,
         Err(e) => {
             let _ = e.print();
+            say_what_was_meant(&e);
             return if e.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS };
         }
     };

@@ -1,9 +1,9 @@
 //! `promp run`.
 
-use crate::args::Run;
+use crate::args::{Monitor, Run};
 use crate::restart::held::{self, Held};
 use crate::restart::{self, Terms};
-use crate::{Failure, Outcome, library, part};
+use crate::{Failure, Outcome, checked, library, part};
 use clap::ValueEnum;
 use promp_image::on_signal::OnSignal;
 use promp_image::run_record::{self, Started};
@@ -15,6 +15,7 @@ use std::process::Command;
 
 /// Sets the environment and becomes the program; with checkpoints, stays in front of it.
 pub fn run(r: &Run) -> Outcome {
+    checked::run(r)?;
     let on = on_signal(r)?;
     let mut c = command(r)?;
     let said = part::say_what_cannot_be_had(r, Path::new(c.get_program()))?;
@@ -129,12 +130,18 @@ pub fn locate(name: &OsStr) -> Result<PathBuf, Failure> {
         return if p.exists() {
             Ok(p)
         } else {
-            Err(Failure::new(127, format!("{shown}: there is no such program")))
+            Err(Failure::new(127, format!("{shown}: there is no such program; look at the path")))
         };
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .map(|d| d.join(name))
-        .find(|p| p.is_file())
-        .ok_or_else(|| Failure::new(127, format!("{shown}: not found in PATH")))
+    std::env::split_paths(&path).map(|d| d.join(name)).find(|p| p.is_file()).ok_or_else(|| {
+        let todo = match Path::new(name).exists() {
+            true => format!("; what is here is called ./{shown}"),
+            false if Monitor::from_str(&shown.to_string(), false).is_ok() => {
+                format!("; if it belongs to --monitor, write --monitor={shown}")
+            }
+            false => "; give its path, if it is not there".into(),
+        };
+        Failure::new(127, format!("{shown}: not found in PATH{todo}"))
+    })
 }

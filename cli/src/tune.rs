@@ -2,7 +2,7 @@
 
 use crate::args::{Run, Tune};
 use crate::restart::Terms;
-use crate::{Failure, Outcome, restart, run};
+use crate::{Failure, Outcome, checked, restart, run};
 use promp_files::Scratch;
 use promp_model::tuning::{Entry, Tuning, What};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub fn tune(t: &Tune) -> Outcome {
         let scratch = if t.exact { Some(scratch(t.scratch.as_deref())?) } else { None };
         if i == 1 {
             // A search may take hours: not only when it is over.
-            check_writable(&file)?;
+            checked::writable("-o", &file)?;
         }
         if t.exact && i == 1 {
             warn_of_others();
@@ -68,12 +68,6 @@ fn usual(program: &std::ffi::OsStr) -> PathBuf {
 
 fn count(n: usize) -> String {
     if n == 1 { "1 entry".into() } else { format!("{n} entries") }
-}
-
-/// Can the runtime put the file there? It writes another one beside it, and renames that.
-fn check_writable(file: &Path) -> Outcome {
-    let begun = promp_files::Replacement::new(file, 0o666);
-    begun.map(drop).map_err(|e| Failure::new(74, format!("{} cannot be written: {e}", file.display())))
 }
 
 fn read(file: &Path) -> Result<Tuning, Failure> {

@@ -11,7 +11,12 @@ use std::path::{Path, PathBuf};
 /// Refuses a directory or file that somebody else could have written. By its name: what is opened by that
 /// name afterwards is looked at once more ([`Directory::open`]).
 pub fn check_owner(path: &Path, directory: bool) -> Result<(), String> {
-    check(path, &fs::symlink_metadata(path).map_err(|e| failed(path, &e))?, directory)
+    let what = if directory { "directory" } else { "regular file" };
+    let m = fs::symlink_metadata(path).map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound => format!("{}: there is no such {what}", path.display()),
+        _ => failed(path, &e),
+    })?;
+    check(path, &m, directory)
 }
 
 fn failed(path: &Path, e: &io::Error) -> String {
@@ -21,11 +26,12 @@ fn failed(path: &Path, e: &io::Error) -> String {
 /// The same of what `path` was opened as.
 fn check(path: &Path, m: &Metadata, directory: bool) -> Result<(), String> {
     let shown = path.display();
+    let what = if directory { "directory" } else { "regular file" };
     if m.file_type().is_symlink() {
         return Err(format!("{shown} is a symbolic link; images are not followed through links"));
     }
     if directory != m.is_dir() || (!directory && !m.is_file()) {
-        return Err(format!("{shown} is not a {}", if directory { "directory" } else { "regular file" }));
+        return Err(format!("{shown} is not a {what}"));
     }
     // SAFETY: no pointers.
     let me = unsafe { libc::geteuid() };
@@ -35,7 +41,8 @@ fn check(path: &Path, m: &Metadata, directory: bool) -> Result<(), String> {
     if m.mode() & 0o077 != 0 {
         let want = if directory { 0o700 } else { 0o600 };
         return Err(format!(
-            "{shown} has mode {:o}: others could have changed it; expected {want:o}",
+            "{shown} has mode {:o}: others could have changed it; expected {want:o} (chmod {want:o} {shown}, \
+             if nobody has)",
             m.mode() & 0o777
         ));
     }

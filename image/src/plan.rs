@@ -36,7 +36,22 @@ pub struct Plan {
 impl Plan {
     /// Reads the file at `path`; it must be of the program at `program`. The error says what is wrong.
     pub fn read(path: &str, program: &Path) -> Result<Self, String> {
-        let text = std::fs::read(path).map_err(|e| format!("it cannot be read ({})", e.kind()))?;
+        let plan = Self::load(Path::new(path))?;
+        let now = crate::recognise(&program.to_string_lossy()).ok_or("the program cannot be read")?;
+        let same = now.length == plan.program.length && now.sum == plan.program.sum;
+        if !same {
+            return Err(format!(
+                "it is the plan of another program ({}, or an older build of it): make one for this \
+                 program by `promp plan`",
+                plan.program.path
+            ));
+        }
+        Ok(plan)
+    }
+
+    /// Reads the file, of whichever program it is.
+    pub fn load(path: &Path) -> Result<Self, String> {
+        let text = std::fs::read(path).map_err(|e| format!("it cannot be read: {e}"))?;
         let not_one = |e: serde_json::Error| format!("it is no plan that `promp plan` has written ({e})");
         let value: serde_json::Value = serde_json::from_slice(&text).map_err(not_one)?;
         if let Some(v) = value.get("promp_plan").and_then(|v| v.as_u64())
@@ -51,15 +66,6 @@ impl Plan {
             && plan.leave.windows(2).all(|w| w[0].1 < w[1].0);
         if !is_sound {
             return Err("it is no plan that `promp plan` has written (its visits are out of order)".into());
-        }
-        let now = crate::recognise(&program.to_string_lossy()).ok_or("the program cannot be read")?;
-        let same = now.length == plan.program.length && now.sum == plan.program.sum;
-        if !same {
-            return Err(format!(
-                "it is the plan of another program ({}, or an older build of it): make one for this \
-                 program by `promp plan`",
-                plan.program.path
-            ));
         }
         Ok(plan)
     }

@@ -10,6 +10,7 @@ use image::cpu::{LEVELS, Level};
 use image::on_signal::OnSignal;
 use image::plan::Plan;
 use promp_settings::quantities;
+use promp_settings::times::Interval;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -79,7 +80,6 @@ pub struct Settings {
 impl Settings {
     /// Reads them; bad values are handed on. None: there are to be no checkpoints.
     pub fn read(from: &mut Reader, verbose: u32) -> Option<Self> {
-        const DEFAULT_NS: u64 = 30_000_000_000;
         const FILES: u64 = 64 << 20;
         let least = |from: &mut Reader, name: &str, least_ns: u64| {
             let v = from.get(name)?;
@@ -91,34 +91,7 @@ impl Settings {
             n
         };
         let mtbf = least(from, "PROMP_MTBF", 1_000_000);
-        let mut auto_mtbf_ns = None;
-        let word = from.get("PROMP_CKPT_INTERVAL");
-        let reliability =
-            word.as_deref().and_then(|w| w.trim().strip_prefix("reliability:")).map(str::to_owned);
-        let interval = match (word.as_deref().map(str::trim), reliability, mtbf) {
-            (Some("auto"), _, None) | (_, Some(_), None) => {
-                let what = word.unwrap_or_default();
-                from.stop(format!(
-                    "PROMP_CKPT_INTERVAL={what} needs PROMP_MTBF, the mean time between failures"
-                ));
-                DEFAULT_NS
-            }
-            // Until it is known what a checkpoint costs: P3's rule.
-            (Some("auto"), _, Some(m)) => {
-                auto_mtbf_ns = Some(m);
-                interval::reliable_ns(0.99, m)
-            }
-            (_, Some(r), Some(m)) => match r.parse::<f64>() {
-                Ok(r) if r > 0.0 && r < 1.0 => interval::reliable_ns(r, m),
-                _ => {
-                    from.stop(format!(
-                        "PROMP_CKPT_INTERVAL=reliability:{r}: expected a number between 0 and 1, like 0.99"
-                    ));
-                    DEFAULT_NS
-                }
-            },
-            _ => least(from, "PROMP_CKPT_INTERVAL", 1_000_000).unwrap_or(DEFAULT_NS),
-        };
+        let (interval, auto_mtbf_ns) = Self::interval(from, mtbf);
         // Which of the words; the first is the default.
         let mut choice = |name: &str, words: &[&str]| {
             let Some(v) = from.get(name) else { return 0 };
@@ -195,6 +168,27 @@ impl Settings {
             verbose,
             ..Default::default()
         })
+    }
+
+    /// The interval; where it comes of what checkpoints cost, the mean time between failures, too.
+    fn interval(from: &mut Reader, mtbf: Option<u64>) -> (u64, Option<u64>) {
+        const NAME: &str = "PROMP_CKPT_INTERVAL";
+        const DEFAULT: (u64, Option<u64>) = (30_000_000_000, None);
+        let Some(v) = from.get(NAME) else { return DEFAULT };
+        match (Interval::parse(&v), mtbf) {
+            (Ok(Interval::Every(ns)), _) => (ns, None),
+            // Until it is known what a checkpoint costs: P3's rule.
+            (Ok(Interval::Auto), Some(m)) => (interval::reliable_ns(0.99, m), Some(m)),
+            (Ok(Interval::Reliability(r)), Some(m)) => (interval::reliable_ns(r, m), None),
+            (Ok(_), None) => {
+                from.stop(format!("{NAME}={v} needs PROMP_MTBF, the mean time between failures"));
+                DEFAULT
+            }
+            (Err(why), _) => {
+                from.stop(format!("{NAME}={v}: {why}"));
+                DEFAULT
+            }
+        }
     }
 
     /// Reads the plan. Not when the library is loaded: a shell that starts the program is another one.

@@ -4,6 +4,7 @@
 use super::read::Reader;
 use super::{devices, parse, silent, tune};
 pub use promp_settings::replay::Replay;
+use promp_settings::times;
 
 /// How orphans are scheduled over the survivors (PROMP_RECOMPUTE; PR_SCHE of P1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,9 +93,7 @@ impl Settings {
             from.choice(name, accepted, set)
         };
         choice("PROMP_FT", "off, on", &mut |v| on_off(v).map(|b| s.ft = b));
-        choice("PROMP_REPLAY", "proven, assume, never, or a list of function-name globs", &mut |v| {
-            Replay::parse(v).map(|r| s.replay = r)
-        });
+        choice("PROMP_REPLAY", Replay::ACCEPTED, &mut |v| Replay::parse(v).map(|r| s.replay = r));
         choice("PROMP_RECOMPUTE", "dynamic, static", &mut |v| recompute(v).map(|r| s.recompute = r));
         choice("PROMP_REPRODUCIBLE", "0, 1", &mut |v| zero_one(v).map(|b| s.reproducible = b));
         choice("PROMP_AFTER", "respawn, shrink", &mut |v| {
@@ -103,10 +102,7 @@ impl Settings {
         choice("PROMP_CRASHES", "program, runtime", &mut |v| {
             second(v, ["program", "runtime"]).map(|b| s.takes_crashes = b)
         });
-        choice("PROMP_WATCHDOG", "off, or a duration like 20ms or 1.5s (at least 1ms)", &mut |v| match v {
-            "off" => Some(()),
-            _ => parse::duration_ns(v).filter(|&n| n >= 1_000_000).map(|n| s.watchdog_ns = Some(n)),
-        });
+        choice("PROMP_WATCHDOG", times::WATCHDOG, &mut |v| times::watchdog_ns(v).map(|n| s.watchdog_ns = n));
         choice("PROMP_VERBOSE", "0, 1, 2, 3", &mut |v| {
             parse::number(v).filter(|&n| n <= 3).map(|n| s.verbose = n as u32)
         });

@@ -35,12 +35,12 @@ pub fn prepare(dir: &Path) -> Result<(), Failure> {
     let refused = |why: String| Failure::new(USAGE, format!("--ckpt {shown}: {why}"));
     match DirBuilder::new().mode(0o700).create(dir) {
         Err(e) if e.kind() != ErrorKind::AlreadyExists => {
-            return Err(refused(format!("the directory cannot be made: {e}")));
+            return Err(refused(format!("the directory cannot be made: {e}{}", todo(dir, &e))));
         }
         made => drop(made),
     }
     let names: Vec<_> = fs::read_dir(dir)
-        .map_err(|e| refused(format!("the directory cannot be read: {e}")))?
+        .map_err(|e| refused(format!("the directory cannot be read: {e}{}", todo(dir, &e))))?
         .flatten()
         .map(|e| e.file_name())
         .collect();
@@ -61,6 +61,21 @@ pub fn prepare(dir: &Path) -> Result<(), Failure> {
     let checked = promp_image::check_owner(dir, true).and_then(|()| names.iter().try_for_each(|n| check(n)));
     checked.map_err(|why| Failure::new(USAGE, format!("--ckpt {why}")))?;
     free(dir).map_err(refused)
+}
+
+/// What to do where the directory cannot be had.
+fn todo(dir: &Path, e: &std::io::Error) -> String {
+    match e.kind() {
+        ErrorKind::NotFound => {
+            let parent = dir.parent().unwrap_or(dir);
+            format!("; make {} first (mkdir -p)", parent.display())
+        }
+        ErrorKind::NotADirectory => "; give a directory, not a file".into(),
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            "; give one where you may write".into()
+        }
+        _ => String::new(),
+    }
 }
 
 /// Is a file of this name one that promp puts into such a directory?

@@ -83,6 +83,12 @@ impl Default for Settings {
     }
 }
 
+/// What PROMP_DEVICES accepts.
+pub const WHICH: &str =
+    "auto, none, separate, separate:N (1 to 64), each separate also with ,guard, nvptx, gcn";
+/// What PROMP_SDC accepts.
+pub const MODE: &str = "off, eager, lazy, lazy:auto, lazy:N (kernels a section), chunks:P% (above 0, to 100)";
+
 /// Most devices of one kind.
 pub const MOST: u32 = 64;
 
@@ -97,16 +103,8 @@ impl Settings {
                 bad(format!("{name}={v} is not understood: accepted are {accepted}"));
             }
         };
-        one(
-            "PROMP_DEVICES",
-            "auto, none, separate, separate:N (1 to 64), each separate also with ,guard, nvptx, gcn",
-            &mut |v| which(v).map(|w| s.which = w),
-        );
-        one(
-            "PROMP_SDC",
-            "off, eager, lazy, lazy:auto, lazy:N (kernels a section), chunks:P% (above 0, to 100)",
-            &mut |v| mode(v).map(|m| s.sdc = m),
-        );
+        one("PROMP_DEVICES", WHICH, &mut |v| which(v).map(|w| s.which = w));
+        one("PROMP_SDC", MODE, &mut |v| mode(v).map(|m| s.sdc = m));
         one("PROMP_SDC_ASSUME", "a list of globs of kernel names", &mut |v| {
             let list: Vec<String> = v.split([',', ':']).map(|g| g.trim().to_string()).collect();
             let sound = |g: &String| !g.is_empty() && !g.contains(char::is_whitespace);
@@ -124,7 +122,8 @@ impl Settings {
     }
 }
 
-fn which(v: &str) -> Option<Which> {
+/// PROMP_DEVICES.
+pub fn which(v: &str) -> Option<Which> {
     Some(match v {
         "auto" => Which::Auto,
         "none" => Which::Nothing,
@@ -148,7 +147,8 @@ fn which(v: &str) -> Option<Which> {
     })
 }
 
-fn mode(v: &str) -> Option<Mode> {
+/// PROMP_SDC.
+pub fn mode(v: &str) -> Option<Mode> {
     Some(match v {
         "off" => Mode::Off,
         "eager" => Mode::Eager,

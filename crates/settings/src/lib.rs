@@ -9,6 +9,7 @@ pub mod quantities;
 pub mod replay;
 pub mod silent;
 pub mod spec;
+pub mod times;
 
 pub use near::meant;
 
