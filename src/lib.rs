@@ -51,7 +51,7 @@ static AT_LOAD: extern "C" fn() = {
         acc::OTHERS.set(Some(device::acc::count));
         sys::runtimes::look();
         team::init::prepare();
-        fault::unused::at_load();
+        fault::no_regions::at_load();
         acc::at_load(entry::acc::profiling_routines());
     }
     loaded
@@ -63,7 +63,7 @@ static AT_LOAD: extern "C" fn() = {
 static AT_END: extern "C" fn() = {
     extern "C" fn end() {
         ckpt::program_ends();
-        fault::unused::at_end(device::is_used());
+        fault::no_regions::at_end(device::is_used());
     }
     end
 };

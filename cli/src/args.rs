@@ -1,6 +1,6 @@
 //! The command line's one definition; completions and the man page come from it.
 
-use crate::checked;
+use crate::typed_values as typed;
 use clap::{Args, Parser, Subcommand};
 use promp_image::cpu::{LEVELS, Level};
 use std::ffi::OsString;
@@ -66,13 +66,13 @@ pub enum Command {
 #[derive(Args, Default)]
 pub struct Run {
     /// Number of threads (OMP_NUM_THREADS).
-    #[arg(long, value_name = "N", value_parser = checked::number::<u32, 1, MANY>)]
+    #[arg(long, value_name = "N", value_parser = typed::number::<u32, 1, MANY>)]
     pub threads: Option<u32>,
     /// Inject failures (PROMP_FAULT), e.g. `kill@thread=1,region=2,delay=200us`.
-    #[arg(long, value_name = "SPEC", value_parser = checked::fault)]
+    #[arg(long, value_name = "SPEC", value_parser = typed::fault)]
     pub fault: Option<String>,
     /// Which work may be executed again (PROMP_REPLAY): proven, assume, never, or function-name globs.
-    #[arg(long, value_name = "WHICH", value_parser = checked::replay)]
+    #[arg(long, value_name = "WHICH", value_parser = typed::replay)]
     pub replay: Option<String>,
     /// Write a JSON report (PROMP_REPORT).
     #[arg(long, value_name = "FILE")]
@@ -85,22 +85,22 @@ pub struct Run {
     #[arg(long, value_name = "FILE")]
     pub tune: Option<PathBuf>,
     /// Devices for target regions: auto, none, separate[:N][,guard], nvptx, gcn.
-    #[arg(long, value_name = "DEVICES", value_parser = checked::devices)]
+    #[arg(long, value_name = "DEVICES", value_parser = typed::devices)]
     pub devices: Option<String>,
     /// Find and repair silent errors of devices: off, eager, lazy[:N].
-    #[arg(long, value_name = "MODE", value_parser = checked::sdc)]
+    #[arg(long, value_name = "MODE", value_parser = typed::sdc)]
     pub sdc: Option<String>,
     /// Take a thread for failed that holds up its team longer than this (PROMP_WATCHDOG), e.g. `500ms`.
-    #[arg(long, value_name = "DURATION", value_parser = checked::watchdog)]
+    #[arg(long, value_name = "DURATION", value_parser = typed::watchdog)]
     pub watchdog: Option<String>,
     /// Take checkpoints and keep them in this directory (PROMP_CKPT_DIR).
     #[arg(long, value_name = "DIR")]
     pub ckpt: Option<PathBuf>,
     /// How often (PROMP_CKPT_INTERVAL), e.g. `30s`.
-    #[arg(long, value_name = "DURATION", requires = "ckpt", value_parser = checked::interval)]
+    #[arg(long, value_name = "DURATION", requires = "ckpt", value_parser = typed::interval)]
     pub every: Option<String>,
     /// Keep this many of them, the newest ones (PROMP_CKPT_KEEP); 1 unless given.
-    #[arg(long, value_name = "N", requires = "ckpt", value_parser = checked::number::<u32, 1, 1000>)]
+    #[arg(long, value_name = "N", requires = "ckpt", value_parser = typed::number::<u32, 1, 1000>)]
     pub keep: Option<u32>,
     /// Save the program's own threads, too (PROMP_CKPT_THREADS=all).
     #[arg(long, requires = "ckpt")]
@@ -121,7 +121,7 @@ pub struct Run {
     #[arg(long, requires = "ckpt")]
     pub self_contained: bool,
     /// When a signal kills the program, continue it from its last checkpoint, at most this often.
-    #[arg(long, value_name = "N", requires = "ckpt", value_parser = checked::number::<u32, 0, MANY>)]
+    #[arg(long, value_name = "N", requires = "ckpt", value_parser = typed::number::<u32, 0, MANY>)]
     pub auto_restart: Option<u32>,
     /// If it is killed before its first checkpoint is complete, begin it anew: what it has done may be done
     /// twice.
@@ -159,7 +159,7 @@ pub struct Restart {
     pub dir: PathBuf,
     /// Go on with so many threads. Refused where the checkpoint was not taken in serial code (`promp run
     /// --any-threads`), or memory of the program's may depend on their number.
-    #[arg(long, value_name = "N", value_parser = checked::number::<u32, 1, 1024>)]
+    #[arg(long, value_name = "N", value_parser = typed::number::<u32, 1, 1024>)]
     pub threads: Option<u32>,
     /// Nothing in the program's memory depends on the number of threads, whatever it has asked for.
     #[arg(long, requires = "threads")]
@@ -205,16 +205,16 @@ pub struct Slurm {
     pub time: String,
     /// How many seconds before the limit the checkpoint is taken.
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
-    #[arg(value_parser = checked::number::<u32, 0, MANY>)]
+    #[arg(value_parser = typed::number::<u32, 0, MANY>)]
     pub before: u32,
     /// Number of threads.
-    #[arg(long, value_name = "N", value_parser = checked::number::<u32, 1, MANY>)]
+    #[arg(long, value_name = "N", value_parser = typed::number::<u32, 1, MANY>)]
     pub threads: Option<u32>,
     /// The checkpoint directory; by default `promp-JOB` where the job runs, by its number.
     #[arg(long, value_name = "DIR")]
     pub ckpt: Option<PathBuf>,
     /// How often checkpoints are taken besides, e.g. `10m`.
-    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = checked::interval)]
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = typed::interval)]
     pub every: String,
     /// The program and its arguments.
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
@@ -269,7 +269,7 @@ pub struct Plan {
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
     /// The time between two checkpoints, at most; that of the run unless given.
-    #[arg(long, value_name = "DURATION", value_parser = checked::duration)]
+    #[arg(long, value_name = "DURATION", value_parser = typed::duration)]
     pub every: Option<Duration>,
 }
 
@@ -289,7 +289,7 @@ pub struct Report {
     #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"])]
     pub diff: Option<Vec<PathBuf>>,
     /// Show so many segments.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = checked::number::<usize, 0, MANY>)]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = typed::number::<usize, 0, MANY>)]
     pub segments: usize,
     /// Explain promp-cc's verdicts instead: how the time in loops is shared between them, the reasons, and
     /// what would change most.
@@ -304,10 +304,10 @@ pub struct Report {
 #[derive(Args)]
 pub struct Top {
     /// The process; may be left out if only one of yours is measured.
-    #[arg(value_parser = checked::number::<u32, 1, MANY>)]
+    #[arg(value_parser = typed::number::<u32, 1, MANY>)]
     pub pid: Option<u32>,
     /// Look so often.
-    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = checked::duration)]
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = typed::duration)]
     pub every: Duration,
     /// Print the state once, as text, and end.
     #[arg(long)]
@@ -316,7 +316,7 @@ pub struct Top {
     #[arg(long)]
     pub json: bool,
     /// With --once: show so many segments.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = checked::number::<usize, 0, MANY>)]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = typed::number::<usize, 0, MANY>)]
     pub segments: usize,
 }
 
@@ -334,10 +334,10 @@ pub struct Doctor {
 #[derive(Args)]
 pub struct Tune {
     /// How often to run the program: programs that execute their loops seldom need several runs.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = checked::number::<u32, 1, MANY>)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = typed::number::<u32, 1, MANY>)]
     pub runs: u32,
     /// Number of threads (OMP_NUM_THREADS); what is found holds for this number.
-    #[arg(long, value_name = "N", value_parser = checked::number::<u32, 1, MANY>)]
+    #[arg(long, value_name = "N", value_parser = typed::number::<u32, 1, MANY>)]
     pub threads: Option<u32>,
     /// The tuning file, added to if it is there; the program's name and `.tune` unless given.
     #[arg(short, long, value_name = "FILE")]
@@ -384,11 +384,11 @@ pub enum ModelCommand {
 #[derive(Args)]
 pub struct Calibrate {
     /// Up to how many threads; the CPUs there are unless given.
-    #[arg(long, value_name = "N", value_parser = checked::number::<u32, 1, 1024>)]
+    #[arg(long, value_name = "N", value_parser = typed::number::<u32, 1, 1024>)]
     pub threads: Option<u32>,
     /// Repetitions of each measurement.
     #[arg(long, value_name = "N", default_value_t = 15)]
-    #[arg(value_parser = checked::number::<u64, 1, 64>)]
+    #[arg(value_parser = typed::number::<u64, 1, 64>)]
     pub rounds: u64,
     /// Where to keep the figures; ~/.cache/promp/costs unless given.
     #[arg(short, long, value_name = "FILE")]
@@ -406,7 +406,7 @@ pub struct Check {
     pub threads: String,
     /// Repetitions of each measurement.
     #[arg(long, value_name = "N", default_value_t = 15)]
-    #[arg(value_parser = checked::number::<u64, 1, 64>)]
+    #[arg(value_parser = typed::number::<u64, 1, 64>)]
     pub rounds: u64,
     /// The smallest size of each loop only.
     #[arg(long)]

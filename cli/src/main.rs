@@ -2,7 +2,6 @@
 
 mod archive;
 mod args;
-mod checked;
 mod checkpoint;
 mod doctor;
 mod elf;
@@ -18,6 +17,7 @@ mod run;
 mod slurm;
 mod top;
 mod tune;
+mod typed_values;
 
 use args::{Cli, Command};
 use clap::error::{ContextKind, ContextValue};

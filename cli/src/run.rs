@@ -3,7 +3,7 @@
 use crate::args::{Monitor, Run};
 use crate::restart::held::{self, Held};
 use crate::restart::{self, Terms};
-use crate::{Failure, Outcome, checked, library, part};
+use crate::{Failure, Outcome, library, part, typed_values};
 use clap::ValueEnum;
 use promp_image::on_signal::OnSignal;
 use promp_image::run_record::{self, Started};
@@ -15,7 +15,7 @@ use std::process::Command;
 
 /// Sets the environment and becomes the program; with checkpoints, stays in front of it.
 pub fn run(r: &Run) -> Outcome {
-    checked::run(r)?;
+    typed_values::run(r)?;
     let on = on_signal(r)?;
     let mut c = command(r)?;
     let said = part::say_what_cannot_be_had(r, Path::new(c.get_program()))?;

@@ -2,7 +2,7 @@
 
 use crate::args::{Run, Tune};
 use crate::restart::Terms;
-use crate::{Failure, Outcome, checked, restart, run};
+use crate::{Failure, Outcome, restart, run, typed_values};
 use promp_files::Scratch;
 use promp_model::tuning::{Entry, Tuning, What};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub fn tune(t: &Tune) -> Outcome {
         let scratch = if t.exact { Some(scratch(t.scratch.as_deref())?) } else { None };
         if i == 1 {
             // A search may take hours: not only when it is over.
-            checked::writable("-o", &file)?;
+            typed_values::writable("-o", &file)?;
         }
         if t.exact && i == 1 {
             warn_of_others();

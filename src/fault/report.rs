@@ -2,7 +2,7 @@
 
 use super::record::{self, BY, Recovery};
 use super::tables::{self, Verdict};
-use super::{inject, unmade, unsaved, unused};
+use super::{inject, no_regions, unmade, unsaved};
 use crate::ckpt;
 use crate::icv::{Globals, globals_if_ready};
 use crate::say;
@@ -138,7 +138,7 @@ pub fn write() {
     if WRITTEN.swap(true, AcqRel) {
         return;
     }
-    if unused::is_there_already(path) {
+    if no_regions::is_there_already(path) {
         return;
     }
     let mut report = collect();
@@ -227,7 +227,7 @@ fn collect() -> Report {
         threads: pool::workers() + 1,
         wall_s: time::seconds(began, time::now_ns()),
         regions: region::count(),
-        why: unused::why(),
+        why: no_regions::why(),
         chunks: chunks(),
         faults_not_fired: if globals_if_ready().is_some_and(|g| g.promp.ft) {
             inject::not_fired()

@@ -3,7 +3,7 @@
 
 use super::read::Reader;
 use super::{devices, parse, silent, tune};
-pub use promp_settings::replay::Replay;
+pub use promp_settings::replay_policy::Replay;
 use promp_settings::times;
 
 /// How orphans are scheduled over the survivors (PROMP_RECOMPUTE; PR_SCHE of P1).

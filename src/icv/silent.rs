@@ -1,7 +1,7 @@
 //! The silent errors that PROMP_FAULT injects, and when those strike that come at random times.
 
 use crate::sys::random::Random;
-pub use promp_settings::silent::{Fault, Hit, Kernel, Pattern, Run, split};
+pub use promp_settings::silent_faults::{Fault, Hit, Kernel, Pattern, Run, split};
 
 /// When a fault strikes that has a mean time between two.
 #[derive(Clone, Debug, Default)]

@@ -104,23 +104,22 @@ pub fn start(cmd: Command, out: &Path, after: Option<Duration>) -> Option<std::p
     }
 }
 
-/// The processes whose parent this one is, or has become.
-fn children() -> Vec<i32> {
-    let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+/// The children of a process, theirs, and so on.
+fn descendants(pid: u32) -> Vec<u32> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let lists = threads.filter_map(|t| fs::read_to_string(t.path().join("children")).ok());
-    lists.flat_map(|l| l.split_whitespace().filter_map(|n| n.parse().ok()).collect::<Vec<_>>()).collect()
+    let own: Vec<u32> =
+        lists.flat_map(|l| l.split_whitespace().filter_map(|n| n.parse().ok()).collect::<Vec<_>>()).collect();
+    own.iter().flat_map(|&c| [vec![c], descendants(c)].concat()).collect()
 }
 
-/// Asks for the status of those among our children that are not among `before` and have ended, so that
-/// their numbers are free: what `promp run` has started ends with it, and is ours then. Some of those that
-/// stand for init in containers ask only every other second.
-fn reap(before: &[i32]) {
+/// Asks for the status of `left`, which have become our children and end now, so that their numbers are
+/// free. Some of those that stand for init in containers ask only every other second.
+fn reap(mut left: Vec<u32>) {
     let began = Instant::now();
-    let mut left = children();
-    left.retain(|c| !before.contains(c));
     while !left.is_empty() && began.elapsed() < Duration::from_millis(500) {
         // SAFETY: nobody else waits for these.
-        left.retain(|&c| unsafe { libc::waitpid(c, std::ptr::null_mut(), libc::WNOHANG) } == 0);
+        left.retain(|&c| unsafe { libc::waitpid(c as i32, std::ptr::null_mut(), libc::WNOHANG) } == 0);
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -165,10 +164,10 @@ pub fn start_with(
         let since = began.elapsed().div_f64(draws::rarity());
         let (late, due) = (began.elapsed() > LIMIT, kill.is_some_and(|kill| kill(since)));
         if late || due {
-            let before = children();
+            let others = descendants(child.id());
             child.kill().expect("a child");
             child.wait().expect("a child");
-            reap(&before);
+            reap(others);
             assert!(due, "{cmd:?} hangs");
             return None;
         }

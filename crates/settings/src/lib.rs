@@ -6,8 +6,8 @@ pub mod devices;
 mod near;
 mod pairs;
 pub mod quantities;
-pub mod replay;
-pub mod silent;
+pub mod replay_policy;
+pub mod silent_faults;
 pub mod spec;
 pub mod times;
 

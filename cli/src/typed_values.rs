@@ -5,7 +5,7 @@ use crate::args::Run;
 use crate::{Failure, Outcome};
 use promp_image::plan::Plan;
 use promp_settings::times::{self, Interval};
-use promp_settings::{devices, quantities, replay::Replay, silent, spec};
+use promp_settings::{devices, quantities, replay_policy::Replay, silent_faults, spec};
 use std::path::Path;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub fn number<T: TryFrom<u64>, const LEAST: u64, const MOST: u64>(text: &str) ->
 
 /// `--fault`.
 pub fn fault(text: &str) -> Result<String, String> {
-    let (_, others) = silent::split(text)?;
+    let (_, others) = silent_faults::split(text)?;
     others.map_or(Ok(Vec::new()), |others| spec::parse(&others))?;
     Ok(text.to_owned())
 }
@@ -102,10 +102,7 @@ pub fn writable(flag: &str, file: &Path) -> Outcome {
     if there.is_some_and(|m| !m.is_file()) {
         return Ok(());
     }
-    let mut beside = file.as_os_str().to_owned();
-    beside.push(format!(".{}.tmp", std::process::id()));
-    let made = std::fs::OpenOptions::new().write(true).create_new(true).open(&beside);
-    made.and_then(|_| std::fs::remove_file(&beside)).map_err(|e| {
+    promp_files::Replacement::new(file, 0o666).map(drop).map_err(|e| {
         refused(format!("it cannot be written ({e}); give a file in a directory that you may write to"))
     })
 }
