@@ -12,10 +12,9 @@
 //! Not every loop is worth it: [`stretches`].
 
 use crate::report::places::{Places, base};
-use crate::{Failure, Outcome, args};
+use crate::{Failure, Outcome, args, report};
 use promp_image::plan::{At, Plan, VERSION};
-use promp_report::{Report, Visit};
-use std::fs;
+use promp_report::Visit;
 use stretches::{Part, stretches};
 
 mod stretches;
@@ -163,11 +162,8 @@ fn by_chance(visits: &[Visit], (every, near): (f64, &[usize]), part: &Part) -> f
 /// Makes a plan of a report.
 pub fn plan(p: &args::Plan) -> Outcome {
     let shown = p.report.display();
-    let unreadable = |e: &dyn std::fmt::Display| Failure::new(66, format!("{shown}: {e}"));
     let bad = |why: &str| Failure::new(65, format!("{shown}: {why}"));
-    let text = fs::read(&p.report).map_err(|e| unreadable(&e))?;
-    let report: Report =
-        serde_json::from_slice(&text).map_err(|e| bad(&format!("it is no report of promp's ({e})")))?;
+    let report = report::file::load(&p.report)?;
     if report.visits.is_empty() {
         return Err(bad("the program came to no place, or took no checkpoints: mark places (#pragma promp \
              checkpoint, promp_potential_ckpt), or \

@@ -8,6 +8,9 @@ use promp_model::tuning::{Entry, Tuning, What};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// More than a tuning file has, in bytes.
+const LONGEST: u64 = 16 << 20;
+
 /// Does what was asked for.
 pub fn tune(t: &Tune) -> Outcome {
     if let Some(file) = &t.show {
@@ -73,12 +76,8 @@ fn count(n: usize) -> String {
 fn read(file: &Path) -> Result<Tuning, Failure> {
     let name = file.display();
     let fails = |e| Failure::new(66, format!("{name} cannot be read: {e}"));
-    // A pipe or a device may never end.
-    if !std::fs::metadata(file).map_err(fails)?.is_file() {
-        return Err(Failure::new(66, format!("{name} cannot be read: it is no regular file")));
-    }
-    let text = std::fs::read_to_string(file).map_err(fails)?;
-    Tuning::read(&text).ok_or_else(|| {
+    let text = promp_files::read(file, LONGEST).map_err(fails)?;
+    Tuning::read(&String::from_utf8_lossy(&text)).ok_or_else(|| {
         Failure::new(
             65,
             format!("{name} is not a tuning file: its first line is not \"{}\"", promp_model::tuning::FIRST),

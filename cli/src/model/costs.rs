@@ -12,6 +12,8 @@ use promp_model::samples::{deviation, median};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+/// More than such a file has, in bytes.
+const LONGEST: u64 = 1 << 20;
 const FIRST: &str = "promp costs 1";
 
 /// Measured: (what, threads, seconds, relative deviation).
@@ -112,9 +114,9 @@ impl Costs {
     /// Reads a file.
     pub fn load(path: &Path) -> Result<Self, Failure> {
         let name = path.display();
-        let text = std::fs::read_to_string(path)
+        let text = promp_files::read_any(path, LONGEST)
             .map_err(|e| Failure::new(66, format!("{name} cannot be read: {e}")))?;
-        Self::read(&text).ok_or_else(|| {
+        Self::read(&String::from_utf8_lossy(&text)).ok_or_else(|| {
             Failure::new(65, format!("{name} is not what `promp model calibrate` writes; run it anew"))
         })
     }

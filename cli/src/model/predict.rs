@@ -10,7 +10,7 @@ use super::learned::Learned;
 use super::plot::{self, Point};
 use super::{check, time, write};
 use crate::args::Predict;
-use crate::{Failure, Outcome};
+use crate::{Failure, Outcome, report};
 use promp_model::doall::{Linear, Loop, Overheads};
 use promp_model::scaling::Scaling;
 use promp_model::{Estimate, Kind, Profile, Schedule};
@@ -29,10 +29,7 @@ struct Row {
 /// Reads the report, predicts, prints.
 pub fn predict(a: &Predict) -> Outcome {
     let name = a.report.display();
-    let text = std::fs::read_to_string(&a.report)
-        .map_err(|e| Failure::new(66, format!("{name} cannot be read: {e}")))?;
-    let report: Report = serde_json::from_str(&text)
-        .map_err(|e| Failure::new(65, format!("{name} is not a promp report: {e}")))?;
+    let report = report::file::load(&a.report)?;
     if report.segments.is_empty() {
         return Err(Failure::new(
             65,

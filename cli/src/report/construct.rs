@@ -15,7 +15,7 @@ pub fn line(file: &str, line: u32, module: &str) -> Option<u32> {
     if written(file)? > written(module)? {
         return None;
     }
-    let text = std::fs::read(file).ok()?;
+    let text = promp_files::read(file.as_ref(), super::SOURCE).ok()?;
     let text = String::from_utf8_lossy(&text);
     let lines: Vec<&str> = text.lines().take(line as usize).collect();
     if lines.len() < line as usize {

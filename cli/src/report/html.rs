@@ -304,7 +304,7 @@ fn source(row: &Row) -> Markup {
         return html! { p.meaning { "No source line is known: build the program with " code { "-g" } "." } };
     };
     let found = [std::path::PathBuf::from(file), base(file).into()].into_iter().find(|p| p.is_file());
-    let Some(text) = found.and_then(|f| std::fs::read(f).ok()) else {
+    let Some(text) = found.and_then(|f| promp_files::read(&f, super::SOURCE).ok()) else {
         return html! { p.meaning { "The source file " (file) " is not here." } };
     };
     let text = String::from_utf8_lossy(&text);

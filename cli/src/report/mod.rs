@@ -7,16 +7,18 @@ pub mod advice;
 mod chrome;
 mod construct;
 mod diff;
+pub mod file;
 mod html;
 pub mod picture;
 pub mod places;
 pub mod text;
 mod verdicts;
 
+use file::load;
+
 use crate::args;
 use crate::{Failure, Outcome};
 use picture::Picture;
-use promp_report::Report;
 use std::path::Path;
 
 /// Shows a report as it was asked for.
@@ -66,12 +68,10 @@ pub fn report(r: &args::Report) -> Outcome {
     Ok(())
 }
 
-/// Reads a report.
-fn load(file: &Path) -> Result<Report, Failure> {
-    let name = file.display();
-    let text = std::fs::read(file).map_err(|e| Failure::new(66, format!("{name} cannot be read: {e}")))?;
-    serde_json::from_slice(&text).map_err(|e| Failure::new(65, format!("{name} is not a promp report: {e}")))
-}
+/// Longer than a program's source is, in bytes.
+const SOURCE: u64 = 16 << 20;
+/// Longer than a module that is looked into, in bytes.
+const MODULE: u64 = 768 << 20;
 
 /// Writes a view beside its name and renames it: what was there stays whole until the new one is.
 fn write(out: &Path, bytes: &[u8]) -> Outcome {

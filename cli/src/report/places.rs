@@ -241,7 +241,7 @@ impl Module {
             ));
         }
         let apart = debug_file(build_id);
-        let data = match std::fs::read(path) {
+        let data = match promp_files::read(path.as_ref(), super::MODULE) {
             Ok(d) => d,
             Err(e) => {
                 return match apart.and_then(|p| Loader::new(p).ok()) {

@@ -1,11 +1,15 @@
 //! Which process to watch, and why one cannot be watched.
 
 use crate::Failure;
-use memmap2::Mmap;
-use promp_report::live::{self, Problem, Snapshot, View};
+use promp_report::live::{self, Snapshot, View};
 use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::sync::atomic::AtomicU64;
+
+/// More than a live file has.
+const LONGEST: u64 = 1 << 30;
+/// A header is shorter.
+const FRONT: usize = 4096;
 
 /// A process that is being measured.
 pub struct Watched {
@@ -96,20 +100,22 @@ fn unmeasured(pid: u32) -> String {
 }
 
 impl Watched {
-    /// What the file says now.
+    /// What the file says now. It is read, not mapped: somebody may cut it.
     pub fn snapshot(&self) -> Result<Snapshot, Failure> {
         let bad = |why: String| Failure::new(65, format!("{}: {why}", self.path));
         let length = self.file.metadata().map_err(|e| bad(e.to_string()))?.len();
-        if length < 8 {
-            return Err(bad(Problem::Short { have: length, need: 256 }.to_string()));
+        if length > LONGEST {
+            return Err(bad(format!("it has {length} bytes, expected at most {LONGEST}")));
         }
-        // SAFETY: a shared mapping that is only read, by atomic loads, so that the program may go on writing.
-        // Its length was asked for just now; the program never shortens it.
-        let map = unsafe { Mmap::map(&self.file) }.map_err(|e| bad(e.to_string()))?;
-        // SAFETY: the mapping is page-aligned, lives until the end of this function, and has at least so many
-        // bytes; every bit pattern is a word.
-        let words = unsafe { std::slice::from_raw_parts(map.as_ptr().cast::<AtomicU64>(), map.len() / 8) };
-        View::new(words).map(|v| v.read()).map_err(|e| bad(e.to_string()))
+        let mut bytes = vec![0; length as usize & !7];
+        // The counts stand in front, and are read before the rows that they count.
+        let (front, rest) = bytes.split_at_mut(FRONT.min(length as usize & !7));
+        let read =
+            self.file.read_exact_at(front, 0).and_then(|()| self.file.read_exact_at(rest, FRONT as u64));
+        read.map_err(|e| bad(e.to_string()))?;
+        let word = |w: &[u8; 8]| AtomicU64::new(u64::from_ne_bytes(*w));
+        let words: Vec<AtomicU64> = bytes.as_chunks().0.iter().map(word).collect();
+        View::new(&words).map(|v| v.read()).map_err(|e| bad(e.to_string()))
     }
 
     /// Is it the process that it was when it was found?

@@ -4,10 +4,12 @@
 //! whether it is the file that it was ([`Was`]). [`replace`] writes a file that takes another's place,
 //! [`Scratch`] is a directory of this process's own in one that all may write to.
 
+mod content;
 mod replacement;
 mod scratch;
 mod way;
 
+pub use content::{read, read_any};
 pub use replacement::{Replacement, replace};
 pub use scratch::Scratch;
 pub use way::{Found, Was, Way, born};

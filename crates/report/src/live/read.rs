@@ -169,7 +169,7 @@ impl<'a> View<'a> {
             word(core::mem::offset_of!(Module, build_id_length)),
         );
         Site {
-            module: String::from_utf8_lossy(&text(path, path_length, PATH)).into_owned(),
+            module: String::from_utf8_lossy(&text(path, path_length, PATH)).replace(char::is_control, "?"),
             build_id: text(id, id_length, BUILD_ID).iter().map(|b| format!("{b:02x}")).collect(),
             offset: 0,
         }
