@@ -303,6 +303,32 @@ fn siblings_go_on() {
     }
 }
 
+/// Who is asked to end leaves nobody behind: not the siblings of who has the checkpoints either.
+#[test]
+fn siblings_end_where_it_was_asked_for() {
+    let s = Scratch::new("asked");
+    let exe = steps();
+    let e = text(&exe);
+    for words in [
+        ["bash", "-c", "\"$0\" 1 - 100000 & \"$0\" 1 - 100000 & wait", e],
+        ["sh", "-c", "printf '100000\n100000\n' | xargs -P2 -n1 \"$0\" 1 -", e],
+        ["sh", "-c", "(\"$0\" 1 - 100000 &) ; \"$0\" 1 - 100000", e],
+    ] {
+        let dir = s.path("ckpt");
+        let _ = fs::remove_dir_all(&dir);
+        let mut c = line(&dir, &["--every", "20ms"], &words);
+        c.stdout(Stdio::null()).stderr(Stdio::piped());
+        let promp = started(&mut c);
+        owner(&dir);
+        let all = descendants(promp.id());
+        assert!(all.len() >= 3, "{words:?}: {all:?}");
+        kill(promp.id() as i32, libc::SIGTERM);
+        let end = ended(promp, LIMIT);
+        assert!(!end.hung, "{words:?}: {}", end.err);
+        all.iter().for_each(|&pid| assert!(is_gone(pid as i32), "{words:?}: {pid} is left; {}", end.err));
+    }
+}
+
 /// What is somebody else's is not touched.
 #[test]
 fn directories_of_others() {

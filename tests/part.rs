@@ -55,6 +55,13 @@ fn what_cannot_be_had_is_said_before_the_program_starts() {
         let run = promp(&["doctor", program], &[]);
         assert!(run.status == 0 && run.out.contains(word), "{run:?}");
     }
+    for command in [&["env", "-i", path(&openmp)][..], &["nice", "env", "-", path(&openmp)]] {
+        let words = ["run", "--ckpt", "cleared", "--"];
+        let run = promp(&[&words[..], command].concat(), &[]);
+        assert!(run.status == 0 && run.err.contains("LD_PRELOAD"), "{command:?} {run:?}");
+        let run = promp(&[&["run", "--strict", "--"], command].concat(), &[]);
+        assert_eq!(run.status, 126, "{command:?} {run:?}");
+    }
     // What has a part, and what may start something that has, is not spoken of.
     for command in [&[path(&openmp)][..], &["env", path(&openmp)], &["sh", "-c", path(&openmp)]] {
         let run = promp(&[&["run", "--strict", "--report", "r.json", "--"], command].concat(), &[]);

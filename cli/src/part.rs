@@ -2,6 +2,7 @@
 //! and the libraries that the loader would load with it.
 
 mod asked;
+mod launchers;
 mod objects;
 
 pub use asked::{say_unknown_names, say_what_cannot_be_had};

@@ -105,7 +105,7 @@ pub fn start(cmd: Command, out: &Path, after: Option<Duration>) -> Option<std::p
 }
 
 /// The children of a process, theirs, and so on.
-fn descendants(pid: u32) -> Vec<u32> {
+pub fn descendants(pid: u32) -> Vec<u32> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let lists = threads.filter_map(|t| fs::read_to_string(t.path().join("children")).ok());
     let own: Vec<u32> =

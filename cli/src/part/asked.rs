@@ -1,6 +1,6 @@
 //! What was asked for that needs promp in the program, and what is said where promp has no part in it.
 
-use super::{Part, Reason};
+use super::{Part, Reason, launchers};
 use crate::Failure;
 use crate::args::Run;
 use std::path::Path;
@@ -44,7 +44,13 @@ pub fn say_what_cannot_be_had(r: &Run, program: &Path) -> Result<bool, Failure> 
     if asked.is_empty() && !r.strict {
         return Ok(false);
     }
-    let Part::Nothing(why) = super::of(program) else { return Ok(false) };
+    let why = match super::of(program) {
+        Part::Nothing(why) => why,
+        _ => match launchers::without_library(&r.command) {
+            Some(why) => why,
+            None => return Ok(false),
+        },
+    };
     if r.strict {
         let (is, todo) = (&why.is, why.todo);
         return Err(Failure::new(126, format!("--strict: {} {is}; {todo}", program.display())));

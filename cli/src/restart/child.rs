@@ -240,6 +240,9 @@ impl Child {
             owner = self.owner(terms);
         }
         while reaped().is_some_and(|(pid, _)| pid > 0) {}
+        if let Some(signal) = request {
+            end_others(signal);
+        }
     }
 
     /// The descendant, other than the child, that has the checkpoints now.
@@ -253,6 +256,32 @@ impl Child {
             (words.next() != Some("Z")).then(|| words.next()?.parse().ok()).flatten().filter(|p| *p > 1)
         };
         std::iter::successors(Some(pid), parent).skip(1).any(|p| p == own).then_some(pid)
+    }
+}
+
+/// Asks those to end, too, that have lost their parents (its siblings, say): nobody is left behind by who
+/// was asked to end. What it gets meanwhile they get.
+fn end_others(mut signal: i32) {
+    let (since, mut told) = (Instant::now(), Vec::new());
+    let left = || -> Vec<libc::pid_t> {
+        let own = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+        own.split_whitespace().filter_map(|n| n.parse().ok()).collect()
+    };
+    loop {
+        while reaped().is_some_and(|(pid, _)| pid > 0) {}
+        let now = left();
+        if now.is_empty() || since.elapsed() > GRACE {
+            return;
+        }
+        for pid in now.into_iter().filter(|pid| !told.contains(pid)).collect::<Vec<_>>() {
+            // SAFETY: a child, which has not been waited for.
+            unsafe { libc::kill(pid, signal) };
+            told.push(pid);
+        }
+        if let Some(about) = next_signal(Some(LOOK)) {
+            signal = about.si_signo;
+            told.clear();
+        }
     }
 }
 
