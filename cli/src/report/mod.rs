@@ -37,7 +37,12 @@ pub fn report(r: &args::Report) -> Outcome {
         return Err(Failure::new(64, "which report? Give its file, or two with --diff"));
     };
     if r.explain {
-        anstream::print!("{}", verdicts::explanation(&load(file)?));
+        let report = load(file)?;
+        if let Some(why) = &report.why {
+            let program = &report.program;
+            return Err(Failure::new(65, format!("there is nothing to explain of {program}: {why}")));
+        }
+        anstream::print!("{}", verdicts::explanation(&report));
         return Ok(());
     }
     let picture = Picture::new(load(file)?);
