@@ -1,6 +1,6 @@
-/* promp.h - what a program can say to the promp runtime, and ask it. Optional: a program that never includes this file is
- * protected just the same. Every function is weak here, so that a program linked without promp runs too: the inline
- * wrappers then do nothing. C99 and C++11, no dependency.
+/* promp.h - what a program can say to the promp runtime, and ask it. Optional: a program that never includes
+ * this file is protected just the same. C99 and C++11, no dependency; a program that is linked and run without
+ * promp does what it does otherwise.
  */
 #ifndef PROMP_H
 #define PROMP_H
@@ -37,39 +37,59 @@ struct promp_statistics {
     uint64_t workers;  /* worker threads created */
 };
 
+/* Each function has its name, may be called where the runtime is not there, and then does nothing: what there is
+ * of the runtime is a weak symbol behind it. (promp-cc, which knows some of them by name, sees to that itself.)
+ */
 #if defined(__GNUC__)
-#define PROMP_WEAK_ __attribute__((weak))
+#define PROMP_INLINE_ static inline __attribute__((always_inline))
+#define PROMP_SYMBOL_(type, name, parameters) \
+    extern type name##_ parameters __asm__(#name) __attribute__((weak));
+#define PROMP_VOID_(name, parameters, arguments) \
+    PROMP_SYMBOL_(void, name, parameters) \
+    PROMP_INLINE_ void name parameters { \
+        if (name##_) name##_ arguments; \
+    }
+#define PROMP_VALUE_(type, name, parameters, arguments, without) \
+    PROMP_SYMBOL_(type, name, parameters) \
+    PROMP_INLINE_ type name parameters { return name##_ ? name##_ arguments : without; }
 #else
-#define PROMP_WEAK_
+#define PROMP_VOID_(name, parameters, arguments) void name parameters;
+#define PROMP_VALUE_(type, name, parameters, arguments, without) type name parameters;
+#endif
+#if defined(__PROMP_CC__)
+#define PROMP_DIRECTIVE_(name, parameters, arguments) void name parameters __attribute__((weak));
+#else
+#define PROMP_DIRECTIVE_ PROMP_VOID_
 #endif
 
-/* 10000 * major + 100 * minor + patch. */
-int promp_version(void) PROMP_WEAK_;
+/* 10000 * major + 100 * minor + patch; 0 where there is no runtime. */
+PROMP_VALUE_(int, promp_version, (void), (), 0)
 /* A place where a checkpoint would be welcome. */
-void promp_potential_ckpt(void) PROMP_WEAK_;
+PROMP_DIRECTIVE_(promp_potential_ckpt, (void), ())
 /* The next time this thread comes to promp_potential_ckpt, memory in [start, start + bytes) is dead: on
  * every way from there it is written before it is read. A checkpoint taken there leaves it out. In a
  * parallel region every thread of the team says so, and comes to promp_potential_ckpt as often as the
  * others, with a barrier in between (docs/live-sets.md). */
-void promp_dead(const void *start, size_t bytes) PROMP_WEAK_;
-/* The next construct (or region, if called outside) may (1) or may not (0) be executed again after a failure: executing
- * it again, after any part of it was executed, gives the same result. */
-void promp_replayable(int yes) PROMP_WEAK_;
+PROMP_VOID_(promp_dead, (const void *start, size_t bytes), (start, bytes))
+/* The next construct (or region, if called outside) may (1) or may not (0) be executed again after a failure:
+ * executing it again, after any part of it was executed, gives the same result. */
+PROMP_VOID_(promp_replayable, (int yes), (yes))
 /* PR_FRAGS: the next loop is to be cut into m fragments. */
-void promp_frags(int m) PROMP_WEAK_;
+PROMP_DIRECTIVE_(promp_frags, (int m), (m))
 /* PR_SCHE for the next loop: enum promp_schedule. */
-void promp_recompute(int kind) PROMP_WEAK_;
+PROMP_DIRECTIVE_(promp_recompute, (int kind), (kind))
 /* Between the two, kernels of devices are verified together (PROMP_SDC). */
-void promp_sdc_checkpoint(void) PROMP_WEAK_;
-void promp_sdc_detect(void) PROMP_WEAK_;
-/* Makes thread `thread` of the current team fail. 0, or -1 if there is no such thread or kind or PROMP_FT=off. */
-int promp_fail(int thread, int kind) PROMP_WEAK_;
+PROMP_DIRECTIVE_(promp_sdc_checkpoint, (void), ())
+PROMP_DIRECTIVE_(promp_sdc_detect, (void), ())
+/* Makes thread `thread` of the current team fail. 0, or -1 if there is no such thread, kind or runtime, or
+ * PROMP_FT=off. */
+PROMP_VALUE_(int, promp_fail, (int thread, int kind), (thread, kind), -1)
 /* Reads up to n failures; returns how many there have been. */
-size_t promp_failures(struct promp_failure *out, size_t n) PROMP_WEAK_;
-void promp_stats(struct promp_statistics *out) PROMP_WEAK_;
+PROMP_VALUE_(size_t, promp_failures, (struct promp_failure *out, size_t n), (out, n), 0)
+PROMP_VOID_(promp_stats, (struct promp_statistics *out), (out))
 
 /* Is the runtime there? */
-static inline int promp_present(void) { return promp_version != 0; }
+static inline int promp_present(void) { return promp_version() != 0; }
 
 #define PROMP_CALL(call) (promp_present() ? (void)(call) : (void)0)
 

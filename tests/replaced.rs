@@ -170,7 +170,8 @@ fn files_take_places_in_one_way() {
         let whole = read(&path);
         let code = whole.split("#[cfg(test)]").next().unwrap_or_default();
         let name = text(path.strip_prefix(root).expect("below it"));
-        let renames = ["fs::rename(", "SYS_rename", "libc::rename("].iter().any(|w| code.contains(w));
+        let renames =
+            ["fs::rename(", "sys!(libc::SYS_rename", "libc::rename("].iter().any(|w| code.contains(w));
         let noted = name.starts_with("src/ckpt/journal/");
         assert!(!renames || noted || OWN.contains(&name), "{name} renames files by itself");
         assert!(!code.contains("temp_dir().join("), "{name} makes a temporary file by a name of its own");

@@ -230,7 +230,8 @@ fn main() {
                 Ok(_) => {}
             }
         }
-        let mut ours = vec![option("-fplugin=", &plugin)];
+        // promp.h then leaves to the plugin what it knows by name.
+        let mut ours = vec![option("-fplugin=", &plugin), "-D__PROMP_CC__".into()];
         if w.optimises {
             ours.push("-fipa-pta".into());
         }
