@@ -7,9 +7,9 @@ use super::places::{self, ProcBind};
 use super::read::{reported, say_unknown};
 use super::settings::Settings;
 use super::{Globals, Icvs, RunSched, Sched, UNDECIDED_DEVICE};
-use crate::complain;
 use crate::sys::env::{get, secure};
 use crate::sys::limits;
+use crate::warn;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// The number of threads that a process goes on with from before it read OMP_NUM_THREADS; 0: there is none.
@@ -26,7 +26,7 @@ fn var<T>(name: &str, parser: impl Fn(&str) -> Option<T>) -> Option<T> {
     let v = get(name)?;
     let r = parser(&v);
     if r.is_none() {
-        complain!("Invalid value for environment variable {name}: {v:?}");
+        warn!("Invalid value for environment variable {name}: {v:?}");
     }
     r
 }
@@ -153,7 +153,7 @@ pub fn read() -> Globals {
         Some(v) if v.eq_ignore_ascii_case("verbose") => 2,
         Some(v) if v.eq_ignore_ascii_case("false") => 0,
         Some(v) => {
-            complain!("Invalid value for environment variable OMP_DISPLAY_ENV: {v:?}");
+            warn!("Invalid value for environment variable OMP_DISPLAY_ENV: {v:?}");
             0
         }
     };

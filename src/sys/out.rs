@@ -72,11 +72,28 @@ impl Write for Line {
     }
 }
 
+impl Line {
+    fn of(args: fmt::Arguments<'_>) -> Self {
+        let mut line = Self { buf: [0; 1024], len: 0 };
+        let _ = line.write_fmt(args);
+        line
+    }
+
+    fn text(&self) -> &[u8] {
+        &self.buf[..self.len]
+    }
+}
+
 /// Writes `args` to standard error, in one call.
 pub fn stderr(args: fmt::Arguments<'_>) {
-    let mut line = Line { buf: [0; 1024], len: 0 };
-    let _ = line.write_fmt(args);
-    write(&line.buf[..line.len]);
+    write(Line::of(args).text());
+}
+
+/// Writes `args` to descriptor 2, whatever that is, if there was one.
+pub fn as_libgomp(args: fmt::Arguments<'_>) {
+    if PLACE.get() != Place::Nowhere {
+        as_the_program(2, Line::of(args).text());
+    }
 }
 
 /// All of `text` goes to standard error; nowhere if that is not there, or no more.
@@ -104,8 +121,15 @@ macro_rules! say {
     ($($arg:tt)*) => { $crate::sys::out::stderr(format_args!("promp: {}\n", format_args!($($arg)*))) };
 }
 
-/// Prints a message in libgomp's manner (`libgomp: …`): programs and tests look for these words.
+/// Prints a message of a setting in libgomp's manner (`libgomp: …`): programs and tests look for these words.
+/// libgomp prints it while it is loaded.
+#[macro_export]
+macro_rules! warn {
+    ($($arg:tt)*) => { $crate::sys::out::stderr(format_args!("\nlibgomp: {}\n", format_args!($($arg)*))) };
+}
+
+/// Prints a message of a call in libgomp's manner, to descriptor 2 as that does.
 #[macro_export]
 macro_rules! complain {
-    ($($arg:tt)*) => { $crate::sys::out::stderr(format_args!("\nlibgomp: {}\n", format_args!($($arg)*))) };
+    ($($arg:tt)*) => { $crate::sys::out::as_libgomp(format_args!("\nlibgomp: {}\n", format_args!($($arg)*))) };
 }
