@@ -90,7 +90,7 @@ pub fn stderr(args: fmt::Arguments<'_>) {
 }
 
 /// Writes `args` to descriptor 2, whatever that is, if there was one.
-pub fn as_libgomp(args: fmt::Arguments<'_>) {
+pub fn to_2(args: fmt::Arguments<'_>) {
     if PLACE.get() != Place::Nowhere {
         as_the_program(2, Line::of(args).text());
     }
@@ -131,5 +131,5 @@ macro_rules! warn {
 /// Prints a message of a call in libgomp's manner, to descriptor 2 as that does.
 #[macro_export]
 macro_rules! complain {
-    ($($arg:tt)*) => { $crate::sys::out::as_libgomp(format_args!("\nlibgomp: {}\n", format_args!($($arg)*))) };
+    ($($arg:tt)*) => { $crate::sys::out::to_2(format_args!("\nlibgomp: {}\n", format_args!($($arg)*))) };
 }

@@ -137,6 +137,9 @@ fn fail_with(d: &Driver, status: i32, message: &str) -> ! {
     exit(status)
 }
 
+/// promp.h then leaves to the plugin the functions that it knows by name.
+const KNOWN_BY_NAME: &str = "-D__PROMP_CC__";
+
 /// The version the compiler says it has, or why it says none.
 fn version(compiler: &OsStr) -> Result<String, String> {
     let out = Command::new(compiler).args(["-dumpfullversion", "-dumpversion"]).output();
@@ -230,8 +233,7 @@ fn main() {
                 Ok(_) => {}
             }
         }
-        // promp.h then leaves to the plugin what it knows by name.
-        let mut ours = vec![option("-fplugin=", &plugin), "-D__PROMP_CC__".into()];
+        let mut ours = vec![option("-fplugin=", &plugin), KNOWN_BY_NAME.into()];
         if w.optimises {
             ours.push("-fipa-pta".into());
         }
