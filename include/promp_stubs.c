@@ -1,5 +1,5 @@
-/* The functions of promp.h for languages that have no weak symbols (Fortran): libpromp-stubs.a. Each looks for the
- * runtime's when it is called first, and does nothing where there is none.
+/* The functions of promp.h for languages that have no weak symbols (Fortran): libpromp-stubs.a. Each looks
+ * for the runtime's when it is called first, and does nothing where there is none.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
