@@ -18,7 +18,8 @@ int main(void) {
     statistics.regions = 0;
     promp_stats(&statistics);
     printf("sum %.1f\n", sum);
-    fprintf(stderr, "present %d version %d failures %d regions %d fails %d\n", promp_present(), promp_version(),
+    fprintf(stderr, "present %d version %d failures %d regions %d fails %d\n", promp_present(),
+            promp_version(),
             (int)promp_failures(&failure, 1), (int)statistics.regions, promp_fail(1000, PROMP_KILL));
     return 0;
 }
