@@ -120,6 +120,41 @@ fn the_number_of_a_process() {
     }
 }
 
+/// Number 1 of a container cannot end by a signal: its status says which one the program has ended by.
+#[test]
+fn as_number_one() {
+    let s = Scratch::new("number-one");
+    let exe = build("ckpt/process.c", &[]);
+    let ended = |signal: &str| {
+        let mut c = Command::new("unshare");
+        clean(&mut c);
+        c.args(["--pid", "--fork", "--mount-proc"])
+            .arg(command())
+            .args(["run", "--ckpt"])
+            .arg(s.path("ckpt"));
+        c.arg("--").arg(&exe).args(["number", "-", "100000"]).stdout(Stdio::null()).stderr(Stdio::piped());
+        let _ = fs::remove_dir_all(s.path("ckpt"));
+        let outside = started(&mut c);
+        let (begin, stat) = (Instant::now(), format!("/proc/{}/stat", outside.id()));
+        let is_there = || fs::read_to_string(&stat).is_ok_and(|s| !s.contains(") Z "));
+        while begin.elapsed() < LIMIT && !has_generation(&s.path("ckpt")) && is_there() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // unshare, promp, the program.
+        for &pid in descendants(outside.id()).iter().skip(1) {
+            // SAFETY: a descendant.
+            unsafe { libc::kill(pid as i32, signal.parse().expect("a number")) };
+        }
+        common::ended(outside, LIMIT)
+    };
+    let run = ended("15");
+    if run.err.contains("unshare: ") {
+        return println!("SKIPPED: processes may not be numbered anew here ({})", run.err.trim());
+    }
+    assert_eq!(run.status, 143, "{}", run.err);
+    assert_eq!(ended("9").status, 137);
+}
+
 /// A stream that the program has put something else in the place of, here a pipe, comes back from its duplicate.
 #[test]
 fn a_pipe_that_was_redirected() {

@@ -87,6 +87,8 @@ impl End {
     pub fn follow(&self) -> ! {
         if let Some(signal) = self.status.signal() {
             end_by(signal);
+            // Number 1 of a container cannot end by a signal: shells say it so.
+            std::process::exit(128 + signal);
         }
         std::process::exit(self.status.code().unwrap_or(1))
     }
