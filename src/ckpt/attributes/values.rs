@@ -154,13 +154,18 @@ pub(crate) fn put_back(saved: &[(String, u64)], rollback: bool) -> Result<Vec<St
     for (v, began) in ALL.iter().zip(began) {
         let (now, wanted) = ((v.get)(), of(saved, v.name).or(began));
         let Some(to) = wanted.filter(|_| wanted != now) else { continue };
+        // The kernel tells and takes some of them by the initial thread only, which may have ended.
+        let untold = rollback && now.is_none();
+        if untold && of(saved, v.name).is_none() {
+            continue;
+        }
         let r = (v.set)(to);
         if r >= 0 {
             continue;
         }
         let have = now.map_or_else(|| "nothing".into(), |n| (n as i64).to_string());
         let text = format!("{} ({}): it was {}, and is {have} now", v.name, v.by, to as i64);
-        if !(rollback && v.stays) {
+        if !(untold || (rollback && v.stays)) {
             return Err(format!("the system does not put back {text}: {}", sys::why(r)));
         }
         left.push(text);
