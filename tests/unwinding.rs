@@ -111,6 +111,35 @@ fn gdb_sees_who_waits_after_a_change_of_host() {
     }
 }
 
+/// A program with checkpoints runs in gdb as it does without: it does not stop at the runtime's signals.
+#[test]
+fn gdb_passes_the_runtimes_signals_on() {
+    let s = common::saved::Scratch::new("gdb-script");
+    let (exe, script, dir) = (build("jobs/steps.c", &[]), s.path("script"), s.path("ckpt"));
+    let mut c = Command::new(common::saved::command());
+    c.arg("gdb-script");
+    std::fs::write(&script, limited(c, LIMIT).out).expect("the script");
+    let mut c = Command::new("gdb");
+    clean(&mut c);
+    c.arg("-batch").arg("-x").arg(&script);
+    let set = [
+        ("LD_PRELOAD", library()),
+        ("OMP_NUM_THREADS", "2".into()),
+        ("PROMP_CKPT_DIR", dir.clone()),
+        ("PROMP_CKPT_INTERVAL", "20ms".into()),
+    ];
+    for (name, value) in set {
+        c.arg("-ex").arg(format!("set environment {name} {}", value.display()));
+    }
+    c.args(["-ex", "run", "--args"]).arg(&exe).args(["1", "-", "20000"]);
+    let run = limited(c, LIMIT);
+    if !available("gdb", run.status != 127 && !run.err.contains("No such file or directory")) {
+        return;
+    }
+    assert!(run.out.contains("exited normally") && !run.out.contains("received signal"), "{run:?}");
+    assert!(common::saved::has_generation(&dir), "no checkpoint: {run:?}");
+}
+
 /// Functions from the innermost one on, of each sample that perf takes of busy.c, with the thread's number.
 /// `None`: perf cannot take any here.
 fn samples(env: &[(&str, &str)], preload: bool) -> Option<Vec<(u32, Vec<String>)>> {

@@ -53,6 +53,12 @@ pub enum Command {
     Tune(Tune),
     /// The cost model: measure this machine, check the model against it, predict a run with other threads.
     Model(Model),
+    /// Print the commands by which gdb passes the runtime's signals on (`gdb -x FILE`).
+    GdbScript {
+        /// For lldb, once the process is there.
+        #[arg(long)]
+        lldb: bool,
+    },
     /// Print the completion script for a shell.
     Completions {
         /// The shell.

@@ -22,6 +22,7 @@ mod typed_values;
 use args::{Cli, Command};
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser};
+use promp_settings::debugger_signals;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -93,6 +94,14 @@ fn main() -> ExitCode {
         Command::Doctor(d) => doctor::doctor(&d),
         Command::Model(m) => model::model(&m),
         Command::Tune(t) => tune::tune(&t),
+        Command::GdbScript { lldb: true } => {
+            print!("{}", debugger_signals::for_lldb());
+            Ok(())
+        }
+        Command::GdbScript { lldb: false } => {
+            print!("{}", debugger_signals::for_gdb(libc::SIGRTMAX()));
+            Ok(())
+        }
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "promp", &mut std::io::stdout());
             Ok(())

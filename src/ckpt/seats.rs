@@ -273,7 +273,7 @@ pub fn unseat(thr: &'static Thread) {
 
 /// The freeze signal: next to the stop signal.
 pub fn signal() -> i32 {
-    libc::SIGRTMAX() - 4
+    libc::SIGRTMAX() - promp_settings::debugger_signals::FREEZE
 }
 
 /// Our signals: the freeze signal, the stop signal, that of orders to our own hosts.

@@ -15,6 +15,7 @@ use crate::sys;
 use core::arch::naked_asm;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
+use promp_settings::debugger_signals;
 
 /// A system call: its number and five arguments.
 pub type Call = [usize; 6];
@@ -46,7 +47,7 @@ static GIVING: Locked<()> = Locked::new(());
 
 /// The signal: below the others of the runtime's.
 pub fn signal() -> i32 {
-    libc::SIGRTMAX() - 5
+    libc::SIGRTMAX() - debugger_signals::ORDER
 }
 
 /// Installs the signal's handler. Before the first host that is to obey.

@@ -13,7 +13,7 @@ pub const ALT_STACK_BYTES: usize = 128 * 1024;
 
 /// The signal that stops a host: high in the real-time range, where programs rarely are.
 pub fn stop_signal() -> i32 {
-    libc::SIGRTMAX() - 3
+    libc::SIGRTMAX() - promp_settings::debugger_signals::STOP
 }
 
 /// A three-argument handler.

@@ -2,6 +2,7 @@
 //! know which variables there are, and which one was meant by a name that is none; and the parsers of their
 //! values that both need: the command refuses what the runtime would.
 
+pub mod debugger_signals;
 pub mod devices;
 mod near;
 mod pairs;
