@@ -99,7 +99,7 @@ const OTHERS: [Typed; 55] = [
     ("import text d more", 64, &["'more'"]),
     ("plan text", 64, &["--output <FILE>"]),
     ("plan none -o p", 66, &["none", "No such file"]),
-    ("plan text -o p", 65, &["text", "no report"]),
+    ("plan text -o p", 65, &["text", "not a promp report"]),
     ("plan text -o p --every 5", 64, &["'5'", "500ms"]),
     ("report", 64, &["<FILE>"]),
     ("report none", 66, &["none", "No such file"]),

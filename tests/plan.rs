@@ -215,7 +215,7 @@ fn reports_without_visits() {
     assert!(made.status == 65 && made.err.contains("came to no place") && !plan.exists(), "{}", made.err);
     fs::write(&report, "not JSON").unwrap();
     let made = promp_command(&["plan", text(&report), "-o", text(&plan)]);
-    assert!(made.status == 65 && made.err.contains("no report"), "{}", made.err);
+    assert!(made.status == 65 && made.err.contains("not a promp report"), "{}", made.err);
     let made = promp_command(&["plan", "/nowhere", "-o", text(&plan)]);
     assert_eq!(made.status, 66, "{}", made.err);
 }
