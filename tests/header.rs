@@ -31,7 +31,7 @@ fn with_and_without(exe: &Path) {
 
 #[test]
 fn in_c_and_cpp() {
-    let source = ["c-tests/ft/header.c"];
+    let source = ["c-tests/header/calls.c"];
     for (name, compiler, words) in [
         ("c99-O0", "gcc", &["-std=c99", "-pedantic", "-O0"][..]),
         ("c-O2", "gcc", &["-O2"]),
@@ -45,7 +45,7 @@ fn in_c_and_cpp() {
 #[test]
 fn by_the_drivers() {
     let Some(cc) = driver("promp-cc") else { return };
-    let source = ["c-tests/ft/header.c"];
+    let source = ["c-tests/header/calls.c"];
     for (name, words) in [("cc-O2", ["-O2", "-fno-promp-runtime"]), ("cc-O0", ["-O0", "-fno-promp-runtime"])]
     {
         with_and_without(&compiled_by(name, &cc, &words, &source, &[]));
@@ -54,7 +54,7 @@ fn by_the_drivers() {
 
 #[test]
 fn in_fortran() {
-    let sources = ["include/promp.f90", "c-tests/ft/stubs.f90"];
+    let sources = ["include/promp.f90", "c-tests/header/stubs.f90"];
     for (name, words) in [("f-O0", "-O0"), ("f-O2", "-O2"), ("f-exports", "-rdynamic")] {
         let folder = library().parent().expect("a folder").display().to_string();
         let linked = ["-L", &folder, "-lpromp-stubs"];
