@@ -175,6 +175,22 @@ fn a_limit_for_files() {
 }
 
 /// A journal that has been changed by somebody else is not believed; one whose last record is cut off is: that call was never made.
+/// A descriptor is inherited by what the program executes, or not, also if a restart opens it by the lowest
+/// number that is free.
+#[test]
+fn descriptors_close_at_an_exec_as_they_did() {
+    let s = Scratch::new("exec-flags");
+    let (exe, file, dir, out) =
+        (build("ckpt/exec_flags.c", &[]), s.path("file"), s.path("ckpt"), s.path("out"));
+    let want = reference(&exe, &[text(&file), "1"], &[THREADS]);
+    let saved = |_| has_generation(&dir);
+    let c = first_run(&exe, &[text(&file), "400"], &dir);
+    assert!(start_with(c, &out, Some(&saved), |_| ()).is_none(), "it has ended: {}", messages(&out));
+    let ended = start(restart(&dir), &out, None).expect("it ends");
+    assert!(ended.success(), "{}", messages(&out));
+    assert_eq!(read(&out), want.out);
+}
+
 #[test]
 fn a_damaged_journal() {
     let s = Scratch::new("files-journal");

@@ -11,6 +11,7 @@ use super::store::Store;
 use crate::sys;
 use crate::sys::{locks, syscall};
 use core::ops::Range;
+use std::os::fd::IntoRawFd;
 
 /// What [`choose`] has found.
 #[derive(Default)]
@@ -104,8 +105,8 @@ impl Opened {
         if locks::held(f.inode) {
             return Err("it is locked, and open for writing only".into());
         }
-        let fd = files::open(&format!("/proc/thread-self/fd/{}", f.fd), libc::O_RDWR | libc::O_CLOEXEC, 0);
-        Ok(Self { fd: fd.map_err(|e| sys::why(e).to_string())?, is_ours: true, flags: 0 })
+        let fd = promp_files::open_again(f.fd, libc::O_RDWR).map_err(|e| e.kind().to_string())?;
+        Ok(Self { fd: fd.into_raw_fd(), is_ours: true, flags: 0 })
     }
 
     /// Maps it as shared memory, as `m` was.

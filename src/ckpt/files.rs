@@ -8,7 +8,6 @@ use super::store::Store;
 use super::{anonymous, contents, directories, file_locks};
 use crate::sys;
 use crate::sys::{maps, signals};
-use std::ffi::CString;
 use std::fs;
 use std::os::fd::{AsRawFd, IntoRawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -222,14 +221,6 @@ fn compared(a: i32, b: i32) -> Option<bool> {
     (r >= 0).then_some(r == 0)
 }
 
-/// Opens a file for ourselves or the program; the error is the system's.
-pub fn open(path: &str, flags: i32, mode: u32) -> Result<i32, isize> {
-    let path = CString::new(path).unwrap_or_default();
-    // SAFETY: a C string.
-    let fd = unsafe { sys!(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, mode) };
-    if fd < 0 { Err(fd) } else { Ok(fd as i32) }
-}
-
 /// What `f` is, a regular file that is open by the number `fd`.
 pub fn described(fd: i32, f: &OpenFile) -> Option<OpenFile> {
     let about = fs::metadata(format!("/proc/thread-self/fd/{fd}")).ok().filter(|m| m.is_file())?;
@@ -399,14 +390,18 @@ fn is_there(all: &[OpenFile], i: usize) -> bool {
         return false;
     }
     if flags != s.flags {
-        let close = if s.flags & libc::O_CLOEXEC != 0 { libc::FD_CLOEXEC } else { 0 };
-        // SAFETY: plain calls, with a descriptor of the program.
-        unsafe {
-            sys!(libc::SYS_fcntl, s.fd, libc::F_SETFL, s.flags);
-            sys!(libc::SYS_fcntl, s.fd, libc::F_SETFD, close);
-        }
+        // SAFETY: plain call, with a descriptor of the program.
+        unsafe { sys!(libc::SYS_fcntl, s.fd, libc::F_SETFL, s.flags) };
+        close_at_an_exec(s);
     }
     true
+}
+
+/// Makes the descriptor close itself at an exec, or not, as it did.
+fn close_at_an_exec(s: &OpenFile) {
+    let close = if s.flags & libc::O_CLOEXEC != 0 { libc::FD_CLOEXEC } else { 0 };
+    // SAFETY: plain call, with a descriptor of the program.
+    unsafe { sys!(libc::SYS_fcntl, s.fd, libc::F_SETFD, close) };
 }
 
 /// The flags that a descriptor was opened with, as far as they matter afterwards.
@@ -452,22 +447,24 @@ fn reopen(s: &OpenFile, other: Option<i32>) -> Result<(), String> {
         return Err(format!("descriptor {} ({}) cannot be opened again", s.fd, s.path));
     }
     let flags = s.flags & !(libc::O_CREAT | libc::O_EXCL | libc::O_TRUNC | libc::O_NOFOLLOW);
-    let again = |fd: i32| open(&format!("/proc/thread-self/fd/{fd}"), flags, 0);
+    let again = |fd: i32| promp_files::open_again(fd, flags).map_err(|e| e.kind().to_string());
     let fd = match (s.same_as, other) {
         (Some(first), _) => {
             // SAFETY: plain call.
             let fd = unsafe { sys!(libc::SYS_fcntl, first, libc::F_DUPFD_CLOEXEC, 0) };
             if fd < 0 { Err(system(fd)) } else { Ok(fd as i32) }
         }
-        (None, Some(other)) => again(other).map_err(system),
+        (None, Some(other)) => again(other).map(IntoRawFd::into_raw_fd).map_err(failed),
         (None, None) if s.has_no_name() => {
             let new = s.made_again().map_err(failed)?;
-            again(new.as_raw_fd()).map_err(system)
+            again(new.as_raw_fd()).map(IntoRawFd::into_raw_fd).map_err(failed)
         }
         (None, None) => s.open_again(flags).map(IntoRawFd::into_raw_fd).map_err(failed),
     };
     let fd = fd?;
-    if fd != s.fd {
+    if fd == s.fd {
+        close_at_an_exec(s);
+    } else {
         // SAFETY: descriptors of the program.
         unsafe {
             let r = sys!(libc::SYS_dup3, fd, s.fd, s.flags & libc::O_CLOEXEC);
@@ -525,8 +522,6 @@ mod tests {
         assert!(!name.contains("/task/"), "{name}");
         // The thread that opened it is gone.
         drop(door);
-        let again = open(&name, libc::O_RDWR | libc::O_CLOEXEC, 0).unwrap();
-        // SAFETY: a descriptor of ours.
-        unsafe { libc::close(again) };
+        promp_files::open(name.as_ref(), libc::O_RDWR).unwrap();
     }
 }

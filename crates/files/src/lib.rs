@@ -60,6 +60,11 @@ pub fn open(path: &std::path::Path, flags: i32) -> io::Result<OwnedFd> {
     open_at(libc::AT_FDCWD, &c(path.as_os_str())?, flags, 0)
 }
 
+/// Opens what is behind a descriptor of this process's once more, with flags of its own.
+pub fn open_again(fd: RawFd, flags: i32) -> io::Result<OwnedFd> {
+    open_at(libc::AT_FDCWD, &c(OsStr::new(&format!("/proc/thread-self/fd/{fd}")))?, flags, 0)
+}
+
 /// Opens a file of the directory `folder` (openat(2)), with `flags` and, if it is made, permissions `mode`.
 pub fn open_in(folder: &impl AsRawFd, name: &OsStr, flags: i32, mode: u32) -> io::Result<OwnedFd> {
     open_at(folder.as_raw_fd(), &c(name)?, flags, mode)

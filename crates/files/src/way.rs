@@ -1,6 +1,6 @@
 //! The way to a file, part by part, each opened without following links.
 
-use crate::{c, done, hidden_name, open_at, stat_of};
+use crate::{c, done, hidden_name, open_again, open_at, stat_of};
 use std::collections::VecDeque;
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::io;
@@ -82,15 +82,15 @@ fn target(link: &OwnedFd) -> io::Result<PathBuf> {
 
 /// One step's name.
 enum Step {
-    Root,
-    Up,
+    /// `/` or `..`.
+    To(&'static CStr),
     Down(OsString),
 }
 
 fn steps(path: &Path) -> impl DoubleEndedIterator<Item = Step> + '_ {
     path.components().filter_map(|part| match part {
-        Component::RootDir => Some(Step::Root),
-        Component::ParentDir => Some(Step::Up),
+        Component::RootDir => Some(Step::To(c"/")),
+        Component::ParentDir => Some(Step::To(c"..")),
         Component::Normal(name) => Some(Step::Down(name.into())),
         Component::CurDir | Component::Prefix(_) => None,
     })
@@ -99,8 +99,7 @@ fn steps(path: &Path) -> impl DoubleEndedIterator<Item = Step> + '_ {
 const FOLDER: i32 = libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW;
 
 impl Way {
-    /// Walks to `path`, whose last part may be missing. An error: a directory on the way is missing, or
-    /// there is no last part (`/`, `..`).
+    /// Walks to `path`, whose last part may be missing. An error: a directory on the way is missing.
     pub fn to(path: &Path) -> io::Result<Self> {
         Self::walk(path, true)
     }
@@ -119,17 +118,12 @@ impl Way {
         let mut walked = PathBuf::new();
         while let Some(step) = left.pop_front() {
             let name = match step {
-                Step::Root => {
-                    at = open_at(libc::AT_FDCWD, c"/", FOLDER, 0)?;
-                    walked = "/".into();
-                    continue;
-                }
-                Step::Up => {
-                    at = open_at(at.as_raw_fd(), c"..", FOLDER, 0)?;
-                    walked.push("..");
-                    continue;
-                }
                 Step::Down(name) => name,
+                Step::To(folder) => {
+                    at = open_at(at.as_raw_fd(), folder, FOLDER, 0)?;
+                    walked.push(OsStr::from_bytes(folder.to_bytes()));
+                    continue;
+                }
             };
             let folder = stat_of(&at)?;
             let here = c(&name)?;
@@ -168,7 +162,12 @@ impl Way {
                 _ => return Err(io::Error::from_raw_os_error(libc::ENOTDIR)),
             }
         }
-        Err(io::ErrorKind::InvalidInput.into())
+        if path.as_os_str().is_empty() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        // A directory without a name of its own (`/`, `..`).
+        let found = Some(Found::in_folder(&at)?);
+        Ok(Self { folder: at, name: c".".into(), found, links: links > 0, others })
     }
 
     /// What is there, if there is something.
@@ -308,11 +307,16 @@ pub fn born(file: &impl AsRawFd) -> Option<i64> {
 }
 
 impl Found {
+    /// The directory itself.
+    fn in_folder(folder: &OwnedFd) -> io::Result<Self> {
+        let file = open_at(folder.as_raw_fd(), c".", FOLDER, 0)?;
+        Ok(Self { about: stat_of(&file)?, file })
+    }
+
     /// Opens it, the very file.
     pub fn open(&self, flags: i32) -> io::Result<OwnedFd> {
         let flags = flags & !(libc::O_CREAT | libc::O_EXCL | libc::O_TRUNC | libc::O_NOFOLLOW);
-        let name = format!("/proc/thread-self/fd/{}", self.file.as_raw_fd());
-        open_at(libc::AT_FDCWD, &c(OsStr::from_bytes(name.as_bytes()))?, flags, 0)
+        open_again(self.file.as_raw_fd(), flags)
     }
 
     /// Is it a regular file?
@@ -458,7 +462,11 @@ mod tests {
         symlink("loop", f.path("loop")).unwrap();
         assert_eq!(Way::to(&f.path("loop")).err().unwrap().raw_os_error(), Some(libc::ELOOP));
         assert_eq!(Way::to(&f.path("none/x")).err().unwrap().kind(), io::ErrorKind::NotFound);
-        assert!(Way::to(Path::new("/")).is_err() && Way::to(Path::new("")).is_err());
+        assert!(Way::to(Path::new("")).is_err());
+        for path in ["/", "/..", "/tmp/.."] {
+            let root = Way::to(Path::new(path)).unwrap();
+            assert!(root.is(&was(Path::new("/"))).is_ok() && root.remove(true).is_err(), "{path}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::super::image::OpenFile;
 use super::super::{files, streams};
 use crate::sys;
 use crate::sys::syscall::high;
+use std::os::fd::AsRawFd;
 
 /// Notes in `open` what pipes hold that nobody else reads from. While the threads are frozen; the error says why there can be no checkpoint.
 pub fn look(open: &mut [OpenFile]) -> Result<(), String> {
@@ -52,19 +53,17 @@ pub fn put_back(saved: &[OpenFile]) -> Result<(), String> {
         }
     }
     for f in saved.iter().filter(|f| !f.unread.is_empty()) {
-        let failed = |e: isize| format!("descriptor {} ({}): {}", f.fd, f.path, sys::why(e));
+        let failed = |why: std::io::ErrorKind| format!("descriptor {} ({}): {why}", f.fd, f.path);
         // There may be no writer any more.
-        let flags = libc::O_WRONLY | libc::O_NONBLOCK | libc::O_CLOEXEC;
-        let to = files::open(&format!("/proc/thread-self/fd/{}", f.fd), flags, 0).map_err(failed)?;
+        let to =
+            promp_files::open_again(f.fd, libc::O_WRONLY | libc::O_NONBLOCK).map_err(|e| failed(e.kind()))?;
         // SAFETY: a descriptor of ours, and a buffer.
         let r = unsafe {
-            sys!(libc::SYS_fcntl, to, libc::F_SETPIPE_SZ, f.unread.len());
-            let r = sys!(libc::SYS_write, to, f.unread.as_ptr(), f.unread.len());
-            sys!(libc::SYS_close, to);
-            r
+            sys!(libc::SYS_fcntl, to.as_raw_fd(), libc::F_SETPIPE_SZ, f.unread.len());
+            sys!(libc::SYS_write, to.as_raw_fd(), f.unread.as_ptr(), f.unread.len())
         };
         if r != f.unread.len() as isize {
-            return Err(failed(if r < 0 { r } else { -(libc::ENOSPC as isize) }));
+            return Err(failed(sys::why(if r < 0 { r } else { -(libc::ENOSPC as isize) })));
         }
     }
     Ok(())

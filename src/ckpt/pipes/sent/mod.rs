@@ -23,6 +23,7 @@ use crate::ckpt;
 use crate::ckpt::files::{self, Inherited};
 use crate::sys;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use std::os::fd::AsRawFd;
 use std::path::Path;
 
 /// Pipes that are followed; what goes to more of them is sent again.
@@ -345,20 +346,15 @@ impl Sent {
 /// Is what has been added to file `f` since it was that long what was noted between two places? Yes, where
 /// it cannot be read.
 fn is_noted(f: &image::OpenFile, notes: Notes, position: u64, end: u64) -> bool {
-    let Ok(fd) = files::open(&format!("/proc/self/fd/{}", f.fd), libc::O_RDONLY | libc::O_CLOEXEC, 0) else {
-        return true;
-    };
+    let Ok(file) = promp_files::open_again(f.fd, libc::O_RDONLY) else { return true };
     let (mut there, mut noted) = ([0u8; 4096], [0u8; 4096]);
-    let same = (position..end).step_by(there.len()).all(|at| {
+    (position..end).step_by(there.len()).all(|at| {
         let n = there.len().min((end - at) as usize);
         let place = f.length + (at - position);
         // SAFETY: a buffer of that length, and a descriptor of ours.
-        let r = unsafe { sys!(libc::SYS_pread64, fd, there.as_mut_ptr(), n, place) };
+        let r = unsafe { sys!(libc::SYS_pread64, file.as_raw_fd(), there.as_mut_ptr(), n, place) };
         r == n as isize && notes.read(at, &mut noted[..n]) && there[..n] == noted[..n]
-    });
-    // SAFETY: a descriptor of ours.
-    unsafe { sys!(libc::SYS_close, fd) };
-    same
+    })
 }
 
 fn again(bytes: u64, inode: u64) -> String {
