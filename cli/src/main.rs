@@ -11,6 +11,7 @@ mod library;
 mod model;
 mod part;
 mod plan;
+mod process_stat;
 mod report;
 mod restart;
 mod run;

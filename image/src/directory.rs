@@ -11,9 +11,8 @@ use std::path::{Path, PathBuf};
 /// Refuses a directory or file that somebody else could have written. By its name: what is opened by that
 /// name afterwards is looked at once more ([`Directory::open`]).
 pub fn check_owner(path: &Path, directory: bool) -> Result<(), String> {
-    let what = if directory { "directory" } else { "regular file" };
     let m = fs::symlink_metadata(path).map_err(|e| match e.kind() {
-        io::ErrorKind::NotFound => format!("{}: there is no such {what}", path.display()),
+        io::ErrorKind::NotFound => format!("{}: there is no such {}", path.display(), kind(directory)),
         _ => failed(path, &e),
     })?;
     check(path, &m, directory)
@@ -23,15 +22,18 @@ fn failed(path: &Path, e: &io::Error) -> String {
     format!("{}: {}", path.display(), e.kind())
 }
 
+fn kind(directory: bool) -> &'static str {
+    if directory { "directory" } else { "regular file" }
+}
+
 /// The same of what `path` was opened as.
 fn check(path: &Path, m: &Metadata, directory: bool) -> Result<(), String> {
     let shown = path.display();
-    let what = if directory { "directory" } else { "regular file" };
     if m.file_type().is_symlink() {
         return Err(format!("{shown} is a symbolic link; images are not followed through links"));
     }
     if directory != m.is_dir() || (!directory && !m.is_file()) {
-        return Err(format!("{shown} is not a {what}"));
+        return Err(format!("{shown} is not a {}", kind(directory)));
     }
     // SAFETY: no pointers.
     let me = unsafe { libc::geteuid() };

@@ -14,6 +14,7 @@
 //! the signals of `--on-signal`, too, and what else the child has ended by; and this process, to which the
 //! kernel gives those whose parents have ended (PR_SET_CHILD_SUBREAPER), does not end before it has.
 
+use crate::process_stat;
 use promp_image::run_record::{self, Started};
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -33,14 +34,13 @@ pub fn may_choose_number() -> bool {
     signals_of(0, "CapEff:") & (SYS_ADMIN | CHECKPOINT_RESTORE) != 0
 }
 
-/// Has process `pid` been killed, or ended, though its number is not free yet? (proc_pid_stat(5): the state
-/// is Z or X, or PF_EXITING is among the flags, the seventh field after the name.)
+/// Has process `pid` been killed, or ended, though its number is not free yet? (PF_EXITING is among the
+/// flags, the seventh field behind the name.)
 pub fn is_ending(pid: u32) -> bool {
     const EXITING: u64 = 4;
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let fields: Vec<&str> = text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let Some(fields) = process_stat::fields(pid) else { return false };
     let flags = fields.get(6).and_then(|f| f.parse::<u64>().ok()).unwrap_or(0);
-    matches!(fields.first(), Some(&("Z" | "X"))) || flags & EXITING != 0
+    process_stat::has_ended(&fields) || flags & EXITING != 0
 }
 
 /// A set that /proc tells of process `pid` (0: this one).
@@ -253,9 +253,8 @@ impl Child {
         let pid: libc::pid_t = text.trim().parse().ok().filter(|pid| *pid != self.pid)?;
         let own = std::process::id() as libc::pid_t;
         let parent = |pid: &libc::pid_t| {
-            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-            let mut words = stat.rsplit_once(')')?.1.split_whitespace();
-            (words.next() != Some("Z")).then(|| words.next()?.parse().ok()).flatten().filter(|p| *p > 1)
+            let fields = process_stat::fields(pid).filter(|f| !process_stat::has_ended(f))?;
+            fields.get(1)?.parse().ok().filter(|p| *p > 1)
         };
         std::iter::successors(Some(pid), parent).skip(1).any(|p| p == own).then_some(pid)
     }

@@ -1,6 +1,6 @@
 //! Which process to watch, and why one cannot be watched.
 
-use crate::Failure;
+use crate::{Failure, process_stat};
 use promp_report::live::{self, Snapshot, View};
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
@@ -131,11 +131,8 @@ fn user() -> u32 {
 /// When a process began: the 22nd field of its stat, behind a name that may hold anything. Nothing for a dead
 /// one that nobody has waited for.
 fn started(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
-    let state = fields.next()?;
-    (!matches!(state, "Z" | "X")).then_some(())?;
-    fields.nth(18)?.parse().ok()
+    let fields = process_stat::fields(pid).filter(|f| !process_stat::has_ended(f))?;
+    fields.get(19)?.parse().ok()
 }
 
 /// The program that a process runs.
