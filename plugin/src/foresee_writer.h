@@ -8,7 +8,7 @@
 
 namespace promp::ahead {
 
-/// Limits of a program: src/team/said.rs has the same number of slots.
+/// Limits of a program: src/ckpt/dead_memory_claims.rs has the same number of slots.
 const size_t WORDS = 100000, FUNCTIONS = 60, SLOTS = 128;
 const uint64_t MAGIC = 0x70726f6d70610002, NONE = ~(uint64_t)0;
 

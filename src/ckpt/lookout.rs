@@ -197,7 +197,7 @@ impl Lookout {
             let k = kept::get();
             let seat = k.seats.iter().find(|seat| seat.host.load(Relaxed) == tid);
             let thread = match seat.and_then(|seat| seat.logical()) {
-                Some(t) => format!("thread {}", t.num()),
+                Some(t) => format!("thread {}", t.number()),
                 None => "a thread of the program's own".into(),
             };
             let code = match by.in_call {

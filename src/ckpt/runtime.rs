@@ -1,12 +1,14 @@
 //! What checkpoints must know of the runtime whose threads they save, and what they ask it to do: all of it,
-//! so that nothing else in this folder speaks of OpenMP (but for `seats.rs`, where logical threads sit).
+//! so that nothing else in this folder speaks of OpenMP. What they ask of a thread: logical_threads.rs.
 //!
-//! Who answers is said in `src/lib.rs`, which puts everything together (`fault/runtime.rs` does). It is
-//! asked when a checkpoint is taken or gone back to, and at the beginning: in no call that a program makes
-//! often.
+//! Who answers says so when the library is loaded ([`set`]; `fault/runtime.rs` does). It is asked when a
+//! checkpoint is taken or gone back to, and at the beginning: in no call that a program makes often.
 
+use super::logical_threads::LogicalThread;
 use crate::sys::signals::Handler;
 use crate::sys::variables::Reader;
+use core::ptr::NonNull;
+use std::sync::OnceLock;
 
 /// What is read before all other settings.
 pub struct General {
@@ -37,6 +39,12 @@ pub trait Runtime: Sync {
     /// same one. False if there is no memory.
     fn keep(&self) -> bool;
 
+    /// The logical thread at `address`.
+    ///
+    /// # Safety
+    /// [`crate::sys::tls::logical_thread`] says it, or said it before a checkpoint.
+    unsafe fn logical(&self, address: NonNull<()>) -> &'static dyn LogicalThread;
+
     /// The ordinal of the outermost region, for who reads about the checkpoint.
     fn region(&self) -> u64;
 
@@ -66,7 +74,15 @@ pub trait Runtime: Sync {
     fn went_back(&self, to: &WentBack);
 }
 
+/// A look at one atomic, so that handlers may ask.
+static OURS: OnceLock<&'static dyn Runtime> = OnceLock::new();
+
+/// The runtime of this process is `ours`: said before anything else is asked of checkpoints.
+pub fn set(ours: &'static dyn Runtime) {
+    let _ = OURS.set(ours);
+}
+
 /// The one of this process.
 pub(super) fn runtime() -> &'static dyn Runtime {
-    crate::RUNTIME
+    *OURS.get().expect("said when the library is loaded")
 }

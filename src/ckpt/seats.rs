@@ -31,15 +31,17 @@
 
 use super::again::{self, Due};
 use super::keep::{self, Keep};
+use super::logical_threads::{self, LogicalThread};
 use super::own_state::{Changes, Own};
+use super::runtime::runtime;
 use crate::say;
 use crate::sys;
 use crate::sys::host::{self, Identity};
 use crate::sys::midway::Where;
 use crate::sys::{cpu_time, futex, midway, pending, signals, syscall};
-use crate::team::thread::Thread;
 use core::arch::naked_asm;
 use core::mem::offset_of;
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering::*};
 
 /// Bytes of the stack on which a host takes its context up.
@@ -73,7 +75,7 @@ pub const PARK: u32 = 4;
 
 /// Who sits in a seat that has no logical thread: one of the program's own that has never come to the
 /// runtime.
-const STRANGER: *mut Thread = core::ptr::without_provenance_mut(align_of::<Thread>());
+const STRANGER: *mut () = core::ptr::without_provenance_mut(1);
 
 /// One seat.
 #[repr(C, align(128))]
@@ -101,7 +103,7 @@ pub struct Seat {
     /// Robust list's head of the frozen thread, or of the one to become.
     pub robust_head: AtomicUsize,
     /// The logical thread; null: the seat is free; [`STRANGER`].
-    thread: AtomicPtr<Thread>,
+    thread: AtomicPtr<()>,
     /// Kernel id of the host; 0 when it has failed and not been replaced.
     pub host: AtomicU32,
     /// 1 while a failed host may still touch memory.
@@ -135,8 +137,8 @@ impl Seat {
 
     /// Seats `thr` (`None`: a stranger), whose host is the caller or a host that the caller speaks for.
     /// False if somebody sits here, or there is no memory.
-    pub fn occupy(&self, thr: Option<&'static Thread>, tid: u32) -> bool {
-        let who = thr.map_or(STRANGER, |t| core::ptr::from_ref(t).cast_mut());
+    pub fn occupy(&self, thr: Option<&'static dyn LogicalThread>, tid: u32) -> bool {
+        let who = thr.map_or(STRANGER, logical_threads::address);
         if self.thread.compare_exchange(core::ptr::null_mut(), who, AcqRel, Relaxed).is_err() {
             return false;
         }
@@ -144,7 +146,7 @@ impl Seat {
             self.leave();
             return false;
         }
-        let of_the_pool = thr.is_some_and(|t| t.worker.get());
+        let of_the_pool = thr.is_some_and(|t| t.is_worker());
         self.initial.store(u32::from(!of_the_pool && super::keep::is_initial(tid)), Relaxed);
         self.state.store(RUNNING, Relaxed);
         self.standing.store(super::asking::AWAY, Relaxed);
@@ -172,10 +174,10 @@ impl Seat {
     }
 
     /// The logical thread that sits here.
-    pub fn logical(&self) -> Option<&'static Thread> {
+    pub fn logical(&self) -> Option<&'static dyn LogicalThread> {
         let p = self.thread.load(Acquire);
-        // SAFETY: neither null nor the mark; threads are never freed.
-        (!p.is_null() && p != STRANGER).then(|| unsafe { &*p })
+        // SAFETY: neither null nor the mark, so one who was seated.
+        NonNull::new(p).filter(|_| p != STRANGER).map(|p| unsafe { runtime().logical(p) })
     }
 
     /// What [`wait_frozen`] looks at.
@@ -205,12 +207,12 @@ impl Seat {
 
     /// Is a stop of the frozen thread due at the exit of the call that it is in?
     pub fn is_about_to_stop(&self) -> bool {
-        self.logical().is_some_and(|t| t.pending.load(Relaxed) != 0)
+        self.logical().is_some_and(|t| t.has_to_stop())
     }
 
     /// Does a thread that the program has made itself sit here?
     pub fn is_the_programs_own(&self) -> bool {
-        self.initial.load(Relaxed) == 0 && self.logical().is_some_and(|t| !t.worker.get())
+        self.initial.load(Relaxed) == 0 && self.logical().is_some_and(|t| !t.is_worker())
     }
 
     /// Is the host to go on once more, where it is? And has it got on since it was asked last?
@@ -248,25 +250,25 @@ impl Seat {
     }
 }
 
-/// The seat of `thr`.
-pub fn seat_of(thr: &'static Thread) -> Option<&'static Seat> {
-    keep::numbered(thr.seat_number.get())
+/// The calling logical thread's.
+pub fn callers() -> Option<&'static Seat> {
+    logical_threads::calling().and_then(|t| keep::numbered(t.seat_number().get()))
 }
 
 /// A logical thread begins on the calling host: it gets a seat. All signals are blocked.
-pub fn seat(thr: &'static Thread, tid: u32) {
+pub fn seat(thr: &'static dyn LogicalThread, tid: u32) {
     let Some(k) = keep::if_on() else { return };
     if let Some(i) = k.seats.iter().position(|s| s.occupy(Some(thr), tid)) {
-        thr.seat_number.set(i as u32 + 1);
+        thr.seat_number().set(i as u32 + 1);
     }
 }
 
 /// The logical thread ends. All signals are blocked.
-pub fn unseat(thr: &'static Thread) {
+pub fn unseat(thr: &'static dyn LogicalThread) {
     if keep::if_on().is_some()
-        && let Some(s) = seat_of(thr)
+        && let Some(s) = keep::numbered(thr.seat_number().get())
     {
-        thr.seat_number.set(0);
+        thr.seat_number().set(0);
         s.leave();
     }
 }
@@ -415,8 +417,7 @@ pub unsafe fn wait_to_be_replaced(seat: &'static Seat) -> ! {
 /// The calling host's seat.
 fn own(k: &'static Keep) -> Option<&'static Seat> {
     let tid = syscall::gettid();
-    sys::tls::get()
-        .and_then(seat_of)
+    callers()
         // A thread made without thread-local memory of its own finds its creator's.
         .filter(|s| s.host.load(Relaxed) == tid)
         .or_else(|| k.seats.iter().find(|s| s.is_strangers() && s.host.load(Relaxed) == tid))
@@ -511,7 +512,7 @@ extern "C" fn take_up(seat: &'static Seat) -> ! {
         seat.host.store(tid, Release);
         // Memory has been put back: the thread exists as it did then.
         if let Some(thr) = seat.logical() {
-            thr.host.store(tid, Relaxed);
+            thr.is_carried_by(tid);
         }
     } else if seat.rseq.load(Relaxed) != 0 {
         host::register_rseq();

@@ -18,7 +18,7 @@ pub fn first() {
 pub(super) fn ask_and_wait(k: &keep::Keep) {
     // After a rollback or a restart the thread's seat may be another one.
     let says = |what| {
-        if let Some(s) = sys::tls::get().and_then(seats::seat_of) {
+        if let Some(s) = seats::callers() {
             s.standing.store(what, Release);
         }
     };

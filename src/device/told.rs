@@ -8,7 +8,7 @@ use crate::acc::profile::Heard;
 use crate::icv::INITIAL_DEVICE as HOST;
 use crate::observe;
 use crate::observe::event::{DataOp, Event, Mapping, Moved, Row, Set};
-use crate::sys::tls;
+use crate::team::thread;
 use core::ffi::CStr;
 
 /// See the module's text.
@@ -28,7 +28,7 @@ pub fn mapped(items: impl Iterator<Item = Mapping>) {
 }
 
 fn tell(event: Event) {
-    if let Some(thr) = tls::get() {
+    if let Some(thr) = thread::known() {
         thr.tell(event);
     }
 }

@@ -2,14 +2,14 @@
 
 use super::promp::promp_undo;
 use crate::fault::containers::{self, CONTAINERS};
-use crate::sys::tls;
+use crate::team::thread;
 
 /// Saves what `function`, if it is the C++ library's, will write when it is called with these arguments.
 ///
 /// # Safety
 /// For the code that promp-cc builds: it is about to be.
 pub unsafe extern "C" fn promp_containers(arguments: *const [usize; 4], function: usize) {
-    let Some(thr) = tls::get() else { return };
+    let Some(thr) = thread::known() else { return };
     if !thr.saving.get() || !thr.is_in_region() || thr.undo.lost() != 0 {
         return;
     }

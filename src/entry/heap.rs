@@ -4,14 +4,13 @@
 
 use crate::fault::stop::hold_off;
 use crate::fault::{freed, operators, saving, unsaved};
-use crate::sys::tls;
-use crate::team::thread::{Thread, current};
+use crate::team::thread::{self, Thread, current};
 
 /// Frees `block`, or keeps it until the work that does so is not executed again any more.
 #[inline(always)]
 unsafe fn free(block: usize, own: bool) {
     // A thread that the runtime does not know is in no region.
-    match tls::get() {
+    match thread::known() {
         // SAFETY: the program frees it.
         Some(thr) if block != 0 && thr.saving.get() && thr.is_in_region() => unsafe {
             free_later(thr, block, own);
@@ -102,7 +101,7 @@ pub unsafe extern "C" fn promp_realloc_own(block: usize, bytes: usize) -> usize 
 /// For the code that promp-cc builds.
 pub unsafe extern "C" fn promp_new(bytes: usize, operator: usize) -> usize {
     // A thread that the runtime does not know is in no region.
-    let Some(thr) = tls::get() else { return 0 };
+    let Some(thr) = thread::known() else { return 0 };
     if !thr.saving.get() || !thr.is_in_region() || !operators::is_known(operator) {
         return 0;
     }

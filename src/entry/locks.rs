@@ -12,8 +12,7 @@ use crate::observe;
 use crate::observe::event::{Event, Mutex, Set};
 use crate::stub;
 use crate::sys::lock::Lock;
-use crate::sys::tls;
-use crate::team::thread::{Thread, current};
+use crate::team::thread::{self, Thread, current};
 use crate::tools::ompt;
 use crate::work::locks::address;
 use crate::work::locks::{acquire, release, try_acquire};
@@ -37,7 +36,7 @@ fn tell_of(event: Event) {
         current();
     }
     if observe::wants(Set::LOCKS)
-        && let Some(thr) = tls::get()
+        && let Some(thr) = thread::known()
     {
         stop::hold_off(thr, || thr.tell(event));
     }

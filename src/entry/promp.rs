@@ -12,7 +12,7 @@ use crate::fault::{added, inject, join, place, policy, record, report, spec::Kin
 use crate::icv::{globals, globals_if_ready};
 use crate::sys::door::Door;
 use crate::sys::tls;
-use crate::team::thread::{Thread, current};
+use crate::team::thread::{self, Thread, current};
 use core::sync::atomic::{AtomicI64, AtomicUsize, Ordering::*};
 
 /// `struct promp_failure`.
@@ -165,7 +165,7 @@ pub unsafe extern "C" fn promp_undo(
 ) {
     // A thread that the runtime does not know is in no region. Serial work is never executed again, nor is
     // what has been given up.
-    let Some(thr) = tls::get() else { return };
+    let Some(thr) = thread::known() else { return };
     if !thr.saving.get() || !thr.is_in_region() || thr.undo.lost() != 0 {
         return;
     }
@@ -251,7 +251,7 @@ pub unsafe extern "C" fn promp_add(at: usize, size: usize, value: u64) {
             // What lies on the thread's own stack is put back with it.
             && !(tls::stack_pointer()..thr.base.load(Relaxed)).contains(&at)
     };
-    let Some(thr) = tls::get().filter(noted) else {
+    let Some(thr) = thread::known().filter(noted) else {
         // SAFETY: by the caller's promise.
         return unsafe { added::add(at, size, value) };
     };
@@ -294,7 +294,7 @@ pub unsafe extern "C" fn promp_wrote(
 /// For the code that promp-cc adds: `site` lives as long as the code.
 pub unsafe extern "C" fn promp_saves(site: *const Site) -> i32 {
     // SAFETY: by the caller's promise.
-    tls::get().map_or(0, |thr| saving::begin(thr, unsafe { &*site }))
+    thread::known().map_or(0, |thr| saving::begin(thr, unsafe { &*site }))
 }
 
 /// An object built with promp-cc is loaded whose functions see for themselves whether they are executed in a

@@ -32,7 +32,7 @@ use crate::ckpt::{
 use crate::icv::globals_if_ready;
 use crate::say;
 use crate::sys::anew;
-use crate::sys::asm::FpControl;
+use crate::sys::fp_control::FpControl;
 use crate::sys::host::{self, Identity};
 use crate::sys::rights;
 use crate::sys::syscall::{exit_group, gettid, sched_yield};

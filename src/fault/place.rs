@@ -2,15 +2,16 @@
 
 use super::visits::{self, When};
 use crate::ckpt::asking::AWAY;
+use crate::ckpt::dead_memory_claims::{Claims, Range};
 use crate::ckpt::keep;
 use crate::ckpt::place;
-use crate::ckpt::seats::seat_of;
+use crate::ckpt::places::Advice;
+use crate::ckpt::seats::Seat;
 use crate::icv::Globals;
 use crate::observe::event::Row;
 use crate::observe::{self, Listener, Set, Told};
 use crate::sys::time;
-use crate::team::places::Advice;
-use crate::team::said::{Range, Said};
+
 use crate::team::thread::Thread;
 use crate::team::written;
 use core::sync::atomic::{AtomicU32, Ordering::*};
@@ -25,12 +26,17 @@ const VISIT_BITS: u32 = 24;
 static NOBODYS: AtomicU32 = AtomicU32::new(AWAY);
 
 /// What the calling thread has said, made when it says something for the first time.
-fn said(thr: &Thread) -> &'static Said {
-    thr.said.get().unwrap_or_else(|| {
-        let s = Said::create();
-        thr.said.set(Some(s));
+fn said(thr: &Thread) -> &'static Claims {
+    thr.claims.get().unwrap_or_else(|| {
+        let s = Claims::create();
+        thr.claims.set(Some(s));
         s
     })
+}
+
+/// The seat of `thr`.
+fn seat_of(thr: &Thread) -> Option<&'static Seat> {
+    keep::numbered(thr.seat_number.get())
 }
 
 fn range(start: usize, bytes: usize) -> Option<Range> {
@@ -105,7 +111,7 @@ pub fn visit(thr: &'static Thread, at: usize) -> bool {
     let (interval_ns, team) = (k.place.interval_ns.load(Relaxed), thr.team());
     let in_team = thr.is_in_region() && team.size() > 1;
     let is_first = thr.num() == 0 && seat_of(thr).is_some_and(|s| s.initial.load(Relaxed) != 0);
-    let Some(said) = thr.said.get().filter(|s| !s.is_empty()) else {
+    let Some(said) = thr.claims.get().filter(|s| !s.is_empty()) else {
         if !is_first || in_team {
             return false;
         }

@@ -10,6 +10,7 @@ use crate::sys::lock::Locked;
 use crate::sys::own::Own;
 use crate::sys::{syscall, time};
 use crate::team::registry::threads;
+use crate::team::thread;
 use crate::team::{pool, region};
 use crate::work::{site, tune};
 use core::sync::atomic::{AtomicBool, Ordering::*};
@@ -114,7 +115,7 @@ pub fn start(g: &Globals) {
 }
 
 extern "C" fn at_exit() {
-    if let Some(thr) = crate::sys::tls::get() {
+    if let Some(thr) = thread::known() {
         // A stop would find the arena's lock held: from here on it waits.
         thr.in_runtime.store(1, Relaxed);
     }

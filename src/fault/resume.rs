@@ -4,8 +4,10 @@ use super::save::SaveKind;
 use crate::team::thread::Thread;
 use crate::work::loops;
 
+crate::callback!(promp_redo => redo);
+
 /// Performs the call of the last save point again and returns its result; called from `promp_repeat`.
-pub extern "C" fn redo(thr: &'static Thread) -> usize {
+extern "C" fn redo(thr: &'static Thread) -> usize {
     match thr.save.current().map_or(SaveKind::None, |s| s.kind.get()) {
         SaveKind::After(rax) => rax,
         SaveKind::Next(start, end) => match loops::next_bounds(thr) {

@@ -1,12 +1,14 @@
 //! What checkpoints ask of the runtime, answered (`ckpt/runtime.rs` says what each is for).
 
 use super::{agent, record, stop};
+use crate::ckpt::logical_threads::LogicalThread;
 use crate::ckpt::runtime::{General, Runtime, WentBack};
 use crate::icv::{globals_if_ready, settings};
 use crate::sys::signals::Handler;
-use crate::sys::tls;
 use crate::sys::variables::Reader;
 use crate::team::region;
+use crate::team::thread::{self, Thread};
+use core::ptr::NonNull;
 
 /// This one.
 pub struct Ours;
@@ -19,6 +21,11 @@ impl Runtime for Ours {
 
     fn keep(&self) -> bool {
         record::keep()
+    }
+
+    unsafe fn logical(&self, address: NonNull<()>) -> &'static dyn LogicalThread {
+        // SAFETY: by the caller's promise; threads are never freed.
+        unsafe { address.cast::<Thread>().as_ref() }
     }
 
     fn region(&self) -> u64 {
@@ -42,7 +49,7 @@ impl Runtime for Ours {
     }
 
     fn undisturbed(&self, f: &mut dyn FnMut()) {
-        match tls::get() {
+        match thread::known() {
             Some(thr) => stop::hold_off(thr, f),
             None => f(),
         }

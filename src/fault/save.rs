@@ -8,8 +8,9 @@
 
 use super::publish::Turn;
 use super::{unsaved, verify};
-use crate::sys::asm::{self, FpControl};
+use crate::sys::fp_control::FpControl;
 use crate::sys::own::Own;
+use crate::sys::{asm, stack_copy};
 use crate::team::thread::Thread;
 use crate::work::site;
 use core::sync::atomic::Ordering::Relaxed;
@@ -73,7 +74,7 @@ impl Save {
             s.grow(len);
         }
         // SAFETY: `range` is live memory of the calling thread's own activation, the copy has room for it.
-        unsafe { asm::copy_stack(from, s.copy.get().0, len) };
+        unsafe { stack_copy::copy_stack(from, s.copy.get().0, len) };
         s.kind.set(kind);
         s.frame.set(frame);
         s.base.set(base);
@@ -117,7 +118,7 @@ impl Slot {
     pub unsafe fn restore(&self) {
         let (to, len) = self.range.get();
         // SAFETY: the range was the activation's when it was copied, and by the caller's promise is free to write.
-        unsafe { asm::copy_stack(self.copy.get().0, to, len) };
+        unsafe { stack_copy::copy_stack(self.copy.get().0, to, len) };
     }
 }
 

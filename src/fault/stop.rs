@@ -23,7 +23,7 @@ use crate::sys::signals::{self, Interrupted};
 use crate::sys::syscall::{exit_group, gettid};
 use crate::sys::{futex, reach, sanitizer, timers, tls};
 use crate::team::member::tfd;
-use crate::team::thread::{Thread, current};
+use crate::team::thread::{self, Thread, current};
 use core::sync::atomic::{AtomicU32, Ordering::*, compiler_fence};
 
 /// Crashes of one thread at one save point that are taken for faults of the machine; one more is the
@@ -65,7 +65,7 @@ pub fn install_stop_signal() {
 /// The stop signal: a kill, or a hang (injected, or found by the watchdog).
 pub(crate) extern "C" fn on_signal(_sig: i32, info: *mut libc::siginfo_t, ctx: *mut libc::c_void) {
     signals::unguard();
-    let Some(thr) = tls::get() else { return };
+    let Some(thr) = thread::known() else { return };
     // SAFETY: the kernel's argument.
     let Some(kind) = (unsafe { inject::sent(info) }) else { return };
     // SAFETY: the kernel's context.
@@ -110,7 +110,7 @@ pub(crate) extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mu
             unsafe { signals::send_again(sig, info) };
         }
     };
-    let Some(thr) = tls::get() else {
+    let Some(thr) = thread::known() else {
         // A thread of the program's own may read memory that is lost before it is stopped for the rollback.
         return if sent || !ckpt::await_rollback() {
             give_up()
@@ -261,14 +261,17 @@ pub fn deliver(thr: &'static Thread) {
 }
 
 /// A stop that waited takes effect at a stub's exit: the new host returns `rax` on the same frame.
-pub extern "C" fn at_exit(thr: &'static Thread, frame: usize, rax: usize) -> ! {
+extern "C" fn at_exit(thr: &'static Thread, frame: usize, rax: usize) -> ! {
     stop_idle(thr, Way::Return { frame, rax })
 }
 
 /// A stop that waited takes effect before an activation's function is called: the new host calls it.
-pub extern "C" fn at_enter(thr: &'static Thread, base: usize) -> ! {
+extern "C" fn at_enter(thr: &'static Thread, base: usize) -> ! {
     stop_idle(thr, Way::Enter { base })
 }
+
+crate::callback!(promp_stops_at_exit => at_exit);
+crate::callback!(promp_stops_at_enter => at_enter);
 
 fn stop_idle(thr: &'static Thread, way: Way) -> ! {
     let mask = signals::block_all();
@@ -364,7 +367,7 @@ fn leave(thr: &'static Thread, kind: Kind, way: Way, mask: u64) -> ! {
         anew: Some(anew::Anew::of_caller()),
         signals,
         timers,
-        fp: crate::sys::asm::FpControl::read(),
+        fp: crate::sys::fp_control::FpControl::read(),
         stack: stack as usize,
         gone: AtomicU32::new(1),
     }));

@@ -4,12 +4,12 @@
 //! All of it is the program's memory: after a rollback the count is what it was, and so the plan goes on.
 
 use crate::ckpt::image::plan::{At, Plan};
+use crate::ckpt::places::Advice;
 use crate::icv::Globals;
 use crate::say;
 use crate::sys::lock::Locked;
 use crate::sys::own::Own;
 use crate::sys::{maps, objects, time};
-use crate::team::places::Advice;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use promp_report::{Report, Site, Visit};
 

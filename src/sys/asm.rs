@@ -13,8 +13,12 @@
 //! the base. What lies above belongs to the runtime and the caller. Its own frame has a frame pointer, by
 //! which tools know it (tools/ompt).
 //!
+//! **What is called back** stands above, in the code that has threads: it defines the names
+//! `promp_stops_at_exit(thread, frame, rax)`, `promp_stops_at_enter(thread, base)` and `promp_redo(thread)` by
+//! [`callback!`]. They are weak: a program without them, as this code's own unit tests, never gets there.
+//!
 //! **Resuming.** `promp_return` continues after a call with a given result; `promp_repeat` continues by making the
-//! call again, through [`crate::fault::resume::redo`]; `promp_reenter` calls the activation's function from its start.
+//! call again, through `promp_redo`; `promp_reenter` calls the activation's function from its start.
 
 use super::cfi::{on_frame, restore_registers, save_registers};
 use core::arch::{global_asm, naked_asm};
@@ -195,6 +199,26 @@ macro_rules! export_names {
     )*};
 }
 
+/// Gives a function the hidden name by which the assembly here calls it back.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! callback {
+    ($name:ident => $inner:path) => {
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                concat!(".hidden ", stringify!($name)),
+                $crate::exported_label!($name),
+                ".cfi_startproc",
+                "jmp {f}",
+                ".cfi_endproc",
+                f = sym $inner
+            )
+        }
+        $crate::keep!($name);
+    };
+}
+
 /// A stub met a pending stop on its way out: rcx the thread, rax the result, rsp the frame.
 ///
 /// # Safety
@@ -204,11 +228,14 @@ pub unsafe extern "C" fn promp_stop_at_exit() {
     naked_asm!(
         ".cfi_startproc",
         on_frame!(),
-        "mov rdi, rcx", "mov rsi, rsp", "mov rdx, rax",
-        "call {f}",
+        "mov rdi, rcx",
+        "mov rsi, rsp",
+        "mov rdx, rax",
+        ".weak promp_stops_at_exit",
+        ".hidden promp_stops_at_exit",
+        "call promp_stops_at_exit",
         "ud2",
         ".cfi_endproc",
-        f = sym crate::fault::stop::at_exit,
     )
 }
 
@@ -216,9 +243,9 @@ pub unsafe extern "C" fn promp_stop_at_exit() {
 /// the previous value.
 ///
 /// # Safety
-/// `func` must be callable with `data`; `thread` is the calling thread.
+/// `func` must be callable with `data`; `thread` is what is known of the calling thread (tls.rs).
 #[unsafe(naked)]
-pub unsafe extern "C" fn promp_call(func: usize, data: usize, thread: *const crate::team::thread::Thread) {
+pub unsafe extern "C" fn promp_call(func: usize, data: usize, thread: usize) {
     naked_asm!(
         ".cfi_startproc",
         save_registers!(),
@@ -247,10 +274,11 @@ pub unsafe extern "C" fn promp_call(func: usize, data: usize, thread: *const cra
         ".cfi_restore_state",
         "mov rdi, rbx",
         "mov rsi, rsp",
-        "call {stop}",
+        ".weak promp_stops_at_enter",
+        ".hidden promp_stops_at_enter",
+        "call promp_stops_at_enter",
         "ud2",
         ".cfi_endproc",
-        stop = sym crate::fault::stop::at_enter,
         in_runtime = const IN_RUNTIME,
         pending = const PENDING,
         frame = const FRAME,
@@ -337,10 +365,11 @@ pub unsafe extern "C" fn promp_repeat(frame: usize, thread: usize, mask: u64) ->
         "mov qword ptr [rsi + {frame}], rsp",
         unblock!(),
         "mov rdi, rsi",
-        "call {redo}",
+        ".weak promp_redo",
+        ".hidden promp_redo",
+        "call promp_redo",
         "jmp promp_leave_frame",
         ".cfi_endproc",
-        redo = sym crate::fault::resume::redo,
         in_runtime = const IN_RUNTIME,
         frame = const FRAME,
     )
@@ -387,98 +416,4 @@ unsafe extern "C" {
 /// Is `addr` the address of an entry stub?
 pub fn is_stub(addr: usize) -> bool {
     (&raw const __start_promp_stubs).addr() <= addr && addr < (&raw const __stop_promp_stubs).addr()
-}
-
-/// Copies `len` bytes of a stack to or from its saved copy. Not by `memcpy`: AddressSanitizer replaces that by a function that takes the
-/// gaps which it leaves between variables for errors.
-///
-/// # Safety
-/// Both ranges are valid for `len` bytes and do not overlap.
-#[inline(always)]
-pub unsafe fn copy_stack(from: usize, to: usize, len: usize) {
-    // SAFETY: by the caller's promise.
-    unsafe {
-        core::arch::asm!(
-            "cmp rcx, 2048",
-            "jae 4f",
-            "2:",
-            "cmp rcx, 64",
-            "jb 3f",
-            "movups {a}, [rsi]",
-            "movups {b}, [rsi + 16]",
-            "movups {c}, [rsi + 32]",
-            "movups {d}, [rsi + 48]",
-            "movups [rdi], {a}",
-            "movups [rdi + 16], {b}",
-            "movups [rdi + 32], {c}",
-            "movups [rdi + 48], {d}",
-            "add rsi, 64",
-            "add rdi, 64",
-            "sub rcx, 64",
-            "jmp 2b",
-            "3:",
-            "cmp rcx, 16",
-            "jb 5f",
-            "movups {a}, [rsi]",
-            "movups [rdi], {a}",
-            "add rsi, 16",
-            "add rdi, 16",
-            "sub rcx, 16",
-            "jmp 3b",
-            "5:",
-            "test rcx, rcx",
-            "jz 6f",
-            "4:",
-            "rep movsb",
-            "6:",
-            a = out(xmm_reg) _, b = out(xmm_reg) _, c = out(xmm_reg) _, d = out(xmm_reg) _,
-            inout("rsi") from => _, inout("rdi") to => _, inout("rcx") len => _,
-            options(nostack)
-        );
-    }
-}
-
-/// The SSE and x87 control words (rounding, exception masks, flush-to-zero).
-#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
-pub struct FpControl {
-    mxcsr: u32,
-    x87: u16,
-}
-
-impl FpControl {
-    /// The calling host's.
-    #[inline]
-    pub fn read() -> Self {
-        let mut c = Self::default();
-        // SAFETY: both instructions store to the given words.
-        unsafe {
-            core::arch::asm!("stmxcsr [{0}]", "fnstcw [{1}]", in(reg) &raw mut c.mxcsr, in(reg) &raw mut c.x87,
-                             options(nostack, preserves_flags));
-        }
-        c
-    }
-    /// Makes them the calling host's.
-    pub fn load(self) {
-        // SAFETY: the words were read by `read`, so they are valid.
-        unsafe {
-            core::arch::asm!("ldmxcsr [{0}]", "fldcw [{1}]", in(reg) &raw const self.mxcsr, in(reg) &raw const self.x87,
-                             options(nostack));
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn stacks_are_copied_whole_and_no_more() {
-        let from: Vec<u8> = (0..3000).map(|i| i as u8 | 1).collect();
-        for len in (0..=80).chain([127, 128, 129, 255, 290, 2047, 2048, 2049, 2990]) {
-            let mut to = vec![0u8; 3000];
-            // SAFETY: within the two vectors.
-            unsafe { copy_stack(from[3..].as_ptr() as usize, to.as_mut_ptr() as usize, len) };
-            assert!(to[..len] == from[3..3 + len] && to[len..].iter().all(|&b| b == 0), "{len}");
-        }
-    }
 }

@@ -1,14 +1,15 @@
-//! The thread-local words of the runtime. The one that matters is a pointer to the calling logical thread's
-//! [`Thread`], or, before its first call, to [`NOBODY`].
+//! The thread-local words of the runtime. The one that matters is the calling logical thread's: a pointer to
+//! what the runtime knows of the logical thread (`team/thread.rs`), or, before its first call, to [`NOBODY`].
+//! Here only its first [`asm::STUBS_KNOW`] bytes are known.
 //!
 //! It is an initial-exec TLS symbol (one load through the GOT, no `__tls_get_addr`) defined in assembly, and
 //! lies in the application's TLS block: it belongs to the logical thread, so a new host that takes over the
 //! thread pointer finds the same value.
 
 use super::asm;
-use crate::team::thread::Thread;
 use core::arch;
 use core::cell::UnsafeCell;
+use core::ptr::NonNull;
 
 arch::global_asm!(
     ".pushsection .tdata.promp_self,\"awT\",@progbits",
@@ -57,22 +58,21 @@ struct Nobody(UnsafeCell<[u8; asm::STUBS_KNOW]>);
 // SAFETY: written to by stubs only, in assembly, and never read but for what is never written to.
 unsafe impl Sync for Nobody {}
 
-/// The calling logical thread; None if it has not called the runtime yet.
+/// What the runtime knows of the calling logical thread; None if it has not called the runtime yet.
 #[inline(always)]
-pub fn get() -> Option<&'static Thread> {
-    let p: *const Thread;
-    // SAFETY: reads the TLS word defined above, which is the address of `NOBODY` or of a `Thread`; those are
-    // never freed.
+pub fn logical_thread() -> Option<NonNull<()>> {
+    let p: *mut ();
+    // SAFETY: reads the TLS word defined above: the address of `NOBODY`, or what `set_logical_thread` was given.
     unsafe {
         arch::asm!("mov {0}, qword ptr [rip + promp_self@GOTTPOFF]", "mov {0}, qword ptr fs:[{0}]", out(reg) p,
              options(pure, readonly, nostack, preserves_flags));
         // So that nobody asks again.
         core::hint::assert_unchecked(!p.is_null());
-        if p.cast() == &raw const NOBODY { None } else { Some(&*p) }
+        if p.cast_const().cast() == &raw const NOBODY { None } else { Some(NonNull::new_unchecked(p)) }
     }
 }
 
-/// Where, from the thread pointer on, the address of the calling thread's `Thread` is, or of `NOBODY`: the
+/// Where, from the thread pointer on, the address of what is known of the calling thread is, or of `NOBODY`: the
 /// same in all threads. Code built by promp-cc looks there whether the word at [`asm::BASE`] is 0
 /// (plugin/src/sites.cc has the number 16): then it need not ask.
 pub fn place() -> usize {
@@ -106,9 +106,10 @@ pub fn stack_pointer() -> usize {
     sp
 }
 
-/// Sets the calling thread's identity.
-pub fn set(thr: Option<&'static Thread>) {
-    let p = thr.map_or((&raw const NOBODY).cast(), core::ptr::from_ref);
+/// Sets what the runtime knows of the calling logical thread: at least [`asm::STUBS_KNOW`] bytes that stubs
+/// write to and that are never freed.
+pub fn set_logical_thread(who: Option<NonNull<()>>) {
+    let p: *const () = who.map_or((&raw const NOBODY).cast(), |p| p.as_ptr().cast_const());
     // SAFETY: writes the TLS word defined above.
     unsafe {
         arch::asm!("mov {0}, qword ptr [rip + promp_self@GOTTPOFF]", "mov qword ptr fs:[{0}], {1}", out(reg) _, in(reg) p,

@@ -3,7 +3,7 @@
 use super::meet::Way;
 use super::member::Member;
 use super::team::Team;
-use super::thread::{HOT_DEPTH, Thread};
+use super::thread::{self, HOT_DEPTH, Thread};
 use super::{bind, pool, room, setup};
 use crate::fault;
 use crate::icv::read::fatal;
@@ -11,7 +11,7 @@ use crate::icv::{self, Globals};
 use crate::observe::Event;
 use crate::sys::lock::Lock;
 use crate::sys::own::Own;
-use crate::sys::{cpu_time, env, host, out, reach, runtimes, signals, syscall, tls};
+use crate::sys::{cpu_time, env, host, out, reach, runtimes, signals, syscall};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 
 static INIT: Lock = Lock::new();
@@ -108,7 +108,7 @@ pub fn runtime() -> &'static Globals {
 #[cold]
 pub fn adopt_caller() -> &'static Thread {
     let g = icv::globals();
-    if let Some(thr) = tls::get() {
+    if let Some(thr) = thread::known() {
         // A tool that was started just now has called the runtime.
         return thr;
     }
@@ -131,7 +131,7 @@ pub fn adopt_caller() -> &'static Thread {
     m.implicit.begin_initial(thr, g.initial.get());
     thr.enter(m);
     thr.set_saving(fault::policy::saves_private_state(&g.promp));
-    tls::set(Some(thr));
+    thread::set_current(Some(thr));
     bind::follow(thr, m);
     if g.promp.ft {
         signals::ensure_alt_stack();
@@ -151,7 +151,7 @@ extern "C" fn thread_exits(p: *mut libc::c_void) {
     thr.tell(Event::ThreadEnd);
     room::move_out(thr);
     fault::thread_ended(thr);
-    tls::set(None);
+    thread::set_current(None);
     pool::give_back_thread(thr);
 }
 
@@ -161,7 +161,7 @@ fn locks() -> [&'static Lock; 3] {
 
 /// While the locks are held, a stop of the calling thread waits.
 fn mark_in_runtime(yes: bool) {
-    if let Some(thr) = tls::get() {
+    if let Some(thr) = thread::known() {
         thr.in_runtime.store(u32::from(yes), Relaxed);
     }
 }
@@ -185,7 +185,7 @@ extern "C" fn after_fork_child() {
     reach::after_fork();
     cpu_time::after_fork();
     pool::forget_workers();
-    if let Some(thr) = tls::get() {
+    if let Some(thr) = thread::known() {
         thr.host.store(syscall::gettid(), Relaxed);
         let mut hot = thr.hot.get();
         for slot in hot.iter_mut().skip(thr.depth.get() as usize) {

@@ -12,13 +12,11 @@ pub mod lines;
 pub mod meet;
 pub mod member;
 pub mod orders;
-pub mod places;
 pub mod pool;
 pub mod region;
 pub mod registry;
-pub mod resize;
 pub mod room;
-pub mod said;
+mod saved_thread;
 pub mod setup;
 #[allow(clippy::module_inception)]
 pub mod team;

@@ -3,7 +3,7 @@
 use super::aside::step_aside;
 use super::event::Patience;
 use super::team::Team;
-use super::thread::Thread;
+use super::thread::{self, Thread};
 use super::{crew, room};
 use crate::fault;
 use crate::icv::globals;
@@ -11,7 +11,7 @@ use crate::observe::Event;
 use crate::say;
 use crate::sys::limits;
 use crate::sys::lock::{self, Locked};
-use crate::sys::{signals, syscall, tls};
+use crate::sys::{signals, syscall};
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 
@@ -154,7 +154,7 @@ fn create_worker() -> Option<&'static Thread> {
 extern "C" fn worker_start(arg: *mut libc::c_void) -> *mut libc::c_void {
     // SAFETY: `create_worker` passed a `&'static Thread`.
     let thr: &'static Thread = unsafe { &*arg.cast_const().cast::<Thread>() };
-    tls::set(Some(thr));
+    thread::set_current(Some(thr));
     if globals().promp.ft {
         signals::ensure_alt_stack();
     }
@@ -170,7 +170,7 @@ extern "C" fn worker_start(arg: *mut libc::c_void) -> *mut libc::c_void {
     thr.tell(Event::ThreadEnd);
     room::move_out(thr);
     fault::thread_ended(thr);
-    tls::set(None);
+    thread::set_current(None);
     WORKERS.fetch_sub(1, Relaxed);
     core::ptr::null_mut()
 }

@@ -353,7 +353,7 @@ pub fn activate_here(thr: &'static Thread, call: (usize, usize), args: (usize, u
     thr.call.set(call);
     save::enter(thr, args);
     // SAFETY: compiled OpenMP code gave the function and its argument for this purpose; `thr` is the caller.
-    unsafe { asm::promp_call(call.0, call.1, thr) };
+    unsafe { asm::promp_call(call.0, call.1, core::ptr::from_ref(thr).addr()) };
     thr.frame.set(frame);
     thr.base.store(base, Relaxed);
     thr.call.set(outer);

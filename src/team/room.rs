@@ -11,9 +11,9 @@
 //! there are more threads than CPUs or threads are bound.
 
 use super::event::Patience;
-use super::thread::Thread;
+use super::thread::{self, Thread};
 use crate::sys::syscall::{self, CpuSet};
-use crate::sys::{time, tls};
+use crate::sys::time;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
 
 const CPUS: usize = 1024;
@@ -82,7 +82,7 @@ impl Waker {
     pub fn is_here(&self) {
         let cpu = syscall::cpu();
         self.0.store(cpu, Relaxed);
-        if let Some(thr) = tls::get()
+        if let Some(thr) = thread::known()
             && !HOMES.is_of(address(thr), cpu)
         {
             move_in(thr, cpu, || HOMES.take_over(address(thr), cpu));
@@ -125,7 +125,7 @@ pub fn forget_others() {
 /// Leaves CPU `other`, or another's home.
 #[cold]
 fn step_aside(other: u32) {
-    let Some(thr) = tls::get() else { return };
+    let Some(thr) = thread::known() else { return };
     let (me, cpu) = (address(thr), syscall::cpu());
     if cpu != other && HOMES.take(me, cpu) {
         return move_in(thr, cpu, || ());

@@ -9,8 +9,8 @@ use super::alone::Alone;
 use super::member::Member;
 use super::orders::Dock;
 use super::room;
-use super::said::Said;
 use super::team::Team;
+use crate::ckpt::dead_memory_claims::Claims;
 use crate::fault::gauge::Gauge;
 use crate::fault::save::Save;
 use crate::fault::verify::Check;
@@ -24,6 +24,7 @@ use crate::sys::tls;
 use crate::task::slab::Slab;
 use crate::task::{Task, group, included};
 use core::mem::offset_of;
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
 use crossbeam_utils::CachePadded;
 
@@ -106,7 +107,7 @@ pub struct Thread {
     /// Its seat for checkpoints (ckpt/seats.rs), from 1; 0 if it has none.
     pub seat_number: Own<u32>,
     /// What it has said of memory at the next place for a checkpoint, once it has said something.
-    pub said: Own<Option<&'static Said>>,
+    pub claims: Own<Option<&'static Claims>>,
     /// Are OpenACC's tools not told of this thread's events?
     pub tools_off: Own<bool>,
     /// Host team's number in a league (teams construct): (team_num, num_teams).
@@ -184,7 +185,7 @@ impl Thread {
             home: Own::new(room::NOWHERE),
             shown: Own::new((u32::MAX, 0, 0)),
             seat_number: Own::new(0),
-            said: Own::new(None),
+            claims: Own::new(None),
             tools_off: Own::new(false),
             league: Own::new((0, 1)),
             slab: Slab::default(),
@@ -365,10 +366,22 @@ impl Thread {
     }
 }
 
+/// The calling logical thread; None if it has not called the runtime yet.
+#[inline(always)]
+pub fn known() -> Option<&'static Thread> {
+    // SAFETY: set by `set_current` only; threads are never freed.
+    tls::logical_thread().map(|p| unsafe { p.cast().as_ref() })
+}
+
+/// Makes `thr` the calling logical thread; None: nobody is.
+pub fn set_current(thr: Option<&'static Thread>) {
+    tls::set_logical_thread(thr.map(|t| NonNull::from(t).cast()));
+}
+
 /// The calling logical thread.
 #[inline(always)]
 pub fn current() -> &'static Thread {
-    match tls::get() {
+    match known() {
         Some(t) => t,
         None => super::init::adopt_caller(),
     }

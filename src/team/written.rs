@@ -12,7 +12,7 @@
 //! address of two texts, each with a zero behind it: what the memory is, and which place that is. A list of
 //! no nests has them for what is dead by another way.
 
-use super::said::Range;
+use crate::ckpt::dead_memory_claims::Range;
 
 /// So many loops, nests.
 const LEVELS: usize = 8;

@@ -53,7 +53,7 @@ impl Keeper {
         let (mut dead, mut live, mut known) = (Vec::new(), Vec::new(), true);
         let mut words = Vec::new();
         for s in &standing {
-            let said = s.logical().and_then(|t| t.said.get());
+            let said = s.logical().and_then(|t| t.claims());
             match said.and_then(|said| said.ranges()) {
                 Some((d, l)) => {
                     dead.extend(d);
@@ -67,7 +67,7 @@ impl Keeper {
         }
         if known {
             let ahead = self.foreseen(&standing);
-            let said = standing.iter().find_map(|s| s.logical().and_then(|t| t.said.get()));
+            let said = standing.iter().find_map(|s| s.logical().and_then(|t| t.claims()));
             let (name, at) = said.map_or((0, 0), |said| (said.foreseen_name(), said.at()));
             words.extend(ahead.iter().map(|&r| self.word(r, name, at)));
             dead.extend(ahead);
@@ -95,7 +95,7 @@ impl Keeper {
     /// What comes of going ahead, if all that stand say the same program: where their numbers differ they are
     /// not known.
     fn foreseen(&self, standing: &[&'static Seat]) -> Ranges {
-        let said = || standing.iter().filter_map(|s| s.logical().and_then(|t| t.said.get()));
+        let said = || standing.iter().filter_map(|s| s.logical().and_then(|t| t.claims()));
         let all: Vec<_> = said().filter_map(|s| s.foresight()).collect();
         let Some(first) = all.first().filter(|_| all.len() == standing.len()) else { return Vec::new() };
         if all.iter().any(|f| !core::ptr::eq(f.program, first.program)) {
@@ -116,7 +116,7 @@ impl Keeper {
     /// in the way. Otherwise nothing is.
     pub(super) fn confirm(&mut self, seats: &[&'static Seat]) {
         let k = keep::get();
-        let is_idle = |s: &Seat| s.logical().is_some_and(|t| t.worker.get() && !t.is_in_region());
+        let is_idle = |s: &Seat| s.logical().is_some_and(|t| t.is_worker() && !t.is_at_work());
         let is_in_serial_code = |s: &Seat| {
             let waits = s.standing.load(SeqCst) != AWAY;
             s.initial.load(Relaxed) != 0 && s.logical().is_some_and(|t| t.is_in_serial_code(waits))

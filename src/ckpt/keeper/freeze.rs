@@ -62,7 +62,7 @@ impl Keeper {
             if called.iter().all(|(s, tid)| s.hold() || s.host.load(Acquire) != *tid || has_ended(s)) {
                 break;
             }
-            let has_died = |s: &Seat| s.logical().is_some_and(|t| t.has_ended());
+            let has_died = |s: &Seat| s.logical().is_some_and(|t| t.has_died());
             let busy = k.transitions.load(SeqCst) > 0
                 || called.iter().any(|(s, _)| has_come_to_the_runtime(s) || has_died(s));
             if busy || time::now_ns() > until {

@@ -171,7 +171,7 @@ impl Keeper {
             s.host.store(carrier.map_or(u32::MAX, |i| hosts[i]), Relaxed);
             // The thread's own note of its seat, in memory that was put back.
             if let Some(thr) = s.logical() {
-                thr.seat_number.set(seat + 1);
+                thr.seat_number().set(seat + 1);
             }
             orders.push((s, carrier.is_some(), &c.attributes));
         }

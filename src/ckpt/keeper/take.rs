@@ -3,6 +3,7 @@
 use super::super::busy::{BLOCK, Busy};
 use super::super::cow::{CLOSED, PLACES};
 use super::super::image::{self, Asked, Context, Description, Map, OpenFile, PAGE, Seconds, Word};
+use super::super::logical_threads::address;
 use super::super::membarriers;
 use super::super::memory;
 use super::super::ranges;
@@ -290,7 +291,7 @@ impl Keeper {
             .iter()
             .map(|s| Context {
                 seat: k.number(s),
-                thread: s.logical().map_or(0, |t| core::ptr::from_ref(t).expose_provenance()),
+                thread: s.logical().map_or(0, |t| address(t).expose_provenance()),
                 context: s.context.load(Relaxed),
                 thread_pointer: s.thread_pointer.load(Relaxed),
                 robust_head: s.robust_head.load(Relaxed),

@@ -16,8 +16,8 @@ use crate::observe::{self, Listener, OfTeam, Told, Word};
 use crate::say;
 use crate::sys::lock::Locked;
 use crate::sys::own::Own;
-use crate::sys::{time, tls};
-use crate::team::thread::Thread;
+use crate::sys::time;
+use crate::team::thread::{self, Thread};
 use core::sync::atomic::Ordering::*;
 use promp_report::live::Snapshot;
 use promp_report::words::{self, State};
@@ -89,7 +89,7 @@ extern "C" fn after_fork() {
     tables::after_fork();
     RINGS.raw().reset();
     RINGS.with(Vec::clear);
-    if let Some(w) = tls::get().and_then(watch_of) {
+    if let Some(w) = thread::known().and_then(watch_of) {
         w.forget(tables::take_row().unwrap_or(0));
         w.ring.set(ring());
     }
@@ -260,7 +260,7 @@ fn kind(sync: Sync) -> Option<words::Sync> {
 /// threads have not recorded yet, which is the caller's serial code, and what others did before they fell
 /// asleep.
 fn at_the_end() -> Option<(u64, Snapshot)> {
-    let me = tls::get();
+    let me = thread::known();
     let mut end = clock::stamp();
     if let Some((thr, w)) = me.and_then(|thr| Some((thr, watch_of(thr)?)))
         && w.state.load(Relaxed) == State::Serial as u32

@@ -17,8 +17,8 @@ mod tell;
 use crate::observe::event::{Row, Set};
 use crate::observe::{self, Listener};
 use crate::sys::own::Own;
-use crate::sys::tls;
 use crate::team::meet;
+use crate::team::thread;
 use abi::Started;
 use core::sync::atomic::{AtomicU32, Ordering::*};
 use info::WORD;
@@ -86,7 +86,7 @@ pub fn start() {
     PHASE.store(ACTIVE, Release);
     observe::want(ALWAYS.and(points::wanted()));
     // The tool has called the runtime already, which had nobody to tell.
-    if let Some(thr) = tls::get() {
+    if let Some(thr) = thread::known() {
         meet::listeners_came(thr);
         tell::thread_begins(thr, false);
     }
@@ -116,7 +116,7 @@ fn end() {
     if PHASE.load(Relaxed) != ACTIVE {
         return;
     }
-    if let Some(thr) = tls::get() {
+    if let Some(thr) = thread::known() {
         tell::program_ends(thr);
     }
     if PHASE.compare_exchange(ACTIVE, NONE, AcqRel, Relaxed).is_err() {

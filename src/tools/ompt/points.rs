@@ -6,8 +6,7 @@ use super::{ALWAYS, PHASE, STARTS, end, is_active};
 use crate::device;
 use crate::icv::globals;
 use crate::observe::{self, Set};
-use crate::sys::tls;
-use crate::team::thread::Thread;
+use crate::team::thread::{self, Thread};
 use core::ffi::{CStr, c_char, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU64, Ordering::*};
@@ -19,7 +18,7 @@ pub fn host() -> i32 {
 
 /// The caller, if the runtime knows it: asking makes nobody known.
 fn me() -> Option<(&'static Thread, &'static ThreadInfo)> {
-    let thr = tls::get()?;
+    let thr = thread::known()?;
     Some((thr, ThreadInfo::find(thr)?))
 }
 
@@ -121,12 +120,12 @@ extern "C" fn get_place_proc_ids(place: i32, size: i32, ids: *mut i32) -> i32 {
 }
 
 extern "C" fn get_place_num() -> i32 {
-    let place = tls::get().and_then(|t| t.member.get()).map_or(u32::MAX, |m| m.place.get().2);
+    let place = thread::known().and_then(|t| t.member.get()).map_or(u32::MAX, |m| m.place.get().2);
     if place == u32::MAX { -1 } else { place as i32 }
 }
 
 extern "C" fn get_partition_place_nums(size: i32, nums: *mut i32) -> i32 {
-    let Some(m) = tls::get().and_then(|t| t.member.get()) else { return 0 };
+    let Some(m) = thread::known().and_then(|t| t.member.get()) else { return 0 };
     let (first, n, _) = m.place.get();
     // SAFETY: the tool's array.
     unsafe { copy((0..n as usize).map(|i| first + i as u32), size, nums) }

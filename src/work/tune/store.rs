@@ -9,6 +9,7 @@ use super::site::{self, Key};
 use crate::icv::{globals, globals_if_ready};
 use crate::say;
 use crate::sys::lock::Locked;
+use crate::team::thread;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 use promp_model::choice::Choice;
 use promp_model::tuning::{self, Entry, Tuning};
@@ -112,7 +113,7 @@ pub fn kept(k: &Key) -> Option<(Choice, f64)> {
 }
 
 extern "C" fn at_exit() {
-    if let Some(thr) = crate::sys::tls::get() {
+    if let Some(thr) = thread::known() {
         // A stop would find the arena's lock held: from here on it waits.
         thr.in_runtime.store(1, Relaxed);
     }

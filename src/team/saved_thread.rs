@@ -1,17 +1,52 @@
-//! Another default number of threads, in a process that goes on from a checkpoint taken while the program's
-//! first thread was alone in serial code. Its teams are left without workers, which end in order; the next
-//! region makes what it needs. The keeper does this on memory that has been put back and that nobody executes
-//! yet: nothing is allocated here, and no lock waited for.
+//! What checkpoints ask of a logical thread, answered.
+//!
+//! [`resize`](LogicalThread::resize): another default number of threads, in a process that goes on from a
+//! checkpoint taken while the program's first thread was alone in serial code. Its teams are left without
+//! workers, which end in order; the next region makes what it needs. The keeper does this on memory that has
+//! been put back and that nobody executes yet.
 
 use super::thread::Thread;
 use super::{pool, setup};
+use crate::ckpt::dead_memory_claims::Claims;
+use crate::ckpt::logical_threads::LogicalThread;
 use crate::icv::globals_if_ready;
+use crate::sys::own::Own;
 use core::sync::atomic::Ordering::Relaxed;
 
-impl Thread {
-    /// Is it in serial code, where nobody needs its workers? `waits`: it is in the runtime, at a place where
-    /// all is as between two calls.
-    pub fn is_in_serial_code(&'static self, waits: bool) -> bool {
+impl LogicalThread for Thread {
+    fn number(&self) -> u32 {
+        self.num()
+    }
+
+    fn is_worker(&self) -> bool {
+        self.worker.get()
+    }
+
+    fn seat_number(&self) -> &Own<u32> {
+        &self.seat_number
+    }
+
+    fn has_to_stop(&self) -> bool {
+        self.pending.load(Relaxed) != 0
+    }
+
+    fn has_died(&self) -> bool {
+        self.has_ended()
+    }
+
+    fn is_at_work(&self) -> bool {
+        self.is_in_region()
+    }
+
+    fn claims(&self) -> Option<&'static Claims> {
+        self.claims.get()
+    }
+
+    fn is_carried_by(&self, tid: u32) {
+        self.host.store(tid, Relaxed);
+    }
+
+    fn is_in_serial_code(&'static self, waits: bool) -> bool {
         let Some(m) = self.member.get() else { return false };
         let in_its_task = self.task.get().is_some_and(|t| core::ptr::eq(t, &m.implicit));
         !self.is_in_region()
@@ -22,8 +57,7 @@ impl Thread {
             && pool::is_free()
     }
 
-    /// From here on its regions have `n` threads unless they say otherwise.
-    pub fn resize(&'static self, n: u32) {
+    fn resize(&'static self, n: u32) {
         let change = |mut icvs: crate::icv::Icvs| {
             icvs.threads = n;
             icvs

@@ -51,10 +51,10 @@ impl List {
 }
 
 /// See the module's text. Written by its thread; read by others while that stands at the place.
-pub struct Said {
+pub struct Claims {
     dead: List,
     live: List,
-    /// What the ranges that are dead are ([`super::written::name`]), and what comes of going ahead.
+    /// What the ranges that are dead are (team/written.rs), and what comes of going ahead.
     names: [Own<usize>; MOST],
     foreseen_name: Own<usize>,
     /// The place that the thread is at: a return address.
@@ -72,7 +72,7 @@ pub struct Said {
     visits: Own<(u64, u64)>,
 }
 
-impl Said {
+impl Claims {
     /// Nothing yet. It lives as long as its thread: for ever.
     pub fn create() -> &'static Self {
         Box::leak(Box::new(Self {
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_live() {
-        let s = Said::create();
+        let s = Claims::create();
         assert!(s.is_empty());
         (0..300).for_each(|i| s.dead((i, i + 1), i));
         s.live((3, 4));
