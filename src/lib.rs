@@ -9,6 +9,9 @@
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 compile_error!("promp runs on x86-64 Linux");
 
+extern crate promp_sys as sys;
+use sys::{callback, complain, export_names, exported_label, keep, say, stub, sys, warn};
+
 pub mod acc;
 pub mod ckpt;
 pub mod device;
@@ -16,8 +19,6 @@ pub mod entry;
 pub mod fault;
 pub mod icv;
 pub mod observe;
-#[macro_use]
-pub mod sys;
 pub mod task;
 pub mod team;
 pub mod tools;

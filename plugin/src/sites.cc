@@ -13,7 +13,7 @@
 namespace promp {
 
 static const unsigned WORDS = 4;
-/// Where a thread's words say that it is in a region (src/sys/asm.rs).
+/// Where a thread's words say that it is in a region (crates/sys/src/arch/asm.rs).
 static const unsigned BASE = 16;
 
 static tree word (unsigned n) { return build_int_cst (ptr_type_node, n); }

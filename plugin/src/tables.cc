@@ -320,7 +320,7 @@ void finish_unit ()
                           : !name.compare (0, 13, "promp_realloc") ? "jmp *realloc@GOTPCREL(%rip)"
                                                                     : "ret";
       begin_function (n);
-      // The runtime sees where this leads (src/sys/code.rs).
+      // The runtime sees where this leads (crates/sys/src/arch/code.rs).
       fprintf (asm_out_file,
                "%s\tcmpq $0, %s@GOTPCREL(%%rip)\n\tje 1f\n\tjmp *%s@GOTPCREL(%%rip)\n1:\t%s\n"
                "\t.size __%s, .-__%s\n\t.weak %s\n",

@@ -11,7 +11,7 @@
 //! it matters its shell is started here. Not seen: system calls made without libc.
 //!
 //! A limit on CPU time is inherited, too, and in a restarted process it is lower than the program's
-//! (sys/cpu_limit.rs).
+//! (sys/kernel/cpu_limit.rs).
 
 use super::{lost, seats};
 use crate::sys;

@@ -1,8 +1,8 @@
 //! Who comes first to what a checkpoint was to do without (PROMP_CKPT_POISON=1). After memory was put back
 //! its pages are missing, and the kernel lets whoever comes to one of them wait until it is provided
-//! (`sys/uffd.rs`). A host of its own, the *lookout*, hears of that, system calls included. Who writes finds
-//! the poison around what it writes. Who reads finds poison, too, and the proof was wrong: which memory that
-//! is, at which place it was said to be dead, and who reads it, is said, once for each.
+//! (`sys/kernel/uffd.rs`). A host of its own, the *lookout*, hears of that, system calls included. Who writes
+//! finds the poison around what it writes. Who reads finds poison, too, and the proof was wrong: which memory
+//! that is, at which place it was said to be dead, and who reads it, is said, once for each.
 //!
 //! Only the first access to a page tells. Of a page that was written to in part the rest holds poison, as
 //! ever. So it is where a page is not missing (memory of a file, such as variables with an initial value,

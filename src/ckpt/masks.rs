@@ -1,5 +1,5 @@
 //! Threads that block all signals, as helpers of libraries do which leave them to the program's other threads (GLib, ZeroMQ, libuv), must be found by a freeze all the
-//! same. So our signals stay out of the sets that the program blocks, or waits for: its calls lead here (sys/tables.rs).
+//! same. So our signals stay out of the sets that the program blocks, or waits for: its calls lead here (sys/glibc/tables.rs).
 //!
 //! Sets that libc passes to the kernel by itself are as they were: while it makes a thread, in its own helpers (`timer_create` with SIGEV_THREAD, asynchronous
 //! input and output), and those of handlers (`sa_mask`). A thread that blocks the freeze signal there is waited for, or there is no checkpoint.

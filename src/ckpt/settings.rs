@@ -25,7 +25,7 @@ const MOST_KEPT: usize = 1000;
 /// any other there is no checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strangers {
-    /// Those that compute, or wait for what goes back with them (`sys/waiting.rs`).
+    /// Those that compute, or wait for what goes back with them (`sys/kernel/waiting.rs`).
     #[default]
     Inside,
     /// None.

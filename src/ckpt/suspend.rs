@@ -6,7 +6,7 @@
 //! So all signals are blocked around the call, and come only while it waits: whoever is interrupted behind a
 //! call of sigsuspend(2) while ours are blocked otherwise has been interrupted in it. And what the program is
 //! sent while it is in our handler waits, and ends the call that is made again. The program's calls lead here
-//! with checkpoints (sys/tables.rs), by which ours get into such waits in the first place.
+//! with checkpoints (sys/glibc/tables.rs), by which ours get into such waits in the first place.
 //!
 //! Handlers that are executed in such a wait find all signals blocked in the context that they have
 //! interrupted; what they block themselves is as ever.

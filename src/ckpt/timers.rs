@@ -1,5 +1,5 @@
-//! The program's timers (timer_create) go on: with a thread that changes hosts (sys/timers.rs), and through
-//! checkpoints, with the numbers, the time that was left and the interval that they had.
+//! The program's timers (timer_create) go on: with a thread that changes hosts (sys/kernel/timers.rs), and
+//! through checkpoints, with the numbers, the time that was left and the interval that they had.
 //!
 //! The program's calls lead here. What libc's own functions could not do: `SIGEV_THREAD`, whose expirations
 //! libc gives to a helper of its own that blocks all signals and could not be stopped (notified.rs); the

@@ -1,5 +1,5 @@
 //! The kernel's object (vDSO) over a restart: the one of the run, which libc's pointers lead to, under a
-//! kernel that has another one (sys/vdso.rs).
+//! kernel that has another one (sys/kernel/vdso.rs).
 //!
 //! A checkpoint names it by its content, and the directory has a copy. No checkpoint is taken while a
 //! thread executes it: what it has read there would not be true any more. A restart under another kernel is

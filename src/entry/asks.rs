@@ -1,6 +1,6 @@
 //! The `omp_*` routines by which a program gets to know the number of threads, or sets it (OpenMP 5.1,
-//! section 3.2). The first call of each is noted with its return address (sys/asked.rs), which the stubs
-//! here pass on in a second register. So is where a program lets a checkpoint be taken.
+//! section 3.2). The first call of each is noted with its return address (sys/glibc/asked.rs), which the
+//! stubs here pass on in a second register. So is where a program lets a checkpoint be taken.
 
 use super::omp::{ancestor, change, icvs};
 use super::promp::potential_ckpt;

@@ -3,8 +3,8 @@
 //! the registers is lost, and where they were is not known.
 //!
 //! The kernel clears libc's word for the thread and wakes who sleeps on it; so whoever waits for a long time
-//! in the runtime finds it at once (sys/watch.rs), as do the agent and the keeper, where they exist, when
-//! nobody else does. The finder, who *claims* the thread, does what the failing host does otherwise
+//! in the runtime finds it at once (sys/kernel/watch.rs), as do the agent and the keeper, where they exist,
+//! when nobody else does. The finder, who *claims* the thread, does what the failing host does otherwise
 //! (stop.rs): takes the verdict, opens the record, makes the new host.
 //!
 //! ```text
@@ -62,8 +62,8 @@ fn words(to: &mut dyn FnMut(&'static AtomicU32)) -> usize {
     .unwrap_or(usize::MAX)
 }
 
-/// For signals that are sent to one thread (sys/reach.rs): see [`Watch::unseen`]. May be asked by handlers,
-/// so a lock that somebody else holds is not waited for without end.
+/// For signals that are sent to one thread (sys/kernel/reach.rs): see [`Watch::unseen`]. May be asked by
+/// handlers, so a lock that somebody else holds is not waited for without end.
 fn unseen(thread_pointer: usize, id: u32) -> Option<usize> {
     const TRIES: u32 = 1000;
     let is = |t: &Thread| {

@@ -267,7 +267,7 @@ pub fn callees<'a>(thr: &'static Thread, maps: &'a [Mapping]) -> impl Fn(Call) -
         _ if slots.binary_search(&call.slot).is_ok() => Callee::Harmless,
         Code::Application => Callee::Walk,
         Code::Pure => Callee::Harmless,
-        // By another name: libc's, which lead here (sys/mutexes.rs, say).
+        // By another name: libc's, which lead here (sys/glibc/mutexes.rs, say).
         Code::Runtime => Callee::Unknown,
         Code::Library if is_named(call.at, &NEVER_RETURN) => Callee::Harmless,
         Code::Library => Callee::Unknown,

@@ -1,6 +1,6 @@
 //! Saving a logical thread's private state at its save points.
 //!
-//! The state at a runtime call is the memory from the call's frame (sys/asm.rs: callee-saved registers, return address) to
+//! The state at a runtime call is the memory from the call's frame (sys/arch/asm.rs: callee-saved registers, return address) to
 //! the base of the activation, and the floating-point control words. In outlined functions that is a few hundred bytes. At the
 //! start of an activation it is the function and its argument block alone.
 //!

@@ -81,7 +81,9 @@ impl Ledger {
 
     /// Chunks taken in the region, which ends.
     pub fn end_region(&self) -> u64 {
-        self.chunks.replace_with_zero()
+        let taken = self.chunks.get();
+        self.chunks.set(0);
+        taken
     }
 
     /// Notes that `r` of construct `seq` is in flight.
@@ -252,13 +254,5 @@ impl Ledger {
         }
         self.unmark(AGAIN);
         self.in_flight().map_or(Before::Nothing, |(_, r)| Before::Again(r))
-    }
-}
-
-impl Own<u64> {
-    fn replace_with_zero(&self) -> u64 {
-        let v = self.get();
-        self.set(0);
-        v
     }
 }

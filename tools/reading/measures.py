@@ -207,6 +207,9 @@ def made(tree: Tree) -> Figures:
 def dead_names(tree: Tree) -> Figures:
     folders = {part for f in tree.files for part in f.split("/")[:-1]}
     ends = {"/".join(parts[i:]) for f in tree.files if (parts := f.split("/")) for i in range(len(parts))}
+    # A crate's by its folder's name and the file's place in its sources.
+    shorter = (f.removeprefix("crates/").replace("/src/", "/", 1) for f in tree.files)
+    ends.update(shorter)
     found = []
     for file in tree.files:
         text = tree.read(file) if file in tree.documents() else ""

@@ -10,7 +10,7 @@ CARGO = os.environ.get("CARGO", "cargo").split()
 UNITS = ["--workspace", "--exclude", "promp-checks"]
 # What cargo is asked to build for each group.
 GROUPS = {
-    "dev": ["--lib"],
+    "dev": ["--lib", "--package", "promp", "--package", "promp-sys"],
     "release": ["--release", *UNITS],
     "checks": ["--profile", "checks", "--package", "promp-checks"],
 }

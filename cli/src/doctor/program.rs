@@ -1,6 +1,6 @@
 //! `promp doctor PROGRAM`: would it run under the library with one OpenMP runtime? What the library asks of
-//! the loader when it is loaded (src/sys/runtimes.rs), asked of the files. Libraries that the program loads
-//! later are looked at when it loads them.
+//! the loader when it is loaded (crates/sys/src/glibc/runtimes.rs), asked of the files. Libraries that the
+//! program loads later are looked at when it loads them.
 
 use crate::doctor::Finding;
 use crate::elf::{self, Kind};

@@ -51,7 +51,7 @@ struct Row {
     by: &'static str,
     rollback: Fate,
     restart: Fate,
-    /// Of src/ckpt or src/sys; empty: nothing is done.
+    /// By its crate's folder and its own; empty: nothing is done.
     file: &'static str,
 }
 
@@ -75,7 +75,7 @@ const GONE: (Fate, Fate) = (Stays, Lost);
 const OTHER: [Row; 70] = [
     // Who it is.
     row("process id", Process, "getpid(2)", (Stays, PutBack), "cli/src/restart"),
-    row("thread ids", Thread, "gettid(2)", (Stays, Surroundings), "sys/host.rs"),
+    row("thread ids", Thread, "gettid(2)", (Stays, Surroundings), "sys/glibc/host.rs"),
     row("parent", Process, "getppid(2)", OTHERS, ""),
     row("session and process group, others'", Process, "getsid(2), getpgid(2)", OTHERS, ""),
     row("controlling terminal", Process, "ioctl(TIOCSCTTY)", OTHERS, ""),
@@ -97,7 +97,7 @@ const OTHER: [Row; 70] = [
     row("who may trace it", Process, "prctl(PR_SET_PTRACER)", GONE, ""),
     row("soft limits", Process, "setrlimit(2)", OWN, "ckpt/attributes/resource_limits.rs"),
     row("hard limits", Process, "setrlimit(2)", OWN, "ckpt/attributes/resource_limits.rs"),
-    row("limit on CPU time", Process, "setrlimit(RLIMIT_CPU)", OWN, "sys/cpu_limit.rs"),
+    row("limit on CPU time", Process, "setrlimit(RLIMIT_CPU)", OWN, "sys/kernel/cpu_limit.rs"),
     row("ports of devices", Thread, "ioperm(2), iopl(2)", GONE, ""),
     row("audit's user and session", Process, "/proc/PID/loginuid", OTHERS, ""),
     // Where it is.
@@ -110,7 +110,13 @@ const OTHER: [Row; 70] = [
     row("clocks since the system's start", Process, "clock_gettime(2)", (Stays, PutBack), "cli/src/restart"),
     // How it is executed.
     row("registers", Thread, "the signal's frame", BOTH, "ckpt/seats.rs"),
-    row("thread pointer, segment bases", Thread, "arch_prctl(ARCH_SET_FS, ARCH_SET_GS)", BOTH, "sys/host.rs"),
+    row(
+        "thread pointer, segment bases",
+        Thread,
+        "arch_prctl(ARCH_SET_FS, ARCH_SET_GS)",
+        BOTH,
+        "sys/glibc/host.rs",
+    ),
     row("segments of its own", Process, "modify_ldt(2)", NO, "ckpt/attributes/values.rs"),
     row("segments of 32-bit code", Thread, "set_thread_area(2)", GONE, ""),
     row("tags in addresses", Process, "arch_prctl(ARCH_ENABLE_TAGGED_ADDR)", NO, "ckpt/attributes/values.rs"),
@@ -129,20 +135,20 @@ const OTHER: [Row; 70] = [
     row("timer slack", Thread, "prctl(PR_SET_TIMERSLACK)", OWN, "ckpt/own_state.rs"),
     row("writes what memory is given back for", Thread, "prctl(PR_SET_IO_FLUSHER)", OWN, "ckpt/own_state.rs"),
     row("system calls handed to itself", Thread, "prctl(PR_SET_SYSCALL_USER_DISPATCH)", NO, "ckpt/apart.rs"),
-    row("CPU time", Thread, "clock_gettime(2), getrusage(2)", (Stays, PutBack), "sys/cpu_time.rs"),
+    row("CPU time", Thread, "clock_gettime(2), getrusage(2)", (Stays, PutBack), "sys/kernel/cpu_time.rs"),
     row("other accounts (faults, I/O, most memory)", Process, "getrusage(2)", GONE, ""),
     row("counters of the CPU", Thread, "perf_event_open(2)", NO, "ckpt/anonymous.rs"),
     // Signals and time.
     row("handlers", Process, "sigaction(2)", BOTH, "ckpt/files.rs"),
     row("blocked signals, alternate stack", Thread, "the signal's frame", BOTH, "ckpt/seats.rs"),
-    row("waiting signals", Thread, "/proc/PID/task/TID/status", BOTH, "sys/pending.rs"),
+    row("waiting signals", Thread, "/proc/PID/task/TID/status", BOTH, "sys/kernel/pending.rs"),
     row("waiting real-time signals", Thread, "/proc/PID/task/TID/status", NO, "ckpt/keeper/take.rs"),
     row("signal at the parent's death", Thread, "prctl(PR_SET_PDEATHSIG)", OWN, "ckpt/own_state.rs"),
     row("what a failure of memory does", Thread, "prctl(PR_MCE_KILL)", OWN, "ckpt/own_state.rs"),
     row("interval timers", Process, "setitimer(2)", BOTH, "ckpt/alarms.rs"),
     row("timers", Process, "timer_create(2)", BOTH, "ckpt/timers.rs"),
     // What libc has registered.
-    row("word to clear, robust list, rseq", Thread, "set_robust_list(2), rseq(2)", BOTH, "sys/host.rs"),
+    row("word to clear, robust list, rseq", Thread, "set_robust_list(2), rseq(2)", BOTH, "sys/glibc/host.rs"),
     row("fences of all threads", Process, "membarrier(2)", (Stays, PutBack), "ckpt/membarriers.rs"),
     row("semaphores of System V, undo lists", Process, "semop(2)", NO, "ckpt/system_v.rs"),
     // Memory.
@@ -211,8 +217,16 @@ fn the_document_is_the_table() {
 fn files_that_are_named_are_there() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/");
     for r in all().iter().filter(|r| !r.file.is_empty()) {
-        let there = |folder: &str| std::path::Path::new(&[root, folder, r.file].concat()).exists();
-        assert!(there("src/") || there(""), "{}: {}", r.name, r.file);
+        let there = |at: &str| std::path::Path::new(root).join(at).exists();
+        let of_crate = |(name, file)| there(&format!("crates/{name}/src/{file}"));
+        assert!(
+            there(r.file)
+                || there(&format!("src/{}", r.file))
+                || r.file.split_once('/').is_some_and(of_crate),
+            "{}: {}",
+            r.name,
+            r.file
+        );
     }
 }
 

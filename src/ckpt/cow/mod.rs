@@ -1,18 +1,22 @@
 //! Copying while the program runs: blocks of memory that have changed as a whole are not copied while the
-//! threads are frozen. Writes to them are held by the kernel (`sys/uffd.rs`) until they have been copied,
-//! part by part where threads wait; the copies wait in trays, in the staging buffer, until they are written
-//! (trays.rs).
+//! threads are frozen. Writes to them are held by the kernel (`sys/kernel/uffd.rs`) until they have been
+//! copied, part by part where threads wait; the copies wait in trays, in the staging buffer, until they are
+//! written (trays.rs).
 //!
 //! The *guard*, a host of its own, hears from the kernel who waits to write where. The states of a part of a
 //! block, all under one lock:
 //!
 //! | from | when | to |
 //! |---|---|---|
-//! | waiting | a helper or the keeper has room for it: those first to which a thread waits to write | moving |
-//! | moving | it is copied; it is new, nobody waits to write to it, and it is not known to go on changing; or little of it has changed | kept |
+//! | waiting | a helper or the keeper has room for it: those first to which a thread waits to write | moving
+//! |
+//! | moving | it is copied; it is new, nobody waits to write to it, and it is not known to go on changing; or
+//! little of it has changed | kept |
 //! | moving | it is copied | open |
-//! | kept | a thread wants to write to it, or to another part of the block; not the first times if little of it changes: for them only a page is opened | open |
-//! | open | the threads are frozen for the next checkpoint, and what they have written to is held anew; little of it changes | kept |
+//! | kept | a thread wants to write to it, or to another part of the block; not the first times if little of
+//! it changes: for them only a page is opened | open |
+//! | open | the threads are frozen for the next checkpoint, and what they have written to is held anew;
+//! little of it changes | kept |
 //!
 //! Open parts are written to freely and count as changed; those that are kept, and what else the mapping
 //! holds, are known to be as they were saved for as long as nobody has written to them: until the next

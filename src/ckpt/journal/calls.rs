@@ -1,6 +1,6 @@
 //! The calls that are noted before they are made: libc's functions that make, open for writing, cut, rename and remove files.
 //!
-//! They are caught where programs and libraries keep libc's addresses, in the tables that the loader fills for every object (`sys/tables.rs`):
+//! They are caught where programs and libraries keep libc's addresses, in the tables that the loader fills for every object (`sys/glibc/tables.rs`):
 //! those entries lead here instead. So only processes with checkpoints have it, and nothing more is exported than an OpenMP runtime's
 //! symbols. Objects that are loaded later get it when `dlopen` returns (if the name says where the object is; for others the
 //! loader looks at who asks) or at the next checkpoint.

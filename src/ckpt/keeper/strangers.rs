@@ -1,6 +1,6 @@
 //! Threads that are not the runtime's: those that the program has made itself.
 //!
-//! One that computes, or waits for what goes back with it (`sys/waiting.rs`: another thread, a time, a
+//! One that computes, or waits for what goes back with it (`sys/kernel/waiting.rs`: another thread, a time, a
 //! signal, something to read), is saved and rolled back like the others. What one waits for in another
 //! system call may lie outside of the process (a lock of a file, a driver) and does not go back with it,
 //! which only the user can judge: then a checkpoint is refused, unless PROMP_CKPT_THREADS=all says that it
@@ -57,7 +57,7 @@ impl Keeper {
             if blocks_signals(t) {
                 return Err(self.stranger(t, &format!("{BLOCKS} (kernel thread {t})")));
             }
-            // Only for a moment, as libc's functions do (and sys/reach.rs).
+            // Only for a moment, as libc's functions do (and sys/kernel/reach.rs).
             self.stranger.take_if(|s| s.tid == t);
             let has = |s: &&Seat| s.is_strangers() && s.host.load(Relaxed) == t;
             match k.seats.iter().find(has).or_else(|| k.seats.iter().find(|s| s.occupy(None, t))) {

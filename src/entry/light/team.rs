@@ -38,7 +38,7 @@ light! {
 }
 
 /// What programs ask in their innermost loops: a number in the member or its team. These are no save points,
-/// and so not among the stubs (sys/code.rs).
+/// and so not among the stubs (sys/arch/code.rs).
 macro_rules! light_query {
     ($($name:ident => $usual:path, [$($line:literal),*], $operand:ident = $at:expr;)*) => { $(
         #[doc = concat!("`", stringify!($name), "`.")]

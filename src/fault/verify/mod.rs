@@ -4,7 +4,7 @@
 //! CPU or, where the way there would take too long, on the same one (choice.rs), and both results are
 //! compared: what the chunk has written, as far as others can see it, and the thread's private state.
 //! Where they differ, further executions on further CPUs say which CPU was wrong (judge.rs).
-//! It is named, and nobody of the process runs on it any more (sys/left.rs).
+//! It is named, and nobody of the process runs on it any more (sys/kernel/left.rs).
 //!
 //! Executing a chunk again is what recovery does, too, with the same conditions (policy.rs), the same saved
 //! state (save.rs) and the same old values (undo.rs); only that nothing has failed. What a chunk writes is

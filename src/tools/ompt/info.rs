@@ -2,8 +2,8 @@
 //! (observe/), made when they are needed first, and used again with them. All of it is `'static`: tools may
 //! look at it from a signal handler, and at the tasks above their own, which other threads execute.
 //!
-//! A task's frames. While a task executes, its activation's base (sys/asm.rs) says where it begins, and the
-//! thread's last frame where it is in the runtime; both are looked up when they are asked for. When the
+//! A task's frames. While a task executes, its activation's base (sys/arch/asm.rs) says where it begins, and
+//! the thread's last frame where it is in the runtime; both are looked up when they are asked for. When the
 //! thread leaves the task for another one, they are noted in it.
 
 use super::abi::{Data, Frame, state, task};

@@ -1,0 +1,8 @@
+//! Memory and words that threads share.
+
+pub mod arena;
+pub mod claim;
+pub mod keep;
+pub mod lock;
+pub mod own;
+pub mod sync;

@@ -1,0 +1,112 @@
+//! How settings are read from environment variables: each room has a `Settings` that asks a [`Reader`] for
+//! its own and hands it what it does not understand.
+
+use crate::env;
+
+/// What a bad value leads to.
+pub enum Bad {
+    /// One line, and the default is used.
+    Warn(String),
+    /// The program stops with exit status 64 before it has done anything.
+    Stop(String),
+}
+
+/// Where settings come from, and where bad values go.
+pub struct Reader<'a> {
+    get: &'a dyn Fn(&str) -> Option<String>,
+    bad: &'a mut dyn FnMut(Bad),
+}
+
+impl<'a> Reader<'a> {
+    /// Reads through `get`; bad values are handed to `bad`.
+    pub fn new(get: &'a dyn Fn(&str) -> Option<String>, bad: &'a mut dyn FnMut(Bad)) -> Self {
+        Self { get, bad }
+    }
+
+    /// The variable's value.
+    pub fn get(&self, name: &str) -> Option<String> {
+        (self.get)(name)
+    }
+
+    /// [`Self::get`] alone.
+    pub fn getter(&self) -> &'a dyn Fn(&str) -> Option<String> {
+        self.get
+    }
+
+    /// One line says `why`, and the default is used.
+    pub fn warn(&mut self, why: String) {
+        (self.bad)(Bad::Warn(why));
+    }
+
+    /// The program is stopped because of `why`.
+    pub fn stop(&mut self, why: String) {
+        (self.bad)(Bad::Stop(why));
+    }
+
+    /// Hands the variable's value, if it has one, to `set`; if that does not understand it a line says which
+    /// are `accepted`.
+    pub fn choice(&mut self, name: &str, accepted: &str, set: &mut dyn FnMut(&str) -> Option<()>) {
+        if let Some(v) = self.get(name)
+            && set(v.trim()).is_none()
+        {
+            self.warn(format!("{name}={v} is not understood: accepted are {accepted}; using the default"));
+        }
+    }
+}
+
+/// What `read` makes of the environment. Bad values are reported, and stop the program where they must.
+pub fn reported<T>(read: impl FnOnce(&mut Reader) -> T) -> T {
+    read(&mut Reader::new(&env::get, &mut |bad| match bad {
+        Bad::Warn(m) => say!("{m}"),
+        Bad::Stop(m) => stop(&m),
+    }))
+}
+
+/// Names of variables that begin with `PROMP_` and mean nothing are said, one line each; not where
+/// `promp run` has done so, before it started this process or one that has started it.
+pub fn say_unknown() {
+    if env::is_set(c"PROMP_RUN") {
+        return;
+    }
+    env::any(|line| {
+        let name = line.to_str().ok().and_then(|l| l.split('=').next());
+        if let Some(what) = name.and_then(promp_settings::unknown) {
+            say!("{what}");
+        }
+        false
+    });
+}
+
+/// The same when the library is loaded, when only what stops the program is said.
+pub fn fatal<T>(read: impl FnOnce(&mut Reader) -> T) -> T {
+    read(&mut Reader::new(&env::get, &mut |bad| {
+        if let Bad::Stop(m) = bad {
+            stop(&m);
+        }
+    }))
+}
+
+fn stop(why: &str) {
+    say!("{why}");
+    crate::syscall::exit_group(64);
+}
+
+#[cfg(test)]
+/// For the tests of all rooms.
+pub mod tests {
+    use super::*;
+
+    /// What `read` makes of these variables, the lines, and the reasons for stopping.
+    pub fn of<T>(
+        pairs: &[(&str, &str)],
+        read: impl FnOnce(&mut Reader) -> T,
+    ) -> (T, Vec<String>, Vec<String>) {
+        let (mut warn, mut stop) = (vec![], vec![]);
+        let get = |n: &str| pairs.iter().find(|(k, _)| *k == n).map(|(_, v)| v.to_string());
+        let t = read(&mut Reader::new(&get, &mut |b| match b {
+            Bad::Warn(m) => warn.push(m),
+            Bad::Stop(m) => stop.push(m),
+        }));
+        (t, warn, stop)
+    }
+}
