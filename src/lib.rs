@@ -9,11 +9,11 @@
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 compile_error!("promp runs on x86-64 Linux");
 
+extern crate promp_ckpt as ckpt;
 extern crate promp_sys as sys;
 use sys::{callback, complain, export_names, exported_label, keep, say, stub, sys, warn};
 
 pub mod acc;
-pub mod ckpt;
 pub mod device;
 pub mod entry;
 pub mod fault;

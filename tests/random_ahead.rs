@@ -1,10 +1,10 @@
-//! Random programs against what comes of going ahead from a place (src/ckpt/foresee): grids of several levels
-//! behind pointers in a table, which are exchanged; interiors and halos written apart, with and without
-//! parts that are missing; loops over levels, functions, tiles, rows, steps of two, conditions; numbers and
-//! flags that threads carry from one iteration to the next, nowait loops, `single` whose branch goes on
-//! behind it, cycles that are no loops, neighbours in one loop. At every place what is said to be dead is
-//! filled with ones (c-tests/compiler/poison.c). The expected result is that of the same program built by GCC
-//! alone, where nothing is filled.
+//! Random programs against what comes of going ahead from a place (crates/foresee): grids of several
+//! levels behind pointers in a table, which are exchanged; interiors and halos written apart, with and
+//! without parts that are missing; loops over levels, functions, tiles, rows, steps of two, conditions;
+//! numbers and flags that threads carry from one iteration to the next, nowait loops, `single` whose branch
+//! goes on behind it, cycles that are no loops, neighbours in one loop. At every place what is said to be
+//! dead is filled with ones (c-tests/compiler/poison.c). The expected result is that of the same program
+//! built by GCC alone, where nothing is filled.
 
 mod common;
 use common::filled::Filled;

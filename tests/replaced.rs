@@ -155,9 +155,13 @@ fn what_the_user_has_put_there_is_used() {
 /// be made, in a directory of promp's own.
 #[test]
 fn files_take_places_in_one_way() {
-    const OWN: [&str; 3] = ["src/ckpt/ends.rs", "src/ckpt/store/write.rs", "image/src/run_record.rs"];
+    const OWN: [&str; 3] =
+        ["crates/ckpt/src/control/ends.rs", "crates/store/src/write.rs", "crates/image/src/run_record.rs"];
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("checks/ is in it");
-    let mut left: Vec<PathBuf> = ["src", "cli/src", "image/src"].map(|d| root.join(d)).into();
+    let mut left: Vec<PathBuf> =
+        ["src", "cli/src", "crates/image/src", "crates/ckpt/src", "crates/store/src", "crates/sys/src"]
+            .map(|d| root.join(d))
+            .into();
     let mut found = 0;
     while let Some(path) = left.pop() {
         if path.file_name().is_some_and(|n| n == "tests.rs" || n == "tests") {
@@ -172,7 +176,7 @@ fn files_take_places_in_one_way() {
         let name = text(path.strip_prefix(root).expect("below it"));
         let renames =
             ["fs::rename(", "sys!(libc::SYS_rename", "libc::rename("].iter().any(|w| code.contains(w));
-        let noted = name.starts_with("src/ckpt/journal/");
+        let noted = name.starts_with("crates/ckpt/src/resources/journal/");
         assert!(!renames || noted || OWN.contains(&name), "{name} renames files by itself");
         assert!(!code.contains("temp_dir().join("), "{name} makes a temporary file by a name of its own");
         found += usize::from(renames);

@@ -1,8 +1,9 @@
 // The code that will be executed from a place on, as words for the runtime, which goes ahead through it while
-// the program stands at the place (src/ckpt/foresee/mod.rs has the form and the reasons): what functions of
-// this unit do with memory, pointers and integers. What it cannot say ends the program there (STOP): that is
-// always right. foresee_values.cc has addresses and numbers, foresee_code.cc statements, foresee_team.cc what
-// threads do together, foresee_loops.cc loops, foresee_kept.cc variables that are handed over by reference.
+// the program stands at the place (crates/foresee/src/lib.rs has the form and the reasons): what
+// functions of this unit do with memory, pointers and integers. What it cannot say ends the program there
+// (STOP): that is always right. foresee_values.cc has addresses and numbers, foresee_code.cc statements,
+// foresee_team.cc what threads do together, foresee_loops.cc loops, foresee_kept.cc variables that are handed
+// over by reference.
 
 #include "foresee_writer.h"
 #include "foresee.h"

@@ -6,7 +6,7 @@
 
 namespace promp {
 
-/// A program for src/ckpt/foresee, and what its slots hold at the place.
+/// A program for crates/foresee, and what its slots hold at the place.
 struct Foresight
 {
   std::vector<uint64_t> words;

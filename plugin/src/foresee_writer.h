@@ -8,11 +8,11 @@
 
 namespace promp::ahead {
 
-/// Limits of a program: src/ckpt/dead_memory_claims.rs has the same number of slots.
+/// Limits of a program: crates/ckpt/src/control/dead_memory_claims.rs has the same number of slots.
 const size_t WORDS = 100000, FUNCTIONS = 60, SLOTS = 128;
 const uint64_t MAGIC = 0x70726f6d70610002, NONE = ~(uint64_t)0;
 
-/// src/ckpt/foresee/code.rs says what follows each.
+/// crates/foresee/src/code.rs says what follows each.
 enum Instruction
 {
   ASSIGN = 1,
@@ -34,7 +34,7 @@ enum Instruction
   STOP
 };
 
-/// In the order of src/ckpt/foresee/value.rs.
+/// In the order of crates/foresee/src/value.rs.
 enum Op
 {
   OP_COPY,

@@ -49,7 +49,7 @@ use core::sync::atomic::Ordering::Relaxed;
 pub use promp_settings::spec;
 
 /// Before the program begins, which is to have checkpoints: what leaves signals open in threads that block
-/// them (ckpt/lost.rs) needs their handlers.
+/// them (ckpt/interpose/lost.rs) needs their handlers.
 pub fn begins_with_checkpoints() {
     let _ = stop::install(false);
 }

@@ -1,4 +1,5 @@
-//! What a thread does on its way to a place where memory is dead, and there: ckpt/place.rs has the protocol.
+//! What a thread does on its way to a place where memory is dead, and there: ckpt/control/place.rs has the
+//! protocol.
 
 use super::visits::{self, When};
 use crate::ckpt::asking::AWAY;
@@ -87,7 +88,7 @@ pub fn written(thr: &Thread, list: &[usize]) {
     }
 }
 
-/// For the code that promp-cc adds: what is dead comes of `program` (ckpt/foresee) with these numbers; it is
+/// For the code that promp-cc adds: what is dead comes of `program` (foresee) with these numbers; it is
 /// for code that is `in_region`, or for serial code.
 pub fn foresee(thr: &Thread, program: &'static [u64], slots: &[u64], in_region: bool) {
     if keep::if_on().is_some() && thr.is_in_region() == in_region {

@@ -1,5 +1,5 @@
-//! Rung 2 as a failure sees it: its record is opened, and checkpoints do the rest (`ckpt/rollback.rs`). The
-//! record is closed when memory has been put back ([`record::went_back`]).
+//! Rung 2 as a failure sees it: its record is opened, and checkpoints do the rest
+//! (`ckpt/control/rollback.rs`). The record is closed when memory has been put back ([`record::went_back`]).
 
 use super::policy;
 use super::record::{self, Recovery};

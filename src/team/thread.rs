@@ -104,7 +104,7 @@ pub struct Thread {
     pub home: Own<u32>,
     /// What OMP_DISPLAY_AFFINITY has shown last: (thread, size, place).
     pub shown: Own<(u32, u32, u32)>,
-    /// Its seat for checkpoints (ckpt/seats.rs), from 1; 0 if it has none.
+    /// Its seat for checkpoints (ckpt/freeze/seats.rs), from 1; 0 if it has none.
     pub seat_number: Own<u32>,
     /// What it has said of memory at the next place for a checkpoint, once it has said something.
     pub claims: Own<Option<&'static Claims>>,

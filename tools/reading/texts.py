@@ -16,6 +16,6 @@ def sentences(text: str) -> list[int]:
 
 
 def files_named(text: str) -> Iterator[str]:
-    """The names of source files with their folders, like `ckpt/mod.rs`, that stand in a text."""
+    """The names of source files with their folders, like `ckpt/lib.rs`, that stand in a text."""
     kinds = "rs|cc|hpp|cpp|c|h|f90|py|sh|md|toml"
     yield from re.findall(rf"(?<![\w./$<>*~-])(\w[\w-]*/(?:[\w-]+/)*[\w-]+\.(?:{kinds}))\b(?![\w*])", text)

@@ -10,7 +10,7 @@ CARGO = os.environ.get("CARGO", "cargo").split()
 UNITS = ["--workspace", "--exclude", "promp-checks"]
 # What cargo is asked to build for each group.
 GROUPS = {
-    "dev": ["--lib", "--package", "promp", "--package", "promp-sys"],
+    "dev": ["--lib", "--package", "promp", "--package", "promp-sys", "--package", "promp-ckpt"],
     "release": ["--release", *UNITS],
     "checks": ["--profile", "checks", "--package", "promp-checks"],
 }

@@ -60,7 +60,7 @@ fn bit(signal: i32) -> u64 {
 pub struct Terms<'a> {
     /// Where the checkpoints are.
     pub dir: Option<&'a Path>,
-    /// The run, of a program that begins (`image/src/run_record.rs`); its process is not known yet.
+    /// The run, of a program that begins (`crates/image/src/run_record.rs`); its process is not known yet.
     pub run: Option<Started<'a>>,
     /// Signals after which the program goes on, because a checkpoint is all that is asked for by them.
     pub goes_on: u64,

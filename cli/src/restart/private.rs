@@ -1,6 +1,7 @@
 //! Private pipes for the program, each for one of the pipes that it is to write to: what it sends goes by
-//! them, so that after its death the next process knows how much was taken (src/ckpt/pipes/sent/private.rs).
-//! They outlive the program because this process has them, too.
+//! them, so that after its death the next process knows how much was taken
+//! (crates/ckpt/src/resources/pipes/sent/private.rs). They outlive the program because this process has them,
+//! too.
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use std::fs::{self, File, OpenOptions};

@@ -1,4 +1,4 @@
-//! The checkpoint protocol: the published one, whose two holes these models show, and ours (src/ckpt/keeper/mod.rs, seats.rs).
+//! The checkpoint protocol: the published one, whose two holes these models show, and ours (crates/ckpt/src/keeper/mod.rs, seats.rs).
 //!
 //! Both have CKPT_Started and CKPT_Counter. A thread is a small program of steps on shared data; a checkpoint is right if the
 //! data it holds are what the threads' saved positions say: a thread saved before its writes has written nothing, one
@@ -220,7 +220,7 @@ fn a_freeze_and_a_replacement_exclude_each_other() {
     });
 }
 
-/// States of a seat, and orders to it (src/ckpt/seats.rs).
+/// States of a seat, and orders to it (crates/ckpt/src/freeze/seats.rs).
 const RUNNING: u32 = 0;
 const FROZEN: u32 = 1;
 const HELD: u32 = 2;

@@ -126,7 +126,7 @@ mod room {
     }
 }
 
-#[path = "../../../src/ckpt/asking.rs"]
+#[path = "../../../crates/ckpt/src/control/asking.rs"]
 #[allow(dead_code)]
 mod asking;
 #[path = "../../../src/team/barrier.rs"]
@@ -160,7 +160,7 @@ mod many;
 mod orders;
 #[path = "../../../src/fault/publish.rs"]
 mod publish;
-#[path = "../../../src/ckpt/round.rs"]
+#[path = "../../../crates/ckpt/src/control/round.rs"]
 #[allow(dead_code)]
 mod round;
 

@@ -1,6 +1,6 @@
-//! Places (src/ckpt/asking.rs): threads stand for a checkpoint, the keeper claims them, copies, and lets them
-//! go. Whoever has stood at a visit finds a copy that was made since the visit began, and whoever was not
-//! alone finds one that was made while all stood.
+//! Places (crates/ckpt/src/control/asking.rs): threads stand for a checkpoint, the keeper claims them,
+//! copies, and lets them go. Whoever has stood at a visit finds a copy that was made since the visit began,
+//! and whoever was not alone finds one that was made while all stood.
 
 use crate::asking::{AWAY, Asking, CLAIMED, STANDS};
 use crate::sys::futex;

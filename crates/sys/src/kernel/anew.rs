@@ -72,7 +72,7 @@ pub fn has_keyring() -> bool {
 
 /// Has host `tid` a timer that no other host could have? The kernel does not say of which thread a timer by
 /// "the thread's CPU time" is (CLOCK_THREAD_CPUTIME_ID, which it shows as the clock of thread 0): of any.
-/// With checkpoints the kernel is asked for the thread's clock by its number (ckpt/timers.rs).
+/// With checkpoints the kernel is asked for the thread's clock by its number (ckpt/resources/timers.rs).
 fn is_timed(tid: u32) -> bool {
     let of_any = |t: &Timer| cpu_time::thread_of(t.clock) == Some(0);
     // What another host has not taken yet would be taken back.

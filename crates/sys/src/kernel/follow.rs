@@ -1,6 +1,6 @@
 //! Orders to the runtime's own hosts, which libc does not know of: system calls that each of them makes for
 //! itself.
-//! So they give rights up when the process does (ckpt/rights.rs).
+//! So they give rights up when the process does (ckpt/interpose/rights.rs).
 //!
 //! A host with a stack is sent a signal that only such hosts do not block; its handler makes the calls. The
 //! process's

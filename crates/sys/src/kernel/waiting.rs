@@ -25,7 +25,7 @@ pub fn of(tid: u32) -> Waits {
 /// futex_wait(2), since Linux 6.7.
 const FUTEX_WAIT: i64 = 455;
 
-/// The calls whose wait begins anew, or goes on, after a rollback (`ckpt/again.rs`).
+/// The calls whose wait begins anew, or goes on, after a rollback (`ckpt/freeze/again.rs`).
 const INSIDE: [i64; 18] = [
     libc::SYS_futex,
     libc::SYS_futex_waitv,

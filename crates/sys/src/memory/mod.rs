@@ -5,4 +5,5 @@ pub mod claim;
 pub mod keep;
 pub mod lock;
 pub mod own;
+pub mod ranges;
 pub mod sync;

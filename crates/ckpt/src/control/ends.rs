@@ -1,0 +1,182 @@
+//! The end of the program: a mark for who looks at it now, and the end record, by which `--resume` does not
+//! run it again (crates/image/src/ended.rs).
+//!
+//! A program ends by `exit`, by returning from `main`, or at once: by `_exit`, `_Exit`, `quick_exit`, or by
+//! the system call. The latter lead here (as in ckpt/interpose/rights.rs). They may come from a signal's
+//! handler, at any moment: so the record's text is made ready beforehand, and only system calls write it.
+
+use crate::image::{self, Word};
+use crate::keep::{self, Keep};
+use crate::say;
+use crate::sys;
+use crate::sys::tables::calls_instead;
+use crate::sys::{syscall, time};
+use crate::{region, state};
+use core::ffi::{c_int, c_void};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering::*};
+
+/// The record's text but for the status, and what comes behind it.
+pub struct Ready {
+    text: AtomicPtr<u8>,
+    len: AtomicUsize,
+    /// Who writes it: the kernel's id, or 0.
+    busy: AtomicU32,
+}
+
+/// How long a thread waits for another one that writes it.
+const PATIENCE_NS: u64 = 10_000_000_000;
+/// What is behind the text.
+const STATUS: &str = "0}";
+/// Room for the status and what is behind it.
+const ROOM: [u8; 4] = [b' '; 4];
+const FOLDER: i32 = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
+
+/// What quick_exit(3) was called with.
+static QUICK: AtomicI32 = AtomicI32::new(0);
+
+/// The program's end can be recorded from now on: it is `program`, with `arguments`.
+pub fn prepare(k: &Keep, program: String, arguments: Vec<Word>) {
+    let Ok(whole) = image::ended::Ended { program, arguments, status: 0 }.text() else { return };
+    let Some(text) = whole.strip_suffix(STATUS.as_bytes()) else { return };
+    make_room(k, text);
+    // Rollbacks leave it alone.
+    let Some(at) = sys::keep::pages(text.len().next_multiple_of(4096)) else { return };
+    // SAFETY: fresh memory of at least that length.
+    unsafe { at.copy_from_nonoverlapping(text.as_ptr(), text.len()) };
+    k.end.len.store(text.len(), Relaxed);
+    k.end.text.store(at, Release); // the edge to `write`
+}
+
+/// The record, with room for the status: when the program ends, the disk may be full.
+fn make_room(k: &Keep, text: &[u8]) {
+    let (dir, aside) = (k.journal.folder_name(), image::ended::ASIDE.as_ptr());
+    let whole = [text, &ROOM[..]].concat();
+    let how = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    // SAFETY: C strings; the kernel reads the bytes; descriptors of our own. Where there is no room now, the
+    // end tries again.
+    unsafe {
+        let at = sys!(libc::SYS_openat, libc::AT_FDCWD, dir, FOLDER, 0);
+        sys!(libc::SYS_unlinkat, at, aside, 0);
+        let fd = sys!(libc::SYS_openat, at, aside, how, 0o600);
+        sys!(libc::SYS_fallocate, fd, libc::FALLOC_FL_KEEP_SIZE, 0, whole.len());
+        sys!(libc::SYS_write, fd, whole.as_ptr(), whole.len());
+        sys!(libc::SYS_close, fd);
+        sys!(libc::SYS_close, at);
+    }
+}
+
+/// Of functions that quick_exit(3) calls ours is the last. Before the program has named any.
+pub fn begin() {
+    unsafe extern "C" fn has_ended(_: *mut c_void) {
+        mark(QUICK.load(Relaxed));
+    }
+    type Name = unsafe extern "C" fn(unsafe extern "C" fn(*mut c_void), *mut c_void) -> c_int;
+    // SAFETY: looks up a function of libc's and calls it, with one that may be called at any time.
+    unsafe {
+        let name = libc::dlsym(libc::RTLD_DEFAULT, c"__cxa_at_quick_exit".as_ptr());
+        if !name.is_null() {
+            core::mem::transmute::<*mut c_void, Name>(name)(has_ended, core::ptr::null_mut());
+        }
+    }
+}
+
+/// Is the caller of the process that has checkpoints? A child made by `vfork` has its memory.
+fn is_ours(k: &Keep) -> bool {
+    let keeper = k.own_hosts[0].load(Relaxed);
+    region::on() && keeper != 0 && syscall::tgkill(keeper, 0)
+}
+
+/// The program ends with this status: soon there is nothing to restart. System calls only.
+pub fn mark(status: i32) {
+    let Some(k) = keep::if_on().filter(|k| is_ours(k)) else { return };
+    let own = syscall::gettid();
+    let until = time::now_ns() + PATIENCE_NS;
+    while let Err(other) = k.end.busy.compare_exchange(0, own, Acquire, Relaxed) {
+        // Another thread ends it, too; or the caller is a handler that has interrupted this.
+        if other == own || time::now_ns() >= until {
+            return;
+        }
+        syscall::sched_yield();
+    }
+    // Where it cannot be written (a full disk) the mark is what there is.
+    write(k, status & 0xff);
+    state()[image::state::ENDED].store(1, Release);
+    k.end.busy.store(0, Release);
+}
+
+/// Aside, synced, renamed.
+fn write(k: &Keep, status: i32) {
+    let (dir, text) = (k.journal.folder_name(), k.end.text.load(Acquire));
+    if dir.is_null() || text.is_null() {
+        return;
+    }
+    // SAFETY: what `prepare` has made.
+    let text = unsafe { core::slice::from_raw_parts(text, k.end.len.load(Relaxed)) };
+    let mut room = ROOM;
+    let first = [100, 10].iter().filter(|&&n| status < n).count();
+    for (to, n) in room.iter_mut().zip(&[100, 10, 1][first..]) {
+        *to = b'0' + (status / n % 10) as u8;
+    }
+    room[3 - first] = b'}';
+    let (aside, name) = (image::ended::ASIDE.as_ptr(), image::ended::NAME.as_ptr());
+    let all = |fd: isize, bytes: &[u8], at: usize| {
+        // SAFETY: the kernel reads the bytes.
+        unsafe { sys!(libc::SYS_pwrite64, fd, bytes.as_ptr(), bytes.len(), at) == bytes.len() as isize }
+    };
+    let how = libc::O_WRONLY | libc::O_CREAT | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    // SAFETY: C strings; descriptors of our own.
+    let done = unsafe {
+        let at = sys!(libc::SYS_openat, libc::AT_FDCWD, dir, FOLDER, 0);
+        let fd = sys!(libc::SYS_openat, at, aside, how, 0o600);
+        let whole = fd >= 0
+            && all(fd, text, 0)
+            && all(fd, &room, text.len())
+            && sys!(libc::SYS_ftruncate, fd, text.len() + room.len()) == 0
+            && sys!(libc::SYS_fsync, fd) == 0
+            && sys!(libc::SYS_renameat, at, aside, at, name) == 0;
+        sys!(libc::SYS_close, fd);
+        sys!(libc::SYS_close, at);
+        whole
+    };
+    if !done {
+        say!("how the program has ended cannot be noted beside its checkpoints; --resume will say so");
+    }
+}
+
+/// The program ends by itself: soon there is nothing to restart.
+///
+/// Called by the library's destructor. Libraries that are left after it may still have something to write
+/// (Fortran's has all that the program has written), so the mark is made when all have been: `exit` does
+/// what it is given meanwhile after what it is doing.
+pub fn program_ends() {
+    unsafe extern "C" {
+        fn on_exit(what: unsafe extern "C" fn(i32, *mut c_void), with: *mut c_void) -> i32;
+    }
+    /// # Safety
+    /// Any thread may call it, and does so once.
+    unsafe extern "C" fn has_ended(status: i32, _: *mut c_void) {
+        // What waits in buffers is written first: after the mark nothing would write it.
+        // SAFETY: flushes all streams.
+        unsafe { libc::fflush(core::ptr::null_mut()) };
+        mark(status);
+    }
+    if region::on() {
+        // SAFETY: a function for which nobody but the process has to be there. If there is no memory for it
+        // there is no mark, either.
+        unsafe { on_exit(has_ended, core::ptr::null_mut()) };
+    }
+}
+
+/// What is called instead of libc's functions.
+pub use calls::instead;
+
+#[allow(non_snake_case)]
+mod calls {
+    use super::*;
+
+    calls_instead! {
+        fn _exit(status: c_int) -> c_int = |real| { mark(status); real() };
+        fn _Exit(status: c_int) -> c_int = |real| { mark(status); real() };
+        fn quick_exit(status: c_int) -> c_int = |real| { QUICK.store(status, Relaxed); real() };
+    }
+}

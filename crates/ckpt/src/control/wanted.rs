@@ -1,0 +1,51 @@
+//! Checkpoints that the program's threads ask for: the first one, those at places that the program names, and
+//! those that the runtime wants. How an attempt is counted and answered: asking.rs.
+
+use crate::sys::{self, futex};
+use crate::{asking, keep, seats};
+use core::sync::atomic::Ordering::*;
+
+/// The first checkpoint: as soon as the program's thread has its seat.
+pub fn first() {
+    if let Some(k) = keep::if_on()
+        && k.asking.is_new()
+    {
+        ask_and_wait(k);
+    }
+}
+
+/// Asks for one, and waits until the attempt is over.
+pub(crate) fn ask_and_wait(k: &keep::Keep) {
+    // After a rollback or a restart the thread's seat may be another one.
+    let says = |what| {
+        if let Some(s) = seats::callers() {
+            s.standing.store(what, Release);
+        }
+    };
+    says(asking::ASKS);
+    k.asking.ask_and_wait(|| ring(k));
+    says(asking::AWAY);
+}
+
+/// Asks for a checkpoint, and does not wait for it.
+pub fn ask() {
+    if let Some(k) = keep::if_on() {
+        k.asking.ask(|| ring(k));
+    }
+}
+
+/// The keeper looks what there is to do.
+pub(crate) fn ring(k: &keep::Keep) {
+    k.bell.fetch_add(1, Release);
+    futex::wake(&k.bell, 1);
+}
+
+/// `promp_potential_ckpt`: a good place for a checkpoint; taken if half the interval has gone by since the
+/// last one.
+pub fn potential() {
+    let Some(k) = keep::if_on() else { return };
+    let interval = k.interval_ns.load(Relaxed);
+    if sys::time::now_ns().saturating_sub(k.last_ns()) >= interval / 2 {
+        ask_and_wait(k);
+    }
+}

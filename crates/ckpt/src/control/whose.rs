@@ -1,0 +1,96 @@
+//! Whose the checkpoints are of a run that `promp run` has started (crates/image/src/run_record.rs): of the
+//! process that was started, by its number, through all that it executes. The first of its descendants that
+//! computes takes the directory where it does not compute itself; a next one does when that has ended by
+//! itself. All others go on without checkpoints.
+
+use crate::image::run_record::{self, Owner, Run, Started};
+use crate::image::{Directory, Word};
+use crate::say;
+use crate::sys::env;
+use crate::sys::syscall;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// What part this process has in the run.
+#[derive(Debug)]
+pub struct Whose {
+    run: Run,
+    /// The process that was started.
+    first: u32,
+}
+
+impl Whose {
+    /// None: `dir` is of no run that `promp run` has started and that this process belongs to.
+    pub fn of(dir: &Path) -> Option<Self> {
+        let value = env::get(run_record::VARIABLE)?;
+        let started = Started::parse(&value)?;
+        let run = Run::read(dir).ok()?.filter(|r| r.nonce == started.nonce)?;
+        Some(Self { run, first: started.pid })
+    }
+
+    /// Is it the process that was started?
+    pub fn is_started(&self) -> bool {
+        syscall::getpid() == self.first
+    }
+
+    /// May this process have the checkpoints? The other one that has, or had, them.
+    pub fn may_take(&self, dir: &Path) -> Result<(), u32> {
+        match self.owner(dir).filter(|_| !self.is_started()) {
+            Some(o) if o.pid != syscall::getpid() && (o.started || !has_ended(dir)) => Err(o.pid),
+            _ => Ok(()),
+        }
+    }
+
+    fn owner(&self, dir: &Path) -> Option<Owner> {
+        Owner::read(dir).ok()?.filter(|o| o.nonce == self.run.nonce)
+    }
+
+    /// Notes that they are this process's; the directory is locked. The first descendant says so, where the
+    /// program that has started it has not caught its standard error.
+    pub fn note(&self, dir: &Path, program: &str, verbose: u32) -> Result<(), String> {
+        let known = self.owner(dir).is_some();
+        let (pid, started) = (syscall::getpid(), self.is_started());
+        let owner = Owner::new(&self.run.nonce, pid, started, program);
+        owner.write(dir).map_err(|e| format!("{} cannot be written to: {e}", dir.display()))?;
+        if verbose >= 2 || (verbose >= 1 && !known && !started && self.is_heard()) {
+            let by = self.run.command.first().map_or(String::new(), Word::to_string);
+            let name = base(program);
+            if !started {
+                say!(
+                    "checkpoints are those of {name} ({pid}), started by {by}: a restart continues {name}, \
+                     not {by}. Put promp run in front of {name} there."
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Does standard error go where that of the process goes that was started?
+    fn is_heard(&self) -> bool {
+        let of = |path: &str| fs::metadata(path).map(|m| (m.dev(), m.ino(), m.rdev())).ok();
+        let own = of("/proc/self/fd/2");
+        own.is_some() && own == of(&format!("/proc/{}/fd/2", self.first))
+    }
+}
+
+fn base(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+/// Has the process ended by itself that had the checkpoints? Then nothing is lost with them.
+fn has_ended(dir: &Path) -> bool {
+    Directory::open(dir).is_ok_and(|d| d.finished())
+}
+
+/// Are the checkpoints of `dir` those of a descendant of what was started? Its end is not that of the run.
+pub fn is_of_a_descendant(dir: &Path) -> bool {
+    Owner::read(dir).is_ok_and(|o| o.is_some_and(|o| !o.started))
+}
+
+/// The checkpoints in `dir` are of no run that `promp run` has started.
+pub fn of_no_run(dir: &Path) {
+    for name in [run_record::FILE, run_record::OWNER] {
+        let _ = fs::remove_file(dir.join(name));
+    }
+}

@@ -1,0 +1,129 @@
+//! Self-contained checkpoints: copies of the program, its libraries, the loader and promp itself are kept
+//! with them (crates/image/src/kept.rs), so that a restart does not need these files to be what they were.
+//!
+//! A file is known by its content, which is looked at when it is first seen to be mapped. If it is replaced
+//! or removed while the program runs (an update of the system), the kernel goes on to tell of it as "PATH
+//! (deleted)", with its number: from then on the checkpoints name its copy.
+//!
+//! Only files are copied that are mapped privately. What is shared is data, of any size, and has to stay.
+
+use super::Keeper;
+use crate::image::{self, Description, Map, kept};
+use crate::memory;
+use crate::sys::lock::Locked;
+use crate::sys::maps;
+use crate::sys::objects;
+use crate::vdso;
+
+/// What the loader has loaded, by the paths of the mappings: the libraries, and itself.
+static LOADED: Locked<(Vec<String>, String)> = Locked::new((Vec::new(), String::new()));
+
+/// While the library is being loaded, on a thread of libc's: notes what there is.
+pub fn begin() {
+    let have = memory::mappings();
+    let path = |at: usize| maps::find(&have, at).map_or(String::new(), |m| m.path.clone());
+    let libraries = objects::loaded().iter().map(|o| path(o.start)).collect();
+    LOADED.with(|l| *l = (libraries, path(objects::loader())));
+}
+
+/// See [`LOADED`].
+pub fn loaded() -> (Vec<String>, String) {
+    LOADED.with(|l| l.clone())
+}
+
+/// A file that was mapped, and its number.
+pub struct Known {
+    /// Device and inode, as the kernel tells them of a mapping.
+    number: (String, u64),
+    /// How to know it again.
+    file: image::MappedFile,
+    /// Is there a copy?
+    kept: bool,
+}
+
+const GONE: &str = " (deleted)";
+
+impl Keeper {
+    /// What files `about` has mapped. If checkpoints are self-contained: copies them.
+    pub(super) fn recognise(&mut self, about: &mut Description) {
+        let mut out: Vec<image::MappedFile> = Vec::new();
+        let (mut moved, mut copies) = (Vec::new(), Vec::new());
+        let mut known: Vec<Known> = Vec::new();
+        let is_apart = memory::apart(&about.maps);
+        for m in about.maps.iter().filter(|m| m.inode != 0 && !is_apart(m)) {
+            let number = (m.dev.clone(), m.inode);
+            if known.iter().any(|k| k.number == number) {
+                continue;
+            }
+            let before = self.mapped.iter().position(|k| k.number == number);
+            let mut k = match before.map(|i| self.mapped.swap_remove(i)) {
+                Some(k) => k,
+                None => match image::recognise(&m.path) {
+                    Some(file) => Known { number, file, kept: false },
+                    None => continue,
+                },
+            };
+            if self.settings.contained && !k.kept && k.file.sum != 0 && is_private(&about.maps, m) {
+                match kept::keep(&self.settings.dir, &k.file) {
+                    Ok(()) => k.kept = true,
+                    Err(why) => self.tell(
+                        &format!(
+                            "the checkpoints have no copy of {}: {why}; a restart needs that file",
+                            m.path
+                        ),
+                        &m.path,
+                    ),
+                }
+            }
+            let mut file = k.file.clone();
+            if m.path.ends_with(GONE) && k.kept {
+                file.path = kept::place(&self.settings.dir, &k.file).to_string_lossy().into_owned();
+                copies.push((k.number.clone(), file.path.clone()));
+                moved.push(kept::Moved { from: k.file.path.clone(), to: file.path.clone() });
+            }
+            out.push(file);
+            known.push(k);
+        }
+        for m in &mut about.maps {
+            // The number stays: in this process the file is mapped.
+            if let Some((_, to)) = copies.iter().find(|(n, _)| (&n.0, n.1) == (&m.dev, m.inode)) {
+                m.path.clone_from(to);
+            }
+        }
+        // What is not mapped any more only older checkpoints need.
+        self.has_unnamed |= self.mapped.iter().any(|k| k.kept);
+        self.mapped = known;
+        if let Some(Err(why)) = about.kernel.as_ref().map(|k| vdso::keep_copy(&self.settings.dir, k)) {
+            self.tell(&format!("the checkpoints have no copy of the kernel's vDSO: {why}"), "vDSO");
+        }
+        about.mapped = out;
+        about.contained = self.settings.contained;
+        if self.generation > 0 {
+            about.libraries.clone_from(&self.last.libraries);
+            about.loader.clone_from(&self.last.loader);
+            about.executable.clone_from(&self.last.executable);
+        } else {
+            (about.libraries, about.loader) = loaded();
+        }
+        about.load_from(&moved);
+    }
+}
+
+impl Keeper {
+    /// A checkpoint is complete, and an older one may be gone: so are the copies that none names any more.
+    pub(super) fn remove_unnamed(&mut self) {
+        if !self.settings.contained || !self.has_unnamed {
+            return;
+        }
+        match kept::remove_unnamed(&self.settings.dir) {
+            Ok(all) => self.has_unnamed = !all,
+            Err(why) => self
+                .tell(&format!("copies that no checkpoint needs are not removed: {why}"), "unnamed copies"),
+        }
+    }
+}
+
+/// Has the file of `m` no shared mapping?
+fn is_private(maps: &[Map], m: &Map) -> bool {
+    !maps.iter().any(|o| o.shared && (&o.dev, o.inode) == (&m.dev, m.inode))
+}

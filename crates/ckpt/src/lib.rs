@@ -1,0 +1,62 @@
+//! Checkpoints: rungs 2 (roll back in process) and 3 (restart after the process died) of the recovery
+//! ladder. docs/checkpoints.md has the protocol and the reasons.
+//!
+//! The keeper's code must not call what uses the program's `malloc` (`opendir`, `realpath`): its lock may
+//! be held by a frozen thread. Files are read and written by system calls that libc merely wraps,
+//! directories by `sys::maps::names`.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+extern crate promp_sys as sys;
+use sys::{say, sys};
+
+pub mod control;
+pub mod freeze;
+pub mod interpose;
+pub mod keeper;
+pub mod memory;
+pub mod resources;
+pub mod restart;
+pub mod runtime;
+
+use crate::sys::keep as region;
+pub use control::begin::{after_fork, start, start_at_load};
+pub use control::ends::program_ends;
+pub use control::rollback::{
+    await_rollback, can_roll_back, epoch, none_because, note_parked, note_parked_host, roll_back,
+    roll_back_ended, rollback_is_due,
+};
+pub use control::settings::Settings;
+pub use control::taken::taken;
+pub use control::transition::{
+    transition_begins, transition_begins_from_anywhere, transition_ends, transition_is_over,
+};
+pub use control::wanted::{ask, first, potential};
+pub use control::{
+    asking, begin, dead_memory_claims, ends, interval, keep, logical_threads, place, places, requests,
+    rollback, round, settings, taken, text, transition, trials, wanted,
+};
+use control::{lookout, whose};
+use core::sync::atomic::AtomicU64;
+pub use freeze::{again, busy, seats};
+pub use interpose::{executed, lost, masks, rights, suspend};
+pub use memory::shared::note_fork;
+pub use memory::{anonymous, cow, crew, rewind, shared, staging, tracker};
+pub use promp_foresee as foresee;
+pub use promp_image as image;
+pub use promp_store::{self as store, pages, slots};
+use resources::{alarms, directories, membarriers, system_v};
+pub use resources::{
+    apart, attributes, contents, file_locks, files, journal, notified, own_state, pipes, process, streams,
+    timers,
+};
+use restart::command_line;
+pub use restart::{layout, vdso, xsave};
+use sys::ranges;
+
+/// The counters that outlive the process: [`image::state`]; the last: journal::broken, before it:
+/// pipes::sent::WORDS.
+pub fn state() -> &'static [AtomicU64; image::state::WORDS] {
+    // SAFETY: mapped when checkpoints are on; callers know that.
+    unsafe { &*(region::STATE as *const [AtomicU64; image::state::WORDS]) }
+}

@@ -1,0 +1,285 @@
+//! Which pages of the program have content, and which have changed since the last checkpoint.
+//!
+//! Two trackers. `Written` lets the kernel note writes: PAGEMAP_SCAN with userfaultfd's asynchronous write protection
+//! (Linux 6.7). `Compare` (older kernels, or PROMP_CKPT_TRACK=compare) takes every page for changed and finds out by comparing
+//! checksums. Write protection by mprotect with a SIGSEGV handler is not used: system calls that write to a protected page
+//! (read(2) into a buffer) fail with EFAULT instead of raising the signal, so a program would see errors it never has.
+
+mod holding;
+mod scan;
+
+use crate::busy::BLOCK;
+use crate::cow::Guard;
+use crate::crew::Crew;
+use crate::image::Map;
+use crate::ranges;
+use crate::sys::pagemap::{CHECK_WPASYNC, Pagemap, WP_MATCHING};
+use crate::sys::uffd::Uffd;
+pub use holding::is_among;
+use scan::{Found, Scan, Stretch};
+
+/// A run of pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// First address.
+    pub start: usize,
+    /// Behind the last.
+    pub end: usize,
+    /// Changed since the last checkpoint, as far as is known.
+    pub changed: bool,
+    /// In memory. What is not may be in the swap space, or nothing that could be read (MADV_GUARD_INSTALL).
+    pub present: bool,
+}
+
+/// What has changed in `runs`, as far as is known: [start, end), in order.
+pub fn changed(runs: &[Run]) -> Vec<(usize, usize)> {
+    runs.iter().filter(|r| r.changed).map(|r| (r.start, r.end)).collect()
+}
+
+/// How changes are found.
+#[derive(Debug)]
+pub struct Tracker {
+    /// None: compare.
+    uffd: Option<Uffd>,
+    guard: Option<&'static Guard>,
+    /// Mappings whose writes are held instead of noted, in order.
+    held: Vec<(usize, usize)>,
+    pagemap: Pagemap,
+    /// Starts of the mappings with pages whose writes were not noted when they were last looked at.
+    unwatched: Vec<usize>,
+}
+
+impl Tracker {
+    /// The best tracker this kernel has; `compare` asks for the other one. Shall it `hold` writes, too, if that is possible? (In the kept region.)
+    pub fn new(compare: bool, hold: bool) -> Self {
+        let pagemap = Pagemap::open();
+        let uffd = if compare || !scan::works(&pagemap) { None } else { Uffd::noting() };
+        let guard = uffd.as_ref().filter(|_| hold).and_then(|_| Guard::new());
+        Self { uffd, guard, held: Vec::new(), pagemap, unwatched: Vec::new() }
+    }
+
+    /// Does the kernel note writes?
+    pub fn notes_writes(&self) -> bool {
+        self.uffd.is_some()
+    }
+
+    /// Descriptors of ours, which are no files of the program.
+    pub fn descriptors(&self) -> [i32; 3] {
+        [self.uffd.as_ref().map_or(-1, |u| u.0), self.guard.map_or(-1, |g| g.uffd.0), self.pagemap.0]
+    }
+
+    /// The pages of `maps` that have content of their own (not the file's, not zero by never having been touched), in order. `dense` are
+    /// ranges of pages, in order, that had content when the kernel began to note writes to them: there it is only asked for what is
+    /// different now, which takes a third of the time.
+    pub fn runs(&mut self, maps: &[Map], dense: &[(usize, usize)], crew: &Crew) -> Vec<Run> {
+        self.list(maps, &stretches(dense, &[], &[]), crew, 0)
+    }
+
+    /// As [`Tracker::runs`], while nobody can write to them; the kernel notes writes anew from here on to what it has noted writes to until
+    /// now, but for `unarmed` ranges, which stay as they are, and `dead` ones, of which nothing is asked where that can be (what is told of
+    /// them is not wanted). Follow with [`Tracker::watch_rest`]. On one CPU: for what it arms the kernel
+    /// has all other CPUs forget their translations of addresses, one after the other, unless they have nothing to do.
+    pub fn runs_anew(
+        &mut self,
+        maps: &[Map],
+        dense: &[(usize, usize)],
+        unarmed: &[(usize, usize)],
+        dead: &[(usize, usize)],
+    ) -> Vec<Run> {
+        let flags = if self.notes_writes() { WP_MATCHING | CHECK_WPASYNC } else { 0 };
+        self.list(maps, &stretches(dense, unarmed, dead), &Crew::default(), flags)
+    }
+
+    fn list(&mut self, maps: &[Map], dense: &[Stretch], crew: &Crew, flags: u64) -> Vec<Run> {
+        let dense = if self.notes_writes() { dense } else { &[] };
+        let pieces: Vec<(&Map, usize, usize)> = maps
+            .iter()
+            .filter(|m| m.is_saved())
+            .flat_map(|m| pieces(m.start, m.end).map(move |(start, end)| (m, start, end)))
+            .collect();
+        let scan = Scan { pagemap: &self.pagemap, noted: self.notes_writes(), held: false };
+        let found = crew.map(pieces.len(), &|i| {
+            let (m, start, end) = pieces[i];
+            match is_among(&self.held, m) {
+                true => Scan { held: true, ..scan }.piece(m, (start, end), dense, 0),
+                false => scan.piece(m, (start, end), dense, flags),
+            }
+        });
+        let mut out: Vec<Run> = Vec::new();
+        let mut first = 0;
+        for (i, ((m, start, _), found)) in pieces.iter().zip(found).enumerate() {
+            let Found { runs, unwatched } = found;
+            if i == 0 || *start == m.start {
+                first = out.len();
+            }
+            runs.into_iter().for_each(|r| scan::push(&mut out, first, r));
+            if unwatched && !self.unwatched.contains(&m.start) {
+                self.unwatched.push(m.start);
+            }
+        }
+        out
+    }
+
+    /// Writes to `range` are not noted any more, since it is to be another one's affair.
+    pub fn give_up(&self, range: (usize, usize)) {
+        if let Some(u) = &self.uffd {
+            u.unwatch(range);
+        }
+    }
+
+    /// They are noted again: all that is there was written to.
+    pub fn take_back(&self, range: (usize, usize)) {
+        if let Some(u) = &self.uffd {
+            u.watch(range);
+        }
+    }
+
+    /// Those parts of `range` that are missing, in order; `None` if the kernel does not tell.
+    pub fn missing(&self, (start, end): (usize, usize)) -> Option<Vec<(usize, usize)>> {
+        scan::there(&self.pagemap, (start, end)).map(|there| ranges::without(&[(start, end)], &there))
+    }
+
+    /// Has the kernel note writes to `maps`, whose runs have been asked for, once they are armed. Returns those to which it has not until now.
+    pub fn watch(&mut self, maps: &[Map]) -> Vec<(usize, usize)> {
+        let Some(uffd) = &self.uffd else { return Vec::new() };
+        let mut new = Vec::new();
+        for m in maps.iter().filter(|m| !m.shared && !is_among(&self.held, m)) {
+            uffd.watch((m.start, m.end));
+            if let Some(i) = self.unwatched.iter().position(|s| *s == m.start) {
+                self.unwatched.swap_remove(i);
+                // A mark from elsewhere would keep a page from being armed.
+                let _ = uffd.clear((m.start, m.end)); // nobody holds these
+                new.push((m.start, m.end));
+            }
+        }
+        new
+    }
+
+    /// Has the kernel note writes to the rest of `maps`, too, after [`Tracker::runs_anew`].
+    pub fn watch_rest(&mut self, maps: &[Map], crew: &Crew) {
+        let new = self.watch(maps);
+        self.arm(&new, crew);
+    }
+
+    /// Arms all pages of `maps`; see [`Tracker::arm`].
+    pub fn arm_all(&self, maps: &[Map], crew: &Crew) {
+        let ranges: Vec<_> = maps.iter().filter(|m| !m.shared).map(|m| (m.start, m.end)).collect();
+        self.arm(&ranges, crew);
+    }
+
+    /// Has the kernel note writes to the pages of `ranges`, in watched mappings, from here on. Returns those that had been written to, in order.
+    pub fn arm(&self, ranges: &[(usize, usize)], crew: &Crew) -> Vec<(usize, usize)> {
+        if !self.notes_writes() {
+            return Vec::new();
+        }
+        let pieces: Vec<_> = ranges.iter().flat_map(|r| pieces(r.0, r.1)).collect();
+        let told = crew.map(pieces.len(), &|i| scan::arm(&self.pagemap, pieces[i]));
+        ranges::joined(told.into_iter().flatten())
+    }
+}
+
+/// What is `dense`, `unarmed` or `dead`, cut where ranges begin and end, in order.
+fn stretches(dense: &[(usize, usize)], unarmed: &[(usize, usize)], dead: &[(usize, usize)]) -> Vec<Stretch> {
+    let mut out = Vec::with_capacity(dense.len() + 2 * unarmed.len() + dead.len());
+    for (start, end) in ranges::without(dense, dead) {
+        ranges::parts(unarmed, start, end, |start, end, rests| {
+            out.push(Stretch { start, end, dense: true, arm: !rests, skip: false });
+        });
+    }
+    let others = ranges::without(&ranges::without(unarmed, dense), dead);
+    out.extend(others.iter().map(|&(start, end)| Stretch {
+        start,
+        end,
+        dense: false,
+        arm: false,
+        skip: false,
+    }));
+    out.extend(dead.iter().map(|&(start, end)| Stretch { start, end, dense: false, arm: false, skip: true }));
+    out.sort_by_key(|s| s.start);
+    out
+}
+
+/// [start, end) in pieces for the crew, which do not cut huge pages.
+fn pieces(start: usize, end: usize) -> impl Iterator<Item = (usize, usize)> {
+    const PIECE: usize = 32 << 20;
+    /// Address space that is only reserved, which may be terabytes, shall not make more pieces.
+    const MOST: usize = 64;
+    let len = PIECE.max((end - start) / MOST).next_multiple_of(BLOCK);
+    let borders = (start / BLOCK * BLOCK..end).step_by(len);
+    borders.map(move |a| (a.max(start), end.min(a + len)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::image::PAGE;
+    use crate::sys::syscall;
+
+    #[test]
+    fn stretches_are_cut_where_ranges_begin_and_end() {
+        let (dense, unarmed) = ([(10, 20), (30, 40)], [(5, 12), (15, 17), (19, 31), (50, 60)]);
+        let got: Vec<_> =
+            stretches(&dense, &unarmed, &[]).iter().map(|s| (s.start, s.end, s.dense, s.arm)).collect();
+        let want = [
+            (5, 10, false, false),
+            (10, 12, true, false),
+            (12, 15, true, true),
+            (15, 17, true, false),
+            (17, 19, true, true),
+            (19, 20, true, false),
+            (20, 30, false, false),
+            (30, 31, true, false),
+            (31, 40, true, true),
+            (50, 60, false, false),
+        ];
+        assert_eq!(got, want);
+        let got: Vec<_> =
+            stretches(&dense, &unarmed, &[(13, 35)]).iter().map(|s| (s.start, s.skip)).collect();
+        let want = [(5, false), (10, false), (12, false), (13, true), (35, false), (50, false)];
+        assert_eq!(got, want);
+    }
+
+    #[test]
+    fn writes_are_noted_where_the_kernel_can() {
+        let mut t = Tracker::new(false, false);
+        if !t.notes_writes() {
+            eprintln!("SKIPPED: this kernel does not note writes (PAGEMAP_SCAN with userfaultfd)");
+            return;
+        }
+        let len = 16 * PAGE;
+        let p = syscall::map_anonymous(len).unwrap();
+        let m = Map {
+            start: p as usize,
+            end: p as usize + len,
+            prot: 3,
+            shared: false,
+            offset: 0,
+            dev: String::new(),
+            inode: 0,
+            path: String::new(),
+            content: None,
+            said: String::new(),
+            policy: None,
+        };
+        // SAFETY: memory mapped above.
+        unsafe {
+            p.add(PAGE).write(1);
+            p.add(5 * PAGE).write(1);
+        }
+        let list = |t: &mut Tracker| {
+            let v = t.runs(core::slice::from_ref(&m), &[], &Crew::default());
+            v.iter().map(|r| ((r.start - m.start) / PAGE, r.changed)).collect::<Vec<_>>()
+        };
+        assert_eq!(list(&mut t), [(1, true), (5, true)]);
+        t.watch(core::slice::from_ref(&m));
+        let page = |n: usize| (m.start + n * PAGE, m.start + (n + 1) * PAGE);
+        assert_eq!(t.arm(&[(m.start, m.end)], &Crew::default()), [page(1), page(5)]);
+        assert_eq!(list(&mut t), [(1, false), (5, false)]);
+        // SAFETY: as above.
+        unsafe {
+            p.add(5 * PAGE).write(2);
+            p.add(7 * PAGE).write(2);
+        }
+        assert_eq!(list(&mut t), [(1, false), (5, true), (7, true)]);
+    }
+}

@@ -1,0 +1,77 @@
+//! What the kernel keeps of the process, its threads and its mappings beside memory, files and signals, and a
+//! new process would have from whoever made it. Everything of that kind is a row of one table (table.rs),
+//! which docs/attributes.md shows: how it is read, and what becomes of it in a rollback and in a restart.
+//!
+//! What a process was started with belongs to its surroundings: where it is restarted it may have been given
+//! other CPUs or another nice value. So it is saved only where it differs from what the process began with.
+
+pub mod memory_advice;
+pub mod resource_limits;
+#[cfg(test)]
+mod table;
+mod thread_settings;
+pub mod thread_values;
+pub mod values;
+
+pub(crate) use resource_limits::{limits, put_limits_back, stack_limit};
+pub(crate) use thread_settings::{changes, of, put_back};
+
+use crate::image::Scheduling;
+use crate::own_state::Own;
+use crate::sys::allowed;
+use crate::sys::cpu_limit::Resource;
+use crate::sys::lock::Locked;
+use crate::sys::syscall::CpuSet;
+
+/// What the process began with. No memory of its own: it outlives a restart ([`Surroundings`]).
+struct Began {
+    scheduling: Scheduling,
+    /// By resource.
+    limits: [Resource; resource_limits::COUNT],
+    io_priority: u32,
+    /// By [`values::ALL`].
+    values: [Option<u64>; values::ALL.len()],
+    own: Option<Own>,
+}
+
+impl Began {
+    const NOTHING: Self = Self {
+        scheduling: Scheduling { policy: 0, nice: 0, priority: 0, flags: 0, times: [0; 3] },
+        limits: resource_limits::NONE,
+        io_priority: 0,
+        values: [None; values::ALL.len()],
+        own: None,
+    };
+}
+
+static BEGAN: Locked<Began> = Locked::new(Began::NOTHING);
+
+/// The process begins: before the program has done anything.
+pub(crate) fn begin() {
+    let began = Began {
+        scheduling: thread_settings::scheduling(0).unwrap_or_default(),
+        limits: resource_limits::now(),
+        io_priority: thread_settings::io_priority(0),
+        values: values::now(),
+        own: Some(Own::of_caller()),
+    };
+    BEGAN.with(|b| *b = began);
+}
+
+/// What a process was started with, kept aside while it gets the memory of the one that it goes on as.
+pub(crate) struct Surroundings(Began, Option<CpuSet>);
+
+impl Surroundings {
+    /// This process'.
+    pub(crate) fn take() -> Self {
+        let began = BEGAN.with(|b| core::mem::replace(b, Began::NOTHING));
+        Self(began, allowed::at_load().cloned())
+    }
+
+    /// They are this process' still, whose memory is the other one's now and which has no threads yet.
+    pub(crate) fn put_back(self) {
+        BEGAN.with(|b| *b = self.0);
+        // SAFETY: by the promise.
+        unsafe { allowed::renew(self.1) };
+    }
+}

@@ -1,0 +1,527 @@
+//! Open files: what can be put back, and what makes a checkpoint impossible.
+
+use crate::anonymous::Anonymous;
+use crate::image::{Disposition, OpenFile, Origin};
+use crate::pipes::own;
+use crate::runtime::runtime;
+use crate::store::Store;
+use crate::sys;
+use crate::sys::{maps, signals};
+use crate::{anonymous, contents, directories, file_locks};
+use std::fs;
+use std::os::fd::{AsRawFd, IntoRawFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+
+/// Numbers of the open descriptors.
+pub fn numbers() -> Vec<i32> {
+    let mut all: Vec<i32> =
+        maps::names(c"/proc/thread-self/fd").iter().filter_map(|n| n.parse().ok()).collect();
+    // The listing's own descriptor is closed by now.
+    // SAFETY: plain call.
+    all.retain(|fd| unsafe { sys!(libc::SYS_fcntl, *fd, libc::F_GETFD) } >= 0);
+    all.sort_unstable();
+    all
+}
+
+/// A descriptor that the program was started with, and what was behind it: `dup2` and `freopen` may have put something else there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inherited {
+    /// Descriptor.
+    pub fd: i32,
+    /// Device and inode.
+    pub file: (u64, u64),
+    /// Is it a pipe?
+    pub pipe: bool,
+    /// Is it a log: a file that is only written to, at its end?
+    pub log: bool,
+    /// O_RDONLY, O_WRONLY or O_RDWR.
+    pub access: i32,
+}
+
+/// What is behind `fds` now.
+pub fn behind(fds: impl IntoIterator<Item = i32>) -> Vec<Inherited> {
+    let it = |fd| {
+        let m = fs::metadata(format!("/proc/thread-self/fd/{fd}")).ok()?;
+        let (file, pipe) = ((m.dev(), m.ino()), m.file_type().is_fifo());
+        let access = flags_of(fd) & libc::O_ACCMODE;
+        let log = m.is_file() && access == libc::O_WRONLY && is_at_its_end(fd, m.size());
+        Some(Inherited { fd, file, pipe, log, access })
+    };
+    fds.into_iter().filter_map(it).collect()
+}
+
+/// Is what is written to the file behind `fd`, of `length`, written to its end?
+fn is_at_its_end(fd: i32, length: u64) -> bool {
+    // SAFETY: plain call.
+    let at = unsafe { sys!(libc::SYS_lseek, fd, 0, libc::SEEK_CUR) };
+    flags_of(fd) & libc::O_APPEND != 0 || at == length as isize
+}
+
+/// The status flags of a descriptor, with its access mode.
+pub fn flags_of(fd: i32) -> i32 {
+    // SAFETY: plain call.
+    unsafe { sys!(libc::SYS_fcntl, fd, libc::F_GETFL) as i32 }
+}
+
+/// The name of what is behind a descriptor. What the kernel tells of this process has the name that it has in any process.
+fn name_behind(fd: i32) -> Option<String> {
+    let link = fs::read_link(format!("/proc/thread-self/fd/{fd}")).ok()?.to_string_lossy().into_owned();
+    let own = format!("/proc/{}/", sys::syscall::getpid());
+    Some(match link.strip_prefix(&own) {
+        // All threads have one memory, and this one may have another number by then, or be gone.
+        Some(of_itself) if of_itself.starts_with("task/") && of_itself.ends_with("/mem") => {
+            "/proc/thread-self/mem".into()
+        }
+        Some(of_itself) => format!("/proc/self/{of_itself}"),
+        None => link,
+    })
+}
+
+/// Open descriptors but those in `ours`; the error says what cannot be saved. Streams among `inherited`, which the program was
+/// started with, are its surroundings: they stay as they are.
+pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>, String> {
+    let mut all: Vec<OpenFile> = Vec::new();
+    let mut anonymous = Anonymous::default();
+    for fd in numbers() {
+        if ours.contains(&fd) {
+            continue;
+        }
+        // Closed meanwhile: it was the directory being read.
+        let Some(path) = name_behind(fd) else { continue };
+        let Ok(info) = fs::read_to_string(format!("/proc/thread-self/fdinfo/{fd}")) else { continue };
+        let Ok(meta) = fs::metadata(format!("/proc/thread-self/fd/{fd}")) else { continue };
+        let offset = info.lines().find_map(|l| l.strip_prefix("pos:"));
+        let (t, file) = (meta.file_type(), (meta.dev(), meta.ino()));
+        // Where there is no name, a duplicate of one is the same to the program.
+        let same = |i: &&Inherited| {
+            let access = flags_in(&info) & libc::O_ACCMODE;
+            i.file == file && !path.starts_with('/') && i.access == access
+        };
+        let of = inherited.iter().find(|i| i.fd == fd && i.file == file).or(inherited.iter().find(same));
+        let inherited = of.is_some();
+        let duplicate_of = of.map(|i| i.fd).filter(|of| *of != fd);
+        let surroundings = inherited && !t.is_file() && !t.is_dir();
+        // What a pipe from outside holds stays there.
+        if surroundings && (t.is_fifo() || unread(fd) == 0) {
+            let flags = flags_in(&info);
+            all.push(OpenFile { fd, path, inherited: true, duplicate_of, flags, ..Default::default() });
+            continue;
+        }
+        if t.is_file() && is_queue(fd) {
+            return Err(format!("descriptor {fd} is the message queue {path}"));
+        }
+        if t.is_socket() {
+            return Err(format!("descriptor {fd} is a socket ({path})"));
+        }
+        let object = match path.starts_with("anon_inode:") {
+            true => Some(
+                anonymous.behind(fd, &path, &info).map_err(|what| format!("descriptor {fd} is {what}"))?,
+            ),
+            false => None,
+        };
+        let alike = |f: &&OpenFile| f.object.is_some() && f.path == path;
+        if object.is_some() && all.iter().filter(alike).any(|f| compared(f.fd, fd).is_none()) {
+            return Err(format!(
+                "descriptor {fd} is {path}, and may be a duplicate; the system does not tell"
+            ));
+        }
+        if t.is_block_device() || (t.is_char_device() && !harmless_device(&path)) {
+            return Err(format!("descriptor {fd} is the device {path}"));
+        }
+        let sealed = |what| format!("descriptor {fd} is {path}, {what}");
+        let unsealable = path.starts_with("/memfd:") && is_unsealable(fd).map_err(sealed)?;
+        let same_as =
+            all.iter().find(|f| (f.device, f.inode) == (meta.dev(), meta.ino()) && is_one(f.fd, fd));
+        all.push(OpenFile {
+            fd,
+            inherited,
+            regular: t.is_file(),
+            flags: flags_in(&info),
+            offset: offset.and_then(|n| n.trim().parse().ok()).unwrap_or(0),
+            length: meta.size(),
+            device: meta.dev(),
+            inode: meta.ino(),
+            origin: Some(Origin::of(fd, &meta)),
+            mode: meta.mode() & 0o7777,
+            content: None,
+            object,
+            same_as: same_as.map(|f| f.fd),
+            unsealable,
+            locks: file_locks::held(&info).map_err(|what| format!("descriptor {fd} ({path}) has {what}"))?,
+            path,
+            ..Default::default()
+        });
+    }
+    own::look(&mut all)?;
+    Ok(all)
+}
+
+/// Is it a POSIX message queue? It looks like a file.
+fn is_queue(fd: i32) -> bool {
+    const MQUEUE_MAGIC: i64 = 0x1980_0202;
+    // SAFETY: zeros are a value of it; the kernel writes it.
+    unsafe {
+        let mut s: libc::statfs = core::mem::zeroed();
+        sys!(libc::SYS_fstatfs, fd, &raw mut s) == 0 && s.f_type == MQUEUE_MAGIC
+    }
+}
+
+/// May memory of memfd_create never be sealed? The error says why it cannot be made anew.
+fn is_unsealable(fd: i32) -> Result<bool, &'static str> {
+    const SEAL_EXEC: i32 = 0x20; // Linux 6.3
+    // SAFETY: zeros are a value of it; the kernel writes it; a plain call.
+    let (about, seals) = unsafe {
+        let mut s: libc::statfs = core::mem::zeroed();
+        sys!(libc::SYS_fstatfs, fd, &raw mut s);
+        (s, sys!(libc::SYS_fcntl, fd, libc::F_GET_SEALS) as i32)
+    };
+    match seals & !SEAL_EXEC {
+        _ if about.f_type != libc::TMPFS_MAGIC => Err("which has huge pages"),
+        0 => Ok(false),
+        libc::F_SEAL_SEAL => Ok(true),
+        _ => Err("which is sealed"),
+    }
+}
+
+fn harmless_device(path: &str) -> bool {
+    const NAMES: [&str; 7] =
+        ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/console"];
+    NAMES.contains(&path) || path.starts_with("/dev/pts/")
+}
+
+/// Is it a pipe, with a name or without?
+pub fn is_pipe(fd: i32) -> bool {
+    fs::metadata(format!("/proc/thread-self/fd/{fd}")).is_ok_and(|m| m.file_type().is_fifo())
+}
+
+/// Was it opened for reading?
+pub fn is_readable(fd: i32) -> bool {
+    flags_of(fd) & libc::O_ACCMODE != libc::O_WRONLY
+}
+
+/// Bytes that can be read from a pipe or socket.
+pub fn unread(fd: i32) -> i32 {
+    let mut n = 0i32;
+    // SAFETY: the kernel writes an integer; it fails for the writing end.
+    unsafe { sys!(libc::SYS_ioctl, fd, libc::FIONREAD, &raw mut n) };
+    if is_readable(fd) { n } else { 0 }
+}
+
+/// Do two descriptors share their offset and flags, because one was made from the other? No, where the system does not tell.
+fn is_one(a: i32, b: i32) -> bool {
+    compared(a, b) == Some(true)
+}
+
+/// The same, where the system tells.
+fn compared(a: i32, b: i32) -> Option<bool> {
+    const KCMP_FILE: usize = 0;
+    let me = sys::syscall::getpid();
+    // SAFETY: plain call.
+    let r = unsafe { sys!(libc::SYS_kcmp, me, me, KCMP_FILE, a, b, 0) };
+    (r >= 0).then_some(r == 0)
+}
+
+/// What `f` is, a regular file that is open by the number `fd`.
+pub fn described(fd: i32, f: &OpenFile) -> Option<OpenFile> {
+    let about = fs::metadata(format!("/proc/thread-self/fd/{fd}")).ok().filter(|m| m.is_file())?;
+    Some(OpenFile {
+        fd,
+        regular: true,
+        length: about.size(),
+        device: about.dev(),
+        inode: about.ino(),
+        origin: Some(Origin::of(fd, &about)),
+        mode: about.mode() & 0o7777,
+        ..f.clone()
+    })
+}
+
+/// Length of the file behind a descriptor.
+pub fn length_of(fd: i32) -> u64 {
+    fs::metadata(format!("/proc/thread-self/fd/{fd}")).map_or(0, |m| m.size())
+}
+
+/// Puts open files back, with the content that `store` has of them; the error names the one that could not be.
+pub fn put_back(saved: &[OpenFile], ours: &[i32], new_process: bool, store: &Store) -> Result<(), String> {
+    match new_process {
+        true => duplicate(saved)?,
+        false => saved
+            .iter()
+            .filter(|s| s.inherited && !s.regular && !s.path.is_empty())
+            .try_for_each(stream_back)?,
+    }
+    for fd in numbers() {
+        if !ours.contains(&fd) && !saved.iter().any(|s| s.fd == fd) {
+            // SAFETY: a descriptor that the program did not have then.
+            unsafe { sys!(libc::SYS_close, fd) };
+        }
+    }
+    let mut there: Vec<bool> = (0..saved.len()).map(|i| is_there(saved, i)).collect();
+    // The one who restarts has redirected it, or emptied the file: its affair.
+    let elsewhere = |(s, there): (&OpenFile, &bool)| {
+        s.inherited && new_process && !(*there && length_of(s.fd) >= s.length)
+    };
+    let left: Vec<bool> = saved.iter().zip(&there).map(elsewhere).collect();
+    own_pipes_back(saved, &mut there)?;
+    own::put_back(saved)?;
+    for i in 0..saved.len() {
+        // Streams that the program has closed itself since come back only if they have a name.
+        if !there[i]
+            && saved[i].object.is_none()
+            && (!saved[i].inherited || (saved[i].regular && !new_process))
+        {
+            let same = |j: &usize| there[*j] && saved[i].regular && is_same(&saved[*j], &saved[i]);
+            reopen(&saved[i], (0..saved.len()).find(same).map(|j| saved[j].fd))?;
+            there[i] = true;
+        }
+    }
+    let back: Vec<OpenFile> =
+        saved.iter().zip(&left).filter(|(_, left)| !**left).map(|(s, _)| s.clone()).collect();
+    contents::put_back(&back, store)?;
+    anonymous::put_back(saved)?;
+    directories::put_back(saved)?;
+    file_locks::put_back(&back, new_process)?;
+    // Messages stay where they are: also ours about failures.
+    back.iter().filter(|s| s.regular && !(s.fd == 2 && s.inherited)).try_for_each(put_length_back)
+}
+
+/// Pipes of the program's own of which an end is missing: new ones, with all their ends.
+fn own_pipes_back(saved: &[OpenFile], there: &mut [bool]) -> Result<(), String> {
+    for i in 0..saved.len() {
+        if there[i] || !saved[i].is_own_pipe() {
+            continue;
+        }
+        let mut pair = [0i32; 2];
+        // SAFETY: two integers.
+        let r = unsafe { sys!(libc::SYS_pipe2, pair.as_mut_ptr(), libc::O_CLOEXEC) };
+        if r < 0 {
+            return Err(format!("descriptor {} ({}): {}", saved[i].fd, saved[i].path, sys::why(r)));
+        }
+        let [from, to] = pair.map(|fd| sys::syscall::high(fd as isize));
+        for (s, there) in saved.iter().zip(&mut *there).filter(|(s, _)| s.path == saved[i].path) {
+            let end = if s.is_writable() { to } else { from };
+            // SAFETY: descriptors of ours and of the program.
+            unsafe {
+                sys!(libc::SYS_dup3, end, s.fd, s.flags & libc::O_CLOEXEC);
+                sys!(libc::SYS_fcntl, s.fd, libc::F_SETFL, s.flags);
+            }
+            *there = true;
+        }
+        // SAFETY: descriptors of ours.
+        unsafe {
+            sys!(libc::SYS_close, from);
+            sys!(libc::SYS_close, to);
+        }
+    }
+    Ok(())
+}
+
+/// In a new process: what the program had made duplicates of, it has duplicates of again.
+fn duplicate(saved: &[OpenFile]) -> Result<(), String> {
+    let failed = |s: &OpenFile, e: isize| format!("descriptor {} ({}): {}", s.fd, s.path, sys::why(e));
+    // Two may have changed places.
+    let of = |s: &OpenFile| {
+        let first = s.duplicate_of?;
+        // SAFETY: plain call.
+        let copy = unsafe { sys!(libc::SYS_fcntl, first, libc::F_DUPFD_CLOEXEC, 0) };
+        Some((s.clone(), sys::syscall::high(copy)))
+    };
+    let copies: Vec<(OpenFile, i32)> = saved.iter().filter_map(of).collect();
+    for (s, copy) in copies {
+        // SAFETY: descriptors of ours and of the program's.
+        let r = unsafe {
+            let r = sys!(libc::SYS_dup3, copy, s.fd, s.flags & libc::O_CLOEXEC);
+            sys!(libc::SYS_close, copy);
+            r
+        };
+        // There is none here: so it is with the first.
+        if r < 0 && r != -(libc::EBADF as isize) {
+            return Err(failed(&s, r));
+        }
+    }
+    Ok(())
+}
+
+/// A stream that the program was started with, and has closed since or put something else in its place (`freopen`). There may be a duplicate, or it has
+/// a name. Where it is gone for good, the program has done with it what it was to do: what it does again leads nowhere.
+fn stream_back(s: &OpenFile) -> Result<(), String> {
+    let leads_there = |fd: i32| {
+        let info = fs::read_to_string(format!("/proc/thread-self/fdinfo/{fd}")).unwrap_or_default();
+        name_behind(fd).is_some_and(|name| name == s.path)
+            && (flags_in(&info) ^ s.flags) & libc::O_ACCMODE == 0
+    };
+    if leads_there(s.fd) {
+        return Ok(());
+    }
+    match numbers().into_iter().find(|&fd| leads_there(fd)) {
+        // SAFETY: descriptors of the program.
+        Some(other) => match unsafe { sys!(libc::SYS_dup3, other, s.fd, s.flags & libc::O_CLOEXEC) } {
+            r if r < 0 => Err(format!("descriptor {} ({}): {}", s.fd, s.path, sys::why(r))),
+            _ => Ok(()),
+        },
+        None if s.path.starts_with('/') => reopen(s, None),
+        None => reopen(&OpenFile { path: "/dev/null".into(), ..s.clone() }, None),
+    }
+}
+
+fn is_same(a: &OpenFile, b: &OpenFile) -> bool {
+    (a.device, a.inode) == (b.device, b.inode)
+}
+
+/// Is the file of `all[i]` open by its number, as it was?
+fn is_there(all: &[OpenFile], i: usize) -> bool {
+    let s = &all[i];
+    if name_behind(s.fd).is_none_or(|name| name != s.path) {
+        return false;
+    }
+    if s.inherited {
+        return true;
+    }
+    let same_file = || {
+        let meta = fs::metadata(format!("/proc/thread-self/fd/{}", s.fd));
+        meta.is_ok_and(|m| (m.dev(), m.ino()) == (s.device, s.inode))
+    };
+    let flags =
+        flags_in(&fs::read_to_string(format!("/proc/thread-self/fdinfo/{}", s.fd)).unwrap_or_default());
+    let shares = |g: &OpenFile| s.same_as == Some(g.fd) || (s.same_as.is_some() && s.same_as == g.same_as);
+    let as_then =
+        all[..i].iter().filter(|g| g.regular && is_same(g, s)).all(|g| is_one(g.fd, s.fd) == shares(g));
+    if (flags ^ s.flags) & libc::O_ACCMODE != 0 || !same_file() || (s.regular && !as_then) {
+        return false;
+    }
+    if flags != s.flags {
+        // SAFETY: plain call, with a descriptor of the program.
+        unsafe { sys!(libc::SYS_fcntl, s.fd, libc::F_SETFL, s.flags) };
+        close_at_an_exec(s);
+    }
+    true
+}
+
+/// Makes the descriptor close itself at an exec, or not, as it did.
+fn close_at_an_exec(s: &OpenFile) {
+    let close = if s.flags & libc::O_CLOEXEC != 0 { libc::FD_CLOEXEC } else { 0 };
+    // SAFETY: plain call, with a descriptor of the program.
+    unsafe { sys!(libc::SYS_fcntl, s.fd, libc::F_SETFD, close) };
+}
+
+/// The flags that a descriptor was opened with, as far as they matter afterwards.
+fn flags_in(fdinfo: &str) -> i32 {
+    let flags = fdinfo.lines().find_map(|l| l.strip_prefix("flags:"));
+    let flags = flags.and_then(|f| i32::from_str_radix(f.trim(), 8).ok()).unwrap_or(0);
+    const TMPFILE: i32 = libc::O_TMPFILE & !libc::O_DIRECTORY;
+    flags & if flags & TMPFILE != 0 { !libc::O_TMPFILE } else { !0 }
+}
+
+/// The offset and the length.
+pub fn put_length_back(s: &OpenFile) -> Result<(), String> {
+    let wrong = |what: &str, e: isize| format!("{}: cannot {what}: {}", s.path, sys::why(e));
+    // SAFETY (both): a descriptor of the program.
+    let r = unsafe { sys!(libc::SYS_lseek, s.fd, s.offset, libc::SEEK_SET) };
+    if r < 0 {
+        return Err(wrong("go back to the saved offset", r));
+    }
+    let length = length_of(s.fd);
+    if s.inherited && crate::keep::get().sent.keeps_a_log(s, length) {
+        // Others have written to it, too: nothing is cut, and what is sent again is left out.
+        // SAFETY: as above.
+        unsafe { sys!(libc::SYS_lseek, s.fd, 0, libc::SEEK_END) };
+        return Ok(());
+    }
+    if length < s.length && !s.inherited {
+        return Err(format!("{} has {length} bytes; it had {} at the checkpoint", s.path, s.length));
+    }
+    if s.is_writable() && length > s.length {
+        let r = unsafe { sys!(libc::SYS_ftruncate, s.fd, s.length) };
+        if r < 0 {
+            return Err(wrong("cut it to the saved length", r));
+        }
+    }
+    Ok(())
+}
+
+/// Opens the file of `s` by its number; `other`: a descriptor for the same file.
+fn reopen(s: &OpenFile, other: Option<i32>) -> Result<(), String> {
+    let failed = |why: String| format!("{} (descriptor {}) cannot be opened again: {why}", s.path, s.fd);
+    let system = |e: isize| failed(sys::why(e).to_string());
+    if !s.can_be_opened_again() {
+        return Err(format!("descriptor {} ({}) cannot be opened again", s.fd, s.path));
+    }
+    let flags = s.flags & !(libc::O_CREAT | libc::O_EXCL | libc::O_TRUNC | libc::O_NOFOLLOW);
+    let again = |fd: i32| promp_files::open_again(fd, flags).map_err(|e| e.kind().to_string());
+    let fd = match (s.same_as, other) {
+        (Some(first), _) => {
+            // SAFETY: plain call.
+            let fd = unsafe { sys!(libc::SYS_fcntl, first, libc::F_DUPFD_CLOEXEC, 0) };
+            if fd < 0 { Err(system(fd)) } else { Ok(fd as i32) }
+        }
+        (None, Some(other)) => again(other).map(IntoRawFd::into_raw_fd).map_err(failed),
+        (None, None) if s.has_no_name() => {
+            let new = s.made_again().map_err(failed)?;
+            again(new.as_raw_fd()).map(IntoRawFd::into_raw_fd).map_err(failed)
+        }
+        (None, None) => s.open_again(flags).map(IntoRawFd::into_raw_fd).map_err(failed),
+    };
+    let fd = fd?;
+    if fd == s.fd {
+        close_at_an_exec(s);
+    } else {
+        // SAFETY: descriptors of the program.
+        unsafe {
+            let r = sys!(libc::SYS_dup3, fd, s.fd, s.flags & libc::O_CLOEXEC);
+            sys!(libc::SYS_close, fd);
+            if r < 0 {
+                return Err(system(r));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// All dispositions that are not the default.
+pub fn dispositions() -> Vec<Disposition> {
+    (1..65)
+        .filter_map(|signal| {
+            let mut action = [0u64; 4];
+            // SAFETY: the kernel writes 32 bytes.
+            let r = unsafe { sys!(libc::SYS_rt_sigaction, signal, 0, action.as_mut_ptr(), 8) };
+            (r == 0 && action != [0; 4]).then_some(Disposition { signal, action })
+        })
+        .collect()
+}
+
+/// Makes the dispositions what they were; but a stop of ours that was sent before a rollback to a time
+/// without its handler must not end the process.
+pub fn dispose(saved: &[Disposition]) {
+    let stop = signals::stop_signal();
+    for signal in 1..65 {
+        let then = saved.iter().find(|d| d.signal == signal);
+        if signal == stop && then.is_none() && signals::is_handled(stop, runtime().stop_handler()) {
+            continue;
+        }
+        let action = then.map_or([0; 4], |d| d.action);
+        // SAFETY: what the kernel gave for this program; handlers are code that is mapped again.
+        unsafe { sys!(libc::SYS_rt_sigaction, signal, action.as_ptr(), 0, 8) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::door::Door;
+
+    #[test]
+    fn memory_has_a_name_that_does_not_end_with_a_thread() {
+        let (door, name) = std::thread::spawn(|| {
+            let door = Door::open();
+            let name = name_behind(door.0);
+            (door, name)
+        })
+        .join()
+        .unwrap();
+        let name = name.unwrap();
+        assert!(!name.contains("/task/"), "{name}");
+        // The thread that opened it is gone.
+        drop(door);
+        promp_files::open(name.as_ref(), libc::O_RDWR).unwrap();
+    }
+}

@@ -1,0 +1,275 @@
+//! Undoing what was noted. By the keeper, while the threads are frozen or, in a restart, before there are any.
+
+use super::note::copy_all;
+use super::{FIXED, Journal, Record, What};
+use crate::image::undo_names::{era_of, prefix};
+use crate::say;
+use crate::sys;
+use core::sync::atomic::Ordering::*;
+use promp_files::{Found, Was, Way};
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// A record as read, and where it begins.
+struct Read {
+    at: usize,
+    record: Record,
+    names: [PathBuf; 2],
+}
+
+/// The records of an era. One that ends too early was not followed by its call.
+fn parse(bytes: &[u8]) -> Result<Vec<Read>, String> {
+    let mut all = Vec::new();
+    let mut at = 0;
+    while let Some((fixed, rest)) = bytes[at..].split_first_chunk::<FIXED>() {
+        let record = Record::from_bytes(fixed);
+        let [a, b] = record.names.map(usize::from);
+        let Some((names, sum)) = rest.split_at_checked(a + b) else { break };
+        let Some(sum) = sum.first_chunk() else { break };
+        let names = [&names[..a], &names[a..]];
+        if record.sum(names) != u64::from_le_bytes(*sum) || What::from_number(record.what).is_none() {
+            return Err(format!("the record at byte {at} is damaged (checksum)"));
+        }
+        all.push(Read { at, record, names: names.map(|n| OsStr::from_bytes(n).into()) });
+        at += FIXED + a + b + 8;
+    }
+    Ok(all)
+}
+
+/// Files of the journal in `dir`, with their eras.
+fn files(dir: &Path) -> Vec<(u64, String)> {
+    let dir = std::ffi::CString::new(dir.as_os_str().as_bytes()).unwrap_or_default();
+    sys::maps::names(&dir).into_iter().filter_map(|n| Some((era_of(&n)?, n))).collect()
+}
+
+/// Removes what was noted before `era`.
+pub fn forget(dir: &Path, era: u64) {
+    for (of, name) in files(dir) {
+        if of < era {
+            let _ = fs::remove_file(dir.join(name));
+        }
+    }
+}
+
+impl Journal {
+    /// Undoes what was noted from `era` on, the last call first; then another era begins. `limit`: bytes for copies in it.
+    pub fn undo(&self, dir: &Path, era: u64, limit: u64) -> Result<(), String> {
+        if super::broken().load(Relaxed) > era {
+            return Err(
+                "what has become of files since the checkpoint could not be noted (is the disk full?)".into(),
+            );
+        }
+        let mut eras: Vec<u64> = files(dir).into_iter().map(|f| f.0).filter(|&e| e >= era).collect();
+        eras.sort_unstable();
+        eras.dedup();
+        // All of it can be read before anything is undone.
+        let noted: Vec<Vec<Read>> = eras.iter().map(|&e| records(dir, e)).collect::<Result<_, _>>()?;
+        let mut undone = Undone::default();
+        for (&e, records) in eras.iter().zip(&noted).rev() {
+            undo_era(dir, e, records, &mut undone)?;
+        }
+        for path in undone.lost {
+            say!(
+                "{} was overwritten or removed after the checkpoint and is not put back: it was larger than PROMP_CKPT_FILES allows, or locked",
+                path.display()
+            );
+        }
+        self.era.fetch_max(eras.last().copied().unwrap_or(0).max(era), Relaxed);
+        self.next_era(limit);
+        Ok(())
+    }
+}
+
+/// What was noted in an era.
+fn records(dir: &Path, era: u64) -> Result<Vec<Read>, String> {
+    let path = dir.join(prefix(era));
+    let c = std::ffi::CString::new(path.as_os_str().as_bytes()).unwrap_or_default();
+    let bytes = sys::maps::read_file(&c).unwrap_or_default();
+    parse(&bytes).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+/// What is known of files while records are undone.
+#[derive(Default)]
+struct Undone {
+    /// Those that could not be made what they were, by the names that they have when the records so far are
+    /// undone.
+    lost: BTreeSet<PathBuf>,
+    /// Device and inode of those that were made anew.
+    made: Vec<(u64, u64)>,
+}
+
+fn undo_era(dir: &Path, era: u64, records: &[Read], undone: &mut Undone) -> Result<(), String> {
+    let path = dir.join(prefix(era));
+    for r in records.iter().rev() {
+        undo_one(&dir.join(format!("{}-{}", prefix(era), r.record.copy)), r, undone)?;
+        // Whoever is killed now does not begin anew.
+        let open = OpenOptions::new().write(true).custom_flags(libc::O_NOFOLLOW).open(&path);
+        open.and_then(|f| f.set_len(r.at as u64)).map_err(|e| format!("{}: {}", path.display(), e.kind()))?;
+    }
+    for (of, name) in files(dir) {
+        if of == era {
+            let _ = fs::remove_file(dir.join(name));
+        }
+    }
+    Ok(())
+}
+
+fn undo_one(copy: &Path, r: &Read, undone: &mut Undone) -> Result<(), String> {
+    let [a, b] = &r.names;
+    let Some(what) = What::from_number(r.record.what) else { return Ok(()) };
+    let lost = &mut undone.lost;
+    match what {
+        What::Lost if !r.is_as_it_was(a) => _ = lost.insert(a.clone()),
+        What::Made | What::Removed | What::Content => _ = lost.remove(a),
+        What::Renamed if lost.remove(b) => _ = lost.insert(a.clone()),
+        _ => {}
+    }
+    let done = match what {
+        What::Length | What::Content => r.put_back(what, copy, &mut undone.made),
+        What::Lost => Ok(()),
+        _ => r.take_back(what, copy, &mut undone.made),
+    };
+    done.map_err(|why| format!("{} cannot be made what it was: {why}", a.display()))
+}
+
+fn why(e: io::Error) -> String {
+    e.kind().to_string()
+}
+
+/// The way to a name, which others cannot have led elsewhere.
+fn straight(path: &Path) -> Result<Option<Way>, String> {
+    match Way::to_name(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(why(e)),
+        Ok(way) => way.is_straight().map(|()| Some(way)),
+    }
+}
+
+impl Read {
+    fn is_the_file(&self, found: Option<&Found>) -> bool {
+        found.is_some_and(|f| f.file() == (self.record.device, self.record.inode))
+    }
+
+    /// Has nobody written to it? Some programs open what they only read for writing, too.
+    fn is_as_it_was(&self, path: &Path) -> bool {
+        let Ok(way) = Way::to(path) else { return false };
+        let as_then = |f: &Found| (f.length(), f.written()) == (self.record.length, self.record.written);
+        self.is_the_file(way.found()) && way.found().is_some_and(as_then)
+    }
+
+    /// Undoes what was done with names.
+    fn take_back(&self, what: What, copy: &Path, made: &mut Vec<(u64, u64)>) -> Result<(), String> {
+        let [a, b] = &self.names;
+        let Some(way) = straight(a)? else {
+            return match what {
+                What::Made | What::MadeDirectory => Ok(()),
+                _ => Err(why(io::ErrorKind::NotFound.into())),
+            };
+        };
+        let done = match (what, way.found()) {
+            (What::Made, Some(_)) => way.remove(false),
+            (What::MadeDirectory, Some(_)) => {
+                // What it holds is not ours to remove.
+                let _ = way.remove(true);
+                Ok(())
+            }
+            (What::RemovedDirectory, None) => way.make_directory(self.record.mode),
+            (What::Renamed, None) => match straight(b)? {
+                Some(from) if self.is_the_file(from.found()) => from.rename(&way),
+                _ => Ok(()),
+            },
+            (What::Removed, None) => match Way::to_name(copy) {
+                Ok(kept) if self.is_the_file(kept.found()) => kept.link(&way),
+                _ => return self.fill(&way, copy, made),
+            },
+            _ => Ok(()),
+        };
+        done.map_err(why)
+    }
+
+    /// Undoes what was done with a file's length or content.
+    fn put_back(&self, what: What, copy: &Path, made: &mut Vec<(u64, u64)>) -> Result<(), String> {
+        let way = Way::to(&self.names[0]).map_err(why)?;
+        if what == What::Content {
+            return self.fill(&way, copy, made);
+        }
+        let f = self.open(&way, made)?;
+        let longer = f.metadata().map_err(why)?.len() > self.record.length;
+        if longer { f.set_len(self.record.length).map_err(why) } else { Ok(()) }
+    }
+
+    /// Opens the file for writing, if it is the one that it was, or was made anew.
+    fn open(&self, way: &Way, made: &[(u64, u64)]) -> Result<File, String> {
+        let r = &self.record;
+        let was = Was { inode: r.inode, owner: None, regular: true, born: None };
+        let anew = way.found().filter(|f| f.is_regular() && made.contains(&f.file()));
+        let found = anew.map_or_else(|| way.is(&was), Ok)?;
+        found.open(libc::O_WRONLY).map(File::from).map_err(why)
+    }
+
+    /// Makes the file hold what `copy` holds, if there is one.
+    fn fill(&self, way: &Way, copy: &Path, made: &mut Vec<(u64, u64)>) -> Result<(), String> {
+        let r = &self.record;
+        let to = if way.found().is_some() {
+            self.open(way, made)?
+        } else {
+            way.is_straight()?;
+            let new = File::from(way.make(libc::O_WRONLY, r.mode).map_err(why)?);
+            let m = new.metadata().map_err(why)?;
+            made.push((m.dev(), m.ino()));
+            new
+        };
+        if r.copy > 0 {
+            let from =
+                OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(copy).map_err(why)?;
+            if !copy_all(from.as_raw_fd(), to.as_raw_fd(), r.length) {
+                return Err(why(io::Error::last_os_error()));
+            }
+        }
+        to.set_len(r.length).map_err(why)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_records_or_not(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = parse(&bytes);
+        }
+    }
+
+    #[test]
+    fn a_record_is_whole_or_not_there() {
+        let r = Record {
+            what: What::Renamed as u32,
+            mode: 0o644,
+            length: 5,
+            written: 6,
+            device: 1,
+            inode: 2,
+            copy: 3,
+            names: [2, 3],
+        };
+        let mut bytes = [&r.bytes()[..], b"/a/bb", &r.sum([b"/a", b"/bb"]).to_le_bytes()].concat();
+        let read = parse(&bytes).unwrap();
+        assert_eq!((read[0].record, &read[0].names[1]), (r, &PathBuf::from("/bb")));
+        for len in 0..bytes.len() {
+            assert_eq!(parse(&bytes[..len]).unwrap().len(), 0);
+        }
+        for i in FIXED - 4..bytes.len() {
+            bytes[i] ^= 1;
+            assert!(parse(&bytes).map_or(true, |r| r.is_empty()), "{i}");
+            bytes[i] ^= 1;
+        }
+    }
+}

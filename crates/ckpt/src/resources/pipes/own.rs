@@ -1,0 +1,126 @@
+//! What pipes of the program's own hold: pipes with both ends in this process (a lock that is a byte, as libuv's; a queue between threads), or whose writers are gone. It is
+//! part of a checkpoint.
+
+use crate::image::OpenFile;
+use crate::sys;
+use crate::sys::syscall::high;
+use crate::{files, streams};
+use std::os::fd::AsRawFd;
+
+/// Notes in `open` what pipes hold that nobody else reads from. While the threads are frozen; the error says why there can be no checkpoint.
+pub fn look(open: &mut [OpenFile]) -> Result<(), String> {
+    for i in 0..open.len() {
+        let f = &open[i];
+        let n = files::unread(f.fd) as usize;
+        let first = || !open[..i].iter().any(|g| g.path == f.path && g.is_readable());
+        if f.inherited || n == 0 || !files::is_pipe(f.fd) || !first() {
+            continue;
+        }
+        let own = streams::is_own(f, open) || (f.is_own_pipe() && streams::has_ended(f.fd));
+        // In a pipe of packets (its writers say so) it matters where one ends.
+        let packets = open.iter().any(|g| g.path == f.path && g.flags & libc::O_DIRECT != 0);
+        let text = (own && !packets).then(|| text_in(f.fd, n)).flatten();
+        let Some(text) = text else {
+            return Err(format!("the pipe behind descriptor {} holds {n} bytes that nobody has read", f.fd));
+        };
+        open[i].unread = text;
+    }
+    Ok(())
+}
+
+/// The `n` bytes in a pipe, which stay there.
+fn text_in(fd: i32, n: usize) -> Option<Vec<u8>> {
+    let copy = Pipe::new()?;
+    let mut text = vec![0; n];
+    // SAFETY: descriptors, and a buffer of that length.
+    let read = unsafe {
+        let places = sys!(libc::SYS_fcntl, fd, libc::F_GETPIPE_SZ);
+        sys!(libc::SYS_fcntl, copy.to, libc::F_SETPIPE_SZ, places);
+        let there = sys!(libc::SYS_tee, fd, copy.to, n, libc::SPLICE_F_NONBLOCK);
+        if there == n as isize { sys!(libc::SYS_read, copy.from, text.as_mut_ptr(), n) } else { -1 }
+    };
+    (read == n as isize).then_some(text)
+}
+
+/// Makes the program's own pipes hold what they held; all are open.
+pub fn put_back(saved: &[OpenFile]) -> Result<(), String> {
+    for f in saved {
+        let whose = streams::is_own(f, saved) || !f.unread.is_empty();
+        if whose && f.is_readable() {
+            let mut rest = vec![0u8; files::unread(f.fd) as usize];
+            // SAFETY: a buffer of that length; so much is there.
+            unsafe { sys!(libc::SYS_read, f.fd, rest.as_mut_ptr(), rest.len()) };
+        }
+    }
+    for f in saved.iter().filter(|f| !f.unread.is_empty()) {
+        let failed = |why: std::io::ErrorKind| format!("descriptor {} ({}): {why}", f.fd, f.path);
+        // There may be no writer any more.
+        let to =
+            promp_files::open_again(f.fd, libc::O_WRONLY | libc::O_NONBLOCK).map_err(|e| failed(e.kind()))?;
+        // SAFETY: a descriptor of ours, and a buffer.
+        let r = unsafe {
+            sys!(libc::SYS_fcntl, to.as_raw_fd(), libc::F_SETPIPE_SZ, f.unread.len());
+            sys!(libc::SYS_write, to.as_raw_fd(), f.unread.as_ptr(), f.unread.len())
+        };
+        if r != f.unread.len() as isize {
+            return Err(failed(sys::why(if r < 0 { r } else { -(libc::ENOSPC as isize) })));
+        }
+    }
+    Ok(())
+}
+
+/// A pipe of ours.
+struct Pipe {
+    from: i32,
+    to: i32,
+}
+
+impl Pipe {
+    fn new() -> Option<Self> {
+        let mut pair = [0i32; 2];
+        // SAFETY: two integers.
+        let r = unsafe { sys!(libc::SYS_pipe2, pair.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) };
+        let [from, to] = pair.map(|fd| high(fd as isize));
+        (r >= 0).then_some(Self { from, to })
+    }
+}
+
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        for fd in [self.from, self.to] {
+            // SAFETY: a descriptor of ours.
+            unsafe { sys!(libc::SYS_close, fd) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_pipe_holds_stays_and_comes_back() {
+        let p = Pipe::new().expect("a pipe");
+        // SAFETY: descriptors of ours, and buffers.
+        let put = |text: &[u8]| unsafe {
+            assert_eq!(libc::write(p.to, text.as_ptr().cast(), text.len()), text.len() as isize)
+        };
+        put(b"two ");
+        put(&[b'x'; 9000]);
+        let all = [(p.from, libc::O_RDONLY), (p.to, libc::O_WRONLY)];
+        let mut all =
+            all.map(|(fd, flags)| OpenFile { fd, flags, path: streams::path_of(fd), ..OpenFile::default() });
+        for _ in 0..2 {
+            look(&mut all).expect("saved");
+            assert_eq!((all[0].unread.len(), &all[0].unread[..6]), (9004, &b"two xx"[..]));
+            assert!(all[1].unread.is_empty());
+        }
+        put(b"new");
+        put_back(&all).expect("put back");
+        assert_eq!(text_in(p.from, files::unread(p.from) as usize), Some(all[0].unread.clone()));
+        // Where the other end is not ours, somebody else may read or write.
+        assert!(look(&mut all[..1]).is_err());
+        all[1].flags |= libc::O_DIRECT;
+        assert!(look(&mut all).is_err());
+    }
+}

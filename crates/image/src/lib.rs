@@ -1,0 +1,49 @@
+//! The image on disk: what a checkpoint directory holds, and how it is read back and verified.
+//!
+//! ```text
+//! DIR/pages     pages of memory and of files in slots of 4 KiB; a slot that the last whole generation refers
+//!               to is never overwritten
+//! DIR/gen-N     generation N: header, description (JSON), index (page, slot, checksums); written aside,
+//!               synced, renamed
+//! DIR/sent-N    the last 64 MiB that were sent to a pipe, in a ring
+//! DIR/undo-E    what has become of files in era E of the journal; undo-E-N: what they held
+//! DIR/state     counters that outlive the process (faults that have struck; has the program ended by itself)
+//! DIR/files/    the kernel's vDSO; copies of the files that are mapped, if it is self-contained (kept.rs)
+//! DIR/run        what was started; DIR/owner: whose the checkpoints are (run_record.rs)
+//! DIR/lock      held (flock) by the process that writes
+//! ```
+//!
+//! Every byte of a generation is under a checksum: the header under its own, description and index under two
+//! in the header, each page under one in the index that is made of the page's number, too. A kill between any
+//! two instructions leaves the last generation that was renamed whole.
+
+mod about;
+pub mod cpu;
+mod directory;
+pub mod ended;
+mod files;
+pub mod fit;
+mod format;
+mod identity;
+pub mod kept;
+pub mod layout;
+pub mod on_signal;
+pub mod plan;
+pub mod run_record;
+pub mod state;
+mod threads;
+pub mod undo_names;
+pub mod xsave;
+
+pub use about::{
+    Asked, Clocks, DeadWord, Description, Disposition, Limit, Map, MappedFile, SHARED, Seconds, Timer, Word,
+    cpu_features, recognise,
+};
+pub use directory::{Directory, SUMS, check_directory, check_owner, generation_files, open_directory};
+pub use files::{FileLock, LockKind, Object, OpenFile, Origin, Received, Sent, SentLines, Watched};
+pub use format::{
+    Entry, FILES, Generation, LONGEST_FILE, PAGE, Sum, Sums, decode, encode, file_offset, file_pages,
+    page_sum, sum,
+};
+pub use identity::is_the_kernels;
+pub use threads::{Attributes, Context, Own, Rights, Scheduling};
