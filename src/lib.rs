@@ -10,8 +10,7 @@
 compile_error!("promp runs on x86-64 Linux");
 
 extern crate promp_ckpt as ckpt;
-extern crate promp_sys as sys;
-use sys::{callback, complain, export_names, exported_label, keep, say, stub, sys, warn};
+use promp_sys::{callback, complain, export_names, exported_label, keep, say, stub, sys, warn};
 
 pub mod acc;
 pub mod device;
@@ -19,6 +18,7 @@ pub mod entry;
 pub mod fault;
 pub mod icv;
 pub mod observe;
+mod sys;
 pub mod task;
 pub mod team;
 pub mod tools;

@@ -60,7 +60,7 @@ pub fn shown() -> [(&'static str, String); 1] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::icv::read::tests::of;
+    use crate::sys::variables::of_pairs as of;
     use proptest::prelude::*;
 
     fn read(pairs: &[(&str, &str)]) -> (Settings, Vec<String>, Vec<String>) {

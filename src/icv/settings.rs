@@ -166,7 +166,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn read(pairs: &[(&str, &str)]) -> (Settings, Vec<String>, Vec<String>) {
-        super::super::read::tests::of(pairs, Settings::read)
+        crate::sys::variables::of_pairs(pairs, Settings::read)
     }
 
     #[test]

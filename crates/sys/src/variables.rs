@@ -90,3 +90,17 @@ fn stop(why: &str) {
     say!("{why}");
     crate::syscall::exit_group(64);
 }
+
+/// For tests: what `read` makes of these variables, the lines, and the reasons for stopping.
+pub fn of_pairs<T>(
+    pairs: &[(&str, &str)],
+    read: impl FnOnce(&mut Reader) -> T,
+) -> (T, Vec<String>, Vec<String>) {
+    let (mut warn, mut stop) = (vec![], vec![]);
+    let get = |n: &str| pairs.iter().find(|(k, _)| *k == n).map(|(_, v)| v.to_string());
+    let t = read(&mut Reader::new(&get, &mut |b| match b {
+        Bad::Warn(m) => warn.push(m),
+        Bad::Stop(m) => stop.push(m),
+    }));
+    (t, warn, stop)
+}

@@ -237,18 +237,7 @@ pub(crate) fn again() -> Option<Settings> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::variables::{Bad, Reader};
-
-    /// What `read` makes of these variables, the lines, and the reasons for stopping.
-    fn of<T>(pairs: &[(&str, &str)], read: impl FnOnce(&mut Reader) -> T) -> (T, Vec<String>, Vec<String>) {
-        let (mut warn, mut stop) = (vec![], vec![]);
-        let get = |n: &str| pairs.iter().find(|(k, _)| *k == n).map(|(_, v)| v.to_string());
-        let t = read(&mut Reader::new(&get, &mut |b| match b {
-            Bad::Warn(m) => warn.push(m),
-            Bad::Stop(m) => stop.push(m),
-        }));
-        (t, warn, stop)
-    }
+    use crate::sys::variables::of_pairs as of;
 
     fn read(pairs: &[(&str, &str)]) -> (Option<Settings>, Vec<String>) {
         let (s, warn, stop) = of(pairs, |from| Settings::read(from, 1));

@@ -25,31 +25,3 @@ pub fn full_fence() {
     // SAFETY: changes no memory.
     unsafe { core::arch::asm!("lock or dword ptr [rsp], 0", options(nostack)) }
 }
-
-/// In tests: the line of `word`, which several threads use, is touched (see team/lines.rs).
-#[inline(always)]
-pub fn touch<T>(_word: &T) {
-    #[cfg(test)]
-    touched::note(core::ptr::from_ref(_word).addr());
-}
-
-/// What [`touch`] has noted, by thread.
-#[cfg(test)]
-pub mod touched {
-    use std::cell::RefCell;
-
-    thread_local! {
-        static LOG: RefCell<Option<Vec<usize>>> = const { RefCell::new(None) };
-    }
-
-    pub(super) fn note(at: usize) {
-        LOG.with_borrow_mut(|log| log.iter_mut().for_each(|l| l.push(at)));
-    }
-
-    /// The addresses that `f` touches, in order.
-    pub fn by<R>(f: impl FnOnce() -> R) -> (R, Vec<usize>) {
-        LOG.set(Some(vec![]));
-        let r = f();
-        (r, LOG.take().expect("set above"))
-    }
-}
