@@ -10,6 +10,7 @@
 compile_error!("promp runs on x86-64 Linux");
 
 extern crate promp_ckpt as ckpt;
+extern crate promp_proofs as proofs;
 use promp_sys::{callback, complain, export_names, exported_label, keep, say, stub, sys, warn};
 
 pub mod acc;

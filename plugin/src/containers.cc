@@ -3,9 +3,10 @@
 // The headers leave to these what does not depend on the types in a container: where a node is linked in, how
 // a tree is balanced again, when a table must grow. They read and write links that the headers declare, and
 // nothing else; so the runtime can save, in front of a call, what the call will write
-// (src/fault/containers.rs goes the ways that it goes). Like the operators (heap.cc) they are functions of
-// other units that must be the C++ library's own. A stand-in asks the runtime to save, and goes on to the
-// function. What qsort writes is the array; it calls the function that compares, which is a call of its own.
+// (crates/proofs/src/containers.rs goes the ways that it goes). Like the operators (heap.cc) they are
+// functions of other units that must be the C++ library's own. A stand-in asks the runtime to save, and goes
+// on to the function. What qsort writes is the array; it calls the function that compares, which is a call of
+// its own.
 
 #include "containers.h"
 #include "tables.h"

@@ -5,8 +5,8 @@
 // definition. The operators of C++ are the program's to replace, by functions with counters and lists that
 // must not be executed twice, or not in another order. So they are calls of functions of other units, whose
 // tables say that nothing of them is assumed but that they are the C++ library's own, which call malloc and
-// free (src/fault/join). What they are bound to is known when the program is loaded: if that is anything
-// else, there are marks in front of the calls.
+// free (crates/proofs/src/join). What they are bound to is known when the program is loaded: if that is
+// anything else, there are marks in front of the calls.
 //
 // The operators' exceptions: the runtime allocates in their place, and before the operator itself is called
 // since there is no memory left, it notes that the work is not executed again. So the ways out of a call of

@@ -1,4 +1,4 @@
-// What the runtime joins when the program is loaded (src/fault/join has the other side):
+// What the runtime joins when the program is loaded (crates/proofs/src/join has the other side):
 //
 // Section promp_summaries, an entry for each function:
 //   .long function - .   .long summary - .

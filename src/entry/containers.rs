@@ -1,7 +1,7 @@
 //! What code built by promp-cc asks for in front of calls of the C++ library's functions on containers.
 
 use super::promp::promp_undo;
-use crate::fault::containers::{self, CONTAINERS};
+use crate::proofs::containers::{self, CONTAINERS};
 use crate::team::thread;
 
 /// Saves what `function`, if it is the C++ library's, will write when it is called with these arguments.

@@ -3,7 +3,8 @@
 //! (fault/freed.rs).
 
 use crate::fault::stop::hold_off;
-use crate::fault::{freed, operators, saving, unsaved};
+use crate::fault::{freed, saving, unsaved};
+use crate::proofs::operators;
 use crate::team::thread::{self, Thread, current};
 
 /// Frees `block`, or keeps it until the work that does so is not executed again any more.

@@ -8,8 +8,9 @@ use crate::fault::grid::Grid;
 use crate::fault::report::PrompStatistics;
 use crate::fault::saving::{self, Site};
 use crate::fault::stop::{guarded, hold_off};
-use crate::fault::{added, inject, join, place, policy, record, report, spec::Kind, tables, unsaved, verify};
+use crate::fault::{added, inject, place, policy, record, report, spec::Kind, unsaved, verify};
 use crate::icv::{globals, globals_if_ready};
+use crate::proofs::{join, tables};
 use crate::sys::door::Door;
 use crate::sys::tls;
 use crate::team::thread::{self, Thread, current};
@@ -128,7 +129,10 @@ pub unsafe extern "C" fn promp_register_segments(start: *const i32, stop: *const
 
 /// Such an object goes.
 pub extern "C" fn promp_unregister_segments(start: *const i32) {
-    when_loading(|| tables::unregister(start));
+    when_loading(|| {
+        report::object_goes(start);
+        tables::unregister(start);
+    });
 }
 
 /// An object built with promp-cc is loaded: it has summaries of functions, and verdicts with assumptions,

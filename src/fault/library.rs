@@ -5,11 +5,11 @@
 //! this is: the agent sends it again and again. A crash, or a thread that really hangs, cannot wait.
 
 use super::agent;
-use super::join;
 use super::spec::Kind;
-use super::tables as proofs;
 use crate::icv::globals;
 use crate::icv::settings::Replay;
+use crate::proofs::join;
+use crate::proofs::tables as proofs;
 use crate::sys::code::{Call, Callee};
 use crate::sys::door::Door;
 use crate::sys::maps::{self, Mapping};

@@ -3,10 +3,11 @@
 use super::record::Place;
 use super::save::{LIMIT, SaveKind, Slot};
 use super::spec::Kind;
-use super::{added, library, saving, tables};
+use super::{added, library, saving};
 use crate::icv::globals;
 use crate::icv::settings::{Constructs, Replay, Settings};
 use crate::observe::event::Work;
+use crate::proofs::tables;
 use crate::sys::maps::{self, Mapping};
 use crate::sys::syscall::gettid;
 use crate::sys::{asm, code, held, signals::Interrupted, tls, unwind};

@@ -1,10 +1,10 @@
 //! The report (PROMP_REPORT): one JSON object, written at exit to a temporary file that is then renamed.
 
 use super::record::{self, BY, Recovery};
-use super::tables::{self, Verdict};
 use super::{inject, no_regions, unmade, unsaved};
 use crate::ckpt;
 use crate::icv::{Globals, globals_if_ready};
+use crate::proofs::tables::{self, Verdict};
 use crate::say;
 use crate::sys::lock::Locked;
 use crate::sys::own::Own;

@@ -9,7 +9,7 @@
 //! Relaxed: sums that are read when the program ends.
 
 use super::saving::Site;
-use super::tables::{self, Verdict};
+use crate::proofs::tables::{self, Verdict};
 use crate::sys::claim::claim;
 use crate::sys::lock::Locked;
 use crate::sys::maps;

@@ -3,8 +3,8 @@
 //!
 //! A direct-mapped table of return addresses; a collision forgets. Relaxed: an entry is complete in one word.
 
-use crate::fault::join;
-use crate::fault::tables::{self, Verdict};
+use crate::proofs::join;
+use crate::proofs::tables::{self, Verdict};
 use crate::sys::claim::claim;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 

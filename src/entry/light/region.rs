@@ -8,8 +8,8 @@
 
 use crate::entry::parallel::promp_parallel;
 use crate::fault::after::RETIRED;
-use crate::fault::tables::GENERATION;
 use crate::observe::{Set, WANTED};
+use crate::proofs::tables::GENERATION;
 use crate::sys::asm::{LAZY, PROGRESS, TASK};
 use crate::team::alone::at;
 use crate::team::pool::WORKERS;

@@ -21,10 +21,11 @@ pub mod judge;
 pub mod report;
 pub mod written;
 
+use super::policy;
 use super::save::SaveKind;
-use super::{policy, tables};
 use crate::icv::devices::Mode;
 use crate::icv::{Globals, globals};
+use crate::proofs::tables;
 use crate::say;
 use crate::sys::own::Own;
 use crate::sys::random::Random;

@@ -1,9 +1,10 @@
 //! What is counted of verified chunks, and what the report says of them.
 
 use super::{Check, choice, inject};
-use crate::fault::{policy, tables};
+use crate::fault::policy;
 use crate::icv::devices::{Mode, percent};
 use crate::icv::globals_if_ready;
+use crate::proofs::tables;
 use crate::say;
 use crate::sys::lock::Locked;
 use crate::team::thread::Thread;

@@ -17,10 +17,10 @@ mod solve;
 
 pub(super) use solve::{At, Summary, Touch};
 
-use super::containers::{self, CONTAINERS};
-use super::operators::OPERATORS;
-use super::tables::{self, Verdict};
+use crate::containers::{self, CONTAINERS};
+use crate::operators::OPERATORS;
 use crate::sys::lock::Locked;
+use crate::tables::{self, Verdict};
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, Ordering::*};
 use std::collections::{BTreeMap, HashMap, HashSet};
 

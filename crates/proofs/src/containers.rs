@@ -7,8 +7,8 @@
 //! root, by painting nodes and by turning at most three times. All that is found belongs to the container,
 //! whose links only the calling thread uses meanwhile: more than what is written may be saved, and put back.
 
-use super::bound::Bound;
-use super::join::{At, Summary, Touch};
+use crate::bound::Bound;
+use crate::join::{At, Summary, Touch};
 
 /// The functions, in the order of [`written`].
 pub static CONTAINERS: Bound<11> = Bound::new([
@@ -28,7 +28,7 @@ const SORT: &str = "qsort";
 
 /// What each of them is to its callers: it reads and writes what nobody has told of, and all that it writes
 /// is saved in front of each call. Of what is sorted, its callers know where it is.
-pub(super) fn summary(target: usize) -> Summary {
+pub(crate) fn summary(target: usize) -> Summary {
     let known = Summary { library: true, saves: true, ..Summary::default() };
     if CONTAINERS.number(target) == CONTAINERS.number_of(SORT) {
         let touch = |writes| Touch { at: At::Behind(0), writes, bytes: None, always: false };

@@ -4,7 +4,7 @@
 //! For these, and only for these, the runtime allocates and frees itself, what is freed as late as `free`
 //! does it (freed.rs). All others are called as they are, and have marks in front of them.
 
-use super::bound::Bound;
+use crate::bound::Bound;
 
 /// The forms that promp-cc has the runtime stand in for.
 pub static OPERATORS: Bound<6> = Bound::new(["_Znwm", "_Znam", "_ZdlPv", "_ZdlPvm", "_ZdaPv", "_ZdaPvm"]);

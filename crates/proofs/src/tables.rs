@@ -57,7 +57,7 @@ static LIST: AtomicPtr<Vec<Entry>> = AtomicPtr::new(core::ptr::null_mut());
 /// The sections that make it up: (start, entries).
 static OBJECTS: Locked<Vec<(usize, Vec<Entry>)>> = Locked::new(Vec::new());
 /// Changes with the list: what was learned of call sites before is out of date.
-pub(crate) static GENERATION: AtomicU32 = AtomicU32::new(0);
+pub static GENERATION: AtomicU32 = AtomicU32::new(0);
 
 fn list() -> &'static [Entry] {
     // SAFETY: null, or a list that is never freed.
@@ -146,7 +146,6 @@ pub fn improve(verdicts: Vec<(usize, Verdict, usize)>) {
 
 /// An object goes.
 pub fn unregister(start: *const i32) {
-    super::report::object_goes(start);
     change(|o| o.retain(|(s, _)| *s != start as usize));
 }
 
