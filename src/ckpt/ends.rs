@@ -81,7 +81,7 @@ pub fn begin() {
 }
 
 /// Is the caller of the process that has checkpoints? A child made by `vfork` has its memory.
-fn is_ours(k: &Keep) -> bool {
+pub(super) fn is_ours(k: &Keep) -> bool {
     let keeper = k.own_hosts[0].load(Relaxed);
     region::on() && keeper != 0 && syscall::tgkill(keeper, 0)
 }

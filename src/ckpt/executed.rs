@@ -8,12 +8,11 @@
 //! count as blocked where all others are, for that is how a set is made that has them.
 //!
 //! `system` waits for the end of what it executes: for so long a thread cannot block what stops it. So where
-//! it matters its shell is started here. Not seen: system calls made without libc.
-//!
-//! A limit on CPU time is inherited, too, and in a restarted process it is lower than the program's
-//! (sys/cpu_limit.rs).
+//! it matters its shell is started here. Not seen: system calls made without libc. A limit on CPU time is
+//! inherited, too, and in a restarted process it is lower than the program's (sys/cpu_limit.rs).
 
-use super::{lost, seats};
+use super::transition::{transition_begins, transition_is_over};
+use super::{ends, keep, lost, seats};
 use crate::sys;
 use crate::sys::cfi::{grow, shrink};
 use crate::sys::lock::Locked;
@@ -86,10 +85,19 @@ fn in_earnest<R>(f: impl FnOnce() -> R) -> R {
     r
 }
 
-/// The calling process becomes another program.
+/// The calling process becomes another program, for which a freeze signal would be the end: no checkpoint
+/// begins. A child made by `vfork` has the memory of who has checkpoints.
 fn executes<R>(f: impl FnOnce() -> R) -> R {
     cpu_limit::executes();
-    in_earnest(f)
+    if !keep::if_on().is_some_and(ends::is_ours) {
+        return in_earnest(f);
+    }
+    let mask = signals::block_all();
+    transition_begins();
+    signals::set_mask(mask);
+    let r = in_earnest(f);
+    transition_is_over();
+    r
 }
 
 /// A program is executed in a child.
