@@ -83,7 +83,7 @@ pub use taken::taken;
 pub use transition::{
     transition_begins, transition_begins_from_anywhere, transition_ends, transition_is_over,
 };
-pub use wanted::{ask, first, potential};
+pub use wanted::{ask, at_load, first, potential};
 
 /// The counters that outlive the process: [`image::state`]; the last: journal::broken, before it:
 /// pipes::sent::WORDS.

@@ -13,7 +13,7 @@
 
 use super::keep;
 use super::text::Text;
-use super::wanted::{ask_and_wait, ring};
+use super::wanted::{ask_and_wait, ring, until_written};
 use crate::sys::{futex, time};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
@@ -49,9 +49,7 @@ pub fn point() -> Result<u64, String> {
     for _ in 0..ATTEMPTS {
         ask_and_wait(k);
         // Nothing is to be written to disk while times are taken.
-        while k.in_memory.load(Acquire) != 0 {
-            futex::wait_until(&k.in_memory, 1, time::now_ns() + 10_000_000);
-        }
+        until_written(k);
         // One that was under way already was begun before; others may have asked, too.
         if k.taken_ns.load(Acquire) >= asked_ns {
             return Ok(k.generation.load(Acquire));
