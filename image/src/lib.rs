@@ -30,6 +30,7 @@ pub mod layout;
 pub mod on_signal;
 pub mod plan;
 pub mod run_record;
+mod scripts;
 pub mod state;
 mod threads;
 pub mod xsave;

@@ -3,13 +3,14 @@
 
 use crate::Word;
 use crate::directory::open_if_there;
+use crate::scripts::{self, Script};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The record's name.
 pub const FILE: &str = "run";
@@ -36,8 +37,14 @@ pub struct Run {
     pub command: Vec<Word>,
     /// Its program's file, without links.
     pub program: Word,
+    /// By which name it was called: its folder without links, and the last word of its path.
+    #[serde(default)]
+    called: Option<Word>,
     /// The working directory, without links.
     pub directory: Word,
+    /// The scripts that the command names.
+    #[serde(default)]
+    scripts: Vec<Script>,
     /// What tells this run from all others.
     pub nonce: String,
 }
@@ -65,7 +72,9 @@ impl Run {
             promp: env!("CARGO_PKG_VERSION").into(),
             command: command.iter().map(|w| Word::from(w.as_bytes())).collect(),
             program: word(&program.canonicalize()?),
+            called: called(program).map(|path| word(&path)),
             directory: word(&std::env::current_dir()?.canonicalize()?),
+            scripts: scripts::of(command, program),
             nonce: nonce()?,
         })
     }
@@ -87,15 +96,33 @@ impl Run {
 
     /// What is another in `now`: which command, program or directory this was.
     pub fn difference(&self, now: &Self) -> Option<String> {
-        if self.command != now.command {
+        if !self.is_called_as(now) || self.command.get(1..) != now.command.get(1..) {
             return Some(format!("another command ({})", self.shown()));
         }
         if self.program != now.program {
             return Some(format!("another program ({}; now {})", self.program, now.program));
         }
         let (was, is) = (&self.directory, &now.directory);
-        (was != is).then(|| format!("this command in another working directory ({was}; now {is})"))
+        if was != is {
+            return Some(format!("this command in another working directory ({was}; now {is})"));
+        }
+        scripts::changed(&self.scripts, &now.scripts)
+            .map(|path| format!("this command with another text of {path}"))
     }
+
+    /// By another path to the same name in the same folder it is the same program. By another name it may
+    /// do something else, and a link in another folder may be what makes it so (Python's environments).
+    fn is_called_as(&self, now: &Self) -> bool {
+        match (&self.called, &now.called) {
+            (Some(was), Some(is)) => was == is,
+            _ => self.command.first() == now.command.first(),
+        }
+    }
+}
+
+fn called(program: &Path) -> Option<PathBuf> {
+    let folder = program.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Some(folder.canonicalize().ok()?.join(program.file_name()?))
 }
 
 impl Owner {
@@ -300,10 +327,15 @@ mod tests {
     fn what_differs_is_named() {
         let r = run(&[b"./a", b"1"]);
         assert_eq!(r.difference(&run(&[b"./a", b"1"])), None, "another nonce is no difference");
-        for other in [&[&b"./a"[..], b"2"][..], &[b"./a"], &[b"./a", b"1", b""], &[b"a", b"1"], &[b"./a 1"]] {
+        for other in [&[&b"./a"[..], b"2"][..], &[b"./a"], &[b"./a", b"1", b""], &[b"./a 1"]] {
             let said = run(other).difference(&r).unwrap();
             assert!(said.starts_with("another command"), "{said}");
         }
+        assert_eq!(run(&[b"a", b"1"]).difference(&r), None, "called by another path");
+        let other = Run { called: Some("/bin/b".as_bytes().into()), ..r.clone() };
+        assert!(other.difference(&r).is_some_and(|d| d.contains("another command")));
+        let older = Run { called: None, ..run(&[b"a", b"1"]) };
+        assert!(older.difference(&r).is_some_and(|d| d.contains("another command")));
         let program = Run { program: "/x/a".as_bytes().into(), ..r.clone() };
         assert!(program.difference(&r).is_some_and(|d| d.contains("another program (/x/a")));
         let directory = Run { directory: "/x".as_bytes().into(), ..r.clone() };

@@ -8,6 +8,7 @@ pub mod filled;
 pub mod freezer;
 pub mod jobs;
 pub mod kept;
+pub mod left;
 pub mod saved;
 pub mod traced;
 

@@ -22,6 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub enum Held {
     /// Nothing.
     Nothing,
+    /// It was begun, and has ended before its first checkpoint; what it has done is not known.
+    Begun,
     /// Checkpoints.
     Checkpoints,
     /// It has ended by itself, with this status.
@@ -130,7 +132,8 @@ pub fn look(dir: &Path, now: &Run, resume: bool) -> Result<Held, String> {
     }
     let record = Run::read(dir)?;
     if (saved.is_none() && !finished) || (finished && !resume) {
-        return Ok(Held::Nothing);
+        let begun = resume && record.is_some_and(|r| r.difference(now).is_none());
+        return Ok(if begun { Held::Begun } else { Held::Nothing });
     }
     let difference = match (&record, saved) {
         (Some(record), _) => record.difference(now),
