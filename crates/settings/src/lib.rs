@@ -144,14 +144,25 @@ pub fn is_known(name: &str) -> bool {
 
 /// What is to be said of a variable's name: nothing where it is none of promp's or known.
 pub fn unknown(name: &str) -> Option<String> {
-    if !name.starts_with("PROMP_") || is_known(name) {
+    if is_known(name) {
         return None;
     }
-    let hint = match meant(name, ALL.iter().filter(|s| s.by == By::User).map(|s| s.name)) {
+    let mut users = ALL.iter().filter(|s| s.by == By::User).map(|s| s.name);
+    let near = match name.starts_with("PROMP_") {
+        true => meant(name, users),
+        false => Some(users.find(|right| begins_nearly(name, right))?),
+    };
+    let hint = match near {
         Some(near) => format!("did you mean {near}?"),
         None => "it is ignored (`promp help run` has the options)".into(),
     };
     Some(format!("{name} is not known: {hint}"))
+}
+
+/// Is `name` the setting `right`, but for one letter of its `PROMP_`?
+fn begins_nearly(name: &str, right: &str) -> bool {
+    let (begins, rest) = right.split_at("PROMP_".len());
+    name.strip_suffix(rest).is_some_and(|other| near::distance(other, begins) == 1)
 }
 
 #[cfg(test)]
@@ -210,6 +221,20 @@ mod tests {
                     );
                 }
             }
+        }
+    }
+
+    #[test]
+    fn one_letter_off_in_the_part_that_all_have() {
+        for s in ALL.iter().filter(|s| s.by == By::User) {
+            for wrong in ["ROMP_", "POMP_", "PROMPT_", "PRMOP_", "PROMP", "PROMO_", "PROMP__"] {
+                let wrong = s.name.replacen("PROMP_", wrong, 1);
+                let said = unknown(&wrong).unwrap_or_default();
+                assert!(said.contains(&format!("mean {}?", s.name)), "{wrong}: {said}");
+            }
+        }
+        for other in ["OMP_NUM_THREADS", "PATH", "DIR", "PROMPT_COMMAND", "GOMP_DEBUG", "PROMPT"] {
+            assert_eq!(unknown(other), None, "{other}");
         }
     }
 
