@@ -75,7 +75,7 @@ impl Maker<'_> {
 
     fn python(&mut self, id: u64, children: &[String]) -> String {
         let mut text = format!(
-            "#!/usr/bin/env python3\nimport os, subprocess\nprint('{id} python', flush=True)\n\
+            "#!/usr/bin/env python3\nimport os, subprocess\nos.write(1, b'{id} python\\n')\n\
              s = {}\nps = []\n",
             self.rng.below(4)
         );

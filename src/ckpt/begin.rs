@@ -159,9 +159,9 @@ pub fn start_at_load() -> bool {
 }
 
 /// Turns checkpoints on: called while the program has one thread in the runtime, or none.
-fn begin(settings: Settings) {
+fn begin(mut settings: Settings) {
     BEGUN.store(true, Relaxed);
-    let whose = Whose::of(&settings.dir);
+    let whose = Whose::of(&settings.dir).inspect(|w| settings.verbose = w.verbose(settings.verbose));
     let other = whose.as_ref().and_then(|w| w.may_take(&settings.dir).err());
     if let Some(pid) = other.or_else(|| ancestor_with(&settings.dir)) {
         if settings.verbose >= if whose.is_some() { 2 } else { 1 } {

@@ -46,22 +46,25 @@ impl Whose {
         Owner::read(dir).ok()?.filter(|o| o.nonce == self.run.nonce)
     }
 
-    /// Notes that they are this process's; the directory is locked. The first descendant says so, where the
-    /// program that has started it has not caught its standard error.
+    /// How much this process says of its checkpoints (PROMP_VERBOSE): a descendant whose standard error is
+    /// caught by the program that has started it says nothing.
+    pub fn verbose(&self, asked: u32) -> u32 {
+        if asked == 1 && !self.is_started() && !self.is_heard() { 0 } else { asked }
+    }
+
+    /// Notes that they are this process's; the directory is locked. The first descendant says so.
     pub fn note(&self, dir: &Path, program: &str, verbose: u32) -> Result<(), String> {
         let known = self.owner(dir).is_some();
         let (pid, started) = (syscall::getpid(), self.is_started());
         let owner = Owner::new(&self.run.nonce, pid, started, program);
         owner.write(dir).map_err(|e| format!("{} cannot be written to: {e}", dir.display()))?;
-        if verbose >= 2 || (verbose >= 1 && !known && !started && self.is_heard()) {
+        if !started && verbose > u32::from(known) {
             let by = self.run.command.first().map_or(String::new(), Word::to_string);
-            let name = base(program);
-            if !started {
-                say!(
-                    "checkpoints are those of {name} ({pid}), started by {by}: a restart continues {name}, \
-                     not {by}. Put promp run in front of {name} there."
-                );
-            }
+            let name = program.rsplit('/').next().unwrap_or(program);
+            say!(
+                "checkpoints are those of {name} ({pid}), started by {by}: a restart continues {name}, not \
+                 {by}. Put promp run in front of {name} there."
+            );
         }
         Ok(())
     }
@@ -72,10 +75,6 @@ impl Whose {
         let own = of("/proc/self/fd/2");
         own.is_some() && own == of(&format!("/proc/{}/fd/2", self.first))
     }
-}
-
-fn base(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or(program)
 }
 
 /// Has the process ended by itself that had the checkpoints? Then nothing is lost with them.

@@ -1,6 +1,6 @@
 //! Nobody is left behind by a `promp` that is killed. Its child is killed by the kernel then; whom that has
-//! started, a process of its own sees to, the guard: it waits for a word from `promp`, and where the pipe
-//! ends without one, it kills all that were started in the run (PROMP_RUN is in their environment).
+//! started, a process of its own sees to, the guard: it waits for a word from `promp`, and where that ends
+//! without one, it kills all that were started in the run (PROMP_RUN is in their environment).
 //!
 //! It is in a process group of its own, so that a signal to all of a job does not end it, too. To
 //! waitpid(2) it is no child like others (no signal tells of its end): who waits for the program does not
@@ -10,8 +10,8 @@ use crate::process_stat;
 use promp_image::run_record::{Run, Started, VARIABLE};
 use std::ffi::CStr;
 use std::fs;
-use std::io::Write;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct Guard {
     /// Its process.
     pub pid: libc::pid_t,
-    word: fs::File,
+    word: UnixStream,
 }
 
 impl Guard {
@@ -32,36 +32,28 @@ impl Guard {
     /// The caller blocks all signals, and has one thread.
     pub fn start(dir: Option<&Path>) -> Option<Self> {
         let nonce = Run::read(dir?).ok()??.nonce;
-        let mut ends = [0; 2];
-        // SAFETY: the kernel writes two descriptors, which are ours.
-        let (read, word) = unsafe {
-            if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
-                return None;
-            }
-            (OwnedFd::from_raw_fd(ends[0]), fs::File::from_raw_fd(ends[1]))
-        };
+        let (word, heard) = UnixStream::pair().ok()?;
         // SAFETY: by the caller's promise.
         match unsafe { super::child::fork(None, 0) } {
-            0 => keep_watch(ends[0], &nonce),
-            pid => {
-                drop(read);
-                (pid > 0).then_some(Self { pid: pid as libc::pid_t, word })
-            }
+            0 => keep_watch(&heard, &nonce),
+            pid => (pid > 0).then_some(Self { pid: pid as libc::pid_t, word }),
         }
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // One that has been killed itself hears nothing.
-        let _ = self.word.write_all(b".");
-        // SAFETY: our own child; where its status goes is not asked for.
-        unsafe { libc::waitpid(self.pid, core::ptr::null_mut(), libc::__WCLONE) };
+        // SAFETY: one byte, of which one that has been killed itself hears nothing; and our own child, whose
+        // status is not asked for.
+        unsafe {
+            libc::send(self.word.as_raw_fd(), c".".as_ptr().cast(), 1, libc::MSG_NOSIGNAL);
+            libc::waitpid(self.pid, core::ptr::null_mut(), libc::__WCLONE);
+        }
     }
 }
 
-/// The guard: holds nothing but its end of the pipe.
-fn keep_watch(pipe: i32, nonce: &str) -> ! {
+/// The guard: holds nothing but its end of the connection.
+fn keep_watch(heard: &UnixStream, nonce: &str) -> ! {
     let mut byte = 0u8;
     // SAFETY: plain calls of a process that has one thread and uses nothing of what it closes; the kernel
     // writes one byte.
@@ -69,7 +61,7 @@ fn keep_watch(pipe: i32, nonce: &str) -> ! {
         libc::setpgid(0, 0);
         libc::prctl(libc::PR_SET_NAME, NAME.as_ptr());
         libc::chdir(c"/".as_ptr());
-        libc::dup2(pipe, 0);
+        libc::dup2(heard.as_raw_fd(), 0);
         libc::close_range(1, u32::MAX, 0);
         loop {
             let n = libc::read(0, (&raw mut byte).cast(), 1);
