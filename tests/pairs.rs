@@ -130,7 +130,9 @@ impl Commands {
         for (what, n) in [("Python", 1), ("Python, changed", 2)] {
             self.add(what, &["python3", "calls.py"]).text = Some((calls_py.clone(), calls(n)));
         }
-        self.add("Python", &["/usr/bin/python3", "calls.py"]).text = Some((calls_py, calls(1)));
+        let found = Command::new("which").arg("python3").output().expect("which");
+        let python = String::from_utf8_lossy(&found.stdout).trim().to_owned();
+        self.add("Python", &[&python, "calls.py"]).text = Some((calls_py, calls(1)));
         self.add("Python of another", &["python3", "other.py"]).text = Some((other, calls(1)));
     }
 }

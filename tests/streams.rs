@@ -53,7 +53,7 @@ impl Case {
         let child = started(c);
         let began = Instant::now();
         // The one before the program began is not meant.
-        while !promp_image::generation_files(&self.dir).first().is_some_and(|n| *n > 1) {
+        while promp_image::generation_files(&self.dir).first().is_none_or(|n| *n <= 1) {
             assert!(began.elapsed() < LIMIT, "no checkpoint");
             std::thread::sleep(Duration::from_millis(1));
         }
