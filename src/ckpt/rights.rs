@@ -8,7 +8,7 @@
 //! Filters of system calls are not copied: one made for the program would end the hosts, or the process.
 
 use super::attributes::memory_advice;
-use super::{apart, ends, journal, keep, system_v, timers};
+use super::{apart, ends, keep, system_v, timers};
 use crate::say;
 use crate::sys;
 use crate::sys::follow::{self, Call};
@@ -107,8 +107,8 @@ macro_rules! goes_to {
 unsafe extern "C" fn by_number() {
     naked_asm!(
         ".cfi_startproc",
-        // semget semop semctl semtimedop renameat2 pkey_alloc
-        goes_to!("2f": 64 65 66 220 316 330),
+        // semget semop semctl semtimedop pkey_alloc
+        goes_to!("2f": 64 65 66 220 330),
         // setuid setgid setreuid setregid setgroups setresuid setresgid setfsuid setfsgid
         goes_to!("2f": 105 106 113 114 116 117 119 122 123),
         // capset prctl tkill tgkill rt_tgsigqueueinfo exit_group
@@ -138,12 +138,6 @@ unsafe extern "C" fn numbered(number: c_long, a: usize, b: usize, c: usize, d: u
     if let Some(r) = unsafe { reach::by_number(number, a, b, c, d) } {
         return reach::with_errno(r);
     }
-    if number == libc::SYS_renameat2 {
-        // SAFETY: the caller's arguments.
-        if let Some(r) = unsafe { journal::calls::renames_by_number(a, b, c, d, e) } {
-            return r;
-        }
-    }
     if number == libc::SYS_exit_group {
         ends::mark(a as i32);
     }
@@ -163,8 +157,6 @@ unsafe extern "C" fn numbered(number: c_long, a: usize, b: usize, c: usize, d: u
         if r >= 0 {
             apart::uses_semaphores();
         }
-    } else if number == libc::SYS_renameat2 {
-        // Not noted.
     } else if number == libc::SYS_pkey_alloc {
         apart::has_key(r);
     } else if matches!(number, libc::SYS_tgkill | libc::SYS_rt_tgsigqueueinfo) {

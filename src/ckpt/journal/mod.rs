@@ -98,12 +98,14 @@ pub enum What {
     RemovedDirectory,
     /// A file was overwritten or removed that was too large for a copy.
     Lost,
+    /// Something was done that cannot be undone; its name says what.
+    NotUndone,
 }
 
 impl What {
     fn from_number(n: u32) -> Option<Self> {
         use What::*;
-        let all = [Made, Content, Length, Renamed, Removed, MadeDirectory, RemovedDirectory, Lost];
+        let all = [Made, Content, Length, Renamed, Removed, MadeDirectory, RemovedDirectory, Lost, NotUndone];
         all.into_iter().find(|w| *w as u32 == n)
     }
 }

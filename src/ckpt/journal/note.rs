@@ -2,11 +2,11 @@
 
 use super::name::{Name, Short, kind, look};
 use super::{Journal, Record, What};
-use crate::ckpt::{apart, image};
+use crate::ckpt::image;
 use crate::sys;
 use crate::sys::locks;
 use core::ffi::CStr;
-use core::sync::atomic::Ordering::*;
+use core::sync::atomic::{AtomicU64, Ordering::*};
 
 /// What a call does to a file that it opens.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -179,7 +179,7 @@ impl Journal {
         let ends = |n: &Name| n.bytes().ends_with(b"/");
         let beside = self.path_beside(&a).filter(|n| look(n).is_err() && !ends(&a) && !ends(&b));
         let Some(aside) = beside else {
-            apart::renames_oddly();
+            self.cannot_undo(b"renameat2 RENAME_EXCHANGE");
             return true;
         };
         self.write(Record::about(What::Renamed, &of_a), &[&a, &aside]);
@@ -201,12 +201,8 @@ impl Journal {
     /// Notes what a file holds, unless that is known.
     fn content(&self, n: &Name, s: &libc::stat, appends: bool) {
         let era = self.era.load(Relaxed);
-        let key = [s.st_dev, s.st_ino, era, u64::from(appends)];
-        let hash = key.iter().fold(0x9e37_79b9_7f4a_7c15, |h: u64, w| {
-            (h ^ w).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(29)
-        });
-        let known = &self.seen[hash as usize % self.seen.len()];
-        if known.load(Relaxed) == hash | 1 {
+        let (known, mark) = self.mark([s.st_dev, s.st_ino, era, u64::from(appends)]);
+        if known.load(Relaxed) == mark {
             return;
         }
         let mut r = Record::about(if appends { What::Length } else { What::Content }, s);
@@ -217,7 +213,24 @@ impl Journal {
             }
         }
         self.write(r, &[n]);
-        known.store(hash | 1, Relaxed);
+        known.store(mark, Relaxed);
+    }
+
+    /// Where it is remembered that something has been noted, and by which word.
+    fn mark(&self, what: [u64; 4]) -> (&AtomicU64, u64) {
+        let hash = what.iter().fold(0x9e37_79b9_7f4a_7c15, |h: u64, w| {
+            (h ^ w).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(29)
+        });
+        (&self.seen[hash as usize % self.seen.len()], hash | 1)
+    }
+
+    /// `what` will be done, which nothing undoes: there is no way back behind it.
+    pub fn cannot_undo(&self, what: &[u8]) {
+        let (known, mark) = self.mark([image::sum(what), 0, self.era.load(Relaxed), 2]);
+        if let Some(text) = Name::new(what).filter(|_| known.load(Relaxed) != mark) {
+            self.write(Record::of(What::NotUndone), &[&text]);
+            known.store(mark, Relaxed);
+        }
     }
 
     /// Copies what a file holds; the copy's number, 0 if that is not possible.

@@ -57,6 +57,11 @@ pub fn forget(dir: &Path, era: u64) {
 }
 
 impl Journal {
+    /// Why there is no way back to `era`; the rest of what may be wrong [`Journal::undo`] says.
+    pub fn no_way_back(&self, dir: &Path, era: u64) -> Option<String> {
+        since(dir, era).ok().and_then(|(_, noted)| irrevocable(&noted))
+    }
+
     /// Undoes what was noted from `era` on, the last call first; then another era begins. `limit`: bytes for copies in it.
     pub fn undo(&self, dir: &Path, era: u64, limit: u64) -> Result<(), String> {
         if super::broken().load(Relaxed) > era {
@@ -64,11 +69,11 @@ impl Journal {
                 "what has become of files since the checkpoint could not be noted (is the disk full?)".into(),
             );
         }
-        let mut eras: Vec<u64> = files(dir).into_iter().map(|f| f.0).filter(|&e| e >= era).collect();
-        eras.sort_unstable();
-        eras.dedup();
         // All of it can be read before anything is undone.
-        let noted: Vec<Vec<Read>> = eras.iter().map(|&e| records(dir, e)).collect::<Result<_, _>>()?;
+        let (eras, noted) = since(dir, era)?;
+        if let Some(why) = irrevocable(&noted) {
+            return Err(why);
+        }
         let mut undone = Undone::default();
         for (&e, records) in eras.iter().zip(&noted).rev() {
             undo_era(dir, e, records, &mut undone)?;
@@ -83,6 +88,22 @@ impl Journal {
         self.next_era(limit);
         Ok(())
     }
+}
+
+/// What was noted from `era` on, and in which eras.
+fn since(dir: &Path, era: u64) -> Result<(Vec<u64>, Vec<Vec<Read>>), String> {
+    let mut eras: Vec<u64> = files(dir).into_iter().map(|f| f.0).filter(|&e| e >= era).collect();
+    eras.sort_unstable();
+    eras.dedup();
+    let noted = eras.iter().map(|&e| records(dir, e)).collect::<Result<_, _>>()?;
+    Ok((eras, noted))
+}
+
+/// What cannot be undone.
+fn irrevocable(noted: &[Vec<Read>]) -> Option<String> {
+    let found = noted.iter().flatten().find(|r| r.record.what == What::NotUndone as u32)?;
+    let what = found.names[0].display();
+    Some(format!("the program has used {what} since the checkpoint, which cannot be undone"))
 }
 
 /// What was noted in an era.
@@ -131,7 +152,7 @@ fn undo_one(copy: &Path, r: &Read, undone: &mut Undone) -> Result<(), String> {
     }
     let done = match what {
         What::Length | What::Content => r.put_back(what, copy, &mut undone.made),
-        What::Lost => Ok(()),
+        What::Lost | What::NotUndone => Ok(()),
         _ => r.take_back(what, copy, &mut undone.made),
     };
     done.map_err(|why| format!("{} cannot be made what it was: {why}", a.display()))

@@ -50,6 +50,9 @@ impl Keeper {
         if let Some(what) = apart::what() {
             stop(what);
         }
+        if let Some(why) = k.journal.no_way_back(&self.settings.dir, self.last.era) {
+            stop_for_good(&why);
+        }
         let since = self.streams.since(self.generation, &self.last, others);
         if let Some(what) = since.lost {
             stop_for_want_of(&what);
@@ -440,6 +443,12 @@ fn former_ids(contexts: &[Context]) -> Vec<(usize, u32)> {
         Some((c.thread_pointer, id))
     });
     saved.chain(mutexes::ids_before()).collect()
+}
+
+/// No rollback, and no restart: neither could undo it.
+fn stop_for_good(why: &str) -> ! {
+    say!("no rollback: {why}; stopping");
+    syscall::exit_group(70)
 }
 
 /// A rollback needs input that is gone.

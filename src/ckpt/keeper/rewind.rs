@@ -75,8 +75,10 @@ impl Keeper {
         if k.rewind.point.load(Relaxed) != self.generation {
             return Some("another checkpoint was taken meanwhile".into());
         }
-        if let Some(why) = process::obstacles() {
-            return Some(why);
+        let against =
+            process::obstacles().or_else(|| k.journal.no_way_back(&self.settings.dir, self.last.era));
+        if against.is_some() {
+            return against;
         }
         let others = process::children_ended() != self.children_ended;
         if others {
