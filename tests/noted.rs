@@ -50,6 +50,12 @@ fn streams_opened_again_and_files_that_get_a_name() {
     go_back(&["reopen", "nameless"]);
 }
 
+/// What the journal keeps of removed files is not counted as a link of theirs.
+#[test]
+fn links_are_the_programs_own() {
+    go_back(&["links"]);
+}
+
 /// Where nothing undoes it the program ends, and a restart is refused, with the reason.
 #[test]
 fn what_cannot_be_undone_is_refused() {

@@ -144,6 +144,36 @@ static void reopen(int step) {
     fclose(f);
 }
 
+static int links_of(const char *path, int fd, int how) {
+    struct stat s = {0};
+    struct statx x = {0};
+    switch (how) {
+    case 0: return stat(path, &s) ? -1 : (int)s.st_nlink;
+    case 1: return lstat(path, &s) ? -1 : (int)s.st_nlink;
+    case 2: return fstatat(AT_FDCWD, path, &s, 0) ? -1 : (int)s.st_nlink;
+    case 3: return statx(AT_FDCWD, path, 0, STATX_NLINK, &x) ? -1 : (int)x.stx_nlink;
+    case 4: return syscall(SYS_fstat, fd, &s) ? -1 : (int)s.st_nlink;
+    default: return fstat(fd, &s) ? -1 : (int)s.st_nlink;
+    }
+}
+
+/* A lock by link(2) is taken and given back: it is held who has two links. A file that is open is removed. */
+static void count(int step) {
+    if (step == 1) close(open("file", O_CREAT | O_WRONLY, 0644));
+    int fd = open("file", O_RDONLY);
+    for (int how = 0; how < 6; how++) must(links_of("file", fd, how) == 1, "number of links", step);
+    if (link("file", "new")) stop("link", step);
+    for (int how = 0; how < 6; how++) must(links_of("new", fd, how) == 2, "number of two links", step);
+    unlink("new");
+    for (int how = 0; how < 6; how++) must(links_of("file", fd, how) == 1, "number of links again", step);
+    close(fd);
+    fd = open("now", O_CREAT | O_EXCL | O_RDWR, 0644);
+    if (fd < 0) stop("open", step);
+    unlink("now");
+    must(links_of(0, fd, 4) == 0 && links_of(0, fd, 5) == 0, "number of no links", step);
+    close(fd);
+}
+
 /* A file without a name gets one, in two ways. */
 static void nameless(int step) {
     int fd = open("now", O_RDONLY);
@@ -176,6 +206,7 @@ int main(int argc, char **argv) {
         else if (is("openat2")) how(step);
         else if (is("reopen")) reopen(step);
         else if (is("nameless")) nameless(step);
+        else if (is("links")) count(step);
         else return 2;
 #pragma omp parallel for reduction(+ : sum)
         for (int i = 0; i < 20000; i++) sum += i % 7;

@@ -5,9 +5,9 @@
 //! symbols. Objects that are loaded later get it when `dlopen` returns (if the name says where the object is; for others the
 //! loader looks at who asks) or at the next checkpoint.
 
-use super::Journal;
 use super::name::Name;
 use super::note::{Hold, Intent};
+use super::{Journal, links};
 use crate::ckpt::attributes::memory_advice;
 use crate::ckpt::pipes::{received, sent};
 use crate::ckpt::{executed, files, keep, masks, rights, suspend, system_v};
@@ -441,6 +441,7 @@ fn all() -> Vec<Instead> {
     [
         instead(),
         of_others::instead(),
+        links::instead(),
         by_number::instead(),
         vec![of_dlopen()],
         masks::instead(),

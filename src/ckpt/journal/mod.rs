@@ -15,6 +15,7 @@
 //! their names. Content is noted once an era and file.
 
 pub mod calls;
+pub mod links;
 mod name;
 pub mod note;
 pub mod undo;
@@ -48,6 +49,7 @@ impl Journal {
         let dir = std::ffi::CString::new(dir.as_os_str().as_bytes()).unwrap_or_default();
         self.left.store(limit, Relaxed);
         self.dir.store(dir.into_raw(), Release);
+        links::begin(|| super::keep::if_on().map_or(core::ptr::null(), |k| k.journal.folder_name()));
     }
 
     /// The checkpoint directory.

@@ -1,7 +1,7 @@
 //! Writing down what a call will change. On the program's threads, also in its signal handlers: system calls and memory of the stack only.
 
 use super::name::{Name, Short, kind, look};
-use super::{Journal, Record, What};
+use super::{Journal, Record, What, links};
 use crate::ckpt::image;
 use crate::sys;
 use crate::sys::locks;
@@ -131,22 +131,31 @@ impl Journal {
         if kind(&s) == libc::S_IFDIR {
             return self.write(Record::about(What::RemovedDirectory, &s), &[n]);
         }
-        let number = self.copies.fetch_add(1, Relaxed) + 1;
         let mut r = Record::about(What::Removed, &s);
+        r.copy = self.kept(n, &s);
+        if r.copy == 0 {
+            r.what = What::Lost as u32;
+        }
+        self.write(r, &[n]);
+    }
+
+    /// Keeps a file that is removed, by a link (one for all of its names) or a copy; its number, or 0.
+    fn kept(&self, n: &Name, s: &libc::stat) -> u32 {
+        let era = self.era.load(Relaxed);
+        if let Some(number) = links::of_era(s.st_dev, s.st_ino, era) {
+            return number;
+        }
+        let number = self.copies.fetch_add(1, Relaxed) + 1;
         let copy = self.path(number);
         // SAFETY: C strings.
         let linked = copy.as_ref().is_some_and(|c| unsafe {
             sys!(libc::SYS_linkat, libc::AT_FDCWD, n.pointer(), libc::AT_FDCWD, c.pointer(), 0, 0) == 0
         });
         if linked {
-            r.copy = number;
-        } else if kind(&s) == libc::S_IFREG {
-            r.copy = self.copy(n, &s, number);
+            links::note(s.st_dev, s.st_ino, era, number);
+            return number;
         }
-        if r.copy == 0 {
-            r.what = What::Lost as u32;
-        }
-        self.write(r, &[n]);
+        if kind(s) == libc::S_IFREG { self.copy(n, s, number) } else { 0 }
     }
 
     /// A file will get another name.

@@ -1,7 +1,7 @@
 //! Undoing what was noted. By the keeper, while the threads are frozen or, in a restart, before there are any.
 
 use super::note::copy_all;
-use super::{FIXED, Journal, Record, What, era_of, prefix};
+use super::{FIXED, Journal, Record, What, era_of, links, prefix};
 use crate::say;
 use crate::sys;
 use core::sync::atomic::Ordering::*;
@@ -51,7 +51,7 @@ fn files(dir: &Path) -> Vec<(u64, String)> {
 pub fn forget(dir: &Path, era: u64) {
     for (of, name) in files(dir) {
         if of < era {
-            let _ = fs::remove_file(dir.join(name));
+            links::forget(|| _ = fs::remove_file(dir.join(name)));
         }
     }
 }
