@@ -214,10 +214,10 @@ pub struct MappedFile {
     pub changed: i128,
 }
 
-/// How to know a mapped file again.
+/// How to know a mapped file again; none for what is no regular file.
 pub fn recognise(path: &str) -> Option<MappedFile> {
     const TOO_LARGE: u64 = 256 << 20;
-    let m = fs::metadata(path).ok()?;
+    let m = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     let sum = if m.len() > TOO_LARGE { 0 } else { sum(&fs::read(path).ok()?) };
     let changed = i128::from(m.mtime()) * 1_000_000_000 + i128::from(m.mtime_nsec());
     Some(MappedFile { path: path.into(), length: m.len(), sum, changed })

@@ -1,6 +1,6 @@
 //! The file that it was: what is opened again for the program is no other one that has its name now.
 
-use crate::{OpenFile, Origin};
+use crate::{OpenFile, Origin, Peculiarity};
 use promp_files::{Was, Way, born};
 use std::ffi::CString;
 use std::fs::Metadata;
@@ -46,7 +46,9 @@ impl OpenFile {
             None => Err(io::ErrorKind::NotFound.into()),
             Some(_) => {
                 let (owner, born) = (self.origin.map(|o| o.owner), self.origin.and_then(|o| o.born));
-                way.is(&Was { inode: self.inode, owner, regular: self.regular, born })?.open(flags)
+                let kind = |found: &promp_files::Found| found.is_regular();
+                let regular = if self.is_place() { way.found().is_some_and(kind) } else { self.regular };
+                way.is(&Was { inode: self.inode, owner, regular, born })?.open(flags)
             }
         };
         file.map_err(why)
@@ -56,7 +58,8 @@ impl OpenFile {
     pub fn made_again(&self) -> Result<OwnedFd, String> {
         if let Some(name) = self.memory() {
             let name = CString::new(name).unwrap_or_default();
-            let seals = if self.unsealable { 0 } else { libc::MFD_ALLOW_SEALING };
+            let seals =
+                if self.peculiarity == Some(Peculiarity::Unsealable) { 0 } else { libc::MFD_ALLOW_SEALING };
             // SAFETY: a C string; the descriptor becomes ours.
             return unsafe {
                 match libc::syscall(libc::SYS_memfd_create, name.as_ptr(), libc::MFD_CLOEXEC | seals) {

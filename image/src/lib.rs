@@ -39,7 +39,9 @@ pub use about::{
     cpu_features, recognise,
 };
 pub use directory::{Directory, SUMS, check_directory, check_owner, generation_files, open_directory};
-pub use files::{FileLock, LockKind, Object, OpenFile, Origin, Received, Sent, SentLines, Watched};
+pub use files::{
+    FileLock, LockKind, Object, OpenFile, Origin, Peculiarity, Received, Sent, SentLines, Watched,
+};
 pub use format::{
     Entry, FILES, Generation, LONGEST_FILE, PAGE, Sum, Sums, decode, encode, file_offset, file_pages,
     page_sum, sum,

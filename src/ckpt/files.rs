@@ -1,13 +1,13 @@
 //! Open files: what can be put back, and what makes a checkpoint impossible.
 
 use super::anonymous::Anonymous;
-use super::image::{Disposition, OpenFile, Origin};
+use super::image::{OpenFile, Origin, Peculiarity};
+use super::journal::links;
 use super::pipes::own;
-use super::runtime::runtime;
 use super::store::Store;
 use super::{anonymous, contents, directories, file_locks};
 use crate::sys;
-use crate::sys::{maps, signals};
+use crate::sys::maps;
 use std::fs;
 use std::os::fd::{AsRawFd, IntoRawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -128,14 +128,13 @@ pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>
         if t.is_block_device() || (t.is_char_device() && !harmless_device(&path)) {
             return Err(format!("descriptor {fd} is the device {path}"));
         }
-        let sealed = |what| format!("descriptor {fd} is {path}, {what}");
-        let unsealable = path.starts_with("/memfd:") && is_unsealable(fd).map_err(sealed)?;
+        let peculiarity = peculiarity(fd, &path, &meta)?;
         let same_as =
             all.iter().find(|f| (f.device, f.inode) == (meta.dev(), meta.ino()) && is_one(f.fd, fd));
         all.push(OpenFile {
             fd,
             inherited,
-            regular: t.is_file(),
+            regular: t.is_file() && path.starts_with('/') && flags_in(&info) & libc::O_PATH == 0,
             flags: flags_in(&info),
             offset: offset.and_then(|n| n.trim().parse().ok()).unwrap_or(0),
             length: meta.size(),
@@ -146,7 +145,7 @@ pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>
             content: None,
             object,
             same_as: same_as.map(|f| f.fd),
-            unsealable,
+            peculiarity,
             locks: file_locks::held(&info).map_err(|what| format!("descriptor {fd} ({path}) has {what}"))?,
             path,
             ..Default::default()
@@ -164,6 +163,18 @@ fn is_queue(fd: i32) -> bool {
         let mut s: libc::statfs = core::mem::zeroed();
         sys!(libc::SYS_fstatfs, fd, &raw mut s) == 0 && s.f_type == MQUEUE_MAGIC
     }
+}
+
+fn peculiarity(fd: i32, path: &str, about: &fs::Metadata) -> Result<Option<Peculiarity>, String> {
+    let sealed = |what| format!("descriptor {fd} is {path}, {what}");
+    Ok(if path.starts_with("/memfd:") {
+        is_unsealable(fd).map_err(sealed)?.then_some(Peculiarity::Unsealable)
+    } else if about.is_symlink() {
+        Some(Peculiarity::Link)
+    } else {
+        let names = path.ends_with(" (deleted)") && about.is_file() && links::of(about) > 0;
+        names.then_some(Peculiarity::OtherName)
+    })
 }
 
 /// May memory of memfd_create never be sealed? The error says why it cannot be made anew.
@@ -475,33 +486,6 @@ fn reopen(s: &OpenFile, other: Option<i32>) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// All dispositions that are not the default.
-pub fn dispositions() -> Vec<Disposition> {
-    (1..65)
-        .filter_map(|signal| {
-            let mut action = [0u64; 4];
-            // SAFETY: the kernel writes 32 bytes.
-            let r = unsafe { sys!(libc::SYS_rt_sigaction, signal, 0, action.as_mut_ptr(), 8) };
-            (r == 0 && action != [0; 4]).then_some(Disposition { signal, action })
-        })
-        .collect()
-}
-
-/// Makes the dispositions what they were; but a stop of ours that was sent before a rollback to a time
-/// without its handler must not end the process.
-pub fn dispose(saved: &[Disposition]) {
-    let stop = signals::stop_signal();
-    for signal in 1..65 {
-        let then = saved.iter().find(|d| d.signal == signal);
-        if signal == stop && then.is_none() && signals::is_handled(stop, runtime().stop_handler()) {
-            continue;
-        }
-        let action = then.map_or([0; 4], |d| d.action);
-        // SAFETY: what the kernel gave for this program; handlers are code that is mapped again.
-        unsafe { sys!(libc::SYS_rt_sigaction, signal, action.as_ptr(), 0, 8) };
-    }
 }
 
 #[cfg(test)]

@@ -133,7 +133,7 @@ const OTHER: [Row; 70] = [
     row("other accounts (faults, I/O, most memory)", Process, "getrusage(2)", GONE, ""),
     row("counters of the CPU", Thread, "perf_event_open(2)", NO, "ckpt/anonymous.rs"),
     // Signals and time.
-    row("handlers", Process, "sigaction(2)", BOTH, "ckpt/files.rs"),
+    row("handlers", Process, "sigaction(2)", BOTH, "ckpt/masks.rs"),
     row("blocked signals, alternate stack", Thread, "the signal's frame", BOTH, "ckpt/seats.rs"),
     row("waiting signals", Thread, "/proc/PID/task/TID/status", BOTH, "sys/pending.rs"),
     row("waiting real-time signals", Thread, "/proc/PID/task/TID/status", NO, "ckpt/keeper/take.rs"),

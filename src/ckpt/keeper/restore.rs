@@ -8,8 +8,8 @@ use super::super::runtime::{WentBack, runtime};
 use super::super::seats::{self, LEAVE, PARK, Seat, TAKE};
 use super::super::tracker::Run;
 use super::super::{
-    alarms, apart, attributes, command_line, files, keep, membarriers, process, shared, streams, timers,
-    vdso, xsave,
+    alarms, apart, attributes, command_line, files, keep, masks, membarriers, process, shared, streams,
+    timers, vdso, xsave,
 };
 use super::{Keeper, No};
 use crate::say;
@@ -133,7 +133,7 @@ impl Keeper {
         let hosts = carriers.iter().map(|(n, _)| k.seats[*n as usize].host.load(Relaxed));
         let waiting = hosts.fold(0, |set, tid| set | pending::of_host(tid, ours));
         pending::forget(waiting & !pending::set_of(0, "ShdPnd").unwrap_or(0));
-        files::dispose(&self.last.signals);
+        masks::dispose(&self.last.signals);
         // Before the threads go on: the program may end at once.
         self.close_records(began);
         if self.settings.verbose >= 1 {
@@ -415,7 +415,7 @@ impl Keeper {
                 None => return Err("the initial thread has never used OpenMP".into()),
             }
         }
-        files::dispose(&self.last.signals);
+        masks::dispose(&self.last.signals);
         // Locks note their holders' ids of then: none of these must be another thread's now. In a container
         // that has just begun the next ids are the same.
         let former = former_ids(&contexts);

@@ -11,7 +11,9 @@ use super::super::seats::Seat;
 use super::super::shared::{self, Obstacle, Unopened};
 use super::super::store::Committed;
 use super::super::taken::Taken;
-use super::super::{alarms, attributes, contents, files, journal, keep, process, requests, timers, vdso};
+use super::super::{
+    alarms, attributes, contents, files, journal, keep, masks, process, requests, timers, vdso,
+};
 use super::ahead::WORTH_IT;
 use super::copy::Held;
 use super::rewind::ABOUT_TO_STOP;
@@ -348,7 +350,7 @@ impl Keeper {
             words: Vec::new(),
             alone: self.alone,
             asked: asked::all().map(|(routine, at)| Asked { routine: routine.into(), at }).collect(),
-            signals: files::dispositions(),
+            signals: masks::dispositions(),
         }
     }
 
@@ -374,6 +376,12 @@ impl Keeper {
         let k = keep::get();
         self.write(&mut held)?;
         self.recognise(&mut about);
+        if let Some(why) = image::fit::only_here(&about) {
+            self.tell(
+                &format!("these checkpoints are for rollbacks only, a restart is refused: {why}"),
+                &why,
+            );
+        }
         let entries = held.index(&self.store.index);
         if let Some(w) = entries.windows(2).find(|w| w[0].page == w[1].page) {
             return Err(format!("the kernel has told of the page at {:x} twice", w[0].page as usize * PAGE));
