@@ -39,6 +39,8 @@ fn what_no_other_process_can_have() {
         ("linked", "it has another name, which the system does not tell"),
         ("mapped-gone", "is gone (/"),
         ("huge", "(MAP_HUGETLB)"),
+        ("owner", "it sends the program signals"),
+        ("notify", "it sends the program signals"),
     ];
     for (kind, why) in kinds {
         let scratch = Scratch::new(&format!("kinds-{kind}"));

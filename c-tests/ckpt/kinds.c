@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,15 @@ static int set_up(void) {
         fd = open("one", O_RDWR), unlink("one");
     }
     if (is("scratch")) put("scratch", "content"), fd = open("scratch", O_RDWR), unlink("scratch");
+    if (is("owner")) {
+        int both[2];
+        pipe(both), fd = both[0];
+        return fcntl(fd, F_SETOWN, getpid()) || fcntl(fd, F_SETSIG, SIGURG);
+    }
+    if (is("notify")) {
+        signal(SIGIO, SIG_IGN);
+        return fcntl(fd = open(".", O_RDONLY), F_NOTIFY, DN_CREATE | DN_MULTISHOT);
+    }
     if (is("namespace")) fd = open("/proc/self/ns/mnt", O_RDONLY);
     if (is("fifo")) unlink("fifo"), mkfifo("fifo", 0600), fd = open("fifo", O_RDWR), write(fd, "content", 7);
     if (is("status")) fd = open("/proc/self/status", O_RDONLY);
@@ -64,6 +74,8 @@ static int same(int step) {
                (is("path-folder") ? S_ISDIR(s.st_mode)
                 : is("path-link") ? S_ISLNK(s.st_mode)
                                   : s.st_size == 7);
+    if (is("owner")) return fcntl(fd, F_GETOWN) == getpid() && fcntl(fd, F_GETSIG) == SIGURG;
+    if (is("notify")) return fcntl(fd, F_GETOWN) == getpid();
     if (is("gone")) return pread(fd, text, 8, 0) == 7 && !strcmp(text, "content");
     if (is("linked")) {
         if (pwrite(fd, &step, sizeof step, 0) != sizeof step) return 0;

@@ -77,6 +77,8 @@ pub enum Peculiarity {
     Link,
     /// The name by which it was opened is gone, and it has another one.
     OtherName,
+    /// It sends the process signals (F_SETOWN, F_NOTIFY).
+    Signals,
 }
 
 /// An advisory lock of a file.
@@ -167,8 +169,11 @@ impl OpenFile {
     /// Can a new process open it?
     pub fn can_be_opened_again(&self) -> bool {
         let made_anew = self.content.is_some() || self.object.is_some() || self.is_own_pipe();
-        let reachable = !matches!(self.peculiarity, Some(Peculiarity::Link | Peculiarity::OtherName));
-        self.inherited || (reachable && (!self.has_no_name() || made_anew))
+        match self.peculiarity {
+            Some(Peculiarity::Signals) => false,
+            Some(Peculiarity::Link | Peculiarity::OtherName) => self.inherited,
+            _ => self.inherited || !self.has_no_name() || made_anew,
+        }
     }
 
     /// Does the descriptor only say where it is? (O_PATH)

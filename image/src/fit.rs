@@ -57,6 +57,7 @@ pub fn only_here(about: &Description) -> Option<String> {
     if let Some(f) = about.files.iter().find(|f| !f.can_be_opened_again()) {
         let why = match f.peculiarity {
             Some(Peculiarity::Link) => "it is a link itself (O_PATH, O_NOFOLLOW)",
+            Some(Peculiarity::Signals) => "it sends the program signals (F_SETOWN, F_NOTIFY)",
             Some(Peculiarity::OtherName) => "it has another name, which the system does not tell",
             _ => "it has no name",
         };

@@ -100,14 +100,16 @@ pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>
         let of = inherited.iter().find(|i| i.fd == fd && i.file == file).or(inherited.iter().find(same));
         let inherited = of.is_some();
         let duplicate_of = of.map(|i| i.fd).filter(|of| *of != fd);
+        let peculiarity = peculiarity((fd, &path), &info, &meta)?;
         let surroundings = inherited && !t.is_file() && !t.is_dir();
         // What a pipe from outside holds stays there.
         if surroundings && (t.is_fifo() || unread(fd) == 0) {
             let flags = flags_in(&info);
-            all.push(OpenFile { fd, path, inherited: true, duplicate_of, flags, ..Default::default() });
+            let stream = OpenFile { fd, path, inherited: true, duplicate_of, flags, ..Default::default() };
+            all.push(OpenFile { peculiarity, ..stream });
             continue;
         }
-        if t.is_file() && is_queue(fd) {
+        if t.is_file() && promp_files::is_queue(fd) {
             return Err(format!("descriptor {fd} is the message queue {path}"));
         }
         if t.is_socket() {
@@ -128,7 +130,6 @@ pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>
         if t.is_block_device() || (t.is_char_device() && !harmless_device(&path)) {
             return Err(format!("descriptor {fd} is the device {path}"));
         }
-        let peculiarity = peculiarity(fd, &path, &meta)?;
         let same_as =
             all.iter().find(|f| (f.device, f.inode) == (meta.dev(), meta.ino()) && is_one(f.fd, fd));
         all.push(OpenFile {
@@ -155,43 +156,22 @@ pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>
     Ok(all)
 }
 
-/// Is it a POSIX message queue? It looks like a file.
-fn is_queue(fd: i32) -> bool {
-    const MQUEUE_MAGIC: i64 = 0x1980_0202;
-    // SAFETY: zeros are a value of it; the kernel writes it.
-    unsafe {
-        let mut s: libc::statfs = core::mem::zeroed();
-        sys!(libc::SYS_fstatfs, fd, &raw mut s) == 0 && s.f_type == MQUEUE_MAGIC
-    }
-}
-
-fn peculiarity(fd: i32, path: &str, about: &fs::Metadata) -> Result<Option<Peculiarity>, String> {
+fn peculiarity(
+    (fd, path): (i32, &str),
+    fdinfo: &str,
+    about: &fs::Metadata,
+) -> Result<Option<Peculiarity>, String> {
     let sealed = |what| format!("descriptor {fd} is {path}, {what}");
-    Ok(if path.starts_with("/memfd:") {
-        is_unsealable(fd).map_err(sealed)?.then_some(Peculiarity::Unsealable)
+    Ok(if promp_files::sends_signals(fd) && !fdinfo.contains("LEASE") {
+        Some(Peculiarity::Signals)
+    } else if path.starts_with("/memfd:") {
+        promp_files::is_unsealable(fd).map_err(sealed)?.then_some(Peculiarity::Unsealable)
     } else if about.is_symlink() {
         Some(Peculiarity::Link)
     } else {
         let names = path.ends_with(" (deleted)") && about.is_file() && links::of(about) > 0;
         names.then_some(Peculiarity::OtherName)
     })
-}
-
-/// May memory of memfd_create never be sealed? The error says why it cannot be made anew.
-fn is_unsealable(fd: i32) -> Result<bool, &'static str> {
-    const SEAL_EXEC: i32 = 0x20; // Linux 6.3
-    // SAFETY: zeros are a value of it; the kernel writes it; a plain call.
-    let (about, seals) = unsafe {
-        let mut s: libc::statfs = core::mem::zeroed();
-        sys!(libc::SYS_fstatfs, fd, &raw mut s);
-        (s, sys!(libc::SYS_fcntl, fd, libc::F_GET_SEALS) as i32)
-    };
-    match seals & !SEAL_EXEC {
-        _ if about.f_type != libc::TMPFS_MAGIC => Err("which has huge pages"),
-        0 => Ok(false),
-        libc::F_SEAL_SEAL => Ok(true),
-        _ => Err("which is sealed"),
-    }
 }
 
 fn harmless_device(path: &str) -> bool {

@@ -5,11 +5,13 @@
 //! [`Scratch`] is a directory of this process's own in one that all may write to.
 
 mod content;
+mod descriptor;
 mod replacement;
 mod scratch;
 mod way;
 
 pub use content::{read, read_any};
+pub use descriptor::{is_queue, is_unsealable, sends_signals};
 pub use replacement::{Replacement, replace};
 pub use scratch::Scratch;
 pub use way::{Found, Was, Way, born};

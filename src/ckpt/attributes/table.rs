@@ -72,7 +72,7 @@ const OTHERS: (Fate, Fate) = (Stays, Surroundings);
 const GONE: (Fate, Fate) = (Stays, Lost);
 
 /// What is more than one number.
-const OTHER: [Row; 70] = [
+const OTHER: [Row; 71] = [
     // Who it is.
     row("process id", Process, "getpid(2)", (Stays, PutBack), "cli/src/restart"),
     row("thread ids", Thread, "gettid(2)", (Stays, Surroundings), "sys/host.rs"),
@@ -141,6 +141,7 @@ const OTHER: [Row; 70] = [
     row("what a failure of memory does", Thread, "prctl(PR_MCE_KILL)", OWN, "ckpt/own_state.rs"),
     row("interval timers", Process, "setitimer(2)", BOTH, "ckpt/alarms.rs"),
     row("timers", Process, "timer_create(2)", BOTH, "ckpt/timers.rs"),
+    row("signals of descriptors", Process, "fcntl(F_SETOWN, F_NOTIFY)", (Stays, Refused), "ckpt/files.rs"),
     // What libc has registered.
     row("word to clear, robust list, rseq", Thread, "set_robust_list(2), rseq(2)", BOTH, "sys/host.rs"),
     row("fences of all threads", Process, "membarrier(2)", (Stays, PutBack), "ckpt/membarriers.rs"),
