@@ -85,6 +85,11 @@ impl Run {
         self.command.iter().map(Word::to_string).collect::<Vec<_>>().join(" ")
     }
 
+    /// What was typed as the program, without its folders.
+    pub fn name(&self) -> String {
+        self.command.first().map_or_else(String::new, last_part)
+    }
+
     /// What is another in `now`: which command, program or directory this was.
     pub fn difference(&self, now: &Self) -> Option<String> {
         if self.command != now.command {
@@ -113,6 +118,31 @@ impl Owner {
     pub fn write(&self, dir: &Path) -> io::Result<()> {
         write(dir, OWNER, self)
     }
+
+    /// Whose the checkpoints in `dir` are, for people: a descendant's of what `run` has started.
+    pub fn is_not_the_started(&self, run: &Run, dir: &Path) -> String {
+        let (dir, name, start) = (dir.display(), last_part(&self.program), run.name());
+        format!(
+            "checkpoints in {dir} are those of {name} ({}), started by {start}: a restart (`promp restart \
+             {dir}`) continues {name}, not {start}. Put promp run in front of {name} there.",
+            self.pid
+        )
+    }
+
+    /// The same, of one that `finished`, where `run` was to be continued.
+    pub fn was_not_the_started(&self, run: &Run, dir: &Path) -> String {
+        let (dir, name, start) = (dir.display(), last_part(&self.program), run.name());
+        format!(
+            "the checkpoints in {dir} were those of {name} ({}), started by {start}: it has ended by itself, \
+             and {start} cannot be continued. Without --resume it begins anew.",
+            self.pid
+        )
+    }
+}
+
+fn last_part(path: &Word) -> String {
+    let name = Path::new(path.as_os_str()).file_name().unwrap_or(path.as_os_str());
+    Word::from(name.as_bytes()).to_string()
 }
 
 /// What [`VARIABLE`] says: its fields, with colons between them.

@@ -3,8 +3,8 @@
 //! takes the directory where it does not compute itself; a next one does when that has ended by itself. All
 //! others go on without checkpoints.
 
+use super::image::Directory;
 use super::image::run_record::{self, Owner, Run, Started};
-use super::image::{Directory, Word};
 use crate::say;
 use crate::sys::env;
 use crate::sys::syscall;
@@ -53,15 +53,8 @@ impl Whose {
         let (pid, started) = (syscall::getpid(), self.is_started());
         let owner = Owner::new(&self.run.nonce, pid, started, program);
         owner.write(dir).map_err(|e| format!("{} cannot be written to: {e}", dir.display()))?;
-        if verbose >= 2 || (verbose >= 1 && !known && !started && self.is_heard()) {
-            let by = self.run.command.first().map_or(String::new(), Word::to_string);
-            let name = base(program);
-            if !started {
-                say!(
-                    "checkpoints are those of {name} ({pid}), started by {by}: a restart continues {name}, \
-                     not {by}. Put promp run in front of {name} there."
-                );
-            }
+        if !started && (verbose >= 2 || (verbose >= 1 && !known && self.is_heard())) {
+            say!("{}", owner.is_not_the_started(&self.run, dir));
         }
         Ok(())
     }
@@ -72,10 +65,6 @@ impl Whose {
         let own = of("/proc/self/fd/2");
         own.is_some() && own == of(&format!("/proc/{}/fd/2", self.first))
     }
-}
-
-fn base(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or(program)
 }
 
 /// Has the process ended by itself that had the checkpoints? Then nothing is lost with them.

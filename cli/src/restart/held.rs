@@ -8,7 +8,6 @@ use promp_image::{Directory, Word};
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::ErrorKind;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -173,25 +172,7 @@ fn line(words: &[Word]) -> String {
 
 /// Why a run is not continued whose checkpoints are of a descendant of what was started.
 pub fn not_the_started(dir: &Path, run: &Run, owner: &Owner, finished: bool) -> String {
-    let (dir, name) = (dir.display(), base(&owner.program));
-    let start = base(&run.command[0]);
-    if finished {
-        return format!(
-            "the checkpoints in {dir} were those of {name} ({}), started by {start}: it has ended by itself, \
-             and {start} cannot be continued. Without --resume it begins anew.",
-            owner.pid
-        );
-    }
-    format!(
-        "checkpoints in {dir} are those of {name} ({}), started by {start}: a restart (`promp restart \
-         {dir}`) continues {name}, not {start}. Put promp run in front of {name} there.",
-        owner.pid
-    )
-}
-
-fn base(path: &Word) -> String {
-    let name = Path::new(path.as_os_str()).file_name().unwrap_or(path.as_os_str());
-    Word::from(name.as_bytes()).to_string()
+    if finished { owner.was_not_the_started(run, dir) } else { owner.is_not_the_started(run, dir) }
 }
 
 /// The descendant of what was started whose checkpoints `dir` has, and the run.
@@ -204,6 +185,7 @@ pub fn of_a_descendant(dir: &Path) -> Option<(Run, Owner)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::ffi::OsStrExt;
 
     #[test]
     fn names_of_ours() {

@@ -132,6 +132,19 @@ pub fn asks(value: &str) -> bool {
     !["", "off"].contains(&value.trim())
 }
 
+/// What there is not, and by which options or variables it was asked for (these come first in `asked`): "no
+/// checkpoints, no report (--ckpt, --report)". `empty`: there is a report, and nothing in it.
+pub fn lacks<A: AsRef<str>>(asked: &[(A, &str)], empty: bool) -> String {
+    let by: Vec<&str> = asked.iter().map(|(by, _)| by.as_ref()).collect();
+    let mut what: Vec<&str> = asked.iter().map(|(_, what)| *what).collect();
+    what.dedup();
+    let is_not = |what: &&str| match *what {
+        "report" if empty => "nothing in the report".into(),
+        _ => format!("no {what}"),
+    };
+    format!("{} ({})", what.iter().map(is_not).collect::<Vec<_>>().join(", "), by.join(", "))
+}
+
 /// The option of `promp run` that sets a variable.
 pub fn flag(name: &str) -> Option<&'static str> {
     ALL.iter().find(|s| s.name == name)?.flag
@@ -216,6 +229,13 @@ mod tests {
     fn another_is_as_near(wrong: &str, right: &str) -> bool {
         let near = |to: &str| near::distance(wrong, to);
         ALL.iter().any(|s| s.by == By::User && s.name != right && near(s.name) <= near(right))
+    }
+
+    #[test]
+    fn what_there_is_not_is_there_once() {
+        let what = [("--resume", "checkpoints"), ("--ckpt", "checkpoints"), ("--report", "report")];
+        assert_eq!(lacks(&what, false), "no checkpoints, no report (--resume, --ckpt, --report)");
+        assert_eq!(lacks(&what[1..], true), "no checkpoints, nothing in the report (--ckpt, --report)");
     }
 
     #[test]
