@@ -8,6 +8,7 @@ mod near;
 mod pairs;
 pub mod quantities;
 pub mod replay_policy;
+pub mod save_budget;
 pub mod silent_faults;
 pub mod spec;
 pub mod times;
