@@ -9,6 +9,7 @@ mod private;
 mod static_loops;
 mod threads;
 
+use crate::sober::sober;
 use crate::{Failure, Outcome, args};
 use child::End;
 pub use child::{Terms, may_choose_number};
@@ -23,6 +24,7 @@ use promp_image::state::EXIT_STATUS;
 use promp_image::{Directory, Generation, Word, fit, kept};
 use std::ffi::OsStr;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -142,7 +144,7 @@ fn command(dir: &Path, asked: Option<(u32, bool)>, chosen: Option<u64>) -> Resul
         )));
     }
     let newest = || {
-        d.newest(|problem| eprintln!("promp: {problem}")).ok_or_else(|| {
+        d.newest(|problem| eprintln!("promp: {}", sober(&problem))).ok_or_else(|| {
             let why = if d.generations().is_empty() {
                 NONE_YET
             } else {
@@ -182,12 +184,11 @@ fn command(dir: &Path, asked: Option<(u32, bool)>, chosen: Option<u64>) -> Resul
     {
         return Err(refused(why));
     }
-    let folder = &g.about.directory;
-    if !Path::new(folder).is_dir() {
-        return Err(refused(format!("the program's working directory {folder} is not there")));
-    }
+    let folder = g.about.directory.open_again().map_err(|why| {
+        refused(format!("the program's working directory {}: {why}", g.about.directory.path))
+    })?;
     let start = contained::start(dir, &g.about, &moved).map_err(refused)?;
-    let mut c = process(dir, &g, &start);
+    let mut c = process(dir, &g, &start, folder);
     if let Some((n, vouched)) = asked {
         if let Some(why) = threads::refusal(&g.about, n, vouched) {
             return Err(refused(why));
@@ -219,7 +220,7 @@ fn variable(line: &Word) -> Option<(&OsStr, &OsStr)> {
     Some((OsStr::from_bytes(&bytes[..i]), OsStr::from_bytes(&bytes[i + 1..])))
 }
 
-fn process(dir: &Path, g: &Generation, start: &contained::Start) -> Command {
+fn process(dir: &Path, g: &Generation, start: &contained::Start, folder: OwnedFd) -> Command {
     let a = &g.about;
     let mut c = Command::new(&start.program);
     if let Some((name, rest)) = a.arguments.split_first() {
@@ -230,11 +231,11 @@ fn process(dir: &Path, g: &Generation, start: &contained::Start) -> Command {
     c.env("PROMP_RESTART", g.number.to_string());
     c.envs(start.environment.iter().map(|(name, value)| (name, value)));
     private::not_given(&mut c);
-    c.current_dir(&a.directory);
     let (umask, stack) = (a.umask, a.stack_limit);
     // SAFETY: only system calls between fork and exec.
     unsafe {
         c.pre_exec(move || {
+            nix::unistd::fchdir(&folder)?;
             nix::sys::stat::umask(Mode::from_bits_truncate(umask));
             limit_stack(stack);
             fix_addresses();

@@ -1,6 +1,6 @@
 //! What a checkpoint is about: the process, its mappings, and all else but threads and open files.
 
-use super::files::{OpenFile, Received, Sent};
+use super::files::{OpenFile, Place, Received, Sent};
 use super::format::sum;
 use super::threads::Context;
 use super::{cpu, xsave};
@@ -23,7 +23,7 @@ pub struct Description {
     /// Its environment, `NAME=value`.
     pub environment: Vec<Word>,
     /// Its working directory.
-    pub directory: String,
+    pub directory: Place,
     /// File creation mask.
     pub umask: u32,
     /// The soft limit on the stack when it began, on which it depends where mappings lie; `u64::MAX`: none.

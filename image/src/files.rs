@@ -68,6 +68,35 @@ pub struct Origin {
     pub born: Option<i64>,
 }
 
+/// A directory, and what tells it from another one that has its path later.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Form")]
+pub struct Place {
+    /// Its path.
+    pub path: String,
+    /// Its inode; 0: not known.
+    pub(crate) inode: u64,
+    /// When it was made, in nanoseconds since 1970, where the file system knows it.
+    pub(crate) born: Option<i64>,
+}
+
+/// How a [`Place`] is written; at first it was its path alone.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Form {
+    Path(String),
+    Whole { path: String, inode: u64, born: Option<i64> },
+}
+
+impl From<Form> for Place {
+    fn from(form: Form) -> Self {
+        match form {
+            Form::Path(path) => Self { path, inode: 0, born: None },
+            Form::Whole { path, inode, born } => Self { path, inode, born },
+        }
+    }
+}
+
 /// An advisory lock of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileLock {

@@ -1,9 +1,9 @@
 //! The file that it was: what is opened again for the program is no other one that has its name now.
 
-use crate::{OpenFile, Origin};
+use crate::{OpenFile, Origin, Place};
 use promp_files::{Was, Way, born};
 use std::ffi::CString;
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
@@ -25,6 +25,37 @@ impl Origin {
     pub fn of(fd: i32, about: &Metadata) -> Self {
         // SAFETY: the descriptor is open for as long as it is looked at.
         Self { owner: about.uid(), born: born(&unsafe { BorrowedFd::borrow_raw(fd) }) }
+    }
+}
+
+impl Place {
+    /// The directory that the process works in.
+    pub fn of_work() -> io::Result<Self> {
+        const LINK: &str = "/proc/thread-self/cwd";
+        let path = std::fs::read_link(LINK)?.to_string_lossy().into_owned();
+        let folder = promp_files::open(Path::new(LINK), libc::O_PATH)?;
+        Ok(Self { path, inode: File::from(folder.try_clone()?).metadata()?.ino(), born: born(&folder) })
+    }
+
+    /// Is it, wherever it is now?
+    pub fn is_still(&self, now: &Self) -> bool {
+        match self.inode {
+            0 => self.path == now.path,
+            inode => inode == now.inode && self.born == now.born,
+        }
+    }
+
+    /// Opens it by its path, if that still leads to it (O_PATH).
+    pub fn open_again(&self) -> Result<OwnedFd, String> {
+        let way = Way::to(Path::new(&self.path)).map_err(why)?;
+        let found = match self.inode {
+            0 => {
+                way.is_straight()?;
+                way.found().ok_or("it is not there")?
+            }
+            inode => way.is(&Was { inode, owner: None, regular: false, born: self.born })?,
+        };
+        found.open(libc::O_PATH | libc::O_DIRECTORY).map_err(why)
     }
 }
 

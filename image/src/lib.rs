@@ -38,8 +38,8 @@ pub use about::{
     Asked, Clocks, DeadWord, Description, Disposition, Limit, Map, MappedFile, SHARED, Seconds, Timer, Word,
     cpu_features, recognise,
 };
-pub use directory::{Directory, SUMS, check_directory, check_owner, generation_files, open_directory};
-pub use files::{FileLock, LockKind, Object, OpenFile, Origin, Received, Sent, SentLines, Watched};
+pub use directory::{Directory, SUMS, check_owner, generation_files, open_directory, open_if_there};
+pub use files::{FileLock, LockKind, Object, OpenFile, Origin, Place, Received, Sent, SentLines, Watched};
 pub use format::{
     Entry, FILES, Generation, LONGEST_FILE, PAGE, Sum, Sums, decode, encode, file_offset, file_pages,
     page_sum, sum,

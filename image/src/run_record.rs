@@ -2,13 +2,13 @@
 //! continued; and `DIR/owner`: which process of that run the checkpoints are of.
 
 use crate::Word;
-use crate::directory::open_if_there;
+use crate::directory::{open_directory, open_if_there};
+use promp_files::{open_in, remove_in, rename_in};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// The record's name.
@@ -196,7 +196,7 @@ fn read<T: DeserializeOwned>(dir: &Path, name: &str) -> Result<Option<T>, String
     let Some(file) = open_if_there(dir, name)? else { return Ok(None) };
     let mut text = Vec::new();
     let read = file.take(LONGEST).read_to_end(&mut text);
-    read.map_err(|e| format!("{shown} cannot be read: {e}"))?;
+    read.map_err(|e| format!("{shown} cannot be read: {}", e.kind()))?;
     let damaged = |e| format!("{shown} is damaged, or no record of promp's ({e})");
     let form: Form = serde_json::from_slice(&text).map_err(damaged)?;
     if form.format != FORMAT {
@@ -212,23 +212,23 @@ fn write(dir: &Path, name: &str, what: &impl Serialize) -> io::Result<()> {
 
 /// Writes a file of a checkpoint directory: to `aside`, synced, renamed.
 pub(crate) fn write_aside(dir: &Path, name: &str, aside: &str, text: &[u8]) -> io::Result<()> {
-    let aside = dir.join(aside);
-    match fs::remove_file(&aside) {
+    let (folder, aside) = (open_directory(dir).map_err(io::Error::other)?, OsStr::new(aside));
+    match remove_in(&folder, aside) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
         _ => {}
     }
-    let flags = libc::O_NOFOLLOW | libc::O_CLOEXEC;
-    let mut options = OpenOptions::new();
-    let mut file = options.write(true).create_new(true).mode(0o600).custom_flags(flags).open(&aside)?;
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
+    let mut file = File::from(open_in(&folder, aside, flags, 0o600)?);
     file.write_all(text)?;
     file.sync_all()?;
-    fs::rename(&aside, dir.join(name))?;
-    fs::File::open(dir)?.sync_all()
+    rename_in(&folder, aside, name.as_ref())?;
+    folder.sync_all()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::os::unix::ffi::OsStringExt;
     use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 

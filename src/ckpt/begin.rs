@@ -41,7 +41,7 @@ impl Start {
                 Ok(store) => {
                     let mut k = Keeper::new(self.settings.clone(), store, taken::list());
                     let s = &self.settings;
-                    keep::get().sent.begin(&s.dir, &s.inherited, None, s.verbose);
+                    keep::get().sent.begin(&s.inherited, None, s.verbose);
                     keep::get().received.begin(&s.inherited);
                     keep::get().ready.store(1, Release);
                     futex::wake(&keep::get().ready, u32::MAX);

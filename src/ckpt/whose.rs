@@ -4,7 +4,7 @@
 //! others go on without checkpoints.
 
 use super::image::run_record::{self, Owner, Run, Started};
-use super::image::{Directory, Word};
+use super::image::{self, Directory, Word};
 use crate::say;
 use crate::sys::env;
 use crate::sys::syscall;
@@ -52,7 +52,8 @@ impl Whose {
         let known = self.owner(dir).is_some();
         let (pid, started) = (syscall::getpid(), self.is_started());
         let owner = Owner::new(&self.run.nonce, pid, started, program);
-        owner.write(dir).map_err(|e| format!("{} cannot be written to: {e}", dir.display()))?;
+        // Not `e` itself: libc's words for it are not the keeper's to ask for.
+        owner.write(dir).map_err(|e| format!("{} cannot be written to: {}", dir.display(), e.kind()))?;
         if verbose >= 2 || (verbose >= 1 && !known && !started && self.is_heard()) {
             let by = self.run.command.first().map_or(String::new(), Word::to_string);
             let name = base(program);
@@ -90,7 +91,9 @@ pub fn is_of_a_descendant(dir: &Path) -> bool {
 
 /// The checkpoints in `dir` are of no run that `promp run` has started.
 pub fn of_no_run(dir: &Path) {
+    // Where it cannot be opened, no store can be.
+    let Ok(folder) = image::open_directory(dir) else { return };
     for name in [run_record::FILE, run_record::OWNER] {
-        let _ = fs::remove_file(dir.join(name));
+        let _ = promp_files::remove_in(&folder, name.as_ref());
     }
 }

@@ -4,8 +4,10 @@
 
 pub mod built;
 pub mod draws;
+pub mod faults;
 pub mod filled;
 pub mod freezer;
+pub mod hostile;
 pub mod jobs;
 pub mod kept;
 pub mod saved;

@@ -116,7 +116,7 @@ impl Short {
     /// The journal's file of an era, or its copy number `copy` if that is not 0.
     pub fn journals(era: u64, copy: u32) -> Self {
         let mut d = Self([0; 64], 0);
-        d.push(b"/undo-");
+        d.push(b"undo-");
         d.number(era);
         if copy > 0 {
             d.push(b"-");

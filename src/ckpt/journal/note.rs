@@ -7,6 +7,7 @@ use crate::sys;
 use crate::sys::locks;
 use core::ffi::CStr;
 use core::sync::atomic::Ordering::*;
+use std::os::fd::AsRawFd;
 
 /// What a call does to a file that it opens.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -133,10 +134,11 @@ impl Journal {
         }
         let number = self.copies.fetch_add(1, Relaxed) + 1;
         let mut r = Record::about(What::Removed, &s);
-        let copy = self.path(number);
+        let copy = self.name(number);
         // SAFETY: C strings.
-        let linked = copy.as_ref().is_some_and(|c| unsafe {
-            sys!(libc::SYS_linkat, libc::AT_FDCWD, n.pointer(), libc::AT_FDCWD, c.pointer(), 0, 0) == 0
+        let linked = self.folder.open().is_ok_and(|dir| unsafe {
+            let (dir, copy) = (dir.as_raw_fd(), copy.name().as_ptr());
+            sys!(libc::SYS_linkat, libc::AT_FDCWD, n.pointer(), dir, copy, 0, 0) == 0
         });
         if linked {
             r.copy = number;
@@ -193,8 +195,7 @@ impl Journal {
         let folder = n.bytes().iter().rposition(|&b| b == b'/')?;
         let mut beside = Name::new(&n.bytes()[..=folder])?;
         beside.push(b".promp-")?;
-        beside
-            .push(Short::journals(self.era.load(Relaxed), u32::MAX).name().to_bytes().strip_prefix(b"/")?)?;
+        beside.push(self.name(u32::MAX).name().to_bytes())?;
         Some(beside)
     }
 
@@ -228,13 +229,14 @@ impl Journal {
             return 0;
         }
         let enough = self.left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(length)).is_ok();
-        let Some(to) = self.path(number).filter(|_| enough) else { return 0 };
+        let Some(dir) = self.folder.open().ok().filter(|_| enough) else { return 0 };
+        let (dir, to) = (dir.as_raw_fd(), self.name(number));
         // SAFETY: C strings, descriptors of ours.
         unsafe {
             let from = sys!(libc::SYS_openat, libc::AT_FDCWD, n.pointer(), libc::O_RDONLY | libc::O_CLOEXEC);
             let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-            let to = sys!(libc::SYS_openat, libc::AT_FDCWD, to.pointer(), flags, 0o600);
-            let whole = from >= 0 && to >= 0 && copy_all(from as i32, to as i32, length);
+            let to = sys!(libc::SYS_openat, dir, to.name().as_ptr(), flags, 0o600);
+            let whole = from >= 0 && to >= 0 && promp_files::copy(from as i32, to as i32, length).is_ok();
             for fd in [from, to] {
                 if fd >= 0 {
                     sys!(libc::SYS_close, fd);
@@ -244,27 +246,15 @@ impl Journal {
         }
     }
 
-    /// The path of the journal's file, or of a copy.
-    fn path(&self, copy: u32) -> Option<Name> {
-        let dir = self.dir.load(Acquire);
-        if dir.is_null() {
-            return None;
-        }
-        // SAFETY: a C string that stays.
-        let mut n = unsafe { Name::of(libc::AT_FDCWD, dir) }?;
-        n.push(Short::journals(self.era.load(Relaxed), copy).name().to_bytes())?;
-        Some(n)
+    /// The name of the journal's file, or of a copy, in its folder.
+    fn name(&self, copy: u32) -> Short {
+        Short::journals(self.era.load(Relaxed), copy)
     }
 
     /// Not the program's files: the kernel's, ours.
     fn is_out_of_scope(&self, n: &Name) -> bool {
-        let dir = self.dir.load(Acquire);
-        if dir.is_null() {
-            return true;
-        }
-        // SAFETY: a C string that stays.
-        let dir = unsafe { CStr::from_ptr(dir) }.to_bytes();
-        let ours = n.bytes().strip_prefix(dir).is_some_and(|rest| rest.first() == Some(&b'/'));
+        let Some(dir) = self.folder.name() else { return true };
+        let ours = n.bytes().strip_prefix(dir.to_bytes()).is_some_and(|rest| rest.first() == Some(&b'/'));
         ours || image::is_the_kernels(n.bytes())
     }
 
@@ -272,16 +262,22 @@ impl Journal {
     fn write(&self, mut r: Record, names: &[&Name]) {
         let bytes = [names[0].bytes(), names.get(1).map_or(&[][..], |n| n.bytes())];
         r.names = bytes.map(|b| b.len() as u16);
+        r.folders = [0, 1].map(|i| names.get(i).map_or(0, |n| folder_of(n)));
         let sum = r.sum(bytes).to_le_bytes();
         let parts = [&r.bytes()[..], bytes[0], bytes[1], &sum];
         let vector = parts.map(|p| libc::iovec { iov_base: p.as_ptr().cast_mut().cast(), iov_len: p.len() });
         let whole: usize = parts.iter().map(|p| p.len()).sum();
-        let Some(path) = self.path(0) else { return };
+        if self.folder.name().is_none() {
+            return;
+        }
+        let (dir, name) = (self.folder.open(), self.name(0));
+        let dir = dir.as_ref().map_or(-1, AsRawFd::as_raw_fd);
         let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND | libc::O_NOFOLLOW | libc::O_CLOEXEC;
         // SAFETY: a C string, readable slices, a descriptor of ours.
         unsafe {
-            let fd = sys!(libc::SYS_openat, libc::AT_FDCWD, path.pointer(), flags, 0o600);
-            let wrote = if fd < 0 { fd } else { sys!(libc::SYS_writev, fd, vector.as_ptr(), vector.len()) };
+            let fd = sys!(libc::SYS_openat, dir, name.name().as_ptr(), flags, 0o600);
+            let wrote =
+                promp_files::within_limit(|| sys!(libc::SYS_writev, fd, vector.as_ptr(), vector.len()));
             if fd >= 0 {
                 sys!(libc::SYS_close, fd);
             }
@@ -293,6 +289,16 @@ impl Journal {
     }
 }
 
+/// The inode of the directory that a name is in; 0: not known.
+#[inline(never)]
+fn folder_of(n: &Name) -> u64 {
+    let bytes = n.bytes();
+    let end = bytes.iter().rposition(|&b| b != b'/').map_or(0, |last| last + 1);
+    let slash = bytes[..end].iter().rposition(|&b| b == b'/').unwrap_or(0);
+    let folder = Name::new(&bytes[..slash.max(1).min(bytes.len())]);
+    folder.and_then(|f| look(&f, 0).ok()).map_or(0, |s| s.st_ino)
+}
+
 impl Record {
     fn of(what: What) -> Self {
         Self {
@@ -302,6 +308,7 @@ impl Record {
             written: 0,
             device: 0,
             inode: 0,
+            folders: [0; 2],
             copy: 0,
             names: [0; 2],
         }
@@ -317,25 +324,6 @@ impl Record {
             ..Self::of(what)
         }
     }
-}
-
-/// Copies `length` bytes from the beginning of one file to another. False if that is not possible.
-pub fn copy_all(from: i32, to: i32, length: u64) -> bool {
-    let mut left = length;
-    while left > 0 {
-        let most = left.min(1 << 30);
-        // SAFETY: plain calls.
-        let mut n = unsafe { sys!(libc::SYS_copy_file_range, from, 0, to, 0, most, 0) };
-        if n <= 0 {
-            // Other kinds of file systems.
-            n = unsafe { sys!(libc::SYS_sendfile, to, from, 0, most) };
-        }
-        if n <= 0 {
-            return false;
-        }
-        left -= n as u64;
-    }
-    true
 }
 
 #[cfg(test)]

@@ -235,7 +235,7 @@ impl Keeper {
         if new_process {
             cpu_time::process_goes_on(self.last.used.map(|[ns, user, system]| Used { ns, user, system }));
         }
-        keep::get().journal.undo(&self.settings.dir, self.last.era, self.settings.files)?;
+        keep::get().journal.undo(self.last.era, self.settings.files)?;
         if !new_process {
             process::put_back(&self.last)?;
         }

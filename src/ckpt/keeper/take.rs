@@ -306,7 +306,7 @@ impl Keeper {
             program,
             arguments,
             environment,
-            directory: process::directory(),
+            directory: image::Place::of_work().unwrap_or_default(),
             umask: process::umask().unwrap_or(0o022),
             stack_limit: attributes::stack_limit(),
             limits: attributes::limits(),
@@ -383,7 +383,7 @@ impl Keeper {
         self.generation = number;
         self.streams.whole();
         // Older generations may still be gone back to, should this one be damaged.
-        journal::undo::forget(&self.settings.dir, self.store.oldest_era());
+        k.journal.forget(self.store.oldest_era());
         self.remove_unnamed();
         self.last = about;
         k.sent.whole(&self.last.sent);
