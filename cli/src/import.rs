@@ -80,7 +80,7 @@ impl<'a> Target<'a> {
     fn has_room(&self, file: &Path, room: u64) -> Result<(), Failure> {
         let (file, shown) = (file.display(), self.path.display());
         let size = |n: u64| format!("{:.1} GB", n as f64 / 1e9);
-        let free = fstatvfs(&self.folder).map(|s| s.blocks_available() as u64 * s.fragment_size() as u64);
+        let free = fstatvfs(&self.folder).map(|s| s.blocks_available() * s.fragment_size());
         match free {
             Ok(free) if room > free => Err(Failure::new(
                 IO,
