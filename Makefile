@@ -3,7 +3,7 @@ CARGO ?= cargo
 RUN   := target/release/promp
 # The integration tests, which are built without the runtime (checks/Cargo.toml).
 CHECKS := $(CARGO) test --profile checks --package promp-checks
-.PHONY: test-busy test-compilers help check plugin bench-recovery bench-ckpt setup-long docs conformance all build setup setup-tests demo test test-long lint loom bench bench-ft bench-scale clean layers style house
+.PHONY: licences notices test-busy test-compilers help check plugin bench-recovery bench-ckpt setup-long docs conformance all build setup setup-tests demo test test-long lint loom bench bench-ft bench-scale clean layers style house
 
 all: build plugin
 
@@ -63,6 +63,7 @@ docs: build
 lint: layers style house
 	$(CARGO) fmt --all -- --check
 	$(CARGO) clippy --release --workspace --all-targets -- -D warnings
+	@tools/licences.py
 
 # Which folder may name which (layers.toml); widths of lines, links and names of files in texts (style.toml).
 layers:
@@ -74,6 +75,14 @@ style:
 # Sizes, circles, names and words against the ceilings in house.toml, which only fall.
 house:
 	@tools/house.py
+
+# Licences, sources and versions of the packages that promp is built from; their notices, to be packed with it.
+licences:
+	@tools/licences.py
+
+notices:
+	@tools/licences.py --notices > target/THIRD-PARTY
+	@echo target/THIRD-PARTY
 
 # What can be said in a minute where all is built, without being root: formatting, lints, layers, widths, links, ceilings, unit tests.
 check: lint

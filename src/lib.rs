@@ -53,6 +53,7 @@ static AT_LOAD: extern "C" fn() = {
         team::init::prepare();
         fault::no_regions::at_load();
         acc::at_load(entry::acc::profiling_routines());
+        ckpt::at_load();
     }
     loaded
 };

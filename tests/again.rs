@@ -23,6 +23,17 @@ fn a_thread_that_ends_itself_each_time() {
     }
 }
 
+/// By a filter of system calls: where the new host cannot have it, the first rollback is the last.
+#[test]
+fn a_thread_that_a_filter_ends_each_time() {
+    for when in ["same", "inside"] {
+        let run = run("filter", when, &[]);
+        assert_eq!((run.status, run.hung, run.out.as_str()), (70, false, ""), "{when}: {}", run.err);
+        let reasons = ["without progress", "a filter of system calls (seccomp), which cannot be put back"];
+        assert!(reasons.iter().any(|why| run.err.contains(why)), "{when}: {}", run.err);
+    }
+}
+
 #[test]
 fn one_that_ends_itself_now_and_then() {
     let mut back = 0;
@@ -39,18 +50,28 @@ fn one_that_ends_itself_now_and_then() {
 
 #[test]
 fn a_crash_ends_by_its_signal() {
-    for when in ["same", "inside"] {
-        let run = run("crash", when, &[]);
-        assert_eq!((run.status, run.hung), (128 + libc::SIGSEGV, false), "{when}: {}", run.err);
-        assert!(run.err.contains("the program's own error"), "{when}: {}", run.err);
+    let (segv, bus, fpe) = (libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE);
+    for (how, when, signal) in [
+        ("crash", "same", segv),
+        ("crash", "inside", segv),
+        ("bus", "same", bus),
+        ("bus", "inside", bus),
+        ("divide", "same", fpe),
+        ("divide", "inside", fpe),
+    ] {
+        let run = run(how, when, &[]);
+        assert_eq!((run.status, run.hung), (128 + signal, false), "{how} {when}: {}", run.err);
+        assert!(run.err.contains("the program's own error"), "{how} {when}: {}", run.err);
     }
 }
 
 #[test]
 fn a_wait_for_what_never_comes() {
-    let run = run("wait", "same", &[("PROMP_WATCHDOG", "3ms")]);
-    assert_eq!((run.status, run.hung), (70, false), "{}", run.err);
-    assert!(run.err.contains("PROMP_WATCHDOG is too short"), "{}", run.err);
+    for when in ["same", "inside"] {
+        let run = run("wait", when, &[("PROMP_WATCHDOG", "3ms")]);
+        assert_eq!((run.status, run.hung), (70, false), "{when}: {}", run.err);
+        assert!(run.err.contains("PROMP_WATCHDOG is too short"), "{when}: {}", run.err);
+    }
 }
 
 /// As many as the user asks for.

@@ -264,7 +264,7 @@ fn with_another_kernel(dir: &Path, change: impl Fn(&mut Vec<u8>)) {
         let mut object = fs::read(promp_image::kept::place(dir, kernel)).expect("its copy");
         change(&mut object);
         kernel.sum = promp_image::sum(&object);
-        promp_image::kept::write(&promp_image::kept::place(dir, kernel), &object).expect("a copy");
+        promp_image::kept::write(dir, &promp_image::kept::name(kernel), &object).expect("a copy");
         fs::write(path, promp_image::encode(n, &g.about, &g.index, promp_image::Sums::Aside))
             .expect("a file");
     }

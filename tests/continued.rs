@@ -243,7 +243,7 @@ fn a_script_is_not_continued_in_the_middle() {
         let end = ended(promp, LIMIT);
         assert!(!end.hung && is_gone(program), "{whom}: {}", end.err);
         assert!(![0, 85].contains(&end.status), "{whom}: {} {}", end.status, end.err);
-        let says = "promp: checkpoints are those of jobs_steps";
+        let says = "are those of jobs_steps";
         assert_eq!(end.err.matches(says).count(), 1, "{whom}: {}", end.err);
         let again = limited(line(&dir, &RESUME, &[text(&long)]), LIMIT);
         assert_eq!((again.status, again.out.as_str()), (71, ""), "{whom}: {}", again.err);

@@ -197,7 +197,8 @@ fn a_damaged_journal() {
     let exe = build("ckpt/names.c", &[]);
     let (want, files) = wanted(&exe, "200", "4", &s);
     let (folder, dir, out) = (prepared(s.path("files")), s.path("ckpt"), s.path("out"));
-    let (promp, path) = (library(), dir.join("undo-1"));
+    // The first one is taken at load, the second one in the first region.
+    let (promp, path) = (library(), dir.join("undo-2"));
     let mut first = Command::new(&exe);
     first.args([text(&folder), "200", "4"]);
     let noted = |_| fs::metadata(&path).is_ok_and(|m| m.len() > 3000) && has_generation(&dir);

@@ -2,22 +2,11 @@
 //! and sends nothing to the terminal that would change it.
 
 mod common;
+use common::hostile::*;
 use common::saved::*;
 use common::*;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
-
-/// The command with these arguments, within its limit and a gigabyte of memory.
-fn run(args: &[&str]) -> Run {
-    let mut c = Command::new("sh");
-    clean(&mut c);
-    c.args(["-c", "ulimit -v 1500000; exec \"$@\"", "sh", text(&command())]).args(args);
-    let run = limited(c, LIMIT);
-    assert!(!run.hung && run.status < 128, "{args:?}: {run:?}");
-    assert!(!run.out.contains('\u{1b}') && !run.err.contains('\u{1b}'), "{args:?}: {run:?}");
-    run
-}
 
 /// A report of a program with a loop.
 fn report(s: &Scratch) -> String {
@@ -86,21 +75,8 @@ fn mutated_reports() {
     let good = report(&s).into_bytes();
     let file = s.path("changed");
     let mut rng = Seeded(7);
-    for _ in 0..if long() { 2000 } else { 60 } {
-        let mut bytes = good.clone();
-        for _ in 0..1 + rng.below(4) {
-            let at = rng.below(bytes.len() as u64) as usize;
-            match rng.below(4) {
-                0 => bytes[at] = rng.below(256) as u8,
-                1 => bytes.truncate(at + 1),
-                2 => bytes[at] = b"0123456789-e{}[],:\""[rng.below(19) as usize],
-                _ => {
-                    let end = (at + rng.below(40) as usize).min(bytes.len());
-                    let part = bytes[at..end].to_vec();
-                    bytes.splice(at..at, part);
-                }
-            }
-        }
+    for _ in 0..rounds(60) {
+        let bytes = mutated(&good, b"0123456789-e{}[],:\"", &mut rng);
         fs::write(&file, &bytes).expect("a file");
         let run = run(&["report", text(&file)]);
         assert!([0, 65, 66].contains(&run.status), "{run:?}");

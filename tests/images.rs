@@ -80,10 +80,10 @@ fn threads_that_wait_inside_the_process() {
     assert_eq!((run.status, &run.out), (0, &want), "{}", run.err);
     assert!(run.err.contains("no checkpoint now: the program has threads of its own"), "{}", run.err);
     let newest = Directory::open(&s.path("ckpt")).ok().and_then(|d| d.newest(drop));
-    assert!(newest.is_none(), "a checkpoint was taken");
+    assert!(newest.is_none_or(|g| g.number == 1), "one was taken behind that of the program's beginning");
 }
 
-/// Who must stop is told why there is no checkpoint though there are to be some.
+/// Who must stop is told why there is no checkpoint though there are to be some, or why it is in vain.
 #[test]
 fn why_there_is_no_checkpoint_yet() {
     let s = Scratch::new("none-yet");
@@ -93,8 +93,8 @@ fn why_there_is_no_checkpoint_yet() {
         let set = [("PROMP_FAULT", &*fault), ("PROMP_CKPT_INTERVAL", "20ms")];
         let run = checkpointed(&exe, &["thread", "60"], &s.path("ckpt"), &set);
         assert_eq!(run.status, 70, "{run:?}");
-        assert!(run.err.contains("there is no checkpoint yet: the"), "{}", run.err);
-        run.err.contains("there is no checkpoint yet: the program has threads of its own")
+        assert!(["yet: the", "for a rollback: the"].iter().any(|w| run.err.contains(w)), "{}", run.err);
+        run.err.contains(": the program has threads of its own")
     };
     // The thread is taken for the program's own after a while only.
     assert!([1, 10_000, 100_000, 1_000_000].iter().any(ends));

@@ -79,12 +79,11 @@ fn a_program_that_takes_its_time_to_end() {
     let promp =
         started(&mut run(&dir, &["--every", "20ms", "--auto-restart", "5"], &exe, &["1000000", "handles"]));
     let program = program_of(&promp, &exe, None);
+    let has_term = |set: &str| signals_of(program, set) & 1 << (libc::SIGTERM - 1) != 0;
+    wait("its handler", || has_term("SigCgt:"));
     wait("a checkpoint", || has_generation(&dir));
     kill(promp.id() as i32, libc::SIGTERM);
-    wait("it has heard", || {
-        let status = fs::read_to_string(format!("/proc/{program}/status")).unwrap_or_default();
-        !status.lines().any(|l| l.starts_with("ShdPnd:") && l.contains('4'))
-    });
+    wait("it has heard", || !has_term("ShdPnd:"));
     std::thread::sleep(Duration::from_millis(50));
     assert!(!is_gone(program));
     kill(program, libc::SIGKILL);

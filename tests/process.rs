@@ -107,10 +107,9 @@ fn the_number_of_a_process() {
                 std::thread::sleep(Duration::from_millis(5));
             }
         };
-        let children = || fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-        let mut child = String::new();
+        let mut child = 0;
         wait(&mut || {
-            child = children().trim().into();
+            child = common::jobs::child_of(&promp).unwrap_or(0);
             fs::read_to_string(format!("/proc/{child}/comm")).is_ok_and(|c| c.contains("ckpt_process"))
         });
         // SAFETY: our own child.

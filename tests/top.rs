@@ -160,6 +160,26 @@ fn once_for_people_and_for_scripts() {
     assert!(json["wall_s"].as_f64().unwrap() >= 20.0, "{json}");
 }
 
+/// Files that were changed, half of them behind what says whose they are.
+#[test]
+fn files_that_were_changed() {
+    let s = Sleeper::new();
+    let good: Vec<u8> = s.words.iter().flat_map(|w| w.to_le_bytes()).collect();
+    let mut rng = Seeded(19);
+    for _ in 0..hostile::rounds(100) {
+        let mut bytes = hostile::mutated(&good, &[0, 1, 7, 8, 0xff], &mut rng);
+        if rng.below(2) == 0 && bytes.len() > 64 {
+            bytes[..32].copy_from_slice(&good[..32]);
+        }
+        let aside = s.file.with_extension("new");
+        std::fs::write(&aside, bytes).and_then(|()| std::fs::rename(&aside, &s.file)).expect("/dev/shm");
+        for how in ["--once", "--json"] {
+            let run = hostile::run(&["top", &s.pid(), how]);
+            assert!([0, 65, 66].contains(&run.status), "{run:?}");
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_watched_is_said() {
     let mut s = Sleeper::new();

@@ -68,6 +68,8 @@ packages)
     need perf linux-perf
     need chromium chromium
     need tmux tmux
+    need numactl numactl
+    need musl-gcc musl-tools
     need eztrace eztrace
     need otf2-print otf2-tools
     need_file '/usr/lib/llvm-*/lib/libarcher.so' libomp-14-dev
@@ -101,6 +103,7 @@ long)
     need sbatch slurm-client
     need cmake cmake
     need perl perl
+    need octave-cli octave
     install_missing optional
     for module in xgboost lightgbm; do
         if [ -x .venv/bin/pip ] && ! .venv/bin/python -c "import $module" 2>/dev/null; then

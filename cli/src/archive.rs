@@ -1,7 +1,8 @@
 //! One file that holds a checkpoint: what `promp export` writes and `promp import` reads.
 //!
 //! ```text
-//! header   "prompexp", version, 0 (4 bytes each), generation, checksum of what is before it (8 bytes each)
+//! header   "prompexp", version, 0 (4 bytes each), generation, what the files take on a disk ([`on_disk`]),
+//!          checksum of what is before it (8 bytes each)
 //! stream   compressed by zstd; files one after the other: length of the name (2 bytes), the name, length
 //!          of the content (8 bytes), the content; at the end a name of no bytes, and the checksum of all
 //!          before it
@@ -16,8 +17,8 @@ use std::io::{self, BufReader, Read, Write};
 
 const MAGIC: [u8; 8] = *b"prompexp";
 /// Version of the format.
-pub const VERSION: u32 = 1;
-const HEADER: usize = 32;
+pub const VERSION: u32 = 2;
+const HEADER: usize = 40;
 /// The longest name of a file.
 const LONGEST: usize = 64;
 /// Compression: fast, and most of what there is to win.
@@ -43,6 +44,12 @@ impl From<io::Error> for Problem {
     }
 }
 
+/// What a file of `length` bytes takes on a disk, with its name.
+pub fn on_disk(length: u64) -> u64 {
+    const BLOCK: u64 = 4096;
+    length.checked_next_multiple_of(BLOCK).map_or(u64::MAX, |n| n.saturating_add(BLOCK))
+}
+
 /// May a file of this name be in an archive of generation `number`?
 pub fn is_named(name: &str, number: u64) -> bool {
     let numbers = |rest: &str| {
@@ -62,14 +69,15 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins the archive of generation `number`.
-    pub fn new(mut to: W, number: u64) -> io::Result<Self> {
+    /// Begins the archive of generation `number`, whose files will take `room` bytes on a disk.
+    pub fn new(mut to: W, number: u64, room: u64) -> io::Result<Self> {
         let mut header = [0u8; HEADER];
         header[..8].copy_from_slice(&MAGIC);
         header[8..12].copy_from_slice(&VERSION.to_le_bytes());
         header[16..24].copy_from_slice(&number.to_le_bytes());
-        let sum = promp_image::sum(&header[..24]);
-        header[24..].copy_from_slice(&sum.to_le_bytes());
+        header[24..32].copy_from_slice(&room.to_le_bytes());
+        let sum = promp_image::sum(&header[..32]);
+        header[32..].copy_from_slice(&sum.to_le_bytes());
         to.write_all(&header)?;
         Ok(Self { stream: zstd::Encoder::new(to, LEVEL)?, sum: Sum::default() })
     }
@@ -102,6 +110,8 @@ pub struct Reader<R: Read> {
     sum: Sum,
     /// The generation.
     pub number: u64,
+    /// What all files that have not been read take on a disk.
+    pub room: u64,
     /// Bytes of the current file that have not been read.
     left: u64,
 }
@@ -111,14 +121,12 @@ impl<R: Read> Reader<R> {
     pub fn new(mut from: R) -> Result<Self, Problem> {
         let bad = |why: &str| Problem::Bad(why.into());
         let mut header = [0u8; HEADER];
-        from.read_exact(&mut header)?;
-        let word = |at: usize| u64::from_le_bytes(header[at..at + 8].try_into().expect("8 bytes"));
+        from.read_exact(&mut header[..8])?;
         if header[..8] != MAGIC {
             return Err(bad("it is not a file that `promp export` has written"));
         }
-        if word(24) != promp_image::sum(&header[..24]) {
-            return Err(bad("its header is damaged (checksum)"));
-        }
+        from.read_exact(&mut header[8..])?;
+        let word = |at: usize| u64::from_le_bytes(header[at..at + 8].try_into().expect("8 bytes"));
         let version = word(8) as u32;
         if version != VERSION {
             let which = if version > VERSION { "newer" } else { "older" };
@@ -126,7 +134,11 @@ impl<R: Read> Reader<R> {
                 "it is of a {which} format, version {version}; this promp reads version {VERSION}"
             )));
         }
-        Ok(Self { stream: zstd::Decoder::new(from)?, sum: Sum::default(), number: word(16), left: 0 })
+        if word(32) != promp_image::sum(&header[..32]) {
+            return Err(bad("its header is damaged (checksum)"));
+        }
+        let stream = zstd::Decoder::new(from)?;
+        Ok(Self { stream, sum: Sum::default(), number: word(16), room: word(24), left: 0 })
     }
 
     fn exact(&mut self, bytes: &mut [u8]) -> Result<(), Problem> {
@@ -160,6 +172,10 @@ impl<R: Read> Reader<R> {
         self.exact(&mut name)?;
         self.exact(&mut eight)?;
         self.left = u64::from_le_bytes(eight);
+        match self.room.checked_sub(on_disk(self.left)) {
+            Some(rest) => self.room = rest,
+            None => return Err(Problem::Bad("it is damaged (it holds more than its header says)".into())),
+        }
         match String::from_utf8(name).ok().filter(|n| is_named(n, self.number)) {
             Some(name) => Ok(Some((name, self.left))),
             None => Err(Problem::Bad("it is damaged (the name of a file)".into())),
@@ -179,9 +195,11 @@ impl<R: Read> Reader<R> {
 mod tests {
     use super::*;
 
+    const FILES: [(&str, &[u8]); 3] = [("pages", &[9u8; 5000]), ("undo-3-1", b"abc"), ("gen-7", b"")];
+
     fn written() -> Vec<u8> {
-        let mut w = Writer::new(Vec::new(), 7).unwrap();
-        for (name, content) in [("pages", &[9u8; 5000][..]), ("undo-3-1", b"abc"), ("gen-7", b"")] {
+        let mut w = Writer::new(Vec::new(), 7, 7 * 4096).unwrap();
+        for (name, content) in FILES {
             w.file(name, content.len() as u64).unwrap();
             w.content(content).unwrap();
         }
@@ -228,13 +246,27 @@ mod tests {
     }
 
     #[test]
+    fn it_holds_no_more_than_it_says() {
+        let needed: u64 = FILES.iter().map(|f| on_disk(f.1.len() as u64)).sum();
+        assert_eq!(
+            (needed, on_disk(u64::MAX), on_disk(u64::MAX - 5000)),
+            (6 * 4096, u64::MAX, u64::MAX - 4095)
+        );
+        for (room, fits) in [(0, false), (needed - 1, false), (needed, true), (u64::MAX, true)] {
+            let mut bytes = written();
+            bytes[24..32].copy_from_slice(&room.to_le_bytes());
+            let sum = promp_image::sum(&bytes[..32]);
+            bytes[32..40].copy_from_slice(&sum.to_le_bytes());
+            assert_eq!(read(&bytes).is_ok(), fits, "{room}");
+        }
+    }
+
+    #[test]
     fn a_newer_format_is_named() {
         let mut bytes = written();
-        bytes[8] = 2;
-        let sum = promp_image::sum(&bytes[..24]);
-        bytes[24..32].copy_from_slice(&sum.to_le_bytes());
+        bytes[8] = 3;
         let Err(Problem::Bad(why)) = read(&bytes) else { panic!() };
-        assert!(why.contains("newer format, version 2"), "{why}");
+        assert!(why.contains("newer format, version 3"), "{why}");
     }
 
     #[test]

@@ -5,13 +5,14 @@ use crate::{Failure, Outcome, args};
 use memmap2::{MmapOptions, MmapRaw};
 use promp_image::state::{self, Then};
 use std::fs::{self, File};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::*};
 use std::time::Duration;
 
 const UNREADABLE: u8 = 66;
 const NONE_TAKEN: u8 = 70;
+/// Bytes in a lock's file.
+const MOST: u64 = 64;
 
 /// Asks, and waits if that is asked for.
 pub fn checkpoint(c: &args::Checkpoint) -> Outcome {
@@ -55,7 +56,8 @@ fn find(c: &args::Checkpoint) -> Result<(i32, PathBuf), Failure> {
     let path = Path::new(&c.whose);
     if path.is_dir() {
         let dir = path.canonicalize().map_err(|e| failed(format!("{shown}: {e}")))?;
-        let text = fs::read_to_string(dir.join("lock")).unwrap_or_default();
+        let text = promp_files::read(&dir.join("lock"), MOST).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
         let pid = text.trim().parse().ok().filter(|p| serves(*p, &dir));
         let none = || failed(format!("no running program has its checkpoints in {shown}"));
         return pid.map(|pid| (pid, dir)).ok_or_else(none);
@@ -100,10 +102,10 @@ impl State {
     fn open(dir: &Path) -> Result<Self, Failure> {
         let path = dir.join("state");
         let failed = |e: &dyn std::fmt::Display| Failure::new(UNREADABLE, format!("{}: {e}", path.display()));
-        promp_image::check_directory(dir).map_err(|e| Failure::new(UNREADABLE, e))?;
-        let mut options = File::options();
-        options.read(true).write(true).custom_flags(libc::O_NOFOLLOW);
-        let file = options.open(&path).map_err(|e| failed(&e))?;
+        let folder = promp_image::open_directory(dir).map_err(|e| Failure::new(UNREADABLE, e))?;
+        let how = libc::O_RDWR | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        let file = promp_files::open_in(&folder, "state".as_ref(), how, 0);
+        let file = file.map(File::from).map_err(|e| failed(&e))?;
         if file.metadata().map_err(|e| failed(&e))?.len() < 8 * state::WORDS as u64 {
             return Err(failed(&"it is too short"));
         }

@@ -1,5 +1,6 @@
 //! `promp inspect`: what a checkpoint directory holds.
 
+use crate::sober::sober;
 use crate::{Failure, Outcome, args};
 use indicatif::{ProgressBar, ProgressStyle};
 use promp_image::{Directory, Generation, PAGE, Word};
@@ -27,7 +28,7 @@ pub fn inspect(i: &args::Inspect) -> Outcome {
             let abouts = all.as_array_mut().into_iter().flatten().filter_map(|s| s.get_mut("about"));
             abouts.filter_map(|a| a.as_object_mut()).for_each(|a| drop(a.remove("environment")));
         }
-        println!("{}", serde_json::to_string_pretty(&all).map_err(failed)?);
+        println!("{}", sober(&serde_json::to_string_pretty(&all).map_err(failed)?));
     } else {
         println!(
             "{}: {} generations, page store of {}",
@@ -79,30 +80,51 @@ fn size(bytes: usize) -> String {
     }
 }
 
+/// A line of what an image says.
+fn say(line: String) {
+    println!("{}", sober(&line));
+}
+
 fn show(s: &Seen, environment: bool) {
     println!();
     if let Some(p) = &s.problem {
-        println!("checkpoint {}: not usable: {p}", s.generation);
+        say(format!("checkpoint {}: not usable: {p}", s.generation));
         return;
     }
     let Some(a) = &s.about else { return };
     let word = if s.verified { "every page verified" } else { "header, description and index verified" };
-    println!("checkpoint {}: {} in {} pages; {word}", s.generation, size(s.bytes), s.pages);
-    println!("  program     {}", a.arguments.iter().map(Word::to_string).collect::<Vec<_>>().join(" "));
-    println!("  taken       {:.1} s after its start, in region {}", a.at_s.0, a.region);
+    say(format!("checkpoint {}: {} in {} pages; {word}", s.generation, size(s.bytes), s.pages));
+    say(format!("  program     {}", a.arguments.iter().map(Word::to_string).collect::<Vec<_>>().join(" ")));
+    say(format!("  taken       {:.1} s after its start, in region {}", a.at_s.0, a.region));
     let another = if a.alone { "; in serial code (promp restart --threads N)" } else { "" };
-    println!("  threads     {} saved, regions of {}{another}", a.contexts.len(), a.threads);
-    let dead: usize = a.dead.iter().map(|r| r.1 - r.0).sum();
+    say(format!("  threads     {} saved, regions of {}{another}", a.contexts.len(), a.threads));
+    let dead: usize = a.dead.iter().map(|r| r.1.saturating_sub(r.0)).fold(0, usize::saturating_add);
     if dead > 0 {
-        println!("  left out    {} that were dead where it was taken", size(dead));
+        say(format!("  left out    {} that were dead where it was taken", size(dead)));
     }
-    let private = a.maps.iter().filter(|m| !m.shared).map(|m| m.end - m.start).sum();
-    println!("  mappings    {} ({} of address space), {} files", a.maps.len(), size(private), a.mapped.len());
+    let private = a
+        .maps
+        .iter()
+        .filter(|m| !m.shared)
+        .map(|m| m.end.saturating_sub(m.start))
+        .fold(0, usize::saturating_add);
+    say(format!(
+        "  mappings    {} ({} of address space), {} files",
+        a.maps.len(),
+        size(private),
+        a.mapped.len()
+    ));
     for f in a.files.iter().filter(|f| f.regular) {
         let saved = if f.content.is_some() { ", saved" } else { "" };
-        println!("  open file   {} {} at {} of {}{saved}", f.fd, f.path, f.offset, size(f.length as usize));
+        say(format!(
+            "  open file   {} {} at {} of {}{saved}",
+            f.fd,
+            f.path,
+            f.offset,
+            size(f.length as usize)
+        ));
     }
     if environment {
-        a.environment.iter().for_each(|line| println!("  environment {line}"));
+        a.environment.iter().for_each(|line| say(format!("  environment {line}")));
     }
 }

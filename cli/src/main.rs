@@ -6,16 +6,19 @@ mod checkpoint;
 mod doctor;
 mod elf;
 mod export;
+mod import;
 mod inspect;
 mod library;
 mod model;
 mod part;
+
 mod plan;
 mod process_stat;
 mod report;
 mod restart;
 mod run;
 mod slurm;
+mod sober;
 mod top;
 mod tune;
 mod typed_values;
@@ -54,6 +57,12 @@ fn end_with_the_reader() {
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }
 
+/// Files that grow too long (`ulimit -f`) are an error of who writes them, with words, and not the end.
+fn say_what_is_too_long() {
+    // SAFETY: ignoring a signal is always possible.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
 /// Another word stands where a subcommand is expected: which one was meant, or how a program is run.
 fn say_what_was_meant(e: &clap::Error) {
     let Some(ContextValue::String(word)) = e.get(ContextKind::InvalidSubcommand) else { return };
@@ -80,6 +89,7 @@ fn main() -> ExitCode {
     // Those that run a program outlive their own output.
     if !matches!(command, Command::Run(_) | Command::Restart(_) | Command::Tune(_)) {
         end_with_the_reader();
+        say_what_is_too_long();
     }
     let outcome = match command {
         Command::Run(r) => run::run(&r),
@@ -88,7 +98,7 @@ fn main() -> ExitCode {
         Command::Slurm(s) => slurm::slurm(&s),
         Command::Inspect(i) => inspect::inspect(&i),
         Command::Export(e) => export::export(&e),
-        Command::Import(i) => export::import(&i),
+        Command::Import(i) => import::import(&i),
         Command::Plan(p) => plan::plan(&p),
         Command::Report(r) => report::report(&r),
         Command::Top(t) => top::top(&t),
@@ -114,7 +124,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(f) => {
-            eprintln!("promp: {}", f.message);
+            eprintln!("promp: {}", sober::sober(&f.message));
             ExitCode::from(f.status)
         }
     }

@@ -5,10 +5,12 @@ mod clocks;
 mod contained;
 pub mod held;
 mod instructions;
+mod orphans;
 mod private;
 mod static_loops;
 mod threads;
 
+use crate::sober::sober;
 use crate::{Failure, Outcome, args};
 use child::End;
 pub use child::{Terms, may_choose_number};
@@ -23,6 +25,7 @@ use promp_image::state::EXIT_STATUS;
 use promp_image::{Directory, Generation, Word, fit, kept};
 use std::ffi::OsStr;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -36,7 +39,9 @@ const NONE_YET: &str = "holds no checkpoint: the program died before its first o
 
 /// Continues the program from its last whole checkpoint.
 pub fn restart(r: &args::Restart) -> Outcome {
-    let (mut c, pid) = command(&r.dir, r.threads.map(|n| (n, r.vouch)), r.generation)?;
+    let set = std::env::var("OMP_NUM_THREADS").ok().filter(|_| r.threads.is_none());
+    let asked = Asked { threads: r.threads.map(|n| (n, r.vouch)), generation: r.generation, set };
+    let (mut c, pid) = command(&r.dir, &asked)?;
     let (on, dir) = (on_signal_of(&c), &r.dir);
     let terms = Terms { dir: Some(dir), run: None, goes_on: on.goes_on, ends: on.ends };
     match r.auto_restart {
@@ -49,9 +54,10 @@ pub fn restart(r: &args::Restart) -> Outcome {
     }
 }
 
-/// Continues the program of `dir` in place of the one that `promp run` would start.
-pub fn go_on(dir: &Path, most: Option<u32>, on: OnSignal) -> Outcome {
-    let (c, pid) = command(dir, None, None)?;
+/// Continues the program of `dir` in place of the one that `promp run` would start with so many threads.
+pub fn go_on(dir: &Path, most: Option<u32>, on: OnSignal, threads: Option<u32>) -> Outcome {
+    let set = threads.map(|n| n.to_string()).or_else(|| std::env::var("OMP_NUM_THREADS").ok());
+    let (c, pid) = command(dir, &Asked { set, ..Asked::default() })?;
     let terms = Terms { dir: Some(dir), run: None, goes_on: on.goes_on, ends: on.ends };
     match most {
         Some(most) => supervise(c, Some(pid), &Supervision { dir, most, from_start: None, terms }),
@@ -130,10 +136,20 @@ fn refused(why: impl std::fmt::Display) -> Failure {
     Failure::new(REFUSED, format!("restart refused: {why}"))
 }
 
-/// The command that makes a process go on from the newest whole generation in `dir`, or from the `chosen`
-/// one, and the number that the process had. `asked`: with so many threads, and has somebody vouched that it
-/// may?
-fn command(dir: &Path, asked: Option<(u32, bool)>, chosen: Option<u64>) -> Result<(Command, u32), Failure> {
+/// How a program is to be continued.
+#[derive(Default)]
+struct Asked {
+    /// With so many threads; has somebody vouched that it may?
+    threads: Option<(u32, bool)>,
+    /// From this generation, instead of the newest that is whole.
+    generation: Option<u64>,
+    /// The number of threads that it would begin with now (OMP_NUM_THREADS): another one is refused.
+    set: Option<String>,
+}
+
+/// The command that makes a process go on from a generation in `dir`, and the number that the process had.
+fn command(dir: &Path, how: &Asked) -> Result<(Command, u32), Failure> {
+    let (asked, chosen) = (how.threads, how.generation);
     let d = Directory::open(dir).map_err(refused)?;
     if d.finished() {
         return Err(refused(format_args!(
@@ -142,7 +158,7 @@ fn command(dir: &Path, asked: Option<(u32, bool)>, chosen: Option<u64>) -> Resul
         )));
     }
     let newest = || {
-        d.newest(|problem| eprintln!("promp: {problem}")).ok_or_else(|| {
+        d.newest(|problem| eprintln!("promp: {}", sober(&problem))).ok_or_else(|| {
             let why = if d.generations().is_empty() {
                 NONE_YET
             } else {
@@ -171,8 +187,7 @@ fn command(dir: &Path, asked: Option<(u32, bool)>, chosen: Option<u64>) -> Resul
         );
         g = older;
     }
-    let set = std::env::var("OMP_NUM_THREADS").ok().filter(|_| asked.is_none());
-    if let Some(why) = fit::obstacle(&g.about, set.as_deref()) {
+    if let Some(why) = fit::obstacle(&g.about, how.set.as_deref()) {
         return Err(refused(why));
     }
     let moved = kept::moved(dir, &g.about).map_err(refused)?;
@@ -182,12 +197,11 @@ fn command(dir: &Path, asked: Option<(u32, bool)>, chosen: Option<u64>) -> Resul
     {
         return Err(refused(why));
     }
-    let folder = &g.about.directory;
-    if !Path::new(folder).is_dir() {
-        return Err(refused(format!("the program's working directory {folder} is not there")));
-    }
+    let folder = g.about.directory.open_again().map_err(|why| {
+        refused(format!("the program's working directory {}: {why}", g.about.directory.path))
+    })?;
     let start = contained::start(dir, &g.about, &moved).map_err(refused)?;
-    let mut c = process(dir, &g, &start);
+    let mut c = process(dir, &g, &start, folder);
     if let Some((n, vouched)) = asked {
         if let Some(why) = threads::refusal(&g.about, n, vouched) {
             return Err(refused(why));
@@ -219,7 +233,7 @@ fn variable(line: &Word) -> Option<(&OsStr, &OsStr)> {
     Some((OsStr::from_bytes(&bytes[..i]), OsStr::from_bytes(&bytes[i + 1..])))
 }
 
-fn process(dir: &Path, g: &Generation, start: &contained::Start) -> Command {
+fn process(dir: &Path, g: &Generation, start: &contained::Start, folder: OwnedFd) -> Command {
     let a = &g.about;
     let mut c = Command::new(&start.program);
     if let Some((name, rest)) = a.arguments.split_first() {
@@ -230,11 +244,11 @@ fn process(dir: &Path, g: &Generation, start: &contained::Start) -> Command {
     c.env("PROMP_RESTART", g.number.to_string());
     c.envs(start.environment.iter().map(|(name, value)| (name, value)));
     private::not_given(&mut c);
-    c.current_dir(&a.directory);
     let (umask, stack) = (a.umask, a.stack_limit);
     // SAFETY: only system calls between fork and exec.
     unsafe {
         c.pre_exec(move || {
+            nix::unistd::fchdir(&folder)?;
             nix::sys::stat::umask(Mode::from_bits_truncate(umask));
             limit_stack(stack);
             fix_addresses();
@@ -313,7 +327,7 @@ pub fn supervise(mut c: Command, mut pid: Option<u32>, s: &Supervision) -> Outco
         }
         old.clear();
         eprintln!("promp: the program was killed by signal {signal}; continuing from its last checkpoint");
-        let (again, before) = command(s.dir, None, None)?;
+        let (again, before) = command(s.dir, &Asked::default())?;
         (c, pid) = (again, Some(before));
         if read {
             c.env("PROMP_RESTART_INPUT", "read");

@@ -1,9 +1,10 @@
 //! `promp run`.
 
 use crate::args::{Monitor, Run};
+use crate::part::{self, Part};
 use crate::restart::held::{self, Held};
 use crate::restart::{self, Terms};
-use crate::{Failure, Outcome, library, part, typed_values};
+use crate::{Failure, Outcome, library, typed_values};
 use clap::ValueEnum;
 use promp_image::on_signal::OnSignal;
 use promp_image::run_record::{self, Started};
@@ -47,9 +48,15 @@ fn with_checkpoints(r: &Run, dir: &Path, c: Command, on: OnSignal, said: bool) -
             );
             std::process::exit(status);
         }
-        Held::Checkpoints if r.resume => return restart::go_on(dir, r.auto_restart, on),
+        Held::Checkpoints if r.resume => return restart::go_on(dir, r.auto_restart, on, r.threads),
         Held::Checkpoints => eprintln!(
             "promp: beginning anew, without --resume: the checkpoints of this command in {shown} are replaced"
+        ),
+        // One that is linked with OpenMP has done nothing before it takes the directory.
+        Held::Begun if part::of(program) == Part::Runtime && !dir.join("lock").exists() => {}
+        Held::Begun => eprintln!(
+            "promp: the last run of this command in {shown} has ended before its first checkpoint was \
+             complete: it begins anew, and what it has done before is done again"
         ),
         Held::Nothing => {}
     }

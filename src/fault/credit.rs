@@ -2,11 +2,12 @@
 //! their price counts (saving.rs): some 20 ms of the program's time, on each CPU that its threads have.
 //! Programs that are soon done need not be fast, and how many threads they have makes no difference to that.
 
-use super::saving::Budget;
 use crate::sys::time;
 use crate::team::pool;
 use crate::team::thread::Thread;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
+use promp_settings::save_budget::Budget;
 
 /// So long (ns).
 const CREDIT_NS: u64 = 20_000_000;

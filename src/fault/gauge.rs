@@ -5,10 +5,11 @@
 //! too, and hide any price.
 
 use super::pace;
-use super::saving::{CALL, DEAR, ENOUGH, Site};
+use super::saving::{CALL, Site};
 use crate::sys::own::Own;
 use crate::sys::time;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use promp_settings::save_budget::{DEAR, ENOUGH};
 
 /// Visits of a thread until the site that is visited then is measured again, if it saves. A prime: loops that
 /// follow each other in turn are each of them met.

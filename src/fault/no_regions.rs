@@ -126,39 +126,14 @@ pub fn at_end(devices: bool) {
         "PROMP_FAULT" | "PROMP_SDC" => globals_if_ready().is_none(),
         _ => true,
     };
-    let what: Vec<_> = a.what.iter().filter(|(name, _)| is_news(name)).collect();
+    let news = a.what.iter().filter(|(name, _)| is_news(name));
+    let what: Vec<_> = news.map(|&(name, what)| (promp_settings::flag(name).unwrap_or(name), what)).collect();
     if !what.is_empty() {
-        say!("{}", line(&program(), &why, &what));
+        let (program, lacks) = (program(), promp_settings::lacks(&what, true));
+        say!("{program} has ended, and {why}: {lacks}. `promp doctor {program}` says what promp is to it");
     }
 }
 
 fn program() -> String {
     std::fs::read_link("/proc/thread-self/exe").map_or("the program".into(), |p| p.display().to_string())
-}
-
-fn line(program: &str, why: &str, what: &[&(&str, &'static str)]) -> String {
-    let flags: Vec<&str> = what.iter().map(|(name, _)| promp_settings::flag(name).unwrap_or(name)).collect();
-    let is_not = |(name, what): &&(&str, &str)| match *name {
-        "PROMP_REPORT" => "nothing in the report".to_owned(),
-        _ => format!("no {what}"),
-    };
-    let (flags, what) = (flags.join(", "), what.iter().map(is_not).collect::<Vec<_>>().join(", "));
-    format!(
-        "{program} has ended, and {why}: {what} ({flags}). `promp doctor {program}` says what promp is to it"
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_line_names_all_that_was_asked_for() {
-        let what = [&("PROMP_CKPT_DIR", "checkpoints"), &("PROMP_FAULT", "failures")];
-        assert_eq!(
-            line("/bin/true", "it has not called its OpenMP runtime", &what),
-            "/bin/true has ended, and it has not called its OpenMP runtime: no checkpoints, no failures \
-             (--ckpt, --fault). `promp doctor /bin/true` says what promp is to it"
-        );
-    }
 }

@@ -1,7 +1,7 @@
 //! May lost work be executed again? (README.md in this folder.)
 
 use super::record::Place;
-use super::save::{LIMIT, SaveKind, Slot};
+use super::save::{SaveKind, Slot};
 use super::spec::Kind;
 use super::{added, library, saving};
 use crate::icv::globals;
@@ -9,12 +9,14 @@ use crate::icv::settings::{Constructs, Replay, Settings};
 use crate::observe::event::Work;
 use crate::proofs::tables;
 use crate::sys::maps::{self, Mapping};
+use crate::sys::signals::Interrupted;
 use crate::sys::syscall::gettid;
-use crate::sys::{asm, code, held, signals::Interrupted, tls, unwind};
+use crate::sys::{asm, code, held, tls, unwind};
 use crate::task::Task;
 use crate::team::team::Team;
 use crate::team::thread::Thread;
-use core::sync::atomic::{AtomicBool, Ordering::*};
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::*;
 
 /// Somebody has vouched with `promp_replayable(1)`.
 static VOUCHED: AtomicBool = AtomicBool::new(false);
@@ -146,7 +148,7 @@ fn segment(thr: &'static Thread) -> Option<tables::Entry> {
 
 /// Only a checkpoint helps; and where the work began, if that is known.
 fn needs_ckpt(thr: &'static Thread) -> &'static str {
-    match segment(thr).map(|s| s.text().split(": ").next().unwrap_or("?")) {
+    match segment(thr).map(|s| s.place()) {
         Some(place) => String::leak(format!("It began at {place}. {NEEDS_CKPT}")),
         None => NEEDS_CKPT,
     }
@@ -165,22 +167,18 @@ fn built_elsewhere(thr: &'static Thread) -> &'static str {
     String::leak(format!("It is in {of}{file}, which promp-cc has not built. {ADVICE}"))
 }
 
-/// The private variables at the save point took so many bytes.
-fn too_large<T>(thr: &'static Thread, bytes: usize) -> Result<T, Refusal> {
-    let function = thr.call.get().0;
-    let place = match tables::at_entry(function).map(|e| e.text().split(": ").next().unwrap_or("?")) {
-        Some(line) => format!("{line}: "),
-        None => maps::function_name(function).map(|n| format!("{n}: ")).unwrap_or_default(),
+/// The private data at the save point was not copied, which `site` says.
+fn not_copied<T>(site: &saving::Site) -> Result<T, Refusal> {
+    let (what, took, budget) = (site.text(), site.percent(), super::settings::get().save_budget);
+    let price = match took {
+        0.0 => String::new(),
+        _ => format!(
+            ": copying it would take {took:.0} % of the time between two save points, more than \
+             PROMP_SAVE_BUDGET={budget}; PROMP_SAVE_BUDGET=all always copies"
+        ),
     };
-    refuse(
-        "work with more private data than is saved",
-        String::leak(format!(
-            "{place}the stack frames of the region hold {} KiB, and at most {} KiB are copied at each save \
-             point. Put large private arrays on the heap, or set PROMP_CKPT_DIR.",
-            bytes.div_ceil(1024),
-            LIMIT / 1024
-        )),
-    )
+    let advice = format!("{what}{price}. Put large private arrays on the heap, or set PROMP_CKPT_DIR.");
+    refuse("work whose private data is not saved", String::leak(advice))
 }
 
 /// What promp-cc has found out about the segment behind the save point.
@@ -239,15 +237,16 @@ fn repeatable(thr: &'static Thread) -> Result<(&'static Slot, usize), Refusal> {
     if globals().promp.replay == Replay::Never {
         return refuse("work not known to be replayable", ADVICE);
     }
+    if let Some(save) = thr.save.current()
+        && save.kind.get() == SaveKind::TooLarge
+        && let Some(site) = saving::culprit(&thr.undo)
+    {
+        return not_copied(site);
+    }
     if thr.undo.has_left_out()
         && let Some(site) = saving::culprit(&thr.undo)
     {
         lost(segment(thr).map_or("?", |s| s.text()), site)?;
-    }
-    if let Some(save) = thr.save.current()
-        && save.kind.get() == SaveKind::TooLarge
-    {
-        return too_large(thr, save.base.get() - save.frame.get());
     }
     vouched(thr)?;
     if thr.undo.has_additions() && added::others_may_see(thr) {

@@ -4,19 +4,23 @@
 //! the base of the activation, and the floating-point control words. In outlined functions that is a few hundred bytes. At the
 //! start of an activation it is the function and its argument block alone.
 //!
-//! The copy goes to the spare one of two buffers and is then published (publish.rs).
+//! The copy goes to the spare one of two buffers and is then published (publish.rs). A large state
+//! is copied where that is worth its price; otherwise the work up to the next save point counts as work that
+//! cannot be executed again, for a [`Site`] of its function.
 
 use super::publish::Turn;
-use super::{unsaved, verify};
+use super::saving::Site;
+use super::{credit, pace, settings, unsaved, verify};
+use crate::proofs::tables;
 use crate::sys::fp_control::FpControl;
+use crate::sys::lock::Locked;
 use crate::sys::own::Own;
-use crate::sys::{asm, stack_copy};
+use crate::sys::{asm, maps, stack_copy};
 use crate::team::thread::Thread;
 use crate::work::site;
 use core::sync::atomic::Ordering::Relaxed;
-
-/// Larger private states are not copied at every call: a failure then finds nothing to go back to.
-pub const LIMIT: usize = 256 * 1024;
+use promp_settings::save_budget::{NotCopied, Price, SMALL};
+use std::ffi::CString;
 
 /// How to go on from a save point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -24,7 +28,7 @@ pub enum SaveKind {
     /// No way back (serial code).
     #[default]
     None,
-    /// The state was larger than [`LIMIT`].
+    /// The state is large, and was not copied: the log says why.
     TooLarge,
     /// Call the activation's function again.
     Enter,
@@ -43,9 +47,6 @@ pub struct Slot {
     pub kind: Own<SaveKind>,
     /// The frame to go on from.
     pub frame: Own<usize>,
-    /// The activation's base at that time (0 for `Enter`: it is known when the function is called). What was
-    /// too large lay between the two.
-    pub base: Own<usize>,
     /// Where the copied memory belongs, and its length.
     pub range: Own<(usize, usize)>,
     /// Floating-point control words.
@@ -58,6 +59,8 @@ pub struct Slot {
 pub struct Save {
     slots: [Slot; 2],
     turn: Turn,
+    /// What copies of large states have taken.
+    pub price: Own<Price>,
 }
 
 impl Save {
@@ -66,35 +69,39 @@ impl Save {
         self.turn.current().map(|i| &self.slots[i])
     }
 
-    fn put(&self, kind: SaveKind, frame: usize, base: usize, range: (usize, usize)) {
+    /// Is there memory for a copy of `range`? Then it is made and published.
+    fn put(&self, kind: SaveKind, frame: usize, range: (usize, usize)) -> bool {
         let i = self.turn.spare();
         let s = &self.slots[i];
         let (from, len) = range;
-        if s.copy.get().1 < len {
-            s.grow(len);
+        if s.copy.get().1 < len && !s.grow(len) {
+            return false;
         }
         // SAFETY: `range` is live memory of the calling thread's own activation, the copy has room for it.
         unsafe { stack_copy::copy_stack(from, s.copy.get().0, len) };
         s.kind.set(kind);
         s.frame.set(frame);
-        s.base.set(base);
         s.range.set(range);
         s.fp.set(FpControl::read());
         self.turn.publish(i);
+        true
     }
 }
 
 impl Slot {
+    /// Is there memory for `len` bytes?
     #[cold]
-    fn grow(&self, len: usize) {
+    fn grow(&self, len: usize) -> bool {
         let (old, have) = self.copy.get();
-        let v = vec![0u8; len.next_power_of_two().max(2048)].into_boxed_slice();
-        let n = v.len();
-        self.copy.set((Box::into_raw(v) as *mut u8 as usize, n));
-        if have > 0 {
-            // SAFETY: made here, of this size, and no longer referred to.
-            drop(unsafe { Box::from_raw(core::ptr::slice_from_raw_parts_mut(old as *mut u8, have)) });
+        let mut v: Vec<u8> = Vec::new();
+        if v.try_reserve_exact(len.next_power_of_two().max(2048)).is_err() {
+            return false;
         }
+        let mut v = core::mem::ManuallyDrop::new(v);
+        self.copy.set((v.as_mut_ptr() as usize, v.capacity()));
+        // SAFETY: made here, of this capacity (of none there is nothing to free), and no longer referred to.
+        drop(unsafe { Vec::from_raw_parts(old as *mut u8, 0, have) });
+        true
     }
 
     /// The saved memory as words. After the call has returned, the live stack no longer holds it.
@@ -136,11 +143,8 @@ fn save(thr: &'static Thread, kind: SaveKind) {
     thr.undo.clear(|site| unsaved::ends(thr, site));
     let (frame, base) = (thr.frame.get(), thr.base.load(Relaxed));
     if base <= frame || frame == 0 {
-        thr.save.put(SaveKind::None, 0, 0, (0, 0));
-    } else if base - frame > LIMIT {
-        thr.save.put(SaveKind::TooLarge, frame, base, (0, 0));
-    } else {
-        thr.save.put(kind, frame, base, (frame, base - frame));
+        thr.save.put(SaveKind::None, 0, (0, 0));
+    } else if keep(thr, kind, frame, (frame, base - frame)) {
         verify::chunk_begins(thr, kind);
     }
     if site::keeps_accounts() {
@@ -149,15 +153,69 @@ fn save(thr: &'static Thread, kind: SaveKind) {
     thr.inject.new_save_point();
 }
 
+/// Keeps the memory of `range`, unless it is large and not worth it; or there is no memory for that.
+#[inline(always)]
+fn keep(thr: &'static Thread, kind: SaveKind, frame: usize, range: (usize, usize)) -> bool {
+    let copied = if range.1 <= SMALL {
+        thr.save.put(kind, frame, range)
+    } else {
+        is_copied(thr, range.1, || thr.save.put(kind, frame, range))
+    };
+    if !copied {
+        thr.save.put(SaveKind::TooLarge, 0, (0, 0));
+    }
+    copied
+}
+
+/// Copies `bytes` of `thr`'s private state by `copy`, which says whether there was memory for that, if they
+/// are worth it. Otherwise the work up to the next save point is lost.
+#[cold]
+fn is_copied(thr: &'static Thread, bytes: usize, copy: impl FnOnce() -> bool) -> bool {
+    if !thr.is_in_region() {
+        return false; // never executed again
+    }
+    let (mut price, budget, began) = (thr.save.price.get(), settings::get().save_budget, pace::ticks());
+    let covers = |ticks| credit::covers(ticks, credit::width(thr), budget);
+    let affords = price.affords(bytes, began, budget, covers);
+    let done = affords.and_then(|()| if copy() { Ok(()) } else { Err(NotCopied::NoMemory) });
+    match done {
+        Ok(()) => price.pay(bytes, began, pace::ticks(), budget),
+        Err(why) => {
+            let site = site(thr.call.get().0, bytes, why);
+            if why == NotCopied::Price {
+                site.would_take(price.would_take(bytes, began));
+            }
+            thr.undo.lose(core::ptr::from_ref(site) as usize);
+            unsaved::begins(thr);
+        }
+    }
+    thr.save.price.set(price);
+    done.is_ok()
+}
+
+/// What is not copied, for this reason, of the function at `address`, whose state has `bytes`. It stays.
+fn site(address: usize, bytes: usize, why: NotCopied) -> &'static Site {
+    static ALL: Locked<Vec<(usize, NotCopied, &'static Site)>> = Locked::new(Vec::new());
+    ALL.with(|all| match all.iter().find(|s| (s.0, s.1) == (address, why)) {
+        Some(known) => known.2,
+        None => {
+            let line = tables::at_entry(address).map(|e| e.place().into());
+            let place = line.or_else(|| maps::function_name(address)).unwrap_or_else(|| "?".into());
+            let text = CString::new(why.text(&place, bytes)).unwrap_or_default().into_boxed_c_str();
+            let made: &'static Site = Box::leak(Box::new(Site::of_private(Box::leak(text))));
+            all.push((address, why, made));
+            made
+        }
+    })
+}
+
 /// The save point at the start of an activation whose argument block is `args`.
 #[inline(always)]
 pub fn enter(thr: &'static Thread, args: (usize, usize)) {
     if thr.saving.get() {
         thr.gauge.settle();
         thr.undo.clear(|site| unsaved::ends(thr, site));
-        let kind = if args.1 > LIMIT { SaveKind::TooLarge } else { SaveKind::Enter };
-        let base = if kind == SaveKind::TooLarge { args.1 } else { 0 };
-        thr.save.put(kind, 0, base, if kind == SaveKind::Enter { args } else { (0, 0) });
+        keep(thr, SaveKind::Enter, 0, args);
         thr.inject.new_save_point();
     }
 }

@@ -16,7 +16,9 @@ use super::save::{self, SaveKind};
 use super::undo::Log;
 use super::{credit, pace, unsaved, verify};
 use crate::team::thread::Thread;
-use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
+use promp_settings::save_budget::{Budget, DEAR, ENOUGH};
 
 /// What compiled code keeps for a loop, or for something that cannot be executed twice (plugin/src/sites.cc).
 #[repr(C)]
@@ -51,11 +53,9 @@ const CROWDED: u32 = 6;
 /// Like [`OPEN`], where it is known that saving takes more than the budget, but not more in all than it may
 /// before that counts (credit.rs).
 const LENT: u32 = 8;
+/// Private data that is not copied (save.rs).
+const PRIVATE: u32 = 9;
 
-/// So much time of a loop tells (ticks).
-pub(super) const ENOUGH: u64 = 150_000;
-/// So much time of saving, too, if it is far too much for what was done meanwhile.
-pub(super) const DEAR: u64 = 30_000;
 /// Times until one that does not is tried again, the first time.
 const RETRY: u32 = 256;
 /// Save points are counted anew after so much time of all threads.
@@ -76,6 +76,17 @@ impl Site {
         }
     }
 
+    /// One of private data that is not copied; `text` says where and how much.
+    pub(super) fn of_private(text: &'static core::ffi::CStr) -> Site {
+        Site { text: text.as_ptr() as usize, ..Site::new(PRIVATE) }
+    }
+
+    /// Saving would take `cost` of `time`.
+    pub(super) fn would_take(&self, (cost, time): (u64, u64)) {
+        self.cost.store(cost, Relaxed);
+        self.time.store(time, Relaxed);
+    }
+
     /// Why what follows cannot be executed again.
     pub fn text(&self) -> &'static str {
         if self.text == 0 {
@@ -89,6 +100,11 @@ impl Site {
     /// Is it something that cannot be executed twice (or saving that costs too much)?
     pub fn is_opaque(&self) -> bool {
         is_opaque(self.state.load(Relaxed))
+    }
+
+    /// Is it private data that is not copied? Then no verdict helps.
+    pub fn is_private(&self) -> bool {
+        self.state.load(Relaxed) == PRIVATE
     }
 
     /// Are its old values not saved, because that takes too much?
@@ -125,52 +141,7 @@ fn is_opaque(state: u32) -> bool {
 
 /// What a site is to do after saving has taken `cost` ticks, and the rest `time`.
 fn decide(cost: u64, time: u64, budget: Budget) -> u32 {
-    let Budget::Share(budget) = budget else { return ON };
-    let over = |times: f64| cost as f64 > times * budget * time as f64;
-    match time >= ENOUGH {
-        true if over(1.0) => OFF,
-        true => ON,
-        false if cost >= DEAR && over(4.0) => OFF,
-        false => OPEN,
-    }
-}
-
-/// PROMP_SAVE_BUDGET.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Budget {
-    /// A share of a loop's time.
-    Share(f64),
-    /// Whatever it costs.
-    Unlimited,
-}
-
-impl Default for Budget {
-    fn default() -> Self {
-        Self::DEFAULT
-    }
-}
-
-impl Budget {
-    /// If nothing is said.
-    pub const DEFAULT: Budget = Budget::Share(0.02);
-
-    /// `2%`, `0.5 %`, `all`.
-    pub fn parse(v: &str) -> Option<Budget> {
-        if v == "all" {
-            return Some(Budget::Unlimited);
-        }
-        let n: f64 = v.trim_end().strip_suffix('%')?.trim_end().parse().ok()?;
-        (0.0..=100.0).contains(&n).then_some(Budget::Share(n / 100.0))
-    }
-}
-
-impl core::fmt::Display for Budget {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            Budget::Share(s) => write!(f, "{}%", s * 100.0),
-            Budget::Unlimited => write!(f, "all"),
-        }
-    }
+    budget.affords(cost, time).map_or(OPEN, |yes| if yes { ON } else { OFF })
 }
 
 /// A loop that needs old values begins, or something that cannot be executed twice: are they to be saved?
@@ -335,17 +306,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decided_by_what_was_measured() {
-        let two = Budget::Share(0.02);
-        assert_eq!(decide(0, ENOUGH - 1, two), OPEN);
-        assert_eq!(decide(ENOUGH / 60, ENOUGH, two), ON);
-        assert_eq!(decide(ENOUGH / 40, ENOUGH, two), OFF);
-        assert_eq!(decide(DEAR, DEAR, two), OFF, "soon");
-        assert_eq!(decide(DEAR - 1, 1, two), OPEN, "too little to tell");
-        assert_eq!(decide(10 * DEAR, 1, Budget::Unlimited), ON);
-    }
-
-    #[test]
     fn save_points_that_crowd_the_program_are_given_up() {
         let site = Site::new;
         let (share, budget) = (0.05, Budget::Share(0.05));
@@ -377,16 +337,6 @@ mod tests {
         });
         assert!(visits.count() < 6);
         assert_eq!(site.state.load(Relaxed), OFF);
-    }
-
-    #[test]
-    fn budgets_are_understood() {
-        assert_eq!(Budget::parse("2%"), Some(Budget::Share(0.02)));
-        assert_eq!(Budget::parse("0.5 %"), Some(Budget::Share(0.005)));
-        assert_eq!(Budget::parse("all"), Some(Budget::Unlimited));
-        for bad in ["", "2", "-1%", "101%", "NaN%", "none"] {
-            assert_eq!(Budget::parse(bad), None, "{bad}");
-        }
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! What the settings say of failures and of saving: PROMP_FAULT, PROMP_SAVE_BUDGET (docs/environment.md).
 
-use super::saving::Budget;
 use super::spec::{self, Fault};
 use crate::icv::read::{Reader, reported};
 use crate::icv::silent;
 use crate::sys::env;
 use crate::sys::own::Own;
+use promp_settings::save_budget::Budget;
 
 /// All of them.
 #[derive(Clone, Debug, Default)]

@@ -12,19 +12,20 @@ use super::saving::Site;
 use crate::proofs::tables::{self, Verdict};
 use crate::sys::claim::claim;
 use crate::sys::lock::Locked;
-use crate::sys::maps;
 use crate::sys::own::Own;
-use crate::sys::time;
+use crate::sys::{maps, time};
 use crate::team::thread::Thread;
 use crate::work::site;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU64, AtomicUsize};
 
 /// A thread's clock. The logical thread's own.
 #[derive(Default)]
 pub struct Clock {
     /// Since when the work in flight cannot be executed again; 0: it can, or nobody asks.
     since: Own<u64>,
-    /// In the current construct, because of something that cannot be executed twice (ns).
+    /// In the current construct, because of something that cannot be executed twice, or of private data that
+    /// is not copied (ns).
     marks: Own<u64>,
     /// ... and because old values are not saved.
     unsaved: Own<u64>,
@@ -128,13 +129,14 @@ fn began(thr: &'static Thread) -> u64 {
 fn add(thr: &'static Thread, at: usize, since: u64, site: Option<&'static Site>) {
     let (clock, now, began) = (&thr.unsaved, time::now_ns(), began(thr));
     if began != 0 && began != clock.left.get() {
-        let sum = if site.is_none_or(Site::is_opaque) { &clock.marks } else { &clock.unsaved };
+        let always = site.is_none_or(|s| s.is_opaque() || s.is_private());
+        let sum = if always { &clock.marks } else { &clock.unsaved };
         sum.set(sum.get() + now.saturating_sub(since.max(began)));
     }
     if let Some(t) = claim(&TOTALS, at, |t| &t.site) {
         t.times.fetch_add(1, Relaxed);
         t.ns.fetch_add(now.saturating_sub(since), Relaxed);
-        if let Some(site) = site.filter(|s| s.has_stopped()) {
+        if let Some(site) = site.filter(|s| !s.is_opaque()) {
             // The measurement goes on, or begins anew: the most counts, as bits of positive numbers.
             t.percent.fetch_max(site.percent().to_bits(), Relaxed);
         }

@@ -42,6 +42,26 @@ pub fn workers() -> u32 {
     WORKERS.load(Relaxed)
 }
 
+/// From so many threads on it is asked whether there can be so many.
+pub const MANY: u32 = 1 << 15;
+
+/// How many threads a team may have that is to have `wanted`, which are [`MANY`].
+#[cold]
+pub fn possible(wanted: u32) -> u32 {
+    static MOST: AtomicU32 = AtomicU32::new(0);
+    if MOST.load(Relaxed) == 0 {
+        let most = limits::threads().max(1);
+        MOST.store(most, Relaxed);
+        if most < wanted && globals().promp.verbose >= 1 {
+            say!(
+                "a team of {wanted} threads was asked for; the system can have {most} (kernel.threads-max, \
+                 kernel.pid_max): going on with at most so many"
+            );
+        }
+    }
+    wanted.min(MOST.load(Relaxed))
+}
+
 /// Takes an idle worker or creates one; `None` if the system refuses.
 pub fn take_worker() -> Option<&'static Thread> {
     if let Some(w) = POOL.with(|p| p.idle.pop()) {

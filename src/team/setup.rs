@@ -301,6 +301,9 @@ fn team_size(thr: &'static Thread, asked: Asked) -> u32 {
         n = n.min(globals().procs);
     }
     n = n.saturating_sub(asked.retired).max(1);
+    if n >= pool::MANY {
+        n = pool::possible(n);
+    }
     if icvs.thread_limit != u32::MAX {
         // Reserves the threads; `set_up` gives back what it does not get, `ended` the rest.
         let allowed = |busy: u32| n.min(icvs.thread_limit.saturating_sub(busy)).max(1);

@@ -234,6 +234,16 @@ impl Thread {
         }
     }
 
+    /// The same, for people and tools. An outlined function that ends in a jump to the runtime has not left
+    /// where that is: its own beginning stands for it (one more, as it is looked in front of return
+    /// addresses).
+    pub fn call_place(&self) -> usize {
+        match self.call_site() {
+            at if asm::is_trampoline(at) => self.call.get().0 + 1,
+            at => at,
+        }
+    }
+
     /// The current membership: every thread that has entered the runtime has one, at least of its own team
     /// of one.
     #[inline(always)]

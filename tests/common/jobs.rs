@@ -57,10 +57,14 @@ pub fn program_of(promp: &Child, exe: &Path, before: Option<&str>) -> i32 {
     child
 }
 
-/// The child of `promp`, whatever it is at the moment.
+/// The child of `promp`, whatever it is at the moment; the guard is not meant.
 pub fn child_of(promp: &Child) -> Option<i32> {
     let pid = promp.id();
-    fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?.trim().parse().ok()
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
+    let is_guard = |child: &&str| {
+        fs::read_to_string(format!("/proc/{child}/comm")).is_ok_and(|name| name.trim() == "promp-guard")
+    };
+    children.split_whitespace().rfind(|c| !is_guard(c))?.parse().ok()
 }
 
 /// Kills the program; its number in its next process.
@@ -69,6 +73,13 @@ pub fn die(promp: &Child, exe: &Path) -> i32 {
     let before = began(program);
     kill(program, libc::SIGKILL);
     program_of(promp, exe, before.as_deref())
+}
+
+/// A set of signals that /proc tells of a process: "SigCgt:".
+pub fn signals_of(pid: i32, set: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let word = status.lines().find_map(|l| l.strip_prefix(set)).unwrap_or("0");
+    u64::from_str_radix(word.trim(), 16).unwrap_or(0)
 }
 
 pub fn kill(pid: i32, signal: i32) {

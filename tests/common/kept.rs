@@ -19,7 +19,9 @@ pub fn kept_throughout(
     lost: &str,
 ) {
     let (mut back, mut restarts, mut draws) = (0, 0, Draws::between(if long() { 40 } else { 1 }, 100));
-    let name = exe.file_name().expect("a name").to_string_lossy();
+    let words = args.iter().filter(|a| !a.contains('/'));
+    let name =
+        words.fold(exe.file_name().expect("a name").to_string_lossy().into_owned(), |n, a| n + "-" + a);
     while let Some(seed) = draws.next(back >= least && restarts >= least) {
         let scratch = saved::Scratch::new(&name);
         let dir = scratch.path("ckpt");

@@ -4,10 +4,13 @@
 
 pub mod built;
 pub mod draws;
+pub mod faults;
 pub mod filled;
 pub mod freezer;
+pub mod hostile;
 pub mod jobs;
 pub mod kept;
+pub mod left;
 pub mod saved;
 pub mod traced;
 

@@ -30,10 +30,8 @@ fn asked(r: &Run, set: impl Fn(&str) -> bool) -> Vec<(String, &'static str)> {
 /// One line.
 fn line(program: &str, why: &Reason, asked: &[(String, &str)]) -> String {
     let by: Vec<&str> = asked.iter().map(|(by, _)| &**by).collect();
-    let mut what: Vec<&str> = asked.iter().map(|(_, what)| *what).collect();
-    what.dedup();
-    let (is, todo, by, what) = (&why.is, why.todo, by.join(", "), what.join(", no "));
-    format!("{program} {is}: no {what} ({by}); {todo}, or leave {by} out")
+    let (is, todo, lacks) = (&why.is, why.todo, promp_settings::lacks(asked, false));
+    format!("{program} {is}: {lacks}; {todo}, or leave {} out", by.join(", "))
 }
 
 /// Before the program is started: what was asked for and cannot be had. With --strict it is not started then.

@@ -5,7 +5,7 @@
 //! `promp-cc --explain`).
 
 use super::text::seconds;
-use promp_report::{Loop, Report};
+use promp_report::{Loop, Report, Unsafe};
 use std::fmt::Write;
 
 /// The verdicts, the best first.
@@ -128,11 +128,18 @@ fn places(t: &mut String, r: &Report, all: f64) {
     }
 }
 
+/// Is it private data that was not copied (crates/settings/src/save_budget.rs)?
+fn is_private(u: &Unsafe) -> bool {
+    u.what.contains("of private data")
+}
+
 /// What the work came to that made it work that cannot be executed again.
 fn sites(t: &mut String, r: &Report) {
     let (stopped, marks): (Vec<_>, Vec<_>) = r.unsafe_sites.iter().partition(|u| u.stopped.is_some());
     if !stopped.is_empty() {
-        t.push_str("\nLoops that stopped saving old values, and for how long (time of all threads)\n");
+        t.push_str(
+            "\nLoops that stopped saving old values, or private data; and for how long (all threads)\n",
+        );
     }
     for u in stopped.iter().take(MOST) {
         let s = u.stopped.as_ref().expect("looked at above");
@@ -141,7 +148,16 @@ fn sites(t: &mut String, r: &Report) {
             true => format!("{:.0} %", s.percent),
             false => "too much".into(),
         };
-        let took = format!("it took {took} of the loop's time; PROMP_SAVE_BUDGET={}", s.budget);
+        let took = match (is_private(u), s.percent > 0.0) {
+            (false, _) => format!("it took {took} of the loop's time; PROMP_SAVE_BUDGET={}", s.budget),
+            (true, true) => {
+                format!(
+                    "{}; copying it would take {took} of the time; PROMP_SAVE_BUDGET={}",
+                    u.what, s.budget
+                )
+            }
+            (true, false) => u.what.clone(),
+        };
         let _ = writeln!(t, "{:>9}  {}: {took}", seconds(u.seconds), u.at);
     }
     if !marks.is_empty() {
@@ -157,10 +173,15 @@ fn sites(t: &mut String, r: &Report) {
 /// What could be changed, what that would prove (s), and the loops; the most first.
 fn changes(r: &Report) -> Vec<(String, f64, Vec<String>)> {
     let mut all: Vec<(String, f64, Vec<String>)> = Vec::new();
-    let dear =
-        r.unsafe_sites.iter().filter_map(|u| u.stopped.as_ref()).map(|s| s.percent).fold(0.0, f64::max);
+    let (private, stopped): (Vec<&Unsafe>, Vec<&Unsafe>) = r.unsafe_sites.iter().partition(|u| is_private(u));
+    let dear = stopped.iter().filter_map(|u| u.stopped.as_ref()).map(|s| s.percent).fold(0.0, f64::max);
     for l in r.loops.iter().filter(|l| l.unsafe_s > 0.0) {
-        let what = change(l, dear);
+        let is_large = match l.verdict.as_str() {
+            "idempotent" => !private.is_empty(),
+            "undo" => stopped.is_empty(),
+            _ => false,
+        };
+        let what = if is_large { LARGE.into() } else { change(l, dear) };
         let entry = match all.iter_mut().find(|c| c.0 == what) {
             Some(known) => known,
             None => {
@@ -176,6 +197,10 @@ fn changes(r: &Report) -> Vec<(String, f64, Vec<String>)> {
     all.sort_by(|a, b| b.1.total_cmp(&a.1));
     all
 }
+
+/// What helps where private data is not copied.
+const LARGE: &str =
+    "put large private arrays on the heap, or PROMP_SAVE_BUDGET=all: copies take what they take";
 
 /// What would have the work of `l` proved; saving old values took up to `dear` percent where it stopped.
 fn change(l: &Loop, dear: f64) -> String {
@@ -216,7 +241,7 @@ fn change(l: &Loop, dear: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use promp_report::{Stopped, Unsafe};
+    use promp_report::Stopped;
 
     fn one(at: &str, verdict: &str, why: &str, seconds: f64, unsafe_s: f64) -> Loop {
         Loop { at: at.into(), verdict: verdict.into(), why: why.into(), times: 1, seconds, unsafe_s }

@@ -9,11 +9,13 @@
 //! From before the child is made until it has ended this process blocks all signals and takes them one by
 //! one: what it gets, the child gets. If this process is killed, the kernel kills the child
 //! (PR_SET_PDEATHSIG); a parent that has died before the child could ask for that is noticed by its number.
+//! Whom the child has started, the guard kills (orphans.rs).
 //!
 //! The process that has the checkpoints may be a descendant of the child: a script's program. Then it gets
 //! the signals of `--on-signal`, too, and what else the child has ended by; and this process, to which the
 //! kernel gives those whose parents have ended (PR_SET_CHILD_SUBREAPER), does not end before it has.
 
+use super::orphans::Guard;
 use crate::process_stat;
 use promp_image::run_record::{self, Started};
 use std::io;
@@ -97,7 +99,7 @@ impl End {
 /// Runs `c` as process `pid`, if one is given, until it ends. An error of kind `AlreadyExists`: there is one
 /// of that number.
 pub fn run(c: &mut Command, pid: Option<u32>, terms: Terms) -> io::Result<End> {
-    Ok(Child::start(c, pid, terms.run)?.wait(&terms))
+    Ok(Child::start(c, pid, &terms)?.wait(&terms))
 }
 
 /// The process of the program. This one blocks all signals.
@@ -107,6 +109,7 @@ struct Child {
     mask: libc::sigset_t,
     /// Signals that this process got before the child was there: the terminal has sent them to this one only.
     before: u64,
+    guard: Option<Guard>,
 }
 
 /// The signals that wait for this process.
@@ -114,28 +117,28 @@ fn waiting() -> u64 {
     signals_of(0, "ShdPnd:") | signals_of(0, "SigPnd:")
 }
 
-/// A new process (fork), with number `pid` if one is given.
+/// A new process (fork), with number `pid` if one is given; by `signal` its end is told of.
 ///
 /// # Safety
 /// The process has one thread, so its copy can do what it can.
-unsafe fn fork(pid: Option<u32>) -> libc::c_long {
+pub(super) unsafe fn fork(pid: Option<u32>, signal: i32) -> libc::c_long {
     let set = [pid.unwrap_or(0) as libc::pid_t];
-    if pid.is_none() {
+    if pid.is_none() && signal == libc::SIGCHLD {
         // SAFETY: by the caller's promise.
         return unsafe { libc::fork() }.into();
     }
     // SAFETY: zeros are a value of it; the kernel reads it.
     unsafe {
         let mut how: libc::clone_args = core::mem::zeroed();
-        how.exit_signal = libc::SIGCHLD as u64;
-        how.set_tid = set.as_ptr().expose_provenance() as u64;
-        how.set_tid_size = 1;
+        how.exit_signal = signal as u64;
+        how.set_tid = pid.map_or(0, |_| set.as_ptr().expose_provenance() as u64);
+        how.set_tid_size = pid.iter().len() as u64;
         libc::syscall(libc::SYS_clone3, &raw const how, size_of::<libc::clone_args>())
     }
 }
 
 impl Child {
-    fn start(c: &mut Command, pid: Option<u32>, run: Option<Started>) -> io::Result<Self> {
+    fn start(c: &mut Command, pid: Option<u32>, terms: &Terms) -> io::Result<Self> {
         // SAFETY: zeros are a value of these; the kernel reads the arguments.
         unsafe {
             let mut all: libc::sigset_t = core::mem::zeroed();
@@ -146,20 +149,21 @@ impl Child {
             let chld = libc::signal(libc::SIGCHLD, libc::SIG_DFL);
             let parent = libc::getpid();
             libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
-            let r = fork(pid);
+            let guard = Guard::start(terms.dir);
+            let r = fork(pid, libc::SIGCHLD);
             if r < 0 {
                 let e = io::Error::last_os_error();
                 libc::sigprocmask(libc::SIG_SETMASK, &mask, core::ptr::null_mut());
                 return Err(e);
             }
             if r > 0 {
-                return Ok(Self { pid: r as libc::pid_t, mask, before: waiting() });
+                return Ok(Self { pid: r as libc::pid_t, mask, before: waiting(), guard });
             }
             if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) < 0 || libc::getppid() != parent {
                 libc::_exit(126);
             }
             libc::signal(libc::SIGCHLD, chld);
-            if let Some(run) = run {
+            if let Some(run) = terms.run {
                 c.env(run_record::VARIABLE, run.child(libc::getpid() as u32).value());
             }
             libc::sigprocmask(libc::SIG_SETMASK, &mask, core::ptr::null_mut());
@@ -210,7 +214,7 @@ impl Child {
         let by_late = late.iter().copied().find(|s| bit(*s) & terms.goes_on == 0);
         let by_asked = asked.filter(|(_, at)| !handled || at.elapsed() < GRACE).map(|(signal, _)| signal);
         let asked = by_late.or(by_asked);
-        self.await_owner(terms, by_asked.filter(|s| bit(*s) & terms.ends == 0));
+        self.await_owner(terms, by_asked);
         // SAFETY (both): plain calls; a mask that the kernel has given.
         for signal in &late {
             unsafe { libc::signal(*signal, libc::signal(*signal, libc::SIG_IGN)) };
@@ -227,10 +231,10 @@ impl Child {
     }
 
     /// The child has ended: waits until the process that has the checkpoints has. It gets the request by
-    /// which the child has ended, and all signals that come from now on.
+    /// which the child has ended, unless it has got it already, and all signals that come from now on.
     fn await_owner(&self, terms: &Terms, request: Option<i32>) {
         let mut owner = self.owner(terms);
-        if let (Some(pid), Some(signal)) = (owner, request) {
+        if let (Some(pid), Some(signal)) = (owner, request.filter(|s| bit(*s) & terms.ends == 0)) {
             send_on(pid, signal);
         }
         while let Some(pid) = owner {
@@ -243,7 +247,7 @@ impl Child {
         }
         while reaped().is_some_and(|(pid, _)| pid > 0) {}
         if let Some(signal) = request {
-            end_others(signal);
+            end_others(signal, self.guard.as_ref().map(|g| g.pid));
         }
     }
 
@@ -261,12 +265,12 @@ impl Child {
 }
 
 /// Asks those to end, too, that have lost their parents (its siblings, say): nobody is left behind by who
-/// was asked to end. What it gets meanwhile they get.
-fn end_others(mut signal: i32) {
+/// was asked to end. What it gets meanwhile they get, but for the `guard`.
+fn end_others(mut signal: i32, guard: Option<libc::pid_t>) {
     let (since, mut told) = (Instant::now(), Vec::new());
     let left = || -> Vec<libc::pid_t> {
         let own = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
-        own.split_whitespace().filter_map(|n| n.parse().ok()).collect()
+        own.split_whitespace().filter_map(|n| n.parse().ok()).filter(|n| Some(*n) != guard).collect()
     };
     loop {
         while reaped().is_some_and(|(pid, _)| pid > 0) {}

@@ -9,6 +9,9 @@ use promp_image::kept::{self, Moved};
 use promp_image::{Description, layout};
 use std::path::{Path, PathBuf};
 
+/// The copy of the program that names another loader.
+const START: &str = "start";
+
 /// What is executed.
 pub struct Start {
     /// The file.
@@ -40,9 +43,8 @@ pub fn start(dir: &Path, about: &Description, moved: &[Moved]) -> Result<Start, 
             let bytes = kept::with_loader(&bytes, loader).ok_or_else(|| {
                 format!("{executable} does not name its loader, so it cannot be started with the copy of it")
             })?;
-            let to = std::path::absolute(dir).unwrap_or_else(|_| dir.into()).join(kept::FOLDER).join("start");
-            kept::write(&to, &bytes)?;
-            to
+            kept::write(dir, START, &bytes)?;
+            std::path::absolute(dir).unwrap_or_else(|_| dir.into()).join(kept::FOLDER).join(START)
         }
     };
     let preload = ("LD_PRELOAD", libraries.join(":"));

@@ -6,15 +6,16 @@ use crate::Failure;
 use promp_image::run_record::{self, Owner, Run};
 use promp_image::{Directory, Word};
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder, File, Permissions};
-use std::io::ErrorKind;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::fs::{self, DirBuilder, File, Metadata, Permissions};
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The command line, or what it names, cannot be taken.
 const USAGE: u8 = 64;
+/// Bytes in a lock's file.
+const MOST: u64 = 64;
 /// So long a process that has just been killed may still hold the directory.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -22,6 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub enum Held {
     /// Nothing.
     Nothing,
+    /// It was begun, and has ended before its first checkpoint; what it has done is not known.
+    Begun,
     /// Checkpoints.
     Checkpoints,
     /// It has ended by itself, with this status.
@@ -50,17 +53,27 @@ pub fn prepare(dir: &Path) -> Result<(), Failure> {
             "it holds other files ({what}); give a directory for checkpoints alone"
         )));
     }
-    let mode = fs::symlink_metadata(dir).ok().filter(|m| m.is_dir() && names.is_empty());
-    // SAFETY: no pointers.
-    if let Some(m) = mode.filter(|m| m.mode() & 0o077 != 0 && m.uid() == unsafe { libc::geteuid() })
-        && fs::set_permissions(dir, Permissions::from_mode(0o700)).is_ok()
-    {
-        eprintln!("promp: {shown} is for its owner alone now (mode 700; it was {:o})", m.mode() & 0o777);
+    if names.is_empty() {
+        close_to_others(dir);
     }
     let check = |name: &OsStr| promp_image::check_owner(&dir.join(name), name == "files");
     let checked = promp_image::check_owner(dir, true).and_then(|()| names.iter().try_for_each(|n| check(n)));
     checked.map_err(|why| Failure::new(USAGE, format!("--ckpt {why}")))?;
     free(dir).map_err(refused)
+}
+
+/// An empty directory of ours is for us alone from now on: the very one that was looked at.
+fn close_to_others(dir: &Path) {
+    let how = libc::O_DIRECTORY | libc::O_NOFOLLOW;
+    let Ok(folder) = File::options().read(true).custom_flags(how).open(dir) else { return };
+    // SAFETY: no pointers.
+    let is_ours = |m: &Metadata| m.mode() & 0o077 != 0 && m.uid() == unsafe { libc::geteuid() };
+    if let Some(m) = folder.metadata().ok().filter(is_ours)
+        && folder.set_permissions(Permissions::from_mode(0o700)).is_ok()
+    {
+        let (shown, was) = (dir.display(), m.mode() & 0o777);
+        eprintln!("promp: {shown} is for its owner alone now (mode 700; it was {was:o})");
+    }
 }
 
 /// What to do where the directory cannot be had.
@@ -92,15 +105,12 @@ fn is_known(name: &OsStr) -> bool {
 
 /// Waits until nobody writes to the directory.
 fn free(dir: &Path) -> Result<(), String> {
-    let path = dir.join("lock");
-    if !fs::symlink_metadata(&path).is_ok_and(|m| m.is_file()) {
-        return Ok(());
-    }
-    let Ok(lock) = File::open(&path) else { return Ok(()) };
+    let Ok(Some(lock)) = promp_image::open_if_there(dir, "lock") else { return Ok(()) };
     let since = Instant::now();
     while lock.try_lock().is_err() {
         if since.elapsed() > PATIENCE {
-            let by = fs::read_to_string(&path).unwrap_or_default();
+            let mut by = String::new();
+            let _ = lock.take(MOST).read_to_string(&mut by);
             return Err(format!("it is in use by another process ({})", by.trim()));
         }
         std::thread::sleep(Duration::from_millis(5));
@@ -130,7 +140,8 @@ pub fn look(dir: &Path, now: &Run, resume: bool) -> Result<Held, String> {
     }
     let record = Run::read(dir)?;
     if (saved.is_none() && !finished) || (finished && !resume) {
-        return Ok(Held::Nothing);
+        let begun = resume && record.is_some_and(|r| r.difference(now).is_none());
+        return Ok(if begun { Held::Begun } else { Held::Nothing });
     }
     let difference = match (&record, saved) {
         (Some(record), _) => record.difference(now),
@@ -173,25 +184,7 @@ fn line(words: &[Word]) -> String {
 
 /// Why a run is not continued whose checkpoints are of a descendant of what was started.
 pub fn not_the_started(dir: &Path, run: &Run, owner: &Owner, finished: bool) -> String {
-    let (dir, name) = (dir.display(), base(&owner.program));
-    let start = base(&run.command[0]);
-    if finished {
-        return format!(
-            "the checkpoints in {dir} were those of {name} ({}), started by {start}: it has ended by itself, \
-             and {start} cannot be continued. Without --resume it begins anew.",
-            owner.pid
-        );
-    }
-    format!(
-        "checkpoints in {dir} are those of {name} ({}), started by {start}: a restart (`promp restart \
-         {dir}`) continues {name}, not {start}. Put promp run in front of {name} there.",
-        owner.pid
-    )
-}
-
-fn base(path: &Word) -> String {
-    let name = Path::new(path.as_os_str()).file_name().unwrap_or(path.as_os_str());
-    Word::from(name.as_bytes()).to_string()
+    if finished { owner.was_not_the_started(run, dir) } else { owner.is_not_the_started(run, dir) }
 }
 
 /// The descendant of what was started whose checkpoints `dir` has, and the run.
@@ -204,6 +197,7 @@ pub fn of_a_descendant(dir: &Path) -> Option<(Run, Owner)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::ffi::OsStrExt;
 
     #[test]
     fn names_of_ours() {

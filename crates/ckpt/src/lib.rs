@@ -31,7 +31,7 @@ pub use control::taken::taken;
 pub use control::transition::{
     transition_begins, transition_begins_from_anywhere, transition_ends, transition_is_over,
 };
-pub use control::wanted::{ask, first, potential};
+pub use control::wanted::{ask, at_load, first, potential};
 pub use control::{
     asking, begin, dead_memory_claims, ends, interval, keep, logical_threads, place, places, requests,
     rollback, round, settings, taken, text, transition, trials, wanted,

@@ -3,6 +3,7 @@
 use crate::{open, stat_of};
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::fd::RawFd;
 use std::path::Path;
 
 /// Reads a regular file of at most `most` bytes: a pipe or a device may never end.
@@ -27,6 +28,30 @@ fn limited(file: File, most: u64) -> io::Result<Vec<u8>> {
         return Err(io::Error::other(format!("it is longer than {} MiB", most >> 20)));
     }
     Ok(content)
+}
+
+/// Copies `length` bytes from the beginning of one file to another. System calls only; `errno` stays as it
+/// is.
+pub fn copy(from: RawFd, to: RawFd, length: u64) -> io::Result<()> {
+    let (none, mut left) = (core::ptr::null_mut::<i64>(), length);
+    crate::within_limit(|| {
+        while left > 0 {
+            let most = left.min(1 << 30);
+            // SAFETY: plain calls.
+            let mut n = unsafe { libc::syscall(libc::SYS_copy_file_range, from, none, to, none, most, 0) };
+            if n <= 0 {
+                // Other kinds of file systems.
+                // SAFETY: as above.
+                n = unsafe { libc::syscall(libc::SYS_sendfile, to, from, none, most) };
+            }
+            match n {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                n if n < 0 => return Err(io::Error::last_os_error()),
+                n => left -= n as u64,
+            }
+        }
+        Ok(())
+    })
 }
 
 #[cfg(test)]

@@ -5,14 +5,24 @@
 //! [`Scratch`] is a directory of this process's own in one that all may write to.
 
 mod content;
+mod descriptor;
+mod entries;
+mod file_size;
+mod folder;
+mod found;
 mod replacement;
 mod scratch;
 mod way;
 
-pub use content::{read, read_any};
+pub use content::{copy, read, read_any};
+pub use descriptor::{is_queue, is_unsealable, sends_signals};
+pub use entries::{names_in, open_in, remove_in, rename_in};
+pub use file_size::within_limit;
+pub use folder::Folder;
+pub use found::{Found, born};
 pub use replacement::{Replacement, replace};
 pub use scratch::Scratch;
-pub use way::{Found, Was, Way, born};
+pub use way::{Was, Way};
 
 use std::ffi::{CStr, CString, OsStr};
 use std::io::{self, Read};
@@ -63,11 +73,6 @@ pub fn open(path: &std::path::Path, flags: i32) -> io::Result<OwnedFd> {
 /// Opens what is behind a descriptor of this process's once more, with flags of its own.
 pub fn open_again(fd: RawFd, flags: i32) -> io::Result<OwnedFd> {
     open_at(libc::AT_FDCWD, &c(OsStr::new(&format!("/proc/thread-self/fd/{fd}")))?, flags, 0)
-}
-
-/// Opens a file of the directory `folder` (openat(2)), with `flags` and, if it is made, permissions `mode`.
-pub fn open_in(folder: &impl AsRawFd, name: &OsStr, flags: i32, mode: u32) -> io::Result<OwnedFd> {
-    open_at(folder.as_raw_fd(), &c(name)?, flags, mode)
 }
 
 /// fstat(2).

@@ -61,6 +61,11 @@ impl Replacement {
         }
         let way = Way::to(path)?;
         way.is_straight().map_err(io::Error::other)?;
+        Self::at(way, mode)
+    }
+
+    /// The same, for what a way leads to.
+    pub fn at(way: Way, mode: u32) -> io::Result<Self> {
         let there = way.found();
         if let Some(found) = there.filter(|f| !f.is_regular()) {
             return Ok(Self { file: itself(found)?, place: None });
@@ -130,10 +135,11 @@ fn like(new: &OwnedFd, old: &Found, mode: u32) {
 }
 
 /// Writes `bytes` as the file `path`, or to the device, pipe or descriptor that it is. What was there stays
-/// whole until the new one is; new files have permissions 0666 less umask(2)'s.
+/// whole until the new one is, which is an error if it is too long (`ulimit -f`). New files have permissions
+/// 0666 less umask(2)'s.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut aside = Replacement::new(path, 0o666)?;
-    aside.file().write_all(bytes)?;
+    crate::within_limit(|| aside.file().write_all(bytes))?;
     aside.finish(false)
 }
 

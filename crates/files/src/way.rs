@@ -1,6 +1,8 @@
 //! The way to a file, part by part, each opened without following links.
 
-use crate::{c, done, hidden_name, open_again, open_at, stat_of};
+use crate::entries::again;
+use crate::found::{Found, born};
+use crate::{c, done, hidden_name, open_at, stat_of};
 use std::collections::VecDeque;
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::io;
@@ -22,13 +24,6 @@ pub struct Was {
     pub regular: bool,
     /// When it was made, in nanoseconds since 1970, if that is known: numbers of inodes are used again.
     pub born: Option<i64>,
-}
-
-/// What is at the end of a way: a link is not.
-pub struct Found {
-    /// A descriptor of it (O_PATH).
-    file: OwnedFd,
-    about: libc::stat,
 }
 
 /// The way to a file.
@@ -166,8 +161,18 @@ impl Way {
             return Err(io::ErrorKind::NotFound.into());
         }
         // A directory without a name of its own (`/`, `..`).
-        let found = Some(Found::in_folder(&at)?);
+        let found = Some(Found::new(again(&at)?)?);
         Ok(Self { folder: at, name: c".".into(), found, links: links > 0, others })
+    }
+
+    /// The way to a name in a directory that is open.
+    pub fn in_folder(folder: &impl AsRawFd, name: &OsStr) -> io::Result<Self> {
+        let (folder, name) = (again(folder)?, c(name)?);
+        let found = match open_at(folder.as_raw_fd(), &name, libc::O_PATH | libc::O_NOFOLLOW, 0) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+            file => Some(Found::new(file?)?),
+        };
+        Ok(Self { folder, name, found, links: false, others: None })
     }
 
     /// What is there, if there is something.
@@ -181,12 +186,12 @@ impl Way {
     }
 
     /// The directory that holds it.
-    pub fn folder(&self) -> RawFd {
+    pub(crate) fn folder(&self) -> RawFd {
         self.folder.as_raw_fd()
     }
 
     /// Its name in [`Way::folder`].
-    pub fn name(&self) -> &CStr {
+    pub(crate) fn name(&self) -> &CStr {
         &self.name
     }
 
@@ -197,6 +202,37 @@ impl Way {
             Some(folder) if self.links => Err(format!(
                 "the way to it has symbolic links, and others may have put them there (they may write to {})",
                 folder.display()
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Is the directory that holds it the one that had this inode, or one of those `made` since (device and
+    /// inode), or is it this user's own affair which one it is? The error says why not.
+    pub fn is_in(&self, inode: u64, made: &[(u64, u64)]) -> Result<(), String> {
+        let Some(others) = &self.others else { return Ok(()) };
+        let now = stat_of(&self.folder).map_err(|e| e.kind().to_string())?;
+        if now.st_ino == inode || made.contains(&(now.st_dev, now.st_ino)) {
+            return Ok(());
+        }
+        Err(format!(
+            "its directory is another one (inode {}, expected {inode}), and others may have put it there \
+             (they may write to {})",
+            now.st_ino,
+            others.display()
+        ))
+    }
+
+    /// Does what is there belong to this user, or is it the user's own affair whose it is?
+    pub fn is_ours(&self) -> Result<(), String> {
+        // SAFETY: no pointers.
+        let me = unsafe { libc::geteuid() };
+        match (&self.others, &self.found) {
+            (Some(others), Some(found)) if found.owner().0 != me => Err(format!(
+                "it belongs to user {}, expected {me}, and others may have put it there (they may write \
+                 to {})",
+                found.owner().0,
+                others.display()
             )),
             _ => Ok(()),
         }
@@ -259,14 +295,15 @@ impl Way {
         done(unsafe { libc::syscall(libc::SYS_unlinkat, folder, name, flags) }).map(drop)
     }
 
-    /// Makes a directory of that name.
-    pub fn make_directory(&self, mode: u32) -> io::Result<()> {
+    /// Makes a directory of that name; its device and inode.
+    pub fn make_directory(&self, mode: u32) -> io::Result<(u64, u64)> {
         let (folder, name) = (self.folder.as_raw_fd(), self.name.as_ptr());
         // SAFETY: a C string.
         done(unsafe { libc::syscall(libc::SYS_mkdirat, folder, name, mode) })?;
         let made = open_at(folder, &self.name, FOLDER & !libc::O_PATH, 0)?;
         // SAFETY: a descriptor of ours. The mask of this process has taken some of them.
-        done(unsafe { libc::syscall(libc::SYS_fchmod, made.as_raw_fd(), mode) }).map(drop)
+        done(unsafe { libc::syscall(libc::SYS_fchmod, made.as_raw_fd(), mode) })?;
+        stat_of(&made).map(|s| (s.st_dev, s.st_ino))
     }
 
     /// Gives it the name that `to` leads to, where nothing is.
@@ -291,62 +328,6 @@ impl Way {
         let (folder, new) = (to.folder.as_raw_fd(), to.name.as_ptr());
         // SAFETY: C strings.
         done(unsafe { libc::syscall(libc::SYS_linkat, from, name, folder, new, 0) }).map(drop)
-    }
-}
-
-/// When the file behind a descriptor was made, in nanoseconds since 1970, where the file system knows it.
-pub fn born(file: &impl AsRawFd) -> Option<i64> {
-    // SAFETY: zeros are a value of it; the kernel writes it.
-    unsafe {
-        let mut s: libc::statx = core::mem::zeroed();
-        let (fd, name, how) = (file.as_raw_fd(), c"".as_ptr(), libc::AT_EMPTY_PATH);
-        done(libc::syscall(libc::SYS_statx, fd, name, how, libc::STATX_BTIME, &raw mut s)).ok()?;
-        let known = s.stx_mask & libc::STATX_BTIME != 0;
-        known.then_some(s.stx_btime.tv_sec * 1_000_000_000 + i64::from(s.stx_btime.tv_nsec))
-    }
-}
-
-impl Found {
-    /// The directory itself.
-    fn in_folder(folder: &OwnedFd) -> io::Result<Self> {
-        let file = open_at(folder.as_raw_fd(), c".", FOLDER, 0)?;
-        Ok(Self { about: stat_of(&file)?, file })
-    }
-
-    /// Opens it, the very file.
-    pub fn open(&self, flags: i32) -> io::Result<OwnedFd> {
-        let flags = flags & !(libc::O_CREAT | libc::O_EXCL | libc::O_TRUNC | libc::O_NOFOLLOW);
-        open_again(self.file.as_raw_fd(), flags)
-    }
-
-    /// Is it a regular file?
-    pub fn is_regular(&self) -> bool {
-        self.about.st_mode & libc::S_IFMT == libc::S_IFREG
-    }
-
-    /// Device and inode.
-    pub fn file(&self) -> (u64, u64) {
-        (self.about.st_dev, self.about.st_ino)
-    }
-
-    /// Its permissions.
-    pub fn mode(&self) -> u32 {
-        self.about.st_mode & 0o7777
-    }
-
-    /// The user and the group that it belongs to.
-    pub fn owner(&self) -> (u32, u32) {
-        (self.about.st_uid, self.about.st_gid)
-    }
-
-    /// Its length in bytes.
-    pub fn length(&self) -> u64 {
-        self.about.st_size as u64
-    }
-
-    /// Nanoseconds since 1970 when it was last written to.
-    pub fn written(&self) -> i64 {
-        self.about.st_mtime * 1_000_000_000 + self.about.st_mtime_nsec
     }
 }
 
@@ -466,6 +447,29 @@ mod tests {
         for path in ["/", "/..", "/tmp/.."] {
             let root = Way::to(Path::new(path)).unwrap();
             assert!(root.is(&was(Path::new("/"))).is_ok() && root.remove(true).is_err(), "{path}");
+        }
+    }
+
+    #[test]
+    fn directories_of_others_are_not_taken() {
+        let f = Folder::new("is-in");
+        fs::create_dir(f.path("d")).unwrap();
+        fs::write(f.path("d/a"), "").unwrap();
+        let inode = fs::metadata(f.path("d")).unwrap().ino();
+        let way = || Way::to_name(&f.path("d/a")).unwrap();
+        assert!(
+            way().is_in(inode + 1, &[]).is_ok() && way().is_ours().is_ok(),
+            "nobody else can write there"
+        );
+        open_to_others(&f.0);
+        assert!(way().is_in(inode, &[]).is_ok() && way().is_ours().is_ok());
+        assert!(way().is_in(inode + 1, &[]).is_err_and(|why| why.contains("another one")));
+        let number = (fs::metadata(f.path("d")).unwrap().dev(), inode);
+        assert!(way().is_in(inode + 1, &[number]).is_ok());
+        // SAFETY: no pointers.
+        if unsafe { libc::geteuid() } == 0 {
+            std::os::unix::fs::chown(f.path("d/a"), Some(12345), None).unwrap();
+            assert!(way().is_ours().is_err_and(|why| why.contains("belongs to user 12345")));
         }
     }
 

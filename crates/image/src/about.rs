@@ -1,6 +1,6 @@
 //! What a checkpoint is about: the process, its mappings, and all else but threads and open files.
 
-use super::files::{OpenFile, Received, Sent};
+use super::files::{OpenFile, Place, Received, Sent};
 use super::format::sum;
 use super::threads::Context;
 use super::{cpu, xsave};
@@ -23,7 +23,7 @@ pub struct Description {
     /// Its environment, `NAME=value`.
     pub environment: Vec<Word>,
     /// Its working directory.
-    pub directory: String,
+    pub directory: Place,
     /// File creation mask.
     pub umask: u32,
     /// The soft limit on the stack when it began, on which it depends where mappings lie; `u64::MAX`: none.
@@ -214,10 +214,10 @@ pub struct MappedFile {
     pub changed: i128,
 }
 
-/// How to know a mapped file again.
+/// How to know a mapped file again; none for what is no regular file.
 pub fn recognise(path: &str) -> Option<MappedFile> {
     const TOO_LARGE: u64 = 256 << 20;
-    let m = fs::metadata(path).ok()?;
+    let m = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     let sum = if m.len() > TOO_LARGE { 0 } else { sum(&fs::read(path).ok()?) };
     let changed = i128::from(m.mtime()) * 1_000_000_000 + i128::from(m.mtime_nsec());
     Some(MappedFile { path: path.into(), length: m.len(), sum, changed })

@@ -51,11 +51,6 @@ fn check(path: &Path, m: &Metadata, directory: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses a directory that is not safely the caller's own.
-pub fn check_directory(path: &Path) -> Result<(), String> {
-    check_owner(path, true)
-}
-
 /// Numbers of the generations whose files are in `dir`, newest first.
 pub fn generation_files(dir: &Path) -> Vec<u64> {
     let number = |e: fs::DirEntry| e.file_name().to_str()?.strip_prefix("gen-")?.parse().ok();
@@ -68,33 +63,41 @@ pub fn generation_files(dir: &Path) -> Vec<u64> {
 pub fn open_directory(path: &Path) -> Result<File, String> {
     check_owner(path, true)?;
     let folder = OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY | NO_LINK).open(path);
-    let folder = folder.map_err(|e| failed(path, &e))?;
-    check(path, &folder.metadata().map_err(|e| failed(path, &e))?, true)?;
-    Ok(folder)
+    checked(path, folder, true)
+}
+
+/// What was opened at `path`, if it is safely the caller's own.
+fn checked(path: &Path, file: io::Result<File>, directory: bool) -> Result<File, String> {
+    let file = match file {
+        Err(e) if e.raw_os_error() == Some(libc::ELOOP) => {
+            let shown = path.display();
+            return Err(format!("{shown} is a symbolic link; images are not followed through links"));
+        }
+        file => file.map_err(|e| failed(path, &e))?,
+    };
+    check(path, &file.metadata().map_err(|e| failed(path, &e))?, directory)?;
+    Ok(file)
+}
+
+/// Opens folder `name` of `folder`, which is at `path`.
+pub(crate) fn open_folder_in(folder: &File, path: &Path, name: &str) -> Result<File, String> {
+    let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW;
+    let opened = promp_files::open_in(folder, name.as_ref(), flags, 0);
+    checked(&path.join(name), opened.map(File::from), true)
 }
 
 const NO_LINK: i32 = libc::O_NOFOLLOW | libc::O_CLOEXEC;
 
 /// Opens file `name` of `folder`, which is at `path`, for reading, without following links.
-fn open_in(folder: &File, path: &Path, name: &str) -> Result<File, String> {
-    let path = path.join(name);
+pub(crate) fn open_in(folder: &File, path: &Path, name: &str) -> Result<File, String> {
     // A pipe of somebody else's is not waited for.
     let flags = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK;
-    let file = match promp_files::open_in(folder, name.as_ref(), flags, 0) {
-        Err(e) if e.raw_os_error() == Some(libc::ELOOP) => {
-            return Err(format!(
-                "{} is a symbolic link; images are not followed through links",
-                path.display()
-            ));
-        }
-        file => File::from(file.map_err(|e| failed(&path, &e))?),
-    };
-    check(&path, &file.metadata().map_err(|e| failed(&path, &e))?, false)?;
-    Ok(file)
+    let opened = promp_files::open_in(folder, name.as_ref(), flags, 0);
+    checked(&path.join(name), opened.map(File::from), false)
 }
 
 /// Opens file `name` of the image directory `dir` for reading; `None`: there is none.
-pub(crate) fn open_if_there(dir: &Path, name: &str) -> Result<Option<File>, String> {
+pub fn open_if_there(dir: &Path, name: &str) -> Result<Option<File>, String> {
     if fs::symlink_metadata(dir.join(name)).is_err_and(|e| e.kind() == io::ErrorKind::NotFound) {
         return Ok(None);
     }
@@ -116,13 +119,43 @@ pub struct Directory {
 impl Directory {
     /// Opens it; refuses what is not safely the caller's own.
     pub fn open(path: &Path) -> Result<Self, String> {
-        let folder = open_directory(path)?;
+        Self::within(open_directory(path)?, path)
+    }
+
+    /// The one that has been opened ([`open_directory`]) at `path`.
+    pub fn within(folder: File, path: &Path) -> Result<Self, String> {
         Ok(Self { path: path.into(), pages: open_in(&folder, path, "pages")?, folder })
     }
 
     /// Opens another of its files for reading.
     pub fn open_file(&self, name: &str) -> Result<File, String> {
-        open_in(&self.folder, &self.path, name)
+        match name.strip_prefix("undo-").is_some_and(|n| n.contains('-')) {
+            true => self.open_kept(name),
+            false => open_in(&self.folder, &self.path, name),
+        }
+    }
+
+    /// Opens a file that the program has removed or changed, which its journal has kept here under a second
+    /// name: the directory is ours, so whose the file is, and who may write to it, does not matter.
+    fn open_kept(&self, name: &str) -> Result<File, String> {
+        let shown = self.path.join(name);
+        let flags = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        let file = promp_files::open_in(&self.folder, name.as_ref(), flags, 0).map(File::from);
+        let file = match file {
+            Err(e) if e.raw_os_error() == Some(libc::ELOOP) => {
+                return Err(format!("{} is a symbolic link that the program has removed", shown.display()));
+            }
+            file => file.map_err(|e| failed(&shown, &e))?,
+        };
+        match file.metadata() {
+            Ok(m) if m.is_file() => Ok(file),
+            _ => Err(format!("{} is not a regular file", shown.display())),
+        }
+    }
+
+    /// The very directory.
+    pub fn folder(&self) -> &File {
+        &self.folder
     }
 
     /// The numbers of the generations whose files are there, newest first.

@@ -51,9 +51,9 @@ pub struct OpenFile {
     /// What it is, if it is no file but an object of the kernel's that only this process has.
     #[serde(default)]
     pub object: Option<Object>,
-    /// Is it memory of memfd_create that can never be sealed? (F_SEAL_SEAL)
-    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
-    pub unsealable: bool,
+    /// What else is to be known of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peculiarity: Option<Peculiarity>,
     /// Locks that the program holds by it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub locks: Vec<FileLock>,
@@ -66,6 +66,48 @@ pub struct Origin {
     pub owner: u32,
     /// When it was made, in nanoseconds since 1970, where the file system knows it.
     pub born: Option<i64>,
+}
+
+/// What matters where a new process is to have a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Peculiarity {
+    /// It is memory of memfd_create that can never be sealed (F_SEAL_SEAL).
+    Unsealable,
+    /// It is a symbolic link itself (O_PATH, O_NOFOLLOW).
+    Link,
+    /// The name by which it was opened is gone, and it has another one.
+    OtherName,
+    /// It sends the process signals (F_SETOWN, F_NOTIFY).
+    Signals,
+}
+
+/// A directory, and what tells it from another one that has its path later.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Form")]
+pub struct Place {
+    /// Its path.
+    pub path: String,
+    /// Its inode; 0: not known.
+    pub(crate) inode: u64,
+    /// When it was made, in nanoseconds since 1970, where the file system knows it.
+    pub(crate) born: Option<i64>,
+}
+
+/// How a [`Place`] is written; at first it was its path alone.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Form {
+    Path(String),
+    Whole { path: String, inode: u64, born: Option<i64> },
+}
+
+impl From<Form> for Place {
+    fn from(form: Form) -> Self {
+        match form {
+            Form::Path(path) => Self { path, inode: 0, born: None },
+            Form::Whole { path, inode, born } => Self { path, inode, born },
+        }
+    }
 }
 
 /// An advisory lock of a file.
@@ -155,11 +197,17 @@ impl OpenFile {
 
     /// Can a new process open it?
     pub fn can_be_opened_again(&self) -> bool {
-        self.inherited
-            || !self.has_no_name()
-            || self.content.is_some()
-            || self.object.is_some()
-            || self.is_own_pipe()
+        let made_anew = self.content.is_some() || self.object.is_some() || self.is_own_pipe();
+        match self.peculiarity {
+            Some(Peculiarity::Signals) => false,
+            Some(Peculiarity::Link | Peculiarity::OtherName) => self.inherited,
+            _ => self.inherited || !self.has_no_name() || made_anew,
+        }
+    }
+
+    /// Does the descriptor only say where it is? (O_PATH)
+    pub fn is_place(&self) -> bool {
+        self.flags & libc::O_PATH != 0
     }
 
     /// Is it a pipe that the program has made itself? A new one that holds the same does as well.

@@ -1,6 +1,6 @@
 //! Does a machine fit an image? Whether its files do: kept.rs.
 
-use crate::Description;
+use crate::{Description, Map, Peculiarity};
 
 /// Why a process cannot go on here from the generation that `about` describes; `None` if it can. `threads`: the
 /// OMP_NUM_THREADS of the restart, if it is set.
@@ -49,12 +49,29 @@ pub fn obstacle(about: &Description, threads: Option<&str>) -> Option<String> {
             ));
         }
     }
-    for f in &about.files {
-        if !f.can_be_opened_again() {
-            return Some(format!("descriptor {} ({}) cannot be opened again", f.fd, f.path));
-        }
+    only_here(about)
+}
+
+/// What no other process can have of what `about` describes: going back to it is all that can be done.
+pub fn only_here(about: &Description) -> Option<String> {
+    if let Some(f) = about.files.iter().find(|f| !f.can_be_opened_again()) {
+        let why = match f.peculiarity {
+            Some(Peculiarity::Link) => "it is a link itself (O_PATH, O_NOFOLLOW)",
+            Some(Peculiarity::Signals) => "it sends the program signals (F_SETOWN, F_NOTIFY)",
+            Some(Peculiarity::OtherName) => "it has another name, which the system does not tell",
+            _ => "it has no name",
+        };
+        return Some(format!("descriptor {} ({}) cannot be opened again: {why}", f.fd, f.path));
     }
-    None
+    let nameless: Vec<&Map> = about.maps.iter().filter(|m| m.is_nameless()).collect();
+    let gone = |m: &&Map| {
+        let apart = m.content.is_some() || (m.shared && nameless.iter().any(|o| o.is_of(m)));
+        m.inode != 0 && m.path.ends_with(" (deleted)") && !apart
+    };
+    about.maps.iter().find(gone).map(|m| match m.path.strip_prefix("/anon_hugepage") {
+        Some(_) => format!("the memory at {:x} has huge pages of its own (MAP_HUGETLB)", m.start),
+        None => format!("the file that is mapped at {:x} is gone ({})", m.start, m.path),
+    })
 }
 
 /// Why a process cannot go on from `about` with `threads` threads where it had another number; `None` if it

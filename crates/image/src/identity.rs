@@ -1,9 +1,9 @@
 //! The file that it was: what is opened again for the program is no other one that has its name now.
 
-use crate::{OpenFile, Origin};
+use crate::{OpenFile, Origin, Peculiarity, Place};
 use promp_files::{Was, Way, born};
 use std::ffi::CString;
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
@@ -28,6 +28,37 @@ impl Origin {
     }
 }
 
+impl Place {
+    /// The directory that the process works in.
+    pub fn of_work() -> io::Result<Self> {
+        const LINK: &str = "/proc/thread-self/cwd";
+        let path = std::fs::read_link(LINK)?.to_string_lossy().into_owned();
+        let folder = promp_files::open(Path::new(LINK), libc::O_PATH)?;
+        Ok(Self { path, inode: File::from(folder.try_clone()?).metadata()?.ino(), born: born(&folder) })
+    }
+
+    /// Is it, wherever it is now?
+    pub fn is_still(&self, now: &Self) -> bool {
+        match self.inode {
+            0 => self.path == now.path,
+            inode => inode == now.inode && self.born == now.born,
+        }
+    }
+
+    /// Opens it by its path, if that still leads to it (O_PATH).
+    pub fn open_again(&self) -> Result<OwnedFd, String> {
+        let way = Way::to(Path::new(&self.path)).map_err(why)?;
+        let found = match self.inode {
+            0 => {
+                way.is_straight()?;
+                way.found().ok_or("it is not there")?
+            }
+            inode => way.is(&Was { inode, owner: None, regular: false, born: self.born })?,
+        };
+        found.open(libc::O_PATH | libc::O_DIRECTORY).map_err(why)
+    }
+}
+
 impl OpenFile {
     /// Opens the file by its name, if that still leads to it; one that is gone is made, if its content is
     /// saved.
@@ -46,7 +77,9 @@ impl OpenFile {
             None => Err(io::ErrorKind::NotFound.into()),
             Some(_) => {
                 let (owner, born) = (self.origin.map(|o| o.owner), self.origin.and_then(|o| o.born));
-                way.is(&Was { inode: self.inode, owner, regular: self.regular, born })?.open(flags)
+                let kind = |found: &promp_files::Found| found.is_regular();
+                let regular = if self.is_place() { way.found().is_some_and(kind) } else { self.regular };
+                way.is(&Was { inode: self.inode, owner, regular, born })?.open(flags)
             }
         };
         file.map_err(why)
@@ -56,7 +89,8 @@ impl OpenFile {
     pub fn made_again(&self) -> Result<OwnedFd, String> {
         if let Some(name) = self.memory() {
             let name = CString::new(name).unwrap_or_default();
-            let seals = if self.unsealable { 0 } else { libc::MFD_ALLOW_SEALING };
+            let seals =
+                if self.peculiarity == Some(Peculiarity::Unsealable) { 0 } else { libc::MFD_ALLOW_SEALING };
             // SAFETY: a C string; the descriptor becomes ours.
             return unsafe {
                 match libc::syscall(libc::SYS_memfd_create, name.as_ptr(), libc::MFD_CLOEXEC | seals) {

@@ -4,13 +4,13 @@
 //! libraries, the loader or promp itself have been replaced or removed: what is not as it was is taken from
 //! its copy.
 
+use crate::directory::{open_directory, open_folder_in, open_in};
 use crate::{Description, MappedFile};
-use promp_files::Replacement;
+use promp_files::{Replacement, Way};
 use std::collections::BTreeSet;
-use std::io::Write;
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 /// The folder in a checkpoint directory.
 pub const FOLDER: &str = "files";
@@ -42,63 +42,74 @@ pub struct Moved {
     pub to: String,
 }
 
-/// Makes the folder, if there is none yet.
-pub fn folder(dir: &Path) -> Result<(), String> {
-    let folder = dir.join(FOLDER);
-    match fs::DirBuilder::new().mode(0o700).create(&folder) {
+/// Opens the folder of `within`, the directory at `dir`; makes it, if there is none yet.
+pub fn make_folder(within: &File, dir: &Path) -> Result<File, String> {
+    match Way::in_folder(within, FOLDER.as_ref()).and_then(|way| way.make_directory(0o700)) {
         Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
-            Err(format!("{}: {}", folder.display(), e.kind()))
+            Err(format!("{}: {}", dir.join(FOLDER).display(), e.kind()))
         }
-        _ => crate::check_directory(&folder),
+        _ => open_folder_in(within, dir, FOLDER),
     }
+}
+
+/// The names of the copies in `within`, the directory at `dir`.
+pub fn names(within: &File, dir: &Path) -> BTreeSet<String> {
+    let all = open_folder_in(within, dir, FOLDER).ok().and_then(|f| promp_files::names_in(&f).ok());
+    all.unwrap_or_default().into_iter().filter_map(|n| n.into_string().ok()).filter(|n| is_name(n)).collect()
+}
+
+/// What the copy of `f` holds in `within`, the directory at `dir`.
+pub fn read(within: &File, dir: &Path, f: &MappedFile) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let folder = open_folder_in(within, dir, FOLDER)?;
+    let file = open_in(&folder, &dir.join(FOLDER), &name(f))?;
+    let read = file.take(f.length + 1).read_to_end(&mut bytes);
+    read.map_err(|e| format!("{}: {}", place(dir, f).display(), e.kind()))?;
+    Ok(bytes)
 }
 
 /// Makes the copy of `f`, if there is none yet. It gets its name when it is whole.
 pub fn keep(dir: &Path, f: &MappedFile) -> Result<(), String> {
     let failed = |what: &Path, e: &io::Error| format!("{}: {}", what.display(), e.kind());
-    let to = place(dir, f);
-    if fs::symlink_metadata(&to).is_ok_and(|m| m.is_file() && m.len() == f.length) {
+    if fs::symlink_metadata(place(dir, f)).is_ok_and(|m| m.is_file() && m.len() == f.length) {
         return Ok(());
     }
-    folder(dir)?;
     let from = Path::new(&f.path);
     let bytes = fs::read(from).map_err(|e| failed(from, &e))?;
     if bytes.len() as u64 != f.length || crate::sum(&bytes) != f.sum {
         return Err(format!("{} has changed", f.path));
     }
-    write(&to, &bytes)
+    write(dir, &name(f), &bytes)
 }
 
-/// Writes a file of the folder, readable and executable by its owner.
-pub fn write(to: &Path, bytes: &[u8]) -> Result<(), String> {
-    let written = Replacement::new(to, 0o700).and_then(|mut aside| {
+/// Writes a file of the folder, which is made if there is none, readable and executable by its owner.
+pub fn write(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), String> {
+    let folder = make_folder(&open_directory(dir)?, dir)?;
+    let written = Way::in_folder(&folder, name.as_ref()).and_then(|way| {
+        let mut aside = Replacement::at(way, 0o700)?;
         aside.file().write_all(bytes)?;
         aside.finish(true)
     });
-    written.map_err(|e| format!("{}: {}", to.display(), e.kind()))
+    written.map_err(|e| format!("{}: {}", dir.join(FOLDER).join(name).display(), e.kind()))
 }
 
 /// Removes the copies that no checkpoint in `dir` names. True: the newest one names all that are left. If one
 /// of them cannot be read, all stay.
 pub fn remove_unnamed(dir: &Path) -> Result<bool, String> {
-    let folder = dir.join(FOLDER);
     let checkpoints = crate::Directory::open(dir)?;
-    let names = |number: u64| -> Result<BTreeSet<String>, String> {
+    let those_of = |number: u64| -> Result<BTreeSet<String>, String> {
         let about = checkpoints.read(number)?.about;
         Ok(about.mapped.iter().chain(&about.kernel).map(name).collect())
     };
-    let named = checkpoints.generations().into_iter().map(names).collect::<Result<Vec<_>, _>>()?;
+    let named = checkpoints.generations().into_iter().map(those_of).collect::<Result<Vec<_>, _>>()?;
     let Some(newest) = named.first() else { return Ok(false) };
     let mut all = true;
-    for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-        let copy = entry.file_name().to_string_lossy().into_owned();
-        if !is_name(&copy) || newest.contains(&copy) {
-            continue;
-        }
-        if named.iter().any(|n| n.contains(&copy)) {
+    let folder = open_folder_in(checkpoints.folder(), dir, FOLDER)?;
+    for copy in names(checkpoints.folder(), dir).difference(newest) {
+        if named.iter().any(|n| n.contains(copy)) {
             all = false;
         } else {
-            fs::remove_file(entry.path()).map_err(|e| format!("{}: {}", entry.path().display(), e.kind()))?;
+            promp_files::remove_in(&folder, copy.as_ref()).map_err(|e| format!("{copy}: {}", e.kind()))?;
         }
     }
     Ok(all)
@@ -118,6 +129,20 @@ fn is_same(path: &str, f: &MappedFile) -> bool {
     })
 }
 
+/// May the copy be loaded, and executed? That is done by its name, which nobody else may be able to give to
+/// another file.
+fn trusted(copy: &Path) -> Result<(), String> {
+    let folder = copy.parent().unwrap_or(copy);
+    crate::check_owner(folder, true).and_then(|()| crate::check_owner(copy, false))?;
+    let way = Way::to(copy).map_err(|e| format!("{}: {}", copy.display(), e.kind()))?;
+    match way.others() {
+        Some(others) => {
+            Err(format!("others may put another file in its place (they may write to {})", others.display()))
+        }
+        None => Ok(()),
+    }
+}
+
 /// The files that are to be taken from their copies in `dir`, because they are not what they were; the
 /// error says which one is neither here nor there.
 pub fn moved(dir: &Path, about: &Description) -> Result<Vec<Moved>, String> {
@@ -129,9 +154,7 @@ pub fn moved(dir: &Path, about: &Description) -> Result<Vec<Moved>, String> {
             return Err(format!("{} {what} (`promp run --self-contained` keeps copies)", f.path));
         }
         let copy = place(dir, f);
-        let trusted =
-            crate::check_directory(&dir.join(FOLDER)).and_then(|()| crate::check_owner(&copy, false));
-        if let Err(why) = trusted {
+        if let Err(why) = trusted(&copy) {
             return Err(format!("{} {what}, and its copy cannot be used: {why}", f.path));
         }
         let copy = real(&copy).unwrap_or(copy).to_string_lossy().into_owned();
@@ -203,6 +226,7 @@ pub fn with_loader(program: &[u8], path: &str) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::DirBuilderExt;
 
     /// A folder of this test's own.
     struct Folder(PathBuf);

@@ -30,6 +30,7 @@ pub mod layout;
 pub mod on_signal;
 pub mod plan;
 pub mod run_record;
+mod scripts;
 pub mod state;
 mod threads;
 pub mod undo_names;
@@ -39,8 +40,10 @@ pub use about::{
     Asked, Clocks, DeadWord, Description, Disposition, Limit, Map, MappedFile, SHARED, Seconds, Timer, Word,
     cpu_features, recognise,
 };
-pub use directory::{Directory, SUMS, check_directory, check_owner, generation_files, open_directory};
-pub use files::{FileLock, LockKind, Object, OpenFile, Origin, Received, Sent, SentLines, Watched};
+pub use directory::{Directory, SUMS, check_owner, generation_files, open_directory, open_if_there};
+pub use files::{
+    FileLock, LockKind, Object, OpenFile, Origin, Peculiarity, Place, Received, Sent, SentLines, Watched,
+};
 pub use format::{
     Entry, FILES, Generation, LONGEST_FILE, PAGE, Sum, Sums, decode, encode, file_offset, file_pages,
     page_sum, sum,

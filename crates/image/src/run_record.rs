@@ -2,14 +2,15 @@
 //! continued; and `DIR/owner`: which process of that run the checkpoints are of.
 
 use crate::Word;
-use crate::directory::open_if_there;
+use crate::directory::{open_directory, open_if_there};
+use crate::scripts::{self, Script};
+use promp_files::{open_in, remove_in, rename_in};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The record's name.
 pub const FILE: &str = "run";
@@ -36,8 +37,14 @@ pub struct Run {
     pub command: Vec<Word>,
     /// Its program's file, without links.
     pub program: Word,
+    /// By which name it was called: its folder without links, and the last word of its path.
+    #[serde(default)]
+    called: Option<Word>,
     /// The working directory, without links.
     pub directory: Word,
+    /// The scripts that the command names.
+    #[serde(default)]
+    scripts: Vec<Script>,
     /// What tells this run from all others.
     pub nonce: String,
 }
@@ -65,7 +72,9 @@ impl Run {
             promp: env!("CARGO_PKG_VERSION").into(),
             command: command.iter().map(|w| Word::from(w.as_bytes())).collect(),
             program: word(&program.canonicalize()?),
+            called: called(program).map(|path| word(&path)),
             directory: word(&std::env::current_dir()?.canonicalize()?),
+            scripts: scripts::of(command, program),
             nonce: nonce()?,
         })
     }
@@ -85,17 +94,40 @@ impl Run {
         self.command.iter().map(Word::to_string).collect::<Vec<_>>().join(" ")
     }
 
+    /// What was typed as the program, without its folders.
+    pub fn name(&self) -> String {
+        self.command.first().map_or_else(String::new, last_part)
+    }
+
     /// What is another in `now`: which command, program or directory this was.
     pub fn difference(&self, now: &Self) -> Option<String> {
-        if self.command != now.command {
+        if !self.is_called_as(now) || self.command.get(1..) != now.command.get(1..) {
             return Some(format!("another command ({})", self.shown()));
         }
         if self.program != now.program {
             return Some(format!("another program ({}; now {})", self.program, now.program));
         }
         let (was, is) = (&self.directory, &now.directory);
-        (was != is).then(|| format!("this command in another working directory ({was}; now {is})"))
+        if was != is {
+            return Some(format!("this command in another working directory ({was}; now {is})"));
+        }
+        scripts::changed(&self.scripts, &now.scripts)
+            .map(|path| format!("this command with another text of {path}"))
     }
+
+    /// By another path to the same name in the same folder it is the same program. By another name it may
+    /// do something else, and a link in another folder may be what makes it so (Python's environments).
+    fn is_called_as(&self, now: &Self) -> bool {
+        match (&self.called, &now.called) {
+            (Some(was), Some(is)) => was == is,
+            _ => self.command.first() == now.command.first(),
+        }
+    }
+}
+
+fn called(program: &Path) -> Option<PathBuf> {
+    let folder = program.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Some(folder.canonicalize().ok()?.join(program.file_name()?))
 }
 
 impl Owner {
@@ -113,6 +145,31 @@ impl Owner {
     pub fn write(&self, dir: &Path) -> io::Result<()> {
         write(dir, OWNER, self)
     }
+
+    /// Whose the checkpoints in `dir` are, for people: a descendant's of what `run` has started.
+    pub fn is_not_the_started(&self, run: &Run, dir: &Path) -> String {
+        let (dir, name, start) = (dir.display(), last_part(&self.program), run.name());
+        format!(
+            "checkpoints in {dir} are those of {name} ({}), started by {start}: a restart (`promp restart \
+             {dir}`) continues {name}, not {start}. Put promp run in front of {name} there.",
+            self.pid
+        )
+    }
+
+    /// The same, of one that `finished`, where `run` was to be continued.
+    pub fn was_not_the_started(&self, run: &Run, dir: &Path) -> String {
+        let (dir, name, start) = (dir.display(), last_part(&self.program), run.name());
+        format!(
+            "the checkpoints in {dir} were those of {name} ({}), started by {start}: it has ended by itself, \
+             and {start} cannot be continued. Without --resume it begins anew.",
+            self.pid
+        )
+    }
+}
+
+fn last_part(path: &Word) -> String {
+    let name = Path::new(path.as_os_str()).file_name().unwrap_or(path.as_os_str());
+    Word::from(name.as_bytes()).to_string()
 }
 
 /// What [`VARIABLE`] says: its fields, with colons between them.
@@ -196,7 +253,7 @@ fn read<T: DeserializeOwned>(dir: &Path, name: &str) -> Result<Option<T>, String
     let Some(file) = open_if_there(dir, name)? else { return Ok(None) };
     let mut text = Vec::new();
     let read = file.take(LONGEST).read_to_end(&mut text);
-    read.map_err(|e| format!("{shown} cannot be read: {e}"))?;
+    read.map_err(|e| format!("{shown} cannot be read: {}", e.kind()))?;
     let damaged = |e| format!("{shown} is damaged, or no record of promp's ({e})");
     let form: Form = serde_json::from_slice(&text).map_err(damaged)?;
     if form.format != FORMAT {
@@ -212,23 +269,23 @@ fn write(dir: &Path, name: &str, what: &impl Serialize) -> io::Result<()> {
 
 /// Writes a file of a checkpoint directory: to `aside`, synced, renamed.
 pub(crate) fn write_aside(dir: &Path, name: &str, aside: &str, text: &[u8]) -> io::Result<()> {
-    let aside = dir.join(aside);
-    match fs::remove_file(&aside) {
+    let (folder, aside) = (open_directory(dir).map_err(io::Error::other)?, OsStr::new(aside));
+    match remove_in(&folder, aside) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
         _ => {}
     }
-    let flags = libc::O_NOFOLLOW | libc::O_CLOEXEC;
-    let mut options = OpenOptions::new();
-    let mut file = options.write(true).create_new(true).mode(0o600).custom_flags(flags).open(&aside)?;
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
+    let mut file = File::from(open_in(&folder, aside, flags, 0o600)?);
     file.write_all(text)?;
     file.sync_all()?;
-    fs::rename(&aside, dir.join(name))?;
-    fs::File::open(dir)?.sync_all()
+    rename_in(&folder, aside, name.as_ref())?;
+    folder.sync_all()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::os::unix::ffi::OsStringExt;
     use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 
@@ -300,10 +357,15 @@ mod tests {
     fn what_differs_is_named() {
         let r = run(&[b"./a", b"1"]);
         assert_eq!(r.difference(&run(&[b"./a", b"1"])), None, "another nonce is no difference");
-        for other in [&[&b"./a"[..], b"2"][..], &[b"./a"], &[b"./a", b"1", b""], &[b"a", b"1"], &[b"./a 1"]] {
+        for other in [&[&b"./a"[..], b"2"][..], &[b"./a"], &[b"./a", b"1", b""], &[b"./a 1"]] {
             let said = run(other).difference(&r).unwrap();
             assert!(said.starts_with("another command"), "{said}");
         }
+        assert_eq!(run(&[b"a", b"1"]).difference(&r), None, "called by another path");
+        let other = Run { called: Some("/bin/b".as_bytes().into()), ..r.clone() };
+        assert!(other.difference(&r).is_some_and(|d| d.contains("another command")));
+        let older = Run { called: None, ..run(&[b"a", b"1"]) };
+        assert!(older.difference(&r).is_some_and(|d| d.contains("another command")));
         let program = Run { program: "/x/a".as_bytes().into(), ..r.clone() };
         assert!(program.difference(&r).is_some_and(|d| d.contains("another program (/x/a")));
         let directory = Run { directory: "/x".as_bytes().into(), ..r.clone() };

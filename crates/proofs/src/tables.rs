@@ -51,6 +51,11 @@ impl Entry {
         // list.
         unsafe { core::ffi::CStr::from_ptr(self.text as *const libc::c_char) }.to_str().unwrap_or("?")
     }
+
+    /// "file:line".
+    pub fn place(&self) -> &'static str {
+        self.text().split(": ").next().unwrap_or("?")
+    }
 }
 
 static LIST: AtomicPtr<Vec<Entry>> = AtomicPtr::new(core::ptr::null_mut());

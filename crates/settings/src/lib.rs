@@ -8,6 +8,7 @@ mod near;
 mod pairs;
 pub mod quantities;
 pub mod replay_policy;
+pub mod save_budget;
 pub mod silent_faults;
 pub mod spec;
 pub mod times;
@@ -132,6 +133,19 @@ pub fn asks(value: &str) -> bool {
     !["", "off"].contains(&value.trim())
 }
 
+/// What there is not, and by which options or variables it was asked for (these come first in `asked`): "no
+/// checkpoints, no report (--ckpt, --report)". `empty`: there is a report, and nothing in it.
+pub fn lacks<A: AsRef<str>>(asked: &[(A, &str)], empty: bool) -> String {
+    let by: Vec<&str> = asked.iter().map(|(by, _)| by.as_ref()).collect();
+    let mut what: Vec<&str> = asked.iter().map(|(_, what)| *what).collect();
+    what.dedup();
+    let is_not = |what: &&str| match *what {
+        "report" if empty => "nothing in the report".into(),
+        _ => format!("no {what}"),
+    };
+    format!("{} ({})", what.iter().map(is_not).collect::<Vec<_>>().join(", "), by.join(", "))
+}
+
 /// The option of `promp run` that sets a variable.
 pub fn flag(name: &str) -> Option<&'static str> {
     ALL.iter().find(|s| s.name == name)?.flag
@@ -144,14 +158,25 @@ pub fn is_known(name: &str) -> bool {
 
 /// What is to be said of a variable's name: nothing where it is none of promp's or known.
 pub fn unknown(name: &str) -> Option<String> {
-    if !name.starts_with("PROMP_") || is_known(name) {
+    if is_known(name) {
         return None;
     }
-    let hint = match meant(name, ALL.iter().filter(|s| s.by == By::User).map(|s| s.name)) {
+    let mut users = ALL.iter().filter(|s| s.by == By::User).map(|s| s.name);
+    let near = match name.starts_with("PROMP_") {
+        true => meant(name, users),
+        false => Some(users.find(|right| begins_nearly(name, right))?),
+    };
+    let hint = match near {
         Some(near) => format!("did you mean {near}?"),
         None => "it is ignored (`promp help run` has the options)".into(),
     };
     Some(format!("{name} is not known: {hint}"))
+}
+
+/// Is `name` the setting `right`, but for one letter of its `PROMP_`?
+fn begins_nearly(name: &str, right: &str) -> bool {
+    let (begins, rest) = right.split_at("PROMP_".len());
+    name.strip_suffix(rest).is_some_and(|other| near::distance(other, begins) == 1)
 }
 
 #[cfg(test)]
@@ -172,7 +197,8 @@ mod tests {
         for e in std::fs::read_dir(folder).expect("a folder").map(|e| e.expect("an entry").path()) {
             match e.extension().and_then(|x| x.to_str()) {
                 Some("rs") => all.push(std::fs::read_to_string(e).expect("a text")),
-                _ if e.is_dir() => sources(e, all),
+                // Not these tests' own.
+                _ if e.is_dir() && !e.ends_with("crates/settings") => sources(e, all),
                 _ => {}
             }
         }
@@ -213,9 +239,30 @@ mod tests {
         }
     }
 
+    #[test]
+    fn one_letter_off_in_the_part_that_all_have() {
+        for s in ALL.iter().filter(|s| s.by == By::User) {
+            for wrong in ["ROMP_", "POMP_", "PROMPT_", "PRMOP_", "PROMP", "PROMO_", "PROMP__"] {
+                let wrong = s.name.replacen("PROMP_", wrong, 1);
+                let said = unknown(&wrong).unwrap_or_default();
+                assert!(said.contains(&format!("mean {}?", s.name)), "{wrong}: {said}");
+            }
+        }
+        for other in ["OMP_NUM_THREADS", "PATH", "DIR", "PROMPT_COMMAND", "GOMP_DEBUG", "PROMPT"] {
+            assert_eq!(unknown(other), None, "{other}");
+        }
+    }
+
     fn another_is_as_near(wrong: &str, right: &str) -> bool {
         let near = |to: &str| near::distance(wrong, to);
         ALL.iter().any(|s| s.by == By::User && s.name != right && near(s.name) <= near(right))
+    }
+
+    #[test]
+    fn what_there_is_not_is_there_once() {
+        let what = [("--resume", "checkpoints"), ("--ckpt", "checkpoints"), ("--report", "report")];
+        assert_eq!(lacks(&what, false), "no checkpoints, no report (--resume, --ckpt, --report)");
+        assert_eq!(lacks(&what[1..], true), "no checkpoints, nothing in the report (--ckpt, --report)");
     }
 
     #[test]

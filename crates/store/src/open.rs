@@ -9,12 +9,18 @@ use crate::sys::syscall::high;
 use crate::sys::time;
 use promp_image::undo_names::era_of;
 use promp_image::{self as image, PAGE};
+use std::io::Read;
 use std::os::fd::IntoRawFd;
 use std::path::Path;
 use std::sync::Arc;
 
 /// The end record before the end (ckpt/control/ends.rs).
 const ROOM: &[u8] = image::ended::ASIDE.to_bytes();
+
+/// The names in an open directory.
+fn names(dir: i32) -> Vec<String> {
+    sys::maps::names(&c(Path::new(&format!("/proc/thread-self/fd/{dir}"))))
+}
 
 impl Store {
     /// Opens `dir` for writing, made (mode 0700) if it is not there. A store that is written by another
@@ -79,7 +85,7 @@ impl Store {
             };
             let (number, era, index) = from.unwrap_or_default();
             let mut older: Vec<u64> = Vec::new();
-            for name in sys::maps::names(&path) {
+            for name in names(dir_fd) {
                 let Some(g) = name.strip_prefix("gen-").and_then(|n| n.parse().ok()) else {
                     let of_a_run = era_of(&name).is_some() || name == image::ended::FILE;
                     // Room for the end record stays.
@@ -111,8 +117,10 @@ impl Store {
 
     /// The process that writes to `dir`, or the last one that did.
     pub fn holder(dir: &Path) -> Option<u32> {
-        let text = sys::maps::read_file(&c(&dir.join("lock")))?;
-        core::str::from_utf8(&text).ok()?.trim().parse().ok()
+        const LONGEST: u64 = 64;
+        let mut text = String::new();
+        image::open_if_there(dir, "lock").ok()??.take(LONGEST).read_to_string(&mut text).ok()?;
+        text.trim().parse().ok()
     }
 
     /// Keeps the newest of the generations `older` than the one that goes on; the others are removed.

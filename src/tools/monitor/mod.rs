@@ -3,6 +3,7 @@
 //! of fixed size (tables.rs), and works the figures of the report out at the end (report.rs).
 
 mod clock;
+mod origin;
 mod record;
 mod report;
 mod tables;
@@ -167,7 +168,7 @@ fn told(t: &Told) {
                 && level > 0
                 && sync != Sync::Join
             {
-                let site = thr.call_site();
+                let site = thr.call_place();
                 let now = w.leave(thr, thr.num(), site, to);
                 w.visit.change(|v| v.restart(site, to, level, now));
                 w.begin(thr, now, State::Busy);
@@ -191,9 +192,9 @@ fn told_of_more(thr: &'static Thread, w: Option<&'static Watch>, event: &Event) 
             }
             w.enter(State::Free);
         }
-        Event::ParallelBegin { team, size, level, .. } => {
+        Event::ParallelBegin { team, size, level, function, .. } => {
             let Some(tw) = team_watch(team) else { return };
-            let site = thr.call_site();
+            let site = origin::of_region(thr.call_place(), function);
             let before = if level == 1 {
                 let before = w.end_serial(thr, site, words::Sync::Region, size);
                 tables::region_begins(clock::monotonic_ns(w.last.load(Relaxed)), size);
@@ -224,11 +225,11 @@ fn told_of_more(thr: &'static Thread, w: Option<&'static Watch>, event: &Event) 
                 w.leave_region(thr, tw);
             }
         }
-        Event::ParallelEnd { .. } => {
+        Event::ParallelEnd { team } => {
             let level = thr.team().level.get();
             if level == 0 {
                 tables::header().region_since_ns.store(0, Relaxed);
-                w.leave_for_serial(thr, thr.call_site());
+                w.leave_for_serial(thr, team_watch(team).map_or(0, |t| t.site.get()));
             } else {
                 w.resume(thr, level);
             }

@@ -151,7 +151,7 @@ fn map(at: usize, bytes: usize, shared: bool) -> Option<usize> {
     let rights = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: a file of our own name, or fresh memory; at `at` lie the parent's tables, which are not ours.
     let p = unsafe {
-        if shared && let Some(fd) = create(bytes) {
+        if shared && let Some(fd) = promp_files::within_limit(|| create(bytes)) {
             let p = sys!(libc::SYS_mmap, at, bytes, rights, libc::MAP_SHARED | fixed, fd, 0);
             sys!(libc::SYS_close, fd);
             p
@@ -175,7 +175,13 @@ fn create(bytes: usize) -> Option<isize> {
         if fd < 0 {
             return None;
         }
-        if sys!(libc::SYS_fallocate, fd, 0, 0, bytes) != 0 {
+        let r = sys!(libc::SYS_fallocate, fd, 0, 0, bytes);
+        if r != 0 {
+            let why = sys::why(r);
+            crate::say!(
+                "PROMP_MONITOR: no live file of {bytes} bytes for promp top in {}: {why}",
+                live::DIRECTORY
+            );
             sys!(libc::SYS_unlink, path.as_ptr());
             sys!(libc::SYS_close, fd);
             return None;

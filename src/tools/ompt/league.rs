@@ -15,7 +15,7 @@ impl Me {
         league.size.set(teams);
         league.outer.set(t.team.get());
         league.encountered.set(Some(t));
-        let site = self.site();
+        let site = self.thr.call_place();
         league.site.set(site);
         self.info.enter(state::OVERHEAD);
         self.calls(|_| {

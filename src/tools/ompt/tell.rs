@@ -7,7 +7,6 @@ use super::is_active;
 use crate::observe::event::{Cancelled, Dep, Depend, Event, Mutex, Pause, Sync, TaskForm, Work};
 use crate::observe::{OfTask, OfTeam, Told};
 use crate::say;
-use crate::sys::asm;
 use crate::sys::syscall::exit_group;
 use crate::team::thread::Thread;
 use crate::team::{pool, setup};
@@ -229,18 +228,8 @@ const REGION: u32 = parallel::INVOKER_RUNTIME | parallel::TEAM;
 impl Me {
     /// Calls the tool: `f` gets where the runtime was called.
     pub(super) fn calls(self, f: impl FnOnce(usize)) {
-        let site = self.site();
+        let site = self.thr.call_place();
         self.thr.call_out(|| f(site));
-    }
-
-    /// Where the runtime was called; 0: nowhere in the program. A function that ends in a jump to the runtime
-    /// has not left where that is: its own beginning stands for it (one more, as tools look in front of
-    /// return addresses).
-    pub(super) fn site(self) -> usize {
-        match self.thr.call_site() {
-            at if asm::is_trampoline(at) => self.thr.call.get().0 + 1,
-            at => at,
-        }
     }
 
     /// The task that the thread executes.
@@ -288,7 +277,7 @@ impl Me {
         team.size.set(size);
         team.outer.set(t.team.get());
         team.encountered.set(Some(t));
-        let site = self.site();
+        let site = self.thr.call_place();
         team.site.set(site);
         let asked = if asked != 0 { asked } else { self.thr.task().icvs.get().threads };
         self.info.enter(state::OVERHEAD);

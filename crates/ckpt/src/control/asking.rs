@@ -12,15 +12,14 @@
 //!                           +--thread gives up (compare-and-swap)--> AWAY
 //! ```
 //!
-//! STANDS is the edge for what the thread has said (dead_memory_claims.rs): its store (SeqCst) comes behind
-//! the words, the keeper's compare-and-swap in front of reading them; CLAIMED, the thread changes nothing
-//! until the attempt is over. Two threads that come at the same time see each other (SeqCst): one of them
-//! finds that everybody stands, and asks. A rollback sets all seats to AWAY: the threads go on from where
-//! they stood, and leave the place.
-//!
-//! Loom models: `tests/loom/src/places.rs`.
+//! STANDS is the edge for what the thread has said (dead_memory_claims.rs): its store (SeqCst) comes behind the words,
+//! the keeper's compare-and-swap in front of reading them; CLAIMED, the thread changes nothing until the
+//! attempt is over. Two threads that come at the same time see each other (SeqCst): one of them finds that
+//! everybody stands, and asks. A rollback sets all seats to AWAY: the threads go on from where they stood,
+//! and leave the place. Loom models: `tests/loom/src/places.rs`.
 
-use crate::sys::sync::{AtomicU32, AtomicU64, Ordering::*, full_fence};
+use crate::sys::sync::Ordering::*;
+use crate::sys::sync::{AtomicU32, AtomicU64, full_fence};
 use crate::sys::{futex, time};
 
 /// A seat's thread is somewhere else.
@@ -43,14 +42,21 @@ pub struct Asking {
     wanted: AtomicU64,
     /// Attempts that are over. Release, behind the copy; acquired by who waits.
     attempts: AtomicU64,
+    /// Those of them before the program began.
+    before: AtomicU64,
     /// Changes when those who stood for one have been let go, too: what everybody sleeps on.
     over: AtomicU32,
 }
 
 impl Asking {
-    /// Has nobody ever been answered?
+    /// Has nobody been answered since the program began?
     pub fn is_new(&self) -> bool {
-        self.attempts.load(Relaxed) == 0
+        self.attempts.load(Relaxed) <= self.before.load(Relaxed)
+    }
+
+    /// The program begins.
+    pub fn program_begins(&self) {
+        self.before.store(self.attempts.load(Relaxed), Relaxed);
     }
 
     /// In a new process: threads may have been saved while they waited, whose attempt none here is.

@@ -41,7 +41,7 @@ impl Start {
                 Ok(store) => {
                     let mut k = Keeper::new(self.settings.clone(), store, taken::list());
                     let s = &self.settings;
-                    keep::get().sent.begin(&s.dir, &s.inherited, None, s.verbose);
+                    keep::get().sent.begin(&s.inherited, None, s.verbose);
                     keep::get().received.begin(&s.inherited);
                     keep::get().ready.store(1, Release);
                     futex::wake(&keep::get().ready, u32::MAX);
@@ -159,9 +159,9 @@ pub fn start_at_load() -> bool {
 }
 
 /// Turns checkpoints on: called while the program has one thread in the runtime, or none.
-fn begin(settings: Settings) {
+fn begin(mut settings: Settings) {
     BEGUN.store(true, Relaxed);
-    let whose = Whose::of(&settings.dir);
+    let whose = Whose::of(&settings.dir).inspect(|w| settings.verbose = w.verbose(settings.verbose));
     let other = whose.as_ref().and_then(|w| w.may_take(&settings.dir).err());
     if let Some(pid) = other.or_else(|| ancestor_with(&settings.dir)) {
         if settings.verbose >= if whose.is_some() { 2 } else { 1 } {

@@ -7,13 +7,14 @@
 
 use crate::image::{self, Word};
 use crate::keep::{self, Keep};
-use crate::say;
 use crate::sys;
 use crate::sys::tables::calls_instead;
 use crate::sys::{syscall, time};
-use crate::{region, state};
+use crate::{region, say, state};
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering::*};
+use core::sync::atomic::Ordering::*;
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicUsize};
+use std::os::fd::AsRawFd;
 
 /// The record's text but for the status, and what comes behind it.
 pub struct Ready {
@@ -29,7 +30,6 @@ const PATIENCE_NS: u64 = 10_000_000_000;
 const STATUS: &str = "0}";
 /// Room for the status and what is behind it.
 const ROOM: [u8; 4] = [b' '; 4];
-const FOLDER: i32 = libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC;
 
 /// What quick_exit(3) was called with.
 static QUICK: AtomicI32 = AtomicI32::new(0);
@@ -49,19 +49,18 @@ pub fn prepare(k: &Keep, program: String, arguments: Vec<Word>) {
 
 /// The record, with room for the status: when the program ends, the disk may be full.
 fn make_room(k: &Keep, text: &[u8]) {
-    let (dir, aside) = (k.journal.folder_name(), image::ended::ASIDE.as_ptr());
+    let Ok(dir) = k.journal.folder.open() else { return };
+    let (at, aside) = (dir.as_raw_fd(), image::ended::ASIDE.as_ptr());
     let whole = [text, &ROOM[..]].concat();
     let how = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_CLOEXEC;
     // SAFETY: C strings; the kernel reads the bytes; descriptors of our own. Where there is no room now, the
     // end tries again.
     unsafe {
-        let at = sys!(libc::SYS_openat, libc::AT_FDCWD, dir, FOLDER, 0);
         sys!(libc::SYS_unlinkat, at, aside, 0);
         let fd = sys!(libc::SYS_openat, at, aside, how, 0o600);
         sys!(libc::SYS_fallocate, fd, libc::FALLOC_FL_KEEP_SIZE, 0, whole.len());
         sys!(libc::SYS_write, fd, whole.as_ptr(), whole.len());
         sys!(libc::SYS_close, fd);
-        sys!(libc::SYS_close, at);
     }
 }
 
@@ -81,7 +80,7 @@ pub fn begin() {
 }
 
 /// Is the caller of the process that has checkpoints? A child made by `vfork` has its memory.
-fn is_ours(k: &Keep) -> bool {
+pub(crate) fn is_ours(k: &Keep) -> bool {
     let keeper = k.own_hosts[0].load(Relaxed);
     region::on() && keeper != 0 && syscall::tgkill(keeper, 0)
 }
@@ -99,17 +98,19 @@ pub fn mark(status: i32) {
         syscall::sched_yield();
     }
     // Where it cannot be written (a full disk) the mark is what there is.
-    write(k, status & 0xff);
+    promp_files::within_limit(|| write(k, status & 0xff));
     state()[image::state::ENDED].store(1, Release);
     k.end.busy.store(0, Release);
 }
 
 /// Aside, synced, renamed.
 fn write(k: &Keep, status: i32) {
-    let (dir, text) = (k.journal.folder_name(), k.end.text.load(Acquire));
-    if dir.is_null() || text.is_null() {
+    let text = k.end.text.load(Acquire);
+    if k.journal.folder.name().is_none() || text.is_null() {
         return;
     }
+    let dir = k.journal.folder.open();
+    let at = dir.as_ref().map_or(-1, AsRawFd::as_raw_fd);
     // SAFETY: what `prepare` has made.
     let text = unsafe { core::slice::from_raw_parts(text, k.end.len.load(Relaxed)) };
     let mut room = ROOM;
@@ -126,7 +127,6 @@ fn write(k: &Keep, status: i32) {
     let how = libc::O_WRONLY | libc::O_CREAT | libc::O_NOFOLLOW | libc::O_CLOEXEC;
     // SAFETY: C strings; descriptors of our own.
     let done = unsafe {
-        let at = sys!(libc::SYS_openat, libc::AT_FDCWD, dir, FOLDER, 0);
         let fd = sys!(libc::SYS_openat, at, aside, how, 0o600);
         let whole = fd >= 0
             && all(fd, text, 0)
@@ -135,7 +135,6 @@ fn write(k: &Keep, status: i32) {
             && sys!(libc::SYS_fsync, fd) == 0
             && sys!(libc::SYS_renameat, at, aside, at, name) == 0;
         sys!(libc::SYS_close, fd);
-        sys!(libc::SYS_close, at);
         whole
     };
     if !done {

@@ -1,8 +1,8 @@
 //! Asking for a rollback, from the thread that has failed or for one that has: whether there is a checkpoint
 //! to go back to, and how a host leaves its seat to it. The keeper does the rest (keeper/restore.rs).
 
-use crate::sys::{futex, host, reach, signals, syscall, time, tls};
-use crate::wanted::ring;
+use crate::sys::{futex, host, reach, signals, syscall, tls};
+use crate::wanted::{ring, until_written};
 use crate::{keep, seats};
 use core::sync::atomic::Ordering::*;
 use core::time::Duration;
@@ -10,10 +10,8 @@ use core::time::Duration;
 /// Is there a checkpoint to go back to?
 pub fn can_roll_back() -> bool {
     let Some(k) = keep::if_on() else { return false };
-    // The first one is safe in memory, and soon whole on disk.
-    while k.generation.load(Acquire) == 0 && k.in_memory.load(Acquire) != 0 {
-        futex::wait_until(&k.in_memory, 1, time::now_ns() + 10_000_000);
-    }
+    // One that is in memory is soon whole on disk: that is the one to go back to, and it counts (trials.rs).
+    until_written(k);
     k.generation.load(Acquire) > 0
 }
 

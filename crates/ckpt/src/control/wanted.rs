@@ -1,15 +1,23 @@
 //! Checkpoints that the program's threads ask for: the first one, those at places that the program names, and
 //! those that the runtime wants. How an attempt is counted and answered: asking.rs.
 
-use crate::sys::{self, futex};
+use crate::sys;
+use crate::sys::futex;
 use crate::{asking, keep, seats};
 use core::sync::atomic::Ordering::*;
 
-/// The first checkpoint: as soon as the program's thread has its seat.
+/// The first checkpoint where they begin at load: whole before the program has done what others could see.
+pub fn at_load() {
+    first();
+    if let Some(k) = keep::if_on() {
+        k.asking.program_begins();
+        until_written(k);
+    }
+}
+
+/// The first checkpoint in the program, which cannot always put back what it did before its first region.
 pub fn first() {
-    if let Some(k) = keep::if_on()
-        && k.asking.is_new()
-    {
+    if let Some(k) = keep::if_on().filter(|k| k.asking.is_new()) {
         ask_and_wait(k);
     }
 }
@@ -25,6 +33,13 @@ pub(crate) fn ask_and_wait(k: &keep::Keep) {
     says(asking::ASKS);
     k.asking.ask_and_wait(|| ring(k));
     says(asking::AWAY);
+}
+
+/// Waits until a checkpoint that is in memory is whole, or has come to nothing.
+pub(crate) fn until_written(k: &keep::Keep) {
+    while k.in_memory.load(Acquire) != 0 {
+        futex::wait_until(&k.in_memory, 1, sys::time::now_ns() + 10_000_000);
+    }
 }
 
 /// Asks for a checkpoint, and does not wait for it.
@@ -44,8 +59,7 @@ pub(crate) fn ring(k: &keep::Keep) {
 /// last one.
 pub fn potential() {
     let Some(k) = keep::if_on() else { return };
-    let interval = k.interval_ns.load(Relaxed);
-    if sys::time::now_ns().saturating_sub(k.last_ns()) >= interval / 2 {
+    if sys::time::now_ns().saturating_sub(k.last_ns()) >= k.interval_ns.load(Relaxed) / 2 {
         ask_and_wait(k);
     }
 }

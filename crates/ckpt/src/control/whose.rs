@@ -4,10 +4,9 @@
 //! itself. All others go on without checkpoints.
 
 use crate::image::run_record::{self, Owner, Run, Started};
-use crate::image::{Directory, Word};
+use crate::image::{self, Directory};
 use crate::say;
-use crate::sys::env;
-use crate::sys::syscall;
+use crate::sys::{env, syscall};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -46,22 +45,21 @@ impl Whose {
         Owner::read(dir).ok()?.filter(|o| o.nonce == self.run.nonce)
     }
 
-    /// Notes that they are this process's; the directory is locked. The first descendant says so, where the
-    /// program that has started it has not caught its standard error.
+    /// How much this process says of its checkpoints (PROMP_VERBOSE): a descendant whose standard error is
+    /// caught by the program that has started it says nothing.
+    pub fn verbose(&self, asked: u32) -> u32 {
+        if asked == 1 && !self.is_started() && !self.is_heard() { 0 } else { asked }
+    }
+
+    /// Notes that they are this process's; the directory is locked. The first descendant says so.
     pub fn note(&self, dir: &Path, program: &str, verbose: u32) -> Result<(), String> {
         let known = self.owner(dir).is_some();
         let (pid, started) = (syscall::getpid(), self.is_started());
         let owner = Owner::new(&self.run.nonce, pid, started, program);
-        owner.write(dir).map_err(|e| format!("{} cannot be written to: {e}", dir.display()))?;
-        if verbose >= 2 || (verbose >= 1 && !known && !started && self.is_heard()) {
-            let by = self.run.command.first().map_or(String::new(), Word::to_string);
-            let name = base(program);
-            if !started {
-                say!(
-                    "checkpoints are those of {name} ({pid}), started by {by}: a restart continues {name}, \
-                     not {by}. Put promp run in front of {name} there."
-                );
-            }
+        // Not `e` itself: libc's words for it are not the keeper's to ask for.
+        owner.write(dir).map_err(|e| format!("{} cannot be written to: {}", dir.display(), e.kind()))?;
+        if !started && verbose > u32::from(known) {
+            say!("{}", owner.is_not_the_started(&self.run, dir));
         }
         Ok(())
     }
@@ -72,10 +70,6 @@ impl Whose {
         let own = of("/proc/self/fd/2");
         own.is_some() && own == of(&format!("/proc/{}/fd/2", self.first))
     }
-}
-
-fn base(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or(program)
 }
 
 /// Has the process ended by itself that had the checkpoints? Then nothing is lost with them.
@@ -90,7 +84,9 @@ pub fn is_of_a_descendant(dir: &Path) -> bool {
 
 /// The checkpoints in `dir` are of no run that `promp run` has started.
 pub fn of_no_run(dir: &Path) {
+    // Where it cannot be opened, no store can be.
+    let Ok(folder) = image::open_directory(dir) else { return };
     for name in [run_record::FILE, run_record::OWNER] {
-        let _ = fs::remove_file(dir.join(name));
+        let _ = promp_files::remove_in(&folder, name.as_ref());
     }
 }

@@ -8,20 +8,20 @@
 //! count as blocked where all others are, for that is how a set is made that has them.
 //!
 //! `system` waits for the end of what it executes: for so long a thread cannot block what stops it. So where
-//! it matters its shell is started here. Not seen: system calls made without libc.
-//!
-//! A limit on CPU time is inherited, too, and in a restarted process it is lower than the program's
-//! (sys/kernel/cpu_limit.rs).
+//! it matters its shell is started here. Not seen: system calls made without libc. A limit on CPU time is
+//! inherited, too, and in a restarted process it is lower than the program's (sys/kernel/cpu_limit.rs).
 
 use crate::sys;
 use crate::sys::cfi::{grow, shrink};
 use crate::sys::lock::Locked;
 use crate::sys::tables::{Instead, calls_instead};
 use crate::sys::{cpu_limit, pending, signals, tls};
-use crate::{lost, seats};
+use crate::transition::{transition_begins, transition_is_over};
+use crate::{ends, keep, lost, seats};
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_char, c_int, c_void};
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU64, AtomicUsize};
 use smallvec::SmallVec;
 
 /// In the first word of a note: there is one. (The bit of SIGHUP, which is not ours.)
@@ -86,10 +86,19 @@ fn in_earnest<R>(f: impl FnOnce() -> R) -> R {
     r
 }
 
-/// The calling process becomes another program.
+/// The calling process becomes another program, for which a freeze signal would be the end: no checkpoint
+/// begins. A child made by `vfork` has the memory of who has checkpoints.
 fn executes<R>(f: impl FnOnce() -> R) -> R {
     cpu_limit::executes();
-    in_earnest(f)
+    if !keep::if_on().is_some_and(ends::is_ours) {
+        return in_earnest(f);
+    }
+    let mask = signals::block_all();
+    transition_begins();
+    signals::set_mask(mask);
+    let r = in_earnest(f);
+    transition_is_over();
+    r
 }
 
 /// A program is executed in a child.

@@ -8,16 +8,17 @@
 //! Filters of system calls are not copied: one made for the program would end the hosts, or the process.
 
 use crate::attributes::memory_advice;
-use crate::say;
 use crate::sys;
+use crate::sys::door::Door;
 use crate::sys::follow::{self, Call};
 use crate::sys::rights::{self, capability_words};
 use crate::sys::tables::{self, Instead, calls_instead};
-use crate::sys::{cpu_limit, cpu_time, door::Door, maps, reach, syscall};
-use crate::{apart, ends, journal, keep, system_v, timers};
+use crate::sys::{cpu_limit, cpu_time, maps, reach, syscall};
+use crate::{apart, ends, keep, say, system_v, timers};
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_long, c_ulong};
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::*};
+use core::sync::atomic::Ordering::*;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
 
 /// The agent's host, 0 if there is none. With checkpoints it is among the keeper's notes, too.
 pub static AGENT: AtomicU32 = AtomicU32::new(0);
@@ -107,8 +108,8 @@ macro_rules! goes_to {
 unsafe extern "C" fn by_number() {
     naked_asm!(
         ".cfi_startproc",
-        // semget semop semctl semtimedop renameat2 pkey_alloc
-        goes_to!("2f": 64 65 66 220 316 330),
+        // semget semop semctl semtimedop pkey_alloc
+        goes_to!("2f": 64 65 66 220 330),
         // setuid setgid setreuid setregid setgroups setresuid setresgid setfsuid setfsgid
         goes_to!("2f": 105 106 113 114 116 117 119 122 123),
         // capset prctl tkill tgkill rt_tgsigqueueinfo exit_group
@@ -138,12 +139,6 @@ unsafe extern "C" fn numbered(number: c_long, a: usize, b: usize, c: usize, d: u
     if let Some(r) = unsafe { reach::by_number(number, a, b, c, d) } {
         return reach::with_errno(r);
     }
-    if number == libc::SYS_renameat2 {
-        // SAFETY: the caller's arguments.
-        if let Some(r) = unsafe { journal::calls::renames_by_number(a, b, c, d, e) } {
-            return r;
-        }
-    }
     if number == libc::SYS_exit_group {
         ends::mark(a as i32);
     }
@@ -163,8 +158,6 @@ unsafe extern "C" fn numbered(number: c_long, a: usize, b: usize, c: usize, d: u
         if r >= 0 {
             apart::uses_semaphores();
         }
-    } else if number == libc::SYS_renameat2 {
-        // Not noted.
     } else if number == libc::SYS_pkey_alloc {
         apart::has_key(r);
     } else if matches!(number, libc::SYS_tgkill | libc::SYS_rt_tgsigqueueinfo) {

@@ -140,7 +140,7 @@ impl Keeper {
     /// A keeper for `settings`, with the page store open. On the keeper's own stack.
     pub fn new(settings: Settings, store: Store, taken: &'static TakenList) -> Self {
         let tracker = Tracker::new(settings.compare, settings.copying != Copying::Stopped);
-        keep::get().journal.begin(&settings.dir, settings.files);
+        keep::get().journal.begin(&settings.dir, store.descriptors()[0], settings.files);
         Self {
             door: Arc::new(Door::open()),
             tracker,

@@ -2,19 +2,16 @@
 
 use super::{Keeper, No};
 use crate::image::{self, Attributes, Context, Entry, Map, PAGE};
-use crate::memory;
-use crate::ranges;
 use crate::rewind::NO;
 use crate::runtime::{WentBack, runtime};
-use crate::say;
 use crate::seats::{self, LEAVE, PARK, Seat, TAKE};
 use crate::sys;
 use crate::sys::cpu_time::{self, Used};
 use crate::sys::{futex, host, mutexes, out, pending, syscall, time};
 use crate::tracker::Run;
 use crate::{
-    alarms, apart, attributes, command_line, files, keep, membarriers, process, shared, streams, timers,
-    vdso, xsave,
+    alarms, apart, attributes, command_line, files, keep, masks, membarriers, memory, process, ranges, say,
+    shared, streams, timers, vdso, xsave,
 };
 use core::sync::atomic::Ordering::*;
 
@@ -49,6 +46,9 @@ impl Keeper {
         let others = ended > 0 || now != self.children_ended;
         if let Some(what) = apart::what() {
             stop(what);
+        }
+        if let Some(why) = k.journal.no_way_back(self.last.era) {
+            stop_for_good(&why);
         }
         let since = self.streams.since(self.generation, &self.last, others);
         if let Some(what) = since.lost {
@@ -130,7 +130,7 @@ impl Keeper {
         let hosts = carriers.iter().map(|(n, _)| k.seats[*n as usize].host.load(Relaxed));
         let waiting = hosts.fold(0, |set, tid| set | pending::of_host(tid, ours));
         pending::forget(waiting & !pending::set_of(0, "ShdPnd").unwrap_or(0));
-        files::dispose(&self.last.signals);
+        masks::dispose(&self.last.signals);
         // Before the threads go on: the program may end at once.
         self.close_records(began);
         if self.settings.verbose >= 1 {
@@ -235,7 +235,7 @@ impl Keeper {
         if new_process {
             cpu_time::process_goes_on(self.last.used.map(|[ns, user, system]| Used { ns, user, system }));
         }
-        keep::get().journal.undo(&self.settings.dir, self.last.era, self.settings.files)?;
+        keep::get().journal.undo(self.last.era, self.settings.files)?;
         if !new_process {
             process::put_back(&self.last)?;
         }
@@ -412,7 +412,7 @@ impl Keeper {
                 None => return Err("the initial thread has never used OpenMP".into()),
             }
         }
-        files::dispose(&self.last.signals);
+        masks::dispose(&self.last.signals);
         // Locks note their holders' ids of then: none of these must be another thread's now. In a container
         // that has just begun the next ids are the same.
         let former = former_ids(&contexts);
@@ -440,6 +440,12 @@ fn former_ids(contexts: &[Context]) -> Vec<(usize, u32)> {
         Some((c.thread_pointer, id))
     });
     saved.chain(mutexes::ids_before()).collect()
+}
+
+/// No rollback, and no restart: neither could undo it.
+fn stop_for_good(why: &str) -> ! {
+    say!("no rollback: {why}; stopping");
+    syscall::exit_group(70)
 }
 
 /// A rollback needs input that is gone.

@@ -3,11 +3,10 @@
 
 use super::Keeper;
 use crate::keep::{self, Keep};
-use crate::process;
 use crate::rewind::{ASKED, NO, REFUSED};
-use crate::say;
 use crate::seats::Seat;
 use crate::sys::{futex, maps, time};
+use crate::{process, say};
 use core::sync::atomic::Ordering::*;
 use std::ffi::CString;
 
@@ -75,8 +74,9 @@ impl Keeper {
         if k.rewind.point.load(Relaxed) != self.generation {
             return Some("another checkpoint was taken meanwhile".into());
         }
-        if let Some(why) = process::obstacles() {
-            return Some(why);
+        let against = process::obstacles().or_else(|| k.journal.no_way_back(self.last.era));
+        if against.is_some() {
+            return against;
         }
         let others = process::children_ended() != self.children_ended;
         if others {

@@ -9,19 +9,18 @@ use crate::busy::{BLOCK, Busy};
 use crate::cow::{CLOSED, PLACES};
 use crate::image::{self, Asked, Context, Description, Map, OpenFile, PAGE, Seconds, Word};
 use crate::logical_threads::address;
-use crate::membarriers;
-use crate::memory;
 use crate::pipes::sent;
-use crate::ranges;
 use crate::runtime::runtime;
-use crate::say;
 use crate::seats::Seat;
 use crate::shared::{self, Obstacle, Unopened};
 use crate::store::Committed;
 use crate::sys;
 use crate::sys::{asked, cpu_time, out, pending, signals, syscall, time};
 use crate::taken::Taken;
-use crate::{alarms, attributes, contents, files, journal, keep, process, requests, timers, vdso};
+use crate::{
+    alarms, attributes, contents, files, journal, keep, masks, membarriers, memory, process, ranges,
+    requests, say, timers, vdso,
+};
 use core::sync::atomic::Ordering::*;
 
 /// Bytes from which on the crew is worth having.
@@ -307,7 +306,7 @@ impl Keeper {
             program,
             arguments,
             environment,
-            directory: process::directory(),
+            directory: image::Place::of_work().unwrap_or_default(),
             umask: process::umask().unwrap_or(0o022),
             stack_limit: attributes::stack_limit(),
             limits: attributes::limits(),
@@ -349,7 +348,7 @@ impl Keeper {
             words: Vec::new(),
             alone: self.alone,
             asked: asked::all().map(|(routine, at)| Asked { routine: routine.into(), at }).collect(),
-            signals: files::dispositions(),
+            signals: masks::dispositions(),
         }
     }
 
@@ -375,6 +374,12 @@ impl Keeper {
         let k = keep::get();
         self.write(&mut held)?;
         self.recognise(&mut about);
+        if let Some(why) = image::fit::only_here(&about) {
+            self.tell(
+                &format!("these checkpoints are for rollbacks only, a restart is refused: {why}"),
+                &why,
+            );
+        }
         let entries = held.index(&self.store.index);
         if let Some(w) = entries.windows(2).find(|w| w[0].page == w[1].page) {
             return Err(format!("the kernel has told of the page at {:x} twice", w[0].page as usize * PAGE));
@@ -384,7 +389,7 @@ impl Keeper {
         self.generation = number;
         self.streams.whole();
         // Older generations may still be gone back to, should this one be damaged.
-        journal::undo::forget(&self.settings.dir, self.store.oldest_era());
+        k.journal.forget(self.store.oldest_era());
         self.remove_unnamed();
         self.last = about;
         k.sent.whole(&self.last.sent);

@@ -13,7 +13,8 @@ use crate::sys;
 use crate::sys::{keep, maps};
 
 /// Why there are no mappings.
-pub const NO_MAPS: &str = "/proc/self/maps cannot be read (is /proc mounted?)";
+pub const NO_MAPS: &str =
+    "/proc/self/maps cannot be read (is /proc mounted? is a descriptor left, ulimit -n?)";
 
 /// All mappings that belong to the program, or the runtime's ordinary memory: not the kernel's own, not the kept region.
 pub fn mappings() -> Vec<Map> {

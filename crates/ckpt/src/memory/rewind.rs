@@ -14,8 +14,9 @@
 use crate::keep;
 use crate::sys::{futex, time};
 use crate::text::Text;
-use crate::wanted::{ask_and_wait, ring};
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
+use crate::wanted::{ask_and_wait, ring, until_written};
+use core::sync::atomic::Ordering::*;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// [`Rewind::asked`].
 pub const NO: u32 = 0;
@@ -49,9 +50,7 @@ pub fn point() -> Result<u64, String> {
     for _ in 0..ATTEMPTS {
         ask_and_wait(k);
         // Nothing is to be written to disk while times are taken.
-        while k.in_memory.load(Acquire) != 0 {
-            futex::wait_until(&k.in_memory, 1, time::now_ns() + 10_000_000);
-        }
+        until_written(k);
         // One that was under way already was begun before; others may have asked, too.
         if k.taken_ns.load(Acquire) >= asked_ns {
             return Ok(k.generation.load(Acquire));

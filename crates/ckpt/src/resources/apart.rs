@@ -8,15 +8,15 @@
 use crate::sys;
 use crate::sys::tables::calls_instead;
 use core::ffi::{c_int, c_long, c_uint};
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// What a thread has done: an index of [`WHAT`] and one more.
 static DONE: AtomicU32 = AtomicU32::new(0);
-const WHAT: [&str; 6] = [
+const WHAT: [&str; 5] = [
     "the program has set a thread apart (unshare or setns), which cannot be put back",
     "the program has given up rights (Landlock), which cannot be put back",
     "the program uses System V semaphores, whose values cannot be put back",
-    "the program has called renameat2 with flags or names that cannot be undone",
     "the program has system calls handed to itself (PR_SET_SYSCALL_USER_DISPATCH), which cannot be put back",
     "the program uses protection keys (pkey_alloc), which cannot be put back",
 ];
@@ -26,23 +26,18 @@ pub fn uses_semaphores() {
     DONE.store(3, Relaxed);
 }
 
-/// The program renames in a way that the journal does not know.
-pub fn renames_oddly() {
-    DONE.store(4, Relaxed);
-}
-
 /// A prctl(2) with these arguments has returned `r`.
 pub fn controls(what: c_int, first: usize, r: c_long) {
     const PR_SET_SYSCALL_USER_DISPATCH: c_int = 59;
     if what == PR_SET_SYSCALL_USER_DISPATCH && first != 0 && r == 0 {
-        DONE.store(5, Relaxed);
+        DONE.store(4, Relaxed);
     }
 }
 
 /// The program has asked for a protection key, and got `r`.
 pub fn has_key(r: c_long) {
     if r > 0 {
-        DONE.store(6, Relaxed);
+        DONE.store(5, Relaxed);
     }
 }
 

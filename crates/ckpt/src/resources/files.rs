@@ -1,13 +1,13 @@
 //! Open files: what can be put back, and what makes a checkpoint impossible.
 
-use crate::anonymous::Anonymous;
-use crate::image::{Disposition, OpenFile, Origin};
+use crate::anonymous::{self, Anonymous};
+use crate::image::{OpenFile, Origin, Peculiarity};
+use crate::journal::links;
 use crate::pipes::own;
-use crate::runtime::runtime;
 use crate::store::Store;
 use crate::sys;
-use crate::sys::{maps, signals};
-use crate::{anonymous, contents, directories, file_locks};
+use crate::sys::maps;
+use crate::{contents, directories, file_locks};
 use std::fs;
 use std::os::fd::{AsRawFd, IntoRawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -100,14 +100,16 @@ pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>
         let of = inherited.iter().find(|i| i.fd == fd && i.file == file).or(inherited.iter().find(same));
         let inherited = of.is_some();
         let duplicate_of = of.map(|i| i.fd).filter(|of| *of != fd);
+        let peculiarity = peculiarity((fd, &path), &info, &meta)?;
         let surroundings = inherited && !t.is_file() && !t.is_dir();
         // What a pipe from outside holds stays there.
         if surroundings && (t.is_fifo() || unread(fd) == 0) {
             let flags = flags_in(&info);
-            all.push(OpenFile { fd, path, inherited: true, duplicate_of, flags, ..Default::default() });
+            let stream = OpenFile { fd, path, inherited: true, duplicate_of, flags, ..Default::default() };
+            all.push(OpenFile { peculiarity, ..stream });
             continue;
         }
-        if t.is_file() && is_queue(fd) {
+        if t.is_file() && promp_files::is_queue(fd) {
             return Err(format!("descriptor {fd} is the message queue {path}"));
         }
         if t.is_socket() {
@@ -128,14 +130,12 @@ pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>
         if t.is_block_device() || (t.is_char_device() && !harmless_device(&path)) {
             return Err(format!("descriptor {fd} is the device {path}"));
         }
-        let sealed = |what| format!("descriptor {fd} is {path}, {what}");
-        let unsealable = path.starts_with("/memfd:") && is_unsealable(fd).map_err(sealed)?;
         let same_as =
             all.iter().find(|f| (f.device, f.inode) == (meta.dev(), meta.ino()) && is_one(f.fd, fd));
         all.push(OpenFile {
             fd,
             inherited,
-            regular: t.is_file(),
+            regular: t.is_file() && path.starts_with('/') && flags_in(&info) & libc::O_PATH == 0,
             flags: flags_in(&info),
             offset: offset.and_then(|n| n.trim().parse().ok()).unwrap_or(0),
             length: meta.size(),
@@ -146,7 +146,7 @@ pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>
             content: None,
             object,
             same_as: same_as.map(|f| f.fd),
-            unsealable,
+            peculiarity,
             locks: file_locks::held(&info).map_err(|what| format!("descriptor {fd} ({path}) has {what}"))?,
             path,
             ..Default::default()
@@ -156,31 +156,22 @@ pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>
     Ok(all)
 }
 
-/// Is it a POSIX message queue? It looks like a file.
-fn is_queue(fd: i32) -> bool {
-    const MQUEUE_MAGIC: i64 = 0x1980_0202;
-    // SAFETY: zeros are a value of it; the kernel writes it.
-    unsafe {
-        let mut s: libc::statfs = core::mem::zeroed();
-        sys!(libc::SYS_fstatfs, fd, &raw mut s) == 0 && s.f_type == MQUEUE_MAGIC
-    }
-}
-
-/// May memory of memfd_create never be sealed? The error says why it cannot be made anew.
-fn is_unsealable(fd: i32) -> Result<bool, &'static str> {
-    const SEAL_EXEC: i32 = 0x20; // Linux 6.3
-    // SAFETY: zeros are a value of it; the kernel writes it; a plain call.
-    let (about, seals) = unsafe {
-        let mut s: libc::statfs = core::mem::zeroed();
-        sys!(libc::SYS_fstatfs, fd, &raw mut s);
-        (s, sys!(libc::SYS_fcntl, fd, libc::F_GET_SEALS) as i32)
-    };
-    match seals & !SEAL_EXEC {
-        _ if about.f_type != libc::TMPFS_MAGIC => Err("which has huge pages"),
-        0 => Ok(false),
-        libc::F_SEAL_SEAL => Ok(true),
-        _ => Err("which is sealed"),
-    }
+fn peculiarity(
+    (fd, path): (i32, &str),
+    fdinfo: &str,
+    about: &fs::Metadata,
+) -> Result<Option<Peculiarity>, String> {
+    let sealed = |what| format!("descriptor {fd} is {path}, {what}");
+    Ok(if promp_files::sends_signals(fd) && !fdinfo.contains("LEASE") {
+        Some(Peculiarity::Signals)
+    } else if path.starts_with("/memfd:") {
+        promp_files::is_unsealable(fd).map_err(sealed)?.then_some(Peculiarity::Unsealable)
+    } else if about.is_symlink() {
+        Some(Peculiarity::Link)
+    } else {
+        let names = path.ends_with(" (deleted)") && about.is_file() && links::of(about) > 0;
+        names.then_some(Peculiarity::OtherName)
+    })
 }
 
 fn harmless_device(path: &str) -> bool {
@@ -475,33 +466,6 @@ fn reopen(s: &OpenFile, other: Option<i32>) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// All dispositions that are not the default.
-pub fn dispositions() -> Vec<Disposition> {
-    (1..65)
-        .filter_map(|signal| {
-            let mut action = [0u64; 4];
-            // SAFETY: the kernel writes 32 bytes.
-            let r = unsafe { sys!(libc::SYS_rt_sigaction, signal, 0, action.as_mut_ptr(), 8) };
-            (r == 0 && action != [0; 4]).then_some(Disposition { signal, action })
-        })
-        .collect()
-}
-
-/// Makes the dispositions what they were; but a stop of ours that was sent before a rollback to a time
-/// without its handler must not end the process.
-pub fn dispose(saved: &[Disposition]) {
-    let stop = signals::stop_signal();
-    for signal in 1..65 {
-        let then = saved.iter().find(|d| d.signal == signal);
-        if signal == stop && then.is_none() && signals::is_handled(stop, runtime().stop_handler()) {
-            continue;
-        }
-        let action = then.map_or([0; 4], |d| d.action);
-        // SAFETY: what the kernel gave for this program; handlers are code that is mapped again.
-        unsafe { sys!(libc::SYS_rt_sigaction, signal, action.as_ptr(), 0, 8) };
-    }
 }
 
 #[cfg(test)]

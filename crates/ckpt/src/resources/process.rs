@@ -1,15 +1,15 @@
 //! What the kernel keeps of the process beside memory, files and threads: its folder, its umask, timers, children.
 
-use crate::image::{Description, Word};
+use crate::image::{Description, Place, Word};
 use crate::sys;
 use crate::sys::lock::Locked;
-use crate::sys::maps;
-use crate::sys::{pending, signals, syscall, time};
-use crate::timers;
-use crate::{alarms, apart, attributes};
-use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use crate::sys::{maps, pending, signals, syscall, time};
+use crate::{alarms, apart, attributes, timers};
+use core::sync::atomic::AtomicBool;
+use core::sync::atomic::Ordering::Relaxed;
 use std::ffi::CString;
 use std::fs;
+use std::os::fd::AsRawFd;
 
 /// How long a rollback waits for children that it has ended.
 const PATIENCE_NS: u64 = 10_000_000_000;
@@ -65,12 +65,6 @@ pub fn obstacles() -> Option<String> {
     attributes::values::obstacle().or_else(timers::obstacle)
 }
 
-/// The folder that it works in.
-pub fn directory() -> String {
-    fs::read_link("/proc/thread-self/cwd")
-        .map_or_else(|_| String::new(), |l| l.to_string_lossy().into_owned())
-}
-
 /// The permissions that its new files do not get.
 pub fn umask() -> Option<u32> {
     let status = maps::read_file(c"/proc/thread-self/status")?;
@@ -84,14 +78,15 @@ pub fn put_back(about: &Description) -> Result<(), String> {
     alarms::stop();
     // SAFETY: plain call.
     unsafe { sys!(libc::SYS_umask, about.umask) };
-    if directory() == about.directory {
+    if about.directory.is_still(&Place::of_work().unwrap_or_default()) {
         return Ok(());
     }
-    let path = CString::new(about.directory.as_str()).unwrap_or_default();
-    // SAFETY: a C string.
-    match unsafe { sys!(libc::SYS_chdir, path.as_ptr()) } {
+    let failed = |why: String| format!("cannot go back to the folder {}: {why}", about.directory.path);
+    let folder = about.directory.open_again().map_err(failed)?;
+    // SAFETY: a descriptor of ours.
+    match unsafe { sys!(libc::SYS_fchdir, folder.as_raw_fd()) } {
         0 => Ok(()),
-        e => Err(format!("cannot go back to the folder {}: {}", about.directory, sys::why(e))),
+        e => Err(failed(sys::why(e).to_string())),
     }
 }
 

@@ -212,7 +212,7 @@ pub fn work(settings: &Settings, first: &'static Seat, libraries: &[Object]) -> 
     keep::get().asking.begin_anew();
     requests::follow(&settings.on_signal);
     let mut k = Keeper::new(settings.clone(), store, taken::list());
-    said.extend(keep::get().sent.begin(&settings.dir, &settings.inherited, Some(&g.about), settings.verbose));
+    said.extend(keep::get().sent.begin(&settings.inherited, Some(&g.about), settings.verbose));
     keep::get().received.begin(&settings.inherited);
     g.about.received = keep::get().received.positions();
     k.resume_from(g);

@@ -71,13 +71,11 @@ fn known(bytes: &[u8]) -> MappedFile {
 
 /// Keeps a copy of it in `dir`, if there is none.
 pub fn keep_copy(dir: &Path, which: &MappedFile) -> Result<(), String> {
-    let to = kept::place(dir, which);
-    if keep::get().kernel.are_two() || to.exists() {
+    if keep::get().kernel.are_two() || kept::place(dir, which).exists() {
         return Ok(());
     }
     let own = vdso::own().ok_or("the kernel does not say where it is")?;
-    kept::folder(dir)?;
-    kept::write(&to, own.bytes())
+    kept::write(dir, &kept::name(which), own.bytes())
 }
 
 /// In a process that goes on from the checkpoint that `about` describes, with libraries where they were:
@@ -99,8 +97,9 @@ pub fn settle(dir: &Path, about: &Description) -> Result<bool, String> {
     }
     let differs = |why: String| format!("this kernel's vDSO is another one than that of the run, and {why}");
     let copy = kept::place(dir, kernel);
-    let mut old = std::fs::read(&copy)
-        .map_err(|e| differs(format!("of that one {} is missing: {}", copy.display(), e.kind())))?;
+    let mut old = image::open_directory(dir)
+        .and_then(|folder| kept::read(&folder, dir, kernel))
+        .map_err(|why| differs(format!("of that one there is no copy: {why}")))?;
     if known(&old).sum != kernel.sum
         || old.len() % image::PAGE != 0
         || !about.vdso.is_multiple_of(image::PAGE)

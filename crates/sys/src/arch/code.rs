@@ -38,6 +38,27 @@ pub fn follows_call(addr: usize, readable: Readable<'_>) -> bool {
     b[2] == 0xe8 || (2..=7).any(|n| b[7 - n] == 0xff && b[8 - n] >> 3 & 7 == 2)
 }
 
+/// So far behind an address its function is looked through, in steps of so many bytes. What is handed to a
+/// call stands in front of it, but for loops that the compiler has turned.
+const BEHIND: usize = 4096;
+const STEP: usize = 32;
+
+/// Does the function around `pc`, which is being executed, name `address`: relative to the instruction, or as
+/// it is? False where the unwind tables know no function there.
+pub fn names(pc: usize, address: usize) -> bool {
+    let from = super::unwind::function_around(pc);
+    if from == 0 {
+        return false;
+    }
+    let own = |at: &usize| super::unwind::function_around(*at) == from;
+    let end = (pc..pc + BEHIND).step_by(STEP).take_while(own).last().unwrap_or(pc);
+    (from..end.saturating_sub(3)).any(|at| {
+        // SAFETY: four bytes of the function's code; compilers leave code readable, as unwinders need it.
+        let word = unsafe { (at as *const u32).read_unaligned() };
+        (at + 4).wrapping_add_signed(word as i32 as isize) == address || word as usize == address
+    })
+}
+
 /// Where control was at the save point, and where it is now.
 pub struct Path<'a> {
     /// Where execution would be resumed.

@@ -31,6 +31,13 @@ pub fn cgroup_quota() -> Option<u32> {
     groups("cpu").iter().filter_map(quota).min()
 }
 
+/// How many threads the system can have, at most.
+pub fn threads() -> u32 {
+    let read = |file: &str| std::fs::read_to_string(file).ok()?.trim().parse().ok();
+    let number = |file: &str| read(file).unwrap_or(u32::MAX);
+    number("/proc/sys/kernel/threads-max").min(number("/proc/sys/kernel/pid_max"))
+}
+
 /// Bytes of memory that the process can still get: of the system and within its cgroups.
 pub fn memory_left() -> usize {
     let system = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();

@@ -104,6 +104,9 @@ pub fn bind(maps: &mut [Map], all: &[OpenFile], owners: &Owners) -> Result<(), O
 }
 
 fn with_others(m: &Map) -> String {
+    if m.path.starts_with("/[aio]") {
+        return "the program uses asynchronous input and output of the kernel's (io_setup)".into();
+    }
     format!("memory is shared with others ({:x}-{:x} {})", m.start, m.end, m.path)
 }
 

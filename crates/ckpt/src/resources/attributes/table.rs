@@ -72,7 +72,7 @@ const OTHERS: (Fate, Fate) = (Stays, Surroundings);
 const GONE: (Fate, Fate) = (Stays, Lost);
 
 /// What is more than one number.
-const OTHER: [Row; 70] = [
+const OTHER: [Row; 71] = [
     // Who it is.
     row("process id", Process, "getpid(2)", (Stays, PutBack), "cli/src/restart"),
     row("thread ids", Thread, "gettid(2)", (Stays, Surroundings), "sys/glibc/host.rs"),
@@ -181,7 +181,7 @@ const OTHER: [Row; 70] = [
     row("other accounts (faults, I/O, most memory)", Process, "getrusage(2)", GONE, ""),
     row("counters of the CPU", Thread, "perf_event_open(2)", NO, "ckpt/memory/anonymous.rs"),
     // Signals and time.
-    row("handlers", Process, "sigaction(2)", BOTH, "ckpt/resources/files.rs"),
+    row("handlers", Process, "sigaction(2)", BOTH, "ckpt/interpose/masks.rs"),
     row("blocked signals, alternate stack", Thread, "the signal's frame", BOTH, "ckpt/freeze/seats.rs"),
     row("waiting signals", Thread, "/proc/PID/task/TID/status", BOTH, "sys/kernel/pending.rs"),
     row("waiting real-time signals", Thread, "/proc/PID/task/TID/status", NO, "ckpt/keeper/take.rs"),
@@ -195,6 +195,13 @@ const OTHER: [Row; 70] = [
     row("what a failure of memory does", Thread, "prctl(PR_MCE_KILL)", OWN, "ckpt/resources/own_state.rs"),
     row("interval timers", Process, "setitimer(2)", BOTH, "ckpt/resources/alarms.rs"),
     row("timers", Process, "timer_create(2)", BOTH, "ckpt/resources/timers.rs"),
+    row(
+        "signals of descriptors",
+        Process,
+        "fcntl(F_SETOWN, F_NOTIFY)",
+        (Stays, Refused),
+        "ckpt/resources/files.rs",
+    ),
     // What libc has registered.
     row("word to clear, robust list, rseq", Thread, "set_robust_list(2), rseq(2)", BOTH, "sys/glibc/host.rs"),
     row("fences of all threads", Process, "membarrier(2)", (Stays, PutBack), "ckpt/resources/membarriers.rs"),

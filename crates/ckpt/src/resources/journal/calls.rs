@@ -5,9 +5,9 @@
 //! symbols. Objects that are loaded later get it when `dlopen` returns (if the name says where the object is; for others the
 //! loader looks at who asks) or at the next checkpoint.
 
-use super::Journal;
 use super::name::Name;
 use super::note::{Hold, Intent};
+use super::{Journal, links};
 use crate::attributes::memory_advice;
 use crate::pipes::{received, sent};
 use crate::sys::cfi::{grow, pop, push, shrink};
@@ -15,10 +15,12 @@ use crate::sys::door::Door;
 use crate::sys::maps::{self, Mapping};
 use crate::sys::tables::{self, Instead, calls_instead};
 use crate::sys::{mutexes, signals};
-use crate::{apart, executed, keep, masks, rights, suspend, system_v};
+use crate::{executed, files, keep, masks, rights, suspend, system_v};
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_void};
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
+use core::sync::atomic::Ordering::*;
+use core::sync::atomic::{AtomicU64, AtomicUsize};
+use promp_calls::{Call, Effect, FALLOCATE, LINKAT, OPENAT2, PWRITEV2, RENAMEAT2, UNLINKAT};
 
 const HERE: c_int = libc::AT_FDCWD;
 /// Objects that are remembered, and how many places there are for each.
@@ -91,6 +93,7 @@ macro_rules! noted_calls {
 
 type Path = *const c_char;
 type Stream = *mut c_void;
+type Parts = *const libc::iovec;
 
 /// The intent of fopen(3).
 ///
@@ -123,9 +126,9 @@ noted_calls! {
     fn fopen64(path: Path, mode: Path) -> Stream;
         if of_mode(mode).matters(); |j| j.opening(Name::of(HERE, path), of_mode(mode));
     fn freopen(path: Path, mode: Path, stream: Stream) -> Stream;
-        if !path.is_null() && of_mode(mode).matters(); |j| j.opening(Name::of(HERE, path), of_mode(mode));
+        if of_mode(mode).matters(); |j| j.opening(reopened(path, stream), of_mode(mode));
     fn freopen64(path: Path, mode: Path, stream: Stream) -> Stream;
-        if !path.is_null() && of_mode(mode).matters(); |j| j.opening(Name::of(HERE, path), of_mode(mode));
+        if of_mode(mode).matters(); |j| j.opening(reopened(path, stream), of_mode(mode));
     fn truncate(path: Path, length: c_long) -> c_int; |j| j.cutting(Name::of(HERE, path));
     fn truncate64(path: Path, length: c_long) -> c_int; |j| j.cutting(Name::of(HERE, path));
     fn ftruncate(fd: c_int, length: c_long) -> c_int; |j| j.cutting(Name::of_descriptor(fd));
@@ -134,10 +137,42 @@ noted_calls! {
     fn mkdirat(at: c_int, path: Path, mode: c_uint) -> c_int; |j| j.making(Name::of(at, path), true);
     fn link(from: Path, to: Path) -> c_int; |j| j.making(Name::of(HERE, to), false);
     fn symlink(text: Path, path: Path) -> c_int; |j| j.making(Name::of(HERE, path), false);
-    fn linkat(a: c_int, from: Path, b: c_int, to: Path, flags: c_int) -> c_int; |j| j.making(Name::of(b, to), false);
+    fn linkat(a: c_int, from: Path, b: c_int, to: Path, flags: c_int) -> c_int;
+        |j| understood(j, &LINKAT, flags as u64) && j.making(Name::of(b, to), false);
     fn symlinkat(text: Path, at: c_int, path: Path) -> c_int; |j| j.making(Name::of(at, path), false);
     fn unlink(path: Path) -> c_int; |j| j.removing(Name::of(HERE, path));
-    fn unlinkat(at: c_int, path: Path, flags: c_int) -> c_int; |j| j.removing(Name::of(at, path));
+    fn unlinkat(at: c_int, path: Path, flags: c_int) -> c_int;
+        |j| understood(j, &UNLINKAT, flags as u64) && j.removing(Name::of(at, path));
+    fn mkfifo(path: Path, mode: c_uint) -> c_int; |j| j.making(Name::of(HERE, path), false);
+    fn mkfifoat(at: c_int, path: Path, mode: c_uint) -> c_int; |j| j.making(Name::of(at, path), false);
+    fn mknod(path: Path, mode: c_uint, device: u64) -> c_int; |j| j.making(Name::of(HERE, path), false);
+    fn mknodat(at: c_int, path: Path, mode: c_uint, device: u64) -> c_int;
+        |j| j.making(Name::of(at, path), false);
+    fn shm_open(name: Path, flags: c_int, mode: c_uint) -> c_int;
+        if Intent::of_flags(flags).matters();
+        |j| j.opening(Name::of_shared(b"", name), Intent::of_flags(flags));
+    fn shm_unlink(name: Path) -> c_int; |j| j.removing(Name::of_shared(b"", name));
+    fn sem_open(name: Path, flags: c_int, mode: c_uint, value: c_uint) -> *mut c_void;
+        |j| j.opening(Name::of_shared(b"sem.", name), Intent::of_flags(flags | libc::O_RDWR));
+    fn sem_unlink(name: Path) -> c_int; |j| j.removing(Name::of_shared(b"sem.", name));
+    fn fallocate(fd: c_int, mode: c_int, from: c_long, length: c_long) -> c_int;
+        if matters(&FALLOCATE, mode); |j| overwriting(j, fd, &FALLOCATE, mode);
+    fn fallocate64(fd: c_int, mode: c_int, from: c_long, length: c_long) -> c_int;
+        if matters(&FALLOCATE, mode); |j| overwriting(j, fd, &FALLOCATE, mode);
+    fn pwritev2(fd: c_int, parts: Parts, count: c_int, at: c_long, flags: c_int) -> isize;
+        if matters(&PWRITEV2, flags) && appends(fd);
+        |j| overwriting(j, fd, &PWRITEV2, flags);
+    fn pwritev64v2(fd: c_int, parts: Parts, count: c_int, at: c_long, flags: c_int) -> isize;
+        if matters(&PWRITEV2, flags) && appends(fd);
+        |j| overwriting(j, fd, &PWRITEV2, flags);
+    fn fcntl(fd: c_int, command: c_int, argument: usize) -> c_int;
+        if appends_no_more(fd, command, argument); |j| j.cutting(Name::of_descriptor(fd));
+    fn fcntl64(fd: c_int, command: c_int, argument: usize) -> c_int;
+        if appends_no_more(fd, command, argument); |j| j.cutting(Name::of_descriptor(fd));
+    fn mmap(at: *mut c_void, len: usize, prot: c_int, how: c_int, fd: c_int, offset: c_long) -> *mut c_void;
+        if is_written_as_memory(how, fd); |j| j.cutting(Name::of_descriptor(fd));
+    fn mmap64(at: *mut c_void, len: usize, prot: c_int, how: c_int, fd: c_int, offset: c_long) -> *mut c_void;
+        if is_written_as_memory(how, fd); |j| j.cutting(Name::of_descriptor(fd));
     fn remove(path: Path) -> c_int; |j| j.removing(Name::of(HERE, path));
     fn rmdir(path: Path) -> c_int; |j| j.removing(Name::of(HERE, path));
     fn rename(from: Path, to: Path) -> c_int; |j| j.renaming(Name::of(HERE, from), Name::of(HERE, to));
@@ -156,27 +191,199 @@ noted_calls! {
         |j| j.renaming(Name::of(a, from), Name::of(b, to));
 }
 
-/// renameat2(2) by its number, for which older C libraries have no function: as that is. None: this one has
-/// none, or nothing is noted.
+/// The file that freopen(3) opens: by a null pointer the one that the stream has.
 ///
 /// # Safety
-/// The caller's arguments.
-pub unsafe fn renames_by_number(a: usize, from: usize, b: usize, to: usize, flags: usize) -> Option<c_long> {
-    let there = caught::REAL[caught::Number::renameat2 as usize].load(Relaxed) != 0;
-    let (from, to) = (from as Path, to as Path);
+/// Null or a C string; a stream.
+unsafe fn reopened(path: Path, stream: Stream) -> Option<Name> {
     // SAFETY: by the caller's promise.
-    there.then(|| unsafe { caught::renameat2(a as c_int, from, b as c_int, to, flags as c_uint) }.into())
+    unsafe {
+        match path.is_null() {
+            true => Name::of_descriptor(libc::fileno(stream.cast())),
+            false => Name::of(HERE, path),
+        }
+    }
+}
+
+/// Does a call do more with these flags than without?
+fn matters(call: &Call, flags: c_int) -> bool {
+    call.effect(flags as u64) != Effect::Same
+}
+
+/// Can what a call does with these flags be undone by its note? If not, that is noted.
+fn understood(j: &Journal, call: &Call, flags: u64) -> bool {
+    let can = call.effect(flags) != Effect::NotUndone;
+    if !can {
+        j.cannot_undo(call.named(flags).bytes());
+    }
+    can
 }
 
 /// What renameat2(2) is about to do with two names.
 fn renaming(j: &Journal, [from, to]: [Option<Name>; 2], flags: c_uint) -> Hold {
-    match flags {
-        0 | libc::RENAME_NOREPLACE => j.renaming(from, to),
-        libc::RENAME_EXCHANGE if from.is_some() && to.is_some() => j.exchanging(from, to),
-        _ => {
-            apart::renames_oddly();
-            true
+    let names = from.is_some() && to.is_some();
+    if understood(j, &RENAMEAT2, flags.into()) {
+        match flags & libc::RENAME_EXCHANGE {
+            0 => _ = j.renaming(from, to),
+            _ if names => _ = j.exchanging(from, to),
+            _ => j.cannot_undo(b"renameat2 RENAME_EXCHANGE"),
         }
+    }
+    true
+}
+
+/// The content of the file behind a descriptor is about to change, by a call with these flags.
+fn overwriting(j: &Journal, fd: c_int, call: &Call, flags: c_int) -> Hold {
+    if understood(j, call, flags as u64) {
+        j.cutting(Name::of_descriptor(fd));
+    }
+    true
+}
+
+/// Of a file that was opened so only the length is noted.
+fn appends(fd: c_int) -> bool {
+    let flags = files::flags_of(fd);
+    flags >= 0 && flags & libc::O_APPEND != 0
+}
+
+/// Is a file about to be written to at any place that was only written to at its end?
+fn appends_no_more(fd: c_int, command: c_int, flags: usize) -> bool {
+    command == libc::F_SETFL && flags & libc::O_APPEND as usize == 0 && appends(fd)
+}
+
+/// Likewise, as memory.
+fn is_written_as_memory(flags: c_int, fd: c_int) -> bool {
+    flags & (libc::MAP_SHARED | libc::MAP_ANONYMOUS) == libc::MAP_SHARED && appends(fd)
+}
+
+/// `struct open_how`.
+type How = [u64; 3];
+
+/// openat2(2), which has no function of libc's.
+///
+/// # Safety
+/// The caller's arguments.
+unsafe fn openat2(at: c_int, path: Path, how: *const How, size: usize, real: impl Fn() -> c_long) -> c_long {
+    if size < size_of::<How>() {
+        return real(); // EINVAL
+    }
+    // SAFETY: by the caller's promise.
+    let [flags, _, resolve] = unsafe { *how };
+    let intent = Intent::of_flags(flags as c_int);
+    noted(
+        intent.matters(),
+        |j| match size == size_of::<How>() {
+            // SAFETY: as above.
+            true => understood(j, &OPENAT2, resolve) && j.opening(unsafe { Name::of(at, path) }, intent),
+            false => {
+                j.cannot_undo(b"openat2 with more than is known");
+                false
+            }
+        },
+        real,
+    )
+}
+
+/// Does what cannot be undone. It may take for ever, so there are checkpoints meanwhile, behind each of which
+/// that is so, too.
+pub fn irrevocably<R>(what: &str, call: impl Fn() -> R) -> R {
+    let note = |j: &Journal| {
+        j.cannot_undo(what.as_bytes());
+        false
+    };
+    let r = noted(true, note, call);
+    noted(true, note, || ());
+    r
+}
+
+const MESSAGES: &str = "a message queue of System V";
+const MEMORY: &str = "shared memory of System V";
+const QUEUE: &str = "a message queue of POSIX";
+
+/// What others may have, without a name among files.
+mod of_others {
+    use super::{MEMORY, MESSAGES, Path, QUEUE, irrevocably};
+    use crate::sys::tables::calls_instead;
+    use core::ffi::{c_int, c_long, c_uint, c_void};
+
+    calls_instead! {
+        fn msgget(key: c_int, flags: c_int) -> c_int = |real| irrevocably(MESSAGES, real);
+        fn msgsnd(queue: c_int, message: *const c_void, len: usize, flags: c_int) -> c_int = |real|
+            irrevocably(MESSAGES, real);
+        fn msgrcv(queue: c_int, to: *mut c_void, len: usize, kind: c_long, flags: c_int) -> isize = |real|
+            irrevocably(MESSAGES, real);
+        fn msgctl(queue: c_int, what: c_int, to: *mut c_void) -> c_int = |real| irrevocably(MESSAGES, real);
+        fn shmget(key: c_int, len: usize, flags: c_int) -> c_int = |real| irrevocably(MEMORY, real);
+        fn shmat(id: c_int, at: *const c_void, how: c_int) -> *mut c_void = |real|
+            irrevocably(MEMORY, real);
+        fn shmdt(at: *const c_void) -> c_int = |real| irrevocably(MEMORY, real);
+        fn shmctl(id: c_int, command: c_int, to: *mut c_void) -> c_int = |real| irrevocably(MEMORY, real);
+        fn mq_open(name: Path, flags: c_int, mode: c_uint, how: *mut c_void) -> c_int = |real|
+            irrevocably(QUEUE, real);
+        fn mq_unlink(name: Path) -> c_int = |real| irrevocably(QUEUE, real);
+    }
+}
+
+/// System calls by their numbers.
+mod by_number {
+    use super::{MEMORY, MESSAGES, Path, QUEUE, caught as to, irrevocably, openat2};
+    use crate::sys::tables::calls_instead;
+    use core::ffi::c_long;
+    use core::sync::atomic::Ordering::Relaxed;
+
+    /// io_uring_setup(2).
+    const RINGS: c_long = 425;
+
+    /// Has libc such a function?
+    fn has(function: to::Number) -> bool {
+        to::REAL[function as usize].load(Relaxed) != 0
+    }
+
+    calls_instead! {
+        fn syscall(nr: c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> c_long = |real| {
+            // SAFETY: the caller's arguments, which are what libc's function of that name has.
+            let r = unsafe {
+                match nr {
+                    libc::SYS_open => to::open(a as Path, b as _, c as _),
+                    libc::SYS_openat => to::openat(a as _, b as Path, c as _, d as _),
+                    libc::SYS_creat => to::creat(a as Path, b as _),
+                    libc::SYS_truncate => to::truncate(a as Path, b as _),
+                    libc::SYS_ftruncate => to::ftruncate(a as _, b as _),
+                    libc::SYS_mkdir => to::mkdir(a as Path, b as _),
+                    libc::SYS_mkdirat => to::mkdirat(a as _, b as Path, c as _),
+                    libc::SYS_link => to::link(a as Path, b as Path),
+                    libc::SYS_linkat => to::linkat(a as _, b as Path, c as _, d as Path, e as _),
+                    libc::SYS_symlink => to::symlink(a as Path, b as Path),
+                    libc::SYS_symlinkat => to::symlinkat(a as Path, b as _, c as Path),
+                    libc::SYS_unlink => to::unlink(a as Path),
+                    libc::SYS_unlinkat => to::unlinkat(a as _, b as Path, c as _),
+                    libc::SYS_rmdir => to::rmdir(a as Path),
+                    libc::SYS_rename => to::rename(a as Path, b as Path),
+                    libc::SYS_renameat => to::renameat(a as _, b as Path, c as _, d as Path),
+                    libc::SYS_renameat2 if has(to::Number::renameat2) =>
+                        to::renameat2(a as _, b as Path, c as _, d as Path, e as _),
+                    libc::SYS_mknod if has(to::Number::mknod) => to::mknod(a as Path, b as _, c as _),
+                    libc::SYS_mknodat if has(to::Number::mknodat) =>
+                        to::mknodat(a as _, b as Path, c as _, d as _),
+                    libc::SYS_fallocate => to::fallocate(a as _, b as _, c as _, d as _),
+                    libc::SYS_fcntl => to::fcntl(a as _, b as _, c),
+                    libc::SYS_mmap => return to::mmap(a as _, b, c as _, d as _, e as _, f as _) as c_long,
+                    libc::SYS_pwritev2 if has(to::Number::pwritev2) =>
+                        return to::pwritev2(a as _, b as _, c as _, d as _, f as _) as c_long,
+                    libc::SYS_openat2 => return openat2(a as _, b as Path, c as _, d, real),
+                    RINGS => return irrevocably("io_uring", real),
+                    libc::SYS_msgget | libc::SYS_msgsnd | libc::SYS_msgrcv | libc::SYS_msgctl => {
+                        return irrevocably(MESSAGES, real);
+                    }
+                    libc::SYS_shmget | libc::SYS_shmat | libc::SYS_shmctl | libc::SYS_shmdt => {
+                        return irrevocably(MEMORY, real);
+                    }
+                    libc::SYS_mq_open | libc::SYS_mq_unlink => return irrevocably(QUEUE, real),
+                    _ => return real(),
+                }
+            };
+            r.into()
+        };
     }
 }
 
@@ -234,6 +441,9 @@ pub fn of_dlopen() -> Instead {
 fn all() -> Vec<Instead> {
     [
         instead(),
+        of_others::instead(),
+        links::instead(),
+        by_number::instead(),
         vec![of_dlopen()],
         masks::instead(),
         suspend::instead(),

@@ -15,20 +15,23 @@
 //! their names. Content is noted once an era and file.
 
 pub mod calls;
+pub mod links;
 mod name;
 pub mod note;
 pub mod undo;
 
 use crate::image;
-use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
+use core::sync::atomic::Ordering::*;
+use core::sync::atomic::{AtomicU32, AtomicU64};
+use promp_files::Folder;
 
 /// Files whose content has been noted are remembered here, a word each.
 const SEEN: usize = 1 << 12;
 
 /// What is known of the journal, in the kept region. Zeroed memory: there is none yet.
 pub struct Journal {
-    /// The checkpoint directory, a C string; null until there are checkpoints.
-    dir: AtomicPtr<libc::c_char>,
+    /// The checkpoint directory.
+    pub folder: Folder,
     /// The era.
     pub era: AtomicU64,
     /// Files with what others held, so far in this era.
@@ -42,26 +45,14 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Begins: notes go to `dir`.
-    pub fn begin(&self, dir: &std::path::Path, limit: u64) {
-        use std::os::unix::ffi::OsStrExt;
-        let dir = std::ffi::CString::new(dir.as_os_str().as_bytes()).unwrap_or_default();
+    /// Begins: notes go to `dir`, which is open as `fd`.
+    pub fn begin(&self, dir: &std::path::Path, fd: i32, limit: u64) {
         self.left.store(limit, Relaxed);
-        self.dir.store(dir.into_raw(), Release);
-    }
-
-    /// The checkpoint directory.
-    pub fn folder(&self) -> Option<std::path::PathBuf> {
-        use std::os::unix::ffi::OsStrExt;
-        let dir = self.dir.load(Acquire);
-        // SAFETY: a C string that stays (`begin`).
-        let dir = (!dir.is_null()).then(|| unsafe { core::ffi::CStr::from_ptr(dir) })?;
-        Some(std::ffi::OsStr::from_bytes(dir.to_bytes()).into())
-    }
-
-    /// The same as a C string that stays; null if there is none.
-    pub fn folder_name(&self) -> *const core::ffi::c_char {
-        self.dir.load(Acquire)
+        self.folder.begin(dir, fd);
+        links::begin(|| {
+            let name = crate::keep::if_on().and_then(|k| k.journal.folder.name());
+            name.map_or(core::ptr::null(), |n| n.as_ptr())
+        });
     }
 
     /// A new era begins. The threads are frozen.
@@ -98,12 +89,14 @@ pub enum What {
     RemovedDirectory,
     /// A file was overwritten or removed that was too large for a copy.
     Lost,
+    /// Something was done that cannot be undone; its name says what.
+    NotUndone,
 }
 
 impl What {
     fn from_number(n: u32) -> Option<Self> {
         use What::*;
-        let all = [Made, Content, Length, Renamed, Removed, MadeDirectory, RemovedDirectory, Lost];
+        let all = [Made, Content, Length, Renamed, Removed, MadeDirectory, RemovedDirectory, Lost, NotUndone];
         all.into_iter().find(|w| *w as u32 == n)
     }
 }
@@ -121,6 +114,8 @@ pub struct Record {
     written: i64,
     device: u64,
     inode: u64,
+    /// Inodes of the directories that the names are in; 0: not known.
+    folders: [u64; 2],
     /// Number of the copy; 0: none.
     copy: u32,
     /// Lengths of the names.

@@ -43,6 +43,20 @@ impl Name {
         Some(n)
     }
 
+    /// The file of a shared memory or semaphore (shm_open(3), sem_open(3)) of that name.
+    ///
+    /// # Safety
+    /// `name` is a C string.
+    pub unsafe fn of_shared(kind: &[u8], name: *const libc::c_char) -> Option<Self> {
+        // SAFETY: by the caller's promise.
+        let name = unsafe { CStr::from_ptr(name) }.to_bytes();
+        let from = name.iter().position(|&b| b != b'/')?;
+        let mut n = Self::new(b"/dev/shm/")?;
+        n.push(kind)?;
+        n.push(&name[from..])?;
+        Some(n)
+    }
+
     /// The file behind a descriptor.
     pub fn of_descriptor(fd: i32) -> Option<Self> {
         let mut n = Self { bytes: [0; MOST], len: 0 };
@@ -116,7 +130,7 @@ impl Short {
     /// The journal's file of an era, or its copy number `copy` if that is not 0.
     pub fn journals(era: u64, copy: u32) -> Self {
         let mut d = Self([0; 64], 0);
-        d.push(b"/undo-");
+        d.push(b"undo-");
         d.number(era);
         if copy > 0 {
             d.push(b"-");

@@ -1,12 +1,14 @@
 //! Writing down what a call will change. On the program's threads, also in its signal handlers: system calls and memory of the stack only.
 
 use super::name::{Name, Short, kind, look};
-use super::{Journal, Record, What};
+use super::{Journal, Record, What, links};
+use crate::image;
 use crate::sys;
 use crate::sys::locks;
-use crate::{apart, image};
 use core::ffi::CStr;
+use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::*;
+use std::os::fd::AsRawFd;
 
 /// What a call does to a file that it opens.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -131,22 +133,32 @@ impl Journal {
         if kind(&s) == libc::S_IFDIR {
             return self.write(Record::about(What::RemovedDirectory, &s), &[n]);
         }
-        let number = self.copies.fetch_add(1, Relaxed) + 1;
         let mut r = Record::about(What::Removed, &s);
-        let copy = self.path(number);
-        // SAFETY: C strings.
-        let linked = copy.as_ref().is_some_and(|c| unsafe {
-            sys!(libc::SYS_linkat, libc::AT_FDCWD, n.pointer(), libc::AT_FDCWD, c.pointer(), 0, 0) == 0
-        });
-        if linked {
-            r.copy = number;
-        } else if kind(&s) == libc::S_IFREG {
-            r.copy = self.copy(n, &s, number);
-        }
+        r.copy = self.kept(n, &s);
         if r.copy == 0 {
             r.what = What::Lost as u32;
         }
         self.write(r, &[n]);
+    }
+
+    /// Keeps a file that is removed, by a link (one for all of its names) or a copy; its number, or 0.
+    fn kept(&self, n: &Name, s: &libc::stat) -> u32 {
+        let era = self.era.load(Relaxed);
+        if let Some(number) = links::of_era(s.st_dev, s.st_ino, era) {
+            return number;
+        }
+        let number = self.copies.fetch_add(1, Relaxed) + 1;
+        let copy = self.name(number);
+        // SAFETY: C strings.
+        let linked = self.folder.open().is_ok_and(|dir| unsafe {
+            let (dir, copy) = (dir.as_raw_fd(), copy.name().as_ptr());
+            sys!(libc::SYS_linkat, libc::AT_FDCWD, n.pointer(), dir, copy, 0, 0) == 0
+        });
+        if linked {
+            links::note(s.st_dev, s.st_ino, era, number);
+            return number;
+        }
+        if kind(s) == libc::S_IFREG { self.copy(n, s, number) } else { 0 }
     }
 
     /// A file will get another name.
@@ -179,7 +191,7 @@ impl Journal {
         let ends = |n: &Name| n.bytes().ends_with(b"/");
         let beside = self.path_beside(&a).filter(|n| look(n).is_err() && !ends(&a) && !ends(&b));
         let Some(aside) = beside else {
-            apart::renames_oddly();
+            self.cannot_undo(b"renameat2 RENAME_EXCHANGE");
             return true;
         };
         self.write(Record::about(What::Renamed, &of_a), &[&a, &aside]);
@@ -193,20 +205,15 @@ impl Journal {
         let folder = n.bytes().iter().rposition(|&b| b == b'/')?;
         let mut beside = Name::new(&n.bytes()[..=folder])?;
         beside.push(b".promp-")?;
-        beside
-            .push(Short::journals(self.era.load(Relaxed), u32::MAX).name().to_bytes().strip_prefix(b"/")?)?;
+        beside.push(self.name(u32::MAX).name().to_bytes())?;
         Some(beside)
     }
 
     /// Notes what a file holds, unless that is known.
     fn content(&self, n: &Name, s: &libc::stat, appends: bool) {
         let era = self.era.load(Relaxed);
-        let key = [s.st_dev, s.st_ino, era, u64::from(appends)];
-        let hash = key.iter().fold(0x9e37_79b9_7f4a_7c15, |h: u64, w| {
-            (h ^ w).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(29)
-        });
-        let known = &self.seen[hash as usize % self.seen.len()];
-        if known.load(Relaxed) == hash | 1 {
+        let (known, mark) = self.mark([s.st_dev, s.st_ino, era, u64::from(appends)]);
+        if known.load(Relaxed) == mark {
             return;
         }
         let mut r = Record::about(if appends { What::Length } else { What::Content }, s);
@@ -217,7 +224,24 @@ impl Journal {
             }
         }
         self.write(r, &[n]);
-        known.store(hash | 1, Relaxed);
+        known.store(mark, Relaxed);
+    }
+
+    /// Where it is remembered that something has been noted, and by which word.
+    fn mark(&self, what: [u64; 4]) -> (&AtomicU64, u64) {
+        let hash = what.iter().fold(0x9e37_79b9_7f4a_7c15, |h: u64, w| {
+            (h ^ w).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(29)
+        });
+        (&self.seen[hash as usize % self.seen.len()], hash | 1)
+    }
+
+    /// `what` will be done, which nothing undoes: there is no way back behind it.
+    pub fn cannot_undo(&self, what: &[u8]) {
+        let (known, mark) = self.mark([image::sum(what), 0, self.era.load(Relaxed), 2]);
+        if let Some(text) = Name::new(what).filter(|_| known.load(Relaxed) != mark) {
+            self.write(Record::of(What::NotUndone), &[&text]);
+            known.store(mark, Relaxed);
+        }
     }
 
     /// Copies what a file holds; the copy's number, 0 if that is not possible.
@@ -228,13 +252,14 @@ impl Journal {
             return 0;
         }
         let enough = self.left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(length)).is_ok();
-        let Some(to) = self.path(number).filter(|_| enough) else { return 0 };
+        let Some(dir) = self.folder.open().ok().filter(|_| enough) else { return 0 };
+        let (dir, to) = (dir.as_raw_fd(), self.name(number));
         // SAFETY: C strings, descriptors of ours.
         unsafe {
             let from = sys!(libc::SYS_openat, libc::AT_FDCWD, n.pointer(), libc::O_RDONLY | libc::O_CLOEXEC);
             let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-            let to = sys!(libc::SYS_openat, libc::AT_FDCWD, to.pointer(), flags, 0o600);
-            let whole = from >= 0 && to >= 0 && copy_all(from as i32, to as i32, length);
+            let to = sys!(libc::SYS_openat, dir, to.name().as_ptr(), flags, 0o600);
+            let whole = from >= 0 && to >= 0 && promp_files::copy(from as i32, to as i32, length).is_ok();
             for fd in [from, to] {
                 if fd >= 0 {
                     sys!(libc::SYS_close, fd);
@@ -244,27 +269,15 @@ impl Journal {
         }
     }
 
-    /// The path of the journal's file, or of a copy.
-    fn path(&self, copy: u32) -> Option<Name> {
-        let dir = self.dir.load(Acquire);
-        if dir.is_null() {
-            return None;
-        }
-        // SAFETY: a C string that stays.
-        let mut n = unsafe { Name::of(libc::AT_FDCWD, dir) }?;
-        n.push(Short::journals(self.era.load(Relaxed), copy).name().to_bytes())?;
-        Some(n)
+    /// The name of the journal's file, or of a copy, in its folder.
+    fn name(&self, copy: u32) -> Short {
+        Short::journals(self.era.load(Relaxed), copy)
     }
 
     /// Not the program's files: the kernel's, ours.
     fn is_out_of_scope(&self, n: &Name) -> bool {
-        let dir = self.dir.load(Acquire);
-        if dir.is_null() {
-            return true;
-        }
-        // SAFETY: a C string that stays.
-        let dir = unsafe { CStr::from_ptr(dir) }.to_bytes();
-        let ours = n.bytes().strip_prefix(dir).is_some_and(|rest| rest.first() == Some(&b'/'));
+        let Some(dir) = self.folder.name() else { return true };
+        let ours = n.bytes().strip_prefix(dir.to_bytes()).is_some_and(|rest| rest.first() == Some(&b'/'));
         ours || image::is_the_kernels(n.bytes())
     }
 
@@ -272,16 +285,22 @@ impl Journal {
     fn write(&self, mut r: Record, names: &[&Name]) {
         let bytes = [names[0].bytes(), names.get(1).map_or(&[][..], |n| n.bytes())];
         r.names = bytes.map(|b| b.len() as u16);
+        r.folders = [0, 1].map(|i| names.get(i).map_or(0, |n| folder_of(n)));
         let sum = r.sum(bytes).to_le_bytes();
         let parts = [&r.bytes()[..], bytes[0], bytes[1], &sum];
         let vector = parts.map(|p| libc::iovec { iov_base: p.as_ptr().cast_mut().cast(), iov_len: p.len() });
         let whole: usize = parts.iter().map(|p| p.len()).sum();
-        let Some(path) = self.path(0) else { return };
+        if self.folder.name().is_none() {
+            return;
+        }
+        let (dir, name) = (self.folder.open(), self.name(0));
+        let dir = dir.as_ref().map_or(-1, AsRawFd::as_raw_fd);
         let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND | libc::O_NOFOLLOW | libc::O_CLOEXEC;
         // SAFETY: a C string, readable slices, a descriptor of ours.
         unsafe {
-            let fd = sys!(libc::SYS_openat, libc::AT_FDCWD, path.pointer(), flags, 0o600);
-            let wrote = if fd < 0 { fd } else { sys!(libc::SYS_writev, fd, vector.as_ptr(), vector.len()) };
+            let fd = sys!(libc::SYS_openat, dir, name.name().as_ptr(), flags, 0o600);
+            let wrote =
+                promp_files::within_limit(|| sys!(libc::SYS_writev, fd, vector.as_ptr(), vector.len()));
             if fd >= 0 {
                 sys!(libc::SYS_close, fd);
             }
@@ -293,6 +312,16 @@ impl Journal {
     }
 }
 
+/// The inode of the directory that a name is in; 0: not known.
+#[inline(never)]
+fn folder_of(n: &Name) -> u64 {
+    let bytes = n.bytes();
+    let end = bytes.iter().rposition(|&b| b != b'/').map_or(0, |last| last + 1);
+    let slash = bytes[..end].iter().rposition(|&b| b == b'/').unwrap_or(0);
+    let folder = Name::new(&bytes[..slash.max(1).min(bytes.len())]);
+    folder.and_then(|f| look(&f, 0).ok()).map_or(0, |s| s.st_ino)
+}
+
 impl Record {
     fn of(what: What) -> Self {
         Self {
@@ -302,6 +331,7 @@ impl Record {
             written: 0,
             device: 0,
             inode: 0,
+            folders: [0; 2],
             copy: 0,
             names: [0; 2],
         }
@@ -317,25 +347,6 @@ impl Record {
             ..Self::of(what)
         }
     }
-}
-
-/// Copies `length` bytes from the beginning of one file to another. False if that is not possible.
-pub fn copy_all(from: i32, to: i32, length: u64) -> bool {
-    let mut left = length;
-    while left > 0 {
-        let most = left.min(1 << 30);
-        // SAFETY: plain calls.
-        let mut n = unsafe { sys!(libc::SYS_copy_file_range, from, 0, to, 0, most, 0) };
-        if n <= 0 {
-            // Other kinds of file systems.
-            n = unsafe { sys!(libc::SYS_sendfile, to, from, 0, most) };
-        }
-        if n <= 0 {
-            return false;
-        }
-        left -= n as u64;
-    }
-    true
 }
 
 #[cfg(test)]

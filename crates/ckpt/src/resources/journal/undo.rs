@@ -1,7 +1,6 @@
 //! Undoing what was noted. By the keeper, while the threads are frozen or, in a restart, before there are any.
 
-use super::note::copy_all;
-use super::{FIXED, Journal, Record, What};
+use super::{FIXED, Journal, Record, What, links};
 use crate::image::undo_names::{era_of, prefix};
 use crate::say;
 use crate::sys;
@@ -9,11 +8,11 @@ use core::sync::atomic::Ordering::*;
 use promp_files::{Found, Was, Way};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions};
-use std::io;
-use std::os::fd::AsRawFd;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// A record as read, and where it begins.
@@ -43,33 +42,51 @@ fn parse(bytes: &[u8]) -> Result<Vec<Read>, String> {
 }
 
 /// Files of the journal in `dir`, with their eras.
-fn files(dir: &Path) -> Vec<(u64, String)> {
-    let dir = std::ffi::CString::new(dir.as_os_str().as_bytes()).unwrap_or_default();
-    sys::maps::names(&dir).into_iter().filter_map(|n| Some((era_of(&n)?, n))).collect()
+fn files(dir: &OwnedFd) -> Vec<(u64, String)> {
+    let path = std::ffi::CString::new(format!("/proc/thread-self/fd/{}", dir.as_raw_fd()));
+    let names = sys::maps::names(&path.unwrap_or_default());
+    names.into_iter().filter_map(|n| Some((era_of(&n)?, n))).collect()
 }
 
-/// Removes what was noted before `era`.
-pub fn forget(dir: &Path, era: u64) {
-    for (of, name) in files(dir) {
-        if of < era {
-            let _ = fs::remove_file(dir.join(name));
-        }
+/// Removes the files of some eras. What cannot be removed stays.
+fn remove(dir: &OwnedFd, is_one: impl Fn(u64) -> bool) {
+    for (_, name) in files(dir).into_iter().filter(|f| is_one(f.0)) {
+        links::forget(|| _ = promp_files::remove_in(dir, name.as_ref()));
     }
 }
 
+/// Opens a file of the journal.
+fn open(dir: &OwnedFd, name: &str, access: i32) -> io::Result<File> {
+    promp_files::open_in(dir, name.as_ref(), access | libc::O_NOFOLLOW, 0).map(File::from)
+}
+
 impl Journal {
+    /// Why there is no way back to `era`; the rest of what may be wrong [`Journal::undo`] says.
+    pub fn no_way_back(&self, era: u64) -> Option<String> {
+        let dir = self.folder.open().ok()?;
+        since(&dir, era).ok().and_then(|(_, noted)| irrevocable(&noted))
+    }
+
+    /// Removes what was noted before `era`.
+    pub fn forget(&self, era: u64) {
+        if let Ok(dir) = self.folder.open() {
+            remove(&dir, |of| of < era);
+        }
+    }
+
     /// Undoes what was noted from `era` on, the last call first; then another era begins. `limit`: bytes for copies in it.
-    pub fn undo(&self, dir: &Path, era: u64, limit: u64) -> Result<(), String> {
+    pub fn undo(&self, era: u64, limit: u64) -> Result<(), String> {
         if super::broken().load(Relaxed) > era {
             return Err(
                 "what has become of files since the checkpoint could not be noted (is the disk full?)".into(),
             );
         }
-        let mut eras: Vec<u64> = files(dir).into_iter().map(|f| f.0).filter(|&e| e >= era).collect();
-        eras.sort_unstable();
-        eras.dedup();
+        let dir = &self.folder.opened()?;
         // All of it can be read before anything is undone.
-        let noted: Vec<Vec<Read>> = eras.iter().map(|&e| records(dir, e)).collect::<Result<_, _>>()?;
+        let (eras, noted) = since(dir, era)?;
+        if let Some(why) = irrevocable(&noted) {
+            return Err(why);
+        }
         let mut undone = Undone::default();
         for (&e, records) in eras.iter().zip(&noted).rev() {
             undo_era(dir, e, records, &mut undone)?;
@@ -86,12 +103,30 @@ impl Journal {
     }
 }
 
+/// What was noted from `era` on, and in which eras.
+fn since(dir: &OwnedFd, era: u64) -> Result<(Vec<u64>, Vec<Vec<Read>>), String> {
+    let mut eras: Vec<u64> = files(dir).into_iter().map(|f| f.0).filter(|&e| e >= era).collect();
+    eras.sort_unstable();
+    eras.dedup();
+    let noted = eras.iter().map(|&e| records(dir, e)).collect::<Result<_, _>>()?;
+    Ok((eras, noted))
+}
+
+/// What cannot be undone.
+fn irrevocable(noted: &[Vec<Read>]) -> Option<String> {
+    let found = noted.iter().flatten().find(|r| r.record.what == What::NotUndone as u32)?;
+    let what = found.names[0].display();
+    Some(format!("the program has used {what} since the checkpoint, which cannot be undone"))
+}
+
 /// What was noted in an era.
-fn records(dir: &Path, era: u64) -> Result<Vec<Read>, String> {
-    let path = dir.join(prefix(era));
-    let c = std::ffi::CString::new(path.as_os_str().as_bytes()).unwrap_or_default();
-    let bytes = sys::maps::read_file(&c).unwrap_or_default();
-    parse(&bytes).map_err(|e| format!("{}: {e}", path.display()))
+fn records(dir: &OwnedFd, era: u64) -> Result<Vec<Read>, String> {
+    let (name, mut bytes) = (prefix(era), Vec::new());
+    match open(dir, &name, libc::O_RDONLY).and_then(|mut f| f.read_to_end(&mut bytes)) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(format!("{name}: {}", why(e))),
+        _ => {} // Copies alone: they were made for a record that was not written.
+    }
+    parse(&bytes).map_err(|e| format!("{name}: {e}"))
 }
 
 /// What is known of files while records are undone.
@@ -100,27 +135,29 @@ struct Undone {
     /// Those that could not be made what they were, by the names that they have when the records so far are
     /// undone.
     lost: BTreeSet<PathBuf>,
-    /// Device and inode of those that were made anew.
+    /// Device and inode of files and directories that were made anew.
     made: Vec<(u64, u64)>,
 }
 
-fn undo_era(dir: &Path, era: u64, records: &[Read], undone: &mut Undone) -> Result<(), String> {
-    let path = dir.join(prefix(era));
+fn undo_era(dir: &OwnedFd, era: u64, records: &[Read], undone: &mut Undone) -> Result<(), String> {
+    let name = prefix(era);
     for r in records.iter().rev() {
-        undo_one(&dir.join(format!("{}-{}", prefix(era), r.record.copy)), r, undone)?;
+        undo_one(&Copy { dir, name: format!("{name}-{}", r.record.copy) }, r, undone)?;
         // Whoever is killed now does not begin anew.
-        let open = OpenOptions::new().write(true).custom_flags(libc::O_NOFOLLOW).open(&path);
-        open.and_then(|f| f.set_len(r.at as u64)).map_err(|e| format!("{}: {}", path.display(), e.kind()))?;
+        let noted = open(dir, &name, libc::O_WRONLY).and_then(|f| f.set_len(r.at as u64));
+        noted.map_err(|e| format!("{name}: {}", why(e)))?;
     }
-    for (of, name) in files(dir) {
-        if of == era {
-            let _ = fs::remove_file(dir.join(name));
-        }
-    }
+    remove(dir, |of| of == era);
     Ok(())
 }
 
-fn undo_one(copy: &Path, r: &Read, undone: &mut Undone) -> Result<(), String> {
+/// What a record's file held, in the journal's directory.
+struct Copy<'a> {
+    dir: &'a OwnedFd,
+    name: String,
+}
+
+fn undo_one(copy: &Copy, r: &Read, undone: &mut Undone) -> Result<(), String> {
     let [a, b] = &r.names;
     let Some(what) = What::from_number(r.record.what) else { return Ok(()) };
     let lost = &mut undone.lost;
@@ -132,7 +169,7 @@ fn undo_one(copy: &Path, r: &Read, undone: &mut Undone) -> Result<(), String> {
     }
     let done = match what {
         What::Length | What::Content => r.put_back(what, copy, &mut undone.made),
-        What::Lost => Ok(()),
+        What::Lost | What::NotUndone => Ok(()),
         _ => r.take_back(what, copy, &mut undone.made),
     };
     done.map_err(|why| format!("{} cannot be made what it was: {why}", a.display()))
@@ -143,11 +180,15 @@ fn why(e: io::Error) -> String {
 }
 
 /// The way to a name, which others cannot have led elsewhere.
-fn straight(path: &Path) -> Result<Option<Way>, String> {
+fn straight(path: &Path, folder: u64, made: &[(u64, u64)]) -> Result<Option<Way>, String> {
     match Way::to_name(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(why(e)),
-        Ok(way) => way.is_straight().map(|()| Some(way)),
+        Ok(way) => {
+            way.is_straight()?;
+            way.is_in(folder, made)?;
+            Ok(Some(way))
+        }
     }
 }
 
@@ -164,27 +205,31 @@ impl Read {
     }
 
     /// Undoes what was done with names.
-    fn take_back(&self, what: What, copy: &Path, made: &mut Vec<(u64, u64)>) -> Result<(), String> {
-        let [a, b] = &self.names;
-        let Some(way) = straight(a)? else {
+    fn take_back(&self, what: What, copy: &Copy, made: &mut Vec<(u64, u64)>) -> Result<(), String> {
+        let ([a, b], [in_a, in_b]) = (&self.names, self.record.folders);
+        let Some(way) = straight(a, in_a, made)? else {
             return match what {
                 What::Made | What::MadeDirectory => Ok(()),
                 _ => Err(why(io::ErrorKind::NotFound.into())),
             };
         };
         let done = match (what, way.found()) {
-            (What::Made, Some(_)) => way.remove(false),
+            (What::Made, Some(_)) => {
+                way.is_ours()?;
+                way.remove(false)
+            }
             (What::MadeDirectory, Some(_)) => {
+                way.is_ours()?;
                 // What it holds is not ours to remove.
                 let _ = way.remove(true);
                 Ok(())
             }
-            (What::RemovedDirectory, None) => way.make_directory(self.record.mode),
-            (What::Renamed, None) => match straight(b)? {
+            (What::RemovedDirectory, None) => way.make_directory(self.record.mode).map(|new| made.push(new)),
+            (What::Renamed, None) => match straight(b, in_b, made)? {
                 Some(from) if self.is_the_file(from.found()) => from.rename(&way),
                 _ => Ok(()),
             },
-            (What::Removed, None) => match Way::to_name(copy) {
+            (What::Removed, None) => match Way::in_folder(copy.dir, copy.name.as_ref()) {
                 Ok(kept) if self.is_the_file(kept.found()) => kept.link(&way),
                 _ => return self.fill(&way, copy, made),
             },
@@ -194,7 +239,7 @@ impl Read {
     }
 
     /// Undoes what was done with a file's length or content.
-    fn put_back(&self, what: What, copy: &Path, made: &mut Vec<(u64, u64)>) -> Result<(), String> {
+    fn put_back(&self, what: What, copy: &Copy, made: &mut Vec<(u64, u64)>) -> Result<(), String> {
         let way = Way::to(&self.names[0]).map_err(why)?;
         if what == What::Content {
             return self.fill(&way, copy, made);
@@ -214,23 +259,21 @@ impl Read {
     }
 
     /// Makes the file hold what `copy` holds, if there is one.
-    fn fill(&self, way: &Way, copy: &Path, made: &mut Vec<(u64, u64)>) -> Result<(), String> {
+    fn fill(&self, way: &Way, copy: &Copy, made: &mut Vec<(u64, u64)>) -> Result<(), String> {
         let r = &self.record;
         let to = if way.found().is_some() {
             self.open(way, made)?
         } else {
             way.is_straight()?;
+            way.is_in(r.folders[0], made)?;
             let new = File::from(way.make(libc::O_WRONLY, r.mode).map_err(why)?);
             let m = new.metadata().map_err(why)?;
             made.push((m.dev(), m.ino()));
             new
         };
         if r.copy > 0 {
-            let from =
-                OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(copy).map_err(why)?;
-            if !copy_all(from.as_raw_fd(), to.as_raw_fd(), r.length) {
-                return Err(why(io::Error::last_os_error()));
-            }
+            let from = open(copy.dir, &copy.name, libc::O_RDONLY).map_err(why)?;
+            promp_files::copy(from.as_raw_fd(), to.as_raw_fd(), r.length).map_err(why)?;
         }
         to.set_len(r.length).map_err(why)
     }
@@ -257,6 +300,7 @@ mod tests {
             written: 6,
             device: 1,
             inode: 2,
+            folders: [7, 8],
             copy: 3,
             names: [2, 3],
         };

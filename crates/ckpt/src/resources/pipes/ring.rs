@@ -5,16 +5,14 @@
 
 use crate::sys;
 use crate::sys::keep::{OUTPUT, OUTPUT_SIZE};
-use core::sync::atomic::{AtomicU8, AtomicU64, Ordering::*};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
+use promp_files::Folder;
+use std::os::fd::AsRawFd;
 
 /// Bytes of a ring.
 pub const SIZE: u64 = OUTPUT_SIZE as u64;
 /// By so much the file grows.
 const STEP: u64 = 1 << 20;
-/// Bytes of a path.
-const PATH: usize = 4096;
 
 /// A ring; mapped at an address of its slot's own.
 #[repr(C)]
@@ -22,18 +20,17 @@ pub struct Ring {
     at: AtomicU64,
     /// Bytes of the file that are there.
     ready: AtomicU64,
-    /// The file's path, with its zero byte.
-    path: [AtomicU8; PATH],
+    /// The directory that the file is in.
+    folder: AtomicPtr<Folder>,
+    /// The slot, which its name has.
+    slot: AtomicU32,
 }
 
 impl Ring {
-    /// Maps the file at `path` for slot `slot`; `anew`: it is made, empty. False: not possible. On the keeper's host.
-    pub fn open(&self, path: &Path, slot: usize, anew: bool) -> bool {
-        let path = path.as_os_str().as_bytes();
-        if path.len() >= PATH {
-            return false;
-        }
-        self.path.iter().zip(path.iter().chain(&[0])).for_each(|(to, b)| to.store(*b, Relaxed));
+    /// Maps the file of slot `slot` in `folder`; `anew`: it is made, empty. False: not possible. On the keeper's host.
+    pub fn open(&self, folder: &'static Folder, slot: usize, anew: bool) -> bool {
+        self.folder.store(core::ptr::from_ref(folder).cast_mut(), Relaxed);
+        self.slot.store(slot as u32, Relaxed);
         let fd = self.file(if anew { libc::O_CREAT | libc::O_TRUNC } else { 0 });
         if fd < 0 {
             return false;
@@ -67,8 +64,16 @@ impl Ring {
 
     fn file(&self, more: i32) -> isize {
         let flags = libc::O_RDWR | libc::O_NOFOLLOW | libc::O_CLOEXEC | more;
-        // SAFETY: a C string.
-        unsafe { sys!(libc::SYS_openat, libc::AT_FDCWD, self.path.as_ptr(), flags, 0o600) }
+        let mut name = *b"sent-0\0";
+        name[5] += self.slot.load(Relaxed) as u8;
+        // SAFETY: null, or what `open` was given; a C string.
+        unsafe {
+            let Some(folder) = self.folder.load(Relaxed).as_ref() else { return -1 };
+            match folder.open() {
+                Ok(dir) => sys!(libc::SYS_openat, dir.as_raw_fd(), name.as_ptr(), flags, 0o600),
+                Err(_) => -1,
+            }
+        }
     }
 
     /// Is there space up to `upto`? On any thread: system calls only.
@@ -83,7 +88,7 @@ impl Ring {
             return false;
         }
         // SAFETY: a file of ours.
-        let there = unsafe {
+        let there = promp_files::within_limit(|| unsafe {
             let zero = [0u8; 4096];
             let r = sys!(libc::SYS_fallocate, fd, 0, ready, size - ready);
             let there = match r == -(libc::EOPNOTSUPP as isize) {
@@ -94,7 +99,7 @@ impl Ring {
             };
             sys!(libc::SYS_close, fd);
             there
-        };
+        });
         if there {
             self.ready.store(size, Relaxed);
         }

@@ -1,9 +1,10 @@
 //! The calls by which input comes: `read` and `readv` as programs and libraries call them, and the function by which libc's own streams read. Calls that ask
 //! whether there is input, or take it in another way, are noted: they would not know of what is read again.
 
-use super::super::sent::calls::write_at;
+use super::super::sent::calls::{is_followed, write_at};
 use super::super::transfer::{OfStreams, Way, result, transfer};
 use super::{Input, any};
+use crate::journal::calls::irrevocably;
 use crate::masks::Filtered;
 use crate::sys::door::Door;
 use crate::sys::maps::Mapping;
@@ -13,6 +14,7 @@ use libc::sigset_t;
 
 type Polled = *mut libc::pollfd;
 type Set = *mut libc::fd_set;
+type Parts = *const libc::iovec;
 
 calls_instead! {
     fn read(fd: c_int, at: *mut c_void, len: usize) -> isize = |real| read_at(fd, at, len).unwrap_or_else(real);
@@ -49,25 +51,56 @@ calls_instead! {
         }
         real()
     };
+    fn preadv2(fd: c_int, parts: Parts, count: c_int, at: c_long, flags: c_int) -> isize = |real|
+        moves(fd, NONE, "", real);
+    fn preadv64v2(fd: c_int, parts: Parts, count: c_int, at: c_long, flags: c_int) -> isize = |real|
+        moves(fd, NONE, "", real);
     fn syscall(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> c_long = |real| {
-        let other = [libc::SYS_readv, libc::SYS_preadv2, libc::SYS_splice, libc::SYS_tee];
+        let [from, second, third] = [a, b, c].map(|fd| fd as c_int);
         match number {
-            libc::SYS_read => read_at(a as c_int, b as *mut c_void, c).map_or_else(real, |n| n as c_long),
-            libc::SYS_write => write_at(a as c_int, b, c).map_or_else(real, |n| n as c_long),
-            n if other.contains(&n) => {
-                asks(a as c_int);
-                real()
-            }
+            libc::SYS_read => read_at(from, b as *mut c_void, c).map_or_else(real, |n| n as c_long),
+            libc::SYS_write => write_at(from, b, c).map_or_else(real, |n| n as c_long),
+            libc::SYS_readv | libc::SYS_preadv2 => moves(from, NONE, "", real),
+            libc::SYS_writev => moves(NONE, from, "syscall(SYS_writev) to a pipe", real),
+            libc::SYS_pwritev2 => moves(NONE, from, PWRITEV2, real),
+            libc::SYS_splice => moves(from, third, SPLICE, real),
+            libc::SYS_tee => moves(from, second, TEE, real),
+            libc::SYS_vmsplice => moves(from, from, VMSPLICE, real),
+            libc::SYS_sendfile => moves(second, from, SENDFILE, real),
             _ => real(),
         }
     };
-    fn splice(from: c_int, at: *mut c_void, to: c_int, there: *mut c_void, len: usize, flags: c_int) -> isize = |real| {
-        asks(from);
-        real()
-    };
-    fn tee(from: c_int, to: c_int, len: usize, flags: c_int) -> isize = |real| { asks(from); real() };
-    fn sendfile(to: c_int, from: c_int, at: *mut c_long, len: usize) -> isize = |real| { asks(from); real() };
-    fn sendfile64(to: c_int, from: c_int, at: *mut c_long, len: usize) -> isize = |real| { asks(from); real() };
+    fn splice(from: c_int, at: *mut c_void, to: c_int, there: *mut c_void, n: usize, flags: c_int) -> isize = |real|
+        moves(from, to, SPLICE, real);
+    fn tee(from: c_int, to: c_int, len: usize, flags: c_int) -> isize = |real| moves(from, to, TEE, real);
+    fn vmsplice(fd: c_int, parts: Parts, count: usize, flags: c_int) -> isize = |real|
+        moves(fd, fd, VMSPLICE, real);
+    fn sendfile(to: c_int, from: c_int, at: *mut c_long, len: usize) -> isize = |real|
+        moves(from, to, SENDFILE, real);
+    fn sendfile64(to: c_int, from: c_int, at: *mut c_long, len: usize) -> isize = |real|
+        moves(from, to, SENDFILE, real);
+    fn pwritev2(fd: c_int, parts: Parts, count: c_int, at: c_long, flags: c_int) -> isize = |real|
+        moves(NONE, fd, PWRITEV2, real);
+    fn pwritev64v2(fd: c_int, parts: Parts, count: c_int, at: c_long, flags: c_int) -> isize = |real|
+        moves(NONE, fd, PWRITEV2, real);
+}
+
+/// No descriptor.
+const NONE: c_int = -1;
+const SPLICE: &str = "splice to a pipe";
+const TEE: &str = "tee to a pipe";
+const VMSPLICE: &str = "vmsplice to a pipe";
+const SENDFILE: &str = "sendfile to a pipe";
+const PWRITEV2: &str = "pwritev2 to a pipe";
+
+/// Makes a call that takes bytes `from` one descriptor and gives them `to` another one, past what is noted of
+/// pipes. `what`: it, to a pipe that is followed.
+fn moves<R>(from: c_int, to: c_int, what: &str, call: impl Fn() -> R) -> R {
+    asks(from);
+    match is_followed(to) {
+        true => irrevocably(what, call),
+        false => call(),
+    }
 }
 
 /// Reads from a pipe that is followed.

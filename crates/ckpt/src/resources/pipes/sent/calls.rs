@@ -31,6 +31,11 @@ fn send(pipe: &Pipe, fd: c_int, at: usize, len: usize, interrupts: bool) -> Resu
     Ok(done)
 }
 
+/// Is it a pipe that is followed?
+pub fn is_followed(fd: c_int) -> bool {
+    fd >= 0 && Pipe::behind(fd).is_some()
+}
+
 /// Writes to a pipe that is followed.
 pub fn write_at(fd: c_int, at: usize, len: usize) -> Option<isize> {
     let pipe = (len > 0).then(|| Pipe::behind(fd)).flatten()?;

@@ -24,7 +24,6 @@ use crate::image;
 use crate::sys;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use std::os::fd::AsRawFd;
-use std::path::Path;
 
 /// Pipes that are followed; what goes to more of them is sent again.
 pub const STREAMS: usize = 4;
@@ -145,7 +144,6 @@ impl Sent {
     /// checkpoint that a new process goes on from, go on from there. Returns what is to be said.
     pub fn begin(
         &self,
-        dir: &Path,
         inherited: &[Inherited],
         saved: Option<&image::Description>,
         verbose: u32,
@@ -172,7 +170,7 @@ impl Sent {
             c.settle(&self.sinks[slot].private);
             let (sent, doubtful) = (c.end.load(Relaxed).saturating_sub(s.position), c.doubtful());
             let log = was_log([s.device, s.inode]).is_some();
-            if goes_on(&s) && self.follow(dir, slot, [s.device, s.inode], false) {
+            if goes_on(&s) && self.follow(slot, [s.device, s.inode], false) {
                 self.sinks[slot].log.store(u32::from(log), Relaxed);
                 if doubtful > 0 && !log {
                     said.push(format!(
@@ -196,7 +194,7 @@ impl Sent {
                 let c = Counters::of(slot);
                 let all = [c.end, c.from, c.tried, c.staged, c.places];
                 all.iter().for_each(|w| w.store(0, Relaxed));
-                self.follow(dir, slot, pipe, true);
+                self.follow(slot, pipe, true);
                 self.sinks[slot].log.store(u32::from(is_log(pipe)), Relaxed);
             }
         }
@@ -208,9 +206,9 @@ impl Sent {
     }
 
     /// Follows a pipe in a slot; `anew`: without notes so far.
-    fn follow(&self, dir: &Path, slot: usize, pipe: Identity, anew: bool) -> bool {
+    fn follow(&self, slot: usize, pipe: Identity, anew: bool) -> bool {
         let s = &self.sinks[slot].stream;
-        let there = s.ring.open(&dir.join(format!("sent-{slot}")), slot, anew);
+        let there = s.ring.open(&ckpt::keep::get().journal.folder, slot, anew);
         if there {
             s.follow(pipe);
             self.used.fetch_add(1, Release);

@@ -1,0 +1,210 @@
+//! PROMP_SAVE_BUDGET: the share of the program's time that saving may take, so that work can be executed
+//! again, and the price of copies that are paid from it.
+
+/// So much time of a loop tells (ticks).
+pub const ENOUGH: u64 = 150_000;
+/// So much time of saving, too, if it is far too much for what was done meanwhile.
+pub const DEAR: u64 = 30_000;
+
+/// What PROMP_SAVE_BUDGET says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Budget {
+    /// A share of a loop's time.
+    Share(f64),
+    /// Whatever it costs.
+    Unlimited,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+impl Budget {
+    /// If nothing is said.
+    pub const DEFAULT: Budget = Budget::Share(0.02);
+
+    /// `2%`, `0.5 %`, `all`.
+    pub fn parse(v: &str) -> Option<Budget> {
+        if v == "all" {
+            return Some(Budget::Unlimited);
+        }
+        let n: f64 = v.trim_end().strip_suffix('%')?.trim_end().parse().ok()?;
+        (0.0..=100.0).contains(&n).then_some(Budget::Share(n / 100.0))
+    }
+
+    /// Is saving that has taken `cost` ticks of a loop worth it, where the rest has taken `time`? None: too
+    /// little to tell.
+    pub fn affords(self, cost: u64, time: u64) -> Option<bool> {
+        let Budget::Share(budget) = self else { return Some(true) };
+        let over = |times: f64| cost as f64 > times * budget * time as f64;
+        match time >= ENOUGH {
+            true => Some(!over(1.0)),
+            false if cost >= DEAR && over(4.0) => Some(false),
+            false => None,
+        }
+    }
+}
+
+impl core::fmt::Display for Budget {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Budget::Share(s) => write!(f, "{}%", s * 100.0),
+            Budget::Unlimited => write!(f, "all"),
+        }
+    }
+}
+
+/// Up to this size private states are copied at every save point.
+pub const SMALL: usize = 256 << 10;
+/// Larger ones than this are never copied.
+const MOST: usize = 16 << 20;
+
+/// Why a private state was not copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotCopied {
+    /// It costs too much.
+    Price,
+    /// There is more than [`MOST`].
+    Most,
+    /// There was no memory for a copy.
+    NoMemory,
+}
+
+impl NotCopied {
+    /// What was not copied, of the function at `place`, whose state has `bytes`.
+    pub fn text(self, place: &str, bytes: usize) -> String {
+        let reason = match self {
+            NotCopied::Price => String::new(),
+            NotCopied::Most => format!(", and at most {} KiB are copied", MOST >> 10),
+            NotCopied::NoMemory => ", and no memory for a copy".into(),
+        };
+        format!("{place}: {} KiB of private data on the stack{reason}", bytes.div_ceil(1024))
+    }
+}
+
+/// What copying a KiB takes into memory that is new, as long as nothing was measured, and what is believed at
+/// most: an interruption is not the copy's (ticks).
+const NEW_KIB: u64 = 1000;
+
+/// What a thread's copies have taken of its time, in ticks. A copy has to be earned by the time that has
+/// passed since the last one was paid for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Price {
+    /// All time before this is paid with; 0: nothing was copied so far.
+    paid: u64,
+    /// What a KiB took the last time; 0: not known.
+    kib: u64,
+}
+
+impl Price {
+    /// What a copy of `bytes` would take, and the time that has passed for it, at `now`.
+    pub fn would_take(&mut self, bytes: usize, now: u64) -> (u64, u64) {
+        let takes = self.of(bytes);
+        (takes, self.earned(now).max(takes))
+    }
+
+    /// What a copy of `bytes` will take.
+    fn of(&self, bytes: usize) -> u64 {
+        bytes.div_ceil(1024) as u64 * if self.kib == 0 { NEW_KIB } else { self.kib }
+    }
+
+    /// May there be a copy of `bytes` at `now`? `covers`: there is credit for so many ticks.
+    pub fn affords(
+        &mut self,
+        bytes: usize,
+        now: u64,
+        budget: Budget,
+        covers: impl FnOnce(u64) -> bool,
+    ) -> Result<(), NotCopied> {
+        let (takes, earned) = (self.of(bytes), self.earned(now));
+        match budget {
+            _ if bytes > MOST => Err(NotCopied::Most),
+            Budget::Share(share) if takes as f64 > share * earned as f64 && !covers(takes) => {
+                Err(NotCopied::Price)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The time that is not paid with, at `now`.
+    fn earned(&mut self, now: u64) -> u64 {
+        // The counter of another machine may show less.
+        if self.paid == 0 || self.paid > now {
+            self.paid = now;
+        }
+        now - self.paid
+    }
+
+    /// A copy of `bytes` has taken the time from `began` to `now`.
+    pub fn pay(&mut self, bytes: usize, began: u64, now: u64, budget: Budget) {
+        let Budget::Share(share) = budget else { return };
+        let kibs = bytes.div_ceil(1024) as u64;
+        self.kib = (now.saturating_sub(began) / kibs.max(1)).clamp(1, NEW_KIB);
+        let time = self.of(bytes) as f64 / share.max(f64::MIN_POSITIVE);
+        self.paid = self.paid.saturating_add(time as u64).min(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn budgets_are_understood() {
+        assert_eq!(Budget::parse("2%"), Some(Budget::Share(0.02)));
+        assert_eq!(Budget::parse("0.5 %"), Some(Budget::Share(0.005)));
+        assert_eq!(Budget::parse("all"), Some(Budget::Unlimited));
+        for bad in ["", "2", "-1%", "101%", "NaN%", "none"] {
+            assert_eq!(Budget::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn decided_by_what_was_measured() {
+        let two = Budget::Share(0.02);
+        assert_eq!(two.affords(0, ENOUGH - 1), None);
+        assert_eq!(two.affords(ENOUGH / 60, ENOUGH), Some(true));
+        assert_eq!(two.affords(ENOUGH / 40, ENOUGH), Some(false));
+        assert_eq!(two.affords(DEAR, DEAR), Some(false), "soon");
+        assert_eq!(two.affords(DEAR - 1, 1), None, "too little to tell");
+        assert_eq!(Budget::Unlimited.affords(10 * DEAR, 1), Some(true));
+    }
+
+    #[test]
+    fn what_passes_pays_for_copies() {
+        let mut price = Price::default();
+        let took = |price: &mut Price, ticks, now| price.pay(1 << 20, now - ticks, now, Budget::DEFAULT);
+        assert_eq!(price.earned(1000), 0, "nothing has passed");
+        let takes = price.of(1 << 20);
+        assert_eq!(takes, 1024 * NEW_KIB);
+        let now = 1000 + 2 * takes * 50;
+        assert_eq!(price.earned(now), 2 * takes * 50);
+        took(&mut price, takes, now);
+        assert!(price.earned(now).abs_diff(takes * 50) < 100, "half of it is left");
+        took(&mut price, takes * 99, now);
+        assert!(price.earned(now) < 100, "an interruption is not the copy's");
+        took(&mut price, takes, now);
+        assert_eq!(price.earned(now), 0, "there are no debts");
+        took(&mut price, 1024 * 10, now);
+        assert_eq!(price.of(2 << 20), 2048 * 10, "measured");
+    }
+
+    #[test]
+    fn copies_are_earned_or_on_credit_up_to_a_size() {
+        let now = 1 << 40;
+        let may = |bytes, budget, credit| Price::default().affords(bytes, now, budget, |_| credit);
+        assert_eq!(may(SMALL + 1, Budget::DEFAULT, false), Err(NotCopied::Price), "nothing has passed");
+        assert_eq!(may(SMALL + 1, Budget::DEFAULT, true), Ok(()));
+        assert_eq!(may(MOST, Budget::Unlimited, false), Ok(()));
+        assert_eq!(may(MOST + 1, Budget::Unlimited, true), Err(NotCopied::Most));
+        assert!(NotCopied::Most.text("f", MOST + 1).ends_with("and at most 16384 KiB are copied"));
+    }
+
+    #[test]
+    fn the_counter_of_another_machine_begins_anew() {
+        let mut price = Price::default();
+        assert_eq!([1 << 40, 5, 9].map(|now| price.earned(now)), [0, 0, 4]);
+    }
+}
