@@ -13,17 +13,17 @@ extern crate promp_ckpt as ckpt;
 extern crate promp_proofs as proofs;
 use promp_sys::{callback, complain, export_names, exported_label, keep, say, stub, sys, warn};
 
-pub mod acc;
-pub mod device;
-pub mod entry;
-pub mod fault;
-pub mod icv;
-pub mod observe;
+mod acc;
+mod device;
+mod entry;
+mod fault;
+mod icv;
+mod observe;
 mod sys;
-pub mod task;
-pub mod team;
-pub mod tools;
-pub mod work;
+mod task;
+mod team;
+mod tools;
+mod work;
 
 /// All of the runtime's own memory.
 #[global_allocator]

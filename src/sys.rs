@@ -1,21 +1,21 @@
 //! The platform (crates/sys), with what the unit tests here count of it: which lines are touched.
 
-pub use promp_sys::*;
+pub(crate) use promp_sys::*;
 
 /// The platform's, and [`touch`](sync::touch).
-pub mod sync {
-    pub use promp_sys::sync::*;
+pub(crate) mod sync {
+    pub(crate) use promp_sys::sync::*;
 
     /// In tests: the line of `word`, which several threads use, is touched (see team/lines.rs).
     #[inline(always)]
-    pub fn touch<T>(_word: &T) {
+    pub(crate) fn touch<T>(_word: &T) {
         #[cfg(test)]
         touched::note(core::ptr::from_ref(_word).addr());
     }
 
     /// What [`touch`] has noted, by thread.
     #[cfg(test)]
-    pub mod touched {
+    pub(crate) mod touched {
         use std::cell::RefCell;
 
         thread_local! {
@@ -27,7 +27,7 @@ pub mod sync {
         }
 
         /// The addresses that `f` touches, in order.
-        pub fn by<R>(f: impl FnOnce() -> R) -> (R, Vec<usize>) {
+        pub(crate) fn by<R>(f: impl FnOnce() -> R) -> (R, Vec<usize>) {
             LOG.set(Some(vec![]));
             let r = f();
             (r, LOG.take().expect("set above"))

@@ -8,23 +8,23 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
 
 /// Pairs of event numbers: start and end.
-pub const DEVICE_INIT: (i32, i32) = (1, 2);
+pub(crate) const DEVICE_INIT: (i32, i32) = (1, 2);
 /// See [`DEVICE_INIT`].
-pub const ENTER_DATA: (i32, i32) = (10, 11);
+pub(crate) const ENTER_DATA: (i32, i32) = (10, 11);
 /// See [`DEVICE_INIT`].
-pub const EXIT_DATA: (i32, i32) = (12, 13);
+pub(crate) const EXIT_DATA: (i32, i32) = (12, 13);
 /// See [`DEVICE_INIT`].
-pub const UPDATE: (i32, i32) = (14, 15);
+pub(crate) const UPDATE: (i32, i32) = (14, 15);
 /// See [`DEVICE_INIT`].
-pub const COMPUTE: (i32, i32) = (16, 17);
+pub(crate) const COMPUTE: (i32, i32) = (16, 17);
 /// See [`DEVICE_INIT`].
-pub const LAUNCH: (i32, i32) = (18, 19);
+pub(crate) const LAUNCH: (i32, i32) = (18, 19);
 const LAST: usize = 26;
 
 /// acc_construct_t, as far as events name them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i32)]
-pub enum Construct {
+pub(crate) enum Construct {
     /// A compute construct, or whatever first needs the device.
     Parallel = 0,
     /// data.
@@ -43,7 +43,7 @@ pub enum Construct {
 
 /// acc_prof_info.
 #[repr(C)]
-pub struct Info {
+pub(crate) struct Info {
     event_type: i32,
     valid_bytes: i32,
     version: i32,
@@ -59,7 +59,7 @@ pub struct Info {
 
 /// acc_event_info: the part that all kinds of it share, with room for the largest.
 #[repr(C)]
-pub struct EventInfo {
+pub(crate) struct EventInfo {
     event_type: i32,
     valid_bytes: i32,
     construct: i32,
@@ -70,7 +70,7 @@ pub struct EventInfo {
 
 /// acc_api_info.
 #[repr(C)]
-pub struct ApiInfo {
+pub(crate) struct ApiInfo {
     /// One of [`api`]: a plugin says which.
     pub device_api: i32,
     valid_bytes: i32,
@@ -82,7 +82,7 @@ pub struct ApiInfo {
 const OTHER_EVENT_BYTES: i32 = 24;
 
 /// acc_prof_callback.
-pub type Callback = extern "C" fn(&mut Info, &mut EventInfo, &mut ApiInfo);
+pub(crate) type Callback = extern "C" fn(&mut Info, &mut EventInfo, &mut ApiInfo);
 
 #[derive(Clone)]
 struct Registered {
@@ -120,7 +120,7 @@ fn with<R>(f: impl FnOnce(&mut Table) -> R) -> R {
 }
 
 /// acc_prof_register and acc_prof_unregister: `on` tells which; `how` is acc_register_t. What makes no sense has no effect.
-pub fn register(on: bool, event: i32, callback: Option<Callback>, how: i32) {
+pub(crate) fn register(on: bool, event: i32, callback: Option<Callback>, how: i32) {
     const COUNT: i32 = 0;
     const TOGGLE: i32 = 1;
     const TOGGLE_THREAD: i32 = 2;
@@ -160,18 +160,16 @@ fn is_end(event: i32) -> bool {
 }
 
 /// acc_device_api: how the device in use is programmed.
-pub mod api {
+pub(crate) mod api {
     /// The host.
-    pub const NONE: i32 = 0;
-    /// NVIDIA's.
-    pub const CUDA: i32 = 1;
+    pub(crate) const NONE: i32 = 0;
     /// Another one.
-    pub const OTHER: i32 = 4;
+    pub(crate) const OTHER: i32 = 4;
 }
 
 /// The kernel of a launch.
 #[derive(Clone, Copy)]
-pub struct Launched<'a> {
+pub(crate) struct Launched<'a> {
     /// Its name.
     pub name: &'a CStr,
     /// Gangs, workers, length of vectors.
@@ -180,7 +178,7 @@ pub struct Launched<'a> {
 
 /// What an event tells beside its number.
 #[derive(Clone, Copy)]
-pub struct Event<'a> {
+pub(crate) struct Event<'a> {
     /// acc_device_t.
     pub device_type: i32,
     /// Its number among those of the type.
@@ -198,7 +196,7 @@ pub struct Event<'a> {
 }
 
 /// What a device's plugin tells of its own events with, while a construct is carried out.
-pub struct Heard {
+pub(crate) struct Heard {
     /// acc_prof_info.
     pub info: Info,
     /// acc_api_info.
@@ -210,7 +208,7 @@ fn anybody_listens() -> bool {
 }
 
 /// Calls the callbacks of an event.
-pub fn dispatch(info: &mut Info, event: &mut EventInfo, api: &mut ApiInfo) {
+pub(crate) fn dispatch(info: &mut Info, event: &mut EventInfo, api: &mut ApiInfo) {
     let n = info.event_type;
     if !anybody_listens() || !(1..LAST as i32).contains(&n) {
         return;
@@ -227,7 +225,7 @@ pub fn dispatch(info: &mut Info, event: &mut EventInfo, api: &mut ApiInfo) {
 
 impl Event<'_> {
     /// An event of a construct on the device in use.
-    pub fn of(construct: Construct, queue: i32) -> Self {
+    pub(crate) fn of(construct: Construct, queue: i32) -> Self {
         let (device_type, device_number) = super::in_use();
         let (api, launched) = (api::NONE, None);
         Self { device_type, device_number, construct, implicit: false, queue, api, launched }
@@ -235,7 +233,7 @@ impl Event<'_> {
 
     /// Runs `body` between the two events. What a tool leaves at the first in `tool_info`, it finds at the
     /// second; what is known only then is filled in by `body`.
-    pub fn around<R>(&mut self, (start, end): (i32, i32), body: impl FnOnce(&mut Self) -> R) -> R {
+    pub(crate) fn around<R>(&mut self, (start, end): (i32, i32), body: impl FnOnce(&mut Self) -> R) -> R {
         let tool = self.tell(start, null_mut());
         let r = body(self);
         self.tell(end, tool);
@@ -243,7 +241,7 @@ impl Event<'_> {
     }
 
     /// For a plugin; `None` if nobody listens.
-    pub fn heard(&self) -> Option<Heard> {
+    pub(crate) fn heard(&self) -> Option<Heard> {
         anybody_listens().then(|| Heard { info: self.info(0), api: self.api() })
     }
 
@@ -293,7 +291,7 @@ impl Event<'_> {
 
 /// ACC_PROFLIB: libraries, separated by semicolons, whose `acc_register_library` is called at start
 /// with `routines`: acc_prof_register, acc_prof_unregister, acc_prof_lookup.
-pub fn load_libraries(routines: [usize; 3]) {
+pub(crate) fn load_libraries(routines: [usize; 3]) {
     type Register = extern "C" fn(usize, usize, usize);
     let Some(list) = super::variable("ACC_PROFLIB") else { return };
     for path in list.split(';').filter(|p| !p.is_empty()) {

@@ -6,11 +6,11 @@ use crate::acc::profile::Heard;
 use core::ffi::CStr;
 
 /// An address on a device.
-pub type Addr = usize;
+pub(crate) type Addr = usize;
 
 /// What a device can do, and how it is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Properties {
+pub(crate) struct Properties {
     /// The word of PROMP_DEVICES and of messages.
     pub name: &'static str,
     /// acc_device_t.
@@ -25,7 +25,7 @@ pub struct Properties {
 
 /// A kernel to be run.
 #[derive(Clone, Copy, Debug)]
-pub struct Launch {
+pub(crate) struct Launch {
     /// The function, as the image's table has it; the host's for a native device.
     pub func: usize,
     /// The argument block: an array of addresses on the device (for OpenACC: on the host, `count` entries).
@@ -48,7 +48,7 @@ unsafe impl Send for Launch {}
 
 /// An image for a type of device, as the program registered it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Image {
+pub(crate) struct Image {
     /// GOMP_VERSION of the compiler in the upper half, the device's in the lower.
     pub version: u32,
     /// The host's table: beginning and end of the functions, beginning and end of the variables.
@@ -59,21 +59,18 @@ pub struct Image {
     pub data: *const core::ffi::c_void,
 }
 
-/// Memory on the device, first address and bytes.
-pub type Block = (Addr, usize);
-
 /// The device has failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Failed;
+pub(crate) struct Failed;
 
 /// An OpenACC queue, or all of the program's order at once.
-pub type Queue = Option<i32>;
+pub(crate) type Queue = Option<i32>;
 
 /// A device. Methods that move data answer false if the device has failed; the caller stops the program.
 ///
 /// Addresses given to a method belong to this device and lie in memory that it has allocated: the callers
 /// promise it.
-pub trait Backend: Send + Sync {
+pub(crate) trait Backend: Send + Sync {
     /// Name, type, abilities.
     fn properties(&self) -> Properties;
     /// Prepares the device, before anything else is asked of it. The error says why it cannot be used.
@@ -159,7 +156,7 @@ pub trait Backend: Send + Sync {
 }
 
 /// A comparison that brings both blocks to the host.
-pub fn compare_on_host<B: Backend + ?Sized>(
+pub(crate) fn compare_on_host<B: Backend + ?Sized>(
     device: &B,
     pairs: &[(Addr, Addr, usize)],
 ) -> Result<Option<(usize, usize)>, Failed> {
@@ -183,7 +180,7 @@ pub fn compare_on_host<B: Backend + ?Sized>(
 
 /// Which way a copy goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub(crate) enum Direction {
     /// Host to device.
     In,
     /// Device to host.

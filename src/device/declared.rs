@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 
 /// The variables that a device knows.
 #[derive(Default)]
-pub struct Declared {
+pub(crate) struct Declared {
     /// How often objects had come and gone when they were looked for; 0: never.
     seen: u64,
     variables: Vec<Key>,
@@ -27,7 +27,7 @@ pub struct Declared {
 
 /// Pointers of which the device has a value of its own.
 #[derive(Default)]
-pub struct Pointers {
+pub(crate) struct Pointers {
     /// By address; the other side's value: the device's while no region runs, else the host's.
     other: BTreeMap<usize, usize>,
     regions: usize,
@@ -35,7 +35,7 @@ pub struct Pointers {
 
 impl Pointers {
     /// The device's value of the pointer at `addr`.
-    pub fn set(&mut self, addr: usize, value: usize) {
+    pub(crate) fn set(&mut self, addr: usize, value: usize) {
         match self.other.get_mut(&addr) {
             Some(v) if self.regions == 0 => *v = value,
             _ => {
@@ -52,7 +52,7 @@ impl Pointers {
     }
 
     /// The host's value of the pointer at `addr`.
-    pub fn host(&self, addr: usize) -> usize {
+    pub(crate) fn host(&self, addr: usize) -> usize {
         match self.other.get(&addr) {
             Some(&value) if self.regions > 0 => value,
             // SAFETY: a pointer of the program.
@@ -61,7 +61,7 @@ impl Pointers {
     }
 
     /// The device uses the host's value again.
-    pub fn forget(&mut self, addr: usize) {
+    pub(crate) fn forget(&mut self, addr: usize) {
         if let Some(value) = self.other.remove(&addr)
             && self.regions > 0
         {
@@ -70,12 +70,12 @@ impl Pointers {
     }
 
     /// Is there any?
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.other.is_empty()
     }
 
     /// A region begins (`1`) or ends (`-1`): the first and the last of several change sides.
-    pub fn region(&mut self, n: isize) {
+    pub(crate) fn region(&mut self, n: isize) {
         let before = self.regions;
         self.regions = before.wrapping_add_signed(n);
         if before == 0 || self.regions == 0 {
@@ -90,12 +90,12 @@ fn exchange(addr: usize, value: usize) -> usize {
 }
 
 /// A region begins on a device that runs the host's functions.
-pub fn region_begins(state: &mut State, backend: &dyn Backend) {
+pub(crate) fn region_begins(state: &mut State, backend: &dyn Backend) {
     region(state, backend, 1);
 }
 
 /// ... and has ended.
-pub fn region_ends(state: &mut State, backend: &dyn Backend) {
+pub(crate) fn region_ends(state: &mut State, backend: &dyn Backend) {
     region(state, backend, -1);
 }
 
@@ -119,15 +119,15 @@ fn all() -> Vec<Key> {
 }
 
 /// Bytes of all variables.
-pub fn size() -> usize {
+pub(crate) fn size() -> usize {
     known().iter().map(|v| v.1 - v.0).sum()
 }
 
 /// So many are looked at before and after a kernel that is to be executed again.
-pub const MOST: usize = 1 << 20;
+pub(crate) const MOST: usize = 1 << 20;
 
 /// What is in the variables now; nothing if the device has its own.
-pub fn contents(device: &Properties) -> Vec<u8> {
+pub(crate) fn contents(device: &Properties) -> Vec<u8> {
     if !device.native {
         return Vec::new();
     }
@@ -150,7 +150,7 @@ fn known() -> Vec<Key> {
 }
 
 /// Enters the variables of what is loaded, if that has changed.
-pub fn refresh(state: &mut State) {
+pub(crate) fn refresh(state: &mut State) {
     let now = objects::changes();
     if state.declared.seen == now {
         return;

@@ -14,7 +14,7 @@ const GAP: usize = 4 << 10;
 
 /// A part of a range, here and there.
 #[derive(Clone, Copy)]
-pub struct Part {
+pub(crate) struct Part {
     block: BlockId,
     host: usize,
     device: Addr,
@@ -22,14 +22,14 @@ pub struct Part {
 }
 
 /// Copies to the host, collected before they are made.
-pub struct Copies {
+pub(crate) struct Copies {
     list: Vec<Part>,
 }
 
 impl Copies {
     /// None yet; perhaps `n`.
     #[inline]
-    pub fn new(table: &mut Table, n: usize) -> Self {
+    pub(crate) fn new(table: &mut Table, n: usize) -> Self {
         let mut list = core::mem::take(&mut table.lists.parts);
         list.reserve(n);
         Self { list }
@@ -38,7 +38,7 @@ impl Copies {
     /// Of a range a part of the host's memory. OpenMP leaves pointers alone that are attached to the
     /// device's memory; OpenACC brings the device's addresses.
     #[inline]
-    pub fn add(&mut self, table: &Table, id: Id, (start, bytes): (usize, usize), purpose: For) {
+    pub(crate) fn add(&mut self, table: &Table, id: Id, (start, bytes): (usize, usize), purpose: For) {
         let Some(entry) = table.get(id) else { return };
         let (start, end) = (start.max(entry.key.0), (start + bytes).min(entry.key.1));
         let mut part = |from: usize, to: usize| {
@@ -52,7 +52,7 @@ impl Copies {
 
     /// Makes them, in their order. What comes in one piece lies in `staging` meanwhile.
     #[inline]
-    pub fn run(mut self, table: &mut Table, backend: &dyn Backend, queue: Queue) {
+    pub(crate) fn run(mut self, table: &mut Table, backend: &dyn Backend, queue: Queue) {
         if !self.list.is_empty() {
             self.make(&mut table.staging, backend, queue);
             self.list.clear();

@@ -41,7 +41,7 @@ fn protect((from, bytes): Range, how: i32) {
 }
 
 /// The device's memory may be touched.
-pub fn open(range: Range) {
+pub(crate) fn open(range: Range) {
     CHANGING.with(|| {
         USERS.fetch_add(1, Relaxed);
         protect(range, OPEN);
@@ -49,7 +49,7 @@ pub fn open(range: Range) {
 }
 
 /// ... and no longer, unless a region runs beside this.
-pub fn shut(range: Range) {
+pub(crate) fn shut(range: Range) {
     CHANGING.with(|| {
         let free = |d: &&(AtomicUsize, AtomicUsize)| [0, range.0].contains(&d.0.load(Relaxed));
         if let Some(d) = DEVICES.iter().find(free) {
@@ -67,7 +67,7 @@ fn devices() -> impl Iterator<Item = Range> {
 }
 
 /// Runs a region: the device is open, the host's heap is not.
-pub fn region(range: Range, _device: u32, func: usize, run: impl FnOnce()) {
+pub(crate) fn region(range: Range, _device: u32, func: usize, run: impl FnOnce()) {
     open(range);
     // One region at a time shuts the heap: others beside it need theirs.
     let first = RUNNING.compare_exchange(0, func, AcqRel, Relaxed).is_ok();
@@ -127,7 +127,7 @@ fn blocks(mut at: usize, end: usize, out: &mut Vec<Range>) {
 }
 
 /// Takes over what a touch of shut memory raises.
-pub fn install() {
+pub(crate) fn install() {
     signals::unguard_with(open_heap);
     signals::put_first(on_fault);
 }

@@ -4,10 +4,10 @@ use super::backend::{Addr, Backend, Image, Launch, Properties, Queue};
 use super::native;
 
 /// The initial device.
-pub struct Host;
+pub(crate) struct Host;
 
 /// acc_device_host.
-pub const ACC_HOST: i32 = 2;
+pub(crate) const ACC_HOST: i32 = 2;
 
 fn copy(to: usize, from: usize, bytes: usize) -> bool {
     // SAFETY: by the trait's contract memory of the program, at least `bytes` long; it may overlap.

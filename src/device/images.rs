@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 static IMAGES: Locked<Vec<Option<Image>>> = Locked::new(Vec::new());
 
 /// In the size of a variable: it is a link.
-pub const LINK: usize = 1 << (usize::BITS - 1);
+pub(crate) const LINK: usize = 1 << (usize::BITS - 1);
 
 // SAFETY: an image is constant data of a loaded object.
 unsafe impl Send for Image {}
@@ -19,7 +19,7 @@ unsafe impl Send for Image {}
 static REGISTERED: AtomicUsize = AtomicUsize::new(0);
 
 /// A program registers an image, mostly before main.
-pub fn register(image: Image) {
+pub(crate) fn register(image: Image) {
     IMAGES.with(|v| {
         v.push(Some(image));
         REGISTERED.store(v.len(), Relaxed);
@@ -27,7 +27,7 @@ pub fn register(image: Image) {
 }
 
 /// ... and takes it back, when its library is closed.
-pub fn unregister(image: Image) {
+pub(crate) fn unregister(image: Image) {
     let known = IMAGES.with(|v| match v.iter_mut().find(|i| **i == Some(image)) {
         Some(i) => i.take().is_some(),
         None => false,
@@ -56,17 +56,17 @@ pub fn unregister(image: Image) {
 }
 
 /// Has nobody registered any?
-pub fn is_empty() -> bool {
+pub(crate) fn is_empty() -> bool {
     IMAGES.with(|v| v.iter().all(Option::is_none))
 }
 
 /// The registered images of a type of device.
-pub fn of_type(target: i32) -> Vec<Image> {
+pub(crate) fn of_type(target: i32) -> Vec<Image> {
     IMAGES.with(|v| v.iter().flatten().filter(|i| i.target == target).copied().collect())
 }
 
 /// The host's side of an image.
-pub struct Table {
+pub(crate) struct Table {
     /// Addresses of functions.
     pub functions: Vec<usize>,
     /// Variables: address, size (with a mark for links).
@@ -75,7 +75,7 @@ pub struct Table {
 
 impl Table {
     /// Reads it.
-    pub fn of(image: &Image) -> Self {
+    pub(crate) fn of(image: &Image) -> Self {
         // SAFETY: the compiler's table: two arrays, each by its beginning and its end.
         unsafe {
             let [f, f_end, v, v_end] = *image.table;
@@ -96,12 +96,12 @@ impl Table {
 
 /// Has anything been registered since the last look?
 #[inline]
-pub fn is_new(state: &State) -> bool {
+pub(crate) fn is_new(state: &State) -> bool {
     state.loaded != REGISTERED.load(Relaxed)
 }
 
 /// Loads what has been registered since the last look.
-pub fn load_new(backend: &dyn Backend, state: &mut State) {
+pub(crate) fn load_new(backend: &dyn Backend, state: &mut State) {
     let properties = backend.properties();
     if properties.native {
         super::declared::refresh(state);

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 /// One item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Item {
+pub(crate) struct Item {
     /// The host's address, or what the kind makes of it.
     pub addr: usize,
     /// Bytes, or what the kind makes of it.
@@ -19,17 +19,17 @@ pub struct Item {
 impl Item {
     /// Bytes of host memory that the item is about.
     #[inline]
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         if kinds::has_a_pointers_size(self.kind) { size_of::<usize>() } else { self.size }
     }
     /// Is `other` within it?
-    pub fn holds(&self, other: &Item) -> bool {
+    pub(crate) fn holds(&self, other: &Item) -> bool {
         (self.addr..self.addr.saturating_add(self.size)).contains(&other.addr)
     }
 }
 
 /// All of them.
-pub struct Items {
+pub(crate) struct Items {
     /// Where host_data and use_device_ptr leave what they have found.
     pub addrs: *mut usize,
     /// In order.
@@ -52,7 +52,7 @@ impl Items {
     /// # Safety
     /// The arrays have `n` entries.
     #[inline]
-    pub unsafe fn read(n: usize, addrs: *mut usize, sizes: *const usize, kinds: *const u16) -> Self {
+    pub(crate) unsafe fn read(n: usize, addrs: *mut usize, sizes: *const usize, kinds: *const u16) -> Self {
         let mut items = Self { addrs, list: SmallVec::new(), slots: Vec::new() };
         if n > items.list.inline_size() {
             items.list.reserve_exact(n);
@@ -98,17 +98,17 @@ impl Items {
 
     /// Entry of the compiler's arrays that item `i` comes from.
     #[inline]
-    pub fn slot(&self, i: usize) -> usize {
+    pub(crate) fn slot(&self, i: usize) -> usize {
         self.slots.get(i).copied().unwrap_or(i)
     }
 
     /// How many entries the compiler's arrays have, as far as items come from them.
-    pub fn entries(&self) -> usize {
+    pub(crate) fn entries(&self) -> usize {
         self.slots.iter().max().map_or(self.list.len(), |last| last + 1)
     }
 
     /// See the function of this name.
-    pub fn private_attach(&self, i: usize) -> Option<usize> {
+    pub(crate) fn private_attach(&self, i: usize) -> Option<usize> {
         let of = |slot: usize| self.list.iter().enumerate().position(|(j, _)| self.slot(j) == slot);
         let item = |slot: usize| of(slot).map_or(self.list[i], |j| self.list[j]);
         private_attach(self.addrs as usize, self.slot(i), &self.list[i], item).and_then(of)
@@ -118,7 +118,12 @@ impl Items {
     ///
     /// # Safety
     /// The arrays have `n` entries.
-    pub unsafe fn read_old(n: usize, addrs: *mut usize, sizes: *const usize, kinds: *const u8) -> Self {
+    pub(crate) unsafe fn read_old(
+        n: usize,
+        addrs: *mut usize,
+        sizes: *const usize,
+        kinds: *const u8,
+    ) -> Self {
         let one = |i: usize| {
             // SAFETY: by the caller's promise.
             let (addr, size, kind) = unsafe { (*addrs.add(i), *sizes.add(i), *kinds.add(i)) };
@@ -129,7 +134,7 @@ impl Items {
 
     /// How many items from `i` on belong together where data come to stay: a structure and its members, a
     /// descriptor and its pointers, data and the pointer that is attached to them.
-    pub fn group(&self, i: usize) -> usize {
+    pub(crate) fn group(&self, i: usize) -> usize {
         let (first, rest) = (&self.list[i], &self.list[i + 1..]);
         match first.kind {
             kinds::STRUCT | kinds::STRUCT_UNORDERED => {
@@ -156,7 +161,7 @@ impl Items {
     }
 
     /// Some of them.
-    pub fn part(&self, from: usize, n: usize) -> Self {
+    pub(crate) fn part(&self, from: usize, n: usize) -> Self {
         let addrs = self.addrs.wrapping_add(self.slot(from));
         Self { addrs, list: SmallVec::from_slice(&self.list[from..from + n]), slots: Vec::new() }
     }
@@ -166,7 +171,12 @@ impl Items {
 /// the item with that number, `size` bytes from its beginning, gets the private copy of the item before.
 /// So newer compilers pass Fortran's arrays with descriptors in firstprivate clauses. `None`: it attaches a
 /// pointer of the program.
-pub fn private_attach(addrs: usize, i: usize, item: &Item, of: impl Fn(usize) -> Item) -> Option<usize> {
+pub(crate) fn private_attach(
+    addrs: usize,
+    i: usize,
+    item: &Item,
+    of: impl Fn(usize) -> Item,
+) -> Option<usize> {
     let from = item.addr.checked_sub(addrs)?;
     let k = from / size_of::<usize>();
     if k >= i {
@@ -186,15 +196,15 @@ pub fn private_attach(addrs: usize, i: usize, item: &Item, of: impl Fn(usize) ->
 }
 
 /// Launch arguments: num_teams.
-pub const NUM_TEAMS: usize = 1 << 8;
+pub(crate) const NUM_TEAMS: usize = 1 << 8;
 /// thread_limit.
-pub const THREAD_LIMIT: usize = 2 << 8;
+pub(crate) const THREAD_LIMIT: usize = 2 << 8;
 
 /// One of a target construct's launch arguments, 0 if it is not among them.
 ///
 /// # Safety
 /// `args` is null or a list in the compiler's format, ended by 0.
-pub unsafe fn argument(mut args: *const usize, which: usize) -> u32 {
+pub(crate) unsafe fn argument(mut args: *const usize, which: usize) -> u32 {
     const DEVICES: usize = 0x7f;
     const SEPARATE: usize = 1 << 7;
     const WHICH: usize = 0xff00;

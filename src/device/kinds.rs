@@ -1,54 +1,48 @@
 //! Map kinds, as GCC writes them (the low byte of an entry of `kinds`; the high one is the logarithm of
 //! the alignment). What is not in this table is never guessed: [`check`] stops the program.
 
-/// Allocate if it is not there.
-pub const ALLOC: u8 = 0x00;
 /// A pointer to an array section; its size entry is the bias.
-pub const POINTER: u8 = 0x04;
+pub(crate) const POINTER: u8 = 0x04;
 /// A Fortran descriptor, followed by the pointers in it.
-pub const TO_PSET: u8 = 0x05;
+pub(crate) const TO_PSET: u8 = 0x05;
 /// It must be there.
-pub const FORCE_PRESENT: u8 = 0x06;
+pub(crate) const FORCE_PRESENT: u8 = 0x06;
 /// Remove at once.
-pub const DELETE: u8 = 0x07;
+pub(crate) const DELETE: u8 = 0x07;
 /// A device pointer, passed on.
-pub const FORCE_DEVICEPTR: u8 = 0x08;
-/// OpenACC's device_resident.
-pub const DEVICE_RESIDENT: u8 = 0x09;
-/// OpenACC's link.
-pub const LINK: u8 = 0x0a;
+pub(crate) const FORCE_DEVICEPTR: u8 = 0x08;
 /// The device's if it is there, else the host's.
-pub const IF_PRESENT: u8 = 0x0b;
+pub(crate) const IF_PRESENT: u8 = 0x0b;
 /// A copy of the bits in the argument block.
-pub const FIRSTPRIVATE: u8 = 0x0c;
+pub(crate) const FIRSTPRIVATE: u8 = 0x0c;
 /// The value itself in place of its address.
-pub const FIRSTPRIVATE_INT: u8 = 0x0d;
+pub(crate) const FIRSTPRIVATE_INT: u8 = 0x0d;
 /// The address is to be translated for the host.
-pub const USE_DEVICE_PTR: u8 = 0x0e;
+pub(crate) const USE_DEVICE_PTR: u8 = 0x0e;
 /// A section of no elements: used if it is there.
-pub const ZERO_LEN: u8 = 0x0f;
+pub(crate) const ZERO_LEN: u8 = 0x0f;
 /// As [`USE_DEVICE_PTR`], or the host's address.
-pub const USE_DEVICE_PTR_IF_PRESENT: u8 = 0x10;
+pub(crate) const USE_DEVICE_PTR_IF_PRESENT: u8 = 0x10;
 /// Members of a structure follow.
-pub const STRUCT: u8 = 0x1c;
+pub(crate) const STRUCT: u8 = 0x1c;
 /// The same, in any order.
-pub const STRUCT_UNORDERED: u8 = 0x5c;
+pub(crate) const STRUCT_UNORDERED: u8 = 0x5c;
 /// A pointer in mapped memory gets the address of the item before.
-pub const ALWAYS_POINTER: u8 = 0x1d;
+pub(crate) const ALWAYS_POINTER: u8 = 0x1d;
 /// A pointer to a section that may be empty.
-pub const POINTER_TO_ZERO_LEN: u8 = 0x1e;
+pub(crate) const POINTER_TO_ZERO_LEN: u8 = 0x1e;
 /// Removal of a section of no elements.
-pub const DELETE_ZERO_LEN: u8 = 0x1f;
+pub(crate) const DELETE_ZERO_LEN: u8 = 0x1f;
 /// One user less.
-pub const RELEASE: u8 = 0x17;
+pub(crate) const RELEASE: u8 = 0x17;
 /// A pointer in mapped memory points to mapped memory from here on.
-pub const ATTACH: u8 = 0x50;
+pub(crate) const ATTACH: u8 = 0x50;
 /// See [`ATTACH`]; and no longer.
-pub const DETACH: u8 = 0x51;
+pub(crate) const DETACH: u8 = 0x51;
 /// See [`ATTACH`], where the section may be empty.
-pub const ATTACH_ZERO_LEN: u8 = 0x52;
+pub(crate) const ATTACH_ZERO_LEN: u8 = 0x52;
 /// See [`DETACH`], however often it was attached.
-pub const FORCE_DETACH: u8 = 0xd1;
+pub(crate) const FORCE_DETACH: u8 = 0xd1;
 
 // What a kind means: these together.
 const DATA: u16 = 1;
@@ -114,85 +108,85 @@ fn is(kind: u8, what: u16) -> bool {
 
 /// Does the mapping move data to the device?
 #[inline]
-pub fn copies_to(kind: u8) -> bool {
+pub(crate) fn copies_to(kind: u8) -> bool {
     is(kind, TO)
 }
 
 /// Does it move data back?
 #[inline]
-pub fn copies_from(kind: u8) -> bool {
+pub(crate) fn copies_from(kind: u8) -> bool {
     is(kind, FROM)
 }
 
 /// ... even if it was there?
 #[inline]
-pub fn always_to(kind: u8) -> bool {
+pub(crate) fn always_to(kind: u8) -> bool {
     is(kind, ALWAYS_TO)
 }
 
 /// ... even if others still use it?
 #[inline]
-pub fn always_from(kind: u8) -> bool {
+pub(crate) fn always_from(kind: u8) -> bool {
     is(kind, ALWAYS_FROM)
 }
 
 /// Was it mapped because the construct uses it, not because a clause says so?
 #[inline]
-pub fn implicit(kind: u8) -> bool {
+pub(crate) fn implicit(kind: u8) -> bool {
     is(kind, IMPLICIT)
 }
 
 /// alloc, to, from and tofrom with their modifiers.
 #[inline]
-pub fn is_data(kind: u8) -> bool {
+pub(crate) fn is_data(kind: u8) -> bool {
     is(kind, DATA)
 }
 
 /// Is it an error if it is not there?
 #[inline]
-pub fn must_be_there(kind: u8) -> bool {
+pub(crate) fn must_be_there(kind: u8) -> bool {
     is(kind, PRESENT)
 }
 
 /// Do members of a structure follow?
 #[inline]
-pub fn is_structure(kind: u8) -> bool {
+pub(crate) fn is_structure(kind: u8) -> bool {
     is(kind, STRUCTURE)
 }
 
 /// Is it an error if it is there?
 #[inline]
-pub fn forced(kind: u8) -> bool {
+pub(crate) fn forced(kind: u8) -> bool {
     is(kind, FORCED)
 }
 
 /// A pointer that accompanies what it points to.
 #[inline]
-pub fn is_pointer(kind: u8) -> bool {
+pub(crate) fn is_pointer(kind: u8) -> bool {
     is(kind, A_POINTER)
 }
 
 /// A pointer in memory that is mapped by itself.
 #[inline]
-pub fn attaches(kind: u8) -> bool {
+pub(crate) fn attaches(kind: u8) -> bool {
     is(kind, ATTACHES)
 }
 
 /// Is it about a pointer's bytes, whatever its size entry says?
 #[inline]
-pub fn has_a_pointers_size(kind: u8) -> bool {
+pub(crate) fn has_a_pointers_size(kind: u8) -> bool {
     is(kind, POINTERS_SIZE)
 }
 
 /// Is it one of those above?
 #[inline]
-pub fn known(kind: u8) -> bool {
+pub(crate) fn known(kind: u8) -> bool {
     is(kind, KNOWN)
 }
 
 /// Stops the program at a kind that this runtime does not know.
 #[inline]
-pub fn check(kind: u8) {
+pub(crate) fn check(kind: u8) {
     if !known(kind) {
         unknown(kind);
     }

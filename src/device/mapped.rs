@@ -12,10 +12,10 @@ use crate::observe::event::Mapping;
 use smallvec::SmallVec;
 
 /// Ranges that a construct holds, and where each begins.
-pub type Held = SmallVec<[(Id, usize); 2]>;
+pub(crate) type Held = SmallVec<[(Id, usize); 2]>;
 
 /// What a construct has mapped: undone by [`Mapped::unmap`].
-pub struct Mapped {
+pub(crate) struct Mapped {
     pub(super) block: Option<BlockId>,
     pub(super) items: SmallVec<[Done; 1]>,
     pub(super) held: Held,
@@ -27,14 +27,14 @@ pub struct Mapped {
 }
 
 /// An item that was carried out.
-pub struct Done {
+pub(crate) struct Done {
     pub(super) item: Item,
     pub(super) id: Option<Id>,
     pub(super) attached: bool,
 }
 
 /// How an item maps a variable, as tools are told; `None`: it is no variable of a map clause.
-pub fn mapping(table: &Table, item: &Item, id: Id) -> Option<Mapping> {
+pub(crate) fn mapping(table: &Table, item: &Item, id: Id) -> Option<Mapping> {
     let kind = item.kind;
     let how = match kind {
         DELETE | DELETE_ZERO_LEN => Mapping::DELETE,
@@ -54,7 +54,7 @@ pub fn mapping(table: &Table, item: &Item, id: Id) -> Option<Mapping> {
 
 impl Mapped {
     /// What tools are told of.
-    pub fn mappings(&self, table: &Table) -> impl Iterator<Item = Mapping> {
+    pub(crate) fn mappings(&self, table: &Table) -> impl Iterator<Item = Mapping> {
         let variables = self.items.iter().filter(|d| d.item.kind != ZERO_LEN);
         variables.filter_map(|d| mapping(table, &d.item, d.id?))
     }
@@ -62,7 +62,7 @@ impl Mapped {
 
 /// Gives memory back that a table has let go of.
 #[inline]
-pub fn give_back(backend: &dyn Backend, left: Left, queue: Queue) {
+pub(crate) fn give_back(backend: &dyn Backend, left: Left, queue: Queue) {
     if let Left::Free(at) = left
         && at != 0
     {
@@ -76,7 +76,7 @@ pub fn give_back(backend: &dyn Backend, left: Left, queue: Queue) {
 }
 
 /// Copies a part of the host's memory to the device.
-pub fn send(backend: &dyn Backend, entry: &Entry, start: usize, bytes: usize, queue: Queue) {
+pub(crate) fn send(backend: &dyn Backend, entry: &Entry, start: usize, bytes: usize, queue: Queue) {
     pointers::between(entry, (start, start + bytes), |from, to| {
         if !backend.copy_in(entry.translate(from), from, to - from, queue) {
             fail(format_args!("{} bytes could not be copied to the device", to - from));
@@ -86,7 +86,7 @@ pub fn send(backend: &dyn Backend, entry: &Entry, start: usize, bytes: usize, qu
 
 impl Mapped {
     /// The construct ends: data come back where the clauses say so, what nobody uses any more goes.
-    pub fn unmap(mut self, state: &mut State, backend: &dyn Backend, copy: bool, queue: Queue) {
+    pub(crate) fn unmap(mut self, state: &mut State, backend: &dyn Backend, copy: bool, queue: Queue) {
         let table = &mut state.table;
         for d in self.items.iter().filter(|d| d.attached) {
             if let Some(at) = pointers::detach(table, d.item.addr, false) {
@@ -126,19 +126,19 @@ impl Mapped {
     }
 
     /// What was mapped stays (enter data): only the construct itself goes.
-    pub fn keep(mut self, state: &mut State, backend: &dyn Backend) {
+    pub(crate) fn keep(mut self, state: &mut State, backend: &dyn Backend) {
         if let Some(block) = self.block.take() {
             give_back(backend, state.table.leave(block), None);
         }
     }
 
     /// Does it have memory of its own?
-    pub fn has_memory(&self, state: &State) -> bool {
+    pub(crate) fn has_memory(&self, state: &State) -> bool {
         self.block.is_some_and(|b| state.table.at(b) != 0)
     }
 
     /// The ranges that it uses.
-    pub fn held(&self) -> &[(Id, usize)] {
+    pub(crate) fn held(&self) -> &[(Id, usize)] {
         &self.held
     }
 }
@@ -157,7 +157,7 @@ fn mapped_again(table: &Table, start: usize) -> Option<Id> {
 
 /// Takes `n` references away (all, with `u64::MAX`); what has none left is removed.
 #[inline]
-pub fn release(backend: &dyn Backend, table: &mut Table, id: Id, n: u64, queue: Queue) {
+pub(crate) fn release(backend: &dyn Backend, table: &mut Table, id: Id, n: u64, queue: Queue) {
     let left = table.release(id, n);
     give_back(backend, left, queue);
 }

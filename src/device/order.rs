@@ -10,10 +10,10 @@ type Range<T> = (usize, usize, T);
 
 /// Where a range belongs, while nothing else is entered or taken out.
 #[derive(Clone, Copy, Debug)]
-pub struct Spot(usize, usize);
+pub(crate) struct Spot(usize, usize);
 
 /// See the module's text. No piece is empty but for a single one.
-pub struct Order<T> {
+pub(crate) struct Order<T> {
     pieces: Vec<Vec<Range<T>>>,
 }
 
@@ -37,7 +37,7 @@ impl<T: Copy> Order<T> {
 
     /// The first range that overlaps `[start, end)`.
     #[inline]
-    pub fn overlapping(&self, start: usize, end: usize) -> Option<T> {
+    pub(crate) fn overlapping(&self, start: usize, end: usize) -> Option<T> {
         let (p, i) = self.place(start);
         let &(first, _, value) = self.pieces.get(p)?.get(i)?;
         (first < end).then_some(value)
@@ -45,7 +45,7 @@ impl<T: Copy> Order<T> {
 
     /// The first range that overlaps `[start, end)`, or where that belongs.
     #[inline]
-    pub fn look(&self, start: usize, end: usize) -> Result<T, Spot> {
+    pub(crate) fn look(&self, start: usize, end: usize) -> Result<T, Spot> {
         let (p, i) = self.place(start);
         match self.pieces.get(p).and_then(|piece| piece.get(i)) {
             Some(&(first, _, value)) if first < end => Ok(value),
@@ -55,7 +55,7 @@ impl<T: Copy> Order<T> {
 
     /// Enters a range, which is not empty, where [`Order::look`] has found that it belongs.
     #[inline]
-    pub fn insert(&mut self, Spot(mut p, mut i): Spot, start: usize, end: usize, value: T) {
+    pub(crate) fn insert(&mut self, Spot(mut p, mut i): Spot, start: usize, end: usize, value: T) {
         if self.pieces.get(p).is_none_or(|piece| piece.len() == MOST) {
             (p, i) = self.room(p, i);
         }
@@ -81,7 +81,7 @@ impl<T: Copy> Order<T> {
 
     /// Takes out the range that begins at `start`.
     #[inline]
-    pub fn remove(&mut self, start: usize) -> Option<T> {
+    pub(crate) fn remove(&mut self, start: usize) -> Option<T> {
         let (p, i) = self.place(start);
         let piece = self.pieces.get_mut(p)?;
         piece.get(i).filter(|r| r.0 == start)?;
@@ -93,7 +93,7 @@ impl<T: Copy> Order<T> {
     }
 
     /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = T> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = T> {
         self.pieces.iter().flatten().map(|r| r.2)
     }
 }

@@ -78,7 +78,7 @@ functions! {
 }
 
 /// One device of a plugin.
-pub struct Plugin {
+pub(crate) struct Plugin {
     properties: Properties,
     number: i32,
     f: Functions,
@@ -107,7 +107,7 @@ const KEPT: usize = 1 << 20;
 /// What the plugin asks for of the calling thread (oacc-int.h's struct goacc_thread, of which it reads
 /// three members).
 #[repr(C)]
-pub struct AccThread {
+pub(crate) struct AccThread {
     base: usize,
     device: usize,
     bound: usize,
@@ -123,12 +123,12 @@ pub struct AccThread {
 static THREADS: Locked<BTreeMap<u32, usize>> = Locked::new(BTreeMap::new());
 
 /// GOMP_PLUGIN_goacc_thread: the calling thread's; null if it has not run a kernel.
-pub fn acc_thread() -> *mut c_void {
+pub(crate) fn acc_thread() -> *mut c_void {
     THREADS.with(|t| t.get(&gettid()).copied()).unwrap_or(0) as *mut c_void
 }
 
 /// GOMP_PLUGIN_acc_thread: what the plugin keeps for the thread.
-pub fn acc_thread_data() -> *mut c_void {
+pub(crate) fn acc_thread_data() -> *mut c_void {
     let p = acc_thread().cast::<AccThread>();
     // SAFETY: null or one of `THREADS`, which are never freed.
     if p.is_null() { core::ptr::null_mut() } else { unsafe { (*p).own as *mut c_void } }
@@ -136,7 +136,7 @@ pub fn acc_thread_data() -> *mut c_void {
 
 /// The devices of a plugin, if it and its driver are there. `asked`: the user has named it, and is told
 /// what is missing.
-pub fn devices(name: &'static str, asked: bool) -> Vec<Box<dyn Backend>> {
+pub(crate) fn devices(name: &'static str, asked: bool) -> Vec<Box<dyn Backend>> {
     let file = format!("libgomp-plugin-{name}.so.1");
     let tell = |why: &str| {
         if asked {

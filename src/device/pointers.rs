@@ -8,7 +8,7 @@ use super::present::{Entry, Id, Table};
 
 /// Counts a pointer in mapped memory as attached: where it lies on the device and, if this is the first
 /// time, what is to be written there. `None`: it is not mapped.
-pub fn attach(table: &mut Table, item: &Item, may_be_empty: bool) -> Option<(Addr, Option<usize>)> {
+pub(crate) fn attach(table: &mut Table, item: &Item, may_be_empty: bool) -> Option<(Addr, Option<usize>)> {
     let id = table.find(item.addr, size_of::<usize>())?;
     let entry = table.get_mut(id)?;
     let (at, offset) = (entry.translate(item.addr), item.addr - entry.key.0);
@@ -34,7 +34,7 @@ pub fn attach(table: &mut Table, item: &Item, may_be_empty: bool) -> Option<(Add
 
 /// The reverse of [`attach`]: where the host's pointer is to be written, if it is no longer attached and lies
 /// elsewhere on the device.
-pub fn detach(table: &mut Table, addr: usize, finally: bool) -> Option<Addr> {
+pub(crate) fn detach(table: &mut Table, addr: usize, finally: bool) -> Option<Addr> {
     let id = table.find(addr, size_of::<usize>())?;
     let entry = table.get_mut(id)?;
     let offset = addr - entry.key.0;
@@ -53,7 +53,7 @@ pub fn detach(table: &mut Table, addr: usize, finally: bool) -> Option<Addr> {
 }
 
 /// Writes the host's pointer over the device's.
-pub fn restore(backend: &dyn Backend, at: Addr, addr: usize, queue: Queue) {
+pub(crate) fn restore(backend: &dyn Backend, at: Addr, addr: usize, queue: Queue) {
     if !backend.copy_in(at, addr, size_of::<usize>(), queue) {
         fail(format_args!("a pointer could not be copied to the device"));
     }
@@ -61,7 +61,7 @@ pub fn restore(backend: &dyn Backend, at: Addr, addr: usize, queue: Queue) {
 
 /// Sets a pointer in the range `id` on the device: true if it is one of the host's, and nothing is left
 /// to be written.
-pub fn set_declared(table: &mut Table, id: Id, addr: usize, to: usize) -> bool {
+pub(crate) fn set_declared(table: &mut Table, id: Id, addr: usize, to: usize) -> bool {
     let host = table.is_host(id);
     if host {
         table.pointers.set(addr, to);
@@ -72,7 +72,7 @@ pub fn set_declared(table: &mut Table, id: Id, addr: usize, to: usize) -> bool {
 /// Hands over the parts of `[from, to)` of the host's memory, which lies in the range `entry`, that hold no
 /// attached pointers: of what has a counterpart on the device.
 #[inline]
-pub fn between(entry: &Entry, (from, to): (usize, usize), mut f: impl FnMut(usize, usize)) {
+pub(crate) fn between(entry: &Entry, (from, to): (usize, usize), mut f: impl FnMut(usize, usize)) {
     let mut at = from;
     if entry.is_host() {
         return;

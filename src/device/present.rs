@@ -14,24 +14,24 @@ use super::order::{Order, Spot};
 use std::collections::BTreeMap;
 
 /// A range of host addresses, first and behind the last.
-pub type Key = (usize, usize);
+pub(crate) type Key = (usize, usize);
 
 /// The number of a range in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Id {
+pub(crate) struct Id {
     place: u32,
     turn: u32,
 }
 
 /// The count of what stays for ever (declare target).
-pub const FOR_EVER: u64 = u64::MAX;
+pub(crate) const FOR_EVER: u64 = u64::MAX;
 
 /// Number of a block.
-pub type BlockId = usize;
+pub(crate) type BlockId = usize;
 
 /// One range.
 #[derive(Debug)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// The host's addresses.
     pub key: Key,
     /// The block that it lies in.
@@ -62,29 +62,29 @@ struct More {
 impl Entry {
     /// Where the address lies on the device.
     #[inline]
-    pub fn translate(&self, address: usize) -> Addr {
+    pub(crate) fn translate(&self, address: usize) -> Addr {
         self.at.wrapping_add(address.wrapping_sub(self.key.0))
     }
 
     /// Does the range stand for itself on the device?
     #[inline]
-    pub fn is_host(&self) -> bool {
+    pub(crate) fn is_host(&self) -> bool {
         self.at == self.key.0
     }
 
     /// Has it no attached pointers, nor anything else that few have?
     #[inline]
-    pub fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         self.more.is_none()
     }
 
     /// Offsets of the pointers in it that are attached.
-    pub fn attached(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn attached(&self) -> impl Iterator<Item = usize> {
         self.more.iter().flat_map(|m| m.attached.keys().copied())
     }
 
     /// ... and how often each is.
-    pub fn attached_mut(&mut self) -> &mut BTreeMap<usize, u32> {
+    pub(crate) fn attached_mut(&mut self) -> &mut BTreeMap<usize, u32> {
         &mut self.more.get_or_insert_default().attached
     }
 }
@@ -106,7 +106,7 @@ struct Slot {
 
 /// A device's table.
 #[derive(Default)]
-pub struct Table {
+pub(crate) struct Table {
     /// Ranges with bytes in them, by address.
     order: Order<Id>,
     /// Ranges without.
@@ -128,7 +128,7 @@ pub struct Table {
 }
 
 /// What to do with a block that nobody uses any more.
-pub enum Left {
+pub(crate) enum Left {
     /// Nothing: it is still used, or not ours.
     Used,
     /// Free this memory.
@@ -137,12 +137,12 @@ pub enum Left {
 
 impl Table {
     /// Another directive begins: it holds each range once, see [`Table::hold_once`].
-    pub fn begin_directive(&mut self) {
+    pub(crate) fn begin_directive(&mut self) {
         self.directive = self.directive.wrapping_add(1);
     }
 
     /// A block that has one user, its maker. `foreign`: it is never freed by us.
-    pub fn block(&mut self, at: Addr, foreign: bool) -> BlockId {
+    pub(crate) fn block(&mut self, at: Addr, foreign: bool) -> BlockId {
         let new = Some(Block { at, users: 1, foreign });
         match self.unused.pop() {
             Some(i) => {
@@ -157,20 +157,20 @@ impl Table {
     }
 
     /// The block's address becomes known.
-    pub fn place(&mut self, id: BlockId, at: Addr) {
+    pub(crate) fn place(&mut self, id: BlockId, at: Addr) {
         if let Some(b) = &mut self.blocks[id] {
             b.at = at;
         }
     }
 
     /// Where a block lies.
-    pub fn at(&self, id: BlockId) -> Addr {
+    pub(crate) fn at(&self, id: BlockId) -> Addr {
         self.blocks[id].map_or(0, |b| b.at)
     }
 
     /// One user of the block less.
     #[inline]
-    pub fn leave(&mut self, id: BlockId) -> Left {
+    pub(crate) fn leave(&mut self, id: BlockId) -> Left {
         let Some(b) = &mut self.blocks[id] else { return Left::Used };
         b.users -= 1;
         if b.users > 0 {
@@ -183,7 +183,7 @@ impl Table {
     }
 
     /// Enters a range that begins at `at` on the device; it overlaps no other.
-    pub fn insert(&mut self, key: Key, block: BlockId, at: Addr, count: u64) -> Id {
+    pub(crate) fn insert(&mut self, key: Key, block: BlockId, at: Addr, count: u64) -> Id {
         match self.look(key.0, key.1 - key.0) {
             Ok(other) if key.0 < key.1 => {
                 let other = self.key(other);
@@ -198,7 +198,7 @@ impl Table {
 
     /// [`Table::find`], or what [`Table::enter`] wants to know. What is empty has no place in the order.
     #[inline]
-    pub fn look(&self, start: usize, bytes: usize) -> Result<Id, Option<Spot>> {
+    pub(crate) fn look(&self, start: usize, bytes: usize) -> Result<Id, Option<Spot>> {
         match bytes {
             0 => self.find(start, 0).ok_or(None),
             _ => self.order.look(start, start.saturating_add(bytes)).map_err(Some),
@@ -207,7 +207,7 @@ impl Table {
 
     /// [`Table::insert`] at a place that [`Table::look`] has found.
     #[inline]
-    pub fn enter(&mut self, spot: Option<Spot>, key: Key, block: BlockId, at: Addr, count: u64) -> Id {
+    pub(crate) fn enter(&mut self, spot: Option<Spot>, key: Key, block: BlockId, at: Addr, count: u64) -> Id {
         if let Some(b) = &mut self.blocks[block] {
             b.users += 1;
         }
@@ -230,7 +230,7 @@ impl Table {
     }
 
     /// A range and its memory, which are the program's own or an image's, for ever.
-    pub fn insert_for_ever(&mut self, key: Key, at: Addr) {
+    pub(crate) fn insert_for_ever(&mut self, key: Key, at: Addr) {
         let block = self.block(at, true);
         self.insert(key, block, at, FOR_EVER);
         let _ = self.leave(block);
@@ -252,7 +252,7 @@ impl Table {
     }
 
     /// The ranges are members of one structure: they have one count from here on, the first's.
-    pub fn join(&mut self, members: &[Id]) {
+    pub(crate) fn join(&mut self, members: &[Id]) {
         for &id in members {
             if let Some(e) = self.get_mut(id) {
                 e.counted = members[0];
@@ -265,20 +265,20 @@ impl Table {
 
     /// The range whose count is that of `id`: itself, or the first member of its structure.
     #[inline]
-    pub fn counted(&self, id: Id) -> Id {
+    pub(crate) fn counted(&self, id: Id) -> Id {
         self.get(id).map_or(id, |e| e.counted)
     }
 
     /// References to a range; [`FOR_EVER`] for what stays.
     #[inline]
-    pub fn count(&self, id: Id) -> u64 {
+    pub(crate) fn count(&self, id: Id) -> u64 {
         self.get(self.counted(id)).map_or(0, |e| e.count)
     }
 
     /// One reference more to a range that counts itself; if the present directive has held it before, only
     /// where `again`. Where the range begins, if so.
     #[inline]
-    pub fn hold(&mut self, id: Id, again: bool) -> Option<usize> {
+    pub(crate) fn hold(&mut self, id: Id, again: bool) -> Option<usize> {
         let now = self.directive;
         let e = self.get_mut(id)?;
         let before = core::mem::replace(&mut e.held_by, now) == now;
@@ -293,14 +293,14 @@ impl Table {
 
     /// The present directive holds the range, which counts itself: false if it did so before.
     #[inline]
-    pub fn hold_once(&mut self, id: Id) -> bool {
+    pub(crate) fn hold_once(&mut self, id: Id) -> bool {
         let now = self.directive;
         self.get_mut(id).is_some_and(|e| core::mem::replace(&mut e.held_by, now) != now)
     }
 
     /// `n` references less (all, with `u64::MAX`); what has none left is removed, with all members of its
     /// structure. What stays for ever stays.
-    pub fn release(&mut self, id: Id, n: u64) -> Left {
+    pub(crate) fn release(&mut self, id: Id, n: u64) -> Left {
         let id = self.counted(id);
         let Some(e) = self.get_mut(id).filter(|e| e.count != FOR_EVER) else { return Left::Used };
         e.count = e.count.saturating_sub(n);
@@ -308,7 +308,7 @@ impl Table {
     }
 
     /// Removes a range, with all members of its structure.
-    pub fn remove(&mut self, id: Id) -> Left {
+    pub(crate) fn remove(&mut self, id: Id) -> Left {
         self.remove_counted(self.counted(id))
     }
 
@@ -335,19 +335,19 @@ impl Table {
 
     /// The entry of this number, if its range is still there.
     #[inline]
-    pub fn get(&self, id: Id) -> Option<&Entry> {
+    pub(crate) fn get(&self, id: Id) -> Option<&Entry> {
         self.slots.get(id.place as usize).filter(|s| s.turn == id.turn).map(|s| &s.entry)
     }
 
     /// See [`Table::get`].
     #[inline]
-    pub fn get_mut(&mut self, id: Id) -> Option<&mut Entry> {
+    pub(crate) fn get_mut(&mut self, id: Id) -> Option<&mut Entry> {
         self.slots.get_mut(id.place as usize).filter(|s| s.turn == id.turn).map(|s| &mut s.entry)
     }
 
     /// The host's addresses of a range.
     #[inline]
-    pub fn key(&self, id: Id) -> Key {
+    pub(crate) fn key(&self, id: Id) -> Key {
         self.get(id).map_or((0, 0), |e| e.key)
     }
 
@@ -357,19 +357,15 @@ impl Table {
     }
 
     /// How many ranges there are.
-    pub fn len(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
         self.all().count()
-    }
-
-    /// Are there none?
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// The range that `[start, start + bytes)` lies in or overlaps. Nothing has no extent: then the range
     /// that holds the address, else one that ends there, else an empty one that is there.
     #[inline]
-    pub fn find(&self, start: usize, bytes: usize) -> Option<Id> {
+    pub(crate) fn find(&self, start: usize, bytes: usize) -> Option<Id> {
         if bytes > 0 {
             return self.order.overlapping(start, start.saturating_add(bytes));
         }
@@ -380,33 +376,34 @@ impl Table {
 
     /// The range that holds the byte at `address`.
     #[inline]
-    pub fn holding(&self, address: usize) -> Option<Id> {
+    pub(crate) fn holding(&self, address: usize) -> Option<Id> {
         self.order.overlapping(address, address.saturating_add(1))
     }
 
     /// This very range.
-    pub fn exact(&self, key: Key) -> Option<Id> {
+    pub(crate) fn exact(&self, key: Key) -> Option<Id> {
         self.find(key.0, key.1 - key.0).filter(|&id| self.key(id) == key)
     }
 
     /// Does the range stand for itself on the device?
-    pub fn is_host(&self, id: Id) -> bool {
+    pub(crate) fn is_host(&self, id: Id) -> bool {
         self.get(id).is_none_or(Entry::is_host)
     }
 
     /// Where the range begins on the device.
-    pub fn device(&self, id: Id) -> Addr {
+    #[cfg(test)]
+    pub(crate) fn device(&self, id: Id) -> Addr {
         self.get(id).map_or(0, |e| e.at)
     }
 
     /// The device's address of a host address in the range.
     #[inline]
-    pub fn translate(&self, id: Id, address: usize) -> Addr {
+    pub(crate) fn translate(&self, id: Id, address: usize) -> Addr {
         self.get(id).map_or(0, |e| e.translate(address))
     }
 
     /// The host's address of a device address, if the device's memory there belongs to a range.
-    pub fn host(&self, at: Addr) -> Option<usize> {
+    pub(crate) fn host(&self, at: Addr) -> Option<usize> {
         let within =
             |e: &Entry| (e.at..e.at + (e.key.1 - e.key.0)).contains(&at).then(|| e.key.0 + (at - e.at));
         self.all().find_map(within)

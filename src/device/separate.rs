@@ -32,7 +32,7 @@ struct Memory {
 }
 
 /// One of them.
-pub struct Separate {
+pub(crate) struct Separate {
     number: u32,
     guarded: bool,
     memory: Locked<Memory>,
@@ -41,7 +41,7 @@ pub struct Separate {
 }
 
 /// acc_device_not_host.
-pub const ACC_TYPE: i32 = 4;
+pub(crate) const ACC_TYPE: i32 = 4;
 
 impl Memory {
     fn take(&mut self, bytes: usize) -> Option<usize> {
@@ -74,7 +74,7 @@ impl Memory {
 
 impl Separate {
     /// Device `number`.
-    pub fn new(number: u32, guarded: bool) -> Self {
+    pub(crate) fn new(number: u32, guarded: bool) -> Self {
         Self { number, guarded, memory: Locked::new(Memory::default()), icvs: OnceLock::new() }
     }
 

@@ -9,13 +9,13 @@ use super::backend::{Addr, Backend, Failed};
 use crate::sys::random::{STEP, mix};
 
 /// What is signed at once, at most.
-pub const PIECE: usize = 16 << 10;
+pub(crate) const PIECE: usize = 16 << 10;
 
 /// Sum and exclusive or.
-pub type Signature = [u64; 2];
+pub(crate) type Signature = [u64; 2];
 
 /// The signature of a piece.
-pub fn of(bytes: &[u8]) -> Signature {
+pub(crate) fn of(bytes: &[u8]) -> Signature {
     let (words, rest) = bytes.as_chunks::<8>();
     let mut last = [0; 8];
     last[..rest.len()].copy_from_slice(rest);
@@ -30,7 +30,10 @@ pub fn of(bytes: &[u8]) -> Signature {
 }
 
 /// Signatures by the host, of pieces that are brought to it.
-pub fn by_host<B: Backend + ?Sized>(device: &B, pieces: &[(Addr, usize)]) -> Result<Vec<Signature>, Failed> {
+pub(crate) fn by_host<B: Backend + ?Sized>(
+    device: &B,
+    pieces: &[(Addr, usize)],
+) -> Result<Vec<Signature>, Failed> {
     let mut here = vec![0u8; PIECE];
     let one = |&(at, bytes): &(Addr, usize)| {
         let piece = here.get_mut(..bytes).ok_or(Failed)?;

@@ -12,13 +12,13 @@ use crate::team::thread;
 use core::ffi::CStr;
 
 /// See the module's text.
-pub struct Told {
+pub(crate) struct Told {
     inner: Box<dyn Backend>,
     number: i32,
 }
 
 /// What items map, for those who listen: nothing if nobody does. Told while the table knows where they are.
-pub fn mapped(items: impl Iterator<Item = Mapping>) {
+pub(crate) fn mapped(items: impl Iterator<Item = Mapping>) {
     if observe::wants(Set::of(&[Row::TargetMap])) {
         let mapped: Vec<Mapping> = items.collect();
         if !mapped.is_empty() {
@@ -35,7 +35,7 @@ fn tell(event: Event) {
 
 impl Told {
     /// `inner` as the device of this number.
-    pub fn new(inner: Box<dyn Backend>, number: u32) -> Self {
+    pub(crate) fn new(inner: Box<dyn Backend>, number: u32) -> Self {
         Self { inner, number: number as i32 }
     }
 

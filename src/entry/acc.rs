@@ -349,7 +349,7 @@ export! {
 }
 
 /// What a tool's `acc_register_library` gets (section 5.2): the addresses of the three above.
-pub fn profiling_routines() -> [usize; 3] {
+pub(crate) fn profiling_routines() -> [usize; 3] {
     [acc_prof_register as *const (), acc_prof_unregister as *const (), acc_prof_lookup as *const ()]
         .map(|f| f as usize)
 }
@@ -376,7 +376,7 @@ macro_rules! fortran_data {
         ///
         /// # Safety
         /// The arguments are readable.
-        pub unsafe extern "C" fn $l32(p: Ptr, n: *const i32 $(, $q: *const i32)?) $(-> $r)? {
+        pub(crate) unsafe extern "C" fn $l32(p: Ptr, n: *const i32 $(, $q: *const i32)?) $(-> $r)? {
             // SAFETY: by the caller's promise.
             $c(p, unsafe { *n } as usize $(, unsafe { *$q })?) $(as $r)?
         }
@@ -384,7 +384,7 @@ macro_rules! fortran_data {
         ///
         /// # Safety
         /// The arguments are readable.
-        pub unsafe extern "C" fn $l64(p: Ptr, n: *const i64 $(, $q: *const i32)?) $(-> $r)? {
+        pub(crate) unsafe extern "C" fn $l64(p: Ptr, n: *const i64 $(, $q: *const i32)?) $(-> $r)? {
             // SAFETY: by the caller's promise.
             $c(p, unsafe { *n } as usize $(, unsafe { *$q })?) $(as $r)?
         }
@@ -392,7 +392,7 @@ macro_rules! fortran_data {
         ///
         /// # Safety
         /// The first argument is an array's descriptor, the others are readable.
-        pub unsafe extern "C" fn $array(d: *const u8 $(, $q: *const i32)?) $(-> $r)? {
+        pub(crate) unsafe extern "C" fn $array(d: *const u8 $(, $q: *const i32)?) $(-> $r)? {
             // SAFETY: by the caller's promise.
             let (p, n) = unsafe { described(d) };
             $c(p, n $(, unsafe { *$q })?) $(as $r)?
@@ -441,7 +441,7 @@ macro_rules! fortran {
         ///
         /// # Safety
         /// The arguments are readable.
-        pub unsafe extern "C" fn $name($($arg: *const i32),*) $(-> $r)? {
+        pub(crate) unsafe extern "C" fn $name($($arg: *const i32),*) $(-> $r)? {
             // SAFETY: by the caller's promise.
             $c($(unsafe { *$arg }),*)
         }
@@ -467,7 +467,7 @@ fortran! {
 }
 
 /// Fortran entry; this routine and the next one take their integers by value.
-pub extern "C" fn acc_get_property_h_(number: i32, device_type: i32, property: i32) -> usize {
+pub(crate) extern "C" fn acc_get_property_h_(number: i32, device_type: i32, property: i32) -> usize {
     acc_get_property(number, device_type, property)
 }
 
@@ -475,7 +475,7 @@ pub extern "C" fn acc_get_property_h_(number: i32, device_type: i32, property: i
 ///
 /// # Safety
 /// `string` has `len` characters.
-pub unsafe extern "C" fn acc_get_property_string_h_(
+pub(crate) unsafe extern "C" fn acc_get_property_string_h_(
     number: i32,
     device_type: i32,
     property: i32,

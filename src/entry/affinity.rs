@@ -43,7 +43,7 @@ macro_rules! lists {
         ///
         /// # Safety
         /// `ids` has room for the place's processors.
-        pub unsafe extern "C" fn $procs_f(place: *const $t, ids: *mut $t) {
+        pub(crate) unsafe extern "C" fn $procs_f(place: *const $t, ids: *mut $t) {
             // SAFETY: by the caller's promise.
             unsafe { cpus(*place as i32).iter().enumerate().for_each(|(i, &c)| *ids.add(i) = c as $t) }
         }
@@ -51,7 +51,7 @@ macro_rules! lists {
         ///
         /// # Safety
         /// The argument is readable.
-        pub unsafe extern "C" fn $count_f(place: *const $t) -> i32 {
+        pub(crate) unsafe extern "C" fn $count_f(place: *const $t) -> i32 {
             // SAFETY: by the caller's promise.
             omp_get_place_num_procs(unsafe { *place } as i32)
         }
@@ -59,7 +59,7 @@ macro_rules! lists {
         ///
         /// # Safety
         /// `nums` has room for the partition's places.
-        pub unsafe extern "C" fn $nums(nums: *mut $t) {
+        pub(crate) unsafe extern "C" fn $nums(nums: *mut $t) {
             // SAFETY: by the caller's promise.
             unsafe { partition().enumerate().for_each(|(i, p)| *nums.add(i) = p as $t) }
         }
@@ -76,7 +76,7 @@ lists! {
 ///
 /// # Safety
 /// `ids` has room for the place's processors.
-pub unsafe extern "C" fn omp_get_place_proc_ids(place: i32, ids: *mut i32) {
+pub(crate) unsafe extern "C" fn omp_get_place_proc_ids(place: i32, ids: *mut i32) {
     // SAFETY: by the caller's promise.
     unsafe { omp_get_place_proc_ids_(&place, ids) }
 }
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn omp_get_place_proc_ids(place: i32, ids: *mut i32) {
 ///
 /// # Safety
 /// `nums` has room for the partition's places.
-pub unsafe extern "C" fn omp_get_partition_place_nums(nums: *mut i32) {
+pub(crate) unsafe extern "C" fn omp_get_partition_place_nums(nums: *mut i32) {
     // SAFETY: by the caller's promise.
     unsafe { omp_get_partition_place_nums_(nums) }
 }
@@ -160,7 +160,7 @@ macro_rules! unsafe_export {
         ///
         /// # Safety
         /// The buffers have the lengths given; C strings end in 0.
-        pub unsafe extern "C" fn $name($($arg: $t),*) $(-> $r)? {
+        pub(crate) unsafe extern "C" fn $name($($arg: $t),*) $(-> $r)? {
             // SAFETY: by the caller's promise.
             guarded(|| unsafe { $body })
         }

@@ -28,30 +28,30 @@ const LAST_SPACE: usize = 4;
 const MANAGED_SPACE: usize = 200;
 
 mod key {
-    pub const SYNC_HINT: i32 = 1;
-    pub const ALIGNMENT: i32 = 2;
-    pub const ACCESS: i32 = 3;
-    pub const POOL_SIZE: i32 = 4;
-    pub const FALLBACK: i32 = 5;
-    pub const FB_DATA: i32 = 6;
-    pub const PINNED: i32 = 7;
-    pub const PARTITION: i32 = 8;
+    pub(super) const SYNC_HINT: i32 = 1;
+    pub(super) const ALIGNMENT: i32 = 2;
+    pub(super) const ACCESS: i32 = 3;
+    pub(super) const POOL_SIZE: i32 = 4;
+    pub(super) const FALLBACK: i32 = 5;
+    pub(super) const FB_DATA: i32 = 6;
+    pub(super) const PINNED: i32 = 7;
+    pub(super) const PARTITION: i32 = 8;
 }
 
 mod value {
-    pub const DEFAULT: usize = usize::MAX;
-    pub const FALSE: usize = 0;
-    pub const TRUE: usize = 1;
-    pub const DEFAULT_MEM_FB: usize = 11;
-    pub const NULL_FB: usize = 12;
-    pub const ABORT_FB: usize = 13;
-    pub const ALLOCATOR_FB: usize = 14;
+    pub(super) const DEFAULT: usize = usize::MAX;
+    pub(super) const FALSE: usize = 0;
+    pub(super) const TRUE: usize = 1;
+    pub(super) const DEFAULT_MEM_FB: usize = 11;
+    pub(super) const NULL_FB: usize = 12;
+    pub(super) const ABORT_FB: usize = 13;
+    pub(super) const ALLOCATOR_FB: usize = 14;
 }
 
 /// `omp_alloctrait_t`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct Trait {
+pub(crate) struct Trait {
     key: i32,
     value: usize,
 }

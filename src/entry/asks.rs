@@ -17,7 +17,7 @@ macro_rules! asks {
         /// # Safety
         /// As a C function of its arguments.
         #[unsafe(naked)]
-        pub unsafe extern "C" fn $name() {
+        pub(crate) unsafe extern "C" fn $name() {
             naked_asm!(
                 exported_label!($name),
                 ".cfi_startproc",

@@ -8,7 +8,7 @@ use crate::team::thread;
 ///
 /// # Safety
 /// For the code that promp-cc builds: it is about to be.
-pub unsafe extern "C" fn promp_containers(arguments: *const [usize; 4], function: usize) {
+pub(crate) unsafe extern "C" fn promp_containers(arguments: *const [usize; 4], function: usize) {
     let Some(thr) = thread::known() else { return };
     if !thr.saving.get() || !thr.is_in_region() || thr.undo.lost() != 0 {
         return;

@@ -5,7 +5,7 @@ use super::omp::*;
 macro_rules! query {
     ($($name:ident = $c:ident -> $t:ty;)*) => {$(
         #[doc = concat!("Fortran entry of `", stringify!($c), "`.")]
-        pub extern "C" fn $name() -> $t { $c() }
+        pub(crate) extern "C" fn $name() -> $t { $c() }
         crate::export_names!($name);
     )*};
 }
@@ -16,7 +16,7 @@ macro_rules! by_reference {
         ///
         /// # Safety
         /// The argument is readable.
-        pub unsafe extern "C" fn $name(n: *const i32) $(-> $t)? {
+        pub(crate) unsafe extern "C" fn $name(n: *const i32) $(-> $t)? {
             // SAFETY: by the caller's promise.
             $c(unsafe { *n })
         }
@@ -24,7 +24,7 @@ macro_rules! by_reference {
         ///
         /// # Safety
         /// The argument is readable.
-        pub unsafe extern "C" fn $name8(n: *const i64) $(-> $t)? {
+        pub(crate) unsafe extern "C" fn $name8(n: *const i64) $(-> $t)? {
             // SAFETY: by the caller's promise.
             $c(unsafe { *n }.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32)
         }
@@ -74,7 +74,7 @@ by_reference! {
 ///
 /// # Safety
 /// The arguments are readable.
-pub unsafe extern "C" fn omp_pause_resource_(kind: *const i32, device: *const i32) -> i32 {
+pub(crate) unsafe extern "C" fn omp_pause_resource_(kind: *const i32, device: *const i32) -> i32 {
     // SAFETY: by the caller's promise.
     unsafe { omp_pause_resource(*kind, *device) }
 }
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn omp_pause_resource_(kind: *const i32, device: *const i3
 ///
 /// # Safety
 /// The arguments are readable.
-pub unsafe extern "C" fn omp_set_schedule_(kind: *const i32, chunk: *const i32) {
+pub(crate) unsafe extern "C" fn omp_set_schedule_(kind: *const i32, chunk: *const i32) {
     // SAFETY: by the caller's promise.
     unsafe { omp_set_schedule(*kind as u32, *chunk) }
 }
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn omp_set_schedule_(kind: *const i32, chunk: *const i32) 
 ///
 /// # Safety
 /// The arguments are readable.
-pub unsafe extern "C" fn omp_set_schedule_8_(kind: *const i32, chunk: *const i64) {
+pub(crate) unsafe extern "C" fn omp_set_schedule_8_(kind: *const i32, chunk: *const i64) {
     // SAFETY: by the caller's promise.
     unsafe { omp_set_schedule(*kind as u32, (*chunk).clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32) }
 }
@@ -101,7 +101,7 @@ pub unsafe extern "C" fn omp_set_schedule_8_(kind: *const i32, chunk: *const i64
 ///
 /// # Safety
 /// The arguments are writable.
-pub unsafe extern "C" fn omp_get_schedule_(kind: *mut u32, chunk: *mut i32) {
+pub(crate) unsafe extern "C" fn omp_get_schedule_(kind: *mut u32, chunk: *mut i32) {
     // SAFETY: by the caller's promise.
     unsafe { omp_get_schedule(kind, chunk) }
 }
@@ -110,7 +110,7 @@ pub unsafe extern "C" fn omp_get_schedule_(kind: *mut u32, chunk: *mut i32) {
 ///
 /// # Safety
 /// The arguments are writable.
-pub unsafe extern "C" fn omp_get_schedule_8_(kind: *mut u32, chunk: *mut i64) {
+pub(crate) unsafe extern "C" fn omp_get_schedule_8_(kind: *mut u32, chunk: *mut i64) {
     let mut c = 0i32;
     // SAFETY: by the caller's promise.
     unsafe {

@@ -16,17 +16,17 @@ use core::ffi::{c_char, c_void};
 
 /// Map kinds (the low byte) by what they tell of the construct they belong to.
 mod kind {
-    pub const FROM: u8 = 0x02;
-    pub const POINTER: u8 = 0x04;
-    pub const TO_PSET: u8 = 0x05;
-    pub const DELETE: u8 = 0x07;
-    pub const USE_DEVICE_PTR: u8 = 0x0e;
-    pub const USE_DEVICE_PTR_IF_PRESENT: u8 = 0x10;
-    pub const RELEASE: u8 = 0x17;
-    pub const STRUCT: u8 = 0x1c;
-    pub const DETACH: u8 = 0x51;
-    pub const FORCE_FROM: u8 = 0x82;
-    pub const FORCE_DETACH: u8 = 0xd1;
+    pub(super) const FROM: u8 = 0x02;
+    pub(super) const POINTER: u8 = 0x04;
+    pub(super) const TO_PSET: u8 = 0x05;
+    pub(super) const DELETE: u8 = 0x07;
+    pub(super) const USE_DEVICE_PTR: u8 = 0x0e;
+    pub(super) const USE_DEVICE_PTR_IF_PRESENT: u8 = 0x10;
+    pub(super) const RELEASE: u8 = 0x17;
+    pub(super) const STRUCT: u8 = 0x1c;
+    pub(super) const DETACH: u8 = 0x51;
+    pub(super) const FORCE_FROM: u8 = 0x82;
+    pub(super) const FORCE_DETACH: u8 = 0xd1;
 }
 
 /// Does a directive of GCC before 12, which had one function for both, bring data back (`exit data`)?

@@ -62,7 +62,7 @@ unsafe fn resize(block: usize, bytes: usize, own: bool) -> usize {
 ///
 /// # Safety
 /// For the code that promp-cc builds: as `free`.
-pub unsafe extern "C" fn promp_free(block: usize) {
+pub(crate) unsafe extern "C" fn promp_free(block: usize) {
     // SAFETY: by the caller's promise.
     unsafe { free(block, false) }
 }
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn promp_free(block: usize) {
 ///
 /// # Safety
 /// As above.
-pub unsafe extern "C" fn promp_free_own(block: usize) {
+pub(crate) unsafe extern "C" fn promp_free_own(block: usize) {
     // SAFETY: by the caller's promise.
     unsafe { free(block, true) }
 }
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn promp_free_own(block: usize) {
 ///
 /// # Safety
 /// For the code that promp-cc builds: as `realloc`.
-pub unsafe extern "C" fn promp_realloc(block: usize, bytes: usize) -> usize {
+pub(crate) unsafe extern "C" fn promp_realloc(block: usize, bytes: usize) -> usize {
     // SAFETY: by the caller's promise.
     unsafe { resize(block, bytes, false) }
 }
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn promp_realloc(block: usize, bytes: usize) -> usize {
 ///
 /// # Safety
 /// As above.
-pub unsafe extern "C" fn promp_realloc_own(block: usize, bytes: usize) -> usize {
+pub(crate) unsafe extern "C" fn promp_realloc_own(block: usize, bytes: usize) -> usize {
     // SAFETY: by the caller's promise.
     unsafe { resize(block, bytes, true) }
 }
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn promp_realloc_own(block: usize, bytes: usize) -> usize 
 ///
 /// # Safety
 /// For the code that promp-cc builds.
-pub unsafe extern "C" fn promp_new(bytes: usize, operator: usize) -> usize {
+pub(crate) unsafe extern "C" fn promp_new(bytes: usize, operator: usize) -> usize {
     // A thread that the runtime does not know is in no region.
     let Some(thr) = thread::known() else { return 0 };
     if !thr.saving.get() || !thr.is_in_region() || !operators::is_known(operator) {
@@ -120,7 +120,7 @@ pub unsafe extern "C" fn promp_new(bytes: usize, operator: usize) -> usize {
 ///
 /// # Safety
 /// For the code that promp-cc builds: as `operator delete`.
-pub unsafe extern "C" fn promp_delete(block: usize, operator: usize) -> usize {
+pub(crate) unsafe extern "C" fn promp_delete(block: usize, operator: usize) -> usize {
     // SAFETY: by the caller's promise.
     unsafe { delete(block, operator, false) }
 }
@@ -129,7 +129,7 @@ pub unsafe extern "C" fn promp_delete(block: usize, operator: usize) -> usize {
 ///
 /// # Safety
 /// As above.
-pub unsafe extern "C" fn promp_delete_own(block: usize, operator: usize) -> usize {
+pub(crate) unsafe extern "C" fn promp_delete_own(block: usize, operator: usize) -> usize {
     // SAFETY: by the caller's promise.
     unsafe { delete(block, operator, true) }
 }

@@ -24,8 +24,8 @@ const PROPERTIES: [&CStr; 9] = [
 
 /// Return codes.
 mod code {
-    pub const EMPTY: i32 = -1;
-    pub const OUT_OF_RANGE: i32 = -2;
+    pub(super) const EMPTY: i32 = -1;
+    pub(super) const OUT_OF_RANGE: i32 = -2;
 }
 
 /// What return codes mean: from 1 down.

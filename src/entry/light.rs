@@ -39,7 +39,7 @@ macro_rules! light {
         #[unsafe(naked)]
         #[unsafe(link_section = "promp_stubs")]
         #[allow(non_snake_case)]
-        pub unsafe extern "C" fn $name() {
+        pub(crate) unsafe extern "C" fn $name() {
             core::arch::naked_asm!(
                 // One line of the cache for most of these.
                 ".p2align 6",

@@ -105,7 +105,7 @@ extern "C" fn test(p: *mut u32) -> i32 {
 
 /// A nestable lock of OMP_3.0.
 #[repr(C)]
-pub struct Nest {
+pub(crate) struct Nest {
     lock: Lock,
     count: AtomicU32,
     owner: AtomicUsize,
@@ -113,9 +113,9 @@ pub struct Nest {
 
 impl Nest {
     /// Where the count lies, for light.rs; the lock comes first.
-    pub const COUNT: usize = core::mem::offset_of!(Nest, count);
+    pub(crate) const COUNT: usize = core::mem::offset_of!(Nest, count);
     /// Where the owner lies.
-    pub const OWNER: usize = core::mem::offset_of!(Nest, owner);
+    pub(crate) const OWNER: usize = core::mem::offset_of!(Nest, owner);
 
     fn init(&self) {
         self.lock.reset();
@@ -354,7 +354,7 @@ macro_rules! plain {
         ///
         /// # Safety
         /// The argument is the program's lock variable.
-        pub unsafe extern "C" fn $name(p: *mut $t) {
+        pub(crate) unsafe extern "C" fn $name(p: *mut $t) {
             $inner(p)
         }
         crate::export_names!($name);
@@ -381,7 +381,7 @@ macro_rules! old_versions {
         /// # Safety
         /// The argument is the program's lock variable.
         #[unsafe(naked)]
-        pub unsafe extern "C" fn $alias() {
+        pub(crate) unsafe extern "C" fn $alias() {
             core::arch::naked_asm!(
                 crate::exported_label!($alias),
                 concat!(".symver ", stringify!($alias), ", ", $name, "@OMP_1.0"),

@@ -25,7 +25,7 @@ pub(super) fn change(f: impl FnOnce(&mut Icvs)) {
 /// Defines exported C functions.
 macro_rules! export {
     ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $t:ty),*) $(-> $r:ty)? $body:block)*) => {
-        $($(#[$doc])* #[allow(non_snake_case, clippy::not_unsafe_ptr_arg_deref)] pub extern "C" fn $name($($arg: $t),*) $(-> $r)? $body
+        $($(#[$doc])* #[allow(non_snake_case, clippy::not_unsafe_ptr_arg_deref)] pub(crate) extern "C" fn $name($($arg: $t),*) $(-> $r)? $body
         $crate::export_names!($name);)*
     };
 }
@@ -67,12 +67,12 @@ static NUM_TEAMS: OfEach = OfEach::new();
 static TEAMS_THREAD_LIMIT: OfEach = OfEach::new();
 
 /// nteams-var.
-pub fn num_teams() -> i32 {
+pub(crate) fn num_teams() -> i32 {
     NUM_TEAMS.get("OMP_NUM_TEAMS", globals().num_teams)
 }
 
 /// teams-thread-limit-var.
-pub fn teams_thread_limit() -> i32 {
+pub(crate) fn teams_thread_limit() -> i32 {
     TEAMS_THREAD_LIMIT.get("OMP_TEAMS_THREAD_LIMIT", globals().teams_thread_limit)
 }
 
@@ -258,7 +258,7 @@ export! {
 ///
 /// # Safety
 /// Both pointers are writable.
-pub unsafe extern "C" fn omp_get_schedule(kind: *mut u32, chunk: *mut i32) {
+pub(crate) unsafe extern "C" fn omp_get_schedule(kind: *mut u32, chunk: *mut i32) {
     let s = icvs().sched;
     let monotonic = if s.monotonic { 1 << 31 } else { 0 };
     // SAFETY: by the caller's promise.

@@ -34,7 +34,7 @@ fn lock(len: usize) -> Option<usize> {
 }
 
 /// At least `bytes` zeroed bytes, a multiple of 16, that stay in memory; null where the system refuses.
-pub fn allocate(bytes: usize) -> *mut libc::c_void {
+pub(crate) fn allocate(bytes: usize) -> *mut libc::c_void {
     if bytes > SMALL {
         let len = bytes.checked_next_multiple_of(PAGE);
         return len.and_then(lock).map_or(core::ptr::null_mut(), |p| p as *mut libc::c_void);
@@ -56,7 +56,7 @@ pub fn allocate(bytes: usize) -> *mut libc::c_void {
 }
 
 /// Gives back what [`allocate`] gave for `bytes`.
-pub fn free(base: *mut libc::c_void, bytes: usize) {
+pub(crate) fn free(base: *mut libc::c_void, bytes: usize) {
     let unmap = |at: usize, len: usize| {
         // SAFETY: a mapping of ours in which no block is used any more.
         unsafe { libc::munmap(at as *mut libc::c_void, len) };

@@ -18,7 +18,7 @@ use core::sync::atomic::{AtomicI64, AtomicUsize, Ordering::*};
 
 /// `struct promp_failure`.
 #[repr(C)]
-pub struct PrompFailure {
+pub(crate) struct PrompFailure {
     /// Kind: 1 kill, 2 crash, 3 hang, 4 memory error.
     pub kind: u32,
     /// Logical thread number.
@@ -122,13 +122,13 @@ fn when_loading(f: impl FnOnce()) {
 ///
 /// # Safety
 /// For the code that promp-cc adds.
-pub unsafe extern "C" fn promp_register_segments(start: *const i32, stop: *const i32, undo: usize) {
+pub(crate) unsafe extern "C" fn promp_register_segments(start: *const i32, stop: *const i32, undo: usize) {
     // SAFETY: by the caller's promise.
     when_loading(|| unsafe { tables::register(start, stop, undo != 0) });
 }
 
 /// Such an object goes.
-pub extern "C" fn promp_unregister_segments(start: *const i32) {
+pub(crate) extern "C" fn promp_unregister_segments(start: *const i32) {
     when_loading(|| {
         report::object_goes(start);
         tables::unregister(start);
@@ -140,7 +140,7 @@ pub extern "C" fn promp_unregister_segments(start: *const i32) {
 ///
 /// # Safety
 /// For the code that promp-cc adds.
-pub unsafe extern "C" fn promp_register_proofs(
+pub(crate) unsafe extern "C" fn promp_register_proofs(
     summaries: usize,
     behind: usize,
     assumptions: usize,
@@ -151,7 +151,12 @@ pub unsafe extern "C" fn promp_register_proofs(
 }
 
 /// Such an object goes.
-pub extern "C" fn promp_unregister_proofs(summaries: usize, behind: usize, assumptions: usize, end: usize) {
+pub(crate) extern "C" fn promp_unregister_proofs(
+    summaries: usize,
+    behind: usize,
+    assumptions: usize,
+    end: usize,
+) {
     when_loading(|| join::unregister((summaries, behind), (assumptions, end)));
 }
 
@@ -159,7 +164,7 @@ pub extern "C" fn promp_unregister_proofs(summaries: usize, behind: usize, assum
 ///
 /// # Safety
 /// For the code that promp-cc adds: the elements are about to be written.
-pub unsafe extern "C" fn promp_undo(
+pub(crate) unsafe extern "C" fn promp_undo(
     start: usize,
     size: usize,
     count0: usize,
@@ -247,7 +252,7 @@ unsafe extern "C" fn save_measured(
 ///
 /// # Safety
 /// For the code that promp-cc adds: an aligned number of 1, 2, 4 or 8 bytes, to which others add atomically.
-pub unsafe extern "C" fn promp_add(at: usize, size: usize, value: u64) {
+pub(crate) unsafe extern "C" fn promp_add(at: usize, size: usize, value: u64) {
     let noted = |thr: &&'static Thread| {
         thr.saving.get()
             && thr.is_in_region()
@@ -280,7 +285,7 @@ pub unsafe extern "C" fn promp_add(at: usize, size: usize, value: u64) {
 ///
 /// # Safety
 /// For the code that promp-cc adds.
-pub unsafe extern "C" fn promp_wrote(
+pub(crate) unsafe extern "C" fn promp_wrote(
     start: usize,
     size: usize,
     count0: usize,
@@ -296,7 +301,7 @@ pub unsafe extern "C" fn promp_wrote(
 ///
 /// # Safety
 /// For the code that promp-cc adds: `site` lives as long as the code.
-pub unsafe extern "C" fn promp_saves(site: *const Site) -> i32 {
+pub(crate) unsafe extern "C" fn promp_saves(site: *const Site) -> i32 {
     // SAFETY: by the caller's promise.
     thread::known().map_or(0, |thr| saving::begin(thr, unsafe { &*site }))
 }
@@ -306,7 +311,7 @@ pub unsafe extern "C" fn promp_saves(site: *const Site) -> i32 {
 ///
 /// # Safety
 /// For the code that promp-cc adds: `slot` is the object's own.
-pub unsafe extern "C" fn promp_shows_thread(slot: *const AtomicUsize) {
+pub(crate) unsafe extern "C" fn promp_shows_thread(slot: *const AtomicUsize) {
     // SAFETY: by the caller's promise.
     unsafe { (*slot).store(tls::place(), Relaxed) };
 }
@@ -315,7 +320,7 @@ pub unsafe extern "C" fn promp_shows_thread(slot: *const AtomicUsize) {
 ///
 /// # Safety
 /// As for [`promp_saves`].
-pub unsafe extern "C" fn promp_leaves(site: *const Site) {
+pub(crate) unsafe extern "C" fn promp_leaves(site: *const Site) {
     // SAFETY: by the caller's promise.
     saving::leaves(current(), unsafe { &*site });
 }
@@ -352,7 +357,7 @@ unsafe fn record_old(thr: &'static Thread, g: Grid) {
 ///
 /// # Safety
 /// For the code that promp-cc adds.
-pub unsafe extern "C" fn promp_undo_behind(pointer: usize, slot: *const [AtomicI64; 2]) {
+pub(crate) unsafe extern "C" fn promp_undo_behind(pointer: usize, slot: *const [AtomicI64; 2]) {
     // SAFETY: by the caller's promise; the runtime has filled the slot (join), or it is empty.
     let (offset, bytes) = unsafe { ((*slot)[0].load(Relaxed), (*slot)[1].load(Relaxed)) };
     // SAFETY: the function that is called writes these bytes whenever it returns.
@@ -361,7 +366,7 @@ pub unsafe extern "C" fn promp_undo_behind(pointer: usize, slot: *const [AtomicI
 
 /// Makes the team's thread `thread` fail (kinds of `enum promp_fault`). Returns 0, or -1 if there is no such thread or
 /// kind, or fault tolerance is off.
-pub extern "C" fn promp_fail(thread: i32, kind: i32) -> i32 {
+pub(crate) extern "C" fn promp_fail(thread: i32, kind: i32) -> i32 {
     let me = current();
     let team = me.team();
     let (Some(kind), Ok(num)) = (Kind::from_u32(kind as u32), u32::try_from(thread)) else { return -1 };
@@ -382,7 +387,7 @@ pub extern "C" fn promp_fail(thread: i32, kind: i32) -> i32 {
 ///
 /// # Safety
 /// `out` has room for `n` entries.
-pub unsafe extern "C" fn promp_failures(out: *mut PrompFailure, n: usize) -> usize {
+pub(crate) unsafe extern "C" fn promp_failures(out: *mut PrompFailure, n: usize) -> usize {
     if globals_if_ready().is_none() {
         return 0;
     }
@@ -412,7 +417,7 @@ pub unsafe extern "C" fn promp_failures(out: *mut PrompFailure, n: usize) -> usi
 ///
 /// # Safety
 /// `out` is writable.
-pub unsafe extern "C" fn promp_stats(out: *mut PrompStatistics) {
+pub(crate) unsafe extern "C" fn promp_stats(out: *mut PrompStatistics) {
     let s = if globals_if_ready().is_some() {
         guarded(report::statistics)
     } else {

@@ -426,7 +426,7 @@ macro_rules! device_copies {
         /// # Safety
         /// The arguments are as the specification wants them.
         #[allow(clippy::too_many_arguments)]
-        pub unsafe extern "C" fn $name($($arg: $t),*) -> i32 {
+        pub(crate) unsafe extern "C" fn $name($($arg: $t),*) -> i32 {
             // SAFETY: by the caller's promise.
             unsafe { $body }
         }

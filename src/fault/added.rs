@@ -20,12 +20,12 @@ use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::*}
 const ADDED: isize = isize::MIN;
 
 /// The record's grid: `size` bytes at `at`.
-pub fn grid(at: usize, size: usize) -> Grid {
+pub(crate) fn grid(at: usize, size: usize) -> Grid {
     Grid { start: at, size, count: [1, 1], stride: [0, ADDED] }
 }
 
 /// Is `g` that of an addition?
-pub fn is_addition(g: &Grid) -> bool {
+pub(crate) fn is_addition(g: &Grid) -> bool {
     g.stride[1] == ADDED
 }
 
@@ -34,7 +34,7 @@ pub fn is_addition(g: &Grid) -> bool {
 /// # Safety
 /// An aligned number of 1, 2, 4 or 8 bytes; others change it meanwhile by atomic instructions only.
 #[inline(always)]
-pub unsafe fn add(at: usize, size: usize, value: u64) {
+pub(crate) unsafe fn add(at: usize, size: usize, value: u64) {
     // SAFETY: by the caller's promise. Relaxed: so it was in the program.
     unsafe {
         match size {
@@ -52,7 +52,7 @@ const LOOKS: u32 = 200;
 
 /// Can anybody see what `thr` has added but its own team, all of which executes what the compiler has looked
 /// at? An outer team, a thread of the program's own, another one's team, another process.
-pub fn others_may_see(thr: &'static Thread) -> bool {
+pub(crate) fn others_may_see(thr: &'static Thread) -> bool {
     thr.team().level.get() != 1
         || is_in_shared_memory(thr)
         || !(0..LOOKS).any(|n| {

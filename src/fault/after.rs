@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 pub(crate) static RETIRED: AtomicU32 = AtomicU32::new(0);
 
 /// A member of a team has failed.
-pub fn thread_failed() {
+pub(crate) fn thread_failed() {
     if globals().promp.shrink {
         RETIRED.fetch_add(1, Relaxed);
     }
@@ -14,6 +14,6 @@ pub fn thread_failed() {
 
 /// By how many threads later regions are smaller.
 #[inline]
-pub fn retired() -> u32 {
+pub(crate) fn retired() -> u32 {
     RETIRED.load(Relaxed)
 }

@@ -37,7 +37,7 @@ fn is_needed(g: &Globals) -> bool {
 }
 
 /// Starts the agent if the settings need it.
-pub fn start(g: &'static Globals) {
+pub(crate) fn start(g: &'static Globals) {
     // It outlives a rollback to a time before there was one.
     let there = keep::if_on().is_some_and(|k| k.agent.load(Relaxed) != 0);
     if is_needed(g) && !RUNNING.swap(true, Relaxed) && !there {
@@ -49,7 +49,7 @@ pub fn start(g: &'static Globals) {
 }
 
 /// In a process that goes on from a checkpoint, by its keeper: the agent of the former one did not come with it.
-pub fn start_again() {
+pub(crate) fn start_again() {
     if runs()
         && let Some(tp) = host::own_thread_pointer()
     {
@@ -72,12 +72,12 @@ fn spawn(thread_pointer: usize) {
 }
 
 /// Is there an agent?
-pub fn runs() -> bool {
+pub(crate) fn runs() -> bool {
     RUNNING.load(Relaxed)
 }
 
 /// In a child after fork the agent is gone; faults are the parent's.
-pub fn after_fork() {
+pub(crate) fn after_fork() {
     TIMERS.raw().reset();
     TIMERS.with(Vec::clear);
     RUNNING.store(false, Relaxed);
@@ -85,14 +85,14 @@ pub fn after_fork() {
 }
 
 /// Sends a stop to `thread` after `delay_ns`. A tentative one can be taken back.
-pub fn arm(thread: &'static Thread, fault: usize, kind: Kind, delay_ns: u64, tentative: bool) {
+pub(crate) fn arm(thread: &'static Thread, fault: usize, kind: Kind, delay_ns: u64, tentative: bool) {
     let due_ns = time::now_ns() + delay_ns;
     TIMERS.with(|t| t.push(Timer { thread, fault, kind, due_ns, tentative, epoch: ckpt::epoch() }));
     ring();
 }
 
 /// Makes the agent look again.
-pub fn ring() {
+pub(crate) fn ring() {
     BELL.fetch_add(1, Release);
     futex::wake(&BELL, 1);
 }
@@ -108,7 +108,7 @@ fn rest() {
 }
 
 /// Takes a tentative strike back.
-pub fn disarm(thread: &'static Thread, fault: usize) {
+pub(crate) fn disarm(thread: &'static Thread, fault: usize) {
     let removed = TIMERS.with(|t| {
         let before = t.len();
         t.retain(|x| !(x.tentative && x.fault == fault && core::ptr::eq(x.thread, thread)));

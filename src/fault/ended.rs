@@ -49,7 +49,7 @@ const GRACE_NS: u64 = 30_000_000;
 const TRIES: u32 = 2;
 
 /// From now on threads that have ended are found.
-pub fn start() {
+pub(crate) fn start() {
     static WATCHED: Watch = Watch { count: registry::count, words, look, look_after, unseen };
     watch::begin(&WATCHED);
 }

@@ -16,7 +16,7 @@ const BYTES: usize = 64 << 20;
 
 /// A thread's list.
 #[derive(Default)]
-pub struct Freed {
+pub(crate) struct Freed {
     list: Own<usize>,
     count: Own<usize>,
     bytes: Own<usize>,
@@ -24,7 +24,7 @@ pub struct Freed {
 
 impl Freed {
     /// Keeps `block` to be freed later; false: there is no room. It allocates.
-    pub fn keep(&self, block: usize) -> bool {
+    pub(crate) fn keep(&self, block: usize) -> bool {
         let n = self.count.get();
         let bytes = self.bytes.get() + size(block);
         if n == MOST || bytes > BYTES {
@@ -43,13 +43,13 @@ impl Freed {
     }
 
     /// They are still in use: the work that freed them is executed again.
-    pub fn forget(&self) {
+    pub(crate) fn forget(&self) {
         self.count.set(0);
         self.bytes.set(0);
     }
 
     /// Frees them.
-    pub fn give_back(&self) {
+    pub(crate) fn give_back(&self) {
         let n = self.count.get();
         self.forget();
         for i in 0..n {
@@ -60,7 +60,7 @@ impl Freed {
 }
 
 /// The bytes of an allocated block.
-pub fn size(block: usize) -> usize {
+pub(crate) fn size(block: usize) -> usize {
     // SAFETY: it is allocated.
     unsafe { libc::malloc_usable_size(block as *mut libc::c_void) }
 }

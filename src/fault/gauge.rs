@@ -33,7 +33,7 @@ const DROPPED: u32 = 3;
 
 /// A thread's measurement of a site. The logical thread's own.
 #[derive(Default)]
-pub struct Gauge {
+pub(crate) struct Gauge {
     /// Address of the site that is measured; 0: none.
     site: Own<usize>,
     /// Threads that have a CPU at the same time as this one (credit.rs).
@@ -64,20 +64,20 @@ pub struct Gauge {
 impl Gauge {
     /// Is a site measured?
     #[inline(always)]
-    pub fn is_on(&self) -> bool {
+    pub(crate) fn is_on(&self) -> bool {
         self.site.get() != 0
     }
 
     /// One more visit of a site that saves: is it one behind which to ask [`Gauge::measures_again`]?
     #[inline(always)]
-    pub fn counts_visit(&self) -> bool {
+    pub(crate) fn counts_visit(&self) -> bool {
         let n = self.visits.get().wrapping_add(1);
         self.visits.set(n);
         n.is_multiple_of(AGAIN)
     }
 
     /// Is it time to measure a site that saves once more?
-    pub fn measures_again(&self) -> bool {
+    pub(crate) fn measures_again(&self) -> bool {
         let now = pace::ticks();
         let is_time = now.wrapping_sub(self.again.get()) > PAUSE;
         if is_time {
@@ -87,7 +87,7 @@ impl Gauge {
     }
 
     /// A measurement of `site` begins, by one of `width` threads that have a CPU.
-    pub fn start(&self, site: &'static Site, width: u32) {
+    pub(crate) fn start(&self, site: &'static Site, width: u32) {
         self.width.set(width);
         self.one_in.set(ONE_IN);
         self.begin(1);
@@ -95,7 +95,7 @@ impl Gauge {
     }
 
     /// The same, of a site that saves on credit: few visits are measured, unless they are long.
-    pub fn start_lent(&self, site: &'static Site, width: u32) {
+    pub(crate) fn start_lent(&self, site: &'static Site, width: u32) {
         let n = self.lent.get().wrapping_add(1);
         self.lent.set(n);
         self.width.set(width);
@@ -120,7 +120,7 @@ impl Gauge {
 
     /// One more saving: is it one for [`Gauge::measured`]?
     #[inline(always)]
-    pub fn is_due(&self) -> bool {
+    pub(crate) fn is_due(&self) -> bool {
         self.is_on() && self.counts_saving()
     }
 
@@ -133,7 +133,7 @@ impl Gauge {
 
     /// The measurement ends here: at the next save point, or the next site.
     #[inline(always)]
-    pub fn settle(&self) {
+    pub(crate) fn settle(&self) {
         if self.is_on() {
             self.fold();
             self.site.set(0);
@@ -179,7 +179,7 @@ impl Gauge {
     /// Saves by `save`, which is about `bytes` long, and measures that.
     #[cold]
     #[inline(never)]
-    pub fn measured(&self, bytes: usize, save: impl FnOnce()) {
+    pub(crate) fn measured(&self, bytes: usize, save: impl FnOnce()) {
         let one_in = self.one_in.get();
         match self.stands_for.get() {
             0 => self.begin(1),

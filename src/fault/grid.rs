@@ -7,7 +7,7 @@ use super::undo::LIMIT;
 /// `stride[1]` bytes apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
-pub struct Grid {
+pub(crate) struct Grid {
     /// The first element.
     pub start: usize,
     /// Bytes.
@@ -23,20 +23,20 @@ pub struct Grid {
 pub(super) struct Short;
 
 impl Short {
-    pub const MARK: usize = 1 << 63;
-    pub const ADDED: usize = 1 << 62;
+    pub(super) const MARK: usize = 1 << 63;
+    pub(super) const ADDED: usize = 1 << 62;
     const SIZE: u32 = 60;
     const ADDRESS: usize = (1 << 56) - 1;
-    pub const LENGTH: usize = 16;
+    pub(super) const LENGTH: usize = 16;
 
     /// `bits`: 0, or [`Short::ADDED`].
     #[inline(always)]
-    pub fn word(start: usize, size: usize, bits: usize) -> usize {
+    pub(super) fn word(start: usize, size: usize, bits: usize) -> usize {
         Self::MARK | bits | (size.trailing_zeros() as usize) << Self::SIZE | start
     }
 
     /// The element of such a word.
-    pub fn grid(word: usize) -> Grid {
+    pub(super) fn grid(word: usize) -> Grid {
         let (start, size) = (word & Self::ADDRESS, 1 << (word >> Self::SIZE & 3));
         match word & Self::ADDED {
             0 => Grid { start, size, count: [1, 1], stride: [0, 0] },
@@ -47,7 +47,7 @@ impl Short {
 
 impl Grid {
     /// Its bytes, or so.
-    pub fn length(&self) -> usize {
+    pub(crate) fn length(&self) -> usize {
         self.size.wrapping_mul(self.count[0]).wrapping_mul(self.count[1])
     }
 
@@ -57,7 +57,7 @@ impl Grid {
     }
 
     /// Calls `f(address, bytes)` for each piece that lies together, in order.
-    pub fn pieces(&self, mut f: impl FnMut(usize, usize)) {
+    pub(crate) fn pieces(&self, mut f: impl FnMut(usize, usize)) {
         let row = |at: usize, f: &mut dyn FnMut(usize, usize)| {
             if self.stride[0] == self.size as isize {
                 f(at, self.size * self.count[0]);

@@ -27,7 +27,7 @@ static STRUCK: Own<Option<&'static [AtomicU64]>> = Own::new(None);
 
 /// A thread's part of the injection.
 #[derive(Default)]
-pub struct PerThread {
+pub(crate) struct PerThread {
     /// It is in a hang that was injected.
     hanging: AtomicBool,
     /// It hangs, and nobody has injected that.
@@ -50,29 +50,29 @@ pub struct PerThread {
 
 impl PerThread {
     /// Is it in an injected hang?
-    pub fn hanging(&self) -> &AtomicBool {
+    pub(crate) fn hanging(&self) -> &AtomicBool {
         &self.hanging
     }
     /// Was it found to hang without an injected hang? Until it has failed of that.
-    pub fn hangs_by_itself(&self) -> &AtomicBool {
+    pub(crate) fn hangs_by_itself(&self) -> &AtomicBool {
         &self.hangs_by_itself
     }
     /// Where a hung thread waits.
-    pub fn fence(&self) -> &AtomicU32 {
+    pub(crate) fn fence(&self) -> &AtomicU32 {
         &self.fence
     }
     /// A hang in serial code takes effect in the thread's next region: nobody waits for a thread outside one,
     /// so nothing could tell it from long work.
-    pub fn defer_hang(&self) {
+    pub(crate) fn defer_hang(&self) {
         self.late_hang.set(true);
     }
     /// A save point was passed: crashes are counted anew.
     #[inline]
-    pub fn new_save_point(&self) {
+    pub(crate) fn new_save_point(&self) {
         self.saves.set(self.saves.get() + 1);
     }
     /// One more crash since the last save point.
-    pub fn count_crash(&self) -> u32 {
+    pub(crate) fn count_crash(&self) -> u32 {
         let (at, n) = self.crashes.get();
         let n = if at == self.saves.get() { n + 1 } else { 1 };
         self.crashes.set((self.saves.get(), n));
@@ -85,7 +85,7 @@ fn faults() -> &'static [Fault] {
 }
 
 /// Prepares the faults of the settings.
-pub fn start(g: &'static Globals) {
+pub(crate) fn start(g: &'static Globals) {
     if faults().is_empty() && g.promp.watchdog_ns.is_none() {
         return;
     }
@@ -106,14 +106,14 @@ pub fn start(g: &'static Globals) {
 }
 
 /// In a child after fork: its strikes do not count as the parent's.
-pub fn after_fork() {
+pub(crate) fn after_fork() {
     if let Some(struck) = STRUCK.get() {
         STRUCK.set(Some(Box::leak(struck.iter().map(|n| AtomicU64::new(n.load(Relaxed))).collect())));
     }
 }
 
 /// Faults that have not struck as often as they should.
-pub fn not_fired() -> u64 {
+pub(crate) fn not_fired() -> u64 {
     let struck = STRUCK.get().unwrap_or(&[]);
     faults().iter().zip(struck).filter(|(f, n)| n.load(Relaxed) < f.count).count() as u64
 }
@@ -155,17 +155,17 @@ fn claim(i: usize, f: &Fault) -> bool {
 }
 
 /// Strike `i` of fault `f` was announced but did not happen.
-pub fn unclaim(i: usize) {
+pub(crate) fn unclaim(i: usize) {
     STRUCK.get().unwrap_or(&[])[i].fetch_sub(1, Relaxed);
 }
 
 /// How often fault `i` has struck, in former processes of the run, too.
-pub fn struck(i: usize) -> u64 {
+pub(crate) fn struck(i: usize) -> u64 {
     STRUCK.get().and_then(|all| all.get(i)).map_or(0, |n| n.load(Relaxed))
 }
 
 /// Claims one strike for the agent.
-pub fn claim_random(i: usize) -> bool {
+pub(crate) fn claim_random(i: usize) -> bool {
     claim(i, &faults()[i])
 }
 
@@ -246,7 +246,7 @@ fn strike(thr: &'static Thread, i: usize, f: &Fault) {
 }
 
 /// SIGKILL to the whole process.
-pub fn die() {
+pub(crate) fn die() {
     // SAFETY: no pointers.
     unsafe { crate::sys!(libc::SYS_kill, getpid(), libc::SIGKILL) };
 }
@@ -256,7 +256,7 @@ const MARK: u64 = 0x7072_6f6d << 32;
 
 /// Sends a stop of the given kind to the host under `thr`. The signal carries the kind: several can be under
 /// way at once.
-pub fn send(thr: &'static Thread, kind: Kind) {
+pub(crate) fn send(thr: &'static Thread, kind: Kind) {
     let sig = match kind {
         Kind::Die => return die(),
         Kind::Crash => libc::SIGSEGV,
@@ -269,7 +269,7 @@ pub fn send(thr: &'static Thread, kind: Kind) {
 ///
 /// # Safety
 /// `info` is the pointer the kernel gave the handler.
-pub unsafe fn sent(info: *const libc::siginfo_t) -> Option<Kind> {
+pub(crate) unsafe fn sent(info: *const libc::siginfo_t) -> Option<Kind> {
     // SAFETY: by the caller's promise.
     let value = unsafe { value_of(info) }?;
     if value >> 32 == MARK >> 32 { Kind::from_u32(value as u32) } else { None }

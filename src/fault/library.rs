@@ -36,7 +36,7 @@ const PACES: u32 = 6;
 
 /// A thread's stop that waits.
 #[derive(Default)]
-pub struct Waiting {
+pub(crate) struct Waiting {
     /// How often it was sent again.
     tries: Own<u32>,
     /// The addresses of the library that it was last found in.
@@ -159,7 +159,7 @@ fn is_proven(thr: &'static Thread) -> bool {
 /// Is `thr` in a region of a library that promp-cc has not built, in a program that it has? Nothing is proved
 /// of that region, and its threads may well wait for each other in ways of their own: for the program it is
 /// one call of a library. The library.
-pub fn is_foreign<'a>(thr: &'static Thread, maps: &'a [Mapping]) -> Option<&'a Mapping> {
+pub(crate) fn is_foreign<'a>(thr: &'static Thread, maps: &'a [Mapping]) -> Option<&'a Mapping> {
     if !is_proven(thr) || !proofs::any() {
         return None;
     }
@@ -218,7 +218,7 @@ fn is_pure_libc_function(pc: usize) -> bool {
 const NEVER_RETURN: [&CStr; 3] = [c"__stack_chk_fail", c"abort", c"__assert_fail"];
 
 /// Functions that take a lock of which nobody notes who holds it.
-pub const UNOWNED: [&CStr; 10] = [
+pub(crate) const UNOWNED: [&CStr; 10] = [
     c"pthread_spin_lock",
     c"pthread_spin_trylock",
     c"sem_wait",
@@ -232,7 +232,7 @@ pub const UNOWNED: [&CStr; 10] = [
 ];
 
 /// What begins with the first use of a static variable, in the function that has it.
-pub const GUARD: [&CStr; 1] = [c"__cxa_guard_acquire"];
+pub(crate) const GUARD: [&CStr; 1] = [c"__cxa_guard_acquire"];
 
 /// Is `pc` in one of these functions?
 fn is_named(pc: usize, names: &[&CStr]) -> bool {
@@ -249,13 +249,13 @@ fn is_named(pc: usize, names: &[&CStr]) -> bool {
 /// the innermost function: `realloc` copies with `memcpy` while it holds a lock, `qsort` calls the program back.
 ///
 /// A crash can have destroyed the stack: what lies outside the innermost function of the application is not looked at then.
-pub fn in_progress(thr: &'static Thread, maps: &[Mapping], at: &Interrupted, kind: Kind) -> bool {
+pub(crate) fn in_progress(thr: &'static Thread, maps: &[Mapping], at: &Interrupted, kind: Kind) -> bool {
     Classes::new(maps, thr).in_progress(thr, at, kind)
 }
 
 /// What a function is that `thr`'s work calls: the program's own, one that can be repeated wherever it ended,
 /// or one that cannot.
-pub fn callees<'a>(thr: &'static Thread, maps: &'a [Mapping]) -> impl Fn(Call) -> Callee + 'a {
+pub(crate) fn callees<'a>(thr: &'static Thread, maps: &'a [Mapping]) -> impl Fn(Call) -> Callee + 'a {
     let classes = Classes::new(maps, thr);
     // Functions that are harmless whatever they are now. The runtime's own may be no save point, and so what
     // is behind them counts, too.
@@ -276,7 +276,7 @@ pub fn callees<'a>(thr: &'static Thread, maps: &'a [Mapping]) -> impl Fn(Call) -
 
 /// For `sys::code::may_call`: a function called one of `names` is unknown; `inside`: those of
 /// the program's own are looked at.
-pub fn named<'a>(
+pub(crate) fn named<'a>(
     thr: &'static Thread,
     maps: &'a [Mapping],
     names: &'static [&'static CStr],
@@ -293,7 +293,7 @@ pub fn named<'a>(
 }
 
 /// May a stop of `thr` in the middle of application code wait, because a library's function is in progress? Then it is sent again.
-pub fn waits(thr: &'static Thread, kind: Kind, at: &Interrupted) -> bool {
+pub(crate) fn waits(thr: &'static Thread, kind: Kind, at: &Interrupted) -> bool {
     let began = time::now_ns();
     let w = &thr.inject.library;
     let real_hang = kind == Kind::Hang && thr.inject.fence().load(Relaxed) != 0;

@@ -1,38 +1,38 @@
 //! Fault tolerance: what fails, how it is noticed, and the recovery ladder. See README.md beside this file
 //! for the states and the order of events.
 
-pub mod added;
-pub mod after;
-pub mod agent;
-pub mod credit;
-pub mod ended;
-pub mod freed;
-pub mod gauge;
-pub mod grid;
-pub mod inject;
-pub mod library;
-pub mod no_regions;
-pub mod pace;
-pub mod place;
-pub mod policy;
-pub mod publish;
-pub mod record;
-pub mod recover;
-pub mod report;
-pub mod resume;
-pub mod rollback;
-pub mod runtime;
-pub mod save;
-pub mod saving;
-pub mod seen;
-pub mod settings;
-pub mod stop;
-pub mod undo;
-pub mod unmade;
-pub mod unsaved;
-pub mod verify;
-pub mod visits;
-pub mod watchdog;
+pub(crate) mod added;
+pub(crate) mod after;
+pub(crate) mod agent;
+pub(crate) mod credit;
+pub(crate) mod ended;
+pub(crate) mod freed;
+pub(crate) mod gauge;
+pub(crate) mod grid;
+pub(crate) mod inject;
+pub(crate) mod library;
+pub(crate) mod no_regions;
+pub(crate) mod pace;
+pub(crate) mod place;
+pub(crate) mod policy;
+pub(crate) mod publish;
+pub(crate) mod record;
+pub(crate) mod recover;
+pub(crate) mod report;
+pub(crate) mod resume;
+pub(crate) mod rollback;
+pub(crate) mod runtime;
+pub(crate) mod save;
+pub(crate) mod saving;
+pub(crate) mod seen;
+pub(crate) mod settings;
+pub(crate) mod stop;
+pub(crate) mod undo;
+pub(crate) mod unmade;
+pub(crate) mod unsaved;
+pub(crate) mod verify;
+pub(crate) mod visits;
+pub(crate) mod watchdog;
 
 use crate::ckpt;
 use crate::icv::Globals;
@@ -41,16 +41,16 @@ use crate::sys::{reach, signals, syscall};
 use crate::team::registry;
 use crate::team::thread::Thread;
 use core::sync::atomic::Ordering::Relaxed;
-pub use promp_settings::spec;
+pub(crate) use promp_settings::spec;
 
 /// Before the program begins, which is to have checkpoints: what leaves signals open in threads that block
 /// them (ckpt/interpose/lost.rs) needs their handlers.
-pub fn begins_with_checkpoints() {
+pub(crate) fn begins_with_checkpoints() {
     let _ = stop::install(false);
 }
 
 /// Prepares what the settings ask for; runs once, under the initialisation lock.
-pub fn initialise(g: &'static Globals) {
+pub(crate) fn initialise(g: &'static Globals) {
     // The report asks for them.
     let faults = &settings::begin().faults;
     report::start(g);
@@ -70,7 +70,7 @@ pub fn initialise(g: &'static Globals) {
 }
 
 /// The calling host carries a logical thread from here on.
-pub fn thread_started(thr: &'static Thread) {
+pub(crate) fn thread_started(thr: &'static Thread) {
     unfrozen(|mask| {
         let tid = syscall::gettid();
         thr.identity.set(Some(Identity::of_caller(mask)));
@@ -91,13 +91,13 @@ fn unfrozen(f: impl FnOnce(u64)) {
 }
 
 /// The calling host no longer carries a logical thread.
-pub fn thread_ended(thr: &'static Thread) {
+pub(crate) fn thread_ended(thr: &'static Thread) {
     unfrozen(|_| ckpt::seats::unseat(thr));
     registry::leave(thr);
 }
 
 /// In a child after fork: only the caller is left, and the agent is gone.
-pub fn after_fork(thr: &'static Thread) {
+pub(crate) fn after_fork(thr: &'static Thread) {
     registry::after_fork(thr);
     ckpt::after_fork(Some(&thr.seat_number));
     agent::after_fork();

@@ -6,8 +6,7 @@
 use super::report;
 use crate::icv::globals_if_ready;
 use crate::say;
-use crate::sys::own::Own;
-use crate::sys::{env, keep, objects, syscall};
+use crate::sys::{env, keep, objects, own::Own, syscall};
 use crate::team::region;
 use promp_image::run_record::{Started, VARIABLE, coarse_now, faults_of_children};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -33,7 +32,7 @@ static ASKED: Own<Option<&'static Asked>> = Own::new(None);
 static BEGAN: Own<u64> = Own::new(0);
 
 /// The library is loaded.
-pub fn at_load() {
+pub(crate) fn at_load() {
     if env::secure() {
         return;
     }
@@ -48,8 +47,8 @@ pub fn at_load() {
     let all = promp_settings::NEED_PROMP.into_iter();
     let what: Vec<_> = all.filter(|(name, _)| asked(name).is_some()).collect();
     let quiet = env::get("PROMP_VERBOSE").is_some_and(|v| v.trim() == "0");
-    let (pid, children, said) = (run.pid, run.children, run.said || quiet);
-    let a = Asked { pid, children, said, what, report: asked("PROMP_REPORT") };
+    let (pid, children, said, report) = (run.pid, run.children, run.said || quiet, asked("PROMP_REPORT"));
+    let a = Asked { pid, children, said, what, report };
     ASKED.set((!a.what.is_empty()).then(|| &*Box::leak(Box::new(a))));
 }
 
@@ -96,7 +95,7 @@ fn had_children(a: &Asked) -> bool {
 }
 
 /// The program ends. `devices`: it has used some.
-pub fn at_end(devices: bool) {
+pub(crate) fn at_end(devices: bool) {
     let Some(a) = ASKED.get().filter(|a| a.pid == syscall::getpid()) else { return };
     if !nothing_happened() || devices {
         return;

@@ -18,7 +18,7 @@ static SHIFT: AtomicU8 = AtomicU8::new(UNKNOWN);
 
 /// Now, in ticks.
 #[inline(always)]
-pub fn ticks() -> u64 {
+pub(crate) fn ticks() -> u64 {
     let known = SHIFT.load(Relaxed);
     time::ticks() >> if known == UNKNOWN { find() } else { known }
 }

@@ -45,7 +45,7 @@ fn range(start: usize, bytes: usize) -> Option<Range> {
 }
 
 /// Begins, while the runtime is initialised. PROMP_CKPT_WHERE=serial: the end of a region is a place.
-pub fn start(g: &'static Globals) {
+pub(crate) fn start(g: &'static Globals) {
     visits::start(g);
     if crate::ckpt::settings::asked().is_some_and(|c| c.in_serial) {
         observe::register(Listener { wants: Set::of(&[Row::ParallelEnd]), told: region_ended });
@@ -67,7 +67,7 @@ fn region_ended(told: &Told) {
 }
 
 /// `promp_dead`: [start, start + bytes) is dead at the next place that the thread comes to.
-pub fn dead(thr: &Thread, start: usize, bytes: usize) {
+pub(crate) fn dead(thr: &Thread, start: usize, bytes: usize) {
     if keep::if_on().is_some()
         && let Some(r) = range(start, bytes)
     {
@@ -77,7 +77,7 @@ pub fn dead(thr: &Thread, start: usize, bytes: usize) {
 
 /// For the code that promp-cc adds: what the nests of a list write is dead there. One of no nests says what
 /// that is which comes of going ahead.
-pub fn written(thr: &Thread, list: &[usize]) {
+pub(crate) fn written(thr: &Thread, list: &[usize]) {
     if keep::if_on().is_none() {
         return;
     }
@@ -90,14 +90,14 @@ pub fn written(thr: &Thread, list: &[usize]) {
 
 /// For the code that promp-cc adds: what is dead comes of `program` (foresee) with these numbers; it is
 /// for code that is `in_region`, or for serial code.
-pub fn foresee(thr: &Thread, program: &'static [u64], slots: &[u64], in_region: bool) {
+pub(crate) fn foresee(thr: &Thread, program: &'static [u64], slots: &[u64], in_region: bool) {
     if keep::if_on().is_some() && thr.is_in_region() == in_region {
         said(thr).foresee(program, slots);
     }
 }
 
 /// For the code that promp-cc adds: it is live, whatever else is said.
-pub fn live(thr: &Thread, start: usize, bytes: usize) {
+pub(crate) fn live(thr: &Thread, start: usize, bytes: usize) {
     if keep::if_on().is_some()
         && let Some(r) = range(start, bytes)
     {
@@ -107,7 +107,7 @@ pub fn live(thr: &Thread, start: usize, bytes: usize) {
 
 /// `thr` comes to the place `at`. True if it has been dealt with; else it is one at which nothing was said.
 /// A stop of the thread waits until it has left: what its seat says is true as long as it does not.
-pub fn visit(thr: &'static Thread, at: usize) -> bool {
+pub(crate) fn visit(thr: &'static Thread, at: usize) -> bool {
     let Some(k) = keep::if_on() else { return false };
     let (interval_ns, team) = (k.place.interval_ns.load(Relaxed), thr.team());
     let in_team = thr.is_in_region() && team.size() > 1;

@@ -9,9 +9,7 @@ use crate::icv::settings::{Constructs, Replay, Settings};
 use crate::observe::event::Work;
 use crate::proofs::tables;
 use crate::sys::maps::{self, Mapping};
-use crate::sys::signals::Interrupted;
-use crate::sys::syscall::gettid;
-use crate::sys::{asm, code, held, tls, unwind};
+use crate::sys::{asm, code, held, signals::Interrupted, syscall::gettid, tls, unwind};
 use crate::task::Task;
 use crate::team::team::Team;
 use crate::team::thread::Thread;
@@ -24,7 +22,7 @@ static VOUCHED: AtomicBool = AtomicBool::new(false);
 /// Do logical threads copy their stacks at save points? Without any work that may be executed again a copy
 /// could never be used: work in which nothing was in flight goes on from the live stack.
 #[inline]
-pub fn saves_private_state(p: &Settings) -> bool {
+pub(crate) fn saves_private_state(p: &Settings) -> bool {
     p.ft && match p.replay {
         Replay::Assume | Replay::Functions(_) => true,
         Replay::Proven => tables::any(),
@@ -35,7 +33,7 @@ pub fn saves_private_state(p: &Settings) -> bool {
 /// Can survivors be asked to recompute chunks? Then constructs note when they began, and survivors stay in
 /// them.
 #[inline]
-pub fn recomputes() -> bool {
+pub(crate) fn recomputes() -> bool {
     let p = &globals().promp;
     let may = |c| match c {
         Constructs::Plain => false,
@@ -48,12 +46,12 @@ pub fn recomputes() -> bool {
 
 /// Another number where [`recomputes`], or what promp-cc says of call sites, may be different.
 #[inline(always)]
-pub fn state() -> u64 {
+pub(crate) fn state() -> u64 {
     u64::from(VOUCHED.load(Relaxed)) << 32 | u64::from(tables::generation())
 }
 
 /// `promp_replayable(word)`: 1 the next construct may be executed again, 0 it may not.
-pub fn vouch(thr: &'static Thread, replayable: bool) {
+pub(crate) fn vouch(thr: &'static Thread, replayable: bool) {
     thr.vouched.set(if replayable { 1 } else { 2 });
     thr.unprepare();
     if replayable && globals().promp.ft {
@@ -66,7 +64,7 @@ pub fn vouch(thr: &'static Thread, replayable: bool) {
 
 /// A member begins a region: what was said where the region was encountered holds in it.
 #[inline]
-pub fn enter_region(thr: &'static Thread, team: &Team) {
+pub(crate) fn enter_region(thr: &'static Thread, team: &Team) {
     let v = team.vouched.get();
     thr.vouched.set(v);
     let (recompute, fragments) = team.wishes.get();
@@ -77,7 +75,7 @@ pub fn enter_region(thr: &'static Thread, team: &Team) {
 
 /// The primary thread is back outside: the word is spent.
 #[inline]
-pub fn leave_region(thr: &'static Thread) {
+pub(crate) fn leave_region(thr: &'static Thread) {
     thr.vouched.set(0);
     thr.recompute.set(0);
     thr.fragments.set(0);
@@ -86,7 +84,7 @@ pub fn leave_region(thr: &'static Thread) {
 
 /// A worksharing construct has ended: a word given inside the region is spent.
 #[inline]
-pub fn construct_ended(thr: &'static Thread, team: &'static Team) {
+pub(crate) fn construct_ended(thr: &'static Thread, team: &'static Team) {
     let v = team.vouched.get();
     if thr.vouched.get() != v {
         thr.vouched.set(v);
@@ -95,7 +93,7 @@ pub fn construct_ended(thr: &'static Thread, team: &'static Team) {
 
 /// Why work in flight cannot be executed again, and what the user can do.
 #[derive(Debug)]
-pub struct Refusal {
+pub(crate) struct Refusal {
     /// Completes "thread 1 failed (kill) in region 2 in …".
     pub why: &'static str,
     /// A sentence.
@@ -133,7 +131,7 @@ fn is_proved(thr: &'static Thread) -> bool {
 
 /// May any thread of the team execute what `thr` has lost of a chunk, whatever it has had before? The user's
 /// word holds for that, too; of what is proved that needs a proof.
-pub fn goes_to_anybody(thr: &'static Thread) -> bool {
+pub(crate) fn goes_to_anybody(thr: &'static Thread) -> bool {
     !is_proved(thr) || segment(thr).is_some_and(|s| s.shared)
 }
 
@@ -199,7 +197,7 @@ fn proven(thr: &'static Thread) -> Result<(), Refusal> {
 
 /// The old values that `thr`'s work needs are not saved any more. Is that why it would be refused?
 #[cold]
-pub fn is_given_up(thr: &'static Thread) -> bool {
+pub(crate) fn is_given_up(thr: &'static Thread) -> bool {
     is_proved(thr) && segment(thr).is_some_and(|s| s.verdict == tables::Verdict::Undo)
 }
 
@@ -280,14 +278,14 @@ fn repeatable(thr: &'static Thread) -> Result<(&'static Slot, usize), Refusal> {
 
 /// May the chunk that `thr` has just been handed be executed again when it is done, with nothing lost? Where
 /// its execution would begin.
-pub fn may_repeat(thr: &'static Thread) -> Result<&'static Slot, Refusal> {
+pub(crate) fn may_repeat(thr: &'static Thread) -> Result<&'static Slot, Refusal> {
     repeatable(thr).map(|(save, _)| save)
 }
 
 /// The verdict on a thread that has ended by itself: where it was is not known, so whatever it can have come
 /// to since its save point counts. `tries`: endings
 /// at one save point that are not taken for the program's own doing.
-pub fn verdict_unseen(thr: &'static Thread, tries: u32) -> Result<(), Refusal> {
+pub(crate) fn verdict_unseen(thr: &'static Thread, tries: u32) -> Result<(), Refusal> {
     if thr.in_runtime.load(Acquire) != 0 {
         return refuse("a call of the runtime", NEEDS_CKPT);
     }
@@ -323,7 +321,7 @@ fn saved_words(save: &Slot) -> &[usize] {
 }
 
 /// The verdict on a failure in application code, with work in flight.
-pub fn verdict(thr: &'static Thread, at: &Interrupted, kind: Kind) -> Result<(), Refusal> {
+pub(crate) fn verdict(thr: &'static Thread, at: &Interrupted, kind: Kind) -> Result<(), Refusal> {
     let (save, resume_at) = repeatable(thr)?;
     let maps = maps::all();
     if library::in_progress(thr, &maps, at, kind) {
@@ -428,7 +426,7 @@ fn return_addresses(
 }
 
 /// Where `thr` is, for the record.
-pub fn place(thr: &'static Thread) -> Place {
+pub(crate) fn place(thr: &'static Thread) -> Place {
     let (m, team) = (thr.member(), thr.team());
     let mut p = Place {
         thread: m.num.get(),

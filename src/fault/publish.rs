@@ -8,23 +8,23 @@ use crate::sys::sync::{AtomicU32, Ordering::*};
 
 /// Which of two buffers is current; 0: none yet, 1 or 2: buffer 0 or 1.
 #[derive(Default)]
-pub struct Turn(AtomicU32);
+pub(crate) struct Turn(AtomicU32);
 
 impl Turn {
     /// The buffer to fill next.
     #[inline]
-    pub fn spare(&self) -> usize {
+    pub(crate) fn spare(&self) -> usize {
         usize::from(self.0.load(Relaxed) == 1)
     }
 
     /// Makes buffer `i` current.
     #[inline]
-    pub fn publish(&self, i: usize) {
+    pub(crate) fn publish(&self, i: usize) {
         self.0.store(i as u32 + 1, Release);
     }
 
     /// The current buffer, if one was published.
-    pub fn current(&self) -> Option<usize> {
+    pub(crate) fn current(&self) -> Option<usize> {
         self.0.load(Acquire).checked_sub(1).map(|i| i as usize)
     }
 }

@@ -13,32 +13,29 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 
 /// Iterations recomputed are counted by thread up to this number; those of higher ones together.
-pub const BY: usize = 64;
+pub(crate) const BY: usize = 64;
 
 /// How the program went on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
-pub enum Recovery {
+pub(crate) enum Recovery {
     /// Rung 1: lost work was executed again.
     Recompute = 1,
     /// Rung 0: nothing was lost.
     Resume = 2,
     /// Rung 2: memory was put back to a checkpoint.
     Rollback = 3,
-    /// Rung 3: a new process went on from a checkpoint.
-    Restart = 4,
     /// The process was stopped.
     Refused = 5,
 }
 
 impl Recovery {
     /// The report's word.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Recovery::Recompute => "recompute",
             Recovery::Resume => "resume",
             Recovery::Rollback => "rollback",
-            Recovery::Restart => "restart",
             Recovery::Refused => "refused",
         }
     }
@@ -46,7 +43,7 @@ impl Recovery {
 
 /// Where a failure struck.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub(crate) struct Place {
     /// Logical thread number.
     pub thread: u32,
     /// Ordinal of the outermost region; 0 before the first.
@@ -62,7 +59,7 @@ pub struct Place {
 }
 
 /// One failure. Written by the failing host and then by those who recover.
-pub struct Record {
+pub(crate) struct Record {
     /// What happened.
     pub kind: Kind,
     /// Where.
@@ -90,7 +87,7 @@ pub struct Record {
 const MOST: usize = 1 << 16;
 
 /// The records. Zeroed memory is the empty list.
-pub struct List {
+pub(crate) struct List {
     count: AtomicU32,
     /// Release store after the record is whole.
     records: [AtomicPtr<Record>; MOST],
@@ -102,7 +99,7 @@ static LIST: List = List { count: AtomicU32::new(0), records: [const { AtomicPtr
 static KEPT: AtomicPtr<List> = AtomicPtr::new(null_mut());
 
 /// From now on what is recorded outlives rollbacks. False if there is no memory.
-pub fn keep() -> bool {
+pub(crate) fn keep() -> bool {
     let Some(p) = keep::pages(size_of::<List>()) else { return false };
     KEPT.store(p.cast(), Release);
     true
@@ -115,13 +112,13 @@ fn list() -> &'static List {
 }
 
 /// All records.
-pub fn all() -> Vec<&'static Record> {
+pub(crate) fn all() -> Vec<&'static Record> {
     let l = list();
     (0..(l.count.load(Acquire) as usize).min(MOST) as u32).map(get).collect()
 }
 
 /// Opens a record; returns its index.
-pub fn open(kind: Kind, place: Place, recovery: Recovery) -> u32 {
+pub(crate) fn open(kind: Kind, place: Place, recovery: Recovery) -> u32 {
     let r: &'static Record = keep::leak(Record {
         kind,
         place,
@@ -144,7 +141,7 @@ pub fn open(kind: Kind, place: Place, recovery: Recovery) -> u32 {
 }
 
 /// Record number `i`.
-pub fn get(i: u32) -> &'static Record {
+pub(crate) fn get(i: u32) -> &'static Record {
     loop {
         // SAFETY: null, or a record that is never freed.
         if let Some(r) = unsafe { list().records[i as usize].load(Acquire).as_ref() } {
@@ -155,7 +152,7 @@ pub fn get(i: u32) -> &'static Record {
 }
 
 /// Thread `by` has executed `n` lost iterations again.
-pub fn credit(i: u32, by: u32, n: u64) {
+pub(crate) fn credit(i: u32, by: u32, n: u64) {
     let r = get(i);
     r.by[(by as usize).min(BY - 1)].fetch_add(n, Relaxed);
     if r.remaining.fetch_sub(n, AcqRel) == n {
@@ -164,7 +161,7 @@ pub fn credit(i: u32, by: u32, n: u64) {
 }
 
 /// `n` lost iterations of record `i` were lost again and now count for a later failure.
-pub fn transfer(i: u32, n: u64) {
+pub(crate) fn transfer(i: u32, n: u64) {
     let r = get(i);
     if r.remaining.fetch_sub(n, AcqRel) == n {
         close(r);
@@ -172,7 +169,7 @@ pub fn transfer(i: u32, n: u64) {
 }
 
 /// Everything of this failure is recovered: notes the time and tells it, once.
-pub fn close(r: &'static Record) {
+pub(crate) fn close(r: &'static Record) {
     r.took_ns.store((time::now_ns() - r.at_ns).max(1), Release);
     if r.closed.swap(1, AcqRel) == 0 {
         observe::tell_of_nobody(Event::Recovery { record: r.number.get() });
@@ -181,7 +178,7 @@ pub fn close(r: &'static Record) {
 
 /// Memory was put back: what only a rollback could help, this one has. `back_to`: see [`Record::back_to`].
 /// With `said` it is said where nobody is registered for that yet.
-pub fn went_back(back_to: (u64, u64, u64), said: bool) {
+pub(crate) fn went_back(back_to: (u64, u64, u64), said: bool) {
     for r in all() {
         if r.recovery.get() == Recovery::Rollback && r.took_ns.load(Acquire) == 0 {
             r.back_to.set(back_to);
@@ -198,7 +195,7 @@ pub fn went_back(back_to: (u64, u64, u64), said: bool) {
 static SAID: AtomicBool = AtomicBool::new(false);
 
 /// Has recoveries said, one line each.
-pub fn start(g: &Globals) {
+pub(crate) fn start(g: &Globals) {
     SAID.store(true, Relaxed);
     if g.promp.verbose >= 1 {
         let told = |t: &Told| {
@@ -267,7 +264,6 @@ impl core::fmt::Display for Text {
                     lost as f64 / 1e9
                 )
             }
-            Recovery::Restart => write!(f, "; restarted from checkpoint {}", r.back_to.get().0),
             Recovery::Refused => f.write_str("; stopping"),
         }
     }
@@ -283,14 +279,14 @@ impl core::fmt::Display for Head<'_> {
 }
 
 /// The refusal's message.
-pub fn say_refused(kind: Kind, place: &Place, why: &str, advice: &str) {
+pub(crate) fn say_refused(kind: Kind, place: &Place, why: &str, advice: &str) {
     if globals().promp.verbose >= 1 {
         say!("{} in {why}, and no checkpoint to return to; stopping.\n       {advice}", Head(kind, place));
     }
 }
 
 /// Rollbacks do not help.
-pub fn say_no_progress(kind: Kind, place: &Place, after: NoProgress) {
+pub(crate) fn say_no_progress(kind: Kind, place: &Place, after: NoProgress) {
     if globals().promp.verbose >= 1 {
         let doing = match kind {
             Kind::Ended => "the system call, or the filter of system calls, that ends the thread",

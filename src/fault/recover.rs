@@ -20,7 +20,7 @@ use core::sync::atomic::{AtomicU32, Ordering::*};
 
 /// How the new host goes on.
 #[derive(Clone, Copy, Debug)]
-pub enum Way {
+pub(crate) enum Way {
     /// Return `rax` from the call at `frame`: nothing was in flight.
     Return {
         /// The live frame.
@@ -41,7 +41,7 @@ pub enum Way {
 
 impl Way {
     /// For work in flight that may be executed again.
-    pub fn again(thr: &'static Thread) -> Way {
+    pub(crate) fn again(thr: &'static Thread) -> Way {
         match thr.save.current().map(|s| s.kind.get()) {
             Some(SaveKind::Enter) => Way::Reenter,
             _ => Way::Repeat,
@@ -50,7 +50,7 @@ impl Way {
 }
 
 /// What the failing host leaves to the spare one.
-pub struct Order {
+pub(crate) struct Order {
     /// The logical thread.
     pub thread: &'static Thread,
     /// How to go on.
@@ -77,7 +77,7 @@ pub struct Order {
 ///
 /// # Safety
 /// The calling host is that of `thr`; frame and base are those of its live stack.
-pub unsafe fn go_on(thr: &'static Thread, way: Way, mask: u64) -> ! {
+pub(crate) unsafe fn go_on(thr: &'static Thread, way: Way, mask: u64) -> ! {
     // SAFETY: by the caller's promise.
     unsafe {
         match way {
@@ -95,7 +95,7 @@ pub unsafe fn go_on(thr: &'static Thread, way: Way, mask: u64) -> ! {
 ///
 /// # Safety
 /// For [`host::spawn`] with a leaked [`Order`].
-pub unsafe extern "C" fn main(arg: usize) -> ! {
+pub(crate) unsafe extern "C" fn main(arg: usize) -> ! {
     // SAFETY: `stop::leave` passed a leaked order.
     let order: &'static Order = unsafe { &*(arg as *const Order) };
     host::wait_gone(&order.gone);

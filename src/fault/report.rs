@@ -18,9 +18,9 @@ use promp_report::{By, Checkpoint, Failure, Loop, Report, Sdc, Stopped, Unsafe};
 
 static STARTED: Own<u64> = Own::new(0);
 /// Who knows of silent errors; set when the library is loaded.
-pub static SDC: Own<Option<Collect>> = Own::new(None);
+pub(crate) static SDC: Own<Option<Collect>> = Own::new(None);
 /// What it says for the report.
-pub type Collect = fn() -> Option<Sdc>;
+pub(crate) type Collect = fn() -> Option<Sdc>;
 static WRITTEN: AtomicBool = AtomicBool::new(false);
 
 /// A call site's account as the report has it.
@@ -66,7 +66,7 @@ fn budget() -> String {
 static OF_OTHERS: Locked<Vec<Loop>> = Locked::new(Vec::new());
 
 /// The object goes whose table lies at `start`: what is known of its loops is kept as texts.
-pub fn object_goes(start: *const i32) {
+pub(crate) fn object_goes(start: *const i32) {
     if site::keeps_accounts() {
         let gone = site::take(|at| tables::is_of(start, at));
         OF_OTHERS.with(|v| v.extend(gone.into_iter().map(account)));
@@ -85,10 +85,10 @@ fn loops() -> Vec<Loop> {
 static ALSO: Own<[Option<Add>; 4]> = Own::new([None; 4]);
 
 /// Adds something to a report.
-pub type Add = fn(&mut Report);
+pub(crate) type Add = fn(&mut Report);
 
 /// Has `f` add to the report. Called while the runtime is initialised.
-pub fn also(f: Add) {
+pub(crate) fn also(f: Add) {
     let mut all = ALSO.get();
     if let Some(free) = all.iter_mut().find(|a| a.is_none()) {
         *free = Some(f);
@@ -102,7 +102,7 @@ pub(super) fn begins() {
 }
 
 /// Notes the time and arranges for the report at exit.
-pub fn start(g: &Globals) {
+pub(crate) fn start(g: &Globals) {
     STARTED.set(time::now_ns());
     if g.promp.report.is_some() {
         site::keep_accounts();
@@ -134,7 +134,7 @@ extern "C" fn at_exit() {
 }
 
 /// Writes the report, once.
-pub fn write() {
+pub(crate) fn write() {
     let Some(path) = globals_if_ready().and_then(|g| g.promp.report.as_deref()) else { return };
     if WRITTEN.swap(true, AcqRel) {
         return;
@@ -171,7 +171,7 @@ fn publish(path: &str, report: &Report) {
 
 /// `struct promp_statistics`.
 #[repr(C)]
-pub struct PrompStatistics {
+pub(crate) struct PrompStatistics {
     /// Parallel regions started at the outermost level.
     pub regions: u64,
     /// Chunks handed out in regions that have ended.
@@ -183,7 +183,7 @@ pub struct PrompStatistics {
 }
 
 /// Counts for `promp_stats`.
-pub fn statistics() -> PrompStatistics {
+pub(crate) fn statistics() -> PrompStatistics {
     PrompStatistics {
         regions: region::count(),
         chunks: chunks(),

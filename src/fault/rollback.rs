@@ -8,20 +8,20 @@ use crate::ckpt;
 use crate::team::thread::Thread;
 
 /// The calling host fails in a way that only a rollback helps. All signals are blocked.
-pub fn roll_back(thr: &'static Thread, kind: Kind) -> ! {
+pub(crate) fn roll_back(thr: &'static Thread, kind: Kind) -> ! {
     roll_back_after(thr, kind, || ())
 }
 
 /// Like [`roll_back`]; `spoil` runs when the failure is known, so that what others suffer from it counts as
 /// the same one.
-pub fn roll_back_after(thr: &'static Thread, kind: Kind, spoil: impl FnOnce()) -> ! {
+pub(crate) fn roll_back_after(thr: &'static Thread, kind: Kind, spoil: impl FnOnce()) -> ! {
     record::open(kind, policy::place(thr), Recovery::Rollback);
     ckpt::roll_back(thr.seat_number.get(), spoil)
 }
 
 /// `thr`, whose host `id` has ended by itself, fails in a way that only a rollback helps. All signals are
 /// blocked.
-pub fn roll_back_ended(thr: &'static Thread, id: u32) {
+pub(crate) fn roll_back_ended(thr: &'static Thread, id: u32) {
     record::open(Kind::Ended, policy::place(thr), Recovery::Rollback);
     let thread_pointer = thr.identity.get().map(|i| i.thread_pointer);
     ckpt::roll_back_ended(thr.seat_number.get(), id, thread_pointer);

@@ -11,7 +11,7 @@ use crate::team::thread::{self, Thread};
 use core::ptr::NonNull;
 
 /// This one.
-pub struct Ours;
+pub(crate) struct Ours;
 
 impl Runtime for Ours {
     fn general(&self, from: &mut Reader) -> General {

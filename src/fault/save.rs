@@ -24,7 +24,7 @@ use std::ffi::CString;
 
 /// How to go on from a save point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum SaveKind {
+pub(crate) enum SaveKind {
     /// No way back (serial code).
     #[default]
     None,
@@ -42,7 +42,7 @@ pub enum SaveKind {
 
 /// One saved state.
 #[derive(Default)]
-pub struct Slot {
+pub(crate) struct Slot {
     /// How to go on.
     pub kind: Own<SaveKind>,
     /// The frame to go on from.
@@ -56,7 +56,7 @@ pub struct Slot {
 
 /// A thread's saved states.
 #[derive(Default)]
-pub struct Save {
+pub(crate) struct Save {
     slots: [Slot; 2],
     turn: Turn,
     /// What copies of large states have taken.
@@ -65,7 +65,7 @@ pub struct Save {
 
 impl Save {
     /// The last published state.
-    pub fn current(&self) -> Option<&Slot> {
+    pub(crate) fn current(&self) -> Option<&Slot> {
         self.turn.current().map(|i| &self.slots[i])
     }
 
@@ -105,7 +105,7 @@ impl Slot {
     }
 
     /// The saved memory as words. After the call has returned, the live stack no longer holds it.
-    pub fn words(&self) -> &[usize] {
+    pub(crate) fn words(&self) -> &[usize] {
         match self.copy.get().0 {
             0 => &[],
             // SAFETY: the copy holds at least `range.1` bytes and starts at an allocation's beginning.
@@ -114,7 +114,7 @@ impl Slot {
     }
 
     /// The return address of the call it was saved in: the saved frame was copied whole.
-    pub fn resumes_at(&self) -> Option<usize> {
+    pub(crate) fn resumes_at(&self) -> Option<usize> {
         self.words().get(asm::FRAME_BYTES / 8).copied()
     }
 
@@ -122,7 +122,7 @@ impl Slot {
     ///
     /// # Safety
     /// No host runs on that memory.
-    pub unsafe fn restore(&self) {
+    pub(crate) unsafe fn restore(&self) {
         let (to, len) = self.range.get();
         // SAFETY: the range was the activation's when it was copied, and by the caller's promise is free to write.
         unsafe { stack_copy::copy_stack(self.copy.get().0, to, len) };
@@ -131,7 +131,7 @@ impl Slot {
 
 /// A save point: the current runtime call, which goes on as `kind` says.
 #[inline(always)]
-pub fn point(thr: &'static Thread, kind: SaveKind) {
+pub(crate) fn point(thr: &'static Thread, kind: SaveKind) {
     if thr.saving.get() {
         save(thr, kind);
     }
@@ -211,7 +211,7 @@ fn site(address: usize, bytes: usize, why: NotCopied) -> &'static Site {
 
 /// The save point at the start of an activation whose argument block is `args`.
 #[inline(always)]
-pub fn enter(thr: &'static Thread, args: (usize, usize)) {
+pub(crate) fn enter(thr: &'static Thread, args: (usize, usize)) {
     if thr.saving.get() {
         thr.gauge.settle();
         thr.undo.clear(|site| unsaved::ends(thr, site));

@@ -22,7 +22,7 @@ use promp_settings::save_budget::{Budget, DEAR, ENOUGH};
 
 /// What compiled code keeps for a loop, or for something that cannot be executed twice (plugin/src/sites.cc).
 #[repr(C)]
-pub struct Site {
+pub(crate) struct Site {
     state: AtomicU32,
     /// Times that its question was answered by no since it was last tried.
     since: AtomicU32,
@@ -88,7 +88,7 @@ impl Site {
     }
 
     /// Why what follows cannot be executed again.
-    pub fn text(&self) -> &'static str {
+    pub(crate) fn text(&self) -> &'static str {
         if self.text == 0 {
             let memory = core::ptr::eq(self, &raw const NO_MEMORY);
             return if memory { "?: operator new found no memory" } else { "" };
@@ -98,22 +98,22 @@ impl Site {
     }
 
     /// Is it something that cannot be executed twice (or saving that costs too much)?
-    pub fn is_opaque(&self) -> bool {
+    pub(crate) fn is_opaque(&self) -> bool {
         is_opaque(self.state.load(Relaxed))
     }
 
     /// Is it private data that is not copied? Then no verdict helps.
-    pub fn is_private(&self) -> bool {
+    pub(crate) fn is_private(&self) -> bool {
         self.state.load(Relaxed) == PRIVATE
     }
 
     /// Are its old values not saved, because that takes too much?
-    pub fn has_stopped(&self) -> bool {
+    pub(crate) fn has_stopped(&self) -> bool {
         matches!(self.state.load(Relaxed), OFF | SELDOM)
     }
 
     /// What saving takes, in percent of the loop's time without it.
-    pub fn percent(&self) -> f64 {
+    pub(crate) fn percent(&self) -> f64 {
         self.cost.load(Relaxed) as f64 * 100.0 / self.time.load(Relaxed).max(1) as f64
     }
 
@@ -148,7 +148,7 @@ fn decide(cost: u64, time: u64, budget: Budget) -> u32 {
 /// 1: yes. The usual answers need no calls, so no registers are saved for them; the others are the last
 /// thing that is done here, with this function's own result.
 #[inline(always)]
-pub fn begin(thr: &'static Thread, site: &'static Site) -> i32 {
+pub(crate) fn begin(thr: &'static Thread, site: &'static Site) -> i32 {
     // Serial work is never executed again.
     if !thr.saving.get() || !thr.is_in_region() {
         return 0;
@@ -197,7 +197,7 @@ fn ask(thr: &'static Thread, site: &'static Site) -> i32 {
 /// A loop has left its version that saves, because the site's word was [`OFF`]. Whatever that says by now
 /// (another thread may have had it tried again), old values are missing from here on.
 #[cold]
-pub fn leaves(thr: &'static Thread, site: &'static Site) {
+pub(crate) fn leaves(thr: &'static Thread, site: &'static Site) {
     if !thr.saving.get() || !thr.is_in_region() {
         return;
     }
@@ -208,7 +208,7 @@ pub fn leaves(thr: &'static Thread, site: &'static Site) {
 }
 
 /// The work since the last save point cannot be executed again, because of `site`.
-pub fn lose(thr: &'static Thread, site: &'static Site) {
+pub(crate) fn lose(thr: &'static Thread, site: &'static Site) {
     let at = core::ptr::from_ref(site) as usize;
     // Chunks that are verified need save points.
     if site.has_stopped() && !verify::is_on() {
@@ -221,7 +221,7 @@ pub fn lose(thr: &'static Thread, site: &'static Site) {
 
 /// Behind something that cannot be executed twice, as the end of a runtime call: a save point, so that what
 /// follows can be. Where none is needed, there is none; nor where they would cost more than the budget.
-pub fn point(thr: &'static Thread, site: &'static Site) {
+pub(crate) fn point(thr: &'static Thread, site: &'static Site) {
     let state = site.state.load(Relaxed);
     if thr.undo.lost() == 0 && state != WAITS {
         return; // it has not been executed, or there was a save point in it
@@ -284,16 +284,16 @@ fn tried_again(site: &Site, state: u32) -> bool {
 }
 
 /// What cannot be kept in a log.
-pub static TOO_MUCH: Site = Site::new(OFF);
+pub(crate) static TOO_MUCH: Site = Site::new(OFF);
 
 /// There was no memory for a log.
-pub static NO_ROOM: Site = Site::new(OFF);
+pub(crate) static NO_ROOM: Site = Site::new(OFF);
 
 /// There was no memory left (entry/heap.rs).
-pub static NO_MEMORY: Site = Site::new(OPAQUE);
+pub(crate) static NO_MEMORY: Site = Site::new(OPAQUE);
 
 /// The site that made `log` useless.
-pub fn culprit(log: &Log) -> Option<&'static Site> {
+pub(crate) fn culprit(log: &Log) -> Option<&'static Site> {
     let at = log.lost();
     // SAFETY: the address of a static site.
     (at != 0).then(|| unsafe { &*(at as *const Site) })

@@ -12,7 +12,7 @@ const SLOTS: usize = 128;
 const PLACES: u64 = 1 << 25;
 
 /// The logical thread's own.
-pub struct Seen {
+pub(crate) struct Seen {
     /// The round, in the bits above [`PLACES`].
     round: Own<u64>,
     /// Round and place, in one word: a signal's handler finds it whole.
@@ -26,12 +26,12 @@ impl Default for Seen {
 }
 
 /// Where to look for something in the table.
-pub struct Slot<'a>(&'a Seen, &'a Own<u64>);
+pub(crate) struct Slot<'a>(&'a Seen, &'a Own<u64>);
 
 impl Seen {
     /// The log is empty: what is known is of earlier ones.
     #[inline(always)]
-    pub fn begin(&self) {
+    pub(crate) fn begin(&self) {
         match self.round.get().checked_add(PLACES) {
             Some(next) => self.round.set(next),
             None => self.begin_anew(),
@@ -46,7 +46,7 @@ impl Seen {
 
     /// Where elements from `start` on, of `shape`, would be.
     #[inline(always)]
-    pub fn slot(&self, start: usize, shape: usize) -> Slot<'_> {
+    pub(crate) fn slot(&self, start: usize, shape: usize) -> Slot<'_> {
         Slot(self, &self.slots[((start / 8).wrapping_add(shape)) % SLOTS])
     }
 }
@@ -54,14 +54,14 @@ impl Seen {
 impl Slot<'_> {
     /// The record of this round that was kept here last: its distance from the log's beginning.
     #[inline(always)]
-    pub fn record(&self) -> Option<usize> {
+    pub(crate) fn record(&self) -> Option<usize> {
         let place = self.1.get() ^ self.0.round.get();
         (place < PLACES).then_some(place as usize * 8)
     }
 
     /// There is a whole record at `at`, a multiple of 8 below 256 MiB.
     #[inline(always)]
-    pub fn keep(&self, at: usize) {
+    pub(crate) fn keep(&self, at: usize) {
         self.1.set(self.0.round.get() | (at / 8) as u64);
     }
 }

@@ -9,7 +9,7 @@ use promp_settings::save_budget::Budget;
 
 /// All of them.
 #[derive(Clone, Debug, Default)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// PROMP_FAULT but for the silent errors in it.
     pub faults: Vec<Fault>,
     /// PROMP_SAVE_BUDGET.
@@ -18,7 +18,7 @@ pub struct Settings {
 
 impl Settings {
     /// Reads them; bad values are handed on.
-    pub fn read(from: &mut Reader) -> Self {
+    pub(crate) fn read(from: &mut Reader) -> Self {
         let mut s = Self::default();
         if let Some(v) = from.get("PROMP_FAULT")
             && let Ok((_, Some(rest))) = silent::split(&v)
@@ -40,7 +40,7 @@ static SETTINGS: Own<Option<&'static Settings>> = Own::new(None);
 static DEFAULT: Settings = Settings { faults: Vec::new(), save_budget: Budget::DEFAULT };
 
 /// Reads them, while the runtime is initialised.
-pub fn begin() -> &'static Settings {
+pub(crate) fn begin() -> &'static Settings {
     if !env::secure() {
         SETTINGS.set(Some(Box::leak(Box::new(reported(Settings::read)))));
     }
@@ -48,12 +48,12 @@ pub fn begin() -> &'static Settings {
 }
 
 /// The settings; until the runtime is initialised the defaults.
-pub fn get() -> &'static Settings {
+pub(crate) fn get() -> &'static Settings {
     SETTINGS.get().unwrap_or(&DEFAULT)
 }
 
 /// The settings' lines for OMP_DISPLAY_ENV: names and values.
-pub fn shown() -> [(&'static str, String); 1] {
+pub(crate) fn shown() -> [(&'static str, String); 1] {
     [("PROMP_SAVE_BUDGET", get().save_budget.to_string())]
 }
 

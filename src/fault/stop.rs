@@ -34,7 +34,7 @@ const CRASH_TRIES: u32 = 2;
 /// first; returns the signals left to the program. Once at the beginning, and once more before the first
 /// worker is made: where a library's constructor has used OpenMP, a Fortran program installs its handlers,
 /// which only report, after the first time. The stop signal's is installed when it is needed.
-pub fn install(before_the_programs: bool) -> impl Iterator<Item = i32> {
+pub(crate) fn install(before_the_programs: bool) -> impl Iterator<Item = i32> {
     let theirs = signals::CRASHES.map(|sig| !signals::install(sig, on_crash, !before_the_programs));
     signals::CRASHES.into_iter().zip(theirs).filter(|&(_, theirs)| theirs).map(|(sig, _)| sig)
 }
@@ -42,7 +42,7 @@ pub fn install(before_the_programs: bool) -> impl Iterator<Item = i32> {
 /// Before the first worker is made: installs the crash handlers where that is possible only now. Where
 /// failures are to be survived (checkpoints, or faults that crash), says that the program's crashes are its
 /// own affair.
-pub fn install_at_last() {
+pub(crate) fn install_at_last() {
     let p = &globals().promp;
     let left = install(p.takes_crashes).count();
     let crash = |f: &Fault| matches!(f.kind, Kind::Crash | Kind::MemErr);
@@ -58,7 +58,7 @@ pub fn install_at_last() {
 }
 
 /// Installs the stop signal's handler.
-pub fn install_stop_signal() {
+pub(crate) fn install_stop_signal() {
     signals::install(signals::stop_signal(), on_signal, false);
 }
 
@@ -232,7 +232,7 @@ fn lose_memory(thr: &'static Thread, sp: usize) -> ! {
 /// Does what must not be stopped half way, because it takes locks or memory, whether a runtime call is in
 /// progress or not: a stop waits until it is done.
 #[inline(always)]
-pub fn hold_off<R>(thr: &'static Thread, f: impl FnOnce() -> R) -> R {
+pub(crate) fn hold_off<R>(thr: &'static Thread, f: impl FnOnce() -> R) -> R {
     let before = thr.in_runtime.load(Relaxed);
     thr.in_runtime.store(1, Relaxed);
     // Nothing of `f` is to be moved out; one host, and signal handlers on it.
@@ -248,13 +248,13 @@ pub fn hold_off<R>(thr: &'static Thread, f: impl FnOnce() -> R) -> R {
 
 /// Runs the body of an exported function that has no stub but takes locks or allocates: a stop waits until
 /// it is done.
-pub fn guarded<R>(f: impl FnOnce() -> R) -> R {
+pub(crate) fn guarded<R>(f: impl FnOnce() -> R) -> R {
     hold_off(current(), f)
 }
 
 /// A stop that waited in a function without a stub: it is sent again, and strikes at once.
 #[cold]
-pub fn deliver(thr: &'static Thread) {
+pub(crate) fn deliver(thr: &'static Thread) {
     if let Some(kind) = Kind::from_u32(thr.pending.swap(0, Relaxed)) {
         inject::send(thr, kind);
     }
@@ -322,7 +322,7 @@ fn refuse(thr: &'static Thread, kind: Kind, r: Refusal) -> ! {
 }
 
 /// The failure has come back after so many rollbacks: the process stops.
-pub fn no_progress(thr: &'static Thread, kind: Kind, after: NoProgress) -> ! {
+pub(crate) fn no_progress(thr: &'static Thread, kind: Kind, after: NoProgress) -> ! {
     let place = policy::place(thr);
     record::open(kind, place, Recovery::Refused);
     record::say_no_progress(kind, &place, after);
@@ -331,7 +331,7 @@ pub fn no_progress(thr: &'static Thread, kind: Kind, after: NoProgress) -> ! {
 }
 
 /// No rung of the ladder helps: the process stops.
-pub fn refuse_for_good(thr: &'static Thread, kind: Kind, r: &Refusal) -> ! {
+pub(crate) fn refuse_for_good(thr: &'static Thread, kind: Kind, r: &Refusal) -> ! {
     let place = policy::place(thr);
     record::open(kind, place, Recovery::Refused);
     let none = ckpt::none_because();
@@ -381,7 +381,7 @@ fn leave(thr: &'static Thread, kind: Kind, way: Way, mask: u64) -> ! {
 /// The last member leaves a construct in which a lost chunk was not executed again. It cannot happen as far
 /// as we know; should it, the result would be wrong, so the process ends.
 #[cold]
-pub fn orphans_left_behind() -> ! {
+pub(crate) fn orphans_left_behind() -> ! {
     say!(
         "a lost chunk was not executed again before its loop ended; stopping, for the result would be wrong"
     );

@@ -27,7 +27,7 @@ const TAIL: usize = size_of::<usize>();
 
 /// A thread's log.
 #[derive(Default)]
-pub struct Log {
+pub(crate) struct Log {
     memory: Own<(usize, usize)>,
     used: Own<usize>,
     lost: Own<usize>,
@@ -61,7 +61,7 @@ const IN_VAIN: u32 = 2;
 impl Log {
     /// Forgets everything: what was saved is history. `lost` is told of the site that had made it useless.
     #[inline(always)]
-    pub fn clear(&self, lost: impl FnOnce(usize)) {
+    pub(crate) fn clear(&self, lost: impl FnOnce(usize)) {
         self.used.set(0);
         if self.busy.get() {
             self.settle(lost);
@@ -88,7 +88,7 @@ impl Log {
     }
 
     /// Old values are not saved any more, because of `site`: the work cannot be executed again.
-    pub fn stop(&self, site: usize) {
+    pub(crate) fn stop(&self, site: usize) {
         if self.lost.get() == 0 {
             let n = self.in_vain.get().saturating_add(1);
             self.in_vain.set(n);
@@ -100,7 +100,7 @@ impl Log {
     /// Is a save point left out here? If it would be in vain, and a failure would be `refused` as it is: the
     /// work stays lost until the next save point.
     #[inline(always)]
-    pub fn leaves_out(&self, refused: impl FnOnce() -> bool) -> bool {
+    pub(crate) fn leaves_out(&self, refused: impl FnOnce() -> bool) -> bool {
         match self.points.get() {
             Points::Taken | Points::Stopped => false,
             Points::LeftOut => true,
@@ -118,7 +118,7 @@ impl Log {
 
     /// Has a save point been left out since the last one? Then nothing can be executed again, whatever
     /// anybody says: the saved state is not the one in which the work in flight began.
-    pub fn has_left_out(&self) -> bool {
+    pub(crate) fn has_left_out(&self) -> bool {
         self.points.get() == Points::LeftOut
     }
 
@@ -127,7 +127,7 @@ impl Log {
     ///
     /// # Safety
     /// The logical thread frees it.
-    pub unsafe fn free(&self, block: usize, own: bool) {
+    pub(crate) unsafe fn free(&self, block: usize, own: bool) {
         let kept = || {
             self.busy.set(true);
             self.freed.keep(block)
@@ -162,13 +162,13 @@ impl Log {
     /// The site (saving.rs) because of which the work cannot be executed again, as an address; 0: there is
     /// none.
     #[inline(always)]
-    pub fn lost(&self) -> usize {
+    pub(crate) fn lost(&self) -> usize {
         self.lost.get()
     }
 
     /// The work cannot be executed again, because of `site`. The first reason stays.
     #[inline(always)]
-    pub fn lose(&self, site: usize) {
+    pub(crate) fn lose(&self, site: usize) {
         if self.lost.get() == 0 {
             self.lost.set(site);
             self.busy.set(true);
@@ -181,7 +181,7 @@ impl Log {
     ///
     /// # Safety
     /// The calling thread is about to write them.
-    pub unsafe fn save(&self, g: Grid) {
+    pub(crate) unsafe fn save(&self, g: Grid) {
         let used = self.used.get();
         let Some(n) = g.bytes() else { return self.give_up(&saving::TOO_MUCH) };
         if n == 0 {
@@ -243,7 +243,7 @@ impl Log {
     /// # Safety
     /// The calling thread is about to write it.
     #[inline(always)]
-    pub unsafe fn save_one(&self, start: usize, size: usize) -> bool {
+    pub(crate) unsafe fn save_one(&self, start: usize, size: usize) -> bool {
         let (used, (memory, have)) = (self.used.get(), self.memory.get());
         if used == 0 {
             return false;
@@ -276,7 +276,7 @@ impl Log {
     }
 
     /// Notes that `value` is added to the `size` bytes at `at`, with the addition: not to be interrupted.
-    pub fn note_addition(&self, at: usize, size: usize, value: u64) {
+    pub(crate) fn note_addition(&self, at: usize, size: usize, value: u64) {
         let (used, need) = (self.used.get(), self.used.get() + Short::LENGTH);
         if used == 0 {
             self.seen.begin();
@@ -293,12 +293,12 @@ impl Log {
     }
 
     /// Has the work made additions that are to be taken back?
-    pub fn has_additions(&self) -> bool {
+    pub(crate) fn has_additions(&self) -> bool {
         self.adds(|_| true)
     }
 
     /// ... to a number whose address is `such`?
-    pub fn adds(&self, such: impl Fn(usize) -> bool) -> bool {
+    pub(crate) fn adds(&self, such: impl Fn(usize) -> bool) -> bool {
         let mut any = false;
         // SAFETY: the log's own thread has stopped.
         unsafe { self.backwards(|g, _| any = any || added::is_addition(g) && such(g.start)) };
@@ -328,7 +328,7 @@ impl Log {
 
     /// Is there room for the elements of `g` without growing?
     #[inline(always)]
-    pub fn has_room(&self, g: &Grid) -> bool {
+    pub(crate) fn has_room(&self, g: &Grid) -> bool {
         g.bytes().is_some_and(|n| self.used.get() + n + (HEAD + TAIL + 8) <= self.memory.get().1)
     }
 
@@ -377,7 +377,7 @@ impl Log {
     ///
     /// # Safety
     /// No host executes the work that saved it; the elements are writable.
-    pub unsafe fn put_back(&self) {
+    pub(crate) unsafe fn put_back(&self) {
         // SAFETY: nobody writes the log; the elements by the caller's promise.
         unsafe {
             self.backwards(|g, mut from| {

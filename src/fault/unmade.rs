@@ -8,10 +8,10 @@ use crate::say;
 use promp_report::Sdc;
 
 /// How GCC's images are judged, and what is said of a kernel without one.
-pub const NO_PTX: &str = "no PTX to judge it by";
+pub(crate) const NO_PTX: &str = "no PTX to judge it by";
 
 /// Says what is ignored. Is there to be a word at the end?
-pub fn start(g: &Globals) -> bool {
+pub(crate) fn start(g: &Globals) -> bool {
     let mode = g.promp.devices.sdc;
     let chunks = matches!(mode, Mode::Chunks(_));
     let kernels = !chunks && mode != Mode::Off;
@@ -30,7 +30,7 @@ pub fn start(g: &Globals) -> bool {
 }
 
 /// The program ends: says which checks were not made.
-pub fn at_end(g: &Globals) {
+pub(crate) fn at_end(g: &Globals) {
     let of_chunks = match g.promp.devices.sdc {
         _ if g.promp.verbose == 0 => return,
         Mode::Off => return,

@@ -21,7 +21,7 @@ use core::sync::atomic::{AtomicU64, AtomicUsize};
 
 /// A thread's clock. The logical thread's own.
 #[derive(Default)]
-pub struct Clock {
+pub(crate) struct Clock {
     /// Since when the work in flight cannot be executed again; 0: it can, or nobody asks.
     since: Own<u64>,
     /// In the current construct, because of something that cannot be executed twice, or of private data that
@@ -63,7 +63,7 @@ static OF_OTHERS: Locked<Vec<Unsafe>> = Locked::new(Vec::new());
 
 /// Work that could not have been executed again.
 #[derive(Clone, Debug)]
-pub struct Unsafe {
+pub(crate) struct Unsafe {
     /// "file:line: what".
     pub text: String,
     /// How often that began.
@@ -76,7 +76,7 @@ pub struct Unsafe {
 
 /// The work since `thr`'s save point cannot be executed again from here on, if that was not so before.
 #[inline]
-pub fn begins(thr: &'static Thread) {
+pub(crate) fn begins(thr: &'static Thread) {
     if site::keeps_accounts() && thr.unsaved.since.get() == 0 {
         thr.unsaved.since.set(time::now_ns());
     }
@@ -84,7 +84,7 @@ pub fn begins(thr: &'static Thread) {
 
 /// There is a new save point; the work before it was lost because of the site at `at`.
 #[cold]
-pub fn ends(thr: &'static Thread, at: usize) {
+pub(crate) fn ends(thr: &'static Thread, at: usize) {
     let since = take(&thr.unsaved.since);
     if since != 0 {
         // SAFETY: the address of a site, which is static: no object is unloaded while its work is in flight.
@@ -95,7 +95,7 @@ pub fn ends(thr: &'static Thread, at: usize) {
 /// There is a new save point, `behind` the call of which the work goes on. In a construct the part that
 /// begins there may be one that cannot be executed again.
 #[cold]
-pub fn part_begins(thr: &'static Thread, behind: bool) {
+pub(crate) fn part_begins(thr: &'static Thread, behind: bool) {
     part_ends(thr);
     let (clock, began) = (&thr.unsaved, began(thr));
     if !behind || began == 0 || began == clock.left.get() {
@@ -146,7 +146,7 @@ fn add(thr: &'static Thread, at: usize, since: u64, site: Option<&'static Site>)
 /// `thr` leaves the construct that began at `began`. How long its work there was lost because of things that
 /// cannot be executed twice, and because of old values that are not saved (ns).
 #[cold]
-pub fn of_construct(thr: &'static Thread, began: u64) -> (u64, u64) {
+pub(crate) fn of_construct(thr: &'static Thread, began: u64) -> (u64, u64) {
     let at = thr.undo.lost();
     if at != 0 {
         ends(thr, at);
@@ -185,7 +185,7 @@ fn told(t: &Total) -> Option<Unsafe> {
 }
 
 /// The object with something at `part` goes: its sites are kept as texts.
-pub fn forget(part: usize) {
+pub(crate) fn forget(part: usize) {
     let maps = maps::all();
     let path = |a| maps::find(&maps, a).map_or("", |m| &m.path);
     for t in TOTALS.iter().filter(|t| t.site.load(Relaxed) > GONE) {
@@ -197,7 +197,7 @@ pub fn forget(part: usize) {
 }
 
 /// All of it, the longest first.
-pub fn all() -> Vec<Unsafe> {
+pub(crate) fn all() -> Vec<Unsafe> {
     let mut all: Vec<Unsafe> = TOTALS.iter().filter_map(told).collect();
     OF_OTHERS.with(|v| all.extend(v.iter().cloned()));
     all.sort_by_key(|u| core::cmp::Reverse(u.ns));

@@ -41,7 +41,7 @@ static PACE: Own<Pace> = Own::new(Pace { last_ns: 0, at: 0, each_ns: 0 });
 static PLAN: Own<Option<&'static Plan>> = Own::new(None);
 
 /// Begins, while the runtime is initialised.
-pub fn start(g: &Globals) {
+pub(crate) fn start(g: &Globals) {
     let Some(c) = crate::ckpt::settings::asked() else { return };
     BEGAN.set(time::now_ns());
     // One that leaves all to the rule is none.
@@ -54,23 +54,23 @@ pub fn start(g: &Globals) {
 }
 
 /// Is there a plan that the program keeps to?
-pub fn is_planned() -> bool {
+pub(crate) fn is_planned() -> bool {
     PLAN.get().is_some()
 }
 
 /// Is visit `number` the rule's, though there is a plan?
-pub fn is_left(number: u64) -> bool {
+pub(crate) fn is_left(number: u64) -> bool {
     PLAN.get().is_some_and(|p| p.leaves(number))
 }
 
 /// Is the first thread's next visit? Seen from another one, about.
-pub fn next_is_left() -> bool {
+pub(crate) fn next_is_left() -> bool {
     is_left(COUNT.load(Relaxed) + 1)
 }
 
 /// The first thread visits the place `at`: the number of the visit. `last_ns`: when a checkpoint was taken
 /// last. `may_be_taken`: a plan may have it.
-pub fn note(
+pub(crate) fn note(
     at: usize,
     dead: u64,
     (now_ns, last_ns): (u64, u64),
@@ -135,7 +135,7 @@ impl Pace {
 }
 
 /// A visit, between checkpoints.
-pub struct When {
+pub(crate) struct When {
     /// Now.
     pub now_ns: u64,
     /// When a checkpoint was taken last.
@@ -151,7 +151,7 @@ pub struct When {
 /// The program may be slower than it was when the plan was made: where the plan's next visit would come too
 /// late, the rule without a plan (`own`) finds the last one that does not; and one that follows too closely
 /// upon that is left out if the one behind it is in time.
-pub fn advise(number: u64, at: Option<usize>, own: Advice, when: When) -> Advice {
+pub(crate) fn advise(number: u64, at: Option<usize>, own: Advice, when: When) -> Advice {
     let each = PACE.get().now(number, when.now_ns);
     let comes = |visit: u64| when.now_ns.saturating_add(each.saturating_mul(visit - number));
     let due = when.last_ns.saturating_add(when.interval_ns).saturating_sub(when.lead_ns);
@@ -173,7 +173,7 @@ pub fn advise(number: u64, at: Option<usize>, own: Advice, when: When) -> Advice
 
 /// Does the plan have a checkpoint at visit `number`? `at`: the place where that is now, if it is come to
 /// already.
-pub fn is_due(number: u64, at: Option<usize>) -> bool {
+pub(crate) fn is_due(number: u64, at: Option<usize>) -> bool {
     let Some(planned) = PLAN.get().and_then(|p| p.at(number)) else { return false };
     let Some(at) = at else { return true };
     if is_there(planned, at) {

@@ -68,7 +68,7 @@ fn delay_in(schedstat: &[u8]) -> u64 {
 }
 
 /// See the module's text.
-pub struct Watchdog {
+pub(crate) struct Watchdog {
     limit_ns: u64,
     threads: Vec<Seen>,
     epoch: u32,
@@ -97,7 +97,7 @@ fn counts(state: u8, elapsed: u64, used: Used) -> u64 {
 
 impl Watchdog {
     /// One with this limit.
-    pub fn new(limit_ns: u64) -> Self {
+    pub(crate) fn new(limit_ns: u64) -> Self {
         let now = time::now_ns();
         let mut w = Self { limit_ns, threads: Vec::new(), epoch: ckpt::epoch(), looked_ns: now, due_ns: 0 };
         w.due_ns = now + w.tick();
@@ -110,12 +110,12 @@ impl Watchdog {
     }
 
     /// When it wants to look.
-    pub fn due_ns(&self) -> u64 {
+    pub(crate) fn due_ns(&self) -> u64 {
         self.due_ns
     }
 
     /// Looks at all threads if it is time.
-    pub fn look(&mut self) {
+    pub(crate) fn look(&mut self) {
         let now = time::now_ns();
         if now < self.due_ns {
             return;

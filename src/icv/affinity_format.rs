@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 /// What the fields of a format show of a thread.
-pub struct Fields {
+pub(crate) struct Fields {
     /// `%t` team number, `%T` number of teams.
     pub team: (u32, u32),
     /// `%L` nesting level.
@@ -19,7 +19,7 @@ pub struct Fields {
 }
 
 /// Processor numbers as `0-3,8`.
-pub fn ranges(cpus: &[u32]) -> String {
+pub(crate) fn ranges(cpus: &[u32]) -> String {
     let mut out = String::new();
     let mut i = 0;
     while i < cpus.len() {
@@ -39,7 +39,7 @@ pub fn ranges(cpus: &[u32]) -> String {
 }
 
 /// Expands `format`. Unknown fields expand to `undefined`; `%%` is a percent sign.
-pub fn expand(format: &str, f: &Fields) -> String {
+pub(crate) fn expand(format: &str, f: &Fields) -> String {
     let mut out = String::new();
     let mut chars = format.chars().peekable();
     while let Some(c) = chars.next() {

@@ -4,11 +4,11 @@ use super::parse;
 
 /// The handle that def-allocator-var has where the variable describes an allocator of its own. No address,
 /// and none of the predefined ones.
-pub const FROM_ENVIRONMENT: usize = 4095;
+pub(crate) const FROM_ENVIRONMENT: usize = 4095;
 
 /// An allocator as the variable describes it: the space, and keys and values of traits, by the ABI's numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Described {
+pub(crate) struct Described {
     /// The memory space.
     pub space: usize,
     /// Its traits.
@@ -17,7 +17,7 @@ pub struct Described {
 
 /// What the variable may name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Allocator {
+pub(crate) enum Allocator {
     /// A predefined one, by its handle.
     Predefined(usize),
     /// Another one.
@@ -69,7 +69,7 @@ fn named(list: &[(&str, usize)], name: &str) -> Option<usize> {
 }
 
 /// Reads the variable's value.
-pub fn parse(text: &str) -> Option<Allocator> {
+pub(crate) fn parse(text: &str) -> Option<Allocator> {
     let text = text.trim().to_ascii_lowercase();
     if let Some(handle) = named(&ALLOCATORS, &text) {
         return Some(Allocator::Predefined(handle));

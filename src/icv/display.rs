@@ -13,7 +13,7 @@ fn schedule(s: RunSched) -> String {
 
 /// The whole text. `default_device`: the ICV, as far as it is known; `others`: names and values of settings
 /// that are kept elsewhere.
-pub fn text(g: &Globals, verbose: bool, default_device: i32, others: &[(&str, String)]) -> String {
+pub(crate) fn text(g: &Globals, verbose: bool, default_device: i32, others: &[(&str, String)]) -> String {
     let i = &g.initial.get();
     let yes = |b: bool| if b { "TRUE" } else { "FALSE" };
     let join = |v: Vec<String>| v.join(",");

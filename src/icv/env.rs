@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 static GOES_ON_WITH: AtomicU32 = AtomicU32::new(0);
 
 /// OMP_NUM_THREADS is to be read as if it began with `n`.
-pub fn go_on_with(n: u32) {
+pub(crate) fn go_on_with(n: u32) {
     GOES_ON_WITH.store(n, Relaxed);
 }
 
@@ -46,12 +46,12 @@ fn device_var<T>(number: u32, name: &str, parser: impl Fn(&str) -> Option<T>) ->
 }
 
 /// OMP_NUM_TEAMS or OMP_TEAMS_THREAD_LIMIT of device `number`.
-pub fn number_of_device(number: u32, name: &str) -> Option<i32> {
+pub(crate) fn number_of_device(number: u32, name: &str) -> Option<i32> {
     device_var(number, name, positive).map(|n| n as i32)
 }
 
 /// The initial task's ICVs on device `number`: `host`'s, but for the variables of devices.
-pub fn of_device(number: u32, host: Icvs) -> Icvs {
+pub(crate) fn of_device(number: u32, host: Icvs) -> Icvs {
     let threads = device_var(number, "OMP_NUM_THREADS", |s| list(s, positive));
     let levels = |s: &str| parse::number(s).filter(|&n| n <= i32::MAX as u64);
     let active = device_var(number, "OMP_MAX_ACTIVE_LEVELS", levels);
@@ -74,7 +74,7 @@ fn int(s: &str) -> Option<i32> {
 }
 
 /// Reads everything.
-pub fn read() -> Globals {
+pub(crate) fn read() -> Globals {
     let mut threads_list = host_var("OMP_NUM_THREADS", |s| list(s, positive)).unwrap_or_default();
     match (GOES_ON_WITH.load(Relaxed), threads_list.first_mut()) {
         (0, _) => {}

@@ -2,19 +2,19 @@
 //! environment, and the set that every task carries; the machine's limits; the runtime's own settings
 //! (`PROMP_*`).
 
-pub mod affinity_format;
-pub mod allocators;
-pub mod display;
-pub mod env;
-pub mod parse;
-pub mod places;
-pub mod settings;
-pub mod silent;
-pub mod tune;
+pub(crate) mod affinity_format;
+pub(crate) mod allocators;
+pub(crate) mod display;
+pub(crate) mod env;
+pub(crate) mod parse;
+pub(crate) mod places;
+pub(crate) mod settings;
+pub(crate) mod silent;
+pub(crate) mod tune;
 
 /// By this name for all who have settings of OpenMP.
-pub use crate::sys::variables as read;
-pub use promp_settings::devices;
+pub(crate) use crate::sys::variables as read;
+pub(crate) use promp_settings::devices;
 
 use crate::sys::own::Own;
 use crate::sys::syscall::CpuSet;
@@ -22,18 +22,18 @@ use places::{Place, ProcBind};
 use settings::Settings;
 
 /// `omp_initial_device`.
-pub const INITIAL_DEVICE: i32 = -1;
+pub(crate) const INITIAL_DEVICE: i32 = -1;
 /// default-device-var before anybody asked for it, where only a device will do: the first one, or none.
-pub const UNDECIDED_DEVICE: i32 = i32::MIN;
+pub(crate) const UNDECIDED_DEVICE: i32 = i32::MIN;
 /// `omp_default_device` of GCC 16.
-pub const DEFAULT_DEVICE: i32 = -5;
+pub(crate) const DEFAULT_DEVICE: i32 = -5;
 /// `omp_invalid_device`.
-pub const INVALID_DEVICE: i32 = -4;
+pub(crate) const INVALID_DEVICE: i32 = -4;
 
 /// Schedule kinds, with the ABI's numbers (`omp_sched_t`; also the `sched` argument of `GOMP_loop_start`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
-pub enum Sched {
+pub(crate) enum Sched {
     /// In blocks decided at the start.
     Static = 1,
     /// First come, first served.
@@ -46,7 +46,7 @@ pub enum Sched {
 
 /// The run-sched ICV.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RunSched {
+pub(crate) struct RunSched {
     /// Kind.
     pub kind: Sched,
     /// Chunk size; 0 = the kind's default.
@@ -57,7 +57,7 @@ pub struct RunSched {
 
 /// The ICVs of a data environment: every task has a copy.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Icvs {
+pub(crate) struct Icvs {
     /// nthreads-var.
     pub threads: u32,
     /// How far this nesting level is in the list of OMP_NUM_THREADS.
@@ -81,7 +81,7 @@ pub struct Icvs {
 }
 
 /// What is read once, before the first use.
-pub struct Globals {
+pub(crate) struct Globals {
     /// The initial task's ICVs.
     pub initial: Own<Icvs>,
     /// OMP_NUM_THREADS as a list (nesting levels).
@@ -127,7 +127,7 @@ pub struct Globals {
 impl Globals {
     /// Processors that are available now: what the calling thread may run on, which may have changed since
     /// the beginning. Where threads are bound its mask is a place of the runtime's, and says nothing.
-    pub fn procs_now(&self) -> u32 {
+    pub(crate) fn procs_now(&self) -> u32 {
         if !self.places.is_empty() {
             return self.procs;
         }
@@ -136,7 +136,7 @@ impl Globals {
     }
 
     /// default-device-var at start, as far as it can be said before devices are looked for.
-    pub fn default_device(&self) -> i32 {
+    pub(crate) fn default_device(&self) -> i32 {
         match (self.initial.get().default_device, &self.promp.devices.which) {
             (UNDECIDED_DEVICE, devices::Which::Auto | devices::Which::Nothing) => INVALID_DEVICE,
             (UNDECIDED_DEVICE, _) => 0,
@@ -148,18 +148,18 @@ impl Globals {
 static GLOBALS: Own<Option<&'static Globals>> = Own::new(None);
 
 /// Installs the globals: called once, by the runtime's initialisation, under its lock.
-pub fn install(g: Globals) -> &'static Globals {
+pub(crate) fn install(g: Globals) -> &'static Globals {
     let g: &'static Globals = Box::leak(Box::new(g));
     GLOBALS.set(Some(g));
     g
 }
 
 /// Nesting levels of active regions supported (`omp_get_supported_active_levels`).
-pub const MAX_ACTIVE_LEVELS: u32 = 255;
+pub(crate) const MAX_ACTIVE_LEVELS: u32 = 255;
 
 /// The globals. The runtime is initialised before any thread can get here.
 #[inline(always)]
-pub fn globals() -> &'static Globals {
+pub(crate) fn globals() -> &'static Globals {
     match GLOBALS.get() {
         Some(g) => g,
         None => crate::team::init::runtime(),
@@ -167,13 +167,13 @@ pub fn globals() -> &'static Globals {
 }
 
 /// The globals, if the runtime was initialised.
-pub fn globals_if_ready() -> Option<&'static Globals> {
+pub(crate) fn globals_if_ready() -> Option<&'static Globals> {
     GLOBALS.get()
 }
 
 /// OMP_DISPLAY_AFFINITY: shows a thread's binding when it starts a region on a host or place it has not shown
 /// yet.
-pub fn display_affinity_once(thr: &'static crate::team::thread::Thread) {
+pub(crate) fn display_affinity_once(thr: &'static crate::team::thread::Thread) {
     let m = thr.member();
     let key = (m.num.get(), m.team().size(), m.place.get().2);
     if thr.shown.get() != key && m.team().level.get() > 0 {
@@ -184,7 +184,7 @@ pub fn display_affinity_once(thr: &'static crate::team::thread::Thread) {
 }
 
 /// The fields of the affinity format for `thr`.
-pub fn affinity_fields(thr: &'static crate::team::thread::Thread) -> affinity_format::Fields {
+pub(crate) fn affinity_fields(thr: &'static crate::team::thread::Thread) -> affinity_format::Fields {
     let (m, team) = (thr.member(), thr.team());
     affinity_format::Fields {
         team: thr.league.get(),

@@ -3,10 +3,10 @@
 
 use super::places::ProcBind;
 use super::{RunSched, Sched};
-pub use promp_settings::quantities::{duration_ns, number, stack_size};
+pub(crate) use promp_settings::quantities::{number, stack_size};
 
 /// A boolean as libgomp takes it: `true` or `false`, any case, blanks around.
-pub fn boolean(s: &str) -> Option<bool> {
+pub(crate) fn boolean(s: &str) -> Option<bool> {
     let s = s.trim();
     if s.eq_ignore_ascii_case("true") {
         Some(true)
@@ -18,17 +18,17 @@ pub fn boolean(s: &str) -> Option<bool> {
 }
 
 /// A number of at least 1 that fits a C `int`.
-pub fn positive(s: &str) -> Option<u32> {
+pub(crate) fn positive(s: &str) -> Option<u32> {
     number(s).filter(|&n| (1..=i32::MAX as u64).contains(&n)).map(|n| n as u32)
 }
 
 /// A comma-separated, non-empty list.
-pub fn list<T>(s: &str, item: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
+pub(crate) fn list<T>(s: &str, item: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
     s.split(',').map(|p| item(p.trim())).collect()
 }
 
 /// OMP_SCHEDULE: `[monotonic:|nonmonotonic:]kind[,chunk]`.
-pub fn schedule(s: &str) -> Option<RunSched> {
+pub(crate) fn schedule(s: &str) -> Option<RunSched> {
     let s = s.trim();
     let (modifier, rest) = match s.split_once(':') {
         Some((m, r)) => (Some(m.trim()), r.trim()),
@@ -60,14 +60,14 @@ pub fn schedule(s: &str) -> Option<RunSched> {
 }
 
 /// OMP_PROC_BIND: one policy, or a list of those that say where threads go (OpenMP 5.1, section 6.4).
-pub fn binds(s: &str) -> Option<Vec<ProcBind>> {
+pub(crate) fn binds(s: &str) -> Option<Vec<ProcBind>> {
     let all = list(s, bind)?;
     let somewhere = |b: &ProcBind| !matches!(b, ProcBind::False | ProcBind::True);
     (all.len() == 1 || all.iter().all(somewhere)).then_some(all)
 }
 
 /// One item of OMP_PROC_BIND.
-pub fn bind(s: &str) -> Option<ProcBind> {
+pub(crate) fn bind(s: &str) -> Option<ProcBind> {
     Some(match s.to_ascii_lowercase().as_str() {
         "false" => ProcBind::False,
         "true" => ProcBind::True,

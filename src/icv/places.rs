@@ -5,7 +5,7 @@ use super::parse::number;
 /// proc-bind values, with the ABI's numbers (`omp_proc_bind_t`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
-pub enum ProcBind {
+pub(crate) enum ProcBind {
     /// Threads are not bound.
     False = 0,
     /// Bound, the implementation chooses how: close.
@@ -19,11 +19,11 @@ pub enum ProcBind {
 }
 
 /// A set of processors.
-pub type Place = Vec<u32>;
+pub(crate) type Place = Vec<u32>;
 
 /// Parses OMP_PLACES for a process that may use the processors `allowed`. Places whose processors are not available are
 /// dropped; an error is `None`.
-pub fn parse(s: &str, allowed: &[u32]) -> Option<Vec<Place>> {
+pub(crate) fn parse(s: &str, allowed: &[u32]) -> Option<Vec<Place>> {
     let s = s.trim();
     let (name, count) = match s.split_once('(') {
         Some((n, rest)) if !n.contains('{') => {
@@ -56,7 +56,7 @@ pub fn parse(s: &str, allowed: &[u32]) -> Option<Vec<Place>> {
 }
 
 /// GOMP_CPU_AFFINITY: `0 3 1-2 4-15:2`, one place a processor.
-pub fn parse_cpu_list(s: &str, allowed: &[u32]) -> Option<Vec<Place>> {
+pub(crate) fn parse_cpu_list(s: &str, allowed: &[u32]) -> Option<Vec<Place>> {
     let mut cpus = Vec::new();
     for item in s.split([' ', ',', '\t']).filter(|i| !i.is_empty()) {
         let (range, stride) = match item.split_once(':') {
@@ -179,7 +179,7 @@ impl Explicit<'_> {
 /// The place of member `num` of a team of `size` and the place partition it works in, when the primary thread is on
 /// `primary` and works in the partition `[part_off, part_off + part_len)` (OpenMP 5.1, section 2.6.2).
 /// Returns (place, partition offset, partition length).
-pub fn assign(
+pub(crate) fn assign(
     bind: ProcBind,
     num: u32,
     size: u32,

@@ -3,13 +3,13 @@
 
 use super::read::Reader;
 use super::{devices, parse, silent, tune};
-pub use promp_settings::replay_policy::Replay;
+pub(crate) use promp_settings::replay_policy::Replay;
 use promp_settings::times;
 
 /// How orphans are scheduled over the survivors (PROMP_RECOMPUTE; PR_SCHE of P1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum Recompute {
+pub(crate) enum Recompute {
     /// Equal blocks, one a survivor.
     Static = 1,
     /// First come, first served, in shrinking pieces.
@@ -18,7 +18,7 @@ pub enum Recompute {
 
 /// What is to be done when a worksharing construct is made, beyond making it: one word, looked at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Constructs {
+pub(crate) enum Constructs {
     /// Nothing.
     Plain,
     /// It may be recomputed if somebody has vouched for it.
@@ -33,7 +33,7 @@ pub enum Constructs {
 
 /// All of them.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// PROMP_FT.
     pub ft: bool,
     /// PROMP_REPLAY.
@@ -87,7 +87,7 @@ impl Default for Settings {
 
 impl Settings {
     /// Reads them; bad values are handed on.
-    pub fn read(from: &mut Reader) -> Self {
+    pub(crate) fn read(from: &mut Reader) -> Self {
         let mut s = Self::default();
         let mut choice = |name: &str, accepted: &str, set: &mut dyn FnMut(&str) -> Option<()>| {
             from.choice(name, accepted, set)

@@ -2,7 +2,7 @@
 
 /// Does the runtime choose schedules and numbers of threads?
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
+pub(crate) enum Mode {
     /// No: as the program says.
     #[default]
     Off,
@@ -14,7 +14,7 @@ pub enum Mode {
 
 /// What it may do about the number of threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Threads {
+pub(crate) enum Threads {
     /// Nothing.
     Keep,
     /// Teams stay as they are, but one member may get all of a short loop.
@@ -26,7 +26,7 @@ pub enum Threads {
 
 /// All of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// PROMP_TUNE.
     pub mode: Mode,
     /// PROMP_TUNE_THREADS.
@@ -37,7 +37,7 @@ pub struct Settings {
 
 impl Settings {
     /// Reads them through `get`; bad values are handed to `bad`, and the defaults used.
-    pub fn read(
+    pub(crate) fn read(
         get: &impl Fn(&str) -> Option<String>,
         reproducible: bool,
         mut bad: impl FnMut(String),

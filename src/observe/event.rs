@@ -8,7 +8,7 @@
 use super::{OfTask, OfTeam};
 
 /// What an event can be sorted by: a few values with names.
-pub trait Sort: Copy {
+pub(crate) trait Sort: Copy {
     /// Their names, by number.
     const NAMES: &[&str];
     /// This one's number.
@@ -20,7 +20,7 @@ macro_rules! sorts {
         $(#[$doc])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
         #[repr(u8)]
-        pub enum $name { $($(#[$each])* $value),* }
+        pub(crate) enum $name { $($(#[$each])* $value),* }
 
         impl Sort for $name {
             const NAMES: &[&str] = &[$(stringify!($value)),*];
@@ -127,7 +127,7 @@ sorts! {
 
 /// What a thread in the middle of its work waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Pause {
+pub(crate) enum Pause {
     /// A lock.
     Lock {
         /// What kind of lock.
@@ -161,7 +161,7 @@ impl Sort for bool {
 
 /// A worksharing construct, as far as it is the same for all members.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Construct {
+pub(crate) struct Construct {
     /// Schedule of a loop: the numbers of `omp_sched_t`.
     pub schedule: u8,
     /// Iterations, sections, or tasks of a taskloop.
@@ -172,7 +172,7 @@ pub struct Construct {
 
 /// What is moved between devices: addresses, with the device that they are of, and how much.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Moved {
+pub(crate) struct Moved {
     /// Where to.
     pub to: (usize, i32),
     /// Where from.
@@ -183,7 +183,7 @@ pub struct Moved {
 
 /// A variable that a device construct maps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Mapping {
+pub(crate) struct Mapping {
     /// Its address on the host.
     pub host: usize,
     /// ... and on the device.
@@ -197,25 +197,25 @@ pub struct Mapping {
 /// The values of OMPT's `ompt_target_map_flag_t`.
 impl Mapping {
     /// Its value goes to the device.
-    pub const TO: u32 = 1;
+    pub(crate) const TO: u32 = 1;
     /// Its value comes back.
-    pub const FROM: u32 = 2;
+    pub(crate) const FROM: u32 = 2;
     /// Neither.
-    pub const ALLOC: u32 = 4;
+    pub(crate) const ALLOC: u32 = 4;
     /// It has one user less.
-    pub const RELEASE: u32 = 8;
+    pub(crate) const RELEASE: u32 = 8;
     /// Nobody uses it any more.
-    pub const DELETE: u32 = 0x10;
+    pub(crate) const DELETE: u32 = 0x10;
     /// No clause says so.
-    pub const IMPLICIT: u32 = 0x20;
+    pub(crate) const IMPLICIT: u32 = 0x20;
 }
 
 /// A dependence: the address, and how.
-pub type Dep = (usize, Depend);
+pub(crate) type Dep = (usize, Depend);
 
 /// How a task is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct TaskForm {
+pub(crate) struct TaskForm {
     /// Its function; 0: it has none (`taskwait depend nowait`).
     pub function: usize,
     /// Executed by its creator before it goes on.
@@ -233,20 +233,21 @@ macro_rules! events {
         /// An event, as listeners get it. See the module's text; the rows tell what each means.
         #[derive(Clone, Copy)]
         #[allow(missing_docs)] // the rows say what their fields are
-        pub enum Event<'a> { $($(#[$doc])* $name $({ $($field: $t),* })?),* }
+        #[allow(dead_code)] // fields are said whether anybody asks for them today or not
+        pub(crate) enum Event<'a> { $($(#[$doc])* $name $({ $($field: $t),* })?),* }
 
         /// The events by name.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[repr(u8)]
         #[allow(missing_docs)] // as above
-        pub enum Row { $($name),* }
+        pub(crate) enum Row { $($name),* }
 
         impl Row {
             /// All of them, in the table's order.
-            pub const ALL: &[Row] = &[$(Row::$name),*];
+            pub(crate) const ALL: &[Row] = &[$(Row::$name),*];
 
             /// The names of its sorts.
-            pub fn sorts(self) -> &'static [&'static str] {
+            pub(crate) fn sorts(self) -> &'static [&'static str] {
                 match self {
                     $($(Row::$name => <$sort as Sort>::NAMES,)?)*
                     _ => &[],
@@ -254,7 +255,7 @@ macro_rules! events {
             }
 
             /// Its name in the table.
-            pub fn name(self) -> &'static str {
+            pub(crate) fn name(self) -> &'static str {
                 match self { $(Row::$name => stringify!($name)),* }
             }
         }
@@ -262,12 +263,12 @@ macro_rules! events {
         impl Event<'_> {
             /// Which row of the table it is.
             #[inline(always)]
-            pub const fn row(&self) -> Row {
+            pub(crate) const fn row(&self) -> Row {
                 match self { $(Event::$name { .. } => Row::$name),* }
             }
 
             /// The number of its sort within the row, if the row has sorts.
-            pub fn sort(&self) -> Option<u8> {
+            pub(crate) fn sort(&self) -> Option<u8> {
                 match *self {
                     $($(Event::$name { $sub, .. } => Some(<$sort as Sort>::number($sub)),)?)*
                     _ => None,
@@ -405,21 +406,22 @@ events! {
 
 /// A set of events.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct Set(pub(super) u64);
+pub(crate) struct Set(pub(super) u64);
 
 const _: () = assert!(Row::ALL.len() <= u64::BITS as usize);
 
 impl Set {
     /// None.
-    pub const NONE: Set = Set(0);
+    pub(crate) const NONE: Set = Set(0);
     /// Everything that has to do with regions' beginnings.
-    pub const BEGIN: Set = Set::of(&[Row::ParallelBegin, Row::ImplicitBegin, Row::WorkBegin]);
+    pub(crate) const BEGIN: Set = Set::of(&[Row::ParallelBegin, Row::ImplicitBegin, Row::WorkBegin]);
     /// And with their ends.
-    pub const END: Set = Set::of(&[Row::SyncArrive, Row::SyncLeave, Row::ImplicitEnd, Row::ParallelEnd]);
+    pub(crate) const END: Set =
+        Set::of(&[Row::SyncArrive, Row::SyncLeave, Row::ImplicitEnd, Row::ParallelEnd]);
     /// Synchronisation.
-    pub const SYNC: Set = Set::of(&[Row::SyncArrive, Row::SyncLeave]);
+    pub(crate) const SYNC: Set = Set::of(&[Row::SyncArrive, Row::SyncLeave]);
     /// Locks.
-    pub const LOCKS: Set = Set::of(&[
+    pub(crate) const LOCKS: Set = Set::of(&[
         Row::LockInit,
         Row::LockDestroy,
         Row::LockWait,
@@ -428,7 +430,7 @@ impl Set {
         Row::LockNest,
     ]);
     /// Tasks, from their creation on.
-    pub const TASKS: Set = Set::of(&[
+    pub(crate) const TASKS: Set = Set::of(&[
         Row::TaskCreate,
         Row::TaskDepends,
         Row::TaskWaits,
@@ -438,11 +440,11 @@ impl Set {
         Row::TaskFulfil,
     ]);
     /// That tasks are created.
-    pub const CREATION: Set = Set::of(&[Row::TaskCreate]);
+    pub(crate) const CREATION: Set = Set::of(&[Row::TaskCreate]);
     /// Waiting for locks, where somebody else has them.
-    pub const PAUSES: Set = Set::of(&[Row::PauseBegin, Row::PauseEnd]);
+    pub(crate) const PAUSES: Set = Set::of(&[Row::PauseBegin, Row::PauseEnd]);
     /// Devices.
-    pub const TARGETS: Set = Set::of(&[
+    pub(crate) const TARGETS: Set = Set::of(&[
         Row::DeviceBegin,
         Row::DeviceEnd,
         Row::ImageBegin,
@@ -454,14 +456,15 @@ impl Set {
         Row::TargetSubmit,
     ]);
     /// Waiting in tasks.
-    pub const TASK_SYNC: Set = Set::of(&[Row::TaskSyncBegin, Row::TaskSyncArrive, Row::TaskSyncLeave]);
+    pub(crate) const TASK_SYNC: Set = Set::of(&[Row::TaskSyncBegin, Row::TaskSyncArrive, Row::TaskSyncLeave]);
     /// What happens in calls that have a light way (entry/light.rs): wanted, they all take the usual one.
-    pub const LIGHT: Set = Set(Set::LOCKS.0 | Set::TASKS.0 | Set::TASK_SYNC.0 | Set::of(&[Row::Single]).0);
+    pub(crate) const LIGHT: Set =
+        Set(Set::LOCKS.0 | Set::TASKS.0 | Set::TASK_SYNC.0 | Set::of(&[Row::Single]).0);
     /// All.
-    pub const ALL: Set = Set(u64::MAX >> (u64::BITS as usize - Row::ALL.len()));
+    pub(crate) const ALL: Set = Set(u64::MAX >> (u64::BITS as usize - Row::ALL.len()));
 
     /// The given ones.
-    pub const fn of(rows: &[Row]) -> Set {
+    pub(crate) const fn of(rows: &[Row]) -> Set {
         let (mut bits, mut i) = (0, 0);
         while i < rows.len() {
             bits |= 1 << rows[i] as u8;
@@ -472,28 +475,22 @@ impl Set {
 
     /// One.
     #[inline(always)]
-    pub const fn one(row: Row) -> Set {
+    pub(crate) const fn one(row: Row) -> Set {
         Set(1 << row as u8)
     }
 
     /// This one's events and the other's.
-    pub const fn and(self, other: Set) -> Set {
+    pub(crate) const fn and(self, other: Set) -> Set {
         Set(self.0 | other.0)
     }
 
     /// This one's events but for the other's.
-    pub const fn without(self, other: Set) -> Set {
+    pub(crate) const fn without(self, other: Set) -> Set {
         Set(self.0 & !other.0)
     }
 
     /// As a mask, as it is in [`WANTED`](super::WANTED).
-    pub const fn bits(self) -> u64 {
+    pub(crate) const fn bits(self) -> u64 {
         self.0
-    }
-
-    /// Is `row` in it?
-    #[inline(always)]
-    pub const fn has(self, row: Row) -> bool {
-        self.0 & 1 << row as u8 != 0
     }
 }

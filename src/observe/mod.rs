@@ -13,18 +13,18 @@
 //! Threads, teams and tasks carry one word for each listener, which the runtime never looks at: zero at
 //! first, and kept when the object is used again.
 
-pub mod event;
+pub(crate) mod event;
 
 use crate::sys::own::Own;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
-pub use event::{Event, Row, Set};
+pub(crate) use event::{Event, Set};
 
 /// Most listeners.
-pub const MOST: usize = 6;
+pub(crate) const MOST: usize = 6;
 
 /// What a listener is.
 #[derive(Clone, Copy)]
-pub struct Listener {
+pub(crate) struct Listener {
     /// The events it wants.
     pub wants: Set,
     /// Called for each; see the module's text.
@@ -32,7 +32,7 @@ pub struct Listener {
 }
 
 /// An event and to whom it happens.
-pub struct Told<'a> {
+pub(crate) struct Told<'a> {
     /// The thread; `None` where the row says "of nobody".
     pub thread: Option<&'static OfThread>,
     /// What happens.
@@ -41,16 +41,16 @@ pub struct Told<'a> {
 
 /// The words that listeners keep with an object.
 #[derive(Default)]
-pub struct Words([Own<usize>; MOST]);
+pub(crate) struct Words([Own<usize>; MOST]);
 
 /// A listener's place among the words.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Word(usize);
+pub(crate) struct Word(usize);
 
 impl Words {
     /// The listener's word. It sees to it that one thread at a time writes it.
     #[inline(always)]
-    pub fn of(&self, w: Word) -> &Own<usize> {
+    pub(crate) fn of(&self, w: Word) -> &Own<usize> {
         &self.0[w.0]
     }
 }
@@ -60,7 +60,7 @@ macro_rules! carriers {
         $(#[$doc])*
         #[derive(Default)]
         #[repr(transparent)]
-        pub struct $name(Words);
+        pub(crate) struct $name(Words);
 
         impl core::ops::Deref for $name {
             type Target = Words;
@@ -90,13 +90,13 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// A listener begins to listen. Called while the runtime is initialised, by one thread. `None`: there are too
 /// many.
-pub fn register(l: Listener) -> Option<Word> {
+pub(crate) fn register(l: Listener) -> Option<Word> {
     register_for(l, l.wants)
 }
 
 /// [`register`] for one that wants only `now` for the beginning, and may [`want`] more of its events later.
 /// It can be told of more of them at any time.
-pub fn register_for(l: Listener, now: Set) -> Option<Word> {
+pub(crate) fn register_for(l: Listener, now: Set) -> Option<Word> {
     let n = COUNT.load(Relaxed);
     LISTENERS.get(n)?.set(Some(l));
     COUNT.store(n + 1, Release);
@@ -106,32 +106,32 @@ pub fn register_for(l: Listener, now: Set) -> Option<Word> {
 
 /// A listener comes to want these events. Synchronisation ([`Set::SYNC`]) it must want from the
 /// beginning: teams are set up for it.
-pub fn want(events: Set) {
+pub(crate) fn want(events: Set) {
     WANTED.fetch_or(events.0, Release);
 }
 
 /// Does somebody want one of these?
 #[inline(always)]
-pub fn wants(events: Set) -> bool {
+pub(crate) fn wants(events: Set) -> bool {
     WANTED.load(Relaxed) & events.0 != 0
 }
 
 /// Is there somebody who wants one of these, or may come to want it?
-pub fn somebody_may_want(events: Set) -> bool {
+pub(crate) fn somebody_may_want(events: Set) -> bool {
     let all = LISTENERS[..COUNT.load(Acquire)].iter().filter_map(Own::get);
     all.into_iter().any(|l| l.wants.0 & events.0 != 0)
 }
 
 /// `event` happens to the calling thread.
 #[inline(always)]
-pub fn tell(thread: &'static OfThread, event: Event) {
+pub(crate) fn tell(thread: &'static OfThread, event: Event) {
     if wants(Set::one(event.row())) {
         told(Some(thread), &event);
     }
 }
 
 /// `event` happens to the process.
-pub fn tell_of_nobody(event: Event) {
+pub(crate) fn tell_of_nobody(event: Event) {
     if wants(Set::one(event.row())) {
         told(None, &event);
     }

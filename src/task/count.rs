@@ -22,7 +22,7 @@ const KEEP: u64 = 1 << 32;
 ///
 /// Where `shared` begins a line of the cache, who changes that leaves the owner its own.
 #[repr(C)]
-pub struct Count {
+pub(crate) struct Count {
     /// The owner's; a plain number in an atomic, for the models.
     own: AtomicU32,
     /// The owner's: is it through with the task?
@@ -38,12 +38,12 @@ impl Default for Count {
 
 impl Count {
     /// Where the owner's part lies, and what everybody changes.
-    pub const OFFSETS: (usize, usize) =
+    pub(crate) const OFFSETS: (usize, usize) =
         (core::mem::offset_of!(Count, own), core::mem::offset_of!(Count, shared));
 
     /// A new task has no children.
     #[inline]
-    pub fn reset(&self) {
+    pub(crate) fn reset(&self) {
         self.own.store(0, Relaxed);
         self.closed.store(0, Relaxed);
         self.shared.store(RUN, Relaxed);
@@ -56,20 +56,20 @@ impl Count {
 
     /// Owner: a child is created.
     #[inline]
-    pub fn add(&self) {
+    pub(crate) fn add(&self) {
         touch(&self.own);
         self.own.store(self.own.load(Relaxed).wrapping_add(1), Relaxed);
     }
 
     /// Another thread than the owner creates one (a taskgroup's task).
     #[inline]
-    pub fn add_by_other(&self) {
+    pub(crate) fn add_by_other(&self) {
         self.shared.fetch_add(1, Relaxed);
     }
 
     /// A child is done, by the owner if `owner`. True if that was the last reference to the task.
     #[inline]
-    pub fn child_done(&self, owner: bool) -> bool {
+    pub(crate) fn child_done(&self, owner: bool) -> bool {
         if owner && self.closed.load(Relaxed) == 0 {
             touch(&self.own);
             self.own.store(self.own.load(Relaxed).wrapping_sub(1), Relaxed);
@@ -81,35 +81,35 @@ impl Count {
 
     /// Owner: are all children done? Another thread than the owner may ask, behind a fence: see pool.rs.
     #[inline]
-    pub fn none(&self) -> bool {
+    pub(crate) fn none(&self) -> bool {
         touch(&self.shared);
         self.shared.load(Acquire).wrapping_add(self.own_part()) as u32 == 0
     }
 
     /// Owner: are all children done, and all of theirs, and so on?
     #[inline]
-    pub fn all_gone(&self) -> bool {
+    pub(crate) fn all_gone(&self) -> bool {
         self.shared.load(Acquire).wrapping_add(self.own_part()) == RUN
     }
 
     /// A child is done, but its memory, which refers to this task, is needed for longer. Before its `child_done`.
-    pub fn keep(&self) {
+    pub(crate) fn keep(&self) {
         self.shared.fetch_add(KEEP, Relaxed);
     }
 
     /// That memory is gone. True if it was the last reference.
-    pub fn let_go(&self) -> bool {
+    pub(crate) fn let_go(&self) -> bool {
         self.shared.fetch_sub(KEEP, AcqRel) == KEEP
     }
 
     /// Owner: its body has ended, the task will be done later, perhaps by another thread ([`Count::done`]).
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         self.closed.store(1, Relaxed);
         self.shared.fetch_add(self.own_part(), AcqRel);
     }
 
     /// The closed task is done. True if nobody refers to it any more.
-    pub fn done(&self) -> bool {
+    pub(crate) fn done(&self) -> bool {
         self.shared.fetch_sub(RUN, AcqRel) == RUN
     }
 }

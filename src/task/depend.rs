@@ -9,7 +9,7 @@
 //! Memory is kept for reuse: that of a task's node with the task, an address's entry in the map for as long as not too many lie idle.
 
 use super::Task;
-pub use crate::observe::event::Dep;
+pub(crate) use crate::observe::event::Dep;
 use crate::observe::event::{Depend as Kind, Event};
 use crate::sys::lock::Locked;
 use crate::team::thread::Thread;
@@ -20,13 +20,13 @@ use std::cell::UnsafeCell;
 use std::collections::HashMap;
 
 /// A clause's dependences: most have a few.
-pub type Deps = SmallVec<[Dep; 8]>;
+pub(crate) type Deps = SmallVec<[Dep; 8]>;
 
 /// Decodes a `depend` argument of `GOMP_task`.
 ///
 /// # Safety
 /// `depend` points to an array in the format that GCC emits.
-pub unsafe fn decode(depend: *const usize) -> Deps {
+pub(crate) unsafe fn decode(depend: *const usize) -> Deps {
     let mut out = Deps::new();
     // SAFETY: by the caller's promise the counts at the front describe the array; a depobj is two words.
     unsafe {
@@ -65,7 +65,7 @@ pub unsafe fn decode(depend: *const usize) -> Deps {
 /// A task's part in the graph, guarded by the lock of its parent's map.
 #[derive(Default)]
 #[repr(C)]
-pub struct Node {
+pub(crate) struct Node {
     /// Is the task in the graph, and not done?
     active: Guarded<bool>,
     /// The tasks that wait for it.
@@ -182,11 +182,11 @@ impl Hasher for Multiply {
 
 /// The dependences among a task's children.
 #[derive(Default)]
-pub struct Children(Locked<Map>);
+pub(crate) struct Children(Locked<Map>);
 
 impl Children {
     /// Those of `parent`'s children; made when they are needed first, by the thread that executes it.
-    pub fn of(parent: &Task) -> &'static Children {
+    pub(crate) fn of(parent: &Task) -> &'static Children {
         parent.depends.get().unwrap_or_else(|| {
             let c: &'static Children = Box::leak(Box::default());
             parent.depends.set(Some(c));
@@ -196,7 +196,7 @@ impl Children {
 
     /// Makes `t`, which `thr` has created, wait for what `deps` say. With `enter`, later tasks wait for it in
     /// turn. True if it has nothing to wait for. With `TELL` somebody may listen.
-    pub fn register<const TELL: bool>(
+    pub(crate) fn register<const TELL: bool>(
         &self,
         thr: &'static Thread,
         t: &'static Task,
@@ -247,7 +247,7 @@ impl Children {
     }
 
     /// `t` is done: nobody waits for it any more. `next` gets the tasks that have nothing to wait for now.
-    pub fn done(&self, t: &'static Task, mut next: impl FnMut(&'static Task)) {
+    pub(crate) fn done(&self, t: &'static Task, mut next: impl FnMut(&'static Task)) {
         self.0.with(|map| {
             *t.node.active.get() = false;
             for d in t.node.dependents.get().drain(..) {
@@ -262,7 +262,7 @@ impl Children {
     }
 
     /// Returns when nobody is in [`Children::done`] who began before.
-    pub fn settle(&self) {
+    pub(crate) fn settle(&self) {
         self.0.with(|_| ());
     }
 }
@@ -270,7 +270,7 @@ impl Children {
 impl Node {
     /// Is the task in the graph? Asked by the thread that has executed it.
     #[inline]
-    pub fn is_active(&self) -> bool {
+    pub(crate) fn is_active(&self) -> bool {
         // SAFETY: written when the task is registered, before it can be executed, and when it is done, by its thread.
         unsafe { *self.active.0.get() }
     }

@@ -11,7 +11,7 @@ use crate::sys::sync::{AtomicU64, Ordering::*, full_fence, touch};
 use crossbeam_utils::CachePadded;
 
 /// A deque of up to `N` words, a power of two.
-pub struct Deque<const N: usize> {
+pub(crate) struct Deque<const N: usize> {
     top: CachePadded<AtomicU64>,
     bottom: AtomicU64,
     /// The owner's: `top` as it was seen last.
@@ -21,7 +21,7 @@ pub struct Deque<const N: usize> {
 
 impl<const N: usize> Deque<N> {
     /// Where `top` and `bottom` lie, for entry/light.rs.
-    pub const OFFSETS: (usize, usize) =
+    pub(crate) const OFFSETS: (usize, usize) =
         (core::mem::offset_of!(Deque<N>, top), core::mem::offset_of!(Deque<N>, bottom));
 }
 
@@ -44,13 +44,13 @@ impl<const N: usize> Deque<N> {
 
     /// Owner: where the next entry goes. What is pushed from here on lies at or above this floor.
     #[inline]
-    pub fn floor(&self) -> u64 {
+    pub(crate) fn floor(&self) -> u64 {
         self.bottom.load(Relaxed)
     }
 
     /// Owner: are there `limit` (at most `N`) entries or more?
     #[inline]
-    pub fn holds(&self, limit: u64) -> bool {
+    pub(crate) fn holds(&self, limit: u64) -> bool {
         let b = self.bottom.load(Relaxed);
         if b - self.seen.load(Relaxed) < limit {
             return false;
@@ -61,14 +61,14 @@ impl<const N: usize> Deque<N> {
     }
 
     /// Owner: is there an entry at or above `floor`?
-    pub fn has(&self, floor: u64) -> bool {
+    pub(crate) fn has(&self, floor: u64) -> bool {
         let b = self.bottom.load(Relaxed);
         b > floor && self.top.load(Relaxed) < b
     }
 
     /// Owner: adds an entry; false if there is no room.
     #[inline]
-    pub fn push(&self, x: u64) -> bool {
+    pub(crate) fn push(&self, x: u64) -> bool {
         if self.holds(N as u64) {
             return false;
         }
@@ -82,7 +82,7 @@ impl<const N: usize> Deque<N> {
 
     /// Owner: takes the newest entry at or above `floor`.
     #[inline]
-    pub fn pop(&self, floor: u64) -> Option<u64> {
+    pub(crate) fn pop(&self, floor: u64) -> Option<u64> {
         let b = self.bottom.load(Relaxed);
         touch(&self.bottom);
         touch(&self.top);
@@ -105,7 +105,7 @@ impl<const N: usize> Deque<N> {
     /// Anybody: takes the oldest entry if it is `wanted`. `wanted` may be asked about an entry that is taken meanwhile; its
     /// answer then counts for nothing.
     #[inline]
-    pub fn steal(&self, wanted: impl Fn(u64) -> bool) -> Option<u64> {
+    pub(crate) fn steal(&self, wanted: impl Fn(u64) -> bool) -> Option<u64> {
         let t = self.top.load(Acquire);
         touch(&self.top);
         touch(&self.bottom);
@@ -124,7 +124,7 @@ impl<const N: usize> Deque<N> {
 
     /// Anybody: would [`Deque::steal`] find something? A hint.
     #[inline]
-    pub fn offers(&self, wanted: impl Fn(u64) -> bool) -> bool {
+    pub(crate) fn offers(&self, wanted: impl Fn(u64) -> bool) -> bool {
         let t = self.top.load(Relaxed);
         t < self.bottom.load(Acquire) && wanted(self.slot(t).load(Relaxed))
     }

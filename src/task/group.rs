@@ -16,7 +16,7 @@ use core::sync::atomic::{AtomicBool, Ordering::*};
 /// the two.
 #[derive(Default)]
 #[repr(C, align(128))]
-pub struct Group {
+pub(crate) struct Group {
     /// The enclosing group; of one that is kept, the next one kept.
     pub outer: Own<Option<&'static Group>>,
     /// The thread that began it and waits at its end.
@@ -41,20 +41,20 @@ const _: () = {
 impl Group {
     /// `thr` creates a task in it.
     #[inline]
-    pub fn add(&self, thr: &'static Thread) {
+    pub(crate) fn add(&self, thr: &'static Thread) {
         if self.is_of(thr) { self.count.add() } else { self.count.add_by_other() }
     }
 
     /// `thr` has done one of its tasks. True if another thread may wait for that.
     #[inline]
-    pub fn task_done(&self, thr: &'static Thread) -> bool {
+    pub(crate) fn task_done(&self, thr: &'static Thread) -> bool {
         let own = self.is_of(thr);
         self.count.child_done(own);
         !own
     }
 
     /// Are all its tasks done? Asked by the thread that waits for them, and by others behind a fence.
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.count.none()
     }
 
@@ -63,7 +63,7 @@ impl Group {
     }
 
     /// Is this group, or one it is in for a worksharing construct's sake, cancelled?
-    pub fn is_cancelled(&self) -> bool {
+    pub(crate) fn is_cancelled(&self) -> bool {
         self.cancelled.load(Relaxed)
             || (self.workshare.get() && self.outer.get().is_some_and(|o| o.cancelled.load(Relaxed)))
     }
@@ -71,10 +71,10 @@ impl Group {
 
 /// The groups that a thread keeps.
 #[derive(Default)]
-pub struct Kept(Own<Option<&'static Group>>);
+pub(crate) struct Kept(Own<Option<&'static Group>>);
 
 /// A group as new, for `thr` to begin.
-pub fn take(thr: &'static Thread) -> &'static Group {
+pub(crate) fn take(thr: &'static Thread) -> &'static Group {
     let Some(g) = thr.groups.0.get() else { return Box::leak(Box::<Group>::default()) };
     thr.groups.0.set(g.outer.get());
     g.outer.set(None);
@@ -87,13 +87,13 @@ pub fn take(thr: &'static Thread) -> &'static Group {
 }
 
 /// `thr` keeps a group that has ended: nothing refers to it any more.
-pub fn give(thr: &'static Thread, g: &'static Group) {
+pub(crate) fn give(thr: &'static Thread, g: &'static Group) {
     g.outer.set(thr.groups.0.get());
     thr.groups.0.set(Some(g));
 }
 
 /// Begins a group in the current task.
-pub fn start(thr: &'static Thread) -> &'static Group {
+pub(crate) fn start(thr: &'static Thread) -> &'static Group {
     let task = thr.task();
     let g = take(thr);
     g.owner.set(Some(thr));
@@ -105,7 +105,7 @@ pub fn start(thr: &'static Thread) -> &'static Group {
 }
 
 /// Ends the current task's innermost group: waits until its tasks are done, executing them meanwhile.
-pub fn end(thr: &'static Thread) {
+pub(crate) fn end(thr: &'static Thread) {
     let task = thr.task();
     let Some(g) = task.group.get() else { return };
     thr.tell(Event::TaskSyncArrive { sync: Sync::Taskgroup });

@@ -25,24 +25,24 @@ use crate::team::region;
 use crate::team::thread::Thread;
 
 /// See the module's table.
-pub const PLAIN: u32 = 1;
+pub(crate) const PLAIN: u32 = 1;
 /// See the module's table.
-pub const INCLUDED: u32 = 2;
+pub(crate) const INCLUDED: u32 = 2;
 /// See the module's table. Set only with the others.
-pub const LAST: u32 = 4;
+pub(crate) const LAST: u32 = 4;
 /// See the module's table. Set only with [`PLAIN`].
-pub const SERIAL: u32 = 8;
+pub(crate) const SERIAL: u32 = 8;
 
 /// Clock ticks (about a third of a nanosecond) that a taskloop's task may take to count as short; that
 /// handing one over costs is about as much.
 const SHORT_TICKS: u64 = 600;
 
 /// Flags of tasks that are more than a call; `FINAL` only where the current task is not.
-pub const SPECIAL: u32 = flag::FINAL | flag::DEPEND | flag::PRIORITY | flag::DETACH;
+pub(crate) const SPECIAL: u32 = flag::FINAL | flag::DEPEND | flag::PRIORITY | flag::DETACH;
 
 /// Is a task with these flags more than a call, where calls may be as light as `light` says?
 #[inline(always)]
-pub fn is_special(flags: u32, light: u32) -> bool {
+pub(crate) fn is_special(flags: u32, light: u32) -> bool {
     let special = flags & SPECIAL;
     special != 0 && (special != flag::FINAL || light & LAST == 0)
 }
@@ -50,7 +50,7 @@ pub fn is_special(flags: u32, light: u32) -> bool {
 /// Works [`Thread::light`] out. Call when the thread's team, its current task, whether it saves or has
 /// regions that are serial code has changed.
 #[inline]
-pub fn lighten(thr: &'static Thread) {
+pub(crate) fn lighten(thr: &'static Thread) {
     let (Some(m), Some(task)) = (thr.member.get(), thr.task.get()) else { return };
     let plain = !thr.saving.get() && !observe::wants(Set::LIGHT) && !globals().cancellation;
     let below = match (task.in_final.get(), m.team().level.get()) {
@@ -65,7 +65,7 @@ pub fn lighten(thr: &'static Thread) {
 /// Makes the tasks that are only counted; the innermost is the current one then.
 #[cold]
 #[inline(never)]
-pub fn settle(thr: &'static Thread) {
+pub(crate) fn settle(thr: &'static Thread) {
     stop::hold_off(thr, || {
         let m = thr.member();
         let count = thr.lazy.get();
@@ -81,7 +81,7 @@ pub fn settle(thr: &'static Thread) {
 }
 
 /// The current task, which [`settle`] has made, is over.
-pub fn end_settled(thr: &'static Thread) {
+pub(crate) fn end_settled(thr: &'static Thread) {
     let t = thr.task();
     let parent = t.parent_task();
     thr.member().tasks.set_floor(t.outer_floor.get());
@@ -101,12 +101,12 @@ fn counted(thr: &'static Thread, f: impl FnOnce()) {
 }
 
 /// Executes a task as a call within the runtime call.
-pub fn call(thr: &'static Thread, call: (usize, usize)) {
+pub(crate) fn call(thr: &'static Thread, call: (usize, usize)) {
     counted(thr, || region::activate(thr, call, (0, 0)));
 }
 
 /// A taskloop's tasks that are executed at once.
-pub struct Several {
+pub(crate) struct Several {
     /// The thread.
     pub thr: &'static Thread,
     /// Body and block.
@@ -119,14 +119,14 @@ pub struct Several {
 
 impl Several {
     /// Calls the body for each, in one activation; ends early if they take long. How many were executed.
-    pub fn run(mut self) -> u64 {
+    pub(crate) fn run(mut self) -> u64 {
         let this = core::ptr::from_mut(&mut self) as usize;
         region::activate(self.thr, (Self::body as *const () as usize, this), (0, 0));
         self.count
     }
 
     /// [`Several::run`] as task `t` of the thread's own, whose call and block are others then.
-    pub fn run_as(mut self, t: &'static Task) -> u64 {
+    pub(crate) fn run_as(mut self, t: &'static Task) -> u64 {
         t.call.set((Self::body as *const () as usize, core::ptr::from_mut(&mut self) as usize));
         t.args.set((0, 0));
         run::run_body(self.thr, t);

@@ -10,25 +10,25 @@ use crate::sys::sync::{AtomicU32, Ordering::*, touch};
 
 /// See the module's text.
 #[derive(Default)]
-pub struct Left(AtomicU32);
+pub(crate) struct Left(AtomicU32);
 
 impl Left {
     /// A new range, which nobody else knows yet.
     #[inline]
-    pub fn begin(&self) {
+    pub(crate) fn begin(&self) {
         self.0.store(1, Relaxed);
     }
 
     /// Its thread is about to split `n` ranges off.
     #[inline]
-    pub fn split(&self, n: u32) {
+    pub(crate) fn split(&self, n: u32) {
         touch(&self.0);
         self.0.fetch_add(n, Relaxed);
     }
 
     /// One part is done. True if it was the last one: then the caller alone refers to the range.
     #[inline]
-    pub fn done(&self) -> bool {
+    pub(crate) fn done(&self) -> bool {
         touch(&self.0);
         // Alone: nothing was split off, or all of it is done. Nobody else looks at the count any more.
         self.0.load(Acquire) == 1 || self.0.fetch_sub(1, AcqRel) == 1

@@ -6,14 +6,14 @@ use super::pool::Scope;
 /// The ready list, highest priority and then newest last. Guarded by the pool's lock, like everything that
 /// says so in [`Task`].
 #[derive(Default)]
-pub struct List {
+pub(crate) struct List {
     head: Option<&'static Task>,
     tail: Option<&'static Task>,
 }
 
 impl List {
     /// Adds a task.
-    pub fn push(&mut self, t: &'static Task) {
+    pub(crate) fn push(&mut self, t: &'static Task) {
         let p = t.priority.get();
         let mut after = self.tail;
         while let Some(a) = after {
@@ -38,7 +38,7 @@ impl List {
     }
 
     /// Takes one out.
-    pub fn remove(&mut self, t: &'static Task) {
+    pub(crate) fn remove(&mut self, t: &'static Task) {
         let (prev, next) = t.links.get();
         match prev {
             Some(p) => p.links.set((p.links.get().0, next)),
@@ -51,7 +51,7 @@ impl List {
     }
 
     /// The task to run next in `scope`.
-    pub fn find(&self, scope: Scope) -> Option<&'static Task> {
+    pub(crate) fn find(&self, scope: Scope) -> Option<&'static Task> {
         core::iter::successors(self.tail, |t| t.links.get().0).find(|t| scope.allows(t))
     }
 }

@@ -8,23 +8,23 @@
 //! A thread that waits in a task executes only tasks below it (descendants). So the stack holds no more activations than the
 //! tree of tasks is deep, and the chain of who waits for whom goes strictly down the tree: it ends at a task that runs. (docs/tasks.md)
 
-pub mod count;
-pub mod depend;
-pub mod deque;
-pub mod group;
-pub mod included;
-pub mod left;
+pub(crate) mod count;
+pub(crate) mod depend;
+pub(crate) mod deque;
+pub(crate) mod group;
+pub(crate) mod included;
+pub(crate) mod left;
 #[cfg(test)]
 mod lines;
-pub mod list;
-pub mod pace;
-pub mod pool;
-pub mod ranges;
-pub mod reduction;
-pub mod run;
-pub mod slab;
-pub mod spawn;
-pub mod taskloop;
+pub(crate) mod list;
+pub(crate) mod pace;
+pub(crate) mod pool;
+pub(crate) mod ranges;
+pub(crate) mod reduction;
+pub(crate) mod run;
+pub(crate) mod slab;
+pub(crate) mod spawn;
+pub(crate) mod taskloop;
 #[cfg(test)]
 mod tests;
 
@@ -43,28 +43,28 @@ use slab::Slab;
 use std::alloc::{Layout, alloc, dealloc};
 
 /// Flags of `GOMP_task` and `GOMP_taskloop`.
-pub mod flag {
+pub(crate) mod flag {
     #![allow(missing_docs)]
-    pub const FINAL: u32 = 1 << 1;
-    pub const DEPEND: u32 = 1 << 3;
-    pub const PRIORITY: u32 = 1 << 4;
-    pub const UP: u32 = 1 << 8;
-    pub const GRAINSIZE: u32 = 1 << 9;
-    pub const IF: u32 = 1 << 10;
-    pub const NOGROUP: u32 = 1 << 11;
-    pub const REDUCTION: u32 = 1 << 12;
-    pub const DETACH: u32 = 1 << 13;
-    pub const STRICT: u32 = 1 << 14;
+    pub(crate) const FINAL: u32 = 1 << 1;
+    pub(crate) const DEPEND: u32 = 1 << 3;
+    pub(crate) const PRIORITY: u32 = 1 << 4;
+    pub(crate) const UP: u32 = 1 << 8;
+    pub(crate) const GRAINSIZE: u32 = 1 << 9;
+    pub(crate) const IF: u32 = 1 << 10;
+    pub(crate) const NOGROUP: u32 = 1 << 11;
+    pub(crate) const REDUCTION: u32 = 1 << 12;
+    pub(crate) const DETACH: u32 = 1 << 13;
+    pub(crate) const STRICT: u32 = 1 << 14;
 }
 
 /// Bits of [`Task::detach`].
-pub mod detach {
+pub(crate) mod detach {
     /// Has a detach clause.
-    pub const CLAUSE: u32 = 1;
+    pub(crate) const CLAUSE: u32 = 1;
     /// The body has ended.
-    pub const ENDED: u32 = 2;
+    pub(crate) const ENDED: u32 = 2;
     /// The event was fulfilled.
-    pub const FULFILLED: u32 = 4;
+    pub(crate) const FULFILLED: u32 = 4;
 }
 
 /// Words of an argument block inside the task.
@@ -85,7 +85,7 @@ unsafe impl Sync for Inline {}
 /// them its block. Of its parent it looks at the first two, and changes what [`Count`] shares with others;
 /// what the parent's own thread changes for each child lies on another line.
 #[repr(C, align(64))]
-pub struct Task {
+pub(crate) struct Task {
     /// Body: function, argument; the argument block is (address, bytes).
     pub call: Own<(usize, usize)>,
     /// See `call`.
@@ -155,9 +155,9 @@ const _: () = {
 };
 
 /// Where `spawned` lies, for entry/light.rs.
-pub const SPAWNED: usize = core::mem::offset_of!(Task, spawned);
+pub(crate) const SPAWNED: usize = core::mem::offset_of!(Task, spawned);
 /// Where `group` lies, likewise.
-pub const GROUP: usize = core::mem::offset_of!(Task, group);
+pub(crate) const GROUP: usize = core::mem::offset_of!(Task, group);
 
 impl Task {
     fn blank(home: Option<&'static Slab>) -> Task {
@@ -190,18 +190,18 @@ impl Task {
     }
 
     /// A member's implicit task.
-    pub fn implicit() -> Task {
+    pub(crate) fn implicit() -> Task {
         Task::blank(None)
     }
 
     /// Starts an initial task, executed by `thr`.
-    pub fn begin_initial(&self, thr: &'static Thread, icvs: Icvs) {
+    pub(crate) fn begin_initial(&self, thr: &'static Thread, icvs: Icvs) {
         self.belong(thr, icvs, None);
         self.begin_region(None);
     }
 
     /// Gives an implicit task what is the same from region to region; see [`Task::begin_region`].
-    pub fn belong(&self, thr: &'static Thread, icvs: Icvs, parent: Option<&'static Task>) {
+    pub(crate) fn belong(&self, thr: &'static Thread, icvs: Icvs, parent: Option<&'static Task>) {
         self.set_parent(parent);
         self.run_by(thr);
         self.icvs.set(icvs);
@@ -209,20 +209,20 @@ impl Task {
 
     /// Starts an implicit task, within taskgroup `group`.
     #[inline(always)]
-    pub fn begin_region(&self, group: Option<&'static Group>) {
+    pub(crate) fn begin_region(&self, group: Option<&'static Group>) {
         self.in_final.set(false);
         self.group.set(group);
         self.spawned.set(false);
     }
 
     /// A new explicit task for the team of `thr`, child of its current task.
-    pub fn explicit(thr: &'static Thread) -> &'static Task {
+    pub(crate) fn explicit(thr: &'static Thread) -> &'static Task {
         let parent = thr.task();
         Self::below(thr, parent, parent.depth.load(Relaxed) + 1, parent)
     }
 
     /// A new task for the team of `thr` beside `t`, an explicit one, with what `t` has from its parent.
-    pub fn sibling(thr: &'static Thread, t: &Task) -> &'static Task {
+    pub(crate) fn sibling(thr: &'static Thread, t: &Task) -> &'static Task {
         Self::below(thr, t.parent_task(), t.depth.load(Relaxed), t)
     }
 
@@ -251,36 +251,36 @@ impl Task {
 
     /// The generating task.
     #[inline]
-    pub fn parent(&self) -> Option<&'static Task> {
+    pub(crate) fn parent(&self) -> Option<&'static Task> {
         // SAFETY: null or a task; tasks' memory always holds one.
         unsafe { self.parent.load(Relaxed).as_ref() }
     }
 
     /// The generating task of an explicit task.
     #[inline]
-    pub fn parent_task(&self) -> &'static Task {
+    pub(crate) fn parent_task(&self) -> &'static Task {
         self.parent().expect("an explicit task has a parent")
     }
 
     /// `thr` executes it from here on.
     #[inline]
-    pub fn run_by(&self, thr: &'static Thread) {
+    pub(crate) fn run_by(&self, thr: &'static Thread) {
         self.owner.store(core::ptr::from_ref(thr).cast_mut(), Relaxed);
     }
 
     /// Is it executed by `thr`?
     #[inline]
-    pub fn is_run_by(&self, thr: &Thread) -> bool {
+    pub(crate) fn is_run_by(&self, thr: &Thread) -> bool {
         core::ptr::eq(self.owner.load(Relaxed), thr)
     }
 
     /// Is it an explicit task?
-    pub fn is_explicit(&self) -> bool {
+    pub(crate) fn is_explicit(&self) -> bool {
         self.home.is_some()
     }
 
     /// Is it a descendant of `above`?
-    pub fn is_below(&self, above: &Task) -> bool {
+    pub(crate) fn is_below(&self, above: &Task) -> bool {
         let depth = above.depth.load(Relaxed);
         let (mut t, mut left) = (self, self.depth.load(Relaxed).saturating_sub(depth));
         while left > 0 {
@@ -294,13 +294,13 @@ impl Task {
     }
 
     /// Could a child task use variables on this task's stack?
-    pub fn children_may_use_stack(&self) -> bool {
+    pub(crate) fn children_may_use_stack(&self) -> bool {
         self.spawned.get()
     }
 
     /// Makes room for the argument block.
     #[inline]
-    pub fn make_block(&self, size: usize, align: usize) -> usize {
+    pub(crate) fn make_block(&self, size: usize, align: usize) -> usize {
         if size <= size_of::<Inline>() && align <= align_of::<Inline>() {
             return self.inline.0.get() as usize;
         }
@@ -317,7 +317,7 @@ impl Task {
     /// `thr` gives the memory of an explicit task back to which nobody refers. With `kept`, that of its parent was kept for it,
     /// and may go too.
     #[inline]
-    pub fn free(&'static self, thr: &'static Thread, kept: bool) {
+    pub(crate) fn free(&'static self, thr: &'static Thread, kept: bool) {
         let parent = self.parent();
         if self.block.get().0 != 0 || self.depends.get().is_some() {
             self.free_extras();

@@ -13,20 +13,20 @@ use crate::sys::own::Own;
 use crate::sys::time;
 
 /// When a member that waits looks at deques: every so many rounds.
-pub struct Looks {
+pub(crate) struct Looks {
     every: u32,
     round: u32,
 }
 
 impl Looks {
     /// Those of member `me` of `n`.
-    pub fn of(me: u32, n: u32) -> Self {
+    pub(crate) fn of(me: u32, n: u32) -> Self {
         Self { every: (n / 2).max(1), round: me }
     }
 
     /// Another round: does it look?
     #[inline]
-    pub fn due(&mut self) -> bool {
+    pub(crate) fn due(&mut self) -> bool {
         self.round += 1;
         if self.round < self.every {
             return false;
@@ -38,7 +38,7 @@ impl Looks {
 
 /// How a thief's thefts pay.
 #[derive(Default)]
-pub struct Pace {
+pub(crate) struct Pace {
     /// Such tasks in a row.
     row: Own<u32>,
     /// When (in clock ticks) it looks at deques again.
@@ -54,7 +54,7 @@ impl Pace {
     const PAUSE: u64 = 8;
 
     /// It has stolen a task and executed it in `ticks`, until `now`.
-    pub fn measured(&self, ticks: u64, now: u64) {
+    pub(crate) fn measured(&self, ticks: u64, now: u64) {
         if ticks >= Self::NOTHING {
             self.row.set(0);
         } else if self.row.get() < Self::ENOUGH {
@@ -66,7 +66,7 @@ impl Pace {
 
     /// Does it keep away now?
     #[inline]
-    pub fn pauses(&self) -> bool {
+    pub(crate) fn pauses(&self) -> bool {
         let until = self.until.get();
         if until != 0 {
             // A clock that has gone back by more (another machine) does not count.

@@ -36,7 +36,7 @@ const ENOUGH_FOR_EACH: u64 = 64;
 
 /// The team's part. See the module's text.
 #[derive(Default)]
-pub struct TaskPool {
+pub(crate) struct TaskPool {
     /// Was any task created in this region?
     used: AtomicBool,
     list: Locked<List>,
@@ -47,7 +47,7 @@ pub struct TaskPool {
 }
 
 /// A member's part. [`Own`] fields are the member's thread's.
-pub struct MemberTasks {
+pub(crate) struct MemberTasks {
     deque: Deque<PLACES>,
     /// Tasks in the deque from which on the thread executes new ones at once.
     enough: Own<u64>,
@@ -67,7 +67,7 @@ pub struct MemberTasks {
 
 /// What entry/light.rs looks at to see whether a thread has enough tasks waiting: top and bottom of its
 /// deque, and how many are enough.
-pub const ENOUGH: [usize; 3] = [
+pub(crate) const ENOUGH: [usize; 3] = [
     offset_of!(MemberTasks, deque) + Deque::<PLACES>::OFFSETS.0,
     offset_of!(MemberTasks, deque) + Deque::<PLACES>::OFFSETS.1,
     offset_of!(MemberTasks, enough),
@@ -90,36 +90,36 @@ impl Default for MemberTasks {
 
 impl MemberTasks {
     /// The team has `n` members.
-    pub fn share_with(&self, n: u32) {
+    pub(crate) fn share_with(&self, n: u32) {
         self.enough.set((ENOUGH_FOR_EACH * u64::from(n)).min(PLACES as u64));
     }
 
     /// A region begins for the member.
-    pub fn begin_region(&self) {
+    pub(crate) fn begin_region(&self) {
         self.made.store(0, Relaxed);
         self.ended.store(0, Relaxed);
         self.floor.set(self.deque.floor());
     }
 
     /// The member's host has failed, whatever it was looking for.
-    pub fn looks_no_more(&self) {
+    pub(crate) fn looks_no_more(&self) {
         self.looks.store(false, Relaxed);
     }
 
     /// What the thread pushes from here on is the current task's; where that began before.
-    pub fn raise_floor(&self) -> u64 {
+    pub(crate) fn raise_floor(&self) -> u64 {
         let before = self.floor.get();
         self.floor.set(self.deque.floor());
         before
     }
 
     /// Is there a task in the deque that the current one has made?
-    pub fn has_some(&self) -> bool {
+    pub(crate) fn has_some(&self) -> bool {
         self.deque.has(self.floor.get())
     }
 
     /// Back to what [`MemberTasks::raise_floor`] gave.
-    pub fn set_floor(&self, floor: u64) {
+    pub(crate) fn set_floor(&self, floor: u64) {
         self.floor.set(floor);
     }
 
@@ -130,7 +130,7 @@ impl MemberTasks {
 
 /// Which tasks may be executed.
 #[derive(Clone, Copy)]
-pub enum Scope {
+pub(crate) enum Scope {
     /// Any of the team, in this region of it: the thread is in a barrier.
     Any(u64),
     /// Those below this task, which waits.
@@ -139,7 +139,7 @@ pub enum Scope {
 
 impl Scope {
     /// Is `t` one of them?
-    pub fn allows(self, t: &Task) -> bool {
+    pub(crate) fn allows(self, t: &Task) -> bool {
         match self {
             Self::Any(_) => true,
             Self::Below(above) => t.is_below(above),
@@ -159,7 +159,7 @@ fn task(word: u64) -> &'static Task {
 
 impl TaskPool {
     /// A region begins; its members are not in it yet.
-    pub fn begin_region(&self) {
+    pub(crate) fn begin_region(&self) {
         if self.used.load(Relaxed) {
             self.used.store(false, Relaxed);
             self.ended_elsewhere.store(0, Relaxed);
@@ -168,13 +168,13 @@ impl TaskPool {
 
     /// Has the region had tasks?
     #[inline]
-    pub fn has_been_used(&self) -> bool {
+    pub(crate) fn has_been_used(&self) -> bool {
         self.used.load(Relaxed)
     }
 
     /// Is no task waiting, ready or running? Asked when all members have arrived.
     #[inline]
-    pub fn idle(&self, team: &'static Team) -> bool {
+    pub(crate) fn idle(&self, team: &'static Team) -> bool {
         !self.used.load(Relaxed) || self.all_ended(team)
     }
 
@@ -186,7 +186,7 @@ impl TaskPool {
     }
 
     /// Does `thr` have so many tasks waiting that it should execute a new one itself?
-    pub fn is_enough(&self, thr: &'static Thread) -> bool {
+    pub(crate) fn is_enough(&self, thr: &'static Thread) -> bool {
         let mine = &thr.member().tasks;
         let enough = mine.enough.get();
         mine.deque.holds(enough) || u64::from(self.listed.load(Relaxed)) >= 2 * enough
@@ -194,14 +194,14 @@ impl TaskPool {
 
     /// Adds a deferred task of the caller's current task; then call [`TaskPool::call_helper`].
     #[inline]
-    pub fn add(&self, thr: &'static Thread, t: &'static Task) {
+    pub(crate) fn add(&self, thr: &'static Thread, t: &'static Task) {
         self.count_new(thr, t);
         self.put(thr, t);
     }
 
     /// `thr` puts a task that is ready where it can be found.
     #[inline]
-    pub fn put(&self, thr: &'static Thread, t: &'static Task) {
+    pub(crate) fn put(&self, thr: &'static Thread, t: &'static Task) {
         if t.priority.get() > 0 || !thr.member().tasks.deque.push(word(t)) {
             self.list.with(|list| self.push(list, t));
         }
@@ -209,7 +209,7 @@ impl TaskPool {
 
     /// A task of the team's has become ready: a helper that sleeps is woken, unless one looks for tasks.
     #[inline]
-    pub fn call_helper(team: &'static Team) {
+    pub(crate) fn call_helper(team: &'static Team) {
         team.event.notify_task(|| Self::is_looked_for(team));
     }
 
@@ -239,7 +239,7 @@ impl TaskPool {
 
     /// Adds one with dependences, a child of the current task, among whose `children` they are. If it is
     /// ready, call [`TaskPool::call_helper`] then; else whoever meets the last dependence sees to it.
-    pub fn add_dependent<const TELL: bool>(
+    pub(crate) fn add_dependent<const TELL: bool>(
         &self,
         thr: &'static Thread,
         t: &'static Task,
@@ -315,7 +315,7 @@ impl TaskPool {
 
     /// Runs one ready task in `scope`. False if there was none.
     #[inline]
-    pub fn run_one(&'static self, thr: &'static Thread, scope: Scope) -> bool {
+    pub(crate) fn run_one(&'static self, thr: &'static Thread, scope: Scope) -> bool {
         if !self.used.load(Relaxed) {
             return false;
         }
@@ -348,7 +348,7 @@ impl TaskPool {
     }
 
     /// Would [`TaskPool::run_one`] find something? For those who wait.
-    pub fn has_ready(&'static self, thr: &'static Thread, scope: Scope) -> bool {
+    pub(crate) fn has_ready(&'static self, thr: &'static Thread, scope: Scope) -> bool {
         if !self.used.load(Relaxed) {
             return false;
         }
@@ -375,7 +375,7 @@ impl TaskPool {
 
     /// Waits, as one of `kind`, until `done`, or until a task in `scope` is ready: at this it looks now
     /// and then, and before it sleeps.
-    pub fn wait(
+    pub(crate) fn wait(
         &'static self,
         thr: &'static Thread,
         kind: Waiters,
@@ -396,7 +396,7 @@ impl TaskPool {
 
     /// Waits in the current task until `done`, executing tasks below it meanwhile. `pause`: what for.
     #[inline]
-    pub fn wait_below(thr: &'static Thread, pause: Pause, done: impl Fn() -> bool) {
+    pub(crate) fn wait_below(thr: &'static Thread, pause: Pause, done: impl Fn() -> bool) {
         let team = thr.team();
         let scope = Scope::Below(thr.task());
         while !done() {
@@ -445,7 +445,7 @@ impl TaskPool {
 
     /// Task `t` of this pool is done, as `thr` has seen to: its dependents may become ready, who waits for
     /// it may go on.
-    pub fn done(&'static self, thr: &'static Thread, t: &'static Task) {
+    pub(crate) fn done(&'static self, thr: &'static Thread, t: &'static Task) {
         let mut next = None;
         self.end(thr, t, &mut next);
         if let Some(t) = next {
@@ -519,7 +519,7 @@ impl TaskPool {
 }
 
 /// A wait in the current task, as synchronisation `sync`.
-pub fn tell_wait(thr: &'static Thread, sync: Sync, wait: impl FnOnce()) {
+pub(crate) fn tell_wait(thr: &'static Thread, sync: Sync, wait: impl FnOnce()) {
     thr.tell(Event::TaskSyncBegin { sync });
     thr.tell(Event::TaskSyncArrive { sync });
     wait();
@@ -527,7 +527,7 @@ pub fn tell_wait(thr: &'static Thread, sync: Sync, wait: impl FnOnce()) {
 }
 
 /// `taskwait`: waits until the current task's children are done, executing them meanwhile.
-pub fn taskwait(thr: &'static Thread) {
+pub(crate) fn taskwait(thr: &'static Thread) {
     let task = thr.task();
     TaskPool::wait_below(thr, Pause::Taskwait, || task.children.none());
     if task.children.all_gone() {

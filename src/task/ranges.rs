@@ -34,11 +34,11 @@ use core::sync::atomic::Ordering::*;
 
 /// Pieces for each thread that are many; and most that are executed before it is looked again whether others
 /// need some.
-pub const MANY: u64 = 64;
+pub(crate) const MANY: u64 = 64;
 
 /// What the pieces of a taskloop are.
 #[derive(Clone, Copy, Default)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// How many, of how many iterations.
     pub deal: Deal,
     /// The loop's first value, and its step.
@@ -63,7 +63,7 @@ impl Plan {
 
 /// What a task that is a range is besides. Written by who makes it, and by who executes it.
 #[derive(Default)]
-pub struct Range {
+pub(crate) struct Range {
     /// Its pieces: the first one, and behind the last one.
     pieces: Own<(u64, u64)>,
     /// Have pieces been found long?
@@ -82,12 +82,12 @@ pub struct Range {
 const CALL: (usize, usize) = (0, 1);
 
 /// Is it a range, to be executed by [`execute`]?
-pub fn is_range(t: &Task) -> bool {
+pub(crate) fn is_range(t: &Task) -> bool {
     t.call.get() == CALL
 }
 
 /// Are the tasks of a taskloop of `thr` made by halves?
-pub fn suits(thr: &'static Thread, s: &Spec) -> bool {
+pub(crate) fn suits(thr: &'static Thread, s: &Spec) -> bool {
     let team = thr.team();
     s.deferred
         && team.size() > 1
@@ -100,7 +100,7 @@ pub fn suits(thr: &'static Thread, s: &Spec) -> bool {
 }
 
 /// Makes the first range, of all pieces of `deal`.
-pub fn start(thr: &'static Thread, s: &Spec, deal: Deal, (start, step): (u64, u64), may_call: bool) {
+pub(crate) fn start(thr: &'static Thread, s: &Spec, deal: Deal, (start, step): (u64, u64), may_call: bool) {
     let (team, t) = (thr.team(), Task::explicit(thr));
     t.in_final.set(t.in_final.get() || s.flags & flag::FINAL != 0);
     super::spawn::prepare(thr, t, s);
@@ -130,7 +130,7 @@ impl Range {
 
 /// Executes range `t`, or what is left of it when others have taken their parts.
 #[inline(never)]
-pub fn execute(pool: &'static TaskPool, thr: &'static Thread, t: &'static Task, cancelled: bool) {
+pub(crate) fn execute(pool: &'static TaskPool, thr: &'static Thread, t: &'static Task, cancelled: bool) {
     if !cancelled {
         let plan = t.range.root.get().unwrap_or(t).range.plan.get();
         let (first, end) = t.range.pieces.get();

@@ -58,7 +58,7 @@ unsafe fn register(data: usize, outer: usize, shared: usize, threads: u32) {
 ///
 /// # Safety
 /// See [`register`].
-pub unsafe fn register_taskgroup(thr: &'static Thread, data: usize) {
+pub(crate) unsafe fn register_taskgroup(thr: &'static Thread, data: usize) {
     let g = thr.task().group.get().expect("a reduction is registered inside a taskgroup");
     // SAFETY: by the caller's promise.
     unsafe { register(data, g.reductions.get(), 0, thr.team().size()) };
@@ -69,7 +69,7 @@ pub unsafe fn register_taskgroup(thr: &'static Thread, data: usize) {
 ///
 /// # Safety
 /// See [`register`]; nobody uses the memory any more.
-pub unsafe fn unregister(data: usize) {
+pub(crate) unsafe fn unregister(data: usize) {
     let mut d = data as *mut usize;
     // SAFETY: registered arrays, each with the memory that `register` allocated.
     unsafe {
@@ -92,7 +92,7 @@ pub unsafe fn unregister(data: usize) {
 ///
 /// # Safety
 /// See [`register`].
-pub unsafe fn begin_workshare(thr: &'static Thread, data: usize, first: usize) {
+pub(crate) unsafe fn begin_workshare(thr: &'static Thread, data: usize, first: usize) {
     let g = group::start(thr);
     g.workshare.set(true);
     // SAFETY: by the caller's promise.
@@ -101,7 +101,7 @@ pub unsafe fn begin_workshare(thr: &'static Thread, data: usize, first: usize) {
 }
 
 /// `GOMP_workshare_task_reduction_unregister`: the construct's end, with its barrier unless it was cancelled.
-pub fn end_workshare(thr: &'static Thread, cancelled: bool) {
+pub(crate) fn end_workshare(thr: &'static Thread, cancelled: bool) {
     let data = thr.task().group.get().map_or(0, |g| g.reductions.get());
     group::end(thr);
     if !cancelled {
@@ -117,7 +117,7 @@ pub fn end_workshare(thr: &'static Thread, cancelled: bool) {
 ///
 /// # Safety
 /// See [`register`].
-pub unsafe fn begin_region(thr: &'static Thread, data: usize, threads: u32) {
+pub(crate) unsafe fn begin_region(thr: &'static Thread, data: usize, threads: u32) {
     let outer = thr.task().group.get().map_or(0, |g| g.reductions.get());
     // SAFETY: by the caller's promise.
     unsafe { register(data, outer, 0, threads) };
@@ -128,7 +128,7 @@ pub unsafe fn begin_region(thr: &'static Thread, data: usize, threads: u32) {
 ///
 /// # Safety
 /// `ptrs` has `count + originals` words; the registrations are intact.
-pub unsafe fn remap(thr: &'static Thread, count: usize, originals: usize, ptrs: *mut usize) {
+pub(crate) unsafe fn remap(thr: &'static Thread, count: usize, originals: usize, ptrs: *mut usize) {
     let id = thr.num() as usize;
     // A task that is only a call (included.rs) is in the group of the one around it: it need not be made.
     let chain = thr.task.get().and_then(|t| t.group.get()).map_or(0, |g| g.reductions.get());

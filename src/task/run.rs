@@ -10,7 +10,7 @@ use core::sync::atomic::Ordering::*;
 /// Task `t` is done; its memory goes when nobody needs it. `counted`: it is one of its parent's children.
 /// True if another thread may wait for that.
 #[inline]
-pub fn end(thr: &'static Thread, t: &'static Task, parent: &'static Task, counted: bool) -> bool {
+pub(crate) fn end(thr: &'static Thread, t: &'static Task, parent: &'static Task, counted: bool) -> bool {
     let closed = t.detach.load(Relaxed) & detach::CLAUSE != 0;
     let own = parent.is_run_by(thr);
     let child_done = || {
@@ -47,7 +47,7 @@ fn end_before_children(
 }
 
 /// Runs a task's body as an activation of its own.
-pub fn run_body(thr: &'static Thread, t: &'static Task) {
+pub(crate) fn run_body(thr: &'static Thread, t: &'static Task) {
     if observe::wants(Set::TASKS) {
         run_body_told(thr, t);
     } else {
@@ -64,7 +64,7 @@ fn run_body_told(thr: &'static Thread, t: &'static Task) {
 
 /// [`run_body`] without a frame of its own; `TELL`: somebody may listen.
 #[inline(always)]
-pub fn run_body_or_tell<const TELL: bool>(thr: &'static Thread, t: &'static Task) {
+pub(crate) fn run_body_or_tell<const TELL: bool>(thr: &'static Thread, t: &'static Task) {
     let (outer, held) = (thr.task.get(), thr.held.get());
     let m = thr.member();
     let (share, floor) = (m.share.get(), m.tasks.raise_floor());

@@ -9,7 +9,7 @@ const BATCH: usize = 16;
 
 /// See the module's text. Part of a [`Thread`](crate::team::thread::Thread), which is never freed.
 #[derive(Default)]
-pub struct Slab {
+pub(crate) struct Slab {
     /// The thread's own.
     free: Own<Option<&'static Task>>,
     /// A stack: anybody pushes (release), the thread takes all at once (acquire). So there is no A-B-A.
@@ -19,7 +19,7 @@ pub struct Slab {
 impl Slab {
     /// The thread takes a task.
     #[inline]
-    pub fn take(&'static self) -> &'static Task {
+    pub(crate) fn take(&'static self) -> &'static Task {
         match self.free.get() {
             Some(t) => {
                 self.free.set(t.links.get().0);
@@ -48,7 +48,7 @@ impl Slab {
 
     /// Gives a task of this slab back; `own`: the caller is its thread.
     #[inline]
-    pub fn give(&self, t: &'static Task, own: bool) {
+    pub(crate) fn give(&self, t: &'static Task, own: bool) {
         if own {
             t.links.set((self.free.get(), None));
             self.free.set(Some(t));

@@ -13,7 +13,7 @@ use core::sync::atomic::Ordering::*;
 
 /// What `GOMP_task` is given.
 #[derive(Clone, Copy)]
-pub struct Spec {
+pub(crate) struct Spec {
     /// Body.
     pub func: usize,
     /// The generating task's data.
@@ -40,7 +40,7 @@ pub struct Spec {
 
 /// Is the task to be executed at once, and no more than a call of its function (included.rs)?
 #[inline(always)]
-pub fn is_just_a_call(thr: &'static Thread, s: &Spec) -> bool {
+pub(crate) fn is_just_a_call(thr: &'static Thread, s: &Spec) -> bool {
     let light = thr.light.get();
     let at_once = || !s.deferred || light & INCLUDED != 0 || thr.team().tasks.is_enough(thr);
     light != 0 && !is_special(s.flags, light) && at_once()
@@ -49,7 +49,7 @@ pub fn is_just_a_call(thr: &'static Thread, s: &Spec) -> bool {
 /// Creates a task. The task, if it is to be executed at once: the caller gives it to [`execute`]. Where
 /// somebody listens to tasks, no call is light.
 #[inline(always)]
-pub fn spawn(thr: &'static Thread, s: &Spec) -> Option<&'static Task> {
+pub(crate) fn spawn(thr: &'static Thread, s: &Spec) -> Option<&'static Task> {
     let at_once = if thr.light.get() == 0 { spawn_told(thr, s) } else { spawn_or_tell::<false>(thr, s) };
     if let Some(t) = at_once {
         prepare_now(thr, t, s);
@@ -58,7 +58,7 @@ pub fn spawn(thr: &'static Thread, s: &Spec) -> Option<&'static Task> {
 }
 
 /// Creates a task, or executes it at once.
-pub fn spawn_or_execute(thr: &'static Thread, s: &Spec) {
+pub(crate) fn spawn_or_execute(thr: &'static Thread, s: &Spec) {
     match spawn(thr, s) {
         Some(t) if observe::wants(Set::TASKS) => execute::<true>(thr, t),
         Some(t) => execute::<false>(thr, t),
@@ -122,7 +122,7 @@ fn is_cancelled(thr: &'static Thread, parent: &Task) -> bool {
 
 /// Makes the argument block of a task that will be executed later.
 #[inline(always)]
-pub fn prepare(thr: &'static Thread, t: &'static Task, s: &Spec) {
+pub(crate) fn prepare(thr: &'static Thread, t: &'static Task, s: &Spec) {
     let p = t.make_block(s.size, s.align);
     fill(thr, t, s, p);
     t.call.set((s.func, p));
@@ -206,7 +206,7 @@ fn fill(thr: &'static Thread, t: &'static Task, s: &Spec, block: usize) {
 /// # Safety
 /// `size` bytes can be read at `from` and written at `to`.
 #[inline(always)]
-pub unsafe fn copy_block(from: usize, to: usize, size: usize) {
+pub(crate) unsafe fn copy_block(from: usize, to: usize, size: usize) {
     macro_rules! words {
         ($($n:literal)*) => {
             // SAFETY: by the caller's promise.
@@ -230,7 +230,7 @@ fn set_bounds(s: &Spec, block: usize) {
 }
 
 /// Writes bounds into the block of a taskloop's task.
-pub fn write_bounds(block: usize, (lo, hi): (u64, u64)) {
+pub(crate) fn write_bounds(block: usize, (lo, hi): (u64, u64)) {
     // SAFETY: a taskloop's block begins with two 8-byte words.
     unsafe {
         *(block as *mut u64) = lo;
@@ -262,7 +262,7 @@ fn prepare_now(thr: &'static Thread, t: &'static Task, s: &Spec) {
 /// Executes a task at once. Tasks within tasks within tasks: each takes the stack of all that is on the way
 /// to its body, so this is as little as can be.
 #[inline(always)]
-pub fn execute<const TELL: bool>(thr: &'static Thread, t: &'static Task) {
+pub(crate) fn execute<const TELL: bool>(thr: &'static Thread, t: &'static Task) {
     run::run_body_or_tell::<TELL>(thr, t);
     if t.detach.load(Relaxed) & detach::CLAUSE != 0 {
         t.detach.fetch_or(detach::ENDED, AcqRel);
@@ -273,7 +273,7 @@ pub fn execute<const TELL: bool>(thr: &'static Thread, t: &'static Task) {
 }
 
 /// Waits until the current task's children that `deps` depend on are done, executing children meanwhile.
-pub fn wait_for(thr: &'static Thread, deps: &[Dep]) {
+pub(crate) fn wait_for(thr: &'static Thread, deps: &[Dep]) {
     if thr.light.get() == 0 {
         wait_for_told(thr, deps);
     } else {
@@ -320,7 +320,7 @@ fn wait_as<const TELL: bool>(
 }
 
 /// `taskwait depend nowait`: an empty task with dependences.
-pub fn empty(thr: &'static Thread, deps: &[Dep]) {
+pub(crate) fn empty(thr: &'static Thread, deps: &[Dep]) {
     let (team, parent) = (thr.team(), thr.task());
     if team.level.get() == 0 {
         return;
@@ -341,7 +341,7 @@ pub fn empty(thr: &'static Thread, deps: &[Dep]) {
 }
 
 /// `omp_fulfill_event`.
-pub fn fulfill(thr: &'static Thread, handle: usize) {
+pub(crate) fn fulfill(thr: &'static Thread, handle: usize) {
     // SAFETY: the program passes a handle that `spawn` gave it, of a task that is not done before this call.
     let t: &'static Task = unsafe { &*(handle as *const Task) };
     let team = t.team.get();

@@ -11,7 +11,7 @@ use crate::work::bounds::Bounds;
 /// Numbers of tasks and iterations: `tasks` tasks, the first `larger` of which have `each + 1` iterations, the others `each`;
 /// with `last` > 0 the last one has that many instead (strict grainsize).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Deal {
+pub(crate) struct Deal {
     tasks: u64,
     each: u64,
     larger: u64,
@@ -19,7 +19,7 @@ pub struct Deal {
 }
 
 /// Deals `n` > 0 iterations. `number` is the grainsize or num_tasks value, 0 for neither.
-pub fn deal(n: u64, number: u64, flags: u32, threads: u64) -> Deal {
+pub(crate) fn deal(n: u64, number: u64, flags: u32, threads: u64) -> Deal {
     let (grain, strict) = (flags & flag::GRAINSIZE != 0, flags & flag::STRICT != 0);
     if grain && strict {
         let g = number.max(1);
@@ -38,12 +38,12 @@ pub fn deal(n: u64, number: u64, flags: u32, threads: u64) -> Deal {
 
 impl Deal {
     /// How many tasks.
-    pub fn tasks(self) -> u64 {
+    pub(crate) fn tasks(self) -> u64 {
         self.tasks
     }
 
     /// Iterations of all tasks before task `i`; of all, if there is none with that number.
-    pub fn before(self, i: u64) -> u64 {
+    pub(crate) fn before(self, i: u64) -> u64 {
         if self.last > 0 && i == self.tasks {
             (i - 1) * self.each + self.last
         } else {
@@ -52,7 +52,7 @@ impl Deal {
     }
 
     /// Iterations of task `i`, and of how many tasks from there on.
-    pub fn run_from(self, i: u64) -> (u64, u64) {
+    pub(crate) fn run_from(self, i: u64) -> (u64, u64) {
         if self.last > 0 && i + 1 == self.tasks {
             (self.last, 1)
         } else if i < self.larger {
@@ -68,7 +68,7 @@ const AT_ONCE: u64 = 16;
 
 /// Creates the tasks. The first two words of each task's block are its bounds; with reductions the third points to their
 /// description.
-pub fn run(thr: &'static Thread, base: &Spec, b: Bounds, number: u64) {
+pub(crate) fn run(thr: &'static Thread, base: &Spec, b: Bounds, number: u64) {
     let n = b.iterations();
     if n == 0 {
         if base.flags & (flag::NOGROUP | flag::REDUCTION) == flag::REDUCTION {

@@ -35,7 +35,7 @@ struct Regions([Region; PLACES]);
 
 /// What a thread remembers.
 #[derive(Default)]
-pub struct Alone {
+pub(crate) struct Alone {
     /// What the thread's team alone was set up from, and the number of that setting-up.
     in_team: Own<Option<(Asked, u64)>>,
     teams: Regions,
@@ -48,23 +48,23 @@ pub struct Alone {
 
 /// What the light way into such regions looks at (entry/light/region.rs): where it is in an [`Alone`], and in
 /// a place of its regions.
-pub mod at {
+pub(crate) mod at {
     use super::{Alone, PLACES, Region};
     use core::mem::offset_of;
 
     /// What the regions ask for.
-    pub const ASKED: usize = offset_of!(Alone, asked);
+    pub(crate) const ASKED: usize = offset_of!(Alone, asked);
     /// The task.
-    pub const TASK: usize = offset_of!(Alone, task);
+    pub(crate) const TASK: usize = offset_of!(Alone, task);
     /// The places. One lies so far from the first as these bits of its function's address say.
-    pub const PLAIN: usize = offset_of!(Alone, plain);
+    pub(crate) const PLAIN: usize = offset_of!(Alone, plain);
     /// See [`PLAIN`].
-    pub const BITS: usize = (PLACES - 1) << 4;
+    pub(crate) const BITS: usize = (PLACES - 1) << 4;
     const _: () = assert!(size_of::<Region>() == 16 && PLACES.is_power_of_two());
     /// In a place: the function.
-    pub const CALL: usize = offset_of!(Region, call);
+    pub(crate) const CALL: usize = offset_of!(Region, call);
     /// In a place: so many executions are not measured.
-    pub const LEFT: usize = offset_of!(Region, left);
+    pub(crate) const LEFT: usize = offset_of!(Region, left);
 }
 
 impl Regions {
@@ -125,7 +125,7 @@ impl Region {
 impl Alone {
     /// Does the region `call`, of this task, go on being executed plainly?
     #[inline(always)]
-    pub fn is_plain(&self, call: usize, asked: Asked, is_in: impl Fn(&'static Task) -> bool) -> bool {
+    pub(crate) fn is_plain(&self, call: usize, asked: Asked, is_in: impl Fn(&'static Task) -> bool) -> bool {
         match self.task.get() {
             Some(task) => self.asked.get() == asked && is_in(task) && self.plain.goes_on(call),
             None => false,
@@ -134,17 +134,17 @@ impl Alone {
 
     /// Does it go on being executed by the team of the thread alone, set up as number `since`?
     #[inline(always)]
-    pub fn is_in_team(&self, call: usize, asked: Asked, since: u64) -> bool {
+    pub(crate) fn is_in_team(&self, call: usize, asked: Asked, since: u64) -> bool {
         self.in_team.get() == Some((asked, since)) && self.teams.goes_on(call)
     }
 
     /// Are there regions that are executed plainly?
-    pub fn has_plain(&self) -> bool {
+    pub(crate) fn has_plain(&self) -> bool {
         self.task.get().is_some()
     }
 
     /// A region is executed plainly.
-    pub fn note_plain(&self, call: usize, site: u16, asked: Asked, task: &'static Task) {
+    pub(crate) fn note_plain(&self, call: usize, site: u16, asked: Asked, task: &'static Task) {
         if self.asked.get() != asked || !self.task.get().is_some_and(|t| core::ptr::eq(t, task)) {
             self.plain.forget();
             self.asked.set(asked);
@@ -154,7 +154,7 @@ impl Alone {
     }
 
     /// A region is executed by the team alone, which was set up as number `since`; `again`: and can be again.
-    pub fn note_team(&self, call: usize, site: u16, asked: Asked, since: u64, again: bool) {
+    pub(crate) fn note_team(&self, call: usize, site: u16, asked: Asked, since: u64, again: bool) {
         if !matches!(self.in_team.get(), Some((known, _)) if known == asked) {
             // What is known is of other teams.
             self.teams.forget();
@@ -164,13 +164,13 @@ impl Alone {
     }
 
     /// Were so many executions of `call` not measured that this one is to be?
-    pub fn is_due(&self, call: usize) -> bool {
+    pub(crate) fn is_due(&self, call: usize) -> bool {
         self.plain.is_due(call) || self.teams.is_due(call)
     }
 
     /// Something that regions are set up from has changed.
     #[inline]
-    pub fn unprepare(&self) {
+    pub(crate) fn unprepare(&self) {
         self.in_team.set(None);
         self.task.set(None);
     }

@@ -37,7 +37,7 @@ struct Aside {
 static ASIDE: Aside = Aside::new();
 
 /// Gives the CPU to another thread that wants it. False if the caller had better sleep.
-pub fn step_aside() -> bool {
+pub(crate) fn step_aside() -> bool {
     let began = now_ns();
     if ASIDE.is_paused(began) {
         return false;

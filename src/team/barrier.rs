@@ -35,19 +35,20 @@ const BY: u32 = 2;
 
 /// A team's tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Shape {
+pub(crate) struct Shape {
     n: u32,
     by: u32,
 }
 
 impl Shape {
     /// For `n` members.
-    pub fn of(n: u32) -> Self {
+    pub(crate) fn of(n: u32) -> Self {
         Self { n, by: BY }
     }
 
     /// A binary tree, for the models.
-    pub fn binary(n: u32) -> Self {
+    #[cfg(test)]
+    pub(crate) fn binary(n: u32) -> Self {
         Self { n, by: 1 }
     }
 
@@ -95,7 +96,7 @@ impl Node {
 }
 
 /// See the module's text.
-pub struct Barrier {
+pub(crate) struct Barrier {
     nodes: Box<[Node]>,
     /// The tree's shape: members, and bits; and the number of its root.
     shape: [AtomicU32; 2],
@@ -105,7 +106,7 @@ pub struct Barrier {
 
 /// How a member has arrived.
 #[derive(Clone, Copy)]
-pub struct Arrival {
+pub(crate) struct Arrival {
     me: u32,
     round: u32,
     /// The node that it waits at.
@@ -118,7 +119,7 @@ pub struct Arrival {
 
 impl Barrier {
     /// For up to as many members as `largest` has.
-    pub fn new(largest: Shape) -> Self {
+    pub(crate) fn new(largest: Shape) -> Self {
         let barrier = Self {
             nodes: (0..largest.nodes()).map(|_| Node::default()).collect(),
             shape: Default::default(),
@@ -134,7 +135,7 @@ impl Barrier {
     }
 
     /// Prepares for rounds of members in `shape`, the first of which is number 1. No member may be inside.
-    pub fn reset(&self, shape: Shape) {
+    pub(crate) fn reset(&self, shape: Shape) {
         self.shape[0].store(shape.n, Relaxed);
         self.shape[1].store(shape.by, Relaxed);
         self.root.store(shape.nodes() - 1, Relaxed);
@@ -155,7 +156,7 @@ impl Barrier {
 
     /// Member `me` arrives in its round number `round`.
     #[inline]
-    pub fn arrive(&self, me: u32, round: u32) -> Arrival {
+    pub(crate) fn arrive(&self, me: u32, round: u32) -> Arrival {
         let shape = self.shape();
         let (mut i, mut width, mut first, mut won) = (me, shape.n, 0, 0);
         loop {
@@ -179,25 +180,25 @@ impl Barrier {
 
     /// Has the round ended, as far as is known where the member waits?
     #[inline]
-    pub fn passed(&self, a: Arrival) -> bool {
+    pub(crate) fn passed(&self, a: Arrival) -> bool {
         self.nodes[a.at as usize].has_ended(a.round)
     }
 
     /// Has the round ended?
     #[inline]
-    pub fn passed_by_all(&self, a: Arrival) -> bool {
+    pub(crate) fn passed_by_all(&self, a: Arrival) -> bool {
         self.nodes[self.root.load(Relaxed) as usize].has_ended(a.round)
     }
 
     /// The last of all ends the round. Like everybody else it calls [`Barrier::pass_on`] then.
     #[inline]
-    pub fn release(&self, a: Arrival) {
+    pub(crate) fn release(&self, a: Arrival) {
         self.nodes[a.at as usize].end(a.round);
     }
 
     /// The round has ended: those who wait at nodes below may know.
     #[inline]
-    pub fn pass_on(&self, a: Arrival) {
+    pub(crate) fn pass_on(&self, a: Arrival) {
         if a.won > 0 {
             self.tell_below(a);
         }
@@ -219,27 +220,27 @@ impl Barrier {
 
     /// Member `me` of two has come to its barrier number `round`; `busy`: the team has had tasks.
     #[inline]
-    pub fn tell(&self, me: usize, round: u64, busy: bool) {
+    pub(crate) fn tell(&self, me: usize, round: u64, busy: bool) {
         touch(&self.notes[me]);
         self.notes[me].store(round << 1 | u64::from(busy), Release);
     }
 
     /// Has the other member come to barrier number `round`?
     #[inline]
-    pub fn is_met(&self, me: usize, round: u64) -> bool {
+    pub(crate) fn is_met(&self, me: usize, round: u64) -> bool {
         touch(&self.notes[1 - me]);
         self.notes[1 - me].load(Acquire) >> 1 >= round
     }
 
     /// Both have come to barrier number `round`; `busy` as `me` has told. Do they go on to the tree?
     #[inline]
-    pub fn goes_on(&self, me: usize, round: u64, busy: bool) -> bool {
+    pub(crate) fn goes_on(&self, me: usize, round: u64, busy: bool) -> bool {
         let theirs = self.notes[1 - me].load(Relaxed);
         theirs >> 1 == round && (busy || theirs & 1 != 0)
     }
 
     /// Both members' rounds begin at 0 again. No member may be inside.
-    pub fn forget(&self) {
+    pub(crate) fn forget(&self) {
         self.notes.iter().for_each(|n| n.store(0, Relaxed));
     }
 }

@@ -6,7 +6,7 @@ use crate::icv::places::{ProcBind, assign};
 use crate::icv::{Globals, globals};
 
 /// Binds the host under `thr` to place `place` if it is not there already.
-pub fn bind_host(thr: &Thread, place: u32) {
+pub(crate) fn bind_host(thr: &Thread, place: u32) {
     if place == u32::MAX || thr.bound.get() == place {
         return;
     }
@@ -23,7 +23,7 @@ fn move_host(thr: &Thread, place: u32) {
 }
 
 /// The place triple (offset, length, place) of member `num` of `size` under policy `bind`, given the primary's triple.
-pub fn place_of(
+pub(crate) fn place_of(
     g: &Globals,
     bind: ProcBind,
     num: u32,
@@ -40,11 +40,11 @@ pub fn place_of(
 }
 
 /// The triple a thread starts with: all places, on the first one.
-pub fn initial(g: &Globals) -> (u32, u32, u32) {
+pub(crate) fn initial(g: &Globals) -> (u32, u32, u32) {
     if g.places.is_empty() { (0, 0, u32::MAX) } else { (0, g.places.len() as u32, 0) }
 }
 
 /// Binds the calling member's host to its place.
-pub fn follow(thr: &Thread, m: &Member) {
+pub(crate) fn follow(thr: &Thread, m: &Member) {
     bind_host(thr, m.place.get().2);
 }

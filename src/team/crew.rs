@@ -12,26 +12,26 @@ use crate::sys::sync::{full_fence, spin_hint};
 const AHEAD: u32 = 8;
 
 /// The number of a team without a tree.
-pub const NO_CREW: u32 = 0;
+pub(crate) const NO_CREW: u32 = 0;
 
 /// A crowded team of more members than this goes without the tree: where hundreds share a CPU, what a leader
 /// would pass on waits for its turn there, and lines that move are the least of what a region costs.
 const MANY: u32 = 256;
 
 /// Is this such a team?
-pub fn is_too_large(n: u32, patience: Patience) -> bool {
+pub(crate) fn is_too_large(n: u32, patience: Patience) -> bool {
     n > MANY && patience.crowded
 }
 
 /// Workers of `team` come or go.
-pub fn changes(team: &'static Team) {
+pub(crate) fn changes(team: &'static Team) {
     let crew = &team.primary.crew;
     crew.set(crew.get().wrapping_add(1).max(NO_CREW + 1));
 }
 
 /// Orders will be handed over soon, to those whom the primary thread leads.
 #[inline(always)]
-pub fn expect_orders(team: &'static Team) {
+pub(crate) fn expect_orders(team: &'static Team) {
     let n = team.size();
     if n > FEW {
         return expect_to_lead(team, 0);
@@ -46,7 +46,7 @@ fn expect_to_lead(team: &'static Team, me: u32) {
 
 /// The workers' orders. Everything that a member reads of the team, and of other members, has been written.
 #[inline(always)]
-pub fn call_workers(team: &'static Team, epoch: u64, call: (usize, usize)) {
+pub(crate) fn call_workers(team: &'static Team, epoch: u64, call: (usize, usize)) {
     let n = team.size();
     if n == 1 {
         return;
@@ -108,7 +108,7 @@ fn hand_on(team: &'static Team, order: Order) {
 
 /// A worker has got its order, in a team with a tree.
 #[inline(never)]
-pub fn pass_on(order: Order) {
+pub(crate) fn pass_on(order: Order) {
     let (team, me) = (order.member.team(), order.member.num.get());
     if order.passes {
         expect_to_lead(team, me);
@@ -118,14 +118,14 @@ pub fn pass_on(order: Order) {
 }
 
 /// The order that has been published for the worker whose last one was `last`.
-pub fn ahead(last: Option<Order>) -> Option<Order> {
+pub(crate) fn ahead(last: Option<Order>) -> Option<Order> {
     let last = last.filter(|o| o.crew != NO_CREW)?;
     let (epoch, (since, call)) = last.member.team().call.newer(last.epoch, last.crew)?;
     Some(Order { epoch, since, call, passes: true, ..last })
 }
 
 /// It is about to sleep.
-pub fn drowse(last: Option<Order>) {
+pub(crate) fn drowse(last: Option<Order>) {
     if let Some(last) = last.filter(|o| o.crew != NO_CREW) {
         last.member.team().call.drowse();
     }
@@ -133,7 +133,7 @@ pub fn drowse(last: Option<Order>) {
 
 /// Have all workers of a team of `n` come to the end of region `epoch`?
 #[inline(always)]
-pub fn all_came(team: &'static Team, n: u32, epoch: u64) -> bool {
+pub(crate) fn all_came(team: &'static Team, n: u32, epoch: u64) -> bool {
     (1..n).all(|i| team.member(i).end.has_come(epoch))
 }
 
@@ -144,7 +144,7 @@ fn came_below(team: &'static Team, me: u32, n: u32, epoch: u64) -> bool {
 
 /// The primary thread waits awake until all have come, in a team with a tree, or there are tasks. Are they?
 #[inline(never)]
-pub fn await_ends(team: &'static Team, epoch: u64, patience: Patience) -> bool {
+pub(crate) fn await_ends(team: &'static Team, epoch: u64, patience: Patience) -> bool {
     let (n, mut looks) = (team.size(), 0u32);
     patience.stay(|| {
         looks = looks.wrapping_add(1);
@@ -155,13 +155,13 @@ pub fn await_ends(team: &'static Team, epoch: u64, patience: Patience) -> bool {
 
 /// Member `me` has come to its region's end: the primary thread is woken if it waits for this one.
 #[inline(always)]
-pub fn tell_awaiting(team: &'static Team, me: u32) {
+pub(crate) fn tell_awaiting(team: &'static Team, me: u32) {
     team.event.notify_if(Waiters::Inside, || team.awaited.is(me));
 }
 
 /// A worker has come to its region's end, in a team with a tree; its orders so far are `seen`.
 #[inline(never)]
-pub fn come(thr: &'static Thread, order: Order, seen: u32) {
+pub(crate) fn come(thr: &'static Thread, order: Order, seen: u32) {
     let Order { member, epoch, .. } = order;
     let team = member.team();
     let (me, n, patience) = (member.num.get(), team.size(), team.patience.get());
@@ -187,6 +187,6 @@ pub fn come(thr: &'static Thread, order: Order, seen: u32) {
 
 /// May a worker leave its region: has that ended, or is the worker called for another?
 #[inline(always)]
-pub fn is_over(thr: &'static Thread, team: &'static Team, epoch: u64, seen: u32) -> bool {
+pub(crate) fn is_over(thr: &'static Thread, team: &'static Team, epoch: u64, seen: u32) -> bool {
     thr.dock.called(seen) || team.call.has_ended(epoch)
 }

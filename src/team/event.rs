@@ -32,7 +32,7 @@ use crate::sys::{futex, watch};
 
 /// How long a thread stays awake for what it waits for.
 #[derive(Clone, Copy, Default, PartialEq)]
-pub struct Patience {
+pub(crate) struct Patience {
     /// Rounds it spins; 0: it sleeps at once.
     pub rounds: u32,
     /// Are there more threads than CPUs? Then it gives its CPU to others before it sleeps, and stays where
@@ -45,7 +45,7 @@ pub struct Patience {
 impl Patience {
     /// Waits awake; true as soon as `ready()` is.
     #[inline]
-    pub fn stay(self, mut ready: impl FnMut() -> bool) -> bool {
+    pub(crate) fn stay(self, mut ready: impl FnMut() -> bool) -> bool {
         for _ in 0..self.rounds {
             if ready() {
                 return true;
@@ -69,7 +69,7 @@ impl Patience {
 
     /// What is left of it after [`Patience::stay`] has given `awake`.
     #[inline]
-    pub fn after(self, awake: bool) -> Self {
+    pub(crate) fn after(self, awake: bool) -> Self {
         if awake { self } else { Self { rounds: 0, ..self } }
     }
 }
@@ -77,7 +77,7 @@ impl Patience {
 /// Kinds of waiters.
 #[derive(Clone, Copy, PartialEq)]
 #[repr(usize)]
-pub enum Waiters {
+pub(crate) enum Waiters {
     /// In the region: at barriers, for tasks, for their turn; the primary thread at the region's end.
     Inside = 0,
     /// At the end of a loop, to take over chunks of a member that fails.
@@ -110,7 +110,7 @@ impl Waiters {
 
 /// See the module's text.
 #[derive(Default)]
-pub struct Event {
+pub(crate) struct Event {
     sleepers: AtomicU64,
     seq: [AtomicU32; KINDS.len()],
     /// Sleepers by kind.
@@ -120,16 +120,16 @@ pub struct Event {
 
 /// Where `sleepers` lies, for entry/doacross.rs, which looks at its lower half: all that are inside, and
 /// some of the others.
-pub const SLEEPERS: usize = core::mem::offset_of!(Event, sleepers);
+pub(crate) const SLEEPERS: usize = core::mem::offset_of!(Event, sleepers);
 
 impl Event {
     /// Returns when `ready()` is true; sleeps, inside the region, when `patience` is at its end.
-    pub fn wait(&self, patience: Patience, ready: impl FnMut() -> bool) {
+    pub(crate) fn wait(&self, patience: Patience, ready: impl FnMut() -> bool) {
         self.wait_as(Waiters::Inside, patience, ready);
     }
 
     /// [`Event::wait`] as one of `kind`: whoever makes the condition true must wake these.
-    pub fn wait_as(&self, kind: Waiters, patience: Patience, mut ready: impl FnMut() -> bool) {
+    pub(crate) fn wait_as(&self, kind: Waiters, patience: Patience, mut ready: impl FnMut() -> bool) {
         if patience.stay(&mut ready) {
             return;
         }
@@ -141,7 +141,7 @@ impl Event {
 
     /// [`Event::wait`] for a condition that others make true without a fence in front of their look at
     /// `sleepers`: `fence_all` has them pass one. If it says that it cannot, the caller stays awake.
-    pub fn wait_unfenced(
+    pub(crate) fn wait_unfenced(
         &self,
         patience: Patience,
         mut ready: impl FnMut() -> bool,
@@ -182,14 +182,14 @@ impl Event {
 
     /// Lets waiters look at their conditions again. Call after the condition has become true.
     #[inline]
-    pub fn notify(&self) {
+    pub(crate) fn notify(&self) {
         full_fence();
         self.wake_sleepers();
     }
 
     /// The keeper, while nobody executes those who wait: they look at their conditions again when somebody
     /// does, and no host sleeps.
-    pub fn notify_frozen(&self) {
+    pub(crate) fn notify_frozen(&self) {
         for word in &self.seq {
             word.fetch_add(1, Release);
         }
@@ -197,7 +197,7 @@ impl Event {
 
     /// [`Event::notify`] for a condition that only waiters of `kind` have.
     #[inline]
-    pub fn notify_only(&self, kind: Waiters) {
+    pub(crate) fn notify_only(&self, kind: Waiters) {
         full_fence();
         let sleepers = self.sleepers.load(Relaxed) & kind.mask();
         if sleepers != 0 {
@@ -207,7 +207,7 @@ impl Event {
 
     /// [`Event::notify_only`] if, where waiters of `kind` sleep, `concerns` them; asked behind the fence.
     #[inline]
-    pub fn notify_if(&self, kind: Waiters, concerns: impl FnOnce() -> bool) {
+    pub(crate) fn notify_if(&self, kind: Waiters, concerns: impl FnOnce() -> bool) {
         full_fence();
         let sleepers = self.sleepers.load(Relaxed) & kind.mask();
         if sleepers != 0 && concerns() {
@@ -217,7 +217,7 @@ impl Event {
 
     /// [`Event::notify`] behind the caller's own fence.
     #[inline]
-    pub fn wake_sleepers(&self) {
+    pub(crate) fn wake_sleepers(&self) {
         let sleepers = self.sleepers.load(Relaxed);
         if sleepers != 0 {
             self.wake(sleepers);
@@ -226,7 +226,7 @@ impl Event {
 
     /// A task has become ready. `looked_for`: does a helper look for tasks? Asked where some sleep.
     #[inline]
-    pub fn notify_task(&self, looked_for: impl FnOnce() -> bool) {
+    pub(crate) fn notify_task(&self, looked_for: impl FnOnce() -> bool) {
         full_fence();
         if self.has_sleepers() {
             self.wake_for_task(looked_for);
@@ -235,7 +235,7 @@ impl Event {
 
     /// Does anybody sleep? (Behind the caller's own fence.)
     #[inline]
-    pub fn has_sleepers(&self) -> bool {
+    pub(crate) fn has_sleepers(&self) -> bool {
         self.sleepers.load(Relaxed) != 0
     }
 
@@ -253,7 +253,7 @@ impl Event {
 
     /// Wakes one that helps, or rests.
     #[cold]
-    pub fn call_helper(&self) {
+    pub(crate) fn call_helper(&self) {
         if let Some(kind) = [Waiters::Helping, Waiters::Resting].into_iter().find(|k| self.sleeps(*k)) {
             self.waker.is_here();
             self.wake_kind(kind, 1);

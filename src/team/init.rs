@@ -27,7 +27,7 @@ static PREPARED: Own<bool> = Own::new(false);
 /// What must come before all else, a restart above all: done when the library is loaded, or at the first use where a
 /// constructor of another library, which ran before ours, uses OpenMP. A wrong PROMP_FAULT or PROMP_CKPT_* stops the program here.
 /// Without these variables it costs a walk over the environment; everything else waits for the first use.
-pub fn prepare() {
+pub(crate) fn prepare() {
     INIT.with(prepare_once);
 }
 
@@ -71,7 +71,7 @@ fn attend_forks() {
 
 /// Initialises the runtime if nobody has. Loading the library alone does not.
 #[cold]
-pub fn runtime() -> &'static Globals {
+pub(crate) fn runtime() -> &'static Globals {
     INIT.with(|| {
         if let Some(g) = icv::globals_if_ready() {
             return g;
@@ -106,7 +106,7 @@ pub fn runtime() -> &'static Globals {
 
 /// Makes the calling thread of the program a logical thread with a team of its own.
 #[cold]
-pub fn adopt_caller() -> &'static Thread {
+pub(crate) fn adopt_caller() -> &'static Thread {
     let g = icv::globals();
     if let Some(thr) = thread::known() {
         // A tool that was started just now has called the runtime.

@@ -10,14 +10,14 @@ use std::collections::HashMap;
 
 /// Clocks of threads and lines, in journeys of a line.
 #[derive(Default)]
-pub struct Clocks {
+pub(crate) struct Clocks {
     threads: HashMap<u32, u32>,
     lines: HashMap<usize, (u32, Option<u32>)>,
 }
 
 impl Clocks {
     /// `thread` touches these lines, one after the other.
-    pub fn journey(&mut self, thread: u32, touched: &[usize]) {
+    pub(crate) fn journey(&mut self, thread: u32, touched: &[usize]) {
         let now = self.threads.entry(thread).or_default();
         for line in touched {
             let (free, holder) = self.lines.entry(*line).or_default();
@@ -29,7 +29,7 @@ impl Clocks {
     }
 
     /// Has anybody touched this line?
-    pub fn knows(&self, line: usize) -> bool {
+    pub(crate) fn knows(&self, line: usize) -> bool {
         self.lines.contains_key(&line)
     }
 
@@ -39,7 +39,7 @@ impl Clocks {
     }
 
     /// What the thread that has waited longest has waited for.
-    pub fn longest(&self) -> u32 {
+    pub(crate) fn longest(&self) -> u32 {
         *self.threads.values().max().expect("there are threads")
     }
 }

@@ -13,7 +13,7 @@ use crate::task::pool::Scope;
 /// that a barrier which nobody looks at asks nothing more.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[repr(u8)]
-pub enum Way {
+pub(crate) enum Way {
     /// There is one member.
     #[default]
     Alone,
@@ -31,7 +31,7 @@ const SELDOM: u32 = 16;
 
 impl Way {
     /// That of a team of `n`.
-    pub fn of(n: u32) -> Self {
+    pub(crate) fn of(n: u32) -> Self {
         if observe::wants(Set::SYNC) { Self::Told } else { Self::by_number(n) }
     }
 
@@ -45,7 +45,7 @@ impl Way {
 }
 
 /// Listeners have come while `thr`, the only thread there is, was in serial code.
-pub fn listeners_came(thr: &'static Thread) {
+pub(crate) fn listeners_came(thr: &'static Thread) {
     let team = thr.team();
     team.way.set(Way::of(team.size()));
     thr.unprepare();
@@ -56,7 +56,7 @@ impl Team {
     /// The team barrier for `thr`, as synchronisation `sync`; `thr` executes tasks while it waits. Returns
     /// false if the region was cancelled while (or before) it waited and `cancellable` is set.
     #[inline(always)]
-    pub fn synchronise(&'static self, thr: &'static Thread, sync: Sync, cancellable: bool) -> bool {
+    pub(crate) fn synchronise(&'static self, thr: &'static Thread, sync: Sync, cancellable: bool) -> bool {
         match self.way.get() {
             Way::Told => self.tell_barrier(thr, sync, cancellable),
             way => self.barrier(way, thr, cancellable),
@@ -145,7 +145,7 @@ impl Team {
 
     /// Waits at the end of a piece of the region until `done`, as one of `kind`, executing any of the
     /// team's tasks meanwhile.
-    pub fn wait_at_end(
+    pub(crate) fn wait_at_end(
         &'static self,
         thr: &'static Thread,
         kind: Waiters,

@@ -15,20 +15,20 @@ use core::sync::atomic::AtomicU32;
 use crossbeam_utils::CachePadded;
 
 /// TFD entries (P1's E1 … Ek).
-pub mod tfd {
+pub(crate) mod tfd {
     /// The host runs.
-    pub const ALIVE: u32 = 0;
+    pub(crate) const ALIVE: u32 = 0;
     /// The host has failed, the logical thread waits for another.
-    pub const FAILED: u32 = 1;
+    pub(crate) const FAILED: u32 = 1;
     /// The host has failed in this region and another one has taken over.
-    pub const REHOSTED: u32 = 2;
+    pub(crate) const REHOSTED: u32 = 2;
 }
 
 /// See the module's text. Fields in [`Own`] are written by the logical thread itself, or by the primary thread while the
 /// member is not in a region.
 /// The first ones seldom change: the primary reads them at every region's start.
 #[repr(C, align(128))]
-pub struct Member {
+pub(crate) struct Member {
     /// The team.
     pub team: Own<Option<&'static Team>>,
     /// The thread number.
@@ -81,7 +81,7 @@ pub struct Member {
 
 impl Member {
     /// A member without a team.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             team: Own::new(None),
             num: Own::new(0),
@@ -112,20 +112,20 @@ impl Member {
 
     /// The team; a member in use has one.
     #[inline(always)]
-    pub fn team(&self) -> &'static Team {
+    pub(crate) fn team(&self) -> &'static Team {
         self.team.get().expect("a member in use belongs to a team")
     }
 
     /// The sequence number of the construct the thread is in. The descriptor has it, too, on a line that
     /// others change.
     #[inline(always)]
-    pub fn construct(&self) -> u64 {
+    pub(crate) fn construct(&self) -> u64 {
         self.share_seq.get() - 1
     }
 
     /// The construct the thread is in; entered before it is asked for.
     #[inline(always)]
-    pub fn share(&self) -> &'static Share {
+    pub(crate) fn share(&self) -> &'static Share {
         self.share.get().expect("inside a worksharing construct")
     }
 }

@@ -1,24 +1,24 @@
 //! Teams: logical threads, the pool of workers, region start and end, barriers, places.
 
-pub mod alone;
-pub mod aside;
-pub mod barrier;
-pub mod bind;
-pub mod crew;
-pub mod event;
-pub mod init;
+pub(crate) mod alone;
+pub(crate) mod aside;
+pub(crate) mod barrier;
+pub(crate) mod bind;
+pub(crate) mod crew;
+pub(crate) mod event;
+pub(crate) mod init;
 #[cfg(test)]
-pub mod lines;
-pub mod meet;
-pub mod member;
-pub mod orders;
-pub mod pool;
-pub mod region;
-pub mod registry;
-pub mod room;
+pub(crate) mod lines;
+pub(crate) mod meet;
+pub(crate) mod member;
+pub(crate) mod orders;
+pub(crate) mod pool;
+pub(crate) mod region;
+pub(crate) mod registry;
+pub(crate) mod room;
 mod saved_thread;
-pub mod setup;
+pub(crate) mod setup;
 #[allow(clippy::module_inception)]
-pub mod team;
-pub mod thread;
-pub mod written;
+pub(crate) mod team;
+pub(crate) mod thread;
+pub(crate) mod written;

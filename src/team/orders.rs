@@ -58,12 +58,12 @@ use crossbeam_utils::CachePadded;
 /// How members are grouped: by how many bits their numbers become shorter from level to level.
 const BY: u32 = 2;
 /// So many are one group.
-pub const FEW: u32 = 1 << BY;
+pub(crate) const FEW: u32 = 1 << BY;
 /// How many rounds one that waits lets go by between two looks at what others than those next to it say.
-pub const SELDOM: u32 = 64;
+pub(crate) const SELDOM: u32 = 64;
 
 /// The members that member `i` of `n` leads, those who lead the smallest groups first.
-pub fn led(i: u32, n: u32) -> impl DoubleEndedIterator<Item = u32> {
+pub(crate) fn led(i: u32, n: u32) -> impl DoubleEndedIterator<Item = u32> {
     let of_tree = (n - i).saturating_sub(1).checked_ilog2().map_or(0, |log| log / BY + 1);
     let of_member = if i == 0 { u32::BITS } else { i.trailing_zeros() / BY };
     (0..of_tree.min(of_member))
@@ -72,7 +72,7 @@ pub fn led(i: u32, n: u32) -> impl DoubleEndedIterator<Item = u32> {
 }
 
 /// Where a worker waits for its next region: see the module's text.
-pub struct Dock<O: Copy> {
+pub(crate) struct Dock<O: Copy> {
     go: AtomicU32,
     sleeping: AtomicU32,
     /// Who created or woke the worker last.
@@ -94,14 +94,14 @@ impl<O: Copy> Default for Dock<O> {
 impl<O: Copy> Dock<O> {
     /// An order will be handed over soon.
     #[inline(always)]
-    pub fn expect(&self) {
+    pub(crate) fn expect(&self) {
         fetch_to_write(&self.go);
     }
 
     /// Hands the worker its order; `None` tells it to end. Whoever may find it asleep follows with
     /// [`Dock::wake`] after a full fence.
     #[inline]
-    pub fn post(&self, order: Option<O>) {
+    pub(crate) fn post(&self, order: Option<O>) {
         touch(&self.go);
         self.order.set(order);
         self.go.store(self.go.load(Relaxed).wrapping_add(1), Release);
@@ -109,7 +109,7 @@ impl<O: Copy> Dock<O> {
 
     /// Wakes the worker if it sleeps.
     #[inline]
-    pub fn wake(&self) {
+    pub(crate) fn wake(&self) {
         if self.sleeping.load(Relaxed) != 0 {
             self.waker.is_here();
             self.sleeping.store(0, Relaxed);
@@ -118,25 +118,25 @@ impl<O: Copy> Dock<O> {
     }
 
     /// Where its creator is, and who wakes it.
-    pub fn waker(&self) -> &Waker {
+    pub(crate) fn waker(&self) -> &Waker {
         &self.waker
     }
 
     /// Worker: has an order come since `seen` of them?
     #[inline]
-    pub fn called(&self, seen: u32) -> bool {
+    pub(crate) fn called(&self, seen: u32) -> bool {
         touch(&self.go);
         self.go.load(Acquire).wrapping_sub(seen).cast_signed() > 0
     }
 
     /// The keeper, while nobody executes the worker: it ends when it looks again, and no host sleeps.
-    pub fn dismiss_frozen(&self) {
+    pub(crate) fn dismiss_frozen(&self) {
         self.post(None);
         self.sleeping.store(0, Relaxed);
     }
 
     /// The pool: tells the worker to end.
-    pub fn dismiss(&self) {
+    pub(crate) fn dismiss(&self) {
         self.post(None);
         full_fence();
         self.wake();
@@ -145,7 +145,7 @@ impl<O: Copy> Dock<O> {
     /// Worker: waits for an order after `seen` of them; `None` tells it to end. `ahead` looks at the call of
     /// the team that it belongs to, if any, and `drowse` sets its mark ([`Call::newer`], [`Call::drowse`]).
     #[inline]
-    pub fn wait(
+    pub(crate) fn wait(
         &self,
         seen: u32,
         patience: impl FnOnce() -> Patience,
@@ -194,7 +194,7 @@ impl<O: Copy> Dock<O> {
 
 /// What a team's primary thread calls its workers for, and the last region that has ended completely: in one
 /// line, which workers that wait look at now and then.
-pub struct Call<W: Copy> {
+pub(crate) struct Call<W: Copy> {
     epoch: AtomicU64,
     ended: AtomicU64,
     crew: AtomicU32,
@@ -216,7 +216,7 @@ impl<W: Copy> Default for Call<W> {
 
 impl<W: Copy> Call<W> {
     /// Primary: calls `crew`, whose workers know their number, for region `epoch`.
-    pub fn publish(&self, epoch: u64, crew: u32, what: W) {
+    pub(crate) fn publish(&self, epoch: u64, crew: u32, what: W) {
         touch(&self.epoch);
         self.what.set(Some(what));
         self.crew.store(crew, Relaxed);
@@ -224,7 +224,7 @@ impl<W: Copy> Call<W> {
     }
 
     /// Worker of `crew`, whose last region of the team was `epoch`: is it called for a newer one?
-    pub fn newer(&self, epoch: u64, crew: u32) -> Option<(u64, W)> {
+    pub(crate) fn newer(&self, epoch: u64, crew: u32) -> Option<(u64, W)> {
         touch(&self.epoch);
         let now = self.epoch.load(Acquire);
         if now <= epoch || self.crew.load(Relaxed) != crew {
@@ -235,25 +235,25 @@ impl<W: Copy> Call<W> {
 
     /// Primary: region `epoch` has ended (release).
     #[inline(always)]
-    pub fn end(&self, epoch: u64) {
+    pub(crate) fn end(&self, epoch: u64) {
         self.ended.store(epoch, Release);
     }
 
     /// Has it?
     #[inline(always)]
-    pub fn has_ended(&self, epoch: u64) -> bool {
+    pub(crate) fn has_ended(&self, epoch: u64) -> bool {
         self.ended.load(Acquire) >= epoch
     }
 
     /// Worker: is about to sleep.
-    pub fn drowse(&self) {
+    pub(crate) fn drowse(&self) {
         self.drowsy.store(1, Relaxed);
     }
 
     /// Primary, behind the fence that follows [`Call::publish`]: may a worker sleep? The mark is taken away:
     /// all must be looked at.
     #[inline]
-    pub fn is_drowsy(&self) -> bool {
+    pub(crate) fn is_drowsy(&self) -> bool {
         let yes = self.drowsy.load(Relaxed) != 0;
         if yes {
             self.drowsy.store(0, Relaxed);
@@ -265,7 +265,7 @@ impl<W: Copy> Call<W> {
 /// The last region that a member has come to the end of, and the last one that all below it have, too: on two
 /// lines, since others look at the second all the time.
 #[derive(Default)]
-pub struct End {
+pub(crate) struct End {
     done: CachePadded<AtomicU64>,
     below: CachePadded<AtomicU64>,
 }
@@ -273,37 +273,37 @@ pub struct End {
 impl End {
     /// The member is about to.
     #[inline(always)]
-    pub fn expect(&self) {
+    pub(crate) fn expect(&self) {
         fetch_to_write(&self.done);
     }
 
     /// The same of [`End::pass_up`].
-    pub fn expect_to_pass_up(&self) {
+    pub(crate) fn expect_to_pass_up(&self) {
         fetch_to_write(&self.below);
     }
 
     /// It has come to the end of region `epoch`.
     #[inline(always)]
-    pub fn come(&self, epoch: u64) {
+    pub(crate) fn come(&self, epoch: u64) {
         touch(&self.done);
         self.done.store(epoch, Release);
     }
 
     /// Has it?
     #[inline(always)]
-    pub fn has_come(&self, epoch: u64) -> bool {
+    pub(crate) fn has_come(&self, epoch: u64) -> bool {
         touch(&self.done);
         self.done.load(Acquire) >= epoch
     }
 
     /// So have all below it, which the caller has seen.
-    pub fn pass_up(&self, epoch: u64) {
+    pub(crate) fn pass_up(&self, epoch: u64) {
         touch(&self.below);
         self.below.store(epoch, Release);
     }
 
     /// Has it come, and all below it?
-    pub fn has_passed_up(&self, epoch: u64) -> bool {
+    pub(crate) fn has_passed_up(&self, epoch: u64) -> bool {
         touch(&self.below);
         self.below.load(Acquire) >= epoch
     }
@@ -311,12 +311,12 @@ impl End {
 
 /// The member that a primary thread waits for which sleeps at its region's end. Written by that thread alone.
 #[derive(Default)]
-pub struct Awaited(AtomicU32);
+pub(crate) struct Awaited(AtomicU32);
 
 impl Awaited {
     /// Primary, which is about to sleep, or has been woken: have all come? Of those behind `left` that is
     /// known.
-    pub fn have_come(&self, left: &Cell<u32>, has_come: impl Fn(u32) -> bool) -> bool {
+    pub(crate) fn have_come(&self, left: &Cell<u32>, has_come: impl Fn(u32) -> bool) -> bool {
         loop {
             while left.get() > 0 && has_come(left.get()) {
                 left.set(left.get() - 1);
@@ -331,7 +331,7 @@ impl Awaited {
     }
 
     /// A member that has come, behind a fence: is it the one?
-    pub fn is(&self, me: u32) -> bool {
+    pub(crate) fn is(&self, me: u32) -> bool {
         self.0.load(Relaxed) == me
     }
 }

@@ -16,7 +16,7 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 
 /// Workers that belong to no team, and teams without a primary thread.
-pub struct Pool {
+pub(crate) struct Pool {
     idle: Vec<&'static Thread>,
     teams: Vec<&'static Team>,
     threads: Vec<&'static Thread>,
@@ -26,28 +26,28 @@ static POOL: Locked<Pool> = Locked::new(Pool { idle: Vec::new(), teams: Vec::new
 pub(crate) static WORKERS: AtomicU32 = AtomicU32::new(0);
 
 /// The pool's lock, for fork handlers.
-pub fn fork_lock() -> &'static crate::sys::lock::Lock {
+pub(crate) fn fork_lock() -> &'static crate::sys::lock::Lock {
     POOL.raw()
 }
 
 /// In a child after fork: the workers are gone.
-pub fn forget_workers() {
+pub(crate) fn forget_workers() {
     POOL.with(|p| *p = Pool { idle: Vec::new(), teams: Vec::new(), threads: Vec::new() });
     WORKERS.store(0, Relaxed);
     room::forget_others();
 }
 
 /// Workers created so far.
-pub fn workers() -> u32 {
+pub(crate) fn workers() -> u32 {
     WORKERS.load(Relaxed)
 }
 
 /// From so many threads on it is asked whether there can be so many.
-pub const MANY: u32 = 1 << 15;
+pub(crate) const MANY: u32 = 1 << 15;
 
 /// How many threads a team may have that is to have `wanted`, which are [`MANY`].
 #[cold]
-pub fn possible(wanted: u32) -> u32 {
+pub(crate) fn possible(wanted: u32) -> u32 {
     static MOST: AtomicU32 = AtomicU32::new(0);
     if MOST.load(Relaxed) == 0 {
         let most = limits::threads().max(1);
@@ -63,7 +63,7 @@ pub fn possible(wanted: u32) -> u32 {
 }
 
 /// Takes an idle worker or creates one; `None` if the system refuses.
-pub fn take_worker() -> Option<&'static Thread> {
+pub(crate) fn take_worker() -> Option<&'static Thread> {
     if let Some(w) = POOL.with(|p| p.idle.pop()) {
         return Some(w);
     }
@@ -72,7 +72,7 @@ pub fn take_worker() -> Option<&'static Thread> {
 
 /// Gives workers back, with those that they keep for their own nested regions: else these would be out of reach for as
 /// long as the worker serves in a place where it starts none.
-pub fn give_back(workers: impl Iterator<Item = &'static Thread>) {
+pub(crate) fn give_back(workers: impl Iterator<Item = &'static Thread>) {
     for w in workers {
         super::setup::release_hot(w);
         POOL.with(|p| p.idle.push(w));
@@ -80,7 +80,7 @@ pub fn give_back(workers: impl Iterator<Item = &'static Thread>) {
 }
 
 /// Ends all idle workers (`omp_pause_resource`), and waits until they no longer count.
-pub fn dismiss_idle() {
+pub(crate) fn dismiss_idle() {
     let idle = POOL.with(|p| core::mem::take(&mut p.idle));
     let left = workers() - idle.len() as u32;
     idle.iter().for_each(|w| w.dock.dismiss());
@@ -90,17 +90,17 @@ pub fn dismiss_idle() {
 }
 
 /// Ends all idle workers, for [`Thread::resize`].
-pub fn dismiss_without_waiting() {
+pub(crate) fn dismiss_without_waiting() {
     POOL.with(|p| p.idle.drain(..).for_each(|w| w.dock.dismiss_frozen()));
 }
 
 /// Is nobody at the pool?
-pub fn is_free() -> bool {
+pub(crate) fn is_free() -> bool {
     POOL.try_with(|_| ()).is_some()
 }
 
 /// A team with room for `n`, reused if possible.
-pub fn take_team(n: u32) -> &'static Team {
+pub(crate) fn take_team(n: u32) -> &'static Team {
     let found = POOL.with(|p| {
         let i = p.teams.iter().position(|t| t.capacity() >= n)?;
         Some(p.teams.swap_remove(i))
@@ -109,12 +109,12 @@ pub fn take_team(n: u32) -> &'static Team {
 }
 
 /// Gives a team back whose members have been given back.
-pub fn give_back_team(t: &'static Team) {
+pub(crate) fn give_back_team(t: &'static Team) {
     POOL.with(|p| p.teams.push(t));
 }
 
 /// A logical thread for a thread of the program's own: a recycled one or new.
-pub fn take_thread() -> &'static Thread {
+pub(crate) fn take_thread() -> &'static Thread {
     static ONE: AtomicBool = AtomicBool::new(false);
     if ONE.swap(true, Relaxed) {
         super::region::several_primaries();
@@ -123,7 +123,7 @@ pub fn take_thread() -> &'static Thread {
 }
 
 /// The program's thread has ended.
-pub fn give_back_thread(t: &'static Thread) {
+pub(crate) fn give_back_thread(t: &'static Thread) {
     POOL.with(|p| p.threads.push(t));
 }
 
@@ -206,7 +206,7 @@ const YIELDS: u8 = 32;
 const HUNDREDS: u32 = 512;
 
 /// How long threads wait awake when `threads` want to run.
-pub fn patience(threads: u32) -> Patience {
+pub(crate) fn patience(threads: u32) -> Patience {
     let g = globals();
     let crowded = threads > cpus();
     let rounds = match (g.spin_count, g.wait_active, crowded) {
@@ -227,7 +227,7 @@ pub fn patience(threads: u32) -> Patience {
 }
 
 /// How many CPUs the process' threads may use at the same time.
-pub fn cpus() -> u32 {
+pub(crate) fn cpus() -> u32 {
     globals().procs.min(machine())
 }
 

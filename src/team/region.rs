@@ -31,12 +31,12 @@ pub(crate) static REGIONS: AtomicU64 = AtomicU64::new(0);
 pub(crate) static SEVERAL: AtomicBool = AtomicBool::new(false);
 
 /// Outermost regions started so far.
-pub fn count() -> u64 {
+pub(crate) fn count() -> u64 {
     REGIONS.load(Relaxed)
 }
 
 /// Another of the program's own threads uses the runtime.
-pub fn several_primaries() {
+pub(crate) fn several_primaries() {
     SEVERAL.store(true, Relaxed);
 }
 
@@ -55,7 +55,7 @@ fn next_ordinal() -> u64 {
 /// clause's value, 0 without one; `flags` carries the proc_bind clause; `prepare` runs on the team, with the primary thread
 /// in it, before any other member does. Without it the workers get their orders first: the primary begins while these are on their way.
 #[inline(always)]
-pub fn start(
+pub(crate) fn start(
     thr: &'static Thread,
     call: (usize, usize),
     threads: u32,
@@ -67,7 +67,7 @@ pub fn start(
 
 /// [`start`] for a region that the runtime executes as a `WHOLE`. False: that is done already.
 #[inline(always)]
-pub fn start_unless_done<const WHOLE: bool>(
+pub(crate) fn start_unless_done<const WHOLE: bool>(
     thr: &'static Thread,
     call: (usize, usize),
     threads: u32,
@@ -141,7 +141,7 @@ fn start_or_tell<const TELL: bool, const WHOLE: bool>(
 
 /// Executes an outermost region whose number of threads cannot be asked for as what it was before the
 /// compiler made it one: serial code. False: a stop is due. What fails in it fails in serial code.
-pub fn execute_plainly(thr: &'static Thread, call: (usize, usize)) -> bool {
+pub(crate) fn execute_plainly(thr: &'static Thread, call: (usize, usize)) -> bool {
     let outer = thr.plainly.get();
     thr.plainly.set(true);
     thr.in_runtime.store(0, Relaxed);
@@ -190,7 +190,7 @@ fn enter(thr: &'static Thread, m: &'static Member, team: &'static Team, again: b
 }
 
 /// Ends the region whose primary thread is `thr`, and returns to the enclosing membership.
-pub fn finish(thr: &'static Thread) {
+pub(crate) fn finish(thr: &'static Thread) {
     if observe::wants(Set::END) {
         finish_told(thr);
     } else {
@@ -281,7 +281,7 @@ fn tell_end(thr: &'static Thread, team: &'static Team) {
 }
 
 /// The body of a worker's region, called by its order number `seen`.
-pub fn work(thr: &'static Thread, order: Order, seen: u32) {
+pub(crate) fn work(thr: &'static Thread, order: Order, seen: u32) {
     if observe::wants(const { Set::BEGIN.and(Set::END) }) {
         work_told(thr, order, seen);
     } else {
@@ -342,13 +342,13 @@ fn work_or_tell<const TELL: bool>(thr: &'static Thread, order: Order, seen: u32)
 ///
 /// `args` is the memory (address, bytes) that the function may change and that belongs to this activation alone: a task's
 /// argument block.
-pub fn activate(thr: &'static Thread, call: (usize, usize), args: (usize, usize)) {
+pub(crate) fn activate(thr: &'static Thread, call: (usize, usize), args: (usize, usize)) {
     activate_here(thr, call, args);
 }
 
 /// [`activate`] without a frame of its own.
 #[inline(always)]
-pub fn activate_here(thr: &'static Thread, call: (usize, usize), args: (usize, usize)) {
+pub(crate) fn activate_here(thr: &'static Thread, call: (usize, usize), args: (usize, usize)) {
     let (frame, base, outer) = (thr.frame.get(), thr.base.load(Relaxed), thr.call.get());
     thr.call.set(call);
     save::enter(thr, args);
@@ -361,7 +361,7 @@ pub fn activate_here(thr: &'static Thread, call: (usize, usize), args: (usize, u
 
 /// What others may look at of a member, as it is when its region begins.
 #[inline(always)]
-pub fn take_part(thr: &'static Thread, m: &'static Member, epoch: u64) {
+pub(crate) fn take_part(thr: &'static Thread, m: &'static Member, epoch: u64) {
     m.epoch.set(epoch);
     m.share_seq.set(0);
     m.settled.set(0);

@@ -16,37 +16,37 @@ fn change(change: impl FnOnce(&mut Vec<&'static Thread>)) {
 }
 
 /// How many there are.
-pub fn count() -> usize {
+pub(crate) fn count() -> usize {
     COUNT.load(Relaxed)
 }
 
 /// A host carries `thr` from here on.
-pub fn enter(thr: &'static Thread) {
+pub(crate) fn enter(thr: &'static Thread) {
     change(|v| v.push(thr));
 }
 
 /// No host carries it any more.
-pub fn leave(thr: &'static Thread) {
+pub(crate) fn leave(thr: &'static Thread) {
     change(|v| v.retain(|t| !core::ptr::eq(*t, thr)));
 }
 
 /// All of them.
-pub fn threads() -> Vec<&'static Thread> {
+pub(crate) fn threads() -> Vec<&'static Thread> {
     with_threads(<[_]>::to_vec)
 }
 
 /// [`threads`], without a copy.
-pub fn with_threads<R>(f: impl FnOnce(&[&'static Thread]) -> R) -> R {
+pub(crate) fn with_threads<R>(f: impl FnOnce(&[&'static Thread]) -> R) -> R {
     THREADS.with(|v| f(v))
 }
 
 /// [`with_threads`], if nobody else is at it.
-pub fn try_threads<R>(f: impl FnOnce(&[&'static Thread]) -> R) -> Option<R> {
+pub(crate) fn try_threads<R>(f: impl FnOnce(&[&'static Thread]) -> R) -> Option<R> {
     THREADS.try_with(|v| f(v))
 }
 
 /// In a child after fork: only the caller is left.
-pub fn after_fork(thr: &'static Thread) {
+pub(crate) fn after_fork(thr: &'static Thread) {
     THREADS.raw().reset();
     change(|v| *v = vec![thr]);
 }

@@ -19,7 +19,7 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
 const CPUS: usize = 1024;
 const INTERVAL_NS: u64 = 1_000_000;
 /// No CPU.
-pub const NOWHERE: u32 = u32::MAX;
+pub(crate) const NOWHERE: u32 = u32::MAX;
 
 /// Whose home each CPU is: a thread's address, 0: nobody's. This table decides; what a thread remembers
 /// may be over. All relaxed: hints, only a home is never two threads'.
@@ -75,11 +75,11 @@ impl<const N: usize> Homes<N> {
 
 /// Who starts or wakes a thread: the CPU that it was on.
 #[derive(Default)]
-pub struct Waker(AtomicU32);
+pub(crate) struct Waker(AtomicU32);
 
 impl Waker {
     /// The caller is about to.
-    pub fn is_here(&self) {
+    pub(crate) fn is_here(&self) {
         let cpu = syscall::cpu();
         self.0.store(cpu, Relaxed);
         if let Some(thr) = thread::known()
@@ -90,7 +90,7 @@ impl Waker {
     }
 
     /// The caller has been started or woken, and means to wait with `patience`.
-    pub fn leave_cpu_to(&self, patience: Patience) {
+    pub(crate) fn leave_cpu_to(&self, patience: Patience) {
         if !patience.crowded {
             step_aside(self.0.load(Relaxed));
         }
@@ -112,13 +112,13 @@ fn move_in(thr: &Thread, cpu: u32, take: impl FnOnce()) {
 }
 
 /// `thr` ends.
-pub fn move_out(thr: &Thread) {
+pub(crate) fn move_out(thr: &Thread) {
     HOMES.leave(address(thr), thr.home.get());
     thr.home.set(NOWHERE);
 }
 
 /// In a child after fork there are no others.
-pub fn forget_others() {
+pub(crate) fn forget_others() {
     HOMES.0.iter().for_each(|h| h.store(0, Relaxed));
 }
 

@@ -34,7 +34,7 @@ static BUSY: AtomicU32 = AtomicU32::new(0);
 
 /// See the module's text.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct Asked {
+pub(crate) struct Asked {
     /// The num_threads clause's value, 0 without one.
     threads: u32,
     /// The proc_bind clause, as the ABI has it.
@@ -49,15 +49,15 @@ pub struct Asked {
 
 impl Asked {
     /// For the light way (entry/light/region.rs).
-    pub const THREADS: usize = offset_of!(Self, threads);
+    pub(crate) const THREADS: usize = offset_of!(Self, threads);
     /// See [`Asked::THREADS`].
-    pub const FLAGS: usize = offset_of!(Self, flags);
+    pub(crate) const FLAGS: usize = offset_of!(Self, flags);
     /// See [`Asked::THREADS`].
-    pub const RETIRED: usize = offset_of!(Self, retired);
+    pub(crate) const RETIRED: usize = offset_of!(Self, retired);
     /// See [`Asked::THREADS`].
-    pub const TABLES: usize = offset_of!(Self, tables);
+    pub(crate) const TABLES: usize = offset_of!(Self, tables);
     /// See [`Asked::THREADS`].
-    pub const WORKERS: usize = offset_of!(Self, workers);
+    pub(crate) const WORKERS: usize = offset_of!(Self, workers);
 
     #[inline(always)]
     fn now(threads: u32, flags: u32) -> Self {
@@ -76,7 +76,7 @@ impl Asked {
 /// function, with its data. `None`: the tuner has had the region executed, which `thr` would execute as a
 /// `WHOLE`.
 #[inline(always)]
-pub fn team_for<const WHOLE: bool>(
+pub(crate) fn team_for<const WHOLE: bool>(
     thr: &'static Thread,
     call: (usize, usize),
     threads: u32,
@@ -185,7 +185,7 @@ fn plainly(thr: &'static Thread, call: (usize, usize)) -> bool {
 
 /// Is `thr` prepared for regions of setting-up `since` as member `m`?
 #[inline(always)]
-pub fn is_prepared(thr: &'static Thread, m: &'static Member, since: u64) -> bool {
+pub(crate) fn is_prepared(thr: &'static Thread, m: &'static Member, since: u64) -> bool {
     thr.prepared.get().is_some_and(|(of, s)| core::ptr::eq(of, m) && s == since)
 }
 
@@ -280,7 +280,7 @@ fn set_up(
 
 /// A region of `team` has ended.
 #[inline(always)]
-pub fn ended(team: &'static Team) {
+pub(crate) fn ended(team: &'static Team) {
     let n = team.size();
     if team.icvs.peek().thread_limit != u32::MAX && n > 1 {
         BUSY.fetch_sub(n - 1, Relaxed);
@@ -373,20 +373,20 @@ fn alone(thr: &'static Thread) -> &'static Team {
 
 /// The worker of a member in use.
 #[inline(always)]
-pub fn worker_of(m: &'static Member) -> &'static Thread {
+pub(crate) fn worker_of(m: &'static Member) -> &'static Thread {
     m.thread.get().expect("a member in use has a thread")
 }
 
 /// Gives workers of a team back to the pool: `members`, which may be none. None of the team's workers
 /// sleeps at the end of its last region then, where only the team's primary thread would wake it.
-pub fn dismiss(team: &'static Team, members: core::ops::Range<u32>) {
+pub(crate) fn dismiss(team: &'static Team, members: core::ops::Range<u32>) {
     team.event.notify();
     pool::give_back(members.map(|i| worker_of(team.member(i))));
 }
 
 /// Releases the teams that a thread keeps for its regions: when it ends, or goes back to the pool. In the
 /// second case the caller has seen the thread's last region end, which orders what that thread wrote.
-pub fn release_hot(thr: &'static Thread) {
+pub(crate) fn release_hot(thr: &'static Thread) {
     thr.unprepare();
     if let Some(team) = thr.alone.get() {
         thr.alone.set(None);

@@ -22,7 +22,7 @@ use crossbeam_utils::CachePadded;
 /// ones are mostly the same from region to region and only written where they are not, so that the workers
 /// keep their lines; what changes stands apart.
 #[repr(C)]
-pub struct Team {
+pub(crate) struct Team {
     members: Box<[Member]>,
     /// Number of threads in the region.
     pub size: Own<u32>,
@@ -76,7 +76,7 @@ pub struct Team {
 
 /// What changes with every region; workers need none of it unless a thread fails.
 #[derive(Default)]
-pub struct Primary {
+pub(crate) struct Primary {
     /// The primary thread's membership in the enclosing team.
     pub parent: Own<Option<&'static Member>>,
     /// What it returns to outside the region.
@@ -105,7 +105,7 @@ pub struct Primary {
 
 /// What the primary thread returns to at the region's end.
 #[derive(Clone, Copy, Default)]
-pub struct Outside {
+pub(crate) struct Outside {
     /// Current task.
     pub task: Option<&'static Task>,
     /// Activation base.
@@ -120,7 +120,7 @@ pub struct Outside {
 
 impl Team {
     /// A team for up to `capacity` members.
-    pub fn create(capacity: u32) -> &'static Team {
+    pub(crate) fn create(capacity: u32) -> &'static Team {
         let team: &'static Team = Box::leak(Box::new(Team {
             members: (0..capacity).map(|_| Member::new()).collect(),
             size: Own::new(0),
@@ -156,35 +156,35 @@ impl Team {
     }
 
     /// How many members it has room for.
-    pub fn capacity(&self) -> u32 {
+    pub(crate) fn capacity(&self) -> u32 {
         self.members.len() as u32
     }
 
     /// Member `i` (of the capacity).
     #[inline(always)]
-    pub fn member(&'static self, i: u32) -> &'static Member {
+    pub(crate) fn member(&'static self, i: u32) -> &'static Member {
         &self.members[i as usize]
     }
 
     /// The members of the current region.
-    pub fn members(&'static self) -> &'static [Member] {
+    pub(crate) fn members(&'static self) -> &'static [Member] {
         &self.members[..self.size.get() as usize]
     }
 
     /// The primary thread.
-    pub fn primary_thread(&'static self) -> &'static Thread {
+    pub(crate) fn primary_thread(&'static self) -> &'static Thread {
         self.members[0].thread.get().expect("a team in use has a primary thread")
     }
 
     /// Number of threads.
     #[inline(always)]
-    pub fn size(&self) -> u32 {
+    pub(crate) fn size(&self) -> u32 {
         self.size.get()
     }
 
     /// The next region begins, no member is in it yet: its epoch.
     #[inline(always)]
-    pub fn begin_region(&self) -> u64 {
+    pub(crate) fn begin_region(&self) -> u64 {
         self.tasks.begin_region();
         if self.singles.load(Relaxed) != 0 {
             self.singles.store(0, Relaxed);
@@ -196,12 +196,12 @@ impl Team {
 
     /// Is the region cancelled?
     #[inline]
-    pub fn is_cancelled(&self) -> bool {
+    pub(crate) fn is_cancelled(&self) -> bool {
         self.cancelled.load(Relaxed) != 0
     }
 
     /// `cancel parallel`: marks the region and wakes those who wait.
-    pub fn cancel(&self) {
+    pub(crate) fn cancel(&self) {
         self.cancelled.store(1, Release);
         self.event.notify();
     }

@@ -29,14 +29,14 @@ use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
 use crossbeam_utils::CachePadded;
 
 /// Teams that a thread keeps ready for its next regions, by nesting depth.
-pub const HOT_DEPTH: usize = 8;
+pub(crate) const HOT_DEPTH: usize = 8;
 
 /// The thread is in a call of a tool's.
 const CALLS_OUT: u32 = 1;
 
 /// See the module's text. [`Own`] fields are written by the logical thread itself unless said otherwise.
 #[repr(C, align(128))]
-pub struct Thread {
+pub(crate) struct Thread {
     /// 1 while the host is in the runtime: a stop then waits for the exit. Written by the stubs.
     pub in_runtime: AtomicU32,
     /// The kind of a stop that waits (fault::spec::Kind), or 0.
@@ -150,7 +150,7 @@ const _: () = assert!(offset_of!(Thread, member) == asm::MEMBER && asm::MEMBER <
 
 impl Thread {
     /// A fresh logical thread in the arena.
-    pub fn create(worker: bool) -> &'static Thread {
+    pub(crate) fn create(worker: bool) -> &'static Thread {
         Box::leak(Box::new(Thread {
             in_runtime: AtomicU32::new(1),
             pending: AtomicU32::new(0),
@@ -203,7 +203,7 @@ impl Thread {
     }
 
     /// The thread whose words these are.
-    pub fn of(words: &'static OfThread) -> &'static Thread {
+    pub(crate) fn of(words: &'static OfThread) -> &'static Thread {
         let at = core::ptr::from_ref(words).addr() - offset_of!(Thread, words);
         // SAFETY: an `OfThread` exists only as a `Thread`'s field, and those are never unmapped.
         unsafe { &*(at as *const Thread) }
@@ -211,13 +211,13 @@ impl Thread {
 
     /// Something happens to the calling thread.
     #[inline(always)]
-    pub fn tell(&'static self, event: Event) {
+    pub(crate) fn tell(&'static self, event: Event) {
         observe::tell(&self.words, event);
     }
 
     /// The frame of the current runtime call, or the last one; 0 if there is none.
     #[inline]
-    pub fn call_frame(&self) -> usize {
+    pub(crate) fn call_frame(&self) -> usize {
         match self.frame.get() {
             0 => tls::first_frame(),
             f => f,
@@ -226,7 +226,7 @@ impl Thread {
 
     /// Where the current runtime call was made; 0 if there is none.
     #[inline]
-    pub fn call_site(&self) -> usize {
+    pub(crate) fn call_site(&self) -> usize {
         match self.call_frame() {
             0 => 0,
             // SAFETY: the frame of the call in progress; its return address lies behind the saved registers.
@@ -237,7 +237,7 @@ impl Thread {
     /// The same, for people and tools. An outlined function that ends in a jump to the runtime has not left
     /// where that is: its own beginning stands for it (one more, as it is looked in front of return
     /// addresses).
-    pub fn call_place(&self) -> usize {
+    pub(crate) fn call_place(&self) -> usize {
         match self.call_site() {
             at if asm::is_trampoline(at) => self.call.get().0 + 1,
             at => at,
@@ -247,25 +247,25 @@ impl Thread {
     /// The current membership: every thread that has entered the runtime has one, at least of its own team
     /// of one.
     #[inline(always)]
-    pub fn member(&self) -> &'static Member {
+    pub(crate) fn member(&self) -> &'static Member {
         self.member.get().expect("a thread in the runtime has a team")
     }
 
     /// The current team.
     #[inline(always)]
-    pub fn team(&self) -> &'static Team {
+    pub(crate) fn team(&self) -> &'static Team {
         self.member().team()
     }
 
     /// The thread number in the current team.
     #[inline(always)]
-    pub fn num(&self) -> u32 {
+    pub(crate) fn num(&self) -> u32 {
         self.member().num.get()
     }
 
     /// The current task.
     #[inline(always)]
-    pub fn task(&'static self) -> &'static Task {
+    pub(crate) fn task(&'static self) -> &'static Task {
         if self.lazy.get() != 0 {
             included::settle(self);
         }
@@ -274,33 +274,33 @@ impl Thread {
 
     /// Is `task` the current task?
     #[inline(always)]
-    pub fn is_in(&self, task: Option<&'static Task>) -> bool {
+    pub(crate) fn is_in(&self, task: Option<&'static Task>) -> bool {
         let address = |t: Option<&'static Task>| t.map(core::ptr::from_ref);
         self.lazy.get() == 0 && address(self.task.get()) == address(task)
     }
 
     /// Something that regions are set up from has changed (setup.rs).
     #[inline]
-    pub fn unprepare(&self) {
+    pub(crate) fn unprepare(&self) {
         self.prepared.set(None);
         self.alone_in.unprepare();
         self.light.set(self.light.get() & !included::SERIAL);
     }
 
     /// Replaces the current task's ICVs.
-    pub fn set_icvs(&'static self, icvs: Icvs) {
+    pub(crate) fn set_icvs(&'static self, icvs: Icvs) {
         self.task().icvs.set(icvs);
         self.unprepare();
     }
 
     /// Another place in a league.
-    pub fn set_league(&self, league: (u32, u32)) {
+    pub(crate) fn set_league(&self, league: (u32, u32)) {
         self.league.set(league);
         self.unprepare();
     }
 
     /// Makes `m` the current membership, with its implicit task.
-    pub fn enter(&'static self, m: &'static Member) {
+    pub(crate) fn enter(&'static self, m: &'static Member) {
         self.member.set(Some(m));
         self.seat.0.store(m.team() as *const Team as usize, Relaxed);
         self.seat.1.store(m.num.get(), Relaxed);
@@ -308,14 +308,14 @@ impl Thread {
     }
 
     /// Are stacks copied at its save points from here on? Its calls are light only if not.
-    pub fn set_saving(&'static self, yes: bool) {
+    pub(crate) fn set_saving(&'static self, yes: bool) {
         self.saving.set(yes);
         included::lighten(self);
     }
 
     /// In a handler: does a stop of this kind have to wait, since the thread is in the runtime? It is noted
     /// then.
-    pub fn waits_with(&self, kind: u32) -> bool {
+    pub(crate) fn waits_with(&self, kind: u32) -> bool {
         if self.calls_out.load(Relaxed) != 0 {
             self.calls_out.store(CALLS_OUT | kind << 8, Relaxed);
             return true;
@@ -328,7 +328,7 @@ impl Thread {
     }
 
     /// Calls `f`, a tool's, in the runtime. What its own calls of the runtime change of that is put back.
-    pub fn call_out<R>(&self, f: impl FnOnce() -> R) -> R {
+    pub(crate) fn call_out<R>(&self, f: impl FnOnce() -> R) -> R {
         let frame = self.frame.get();
         self.calls_out.store(CALLS_OUT, Relaxed);
         let r = f();
@@ -343,54 +343,54 @@ impl Thread {
 
     /// Does it execute a region's function, or a task? Others may ask.
     #[inline(always)]
-    pub fn is_in_region(&self) -> bool {
+    pub(crate) fn is_in_region(&self) -> bool {
         self.base.load(Relaxed) != 0
     }
 
     /// The word that the kernel clears when the host ends: libc's.
-    pub fn id_word(&self) -> Option<&'static AtomicU32> {
+    pub(crate) fn id_word(&self) -> Option<&'static AtomicU32> {
         // SAFETY: libc has made the thread, or the loader the first one; the word is there as long as the
         // thread has not ended in order.
         self.identity.get().and_then(|i| unsafe { host::id_word(i.thread_pointer) })
     }
 
     /// Has the host ended without a word, and nobody seen to it yet (fault/ended.rs)?
-    pub fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.host.load(Acquire) != 0 && self.id_word().is_some_and(|w| w.load(Acquire) == 0)
     }
 
     /// Is it in an explicit task?
-    pub fn in_explicit_task(&self) -> bool {
+    pub(crate) fn in_explicit_task(&self) -> bool {
         self.lazy.get() != 0 || self.task.get().is_some_and(Task::is_explicit)
     }
 
     /// Is its current task final? One that is only counted is so where the task it is in is.
-    pub fn is_in_final(&self) -> bool {
+    pub(crate) fn is_in_final(&self) -> bool {
         self.task.get().is_some_and(|t| t.in_final.get())
     }
 
     /// One more or one fewer lock held.
     #[inline]
-    pub fn hold(&self, delta: i32) {
+    pub(crate) fn hold(&self, delta: i32) {
         self.held.set(self.held.get().saturating_add_signed(delta));
     }
 }
 
 /// The calling logical thread; None if it has not called the runtime yet.
 #[inline(always)]
-pub fn known() -> Option<&'static Thread> {
+pub(crate) fn known() -> Option<&'static Thread> {
     // SAFETY: set by `set_current` only; threads are never freed.
     tls::logical_thread().map(|p| unsafe { p.cast().as_ref() })
 }
 
 /// Makes `thr` the calling logical thread; None: nobody is.
-pub fn set_current(thr: Option<&'static Thread>) {
+pub(crate) fn set_current(thr: Option<&'static Thread>) {
     tls::set_logical_thread(thr.map(|t| NonNull::from(t).cast()));
 }
 
 /// The calling logical thread.
 #[inline(always)]
-pub fn current() -> &'static Thread {
+pub(crate) fn current() -> &'static Thread {
     match known() {
         Some(t) => t,
         None => super::init::adopt_caller(),
@@ -400,7 +400,7 @@ pub fn current() -> &'static Thread {
 /// What a worker is called for: all that changes from region to region, in one line with the word that it
 /// waits on.
 #[derive(Clone, Copy)]
-pub struct Order {
+pub(crate) struct Order {
     /// The membership.
     pub member: &'static Member,
     /// The team's region.
@@ -416,6 +416,6 @@ pub struct Order {
 }
 
 /// What members' orders have in common, of that which changes: [`Order::since`], [`Order::call`].
-pub type Called = (u64, (usize, usize));
+pub(crate) type Called = (u64, (usize, usize));
 
 const _: () = assert!(size_of::<Dock<Order>>() <= 64);

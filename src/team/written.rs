@@ -45,7 +45,7 @@ fn nest(first: usize, element: usize, loops: &[(usize, usize)]) -> Option<Range>
 }
 
 /// What all nests of a list write.
-pub fn range(list: &[usize]) -> Option<Range> {
+pub(crate) fn range(list: &[usize]) -> Option<Range> {
     let count = *list.get(1)?;
     if count == 0 || count > NESTS {
         return None;
@@ -66,7 +66,7 @@ pub fn range(list: &[usize]) -> Option<Range> {
 }
 
 /// The address of what a list says it is about; 0: it does not.
-pub fn name(list: &[usize]) -> usize {
+pub(crate) fn name(list: &[usize]) -> usize {
     let nests = list.get(1).copied().unwrap_or(0).min(NESTS);
     let behind = (0..nests).try_fold(2, |at, _| Some(at + 3 + 2 * list.get(at + 2)?.min(&LEVELS)));
     behind.and_then(|at: usize| list.get(at)).copied().unwrap_or(0)

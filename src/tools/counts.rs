@@ -13,7 +13,7 @@ static COUNTS: [[AtomicU64; SORTS]; Row::ALL.len()] =
 const SORTS: usize = 8;
 
 /// Starts to count if the setting says so.
-pub fn start(setting: impl Fn(&str, &[&str]) -> usize) {
+pub(crate) fn start(setting: impl Fn(&str, &[&str]) -> usize) {
     if setting("PROMP_EVENTS", &["off", "count"]) == 0 {
         return;
     }

@@ -20,7 +20,7 @@ impl Machine for Checkpoints {
 }
 
 /// Offers it, if the settings ask for it.
-pub fn start(g: &Globals) {
+pub(crate) fn start(g: &Globals) {
     if !g.promp.tune.exact || g.promp.tune.mode == Mode::Off {
         return;
     }

@@ -1,10 +1,10 @@
 //! Those who look on, each a listener of its own (observe/): they are started here, when the runtime is
 //! initialised, if their settings ask for them.
 
-pub mod counts;
-pub mod exact;
-pub mod monitor;
-pub mod ompt;
+pub(crate) mod counts;
+pub(crate) mod exact;
+pub(crate) mod monitor;
+pub(crate) mod ompt;
 
 use crate::icv::Globals;
 use crate::say;
@@ -12,7 +12,7 @@ use crate::sys::env;
 
 /// Starts the tools that the settings ask for; runs once, under the initialisation lock, before the first
 /// region.
-pub fn initialise(g: &Globals) {
+pub(crate) fn initialise(g: &Globals) {
     if env::secure() {
         return;
     }

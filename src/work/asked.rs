@@ -16,28 +16,28 @@ use crate::sys::time;
 use crate::team::team::Team;
 
 /// Chunks for each thread that are too few for batches.
-pub const FEW: u64 = many::SHORT;
+pub(crate) const FEW: u64 = many::SHORT;
 /// The same where several threads take chunks that may come in any order.
 const FEW_FOR_SEVERAL: u64 = 2;
 
 /// Bits of [`Want::how`]. Of the lowest four one at least is set: what kind of construct it is.
 mod how {
-    pub const LOOP: u32 = 1;
+    pub(super) const LOOP: u32 = 1;
     /// A loop whose iterations wait for earlier ones.
-    pub const DOACROSS: u32 = 2;
-    pub const SECTIONS: u32 = 4;
+    pub(super) const DOACROSS: u32 = 2;
+    pub(super) const SECTIONS: u32 = 4;
     /// Where the schedule's kind is.
-    pub const SCHED: u32 = 4;
-    pub const MONOTONIC: u32 = 1 << 8;
-    pub const ORDERED: u32 = 1 << 9;
-    pub const ENDS: u32 = 1 << 10;
-    pub const UP: u32 = 1 << 11;
-    pub const SIGNED: u32 = 1 << 12;
+    pub(super) const SCHED: u32 = 4;
+    pub(super) const MONOTONIC: u32 = 1 << 8;
+    pub(super) const ORDERED: u32 = 1 << 9;
+    pub(super) const ENDS: u32 = 1 << 10;
+    pub(super) const UP: u32 = 1 << 11;
+    pub(super) const SIGNED: u32 = 1 << 12;
 }
 
 /// A construct that deals something out, in words.
 #[derive(Clone, Copy)]
-pub struct Want {
+pub(crate) struct Want {
     start: u64,
     end: u64,
     step: u64,
@@ -62,26 +62,32 @@ impl Want {
 
     /// A loop. `ends`: in a barrier, as is known already.
     #[inline(always)]
-    pub fn of_loop(bounds: Bounds, schedule: Schedule, ordered: bool, site: usize, ends: bool) -> Self {
+    pub(crate) fn of_loop(
+        bounds: Bounds,
+        schedule: Schedule,
+        ordered: bool,
+        site: usize,
+        ends: bool,
+    ) -> Self {
         let more = if ordered { how::ORDERED } else { 0 } | if ends { how::ENDS } else { 0 };
         Self::new(how::LOOP | more, bounds, schedule, site)
     }
 
     /// A doacross loop over `count` iterations 0, 1, ….
-    pub fn of_iterations(count: u64, schedule: Schedule, site: usize) -> Self {
+    pub(crate) fn of_iterations(count: u64, schedule: Schedule, site: usize) -> Self {
         let schedule = Schedule { monotonic: true, ..schedule };
         Self::new(how::DOACROSS, Bounds::ull(true, 0, count, 1), schedule, site)
     }
 
     /// It starts at `site`.
     #[inline(always)]
-    pub fn starts_at(&mut self, site: usize) {
+    pub(crate) fn starts_at(&mut self, site: usize) {
         self.site = site;
     }
 
     /// `count` sections. `ends`: as for loops.
     #[inline(always)]
-    pub fn of_sections(count: u32, site: usize, ends: bool) -> Self {
+    pub(crate) fn of_sections(count: u32, site: usize, ends: bool) -> Self {
         let schedule = Schedule { kind: Sched::Dynamic, chunk: 1, monotonic: false };
         let more = if ends { how::ENDS } else { 0 };
         Self::new(how::SECTIONS | more, Bounds::ull(true, 0, u64::from(count), 1), schedule, site)
@@ -116,7 +122,7 @@ impl Want {
 
 /// What else a shape follows from.
 #[derive(Clone, Copy)]
-pub struct Circumstances {
+pub(crate) struct Circumstances {
     /// What was said in front of the construct.
     pub wishes: Wishes,
     /// Another number where `recomputes`, or what promp-cc says of call sites, may be different.
@@ -127,7 +133,7 @@ pub struct Circumstances {
 
 /// What `promp_recompute` and `promp_frags` have said of a construct: 0 nothing.
 #[derive(Clone, Copy)]
-pub struct Wishes {
+pub(crate) struct Wishes {
     /// See [`Shape::recompute`].
     pub recompute: u8,
     /// See [`Shape::fragments`].
@@ -137,14 +143,14 @@ pub struct Wishes {
 impl Wishes {
     /// Has nothing been said?
     #[inline(always)]
-    pub fn are_none(self) -> bool {
+    pub(crate) fn are_none(self) -> bool {
         u32::from(self.recompute) | self.fragments == 0
     }
 }
 
 /// See the module's text.
 #[derive(Clone, Copy)]
-pub struct Asked {
+pub(crate) struct Asked {
     start: u64,
     end: u64,
     step: u64,
@@ -160,7 +166,7 @@ pub struct Asked {
 
 impl Asked {
     /// Of a construct whose shape follows from something else, too.
-    pub const NOTHING: Self =
+    pub(crate) const NOTHING: Self =
         Self { start: 0, end: 0, step: 0, chunk: 0, site: 0, facts: 0, way: 0, state: 0 };
 
     /// Would the same shape follow from `want` now?
@@ -179,7 +185,7 @@ impl Asked {
 
 /// `s`, which nobody else sees yet, becomes what is wanted.
 #[inline(always)]
-pub fn make(s: &Share, team: &'static Team, want: &Want, now: Circumstances) {
+pub(crate) fn make(s: &Share, team: &'static Team, want: &Want, now: Circumstances) {
     if now.wishes.are_none() && s.asked.peek().is(want, team.size(), now.state) {
         if s.shape.peek().began != 0 {
             s.shape.change(|shape| shape.began = time::now_ns());
@@ -204,13 +210,13 @@ fn make_anew(s: &Share, team: &'static Team, want: &Want, now: Circumstances) {
 }
 
 /// Can each of `n` threads overshoot the end by so many chunks?
-pub fn fits(total: u64, chunk: u64, n: u64, chunks: u64) -> bool {
+pub(crate) fn fits(total: u64, chunk: u64, n: u64, chunks: u64) -> bool {
     total.checked_add(chunk.saturating_mul(chunks * (n + 1))).is_some()
 }
 
 /// Is a dynamic loop handed out in batches? With up to `few` chunks for each thread it is not.
 #[inline(always)]
-pub fn in_batches(total: u64, chunk: u64, n: u64, ordered: bool, few: u64) -> bool {
+pub(crate) fn in_batches(total: u64, chunk: u64, n: u64, ordered: bool, few: u64) -> bool {
     !ordered
         && total / chunk > few * n
         && !globals().cancellation

@@ -20,14 +20,14 @@
 use crate::sys::sync::{AtomicU64, Ordering::*, touch};
 
 /// Most chunks in a batch.
-pub const MOST: u64 = 64;
+pub(crate) const MOST: u64 = 64;
 
 /// Most chunks of a loop with batches.
-pub const MOST_CHUNKS: u64 = 1 << 36;
+pub(crate) const MOST_CHUNKS: u64 = 1 << 36;
 
 /// See the module's text.
 #[derive(Default)]
-pub struct Batch(AtomicU64);
+pub(crate) struct Batch(AtomicU64);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Word(u64);
@@ -68,7 +68,7 @@ impl Batch {
 
     /// Owner: takes the next chunk of `construct`; its number.
     #[inline(always)]
-    pub fn take(&self, construct: u64) -> Option<u64> {
+    pub(crate) fn take(&self, construct: u64) -> Option<u64> {
         loop {
             let w = self.word();
             if w.next() >= w.end() || !w.is_of(construct) {
@@ -82,13 +82,13 @@ impl Batch {
 
     /// Owner: puts `n` chunks from number `first` on, not more than [`MOST`], into its empty batch and takes the first.
     #[inline]
-    pub fn fill(&self, construct: u64, first: u64, n: u64) -> u64 {
+    pub(crate) fn fill(&self, construct: u64, first: u64, n: u64) -> u64 {
         self.0.store(Word::new(construct, first, 1, n).0, Relaxed);
         first
     }
 
     /// Anybody: takes the later half of a batch of `construct`: (number of its first chunk, how many).
-    pub fn steal(&self, construct: u64) -> Option<(u64, u64)> {
+    pub(crate) fn steal(&self, construct: u64) -> Option<(u64, u64)> {
         touch(&self.0);
         loop {
             let w = self.word();

@@ -4,7 +4,7 @@ use crate::icv::{RunSched, Sched};
 
 /// A schedule with its modifiers, as an entry point or the run-sched ICV gives it.
 #[derive(Clone, Copy, Debug)]
-pub struct Schedule {
+pub(crate) struct Schedule {
     /// Kind.
     pub kind: Sched,
     /// Chunk, 0: default.
@@ -23,7 +23,7 @@ impl From<RunSched> for Schedule {
 /// The bounds of a loop: `start`, `end` (exclusive) and `step` in two's complement; `up` says which way
 /// it runs.
 #[derive(Clone, Copy, Debug)]
-pub struct Bounds {
+pub(crate) struct Bounds {
     /// First value.
     pub start: u64,
     /// End, exclusive.
@@ -39,16 +39,16 @@ pub struct Bounds {
 impl Bounds {
     /// A loop over signed longs.
     #[inline(always)]
-    pub fn long(start: i64, end: i64, step: i64) -> Self {
+    pub(crate) fn long(start: i64, end: i64, step: i64) -> Self {
         Self { start: start as u64, end: end as u64, step: step as u64, up: step > 0, signed: true }
     }
     /// A loop over unsigned long longs.
     #[inline(always)]
-    pub fn ull(up: bool, start: u64, end: u64, step: u64) -> Self {
+    pub(crate) fn ull(up: bool, start: u64, end: u64, step: u64) -> Self {
         Self { start, end, step, up, signed: false }
     }
     /// Number of iterations (OpenMP 5.1, section 2.11.1).
-    pub fn iterations(self) -> u64 {
+    pub(crate) fn iterations(self) -> u64 {
         let before = |a: u64, b: u64| if self.signed { (a as i64) < (b as i64) } else { a < b };
         if self.up {
             if before(self.start, self.end) {

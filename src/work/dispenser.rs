@@ -17,7 +17,7 @@ use crossbeam_utils::CachePadded;
 
 /// Iterations [lo, hi), normalised: 0 is the loop's first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Range {
+pub(crate) struct Range {
     /// First.
     pub lo: u64,
     /// Behind the last.
@@ -26,18 +26,18 @@ pub struct Range {
 
 impl Range {
     /// Number of iterations.
-    pub fn len(self) -> u64 {
+    pub(crate) fn len(self) -> u64 {
         self.hi - self.lo
     }
     /// No iteration at all?
-    pub fn is_empty(self) -> bool {
+    pub(crate) fn is_empty(self) -> bool {
         self.hi == self.lo
     }
 }
 
 /// A lost range on its way to survivors.
 #[derive(Clone, Copy, Debug)]
-pub struct Orphan {
+pub(crate) struct Orphan {
     /// What is left of it.
     pub range: Range,
     /// Index of the failure's record.
@@ -52,7 +52,7 @@ pub struct Orphan {
 /// makes that writes: so that one line comes to each thread that takes one chunk, not two.
 #[derive(Default)]
 #[repr(C)]
-pub struct Line {
+pub(crate) struct Line {
     /// What the descriptor is of (share.rs).
     pub tag: AtomicU64,
     /// The construct's sequence number in the region.
@@ -63,7 +63,7 @@ pub struct Line {
 
 /// See the module's text.
 #[derive(Default)]
-pub struct Dispenser {
+pub(crate) struct Dispenser {
     /// See [`Line`].
     pub line: CachePadded<Line>,
     waiting: AtomicU32,
@@ -74,7 +74,7 @@ pub struct Dispenser {
 impl Dispenser {
     /// Starts over. The construct is not visible to others yet.
     #[inline(always)]
-    pub fn reset(&self) {
+    pub(crate) fn reset(&self) {
         touch(&self.line.next);
         self.line.next.store(0, Relaxed);
         if self.waiting.load(Relaxed) != 0 {
@@ -86,14 +86,14 @@ impl Dispenser {
     /// Takes the first `n` iterations, at most all, while the construct is not visible to others yet: the
     /// line is here, and need not come once more. Relaxed: the tag's release publishes it.
     #[inline(always)]
-    pub fn take_first(&self, n: u64) {
+    pub(crate) fn take_first(&self, n: u64) {
         touch(&self.line.next);
         self.line.next.store(n, Relaxed);
     }
 
     /// Takes `chunk` iterations; `total + threads * chunk` must not overflow.
     #[inline(always)]
-    pub fn take(&self, total: u64, chunk: u64) -> Option<Range> {
+    pub(crate) fn take(&self, total: u64, chunk: u64) -> Option<Range> {
         touch(&self.line.next);
         let lo = self.line.next.fetch_add(chunk, Relaxed);
         (lo < total).then(|| Range { lo, hi: (lo + chunk).min(total) })
@@ -102,7 +102,7 @@ impl Dispenser {
     /// Takes a batch of at most `most` chunks of `chunk` iterations: the first one's number, how many. `position` is how far the dispenser was when the
     /// thread took its last batch, 0 at first, and is set: it says how large the batch is, so that the line is touched once. Leaves as
     /// much for each of `threads` threads, as far as can be told. `total + threads * chunk * batch::MOST` must not overflow.
-    pub fn take_several(
+    pub(crate) fn take_several(
         &self,
         total: u64,
         chunk: u64,
@@ -119,7 +119,13 @@ impl Dispenser {
 
     /// Takes a batch of at most `n` chunks; the rest as for [`Dispenser::take_several`].
     #[inline(always)]
-    pub fn take_batch(&self, total: u64, chunk: u64, n: u64, position: &mut u64) -> Option<(u64, u64)> {
+    pub(crate) fn take_batch(
+        &self,
+        total: u64,
+        chunk: u64,
+        n: u64,
+        position: &mut u64,
+    ) -> Option<(u64, u64)> {
         touch(&self.line.next);
         let lo = self.line.next.fetch_add(n * chunk, Relaxed);
         *position = lo + n * chunk;
@@ -127,13 +133,13 @@ impl Dispenser {
     }
 
     /// Who of a team of many has a batch that others can take from.
-    pub fn holders(&self) -> &Holders {
+    pub(crate) fn holders(&self) -> &Holders {
         &self.line.holders
     }
 
     /// Takes what `size(remaining)` says, at least 1.
     #[inline]
-    pub fn take_sized(&self, total: u64, size: impl Fn(u64) -> u64) -> Option<Range> {
+    pub(crate) fn take_sized(&self, total: u64, size: impl Fn(u64) -> u64) -> Option<Range> {
         touch(&self.line.next);
         // At once to be written to: the load would fetch it to be read only, and the exchange once more.
         fetch_to_write(&self.line.next);
@@ -152,17 +158,17 @@ impl Dispenser {
 
     /// Are there orphans?
     #[inline(always)]
-    pub fn has_orphans(&self) -> bool {
+    pub(crate) fn has_orphans(&self) -> bool {
         self.waiting.load(Acquire) != 0
     }
 
     /// How many ranges were ever added.
-    pub fn pushed(&self) -> u32 {
+    pub(crate) fn pushed(&self) -> u32 {
         self.pushed.load(Relaxed)
     }
 
     /// Adds a lost range.
-    pub fn push_orphan(&self, o: Orphan) {
+    pub(crate) fn push_orphan(&self, o: Orphan) {
         self.orphans.with(|v| {
             v.push(o);
             self.pushed.fetch_add(1, Relaxed);
@@ -172,7 +178,7 @@ impl Dispenser {
 
     /// Takes a piece of an orphan for one of `threads` threads, among those whose owner is `wanted`: the lowest one, so that
     /// the construct's last iteration comes last.
-    pub fn take_orphan(&self, threads: u64, wanted: impl Fn(u32) -> bool) -> Option<(Range, u32)> {
+    pub(crate) fn take_orphan(&self, threads: u64, wanted: impl Fn(u32) -> bool) -> Option<(Range, u32)> {
         self.orphans.with(|v| {
             let candidates = v.iter().enumerate().filter(|(_, o)| wanted(o.owner));
             let (i, _) = candidates.min_by_key(|(_, o)| o.range.lo)?;

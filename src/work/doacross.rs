@@ -19,7 +19,7 @@ const FEW: usize = 512;
 const STRIDE: usize = 23;
 
 /// The state of one doacross loop; it does not change but for the counters.
-pub struct Doacross {
+pub(crate) struct Doacross {
     counts: Box<[u64]>,
     posted: Box<[AtomicU64]>,
     /// What entry/doacross.rs needs.
@@ -27,7 +27,7 @@ pub struct Doacross {
 }
 
 /// Where iteration v of a nest of one or two loops is noted: counter v0 × stride & mask, and its number there: v1 & second.
-pub struct Quick {
+pub(crate) struct Quick {
     /// Outer iterations; 0 for other nests.
     pub outer: u64,
     /// The same for posts without a fence; 0 where they pass one.
@@ -45,7 +45,7 @@ pub struct Quick {
 impl Doacross {
     /// For a loop nest of the given counts. `unfenced`: may posts go without a fence? Those who sleep then
     /// make all others pass one, which costs too much in a crowd, where they sleep as often as they post.
-    pub fn create(counts: &[u64], unfenced: bool) -> NonNull<Self> {
+    pub(crate) fn create(counts: &[u64], unfenced: bool) -> NonNull<Self> {
         let outer = counts.first().copied().unwrap_or(0);
         let (stride, places) = match outer as usize {
             n if n <= FEW => (A_LINE, n * A_LINE),
@@ -67,13 +67,13 @@ impl Doacross {
     ///
     /// # Safety
     /// It was made by [`Doacross::create`]; the construct is over, and nobody holds a reference.
-    pub unsafe fn retire(this: NonNull<Self>) {
+    pub(crate) unsafe fn retire(this: NonNull<Self>) {
         // SAFETY: by the caller's promise.
         unsafe { drop(Box::from_raw(this.as_ptr())) }
     }
 
     /// Number of loops in the nest.
-    pub fn depth(&self) -> usize {
+    pub(crate) fn depth(&self) -> usize {
         self.counts.len()
     }
 
@@ -90,7 +90,7 @@ impl Doacross {
 
     /// Iteration `v` is done as far as its dependents care. It may have been posted already: work is repeated, or a light way has left
     /// those who sleep to this one.
-    pub fn post(&self, team: &Team, v: &[u64]) {
+    pub(crate) fn post(&self, team: &Team, v: &[u64]) {
         if let Some(c) = self.counter(v[0]) {
             let done = self.inner(v) + 1;
             if c.load(Relaxed) < done {
@@ -101,7 +101,7 @@ impl Doacross {
     }
 
     /// Waits until iteration `v` is posted.
-    pub fn wait(&self, team: &Team, v: &[u64]) {
+    pub(crate) fn wait(&self, team: &Team, v: &[u64]) {
         if let Some(c) = self.counter(v[0]) {
             let need = self.inner(v);
             let ready = || c.load(Acquire) > need || team.is_cancelled();

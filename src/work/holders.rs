@@ -19,11 +19,11 @@ const KNOWN: u32 = 64 * WORDS as u32;
 
 /// See the module's text.
 #[derive(Default)]
-pub struct Holders([AtomicU64; WORDS]);
+pub(crate) struct Holders([AtomicU64; WORDS]);
 
 impl Holders {
     /// Member `me` has a batch of several chunks, or has none any more.
-    pub fn note(&self, me: u32, holds: bool) {
+    pub(crate) fn note(&self, me: u32, holds: bool) {
         let Some(word) = self.0.get(me as usize / 64) else { return };
         touch(word);
         let bit = 1 << (me % 64);
@@ -35,7 +35,7 @@ impl Holders {
     }
 
     /// Those of `n` members, other than `me`, that hold a batch, from the next one on.
-    pub fn others(&self, me: u32, n: u32) -> impl Iterator<Item = u32> {
+    pub(crate) fn others(&self, me: u32, n: u32) -> impl Iterator<Item = u32> {
         // Read once: others may take the line meanwhile.
         let words: [u64; WORDS] = from_fn(|i| {
             if 64 * (i as u32) >= n {

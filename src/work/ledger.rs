@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicU64, Ordering::*};
 
 /// See the module's text.
 #[derive(Default)]
-pub struct Ledger {
+pub(crate) struct Ledger {
     /// Sequence number + 1 of the construct of the chunk in flight; 0: none.
     construct: AtomicU64,
     lo: AtomicU64,
@@ -37,7 +37,7 @@ const HAD_LAST: u8 = 4;
 
 /// What is to be done before the next chunk is taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Before {
+pub(crate) enum Before {
     /// Nothing.
     Nothing,
     /// This one is to be executed again.
@@ -47,21 +47,21 @@ pub enum Before {
 }
 
 /// Where assembly finds these.
-pub const CONSTRUCT: usize = offset_of!(Ledger, construct);
+pub(crate) const CONSTRUCT: usize = offset_of!(Ledger, construct);
 /// See [`CONSTRUCT`].
-pub const LENGTH: usize = offset_of!(Ledger, hi);
+pub(crate) const LENGTH: usize = offset_of!(Ledger, hi);
 /// See [`CONSTRUCT`].
-pub const CHUNKS: usize = offset_of!(Ledger, chunks);
+pub(crate) const CHUNKS: usize = offset_of!(Ledger, chunks);
 
 impl Ledger {
     /// In place of a construct: a static loop that the compiled code deals out itself
     /// (entry/static_loops.rs). The range is the whole loop's.
-    pub const DEALT: u64 = u64::MAX;
+    pub(crate) const DEALT: u64 = u64::MAX;
     /// The same, but the range is that of the chunk in flight.
-    pub const DEALT_CHUNK: u64 = u64::MAX - 1;
+    pub(crate) const DEALT_CHUNK: u64 = u64::MAX - 1;
 
     /// Forgets what was before this region.
-    pub fn begin_region(&self) {
+    pub(crate) fn begin_region(&self) {
         self.construct.store(0, Relaxed);
         self.orphan_of.set(0);
         self.marks.set(0);
@@ -70,17 +70,17 @@ impl Ledger {
 
     /// Forgets what was before this construct.
     #[inline(always)]
-    pub fn begin_construct(&self) {
+    pub(crate) fn begin_construct(&self) {
         self.marks.set(0);
     }
 
     /// Chunks taken in the region so far.
-    pub fn chunks(&self) -> u64 {
+    pub(crate) fn chunks(&self) -> u64 {
         self.chunks.get()
     }
 
     /// Chunks taken in the region, which ends.
-    pub fn end_region(&self) -> u64 {
+    pub(crate) fn end_region(&self) -> u64 {
         let taken = self.chunks.get();
         self.chunks.set(0);
         taken
@@ -88,7 +88,7 @@ impl Ledger {
 
     /// Notes that `r` of construct `seq` is in flight.
     #[inline(always)]
-    pub fn take(&self, seq: u64, r: Range, last: bool) {
+    pub(crate) fn take(&self, seq: u64, r: Range, last: bool) {
         self.lo.store(r.lo, Relaxed);
         self.hi.store(r.hi, Relaxed);
         self.construct.store(seq + 1, Release);
@@ -99,12 +99,12 @@ impl Ledger {
     }
 
     /// Notes that a share of a static loop of `total` iterations begins. A chunk that was handed out stays.
-    pub fn deal(&self, total: u64) {
+    pub(crate) fn deal(&self, total: u64) {
         self.note_dealt(Self::DEALT, Range { lo: 0, hi: total });
     }
 
     /// Notes that a chunk of such a loop begins.
-    pub fn deal_chunk(&self, first: u64, count: u64) {
+    pub(crate) fn deal_chunk(&self, first: u64, count: u64) {
         self.note_dealt(Self::DEALT_CHUNK, Range { lo: first, hi: first.saturating_add(count) });
     }
 
@@ -124,7 +124,7 @@ impl Ledger {
 
     /// What was dealt is done.
     #[inline(always)]
-    pub fn end_dealt(&self) {
+    pub(crate) fn end_dealt(&self) {
         if self.is_free() {
             self.construct.store(0, Release);
         }
@@ -132,7 +132,7 @@ impl Ledger {
 
     /// Iterations of a static loop in flight for thread `num` of `threads`: its chunk, or its share. (If
     /// the loop is dealt out in chunks the share can be a chunk longer or shorter.)
-    pub fn dealt(&self, num: u32, threads: u32) -> Option<u64> {
+    pub(crate) fn dealt(&self, num: u32, threads: u32) -> Option<u64> {
         let hi = self.hi.load(Relaxed);
         match self.construct.load(Acquire) {
             Self::DEALT => {
@@ -146,20 +146,20 @@ impl Ledger {
     }
 
     /// Notes that the chunk in flight is a piece of an orphan.
-    pub fn take_orphan(&self, seq: u64, r: Range, last: bool, failure: u32) {
+    pub(crate) fn take_orphan(&self, seq: u64, r: Range, last: bool, failure: u32) {
         self.orphan_of.set(failure + 1);
         self.take(seq, r, last);
     }
 
     /// Is the chunk in flight nothing lost (and so to be executed again, or credited)?
     #[inline(always)]
-    pub fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         self.orphan_of.get() == 0
     }
 
     /// The chunk in flight is done.
     #[inline(always)]
-    pub fn finish_chunk(&self, m: &Member) {
+    pub(crate) fn finish_chunk(&self, m: &Member) {
         if self.orphan_of.get() != 0 {
             self.credit(m);
         }
@@ -175,7 +175,7 @@ impl Ledger {
 
     /// The chunk in flight: (construct's sequence number, range).
     #[inline]
-    pub fn in_flight(&self) -> Option<(u64, Range)> {
+    pub(crate) fn in_flight(&self) -> Option<(u64, Range)> {
         match self.construct.load(Acquire) {
             0 | Self::DEALT | Self::DEALT_CHUNK => None,
             c => Some((c - 1, Range { lo: self.lo.load(Relaxed), hi: self.hi.load(Relaxed) })),
@@ -184,31 +184,31 @@ impl Ledger {
 
     /// Is a chunk of construct `seq` in flight?
     #[inline]
-    pub fn is_in_flight(&self, seq: u64) -> bool {
+    pub(crate) fn is_in_flight(&self, seq: u64) -> bool {
         self.construct.load(Acquire) == seq + 1
     }
 
     /// Has this thread executed the last iteration of the construct?
     #[inline]
-    pub fn had_last(&self) -> bool {
+    pub(crate) fn had_last(&self) -> bool {
         self.marks.get() & HAD_LAST != 0
     }
 
     /// Is the chunk in flight none of the construct's last iterations, and needs it no second look?
     #[inline(always)]
-    pub fn is_unmarked(&self) -> bool {
+    pub(crate) fn is_unmarked(&self) -> bool {
         self.marks.get() == 0
     }
 
     /// The chunk in flight is the construct's last one, nothing that was lost, and needs no second look?
     #[inline(always)]
-    pub fn ends_plainly(&self) -> bool {
+    pub(crate) fn ends_plainly(&self) -> bool {
         self.is_plain() && self.marks.get() == HAD_LAST
     }
 
     /// Recovery: the chunk in flight goes to others. Returns the record it belonged to already, if it was
     /// an orphan.
-    pub fn lose(&self, had_last: bool) -> Option<u32> {
+    pub(crate) fn lose(&self, had_last: bool) -> Option<u32> {
         let of = self.orphan_of.get();
         self.orphan_of.set(0);
         self.unmark(WATCHED | if had_last { HAD_LAST } else { 0 });
@@ -217,7 +217,7 @@ impl Ledger {
     }
 
     /// Recovery: the logical thread executes its chunk again itself, on the account of record `failure`.
-    pub fn lose_again(&self, failure: u32) {
+    pub(crate) fn lose_again(&self, failure: u32) {
         self.orphan_of.set(failure + 1);
         self.unmark(WATCHED);
         self.mark(AGAIN);
@@ -233,18 +233,18 @@ impl Ledger {
     }
 
     /// The chunk in flight is to be looked at when it is done, or not.
-    pub fn watch(&self, yes: bool) {
+    pub(crate) fn watch(&self, yes: bool) {
         if yes { self.mark(WATCHED) } else { self.unmark(WATCHED) }
     }
 
     /// The chunk that is done is to be executed again by this thread, and looked at again.
-    pub fn watch_again(&self) {
+    pub(crate) fn watch_again(&self) {
         self.mark(AGAIN | WATCHED);
     }
 
     /// What comes before the next chunk; a chunk that is to be executed again is so once.
     #[inline(always)]
-    pub fn before_next(&self) -> Before {
+    pub(crate) fn before_next(&self) -> Before {
         let marks = self.marks.get();
         if marks & (AGAIN | WATCHED) == 0 {
             return Before::Nothing;

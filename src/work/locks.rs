@@ -8,16 +8,16 @@ use crate::team::thread::Thread;
 use crossbeam_utils::CachePadded;
 
 /// The unnamed critical section.
-pub static CRITICAL: CachePadded<Lock> = CachePadded::new(Lock::new());
+pub(crate) static CRITICAL: CachePadded<Lock> = CachePadded::new(Lock::new());
 /// What `GOMP_atomic_start` locks.
-pub static ATOMIC: CachePadded<Lock> = CachePadded::new(Lock::new());
+pub(crate) static ATOMIC: CachePadded<Lock> = CachePadded::new(Lock::new());
 
 /// What `GOMP_reduction_start` locks: a merge may contain an atomic operation.
-pub static REDUCTION: CachePadded<Lock> = CachePadded::new(Lock::new());
+pub(crate) static REDUCTION: CachePadded<Lock> = CachePadded::new(Lock::new());
 
 /// Takes `lock` for `thr`, as what `mutex` says.
 #[inline]
-pub fn acquire(thr: &'static Thread, lock: &Lock, mutex: Mutex) {
+pub(crate) fn acquire(thr: &'static Thread, lock: &Lock, mutex: Mutex) {
     if observe::wants(const { Set::LOCKS.and(Set::PAUSES) }) {
         return tell_acquire(thr, lock, mutex);
     }
@@ -27,14 +27,14 @@ pub fn acquire(thr: &'static Thread, lock: &Lock, mutex: Mutex) {
 
 /// Gives `lock` back.
 #[inline]
-pub fn release(thr: &'static Thread, lock: &Lock, mutex: Mutex) {
+pub(crate) fn release(thr: &'static Thread, lock: &Lock, mutex: Mutex) {
     lock.unlock();
     thr.hold(-1);
     thr.tell(Event::LockGive { mutex, at: address(lock) });
 }
 
 /// Takes `lock` if it is free.
-pub fn try_acquire(thr: &'static Thread, lock: &Lock, mutex: Mutex) -> bool {
+pub(crate) fn try_acquire(thr: &'static Thread, lock: &Lock, mutex: Mutex) -> bool {
     thr.tell(Event::LockWait { mutex, at: address(lock), test: true });
     let got = lock.try_lock();
     if got {
@@ -59,6 +59,6 @@ fn tell_acquire(thr: &'static Thread, lock: &Lock, mutex: Mutex) {
 }
 
 /// What a lock is called in events: where the program has it.
-pub fn address<T>(lock: &T) -> usize {
+pub(crate) fn address<T>(lock: &T) -> usize {
     core::ptr::from_ref(lock).addr()
 }

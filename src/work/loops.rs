@@ -2,25 +2,21 @@
 //! widths, ordered, runtime and doacross loops; sections are a dynamic loop with chunks of one.
 
 use super::asked::{self, Asked, Circumstances, Want, Wishes};
-use super::dispenser::Range;
-use super::ledger::Before;
 use super::many::{self, Many};
 use super::share::{Maker, Shape, Share};
-use super::{batch, ordered, site, survivors, tune};
+use super::{batch, dispenser::Range, ledger::Before, ordered, site, survivors, tune};
 use crate::fault::{policy, unsaved, verify};
-use crate::icv::Sched;
-use crate::observe;
-use crate::observe::event::{Construct, Event, Row, Set};
-use crate::sys::time;
-use crate::team::event::Waiters;
-use crate::team::member::Member;
-use crate::team::team::Team;
-use crate::team::thread::Thread;
+use crate::observe::{
+    self,
+    event::{Construct, Event, Row, Set},
+};
+use crate::team::{event::Waiters, member::Member, team::Team, thread::Thread};
+use crate::{icv::Sched, sys::time};
 
 /// Enters the next construct, which is to be what `want` says; `None`: it has no iterations. True if `thr` is
 /// the first; then `made` may add to the descriptor before others see it.
 #[inline]
-pub fn enter(
+pub(crate) fn enter(
     thr: &'static Thread,
     want: Option<&Want>,
     made: impl FnOnce(&'static Share),
@@ -69,7 +65,7 @@ impl Maker for Plain<'_> {
 /// nothing to think of. There is no save point then. Who makes the descriptor has its chunk before others see
 /// that.
 #[inline(always)]
-pub fn enter_plain(thr: &'static Thread, m: &'static Member, want: &Want) -> (&'static Share, Light) {
+pub(crate) fn enter_plain(thr: &'static Thread, m: &'static Member, want: &Want) -> (&'static Share, Light) {
     const TOLD: Set = Set::of(&[Row::WorkBegin, Row::Chunk]);
     let (team, wishes) = (m.team(), begin(thr, m));
     let lightly = !thr.saving.get() && !observe::wants(TOLD);
@@ -102,14 +98,14 @@ fn begin(thr: &'static Thread, m: &'static Member) -> Wishes {
 
 /// The next chunk of the current construct for `thr`, in the loop's own values: [start, end).
 #[inline]
-pub fn next_bounds(thr: &'static Thread) -> Option<(u64, u64)> {
+pub(crate) fn next_bounds(thr: &'static Thread) -> Option<(u64, u64)> {
     let m = thr.member();
     let r = next(thr, m)?;
     Some(m.share().shape.peek().values(r))
 }
 
 /// What the light way to a chunk has found.
-pub enum Light {
+pub(crate) enum Light {
     /// A chunk, in the loop's own values: [start, end).
     Chunk(u64, u64),
     /// There is none left.
@@ -121,7 +117,7 @@ pub enum Light {
 /// The next chunk, if there is nothing else to think of: from the thread's own batch, or the dispenser. There
 /// is no save point. What is noted of the chunk before is replaced, so that one is in flight all the time.
 #[inline(always)]
-pub fn next_lightly(thr: &'static Thread) -> Light {
+pub(crate) fn next_lightly(thr: &'static Thread) -> Light {
     let m = thr.member();
     let ledger = &m.ledger;
     if observe::wants(Set::one(Row::Chunk)) || !ledger.is_plain() {
@@ -212,13 +208,13 @@ fn in_batch(m: &'static Member) -> Option<(u64, u64)> {
 
 /// [`next_in_batch`] for a thread that saves, where a save point would be in vain.
 #[inline]
-pub fn next_without_save_point(thr: &'static Thread) -> Option<(u64, u64)> {
+pub(crate) fn next_without_save_point(thr: &'static Thread) -> Option<(u64, u64)> {
     if thr.undo.leaves_out(|| policy::is_given_up(thr)) { next_in_batch(thr) } else { None }
 }
 
 /// The next chunk of the current construct, normalised.
 #[inline]
-pub fn next(thr: &'static Thread, m: &'static Member) -> Option<Range> {
+pub(crate) fn next(thr: &'static Thread, m: &'static Member) -> Option<Range> {
     let s = m.share();
     // Nobody writes it before the last thread has left the construct.
     let shape = s.shape.peek();
@@ -237,13 +233,17 @@ pub fn next(thr: &'static Thread, m: &'static Member) -> Option<Range> {
 /// The first chunk of construct `s`, which `thr` has just entered: nothing is in flight, and nothing to be done
 /// again.
 #[inline]
-pub fn first(thr: &'static Thread, m: &'static Member, s: &'static Share) -> Option<Range> {
+pub(crate) fn first(thr: &'static Thread, m: &'static Member, s: &'static Share) -> Option<Range> {
     take(thr, m, s, s.shape.peek())
 }
 
 /// [`first`], in the loop's own values.
 #[inline]
-pub fn first_bounds(thr: &'static Thread, m: &'static Member, s: &'static Share) -> Option<(u64, u64)> {
+pub(crate) fn first_bounds(
+    thr: &'static Thread,
+    m: &'static Member,
+    s: &'static Share,
+) -> Option<(u64, u64)> {
     Some(s.shape.peek().values(first(thr, m, s)?))
 }
 
@@ -389,19 +389,19 @@ fn fragment(m: &Member, shape: &Shape, n: u64) -> Option<Range> {
 }
 
 /// Leaves the construct, without a barrier or for one that can be cancelled (`barrier`).
-pub fn leave(thr: &'static Thread, barrier: bool) {
+pub(crate) fn leave(thr: &'static Thread, barrier: bool) {
     leave_by(thr, thr.member(), barrier, |s, team| team.shares.leave(s, team.size()));
 }
 
 /// Leaves the construct for a barrier that all members come to; behind that, [`settle`].
 #[inline(always)]
-pub fn leave_for_barrier(thr: &'static Thread, m: &'static Member) {
+pub(crate) fn leave_for_barrier(thr: &'static Thread, m: &'static Member) {
     leave_by(thr, m, true, |s, team| team.shares.leave_for_barrier(s, || team.size()));
 }
 
 /// `m` has passed the barrier at its last construct's end.
 #[inline]
-pub fn settle(m: &'static Member) {
+pub(crate) fn settle(m: &'static Member) {
     if let Some(s) = m.share.get() {
         m.team().shares.settle(m, s, m.epoch.get());
     }
@@ -475,7 +475,7 @@ fn account(thr: &'static Thread, shape: &Shape, ns: u64) {
 
 /// `thr` is inside the construct that it has just entered.
 #[inline(always)]
-pub fn tell_begin(thr: &'static Thread) {
+pub(crate) fn tell_begin(thr: &'static Thread) {
     if observe::wants(Set::one(Row::WorkBegin))
         && let Some(s) = thr.member().share.get()
     {

@@ -10,12 +10,12 @@ use super::batch;
 use super::dispenser::Dispenser;
 
 /// Members of a team of few, at most.
-pub const FEW: u32 = 4;
+pub(crate) const FEW: u32 = 4;
 /// Chunks for each thread up to which a loop is short.
-pub const SHORT: u64 = 8;
+pub(crate) const SHORT: u64 = 8;
 
 /// A short loop.
-pub struct Many {
+pub(crate) struct Many {
     /// Iterations.
     pub total: u64,
     /// Iterations of a chunk.
@@ -27,7 +27,7 @@ pub struct Many {
 impl Many {
     /// Is a loop like this one taken in this way?
     #[inline(always)]
-    pub fn is_short(&self) -> bool {
+    pub(crate) fn is_short(&self) -> bool {
         // No overflow: a loop in batches leaves room for more (loops.rs).
         self.total < (SHORT + 1) * u64::from(self.threads) * self.chunk
     }
@@ -35,7 +35,7 @@ impl Many {
 
 /// What a member remembers of it.
 #[derive(Clone, Copy, Default)]
-pub struct Own {
+pub(crate) struct Own {
     /// How far the dispenser was when it took its last batch; 0 at first.
     pub position: u64,
     /// It has said that it has a batch. Of no meaning at first.
@@ -58,7 +58,7 @@ impl Many {
     /// many. From the dispenser, which was at `position` when it took its last one (0 at first), or by
     /// `steal` from another member.
     #[inline(always)]
-    pub fn more_of_few(
+    pub(crate) fn more_of_few(
         &self,
         d: &Dispenser,
         position: &mut u64,
@@ -70,7 +70,7 @@ impl Many {
     }
 
     /// The same in a team of many, for member `me`.
-    pub fn more(
+    pub(crate) fn more(
         &self,
         d: &Dispenser,
         me: u32,

@@ -8,7 +8,7 @@ use crate::team::thread::Thread;
 use core::sync::atomic::Ordering::*;
 
 /// Ordered loops: waits until all chunks before the one just executed have passed, and lets the next one go.
-pub fn pass_turn(m: &'static Member, s: &'static Share) {
+pub(crate) fn pass_turn(m: &'static Member, s: &'static Share) {
     if let Some((_, r)) = m.ledger.in_flight() {
         wait_turn(m, s, r.lo);
         s.ordered_next.store(r.hi, Release);
@@ -33,7 +33,7 @@ fn wait_long(m: &'static Member, s: &'static Share, lo: u64) {
 }
 
 /// `ordered`: waits for the turn of the chunk in flight. Where calls are light nobody listens to locks.
-pub fn start(thr: &'static Thread) {
+pub(crate) fn start(thr: &'static Thread) {
     if thr.light.get() == 0 {
         return start_told(thr);
     }
@@ -63,7 +63,7 @@ fn start_told(thr: &'static Thread) {
 }
 
 /// The end of an ordered section. The turn stays with the chunk until the next one is asked for.
-pub fn end(thr: &'static Thread) {
+pub(crate) fn end(thr: &'static Thread) {
     thr.hold(-1);
     if thr.light.get() == 0 {
         end_told(thr);

@@ -14,14 +14,14 @@ const TICKS: u64 = 3000;
 
 /// See the module's text. The member's own.
 #[derive(Default)]
-pub struct Pace {
+pub(crate) struct Pace {
     began: Own<u64>,
     taken: Own<u64>,
 }
 
 impl Pace {
     /// The most chunks to take now. `first`: the loop begins.
-    pub fn most(&self, first: bool) -> u64 {
+    pub(crate) fn most(&self, first: bool) -> u64 {
         let now = time::ticks();
         let (spent, n) = (now.wrapping_sub(self.began.get()), self.taken.get());
         self.began.set(now);
@@ -29,7 +29,7 @@ impl Pace {
     }
 
     /// So many were taken.
-    pub fn took(&self, n: u64) {
+    pub(crate) fn took(&self, n: u64) {
         self.taken.set(n);
     }
 }

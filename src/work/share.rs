@@ -16,15 +16,10 @@ use super::dispenser::{Dispenser, Line, Range};
 use super::doacross::Doacross;
 use crate::icv::Sched;
 use crate::observe::event::Work;
-use crate::sys::lock::Locked;
-use crate::sys::own::Own;
-use crate::sys::sync::touch;
-use crate::sys::syscall::sched_yield;
-use crate::team::aside::step_aside;
-use crate::team::member::Member;
-use core::mem::offset_of;
-use core::ptr::NonNull;
+use crate::sys::{lock::Locked, own::Own, sync::touch, syscall::sched_yield};
+use crate::team::{aside::step_aside, member::Member};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
+use core::{mem::offset_of, ptr::NonNull};
 use crossbeam_utils::CachePadded;
 use std::collections::HashMap;
 
@@ -56,7 +51,7 @@ fn is_free(now: u64, epoch: u64, seq: u64, m: &Member) -> bool {
 /// What a construct is, fixed before it becomes ready. [`Own`] fields are written by the member that
 /// makes it.
 #[derive(Clone, Copy)]
-pub struct Shape {
+pub(crate) struct Shape {
     /// Schedule; `Auto`: the tuner hands chunks out.
     pub sched: Sched,
     /// Number of iterations.
@@ -104,31 +99,31 @@ pub struct Shape {
 impl Shape {
     /// The loop variable's value in iteration `i`.
     #[inline(always)]
-    pub fn value(&self, i: u64) -> u64 {
+    pub(crate) fn value(&self, i: u64) -> u64 {
         self.start.wrapping_add(i.wrapping_mul(self.step))
     }
 
     /// The loop variable's values for `r`: [first, end).
     #[inline(always)]
-    pub fn values(&self, r: Range) -> (u64, u64) {
+    pub(crate) fn values(&self, r: Range) -> (u64, u64) {
         (self.value(r.lo), if self.is_last(r) { self.end } else { self.value(r.hi) })
     }
 
     /// Does `r` have the last iteration?
     #[inline(always)]
-    pub fn is_last(&self, r: Range) -> bool {
+    pub(crate) fn is_last(&self, r: Range) -> bool {
         r.hi == self.total
     }
 
     /// The iterations of chunk `number`.
     #[inline(always)]
-    pub fn range(&self, number: u64) -> Range {
+    pub(crate) fn range(&self, number: u64) -> Range {
         let lo = number * self.chunk;
         Range { lo, hi: (lo + self.chunk).min(self.total) }
     }
 
     /// A construct without iterations (single, scope).
-    pub const NONE: Shape = Shape {
+    pub(crate) const NONE: Shape = Shape {
         sched: Sched::Static,
         total: 0,
         chunk: 0,
@@ -157,7 +152,7 @@ impl Shape {
 /// Who makes it writes one line, the dispenser's, that the others fetch to see it and to take a chunk; the
 /// rest only where it changes: it stays everybody's.
 #[repr(C, align(128))]
-pub struct Share {
+pub(crate) struct Share {
     /// Hands out chunks. Has the tag.
     pub dispenser: Dispenser,
     /// See [`Shape`].
@@ -205,7 +200,7 @@ impl Share {
 
     /// Its sequence number in the region.
     #[inline(always)]
-    pub fn seq(&self) -> u64 {
+    pub(crate) fn seq(&self) -> u64 {
         self.dispenser.line.seq.load(Relaxed)
     }
 
@@ -240,7 +235,7 @@ impl Share {
     }
 
     /// Its shape, and what that was made from. Called while the descriptor is made.
-    pub fn set_shape(&self, asked: Asked, shape: Shape) {
+    pub(crate) fn set_shape(&self, asked: Asked, shape: Shape) {
         self.asked.set(asked);
         // Threads can be any number of constructs apart in descriptors beyond the ring: no batches.
         self.shape.set(Shape { quick: shape.quick && !self.overflow, ..shape });
@@ -248,7 +243,7 @@ impl Share {
 
     /// Zeroed memory of `size` bytes shared by the members, 64-byte aligned. Called while the descriptor
     /// is made.
-    pub fn zeroed_scratch(&self, size: usize) -> *mut u8 {
+    pub(crate) fn zeroed_scratch(&self, size: usize) -> *mut u8 {
         let (old, have) = self.scratch.get();
         if have < size {
             let v: Box<[u128]> = vec![0u128; size.div_ceil(16).max(4).next_multiple_of(4)].into_boxed_slice();
@@ -270,19 +265,19 @@ impl Share {
 
     /// Dependences between iterations of the construct, in which the caller is.
     #[inline]
-    pub fn doacross(&self) -> Option<&Doacross> {
+    pub(crate) fn doacross(&self) -> Option<&Doacross> {
         // SAFETY: it lives until the descriptor is filled anew, when all have left.
         self.doacross.get().map(|d| unsafe { d.as_ref() })
     }
 
     /// Cancels the construct.
-    pub fn cancel(&self) {
+    pub(crate) fn cancel(&self) {
         self.cancelled.store(true, Release);
     }
 
     /// Is it cancelled?
     #[inline]
-    pub fn is_cancelled(&self) -> bool {
+    pub(crate) fn is_cancelled(&self) -> bool {
         self.cancelled.load(Relaxed)
     }
 }
@@ -305,7 +300,7 @@ const ROUNDS: u32 = 2000;
 const LOOKS: u32 = 64;
 
 /// What makes a claimed descriptor what it is to be.
-pub trait Maker {
+pub(crate) trait Maker {
     /// Does so. Nobody else sees `s` yet. How many iterations, from the first one on, the caller has taken.
     fn make(self, s: &'static Share) -> u64;
 }
@@ -319,7 +314,7 @@ impl<F: FnOnce(&'static Share)> Maker for F {
 }
 
 /// The descriptors of a team.
-pub struct ShareRing {
+pub(crate) struct ShareRing {
     slots: Box<[Share; SLOTS as usize]>,
     more: Locked<Overflow>,
     /// Overflow descriptors in use.
@@ -341,7 +336,12 @@ impl ShareRing {
     /// add to it, before others see it. Returns the descriptor and, if this member was the first, what `make`
     /// gave.
     #[inline(always)]
-    pub fn enter(&'static self, m: &Member, epoch: u64, make: impl Maker) -> (&'static Share, Option<u64>) {
+    pub(crate) fn enter(
+        &'static self,
+        m: &Member,
+        epoch: u64,
+        make: impl Maker,
+    ) -> (&'static Share, Option<u64>) {
         let seq = m.share_seq.get();
         m.share_seq.set(seq + 1);
         m.trip.set(0);
@@ -470,7 +470,7 @@ impl ShareRing {
 
     /// Member leaves construct `s`, number `seq` of its region, for a barrier.
     #[inline(always)]
-    pub fn leave_for_barrier(&self, s: &'static Share, n: impl FnOnce() -> u32) {
+    pub(crate) fn leave_for_barrier(&self, s: &'static Share, n: impl FnOnce() -> u32) {
         if s.overflow {
             self.leave(s, n());
         }
@@ -479,7 +479,7 @@ impl ShareRing {
     /// All members have left the last construct that `m` was in, `s`, and those before, in region
     /// `epoch`: `m` has passed the barrier at its end.
     #[inline]
-    pub fn settle(&self, m: &Member, s: &'static Share, epoch: u64) {
+    pub(crate) fn settle(&self, m: &Member, s: &'static Share, epoch: u64) {
         let settled = m.share_seq.get();
         m.settled.set(settled);
         // One looks, before it takes part in what comes next. Others may have filled the descriptor anew.
@@ -493,7 +493,7 @@ impl ShareRing {
 
     /// Member leaves construct `s`; the last of `n` frees it.
     #[inline]
-    pub fn leave(&self, s: &'static Share, n: u32) {
+    pub(crate) fn leave(&self, s: &'static Share, n: u32) {
         if s.left.fetch_add(1, AcqRel) + 1 == n {
             if s.dispenser.has_orphans() && !s.is_cancelled() {
                 crate::fault::stop::orphans_left_behind();

@@ -30,7 +30,7 @@ const MOST_PIECES: u64 = 64;
 
 /// What is known about a call site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Facts {
+pub(crate) struct Facts {
     /// The construct ends in a barrier, as far as is known.
     pub ends_in_barrier: bool,
     /// Proved: chunks may be executed again.
@@ -56,7 +56,7 @@ fn key(site: usize) -> u64 {
 
 impl Facts {
     /// What [`word`] says.
-    pub fn of(v: u64) -> Self {
+    pub(crate) fn of(v: u64) -> Self {
         let has = |bit| v & bit != 0;
         let piece = has(TIMED << TIMES).then_some((v >> PIECE) as u32);
         Self {
@@ -69,7 +69,7 @@ impl Facts {
     }
 
     /// Into how many fragments a thread's chunk of `len` iterations is worth cutting, as far as is known.
-    pub fn pieces(&self, len: u64) -> Option<u64> {
+    pub(crate) fn pieces(&self, len: u64) -> Option<u64> {
         self.piece.map(|p| (len >> p).clamp(1, MOST_PIECES))
     }
 }
@@ -82,7 +82,7 @@ fn piece(len: u64, took_ns: u64) -> u32 {
 
 /// What is known about `site`, as one word: another one where something else is known.
 #[inline]
-pub fn word(site: usize) -> u64 {
+pub(crate) fn word(site: usize) -> u64 {
     if site == 0 {
         return 0;
     }
@@ -92,13 +92,13 @@ pub fn word(site: usize) -> u64 {
 
 /// Is what is known about `site` still `facts`, as [`word`] said while promp-cc's tables were what they are?
 #[inline(always)]
-pub fn knows(site: usize, facts: u64) -> bool {
+pub(crate) fn knows(site: usize, facts: u64) -> bool {
     site == 0 || slot(site).load(Relaxed) == facts
 }
 
 /// What is known about `site`.
 #[inline]
-pub fn facts(site: usize) -> Facts {
+pub(crate) fn facts(site: usize) -> Facts {
     Facts::of(word(site))
 }
 
@@ -118,7 +118,7 @@ fn first_time(site: usize) -> u64 {
 /// Learns how the construct started at `site` ended, and, where it is of use, how long it took, with `len`
 /// iterations for each thread. The first time may have waited for memory: the fastest counts.
 #[inline]
-pub fn learn(site: usize, barrier: bool, len: impl FnOnce() -> u64, took_ns: impl FnOnce() -> u64) {
+pub(crate) fn learn(site: usize, barrier: bool, len: impl FnOnce() -> u64, took_ns: impl FnOnce() -> u64) {
     let s = slot(site);
     let v = s.load(Relaxed);
     if site == 0 || v & !FACTS != key(site) {
@@ -160,20 +160,20 @@ static TOTALS: [Total; SIZE] = [const {
 static ACCOUNTS: AtomicBool = AtomicBool::new(false);
 
 /// Accounts for the time of constructs from here on.
-pub fn keep_accounts() {
+pub(crate) fn keep_accounts() {
     ACCOUNTS.store(true, Relaxed);
 }
 
 /// Is the time of constructs accounted for?
 #[inline]
-pub fn keeps_accounts() -> bool {
+pub(crate) fn keeps_accounts() -> bool {
     ACCOUNTS.load(Relaxed)
 }
 
 /// A construct started at `site` has taken `ns`, and `marks` and `unsaved` of that could not be executed
 /// again (fault/unsaved.rs). Where the table is full of other sites it is left out.
 #[cold]
-pub fn account(site: usize, ns: u64, marks: u64, unsaved: u64) {
+pub(crate) fn account(site: usize, ns: u64, marks: u64, unsaved: u64) {
     if let Some(t) = claim(&TOTALS, site, |t| &t.site) {
         t.times.fetch_add(1, Relaxed);
         t.ns.fetch_add(ns, Relaxed);
@@ -183,7 +183,7 @@ pub fn account(site: usize, ns: u64, marks: u64, unsaved: u64) {
 }
 
 /// What constructs that were started at a site have taken.
-pub struct Account {
+pub(crate) struct Account {
     /// The return address of the call.
     pub site: usize,
     /// Constructs.
@@ -212,14 +212,14 @@ impl Total {
 }
 
 /// All sites, those that took longest first.
-pub fn accounts() -> Vec<Account> {
+pub(crate) fn accounts() -> Vec<Account> {
     let mut all: Vec<_> = TOTALS.iter().map(Total::read).filter(|a| a.site > TAKEN).collect();
     all.sort_by_key(|a| core::cmp::Reverse(a.ns));
     all
 }
 
 /// Those for which `f` holds, which are no longer there afterwards: their code is about to go.
-pub fn take(f: impl Fn(usize) -> bool) -> Vec<Account> {
+pub(crate) fn take(f: impl Fn(usize) -> bool) -> Vec<Account> {
     let mut all = Vec::new();
     for t in TOTALS.iter().filter(|t| t.site.load(Relaxed) > TAKEN && f(t.site.load(Relaxed))) {
         all.push(t.read());

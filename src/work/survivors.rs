@@ -8,7 +8,12 @@ use crate::team::member::Member;
 
 /// Nothing is left but, perhaps, orphans; `recomputes`: lost chunks are executed by others.
 #[cold]
-pub fn last_resort(m: &'static Member, s: &'static Share, shape: &Shape, recomputes: bool) -> Option<Range> {
+pub(crate) fn last_resort(
+    m: &'static Member,
+    s: &'static Share,
+    shape: &Shape,
+    recomputes: bool,
+) -> Option<Range> {
     if shape.began != 0
         && shape.ends_in_barrier
         && recomputes
@@ -31,7 +36,7 @@ pub fn last_resort(m: &'static Member, s: &'static Share, shape: &Shape, recompu
 /// variables. The orphans of `m` itself are for the survivors, as long as one of them is at work in the
 /// construct and will come back.
 #[cold]
-pub fn orphan(m: &Member, s: &Share, shape: &Shape) -> Option<Range> {
+pub(crate) fn orphan(m: &Member, s: &Share, shape: &Shape) -> Option<Range> {
     if m.ledger.had_last() {
         return None;
     }

@@ -184,7 +184,7 @@ fn line(words: &[Word]) -> String {
 
 /// Why a run is not continued whose checkpoints are of a descendant of what was started.
 pub fn not_the_started(dir: &Path, run: &Run, owner: &Owner, finished: bool) -> String {
-    if finished { owner.was_not_the_started(run, dir) } else { owner.is_not_the_started(run, dir) }
+    owner.is_not_the_started(run, dir, finished)
 }
 
 /// The descendant of what was started whose checkpoints `dir` has, and the run.

@@ -10,12 +10,12 @@
 extern crate promp_sys as sys;
 use sys::{say, sys};
 
-pub mod control;
-pub mod freeze;
-pub mod interpose;
-pub mod keeper;
-pub mod memory;
-pub mod resources;
+mod control;
+mod freeze;
+mod interpose;
+mod keeper;
+mod memory;
+mod resources;
 pub mod restart;
 pub mod runtime;
 
@@ -33,25 +33,28 @@ pub use control::transition::{
 };
 pub use control::wanted::{ask, at_load, first, potential};
 pub use control::{
-    asking, begin, dead_memory_claims, ends, interval, keep, logical_threads, place, places, requests,
-    rollback, round, settings, taken, text, transition, trials, wanted,
+    asking, dead_memory_claims, keep, logical_threads, place, places, settings, taken, trials,
 };
+use control::{begin, ends, interval, requests, rollback, round, text, transition, wanted};
 use control::{lookout, whose};
 use core::sync::atomic::AtomicU64;
-pub use freeze::{again, busy, seats};
-pub use interpose::{executed, lost, masks, rights, suspend};
+use freeze::busy;
+pub use freeze::{again, seats};
+use interpose::{executed, masks, suspend};
+pub use interpose::{lost, rights};
+pub use memory::rewind;
 pub use memory::shared::note_fork;
-pub use memory::{anonymous, cow, crew, rewind, shared, staging, tracker};
+use memory::{anonymous, cow, crew, shared, staging, tracker};
 pub use promp_foresee as foresee;
 pub use promp_image as image;
-pub use promp_store::{self as store, pages, slots};
+use promp_store::{self as store, pages, slots};
 use resources::{alarms, directories, membarriers, system_v};
-pub use resources::{
-    apart, attributes, contents, file_locks, files, journal, notified, own_state, pipes, process, streams,
-    timers,
+use resources::{
+    apart, attributes, contents, file_locks, files, journal, notified, own_state, pipes, streams,
 };
+pub use resources::{process, timers};
 use restart::command_line;
-pub use restart::{layout, vdso, xsave};
+use restart::{vdso, xsave};
 use sys::ranges;
 
 /// The counters that outlive the process: [`image::state`]; the last: journal::broken, before it:

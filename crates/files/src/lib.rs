@@ -5,7 +5,6 @@
 //! [`Scratch`] is a directory of this process's own in one that all may write to.
 
 mod content;
-mod descriptor;
 mod entries;
 mod file_size;
 mod folder;
@@ -15,7 +14,6 @@ mod scratch;
 mod way;
 
 pub use content::{copy, read, read_any};
-pub use descriptor::{is_queue, is_unsealable, sends_signals};
 pub use entries::{names_in, open_in, remove_in, rename_in};
 pub use file_size::within_limit;
 pub use folder::Folder;

@@ -1,7 +1,7 @@
 //! Sets of bytes that loops write and read: blocks, of elements at the sums of strides times counters.
 
 /// So many loops may be around an access.
-pub const DIMS: usize = 10;
+pub(crate) const DIMS: usize = 10;
 /// Addresses, strides and lengths are less than that.
 const MOST: i64 = 1 << 61;
 /// So many blocks are kept of a set.
@@ -10,7 +10,7 @@ const BLOCKS: usize = 512;
 /// `bytes` at `start` plus the sum of stride times each number less than count, over all levels. Strides are
 /// positive and grow, counts are two at least.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Block {
+pub(crate) struct Block {
     pub start: i64,
     pub bytes: i64,
     levels: [(i64, i64); DIMS],
@@ -27,7 +27,7 @@ fn times(a: i64, b: i64) -> Option<i64> {
 
 impl Block {
     /// `loops`: strides and counts, in any order, of any sign. `None`: it is none, or out of bounds.
-    pub fn new(start: i64, bytes: i64, loops: &[(i64, i64)]) -> Option<Self> {
+    pub(crate) fn new(start: i64, bytes: i64, loops: &[(i64, i64)]) -> Option<Self> {
         let mut b = Self { start, bytes, levels: [(0, 0); DIMS], count: 0 };
         if bytes <= 0 || start.unsigned_abs() >= MOST as u64 {
             return None;
@@ -82,7 +82,7 @@ impl Block {
     }
 
     /// Tells of each piece without gaps, if there are no more than `most`, of `least` bytes.
-    pub fn pieces(&self, least: i64, most: i64, mut piece: impl FnMut(i64, i64)) {
+    pub(crate) fn pieces(&self, least: i64, most: i64, mut piece: impl FnMut(i64, i64)) {
         let all = self.levels().iter().try_fold(1, |n, l| times(n, l.1)).filter(|&n| n <= most);
         if self.bytes < least {
             return;
@@ -98,7 +98,7 @@ impl Block {
     }
 
     /// Is all of `r` in it? (No: perhaps.)
-    pub fn contains(&self, r: &Block) -> bool {
+    pub(crate) fn contains(&self, r: &Block) -> bool {
         let mut off = r.start - self.start;
         if off < 0 {
             return false;
@@ -125,7 +125,7 @@ impl Block {
     }
 
     /// Both as one block, if that is one.
-    pub fn join(&self, o: &Block) -> Option<Block> {
+    pub(crate) fn join(&self, o: &Block) -> Option<Block> {
         if self.contains(o) {
             return Some(*self);
         }
@@ -169,11 +169,11 @@ impl Block {
 
 /// Blocks, as few as one can make of them.
 #[derive(Clone, Default)]
-pub struct Set(Vec<Block>);
+pub(crate) struct Set(Vec<Block>);
 
 impl Set {
     /// More is in it. What there is no room for is not.
-    pub fn add(&mut self, b: Block) {
+    pub(crate) fn add(&mut self, b: Block) {
         let mut b = b;
         while let Some((k, both)) = self.0.iter().enumerate().find_map(|(k, o)| Some((k, o.join(&b)?))) {
             self.0.swap_remove(k);
@@ -185,15 +185,15 @@ impl Set {
     }
 
     /// All of `other`, which is empty then.
-    pub fn take(&mut self, other: &mut Set) {
+    pub(crate) fn take(&mut self, other: &mut Set) {
         core::mem::take(&mut other.0).into_iter().for_each(|b| self.add(b));
     }
 
-    pub fn contains(&self, r: &Block) -> bool {
+    pub(crate) fn contains(&self, r: &Block) -> bool {
         self.0.iter().any(|b| b.contains(r))
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Block> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Block> {
         self.0.iter()
     }
 }

@@ -15,7 +15,7 @@ struct Phi {
 
 impl Machine<'_> {
     /// Looks at the loop as a whole, an outermost one. If that is not possible nothing has happened.
-    pub fn as_a_whole(&mut self, l: usize) -> Done {
+    pub(crate) fn as_a_whole(&mut self, l: usize) -> Done {
         let (depth, levels) = (self.frames.len(), self.around.len());
         let frame = self.frame()?;
         let (registers, set) = (frame.registers.clone(), frame.set.clone());
@@ -128,7 +128,7 @@ impl Machine<'_> {
     }
 
     /// Blocks and loops, in order.
-    pub fn items(&mut self, at: usize, sure: bool) -> Done {
+    pub(crate) fn items(&mut self, at: usize, sure: bool) -> Done {
         let p = self.program;
         for k in 0..p.offset(at)? {
             let item = p.word(at + 1 + k)?;
@@ -171,7 +171,7 @@ impl Machine<'_> {
 }
 
 /// How often the counter, from `from` by `step`, goes on while it is OP `bound`.
-pub fn repetitions(op: Op, t: Type, (from, step): (i64, i64), bound: i64) -> Option<i64> {
+pub(crate) fn repetitions(op: Op, t: Type, (from, step): (i64, i64), bound: i64) -> Option<i64> {
     if !t.signed && (from < 0 || bound < 0) {
         return None;
     }

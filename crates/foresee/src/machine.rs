@@ -14,11 +14,11 @@ use std::collections::BTreeSet;
 const STEPS: u32 = 300_000;
 const CALLS: usize = 24;
 /// Locals of functions that are called have addresses from here on, which no memory has.
-pub const LOCALS: i64 = 1 << 60;
+pub(crate) const LOCALS: i64 = 1 << 60;
 /// So many pieces of a block with gaps are looked at.
 const PIECES: i64 = 512;
 
-pub struct Frame {
+pub(crate) struct Frame {
     pub registers: Vec<Value>,
     /// When each was set.
     pub set: Vec<u64>,
@@ -27,14 +27,14 @@ pub struct Frame {
 
 /// A loop that is looked at as a whole.
 #[derive(Clone, Copy)]
-pub struct Around {
+pub(crate) struct Around {
     pub id: u32,
     /// Its iterations are several threads'.
     pub shared: bool,
 }
 
 /// A write in such a loop, to `size` bytes at `to`.
-pub struct Write {
+pub(crate) struct Write {
     pub to: Value,
     pub size: i64,
     pub around: Vec<u32>,
@@ -42,9 +42,9 @@ pub struct Write {
 }
 
 /// Reads the program's memory.
-pub type Memory<'a> = &'a dyn Fn(usize, &mut [u8]) -> bool;
+pub(crate) type Memory<'a> = &'a dyn Fn(usize, &mut [u8]) -> bool;
 
-pub struct Machine<'a> {
+pub(crate) struct Machine<'a> {
     pub program: Program<'a>,
     slots: &'a [Option<u64>],
     pub memory: Memory<'a>,
@@ -106,7 +106,7 @@ pub fn dead(program: &[u64], slots: &[Option<u64>], least: i64, memory: Memory) 
 }
 
 impl Machine<'_> {
-    pub fn step(&mut self) -> Done {
+    pub(crate) fn step(&mut self) -> Done {
         self.steps += 1;
         if self.steps > STEPS { Err(End) } else { Ok(()) }
     }
@@ -145,15 +145,15 @@ impl Machine<'_> {
     }
 
     /// Does it look at a loop as a whole?
-    pub fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.around.len() > self.levels_of_chunk()
     }
 
-    pub fn frame(&mut self) -> Done<&mut Frame> {
+    pub(crate) fn frame(&mut self) -> Done<&mut Frame> {
         self.frames.last_mut().ok_or(End)
     }
 
-    pub fn set(&mut self, register: u64, value: Value) -> Done {
+    pub(crate) fn set(&mut self, register: u64, value: Value) -> Done {
         self.clock += 1;
         let (clock, r) = (self.clock, usize::try_from(register).map_err(|_| End)?);
         let f = self.frame()?;
@@ -163,7 +163,7 @@ impl Machine<'_> {
     }
 
     /// All that this frame has set since is unknown.
-    pub fn forget_since(&mut self, clock: u64) -> Done {
+    pub(crate) fn forget_since(&mut self, clock: u64) -> Done {
         let f = self.frame()?;
         for (r, set) in f.registers.iter_mut().zip(&f.set) {
             if *set > clock {
@@ -173,7 +173,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    pub fn operand(&self, at: usize) -> Done<Value> {
+    pub(crate) fn operand(&self, at: usize) -> Done<Value> {
         let (kind, word) = (self.program.word(at)?, self.program.word(at + 1)?);
         let frame = self.frames.last().ok_or(End)?;
         Ok(match kind {
@@ -186,12 +186,12 @@ impl Machine<'_> {
         })
     }
 
-    pub fn operands(&self, at: usize, n: usize) -> Done<Vec<Value>> {
+    pub(crate) fn operands(&self, at: usize, n: usize) -> Done<Vec<Value>> {
         (0..n).map(|k| self.operand(at + 2 * k)).collect()
     }
 
     /// A frame for the function at `f`.
-    pub fn enter(&mut self, f: usize) -> Done {
+    pub(crate) fn enter(&mut self, f: usize) -> Done {
         let (n, bytes) = (self.program.word(f)?, self.program.word(f + 1)?);
         if self.frames.len() >= CALLS || n > 1 << 16 || bytes > 1 << 40 {
             return Err(End);

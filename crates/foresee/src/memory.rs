@@ -9,7 +9,7 @@ use super::value::{Type, UNKNOWN, Value};
 const CELLS: usize = 8192;
 
 /// Bytes that were written, and with what; `None`: it is not known.
-pub struct Cell {
+pub(crate) struct Cell {
     pub start: i64,
     pub end: i64,
     pub value: Option<Value>,
@@ -30,7 +30,7 @@ impl Machine<'_> {
         }
     }
 
-    pub fn reads(&mut self, a: &Value, size: i64) -> Done {
+    pub(crate) fn reads(&mut self, a: &Value, size: i64) -> Done {
         if self.dry {
             return Ok(());
         }
@@ -89,7 +89,7 @@ impl Machine<'_> {
         Some(true)
     }
 
-    pub fn load(&mut self, a: &Value, size: i64, t: Type) -> Done<Value> {
+    pub(crate) fn load(&mut self, a: &Value, size: i64, t: Type) -> Done<Value> {
         let Some(at) = a.exact() else { return Ok(UNKNOWN) };
         let end = at.checked_add(size).ok_or(End)?;
         if !self.around.is_empty() {
@@ -109,7 +109,13 @@ impl Machine<'_> {
 
     /// `ours`: nobody but this unit's own code reads it. `sure`: it is written in each iteration
     /// of the loops around.
-    pub fn write(&mut self, to: &Value, size: i64, (ours, sure): (bool, bool), value: Option<Value>) -> Done {
+    pub(crate) fn write(
+        &mut self,
+        to: &Value,
+        size: i64,
+        (ours, sure): (bool, bool),
+        value: Option<Value>,
+    ) -> Done {
         if self.dry {
             return Err(End);
         }
@@ -143,11 +149,11 @@ impl Machine<'_> {
     }
 
     /// What was put into memory since is not known any more.
-    pub fn forget_cells(&mut self, clock: u64) {
+    pub(crate) fn forget_cells(&mut self, clock: u64) {
         self.cells.iter_mut().rev().take_while(|c| c.at > clock).for_each(|c| c.value = None);
     }
 
-    pub fn add(&mut self, w: &Write) {
+    pub(crate) fn add(&mut self, w: &Write) {
         if let Some(b) = block(&w.to, w.size, &w.counts) {
             if self.in_region { self.unsynced.add(b) } else { self.written.add(b) }
         }

@@ -8,7 +8,7 @@ const TRUTH: Type = Type { bits: 1, signed: false };
 
 impl Machine<'_> {
     /// From `code` on until the function returns.
-    pub fn go(&mut self, mut code: usize) -> Done<Value> {
+    pub(crate) fn go(&mut self, mut code: usize) -> Done<Value> {
         let p = self.program;
         loop {
             let end = self.instructions(code, true, false)?;
@@ -71,7 +71,7 @@ impl Machine<'_> {
 
     /// Executes instructions up to the one that ends the block: where that is. `sure`: they are executed in
     /// each iteration of the loops around; `once_more`: and when the innermost one ends.
-    pub fn instructions(&mut self, mut at: usize, sure: bool, once_more: bool) -> Done<usize> {
+    pub(crate) fn instructions(&mut self, mut at: usize, sure: bool, once_more: bool) -> Done<usize> {
         let p = self.program;
         loop {
             self.step()?;
@@ -173,7 +173,7 @@ impl Machine<'_> {
         self.operand(at)?.exact().filter(|n| *n >= 0).ok_or(End)
     }
 
-    pub fn call(&mut self, f: usize, args: &[Value], sure: bool) -> Done<Value> {
+    pub(crate) fn call(&mut self, f: usize, args: &[Value], sure: bool) -> Done<Value> {
         let p = self.program;
         let (n, flags) = (p.offset(f + 2)?, p.word(f + 4)?);
         self.enter(f)?;

@@ -23,7 +23,7 @@ const OF_CHUNK: usize = 2;
 
 /// The threads have parted, in this frame, at this time, and meet at this block.
 #[derive(Clone, Copy)]
-pub struct Apart {
+pub(crate) struct Apart {
     pub frame: usize,
     pub since: u64,
     pub meets: usize,
@@ -32,7 +32,7 @@ pub struct Apart {
 
 /// A worksharing loop.
 #[derive(Clone, Copy)]
-pub struct Shared {
+pub(crate) struct Shared {
     from: i64,
     by: i64,
     /// Block of a chunk.
@@ -46,11 +46,11 @@ impl Machine<'_> {
         self.apart.and_then(|a| a.shared).filter(|s| !s.met)
     }
 
-    pub fn levels_of_chunk(&self) -> usize {
+    pub(crate) fn levels_of_chunk(&self) -> usize {
         if self.shared().is_some() { OF_CHUNK } else { 0 }
     }
 
-    pub fn is_in_single(&self) -> bool {
+    pub(crate) fn is_in_single(&self) -> bool {
         self.apart.is_some_and(|a| a.shared.is_none())
     }
 
@@ -59,7 +59,7 @@ impl Machine<'_> {
         if self.in_region && self.apart.is_none() && !self.is_whole() { Ok(()) } else { Err(End) }
     }
 
-    pub fn region(&mut self, function: usize, data: Value) -> Done {
+    pub(crate) fn region(&mut self, function: usize, data: Value) -> Done {
         if self.in_region || self.is_whole() {
             return Err(End);
         }
@@ -70,7 +70,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    pub fn barrier(&mut self) -> Done {
+    pub(crate) fn barrier(&mut self) -> Done {
         self.is_together()?;
         let mut unsynced = core::mem::take(&mut self.unsynced);
         self.written.take(&mut unsynced);
@@ -78,7 +78,7 @@ impl Machine<'_> {
     }
 
     /// A worksharing loop begins; `at` are where its chunks' bounds are put. Has it iterations?
-    pub fn start(
+    pub(crate) fn start(
         &mut self,
         bounds: [Value; 3],
         at: [Value; 2],
@@ -110,14 +110,14 @@ impl Machine<'_> {
     }
 
     /// All chunks are behind; the one that was looked at was any of them.
-    pub fn next(&self, chunk: usize, meets: usize) -> Done {
+    pub(crate) fn next(&self, chunk: usize, meets: usize) -> Done {
         let is_it = self.apart.is_some_and(|a| {
             a.frame == self.frames.len() && a.meets == meets && a.shared.is_some_and(|s| s.chunk == chunk)
         });
         if is_it && self.shared().is_some() && !self.is_whole() { Ok(()) } else { Err(End) }
     }
 
-    pub fn end(&mut self, barrier: bool) -> Done {
+    pub(crate) fn end(&mut self, barrier: bool) -> Done {
         let apart = self.apart.take().ok_or(End)?;
         if self.is_whole() || apart.frame != self.frames.len() || !apart.shared.is_some_and(|s| s.met) {
             return Err(End);
@@ -125,7 +125,7 @@ impl Machine<'_> {
         if barrier { self.barrier() } else { Ok(()) }
     }
 
-    pub fn single(&mut self, meets: usize) -> Done {
+    pub(crate) fn single(&mut self, meets: usize) -> Done {
         self.is_together()?;
         self.apart = Some(Apart { frame: self.frames.len(), since: self.clock, meets, shared: None });
         Ok(())
@@ -133,7 +133,7 @@ impl Machine<'_> {
 
     /// On the way to `block`: are its variables unknown? Others come to it by other ways: the threads meet
     /// there, or it is that of a chunk.
-    pub fn comes_to(&mut self, block: usize) -> Done<bool> {
+    pub(crate) fn comes_to(&mut self, block: usize) -> Done<bool> {
         let Some(apart) = self.apart.filter(|a| a.frame == self.frames.len()) else { return Ok(false) };
         if block != apart.meets {
             return Ok(apart.shared.is_some_and(|s| s.chunk == block));
@@ -151,7 +151,13 @@ impl Machine<'_> {
 
     /// Does the loop at level `d`, whose counter is `first` by `step` and which goes on while that, next, is
     /// OP `bound`, execute a chunk's iterations? How many has the worksharing loop?
-    pub fn iterations(&self, d: usize, (first, step): (Value, i64), op: Op, bound: Value) -> Option<i64> {
+    pub(crate) fn iterations(
+        &self,
+        d: usize,
+        (first, step): (Value, i64),
+        op: Op,
+        bound: Value,
+    ) -> Option<i64> {
         let s = self.shared().filter(|_| d == OF_CHUNK)?;
         let (mut low, mut high) = (Value::of(s.from), Value::of(s.from.checked_add(s.by)?));
         (low.terms[0], high.terms[0], high.terms[1]) = (s.by, s.by, s.by);
@@ -161,7 +167,7 @@ impl Machine<'_> {
 
     /// A variable of that loop, `first` where a chunk begins: in each iteration. Unknown, if it depends on
     /// where the chunk began.
-    pub fn of_iteration(first: Value, step: i64) -> Value {
+    pub(crate) fn of_iteration(first: Value, step: i64) -> Value {
         if !first.is_known || first.terms[0] != step || first.terms[1] != 0 {
             return UNKNOWN;
         }

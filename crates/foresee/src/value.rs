@@ -6,7 +6,7 @@ use super::blocks::DIMS;
 /// `first`, or up to `more` above it, plus `terms` times the counters of the loops around. 64 bits; unsigned
 /// ones of 2^63 and more count as negative.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Value {
+pub(crate) struct Value {
     pub is_known: bool,
     pub first: i64,
     pub more: i64,
@@ -15,25 +15,25 @@ pub struct Value {
 
 /// An integer's type: 1 to 64 bits, and whether it has a sign.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Type {
+pub(crate) struct Type {
     pub bits: u32,
     pub signed: bool,
 }
 
 impl Type {
     /// The number as one of this type.
-    pub fn of(self, x: i64) -> i64 {
+    pub(crate) fn of(self, x: i64) -> i64 {
         let off = 64 - self.bits;
         if self.signed { x << off >> off } else { ((x as u64) << off >> off) as i64 }
     }
 }
 
-pub const UNKNOWN: Value = Value { is_known: false, first: 0, more: 0, terms: [0; DIMS] };
+pub(crate) const UNKNOWN: Value = Value { is_known: false, first: 0, more: 0, terms: [0; DIMS] };
 
 /// What is done to two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
-pub enum Op {
+pub(crate) enum Op {
     Copy,
     Add,
     Sub,
@@ -83,13 +83,13 @@ const OPS: [Op; 21] = [
 ];
 
 impl Op {
-    pub fn of(n: u64) -> Option<Op> {
+    pub(crate) fn of(n: u64) -> Option<Op> {
         OPS.get(usize::try_from(n).ok()?).copied()
     }
 }
 
 impl Value {
-    pub fn of(x: i64) -> Self {
+    pub(crate) fn of(x: i64) -> Self {
         Self { is_known: true, first: x, ..UNKNOWN }
     }
 
@@ -101,12 +101,12 @@ impl Value {
     }
 
     /// The number that it is, if it is one in all iterations.
-    pub fn exact(&self) -> Option<i64> {
+    pub(crate) fn exact(&self) -> Option<i64> {
         (self.is_known && self.more == 0 && self.terms == [0; DIMS]).then_some(self.first)
     }
 
     /// Its least and its largest value, if the loops are executed so often.
-    pub fn hull(&self, counts: &[i64]) -> Option<(i128, i128)> {
+    pub(crate) fn hull(&self, counts: &[i64]) -> Option<(i128, i128)> {
         let (mut low, mut high) = (i128::from(self.first), i128::from(self.first) + i128::from(self.more));
         for (d, &t) in self.terms.iter().enumerate() {
             if t != 0 {
@@ -119,7 +119,7 @@ impl Value {
     }
 
     /// Of type `t` (what is exact is so modulo its width); unknown if it may not be.
-    pub fn fits(self, t: Type, counts: &[i64]) -> Self {
+    pub(crate) fn fits(self, t: Type, counts: &[i64]) -> Self {
         if let Some(x) = self.exact() {
             return Self::of(t.of(x));
         }
@@ -157,7 +157,7 @@ impl Value {
     }
 
     /// `a` OP `b`, whose type is `from`, as a value of type `to`. `counts`: how often the loops are executed.
-    pub fn operation(op: Op, to: Type, from: Type, a: Self, b: Self, counts: &[i64]) -> Self {
+    pub(crate) fn operation(op: Op, to: Type, from: Type, a: Self, b: Self, counts: &[i64]) -> Self {
         let masks = op == Op::And && (a.is_known || b.is_known);
         if !masks && (!a.is_known || (!matches!(op, Op::Copy | Op::Neg | Op::Not) && !b.is_known)) {
             return UNKNOWN;

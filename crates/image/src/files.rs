@@ -206,7 +206,7 @@ impl OpenFile {
     }
 
     /// Does the descriptor only say where it is? (O_PATH)
-    pub fn is_place(&self) -> bool {
+    pub(crate) fn is_place(&self) -> bool {
         self.flags & libc::O_PATH != 0
     }
 

@@ -141,7 +141,7 @@ fn sum_of_sums(row: impl Iterator<Item = u64>) -> u64 {
 }
 
 /// Gives the checksums of so many pages from a slot on; see [`Sums::Aside`].
-pub type Aside<'a> = &'a mut dyn FnMut(u64, usize) -> Result<Vec<u64>, String>;
+pub(crate) type Aside<'a> = &'a mut dyn FnMut(u64, usize) -> Result<Vec<u64>, String>;
 
 /// The index that `bytes` hold; see [`encode`].
 fn decode_index(bytes: &[u8], mut aside: Option<Aside>) -> Result<Vec<Entry>, String> {

@@ -33,7 +33,6 @@ pub mod run_record;
 mod scripts;
 pub mod state;
 mod threads;
-pub mod undo_names;
 pub mod xsave;
 
 pub use about::{

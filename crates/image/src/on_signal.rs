@@ -11,7 +11,7 @@ pub struct OnSignal {
 
 /// Signals that may be named, by their names without SIG. Those that crashes raise, that cannot be caught
 /// and that the runtime uses are not among them.
-pub const NAMES: [(&str, i32); 12] = [
+pub(crate) const NAMES: [(&str, i32); 12] = [
     ("TERM", libc::SIGTERM),
     ("INT", libc::SIGINT),
     ("HUP", libc::SIGHUP),

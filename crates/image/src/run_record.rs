@@ -17,7 +17,7 @@ pub const FILE: &str = "run";
 /// The name of the owner's record.
 pub const OWNER: &str = "owner";
 /// What such a file is called until it is whole.
-pub const ASIDE: &str = "new-run";
+pub(crate) const ASIDE: &str = "new-run";
 /// The variable by which `promp run` says which process it has started, and in which run ([`Started`]).
 pub const VARIABLE: &str = "PROMP_RUN";
 /// The value (sigqueue(3)) with which `promp run` passes a signal on to a process that is not its child.
@@ -32,7 +32,7 @@ const LONGEST: u64 = 64 << 20;
 pub struct Run {
     format: u32,
     /// The version of promp that wrote it.
-    pub promp: String,
+    pub(crate) promp: String,
     /// The command as it was typed.
     pub command: Vec<Word>,
     /// Its program's file, without links.
@@ -41,7 +41,7 @@ pub struct Run {
     #[serde(default)]
     called: Option<Word>,
     /// The working directory, without links.
-    pub directory: Word,
+    pub(crate) directory: Word,
     /// The scripts that the command names.
     #[serde(default)]
     scripts: Vec<Script>,
@@ -90,7 +90,7 @@ impl Run {
     }
 
     /// The command, for people.
-    pub fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         self.command.iter().map(Word::to_string).collect::<Vec<_>>().join(" ")
     }
 
@@ -146,22 +146,20 @@ impl Owner {
         write(dir, OWNER, self)
     }
 
-    /// Whose the checkpoints in `dir` are, for people: a descendant's of what `run` has started.
-    pub fn is_not_the_started(&self, run: &Run, dir: &Path) -> String {
+    /// Whose the checkpoints in `dir` are, for people: a descendant's of what `run` has started; `ended`: it
+    /// was, and `run` was to be continued.
+    pub fn is_not_the_started(&self, run: &Run, dir: &Path, ended: bool) -> String {
         let (dir, name, start) = (dir.display(), last_part(&self.program), run.name());
+        if ended {
+            return format!(
+                "the checkpoints in {dir} were those of {name} ({}), started by {start}: it has ended by \
+                 itself, and {start} cannot be continued. Without --resume it begins anew.",
+                self.pid
+            );
+        }
         format!(
             "checkpoints in {dir} are those of {name} ({}), started by {start}: a restart (`promp restart \
              {dir}`) continues {name}, not {start}. Put promp run in front of {name} there.",
-            self.pid
-        )
-    }
-
-    /// The same, of one that `finished`, where `run` was to be continued.
-    pub fn was_not_the_started(&self, run: &Run, dir: &Path) -> String {
-        let (dir, name, start) = (dir.display(), last_part(&self.program), run.name());
-        format!(
-            "the checkpoints in {dir} were those of {name} ({}), started by {start}: it has ended by itself, \
-             and {start} cannot be continued. Without --resume it begins anew.",
             self.pid
         )
     }

@@ -14,14 +14,14 @@ const ENDINGS: [&str; 12] = ["R", "bash", "jl", "js", "lua", "m", "pl", "py", "r
 
 /// A script.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Script {
+pub(crate) struct Script {
     /// As it was typed; the program's own file if that is one.
     pub path: Word,
     sum: u64,
 }
 
 /// Those of `command`, whose program is `program`.
-pub fn of(command: &[OsString], program: &Path) -> Vec<Script> {
+pub(crate) fn of(command: &[OsString], program: &Path) -> Vec<Script> {
     let words = command.iter().skip(1).map(Path::new);
     std::iter::once(program).chain(words).filter_map(read).collect()
 }
@@ -36,7 +36,7 @@ fn read(path: &Path) -> Option<Script> {
 }
 
 /// The first of them that has another text now.
-pub fn changed<'a>(then: &'a [Script], now: &[Script]) -> Option<&'a Word> {
+pub(crate) fn changed<'a>(then: &'a [Script], now: &[Script]) -> Option<&'a Word> {
     let other = |s: &&Script| now.iter().any(|n| n.path == s.path && n.sum != s.sum);
     then.iter().find(other).map(|s| &s.path)
 }

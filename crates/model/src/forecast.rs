@@ -53,16 +53,16 @@ pub(crate) mod tests {
     use super::*;
 
     /// Numbers of a seed.
-    pub struct Seeded(pub u64);
+    pub(crate) struct Seeded(pub u64);
 
     impl Seeded {
         /// In (0, 1).
-        pub fn next(&mut self) -> f64 {
+        pub(crate) fn next(&mut self) -> f64 {
             self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             ((self.0 >> 40) as f64 + 0.5) / (1u64 << 24) as f64
         }
 
-        pub fn normal(&mut self) -> f64 {
+        pub(crate) fn normal(&mut self) -> f64 {
             (-2.0 * self.next().ln()).sqrt() * (2.0 * PI * self.next()).cos()
         }
     }

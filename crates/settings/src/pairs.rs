@@ -4,7 +4,7 @@ use crate::quantities;
 
 /// One of them.
 #[derive(Clone, Copy, Debug)]
-pub struct Pair<'a> {
+pub(crate) struct Pair<'a> {
     /// The key.
     pub key: &'a str,
     /// The value.
@@ -12,7 +12,7 @@ pub struct Pair<'a> {
 }
 
 /// Those of `list`, one by one. An error says which is none, or whose key was there before.
-pub fn pairs(list: &str) -> impl Iterator<Item = Result<Pair<'_>, String>> {
+pub(crate) fn pairs(list: &str) -> impl Iterator<Item = Result<Pair<'_>, String>> {
     let mut seen: Vec<&str> = Vec::new();
     list.split(',').map(move |pair| {
         let Some((key, value)) = pair.split_once('=') else {
@@ -29,22 +29,22 @@ pub fn pairs(list: &str) -> impl Iterator<Item = Result<Pair<'_>, String>> {
 
 impl Pair<'_> {
     /// What is said if the value is no such thing.
-    pub fn wrong(&self, what: &str) -> String {
+    pub(crate) fn wrong(&self, what: &str) -> String {
         format!("{}={}: expected {what}", self.key, self.value)
     }
 
     /// A number.
-    pub fn number(&self) -> Result<u64, String> {
+    pub(crate) fn number(&self) -> Result<u64, String> {
         quantities::number(self.value).ok_or_else(|| self.wrong("a number"))
     }
 
     /// A number from 1; `what` describes it.
-    pub fn least_one(&self, what: &str) -> Result<u64, String> {
+    pub(crate) fn least_one(&self, what: &str) -> Result<u64, String> {
         quantities::number(self.value).filter(|&n| n >= 1).ok_or_else(|| self.wrong(what))
     }
 
     /// The mean of random times, in nanoseconds.
-    pub fn mean_ns(&self) -> Result<u64, String> {
+    pub(crate) fn mean_ns(&self) -> Result<u64, String> {
         let n = quantities::duration_ns(self.value).filter(|&n| n >= 1000);
         n.ok_or_else(|| self.wrong("a duration of at least 1us"))
     }

@@ -8,6 +8,7 @@ use sys::sys;
 pub mod free;
 pub mod pages;
 pub mod slots;
+pub mod undo_names;
 
 mod open;
 mod write;

@@ -7,7 +7,7 @@ use crate::slots::Slots;
 use crate::sys;
 use crate::sys::syscall::high;
 use crate::sys::time;
-use promp_image::undo_names::era_of;
+use crate::undo_names::era_of;
 use promp_image::{self as image, PAGE};
 use std::io::Read;
 use std::os::fd::IntoRawFd;

@@ -20,8 +20,9 @@ pub use glibc::{
     asked, dynamic, handles, held, host, libc_locks, mutexes, objects, runtimes, sanitizer, tables,
 };
 pub use kernel::{
-    allowed, anew, cpu_limit, cpu_time, door, follow, futex, left, limits, locks, maps, membarrier, pagemap,
-    pending, reach, rights, scheduling, signals, stat, syscall, time, timers, uffd, vdso, waiting, watch,
+    allowed, anew, cpu_limit, cpu_time, descriptors, door, follow, futex, left, limits, locks, maps,
+    membarrier, pagemap, pending, reach, rights, scheduling, signals, stat, syscall, time, timers, uffd,
+    vdso, waiting, watch,
 };
 pub use memory::{arena, claim, keep, lock, own, ranges, sync};
 

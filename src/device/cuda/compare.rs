@@ -16,7 +16,7 @@ const SAME: u64 = u64::MAX;
 
 /// The kernel on one device, loaded at the first comparison. Used under the section's lock.
 #[derive(Default)]
-pub struct Compare(Own<Option<Loaded>>);
+pub(crate) struct Compare(Own<Option<Loaded>>);
 
 impl Compare {
     fn load(&self, device: &dyn Backend) -> Result<Loaded, Failed> {
@@ -82,12 +82,12 @@ impl Compare {
     }
 
     /// Is the driver's library there?
-    pub fn is_usable(&self) -> bool {
+    pub(crate) fn is_usable(&self) -> bool {
         self.0.get().is_some() || is_there()
     }
 
     /// Compares pairs of blocks; those that do not fit 16 bytes are compared by the host.
-    pub fn run(
+    pub(crate) fn run(
         &self,
         device: &dyn Backend,
         pairs: &[(Addr, Addr, usize)],

@@ -5,8 +5,8 @@
 mod compare;
 mod sign;
 
-pub use compare::Compare;
-pub use sign::Sign;
+pub(crate) use compare::Compare;
+pub(crate) use sign::Sign;
 
 use super::backend::{Addr, Failed};
 use core::ffi::{CStr, c_char, c_void};

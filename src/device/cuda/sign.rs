@@ -20,7 +20,7 @@ const MOST: usize = 1 << 16;
 /// The kernel on one device, loaded when it is first asked for; `None` inside if it cannot be used. Used
 /// under the section's lock.
 #[derive(Default)]
-pub struct Sign {
+pub(crate) struct Sign {
     loaded: Own<Option<Option<Loaded>>>,
     told: Own<bool>,
 }
@@ -36,7 +36,7 @@ impl Sign {
     }
 
     /// Does the device sign?
-    pub fn is_usable(&self, device: &dyn Backend) -> bool {
+    pub(crate) fn is_usable(&self, device: &dyn Backend) -> bool {
         self.load(device).is_some()
     }
 
@@ -78,7 +78,11 @@ impl Sign {
     }
 
     /// Signs pieces; those that do not fit 16 bytes are signed by the host.
-    pub fn run(&self, device: &dyn Backend, pieces: &[(Addr, usize)]) -> Result<Vec<Signature>, Failed> {
+    pub(crate) fn run(
+        &self,
+        device: &dyn Backend,
+        pieces: &[(Addr, usize)],
+    ) -> Result<Vec<Signature>, Failed> {
         let Some(l) = self.load(device) else {
             if !self.told.get() {
                 self.told.set(true);

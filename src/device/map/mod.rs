@@ -29,7 +29,7 @@ enum Value {
 
 /// What is mapped, and by whose rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum For {
+pub(crate) enum For {
     /// A target region, which needs an argument block.
     Target,
     /// A data construct of OpenMP.
@@ -56,7 +56,7 @@ type Values = Vec<Value>;
 
 /// Lists that every construct needs for a while, kept empty between them.
 #[derive(Default)]
-pub struct Lists {
+pub(crate) struct Lists {
     values: Values,
     new: plan::New,
     /// Of what comes back.
@@ -64,7 +64,7 @@ pub struct Lists {
 }
 
 /// Stops the program: what a clause says to be there is not.
-pub fn not_there(item: &Item) -> ! {
+pub(crate) fn not_there(item: &Item) -> ! {
     fail(format_args!(
         "present clause: not present on the device (address {:#x}, {} bytes)",
         item.addr, item.size
@@ -72,7 +72,13 @@ pub fn not_there(item: &Item) -> ! {
 }
 
 /// Maps `items` for a construct.
-pub fn map(state: &mut State, backend: &dyn Backend, items: &Items, purpose: For, queue: Queue) -> Mapped {
+pub(crate) fn map(
+    state: &mut State,
+    backend: &dyn Backend,
+    items: &Items,
+    purpose: For,
+    queue: Queue,
+) -> Mapped {
     let arguments = purpose == For::Target;
     let block = state.table.block(0, false);
     let staged = core::mem::take(&mut state.table.staging);

@@ -26,7 +26,7 @@ const APART: usize = 256;
 
 /// A block of the device's memory.
 #[derive(Clone, Copy)]
-pub struct Target {
+pub(crate) struct Target {
     /// Its address.
     pub at: Addr,
     /// What of it can hold anything.
@@ -37,7 +37,7 @@ pub struct Target {
 
 /// A device's faults.
 #[derive(Default)]
-pub struct Injector {
+pub(crate) struct Injector {
     planned: Vec<Planned>,
     struck: u64,
 }
@@ -67,7 +67,7 @@ impl Planned {
 
 impl Injector {
     /// For the faults of the settings.
-    pub fn new(faults: &[Fault]) -> Self {
+    pub(crate) fn new(faults: &[Fault]) -> Self {
         let plan = |f: &Fault| Planned {
             fault: f.clone(),
             struck: 0,
@@ -81,18 +81,18 @@ impl Injector {
     }
 
     /// Is there nothing to inject?
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.planned.is_empty()
     }
 
     /// How often it has struck.
-    pub fn struck(&self) -> u64 {
+    pub(crate) fn struck(&self) -> u64 {
         self.struck
     }
 
     /// Runs a kernel (its name, its number, first execution or a later one) and strikes where it is time
     /// to.
-    pub fn around(
+    pub(crate) fn around(
         &mut self,
         device: &dyn Backend,
         blocks: &[Target],
@@ -134,7 +134,7 @@ impl Injector {
     }
 
     /// A section has ended.
-    pub fn section_ends(&mut self) {
+    pub(crate) fn section_ends(&mut self) {
         self.planned.iter_mut().for_each(|p| p.again = None);
     }
 }

@@ -21,11 +21,11 @@ mod kernel;
 mod memory;
 mod section;
 
-pub mod inject;
-pub mod model;
-pub mod ptx;
-pub mod report;
-pub mod verdict;
+pub(crate) mod inject;
+pub(crate) mod model;
+pub(crate) mod ptx;
+pub(crate) mod report;
+pub(crate) mod verdict;
 
 use super::backend::{Addr, Backend, Direction, Failed, Image, Launch, Properties, Queue};
 use super::signature::Signature;
@@ -43,7 +43,7 @@ use section::{Section, seconds};
 use verdict::Verdicts;
 
 /// A device that is watched.
-pub struct Guarded {
+pub(crate) struct Guarded {
     inner: Box<dyn Backend>,
     number: u32,
     mode: Mode,
@@ -54,7 +54,7 @@ pub struct Guarded {
 
 impl Guarded {
     /// Watches a device.
-    pub fn new(inner: Box<dyn Backend>, number: u32, settings: Settings, faults: &[Fault]) -> Self {
+    pub(crate) fn new(inner: Box<dyn Backend>, number: u32, settings: Settings, faults: &[Fault]) -> Self {
         let mode = settings.sdc;
         let faults: Vec<Fault> = faults.iter().filter(|f| !f.chunk).cloned().collect();
         let verdicts = Verdicts::new(settings.assume.clone(), inner.properties());

@@ -3,7 +3,7 @@
 
 /// What a device costs, measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Costs {
+pub(crate) struct Costs {
     /// Seconds that the checks of a section take however little data there are.
     pub fixed: f64,
     /// Bytes a second, copied on the device.
@@ -18,20 +18,20 @@ pub struct Costs {
 
 impl Costs {
     /// Results are set aside, the data of the beginning put back, both results compared.
-    pub const COPIES: Self = Self { fixed: 1e-4, copy: 1e9, look: 1e9, copied: 2.0, looked: 1.0 };
+    pub(crate) const COPIES: Self = Self { fixed: 1e-4, copy: 1e9, look: 1e9, copied: 2.0, looked: 1.0 };
     /// Both results are signed; what the kernels have changed is put back, and is the next section's
     /// beginning in the end.
-    pub const SIGNATURES: Self = Self { looked: 2.0, ..Self::COPIES };
+    pub(crate) const SIGNATURES: Self = Self { looked: 2.0, ..Self::COPIES };
 
     /// Seconds of verification a section of `bytes` bytes of device data, beside running the kernels
     /// again.
-    pub fn verification(&self, bytes: f64) -> f64 {
+    pub(crate) fn verification(&self, bytes: f64) -> f64 {
         self.fixed + bytes * (self.copied / self.copy + self.looked / self.look)
     }
 
     /// Learns from a section: `seconds` were measured where `verification` had said something else. Half
     /// way at a time.
-    pub fn correct(&mut self, bytes: f64, seconds: f64) {
+    pub(crate) fn correct(&mut self, bytes: f64, seconds: f64) {
         let said = self.verification(bytes);
         if said > 0.0 && seconds > 0.0 {
             let factor = (0.5 * (1.0 + seconds / said)).clamp(0.25, 4.0);
@@ -43,24 +43,25 @@ impl Costs {
 }
 
 /// Failures a second of a device whose mean time between failures is `mtbf` seconds.
-pub fn rate(mtbf: Option<f64>) -> f64 {
+pub(crate) fn rate(mtbf: Option<f64>) -> f64 {
     mtbf.map_or(0.0, |m| 1.0 / m)
 }
 
 /// The probability that a section fails: its kernels run twice, and the checks run, too (P4: p = 1 -
 /// e^(-lambda t_gpu)).
-pub fn failure(rate: f64, kernels: f64, verification: f64) -> f64 {
+pub(crate) fn failure(rate: f64, kernels: f64, verification: f64) -> f64 {
     -libm::expm1(-rate * (2.0 * kernels + verification))
 }
 
 /// Expected seconds of a section whose kernels take `kernels` seconds once: E = (checks + 2 modular) / (1
 /// - p).
-pub fn expected(rate: f64, kernels: f64, verification: f64) -> f64 {
+pub(crate) fn expected(rate: f64, kernels: f64, verification: f64) -> f64 {
     (2.0 * kernels + verification) / (1.0 - failure(rate, kernels, verification))
 }
 
 /// T(n): expected seconds of a loop of `count` kernels of `t` seconds each, `n` of them a section.
-pub fn total(rate: f64, n: u64, count: u64, t: f64, verification: f64) -> f64 {
+#[cfg(test)]
+pub(crate) fn total(rate: f64, n: u64, count: u64, t: f64, verification: f64) -> f64 {
     let (whole, rest) = (count / n, count % n);
     let last = if rest > 0 { expected(rate, rest as f64 * t, verification) } else { 0.0 };
     whole as f64 * expected(rate, n as f64 * t, verification) + last
@@ -73,7 +74,7 @@ const SHARE: f64 = 0.03;
 /// How many kernels a section should have: of `t` seconds each, with `verification` seconds a section,
 /// sections no longer than `latency` seconds, cut at multiples of `period`. With a rate of failures the n
 /// of least expected time a kernel, else the smallest whose verification costs 3 % of the kernels' time.
-pub fn choose(rate: f64, t: f64, verification: f64, latency: f64, period: u64) -> u64 {
+pub(crate) fn choose(rate: f64, t: f64, verification: f64, latency: f64, period: u64) -> u64 {
     let period = period.max(1);
     let most = ((latency / t.max(1e-9)) as u64).clamp(1, 1 << 20);
     let whole = |n: u64| (n.div_ceil(period) * period).min((most / period).max(1) * period).max(1);
@@ -97,14 +98,15 @@ pub fn choose(rate: f64, t: f64, verification: f64, latency: f64, period: u64) -
 
 /// The period of a sequence of call sites: the smallest p such that each is the one p before it; 1 if
 /// there is none.
-pub fn period(sites: &[usize]) -> usize {
+pub(crate) fn period(sites: &[usize]) -> usize {
     let n = sites.len();
     (1..=n / 2).find(|&p| (p..n).all(|i| sites[i] == sites[i - p])).unwrap_or(1)
 }
 
 /// Where a sequence of kernels between two forced ends is cut best: the numbers of kernels of the
 /// sections. `t` are the kernels' times; P4's dynamic programming over E.
-pub fn cuts(rate: f64, t: &[f64], verification: f64) -> Vec<usize> {
+#[cfg(test)]
+pub(crate) fn cuts(rate: f64, t: &[f64], verification: f64) -> Vec<usize> {
     let n = t.len();
     let mut sum = vec![0.0; n + 1];
     for i in 0..n {

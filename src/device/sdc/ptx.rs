@@ -18,7 +18,7 @@ struct Function {
 
 /// All of an image.
 #[derive(Default)]
-pub struct Program {
+pub(crate) struct Program {
     functions: BTreeMap<String, Function>,
     /// Variables in the device's memory.
     globals: HashSet<String>,
@@ -113,7 +113,10 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
 
 impl Program {
     /// Reads the objects of an image; `known` are the variables that the host knows, too.
-    pub fn read<'a>(objects: impl Iterator<Item = &'a str>, known: impl Iterator<Item = String>) -> Self {
+    pub(crate) fn read<'a>(
+        objects: impl Iterator<Item = &'a str>,
+        known: impl Iterator<Item = String>,
+    ) -> Self {
         let mut p = Self { known: known.collect(), ..Self::default() };
         for text in objects {
             p.object(text);
@@ -156,7 +159,7 @@ impl Program {
     }
 
     /// Why a kernel must not be taken for repeatable; `None` if it is.
-    pub fn verdict(&self, kernel: &str) -> Option<String> {
+    pub(crate) fn verdict(&self, kernel: &str) -> Option<String> {
         if !self.functions.contains_key(kernel) {
             return Some("its text was not found".into());
         }
@@ -201,7 +204,7 @@ impl Program {
     }
 
     /// Does the kernel reach a variable that the host knows?
-    pub fn uses_variables(&self, kernel: &str) -> bool {
+    pub(crate) fn uses_variables(&self, kernel: &str) -> bool {
         let (mut seen, mut todo) = (HashSet::new(), vec![kernel.to_string()]);
         while let Some(name) = todo.pop() {
             if self.known.contains(&name) && self.globals.contains(&name) {

@@ -8,7 +8,7 @@ use promp_report::Sdc;
 
 /// Counts and times of one device.
 #[derive(Clone, Default, Debug)]
-pub struct Totals {
+pub(crate) struct Totals {
     /// Sections verified.
     pub sections: u64,
     /// Kernels in them.
@@ -46,7 +46,7 @@ static WATCHED: Locked<Vec<usize>> = Locked::new(Vec::new());
 static ANY: AtomicBool = AtomicBool::new(false);
 
 /// `device`, which is never dropped, is open.
-pub fn watch(device: &Guarded) {
+pub(crate) fn watch(device: &Guarded) {
     WATCHED.with(|v| v.push(core::ptr::from_ref(device) as usize));
     ANY.store(true, Relaxed);
 }
@@ -57,14 +57,14 @@ fn watched() -> Vec<&'static Guarded> {
 }
 
 /// The directives and calls that mark sections by hand: `begin`, or the end.
-pub fn mark(begin: bool) {
+pub(crate) fn mark(begin: bool) {
     if ANY.load(Relaxed) {
         watched().into_iter().for_each(|d| d.mark_section(begin));
     }
 }
 
 /// For the report; `None` where no device is watched.
-pub fn collect() -> Option<Sdc> {
+pub(crate) fn collect() -> Option<Sdc> {
     if !ANY.load(Relaxed) {
         return None;
     }

@@ -36,7 +36,7 @@ impl Known {
 }
 
 /// A device's kernels.
-pub struct Verdicts {
+pub(crate) struct Verdicts {
     assume: Vec<String>,
     native: bool,
     known: Locked<Kernels>,
@@ -108,13 +108,13 @@ fn read(image: &Image, native: bool) -> Vec<Known> {
 
 impl Verdicts {
     /// Of a device of these properties.
-    pub fn new(assume: Vec<String>, properties: Properties) -> Self {
+    pub(crate) fn new(assume: Vec<String>, properties: Properties) -> Self {
         let none = Kernels { at: BTreeMap::new(), gone: BTreeSet::new(), objects: 0 };
         Self { assume, native: properties.native, known: Locked::new(none) }
     }
 
     /// An image was loaded: its functions are at these addresses.
-    pub fn learn(&self, image: &Image, pairs: &[(Addr, Addr)]) {
+    pub(crate) fn learn(&self, image: &Image, pairs: &[(Addr, Addr)]) {
         self.put(read(image, self.native), pairs);
     }
 
@@ -182,17 +182,17 @@ impl Verdicts {
     }
 
     /// A kernel's name.
-    pub fn name(&self, func: usize) -> String {
+    pub(crate) fn name(&self, func: usize) -> String {
         self.of(func, false).name
     }
 
     /// It is to be executed: must that not be repeated?
-    pub fn is_order_dependent(&self, func: usize) -> bool {
+    pub(crate) fn is_order_dependent(&self, func: usize) -> bool {
         self.of(func, true).reason.is_some()
     }
 
     /// Those that were met and could not be verified, with the reason.
-    pub fn unverified(&self) -> Vec<String> {
+    pub(crate) fn unverified(&self) -> Vec<String> {
         self.known.with(|all| {
             let there = all.at.values().filter_map(Known::unverified);
             all.gone.iter().cloned().chain(there).collect::<BTreeSet<_>>().into_iter().collect()
@@ -201,7 +201,7 @@ impl Verdicts {
 }
 
 /// Has the program libraries loaded that write to a device's memory by themselves?
-pub fn others_use_devices() -> bool {
+pub(crate) fn others_use_devices() -> bool {
     const NAMES: [&str; 8] = [
         "libcudart",
         "libcublas",

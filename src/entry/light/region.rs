@@ -31,7 +31,7 @@ const _: () = assert!(TOLD < 1 << 31, "an immediate operand");
 /// For that stub: the arguments are what the ABI says.
 #[unsafe(naked)]
 #[unsafe(link_section = "promp_stubs")]
-pub unsafe extern "C" fn promp_parallel_plainly() {
+pub(crate) unsafe extern "C" fn promp_parallel_plainly() {
     naked_asm!(
         ".cfi_startproc",
         "mov r8, qword ptr [rax + {task}]",

@@ -33,7 +33,7 @@ const ALIGNED: usize = 64;
 #[unsafe(naked)]
 #[unsafe(link_section = "promp_stubs")]
 #[allow(non_snake_case)]
-pub unsafe extern "C" fn GOMP_task() {
+pub(super) unsafe extern "C" fn GOMP_task() {
     naked_asm!(
         exported_label!(GOMP_task),
         ".cfi_startproc",

@@ -46,7 +46,7 @@ macro_rules! light_query {
         /// # Safety
         /// Like a C function without arguments.
         #[unsafe(naked)]
-        pub unsafe extern "C" fn $name() {
+        pub(crate) unsafe extern "C" fn $name() {
             naked_asm!(
                 exported_label!($name),
                 ".cfi_startproc",

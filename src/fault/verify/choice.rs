@@ -54,12 +54,12 @@ static BUSY: [AtomicU64; 1024] = [const { AtomicU64::new(0) }; 1024];
 
 /// Millionths of the chunks that are verified; 0: off.
 #[inline(always)]
-pub fn share() -> u32 {
+pub(super) fn share() -> u32 {
     SHARE.load(Relaxed)
 }
 
 /// From now on `share` millionths are verified.
-pub fn start(share: u32) {
+pub(super) fn start(share: u32) {
     let now = now_ns();
     SEED.store(mix(now ^ u64::from(std::process::id()) << 40), Relaxed);
     BEGAN_NS.store(now, Relaxed);
@@ -74,13 +74,13 @@ fn bound(share: u32) -> u64 {
 /// The name of the chunk that is its thread's number `ordinal` in construct `seq` of region `epoch` of `team`
 /// (an address).
 #[inline]
-pub fn name(team: usize, epoch: u64, seq: u64, ordinal: u64) -> u64 {
+pub(super) fn name(team: usize, epoch: u64, seq: u64, ordinal: u64) -> u64 {
     mix(mix(SEED.load(Relaxed) ^ team as u64 ^ epoch << 20) ^ seq << 40 ^ ordinal)
 }
 
 /// Is it chosen, if there is time?
 #[inline]
-pub fn is_chosen(name: u64) -> bool {
+pub(super) fn is_chosen(name: u64) -> bool {
     name <= BELOW.load(Relaxed)
 }
 
@@ -97,7 +97,7 @@ fn allowed_ns() -> u64 {
 /// A chunk named `name` was chosen: is there time for it, and (within) for another CPU, however short it is?
 /// What goes wrong now and then shows on the same CPU as well, and the way to another takes longer than a
 /// small chunk. So half of the time is for chunks on other CPUs, whatever the way takes.
-pub fn has_time(name: u64) -> Option<bool> {
+pub(super) fn has_time(name: u64) -> Option<bool> {
     let round = Round::of(name);
     let mut now = round.word.load(Relaxed);
     while !is_of(now, name) {
@@ -136,7 +136,7 @@ impl Round {
 }
 
 /// A chunk's first execution, which took `ns`, was over at `now`. Is it worth the way to another CPU?
-pub fn first_is_over(name: u64, ns: u64, now: u64) -> bool {
+pub(super) fn first_is_over(name: u64, ns: u64, now: u64) -> bool {
     let round = Round::of(name);
     if round.is_of(name) {
         round.first_ns.fetch_max(now, Relaxed);
@@ -146,7 +146,7 @@ pub fn first_is_over(name: u64, ns: u64, now: u64) -> bool {
 
 /// A check of a chunk named `name` is over at `now`, whose first execution was over at `first`. `away`: it
 /// was on other CPUs. The caches that a thread finds there are another's; for that the way counts twice.
-pub fn took(name: u64, first: u64, now: u64, away: bool) {
+pub(super) fn took(name: u64, first: u64, now: u64, away: bool) {
     let round = Round::of(name);
     let mut ns = now.saturating_sub(first);
     if round.is_of(name) {
@@ -161,32 +161,32 @@ pub fn took(name: u64, first: u64, now: u64, away: bool) {
 }
 
 /// The way to another CPU and back took `ns`.
-pub fn learn_way(ns: u64) {
+pub(super) fn learn_way(ns: u64) {
     WAY_NS.store((7 * WAY_NS.load(Relaxed) + ns) / 8, Relaxed);
 }
 
 /// The CPU for the second execution of the chunk named `name`, from `cpu`. Threads of different CPUs are sent
 /// to different ones.
-pub fn partner(name: u64, cpu: u32, usable: &[u32]) -> Option<u32> {
+pub(super) fn partner(name: u64, cpu: u32, usable: &[u32]) -> Option<u32> {
     let (n, i) = (usable.len(), usable.iter().position(|&c| c == cpu)?);
     let far = 1 + Random::new(name).below(n as u64 - u64::from(n > 1)) as usize;
     (n > 1).then(|| usable[(i + far) % n])
 }
 
 /// The first execution of a chunk named `name` begins on `cpu`.
-pub fn begins_on(cpu: u32, name: u64) {
+pub(super) fn begins_on(cpu: u32, name: u64) {
     BUSY[cpu as usize % BUSY.len()].store(name, Relaxed);
 }
 
 /// It is over there.
-pub fn ends_on(cpu: u32, name: u64) {
+pub(super) fn ends_on(cpu: u32, name: u64) {
     let _ = BUSY[cpu as usize % BUSY.len()].compare_exchange(name, 0, Relaxed, Relaxed);
 }
 
 /// Waits until nobody executes a chunk named `name` on `cpu` for the first time, but not longer than
 /// `most_ns`. Returns for how long. Two threads on one CPU would both take twice as long, with nobody on the
 /// other.
-pub fn wait_for(cpu: u32, name: u64, most_ns: u64) -> u64 {
+pub(super) fn wait_for(cpu: u32, name: u64, most_ns: u64) -> u64 {
     let busy = &BUSY[cpu as usize % BUSY.len()];
     let began = now_ns();
     let mut looks = 0u32;

@@ -21,7 +21,7 @@ static ANY: AtomicBool = AtomicBool::new(false);
 static STRUCK: AtomicU64 = AtomicU64::new(0);
 
 /// For the faults of the settings.
-pub fn start(faults: &[Fault]) {
+pub(super) fn start(faults: &[Fault]) {
     let plan = |f: &Fault| {
         let random = Random::new(f.seed);
         Planned { fault: f.clone(), struck: 0, met: 0, random, clock: Clock::default() }
@@ -31,12 +31,12 @@ pub fn start(faults: &[Fault]) {
 }
 
 /// Is there anything to inject?
-pub fn any() -> bool {
+pub(super) fn any() -> bool {
     ANY.load(Relaxed)
 }
 
 /// How often it has struck.
-pub fn struck() -> u64 {
+pub(super) fn struck() -> u64 {
     STRUCK.load(Relaxed)
 }
 
@@ -89,7 +89,7 @@ impl Planned {
 }
 
 /// A chunk that has written `written` on `cpu` is done: strikes where it is time to.
-pub fn strike(written: &Written, first: bool, cpu: u32) {
+pub(super) fn strike(written: &Written, first: bool, cpu: u32) {
     if !any() {
         return;
     }

@@ -5,11 +5,11 @@
 //! what happens now and then. The last execution must have it: its result is what is in memory.
 
 /// Executions of one chunk in all.
-pub const MOST_RUNS: usize = 8;
+pub(crate) const MOST_RUNS: usize = 8;
 
 /// One execution.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
-pub struct Run {
+pub(crate) struct Run {
     /// The CPU; `None`: it was moved meanwhile.
     pub cpu: Option<u32>,
     /// Of what was written.
@@ -26,7 +26,7 @@ impl Run {
 
 /// What follows from the executions so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Judgement {
+pub(crate) enum Judgement {
     /// One more is needed.
     Again,
     /// The last one's result is right.
@@ -37,7 +37,7 @@ pub enum Judgement {
 }
 
 /// Judges `runs`, which are not empty. `single`: there is only one CPU.
-pub fn judge(runs: &[Run], single: bool) -> Judgement {
+pub(crate) fn judge(runs: &[Run], single: bool) -> Judgement {
     let Some(last) = runs.last() else { return Judgement::Again };
     let right = |r: &Run| r.result() == last.result();
     // An execution whose CPU is not known may have been on any.
@@ -62,13 +62,13 @@ pub fn judge(runs: &[Run], single: bool) -> Judgement {
 }
 
 /// Do the results differ in memory, and not only in the private state?
-pub fn in_memory(runs: &[Run]) -> bool {
+pub(crate) fn in_memory(runs: &[Run]) -> bool {
     runs.iter().any(|r| r.memory != runs[0].memory)
 }
 
 /// The CPU for the next execution: one that has not been asked, else that which has been asked least, but
 /// not the last one again if there is another. `random` chooses among equals.
-pub fn choose(runs: &[Run], usable: &[u32], random: u64) -> Option<u32> {
+pub(crate) fn choose(runs: &[Run], usable: &[u32], random: u64) -> Option<u32> {
     let last = runs.last().and_then(|r| r.cpu);
     let asked = |c: u32| runs.iter().filter(|r| r.cpu == Some(c)).count();
     let mut others: Vec<u32> = usable.iter().copied().filter(|&c| Some(c) != last).collect();

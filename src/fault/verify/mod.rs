@@ -17,9 +17,9 @@
 
 mod choice;
 mod inject;
-pub mod judge;
-pub mod report;
-pub mod written;
+pub(crate) mod judge;
+pub(crate) mod report;
+pub(crate) mod written;
 
 use super::policy;
 use super::save::SaveKind;
@@ -45,7 +45,7 @@ static ALERT: AtomicU32 = AtomicU32::new(0);
 const ALERTED: u32 = 50_000;
 
 /// A thread's check.
-pub struct Check {
+pub(crate) struct Check {
     /// Is the chunk in flight watched? What it writes is noted then.
     watched: Own<bool>,
     /// It is executed again, and not only hit by an injected error.
@@ -88,7 +88,7 @@ enum Away {
 }
 
 /// Prepares what the settings ask for.
-pub fn start(g: &'static Globals) {
+pub(crate) fn start(g: &'static Globals) {
     let Mode::Chunks(share) = g.promp.devices.sdc else { return };
     if left::usable().len() < 2 {
         say!("PROMP_SDC=chunks compares CPUs, and the process may use only one; stopping");
@@ -101,7 +101,7 @@ pub fn start(g: &'static Globals) {
 
 /// A chunk has been taken; the call that handed it out is a save point of the kind `kind`.
 #[inline(always)]
-pub fn chunk_begins(thr: &'static Thread, kind: SaveKind) {
+pub(crate) fn chunk_begins(thr: &'static Thread, kind: SaveKind) {
     if choice::share() != 0 && matches!(kind, SaveKind::Next(..) | SaveKind::Section) {
         begin(thr);
     }
@@ -278,7 +278,7 @@ fn may_repeat(thr: &'static Thread) -> Result<(), &'static str> {
 /// and this call with all that is around it never returns.
 #[cold]
 #[inline(never)]
-pub fn chunk_ends(thr: &'static Thread) {
+pub(crate) fn chunk_ends(thr: &'static Thread) {
     let m = thr.member();
     m.ledger.watch(false);
     let Some(c) = thr.check.get() else { return };
@@ -390,7 +390,7 @@ fn back_home(c: &Check) {
 }
 
 /// The thread has failed, and its chunk goes another way. Called on its new host.
-pub fn abandon(thr: &'static Thread) {
+pub(crate) fn abandon(thr: &'static Thread) {
     if let Some(c) = thr.check.get() {
         c.unwatch();
         thr.member().ledger.watch(false);
@@ -400,7 +400,7 @@ pub fn abandon(thr: &'static Thread) {
 
 /// Notes what the chunk in flight is about to write.
 #[inline(always)]
-pub fn wrote(thr: &'static Thread, grid: super::grid::Grid) {
+pub(crate) fn wrote(thr: &'static Thread, grid: super::grid::Grid) {
     if let Some(c) = thr.check.get()
         && c.watched.get()
     {
@@ -409,12 +409,12 @@ pub fn wrote(thr: &'static Thread, grid: super::grid::Grid) {
 }
 
 /// Is the chunk in flight watched?
-pub fn is_watched(thr: &'static Thread) -> bool {
+pub(crate) fn is_watched(thr: &'static Thread) -> bool {
     thr.check.get().is_some_and(|c| c.watched.get())
 }
 
 /// Are chunks verified at all?
-pub fn is_on() -> bool {
+pub(crate) fn is_on() -> bool {
     choice::share() != 0
 }
 

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 /// What is counted.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// Chunks whose result stands.
     Verified,
     /// Chunks of which more is lost than could be kept, or that had save points of their own.
@@ -27,30 +27,30 @@ static COUNTS: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 /// The checks of all threads there have been.
 static CHECKS: Locked<Vec<&'static Check>> = Locked::new(Vec::new());
 /// First executions of verified chunks.
-pub static FIRST_NS: AtomicU64 = AtomicU64::new(0);
+pub(crate) static FIRST_NS: AtomicU64 = AtomicU64::new(0);
 /// All that came after, until their results stood.
-pub static AGAIN_NS: AtomicU64 = AtomicU64::new(0);
+pub(crate) static AGAIN_NS: AtomicU64 = AtomicU64::new(0);
 static UNVERIFIED: Locked<BTreeSet<String>> = Locked::new(BTreeSet::new());
 static WRONG: Locked<BTreeSet<u32>> = Locked::new(BTreeSet::new());
 
 /// Arranges for the word at exit.
-pub fn start() {
+pub(crate) fn start() {
     // SAFETY: the handler lives as long as the process.
     unsafe { libc::atexit(at_exit) };
 }
 
 /// A thread's check, whose chunks count.
-pub fn watch(c: &'static Check) {
+pub(crate) fn watch(c: &'static Check) {
     CHECKS.with(|v| v.push(c));
 }
 
 /// Counts one.
-pub fn count(k: Kind) {
+pub(crate) fn count(k: Kind) {
     COUNTS[k as usize].fetch_add(1, Relaxed);
 }
 
 /// Adds up times.
-pub fn took(what: &AtomicU64, ns: u64) {
+pub(crate) fn took(what: &AtomicU64, ns: u64) {
     what.fetch_add(ns, Relaxed);
 }
 
@@ -63,7 +63,7 @@ fn place(site: usize) -> String {
 }
 
 /// The construct behind the call that returns to `site` cannot be verified.
-pub fn unverified(site: usize, why: &str) {
+pub(crate) fn unverified(site: usize, why: &str) {
     let text = format!("{}: {why}", place(site));
     UNVERIFIED.with(|v| {
         v.insert(text);
@@ -71,14 +71,14 @@ pub fn unverified(site: usize, why: &str) {
 }
 
 /// `cpu` was wrong.
-pub fn accuse(cpu: u32) {
+pub(crate) fn accuse(cpu: u32) {
     WRONG.with(|v| {
         v.insert(cpu);
     });
 }
 
 /// "chunk [0,100) of the loop at file.c:12", of the chunk in flight.
-pub fn chunk(thr: &'static Thread) -> String {
+pub(crate) fn chunk(thr: &'static Thread) -> String {
     let p = policy::place(thr);
     let site = thr.save.current().and_then(crate::fault::save::Slot::resumes_at).unwrap_or(0);
     let (lo, hi) = p.chunk.unwrap_or_default();
@@ -96,7 +96,7 @@ extern "C" fn at_exit() {
 }
 
 /// For the report; `None` where chunks are not verified.
-pub fn collect() -> Option<Sdc> {
+pub(crate) fn collect() -> Option<Sdc> {
     let Mode::Chunks(_) = globals_if_ready()?.promp.devices.sdc else { return None };
     let n = |k: Kind| COUNTS[k as usize].load(Relaxed);
     Some(Sdc {

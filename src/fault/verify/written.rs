@@ -10,7 +10,7 @@ use crate::sys::own::Own;
 const MOST: usize = 4096;
 
 /// See the module's text.
-pub struct Written {
+pub(crate) struct Written {
     list: Own<&'static [Own<Grid>]>,
     used: Own<usize>,
     lost: Own<bool>,
@@ -26,24 +26,24 @@ impl Default for Written {
 
 impl Written {
     /// Nothing yet.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let list = Vec::leak((0..MOST).map(|_| Own::new(NONE)).collect());
         Self { list: Own::new(list), used: Own::new(0), lost: Own::new(false) }
     }
 
     /// Forgets everything.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.used.set(0);
         self.lost.set(false);
     }
 
     /// Is there anything that could not be kept?
-    pub fn is_lost(&self) -> bool {
+    pub(crate) fn is_lost(&self) -> bool {
         self.lost.get()
     }
 
     /// Notes the elements of `g`.
-    pub fn note(&self, g: Grid) {
+    pub(crate) fn note(&self, g: Grid) {
         let (list, used) = (self.list.get(), self.used.get());
         let single = |g: &Grid| g.count == [1, 1];
         if g.count.contains(&0) || g.size == 0 {
@@ -73,12 +73,12 @@ impl Written {
     }
 
     /// Calls `f(address, bytes)` for each piece.
-    pub fn pieces(&self, mut f: impl FnMut(usize, usize)) {
+    pub(crate) fn pieces(&self, mut f: impl FnMut(usize, usize)) {
         self.list.get()[..self.used.get()].iter().for_each(|g| g.get().pieces(&mut f));
     }
 
     /// Of all that is in them.
-    pub fn hash(&self) -> u64 {
+    pub(crate) fn hash(&self) -> u64 {
         let mut h = Hash::of_nothing();
         // SAFETY: the chunk has written these elements, and nobody else does.
         self.pieces(|at, n| unsafe { h.add(at, n) });
@@ -90,11 +90,11 @@ impl Written {
 const LIMIT: usize = 1 << 46;
 
 /// A hash in which every single difference shows: each step is one to one in the word and in the state.
-pub struct Hash(u64);
+pub(crate) struct Hash(u64);
 
 impl Hash {
     /// Of nothing.
-    pub fn of_nothing() -> Self {
+    pub(crate) fn of_nothing() -> Self {
         Self(0x5052_4f4d_505f_5344)
     }
 
@@ -106,7 +106,7 @@ impl Hash {
     ///
     /// # Safety
     /// They are readable.
-    pub unsafe fn add(&mut self, at: usize, n: usize) {
+    pub(crate) unsafe fn add(&mut self, at: usize, n: usize) {
         let words = n / 8;
         for i in 0..words {
             // SAFETY: by the caller's promise.
@@ -123,7 +123,7 @@ impl Hash {
     }
 
     /// The hash.
-    pub fn value(&self) -> u64 {
+    pub(crate) fn value(&self) -> u64 {
         self.0
     }
 }

@@ -39,7 +39,7 @@ fn both() -> (u64, u64) {
 }
 
 /// Before the first stamp.
-pub fn start() {
+pub(super) fn start() {
     let (from, from_ns) = both();
     if !is_invariant() {
         SCALE.set(Scale { from: from_ns, from_ns, ..SCALE.get() });
@@ -54,28 +54,28 @@ pub fn start() {
 }
 
 /// The stamp of [`start`].
-pub fn first() -> u64 {
+pub(super) fn first() -> u64 {
     SCALE.peek().from
 }
 
 /// The same on the monotonic clock.
-pub fn began_ns() -> u64 {
+pub(super) fn began_ns() -> u64 {
     SCALE.peek().from_ns
 }
 
 /// A time stamp.
 #[inline]
-pub fn stamp() -> u64 {
+pub(super) fn stamp() -> u64 {
     if SCALE.peek().counter { time::ticks() } else { time::now_ns() }
 }
 
 /// The nanoseconds that `stamps` stamps last.
 #[inline]
-pub fn ns(stamps: u64) -> u64 {
+pub(super) fn ns(stamps: u64) -> u64 {
     ((u128::from(stamps) * u128::from(SCALE.peek().rate)) >> 32) as u64
 }
 
 /// A stamp on the monotonic clock.
-pub fn monotonic_ns(stamp: u64) -> u64 {
+pub(super) fn monotonic_ns(stamp: u64) -> u64 {
     SCALE.peek().from_ns + ns(stamp.saturating_sub(SCALE.peek().from))
 }

@@ -54,7 +54,7 @@ const WANTS: Set = Set::of(&[
 ]);
 
 /// Starts to measure if the setting says so.
-pub fn start(setting: impl Fn(&str, &[&str]) -> usize) {
+pub(crate) fn start(setting: impl Fn(&str, &[&str]) -> usize) {
     let mode = setting("PROMP_MONITOR", &["off", "segments", "trace"]);
     if mode == 0 {
         return;

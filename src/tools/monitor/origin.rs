@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 static KNOWN: [AtomicU64; 512] = [const { AtomicU64::new(0) }; 512];
 
 /// The site of a region with this outlined function, whose start returns to `site`.
-pub fn of_region(site: usize, function: usize) -> usize {
+pub(super) fn of_region(site: usize, function: usize) -> usize {
     let mixed = (site as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ function as u64;
     let hash = mixed.wrapping_mul(0xd6e8_feb8_6659_fd93) | 1;
     let known = &KNOWN[(hash >> 55) as usize];

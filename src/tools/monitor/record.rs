@@ -18,7 +18,7 @@ use promp_report::live::{Cell, CellRead, SegmentRow};
 use promp_report::words::{State, Sync};
 
 /// Segments that a thread has visited, for a quick way to them.
-pub const RECENT: usize = 64;
+pub(super) const RECENT: usize = 64;
 
 /// Whose the figures of a segment's team are.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ enum Owner {
 }
 
 /// A segment that a thread has visited.
-pub struct Known {
+pub(super) struct Known {
     key: Own<Key>,
     segment: Own<u32>,
     rows: Own<Option<(&'static Cell, &'static SegmentRow)>>,
@@ -43,7 +43,7 @@ pub struct Known {
 
 impl Known {
     /// None.
-    pub const fn none() -> Self {
+    pub(super) const fn none() -> Self {
         Self {
             key: Own::new(Key::NONE),
             segment: Own::new(0),
@@ -54,7 +54,7 @@ impl Known {
     }
 
     /// It is not known any more.
-    pub fn forget(&self) {
+    pub(super) fn forget(&self) {
         self.key.set(Key::NONE);
     }
 
@@ -68,7 +68,7 @@ impl Known {
 }
 
 /// What a thread has not put into the tables yet.
-pub struct Unrecorded {
+pub(super) struct Unrecorded {
     /// Its row there.
     pub row: u32,
     /// Of which segment.
@@ -95,7 +95,7 @@ fn add(word: &AtomicU64, n: u64) {
 impl Watch {
     /// It leaves: the visit is recorded as one that ended with `to`, called from `site`. The time now.
     #[inline(always)]
-    pub fn leave(&self, thr: &'static Thread, number: u32, site: usize, to: Sync) -> u64 {
+    pub(super) fn leave(&self, thr: &'static Thread, number: u32, site: usize, to: Sync) -> u64 {
         let now = self.look();
         self.close(thr, number, site, to, now);
         now
@@ -118,7 +118,7 @@ impl Watch {
     }
 
     /// The last visit of a region.
-    pub fn leave_region(&self, thr: &'static Thread, team: &TeamWatch) {
+    pub(super) fn leave_region(&self, thr: &'static Thread, team: &TeamWatch) {
         let number = thr.num();
         let end = &team.ended[(self.region.get() & 1) as usize];
         if number == 0 {
@@ -259,7 +259,13 @@ impl Watch {
 
     /// Ends a visit of serial code, with the region that is encountered at `site` or the end of the program,
     /// by `threads` threads that could have shared it; its segment.
-    pub fn end_serial(&self, thr: &'static Thread, site: usize, to: Sync, threads: u32) -> Option<u32> {
+    pub(super) fn end_serial(
+        &self,
+        thr: &'static Thread,
+        site: usize,
+        to: Sync,
+        threads: u32,
+    ) -> Option<u32> {
         let now = self.look();
         self.visit.change(|v| v.is_over(thr));
         let v = self.visit.peek();
@@ -278,7 +284,7 @@ impl Watch {
     }
 
     /// A worker had nothing to do until now: in segment `s` if that is known.
-    pub fn idle(&self, s: Option<u32>) {
+    pub(super) fn idle(&self, s: Option<u32>) {
         let now = clock::stamp();
         let since = now.saturating_sub(self.last.load(Relaxed));
         self.last.store(now, Relaxed);
@@ -291,7 +297,7 @@ impl Watch {
 
     /// At the end, asked by another thread: what it has not recorded. Its last visit, if it sleeps at the end
     /// of a region that is over; and that it is idle.
-    pub fn unrecorded(&self, end: u64) -> Vec<Unrecorded> {
+    pub(super) fn unrecorded(&self, end: u64) -> Vec<Unrecorded> {
         let (v, rows) = (self.visit.get(), self.rows.peek());
         let of = |segment, cell| Unrecorded { row: rows.number, segment, cell };
         let mut all = Vec::new();

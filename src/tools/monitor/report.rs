@@ -13,7 +13,7 @@ const S: f64 = 1e-9;
 const SMALL: f64 = 0.005;
 
 /// Fills the monitor's part of a report in.
-pub fn fill(report: &mut Report) {
+pub(super) fn fill(report: &mut Report) {
     let Some((end_ns, shot)) = super::at_the_end() else { return };
     let wall_s = end_ns.saturating_sub(shot.header.began_ns) as f64 * S;
     let total_tp: f64 = regions(&shot).map(|s| s.tp_ns as f64 * S).sum();

@@ -19,12 +19,12 @@ use std::collections::HashMap;
 use std::ffi::CString;
 
 /// Segments that there is room for, and modules.
-pub const SEGMENTS: usize = 512;
+pub(super) const SEGMENTS: usize = 512;
 const MODULES: usize = 64;
 /// Threads that there is room for, at least and at most.
 const THREADS: (usize, usize) = (16, 1024);
 /// A place that is not known.
-pub const NOWHERE: u64 = u64::MAX;
+pub(super) const NOWHERE: u64 = u64::MAX;
 
 #[derive(Clone, Copy)]
 struct Place {
@@ -38,7 +38,7 @@ static PLACE: Own<Place> = Own::new(Place { base: 0, threads: 0, at: live::Table
 
 /// What a segment is known by: the calls that begin and end it and their kinds, and the depth of its region.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Key {
+pub(super) struct Key {
     /// Return address of the call that begins it.
     begin: usize,
     /// Of the one that ends it.
@@ -49,17 +49,23 @@ pub struct Key {
 
 impl Key {
     /// That of no segment.
-    pub const NONE: Key = Key { begin: 0, end: 0, kinds: 0 };
+    pub(super) const NONE: Key = Key { begin: 0, end: 0, kinds: 0 };
 
     /// Between the calls that return to `begin` and `end`.
     #[inline]
-    pub const fn new(begin: usize, end: usize, from: words::Sync, to: words::Sync, level: u32) -> Self {
+    pub(super) const fn new(
+        begin: usize,
+        end: usize,
+        from: words::Sync,
+        to: words::Sync,
+        level: u32,
+    ) -> Self {
         Self { begin, end, kinds: from as u64 | (to as u64) << 8 | (level as u64) << 16 }
     }
 
     /// A number of six bits that keys mostly differ in.
     #[inline]
-    pub const fn mix(self) -> usize {
+    pub(super) const fn mix(self) -> usize {
         (self.begin ^ self.end.rotate_left(7)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58
     }
 }
@@ -68,7 +74,7 @@ static INDEX: Locked<Option<HashMap<Key, u32>>> = Locked::new(None);
 
 /// Beside the live file: what of a segment's figures was time in which CPUs were taken away, and whose they
 /// are.
-pub struct Beside {
+pub(super) struct Beside {
     /// What the slowest thread's busy time is less on a CPU, summed over visits.
     pub tp_stolen_ns: AtomicU64,
     /// Likewise the mean.
@@ -83,7 +89,7 @@ static BESIDE: [Beside; SEGMENTS] = [const {
 static NUMBERS: Own<&'static [AtomicU16]> = Own::new(&[]);
 
 /// Makes the tables. False if the system has no memory for them.
-pub fn start(shared: bool) -> bool {
+pub(super) fn start(shared: bool) -> bool {
     if shared {
         remove_stale();
     }
@@ -97,7 +103,7 @@ pub fn start(shared: bool) -> bool {
 }
 
 /// In a child after fork: tables of its own, with nothing in them.
-pub fn after_fork() {
+pub(super) fn after_fork() {
     SERIAL.store(0, Relaxed);
     INDEX.raw().reset();
     INDEX.with(|i| *i = None);
@@ -116,7 +122,7 @@ pub fn after_fork() {
 }
 
 /// The live file is of no use any more.
-pub fn end() {
+pub(super) fn end() {
     header().ended_ns.store(time::now_ns(), Relaxed);
     if let Ok(path) = file() {
         // SAFETY: a C string.
@@ -224,24 +230,24 @@ fn row<T>(table: usize, i: usize) -> &'static T {
 }
 
 /// The tables' head.
-pub fn header() -> &'static Header {
+pub(super) fn header() -> &'static Header {
     row(0, 0)
 }
 
 /// Segment number `s`.
-pub fn segment(s: u32) -> &'static SegmentRow {
+pub(super) fn segment(s: u32) -> &'static SegmentRow {
     assert!((s as usize) < SEGMENTS);
     row(PLACE.peek().at.segments_at, s as usize)
 }
 
 /// What the live file has no room for, of segment `s`.
-pub fn beside(s: u32) -> &'static Beside {
+pub(super) fn beside(s: u32) -> &'static Beside {
     &BESIDE[s as usize]
 }
 
 /// Does the thread with row `t` write what teams measure of segment `s`? The first one that asks does: words
 /// of which there is one writer need no atomic additions.
-pub fn own(s: u32, t: u32) -> bool {
+pub(super) fn own(s: u32, t: u32) -> bool {
     let me = t + 1;
     match beside(s).owner.compare_exchange(0, me, Relaxed, Relaxed) {
         Ok(_) => true,
@@ -256,7 +262,7 @@ fn thread(t: u32) -> &'static ThreadRow {
 
 /// What is a thread's in the tables.
 #[derive(Clone, Copy)]
-pub struct Rows {
+pub(super) struct Rows {
     /// The number of its row.
     pub number: u32,
     /// The row.
@@ -268,7 +274,7 @@ pub struct Rows {
 }
 
 /// Row number `t`.
-pub fn rows(t: u32) -> Rows {
+pub(super) fn rows(t: u32) -> Rows {
     let first = t as usize * SEGMENTS;
     let cell: &'static Cell = row(PLACE.peek().at.cells_at, first);
     // SAFETY: `thread` checks that `t` is a row; the cells of a row lie one behind the other.
@@ -277,12 +283,12 @@ pub fn rows(t: u32) -> Rows {
 }
 
 /// The number that the thread with row `t` had in the team when it visited segment `s` last.
-pub fn number(t: u32, s: u32) -> u16 {
+pub(super) fn number(t: u32, s: u32) -> u16 {
     NUMBERS.peek()[t as usize * SEGMENTS + s as usize].load(Relaxed)
 }
 
 /// An outermost region of `size` threads begins at `now_ns`.
-pub fn region_begins(now_ns: u64, size: u32) {
+pub(super) fn region_begins(now_ns: u64, size: u32) {
     let h = header();
     h.region_since_ns.store(now_ns, Relaxed);
     h.regions.fetch_add(1, Relaxed);
@@ -295,17 +301,17 @@ pub fn region_begins(now_ns: u64, size: u32) {
 static SERIAL: AtomicU32 = AtomicU32::new(0);
 
 /// Serial code, segment `s`, has ended.
-pub fn note_serial(s: u32) {
+pub(super) fn note_serial(s: u32) {
     SERIAL.store(s + 1, Relaxed);
 }
 
 /// The segment of serial code that ended last.
-pub fn last_serial() -> Option<u32> {
+pub(super) fn last_serial() -> Option<u32> {
     SERIAL.load(Relaxed).checked_sub(1)
 }
 
 /// A row for a thread: one that nobody has, or a new one. `None`: there is no room.
-pub fn take_row() -> Option<u32> {
+pub(super) fn take_row() -> Option<u32> {
     let h = header();
     INDEX.with(|_| {
         let n = h.threads.load(Relaxed) as u32;
@@ -318,7 +324,7 @@ pub fn take_row() -> Option<u32> {
 }
 
 /// The segment with this key, which is made if nobody has visited it; `None` if there is no room.
-pub fn find(key: Key, fill: impl FnOnce(&SegmentRow)) -> Option<u32> {
+pub(super) fn find(key: Key, fill: impl FnOnce(&SegmentRow)) -> Option<u32> {
     INDEX.with(|index| {
         let index = index.get_or_insert_default();
         if let Some(&s) = index.get(&key) {
@@ -390,7 +396,7 @@ fn word(bytes: &[u8]) -> u64 {
 }
 
 /// The tables as `promp top` would read them.
-pub fn snapshot() -> Option<live::Snapshot> {
+pub(super) fn snapshot() -> Option<live::Snapshot> {
     let p = PLACE.get();
     // SAFETY: the tables, which are made of atomic words.
     let words = unsafe { core::slice::from_raw_parts(p.base as *const AtomicU64, p.at.bytes / 8) };

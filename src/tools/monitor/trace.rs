@@ -37,7 +37,7 @@ const NONE: Kept = Kept {
 };
 
 /// See the module's text.
-pub struct Ring {
+pub(super) struct Ring {
     kept: Box<[Own<Kept>]>,
     count: Own<usize>,
     seen: Own<u64>,
@@ -45,11 +45,11 @@ pub struct Ring {
 }
 
 /// A span, whose it is: number and depth.
-pub type Whose = (u32, u32, Span);
+pub(super) type Whose = (u32, u32, Span);
 
 impl Ring {
     /// An empty one.
-    pub fn new() -> &'static Ring {
+    pub(super) fn new() -> &'static Ring {
         Box::leak(Box::new(Ring {
             kept: (0..ROOM).map(|_| Own::new(NONE)).collect(),
             count: Own::new(0),
@@ -59,7 +59,7 @@ impl Ring {
     }
 
     /// Notes a visit that ended at `left`.
-    pub fn visit(&self, v: &Visit, left: u64, number: u32, segment: Option<u32>) {
+    pub(super) fn visit(&self, v: &Visit, left: u64, number: u32, segment: Option<u32>) {
         let nth = self.seen.get();
         self.seen.set(nth + 1);
         // A power of two.
@@ -104,12 +104,12 @@ impl Ring {
     }
 
     /// What was seen, what of it is here, one in how many.
-    pub fn counts(&self) -> (u64, u64, u64) {
+    pub(super) fn counts(&self) -> (u64, u64, u64) {
         (self.seen.get(), self.count.get() as u64, self.every.get())
     }
 
     /// Its spans, with times from `began_ns` on the monotonic clock.
-    pub fn spans(&self, began_ns: u64) -> Vec<Whose> {
+    pub(super) fn spans(&self, began_ns: u64) -> Vec<Whose> {
         let mut all = Vec::new();
         for k in self.kept[..self.count.get()].iter().map(Own::get) {
             let mut span = |what: &str, from: u64, to: u64| {

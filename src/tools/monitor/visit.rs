@@ -20,7 +20,7 @@ const GUIDED: u8 = 3;
 
 /// A visit in progress. Times are in stamps (clock.rs) where they are not in nanoseconds.
 #[derive(Clone, Copy)]
-pub struct Visit {
+pub(super) struct Visit {
     /// Return address of the call that it began with, and its kind.
     pub site: usize,
     /// See `site`.
@@ -61,7 +61,7 @@ pub struct Visit {
 impl Visit {
     /// A visit that begins at `now`.
     #[inline(always)]
-    pub fn new(site: usize, from: Sync, level: u32, now: u64) -> Self {
+    pub(super) fn new(site: usize, from: Sync, level: u32, now: u64) -> Self {
         Self {
             site,
             from,
@@ -86,61 +86,61 @@ impl Visit {
 
     /// Another one begins in its place.
     #[inline(always)]
-    pub fn restart(&mut self, site: usize, from: Sync, level: u32, now: u64) {
+    pub(super) fn restart(&mut self, site: usize, from: Sync, level: u32, now: u64) {
         *self = Self::new(site, from, level, now);
     }
 
     /// `time` more in the state with number `state`.
     #[inline(always)]
-    pub fn spend(&mut self, state: u32, time: u64) {
+    pub(super) fn spend(&mut self, state: u32, time: u64) {
         self.spent[state as usize % STATES] += time;
     }
 
     /// Time in the program's code.
     #[inline(always)]
-    pub fn busy(&self) -> u64 {
+    pub(super) fn busy(&self) -> u64 {
         self.spent[State::Busy as usize] + self.spent[State::Serial as usize]
     }
 
     /// Time in the runtime.
     #[inline(always)]
-    pub fn runtime(&self) -> u64 {
+    pub(super) fn runtime(&self) -> u64 {
         self.spent[State::Runtime as usize]
     }
 
     /// Time waiting.
     #[inline(always)]
-    pub fn wait(&self) -> u64 {
+    pub(super) fn wait(&self) -> u64 {
         self.spent[State::Waiting as usize]
     }
 
     /// Of its waiting, `late` was none.
-    pub fn waits_less(&mut self, late: u64) {
+    pub(super) fn waits_less(&mut self, late: u64) {
         self.spent[State::Waiting as usize] -= late;
     }
 
     /// The region's making counts for its first visit.
-    pub fn made_in(&mut self, runtime: u64) {
+    pub(super) fn made_in(&mut self, runtime: u64) {
         self.spend(State::Runtime as u32, runtime);
         self.ahead = runtime;
     }
 
     /// Looks at the CPU time of the calling thread, which is about to begin it.
     #[cold]
-    pub fn look_at_cpu(&mut self, thr: &Thread) {
+    pub(super) fn look_at_cpu(&mut self, thr: &Thread) {
         self.cpu = cpu(thr);
     }
 
     /// A rollback has struck it.
     #[cold]
-    pub fn is_lived_again(&mut self) {
+    pub(super) fn is_lived_again(&mut self) {
         self.again = true;
         self.cpu.0 = 0;
     }
 
     /// The thread has done its work in it.
     #[inline]
-    pub fn is_over(&mut self, thr: &Thread) {
+    pub(super) fn is_over(&mut self, thr: &Thread) {
         self.busy_ns = clock::ns(self.busy());
         if self.cpu.0 != 0 {
             self.find_stolen(thr);
@@ -162,7 +162,7 @@ impl Visit {
     }
 
     /// A construct begins in it.
-    pub fn begin_work(&mut self, work: Work, c: Construct, taken: u64, threads: u32) {
+    pub(super) fn begin_work(&mut self, work: Work, c: Construct, taken: u64, threads: u32) {
         self.work = Some(work);
         self.taken = taken;
         // In chunks of one size they can be counted; else they are taken for dealt out evenly.
@@ -175,7 +175,7 @@ impl Visit {
     }
 
     /// It ends.
-    pub fn end_work(&mut self, taken: u64) {
+    pub(super) fn end_work(&mut self, taken: u64) {
         let (total, chunk, threads) = self.dealt;
         let chunks = taken.saturating_sub(self.taken);
         self.chunks += chunks;
@@ -186,7 +186,7 @@ impl Visit {
     }
 
     /// What it adds to its segment's cell if it waits for `wait` more.
-    pub fn measured(&self, wait: u64) -> CellRead {
+    pub(super) fn measured(&self, wait: u64) -> CellRead {
         CellRead {
             visits: 1,
             busy_ns: self.busy_ns - self.stolen_ns,
@@ -200,7 +200,7 @@ impl Visit {
     }
 
     /// What its segment is.
-    pub fn describe(&self, row: &SegmentRow) {
+    pub(super) fn describe(&self, row: &SegmentRow) {
         let construct = match self.work {
             _ if self.level == 0 => words::Construct::Serial,
             Some(Work::Loop) => words::Construct::Loop,

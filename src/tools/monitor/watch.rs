@@ -30,7 +30,7 @@ use promp_report::words::{State, Sync};
 const DEPTH: usize = 16;
 
 /// Visits from this on are worth two looks at the CPU time.
-pub const LONG_NS: u64 = 100_000;
+pub(super) const LONG_NS: u64 = 100_000;
 
 /// What a thread returns to when an inner region has ended.
 #[derive(Clone, Copy)]
@@ -44,7 +44,7 @@ struct Outside {
 
 /// What a team shares; written by its primary thread.
 #[derive(Default)]
-pub struct TeamWatch {
+pub(super) struct TeamWatch {
     /// Where its region was encountered.
     pub site: Own<usize>,
     /// The segment in front of it, for those who have nothing to do there; plus 1.
@@ -64,7 +64,7 @@ pub struct TeamWatch {
 /// What member 0 needs to know of a member's visit.
 #[derive(Default)]
 #[repr(align(64))]
-pub struct Slot {
+pub(super) struct Slot {
     /// Its busy time, and that on a CPU.
     pub busy_ns: AtomicU64,
     /// See `busy_ns`.
@@ -77,12 +77,12 @@ pub struct Slot {
 /// figures are read by another thread: what that finds counts if the number was even and the same before and
 /// after (a sequence lock; the edges are those of `within` and `now`).
 #[derive(Default)]
-pub struct Leaving(AtomicU32);
+pub(super) struct Leaving(AtomicU32);
 
 impl Leaving {
     /// The calling thread, whose it is, leaves a region by `f`.
     #[inline]
-    pub fn within(&self, f: impl FnOnce()) {
+    pub(super) fn within(&self, f: impl FnOnce()) {
         let n = self.0.load(Relaxed);
         self.0.store(n.wrapping_add(1), Relaxed);
         // Who sees anything of what `f` writes sees that the number was odd.
@@ -92,7 +92,7 @@ impl Leaving {
     }
 
     /// The number; what was read before is older than it, what is read from here on is not.
-    pub fn now(&self) -> u32 {
+    pub(super) fn now(&self) -> u32 {
         fence(Acquire);
         self.0.load(Acquire)
     }
@@ -100,7 +100,7 @@ impl Leaving {
 
 /// See the module's text.
 #[repr(align(128))]
-pub struct Watch {
+pub(super) struct Watch {
     /// When it was looked at last.
     pub last: AtomicU64,
     /// Its [`State`].
@@ -137,7 +137,7 @@ pub struct Watch {
 
 impl Watch {
     /// Of a thread that begins; `None` if there is no row for it.
-    pub fn new(ring: Option<&'static Ring>) -> Option<&'static Watch> {
+    pub(super) fn new(ring: Option<&'static Ring>) -> Option<&'static Watch> {
         let row = tables::take_row()?;
         Some(Box::leak(Box::new(Watch {
             last: AtomicU64::new(clock::stamp()),
@@ -162,7 +162,7 @@ impl Watch {
     }
 
     /// Its figures go to row `row` from here on.
-    pub fn move_to(&self, row: u32) {
+    pub(super) fn move_to(&self, row: u32) {
         self.recent.iter().for_each(Known::forget);
         self.rows.set(tables::rows(row));
     }
@@ -170,7 +170,7 @@ impl Watch {
     /// Adds the time since the last look to the state; the time now. Time that a rollback has undone is
     /// nobody's.
     #[inline]
-    pub fn look(&self) -> u64 {
+    pub(super) fn look(&self) -> u64 {
         let now = clock::stamp();
         let since = now.saturating_sub(self.last.load(Relaxed));
         self.last.store(now, Relaxed);
@@ -186,13 +186,13 @@ impl Watch {
 
     /// Another state from here on. (Release: who takes over a free row sees all that was written there.)
     #[inline]
-    pub fn enter(&self, state: State) {
+    pub(super) fn enter(&self, state: State) {
         self.state.store(state as u32, Relaxed);
         self.rows.peek().thread.state.store(state as u64, Release);
     }
 
     /// A state within the present one, until [`Watch::back`].
-    pub fn within(&self, state: State) {
+    pub(super) fn within(&self, state: State) {
         self.look();
         let n = self.nested.get();
         if let Some(b) = self.before.get(n) {
@@ -203,7 +203,7 @@ impl Watch {
     }
 
     /// See [`Watch::within`].
-    pub fn back(&self) {
+    pub(super) fn back(&self) {
         self.look();
         let n = self.nested.get().saturating_sub(1);
         self.nested.set(n);
@@ -214,7 +214,7 @@ impl Watch {
 
     /// The visit that has been set as the present one begins at `now`, in `state`.
     #[inline(always)]
-    pub fn begin(&self, thr: &Thread, now: u64, state: State) {
+    pub(super) fn begin(&self, thr: &Thread, now: u64, state: State) {
         if self.long.get() {
             self.visit.change(|v| v.look_at_cpu(thr));
         }
@@ -223,7 +223,7 @@ impl Watch {
     }
 
     /// The thread is member `number` of a team at depth `level`, for those who watch it.
-    pub fn is_in(&self, thr: &Thread, number: u32, level: u32) {
+    pub(super) fn is_in(&self, thr: &Thread, number: u32, level: u32) {
         let row = self.rows.peek().thread;
         row.number.store(number.into(), Relaxed);
         row.level.store(level.into(), Relaxed);
@@ -231,7 +231,7 @@ impl Watch {
     }
 
     /// The first visit of a region that this thread takes part in.
-    pub fn begin_region(&self, thr: &Thread, team: &'static TeamWatch) {
+    pub(super) fn begin_region(&self, thr: &Thread, team: &'static TeamWatch) {
         let now = self.look();
         self.visits.set(0);
         if thr.num() != 0 {
@@ -252,7 +252,7 @@ impl Watch {
 
     /// The thread arrives at the end of its visit.
     #[inline]
-    pub fn arrive(&self, thr: &Thread) {
+    pub(super) fn arrive(&self, thr: &Thread) {
         let now = self.look();
         self.visit.change(|v| {
             v.arrived = now;
@@ -269,7 +269,7 @@ impl Watch {
     }
 
     /// The thread encounters a region from serial code, which it has recorded up to the last look.
-    pub fn enter_region(&self) {
+    pub(super) fn enter_region(&self) {
         self.nested_in_serial.set(self.nested.get());
         let now = self.last.load(Relaxed);
         self.visit.change(|v| v.restart(0, Sync::Region, 0, now));
@@ -278,7 +278,7 @@ impl Watch {
 
     /// That region has ended, which it left at the last look: serial code from there on, for what lies
     /// between belongs to nobody else. It began at `site`.
-    pub fn leave_for_serial(&self, thr: &Thread, site: usize) {
+    pub(super) fn leave_for_serial(&self, thr: &Thread, site: usize) {
         let left = self.last.load(Relaxed);
         self.nested.set(self.nested_in_serial.get());
         self.visit.change(|v| v.restart(site, Sync::RegionEnd, 0, left));
@@ -287,7 +287,7 @@ impl Watch {
     }
 
     /// The thread encounters a region in another one: what it does outside of it goes on behind it.
-    pub fn suspend(&self) {
+    pub(super) fn suspend(&self) {
         let now = self.look();
         let d = self.depth.get();
         if let Some(o) = self.outside.get(d) {
@@ -305,7 +305,7 @@ impl Watch {
     }
 
     /// The inner region has ended.
-    pub fn resume(&self, thr: &Thread, level: u32) {
+    pub(super) fn resume(&self, thr: &Thread, level: u32) {
         let left = self.last.load(Relaxed);
         let now = self.look();
         let d = self.depth.get().saturating_sub(1);
@@ -325,7 +325,7 @@ impl Watch {
     }
 
     /// In a child after fork: the numbers of segments are its parent's.
-    pub fn forget(&self, row: u32) {
+    pub(super) fn forget(&self, row: u32) {
         self.move_to(row);
         let now = clock::stamp();
         self.last.store(now, Relaxed);

@@ -6,27 +6,27 @@ use core::ffi::{c_char, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering::*};
 
 /// The version of the specification that tools are told of: 5.1.
-pub const VERSION: u32 = 202_011;
+pub(crate) const VERSION: u32 = 202_011;
 
 /// `ompt_data_t`: a word of the tool's, which the runtime never looks at.
 #[derive(Default)]
 #[repr(transparent)]
-pub struct Data(UnsafeCell<u64>);
+pub(crate) struct Data(UnsafeCell<u64>);
 
 // SAFETY: the tool's own affair; the runtime only sets it to 0, where nobody knows of it yet.
 unsafe impl Sync for Data {}
 
 /// As callbacks get it.
-pub type DataPtr = *mut u64;
+pub(crate) type DataPtr = *mut u64;
 
 impl Data {
     /// Where it is.
-    pub fn ptr(&self) -> DataPtr {
+    pub(crate) fn ptr(&self) -> DataPtr {
         self.0.get()
     }
 
     /// For a new object: nobody knows of it yet.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         // SAFETY: see above.
         unsafe { *self.0.get() = 0 }
     }
@@ -35,7 +35,7 @@ impl Data {
 /// `ompt_frame_t`.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
-pub struct Frame {
+pub(crate) struct Frame {
     /// Where the task begins: the frame that has called its first procedure; 0 for an initial task.
     pub exit: usize,
     /// Where the task is in the runtime: the frame of the entry; 0 if it is not.
@@ -45,11 +45,11 @@ pub struct Frame {
 }
 
 /// Both are frames of the runtime's (`ompt_frame_runtime`), given as frame pointers.
-pub const FRAME: i32 = 0x20;
+pub(crate) const FRAME: i32 = 0x20;
 
 /// `ompt_dispatch_chunk_t`.
 #[repr(C)]
-pub struct DispatchChunk {
+pub(crate) struct DispatchChunk {
     /// The first logical iteration.
     pub start: u64,
     /// How many.
@@ -58,7 +58,7 @@ pub struct DispatchChunk {
 
 /// `ompt_dependence_t`.
 #[repr(C)]
-pub struct Dependence {
+pub(crate) struct Dependence {
     /// The address, as `ompt_data_t`.
     pub at: u64,
     /// `ompt_dependence_type_t`.
@@ -67,7 +67,7 @@ pub struct Dependence {
 
 /// `ompt_start_tool_result_t`.
 #[repr(C)]
-pub struct Started {
+pub(crate) struct Started {
     /// Called at once.
     pub initialize: Option<extern "C" fn(lookup: usize, initial_device: i32, data: *mut u64) -> i32>,
     /// Called at the end.
@@ -79,15 +79,13 @@ pub struct Started {
 /// What `ompt_set_callback` answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i32)]
-pub enum Level {
+pub(crate) enum Level {
     /// `ompt_set_error`: there is no such callback.
     Error = 0,
     /// `ompt_set_never`: registered, and never called.
     Never = 1,
     /// `ompt_set_sometimes`: not for everything that it stands for; what begins may not end.
     Sometimes = 3,
-    /// `ompt_set_sometimes_paired`: likewise, but what begins ends.
-    SometimesPaired = 4,
     /// `ompt_set_always`.
     Always = 5,
 }
@@ -96,8 +94,8 @@ macro_rules! values {
     ($($(#[$doc:meta])* $module:ident { $($name:ident = $value:expr,)* })*) => { $(
         $(#[$doc])*
         #[allow(missing_docs, dead_code)] // the specification's names and values
-        pub mod $module {
-            $(pub const $name: u32 = $value;)*
+        pub(crate) mod $module {
+            $(pub(crate) const $name: u32 = $value;)*
         }
     )* };
 }
@@ -188,7 +186,7 @@ values! {
 }
 
 /// The states that threads can be in here, with their names.
-pub const STATES: &[(u32, &core::ffi::CStr)] = &[
+pub(crate) const STATES: &[(u32, &core::ffi::CStr)] = &[
     (state::WORK_SERIAL, c"ompt_state_work_serial"),
     (state::WORK_PARALLEL, c"ompt_state_work_parallel"),
     (state::WORK_REDUCTION, c"ompt_state_work_reduction"),
@@ -213,7 +211,7 @@ macro_rules! callbacks {
         $(, ($($arg:ident: $t:ty),*) $(-> $r:ty)?)?;
     )*) => {
         /// All callbacks: number, how completely it is called, the events that it comes from.
-        pub const ALL: &[(usize, Level, Set)] =
+        pub(crate) const ALL: &[(usize, Level, Set)] =
             &[$(($number, Level::$level, Set::of(&[$(Row::$row),*])),)*];
         const MOST: usize = {
             let (mut i, mut most) = (0, 0);
@@ -225,12 +223,12 @@ macro_rules! callbacks {
         };
 
         /// Calls of the tool's callbacks, if it has registered them.
-        pub mod call {
+        pub(crate) mod call {
             #![allow(missing_docs)] // as the specification has them
             use super::*;
             $($(
                 #[allow(clippy::too_many_arguments)]
-                pub fn $name($($arg: $t),*) $(-> Option<$r>)? {
+                pub(crate) fn $name($($arg: $t),*) $(-> Option<$r>)? {
                     type F = extern "C" fn($($t),*) $(-> $r)?;
                     let f = get($number);
                     // SAFETY: the tool has registered it for this event, whose arguments these are.
@@ -317,18 +315,18 @@ static REGISTERED: [AtomicUsize; MOST] = [const { AtomicUsize::new(0) }; MOST];
 
 /// The callback that is registered for an event; 0: none.
 #[inline]
-pub fn get(number: usize) -> usize {
+pub(crate) fn get(number: usize) -> usize {
     REGISTERED[number].load(Acquire)
 }
 
 /// Registers a callback, or none; what it comes from. `None`: there is no such event.
-pub fn set(number: usize, callback: usize) -> Option<(Level, Set)> {
+pub(crate) fn set(number: usize, callback: usize) -> Option<(Level, Set)> {
     let &(_, level, rows) = ALL.iter().find(|(n, ..)| *n == number)?;
     REGISTERED[number].store(callback, Release);
     Some((level, rows))
 }
 
 /// A C string's address, for tools.
-pub fn text(s: &'static core::ffi::CStr) -> *const c_char {
+pub(crate) fn text(s: &'static core::ffi::CStr) -> *const c_char {
     s.as_ptr()
 }

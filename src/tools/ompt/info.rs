@@ -14,14 +14,14 @@ use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
 
 /// The listener's place among the words.
-pub static WORD: Own<Option<Word>> = Own::new(None);
+pub(super) static WORD: Own<Option<Word>> = Own::new(None);
 
 /// States that a thread goes back to.
 const DEPTH: usize = 16;
 
 /// Of a thread; written by itself.
 #[derive(Default)]
-pub struct ThreadInfo {
+pub(super) struct ThreadInfo {
     /// The tool's.
     pub data: Data,
     /// The task that it executes.
@@ -46,7 +46,7 @@ pub struct ThreadInfo {
 
 /// Of a device construct; one within another, on the host, is not told apart.
 #[derive(Default)]
-pub struct TargetInfo {
+pub(super) struct TargetInfo {
     /// The tool's.
     pub data: Data,
     /// The number that the runtime gives it, 0 outside of one.
@@ -61,7 +61,7 @@ pub struct TargetInfo {
 
 /// Of a task; written by who creates it, then by who executes it.
 #[derive(Default)]
-pub struct TaskInfo {
+pub(super) struct TaskInfo {
     /// The tool's.
     pub data: Data,
     frame: FrameCell,
@@ -85,7 +85,7 @@ pub struct TaskInfo {
 
 /// Of a team in a region; written by its primary thread.
 #[derive(Default)]
-pub struct TeamInfo {
+pub(super) struct TeamInfo {
     /// The tool's.
     pub data: Data,
     /// Number of threads.
@@ -117,25 +117,25 @@ fn made<T: Default>(word: &Own<usize>) -> &'static T {
 
 impl ThreadInfo {
     /// That of `thr`, which is made if need be: by the thread itself.
-    pub fn of(thr: &'static Thread) -> Option<&'static Self> {
+    pub(super) fn of(thr: &'static Thread) -> Option<&'static Self> {
         Some(made(thr.words.of(WORD.get()?)))
     }
 
     /// That of `thr`, if there is one.
-    pub fn find(thr: &'static Thread) -> Option<&'static Self> {
+    pub(super) fn find(thr: &'static Thread) -> Option<&'static Self> {
         let at = thr.words.of(WORD.get()?).get() as *const Self;
         // SAFETY: null, or set by `of` to what lives for ever.
         unsafe { at.as_ref() }
     }
 
     /// It begins to be in a state, for good.
-    pub fn is(&self, state: u32) {
+    pub(super) fn is(&self, state: u32) {
         self.depth.set(0);
         self.state.store(state, Relaxed);
     }
 
     /// It begins to be in a state for some time.
-    pub fn enter(&self, state: u32) {
+    pub(super) fn enter(&self, state: u32) {
         let depth = self.depth.get();
         if let Some(b) = self.before.get(depth) {
             b.set(self.state.load(Relaxed));
@@ -145,7 +145,7 @@ impl ThreadInfo {
     }
 
     /// It goes back to the one before.
-    pub fn leave(&self) {
+    pub(super) fn leave(&self) {
         let depth = self.depth.get().saturating_sub(1);
         self.depth.set(depth);
         let before = self.before.get(depth).map_or(state::UNDEFINED, Own::get);
@@ -155,19 +155,19 @@ impl ThreadInfo {
 
 impl TaskInfo {
     /// That of a task.
-    pub fn of(task: &'static OfTask) -> Option<&'static Self> {
+    pub(super) fn of(task: &'static OfTask) -> Option<&'static Self> {
         Some(made(task.of(WORD.get()?)))
     }
 
     /// Puts a thread's own in the place of what a task has.
-    pub fn stands_for(&'static self, task: &'static OfTask) {
+    pub(super) fn stands_for(&'static self, task: &'static OfTask) {
         if let Some(word) = WORD.get() {
             task.of(word).set(core::ptr::from_ref(self).addr());
         }
     }
 
     /// A task begins its life: of the team of the task `by`.
-    pub fn renew(&self, flags: u32, by: Option<&'static TaskInfo>) {
+    pub(super) fn renew(&self, flags: u32, by: Option<&'static TaskInfo>) {
         self.data.clear();
         self.set_frame(0, 0);
         self.flags.set(flags);
@@ -181,7 +181,7 @@ impl TaskInfo {
     }
 
     /// `thr` is about to execute it.
-    pub fn begin(&'static self, thr: &'static Thread, me: &ThreadInfo) {
+    pub(super) fn begin(&'static self, thr: &'static Thread, me: &ThreadInfo) {
         self.base.set(thr.base.load(Relaxed));
         self.num.set(thr.num());
         me.current.set(Some(self));
@@ -194,7 +194,7 @@ impl TaskInfo {
     }
 
     /// Notes its frames as they are in `thr`, which executes it.
-    pub fn note_frames(&self, thr: &'static Thread) {
+    pub(super) fn note_frames(&self, thr: &'static Thread) {
         let (base, frame) = (thr.base.load(Relaxed), thr.call_frame());
         // Before its own activation, and when that has ended, the base is the one before.
         let within = base != self.base.get();
@@ -205,25 +205,25 @@ impl TaskInfo {
     }
 
     /// Its thread is about to go on with it.
-    pub fn leaves_runtime(&self) {
+    pub(super) fn leaves_runtime(&self) {
         // SAFETY: as in `set_frame`.
         unsafe { (*self.frame.0.get()).enter = 0 }
     }
 
     /// Where its frames are.
-    pub fn frame(&self) -> *mut Frame {
+    pub(super) fn frame(&self) -> *mut Frame {
         self.frame.0.get()
     }
 
     /// The tool's word of its region.
-    pub fn parallel(&self) -> *mut u64 {
+    pub(super) fn parallel(&self) -> *mut u64 {
         self.team.get().map_or(core::ptr::null_mut(), |t| t.data.ptr())
     }
 }
 
 impl TeamInfo {
     /// That of a team.
-    pub fn of(team: &'static OfTeam) -> Option<&'static Self> {
+    pub(super) fn of(team: &'static OfTeam) -> Option<&'static Self> {
         Some(made(team.of(WORD.get()?)))
     }
 }

@@ -100,7 +100,7 @@ fn enabled() -> bool {
 }
 
 /// Could there be a tool, as far as can be seen without looking? Asked before the runtime is initialised.
-pub fn is_likely() -> bool {
+pub(crate) fn is_likely() -> bool {
     // SAFETY: written by the loader only.
     let own = unsafe { (&raw const promp_start_tool).read_volatile() } != 0;
     own || env::get("OMP_TOOL_LIBRARIES").is_some_and(|l| !l.is_empty())
@@ -132,7 +132,7 @@ fn trouble() -> String {
 }
 
 /// The tool, if there is one that wants to be.
-pub fn find() -> Option<&'static Started> {
+pub(super) fn find() -> Option<&'static Started> {
     if !enabled() {
         return None;
     }

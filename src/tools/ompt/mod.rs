@@ -6,7 +6,7 @@
 //! While the tool is in a callback, the thread counts as in the runtime, whatever the tool does there: stops
 //! wait (team/thread.rs, `calls_out`), and what happens in the tool's own calls is not told to it.
 
-pub mod abi;
+pub(crate) mod abi;
 mod info;
 mod league;
 mod load;
@@ -23,7 +23,7 @@ use abi::Started;
 use core::sync::atomic::{AtomicU32, Ordering::*};
 use info::WORD;
 
-pub use load::is_likely;
+pub(crate) use load::is_likely;
 
 /// What is told to every tool, whatever it has registered: what states, frames and informations come from.
 const ALWAYS: Set = Set::of(&[
@@ -61,12 +61,12 @@ const ACTIVE: u32 = 2;
 static TOOL: Own<Option<&'static Started>> = Own::new(None);
 
 /// Is a tool there?
-pub fn is_active() -> bool {
+pub(crate) fn is_active() -> bool {
     PHASE.load(Relaxed) == ACTIVE
 }
 
 /// Looks for a tool and starts it. Under the initialisation lock, before anything happens.
-pub fn start() {
+pub(crate) fn start() {
     let Some(tool) = load::find() else { return };
     let Some(initialize) = tool.initialize else { return };
     // Before the tool asks for devices: they look whether somebody may listen.
@@ -93,7 +93,7 @@ pub fn start() {
 }
 
 /// `omp_control_tool`: the tool's answer.
-pub fn control(command: u64, modifier: u64, argument: *mut core::ffi::c_void) -> i32 {
+pub(crate) fn control(command: u64, modifier: u64, argument: *mut core::ffi::c_void) -> i32 {
     const NO_TOOL: i32 = -2;
     const NO_CALLBACK: i32 = -1;
     if !is_active() {

@@ -12,7 +12,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU64, Ordering::*};
 
 /// The host's number among the devices, which tools get at the beginning: what is behind the last one.
-pub fn host() -> i32 {
+pub(super) fn host() -> i32 {
     device::expected() as i32
 }
 
@@ -38,7 +38,7 @@ const NOT_THERE: i32 = 0;
 const THERE: i32 = 2;
 
 /// All events that what is registered comes from.
-pub fn wanted() -> Set {
+pub(super) fn wanted() -> Set {
     let rows = abi::ALL.iter().filter(|(n, ..)| abi::get(*n) != 0).map(|&(_, _, rows)| rows);
     rows.fold(Set::NONE, Set::and)
 }
@@ -224,7 +224,7 @@ extern "C" fn get_num_devices() -> i32 {
 }
 
 /// A number that nobody else gets.
-pub fn unique_id() -> u64 {
+pub(super) fn unique_id() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     LAST.fetch_add(1, Relaxed) + 1
 }
@@ -240,7 +240,7 @@ extern "C" fn finalize_tool() {
 macro_rules! points {
     ($($name:literal => $f:ident,)*) => {
         /// What there is by its name; 0 for what there is not: device tracing.
-        pub extern "C" fn lookup(name: *const c_char) -> usize {
+        pub(crate) extern "C" fn lookup(name: *const c_char) -> usize {
             // SAFETY: the tool's string.
             let name = unsafe { CStr::from_ptr(name) };
             match name.to_str() {

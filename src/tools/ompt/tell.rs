@@ -22,7 +22,7 @@ pub(super) struct Me {
 }
 
 /// See the module's text.
-pub fn told(t: &Told) {
+pub(super) fn told(t: &Told) {
     let Some(thr) = t.thread.map(Thread::of) else { return };
     if !is_active() {
         return;
@@ -144,7 +144,7 @@ fn by_the_tool(event: &Event) {
 }
 
 /// A thread becomes known.
-pub fn thread_begins(thr: &'static Thread, worker: bool) {
+pub(super) fn thread_begins(thr: &'static Thread, worker: bool) {
     let Some(info) = ThreadInfo::of(thr) else { return };
     info.data.clear();
     info.current.set(None);
@@ -158,7 +158,7 @@ pub fn thread_begins(thr: &'static Thread, worker: bool) {
 }
 
 /// The program ends in `thr`: its tasks, and threads that wait for regions, with it.
-pub fn program_ends(thr: &'static Thread) {
+pub(super) fn program_ends(thr: &'static Thread) {
     if thr.calls_out.load(Relaxed) != 0 {
         return;
     }

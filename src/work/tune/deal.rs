@@ -10,10 +10,10 @@ use core::sync::atomic::Ordering::Relaxed;
 
 /// Trials with more chunks than this are not watched: they are balanced anyway, and looking at the clock, and
 /// no batches, would make them slower than they are.
-pub const FEW: u64 = 64;
+pub(crate) const FEW: u64 = 64;
 
 /// Clock ticks in seconds.
-pub fn seconds(ticks: u64) -> f64 {
+pub(crate) fn seconds(ticks: u64) -> f64 {
     let (passed, ns) = time::passed();
     ticks as f64 * (ns as f64 * 1e-9) / passed as f64
 }
@@ -21,7 +21,7 @@ pub fn seconds(ticks: u64) -> f64 {
 /// The next chunk.
 #[cold]
 #[inline(never)]
-pub fn next(m: &'static Member, s: &Share, shape: &Shape) -> Option<Range> {
+pub(crate) fn next(m: &'static Member, s: &Share, shape: &Shape) -> Option<Range> {
     let site = site::by_index(shape.tune - 1);
     if shape.deal == PROFILE {
         return timed(m, s, shape, site);

@@ -29,7 +29,7 @@ use promp_model::exact::{self, Tried};
 use promp_model::tuning::What;
 
 /// Who takes checkpoints and goes back to them.
-pub trait Machine: Sync {
+pub(crate) trait Machine: Sync {
     /// Takes one, and returns its number, again and again.
     fn point(&self) -> Result<u64, String>;
     /// Goes back to it; or returns why not.
@@ -45,7 +45,7 @@ const SHORT: f64 = 200e-6;
 const SETTLE_NS: u64 = 300_000;
 /// A site is searched at its first and at its second execution, of which the first may be the odd one; the
 /// latter counts.
-pub const SEARCHES: u32 = 2;
+pub(crate) const SEARCHES: u32 = 2;
 
 /// Classes of trip counts, teams and schedules of one call that are compared: a call that has a new one each
 /// time would never come to an end.
@@ -82,7 +82,7 @@ static REFUSED: AtomicU32 = AtomicU32::new(0);
 
 /// From here on constructs are compared by `machine`; once, under the initialisation lock. False: there is
 /// no memory for it.
-pub fn start(machine: &'static dyn Machine) -> bool {
+pub(crate) fn start(machine: &'static dyn Machine) -> bool {
     let Some(p) = keep::pages(size_of::<Kept>()) else { return false };
     MACHINE.set(Some(machine));
     PROCESS.store(syscall::getpid(), Relaxed);
@@ -105,7 +105,7 @@ fn kept() -> Option<&'static Kept> {
 }
 
 /// How often a site at a call of which `others` are known is to be searched.
-pub fn searches(others: usize) -> u32 {
+pub(crate) fn searches(others: usize) -> u32 {
     if kept().is_some() && others < OF_A_CALL { SEARCHES } else { 0 }
 }
 
@@ -146,7 +146,7 @@ impl Kept {
 
 /// A construct of `total` iterations is about to be executed: how, and the time for an iteration at which
 /// that is cut short. Returns again whenever it is to be executed another time. `None`: not this one.
-pub fn begin(site: &Site, total: u64) -> Option<(Choice, Option<f64>)> {
+pub(crate) fn begin(site: &Site, total: u64) -> Option<(Choice, Option<f64>)> {
     let (before, machine) = (kept()?, MACHINE.get()?);
     if ACTIVE.compare_exchange(false, true, Acquire, Relaxed).is_err() {
         return None;
@@ -179,7 +179,7 @@ fn settle() {
 
 /// The construct of `site` was executed and took `seconds`. Returns what all candidates took, if all is
 /// known; `None`: it is not compared.
-pub fn concluded(site: &Site, total: u64, seconds: f64) -> Option<Vec<Tried>> {
+pub(crate) fn concluded(site: &Site, total: u64, seconds: f64) -> Option<Vec<Tried>> {
     let machine = MACHINE.get()?;
     let Some(kept) = kept() else { return restarted(site) };
     kept.took(seconds / total.max(1) as f64);

@@ -21,13 +21,13 @@
 //!
 //! Off costs nothing: [`shape`] is called where a construct is made and something is to be done then anyway.
 
-pub mod deal;
-pub mod exact;
-pub mod places;
-pub mod regions;
-pub mod report;
-pub mod site;
-pub mod store;
+pub(crate) mod deal;
+pub(crate) mod exact;
+pub(crate) mod places;
+pub(crate) mod regions;
+pub(crate) mod report;
+pub(crate) mod site;
+pub(crate) mod store;
 
 use super::asked;
 use super::bounds::Schedule;
@@ -46,15 +46,15 @@ use promp_model::tuning::What;
 use promp_model::{Kind, Schedule as Dealt, ways};
 
 /// Bits of [`Shape::deal`].
-pub const PROFILE: u8 = 1;
+pub(crate) const PROFILE: u8 = 1;
 /// A trial that is cut short when it has taken too long.
-pub const LIMITED: u8 = 2;
+pub(crate) const LIMITED: u8 = 2;
 /// … of shrinking chunks.
-pub const GUIDED: u8 = 4;
+pub(crate) const GUIDED: u8 = 4;
 
 /// How the iterations of a loop that may be tuned depend on each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Iterations {
+pub(crate) enum Iterations {
     /// Not at all.
     Free,
     /// They wait for earlier ones (doacross).
@@ -62,7 +62,7 @@ pub enum Iterations {
 }
 
 /// Prepares; once, under the initialisation lock.
-pub fn start(g: &'static Globals) {
+pub(crate) fn start(g: &'static Globals) {
     if g.promp.constructs == Constructs::Tuned {
         regions::start(g);
         if let Mode::File(path) = &g.promp.tune.mode {
@@ -74,7 +74,7 @@ pub fn start(g: &'static Globals) {
 /// A construct is made that may be tuned: its shape as it is to be. `given`: the program's schedule.
 #[cold]
 #[inline(never)]
-pub fn shape(
+pub(crate) fn shape(
     shape: Shape,
     team: &'static Team,
     given: Schedule,
@@ -162,7 +162,7 @@ fn dealt(s: Shape, by: Dealt, given: Schedule, n: u32) -> Shape {
 
 /// A member leaves a measured construct `took` ns after it was made.
 #[cold]
-pub fn left(m: &'static Member, shape: &Shape, took: u64) {
+pub(crate) fn left(m: &'static Member, shape: &Shape, took: u64) {
     let site = site::by_index(shape.tune - 1);
     site.latest.fetch_max(took, Relaxed);
     // Release: what the members have timed. Acquire: the last one reads it.
@@ -172,6 +172,6 @@ pub fn left(m: &'static Member, shape: &Shape, took: u64) {
 }
 
 /// The next chunk of a construct that is profiled, or cut short when it takes too long.
-pub fn next(m: &'static Member, s: &super::share::Share, shape: &Shape) -> Option<Range> {
+pub(crate) fn next(m: &'static Member, s: &super::share::Share, shape: &Shape) -> Option<Range> {
     deal::next(m, s, shape)
 }

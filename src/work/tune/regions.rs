@@ -23,7 +23,7 @@ static MADE: AtomicBool = AtomicBool::new(false);
 const MARK: &str = "._loopfn.";
 
 /// Looks for them, by their names in the program's file; in stripped programs there are none to be found.
-pub fn start(g: &Globals) {
+pub(crate) fn start(g: &Globals) {
     if g.promp.tune.threads != Threads::Keep {
         let file = std::fs::read("/proc/self/exe").unwrap_or_default();
         MADE.store(file.windows(MARK.len()).any(|w| w == MARK.as_bytes()), Relaxed);
@@ -31,12 +31,12 @@ pub fn start(g: &Globals) {
 }
 
 /// May there be regions to decide about, for a task with this dyn-var?
-pub fn any(dynamic: bool) -> bool {
+pub(crate) fn any(dynamic: bool) -> bool {
     MADE.load(Relaxed) || (dynamic && globals().promp.tune.threads == Threads::Fewer)
 }
 
 /// What a region gets.
-pub struct Fed {
+pub(crate) struct Fed {
     /// So many threads.
     pub threads: u32,
     /// Where what is known of it is kept.
@@ -49,14 +49,14 @@ pub struct Fed {
 
 /// How many executions of the region of this site come before the next one that is to be measured, if one
 /// thread goes on to execute it; 0: none, or not by one.
-pub fn unmeasured(site: u16) -> u32 {
+pub(crate) fn unmeasured(site: u16) -> u32 {
     site::by_index(site).unmeasured_alone()
 }
 
 /// With how many threads to execute the region of outlined function `call`, which would get `n`. `due`: it
 /// is to be measured.
 #[cold]
-pub fn threads(call: usize, n: u32, dynamic: bool, due: bool) -> Fed {
+pub(crate) fn threads(call: usize, n: u32, dynamic: bool, due: bool) -> Fed {
     let key = Key { at: call, class: 0, threads: n, own: Schedule::BLOCKS, what: What::Region };
     let may_be_fewer = dynamic && globals().promp.tune.threads == Threads::Fewer;
     let search = || {
@@ -82,7 +82,7 @@ fn is_made(call: usize) -> bool {
 
 /// A region of `team` has ended, which may have been measured.
 #[cold]
-pub fn ended_by(team: &'static Team) {
+pub(crate) fn ended_by(team: &'static Team) {
     if let Some(measured) = team.primary.measured.get() {
         team.primary.measured.set(None);
         ended(measured, team.size());
@@ -91,7 +91,7 @@ pub fn ended_by(team: &'static Team) {
 
 /// A measured region has ended, which `n` threads have executed.
 #[cold]
-pub fn ended((index, began): (u16, u64), n: u32) {
+pub(crate) fn ended((index, began): (u16, u64), n: u32) {
     let site = site::by_index(index);
     site.latest.store(time::now_ns().saturating_sub(began), Relaxed);
     site.conclude(1, false, n);

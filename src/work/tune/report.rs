@@ -10,7 +10,7 @@ use promp_model::tuning::What;
 use promp_report::{Report, Tuned};
 
 /// Adds the decisions, and to each segment that one of them is about its own.
-pub fn add(r: &mut Report) {
+pub(crate) fn add(r: &mut Report) {
     if globals().promp.constructs != Constructs::Tuned {
         return;
     }
@@ -88,7 +88,7 @@ fn advice(key: &Key, s: &Search, kept: bool) -> String {
 }
 
 /// What a choice saves that takes `share` of the time of the program's own way.
-pub fn less(share: f64) -> String {
+pub(crate) fn less(share: f64) -> String {
     match (100.0 * (1.0 - share)).round() {
         percent if percent >= 1.0 => format!(" takes {percent} % less time"),
         _ => " takes as long as the program's own way".into(),

@@ -32,7 +32,7 @@ const BUCKETS: usize = 32;
 
 /// What an entry is found by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Key {
+pub(crate) struct Key {
     /// The call site.
     pub at: usize,
     /// Binary logarithm of the number of iterations.
@@ -47,7 +47,7 @@ pub struct Key {
 
 /// What a member has timed of the construct that is being profiled. Its own until it leaves.
 #[derive(Default)]
-pub struct Timed {
+pub(crate) struct Timed {
     /// The chunk in hand: first iteration, end, clock ticks when it was handed out.
     pub hand: (u64, u64, u64),
     /// Ticks that dispatching took, and chunks.
@@ -59,7 +59,7 @@ pub struct Timed {
 }
 
 /// An entry of the table.
-pub struct Site {
+pub(crate) struct Site {
     /// What it is found by.
     pub key: Key,
     /// The search.
@@ -102,12 +102,12 @@ fn at(i: usize) -> Option<&'static Site> {
 }
 
 /// The entry of that number, which is in use.
-pub fn by_index(i: u16) -> &'static Site {
+pub(crate) fn by_index(i: u16) -> &'static Site {
     at(usize::from(i)).expect("entries stay")
 }
 
 /// All entries.
-pub fn all() -> impl Iterator<Item = &'static Site> {
+pub(crate) fn all() -> impl Iterator<Item = &'static Site> {
     (0..SIZE).filter_map(at)
 }
 
@@ -118,7 +118,7 @@ fn first_place(key: &Key) -> usize {
 
 /// The entry for `key`, made if there is none; `None`: there is no room.
 #[inline]
-pub fn find(key: Key, search: impl FnOnce() -> Search) -> Option<(u16, &'static Site)> {
+pub(crate) fn find(key: Key, search: impl FnOnce() -> Search) -> Option<(u16, &'static Site)> {
     let i = first_place(&key) % SIZE;
     match at(i) {
         Some(s) if s.key == key => Some((i as u16, s)),
@@ -182,7 +182,7 @@ impl Site {
     /// What to do with an execution over `total` iterations that begins; a plan if it is to be measured, as
     /// one is for sure that is `due`.
     #[inline]
-    pub fn next(&self, total: u64, due: bool) -> (Choice, Option<Plan>) {
+    pub(crate) fn next(&self, total: u64, due: bool) -> (Choice, Option<Plan>) {
         let (w, count) = (self.word.load(Relaxed), self.executions.fetch_add(1, Relaxed));
         let known = if w & SETTLED != 0 { Choice::unpack(w & !FLAGS) } else { Choice::GIVEN };
         let leave_out = match w & FLAGS {
@@ -226,7 +226,7 @@ impl Site {
 
     /// How many executions of a region by the choice of one thread alone come before the next one that is to
     /// be measured.
-    pub fn unmeasured_alone(&self) -> u32 {
+    pub(crate) fn unmeasured_alone(&self) -> u32 {
         let w = self.word.load(Relaxed);
         let settled = w & FLAGS == SETTLED && Choice::unpack(w & !FLAGS).threads == 1;
         if !settled || self.exact.load(Relaxed) > 0 {
@@ -237,12 +237,12 @@ impl Site {
 
     /// How often it was executed, as far as that was counted: regions that one thread goes on to execute are
     /// not asked about each time.
-    pub fn executions(&self) -> u64 {
+    pub(crate) fn executions(&self) -> u64 {
         self.executions.load(Relaxed)
     }
 
     /// The measured construct is to be profiled.
-    pub fn begin_profile(&self, total: u64) {
+    pub(crate) fn begin_profile(&self, total: u64) {
         self.by_cpu.set(self.took.load(Relaxed) > LONG_ENOUGH);
         if self.timed.load(Relaxed).is_null() {
             let all = (0..self.key.threads).map(|_| Default::default()).collect();
@@ -257,13 +257,13 @@ impl Site {
     }
 
     /// Places for what members time. The members come to the construct behind an acquire load.
-    pub fn timed(&self) -> &[CachePadded<Locked<Timed>>] {
+    pub(crate) fn timed(&self) -> &[CachePadded<Locked<Timed>>] {
         // SAFETY: null, or made by `begin_profile` and never freed.
         unsafe { self.timed.load(Relaxed).as_ref() }.map_or(&[], |v| v)
     }
 
     /// The last member has left the measured construct, of `total` iterations.
-    pub fn conclude(&self, total: u64, profiled: bool, n: u32) {
+    pub(crate) fn conclude(&self, total: u64, profiled: bool, n: u32) {
         let took = self.latest.swap(0, Relaxed);
         self.took.store(took, Relaxed);
         let seconds = took as f64 * 1e-9;

@@ -29,7 +29,7 @@ static HITS: AtomicU32 = AtomicU32::new(0);
 static WRITTEN: AtomicBool = AtomicBool::new(false);
 
 /// Reads the file, and arranges for it to be written at the end.
-pub fn open(path: &str, verbose: u32) {
+pub(crate) fn open(path: &str, verbose: u32) {
     let machine = places::machine(globals_procs());
     let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
     let tuning = match read(&path) {
@@ -97,12 +97,12 @@ fn key(k: &Key, machine: &str) -> Option<(tuning::Key, String)> {
 }
 
 /// Is there a file that decisions are kept in?
-pub fn is_kept() -> bool {
+pub(crate) fn is_kept() -> bool {
     STORE.with(|s| s.is_some())
 }
 
 /// What the file says of a loop: the choice, and what it takes for an iteration.
-pub fn kept(k: &Key) -> Option<(Choice, f64)> {
+pub(crate) fn kept(k: &Key) -> Option<(Choice, f64)> {
     STORE.with(|s| {
         let s = s.as_ref().filter(|s| !s.tuning.entries.is_empty())?;
         let e = s.tuning.find(&key(k, &s.machine)?.0)?;

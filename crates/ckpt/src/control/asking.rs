@@ -12,11 +12,11 @@
 //!                           +--thread gives up (compare-and-swap)--> AWAY
 //! ```
 //!
-//! STANDS is the edge for what the thread has said (dead_memory_claims.rs): its store (SeqCst) comes behind the words,
-//! the keeper's compare-and-swap in front of reading them; CLAIMED, the thread changes nothing until the
-//! attempt is over. Two threads that come at the same time see each other (SeqCst): one of them finds that
-//! everybody stands, and asks. A rollback sets all seats to AWAY: the threads go on from where they stood,
-//! and leave the place. Loom models: `tests/loom/src/places.rs`.
+//! STANDS is the edge for what the thread has said (dead_memory_claims.rs): its store (SeqCst) comes behind
+//! the words, the keeper's compare-and-swap in front of reading them; CLAIMED, the thread changes nothing
+//! until the attempt is over. Two threads that come at the same time see each other (SeqCst): one of them
+//! finds that everybody stands, and asks. A rollback sets all seats to AWAY: the threads go on from where
+//! they stood, and leave the place. Loom models: `tests/loom/src/places.rs`.
 
 use crate::sys::sync::Ordering::*;
 use crate::sys::sync::{AtomicU32, AtomicU64, full_fence};

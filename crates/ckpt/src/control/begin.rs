@@ -26,7 +26,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// What the keeper's host starts with.
-pub struct Start {
+pub(crate) struct Start {
     /// What checkpoints are to be.
     pub settings: Settings,
     /// Whether the keeper begins anew.
@@ -35,7 +35,7 @@ pub struct Start {
 
 impl Start {
     /// The keeper's life; on its own stack.
-    pub fn work(&'static self) -> ! {
+    pub(crate) fn work(&'static self) -> ! {
         match &self.job {
             restart::Job::Fresh(whose) => match self.open(whose.as_ref()) {
                 Ok(store) => {

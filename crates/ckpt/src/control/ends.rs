@@ -35,7 +35,7 @@ const ROOM: [u8; 4] = [b' '; 4];
 static QUICK: AtomicI32 = AtomicI32::new(0);
 
 /// The program's end can be recorded from now on: it is `program`, with `arguments`.
-pub fn prepare(k: &Keep, program: String, arguments: Vec<Word>) {
+pub(crate) fn prepare(k: &Keep, program: String, arguments: Vec<Word>) {
     let Ok(whole) = image::ended::Ended { program, arguments, status: 0 }.text() else { return };
     let Some(text) = whole.strip_suffix(STATUS.as_bytes()) else { return };
     make_room(k, text);
@@ -65,7 +65,7 @@ fn make_room(k: &Keep, text: &[u8]) {
 }
 
 /// Of functions that quick_exit(3) calls ours is the last. Before the program has named any.
-pub fn begin() {
+pub(crate) fn begin() {
     unsafe extern "C" fn has_ended(_: *mut c_void) {
         mark(QUICK.load(Relaxed));
     }
@@ -86,7 +86,7 @@ pub(crate) fn is_ours(k: &Keep) -> bool {
 }
 
 /// The program ends with this status: soon there is nothing to restart. System calls only.
-pub fn mark(status: i32) {
+pub(crate) fn mark(status: i32) {
     let Some(k) = keep::if_on().filter(|k| is_ours(k)) else { return };
     let own = syscall::gettid();
     let until = time::now_ns() + PATIENCE_NS;
@@ -167,7 +167,7 @@ pub fn program_ends() {
 }
 
 /// What is called instead of libc's functions.
-pub use calls::instead;
+pub(crate) use calls::instead;
 
 #[allow(non_snake_case)]
 mod calls {

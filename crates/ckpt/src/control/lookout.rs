@@ -36,7 +36,7 @@ const LOOKS: u32 = 10_000;
 type Ranges = Vec<(usize, usize)>;
 
 /// So many bytes of poison, at most [`PIECE`].
-pub fn poison(bytes: usize) -> Vec<u8> {
+pub(crate) fn poison(bytes: usize) -> Vec<u8> {
     POISON.to_ne_bytes().repeat(bytes.min(PIECE).div_ceil(size_of::<u32>()))
 }
 
@@ -56,7 +56,7 @@ struct State {
 }
 
 /// See the module's text. In the kept region, for good.
-pub struct Lookout {
+pub(crate) struct Lookout {
     uffd: Uffd,
     /// A page of ours.
     sign: (usize, usize),
@@ -67,7 +67,7 @@ pub struct Lookout {
 
 impl Lookout {
     /// With its host, which has nothing to do yet. `None` where the system does not allow it.
-    pub fn new() -> Option<&'static Self> {
+    pub(crate) fn new() -> Option<&'static Self> {
         let uffd = Uffd::awaiting()?;
         let sign = keep::pages(PAGE)? as usize;
         let (stack, tp) = (host::new_kept_stack()?, host::own_thread_pointer()?);
@@ -85,18 +85,18 @@ impl Lookout {
     }
 
     /// Descriptors of ours, which are no files of the program.
-    pub fn descriptors(&self) -> [i32; 2] {
+    pub(crate) fn descriptors(&self) -> [i32; 2] {
         [self.uffd.0, self.door.0]
     }
 
     /// Has anybody read what was to be dead?
-    pub fn has_found(&self) -> bool {
+    pub(crate) fn has_found(&self) -> bool {
         self.found.load(Relaxed)
     }
 
     /// While the threads are frozen: from here on it looks out for who comes to `range`, all of which is
     /// missing and nobody's affair. False if that cannot be.
-    pub fn begin(&self, range: (usize, usize), words: &[DeadWord], generation: u64) -> bool {
+    pub(crate) fn begin(&self, range: (usize, usize), words: &[DeadWord], generation: u64) -> bool {
         let mut s = self.state();
         let watches = self.uffd.await_missing(range);
         if watches {
@@ -109,13 +109,13 @@ impl Lookout {
     }
 
     /// What nobody has come to yet.
-    pub fn left(&self) -> Ranges {
+    pub(crate) fn left(&self) -> Ranges {
         self.state().left.clone()
     }
 
     /// While the threads are frozen: what is watched and holds nothing any more that nobody has come to is
     /// nobody's affair from here on; `all`: nothing is looked out for. Returns what that was.
-    pub fn end(&self, all: bool) -> Ranges {
+    pub(crate) fn end(&self, all: bool) -> Ranges {
         let mut s = self.state();
         if all {
             s.left.clear();

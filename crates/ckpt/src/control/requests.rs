@@ -30,7 +30,7 @@ use crate::{image, seats, text};
 use core::sync::atomic::Ordering::*;
 
 /// How long it is tried to take a checkpoint after which the program is to end.
-pub const GRACE_NS: u64 = 10_000_000_000;
+pub(crate) const GRACE_NS: u64 = 10_000_000_000;
 
 /// The same request, sent to all processes of a job, comes by all ways within this time.
 const SAME_NS: u64 = 2_000_000_000;
@@ -40,7 +40,7 @@ const FROM_PARENT: u32 = 2;
 const FROM_OTHERS: u32 = 1;
 
 /// Installs the handler for the signals of the settings for which the program has no disposition of its own.
-pub fn install(on: &OnSignal) {
+pub(crate) fn install(on: &OnSignal) {
     for signal in pending::of_set(on.signals()) {
         signals::install(signal, on_signal, true);
     }
@@ -49,13 +49,13 @@ pub fn install(on: &OnSignal) {
 
 /// The signals of the settings mean that. In a process that goes on from a checkpoint the handlers are there
 /// already: they are the program's dispositions.
-pub fn follow(on: &OnSignal) {
+pub(crate) fn follow(on: &OnSignal) {
     keep::get().on_signal_goes_on.store(on.goes_on, Relaxed);
     keep::get().on_signal_ends.store(on.ends, Relaxed);
 }
 
 /// Signals that are handled here now.
-pub fn handled(k: &Keep) -> u64 {
+pub(crate) fn handled(k: &Keep) -> u64 {
     let all = k.on_signal_goes_on.load(Relaxed) | k.on_signal_ends.load(Relaxed);
     pending::of_set(all)
         .filter(|s| signals::is_handled(*s, on_signal))
@@ -102,7 +102,7 @@ extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, context: *mut l
 }
 
 /// What the signal does without a handler; it ends the process.
-pub fn by_default(signal: i32) {
+pub(crate) fn by_default(signal: i32) {
     let default = [0u64; 4];
     // SAFETY: what the kernel takes for a disposition. The calling host gets the signal at once.
     unsafe { sys!(libc::SYS_rt_sigaction, signal, default.as_ptr(), 0, 8) };
@@ -112,7 +112,7 @@ pub fn by_default(signal: i32) {
 }
 
 /// A request by the command that has not been answered: its number, and what follows.
-pub fn waiting() -> Option<(u64, Then)> {
+pub(crate) fn waiting() -> Option<(u64, Then)> {
     let state = crate::state();
     let number = state[state::REQUEST].load(Acquire);
     (number != state[state::ANSWERED].load(Relaxed))
@@ -120,14 +120,14 @@ pub fn waiting() -> Option<(u64, Then)> {
 }
 
 /// For the freeze signal's handler when nobody freezes: somebody outside may have sent it.
-pub fn look(k: &Keep) {
+pub(crate) fn look(k: &Keep) {
     if waiting().is_some() {
         ring(k);
     }
 }
 
 /// Request `number` has led to this generation, or to none for a reason.
-pub fn answer(number: u64, led_to: Result<u64, &str>) {
+pub(crate) fn answer(number: u64, led_to: Result<u64, &str>) {
     let state = crate::state();
     text::put(&state[state::WHY], led_to.err().unwrap_or(""));
     state[state::GENERATION].store(led_to.unwrap_or(0), Relaxed);
@@ -136,7 +136,7 @@ pub fn answer(number: u64, led_to: Result<u64, &str>) {
 }
 
 /// The checkpoint after which the program is to end is whole: it ends.
-pub fn end(generation: u64, signal: u32, verbose: u32) -> ! {
+pub(crate) fn end(generation: u64, signal: u32, verbose: u32) -> ! {
     if verbose >= 1 {
         let by = if signal == 0 { "promp checkpoint".into() } else { name(signal as i32) };
         say!(
@@ -149,7 +149,7 @@ pub fn end(generation: u64, signal: u32, verbose: u32) -> ! {
 }
 
 /// There was no checkpoint in time: the signal does what it does without promp.
-pub fn end_without(signal: i32, generation: u64, why: &str) {
+pub(crate) fn end_without(signal: i32, generation: u64, why: &str) {
     let last = match generation {
         0 => "there is none before".into(),
         n => format!("the last one is checkpoint {n}"),

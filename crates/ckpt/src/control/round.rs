@@ -19,7 +19,7 @@ const CLOSED: u32 = 1 << 31;
 
 /// See the module's text.
 #[derive(Debug)]
-pub struct Round {
+pub(crate) struct Round {
     /// Changes when one is opened: what helpers sleep on.
     number: AtomicU32,
     inside: AtomicU32,
@@ -27,19 +27,19 @@ pub struct Round {
 
 impl Round {
     /// None has been opened.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { number: AtomicU32::new(0), inside: AtomicU32::new(CLOSED) }
     }
 
     /// Opens a round. By the one host that opens and closes, when none is open.
-    pub fn open(&self) {
+    pub(crate) fn open(&self) {
         self.inside.store(0, Release);
         self.number.fetch_add(1, Release);
         futex::wake(&self.number, u32::MAX);
     }
 
     /// Closes it: afterwards nobody is inside.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         let mut n = self.inside.fetch_or(CLOSED, AcqRel) | CLOSED;
         while n != CLOSED {
             futex::wait(&self.inside, n);
@@ -48,7 +48,7 @@ impl Round {
     }
 
     /// Waits until a round other than `seen` is opened and enters it; false if it is closed already.
-    pub fn join(&self, seen: &mut u32) -> bool {
+    pub(crate) fn join(&self, seen: &mut u32) -> bool {
         loop {
             let n = self.number.load(Acquire);
             if n != *seen {
@@ -68,7 +68,7 @@ impl Round {
     }
 
     /// Leaves the round that was entered.
-    pub fn leave(&self) {
+    pub(crate) fn leave(&self) {
         if self.inside.fetch_sub(1, AcqRel) == CLOSED + 1 {
             futex::wake(&self.inside, 1);
         }

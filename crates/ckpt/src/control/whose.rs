@@ -59,7 +59,7 @@ impl Whose {
         // Not `e` itself: libc's words for it are not the keeper's to ask for.
         owner.write(dir).map_err(|e| format!("{} cannot be written to: {}", dir.display(), e.kind()))?;
         if !started && verbose > u32::from(known) {
-            say!("{}", owner.is_not_the_started(&self.run, dir));
+            say!("{}", owner.is_not_the_started(&self.run, dir, false));
         }
         Ok(())
     }
@@ -78,12 +78,12 @@ fn has_ended(dir: &Path) -> bool {
 }
 
 /// Are the checkpoints of `dir` those of a descendant of what was started? Its end is not that of the run.
-pub fn is_of_a_descendant(dir: &Path) -> bool {
+pub(crate) fn is_of_a_descendant(dir: &Path) -> bool {
     Owner::read(dir).is_ok_and(|o| o.is_some_and(|o| !o.started))
 }
 
 /// The checkpoints in `dir` are of no run that `promp run` has started.
-pub fn of_no_run(dir: &Path) {
+pub(crate) fn of_no_run(dir: &Path) {
     // Where it cannot be opened, no store can be.
     let Ok(folder) = image::open_directory(dir) else { return };
     for name in [run_record::FILE, run_record::OWNER] {

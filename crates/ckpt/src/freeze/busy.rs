@@ -8,13 +8,13 @@ use crate::ranges;
 use crate::tracker::{Run, changed};
 
 /// Bytes of a block: what one page of the kernel's tables describes, and a huge page.
-pub const BLOCK: usize = 512 * PAGE;
+pub(crate) const BLOCK: usize = 512 * PAGE;
 
 /// Seven eighths of a block.
 const NEARLY_ALL: usize = BLOCK / 8 * 7;
 
 /// Has so much of a block not changed, of which `changed` pages have, that writes to it are worth noting?
-pub fn is_calm(changed: usize) -> bool {
+pub(crate) fn is_calm(changed: usize) -> bool {
     changed * PAGE < NEARLY_ALL
 }
 
@@ -26,12 +26,12 @@ struct Block {
 
 /// See the module's text. In order.
 #[derive(Default)]
-pub struct Busy(Vec<Block>);
+pub(crate) struct Busy(Vec<Block>);
 
 impl Busy {
     /// Those among the runs of memory that have changed nearly as a whole, as far as the kernel knows; `dense` is what had content when
     /// writes to it were first noted.
-    pub fn look(runs: &[Run], dense: &[(usize, usize)]) -> Self {
+    pub(crate) fn look(runs: &[Run], dense: &[(usize, usize)]) -> Self {
         let changed = changed(runs);
         let is_busy = |start: &usize| {
             let mut bytes = 0;
@@ -45,17 +45,17 @@ impl Busy {
     }
 
     /// Where they begin.
-    pub fn starts(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn starts(&self) -> impl Iterator<Item = usize> {
         self.0.iter().map(|b| b.start)
     }
 
     /// What is not armed: [start, end), in order.
-    pub fn unarmed(&self) -> Vec<(usize, usize)> {
+    pub(crate) fn unarmed(&self) -> Vec<(usize, usize)> {
         ranges::joined(self.starts().map(|start| (start, start + BLOCK)))
     }
 
     /// `entries`, in order, are of pages that have been copied.
-    pub fn count(&mut self, entries: &[Entry]) {
+    pub(crate) fn count(&mut self, entries: &[Entry]) {
         let first = |address: usize| entries.partition_point(|e| e.page < (address / PAGE) as u64);
         for b in &mut self.0 {
             let pages = &entries[first(b.start)..first(b.start + BLOCK)];
@@ -64,12 +64,12 @@ impl Busy {
     }
 
     /// What is in `ranges`, in order, is somebody else's affair.
-    pub fn forget(&mut self, ranges: &[(usize, usize)]) {
+    pub(crate) fn forget(&mut self, ranges: &[(usize, usize)]) {
         self.0.retain(|b| !ranges::meet(ranges, b.start, b.start + BLOCK));
     }
 
     /// When all has been copied: blocks that are not busy any more. They are to be armed: [start, end), in order.
-    pub fn calm(self) -> Vec<(usize, usize)> {
+    pub(crate) fn calm(self) -> Vec<(usize, usize)> {
         let calm = self.0.into_iter().filter(|b| is_calm(b.changed));
         ranges::joined(calm.map(|b| (b.start, b.start + BLOCK)))
     }

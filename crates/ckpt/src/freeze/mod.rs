@@ -1,5 +1,5 @@
 //! How threads are brought to a stand, and go on.
 
 pub mod again;
-pub mod busy;
+pub(crate) mod busy;
 pub mod seats;

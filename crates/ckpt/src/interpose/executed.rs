@@ -32,7 +32,7 @@ const NOTED: u64 = 1;
 static BEGAN: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
 /// The process has begun with this mask, out of which ours have been taken.
-pub fn began(mask: u64) {
+pub(crate) fn began(mask: u64) {
     BEGAN[0].store(mask & !seats::signals(), Relaxed);
     BEGAN[1].store(mask & seats::signals(), Relaxed);
 }
@@ -55,7 +55,7 @@ fn of_ours(mask: u64) -> u64 {
 }
 
 /// The calling thread is about to ask for a change of its mask by `set`.
-pub fn asks(how: c_int, set: u64) {
+pub(crate) fn asks(how: c_int, set: u64) {
     let (ours, before) = (seats::signals(), of_ours(signals::block(0)));
     let then = match how {
         libc::SIG_BLOCK => before | set & ours,
@@ -68,7 +68,7 @@ pub fn asks(how: c_int, set: u64) {
 }
 
 /// It has been changed.
-pub fn has_asked() {
+pub(crate) fn has_asked() {
     // SAFETY: the calling thread's own word.
     unsafe { (*tls::mask_note())[1] = signals::block(0) };
 }
@@ -121,7 +121,7 @@ fn dispose(signal: c_int, new: Option<&Disposition>) -> Disposition {
 }
 
 /// In a child after fork the shells are the parent's; it has the dispositions of then, as libc leaves them.
-pub fn after_fork() {
+pub(crate) fn after_fork() {
     SHELLS.raw().reset();
     SHELLS.with(|s| s.0 = 0);
 }
@@ -344,7 +344,7 @@ unsafe extern "C" fn of_execle(registers: *const Path, stack: *const Path) -> c_
 static REAL: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
 
 /// All calls that execute a program.
-pub fn calls() -> Vec<Instead> {
+pub(crate) fn calls() -> Vec<Instead> {
     let lists: [(&'static CStr, unsafe extern "C" fn() -> c_int); 3] =
         [(c"execl", execl), (c"execlp", execlp), (c"execle", execle)];
     let one = |(i, (name, f)): (usize, (&'static CStr, unsafe extern "C" fn() -> c_int))| Instead {

@@ -20,14 +20,14 @@ use core::ffi::{c_int, c_void};
 use libc::{epoll_event, sigset_t, timespec};
 
 /// A set without our signals, and whether there is one.
-pub struct Filtered(sigset_t, bool);
+pub(crate) struct Filtered(sigset_t, bool);
 
 impl Filtered {
     /// Of what a caller passes to libc.
     ///
     /// # Safety
     /// Null or a set.
-    pub unsafe fn of(set: *const sigset_t) -> Self {
+    pub(crate) unsafe fn of(set: *const sigset_t) -> Self {
         // SAFETY: by the caller's promise; zeros are a set, too, and the kernel's part of one is its first word.
         unsafe {
             let mut own = if set.is_null() { core::mem::zeroed() } else { *set };
@@ -54,13 +54,13 @@ impl Filtered {
     }
 
     /// What to pass on.
-    pub fn set(&self) -> *const sigset_t {
+    pub(crate) fn set(&self) -> *const sigset_t {
         if self.1 { &raw const self.0 } else { core::ptr::null() }
     }
 }
 
 /// Null, or a set.
-pub type Set = *const sigset_t;
+pub(crate) type Set = *const sigset_t;
 
 type Events = *mut epoll_event;
 type Time = *const timespec;
@@ -99,7 +99,7 @@ calls_with_sets! {
 static SEEN: Locked<Vec<(usize, u64)>> = Locked::new(Vec::new());
 
 /// The process begins, which will have checkpoints. It may have been started with all signals blocked.
-pub fn begin() {
+pub(crate) fn begin() {
     let before = signals::block_all();
     signals::set_mask(before & !seats::signals());
     executed::began(before);
@@ -108,7 +108,7 @@ pub fn begin() {
 }
 
 /// Makes the calls of objects lead here that have been loaded since. Once there are checkpoints they see to it.
-pub fn look() {
+pub(crate) fn look() {
     let (maps, door, list) = (maps::all(), Door::open(), all());
     for object in tables::objects(&maps) {
         let new = SEEN.with(|seen| {
@@ -136,7 +136,7 @@ fn all() -> Vec<Instead> {
 }
 
 /// All dispositions that are not the default.
-pub fn dispositions() -> Vec<Disposition> {
+pub(crate) fn dispositions() -> Vec<Disposition> {
     (1..65)
         .filter_map(|signal| {
             let mut action = [0u64; 4];
@@ -149,7 +149,7 @@ pub fn dispositions() -> Vec<Disposition> {
 
 /// Makes the dispositions what they were; but a stop of ours that was sent before a rollback to a time
 /// without its handler must not end the process.
-pub fn dispose(saved: &[Disposition]) {
+pub(crate) fn dispose(saved: &[Disposition]) {
     let stop = signals::stop_signal();
     for signal in 1..65 {
         let then = saved.iter().find(|d| d.signal == signal);

@@ -1,7 +1,7 @@
 //! What of libc's is called by way of here.
 
-pub mod executed;
+pub(crate) mod executed;
 pub mod lost;
-pub mod masks;
+pub(crate) mod masks;
 pub mod rights;
-pub mod suspend;
+pub(crate) mod suspend;

@@ -38,7 +38,7 @@ calls_instead! {
 }
 
 /// Signals of ours that interrupt waits of the program's threads.
-pub fn ours() -> u64 {
+pub(crate) fn ours() -> u64 {
     let to_threads = seats::signals() & !pending::bit(follow::signal());
     to_threads | keep::if_on().map_or(0, requests::handled)
 }

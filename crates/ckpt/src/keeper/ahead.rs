@@ -61,7 +61,7 @@ pub(super) struct Ahead {
 
 impl Ahead {
     /// Of memory that had `changed`, of which parts are `armed`.
-    pub fn of(changed: &[(usize, usize)], armed: &[(usize, usize)]) -> Self {
+    pub(super) fn of(changed: &[(usize, usize)], armed: &[(usize, usize)]) -> Self {
         let mut ahead = Self { changed: changed.into(), ..Self::default() };
         ahead.note(armed);
         ahead

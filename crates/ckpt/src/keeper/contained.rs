@@ -19,7 +19,7 @@ use crate::vdso;
 static LOADED: Locked<(Vec<String>, String)> = Locked::new((Vec::new(), String::new()));
 
 /// While the library is being loaded, on a thread of libc's: notes what there is.
-pub fn begin() {
+pub(crate) fn begin() {
     let have = memory::mappings();
     let path = |at: usize| maps::find(&have, at).map_or(String::new(), |m| m.path.clone());
     let libraries = objects::loaded().iter().map(|o| path(o.start)).collect();
@@ -27,12 +27,12 @@ pub fn begin() {
 }
 
 /// See [`LOADED`].
-pub fn loaded() -> (Vec<String>, String) {
+pub(crate) fn loaded() -> (Vec<String>, String) {
     LOADED.with(|l| l.clone())
 }
 
 /// A file that was mapped, and its number.
-pub struct Known {
+pub(crate) struct Known {
     /// Device and inode, as the kernel tells them of a mapping.
     number: (String, u64),
     /// How to know it again.

@@ -28,7 +28,7 @@ type Pages = SmallVec<[Range<u64>; 1]>;
 
 /// What belongs to the checkpoint being taken.
 #[derive(Default)]
-pub struct Held {
+pub(crate) struct Held {
     /// Pages in the staging buffer.
     staged: usize,
     /// Entries of pages that were written from there.
@@ -72,17 +72,17 @@ impl Held {
     }
 
     /// Pages with these `entries` are in the file now.
-    pub fn wrote(&mut self, entries: &[Entry]) {
+    pub(crate) fn wrote(&mut self, entries: &[Entry]) {
         self.done.extend(entries.iter().filter(|e| e.slot != EMPTY));
     }
 
     /// Pages in the staging buffer.
-    pub fn staged(&self) -> usize {
+    pub(crate) fn staged(&self) -> usize {
         self.staged
     }
 
     /// The index of the checkpoint; `old` is the last one's.
-    pub fn index(mut self, old: &[Entry]) -> Vec<Entry> {
+    pub(crate) fn index(mut self, old: &[Entry]) -> Vec<Entry> {
         for &(first, last) in &self.ranges_ahead {
             self.done.extend(self.ahead.entries[first..last].iter().filter(|e| e.slot != EMPTY));
         }
@@ -148,12 +148,12 @@ pub(super) struct List<'a> {
 }
 
 impl<'a> List<'a> {
-    pub fn new(room: usize) -> Self {
+    pub(super) fn new(room: usize) -> Self {
         Self { pieces: Vec::new(), staged: 0, room }
     }
 
     /// Adds `pages` as far as there is room, and takes them off there. True if some are left.
-    pub fn add(&mut self, pages: &mut Range<u64>, how: Reading<'a>) -> bool {
+    pub(super) fn add(&mut self, pages: &mut Range<u64>, how: Reading<'a>) -> bool {
         let len = (pages.end.saturating_sub(pages.start) as usize).min(self.room - self.staged);
         if len > 0 {
             self.pieces.push(Piece { page: pages.start, len, place: self.staged, how });
@@ -173,7 +173,7 @@ impl<'a> List<'a> {
     }
 
     /// Empties it. Returns the places that were taken.
-    pub fn clear(&mut self) -> usize {
+    pub(super) fn clear(&mut self) -> usize {
         self.pieces.clear();
         core::mem::take(&mut self.staged)
     }

@@ -8,7 +8,7 @@
 //! afterwards belongs to the next checkpoint. Writing to disk comes after.
 
 mod ahead;
-pub mod contained;
+pub(crate) mod contained;
 mod copy;
 mod dead;
 mod freeze;
@@ -42,9 +42,9 @@ use crate::sys::{allowed, futex, signals, syscall, time, watch};
 use crate::taken::TakenList;
 use crate::tracker::Tracker;
 use contained::Known;
-pub use copy::Held;
+pub(crate) use copy::Held;
 use core::sync::atomic::Ordering::*;
-pub use running::Copying;
+pub(crate) use running::Copying;
 use std::sync::Arc;
 
 /// When something is under way: tried again after this time.
@@ -62,7 +62,7 @@ struct Cost {
 }
 
 /// The keeper's own data.
-pub struct Keeper {
+pub(crate) struct Keeper {
     settings: Settings,
     store: Store,
     tracker: Tracker,
@@ -138,7 +138,7 @@ enum No {
 
 impl Keeper {
     /// A keeper for `settings`, with the page store open. On the keeper's own stack.
-    pub fn new(settings: Settings, store: Store, taken: &'static TakenList) -> Self {
+    pub(crate) fn new(settings: Settings, store: Store, taken: &'static TakenList) -> Self {
         let tracker = Tracker::new(settings.compare, settings.copying != Copying::Stopped);
         keep::get().journal.begin(&settings.dir, store.descriptors()[0], settings.files);
         Self {
@@ -187,7 +187,7 @@ impl Keeper {
     }
 
     /// Goes on from a generation that a new process has been made from.
-    pub fn resume_from(&mut self, g: image::Generation) {
+    pub(crate) fn resume_from(&mut self, g: image::Generation) {
         self.generation = g.number;
         self.last = g.about;
         // Its memory has what was found out of the CPUs then, and was chosen by that.
@@ -201,7 +201,7 @@ impl Keeper {
     }
 
     /// The loop.
-    pub fn run(&mut self) -> ! {
+    pub(crate) fn run(&mut self) -> ! {
         let k = keep::get();
         self.tell_interval();
         let mut due = time::now_ns() + self.settings.interval_ns;
@@ -383,7 +383,7 @@ impl Keep {
 ///
 /// # Safety
 /// For [`host::spawn_with`]; `arg` is a leaked [`Start`](crate::begin::Start).
-pub unsafe extern "C" fn main(arg: usize) -> ! {
+pub(crate) unsafe extern "C" fn main(arg: usize) -> ! {
     // SAFETY: by the caller's promise.
     let start = unsafe { &*(arg as *const crate::begin::Start) };
     let k = keep::get();

@@ -39,7 +39,7 @@ pub(super) struct Ready {
 }
 
 impl Ready {
-    pub fn new(copying: Copying, slots: &Slots) -> Self {
+    pub(super) fn new(copying: Copying, slots: &Slots) -> Self {
         let worth = match copying {
             Copying::Auto | Copying::Stopped => (!slots.are_on_a_device()).then_some(false),
             // For tests, it always is.

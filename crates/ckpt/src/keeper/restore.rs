@@ -389,7 +389,11 @@ impl Keeper {
 
     /// In a new process: makes it the one that `generation` describes. The first host waits in `first`.
     /// `threads`: its regions have so many from now on, if another number is asked for.
-    pub fn become_generation(&mut self, first: &'static Seat, threads: Option<u32>) -> Result<(), String> {
+    pub(crate) fn become_generation(
+        &mut self,
+        first: &'static Seat,
+        threads: Option<u32>,
+    ) -> Result<(), String> {
         let contexts = self.last.contexts.clone();
         self.unknown = true;
         attributes::resource_limits::lift();

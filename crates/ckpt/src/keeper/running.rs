@@ -102,12 +102,12 @@ pub(super) struct Running {
 
 impl Running {
     /// How many pages that is.
-    pub fn pages(&self) -> usize {
+    pub(super) fn pages(&self) -> usize {
         self.blocks.len() * PAGES
     }
 
     /// What `runs` are without it.
-    pub fn rest(&self, runs: Vec<Run>) -> Vec<Run> {
+    pub(super) fn rest(&self, runs: Vec<Run>) -> Vec<Run> {
         if self.blocks.is_empty() {
             return runs;
         }

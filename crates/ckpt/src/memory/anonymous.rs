@@ -22,14 +22,14 @@ const LATE_NS: u64 = 100_000;
 
 /// What is behind the descriptors of a frozen process.
 #[derive(Default)]
-pub struct Anonymous {
+pub(crate) struct Anonymous {
     /// Every CPU has had time to be told of timers since the threads were frozen.
     told: bool,
 }
 
 impl Anonymous {
     /// What is behind a descriptor of which the kernel says `info`, if it is named like this; the error says why it cannot be saved.
-    pub fn behind(&mut self, fd: i32, name: &str, info: &str) -> Result<Object, String> {
+    pub(crate) fn behind(&mut self, fd: i32, name: &str, info: &str) -> Result<Object, String> {
         match name {
             "anon_inode:[timerfd]" => self.timer(fd).ok_or_else(|| unclear(name)),
             _ => behind(fd, name, info),
@@ -153,7 +153,7 @@ fn is_watched(set: i32, w: &Watched, all: &[Watched]) -> bool {
 }
 
 /// Makes the objects that `saved` tells of anew, when all other files are open.
-pub fn put_back(saved: &[OpenFile]) -> Result<(), String> {
+pub(crate) fn put_back(saved: &[OpenFile]) -> Result<(), String> {
     let all = || saved.iter().filter_map(|s| Some((s, s.object.as_ref()?)));
     let failed = |s: &OpenFile, e: isize| format!("descriptor {} ({}): {}", s.fd, s.path, sys::why(e));
     for (s, object) in all() {

@@ -10,12 +10,12 @@ use core::sync::atomic::{AtomicUsize, Ordering::*};
 use std::sync::OnceLock;
 
 /// CPUs that the process may use.
-pub fn cpus() -> u64 {
+pub(crate) fn cpus() -> u64 {
     limits::at_load().len().max(1) as u64
 }
 
 /// Memory is as fast as it gets with so many hosts.
-pub const MOST: usize = 8;
+pub(crate) const MOST: usize = 8;
 
 type Work = *const (dyn Fn(usize) + Sync);
 
@@ -31,11 +31,11 @@ unsafe impl Sync for Shared {}
 
 /// The helpers, as the keeper sees them.
 #[derive(Clone, Copy, Default)]
-pub struct Crew(Option<&'static Shared>);
+pub(crate) struct Crew(Option<&'static Shared>);
 
 impl Crew {
     /// Makes the helpers' hosts, if they are not there. By the keeper, which looks for hosts that it does not know only afterwards.
-    pub fn hire(&mut self) {
+    pub(crate) fn hire(&mut self) {
         if self.0.is_some() {
             return;
         }
@@ -58,7 +58,7 @@ impl Crew {
     }
 
     /// Does `work(i)` for all i < `pieces`, shared with the helpers that come in time.
-    pub fn share(&self, pieces: usize, work: &(dyn Fn(usize) + Sync)) {
+    pub(crate) fn share(&self, pieces: usize, work: &(dyn Fn(usize) + Sync)) {
         let Some(shared) = self.0.filter(|_| pieces > 1) else { return (0..pieces).for_each(work) };
         // SAFETY: only the lifetime changes; nobody uses it when the round is closed, which is before this returns.
         shared.work.set(Some(unsafe { core::mem::transmute::<&(dyn Fn(usize) + Sync), Work>(work) }));
@@ -71,7 +71,7 @@ impl Crew {
     }
 
     /// `work(i)` for all i < `pieces`, in order, done as by [`Crew::share`].
-    pub fn map<T: Send + Sync>(&self, pieces: usize, work: &(dyn Fn(usize) -> T + Sync)) -> Vec<T> {
+    pub(crate) fn map<T: Send + Sync>(&self, pieces: usize, work: &(dyn Fn(usize) -> T + Sync)) -> Vec<T> {
         let done: Vec<OnceLock<T>> = (0..pieces).map(|_| OnceLock::new()).collect();
         self.share(pieces, &|i| drop(done[i].set(work(i)))); // nobody else does this piece
         done.into_iter().filter_map(OnceLock::into_inner).collect()

@@ -1,23 +1,23 @@
 //! The program's memory: its mappings, what they hold, making them what they were.
 
-pub mod anonymous;
-pub mod cow;
-pub mod crew;
+pub(crate) mod anonymous;
+pub(crate) mod cow;
+pub(crate) mod crew;
 pub mod rewind;
-pub mod shared;
-pub mod staging;
-pub mod tracker;
+pub(crate) mod shared;
+pub(crate) mod staging;
+pub(crate) mod tracker;
 
 use crate::image::Map;
 use crate::sys;
 use crate::sys::{keep, maps};
 
 /// Why there are no mappings.
-pub const NO_MAPS: &str =
+pub(crate) const NO_MAPS: &str =
     "/proc/self/maps cannot be read (is /proc mounted? is a descriptor left, ulimit -n?)";
 
 /// All mappings that belong to the program, or the runtime's ordinary memory: not the kernel's own, not the kept region.
-pub fn mappings() -> Vec<Map> {
+pub(crate) fn mappings() -> Vec<Map> {
     let mut all = maps::all();
     all.retain(|m| !is_foreign(m));
     all
@@ -29,13 +29,13 @@ fn is_foreign(m: &Map) -> bool {
 
 /// Which of `all` mappings are shared memory that is put back in its own way? (shared/) What is only read of
 /// it is, too.
-pub fn apart(all: &[Map]) -> impl Fn(&Map) -> bool + use<> {
+pub(crate) fn apart(all: &[Map]) -> impl Fn(&Map) -> bool + use<> {
     let nameless: Vec<Map> = all.iter().filter(|m| m.is_nameless()).cloned().collect();
     move |m| m.content.is_some() || (m.shared && nameless.iter().any(|o| o.is_of(m)))
 }
 
 /// Address of the kernel's vDSO.
-pub fn vdso() -> usize {
+pub(crate) fn vdso() -> usize {
     // SAFETY: reads the auxiliary vector.
     unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) as usize }
 }
@@ -43,7 +43,7 @@ pub fn vdso() -> usize {
 /// In a new process: files of `maps` that it has mapped are the same as then, whatever number they have now: they
 /// may have been copied or installed anew since. Otherwise [`reshape`] would map the code that runs anew. The
 /// number of a file that is not mapped may be another one's now.
-pub fn number_anew(maps: &mut [Map]) {
+pub(crate) fn number_anew(maps: &mut [Map]) {
     let have = mappings();
     let is_apart = apart(maps);
     for m in maps.iter_mut().filter(|m| m.inode != 0 && !is_apart(m)) {
@@ -59,7 +59,7 @@ pub fn number_anew(maps: &mut [Map]) {
 
 /// Makes the mappings what they were: what is too much goes, what is missing comes back (without its content), protections are
 /// set. The error names the mapping that could not be made.
-pub fn reshape(want: &[Map], brk: usize) -> Result<(), String> {
+pub(crate) fn reshape(want: &[Map], brk: usize) -> Result<(), String> {
     // SAFETY (whole function): the threads are frozen; the kept region, the kernel's mappings and what is in `want` unchanged
     // are not touched, and the code that runs lies in mappings of both.
     unsafe {
@@ -121,7 +121,7 @@ pub fn reshape(want: &[Map], brk: usize) -> Result<(), String> {
 /// filled a gap does not go together with what is beside it (`mremap` would fail on them), and shared memory
 /// without a name, which children made since may have. They are returned; they have no content, and may be
 /// written to until [`protect`].
-pub fn renew(want: &[Map]) -> Result<Vec<Map>, String> {
+pub(crate) fn renew(want: &[Map]) -> Result<Vec<Map>, String> {
     let have = mappings();
     let is_cut = |t: &Map| {
         let first = have.partition_point(|h| h.end <= t.start);
@@ -167,7 +167,7 @@ fn share(all: &[&Map]) -> Result<(), String> {
 }
 
 /// When `made` mappings have their content: those that may not be written to are protected again.
-pub fn protect(made: &[Map]) {
+pub(crate) fn protect(made: &[Map]) {
     for m in made.iter().filter(|m| m.shared) {
         // SAFETY: mapped by `renew`.
         unsafe { sys!(libc::SYS_mprotect, m.start, m.end - m.start, m.prot) };

@@ -20,7 +20,7 @@ const STEP: usize = 2 << 20;
 
 /// A buffer of pages in the kept region, with an index entry for each.
 #[derive(Debug, Default)]
-pub struct Staging {
+pub(crate) struct Staging {
     /// Bytes that the system has made usable.
     usable: usize,
     /// Bytes that may be used now.
@@ -41,7 +41,7 @@ impl Staging {
     /// Makes room for `bytes`, as far as the system has memory, and touches it, with the help of `crew`. Before the threads are stopped.
     /// There is room for an eighth and `more` bytes on top of it, which are touched when they are used. It may take seconds; a failure that asks for a
     /// rollback ends it. Returns whether memory was touched.
-    pub fn prepare(&mut self, bytes: usize, more: usize, crew: &Crew) -> bool {
+    pub(crate) fn prepare(&mut self, bytes: usize, more: usize, crew: &Crew) -> bool {
         // What is offered is among what is left.
         let left = limits::memory_left() + if self.offered { 0 } else { self.ready };
         let most = (left / 2).min(RESERVED.len());
@@ -83,7 +83,7 @@ impl Staging {
 
     /// Nobody needs its content any more: where memory is scarce, the system may take it back when the program wants more. Doing so everywhere would make
     /// the next copy a fifth slower.
-    pub fn offer(&mut self) {
+    pub(crate) fn offer(&mut self) {
         // SAFETY: memory of ours, to be written to before it is read again.
         self.offered = self.ready > self.large
             && unsafe { sys!(libc::SYS_madvise, BASE, self.ready, libc::MADV_FREE) } == 0;
@@ -101,32 +101,32 @@ impl Staging {
     }
 
     /// What touching a page for the first time has cost lately, in nanoseconds of a CPU.
-    pub fn price_ns(&self) -> u64 {
+    pub(crate) fn price_ns(&self) -> u64 {
         self.price_ns
     }
 
     /// Bytes that have been touched.
-    pub fn ready(&self) -> usize {
+    pub(crate) fn ready(&self) -> usize {
         self.ready
     }
 
     /// So many places have been written to.
-    pub fn touched(&mut self, places: usize) {
+    pub(crate) fn touched(&mut self, places: usize) {
         self.ready = self.ready.max(places * PAGE);
     }
 
     /// Pages that it has room for.
-    pub fn room(&self) -> usize {
+    pub(crate) fn room(&self) -> usize {
         self.entries.len()
     }
 
     /// Its places, to be written to by several hosts at the same time.
-    pub fn places(&mut self) -> Places {
+    pub(crate) fn places(&mut self) -> Places {
         Places { entries: self.entries.as_mut_ptr() }
     }
 
     /// The first `n` pages, which have been written to, and their entries.
-    pub fn content(&mut self, n: usize) -> (&[u8], &mut [Entry]) {
+    pub(crate) fn content(&mut self, n: usize) -> (&[u8], &mut [Entry]) {
         self.touched(n);
         // SAFETY: written before, not changed while borrowed.
         let content = unsafe { core::slice::from_raw_parts(BASE as *const u8, n * PAGE) };
@@ -136,7 +136,7 @@ impl Staging {
 
 /// See [`Staging::places`].
 #[derive(Clone, Copy)]
-pub struct Places {
+pub(crate) struct Places {
     entries: *mut Entry,
 }
 
@@ -151,7 +151,7 @@ impl Places {
     /// # Safety
     /// See [`Places::row`].
     #[expect(clippy::mut_from_ref, reason = "see above")]
-    pub unsafe fn place(&self, i: usize) -> (&mut [u8], &mut Entry) {
+    pub(crate) unsafe fn place(&self, i: usize) -> (&mut [u8], &mut Entry) {
         // SAFETY: by the caller's promise.
         let (content, entries) = unsafe { self.row(i, 1) };
         (content, &mut entries[0])
@@ -162,7 +162,7 @@ impl Places {
     /// # Safety
     /// They are below [`Staging::room`], and nobody else uses the same places.
     #[expect(clippy::mut_from_ref, reason = "see above")]
-    pub unsafe fn row(&self, i: usize, n: usize) -> (&mut [u8], &mut [Entry]) {
+    pub(crate) unsafe fn row(&self, i: usize, n: usize) -> (&mut [u8], &mut [Entry]) {
         // SAFETY: by the caller's promise, in memory that is ours.
         unsafe {
             let content = core::slice::from_raw_parts_mut((BASE + i * PAGE) as *mut u8, n * PAGE);

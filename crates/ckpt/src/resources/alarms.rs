@@ -47,7 +47,7 @@ fn goes_on(which: usize, a: &mut Alarm) {
 }
 
 /// All three, and which of their signals wait for the process. Its threads are frozen.
-pub fn saved() -> (Vec<Alarm>, u64) {
+pub(crate) fn saved() -> (Vec<Alarm>, u64) {
     let all = || [0, 1, 2].map(now);
     let mut alarms = all();
     let mut waits = 0;
@@ -65,7 +65,7 @@ pub fn saved() -> (Vec<Alarm>, u64) {
 
 /// For a rollback: they stop, and what they have sent since the checkpoint has not been sent. All signals are
 /// blocked, the program's threads are frozen.
-pub fn stop() {
+pub(crate) fn stop() {
     for which in 0..SIGNALS.len() {
         start(which, [0, 0]);
     }
@@ -83,7 +83,7 @@ pub fn stop() {
 }
 
 /// Starts them again, for threads that have their hosts; the program does not run.
-pub fn put_back(about: &Description) -> Result<(), String> {
+pub(crate) fn put_back(about: &Description) -> Result<(), String> {
     for (which, alarm) in about.alarms.iter().enumerate().filter(|(_, a)| a[0] != 0) {
         if which >= SIGNALS.len() || !start(which, *alarm) {
             return Err("the system does not give the program its interval timer back (setitimer)".into());

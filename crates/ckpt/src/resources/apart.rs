@@ -22,12 +22,12 @@ const WHAT: [&str; 5] = [
 ];
 
 /// The program has begun to use System V semaphores.
-pub fn uses_semaphores() {
+pub(crate) fn uses_semaphores() {
     DONE.store(3, Relaxed);
 }
 
 /// A prctl(2) with these arguments has returned `r`.
-pub fn controls(what: c_int, first: usize, r: c_long) {
+pub(crate) fn controls(what: c_int, first: usize, r: c_long) {
     const PR_SET_SYSCALL_USER_DISPATCH: c_int = 59;
     if what == PR_SET_SYSCALL_USER_DISPATCH && first != 0 && r == 0 {
         DONE.store(4, Relaxed);
@@ -35,7 +35,7 @@ pub fn controls(what: c_int, first: usize, r: c_long) {
 }
 
 /// The program has asked for a protection key, and got `r`.
-pub fn has_key(r: c_long) {
+pub(crate) fn has_key(r: c_long) {
     if r > 0 {
         DONE.store(5, Relaxed);
     }
@@ -52,12 +52,12 @@ fn root() -> [u64; 2] {
 }
 
 /// The process begins, or goes on as another one.
-pub fn begin() {
+pub(crate) fn begin() {
     ROOT.iter().zip(root()).for_each(|(w, v)| w.store(v, Relaxed));
 }
 
 /// What cannot be put back.
-pub fn what() -> Option<&'static str> {
+pub(crate) fn what() -> Option<&'static str> {
     if ROOT[1].load(Relaxed) != 0 && ROOT.each_ref().map(|w| w.load(Relaxed)) != root() {
         return Some("the program has another root folder (chroot), which cannot be put back");
     }
@@ -65,7 +65,7 @@ pub fn what() -> Option<&'static str> {
 }
 
 /// A system call has been made that sets the caller apart; `flags`: its first argument.
-pub fn numbered(number: c_long, flags: usize) {
+pub(crate) fn numbered(number: c_long, flags: usize) {
     match number {
         libc::SYS_unshare if flags == 0 => {}
         libc::SYS_unshare | libc::SYS_setns => DONE.store(1, Relaxed),

@@ -15,7 +15,7 @@ use std::os::fd::IntoRawFd;
 
 /// What [`choose`] has found.
 #[derive(Default)]
-pub struct Chosen {
+pub(crate) struct Chosen {
     /// The files whose content is saved, with the numbers of their pages.
     pub files: Vec<(Range<u64>, Opened)>,
     /// Why others are not, although the program may read what it has written to them.
@@ -26,7 +26,7 @@ pub struct Chosen {
 /// device and inode. `limit`: bytes for all of them.
 ///
 /// First come files that are open for reading, too, or that no name leads to, then the others; in both the small ones first.
-pub fn choose(all: &mut [OpenFile], messages: Option<(u64, u64)>, limit: u64) -> Chosen {
+pub(crate) fn choose(all: &mut [OpenFile], messages: Option<(u64, u64)>, limit: u64) -> Chosen {
     let of = |f: &OpenFile| (f.device, f.inode);
     let mut wanted: Vec<(bool, u64, usize)> = Vec::new();
     for (i, f) in all.iter().enumerate() {
@@ -72,7 +72,7 @@ fn best(all: &[OpenFile], one: impl Fn(&OpenFile) -> bool) -> Option<&OpenFile> 
 }
 
 /// The files of `all` whose content is saved: each once, by the descriptor with which most can be done, with its pages.
-pub fn saved(all: &[OpenFile]) -> impl Iterator<Item = (&OpenFile, Range<u64>)> {
+pub(crate) fn saved(all: &[OpenFile]) -> impl Iterator<Item = (&OpenFile, Range<u64>)> {
     all.iter().filter_map(|f| {
         let number = f.content.filter(|_| f.is_writable())?;
         let chosen = best(all, |g| g.content == f.content)?;
@@ -81,7 +81,7 @@ pub fn saved(all: &[OpenFile]) -> impl Iterator<Item = (&OpenFile, Range<u64>)> 
 }
 
 /// Bytes of them.
-pub fn bytes(all: &[OpenFile]) -> usize {
+pub(crate) fn bytes(all: &[OpenFile]) -> usize {
     saved(all).map(|(f, _)| f.length as usize).sum()
 }
 
@@ -89,7 +89,7 @@ pub fn bytes(all: &[OpenFile]) -> usize {
 ///
 /// By the program's own descriptor where that can do both: to close another one would give back the locks that the process holds on the file
 /// (fcntl(2), F_SETLK).
-pub struct Opened {
+pub(crate) struct Opened {
     fd: i32,
     is_ours: bool,
     /// The flags of the program's descriptor.
@@ -98,7 +98,7 @@ pub struct Opened {
 
 impl Opened {
     /// Opens the file behind a descriptor of the program's that can be written to; the error says why that is not possible.
-    pub fn new(f: &OpenFile) -> Result<Self, String> {
+    pub(crate) fn new(f: &OpenFile) -> Result<Self, String> {
         if f.is_readable() {
             return Ok(Self { fd: f.fd, is_ours: false, flags: f.flags });
         }
@@ -110,7 +110,7 @@ impl Opened {
     }
 
     /// Maps it as shared memory, as `m` was.
-    pub fn map(&self, m: &Map) -> Result<(), String> {
+    pub(crate) fn map(&self, m: &Map) -> Result<(), String> {
         let (len, flags) = (m.end - m.start, libc::MAP_SHARED | libc::MAP_FIXED);
         // SAFETY: the program's threads are frozen, and this is what was mapped there.
         let p = unsafe { sys!(libc::SYS_mmap, m.start, len, m.prot, flags, self.fd, m.offset) };
@@ -131,7 +131,7 @@ impl Opened {
     }
 
     /// Reads a page; what lies behind the file's end is zero. False if it cannot be read.
-    pub fn read(&self, page: u64, to: &mut [u8]) -> bool {
+    pub(crate) fn read(&self, page: u64, to: &mut [u8]) -> bool {
         let mut done = 0;
         while done < to.len() {
             let (rest, at) = (&mut to[done..], image::file_offset(page) + done as u64);
@@ -163,7 +163,7 @@ impl Drop for Opened {
 }
 
 /// Makes the content of files what it was when `store`'s last generation was taken. They are open by the numbers that they had then.
-pub fn put_back(all: &[OpenFile], store: &Store) -> Result<(), String> {
+pub(crate) fn put_back(all: &[OpenFile], store: &Store) -> Result<(), String> {
     let mut now = vec![0; PAGE];
     let mut then = vec![0; PAGE];
     for (f, pages) in saved(all) {

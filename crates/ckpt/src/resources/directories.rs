@@ -6,7 +6,7 @@ use crate::sys;
 use std::fs;
 
 /// Puts the offsets of directories back, when all files are open.
-pub fn put_back(saved: &[OpenFile]) -> Result<(), String> {
+pub(crate) fn put_back(saved: &[OpenFile]) -> Result<(), String> {
     let is_one = |s: &&OpenFile| {
         !s.regular
             && s.object.is_none()

@@ -9,7 +9,7 @@ use crate::sys;
 use std::fs;
 
 /// The locks that a descriptor's `fdinfo` lists; the error is what cannot be put back.
-pub fn held(fdinfo: &str) -> Result<Vec<FileLock>, String> {
+pub(crate) fn held(fdinfo: &str) -> Result<Vec<FileLock>, String> {
     let lines = fdinfo.lines().filter_map(|l| l.strip_prefix("lock:"));
     lines.map(parse).collect()
 }
@@ -44,7 +44,7 @@ fn parse(line: &str) -> Result<FileLock, String> {
 }
 
 /// Puts them back. What the process was started with, its surroundings have locked.
-pub fn put_back(saved: &[OpenFile], new_process: bool) -> Result<(), String> {
+pub(crate) fn put_back(saved: &[OpenFile], new_process: bool) -> Result<(), String> {
     let theirs = |s: &OpenFile, l: &FileLock| s.inherited && l.kind != LockKind::Process;
     let now: Vec<Vec<FileLock>> = saved.iter().map(|s| held_by(s.fd)).collect();
     // First what is too much: a lock for writing may stand where there was one for reading.

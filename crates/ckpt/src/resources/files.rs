@@ -13,7 +13,7 @@ use std::os::fd::{AsRawFd, IntoRawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
 /// Numbers of the open descriptors.
-pub fn numbers() -> Vec<i32> {
+pub(crate) fn numbers() -> Vec<i32> {
     let mut all: Vec<i32> =
         maps::names(c"/proc/thread-self/fd").iter().filter_map(|n| n.parse().ok()).collect();
     // The listing's own descriptor is closed by now.
@@ -39,7 +39,7 @@ pub struct Inherited {
 }
 
 /// What is behind `fds` now.
-pub fn behind(fds: impl IntoIterator<Item = i32>) -> Vec<Inherited> {
+pub(crate) fn behind(fds: impl IntoIterator<Item = i32>) -> Vec<Inherited> {
     let it = |fd| {
         let m = fs::metadata(format!("/proc/thread-self/fd/{fd}")).ok()?;
         let (file, pipe) = ((m.dev(), m.ino()), m.file_type().is_fifo());
@@ -58,7 +58,7 @@ fn is_at_its_end(fd: i32, length: u64) -> bool {
 }
 
 /// The status flags of a descriptor, with its access mode.
-pub fn flags_of(fd: i32) -> i32 {
+pub(crate) fn flags_of(fd: i32) -> i32 {
     // SAFETY: plain call.
     unsafe { sys!(libc::SYS_fcntl, fd, libc::F_GETFL) as i32 }
 }
@@ -79,7 +79,7 @@ fn name_behind(fd: i32) -> Option<String> {
 
 /// Open descriptors but those in `ours`; the error says what cannot be saved. Streams among `inherited`, which the program was
 /// started with, are its surroundings: they stay as they are.
-pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>, String> {
+pub(crate) fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>, String> {
     let mut all: Vec<OpenFile> = Vec::new();
     let mut anonymous = Anonymous::default();
     for fd in numbers() {
@@ -109,7 +109,7 @@ pub fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>
             all.push(OpenFile { peculiarity, ..stream });
             continue;
         }
-        if t.is_file() && promp_files::is_queue(fd) {
+        if t.is_file() && sys::descriptors::is_queue(fd) {
             return Err(format!("descriptor {fd} is the message queue {path}"));
         }
         if t.is_socket() {
@@ -162,10 +162,10 @@ fn peculiarity(
     about: &fs::Metadata,
 ) -> Result<Option<Peculiarity>, String> {
     let sealed = |what| format!("descriptor {fd} is {path}, {what}");
-    Ok(if promp_files::sends_signals(fd) && !fdinfo.contains("LEASE") {
+    Ok(if sys::descriptors::sends_signals(fd) && !fdinfo.contains("LEASE") {
         Some(Peculiarity::Signals)
     } else if path.starts_with("/memfd:") {
-        promp_files::is_unsealable(fd).map_err(sealed)?.then_some(Peculiarity::Unsealable)
+        sys::descriptors::is_unsealable(fd).map_err(sealed)?.then_some(Peculiarity::Unsealable)
     } else if about.is_symlink() {
         Some(Peculiarity::Link)
     } else {
@@ -181,17 +181,17 @@ fn harmless_device(path: &str) -> bool {
 }
 
 /// Is it a pipe, with a name or without?
-pub fn is_pipe(fd: i32) -> bool {
+pub(crate) fn is_pipe(fd: i32) -> bool {
     fs::metadata(format!("/proc/thread-self/fd/{fd}")).is_ok_and(|m| m.file_type().is_fifo())
 }
 
 /// Was it opened for reading?
-pub fn is_readable(fd: i32) -> bool {
+pub(crate) fn is_readable(fd: i32) -> bool {
     flags_of(fd) & libc::O_ACCMODE != libc::O_WRONLY
 }
 
 /// Bytes that can be read from a pipe or socket.
-pub fn unread(fd: i32) -> i32 {
+pub(crate) fn unread(fd: i32) -> i32 {
     let mut n = 0i32;
     // SAFETY: the kernel writes an integer; it fails for the writing end.
     unsafe { sys!(libc::SYS_ioctl, fd, libc::FIONREAD, &raw mut n) };
@@ -213,7 +213,7 @@ fn compared(a: i32, b: i32) -> Option<bool> {
 }
 
 /// What `f` is, a regular file that is open by the number `fd`.
-pub fn described(fd: i32, f: &OpenFile) -> Option<OpenFile> {
+pub(crate) fn described(fd: i32, f: &OpenFile) -> Option<OpenFile> {
     let about = fs::metadata(format!("/proc/thread-self/fd/{fd}")).ok().filter(|m| m.is_file())?;
     Some(OpenFile {
         fd,
@@ -228,12 +228,17 @@ pub fn described(fd: i32, f: &OpenFile) -> Option<OpenFile> {
 }
 
 /// Length of the file behind a descriptor.
-pub fn length_of(fd: i32) -> u64 {
+pub(crate) fn length_of(fd: i32) -> u64 {
     fs::metadata(format!("/proc/thread-self/fd/{fd}")).map_or(0, |m| m.size())
 }
 
 /// Puts open files back, with the content that `store` has of them; the error names the one that could not be.
-pub fn put_back(saved: &[OpenFile], ours: &[i32], new_process: bool, store: &Store) -> Result<(), String> {
+pub(crate) fn put_back(
+    saved: &[OpenFile],
+    ours: &[i32],
+    new_process: bool,
+    store: &Store,
+) -> Result<(), String> {
     match new_process {
         true => duplicate(saved)?,
         false => saved
@@ -404,7 +409,7 @@ fn flags_in(fdinfo: &str) -> i32 {
 }
 
 /// The offset and the length.
-pub fn put_length_back(s: &OpenFile) -> Result<(), String> {
+pub(crate) fn put_length_back(s: &OpenFile) -> Result<(), String> {
     let wrong = |what: &str, e: isize| format!("{}: cannot {what}: {}", s.path, sys::why(e));
     // SAFETY (both): a descriptor of the program.
     let r = unsafe { sys!(libc::SYS_lseek, s.fd, s.offset, libc::SEEK_SET) };

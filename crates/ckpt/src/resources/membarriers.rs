@@ -6,14 +6,14 @@ use crate::sys;
 const GET_REGISTRATIONS: u32 = 1 << 9;
 
 /// The commands by which the process has registered, a bit each.
-pub fn registered() -> u32 {
+pub(crate) fn registered() -> u32 {
     // SAFETY: changes no memory.
     let r = unsafe { sys!(libc::SYS_membarrier, GET_REGISTRATIONS, 0, 0) };
     u32::try_from(r).unwrap_or(0)
 }
 
 /// Registers again.
-pub fn put_back(saved: u32) -> Result<(), String> {
+pub(crate) fn put_back(saved: u32) -> Result<(), String> {
     for command in (0..32).map(|bit| 1u32 << bit).filter(|c| saved & !registered() & c != 0) {
         // SAFETY: changes no memory.
         let r = unsafe { sys!(libc::SYS_membarrier, command, 0, 0) };

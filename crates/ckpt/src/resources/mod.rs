@@ -1,18 +1,18 @@
 //! What the kernel knows of the process: a kind is a file.
 
-pub mod alarms;
-pub mod apart;
-pub mod attributes;
-pub mod contents;
-pub mod directories;
-pub mod file_locks;
-pub mod files;
-pub mod journal;
-pub mod membarriers;
-pub mod notified;
-pub mod own_state;
-pub mod pipes;
+pub(crate) mod alarms;
+pub(crate) mod apart;
+pub(crate) mod attributes;
+pub(crate) mod contents;
+pub(crate) mod directories;
+pub(crate) mod file_locks;
+pub(crate) mod files;
+pub(crate) mod journal;
+pub(crate) mod membarriers;
+pub(crate) mod notified;
+pub(crate) mod own_state;
+pub(crate) mod pipes;
 pub mod process;
-pub mod streams;
-pub mod system_v;
+pub(crate) mod streams;
+pub(crate) mod system_v;
 pub mod timers;

@@ -43,13 +43,13 @@ static BEGUN: AtomicU32 = AtomicU32::new(0);
 static KEY: AtomicUsize = AtomicUsize::new(1);
 
 /// Is host `tid` the helper's?
-pub fn is_helper(tid: u32) -> bool {
+pub(crate) fn is_helper(tid: u32) -> bool {
     let helper = HELPER.load(Acquire);
     helper != 0 && host::id_if_there(helper) == Some(tid)
 }
 
 /// In a child after fork there is nobody else.
-pub fn after_fork() {
+pub(crate) fn after_fork() {
     HELPER.store(0, Relaxed);
     BEGUN.store(0, Relaxed);
     RECORDS.raw().reset();
@@ -57,7 +57,7 @@ pub fn after_fork() {
 }
 
 /// A timer has been deleted.
-pub fn removed(id: i32) {
+pub(crate) fn removed(id: i32) {
     RECORDS.with(|all| all.retain(|r| r.id != id));
 }
 
@@ -92,7 +92,7 @@ unsafe fn like(given: *const libc::pthread_attr_t) -> libc::pthread_attr_t {
 ///
 /// # Safety
 /// The caller's arguments.
-pub unsafe fn create(clock: c_int, event: &Event, id: *mut usize) -> c_int {
+pub(crate) unsafe fn create(clock: c_int, event: &Event, id: *mut usize) -> c_int {
     let mask = signals::block_all();
     let made = LOCK.with(|| {
         let Some(tid) = helper() else { return -(libc::EAGAIN as isize) };

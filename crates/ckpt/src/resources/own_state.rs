@@ -177,7 +177,7 @@ impl Changes {
 /// What a host with `now` and rights `may` has to call to have what `a` says; `began`: what the process
 /// began with. In a rollback a thread may go on without capabilities that have been given up since: the
 /// program is about to give them up again. The second value says whether one does.
-pub fn changes(
+pub(crate) fn changes(
     now: &Own,
     may: Option<Rights>,
     a: &Attributes,

@@ -12,7 +12,7 @@ use std::ffi::CString;
 use std::fs;
 
 /// Streams, and what has happened to them.
-pub struct Streams {
+pub(crate) struct Streams {
     /// The inotify instance; negative: the system gives none.
     notes: i32,
     watched: Vec<Stream>,
@@ -47,7 +47,7 @@ enum Kind {
 
 /// What stands against a rollback, and what is to be said if nothing does.
 #[derive(Default)]
-pub struct Since {
+pub(crate) struct Since {
     /// Input that is gone.
     pub lost: Option<String>,
     /// What is done again in the sight of others.
@@ -58,7 +58,7 @@ pub struct Since {
 static EARLY: Locked<Option<Streams>> = Locked::new(None);
 
 /// Watches the pipes among `inherited`, the descriptors that the program was started with.
-pub fn begin(inherited: &[i32]) {
+pub(crate) fn begin(inherited: &[i32]) {
     let pipes: Vec<OpenFile> = (inherited.iter())
         .filter(|&&fd| files::is_pipe(fd) && files::is_readable(fd))
         .map(|&fd| OpenFile { fd, path: path_of(fd), ..Default::default() })
@@ -72,7 +72,7 @@ pub fn begin(inherited: &[i32]) {
 
 impl Streams {
     /// Those that the program was started with. On the keeper's host.
-    pub fn inherited() -> Self {
+    pub(crate) fn inherited() -> Self {
         let early = EARLY.with(Option::take);
         // In memory that is not replaced.
         early.as_ref().map_or_else(Self::new, |e| Self {
@@ -90,13 +90,13 @@ impl Streams {
     }
 
     /// The descriptor that is ours.
-    pub fn descriptor(&self) -> i32 {
+    pub(crate) fn descriptor(&self) -> i32 {
         self.notes
     }
 
     /// Looks at the streams among `open` for a checkpoint, while the threads are frozen, and watches them from here on; notes in
     /// `open` what a restart must know of them. The error says why there can be no checkpoint.
-    pub fn look(&mut self, open: &mut [OpenFile]) -> Result<(), String> {
+    pub(crate) fn look(&mut self, open: &mut [OpenFile]) -> Result<(), String> {
         self.note();
         let mut watched: Vec<Stream> = Vec::new();
         for i in 0..open.len() {
@@ -130,12 +130,12 @@ impl Streams {
     }
 
     /// The checkpoint that was looked at last is whole: what had been done before it is a part of it.
-    pub fn whole(&mut self) {
+    pub(crate) fn whole(&mut self) {
         self.watched.iter_mut().for_each(|s| s.since = false);
     }
 
     /// The program goes on from a checkpoint with the streams among `saved`, in this process or a new one.
-    pub fn go_back(&mut self, saved: &[OpenFile]) {
+    pub(crate) fn go_back(&mut self, saved: &[OpenFile]) {
         self.note();
         self.watched = (saved.iter())
             .filter_map(|f| {
@@ -149,7 +149,7 @@ impl Streams {
 
     /// What has happened since the last whole checkpoint, number `generation`. The threads are frozen. `others`: there were other processes, which may
     /// have read, too.
-    pub fn since(&mut self, generation: u64, saved: &image::Description, others: bool) -> Since {
+    pub(crate) fn since(&mut self, generation: u64, saved: &image::Description, others: bool) -> Since {
         self.note();
         let mut s = Since::default();
         let cannot_tell = |w: &&Stream| w.kind == Kind::Input && w.number < 0 && !has_ended(w.fd);
@@ -235,7 +235,7 @@ fn kind(f: &OpenFile, all: &[OpenFile]) -> Option<Kind> {
 }
 
 /// A pipe by which the program sends itself something: that it sends again.
-pub fn is_own(f: &OpenFile, all: &[OpenFile]) -> bool {
+pub(crate) fn is_own(f: &OpenFile, all: &[OpenFile]) -> bool {
     let has = |end: fn(&OpenFile) -> bool| all.iter().any(|g| g.path == f.path && end(g));
     f.path.starts_with("pipe:") && has(OpenFile::is_readable) && has(OpenFile::is_writable)
 }
@@ -253,12 +253,12 @@ fn is_kept_back(fd: i32, saved: &[image::Sent]) -> bool {
 }
 
 /// What the kernel calls what is behind `fd`; nothing if it is closed.
-pub fn path_of(fd: i32) -> String {
+pub(crate) fn path_of(fd: i32) -> String {
     fs::read_link(format!("/proc/thread-self/fd/{fd}")).unwrap_or_default().display().to_string()
 }
 
 /// Is there nothing to be read any more, and nobody who could send?
-pub fn has_ended(fd: i32) -> bool {
+pub(crate) fn has_ended(fd: i32) -> bool {
     let mut p = libc::pollfd { fd, events: libc::POLLIN | libc::POLLRDHUP, revents: 0 };
     // SAFETY: one entry, and no waiting.
     let r = unsafe { sys!(libc::SYS_poll, &raw mut p, 1, 0) };
@@ -267,7 +267,7 @@ pub fn has_ended(fd: i32) -> bool {
 
 /// May a new process go on from a checkpoint with the streams `saved`? The error says why not; else, what is to be said. `read_since`: somebody
 /// who has watched standard input knows that it was read from.
-pub fn fit(saved: &[image::OpenFile], read_since: bool) -> Result<Vec<String>, String> {
+pub(crate) fn fit(saved: &[image::OpenFile], read_since: bool) -> Result<Vec<String>, String> {
     let mut say = Vec::new();
     for f in saved.iter().filter(|f| f.inherited && !f.has_ended) {
         let (fd, path) = (f.duplicate_of.unwrap_or(f.fd), &f.path);

@@ -9,7 +9,7 @@ use crate::sys::tables::calls_instead;
 use core::ffi::{c_int, c_long, c_ulong, c_void};
 
 /// Is it one of their system calls?
-pub fn is_call(number: c_long) -> bool {
+pub(crate) fn is_call(number: c_long) -> bool {
     matches!(number, libc::SYS_semget | libc::SYS_semop | libc::SYS_semctl | libc::SYS_semtimedop)
 }
 

@@ -29,11 +29,11 @@ const BY_CPU: f64 = 500e-6;
 const FEW: u64 = 64;
 const LINES: [f64; 3] = [40e-9, 100e-9, 400e-9];
 
-pub struct Seeded(pub u64);
+pub(crate) struct Seeded(pub u64);
 
 impl Seeded {
     /// In [0, 1).
-    pub fn next(&mut self) -> f64 {
+    pub(crate) fn next(&mut self) -> f64 {
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         ((self.0 >> 33) as f64) / (1u64 << 31) as f64
     }
@@ -41,7 +41,7 @@ impl Seeded {
 
 /// What disturbs executions.
 #[derive(Clone, Copy, Debug)]
-pub struct Noise {
+pub(crate) struct Noise {
     pub name: &'static str,
     /// By what part executions, and threads' parts of them, differ.
     pub jitter: f64,
@@ -52,7 +52,7 @@ pub struct Noise {
     pub competitor: f64,
 }
 
-pub const NOISES: [Noise; 4] = [
+pub(crate) const NOISES: [Noise; 4] = [
     Noise { name: "quiet", jitter: 0.005, stolen: 0.0, every: 0.0, competitor: 0.0 },
     Noise { name: "busy", jitter: 0.02, stolen: 100e-6, every: 5e-3, competitor: 0.0 },
     Noise { name: "crowded", jitter: 0.03, stolen: 1e-3, every: 8e-3, competitor: 0.0 },
@@ -108,7 +108,7 @@ impl Thefts {
 }
 
 /// A loop: what its iterations cost, added up, in each of several executions that are different.
-pub struct Work {
+pub(crate) struct Work {
     pub name: String,
     sums: Vec<Vec<f64>>,
     /// Which of them an execution is like.
@@ -121,7 +121,7 @@ pub struct Work {
 }
 
 impl Work {
-    pub fn new(name: &str, costs: Vec<Vec<f64>>, like: fn(u64, usize) -> usize) -> Self {
+    pub(crate) fn new(name: &str, costs: Vec<Vec<f64>>, like: fn(u64, usize) -> usize) -> Self {
         let sums = costs.iter().map(|c| {
             let add = |s: &mut f64, x: &f64| {
                 *s += x;
@@ -132,12 +132,12 @@ impl Work {
         Self { name: name.into(), sums: sums.collect(), like, far: 1.0, moved: 1.0 }
     }
 
-    pub fn total(&self) -> u64 {
+    pub(crate) fn total(&self) -> u64 {
         self.sums[0].len() as u64 - 1
     }
 }
 
-pub struct Machine {
+pub(crate) struct Machine {
     p: usize,
     now: f64,
     seed: Seeded,
@@ -166,13 +166,13 @@ enum Dealing {
 }
 
 impl Machine {
-    pub fn new(p: usize, noise: Noise, seed: u64) -> Self {
+    pub(crate) fn new(p: usize, noise: Noise, seed: u64) -> Self {
         let thefts = (0..p).map(|t| Thefts::new(noise, t, seed)).collect();
         Self { p, now: 0.0, seed: Seeded(seed), noise, thefts, executions: 0, had: vec![] }
     }
 
     /// So many executions are over: phases are those of that time.
-    pub fn at_execution(mut self, n: u64) -> Self {
+    pub(crate) fn at_execution(mut self, n: u64) -> Self {
         self.executions = n;
         self
     }
@@ -305,13 +305,13 @@ impl Machine {
     }
 
     /// The time of an execution by a schedule.
-    pub fn time(&mut self, w: &Work, s: Schedule) -> f64 {
+    pub(crate) fn time(&mut self, w: &Work, s: Schedule) -> f64 {
         self.execute(w, s, f64::INFINITY, None).took
     }
 }
 
 /// A call site, as src/work/tune/site.rs has it.
-pub struct Site {
+pub(crate) struct Site {
     pub search: Search,
     given: Schedule,
     executions: u64,
@@ -323,12 +323,12 @@ pub struct Site {
 }
 
 impl Site {
-    pub fn new(search: Search, given: Schedule) -> Self {
+    pub(crate) fn new(search: Search, given: Schedule) -> Self {
         Self { search, given, executions: 0, due: 0, took: 0.0, warms: None, changes: vec![] }
     }
 
     /// The program executes the loop; how long it takes.
-    pub fn execute(&mut self, m: &mut Machine, w: &Work) -> f64 {
+    pub(crate) fn execute(&mut self, m: &mut Machine, w: &Work) -> f64 {
         let (n, p) = (w.total(), m.p as u32);
         let settled = self.search.settled();
         let each = self.search.interval() == 1;

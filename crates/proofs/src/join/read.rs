@@ -173,7 +173,7 @@ impl Words {
 ///
 /// # Safety
 /// The section of a loaded object.
-pub unsafe fn summaries(section: (usize, usize)) -> Vec<(usize, Summary)> {
+pub(super) unsafe fn summaries(section: (usize, usize)) -> Vec<(usize, Summary)> {
     (section.0..section.1)
         .step_by(8)
         .map(|entry| {
@@ -188,7 +188,7 @@ pub unsafe fn summaries(section: (usize, usize)) -> Vec<(usize, Summary)> {
 ///
 /// # Safety
 /// The section of a loaded object.
-pub unsafe fn assumptions(section: (usize, usize)) -> Vec<(usize, Assumptions)> {
+pub(super) unsafe fn assumptions(section: (usize, usize)) -> Vec<(usize, Assumptions)> {
     (section.0..section.1)
         .step_by(12)
         .map(|entry| {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Where memory is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum At {
+pub(crate) enum At {
     /// Where a parameter leads.
     Behind(u32),
     /// A variable: its address and size.
@@ -16,7 +16,7 @@ pub enum At {
 
 /// An access of a function.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Touch {
+pub(crate) struct Touch {
     pub at: At,
     pub writes: bool,
     /// Between these two bytes only.
@@ -27,7 +27,7 @@ pub struct Touch {
 
 /// What a call hands over for one parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Argument {
+pub(crate) enum Argument {
     /// Nothing that leads to memory.
     None,
     /// Memory that does not count.
@@ -46,7 +46,7 @@ pub enum Argument {
 
 /// A call of a function of another unit.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub(crate) struct Call {
     /// The address that it is bound to, 0 if none.
     pub target: usize,
     /// Nothing is left of it in the code.
@@ -69,7 +69,7 @@ pub struct Call {
 
 /// A word that has a function save what it writes by itself (plugin/src/inside.cc).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Word {
+pub(crate) struct Word {
     /// The parameter behind which it writes; `None`: any other memory.
     pub behind: Option<u32>,
     pub at: usize,
@@ -78,7 +78,7 @@ pub struct Word {
 
 /// What a function does.
 #[derive(Clone, Debug, Default)]
-pub struct Summary {
+pub(crate) struct Summary {
     /// It does what cannot be repeated, or is not told.
     pub opaque: bool,
     pub throws: bool,
@@ -103,7 +103,7 @@ pub struct Summary {
 
 /// What takes part in pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub(super) enum What {
     /// The segment's own access: to a variable, a thread-local one, or of which no more is known.
     Own,
     /// A call reads behind an argument, beyond so many bytes from its start.
@@ -126,7 +126,7 @@ impl What {
 }
 
 #[derive(Clone, Debug)]
-pub struct Actor {
+pub(super) struct Actor {
     pub what: What,
     /// Of the segment's own accesses.
     pub at: Option<At>,
@@ -139,7 +139,7 @@ pub struct Actor {
 
 /// Under which a segment's verdict holds.
 #[derive(Clone, Debug)]
-pub struct Assumptions {
+pub(super) struct Assumptions {
     pub verdict: u32,
     /// There are fences in it: others may wait for what it writes, and may have changed it since.
     pub fenced: bool,
@@ -153,7 +153,7 @@ pub struct Assumptions {
 }
 
 /// 0 idempotent, 1 undo, 2 opaque, and "file:line: verdict".
-pub struct Decision {
+pub(super) struct Decision {
     pub verdict: u32,
     pub text: String,
     /// What has to be saved in front of calls: slot, first byte, bytes.
@@ -185,7 +185,7 @@ type Functions = HashMap<usize, Summary>;
 
 /// Finds the functions that return blocks which were allocated in them, and makes such results private to
 /// those that have called them: executed again, they have other blocks.
-pub fn know_results(functions: &mut Functions) {
+pub(super) fn know_results(functions: &mut Functions) {
     let mut makers: BTreeSet<usize> =
         functions.iter().filter(|(_, f)| f.makes && !f.opaque).map(|(&at, _)| at).collect();
     let holds = |at: &usize, makers: &BTreeSet<usize>| {
@@ -211,7 +211,7 @@ pub fn know_results(functions: &mut Functions) {
 }
 
 /// Decides on a segment.
-pub fn decide(a: &Assumptions, functions: &Functions) -> Decision {
+pub(super) fn decide(a: &Assumptions, functions: &Functions) -> Decision {
     let (mut cut, mut parts) = (Cut::new(), None);
     loop {
         match check(a, functions, &cut) {

@@ -112,7 +112,7 @@ macro_rules! stub_one {
         #[unsafe(naked)]
         #[unsafe(link_section = "promp_stubs")]
         #[allow(non_snake_case)]
-        pub unsafe extern "C" fn $name() {
+        pub(crate) unsafe extern "C" fn $name() {
             core::arch::naked_asm!(
                 $crate::exported_label!($name),
                 ".cfi_startproc",

@@ -9,18 +9,18 @@ use libc::{Elf64_Phdr, Elf64_Sym, dl_phdr_info};
 
 /// Tags of entries in the dynamic section.
 mod tag {
-    pub const PLTRELSZ: u64 = 2;
-    pub const HASH: u64 = 4;
-    pub const STRTAB: u64 = 5;
-    pub const SYMTAB: u64 = 6;
-    pub const RELA: u64 = 7;
-    pub const RELASZ: u64 = 8;
-    pub const STRSZ: u64 = 10;
-    pub const JMPREL: u64 = 23;
-    pub const GNU_HASH: u64 = 0x6fff_fef5;
-    pub const VERSYM: u64 = 0x6fff_fff0;
-    pub const VERDEF: u64 = 0x6fff_fffc;
-    pub const VERNEED: u64 = 0x6fff_fffe;
+    pub(super) const PLTRELSZ: u64 = 2;
+    pub(super) const HASH: u64 = 4;
+    pub(super) const STRTAB: u64 = 5;
+    pub(super) const SYMTAB: u64 = 6;
+    pub(super) const RELA: u64 = 7;
+    pub(super) const RELASZ: u64 = 8;
+    pub(super) const STRSZ: u64 = 10;
+    pub(super) const JMPREL: u64 = 23;
+    pub(super) const GNU_HASH: u64 = 0x6fff_fef5;
+    pub(super) const VERSYM: u64 = 0x6fff_fff0;
+    pub(super) const VERDEF: u64 = 0x6fff_fffc;
+    pub(super) const VERNEED: u64 = 0x6fff_fffe;
 }
 
 /// In a symbol's version: only for those who ask for this version.

@@ -137,7 +137,7 @@ macro_rules! lock_calls {
             $(
                 #[unsafe(naked)]
                 #[unsafe(link_section = "promp_locks")]
-                pub unsafe extern "C" fn $name() {
+                pub(crate) unsafe extern "C" fn $name() {
                     naked_asm!(
                         ".cfi_startproc",
                         push!("rdi" "rsi" "rdx" "rcx"),

@@ -135,11 +135,11 @@ macro_rules! calls_instead {
         mod caught {
             use super::*;
             #[allow(non_camel_case_types)]
-            pub enum Number { $($name,)* Count }
-            pub static REAL: [core::sync::atomic::AtomicUsize; Number::Count as usize] =
+            pub(crate) enum Number { $($name,)* Count }
+            pub(crate) static REAL: [core::sync::atomic::AtomicUsize; Number::Count as usize] =
                 [const { core::sync::atomic::AtomicUsize::new(0) }; Number::Count as usize];
             $(
-                pub unsafe extern "C" fn $name($($arg: $t),*) -> $r {
+                pub(crate) unsafe extern "C" fn $name($($arg: $t),*) -> $r {
                     // SAFETY: the caller's arguments, which are what libc's function expects.
                     $($(#[allow(unused_unsafe)] let $other = unsafe { $value };)*)?
                     // SAFETY: libc's function of this name, with such arguments.

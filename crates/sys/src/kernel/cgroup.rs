@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// A group.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Group {
+pub(super) struct Group {
     /// Its folder.
     pub dir: String,
     /// Has it the files of the interface's second version?
@@ -15,19 +15,19 @@ pub struct Group {
 
 impl Group {
     /// The content of one of its files.
-    pub fn text(&self, file: &str) -> Option<String> {
+    pub(super) fn text(&self, file: &str) -> Option<String> {
         fs::read_to_string(format!("{}/{file}", self.dir)).ok()
     }
 
     /// The number in one of its files; `None` if there is none (`max`).
-    pub fn number(&self, file: &str) -> Option<i64> {
+    pub(super) fn number(&self, file: &str) -> Option<i64> {
         self.text(file)?.trim().parse().ok()
     }
 }
 
 /// The groups that the process is in and that may have `controller`, from its own outwards. Not all need
 /// exist: in a container only some are seen.
-pub fn groups(controller: &str) -> Vec<Group> {
+pub(super) fn groups(controller: &str) -> Vec<Group> {
     list(&fs::read_to_string("/proc/self/cgroup").unwrap_or_default(), controller)
 }
 

@@ -5,6 +5,7 @@ pub mod anew;
 mod cgroup;
 pub mod cpu_limit;
 pub mod cpu_time;
+pub mod descriptors;
 pub mod door;
 pub mod follow;
 pub mod futex;

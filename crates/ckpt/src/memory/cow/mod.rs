@@ -43,9 +43,9 @@ use core::fmt;
 use core::sync::atomic::Ordering::*;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use trays::PARTS;
-pub use trays::{PLACES, Pool};
-pub use window::Window;
-pub use work::{Balance, Failure, How, PAGES};
+pub(crate) use trays::{PLACES, Pool};
+pub(crate) use window::Window;
+pub(crate) use work::{Balance, Failure, How, PAGES};
 use work::{Copied, PART, PART_PAGES, State, Work};
 
 /// How long the guard waits before it tries again what the kernel did not take, or there was no room for.
@@ -62,10 +62,10 @@ impl Buffer {
 }
 
 /// The guard's descriptor is not ours any more.
-pub const CLOSED: &str = "the program has closed a descriptor of the runtime's";
+pub(crate) const CLOSED: &str = "the program has closed a descriptor of the runtime's";
 
 /// What guard, keeper and helpers share.
-pub struct Guard {
+pub(crate) struct Guard {
     /// What holds the writes.
     pub uffd: Uffd,
     /// A page of ours, which it watches.
@@ -84,7 +84,7 @@ impl fmt::Debug for Guard {
 impl Guard {
     /// With nothing to guard. In the kept region, for good. `None` where the system does not let writes be
     /// held.
-    pub fn new() -> Option<&'static Self> {
+    pub(crate) fn new() -> Option<&'static Self> {
         let uffd = Uffd::holding()?;
         let page = keep::pages(PAGE)? as usize;
         let sign = (page, page + PAGE);
@@ -93,7 +93,7 @@ impl Guard {
     }
 
     /// Makes its host. While the threads run.
-    pub fn hire(&'static self) -> bool {
+    pub(crate) fn hire(&'static self) -> bool {
         let (Some(stack), Some(tp)) = (host::new_kept_stack(), host::own_thread_pointer()) else {
             return false;
         };
@@ -106,7 +106,7 @@ impl Guard {
     }
 
     /// Does it still watch what it has to? Not if the program has closed the descriptor.
-    pub fn is_intact(&self, noting: &Uffd) -> bool {
+    pub(crate) fn is_intact(&self, noting: &Uffd) -> bool {
         let lost = noting.watch(self.sign);
         if lost {
             noting.unwatch(self.sign);
@@ -119,32 +119,32 @@ impl Guard {
     }
 
     /// The mappings whose writes are held from now on, in order. While nobody can write to them.
-    pub fn hold(&self, held: &[(usize, usize)]) {
+    pub(crate) fn hold(&self, held: &[(usize, usize)]) {
         let mut w = self.work();
         w.held = held.into();
         w.keep_calm();
     }
 
     /// What holding writes was good for, since this was last asked for.
-    pub fn balance(&self) -> Balance {
+    pub(crate) fn balance(&self) -> Balance {
         core::mem::take(&mut self.work().balance)
     }
 
     /// Where mappings have been moved to since this was asked for. They are held there, and their marks say
     /// nothing of what is saved.
-    pub fn moved(&self) -> Vec<usize> {
+    pub(crate) fn moved(&self) -> Vec<usize> {
         core::mem::take(&mut self.work().moved)
     }
 
     /// `blocks`, in order, of what is held are to be copied, by way of the trays in `pool`; some are known to
     /// go on changing. What was to be copied before is forgotten, and opened if somebody wants to write to
     /// it.
-    pub fn expect(&self, blocks: &[(usize, bool)], how: How, pool: Pool) {
+    pub(crate) fn expect(&self, blocks: &[(usize, bool)], how: How, pool: Pool) {
         self.work().begin(blocks, Some(how), pool);
     }
 
     /// The guard's life.
-    pub fn attend(&self) -> ! {
+    pub(crate) fn attend(&self) -> ! {
         let mut buffer = Buffer::NEW;
         loop {
             let again = {

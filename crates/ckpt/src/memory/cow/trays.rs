@@ -14,13 +14,13 @@ use std::collections::VecDeque;
 /// Parts of a block, and of a tray.
 pub(super) const PARTS: usize = 8;
 /// Trays that there are in any case.
-pub const PLACES: usize = 16;
+pub(crate) const PLACES: usize = 16;
 /// Full trays beyond which only those parts are copied for which threads wait.
 const AHEAD: usize = PLACES / 2;
 
 /// Places for trays.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Pool {
+pub(crate) struct Pool {
     /// Those that have been touched.
     pub ready: usize,
     /// How many there may be.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The time from the moment when the threads go on until everything is copied and written. Keeper and helpers do the same: they copy, and
 /// they write what is copied, so that all have as much to do: their CPUs are the program's, whose threads wait for each other.
-pub struct Window<'a> {
+pub(crate) struct Window<'a> {
     guard: &'a Guard,
     how: &'a How,
     store: Mutex<&'a mut Store>,
@@ -20,13 +20,13 @@ pub struct Window<'a> {
 
 impl<'a> Window<'a> {
     /// For what [`Guard::expect`] has been told of.
-    pub fn open(guard: &'a Guard, how: &'a How, store: &'a mut Store, held: &'a mut Held) -> Self {
+    pub(crate) fn open(guard: &'a Guard, how: &'a How, store: &'a mut Store, held: &'a mut Held) -> Self {
         let slots = store.slots();
         Self { guard, how, store: Mutex::new(store), slots, held: Mutex::new(held) }
     }
 
     /// A part of the work, until there is nothing more to do.
-    pub fn work(&self) {
+    pub(crate) fn work(&self) {
         let mut buffer = Buffer::NEW;
         let mut w = self.guard.work();
         loop {
@@ -66,7 +66,7 @@ impl<'a> Window<'a> {
     ///
     /// # Errors
     /// See [`Failure`].
-    pub fn close(self) -> Result<usize, Failure> {
+    pub(crate) fn close(self) -> Result<usize, Failure> {
         let mut w = self.guard.work();
         w.how = None;
         let trays = w.trays.used();

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Pages of a block.
-pub const PAGES: usize = BLOCK / PAGE;
+pub(crate) const PAGES: usize = BLOCK / PAGE;
 /// Bytes of a part of one, and its pages.
 pub(super) const PART: usize = BLOCK / PARTS;
 pub(super) const PART_PAGES: usize = PART / PAGE;
@@ -23,7 +23,7 @@ const SINGLE: usize = 4;
 
 /// Why a checkpoint cannot be whole.
 #[derive(Debug)]
-pub enum Failure {
+pub(crate) enum Failure {
     /// What was to be saved is not there any more.
     Lost(&'static str),
     /// It cannot be written.
@@ -92,7 +92,7 @@ pub(super) struct Copied {
 
 /// How blocks are copied.
 #[derive(Clone)]
-pub struct How {
+pub(crate) struct How {
     /// Through this.
     pub door: Arc<Door>,
     /// Into trays in the staging buffer,
@@ -117,7 +117,7 @@ impl How {
 
 /// What holding writes costs and saves.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Balance {
+pub(crate) struct Balance {
     /// Pages for which threads have waited until they were opened singly, in blocks of which little has changed in the end.
     pub opened: u64,
     /// Changed pages that were copied while the program ran.

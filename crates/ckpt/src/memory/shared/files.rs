@@ -12,12 +12,12 @@ use std::os::fd::IntoRawFd;
 
 /// Files that are not open, or only to be read, by descriptors of ours.
 #[derive(Default)]
-pub struct Unopened(pub Vec<OpenFile>);
+pub(crate) struct Unopened(pub Vec<OpenFile>);
 
 impl Unopened {
     /// Those that `maps` write to, and that are not among the `open` ones. The error says of which one the
     /// content could not be put back.
-    pub fn of(maps: &[Map], open: &[OpenFile]) -> Result<Self, String> {
+    pub(crate) fn of(maps: &[Map], open: &[OpenFile]) -> Result<Self, String> {
         let mut found = Self::default();
         for m in maps.iter().filter(|m| m.shared && m.prot & libc::PROT_WRITE != 0 && !m.is_nameless()) {
             if !open.iter().chain(&found.0).any(|f| is_mapped(f, m) && f.is_writable()) {
@@ -74,7 +74,7 @@ fn is_mapped(f: &OpenFile, m: &Map) -> bool {
 
 /// Tells the shared memory in `maps` of a process at rest which of the files `all` it is, of those whose
 /// content is saved; what is none of them has to be this process' alone, and without a name.
-pub fn bind(maps: &mut [Map], all: &[OpenFile], owners: &Owners) -> Result<(), Obstacle> {
+pub(crate) fn bind(maps: &mut [Map], all: &[OpenFile], owners: &Owners) -> Result<(), Obstacle> {
     let written: Vec<Map> =
         maps.iter().filter(|m| m.shared && m.prot & libc::PROT_WRITE != 0).cloned().collect();
     for m in maps.iter_mut().filter(|m| m.shared) {
@@ -116,7 +116,7 @@ fn wrong(m: &Map, why: &str) -> String {
 
 /// When the program's open files are what they were: makes those what they were that are not open, and maps
 /// all of them.
-pub fn put_back(about: &Description, store: &Store) -> Result<(), String> {
+pub(crate) fn put_back(about: &Description, store: &Store) -> Result<(), String> {
     let mut closed = Unopened::default();
     for f in &about.unopened {
         let now = open(f).map_err(|why| format!("{} cannot be opened again: {why}", f.path))?;

@@ -12,12 +12,13 @@
 mod files;
 mod owners;
 
-pub use files::{Unopened, bind, put_back};
-pub use owners::{Owners, note_fork};
+pub(crate) use files::{Unopened, bind, put_back};
+pub(crate) use owners::Owners;
+pub use owners::note_fork;
 
 /// Why a mapping keeps a checkpoint from being taken.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Obstacle {
+pub(crate) enum Obstacle {
     /// It has to be looked at first.
     Unknown,
     /// It cannot be saved.

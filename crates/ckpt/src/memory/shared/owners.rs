@@ -27,7 +27,7 @@ const BELIEVED_NS: u64 = 1_000_000_000;
 
 /// What is known of the shared memory among the mappings.
 #[derive(Debug, Default)]
-pub struct Owners {
+pub(crate) struct Owners {
     seen: Vec<Seen>,
     /// [`FORKS`] at that time.
     forks: u32,
@@ -61,7 +61,7 @@ impl Seen {
 
 impl Owners {
     /// Looks who has the shared memory in `maps`, as far as that may have changed. While the program runs.
-    pub fn look(&mut self, maps: &[Map]) {
+    pub(crate) fn look(&mut self, maps: &[Map]) {
         let (forks, now) = (FORKS.load(Acquire), time::now_ns());
         let same = forks == self.forks;
         self.forks = forks;
@@ -92,7 +92,7 @@ impl Owners {
 
     /// Has this process alone the shared memory `m`, while it is at rest? `None`: it has to be looked at
     /// first.
-    pub fn is_own(&self, m: &Map) -> Option<bool> {
+    pub(crate) fn is_own(&self, m: &Map) -> Option<bool> {
         if !is_asked_about(m) {
             return Some(false);
         }
@@ -107,7 +107,7 @@ fn is_asked_about(m: &Map) -> bool {
 
 /// Is it a file's mapping? What the kernel makes itself (System V's memory, graphics) has names without a
 /// folder, and names in /dev/shm are there for others to find.
-pub fn is_file(m: &Map) -> bool {
+pub(super) fn is_file(m: &Map) -> bool {
     let folder = m.path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let is_for_others = m.path.starts_with("/dev/shm/") && !m.path.ends_with(" (deleted)");
     m.inode != 0 && !folder.is_empty() && !is_for_others && !image::is_the_kernels(m.path.as_bytes())

@@ -8,18 +8,18 @@ use crate::ranges;
 use core::sync::atomic::{AtomicBool, Ordering::*};
 
 /// Is `m` one of the mappings `held`, in order?
-pub fn is_among(held: &[(usize, usize)], m: &Map) -> bool {
+pub(crate) fn is_among(held: &[(usize, usize)], m: &Map) -> bool {
     ranges::meet(held, m.start, m.end)
 }
 
 impl Tracker {
     /// What holds writes, unless the system does not let it.
-    pub fn guard(&self) -> Option<&'static Guard> {
+    pub(crate) fn guard(&self) -> Option<&'static Guard> {
         self.guard
     }
 
     /// Have writes to what is held been held all the time?
-    pub fn is_guarded(&self) -> bool {
+    pub(crate) fn is_guarded(&self) -> bool {
         match (&self.uffd, self.guard) {
             (Some(noting), Some(guard)) => guard.is_intact(noting),
             _ => true,
@@ -27,13 +27,13 @@ impl Tracker {
     }
 
     /// The mappings whose writes are held, in order.
-    pub fn held(&self) -> &[(usize, usize)] {
+    pub(crate) fn held(&self) -> &[(usize, usize)] {
         &self.held
     }
 
     /// While nobody can write to them: looks which of `maps` are those whose writes are held. What has been mapped in the place of one since
     /// counts as changed. False if writes to those that are still there may have gone by unheard.
-    pub fn find_held(&mut self, maps: &[Map]) -> bool {
+    pub(crate) fn find_held(&mut self, maps: &[Map]) -> bool {
         let (Some(noting), Some(guard)) = (&self.uffd, self.guard) else { return true };
         for to in guard.moved() {
             let m = maps.iter().find(|m| (m.start..m.end).contains(&to));
@@ -60,7 +60,7 @@ impl Tracker {
     /// While nobody can write to them: writes to the mappings `chosen`, in order, are held from here on, with those of mappings beside them that the
     /// kernel would make one with them, and so are writes to what has changed (`runs`) in others. Where that cannot be they are noted, from the
     /// next [`Tracker::watch_rest`] on.
-    pub fn hold(&mut self, maps: &[Map], chosen: &[usize], runs: &[Run], crew: &Crew) {
+    pub(crate) fn hold(&mut self, maps: &[Map], chosen: &[usize], runs: &[Run], crew: &Crew) {
         let (Some(noting), Some(guard)) = (&self.uffd, self.guard) else { return };
         let mut wanted: Vec<bool> = maps.iter().map(|m| is_among(&self.held, m)).collect();
         chosen.iter().for_each(|&i| wanted[i] = true);
@@ -103,7 +103,7 @@ impl Tracker {
     }
 
     /// While nobody can write to them: writes to what was held of `maps` are noted instead, from here on.
-    pub fn note_held(&mut self, maps: &[Map], crew: &Crew) {
+    pub(crate) fn note_held(&mut self, maps: &[Map], crew: &Crew) {
         let released = self.release(maps);
         if let Some(noting) = &self.uffd {
             for &range in &released {
@@ -115,7 +115,7 @@ impl Tracker {
 
     /// While nobody can write to them: writes to what was held of `maps` are not held any more. It is noted from the next [`Tracker::watch`] on; until
     /// then all of it counts as changed.
-    pub fn let_go(&mut self, maps: &[Map]) {
+    pub(crate) fn let_go(&mut self, maps: &[Map]) {
         let released = self.release(maps);
         self.unwatched.extend(released.into_iter().map(|r| r.0));
     }

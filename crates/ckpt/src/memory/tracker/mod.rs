@@ -15,12 +15,12 @@ use crate::image::Map;
 use crate::ranges;
 use crate::sys::pagemap::{CHECK_WPASYNC, Pagemap, WP_MATCHING};
 use crate::sys::uffd::Uffd;
-pub use holding::is_among;
+pub(crate) use holding::is_among;
 use scan::{Found, Scan, Stretch};
 
 /// A run of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Run {
+pub(crate) struct Run {
     /// First address.
     pub start: usize,
     /// Behind the last.
@@ -32,13 +32,13 @@ pub struct Run {
 }
 
 /// What has changed in `runs`, as far as is known: [start, end), in order.
-pub fn changed(runs: &[Run]) -> Vec<(usize, usize)> {
+pub(crate) fn changed(runs: &[Run]) -> Vec<(usize, usize)> {
     runs.iter().filter(|r| r.changed).map(|r| (r.start, r.end)).collect()
 }
 
 /// How changes are found.
 #[derive(Debug)]
-pub struct Tracker {
+pub(crate) struct Tracker {
     /// None: compare.
     uffd: Option<Uffd>,
     guard: Option<&'static Guard>,
@@ -51,7 +51,7 @@ pub struct Tracker {
 
 impl Tracker {
     /// The best tracker this kernel has; `compare` asks for the other one. Shall it `hold` writes, too, if that is possible? (In the kept region.)
-    pub fn new(compare: bool, hold: bool) -> Self {
+    pub(crate) fn new(compare: bool, hold: bool) -> Self {
         let pagemap = Pagemap::open();
         let uffd = if compare || !scan::works(&pagemap) { None } else { Uffd::noting() };
         let guard = uffd.as_ref().filter(|_| hold).and_then(|_| Guard::new());
@@ -59,19 +59,19 @@ impl Tracker {
     }
 
     /// Does the kernel note writes?
-    pub fn notes_writes(&self) -> bool {
+    pub(crate) fn notes_writes(&self) -> bool {
         self.uffd.is_some()
     }
 
     /// Descriptors of ours, which are no files of the program.
-    pub fn descriptors(&self) -> [i32; 3] {
+    pub(crate) fn descriptors(&self) -> [i32; 3] {
         [self.uffd.as_ref().map_or(-1, |u| u.0), self.guard.map_or(-1, |g| g.uffd.0), self.pagemap.0]
     }
 
     /// The pages of `maps` that have content of their own (not the file's, not zero by never having been touched), in order. `dense` are
     /// ranges of pages, in order, that had content when the kernel began to note writes to them: there it is only asked for what is
     /// different now, which takes a third of the time.
-    pub fn runs(&mut self, maps: &[Map], dense: &[(usize, usize)], crew: &Crew) -> Vec<Run> {
+    pub(crate) fn runs(&mut self, maps: &[Map], dense: &[(usize, usize)], crew: &Crew) -> Vec<Run> {
         self.list(maps, &stretches(dense, &[], &[]), crew, 0)
     }
 
@@ -79,7 +79,7 @@ impl Tracker {
     /// now, but for `unarmed` ranges, which stay as they are, and `dead` ones, of which nothing is asked where that can be (what is told of
     /// them is not wanted). Follow with [`Tracker::watch_rest`]. On one CPU: for what it arms the kernel
     /// has all other CPUs forget their translations of addresses, one after the other, unless they have nothing to do.
-    pub fn runs_anew(
+    pub(crate) fn runs_anew(
         &mut self,
         maps: &[Map],
         dense: &[(usize, usize)],
@@ -121,26 +121,26 @@ impl Tracker {
     }
 
     /// Writes to `range` are not noted any more, since it is to be another one's affair.
-    pub fn give_up(&self, range: (usize, usize)) {
+    pub(crate) fn give_up(&self, range: (usize, usize)) {
         if let Some(u) = &self.uffd {
             u.unwatch(range);
         }
     }
 
     /// They are noted again: all that is there was written to.
-    pub fn take_back(&self, range: (usize, usize)) {
+    pub(crate) fn take_back(&self, range: (usize, usize)) {
         if let Some(u) = &self.uffd {
             u.watch(range);
         }
     }
 
     /// Those parts of `range` that are missing, in order; `None` if the kernel does not tell.
-    pub fn missing(&self, (start, end): (usize, usize)) -> Option<Vec<(usize, usize)>> {
+    pub(crate) fn missing(&self, (start, end): (usize, usize)) -> Option<Vec<(usize, usize)>> {
         scan::there(&self.pagemap, (start, end)).map(|there| ranges::without(&[(start, end)], &there))
     }
 
     /// Has the kernel note writes to `maps`, whose runs have been asked for, once they are armed. Returns those to which it has not until now.
-    pub fn watch(&mut self, maps: &[Map]) -> Vec<(usize, usize)> {
+    pub(crate) fn watch(&mut self, maps: &[Map]) -> Vec<(usize, usize)> {
         let Some(uffd) = &self.uffd else { return Vec::new() };
         let mut new = Vec::new();
         for m in maps.iter().filter(|m| !m.shared && !is_among(&self.held, m)) {
@@ -156,19 +156,19 @@ impl Tracker {
     }
 
     /// Has the kernel note writes to the rest of `maps`, too, after [`Tracker::runs_anew`].
-    pub fn watch_rest(&mut self, maps: &[Map], crew: &Crew) {
+    pub(crate) fn watch_rest(&mut self, maps: &[Map], crew: &Crew) {
         let new = self.watch(maps);
         self.arm(&new, crew);
     }
 
     /// Arms all pages of `maps`; see [`Tracker::arm`].
-    pub fn arm_all(&self, maps: &[Map], crew: &Crew) {
+    pub(crate) fn arm_all(&self, maps: &[Map], crew: &Crew) {
         let ranges: Vec<_> = maps.iter().filter(|m| !m.shared).map(|m| (m.start, m.end)).collect();
         self.arm(&ranges, crew);
     }
 
     /// Has the kernel note writes to the pages of `ranges`, in watched mappings, from here on. Returns those that had been written to, in order.
-    pub fn arm(&self, ranges: &[(usize, usize)], crew: &Crew) -> Vec<(usize, usize)> {
+    pub(crate) fn arm(&self, ranges: &[(usize, usize)], crew: &Crew) -> Vec<(usize, usize)> {
         if !self.notes_writes() {
             return Vec::new();
         }

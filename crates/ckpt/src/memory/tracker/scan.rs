@@ -11,7 +11,7 @@ const REGIONS: usize = 512;
 
 /// What a part of a mapping holds.
 #[derive(Default)]
-pub struct Found {
+pub(super) struct Found {
     pub runs: Vec<Run>,
     /// Are there pages to which writes are not noted?
     pub unwatched: bool,
@@ -26,7 +26,7 @@ impl Found {
 }
 
 /// Pages of which something is known.
-pub struct Stretch {
+pub(super) struct Stretch {
     pub start: usize,
     pub end: usize,
     /// They had content when the kernel began to note writes to them.
@@ -39,7 +39,7 @@ pub struct Stretch {
 
 /// Who asks.
 #[derive(Clone, Copy)]
-pub struct Scan<'a> {
+pub(super) struct Scan<'a> {
     pub pagemap: &'a Pagemap,
     /// Does the kernel note writes?
     pub noted: bool,
@@ -49,7 +49,13 @@ pub struct Scan<'a> {
 
 impl Scan<'_> {
     /// What [start, end) of a mapping holds.
-    pub fn piece(&self, m: &Map, (start, end): (usize, usize), known: &[Stretch], flags: u64) -> Found {
+    pub(super) fn piece(
+        &self,
+        m: &Map,
+        (start, end): (usize, usize),
+        known: &[Stretch],
+        flags: u64,
+    ) -> Found {
         let mut found = Found::default();
         if m.shared {
             // What the kernel tells is about this process only, whose pages may have come and gone.
@@ -147,7 +153,7 @@ impl Scan<'_> {
 }
 
 /// Can the kernel be asked at all?
-pub fn works(pagemap: &Pagemap) -> bool {
+pub(super) fn works(pagemap: &Pagemap) -> bool {
     let here = [0u8; 8];
     let at = here.as_ptr() as u64 & !(PAGE as u64 - 1);
     let question = Question { any: PRESENT | SWAPPED, tell: PRESENT, ..Question::default() };
@@ -155,7 +161,7 @@ pub fn works(pagemap: &Pagemap) -> bool {
 }
 
 /// Has the kernel note writes anew to the pages of [start, end) that were written to, as far as it answers. Returns them, in order.
-pub fn arm(pagemap: &Pagemap, (start, end): (usize, usize)) -> Vec<(usize, usize)> {
+pub(super) fn arm(pagemap: &Pagemap, (start, end): (usize, usize)) -> Vec<(usize, usize)> {
     // Not pages without content: they would get a marker that looks like a swapped page.
     let question = Question { all: WRITTEN, any: PRESENT | SWAPPED, tell: WRITTEN, ..Question::default() };
     let (mut at, mut armed) = (start as u64, Vec::new());
@@ -171,7 +177,7 @@ pub fn arm(pagemap: &Pagemap, (start, end): (usize, usize)) -> Vec<(usize, usize
 }
 
 /// What of [start, end) is there, or was: in order; `None` if the kernel does not tell.
-pub fn there(pagemap: &Pagemap, (start, end): (usize, usize)) -> Option<Vec<(usize, usize)>> {
+pub(super) fn there(pagemap: &Pagemap, (start, end): (usize, usize)) -> Option<Vec<(usize, usize)>> {
     let question = Question { any: PRESENT | SWAPPED, tell: PRESENT, ..Question::default() };
     let (mut at, mut there) = (start as u64, Vec::new());
     while at < end as u64 {
@@ -184,7 +190,7 @@ pub fn there(pagemap: &Pagemap, (start, end): (usize, usize)) -> Option<Vec<(usi
 }
 
 /// Adds `r` to the list, whose runs from `first` on are of the same mapping.
-pub fn push(out: &mut Vec<Run>, first: usize, r: Run) {
+pub(super) fn push(out: &mut Vec<Run>, first: usize, r: Run) {
     match out[first..].last_mut() {
         Some(l) if (l.end, l.changed, l.present) == (r.start, r.changed, r.present) => l.end = r.end,
         _ => out.push(r),

@@ -5,13 +5,13 @@
 //! What a process was started with belongs to its surroundings: where it is restarted it may have been given
 //! other CPUs or another nice value. So it is saved only where it differs from what the process began with.
 
-pub mod memory_advice;
-pub mod resource_limits;
+pub(crate) mod memory_advice;
+pub(crate) mod resource_limits;
 #[cfg(test)]
 mod table;
 mod thread_settings;
-pub mod thread_values;
-pub mod values;
+pub(crate) mod thread_values;
+pub(crate) mod values;
 
 pub(crate) use resource_limits::{limits, put_limits_back, stack_limit};
 pub(crate) use thread_settings::{changes, of, put_back};

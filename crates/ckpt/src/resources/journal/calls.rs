@@ -28,7 +28,7 @@ const OBJECTS: usize = 512;
 const PLACES: usize = 16;
 
 /// Objects whose tables lead here: a key and the place of one entry each (0: it has none).
-pub struct Done([(AtomicU64, AtomicUsize); OBJECTS]);
+pub(crate) struct Done([(AtomicU64, AtomicUsize); OBJECTS]);
 
 unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
@@ -286,7 +286,7 @@ unsafe fn openat2(at: c_int, path: Path, how: *const How, size: usize, real: imp
 
 /// Does what cannot be undone. It may take for ever, so there are checkpoints meanwhile, behind each of which
 /// that is so, too.
-pub fn irrevocably<R>(what: &str, call: impl Fn() -> R) -> R {
+pub(crate) fn irrevocably<R>(what: &str, call: impl Fn() -> R) -> R {
     let note = |j: &Journal| {
         j.cannot_undo(what.as_bytes());
         false
@@ -433,7 +433,7 @@ unsafe extern "C" fn load(path: Path, flags: c_int) -> *mut c_void {
 }
 
 /// What is called instead of dlopen(3).
-pub fn of_dlopen() -> Instead {
+pub(crate) fn of_dlopen() -> Instead {
     Instead { name: c"dlopen", version: None, real: &DLOPEN, address: dlopen as *const () as usize }
 }
 
@@ -458,7 +458,7 @@ fn all() -> Vec<Instead> {
 }
 
 /// Finds libc's functions and makes the program's calls lead here. Once, while the program has one thread in the runtime.
-pub fn begin(j: &Journal) {
+pub(crate) fn begin(j: &Journal) {
     let list = all();
     list.iter().for_each(Instead::learn);
     tables::chain(&list);
@@ -469,7 +469,7 @@ pub fn begin(j: &Journal) {
 }
 
 /// Makes the calls of objects in `maps` lead here that do not yet.
-pub fn catch(j: &Journal, maps: &[Mapping], door: &Door) {
+pub(crate) fn catch(j: &Journal, maps: &[Mapping], door: &Door) {
     let list = [&all()[..], &mutexes::instead()].concat();
     for object in tables::objects(maps) {
         let key =

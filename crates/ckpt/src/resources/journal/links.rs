@@ -34,7 +34,7 @@ static FOLDER: AtomicUsize = AtomicUsize::new(0);
 type Folder = fn() -> *const c_char;
 
 /// The journal begins, in the directory that `folder` tells.
-pub fn begin(folder: Folder) {
+pub(crate) fn begin(folder: Folder) {
     FOLDER.store(folder as usize, Relaxed);
 }
 
@@ -47,7 +47,7 @@ fn places(key: u64) -> impl Iterator<Item = &'static [AtomicU64; 2]> {
 }
 
 /// Number `copy` of `era` will be a link to this file. In a note: system calls and memory of the stack only.
-pub fn note(device: u64, inode: u64, era: u64, copy: u32) {
+pub(crate) fn note(device: u64, inode: u64, era: u64, copy: u32) {
     let key = key(device, inode);
     // The one that has been there longest gives way.
     if let Some([what, which]) = places(key).min_by_key(|[_, which]| which.load(Relaxed)) {
@@ -77,7 +77,7 @@ fn is_there(which: u64, device: u64, inode: u64) -> bool {
 }
 
 /// The number of the link to this file that `era` has already. In a note.
-pub fn of_era(device: u64, inode: u64, era: u64) -> Option<u32> {
+pub(crate) fn of_era(device: u64, inode: u64, era: u64) -> Option<u32> {
     let key = key(device, inode);
     places(key)
         .filter(|[what, _]| what.load(Relaxed) == key)
@@ -87,7 +87,7 @@ pub fn of_era(device: u64, inode: u64, era: u64) -> Option<u32> {
 }
 
 /// Removes what the journal does not need any more. On the keeper.
-pub fn forget(remove: impl FnOnce()) {
+pub(crate) fn forget(remove: impl FnOnce()) {
     FORGOTTEN.fetch_add(1, AcqRel);
     remove();
     FORGOTTEN.fetch_add(1, AcqRel);
@@ -106,7 +106,7 @@ fn own(device: u64, inode: u64) -> u64 {
 }
 
 /// How many names a file has, as far as the program knows.
-pub fn of(about: &Metadata) -> u64 {
+pub(crate) fn of(about: &Metadata) -> u64 {
     about.nlink().saturating_sub(own(about.dev(), about.ino()))
 }
 

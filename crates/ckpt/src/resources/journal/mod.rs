@@ -14,11 +14,11 @@
 //! names is noted, a name means, while the records behind it have been undone, what it meant when the record was written; so files are known by
 //! their names. Content is noted once an era and file.
 
-pub mod calls;
-pub mod links;
+pub(crate) mod calls;
+pub(crate) mod links;
 mod name;
-pub mod note;
-pub mod undo;
+pub(crate) mod note;
+pub(crate) mod undo;
 
 use crate::image;
 use core::sync::atomic::Ordering::*;
@@ -72,7 +72,7 @@ fn broken() -> &'static AtomicU64 {
 /// What has been done, or is about to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub enum What {
+pub(crate) enum What {
     /// A file was made (a link, too).
     Made = 1,
     /// A file was opened for writing or cut: a copy has what it held.
@@ -104,7 +104,7 @@ impl What {
 /// The fixed part of a record; the names follow, and a checksum of all that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
-pub struct Record {
+pub(crate) struct Record {
     what: u32,
     /// Permissions.
     mode: u32,

@@ -116,7 +116,7 @@ fn read_link(path: *const libc::c_char, to: &mut [u8]) -> isize {
 }
 
 /// A short name without memory of its own.
-pub struct Short([u8; 64], usize);
+pub(super) struct Short([u8; 64], usize);
 
 impl Short {
     /// `/proc/thread-self/fd/N`.
@@ -128,7 +128,7 @@ impl Short {
     }
 
     /// The journal's file of an era, or its copy number `copy` if that is not 0.
-    pub fn journals(era: u64, copy: u32) -> Self {
+    pub(super) fn journals(era: u64, copy: u32) -> Self {
         let mut d = Self([0; 64], 0);
         d.push(b"undo-");
         d.number(era);
@@ -152,13 +152,13 @@ impl Short {
     }
 
     /// It.
-    pub fn name(&self) -> &CStr {
+    pub(super) fn name(&self) -> &CStr {
         CStr::from_bytes_until_nul(&self.0).unwrap_or_default()
     }
 }
 
 /// What a name leads to, by `flags` of fstatat(2).
-pub fn look(n: &Name, flags: i32) -> Result<libc::stat, isize> {
+pub(super) fn look(n: &Name, flags: i32) -> Result<libc::stat, isize> {
     let mut s = MaybeUninit::<libc::stat>::zeroed();
     // SAFETY: a C string; the kernel writes the result, and zeros are one.
     unsafe {
@@ -170,7 +170,7 @@ pub fn look(n: &Name, flags: i32) -> Result<libc::stat, isize> {
 }
 
 /// Its kind: S_IFREG and so on.
-pub fn kind(s: &libc::stat) -> u32 {
+pub(super) fn kind(s: &libc::stat) -> u32 {
     s.st_mode & libc::S_IFMT
 }
 

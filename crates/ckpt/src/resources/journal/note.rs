@@ -59,7 +59,7 @@ impl Intent {
 }
 
 /// Is no checkpoint to be taken until the call has been made? One that is not noted may take for ever.
-pub type Hold = bool;
+pub(crate) type Hold = bool;
 
 impl Journal {
     /// A file will be opened. Signals are blocked, and no checkpoint is taken.

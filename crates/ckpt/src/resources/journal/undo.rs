@@ -1,8 +1,8 @@
 //! Undoing what was noted. By the keeper, while the threads are frozen or, in a restart, before there are any.
 
 use super::{FIXED, Journal, Record, What, links};
-use crate::image::undo_names::{era_of, prefix};
 use crate::say;
+use crate::store::undo_names::{era_of, prefix};
 use crate::sys;
 use core::sync::atomic::Ordering::*;
 use promp_files::{Found, Was, Way};

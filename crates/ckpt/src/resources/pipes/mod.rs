@@ -4,11 +4,11 @@
 //! A stream has two places: `end`, the number of bytes that have gone through the pipe, and `position`, where the program is; between them a program
 //! that was rolled back repeats what it did. Moving bytes and noting them is one step for checkpoints and rollbacks (`transfer.rs`).
 
-pub mod own;
-pub mod received;
-pub mod ring;
-pub mod sent;
-pub mod transfer;
+pub(crate) mod own;
+pub(crate) mod received;
+pub(crate) mod ring;
+pub(crate) mod sent;
+pub(crate) mod transfer;
 
 use crate::files::Inherited;
 use crate::sys::lock::Lock;
@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicU64, Ordering::*};
 use ring::{Ring, SIZE};
 
 /// Device and inode.
-pub type Identity = [u64; 2];
+pub(crate) type Identity = [u64; 2];
 
 /// A pipe that is followed; zeroed memory: none. All but what it is changes with the lock held, by threads that are in a transition, or by the keeper
 /// while all others are frozen.
@@ -117,7 +117,7 @@ impl Notes<'_> {
 }
 
 /// The pipe, or the file, behind a descriptor. A system call only.
-pub fn behind(fd: i32) -> Option<Identity> {
+pub(crate) fn behind(fd: i32) -> Option<Identity> {
     if fd < 0 {
         return None;
     }

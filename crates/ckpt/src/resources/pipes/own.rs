@@ -8,7 +8,7 @@ use crate::{files, streams};
 use std::os::fd::AsRawFd;
 
 /// Notes in `open` what pipes hold that nobody else reads from. While the threads are frozen; the error says why there can be no checkpoint.
-pub fn look(open: &mut [OpenFile]) -> Result<(), String> {
+pub(crate) fn look(open: &mut [OpenFile]) -> Result<(), String> {
     for i in 0..open.len() {
         let f = &open[i];
         let n = files::unread(f.fd) as usize;
@@ -43,7 +43,7 @@ fn text_in(fd: i32, n: usize) -> Option<Vec<u8>> {
 }
 
 /// Makes the program's own pipes hold what they held; all are open.
-pub fn put_back(saved: &[OpenFile]) -> Result<(), String> {
+pub(crate) fn put_back(saved: &[OpenFile]) -> Result<(), String> {
     for f in saved {
         let whose = streams::is_own(f, saved) || !f.unread.is_empty();
         if whose && f.is_readable() {

@@ -10,13 +10,13 @@ use promp_files::Folder;
 use std::os::fd::AsRawFd;
 
 /// Bytes of a ring.
-pub const SIZE: u64 = OUTPUT_SIZE as u64;
+pub(crate) const SIZE: u64 = OUTPUT_SIZE as u64;
 /// By so much the file grows.
 const STEP: u64 = 1 << 20;
 
 /// A ring; mapped at an address of its slot's own.
 #[repr(C)]
-pub struct Ring {
+pub(crate) struct Ring {
     at: AtomicU64,
     /// Bytes of the file that are there.
     ready: AtomicU64,
@@ -28,7 +28,7 @@ pub struct Ring {
 
 impl Ring {
     /// Maps the file of slot `slot` in `folder`; `anew`: it is made, empty. False: not possible. On the keeper's host.
-    pub fn open(&self, folder: &'static Folder, slot: usize, anew: bool) -> bool {
+    pub(crate) fn open(&self, folder: &'static Folder, slot: usize, anew: bool) -> bool {
         self.folder.store(core::ptr::from_ref(folder).cast_mut(), Relaxed);
         self.slot.store(slot as u32, Relaxed);
         let fd = self.file(if anew { libc::O_CREAT | libc::O_TRUNC } else { 0 });
@@ -50,7 +50,7 @@ impl Ring {
     }
 
     /// Makes it memory that ends with the process.
-    pub fn reserve(&self, slot: usize) -> bool {
+    pub(crate) fn reserve(&self, slot: usize) -> bool {
         let at = OUTPUT + slot * OUTPUT_SIZE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
         // SAFETY: mapped where nothing else is.
@@ -117,7 +117,7 @@ impl Ring {
     ///
     /// # Safety
     /// The bytes are there, and at most [`SIZE`].
-    pub unsafe fn write(&self, place: u64, from: usize, len: usize) -> bool {
+    pub(crate) unsafe fn write(&self, place: u64, from: usize, len: usize) -> bool {
         let mut from = from;
         for (offset, n) in Self::parts(place, len).into_iter().filter(|p| p.1 > 0) {
             if !self.prepare(offset + n as u64) {
@@ -132,7 +132,7 @@ impl Ring {
     }
 
     /// What was kept as the bytes from `place` on. False: it is not there.
-    pub fn read(&self, place: u64, to: &mut [u8]) -> bool {
+    pub(crate) fn read(&self, place: u64, to: &mut [u8]) -> bool {
         let mut rest = to;
         for (offset, n) in Self::parts(place, rest.len()).into_iter().filter(|p| p.1 > 0) {
             if offset + n as u64 > self.ready.load(Relaxed) {

@@ -11,11 +11,11 @@ use core::ffi::{CStr, c_int};
 use core::sync::atomic::{AtomicUsize, Ordering::*};
 
 /// What a pipe takes at once by default: more is not noted at once.
-pub const MOST: usize = 64 << 10;
+pub(crate) const MOST: usize = 64 << 10;
 
 /// Which way the bytes go.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub(crate) enum Way {
     /// To the program.
     In,
     /// From the program.
@@ -33,7 +33,7 @@ impl Way {
     }
 
     /// Moves at most `len` bytes between `fd` and `at`, without waiting. Returns how many; or the system's error.
-    pub fn at_once(self, fd: c_int, at: usize, len: usize) -> isize {
+    pub(crate) fn at_once(self, fd: c_int, at: usize, len: usize) -> isize {
         let len = len.min(MOST);
         if self == Way::Log {
             // SAFETY: the kernel checks the address.
@@ -71,7 +71,12 @@ fn wait(fd: c_int, event: i16) -> bool {
 
 /// Has `step`, which does not wait, move some bytes; waits if there is nothing to be had and `fd` is one to be waited for.
 /// `interrupts`: a signal may end that. The error is the system's.
-pub fn transfer(way: Way, fd: c_int, interrupts: bool, step: impl Fn() -> isize) -> Result<usize, c_int> {
+pub(crate) fn transfer(
+    way: Way,
+    fd: c_int,
+    interrupts: bool,
+    step: impl Fn() -> isize,
+) -> Result<usize, c_int> {
     loop {
         // No point at which it can be cancelled: nothing of libc's.
         let mask = signals::block_all();
@@ -94,7 +99,7 @@ pub fn transfer(way: Way, fd: c_int, interrupts: bool, step: impl Fn() -> isize)
 }
 
 /// What a function of libc's returns.
-pub fn result(r: Result<usize, c_int>) -> isize {
+pub(crate) fn result(r: Result<usize, c_int>) -> isize {
     match r {
         Ok(n) => n as isize,
         Err(e) => {
@@ -106,21 +111,21 @@ pub fn result(r: Result<usize, c_int>) -> isize {
 }
 
 /// A function of libc's own streams, which they call by a table.
-pub struct OfStreams(&'static CStr, AtomicUsize);
+pub(crate) struct OfStreams(&'static CStr, AtomicUsize);
 
 impl OfStreams {
     /// The one of this name.
-    pub const fn new(name: &'static CStr) -> Self {
+    pub(crate) const fn new(name: &'static CStr) -> Self {
         Self(name, AtomicUsize::new(0))
     }
 
     /// Its address.
-    pub fn real(&self) -> usize {
+    pub(crate) fn real(&self) -> usize {
         self.1.load(Relaxed)
     }
 
     /// Has them call `address` instead. Once.
-    pub fn lead(&self, maps: &[Mapping], address: usize, door: &Door) {
+    pub(crate) fn lead(&self, maps: &[Mapping], address: usize, door: &Door) {
         // SAFETY: looks up a symbol.
         let real = unsafe { libc::dlsym(libc::RTLD_DEFAULT, self.0.as_ptr()) } as usize;
         if real != 0 && self.real() == 0 {

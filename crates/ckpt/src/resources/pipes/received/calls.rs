@@ -135,7 +135,7 @@ fn selects(n: c_int, read: Set) {
 static FILE_READ: OfStreams = OfStreams::new(c"_IO_file_read");
 
 /// Has libc's streams call our function. Once.
-pub fn begin(maps: &[Mapping], door: &Door) {
+pub(crate) fn begin(maps: &[Mapping], door: &Door) {
     FILE_READ.lead(maps, file_read as *const () as usize, door);
 }
 

@@ -6,7 +6,7 @@
 //! Nobody who waits for input by other means (`poll`, FIONREAD) would know of what was noted, nor is known what children or other calls have read: then there
 //! is no rollback (streams.rs). In the kept region; a new process has nothing of it.
 
-pub mod calls;
+pub(crate) mod calls;
 
 use super::transfer::Way;
 use super::{Notes, Stream, behind, one_way};
@@ -17,7 +17,7 @@ use crate::{image, keep};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
 /// Pipes that are followed.
-pub const STREAMS: usize = 2;
+pub(crate) const STREAMS: usize = 2;
 const _: () = assert!(super::sent::STREAMS + STREAMS <= OUTPUTS);
 /// What is given again at once.
 const PIECE: usize = 4096;
@@ -98,7 +98,7 @@ impl Received {
 }
 
 /// A pipe that something is read from by a descriptor.
-pub struct Input {
+pub(crate) struct Input {
     source: &'static Source,
     fd: i32,
 }
@@ -110,20 +110,20 @@ fn any() -> bool {
 
 impl Input {
     /// The pipe behind `fd`, if it is followed.
-    pub fn behind(fd: i32) -> Option<Self> {
+    pub(crate) fn behind(fd: i32) -> Option<Self> {
         let received = &keep::if_on().filter(|_| any())?.received;
         let pipe = behind(fd)?;
         received.all().find(|s| s.stream.is(pipe)).map(|source| Self { source, fd })
     }
 
     /// The program asks what there is, or takes it, by other calls.
-    pub fn is_unsure(&self) {
+    pub(crate) fn is_unsure(&self) {
         self.source.unsure.store(1, Relaxed);
     }
 
     /// Gives at most `len` bytes to the program, at `at`; 0: the pipe has ended; or the system's error. Signals are blocked, no checkpoint is taken:
     /// system calls and memory of the stack only, and nothing waits.
-    pub fn take(&self, at: usize, len: usize) -> isize {
+    pub(crate) fn take(&self, at: usize, len: usize) -> isize {
         let (stream, notes) = (&self.source.stream, self.source.notes());
         stream.lock.with(|| {
             let (position, end) = (stream.position.load(Relaxed), notes.end());

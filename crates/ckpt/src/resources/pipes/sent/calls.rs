@@ -32,12 +32,12 @@ fn send(pipe: &Pipe, fd: c_int, at: usize, len: usize, interrupts: bool) -> Resu
 }
 
 /// Is it a pipe that is followed?
-pub fn is_followed(fd: c_int) -> bool {
+pub(crate) fn is_followed(fd: c_int) -> bool {
     fd >= 0 && Pipe::behind(fd).is_some()
 }
 
 /// Writes to a pipe that is followed.
-pub fn write_at(fd: c_int, at: usize, len: usize) -> Option<isize> {
+pub(crate) fn write_at(fd: c_int, at: usize, len: usize) -> Option<isize> {
     let pipe = (len > 0).then(|| Pipe::behind(fd)).flatten()?;
     Some(result(send(&pipe, fd, at, len, true)))
 }
@@ -79,7 +79,7 @@ fn send_all(pipe: &Pipe, fd: c_int, parts: &[libc::iovec]) -> isize {
 static FILE_WRITE: OfStreams = OfStreams::new(c"_IO_file_write");
 
 /// Has libc's streams call our function. Once.
-pub fn begin(maps: &[Mapping], door: &Door) {
+pub(crate) fn begin(maps: &[Mapping], door: &Door) {
     FILE_WRITE.lead(maps, file_write as *const () as usize, door);
 }
 

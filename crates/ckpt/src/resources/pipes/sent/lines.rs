@@ -6,13 +6,13 @@ use super::image::SentLines;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
 /// What is looked at at once; a pipe takes so much as a whole or not at all (PIPE_BUF).
-pub const PIECE: usize = 4096;
+pub(super) const PIECE: usize = 4096;
 /// Lines that are remembered; more are sent again.
 const MOST: usize = 4096;
 
 /// The lines of one pipe. Zeroed memory: output is as before.
 #[repr(C)]
-pub struct Lines {
+pub(super) struct Lines {
     /// 0: output is as before; [`START`]; [`WITHIN`].
     state: AtomicU32,
     /// Does the pipe end with a part of a line that does not go on?
@@ -37,7 +37,7 @@ const WITHIN: u32 = 2;
 
 /// What is to be done with bytes that the program hands over.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Next {
+pub(super) enum Next {
     /// So many are dropped.
     Drop(usize),
     /// So many are sent.
@@ -55,7 +55,7 @@ type Noted<'a> = &'a dyn Fn(u64, &mut [u8]) -> bool;
 
 impl Lines {
     /// The program goes on at `base`, with output as before.
-    pub fn begin(&self, base: u64) {
+    pub(super) fn begin(&self, base: u64) {
         for w in [&self.state, &self.cut, &self.told, &self.count] {
             w.store(0, Relaxed);
         }
@@ -68,12 +68,12 @@ impl Lines {
     }
 
     /// Does output differ from before?
-    pub fn on(&self) -> bool {
+    pub(super) fn on(&self) -> bool {
         self.state.load(Relaxed) != 0
     }
 
     /// What a checkpoint must know of it.
-    pub fn save(&self) -> Option<SentLines> {
+    pub(super) fn save(&self) -> Option<SentLines> {
         let count = self.count.load(Relaxed) as usize;
         self.on().then(|| SentLines {
             sums: self.sums[..count].iter().map(|s| s.load(Relaxed)).filter(|s| *s != 0).collect(),
@@ -83,7 +83,7 @@ impl Lines {
     }
 
     /// The program goes on from a checkpoint that has `saved`, at `base`; since then what is noted up to `end` was sent.
-    pub fn go_back(&self, saved: &SentLines, base: u64, end: u64, noted: Noted) {
+    pub(super) fn go_back(&self, saved: &SentLines, base: u64, end: u64, noted: Noted) {
         self.begin(base);
         let count = saved.sums.len().min(MOST);
         self.sums.iter().zip(&saved.sums).for_each(|(w, v)| w.store(*v, Relaxed));
@@ -99,12 +99,12 @@ impl Lines {
     }
 
     /// True the first time after a rollback.
-    pub fn is_new(&self) -> bool {
+    pub(super) fn is_new(&self) -> bool {
         self.told.swap(1, Relaxed) == 0
     }
 
     /// At `at` the program has other output than what was sent up to `end`.
-    pub fn differ(&self, at: u64, end: u64, noted: Noted) {
+    pub(super) fn differ(&self, at: u64, end: u64, noted: Noted) {
         let base = self.base.load(Relaxed);
         let start = line_start(base, at, noted);
         self.count.store(0, Relaxed);
@@ -141,7 +141,7 @@ impl Lines {
     }
 
     /// What becomes of the beginning of `new`, at most [`PIECE`] bytes.
-    pub fn next(&self, new: &[u8], noted: Noted) -> Next {
+    pub(super) fn next(&self, new: &[u8], noted: Noted) -> Next {
         let Some(end) = new.iter().position(|&b| b == b'\n') else { return Next::Send(new.len()) };
         let line = &new[..=end];
         if self.patience.fetch_sub(1, Relaxed) == 1 {
@@ -179,30 +179,30 @@ impl Lines {
     }
 
     /// The part of the program's line that was dropped and may have to be sent: where it is, and its length.
-    pub fn held(&self) -> Option<(u64, u64)> {
+    pub(super) fn held(&self) -> Option<(u64, u64)> {
         let [from, length] = [0, 1].map(|i| self.held[i].load(Relaxed));
         (length > 0).then_some((from, length))
     }
 
     /// So much of what was held has been sent.
-    pub fn release(&self, bytes: u64) {
+    pub(super) fn release(&self, bytes: u64) {
         self.held[0].fetch_add(bytes, Relaxed);
         self.held[1].fetch_sub(bytes, Relaxed);
         self.state.store(WITHIN, Relaxed);
     }
 
     /// Does the pipe end with a part of a line that does not go on?
-    pub fn is_cut(&self) -> bool {
+    pub(super) fn is_cut(&self) -> bool {
         self.cut.load(Relaxed) != 0
     }
 
     /// It has got its end.
-    pub fn is_whole(&self) {
+    pub(super) fn is_whole(&self) {
         self.cut.store(0, Relaxed);
     }
 
     /// Something was sent; `line`: up to a line's end. Where nothing is waited for any longer, output is as before again.
-    pub fn sent(&self, line: bool) {
+    pub(super) fn sent(&self, line: bool) {
         let done = line && self.count.load(Relaxed) == 0;
         self.state.store(
             if done {

@@ -12,10 +12,10 @@
 //! was taken. Otherwise a process that is killed between sending a piece and noting it leaves one that may
 //! have been sent (`tried` is ahead of `end`): a restart says so, and it is sent again.
 
-pub mod calls;
+pub(crate) mod calls;
 mod lines;
 mod piece;
-pub mod private;
+pub(crate) mod private;
 
 use super::{Identity, Notes, Stream, behind, one_way};
 use crate as ckpt;
@@ -26,7 +26,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use std::os::fd::AsRawFd;
 
 /// Pipes that are followed; what goes to more of them is sent again.
-pub const STREAMS: usize = 4;
+pub(crate) const STREAMS: usize = 4;
 
 /// The pipes. In the kept region; zeroed memory has none.
 #[repr(C)]
@@ -73,7 +73,8 @@ struct Counters {
 }
 
 /// Words of [`ckpt::state`] that are used here, in front of its last one.
-pub const WORDS: usize = 6 * STREAMS;
+const WORDS: usize = 6 * STREAMS;
+const _: () = assert!(WORDS < image::state::WORDS);
 
 impl Counters {
     fn of(slot: usize) -> Self {
@@ -134,7 +135,7 @@ impl Counters {
 }
 
 /// Which run of the system this is: the kernel numbers pipes anew in each.
-pub fn boot() -> String {
+pub(crate) fn boot() -> String {
     let text = sys::maps::read_file(c"/proc/sys/kernel/random/boot_id").unwrap_or_default();
     String::from_utf8_lossy(&text).trim().into()
 }

@@ -11,7 +11,7 @@ use crate::sys::door::Door;
 use core::sync::atomic::Ordering::*;
 
 /// A pipe, or a log, that something is sent to by a descriptor.
-pub struct Pipe {
+pub(super) struct Pipe {
     sink: &'static Sink,
     fd: i32,
     counters: Counters,
@@ -19,7 +19,7 @@ pub struct Pipe {
 
 impl Pipe {
     /// The pipe behind `fd`, if it is followed.
-    pub fn behind(fd: i32) -> Option<Self> {
+    pub(super) fn behind(fd: i32) -> Option<Self> {
         let sent = &keep::if_on()?.sent;
         if sent.used.load(Acquire) == 0 {
             return None;
@@ -38,7 +38,7 @@ impl Pipe {
     }
 
     /// Takes from `len` bytes at `at`, which the program hands over. Returns how many were taken; or the system's error.
-    pub fn take(&self, at: usize, len: usize) -> isize {
+    pub(super) fn take(&self, at: usize, len: usize) -> isize {
         let stream = &self.sink.stream;
         stream.lock.with(|| {
             let (position, end) = (stream.position.load(Relaxed), self.notes().end());

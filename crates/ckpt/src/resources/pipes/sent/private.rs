@@ -34,7 +34,7 @@ const VARIABLE: &str = "PROMP_PRIVATE_PIPES";
 
 /// Notes the pipes that this process was given, before the program has done anything. Returns their
 /// descriptors.
-pub fn find() -> Vec<i32> {
+pub(crate) fn find() -> Vec<i32> {
     let text = sys::env::get(VARIABLE).unwrap_or_default();
     let one = |t: &str| -> Option<(i32, u64)> {
         let (fd, inode) = t.split_once(':')?;
@@ -53,7 +53,7 @@ pub fn find() -> Vec<i32> {
 
 /// The private pipe of one that is followed. Zeroed memory: there is none. Used with the stream's lock held.
 #[repr(C)]
-pub struct Private {
+pub(crate) struct Private {
     /// Its descriptor, open for reading and writing; 0: there is none.
     fd: AtomicI32,
     /// 1: what was sent last was not moved; the place where it ends may have room.
@@ -71,7 +71,7 @@ pub struct Private {
 
 impl Private {
     /// The one that this process was given for a slot. Others do not inherit it from here on.
-    pub fn begin(&self, slot: usize) {
+    pub(crate) fn begin(&self, slot: usize) {
         let (fd, inode) = (GIVEN[slot].0.load(Relaxed), GIVEN[slot].1.load(Relaxed));
         let Some(pipe) = behind(fd).filter(|p| fd > 2 && p[1] == inode) else { return };
         // SAFETY: a descriptor of ours.
@@ -81,7 +81,7 @@ impl Private {
     }
 
     /// It is not needed.
-    pub fn end(&self) {
+    pub(crate) fn end(&self) {
         let fd = self.fd.swap(0, Relaxed);
         if fd > 0 {
             // SAFETY: a descriptor of ours.
@@ -90,13 +90,13 @@ impl Private {
     }
 
     /// Its descriptor; negative: there is none.
-    pub fn descriptor(&self) -> i32 {
+    pub(crate) fn descriptor(&self) -> i32 {
         if self.is_there() { self.fd.load(Relaxed) } else { -1 }
     }
 
     /// Sending begins at `end` of the pipe `to`, which had `places` at first. What is in there from before
     /// may have left empty all that it could.
-    pub fn starts(&self, to: i32, end: u64, places: u64) {
+    pub(crate) fn starts(&self, to: i32, end: u64, places: u64) {
         let spare = places_of(to).saturating_sub(places) * PLACE;
         if unread(to) > 0 && self.is_there() {
             self.count.store(1, Relaxed);
@@ -110,7 +110,7 @@ impl Private {
     }
 
     /// What tells it from other pipes; 0: there is none.
-    pub fn number(&self) -> u64 {
+    pub(crate) fn number(&self) -> u64 {
         if self.is_there() { self.identity()[1] } else { 0 }
     }
 
@@ -125,7 +125,7 @@ impl Private {
     }
 
     /// Bytes in it.
-    pub fn inside(&self) -> u64 {
+    pub(crate) fn inside(&self) -> u64 {
         unread(self.fd.load(Relaxed))
     }
 
@@ -136,7 +136,7 @@ impl Private {
     }
 
     /// May `len` bytes, behind those up to `end`, be moved to `to`, which had `places` at first?
-    pub fn takes(&self, to: i32, len: usize, end: u64, places: u64) -> bool {
+    pub(crate) fn takes(&self, to: i32, len: usize, end: u64, places: u64) -> bool {
         let empty = self.left_by(len as u64);
         self.fd.load(Relaxed) != 0
             && (empty <= self.left.load(Relaxed) || self.look(to, empty, end, places))
@@ -173,14 +173,14 @@ impl Private {
     }
 
     /// Puts the `len` bytes at `at` into it. Returns how many; or the system's error.
-    pub fn put(&self, at: usize, len: usize) -> isize {
+    pub(crate) fn put(&self, at: usize, len: usize) -> isize {
         // SAFETY: the kernel checks the address.
         unsafe { sys!(libc::SYS_write, self.fd.load(Relaxed), at, len) }
     }
 
     /// Moves `len` bytes to `to`, as many as go without waiting, the stream being at `end` before. Returns
     /// how many; or the system's error.
-    pub fn pass_on(&self, to: i32, len: usize, end: u64) -> isize {
+    pub(crate) fn pass_on(&self, to: i32, len: usize, end: u64) -> isize {
         let from = self.fd.load(Relaxed);
         // SAFETY: descriptors, and no places in them.
         let n = unsafe { sys!(libc::SYS_splice, from, 0, to, 0, len, libc::SPLICE_F_NONBLOCK) };
@@ -197,12 +197,12 @@ impl Private {
     }
 
     /// Something was sent without it.
-    pub fn is_passed_by(&self) {
+    pub(crate) fn is_passed_by(&self) {
         self.open.store(1, Relaxed);
     }
 
     /// Throws away what is in it.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         let fd = self.descriptor();
         let mut text = [0u8; PLACE as usize];
         // SAFETY: a buffer of that length. The descriptor does not wait; a negative one is an error.
@@ -219,7 +219,7 @@ fn unread(fd: i32) -> u64 {
 }
 
 /// Places of a pipe; 0: it is none.
-pub fn places_of(fd: i32) -> u64 {
+pub(crate) fn places_of(fd: i32) -> u64 {
     // SAFETY: plain call.
     let r = unsafe { sys!(libc::SYS_fcntl, fd, libc::F_GETPIPE_SZ) };
     r.max(0) as u64 / PLACE
