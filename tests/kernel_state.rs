@@ -76,6 +76,10 @@ fn semaphores_of_system_v_are_refused() {
             assert_eq!((r.status, &r.out[..]), (70, ""), "{how}: {}", r.err);
             refused = r.err.contains("System V semaphores");
             if refused {
+                // A new process would find them as they are now, too.
+                let again = limited(restart(&scratch.path("ckpt")), LIMIT);
+                assert_eq!(again.status, 71, "{how}: {again:?}");
+                assert!(again.err.contains("semaphores of System V"), "{how}: {again:?}");
                 break;
             }
             assert!(r.err.contains("no checkpoint to return to"), "{how}: {}", r.err);

@@ -328,7 +328,8 @@ mod of_others {
 mod by_number {
     use super::{MEMORY, MESSAGES, Path, QUEUE, caught as to, irrevocably, openat2};
     use crate::sys::tables::calls_instead;
-    use core::ffi::c_long;
+    use crate::system_v;
+    use core::ffi::{c_int, c_long};
     use core::sync::atomic::Ordering::Relaxed;
 
     /// io_uring_setup(2).
@@ -379,6 +380,7 @@ mod by_number {
                         return irrevocably(MEMORY, real);
                     }
                     libc::SYS_mq_open | libc::SYS_mq_unlink => return irrevocably(QUEUE, real),
+                    _ if system_v::changes(nr, c as c_int) => return system_v::noted(real),
                     _ => return real(),
                 }
             };
