@@ -1,8 +1,9 @@
 //! Semaphores of System V: the kernel keeps their values for all processes, and what a process is to give
 //! back when it ends. A rollback cannot put them back, and after a restart somebody else may have what was
-//! given back. So from the first call on there are no checkpoints, and no way back to an older one, neither in
-//! the process ([`apart`]) nor by a restart: that is noted before each call that may change them. Its messages and memory, and queues of POSIX, which may be nobody's by the next checkpoint,
-//! only bar the way back behind their use (journal/calls.rs).
+//! given back. So from the first call on there are no checkpoints, and no way back to an older one, neither
+//! in the process ([`apart`]) nor by a restart: that is noted before each call that may change them. Its
+//! messages and memory, and queues of POSIX, which may be nobody's by the next checkpoint, only bar the way
+//! back behind their use (journal/calls.rs).
 
 use crate::apart;
 use crate::journal::calls::irrevocably;
