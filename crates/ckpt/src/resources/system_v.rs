@@ -40,7 +40,8 @@ calls_instead! {
     fn semop(set: c_int, operations: *mut c_void, count: usize) -> c_int = |real| used(true, real);
     fn semtimedop(set: c_int, operations: *mut c_void, count: usize, limit: *const c_void) -> c_int =
         |real| used(true, real);
-    fn semctl(set: c_int, number: c_int, command: c_int, argument: c_ulong) -> c_int = |real| used(true, real);
+    fn semctl(set: c_int, number: c_int, command: c_int, argument: c_ulong) -> c_int =
+        |real| used(true, real);
 }
 
 #[cfg(test)]
