@@ -29,6 +29,9 @@ mod work;
 #[global_allocator]
 pub static ARENA: sys::arena::Arena = sys::arena::Arena::new();
 
+/// The runtime whose threads checkpoints save.
+static RUNTIME: &dyn ckpt::runtime::Runtime = &fault::runtime::Ours;
+
 /// What looks on or steps in: started once, under the initialisation lock, before anything happens.
 pub(crate) fn start(g: &'static icv::Globals) {
     sys::time::start();
@@ -43,7 +46,6 @@ pub(crate) fn start(g: &'static icv::Globals) {
 static AT_LOAD: extern "C" fn() = {
     extern "C" fn loaded() {
         sys::out::begin();
-        ckpt::runtime::set(&fault::runtime::Ours);
         #[cfg(not(test))]
         std::panic::set_hook(Box::new(|what| say!("{what}")));
         fault::report::SDC

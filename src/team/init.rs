@@ -35,6 +35,7 @@ pub(crate) fn prepare() {
 fn prepare_once() {
     if !PREPARED.get() {
         PREPARED.set(true);
+        crate::ckpt::runtime::set(crate::RUNTIME);
         out::begin();
         check_settings();
         if crate::ckpt::restart::prepare() {

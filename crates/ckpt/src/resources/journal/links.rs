@@ -72,7 +72,7 @@ fn is_there(which: u64, device: u64, inode: u64) -> bool {
     // SAFETY: a C string.
     let Some(mut path) = (unsafe { Name::of(libc::AT_FDCWD, folder) }) else { return false };
     let name = Short::journals(which >> COPY, which as u32 & ((1 << COPY) - 1));
-    path.push(name.name().to_bytes()).is_some()
+    path.push(b"/").and_then(|()| path.push(name.name().to_bytes())).is_some()
         && look(&path, libc::AT_SYMLINK_NOFOLLOW).is_ok_and(|s| (s.st_dev, s.st_ino) == (device, inode))
 }
 
