@@ -259,8 +259,8 @@ fn not_in_a_region() {
     let (dir, out) = (s.path("ckpt"), s.path("out"));
     let mut c = Command::new(command());
     c.args(["run", "--threads", "4", "--every", "30ms", "--ckpt"]).arg(&dir).arg("--").arg(&exe).arg("2000");
-    // Not the first one, which is taken before the region.
-    let some = |_: Duration| promp_image::generation_files(&dir).last().is_some_and(|&oldest| oldest >= 2);
+    // Not the first two, which are taken before the program and its region begin.
+    let some = |_: Duration| promp_image::generation_files(&dir).last().is_some_and(|&oldest| oldest >= 3);
     assert!(start_with(c, &out, Some(&some), |_| ()).is_none());
     refused(restart_with(&dir, 2, &[]), &out, "while several threads were in the program");
     let (sum, said) = gone_on(&dir, 4, &[], &out);

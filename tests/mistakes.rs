@@ -95,7 +95,7 @@ const OTHERS: [Typed; 55] = [
     ("export folder", 64, &["--output <FILE>"]),
     ("export none -o x", 66, &["none", "no such directory"]),
     ("import none d", 66, &["none", "No such file"]),
-    ("import text d", 65, &["text", "truncated"]),
+    ("import text d", 65, &["text", "promp export"]),
     ("import text d more", 64, &["'more'"]),
     ("plan text", 64, &["--output <FILE>"]),
     ("plan none -o p", 66, &["none", "No such file"]),

@@ -63,7 +63,8 @@ fn what_no_other_process_can_have() {
             back |= r.err.contains("rolled back");
         }
         assert!(back, "{kind}: no rollback");
-        let saved = |_| has_generation(&dir);
+        // The first two may be of the beginning.
+        let saved = |_| promp_image::generation_files(&dir).last().is_some_and(|&oldest| oldest >= 3);
         let _ = std::fs::remove_dir_all(&dir);
         let first = first_run(&exe, &[kind, "1000000", text(&folder)], &dir);
         assert!(start_with(first, &scratch.path("out"), Some(&saved), |_| ()).is_none(), "{kind}: it ended");

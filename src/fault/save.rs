@@ -213,9 +213,15 @@ fn site(address: usize, bytes: usize, why: NotCopied) -> &'static Site {
 #[inline(always)]
 pub(crate) fn enter(thr: &'static Thread, args: (usize, usize)) {
     if thr.saving.get() {
-        thr.gauge.settle();
-        thr.undo.clear(|site| unsaved::ends(thr, site));
-        keep(thr, SaveKind::Enter, 0, args);
-        thr.inject.new_save_point();
+        enter_saving(thr, args);
     }
+}
+
+/// Not in its callers: tasks within tasks are to need no more stack for it.
+#[inline(never)]
+fn enter_saving(thr: &'static Thread, args: (usize, usize)) {
+    thr.gauge.settle();
+    thr.undo.clear(|site| unsaved::ends(thr, site));
+    keep(thr, SaveKind::Enter, 0, args);
+    thr.inject.new_save_point();
 }

@@ -5,24 +5,14 @@
 //! Objects of this type live in the arena and are never unmapped, so `&'static Thread` is always valid
 //! memory.
 
-use super::alone::Alone;
-use super::member::Member;
-use super::orders::Dock;
-use super::room;
-use super::team::Team;
+use super::{alone::Alone, member::Member, orders::Dock, room, team::Team};
 use crate::ckpt::dead_memory_claims::Claims;
-use crate::fault::gauge::Gauge;
-use crate::fault::save::Save;
-use crate::fault::verify::Check;
-use crate::fault::{undo, unsaved};
+use crate::fault::{gauge::Gauge, save::Save, undo, unsaved, verify::Check};
 use crate::icv::Icvs;
 use crate::observe::{self, Event, OfThread};
-use crate::sys::asm;
 use crate::sys::host::{self, Identity};
-use crate::sys::own::Own;
-use crate::sys::tls;
-use crate::task::slab::Slab;
-use crate::task::{Task, group, included};
+use crate::sys::{asm, own::Own, tls};
+use crate::task::{Task, group, included, slab::Slab};
 use core::mem::offset_of;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
