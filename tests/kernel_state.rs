@@ -5,6 +5,8 @@ mod common;
 use common::kept::*;
 use common::saved::*;
 use common::*;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// Rollbacks and restarts of `exe`, which has a folder of its own; not where the system has no such thing.
 fn goes_on(source: &str, how: &[&str]) {
@@ -111,5 +113,25 @@ fn crash_signals_that_are_sent_end_a_program() {
                 assert_eq!((r.status, &r.out[..]), (128 + signal, ""), "{signal} {how}: {}", r.err);
             }
         }
+    }
+}
+
+/// So does one that is sent to `promp run`, at whatever moment: before there is a program, too.
+#[test]
+fn crash_signals_that_are_sent_to_the_command_end_it() {
+    use std::os::unix::process::ExitStatusExt;
+    for step in 0..24 {
+        let mut c = Command::new(command());
+        let mut run = c.args(["run", "--", "sleep", "20"]).stderr(Stdio::null()).spawn().expect("promp");
+        // The signal is to meet it at another point each time.
+        std::thread::sleep(Duration::from_micros(400 * step));
+        // SAFETY: a child that has not been waited for.
+        unsafe { libc::kill(run.id() as i32, libc::SIGSEGV) };
+        let since = Instant::now();
+        while run.try_wait().expect("a child").is_none() {
+            assert!(since.elapsed() < LIMIT, "{step}: the signal is lost");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(run.wait().expect("a child").signal(), Some(libc::SIGSEGV), "{step}");
     }
 }

@@ -51,7 +51,8 @@ const USAGE: u8 = 64;
 /// What a subcommand comes to.
 pub type Outcome = Result<(), Failure>;
 
-/// Who reads the output may have seen enough (`promp inspect DIR | head`): the process then ends like any other that writes to a pipe.
+/// Who reads the output may have seen enough (`promp inspect DIR | head`): the process then ends like any
+/// other that writes to a pipe.
 fn end_with_the_reader() {
     // SAFETY: the disposition that processes begin with.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
@@ -77,7 +78,17 @@ fn say_what_was_meant(e: &clap::Error) {
     }
 }
 
+/// A crash signal that is sent ends this command, until it waits for a program and passes it on. Rust's
+/// handlers look for stacks that overflow, and take it for a fault, which would come again.
+fn end_by_crash_signals() {
+    for signal in [libc::SIGSEGV, libc::SIGBUS] {
+        // SAFETY: no handler; nobody else has one yet.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+}
+
 fn main() -> ExitCode {
+    end_by_crash_signals();
     let command = match Cli::try_parse() {
         Ok(cli) => cli.command,
         Err(e) => {
