@@ -179,6 +179,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_journals_names_are_those_that_are_looked_for() {
+        use promp_store::undo_names::{era_of, prefix};
+        assert_eq!(Short::journals(12, 0).name().to_str(), Ok(&prefix(12)[..]));
+        let copy = Short::journals(12, 345);
+        assert_eq!((copy.name().to_str(), era_of("undo-12-345")), (Ok("undo-12-345"), Some(12)));
+    }
+
+    #[test]
     fn names_are_absolute_and_links_are_followed() {
         let d = std::env::temp_dir().join(format!("promp-note-{}", std::process::id()));
         std::fs::create_dir_all(&d).unwrap();
