@@ -116,7 +116,12 @@ pub fn get() -> &'static Keep {
 impl Keep {
     /// Is host `tid` one of the runtime's own?
     pub fn is_own(&self, tid: u32) -> bool {
-        self.own_hosts.iter().chain(&self.crew).any(|own| own.load(Relaxed) == tid)
+        self.own_hosts().any(|own| own == tid)
+    }
+
+    /// The runtime's own hosts.
+    pub fn own_hosts(&self) -> impl Iterator<Item = u32> {
+        self.own_hosts.iter().chain(&self.crew).map(|own| own.load(Relaxed)).filter(|&own| own != 0)
     }
 
     /// When the last checkpoint was taken, whether it is whole yet or not.

@@ -178,8 +178,8 @@ pub fn dies_with() -> u32 {
 
 /// The runtime's own hosts.
 fn hosts() -> Vec<u32> {
-    let kept = keep::if_on().into_iter().flat_map(|k| k.own_hosts.iter().chain(&k.crew));
-    let mut all: Vec<u32> = kept.chain([&AGENT]).map(|h| h.load(Relaxed)).filter(|&h| h != 0).collect();
+    let agent = Some(AGENT.load(Relaxed)).filter(|&a| a != 0);
+    let mut all: Vec<u32> = keep::if_on().into_iter().flat_map(|k| k.own_hosts()).chain(agent).collect();
     all.sort_unstable();
     all.dedup();
     all

@@ -266,7 +266,7 @@ impl Keeper {
             }
         }
         // Some threads get new hosts.
-        mutexes::follow_after_return();
+        mutexes::follow_after_return(keep::get().own_hosts());
         Ok(())
     }
 

@@ -12,9 +12,10 @@
 //!
 //! It is out of there within a few instructions, and is called again then. It may sleep in a function for
 //! locks, though, for as long as others hold one: it may be frozen at and behind a system call. None of them
-//! has an id in a register that is read before the call. And it may look again and again in one whether
-//! another thread goes on, which is frozen already: where no register has its id, it is called again a few
-//! times only ([`Where::Maybe`]).
+//! has an id in a register that is read before the call. Elsewhere in these functions it may not be frozen,
+//! whether a register has its id or not: at their beginning it has not read it yet, and would compare the
+//! former one, which the lock has, with the present one. None of them waits without a system call; a program
+//! that tries a lock again and again is outside of them from time to time.
 
 use crate::mutexes;
 use crate::signals::Interrupted;
@@ -109,7 +110,7 @@ fn groups(functions: impl Iterator<Item = usize>, before: usize) -> Vec<(usize, 
 pub enum Where {
     /// It may be frozen there.
     Elsewhere,
-    /// It may be on its way to the use of an id, or wait for another thread.
+    /// It may be on its way to the use of an id.
     Maybe,
     /// It is on its way to the use of an id, if it does not keep that in a register for later.
     Soon,
@@ -137,12 +138,8 @@ pub unsafe fn of(context: *const libc::c_void, ids: [u32; 2]) -> (Where, usize) 
         // SAFETY: code that is executed, and what is in front of it: no function of these is the first one of
         // its object.
         let [before, at] = unsafe { *((pc - SYSCALL.len()) as *const [[u8; 2]; 2]) };
-        let at = match () {
-            () if before == SYSCALL || at == SYSCALL => Where::Elsewhere,
-            () if has_id() => Where::Midway,
-            () => Where::Maybe,
-        };
-        return (at, pc);
+        let waits = before == SYSCALL || at == SYSCALL;
+        return (if waits { Where::Elsewhere } else { Where::Midway }, pc);
     }
     let at = match has_id() {
         _ if contains(&KILLS, pc) || contains(&OWN, pc) => Where::Midway,
@@ -191,7 +188,7 @@ mod tests {
         for function in mutexes::functions() {
             let (start, end) = extent(function).expect("a function of libc's");
             for pc in [start, start + 1] {
-                assert!(end > pc && at(pc, libc::REG_RAX, 0) == Maybe);
+                assert!(end > pc && at(pc, libc::REG_RAX, 0) == Midway);
                 assert_eq!(at(pc, libc::REG_R13, 41), Midway);
             }
         }

@@ -25,8 +25,9 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// Do the program's calls lead here?
 static FOLLOWED: AtomicBool = AtomicBool::new(false);
 
-/// The keeper's host, which holds none of these locks. In a new process it may have an id that a thread of the old one had.
-static KEEPER: AtomicU32 = AtomicU32::new(0);
+/// The runtime's own hosts, which hold none of these locks. In a new process those that help to restore it may have ids that
+/// threads of the old one had, since numbers are given out in the same order.
+static OWN_HOSTS: [AtomicU32; 16] = [const { AtomicU32::new(0) }; 16];
 
 /// The thread with this thread pointer had the id `before`.
 pub fn note(thread_pointer: usize, before: u32) {
@@ -84,7 +85,7 @@ fn present_id_of(owner: u32) -> Option<u32> {
         return None;
     }
     // Another thread of the process may have got the id since; but not that of the first host, which parks when it has failed.
-    let nobodys = owner == syscall::getpid() || owner == KEEPER.load(Relaxed);
+    let nobodys = owner == syscall::getpid() || OWN_HOSTS.iter().any(|own| own.load(Relaxed) == owner);
     (nobodys || !syscall::tgkill(owner, 0)).then_some(id)
 }
 
@@ -221,9 +222,10 @@ pub fn instead() -> Vec<Instead> {
     if FOLLOWED.load(Acquire) { all() } else { Vec::new() }
 }
 
-/// The keeper has put memory back, and goes on with other hosts.
-pub fn follow_after_return() {
-    KEEPER.store(syscall::gettid(), Relaxed);
+/// Memory has been put back, and threads go on on other hosts, which are none of the runtime's `own`.
+pub fn follow_after_return(own: impl Iterator<Item = u32>) {
+    let own = own.chain(core::iter::repeat(0));
+    OWN_HOSTS.iter().zip(own).for_each(|(place, id)| place.store(id, Relaxed));
     follow();
 }
 
@@ -282,6 +284,25 @@ mod tests {
             unsafe { settle(&m) };
             assert_eq!((m.lock.into_inner(), m.owner.into_inner()), then, "kind {kind}, {before:x?}");
         }
+    }
+
+    /// A host of the runtime's that has the id now holds no lock by it; another thread may.
+    #[test]
+    fn former_ids_that_are_had_again() {
+        let id = present_id();
+        let (ended, may_end) = std::sync::mpsc::channel::<()>();
+        let (its_id, got) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            its_id.send(syscall::gettid()).unwrap();
+            let _ = may_end.recv();
+        });
+        let again = got.recv().unwrap();
+        note(tls::thread_pointer(), again);
+        assert_eq!(present_id_of(again), None, "another thread's");
+        OWN_HOSTS[15].store(again, Relaxed);
+        assert_eq!(present_id_of(again), Some(id), "nobody's");
+        drop(ended);
+        thread.join().unwrap();
     }
 
     #[test]
