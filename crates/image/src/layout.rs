@@ -1,8 +1,7 @@
 //! What a restart says to the process that it starts, and that process to itself when it executes its
 //! program again because libraries lie at other addresses (the runtime's ckpt/restart/layout.rs).
 
-/// The variable: how often the program has been executed, the spacer's descriptor (-1: none), its pages,
-/// its place in the list of libraries.
+/// The variable: how often the program has been executed, and the descriptors of the spacers.
 pub const VARIABLE: &str = "PROMP_RESTART_LAYOUT";
 /// Its value in a process that has all libraries in LD_PRELOAD from the beginning.
-pub const LISTED: &str = "1,-1,0,0";
+pub const LISTED: &str = "1";

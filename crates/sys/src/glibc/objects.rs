@@ -13,6 +13,8 @@ pub struct Object {
     pub path: String,
     /// Its first address.
     pub start: usize,
+    /// Behind its last one.
+    pub end: usize,
 }
 
 /// Those that the loader has loaded for the program, in that order; neither the program nor the loader
@@ -30,10 +32,12 @@ pub fn loaded() -> Vec<Object> {
         };
         let first = headers.iter().find(|h| h.p_type == libc::PT_LOAD);
         let start = first.map_or(0, |h| (info.dlpi_addr + h.p_vaddr) as usize);
+        let ends = headers.iter().filter(|h| h.p_type == libc::PT_LOAD).map(|h| h.p_vaddr + h.p_memsz);
+        let end = (info.dlpi_addr + ends.max().unwrap_or(0)).next_multiple_of(4096) as usize;
         let path = name.to_string_lossy().into_owned();
         // The program has no name, the kernel's object no path.
         if path.contains('/') && start != loader() {
-            list.push(Object { path, start });
+            list.push(Object { path, start, end });
         }
         0
     }
@@ -396,9 +400,10 @@ mod tests {
             // SAFETY: the object has no code.
             let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW) };
             assert!(!handle.is_null(), "{pages} pages");
-            let start = loaded().iter().find(|o| o.path == path).expect("it is loaded").start;
-            let end = |at| crate::maps::find(&crate::maps::all(), at).map_or(0, |m| m.end);
-            assert_eq!(end(start), start + pages * 4096);
+            let list = loaded();
+            let Object { start, end, .. } = list.iter().find(|o| o.path == path).expect("it is loaded");
+            assert_eq!(*end, start + pages * 4096);
+            assert_eq!(crate::maps::find(&crate::maps::all(), *start).map(|m| m.end), Some(*end));
             // SAFETY: opened above.
             unsafe {
                 libc::dlclose(handle);
