@@ -90,6 +90,31 @@ fn semaphores_of_system_v_are_refused() {
     }
 }
 
+/// Those that the program has made itself have their values again, and what is given back at its end.
+#[test]
+fn own_semaphores_of_system_v_are_put_back() {
+    let exe = build("ckpt/sets.c", &[]);
+    if reference(&exe, &["1", "private"], &[]).out.contains("not here") {
+        println!("SKIPPED: the system has no semaphores");
+        return;
+    }
+    for how in ["private", "undo", "all"] {
+        let args = |steps| [steps, how];
+        kept(&reference(&exe, &args("3"), &[]), "without promp");
+        kept_throughout(&exe, &args("300"), 2, |seed| [60 + 10 * (seed % 10), 200], "60ms");
+    }
+}
+
+#[test]
+fn semaphores_that_a_child_may_have_used_are_refused() {
+    let exe = build("ckpt/sets.c", &[]);
+    let scratch = Scratch::new("sets-child");
+    let env = [("PROMP_FAULT", "memerr@region=180"), ("PROMP_CKPT_INTERVAL", "10ms")];
+    let r = checkpointed(&exe, &["200", "child"], &scratch.path("ckpt"), &env);
+    assert_eq!((r.status, &r.out[..]), (70, ""), "{}", r.err);
+    assert!(r.err.contains("a child process may have used the program's System V semaphores"), "{}", r.err);
+}
+
 /// Who has none, and only asks for another's, has its checkpoints.
 #[test]
 fn semaphores_of_others_are_their_affair() {

@@ -48,5 +48,5 @@ pub fn start(dir: &Path, about: &Description, moved: &[Moved]) -> Result<Start, 
         }
     };
     let preload = ("LD_PRELOAD", libraries.join(":"));
-    Ok(Start { program, environment: vec![preload, (layout::VARIABLE, layout::LISTED.into())] })
+    Ok(Start { program, environment: vec![preload, (layout::VARIABLE, "1".into())] })
 }

@@ -48,7 +48,7 @@ use memory::{anonymous, cow, crew, shared, staging, tracker};
 pub use promp_foresee as foresee;
 pub use promp_image as image;
 use promp_store::{self as store, pages, slots};
-use resources::{alarms, directories, membarriers, system_v};
+use resources::{alarms, directories, membarriers, semaphore_sets, system_v};
 use resources::{
     apart, attributes, contents, file_locks, files, journal, notified, own_state, pipes, streams,
 };

@@ -69,9 +69,9 @@ pub struct Description {
     pub era: u64,
     /// Signal dispositions.
     pub signals: Vec<Disposition>,
-    /// What the process has registered for with membarrier(2), a bit for each command.
-    #[serde(default)]
-    pub registrations: u32,
+    /// What it has with the kernel.
+    #[serde(flatten)]
+    pub registered: Registered,
     /// Signals that have been sent to the process and that everybody blocks, a bit a signal.
     #[serde(default)]
     pub pending: u64,
@@ -128,6 +128,18 @@ pub struct Description {
     /// The form of registers in signals' frames.
     #[serde(default)]
     pub registers: xsave::Form,
+}
+
+/// What the kernel keeps for a process as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Registered {
+    /// What it has registered for with membarrier(2), a bit for each command.
+    #[serde(default)]
+    pub registrations: u32,
+    /// Sets of semaphores of System V that it has made for itself: their ids; of each semaphore the value,
+    /// and what is added to it when the process ends.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub semaphores: Vec<(i32, Vec<(u16, i32)>)>,
 }
 
 /// A word of the program's about memory that is dead.

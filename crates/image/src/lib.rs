@@ -36,8 +36,8 @@ mod threads;
 pub mod xsave;
 
 pub use about::{
-    Asked, Clocks, DeadWord, Description, Disposition, Limit, Map, MappedFile, SHARED, Seconds, Timer, Word,
-    cpu_features, recognise,
+    Asked, Clocks, DeadWord, Description, Disposition, Limit, Map, MappedFile, Registered, SHARED, Seconds,
+    Timer, Word, cpu_features, recognise,
 };
 pub use directory::{Directory, SUMS, check_owner, generation_files, open_directory, open_if_there};
 pub use files::{

@@ -11,7 +11,7 @@ use crate::sys::{futex, host, mutexes, out, pending, syscall, time};
 use crate::tracker::Run;
 use crate::{
     alarms, apart, attributes, command_line, files, keep, masks, membarriers, memory, process, ranges, say,
-    shared, streams, timers, vdso, xsave,
+    semaphore_sets, shared, streams, timers, vdso, xsave,
 };
 use core::sync::atomic::Ordering::*;
 
@@ -240,10 +240,11 @@ impl Keeper {
             process::put_back(&self.last)?;
         }
         if new_process {
-            membarriers::put_back(self.last.registrations)?;
+            membarriers::put_back(self.last.registered.registrations)?;
             apart::begin();
             command_line::put_back();
         }
+        semaphore_sets::put_back(&self.last.registered.semaphores, self.last.pid, new_process)?;
         keep::get().sent.expect(&self.last.sent);
         files::put_back(&self.last.files, &self.ours(), new_process, &self.store)?;
         shared::put_back(&self.last, &self.store)?;

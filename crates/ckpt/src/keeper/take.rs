@@ -7,7 +7,7 @@ use super::running::Running;
 use super::{Keeper, No};
 use crate::busy::{BLOCK, Busy};
 use crate::cow::{CLOSED, PLACES};
-use crate::image::{self, Asked, Context, Description, Map, OpenFile, PAGE, Seconds, Word};
+use crate::image::{self, Asked, Context, Description, Map, OpenFile, PAGE, Registered, Seconds, Word};
 use crate::logical_threads::address;
 use crate::pipes::sent;
 use crate::runtime::runtime;
@@ -19,7 +19,7 @@ use crate::sys::{asked, cpu_time, out, pending, signals, syscall, time};
 use crate::taken::Taken;
 use crate::{
     alarms, attributes, contents, files, journal, keep, masks, membarriers, memory, process, ranges,
-    requests, say, timers, vdso,
+    requests, say, semaphore_sets, timers, vdso,
 };
 use core::sync::atomic::Ordering::*;
 
@@ -224,11 +224,7 @@ impl Keeper {
         let journal = &keep::get().journal;
         journal::calls::catch(journal, &maps, &self.door);
         journal.next_era(self.settings.files);
-        let sent = keep::get().sent.positions();
-        let received = keep::get().received.positions();
-        let mut about =
-            Description { unopened: closed, sent, received, ..self.describe(&maps, files, seats) };
-        self.settle(&about, seats)?;
+        let mut about = self.described(&maps, [files, closed], seats)?;
         // From here on it must go well, or it is not known what has changed.
         if !self.tracker.find_held(&maps) {
             self.in_vain(CLOSED);
@@ -255,6 +251,21 @@ impl Keeper {
         self.tracker.watch_rest(&maps, &self.crew);
         self.left_out = chosen.left_out;
         Ok((about, held, running))
+    }
+
+    /// Describes the frozen process; `files`: those that are open, and others that are mapped.
+    fn described(
+        &mut self,
+        maps: &[Map],
+        [files, unopened]: [Vec<OpenFile>; 2],
+        seats: &[&'static Seat],
+    ) -> Result<Description, No> {
+        let sent = keep::get().sent.positions();
+        let received = keep::get().received.positions();
+        let mut about = Description { unopened, sent, received, ..self.describe(maps, files, seats) };
+        about.registered.semaphores = semaphore_sets::saved().map_err(No::Refused)?;
+        self.settle(&about, seats)?;
+        Ok(about)
     }
 
     /// Signals that wait for a thread which does not block them are taken as soon as it goes on: then there
@@ -340,7 +351,7 @@ impl Keeper {
             // Nobody tells the next process that a timer has sent it.
             pending: process::pending(seats.iter().map(|s| s.blocked())) | of_alarms,
             clocks: image::Clocks::now(),
-            registrations: membarriers::registered(),
+            registered: Registered { registrations: membarriers::registered(), semaphores: Vec::new() },
             boot: sent::boot(),
             sent: Vec::new(),
             received: Vec::new(),

@@ -13,6 +13,7 @@ pub(crate) mod notified;
 pub(crate) mod own_state;
 pub(crate) mod pipes;
 pub mod process;
+pub(crate) mod semaphore_sets;
 pub(crate) mod streams;
 pub(crate) mod system_v;
 pub mod timers;

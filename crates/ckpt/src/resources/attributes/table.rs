@@ -72,7 +72,7 @@ const OTHERS: (Fate, Fate) = (Stays, Surroundings);
 const GONE: (Fate, Fate) = (Stays, Lost);
 
 /// What is more than one number.
-const OTHER: [Row; 71] = [
+const OTHER: [Row; 72] = [
     // Who it is.
     row("process id", Process, "getpid(2)", (Stays, PutBack), "cli/src/restart"),
     row("thread ids", Thread, "gettid(2)", (Stays, Surroundings), "sys/glibc/host.rs"),
@@ -205,7 +205,14 @@ const OTHER: [Row; 71] = [
     // What libc has registered.
     row("word to clear, robust list, rseq", Thread, "set_robust_list(2), rseq(2)", BOTH, "sys/glibc/host.rs"),
     row("fences of all threads", Process, "membarrier(2)", (Stays, PutBack), "ckpt/resources/membarriers.rs"),
-    row("semaphores of System V, undo lists", Process, "semop(2)", NO, "ckpt/resources/system_v.rs"),
+    row(
+        "own semaphores of System V, undo lists",
+        Process,
+        "semop(2)",
+        BOTH,
+        "ckpt/resources/semaphore_sets.rs",
+    ),
+    row("others' semaphores of System V", Process, "semop(2)", NO, "ckpt/resources/system_v.rs"),
     // Memory.
     row("break", Process, "brk(2)", BOTH, "ckpt/memory/mod.rs"),
     row("memory policy", Thread, "set_mempolicy(2)", OWN, "ckpt/resources/own_state.rs"),

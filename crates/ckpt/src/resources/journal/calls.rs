@@ -43,7 +43,7 @@ fn noted<R>(matters: bool, note: impl FnOnce(&Journal) -> Hold, call: impl Fn() 
 }
 
 /// Runs `f`, during which there is no checkpoint, no signal and no cancelling.
-fn undisturbed<R>(f: impl FnOnce() -> R) -> R {
+pub(crate) fn undisturbed<R>(f: impl FnOnce() -> R) -> R {
     let mask = signals::block_all();
     let r = uncancelled(|| {
         crate::transition_begins();
