@@ -353,3 +353,23 @@ fn loaded_when_there_are_threads() {
     assert_eq!((want.status, want.out.as_str()), (0, "sum 24\n"), "{want:?}");
     assert_eq!((run.status, &run.out), (0, &want.out), "{run:?}");
 }
+
+/// What promp says does not end a program: its log may not become longer, or nobody reads what it says.
+#[test]
+fn messages_that_cannot_be_written_end_nobody() {
+    let exe = build("ft/reduction.c", &[]);
+    let want = reference(&exe, &[], &[]);
+    let s = saved::Scratch::new("messages");
+    let (log, command) = (s.path("log"), saved::command());
+    let (exe, log) = (exe.display(), log.display());
+    let run = format!("{} run --fault kill@region=1,thread=1 -- {exe}", command.display());
+    for script in [
+        format!("ulimit -f 1; head -c 1020 /dev/zero >{log}; exec {run} 2>>{log}"),
+        format!("exec 2> >(exec true); wait $!; exec {run}"),
+    ] {
+        let mut c = Command::new("bash");
+        c.args(["-c", &script]);
+        let r = limited(c, LIMIT);
+        assert_eq!((r.status, &r.out), (0, &want.out), "{script}: {r:?}");
+    }
+}

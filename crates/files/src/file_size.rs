@@ -1,9 +1,11 @@
-//! Files that would grow longer than the process may make them (RLIMIT_FSIZE, `ulimit -f`).
+//! Files that would grow longer than the process may make them (RLIMIT_FSIZE, `ulimit -f`), and pipes that
+//! nobody reads.
 
-static SIGXFSZ: u64 = 1 << (libc::SIGXFSZ - 1);
+/// What the kernel sends to a thread that writes to these.
+const SIGNALS: u64 = 1 << (libc::SIGXFSZ - 1) | 1 << (libc::SIGPIPE - 1);
 
-/// Does something by which a file may become too long: that is an error then (EFBIG), and not the signal that
-/// ends the program. System calls only; `errno` stays as it is.
+/// Does something by which a file may become too long, or a pipe may have no reader: that is an error then
+/// (EFBIG, EPIPE), and not the signal that ends the program. System calls only; `errno` stays as it is.
 pub fn within_limit<R>(make: impl FnOnce() -> R) -> R {
     let (mut before, mut pending, size) = (0u64, 0u64, size_of::<u64>());
     let (now, none) = (libc::timespec { tv_sec: 0, tv_nsec: 0 }, core::ptr::null_mut::<u64>());
@@ -11,15 +13,21 @@ pub fn within_limit<R>(make: impl FnOnce() -> R) -> R {
     unsafe {
         let errno = libc::__errno_location();
         let kept = *errno;
-        libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_BLOCK, &raw const SIGXFSZ, &raw mut before, size);
+        libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_BLOCK, &SIGNALS, &raw mut before, size);
         libc::syscall(libc::SYS_rt_sigpending, &raw mut pending, size);
         let made = make();
-        if pending & SIGXFSZ == 0 {
-            // Ours, which nobody shall get.
-            libc::syscall(libc::SYS_rt_sigtimedwait, &raw const SIGXFSZ, none, &raw const now, size);
+        let before_it = pending;
+        libc::syscall(libc::SYS_rt_sigpending, &raw mut pending, size);
+        let ours = SIGNALS & pending & !before_it;
+        if ours != 0 {
+            // Nobody shall get it.
+            libc::syscall(libc::SYS_rt_sigtimedwait, &raw const ours, none, &raw const now, size);
         }
         libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &raw const before, none, size);
-        *errno = kept;
+        // The runtime's own hosts may have a thread's that goes on meanwhile.
+        if *errno != kept {
+            *errno = kept;
+        }
         made
     }
 }
@@ -28,6 +36,16 @@ pub fn within_limit<R>(make: impl FnOnce() -> R) -> R {
 mod tests {
     use super::*;
     use std::io::Write;
+
+    #[test]
+    fn a_pipe_without_a_reader_is_an_error() {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        drop(reader);
+        // SAFETY: tests of this process do not write to such pipes otherwise.
+        unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+        let e = within_limit(|| writer.write(&[1])).unwrap_err();
+        assert_eq!(e.kind(), std::io::ErrorKind::BrokenPipe);
+    }
 
     /// In a process of its own: the limit is the process's.
     #[test]

@@ -1,5 +1,5 @@
-//! Messages on standard error: formatted into a buffer on the stack, one `write`, no locks, no allocation. Safe
-//! on any host and in signal handlers.
+//! Messages on standard error: formatted into a buffer on the stack, one `write`, no locks, no allocation.
+//! Safe on any host and in signal handlers.
 //!
 //! Descriptor 2 is not always standard error: a service is started with it closed, or closes it, and the next
 //! file that is opened gets its number. So a message goes there only while the file behind it is the one that
@@ -92,14 +92,15 @@ pub fn stderr(args: fmt::Arguments<'_>) {
 /// Writes `args` to descriptor 2, whatever that is, if there was one.
 pub fn to_2(args: fmt::Arguments<'_>) {
     if PLACE.get() != Place::Nowhere {
-        as_the_program(2, Line::of(args).text());
+        promp_files::within_limit(|| as_the_program(2, Line::of(args).text()));
     }
 }
 
-/// All of `text` goes to standard error; nowhere if that is not there, or no more.
+/// All of `text` goes to standard error; nowhere if that is not there, or no more. A log that may not become
+/// so long, or a pipe that nobody reads, does not get it; no signal comes for that.
 pub fn write(text: &[u8]) {
     if PLACE.get() == Place::Unknown || PLACE.get() == Place::now() {
-        as_the_program(2, text);
+        promp_files::within_limit(|| as_the_program(2, text));
     }
 }
 
