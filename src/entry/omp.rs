@@ -246,9 +246,9 @@ export! {
     /// Section 3.15.
     fn omp_display_env(verbose: i32) {
         guarded(|| {
-            let (g, others) = (globals(), crate::fault::settings::shown());
+            let g = globals();
             let device = device::default_of(&g.initial.get());
-            let text = crate::icv::display::text(g, verbose != 0, device, &others);
+            let text = crate::icv::display::text(g, verbose != 0, device);
             crate::sys::out::as_the_program(2, text.as_bytes());
         })
     }

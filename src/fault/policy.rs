@@ -167,7 +167,7 @@ fn built_elsewhere(thr: &'static Thread) -> &'static str {
 
 /// The private data at the save point was not copied, which `site` says.
 fn not_copied<T>(site: &saving::Site) -> Result<T, Refusal> {
-    let (what, took, budget) = (site.text(), site.percent(), super::settings::get().save_budget);
+    let (what, took, budget) = (site.text(), site.percent(), crate::icv::save_budget());
     let price = match took {
         0.0 => String::new(),
         _ => format!(
@@ -216,7 +216,7 @@ fn lost(segment: &str, site: &saving::Site) -> Result<(), Refusal> {
     if let Some((_, why)) = unkept.into_iter().find(|(s, _)| core::ptr::eq(site, *s)) {
         return refuse(why, String::leak(format!("{segment}. {NEEDS_CKPT}")));
     }
-    let (took, budget) = (site.percent(), super::settings::get().save_budget);
+    let (took, budget) = (site.percent(), crate::icv::save_budget());
     refuse(
         "work whose old values are not saved",
         String::leak(format!(

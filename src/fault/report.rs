@@ -58,7 +58,7 @@ fn unsafe_sites() -> Vec<Unsafe> {
 
 /// PROMP_SAVE_BUDGET.
 fn budget() -> String {
-    super::settings::get().save_budget.to_string()
+    crate::icv::save_budget().to_string()
 }
 
 /// Loops of objects that have been unloaded, or whose destructors have run: they may run before the report is

@@ -10,7 +10,8 @@
 
 use super::publish::Turn;
 use super::saving::Site;
-use super::{credit, pace, settings, unsaved, verify};
+use super::{credit, pace, unsaved, verify};
+use crate::icv;
 use crate::proofs::tables;
 use crate::sys::fp_control::FpControl;
 use crate::sys::lock::Locked;
@@ -174,7 +175,7 @@ fn is_copied(thr: &'static Thread, bytes: usize, copy: impl FnOnce() -> bool) ->
     if !thr.is_in_region() {
         return false; // never executed again
     }
-    let (mut price, budget, began) = (thr.save.price.get(), settings::get().save_budget, pace::ticks());
+    let (mut price, budget, began) = (thr.save.price.get(), icv::save_budget(), pace::ticks());
     let covers = |ticks| credit::covers(ticks, credit::width(thr), budget);
     let affords = price.affords(bytes, began, budget, covers);
     let done = affords.and_then(|()| if copy() { Ok(()) } else { Err(NotCopied::NoMemory) });

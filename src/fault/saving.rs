@@ -122,7 +122,7 @@ impl Site {
     pub(super) fn learn(&self, added: u64, time: u64, took: u64, width: u32) {
         let cost = self.cost.fetch_add(added, Relaxed) + added;
         let time = self.time.fetch_add(time, Relaxed) + time;
-        let budget = super::settings::get().save_budget;
+        let budget = crate::icv::save_budget();
         let credited = credit::covers(took, width, budget);
         let state = match decide(cost, time, budget) {
             OFF if credited => LENT,
@@ -235,7 +235,7 @@ pub(crate) fn point(thr: &'static Thread, site: &'static Site) {
             let now = pace::ticks();
             // An interruption is not the save point's.
             let cost = now.wrapping_sub(start).min(DEAR / 8) + CALL;
-            let budget = super::settings::get().save_budget;
+            let budget = crate::icv::save_budget();
             let credited = credit::covers(cost, credit::width(thr), budget);
             learn_points(site, cost, now, u64::from(thr.team().size()), budget, credited);
         }

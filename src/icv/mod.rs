@@ -19,6 +19,7 @@ pub(crate) use promp_settings::devices;
 use crate::sys::own::Own;
 use crate::sys::syscall::CpuSet;
 use places::{Place, ProcBind};
+use promp_settings::save_budget::Budget;
 use settings::Settings;
 
 /// `omp_initial_device`.
@@ -164,6 +165,11 @@ pub(crate) fn globals() -> &'static Globals {
         Some(g) => g,
         None => crate::team::init::runtime(),
     }
+}
+
+/// PROMP_SAVE_BUDGET; until the runtime is initialised the default.
+pub(crate) fn save_budget() -> Budget {
+    globals_if_ready().map_or(Budget::DEFAULT, |g| g.promp.save_budget)
 }
 
 /// The globals, if the runtime was initialised.

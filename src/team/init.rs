@@ -96,8 +96,7 @@ pub(crate) fn runtime() -> &'static Globals {
         }
         crate::start(g);
         if g.display_env > 0 {
-            let text =
-                icv::display::text(g, g.display_env == 2, g.default_device(), &fault::settings::shown());
+            let text = icv::display::text(g, g.display_env == 2, g.default_device());
             out::write(text.as_bytes());
         }
         COMPLETE.store(true, Release);
