@@ -11,6 +11,7 @@ compile_error!("promp runs on x86-64 Linux");
 
 extern crate promp_ckpt as ckpt;
 extern crate promp_proofs as proofs;
+extern crate promp_undo as undo;
 use promp_sys::{callback, complain, export_names, exported_label, keep, say, stub, sys, warn};
 
 mod acc;

@@ -4,16 +4,16 @@ use super::omp::export;
 use crate::ckpt;
 use crate::ckpt::foresee;
 use crate::device::sdc;
-use crate::fault::grid::Grid;
 use crate::fault::report::PrompStatistics;
 use crate::fault::saving::{self, Site};
 use crate::fault::stop::{guarded, hold_off};
-use crate::fault::{added, inject, place, policy, record, report, spec::Kind, unsaved, verify};
+use crate::fault::{inject, place, policy, record, report, spec::Kind, unsaved, verify};
 use crate::icv::{globals, globals_if_ready};
 use crate::proofs::{join, tables};
 use crate::sys::door::Door;
 use crate::sys::tls;
 use crate::team::thread::{self, Thread, current};
+use crate::undo::{Grid, addition};
 use core::sync::atomic::{AtomicI64, AtomicUsize, Ordering::*};
 
 /// `struct promp_failure`.
@@ -262,7 +262,7 @@ pub(crate) unsafe extern "C" fn promp_add(at: usize, size: usize, value: u64) {
     };
     let Some(thr) = thread::known().filter(noted) else {
         // SAFETY: by the caller's promise.
-        return unsafe { added::add(at, size, value) };
+        return unsafe { addition::add(at, size, value) };
     };
     // SAFETY: likewise. If it is not there, that is the program's crash, not the runtime's.
     unsafe { core::arch::asm!("cmp byte ptr [{}], 0", in(reg) at, options(nostack, readonly)) };
@@ -274,7 +274,7 @@ pub(crate) unsafe extern "C" fn promp_add(at: usize, size: usize, value: u64) {
             note()
         }
         // SAFETY: likewise.
-        unsafe { added::add(at, size, value) };
+        unsafe { addition::add(at, size, value) };
     });
     if thr.undo.lost() != 0 {
         unsaved::begins(thr);

@@ -13,9 +13,9 @@
 //! time (Relaxed: it decides what is saved, and never what is true of the log).
 
 use super::save::{self, SaveKind};
-use super::undo::Log;
 use super::{credit, pace, unsaved, verify};
 use crate::team::thread::Thread;
+use crate::undo::{self, Log};
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
 use promp_settings::save_budget::{Budget, DEAR, ENOUGH};
@@ -294,9 +294,18 @@ pub(crate) static NO_MEMORY: Site = Site::new(OPAQUE);
 
 /// The site that made `log` useless.
 pub(crate) fn culprit(log: &Log) -> Option<&'static Site> {
-    let at = log.lost();
-    // SAFETY: the address of a static site.
-    (at != 0).then(|| unsafe { &*(at as *const Site) })
+    of_reason(log.lost())
+}
+
+/// The site that a log has as the reason `why`.
+pub(super) fn of_reason(why: usize) -> Option<&'static Site> {
+    match why {
+        0 => None,
+        undo::TOO_MUCH => Some(&TOO_MUCH),
+        undo::NO_ROOM => Some(&NO_ROOM),
+        // SAFETY: the address of a static site; no object is unloaded while its work is in flight.
+        at => Some(unsafe { &*(at as *const Site) }),
+    }
 }
 
 const _: () = assert!(size_of::<Site>() == 32 && size_of::<AtomicUsize>() == 8);

@@ -8,7 +8,7 @@
 //!
 //! Relaxed: sums that are read when the program ends.
 
-use super::saving::Site;
+use super::saving::{Site, of_reason};
 use crate::proofs::tables::{self, Verdict};
 use crate::sys::claim::claim;
 use crate::sys::lock::Locked;
@@ -82,13 +82,14 @@ pub(crate) fn begins(thr: &'static Thread) {
     }
 }
 
-/// There is a new save point; the work before it was lost because of the site at `at`.
+/// There is a new save point; the work before it was lost for the reason `why`.
 #[cold]
-pub(crate) fn ends(thr: &'static Thread, at: usize) {
+pub(crate) fn ends(thr: &'static Thread, why: usize) {
     let since = take(&thr.unsaved.since);
-    if since != 0 {
-        // SAFETY: the address of a site, which is static: no object is unloaded while its work is in flight.
-        add(thr, at, since, Some(unsafe { &*(at as *const Site) }));
+    if since != 0
+        && let Some(site) = of_reason(why)
+    {
+        add(thr, core::ptr::from_ref(site) as usize, since, Some(site));
     }
 }
 

@@ -7,12 +7,13 @@
 
 use super::{alone::Alone, member::Member, orders::Dock, room, team::Team};
 use crate::ckpt::dead_memory_claims::Claims;
-use crate::fault::{gauge::Gauge, save::Save, undo, unsaved, verify::Check};
+use crate::fault::{gauge::Gauge, save::Save, unsaved, verify::Check};
 use crate::icv::Icvs;
 use crate::observe::{self, Event, OfThread};
 use crate::sys::host::{self, Identity};
 use crate::sys::{asm, own::Own, tls};
 use crate::task::{Task, group, included, slab::Slab};
+use crate::undo;
 use core::mem::offset_of;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::*};

@@ -400,7 +400,7 @@ pub(crate) fn abandon(thr: &'static Thread) {
 
 /// Notes what the chunk in flight is about to write.
 #[inline(always)]
-pub(crate) fn wrote(thr: &'static Thread, grid: super::grid::Grid) {
+pub(crate) fn wrote(thr: &'static Thread, grid: crate::undo::Grid) {
     if let Some(c) = thr.check.get()
         && c.watched.get()
     {
