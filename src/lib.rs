@@ -33,6 +33,9 @@ pub static ARENA: sys::arena::Arena = sys::arena::Arena::new();
 /// The runtime whose threads checkpoints save.
 static RUNTIME: &dyn ckpt::runtime::Runtime = &fault::runtime::Ours;
 
+/// Who recovers what threads of teams lose.
+static RECOVERY: &dyn team::recovery::Recovery = &fault::for_teams::Ours;
+
 /// What looks on or steps in: started once, under the initialisation lock, before anything happens.
 pub(crate) fn start(g: &'static icv::Globals) {
     sys::time::start();

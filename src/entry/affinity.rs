@@ -1,9 +1,9 @@
 //! Places and the affinity format (OpenMP 5.1, section 3.3).
 
 use super::omp::export;
-use crate::fault::stop::guarded;
 use crate::icv::{self, affinity_format, globals};
 use crate::sys::lock::Locked;
+use crate::team::hold::guarded;
 use crate::team::thread::current;
 
 fn place() -> (u32, u32, u32) {

@@ -2,9 +2,9 @@
 //! delete`. What is freed is kept until the work that does so is not executed again any more
 //! (crates/undo/src/freed_memory.rs).
 
-use crate::fault::stop::hold_off;
 use crate::fault::{saving, unsaved};
 use crate::proofs::operators;
+use crate::team::hold::hold_off;
 use crate::team::thread::{self, Thread, current};
 use crate::undo::freed_memory;
 

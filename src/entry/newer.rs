@@ -6,9 +6,9 @@ use super::omp::{export, omp_get_num_teams, omp_get_team_num, omp_get_thread_lim
 use super::target;
 use crate::device::routines::{self, Side};
 use crate::fault::save::{self, SaveKind};
-use crate::fault::stop::guarded;
 use crate::icv::{INITIAL_DEVICE, INVALID_DEVICE};
 use crate::stub;
+use crate::team::hold::guarded;
 use crate::team::thread::current;
 use crate::tools::ompt;
 use core::ffi::{CStr, c_char, c_void};

@@ -2,11 +2,11 @@
 //! for nobody and change nothing that recovery looks at.
 
 use crate::device;
-use crate::fault::stop::guarded;
 use crate::icv::MAX_ACTIVE_LEVELS;
 use crate::icv::devices::MOST;
 use crate::icv::env;
 use crate::icv::{INITIAL_DEVICE, INVALID_DEVICE, Icvs, Sched, globals};
+use crate::team::hold::guarded;
 use crate::team::member::Member;
 use crate::team::team::Team;
 use crate::team::thread::current;

@@ -6,12 +6,13 @@ use crate::ckpt::foresee;
 use crate::device::sdc;
 use crate::fault::report::PrompStatistics;
 use crate::fault::saving::{self, Site};
-use crate::fault::stop::{guarded, hold_off};
-use crate::fault::{inject, place, policy, record, report, spec::Kind, unsaved, verify};
+use crate::fault::{inject, place, record, report, spec::Kind, unsaved, verify};
 use crate::icv::{globals, globals_if_ready};
 use crate::proofs::{join, tables};
 use crate::sys::door::Door;
 use crate::sys::tls;
+use crate::team::hold::{guarded, hold_off};
+use crate::team::promises;
 use crate::team::thread::{self, Thread, current};
 use crate::undo::{Grid, addition};
 use core::sync::atomic::{AtomicI64, AtomicUsize, Ordering::*};
@@ -87,7 +88,7 @@ export! {
         dead.len().min(most)
     }
     /// The next construct may (1) or may not (0) be executed again.
-    fn promp_replayable(yes: i32) { policy::vouch(current(), yes != 0) }
+    fn promp_replayable(yes: i32) { promises::vouch(current(), yes != 0) }
     /// A section of kernels begins whose results are verified together.
     fn promp_sdc_checkpoint() { guarded(|| sdc::report::mark(true)) }
     /// ... and ends: silent errors in it are found here.

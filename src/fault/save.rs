@@ -10,7 +10,7 @@
 
 use super::publish::Turn;
 use super::saving::Site;
-use super::{credit, pace, unsaved, verify};
+use super::{credit, pace, sample, unsaved};
 use crate::icv;
 use crate::proofs::tables;
 use crate::sys::fp_control::FpControl;
@@ -62,12 +62,20 @@ pub(crate) struct Save {
     turn: Turn,
     /// What copies of large states have taken.
     pub price: Own<Price>,
+    /// Save points passed.
+    pub passed: Own<u64>,
 }
 
 impl Save {
     /// The last published state.
     pub(crate) fn current(&self) -> Option<&Slot> {
         self.turn.current().map(|i| &self.slots[i])
+    }
+
+    /// A save point was passed.
+    #[inline]
+    fn count_point(&self) {
+        self.passed.set(self.passed.get() + 1);
     }
 
     /// Is there memory for a copy of `range`? Then it is made and published.
@@ -146,12 +154,12 @@ fn save(thr: &'static Thread, kind: SaveKind) {
     if base <= frame || frame == 0 {
         thr.save.put(SaveKind::None, 0, (0, 0));
     } else if keep(thr, kind, frame, (frame, base - frame)) {
-        verify::chunk_begins(thr, kind);
+        sample::save_point(thr, kind);
     }
     if site::keeps_accounts() {
         unsaved::part_begins(thr, matches!(kind, SaveKind::After(_)));
     }
-    thr.inject.new_save_point();
+    thr.save.count_point();
 }
 
 /// Keeps the memory of `range`, unless it is large and not worth it; or there is no memory for that.
@@ -224,5 +232,5 @@ fn enter_saving(thr: &'static Thread, args: (usize, usize)) {
     thr.gauge.settle();
     thr.undo.clear(|site| unsaved::ends(thr, site));
     keep(thr, SaveKind::Enter, 0, args);
-    thr.inject.new_save_point();
+    thr.save.count_point();
 }

@@ -13,7 +13,7 @@
 //! time (Relaxed: it decides what is saved, and never what is true of the log).
 
 use super::save::{self, SaveKind};
-use super::{credit, pace, unsaved, verify};
+use super::{credit, pace, sample, unsaved};
 use crate::team::thread::Thread;
 use crate::undo::{self, Log};
 use core::sync::atomic::Ordering::Relaxed;
@@ -126,7 +126,7 @@ impl Site {
         let credited = credit::covers(took, width, budget);
         let state = match decide(cost, time, budget) {
             OFF if credited => LENT,
-            OFF if verify::is_on() => SELDOM,
+            OFF if sample::is_on() => SELDOM,
             state => state,
         };
         if state != OPEN && matches!(self.state.load(Relaxed), OPEN | LENT | ON) {
@@ -184,7 +184,7 @@ fn ask(thr: &'static Thread, site: &'static Site) -> i32 {
             thr.gauge.start(site, credit::width(thr));
         }
         OFF | SELDOM if tried_again(site, OPEN) => thr.gauge.start(site, credit::width(thr)),
-        SELDOM if verify::is_watched(thr) => {}
+        SELDOM if thr.watched.get() => {}
         OFF | SELDOM | OPAQUE | WAITS | CROWDED => {
             lose(thr, site);
             return 0;
@@ -211,7 +211,7 @@ pub(crate) fn leaves(thr: &'static Thread, site: &'static Site) {
 pub(crate) fn lose(thr: &'static Thread, site: &'static Site) {
     let at = core::ptr::from_ref(site) as usize;
     // Chunks that are verified need save points.
-    if site.has_stopped() && !verify::is_on() {
+    if site.has_stopped() && !sample::is_on() {
         thr.undo.stop(at);
     } else {
         thr.undo.lose(at);

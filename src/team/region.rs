@@ -10,8 +10,7 @@ use super::member::{Member, tfd};
 use super::orders::{FEW, SELDOM};
 use super::team::{Outside, Team};
 use super::thread::{HOT_DEPTH, Order, Thread};
-use super::{bind, crew, pool, setup};
-use crate::fault::policy;
+use super::{bind, crew, pool, promises, setup};
 use crate::fault::save;
 use crate::icv::globals;
 use crate::observe;
@@ -250,7 +249,7 @@ fn finish_or_tell<const TELL: bool>(thr: &'static Thread) {
         // Nothing was promised, and so nothing saved that would not be saved outside.
         thr.light.set(outside.light);
     } else {
-        policy::leave_region(thr);
+        promises::leave_region(thr);
         if team.primary.measured.get().is_some() {
             regions::ended_by(team);
         }
@@ -380,7 +379,7 @@ fn belong(thr: &'static Thread, m: &'static Member, team: &'static Team) {
     thr.league.set(team.league.get());
     m.implicit.belong(thr, team.icvs.get(), team.parent_task.get());
     thr.enter(m);
-    policy::enter_region(thr, team);
+    promises::enter_region(thr, team);
     if globals().display_affinity {
         bind::follow(thr, m);
         crate::icv::display_affinity_once(thr);
