@@ -20,6 +20,7 @@ mod entry;
 mod fault;
 mod icv;
 mod observe;
+mod save;
 mod sys;
 mod task;
 mod team;

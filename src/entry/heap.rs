@@ -2,8 +2,8 @@
 //! delete`. What is freed is kept until the work that does so is not executed again any more
 //! (crates/undo/src/freed_memory.rs).
 
-use crate::fault::{saving, unsaved};
 use crate::proofs::operators;
+use crate::save::{price, unsaved_time};
 use crate::team::hold::hold_off;
 use crate::team::thread::{self, Thread, current};
 use crate::undo::freed_memory;
@@ -29,7 +29,7 @@ unsafe fn free_later(thr: &'static Thread, block: usize, own: bool) {
     // SAFETY: by the caller's promise.
     hold_off(thr, || unsafe { thr.undo.free(block, own) });
     if thr.undo.lost() != 0 {
-        unsaved::begins(thr);
+        unsaved_time::begins(thr);
     }
 }
 
@@ -111,7 +111,7 @@ pub(crate) unsafe extern "C" fn promp_new(bytes: usize, operator: usize) -> usiz
         // SAFETY: nothing to be said for it.
         let block = unsafe { libc::malloc(bytes.max(1)) } as usize;
         if block == 0 {
-            saving::lose(thr, &saving::NO_MEMORY);
+            price::lose(thr, &price::NO_MEMORY);
         }
         block
     })

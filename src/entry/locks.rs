@@ -4,10 +4,10 @@
 //! variable holds a pointer to one. In OMP_1.0 it is {word, count} owned by a thread: 8 bytes, and Fortran's holds it itself.
 
 use super::light;
-use crate::fault::save::{self, SaveKind};
 use crate::icv::globals_if_ready;
 use crate::observe;
 use crate::observe::event::{Event, Mutex, Set};
+use crate::save::{self, SaveKind};
 use crate::stub;
 use crate::sys::lock::Lock;
 use crate::team::hold::{guarded, hold_off};

@@ -5,10 +5,11 @@ use crate::ckpt;
 use crate::ckpt::foresee;
 use crate::device::sdc;
 use crate::fault::report::PrompStatistics;
-use crate::fault::saving::{self, Site};
-use crate::fault::{inject, place, record, report, spec::Kind, unsaved, verify};
+use crate::fault::{inject, place, record, report, spec::Kind, verify};
 use crate::icv::{globals, globals_if_ready};
 use crate::proofs::{join, tables};
+use crate::save::price::{self, Site};
+use crate::save::unsaved_time;
 use crate::sys::door::Door;
 use crate::sys::tls;
 use crate::team::hold::{guarded, hold_off};
@@ -278,7 +279,7 @@ pub(crate) unsafe extern "C" fn promp_add(at: usize, size: usize, value: u64) {
         unsafe { addition::add(at, size, value) };
     });
     if thr.undo.lost() != 0 {
-        unsaved::begins(thr);
+        unsaved_time::begins(thr);
     }
 }
 
@@ -304,7 +305,7 @@ pub(crate) unsafe extern "C" fn promp_wrote(
 /// For the code that promp-cc adds: `site` lives as long as the code.
 pub(crate) unsafe extern "C" fn promp_saves(site: *const Site) -> i32 {
     // SAFETY: by the caller's promise.
-    thread::known().map_or(0, |thr| saving::begin(thr, unsafe { &*site }))
+    thread::known().map_or(0, |thr| price::begin(thr, unsafe { &*site }))
 }
 
 /// An object built with promp-cc is loaded whose functions see for themselves whether they are executed in a
@@ -323,13 +324,13 @@ pub(crate) unsafe extern "C" fn promp_shows_thread(slot: *const AtomicUsize) {
 /// As for [`promp_saves`].
 pub(crate) unsafe extern "C" fn promp_leaves(site: *const Site) {
     // SAFETY: by the caller's promise.
-    saving::leaves(current(), unsafe { &*site });
+    price::leaves(current(), unsafe { &*site });
 }
 
 /// Behind what `promp_saves` was told of as something that cannot be executed twice.
 pub(super) extern "C" fn point(site: usize) {
     // SAFETY: for the code that promp-cc adds: a site, which lives as long as the code.
-    saving::point(current(), unsafe { &*(site as *const Site) });
+    price::point(current(), unsafe { &*(site as *const Site) });
 }
 
 /// Saves the elements of `g`.
@@ -349,7 +350,7 @@ unsafe fn record_old(thr: &'static Thread, g: Grid) {
         guarded(|| thr.undo.save(g));
     }
     if thr.undo.lost() != 0 {
-        unsaved::begins(thr);
+        unsaved_time::begins(thr);
     }
 }
 

@@ -2,34 +2,24 @@
 //! for the states and the order of events.
 
 pub(crate) mod added;
-pub(crate) mod after;
 pub(crate) mod agent;
-pub(crate) mod credit;
 pub(crate) mod ended;
 pub(crate) mod for_teams;
-pub(crate) mod gauge;
 pub(crate) mod inject;
 pub(crate) mod library;
 pub(crate) mod no_regions;
-pub(crate) mod pace;
 pub(crate) mod place;
 pub(crate) mod policy;
-pub(crate) mod proof;
-pub(crate) mod publish;
 pub(crate) mod record;
 pub(crate) mod recover;
 pub(crate) mod report;
 pub(crate) mod resume;
 pub(crate) mod rollback;
 pub(crate) mod runtime;
-pub(crate) mod sample;
-pub(crate) mod save;
-pub(crate) mod saving;
 pub(crate) mod settings;
 pub(crate) mod stop;
 pub(crate) mod thread_state;
 pub(crate) mod unmade;
-pub(crate) mod unsaved;
 pub(crate) mod verify;
 pub(crate) mod visits;
 pub(crate) mod watchdog;

@@ -1,14 +1,14 @@
 //! May lost work be executed again? (README.md in this folder.)
 
-use super::proof::{is_proved, segment};
 use super::record::Place;
-use super::save::{SaveKind, Slot};
 use super::spec::Kind;
-use super::{added, inject, library, saving};
+use super::{added, inject, library};
 use crate::icv::globals;
 use crate::icv::settings::Replay;
 use crate::observe::event::Work;
 use crate::proofs::tables;
+use crate::save::proof::{is_proved, segment};
+use crate::save::{SaveKind, Slot, price};
 use crate::sys::maps::{self, Mapping};
 use crate::sys::{asm, code, held, signals::Interrupted, syscall::gettid, tls, unwind};
 use crate::task::Task;
@@ -76,7 +76,7 @@ fn built_elsewhere(thr: &'static Thread) -> &'static str {
 }
 
 /// The private data at the save point was not copied, which `site` says.
-fn not_copied<T>(site: &saving::Site) -> Result<T, Refusal> {
+fn not_copied<T>(site: &price::Site) -> Result<T, Refusal> {
     let (what, took, budget) = (site.text(), site.percent(), crate::icv::save_budget());
     let price = match took {
         0.0 => String::new(),
@@ -96,7 +96,7 @@ fn proven(thr: &'static Thread) -> Result<(), Refusal> {
         Some(s) if s.verdict == tables::Verdict::Opaque => {
             refuse("work that cannot be executed again", String::leak(format!("{}. {NEEDS_CKPT}", s.text())))
         }
-        Some(s) => match saving::culprit(&thr.undo) {
+        Some(s) => match price::culprit(&thr.undo) {
             // Old values are saved in case that a function of another file reads them: where it does not,
             // they may be missing.
             Some(site) if s.verdict == tables::Verdict::Undo || site.is_opaque() => lost(s.text(), site),
@@ -106,7 +106,7 @@ fn proven(thr: &'static Thread) -> Result<(), Refusal> {
 }
 
 /// `site` has made work that could be executed again, as `segment` says, work that cannot.
-fn lost(segment: &str, site: &saving::Site) -> Result<(), Refusal> {
+fn lost(segment: &str, site: &price::Site) -> Result<(), Refusal> {
     if site.is_opaque() {
         return refuse(
             "work that cannot be executed again",
@@ -114,8 +114,8 @@ fn lost(segment: &str, site: &saving::Site) -> Result<(), Refusal> {
         );
     }
     let unkept = [
-        (&raw const saving::TOO_MUCH, "work whose old values were too many to be saved"),
-        (&raw const saving::NO_ROOM, "work for whose old values there was no memory"),
+        (&raw const price::TOO_MUCH, "work whose old values were too many to be saved"),
+        (&raw const price::NO_ROOM, "work for whose old values there was no memory"),
     ];
     if let Some((_, why)) = unkept.into_iter().find(|(s, _)| core::ptr::eq(site, *s)) {
         return refuse(why, String::leak(format!("{segment}. {NEEDS_CKPT}")));
@@ -141,12 +141,12 @@ fn repeatable(thr: &'static Thread) -> Result<(&'static Slot, usize), Refusal> {
     }
     if let Some(save) = thr.save.current()
         && save.kind.get() == SaveKind::TooLarge
-        && let Some(site) = saving::culprit(&thr.undo)
+        && let Some(site) = price::culprit(&thr.undo)
     {
         return not_copied(site);
     }
     if thr.undo.has_left_out()
-        && let Some(site) = saving::culprit(&thr.undo)
+        && let Some(site) = price::culprit(&thr.undo)
     {
         lost(segment(thr).map_or("?", |s| s.text()), site)?;
     }

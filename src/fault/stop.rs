@@ -10,7 +10,7 @@ use super::policy::{self, Refusal};
 use super::record::{self, Recovery};
 use super::recover::{self, Order, Way};
 use super::spec::{Fault, Kind};
-use super::{after, inject, library, report, rollback};
+use super::{inject, library, report, rollback};
 use crate::ckpt::{
     self,
     trials::{self, Cause, NoProgress},
@@ -24,6 +24,7 @@ use crate::sys::signals::{self, Interrupted};
 use crate::sys::syscall::{exit_group, gettid};
 use crate::sys::{futex, reach, sanitizer, timers, tls};
 use crate::team::member::tfd;
+use crate::team::shrink;
 use crate::team::thread::{self, Thread};
 use core::sync::atomic::{AtomicU32, Ordering::*};
 
@@ -333,7 +334,7 @@ fn leave(thr: &'static Thread, kind: Kind, way: Way, mask: u64) -> ! {
     let recovery = if lost { Recovery::Recompute } else { Recovery::Resume };
     let failure = record::open(kind, policy::place(thr), recovery);
     member.tfd.store(tfd::FAILED, Release);
-    after::thread_failed();
+    shrink::thread_failed();
     let Some(stack) = host::new_stack() else { cannot_replace(thr, kind) };
     reach::leaves(tls::thread_pointer(), gettid());
     let (signals, timers) = timers::leaves(ckpt::seats::signals());

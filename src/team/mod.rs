@@ -22,6 +22,7 @@ pub(crate) mod registry;
 pub(crate) mod room;
 mod saved_thread;
 pub(crate) mod setup;
+pub(crate) mod shrink;
 #[allow(clippy::module_inception)]
 pub(crate) mod team;
 pub(crate) mod thread;

@@ -15,8 +15,7 @@ use super::meet::Way;
 use super::member::Member;
 use super::team::Team;
 use super::thread::{HOT_DEPTH, Thread};
-use super::{bind, crew, pool, promises, region};
-use crate::fault::after;
+use super::{bind, crew, pool, promises, region, shrink};
 use crate::icv::MAX_ACTIVE_LEVELS;
 use crate::icv::places::ProcBind;
 use crate::icv::settings::Constructs;
@@ -64,7 +63,7 @@ impl Asked {
         Self {
             threads,
             flags,
-            retired: after::retired(),
+            retired: shrink::retired(),
             tables: tables::generation(),
             workers: pool::workers(),
         }

@@ -8,9 +8,9 @@
 use super::recovery::Room;
 use super::{alone::Alone, member::Member, orders::Dock, room, team::Team};
 use crate::ckpt::dead_memory_claims::Claims;
-use crate::fault::{gauge::Gauge, save::Save, unsaved};
 use crate::icv::Icvs;
 use crate::observe::{self, Event, OfThread};
+use crate::save::{Save, gauge::Gauge, unsaved_time};
 use crate::sys::host::{self, Identity};
 use crate::sys::{asm, own::Own, tls};
 use crate::task::{Task, group, included, slab::Slab};
@@ -117,7 +117,7 @@ pub(crate) struct Thread {
     /// What saving old values costs.
     pub gauge: Gauge,
     /// For how long its work could not have been executed again.
-    pub unsaved: unsaved::Clock,
+    pub unsaved: unsaved_time::Clock,
     /// What recovery keeps of it.
     pub room: Room,
     /// What listeners keep with it.
@@ -186,7 +186,7 @@ impl Thread {
             watched: Own::new(false),
             undo: undo::Log::default(),
             gauge: Gauge::default(),
-            unsaved: unsaved::Clock::default(),
+            unsaved: unsaved_time::Clock::default(),
             room: Room::default(),
             words: OfThread::default(),
             calls_out: AtomicU32::new(0),

@@ -5,8 +5,8 @@ use super::asked::{self, Asked, Circumstances, Want, Wishes};
 use super::many::{self, Many};
 use super::share::{Maker, Shape, Share};
 use super::{batch, dispenser::Range, ledger::Before, ordered, site, survivors, tune};
-use crate::fault::{proof, unsaved};
 use crate::observe::event::{Construct, Event, Row, Set};
+use crate::save::{proof, unsaved_time};
 use crate::team::{event::Waiters, member::Member, team::Team, thread::Thread};
 use crate::team::{promises, recovery::recovery};
 use crate::{icv::Sched, observe, sys::time};
@@ -457,7 +457,7 @@ fn leave_timed(thr: &'static Thread, m: &'static Member, shape: &Shape, barrier:
 /// `thr` leaves a construct of this shape, which has taken `ns`. Its first thread accounts for it.
 #[cold]
 fn account(thr: &'static Thread, shape: &Shape, ns: u64) {
-    let (marks, unsaved) = unsaved::of_construct(thr, shape.began);
+    let (marks, unsaved) = unsaved_time::of_construct(thr, shape.began);
     if thr.member().num.get() != 0 {
         return;
     }

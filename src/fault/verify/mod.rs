@@ -7,8 +7,8 @@
 //! It is named, and nobody of the process runs on it any more (sys/kernel/left.rs).
 //!
 //! Executing a chunk again is what recovery does, too, with the same conditions (policy.rs), the same saved
-//! state (save.rs) and the same old values (undo.rs); only that nothing has failed. What a chunk writes is
-//! known if promp-cc has built it with -fpromp-sdc (written.rs). Any other chunk is executed once, and its
+//! state (src/save) and the same old values (crates/undo); only that nothing has failed. What a chunk writes
+//! is known if promp-cc has built it with -fpromp-sdc (written.rs). Any other chunk is executed once, and its
 //! loop is reported as unverified.
 //!
 //! States of a thread's check: idle → (chunk taken: [`chunk_begins`]) watched → (next chunk wanted:
@@ -21,11 +21,11 @@ pub(crate) mod judge;
 pub(crate) mod report;
 pub(crate) mod written;
 
-use super::save::SaveKind;
-use super::{policy, sample, thread_state};
+use super::{policy, thread_state};
 use crate::icv::devices::Mode;
 use crate::icv::{Globals, globals};
 use crate::proofs::tables;
+use crate::save::{self, SaveKind, sample};
 use crate::say;
 use crate::sys::own::Own;
 use crate::sys::random::Random;
@@ -224,7 +224,7 @@ fn chosen(thr: &'static Thread, c: &'static Check, next: bool) {
     if !sampled && !inject::any() {
         return;
     }
-    let here = thr.save.current().and_then(super::save::Slot::resumes_at).unwrap_or(0);
+    let here = thr.save.current().and_then(save::Slot::resumes_at).unwrap_or(0);
     if let Err(why) = may_repeat(thr) {
         if c.refused.get() != here {
             c.refused.set(here);

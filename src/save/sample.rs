@@ -1,6 +1,6 @@
 //! PROMP_SDC=chunks verifies samples of the chunks: what save points and saving must know of it.
 
-use super::save::SaveKind;
+use super::SaveKind;
 use crate::team::recovery::recovery;
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -1,6 +1,6 @@
 //! What promp-cc has proved of the work behind a thread's save point.
 
-use super::save::SaveKind;
+use super::SaveKind;
 use crate::icv::globals;
 use crate::icv::settings::Replay;
 use crate::proofs::tables;

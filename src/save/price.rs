@@ -12,8 +12,7 @@
 //! The word of a site is read by compiled code: 2 ([`OFF`]) makes it leave. Others may change it at any
 //! time (Relaxed: it decides what is saved, and never what is true of the log).
 
-use super::save::{self, SaveKind};
-use super::{credit, pace, sample, unsaved};
+use super::{SaveKind, credit, pace, sample, unsaved_time};
 use crate::team::thread::Thread;
 use crate::undo::{self, Log};
 use core::sync::atomic::Ordering::Relaxed;
@@ -53,7 +52,7 @@ const CROWDED: u32 = 6;
 /// Like [`OPEN`], where it is known that saving takes more than the budget, but not more in all than it may
 /// before that counts (credit.rs).
 const LENT: u32 = 8;
-/// Private data that is not copied (save.rs).
+/// Private data that is not copied (mod.rs).
 const PRIVATE: u32 = 9;
 
 /// Times until one that does not is tried again, the first time.
@@ -216,7 +215,7 @@ pub(crate) fn lose(thr: &'static Thread, site: &'static Site) {
     } else {
         thr.undo.lose(at);
     }
-    unsaved::begins(thr);
+    unsaved_time::begins(thr);
 }
 
 /// Behind something that cannot be executed twice, as the end of a runtime call: a save point, so that what
@@ -228,10 +227,10 @@ pub(crate) fn point(thr: &'static Thread, site: &'static Site) {
     }
     match state {
         CROWDED if !tried_again(site, OPAQUE) => {}
-        WAITS => save::point(thr, SaveKind::After(0)),
+        WAITS => super::point(thr, SaveKind::After(0)),
         _ => {
             let start = pace::ticks();
-            save::point(thr, SaveKind::After(0));
+            super::point(thr, SaveKind::After(0));
             let now = pace::ticks();
             // An interruption is not the save point's.
             let cost = now.wrapping_sub(start).min(DEAR / 8) + CALL;

@@ -1,14 +1,14 @@
 //! Where a failure would have been refused, and for how long: for the report (`promp-cc --explain`).
 //!
 //! A verdict says what can be executed again. Work that has come to something that cannot (a mark,
-//! saving.rs), or whose old values are not saved because that costs too much, cannot, until the next save
+//! price.rs), or whose old values are not saved because that costs too much, cannot, until the next save
 //! point. Nor can a part of a construct behind a save point in it that has another verdict than the first
 //! part. With PROMP_REPORT the time of both is added up: by the *site* that is the reason, or the part's
 //! text, of all threads, and by loop, of the thread that accounts for the loop.
 //!
 //! Relaxed: sums that are read when the program ends.
 
-use super::saving::{Site, of_reason};
+use super::price::{Site, of_reason};
 use crate::proofs::tables::{self, Verdict};
 use crate::sys::claim::claim;
 use crate::sys::lock::Locked;
