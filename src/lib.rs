@@ -34,6 +34,9 @@ pub static ARENA: sys::arena::Arena = sys::arena::Arena::new();
 /// The runtime whose threads checkpoints save.
 static RUNTIME: &dyn ckpt::runtime::Runtime = &fault::runtime::Ours;
 
+/// The first use of a global initialises the runtime.
+static INITIALISE: fn() -> &'static icv::Globals = team::init::runtime;
+
 /// Who recovers what threads of teams lose.
 static RECOVERY: &dyn team::recovery::Recovery = &fault::for_teams::Ours;
 

@@ -1,5 +1,6 @@
 //! Teams: logical threads, the pool of workers, region start and end, barriers, places.
 
+pub(crate) mod affinity_text;
 pub(crate) mod alone;
 pub(crate) mod aside;
 pub(crate) mod barrier;

@@ -10,7 +10,7 @@ use super::member::{Member, tfd};
 use super::orders::{FEW, SELDOM};
 use super::team::{Outside, Team};
 use super::thread::{HOT_DEPTH, Order, Thread};
-use super::{bind, crew, pool, promises, setup};
+use super::{affinity_text, bind, crew, pool, promises, setup};
 use crate::icv::globals;
 use crate::observe;
 use crate::observe::event::{Event, Set, Sync};
@@ -382,7 +382,7 @@ fn belong(thr: &'static Thread, m: &'static Member, team: &'static Team) {
     promises::enter_region(thr, team);
     if globals().display_affinity {
         bind::follow(thr, m);
-        crate::icv::display_affinity_once(thr);
+        affinity_text::show_once(thr);
     }
 }
 
