@@ -11,6 +11,7 @@ compile_error!("promp runs on x86-64 Linux");
 
 extern crate promp_ckpt as ckpt;
 extern crate promp_proofs as proofs;
+extern crate promp_undo as undo;
 use promp_sys::{callback, complain, export_names, exported_label, keep, say, stub, sys, warn};
 
 mod acc;
@@ -19,6 +20,7 @@ mod entry;
 mod fault;
 mod icv;
 mod observe;
+mod save;
 mod sys;
 mod task;
 mod team;
@@ -31,6 +33,12 @@ pub static ARENA: sys::arena::Arena = sys::arena::Arena::new();
 
 /// The runtime whose threads checkpoints save.
 static RUNTIME: &dyn ckpt::runtime::Runtime = &fault::runtime::Ours;
+
+/// The first use of a global initialises the runtime.
+static INITIALISE: fn() -> &'static icv::Globals = team::init::runtime;
+
+/// Who recovers what threads of teams lose.
+static RECOVERY: &dyn team::recovery::Recovery = &fault::for_teams::Ours;
 
 /// What looks on or steps in: started once, under the initialisation lock, before anything happens.
 pub(crate) fn start(g: &'static icv::Globals) {

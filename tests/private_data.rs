@@ -1,4 +1,4 @@
-//! Large private data on the stack (src/fault/save.rs): copied where that is worth its price, and refused
+//! Large private data on the stack (src/save): copied where that is worth its price, and refused
 //! for that reason, with place and size, where not. What `promp-cc --explain` says is what happens.
 
 mod common;

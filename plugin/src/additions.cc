@@ -4,8 +4,8 @@
 //     histogram[bin[i]]++;
 //
 // What such an update has added is subtracted again, atomically, before the work is executed once more: the
-// runtime notes it (promp_add, src/fault/added.rs). Between the failure and the end of the repetition others
-// may see too much, or too little. That must not matter, so:
+// runtime notes it (promp_add, crates/undo/src/addition.rs). Between the failure and the end of the
+// repetition others may see too much, or too little. That must not matter, so:
 // - The result of the addition is used by nobody, the order is relaxed (as `omp atomic` has it), the number
 //   an integer: additions modulo 2^n commute, those of floating-point numbers do not.
 // - *All* that the team executes is known: the function of a parallel region that calls nothing, makes no

@@ -1,12 +1,12 @@
 // Functions that allocate and free memory.
 //
 // A block that work allocates is another one when the work is executed again, and nobody else knows it. What
-// work frees is kept until the next save point (src/fault/freed.rs). For C's functions that is so by their
-// definition. The operators of C++ are the program's to replace, by functions with counters and lists that
-// must not be executed twice, or not in another order. So they are calls of functions of other units, whose
-// tables say that nothing of them is assumed but that they are the C++ library's own, which call malloc and
-// free (crates/proofs/src/join). What they are bound to is known when the program is loaded: if that is
-// anything else, there are marks in front of the calls.
+// work frees is kept until the next save point (crates/undo/src/freed_memory.rs). For C's functions that is
+// so by their definition. The operators of C++ are the program's to replace, by functions with counters and
+// lists that must not be executed twice, or not in another order. So they are calls of functions of other
+// units, whose tables say that nothing of them is assumed but that they are the C++ library's own, which
+// call malloc and free (crates/proofs/src/join). What they are bound to is known when the program is
+// loaded: if that is anything else, there are marks in front of the calls.
 //
 // The operators' exceptions: the runtime allocates in their place, and before the operator itself is called
 // since there is no memory left, it notes that the work is not executed again. So the ways out of a call of

@@ -5,8 +5,8 @@
 pub(crate) mod profile;
 
 use crate::complain;
-use crate::fault::stop::guarded;
 use crate::sys::own::Own;
+use crate::team::hold::guarded;
 use core::fmt::Arguments;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::Relaxed};
 use profile::Construct;

@@ -1,7 +1,7 @@
 //! The profiling interface (OpenACC 2.6, chapter 5): callbacks for events, counted registrations, toggles.
 
-use crate::fault::stop::guarded;
 use crate::sys::lock::Lock;
+use crate::team::hold::guarded;
 use crate::team::thread::current;
 use core::ffi::{CStr, c_void};
 use core::ptr::null_mut;

@@ -4,7 +4,7 @@
 use super::omp::export;
 use crate::acc::{self, profile};
 use crate::device::{self, Device, routines};
-use crate::fault::stop::guarded;
+use crate::team::hold::guarded;
 use core::ffi::{CStr, c_char, c_void};
 use core::ptr::null_mut;
 

@@ -1,9 +1,10 @@
 //! Places and the affinity format (OpenMP 5.1, section 3.3).
 
 use super::omp::export;
-use crate::fault::stop::guarded;
-use crate::icv::{self, affinity_format, globals};
+use crate::icv::{affinity_format, globals};
 use crate::sys::lock::Locked;
+use crate::team::affinity_text;
+use crate::team::hold::guarded;
 use crate::team::thread::current;
 
 fn place() -> (u32, u32, u32) {
@@ -151,7 +152,7 @@ fn expand(f: &str) -> String {
     } else {
         f
     };
-    affinity_format::expand(f, &icv::affinity_fields(current()))
+    affinity_format::expand(f, &affinity_text::fields(current()))
 }
 
 macro_rules! unsafe_export {

@@ -8,11 +8,11 @@
 use super::omp::export;
 use super::pinned;
 use crate::complain;
-use crate::fault::stop::guarded;
 use crate::icv::allocators::FROM_ENVIRONMENT;
 use crate::icv::globals;
 use crate::sys::lock::Locked;
 use crate::sys::syscall::exit_group;
+use crate::team::hold::guarded;
 use crate::team::thread::current;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
 use std::collections::BTreeSet;

@@ -1,8 +1,8 @@
 //! `GOMP_cancel` and `GOMP_cancellation_point` (OpenMP 5.1, section 2.20).
 
-use crate::fault::save::{self, SaveKind};
 use crate::icv::globals;
 use crate::observe::event::{Cancelled, Event};
+use crate::save::{self, SaveKind};
 use crate::stub;
 use crate::team::thread::{Thread, current};
 use core::sync::atomic::Ordering::*;

@@ -7,7 +7,7 @@
 //! out while the next one is computed.
 
 use super::light::light;
-use crate::fault::save::{self, SaveKind};
+use crate::save::{self, SaveKind};
 use crate::stub;
 use crate::sys::cfi::{grow, push, shrink};
 use crate::team::event::{Patience, SLEEPERS};

@@ -1,8 +1,8 @@
 //! The error directive (OpenMP 5.1, section 2.5.4).
 
 use crate::complain;
-use crate::fault::save::{self, SaveKind};
 use crate::observe::event::Event;
+use crate::save::{self, SaveKind};
 use crate::stub;
 use crate::team::thread::current;
 

@@ -9,7 +9,7 @@ use crate::device::acc::Arguments;
 use crate::device::items::Items;
 use crate::device::map::For;
 use crate::device::{self, Device, constructs, plugin};
-use crate::fault::stop::guarded;
+use crate::team::hold::guarded;
 use crate::team::thread::current;
 use crate::{complain, exported_label, keep};
 use core::ffi::{c_char, c_void};

@@ -1,11 +1,12 @@
 //! What code built by promp-cc allocates and frees with: `free`, `realloc`, `operator new` and `operator
 //! delete`. What is freed is kept until the work that does so is not executed again any more
-//! (fault/freed.rs).
+//! (crates/undo/src/freed_memory.rs).
 
-use crate::fault::stop::hold_off;
-use crate::fault::{freed, saving, unsaved};
 use crate::proofs::operators;
+use crate::save::{price, unsaved_time};
+use crate::team::hold::hold_off;
 use crate::team::thread::{self, Thread, current};
+use crate::undo::freed_memory;
 
 /// Frees `block`, or keeps it until the work that does so is not executed again any more.
 #[inline(always)]
@@ -28,7 +29,7 @@ unsafe fn free_later(thr: &'static Thread, block: usize, own: bool) {
     // SAFETY: by the caller's promise.
     hold_off(thr, || unsafe { thr.undo.free(block, own) });
     if thr.undo.lost() != 0 {
-        unsaved::begins(thr);
+        unsaved_time::begins(thr);
     }
 }
 
@@ -49,7 +50,7 @@ unsafe fn resize(block: usize, bytes: usize, own: bool) -> usize {
         unsafe {
             let new = libc::malloc(bytes) as usize;
             if new != 0 {
-                let n = bytes.min(freed::size(block));
+                let n = bytes.min(freed_memory::size(block));
                 core::ptr::copy_nonoverlapping(block as *const u8, new as *mut u8, n);
                 thr.undo.free(block, own);
             }
@@ -110,7 +111,7 @@ pub(crate) unsafe extern "C" fn promp_new(bytes: usize, operator: usize) -> usiz
         // SAFETY: nothing to be said for it.
         let block = unsafe { libc::malloc(bytes.max(1)) } as usize;
         if block == 0 {
-            saving::lose(thr, &saving::NO_MEMORY);
+            price::lose(thr, &price::NO_MEMORY);
         }
         block
     })

@@ -2,7 +2,7 @@
 //! `omp_interop_none`, of which there is nothing to know but what the routines' arguments mean.
 
 use super::omp::export;
-use crate::fault::save::{self, SaveKind};
+use crate::save::{self, SaveKind};
 use crate::stub;
 use crate::task::{depend, spawn};
 use crate::team::thread::current;

@@ -4,14 +4,13 @@
 //! variable holds a pointer to one. In OMP_1.0 it is {word, count} owned by a thread: 8 bytes, and Fortran's holds it itself.
 
 use super::light;
-use crate::fault::save::{self, SaveKind};
-use crate::fault::stop;
-use crate::fault::stop::guarded;
 use crate::icv::globals_if_ready;
 use crate::observe;
 use crate::observe::event::{Event, Mutex, Set};
+use crate::save::{self, SaveKind};
 use crate::stub;
 use crate::sys::lock::Lock;
+use crate::team::hold::{guarded, hold_off};
 use crate::team::thread::{self, Thread, current};
 use crate::tools::ompt;
 use crate::work::locks::address;
@@ -38,7 +37,7 @@ fn tell_of(event: Event) {
     if observe::wants(Set::LOCKS)
         && let Some(thr) = thread::known()
     {
-        stop::hold_off(thr, || thr.tell(event));
+        hold_off(thr, || thr.tell(event));
     }
 }
 

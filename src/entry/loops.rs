@@ -1,9 +1,9 @@
 //! `GOMP_loop_*`: starts of all schedules and widths, `next`, ends. Every `next` is the same function.
 
 use super::parallel::schedule;
-use crate::fault::save::{self, SaveKind};
 use crate::icv::Sched;
 use crate::observe::event::Sync;
+use crate::save::{self, SaveKind};
 use crate::stub;
 use crate::task::reduction;
 use crate::team::thread::{Thread, current};

@@ -2,11 +2,11 @@
 //! for nobody and change nothing that recovery looks at.
 
 use crate::device;
-use crate::fault::stop::guarded;
 use crate::icv::MAX_ACTIVE_LEVELS;
 use crate::icv::devices::MOST;
 use crate::icv::env;
 use crate::icv::{INITIAL_DEVICE, INVALID_DEVICE, Icvs, Sched, globals};
+use crate::team::hold::guarded;
 use crate::team::member::Member;
 use crate::team::team::Team;
 use crate::team::thread::current;
@@ -246,9 +246,9 @@ export! {
     /// Section 3.15.
     fn omp_display_env(verbose: i32) {
         guarded(|| {
-            let (g, others) = (globals(), crate::fault::settings::shown());
+            let g = globals();
             let device = device::default_of(&g.initial.get());
-            let text = crate::icv::display::text(g, verbose != 0, device, &others);
+            let text = crate::icv::display::text(g, verbose != 0, device);
             crate::sys::out::as_the_program(2, text.as_bytes());
         })
     }

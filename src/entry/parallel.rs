@@ -1,8 +1,8 @@
 //! `GOMP_parallel` and the old `_start`/`_end` pairs, combined or not.
 
 use super::light::promp_parallel_plainly;
-use crate::fault::save::{self, SaveKind};
 use crate::icv::Sched;
+use crate::save::{self, SaveKind};
 use crate::stub;
 use crate::sys::asm;
 use crate::task::included::SERIAL;

@@ -4,16 +4,18 @@ use super::omp::export;
 use crate::ckpt;
 use crate::ckpt::foresee;
 use crate::device::sdc;
-use crate::fault::grid::Grid;
 use crate::fault::report::PrompStatistics;
-use crate::fault::saving::{self, Site};
-use crate::fault::stop::{guarded, hold_off};
-use crate::fault::{added, inject, place, policy, record, report, spec::Kind, unsaved, verify};
+use crate::fault::{inject, place, record, report, spec::Kind, verify};
 use crate::icv::{globals, globals_if_ready};
 use crate::proofs::{join, tables};
+use crate::save::price::{self, Site};
+use crate::save::unsaved_time;
 use crate::sys::door::Door;
 use crate::sys::tls;
+use crate::team::hold::{guarded, hold_off};
+use crate::team::promises;
 use crate::team::thread::{self, Thread, current};
+use crate::undo::{Grid, addition};
 use core::sync::atomic::{AtomicI64, AtomicUsize, Ordering::*};
 
 /// `struct promp_failure`.
@@ -87,7 +89,7 @@ export! {
         dead.len().min(most)
     }
     /// The next construct may (1) or may not (0) be executed again.
-    fn promp_replayable(yes: i32) { policy::vouch(current(), yes != 0) }
+    fn promp_replayable(yes: i32) { promises::vouch(current(), yes != 0) }
     /// A section of kernels begins whose results are verified together.
     fn promp_sdc_checkpoint() { guarded(|| sdc::report::mark(true)) }
     /// ... and ends: silent errors in it are found here.
@@ -262,7 +264,7 @@ pub(crate) unsafe extern "C" fn promp_add(at: usize, size: usize, value: u64) {
     };
     let Some(thr) = thread::known().filter(noted) else {
         // SAFETY: by the caller's promise.
-        return unsafe { added::add(at, size, value) };
+        return unsafe { addition::add(at, size, value) };
     };
     // SAFETY: likewise. If it is not there, that is the program's crash, not the runtime's.
     unsafe { core::arch::asm!("cmp byte ptr [{}], 0", in(reg) at, options(nostack, readonly)) };
@@ -274,10 +276,10 @@ pub(crate) unsafe extern "C" fn promp_add(at: usize, size: usize, value: u64) {
             note()
         }
         // SAFETY: likewise.
-        unsafe { added::add(at, size, value) };
+        unsafe { addition::add(at, size, value) };
     });
     if thr.undo.lost() != 0 {
-        unsaved::begins(thr);
+        unsaved_time::begins(thr);
     }
 }
 
@@ -303,7 +305,7 @@ pub(crate) unsafe extern "C" fn promp_wrote(
 /// For the code that promp-cc adds: `site` lives as long as the code.
 pub(crate) unsafe extern "C" fn promp_saves(site: *const Site) -> i32 {
     // SAFETY: by the caller's promise.
-    thread::known().map_or(0, |thr| saving::begin(thr, unsafe { &*site }))
+    thread::known().map_or(0, |thr| price::begin(thr, unsafe { &*site }))
 }
 
 /// An object built with promp-cc is loaded whose functions see for themselves whether they are executed in a
@@ -322,13 +324,13 @@ pub(crate) unsafe extern "C" fn promp_shows_thread(slot: *const AtomicUsize) {
 /// As for [`promp_saves`].
 pub(crate) unsafe extern "C" fn promp_leaves(site: *const Site) {
     // SAFETY: by the caller's promise.
-    saving::leaves(current(), unsafe { &*site });
+    price::leaves(current(), unsafe { &*site });
 }
 
 /// Behind what `promp_saves` was told of as something that cannot be executed twice.
 pub(super) extern "C" fn point(site: usize) {
     // SAFETY: for the code that promp-cc adds: a site, which lives as long as the code.
-    saving::point(current(), unsafe { &*(site as *const Site) });
+    price::point(current(), unsafe { &*(site as *const Site) });
 }
 
 /// Saves the elements of `g`.
@@ -348,7 +350,7 @@ unsafe fn record_old(thr: &'static Thread, g: Grid) {
         guarded(|| thr.undo.save(g));
     }
     if thr.undo.lost() != 0 {
-        unsaved::begins(thr);
+        unsaved_time::begins(thr);
     }
 }
 

@@ -1,7 +1,7 @@
 //! `GOMP_sections_*`. Sections are numbered from 1; 0 means that none is left.
 
 use super::loops::{end, end_cancel, end_nowait, enter_with};
-use crate::fault::save::{self, SaveKind};
+use crate::save::{self, SaveKind};
 use crate::stub;
 use crate::team::thread::{Thread, current};
 use crate::work::asked::Want;

@@ -1,8 +1,8 @@
 //! `GOMP_single_*` and `GOMP_scope_start`.
 
 use super::loops::enter_with;
-use crate::fault::save::{self, SaveKind};
 use crate::observe::event::{Event, Sync, Work};
+use crate::save::{self, SaveKind};
 use crate::stub;
 use crate::team::event::Patience;
 use crate::team::thread::{Thread, current};

@@ -12,10 +12,10 @@
 
 use super::light::light;
 use super::omp::export;
-use crate::fault::save::{self, SaveKind};
 use crate::icv::Sched;
 use crate::observe;
 use crate::observe::event::{Construct, Event, Row, Work};
+use crate::save::{self, SaveKind};
 use crate::stub;
 use crate::sys::asm::MEMBER;
 use crate::team::member::Member;

@@ -1,7 +1,7 @@
 //! Barriers, critical sections, the atomic fallback, ordered.
 
-use crate::fault::save::{self, SaveKind};
 use crate::observe::event::{Mutex, Sync};
+use crate::save::{self, SaveKind};
 use crate::stub;
 use crate::team::team::Team;
 use crate::team::thread::{Thread, current};

@@ -9,13 +9,13 @@ use crate::device::kinds;
 use crate::device::map::For;
 use crate::device::routines::{self, Side};
 use crate::device::{self, Device, constructs, images, native};
-use crate::fault::save::{self, SaveKind};
-use crate::fault::stop::guarded;
 use crate::icv::{DEFAULT_DEVICE, INITIAL_DEVICE, INVALID_DEVICE, globals};
 use crate::observe::event::{Depend, Event, Target};
+use crate::save::{self, SaveKind};
 use crate::stub;
 use crate::sys::syscall::exit_group;
 use crate::task::{depend, spawn};
+use crate::team::hold::guarded;
 use crate::team::thread::{Thread, current};
 
 /// `omp_invalid_device` is none; OMP_TARGET_OFFLOAD=mandatory forbids the host where a device was asked for

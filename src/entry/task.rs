@@ -1,9 +1,9 @@
 //! `GOMP_task*`, `GOMP_taskloop*`, `omp_fulfill_event`.
 
-use crate::fault::save::{self, SaveKind};
 use crate::icv::globals;
 use crate::observe;
 use crate::observe::event::{Set, Sync};
+use crate::save::{self, SaveKind};
 use crate::stub;
 use crate::task::spawn::{self, Spec};
 use crate::task::{Task, depend, flag, group, pool, reduction, taskloop};

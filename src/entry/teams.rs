@@ -1,7 +1,7 @@
 //! The teams construct on the host: a league of initial teams, one after another.
 
-use crate::fault::save::{self, SaveKind};
 use crate::observe::event::Event;
+use crate::save::{self, SaveKind};
 use crate::stub;
 use crate::team::region;
 use crate::team::thread::{Thread, current};

@@ -1,50 +1,15 @@
-//! Atomic additions that can be taken back (plugin/src/additions.cc says which).
+//! Who can see atomic additions (crates/undo/src/addition.rs) before they are taken back?
 //!
-//! An addition whose result nobody sees commutes with those of other threads, so what the work in flight has
-//! added is subtracted, atomically, before it is executed again. The record and the addition are one for a
-//! stop: it waits until both are done ([`super::stop::hold_off`]).
-//!
-//! In between others can see more than they would without a failure. The compiler has looked at all that the
-//! team executes meanwhile; of what else there may be in the process it knows nothing. So where there is
-//! anybody else, the work is not executed again ([`others_may_see`]).
+//! Between a failure and the repetition others can see more than they would without it. The compiler has
+//! looked at all that the team executes meanwhile; of what else there may be in the process it knows nothing.
+//! So where there is anybody else, the work is not executed again ([`others_may_see`]).
 
-use super::grid::Grid;
 use crate::ckpt::rights;
 use crate::sys::maps;
 use crate::team::registry;
 use crate::team::team::Team;
 use crate::team::thread::Thread;
-use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::*};
-
-/// In place of the distance of rows: the record is of an addition, and its element is what was added.
-const ADDED: isize = isize::MIN;
-
-/// The record's grid: `size` bytes at `at`.
-pub(crate) fn grid(at: usize, size: usize) -> Grid {
-    Grid { start: at, size, count: [1, 1], stride: [0, ADDED] }
-}
-
-/// Is `g` that of an addition?
-pub(crate) fn is_addition(g: &Grid) -> bool {
-    g.stride[1] == ADDED
-}
-
-/// Adds `value` to the `size` bytes at `at`, without regard to what goes beyond them.
-///
-/// # Safety
-/// An aligned number of 1, 2, 4 or 8 bytes; others change it meanwhile by atomic instructions only.
-#[inline(always)]
-pub(crate) unsafe fn add(at: usize, size: usize, value: u64) {
-    // SAFETY: by the caller's promise. Relaxed: so it was in the program.
-    unsafe {
-        match size {
-            1 => _ = (*(at as *const AtomicU8)).fetch_add(value as u8, Relaxed),
-            2 => _ = (*(at as *const AtomicU16)).fetch_add(value as u16, Relaxed),
-            4 => _ = (*(at as *const AtomicU32)).fetch_add(value as u32, Relaxed),
-            _ => _ = (*(at as *const AtomicU64)).fetch_add(value, Relaxed),
-        }
-    }
-}
+use core::sync::atomic::Ordering::Acquire;
 
 /// A host that has failed, or has just been made, is not known for a moment: looked at so often, a
 /// millisecond apart.

@@ -24,7 +24,7 @@ use super::policy::{self, Refusal};
 use super::record::{self, Recovery};
 use super::recover::{self, Order, Way};
 use super::spec::Kind;
-use super::{after, rollback, stop};
+use super::{rollback, stop};
 use crate::ckpt::{
     self,
     trials::{self, Cause},
@@ -40,6 +40,7 @@ use crate::sys::watch::{self, Watch};
 use crate::sys::{reach, signals, time, timers};
 use crate::team::member::tfd;
 use crate::team::registry;
+use crate::team::shrink;
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicU32, Ordering::*};
 
@@ -184,7 +185,7 @@ fn replace(thr: &'static Thread, id: u32, identity: Identity) {
     thr.in_runtime.store(1, Relaxed);
     thr.pending.store(0, Relaxed);
     thr.member().tfd.store(tfd::FAILED, Release);
-    after::thread_failed();
+    shrink::thread_failed();
     if let Some(w) = thr.id_word() {
         // As the new host shall find it, which knows by it what the thread's locks of libc's have noted. Not
         // ended any more.

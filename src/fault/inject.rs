@@ -6,7 +6,7 @@
 //! asynchronously.
 
 use super::spec::{At, Fault, Kind, POINTS};
-use super::{agent, library};
+use super::{agent, library, thread_state};
 use crate::ckpt;
 use crate::ckpt::again::Due;
 use crate::ckpt::image::state::FAULTS;
@@ -26,7 +26,6 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 static STRUCK: Own<Option<&'static [AtomicU64]>> = Own::new(None);
 
 /// A thread's part of the injection.
-#[derive(Default)]
 pub(crate) struct PerThread {
     /// It is in a hang that was injected.
     hanging: AtomicBool,
@@ -37,8 +36,7 @@ pub(crate) struct PerThread {
     /// The region the counts are of, and how often each point was reached in it.
     region: Own<u64>,
     counts: Own<[u64; POINTS]>,
-    /// Save points passed; crashes since the last one.
-    saves: Own<u64>,
+    /// Crashes, since so many save points were passed.
     crashes: Own<(u64, u32)>,
     /// A hang came in serial code, where no team could notice it: it waits for the next region.
     late_hang: Own<bool>,
@@ -66,18 +64,21 @@ impl PerThread {
     pub(crate) fn defer_hang(&self) {
         self.late_hang.set(true);
     }
-    /// A save point was passed: crashes are counted anew.
-    #[inline]
-    pub(crate) fn new_save_point(&self) {
-        self.saves.set(self.saves.get() + 1);
-    }
-    /// One more crash since the last save point.
-    pub(crate) fn count_crash(&self) -> u32 {
-        let (at, n) = self.crashes.get();
-        let n = if at == self.saves.get() { n + 1 } else { 1 };
-        self.crashes.set((self.saves.get(), n));
-        n
-    }
+}
+
+/// That of `thr`.
+#[inline(always)]
+pub(crate) fn state(thr: &'static Thread) -> &'static PerThread {
+    &thread_state::of(thr).inject
+}
+
+/// One more crash of `thr` since its last save point.
+pub(crate) fn count_crash(thr: &'static Thread) -> u32 {
+    let (crashes, passed) = (&state(thr).crashes, thr.save.passed.get());
+    let (at, n) = crashes.get();
+    let n = if at == passed { n + 1 } else { 1 };
+    crashes.set((passed, n));
+    n
 }
 
 fn faults() -> &'static [Fault] {
@@ -193,7 +194,7 @@ fn reached(thr: &'static Thread, at: At) {
     if thr.team().level.get() == 0 && at != At::Serial {
         return;
     }
-    let p = &thr.inject;
+    let p = state(thr);
     if at == At::Region && p.late_hang.get() {
         p.late_hang.set(false);
         thr.pending.store(Kind::Hang as u32, Relaxed);
@@ -223,8 +224,8 @@ fn reached(thr: &'static Thread, at: At) {
 /// Default faults of a region that has handed out no chunk to this thread strike at its end.
 fn last_chance(thr: &'static Thread) {
     let region = thr.team().primary.region.get();
-    let counts = thr.inject.counts.get();
-    if thr.inject.region.get() != region || counts[At::Chunk as usize] > 0 {
+    let counts = state(thr).counts.get();
+    if state(thr).region.get() != region || counts[At::Chunk as usize] > 0 {
         return;
     }
     for (i, f) in faults().iter().enumerate() {

@@ -5,6 +5,7 @@
 //! this is: the agent sends it again and again. A crash, or a thread that really hangs, cannot wait.
 
 use super::agent;
+use super::inject::state;
 use super::spec::Kind;
 use crate::icv::globals;
 use crate::icv::settings::Replay;
@@ -35,7 +36,6 @@ const TRIES_AT_A_PACE: u32 = 256;
 const PACES: u32 = 6;
 
 /// A thread's stop that waits.
-#[derive(Default)]
 pub(crate) struct Waiting {
     /// How often it was sent again.
     tries: Own<u32>,
@@ -295,8 +295,8 @@ pub(crate) fn named<'a>(
 /// May a stop of `thr` in the middle of application code wait, because a library's function is in progress? Then it is sent again.
 pub(crate) fn waits(thr: &'static Thread, kind: Kind, at: &Interrupted) -> bool {
     let began = time::now_ns();
-    let w = &thr.inject.library;
-    let real_hang = kind == Kind::Hang && thr.inject.fence().load(Relaxed) != 0;
+    let w = &state(thr).library;
+    let real_hang = kind == Kind::Hang && state(thr).fence().load(Relaxed) != 0;
     let may = thr.is_in_region() && agent::runs() && !real_hang && w.tries.get() < TRIES;
     if !may || !(w.is_still_in(at.pc) || w.looks(thr, kind, at)) {
         w.tries.set(0);

@@ -1,95 +1,19 @@
 //! May lost work be executed again? (README.md in this folder.)
 
 use super::record::Place;
-use super::save::{SaveKind, Slot};
 use super::spec::Kind;
-use super::{added, library, saving};
+use super::{added, inject, library};
 use crate::icv::globals;
-use crate::icv::settings::{Constructs, Replay, Settings};
+use crate::icv::settings::Replay;
 use crate::observe::event::Work;
 use crate::proofs::tables;
+use crate::save::proof::{is_proved, segment};
+use crate::save::{SaveKind, Slot, price};
 use crate::sys::maps::{self, Mapping};
 use crate::sys::{asm, code, held, signals::Interrupted, syscall::gettid, tls, unwind};
 use crate::task::Task;
-use crate::team::team::Team;
 use crate::team::thread::Thread;
-use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::*;
-
-/// Somebody has vouched with `promp_replayable(1)`.
-static VOUCHED: AtomicBool = AtomicBool::new(false);
-
-/// Do logical threads copy their stacks at save points? Without any work that may be executed again a copy
-/// could never be used: work in which nothing was in flight goes on from the live stack.
-#[inline]
-pub(crate) fn saves_private_state(p: &Settings) -> bool {
-    p.ft && match p.replay {
-        Replay::Assume | Replay::Functions(_) => true,
-        Replay::Proven => tables::any(),
-        Replay::Never => false,
-    }
-}
-
-/// Can survivors be asked to recompute chunks? Then constructs note when they began, and survivors stay in
-/// them.
-#[inline]
-pub(crate) fn recomputes() -> bool {
-    let p = &globals().promp;
-    let may = |c| match c {
-        Constructs::Plain => false,
-        Constructs::Vouched => VOUCHED.load(Relaxed),
-        Constructs::Proven => tables::any() || VOUCHED.load(Relaxed),
-        Constructs::Always | Constructs::Tuned => true,
-    };
-    if p.constructs == Constructs::Tuned { may(p.untuned) } else { may(p.constructs) }
-}
-
-/// Another number where [`recomputes`], or what promp-cc says of call sites, may be different.
-#[inline(always)]
-pub(crate) fn state() -> u64 {
-    u64::from(VOUCHED.load(Relaxed)) << 32 | u64::from(tables::generation())
-}
-
-/// `promp_replayable(word)`: 1 the next construct may be executed again, 0 it may not.
-pub(crate) fn vouch(thr: &'static Thread, replayable: bool) {
-    thr.vouched.set(if replayable { 1 } else { 2 });
-    thr.unprepare();
-    if replayable && globals().promp.ft {
-        VOUCHED.store(true, Relaxed);
-        // Behind a save point a task that is only counted could end twice.
-        thr.task();
-        thr.set_saving(true);
-    }
-}
-
-/// A member begins a region: what was said where the region was encountered holds in it.
-#[inline]
-pub(crate) fn enter_region(thr: &'static Thread, team: &Team) {
-    let v = team.vouched.get();
-    thr.vouched.set(v);
-    let (recompute, fragments) = team.wishes.get();
-    thr.recompute.set(recompute);
-    thr.fragments.set(fragments);
-    thr.set_saving(v == 1 || saves_private_state(&globals().promp));
-}
-
-/// The primary thread is back outside: the word is spent.
-#[inline]
-pub(crate) fn leave_region(thr: &'static Thread) {
-    thr.vouched.set(0);
-    thr.recompute.set(0);
-    thr.fragments.set(0);
-    thr.set_saving(saves_private_state(&globals().promp));
-}
-
-/// A worksharing construct has ended: a word given inside the region is spent.
-#[inline]
-pub(crate) fn construct_ended(thr: &'static Thread, team: &'static Team) {
-    let v = team.vouched.get();
-    if thr.vouched.get() != v {
-        thr.vouched.set(v);
-    }
-}
 
 /// Why work in flight cannot be executed again, and what the user can do.
 #[derive(Debug)]
@@ -124,24 +48,10 @@ fn vouched(thr: &'static Thread) -> Result<(), Refusal> {
     if user { Ok(()) } else { refuse("work not known to be replayable", ADVICE) }
 }
 
-/// Does only a proof of promp-cc's make the work of `thr`'s activation replayable, not the user's word?
-fn is_proved(thr: &'static Thread) -> bool {
-    thr.vouched.get() == 0 && globals().promp.replay == Replay::Proven
-}
-
 /// May any thread of the team execute what `thr` has lost of a chunk, whatever it has had before? The user's
 /// word holds for that, too; of what is proved that needs a proof.
 pub(crate) fn goes_to_anybody(thr: &'static Thread) -> bool {
     !is_proved(thr) || segment(thr).is_some_and(|s| s.shared)
-}
-
-/// The segment behind the save point, if promp-cc has built it.
-fn segment(thr: &'static Thread) -> Option<tables::Entry> {
-    thr.save.current().and_then(|s| match s.kind.get() {
-        SaveKind::Enter => tables::at_entry(thr.call.get().0),
-        SaveKind::None | SaveKind::TooLarge => None,
-        _ => s.resumes_at().and_then(tables::behind_call),
-    })
 }
 
 /// Only a checkpoint helps; and where the work began, if that is known.
@@ -166,8 +76,8 @@ fn built_elsewhere(thr: &'static Thread) -> &'static str {
 }
 
 /// The private data at the save point was not copied, which `site` says.
-fn not_copied<T>(site: &saving::Site) -> Result<T, Refusal> {
-    let (what, took, budget) = (site.text(), site.percent(), super::settings::get().save_budget);
+fn not_copied<T>(site: &price::Site) -> Result<T, Refusal> {
+    let (what, took, budget) = (site.text(), site.percent(), crate::icv::save_budget());
     let price = match took {
         0.0 => String::new(),
         _ => format!(
@@ -186,7 +96,7 @@ fn proven(thr: &'static Thread) -> Result<(), Refusal> {
         Some(s) if s.verdict == tables::Verdict::Opaque => {
             refuse("work that cannot be executed again", String::leak(format!("{}. {NEEDS_CKPT}", s.text())))
         }
-        Some(s) => match saving::culprit(&thr.undo) {
+        Some(s) => match price::culprit(&thr.undo) {
             // Old values are saved in case that a function of another file reads them: where it does not,
             // they may be missing.
             Some(site) if s.verdict == tables::Verdict::Undo || site.is_opaque() => lost(s.text(), site),
@@ -195,14 +105,8 @@ fn proven(thr: &'static Thread) -> Result<(), Refusal> {
     }
 }
 
-/// The old values that `thr`'s work needs are not saved any more. Is that why it would be refused?
-#[cold]
-pub(crate) fn is_given_up(thr: &'static Thread) -> bool {
-    is_proved(thr) && segment(thr).is_some_and(|s| s.verdict == tables::Verdict::Undo)
-}
-
 /// `site` has made work that could be executed again, as `segment` says, work that cannot.
-fn lost(segment: &str, site: &saving::Site) -> Result<(), Refusal> {
+fn lost(segment: &str, site: &price::Site) -> Result<(), Refusal> {
     if site.is_opaque() {
         return refuse(
             "work that cannot be executed again",
@@ -210,13 +114,13 @@ fn lost(segment: &str, site: &saving::Site) -> Result<(), Refusal> {
         );
     }
     let unkept = [
-        (&raw const saving::TOO_MUCH, "work whose old values were too many to be saved"),
-        (&raw const saving::NO_ROOM, "work for whose old values there was no memory"),
+        (&raw const price::TOO_MUCH, "work whose old values were too many to be saved"),
+        (&raw const price::NO_ROOM, "work for whose old values there was no memory"),
     ];
     if let Some((_, why)) = unkept.into_iter().find(|(s, _)| core::ptr::eq(site, *s)) {
         return refuse(why, String::leak(format!("{segment}. {NEEDS_CKPT}")));
     }
-    let (took, budget) = (site.percent(), super::settings::get().save_budget);
+    let (took, budget) = (site.percent(), crate::icv::save_budget());
     refuse(
         "work whose old values are not saved",
         String::leak(format!(
@@ -237,12 +141,12 @@ fn repeatable(thr: &'static Thread) -> Result<(&'static Slot, usize), Refusal> {
     }
     if let Some(save) = thr.save.current()
         && save.kind.get() == SaveKind::TooLarge
-        && let Some(site) = saving::culprit(&thr.undo)
+        && let Some(site) = price::culprit(&thr.undo)
     {
         return not_copied(site);
     }
     if thr.undo.has_left_out()
-        && let Some(site) = saving::culprit(&thr.undo)
+        && let Some(site) = price::culprit(&thr.undo)
     {
         lost(segment(thr).map_or("?", |s| s.text()), site)?;
     }
@@ -290,7 +194,7 @@ pub(crate) fn verdict_unseen(thr: &'static Thread, tries: u32) -> Result<(), Ref
         return refuse("a call of the runtime", NEEDS_CKPT);
     }
     let (save, from) = repeatable(thr)?;
-    if thr.inject.count_crash() > tries {
+    if inject::count_crash(thr) > tries {
         return refuse(
             "work that ends its thread each time it is executed",
             "This is the program's own doing: the system call, or the filter of system calls, that ends it.",

@@ -1,11 +1,11 @@
 //! Recovery: what a spare host does until it is the logical thread.
 
 use super::record::{self, Record};
-use super::save::SaveKind;
 use super::verify;
 use crate::ckpt;
 use crate::icv::globals;
 use crate::icv::settings::Recompute;
+use crate::save::SaveKind;
 use crate::say;
 use crate::sys::anew::Anew;
 use crate::sys::asm;

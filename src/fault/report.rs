@@ -1,10 +1,11 @@
 //! The report (PROMP_REPORT): one JSON object, written at exit to a temporary file that is then renamed.
 
 use super::record::{self, BY, Recovery};
-use super::{inject, no_regions, unmade, unsaved};
+use super::{inject, no_regions, unmade};
 use crate::ckpt;
 use crate::icv::{Globals, globals_if_ready};
 use crate::proofs::tables::{self, Verdict};
+use crate::save::unsaved_time;
 use crate::say;
 use crate::sys::lock::Locked;
 use crate::sys::own::Own;
@@ -46,7 +47,7 @@ fn parts(text: &str) -> (String, String, String) {
 
 /// Sites because of which a failure would have been refused for a time.
 fn unsafe_sites() -> Vec<Unsafe> {
-    unsaved::all()
+    unsaved_time::all()
         .into_iter()
         .map(|u| {
             let (at, what) = u.text.split_once(": ").unwrap_or(("?", &u.text));
@@ -58,7 +59,7 @@ fn unsafe_sites() -> Vec<Unsafe> {
 
 /// PROMP_SAVE_BUDGET.
 fn budget() -> String {
-    super::settings::get().save_budget.to_string()
+    crate::icv::save_budget().to_string()
 }
 
 /// Loops of objects that have been unloaded, or whose destructors have run: they may run before the report is
@@ -70,7 +71,7 @@ pub(crate) fn object_goes(start: *const i32) {
     if site::keeps_accounts() {
         let gone = site::take(|at| tables::is_of(start, at));
         OF_OTHERS.with(|v| v.extend(gone.into_iter().map(account)));
-        unsaved::forget(start as usize);
+        unsaved_time::forget(start as usize);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Going on from a save point by making the call again. Runs on the new host, on the restored stack, as the logical thread.
 
-use super::save::SaveKind;
+use crate::save::SaveKind;
 use crate::team::thread::Thread;
 use crate::work::loops;
 

@@ -6,6 +6,7 @@ use crate::ckpt::runtime::{General, Runtime, WentBack};
 use crate::icv::{globals_if_ready, settings};
 use crate::sys::signals::Handler;
 use crate::sys::variables::Reader;
+use crate::team::hold::hold_off;
 use crate::team::region;
 use crate::team::thread::{self, Thread};
 use core::ptr::NonNull;
@@ -50,7 +51,7 @@ impl Runtime for Ours {
 
     fn undisturbed(&self, f: &mut dyn FnMut()) {
         match thread::known() {
-            Some(thr) => stop::hold_off(thr, f),
+            Some(thr) => hold_off(thr, f),
             None => f(),
         }
     }

@@ -1,19 +1,16 @@
-//! What the settings say of failures and of saving: PROMP_FAULT, PROMP_SAVE_BUDGET (docs/environment.md).
+//! What the settings say of failures: PROMP_FAULT (docs/environment.md).
 
 use super::spec::{self, Fault};
 use crate::icv::read::{Reader, reported};
 use crate::icv::silent;
 use crate::sys::env;
 use crate::sys::own::Own;
-use promp_settings::save_budget::Budget;
 
 /// All of them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
     /// PROMP_FAULT but for the silent errors in it.
     pub faults: Vec<Fault>,
-    /// PROMP_SAVE_BUDGET.
-    pub save_budget: Budget,
 }
 
 impl Settings {
@@ -28,16 +25,13 @@ impl Settings {
                 Err(e) => from.stop(format!("PROMP_FAULT={v}: {e}")),
             }
         }
-        from.choice("PROMP_SAVE_BUDGET", "a share of a loop's time like 2%, or all", &mut |v| {
-            Budget::parse(v).map(|b| s.save_budget = b)
-        });
         s
     }
 }
 
 /// Written once, while the runtime is initialised.
 static SETTINGS: Own<Option<&'static Settings>> = Own::new(None);
-static DEFAULT: Settings = Settings { faults: Vec::new(), save_budget: Budget::DEFAULT };
+static DEFAULT: Settings = Settings { faults: Vec::new() };
 
 /// Reads them, while the runtime is initialised.
 pub(crate) fn begin() -> &'static Settings {
@@ -52,11 +46,6 @@ pub(crate) fn get() -> &'static Settings {
     SETTINGS.get().unwrap_or(&DEFAULT)
 }
 
-/// The settings' lines for OMP_DISPLAY_ENV: names and values.
-pub(crate) fn shown() -> [(&'static str, String); 1] {
-    [("PROMP_SAVE_BUDGET", get().save_budget.to_string())]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,13 +58,13 @@ mod tests {
 
     #[test]
     fn values_are_read_or_named() {
-        let (s, warn, stop) = read(&[("PROMP_FAULT", "kill@thread=1"), ("PROMP_SAVE_BUDGET", "all")]);
+        let (s, warn, stop) = read(&[("PROMP_FAULT", "kill@thread=1")]);
         assert!(warn.is_empty() && stop.is_empty(), "{warn:?} {stop:?}");
-        assert_eq!((s.faults.len(), s.save_budget), (1, Budget::Unlimited));
-        let (s, warn, stop) = read(&[("PROMP_FAULT", "explode"), ("PROMP_SAVE_BUDGET", "much")]);
-        assert!(warn.len() == 1 && warn[0].contains("PROMP_SAVE_BUDGET=much"), "{warn:?}");
+        assert_eq!(s.faults.len(), 1);
+        let (s, warn, stop) = read(&[("PROMP_FAULT", "explode")]);
+        assert!(warn.is_empty(), "{warn:?}");
         assert!(stop.len() == 1 && stop[0].contains("PROMP_FAULT=explode"), "{stop:?}");
-        assert_eq!((s.faults.len(), s.save_budget), (0, Budget::DEFAULT));
+        assert!(s.faults.is_empty());
     }
 
     #[test]
@@ -89,9 +78,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_taken_or_refused(v in "\\PC{0,30}") {
-            for n in ["PROMP_FAULT", "PROMP_SAVE_BUDGET"] {
-                let _ = read(&[(n, &v)]);
-            }
+            let _ = read(&[("PROMP_FAULT", &v)]);
         }
     }
 }

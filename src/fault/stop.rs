@@ -5,11 +5,12 @@
 //! and then looks at `pending`, so a signal between the two finds `in_runtime` clear and acts at once. Either
 //! way the stop is not lost.
 
+use super::inject::state;
 use super::policy::{self, Refusal};
 use super::record::{self, Recovery};
 use super::recover::{self, Order, Way};
 use super::spec::{Fault, Kind};
-use super::{after, inject, library, report, rollback};
+use super::{inject, library, report, rollback};
 use crate::ckpt::{
     self,
     trials::{self, Cause, NoProgress},
@@ -23,8 +24,9 @@ use crate::sys::signals::{self, Interrupted};
 use crate::sys::syscall::{exit_group, gettid};
 use crate::sys::{futex, reach, sanitizer, timers, tls};
 use crate::team::member::tfd;
-use crate::team::thread::{self, Thread, current};
-use core::sync::atomic::{AtomicU32, Ordering::*, compiler_fence};
+use crate::team::shrink;
+use crate::team::thread::{self, Thread};
+use core::sync::atomic::{AtomicU32, Ordering::*};
 
 /// Crashes of one thread at one save point that are taken for faults of the machine; one more is the
 /// program's own bug.
@@ -75,13 +77,13 @@ pub(crate) extern "C" fn on_signal(_sig: i32, info: *mut libc::siginfo_t, ctx: *
         lose(thr, kind, at);
     }
     // Nothing has happened yet: the program's wait must not see it.
-    ckpt::seats::wait_goes_on(ctx as usize, Some(&thr.inject.due));
+    ckpt::seats::wait_goes_on(ctx as usize, Some(&state(thr).due));
 }
 
 /// The thread hangs, now or, in serial code, later. See [`hang`].
 fn hangs(thr: &'static Thread) -> bool {
     if !thr.is_in_region() {
-        thr.inject.defer_hang();
+        state(thr).defer_hang();
         return false;
     }
     hang(thr)
@@ -143,7 +145,7 @@ pub(crate) extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mu
         say!("thread {n} crashed again {again} (signal {sig} at {:#x}): {whose}", at.pc);
         give_up();
     };
-    if thr.inject.count_crash() > CRASH_TRIES {
+    if inject::count_crash(thr) > CRASH_TRIES {
         return own(&"at the same save point");
     }
     match policy::verdict(thr, &at, Kind::Crash) {
@@ -178,14 +180,14 @@ impl core::fmt::Display for Whose {
 /// and the thread goes on.
 fn hang(thr: &'static Thread) -> bool {
     let epoch = ckpt::epoch();
-    let fence = thr.inject.fence();
+    let fence = state(thr).fence();
     // A hung thread can still be stopped for a checkpoint or a rollback.
     let mask = signals::set_mask(!(1u64 << (ckpt::seats::signal() - 1)));
-    thr.inject.hanging().store(true, Relaxed);
+    state(thr).hanging().store(true, Relaxed);
     while ckpt::epoch() == epoch && fence.swap(0, Acquire) == 0 {
         futex::wait(fence, 0);
     }
-    thr.inject.hanging().store(false, Relaxed);
+    state(thr).hanging().store(false, Relaxed);
     signals::set_mask(mask);
     ckpt::epoch() == epoch
 }
@@ -229,29 +231,6 @@ fn lose_memory(thr: &'static Thread, sp: usize) -> ! {
     })
 }
 
-/// Does what must not be stopped half way, because it takes locks or memory, whether a runtime call is in
-/// progress or not: a stop waits until it is done.
-#[inline(always)]
-pub(crate) fn hold_off<R>(thr: &'static Thread, f: impl FnOnce() -> R) -> R {
-    let before = thr.in_runtime.load(Relaxed);
-    thr.in_runtime.store(1, Relaxed);
-    // Nothing of `f` is to be moved out; one host, and signal handlers on it.
-    compiler_fence(SeqCst);
-    let r = f();
-    compiler_fence(SeqCst);
-    thr.in_runtime.store(before, Relaxed);
-    if before == 0 && thr.pending.load(Relaxed) != 0 {
-        deliver(thr);
-    }
-    r
-}
-
-/// Runs the body of an exported function that has no stub but takes locks or allocates: a stop waits until
-/// it is done.
-pub(crate) fn guarded<R>(f: impl FnOnce() -> R) -> R {
-    hold_off(current(), f)
-}
-
 /// A stop that waited in a function without a stub: it is sent again, and strikes at once.
 #[cold]
 pub(crate) fn deliver(thr: &'static Thread) {
@@ -284,7 +263,7 @@ fn stop_idle(thr: &'static Thread, way: Way) -> ! {
     }
     if kind == Kind::Hang {
         let failed = if let (0, Way::Return { .. }) = (thr.base.load(Relaxed), way) {
-            thr.inject.defer_hang();
+            state(thr).defer_hang();
             false
         } else {
             // Not in the runtime any more, as far as the watchdog can see.
@@ -309,7 +288,7 @@ fn stop_idle(thr: &'static Thread, way: Way) -> ! {
 }
 
 fn refuse(thr: &'static Thread, kind: Kind, r: Refusal) -> ! {
-    let own = thr.inject.hangs_by_itself().swap(false, Relaxed) && kind == Kind::Hang;
+    let own = state(thr).hangs_by_itself().swap(false, Relaxed) && kind == Kind::Hang;
     if ckpt::can_roll_back() {
         // How often injected failures come is the user's word.
         let may = if own { trials::may_roll_back(Cause::Hang) } else { Ok(()) };
@@ -355,7 +334,7 @@ fn leave(thr: &'static Thread, kind: Kind, way: Way, mask: u64) -> ! {
     let recovery = if lost { Recovery::Recompute } else { Recovery::Resume };
     let failure = record::open(kind, policy::place(thr), recovery);
     member.tfd.store(tfd::FAILED, Release);
-    after::thread_failed();
+    shrink::thread_failed();
     let Some(stack) = host::new_stack() else { cannot_replace(thr, kind) };
     reach::leaves(tls::thread_pointer(), gettid());
     let (signals, timers) = timers::leaves(ckpt::seats::signals());

@@ -190,13 +190,13 @@ impl Watchdog {
 
 /// The thread has failed.
 fn fail(t: &'static Thread) {
-    let injected = t.inject.hanging().load(Relaxed);
+    let injected = inject::state(t).hanging().load(Relaxed);
     if !injected {
         trials::note_hang();
-        t.inject.hangs_by_itself().store(true, Relaxed);
+        inject::state(t).hangs_by_itself().store(true, Relaxed);
     }
-    t.inject.fence().store(1, Release);
-    futex::wake(t.inject.fence(), 1);
+    inject::state(t).fence().store(1, Release);
+    futex::wake(inject::state(t).fence(), 1);
     // One that hangs already has only to be let go on to fail; of two stops, the second finds nobody.
     if !injected {
         inject::send(t, Kind::Hang);

@@ -11,9 +11,8 @@ fn schedule(s: RunSched) -> String {
     if s.chunk > 1 { format!("{prefix}{kind},{}", s.chunk) } else { format!("{prefix}{kind}") }
 }
 
-/// The whole text. `default_device`: the ICV, as far as it is known; `others`: names and values of settings
-/// that are kept elsewhere.
-pub(crate) fn text(g: &Globals, verbose: bool, default_device: i32, others: &[(&str, String)]) -> String {
+/// The whole text. `default_device`: the ICV, as far as it is known.
+pub(crate) fn text(g: &Globals, verbose: bool, default_device: i32) -> String {
     let i = &g.initial.get();
     let yes = |b: bool| if b { "TRUE" } else { "FALSE" };
     let join = |v: Vec<String>| v.join(",");
@@ -82,9 +81,7 @@ pub(crate) fn text(g: &Globals, verbose: bool, default_device: i32, others: &[(&
     line("PROMP_REPRODUCIBLE", u32::from(p.reproducible).to_string());
     line("PROMP_AFTER", if p.shrink { "shrink" } else { "respawn" }.into());
     line("PROMP_CRASHES", if p.takes_crashes { "runtime" } else { "program" }.into());
-    for (name, value) in others {
-        line(name, value.clone());
-    }
+    line("PROMP_SAVE_BUDGET", p.save_budget.to_string());
     line("PROMP_WATCHDOG", p.watchdog_ns.map_or("off".into(), |n| format!("{}us", n / 1000)));
     line("PROMP_VERBOSE", p.verbose.to_string());
     t.push_str("OPENMP DISPLAY ENVIRONMENT END\n");

@@ -19,6 +19,7 @@ pub(crate) use promp_settings::devices;
 use crate::sys::own::Own;
 use crate::sys::syscall::CpuSet;
 use places::{Place, ProcBind};
+use promp_settings::save_budget::Budget;
 use settings::Settings;
 
 /// `omp_initial_device`.
@@ -162,36 +163,16 @@ pub(crate) const MAX_ACTIVE_LEVELS: u32 = 255;
 pub(crate) fn globals() -> &'static Globals {
     match GLOBALS.get() {
         Some(g) => g,
-        None => crate::team::init::runtime(),
+        None => crate::INITIALISE(),
     }
+}
+
+/// PROMP_SAVE_BUDGET; until the runtime is initialised the default.
+pub(crate) fn save_budget() -> Budget {
+    globals_if_ready().map_or(Budget::DEFAULT, |g| g.promp.save_budget)
 }
 
 /// The globals, if the runtime was initialised.
 pub(crate) fn globals_if_ready() -> Option<&'static Globals> {
     GLOBALS.get()
-}
-
-/// OMP_DISPLAY_AFFINITY: shows a thread's binding when it starts a region on a host or place it has not shown
-/// yet.
-pub(crate) fn display_affinity_once(thr: &'static crate::team::thread::Thread) {
-    let m = thr.member();
-    let key = (m.num.get(), m.team().size(), m.place.get().2);
-    if thr.shown.get() != key && m.team().level.get() > 0 {
-        thr.shown.set(key);
-        let text = affinity_format::expand(&globals().affinity_format, &affinity_fields(thr));
-        crate::sys::out::stderr(format_args!("{text}\n"));
-    }
-}
-
-/// The fields of the affinity format for `thr`.
-pub(crate) fn affinity_fields(thr: &'static crate::team::thread::Thread) -> affinity_format::Fields {
-    let (m, team) = (thr.member(), thr.team());
-    affinity_format::Fields {
-        team: thr.league.get(),
-        level: team.level.get(),
-        thread: (m.num.get(), team.size()),
-        ancestor: team.primary.parent.get().map_or(-1, |p| p.num.get() as i32),
-        affinity: affinity_format::ranges(&crate::sys::limits::affinity_mask()),
-        native: crate::sys::syscall::gettid(),
-    }
 }

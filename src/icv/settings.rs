@@ -4,6 +4,7 @@
 use super::read::Reader;
 use super::{devices, parse, silent, tune};
 pub(crate) use promp_settings::replay_policy::Replay;
+use promp_settings::save_budget::Budget;
 use promp_settings::times;
 
 /// How orphans are scheduled over the survivors (PROMP_RECOMPUTE; PR_SCHE of P1).
@@ -46,6 +47,8 @@ pub(crate) struct Settings {
     pub shrink: bool,
     /// PROMP_CRASHES=runtime.
     pub takes_crashes: bool,
+    /// PROMP_SAVE_BUDGET.
+    pub save_budget: Budget,
     /// PROMP_WATCHDOG in nanoseconds.
     pub watchdog_ns: Option<u64>,
     /// The silent errors of PROMP_FAULT.
@@ -73,6 +76,7 @@ impl Default for Settings {
             reproducible: false,
             shrink: false,
             takes_crashes: false,
+            save_budget: Budget::DEFAULT,
             watchdog_ns: None,
             silent: Vec::new(),
             report: None,
@@ -101,6 +105,9 @@ impl Settings {
         });
         choice("PROMP_CRASHES", "program, runtime", &mut |v| {
             second(v, ["program", "runtime"]).map(|b| s.takes_crashes = b)
+        });
+        choice("PROMP_SAVE_BUDGET", "a share of a loop's time like 2%, or all", &mut |v| {
+            Budget::parse(v).map(|b| s.save_budget = b)
         });
         choice("PROMP_WATCHDOG", times::WATCHDOG, &mut |v| times::watchdog_ns(v).map(|n| s.watchdog_ns = n));
         choice("PROMP_VERBOSE", "0, 1, 2, 3", &mut |v| {
@@ -177,12 +184,14 @@ mod tests {
             ("PROMP_RECOMPUTE", "static"),
             ("PROMP_AFTER", "shrink"),
             ("PROMP_CRASHES", "runtime"),
+            ("PROMP_SAVE_BUDGET", "all"),
             ("PROMP_WATCHDOG", "20ms"),
             ("PROMP_VERBOSE", "3"),
         ]);
         assert!(w.is_empty() && e.is_empty(), "{w:?} {e:?}");
         assert_eq!(s.replay, Replay::Functions(vec!["main._omp_fn.*".into(), "work?".into()]));
         assert!(s.shrink);
+        assert_eq!(s.save_budget, Budget::Unlimited);
         assert_eq!((s.watchdog_ns, s.verbose), (Some(20_000_000), 3));
     }
 
@@ -195,6 +204,7 @@ mod tests {
             ("PROMP_REPRODUCIBLE", "2"),
             ("PROMP_AFTER", "retire"),
             ("PROMP_CRASHES", "mine"),
+            ("PROMP_SAVE_BUDGET", "much"),
             ("PROMP_WATCHDOG", "20"),
             ("PROMP_VERBOSE", "9"),
             ("PROMP_REPORT", ""),
@@ -210,7 +220,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_taken_or_refused(v in "\\PC{0,30}") {
-            for n in ["PROMP_FT", "PROMP_REPLAY", "PROMP_WATCHDOG", "PROMP_FAULT", "PROMP_VERBOSE"] {
+            for n in ["PROMP_FT", "PROMP_REPLAY", "PROMP_WATCHDOG", "PROMP_FAULT", "PROMP_SAVE_BUDGET"] {
                 let _ = read(&[(n, &v)]);
             }
         }

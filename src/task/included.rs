@@ -17,10 +17,10 @@
 //! | [`SERIAL`] | … and there are regions that are executed as serial code (entry/light/region.rs) |
 
 use super::{Task, flag, run};
-use crate::fault::stop;
 use crate::icv::globals;
 use crate::observe::{self, Set};
 use crate::sys::time;
+use crate::team::hold::hold_off;
 use crate::team::region;
 use crate::team::thread::Thread;
 
@@ -66,7 +66,7 @@ pub(crate) fn lighten(thr: &'static Thread) {
 #[cold]
 #[inline(never)]
 pub(crate) fn settle(thr: &'static Thread) {
-    stop::hold_off(thr, || {
+    hold_off(thr, || {
         let m = thr.member();
         let count = thr.lazy.get();
         thr.lazy.set(0);
@@ -95,7 +95,7 @@ fn counted(thr: &'static Thread, f: impl FnOnce()) {
     thr.lazy.set(thr.lazy.get() + 1);
     f();
     match thr.lazy.get() {
-        0 => stop::hold_off(thr, || end_settled(thr)),
+        0 => hold_off(thr, || end_settled(thr)),
         n => thr.lazy.set(n - 1),
     }
 }
@@ -156,7 +156,7 @@ impl Several {
                     core::mem::transmute::<usize, extern "C" fn(*mut u64)>(this.call.0)(block);
                 }
                 if thr.lazy.get() == 0 {
-                    stop::hold_off(thr, || end_settled(thr));
+                    hold_off(thr, || end_settled(thr));
                     outside = 0;
                     thr.lazy.set(1);
                 }

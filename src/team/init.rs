@@ -2,10 +2,10 @@
 
 use super::meet::Way;
 use super::member::Member;
+use super::recovery::recovery;
 use super::team::Team;
 use super::thread::{self, HOT_DEPTH, Thread};
-use super::{bind, pool, room, setup};
-use crate::fault;
+use super::{bind, carrier, pool, promises, room, setup};
 use crate::icv::read::fatal;
 use crate::icv::{self, Globals};
 use crate::observe::Event;
@@ -39,7 +39,7 @@ fn prepare_once() {
         out::begin();
         check_settings();
         if crate::ckpt::restart::prepare() {
-            fault::begins_with_checkpoints();
+            recovery().begins_with_checkpoints();
         }
         if crate::ckpt::start_at_load() {
             attend_forks();
@@ -52,7 +52,7 @@ fn check_settings() {
     if env::any_begins_with(b"PROMP_") && !env::secure() {
         fatal(|from| {
             let general = icv::settings::Settings::read(from);
-            fault::settings::Settings::read(from);
+            recovery().check_settings(from);
             crate::ckpt::settings::Settings::read(from, general.verbose);
         });
     }
@@ -96,8 +96,7 @@ pub(crate) fn runtime() -> &'static Globals {
         }
         crate::start(g);
         if g.display_env > 0 {
-            let text =
-                icv::display::text(g, g.display_env == 2, g.default_device(), &fault::settings::shown());
+            let text = icv::display::text(g, g.display_env == 2, g.default_device());
             out::write(text.as_bytes());
         }
         COMPLETE.store(true, Release);
@@ -131,13 +130,13 @@ pub(crate) fn adopt_caller() -> &'static Thread {
     m.place.set(bind::initial(g));
     m.implicit.begin_initial(thr, g.initial.get());
     thr.enter(m);
-    thr.set_saving(fault::policy::saves_private_state(&g.promp));
+    thr.set_saving(promises::saves_private_state(&g.promp));
     thread::set_current(Some(thr));
     bind::follow(thr, m);
     if g.promp.ft {
         signals::ensure_alt_stack();
     }
-    fault::thread_started(thr);
+    carrier::begin(thr);
     thr.tell(Event::ThreadBegin { worker: false });
     // SAFETY: the key was created by `runtime`.
     unsafe { libc::pthread_setspecific(EXIT_KEY.get(), (thr as *const Thread).cast()) };
@@ -151,7 +150,7 @@ extern "C" fn thread_exits(p: *mut libc::c_void) {
     setup::release_hot(thr);
     thr.tell(Event::ThreadEnd);
     room::move_out(thr);
-    fault::thread_ended(thr);
+    carrier::end(thr);
     thread::set_current(None);
     pool::give_back_thread(thr);
 }
@@ -195,7 +194,8 @@ extern "C" fn after_fork_child() {
         debug_assert!(hot.len() == HOT_DEPTH);
         thr.hot.set(hot);
         thr.unprepare();
-        fault::after_fork(thr);
+        carrier::after_fork(thr);
+        recovery().after_fork();
     } else {
         crate::ckpt::after_fork(None);
     }

@@ -2,10 +2,10 @@
 
 use super::aside::step_aside;
 use super::event::Patience;
+use super::recovery::recovery;
 use super::team::Team;
 use super::thread::{self, Thread};
-use super::{crew, room};
-use crate::fault;
+use super::{carrier, crew, room};
 use crate::icv::globals;
 use crate::observe::Event;
 use crate::say;
@@ -129,7 +129,7 @@ pub(crate) fn give_back_thread(t: &'static Thread) {
 
 fn create_worker() -> Option<&'static Thread> {
     if workers() == 0 && globals().promp.ft {
-        fault::stop::install_at_last();
+        recovery().workers_come();
     }
     let thr = Thread::create(true);
     thr.dock.waker().is_here();
@@ -178,7 +178,7 @@ extern "C" fn worker_start(arg: *mut libc::c_void) -> *mut libc::c_void {
     if globals().promp.ft {
         signals::ensure_alt_stack();
     }
-    fault::thread_started(thr);
+    carrier::begin(thr);
     thr.tell(Event::ThreadBegin { worker: true });
     thr.dock.waker().leave_cpu_to(idle_patience());
     let (mut seen, mut last) = (0, None);
@@ -189,7 +189,7 @@ extern "C" fn worker_start(arg: *mut libc::c_void) -> *mut libc::c_void {
     }
     thr.tell(Event::ThreadEnd);
     room::move_out(thr);
-    fault::thread_ended(thr);
+    carrier::end(thr);
     thread::set_current(None);
     WORKERS.fetch_sub(1, Relaxed);
     core::ptr::null_mut()

@@ -10,12 +10,11 @@ use super::member::{Member, tfd};
 use super::orders::{FEW, SELDOM};
 use super::team::{Outside, Team};
 use super::thread::{HOT_DEPTH, Order, Thread};
-use super::{bind, crew, pool, setup};
-use crate::fault::policy;
-use crate::fault::save;
+use super::{affinity_text, bind, crew, pool, promises, setup};
 use crate::icv::globals;
 use crate::observe;
 use crate::observe::event::{Event, Set, Sync};
+use crate::save;
 use crate::sys::asm;
 use crate::task::group::Group;
 use crate::task::included;
@@ -250,7 +249,7 @@ fn finish_or_tell<const TELL: bool>(thr: &'static Thread) {
         // Nothing was promised, and so nothing saved that would not be saved outside.
         thr.light.set(outside.light);
     } else {
-        policy::leave_region(thr);
+        promises::leave_region(thr);
         if team.primary.measured.get().is_some() {
             regions::ended_by(team);
         }
@@ -380,10 +379,10 @@ fn belong(thr: &'static Thread, m: &'static Member, team: &'static Team) {
     thr.league.set(team.league.get());
     m.implicit.belong(thr, team.icvs.get(), team.parent_task.get());
     thr.enter(m);
-    policy::enter_region(thr, team);
+    promises::enter_region(thr, team);
     if globals().display_affinity {
         bind::follow(thr, m);
-        crate::icv::display_affinity_once(thr);
+        affinity_text::show_once(thr);
     }
 }
 

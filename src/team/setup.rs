@@ -15,8 +15,7 @@ use super::meet::Way;
 use super::member::Member;
 use super::team::Team;
 use super::thread::{HOT_DEPTH, Thread};
-use super::{bind, crew, pool, region};
-use crate::fault::{after, policy};
+use super::{bind, crew, pool, promises, region, shrink};
 use crate::icv::MAX_ACTIVE_LEVELS;
 use crate::icv::places::ProcBind;
 use crate::icv::settings::Constructs;
@@ -64,7 +63,7 @@ impl Asked {
         Self {
             threads,
             flags,
-            retired: after::retired(),
+            retired: shrink::retired(),
             tables: tables::generation(),
             workers: pool::workers(),
         }
@@ -171,7 +170,7 @@ fn is_serial_again(thr: &'static Thread) -> bool {
     core::ptr::eq(thr.task(), &raw const thr.member().implicit)
         && !observe::wants(const { Set::BEGIN.and(Set::END) })
         && !thr.saving.get()
-        && !policy::saves_private_state(&g.promp)
+        && !promises::saves_private_state(&g.promp)
         && (thr.vouched.get(), thr.recompute.get(), thr.fragments.get()) == (0, 0, 0)
         && thr.task().icvs.get().thread_limit == u32::MAX
         && !g.display_affinity

@@ -5,14 +5,16 @@
 //! Objects of this type live in the arena and are never unmapped, so `&'static Thread` is always valid
 //! memory.
 
+use super::recovery::Room;
 use super::{alone::Alone, member::Member, orders::Dock, room, team::Team};
 use crate::ckpt::dead_memory_claims::Claims;
-use crate::fault::{gauge::Gauge, save::Save, undo, unsaved, verify::Check};
 use crate::icv::Icvs;
 use crate::observe::{self, Event, OfThread};
+use crate::save::{Save, gauge::Gauge, unsaved_time};
 use crate::sys::host::{self, Identity};
 use crate::sys::{asm, own::Own, tls};
 use crate::task::{Task, group, included, slab::Slab};
+use crate::undo;
 use core::mem::offset_of;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
@@ -108,16 +110,16 @@ pub(crate) struct Thread {
     pub groups: group::Kept,
     /// Saved private state.
     pub save: Save,
-    /// The check of its chunks by repeating them, once one was chosen.
-    pub check: Own<Option<&'static Check>>,
+    /// Is the chunk in flight watched, so that what it writes is noted (PROMP_SDC=chunks)?
+    pub watched: Own<bool>,
     /// Old values of what it overwrites.
     pub undo: undo::Log,
     /// What saving old values costs.
     pub gauge: Gauge,
     /// For how long its work could not have been executed again.
-    pub unsaved: unsaved::Clock,
-    /// State of fault injection.
-    pub inject: crate::fault::inject::PerThread,
+    pub unsaved: unsaved_time::Clock,
+    /// What recovery keeps of it.
+    pub room: Room,
     /// What listeners keep with it.
     pub words: OfThread,
     /// Not 0 while the runtime calls a tool of others (tools/ompt): a stop then waits, whatever the tool
@@ -181,11 +183,11 @@ impl Thread {
             slab: Slab::default(),
             groups: group::Kept::default(),
             save: Save::default(),
-            check: Own::new(None),
+            watched: Own::new(false),
             undo: undo::Log::default(),
             gauge: Gauge::default(),
-            unsaved: unsaved::Clock::default(),
-            inject: Default::default(),
+            unsaved: unsaved_time::Clock::default(),
+            room: Room::default(),
             words: OfThread::default(),
             calls_out: AtomicU32::new(0),
             dock: CachePadded::new(Dock::default()),

@@ -7,9 +7,9 @@
 //! gone; survivors that wait for chunks in flight.
 
 use super::dispenser::Range;
-use crate::fault::record;
 use crate::sys::own::Own;
 use crate::team::member::Member;
+use crate::team::recovery::recovery;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU64, Ordering::*};
 
@@ -169,7 +169,7 @@ impl Ledger {
     #[cold]
     fn credit(&self, m: &Member) {
         let n = self.hi.load(Relaxed) - self.lo.load(Relaxed);
-        record::credit(self.orphan_of.get() - 1, m.num.get(), n);
+        recovery().recomputed(self.orphan_of.get() - 1, m.num.get(), n);
         self.orphan_of.set(0);
     }
 

@@ -5,13 +5,11 @@ use super::asked::{self, Asked, Circumstances, Want, Wishes};
 use super::many::{self, Many};
 use super::share::{Maker, Shape, Share};
 use super::{batch, dispenser::Range, ledger::Before, ordered, site, survivors, tune};
-use crate::fault::{policy, unsaved, verify};
-use crate::observe::{
-    self,
-    event::{Construct, Event, Row, Set},
-};
+use crate::observe::event::{Construct, Event, Row, Set};
+use crate::save::{proof, unsaved_time};
 use crate::team::{event::Waiters, member::Member, team::Team, thread::Thread};
-use crate::{icv::Sched, sys::time};
+use crate::team::{promises, recovery::recovery};
+use crate::{icv::Sched, observe, sys::time};
 
 /// Enters the next construct, which is to be what `want` says; `None`: it has no iterations. True if `thr` is
 /// the first; then `made` may add to the descriptor before others see it.
@@ -81,7 +79,7 @@ pub(crate) fn enter_plain(thr: &'static Thread, m: &'static Member, want: &Want)
 
 #[inline(always)]
 fn now(wishes: Wishes) -> Circumstances {
-    Circumstances { wishes, state: policy::state(), recomputes: policy::recomputes }
+    Circumstances { wishes, state: promises::state(), recomputes: promises::recomputes }
 }
 
 /// What comes before a construct.
@@ -209,7 +207,7 @@ fn in_batch(m: &'static Member) -> Option<(u64, u64)> {
 /// [`next_in_batch`] for a thread that saves, where a save point would be in vain.
 #[inline]
 pub(crate) fn next_without_save_point(thr: &'static Thread) -> Option<(u64, u64)> {
-    if thr.undo.leaves_out(|| policy::is_given_up(thr)) { next_in_batch(thr) } else { None }
+    if thr.undo.leaves_out(|| proof::is_given_up(thr)) { next_in_batch(thr) } else { None }
 }
 
 /// The next chunk of the current construct, normalised.
@@ -221,7 +219,7 @@ pub(crate) fn next(thr: &'static Thread, m: &'static Member) -> Option<Range> {
     match m.ledger.before_next() {
         Before::Nothing => {}
         Before::Again(r) => return Some(r),
-        Before::Look => verify::chunk_ends(thr),
+        Before::Look => recovery().chunk_ends(thr),
     }
     if shape.ordered {
         ordered::pass_turn(m, s);
@@ -287,7 +285,7 @@ fn hand_out(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Rang
             Some(r)
         }
         None if !shape.monotonic && (shape.began != 0 || s.dispenser.has_orphans()) => {
-            survivors::last_resort(m, s, shape, policy::recomputes())
+            survivors::last_resort(m, s, shape, promises::recomputes())
         }
         None => None,
     }
@@ -431,7 +429,7 @@ fn leave_by(
         }
         leave(s, team);
     }
-    policy::construct_ended(thr, team);
+    promises::construct_ended(thr, team);
 }
 
 #[cold]
@@ -459,7 +457,7 @@ fn leave_timed(thr: &'static Thread, m: &'static Member, shape: &Shape, barrier:
 /// `thr` leaves a construct of this shape, which has taken `ns`. Its first thread accounts for it.
 #[cold]
 fn account(thr: &'static Thread, shape: &Shape, ns: u64) {
-    let (marks, unsaved) = unsaved::of_construct(thr, shape.began);
+    let (marks, unsaved) = unsaved_time::of_construct(thr, shape.began);
     if thr.member().num.get() != 0 {
         return;
     }

@@ -17,7 +17,7 @@ use super::doacross::Doacross;
 use crate::icv::Sched;
 use crate::observe::event::Work;
 use crate::sys::{lock::Locked, own::Own, sync::touch, syscall::sched_yield};
-use crate::team::{aside::step_aside, member::Member};
+use crate::team::{aside::step_aside, member::Member, recovery::recovery};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use core::{mem::offset_of, ptr::NonNull};
 use crossbeam_utils::CachePadded;
@@ -486,7 +486,7 @@ impl ShareRing {
         if m.num.get() == 0 && s.dispenser.has_orphans() && !s.is_cancelled() {
             let is_this = s.tag().load(Acquire) == tag(epoch, settled - 1, READY);
             if is_this && !s.overflow {
-                crate::fault::stop::orphans_left_behind();
+                recovery().chunk_left_behind();
             }
         }
     }
@@ -496,7 +496,7 @@ impl ShareRing {
     pub(crate) fn leave(&self, s: &'static Share, n: u32) {
         if s.left.fetch_add(1, AcqRel) + 1 == n {
             if s.dispenser.has_orphans() && !s.is_cancelled() {
-                crate::fault::stop::orphans_left_behind();
+                recovery().chunk_left_behind();
             }
             if s.overflow {
                 self.more.with(|o| {

@@ -171,7 +171,7 @@ pub(crate) fn keeps_accounts() -> bool {
 }
 
 /// A construct started at `site` has taken `ns`, and `marks` and `unsaved` of that could not be executed
-/// again (fault/unsaved.rs). Where the table is full of other sites it is left out.
+/// again (save/unsaved_time.rs). Where the table is full of other sites it is left out.
 #[cold]
 pub(crate) fn account(site: usize, ns: u64, marks: u64, unsaved: u64) {
     if let Some(t) = claim(&TOTALS, site, |t| &t.site) {

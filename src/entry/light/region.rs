@@ -7,7 +7,6 @@
 //! it there without the region.
 
 use crate::entry::parallel::promp_parallel;
-use crate::fault::after::RETIRED;
 use crate::observe::{Set, WANTED};
 use crate::proofs::tables::GENERATION;
 use crate::sys::asm::{LAZY, PROGRESS, TASK};
@@ -15,6 +14,7 @@ use crate::team::alone::at;
 use crate::team::pool::WORKERS;
 use crate::team::region::{REGIONS, SEVERAL};
 use crate::team::setup::Asked;
+use crate::team::shrink::RETIRED;
 use crate::team::thread::Thread;
 use core::arch::naked_asm;
 use core::mem::offset_of;

@@ -3,7 +3,7 @@
 
 use super::light;
 use crate::entry::task::{CALL, at_once, task, task_reduction_remap, taskwait, taskwait_told, taskyield};
-use crate::fault::save::{self, SaveKind};
+use crate::save::{self, SaveKind};
 use crate::sys::asm::{FRAME, IN_RUNTIME, LAZY, LIGHT, MEMBER, PENDING, PROGRESS, TASK};
 use crate::sys::cfi::{off_frame, save_registers};
 use crate::task::group::Group;

@@ -7,8 +7,8 @@
 //! It is named, and nobody of the process runs on it any more (sys/kernel/left.rs).
 //!
 //! Executing a chunk again is what recovery does, too, with the same conditions (policy.rs), the same saved
-//! state (save.rs) and the same old values (undo.rs); only that nothing has failed. What a chunk writes is
-//! known if promp-cc has built it with -fpromp-sdc (written.rs). Any other chunk is executed once, and its
+//! state (src/save) and the same old values (crates/undo); only that nothing has failed. What a chunk writes
+//! is known if promp-cc has built it with -fpromp-sdc (written.rs). Any other chunk is executed once, and its
 //! loop is reported as unverified.
 //!
 //! States of a thread's check: idle → (chunk taken: [`chunk_begins`]) watched → (next chunk wanted:
@@ -21,11 +21,11 @@ pub(crate) mod judge;
 pub(crate) mod report;
 pub(crate) mod written;
 
-use super::policy;
-use super::save::SaveKind;
+use super::{policy, thread_state};
 use crate::icv::devices::Mode;
 use crate::icv::{Globals, globals};
 use crate::proofs::tables;
+use crate::save::{self, SaveKind, sample};
 use crate::say;
 use crate::sys::own::Own;
 use crate::sys::random::Random;
@@ -46,8 +46,6 @@ const ALERTED: u32 = 50_000;
 
 /// A thread's check.
 pub(crate) struct Check {
-    /// Is the chunk in flight watched? What it writes is noted then.
-    watched: Own<bool>,
     /// It is executed again, and not only hit by an injected error.
     sampled: Own<bool>,
     /// What it has written.
@@ -97,22 +95,16 @@ pub(crate) fn start(g: &'static Globals) {
     inject::start(&g.promp.silent);
     choice::start(share);
     report::start();
-}
-
-/// A chunk has been taken; the call that handed it out is a save point of the kind `kind`.
-#[inline(always)]
-pub(crate) fn chunk_begins(thr: &'static Thread, kind: SaveKind) {
-    if choice::share() != 0 && matches!(kind, SaveKind::Next(..) | SaveKind::Section) {
-        begin(thr);
+    if share != 0 {
+        sample::begin();
     }
 }
 
 fn check_of(thr: &'static Thread) -> &'static Check {
-    if let Some(c) = thr.check.get() {
+    if let Some(c) = thread_state::of(thr).check.get() {
         return c;
     }
     let c: &'static Check = Box::leak(Box::new(Check {
-        watched: Own::new(false),
         sampled: Own::new(false),
         written: Written::new(),
         runs: Own::new([Run::default(); MOST_RUNS]),
@@ -131,7 +123,7 @@ fn check_of(thr: &'static Thread) -> &'static Check {
         refused: Own::new(0),
     }));
     report::watch(c);
-    thr.check.set(Some(c));
+    thread_state::of(thr).check.set(Some(c));
     c
 }
 
@@ -182,15 +174,15 @@ impl Check {
         }
     }
 
-    fn watch(&self) {
+    fn watch(&self, thr: &'static Thread) {
         self.written.clear();
-        self.watched.set(true);
+        thr.watched.set(true);
         self.cpu.set(syscall::cpu());
     }
 
     /// The chunk in flight is no longer watched.
-    fn unwatch(&self) {
-        self.watched.set(false);
+    fn unwatch(&self, thr: &'static Thread) {
+        thr.watched.set(false);
         if self.count.get() == 0 {
             choice::ends_on(self.cpu.get(), self.name.get());
         }
@@ -211,10 +203,11 @@ impl Check {
     }
 }
 
+/// A chunk has been taken; the call that handed it out is a save point.
 #[inline(never)]
-fn begin(thr: &'static Thread) {
+pub(crate) fn chunk_begins(thr: &'static Thread) {
     let c = check_of(thr);
-    c.watched.set(false);
+    thr.watched.set(false);
     let next = c.is_next(thr.member());
     if next || ALERT.load(Relaxed) != 0 || inject::any() {
         chosen(thr, c, next);
@@ -231,7 +224,7 @@ fn chosen(thr: &'static Thread, c: &'static Check, next: bool) {
     if !sampled && !inject::any() {
         return;
     }
-    let here = thr.save.current().and_then(super::save::Slot::resumes_at).unwrap_or(0);
+    let here = thr.save.current().and_then(save::Slot::resumes_at).unwrap_or(0);
     if let Err(why) = may_repeat(thr) {
         if c.refused.get() != here {
             c.refused.set(here);
@@ -248,7 +241,7 @@ fn chosen(thr: &'static Thread, c: &'static Check, next: bool) {
     c.count.set(0);
     c.began_ns.set(now_ns());
     thr.member().ledger.watch(true);
-    c.watch();
+    c.watch(thr);
     if sampled {
         choice::begins_on(c.cpu.get(), c.name.get());
     }
@@ -281,12 +274,12 @@ fn may_repeat(thr: &'static Thread) -> Result<(), &'static str> {
 pub(crate) fn chunk_ends(thr: &'static Thread) {
     let m = thr.member();
     m.ledger.watch(false);
-    let Some(c) = thr.check.get() else { return };
-    if !c.watched.get() {
+    let Some(c) = thread_state::of(thr).check.get() else { return };
+    if !thr.watched.get() {
         return;
     }
     let first = c.count.get() == 0;
-    c.unwatch();
+    c.unwatch(thr);
     let cpu = Some(syscall::cpu()).filter(|&cpu| cpu == c.cpu.get());
     if !is_whole(thr, c) {
         report::count(Kind::Lost);
@@ -367,7 +360,7 @@ fn again(thr: &'static Thread, c: &'static Check, cpu: u32) -> ! {
 fn repeat(thr: &'static Thread, c: &'static Check) -> ! {
     let mask = signals::block_all();
     thr.member().ledger.watch_again();
-    c.watch();
+    c.watch(thr);
     let save = thr.save.current().expect("looked at by is_whole");
     // SAFETY: the chunk is done and its thread is here, so nobody executes it. What is put back of the stack
     // lies above all frames of this call (is_whole), and the host is that of the thread.
@@ -391,8 +384,8 @@ fn back_home(c: &Check) {
 
 /// The thread has failed, and its chunk goes another way. Called on its new host.
 pub(crate) fn abandon(thr: &'static Thread) {
-    if let Some(c) = thr.check.get() {
-        c.unwatch();
+    if let Some(c) = thread_state::of(thr).check.get() {
+        c.unwatch(thr);
         thr.member().ledger.watch(false);
         back_home(c);
     }
@@ -400,22 +393,12 @@ pub(crate) fn abandon(thr: &'static Thread) {
 
 /// Notes what the chunk in flight is about to write.
 #[inline(always)]
-pub(crate) fn wrote(thr: &'static Thread, grid: super::grid::Grid) {
-    if let Some(c) = thr.check.get()
-        && c.watched.get()
+pub(crate) fn wrote(thr: &'static Thread, grid: crate::undo::Grid) {
+    if thr.watched.get()
+        && let Some(c) = thread_state::of(thr).check.get()
     {
         c.written.note(grid);
     }
-}
-
-/// Is the chunk in flight watched?
-pub(crate) fn is_watched(thr: &'static Thread) -> bool {
-    thr.check.get().is_some_and(|c| c.watched.get())
-}
-
-/// Are chunks verified at all?
-pub(crate) fn is_on() -> bool {
-    choice::share() != 0
 }
 
 fn never_twice(thr: &'static Thread, n: usize) -> ! {

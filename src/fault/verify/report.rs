@@ -80,7 +80,7 @@ pub(crate) fn accuse(cpu: u32) {
 /// "chunk [0,100) of the loop at file.c:12", of the chunk in flight.
 pub(crate) fn chunk(thr: &'static Thread) -> String {
     let p = policy::place(thr);
-    let site = thr.save.current().and_then(crate::fault::save::Slot::resumes_at).unwrap_or(0);
+    let site = thr.save.current().and_then(crate::save::Slot::resumes_at).unwrap_or(0);
     let (lo, hi) = p.chunk.unwrap_or_default();
     format!("chunk [{lo},{hi}) of the {} at {}", p.construct, place(site))
 }

@@ -3,8 +3,8 @@
 //!
 //! Only the logical thread writes the list. A stop in the middle gives the check up.
 
-use crate::fault::grid::Grid;
 use crate::sys::own::Own;
+use crate::undo::Grid;
 
 /// Grids; more cannot be kept, and the chunk is not verified.
 const MOST: usize = 4096;

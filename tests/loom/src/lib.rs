@@ -158,7 +158,7 @@ mod many;
 #[path = "../../../src/team/orders.rs"]
 #[allow(dead_code)]
 mod orders;
-#[path = "../../../src/fault/publish.rs"]
+#[path = "../../../src/save/publish.rs"]
 mod publish;
 #[path = "../../../crates/ckpt/src/control/round.rs"]
 #[allow(dead_code)]

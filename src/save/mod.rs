@@ -1,16 +1,28 @@
-//! Saving a logical thread's private state at its save points.
+//! What a logical thread saves, so that its work can be executed again: its private state, here, and old
+//! values (crates/undo); what that may cost (price.rs, measured by gauge.rs and pace.rs, on a credit); and
+//! for how long it would have been in vain (unsaved_time.rs). Recovery reads it once the host is gone.
 //!
-//! The state at a runtime call is the memory from the call's frame (sys/arch/asm.rs: callee-saved registers, return address) to
-//! the base of the activation, and the floating-point control words. In outlined functions that is a few hundred bytes. At the
-//! start of an activation it is the function and its argument block alone.
+//! ## Private state at save points
 //!
-//! The copy goes to the spare one of two buffers and is then published (publish.rs). A large state
-//! is copied where that is worth its price; otherwise the work up to the next save point counts as work that
-//! cannot be executed again, for a [`Site`] of its function.
+//! The state at a runtime call is the memory from the call's frame (sys/arch/asm.rs: callee-saved registers,
+//! return address) to the base of the activation, and the floating-point control words. In outlined
+//! functions that is a few hundred bytes. At the start of an activation it is the function and its argument
+//! block alone.
+//!
+//! The copy goes to the spare one of two buffers and is then published (publish.rs). A large state is copied
+//! where that is worth its price; otherwise the work up to the next save point counts as work that cannot be
+//! executed again, for a [`Site`] of its function.
 
-use super::publish::Turn;
-use super::saving::Site;
-use super::{credit, pace, settings, unsaved, verify};
+pub(crate) mod credit;
+pub(crate) mod gauge;
+pub(crate) mod pace;
+pub(crate) mod price;
+pub(crate) mod proof;
+pub(crate) mod publish;
+pub(crate) mod sample;
+pub(crate) mod unsaved_time;
+
+use crate::icv;
 use crate::proofs::tables;
 use crate::sys::fp_control::FpControl;
 use crate::sys::lock::Locked;
@@ -19,7 +31,9 @@ use crate::sys::{asm, maps, stack_copy};
 use crate::team::thread::Thread;
 use crate::work::site;
 use core::sync::atomic::Ordering::Relaxed;
+use price::Site;
 use promp_settings::save_budget::{NotCopied, Price, SMALL};
+use publish::Turn;
 use std::ffi::CString;
 
 /// How to go on from a save point.
@@ -61,12 +75,20 @@ pub(crate) struct Save {
     turn: Turn,
     /// What copies of large states have taken.
     pub price: Own<Price>,
+    /// Save points passed.
+    pub passed: Own<u64>,
 }
 
 impl Save {
     /// The last published state.
     pub(crate) fn current(&self) -> Option<&Slot> {
         self.turn.current().map(|i| &self.slots[i])
+    }
+
+    /// A save point was passed.
+    #[inline]
+    fn count_point(&self) {
+        self.passed.set(self.passed.get() + 1);
     }
 
     /// Is there memory for a copy of `range`? Then it is made and published.
@@ -124,7 +146,8 @@ impl Slot {
     /// No host runs on that memory.
     pub(crate) unsafe fn restore(&self) {
         let (to, len) = self.range.get();
-        // SAFETY: the range was the activation's when it was copied, and by the caller's promise is free to write.
+        // SAFETY: the range was the activation's when it was copied, and by the caller's promise is free to
+        // write.
         unsafe { stack_copy::copy_stack(self.copy.get().0, to, len) };
     }
 }
@@ -140,17 +163,17 @@ pub(crate) fn point(thr: &'static Thread, kind: SaveKind) {
 #[inline(never)]
 fn save(thr: &'static Thread, kind: SaveKind) {
     thr.gauge.settle();
-    thr.undo.clear(|site| unsaved::ends(thr, site));
+    thr.undo.clear(|site| unsaved_time::ends(thr, site));
     let (frame, base) = (thr.frame.get(), thr.base.load(Relaxed));
     if base <= frame || frame == 0 {
         thr.save.put(SaveKind::None, 0, (0, 0));
     } else if keep(thr, kind, frame, (frame, base - frame)) {
-        verify::chunk_begins(thr, kind);
+        sample::save_point(thr, kind);
     }
     if site::keeps_accounts() {
-        unsaved::part_begins(thr, matches!(kind, SaveKind::After(_)));
+        unsaved_time::part_begins(thr, matches!(kind, SaveKind::After(_)));
     }
-    thr.inject.new_save_point();
+    thr.save.count_point();
 }
 
 /// Keeps the memory of `range`, unless it is large and not worth it; or there is no memory for that.
@@ -174,7 +197,7 @@ fn is_copied(thr: &'static Thread, bytes: usize, copy: impl FnOnce() -> bool) ->
     if !thr.is_in_region() {
         return false; // never executed again
     }
-    let (mut price, budget, began) = (thr.save.price.get(), settings::get().save_budget, pace::ticks());
+    let (mut price, budget, began) = (thr.save.price.get(), icv::save_budget(), pace::ticks());
     let covers = |ticks| credit::covers(ticks, credit::width(thr), budget);
     let affords = price.affords(bytes, began, budget, covers);
     let done = affords.and_then(|()| if copy() { Ok(()) } else { Err(NotCopied::NoMemory) });
@@ -186,7 +209,7 @@ fn is_copied(thr: &'static Thread, bytes: usize, copy: impl FnOnce() -> bool) ->
                 site.would_take(price.would_take(bytes, began));
             }
             thr.undo.lose(core::ptr::from_ref(site) as usize);
-            unsaved::begins(thr);
+            unsaved_time::begins(thr);
         }
     }
     thr.save.price.set(price);
@@ -221,7 +244,7 @@ pub(crate) fn enter(thr: &'static Thread, args: (usize, usize)) {
 #[inline(never)]
 fn enter_saving(thr: &'static Thread, args: (usize, usize)) {
     thr.gauge.settle();
-    thr.undo.clear(|site| unsaved::ends(thr, site));
+    thr.undo.clear(|site| unsaved_time::ends(thr, site));
     keep(thr, SaveKind::Enter, 0, args);
-    thr.inject.new_save_point();
+    thr.save.count_point();
 }

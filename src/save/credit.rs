@@ -1,5 +1,5 @@
 //! What saving old values, measuring it, and save points behind what cannot be executed twice may take before
-//! their price counts (saving.rs): some 20 ms of the program's time, on each CPU that its threads have.
+//! their price counts (price.rs): some 20 ms of the program's time, on each CPU that its threads have.
 //! Programs that are soon done need not be fast, and how many threads they have makes no difference to that.
 
 use crate::sys::time;

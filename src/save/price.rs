@@ -12,10 +12,9 @@
 //! The word of a site is read by compiled code: 2 ([`OFF`]) makes it leave. Others may change it at any
 //! time (Relaxed: it decides what is saved, and never what is true of the log).
 
-use super::save::{self, SaveKind};
-use super::undo::Log;
-use super::{credit, pace, unsaved, verify};
+use super::{SaveKind, credit, pace, sample, unsaved_time};
 use crate::team::thread::Thread;
+use crate::undo::{self, Log};
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
 use promp_settings::save_budget::{Budget, DEAR, ENOUGH};
@@ -53,7 +52,7 @@ const CROWDED: u32 = 6;
 /// Like [`OPEN`], where it is known that saving takes more than the budget, but not more in all than it may
 /// before that counts (credit.rs).
 const LENT: u32 = 8;
-/// Private data that is not copied (save.rs).
+/// Private data that is not copied (mod.rs).
 const PRIVATE: u32 = 9;
 
 /// Times until one that does not is tried again, the first time.
@@ -122,11 +121,11 @@ impl Site {
     pub(super) fn learn(&self, added: u64, time: u64, took: u64, width: u32) {
         let cost = self.cost.fetch_add(added, Relaxed) + added;
         let time = self.time.fetch_add(time, Relaxed) + time;
-        let budget = super::settings::get().save_budget;
+        let budget = crate::icv::save_budget();
         let credited = credit::covers(took, width, budget);
         let state = match decide(cost, time, budget) {
             OFF if credited => LENT,
-            OFF if verify::is_on() => SELDOM,
+            OFF if sample::is_on() => SELDOM,
             state => state,
         };
         if state != OPEN && matches!(self.state.load(Relaxed), OPEN | LENT | ON) {
@@ -184,7 +183,7 @@ fn ask(thr: &'static Thread, site: &'static Site) -> i32 {
             thr.gauge.start(site, credit::width(thr));
         }
         OFF | SELDOM if tried_again(site, OPEN) => thr.gauge.start(site, credit::width(thr)),
-        SELDOM if verify::is_watched(thr) => {}
+        SELDOM if thr.watched.get() => {}
         OFF | SELDOM | OPAQUE | WAITS | CROWDED => {
             lose(thr, site);
             return 0;
@@ -211,12 +210,12 @@ pub(crate) fn leaves(thr: &'static Thread, site: &'static Site) {
 pub(crate) fn lose(thr: &'static Thread, site: &'static Site) {
     let at = core::ptr::from_ref(site) as usize;
     // Chunks that are verified need save points.
-    if site.has_stopped() && !verify::is_on() {
+    if site.has_stopped() && !sample::is_on() {
         thr.undo.stop(at);
     } else {
         thr.undo.lose(at);
     }
-    unsaved::begins(thr);
+    unsaved_time::begins(thr);
 }
 
 /// Behind something that cannot be executed twice, as the end of a runtime call: a save point, so that what
@@ -228,14 +227,14 @@ pub(crate) fn point(thr: &'static Thread, site: &'static Site) {
     }
     match state {
         CROWDED if !tried_again(site, OPAQUE) => {}
-        WAITS => save::point(thr, SaveKind::After(0)),
+        WAITS => super::point(thr, SaveKind::After(0)),
         _ => {
             let start = pace::ticks();
-            save::point(thr, SaveKind::After(0));
+            super::point(thr, SaveKind::After(0));
             let now = pace::ticks();
             // An interruption is not the save point's.
             let cost = now.wrapping_sub(start).min(DEAR / 8) + CALL;
-            let budget = super::settings::get().save_budget;
+            let budget = crate::icv::save_budget();
             let credited = credit::covers(cost, credit::width(thr), budget);
             learn_points(site, cost, now, u64::from(thr.team().size()), budget, credited);
         }
@@ -294,9 +293,18 @@ pub(crate) static NO_MEMORY: Site = Site::new(OPAQUE);
 
 /// The site that made `log` useless.
 pub(crate) fn culprit(log: &Log) -> Option<&'static Site> {
-    let at = log.lost();
-    // SAFETY: the address of a static site.
-    (at != 0).then(|| unsafe { &*(at as *const Site) })
+    of_reason(log.lost())
+}
+
+/// The site that a log has as the reason `why`.
+pub(super) fn of_reason(why: usize) -> Option<&'static Site> {
+    match why {
+        0 => None,
+        undo::TOO_MUCH => Some(&TOO_MUCH),
+        undo::NO_ROOM => Some(&NO_ROOM),
+        // SAFETY: the address of a static site; no object is unloaded while its work is in flight.
+        at => Some(unsafe { &*(at as *const Site) }),
+    }
 }
 
 const _: () = assert!(size_of::<Site>() == 32 && size_of::<AtomicUsize>() == 8);

@@ -1,8 +1,8 @@
 //! The publication of saved state: two buffers and an index.
 //!
-//! The writer fills the buffer that is not current and then makes it current (release); a reader loads the index
-//! (acquire) and finds a whole copy, wherever the writer stopped for good. The reader comes only after the writer has
-//! stopped: it is the recovery of the writer's thread. Model: tests/loom/publish.rs.
+//! The writer fills the buffer that is not current and then makes it current (release); a reader loads the
+//! index (acquire) and finds a whole copy, wherever the writer stopped for good. The reader comes only after
+//! the writer has stopped: it is the recovery of the writer's thread. Model: tests/loom/src/tasks.rs.
 
 use crate::sys::sync::{AtomicU32, Ordering::*};
 

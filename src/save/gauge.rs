@@ -1,11 +1,11 @@
-//! What saving old values takes, measured: by a thread, of one site at a time (saving.rs), from the time when
+//! What saving old values takes, measured: by a thread, of one site at a time (price.rs), from the time when
 //! it comes to the site to the next site or save point.
 //!
 //! What an interrupted thread has measured does not count: the loop's time would be that of other programs,
 //! too, and hide any price.
 
 use super::pace;
-use super::saving::{CALL, Site};
+use super::price::{CALL, Site};
 use crate::sys::own::Own;
 use crate::sys::time;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -227,7 +227,7 @@ fn clock() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::saving::ON;
+    use super::super::price::ON;
     use super::*;
 
     #[test]

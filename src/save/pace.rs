@@ -1,4 +1,4 @@
-//! The clock by which saving is measured (gauge.rs, saving.rs): the time stamp counter. Under valgrind and in
+//! The clock by which saving is measured (gauge.rs, price.rs): the time stamp counter. Under valgrind and in
 //! emulators, where instructions take many times as long and the counter goes on as ever, it is slowed down
 //! by as much. So what costs too much there is what does elsewhere, and instructions that are counted under
 //! callgrind are those that a CPU would execute.

@@ -1,4 +1,4 @@
-//! What is in a log of old values (undo.rs) since the last save point: it need not be saved again, since what
+//! What is in a log of old values (log.rs) since the last save point: it need not be saved again, since what
 //! was saved first is put back last. Work that updates the same elements again and again, like a generator's
 //! state or the rows of a transform, saves them once.
 //!

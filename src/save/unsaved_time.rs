@@ -1,14 +1,14 @@
 //! Where a failure would have been refused, and for how long: for the report (`promp-cc --explain`).
 //!
 //! A verdict says what can be executed again. Work that has come to something that cannot (a mark,
-//! saving.rs), or whose old values are not saved because that costs too much, cannot, until the next save
+//! price.rs), or whose old values are not saved because that costs too much, cannot, until the next save
 //! point. Nor can a part of a construct behind a save point in it that has another verdict than the first
 //! part. With PROMP_REPORT the time of both is added up: by the *site* that is the reason, or the part's
 //! text, of all threads, and by loop, of the thread that accounts for the loop.
 //!
 //! Relaxed: sums that are read when the program ends.
 
-use super::saving::Site;
+use super::price::{Site, of_reason};
 use crate::proofs::tables::{self, Verdict};
 use crate::sys::claim::claim;
 use crate::sys::lock::Locked;
@@ -82,13 +82,14 @@ pub(crate) fn begins(thr: &'static Thread) {
     }
 }
 
-/// There is a new save point; the work before it was lost because of the site at `at`.
+/// There is a new save point; the work before it was lost for the reason `why`.
 #[cold]
-pub(crate) fn ends(thr: &'static Thread, at: usize) {
+pub(crate) fn ends(thr: &'static Thread, why: usize) {
     let since = take(&thr.unsaved.since);
-    if since != 0 {
-        // SAFETY: the address of a site, which is static: no object is unloaded while its work is in flight.
-        add(thr, at, since, Some(unsafe { &*(at as *const Site) }));
+    if since != 0
+        && let Some(site) = of_reason(why)
+    {
+        add(thr, core::ptr::from_ref(site) as usize, since, Some(site));
     }
 }
 

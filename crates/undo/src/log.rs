@@ -9,16 +9,21 @@
 //! overwritten before its old value is recorded: a stop may come at any instruction. Recovery reads the log
 //! after the host has gone.
 
-use super::added;
-use super::freed::{self, Freed};
-use super::grid::{Grid, Short};
-use super::saving;
-use super::seen::Seen;
+use crate::addition;
+use crate::freed_memory::{self, Freed};
+use crate::grid::{Grid, Short};
+use crate::log_index::Seen;
 use crate::sys::own::Own;
 use core::sync::atomic::{Ordering::Release, compiler_fence};
 
+/// There was more to keep than a log can: a reason that the log finds itself. Others are addresses, and
+/// greater.
+pub const TOO_MUCH: usize = 1;
+/// There was no memory for a log: likewise.
+pub const NO_ROOM: usize = 2;
+
 /// Larger logs are given up: the work is then not executed again.
-pub(super) const LIMIT: usize = 256 << 20;
+pub(crate) const LIMIT: usize = 256 << 20;
 /// Logs of more bytes are given back once nothing is saved any more.
 const KEPT: usize = 1 << 20;
 
@@ -27,7 +32,7 @@ const TAIL: usize = size_of::<usize>();
 
 /// A thread's log.
 #[derive(Default)]
-pub(crate) struct Log {
+pub struct Log {
     memory: Own<(usize, usize)>,
     used: Own<usize>,
     lost: Own<usize>,
@@ -59,9 +64,9 @@ enum Points {
 const IN_VAIN: u32 = 2;
 
 impl Log {
-    /// Forgets everything: what was saved is history. `lost` is told of the site that had made it useless.
+    /// Forgets everything: what was saved is history. `lost` is told of the reason that had made it useless.
     #[inline(always)]
-    pub(crate) fn clear(&self, lost: impl FnOnce(usize)) {
+    pub fn clear(&self, lost: impl FnOnce(usize)) {
         self.used.set(0);
         if self.busy.get() {
             self.settle(lost);
@@ -87,8 +92,8 @@ impl Log {
         }
     }
 
-    /// Old values are not saved any more, because of `site`: the work cannot be executed again.
-    pub(crate) fn stop(&self, site: usize) {
+    /// Old values are not saved any more, for the reason `site`: the work cannot be executed again.
+    pub fn stop(&self, site: usize) {
         if self.lost.get() == 0 {
             let n = self.in_vain.get().saturating_add(1);
             self.in_vain.set(n);
@@ -100,7 +105,7 @@ impl Log {
     /// Is a save point left out here? If it would be in vain, and a failure would be `refused` as it is: the
     /// work stays lost until the next save point.
     #[inline(always)]
-    pub(crate) fn leaves_out(&self, refused: impl FnOnce() -> bool) -> bool {
+    pub fn leaves_out(&self, refused: impl FnOnce() -> bool) -> bool {
         match self.points.get() {
             Points::Taken | Points::Stopped => false,
             Points::LeftOut => true,
@@ -118,7 +123,7 @@ impl Log {
 
     /// Has a save point been left out since the last one? Then nothing can be executed again, whatever
     /// anybody says: the saved state is not the one in which the work in flight began.
-    pub(crate) fn has_left_out(&self) -> bool {
+    pub fn has_left_out(&self) -> bool {
         self.points.get() == Points::LeftOut
     }
 
@@ -127,18 +132,18 @@ impl Log {
     ///
     /// # Safety
     /// The logical thread frees it.
-    pub(crate) unsafe fn free(&self, block: usize, own: bool) {
+    pub unsafe fn free(&self, block: usize, own: bool) {
         let kept = || {
             self.busy.set(true);
             self.freed.keep(block)
         };
         // Nothing saved lies nowhere: then its size is not asked for.
-        let is_in_log = || self.used.get() != 0 && self.reaches(block, freed::size(block));
+        let is_in_log = || self.used.get() != 0 && self.reaches(block, freed_memory::size(block));
         if self.lost.get() != 0 || (own && !is_in_log()) {
             // SAFETY: by the caller's promise; what was saved does not lie in it, or is never put back.
             unsafe { libc::free(block as *mut libc::c_void) };
         } else if !kept() {
-            self.give_up(&saving::TOO_MUCH);
+            self.give_up(TOO_MUCH);
             self.freed.give_back();
             // SAFETY: likewise.
             unsafe { libc::free(block as *mut libc::c_void) };
@@ -159,16 +164,15 @@ impl Log {
         found
     }
 
-    /// The site (saving.rs) because of which the work cannot be executed again, as an address; 0: there is
-    /// none.
+    /// The reason for which the work cannot be executed again; 0: there is none.
     #[inline(always)]
-    pub(crate) fn lost(&self) -> usize {
+    pub fn lost(&self) -> usize {
         self.lost.get()
     }
 
-    /// The work cannot be executed again, because of `site`. The first reason stays.
+    /// The work cannot be executed again, for the reason `site`. The first reason stays.
     #[inline(always)]
-    pub(crate) fn lose(&self, site: usize) {
+    pub fn lose(&self, site: usize) {
         if self.lost.get() == 0 {
             self.lost.set(site);
             self.busy.set(true);
@@ -181,9 +185,9 @@ impl Log {
     ///
     /// # Safety
     /// The calling thread is about to write them.
-    pub(crate) unsafe fn save(&self, g: Grid) {
+    pub unsafe fn save(&self, g: Grid) {
         let used = self.used.get();
-        let Some(n) = g.bytes() else { return self.give_up(&saving::TOO_MUCH) };
+        let Some(n) = g.bytes() else { return self.give_up(TOO_MUCH) };
         if n == 0 {
             return;
         }
@@ -243,7 +247,7 @@ impl Log {
     /// # Safety
     /// The calling thread is about to write it.
     #[inline(always)]
-    pub(crate) unsafe fn save_one(&self, start: usize, size: usize) -> bool {
+    pub unsafe fn save_one(&self, start: usize, size: usize) -> bool {
         let (used, (memory, have)) = (self.used.get(), self.memory.get());
         if used == 0 {
             return false;
@@ -276,7 +280,7 @@ impl Log {
     }
 
     /// Notes that `value` is added to the `size` bytes at `at`, with the addition: not to be interrupted.
-    pub(crate) fn note_addition(&self, at: usize, size: usize, value: u64) {
+    pub fn note_addition(&self, at: usize, size: usize, value: u64) {
         let (used, need) = (self.used.get(), self.used.get() + Short::LENGTH);
         if used == 0 {
             self.seen.begin();
@@ -293,15 +297,15 @@ impl Log {
     }
 
     /// Has the work made additions that are to be taken back?
-    pub(crate) fn has_additions(&self) -> bool {
+    pub fn has_additions(&self) -> bool {
         self.adds(|_| true)
     }
 
     /// ... to a number whose address is `such`?
-    pub(crate) fn adds(&self, such: impl Fn(usize) -> bool) -> bool {
+    pub fn adds(&self, such: impl Fn(usize) -> bool) -> bool {
         let mut any = false;
         // SAFETY: the log's own thread has stopped.
-        unsafe { self.backwards(|g, _| any = any || added::is_addition(g) && such(g.start)) };
+        unsafe { self.backwards(|g, _| any = any || addition::is_addition(g) && such(g.start)) };
         any
     }
 
@@ -328,14 +332,14 @@ impl Log {
 
     /// Is there room for the elements of `g` without growing?
     #[inline(always)]
-    pub(crate) fn has_room(&self, g: &Grid) -> bool {
+    pub fn has_room(&self, g: &Grid) -> bool {
         g.bytes().is_some_and(|n| self.used.get() + n + (HEAD + TAIL + 8) <= self.memory.get().1)
     }
 
     /// There is more than the log can have, or no memory for it: `why`.
     #[cold]
-    fn give_up(&self, why: &'static saving::Site) {
-        self.lose(core::ptr::from_ref(why) as usize);
+    fn give_up(&self, why: usize) {
+        self.lose(why);
     }
 
     /// Makes room for `need` bytes. False if that is too much, or there is no memory: the log is given up.
@@ -345,11 +349,11 @@ impl Log {
         let mut v: Vec<u64> = Vec::new();
         let words = need.next_power_of_two().max(1 << 16) / 8;
         if need > LIMIT {
-            self.give_up(&saving::TOO_MUCH);
+            self.give_up(TOO_MUCH);
             return false;
         }
         if v.try_reserve_exact(words).is_err() {
-            self.give_up(&saving::NO_ROOM);
+            self.give_up(NO_ROOM);
             return false;
         }
         let mut v = core::mem::ManuallyDrop::new(v);
@@ -377,12 +381,12 @@ impl Log {
     ///
     /// # Safety
     /// No host executes the work that saved it; the elements are writable.
-    pub(crate) unsafe fn put_back(&self) {
+    pub unsafe fn put_back(&self) {
         // SAFETY: nobody writes the log; the elements by the caller's promise.
         unsafe {
             self.backwards(|g, mut from| {
-                if added::is_addition(g) {
-                    return added::add(g.start, g.size, (*(from as *const u64)).wrapping_neg());
+                if addition::is_addition(g) {
+                    return addition::add(g.start, g.size, (*(from as *const u64)).wrapping_neg());
                 }
                 g.pieces(|p, n| {
                     copy(from, p, n);
@@ -397,8 +401,9 @@ impl Log {
 
 const PAGE: usize = 4096;
 
-/// Makes the pages of `n` bytes at `p` writable, by writing what is there: to read a page first that nobody has written yet
-/// would map the page of zeros, and the write that follows would fault again and interrupt all other CPUs.
+/// Makes the pages of `n` bytes at `p` writable, by writing what is there: to read a page first that nobody
+/// has written yet would map the page of zeros, and the write that follows would fault again and interrupt
+/// all other CPUs.
 ///
 /// # Safety
 /// This thread is about to write these elements, and no other one does.
@@ -431,148 +436,4 @@ unsafe fn copy(from: usize, to: usize, n: usize) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        /// Whatever is overwritten after it was saved comes back.
-        #[test]
-        fn what_was_saved_comes_back(
-            grids in prop::collection::vec((0usize..64, 1usize..40, 0usize..6, 0usize..6, -9isize..10, -30isize..31), 0..8),
-            junk: u8,
-        ) {
-            let mut memory: Vec<u8> = (0..400u32).map(|i| (i * 7) as u8).collect();
-            let before = memory.clone();
-            let log = Log::default();
-            let base = memory.as_mut_ptr() as usize;
-            // Each twice: what is there already is saved once.
-            for (at, size, n0, n1, s0, s1) in grids.iter().chain(&grids).copied() {
-                let g = Grid { start: base + 160 + at, size, count: [n0, n1], stride: [s0, s1] };
-                let mut inside = true;
-                g.pieces(|p, n| inside &= p >= base && p + n <= base + 400);
-                if inside {
-                    // SAFETY: within `memory`.
-                    unsafe {
-                        if g.count != [1, 1] || !log.save_one(g.start, g.size) {
-                            log.save(g);
-                        }
-                        g.pieces(|p, n| core::ptr::write_bytes(p as *mut u8, junk, n));
-                    }
-                }
-            }
-            // SAFETY: within `memory`.
-            unsafe { log.put_back() };
-            prop_assert_eq!(memory, before);
-        }
-    }
-
-    /// What was added is subtracted, whatever others have added meanwhile; what was overwritten comes back.
-    #[test]
-    fn additions_are_taken_back() {
-        let log = Log::default();
-        let mut n = [250u64, 3, u64::MAX - 1];
-        let at = n.as_mut_ptr() as usize;
-        let add = |at: usize, size: usize, value: u64| {
-            log.note_addition(at, size, value);
-            // SAFETY: within `n`.
-            unsafe { added::add(at, size, value) };
-        };
-        assert!(!log.has_additions());
-        for (at, size, value) in [(at, 1, 9), (at + 16, 8, 5), (at + 12, 4, 7), (at + 10, 2, u64::MAX)] {
-            add(at, size, value);
-        }
-        // SAFETY: within `n`.
-        unsafe {
-            log.save(Grid { start: at + 8, size: 2, count: [1, 1], stride: [0, 0] });
-            ((at + 8) as *mut u16).write(77);
-            added::add(at + 16, 8, 40); // another thread's
-        }
-        assert!(log.has_additions() && n == [3, 77 | 0xffff << 16 | 7 << 32, 43]);
-        assert!(log.reaches(at + 13, 1) && !log.reaches(at + 24, 8));
-        // SAFETY: likewise.
-        unsafe { log.put_back() };
-        assert_eq!(n, [250, 3, 38]);
-        assert!(!log.has_additions());
-    }
-
-    #[test]
-    fn save_points_are_left_out_once_some_have_been_in_vain() {
-        let log = Log::default();
-        let stops = |yes: bool| {
-            log.stop(8);
-            let left_out = log.leaves_out(|| yes);
-            assert!(log.lost() == 8 && log.has_left_out() == left_out);
-            log.clear(|site| assert_eq!(site, 8));
-            assert!(log.lost() == 0 && !log.has_left_out() && !log.leaves_out(|| true));
-            left_out
-        };
-        let often = |yes| [stops(yes), stops(yes), stops(yes), stops(yes)];
-        assert_eq!(often(true), [false, false, true, true]);
-        assert_eq!(often(false), [false; 4], "an idempotent segment is not refused");
-        log.clear(|_| ()); // nothing was lost
-        assert_eq!(often(true), [false, false, true, true]);
-        log.lose(16); // by something that happens now and then
-        log.stop(8);
-        assert!(!log.leaves_out(|| true));
-        log.clear(|site| assert_eq!(site, 16));
-        assert_eq!(often(true), [false, false, true, true]);
-    }
-
-    #[test]
-    fn what_is_saved_again_before_the_next_save_point_is_in_the_log() {
-        let (log, words) = (Log::default(), [0u64; 64]);
-        let at = |i: usize| core::ptr::from_ref(&words[i]) as usize;
-        let row = |i: usize, n: usize| Grid { start: at(i), size: 8, count: [n, 1], stride: [8, 0] };
-        let one = |i: usize, size: usize| Grid { start: at(i), size, count: [1, 1], stride: [0, 0] };
-        let save = |g: Grid| {
-            let had = log.used.get();
-            // SAFETY: of `words`, which nobody else has.
-            unsafe {
-                if g.count != [1, 1] || !log.save_one(g.start, g.size) {
-                    log.save(g);
-                }
-            }
-            log.used.get() - had
-        };
-        for _ in 0..3 {
-            let all = [one(1, 4), one(1, 8), one(2, 8), row(2, 9), row(2, 10), one(3, 8)];
-            for g in all {
-                assert!(save(g) > g.length(), "{g:?}");
-                assert_eq!(save(g), 0, "{g:?}");
-            }
-            assert_eq!((save(one(1, 4)), save(one(2, 4))), (0, 0), "parts of what was saved");
-            log.clear(|_| ());
-            // What was there before an addition that begins the log is of an earlier one.
-            log.note_addition(at(60), 8, 1);
-            assert!(save(one(1, 8)) > 0 && save(row(2, 9)) > 0);
-            log.clear(|_| ());
-        }
-    }
-
-    #[test]
-    fn the_memory_of_a_long_log_is_given_back_when_nothing_is_saved_any_more() {
-        let (log, words) = (Log::default(), vec![7u64; KEPT / 8 + 1]);
-        let all = Grid { start: words.as_ptr() as usize, size: 8, count: [words.len(), 1], stride: [8, 0] };
-        for stops in [false, true, false] {
-            // SAFETY: of `words`, which nobody else has.
-            unsafe { log.save(all) };
-            assert!(log.used.get() > KEPT);
-            if stops {
-                log.stop(8);
-            }
-            log.clear(|_| ());
-            assert_eq!(log.memory.get().1 > KEPT, !stops);
-        }
-    }
-
-    #[test]
-    fn too_much_is_given_up_and_forgotten_at_the_next_save_point() {
-        let log = Log::default();
-        // SAFETY: nothing is read of a grid beyond the limit.
-        unsafe { log.save(Grid { start: 8, size: usize::MAX, count: [2, 2], stride: [1, 1] }) };
-        assert_ne!(log.lost(), 0);
-        log.clear(|_| ());
-        assert_eq!(log.lost(), 0);
-    }
-}
+mod tests;

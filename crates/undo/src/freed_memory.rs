@@ -60,7 +60,7 @@ impl Freed {
 }
 
 /// The bytes of an allocated block.
-pub(crate) fn size(block: usize) -> usize {
+pub fn size(block: usize) -> usize {
     // SAFETY: it is allocated.
     unsafe { libc::malloc_usable_size(block as *mut libc::c_void) }
 }
