@@ -52,7 +52,7 @@ test-busy: setup-tests build plugin
 test-compilers: setup build
 	@tools/compilers.py
 
-# GCC's own libgomp test suite under libgomp and promp; writes docs/conformance.md. About half an hour.
+# GCC's own libgomp test suite under libgomp and promp; writes docs/internals/conformance.md. About half an hour.
 conformance: setup build
 	@tools/conformance.sh
 

@@ -4,7 +4,7 @@
 No line of a text or a source is wider than 110 characters (tables and links of texts excepted); style.toml
 has how many wide lines older files still have, which may only become fewer. Links of texts lead to files that
 exist, and so do the names of files that stand in backquotes, and tests of them (`tests/FILE.rs::NAME`).
-Each kind of docs/inputs.md has at least five rows.
+Each kind of docs/internals/inputs.md has at least five rows.
 
     tools/style.py            check; exit status 1 and a line for each fault
     tools/style.py --write    lower the numbers in style.toml to today's
@@ -20,8 +20,8 @@ from reading.files import tracked
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WIDEST = 110
 WIDTHS = {".rs", ".md", ".cc", ".h", ".py", ".c", ".cpp", ".hpp", ".f90", ".sh"}
-INPUTS, ROWS = "docs/inputs.md", 5
-GENERATED = ("bench/results/", "docs/symbols.md", "docs/conformance.md")
+INPUTS, ROWS = "docs/internals/inputs.md", 5
+GENERATED = ("bench/results/", "docs/internals/symbols.md", "docs/internals/conformance.md")
 
 
 def wide_lines(file: str) -> list[int]:
