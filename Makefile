@@ -56,9 +56,10 @@ test-compilers: setup build
 conformance: setup build
 	@tools/conformance.sh
 
-# The documents that are made from tables.
-docs: build
+# The documents that are made from tables, and what commands print in the pages for users. Not beside other work.
+docs: build plugin
 	PROMP_WRITE_DOCS=1 $(CHECKS) --test abi the_documents_list
+	PROMP_WRITE_DOCS=1 $(CHECKS) --test documents -- --test-threads 1
 
 lint: layers style house
 	$(CARGO) fmt --all -- --check
