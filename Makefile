@@ -52,13 +52,14 @@ test-busy: setup-tests build plugin
 test-compilers: setup build
 	@tools/compilers.py
 
-# GCC's own libgomp test suite under libgomp and promp; writes docs/conformance.md. About half an hour.
+# GCC's own libgomp test suite under libgomp and promp; writes docs/internals/conformance.md. About half an hour.
 conformance: setup build
 	@tools/conformance.sh
 
-# The documents that are made from tables.
-docs: build
+# The documents that are made from tables, and what commands print in the pages for users. Not beside other work.
+docs: build plugin
 	PROMP_WRITE_DOCS=1 $(CHECKS) --test abi the_documents_list
+	PROMP_WRITE_DOCS=1 $(CHECKS) --test documents -- --test-threads 1
 
 lint: layers style house
 	$(CARGO) fmt --all -- --check

@@ -165,7 +165,7 @@ def main():
     p.add_argument("--live", nargs="?", const="off,on", metavar="KINDS",
                    help="live sets only, in rounds: off (whole checkpoints), on (at places), or both")
     p.add_argument("--live-bytes", action="store_true", help="... their bytes alone, one run of each program")
-    p.add_argument("--write", action="store_true", help="... and into docs/live-sets.md")
+    p.add_argument("--write", action="store_true", help="... and into docs/internals/live-sets.md")
     p.add_argument("--live-every", default="300ms", help="... how often")
     p.add_argument("--plan", type=float, metavar="SECONDS",
                    help="second runs that keep to a plan, with this interval")

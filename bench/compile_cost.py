@@ -15,7 +15,7 @@ folder. The table goes to standard output or, with --into, between its marks in 
 
 usage: bench/compile_cost.py [--class A] [--rounds 5] [--kernels ep,cg,is,mg,ft]
        bench/compile_cost.py --shapes [--aligned] [--scale 1] [--rounds 5] [--kernels sort,graph,...]
-       bench/compile_cost.py --builds [--packages DIR] [--rounds 5] [--into docs/compile-side.md]
+       bench/compile_cost.py --builds [--packages DIR] [--rounds 5] [--into docs/internals/compile-side.md]
 """
 import argparse
 import math

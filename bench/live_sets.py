@@ -1,5 +1,5 @@
-"""What live sets save (docs/live-sets.md): bytes, stop and rollback times, and slow-down of checkpoints
-taken at a place, beside whole ones of the same program. Part of bench/checkpoints.py (--live)."""
+"""What live sets save (docs/internals/live-sets.md): bytes, stop and rollback times, and slow-down of
+checkpoints taken at a place, beside whole ones of the same program. Part of bench/checkpoints.py (--live)."""
 import os
 import statistics
 import subprocess
@@ -118,7 +118,7 @@ def table(run, size, interval, rounds, times, directory, kernels, variants):
 
 NAMED = {"off": "whole ones (`PROMP_CKPT_LIVE=off`)", "on": "at a place"}
 BEGIN, END = "<!-- live bytes -->", "<!-- end of live bytes -->"
-# MB of the first image, which has all that never changes, too (docs/live-sets.md).
+# MB of the first image, which has all that never changes, too (docs/internals/live-sets.md).
 FIRST = {"ft": 810, "mg": 280, "mg best": 280}
 # MB of later ones: the goals of class B.
 LATER = {"ft": 2, "cg": 1, "adi": 43, "mg": 276, "mg best": 140}
@@ -157,7 +157,7 @@ def bytes_table(run, size, interval, times, directory, kernels):
 
 def write(lines):
     """Puts the table into the document."""
-    path = ROOT + "/docs/live-sets.md"
+    path = ROOT + "/docs/internals/live-sets.md"
     text = open(path).read()
     before, rest = text.split(BEGIN, 1)
     behind = rest.split(END, 1)[1]

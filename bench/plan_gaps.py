@@ -1,6 +1,6 @@
-"""How well a second run keeps to a plan (docs/live-sets.md): the share of gaps between checkpoints that are
-at most the interval, and bytes beside what the rule without a plan has written. Part of bench/checkpoints.py
-(--plan)."""
+"""How well a second run keeps to a plan (docs/internals/live-sets.md): the share of gaps between checkpoints
+that are at most the interval, and bytes beside what the rule without a plan has written. Part of
+bench/checkpoints.py (--plan)."""
 import json
 import subprocess
 import tempfile

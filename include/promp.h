@@ -69,7 +69,7 @@ PROMP_DIRECTIVE_(promp_potential_ckpt, (void), ())
 /* The next time this thread comes to promp_potential_ckpt, memory in [start, start + bytes) is dead: on
  * every way from there it is written before it is read. A checkpoint taken there leaves it out. In a
  * parallel region every thread of the team says so, and comes to promp_potential_ckpt as often as the
- * others, with a barrier in between (docs/live-sets.md). */
+ * others, with a barrier in between (docs/internals/live-sets.md). */
 PROMP_VOID_(promp_dead, (const void *start, size_t bytes), (start, bytes))
 /* The next construct (or region, if called outside) may (1) or may not (0) be executed again after a failure:
  * executing it again, after any part of it was executed, gives the same result. */

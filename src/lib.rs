@@ -1,8 +1,8 @@
 //! promp: a fault-tolerant OpenMP runtime, a drop-in replacement for GCC's libgomp.
 //!
-//! The house (docs/architecture.md): every folder has one concern and names only what lies below it.
-//! `layers.toml` has the layers and the exceptions that are left; `tools/layers.py` checks them. This file
-//! puts everything together.
+//! The house (docs/internals/architecture.md): every folder has one concern and names only what lies below
+//! it. `layers.toml` has the layers and the exceptions that are left; `tools/layers.py` checks them. This
+//! file puts everything together.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 

@@ -45,7 +45,7 @@ fn symbols_are_those_of_the_table() {
     assert!(missing.is_empty() && extra.is_empty(), "missing {missing:?}, not in the table {extra:?}");
 }
 
-/// docs/symbols.md is made from the table: one line a construct and version.
+/// docs/internals/symbols.md is made from the table: one line a construct and version.
 #[test]
 fn the_documents_list_is_that_of_the_table() {
     let table = std::fs::read_to_string(root().join("abi/symbols.tsv")).unwrap();
@@ -63,12 +63,12 @@ fn the_documents_list_is_that_of_the_table() {
         let names: Vec<_> = names.iter().map(|n| format!("`{n}`")).collect();
         text += &format!("| {construct} | {version} | {} |\n", names.join(" "));
     }
-    let path = root().join("docs/symbols.md");
+    let path = root().join("docs/internals/symbols.md");
     if std::env::var_os("PROMP_WRITE_DOCS").is_some() {
         std::fs::write(&path, &text).unwrap();
     }
     let have = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(have == text, "docs/symbols.md is not what the table says: run `make docs`");
+    assert!(have == text, "docs/internals/symbols.md is not what the table says: run `make docs`");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Checkpoints that hold all files they need go from one root of the file system to another, whose libc is
-//! another build, and back (docs/restart-elsewhere.md). The other libc is a package of the system's registry;
-//! where that is out of reach, or no other build is in it, the tests say so and do nothing.
+//! another build, and back (docs/internals/restart-elsewhere.md). The other libc is a package of the system's
+//! registry; where that is out of reach, or no other build is in it, the tests say so and do nothing.
 
 mod common;
 use common::saved::*;

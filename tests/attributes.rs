@@ -1,5 +1,5 @@
-//! What the kernel keeps of a process, its threads and its mappings (docs/attributes.md) is what the program
-//! has made it: after a change of host, a rollback and a restart.
+//! What the kernel keeps of a process, its threads and its mappings (docs/internals/attributes.md) is what
+//! the program has made it: after a change of host, a rollback and a restart.
 
 mod common;
 use common::kept::*;

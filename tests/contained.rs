@@ -1,5 +1,5 @@
 //! Restart elsewhere: self-contained checkpoints, without the files that the run had
-//! (docs/restart-elsewhere.md).
+//! (docs/internals/restart-elsewhere.md).
 
 mod common;
 use common::saved::*;

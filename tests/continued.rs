@@ -1,5 +1,5 @@
 //! What is continued is what was started, or nothing: the run record, launchers, scripts, siblings
-//! (docs/jobs.md).
+//! (docs/internals/jobs.md).
 
 mod common;
 use common::jobs::*;

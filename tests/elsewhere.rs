@@ -1,4 +1,4 @@
-//! Restart elsewhere: with another number of threads (docs/restart-elsewhere.md).
+//! Restart elsewhere: with another number of threads (docs/internals/restart-elsewhere.md).
 
 mod common;
 use common::draws::{Draws, spaced};

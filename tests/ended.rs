@@ -1,5 +1,5 @@
 //! The end record of a job (`--resume` does not run it again), and older checkpoints (`--keep`):
-//! docs/jobs.md.
+//! docs/internals/jobs.md.
 
 mod common;
 use common::jobs::*;

@@ -1,5 +1,5 @@
 //! `promp export` and `promp import`: a checkpoint as one file, and its variables for NumPy
-//! (docs/restart-elsewhere.md).
+//! (docs/internals/restart-elsewhere.md).
 
 mod common;
 use common::saved::*;

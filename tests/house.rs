@@ -162,7 +162,7 @@ fn each_breach_is_seen() {
         ("participles", "src: 1 files", one("src/written.rs", String::new())),
         ("document_words", "docs/long.md: 2501 words", one("docs/long.md", lines(2501, "word"))),
         ("decision_words", "decisions/001.md: 901 words", one("decisions/001.md", lines(901, "word"))),
-        ("all_words", "documents: 24", one("docs/long.md", lines(24_000, "word"))),
+        ("all_words", "documents: 24", one("docs/internals/long.md", lines(24_000, "word"))),
         ("sentence_words", "docs/long.md: 42 words", one("docs/long.md", long.clone())),
         ("long_sentences", "docs/long.md: 1 sentences", one("docs/long.md", long)),
         ("made", "docs/picture.svg: 3 lines", one("docs/picture.svg", lines(3, "<svg/>"))),

@@ -1,4 +1,4 @@
-//! Jobs that run unattended: signals, deaths one after another, requests from outside (docs/jobs.md).
+//! Jobs that run unattended: signals, deaths, requests from outside (docs/internals/jobs.md).
 
 mod common;
 use common::draws::{Draws, spaced};

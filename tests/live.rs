@@ -1,5 +1,5 @@
 //! Live sets: memory that is dead where a checkpoint is taken is left out of it, and nobody misses it
-//! (docs/live-sets.md).
+//! (docs/internals/live-sets.md).
 
 mod common;
 use common::draws::{Draws, here};

@@ -1,4 +1,4 @@
-//! `promp plan`: the best places for checkpoints (docs/live-sets.md).
+//! `promp plan`: the best places for checkpoints (docs/internals/live-sets.md).
 
 mod common;
 use common::draws::Draws;

@@ -1,6 +1,6 @@
 //! Jobs that are asked to end, or die, again and again, until they are done: what they write is what a run
-//! writes that was left alone, byte for byte (docs/jobs.md). With PROMP_TEST_LONG: 50 requests to each of six
-//! programs, 200 runs of each with five deaths and more, a program of 1 GiB.
+//! writes that was left alone, byte for byte (docs/internals/jobs.md). With PROMP_TEST_LONG: 50 requests to
+//! each of six programs, 200 runs of each with five deaths and more, a program of 1 GiB.
 
 mod common;
 use common::jobs::*;

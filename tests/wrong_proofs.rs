@@ -1,5 +1,5 @@
 //! PROMP_CKPT_POISON=1 finds what was wrongly said to be dead: it says what that is, where it was said, and
-//! who reads it (docs/live-sets.md).
+//! who reads it (docs/internals/live-sets.md).
 
 mod common;
 use common::saved::*;

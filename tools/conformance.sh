@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# GCC's libgomp tests under libgomp and promp; writes docs/conformance.md. The suite is kept outside the tree.
+# GCC's libgomp tests under libgomp and promp; writes docs/internals/conformance.md. The suite is kept outside
+# the tree.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 dir=${PROMP_CONFORMANCE_DIR:-${TMPDIR:-/tmp}/promp-conformance}
@@ -36,10 +37,10 @@ $tool run "$dir" separate --devices --preload $lib --env PROMP_DEVICES=separate
 $tool run "$dir" separate-guard --devices --preload $lib --env PROMP_DEVICES=separate,guard
 $tool run "$dir" separate-3 --devices --preload $lib --env PROMP_DEVICES=separate:3 --env OMP_DEFAULT_DEVICE=1
 {
-    sed '/^<!-- generated -->/q' docs/conformance.md
+    sed '/^<!-- generated -->/q' docs/internals/conformance.md
     echo
     $tool table "$dir" libgomp ft-on ft-off saving threads-1 threads-3 threads-16 active passive tuned tuned-fewer ft-on-again-{2,3,4,5} ${driven:-}
     echo
     $tool devices "$dir" native-plugin separate separate-guard separate-3
-} >docs/conformance.md.new
-mv docs/conformance.md.new docs/conformance.md
+} >docs/internals/conformance.md.new
+mv docs/internals/conformance.md.new docs/internals/conformance.md

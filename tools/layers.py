@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that folders of the runtime know each other downwards only; draws the diagram in docs/architecture.md.
+"""Checks that folders of the runtime know each other downwards only.
+
+It also draws the diagram in docs/internals/architecture.md.
 
 layers.toml names the layers from the top, the folders in each, and today's exceptions, each with its reason.
 An arrow is a file of one folder that names something of another (`crate::folder::…`). It must lead to a
@@ -7,7 +9,7 @@ lower layer, or to a folder that its own is together with. An exception that is 
 too: the list only shrinks.
 
     tools/layers.py            check; exit status 1 and a line for each fault
-    tools/layers.py --write    write the diagram into docs/architecture.md as well
+    tools/layers.py --write    write the diagram into docs/internals/architecture.md as well
 """
 import argparse
 import pathlib
@@ -18,6 +20,7 @@ from reading import modules
 from reading import source as rust
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGE = "docs/internals/architecture.md"
 BEGIN, END = "<!-- layers -->", "<!-- /layers -->"
 
 
@@ -101,13 +104,13 @@ def diagram(plan: dict, down: dict) -> str:
 def main() -> int:
     raw = argparse.RawDescriptionHelpFormatter
     options = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    options.add_argument("--write", action="store_true", help="write the diagram into docs/architecture.md")
+    options.add_argument("--write", action="store_true", help="write the diagram into its page")
     options.add_argument("--source", type=pathlib.Path, default=ROOT / "src", help="another source folder")
     given = options.parse_args()
     plan = tomllib.loads((ROOT / "layers.toml").read_text())
     faults, down = check(given.source, plan)
     if given.source == ROOT / "src":
-        page = ROOT / "docs/architecture.md"
+        page = ROOT / PAGE
         text = page.read_text()
         before, rest = text.split(BEGIN, 1)
         old, after = rest.split(END, 1)
@@ -115,7 +118,7 @@ def main() -> int:
         if given.write:
             page.write_text(before + BEGIN + new + END + after)
         elif old != new:
-            faults.append("docs/architecture.md: the diagram is not of today; run tools/layers.py --write")
+            faults.append(f"{PAGE}: the diagram is not of today; run tools/layers.py --write")
     for fault in faults:
         print(fault)
     if not faults:

@@ -4,7 +4,9 @@
 No line of a text or a source is wider than 110 characters (tables and links of texts excepted); style.toml
 has how many wide lines older files still have, which may only become fewer. Links of texts lead to files that
 exist, and so do the names of files that stand in backquotes, and tests of them (`tests/FILE.rs::NAME`).
-Each kind of docs/inputs.md has at least five rows.
+Each kind of docs/internals/inputs.md has at least five rows. Pages for users (README.md, docs, docs/howto)
+have at most 12,000 words together, without the pages and blocks that are generated, and no sentence over 25
+words.
 
     tools/style.py            check; exit status 1 and a line for each fault
     tools/style.py --write    lower the numbers in style.toml to today's
@@ -15,18 +17,27 @@ import re
 import sys
 import tomllib
 
+from reading import texts
 from reading.files import tracked
+from reading.measures import FOR_USERS
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WIDEST = 110
 WIDTHS = {".rs", ".md", ".cc", ".h", ".py", ".c", ".cpp", ".hpp", ".f90", ".sh"}
-INPUTS, ROWS = "docs/inputs.md", 5
-GENERATED = ("bench/results/", "docs/symbols.md", "docs/conformance.md")
+OUTPUT = re.compile(r"^( *)```text\n.*?^ *```$", flags=re.S | re.M)
+INPUTS, ROWS = "docs/internals/inputs.md", 5
+# Pages for users. Made from tables, or lists: not counted, and their sentences are not measured.
+SHELF_WORDS, SENTENCE_WORDS = 12_000, 25
+NOT_COUNTED = ("docs/environment.md", "docs/api.md", "docs/SUMMARY.md")
+GENERATED = ("bench/results/", "docs/internals/symbols.md", "docs/internals/conformance.md")
 
 
 def wide_lines(file: str) -> list[int]:
     """Numbers of the lines that are too wide."""
-    lines = enumerate((ROOT / file).read_text(errors="replace").splitlines(), 1)
+    text = (ROOT / file).read_text(errors="replace")
+    if file.endswith(".md"):  # what a command has printed is as wide as it is
+        text = OUTPUT.sub(lambda block: "\n" * block[0].count("\n"), text)
+    lines = enumerate(text.splitlines(), 1)
     wide = [(n, line.strip()) for n, line in lines if len(line) > WIDEST]
     if file.endswith(".md"):
         wide = [(n, line) for n, line in wide if not line.startswith("|") and " " in line]
@@ -48,6 +59,23 @@ def dead_links(file: str, files: set[str]) -> list[str]:
     for test, name in re.findall(r"`(tests/\w+\.rs)::(\w+)`", text):
         if test not in files or f"fn {name}()" not in (ROOT / test).read_text():
             faults.append(f"{file}: {test} has no test {name}")
+    return faults
+
+
+def by_hand(text: str) -> str:
+    """A page without its blocks of output and what stands between <!-- NAME --> and <!-- /NAME -->."""
+    return re.sub(r"^<!-- (\w+) -->\n.*?^<!-- /\1 -->$", "", OUTPUT.sub("", text), flags=re.S | re.M)
+
+
+def long_shelf(files: list[str]) -> list[str]:
+    """Faults of the pages for users: too many words in all, sentences that are too long."""
+    pages = [f for f in files if FOR_USERS.fullmatch(f) and f not in NOT_COUNTED]
+    read = {page: by_hand((ROOT / page).read_text()) for page in pages}
+    words = sum(len(text.split()) for text in read.values())
+    faults = [f"pages for users: {words} words, {SHELF_WORDS} are the most"] if words > SHELF_WORDS else []
+    for page, text in read.items():
+        long = [n for n in texts.sentences(text) if n > SENTENCE_WORDS]
+        faults += [f"{page}: a sentence of {n} words, {SENTENCE_WORDS} are the most" for n in long]
     return faults
 
 
@@ -80,6 +108,7 @@ def main() -> int:
             faults += dead_links(file, known)
         if file == INPUTS:
             faults += poor_kinds(file)
+    faults += long_shelf(files)
     if given.write:
         numbers = {f: min(n, allowed[f]) for f, n in today.items() if f in allowed} if allowed else today
         text = "# Lines wider than 110 characters in files that are older than the rule (tools/style.py).\n"

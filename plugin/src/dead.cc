@@ -1,5 +1,5 @@
-// What is dead where a checkpoint may be taken (docs/live-sets.md): arrays, static ones and blocks of the
-// heap, that are written without gaps before they are read, on every way from there.
+// What is dead where a checkpoint may be taken (docs/internals/live-sets.md): arrays, static ones and blocks
+// of the heap, that are written without gaps before they are read, on every way from there.
 //
 // Places are `#pragma promp checkpoint`, and the heads of outermost serial loops around parallel regions.
 // Looked at is memory that only this unit can reach (pointers.cc, unit.cc). From a place all ways are

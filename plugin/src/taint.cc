@@ -1,4 +1,4 @@
-// Programs that ask for the number of threads, and only show it (docs/restart-elsewhere.md).
+// Programs that ask for the number of threads, and only show it (docs/internals/restart-elsewhere.md).
 //
 // A restart with another number of threads is right only if nothing in the program's memory depends on the
 // number. So each call that asks for it is followed, from the value on, through what is computed from it,

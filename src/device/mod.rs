@@ -1,7 +1,7 @@
 //! Devices: what target regions and OpenACC run on. `backend` is what a kind of device must offer, `host`,
 //! `separate` and `plugin` are the kinds; `present` knows what is mapped, `map` carries map clauses out,
 //! `constructs` and `routines` are the directives and the functions of the specification over both.
-//! docs/devices.md is the user's view.
+//! docs/internals/devices.md is the user's view.
 //!
 //! A device has one lock, held while its table changes and data move, never while a kernel of the host's
 //! functions runs.

@@ -1,5 +1,5 @@
 //! What happens: the one table of events. A row is an event: its name, what it carries, what it means.
-//! Masks, names and counts follow from the table; docs/contributing.md has what else a new event needs.
+//! Masks, names and counts follow from it; docs/internals/contributing.md has what else a new event needs.
 //!
 //! Where OpenMP's tools interface (OpenMP 5.1, chapter 4) has a callback for the same thing, the row keeps to
 //! its order and meaning. What compilers put into the program itself is not seen: static loops of unmodified

@@ -6,7 +6,7 @@
 //! when it is done and nobody refers to it any more (count.rs).
 //!
 //! A thread that waits in a task executes only tasks below it (descendants). So the stack holds no more activations than the
-//! tree of tasks is deep, and the chain of who waits for whom goes strictly down the tree: it ends at a task that runs. (docs/tasks.md)
+//! tree is deep, and who waits for whom goes strictly down to a task that runs (docs/internals/tasks.md).
 
 pub(crate) mod count;
 pub(crate) mod depend;

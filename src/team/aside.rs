@@ -4,7 +4,7 @@
 //! being woken. Where another process computes on the same CPU it is wrong: that one keeps the CPU for a whole slice of time (1.4 to 4 ms), while
 //! a sleeper that is woken gets it at once, since the kernel knows that it has had less than its share. It is the same with threads of the
 //! program's own beside a team. So where slices are lost again and again, and not to members of teams, nobody steps aside for a while, and for
-//! longer if it is still so afterwards (docs/performance.md, "Beside others").
+//! longer if it is still so afterwards (docs/internals/performance.md, "Beside others").
 
 use super::pool::cpus;
 use super::registry;

@@ -1,5 +1,5 @@
 //! Checkpoints: rungs 2 (roll back in process) and 3 (restart after the process died) of the recovery
-//! ladder. docs/checkpoints.md has the protocol and the reasons.
+//! ladder. docs/internals/checkpoints.md has the protocol and the reasons.
 //!
 //! The keeper's code must not call what uses the program's `malloc` (`opendir`, `realpath`): its lock may
 //! be held by a frozen thread. Files are read and written by system calls that libc merely wraps,

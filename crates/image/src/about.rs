@@ -31,7 +31,7 @@ pub struct Description {
     /// Its limits.
     pub limits: Vec<Limit>,
     /// What else the kernel keeps of it as one number, where it began with another one; names as in
-    /// docs/attributes.md.
+    /// docs/internals/attributes.md.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<(String, u64)>,
     /// Its process id.

@@ -44,7 +44,7 @@ pub struct Own {
     /// securebits (capabilities(7)), likewise.
     pub securebits: Option<u32>,
     /// What else is one number of its, where the process began with another one; names as in
-    /// docs/attributes.md.
+    /// docs/internals/attributes.md.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<(String, u64)>,
     /// The base of its segment GS.

@@ -1,5 +1,5 @@
-//! LazyFT (docs/silent-errors.md): silent errors of a device's arithmetic are found before they reach the
-//! host, and repaired.
+//! LazyFT (docs/internals/silent-errors.md): silent errors of a device's arithmetic are found before they
+//! reach the host, and repaired.
 //!
 //! [`Guarded`] stands between the present table and a device and is a device itself. A *section* opens at
 //! the first kernel: B holds the device's blocks as they were then. Kernels and copies to the device are

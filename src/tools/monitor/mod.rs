@@ -1,6 +1,6 @@
-//! The monitor: where threads wait for each other (PROMP_MONITOR; docs/monitor.md; paper P5). It listens to
-//! what happens to threads (observe/), adds up what they do between two synchronisations (watch.rs) in tables
-//! of fixed size (tables.rs), and works the figures of the report out at the end (report.rs).
+//! The monitor: where threads wait for each other (PROMP_MONITOR; docs/internals/monitor.md; paper P5). It
+//! listens to what happens to threads (observe/), adds up what they do between two synchronisations
+//! (watch.rs) in tables of fixed size (tables.rs), and works out the report's figures at the end (report.rs).
 
 mod clock;
 mod origin;

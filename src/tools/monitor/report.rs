@@ -1,5 +1,5 @@
-//! The figures of the report, worked out at its writing from the tables (paper P5; docs/monitor.md has the
-//! formulas).
+//! The figures of the report, worked out at its writing from the tables (paper P5; docs/internals/monitor.md
+//! has the formulas).
 
 use super::tables::{self, NOWHERE};
 use crate::icv::globals;
@@ -105,7 +105,7 @@ fn segment(shot: &Snapshot, s: usize, total_tp: f64, wall_s: f64) -> Segment {
     }
 }
 
-/// See docs/monitor.md: `parallel` is the product of the three others.
+/// See docs/internals/monitor.md: `parallel` is the product of the three others.
 fn efficiency(shot: &Snapshot, segments: &[Segment], wall_s: f64) -> Efficiency {
     let outer = |s: &&Segment| s.level == Some(1);
     let sum = |f: fn(&Segment) -> &Vec<f64>| -> f64 {

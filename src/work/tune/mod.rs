@@ -1,4 +1,4 @@
-//! The tuner: chooses how loops are dealt, by the cost model and by measuring (docs/tuning.md).
+//! The tuner: chooses how loops are dealt, by the cost model and by measuring (docs/internals/tuning.md).
 //!
 //! A loop that may be changed has a [`Site`](site::Site) for its call site, the class of its number of
 //! iterations and its team's size; the site has the search (promp-model's `search`). Who makes a

@@ -5,7 +5,8 @@
 //! block is noted then if that is as it was. Then what is noted and has not been written to is read and written to the file, still while the
 //! program runs; then everything is stopped. What was written ahead and has not changed until then is as it is in the
 //! file; all else goes by way of the staging buffer. Memory that is filled once and only read from then on so needs no staging memory:
-//! touching that for the first time is what the first large checkpoint costs most (docs/checkpoints.md, "Cost").
+//! touching that for the first time is what the first large checkpoint costs most
+//! (docs/internals/checkpoints.md, "Cost").
 //!
 //! Memory that would be copied while the program runs (running.rs) is looked at in the same way, to find out whether it goes on changing. What is
 //! found changed as a whole only when the checkpoint is due is looked at then, and again after a while, for which the checkpoint waits: holding its

@@ -1,9 +1,11 @@
 //! Slots made ready: what the file of pages will be too short by is written to once before the checkpoint that needs it.
 //!
 //! A place of a file that has never been written to is slow. The file system must find room for it and note that it is in use, and so must the host of
-//! a virtual machine (docs/checkpoints.md, "Cost"); during a checkpoint, threads wait for that. So from a fourth of an interval before it on, while nobody
-//! waits, first what has come to rest is written, and then the file is made as much longer as the rest will need, by writing anything, as databases do with their
-//! logs. If that is worth it, which depends on the disk: a little is written twice first, and the times are compared.
+//! a virtual machine (docs/internals/checkpoints.md, "Cost"); during a checkpoint, threads wait for that. So
+//! from a fourth of an interval before it on, while nobody waits, first what has come to rest is written, and
+//! then the file is made as much longer as the rest will need, by writing anything, as databases do with
+//! their logs. If that is worth it, which depends on the disk: a little is written twice first, and the times
+//! are compared.
 
 use super::{Copying, Keeper};
 use crate::image::PAGE;

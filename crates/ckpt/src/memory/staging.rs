@@ -3,7 +3,8 @@
 //! the first time costs as much as the copy; it is as large as what a checkpoint saves, up to half of what the system and the process'
 //! cgroups have left. Where that is much of it, the memory is offered to the system between two checkpoints: what it needs it takes back.
 //! It has no huge pages: a virtual machine that has not used memory lately must ask its host for it, which takes several times as
-//! long for huge pages as for small ones; the copy is as fast into either (docs/checkpoints.md, "Cost").
+//! long for huge pages as for small ones; the copy is as fast into either (docs/internals/checkpoints.md,
+//! "Cost").
 
 use crate::crew::Crew;
 use crate::image::{Entry, PAGE};

@@ -1,7 +1,7 @@
 //! What the program has asked of the number of threads, or said: the first call of each routine, by its
 //! return address. A program that knows the number may have memory that depends on it; a restart with
-//! another number is refused then, and the call named (docs/restart-elsewhere.md). It is the program's
-//! memory, so a checkpoint has what was asked before it.
+//! another number is refused then, and the call named (docs/internals/restart-elsewhere.md). It is the
+//! program's memory, so a checkpoint has what was asked before it.
 //!
 //! `omp_get_num_threads` and `omp_get_thread_num` are not here: compilers call them for every static loop,
 //! and programs in their innermost loops. Who uses them is found in the programs' files (`promp restart`).

@@ -18,7 +18,8 @@ const KEEP_MAX_SHIFT: u32 = 35;
 const CLASSES: usize = (KEEP_MAX_SHIFT - MIN_SHIFT + 1) as usize;
 const SPAN: usize = 1 << 20;
 /// Freed blocks of this size in the kept region give their memory back to the system. Smaller ones, such as the lists of pages of a program of some GiB, are
-/// wanted again by the next checkpoint, and touching memory for the first time is dear (docs/checkpoints.md, "Cost").
+/// wanted again by the next checkpoint, and touching memory for the first time is dear
+/// (docs/internals/checkpoints.md, "Cost").
 const DROP: usize = 64 << 20;
 
 struct State {

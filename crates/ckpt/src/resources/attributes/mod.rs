@@ -1,6 +1,7 @@
 //! What the kernel keeps of the process, its threads and its mappings beside memory, files and signals, and a
 //! new process would have from whoever made it. Everything of that kind is a row of one table (table.rs),
-//! which docs/attributes.md shows: how it is read, and what becomes of it in a rollback and in a restart.
+//! which docs/internals/attributes.md shows: how it is read, and what becomes of it in a rollback and in a
+//! restart.
 //!
 //! What a process was started with belongs to its surroundings: where it is restarted it may have been given
 //! other CPUs or another nice value. So it is saved only where it differs from what the process began with.

@@ -1,7 +1,7 @@
 //! The table of all that the kernel keeps of a process, its threads and its mappings (task_struct,
-//! signal_struct, mm_struct, cred and nsproxy of Linux 6.18): docs/attributes.md is made from it. What is one
-//! number has its rows where it is read and set (values.rs, thread_values.rs); the rest is here, with the
-//! file that has it.
+//! signal_struct, mm_struct, cred and nsproxy of Linux 6.18): docs/internals/attributes.md is made from it.
+//! What is one number has its rows where it is read and set (values.rs, thread_values.rs); the rest is here,
+//! with the file that has it.
 
 use super::{thread_values, values};
 use Fate::*;
@@ -250,7 +250,7 @@ fn all() -> Vec<Row> {
     OTHER.into_iter().chain(values).chain(of_threads).collect()
 }
 
-/// As docs/attributes.md shows them.
+/// As docs/internals/attributes.md shows them.
 fn markdown() -> String {
     let mut text = String::from("| what | by | rollback | restart | where |\n|---|---|---|---|---|\n");
     for (of, title) in [(Process, "the process"), (Thread, "each thread"), (Mapping, "each mapping")] {
@@ -272,15 +272,15 @@ const END: &str = "<!-- end -->\n";
 
 #[test]
 fn the_document_is_the_table() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/attributes.md");
-    let now = std::fs::read_to_string(path).expect("docs/attributes.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/internals/attributes.md");
+    let now = std::fs::read_to_string(path).expect("docs/internals/attributes.md");
     let (head, rest) = now.split_once(BEGIN).expect("where the table begins");
     let (_, tail) = rest.split_once(END).expect("where it ends");
     let want = [head, BEGIN, &markdown(), END, tail].concat();
     if std::env::var_os("PROMP_WRITE_DOCS").is_some() {
         std::fs::write(path, want).expect("written");
     } else {
-        assert!(now == want, "docs/attributes.md is not the table: PROMP_WRITE_DOCS=1 writes it");
+        assert!(now == want, "docs/internals/attributes.md is not the table: PROMP_WRITE_DOCS=1 writes it");
     }
 }
 

@@ -7,10 +7,10 @@ use crate::sys::follow::Call;
 
 /// A row.
 pub(crate) struct ThreadValue {
-    /// In images and docs/attributes.md.
+    /// In images and docs/internals/attributes.md.
     pub name: &'static str,
     /// What asks for it, and sets it.
-    #[cfg_attr(not(test), expect(dead_code, reason = "a column of docs/attributes.md"))]
+    #[cfg_attr(not(test), expect(dead_code, reason = "a column of docs/internals/attributes.md"))]
     pub by: &'static str,
     get: fn() -> u64,
     /// The call that makes it the second number where it is the first; none: nothing can.

@@ -9,7 +9,7 @@ use core::ffi::CStr;
 
 /// A row.
 pub(crate) struct Value {
-    /// In images, messages and docs/attributes.md.
+    /// In images, messages and docs/internals/attributes.md.
     pub name: &'static str,
     /// What asks for it, and sets it.
     pub by: &'static str,
