@@ -436,21 +436,15 @@ fn automatic_restarts_and_death_by_injection() {
 fn death_before_the_first_checkpoint_is_told() {
     let s = Scratch::new("early");
     let mut c = Command::new(command());
-    c.args([
-        "run",
-        "--auto-restart",
-        "5",
-        "--ckpt",
-        text(&s.path("ckpt")),
-        "--",
-        "/bin/sh",
-        "-c",
-        "kill -9 $$",
-    ]);
+    c.args(["run", "--auto-restart", "5", "--ckpt"]).arg(s.path("ckpt"));
+    c.args(["--", "/bin/sh", "-c", "kill -9 $$"]);
     let status = start(c, &s.path("out"), None).expect("ends");
     let err = messages(&s.path("out"));
     assert_eq!(status.code(), Some(71), "{err}");
     assert!(err.contains("died before its first one was complete"), "{err}");
+    let again = limited(restart(&s.path("ckpt")), LIMIT);
+    assert_eq!(again.status, 71, "{again:?}");
+    assert!(again.err.contains("died before its first one was complete"), "{again:?}");
 }
 
 /// Arguments and environment are those of the original, byte for byte; children that use OpenMP go on without checkpoints.

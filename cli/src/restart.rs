@@ -22,7 +22,7 @@ use private::Private;
 use promp_image::ended::Ended;
 use promp_image::on_signal::OnSignal;
 use promp_image::state::EXIT_STATUS;
-use promp_image::{Directory, Generation, Word, fit, kept};
+use promp_image::{Directory, Generation, Word, fit, kept, open_if_there, run_record};
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -147,16 +147,27 @@ struct Asked {
     set: Option<String>,
 }
 
+/// Has a program been started with this directory that has died before it could write a page?
+fn died_early(dir: &Path) -> bool {
+    matches!(run_record::Run::read(dir), Ok(Some(_))) && matches!(open_if_there(dir, "pages"), Ok(None))
+}
+
+/// The directory, if its program can be continued.
+fn opened(dir: &Path) -> Result<Directory, Failure> {
+    match Directory::open(dir) {
+        Ok(d) if d.finished() => Err(refused(format_args!(
+            "the program of {} has ended by itself: there is nothing to continue",
+            dir.display()
+        ))),
+        Err(_) if died_early(dir) => Err(refused(format_args!("{} {NONE_YET}", dir.display()))),
+        d => d.map_err(refused),
+    }
+}
+
 /// The command that makes a process go on from a generation in `dir`, and the number that the process had.
 fn command(dir: &Path, how: &Asked) -> Result<(Command, u32), Failure> {
     let (asked, chosen) = (how.threads, how.generation);
-    let d = Directory::open(dir).map_err(refused)?;
-    if d.finished() {
-        return Err(refused(format_args!(
-            "the program of {} has ended by itself: there is nothing to continue",
-            dir.display()
-        )));
-    }
+    let d = opened(dir)?;
     let newest = || {
         d.newest(|problem| eprintln!("promp: {}", sober(&problem))).ok_or_else(|| {
             let why = if d.generations().is_empty() {
