@@ -59,6 +59,7 @@ conformance: setup build
 # The documents that are made from tables.
 docs: build
 	PROMP_WRITE_DOCS=1 $(CHECKS) --test abi the_documents_list
+	PROMP_WRITE_DOCS=1 $(CARGO) test --release -p promp-settings the_document
 
 lint: layers style house
 	$(CARGO) fmt --all -- --check

@@ -6,6 +6,7 @@ use crate::icv::silent;
 use crate::sys::env;
 use crate::sys::own::Own;
 use promp_settings::save_budget::Budget;
+use promp_settings::{FAULT, SAVE_BUDGET};
 
 /// All of them.
 #[derive(Clone, Debug, Default)]
@@ -19,19 +20,15 @@ pub(crate) struct Settings {
 impl Settings {
     /// Reads them; bad values are handed on.
     pub(crate) fn read(from: &mut Reader) -> Self {
-        let mut s = Self::default();
-        if let Some(v) = from.get("PROMP_FAULT")
-            && let Ok((_, Some(rest))) = silent::split(&v)
-        {
-            match spec::parse(&rest) {
-                Ok(faults) => s.faults = faults,
-                Err(e) => from.stop(format!("PROMP_FAULT={v}: {e}")),
-            }
-        }
-        from.choice("PROMP_SAVE_BUDGET", "a share of a loop's time like 2%, or all", &mut |v| {
-            Budget::parse(v).map(|b| s.save_budget = b)
+        // What is wrong with the silent ones is said where these are read.
+        let faults = from.parsed(&FAULT, |v| match silent::split(v) {
+            Ok((_, Some(rest))) => spec::parse(&rest),
+            _ => Ok(Vec::new()),
         });
-        s
+        Self {
+            faults: faults.unwrap_or_default(),
+            save_budget: from.value(&SAVE_BUDGET, Budget::parse).unwrap_or_default(),
+        }
     }
 }
 
@@ -54,7 +51,7 @@ pub(crate) fn get() -> &'static Settings {
 
 /// The settings' lines for OMP_DISPLAY_ENV: names and values.
 pub(crate) fn shown() -> [(&'static str, String); 1] {
-    [("PROMP_SAVE_BUDGET", get().save_budget.to_string())]
+    [(SAVE_BUDGET.name, get().save_budget.to_string())]
 }
 
 #[cfg(test)]
@@ -65,6 +62,14 @@ mod tests {
 
     fn read(pairs: &[(&str, &str)]) -> (Settings, Vec<String>, Vec<String>) {
         of(pairs, Settings::read)
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_table() {
+        let (said, warn, stop) = read(&crate::sys::variables::defaults());
+        assert!(warn.is_empty() && stop.is_empty(), "{warn:?} {stop:?}");
+        assert_eq!(format!("{said:?}"), format!("{:?}", Settings::default()));
+        assert_eq!(format!("{:?}", read(&[]).0), format!("{:?}", Settings::default()));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 
 use promp_image::kept::{self, Moved};
 use promp_image::{Description, layout};
+use promp_settings::internal::RESTART_LAYOUT;
 use std::path::{Path, PathBuf};
 
 /// The copy of the program that names another loader.
@@ -48,5 +49,5 @@ pub fn start(dir: &Path, about: &Description, moved: &[Moved]) -> Result<Start, 
         }
     };
     let preload = ("LD_PRELOAD", libraries.join(":"));
-    Ok(Start { program, environment: vec![preload, (layout::VARIABLE, layout::LISTED.into())] })
+    Ok(Start { program, environment: vec![preload, (RESTART_LAYOUT.name, layout::LISTED.into())] })
 }
