@@ -60,6 +60,7 @@ conformance: setup build
 docs: build plugin
 	PROMP_WRITE_DOCS=1 $(CHECKS) --test abi the_documents_list
 	PROMP_WRITE_DOCS=1 $(CHECKS) --test documents -- --test-threads 1
+	PROMP_WRITE_DOCS=1 $(CARGO) test --release -p promp-settings the_document
 
 lint: layers style house
 	$(CARGO) fmt --all -- --check

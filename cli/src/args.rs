@@ -1,8 +1,9 @@
 //! The command line's one definition; completions and the man page come from it.
 
+use crate::options::Options;
 use crate::typed_values as typed;
 use clap::{Args, Parser, Subcommand};
-use promp_image::cpu::{LEVELS, Level};
+use promp_settings::{CKPT_INTERVAL, Group};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -73,89 +74,29 @@ pub enum Command {
 pub struct Run {
     /// Number of threads (OMP_NUM_THREADS).
     #[arg(long, value_name = "N", value_parser = typed::number::<u32, 1, MANY>)]
+    #[arg(help_heading = Group::Run.title())]
     pub threads: Option<u32>,
-    /// Inject failures (PROMP_FAULT), e.g. `kill@thread=1,region=2,delay=200us`.
-    #[arg(long, value_name = "SPEC", value_parser = typed::fault)]
-    pub fault: Option<String>,
-    /// Which work may be executed again (PROMP_REPLAY): proven, assume, never, or function-name globs.
-    #[arg(long, value_name = "WHICH", value_parser = typed::replay)]
-    pub replay: Option<String>,
-    /// Write a JSON report (PROMP_REPORT).
-    #[arg(long, value_name = "FILE")]
-    pub report: Option<PathBuf>,
-    /// Measure where threads wait for each other (PROMP_MONITOR): segments, or trace: events with times, too.
-    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true)]
-    #[arg(default_missing_value = "segments")]
-    pub monitor: Option<Monitor>,
-    /// Deal loops as this file says, and search for what it does not say (PROMP_TUNE): `promp tune` makes it.
-    #[arg(long, value_name = "FILE")]
-    pub tune: Option<PathBuf>,
-    /// Devices for target regions: auto, none, separate[:N][,guard], nvptx, gcn.
-    #[arg(long, value_name = "DEVICES", value_parser = typed::devices)]
-    pub devices: Option<String>,
-    /// Find and repair silent errors of devices: off, eager, lazy[:N].
-    #[arg(long, value_name = "MODE", value_parser = typed::sdc)]
-    pub sdc: Option<String>,
-    /// Take a thread for failed that holds up its team longer than this (PROMP_WATCHDOG), e.g. `500ms`.
-    #[arg(long, value_name = "DURATION", value_parser = typed::watchdog)]
-    pub watchdog: Option<String>,
-    /// Take checkpoints and keep them in this directory (PROMP_CKPT_DIR).
-    #[arg(long, value_name = "DIR")]
-    pub ckpt: Option<PathBuf>,
-    /// How often (PROMP_CKPT_INTERVAL), e.g. `30s`.
-    #[arg(long, value_name = "DURATION", requires = "ckpt", value_parser = typed::interval)]
-    pub every: Option<String>,
-    /// Keep this many of them, the newest ones (PROMP_CKPT_KEEP); 1 unless given.
-    #[arg(long, value_name = "N", requires = "ckpt", value_parser = typed::number::<u32, 1, 1000>)]
-    pub keep: Option<u32>,
-    /// Save the program's own threads, too (PROMP_CKPT_THREADS=all).
-    #[arg(long, requires = "ckpt")]
-    pub all_threads: bool,
-    /// Take checkpoints where this file says (PROMP_CKPT_PLAN): `promp plan` makes it.
-    #[arg(long, value_name = "FILE", requires = "ckpt")]
-    pub plan: Option<PathBuf>,
-    /// Take checkpoints in serial code, if the program comes there in time (PROMP_CKPT_WHERE=serial): from
-    /// those it can be continued with another number of threads.
-    #[arg(long, requires = "ckpt")]
-    pub any_threads: bool,
-    /// Bind the program to what CPUs of this level have (x86-64-v2, x86-64-v3, x86-64-v4), so that it can be
-    /// continued on machines with no more.
-    #[arg(long, value_name = "LEVEL", requires = "ckpt", value_parser = level)]
-    pub cpu: Option<Level>,
-    /// Keep copies of the program, its libraries and promp with the checkpoints: a restart does not need the
-    /// files to be what they were (PROMP_CKPT_SELF_CONTAINED=1).
-    #[arg(long, requires = "ckpt")]
-    pub self_contained: bool,
+    /// Do not start a program in which promp is known to have no part (status 126).
+    #[arg(long, help_heading = Group::Run.title())]
+    pub strict: bool,
+    /// Those that set settings.
+    #[command(flatten)]
+    pub options: Options,
     /// When a signal kills the program, continue it from its last checkpoint, at most this often.
     #[arg(long, value_name = "N", requires = "ckpt", value_parser = typed::number::<u32, 0, MANY>)]
+    #[arg(help_heading = Group::Checkpoints.title())]
     pub auto_restart: Option<u32>,
     /// If it is killed before its first checkpoint is complete, begin it anew: what it has done may be done
     /// twice.
-    #[arg(long, requires = "auto_restart")]
+    #[arg(long, requires = "auto_restart", help_heading = Group::Checkpoints.title())]
     pub from_start: bool,
-    /// Take a checkpoint on signals (PROMP_ON_SIGNAL), e.g. `TERM,USR1=checkpoint-exit` (then end with
-    /// status 85) or `USR2=checkpoint`.
-    #[arg(long, value_name = "SPEC", requires = "ckpt")]
-    pub on_signal: Vec<String>,
     /// Continue from the last checkpoint in the directory if there is one; else start the program. Safe to
     /// repeat.
-    #[arg(long, requires = "ckpt")]
+    #[arg(long, requires = "ckpt", help_heading = Group::Checkpoints.title())]
     pub resume: bool,
-    /// Do not start a program in which promp is known to have no part (status 126).
-    #[arg(long)]
-    pub strict: bool,
     /// The program and its arguments.
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
     pub command: Vec<OsString>,
-}
-
-/// What `promp run --monitor` measures.
-#[derive(Clone, Copy, clap::ValueEnum)]
-pub enum Monitor {
-    /// Segments between synchronisation points.
-    Segments,
-    /// Events with times, too.
-    Trace,
 }
 
 /// `promp restart`.
@@ -220,7 +161,7 @@ pub struct Slurm {
     #[arg(long, value_name = "DIR")]
     pub ckpt: Option<PathBuf>,
     /// How often checkpoints are taken besides, e.g. `10m`.
-    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = typed::interval)]
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = typed::of(&CKPT_INTERVAL))]
     pub every: String,
     /// The program and its arguments.
     #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
@@ -442,8 +383,4 @@ pub struct Predict {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
-}
-
-fn level(text: &str) -> Result<Level, String> {
-    Level::parse(text).ok_or_else(|| format!("levels are {}", LEVELS.map(Level::name).join(", ")))
 }

@@ -2,12 +2,13 @@
 
 use crate::Failure;
 use crate::elf::{self, Kind};
+use promp_settings::LIBRARY;
 use std::path::PathBuf;
 
 /// The library: PROMP_LIBRARY, or beside this command, or in ../lib of it, or where the system keeps libraries.
 pub fn find() -> Result<PathBuf, Failure> {
     let mut tried: Vec<PathBuf> = Vec::new();
-    if let Some(p) = std::env::var_os("PROMP_LIBRARY") {
+    if let Some(p) = std::env::var_os(LIBRARY.name) {
         tried.push(p.into());
     } else {
         if let Some(dir) = std::env::current_exe().ok().and_then(|e| e.parent().map(PathBuf::from)) {

@@ -10,8 +10,8 @@ mod import;
 mod inspect;
 mod library;
 mod model;
+mod options;
 mod part;
-
 mod plan;
 mod process_stat;
 mod report;

@@ -23,6 +23,8 @@ use promp_image::ended::Ended;
 use promp_image::on_signal::OnSignal;
 use promp_image::state::EXIT_STATUS;
 use promp_image::{Directory, Generation, Word, fit, kept, open_if_there, run_record};
+use promp_settings::internal::{RESTART, RESTART_INPUT, RESTART_THREADS};
+use promp_settings::{CKPT_DIR, ON_SIGNAL};
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -124,7 +126,7 @@ fn follow(end: &End, terms: Terms) -> Outcome {
 
 /// What the program was told of signals.
 fn on_signal_of(c: &Command) -> OnSignal {
-    let value = c.get_envs().find(|(name, _)| *name == "PROMP_ON_SIGNAL").and_then(|(_, v)| v?.to_str());
+    let value = c.get_envs().find(|(name, _)| *name == ON_SIGNAL.name).and_then(|(_, v)| v?.to_str());
     value.and_then(|v| OnSignal::parse(v.trim()).ok()).unwrap_or_default()
 }
 
@@ -218,7 +220,7 @@ fn command(dir: &Path, how: &Asked) -> Result<(Command, u32), Failure> {
             return Err(refused(why));
         }
         if n != g.about.threads {
-            c.env("PROMP_RESTART_THREADS", n.to_string());
+            c.env(RESTART_THREADS.name, n.to_string());
         }
     }
     clocks::go_on_from(&g.about.clocks);
@@ -251,8 +253,8 @@ fn process(dir: &Path, g: &Generation, start: &contained::Start, folder: OwnedFd
         c.arg0(name.as_os_str()).args(rest.iter().map(Word::as_os_str));
     }
     c.env_clear().envs(a.environment.iter().filter_map(variable));
-    c.env("PROMP_CKPT_DIR", std::path::absolute(dir).unwrap_or_else(|_| dir.into()));
-    c.env("PROMP_RESTART", g.number.to_string());
+    c.env(CKPT_DIR.name, std::path::absolute(dir).unwrap_or_else(|_| dir.into()));
+    c.env(RESTART.name, g.number.to_string());
     c.envs(start.environment.iter().map(|(name, value)| (name, value)));
     private::not_given(&mut c);
     let (umask, stack) = (a.umask, a.stack_limit);
@@ -341,7 +343,7 @@ pub fn supervise(mut c: Command, mut pid: Option<u32>, s: &Supervision) -> Outco
         let (again, before) = command(s.dir, &Asked::default())?;
         (c, pid) = (again, Some(before));
         if read {
-            c.env("PROMP_RESTART_INPUT", "read");
+            c.env(RESTART_INPUT.name, "read");
         }
     }
     Ok(())

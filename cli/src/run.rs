@@ -1,13 +1,15 @@
 //! `promp run`.
 
-use crate::args::{Monitor, Run};
+use crate::args::Run;
 use crate::part::{self, Part};
 use crate::restart::held::{self, Held};
 use crate::restart::{self, Terms};
 use crate::{Failure, Outcome, library, typed_values};
-use clap::ValueEnum;
+use promp_image::cpu::Level;
 use promp_image::on_signal::OnSignal;
 use promp_image::run_record::{self, Started};
+use promp_settings::internal::RUN;
+use promp_settings::{CKPT_CPU, CKPT_DIR, CKPT_PLAN, MONITOR, ON_SIGNAL};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
@@ -21,11 +23,11 @@ pub fn run(r: &Run) -> Outcome {
     let mut c = command(r)?;
     let said = part::say_what_cannot_be_had(r, Path::new(c.get_program()))?;
     part::say_unknown_names();
-    if let Some(dir) = &r.ckpt {
+    if let Some(dir) = r.options.path(&CKPT_DIR) {
         return with_checkpoints(r, dir, c, on, said);
     }
     if let Ok(nonce) = run_record::nonce() {
-        c.env(run_record::VARIABLE, Started::now(&nonce, said).value());
+        c.env(RUN.name, Started::now(&nonce, said).value());
     }
     let e = c.exec();
     Err(Failure::new(126, format!("{} cannot be started: {e}", Path::new(c.get_program()).display())))
@@ -83,50 +85,43 @@ pub fn command(r: &Run) -> Result<Command, Failure> {
         preload.push(others);
     }
     c.env("LD_PRELOAD", preload);
-    fn set(c: &mut Command, name: &str, value: Option<impl AsRef<OsStr>>) {
-        if let Some(v) = value {
-            c.env(name, v);
-        }
+    if let Some(n) = r.threads {
+        c.env("OMP_NUM_THREADS", n.to_string());
     }
-    set(&mut c, "OMP_NUM_THREADS", r.threads.map(|n| n.to_string()));
-    set(&mut c, "PROMP_FAULT", r.fault.as_ref());
-    set(&mut c, "PROMP_REPLAY", r.replay.as_ref());
-    set(&mut c, "PROMP_WATCHDOG", r.watchdog.as_ref());
-    set(&mut c, "PROMP_REPORT", r.report.as_ref());
-    set(&mut c, "PROMP_MONITOR", r.monitor.and_then(|m| Some(m.to_possible_value()?.get_name().to_owned())));
-    set(&mut c, "PROMP_TUNE", r.tune.as_ref());
-    set(&mut c, "PROMP_DEVICES", r.devices.as_ref());
-    set(&mut c, "PROMP_SDC", r.sdc.as_ref());
-    set(&mut c, "PROMP_CKPT_DIR", r.ckpt.as_ref());
-    set(&mut c, "PROMP_CKPT_INTERVAL", r.every.as_ref());
-    set(&mut c, "PROMP_CKPT_KEEP", r.keep.map(|n| n.to_string()));
-    set(&mut c, "PROMP_CKPT_THREADS", r.all_threads.then_some("all"));
-    let plan = r.plan.as_ref().map(|p| std::path::absolute(p).unwrap_or_else(|_| p.clone()));
-    set(&mut c, "PROMP_CKPT_PLAN", plan);
-    set(&mut c, "PROMP_CKPT_WHERE", r.any_threads.then_some("serial"));
-    if let Some(level) = r.cpu {
-        let missing = level.missing(&promp_image::cpu_features());
-        if !missing.is_empty() {
-            let why = format!("--cpu {}: this machine's CPUs lack {}", level.name(), missing.join(" "));
-            return Err(Failure::new(64, why));
-        }
-        let before = std::env::var("GLIBC_TUNABLES").unwrap_or_default();
-        set(&mut c, "GLIBC_TUNABLES", Some(level.tunables(&before)));
-        set(&mut c, "PROMP_CKPT_CPU", Some(level.name()));
+    c.envs(r.options.all().map(|(setting, value)| (setting.name, value)));
+    if let Some(plan) = r.options.path(&CKPT_PLAN) {
+        // The program may go to another directory before it reads it.
+        c.env(CKPT_PLAN.name, std::path::absolute(plan).unwrap_or_else(|_| plan.into()));
     }
-    set(&mut c, "PROMP_CKPT_SELF_CONTAINED", r.self_contained.then_some("1"));
-    set(&mut c, "PROMP_ON_SIGNAL", (!r.on_signal.is_empty()).then(|| r.on_signal.join(";")));
+    if let Some(level) = r.options.text(&CKPT_CPU).and_then(Level::parse) {
+        bind(&mut c, level)?;
+    }
     Ok(c)
+}
+
+/// Binds the program to what CPUs of `level` have.
+fn bind(c: &mut Command, level: Level) -> Outcome {
+    let missing = level.missing(&promp_image::cpu_features());
+    if !missing.is_empty() {
+        let (flag, name) = (CKPT_CPU.typed(), level.name());
+        return Err(Failure::new(
+            64,
+            format!("{flag} {name}: this machine's CPUs lack {}", missing.join(" ")),
+        ));
+    }
+    let before = std::env::var("GLIBC_TUNABLES").unwrap_or_default();
+    c.env("GLIBC_TUNABLES", level.tunables(&before));
+    Ok(())
 }
 
 /// What `--on-signal` says, or the environment.
 fn on_signal(r: &Run) -> Result<OnSignal, Failure> {
-    let text = match r.on_signal.is_empty() {
-        true => std::env::var("PROMP_ON_SIGNAL").ok(),
-        false => Some(r.on_signal.join(";")),
+    let typed = r.options.text(&ON_SIGNAL).map(str::to_owned);
+    let Some(text) = typed.or_else(|| std::env::var(ON_SIGNAL.name).ok()) else {
+        return Ok(OnSignal::default());
     };
-    let Some(text) = text else { return Ok(OnSignal::default()) };
-    OnSignal::parse(text.trim()).map_err(|why| Failure::new(64, format!("--on-signal {text}: {why}")))
+    let flag = ON_SIGNAL.typed();
+    OnSignal::parse(text.trim()).map_err(|why| Failure::new(64, format!("{flag} {text}: {why}")))
 }
 
 /// The program's file: as given if it has a slash, otherwise by PATH.
@@ -144,8 +139,8 @@ pub fn locate(name: &OsStr) -> Result<PathBuf, Failure> {
     std::env::split_paths(&path).map(|d| d.join(name)).find(|p| p.is_file()).ok_or_else(|| {
         let todo = match Path::new(name).exists() {
             true => format!("; what is here is called ./{shown}"),
-            false if Monitor::from_str(&shown.to_string(), false).is_ok() => {
-                format!("; if it belongs to --monitor, write --monitor={shown}")
+            false if MONITOR.word(&shown.to_string()).is_some() => {
+                format!("; if it belongs to {0}, write {0}={shown}", MONITOR.typed())
             }
             false => "; give its path, if it is not there".into(),
         };

@@ -1,10 +1,15 @@
 //! `promp tune`: runs a program until its loops are tuned, or shows what a tuning file has.
 
 use crate::args::{Run, Tune};
+use crate::options::Options;
 use crate::restart::Terms;
 use crate::{Failure, Outcome, restart, run, typed_values};
 use promp_files::Scratch;
 use promp_model::tuning::{Entry, Tuning, What};
+use promp_settings::{
+    CKPT_COPY, CKPT_DIR, CKPT_INTERVAL, CKPT_KEEP, CKPT_PLAN, CKPT_TRACK, CKPT_WHERE, ON_SIGNAL, TUNE,
+    TUNE_EXACT,
+};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -20,7 +25,8 @@ pub fn tune(t: &Tune) -> Outcome {
     let before = if file.exists() { read(&file)?.entries } else { vec![] };
     for i in 1..=t.runs {
         let command = t.command.clone();
-        let r = Run { threads: t.threads, tune: Some(file.clone()), command, ..Run::default() };
+        let options = Options::default().with(&TUNE, file.clone());
+        let r = Run { threads: t.threads, options, command, ..Run::default() };
         let scratch = if t.exact { Some(scratch(t.scratch.as_deref())?) } else { None };
         if i == 1 {
             // A search may take hours: not only when it is over.
@@ -194,12 +200,12 @@ fn scratch(within: Option<&Path>) -> Result<Scratch, Failure> {
 
 /// The environment that a program is compared in.
 fn prepare(scratch: &Scratch, c: &mut Command) {
-    c.env("PROMP_TUNE_EXACT", "on").env("PROMP_CKPT_DIR", scratch.path().join("ckpt"));
+    c.env(TUNE_EXACT.name, "on").env(CKPT_DIR.name, scratch.path().join("ckpt"));
     // No others, and none while times are taken; nor faults where memory is written to the first time.
-    c.env("PROMP_CKPT_INTERVAL", "1000h").env("PROMP_CKPT_KEEP", "1");
-    c.env("PROMP_CKPT_COPY", "stopped").env("PROMP_CKPT_TRACK", "compare");
-    for other in ["PROMP_CKPT_PLAN", "PROMP_CKPT_WHERE", "PROMP_ON_SIGNAL"] {
-        c.env_remove(other);
+    c.env(CKPT_INTERVAL.name, "1000h").env(CKPT_KEEP.name, "1");
+    c.env(CKPT_COPY.name, "stopped").env(CKPT_TRACK.name, "compare");
+    for other in [&CKPT_PLAN, &CKPT_WHERE, &ON_SIGNAL] {
+        c.env_remove(other.name);
     }
 }
 

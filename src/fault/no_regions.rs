@@ -8,7 +8,8 @@ use crate::icv::globals_if_ready;
 use crate::say;
 use crate::sys::{env, keep, objects, own::Own, syscall};
 use crate::team::region;
-use promp_image::run_record::{Started, VARIABLE, coarse_now, faults_of_children};
+use promp_image::run_record::{Started, coarse_now, faults_of_children};
+use promp_settings::{CKPT_DIR, FAULT, REPORT, SDC, Setting, VERBOSE, internal::RUN};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What the process that was started was asked for.
@@ -19,8 +20,8 @@ struct Asked {
     children: u64,
     /// Nothing more need be said.
     said: bool,
-    /// Variables, and what there is not, as [`promp_settings::NEED_PROMP`] has them.
-    what: Vec<(&'static str, &'static str)>,
+    /// Settings, and what there is not, as [`promp_settings::NEED_PROMP`] has them.
+    what: Vec<(&'static Setting, &'static str)>,
     /// PROMP_REPORT.
     report: Option<String>,
 }
@@ -36,18 +37,18 @@ pub(crate) fn at_load() {
     if env::secure() {
         return;
     }
-    let value = env::get(VARIABLE);
+    let value = env::get(RUN.name);
     let run = value.as_deref().and_then(Started::parse);
-    if env::is_set(c"PROMP_REPORT") {
+    if env::is_set(REPORT.c_name) {
         BEGAN.set(run.map_or_else(coarse_now, |r| r.began_ns));
         report::begins();
     }
     let Some(run) = run.filter(|r| r.pid == syscall::getpid()) else { return };
-    let asked = |name: &str| env::get(name).filter(|v| promp_settings::asks(v));
+    let asked = |setting: &Setting| env::get(setting.name).filter(|v| promp_settings::asks(v));
     let all = promp_settings::NEED_PROMP.into_iter();
-    let what: Vec<_> = all.filter(|(name, _)| asked(name).is_some()).collect();
-    let quiet = env::get("PROMP_VERBOSE").is_some_and(|v| v.trim() == "0");
-    let (pid, children, said, report) = (run.pid, run.children, run.said || quiet, asked("PROMP_REPORT"));
+    let what: Vec<_> = all.filter(|(setting, _)| asked(setting).is_some()).collect();
+    let quiet = env::get(VERBOSE.name).is_some_and(|v| v.trim() == "0");
+    let (pid, children, said, report) = (run.pid, run.children, run.said || quiet, asked(&REPORT));
     let a = Asked { pid, children, said, what, report };
     ASKED.set((!a.what.is_empty()).then(|| &*Box::leak(Box::new(a))));
 }
@@ -120,13 +121,13 @@ pub(crate) fn at_end(devices: bool) {
     }
     let is_news = |name: &str| match name {
         // Where the keeper is there, a checkpoint was possible.
-        "PROMP_CKPT_DIR" => !keep::on(),
+        _ if name == CKPT_DIR.name => !keep::on(),
         // It has been said what became of them.
-        "PROMP_FAULT" | "PROMP_SDC" => globals_if_ready().is_none(),
+        _ if [FAULT.name, SDC.name].contains(&name) => globals_if_ready().is_none(),
         _ => true,
     };
-    let news = a.what.iter().filter(|(name, _)| is_news(name));
-    let what: Vec<_> = news.map(|&(name, what)| (promp_settings::flag(name).unwrap_or(name), what)).collect();
+    let news = a.what.iter().filter(|(setting, _)| is_news(setting.name));
+    let what: Vec<_> = news.map(|&(setting, what)| (setting.typed(), what)).collect();
     if !what.is_empty() {
         let (program, lacks) = (program(), promp_settings::lacks(&what, true));
         say!("{program} has ended, and {why}: {lacks}. `promp doctor {program}` says what promp is to it");

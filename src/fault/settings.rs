@@ -5,6 +5,7 @@ use crate::icv::read::{Reader, reported};
 use crate::icv::silent;
 use crate::sys::env;
 use crate::sys::own::Own;
+use promp_settings::FAULT;
 
 /// All of them.
 #[derive(Clone, Debug, Default)]
@@ -16,16 +17,12 @@ pub(crate) struct Settings {
 impl Settings {
     /// Reads them; bad values are handed on.
     pub(crate) fn read(from: &mut Reader) -> Self {
-        let mut s = Self::default();
-        if let Some(v) = from.get("PROMP_FAULT")
-            && let Ok((_, Some(rest))) = silent::split(&v)
-        {
-            match spec::parse(&rest) {
-                Ok(faults) => s.faults = faults,
-                Err(e) => from.stop(format!("PROMP_FAULT={v}: {e}")),
-            }
-        }
-        s
+        // What is wrong with the silent ones is said where these are read.
+        let faults = from.parsed(&FAULT, |v| match silent::split(v) {
+            Ok((_, Some(rest))) => spec::parse(&rest),
+            _ => Ok(Vec::new()),
+        });
+        Self { faults: faults.unwrap_or_default() }
     }
 }
 
@@ -54,6 +51,14 @@ mod tests {
 
     fn read(pairs: &[(&str, &str)]) -> (Settings, Vec<String>, Vec<String>) {
         of(pairs, Settings::read)
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_table() {
+        let (said, warn, stop) = read(&crate::sys::variables::defaults());
+        assert!(warn.is_empty() && stop.is_empty(), "{warn:?} {stop:?}");
+        assert_eq!(format!("{said:?}"), format!("{:?}", Settings::default()));
+        assert_eq!(format!("{:?}", read(&[]).0), format!("{:?}", Settings::default()));
     }
 
     #[test]

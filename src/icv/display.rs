@@ -2,6 +2,7 @@
 
 use super::settings::Replay;
 use super::{Globals, RunSched};
+use promp_settings as settings;
 use std::fmt::Write;
 
 /// A schedule as OMP_SCHEDULE would have it.
@@ -67,9 +68,9 @@ pub(crate) fn text(g: &Globals, verbose: bool, default_device: i32) -> String {
         line("GOMP_SPINCOUNT", g.spin_count.map_or("".into(), |n| n.to_string()));
     }
     let p = &g.promp;
-    line("PROMP_FT", if p.ft { "on" } else { "off" }.into());
+    line(settings::FT.name, if p.ft { "on" } else { "off" }.into());
     line(
-        "PROMP_REPLAY",
+        settings::REPLAY.name,
         match &p.replay {
             Replay::Proven => "proven".into(),
             Replay::Assume => "assume".into(),
@@ -77,13 +78,13 @@ pub(crate) fn text(g: &Globals, verbose: bool, default_device: i32) -> String {
             Replay::Functions(f) => f.join(","),
         },
     );
-    line("PROMP_RECOMPUTE", format!("{:?}", p.recompute).to_lowercase());
-    line("PROMP_REPRODUCIBLE", u32::from(p.reproducible).to_string());
-    line("PROMP_AFTER", if p.shrink { "shrink" } else { "respawn" }.into());
-    line("PROMP_CRASHES", if p.takes_crashes { "runtime" } else { "program" }.into());
-    line("PROMP_SAVE_BUDGET", p.save_budget.to_string());
-    line("PROMP_WATCHDOG", p.watchdog_ns.map_or("off".into(), |n| format!("{}us", n / 1000)));
-    line("PROMP_VERBOSE", p.verbose.to_string());
+    line(settings::RECOMPUTE.name, format!("{:?}", p.recompute).to_lowercase());
+    line(settings::REPRODUCIBLE.name, u32::from(p.reproducible).to_string());
+    line(settings::AFTER.name, if p.shrink { "shrink" } else { "respawn" }.into());
+    line(settings::CRASHES.name, if p.takes_crashes { "runtime" } else { "program" }.into());
+    line(settings::SAVE_BUDGET.name, p.save_budget.to_string());
+    line(settings::WATCHDOG.name, p.watchdog_ns.map_or("off".into(), |n| format!("{}us", n / 1000)));
+    line(settings::VERBOSE.name, p.verbose.to_string());
     t.push_str("OPENMP DISPLAY ENVIRONMENT END\n");
     t
 }

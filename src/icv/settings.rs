@@ -5,7 +5,10 @@ use super::read::Reader;
 use super::{devices, parse, silent, tune};
 pub(crate) use promp_settings::replay_policy::Replay;
 use promp_settings::save_budget::Budget;
-use promp_settings::times;
+use promp_settings::{
+    AFTER, CRASHES, FAULT, FT, RECOMPUTE, REPLAY, REPORT, REPRODUCIBLE, SAVE_BUDGET, SDC, VERBOSE, WATCHDOG,
+    times,
+};
 
 /// How orphans are scheduled over the survivors (PROMP_RECOMPUTE; PR_SCHE of P1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,48 +96,31 @@ impl Settings {
     /// Reads them; bad values are handed on.
     pub(crate) fn read(from: &mut Reader) -> Self {
         let mut s = Self::default();
-        let mut choice = |name: &str, accepted: &str, set: &mut dyn FnMut(&str) -> Option<()>| {
-            from.choice(name, accepted, set)
-        };
-        choice("PROMP_FT", "off, on", &mut |v| on_off(v).map(|b| s.ft = b));
-        choice("PROMP_REPLAY", Replay::ACCEPTED, &mut |v| Replay::parse(v).map(|r| s.replay = r));
-        choice("PROMP_RECOMPUTE", "dynamic, static", &mut |v| recompute(v).map(|r| s.recompute = r));
-        choice("PROMP_REPRODUCIBLE", "0, 1", &mut |v| zero_one(v).map(|b| s.reproducible = b));
-        choice("PROMP_AFTER", "respawn, shrink", &mut |v| {
-            second(v, ["respawn", "shrink"]).map(|b| s.shrink = b)
-        });
-        choice("PROMP_CRASHES", "program, runtime", &mut |v| {
-            second(v, ["program", "runtime"]).map(|b| s.takes_crashes = b)
-        });
-        choice("PROMP_SAVE_BUDGET", "a share of a loop's time like 2%, or all", &mut |v| {
-            Budget::parse(v).map(|b| s.save_budget = b)
-        });
-        choice("PROMP_WATCHDOG", times::WATCHDOG, &mut |v| times::watchdog_ns(v).map(|n| s.watchdog_ns = n));
-        choice("PROMP_VERBOSE", "0, 1, 2, 3", &mut |v| {
-            parse::number(v).filter(|&n| n <= 3).map(|n| s.verbose = n as u32)
-        });
-        choice("PROMP_REPORT", "a path, or - for stderr", &mut |v| {
-            (!v.is_empty()).then(|| s.report = Some(v.to_string()))
-        });
-        match from.get("PROMP_FAULT").map(|v| (silent::split(&v), v)) {
-            Some((Ok((silent, _)), _)) => s.silent = silent,
-            Some((Err(e), v)) => from.stop(format!("PROMP_FAULT={v}: {e}")),
-            None => {}
-        }
+        s.ft = from.word(&FT) == 1;
+        s.replay = from.value(&REPLAY, Replay::parse).unwrap_or(s.replay);
+        s.recompute = [Recompute::Dynamic, Recompute::Static][from.word(&RECOMPUTE)];
+        s.reproducible = from.word(&REPRODUCIBLE) == 1;
+        s.shrink = from.word(&AFTER) == 1;
+        s.takes_crashes = from.word(&CRASHES) == 1;
+        s.save_budget = from.value(&SAVE_BUDGET, Budget::parse).unwrap_or(s.save_budget);
+        s.watchdog_ns = from.value(&WATCHDOG, times::watchdog_ns).flatten();
+        let verbose = from.value(&VERBOSE, |v| parse::number(v).filter(|&n| n <= 3));
+        s.verbose = verbose.map_or(s.verbose, |n| n as u32);
+        s.report = from.value(&REPORT, |v| (!v.is_empty()).then(|| v.to_string()));
+        s.silent = from.parsed(&FAULT, |v| silent::split(v).map(|(silent, _)| silent)).unwrap_or_default();
         s.devices = devices::Settings::read(&from.getter(), |why| from.stop(why));
         if let devices::Mode::Chunks(_) = s.devices.sdc {
-            let forbids = if !s.ft {
-                Some("PROMP_FT=off")
-            } else if s.replay == Replay::Never {
-                Some("PROMP_REPLAY=never")
-            } else {
-                None
+            let forbids = match s.replay {
+                _ if !s.ft => Some((&FT, "off")),
+                Replay::Never => Some((&REPLAY, "never")),
+                _ => None,
             };
-            if let Some(f) = forbids {
-                from.stop(format!("PROMP_SDC=chunks executes chunks again, which {f} forbids"));
+            if let Some((other, value)) = forbids {
+                let (sdc, other) = (SDC.name, other.name);
+                from.stop(format!("{sdc}=chunks executes chunks again, which {other}={value} forbids"));
             }
         }
-        s.tune = tune::Settings::read(&from.getter(), s.reproducible, |why| from.warn(why));
+        s.tune = tune::Settings::read(from, s.reproducible);
         s.untuned = match s.replay {
             _ if !s.ft || s.reproducible => Constructs::Plain,
             Replay::Assume | Replay::Functions(_) => Constructs::Always,
@@ -146,27 +132,6 @@ impl Settings {
     }
 }
 
-/// Is it the second of the two?
-fn second(v: &str, words: [&str; 2]) -> Option<bool> {
-    words.iter().position(|&w| w == v).map(|i| i == 1)
-}
-
-fn on_off(v: &str) -> Option<bool> {
-    second(v, ["off", "on"])
-}
-
-fn zero_one(v: &str) -> Option<bool> {
-    second(v, ["0", "1"])
-}
-
-fn recompute(v: &str) -> Option<Recompute> {
-    match v {
-        "dynamic" => Some(Recompute::Dynamic),
-        "static" => Some(Recompute::Static),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,6 +139,14 @@ mod tests {
 
     fn read(pairs: &[(&str, &str)]) -> (Settings, Vec<String>, Vec<String>) {
         crate::sys::variables::of_pairs(pairs, Settings::read)
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_table() {
+        let (said, warn, stop) = read(&crate::sys::variables::defaults());
+        assert!(warn.is_empty() && stop.is_empty(), "{warn:?} {stop:?}");
+        assert_eq!(format!("{said:?}"), format!("{:?}", Settings::default()));
+        assert_eq!(format!("{:?}", read(&[]).0), format!("{:?}", Settings::default()));
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! PROMP_TUNE, PROMP_TUNE_THREADS, PROMP_TUNE_EXACT.
 
+use super::read::Reader;
+use promp_settings::{TUNE, TUNE_EXACT, TUNE_THREADS};
+
 /// Does the runtime choose schedules and numbers of threads?
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Mode {
@@ -36,41 +39,23 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Reads them through `get`; bad values are handed to `bad`, and the defaults used.
-    pub(crate) fn read(
-        get: &impl Fn(&str) -> Option<String>,
-        reproducible: bool,
-        mut bad: impl FnMut(String),
-    ) -> Self {
-        let mut s = Self::default();
-        match get("PROMP_TUNE").as_deref().map(str::trim) {
-            None | Some("off") => {}
-            Some("on") => s.mode = Mode::On,
-            Some("") => {
-                bad("PROMP_TUNE= is not understood: accepted are off, on, or a file; using off".into())
-            }
-            Some(file) => s.mode = Mode::File(file.into()),
-        }
-        match get("PROMP_TUNE_THREADS").as_deref().map(str::trim) {
-            None | Some("soft") => {}
-            Some("keep") => s.threads = Threads::Keep,
-            Some("fewer") => s.threads = Threads::Fewer,
-            Some(v) => bad(format!(
-                "PROMP_TUNE_THREADS={v} is not understood: accepted are keep, soft, fewer; using soft"
-            )),
-        }
-        match get("PROMP_TUNE_EXACT").as_deref().map(str::trim) {
-            None | Some("off") => {}
-            Some("on") => s.exact = true,
-            Some(v) => {
-                bad(format!("PROMP_TUNE_EXACT={v} is not understood: accepted are off, on; using off"));
-            }
-        }
+    /// Reads them; bad values are handed on.
+    pub(crate) fn read(from: &mut Reader, reproducible: bool) -> Self {
+        let mode = from.value(&TUNE, |v| match v {
+            "off" => Some(Mode::Off),
+            "on" => Some(Mode::On),
+            file => (!file.is_empty()).then(|| Mode::File(file.into())),
+        });
+        let mut s = Self {
+            mode: mode.unwrap_or_default(),
+            threads: [Threads::Keep, Threads::Soft, Threads::Fewer][from.word(&TUNE_THREADS)],
+            exact: from.word(&TUNE_EXACT) == 1,
+        };
         if s.exact && s.mode == Mode::Off {
-            bad("PROMP_TUNE_EXACT=on is ignored because PROMP_TUNE is off".into());
+            from.warn("PROMP_TUNE_EXACT=on is ignored because PROMP_TUNE is off".into());
         }
         if reproducible && s.mode != Mode::Off {
-            bad(
+            from.warn(
                 "PROMP_TUNE is off because PROMP_REPRODUCIBLE=1: results that do not depend on the run need \
                  schedules that do not"
                     .into(),
@@ -86,9 +71,9 @@ mod tests {
     use super::*;
 
     fn read(pairs: &[(&str, &str)], reproducible: bool) -> (Settings, Vec<String>) {
-        let mut bad = vec![];
-        let get = |n: &str| pairs.iter().find(|p| p.0 == n).map(|p| p.1.to_string());
-        let s = Settings::read(&get, reproducible, |b| bad.push(b));
+        let (s, bad, stop) =
+            crate::sys::variables::of_pairs(pairs, |from| Settings::read(from, reproducible));
+        assert!(stop.is_empty(), "{stop:?}");
         (s, bad)
     }
 

@@ -13,8 +13,8 @@ static COUNTS: [[AtomicU64; SORTS]; Row::ALL.len()] =
 const SORTS: usize = 8;
 
 /// Starts to count if the setting says so.
-pub(crate) fn start(setting: impl Fn(&str, &[&str]) -> usize) {
-    if setting("PROMP_EVENTS", &["off", "count"]) == 0 {
+pub(crate) fn start(asked: bool) {
+    if !asked {
         return;
     }
     // Not those that are told in handlers of signals.

@@ -7,8 +7,8 @@ pub(crate) mod monitor;
 pub(crate) mod ompt;
 
 use crate::icv::Globals;
-use crate::say;
-use crate::sys::env;
+use crate::sys::{env, variables::reported};
+use promp_settings::{EVENTS, MONITOR, Setting};
 
 /// Starts the tools that the settings ask for; runs once, under the initialisation lock, before the first
 /// region.
@@ -17,17 +17,12 @@ pub(crate) fn initialise(g: &Globals) {
         return;
     }
     exact::start(g);
-    counts::start(setting);
-    monitor::start(setting);
+    counts::start(word(&EVENTS) == 1);
+    monitor::start(word(&MONITOR));
     ompt::start();
 }
 
-/// What environment variable `name` says, one of `words`: its number; 0, with a complaint, if it says
-/// something else.
-fn setting(name: &str, words: &[&str]) -> usize {
-    let Some(v) = env::get(name) else { return 0 };
-    words.iter().position(|&w| w == v.trim()).unwrap_or_else(|| {
-        say!("{name}={v} is not understood: accepted are {}; using the default", words.join(", "));
-        0
-    })
+/// The number of the word that `setting` says; of the default, with a complaint, if it says something else.
+fn word(setting: &Setting) -> usize {
+    reported(|from| from.word(setting))
 }

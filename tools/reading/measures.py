@@ -47,6 +47,10 @@ class Tree:
         self.read = functools.cache(lambda file: (root / file).read_text(errors="replace"))
         self.product = functools.cache(lambda file: source.product(self.read(file)))
 
+    def written(self, file: str) -> str:
+        """A text without what is made from a table in it."""
+        return re.sub(r"<!-- made .*?<!-- end -->", "", self.read(file), flags=re.S)
+
     def lines(self, file: str) -> int:
         return self.read(file).count("\n")
 
@@ -173,7 +177,7 @@ def participles(tree: Tree) -> Figures:
 
 @measure("words in a document")
 def document_words(tree: Tree) -> Figures:
-    return {f: Figure(len(tree.read(f).split())) for f in tree.documents()}
+    return {f: Figure(len(tree.written(f).split())) for f in tree.documents()}
 
 
 @measure("words in a decision")
@@ -189,13 +193,13 @@ def all_words(tree: Tree) -> Figures:
 
 @measure("words in a document's sentence, in the mean")
 def sentence_words(tree: Tree) -> Figures:
-    counted = {f: texts.sentences(tree.read(f)) for f in tree.documents()}
+    counted = {f: texts.sentences(tree.written(f)) for f in tree.documents()}
     return {f: Figure(math.ceil(sum(c) / len(c))) for f, c in counted.items() if c}
 
 
 @measure("sentences in a document have more than 40 words")
 def long_sentences(tree: Tree) -> Figures:
-    return {f: Figure(sum(n > 40 for n in texts.sentences(tree.read(f)))) for f in tree.documents()}
+    return {f: Figure(sum(n > 40 for n in texts.sentences(tree.written(f)))) for f in tree.documents()}
 
 
 @measure("lines in a picture or in code that a compiler made")

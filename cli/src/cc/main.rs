@@ -10,6 +10,7 @@ mod explain;
 mod fortran;
 
 use promp_files::Scratch;
+use promp_settings::internal::{CC, CXX, FC, PLUGIN};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -23,10 +24,10 @@ struct Driver {
 }
 
 /// By the end of the name that the program was called by; the first is the default.
-const DRIVERS: [Driver; 3] = [
-    Driver { name: "promp-cc", variable: "PROMP_CC", compiler: "gcc" },
-    Driver { name: "promp-c++", variable: "PROMP_CXX", compiler: "g++" },
-    Driver { name: "promp-fc", variable: "PROMP_FC", compiler: "gfortran" },
+static DRIVERS: [Driver; 3] = [
+    Driver { name: "promp-cc", variable: CC.name, compiler: "gcc" },
+    Driver { name: "promp-c++", variable: CXX.name, compiler: "g++" },
+    Driver { name: "promp-fc", variable: FC.name, compiler: "gfortran" },
 ];
 
 /// Everything the command line says that matters here.
@@ -208,7 +209,7 @@ fn main() {
     let (w, mut rest) = read(&args);
     if w.openmp {
         let Some(plugin) =
-            std::env::var_os("PROMP_PLUGIN").map(PathBuf::from).or_else(|| find("promp_plugin.so"))
+            std::env::var_os(PLUGIN.name).map(PathBuf::from).or_else(|| find("promp_plugin.so"))
         else {
             fail(
                 d,

@@ -3,6 +3,7 @@
 
 use crate::{Failure, library};
 use promp_files::Scratch;
+use promp_settings::{REPORT, TUNE};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -78,8 +79,8 @@ impl Programs {
             .args(arguments.iter().map(u64::to_string))
             .env("LD_PRELOAD", &self.library)
             .env_remove("OMP_NUM_THREADS")
-            .env_remove("PROMP_REPORT")
-            .env_remove("PROMP_TUNE")
+            .env_remove(REPORT.name)
+            .env_remove(TUNE.name)
             .output()
             .map_err(|e| Failure::new(126, format!("{name} cannot be started: {e}")))?;
         if !done.status.success() {

@@ -3,24 +3,19 @@
 use super::{Part, Reason, launchers};
 use crate::Failure;
 use crate::args::Run;
+use promp_settings::{NEED_PROMP, Setting, asks, lacks};
 use std::path::Path;
 
 /// What there will not be, and by which options or variables it was asked for.
 fn asked(r: &Run, set: impl Fn(&str) -> bool) -> Vec<(String, &'static str)> {
-    let given = |name: &str| match name {
-        "PROMP_CKPT_DIR" => r.ckpt.is_some(),
-        "PROMP_FAULT" => r.fault.is_some(),
-        "PROMP_MONITOR" => r.monitor.is_some(),
-        "PROMP_REPORT" => r.report.is_some(),
-        "PROMP_TUNE" => r.tune.is_some(),
-        "PROMP_SDC" => r.sdc.is_some(),
-        _ => false,
+    let by = |&(setting, what): &(&'static Setting, &'static str)| {
+        let by = match r.options.get(setting) {
+            Some(value) => asks(&value.to_string_lossy()).then_some(setting.typed()),
+            None => Some(setting.name).filter(|name| set(name)),
+        };
+        Some((by?.to_owned(), what))
     };
-    let by = |&(name, what): &(&'static str, &'static str)| {
-        let flag = promp_settings::flag(name).filter(|_| given(name));
-        Some((flag.or_else(|| Some(name).filter(|n| set(n)))?.to_owned(), what))
-    };
-    let mut all: Vec<_> = promp_settings::NEED_PROMP.iter().filter_map(by).collect();
+    let mut all: Vec<_> = NEED_PROMP.iter().filter_map(by).collect();
     if r.resume {
         all.insert(0, ("--resume".into(), "checkpoints"));
     }
@@ -30,14 +25,14 @@ fn asked(r: &Run, set: impl Fn(&str) -> bool) -> Vec<(String, &'static str)> {
 /// One line.
 fn line(program: &str, why: &Reason, asked: &[(String, &str)]) -> String {
     let by: Vec<&str> = asked.iter().map(|(by, _)| &**by).collect();
-    let (is, todo, lacks) = (&why.is, why.todo, promp_settings::lacks(asked, false));
+    let (is, todo, lacks) = (&why.is, why.todo, lacks(asked, false));
     format!("{program} {is}: {lacks}; {todo}, or leave {} out", by.join(", "))
 }
 
 /// Before the program is started: what was asked for and cannot be had. With --strict it is not started then.
 /// Was there anything to say?
 pub fn say_what_cannot_be_had(r: &Run, program: &Path) -> Result<bool, Failure> {
-    let is_set = |name: &str| std::env::var(name).is_ok_and(|v| promp_settings::asks(&v));
+    let is_set = |name: &str| std::env::var(name).is_ok_and(|v| asks(&v));
     let asked = asked(r, is_set);
     if asked.is_empty() && !r.strict {
         return Ok(false);
@@ -69,11 +64,14 @@ pub fn say_unknown_names() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::Options;
+    use promp_settings::{CKPT_DIR, REPORT, SDC, TUNE};
 
     #[test]
     fn the_line_names_what_was_typed() {
-        let r = Run { ckpt: Some("d".into()), resume: true, report: Some("f".into()), ..Run::default() };
-        let asked = asked(&r, |name| name == "PROMP_SDC");
+        let options = Options::default().with(&CKPT_DIR, "d").with(&REPORT, "f").with(&TUNE, "off");
+        let r = Run { options, resume: true, ..Run::default() };
+        let asked = asked(&r, |name| name == SDC.name);
         let why = Reason { is: "uses no OpenMP".into(), todo: "build it with -fopenmp" };
         assert_eq!(
             line("./a", &why, &asked),

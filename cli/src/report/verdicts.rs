@@ -128,7 +128,7 @@ fn places(t: &mut String, r: &Report, all: f64) {
     }
 }
 
-/// Is it private data that was not copied (crates/settings/src/save_budget.rs)?
+/// Is it private data that was not copied (crates/values/src/save_budget.rs)?
 fn is_private(u: &Unsafe) -> bool {
     u.what.contains("of private data")
 }

@@ -18,6 +18,7 @@
 use super::orphans::Guard;
 use crate::process_stat;
 use promp_image::run_record::{self, Started};
+use promp_settings::internal::RUN;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -164,7 +165,7 @@ impl Child {
             }
             libc::signal(libc::SIGCHLD, chld);
             if let Some(run) = terms.run {
-                c.env(run_record::VARIABLE, run.child(libc::getpid() as u32).value());
+                c.env(RUN.name, run.child(libc::getpid() as u32).value());
             }
             libc::sigprocmask(libc::SIG_SETMASK, &mask, core::ptr::null_mut());
             eprintln!("promp: the program cannot be started: {}", c.exec());

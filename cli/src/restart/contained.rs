@@ -5,8 +5,9 @@
 //! the order in which they were loaded, so that the loader has nothing to look up; the loader by a copy of
 //! the program's file that names it. The rest, and the program's own environment, comes with its memory.
 
+use promp_image::Description;
 use promp_image::kept::{self, Moved};
-use promp_image::{Description, layout};
+use promp_settings::internal::RESTART_LAYOUT;
 use std::path::{Path, PathBuf};
 
 /// The copy of the program that names another loader.
@@ -48,5 +49,5 @@ pub fn start(dir: &Path, about: &Description, moved: &[Moved]) -> Result<Start, 
         }
     };
     let preload = ("LD_PRELOAD", libraries.join(":"));
-    Ok(Start { program, environment: vec![preload, (layout::VARIABLE, "1".into())] })
+    Ok(Start { program, environment: vec![preload, (RESTART_LAYOUT.name, "1".into())] })
 }

@@ -7,7 +7,8 @@
 //! see it.
 
 use crate::process_stat;
-use promp_image::run_record::{Run, Started, VARIABLE};
+use promp_image::run_record::{Run, Started};
+use promp_settings::internal::RUN;
 use std::ffi::CStr;
 use std::fs;
 use std::os::fd::AsRawFd;
@@ -94,7 +95,7 @@ fn kill_all(nonce: &str) -> bool {
 fn is_of(pid: libc::pid_t, nonce: &str) -> bool {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     let value = |line: &[u8]| {
-        let rest = line.strip_prefix(VARIABLE.as_bytes())?.strip_prefix(b"=")?;
+        let rest = line.strip_prefix(RUN.name.as_bytes())?.strip_prefix(b"=")?;
         String::from_utf8(rest.to_vec()).ok()
     };
     let mut lines = environment.split(|b| *b == 0).filter_map(value);

@@ -4,13 +4,12 @@
 //! too.
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use promp_settings::internal::PRIVATE_PIPES;
 use std::fs::{self, File, OpenOptions};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::process::Command;
 
-/// The variable that tells the program of them: "descriptor:inode" each, separated by commas.
-const VARIABLE: &str = "PROMP_PRIVATE_PIPES";
 /// So many pipes are followed.
 const MOST: usize = 4;
 /// Programs use low numbers, and the library those from 700 on.
@@ -25,21 +24,21 @@ impl Private {
         Self((0..written_to().min(MOST)).map_while(|_| one()).collect())
     }
 
-    /// Tells the program that `c` starts of them.
+    /// Tells the program that `c` starts of them: "descriptor:inode" each, separated by commas.
     pub fn give_to(&self, c: &mut Command) {
         let inode = |fd: &OwnedFd| Some(File::from(fd.try_clone().ok()?).metadata().ok()?.ino());
         let each = |fd: &OwnedFd| Some(format!("{}:{}", fd.as_raw_fd(), inode(fd)?));
         let all: Vec<String> = self.0.iter().filter_map(each).collect();
         match all.is_empty() {
             true => not_given(c),
-            false => _ = c.env(VARIABLE, all.join(",")),
+            false => _ = c.env(PRIVATE_PIPES.name, all.join(",")),
         }
     }
 }
 
 /// The program that `c` starts has none, whatever its environment was.
 pub fn not_given(c: &mut Command) {
-    c.env_remove(VARIABLE);
+    c.env_remove(PRIVATE_PIPES.name);
 }
 
 /// Pipes that this process can write to, and the program after it.

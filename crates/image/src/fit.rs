@@ -1,6 +1,7 @@
 //! Does a machine fit an image? Whether its files do: kept.rs.
 
 use crate::{Description, Map, Peculiarity};
+use promp_settings::CKPT_WHERE;
 
 /// Why a process cannot go on here from the generation that `about` describes; `None` if it can. `threads`: the
 /// OMP_NUM_THREADS of the restart, if it is set.
@@ -78,7 +79,8 @@ pub fn only_here(about: &Description) -> Option<String> {
 /// can.
 pub fn another(about: &Description, threads: u32) -> Option<String> {
     let now = about.threads;
-    let asked = about.environment.iter().any(|e| e.as_os_str() == "PROMP_CKPT_WHERE=serial");
+    let line = format!("{}=serial", CKPT_WHERE.name);
+    let asked = about.environment.iter().any(|e| e.as_os_str() == line.as_str());
     let serial = if asked {
         "--any-threads takes them at the end of an outermost region, if the program comes to one until half \
          an interval after they are due; a longer interval may help"

@@ -26,7 +26,6 @@ pub mod fit;
 mod format;
 mod identity;
 pub mod kept;
-pub mod layout;
 pub mod on_signal;
 pub mod plan;
 pub mod run_record;

@@ -18,8 +18,6 @@ pub const FILE: &str = "run";
 pub const OWNER: &str = "owner";
 /// What such a file is called until it is whole.
 pub(crate) const ASIDE: &str = "new-run";
-/// The variable by which `promp run` says which process it has started, and in which run ([`Started`]).
-pub const VARIABLE: &str = "PROMP_RUN";
 /// The value (sigqueue(3)) with which `promp run` passes a signal on to a process that is not its child.
 pub const PASSED_ON: usize = 0x7072_6f6d;
 /// The version of the records' form.
@@ -170,7 +168,7 @@ fn last_part(path: &Word) -> String {
     Word::from(name.as_bytes()).to_string()
 }
 
-/// What [`VARIABLE`] says: its fields, with colons between them.
+/// What PROMP_RUN says: its fields, with colons between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Started<'a> {
     /// The process.

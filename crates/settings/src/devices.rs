@@ -1,6 +1,7 @@
 //! PROMP_DEVICES and PROMP_SDC*: which devices there are, and how silent errors of theirs are looked for.
 
-use crate::quantities;
+use crate::{DEVICES, MTBF, SDC, SDC_ASSUME, SDC_KEEP, SDC_LATENCY, SDC_LOG, Setting};
+use crate::{quantities, times};
 
 /// Which devices target regions can use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -83,12 +84,6 @@ impl Default for Settings {
     }
 }
 
-/// What PROMP_DEVICES accepts.
-pub const WHICH: &str =
-    "auto, none, separate, separate:N (1 to 64), each separate also with ,guard, nvptx, gcn";
-/// What PROMP_SDC accepts.
-pub const MODE: &str = "off, eager, lazy, lazy:auto, lazy:N (kernels a section), chunks:P% (above 0, to 100)";
-
 /// Most devices of one kind.
 pub const MOST: u32 = 64;
 
@@ -96,30 +91,34 @@ impl Settings {
     /// Reads them; bad values are handed to `bad`, and the program stops.
     pub fn read(get: &impl Fn(&str) -> Option<String>, mut bad: impl FnMut(String)) -> Self {
         let mut s = Self::default();
-        let mut one = |name: &str, accepted: &str, set: &mut dyn FnMut(&str) -> Option<()>| {
-            if let Some(v) = get(name)
+        let mut one = |setting: &Setting, set: &mut dyn FnMut(&str) -> Option<()>| {
+            if let Some(v) = get(setting.name)
                 && set(v.trim()).is_none()
             {
-                bad(format!("{name}={v} is not understood: accepted are {accepted}"));
+                bad(setting.complaint(&v, &setting.expected()));
             }
         };
-        one("PROMP_DEVICES", WHICH, &mut |v| which(v).map(|w| s.which = w));
-        one("PROMP_SDC", MODE, &mut |v| mode(v).map(|m| s.sdc = m));
-        one("PROMP_SDC_ASSUME", "a list of globs of kernel names", &mut |v| {
-            let list: Vec<String> = v.split([',', ':']).map(|g| g.trim().to_string()).collect();
-            let sound = |g: &String| !g.is_empty() && !g.contains(char::is_whitespace);
-            list.iter().all(sound).then(|| s.assume = list)
-        });
-        one("PROMP_SDC_LATENCY", "a duration like 250ms or 1s (at least 1ms)", &mut |v| {
-            quantities::duration_ns(v).filter(|&n| n >= 1_000_000).map(|n| s.latency_ns = n)
-        });
-        one("PROMP_SDC_LOG", "a size like 256M (at least 1M)", &mut |v| {
-            quantities::stack_size(v).filter(|&n| n >= 1 << 20).map(|n| s.log = n)
-        });
-        one("PROMP_SDC_KEEP", "copies, signatures, auto", &mut |v| keep(v).map(|k| s.keep = k));
-        s.mtbf_ns = get("PROMP_MTBF").and_then(|v| quantities::duration_ns(v.trim()));
+        one(&DEVICES, &mut |v| which(v).map(|w| s.which = w));
+        one(&SDC, &mut |v| mode(v).map(|m| s.sdc = m));
+        one(&SDC_ASSUME, &mut |v| globs(v).map(|list| s.assume = list));
+        one(&SDC_LATENCY, &mut |v| times::duration_ns(v).map(|n| s.latency_ns = n));
+        one(&SDC_LOG, &mut |v| log(v).map(|n| s.log = n));
+        one(&SDC_KEEP, &mut |v| keep(v).map(|k| s.keep = k));
+        s.mtbf_ns = get(MTBF.name).and_then(|v| times::duration_ns(&v));
         s
     }
+}
+
+/// PROMP_SDC_ASSUME.
+pub(crate) fn globs(v: &str) -> Option<Vec<String>> {
+    let list: Vec<String> = v.split([',', ':']).map(|g| g.trim().to_string()).collect();
+    let sound = |g: &String| !g.is_empty() && !g.contains(char::is_whitespace);
+    list.iter().all(sound).then_some(list)
+}
+
+/// PROMP_SDC_LOG.
+pub(crate) fn log(v: &str) -> Option<usize> {
+    quantities::stack_size(v).filter(|&n| n >= 1 << 20)
 }
 
 /// PROMP_DEVICES.
@@ -159,12 +158,7 @@ pub fn mode(v: &str) -> Option<Mode> {
 }
 
 fn keep(v: &str) -> Option<Keep> {
-    Some(match v {
-        "auto" => Keep::Auto,
-        "copies" => Keep::Copies,
-        "signatures" => Keep::Signatures,
-        _ => return None,
-    })
+    SDC_KEEP.word(v).map(|i| [Keep::Auto, Keep::Copies, Keep::Signatures][i])
 }
 
 /// A percentage in millionths.
@@ -201,6 +195,12 @@ mod tests {
         ] {
             assert_eq!(which(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_table() {
+        let get = |name: &str| crate::ALL.iter().find(|s| s.name == name)?.default.map(str::to_owned);
+        assert_eq!(Settings::read(&get, |why| panic!("{why}")), Settings::default());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! its own and hands it what it does not understand.
 
 use crate::env;
+use promp_settings::{OnBad, Setting, internal};
 
 /// What a bad value leads to.
 pub enum Bad {
@@ -43,14 +44,34 @@ impl<'a> Reader<'a> {
         (self.bad)(Bad::Stop(why));
     }
 
-    /// Hands the variable's value, if it has one, to `set`; if that does not understand it a line says which
-    /// are `accepted`.
-    pub fn choice(&mut self, name: &str, accepted: &str, set: &mut dyn FnMut(&str) -> Option<()>) {
-        if let Some(v) = self.get(name)
-            && set(v.trim()).is_none()
-        {
-            self.warn(format!("{name}={v} is not understood: accepted are {accepted}; using the default"));
+    /// The value of `setting` is bad because of `why`.
+    fn refuse(&mut self, setting: &Setting, value: &str, why: &str) {
+        let complaint = setting.complaint(value, why);
+        match setting.on_bad {
+            OnBad::Line => self.warn(complaint),
+            OnBad::Stop => self.stop(complaint),
         }
+    }
+
+    /// What `parse` makes of the setting's value. Where it is not set, or is not understood, which is said:
+    /// nothing.
+    pub fn parsed<T>(
+        &mut self,
+        setting: &Setting,
+        parse: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        let value = self.get(setting.name)?;
+        parse(value.trim()).map_err(|why| self.refuse(setting, &value, &why)).ok()
+    }
+
+    /// The same where `parse` does not say what is wrong: the table says what is expected.
+    pub fn value<T>(&mut self, setting: &Setting, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+        self.parsed(setting, |v| parse(v).ok_or_else(|| setting.expected()))
+    }
+
+    /// The number of the word that holds: the setting's value, or the default.
+    pub fn word(&mut self, setting: &Setting) -> usize {
+        self.value(setting, |v| setting.word(v)).unwrap_or_else(|| setting.default_word())
     }
 }
 
@@ -65,7 +86,7 @@ pub fn reported<T>(read: impl FnOnce(&mut Reader) -> T) -> T {
 /// Names of variables that begin with `PROMP_` and mean nothing are said, one line each; not where
 /// `promp run` has done so, before it started this process or one that has started it.
 pub fn say_unknown() {
-    if env::is_set(c"PROMP_RUN") {
+    if env::is_set(internal::RUN.c_name) {
         return;
     }
     env::any(|line| {
@@ -89,6 +110,11 @@ pub fn fatal<T>(read: impl FnOnce(&mut Reader) -> T) -> T {
 fn stop(why: &str) {
     say!("{why}");
     crate::syscall::exit_group(64);
+}
+
+/// For tests: all settings that have a default, with it.
+pub fn defaults() -> Vec<(&'static str, &'static str)> {
+    promp_settings::ALL.iter().filter_map(|s| Some((s.name, s.default?))).collect()
 }
 
 /// For tests: what `read` makes of these variables, the lines, and the reasons for stopping.

@@ -53,9 +53,8 @@ const WANTS: Set = Set::of(&[
     Row::PauseEnd,
 ]);
 
-/// Starts to measure if the setting says so.
-pub(crate) fn start(setting: impl Fn(&str, &[&str]) -> usize) {
-    let mode = setting("PROMP_MONITOR", &["off", "segments", "trace"]);
+/// Starts to measure if PROMP_MONITOR says so: which of its words.
+pub(crate) fn start(mode: usize) {
     if mode == 0 {
         return;
     }

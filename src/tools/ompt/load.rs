@@ -7,6 +7,7 @@ use crate::say;
 use crate::sys::{env, objects, out};
 use core::ffi::{CStr, c_char, c_void};
 use core::fmt::Write as _;
+use promp_settings::{TOOL, TOOL_LIBRARIES, TOOL_VERBOSE_INIT};
 use std::ffi::CString;
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -51,7 +52,7 @@ struct Said {
 
 impl Said {
     fn new() -> Self {
-        let to = match env::get("OMP_TOOL_VERBOSE_INIT") {
+        let to = match env::get(TOOL_VERBOSE_INIT.name) {
             None => Log::No,
             Some(v) => match v.trim().to_ascii_lowercase().as_str() {
                 "" | "disabled" => Log::No,
@@ -76,10 +77,8 @@ impl Said {
             Log::File(path) => {
                 let file = OpenOptions::new().create(true).append(true).open(path);
                 if let Err(why) = file.and_then(|mut f| f.write_all(bytes)) {
-                    say!(
-                        "OMP_TOOL_VERBOSE_INIT={path}: {why}; accepted are disabled, stdout, stderr, \
-                         or a file"
-                    );
+                    let (name, expected) = (TOOL_VERBOSE_INIT.name, TOOL_VERBOSE_INIT.expected());
+                    say!("{name}={path}: {why}; {expected}");
                 }
             }
         }
@@ -88,12 +87,12 @@ impl Said {
 
 /// Is a tool wanted (OMP_TOOL)?
 fn enabled() -> bool {
-    let Some(v) = env::get("OMP_TOOL") else { return true };
+    let Some(v) = env::get(TOOL.name) else { return true };
     match v.trim().to_ascii_lowercase().as_str() {
         "" | "enabled" => true,
         "disabled" => false,
         _ => {
-            say!("OMP_TOOL={v} is not understood: accepted are enabled, disabled; using the default");
+            say!("{}", TOOL.complaint(&v, &TOOL.expected()));
             true
         }
     }
@@ -103,7 +102,7 @@ fn enabled() -> bool {
 pub(crate) fn is_likely() -> bool {
     // SAFETY: written by the loader only.
     let own = unsafe { (&raw const promp_start_tool).read_volatile() } != 0;
-    own || env::get("OMP_TOOL_LIBRARIES").is_some_and(|l| !l.is_empty())
+    own || env::get(TOOL_LIBRARIES.name).is_some_and(|l| !l.is_empty())
 }
 
 /// Asks one: its answer.
@@ -156,7 +155,7 @@ fn search(said: &mut Said) -> Option<&'static Started> {
         }
         None => said.line(format_args!("the program and what is loaded with it have none")),
     }
-    let list = env::get("OMP_TOOL_LIBRARIES").unwrap_or_default();
+    let list = env::get(TOOL_LIBRARIES.name).unwrap_or_default();
     let mut faults = Vec::new();
     let mut declined = false;
     for path in list.split(':').filter(|p| !p.is_empty()) {

@@ -21,6 +21,8 @@ use crate::{
     taken,
 };
 use core::sync::atomic::{AtomicBool, Ordering::*};
+use promp_settings::CKPT_DIR;
+use promp_settings::internal::CKPT_OWNER;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -73,7 +75,7 @@ impl Start {
         match Store::holder(dir).filter(|&pid| is_relative(pid)) {
             Some(pid) if *verbose >= if other { 2 } else { 1 } => say_of_family(dir, pid),
             None if !other => {
-                say!("PROMP_CKPT_DIR={}: {why}", dir.display());
+                say!("{}={}: {why}", CKPT_DIR.name, dir.display());
                 syscall::exit_group(64)
             }
             None if *verbose >= 2 => say!("no checkpoints of this process: {why}"),
@@ -144,8 +146,7 @@ pub fn start(ft: bool, verbose: u32) {
 /// starts the program) may never use it: there they begin with the first use. True if they are on.
 pub fn start_at_load() -> bool {
     use crate::sys::env;
-    if env::secure() || !env::is_set(c"PROMP_CKPT_DIR") || !sys::objects::any_needs(&["libgomp", "libpromp"])
-    {
+    if env::secure() || !env::is_set(CKPT_DIR.c_name) || !sys::objects::any_needs(&["libgomp", "libpromp"]) {
         return false;
     }
     if let Some(c) = settings::ask_at_load()
@@ -215,21 +216,23 @@ fn begin(mut settings: Settings) {
     }
     ends::begin();
     requests::install(&on_signal);
-    let mut owner = OsString::from(format!("{}:", syscall::getpid()));
-    owner.push(&dir);
-    // SAFETY: initialisation: either the program has not begun yet, or it is in its first call of the
-    // runtime.
-    unsafe { std::env::set_var(OWNER, owner) };
+    tell_descendants(&dir);
 }
 
 /// Tells descendants that the directory in their PROMP_CKPT_DIR serves an ancestor: "pid:directory". The
 /// lock alone would not do: a child that outlives the ancestor, or has yet to start when it is killed,
 /// would find the directory free and overwrite what the ancestor is to be restarted from.
-const OWNER: &str = "PROMP_CKPT_OWNER";
+fn tell_descendants(dir: &Path) {
+    let mut owner = OsString::from(format!("{}:", syscall::getpid()));
+    owner.push(dir);
+    // SAFETY: initialisation: either the program has not begun yet, or it is in its first call of the
+    // runtime.
+    unsafe { std::env::set_var(CKPT_OWNER.name, owner) };
+}
 
 /// The ancestor that `dir` serves.
 fn ancestor_with(dir: &Path) -> Option<u32> {
-    let owner = std::env::var_os(OWNER)?;
+    let owner = std::env::var_os(CKPT_OWNER.name)?;
     let bytes = owner.as_bytes();
     let colon = bytes.iter().position(|&b| b == b':')?;
     let pid: u32 = core::str::from_utf8(&bytes[..colon]).ok()?.parse().ok()?;

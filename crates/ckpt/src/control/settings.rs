@@ -6,20 +6,19 @@ use crate::sys::env;
 use crate::sys::own::Own;
 use crate::sys::variables::{Reader, fatal, reported};
 use crate::{files, image, interval};
-use image::cpu::{LEVELS, Level};
+use image::cpu::Level;
 use image::on_signal::OnSignal;
 use image::plan::Plan;
-use promp_settings::quantities;
-use promp_settings::times::Interval;
+use promp_settings::times::{self, Interval};
+use promp_settings::{
+    CKPT_COPY, CKPT_CPU, CKPT_DIR, CKPT_FILES, CKPT_INTERVAL, CKPT_KEEP, CKPT_LIVE, CKPT_PLAN, CKPT_POISON,
+    CKPT_SELF_CONTAINED, CKPT_THREADS, CKPT_TRACK, CKPT_WHERE, MTBF, ON_SIGNAL, quantities,
+};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The variable that asks for self-contained checkpoints.
-pub const CONTAINED: &str = "PROMP_CKPT_SELF_CONTAINED";
-/// The same.
-pub const CONTAINED_NAME: &core::ffi::CStr = c"PROMP_CKPT_SELF_CONTAINED";
-/// So many generations can be kept.
-const MOST_KEPT: usize = 1000;
+/// PROMP_CKPT_FILES unless it says another size.
+const FILES: u64 = 64 << 20;
 
 /// PROMP_CKPT_THREADS: which threads that the program has made itself are saved (keeper/strangers.rs). With
 /// any other there is no checkpoint.
@@ -80,125 +79,58 @@ pub struct Settings {
 impl Settings {
     /// Reads them; bad values are handed on. None: there are to be no checkpoints.
     pub fn read(from: &mut Reader, verbose: u32) -> Option<Self> {
-        const FILES: u64 = 64 << 20;
-        let least = |from: &mut Reader, name: &str, least_ns: u64| {
-            let v = from.get(name)?;
-            let n = quantities::duration_ns(v.trim()).filter(|&n| n >= least_ns);
-            if n.is_none() {
-                let least = least_ns / 1_000_000;
-                from.stop(format!("{name}={v}: expected a duration like 20ms or 1.5s, at least {least}ms"));
-            }
-            n
-        };
-        let mtbf = least(from, "PROMP_MTBF", 1_000_000);
-        let (interval, auto_mtbf_ns) = Self::interval(from, mtbf);
-        // Which of the words; the first is the default.
-        let mut choice = |name: &str, words: &[&str]| {
-            let Some(v) = from.get(name) else { return 0 };
-            words.iter().position(|&w| w == v.trim()).unwrap_or_else(|| {
-                from.stop(format!("{name}={v}: accepted are {}", words.join(", ")));
-                0
-            })
-        };
-        let compare = choice("PROMP_CKPT_TRACK", &["auto", "compare"]) == 1;
-        let copying = [Copying::Auto, Copying::Stopped, Copying::Running, Copying::Small]
-            [choice("PROMP_CKPT_COPY", &["auto", "stopped", "running", "small"])];
-        let strangers = [Strangers::Inside, Strangers::Team, Strangers::All]
-            [choice("PROMP_CKPT_THREADS", &["inside", "team", "all"])];
-        let live = choice("PROMP_CKPT_LIVE", &["on", "off"]) == 0;
-        let poison = choice("PROMP_CKPT_POISON", &["0", "1"]) == 1;
-        let in_serial = choice("PROMP_CKPT_WHERE", &["anywhere", "serial"]) == 1;
-        let contained = choice(CONTAINED, &["0", "1"]) == 1;
-        let levels = LEVELS.map(Level::name);
-        let level = from.get("PROMP_CKPT_CPU").and_then(|v| {
-            let level = Level::parse(v.trim());
-            if level.is_none() {
-                from.stop(format!("PROMP_CKPT_CPU={v}: accepted are {}", levels.join(", ")));
-            }
-            level
-        });
-        let keep = match from.get("PROMP_CKPT_KEEP").map(|v| (v.trim().parse().ok(), v)) {
-            None => 1,
-            Some((Some(n @ 1..=MOST_KEPT), _)) => n,
-            Some((_, v)) => {
-                from.stop(format!("PROMP_CKPT_KEEP={v}: expected a number from 1 to {MOST_KEPT}"));
-                1
-            }
-        };
-        let files = match from.get("PROMP_CKPT_FILES").map(|v| (quantities::stack_size(&v), v)) {
-            Some((None, v)) => {
-                from.stop(format!("PROMP_CKPT_FILES={v}: expected a size like 64M"));
-                FILES
-            }
-            Some((Some(bytes), _)) => bytes as u64,
-            None => FILES,
-        };
-        let on_signal = match from.get("PROMP_ON_SIGNAL").map(|v| (OnSignal::parse(v.trim()), v)) {
-            None => OnSignal::default(),
-            Some((Ok(on), _)) => on,
-            Some((Err(why), v)) => {
-                from.stop(format!("PROMP_ON_SIGNAL={v}: {why}"));
-                OnSignal::default()
-            }
-        };
-        if on_signal != OnSignal::default() && from.get("PROMP_CKPT_DIR").is_none() {
-            from.stop("PROMP_ON_SIGNAL needs PROMP_CKPT_DIR, the directory for the checkpoints".into());
-        }
-        let dir = from.get("PROMP_CKPT_DIR")?;
-        if dir.is_empty() {
-            from.stop("PROMP_CKPT_DIR=: expected a directory".into());
-            return None;
-        }
-        let dir = std::path::absolute(dir).unwrap_or_default();
-        Some(Self {
-            dir,
-            interval_ns: interval.max(1_000_000),
+        let mtbf = from.value(&MTBF, times::duration_ns);
+        let (interval_ns, auto_mtbf_ns) = Self::interval(from, mtbf);
+        let files = from.value(&CKPT_FILES, quantities::stack_size);
+        let keep = from.value(&CKPT_KEEP, |v| CKPT_KEEP.number(v));
+        let mut s = Self {
+            interval_ns,
             auto_mtbf_ns,
-            compare,
-            copying,
-            keep,
-            strangers,
-            live,
-            poison,
-            in_serial,
-            contained,
-            level,
-            files,
-            on_signal,
+            compare: from.word(&CKPT_TRACK) == 1,
+            copying: [Copying::Auto, Copying::Stopped, Copying::Running, Copying::Small]
+                [from.word(&CKPT_COPY)],
+            strangers: [Strangers::Inside, Strangers::Team, Strangers::All][from.word(&CKPT_THREADS)],
+            live: from.word(&CKPT_LIVE) == 0,
+            poison: from.word(&CKPT_POISON) == 1,
+            in_serial: from.word(&CKPT_WHERE) == 1,
+            contained: from.word(&CKPT_SELF_CONTAINED) == 1,
+            level: from.value(&CKPT_CPU, Level::parse),
+            keep: keep.unwrap_or(1) as usize,
+            files: files.map_or(FILES, |bytes| bytes as u64),
+            on_signal: from.parsed(&ON_SIGNAL, OnSignal::parse).unwrap_or_default(),
             verbose,
             ..Default::default()
-        })
+        };
+        if s.on_signal != OnSignal::default() && from.get(CKPT_DIR.name).is_none() {
+            let (on_signal, dir) = (ON_SIGNAL.name, CKPT_DIR.name);
+            from.stop(format!("{on_signal} needs {dir}, the directory for the checkpoints"));
+        }
+        let dir = from.get(CKPT_DIR.name)?;
+        if let Err(why) = CKPT_DIR.check(&dir) {
+            from.stop(CKPT_DIR.complaint(&dir, &why));
+            return None;
+        }
+        s.dir = std::path::absolute(dir).unwrap_or_default();
+        Some(s)
     }
 
     /// The interval; where it comes of what checkpoints cost, the mean time between failures, too.
     fn interval(from: &mut Reader, mtbf: Option<u64>) -> (u64, Option<u64>) {
-        const NAME: &str = "PROMP_CKPT_INTERVAL";
         const DEFAULT: (u64, Option<u64>) = (30_000_000_000, None);
-        let Some(v) = from.get(NAME) else { return DEFAULT };
-        match (Interval::parse(&v), mtbf) {
-            (Ok(Interval::Every(ns)), _) => (ns, None),
+        let interval = from.parsed(&CKPT_INTERVAL, |v| match (Interval::parse(v)?, mtbf) {
+            (Interval::Every(ns), _) => Ok((ns, None)),
             // Until it is known what a checkpoint costs: P3's rule.
-            (Ok(Interval::Auto), Some(m)) => (interval::reliable_ns(0.99, m), Some(m)),
-            (Ok(Interval::Reliability(r)), Some(m)) => (interval::reliable_ns(r, m), None),
-            (Ok(_), None) => {
-                from.stop(format!("{NAME}={v} needs PROMP_MTBF, the mean time between failures"));
-                DEFAULT
-            }
-            (Err(why), _) => {
-                from.stop(format!("{NAME}={v}: {why}"));
-                DEFAULT
-            }
-        }
+            (Interval::Auto, Some(m)) => Ok((interval::reliable_ns(0.99, m), Some(m))),
+            (Interval::Reliability(r), Some(m)) => Ok((interval::reliable_ns(r, m), None)),
+            (_, None) => Err(format!("it needs {}, the mean time between failures", MTBF.name)),
+        });
+        interval.map_or(DEFAULT, |(ns, auto)| (ns.max(1_000_000), auto))
     }
 
     /// Reads the plan. Not when the library is loaded: a shell that starts the program is another one.
     fn with_plan(mut self, from: &mut Reader) -> Self {
         let program = std::path::Path::new("/proc/self/exe");
-        match from.get("PROMP_CKPT_PLAN").map(|v| (Plan::read(v.trim(), program), v)) {
-            Some((Ok(plan), _)) => self.plan = Some(Arc::new(plan)),
-            Some((Err(why), v)) => from.stop(format!("PROMP_CKPT_PLAN={v}: {why}")),
-            None => {}
-        }
+        self.plan = from.parsed(&CKPT_PLAN, |v| Plan::read(v, program)).map(Arc::new);
         self
     }
 }
@@ -243,6 +175,13 @@ mod tests {
         let (s, warn, stop) = of(pairs, |from| Settings::read(from, 1));
         assert!(warn.is_empty(), "{warn:?}");
         (s, stop)
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_table() {
+        let dir = ("PROMP_CKPT_DIR", "/x");
+        let all: Vec<_> = [dir].into_iter().chain(crate::sys::variables::defaults()).collect();
+        assert_eq!(read(&all), read(&[dir]));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::image::run_record::{self, Owner, Run, Started};
 use crate::image::{self, Directory};
 use crate::say;
 use crate::sys::{env, syscall};
+use promp_settings::internal::RUN;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -22,7 +23,7 @@ pub struct Whose {
 impl Whose {
     /// None: `dir` is of no run that `promp run` has started and that this process belongs to.
     pub fn of(dir: &Path) -> Option<Self> {
-        let value = env::get(run_record::VARIABLE)?;
+        let value = env::get(RUN.name)?;
         let started = Started::parse(&value)?;
         let run = Run::read(dir).ok()?.filter(|r| r.nonce == started.nonce)?;
         Some(Self { run, first: started.pid })

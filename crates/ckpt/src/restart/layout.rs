@@ -15,13 +15,13 @@
 //! that spacers are made larger or smaller by as much.
 
 use crate::image::Map;
-use crate::image::layout::VARIABLE;
 use crate::memory;
 use crate::restart::execute;
 use crate::sys;
 use crate::sys::env;
 use crate::sys::maps;
 use crate::sys::objects::{self, Object};
+use promp_settings::internal::RESTART_LAYOUT;
 use std::ffi::CString;
 
 /// How often the program is executed again. First without spacers; each time from the third one on corrects what the one before has
@@ -41,7 +41,7 @@ struct Layout {
 
 impl Layout {
     fn of_this_process() -> Self {
-        let text = env::get(VARIABLE).unwrap_or_default();
+        let text = env::get(RESTART_LAYOUT.name).unwrap_or_default();
         let mut words = text.split(',').map_while(|w| w.parse::<i32>().ok());
         let tries = words.next().map_or(0, |n| n as usize);
         let numbers: Vec<_> = words.collect();
@@ -118,7 +118,7 @@ fn again(have: &[Map], want: &[Map], libraries: &[Object], before: &Layout) -> R
         };
     }
     let mut list = Vec::new();
-    let mut variable = format!("{VARIABLE}={}", before.tries + 1);
+    let mut variable = format!("{}={}", RESTART_LAYOUT.name, before.tries + 1);
     for (i, o) in libraries.iter().enumerate() {
         let pages = spacers.get(i).copied().unwrap_or(0);
         let mut fd = -1;
@@ -134,7 +134,7 @@ fn again(have: &[Map], want: &[Map], libraries: &[Object], before: &Layout) -> R
     let mut environment: Vec<CString> = text
         .split(|&b| b == 0)
         .filter(|line| !line.is_empty())
-        .filter(|line| !["LD_PRELOAD=", VARIABLE].iter().any(|p| line.starts_with(p.as_bytes())))
+        .filter(|line| !["LD_PRELOAD=", RESTART_LAYOUT.name].iter().any(|p| line.starts_with(p.as_bytes())))
         .filter_map(|line| CString::new(line).ok())
         .collect();
     environment.extend(set.into_iter().filter_map(|line| CString::new(line).ok()));

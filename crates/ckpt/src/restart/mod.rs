@@ -23,20 +23,16 @@ use crate::sys::lock::Locked;
 use crate::sys::objects::{self, Object};
 use crate::sys::{host, keep as region, maps, midway, signals, syscall};
 use crate::whose::{self, Whose};
-use crate::{Settings, attributes, begin, image, keep, masks, memory, requests, settings, streams, taken};
+use crate::{Settings, attributes, begin, image, keep, masks, memory, requests, streams, taken};
 use core::sync::atomic::Ordering::*;
 use promp_image::{Directory, Generation, fit, kept};
-use std::ffi::{CStr, CString};
+use promp_settings::internal::{RESTART, RESTART_INPUT, RESTART_THREADS};
+use promp_settings::{CKPT_DIR, CKPT_SELF_CONTAINED, FT};
+use std::ffi::CString;
 use std::path::Path;
 
 /// Exit status when a restart is refused.
 pub const REFUSED: i32 = 71;
-/// The variable by which `promp restart` tells the library the generation.
-pub const VARIABLE: &str = "PROMP_RESTART";
-/// The variable that asks for another number of threads.
-pub const THREADS: &str = "PROMP_RESTART_THREADS";
-/// Set by a supervisor who has seen that standard input was read from.
-const READ: &CStr = c"PROMP_RESTART_INPUT";
 
 /// What the keeper's host does first.
 pub enum Job {
@@ -78,16 +74,15 @@ pub const RANDOMISED: &str = "addresses are random here, and the process may not
 /// on?
 pub fn prepare() -> bool {
     use crate::sys::env;
-    if env::secure() || !env::is_set(c"PROMP_CKPT_DIR") || env::get("PROMP_FT").is_some_and(|v| v == "off") {
+    if env::secure() || !env::is_set(CKPT_DIR.c_name) || env::get(FT.name).is_some_and(|v| v == "off") {
         return false;
     }
     // The program may go to another folder before its first use of the runtime.
-    if let Some(dir) =
-        std::env::var_os("PROMP_CKPT_DIR").filter(|d| !d.is_empty() && Path::new(d).is_relative())
+    if let Some(dir) = std::env::var_os(CKPT_DIR.name).filter(|d| !d.is_empty() && Path::new(d).is_relative())
         && let Ok(dir) = std::path::absolute(dir)
     {
         // SAFETY: the library is being loaded, or is used for the first time.
-        unsafe { std::env::set_var("PROMP_CKPT_DIR", dir) };
+        unsafe { std::env::set_var(CKPT_DIR.name, dir) };
     }
     // SAFETY: plain calls; the environment is that of this process.
     unsafe {
@@ -111,10 +106,10 @@ pub fn prepare() -> bool {
     attributes::begin();
     crate::apart::begin();
     crate::process::begin();
-    if env::get(VARIABLE).is_some() {
+    if env::get(RESTART.name).is_some() {
         restart();
     }
-    if env::is_set(settings::CONTAINED_NAME) {
+    if env::is_set(CKPT_SELF_CONTAINED.c_name) {
         contained::begin();
     }
     masks::begin();
@@ -143,7 +138,7 @@ fn refuse(why: &str) -> ! {
 }
 
 fn restart() -> ! {
-    let dir = crate::sys::env::get("PROMP_CKPT_DIR").unwrap_or_default();
+    let dir = crate::sys::env::get(CKPT_DIR.name).unwrap_or_default();
     host::learn_libc_layout();
     midway::learn();
     signals::block_all();
@@ -151,7 +146,7 @@ fn restart() -> ! {
         refuse("the system does not give the address space for checkpoints");
     }
     keep::get().dies_with.store(crate::rights::dies_with(), Relaxed);
-    let Some(settings) = crate::settings::again() else { refuse(&format!("PROMP_CKPT_DIR={dir}")) };
+    let Some(settings) = crate::settings::again() else { refuse(&format!("{}={dir}", CKPT_DIR.name)) };
     let k = keep::get();
     let first = &k.seats[crate::seats::SEATS - 1];
     first.host.store(syscall::gettid(), Release);
@@ -164,8 +159,8 @@ fn restart() -> ! {
 
 /// The keeper of a restarting process.
 pub fn work(settings: &Settings, first: &'static Seat, libraries: &[Object]) -> ! {
-    let number: u64 = crate::sys::env::get(VARIABLE).and_then(|v| v.parse().ok()).unwrap_or(0);
-    let threads: Option<u32> = crate::sys::env::get(THREADS).and_then(|v| v.parse().ok());
+    let number: u64 = crate::sys::env::get(RESTART.name).and_then(|v| v.parse().ok()).unwrap_or(0);
+    let threads: Option<u32> = crate::sys::env::get(RESTART_THREADS.name).and_then(|v| v.parse().ok());
     let read = || -> Result<Generation, String> {
         let dir = Directory::open(&settings.dir)?;
         let g = dir.read(number)?;
@@ -180,7 +175,7 @@ pub fn work(settings: &Settings, first: &'static Seat, libraries: &[Object]) -> 
     if randomised() && memory::vdso() != g.about.vdso {
         refuse(RANDOMISED);
     }
-    let read_since = crate::sys::env::is_set(READ);
+    let read_since = crate::sys::env::is_set(RESTART_INPUT.c_name);
     let mut said: Vec<String> = moved.iter().map(|m| format!("{} is taken from its copy", m.from)).collect();
     said.extend(streams::fit(&g.about.files, read_since).unwrap_or_else(|why| refuse(&why)));
     layout::settle(&g.about.maps, libraries).unwrap_or_else(|why| refuse(&why));

@@ -16,6 +16,7 @@ use super::super::{Identity, behind};
 use super::STREAMS;
 use crate::sys;
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::*};
+use promp_settings::internal::PRIVATE_PIPES;
 
 /// Bytes of a place. A piece of at most so many is moved as a whole.
 const PLACE: u64 = 4096;
@@ -29,13 +30,10 @@ const MARKS: u64 = 512;
 /// The private pipes that this process was given: descriptor and inode.
 static GIVEN: [(AtomicI32, AtomicU64); STREAMS] = [const { (AtomicI32::new(0), AtomicU64::new(0)) }; STREAMS];
 
-/// The variable that tells of them: "descriptor:inode" each, separated by commas.
-const VARIABLE: &str = "PROMP_PRIVATE_PIPES";
-
-/// Notes the pipes that this process was given, before the program has done anything. Returns their
-/// descriptors.
+/// Notes the pipes that this process was given ("descriptor:inode" each, separated by commas), before the
+/// program has done anything. Returns their descriptors.
 pub(crate) fn find() -> Vec<i32> {
-    let text = sys::env::get(VARIABLE).unwrap_or_default();
+    let text = sys::env::get(PRIVATE_PIPES.name).unwrap_or_default();
     let one = |t: &str| -> Option<(i32, u64)> {
         let (fd, inode) = t.split_once(':')?;
         let (fd, inode) = (fd.parse().ok()?, inode.parse().ok()?);

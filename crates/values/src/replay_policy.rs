@@ -14,9 +14,6 @@ pub enum Replay {
 }
 
 impl Replay {
-    /// What the variable accepts.
-    pub const ACCEPTED: &str = "proven, assume, never, or a list of function-name globs";
-
     /// The variable's value.
     pub fn parse(v: &str) -> Option<Self> {
         match v {

@@ -1,9 +1,29 @@
-//! Settings that are times: how often checkpoints are taken, and how long a thread may hold up its team.
+//! Settings that are times, all with the same limits: how often checkpoints are taken, how long a thread may
+//! hold up its team. Options of the command that are times have them, too.
 
-use crate::quantities::duration_ns;
+use crate::quantities;
 
 /// The shortest time of these.
 const LEAST_NS: u64 = 1_000_000;
+
+/// What is expected of one.
+macro_rules! expected {
+    () => {
+        "a duration like 20ms, 500ms or 1.5s, at least 1ms"
+    };
+}
+
+/// What is expected of a time.
+pub const DURATION: &str = expected!();
+/// What PROMP_CKPT_INTERVAL says.
+pub const INTERVAL: &str = concat!(expected!(), "; or auto, or reliability:R");
+/// What PROMP_WATCHDOG says.
+pub const WATCHDOG: &str = concat!("off, or ", expected!());
+
+/// A time that a setting says, in nanoseconds.
+pub fn duration_ns(v: &str) -> Option<u64> {
+    quantities::duration_ns(v).filter(|&n| n >= LEAST_NS)
+}
 
 /// PROMP_CKPT_INTERVAL.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,9 +47,7 @@ impl Interval {
             let r = r.parse().ok().filter(|r| *r > 0.0 && *r < 1.0);
             return r.map(Self::Reliability).ok_or("expected a number between 0 and 1, like 0.99".into());
         }
-        duration_ns(v).filter(|&n| n >= LEAST_NS).map(Self::Every).ok_or_else(|| {
-            "expected a duration like 20ms or 1.5s, at least 1ms; or auto, or reliability:R".into()
-        })
+        duration_ns(v).map(Self::Every).ok_or_else(|| format!("expected {INTERVAL}"))
     }
 
     /// Does it come of PROMP_MTBF?
@@ -38,14 +56,11 @@ impl Interval {
     }
 }
 
-/// What PROMP_WATCHDOG accepts.
-pub const WATCHDOG: &str = "off, or a duration like 20ms or 1.5s (at least 1ms)";
-
 /// PROMP_WATCHDOG in nanoseconds; nothing where it is off.
 pub fn watchdog_ns(v: &str) -> Option<Option<u64>> {
     match v.trim() {
         "off" => Some(None),
-        v => duration_ns(v).filter(|&n| n >= LEAST_NS).map(Some),
+        v => duration_ns(v).map(Some),
     }
 }
 

@@ -6,7 +6,7 @@
 //! ```
 
 use crate::pairs::{Pair, pairs};
-use crate::quantities;
+use crate::{quantities, silent_faults};
 
 /// What happens to the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +97,12 @@ pub struct Fault {
 /// Parses a specification; the error says what is wrong and what is accepted.
 pub fn parse(spec: &str) -> Result<Vec<Fault>, String> {
     spec.split(';').map(|f| fault(f.trim())).collect()
+}
+
+/// Is this a specification, silent errors and others? The error says what is wrong.
+pub fn check(text: &str) -> Result<(), String> {
+    let (_, others) = silent_faults::split(text)?;
+    others.map_or(Ok(()), |others| parse(&others).map(drop))
 }
 
 fn fault(text: &str) -> Result<Fault, String> {
