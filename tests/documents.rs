@@ -4,7 +4,7 @@
 //! PROMP_WRITE_DOCS=1 puts what the commands have printed into the pages (`make docs`).
 
 mod common;
-use common::pages::{Block, as_shown, blocks, links};
+use common::pages::{Block, as_shown, blocks, links, shape};
 use common::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -50,6 +50,10 @@ struct Reader<'a> {
     said: Option<String>,
     /// The page is to show what comes out, whatever it showed before.
     writes: bool,
+    /// Some commands were left out.
+    left_out: bool,
+    /// Blocks of what is printed further down.
+    promised: Vec<Block>,
     /// Line numbers of blocks of output, and what was printed in their place.
     new: BTreeMap<usize, Vec<String>>,
 }
@@ -61,6 +65,10 @@ impl Reader<'_> {
         if let Some(reason) = block.mark("not run") {
             assert!(reason.split(' ').count() > 3, "{place}: not run, and why? {reason}");
             self.said = None;
+            return Ok(());
+        }
+        if block.mark("shown below").is_some() {
+            self.promised.push(block.clone());
             return Ok(());
         }
         match block.kind.as_str() {
@@ -79,6 +87,7 @@ impl Reader<'_> {
         let needed = block.mark("needs").unwrap_or_default();
         if let Some(missing) = needed.split_whitespace().find(|p| !there_is(p)) {
             println!("{place}: left out, there is no {missing}");
+            self.left_out = true;
             return Ok(());
         }
         let mut c = Command::new("bash");
@@ -95,6 +104,21 @@ impl Reader<'_> {
             ));
         }
         self.said = Some(said);
+        Ok(())
+    }
+
+    /// What the page shows before it comes to that is shown further down, too. Its commands begin with `$`.
+    fn keep_promises(&mut self) -> Result<(), String> {
+        for block in std::mem::take(&mut self.promised).into_iter().filter(|_| !self.left_out) {
+            let shown = |line: &str| {
+                let like = |l: &&String| shape(l) == shape(line);
+                let there = self.new.values().flatten().find(like).cloned();
+                let command = line.starts_with('$').then(|| line.to_owned());
+                command.or(there).ok_or(format!("{}:{}: shown nowhere: {line}", self.page, block.line))
+            };
+            let lines = block.text.lines().map(shown).collect::<Result<_, _>>()?;
+            self.new.insert(block.line, lines);
+        }
         Ok(())
     }
 
@@ -126,8 +150,10 @@ fn follow(page: &str, text: &str, writes: bool) -> Result<BTreeMap<usize, Vec<St
         let text = found.unwrap_or_else(|| panic!("{page}: {} has no {file}", path.display())).text;
         std::fs::write(folder.join(file), text).expect("target is writable");
     }
-    let mut reader = Reader { page, folder, said: None, writes, new: BTreeMap::new() };
+    let (promised, new) = (Vec::new(), BTreeMap::new());
+    let mut reader = Reader { page, folder, said: None, writes, left_out: false, promised, new };
     blocks.iter().try_for_each(|b| reader.follow(b))?;
+    reader.keep_promises()?;
     Ok(reader.new)
 }
 
@@ -292,6 +318,12 @@ fn a_wrong_page_is_found() {
     assert!(page(hello).is_ok());
     assert!(page(&format!("{hello}```text\n1 of 7\n```\n")).is_ok());
     assert!(page(&format!("{hello}```text\n…\n12 of 13\n…\n```\n")).is_ok());
+    assert!(
+        page(&format!(
+            "<!-- shown below: there -->\n```text\n$ echo\n1 of 2\n```\n\n{hello}```text\n3 of 4\n```\n"
+        ))
+        .is_ok()
+    );
     assert!(page("```sh\necho at 0x7f1e, in 2 ms\n```\n\n```text\nat 0x10, in 1.5 s\n```\n").is_ok());
     for wrong in [
         "```sh\nfalse\n```\n".to_owned(),
@@ -301,7 +333,45 @@ fn a_wrong_page_is_found() {
         format!("{hello}```text\n12 from 13\n```\n"),
         format!("{hello}```text\n12 of 13\nand more\n```\n"),
         "```sh\necho 1; echo 2\n```\n\n```text\n1\n```\n".to_owned(),
+        format!("<!-- shown below: where? -->\n```text\n1 of 2\n```\n\n{hello}"),
     ] {
         assert!(page(&wrong).is_err(), "{wrong}");
+    }
+}
+
+/// tools/style.py counts the words of the pages for users, and of their sentences.
+#[test]
+fn long_pages_are_seen() {
+    let tree = empty_folder("documents/style");
+    let put = |file: &str, text: &str| {
+        let path = tree.join(file);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("target is writable");
+        std::fs::write(path, text).expect("target is writable");
+    };
+    let said = |text: &str| {
+        put("docs/howto/page.md", text);
+        let o =
+            Command::new(root().join("tools/style.py")).arg("--root").arg(&tree).output().expect("style.py");
+        (o.status.success(), String::from_utf8_lossy(&o.stdout).into_owned())
+    };
+    assert!(Command::new("git").args(["init", "-q"]).current_dir(&tree).status().expect("git").success());
+    put("style.toml", "[wide]\n");
+    put("README.md", "A page. See [the other](docs/howto/page.md).\n");
+    let words = |n: usize| "word\n".repeat(n);
+    let shown = format!("```text\n{}```\n", words(20_000));
+    for fine in
+        ["Few words.\n".to_owned(), words(25), shown, format!("<!-- t -->\n{}<!-- /t -->\n", words(20_000))]
+    {
+        let (fine, said) = said(&fine);
+        assert!(fine, "{said}");
+    }
+    for (text, wanted) in [
+        (words(26), "docs/howto/page.md: a sentence of 26 words"),
+        ("One. Two. Three. Four.\n\n".repeat(3_000), "pages for users: 12005 words"),
+        (format!("{}\n", "long ".repeat(23)), "wider than 110"),
+        ("[none](none.md)\n".to_owned(), "leads nowhere"),
+    ] {
+        let (fine, said) = said(&text);
+        assert!(!fine && said.contains(wanted), "{wanted}: {said}");
     }
 }
