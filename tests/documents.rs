@@ -172,47 +172,56 @@ fn rewritten(text: &str, new: &BTreeMap<usize, Vec<String>>) -> String {
     out
 }
 
-/// Follows pages. Chance decides which thread does what: a page has three tries.
-fn works(pages: &[&str]) {
+/// Follows a page. Chance decides which thread does what: it has three tries.
+fn works(page: &str) {
     let writes = std::env::var_os("PROMP_WRITE_DOCS").is_some();
-    for page in pages {
-        let text = read(page);
-        let mut tries = (0..3).map(|_| follow(page, &text, writes));
-        let first = tries.next().expect("a try");
-        let done = first.or_else(|e| {
-            println!("again: {e}");
-            tries.find_map(Result::ok).ok_or(e)
-        });
-        let new = done.unwrap_or_else(|e| panic!("{e}"));
-        if writes {
-            std::fs::write(root().join(page), rewritten(&text, &new)).expect("the page is writable");
-        }
+    let text = read(page);
+    let mut tries = (0..3).map(|_| follow(page, &text, writes));
+    let first = tries.next().expect("a try");
+    let done = first.or_else(|e| {
+        println!("again: {e}");
+        tries.find_map(Result::ok).ok_or(e)
+    });
+    let new = done.unwrap_or_else(|e| panic!("{e}"));
+    if writes {
+        std::fs::write(root().join(page), rewritten(&text, &new)).expect("the page is writable");
     }
 }
 
-#[test]
-fn readme_works() {
-    works(&["README.md"]);
+/// A test for each page, and the list of them.
+macro_rules! followed {
+    ($($test:ident $page:literal)*) => {
+        const FOLLOWED: &[&str] = &[$($page),*];
+        $(#[test]
+        fn $test() {
+            works($page);
+        })*
+    };
+}
+followed! {
+    readme "README.md"
+    command "docs/command.md"
+    comparison "docs/comparison.md"
+    exit_statuses "docs/exit-statuses.md"
+    faq "docs/faq.md"
+    build_systems "docs/howto/build-systems.md"
+    containers "docs/howto/containers.md"
+    fortran_batch "docs/howto/fortran-batch.md"
+    gpus "docs/howto/gpus.md"
+    python "docs/howto/python.md"
+    r "docs/howto/r.md"
+    slow_loop "docs/howto/slow-loop.md"
+    workflows "docs/howto/workflows.md"
+    limits "docs/limits.md"
+    report "docs/report.md"
+    security "docs/security.md"
+    tutorial "docs/tutorial.md"
+    versions "docs/versions.md"
 }
 
 #[test]
-fn the_tutorial_works() {
-    works(&["docs/tutorial.md"]);
-}
-
-#[test]
-fn the_how_tos_work() {
-    let how_tos: Vec<String> = pages().into_iter().filter(|p| p.starts_with("docs/howto/")).collect();
-    assert!(how_tos.len() >= 8, "{how_tos:?}");
-    works(&how_tos.iter().map(String::as_str).collect::<Vec<_>>());
-}
-
-#[test]
-fn the_reference_works() {
-    let others: Vec<String> = pages().into_iter().filter(|p| !p.starts_with("docs/howto/")).collect();
-    let mut others: Vec<&str> = others.iter().map(String::as_str).collect();
-    others.retain(|p| !["README.md", "docs/tutorial.md"].contains(p));
-    works(&others);
+fn every_page_is_followed() {
+    assert_eq!(pages(), FOLLOWED);
 }
 
 /// Commands stand in fenced blocks, where the tests find them, and few are not run.
