@@ -14,14 +14,16 @@ use std::time::Duration;
 /// Pages for users that are made from tables, or whose commands another test runs.
 const ELSEWHERE: [&str; 4] = ["docs/environment.md", "docs/api.md", "docs/install.md", "docs/SUMMARY.md"];
 
-/// The pages for users, from the project's folder.
+/// The pages in a folder of the project's.
+fn pages_in(folder: &str) -> Vec<String> {
+    let files = std::fs::read_dir(root().join(folder)).expect(folder);
+    let names = files.map(|f| f.expect("a file").file_name().into_string().expect("UTF-8"));
+    names.filter(|n| n.ends_with(".md")).map(|n| format!("{folder}/{n}")).collect()
+}
+
+/// The pages for users.
 fn pages() -> Vec<String> {
-    let md = |folder: &str| -> Vec<String> {
-        let files = std::fs::read_dir(root().join(folder)).expect(folder);
-        let names = files.map(|f| f.expect("a file").file_name().into_string().expect("UTF-8"));
-        names.filter(|n| n.ends_with(".md")).map(|n| format!("{folder}/{n}")).collect()
-    };
-    let mut all = [vec!["README.md".to_owned()], md("docs"), md("docs/howto")].concat();
+    let mut all = [vec!["README.md".to_owned()], pages_in("docs"), pages_in("docs/howto")].concat();
     all.retain(|p| !ELSEWHERE.contains(&p.as_str()));
     all.sort();
     all
@@ -311,7 +313,8 @@ fn every_answer_is_two_steps_away() {
 fn the_book_has_all_pages() {
     let summary = root().join("docs/SUMMARY.md");
     let listed = links(&summary, &read("docs/SUMMARY.md"));
-    for page in pages().into_iter().filter(|p| p != "README.md") {
+    let all = [pages(), pages_in("docs/internals")].concat();
+    for page in all.into_iter().filter(|p| p != "README.md") {
         assert!(
             listed.contains(&root().join(&page).canonicalize().expect("a page")),
             "SUMMARY.md lacks {page}"
