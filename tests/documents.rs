@@ -4,7 +4,7 @@
 //! PROMP_WRITE_DOCS=1 puts what the commands have printed into the pages (`make docs`).
 
 mod common;
-use common::pages::{Block, as_shown, blocks, links};
+use common::pages::{Block, as_shown, blocks, links, shape};
 use common::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -14,14 +14,16 @@ use std::time::Duration;
 /// Pages for users that are made from tables, or whose commands another test runs.
 const ELSEWHERE: [&str; 4] = ["docs/environment.md", "docs/api.md", "docs/install.md", "docs/SUMMARY.md"];
 
-/// The pages for users, from the project's folder.
+/// The pages in a folder of the project's.
+fn pages_in(folder: &str) -> Vec<String> {
+    let files = std::fs::read_dir(root().join(folder)).expect(folder);
+    let names = files.map(|f| f.expect("a file").file_name().into_string().expect("UTF-8"));
+    names.filter(|n| n.ends_with(".md")).map(|n| format!("{folder}/{n}")).collect()
+}
+
+/// The pages for users.
 fn pages() -> Vec<String> {
-    let md = |folder: &str| -> Vec<String> {
-        let files = std::fs::read_dir(root().join(folder)).expect(folder);
-        let names = files.map(|f| f.expect("a file").file_name().into_string().expect("UTF-8"));
-        names.filter(|n| n.ends_with(".md")).map(|n| format!("{folder}/{n}")).collect()
-    };
-    let mut all = [vec!["README.md".to_owned()], md("docs"), md("docs/howto")].concat();
+    let mut all = [vec!["README.md".to_owned()], pages_in("docs"), pages_in("docs/howto")].concat();
     all.retain(|p| !ELSEWHERE.contains(&p.as_str()));
     all.sort();
     all
@@ -50,6 +52,10 @@ struct Reader<'a> {
     said: Option<String>,
     /// The page is to show what comes out, whatever it showed before.
     writes: bool,
+    /// Some commands were left out.
+    left_out: bool,
+    /// Blocks of what is printed further down.
+    promised: Vec<Block>,
     /// Line numbers of blocks of output, and what was printed in their place.
     new: BTreeMap<usize, Vec<String>>,
 }
@@ -61,6 +67,10 @@ impl Reader<'_> {
         if let Some(reason) = block.mark("not run") {
             assert!(reason.split(' ').count() > 3, "{place}: not run, and why? {reason}");
             self.said = None;
+            return Ok(());
+        }
+        if block.mark("shown below").is_some() {
+            self.promised.push(block.clone());
             return Ok(());
         }
         match block.kind.as_str() {
@@ -79,6 +89,7 @@ impl Reader<'_> {
         let needed = block.mark("needs").unwrap_or_default();
         if let Some(missing) = needed.split_whitespace().find(|p| !there_is(p)) {
             println!("{place}: left out, there is no {missing}");
+            self.left_out = true;
             return Ok(());
         }
         let mut c = Command::new("bash");
@@ -95,6 +106,21 @@ impl Reader<'_> {
             ));
         }
         self.said = Some(said);
+        Ok(())
+    }
+
+    /// What the page shows before it comes to that is shown further down, too. Its commands begin with `$`.
+    fn keep_promises(&mut self) -> Result<(), String> {
+        for block in std::mem::take(&mut self.promised).into_iter().filter(|_| !self.left_out) {
+            let shown = |line: &str| {
+                let like = |l: &&String| shape(l) == shape(line);
+                let there = self.new.values().flatten().find(like).cloned();
+                let command = line.starts_with('$').then(|| line.to_owned());
+                command.or(there).ok_or(format!("{}:{}: shown nowhere: {line}", self.page, block.line))
+            };
+            let lines = block.text.lines().map(shown).collect::<Result<_, _>>()?;
+            self.new.insert(block.line, lines);
+        }
         Ok(())
     }
 
@@ -126,8 +152,10 @@ fn follow(page: &str, text: &str, writes: bool) -> Result<BTreeMap<usize, Vec<St
         let text = found.unwrap_or_else(|| panic!("{page}: {} has no {file}", path.display())).text;
         std::fs::write(folder.join(file), text).expect("target is writable");
     }
-    let mut reader = Reader { page, folder, said: None, writes, new: BTreeMap::new() };
+    let (promised, new) = (Vec::new(), BTreeMap::new());
+    let mut reader = Reader { page, folder, said: None, writes, left_out: false, promised, new };
     blocks.iter().try_for_each(|b| reader.follow(b))?;
+    reader.keep_promises()?;
     Ok(reader.new)
 }
 
@@ -146,47 +174,56 @@ fn rewritten(text: &str, new: &BTreeMap<usize, Vec<String>>) -> String {
     out
 }
 
-/// Follows pages. Chance decides which thread does what: a page has three tries.
-fn works(pages: &[&str]) {
+/// Follows a page. Chance decides which thread does what: it has three tries.
+fn works(page: &str) {
     let writes = std::env::var_os("PROMP_WRITE_DOCS").is_some();
-    for page in pages {
-        let text = read(page);
-        let mut tries = (0..3).map(|_| follow(page, &text, writes));
-        let first = tries.next().expect("a try");
-        let done = first.or_else(|e| {
-            println!("again: {e}");
-            tries.find_map(Result::ok).ok_or(e)
-        });
-        let new = done.unwrap_or_else(|e| panic!("{e}"));
-        if writes {
-            std::fs::write(root().join(page), rewritten(&text, &new)).expect("the page is writable");
-        }
+    let text = read(page);
+    let mut tries = (0..3).map(|_| follow(page, &text, writes));
+    let first = tries.next().expect("a try");
+    let done = first.or_else(|e| {
+        println!("again: {e}");
+        tries.find_map(Result::ok).ok_or(e)
+    });
+    let new = done.unwrap_or_else(|e| panic!("{e}"));
+    if writes {
+        std::fs::write(root().join(page), rewritten(&text, &new)).expect("the page is writable");
     }
 }
 
-#[test]
-fn readme_works() {
-    works(&["README.md"]);
+/// A test for each page, and the list of them.
+macro_rules! followed {
+    ($($test:ident $page:literal)*) => {
+        const FOLLOWED: &[&str] = &[$($page),*];
+        $(#[test]
+        fn $test() {
+            works($page);
+        })*
+    };
+}
+followed! {
+    readme "README.md"
+    command "docs/command.md"
+    comparison "docs/comparison.md"
+    exit_statuses "docs/exit-statuses.md"
+    faq "docs/faq.md"
+    build_systems "docs/howto/build-systems.md"
+    containers "docs/howto/containers.md"
+    fortran_batch "docs/howto/fortran-batch.md"
+    gpus "docs/howto/gpus.md"
+    python "docs/howto/python.md"
+    r "docs/howto/r.md"
+    slow_loop "docs/howto/slow-loop.md"
+    workflows "docs/howto/workflows.md"
+    limits "docs/limits.md"
+    report "docs/report.md"
+    security "docs/security.md"
+    tutorial "docs/tutorial.md"
+    versions "docs/versions.md"
 }
 
 #[test]
-fn the_tutorial_works() {
-    works(&["docs/tutorial.md"]);
-}
-
-#[test]
-fn the_how_tos_work() {
-    let how_tos: Vec<String> = pages().into_iter().filter(|p| p.starts_with("docs/howto/")).collect();
-    assert!(how_tos.len() >= 8, "{how_tos:?}");
-    works(&how_tos.iter().map(String::as_str).collect::<Vec<_>>());
-}
-
-#[test]
-fn the_reference_works() {
-    let others: Vec<String> = pages().into_iter().filter(|p| !p.starts_with("docs/howto/")).collect();
-    let mut others: Vec<&str> = others.iter().map(String::as_str).collect();
-    others.retain(|p| !["README.md", "docs/tutorial.md"].contains(p));
-    works(&others);
+fn every_page_is_followed() {
+    assert_eq!(pages(), FOLLOWED);
 }
 
 /// Commands stand in fenced blocks, where the tests find them, and few are not run.
@@ -276,7 +313,8 @@ fn every_answer_is_two_steps_away() {
 fn the_book_has_all_pages() {
     let summary = root().join("docs/SUMMARY.md");
     let listed = links(&summary, &read("docs/SUMMARY.md"));
-    for page in pages().into_iter().filter(|p| p != "README.md") {
+    let all = [pages(), pages_in("docs/internals")].concat();
+    for page in all.into_iter().filter(|p| p != "README.md") {
         assert!(
             listed.contains(&root().join(&page).canonicalize().expect("a page")),
             "SUMMARY.md lacks {page}"
@@ -292,6 +330,12 @@ fn a_wrong_page_is_found() {
     assert!(page(hello).is_ok());
     assert!(page(&format!("{hello}```text\n1 of 7\n```\n")).is_ok());
     assert!(page(&format!("{hello}```text\n…\n12 of 13\n…\n```\n")).is_ok());
+    assert!(
+        page(&format!(
+            "<!-- shown below: there -->\n```text\n$ echo\n1 of 2\n```\n\n{hello}```text\n3 of 4\n```\n"
+        ))
+        .is_ok()
+    );
     assert!(page("```sh\necho at 0x7f1e, in 2 ms\n```\n\n```text\nat 0x10, in 1.5 s\n```\n").is_ok());
     for wrong in [
         "```sh\nfalse\n```\n".to_owned(),
@@ -301,7 +345,45 @@ fn a_wrong_page_is_found() {
         format!("{hello}```text\n12 from 13\n```\n"),
         format!("{hello}```text\n12 of 13\nand more\n```\n"),
         "```sh\necho 1; echo 2\n```\n\n```text\n1\n```\n".to_owned(),
+        format!("<!-- shown below: where? -->\n```text\n1 of 2\n```\n\n{hello}"),
     ] {
         assert!(page(&wrong).is_err(), "{wrong}");
+    }
+}
+
+/// tools/style.py counts the words of the pages for users, and of their sentences.
+#[test]
+fn long_pages_are_seen() {
+    let tree = empty_folder("documents/style");
+    let put = |file: &str, text: &str| {
+        let path = tree.join(file);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("target is writable");
+        std::fs::write(path, text).expect("target is writable");
+    };
+    let said = |text: &str| {
+        put("docs/howto/page.md", text);
+        let o =
+            Command::new(root().join("tools/style.py")).arg("--root").arg(&tree).output().expect("style.py");
+        (o.status.success(), String::from_utf8_lossy(&o.stdout).into_owned())
+    };
+    assert!(Command::new("git").args(["init", "-q"]).current_dir(&tree).status().expect("git").success());
+    put("style.toml", "[wide]\n");
+    put("README.md", "A page. See [the other](docs/howto/page.md).\n");
+    let words = |n: usize| "word\n".repeat(n);
+    let shown = format!("```text\n{}```\n", words(20_000));
+    for fine in
+        ["Few words.\n".to_owned(), words(25), shown, format!("<!-- t -->\n{}<!-- /t -->\n", words(20_000))]
+    {
+        let (fine, said) = said(&fine);
+        assert!(fine, "{said}");
+    }
+    for (text, wanted) in [
+        (words(26), "docs/howto/page.md: a sentence of 26 words"),
+        ("One. Two. Three. Four.\n\n".repeat(3_000), "pages for users: 12005 words"),
+        (format!("{}\n", "long ".repeat(23)), "wider than 110"),
+        ("[none](none.md)\n".to_owned(), "leads nowhere"),
+    ] {
+        let (fine, said) = said(&text);
+        assert!(!fine && said.contains(wanted), "{wanted}: {said}");
     }
 }

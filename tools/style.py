@@ -87,10 +87,13 @@ def poor_kinds(file: str) -> list[str]:
 
 
 def main() -> int:
+    global ROOT
     raw = argparse.RawDescriptionHelpFormatter
     options = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     options.add_argument("--write", action="store_true", help="lower the numbers in style.toml to today's")
+    options.add_argument("--root", type=pathlib.Path, default=ROOT, help="another repository")
     given = options.parse_args()
+    ROOT = given.root
     listed = ROOT / "style.toml"
     allowed = tomllib.loads(listed.read_text())["wide"] if listed.exists() else {}
     files, faults, today = tracked(ROOT), [], {}

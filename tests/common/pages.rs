@@ -8,6 +8,7 @@
 //!     <!-- from: ../README.md pi.c -->   this file is a block of that page
 //!     <!-- status: 70 -->            the commands end with this exit status
 //!     <!-- needs: cmake -->          without this program the block is left out
+//!     <!-- shown below: where -->    the output is one of those further down
 //!     <!-- varies: why -->           the output is one that there may be
 //!     <!-- not run: why -->          no test runs the block
 
