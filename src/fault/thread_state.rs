@@ -25,3 +25,21 @@ pub(crate) fn of(thr: &'static Thread) -> &'static ThreadState {
     // values; and nobody else uses this memory.
     unsafe { thr.room.memory().cast().as_ref() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fault::inject::count_crash;
+    use core::sync::atomic::Ordering::Relaxed;
+
+    #[test]
+    fn nothing_has_happened_to_a_new_thread() {
+        let thr = Thread::create(false);
+        let state = of(thr);
+        assert!(state.check.get().is_none() && !state.inject.hanging().load(Relaxed));
+        assert_eq!(state.inject.fence().load(Relaxed), 0);
+        assert_eq!([count_crash(thr), count_crash(thr)], [1, 2]);
+        thr.save.passed.set(1);
+        assert_eq!(count_crash(thr), 1, "behind another save point");
+    }
+}
