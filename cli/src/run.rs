@@ -77,12 +77,7 @@ pub fn command(r: &Run) -> Result<Command, Failure> {
     let mut c = Command::new(&program);
     // Programs print the name by which they were called, into logs and headers of files.
     c.arg0(&r.command[0]).args(&r.command[1..]);
-    let mut preload = lib.into_os_string();
-    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|o| !o.is_empty()) {
-        preload.push(":");
-        preload.push(others);
-    }
-    c.env("LD_PRELOAD", preload);
+    library::preload(&mut c, &lib)?;
     fn set(c: &mut Command, name: &str, value: Option<impl AsRef<OsStr>>) {
         if let Some(v) = value {
             c.env(name, v);

@@ -11,6 +11,7 @@ pub mod hostile;
 pub mod jobs;
 pub mod kept;
 pub mod left;
+pub mod prefix;
 pub mod saved;
 pub mod traced;
 
