@@ -3,7 +3,7 @@ CARGO ?= cargo
 RUN   := target/release/promp
 # The integration tests, which are built without the runtime (checks/Cargo.toml).
 CHECKS := $(CARGO) test --profile checks --package promp-checks
-.PHONY: licences notices test-busy test-compilers help check plugin bench-recovery bench-ckpt setup-long docs conformance all build setup setup-tests demo test test-long lint loom bench bench-ft bench-scale clean layers style house
+.PHONY: licences notices test-busy test-compilers help check plugin bench-recovery bench-ckpt setup-long docs conformance all build setup setup-tests demo test test-long lint loom bench bench-ft bench-scale clean layers style house install uninstall
 
 all: build plugin
 
@@ -114,6 +114,19 @@ bench: setup build
 bench-scale: setup build
 	@tools/setup.sh bench
 	@bench/scale.py pack target/scale
+
+# Installs what was built: make install [PREFIX=/usr/local] [DESTDIR=] [LIBDIR=PREFIX/lib] [PARTS="lib bin ..."].
+# The prefix can be moved later. docs/install.md
+install uninstall: export PREFIX := $(PREFIX)
+install uninstall: export DESTDIR := $(DESTDIR)
+install uninstall: export LIBDIR := $(LIBDIR)
+install uninstall: export PARTS := $(PARTS)
+install:
+	@tools/install.py install
+
+# Removes it again.
+uninstall:
+	@tools/install.py uninstall
 
 clean:
 	$(CARGO) clean

@@ -5,6 +5,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::{env, fs, path::Path, process::Command};
 
+/// The name by which programs ask for the library: another number where programs that were linked with one
+/// version cannot run with the next.
+const SONAME: &str = "libpromp.so.0";
+
 fn main() {
     println!("cargo:rerun-if-changed=abi/symbols.tsv");
     let table = fs::read_to_string("abi/symbols.tsv").expect("abi/symbols.tsv");
@@ -42,13 +46,25 @@ fn main() {
     let out = Path::new(&env::var("OUT_DIR").expect("set by cargo")).join("promp.map");
     fs::write(&out, script).expect("the build folder is writable");
     println!("cargo:rustc-cdylib-link-arg=-Wl,--version-script={}", out.display());
-    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libpromp.so");
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,{SONAME}");
+    link_by_soname();
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
     order();
     link_unwinder();
     // Sections are found by the names of their ends, which nobody else is to see.
     println!("cargo:rustc-link-arg=-Wl,-z,nostart-stop-gc");
     println!("cargo:rustc-link-arg=-Wl,-z,start-stop-visibility=hidden");
+}
+
+/// The library by its SONAME, where cargo leaves it: programs that were linked with it there find it.
+fn link_by_soname() {
+    let out = env::var("OUT_DIR").expect("set by cargo");
+    // PROFILE/build/PACKAGE/out
+    let Some(folder) = Path::new(&out).ancestors().nth(3) else { return };
+    let link = folder.join(SONAME);
+    if fs::symlink_metadata(&link).is_err() {
+        std::os::unix::fs::symlink("libpromp.so", link).expect("the build folder is writable");
+    }
 }
 
 /// Puts the functions that nearly every program executes side by side: the kernel maps code by windows of

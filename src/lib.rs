@@ -1,8 +1,7 @@
 //! promp: a fault-tolerant OpenMP runtime, a drop-in replacement for GCC's libgomp.
 //!
-//! The house (docs/internals/architecture.md): every folder has one concern and names only what lies below
-//! it. `layers.toml` has the layers and the exceptions that are left; `tools/layers.py` checks them. This
-//! file puts everything together.
+//! Every folder has one concern and names only what lies below it (docs/internals/architecture.md,
+//! `layers.toml`). This file puts everything together.
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -53,6 +52,9 @@ pub(crate) fn start(g: &'static icv::Globals) {
 #[unsafe(link_section = ".init_array")]
 static AT_LOAD: extern "C" fn() = {
     extern "C" fn loaded() {
+        if sys::second::stands_aside() {
+            return;
+        }
         sys::out::begin();
         #[cfg(not(test))]
         std::panic::set_hook(Box::new(|what| say!("{what}")));

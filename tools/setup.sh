@@ -69,6 +69,8 @@ packages)
     need chromium chromium
     need tmux tmux
     need numactl numactl
+    need cmake cmake
+    need pkg-config pkg-config
     need musl-gcc musl-tools
     need eztrace eztrace
     need otf2-print otf2-tools
@@ -101,7 +103,6 @@ long)
     need slurmd slurmd
     need slurmctld slurmctld
     need sbatch slurm-client
-    need cmake cmake
     need perl perl
     need octave-cli octave
     install_missing optional

@@ -66,7 +66,11 @@ pub enum Command {
         shell: clap_complete::Shell,
     },
     /// Print the man page.
-    Man,
+    Man {
+        /// Write one page for each subcommand to this folder instead.
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
 }
 
 /// `promp run`.

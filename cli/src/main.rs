@@ -13,6 +13,7 @@ mod model;
 mod options;
 mod part;
 mod plan;
+mod prefix;
 mod process_stat;
 mod report;
 mod restart;
@@ -128,9 +129,11 @@ fn main() -> ExitCode {
             clap_complete::generate(shell, &mut Cli::command(), "promp", &mut std::io::stdout());
             Ok(())
         }
-        Command::Man => clap_mangen::Man::new(Cli::command())
+        Command::Man { dir: None } => clap_mangen::Man::new(Cli::command())
             .render(&mut std::io::stdout())
             .map_err(|e| Failure::new(74, format!("cannot write the man page: {e}"))),
+        Command::Man { dir: Some(dir) } => clap_mangen::generate_to(Cli::command(), &dir)
+            .map_err(|e| Failure::new(74, format!("cannot write the man pages to {}: {e}", dir.display()))),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

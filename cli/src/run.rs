@@ -79,12 +79,7 @@ pub fn command(r: &Run) -> Result<Command, Failure> {
     let mut c = Command::new(&program);
     // Programs print the name by which they were called, into logs and headers of files.
     c.arg0(&r.command[0]).args(&r.command[1..]);
-    let mut preload = lib.into_os_string();
-    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|o| !o.is_empty()) {
-        preload.push(":");
-        preload.push(others);
-    }
-    c.env("LD_PRELOAD", preload);
+    library::preload(&mut c, &lib)?;
     if let Some(n) = r.threads {
         c.env("OMP_NUM_THREADS", n.to_string());
     }

@@ -39,7 +39,7 @@ pub(crate) struct PrompFailure {
 
 export! {
     /// The version, as 10000·major + 100·minor + patch.
-    fn promp_version() -> i32 { 100 }
+    fn promp_version() -> i32 { crate::sys::second::VERSION }
     /// [start, start + bytes) is dead at the next such place: on every way from there it is written before it
     /// is read.
     fn promp_dead(start: usize, bytes: usize) {

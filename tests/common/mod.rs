@@ -12,6 +12,7 @@ pub mod jobs;
 pub mod kept;
 pub mod left;
 pub mod pages;
+pub mod prefix;
 pub mod saved;
 pub mod traced;
 

@@ -3,7 +3,8 @@
 //! Of a report (`promp-cc --explain run.json`), or of a run that is made for it (`promp-cc --explain --
 //! ./program …`). Both are the `promp` command's work, which stands beside the drivers.
 
-use super::{Driver, fail_with, find};
+use super::prefix::candidates;
+use super::{Driver, fail_with};
 use promp_files::Scratch;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -33,8 +34,12 @@ pub fn wanted(args: &[OsString]) -> Option<Result<Wanted, String>> {
 
 /// Explains, and ends with the program's exit status.
 pub fn explain(d: &Driver, wanted: Wanted) -> ! {
-    let Some(promp) = find("promp") else {
-        fail_with(d, 69, "the promp command is not beside this driver; build it with `make`")
+    let Some(promp) = candidates("promp").into_iter().find(|p| p.exists()) else {
+        fail_with(
+            d,
+            69,
+            "the promp command is not beside this driver; build it with `make`, or install it, too",
+        )
     };
     let start = |c: &mut Command| {
         c.status().unwrap_or_else(|e| fail_with(d, 126, &format!("{} cannot run: {e}", promp.display())))

@@ -4,16 +4,20 @@
 //! (`-fipa-pta`), so that it sees through the regions' data blocks. When linking, libpromp comes before libgomp.
 //! `--explain` compiles nothing: it says what the verdicts have come to (explain.rs).
 //! Options of our own: `-fpromp-report`, `-fpromp-elements`, `-fpromp-foresee`,
-//! `-fpromp-sdc`, `-fno-promp-runtime`.
+//! `-fpromp-sdc`, `-fno-promp-runtime`, `-no-promp-rpath`.
 
 mod explain;
 mod fortran;
+mod gcc;
+mod link;
+#[path = "../prefix.rs"]
+mod prefix;
 
 use promp_files::Scratch;
-use promp_settings::internal::{CC, CXX, FC, PLUGIN};
-use std::ffi::{OsStr, OsString};
+use promp_settings::internal::{CC, CXX, FC};
+use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, exit};
 
 /// A driver.
@@ -41,6 +45,7 @@ struct Wishes {
     foresee: bool,
     sdc: bool,
     runtime: bool,
+    rpath: bool,
 }
 
 /// Options whose argument is the next word: it is not an input file.
@@ -71,7 +76,7 @@ const WITH_ARGUMENT: [&str; 22] = [
 
 /// Splits the arguments into what they ask for and what goes to the compiler.
 fn read(args: &[OsString]) -> (Wishes, Vec<OsString>) {
-    let mut w = Wishes { links: true, runtime: true, ..Wishes::default() };
+    let mut w = Wishes { links: true, runtime: true, rpath: true, ..Wishes::default() };
     let (mut rest, mut inputs, mut skip) = (Vec::new(), false, false);
     for a in args {
         let s = a.to_string_lossy();
@@ -100,6 +105,10 @@ fn read(args: &[OsString]) -> (Wishes, Vec<OsString>) {
                 w.runtime = s == "-fpromp-runtime";
                 continue;
             }
+            "-no-promp-rpath" => {
+                w.rpath = false;
+                continue;
+            }
             "-fopenmp" => w.openmp = true,
             "-fno-openmp" => w.openmp = false,
             "-c" | "-S" | "-E" | "-M" | "-MM" | "-fsyntax-only" | "-r" => w.links = false,
@@ -116,13 +125,6 @@ fn read(args: &[OsString]) -> (Wishes, Vec<OsString>) {
     (w, rest)
 }
 
-/// Looks for `file` next to this program and where an installation has it.
-fn find(file: &str) -> Option<PathBuf> {
-    let exe = std::env::current_exe().ok()?.canonicalize().ok()?;
-    let bin = exe.parent()?;
-    ["", "../lib/promp", "../lib"].iter().map(|d| bin.join(d).join(file)).find(|p| p.exists())
-}
-
 fn option(prefix: &str, value: &Path) -> OsString {
     let mut o = OsString::from(prefix);
     o.push(value);
@@ -136,16 +138,6 @@ fn fail(d: &Driver, message: &str) -> ! {
 fn fail_with(d: &Driver, status: i32, message: &str) -> ! {
     eprintln!("{}: {message}", d.name);
     exit(status)
-}
-
-/// promp.h then leaves to the plugin the functions that it knows by name.
-const KNOWN_BY_NAME: &str = "-D__PROMP_CC__";
-
-/// The version the compiler says it has, or why it says none.
-fn version(compiler: &OsStr) -> Result<String, String> {
-    let out = Command::new(compiler).args(["-dumpfullversion", "-dumpversion"]).output();
-    let out = out.map_err(|e| format!("{} cannot be executed: {e}", compiler.to_string_lossy()))?;
-    Ok(String::from_utf8_lossy(&out.stdout).trim().to_string())
 }
 
 /// Replaces Fortran files that have `!$promp` lines by copies in which these are calls; returns the folder of the copies.
@@ -208,70 +200,9 @@ fn main() {
         std::env::var_os(d.variable).filter(|v| !v.is_empty()).unwrap_or_else(|| d.compiler.into());
     let (w, mut rest) = read(&args);
     if w.openmp {
-        let Some(plugin) =
-            std::env::var_os(PLUGIN.name).map(PathBuf::from).or_else(|| find("promp_plugin.so"))
-        else {
-            fail(
-                d,
-                "promp_plugin.so is not there; build it with `make plugin` (needs gcc-12-plugin-dev or the like)",
-            );
-        };
-        if let Ok(wanted) = std::fs::read_to_string(plugin.with_extension("gcc")) {
-            match version(&compiler) {
-                Err(e) => fail(d, &e),
-                Ok(v) if v != wanted.trim() => {
-                    let (c, v) =
-                        (compiler.to_string_lossy(), if v.is_empty() { "no version of GCC" } else { &v });
-                    fail(
-                        d,
-                        &format!(
-                            "the plugin is for GCC {}, and {c} is {v}; set {} to that compiler, or build promp with yours (GCC 12 or later)",
-                            wanted.trim(),
-                            d.variable
-                        ),
-                    );
-                }
-                Ok(_) => {}
-            }
-        }
-        let mut ours = vec![option("-fplugin=", &plugin), KNOWN_BY_NAME.into()];
-        if w.optimises {
-            ours.push("-fipa-pta".into());
-        }
-        if w.report {
-            ours.push("-fplugin-arg-promp_plugin-report".into());
-        }
-        if w.sdc {
-            ours.push("-fplugin-arg-promp_plugin-sdc".into());
-        }
-        if w.elements {
-            ours.push("-fplugin-arg-promp_plugin-elements".into());
-        }
-        if w.foresee {
-            ours.push("-fplugin-arg-promp_plugin-foresee".into());
-        }
-        if w.links && w.runtime {
-            let Some(dir) = find("libpromp.so").and_then(|l| l.parent().map(Path::to_path_buf)) else {
-                fail(
-                    d,
-                    "libpromp.so is not there; build it with `make`, or link without it: -fno-promp-runtime",
-                );
-            };
-            // In front of -lgomp, which the compiler adds at the end.
-            rest.extend([
-                option("-L", &dir),
-                "-Wl,--push-state,--no-as-needed".into(),
-                "-lpromp".into(),
-                "-Wl,--pop-state".into(),
-                option("-Wl,-rpath,", &dir),
-            ]);
-        }
-        if w.links {
-            // Names of the runtime stay open, so that a preloaded one is found. Functions are bound when the program is loaded: a
-            // thread that dies while the dynamic linker binds one at its first call could not be recovered.
-            rest.push("-Wl,-z,dynamic-undefined-weak,-z,now".into());
-        }
+        let mut ours = gcc::options(d, &compiler, &w);
         ours.append(&mut rest);
+        ours.append(&mut link::options(d, &w));
         rest = ours;
     }
     let copies = if w.openmp && d.name == "promp-fc" { with_calls(d, &mut rest) } else { None };
@@ -309,7 +240,8 @@ mod tests {
                 elements: false,
                 foresee: false,
                 sdc: false,
-                runtime: true
+                runtime: true,
+                rpath: true
             }
         );
         assert_eq!(r, "-O2 -fopenmp -c a.c -o a.o");
@@ -319,5 +251,7 @@ mod tests {
         assert!(!wishes("-fopenmp -fno-promp-runtime a.c").0.runtime);
         assert!(!wishes("a.c -fopenmp -fno-openmp").0.openmp);
         assert!(!wishes("-fopenmp -static a.c").0.runtime);
+        let (w, r) = wishes("-no-promp-rpath -fopenmp a.c");
+        assert!(!w.rpath && w.runtime && r == "-fopenmp a.c", "{w:?} {r}");
     }
 }

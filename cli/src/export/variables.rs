@@ -6,6 +6,7 @@
 
 use super::memory::Memory;
 use super::types::{Element, Shape};
+use crate::library;
 use addr2line::gimli::{
     self, AttributeValue, DebuggingInformationEntry, Dwarf, EndianSlice, EvaluationResult, Expression,
     LittleEndian, Location, Unit, UnitOffset, constants as dw,
@@ -43,7 +44,7 @@ pub fn all(memory: &Memory) -> Result<Found, String> {
     let mut found = Found::default();
     let mut done: Vec<&str> = Vec::new();
     for m in memory.about.maps.iter().filter(|m| m.inode != 0 && m.offset == 0) {
-        if done.contains(&&*m.path) || m.path.contains("/libpromp.so") {
+        if done.contains(&&*m.path) || library::is_a_promp(m.path.as_bytes()) {
             continue;
         }
         done.push(&m.path);

@@ -75,9 +75,10 @@ impl Programs {
 
     /// Runs one of them; its measurements.
     pub fn run(&self, name: &str, arguments: &[u64]) -> Result<Vec<Line>, Failure> {
-        let done = Command::new(self.folder.path().join(name))
+        let mut c = Command::new(self.folder.path().join(name));
+        library::preload(&mut c, &self.library)?;
+        let done = c
             .args(arguments.iter().map(u64::to_string))
-            .env("LD_PRELOAD", &self.library)
             .env_remove("OMP_NUM_THREADS")
             .env_remove(REPORT.name)
             .env_remove(TUNE.name)

@@ -1,6 +1,6 @@
 //! Which process to watch, and why one cannot be watched.
 
-use crate::{Failure, process_stat};
+use crate::{Failure, library, process_stat};
 use promp_report::live::{self, Snapshot, View};
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
@@ -91,7 +91,7 @@ fn open(pid: u32) -> Result<Watched, Failure> {
 /// Why a process has no live file.
 fn unmeasured(pid: u32) -> String {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-    let with = maps.contains("libpromp.so") || maps.contains("/promp/libgomp.so");
+    let with = maps.lines().any(|m| library::is_a_promp(m.as_bytes()));
     format!(
         "process {pid} ({}) {}; start it with `promp run --monitor -- CMD` (PROMP_MONITOR=segments)",
         program(pid),

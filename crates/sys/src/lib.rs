@@ -17,7 +17,7 @@ pub mod variables;
 
 pub use arch::{asm, attempt, cache, cfi, code, fp_control, jumps, midway, stack_copy, tls, unwind};
 pub use glibc::{
-    asked, dynamic, handles, held, host, libc_locks, mutexes, objects, runtimes, sanitizer, tables,
+    asked, dynamic, handles, held, host, libc_locks, mutexes, objects, runtimes, sanitizer, second, tables,
 };
 pub use kernel::{
     allowed, anew, cpu_limit, cpu_time, descriptors, door, follow, futex, left, limits, locks, maps,

@@ -10,4 +10,5 @@ pub mod mutexes;
 pub mod objects;
 pub mod runtimes;
 pub mod sanitizer;
+pub mod second;
 pub mod tables;

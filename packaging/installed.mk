@@ -1,0 +1,3 @@
+# Where the Makefile beside this one, of an installation, has its parts, and puts the plugin.
+ANALYSIS := libpromp_analysis.a
+OUT := ../gcc-$(shell $(GCC) -dumpfullversion)
