@@ -52,6 +52,8 @@ pub(crate) struct Settings {
     pub silent: Vec<silent::Fault>,
     /// PROMP_REPORT.
     pub report: Option<String>,
+    /// PROMP_STATS.
+    pub stats: bool,
     /// PROMP_VERBOSE.
     pub verbose: u32,
     /// PROMP_DEVICES and PROMP_SDC*.
@@ -76,6 +78,7 @@ impl Default for Settings {
             watchdog_ns: None,
             silent: Vec::new(),
             report: None,
+            stats: false,
             verbose: 1,
             devices: devices::Settings::default(),
             tune: tune::Settings::default(),
@@ -106,6 +109,7 @@ impl Settings {
         choice("PROMP_VERBOSE", "0, 1, 2, 3", &mut |v| {
             parse::number(v).filter(|&n| n <= 3).map(|n| s.verbose = n as u32)
         });
+        choice("PROMP_STATS", "0, 1", &mut |v| zero_one(v).map(|b| s.stats = b));
         choice("PROMP_REPORT", "a path, or - for stderr", &mut |v| {
             (!v.is_empty()).then(|| s.report = Some(v.to_string()))
         });

@@ -110,6 +110,7 @@ pub const ALL: &[Setting] = &[
     user("PROMP_SDC_KEEP"),
     user("PROMP_SDC_LATENCY"),
     user("PROMP_SDC_LOG"),
+    user("PROMP_STATS"),
     option("PROMP_TUNE", "--tune"),
     user("PROMP_TUNE_EXACT"),
     user("PROMP_TUNE_THREADS"),
