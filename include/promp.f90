@@ -2,7 +2,12 @@
 module promp
   use iso_c_binding, only: c_int, c_double, c_int32_t, c_int64_t, c_size_t, c_ptr
   implicit none
+  !> The version that this module is of; promp_version() is that of the runtime which is there.
+  integer(c_int), parameter :: promp_module_version = 100
   integer(c_int), parameter :: promp_kill = 1, promp_crash = 2, promp_hang = 3, promp_memerr = 4, promp_die = 5
+  integer(c_int), parameter :: promp_ended = 6, promp_sdc = 7
+  integer(c_int), parameter :: promp_recomputed = 1, promp_resumed = 2, promp_rolled_back = 3
+  integer(c_int), parameter :: promp_restarted = 4, promp_refused = 5
   integer(c_int), parameter :: promp_static = 1, promp_dynamic = 2
 
   type, bind(c) :: promp_failure
@@ -59,5 +64,17 @@ module promp
       import :: promp_statistics
       type(promp_statistics), intent(out) :: out
     end subroutine
+    !> The same with the size that this program knows (c_sizeof(out)); returns the one that the runtime knows.
+    integer(c_size_t) function promp_stats_sized(out, size) bind(c)
+      import :: c_size_t, promp_statistics
+      type(promp_statistics), intent(inout) :: out
+      integer(c_size_t), value :: size
+    end function
+    !> The same with the size of an element (c_sizeof(list(1))).
+    integer(c_size_t) function promp_failures_sized(list, n, size) bind(c)
+      import :: c_size_t, promp_failure
+      integer(c_size_t), value :: n, size
+      type(promp_failure), intent(inout) :: list(n)
+    end function
   end interface
 end module

@@ -12,10 +12,30 @@
 extern "C" {
 #endif
 
+/* The version that this file is of; promp_version() is that of the runtime which is there. */
+#define PROMP_VERSION_MAJOR 0
+#define PROMP_VERSION_MINOR 1
+#define PROMP_VERSION_PATCH 0
+#define PROMP_VERSION (10000 * PROMP_VERSION_MAJOR + 100 * PROMP_VERSION_MINOR + PROMP_VERSION_PATCH)
+
 /* How a thread can fail. */
-enum promp_fault { PROMP_KILL = 1, PROMP_CRASH = 2, PROMP_HANG = 3, PROMP_MEMERR = 4, PROMP_DIE = 5 };
+enum promp_fault {
+    PROMP_KILL = 1,   /* its host stopped at an arbitrary instruction */
+    PROMP_CRASH = 2,  /* SIGSEGV, SIGBUS, SIGFPE, SIGILL */
+    PROMP_HANG = 3,   /* no progress (PROMP_WATCHDOG) */
+    PROMP_MEMERR = 4, /* memory of it is lost */
+    PROMP_DIE = 5,    /* the whole process was killed */
+    PROMP_ENDED = 6,  /* its host has ended by itself, or was ended by a system call */
+    PROMP_SDC = 7     /* a silent error: so far the report alone has these */
+};
 /* How the program went on. */
-enum promp_recovery { PROMP_RECOMPUTED = 1, PROMP_RESUMED = 2, PROMP_REFUSED = 5 };
+enum promp_recovery {
+    PROMP_RECOMPUTED = 1,  /* lost work was executed again */
+    PROMP_RESUMED = 2,     /* nothing was lost */
+    PROMP_ROLLED_BACK = 3, /* memory was put back to a checkpoint */
+    PROMP_RESTARTED = 4,   /* the process was restarted from one */
+    PROMP_REFUSED = 5      /* it did not: the process ends */
+};
 /* PR_SCHE: how lost iterations are scheduled over the survivors. */
 enum promp_schedule { PROMP_STATIC = 1, PROMP_DYNAMIC = 2 };
 
@@ -87,6 +107,12 @@ PROMP_VALUE_(int, promp_fail, (int thread, int kind), (thread, kind), -1)
 /* Reads up to n failures; returns how many there have been. */
 PROMP_VALUE_(size_t, promp_failures, (struct promp_failure *out, size_t n), (out, n), 0)
 PROMP_VOID_(promp_stats, (struct promp_statistics *out), (out))
+/* The same with the sizes that this program knows, so that structures can grow: what the runtime knows more
+ * of is left out, what it knows less of is 0. Return the size that the runtime knows, and how many failures
+ * there have been; 0 without a runtime, and nothing is written. */
+PROMP_VALUE_(size_t, promp_stats_sized, (struct promp_statistics *out, size_t size), (out, size), 0)
+PROMP_VALUE_(size_t, promp_failures_sized, (struct promp_failure *out, size_t n, size_t size),
+             (out, n, size), 0)
 
 /* Is the runtime there? */
 static inline int promp_present(void) { return promp_version() != 0; }

@@ -214,6 +214,8 @@ fn scikit_learn_has_a_page_with_names() {
     let json = cli(&["report", report, "--json"]);
     let r: promp_report::Report = serde_json::from_str(&json.out).expect("JSON");
     let regions: Vec<_> = r.segments.iter().filter(|s| s.level == Some(1)).collect();
+    let wide = common::browser::wider_than_its_place(page.as_ref());
+    assert!(wide.as_ref().is_none_or(String::is_empty), "{wide:?}");
     let text = std::fs::read_to_string(page).expect("the page");
     // Cython's names are shown as those of the Python functions they come from.
     assert!(text.contains("sklearn.cluster._k_means_"), "no segment of k-means: {regions:#?}");

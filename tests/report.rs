@@ -4,6 +4,7 @@
 //! places come from the disassembler, lines from addr2line.
 
 mod common;
+use common::browser::browse;
 use common::draws::Draws;
 use common::*;
 use promp_report::{By, Checkpoint, Efficiency, Failure, Mark, Report, Segment, Site, Span, Trace, Track};
@@ -261,38 +262,6 @@ fn a_stranger_cannot_put_code_on_the_page() {
     assert!(page.out.contains("default-src 'none'") && !page.out.contains("src=\"http"));
 }
 
-/// The page in a browser of its own, without a network; its document after scripts have run.
-fn browse(page: &Path) -> Option<String> {
-    let browser = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"]
-        .iter()
-        .find(|p| Path::new(p).exists());
-    if !available("a browser (chromium)", browser.is_some()) {
-        return None;
-    }
-    let profile = out_dir().join(format!("browser-{}-{}", std::process::id(), page.file_stem()?.display()));
-    let _ = std::fs::remove_dir_all(&profile);
-    let mut c = Command::new(browser?);
-    c.args([
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--no-first-run",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        "--host-resolver-rules=MAP * ~NOTFOUND",
-        "--window-size=1200,900",
-        "--virtual-time-budget=5000",
-        "--dump-dom",
-    ]);
-    c.arg(format!("--user-data-dir={}", profile.display())).arg(format!("file://{}", page.display()));
-    let run = limited(c, Duration::from_secs(240));
-    let _ = std::fs::remove_dir_all(&profile);
-    assert!(!run.hung && run.out.contains("</html>"), "{run:?}");
-    Some(run.out)
-}
-
 /// The names in the first column of the page's table, from top to bottom.
 fn rows(dom: &str) -> Vec<String> {
     let table =
@@ -310,18 +279,19 @@ fn a_browser_reads_the_table_back() {
     assert!(run.status == 0 && run.out.is_empty(), "{run:?}");
     let Some(dom) = browse(&page) else { return };
     let barriers: Vec<String> = calls(&exe, "GOMP_barrier").iter().map(|b| line_of(&exe, *b)).collect();
-    // By WRE: segments 1, 4, 2, 3, 0, 5; each but the last is named by the barrier that it ends with.
+    // By what is to be gained: segments 1, 4, 2, 3, 0, 5; each but the last is named by the barrier that it
+    // ends with.
     let after = format!("after {}", barriers[4]);
     let want = [&barriers[1], &barriers[4], &barriers[2], &barriers[3], &barriers[0], &after];
     assert_eq!(rows(&dom).iter().collect::<Vec<_>>(), want);
-    assert!(dom.contains("30 %") && dom.contains("LOOP()"), "WRE and the source");
+    assert!(dom.contains("30 %") && dom.contains("LOOP()"), "gain and the source");
     // The timeline was drawn: the script has given its canvas a size.
     let canvas = dom.split("<canvas").nth(1).and_then(|c| c.split('>').next()).unwrap_or_default();
     assert!(canvas.contains("width=\"1") && canvas.contains("height="), "{canvas}");
 
     // A click sorts the other way round, a row opens, and keys move the timeline.
     let text = std::fs::read_to_string(&page).unwrap();
-    let act = "<script>document.querySelectorAll('thead button')[2].click();\
+    let act = "<script>document.querySelectorAll('thead button')[3].click();\
                document.querySelector('#s2 .open').click();\
                document.getElementById('timeline').dispatchEvent(new KeyboardEvent('keydown', { key: '+' }));\
                </script></body>";

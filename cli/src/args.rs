@@ -227,9 +227,9 @@ pub struct Plan {
 /// `promp report`.
 #[derive(Args)]
 pub struct Report {
-    /// The report.
-    #[arg(required_unless_present = "diff", conflicts_with = "diff")]
-    pub file: Option<PathBuf>,
+    /// The report; several, or folders of them (of a job array, say), are shown as one table.
+    #[arg(value_name = "FILE|DIR", required_unless_present = "diff", conflicts_with = "diff")]
+    pub files: Vec<PathBuf>,
     /// Write it as one self-contained page for a browser (`-`: standard output).
     #[arg(long, value_name = "OUT", conflicts_with = "diff")]
     pub html: Option<PathBuf>,

@@ -4,6 +4,7 @@
 pub(crate) mod acc;
 pub(crate) mod affinity;
 pub(crate) mod alloc;
+pub(crate) mod api_figures;
 pub(crate) mod asks;
 pub(crate) mod cancel;
 pub(crate) mod containers;

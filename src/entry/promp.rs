@@ -1,12 +1,12 @@
-//! The `promp_*` interface of include/promp.h.
+//! The `promp_*` interface of include/promp.h: what a program says (what it asks: api_figures.rs), and what the code
+//! of promp-cc calls.
 
 use super::omp::export;
 use crate::ckpt;
 use crate::ckpt::foresee;
 use crate::device::sdc;
-use crate::fault::report::PrompStatistics;
-use crate::fault::{inject, place, record, report, spec::Kind, verify};
-use crate::icv::{globals, globals_if_ready};
+use crate::fault::{place, report, verify};
+use crate::icv::globals_if_ready;
 use crate::proofs::{join, tables};
 use crate::save::price::{self, Site};
 use crate::save::unsaved_time;
@@ -17,25 +17,6 @@ use crate::team::promises;
 use crate::team::thread::{self, Thread, current};
 use crate::undo::{Grid, addition};
 use core::sync::atomic::{AtomicI64, AtomicUsize, Ordering::*};
-
-/// `struct promp_failure`.
-#[repr(C)]
-pub(crate) struct PrompFailure {
-    /// Kind: 1 kill, 2 crash, 3 hang, 4 memory error.
-    pub kind: u32,
-    /// Logical thread number.
-    pub thread: u32,
-    /// Outermost region's ordinal.
-    pub region: u64,
-    /// Iterations that were in flight.
-    pub lost_iterations: u64,
-    /// 1 recomputed, 2 resumed, 5 refused.
-    pub recovery: u32,
-    /// 1 when everything lost is recovered.
-    pub recovered: u32,
-    /// Seconds from the failure to the end of its recovery.
-    pub recovery_s: f64,
-}
 
 export! {
     /// The version, as 10000·major + 100·minor + patch.
@@ -366,77 +347,11 @@ pub(crate) unsafe extern "C" fn promp_undo_behind(pointer: usize, slot: *const [
     unsafe { promp_undo(pointer.wrapping_add_signed(offset as isize), bytes as usize, 1, 0, 1, 0) };
 }
 
-/// Makes the team's thread `thread` fail (kinds of `enum promp_fault`). Returns 0, or -1 if there is no such thread or
-/// kind, or fault tolerance is off.
-pub(crate) extern "C" fn promp_fail(thread: i32, kind: i32) -> i32 {
-    let me = current();
-    let team = me.team();
-    let (Some(kind), Ok(num)) = (Kind::from_u32(kind as u32), u32::try_from(thread)) else { return -1 };
-    if !globals().promp.ft || num >= team.size() || kind == Kind::MemErr {
-        return -1;
-    }
-    crate::fault::stop::install_stop_signal();
-    match team.member(num).thread.get() {
-        Some(t) => {
-            inject::send(t, kind);
-            0
-        }
-        None => -1,
-    }
-}
-
-/// Reads the failures so far into `out` (`n` entries); returns how many there are.
-///
-/// # Safety
-/// `out` has room for `n` entries.
-pub(crate) unsafe extern "C" fn promp_failures(out: *mut PrompFailure, n: usize) -> usize {
-    if globals_if_ready().is_none() {
-        return 0;
-    }
-    let all = guarded(record::all);
-    for (i, r) in all.iter().take(n).enumerate() {
-        let took = r.took_ns.load(Acquire);
-        let f = PrompFailure {
-            kind: r.kind as u32,
-            thread: r.place.thread,
-            region: r.place.region,
-            lost_iterations: if r.recovery.get() == record::Recovery::Recompute {
-                r.place.iterations
-            } else {
-                0
-            },
-            recovery: r.recovery.get() as u32,
-            recovered: u32::from(took != 0),
-            recovery_s: took as f64 * 1e-9,
-        };
-        // SAFETY: by the caller's promise.
-        unsafe { out.add(i).write(f) };
-    }
-    all.len()
-}
-
-/// Reads the statistics.
-///
-/// # Safety
-/// `out` is writable.
-pub(crate) unsafe extern "C" fn promp_stats(out: *mut PrompStatistics) {
-    let s = if globals_if_ready().is_some() {
-        guarded(report::statistics)
-    } else {
-        PrompStatistics { regions: 0, chunks: 0, failures: 0, workers: 0 }
-    };
-    // SAFETY: by the caller's promise.
-    unsafe { out.write(s) };
-}
-
 crate::stub! {
     promp_point => point;
 }
 
 crate::export_names! {
-    promp_fail
-    promp_failures
-    promp_stats
     promp_register_segments
     promp_unregister_segments
     promp_undo_behind

@@ -1,4 +1,5 @@
-//! The report (PROMP_REPORT): one JSON object, written at exit to a temporary file that is then renamed.
+//! The report (PROMP_REPORT): one JSON object, written at exit to a temporary file that is then renamed; and
+//! the statistics (PROMP_STATS), which are a few lines of the same.
 
 use super::record::{self, BY, Recovery};
 use super::{inject, no_regions, unmade};
@@ -23,6 +24,8 @@ pub(crate) static SDC: Own<Option<Collect>> = Own::new(None);
 /// What it says for the report.
 pub(crate) type Collect = fn() -> Option<Sdc>;
 static WRITTEN: AtomicBool = AtomicBool::new(false);
+/// Is this a child that the process has made by `fork`?
+static FORKED: AtomicBool = AtomicBool::new(false);
 
 /// A call site's account as the report has it.
 fn account(a: site::Account) -> Loop {
@@ -109,7 +112,12 @@ pub(crate) fn start(g: &Globals) {
         site::keep_accounts();
     }
     let unmade = unmade::start(g);
-    if g.promp.report.is_some() || !super::settings::get().faults.is_empty() || unmade {
+    if g.promp.stats {
+        // SAFETY: the handler lives as long as the process.
+        unsafe { libc::pthread_atfork(None, None, Some(forked)) };
+    }
+    let asked = g.promp.report.is_some() || g.promp.stats;
+    if asked || !super::settings::get().faults.is_empty() || unmade {
         // SAFETY: the handler lives as long as the process.
         unsafe { libc::atexit(at_exit) };
     }
@@ -134,19 +142,31 @@ extern "C" fn at_exit() {
     write();
 }
 
-/// Writes the report, once.
+/// What a child has inherited is not its own: its parent's statistics say it.
+extern "C" fn forked() {
+    FORKED.store(true, Relaxed);
+}
+
+/// Writes the report and the statistics, once.
 pub(crate) fn write() {
-    let Some(path) = globals_if_ready().and_then(|g| g.promp.report.as_deref()) else { return };
-    if WRITTEN.swap(true, AcqRel) {
+    let Some(g) = globals_if_ready() else { return };
+    let stats = g.promp.stats && !FORKED.load(Relaxed);
+    if (g.promp.report.is_none() && !stats) || WRITTEN.swap(true, AcqRel) {
         return;
     }
-    if no_regions::is_there_already(path) {
+    let path = g.promp.report.as_deref().filter(|path| !no_regions::is_there_already(path));
+    if path.is_none() && !stats {
         return;
     }
     let mut report = collect();
     ALSO.get().into_iter().flatten().for_each(|add| add(&mut report));
     tune::report::add(&mut report);
-    publish(path, &report);
+    if let Some(path) = path {
+        publish(path, &report);
+    }
+    if stats {
+        crate::sys::out::write(report.in_short().as_bytes());
+    }
 }
 
 /// Writes the report of a process that has not used OpenMP.
@@ -230,6 +250,7 @@ fn collect() -> Report {
         wall_s: time::seconds(began, time::now_ns()),
         regions: region::count(),
         why: no_regions::why(),
+        replay: globals_if_ready().map_or(String::new(), |g| g.promp.replay.to_string()),
         chunks: chunks(),
         faults_not_fired: if globals_if_ready().is_some_and(|g| g.promp.ft) {
             inject::not_fired()

@@ -6,8 +6,8 @@ use super::{devices, parse, silent, tune};
 pub(crate) use promp_settings::replay_policy::Replay;
 use promp_settings::save_budget::Budget;
 use promp_settings::{
-    AFTER, CRASHES, FAULT, FT, RECOMPUTE, REPLAY, REPORT, REPRODUCIBLE, SAVE_BUDGET, SDC, VERBOSE, WATCHDOG,
-    times,
+    AFTER, CRASHES, FAULT, FT, RECOMPUTE, REPLAY, REPORT, REPRODUCIBLE, SAVE_BUDGET, SDC, STATS, VERBOSE,
+    WATCHDOG, times,
 };
 
 /// How orphans are scheduled over the survivors (PROMP_RECOMPUTE; PR_SCHE of P1).
@@ -58,6 +58,8 @@ pub(crate) struct Settings {
     pub silent: Vec<silent::Fault>,
     /// PROMP_REPORT.
     pub report: Option<String>,
+    /// PROMP_STATS.
+    pub stats: bool,
     /// PROMP_VERBOSE.
     pub verbose: u32,
     /// PROMP_DEVICES and PROMP_SDC*.
@@ -83,6 +85,7 @@ impl Default for Settings {
             watchdog_ns: None,
             silent: Vec::new(),
             report: None,
+            stats: false,
             verbose: 1,
             devices: devices::Settings::default(),
             tune: tune::Settings::default(),
@@ -106,6 +109,7 @@ impl Settings {
         s.watchdog_ns = from.value(&WATCHDOG, times::watchdog_ns).flatten();
         let verbose = from.value(&VERBOSE, |v| parse::number(v).filter(|&n| n <= 3));
         s.verbose = verbose.map_or(s.verbose, |n| n as u32);
+        s.stats = from.word(&STATS) == 1;
         s.report = from.value(&REPORT, |v| (!v.is_empty()).then(|| v.to_string()));
         s.silent = from.parsed(&FAULT, |v| silent::split(v).map(|(silent, _)| silent)).unwrap_or_default();
         s.devices = devices::Settings::read(&from.getter(), |why| from.stop(why));

@@ -2,6 +2,7 @@
 //! finding the library.
 #![allow(dead_code)]
 
+pub mod browser;
 pub mod built;
 pub mod draws;
 pub mod faults;

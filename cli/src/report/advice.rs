@@ -4,13 +4,13 @@
 //! a person who knows OpenMP would try first, with the numbers filled in. Where the tuner has decided or
 //! advised, its word stands.
 
+use super::losses::{SHORT_NS, WORTH, work_of_a_visit_ns};
 use super::picture::{Row, Times};
 use promp_report::Segment;
+use promp_report::numbers::percent;
 
-/// A gain of less than this share of the run is not worth a change.
-const WORTH: f64 = 0.01;
-/// Work that is handed out in pieces shorter than this costs more to hand out than it should.
-const SHORT_NS: f64 = 5_000.0;
+/// Chunks that are shorter than this (ns) cost more to hand out than they should.
+const SHORT_CHUNK_NS: f64 = 5_000.0;
 
 /// The cause in words.
 pub fn cause(s: &Segment) -> String {
@@ -29,18 +29,16 @@ pub fn advice(r: &Row) -> String {
     if let Some(a) = &r.segment.advice {
         return a.clone();
     }
-    let gain = format!("up to {} of the run", percent(r.gain));
+    let gain = format!("up to {} of the run", percent(r.worth));
     if let Some(d) = &r.segment.decision {
         return format!("the tuner chose {d}: {gain} at stake");
     }
-    // What the slowest thread's work does not account for is in the segment's wall time, not in its gain.
-    let worth = if r.segment.cause == "scheduling" { r.lost.max(r.gain) } else { r.gain };
-    if worth < WORTH {
+    if r.worth < WORTH {
         return "fine as it is".into();
     }
     match r.segment.cause.as_str() {
         "load_balance" => balance(r, &gain),
-        "scheduling" => scheduling(r, &format!("up to {} of the run", percent(worth))),
+        "scheduling" => scheduling(r, &gain),
         "serial" => format!("let this work run in parallel, or beside other work (nowait, task): {gain}"),
         "stolen" => {
             format!("use fewer threads (OMP_NUM_THREADS) or keep other programs off the CPUs: {gain}")
@@ -102,19 +100,19 @@ fn scheduling(r: &Row, gain: &str) -> String {
     let s = &r.segment;
     let sum = r.total();
     let per_chunk = if s.chunks > 0 { sum.busy / s.chunks as f64 * 1e9 } else { f64::INFINITY };
-    if s.chunks > 0 && per_chunk < SHORT_NS {
+    if s.chunks > 0 && per_chunk < SHORT_CHUNK_NS {
         let size = s.iterations as f64 / s.chunks as f64;
-        let larger = (size * (4.0 * SHORT_NS / per_chunk.max(1.0))).ceil().max(2.0) as u64;
+        let larger = (size * (4.0 * SHORT_CHUNK_NS / per_chunk.max(1.0))).ceil().max(2.0) as u64;
         return format!(
             "chunks last {per_chunk:.0} ns each: schedule(dynamic,{}), or static if iterations are \
              alike: {gain}",
             rounded(larger)
         );
     }
-    let visit = sum.busy / (s.visits.max(1) as f64 * r.threads.len().max(1) as f64) * 1e9;
+    let visit = work_of_a_visit_ns(r);
     match s.construct.as_str() {
         "task" | "taskloop" => format!("more work in a task (a cut-off, or grainsize on taskloop): {gain}"),
-        _ if visit < 4.0 * SHORT_NS => format!(
+        _ if visit < SHORT_NS => format!(
             "{:.1} us of work a visit: join it with its neighbours, or use fewer threads here \
              (if, num_threads): {gain}",
             visit / 1e3
@@ -147,19 +145,13 @@ fn busiest(threads: &[Times]) -> (usize, f64) {
     (i, if mean > 0.0 { most / mean } else { 1.0 })
 }
 
-/// "18 %", "2.5 %".
-pub fn percent(share: f64) -> String {
-    let p = share * 100.0;
-    if p >= 9.95 { format!("{p:.0} %") } else { format!("{p:.1} %") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn row(cause: &str, construct: &str, schedule: Option<&str>, busy: &[f64]) -> Row {
         Row {
-            gain: 0.18,
+            worth: 0.18,
             threads: busy.iter().map(|b| Times { busy: *b, ..Times::default() }).collect(),
             segment: Segment {
                 cause: cause.into(),
@@ -192,7 +184,7 @@ mod tests {
         assert!(advice(&row("serial", "serial", None, &[1.0])).contains("in parallel"));
         assert!(advice(&row("stolen", "loop", None, &[1.0])).contains("OMP_NUM_THREADS"));
         assert_eq!(
-            advice(&Row { gain: 0.001, ..row("load_balance", "loop", None, &uneven) }),
+            advice(&Row { worth: 0.001, ..row("load_balance", "loop", None, &uneven) }),
             "fine as it is"
         );
         let mut tuned = row("load_balance", "loop", None, &uneven);

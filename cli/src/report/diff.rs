@@ -1,8 +1,7 @@
 //! Two runs side by side: what became of the time, as a whole and segment by segment.
 
-use super::advice::percent;
 use super::picture::{Picture, Row};
-use super::text::{round, seconds};
+use promp_report::numbers::{fixed, percent, round, seconds};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -66,12 +65,12 @@ fn pairs<'a>(a: &'a Picture, b: &'a Picture) -> Vec<Pair<'a>> {
 pub fn text(a: &Picture, b: &Picture, most: usize) -> String {
     let (ra, rb) = (&a.report, &b.report);
     let mut t = String::new();
-    let _ = writeln!(t, "{:<22} {:>12} {:>12} {:>10}", "", "before", "after", "change");
+    let _ = writeln!(t, "{:<26} {:>12} {:>12} {:>10}", "", "before", "after", "change");
     if ra.program != rb.program {
         let _ = writeln!(t, "two programs: {} and {}", ra.program, rb.program);
     }
     let mut line = |name: &str, x: f64, y: f64, show: &dyn Fn(f64) -> String| {
-        let _ = writeln!(t, "{name:<22} {:>12} {:>12} {:>10}", show(x), show(y), change(x, y));
+        let _ = writeln!(t, "{name:<26} {:>12} {:>12} {:>10}", show(x), show(y), change(x, y));
     };
     let time = |x: f64| format!("{} s", round(x));
     line("wall time", ra.wall_s, rb.wall_s, &time);
@@ -81,8 +80,8 @@ pub fn text(a: &Picture, b: &Picture, most: usize) -> String {
     if let (Some(x), Some(y)) = (&ra.efficiency, &rb.efficiency) {
         line("parallel efficiency", x.parallel, y.parallel, &percent);
         line("  load balance", x.load_balance, y.load_balance, &percent);
-        line("  scheduling", x.scheduling, y.scheduling, &percent);
-        line("  serial", x.serial, y.serial, &percent);
+        line("  scheduling efficiency", x.scheduling, y.scheduling, &percent);
+        line("  serialization efficiency", x.serial, y.serial, &percent);
         line("CPU someone else's", x.stolen_s, y.stolen_s, &seconds);
     }
     for (name, p) in [("before", a), ("after", b)] {
@@ -94,8 +93,11 @@ pub fn text(a: &Picture, b: &Picture, most: usize) -> String {
     if all.is_empty() {
         return t;
     }
-    let _ =
-        writeln!(t, "\n{:>10} {:>10} {:>9}  {:>8} {:>8}  segment", "before", "after", "change", "WRE", "WRE");
+    let _ = writeln!(
+        t,
+        "\n{:>10} {:>10} {:>9}  {:>8} {:>8}  segment (WRE: what perfect balance would save)",
+        "before", "after", "change", "WRE", "WRE"
+    );
     for p in all.iter().take(most) {
         let (x, y) = p.wall();
         let wre = |r: Option<&Row>| r.map_or("-".into(), |r| percent(r.segment.wre));
@@ -118,23 +120,32 @@ pub fn text(a: &Picture, b: &Picture, most: usize) -> String {
             wre(p.after)
         );
     }
-    for (name, p) in [("before", a), ("after", b)] {
-        for note in &p.notes {
-            let _ = writeln!(t, "note ({name}): {note}");
-        }
-    }
+    notes(&mut t, a, b);
     if all.len() > most {
         let _ = writeln!(t, "{} segments more (--segments {} shows all)", all.len() - most, all.len());
     }
     t
 }
 
-/// "-12.3 %".
+/// What could not be found of either.
+fn notes(t: &mut String, a: &Picture, b: &Picture) {
+    for (name, p) in [("before", a), ("after", b)] {
+        for note in &p.notes {
+            let _ = writeln!(t, "note ({name}): {note}");
+        }
+    }
+}
+
+/// "-12.3 %": from `x` to `y`.
 fn change(x: f64, y: f64) -> String {
     match (x == y, x == 0.0) {
         (true, _) => "=".into(),
         (_, true) => "new".into(),
-        _ => format!("{:+.1} %", (y / x - 1.0) * 100.0),
+        _ => match fixed((y / x - 1.0) * 100.0, 1) {
+            zero if zero == "0.0" => "=".into(),
+            less if less.starts_with('-') => format!("{less} %"),
+            more => format!("+{more} %"),
+        },
     }
 }
 
@@ -159,4 +170,15 @@ pub fn json(a: &Picture, b: &Picture) -> Value {
             "checkpoints": r.checkpoints.len(), "efficiency": r.efficiency })
     };
     json!({ "before": side(a), "after": side(b), "segments": segments })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::change;
+
+    #[test]
+    fn nothing_has_no_sign() {
+        assert_eq!([change(1.0, 1.0 - 1e-6), change(1.0, 1.0), change(-0.0, 1.0)], ["=", "=", "new"]);
+        assert_eq!([change(1.0, 1.5), change(2.0, 1.0)], ["+50.0 %", "-50.0 %"]);
+    }
 }

@@ -4,11 +4,14 @@
 //! [`advice`] says of them.
 
 pub mod advice;
+mod array;
 mod chrome;
+mod columns;
 mod construct;
 mod diff;
 pub mod file;
 mod html;
+mod losses;
 pub mod picture;
 pub mod places;
 pub mod text;
@@ -33,8 +36,10 @@ pub fn report(r: &args::Report) -> Outcome {
         }
         return Ok(());
     }
-    let Some(file) = &r.file else {
-        return Err(Failure::new(64, "which report? Give its file, or two with --diff"));
+    let file = match &r.files[..] {
+        [] => return Err(Failure::new(64, "which report? Give its file, or two with --diff")),
+        [one] if !one.is_dir() => one,
+        several => return many(r, several),
     };
     if r.explain {
         let report = load(file)?;
@@ -69,6 +74,24 @@ pub fn report(r: &args::Report) -> Outcome {
         println!("{json}");
     } else if !written {
         anstream::print!("{}", text::summary(&picture, r.segments));
+    }
+    Ok(())
+}
+
+/// The table of several reports.
+fn many(r: &args::Report, files: &[std::path::PathBuf]) -> Outcome {
+    let one = [(r.html.is_some(), "--html"), (r.trace.is_some(), "--trace"), (r.explain, "--explain")];
+    if let Some((_, option)) = one.iter().find(|o| o.0) {
+        return Err(Failure::new(
+            64,
+            format!("{option} is about one report: give its file, not several or a folder"),
+        ));
+    }
+    let runs = array::runs(files)?;
+    if r.json {
+        println!("{}", array::json(&runs));
+    } else {
+        print!("{}", array::table(&runs));
     }
     Ok(())
 }

@@ -31,11 +31,23 @@ if (table) {
       const down = was ? was === "ascending" : number;
       heads.forEach((h) => h.removeAttribute("aria-sort"));
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      // Segments of one function stay behind its row, and go where it goes.
       const value = (body) => body.rows[0].cells[column].dataset.value;
-      const order = number ? (a, b) => a - b : (a, b) => a.localeCompare(b);
-      [...table.tBodies]
-        .sort((a, b) => order(value(a), value(b)) * (down ? -1 : 1))
-        .forEach((body) => table.append(body));
+      const compared = number ? (a, b) => a - b : (a, b) => a.localeCompare(b);
+      const order = (a, b) => compared(value(a), value(b)) * (down ? -1 : 1);
+      const groups = new Map();
+      for (const body of table.tBodies) {
+        const of = body.dataset.group;
+        groups.set(of, [...(groups.get(of) || []), body]);
+      }
+      const title = (g) => g.findIndex((body) => !body.id);
+      for (const g of groups.values()) {
+        const head = title(g) < 0 ? [] : g.splice(title(g), 1);
+        g.sort(order).unshift(...head);
+      }
+      [...groups.values()]
+        .sort((a, b) => order(a[0], b[0]))
+        .forEach((g) => table.append(...g));
       cut();
     });
   });

@@ -1,17 +1,24 @@
-//! What all views of a report show: its segments with names, in the order of what they cost, with a cause and
-//! advice each.
+//! What all views of a report show: its segments with names, in the order of what their advice gives, those
+//! of one function together, with a cause and advice each; and what the run lost.
 
 use super::advice;
 use super::construct;
+use super::losses::{self, Account};
 use super::places::{Place, Places, base};
-use promp_report::{Report, Segment, Site};
+use promp_report::{Loss, Report, Segment, Site};
+use std::collections::HashMap;
+
+/// A function of which nothing is known.
+const UNKNOWN: &str = "(unknown function)";
 
 /// A report with names.
 pub struct Picture {
     /// The report.
     pub report: Report,
-    /// Its segments, the costliest first.
+    /// Its segments: functions, and the segments of each, by what their advice gives.
     pub rows: Vec<Row>,
+    /// What the run lost, the largest loss first.
+    pub losses: Vec<Loss>,
     /// What could not be found, a sentence each.
     pub notes: Vec<String>,
 }
@@ -25,6 +32,8 @@ pub struct Row {
     pub name: String,
     /// "solver.c:120", or an address.
     pub at: String,
+    /// The address as a whole, with the path of its module: "/usr/lib/libapp.so.3+0x12c4".
+    pub address: Option<String>,
     /// Source file and line of its name.
     pub source: Option<(String, u32)>,
     /// Who called the function, where it was inlined: "swap_u in main, mg.c:158".
@@ -37,10 +46,10 @@ pub struct Row {
     pub threads: Vec<Times>,
     /// Wall time of its visits.
     pub wall_s: f64,
-    /// What perfect balance would save of the run's time, from 0 to 1.
-    pub gain: f64,
-    /// What its wall time is longer than the slowest thread's work, of the run's time, from 0 to 1.
-    pub lost: f64,
+    /// What it lost, and by what.
+    pub account: Account,
+    /// What its advice can give at most, of the run's time, from 0 to 1.
+    pub worth: f64,
     /// The cause in words.
     pub cause: String,
     /// What to do.
@@ -88,39 +97,39 @@ impl Picture {
     /// The same with what was found before.
     pub fn with(mut report: Report, places: &mut Places) -> Self {
         let wall = report.wall_s;
+        let in_regions = report.segments.iter().filter(|s| !serial(s));
+        let all_tp_s = in_regions.map(|s| s.tp_s).fold(0.0, |a, b| a + b);
         let sites = sites(&report.segments);
         let mut rows: Vec<Row> = (report.segments.iter_mut().zip(&sites))
             .enumerate()
-            .map(|(index, (s, sites))| Row::new(index, s, sites, places, wall))
+            .map(|(index, (s, sites))| Row::new(index, s, sites, places).valued(wall, all_tp_s))
             .collect();
-        // Serial code has no WRE: it comes behind, by what it costs.
-        let key = |r: &Row| (r.segment.wre, r.segment.gain_s, r.wall_s);
-        rows.sort_by(|a, b| {
-            let ((w, g, t), (v, h, u)) = (key(a), key(b));
-            v.total_cmp(&w).then(h.total_cmp(&g)).then(u.total_cmp(&t)).then(a.index.cmp(&b.index))
-        });
+        order(&mut rows);
+        let losses = losses::losses(&rows, &report);
+        if let Some(e) = &mut report.efficiency {
+            e.losses.clone_from(&losses);
+        }
         for r in &rows {
             report.segments[r.index].advice.get_or_insert_with(|| r.advice.clone());
         }
-        Self { report, rows, notes: places.notes() }
+        Self { report, rows, losses, notes: places.notes() }
     }
 
-    /// The serial code that costs most, if it costs more than 1 % of the run.
-    pub fn worst_serial(&self) -> Option<&Row> {
-        let worst =
-            self.rows.iter().filter(|r| serial(&r.segment)).max_by(|a, b| a.gain.total_cmp(&b.gain))?;
-        (worst.gain >= 0.01).then_some(worst)
+    /// The rows by function, in their order.
+    pub(crate) fn functions(&self) -> impl Iterator<Item = &[Row]> {
+        self.rows.chunk_by(|a, b| a.function() == b.function())
     }
 
-    /// All threads' time in segments.
+    /// All threads' time in segments of regions.
     pub fn times(&self) -> Times {
-        self.rows.iter().flat_map(|r| &r.threads).fold(Times::default(), |a, t| a.plus(*t))
+        let rows = self.rows.iter().filter(|r| !serial(&r.segment));
+        rows.flat_map(|r| &r.threads).fold(Times::default(), |a, t| a.plus(*t))
     }
 }
 
 impl Row {
     /// Names a segment; what is found is kept in it, too.
-    fn new(index: usize, s: &mut Segment, sites: &Sites, places: &mut Places, wall: f64) -> Self {
+    fn new(index: usize, s: &mut Segment, sites: &Sites, places: &mut Places) -> Self {
         let begin = sites.0.as_ref().map(|p| places.find(p));
         let end = sites.1.as_ref().map(|p| places.find(p));
         // Compilers give the call at the end of a construct the construct's own line; a region and serial
@@ -146,27 +155,22 @@ impl Row {
             _ if serial(s) => format!("serial code in {}", outermost(&named)),
             (Some(f), _) => f.clone(),
             (None, Some(f)) => super::places::readable(f),
-            (None, None) => "(unknown function)".into(),
+            (None, None) => UNKNOWN.into(),
         };
-        let mut at = match &source {
-            Some((f, l)) => format!("{}:{l}", base(f)),
-            None => named.short(),
-        };
-        // The last piece of a region has no construct of its own to be named by.
-        let last = s.to == "region end" && s.from != "region" || by_end && end.is_none();
-        if last && !at.is_empty() {
-            at = format!("after {at}");
-        }
-        if serial(s) {
-            at = between(&begin, &end);
-        }
         let kind = match &s.schedule {
             Some(k) => format!("{}, {k}", s.construct),
             None => s.construct.clone(),
         };
-        let row = Self {
+        let site = if by_end {
+            sites.1.as_ref().or(sites.0.as_ref())
+        } else {
+            sites.0.as_ref().or(sites.1.as_ref())
+        };
+        let last = s.to == "region end" && s.from != "region" || by_end && end.is_none();
+        Self {
             index,
-            at: if at.is_empty() { "(unknown place)".into() } else { at },
+            address: site.map(|s| format!("{}+{:#x}", s.module, s.offset)),
+            at: if serial(s) { between(&begin, &end) } else { at(&source, &named, last) },
             name,
             source,
             via: via(&named),
@@ -174,13 +178,27 @@ impl Row {
             kind,
             threads: times(s),
             wall_s: wall_of(s),
-            gain: if wall > 0.0 { s.gain_s / wall } else { 0.0 },
-            lost: if wall > 0.0 { (wall_of(s) - s.tp_s).max(0.0) / wall } else { 0.0 },
             cause: advice::cause(s),
-            advice: String::new(),
             segment: s.clone(),
-        };
+            ..Self::default()
+        }
+    }
+
+    /// With what it has lost of a run that took `wall`, and whose slowest threads worked for `all_tp_s` in
+    /// regions.
+    fn valued(self, wall: f64, all_tp_s: f64) -> Self {
+        let s = &self.segment;
+        let account = Account::of(s, self.wall_s, all_tp_s);
+        // The tuner's word is about how work is dealt.
+        let cause = if s.advice.is_some() || s.decision.is_some() { "load_balance" } else { &s.cause };
+        let worth = if wall > 0.0 { account.behind(cause) / wall } else { 0.0 };
+        let row = Self { account, worth, ..self };
         Self { advice: advice::advice(&row), ..row }
+    }
+
+    /// The function that it is in; where that is not known, its place.
+    pub(crate) fn function(&self) -> &str {
+        if self.name == UNKNOWN { &self.at } else { &self.name }
     }
 
     /// The threads' time together.
@@ -198,6 +216,23 @@ impl Row {
         };
         (self.name.clone(), at, format!("{} {}", self.segment.from, self.segment.to))
     }
+}
+
+/// Functions by what the advice on their segments gives together, then by their time; their segments
+/// likewise.
+fn order(rows: &mut [Row]) {
+    let mut whole: HashMap<String, (f64, f64)> = HashMap::new();
+    for r in rows.iter() {
+        let sums = whole.entry(r.function().to_owned()).or_default();
+        *sums = (sums.0 + r.worth, sums.1 + r.wall_s);
+    }
+    rows.sort_by(|a, b| {
+        let (x, y) = (whole[a.function()], whole[b.function()]);
+        (y.0.total_cmp(&x.0).then(y.1.total_cmp(&x.1)).then_with(|| a.function().cmp(b.function())))
+            .then(b.worth.total_cmp(&a.worth))
+            .then(b.wall_s.total_cmp(&a.wall_s))
+            .then(a.index.cmp(&b.index))
+    });
 }
 
 /// Where a segment begins and where it ends.
@@ -229,7 +264,20 @@ fn outermost(p: &Place) -> String {
     match (p.callers.last(), &p.function) {
         (Some(c), _) if !c.0.is_empty() => c.0.clone(),
         (_, Some(f)) => f.clone(),
-        _ => "(unknown function)".into(),
+        _ => UNKNOWN.into(),
+    }
+}
+
+/// Where a segment lies. The `last` piece of a region has no construct of its own to be named by.
+fn at(source: &Option<(String, u32)>, named: &Place, last: bool) -> String {
+    let at = match source {
+        Some((f, l)) => format!("{}:{l}", base(f)),
+        None => named.short(),
+    };
+    match (at.is_empty(), last) {
+        (true, _) => "(unknown place)".into(),
+        (_, true) => format!("after {at}"),
+        _ => at,
     }
 }
 
@@ -240,7 +288,7 @@ fn between(begin: &Option<Place>, end: &Option<Place>) -> String {
         (Some(b), Some(e)) => format!("between {} and {}", b.short(), e.short()),
         (Some(b), None) => format!("after {}", b.short()),
         (None, Some(e)) => format!("before {}", e.short()),
-        (None, None) => String::new(),
+        (None, None) => "(unknown place)".into(),
     }
 }
 

@@ -120,8 +120,29 @@ impl Places {
 
 /// "app+0x12c4".
 fn address(site: &Site) -> String {
-    let name = if site.module.is_empty() { "?" } else { base(&site.module) };
+    let name = if site.module.is_empty() { "?" } else { stem(base(&site.module)) };
     format!("{name}+{:#x}", site.offset)
+}
+
+/// The name of a module without what says for whom it was built: "_k_means" of
+/// "_k_means.cpython-311-x86_64-linux-gnu.so", "libgomp" of "libgomp-a34b3233.so.1.0.0".
+fn stem(name: &str) -> &str {
+    let Some(end) =
+        name.find(".so").filter(|&i| i > 0 && matches!(name.as_bytes().get(i + 3), None | Some(b'.')))
+    else {
+        return name;
+    };
+    let name = &name[..end];
+    let tags = [".cpython-", ".pypy", ".abi3"];
+    let name = tags.iter().find_map(|t| name.find(t)).filter(|&i| i > 0).map_or(name, |i| &name[..i]);
+    match name.rsplit_once('-') {
+        Some((bare, sum))
+            if !bare.is_empty() && sum.len() >= 8 && sum.bytes().all(|b| b.is_ascii_hexdigit()) =>
+        {
+            bare
+        }
+        _ => name,
+    }
 }
 
 /// Fills in what the debug information says of address `at`.
@@ -172,7 +193,9 @@ pub fn readable(symbol: &str) -> String {
     if stem == "MAIN__" {
         return "main program".into();
     }
-    match addr2line::demangle(stem, gimli::DW_LANG_C_plus_plus) {
+    // A name of C's is not to be read as a type's: "g" would be __float128.
+    let mangled = stem.starts_with("_Z").then(|| addr2line::demangle(stem, gimli::DW_LANG_C_plus_plus));
+    match mangled.flatten() {
         Some(name) => without_parameters(&name).to_owned(),
         None => stem.to_owned(),
     }
@@ -323,6 +346,9 @@ mod tests {
             ("__solver_MOD_x_solve._omp_fn.1", "solver::x_solve"),
             ("MAIN__._omp_fn.0", "main program"),
             (".plt", ".plt"),
+            ("g", "g"),
+            ("f._omp_fn.0", "f"),
+            ("PKc", "PKc"),
             (
                 "__pyx_pf_7sklearn_7cluster_14_k_means_lloyd_6lloyd_iter_chunked_dense._omp_fn.0",
                 "sklearn.cluster._k_means_lloyd.lloyd_iter_chunked_dense",
@@ -333,6 +359,27 @@ mod tests {
             ("__pyx_pf_", "__pyx_pf_"),
         ] {
             assert_eq!(readable(symbol), name, "{symbol}");
+        }
+    }
+
+    #[test]
+    fn modules_have_short_names() {
+        for (name, short) in [
+            ("_k_means_lloyd.cpython-311-x86_64-linux-gnu.so", "_k_means_lloyd"),
+            ("_x.pypy39-pp73-x86_64-linux-gnu.so", "_x"),
+            ("_y.abi3.so", "_y"),
+            ("libgomp-a34b3233.so.1.0.0", "libgomp"),
+            ("libscipy_openblas64_-56d6093b.so", "libscipy_openblas64_"),
+            ("libopenblas.so.0", "libopenblas"),
+            ("libstdc++.so.6", "libstdc++"),
+            ("lib-cafe.so", "lib-cafe"),
+            ("solver", "solver"),
+            ("my.solver", "my.solver"),
+            ("a.source", "a.source"),
+            (".so", ".so"),
+            ("[vdso]", "[vdso]"),
+        ] {
+            assert_eq!(stem(name), short, "{name}");
         }
     }
 

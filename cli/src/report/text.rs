@@ -1,9 +1,10 @@
 //! A report as text: the run, its efficiencies, the segments that cost most, checkpoints, failures.
 
-use super::advice::percent;
+use super::columns::{Columns, number, text};
 use super::picture::{Picture, Row, Times};
 use super::verdicts;
 use anstyle::{AnsiColor, Style};
+use promp_report::numbers::{mebibytes, percent, round, seconds};
 use promp_report::{Checkpoint, Efficiency, Failure, Report, Tuned};
 use std::fmt::Write;
 
@@ -14,6 +15,8 @@ const FAIR: Style = AnsiColor::Yellow.on_default();
 const BAD: Style = AnsiColor::Red.on_default();
 /// Columns of a thread's bar.
 const BAR: usize = 40;
+/// The most losses that are listed.
+const LOSSES: usize = 3;
 /// The most threads that have a bar each; more share a line.
 const BARS: usize = 8;
 
@@ -95,16 +98,16 @@ fn tuning(t: &mut String, all: &[Tuned]) {
 /// What checkpoints cost, and the last one.
 fn checkpoints(t: &mut String, all: &[Checkpoint]) {
     let Some(last) = all.last() else { return };
-    let stopped: f64 = all.iter().map(|c| c.stop_s).sum();
+    let stopped = all.iter().fold(0.0, |a, c| a + c.stop_s);
     let longest = all.iter().map(|c| c.stop_s).fold(0.0, f64::max);
     let written: u64 = all.iter().map(|c| c.bytes).sum();
     let _ = writeln!(
         t,
-        "checkpoints {}: {:.1} MiB written; the program stood still for {:.1} ms in all, {:.1} ms at most",
+        "checkpoints {}: {} written; the program stood still for {} in all, {} at most",
         all.len(),
-        written as f64 / 1048576.0,
-        stopped * 1e3,
-        longest * 1e3
+        mebibytes(written),
+        seconds(stopped),
+        seconds(longest)
     );
     let _ = writeln!(
         t,
@@ -113,39 +116,70 @@ fn checkpoints(t: &mut String, all: &[Checkpoint]) {
     );
 }
 
+/// The failures as a table.
+pub(crate) fn failed(all: &[Failure]) -> Columns {
+    let heads = [
+        number("at"),
+        text("kind"),
+        number("thread"),
+        number("region"),
+        text("construct"),
+        text("recovery"),
+        number("iterations again"),
+        number("took"),
+        text("by"),
+    ];
+    let row = |f: &Failure| {
+        let by = f.recomputed_by.iter().map(|b| format!("thread {}: {}", b.thread, b.iterations));
+        let ordinal = if f.ordinal > 0 { format!(" {}", f.ordinal) } else { String::new() };
+        vec![
+            format!("{} s", round(f.at_s)),
+            f.kind.clone(),
+            f.thread.to_string(),
+            f.region.to_string(),
+            format!("{}{ordinal}", f.construct),
+            f.recovery.clone(),
+            f.lost_iterations.to_string(),
+            seconds(f.recovery_s),
+            by.collect::<Vec<_>>().join(", "),
+        ]
+    };
+    // Thread 0 is one as well.
+    Columns::with(&heads, all.iter().map(row).collect(), &["thread"])
+}
+
+/// The checkpoints as a table.
+pub(crate) fn taken(all: &[Checkpoint]) -> Columns {
+    let heads = [
+        number("generation"),
+        number("at"),
+        number("written"),
+        number("pages changed"),
+        number("stood still"),
+        number("writing took"),
+    ];
+    let row = |c: &Checkpoint| {
+        vec![
+            c.generation.to_string(),
+            format!("{} s", round(c.at_s)),
+            mebibytes(c.bytes),
+            c.dirty_pages.to_string(),
+            seconds(c.stop_s),
+            seconds(c.write_s),
+        ]
+    };
+    Columns::new(&heads, all.iter().map(row).collect())
+}
+
 fn failures(t: &mut String, all: &[Failure]) {
     if all.is_empty() {
         t.push_str("failures   none\n");
         return;
     }
-    let _ = writeln!(t, "failures   {}\n", all.len());
-    let _ = writeln!(
-        t,
-        "{:>10}  {:<6} {:>6} {:>7}  {:<11} {:<10} {:>10} {:>9}  by thread",
-        "at", "kind", "thread", "region", "construct", "recovery", "iterations", "took"
-    );
-    for f in all {
-        let by: Vec<String> =
-            f.recomputed_by.iter().map(|b| format!("{}:{}", b.thread, b.iterations)).collect();
-        let construct =
-            if f.ordinal > 0 { format!("{} {}", f.construct, f.ordinal) } else { f.construct.clone() };
-        let _ = writeln!(
-            t,
-            "{:>8.4} s  {:<6} {:>6} {:>7}  {construct:<11} {:<10} {:>10} {:>6.2} ms  {}",
-            f.at_s,
-            f.kind,
-            f.thread,
-            f.region,
-            f.recovery,
-            f.lost_iterations,
-            f.recovery_s * 1e3,
-            by.join(" ")
-        );
-    }
+    let _ = writeln!(t, "failures   {}\n\n{}", all.len(), failed(all).text());
     let lost: u64 = all.iter().map(|f| f.lost_iterations).sum();
-    let took: f64 = all.iter().map(|f| f.recovery_s).sum();
-    let _ =
-        writeln!(t, "\n{lost} iterations recomputed; {:.2} ms from failure to recovery in all", took * 1e3);
+    let took = all.iter().fold(0.0, |a, f| a + f.recovery_s);
+    let _ = writeln!(t, "{lost} iterations recomputed; {} from failure to recovery in all", seconds(took));
 }
 
 fn efficiency(t: &mut String, p: &Picture, e: &Efficiency) {
@@ -155,23 +189,19 @@ fn efficiency(t: &mut String, p: &Picture, e: &Efficiency) {
     };
     let _ = writeln!(
         t,
-        "{STRONG}efficiency{STRONG:#} {} of the threads' time was work \
-         = balance {} x scheduling {} x serial {}",
+        "{STRONG}parallel efficiency{STRONG:#} {} of the threads' time was work \
+         = load balance {} x scheduling {} x serialization {}",
         show(e.parallel),
         show(e.load_balance),
         show(e.scheduling),
         show(e.serial)
     );
     let _ = writeln!(t, "           {DIM}80 % and more of each is fine{DIM:#}");
-    if let Some(s) = p.worst_serial() {
-        let _ = writeln!(t, "           {} {}: {} with one thread", s.name, s.at, seconds(s.wall_s));
+    for (i, loss) in p.losses.iter().take(LOSSES).enumerate() {
+        let _ = writeln!(t, "{:<10} {}", if i == 0 { "most lost" } else { "" }, loss.text);
     }
-    if e.stolen_s > 0.0 {
-        let _ = writeln!(
-            t,
-            "           for {} of the threads' time the CPUs were someone else's",
-            seconds(e.stolen_s)
-        );
+    if p.losses.is_empty() && !p.rows.is_empty() {
+        t.push_str("most lost  nothing costs 1 % of the threads' time\n");
     }
 }
 
@@ -190,21 +220,33 @@ pub fn segments(t: &mut String, p: &Picture, most: usize) {
     let shown = most.min(p.rows.len());
     let _ = writeln!(
         t,
-        "\n{STRONG}Where threads wait{STRONG:#}: {shown} of {} segments, by what perfect balance would save",
+        "\n{STRONG}Where threads wait{STRONG:#}: {shown} of {} segments, by what their advice can give",
         p.rows.len()
     );
     let _ = writeln!(t, "{DIM}█ working  ▓ in the runtime  ▒ CPU someone else's  ░ waiting{DIM:#}");
-    for (i, row) in p.rows.iter().take(most).enumerate() {
-        segment(t, i + 1, row, r);
+    let mut numbers = 1..=shown;
+    for rows in p.functions() {
+        for (i, (row, number)) in rows.iter().zip(&mut numbers).enumerate() {
+            if i == 0 && rows.len() > 1 {
+                let worth = rows.iter().fold(0.0, |a, r| a + r.worth);
+                let _ = writeln!(
+                    t,
+                    "\n{STRONG}{}{STRONG:#}: {} segments, up to {} of the run",
+                    row.name,
+                    rows.len(),
+                    percent(worth)
+                );
+            }
+            segment(t, number, row, r);
+        }
     }
     let rest = &p.rows[shown..];
     if !rest.is_empty() {
-        let wre: f64 = rest.iter().map(|r| r.segment.wre).sum();
         let _ = writeln!(
             t,
-            "\n{} segments more, {} together (--segments {} shows all)",
+            "\n{} segments more, up to {} of the run together (--segments {} shows all)",
             rest.len(),
-            percent(wre),
+            percent(rest.iter().fold(0.0, |a, r| a + r.worth)),
             p.rows.len()
         );
     }
@@ -231,10 +273,10 @@ fn segment(t: &mut String, number: usize, row: &Row, r: &Report) {
     };
     let _ = writeln!(
         t,
-        "    WRE {}{own}, gain {} of {} s; {}; {} visits, {} threads",
-        percent(s.wre),
-        seconds(s.gain_s),
+        "    to gain {} of {} s; WRE {}{own}; {}; {} visits, {} threads",
+        seconds(row.worth * r.wall_s),
         round(r.wall_s),
+        percent(s.wre),
         row.kind,
         s.visits,
         s.threads
@@ -304,25 +346,6 @@ fn blocks(t: &mut String, row: &Row) {
     );
 }
 
-/// A time with the unit that suits it.
-pub fn seconds(s: f64) -> String {
-    match s {
-        s if s >= 0.9995 => format!("{} s", round(s)),
-        s if s >= 0.9995e-3 => format!("{} ms", round(s * 1e3)),
-        s if s > 0.0 => format!("{} us", round(s * 1e6)),
-        _ => "0 s".into(),
-    }
-}
-
-/// Three digits.
-pub fn round(x: f64) -> String {
-    match x.abs() {
-        a if a >= 99.95 => format!("{x:.0}"),
-        a if a >= 9.995 => format!("{x:.1}"),
-        _ => format!("{x:.2}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -335,14 +358,5 @@ mod tests {
         }
         assert!(bar(&x, 1.0).starts_with("████████████"));
         assert!(bar(&x, 1.0).ends_with('░'));
-    }
-
-    #[test]
-    fn times_have_units() {
-        let all =
-            [(12.34, "12.3 s"), (0.0123, "12.3 ms"), (2.5e-6, "2.50 us"), (0.0, "0 s"), (1234.5, "1234 s")];
-        for (s, said) in all {
-            assert_eq!(seconds(s), said);
-        }
     }
 }

@@ -4,7 +4,7 @@
 //! Two views of one account: a few lines in the summary, and the whole of it (`promp report --explain`,
 //! `promp-cc --explain`).
 
-use super::text::seconds;
+use promp_report::numbers::{fixed, seconds};
 use promp_report::{Loop, Report, Unsafe};
 use std::fmt::Write;
 
@@ -17,11 +17,11 @@ const CHANGES: usize = 5;
 
 /// Time of all loops, and in how much of it a failure would have been refused.
 fn total(loops: &[Loop]) -> (f64, f64) {
-    (loops.iter().map(|l| l.seconds).sum(), loops.iter().map(|l| l.unsafe_s).sum())
+    loops.iter().fold((0.0, 0.0), |(all, lost), l| (all + l.seconds, lost + l.unsafe_s))
 }
 
 fn share(part: f64, whole: f64) -> String {
-    format!("{:.1} %", part / whole * 100.0)
+    format!("{} %", fixed(part / whole * 100.0, 1))
 }
 
 /// The shares of the verdicts, and the loops that cannot be executed again.
@@ -39,11 +39,7 @@ pub fn summary(r: &Report) -> String {
         .collect();
     let _ = writeln!(t, "loops      {all:.3} s: {}", shares.join(", "));
     if lost > 0.0 {
-        let _ = writeln!(
-            t,
-            "           {} of it can be executed again; `promp report --explain` says why the rest cannot",
-            share(all - lost, all)
-        );
+        let _ = writeln!(t, "           {}", again(&r.replay, &share(all - lost, all)));
     }
     for l in r.loops.iter().filter(|l| l.verdict == "opaque") {
         let _ = writeln!(
@@ -53,6 +49,24 @@ pub fn summary(r: &Report) -> String {
         );
     }
     t
+}
+
+/// How much of the loops' time is executed again after a failure: by promp-cc's proofs that is `proved`, but
+/// PROMP_REPLAY has the last word.
+fn again(replay: &str, proved: &str) -> String {
+    let why = "`promp report --explain` says why the rest is not";
+    match replay {
+        "assume" => {
+            format!("all of it is executed again, as PROMP_REPLAY=assume says; {proved} is proved: {why}")
+        }
+        "never" => format!("none of it is executed again, as PROMP_REPLAY=never says; {proved} is proved"),
+        "" | "proven" => {
+            format!("{proved} of it can be executed again; `promp report --explain` says why the rest cannot")
+        }
+        names => format!(
+            "{proved} of it is proved, and what PROMP_REPLAY={names} names is executed again as well: {why}"
+        ),
+    }
 }
 
 fn with(loops: &[Loop], verdict: &str) -> Vec<Loop> {
@@ -317,5 +331,13 @@ mod tests {
         let t = summary(&report());
         assert!(t.contains("10.0 % idempotent, 20.0 % undo, 50.0 % in parts, 20.0 % opaque"), "{t}");
         assert!(t.contains("25.0 % of it can be executed again"), "{t}");
+        for (replay, says) in [
+            ("assume", "all of it is executed again"),
+            ("never", "none of it is executed again"),
+            ("main*,f", "PROMP_REPLAY=main*,f names"),
+        ] {
+            let t = summary(&Report { replay: replay.into(), ..report() });
+            assert!(t.contains(says) && !t.contains("can be executed again"), "{replay}: {t}");
+        }
     }
 }

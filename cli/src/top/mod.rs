@@ -56,7 +56,7 @@ fn once(s: &Shown, most: usize) -> String {
     let _ = writeln!(
         t,
         "so far     {}, {} threads, {} regions, {} failures, {} checkpoints, {} rollbacks",
-        text::seconds(s.seconds),
+        promp_report::numbers::seconds(s.seconds),
         s.picture.report.threads,
         c.regions,
         c.failures,

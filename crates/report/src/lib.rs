@@ -9,16 +9,20 @@
 mod failures;
 pub mod live;
 mod loops;
+pub mod numbers;
 mod segments;
+mod stats;
 mod trace;
 mod tuning;
 pub mod words;
 
+pub use self::{
+    trace::{Mark, Span, Trace, Track},
+    tuning::Tuned,
+};
 pub use failures::{By, Checkpoint, Failure, Visit};
 pub use loops::{Loop, Stopped, Unsafe};
-pub use segments::{Efficiency, Segment, Site};
-pub use trace::{Mark, Span, Trace, Track};
-pub use tuning::Tuned;
+pub use segments::{Efficiency, Loss, Segment, Site};
 
 use serde::{Deserialize, Serialize};
 
@@ -81,6 +85,9 @@ pub struct Report {
     /// Silent errors; with PROMP_SDC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sdc: Option<Sdc>,
+    /// PROMP_REPLAY as it was used: proven, assume, never, or names of functions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub replay: String,
 }
 
 /// What the search for silent errors did.

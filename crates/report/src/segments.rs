@@ -33,6 +33,24 @@ pub struct Efficiency {
     /// Visits of segments whose time was lived a second time after a rollback.
     #[serde(skip_serializing_if = "super::is_zero")]
     pub visits_again: u64,
+    /// What was lost, the largest loss first: `promp report --json` adds it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<Loss>,
+}
+
+/// A loss, by cause and place.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[serde(default)]
+pub struct Loss {
+    /// uneven work, short regions, short work, locks, tasks, late threads, serial code, stolen CPU.
+    pub cause: String,
+    /// Its share of all threads' time, from 0 to 1.
+    pub share: f64,
+    /// The function that it is in; none: the whole program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// In a sentence.
+    pub text: String,
 }
 
 /// A place in a program's code, as a process sees it.

@@ -161,6 +161,7 @@ settings! {
             Listed(
                 "disabled, stdout, stderr, or a \
                  file", Nothing), Some("disabled"), "says how a tool was looked for");
+        STATS = "PROMP_STATS": words(&["0", "1"], "0", "1: statistics on stderr at the end");
         EVENTS = "PROMP_EVENTS": words(&["off", "count"], "off",
             "at exit, how often what happened (src/observe/event.rs)")
             .for_developers();

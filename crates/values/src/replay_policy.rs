@@ -32,6 +32,17 @@ impl Replay {
     }
 }
 
+impl std::fmt::Display for Replay {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Proven => f.write_str("proven"),
+            Self::Assume => f.write_str("assume"),
+            Self::Never => f.write_str("never"),
+            Self::Functions(list) => f.write_str(&list.join(",")),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -44,6 +55,9 @@ mod tests {
         assert_eq!(Replay::parse("main._omp_fn.*, work?"), functions(&["main._omp_fn.*", "work?"]));
         for bad in ["", "a b", "a,,b", ",", "a;b"] {
             assert_eq!(Replay::parse(bad), None, "{bad}");
+        }
+        for v in ["proven", "assume", "never", "main._omp_fn.*,work?"] {
+            assert_eq!(Replay::parse(v).expect(v).to_string(), v);
         }
     }
 

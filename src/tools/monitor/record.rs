@@ -271,7 +271,7 @@ impl Watch {
         let v = self.visit.peek();
         let k = self.segment(Key::new(v.site, site, v.from, to, 0), v)?;
         self.record(thr.num(), k, v);
-        self.long.set(v.busy_ns >= super::watch::LONG_NS);
+        self.was_long(v.busy_ns);
         let wall = clock::ns(now.saturating_sub(v.began));
         let mean = v.busy_ns / u64::from(threads.max(1));
         self.add_whole(k, &Whole { threads: threads.into(), tp: v.busy_ns, mean, least: 0, wall });

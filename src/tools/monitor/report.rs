@@ -16,13 +16,18 @@ const SMALL: f64 = 0.005;
 pub(super) fn fill(report: &mut Report) {
     let Some((end_ns, shot)) = super::at_the_end() else { return };
     let wall_s = end_ns.saturating_sub(shot.header.began_ns) as f64 * S;
-    let total_tp: f64 = regions(&shot).map(|s| s.tp_ns as f64 * S).sum();
+    let total_tp = sum(regions(&shot).map(|s| s.tp_ns as f64 * S));
     let shot = &shot;
     report.segments =
         (0..shot.segments.len()).map(|s| segment(shot, s, total_tp, wall_s)).collect::<Vec<_>>();
     report.segments_left_out = shot.header.segments_left_out;
     report.efficiency = Some(efficiency(shot, &report.segments, wall_s));
     report.trace = trace(shot, report);
+}
+
+/// The sum; of nothing that is 0, not −0 as `Iterator::sum` has it.
+fn sum(all: impl Iterator<Item = f64>) -> f64 {
+    all.fold(0.0, |a, b| a + b)
 }
 
 fn regions(shot: &Snapshot) -> impl Iterator<Item = &SegmentRead> {
@@ -67,10 +72,11 @@ fn segment(shot: &Snapshot, s: usize, total_tp: f64, wall_s: f64) -> Segment {
     let mean_own = on_a_cpu(row.mean_ns, &beside.mean_stolen_ns);
     let serial = row.level == 0;
     let share = |x: f64| if total_tp > 0.0 { x / total_tp } else { 0.0 };
-    // What the slowest thread's work does not account for; what was stolen from it.
+    // What the slowest thread's work does not account for; what was stolen from the slowest one; what is
+    // uneven without that.
     let scheduling = (row.wall_ns as f64 * S - tp).max(0.0);
-    let stolen = ((tp - mean) - (tp_own - mean_own)).max(0.0);
-    let balance = (tp - mean - stolen).max(0.0);
+    let stolen = (tp - tp_own).max(0.0);
+    let balance = (tp_own - mean_own).max(0.0);
     let losses = [("load_balance", balance), ("scheduling", scheduling), ("stolen", stolen)];
     let worst = losses.into_iter().fold(("", SMALL * wall_s), |w, l| if l.1 > w.1 { l } else { w });
     let cause = match serial {
@@ -108,15 +114,15 @@ fn segment(shot: &Snapshot, s: usize, total_tp: f64, wall_s: f64) -> Segment {
 /// See docs/internals/monitor.md: `parallel` is the product of the three others.
 fn efficiency(shot: &Snapshot, segments: &[Segment], wall_s: f64) -> Efficiency {
     let outer = |s: &&Segment| s.level == Some(1);
-    let sum = |f: fn(&Segment) -> &Vec<f64>| -> f64 {
-        segments.iter().filter(|s| s.level.is_some()).map(|s| f(s).iter().sum::<f64>()).sum()
+    let in_all = |f: fn(&Segment) -> &Vec<f64>| {
+        sum(segments.iter().filter(|s| s.level.is_some()).flat_map(f).copied())
     };
-    let (busy, stolen) = (sum(|s| &s.busy_s), sum(|s| &s.stolen_s));
+    let (busy, stolen) = (in_all(|s| &s.busy_s), in_all(|s| &s.stolen_s));
     let threads = segments.iter().filter(outer).map(|s| s.threads).max();
     let m = f64::from(threads.unwrap_or(globals().initial.get().threads).max(1));
     let serial_s = (shot.header.serial_ns as f64 * S).min(wall_s);
     let region_s = wall_s - serial_s;
-    let tp: f64 = segments.iter().filter(outer).map(|s| s.tp_s).sum();
+    let tp = sum(segments.iter().filter(outer).map(|s| s.tp_s));
     let ratio = |a: f64, b: f64| if b > 0.0 { (a / b).clamp(0.0, 1.0) } else { 1.0 };
     // Work that was stolen from was work all the same, as far as balance is concerned.
     let work = busy + stolen;
@@ -132,9 +138,10 @@ fn efficiency(shot: &Snapshot, segments: &[Segment], wall_s: f64) -> Efficiency 
         wall_s,
         serial_s,
         busy_s: busy,
-        wait_s: sum(|s| &s.wait_s),
-        runtime_s: sum(|s| &s.runtime_s),
+        wait_s: in_all(|s| &s.wait_s),
+        runtime_s: in_all(|s| &s.runtime_s),
         visits_again: shot.segments.iter().map(|s| s.visits_again).sum(),
+        ..Efficiency::default()
     }
 }
 

@@ -30,7 +30,9 @@ use promp_report::words::{State, Sync};
 const DEPTH: usize = 16;
 
 /// Visits from this on are worth two looks at the CPU time.
-pub(super) const LONG_NS: u64 = 100_000;
+const LONG_NS: u64 = 100_000;
+/// So many visits behind a long one are looked at: between two long ones there may be short ones.
+const LOOKS: u32 = 4;
 
 /// What a thread returns to when an inner region has ended.
 #[derive(Clone, Copy)]
@@ -107,8 +109,8 @@ pub(super) struct Watch {
     pub state: AtomicU32,
     /// The checkpoints' epoch that it was looked at in.
     pub epoch: Own<u32>,
-    /// CPU times are looked at where the last visit was long.
-    pub long: Own<bool>,
+    /// CPU times are looked at in so many visits more.
+    looks: Own<u32>,
     /// Visits in this region.
     pub visits: Own<u64>,
     /// Its rows of the tables.
@@ -143,7 +145,7 @@ impl Watch {
             last: AtomicU64::new(clock::stamp()),
             state: AtomicU32::new(State::Idle as u32),
             epoch: Own::new(ckpt::epoch()),
-            long: Own::new(true),
+            looks: Own::new(LOOKS),
             visits: Own::new(0),
             rows: Own::new(tables::rows(row)),
             ring: Own::new(ring),
@@ -215,7 +217,7 @@ impl Watch {
     /// The visit that has been set as the present one begins at `now`, in `state`.
     #[inline(always)]
     pub(super) fn begin(&self, thr: &Thread, now: u64, state: State) {
-        if self.long.get() {
+        if self.looks.get() > 0 {
             self.visit.change(|v| v.look_at_cpu(thr));
         }
         self.enter(state);
@@ -259,13 +261,19 @@ impl Watch {
             v.is_over(thr);
         });
         let v = self.visit.peek();
-        self.long.set(v.busy_ns >= LONG_NS);
+        self.was_long(v.busy_ns);
         let slot = &self.slots[(self.visits.get() & 1) as usize];
         let inner = if v.inner == 0 { 0 } else { clock::ns(v.inner) };
         slot.busy_ns.store(v.busy_ns + inner, Relaxed);
         slot.own_ns.store(v.busy_ns - v.stolen_ns + inner, Relaxed);
         slot.arrived.store(now, Relaxed);
         self.enter(State::Waiting);
+    }
+
+    /// A visit took so long.
+    #[inline]
+    pub(super) fn was_long(&self, busy_ns: u64) {
+        self.looks.set(if busy_ns >= LONG_NS { LOOKS } else { self.looks.get().saturating_sub(1) });
     }
 
     /// The thread encounters a region from serial code, which it has recorded up to the last look.

@@ -3,12 +3,13 @@
 //! The script draws it from pieces that do not overlap; what happened is a list, too, for those who cannot
 //! see the drawing.
 
-use super::COLOURS;
+use super::{COLOURS, events};
 use crate::report::chrome;
+use crate::report::columns::{Columns, number, text};
 use crate::report::picture::Picture;
-use crate::report::text::round;
 use maud::{Markup, PreEscaped, html};
-use promp_report::{Span, Trace};
+use promp_report::numbers::round;
+use promp_report::{Mark, Span, Trace};
 use serde_json::json;
 
 /// The section; nothing to draw is said in words.
@@ -80,19 +81,18 @@ pub fn section(p: &Picture) -> Markup {
             @if !marks.is_empty() {
                 details {
                     summary { (marks.len()) " events" }
-                    table #events {
-                        (super::heads(&[("at", true), ("event", false), ("", false)]))
-                        tbody {
-                            @for m in &marks {
-                                tr { td.number { (round(m.at_s)) " s" } td { (m.kind) } td { (m.text) } }
-                            }
-                        }
-                    }
+                    (events::table("events", &happened(&marks)))
                 }
             }
             script #data type="application/json" { (PreEscaped(data)) }
         }
     }
+}
+
+/// What happened, as a table.
+fn happened(marks: &[Mark]) -> Columns {
+    let row = |m: &Mark| vec![format!("{} s", round(m.at_s)), m.kind.clone(), m.text.clone()];
+    Columns::new(&[number("at"), text("event"), text("more")], marks.iter().map(row).collect())
 }
 
 fn drawn(t: &Trace) -> Markup {
