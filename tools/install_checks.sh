@@ -25,7 +25,8 @@ check "a checkpoint is restarted" "
     promp restart c >rest && tail -n 1 rest | cmp - last"
 check "man promp-run" "MANPATH='$p/share/man' man promp-run | grep -q ckpt"
 check "completion in bash" "bash -c '
-    . /usr/share/bash-completion/bash_completion; XDG_DATA_DIRS=$p/share; _load_completion promp
+    . /usr/share/bash-completion/bash_completion; XDG_DATA_DIRS=$p/share
+    _completion_loader promp || _comp_load promp
     COMP_WORDS=(promp insp); COMP_CWORD=1; _promp promp insp promp; test \$COMPREPLY = inspect'"
 check "promp-cc builds a program that survives" "
     promp-cc -O2 -fopenmp regions.c -o mine
