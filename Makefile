@@ -3,7 +3,7 @@ CARGO ?= cargo
 RUN   := target/release/promp
 # The integration tests, which are built without the runtime (checks/Cargo.toml).
 CHECKS := $(CARGO) test --profile checks --package promp-checks
-.PHONY: licences notices test-busy test-compilers help check plugin bench-recovery bench-ckpt setup-long docs conformance all build setup setup-tests demo test test-long lint loom bench bench-ft bench-scale clean layers style house install uninstall
+.PHONY: licences notices test-busy test-compilers help check plugin bench-recovery bench-ckpt setup-long docs conformance all build setup setup-tests demo test test-long lint loom bench bench-ft bench-scale clean layers style house install uninstall dist deb wheel test-install
 
 all: build plugin
 
@@ -127,6 +127,22 @@ install:
 # Removes it again.
 uninstall:
 	@tools/install.py uninstall
+
+# The source with all that it is built from, the binaries, checksums: target/dist.
+dist:
+	@tools/package.py dist
+
+# Debian packages, for this Debian and newer ones: target/dist.
+deb:
+	@tools/package.py deb
+
+# Library and command as a wheel for Python: target/dist.
+wheel:
+	@tools/package.py wheel
+
+# The packages in clean Debian systems made under target/roots (as root, with mmdebstrap). 1 GB.
+test-install: build plugin
+	@tools/test_install.py
 
 clean:
 	$(CARGO) clean

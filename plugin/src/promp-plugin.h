@@ -11,6 +11,12 @@
 
 namespace promp {
 
+// g++ is of the GCC that the plugin is for.
+#if __GNUC__ >= 14
+/// The last statement of a block, which these no longer have a function for.
+inline gimple *last_stmt (basic_block bb) { return gsi_stmt (gsi_last_nondebug_bb (bb)); }
+#endif
+
 /// Options: -fplugin-arg-promp_plugin-NAME[=VALUE].
 struct Options {
   bool report = false; ///< print a verdict for each construct
