@@ -124,7 +124,7 @@ fn silent(s: &Sdc) -> String {
 fn efficiency(e: &Efficiency) -> String {
     let whole = |x: f64| format!("{} %", fixed(x * 100.0, 0));
     format!(
-        "{} of the threads' time was work = balance {} x scheduling {} x serialization {}",
+        "parallel {} = load balance {} x scheduling {} x serialization {}",
         whole(e.parallel),
         whole(e.load_balance),
         whole(e.scheduling),
@@ -198,5 +198,14 @@ mod tests {
             assert!(t.contains(word), "{word}: {t}");
         }
         assert!(!t.contains("tuning") && !t.contains("silent"), "{t}");
+        let most = Efficiency {
+            parallel: 1.0,
+            load_balance: 1.0,
+            scheduling: 1.0,
+            serial: 1.0,
+            ..Efficiency::default()
+        };
+        let t = fits(&Report { efficiency: Some(most), ..Report::default() });
+        assert!(t.ends_with("x serialization 100 %\n"), "{t}");
     }
 }
