@@ -14,7 +14,7 @@
 use crate::report::places::{Places, base};
 use crate::{Failure, Outcome, args, report};
 use promp_image::plan::{At, Plan, VERSION};
-use promp_report::Visit;
+use promp_report::{Candidates, Visit};
 use stretches::{Part, stretches};
 
 mod stretches;
@@ -164,13 +164,14 @@ pub fn plan(p: &args::Plan) -> Outcome {
     let shown = p.report.display();
     let bad = |why: &str| Failure::new(65, format!("{shown}: {why}"));
     let report = report::file::load(&p.report)?;
-    if report.visits.is_empty() {
+    let Candidates { places: sites, visits } = &report.candidates;
+    if visits.is_empty() {
         return Err(bad("the program came to no place, or took no checkpoints: mark places (#pragma promp \
-             checkpoint, promp_potential_ckpt), or \
-             build it with promp-cc, and run it with `promp run --ckpt DIR --report FILE`"));
+             checkpoint, promp_potential_ckpt), or build it with promp-cc, and run it with `promp run \
+             --ckpt DIR --report FILE`"));
     }
-    let sound = report.visits.iter().all(|v| v.place < report.places.len())
-        && report.visits.windows(2).all(|w| w[0].number < w[1].number && w[0].at_s <= w[1].at_s);
+    let sound = visits.iter().all(|v| v.place < sites.len())
+        && visits.windows(2).all(|w| w[0].number < w[1].number && w[0].at_s <= w[1].at_s);
     if !sound {
         return Err(bad("its visits are out of order"));
     }
@@ -183,29 +184,28 @@ pub fn plan(p: &args::Plan) -> Outcome {
         .ok_or_else(|| bad(&format!("its program, {}, cannot be read", report.program)))?;
     // The first one copies what no later one does. Before the threads stand still memory is looked through.
     let stop = report.checkpoints.iter().skip(1).map(|c| c.stop_s).fold(0.0, f64::max);
-    let near = near(&report.visits, every, 2.0 * stop);
-    let (parts, left) = stretches(&report.visits, (every, &near), report.wall_s);
+    let near = near(visits, every, 2.0 * stop);
+    let (parts, left) = stretches(visits, (every, &near), report.wall_s);
     let (mut choice, mut chance) = (Choice::default(), 0.0);
     for part in &parts {
-        let chosen = choose(&report.visits, (every, &near), part);
+        let chosen = choose(visits, (every, &near), part);
         choice.visits.extend(chosen.visits);
         choice.bytes += chosen.bytes;
-        chance += by_chance(&report.visits, (every, &near), part);
+        chance += by_chance(visits, (every, &near), part);
     }
-    let at = |s: &promp_report::Site| At { module: s.module.clone(), offset: s.offset };
-    let take = choice.visits.iter().map(|&i| (report.visits[i].number, report.visits[i].place)).collect();
-    let places = report.places.iter().map(at).collect();
+    let take = choice.visits.iter().map(|&i| (visits[i].number, visits[i].place)).collect();
+    let places = sites.iter().map(|s| At { module: s.module.clone(), offset: s.offset }).collect();
     let leave = left.iter().map(|l| l.numbers).collect();
     let plan = Plan { promp_plan: VERSION, program, places, take, leave };
     let text = serde_json::to_string(&plan).map_err(|e| Failure::new(74, e.to_string()))?;
     promp_files::replace(&p.output, (text + "\n").as_bytes())
         .map_err(|e| Failure::new(74, format!("{}: {e}", p.output.display())))?;
     let mut names = Places::default();
-    for (i, site) in report.places.iter().enumerate() {
+    for (i, site) in sites.iter().enumerate() {
         let of = |v: &&Visit| v.place == i;
-        let bytes = report.visits.iter().filter(of).map(|v| v.bytes);
+        let bytes = visits.iter().filter(of).map(|v| v.bytes);
         let (n, least) = (bytes.clone().count(), bytes.min().unwrap_or(0));
-        let taken = choice.visits.iter().filter(|&&v| report.visits[v].place == i).count();
+        let taken = choice.visits.iter().filter(|&&v| visits[v].place == i).count();
         let found = names.find(site);
         let function = found.function.as_deref().unwrap_or_else(|| base(&site.module));
         println!(

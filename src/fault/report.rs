@@ -165,7 +165,7 @@ pub(crate) fn write() {
         publish(path, &report);
     }
     if stats {
-        crate::sys::out::write(report.in_short().as_bytes());
+        crate::sys::out::write(report.to_string().as_bytes());
     }
 }
 

@@ -197,7 +197,7 @@ fn is_there(planned: &At, at: usize) -> bool {
 fn add(report: &mut Report) {
     let mut places: Vec<usize> = Vec::new();
     let began = BEGAN.get();
-    report.visits = NOTED.with(|all| {
+    report.candidates.visits = NOTED.with(|all| {
         let visit = |n: &Noted| {
             let place = places.iter().position(|p| *p == n.at).unwrap_or_else(|| {
                 places.push(n.at);
@@ -207,7 +207,7 @@ fn add(report: &mut Report) {
         };
         all.iter().map(visit).collect()
     });
-    report.places = places.into_iter().map(site).collect();
+    report.candidates.places = places.into_iter().map(site).collect();
 }
 
 fn site(at: usize) -> Site {

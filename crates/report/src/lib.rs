@@ -54,12 +54,9 @@ pub struct Report {
     /// Checkpoints that were taken.
     #[serde(default)]
     pub checkpoints: Vec<Checkpoint>,
-    /// Places at which the program lets checkpoints be taken; where the report is one of checkpoints.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub places: Vec<Site>,
-    /// Visits of them by the first thread, in order; of many that follow each other closely, some.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub visits: Vec<Visit>,
+    /// Where checkpoints may be taken; where the report is one of checkpoints.
+    #[serde(flatten)]
+    pub candidates: Candidates,
     /// Loops by call site, with what the compile side said of them.
     #[serde(default)]
     pub loops: Vec<Loop>,
@@ -88,6 +85,18 @@ pub struct Report {
     /// PROMP_REPLAY as it was used: proven, assume, never, or names of functions.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub replay: String,
+}
+
+/// Places at which the program lets checkpoints be taken.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[serde(default)]
+pub struct Candidates {
+    /// The places.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<Site>,
+    /// Visits of them by the first thread, in order; of many that follow each other closely, some.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub visits: Vec<Visit>,
 }
 
 /// What the search for silent errors did.

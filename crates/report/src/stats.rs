@@ -6,10 +6,10 @@ use crate::{Checkpoint, Efficiency, Failure, Report, Sdc};
 /// Lines have at most so many characters.
 const WIDE: usize = 100;
 
-impl Report {
-    /// It in at most twelve lines.
-    pub fn in_short(&self) -> String {
-        text(self)
+/// It in at most twelve lines.
+impl core::fmt::Display for Report {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(&text(self))
     }
 }
 
