@@ -6,7 +6,19 @@ use crate::out;
 use crate::runtimes::{OF_WHOLE, first, wanted};
 
 /// This one's version, as 10000·major + 100·minor + patch.
-pub const VERSION: i32 = 100;
+pub const VERSION: i32 = 10_000 * digits(env!("CARGO_PKG_VERSION_MAJOR"))
+    + 100 * digits(env!("CARGO_PKG_VERSION_MINOR"))
+    + digits(env!("CARGO_PKG_VERSION_PATCH"));
+
+/// The number that these digits are.
+const fn digits(text: &str) -> i32 {
+    let (mut n, mut i) = (0, 0);
+    while i < text.len() {
+        n = 10 * n + (text.as_bytes()[i] - b'0') as i32;
+        i += 1;
+    }
+    n
+}
 
 /// Is there another promp, which this one leaves everything to? Says so if it is of another version. To be
 /// called when the library is loaded, before all else.
