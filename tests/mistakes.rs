@@ -101,7 +101,7 @@ const OTHERS: [Typed; 55] = [
     ("plan none -o p", 66, &["none", "No such file"]),
     ("plan text -o p", 65, &["text", "not a promp report"]),
     ("plan text -o p --every 5", 64, &["'5'", "500ms"]),
-    ("report", 64, &["<FILE>"]),
+    ("report", 64, &["<FILE|DIR>"]),
     ("report none", 66, &["none", "No such file"]),
     ("report text", 65, &["text", "not a promp report"]),
     ("report --segments few text", 64, &["'few'", "a number"]),

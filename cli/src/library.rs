@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::elf::{self, Kind};
-use crate::prefix::{LIBRARY as NAME, candidates};
+use crate::prefix::{self, LIBRARY as NAME};
 use promp_settings::LIBRARY;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -12,7 +12,7 @@ use std::process::Command;
 /// The library: PROMP_LIBRARY, or that which belongs to this command (prefix.rs).
 pub fn find() -> Result<PathBuf, Failure> {
     let named = std::env::var_os(LIBRARY.name).map(|p| vec![PathBuf::from(p)]);
-    let tried = named.unwrap_or_else(|| candidates(NAME));
+    let tried = named.unwrap_or_else(prefix::libraries);
     let Some(found) = tried.iter().find(|p| p.exists()) else {
         let list = tried.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(", ");
         return Err(Failure::new(

@@ -1,6 +1,6 @@
 //! What is linked: the runtime in front of the compiler's own, and where the program finds it.
 
-use super::prefix::{LIBRARY, candidates};
+use super::prefix::{LIBRARY, libraries};
 use super::{Driver, Wishes, fail, option};
 use std::ffi::OsString;
 use std::path::Path;
@@ -16,8 +16,7 @@ pub(crate) fn options(d: &Driver, w: &Wishes) -> Vec<OsString> {
         return all;
     }
     if w.runtime {
-        let library =
-            candidates(LIBRARY).into_iter().find(|p| p.exists()).and_then(|p| p.canonicalize().ok());
+        let library = libraries().into_iter().find(|p| p.exists()).and_then(|p| p.canonicalize().ok());
         let Some(folder) = library.as_deref().and_then(Path::parent) else {
             let why = "is not there; build it with `make`, or link without it: -fno-promp-runtime";
             fail(d, &format!("{LIBRARY} {why}"));
