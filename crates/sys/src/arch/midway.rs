@@ -12,10 +12,10 @@
 //!
 //! It is out of there within a few instructions, and is called again then. It may sleep in a function for
 //! locks, though, for as long as others hold one: it may be frozen at and behind a system call. None of them
-//! has an id in a register that is read before the call. Elsewhere in these functions it may not be frozen,
-//! whether a register has its id or not: at their beginning it has not read it yet, and would compare the
-//! former one, which the lock has, with the present one. None of them waits without a system call; a program
-//! that tries a lock again and again is outside of them from time to time.
+//! has an id in a register that is read before the call. Elsewhere in these functions it is called again
+//! also where no register has its id ([`Where::Soon`]): at their beginning it has not read it yet, and would
+//! compare the former one, which the lock has, with the present one. Not for ever: it may wait there for a
+//! page that a frozen thread, or who freezes, is to bring.
 
 use crate::mutexes;
 use crate::signals::Interrupted;
@@ -138,8 +138,12 @@ pub unsafe fn of(context: *const libc::c_void, ids: [u32; 2]) -> (Where, usize) 
         // SAFETY: code that is executed, and what is in front of it: no function of these is the first one of
         // its object.
         let [before, at] = unsafe { *((pc - SYSCALL.len()) as *const [[u8; 2]; 2]) };
-        let waits = before == SYSCALL || at == SYSCALL;
-        return (if waits { Where::Elsewhere } else { Where::Midway }, pc);
+        let at = match () {
+            () if before == SYSCALL || at == SYSCALL => Where::Elsewhere,
+            () if has_id() => Where::Midway,
+            () => Where::Soon,
+        };
+        return (at, pc);
     }
     let at = match has_id() {
         _ if contains(&KILLS, pc) || contains(&OWN, pc) => Where::Midway,
@@ -188,7 +192,7 @@ mod tests {
         for function in mutexes::functions() {
             let (start, end) = extent(function).expect("a function of libc's");
             for pc in [start, start + 1] {
-                assert!(end > pc && at(pc, libc::REG_RAX, 0) == Midway);
+                assert!(end > pc && at(pc, libc::REG_RAX, 0) == Soon);
                 assert_eq!(at(pc, libc::REG_R13, 41), Midway);
             }
         }
