@@ -7,10 +7,12 @@ use promp_image::state::{self, Then};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::*};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const UNREADABLE: u8 = 66;
 const NONE_TAKEN: u8 = 70;
+/// How long a program may take to start.
+const STARTING: Duration = Duration::from_secs(2);
 /// Bytes in a lock's file.
 const MOST: u64 = 64;
 
@@ -65,16 +67,28 @@ fn find(c: &args::Checkpoint) -> Result<(i32, PathBuf), Failure> {
     let Some(pid) = c.whose.to_str().and_then(|s| s.parse::<i32>().ok()) else {
         return Err(failed(format!("{shown} is neither the number of a process nor a checkpoint directory")));
     };
-    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    let family = std::iter::once(pid).chain(children.split_whitespace().filter_map(|c| c.parse().ok()));
-    for pid in family {
-        if let Some(dir) = directory_of(pid) {
-            return Ok((pid, dir));
+    // `promp run` that has just been called has not started its program yet.
+    let until = Instant::now() + STARTING;
+    loop {
+        if let Some(found) = family(pid).find_map(|pid| Some((pid, directory_of(pid)?))) {
+            return Ok(found);
         }
+        // SAFETY: sends nothing.
+        if Instant::now() > until || unsafe { libc::kill(pid, 0) } != 0 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(5));
     }
     Err(failed(format!(
         "process {shown} takes no checkpoints (`promp run --ckpt DIR` makes a program do so)"
     )))
+}
+
+/// A process and its children.
+fn family(pid: i32) -> impl Iterator<Item = i32> {
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let children: Vec<_> = children.split_whitespace().filter_map(|c| c.parse().ok()).collect();
+    std::iter::once(pid).chain(children)
 }
 
 /// Where a process keeps its checkpoints: it has the directory's state mapped, and the handler of the signal.
