@@ -98,7 +98,7 @@ fn own_semaphores_of_system_v_are_put_back() {
         println!("SKIPPED: the system has no semaphores");
         return;
     }
-    for how in ["private", "undo", "all"] {
+    for how in ["private", "turn", "undo", "all"] {
         let args = |steps| [steps, how];
         kept(&reference(&exe, &args("3"), &[]), "without promp");
         kept_throughout(&exe, &args("300"), 2, |seed| [60 + 10 * (seed % 10), 200], "60ms");

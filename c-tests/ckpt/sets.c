@@ -1,6 +1,6 @@
 /* sets STEPS HOW: a set of semaphores of System V that the program makes, and keeps account of itself:
-   private, undo (with a token that two threads take in turn), all (values set at once), child (another
-   process uses it first). */
+   private, turn (with a token that two threads take in turn), undo (the same, with SEM_UNDO), all (values
+   set at once), child (another process uses it first). */
 #define _GNU_SOURCE
 #include <omp.h>
 #include <stdio.h>
@@ -62,12 +62,13 @@ int main(int argc, char **argv) {
 #pragma omp parallel for reduction(+ : sum) schedule(static)
         for (int i = 0; i < 20000; i++) sum += i % 7;
         compare();
-        if (undo) {
+        if (undo || !strcmp(how, "turn")) {
             // Each waits for the token that the other one has.
 #pragma omp parallel num_threads(2)
             for (int k = 0; k < 4; k++) {
-                change(3, -1, SEM_UNDO);
-                change(3, 1, SEM_UNDO);
+                change(3, -1, undo);
+                usleep(100);
+                change(3, 1, undo);
             }
         }
         usleep(1000);

@@ -10,7 +10,7 @@
 use crate::process;
 use crate::sys;
 use crate::sys::syscall;
-use core::ffi::{c_int, c_void};
+use core::ffi::c_int;
 use core::sync::atomic::Ordering::*;
 use core::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize};
 
@@ -129,22 +129,23 @@ impl<'a> Undone<'a> {
 
     /// Waits until they can be done, and does nothing: the same operations and their contraries, as one. What
     /// semtimedop(2) returns, with `limit`.
-    pub(super) fn wait(&self, limit: *const c_void) -> isize {
+    pub(super) fn wait(&self, limit: *const libc::timespec) -> isize {
         let mut all = [libc::sembuf { sem_num: 0, sem_op: 0, sem_flg: 0 }; 2 * OPERATIONS];
         let n = self.operations.len();
         for (i, o) in self.operations.iter().enumerate() {
             let flags = o.sem_flg & !SEM_UNDO;
             all[i] = libc::sembuf { sem_flg: flags, ..*o };
             // A wait for zero has none: it is asked again, which is right before the others are undone.
-            all[2 * n - 1 - i] = libc::sembuf { sem_op: -o.sem_op, sem_flg: flags, ..*o };
+            all[2 * n - 1 - i] = libc::sembuf { sem_op: o.sem_op.wrapping_neg(), sem_flg: flags, ..*o };
         }
-        operate(self.set.1, &mut all[..2 * n], limit)
+        operate(self.set.1, &all[..2 * n], limit)
     }
 }
 
-fn operate(id: c_int, operations: &mut [libc::sembuf], limit: *const c_void) -> isize {
-    // SAFETY: so many operations; the limit is the caller's, or none.
-    unsafe { sys!(libc::SYS_semtimedop, id, operations.as_mut_ptr(), operations.len(), limit) }
+/// semtimedop(2); `limit`: null, or a time.
+pub(super) fn operate(id: c_int, operations: &[libc::sembuf], limit: *const libc::timespec) -> isize {
+    // SAFETY: so many operations, which the kernel reads; the limit is the caller's, or none.
+    unsafe { sys!(libc::SYS_semtimedop, id, operations.as_ptr(), operations.len(), limit) }
 }
 
 fn control(id: c_int, number: usize, command: c_int, argument: usize) -> isize {
@@ -225,7 +226,7 @@ fn set_one(id: c_int, number: usize, value: i32, at_end: i32) -> Result<(), isiz
     }
     for (by, flags) in [(counted, SEM_UNDO), (plain, 0)].into_iter().filter(|(by, _)| *by != 0) {
         let one = libc::sembuf { sem_num: number as u16, sem_op: by as i16, sem_flg: flags | NOWAIT };
-        let r = operate(id, &mut [one], core::ptr::null());
+        let r = operate(id, &[one], core::ptr::null());
         if r < 0 {
             return Err(r);
         }

@@ -11,6 +11,8 @@ use crate::apart;
 use crate::journal::calls::{irrevocably, undisturbed};
 use crate::semaphore_sets::{self as sets, Undone};
 use crate::sys::tables::calls_instead;
+use crate::sys::{signals, time};
+use crate::{seats, suspend};
 use core::ffi::{c_int, c_long, c_ulong, c_void};
 
 /// Is it one of their system calls?
@@ -65,20 +67,22 @@ unsafe fn operate(
     }
     // SAFETY: by the caller's promise.
     let operations = unsafe { core::slice::from_raw_parts(first, count) };
-    let undone = match Undone::of((set, id), operations) {
-        Ok(None) => return call(),
-        Ok(Some(undone)) => undone,
-        Err(()) => return used(true, call),
-    };
+    let limit = Limit { given: limit.cast(), began_ns: time::now_ns() };
     const LATER: isize = -(libc::EAGAIN as isize);
-    let r = loop {
-        match undisturbed(|| undone.try_now()) {
-            LATER => match undone.wait(limit) {
-                0 => {}
-                error => break error,
-            },
-            done => break done,
-        }
+    let r = match Undone::of((set, id), operations) {
+        Err(()) => return used(true, call),
+        // The call is made again after a freeze as it is (freeze/again.rs).
+        Ok(None) if limit.given.is_null() => return call(),
+        Ok(None) => limit.uninterrupted(|limit| sets::operate(id, operations, limit)),
+        Ok(Some(undone)) => loop {
+            match undisturbed(|| undone.try_now()) {
+                LATER => match limit.uninterrupted(|limit| undone.wait(limit)) {
+                    0 => {}
+                    error => break error,
+                },
+                done => break done,
+            }
+        },
     };
     if r >= 0 {
         return r as c_int;
@@ -86,6 +90,40 @@ unsafe fn operate(
     // SAFETY: the caller's.
     unsafe { *libc::__errno_location() = -r as c_int };
     -1
+}
+
+/// How long a call may wait.
+struct Limit {
+    /// As the caller has given it; null: for ever.
+    given: *const libc::timespec,
+    /// When that began.
+    began_ns: u64,
+}
+
+impl Limit {
+    /// Makes a call that waits, and makes it again after each interruption by signals of ours. As in
+    /// freeze/again.rs: a program that has handlers itself gets EINTR.
+    fn uninterrupted(&self, call: impl Fn(*const libc::timespec) -> isize) -> isize {
+        const INTERRUPTED: isize = -(libc::EINTR as isize);
+        loop {
+            let left = self.left(time::now_ns());
+            let r = call(left.as_ref().map_or(self.given, core::ptr::from_ref));
+            if r != INTERRUPTED || signals::has_handlers(suspend::ours() | seats::signals()) {
+                return r;
+            }
+        }
+    }
+
+    /// What is left of it, all of it where the clock has begun anew; none where the caller's is no time.
+    fn left(&self, now_ns: u64) -> Option<libc::timespec> {
+        const SECOND: u64 = 1_000_000_000;
+        // SAFETY: null, or the caller's time.
+        let given = unsafe { self.given.as_ref() }?;
+        let ns = u64::try_from(given.tv_nsec).ok().filter(|&ns| ns < SECOND)?;
+        let whole = u64::try_from(given.tv_sec).ok()?.saturating_mul(SECOND).saturating_add(ns);
+        let left = whole.saturating_sub(now_ns.saturating_sub(self.began_ns));
+        Some(libc::timespec { tv_sec: (left / SECOND) as i64, tv_nsec: (left % SECOND) as i64 })
+    }
 }
 
 /// semctl(2).
@@ -130,6 +168,18 @@ calls_instead! {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_left_of_a_limit() {
+        let given = libc::timespec { tv_sec: 2, tv_nsec: 5 };
+        let limit = Limit { given: &raw const given, began_ns: 100 };
+        let left = |now| limit.left(now).map(|t| (t.tv_sec, t.tv_nsec));
+        assert_eq!([100, 1_000_000_104, 9_000_000_000].map(left), [(2, 5), (1, 1), (0, 0)].map(Some));
+        assert_eq!(left(7), Some((2, 5)), "another boot's clock");
+        let wrong = libc::timespec { tv_sec: 2, tv_nsec: -1 };
+        assert!(Limit { given: &raw const wrong, began_ns: 0 }.left(0).is_none(), "the kernel refuses it");
+        assert!(Limit { given: core::ptr::null(), began_ns: 0 }.left(0).is_none());
+    }
 
     #[test]
     fn all_four_calls_are_known() {
