@@ -8,6 +8,9 @@
 #                            values costs whatever it takes (PROMP_SAVE_BUDGET=all); [SIZE] for all of them
 #   instructions.sh constructs [LIBRARY]  what a synchronisation construct costs, likewise: 6,000 less 1,000
 #   instructions.sh calls    what a construct costs, under libgomp and promp: 11,000 less 1,000 of them, by one thread
+#   instructions.sh start [LIBRARY]  what being there costs: instructions from a program's start to its end,
+#                            page faults, relocations and kilobytes, under libgomp, promp preloaded, and promp
+#                            in libgomp's place; threads that wait sleep, so that waiting is not counted
 #   instructions.sh devices  what a device construct costs, likewise, with the tests' plugin and its work
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -46,6 +49,47 @@ if [ "${1:-}" = constructs ]; then
     table constructs "${2:-$lib}" 5000 barrier single for 'taskgroup of one task' ordered 'nest lock' region \
         lock 'dynamic loop of one chunk' '… of four' '… of four, monotonic' 'guided loop' 'two sections' \
         critical 'final task below a final one' 'doacross, an iteration' '… dynamic'
+    exit
+fi
+if [ "${1:-}" = start ]; then
+    with=${2:-$lib} exe=target/bench/first place=target/bench/in-place
+    mkdir -p $place
+    gcc -O2 -fopenmp -o $exe bench/programs/first.c
+    cp "$with" $place/libgomp.so.1
+    PYTHONPATH=tools python3 -c 'from packing import soname, make
+soname.rename(make.pathlib.Path("'$place/libgomp.so.1'"), "libgomp.so.1")'
+    system=$(gcc -print-file-name=libgomp.so.1)
+    ways=("" "LD_PRELOAD=$with" "LD_LIBRARY_PATH=$PWD/$place")
+    row() { # row NAME COMMAND...: what the command prints, under each way
+        printf '| %s ' "$1"
+        for way in "${ways[@]}"; do
+            printf '| %s ' "$(env $way OMP_NUM_THREADS=2 OMP_WAIT_POLICY=passive "${@:2}" | tail -1)"
+        done
+        echo '|'
+    }
+    refs() {
+        valgrind --tool=callgrind --callgrind-out-file=/dev/null "$@" 2>&1 |
+            awk '/refs/ {gsub(",", "", $NF); print $NF}'
+    }
+    faults() { # the least of nine
+        for _ in 1 2 3 4 5 6 7 8 9; do /usr/bin/time -f %R "$@" 2>&1 >/dev/null; done | sort -n | head -1
+    }
+    export -f refs faults
+    printf '| | libgomp | promp, preloaded | promp in its place |\n|---|---|---|---|\n'
+    for what in end region task; do row "instructions to the end: $what" bash -c "refs $exe $what"; done
+    for what in end region task; do row "page faults: $what" bash -c "faults $exe $what"; done
+    row 'KB of files in memory, KB of its own, behind a region' $exe mapped
+    printf '| relocations '
+    for file in "$system" "$with" "$with"; do printf '| %s ' "$(readelf -rW "$file" | grep -c R_X86_64)"; done
+    printf '|\n| KB of code, constants and data '
+    for file in "$system" "$with" "$with"; do
+        size=0
+        while read -r kind bytes; do
+            [ "$kind" != LOAD ] || size=$((size + bytes))
+        done < <(readelf -lW "$file" | awk '{print $1, $5}')
+        printf '| %s ' $((size / 1024))
+    done
+    echo '|'
     exit
 fi
 if [ "${1:-}" = devices ]; then

@@ -13,6 +13,12 @@ pub(crate) fn is_known(name: &str) -> bool {
         || internal::ALL.iter().any(|i| i.name == name)
 }
 
+/// Can a name be one of promp's, but for one letter of its `PROMP_`? Of the letters that it begins with one
+/// stands where it belongs, or one place further. Asked for each variable when a program starts.
+pub fn may_be_meant(name: &[u8]) -> bool {
+    matches!(name, [b'P' | b'R', ..] | [_, b'P' | b'R', ..])
+}
+
 /// What is to be said of a variable's name: nothing where it is none of promp's or known.
 pub fn unknown(name: &str) -> Option<String> {
     if is_known(name) {
@@ -87,6 +93,19 @@ mod tests {
         for other in ["OMP_NUM_THREADS", "PATH", "DIR", "PROMPT_COMMAND", "GOMP_DEBUG", "PROMPT", "OMP_TOOLS"]
         {
             assert_eq!(unknown(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn what_is_answered_may_be_meant() {
+        for name in proposed() {
+            for wrong in ["PROMP_", "ROMP_", "POMP_", "PROMPT_", "RPOMP_", "XROMP_", "XPROMP_", "PXOMP_"] {
+                let wrong = name.replacen(BEGINS, wrong, 1);
+                assert!(may_be_meant(wrong.as_bytes()), "{wrong}");
+            }
+        }
+        for other in ["", "X", "HOME", "OMP_NUM_THREADS", "LANG"] {
+            assert!(!may_be_meant(other.as_bytes()), "{other}");
         }
     }
 

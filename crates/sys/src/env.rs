@@ -1,11 +1,16 @@
 //! The environment, without the lock and the memory of std's own.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
+
+/// Names of variables are shorter.
+const LONGEST_NAME: usize = 64;
 
 /// The value of an environment variable, as libgomp takes it. Runs before any allocation of std's own
 /// environment lock.
 pub fn get(name: &str) -> Option<String> {
-    let c = CString::new(name).ok()?;
+    let mut bytes = [0; LONGEST_NAME];
+    bytes.get_mut(..name.len())?.copy_from_slice(name.as_bytes());
+    let c = CStr::from_bytes_until_nul(&bytes).ok()?;
     // SAFETY: getenv returns null or a C string that nobody changes during initialisation.
     let p = unsafe { libc::getenv(c.as_ptr()) };
     // SAFETY: as above.

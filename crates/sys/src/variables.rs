@@ -90,7 +90,8 @@ pub fn say_unknown() {
         return;
     }
     env::any(|line| {
-        let name = line.to_str().ok().and_then(|l| l.split('=').next());
+        let may_be = promp_settings::may_be_meant(line.to_bytes());
+        let name = may_be.then(|| line.to_str().ok().and_then(|l| l.split('=').next())).flatten();
         if let Some(what) = name.and_then(promp_settings::unknown) {
             say!("{what}");
         }
